@@ -1,0 +1,183 @@
+// Package bench is what a benchmark is; the packages below it, one a suite, hold
+// the benchmarks themselves, and catalogue lists them.
+//
+// A benchmark is data and one function. The function is handed a [Trial], through
+// which it reaches the engine, the clock and the record. It never reads a clock
+// itself: it asks the trial to time a call, and one timed region holds one engine
+// call. It need not clean up: the runner removes what a trial leaves.
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// Benchmark is something that is measured, named context.component.facet.
+type Benchmark struct {
+	Name string
+	// Summary says in one line what is measured.
+	Summary string
+	// Source is the paper, table or figure that defines it, or "peers" where
+	// other tools of the field do.
+	Source  string
+	Metrics []result.Metric
+	Params  []Param
+	// Needs are the capabilities without which a target is skipped.
+	Needs []engine.Capability
+	// Run executes one trial. An error makes the trial failed (or skipped if
+	// engine.Unsupported says so); no sample of it is then kept.
+	Run func(ctx context.Context, t Trial) error
+}
+
+// Suite is the first component of the benchmark's name.
+func (b Benchmark) Suite() string {
+	suite, _, _ := strings.Cut(b.Name, ".")
+	return suite
+}
+
+// Param is a parameter of a benchmark.
+type Param struct {
+	Name string
+	Help string
+	// Quick and Paper are its values in the quick plan and in the paper.
+	Quick, Paper string
+	// Check refuses bad values; nil accepts all.
+	Check func(value string) error
+}
+
+// Trial is one execution of a benchmark on one target, seen from the benchmark.
+// Its methods may be called from several goroutines.
+type Trial interface {
+	// Param gives the value of a parameter of the benchmark.
+	Param(name string) string
+	// Supports is the engine's answer.
+	Supports(engine.Capability) error
+	// Spec describes a container that runs the probe with args.
+	Spec(args ...string) engine.Spec
+	// Scratch makes an empty directory on the host that goes with the trial.
+	Scratch() (string, error)
+	// Create is the engine's Create as a timed phase. The runner deletes the
+	// container at the end of the trial if it is still there.
+	Create(ctx context.Context, spec engine.Spec) (engine.Container, Span, error)
+	// Time runs call, which holds exactly one call of the engine, as a phase.
+	Time(ctx context.Context, phase string, call func(context.Context) error) (Span, error)
+	// Watch gives a writer that notes when its first line is complete.
+	Watch() Watch
+	// Usage is what the target has cost the host so far in this trial; an
+	// *engine.UnsupportedError if it cannot be known here.
+	Usage() (engine.Usage, error)
+	// Record adds a sample of one of the benchmark's metrics.
+	Record(metric string, value float64)
+}
+
+// Span is when a phase began and ended, both counted from the start of the trial on
+// the host's monotonic clock.
+type Span struct{ Start, End time.Duration }
+
+// Seconds is the length of the span.
+func (s Span) Seconds() float64 { return (s.End - s.Start).Seconds() }
+
+// Watch is a writer that notes the moment of its first byte, on the same clock as
+// Span, and keeps the end of what is written.
+type Watch interface {
+	io.Writer
+	// FirstLine waits for the first line and returns it without its end, with the
+	// moment of the first byte. A process that ends before is the caller's to notice: done,
+	// if not nil, ends the wait.
+	FirstLine(ctx context.Context, done <-chan struct{}) (line string, at time.Duration, err error)
+	// String is what was written, at most the last 64 KiB.
+	String() string
+}
+
+// Params are the values of a benchmark's parameters.
+type Params map[string]string
+
+// String spells params canonically: "name=value name=value" in order of names.
+func (p Params) String() string {
+	var items []string
+	for name, value := range p {
+		items = append(items, name+"="+value)
+	}
+	slices.Sort(items)
+	return strings.Join(items, " ")
+}
+
+// Resolve fills in the quick or paper values for parameters that given does not
+// set, and refuses unknown names and bad values.
+func (b Benchmark) Resolve(given Params, paper bool) (Params, error) {
+	resolved := Params{}
+	for _, p := range b.Params {
+		value, ok := given[p.Name]
+		switch {
+		case ok:
+		case paper:
+			value = p.Paper
+		default:
+			value = p.Quick
+		}
+		if p.Check != nil {
+			if err := p.Check(value); err != nil {
+				return nil, &ParamError{Benchmark: b.Name, Param: p.Name, Value: value, Reason: err.Error()}
+			}
+		}
+		resolved[p.Name] = value
+	}
+	for name, value := range given {
+		if _, ok := resolved[name]; !ok {
+			return nil, &ParamError{Benchmark: b.Name, Param: name, Value: value, Reason: "there is no such parameter; " + b.paramNames()}
+		}
+	}
+	return resolved, nil
+}
+
+func (b Benchmark) paramNames() string {
+	if len(b.Params) == 0 {
+		return "it has none"
+	}
+	var names []string
+	for _, p := range b.Params {
+		names = append(names, p.Name)
+	}
+	return "it has " + strings.Join(names, ", ")
+}
+
+// ParamError says which parameter of which benchmark is wrong, and why.
+type ParamError struct{ Benchmark, Param, Value, Reason string }
+
+func (e *ParamError) Error() string {
+	return fmt.Sprintf("parameter %s=%s of %s: %s", e.Param, e.Value, e.Benchmark, e.Reason)
+}
+
+// OneOf is a check that accepts only the given values.
+func OneOf(values ...string) func(string) error {
+	return func(v string) error {
+		if !slices.Contains(values, v) {
+			return fmt.Errorf("must be one of %s", strings.Join(values, ", "))
+		}
+		return nil
+	}
+}
+
+// IntRange is a check that accepts whole numbers from lo to hi.
+func IntRange(lo, hi int) func(string) error {
+	return func(v string) error {
+		if n, err := strconv.Atoi(v); err != nil || n < lo || n > hi {
+			return fmt.Errorf("must be a whole number from %d to %d", lo, hi)
+		}
+		return nil
+	}
+}
+
+// Matches tells whether a filter selects the benchmark: whole components of the name from its
+// start, so that scalability.runtime.5 does not select scalability.runtime.50.
+func Matches(filter, name string) bool {
+	return filter == name || strings.HasPrefix(name, filter+".")
+}

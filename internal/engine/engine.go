@@ -1,0 +1,251 @@
+// Package engine is the contract between what is measured and what drives it.
+//
+// An [Engine] is a target made live: one runtime, driven in one way. It creates
+// containers; a [Container] goes through start, kill, wait and delete. What only
+// some can do (exec, pause, update) is an optional interface of the container,
+// and [Engine.Supports] says beforehand whether it will work, with the reason if
+// not. There are no stubs that return "not supported".
+//
+// The contract keeps engines honest for measuring: a method does one thing and
+// returns when that thing is done, by waiting on an event, never by polling; no
+// method keeps time. Every method obeys its context: when it is cancelled
+// the method returns soon, and whatever the call was about to make can be removed
+// by Delete. Errors carry what the runtime said.
+//
+// The packages below implement it: native, oci, fake. enginetest is the
+// conformance suite they all pass, engines is the list of them.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// Engine drives one target. Its methods may be called from several goroutines.
+type Engine interface {
+	// Info says what the engine is. It does not change during a run.
+	Info() Info
+	// Supports returns nil if the capability works on this target and host, and
+	// an *UnsupportedError with the reason if not.
+	Supports(Capability) error
+	// Create makes a container whose process does not run yet: a prepared
+	// cgroup, namespaces and root file system, as the OCI runtime specification
+	// defines it. If it fails or is cancelled, nothing is left for the caller to
+	// remove.
+	Create(ctx context.Context, spec Spec) (Container, error)
+	// Close removes what the engine itself set up. Containers must be gone.
+	// It is idempotent.
+	Close() error
+}
+
+// Placer is an Engine that can put all it starts on the host (runtime binary,
+// sandbox, containers) below a given cgroup, so that their cost can be told from
+// the rest of the machine.
+type Placer interface {
+	// Place makes group the parent of all that is started from now on.
+	// It must not be called while containers exist.
+	Place(group string) error
+}
+
+// Accountant is an Engine that knows what its host processes have used so far,
+// also where no cgroup can tell (rootless).
+type Accountant interface {
+	// Usage gives the total of all processes that have ended since the start.
+	Usage() Usage
+}
+
+// Usage is what processes cost the host.
+type Usage struct {
+	// CPU is user and system time.
+	CPU time.Duration
+	// PeakMemory is the highest sum of memory that was charged to them at once, in
+	// bytes; 0 if it is not known.
+	PeakMemory int64
+}
+
+// Container is one container. Its ID is unique on the host and carries the
+// run's ID. Start, Kill, Wait and State refer to its first process.
+type Container interface {
+	ID() string
+	// Start runs the process of a created container.
+	Start(ctx context.Context) error
+	// Kill sends a signal to the process. Killing a process that has ended
+	// is no error.
+	Kill(ctx context.Context, signal syscall.Signal) error
+	// Wait returns when the process has ended. It can be called again, and by
+	// several goroutines. A process that fails is no error of Wait.
+	Wait(ctx context.Context) (Exit, error)
+	// State asks the runtime.
+	State(ctx context.Context) (State, error)
+	// Delete removes the container by force, whatever its state, with all that
+	// belongs to it. It is idempotent. It returns when output has been
+	// written to the Spec's writers to its end.
+	Delete(ctx context.Context) error
+}
+
+// Execer is a container in which further processes can be started. Exec returns
+// when the process has ended and its output has been written.
+type Execer interface {
+	Exec(ctx context.Context, p Process) (Exit, error)
+}
+
+// Pauser is a container that can be frozen and thawed. Each call returns
+// when the container is in the new state.
+type Pauser interface {
+	Pause(ctx context.Context) error
+	Resume(ctx context.Context) error
+}
+
+// Updater is a container whose limits can be changed while it runs.
+type Updater interface {
+	Update(ctx context.Context, r Resources) error
+}
+
+// Capability is something that not every target can do.
+type Capability string
+
+// The capabilities there are. Each but NetworkHost names the optional interface that
+// a container of a target with the capability has.
+const (
+	CanExec     Capability = "exec"
+	CanPause    Capability = "pause"
+	CanUpdate   Capability = "update"
+	NetworkHost Capability = "host network"
+)
+
+// Capabilities lists all capabilities in the order in which they are shown.
+func Capabilities() []Capability {
+	return []Capability{CanExec, CanPause, CanUpdate, NetworkHost}
+}
+
+// Isolation is what stands between a container and the host's kernel.
+type Isolation string
+
+// The kinds of isolation.
+const (
+	NoIsolation  Isolation = "none"
+	SharedKernel Isolation = "shared kernel"
+	UserKernel   Isolation = "user-space kernel"
+	VM           Isolation = "virtual machine"
+	Unknown      Isolation = "not known"
+)
+
+// Info says what an engine is.
+type Info struct {
+	Target  target.Target
+	Binary  string // path of the runtime's binary, empty for native
+	Version string // as the binary says it, on one line
+	Isolation
+	// Cgroup says how containers are limited and accounted: the mode of the host
+	// ("v1", "hybrid", "v2"), or "none" with the reason in Notes.
+	Cgroup   string
+	Rootless bool
+	// Notes says what was arranged for this target on this host, or is known to
+	// differ from others.
+	Notes []string
+}
+
+// Spec describes a container. The same Spec gives the same program, root file
+// system and arguments on every target.
+type Spec struct {
+	// ID is unique on the host and begins with "touchstone-" and the run's ID.
+	ID string
+	// Rootfs is the directory that is the container's read-only root.
+	Rootfs string
+	// Process is the container's first process.
+	Process Process
+	// Mounts are bind mounts in addition to /proc, /dev, /sys and /tmp.
+	Mounts []Mount
+	// Network is NoNetwork unless set.
+	Network Network
+	// Resources are the limits at creation.
+	Resources Resources
+}
+
+// Process is a program to run in a container, as root, in the root directory.
+type Process struct {
+	Args []string
+	Env  []string
+	// Stdout and Stderr receive the output; nil discards it. Each is written by one
+	// goroutine, in order, as the bytes come.
+	Stdout, Stderr io.Writer
+}
+
+// Mount binds a directory of the host into a container.
+type Mount struct {
+	Source, Target string
+	ReadOnly       bool
+}
+
+// Network is what a container can reach.
+type Network string
+
+// The networks there are.
+const (
+	NoNetwork Network = ""     // a namespace of its own with the loopback interface at most
+	HostNet   Network = "host" // the host's own
+)
+
+// Resources are limits; a zero field is no limit.
+type Resources struct {
+	// CPU is the number of CPUs' worth of time the container may use.
+	CPU float64
+	// Memory is in bytes.
+	Memory int64
+}
+
+// Exit is how a process ended. Signal is 0 if it exited by itself; runtimes that
+// report a signal as 128+n are translated.
+type Exit struct {
+	Code   int
+	Signal syscall.Signal
+}
+
+func (e Exit) String() string {
+	if e.Signal != 0 {
+		return fmt.Sprintf("killed by signal %d (%s)", int(e.Signal), e.Signal)
+	}
+	return fmt.Sprintf("exit code %d", e.Code)
+}
+
+// OK tells whether the process ended by itself with code 0.
+func (e Exit) OK() bool { return e == Exit{} }
+
+// State is the state of a container as the OCI runtime specification names it.
+type State string
+
+// The states of a container.
+const (
+	Created State = "created"
+	Running State = "running"
+	Paused  State = "paused"
+	Stopped State = "stopped"
+)
+
+// UnsupportedError says that a target cannot do something on this host.
+type UnsupportedError struct {
+	What   string // the capability, or the target
+	Reason string
+	Advice string // what to do about it, if anything
+}
+
+func (e *UnsupportedError) Error() string {
+	s := fmt.Sprintf("%s: %s", e.What, e.Reason)
+	if e.Advice != "" {
+		s += "; " + e.Advice
+	}
+	return s
+}
+
+// Unsupported tells whether err says that something cannot work here, as opposed
+// to something that went wrong.
+func Unsupported(err error) bool {
+	var u *UnsupportedError
+	return errors.As(err, &u)
+}

@@ -1,0 +1,233 @@
+// Package result holds what a run leaves behind: the run, its trials and their
+// samples, with units, times and the facts of the host.
+//
+// The types are the versioned JSON of `touchstone export` and what the store
+// keeps; nothing here computes. Samples keep the order in which they were taken.
+// Values are in base units (seconds, bytes, operations per second) so that no
+// reader has to guess a prefix; presentation chooses prefixes.
+package result
+
+import (
+	"time"
+)
+
+// SchemaVersion is the version of the JSON that Export writes. It is raised when
+// a field changes its meaning or goes away; a new field does not raise it.
+const SchemaVersion = 1
+
+// Unit is the unit of a metric's values.
+type Unit string
+
+// The units there are.
+const (
+	Seconds        Unit = "s"
+	Bytes          Unit = "B"
+	BytesPerSecond Unit = "B/s"
+	PerSecond      Unit = "1/s"
+	Score          Unit = "score" // a dimensionless score or index, defined by its benchmark
+)
+
+// Direction tells which values of a metric are the better ones.
+type Direction string
+
+// The directions there are.
+const (
+	Lower  Direction = "lower"
+	Higher Direction = "higher"
+)
+
+// Metric describes a named value of a benchmark.
+type Metric struct {
+	Name   string    `json:"name"`
+	Unit   Unit      `json:"unit"`
+	Better Direction `json:"better"`
+	// Series tells that one trial takes many values, in order (say, the start
+	// latency of the first, second, … container), not one.
+	Series bool   `json:"series,omitempty"`
+	Help   string `json:"help"`
+}
+
+// Status is how a trial ended.
+type Status string
+
+// The ends of a trial.
+const (
+	OK      Status = "ok"
+	Failed  Status = "failed"
+	Timeout Status = "timeout"
+	Skipped Status = "skipped"
+)
+
+// Cell is what a trial repeats: one benchmark with its parameters on one target.
+type Cell struct {
+	Benchmark string `json:"benchmark"`
+	// Params is the canonical spelling of the parameters, "name=value name=value"
+	// in order of names.
+	Params string `json:"params,omitempty"`
+	Target string `json:"target"`
+}
+
+// Trial is one execution of one benchmark on one target. It is recorded however
+// it ended.
+type Trial struct {
+	// Seq counts the trials of a run from 1 in the order of their execution.
+	Seq int `json:"seq"`
+	Cell
+	// Block counts the blocks of this benchmark from 0; warm-up blocks have a
+	// count of their own.
+	Block  int    `json:"block"`
+	Warmup bool   `json:"warmup,omitempty"`
+	Status Status `json:"status"`
+	// Reason says why a trial is not ok, with what to do where that is known.
+	Reason string `json:"reason,omitempty"`
+	// Output is the end of what the failed program or runtime wrote.
+	Output string `json:"output,omitempty"`
+	// Started is wall-clock time, for reading; nothing is computed from it.
+	Started time.Time `json:"started"`
+	// Elapsed is the length of the whole trial with its set-up and clean-up.
+	Elapsed time.Duration `json:"elapsed_ns"`
+	Phases  []Phase       `json:"phases,omitempty"`
+	Samples []Sample      `json:"samples,omitempty"`
+	Host    Disturbance   `json:"host"`
+	// Self is the CPU time that Touchstone itself used during the trial.
+	Self time.Duration `json:"self_cpu_ns"`
+}
+
+// Phase is a named timed region of a trial. It holds exactly one engine call.
+type Phase struct {
+	Name string `json:"name"`
+	// Start counts from the start of the trial.
+	Start    time.Duration `json:"start_ns"`
+	Duration time.Duration `json:"duration_ns"`
+}
+
+// Sample is one value of a metric. The samples of a series stand in order.
+type Sample struct {
+	Metric string  `json:"metric"`
+	Value  float64 `json:"value"`
+}
+
+// Values gives the values of a metric in the order in which they were taken.
+func (t *Trial) Values(metric string) []float64 {
+	var values []float64
+	for _, s := range t.Samples {
+		if s.Metric == metric {
+			values = append(values, s.Value)
+		}
+	}
+	return values
+}
+
+// Disturbance is what the host did during a trial beside the trial. Fields that
+// the host does not offer are absent (nil), never zero.
+type Disturbance struct {
+	// Steal is the share (0–1) of all CPU time that the hypervisor withheld.
+	Steal *float64 `json:"steal,omitempty"`
+	// CPUPressure, MemoryPressure and IOPressure are the shares (0–1) of the
+	// trial in which some task waited for it (PSI, "some").
+	CPUPressure    *float64 `json:"cpu_pressure,omitempty"`
+	MemoryPressure *float64 `json:"memory_pressure,omitempty"`
+	IOPressure     *float64 `json:"io_pressure,omitempty"`
+	// Load is the load average of the last minute at the end of the trial.
+	Load *float64 `json:"load1,omitempty"`
+	// MHz is the mean frequency of the CPUs at the end of the trial.
+	MHz *float64 `json:"cpu_mhz,omitempty"`
+	// Throttled counts thermal throttling events of all cores during the trial.
+	Throttled *int64 `json:"throttled,omitempty"`
+	// Marks says in words why the trial counts as disturbed; empty if it does not.
+	Marks []string `json:"marks,omitempty"`
+}
+
+// Target is a target of a run as it was found on the host.
+type Target struct {
+	Name      string `json:"name"`
+	Binary    string `json:"binary,omitempty"`
+	Version   string `json:"version,omitempty"`
+	Isolation string `json:"isolation,omitempty"`
+	Cgroup    string `json:"cgroup,omitempty"`
+	Rootless  bool   `json:"rootless,omitempty"`
+	// Notes says what had to be arranged for this target on this host.
+	Notes []string `json:"notes,omitempty"`
+	// Unavailable is the reason why no trial could run on it, empty if one could.
+	Unavailable string `json:"unavailable,omitempty"`
+}
+
+// Benchmark is a benchmark of a run with its metrics, so that a stored run can
+// be read without the program that made it.
+type Benchmark struct {
+	Name    string   `json:"name"`
+	Summary string   `json:"summary"`
+	Source  string   `json:"source"`
+	Metrics []Metric `json:"metrics"`
+}
+
+// Overhead is Touchstone's own cost, measured at the start of the run.
+type Overhead struct {
+	// EmptyRegion is the median length of a timed region that holds nothing.
+	EmptyRegion time.Duration `json:"empty_region_ns"`
+	// Exec is the median time to start the probe as a bare process, which does
+	// nothing, and to see its end: what every call of a runtime's binary pays.
+	Exec time.Duration `json:"exec_ns"`
+}
+
+// State is how far a run came.
+type State string
+
+// The states of a run. A run that is running and that no process works on was
+// killed; it can be resumed.
+const (
+	Running     State = "running"
+	Complete    State = "complete"
+	Interrupted State = "interrupted"
+)
+
+// Run is one execution of one plan, stored whole.
+type Run struct {
+	ID       string      `json:"id"`
+	Name     string      `json:"name"`
+	State    State       `json:"state"`
+	Started  time.Time   `json:"started"`
+	Ended    time.Time   `json:"ended,omitzero"`
+	Tool     Tool        `json:"tool"`
+	Seed     uint64      `json:"seed,string"`
+	Baseline string      `json:"baseline"`
+	Plan     string      `json:"plan"` // the resolved plan as YAML
+	Host     Host        `json:"host"`
+	Targets  []Target    `json:"targets"`
+	Bench    []Benchmark `json:"benchmarks"`
+	Overhead Overhead    `json:"overhead"`
+	// Limits is a statement of all that Touchstone did not measure or could not
+	// hold constant in this run.
+	Limits []string `json:"limits,omitempty"`
+	Trials []Trial  `json:"trials"`
+}
+
+// Tool is the program that made a run.
+type Tool struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Go      string `json:"go"`
+}
+
+// Host is the fingerprint of the machine of a run.
+type Host struct {
+	Hostname   string `json:"hostname"`
+	OS         string `json:"os"`     // as /etc/os-release names it
+	Kernel     string `json:"kernel"` // release and version of uname
+	Arch       string `json:"arch"`   // as Go names it
+	CPU        string `json:"cpu"`    // model name
+	CPUs       int    `json:"cpus"`   // online logical CPUs
+	Governor   string `json:"governor,omitempty"`
+	Turbo      string `json:"turbo,omitempty"`          // "on", "off" or empty if not known
+	SMT        string `json:"smt,omitempty"`            // as /sys/devices/system/cpu/smt/control says
+	Memory     int64  `json:"memory_bytes"`             // MemTotal
+	Swap       int64  `json:"swap_bytes"`               // SwapTotal
+	Cgroup     string `json:"cgroup"`                   // "v1", "hybrid" or "v2"
+	Virtual    string `json:"virtualisation,omitempty"` // hypervisor, if the host is a guest
+	LSM        string `json:"lsm,omitempty"`            // active security modules
+	Mitigation string `json:"mitigations,omitempty"`    // one line: which vulnerabilities are mitigated and how
+	Cmdline    string `json:"kernel_cmdline,omitempty"`
+	Root       bool   `json:"root"`
+	// Warnings says what on this host makes results less stable, and what to do.
+	Warnings []string `json:"warnings,omitempty"`
+}

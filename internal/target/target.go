@@ -1,0 +1,143 @@
+// Package target names what is measured: an engine × runtime with its options,
+// one column of a report.
+//
+// A target is spelled engine/runtime[@option=value,…], or "native" alone:
+//
+//	native
+//	oci/crun
+//	oci/runsc@platform=systrap
+//
+// The spelling is canonical: options are sorted by name, so that two targets
+// are the same exactly if their strings are. This package knows no engine; whether
+// a target exists on a machine is for the engines to say.
+package target
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Native is the target without a container: the same program from the same
+// root file system, run by chroot.
+const Native = "native"
+
+// Target is an engine × runtime with the runtime's options. The zero value is
+// no target. Targets are values: use String as a map key.
+type Target struct {
+	// Engine drives the runtime: "native", "oci", "fake", ….
+	Engine string
+	// Runtime is the name of the runtime, empty for native.
+	Runtime string
+	// Options are the options of the runtime in order of their names.
+	Options []Option
+}
+
+// Option is one option of a runtime, such as platform=systrap.
+type Option struct{ Name, Value string }
+
+// SyntaxError says why a string names no target.
+type SyntaxError struct {
+	Input  string
+	Reason string
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("target %q: %s; write engine/runtime[@option=value,…], such as oci/runc or oci/runsc@platform=systrap, or native", e.Input, e.Reason)
+}
+
+// Parse reads the spelling of a target. Its errors are *SyntaxError.
+func Parse(s string) (Target, error) {
+	fail := func(format string, args ...any) (Target, error) {
+		return Target{}, &SyntaxError{Input: s, Reason: fmt.Sprintf(format, args...)}
+	}
+	name, options, hasOptions := strings.Cut(s, "@")
+	engine, runtime, hasRuntime := strings.Cut(name, "/")
+	switch {
+	case !isName(engine):
+		return fail("the engine's name %q is not a name", engine)
+	case engine == Native && hasRuntime:
+		return fail("native has no runtime")
+	case engine != Native && !hasRuntime:
+		return fail("the runtime is missing")
+	case engine != Native && !isName(runtime):
+		return fail("the runtime's name %q is not a name", runtime)
+	}
+	t := Target{Engine: engine, Runtime: runtime}
+	if !hasOptions {
+		return t, nil
+	}
+	for _, item := range strings.Split(options, ",") {
+		key, value, ok := strings.Cut(item, "=")
+		if !ok || !isName(key) || value == "" {
+			return fail("%q is not option=value", item)
+		}
+		if strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+			return fail("the value of %s holds a blank or a control character", key)
+		}
+		if _, twice := t.Option(key); twice {
+			return fail("option %s is given twice", key)
+		}
+		t.Options = append(t.Options, Option{key, value})
+	}
+	slices.SortFunc(t.Options, func(a, b Option) int { return strings.Compare(a.Name, b.Name) })
+	return t, nil
+}
+
+// String spells t so that Parse gives t again.
+func (t Target) String() string {
+	var b strings.Builder
+	b.WriteString(t.Engine)
+	if t.Runtime != "" {
+		b.WriteByte('/')
+		b.WriteString(t.Runtime)
+	}
+	for i, o := range t.Options {
+		b.WriteByte("@,"[min(i, 1)])
+		b.WriteString(o.Name)
+		b.WriteByte('=')
+		b.WriteString(o.Value)
+	}
+	return b.String()
+}
+
+// Option gives the value of an option and whether it is set.
+func (t Target) Option(name string) (string, bool) {
+	for _, o := range t.Options {
+		if o.Name == name {
+			return o.Value, true
+		}
+	}
+	return "", false
+}
+
+// With gives t with one option set, in canonical order; t stays as it is.
+func (t Target) With(name, value string) Target {
+	options := slices.DeleteFunc(slices.Clone(t.Options), func(o Option) bool { return o.Name == name })
+	options = append(options, Option{name, value})
+	slices.SortFunc(options, func(a, b Option) int { return strings.Compare(a.Name, b.Name) })
+	t.Options = options
+	return t
+}
+
+// MarshalText and UnmarshalText let a target stand as a string in plans and
+// results.
+func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText is the inverse of MarshalText.
+func (t *Target) UnmarshalText(text []byte) (err error) {
+	*t, err = Parse(string(text))
+	return err
+}
+
+// isName tells whether s is a name as engines, runtimes and options have it:
+// a letter or digit, then letters, digits and . _ -.
+func isName(s string) bool {
+	for i, r := range s {
+		alnum := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if !alnum && (i == 0 || !strings.ContainsRune("._-", r)) {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,227 @@
+package cgroup
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// unpack writes a fixture to a directory that stands for a root file system.
+func unpack(t *testing.T, name string) (root string) {
+	t.Helper()
+	archive, err := txtar.ParseFile(filepath.Join("testdata", name+".txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root = t.TempDir()
+	if err := txtar.Write(archive, root); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+func TestDetect(t *testing.T) {
+	tests := []struct {
+		fixture string
+		mode    Mode
+		where   map[string]string // controller → mount point; "" if it is nowhere
+		named   string            // mount point of name=systemd
+		joined  []string
+	}{
+		{
+			fixture: "v2-systemd", mode: V2,
+			where:  map[string]string{"cpu": "/sys/fs/cgroup", "memory": "/sys/fs/cgroup", "pids": "/sys/fs/cgroup", "cpuset": "/sys/fs/cgroup", "cpuacct": "", "freezer": ""},
+			joined: []string{"/sys/fs/cgroup"},
+		},
+		{
+			fixture: "v2-with-net-cls", mode: V2,
+			where:  map[string]string{"memory": "/sys/fs/cgroup", "net_cls": "/opt/vpn client/net_cls"},
+			joined: []string{"/sys/fs/cgroup"},
+		},
+		{
+			fixture: "hybrid-systemd", mode: Hybrid,
+			where: map[string]string{
+				"cpu": "/sys/fs/cgroup/cpu,cpuacct", "cpuacct": "/sys/fs/cgroup/cpu,cpuacct", "cpuset": "/sys/fs/cgroup/cpuset",
+				"memory": "/sys/fs/cgroup/memory", "pids": "/sys/fs/cgroup/pids", "freezer": "/sys/fs/cgroup/freezer",
+				"devices": "/sys/fs/cgroup/devices", "net_prio": "/sys/fs/cgroup/net_cls,net_prio", "rdma": "/sys/fs/cgroup/rdma",
+			},
+			named: "/sys/fs/cgroup/systemd",
+			joined: []string{
+				"/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/freezer",
+				"/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids",
+			},
+		},
+		{
+			fixture: "hybrid-split", mode: Hybrid,
+			where: map[string]string{
+				"cpu": "/sys/fs/cgroup/cpu", "cpuacct": "/sys/fs/cgroup/cpuacct", "cpuset": "/sys/fs/cgroup/cpuset",
+				"memory": "/sys/fs/cgroup/memory", "pids": "/sys/fs/cgroup/pids", "freezer": "/sys/fs/cgroup/freezer",
+				"devices": "/sys/fs/cgroup/devices", "hugetlb": "/sys/fs/cgroup/unified",
+			},
+			named: "/sys/fs/cgroup/systemd",
+			joined: []string{
+				"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/memory",
+				"/sys/fs/cgroup/freezer", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/unified",
+			},
+		},
+		{
+			fixture: "v1-comounted", mode: V1,
+			where:  map[string]string{"cpu": "/sys/fs/cgroup/cpu,cpuacct", "cpuacct": "/sys/fs/cgroup/cpu,cpuacct", "memory": "/sys/fs/cgroup/memory", "pids": ""},
+			named:  "/sys/fs/cgroup/systemd",
+			joined: []string{"/sys/fs/cgroup/memory", "/sys/fs/cgroup/cpu,cpuacct"},
+		},
+		{fixture: "none", mode: None, where: map[string]string{"cpu": ""}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.fixture, func(t *testing.T) {
+			root := unpack(t, tt.fixture)
+			h, err := Detect(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h.Mode != tt.mode {
+				t.Errorf("mode = %q, want %q", h.Mode, tt.mode)
+			}
+			for controller, want := range tt.where {
+				m, ok := h.Controller(controller)
+				if got := strings.TrimPrefix(m.Dir, root); got != want || ok != (want != "") {
+					t.Errorf("controller %s is at %q (%v), want %q", controller, got, ok, want)
+				}
+			}
+			var named string
+			var joined []string
+			for _, m := range h.Mounts {
+				dir := strings.TrimPrefix(m.Dir, root)
+				if m.Name == "systemd" {
+					named = dir
+				}
+				if m.joined() {
+					joined = append(joined, dir)
+				}
+			}
+			if named != tt.named {
+				t.Errorf("name=systemd is at %q, want %q", named, tt.named)
+			}
+			if diff := cmp.Diff(tt.joined, joined); diff != "" {
+				t.Errorf("hierarchies that processes join (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDetectWithoutProc(t *testing.T) {
+	h, err := Detect(t.TempDir())
+	if err != nil || h.Mode != None {
+		t.Errorf("Detect = %+v, %v; want mode none", h, err)
+	}
+	_, err = h.Create("/touchstone-x")
+	if access := (*AccessError)(nil); !errors.As(err, &access) || !errors.Is(err, ErrNoAccess) {
+		t.Errorf("Create = %v, want an AccessError", err)
+	}
+}
+
+func TestBase(t *testing.T) {
+	const session = "/user.slice/user-1000.slice/user@1000.service/run-1.scope"
+	tests := []struct {
+		name  string
+		mount Mount
+		own   string
+		want  string
+	}{
+		{"root may write everywhere", Mount{V2: true, root: "/"}, "/init.scope", "/"},
+		{"group of another namespace", Mount{V2: true, root: "/", Dir: "missing"}, "/../../a", ""},
+		{"own group is not there", Mount{V2: true, root: "/", Dir: "missing"}, session, ""},
+		{"v1 cannot be delegated", Mount{root: "/", Dir: "missing", Controllers: []string{"cpu"}}, session, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.mount.Dir = filepath.Join(t.TempDir(), tt.mount.Dir)
+			h := &Hierarchy{Mode: modeOf([]Mount{tt.mount}), Mounts: []Mount{tt.mount}}
+			h.findBase(tt.own)
+			if h.Base() != tt.want || (h.noAccess == nil) != (tt.want != "") {
+				t.Errorf("base = %q, no access: %v; want %q", h.Base(), h.noAccess, tt.want)
+			}
+		})
+	}
+}
+
+func TestPathsThatAreNotOursAreRefused(t *testing.T) {
+	h := &Hierarchy{Mode: V2, base: "/"}
+	for _, path := range []string{
+		"", "/", "touchstone-a", "/system.slice", "/touchstone", "/a/touchstone-a", "/touchstone-a/..",
+		"/touchstone-a/../b", "/touchstone-a//b", "/touchstone-a/", "/touchstone-a/.", "/touchstone-a\nb", "//touchstone-a",
+	} {
+		if _, err := h.Open(path); err == nil {
+			t.Errorf("Open(%q) is accepted", path)
+		}
+		if _, err := h.Create(path); err == nil {
+			t.Errorf("Create(%q) is accepted", path)
+		}
+	}
+	for _, prefix := range []string{"", "t", "system", "touchstone", "../touchstone-", "touchstone-a/../.."} {
+		if _, err := h.Find(prefix); err == nil {
+			t.Errorf("Find(%q) is accepted", prefix)
+		}
+	}
+	if g, err := h.Open("/touchstone-a/b"); err != nil || g.Path() != "/touchstone-a/b" {
+		t.Errorf("Open = %v, %v", g, err)
+	}
+}
+
+func TestParseCPUStat(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"with the controller", "usage_usec 4800\nuser_usec 1200\nsystem_usec 3600\nnr_periods 0\n", "4.8ms"},
+		{"not first", "user_usec 1\nusage_usec 2\n", "2µs"},
+		{"empty", "", "cpu.stat has no usage_usec"},
+		{"not a number", "usage_usec x\n", `usage_usec of cpu.stat is "x"`},
+		{"negative", "usage_usec -1\n", `usage_usec of cpu.stat is "-1"`},
+		{"too great for a duration", "usage_usec 9223372036854775807\n", `usage_usec of cpu.stat is "9223372036854775807"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d, err := parseCPUStat(tt.text)
+			got := d.String()
+			if err != nil {
+				got = err.Error()
+			}
+			if got != tt.want {
+				t.Errorf("parseCPUStat(%q) = %s, want %s", tt.text, got, tt.want)
+			}
+		})
+	}
+}
+
+func FuzzParseCPUStat(f *testing.F) {
+	f.Add("usage_usec 4800\nuser_usec 1200\nsystem_usec 3600\nnice_usec 0\n")
+	f.Add("usage_usec -1\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if d, err := parseCPUStat(text); d < 0 || (err != nil && d != 0) {
+			t.Errorf("parseCPUStat(%q) = %v, %v", text, d, err)
+		}
+	})
+}
+
+func FuzzParseMounts(f *testing.F) {
+	f.Add("31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw shared:12 - cgroup cgroup rw,cpuacct,cpu\n")
+	f.Add("35 25 0:27 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n")
+	f.Add("90 30 0:51 / /opt/vpn\\040client rw - cgroup none rw,name=a\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		mounts, err := parseMounts(strings.NewReader(text))
+		if err != nil && mounts != nil {
+			t.Errorf("parseMounts(%q) gives mounts beside the error %v", text, err)
+		}
+		unified := 0
+		for _, m := range mounts {
+			if m.V2 {
+				unified++
+			}
+		}
+		if unified > 1 {
+			t.Errorf("parseMounts(%q) gives %d unified trees", text, unified)
+		}
+	})
+}

@@ -1,0 +1,652 @@
+package cgroup
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+// childEnv makes the test binary play a process of a group instead of testing.
+const childEnv = "TOUCHSTONE_CGROUP_CHILD"
+
+// touched is the memory and burnt the CPU time that the child "work" uses.
+const (
+	touched = 48 << 20
+	burnt   = 100 * time.Millisecond
+)
+
+func TestMain(m *testing.M) {
+	role := os.Getenv(childEnv)
+	if role == "" {
+		os.Exit(m.Run())
+	}
+	if err := play(role); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+func play(role string) error {
+	for _, file := range os.Args[1:] {
+		if err := os.WriteFile(file, []byte("0"), 0); err != nil {
+			return err
+		}
+	}
+	switch role {
+	case "work":
+		memory := make([]byte, touched)
+		for i := 0; i < len(memory); i += os.Getpagesize() {
+			memory[i] = 1
+		}
+		// What was used before the process joined the group is not the group's.
+		for before := cpuTime(); cpuTime()-before < burnt; {
+			runtime.Gosched()
+		}
+		runtime.KeepAlive(memory)
+	case "breed": // has children without end, in groups that limit them
+		for first := true; ; first = false {
+			child := exec.Command("/proc/self/exe")
+			child.Env = append(os.Environ(), childEnv+"=wait")
+			_, _ = child.StdinPipe()
+			_ = child.Start()
+			if first {
+				fmt.Println("ready")
+			}
+		}
+	case "rootless":
+		return playRootless()
+	}
+	fmt.Println("ready")
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+func cpuTime() time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		panic(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// playRootless is an ordinary user whose group has been delegated to it.
+func playRootless() error {
+	h, err := Detect("/")
+	if err != nil {
+		return err
+	}
+	if h.Base() != "" && h.Mode != V2 {
+		return fmt.Errorf("an ordinary user may make groups at %q on v1", h.Base())
+	}
+	h = unifiedOnly(h)
+	own, err := ownPath("/proc/self/cgroup")
+	if err != nil {
+		return err
+	}
+	h.findBase(own)
+	if h.Base() != own {
+		return fmt.Errorf("base is %q, not the caller's own group %q: %w", h.Base(), own, h.noAccess)
+	}
+	g, err := h.Create("/touchstone-inner/a")
+	if err != nil {
+		return err
+	}
+	if g.Path() != own+"/touchstone-inner/a" {
+		return fmt.Errorf("path is %q", g.Path())
+	}
+	if _, err := g.Usage(); err != nil {
+		return err
+	}
+	// Its own group holds this process: what is born below must find it a group like any other.
+	dir, err := g.OpenDir()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }()
+	child := exec.Command("/proc/self/exe") // no input: it ends at once
+	child.Env = append(os.Environ(), childEnv+"=wait")
+	child.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	if err := child.Run(); err != nil {
+		return fmt.Errorf("start a process in the group: %w", err)
+	}
+	found, err := h.Find("touchstone-")
+	if err != nil || !slices.Equal(found, []string{"/touchstone-inner"}) {
+		return fmt.Errorf("found %v, %w", found, err)
+	}
+	top, err := h.Open("/touchstone-inner")
+	if err != nil {
+		return err
+	}
+	if err := top.Remove(context.Background()); err != nil {
+		return err
+	}
+	fmt.Println("rootless works")
+	return nil
+}
+
+// unifiedOnly gives the machine as it would be without v1 hierarchies.
+func unifiedOnly(h *Hierarchy) *Hierarchy {
+	m, ok := h.unified()
+	if !ok {
+		return &Hierarchy{Mode: None}
+	}
+	return &Hierarchy{Mode: V2, Mounts: []Mount{m}}
+}
+
+// machines calls test with this machine's hierarchies, and once more with its unified
+// tree alone.
+func machines(t *testing.T, test func(t *testing.T, h *Hierarchy)) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("making cgroups needs root")
+	}
+	h, err := Detect("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.Base() != "/" {
+		t.Skipf("cgroups cannot be made here: %v", h.noAccess)
+	}
+	t.Run(string(h.Mode), func(t *testing.T) { test(t, h) })
+	if h.Mode == Hybrid {
+		h := unifiedOnly(h)
+		h.findBase("")
+		t.Run("unified alone", func(t *testing.T) { test(t, h) })
+	}
+}
+
+// top makes a top-level group with a name of its own and removes it after the test.
+func top(t *testing.T, h *Hierarchy) *Group {
+	t.Helper()
+	g, err := h.Create(fmt.Sprintf("/%stest-%d-%d", Prefix, os.Getpid(), time.Now().UnixNano()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// t.Context is done by now.
+		if err := errors.Join(g.Kill(context.Background()), g.Remove(context.Background())); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+// sub makes a group below another.
+func sub(t *testing.T, g *Group, name string) *Group {
+	t.Helper()
+	child, err := g.h.Create(g.Path() + "/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return child
+}
+
+// start runs the test binary in a role, in the given group, until it is ready.
+func start(t *testing.T, g *Group, role string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe", g.ProcsFiles()...)
+	cmd.Env = append(os.Environ(), childEnv+"="+role)
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("child says %q, %v", line, err)
+	}
+	return cmd
+}
+
+// killed checks that a child ended by SIGKILL.
+func killed(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	_ = cmd.Wait()
+	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != unix.SIGKILL {
+		t.Errorf("child ended with %v, not by SIGKILL", cmd.ProcessState)
+	}
+}
+
+// remains lists the directories that a group has in any hierarchy.
+func remains(g *Group) []string {
+	return slices.DeleteFunc(g.dirs(func(Mount) bool { return true }), func(dir string) bool { return !exists(dir, "") })
+}
+
+func TestUsage(t *testing.T) {
+	machines(t, func(t *testing.T, h *Hierarchy) {
+		parent := top(t, h)
+		g := sub(t, parent, "a")
+		start(t, g, "work")
+		for _, g := range []*Group{g, parent} {
+			usage, err := g.Usage()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if usage.CPU < burnt || usage.CPU > 100*burnt {
+				t.Errorf("%s: CPU = %v, want a little above %v", g.Path(), usage.CPU, burnt)
+			}
+			hasMemory := !slices.Contains(g.Missing(), "memory")
+			if hasMemory && (usage.PeakMemory < touched || usage.PeakMemory > 4*touched) {
+				t.Errorf("%s: peak = %d, want a little above %d", g.Path(), usage.PeakMemory, touched)
+			}
+			if !hasMemory && usage.PeakMemory != 0 {
+				t.Errorf("%s: peak = %d without the memory controller", g.Path(), usage.PeakMemory)
+			}
+		}
+	})
+}
+
+func TestUsageOfNothing(t *testing.T) {
+	machines(t, func(t *testing.T, h *Hierarchy) {
+		g, err := h.Open("/touchstone-nothing")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if usage, err := g.Usage(); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Usage = %v, %v; want fs.ErrNotExist", usage, err)
+		}
+		if err := g.SetLimits(1, 0); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("SetLimits = %v; want fs.ErrNotExist", err)
+		}
+		if err := g.Kill(t.Context()); err != nil {
+			t.Errorf("Kill = %v", err)
+		}
+		if err := g.Remove(t.Context()); err != nil {
+			t.Errorf("Remove = %v", err)
+		}
+	})
+}
+
+func TestCreate(t *testing.T) {
+	machines(t, func(t *testing.T, h *Hierarchy) {
+		g := top(t, h)
+		if _, err := h.Create(g.Path()); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("creating a group twice: %v, want fs.ErrExist", err)
+		}
+		deep, err := h.Create(g.Path() + "/a/b/c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range slices.Concat(deep.ProcsFiles(), deep.ThreadFiles()) {
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("file to join by: %v", err)
+			}
+		}
+		found, err := h.Find(strings.TrimPrefix(g.Path(), "/"))
+		if diff := cmp.Diff([]string{g.Path()}, found); diff != "" || err != nil {
+			t.Errorf("Find: %v (-want +got):\n%s", err, diff)
+		}
+	})
+}
+
+// A group that cannot be made in the last hierarchy leaves nothing in the first.
+func TestCreateLeavesNothingWhenItFails(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		obstacle func(dir string) error
+	}{
+		{"parent is a file", func(dir string) error { return os.WriteFile(filepath.Join(dir, "touchstone-a"), nil, 0o600) }},
+		{"group is there", func(dir string) error { return os.MkdirAll(filepath.Join(dir, "touchstone-a/b"), 0o700) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			first, last := t.TempDir(), t.TempDir()
+			if err := tt.obstacle(last); err != nil {
+				t.Fatal(err)
+			}
+			h := &Hierarchy{Mode: V1, base: "/", Mounts: []Mount{
+				{Dir: first, Controllers: []string{"cpu"}}, {Dir: last, Controllers: []string{"memory"}},
+			}}
+			if _, err := h.Create("/touchstone-a/b"); err == nil {
+				t.Error("Create succeeds")
+			}
+			if left, err := os.ReadDir(first); err != nil || len(left) > 0 {
+				t.Errorf("left in the first hierarchy: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+func TestKillAndRemove(t *testing.T) {
+	machines(t, func(t *testing.T, h *Hierarchy) {
+		g := top(t, h)
+		one, two := start(t, sub(t, g, "a"), "wait"), start(t, sub(t, g, "b"), "wait")
+		pids, err := g.Procs()
+		want := []int{one.Process.Pid, two.Process.Pid}
+		slices.Sort(want)
+		if diff := cmp.Diff(want, pids); diff != "" || err != nil {
+			t.Errorf("Procs: %v (-want +got):\n%s", err, diff)
+		}
+		if err := g.Kill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if pids, err := g.Procs(); err != nil || len(pids) > 0 {
+			t.Errorf("Procs after Kill = %v, %v", pids, err)
+		}
+		killed(t, one)
+		killed(t, two)
+		for range 2 {
+			if err := g.Remove(t.Context()); err != nil {
+				t.Errorf("Remove: %v", err)
+			}
+		}
+		if left := remains(g); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	})
+}
+
+// Runtimes make groups in hierarchies that Touchstone itself does not join.
+func TestRemoveVisitsAllHierarchies(t *testing.T) {
+	machines(t, func(t *testing.T, h *Hierarchy) {
+		g := top(t, h)
+		for _, dir := range g.dirs(func(Mount) bool { return true }) {
+			if err := os.MkdirAll(filepath.Join(dir, "container/inner"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := g.Remove(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if left := remains(g); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	})
+}
+
+func TestRemoveWaitsForProcesses(t *testing.T) {
+	machines(t, func(t *testing.T, h *Hierarchy) {
+		g := top(t, h)
+		cmd := start(t, g, "wait")
+
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		err := g.Remove(cancelled)
+		if !errors.Is(err, context.Canceled) || !strings.Contains(fmt.Sprint(err), strconv.Itoa(cmd.Process.Pid)) {
+			t.Errorf("Remove of a group in use = %v, want context.Canceled and the process %d", err, cmd.Process.Pid)
+		}
+
+		done := make(chan error)
+		go func() { done <- g.Remove(t.Context()) }()
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("Remove of a group whose process ends: %v", err)
+		}
+	})
+}
+
+func TestKillCancelled(t *testing.T) {
+	machines(t, func(t *testing.T, h *Hierarchy) {
+		g := top(t, h)
+		start(t, g, "wait")
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := g.Kill(cancelled); !errors.Is(err, context.Canceled) {
+			t.Errorf("Kill = %v, want context.Canceled", err)
+		}
+	})
+}
+
+func TestKillEndsPausedProcesses(t *testing.T) {
+	machines(t, func(t *testing.T, h *Hierarchy) {
+		g := top(t, h)
+		inner := sub(t, g, "a")
+		cmd := start(t, inner, "wait")
+		dir, _, ok := inner.dir("freezer")
+		file, value := "freezer.state", "FROZEN"
+		if !ok {
+			m, _ := h.unified()
+			dir, file, value = filepath.Join(m.Dir, inner.Path()), "cgroup.freeze", "1"
+		}
+		if err := write(dir, file, value); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Kill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		killed(t, cmd)
+	})
+}
+
+func TestKillOutrunsForks(t *testing.T) {
+	machines(t, func(t *testing.T, h *Hierarchy) {
+		g := top(t, h)
+		dir, _, ok := g.dir("pids")
+		if !ok {
+			t.Skip("without the pids controller nothing bounds the children of this test")
+		}
+		if err := write(dir, "pids.max", "60"); err != nil {
+			t.Fatal(err)
+		}
+		cmd := start(t, sub(t, g, "a"), "breed")
+		if err := g.Kill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		killed(t, cmd)
+		if now, err := words(dir, "pids.max"); err != nil || !slices.Equal(now, []string{"60"}) {
+			t.Errorf("pids.max after Kill = %v, %v; want 60 as before", now, err)
+		}
+	})
+}
+
+// A kernel without pidfd_open leaves only plain signals.
+func TestMemberWithoutDescriptor(t *testing.T) {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), childEnv+"=wait")
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	m := member{pid: cmd.Process.Pid, fd: -1}
+	if err := m.kill(); err != nil {
+		t.Error(err)
+	}
+	killed(t, cmd)
+	if err := m.kill(); err != nil {
+		t.Errorf("killing a process that has ended: %v", err)
+	}
+	if err := awaitExit(t.Context(), []member{m}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHoldSparesInitAndCaller(t *testing.T) {
+	if held := hold([]int{-1, 0, 1, os.Getpid()}); len(held) > 0 {
+		release(held)
+		t.Errorf("held %v", held)
+	}
+}
+
+// A thread of the caller that was placed in the group is neither killed nor
+// waited for.
+func TestOwnThread(t *testing.T) {
+	machines(t, func(t *testing.T, h *Hierarchy) {
+		g := top(t, h)
+		files := g.ThreadFiles()
+		if len(files) == 0 {
+			t.Skip("the unified tree takes no single threads")
+		}
+		home, err := h.OwnThreadFiles()
+		if err != nil || len(home) != len(files) {
+			t.Fatalf("OwnThreadFiles = %v, %v; want a way back from each of %v", home, err, files)
+		}
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		for _, file := range files {
+			if err := os.WriteFile(file, []byte("0"), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if pids, err := g.Procs(); err != nil || !slices.Equal(pids, []int{os.Getpid()}) {
+			t.Errorf("Procs = %v, %v; want this process", pids, err)
+		}
+		if err := g.Kill(t.Context()); err != nil {
+			t.Errorf("Kill: %v", err)
+		}
+		if err := g.Remove(t.Context()); !errors.Is(err, unix.EBUSY) || !strings.Contains(fmt.Sprint(err), "a thread of this process") {
+			t.Errorf("Remove = %v, want EBUSY and the reason", err)
+		}
+		for _, file := range home {
+			if err := os.WriteFile(file, []byte("0"), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if pids, err := g.Procs(); err != nil || len(pids) > 0 {
+			t.Errorf("Procs after the thread went back = %v, %v", pids, err)
+		}
+	})
+}
+
+func TestSetLimits(t *testing.T) {
+	machines(t, func(t *testing.T, h *Hierarchy) {
+		g := top(t, h)
+		missing := g.Missing()
+		for _, bad := range []struct {
+			cpu    float64
+			memory int64
+		}{{-1, 0}, {0, -1}, {0.001, 0}, {1e9, 0}} {
+			if err := g.SetLimits(bad.cpu, bad.memory); err == nil {
+				t.Errorf("SetLimits(%v, %v) is accepted", bad.cpu, bad.memory)
+			}
+		}
+		if err := g.SetLimits(0, 0); err != nil {
+			t.Errorf("taking away limits that are not there: %v", err)
+		}
+		err := g.SetLimits(0.25, 32<<20)
+		if len(missing) > 0 {
+			if !errors.Is(err, errors.ErrUnsupported) {
+				t.Errorf("SetLimits without %v = %v, want errors.ErrUnsupported", missing, err)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, none := limits{"25000", "100000", "33554432"}, limits{"max", "100000", "max"}
+		if _, v2, _ := g.dir("cpu"); !v2 {
+			none = limits{"-1", "100000", unlimitedV1()}
+		}
+		if diff := cmp.Diff(want, limitsOf(t, g)); diff != "" {
+			t.Errorf("limits (-want +got):\n%s", diff)
+		}
+		if err := g.SetLimits(0, 0); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(none, limitsOf(t, g)); diff != "" {
+			t.Errorf("limits taken away (-want +got):\n%s", diff)
+		}
+	})
+}
+
+type limits struct{ Quota, Period, Memory string }
+
+func limitsOf(t *testing.T, g *Group) (l limits) {
+	t.Helper()
+	read := func(controller, file string) []string {
+		dir, _, _ := g.dir(controller)
+		got, err := words(dir, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if _, v2, _ := g.dir("cpu"); v2 {
+		cpu := read("cpu", "cpu.max")
+		return limits{cpu[0], cpu[1], read("memory", "memory.max")[0]}
+	}
+	return limits{read("cpu", "cpu.cfs_quota_us")[0], read("cpu", "cpu.cfs_period_us")[0], read("memory", "memory.limit_in_bytes")[0]}
+}
+
+// unlimitedV1 is how v1 shows that there is no memory limit: the greatest number of
+// whole pages.
+func unlimitedV1() string {
+	page := int64(os.Getpagesize())
+	return strconv.FormatInt((1<<63-1)/page*page, 10)
+}
+
+func TestOpenDirPlacesNewProcesses(t *testing.T) {
+	machines(t, func(t *testing.T, h *Hierarchy) {
+		g := top(t, h)
+		dir, err := g.OpenDir()
+		if h.Mode == V1 {
+			if !errors.Is(err, errors.ErrUnsupported) {
+				t.Errorf("OpenDir on v1 = %v, want errors.ErrUnsupported", err)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = dir.Close() }()
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Env = append(os.Environ(), childEnv+"=wait")
+		cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+		if _, err := cmd.StdinPipe(); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if pids, err := g.Procs(); err != nil || !slices.Equal(pids, []int{cmd.Process.Pid}) {
+			t.Errorf("Procs = %v, %v; want %d", pids, err, cmd.Process.Pid)
+		}
+		if err := g.Kill(t.Context()); err != nil {
+			t.Error(err)
+		}
+		killed(t, cmd)
+	})
+}
+
+func TestRootless(t *testing.T) {
+	machines(t, func(t *testing.T, h *Hierarchy) {
+		if h.Mode != V2 {
+			t.Skip("only the unified tree can be delegated")
+		}
+		const nobody = 65534
+		g := top(t, h)
+		dir, err := g.OpenDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = dir.Close() }()
+		for _, file := range []string{"", "cgroup.procs", "cgroup.subtree_control"} {
+			if err := os.Chown(filepath.Join(dir.Name(), file), nobody, nobody); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Env = append(os.Environ(), childEnv+"=rootless")
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			UseCgroupFD: true, CgroupFD: int(dir.Fd()),
+			Credential: &syscall.Credential{Uid: nobody, Gid: nobody},
+		}
+		out, err := cmd.CombinedOutput()
+		if err != nil || string(out) != "rootless works\n" {
+			t.Errorf("an ordinary user in its own group: %v\n%s", err, out)
+		}
+	})
+}

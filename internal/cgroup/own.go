@@ -1,0 +1,38 @@
+package cgroup
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// OwnThreadFiles gives the v1 tasks files of the groups that this process is in: where
+// a thread goes back to that has joined another group by [Group.ThreadFiles].
+func (h *Hierarchy) OwnThreadFiles() ([]string, error) {
+	// The process's first thread, which never moves, stands for the process.
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return nil, fmt.Errorf("find the cgroups of this process: %w", err)
+	}
+	var files []string
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		fields := strings.SplitN(lines.Text(), ":", 3)
+		if len(fields) != 3 {
+			continue
+		}
+		controller, _, _ := strings.Cut(fields[1], ",")
+		m, ok := h.Controller(controller)
+		if !ok || m.V2 || !m.joined() {
+			continue
+		}
+		rel, err := filepath.Rel(m.root, fields[2])
+		if err != nil || !filepath.IsLocal(rel) {
+			return nil, fmt.Errorf("find the cgroups of this process: %s is not below %s", fields[2], m.Dir)
+		}
+		files = append(files, filepath.Join(m.Dir, rel, "tasks"))
+	}
+	return files, nil
+}

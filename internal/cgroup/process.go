@@ -1,0 +1,221 @@
+package cgroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Procs gives the IDs of all processes in the group and the groups below it, in any
+// hierarchy, in ascending order. A process is listed in v1 hierarchies if one of its
+// threads is in the group. A process of another PID namespace, which has no ID here,
+// is listed as 0.
+func (g *Group) Procs() ([]int, error) {
+	var pids []int
+	for _, dir := range g.dirs(func(Mount) bool { return true }) {
+		found, err := procsBelow(dir)
+		if err != nil {
+			return nil, fmt.Errorf("list the processes of cgroup %q: %w", g.path, err)
+		}
+		pids = append(pids, found...)
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids), nil
+}
+
+// procsBelow lists the processes in a directory of a hierarchy and below it.
+func procsBelow(dir string) ([]int, error) {
+	var pids []int
+	err := walk(dir, func(dir string) error {
+		found, err := words(dir, "cgroup.procs")
+		if gone(err) || errors.Is(err, unix.EOPNOTSUPP) {
+			// A threaded group cannot say; its processes are listed in the group
+			// above it that is not threaded.
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, word := range found {
+			pid, err := strconv.Atoi(word)
+			if err != nil {
+				return fmt.Errorf("read cgroup.procs of %q: %w", dir, err)
+			}
+			pids = append(pids, pid)
+		}
+		return nil
+	})
+	slices.Sort(pids)
+	return slices.Compact(pids), err
+}
+
+// walk visits dir and all groups below it, children first. Groups that vanish
+// meanwhile are passed over.
+func walk(dir string, visit func(dir string) error) error {
+	entries, err := os.ReadDir(dir)
+	if gone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		if err := walk(filepath.Join(dir, e.Name()), visit); err != nil {
+			return err
+		}
+	}
+	return visit(dir)
+}
+
+// gone tells whether err says that a group has been removed, or never was there.
+func gone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV)
+}
+
+// member is a process of a group, held by a descriptor so that its ID cannot come
+// to mean another process.
+type member struct {
+	pid int
+	fd  int // -1 where the kernel (before 5.3) or a seccomp filter has no pidfd_open
+}
+
+// hold opens descriptors of the processes among pids that can be signalled: not those
+// without an ID here, never init, never the caller.
+func hold(pids []int) []member {
+	var members []member
+	for _, pid := range pids {
+		if pid <= 1 || pid == os.Getpid() {
+			continue
+		}
+		fd, err := unix.PidfdOpen(pid, 0)
+		switch {
+		case err == nil:
+			members = append(members, member{pid, fd})
+		case !errors.Is(err, unix.ESRCH):
+			members = append(members, member{pid, -1})
+		}
+	}
+	return members
+}
+
+func release(members []member) {
+	for _, m := range members {
+		if m.fd >= 0 {
+			_ = unix.Close(m.fd)
+		}
+	}
+}
+
+// kill sends SIGKILL. A process that has ended is no error.
+func (m member) kill() error {
+	var err error
+	if m.fd >= 0 {
+		err = unix.PidfdSendSignal(m.fd, unix.SIGKILL, nil, 0)
+	} else {
+		err = unix.Kill(m.pid, unix.SIGKILL)
+	}
+	if err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("kill process %d (%s): %w", m.pid, comm(m.pid), err)
+	}
+	return nil
+}
+
+// awaitExit returns when all members that are held by descriptors have ended, or
+// with the context's error.
+func awaitExit(ctx context.Context, members []member) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("wait for processes to end: %w", err)
+	}
+	defer func() { _, _ = r.Close(), w.Close() }()
+	// Closing the pipe is what ends poll when the context does.
+	defer context.AfterFunc(ctx, func() { _ = w.Close() })()
+
+	waiting := []unix.PollFd{{Fd: int32(r.Fd())}}
+	for _, m := range members {
+		if m.fd >= 0 {
+			waiting = append(waiting, unix.PollFd{Fd: int32(m.fd), Events: unix.POLLIN})
+		}
+	}
+	for len(waiting) > 1 {
+		if _, err := unix.Poll(waiting, -1); err != nil && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("wait for processes to end: %w", err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		waiting = slices.DeleteFunc(waiting, func(p unix.PollFd) bool { return p.Revents != 0 })
+	}
+	return nil
+}
+
+// pause waits a moment that doubles with each round, from 1 to 32 ms. It is the last
+// resort, for what no event tells of: that the kernel has let go of a process which
+// has ended, or that one without a descriptor has.
+func pause(ctx context.Context, round int) error {
+	timer := time.NewTimer(time.Millisecond << min(round, 5))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// describe names processes for people, the first few of them.
+func describe(pids []int) string {
+	const most = 5
+	var items []string
+	for i, pid := range pids {
+		if i == most {
+			items = append(items, fmt.Sprintf("and %d more", len(pids)-most))
+			break
+		}
+		switch pid {
+		case 0:
+			items = append(items, "a process of another PID namespace")
+		case os.Getpid():
+			items = append(items, fmt.Sprintf("%d (a thread of this process)", pid))
+		default:
+			items = append(items, fmt.Sprintf("%d (%s)", pid, comm(pid)))
+		}
+	}
+	return strings.Join(items, ", ")
+}
+
+// comm gives the name of a process, and its state where that explains why it
+// does not end.
+func comm(pid int) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "ended"
+	}
+	_, rest, _ := strings.Cut(string(text), "(")
+	i := strings.LastIndex(rest, ") ")
+	if i < 0 || i+2 >= len(rest) {
+		return "unknown"
+	}
+	switch name, state := rest[:i], rest[i+2]; state {
+	case 'D':
+		return name + ", waiting in the kernel"
+	case 'T', 't':
+		return name + ", stopped"
+	case 'Z':
+		return name + ", ended but not reaped"
+	default:
+		return name
+	}
+}

@@ -1,0 +1,188 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Usage is what the processes of a group and of all groups below it have cost since
+// the group was made.
+type Usage struct {
+	// CPU is user and system time (v2: usage_usec of cpu.stat, v1: cpuacct.usage).
+	CPU time.Duration
+	// PeakMemory is the highest sum of memory charged to the group at once, in bytes,
+	// page cache and kernel memory included; 0 if it is not known. The kernel charges in
+	// batches per CPU, so that it is exact to some hundred KiB.
+	// (v2: memory.peak, Linux 5.19 and later; v1: memory.max_usage_in_bytes.)
+	PeakMemory int64
+}
+
+// Usage reads the counters of the group. A group that is gone is fs.ErrNotExist.
+func (g *Group) Usage() (Usage, error) {
+	cpu, err := g.cpuTime()
+	if err != nil {
+		return Usage{}, fmt.Errorf("read the CPU time of cgroup %q: %w", g.path, err)
+	}
+	peak, err := g.peakMemory()
+	if err != nil {
+		return Usage{}, fmt.Errorf("read the peak memory of cgroup %q: %w", g.path, err)
+	}
+	return Usage{CPU: cpu, PeakMemory: peak}, nil
+}
+
+func (g *Group) cpuTime() (time.Duration, error) {
+	if dir, v2, ok := g.dir("cpuacct"); ok && !v2 {
+		ns, err := readInt(dir, "cpuacct.usage")
+		return time.Duration(ns), err
+	}
+	m, ok := g.h.unified()
+	if !ok {
+		return 0, fmt.Errorf("the host has neither cpuacct nor a unified tree: %w", errors.ErrUnsupported)
+	}
+	text, err := os.ReadFile(filepath.Join(m.Dir, g.path, "cpu.stat"))
+	if err != nil {
+		return 0, err
+	}
+	return parseCPUStat(string(text))
+}
+
+// parseCPUStat gives usage_usec of a cpu.stat file.
+func parseCPUStat(text string) (time.Duration, error) {
+	for line := range strings.Lines(text) {
+		value, ok := strings.CutPrefix(line, "usage_usec ")
+		if !ok {
+			continue
+		}
+		us, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+		if err != nil || us < 0 || us > math.MaxInt64/int64(time.Microsecond) {
+			return 0, fmt.Errorf("usage_usec of cpu.stat is %q", strings.TrimSpace(value))
+		}
+		return time.Duration(us) * time.Microsecond, nil
+	}
+	return 0, errors.New("cpu.stat has no usage_usec")
+}
+
+func (g *Group) peakMemory() (int64, error) {
+	dir, v2, ok := g.dir("memory")
+	if !ok {
+		return 0, nil
+	}
+	if !v2 {
+		return readInt(dir, "memory.max_usage_in_bytes")
+	}
+	peak, err := readInt(dir, "memory.peak")
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	return peak, err
+}
+
+// readInt reads a file that holds one number.
+func readInt(dir, file string) (int64, error) {
+	text, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %w", file, err)
+	}
+	return n, nil
+}
+
+// cpuPeriod is the period of CPU quotas, in microseconds: the kernel's default, and
+// what OCI runtimes use unless told otherwise.
+const cpuPeriod = 100_000
+
+// minQuota is the smallest CPU quota the kernel takes, in microseconds.
+const minQuota = 1_000
+
+// SetLimits limits the group and all below it: cpu is the number of CPUs' worth of time,
+// memory is in bytes; 0 takes a limit away. Swap is left as it is, as OCI runtimes leave
+// it when only memory is limited. Where the controller that a limit needs is missing
+// the error is errors.ErrUnsupported.
+func (g *Group) SetLimits(cpu float64, memory int64) error {
+	if math.IsNaN(cpu) || cpu < 0 || memory < 0 {
+		return fmt.Errorf("limit cgroup %q: %v CPUs, %d bytes: limits must not be negative", g.path, cpu, memory)
+	}
+	if !slices.ContainsFunc(g.dirs(Mount.joined), func(dir string) bool { return exists(dir, "") }) {
+		return fmt.Errorf("limit cgroup %q: %w", g.path, fs.ErrNotExist)
+	}
+	if err := g.limitCPU(cpu); err != nil {
+		return fmt.Errorf("limit cgroup %q to %v CPUs: %w", g.path, cpu, err)
+	}
+	if err := g.limitMemory(memory); err != nil {
+		return fmt.Errorf("limit cgroup %q to %d bytes of memory: %w", g.path, memory, err)
+	}
+	return nil
+}
+
+func (g *Group) limitCPU(cpus float64) error {
+	dir, v2, ok := g.dir("cpu")
+	quota := "-1"
+	if v2 {
+		quota = "max"
+	}
+	if cpus > 0 {
+		q := math.Round(cpus * cpuPeriod)
+		if q < minQuota || q > math.MaxInt32 {
+			return fmt.Errorf("the kernel takes limits from %v CPUs to %d", float64(minQuota)/cpuPeriod, math.MaxInt32/cpuPeriod)
+		}
+		quota = strconv.Itoa(int(q))
+	}
+	file, period := "cpu.max", strconv.Itoa(cpuPeriod)
+	if !v2 {
+		file = "cpu.cfs_quota_us"
+	}
+	if !ok || !exists(dir, file) {
+		return unlimited(ok, cpus == 0, "cpu")
+	}
+	if v2 {
+		return write(dir, file, quota+" "+period)
+	}
+	if err := write(dir, "cpu.cfs_period_us", period); err != nil {
+		return err
+	}
+	return write(dir, file, quota)
+}
+
+func (g *Group) limitMemory(bytes int64) error {
+	dir, v2, ok := g.dir("memory")
+	file, limit := "memory.limit_in_bytes", "-1"
+	if v2 {
+		file, limit = "memory.max", "max"
+	}
+	if bytes > 0 {
+		limit = strconv.FormatInt(bytes, 10)
+	}
+	if !ok || !exists(dir, file) {
+		return unlimited(ok, bytes == 0, "memory")
+	}
+	return write(dir, file, limit)
+}
+
+// unlimited judges a limit for which there is no control file: taking away what
+// cannot be set is no error.
+func unlimited(onHost, none bool, controller string) error {
+	switch {
+	case none:
+		return nil
+	case onHost:
+		return fmt.Errorf("the controller %s is not passed on to this group: %w", controller, errors.ErrUnsupported)
+	default:
+		return fmt.Errorf("the host has no controller %s: %w", controller, errors.ErrUnsupported)
+	}
+}
+
+func exists(dir, file string) bool {
+	_, err := os.Stat(filepath.Join(dir, file))
+	return err == nil
+}

@@ -1,0 +1,234 @@
+package process_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/process"
+)
+
+// sink keeps what is written and counts the ends. From the fault-th write on it fails.
+type sink struct {
+	mu     sync.Mutex
+	data   bytes.Buffer
+	writes int
+	closed int
+	fault  int
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes++
+	if s.closed > 0 {
+		panic("a write after the end")
+	}
+	if s.fault > 0 && s.writes >= s.fault {
+		return 0, errors.New("no space left")
+	}
+	return s.data.Write(p)
+}
+
+func (s *sink) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed++
+	return nil
+}
+
+func (s *sink) ends() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// carry runs a shell script with its output carried to two writers.
+func carry(t *testing.T, stdout, stderr io.Writer, script string) *process.Output {
+	t.Helper()
+	l := launcher(t, process.Options{})
+	var o process.Output
+	if err := o.Open(stdout, stderr); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sh", "-c", script)
+	o.Set(cmd)
+	err := l.Run(t.Context(), cmd)
+	if closeErr := o.Close(); err != nil || closeErr != nil {
+		t.Fatal(err, closeErr)
+	}
+	if err := o.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return &o
+}
+
+func TestOutputIsWhole(t *testing.T) {
+	var out, complaints sink
+	// More than a pipe holds, on both at once.
+	carry(t, &out, &complaints, `i=0; while [ $i -lt 4000 ]; do echo "out $i: 0123456789012345678901234567890123456789"; echo "err $i" >&2; i=$((i+1)); done`)
+	for name, s := range map[string]*sink{"out": &out, "err": &complaints} {
+		lines := slices.Collect(strings.Lines(s.data.String()))
+		if len(lines) != 4000 {
+			t.Fatalf("%s has %d lines, want 4000", name, len(lines))
+		}
+		for i, line := range lines {
+			if !strings.HasPrefix(line, name+" ") || !strings.HasSuffix(line, "\n") {
+				t.Fatalf("line %d of %s is %q", i, name, line)
+			}
+		}
+		if s.closed != 1 {
+			t.Errorf("%s was closed %d times", name, s.closed)
+		}
+	}
+}
+
+func TestTailIsTheEndOfStandardError(t *testing.T) {
+	const bound = 4 << 10
+	o := carry(t, nil, nil, `i=0; while [ $i -lt 2000 ]; do echo "line $i" >&2; echo noise; i=$((i+1)); done`)
+	tail := o.Tail()
+	if len(tail) != bound || !strings.HasSuffix(tail, "line 1998\nline 1999\n") {
+		t.Errorf("the tail has %d bytes and ends %q", len(tail), tail[max(0, len(tail)-30):])
+	}
+	var complaints sink
+	if o = carry(t, nil, &complaints, "echo short >&2"); o.Tail() != "short\n" || complaints.data.String() != "short\n" {
+		t.Errorf("the tail is %q and the output %q", o.Tail(), &complaints.data)
+	}
+	if o = carry(t, nil, nil, "echo out"); o.Tail() != "" {
+		t.Errorf("the tail is %q, which was written to standard output", o.Tail())
+	}
+}
+
+// A writer that fails must not block the process, nor keep the other from its bytes.
+func TestFailingWriter(t *testing.T) {
+	out, complaints := sink{fault: 2}, sink{}
+	o := carry(t, &out, &complaints, `i=0; while [ $i -lt 8000 ]; do echo "line $i of much that nobody keeps"; i=$((i+1)); done; echo end >&2`)
+	if out.writes != 2 || out.closed != 1 {
+		t.Errorf("%d writes and %d ends, want 2 writes, of which the last fails, and 1 end", out.writes, out.closed)
+	}
+	if complaints.data.String() != "end\n" || o.Tail() != "end\n" {
+		t.Errorf("standard error is %q and its tail %q", &complaints.data, o.Tail())
+	}
+	out, complaints = sink{}, sink{fault: 1}
+	if o = carry(t, &out, &complaints, "echo end >&2"); o.Tail() != "end\n" {
+		t.Errorf("the tail is %q when the writer fails", o.Tail())
+	}
+}
+
+// Something that was left behind holds the pipes: waiting ends with the context, and with the
+// holder.
+func TestWaitForOutputThatIsHeld(t *testing.T) {
+	l := launcher(t, process.Options{})
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out sink
+	var o process.Output
+	if err := o.Open(&out, nil); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sh", "-c", `(read x <&3; echo last) & echo first`)
+	cmd.ExtraFiles = []*os.File{r}
+	o.Set(cmd)
+	if err := l.Run(t.Context(), cmd); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = o.Close(), r.Close()
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if err := o.Wait(ctx); !errors.Is(err, why) {
+		t.Errorf("Wait() = %v while something holds the output, want the cause", err)
+	}
+	if out.ends() > 0 {
+		t.Error("the writer was closed before the end")
+	}
+	_ = w.Close()
+	for range 2 {
+		if err := o.Wait(t.Context()); err != nil {
+			t.Errorf("Wait() = %v after the holder has ended", err)
+		}
+	}
+	if out.data.String() != "first\nlast\n" || out.closed != 1 {
+		t.Errorf("output %q, closed %d times", &out.data, out.closed)
+	}
+}
+
+// Output that no process was ever given ends when it is closed.
+func TestOutputWithoutAProcess(t *testing.T) {
+	var unopened process.Output
+	if err := errors.Join(unopened.Close(), unopened.Wait(t.Context())); err != nil || unopened.Tail() != "" {
+		t.Errorf("an output that was not opened: %v, %q", err, unopened.Tail())
+	}
+	before := descriptors(t)
+	var out, complaints sink
+	var o process.Output
+	if err := o.Open(&out, &complaints); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := o.CloseAfterStart(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := o.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if out.closed != 1 || complaints.closed != 1 {
+		t.Errorf("the writers were closed %d and %d times", out.closed, complaints.closed)
+	}
+	if after := descriptors(t); after > before {
+		t.Errorf("%d file descriptors are open, before %d", after, before)
+	}
+}
+
+// descriptors counts the open files of this process.
+func descriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// Starting many processes leaves neither descriptors nor goroutines nor zombies.
+func TestNothingIsLeftOfProcesses(t *testing.T) {
+	l := launcher(t, process.Options{})
+	cycle := func() {
+		var out sink
+		var o process.Output
+		if err := o.Open(&out, nil); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", "(exit 3) & echo x")
+		o.Set(cmd)
+		if err := errors.Join(l.Run(t.Context(), cmd), o.Close(), o.Wait(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Run(t.Context(), exec.Command("/no/such/program")); err == nil {
+			t.Fatal("a program that is not there was started")
+		}
+	}
+	cycle()
+	files, goroutines := descriptors(t), runtime.NumGoroutine()
+	for range 50 {
+		cycle()
+	}
+	// What a goroutine does after its last visible act is not to be waited for.
+	if now := descriptors(t); now > files+2 {
+		t.Errorf("%d file descriptors are open, before %d", now, files)
+	}
+	if now := runtime.NumGoroutine(); now > goroutines+5 {
+		t.Errorf("%d goroutines, before %d", now, goroutines)
+	}
+}

@@ -1,0 +1,281 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"debug/elf"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+)
+
+// architectures are those for which a probe was built; the host's must be among them.
+func architectures(t *testing.T) []string {
+	t.Helper()
+	files, err := fs.Glob(embedded, "probe/probe-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Probe(runtime.GOARCH); err != nil {
+		t.Fatal(err) // says how to build it
+	}
+	var names []string
+	for _, file := range files {
+		names = append(names, strings.TrimPrefix(path.Base(file), "probe-"))
+	}
+	return names
+}
+
+func TestProbe(t *testing.T) {
+	machines := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "riscv64": elf.EM_RISCV}
+	for _, arch := range architectures(t) {
+		binary, err := Probe(arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(binary) >= 100<<10 {
+			t.Errorf("the probe for %s has %d bytes, and must have less than 100 KiB", arch, len(binary))
+		}
+		f, err := elf.NewFile(strings.NewReader(string(binary)))
+		if err != nil {
+			t.Fatalf("the probe for %s: %v", arch, err)
+		}
+		if want, ok := machines[arch]; !ok || f.Machine != want {
+			t.Errorf("the probe for %s is for %v", arch, f.Machine)
+		}
+		for _, p := range f.Progs {
+			if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
+				t.Errorf("the probe for %s is not static: it has %v", arch, p.Type)
+			}
+		}
+	}
+}
+
+func TestNoProbe(t *testing.T) {
+	for _, arch := range []string{"m68k", "", "../README"} {
+		_, err := Probe(arch)
+		if !errors.Is(err, ErrNoProbe) || !strings.Contains(err.Error(), "make build") {
+			t.Errorf("Probe(%q): %v, want ErrNoProbe and what to do", arch, err)
+		}
+		if _, err := Build(arch); !errors.Is(err, ErrNoProbe) {
+			t.Errorf("Build(%q): %v, want ErrNoProbe", arch, err)
+		}
+	}
+}
+
+func TestWriteProbe(t *testing.T) {
+	want, err := Probe(runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "probe")
+	for range 2 {
+		setUmask(t, 0o077)
+		if err := WriteProbe(file); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(file)
+		if err != nil || string(got) != string(want) {
+			t.Errorf("something else is written (%v)", err)
+		}
+		if info, err := os.Lstat(file); err != nil || info.Mode() != 0o755 {
+			t.Errorf("mode %v, %v; want 0755", info.Mode(), err)
+		}
+	}
+	// A running program cannot be written to; it is replaced.
+	cmd := exec.CommandContext(t.Context(), file, "ready")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(stdout, make([]byte, len("ready\n"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteProbe(file); err != nil {
+		t.Errorf("while the probe runs: %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("the directory holds %v (%v), want the probe alone", left, err)
+	}
+	if err := errors.Join(cmd.Process.Kill(), WriteProbe(filepath.Join(dir, "missing", "probe"))); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("into a directory that is not there: %v", err)
+	}
+	_ = cmd.Wait() // killed
+}
+
+func TestBuild(t *testing.T) {
+	for _, arch := range architectures(t) {
+		t.Run(arch, func(t *testing.T) {
+			image, err := Build(arch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantConsistent(t, image)
+			again, err := Build(arch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if one, two := digest(t, image), digest(t, again); one != two {
+				t.Errorf("made twice it has the digests %v and %v", one, two)
+			}
+			if media, err := image.MediaType(); err != nil || media != types.OCIManifestSchema1 {
+				t.Errorf("media type %v, %v", media, err)
+			}
+			config, err := image.ConfigFile()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if config.OS != "linux" || config.Architecture != arch || len(config.History) != 1 {
+				t.Errorf("config %+v", config)
+			}
+			if e := config.Config.Entrypoint; len(e) != 1 || e[0] != "/probe" || config.Config.Cmd != nil {
+				t.Errorf("entry point %q with arguments %q", e, config.Config.Cmd)
+			}
+		})
+	}
+}
+
+// wantConsistent follows the digests from the manifest to the layer's content.
+func wantConsistent(t *testing.T, image v1.Image) {
+	t.Helper()
+	manifest, err := image.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := image.RawConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hash, size, err := v1.SHA256(bytes.NewReader(raw)); err != nil || hash != manifest.Config.Digest || size != manifest.Config.Size {
+		t.Errorf("the config has the digest %v and %d bytes (%v), and the manifest says %+v", hash, size, err, manifest.Config)
+	}
+	layers, err := image.Layers()
+	if err != nil || len(layers) != 1 || len(manifest.Layers) != 1 {
+		t.Fatalf("%d layers, %v, and the manifest has %d; want one", len(layers), err, len(manifest.Layers))
+	}
+	if err := validate.Layer(layers[0]); err != nil {
+		t.Error(err)
+	}
+	if hash, err := layers[0].Digest(); err != nil || hash != manifest.Layers[0].Digest {
+		t.Errorf("the layer has the digest %v (%v), and the manifest says %v", hash, err, manifest.Layers[0].Digest)
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hash, err := layers[0].DiffID(); err != nil || len(config.RootFS.DiffIDs) != 1 || hash != config.RootFS.DiffIDs[0] {
+		t.Errorf("the layer's content has the digest %v (%v), and the config says %v", hash, err, config.RootFS.DiffIDs)
+	}
+}
+
+func digest(t *testing.T, image v1.Image) v1.Hash {
+	t.Helper()
+	d, err := image.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// The directory that WriteRootfs writes holds just what is in the image's layer.
+func TestWriteRootfsIsTheLayer(t *testing.T) {
+	image, err := Build(runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, err := image.Layers()
+	if err != nil || len(layers) != 1 {
+		t.Fatalf("%d layers, %v; want one", len(layers), err)
+	}
+	content, err := layers[0].Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]file{}
+	for r := tar.NewReader(content); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Uid != 0 || header.Gid != 0 || !header.ModTime.Equal(epoch()) {
+			t.Errorf("%s belongs to %d:%d and is of %v", header.Name, header.Uid, header.Gid, header.ModTime)
+		}
+		want[path.Clean(header.Name)] = file{header.FileInfo().Mode(), string(b)}
+	}
+	setUmask(t, 0o077)
+	dir := filepath.Join(t.TempDir(), "rootfs")
+	if err := WriteRootfs(dir); err != nil {
+		t.Fatal(err)
+	}
+	wantFiles(t, dir, want)
+	for _, name := range []string{"probe", "proc", "dev", "sys", "tmp", "data", "etc/passwd", "etc/group"} {
+		if _, ok := want[name]; !ok {
+			t.Errorf("%s is missing in the image", name)
+		}
+	}
+
+	// Written again it is the same, whatever was done to it meanwhile.
+	err = errors.Join(
+		os.WriteFile(filepath.Join(dir, "etc/passwd"), []byte("changed"), 0o600),
+		os.Chmod(filepath.Join(dir, "probe"), 0o600),
+		os.Remove(filepath.Join(dir, "tmp")),
+		os.WriteFile(filepath.Join(dir, "data/other"), nil, 0o640),
+		os.Chmod(filepath.Join(dir, "data/other"), 0o640),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteRootfs(dir); err != nil {
+		t.Fatal(err)
+	}
+	want["data/other"] = file{0o640, ""} // what is not ours stays
+	wantFiles(t, dir, want)
+}
+
+// The build of the probe gives the same bytes each time, and the embedded one is what
+// the source gives now.
+func TestProbeIsReproducible(t *testing.T) {
+	architectures(t)
+	name := "probe-" + runtime.GOARCH
+	embeddedProbe, err := Probe(runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		out := t.TempDir()
+		cmd := exec.CommandContext(t.Context(), "../../scripts/build-probe.sh", runtime.GOARCH)
+		cmd.Env = append(os.Environ(), "PROBE_OUT="+out)
+		if output, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("build the probe: %v: %s", err, output)
+		}
+		built, err := os.ReadFile(filepath.Join(out, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(built) != string(embeddedProbe) {
+			t.Fatalf("the embedded %s is not what probe/ gives now: run make build, with the same compiler", name)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package image
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// ErrNoProbe says that this binary was built without the probe for an
+// architecture.
+var ErrNoProbe = errors.New("this binary was built without the probe for it")
+
+// The folder holds a README and what scripts/build-probe.sh has built.
+//
+//go:embed probe
+var embedded embed.FS
+
+// Probe is the probe for an architecture, named as Go does: a static ELF executable. The
+// error wraps ErrNoProbe if there is none.
+func Probe(arch string) ([]byte, error) {
+	binary, err := embedded.ReadFile("probe/probe-" + arch)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		return nil, fmt.Errorf("probe for architecture %q: %w; run make build (or scripts/build-probe.sh %[1]s), and build again", arch, ErrNoProbe)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read embedded probe for architecture %q: %w", arch, err)
+	}
+	return binary, nil
+}
+
+// WriteProbe writes the probe for the host's architecture to path, with mode 0755. The
+// file is whole or not there: it may be called while an older one runs.
+func WriteProbe(path string) error {
+	binary, err := Probe(runtime.GOARCH)
+	if err != nil {
+		return fmt.Errorf("write probe %q: %w", path, err)
+	}
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("write probe: %w", err)
+	}
+	err = replace(root, filepath.Base(path), binary, 0o755)
+	if err := errors.Join(err, root.Close()); err != nil {
+		return fmt.Errorf("write probe %q: %w", path, err)
+	}
+	return nil
+}

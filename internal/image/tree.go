@@ -1,0 +1,67 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// entry is a file or a directory of the image.
+type entry struct {
+	name    string
+	mode    fs.FileMode // with fs.ModeDir for a directory
+	content string
+}
+
+// tree is what the image holds, parents first. It is the only list of it.
+//
+// Users and groups are there for engines that look up the name of user 0; /data is where
+// benchmarks bind a directory of the host.
+func tree(probe []byte) []entry {
+	return []entry{
+		{name: "data", mode: fs.ModeDir | 0o755},
+		{name: "dev", mode: fs.ModeDir | 0o755},
+		{name: "etc", mode: fs.ModeDir | 0o755},
+		{name: "etc/group", mode: 0o644, content: "root:x:0:\n"},
+		{name: "etc/passwd", mode: 0o644, content: "root:x:0:0:root:/:" + ProbePath + "\n"},
+		{name: "probe", mode: 0o755, content: string(probe)},
+		{name: "proc", mode: fs.ModeDir | 0o555},
+		{name: "sys", mode: fs.ModeDir | 0o555},
+		{name: "tmp", mode: fs.ModeDir | fs.ModeSticky | 0o777},
+	}
+}
+
+// pack makes the layer: an uncompressed tar with no time, owner or order but those given.
+func pack(entries []entry) ([]byte, error) {
+	var layer bytes.Buffer
+	w := tar.NewWriter(&layer)
+	for _, e := range entries {
+		header := tar.Header{
+			Format:   tar.FormatUSTAR,
+			Typeflag: tar.TypeReg,
+			Name:     e.name,
+			Mode:     int64(e.mode.Perm()),
+			Size:     int64(len(e.content)),
+			ModTime:  epoch(),
+		}
+		if e.mode.IsDir() {
+			header.Typeflag = tar.TypeDir
+			header.Name += "/"
+		}
+		if e.mode&os.ModeSticky != 0 {
+			header.Mode |= 0o1000
+		}
+		if err := w.WriteHeader(&header); err != nil {
+			return nil, fmt.Errorf("pack %q: %w", e.name, err)
+		}
+		if _, err := w.Write([]byte(e.content)); err != nil {
+			return nil, fmt.Errorf("pack %q: %w", e.name, err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("pack layer: %w", err)
+	}
+	return layer.Bytes(), nil
+}

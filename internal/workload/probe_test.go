@@ -1,0 +1,362 @@
+package workload_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// These tests run the host's own probe.
+
+// probe writes the probe to a file and gives its path.
+func probe(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "probe")
+	if err := image.WriteProbe(path); err != nil {
+		t.Fatal(err) // says how to build it
+	}
+	return path
+}
+
+// result is how a program ended.
+type result struct {
+	code           int // -1 if a signal ended it
+	stdout, stderr string
+}
+
+// run runs a command to its end.
+func run(t *testing.T, cmd *exec.Cmd) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if cmd.Stdout == nil {
+		cmd.Stdout = &stdout
+	}
+	cmd.Stderr = &stderr
+	err := cmd.Run()
+	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
+		t.Fatal(err)
+	}
+	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// runProbe runs the probe with the arguments of a vector but its first.
+func runProbe(t *testing.T, argv ...string) result {
+	t.Helper()
+	return run(t, exec.CommandContext(t.Context(), probe(t), argv[1:]...))
+}
+
+// measure runs a measuring command and parses its output.
+func measure(t *testing.T, argv []string) workload.Output {
+	t.Helper()
+	got := runProbe(t, argv...)
+	if got.code != 0 || got.stderr != "" {
+		t.Fatalf("%q ended with %d: %s", argv, got.code, got.stderr)
+	}
+	output, err := workload.Parse([]byte(got.stdout))
+	if err != nil {
+		t.Fatalf("output of %q: %v", argv, err)
+	}
+	return output
+}
+
+func TestProbeVersion(t *testing.T) {
+	got := runProbe(t, workload.Probe, "version")
+	want := regexp.MustCompile(`^touchstone-probe [0-9]+ ` + runtime.GOARCH + "\n$")
+	if got.code != 0 || !want.MatchString(got.stdout) {
+		t.Errorf("version: %+v, want code 0 and %v", got, want)
+	}
+}
+
+func TestProbeExit(t *testing.T) {
+	for _, code := range []int{0, 1, 42, 255} {
+		if got := runProbe(t, workload.Exit(code)...); got != (result{code: code}) {
+			t.Errorf("exit %d: %+v", code, got)
+		}
+	}
+	if got := runProbe(t, workload.Probe, "exit"); got != (result{}) {
+		t.Errorf("exit: %+v", got)
+	}
+}
+
+func TestProbeUsage(t *testing.T) {
+	tests := []struct{ args, want string }{
+		{"", "usage: probe COMMAND"},
+		{"nonsense", "unknown command nonsense"},
+		{"version x", "unexpected argument x"},
+		{"exit 256", "CODE must be a whole number from 0 to 255, not 256"},
+		{"exit -1", "CODE must be a whole number from 0 to 255, not -1"},
+		{"exit 1 2", "unexpected argument 2"},
+		{"syscall --copies", "a value is missing after --copies"},
+		{"syscall --copies 0", "--copies must be a whole number from 1 to 256, not 0"},
+		{"syscall --copies 257", "--copies must be a whole number from 1 to 256, not 257"},
+		{"syscall --ms 1s", "--ms must be a whole number from 1 to 3600000, not 1s"},
+		{"syscall --ms 18446744073709551617", "--ms must be a whole number"},
+		{"syscall x", "unexpected argument x"},
+		{"latency --mib 1", "unknown option --mib"},
+		{"stream --mib 0", "--mib must be a whole number"},
+		{"files", "--dir is missing"},
+		{"files --dir /tmp --writers 0", "--writers must be a whole number from 1 to 64, not 0"},
+		{"serve --port 65536", "--port must be a whole number from 0 to 65535"},
+		{"enter -- /probe", "--root is missing"},
+		{"enter --root /", "the program is missing"},
+		{"enter --root / --", "the program is missing"},
+	}
+	for _, test := range tests {
+		t.Run(test.args, func(t *testing.T) {
+			got := runProbe(t, append([]string{workload.Probe}, strings.Fields(test.args)...)...)
+			if got.code != 2 || got.stdout != "" || !strings.Contains(got.stderr, test.want) {
+				t.Errorf("%+v, want code 2 and %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestProbeSyscall(t *testing.T) {
+	for _, copies := range []int{1, 3} {
+		m := measure(t, workload.Syscall(copies, 50*time.Millisecond)).Metrics
+		loops, index := m["LoopsPerSecond"], m["Index"]
+		if len(m) != 2 || loops.Unit != workload.PerSecond || index.Unit != workload.Score || loops.Value <= 0 {
+			t.Errorf("%d copies: %v", copies, m)
+		}
+		if math.Abs(index.Value-loops.Value/1500) > 0.001 {
+			t.Errorf("%d copies: index %v is not %v loops/s over 1500", copies, index.Value, loops.Value)
+		}
+	}
+}
+
+// A container may have no standard input.
+func TestProbeSyscallWithoutStdin(t *testing.T) {
+	output, err := os.Create(filepath.Join(t.TempDir(), "output"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := probe(t)
+	files := []*os.File{nil, output, output}
+	p, err := os.StartProcess(path, append([]string{path}, workload.Syscall(1, 10*time.Millisecond)[1:]...), &os.ProcAttr{Files: files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := p.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(output.Name())
+	if err := errors.Join(err, output.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := workload.Parse(got); err != nil || !state.Success() {
+		t.Errorf("%v, %v: %s", state, err, got)
+	}
+}
+
+func TestProbeLatency(t *testing.T) {
+	output := measure(t, workload.Latency(50*time.Millisecond))
+	var names []string
+	for _, c := range output.Calls {
+		names = append(names, c.Name)
+	}
+	if want := workload.Calls(); len(output.Metrics) != 0 || !slices.Equal(names, want) {
+		t.Fatalf("%d metrics and the calls %q, want none and %q", len(output.Metrics), names, want)
+	}
+	for _, c := range output.Calls {
+		if c.Min <= 0 {
+			t.Errorf("%s takes %v ns", c.Name, c.Min)
+		}
+		// Percentiles are those of the batches that the histogram counts.
+		low, high := c.Histogram[0].Low, c.Histogram[len(c.Histogram)-1].Low
+		if low > c.Min || low*17/16+1 <= c.Min || high > c.Max || high*17/16+1 <= c.Max {
+			t.Errorf("%s: histogram from %v to %v for times from %v to %v", c.Name, low, high, c.Min, c.Max)
+		}
+	}
+}
+
+func TestProbeStream(t *testing.T) {
+	m := measure(t, workload.Stream(1, 20*time.Millisecond)).Metrics
+	for _, kernel := range []string{"Copy", "Scale", "Add", "Triad"} {
+		best, median := m[kernel], m[kernel+"Median"]
+		if best.Unit != workload.BytesPerSecond || median.Unit != workload.BytesPerSecond || best.Value < median.Value || median.Value <= 0 {
+			t.Errorf("%s: best %v, median %v", kernel, best, median)
+		}
+	}
+	if m["Repetitions"].Value < 2 {
+		t.Errorf("%v repetitions, want at least 2", m["Repetitions"].Value)
+	}
+}
+
+func TestProbeFiles(t *testing.T) {
+	dir := t.TempDir()
+	m := measure(t, workload.Files(workload.PaperFilesLoad(dir, 7), 500*time.Millisecond)).Metrics
+	value := func(name string) float64 { return m[name].Value }
+	for _, name := range []string{"ReadScore", "WriteScore"} {
+		if m[name].Unit != workload.Score || value(name) <= 0 {
+			t.Errorf("%s = %v, want a score above 0", name, m[name])
+		}
+	}
+	for _, unwanted := range []struct {
+		what string
+		is   bool
+	}{
+		{"blogs were read and not all their articles", value("ArticlesRead") < 8*value("BlogsRead")},
+		{"blogs were written and not all their articles", value("ArticlesWritten") < 8*value("BlogsWritten")},
+		{"there are too few bytes for the articles read", value("BytesRead") < 1024*value("ArticlesRead")},
+		{"there are too few bytes for the articles written", value("BytesWritten") < 1024*value("ArticlesWritten")},
+		{"there are too many bytes for what was written", value("BytesWritten") > 32768*(value("ArticlesWritten")+value("ArticlesRewritten")+24)+512*(value("CommentsWritten"))},
+		{"nobody commented", value("CommentsWritten") == 0},
+		{"nobody rewrote", value("ArticlesRewritten") == 0},
+	} {
+		if unwanted.is {
+			t.Errorf("%s: %v", unwanted.what, m)
+		}
+	}
+	wantEmpty(t, dir)
+}
+
+func wantEmpty(t *testing.T, dir string) {
+	t.Helper()
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left in the directory: %v, %v", left, err)
+	}
+}
+
+func TestProbeFilesFails(t *testing.T) {
+	taken := t.TempDir()
+	kept := filepath.Join(taken, "touchstone-files", "kept")
+	if err := os.Mkdir(filepath.Dir(kept), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(kept, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ dir, want string }{
+		{filepath.Join(taken, "missing"), "missing: ENOENT (2)"},
+		{kept, "kept: ENOTDIR (20)"},
+		{taken, "touchstone-files: EEXIST (17)"},
+	}
+	for _, test := range tests {
+		got := runProbe(t, workload.Files(workload.PaperFilesLoad(test.dir, 1), time.Millisecond)...)
+		if got.code != 1 || got.stdout != "" || !strings.Contains(got.stderr, test.want) {
+			t.Errorf("files in %s: %+v, want code 1 and %q", test.dir, got, test.want)
+		}
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Errorf("what the probe has not made is gone: %v", err)
+	}
+}
+
+// Out of space, it fails in all its workers and removes what it has made.
+func TestProbeFilesOutOfSpace(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to mount a small file system")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
+		t.Skipf("cannot mount a small file system: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	got := runProbe(t, workload.Files(workload.PaperFilesLoad(dir, 1), time.Hour)...)
+	if got.code != 1 || got.stdout != "" || got.stderr != "files: write an article: ENOSPC (28)\n" {
+		t.Errorf("%+v, want code 1 and ENOSPC", got)
+	}
+	wantEmpty(t, dir)
+}
+
+// A limit of processes, as containers have, ends it as orderly.
+func TestProbeFilesWithoutProcesses(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to become a user without processes")
+	}
+	const user = 4_000_000_001 // that has no processes but those below
+	dir, path := t.TempDir(), probe(t)
+	for _, d := range []string{filepath.Dir(dir), filepath.Dir(path), dir} {
+		if err := os.Chmod(d, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	argv := workload.Files(workload.PaperFilesLoad(dir, 1), time.Hour)
+	cmd := exec.CommandContext(t.Context(), "prlimit", append([]string{"--nproc=4", path}, argv[1:]...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+	if got := run(t, cmd); got.code != 1 || got.stdout != "" || got.stderr != "files: fork a worker: EAGAIN (11)\n" {
+		t.Errorf("%+v, want code 1 and EAGAIN", got)
+	}
+	wantEmpty(t, dir)
+}
+
+// A result that cannot be written is a failure.
+func TestProbeOutputFails(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = full.Close() }()
+	for _, argv := range [][]string{workload.Syscall(1, time.Millisecond), workload.Ready(), workload.Serve(0)} {
+		cmd := exec.CommandContext(t.Context(), probe(t), argv[1:]...)
+		cmd.Stdout = full
+		if got := run(t, cmd); got.code != 1 || !strings.Contains(got.stderr, "ENOSPC (28)") {
+			t.Errorf("%q to a full device: %+v, want code 1 and ENOSPC", argv, got)
+		}
+	}
+}
+
+// No worker outlives the probe, however it ends.
+func TestProbeKilledTakesItsWorkers(t *testing.T) {
+	ctx, kill := context.WithCancel(t.Context())
+	cmd := exec.CommandContext(ctx, probe(t), workload.Syscall(2, time.Hour)[1:]...)
+	// Workers inherit the pipe's writing end: it ends with the last of them.
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitForChildren(t, cmd.Process.Pid, 2)
+	kill()
+	var rest bytes.Buffer
+	if _, err := rest.ReadFrom(stderr); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("the probe ended well although it was killed")
+	}
+}
+
+// waitForChildren returns when a process has n children. There is no event for it.
+func waitForChildren(t *testing.T, pid, n int) {
+	t.Helper()
+	path := fmt.Sprintf("/proc/%d/task/%[1]d/children", pid)
+	for {
+		children, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			t.Skipf("this kernel does not list the children of processes: %v", err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(strings.Fields(string(children))) == n {
+			return
+		}
+	}
+}

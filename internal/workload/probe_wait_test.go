@@ -1,0 +1,100 @@
+package workload_test
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// firstLine starts a command and gives its first line; the command is killed at
+// the end of the test.
+func firstLine(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatalf("first line %q: %v", line, err)
+	}
+	return line
+}
+
+// wantTermination ends a command with SIGTERM.
+func wantTermination(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("after SIGTERM: %v, want code 0", err)
+	}
+}
+
+func TestProbeReady(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), probe(t), workload.Ready()[1:]...)
+	if line := firstLine(t, cmd); line != workload.ReadyLine+"\n" {
+		t.Errorf("first line %q", line)
+	}
+	wantTermination(t, cmd)
+}
+
+// The first process of a pid namespace, which a container's is, gets no signals but
+// those that it handles. It must do so when the first line is complete.
+func TestProbeReadyAsFirstProcess(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to make a pid namespace")
+	}
+	for range 20 {
+		cmd := exec.CommandContext(t.Context(), probe(t), workload.Ready()[1:]...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+		firstLine(t, cmd)
+		wantTermination(t, cmd)
+	}
+}
+
+func TestProbeServe(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), probe(t), workload.Serve(0)[1:]...)
+	port, err := workload.ParseServing(strings.TrimSuffix(firstLine(t, cmd), "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/", "/" + strings.Repeat("long", 1000)} {
+		status, body, err := get(t, "http://127.0.0.1:"+strconv.Itoa(port)+path)
+		if err != nil || status != http.StatusOK || body != workload.ServeBody {
+			t.Errorf("GET %.10s: %d %q, %v; want 200 and %q", path, status, body, err, workload.ServeBody)
+		}
+	}
+	taken := runProbe(t, workload.Serve(port)...)
+	if taken.code != 1 || taken.stderr != "serve: listen on 127.0.0.1: EADDRINUSE (98)\n" {
+		t.Errorf("a second server on the port: %+v", taken)
+	}
+	wantTermination(t, cmd)
+}
+
+func get(t *testing.T, url string) (status int, body string, err error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	content, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(content), err
+}

@@ -1,0 +1,243 @@
+/* enter: runs a program in another root directory. It is the host's side of the bare-metal
+ * baseline: the same program from the same root file system as in a container, and nothing of
+ * a container but what is asked for.
+ *
+ * In this order:
+ *   --cgroup FILE         write "0" to FILE (cgroup.procs, or tasks on v1): joins the group
+ *   --uidmap              new user namespace in which the caller is root (for use without root)
+ *   --system              the host's /proc, /dev and /sys (that one read-only) in the new root
+ *   --bind SRC:DST[:ro]   SRC of the host at DST in the new root (no colons in either)
+ *   --tmpfs DST           an empty tmpfs at DST in the new root, below the binds
+ *   --read-only           the new root itself cannot be written
+ *   --root DIR            chroot to DIR, and chdir to /
+ *   --gate                wait for the caller, as below
+ * then the program runs, by its path in the new root, with the environment as it is.
+ *
+ * At the gate one byte is written to descriptor 3, which says that all is prepared, and one
+ * byte is read from descriptor 4, which says go. The end of file on 4 instead means that
+ * nobody wants the program any more: exit code 125. Descriptor 3 ends when the program has
+ * been executed; a second byte on it says that it could not be. The program inherits neither.
+ *
+ * All but --cgroup, --uidmap, --root and --gate make a mount namespace, from which nothing
+ * comes back to the host's. Targets must exist. What is mounted is opened before the chroot
+ * and attached after it, so that no link in the new root can lead a mount out of it; that
+ * needs Linux 5.2.
+ *
+ * A failure is exit code 126, and 127 if the program itself cannot be run. */
+#include "probe.h"
+
+enum { EXIT_UNWANTED = 125, EXIT_NOT_PREPARED = 126, EXIT_NOT_RUN = 127 };
+
+enum { READY_FD = 3, GO_FD = 4 };
+
+struct attachment {
+	const char *target;
+	int tree;
+	bool read_only;
+	unsigned long locked; /* flags that a remount has to repeat */
+};
+
+static struct attachment attachments[LIST_MAX + 3];
+static size_t attachment_count;
+
+_Noreturn static void fail(const char *what, const char *subject, long error)
+{
+	die(EXIT_NOT_PREPARED, "enter", what, subject, error);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	long fd = sys_open(path, O_WRONLY, 0);
+	if (fd < 0)
+		fail("open", path, fd);
+	long n = sys_write((int)fd, text, length(text));
+	if (n < 0)
+		fail("write", path, n);
+	sys_close((int)fd);
+}
+
+static void write_id_map(const char *path, long id)
+{
+	struct sink line = {.fd = -1};
+	put(&line, "0 ");
+	put_number(&line, (uint64_t)id);
+	put(&line, " 1");
+	line.buf[line.len] = 0;
+	write_file(path, line.buf);
+}
+
+static void become_root_of_user_namespace(void)
+{
+	long uid = sys_geteuid(), gid = sys_getegid();
+	long e = sys_unshare(CLONE_NEWUSER | CLONE_NEWNS);
+	if (e < 0)
+		fail("make a user namespace", NULL, e);
+	write_file("/proc/self/setgroups", "deny");
+	write_id_map("/proc/self/uid_map", uid);
+	write_id_map("/proc/self/gid_map", gid);
+}
+
+/* Mounts of the host still show up, ours do not. */
+static void make_mount_namespace(void)
+{
+	long e = sys_unshare(CLONE_NEWNS);
+	if (e < 0)
+		fail("make a mount namespace", NULL, e);
+	e = sys_mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL);
+	if (e < 0)
+		fail("keep mounts from the host: remount", "/", e);
+}
+
+/* In a user namespace a remount must not drop these flags. */
+static unsigned long locked_flags(const char *path)
+{
+	/* statfs has its own numbers for some of the flags of mount. */
+	static const struct {
+		unsigned long statfs, mount;
+	} flags[] = {
+		{0x2, MS_NOSUID}, {0x4, MS_NODEV}, {0x8, MS_NOEXEC},
+		{0x400, MS_NOATIME}, {0x800, MS_NODIRATIME}, {0x1000, MS_RELATIME},
+	};
+	struct statfs st;
+	long e = sys_statfs(path, &st);
+	if (e < 0)
+		fail("look at the file system of", path, e);
+	unsigned long locked = 0;
+	for (size_t i = 0; i < COUNT(flags); i++)
+		if ((unsigned long)st.f_flags & flags[i].statfs)
+			locked |= flags[i].mount;
+	return locked;
+}
+
+static void detach(const char *source, const char *target, bool read_only)
+{
+	long tree = sys_open_tree(source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	if (tree < 0)
+		fail("bind (Linux 5.2 or later is needed)", source, tree);
+	attachments[attachment_count++] = (struct attachment){
+		.target = target,
+		.tree = (int)tree,
+		.read_only = read_only,
+		.locked = locked_flags(source),
+	};
+}
+
+/* Splits "SRC:DST[:ro]" in place. */
+static void detach_bind(char *bind)
+{
+	char *parts[3] = {bind, NULL, NULL};
+	size_t n = 1;
+	for (char *p = bind; *p; p++)
+		if (*p == ':') {
+			if (n == COUNT(parts))
+				usage("enter", "--bind must be SRC:DST or SRC:DST:ro, and has too many parts after", bind);
+			*p = 0;
+			parts[n++] = p + 1;
+		}
+	if (n < 2 || parts[1][0] != '/' || (n == 3 && !same(parts[2], "ro")))
+		usage("enter", "--bind must be SRC:DST or SRC:DST:ro with DST from /, unlike that of", bind);
+	detach(parts[0], parts[1], n == 3);
+}
+
+static void attach(const struct attachment *a)
+{
+	long e = sys_move_mount(a->tree, a->target);
+	if (e < 0)
+		fail("mount in the new root at", a->target, e);
+	sys_close(a->tree);
+	if (!a->read_only)
+		return;
+	e = sys_mount(NULL, a->target, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | a->locked, NULL);
+	if (e < 0)
+		fail("make read-only", a->target, e);
+}
+
+/* Only the root's own mount becomes read-only, and only here. */
+static void make_root_read_only(const char *root)
+{
+	long e = sys_mount(root, root, NULL, MS_BIND | MS_REC, NULL);
+	if (e < 0)
+		fail("bind to itself", root, e);
+	e = sys_mount(NULL, root, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | locked_flags(root), NULL);
+	if (e < 0)
+		fail("make read-only", root, e);
+}
+
+static void change_root(const char *root)
+{
+	long e = sys_chroot(root);
+	if (e < 0)
+		fail("change the root to", root, e);
+	if ((e = sys_chdir("/")) < 0)
+		fail("change to the new root", NULL, e);
+}
+
+static void wait_at_gate(void)
+{
+	long e = sys_close_on_exec(READY_FD);
+	if (e >= 0)
+		e = sys_write(READY_FD, "c", 1);
+	if (e < 0)
+		fail("write to descriptor 3", NULL, e);
+	char byte;
+	do
+		e = sys_read(GO_FD, &byte, 1);
+	while (e == -EINTR);
+	if (e == 0)
+		sys_exit(EXIT_UNWANTED);
+	if (e < 0)
+		fail("read from descriptor 4", NULL, e);
+	sys_close(GO_FD);
+}
+
+void command_enter(char **argv, char **envp)
+{
+	char *root = NULL;
+	bool gate = false, uidmap = false, system = false, read_only = false;
+	struct list binds = {0}, tmpfs = {0}, cgroups = {0};
+	const struct option options[] = {
+		{"--root", OPTION_TEXT, &root, 0, 0},
+		{"--gate", OPTION_FLAG, &gate, 0, 0},
+		{"--uidmap", OPTION_FLAG, &uidmap, 0, 0},
+		{"--system", OPTION_FLAG, &system, 0, 0},
+		{"--read-only", OPTION_FLAG, &read_only, 0, 0},
+		{"--bind", OPTION_LIST, &binds, 0, 0},
+		{"--tmpfs", OPTION_LIST, &tmpfs, 0, 0},
+		{"--cgroup", OPTION_LIST, &cgroups, 0, 0},
+	};
+	char **program = parse_options("enter", argv, options, COUNT(options));
+	if (!root)
+		usage("enter", "--root is missing", NULL);
+	if (!*program)
+		usage("enter", "the program is missing", NULL);
+
+	for (size_t i = 0; i < cgroups.n; i++)
+		write_file(cgroups.items[i], "0");
+	if (uidmap)
+		become_root_of_user_namespace();
+	if (system || read_only || binds.n || tmpfs.n)
+		make_mount_namespace();
+	if (system) {
+		detach("/proc", "/proc", false);
+		detach("/dev", "/dev", false);
+		detach("/sys", "/sys", true);
+	}
+	for (size_t i = 0; i < binds.n; i++)
+		detach_bind(binds.items[i]);
+	if (read_only)
+		make_root_read_only(root);
+	change_root(root);
+	for (size_t i = 0; i < tmpfs.n; i++) {
+		long e = sys_mount("tmpfs", tmpfs.items[i], "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
+		if (e < 0)
+			fail("mount a tmpfs in the new root at", tmpfs.items[i], e);
+	}
+	for (size_t i = 0; i < attachment_count; i++)
+		attach(&attachments[i]);
+	if (gate)
+		wait_at_gate();
+	long e = sys_execve(program[0], program, envp);
+	if (gate)
+		sys_write(READY_FD, "e", 1);
+	die(EXIT_NOT_RUN, "enter", "run", program[0], e);
+}

@@ -1,0 +1,79 @@
+/* How the probe fails: one line on standard error, and an exit code. */
+#include "probe.h"
+
+/* The errors one may meet; the others are shown by number alone. */
+static const char *error_name(long number)
+{
+#define NAME(e) \
+	case e: \
+		return #e;
+	switch (number) {
+		NAME(E2BIG)
+		NAME(EACCES)
+		NAME(EADDRINUSE)
+		NAME(EADDRNOTAVAIL)
+		NAME(EAFNOSUPPORT)
+		NAME(EAGAIN)
+		NAME(EBADF)
+		NAME(EBUSY)
+		NAME(ECHILD)
+		NAME(EDQUOT)
+		NAME(EEXIST)
+		NAME(EFAULT)
+		NAME(EFBIG)
+		NAME(EINTR)
+		NAME(EINVAL)
+		NAME(EIO)
+		NAME(EISDIR)
+		NAME(ELOOP)
+		NAME(EMFILE)
+		NAME(EMLINK)
+		NAME(ENAMETOOLONG)
+		NAME(ENFILE)
+		NAME(ENODEV)
+		NAME(ENOENT)
+		NAME(ENOEXEC)
+		NAME(ENOMEM)
+		NAME(ENOSPC)
+		NAME(ENOSYS)
+		NAME(ENOTDIR)
+		NAME(ENOTEMPTY)
+		NAME(EOPNOTSUPP)
+		NAME(EPERM)
+		NAME(EPIPE)
+		NAME(EROFS)
+		NAME(ESRCH)
+		NAME(ESTALE)
+		NAME(ETXTBSY)
+		NAME(EUSERS)
+		NAME(EXDEV)
+	}
+#undef NAME
+	return "error";
+}
+
+void die(int code, const char *command, const char *what, const char *subject, long error)
+{
+	put(&err, command);
+	put(&err, ": ");
+	put(&err, what);
+	if (subject) {
+		put(&err, " ");
+		put(&err, subject);
+	}
+	if (error) {
+		put(&err, ": ");
+		put(&err, error_name(-error));
+		put(&err, " (");
+		put_number(&err, (uint64_t)-error);
+		put(&err, ")");
+	}
+	put(&err, "\n");
+	flush(&err);
+	sys_exit(code);
+}
+
+void usage(const char *command, const char *what, const char *subject)
+{
+	die(EXIT_USAGE, command, what, subject, 0);
+}

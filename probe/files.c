@@ -1,0 +1,203 @@
+/* files: many small files at once, a load after Blogbench (F. Denis), which wang tab. 2 uses.
+ *
+ * A blog is a directory with ARTICLES articles and the comments on them. Four kinds of workers
+ * run side by side, processes all, until the time is over:
+ *
+ *   writers     replace blogs, one after the other, by new ones
+ *   readers     read blogs at random: list the directory, stat and read every article and its comments
+ *   rewriters   replace articles at random, PAUSE_MS apart
+ *   commenters  append comments to articles at random, PAUSE_MS apart
+ *
+ * WriteScore is the number of blogs written whole per second, over all writers; ReadScore the
+ * number of blogs read whole per second, over all readers. Blogbench's scores are the same two
+ * counts over its fixed five minutes, but its blogs are larger and of random size: compare
+ * ratios with it, not scores. Rewriters and commenters have pauses, as there, so that they are
+ * much the same background load everywhere; they have no part in the scores.
+ *
+ * As in Blogbench an article is written in pieces of WRITE_SIZE to a temporary file that is
+ * then renamed, and read in pieces of READ_SIZE; the defaults are the paper's numbers of
+ * workers. Nothing is synced: it is the file system's code that is measured, more than the
+ * disk.
+ *
+ * Unlike there, the number of blogs is constant: each writer owns BLOGS of them, made before
+ * the time begins, and replaces the oldest. So the rates do not depend on how long it runs,
+ * and the space is bounded: ARTICLES * (ARTICLE_MAX + COMMENTS_MAX) bytes a blog, 10 MiB a
+ * writer, 30 MiB with the default three, and half of that on average. A reader, rewriter or
+ * commenter may come to a blog that is being replaced: that is a miss, is counted, and is no
+ * failure. Every article begins with its length, so that torn ones are found: those are
+ * failures. */
+#include "files.h"
+
+static const char work_dir[] = "touchstone-files";
+
+/* What a blog's file is called: a kind and a number. */
+static struct name name_in_blog(struct name blog, char kind, unsigned number)
+{
+	blog.text[blog.len++] = '/';
+	blog.text[blog.len++] = kind;
+	return name_number(blog, number);
+}
+
+struct name name_number(struct name n, unsigned number)
+{
+	if (number >= 10)
+		n = name_number(n, number / 10);
+	n.text[n.len++] = (char)('0' + number % 10);
+	n.text[n.len] = 0;
+	return n;
+}
+
+struct name blog_name(char kind, unsigned number)
+{
+	struct name n = {.text = {kind}, .len = 1};
+	return name_number(n, number);
+}
+
+struct name article_name(struct name blog, unsigned article) { return name_in_blog(blog, 'a', article); }
+
+struct name comments_name(struct name blog, unsigned article) { return name_in_blog(blog, 'c', article); }
+
+struct name temporary_name(struct name blog, unsigned worker) { return name_in_blog(blog, 't', worker); }
+
+/* Removes the files of a directory, but not the directory. */
+static long empty(const char *path)
+{
+	static char buf[4096];
+	long dir = sys_open(path, O_RDONLY | O_DIRECTORY, 0);
+	if (dir < 0)
+		return dir;
+	long n;
+	while ((n = sys_getdents((int)dir, buf, sizeof buf)) > 0)
+		for (long at = 0; at < n; at += ((struct dirent64 *)(buf + at))->reclen) {
+			const struct dirent64 *entry = (struct dirent64 *)(buf + at);
+			if (same(entry->name, ".") || same(entry->name, ".."))
+				continue;
+			long e = sys_unlinkat((int)dir, entry->name, 0);
+			if (e < 0 && e != -ENOENT)
+				n = e;
+			if (n < 0)
+				break;
+		}
+	sys_close((int)dir);
+	return n;
+}
+
+long remove_blog(const char *path)
+{
+	/* A rewriter that found the blog before it was taken away may still put a file
+	 * into it; each has one under way at most. */
+	for (int attempt = 0; attempt < TEAM_MAX; attempt++) {
+		long e = empty(path);
+		if (e == 0)
+			e = sys_unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
+		if (e != -ENOTEMPTY)
+			return e;
+	}
+	return -ENOTEMPTY;
+}
+
+/* Removes what is left in the working directory, which is the current one. */
+static long remove_all(unsigned writers)
+{
+	long first = 0;
+	for (unsigned i = 0; i < writers * BLOGS; i++) {
+		long e = remove_blog(blog_name('b', i).text);
+		if (e < 0 && e != -ENOENT && first == 0)
+			first = e;
+	}
+	for (unsigned w = 0; w < writers; w++) {
+		long e = remove_blog(blog_name('x', w).text);
+		if (e < 0 && e != -ENOENT && first == 0)
+			first = e;
+	}
+	return first;
+}
+
+static uint64_t writers = 3, rewriters = 1, commenters = 5, readers = 10;
+
+static long prepare(struct worker *w)
+{
+	fill_content(w);
+	return w->index < writers ? make_blogs(w) : 0;
+}
+
+static long work(struct worker *w)
+{
+	unsigned blogs = (unsigned)writers * BLOGS;
+	if (w->index < writers)
+		return write_blogs(w);
+	if (w->index < writers + rewriters)
+		return rewrite_articles(w, blogs);
+	if (w->index < writers + rewriters + commenters)
+		return append_comments(w, blogs);
+	return read_blogs(w, blogs);
+}
+
+_Noreturn static void report(const struct team *t)
+{
+	static const char *const names[] = {
+		[BLOGS_WRITTEN] = "BlogsWritten",
+		[ARTICLES_WRITTEN] = "ArticlesWritten",
+		[ARTICLES_REWRITTEN] = "ArticlesRewritten",
+		[COMMENTS_WRITTEN] = "CommentsWritten",
+		[BLOGS_READ] = "BlogsRead",
+		[ARTICLES_READ] = "ArticlesRead",
+		[COMMENTS_READ] = "CommentsRead",
+		[MISSES] = "Misses",
+	};
+	report_metric("ReadScore", team_rate(t, BLOGS_READ), "score");
+	report_metric("WriteScore", team_rate(t, BLOGS_WRITTEN), "score");
+	for (unsigned i = 0; i < COUNT(names); i++)
+		report_metric(names[i], (double)team_count(t, i), "count");
+	report_metric("BytesRead", (double)team_count(t, BYTES_READ), "B");
+	report_metric("BytesWritten", (double)team_count(t, BYTES_WRITTEN), "B");
+	report_done();
+}
+
+void command_files(char **argv)
+{
+	char *dir = NULL;
+	uint64_t ms = 1000, seed = 1;
+	const struct option options[] = {
+		{"--dir", OPTION_TEXT, &dir, 0, 0},
+		{"--ms", OPTION_NUMBER, &ms, 1, MS_MAX},
+		{"--writers", OPTION_NUMBER, &writers, 1, TEAM_MAX / 4},
+		{"--rewriters", OPTION_NUMBER, &rewriters, 0, TEAM_MAX / 4},
+		{"--commenters", OPTION_NUMBER, &commenters, 0, TEAM_MAX / 4},
+		{"--readers", OPTION_NUMBER, &readers, 0, TEAM_MAX / 4},
+		{"--seed", OPTION_NUMBER, &seed, 0, UINT64_MAX},
+	};
+	parse_all("files", argv, options, COUNT(options));
+	if (!dir)
+		usage("files", "--dir is missing", NULL);
+
+	long e, parent;
+	if ((parent = sys_open(dir, O_RDONLY | O_DIRECTORY, 0)) < 0)
+		die(EXIT_FAILED, "files", "open directory", dir, parent);
+	if ((e = sys_fchdir((int)parent)) < 0)
+		die(EXIT_FAILED, "files", "enter directory", dir, e);
+	/* If it is there already, it is not ours to fill and to remove. */
+	if ((e = sys_mkdir(work_dir, 0755)) < 0)
+		die(EXIT_FAILED, "files", "make working directory", work_dir, e);
+	if ((e = sys_chdir(work_dir)) < 0)
+		die(EXIT_FAILED, "files", "enter working directory", work_dir, e);
+
+	struct team team = {
+		.command = "files",
+		.size = (unsigned)(writers + rewriters + commenters + readers),
+		.ms = ms,
+		.seed = seed,
+		.prepare = prepare,
+		.work = work,
+	};
+	struct worker *bad = team_run(&team);
+
+	e = remove_all((unsigned)writers);
+	if (e == 0 && (e = sys_fchdir((int)parent)) == 0)
+		e = sys_unlinkat(AT_FDCWD, work_dir, AT_REMOVEDIR);
+	if (bad)
+		die(EXIT_FAILED, "files", bad->failed, NULL, bad->error);
+	if (e < 0)
+		die(EXIT_FAILED, "files", "remove working directory", work_dir, e);
+	report(&team);
+}

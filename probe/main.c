@@ -1,0 +1,78 @@
+/* The probe: the program that Touchstone runs in containers, and beside them. */
+#include "probe.h"
+
+static const char help[] =
+	"usage: probe COMMAND [OPTION]...\n"
+	"\n"
+	"  ready                            write \"ready\" and wait for SIGTERM\n"
+	"  exit [CODE]                      end at once\n"
+	"  syscall --copies N --ms MS       rate of the UnixBench mix of system calls\n"
+	"  latency --ms MS                  distribution of the time of single system calls\n"
+	"  stream --mib N --ms MS           memory bandwidth as STREAM defines it\n"
+	"  files --dir DIR --ms MS          many small files: writers, rewriters, commenters, readers\n"
+	"        [--writers N] [--rewriters N] [--commenters N] [--readers N] [--seed N]\n"
+	"  serve [--port N]                 answer HTTP requests on 127.0.0.1\n"
+	"  enter --root DIR [--gate] [--uidmap] [--system] [--read-only] [--tmpfs DST]...\n"
+	"        [--bind SRC:DST[:ro]]... [--cgroup FILE]... -- PROGRAM [ARG]...\n"
+	"                                   run a program in another root directory\n"
+	"  version                          say what this is\n"
+	"\n"
+	"Every command is described in its source file and in probe/README.md.\n";
+
+#if defined(__x86_64__)
+#define ARCH "amd64"
+#elif defined(__aarch64__)
+#define ARCH "arm64"
+#elif defined(__riscv)
+#define ARCH "riscv64"
+#endif
+
+_Noreturn static void command_version(char **argv)
+{
+	parse_all("version", argv, NULL, 0);
+	put(&out, "touchstone-probe " PROBE_VERSION " " ARCH "\n");
+	flush(&out);
+	sys_exit(EXIT_OK);
+}
+
+_Noreturn static void run(char **argv, char **envp)
+{
+	const char *self = argv[0];
+	const char *command = argv[1];
+	argv += 2;
+	/* First, so that as little as can be lies before the first byte of "ready". */
+	if (same(command, "ready"))
+		command_ready(argv);
+	if (same(command, "exit"))
+		command_exit(argv);
+	if (same(command, "syscall"))
+		command_syscall(argv);
+	if (same(command, "latency"))
+		command_latency(argv, self);
+	if (same(command, "stream"))
+		command_stream(argv);
+	if (same(command, "files"))
+		command_files(argv);
+	if (same(command, "serve"))
+		command_serve(argv);
+	if (same(command, "enter"))
+		command_enter(argv, envp);
+	if (same(command, "version"))
+		command_version(argv);
+	usage("probe", "unknown command", command);
+}
+
+/* Called by _start with what the kernel leaves on the stack: the number of arguments, the
+ * arguments, NULL, the environment, NULL. */
+_Noreturn void probe_start(char **stack);
+
+void probe_start(char **stack)
+{
+	uintptr_t argc = (uintptr_t)stack[0];
+	char **argv = stack + 1;
+	if (argc >= 2)
+		run(argv, argv + argc + 1);
+	put(&err, help);
+	flush(&err);
+	sys_exit(EXIT_USAGE);
+}

@@ -1,0 +1,126 @@
+/* What the parts of the probe share: output, failure, options, time, randomness, and teams of
+ * worker processes. */
+#pragma once
+
+#include "sys.h"
+
+/* Raised when the output changes in a way that an older reader would misread. */
+#define PROBE_VERSION "1"
+
+/* The exit codes. A command that fails exits with EXIT_FAILED unless it says otherwise. */
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+/* The commands: one a file, but for the two that end at once. */
+_Noreturn void command_enter(char **argv, char **envp);
+_Noreturn void command_exit(char **argv);
+_Noreturn void command_files(char **argv);
+_Noreturn void command_latency(char **argv, const char *self);
+_Noreturn void command_ready(char **argv);
+_Noreturn void command_serve(char **argv);
+_Noreturn void command_stream(char **argv);
+_Noreturn void command_syscall(char **argv);
+
+/* Strings (mem.c). */
+bool same(const char *a, const char *b);
+size_t length(const char *s);
+
+/* Buffered output (sink.c). out ends in a failure if it cannot be written; err is written as
+ * far as it goes. */
+struct sink {
+	int fd;
+	size_t len;
+	char buf[4096];
+};
+
+extern struct sink out, err;
+
+void put(struct sink *s, const char *text);
+void put_number(struct sink *s, uint64_t n);
+void put_fixed(struct sink *s, double value); /* three decimals; value in [0, 9e18) */
+void flush(struct sink *s);
+
+/* The result of a measuring command: JSON lines (report.c). */
+void report_metric(const char *name, double value, const char *unit);
+void report_line(void); /* counts a line that the caller has put itself */
+_Noreturn void report_done(void);
+
+/* Failure (fail.c). error is negative, as system calls give it, or 0 if what says it all;
+ * subject is the thing it went wrong on, or NULL. */
+_Noreturn void die(int code, const char *command, const char *what, const char *subject, long error);
+_Noreturn void usage(const char *command, const char *what, const char *subject);
+
+/* Options (options.c). */
+enum option_kind { OPTION_NUMBER, OPTION_TEXT, OPTION_LIST, OPTION_FLAG };
+
+enum { LIST_MAX = 32 };
+
+struct list {
+	size_t n;
+	char *items[LIST_MAX];
+};
+
+struct option {
+	const char *name;
+	enum option_kind kind;
+	void *value;	   /* uint64_t, char *, struct list or bool, by kind */
+	uint64_t min, max; /* for a number */
+};
+
+/* parse_options reads options up to the first word that is none, or past "--", and returns the
+ * rest; parse_all refuses a rest. Both end the program if they cannot read it. */
+char **parse_options(const char *command, char **argv, const struct option *options, size_t n);
+void parse_all(const char *command, char **argv, const struct option *options, size_t n);
+bool parse_number(const char *text, uint64_t *value);
+
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+/* The longest time a measurement can be asked to take: an hour. */
+#define MS_MAX 3600000
+
+/* CLOCK_MONOTONIC (clock.c). There is no vDSO without a C library: each look at the clock is a
+ * system call, and commands take care to look seldom. */
+uint64_t now_ns(void);
+
+/* Deterministic random numbers: splitmix64 (random.c). */
+uint64_t random_next(uint64_t *state);
+unsigned random_below(uint64_t *state, unsigned n);
+
+/* Signals (signals.c). */
+void exit_on_sigterm(void);
+long alarm_after_ms(uint64_t ms); /* alarm_rang turns true then */
+extern volatile bool alarm_rang;
+
+/* Teams of worker processes (team.c). */
+enum { TEAM_MAX = 256, TEAM_COUNTERS = 12 };
+
+struct worker {
+	_Alignas(128) uint64_t counts[TEAM_COUNTERS]; /* a cache line of its own */
+	uint64_t elapsed_ns; /* from the common start to the end of its work */
+	uint64_t seed;
+	unsigned index;
+	long error; /* negative if it failed */
+	const char *failed; /* at what */
+};
+
+struct team {
+	const char *command;
+	unsigned size;
+	uint64_t ms;
+	uint64_t seed;
+	/* prepare runs before the common start and is not measured; it may be NULL.
+	 * work runs until over() tells it to end. Both return 0, or a negative error
+	 * with worker->failed set. */
+	long (*prepare)(struct worker *);
+	long (*work)(struct worker *);
+	struct worker *workers; /* shared by all; filled in by team_run */
+};
+
+/* team_run returns when all workers have ended; if one failed, it returns that one and the
+ * others end early. */
+struct worker *team_run(struct team *t);
+bool over(void);
+/* team_rate is a counter's sum of the workers' own rates, per second. */
+double team_rate(const struct team *t, unsigned counter);
+uint64_t team_count(const struct team *t, unsigned counter);
+/* shared_memory ends the program if there is none. */
+void *shared_memory(const char *command, size_t n);

@@ -1,0 +1,32 @@
+/* The JSON lines of a measuring command.
+ *
+ * The last line counts the others, so that output which was cut off is noticed. */
+#include "probe.h"
+
+static unsigned lines;
+
+void report_metric(const char *name, double value, const char *unit)
+{
+	/* Also false for NaN. */
+	if (!(value >= 0 && value < 9e18))
+		die(EXIT_FAILED, "probe", "result is not a number that can be reported", name, 0);
+	put(&out, "{\"metric\":\"");
+	put(&out, name);
+	put(&out, "\",\"value\":");
+	put_fixed(&out, value);
+	put(&out, ",\"unit\":\"");
+	put(&out, unit);
+	put(&out, "\"}\n");
+	report_line();
+}
+
+void report_line(void) { lines++; }
+
+void report_done(void)
+{
+	put(&out, "{\"done\":true,\"metrics\":");
+	put_number(&out, lines);
+	put(&out, "}\n");
+	flush(&out);
+	sys_exit(EXIT_OK);
+}

@@ -1,0 +1,103 @@
+/* serve: an HTTP server that answers every request with 200 and "touchstone".
+ *
+ * It listens on 127.0.0.1 only, writes "ready port=N" when it does, and serves one connection
+ * at a time until SIGTERM. */
+#include "probe.h"
+
+static const char response[] =
+	"HTTP/1.1 200 OK\r\n"
+	"Content-Type: text/plain\r\n"
+	"Content-Length: 11\r\n"
+	"Connection: close\r\n"
+	"\r\n"
+	"touchstone\n";
+
+static uint16_t big_endian(uint16_t v) { return __builtin_bswap16(v); }
+
+static int listen_on(uint64_t port, uint64_t *bound)
+{
+	const int yes = 1;
+	struct sockaddr_in addr = {
+		.sin_family = AF_INET,
+		.sin_port = big_endian((uint16_t)port),
+		.sin_addr.s_addr = __builtin_bswap32(INADDR_LOOPBACK),
+	};
+	long fd = sys_socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC);
+	if (fd < 0)
+		die(EXIT_FAILED, "serve", "make a socket", NULL, fd);
+	long e;
+	if ((e = sys_setsockopt((int)fd, SO_REUSEADDR, &yes, sizeof yes)) < 0 ||
+	    (e = sys_bind((int)fd, &addr)) < 0 ||
+	    (e = sys_listen((int)fd, 128)) < 0 ||
+	    (e = sys_getsockname((int)fd, &addr)) < 0)
+		die(EXIT_FAILED, "serve", "listen on 127.0.0.1", NULL, e);
+	*bound = big_endian(addr.sin_port);
+	return (int)fd;
+}
+
+/* How long a client may say nothing, which must not keep the others waiting. */
+enum { PATIENCE_S = 5 };
+
+static bool readable(int fd)
+{
+	struct pollfd wanted = {.fd = fd, .events = POLLIN};
+	const struct __kernel_timespec limit = {.tv_sec = PATIENCE_S};
+	long n;
+	do
+		n = sys_poll(&wanted, 1, &limit);
+	while (n == -EINTR);
+	return n > 0;
+}
+
+/* Reads to the empty line that ends the header of a request. It polls before it reads: a
+ * runsc of 2022 takes SO_RCVTIMEO for "do not wait". */
+static bool read_request(int fd)
+{
+	static const char end[] = "\r\n\r\n";
+	char buf[1024];
+	size_t matched = 0, total = 0;
+	while (total < 1 << 16 && readable(fd)) {
+		long n = sys_read(fd, buf, sizeof buf);
+		if (n == -EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		total += (size_t)n;
+		for (long i = 0; i < n; i++) {
+			matched = buf[i] == end[matched] ? matched + 1 : buf[i] == end[0];
+			if (matched == sizeof end - 1)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* What goes wrong with a client is the client's affair. */
+static void answer(int fd)
+{
+	if (read_request(fd))
+		sys_send(fd, response, sizeof response - 1);
+	sys_close(fd);
+}
+
+void command_serve(char **argv)
+{
+	uint64_t port = 0;
+	const struct option options[] = {
+		{"--port", OPTION_NUMBER, &port, 0, 65535},
+	};
+	parse_all("serve", argv, options, COUNT(options));
+	exit_on_sigterm();
+	int fd = listen_on(port, &port);
+	put(&out, "ready port=");
+	put_number(&out, port);
+	put(&out, "\n");
+	flush(&out);
+	for (;;) {
+		long client = sys_accept(fd);
+		if (client >= 0)
+			answer((int)client);
+		else if (client != -EINTR && client != -ECONNABORTED)
+			die(EXIT_FAILED, "serve", "accept a connection", NULL, client);
+	}
+}

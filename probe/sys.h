@@ -1,0 +1,295 @@
+/* The system calls that the probe makes, one typed function each.
+ *
+ * There is no errno: a call that fails returns the negative error number. Numbers, structures
+ * and flags are the kernel's own (linux-libc-dev), so that nothing of the three architectures
+ * is written down here. */
+#pragma once
+
+#include <asm/signal.h>
+#include <asm/socket.h>
+#include <asm/stat.h>
+#include <asm/statfs.h>
+#include <asm/unistd.h>
+#include <linux/errno.h>
+#include <linux/fcntl.h>
+#include <linux/futex.h>
+#include <linux/in.h>
+#include <linux/limits.h>
+#include <linux/mman.h>
+#include <linux/mount.h>
+#include <linux/poll.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+#include <linux/time.h>
+#include <linux/time_types.h>
+#include <linux/utsname.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The kernel does not export these to programs; they are the same everywhere the probe runs. */
+enum {
+	AF_INET = 2,
+	SOCK_STREAM = 1,
+	SOCK_CLOEXEC = O_CLOEXEC,
+	MSG_NOSIGNAL = 0x4000,
+};
+
+/* What getdents64 fills in. */
+struct dirent64 {
+	uint64_t ino;
+	int64_t off;
+	uint16_t reclen;
+	uint8_t type;
+	char name[];
+};
+
+long syscall6(long number, long a, long b, long c, long d, long e, long f);
+void signal_return(void);
+
+_Noreturn static inline void sys_exit(int code)
+{
+	for (;;)
+		syscall6(__NR_exit_group, code, 0, 0, 0, 0, 0);
+}
+
+/* Files. */
+
+static inline long sys_open(const char *path, int flags, int mode)
+{
+	return syscall6(__NR_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, mode, 0, 0);
+}
+
+static inline long sys_openat(int dir, const char *path, int flags)
+{
+	return syscall6(__NR_openat, dir, (long)path, flags | O_CLOEXEC, 0, 0, 0);
+}
+
+static inline long sys_close(int fd) { return syscall6(__NR_close, fd, 0, 0, 0, 0, 0); }
+
+static inline long sys_close_on_exec(int fd)
+{
+	return syscall6(__NR_fcntl, fd, F_SETFD, FD_CLOEXEC, 0, 0, 0);
+}
+
+static inline long sys_dup(int fd) { return syscall6(__NR_dup, fd, 0, 0, 0, 0, 0); }
+
+static inline long sys_read(int fd, void *buf, size_t n)
+{
+	return syscall6(__NR_read, fd, (long)buf, (long)n, 0, 0, 0);
+}
+
+static inline long sys_write(int fd, const void *buf, size_t n)
+{
+	return syscall6(__NR_write, fd, (long)buf, (long)n, 0, 0, 0);
+}
+
+static inline long sys_seek_set(int fd, long offset)
+{
+	return syscall6(__NR_lseek, fd, offset, 0, 0, 0, 0);
+}
+
+static inline long sys_truncate(int fd, long size)
+{
+	return syscall6(__NR_ftruncate, fd, size, 0, 0, 0, 0);
+}
+
+static inline long sys_fstat(int fd, struct stat *st)
+{
+	return syscall6(__NR_fstat, fd, (long)st, 0, 0, 0, 0);
+}
+
+static inline long sys_stat(const char *path, struct stat *st)
+{
+	return syscall6(__NR_newfstatat, AT_FDCWD, (long)path, (long)st, 0, 0, 0);
+}
+
+static inline long sys_statfs(const char *path, struct statfs *st)
+{
+	return syscall6(__NR_statfs, (long)path, (long)st, 0, 0, 0, 0);
+}
+
+static inline long sys_getdents(int fd, void *buf, size_t n)
+{
+	return syscall6(__NR_getdents64, fd, (long)buf, (long)n, 0, 0, 0);
+}
+
+static inline long sys_mkdir(const char *path, int mode)
+{
+	return syscall6(__NR_mkdirat, AT_FDCWD, (long)path, mode, 0, 0, 0);
+}
+
+/* riscv64 has renameat2 only. */
+static inline long sys_rename(const char *from, const char *to)
+{
+	return syscall6(__NR_renameat2, AT_FDCWD, (long)from, AT_FDCWD, (long)to, 0, 0);
+}
+
+static inline long sys_unlinkat(int dir, const char *path, int flags)
+{
+	return syscall6(__NR_unlinkat, dir, (long)path, flags, 0, 0, 0);
+}
+
+static inline long sys_getcwd(char *buf, size_t n)
+{
+	return syscall6(__NR_getcwd, (long)buf, (long)n, 0, 0, 0, 0);
+}
+
+static inline long sys_chdir(const char *path)
+{
+	return syscall6(__NR_chdir, (long)path, 0, 0, 0, 0, 0);
+}
+
+static inline long sys_fchdir(int fd) { return syscall6(__NR_fchdir, fd, 0, 0, 0, 0, 0); }
+
+static inline long sys_chroot(const char *path)
+{
+	return syscall6(__NR_chroot, (long)path, 0, 0, 0, 0, 0);
+}
+
+static inline long sys_umask(int mask) { return syscall6(__NR_umask, mask, 0, 0, 0, 0, 0); }
+
+static inline long sys_pipe(int fds[2])
+{
+	return syscall6(__NR_pipe2, (long)fds, O_CLOEXEC, 0, 0, 0, 0);
+}
+
+/* Without a timeout (NULL) it waits until a descriptor is ready or a signal comes. */
+static inline long sys_poll(struct pollfd *fds, unsigned n, const struct __kernel_timespec *timeout)
+{
+	return syscall6(__NR_ppoll, (long)fds, n, (long)timeout, 0, 0, 0);
+}
+
+/* Mounts. */
+
+static inline long sys_unshare(unsigned long flags)
+{
+	return syscall6(__NR_unshare, (long)flags, 0, 0, 0, 0, 0);
+}
+
+static inline long sys_mount(const char *source, const char *target, const char *type, unsigned long flags,
+			     const char *data)
+{
+	return syscall6(__NR_mount, (long)source, (long)target, (long)type, (long)flags, (long)data, 0);
+}
+
+static inline long sys_open_tree(const char *path, unsigned flags)
+{
+	return syscall6(__NR_open_tree, AT_FDCWD, (long)path, flags, 0, 0, 0);
+}
+
+static inline long sys_move_mount(int tree, const char *target)
+{
+	return syscall6(__NR_move_mount, tree, (long)"", AT_FDCWD, (long)target,
+			MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_SYMLINKS, 0);
+}
+
+/* Processes, identities, signals. */
+
+static inline long sys_getpid(void) { return syscall6(__NR_getpid, 0, 0, 0, 0, 0, 0); }
+
+static inline long sys_getppid(void) { return syscall6(__NR_getppid, 0, 0, 0, 0, 0, 0); }
+
+static inline long sys_getuid(void) { return syscall6(__NR_getuid, 0, 0, 0, 0, 0, 0); }
+
+static inline long sys_geteuid(void) { return syscall6(__NR_geteuid, 0, 0, 0, 0, 0, 0); }
+
+static inline long sys_getegid(void) { return syscall6(__NR_getegid, 0, 0, 0, 0, 0, 0); }
+
+/* A fork is a clone that shares nothing; two of the architectures have no fork. */
+static inline long sys_fork(void) { return syscall6(__NR_clone, SIGCHLD, 0, 0, 0, 0, 0); }
+
+static inline long sys_wait(int pid, int *status)
+{
+	return syscall6(__NR_wait4, pid, (long)status, 0, 0, 0, 0);
+}
+
+static inline long sys_execve(const char *path, char *const argv[], char *const envp[])
+{
+	return syscall6(__NR_execve, (long)path, (long)argv, (long)envp, 0, 0, 0);
+}
+
+static inline long sys_prctl(int option, unsigned long value)
+{
+	return syscall6(__NR_prctl, option, (long)value, 0, 0, 0, 0);
+}
+
+static inline long sys_sched_yield(void) { return syscall6(__NR_sched_yield, 0, 0, 0, 0, 0, 0); }
+
+static inline long sys_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
+{
+	return syscall6(__NR_rt_sigaction, signal, (long)action, (long)old, sizeof(sigset_t), 0, 0);
+}
+
+static inline long sys_sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+	return syscall6(__NR_rt_sigprocmask, how, (long)set, (long)old, sizeof(sigset_t), 0, 0);
+}
+
+static inline long sys_setitimer(const struct __kernel_old_itimerval *timer)
+{
+	return syscall6(__NR_setitimer, ITIMER_REAL, (long)timer, 0, 0, 0, 0);
+}
+
+/* Memory and synchronisation. */
+
+static inline long sys_mmap(size_t n, int flags)
+{
+	return syscall6(__NR_mmap, 0, (long)n, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
+}
+
+static inline long sys_munmap(long address, size_t n)
+{
+	return syscall6(__NR_munmap, address, (long)n, 0, 0, 0, 0);
+}
+
+static inline long sys_futex_wake(uint32_t *word, int n)
+{
+	return syscall6(__NR_futex, (long)word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, n, 0, 0, 0);
+}
+
+/* Sockets. */
+
+static inline long sys_socket(int family, int type) { return syscall6(__NR_socket, family, type, 0, 0, 0, 0); }
+
+static inline long sys_setsockopt(int fd, int option, const void *value, size_t n)
+{
+	return syscall6(__NR_setsockopt, fd, SOL_SOCKET, option, (long)value, (long)n, 0);
+}
+
+static inline long sys_bind(int fd, const struct sockaddr_in *addr)
+{
+	return syscall6(__NR_bind, fd, (long)addr, sizeof *addr, 0, 0, 0);
+}
+
+static inline long sys_listen(int fd, int backlog) { return syscall6(__NR_listen, fd, backlog, 0, 0, 0, 0); }
+
+static inline long sys_getsockname(int fd, struct sockaddr_in *addr)
+{
+	int n = sizeof *addr;
+	return syscall6(__NR_getsockname, fd, (long)addr, (long)&n, 0, 0, 0);
+}
+
+static inline long sys_accept(int fd) { return syscall6(__NR_accept4, fd, 0, 0, SOCK_CLOEXEC, 0, 0); }
+
+static inline long sys_send(int fd, const void *buf, size_t n)
+{
+	return syscall6(__NR_sendto, fd, (long)buf, (long)n, MSG_NOSIGNAL, 0, 0);
+}
+
+/* The machine. */
+
+static inline long sys_clock_gettime(int clock, struct __kernel_timespec *ts)
+{
+	return syscall6(__NR_clock_gettime, clock, (long)ts, 0, 0, 0, 0);
+}
+
+static inline long sys_uname(struct new_utsname *name)
+{
+	return syscall6(__NR_uname, (long)name, 0, 0, 0, 0, 0);
+}
+
+static inline long sys_getrandom(void *buf, size_t n)
+{
+	return syscall6(__NR_getrandom, (long)buf, (long)n, 0, 0, 0, 0);
+}

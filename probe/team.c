@@ -1,0 +1,160 @@
+/* Teams: worker processes that start together, each for the same time.
+ *
+ * Processes and not threads: they need no C library, and the programs we stand in for
+ * (UnixBench, Blogbench) meet the kernel in the same way with either. Workers share one piece
+ * of memory, in which each writes its own part only. Each measures its own time, so that one
+ * that the scheduler runs late is not charged for waiting. */
+#include "probe.h"
+
+/* Set by the first worker that fails; it ends the others. */
+static volatile bool *failed;
+
+bool over(void) { return alarm_rang || *failed; }
+
+void *shared_memory(const char *command, size_t n)
+{
+	long p = sys_mmap(n, MAP_SHARED);
+	if (p < 0)
+		die(EXIT_FAILED, command, "map shared memory", NULL, p);
+	return (void *)p;
+}
+
+static long fail(struct worker *w, const char *what, long error)
+{
+	w->failed = what;
+	return error;
+}
+
+/* Workers wait for the start by reading a pipe that nobody writes: the read ends when the last
+ * writing end is closed. */
+static long wait_for_start(int gate)
+{
+	char byte;
+	long n;
+	do
+		n = sys_read(gate, &byte, 1);
+	while (n == -EINTR);
+	return n;
+}
+
+static long measured(const struct team *t, struct worker *w)
+{
+	uint64_t start = now_ns();
+	long e = alarm_after_ms(t->ms);
+	if (e < 0)
+		return fail(w, "set the alarm", e);
+	e = t->work(w);
+	w->elapsed_ns = now_ns() - start;
+	return e;
+}
+
+_Noreturn static void be_worker(const struct team *t, struct worker *w, long parent, int ready[2], int gate[2])
+{
+	/* Workers must not outlive a parent that is killed, be it before this call. */
+	long e = sys_prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (e < 0)
+		fail(w, "ask for a signal at the end of the parent", e);
+	if (sys_getppid() != parent)
+		sys_exit(EXIT_FAILED);
+	sys_close(ready[0]);
+	sys_close(gate[1]);
+	if (e == 0 && t->prepare)
+		e = t->prepare(w);
+	if (e < 0) {
+		w->error = e;
+		*failed = true;
+	}
+	sys_write(ready[1], "r", 1);
+	sys_close(ready[1]);
+	long waited = wait_for_start(gate[0]);
+	if (e == 0 && waited < 0)
+		e = fail(w, "wait for the start", waited);
+	if (e == 0 && !over())
+		e = measured(t, w);
+	if (e < 0) {
+		w->error = e;
+		*failed = true;
+	}
+	sys_exit(EXIT_OK);
+}
+
+/* Waits until every worker is ready or has died: each closes its end of the pipe. */
+static void wait_until_ready(int ready)
+{
+	char bytes[64];
+	long n;
+	do
+		n = sys_read(ready, bytes, sizeof bytes);
+	while (n > 0 || n == -EINTR);
+}
+
+static struct worker *reap(struct team *t, const long *pids, unsigned started)
+{
+	struct worker *bad = NULL;
+	for (unsigned i = 0; i < started; i++) {
+		struct worker *w = &t->workers[i];
+		int status = 0;
+		long e;
+		do
+			e = sys_wait((int)pids[i], &status);
+		while (e == -EINTR);
+		if (!w->failed && (e < 0 || status)) {
+			w->failed = "a worker was killed or cannot be waited for";
+			w->error = e < 0 ? e : 0;
+			*failed = true;
+		}
+		if (!bad && w->failed)
+			bad = w;
+	}
+	return bad;
+}
+
+struct worker *team_run(struct team *t)
+{
+	static long pids[TEAM_MAX];
+	long parent = sys_getpid();
+	int ready[2], gate[2];
+	long e;
+
+	failed = shared_memory(t->command, sizeof *failed);
+	t->workers = shared_memory(t->command, t->size * sizeof *t->workers);
+	if ((e = sys_pipe(ready)) < 0 || (e = sys_pipe(gate)) < 0)
+		die(EXIT_FAILED, t->command, "make a pipe", NULL, e);
+	unsigned started = 0;
+	for (; started < t->size; started++) {
+		struct worker *w = &t->workers[started];
+		w->index = started;
+		w->seed = t->seed + started;
+		pids[started] = sys_fork();
+		if (pids[started] == 0)
+			be_worker(t, w, parent, ready, gate);
+		if (pids[started] < 0) {
+			w->error = fail(w, "fork a worker", pids[started]);
+			*failed = true;
+			break;
+		}
+	}
+	sys_close(ready[1]);
+	sys_close(gate[0]);
+	wait_until_ready(ready[0]);
+	sys_close(ready[0]);
+	sys_close(gate[1]);
+	struct worker *bad = reap(t, pids, started);
+	return bad || started == t->size ? bad : &t->workers[started];
+}
+
+uint64_t team_count(const struct team *t, unsigned counter)
+{
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < t->size; i++)
+		sum += t->workers[i].counts[counter];
+	return sum;
+}
+
+double team_rate(const struct team *t, unsigned counter)
+{
+	double sum = 0;
+	for (unsigned i = 0; i < t->size; i++)
+		sum += (double)t->workers[i].counts[counter] * 1e9 / (double)t->workers[i].elapsed_ns;
+	return sum;
+}

@@ -1,0 +1,89 @@
+#!/bin/sh
+# Builds the probe for the given architectures (as Go names them; the host's own if none is
+# given) to internal/image/probe/probe-ARCH, from where it is embedded in the binary.
+#
+# The compiler is $CC for the host's architecture and $CC_ARCH for any (say, CC_arm64), else
+# gcc or Debian's cross compiler. It must be gcc. The same compiler gives the same bytes each
+# time. PROBE_OUT is another directory to write to.
+set -eu
+export LC_ALL=C
+
+limit=102400 # bytes: DESIGN.md allows less than 100 KiB
+root=$(cd "$(dirname "$0")/.." && pwd)
+out=${PROBE_OUT:-$root/internal/image/probe}
+
+die() {
+	echo "build-probe: $*" >&2
+	exit 1
+}
+
+case $(uname -m) in
+x86_64) host=amd64 ;;
+aarch64) host=arm64 ;;
+riscv64) host=riscv64 ;;
+*) host=$(uname -m) ;;
+esac
+
+# No C library (probe/README.md says why), and nothing in the file but what runs: no debug
+# information, build id, unwind tables or compiler's name. loop-distribute-patterns would
+# make calls of memcpy of loops: of memcpy itself, and of the one that STREAM measures.
+cflags="-std=gnu11 -Wall -Wextra -Werror -Wshadow -ffreestanding -fno-builtin
+	-fno-tree-loop-distribute-patterns -fno-stack-protector -fno-pie
+	-fno-asynchronous-unwind-tables -fno-ident -ffunction-sections -fdata-sections"
+ldflags="-nostdlib -static -no-pie -s -Wl,--gc-sections -Wl,--build-id=none
+	-Wl,-z,noexecstack -Wl,-z,norelro -Wl,-z,noseparate-code"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+build() {
+	arch=$1
+	case $arch in
+	amd64) cpu=x86_64 package=gcc more= ;;
+	# Outlined atomics are functions of libgcc, which is not linked.
+	arm64) cpu=aarch64 package="gcc-aarch64-linux-gnu linux-libc-dev-arm64-cross" more=-mno-outline-atomics ;;
+	riscv64) cpu=riscv64 package="gcc-riscv64-linux-gnu linux-libc-dev-riscv64-cross" more= ;;
+	*) die "architecture $arch is not one of amd64 arm64 riscv64" ;;
+	esac
+
+	eval "cc=\${CC_$arch:-}"
+	if [ -z "$cc" ] && [ "$arch" = "$host" ]; then
+		cc=${CC:-gcc} package="gcc linux-libc-dev"
+	elif [ -z "$cc" ]; then
+		cc=$cpu-linux-gnu-gcc
+	fi
+	# shellcheck disable=SC2086 # a compiler may be given with options
+	machine=$($cc -dumpmachine 2>/dev/null) ||
+		die "compiler $cc for $arch does not run; on Debian: apt-get install $package"
+	case $machine in
+	$cpu-*linux*) ;;
+	*) die "compiler $cc makes programs for $machine, not for $arch; set CC_$arch" ;;
+	esac
+	echo '#include <linux/types.h>' | $cc -E -o "$work/headers" - 2>/dev/null ||
+		die "compiler $cc finds no kernel headers; on Debian: apt-get install $package"
+
+	objects=
+	for source in "$root"/probe/*.c "$root/probe/start-$cpu.S"; do
+		name=$(basename "$source")
+		optimise=-Os # but the kernels of STREAM, which are to be vectorised
+		[ "$name" != stream.c ] || optimise=-O3
+		# shellcheck disable=SC2086
+		$cc $cflags $more $optimise -I "$root/probe" -c "$source" -o "$work/$name.o"
+		objects="$objects $work/$name.o"
+	done
+	# shellcheck disable=SC2086
+	$cc $ldflags -o "$work/probe" $objects
+
+	size=$(wc -c <"$work/probe" | tr -d ' ')
+	[ "$size" -lt "$limit" ] || die "the probe for $arch has $size bytes; it must have less than $limit"
+	mkdir -p "$out"
+	chmod 0755 "$work/probe"
+	mv "$work/probe" "$out/.probe-$arch.new"
+	mv "$out/.probe-$arch.new" "$out/probe-$arch"
+	echo "probe-$arch: $size bytes"
+}
+
+[ $# -gt 0 ] || set -- "$host"
+for arch; do
+	build "$arch"
+done

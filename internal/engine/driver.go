@@ -2,7 +2,13 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -10,38 +16,96 @@ import (
 type Driver interface {
 	// Name is the engine's name in targets.
 	Name() string
-	// Find looks for targets on this machine, each with the reason if it cannot
-	// work. It is bounded: what hangs is reported as hanging.
-	Find(ctx context.Context, s Session) []Found
-	// Open makes t live. If it cannot work here the error is an
-	// *UnsupportedError.
+	// Candidates lists the targets that may be on this machine, without running a
+	// container on them.
+	Candidates(ctx context.Context, s Session) []Candidate
+	// Open makes t live, after it has run one container if it can fail to. It is
+	// bounded: a runtime that hangs is found out. If the target cannot work here the
+	// error is an *UnsupportedError, with an *OpenError around it where more is known.
 	Open(ctx context.Context, t target.Target, s Session) (Engine, error)
 }
 
-// Found is a target that a driver found on this machine.
-type Found struct {
+// Candidate is a target that may be on this machine.
+type Candidate struct {
 	Info
-	// Capabilities are the capabilities of a target that works, with the reason for
-	// each that does not (nil if it does).
-	Capabilities map[Capability]error
-	// Err is why the target cannot work here, usually an *UnsupportedError.
+	// Err is why it cannot work here, as far as that shows without trying.
 	Err error
 	// Default tells whether a plan without targets includes it.
 	Default bool
 }
 
-// Session is what engines of one run share.
+// OpenError says why a target does not work, with what it is all the same.
+type OpenError struct {
+	Info Info
+	Err  *UnsupportedError
+}
+
+func (e *OpenError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the *UnsupportedError.
+func (e *OpenError) Unwrap() error { return e.Err }
+
+// Session is what the engines of one run share.
 type Session struct {
-	// RunID marks all that is made.
+	// RunID marks all that is made: names begin with Prefix and the run's ID.
 	RunID string
-	// Dir is the run's own state directory, mode 0700, on a local file system.
-	// What a later start needs to remove the remains of a killed run lies there.
-	Dir string
-	// Probe is the path of the probe on the host.
-	Probe string
+	// State is the run's own directory for what runtimes keep while they run, mode 0700,
+	// in memory where the host has such a place (/run), as runtimes have it by default.
+	State string
 	// Rootfs is a root file system that holds the probe, to try runtimes with.
 	Rootfs string
+	// Probe is the path of the probe on the host.
+	Probe string
 	// Runtimes gives binaries to names of runtimes; a name that is not in it is
 	// looked up on PATH.
 	Runtimes map[string]string
+	// Launcher starts all processes.
+	Launcher *process.Launcher
+	// Cgroups is nil where this process may not make cgroups (no root, no
+	// delegation).
+	Cgroups *cgroup.Hierarchy
+	// Hidden are the mount points that processes of the launcher do not see.
+	Hidden []string
+}
+
+// Hides tells whether a path lies where processes of the launcher do not see it.
+func (s Session) Hides(path string) bool {
+	return slices.ContainsFunc(s.Hidden, func(point string) bool { return strings.HasPrefix(path, point+"/") })
+}
+
+// Prefix begins the name of everything that Touchstone makes on a host.
+const Prefix = "touchstone-"
+
+// Place makes all that the launcher starts from now on begin in the child "host" of
+// a cgroup, whose path counts from the hierarchy's base; with an empty group, in the
+// cgroup of this program again.
+func (s Session) Place(group string) error {
+	if group == "" {
+		own, err := s.Cgroups.OwnThreadFiles()
+		if err != nil {
+			return err
+		}
+		return s.Launcher.Place(own, nil)
+	}
+	g, err := s.Cgroups.Create(group + "/host")
+	if err != nil {
+		return fmt.Errorf("make a cgroup for the runtime's processes: %w", err)
+	}
+	dir, err := g.OpenDir()
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) { // v1 has no such directory
+		return fmt.Errorf("open the cgroup for the runtime's processes: %w", err)
+	}
+	return s.Launcher.Place(g.ThreadFiles(), dir)
+}
+
+// Group gives the cgroup of a container below the one that Place was given last, or
+// below the run's own; nil where there are no cgroups.
+func (s Session) Group(parent, id string) (*cgroup.Group, error) {
+	if s.Cgroups == nil {
+		return nil, nil
+	}
+	if parent == "" {
+		parent = "/" + Prefix + s.RunID
+	}
+	return s.Cgroups.Open(parent + "/" + id)
 }

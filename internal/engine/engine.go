@@ -173,8 +173,18 @@ type Process struct {
 	Args []string
 	Env  []string
 	// Stdout and Stderr receive the output; nil discards it. Each is written by one
-	// goroutine, in order, as the bytes come.
+	// goroutine, in order, as the bytes come, and closed after the last byte if it is
+	// an io.Closer.
 	Stdout, Stderr io.Writer
+}
+
+// CloseOutput closes the writers of p that can be closed.
+func (p Process) CloseOutput() {
+	for _, w := range []io.Writer{p.Stdout, p.Stderr} {
+		if c, ok := w.(io.Closer); ok {
+			_ = c.Close()
+		}
+	}
 }
 
 // Mount binds a directory of the host into a container.

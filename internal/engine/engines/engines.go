@@ -1,0 +1,48 @@
+// Package engines lists the engines there are and opens targets through them.
+package engines
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/engine/native"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// Drivers are the engines there are, in the order in which their targets are shown.
+type Drivers []engine.Driver
+
+// All lists every engine. The clock is that of the fake one.
+func All(clock *fake.Clock) Drivers {
+	return Drivers{native.Driver{}, oci.Driver{}, fake.NewDriver(clock)}
+}
+
+// Candidates lists the targets that may be on this machine.
+func (d Drivers) Candidates(ctx context.Context, s engine.Session) []engine.Candidate {
+	var all []engine.Candidate
+	for _, driver := range d {
+		all = append(all, driver.Candidates(ctx, s)...)
+	}
+	return all
+}
+
+// Open makes a target live. A target of an engine that there is not is an
+// *engine.UnsupportedError too: a plan may name what other versions have.
+func (d Drivers) Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
+	var names []string
+	for _, driver := range d {
+		if driver.Name() == t.Engine {
+			return driver.Open(ctx, t, s)
+		}
+		names = append(names, driver.Name())
+	}
+	return nil, &engine.UnsupportedError{
+		What:   t.String(),
+		Reason: fmt.Sprintf("this version has no engine %q, only %s", t.Engine, strings.Join(names, ", ")),
+		Advice: fmt.Sprintf("measure the runtime itself with oci/%s", t.Runtime),
+	}
+}

@@ -1,0 +1,196 @@
+package enginetest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+func (s *suite) testSupports(t *testing.T) {
+	for _, c := range append(engine.Capabilities(), "no such capability") {
+		err := s.engine.Supports(c)
+		var u *engine.UnsupportedError
+		switch {
+		case err == nil && c == "no such capability":
+			t.Error("Supports accepts a capability that there is not")
+		case err != nil && !errors.As(err, &u):
+			t.Errorf("Supports(%s) = %v, want an *engine.UnsupportedError", c, err)
+		case err != nil && strings.TrimSpace(u.Reason) == "":
+			t.Errorf("Supports(%s) refuses without a reason", c)
+		}
+	}
+}
+
+// needs skips the test if the target lacks the capability.
+func (s *suite) needs(t *testing.T, c engine.Capability) {
+	t.Helper()
+	if err := s.engine.Supports(c); err != nil {
+		t.Skipf("the target does not support %s: %v", c, err)
+	}
+}
+
+// optional gives the optional interface that a capability promises.
+func optional[T any](t *testing.T, b box) T {
+	t.Helper()
+	i, ok := b.Container.(T)
+	if !ok {
+		t.Fatalf("the container lacks an interface that Supports promises: %T", (*T)(nil))
+	}
+	return i
+}
+
+func (s *suite) testExec(t *testing.T) {
+	s.needs(t, engine.CanExec)
+	b := s.startReady(t)
+	x := optional[engine.Execer](t, b)
+
+	exit, err := x.Exec(s.context(t), engine.Process{Args: workload.Exit(3)})
+	if want := (engine.Exit{Code: 3}); err != nil || exit != want {
+		t.Errorf("Exec = %v, %v; want %v", exit, err, want)
+	}
+
+	stdout, stderr := newOutput(), newOutput()
+	exit, err = x.Exec(s.context(t), engine.Process{Args: workload.Syscall(1, 10*time.Millisecond), Stdout: stdout, Stderr: stderr})
+	if err != nil || !exit.OK() {
+		t.Errorf("Exec = %v, %v; want %v; Stderr: %s", exit, err, engine.Exit{}, stderr)
+	}
+	wantReport(t, stdout)
+	if !stdout.isClosed() || !stderr.isClosed() {
+		t.Error("the writers are not closed when Exec has returned")
+	}
+
+	exit, err = x.Exec(s.context(t), engine.Process{Args: []string{"/no-such-program"}})
+	if err == nil && exit.OK() {
+		t.Error("Exec succeeds with a program that is not there")
+	}
+
+	s.wantState(t, b, engine.Running)
+	s.kill(t, b, killed)
+	if exit, err := x.Exec(s.context(t), engine.Process{Args: workload.Exit(0)}); err == nil {
+		t.Errorf("Exec in a container that has stopped = %v, want an error", exit)
+	}
+}
+
+func (s *suite) testPause(t *testing.T) {
+	s.needs(t, engine.CanPause)
+	b := s.startReady(t)
+	p := optional[engine.Pauser](t, b)
+	if err := p.Pause(s.context(t)); err != nil {
+		t.Fatalf("Pause: %v", err)
+	}
+	s.wantState(t, b, engine.Paused)
+	if err := p.Resume(s.context(t)); err != nil {
+		t.Fatalf("Resume: %v", err)
+	}
+	s.wantState(t, b, engine.Running)
+	s.kill(t, b, killed)
+
+	b = s.startReady(t)
+	if err := optional[engine.Pauser](t, b).Pause(s.context(t)); err != nil {
+		t.Fatalf("Pause: %v", err)
+	}
+	s.delete(t, b) // by force, whatever its state
+	s.wantGone(t, b)
+}
+
+func (s *suite) testUpdate(t *testing.T) {
+	s.needs(t, engine.CanUpdate)
+	b := s.startReady(t)
+	u := optional[engine.Updater](t, b)
+	for _, r := range []engine.Resources{{CPU: 0.5}, {Memory: 512 << 20}, {CPU: 1, Memory: 1 << 30}} {
+		if err := u.Update(s.context(t), r); err != nil {
+			t.Errorf("Update(%+v): %v", r, err)
+		}
+	}
+	s.wantState(t, b, engine.Running)
+	s.kill(t, b, killed)
+}
+
+func (s *suite) testHostNetwork(t *testing.T) {
+	s.needs(t, engine.NetworkHost)
+	spec := s.spec(workload.Serve(0))
+	spec.Network = engine.HostNet
+	b := s.start(t, spec)
+	line, err := b.stdout.firstLine(s.context(t))
+	if err != nil {
+		t.Fatalf("first line of output: %v; Stderr: %s", err, b.stderr)
+	}
+	port, err := workload.ParseServing(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(s.context(t), http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/", port), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatalf("ask the container: %v", err)
+	}
+	body, err := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	if err != nil || response.StatusCode != http.StatusOK || string(body) != workload.ServeBody {
+		t.Errorf("the container answered %s, %q, %v", response.Status, body, err)
+	}
+	s.kill(t, b, killed)
+	if response, err := client.Do(request); err == nil {
+		_ = response.Body.Close()
+		t.Error("the container answers after its end")
+	}
+}
+
+// files writes and reads small files in a directory of the container.
+func files(dir string) []string {
+	return workload.Files(workload.PaperFilesLoad(dir, 1), 100*time.Millisecond)
+}
+
+func (s *suite) testMount(t *testing.T) {
+	dir := t.TempDir()
+	spec := s.spec(files("/data"))
+	spec.Mounts = []engine.Mount{{Source: dir, Target: "/data"}}
+	b := s.start(t, spec)
+	s.wantExit(t, b, engine.Exit{})
+	s.delete(t, b)
+	wantReport(t, b.stdout)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatalf("the source of the mount is gone: %v", err)
+	}
+	for _, e := range entries {
+		t.Errorf("%s is left in the mount", e.Name())
+	}
+}
+
+func (s *suite) testReadOnlyMount(t *testing.T) {
+	dir := t.TempDir()
+	spec := s.spec(files("/data"))
+	spec.Mounts = []engine.Mount{{Source: dir, Target: "/data", ReadOnly: true}}
+	s.wantUnwritable(t, spec)
+}
+
+func (s *suite) testReadOnlyRoot(t *testing.T) {
+	s.wantUnwritable(t, s.spec(files("/")))
+}
+
+// wantUnwritable runs a command that must fail because it cannot write.
+func (s *suite) wantUnwritable(t *testing.T, spec engine.Spec) {
+	t.Helper()
+	b := s.start(t, spec)
+	exit, err := b.Wait(s.context(t))
+	if err != nil || exit.OK() {
+		t.Errorf("Wait = %v, %v; want a failure: %v must not be able to write", exit, err, spec.Process.Args)
+	}
+	s.delete(t, b)
+	if _, err := workload.Parse([]byte(b.stdout.String())); err == nil {
+		t.Errorf("%v reports success", spec.Process.Args)
+	}
+}

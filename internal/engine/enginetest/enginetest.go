@@ -1,0 +1,283 @@
+// Package enginetest is the conformance suite of the engines: what the contract in
+// package engine promises, as tests. An engine joins with a test of this form:
+//
+//	func TestConformance(t *testing.T) {
+//		targets := []string{"oci/runc", "oci/crun"}
+//		enginetest.CheckMustRun(t, "oci", targets...)
+//		for _, name := range targets {
+//			t.Run(name, func(t *testing.T) {
+//				s := session(t) // with a root file system that holds /probe
+//				open := func(t *testing.T) engine.Engine {
+//					e, err := oci.NewDriver().Open(t.Context(), parse(t, name), s)
+//					enginetest.Require(t, name, err)
+//					return e
+//				}
+//				enginetest.Run(t, open, enginetest.Options{
+//					RunID: s.RunID, Rootfs: s.Rootfs,
+//					Leftovers: func() []string { return remains(s) },
+//				})
+//			})
+//		}
+//	}
+//
+// The suite asks no engine for more than the contract: what a target cannot do is
+// skipped, provided that Supports says so with a reason. It measures nothing and
+// keeps no time but the limit of each call, against engines that hang.
+//
+// The program in the containers is the probe, whose output is checked for being
+// whole, not for what it says.
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// Options say what the suite works with.
+type Options struct {
+	// RunID is the session's that the engine was opened with. It must be unique
+	// on the host, so that suites can run beside each other.
+	RunID string
+	// Rootfs is the directory of a root file system that holds /probe.
+	Rootfs string
+	// Limit is the longest time that one call may take; 30 s if it is 0.
+	Limit time.Duration
+	// Leftovers lists what there is on the host of this run's containers: processes,
+	// cgroups, bundles, mounts. Each subtest checks that it adds nothing, and the last
+	// that there is nothing once the engine is closed. What belongs to the session and
+	// not to a container, such as the run's own directory, is not for the list. If it is
+	// nil nothing is checked.
+	Leftovers func() []string
+}
+
+// Run puts an engine through the suite. It opens it once and closes it.
+func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
+	t.Helper()
+	if opts.Limit == 0 {
+		opts.Limit = 30 * time.Second
+	}
+	s := &suite{Options: opts, engine: open(t)}
+	for _, c := range []struct {
+		name string
+		test func(*suite, *testing.T)
+	}{
+		{"Info", (*suite).testInfo},
+		{"Supports", (*suite).testSupports},
+		{"Lifecycle", (*suite).testLifecycle},
+		{"ExitCode", (*suite).testExitCode},
+		{"OutputIsWhole", (*suite).testOutputIsWhole},
+		{"OutputsAreSeparate", (*suite).testOutputsAreSeparate},
+		{"NoWriters", (*suite).testNoWriters},
+		{"WaitIsShared", (*suite).testWaitIsShared},
+		{"KillAfterExit", (*suite).testKillAfterExit},
+		{"SIGTERM", (*suite).testSIGTERM},
+		{"MissingProgram", (*suite).testMissingProgram},
+		{"TwoContainers", (*suite).testTwoContainers},
+		{"DuplicateID", (*suite).testDuplicateID},
+		{"DeleteRunning", (*suite).testDeleteRunning},
+		{"DeleteCreated", (*suite).testDeleteCreated},
+		{"CancelledCreate", (*suite).testCancelledCreate},
+		{"CancelledStart", (*suite).testCancelledStart},
+		{"CancelledWait", (*suite).testCancelledWait},
+		{"Mount", (*suite).testMount},
+		{"ReadOnlyMount", (*suite).testReadOnlyMount},
+		{"ReadOnlyRoot", (*suite).testReadOnlyRoot},
+		{"Exec", (*suite).testExec},
+		{"Pause", (*suite).testPause},
+		{"Update", (*suite).testUpdate},
+		{"HostNetwork", (*suite).testHostNetwork},
+		{"Close", (*suite).testClose},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s.checkLeftovers(t)
+			c.test(s, t)
+		})
+	}
+}
+
+type suite struct {
+	Options
+	engine engine.Engine
+	made   atomic.Int64 // containers described so far
+}
+
+// context is for one call. It is not the test's own, which ends before the test's
+// clean-up does.
+func (s *suite) context(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(context.Background(), s.Limit,
+		fmt.Errorf("the call took longer than the suite's limit of %v", s.Limit))
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// checkLeftovers fails the test at its end, after all its containers were deleted,
+// if there is more on the host than before.
+func (s *suite) checkLeftovers(t *testing.T) {
+	t.Helper()
+	if s.Leftovers == nil {
+		return
+	}
+	before := s.Leftovers()
+	t.Cleanup(func() {
+		for _, left := range s.Leftovers() {
+			if !slices.Contains(before, left) {
+				t.Errorf("%s is left on the host", left)
+			}
+		}
+	})
+}
+
+// box is a container with what its process wrote.
+type box struct {
+	engine.Container
+	stdout, stderr *output
+}
+
+// spec describes a container that runs a program.
+func (s *suite) spec(args []string) engine.Spec {
+	return engine.Spec{
+		ID:      fmt.Sprintf("%s%s-conf-%d", engine.Prefix, s.RunID, s.made.Add(1)),
+		Rootfs:  s.Rootfs,
+		Process: engine.Process{Args: args, Stdout: newOutput(), Stderr: newOutput()},
+	}
+}
+
+// create makes a container that is deleted at the end of the test at the latest.
+func (s *suite) create(t *testing.T, spec engine.Spec) box {
+	t.Helper()
+	c, err := s.engine.Create(s.context(t), spec)
+	if err != nil {
+		t.Fatalf("Create: %v", err)
+	}
+	s.deleteAfter(t, c)
+	if c.ID() != spec.ID || !strings.HasPrefix(c.ID(), engine.Prefix+s.RunID) {
+		t.Errorf("ID() = %q; want the spec's %q", c.ID(), spec.ID)
+	}
+	b := box{Container: c}
+	b.stdout, _ = spec.Process.Stdout.(*output)
+	b.stderr, _ = spec.Process.Stderr.(*output)
+	return b
+}
+
+func (s *suite) deleteAfter(t *testing.T, c engine.Container) {
+	t.Helper()
+	t.Cleanup(func() { s.delete(t, c) })
+}
+
+// start makes a container and starts it.
+func (s *suite) start(t *testing.T, spec engine.Spec) box {
+	t.Helper()
+	b := s.create(t, spec)
+	if err := b.Start(s.context(t)); err != nil {
+		t.Fatalf("Start: %v", err)
+	}
+	return b
+}
+
+// startReady starts the probe's ready and returns when it is.
+func (s *suite) startReady(t *testing.T) box {
+	t.Helper()
+	b := s.start(t, s.spec(workload.Ready()))
+	s.wantReady(t, b)
+	return b
+}
+
+func (s *suite) wantReady(t *testing.T, b box) {
+	t.Helper()
+	line, err := b.stdout.firstLine(s.context(t))
+	if err != nil || line != workload.ReadyLine {
+		t.Fatalf("first line of output = %q, %v; want %q; Stderr: %s", line, err, workload.ReadyLine, b.stderr)
+	}
+}
+
+// wantReport checks that the output of a measuring program is whole.
+func wantReport(t *testing.T, stdout *output) {
+	t.Helper()
+	if _, err := workload.Parse([]byte(stdout.String())); err != nil {
+		t.Errorf("the output is not whole: %v", err)
+	}
+}
+
+func (s *suite) wantState(t *testing.T, c engine.Container, want ...engine.State) {
+	t.Helper()
+	state, err := c.State(s.context(t))
+	if err != nil {
+		t.Errorf("State: %v; want %v", err, want)
+	} else if !slices.Contains(want, state) {
+		t.Errorf("State() = %s, want %v", state, want)
+	}
+}
+
+// wantGone accepts a container that has stopped, and one that the runtime does not know any more.
+func (s *suite) wantGone(t *testing.T, c engine.Container) {
+	t.Helper()
+	if state, err := c.State(s.context(t)); err == nil && state != engine.Stopped {
+		t.Errorf("State() = %s after the process has ended, want %s or an error", state, engine.Stopped)
+	}
+}
+
+func (s *suite) wantExit(t *testing.T, b box, want engine.Exit) {
+	t.Helper()
+	exit, err := b.Wait(s.context(t))
+	if err != nil {
+		t.Fatalf("Wait: %v", err)
+	}
+	if exit != want {
+		t.Errorf("Wait() = %v, want %v; Stderr: %s", exit, want, b.stderr)
+	}
+}
+
+func (s *suite) kill(t *testing.T, b box, want engine.Exit) {
+	t.Helper()
+	if err := b.Kill(s.context(t), sigkill); err != nil {
+		t.Fatalf("Kill: %v", err)
+	}
+	s.wantExit(t, b, want)
+}
+
+func (s *suite) delete(t *testing.T, c engine.Container) {
+	t.Helper()
+	if err := c.Delete(s.context(t)); err != nil {
+		t.Errorf("Delete: %v", err)
+	}
+}
+
+// within gives what call returns, and fails the test if it does not return within the
+// limit of a call.
+func within[T any](t *testing.T, s *suite, what string, call func() (T, error)) (T, error) {
+	t.Helper()
+	type result struct {
+		value T
+		err   error
+	}
+	returned := make(chan result, 1)
+	go func() {
+		value, err := call()
+		returned <- result{value, err}
+	}()
+	select {
+	case r := <-returned:
+		return r.value, r.err
+	case <-s.context(t).Done():
+		t.Fatalf("%s goes on although its context was cancelled", what)
+		panic("not reached")
+	}
+}
+
+// wantCancelled accepts the error or the cause of a cancelled context.
+func wantCancelled(ctx context.Context, t *testing.T, what string, err error) {
+	t.Helper()
+	if !errors.Is(err, ctx.Err()) && !errors.Is(err, context.Cause(ctx)) {
+		t.Errorf("%s with a cancelled context: %v, want %v", what, err, ctx.Err())
+	}
+}

@@ -1,0 +1,228 @@
+package enginetest
+
+import (
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+const sigkill = syscall.SIGKILL
+
+// killed is the end of a process by SIGKILL.
+var killed = engine.Exit{Signal: sigkill}
+
+func (s *suite) testInfo(t *testing.T) {
+	info := s.engine.Info()
+	if info.Target.String() == "" {
+		t.Error("Info has no target")
+	}
+	if strings.TrimSpace(info.Version) == "" || strings.Contains(info.Version, "\n") {
+		t.Errorf("Info has the version %q, want one line", info.Version)
+	}
+	if info.Isolation == "" {
+		t.Error("Info does not say how containers are isolated")
+	}
+	if info.Cgroup == "" {
+		t.Error("Info does not say how containers are limited")
+	}
+	if again := s.engine.Info(); again.Target.String() != info.Target.String() || again.Version != info.Version {
+		t.Errorf("Info changed from %+v to %+v", info, again)
+	}
+}
+
+func (s *suite) testLifecycle(t *testing.T) {
+	b := s.create(t, s.spec(workload.Ready()))
+	s.wantState(t, b, engine.Created)
+	if got := b.stdout.String(); got != "" {
+		t.Errorf("the process wrote %q before it was started", got)
+	}
+	if err := b.Start(s.context(t)); err != nil {
+		t.Fatalf("Start: %v", err)
+	}
+	s.wantReady(t, b)
+	s.wantState(t, b, engine.Running)
+	s.kill(t, b, killed)
+	s.wantGone(t, b)
+	s.delete(t, b)
+	s.wantGone(t, b)
+	s.delete(t, b) // again: it is idempotent
+}
+
+func (s *suite) testExitCode(t *testing.T) {
+	for _, code := range []int{0, 7} {
+		b := s.start(t, s.spec(workload.Exit(code)))
+		s.wantExit(t, b, engine.Exit{Code: code})
+		s.wantGone(t, b)
+		s.delete(t, b)
+	}
+}
+
+func (s *suite) testOutputIsWhole(t *testing.T) {
+	b := s.start(t, s.spec(workload.Latency(50*time.Millisecond)))
+	s.wantExit(t, b, engine.Exit{})
+	s.delete(t, b)
+	wantReport(t, b.stdout)
+	if !b.stdout.isClosed() || !b.stderr.isClosed() {
+		t.Error("the writers are not closed when Delete has returned")
+	}
+}
+
+func (s *suite) testOutputsAreSeparate(t *testing.T) {
+	report := s.start(t, s.spec(workload.Syscall(1, 10*time.Millisecond)))
+	s.wantExit(t, report, engine.Exit{})
+	const name = "no-such-command"
+	complaint := s.start(t, s.spec([]string{workload.Probe, name}))
+	exit, err := complaint.Wait(s.context(t))
+	if err != nil || exit.Code == 0 {
+		t.Errorf("Wait = %v, %v; want a code other than 0", exit, err)
+	}
+	s.delete(t, report)
+	s.delete(t, complaint)
+	if got := report.stderr.String(); strings.Contains(got, "metric") {
+		t.Errorf("Stderr has what was written to standard output: %s", got)
+	}
+	if got := complaint.stdout.String(); got != "" {
+		t.Errorf("Stdout = %q of a process that wrote to standard error only", got)
+	}
+	if got := complaint.stderr.String(); !strings.Contains(got, name) {
+		t.Errorf("Stderr = %q, want a complaint about %s", got, name)
+	}
+}
+
+// testNoWriters: output that nobody wants must not stop a process.
+func (s *suite) testNoWriters(t *testing.T) {
+	spec := s.spec(workload.Syscall(1, 10*time.Millisecond))
+	spec.Process.Stdout, spec.Process.Stderr = nil, nil
+	s.wantExit(t, s.start(t, spec), engine.Exit{})
+}
+
+func (s *suite) testWaitIsShared(t *testing.T) {
+	b := s.startReady(t)
+	const waiters = 4
+	exits := make([]engine.Exit, waiters)
+	errs := make([]error, waiters)
+	ctx := s.context(t)
+	var wg sync.WaitGroup
+	for i := range waiters {
+		wg.Go(func() { exits[i], errs[i] = b.Wait(ctx) })
+	}
+	s.kill(t, b, killed)
+	wg.Wait()
+	for i := range waiters {
+		if errs[i] != nil || exits[i] != killed {
+			t.Errorf("Wait in a goroutine = %v, %v; want %v", exits[i], errs[i], killed)
+		}
+	}
+	s.wantExit(t, b, killed)
+}
+
+func (s *suite) testKillAfterExit(t *testing.T) {
+	b := s.start(t, s.spec(workload.Exit(3)))
+	s.wantExit(t, b, engine.Exit{Code: 3})
+	s.kill(t, b, engine.Exit{Code: 3})
+	s.delete(t, b)
+	s.kill(t, b, engine.Exit{Code: 3})
+}
+
+// testSIGTERM: the probe ends by itself on this signal, if it arrives as what it is.
+func (s *suite) testSIGTERM(t *testing.T) {
+	b := s.startReady(t)
+	if err := b.Kill(s.context(t), syscall.SIGTERM); err != nil {
+		t.Fatalf("Kill: %v", err)
+	}
+	s.wantExit(t, b, engine.Exit{})
+}
+
+func (s *suite) testMissingProgram(t *testing.T) {
+	const program = "/no-such-program"
+	spec := s.spec([]string{program})
+	c, err := s.engine.Create(s.context(t), spec)
+	if err == nil {
+		s.deleteAfter(t, c)
+		err = c.Start(s.context(t))
+	}
+	if err == nil {
+		t.Fatal("neither Create nor Start refuses a program that is not there")
+	}
+	if says := err.Error(); !strings.Contains(says, program) && !strings.Contains(strings.ToLower(says), "no such file") {
+		t.Errorf("the error does not say that %s is missing: %v", program, err)
+	}
+	if c != nil {
+		s.delete(t, c)
+	}
+	// Nothing of it is left, so that the ID is free.
+	again := s.spec(workload.Exit(0))
+	again.ID = spec.ID
+	s.wantExit(t, s.start(t, again), engine.Exit{})
+}
+
+func (s *suite) testTwoContainers(t *testing.T) {
+	a, b := s.startReady(t), s.startReady(t)
+	s.kill(t, a, killed)
+	s.wantState(t, b, engine.Running)
+	s.delete(t, a)
+	s.wantState(t, b, engine.Running)
+	if err := b.Kill(s.context(t), syscall.SIGTERM); err != nil {
+		t.Fatalf("Kill: %v", err)
+	}
+	s.wantExit(t, b, engine.Exit{})
+	s.wantExit(t, a, killed)
+}
+
+func (s *suite) testDuplicateID(t *testing.T) {
+	spec := s.spec(workload.Ready())
+	b := s.create(t, spec)
+	again := s.spec(workload.Exit(0))
+	again.ID = spec.ID
+	if c, err := s.engine.Create(s.context(t), again); err == nil {
+		s.deleteAfter(t, c)
+		t.Fatalf("Create accepts the ID %q of a container that exists", spec.ID)
+	}
+	// The first is as it was.
+	s.wantState(t, b, engine.Created)
+	if err := b.Start(s.context(t)); err != nil {
+		t.Fatalf("Start: %v", err)
+	}
+	s.wantReady(t, b)
+}
+
+func (s *suite) testDeleteRunning(t *testing.T) {
+	b := s.startReady(t)
+	s.delete(t, b)
+	s.wantGone(t, b)
+	s.wantExit(t, b, killed)
+	if !b.stdout.isClosed() {
+		t.Error("Stdout is not closed when Delete has returned")
+	}
+}
+
+func (s *suite) testDeleteCreated(t *testing.T) {
+	b := s.create(t, s.spec(workload.Ready()))
+	s.delete(t, b)
+	s.wantGone(t, b)
+	s.delete(t, b)
+	if err := b.Start(s.context(t)); err == nil {
+		t.Error("Start works on a container that has been deleted")
+	}
+	if got := b.stdout.String(); got != "" {
+		t.Errorf("the process of a container that was never started wrote %q", got)
+	}
+}
+
+func (s *suite) testClose(t *testing.T) {
+	for range 2 {
+		if err := s.engine.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}
+	if s.Leftovers != nil {
+		for _, left := range s.Leftovers() {
+			t.Errorf("%s is left on the host although the engine is closed", left)
+		}
+	}
+}

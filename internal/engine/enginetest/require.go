@@ -1,0 +1,112 @@
+package enginetest
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// MustRun is the environment variable that names targets whose tests may not be
+// skipped, separated by commas: TOUCHSTONE_MUST_RUN=native,oci/runc. An item
+// without a slash that follows a target with options is one more of its options, as
+// in oci/runsc@network=none,platform=ptrace.
+const MustRun = "TOUCHSTONE_MUST_RUN"
+
+// Require passes if err is nil. If err says that the target cannot run on this host
+// it skips the test with the reason, or fails it if MustRun names the target. Any other
+// error fails the test.
+func Require(t testing.TB, name string, err error) {
+	t.Helper()
+	named := func(m target.Target) bool { return m.String() == parse(t, name).String() }
+	switch {
+	case err == nil:
+	case !engine.Unsupported(err):
+		t.Fatalf("open target %s: %v", name, err)
+	case slices.ContainsFunc(mustRun(t), named):
+		t.Fatalf("%s names %s, which cannot run: %v", MustRun, name, err)
+	default:
+		t.Skipf("%s cannot run here: %v", name, err)
+	}
+}
+
+// CheckMustRun fails the test if MustRun names a target of an engine that is not among
+// those that the engine's tests try, which covered lists. Without it a
+// misspelled target would be required of nobody.
+func CheckMustRun(t testing.TB, engineName string, covered ...string) {
+	t.Helper()
+	var tried []string
+	for _, name := range covered {
+		tried = append(tried, parse(t, name).String())
+	}
+	for _, m := range mustRun(t) {
+		if m.Engine == engineName && !slices.Contains(tried, m.String()) {
+			t.Errorf("%s names %s, which no test of engine %s tries; they try %s",
+				MustRun, m, engineName, strings.Join(tried, ", "))
+		}
+	}
+}
+
+// CheckMustRunEngines fails the test if MustRun names a target of no engine that
+// there is. It belongs in the tests of the package that lists the engines.
+func CheckMustRunEngines(t testing.TB, engineNames ...string) {
+	t.Helper()
+	for _, m := range mustRun(t) {
+		if !slices.Contains(engineNames, m.Engine) {
+			t.Errorf("%s names %s, but there is no engine %s; there are %s",
+				MustRun, m, m.Engine, strings.Join(engineNames, ", "))
+		}
+	}
+}
+
+// mustRun gives the targets that the variable names.
+func mustRun(t testing.TB) []target.Target {
+	t.Helper()
+	targets, err := parseMustRun(os.Getenv(MustRun))
+	if err != nil {
+		t.Fatalf("read %s: %v", MustRun, err)
+	}
+	return targets
+}
+
+func parseMustRun(list string) ([]target.Target, error) {
+	var spelled []string
+	for item := range strings.SplitSeq(list, ",") {
+		item = strings.TrimSpace(item)
+		last := len(spelled) - 1
+		switch {
+		case item == "":
+		case last >= 0 && strings.Contains(spelled[last], "@") && isOption(item):
+			spelled[last] += "," + item
+		default:
+			spelled = append(spelled, item)
+		}
+	}
+	var targets []target.Target
+	for _, s := range spelled {
+		t, err := target.Parse(s)
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, t)
+	}
+	return targets, nil
+}
+
+// isOption tells name=value from a target, whose "=" comes after an "@".
+func isOption(item string) bool {
+	before, _, ok := strings.Cut(item, "=")
+	return ok && !strings.Contains(before, "@")
+}
+
+func parse(t testing.TB, name string) target.Target {
+	t.Helper()
+	parsed, err := target.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}

@@ -1,0 +1,94 @@
+package enginetest
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/process"
+)
+
+// Session gives real engines what a run gives them: directories, the probe's root
+// file system, cgroups and a launcher. All of it goes with the test, and what is
+// left of it by then fails the test.
+func Session(t *testing.T, surroundings func(*cgroup.Hierarchy) process.Options) engine.Session {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("makes containers on this host, which -short is not for")
+	}
+	groups, err := cgroup.Detect("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if groups.Base() == "" {
+		groups = nil
+	}
+	state, err := os.MkdirTemp("", "ts") //nolint:usetesting // t.TempDir's paths are too long for the sockets of runtimes
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := t.TempDir()
+	s := engine.Session{
+		RunID: "test-" + strings.ToLower(rand.Text()[:6]), State: state, Cgroups: groups,
+		Rootfs: filepath.Join(data, "rootfs"), Probe: filepath.Join(data, "probe"),
+	}
+	if err := image.WriteRootfs(s.Rootfs); err != nil {
+		t.Fatal(err)
+	}
+	if err := image.WriteProbe(s.Probe); err != nil {
+		t.Fatal(err)
+	}
+	options := surroundings(groups)
+	if s.Launcher, err = process.New(options); err != nil {
+		t.Fatal(err)
+	}
+	s.Hidden = options.Hide
+	t.Cleanup(func() {
+		for _, left := range Leftovers(s) {
+			t.Errorf("%s is left on the host", left)
+		}
+		if groups != nil {
+			group, err := groups.Open("/" + engine.Prefix + s.RunID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := group.Destroy(context.WithoutCancel(t.Context())); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := s.Launcher.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := os.RemoveAll(state); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// Leftovers lists what the session's containers have on the host: cgroups and
+// processes in them, bundles and the runtime's state.
+func Leftovers(s engine.Session) []string {
+	var left []string
+	if s.Cgroups != nil {
+		for _, m := range s.Cgroups.Mounts {
+			dirs, _ := filepath.Glob(filepath.Join(m.Dir, s.Cgroups.Base(), engine.Prefix+s.RunID, engine.Prefix+"*"))
+			for _, d := range dirs {
+				left = append(left, "cgroup "+d)
+			}
+		}
+	}
+	for _, pattern := range []string{"oci/*/bundles/*", "oci/*/root/*" + s.RunID + "*"} {
+		files, _ := filepath.Glob(filepath.Join(s.State, pattern))
+		for _, f := range files {
+			left = append(left, "file "+f)
+		}
+	}
+	return left
+}

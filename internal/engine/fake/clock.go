@@ -1,0 +1,155 @@
+package fake
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Clock is a clock that moves only when it is told to. It stands in for the
+// runner's clock: what is measured on it is exact, and a limit of an hour ends at
+// once.
+//
+// Time moves in one goroutine at a time: two calls of 5 ms made in parallel take
+// 10 ms, in an order that the scheduler chooses. What happens at a moment (a
+// deadline, the end of a process) happens in order of time while the clock passes
+// it, and sees that moment in Now.
+type Clock struct {
+	moving sync.Mutex // held while time moves and while events happen
+
+	mu     sync.Mutex
+	now    time.Time
+	events []*event // by time; those of one moment in the order of their making
+}
+
+type event struct {
+	at     time.Time
+	happen func()
+}
+
+// NewClock gives a clock that stands at the beginning of 2026, UTC.
+func NewClock() *Clock {
+	return &Clock{now: time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)}
+}
+
+// Now is where the clock stands.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Advance moves time forward by d, past all deadlines in between.
+func (c *Clock) Advance(d time.Duration) {
+	_ = c.spend(context.Background(), d)
+}
+
+// WithTimeoutCause is context.WithTimeoutCause on this clock, with two differences. The
+// context's Err is context.Canceled: its Cause tells a deadline from another end.
+// And its Deadline is not set, since those who read it compare it with the
+// machine's clock.
+func (c *Clock) WithTimeoutCause(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+	if cause == nil {
+		cause = context.DeadlineExceeded
+	}
+	limited, cancel := context.WithCancelCause(ctx)
+	if d <= 0 {
+		cancel(cause)
+		return limited, func() {}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stop := c.at(c.now.Add(d), func() { cancel(cause) })
+	return limited, func() {
+		stop()
+		cancel(context.Canceled)
+	}
+}
+
+// spend lets a call of length d pass. It ends early, with the cause, where
+// the context ends.
+func (c *Clock) spend(ctx context.Context, d time.Duration) error {
+	c.moving.Lock()
+	defer c.moving.Unlock()
+	return c.move(ctx, c.Now().Add(d))
+}
+
+// reach lets the time until t pass, if it has not passed yet, and ends early as
+// spend does.
+func (c *Clock) reach(ctx context.Context, t time.Time) error {
+	c.moving.Lock()
+	defer c.moving.Unlock()
+	return c.move(ctx, t)
+}
+
+// hang returns when the context has ended. Time goes by meanwhile: to the deadline that
+// ends it, or as long as anything is yet to happen on this clock.
+func (c *Clock) hang(ctx context.Context) error {
+	c.moving.Lock()
+	for ctx.Err() == nil && c.next(nil) {
+	}
+	c.moving.Unlock()
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// move goes from event to event, since any of them may end the context. It needs moving to
+// be held.
+func (c *Clock) move(ctx context.Context, t time.Time) error {
+	for ctx.Err() == nil && c.next(&t) {
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now.Before(t) {
+		c.now = t
+	}
+	return nil
+}
+
+// next lets the next event happen, and tells whether there is one, not later than
+// until if that is given. It needs moving to be held.
+func (c *Clock) next(until *time.Time) bool {
+	c.mu.Lock()
+	if len(c.events) == 0 || until != nil && c.events[0].at.After(*until) {
+		c.mu.Unlock()
+		return false
+	}
+	e := c.events[0]
+	c.events = c.events[1:]
+	if c.now.Before(e.at) {
+		c.now = e.at
+	}
+	c.mu.Unlock()
+	e.happen()
+	return true
+}
+
+// after has happen called when d has passed, and says when that will be; stop takes it back.
+// It is called with the clock standing at that moment, and must not move it.
+func (c *Clock) after(d time.Duration, happen func()) (at time.Time, stop func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at = c.now.Add(d)
+	return at, c.at(at, happen)
+}
+
+// at needs mu to be held.
+func (c *Clock) at(t time.Time, happen func()) (stop func()) {
+	e := &event{at: t, happen: happen}
+	i, _ := slices.BinarySearchFunc(c.events, t, func(other *event, t time.Time) int {
+		if other.at.After(t) {
+			return 1
+		}
+		return -1
+	})
+	c.events = slices.Insert(c.events, i, e)
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.events = slices.DeleteFunc(c.events, func(other *event) bool { return other == e })
+	}
+}

@@ -1,0 +1,83 @@
+package fake_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+)
+
+const ms = time.Millisecond
+
+func TestClockStandsStill(t *testing.T) {
+	a, b := fake.NewClock(), fake.NewClock()
+	if !a.Now().Equal(b.Now()) || a.Now().IsZero() {
+		t.Errorf("two new clocks stand at %v and %v", a.Now(), b.Now())
+	}
+	start := a.Now()
+	a.Advance(3 * ms)
+	a.Advance(-ms)
+	if got := a.Now().Sub(start); got != 3*ms {
+		t.Errorf("the clock moved by %v, want 3ms", got)
+	}
+}
+
+func TestDeadlines(t *testing.T) {
+	cause := errors.New("too long")
+	clock := fake.NewClock()
+	ctx, cancel := clock.WithTimeoutCause(t.Context(), 10*ms, cause)
+	defer cancel()
+	child, cancelChild := context.WithCancel(ctx)
+	defer cancelChild()
+
+	clock.Advance(9 * ms)
+	if ctx.Err() != nil {
+		t.Fatalf("the context ended early: %v", context.Cause(ctx))
+	}
+	clock.Advance(ms)
+	for _, c := range []context.Context{ctx, child} {
+		if c.Err() == nil || !errors.Is(context.Cause(c), cause) {
+			t.Errorf("after the deadline Err = %v, Cause = %v; want %v", c.Err(), context.Cause(c), cause)
+		}
+	}
+}
+
+func TestDeadlineDefaults(t *testing.T) {
+	clock := fake.NewClock()
+	passed, cancel := clock.WithTimeoutCause(t.Context(), 0, nil)
+	defer cancel()
+	if !errors.Is(context.Cause(passed), context.DeadlineExceeded) {
+		t.Errorf("cause of a deadline that has passed = %v", context.Cause(passed))
+	}
+	ctx, cancel := clock.WithTimeoutCause(t.Context(), ms, errors.New("too long"))
+	cancel()
+	clock.Advance(ms)
+	if !errors.Is(context.Cause(ctx), context.Canceled) {
+		t.Errorf("cause of a context that was cancelled before its deadline = %v", context.Cause(ctx))
+	}
+}
+
+func TestClockIsSafeForConcurrentUse(t *testing.T) {
+	clock := fake.NewClock()
+	start := clock.Now()
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 100 {
+				ctx, cancel := clock.WithTimeoutCause(t.Context(), ms, nil)
+				clock.Advance(ms)
+				if ctx.Err() == nil {
+					t.Error("a deadline did not fire")
+				}
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	if got := clock.Now().Sub(start); got != 800*ms {
+		t.Errorf("800 advances of 1ms moved the clock by %v", got)
+	}
+}

@@ -1,0 +1,31 @@
+package fake_test
+
+import (
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+)
+
+func TestConformance(t *testing.T) {
+	targets := []string{
+		"fake/plain",
+		"fake/noisy@bimodal=0.3:2,drift=0.01,jitter=0.2",
+		"fake/late@ready=50ms",
+		"fake/instant@create=0s,delete=0s,exec=0s,exit=0s,kill=0s,start=0s",
+		"fake/bare@no=exec+pause+update+host-network",
+	}
+	enginetest.CheckMustRun(t, fake.Name, targets...)
+	for _, name := range targets {
+		t.Run(name, func(t *testing.T) {
+			driver := fake.NewDriver(fake.NewClock())
+			open := func(t *testing.T) engine.Engine {
+				e, err := driver.Open(t.Context(), parse(t, name), engine.Session{RunID: "run1"})
+				enginetest.Require(t, name, err)
+				return e
+			}
+			enginetest.Run(t, open, enginetest.Options{RunID: "run1", Rootfs: "/rootfs", Leftovers: driver.Leftovers})
+		})
+	}
+}

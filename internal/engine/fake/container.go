@@ -1,0 +1,296 @@
+package fake
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
+
+// container is a container and its first process. Its mutex is held while output
+// is written, and never while the clock is moved.
+type container struct {
+	engine  *Engine
+	spec    engine.Spec
+	program program
+	index   int // how many containers the engine had created before
+
+	mu      sync.Mutex
+	state   engine.State
+	process behaviour
+	ending  *ending // of a process whose end is certain
+	frozen  *frozen // the same while the container is paused
+	exit    engine.Exit
+	changed chan struct{} // closed at each change of what stands above
+	deletes int
+	gone    bool
+}
+
+// ending is the end of a process that lies in the future.
+type ending struct {
+	at     time.Time
+	exit   engine.Exit
+	output bool // the program comes to its end and writes what it found
+	cancel func()
+}
+
+// frozen is an ending that keeps its distance.
+type frozen struct {
+	after  time.Duration
+	exit   engine.Exit
+	output bool
+}
+
+func newContainer(e *Engine, spec engine.Spec, p program, index int) *container {
+	return &container{
+		engine: e, spec: spec, program: p, index: index,
+		state: engine.Created, changed: make(chan struct{}),
+	}
+}
+
+func (c *container) ID() string { return c.spec.ID }
+
+func (c *container) Start(ctx context.Context) error {
+	if err := c.start(ctx); err != nil {
+		return fmt.Errorf("start container %q: %w", c.spec.ID, err)
+	}
+	return nil
+}
+
+func (c *container) start(ctx context.Context) error {
+	if state := c.current(); state != engine.Created {
+		return fmt.Errorf("it is %s, not created", state)
+	}
+	e := c.engine
+	call, err := e.enter(ctx, opStart, c.index)
+	if err != nil {
+		return err
+	}
+	ready := call.took / 2
+	if e.script.ready >= 0 {
+		ready = time.Duration(float64(e.script.ready) * e.noise("ready", c.index))
+	}
+	if call.fault != nil {
+		if err := e.clock.spend(ctx, call.took); err != nil {
+			return err
+		}
+		return call.fault
+	}
+	if err := e.clock.spend(ctx, ready); err != nil {
+		return err
+	}
+	if err := c.begin(hits(e.script.die, opStart, call.n)); err != nil {
+		return err
+	}
+	return e.clock.spend(ctx, call.took-ready)
+}
+
+// begin lets the process run its first instruction.
+func (c *container) begin(dies bool) error {
+	number := c.engine.nextProcess()
+	process := c.program.begin(c.engine, c.index, number)
+	exit := c.engine.exitLatency(c.index)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state != engine.Created {
+		process.server.close()
+		return fmt.Errorf("it is %s, not created", c.state)
+	}
+	c.process = process
+	c.become(engine.Running)
+	if dies {
+		c.stop(engine.Exit{Signal: syscall.SIGKILL})
+		return nil
+	}
+	write(c.spec.Process.Stdout, process.first)
+	if !process.endless {
+		c.schedule(process.length+exit, process.exit, true)
+	}
+	return nil
+}
+
+func (c *container) Kill(ctx context.Context, signal syscall.Signal) error {
+	if err := c.engine.do(ctx, opKill, c.index); err != nil {
+		return fmt.Errorf("kill container %q: %w", c.spec.ID, err)
+	}
+	latency := c.engine.exitLatency(c.index)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	exit, ends := c.process.killed(signal)
+	switch {
+	case !ends || c.state == engine.Stopped:
+	case c.ending != nil && !c.ending.at.After(c.engine.clock.Now().Add(latency)):
+		// It ends by itself before the signal takes effect.
+	case c.state == engine.Paused && signal != syscall.SIGKILL:
+		c.frozen = &frozen{after: latency, exit: exit}
+	default:
+		c.schedule(latency, exit, false)
+	}
+	return nil
+}
+
+// Wait moves the clock to the end of a process whose end is certain. For
+// another it waits for somebody to bring the end about.
+func (c *container) Wait(ctx context.Context) (engine.Exit, error) {
+	exit, err := c.wait(ctx)
+	if err != nil {
+		return engine.Exit{}, fmt.Errorf("wait for container %q: %w", c.spec.ID, err)
+	}
+	return exit, nil
+}
+
+func (c *container) wait(ctx context.Context) (engine.Exit, error) {
+	if err := c.engine.do(ctx, opWait, c.index); err != nil {
+		return engine.Exit{}, err
+	}
+	for {
+		c.mu.Lock()
+		state, exit, ending, changed := c.state, c.exit, c.ending, c.changed
+		c.mu.Unlock()
+		switch {
+		case state == engine.Stopped:
+			return exit, nil
+		case ending != nil:
+			if err := c.engine.clock.reach(ctx, ending.at); err != nil {
+				return engine.Exit{}, err
+			}
+		default:
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return engine.Exit{}, context.Cause(ctx)
+			}
+		}
+	}
+}
+
+func (c *container) State(ctx context.Context) (engine.State, error) {
+	if err := c.engine.do(ctx, opState, c.index); err != nil {
+		return "", fmt.Errorf("ask for the state of container %q: %w", c.spec.ID, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gone {
+		return "", fmt.Errorf("ask for the state of container %q: it has been deleted", c.spec.ID)
+	}
+	return c.state, nil
+}
+
+func (c *container) Delete(ctx context.Context) error {
+	c.mu.Lock()
+	gone := c.gone
+	c.mu.Unlock()
+	if gone {
+		return nil
+	}
+	if err := c.delete(ctx); err != nil {
+		return fmt.Errorf("delete container %q: %w", c.spec.ID, err)
+	}
+	return nil
+}
+
+func (c *container) delete(ctx context.Context) error {
+	e := c.engine
+	call, err := e.enter(ctx, opDelete, c.index)
+	if err != nil {
+		return err
+	}
+	if err := e.clock.spend(ctx, call.took); err != nil {
+		return err
+	}
+	if call.fault != nil {
+		return call.fault
+	}
+	c.mu.Lock()
+	c.deletes++
+	if c.deletes == 1 && hits(e.script.leak, opDelete, call.n) {
+		c.mu.Unlock()
+		return fmt.Errorf("scripted fault: call %d of delete removes nothing", call.n)
+	}
+	first := !c.gone
+	c.gone = true
+	if c.state != engine.Stopped {
+		c.stop(engine.Exit{Signal: syscall.SIGKILL})
+	}
+	c.mu.Unlock()
+	if first {
+		e.host.remove(c)
+		e.settle(c.index)
+	}
+	return nil
+}
+
+func (c *container) current() engine.State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state
+}
+
+// become needs the mutex.
+func (c *container) become(s engine.State) {
+	c.state = s
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// schedule sets the end of the process, in place of one that was set before. It
+// needs the mutex.
+func (c *container) schedule(after time.Duration, exit engine.Exit, output bool) {
+	if c.ending != nil {
+		c.ending.cancel()
+	}
+	end := &ending{exit: exit, output: output}
+	end.at, end.cancel = c.engine.clock.after(after, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.ending != end {
+			return
+		}
+		if end.output {
+			write(c.spec.Process.Stdout, c.process.result)
+			write(c.spec.Process.Stderr, c.process.complaint)
+		}
+		c.stop(end.exit)
+	})
+	c.ending = end
+	c.become(c.state)
+}
+
+// stop ends the process now. It needs the mutex.
+func (c *container) stop(exit engine.Exit) {
+	if c.ending != nil {
+		c.ending.cancel()
+		c.ending = nil
+	}
+	c.frozen = nil
+	c.process.server.close()
+	closeOutput(c.spec.Process)
+	c.exit = exit
+	c.become(engine.Stopped)
+}
+
+// exitLatency is how long the process of a container takes to end.
+func (e *Engine) exitLatency(index int) time.Duration {
+	return time.Duration(float64(e.script.exit) * e.noise("exit", index))
+}
+
+// write gives text to a process's output. What the reader makes of it is its own
+// affair, as with a pipe.
+func write(w io.Writer, text string) {
+	if w != nil && text != "" {
+		_, _ = w.Write([]byte(text))
+	}
+}
+
+// closeOutput tells the readers of a process's output that it has ended.
+func closeOutput(p engine.Process) {
+	for _, w := range []io.Writer{p.Stdout, p.Stderr} {
+		if c, ok := w.(io.Closer); ok {
+			_ = c.Close()
+		}
+	}
+}

@@ -1,0 +1,258 @@
+package fake
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// Engine is a fake target made live.
+type Engine struct {
+	target target.Target
+	script *script
+	clock  *Clock
+	host   *host
+	prefix string // of all IDs
+
+	mu        sync.Mutex
+	closed    bool
+	calls     map[op]int
+	processes int
+	created   int
+	alive     int
+	usage     engine.Usage
+	random    map[string]*rand.Rand
+}
+
+var (
+	_ engine.Driver     = (*Driver)(nil)
+	_ engine.Engine     = (*Engine)(nil)
+	_ engine.Accountant = (*Engine)(nil)
+)
+
+func newEngine(t target.Target, s *script, clock *Clock, h *host, prefix string) *Engine {
+	return &Engine{
+		target: t, script: s, clock: clock, host: h, prefix: prefix,
+		calls: map[op]int{}, random: map[string]*rand.Rand{},
+	}
+}
+
+// Info says that all numbers are made up.
+func (e *Engine) Info() engine.Info {
+	return engine.Info{
+		Target:    e.target,
+		Version:   "fake 1",
+		Isolation: engine.NoIsolation,
+		Cgroup:    "none",
+		Rootless:  true,
+		Notes: []string{
+			"all numbers are made up by a script; nothing was measured",
+			"no cgroup: there are no processes to limit",
+		},
+	}
+}
+
+// Supports refuses what the script takes away.
+func (e *Engine) Supports(c engine.Capability) error {
+	if !slices.Contains(engine.Capabilities(), c) {
+		return &engine.UnsupportedError{What: string(c), Reason: "the fake engine does not know this capability"}
+	}
+	if slices.Contains(e.script.missing, c) {
+		return &engine.UnsupportedError{
+			What: string(c), Reason: "taken away by the target's option no",
+			Advice: "leave it out of the option to have it",
+		}
+	}
+	return nil
+}
+
+// Create makes a container of the probe.
+func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
+	c, err := e.create(ctx, spec)
+	if err != nil {
+		return nil, fmt.Errorf("create container %q: %w", spec.ID, err)
+	}
+	return c.withCapabilities(), nil
+}
+
+func (e *Engine) create(ctx context.Context, spec engine.Spec) (*container, error) {
+	if err := e.check(spec); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	index, closed := e.created, e.closed
+	e.mu.Unlock()
+	if closed {
+		return nil, fmt.Errorf("the engine is closed")
+	}
+	call, err := e.enter(ctx, opCreate, index)
+	if err != nil {
+		return nil, err
+	}
+	program, err := loadProgram(spec.Process.Args, spec)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.clock.spend(ctx, call.took); err != nil {
+		return nil, err
+	}
+	if call.fault != nil {
+		return nil, call.fault
+	}
+	c := newContainer(e, spec, program, index)
+	if err := e.host.add(c); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	e.created++
+	if e.alive == 0 {
+		e.usage.PeakMemory = 0 // of the trial before
+	}
+	e.alive++
+	e.usage.PeakMemory = max(e.usage.PeakMemory, int64(e.alive)*e.script.memory)
+	e.mu.Unlock()
+	if hits(e.script.leak, opCreate, call.n) {
+		return nil, fmt.Errorf("scripted fault: call %d of create leaves its container behind", call.n)
+	}
+	return c, nil
+}
+
+// check refuses what no engine could make a container of, so that mistakes
+// above the engines come out without one.
+func (e *Engine) check(spec engine.Spec) error {
+	switch {
+	case !strings.HasPrefix(spec.ID, e.prefix):
+		return fmt.Errorf("the ID does not begin with %q, the mark of this run", e.prefix)
+	case spec.Rootfs == "":
+		return fmt.Errorf("the root file system is not given")
+	case spec.Network != engine.NoNetwork && spec.Network != engine.HostNet:
+		return fmt.Errorf("there is no network %q", spec.Network)
+	}
+	for _, m := range spec.Mounts {
+		if m.Source == "" || !path.IsAbs(m.Target) {
+			return fmt.Errorf("mount %q at %q: want a source and an absolute target", m.Source, m.Target)
+		}
+	}
+	if spec.Network == engine.HostNet {
+		if err := e.Supports(engine.NetworkHost); err != nil {
+			return err
+		}
+	}
+	return checkResources(spec.Resources)
+}
+
+func checkResources(r engine.Resources) error {
+	if r.CPU < 0 || r.Memory < 0 {
+		return fmt.Errorf("limits of %v CPUs and %d bytes: a limit is not negative", r.CPU, r.Memory)
+	}
+	return nil
+}
+
+// Close is an error as long as containers of the engine exist.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	if left := e.host.list(e); len(left) > 0 {
+		return fmt.Errorf("close target %q: %d containers exist, such as %q: delete them first", e.target, len(left), left[0])
+	}
+	return nil
+}
+
+// Usage counts the containers that have been deleted. The peak is that since there was none.
+func (e *Engine) Usage() engine.Usage {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.usage
+}
+
+// settle accounts for a container that has gone.
+func (e *Engine) settle(index int) {
+	cost := time.Duration(float64(e.script.cpu) * e.noise("cpu", index))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.alive--
+	e.usage.CPU += cost
+}
+
+// call is what the script has in store for one call.
+type call struct {
+	n     int // counts the calls of its kind from 1
+	took  time.Duration
+	fault error
+}
+
+// enter counts a call of o on the container with the given index; if it hangs it
+// returns only when its context has ended. The caller spends the time.
+func (e *Engine) enter(ctx context.Context, o op, index int) (call, error) {
+	if ctx.Err() != nil {
+		return call{}, context.Cause(ctx)
+	}
+	e.mu.Lock()
+	e.calls[o]++
+	c := call{n: e.calls[o]}
+	e.mu.Unlock()
+	if hits(e.script.hang, o, c.n) {
+		return c, e.clock.hang(ctx)
+	}
+	if latency := e.script.latency[o]; latency > 0 {
+		c.took = time.Duration(float64(latency) * e.noise(string(o), index))
+	}
+	if hits(e.script.fail, o, c.n) {
+		c.fault = fmt.Errorf("scripted fault: call %d of %s fails", c.n, o)
+	}
+	return c, nil
+}
+
+// do is a call that takes its time and then has its effect, or not.
+func (e *Engine) do(ctx context.Context, o op, index int) error {
+	call, err := e.enter(ctx, o, index)
+	if err != nil {
+		return err
+	}
+	if err := e.clock.spend(ctx, call.took); err != nil {
+		return err
+	}
+	return call.fault
+}
+
+// nextProcess counts the processes from 1.
+func (e *Engine) nextProcess() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.processes++
+	return e.processes
+}
+
+// noise is the factor by which a latency of the given kind differs from the script's. Each
+// kind has its own sequence of random numbers, so that the nth call of a kind takes the
+// same time whatever happens in between.
+func (e *Engine) noise(kind string, index int) float64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r := e.random[kind]
+	if r == nil {
+		h := fnv.New64a()
+		_, _ = fmt.Fprintf(h, "%s %s", e.target, kind)
+		r = rand.New(rand.NewPCG(e.script.seed, h.Sum64()))
+		e.random[kind] = r
+	}
+	factor := 1 + e.script.drift*float64(index)
+	if r.Float64() < e.script.bimodal.share {
+		factor *= e.script.bimodal.factor
+	}
+	// A lognormal variable with mean 1 and relative standard deviation j has
+	// σ² = ln(1+j²) and µ = −σ²/2.
+	variance := math.Log1p(e.script.jitter * e.script.jitter)
+	return factor * math.Exp(math.Sqrt(variance)*r.NormFloat64()-variance/2)
+}

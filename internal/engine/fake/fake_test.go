@@ -1,0 +1,558 @@
+package fake_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+func parse(t *testing.T, name string) target.Target {
+	t.Helper()
+	parsed, err := target.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// lab is an engine on a clock of its own.
+type lab struct {
+	*testing.T
+	clock  *fake.Clock
+	driver *fake.Driver
+	engine engine.Engine
+	n      int
+}
+
+func newLab(t *testing.T, name string) *lab {
+	t.Helper()
+	clock := fake.NewClock()
+	driver := fake.NewDriver(clock)
+	e, err := driver.Open(t.Context(), parse(t, name), engine.Session{RunID: "r"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &lab{T: t, clock: clock, driver: driver, engine: e}
+}
+
+func (l *lab) spec(args ...string) engine.Spec {
+	l.n++
+	return engine.Spec{
+		ID: fmt.Sprintf("touchstone-r-%d", l.n), Rootfs: "/rootfs",
+		Process: engine.Process{Args: append([]string{"/probe"}, args...)},
+	}
+}
+
+func (l *lab) create(spec engine.Spec) engine.Container {
+	l.Helper()
+	c, err := l.engine.Create(l.Context(), spec)
+	if err != nil {
+		l.Fatal(err)
+	}
+	return c
+}
+
+// took gives the time on the clock that call takes, which must not fail.
+func (l *lab) took(call func() error) time.Duration {
+	l.Helper()
+	start := l.clock.Now()
+	if err := call(); err != nil {
+		l.Fatal(err)
+	}
+	return l.clock.Now().Sub(start)
+}
+
+// lifecycle gives the times of create, start, kill, wait and delete.
+func (l *lab) lifecycle() []time.Duration {
+	l.Helper()
+	ctx := l.Context()
+	var c engine.Container
+	return []time.Duration{
+		l.took(func() error { c = l.create(l.spec("ready")); return nil }),
+		l.took(func() error { return c.Start(ctx) }),
+		l.took(func() error { return c.Kill(ctx, syscall.SIGKILL) }),
+		l.took(func() error { _, err := c.Wait(ctx); return err }),
+		l.took(func() error { return c.Delete(ctx) }),
+	}
+}
+
+func TestLatencies(t *testing.T) {
+	for _, tt := range []struct {
+		target string
+		want   []time.Duration
+	}{
+		{"fake/x", []time.Duration{10 * ms, 5 * ms, 1 * ms, 1 * ms, 8 * ms}},
+		{"fake/x@create=1ms,delete=5ms,exit=4ms,kill=3ms,start=2ms", []time.Duration{1 * ms, 2 * ms, 3 * ms, 4 * ms, 5 * ms}},
+		{"fake/x@ready=3ms", []time.Duration{10 * ms, 5 * ms, 1 * ms, 1 * ms, 8 * ms}},
+		{"fake/x@ready=7ms", []time.Duration{10 * ms, 7 * ms, 1 * ms, 1 * ms, 8 * ms}},
+		{"fake/x@bimodal=1:3", []time.Duration{30 * ms, 15 * ms, 3 * ms, 3 * ms, 24 * ms}},
+	} {
+		if got := newLab(t, tt.target).lifecycle(); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: create, start, kill, wait, delete take %v, want %v", tt.target, got, tt.want)
+		}
+	}
+}
+
+func TestOptionalLatencies(t *testing.T) {
+	l := newLab(t, "fake/x@exec=2ms,pause=3ms,resume=4ms,update=5ms")
+	ctx := t.Context()
+	c := l.create(l.spec("ready"))
+	l.took(func() error { return c.Start(ctx) })
+	got := []time.Duration{
+		l.took(func() error {
+			_, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: []string{"/probe", "syscall", "--ms", "20"}})
+			return err
+		}),
+		l.took(func() error { return c.(engine.Pauser).Pause(ctx) }),
+		l.took(func() error { return c.(engine.Pauser).Resume(ctx) }),
+		l.took(func() error { return c.(engine.Updater).Update(ctx, engine.Resources{CPU: 1}) }),
+	}
+	if want := []time.Duration{22 * ms, 3 * ms, 4 * ms, 5 * ms}; !slices.Equal(got, want) {
+		t.Errorf("exec, pause, resume, update take %v, want %v", got, want)
+	}
+}
+
+func TestDrift(t *testing.T) {
+	l := newLab(t, "fake/x@drift=0.5")
+	for i, want := range []time.Duration{10 * ms, 15 * ms, 20 * ms} {
+		if got := l.lifecycle()[0]; got != want {
+			t.Errorf("creation %d takes %v, want %v", i, got, want)
+		}
+	}
+}
+
+func TestJitterIsReproducibleAndAsWideAsAskedFor(t *testing.T) {
+	creations := func(name string) []float64 {
+		l := newLab(t, name)
+		var all []float64
+		for range 4000 {
+			all = append(all, l.lifecycle()[0].Seconds())
+		}
+		return all
+	}
+	a := creations("fake/x@jitter=0.1")
+	if !slices.Equal(a, creations("fake/x@jitter=0.1")) {
+		t.Error("the same script gives other times")
+	}
+	for _, other := range []string{"fake/y@jitter=0.1", "fake/x@jitter=0.1,seed=2"} {
+		if slices.Equal(a, creations(other)) {
+			t.Errorf("%s has the noise of another target", other)
+		}
+	}
+	var sum, squares float64
+	for _, x := range a {
+		sum += x
+		squares += x * x
+	}
+	mean := sum / 4000
+	relative := (squares/4000 - mean*mean) / (mean * mean)
+	// Standard errors of mean and relative variance are 0.16 % and about 2.5 %.
+	if mean < 0.0099 || mean > 0.0101 || relative < 0.0085 || relative > 0.0115 {
+		t.Errorf("mean %v s, relative variance %v; want 0.01 and 0.01", mean, relative)
+	}
+}
+
+func TestBimodalShare(t *testing.T) {
+	l := newLab(t, "fake/x@bimodal=0.3:2")
+	slow := 0
+	for range 1000 {
+		switch l.lifecycle()[0] {
+		case 20 * ms:
+			slow++
+		case 10 * ms:
+		default:
+			t.Fatal("a creation takes neither 10 nor 20 ms")
+		}
+	}
+	if slow < 250 || slow > 350 {
+		t.Errorf("%d of 1000 creations are slow, want about 300", slow)
+	}
+}
+
+func TestFirstByteHasItsMoment(t *testing.T) {
+	l := newLab(t, "fake/x@ready=3ms")
+	w := &stopwatch{clock: l.clock}
+	spec := l.spec("ready")
+	spec.Process.Stdout = w
+	c := l.create(spec)
+	before := l.clock.Now()
+	l.took(func() error { return c.Start(t.Context()) })
+	if got := w.first.Sub(before); got != 3*ms || w.String() != "ready\n" {
+		t.Errorf("%q came %v after the call of start, want ready after 3ms", w.String(), got)
+	}
+}
+
+// stopwatch notes when it is first written to and when it is closed.
+type stopwatch struct {
+	clock         *fake.Clock
+	first, closed time.Time
+	bytes.Buffer
+}
+
+func (w *stopwatch) Write(p []byte) (int, error) {
+	if w.first.IsZero() {
+		w.first = w.clock.Now()
+	}
+	return w.Buffer.Write(p)
+}
+
+func (w *stopwatch) Close() error {
+	w.closed = w.clock.Now()
+	return nil
+}
+
+func TestProcessesRunBesideEachOther(t *testing.T) {
+	l := newLab(t, "fake/x@create=0s,exit=0s,ready=0s,start=0s")
+	start := l.clock.Now()
+	var containers []engine.Container
+	var outputs []*stopwatch
+	for _, length := range []string{"30", "10", "20"} {
+		spec := l.spec("syscall", "--ms", length)
+		w := &stopwatch{clock: l.clock}
+		spec.Process.Stdout = w
+		c := l.create(spec)
+		l.took(func() error { return c.Start(t.Context()) })
+		containers, outputs = append(containers, c), append(outputs, w)
+	}
+	if got := l.took(func() error { _, err := containers[0].Wait(t.Context()); return err }); got != 30*ms {
+		t.Errorf("the longest takes %v, want 30ms", got)
+	}
+	for i, want := range []time.Duration{30 * ms, 10 * ms, 20 * ms} {
+		if got := outputs[i].closed.Sub(start); got != want {
+			t.Errorf("the output of process %d ended after %v, want %v", i, got, want)
+		}
+	}
+}
+
+func TestPauseStopsTheTimeOfAProcess(t *testing.T) {
+	l := newLab(t, "fake/x@exit=0s,pause=0s,ready=0s,resume=0s,start=0s")
+	ctx := t.Context()
+	c := l.create(l.spec("syscall", "--ms", "100"))
+	l.took(func() error { return c.Start(ctx) })
+	l.clock.Advance(40 * ms)
+	l.took(func() error { return c.(engine.Pauser).Pause(ctx) })
+	l.clock.Advance(time.Hour)
+	l.took(func() error { return c.(engine.Pauser).Resume(ctx) })
+	if got := l.took(func() error { _, err := c.Wait(ctx); return err }); got != 60*ms {
+		t.Errorf("after the pause the process runs for %v, want the 60ms that were left", got)
+	}
+}
+
+func TestSignalsToAFrozenProcess(t *testing.T) {
+	for _, tt := range []struct {
+		signal syscall.Signal
+		thaw   bool
+		want   engine.Exit
+	}{
+		{syscall.SIGKILL, false, engine.Exit{Signal: syscall.SIGKILL}},
+		{syscall.SIGTERM, true, engine.Exit{}},
+	} {
+		l := newLab(t, "fake/x")
+		ctx := t.Context()
+		c := l.create(l.spec("ready"))
+		l.took(func() error { return c.Start(ctx) })
+		l.took(func() error { return c.(engine.Pauser).Pause(ctx) })
+		l.took(func() error { return c.Kill(ctx, tt.signal) })
+		if tt.thaw {
+			l.clock.Advance(time.Hour)
+			if state, err := c.State(ctx); err != nil || state != engine.Paused {
+				t.Errorf("%v: state %v, %v; want paused", tt.signal, state, err)
+			}
+			l.took(func() error { return c.(engine.Pauser).Resume(ctx) })
+		}
+		if exit, err := c.Wait(ctx); err != nil || exit != tt.want {
+			t.Errorf("%v: Wait = %v, %v; want %v", tt.signal, exit, err, tt.want)
+		}
+	}
+}
+
+func TestTimeLimitCutsACallShort(t *testing.T) {
+	l := newLab(t, "fake/x@create=1h")
+	cause := errors.New("limit")
+	ctx, cancel := l.clock.WithTimeoutCause(t.Context(), time.Second, cause)
+	defer cancel()
+	start := l.clock.Now()
+	_, err := l.engine.Create(ctx, l.spec("ready"))
+	if got := l.clock.Now().Sub(start); !errors.Is(err, cause) || got != time.Second {
+		t.Errorf("Create of an hour with a limit of a second: %v after %v", err, got)
+	}
+	if left := l.driver.Leftovers(); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+}
+
+func TestHangEndsWithItsLimit(t *testing.T) {
+	cause := errors.New("limit")
+	for _, op := range []string{"create", "start", "kill", "wait", "state", "delete", "exec", "pause", "resume", "update"} {
+		l := newLab(t, "fake/x@hang="+op+"#1")
+		limited := func() (context.Context, context.CancelFunc) {
+			return l.clock.WithTimeoutCause(context.WithoutCancel(t.Context()), time.Minute, cause)
+		}
+		err := walk(l, func(name string, call func(context.Context) error) error {
+			ctx, cancel := limited()
+			defer cancel()
+			start := l.clock.Now()
+			err := call(ctx)
+			if name != op {
+				return err
+			}
+			if got := l.clock.Now().Sub(start); !errors.Is(err, cause) || got != time.Minute {
+				t.Errorf("hang=%s: %v after %v, want the limit after a minute", op, err, got)
+			}
+			ctx, cancel = limited()
+			defer cancel()
+			return call(ctx)
+		})
+		if err != nil {
+			t.Errorf("hang=%s: the second call: %v", op, err)
+		}
+		if left := l.driver.Leftovers(); len(left) > 0 {
+			t.Errorf("hang=%s: %v is left", op, left)
+		}
+	}
+}
+
+func TestHangWithoutALimitEndsWithItsContext(t *testing.T) {
+	l := newLab(t, "fake/x@hang=start")
+	c := l.create(l.spec("ready"))
+	ctx, cancel := context.WithCancel(t.Context())
+	go cancel()
+	if err := c.Start(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Start = %v, want %v", err, context.Canceled)
+	}
+}
+
+func TestFailHitsTheCallItNames(t *testing.T) {
+	for _, op := range []string{"create", "start", "kill", "wait", "state", "delete", "exec", "pause", "resume", "update"} {
+		l := newLab(t, "fake/x@fail="+op+"#2")
+		for round := 1; round <= 3; round++ {
+			failed := ""
+			err := walk(l, func(name string, call func(context.Context) error) error {
+				err := call(t.Context())
+				if err != nil {
+					failed = name
+					err = call(t.Context()) // a third call works
+				}
+				return err
+			})
+			want := ""
+			if round == 2 {
+				want = op
+			}
+			if err != nil || failed != want {
+				t.Errorf("fail=%s#2, round %d: %q failed, %v; want %q", op, round, failed, err, want)
+			}
+		}
+	}
+}
+
+func TestFailAlways(t *testing.T) {
+	l := newLab(t, "fake/x@fail=create+delete")
+	for range 3 {
+		_, err := l.engine.Create(t.Context(), l.spec("ready"))
+		if err == nil || !strings.Contains(err.Error(), "scripted fault") {
+			t.Errorf("Create = %v, want a scripted fault", err)
+		}
+	}
+	if left := l.driver.Leftovers(); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+}
+
+// walk makes every call of the contract once, through do.
+func walk(l *lab, do func(name string, call func(context.Context) error) error) error {
+	var c engine.Container
+	spec := l.spec("ready")
+	steps := []struct {
+		name string
+		call func(context.Context) error
+	}{
+		{"create", func(ctx context.Context) (err error) { c, err = l.engine.Create(ctx, spec); return err }},
+		{"start", func(ctx context.Context) error { return c.Start(ctx) }},
+		{"state", func(ctx context.Context) error { _, err := c.State(ctx); return err }},
+		{"exec", func(ctx context.Context) error {
+			_, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: []string{"/probe", "exit"}})
+			return err
+		}},
+		{"pause", func(ctx context.Context) error { return c.(engine.Pauser).Pause(ctx) }},
+		{"resume", func(ctx context.Context) error { return c.(engine.Pauser).Resume(ctx) }},
+		{"update", func(ctx context.Context) error { return c.(engine.Updater).Update(ctx, engine.Resources{CPU: 1}) }},
+		{"kill", func(ctx context.Context) error { return c.Kill(ctx, syscall.SIGKILL) }},
+		{"wait", func(ctx context.Context) error { _, err := c.Wait(ctx); return err }},
+		{"delete", func(ctx context.Context) error { return c.Delete(ctx) }},
+	}
+	for _, s := range steps {
+		if err := do(s.name, s.call); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+func TestLeakOfDelete(t *testing.T) {
+	for _, tt := range []struct {
+		target string
+		want   []bool // whether the first removal of each container fails
+	}{
+		{"fake/x@leak=delete#2", []bool{false, true, false}},
+		{"fake/x@leak=delete", []bool{true, true, true}},
+	} {
+		l := newLab(t, tt.target)
+		for i, want := range tt.want {
+			c := l.create(l.spec("ready"))
+			err := c.Delete(t.Context())
+			if (err != nil) != want || (len(l.driver.Leftovers()) == 1) != want {
+				t.Errorf("%s: removal of container %d: %v, left %v", tt.target, i, err, l.driver.Leftovers())
+			}
+			if err := c.Delete(t.Context()); err != nil || len(l.driver.Leftovers()) > 0 {
+				t.Errorf("%s: its second removal: %v, left %v", tt.target, err, l.driver.Leftovers())
+			}
+		}
+	}
+}
+
+func TestLeakOfCreate(t *testing.T) {
+	l := newLab(t, "fake/x@leak=create#1")
+	if _, err := l.engine.Create(t.Context(), l.spec("ready")); err == nil {
+		t.Error("Create = nil, want an error")
+	}
+	if left := l.driver.Leftovers(); !slices.Equal(left, []string{"touchstone-r-1"}) {
+		t.Errorf("left: %v, want the container", left)
+	}
+	if err := l.engine.Close(); err == nil {
+		t.Error("Close says nothing of the container that is left")
+	}
+}
+
+func TestDie(t *testing.T) {
+	l := newLab(t, "fake/x@die=start#1")
+	spec := l.spec("ready")
+	w := &stopwatch{clock: l.clock}
+	spec.Process.Stdout = w
+	c := l.create(spec)
+	l.took(func() error { return c.Start(t.Context()) })
+	exit, err := c.Wait(t.Context())
+	if err != nil || exit.Signal != syscall.SIGKILL || w.String() != "" || w.closed.IsZero() {
+		t.Errorf("Wait = %v, %v, output %q, closed at %v; want a process that was killed before its first byte", exit, err, w.String(), w.closed)
+	}
+}
+
+func TestGarbage(t *testing.T) {
+	l := newLab(t, "fake/x@garbage=2+3")
+	for i, want := range []bool{false, true, true, false} {
+		spec := l.spec([]string{"ready", "syscall", "ready", "syscall"}[i])
+		var out bytes.Buffer
+		spec.Process.Stdout = &out
+		c := l.create(spec)
+		l.took(func() error { return c.Start(t.Context()) })
+		if spec.Process.Args[1] == "ready" {
+			l.took(func() error { return c.Kill(t.Context(), syscall.SIGTERM) })
+		}
+		if exit, err := c.Wait(t.Context()); err != nil || !exit.OK() {
+			t.Errorf("process %d ended with %v, %v", i+1, exit, err)
+		}
+		if got := strings.Contains(out.String(), "gar"); got != want || out.Len() == 0 {
+			t.Errorf("process %d wrote %q", i+1, out.String())
+		}
+	}
+}
+
+func TestMissingCapabilities(t *testing.T) {
+	for _, missing := range []string{"exec", "pause", "update", "host-network", "exec+pause", "exec+update", "pause+update", "exec+pause+update"} {
+		l := newLab(t, "fake/x@no="+missing)
+		lacks := func(c engine.Capability) bool {
+			return slices.Contains(strings.Split(missing, "+"), strings.ReplaceAll(string(c), " ", "-"))
+		}
+		for _, c := range engine.Capabilities() {
+			if err := l.engine.Supports(c); engine.Unsupported(err) != lacks(c) {
+				t.Errorf("no=%s: Supports(%s) = %v", missing, c, err)
+			}
+		}
+		c := l.create(l.spec("ready"))
+		_, execer := c.(engine.Execer)
+		_, pauser := c.(engine.Pauser)
+		_, updater := c.(engine.Updater)
+		got := []bool{execer, pauser, updater}
+		want := []bool{!lacks(engine.CanExec), !lacks(engine.CanPause), !lacks(engine.CanUpdate)}
+		if !slices.Equal(got, want) {
+			t.Errorf("no=%s: a container has exec, pause, update: %v, want %v", missing, got, want)
+		}
+		spec := l.spec("serve")
+		spec.Network = engine.HostNet
+		c, err := l.engine.Create(t.Context(), spec)
+		if engine.Unsupported(err) != lacks(engine.NetworkHost) {
+			t.Errorf("no=%s: Create on the host's network: %v", missing, err)
+		}
+		if err == nil {
+			l.took(func() error { return c.Delete(t.Context()) })
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	l := newLab(t, "fake/x@cpu=7ms,mem=1000")
+	a, b := l.create(l.spec("ready")), l.create(l.spec("ready"))
+	accountant := l.engine.(engine.Accountant)
+	if got := accountant.Usage(); got != (engine.Usage{PeakMemory: 2000}) {
+		t.Errorf("usage before the first removal: %+v", got)
+	}
+	for _, c := range []engine.Container{a, b, a} {
+		l.took(func() error { return c.Delete(t.Context()) })
+	}
+	if got := accountant.Usage(); got != (engine.Usage{CPU: 14 * ms, PeakMemory: 2000}) {
+		t.Errorf("usage of two containers at once: %+v", got)
+	}
+	l.lifecycle()
+	if got := accountant.Usage(); got != (engine.Usage{CPU: 21 * ms, PeakMemory: 1000}) {
+		t.Errorf("usage with a third one by itself: %+v, want the peak of that one", got)
+	}
+}
+
+func TestCreateRefuses(t *testing.T) {
+	good := func(l *lab) engine.Spec { return l.spec("ready") }
+	for name, spoil := range map[string]func(*engine.Spec){
+		"ID of no run":      func(s *engine.Spec) { s.ID = "touchstone-other-1" },
+		"no root":           func(s *engine.Spec) { s.Rootfs = "" },
+		"no arguments":      func(s *engine.Spec) { s.Process.Args = nil },
+		"relative mount":    func(s *engine.Spec) { s.Mounts = []engine.Mount{{Source: "/x", Target: "data"}} },
+		"unknown network":   func(s *engine.Spec) { s.Network = "bridge" },
+		"negative resource": func(s *engine.Spec) { s.Resources.Memory = -1 },
+	} {
+		l := newLab(t, "fake/x")
+		spec := good(l)
+		spoil(&spec)
+		if _, err := l.engine.Create(t.Context(), spec); err == nil {
+			t.Errorf("Create accepts a spec with %s", name)
+		}
+		l.create(good(l))
+	}
+}
+
+func TestIDsAreUniqueAcrossEngines(t *testing.T) {
+	l := newLab(t, "fake/x")
+	other, err := l.driver.Open(t.Context(), parse(t, "fake/y"), engine.Session{RunID: "r"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := l.spec("ready")
+	l.create(spec)
+	if _, err := other.Create(t.Context(), spec); err == nil {
+		t.Error("two engines made containers with the same ID")
+	}
+	if err := other.Close(); err != nil {
+		t.Errorf("Close of an engine without containers: %v", err)
+	}
+	if _, err := other.Create(t.Context(), l.spec("ready")); err == nil {
+		t.Error("Create works after Close")
+	}
+}

@@ -1,0 +1,214 @@
+package fake
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
+
+// program is a command line of the probe.
+type program struct {
+	args    []string // after the program's own name
+	mounts  []engine.Mount
+	network engine.Network
+}
+
+// behaviour is what a process does.
+type behaviour struct {
+	first     string // written to Stdout at once
+	length    time.Duration
+	endless   bool
+	result    string // written to Stdout in the end
+	complaint string // written to Stderr in the end
+	exit      engine.Exit
+	server    *server // answers from the first instruction to the end; nil for most
+	graceful  bool    // ends by itself on SIGTERM
+}
+
+// loadProgram looks for the program in the imagined root file system, which holds
+// the probe and nothing else.
+func loadProgram(args []string, spec engine.Spec) (program, error) {
+	switch {
+	case len(args) == 0:
+		return program{}, fmt.Errorf("the process has no arguments")
+	case args[0] != "/probe":
+		return program{}, fmt.Errorf("execute %q: no such file or directory: the fake engine has only /probe", args[0])
+	}
+	return program{args: args[1:], mounts: spec.Mounts, network: spec.Network}, nil
+}
+
+// begin gives the behaviour of the numberth process of e, in a container with the
+// given index. A server listens from here on.
+func (p program) begin(e *Engine, index, number int) behaviour {
+	b := p.plan(func(name string) float64 { return e.noise(name, index) / e.script.score })
+	if slices.Contains(e.script.garbage, number) {
+		const garbage = "\x00\xff{\"metric\": gar\n"
+		if b.first != "" {
+			b.first = garbage
+		}
+		if b.result != "" {
+			b.result = garbage
+		}
+	}
+	return b
+}
+
+// killed gives the end that a signal puts to the process, and whether it does.
+func (b behaviour) killed(signal syscall.Signal) (engine.Exit, bool) {
+	switch signal {
+	case 0, syscall.SIGCHLD, syscall.SIGCONT, syscall.SIGURG, syscall.SIGWINCH:
+		return engine.Exit{}, false
+	case syscall.SIGTERM:
+		if b.graceful {
+			return engine.Exit{}, true
+		}
+	}
+	return engine.Exit{Signal: signal}, true
+}
+
+// plan imitates the probe.
+func (p program) plan(slow slowness) behaviour {
+	if len(p.args) == 0 {
+		return fails(2, "usage: probe COMMAND [OPTION]...")
+	}
+	command := p.args[0]
+	if command == "exit" {
+		return planExit(p.args[1:])
+	}
+	allowed, ok := commands()[command]
+	if !ok {
+		return fails(2, "probe: unknown command %s", command)
+	}
+	o, err := readOptions(p.args[1:], allowed)
+	if err != nil {
+		return fails(2, "%s: %v", command, err)
+	}
+	length := time.Duration(o.number("--ms", 1000)) * time.Millisecond // the probe's default
+	switch command {
+	case "ready":
+		return behaviour{first: "ready\n", endless: true, graceful: true}
+	case "serve":
+		return planServe(p.network, o.number("--port", 0))
+	case "syscall":
+		return behaviour{length: length, result: syscallReport(slow, o.number("--copies", 1))}
+	case "stream":
+		return behaviour{length: length, result: streamReport(slow)}
+	case "latency":
+		return behaviour{length: length, result: latencyReport(slow)}
+	case "files":
+		if dir := o["--dir"]; !p.writable(dir) {
+			return fails(1, "files: make directory in %s: EROFS (30)", dir)
+		}
+		return behaviour{length: length, result: filesReport(slow)}
+	}
+	return behaviour{first: "touchstone-probe fake\n"} // version
+}
+
+// span is the values that a number may have.
+type span struct{ low, high uint64 }
+
+// commands gives the options of the probe's commands but for exit, which has an
+// argument. An option without a span is text.
+func commands() map[string]map[string]span {
+	ms := span{1, 3_600_000}
+	workers := span{0, 64}
+	return map[string]map[string]span{
+		"ready":   nil,
+		"serve":   {"--port": {0, 65535}},
+		"syscall": {"--copies": {1, 256}, "--ms": ms},
+		"stream":  {"--mib": {1, 1 << 16}, "--ms": ms},
+		"latency": {"--ms": ms},
+		"files": {
+			"--dir": {}, "--ms": ms, "--writers": {1, 64}, "--rewriters": workers,
+			"--commenters": workers, "--readers": workers, "--seed": {0, math.MaxUint64},
+		},
+		"version": nil,
+	}
+}
+
+// settings are options with their values.
+type settings map[string]string
+
+// readOptions refuses what the probe would: options that a command does not have,
+// and values that are no numbers or too large.
+func readOptions(args []string, allowed map[string]span) (settings, error) {
+	o := settings{}
+	for ; len(args) > 0; args = args[2:] {
+		name := args[0]
+		span, ok := allowed[name]
+		switch {
+		case !strings.HasPrefix(name, "-"):
+			return nil, fmt.Errorf("unexpected argument %s", name)
+		case !ok:
+			return nil, fmt.Errorf("unknown option %s", name)
+		case len(args) == 1:
+			return nil, fmt.Errorf("a value is missing after %s", name)
+		}
+		n, err := strconv.ParseUint(args[1], 10, 64)
+		if span.high > 0 && (err != nil || n < span.low || n > span.high) {
+			return nil, fmt.Errorf("%s must be a whole number from %d to %d, not %s", name, span.low, span.high, args[1])
+		}
+		o[name] = args[1]
+	}
+	return o, nil
+}
+
+// number gives the value of an option that readOptions has accepted.
+func (o settings) number(name string, otherwise int) int {
+	n, err := strconv.Atoi(o[name])
+	if err != nil {
+		return otherwise
+	}
+	return n
+}
+
+func fails(code int, format string, args ...any) behaviour {
+	return behaviour{complaint: fmt.Sprintf(format, args...) + "\n", exit: engine.Exit{Code: code}}
+}
+
+func planExit(args []string) behaviour {
+	switch len(args) {
+	case 0:
+		return behaviour{}
+	case 1:
+		if code, err := strconv.Atoi(args[0]); err == nil && code >= 0 && code <= 255 {
+			return behaviour{exit: engine.Exit{Code: code}}
+		}
+		return fails(2, "exit: CODE must be a whole number from 0 to 255, not %s", args[0])
+	}
+	return fails(2, "exit: unexpected argument %s", args[1])
+}
+
+func planServe(n engine.Network, port int) behaviour {
+	s, err := serve(n, port)
+	if err != nil {
+		return fails(1, "serve: %v", err)
+	}
+	return behaviour{first: fmt.Sprintf("ready port=%d\n", s.port), endless: true, graceful: true, server: s}
+}
+
+// writable tells whether dir lies on something that can be written: /tmp, or the
+// innermost mount if that is not read-only.
+func (p program) writable(dir string) bool {
+	if !path.IsAbs(dir) {
+		return false
+	}
+	for dir = path.Clean(dir); dir != "/"; dir = path.Dir(dir) {
+		for _, m := range p.mounts {
+			if path.Clean(m.Target) == dir {
+				return !m.ReadOnly
+			}
+		}
+		if dir == "/tmp" {
+			return true
+		}
+	}
+	return false
+}

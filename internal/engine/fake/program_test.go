@@ -1,0 +1,182 @@
+package fake_test
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// run gives what a process that ends by itself writes.
+func (l *lab) run(spec engine.Spec) (stdout, stderr string, exit engine.Exit) {
+	l.Helper()
+	var out, err bytes.Buffer
+	spec.Process.Stdout, spec.Process.Stderr = &out, &err
+	c := l.create(spec)
+	l.took(func() error { return c.Start(l.Context()) })
+	l.took(func() (e error) { exit, e = c.Wait(l.Context()); return e })
+	l.took(func() error { return c.Delete(l.Context()) })
+	return out.String(), err.String(), exit
+}
+
+func TestProgramsThatEnd(t *testing.T) {
+	for _, tt := range []struct {
+		args   string
+		code   int
+		stderr string
+	}{
+		{"exit", 0, ""},
+		{"exit 7", 7, ""},
+		{"exit 256", 2, "exit: CODE must be a whole number from 0 to 255, not 256\n"},
+		{"exit 1 2", 2, "exit: unexpected argument 2\n"},
+		{"version", 0, ""},
+		{"", 2, "usage: probe COMMAND [OPTION]...\n"},
+		{"dance", 2, "probe: unknown command dance\n"},
+		{"ready now", 2, "ready: unexpected argument now\n"},
+		{"syscall --mib 3", 2, "syscall: unknown option --mib\n"},
+		{"syscall --ms", 2, "syscall: a value is missing after --ms\n"},
+		{"syscall --ms x", 2, "syscall: --ms must be a whole number from 1 to 3600000, not x\n"},
+		{"syscall --copies 0", 2, "syscall: --copies must be a whole number from 1 to 256, not 0\n"},
+		{"serve --port 1 2", 2, "serve: unexpected argument 2\n"},
+		{"files --ms 10", 1, "files: make directory in : EROFS (30)\n"},
+		{"files --dir / --ms 10", 1, "files: make directory in /: EROFS (30)\n"},
+		{"files --dir /tmp/x --ms 10 --writers 2 --seed 18446744073709551615", 0, ""},
+		{"files --dir /tmp/../usr --ms 10", 1, "files: make directory in /tmp/../usr: EROFS (30)\n"},
+	} {
+		l := newLab(t, "fake/x")
+		_, stderr, exit := l.run(l.spec(strings.Fields(tt.args)...))
+		if stderr != tt.stderr || exit != (engine.Exit{Code: tt.code}) {
+			t.Errorf("probe %s: %v, Stderr %q; want code %d, %q", tt.args, exit, stderr, tt.code, tt.stderr)
+		}
+	}
+}
+
+func TestMountsCanBeWrittenUnlessReadOnly(t *testing.T) {
+	mounts := []engine.Mount{
+		{Source: "/a", Target: "/data"},
+		{Source: "/b", Target: "/data/fixed", ReadOnly: true},
+		{Source: "/c", Target: "/tmp/fixed", ReadOnly: true},
+	}
+	for dir, want := range map[string]bool{
+		"/data": true, "/data/x/y": true, "/data/fixed": false, "/data/fixed/x": false,
+		"/database": false, "/tmp": true, "/tmp/fixed/x": false, "data": false,
+	} {
+		l := newLab(t, "fake/x")
+		spec := l.spec("files", "--dir", dir, "--ms", "10")
+		spec.Mounts = mounts
+		if _, _, exit := l.run(spec); exit.OK() != want {
+			t.Errorf("files in %s: %v, want success %v", dir, exit, want)
+		}
+	}
+}
+
+// values reads a report, by metric or call.
+func values(t *testing.T, report string) map[string]float64 {
+	t.Helper()
+	out, err := workload.Parse([]byte(report))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, report)
+	}
+	all := map[string]float64{}
+	for name, m := range out.Metrics {
+		all[name] = m.Value
+	}
+	for _, c := range out.Calls {
+		all[c.Name] = float64(c.P50)
+	}
+	return all
+}
+
+// TestReportsAreTheProbes compares with the probe's captured output what is reported, not the values.
+func TestReportsAreTheProbes(t *testing.T) {
+	for name, args := range map[string][]string{
+		"syscall": workload.Syscall(2, 10*ms),
+		"stream":  workload.Stream(32, 10*ms),
+		"files":   workload.Files(workload.PaperFilesLoad("/tmp", 1), 10*ms),
+		"latency": workload.Latency(10 * ms),
+	} {
+		captured, err := os.ReadFile("../../workload/testdata/" + name + "-native.txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newLab(t, "fake/x@jitter=0.3")
+		report, stderr, exit := l.run(l.spec(args[1:]...))
+		if !exit.OK() || stderr != "" {
+			t.Fatalf("%s: %v, %s", name, exit, stderr)
+		}
+		want := slices.Sorted(maps.Keys(values(t, string(captured))))
+		if got := slices.Sorted(maps.Keys(values(t, report))); !slices.Equal(got, want) {
+			t.Errorf("%s reports %q, the probe %q", name, got, want)
+		}
+	}
+}
+
+func TestScoreRaisesRatesAndLowersLatencies(t *testing.T) {
+	for _, tt := range []struct {
+		args   []string
+		metric string
+		want   float64
+	}{
+		{workload.Syscall(1, 10*ms), "LoopsPerSecond", 2},
+		{workload.Syscall(1, 10*ms), "Index", 2},
+		{workload.Stream(32, 10*ms), "Triad", 2},
+		{workload.Files(workload.PaperFilesLoad("/tmp", 1), 10*ms), "WriteScore", 2},
+		{workload.Latency(10 * ms), "getpid", 0.5},
+	} {
+		var got []float64
+		for _, name := range []string{"fake/x", "fake/x@score=2"} {
+			l := newLab(t, name)
+			report, _, _ := l.run(l.spec(tt.args[1:]...))
+			got = append(got, values(t, report)[tt.metric])
+		}
+		if got[0] <= 0 || got[1] != got[0]*tt.want {
+			t.Errorf("%q: score 2 takes %s from %v to %v, want %v times as much", tt.args, tt.metric, got[0], got[1], tt.want)
+		}
+	}
+}
+
+func TestCopiesAddUp(t *testing.T) {
+	l := newLab(t, "fake/x")
+	one, _, _ := l.run(l.spec("syscall", "--copies", "1"))
+	four, _, _ := l.run(l.spec("syscall", "--copies", "4"))
+	if a, b := values(t, one)["LoopsPerSecond"], values(t, four)["LoopsPerSecond"]; b != 4*a {
+		t.Errorf("four copies do %v loops a second, one %v", b, a)
+	}
+}
+
+func TestProgramsLastAsLongAsAsked(t *testing.T) {
+	l := newLab(t, "fake/x@create=0s,delete=0s,exit=0s,ready=0s,start=0s")
+	spec := l.spec("latency", "--ms", "250")
+	if got := l.took(func() error { l.run(spec); return nil }); got != 250*ms {
+		t.Errorf("latency --ms 250 takes %v", got)
+	}
+}
+
+func TestSignals(t *testing.T) {
+	for _, tt := range []struct {
+		args   []string
+		signal syscall.Signal
+		want   engine.Exit
+	}{
+		{[]string{"ready"}, syscall.SIGTERM, engine.Exit{}},
+		{[]string{"serve"}, syscall.SIGTERM, engine.Exit{}},
+		{[]string{"ready"}, syscall.SIGINT, engine.Exit{Signal: syscall.SIGINT}},
+		{[]string{"syscall", "--ms", "100"}, syscall.SIGTERM, engine.Exit{Signal: syscall.SIGTERM}},
+		{[]string{"syscall", "--ms", "100"}, 0, engine.Exit{}},
+		{[]string{"exit", "3"}, syscall.SIGKILL, engine.Exit{Code: 3}}, // it has ended before the signal comes
+	} {
+		l := newLab(t, "fake/x")
+		c := l.create(l.spec(tt.args...))
+		l.took(func() error { return c.Start(t.Context()) })
+		l.took(func() error { return c.Kill(t.Context(), tt.signal) })
+		if exit, err := c.Wait(t.Context()); err != nil || exit != tt.want {
+			t.Errorf("probe %v, signal %v: %v, %v; want %v", tt.args, tt.signal, exit, err, tt.want)
+		}
+	}
+}

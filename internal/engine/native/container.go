@@ -1,0 +1,230 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/process"
+)
+
+// undoLimit bounds the removal of a process whose creation was given up.
+const undoLimit = 10 * time.Second
+
+// container is a process in a cgroup and root file system of its own.
+type container struct {
+	e     *Engine
+	spec  engine.Spec
+	group *cgroup.Group // nil without cgroups
+
+	init  *os.Process // nil until created
+	gate  *os.File    // a byte written here lets the program run
+	ready *os.File    // closes when the program runs
+	ended chan struct{}
+	exit  process.Exit
+
+	output process.Output
+
+	mu      sync.Mutex
+	state   engine.State
+	deleted bool
+}
+
+func (c *container) ID() string { return c.spec.ID }
+
+func (c *container) create(ctx context.Context) error {
+	readyR, readyW, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("create %q: %w", c.spec.ID, err)
+	}
+	gateR, gateW, err := os.Pipe()
+	if err != nil {
+		_, _ = readyR.Close(), readyW.Close()
+		return fmt.Errorf("create %q: %w", c.spec.ID, err)
+	}
+	c.ready, c.gate = readyR, gateW
+	if err := c.output.Open(c.spec.Process.Stdout, c.spec.Process.Stderr); err != nil {
+		_, _, _, _ = readyR.Close(), readyW.Close(), gateR.Close(), gateW.Close()
+		return fmt.Errorf("create %q: %w", c.spec.ID, err)
+	}
+	// The process outlives this call: its context is not the command's.
+	cmd := c.enter(context.WithoutCancel(ctx), c.spec.Process.Args, c.spec.Process.Env, true)
+	c.output.Set(cmd)
+	cmd.ExtraFiles = []*os.File{readyW, gateR}
+	done, err := c.e.session.Launcher.Start(cmd)
+	_, _, _ = readyW.Close(), gateR.Close(), c.output.Close()
+	if err != nil {
+		close(c.ended)
+		return fmt.Errorf("create %q: %w", c.spec.ID, err)
+	}
+	c.init = cmd.Process
+	c.state = engine.Created
+	go func() {
+		c.exit = <-done
+		close(c.ended)
+	}()
+	stop := context.AfterFunc(ctx, func() { _ = c.init.Kill() })
+	_, err = io.ReadFull(c.ready, make([]byte, 1))
+	stop()
+	if ctx.Err() != nil {
+		return fmt.Errorf("create %q: %w", c.spec.ID, context.Cause(ctx))
+	}
+	if err != nil {
+		return c.failed(ctx, "create")
+	}
+	return nil
+}
+
+// failed says why the process ended before its program ran.
+func (c *container) failed(ctx context.Context, op string) error {
+	<-c.ended
+	if err := c.output.Wait(ctx); err != nil {
+		return fmt.Errorf("%s %q: %w", op, c.spec.ID, err)
+	}
+	why := complaint(c.output.Tail())
+	if why == "" {
+		why = exitOf(c.exit.Status).String()
+	}
+	return fmt.Errorf("%s %q: %s", op, c.spec.ID, why)
+}
+
+// Start lets the program run and returns when it does, or when it cannot.
+func (c *container) Start(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("start %q: %w", c.spec.ID, context.Cause(ctx))
+	}
+	if _, err := c.gate.Write([]byte{1}); err != nil {
+		return fmt.Errorf("start %q: %w", c.spec.ID, err)
+	}
+	// The pipe is close-on-exec in the process: it ends when the program runs.
+	// A byte instead says that it could not be executed.
+	stop := context.AfterFunc(ctx, func() { _ = c.init.Kill() })
+	_, err := c.ready.Read(make([]byte, 1))
+	stop()
+	if ctx.Err() != nil {
+		return fmt.Errorf("start %q: %w", c.spec.ID, context.Cause(ctx))
+	}
+	if !errors.Is(err, io.EOF) {
+		return c.failed(ctx, "start")
+	}
+	c.mu.Lock()
+	c.state = engine.Running
+	c.mu.Unlock()
+	return nil
+}
+
+func (c *container) Kill(_ context.Context, signal syscall.Signal) error {
+	select {
+	case <-c.ended:
+		return nil
+	default:
+	}
+	if err := c.init.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("kill %q: %w", c.spec.ID, err)
+	}
+	return nil
+}
+
+func (c *container) Wait(ctx context.Context) (engine.Exit, error) {
+	select {
+	case <-c.ended:
+		return exitOf(c.exit.Status), nil
+	default:
+	}
+	select {
+	case <-c.ended:
+		return exitOf(c.exit.Status), nil
+	case <-ctx.Done():
+		return engine.Exit{}, fmt.Errorf("wait for %q: %w", c.spec.ID, context.Cause(ctx))
+	}
+}
+
+func exitOf(s syscall.WaitStatus) engine.Exit {
+	if s.Signaled() {
+		return engine.Exit{Signal: s.Signal()}
+	}
+	return engine.Exit{Code: s.ExitStatus()}
+}
+
+func (c *container) State(context.Context) (engine.State, error) {
+	select {
+	case <-c.ended:
+		return engine.Stopped, nil
+	default:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.state, nil
+	}
+}
+
+func (c *container) Delete(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.deleted {
+		return nil
+	}
+	if c.init != nil {
+		if err := c.Kill(ctx, syscall.SIGKILL); err != nil {
+			return err
+		}
+		if _, err := c.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	if c.group != nil {
+		if err := c.group.Destroy(ctx); err != nil {
+			return fmt.Errorf("delete %q: %w", c.spec.ID, err)
+		}
+	}
+	if err := c.output.Wait(ctx); err != nil {
+		return fmt.Errorf("delete %q: %w", c.spec.ID, err)
+	}
+	_, _ = c.gate.Close(), c.ready.Close()
+	c.deleted = true
+	c.e.forget(c.spec.ID)
+	return nil
+}
+
+func (c *container) undo(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
+	defer cancel()
+	return c.Delete(ctx)
+}
+
+// Exec runs a program beside the first one, in the same cgroup and root file system.
+func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
+	select {
+	case <-c.ended:
+		return engine.Exit{}, fmt.Errorf("execute in %q: its process has ended", c.spec.ID)
+	default:
+	}
+	var out process.Output
+	if err := out.Open(p.Stdout, p.Stderr); err != nil {
+		return engine.Exit{}, fmt.Errorf("execute in %q: %w", c.spec.ID, err)
+	}
+	cmd := c.enter(ctx, p.Args, p.Env, false)
+	out.Set(cmd)
+	done, err := c.e.session.Launcher.Start(cmd)
+	_ = out.Close()
+	if err != nil {
+		return engine.Exit{}, fmt.Errorf("execute in %q: %w", c.spec.ID, err)
+	}
+	exit := exitOf((<-done).Status)
+	if ctx.Err() != nil {
+		return engine.Exit{}, fmt.Errorf("execute in %q: %w", c.spec.ID, context.Cause(ctx))
+	}
+	if err := out.Wait(ctx); err != nil {
+		return engine.Exit{}, fmt.Errorf("execute in %q: %w", c.spec.ID, err)
+	}
+	if why := complaint(out.Tail()); !exit.OK() && why != "" {
+		return engine.Exit{}, fmt.Errorf("execute in %q: %s", c.spec.ID, why)
+	}
+	return exit, nil
+}

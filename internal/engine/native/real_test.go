@@ -1,0 +1,250 @@
+package native_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/native"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+func open(t *testing.T) (engine.Session, engine.Engine) {
+	t.Helper()
+	s := enginetest.Session(t, oci.Surroundings)
+	e, err := native.Driver{}.Open(t.Context(), target.Target{Engine: target.Native}, s)
+	enginetest.Require(t, target.Native, err)
+	return s, e
+}
+
+func spec(s engine.Session, n int, args ...string) engine.Spec {
+	return engine.Spec{
+		ID: fmt.Sprintf("%s%s-real-%03d", engine.Prefix, s.RunID, n), Rootfs: s.Rootfs, Process: engine.Process{Args: args},
+	}
+}
+
+// running gives a process that runs.
+func running(t *testing.T, e engine.Engine, spec engine.Spec) engine.Container {
+	t.Helper()
+	c, err := e.Create(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Delete(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestWhatCannotBeEntered(t *testing.T) {
+	s, e := open(t)
+	mount := spec(s, 1, workload.Ready()...)
+	mount.Mounts = []engine.Mount{{Source: filepath.Join(s.State, "no-such-source"), Target: "/data"}}
+	target := spec(s, 2, workload.Ready()...)
+	target.Mounts = []engine.Mount{{Source: t.TempDir(), Target: "/no-such-target"}}
+	rootfs := spec(s, 3, workload.Ready()...)
+	rootfs.Rootfs = filepath.Join(s.State, "no-such-rootfs")
+	for _, tt := range []struct {
+		spec engine.Spec
+		want string
+	}{
+		{mount, "no-such-source"},
+		{target, "no-such-target"},
+		{rootfs, "no-such-rootfs"},
+	} {
+		c, err := e.Create(t.Context(), tt.spec)
+		if err == nil {
+			t.Errorf("Create with %s worked: %v", tt.want, c.Delete(t.Context()))
+			continue
+		}
+		if !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), tt.spec.ID) {
+			t.Errorf("Create: %v; want one that names %s and %s", err, tt.spec.ID, tt.want)
+		}
+	}
+}
+
+func TestProgramThatCannotRun(t *testing.T) {
+	s, e := open(t)
+	if err := os.WriteFile(filepath.Join(s.Rootfs, "text"), []byte("no program"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i, program := range []string{"/no-such-program", "/text", "/tmp"} {
+		c, err := e.Create(t.Context(), spec(s, i, program))
+		if err == nil {
+			err = c.Start(t.Context())
+			if err := c.Delete(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), program) {
+			t.Errorf("start of %s: %v", program, err)
+		}
+	}
+	c := running(t, e, spec(s, 10, workload.Ready()...))
+	if _, err := c.(engine.Execer).Exec(t.Context(), engine.Process{Args: []string{"/no-such-program"}}); err == nil || !strings.Contains(err.Error(), "/no-such-program") {
+		t.Errorf("Exec of a program that is not there: %v", err)
+	}
+	// What a program itself says and exits with is its own affair.
+	exit, err := c.(engine.Execer).Exec(t.Context(), engine.Process{Args: []string{workload.Probe, "dance"}})
+	if err != nil || exit.Code != 2 {
+		t.Errorf("Exec of a program that fails = %v, %v", exit, err)
+	}
+}
+
+// The baseline has a cgroup of its own, beside those of containers: so do what it
+// executes besides, and nothing else.
+func TestCgroupOfItsOwn(t *testing.T) {
+	s, e := open(t)
+	if s.Cgroups == nil {
+		t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
+	}
+	c := running(t, e, spec(s, 1, workload.Ready()...))
+	g, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID + "/" + c.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids, err := g.Procs()
+	if err != nil || len(pids) != 1 || pids[0] == os.Getpid() {
+		t.Fatalf("in the cgroup are the processes %v, %v; want one", pids, err)
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pids[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		fields := strings.SplitN(line, ":", 3)
+		m, ok := s.Cgroups.Controller(fields[1])
+		if !ok || !slices.Contains([]string{"cpu", "cpuacct", "memory", "pids", "freezer"}, fields[1]) || s.Hides(m.Dir+"/x") {
+			continue
+		}
+		if !strings.HasSuffix(fields[2], "/"+c.ID()) {
+			t.Errorf("the process is in the cgroup %s", line)
+		}
+	}
+}
+
+func TestCallsObeyTheirContext(t *testing.T) {
+	s, e := open(t)
+	why := errors.New("enough")
+	var ctx context.Context
+	c := running(t, e, spec(s, 1, workload.Ready()...))
+	for range 10 { // whatever is known first, the end of the process or that of the context
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(t.Context())
+		out := &line{got: make(chan struct{})}
+		go func() {
+			<-out.got // it runs
+			cancel(why)
+		}()
+		if _, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: workload.Ready(), Stdout: out}); !errors.Is(err, why) {
+			t.Errorf("Exec with a context that ends: %v, want the cause", err)
+		}
+	}
+	if state, err := c.State(t.Context()); err != nil || state != engine.Running {
+		t.Errorf("the container is %s, %v after the other process was given up", state, err)
+	}
+	if _, err := e.Create(ctx, spec(s, 2, workload.Ready()...)); !errors.Is(err, why) {
+		t.Errorf("Create with a cancelled context: %v, want the cause", err)
+	}
+	late, err := e.Create(t.Context(), spec(s, 3, workload.Ready()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := late.Start(ctx); !errors.Is(err, why) {
+		t.Errorf("Start with a cancelled context: %v, want the cause", err)
+	}
+	if err := late.Delete(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// line tells when the first byte has come.
+type line struct {
+	got chan struct{}
+	n   int
+}
+
+func (l *line) Write(p []byte) (int, error) {
+	if l.n == 0 {
+		close(l.got)
+	}
+	l.n += len(p)
+	return len(p), nil
+}
+
+// A process that was killed before it was started, or deleted, stays so.
+func TestStartAfterTheEnd(t *testing.T) {
+	s, e := open(t)
+	c, err := e.Create(t.Context(), spec(s, 1, workload.Ready()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Kill(t.Context(), syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	if exit, err := c.Wait(t.Context()); err != nil || exit.Signal != syscall.SIGKILL {
+		t.Errorf("Wait() = %v, %v", exit, err)
+	}
+	if err := c.Start(t.Context()); err == nil {
+		t.Error("Start of what was killed works")
+	}
+	if err := c.Kill(t.Context(), syscall.SIGTERM); err != nil {
+		t.Errorf("Kill after the end: %v", err)
+	}
+	for range 2 {
+		if err := c.Delete(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := c.Start(t.Context()); err == nil {
+		t.Error("Start of what was deleted works")
+	}
+}
+
+func TestNothingIsLeftOfManyLives(t *testing.T) {
+	s, e := open(t)
+	enginetest.Steady(t, 50, func(n int) {
+		var out bytes.Buffer
+		sp := spec(s, n, workload.Ready()...)
+		sp.Process.Stdout = &out
+		if n%4 == 3 {
+			sp.Process.Args = []string{"/no-such-program"}
+		}
+		c, err := e.Create(t.Context(), sp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n%4 > 0 {
+			if err := c.Start(t.Context()); (err != nil) != (n%4 == 3) {
+				t.Error(err)
+			}
+		}
+		if n%4 > 1 {
+			if err := c.Kill(t.Context(), syscall.SIGKILL); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := c.Delete(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, left := range enginetest.Leftovers(s) {
+		t.Errorf("%s is left", left)
+	}
+}

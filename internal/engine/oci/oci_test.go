@@ -1,0 +1,35 @@
+package oci_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// targets are those that the conformance suite tries; see enginetest.MustRun.
+var targets = []string{"oci/runc", "oci/crun", "oci/youki", "oci/runsc@platform=ptrace", "oci/runsc@platform=systrap"}
+
+func TestConformance(t *testing.T) {
+	enginetest.CheckMustRun(t, "oci", targets...)
+	for _, name := range targets {
+		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
+			s := enginetest.Session(t, oci.Surroundings)
+			open := func(t *testing.T) engine.Engine {
+				wanted, err := target.Parse(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				e, err := oci.Driver{}.Open(t.Context(), wanted, s)
+				enginetest.Require(t, name, err)
+				return e
+			}
+			enginetest.Run(t, open, enginetest.Options{
+				RunID: s.RunID, Rootfs: s.Rootfs, Leftovers: func() []string { return enginetest.Leftovers(s) },
+			})
+		})
+	}
+}

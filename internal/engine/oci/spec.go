@@ -1,0 +1,121 @@
+package oci
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
+
+// cpuPeriod is the accounting period of CPU limits in microseconds, the kernel's
+// default.
+const cpuPeriod = 100_000
+
+// defaultCapabilities are what containerd, CRI-O, Docker and Podman all leave to a
+// container by default.
+var defaultCapabilities = []string{
+	"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FSETID", "CAP_FOWNER", "CAP_SETGID", "CAP_SETUID",
+	"CAP_SETPCAP", "CAP_NET_BIND_SERVICE", "CAP_SYS_CHROOT", "CAP_KILL",
+}
+
+// bundleSpec is the config.json of a container. It is what `runc spec` writes (no
+// seccomp filter, a user-space view of /proc and /sys that is masked), with a few things left
+// out that not every runtime and host can do: the cgroup mount and the message queue.
+//
+// No seccomp filter: engines bring their own, which differ, and a filter costs
+// something at every system call; here it is the runtime alone that is measured.
+func bundleSpec(spec engine.Spec, cgroupsPath string, rootless bool) *specs.Spec {
+	s := &specs.Spec{
+		Version:  "1.0.2", // the oldest that has all we use: crun 1.8 refuses newer ones
+		Root:     &specs.Root{Path: spec.Rootfs, Readonly: true},
+		Hostname: "touchstone",
+		Process:  processSpec(spec.Process),
+		Mounts: []specs.Mount{
+			{Destination: "/proc", Type: "proc", Source: "proc"},
+			{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "strictatime", "mode=755", "size=65536k"}},
+			{Destination: "/dev/pts", Type: "devpts", Source: "devpts", Options: devptsOptions(rootless)},
+			{Destination: "/dev/shm", Type: "tmpfs", Source: "shm", Options: []string{"nosuid", "noexec", "nodev", "mode=1777", "size=65536k"}},
+			{Destination: "/tmp", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "mode=1777"}},
+		},
+		Linux: &specs.Linux{
+			CgroupsPath: cgroupsPath,
+			Namespaces: []specs.LinuxNamespace{
+				{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace}, {Type: specs.MountNamespace},
+			},
+			MaskedPaths: []string{
+				"/proc/acpi", "/proc/asound", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list",
+				"/proc/timer_stats", "/proc/sched_debug", "/sys/firmware", "/proc/scsi",
+			},
+			ReadonlyPaths: []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"},
+		},
+	}
+	if spec.Network != engine.HostNet {
+		s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: specs.NetworkNamespace})
+		// In the host's network namespace sysfs belongs to the host's user namespace
+		// and cannot be mounted without root.
+		s.Mounts = append(s.Mounts, specs.Mount{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "noexec", "nodev", "ro"}})
+	}
+	for _, m := range spec.Mounts {
+		options := []string{"rbind", "rw"}
+		if m.ReadOnly {
+			options[1] = "ro"
+		}
+		s.Mounts = append(s.Mounts, specs.Mount{Destination: m.Target, Type: "bind", Source: m.Source, Options: options})
+	}
+	if rootless {
+		s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: specs.UserNamespace})
+		s.Linux.UIDMappings = []specs.LinuxIDMapping{{ContainerID: 0, HostID: uint32(os.Getuid()), Size: 1}}
+		s.Linux.GIDMappings = []specs.LinuxIDMapping{{ContainerID: 0, HostID: uint32(os.Getgid()), Size: 1}}
+	} else {
+		s.Linux.Resources = resources(spec.Resources)
+		s.Linux.Resources.Devices = []specs.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}}
+	}
+	return s
+}
+
+func devptsOptions(rootless bool) []string {
+	options := []string{"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"}
+	if !rootless { // group 5 is not mapped in a user namespace of one ID
+		options = append(options, "gid=5")
+	}
+	return options
+}
+
+func processSpec(p engine.Process) *specs.Process {
+	return &specs.Process{
+		Args:            p.Args,
+		Env:             append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, p.Env...),
+		Cwd:             "/",
+		NoNewPrivileges: true,
+		Capabilities: &specs.LinuxCapabilities{
+			Bounding: defaultCapabilities, Effective: defaultCapabilities, Permitted: defaultCapabilities,
+		},
+	}
+}
+
+func resources(r engine.Resources) *specs.LinuxResources {
+	s := &specs.LinuxResources{}
+	if r.CPU > 0 {
+		quota, period := int64(math.Round(r.CPU*cpuPeriod)), uint64(cpuPeriod)
+		s.CPU = &specs.LinuxCPU{Quota: &quota, Period: &period}
+	}
+	if r.Memory > 0 {
+		s.Memory = &specs.LinuxMemory{Limit: &r.Memory}
+	}
+	return s
+}
+
+func writeBundle(file string, s *specs.Spec) error {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("encode config.json: %w", err)
+	}
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		return fmt.Errorf("write config.json: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package oci
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// What a container is made of decides what is measured: a change of it must be seen.
+func TestBundle(t *testing.T) {
+	plain := engine.Spec{
+		ID: "touchstone-x-1", Rootfs: "/rootfs",
+		Process: engine.Process{Args: []string{"/probe", "ready"}, Env: []string{"LANG=C"}},
+	}
+	with := func(change func(*engine.Spec)) engine.Spec {
+		s := plain
+		change(&s)
+		return s
+	}
+	for _, tt := range []struct {
+		name     string
+		spec     engine.Spec
+		cgroup   string
+		rootless bool
+	}{
+		{"plain", plain, "/touchstone-x/touchstone-x-1", false},
+		{"host-network", with(func(s *engine.Spec) { s.Network = engine.HostNet }), "/touchstone-x/touchstone-x-1", false},
+		{"mounts", with(func(s *engine.Spec) {
+			s.Mounts = []engine.Mount{{Source: "/a", Target: "/data"}, {Source: "/b", Target: "/input", ReadOnly: true}}
+		}), "/touchstone-x/touchstone-x-1", false},
+		{"limits", with(func(s *engine.Spec) { s.Resources = engine.Resources{CPU: 0.1, Memory: 64 << 20} }), "/touchstone-x/touchstone-x-1", false},
+		{"rootless", with(func(s *engine.Spec) { s.Resources = engine.Resources{CPU: 0.1, Memory: 64 << 20} }), "", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := bundleSpec(tt.spec, tt.cgroup, tt.rootless)
+			for _, ids := range []struct {
+				mappings []specs.LinuxIDMapping
+				own      int
+			}{{s.Linux.UIDMappings, os.Getuid()}, {s.Linux.GIDMappings, os.Getgid()}} {
+				for i := range ids.mappings {
+					if ids.mappings[i].HostID != uint32(ids.own) {
+						t.Errorf("root is mapped to %d, want %d", ids.mappings[i].HostID, ids.own)
+					}
+					ids.mappings[i].HostID = 1000
+				}
+			}
+			file := filepath.Join(t.TempDir(), "config.json")
+			if err := writeBundle(file, s); err != nil {
+				t.Fatal(err)
+			}
+			got, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", "spec", tt.name+".json")
+			if *update {
+				var value any
+				if err := json.Unmarshal(got, &value); err != nil {
+					t.Fatal(err)
+				}
+				text, err := json.MarshalIndent(value, "", "  ")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(golden, append(text, '\n'), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(decode(t, want), decode(t, got)); diff != "" {
+				t.Errorf("config.json (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func decode(t *testing.T, text []byte) (value any) {
+	t.Helper()
+	if err := json.Unmarshal(text, &value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// A limit of nothing is no limit: zeros would be limits to some runtimes.
+func TestResources(t *testing.T) {
+	for _, tt := range []struct {
+		limits engine.Resources
+		want   string
+	}{
+		{engine.Resources{}, `{}`},
+		{engine.Resources{CPU: 1.5}, `{"cpu":{"quota":150000,"period":100000}}`},
+		{engine.Resources{CPU: 0.29}, `{"cpu":{"quota":29000,"period":100000}}`},
+		{engine.Resources{Memory: 1 << 40}, `{"memory":{"limit":1099511627776}}`},
+	} {
+		got, err := json.Marshal(resources(tt.limits))
+		if err != nil || string(got) != tt.want {
+			t.Errorf("resources(%+v) = %s, %v; want %s", tt.limits, got, err, tt.want)
+		}
+	}
+}

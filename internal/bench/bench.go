@@ -30,6 +30,9 @@ type Benchmark struct {
 	Source  string
 	Metrics []result.Metric
 	Params  []Param
+	// WaitsIO tells that the benchmark itself waits for the disk, so that I/O
+	// pressure during a trial is no disturbance from outside.
+	WaitsIO bool
 	// Needs are the capabilities without which a target is skipped.
 	Needs []engine.Capability
 	// Run executes one trial. An error makes the trial failed (or skipped if
@@ -60,8 +63,8 @@ type Trial interface {
 	Param(name string) string
 	// Supports is the engine's answer.
 	Supports(engine.Capability) error
-	// Spec describes a container that runs the probe with args.
-	Spec(args ...string) engine.Spec
+	// Spec describes a container that runs a program of the image.
+	Spec(argv ...string) engine.Spec
 	// Scratch makes an empty directory on the host that goes with the trial.
 	Scratch() (string, error)
 	// Create is the engine's Create as a timed phase. The runner deletes the
@@ -69,13 +72,15 @@ type Trial interface {
 	Create(ctx context.Context, spec engine.Spec) (engine.Container, Span, error)
 	// Time runs call, which holds exactly one call of the engine, as a phase.
 	Time(ctx context.Context, phase string, call func(context.Context) error) (Span, error)
-	// Watch gives a writer that notes when its first line is complete.
+	// Watch gives a writer for the output of a program.
 	Watch() Watch
 	// Usage is what the target has cost the host so far in this trial; an
 	// *engine.UnsupportedError if it cannot be known here.
 	Usage() (engine.Usage, error)
 	// Record adds a sample of one of the benchmark's metrics.
 	Record(metric string, value float64)
+	// RecordDistribution keeps a whole distribution beside the samples.
+	RecordDistribution(d result.Distribution)
 }
 
 // Span is when a phase began and ended, both counted from the start of the trial on
@@ -85,16 +90,22 @@ type Span struct{ Start, End time.Duration }
 // Seconds is the length of the span.
 func (s Span) Seconds() float64 { return (s.End - s.Start).Seconds() }
 
+// MaxOutput is how much of a program's output is kept, in bytes. A program of ours that
+// writes more is broken: its output is then cut off and does not parse.
+const MaxOutput = 1 << 20
+
 // Watch is a writer that notes the moment of its first byte, on the same clock as
-// Span, and keeps the end of what is written.
+// Span, and keeps what is written.
 type Watch interface {
-	io.Writer
+	io.WriteCloser
 	// FirstLine waits for the first line and returns it without its end, with the
-	// moment of the first byte. A process that ends before is the caller's to notice: done,
-	// if not nil, ends the wait.
-	FirstLine(ctx context.Context, done <-chan struct{}) (line string, at time.Duration, err error)
-	// String is what was written, at most the last 64 KiB.
-	String() string
+	// moment of the first byte. The error is io.ErrUnexpectedEOF if the output
+	// ends before the line does.
+	FirstLine(ctx context.Context) (line string, at time.Duration, err error)
+	// Ended waits for the end of the output.
+	Ended(ctx context.Context) error
+	// Bytes is what was written so far, at most MaxOutput.
+	Bytes() []byte
 }
 
 // Params are the values of a benchmark's parameters.

@@ -1,0 +1,30 @@
+// Package catalogue lists the benchmarks there are.
+package catalogue
+
+import (
+	"slices"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/bench/operations"
+	"github.com/touchstone-bench/touchstone/internal/bench/performance"
+	"github.com/touchstone-bench/touchstone/internal/bench/scalability"
+)
+
+// Catalogue is where plans find benchmarks.
+type Catalogue struct{}
+
+// All lists the benchmarks in the order in which they are shown. Of benchmarks with a number
+// in their names it has those of the paper.
+func (Catalogue) All() []bench.Benchmark {
+	return slices.Concat(operations.Benchmarks(), scalability.Benchmarks(), performance.Benchmarks())
+}
+
+// Lookup finds a benchmark by its full name, with any number.
+func (c Catalogue) Lookup(name string) (bench.Benchmark, bool) {
+	for _, b := range c.All() {
+		if b.Name == name {
+			return b, true
+		}
+	}
+	return scalability.Lookup(name)
+}

@@ -1,0 +1,184 @@
+package catalogue_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+var (
+	nameOfBenchmark = regexp.MustCompile(`^[a-z]+\.[a-z]+\.[a-z0-9]+$`)
+	nameOfParam     = regexp.MustCompile(`^[a-z]+$`)
+)
+
+// What reports, plans and the documents read of a benchmark must be there and clear.
+func TestEveryBenchmarkIsDescribed(t *testing.T) {
+	names := map[string]bool{}
+	for _, b := range (catalogue.Catalogue{}).All() {
+		t.Run(b.Name, func(t *testing.T) {
+			if !nameOfBenchmark.MatchString(b.Name) {
+				t.Errorf("the name is not context.component.facet")
+			}
+			if names[b.Name] {
+				t.Errorf("the name is there twice")
+			}
+			names[b.Name] = true
+			for what, text := range map[string]string{"summary": b.Summary, "source": b.Source} {
+				if text == "" || strings.TrimSpace(text) != text || strings.Contains(text, "\n") || strings.HasSuffix(text, ".") {
+					t.Errorf("the %s %q is not one line without a full stop", what, text)
+				}
+			}
+			if b.Run == nil || len(b.Metrics) == 0 {
+				t.Error("nothing is measured")
+			}
+			described := map[string]bool{}
+			for _, m := range b.Metrics {
+				if m.Name == "" || described[m.Name] {
+					t.Errorf("metric %q is there twice or has no name", m.Name)
+				}
+				described[m.Name] = true
+				if !slices.Contains([]result.Unit{result.Seconds, result.Bytes, result.BytesPerSecond, result.PerSecond, result.Score}, m.Unit) {
+					t.Errorf("metric %s has the unit %q", m.Name, m.Unit)
+				}
+				if m.Better != result.Lower && m.Better != result.Higher {
+					t.Errorf("metric %s has the direction %q", m.Name, m.Better)
+				}
+				if m.Help == "" || strings.HasSuffix(m.Help, ".") {
+					t.Errorf("metric %s has the help %q", m.Name, m.Help)
+				}
+			}
+			for _, p := range b.Params {
+				if !nameOfParam.MatchString(p.Name) || p.Help == "" {
+					t.Errorf("parameter %q has no proper name or no help", p.Name)
+				}
+				if p.Check == nil || p.Check("no such value") == nil || p.Check("") == nil {
+					t.Errorf("parameter %s accepts anything", p.Name)
+				}
+			}
+			for _, paper := range []bool{false, true} {
+				if _, err := b.Resolve(nil, paper); err != nil {
+					t.Errorf("its own values are wrong: %v", err)
+				}
+			}
+			for _, need := range b.Needs {
+				if !slices.Contains(engine.Capabilities(), need) {
+					t.Errorf("it needs %q, which is no capability", need)
+				}
+			}
+		})
+	}
+}
+
+// Every benchmark works on the fake engine, records all of its metrics and nothing else, a series
+// as often as it likes and others once.
+func TestEveryBenchmarkRunsOnTheFake(t *testing.T) {
+	for _, b := range (catalogue.Catalogue{}).All() {
+		t.Run(b.Name, func(t *testing.T) {
+			trial := ok(t, b.Name, "fake/a", nil)
+			for _, m := range b.Metrics {
+				n := len(trial.Values(m.Name))
+				if n == 0 || n > 1 && !m.Series {
+					t.Errorf("metric %s has %d values", m.Name, n)
+				}
+				for _, v := range trial.Values(m.Name) {
+					if v <= 0 {
+						t.Errorf("metric %s is %v", m.Name, v)
+					}
+				}
+			}
+			if len(trial.Phases) == 0 {
+				t.Error("nothing was timed")
+			}
+		})
+	}
+}
+
+// On a target that goes wrong at any call, no benchmark gives a number or leaves a container.
+func TestNoBenchmarkSurvivesAFault(t *testing.T) {
+	for _, b := range (catalogue.Catalogue{}).All() {
+		for _, fault := range []string{"fail=create", "fail=start", "hang=create", "hang=start", "die=start", "garbage=1", "leak=delete#1"} {
+			t.Run(b.Name+" "+fault, func(t *testing.T) {
+				trial := run(t, b.Name, "fake/a@"+fault, nil)
+				want := result.Failed
+				if strings.HasPrefix(fault, "hang") {
+					want = result.Timeout
+				}
+				if trial.Status != want || trial.Reason == "" || len(trial.Samples)+len(trial.Distributions) > 0 {
+					t.Errorf("%s because %q with the samples %v; want %s", trial.Status, trial.Reason, trial.Samples, want)
+				}
+			})
+		}
+	}
+}
+
+// Without a capability that it needs, a benchmark is skipped; without the others it works.
+func TestMissingCapabilities(t *testing.T) {
+	for _, b := range (catalogue.Catalogue{}).All() {
+		for _, c := range engine.Capabilities() {
+			trial := run(t, b.Name, "fake/a@no="+strings.ReplaceAll(string(c), " ", "-"), nil)
+			want := result.OK
+			if slices.Contains(b.Needs, c) {
+				want = result.Skipped
+			}
+			if trial.Status != want {
+				t.Errorf("%s without %s: %s because %q, want %s", b.Name, c, trial.Status, trial.Reason, want)
+			}
+		}
+	}
+}
+
+func TestLookup(t *testing.T) {
+	for name, want := range map[string]bool{
+		"operations.container.lifecycle":             true,
+		"scalability.runtime.5":                      true,
+		"scalability.runtime.7":                      true,
+		"scalability.runtime.10000":                  true,
+		"scalability.runtime.0":                      false,
+		"scalability.runtime.-1":                     false,
+		"scalability.runtime.+7":                     false,
+		"scalability.runtime.007":                    false,
+		"scalability.runtime.10001":                  false,
+		"scalability.runtime.9999999999999999999999": false,
+		"scalability.runtime.x":                      false,
+		"scalability.runtime.":                       false,
+		"scalability.runtime":                        false,
+		"scalability.runtime.5 ":                     false,
+		"7":                                          false,
+		"":                                           false,
+		"operations":                                 false,
+	} {
+		b, found := catalogue.Catalogue{}.Lookup(name)
+		if found != want || found && b.Name != name {
+			t.Errorf("Lookup(%q) = %q, %v; want %v", name, b.Name, found, want)
+		}
+	}
+}
+
+func TestParamsAreChecked(t *testing.T) {
+	for _, tt := range []struct{ name, param, good, bad string }{
+		{"operations.container.exec", "repeats", "1", "0"},
+		{"operations.container.pause", "repeats", "1000", "1001"},
+		{"scalability.runtime.5", "mode", "parallel", "both"},
+		{"performance.syscall.unixbench", "copies", "256", "257"},
+		{"performance.syscall.unixbench", "duration", "10ms", "9ms"},
+		{"performance.syscall.latency", "duration", "1h", "61m"},
+		{"performance.syscall.latency", "duration", "1m30s", "90"},
+		{"performance.memory.stream", "mib", "1", "0"},
+		{"performance.memory.stream", "duration", "1s", "-1s"},
+		{"performance.disk.blog", "duration", "500ms", "NaN"},
+	} {
+		b := find(t, tt.name)
+		if _, err := b.Resolve(bench.Params{tt.param: tt.good}, false); err != nil {
+			t.Errorf("%s refuses %s=%s: %v", tt.name, tt.param, tt.good, err)
+		}
+		if _, err := b.Resolve(bench.Params{tt.param: tt.bad}, false); err == nil {
+			t.Errorf("%s accepts %s=%s", tt.name, tt.param, tt.bad)
+		}
+	}
+}

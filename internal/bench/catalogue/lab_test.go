@@ -1,0 +1,139 @@
+package catalogue_test
+
+import (
+	"context"
+	"io"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+const ms = time.Millisecond
+
+const runID = "20260101-000000-test"
+
+// find gives a benchmark of the catalogue.
+func find(t testing.TB, name string) bench.Benchmark {
+	t.Helper()
+	b, ok := catalogue.Catalogue{}.Lookup(name)
+	if !ok {
+		t.Fatalf("the catalogue has no %s", name)
+	}
+	return b
+}
+
+// run executes one trial of a benchmark on a fake target, as a run does.
+func run(t testing.TB, name, targetName string, given bench.Params) result.Trial {
+	t.Helper()
+	clock := fake.NewClock()
+	driver := fake.NewDriver(clock)
+	parsed, err := target.Parse(targetName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := driver.Open(t.Context(), parsed, engine.Session{RunID: runID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trial := runOn(t, name, e, clock, given)
+	if left := driver.Leftovers(); len(left) > 0 {
+		t.Errorf("%s leaves the containers %q", name, left)
+	}
+	return trial
+}
+
+func runOn(t testing.TB, name string, e engine.Engine, clock runner.Clock, given bench.Params) result.Trial {
+	t.Helper()
+	b := find(t, name)
+	params, err := b.Resolve(given, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trials []result.Trial
+	_, err = runner.Run(t.Context(), runner.Config{
+		RunID: runID, Rootfs: "/", Data: t.TempDir(), Work: []plan.Work{{Benchmark: b, Params: params}},
+		Targets: []runner.Target{{Name: "under/test", Engine: e}},
+		Blocks:  1, MaxBlocks: 1, TrialLimit: time.Hour, CallLimit: 10 * time.Minute,
+		Clock: clock, Noise: quiet{}, Observer: quiet{},
+		Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
+	})
+	if err != nil || len(trials) != 1 {
+		t.Fatalf("Run() = %v with %d trials, want one", err, len(trials))
+	}
+	return trials[0]
+}
+
+type quiet struct{}
+
+func (quiet) Begin() func(bool) result.Disturbance {
+	return func(bool) result.Disturbance { return result.Disturbance{} }
+}
+func (quiet) Started(result.Trial, runner.Progress) {}
+func (quiet) Ended(result.Trial)                    {}
+
+// ok is run on a target on which the trial must work.
+func ok(t testing.TB, name, targetName string, given bench.Params) result.Trial {
+	t.Helper()
+	trial := run(t, name, targetName, given)
+	if trial.Status != result.OK {
+		t.Fatalf("%s on %s: %s because %s", name, targetName, trial.Status, trial.Reason)
+	}
+	return trial
+}
+
+// still is a clock that stands.
+type still struct{}
+
+func (still) Now() time.Time { return time.Time{} }
+
+func (still) WithTimeoutCause(ctx context.Context, _ time.Duration, _ error) (context.Context, context.CancelFunc) {
+	return context.WithCancel(ctx)
+}
+
+// talker is an engine whose containers all write the same and end at once, whatever
+// program they are to run.
+type talker struct {
+	says, complains string
+	exit            engine.Exit
+}
+
+func (talker) Info() engine.Info                { return engine.Info{} }
+func (talker) Supports(engine.Capability) error { return nil }
+func (talker) Close() error                     { return nil }
+func (e talker) Create(_ context.Context, s engine.Spec) (engine.Container, error) {
+	return &talk{talker: e, spec: s}, nil
+}
+
+type talk struct {
+	talker
+	spec engine.Spec
+}
+
+func (c *talk) ID() string { return c.spec.ID }
+
+func (c *talk) Start(context.Context) error {
+	for w, text := range map[io.Writer]string{c.spec.Process.Stdout: c.says, c.spec.Process.Stderr: c.complains} {
+		if w != nil {
+			_, _ = io.WriteString(w, text)
+		}
+	}
+	c.spec.Process.CloseOutput()
+	return nil
+}
+
+func (c *talk) Kill(context.Context, syscall.Signal) error { return nil }
+
+func (c *talk) Wait(context.Context) (engine.Exit, error) { return c.exit, nil }
+
+func (c *talk) State(context.Context) (engine.State, error) { return engine.Stopped, nil }
+
+func (c *talk) Delete(context.Context) error { return nil }

@@ -1,0 +1,155 @@
+package catalogue_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// values gives all samples of a trial by metric, in milliseconds.
+func values(t *testing.T, trial result.Trial) map[string][]float64 {
+	t.Helper()
+	got := map[string][]float64{}
+	for _, s := range trial.Samples {
+		// The clock is exact to the nanosecond, its binary fractions are not.
+		got[s.Metric] = append(got[s.Metric], math.Round(s.Value*1e9)/1e6)
+	}
+	return got
+}
+
+// repeat gives n times the same value.
+func repeat(n int, v float64) (all []float64) {
+	for range n {
+		all = append(all, v)
+	}
+	return all
+}
+
+const mib = 1 << 20 * 1e3 // a mebibyte, as values has it
+
+func TestOperations(t *testing.T) {
+	for _, tt := range []struct {
+		name, target string
+		params       bench.Params
+		want         map[string][]float64
+	}{
+		{
+			"operations.container.lifecycle", "fake/a@create=10ms,start=6ms,ready=2ms,kill=1ms,exit=3ms,delete=8ms,cpu=17ms,mem=1048576", nil,
+			map[string][]float64{
+				"Create": {10}, "Run": {6}, "CreateAndRun": {16}, "FirstInstruction": {12}, "Destroy": {12},
+				"HostCPU": {17}, "HostMemory": {mib},
+			},
+		},
+		{
+			"operations.container.exec", "fake/a@exec=4ms",
+			bench.Params{"repeats": "7"},
+			map[string][]float64{"Exec": repeat(7, 4)},
+		},
+		{
+			"operations.container.pause", "fake/a@pause=2ms,resume=3ms",
+			bench.Params{"repeats": "3"},
+			map[string][]float64{"Pause": repeat(3, 2), "Resume": repeat(3, 3)},
+		},
+		{
+			// The server is a real one, and answers in no time on the fake clock.
+			"operations.service.ready", "fake/a@create=10ms,start=6ms,ready=2ms", nil,
+			map[string][]float64{"Listening": {12}, "Ready": {16}},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			trial := ok(t, tt.name, tt.target, tt.params)
+			if diff := cmp.Diff(tt.want, values(t, trial)); diff != "" {
+				t.Errorf("values in ms (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A container that says something else than it should is no result, however fast it was.
+func TestOperationsCheckWhatTheProgramSays(t *testing.T) {
+	for _, tt := range []struct{ name, says string }{
+		{"operations.container.lifecycle", "redy\n"},
+		{"operations.container.lifecycle", "ready"},
+		{"operations.container.exec", ""},
+		{"operations.service.ready", "ready\n"},
+		{"operations.service.ready", "ready port=0\n"},
+		{"operations.service.ready", "ready port=1\n"}, // where nobody answers
+		{"scalability.runtime.3", "redy\n"},
+	} {
+		trial := runOn(t, tt.name, talker{says: tt.says}, still{}, nil)
+		if trial.Status != result.Failed || len(trial.Samples) > 0 {
+			t.Errorf("%s of a program that says %q: %s with the samples %v", tt.name, tt.says, trial.Status, trial.Samples)
+		}
+	}
+}
+
+func TestScalability(t *testing.T) {
+	const target = "fake/a@create=10ms,start=6ms,ready=2ms,kill=1ms,exit=3ms,delete=8ms,cpu=1ms,mem=1048576"
+	for _, n := range []int{1, 5, 12} {
+		for _, mode := range []string{"sequential", "parallel"} {
+			t.Run(fmt.Sprint(n, " ", mode), func(t *testing.T) {
+				got := values(t, ok(t, fmt.Sprint("scalability.runtime.", n), target, bench.Params{"mode": mode}))
+				want := map[string][]float64{
+					"TotalTime": {float64(n) * 16}, "DestroyTime": {float64(n) * 12}, "HostCPU": {float64(n)}, "HostMemory": {float64(n) * mib},
+					"StartLatency": repeat(n, 16), "FirstInstruction": repeat(n, 12), "DestroyLatency": repeat(n, 12),
+				}
+				if mode == "parallel" {
+					checkParallel(t, got, want)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("values in ms (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// checkParallel checks the series of containers that were made at once. On the fake clock
+// their calls take turns in an order that the scheduler chooses: they last as long as
+// alone at least, and no longer than all together.
+func checkParallel(t *testing.T, got, want map[string][]float64) {
+	t.Helper()
+	for series, total := range map[string]string{"StartLatency": "TotalTime", "FirstInstruction": "TotalTime", "DestroyLatency": "DestroyTime"} {
+		if len(got[series]) != len(want[series]) {
+			t.Errorf("%s has %d values, want %d", series, len(got[series]), len(want[series]))
+		}
+		for i, v := range got[series] {
+			if v < want[series][0] || v > want[total][0] {
+				t.Errorf("%s of container %d is %v ms, want one from %v to %v", series, i+1, v, want[series][0], want[total][0])
+			}
+		}
+		delete(got, series)
+		delete(want, series)
+	}
+	// The ends of processes overlap: 3 ms after the kill, whoever else is being removed then.
+	if d := got["DestroyTime"][0]; d > want["DestroyTime"][0] {
+		t.Errorf("DestroyTime is %v ms, want at most %v", d, want["DestroyTime"][0])
+	}
+	delete(got, "DestroyTime")
+	delete(want, "DestroyTime")
+}
+
+// The latency of the nth start shows what those before it cost, in the order of their number.
+func TestScalabilityKeepsTheOrder(t *testing.T) {
+	trial := ok(t, "scalability.runtime.5", "fake/a@create=10ms,start=10ms,drift=0.1", nil)
+	want := []float64{20, 22, 24, 26, 28}
+	if diff := cmp.Diff(want, values(t, trial)["StartLatency"]); diff != "" {
+		t.Errorf("StartLatency in ms (-want +got):\n%s", diff)
+	}
+}
+
+func TestScalabilityFailsAsAWhole(t *testing.T) {
+	for _, mode := range []string{"sequential", "parallel"} {
+		for _, fault := range []string{"fail=create#3", "fail=start#5", "fail=kill#2", "hang=create#4", "garbage=4", "die=start#1", "leak=delete#5", "fail=delete#1"} {
+			trial := run(t, "scalability.runtime.5", "fake/a@"+fault, bench.Params{"mode": mode})
+			if trial.Status == result.OK || len(trial.Samples) > 0 {
+				t.Errorf("%s with %s: %s with %d samples", mode, fault, trial.Status, len(trial.Samples))
+			}
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package catalogue_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// The fake engine's bare machine, of which score=0.5 gives half the rate and twice the time.
+func TestPerformance(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		want map[string]float64
+	}{
+		{"performance.syscall.unixbench", map[string]float64{"LoopsPerSecond": 0.75e6, "Index": 500}},
+		{"performance.memory.stream", map[string]float64{"Copy": 13e9, "Scale": 12.5e9, "Add": 13.5e9, "Triad": 13.25e9}},
+		{"performance.disk.blog", map[string]float64{"ReadScore": 12000, "WriteScore": 65}},
+	} {
+		trial := ok(t, tt.name, "fake/a@score=0.5", nil)
+		got := map[string]float64{}
+		for _, s := range trial.Samples {
+			got[s.Metric] = s.Value
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestCopiesAreCountedTogether(t *testing.T) {
+	trial := ok(t, "performance.syscall.unixbench", "fake/a", bench.Params{"copies": "4"})
+	if got := trial.Values("LoopsPerSecond"); !slices.Equal(got, []float64{6e6}) {
+		t.Errorf("LoopsPerSecond of 4 copies = %v, want 6e6", got)
+	}
+}
+
+func TestLatencyKeepsTheDistributions(t *testing.T) {
+	trial := ok(t, "performance.syscall.latency", "fake/a@score=0.5", nil)
+	if len(trial.Distributions) != len(workload.Calls()) {
+		t.Fatalf("%d distributions, want %d", len(trial.Distributions), len(workload.Calls()))
+	}
+	close := cmpopts.EquateApprox(1e-12, 0)
+	for i, name := range workload.Calls() {
+		if d := trial.Distributions[i]; d.Metric != name || d.Unit != result.Seconds || d.Batch != 100 || !slices.Equal(d.Counts, []uint64{10}) {
+			t.Errorf("distribution %d is %+v, want one of %s", i, d, name)
+		}
+	}
+	if diff := cmp.Diff([]float64{128e-9}, trial.Distributions[0].Lows, close); diff != "" {
+		t.Errorf("buckets of getpid in s (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]float64{200e-9}, trial.Values("getpid"), close); diff != "" {
+		t.Errorf("getpid in s (-want +got):\n%s", diff)
+	}
+}
+
+// The time that a plan gives is the time that the program gets.
+func TestDurationReachesTheProgram(t *testing.T) {
+	for _, name := range []string{"performance.syscall.unixbench", "performance.syscall.latency", "performance.memory.stream", "performance.disk.blog"} {
+		trial := ok(t, name, "fake/a@create=10ms,start=6ms,ready=2ms,exit=0s,delete=8ms", bench.Params{"duration": "12s"})
+		// Start's other half passes while the program works.
+		if got := trial.Elapsed; got != 12_000*ms+10*ms+2*ms+8*ms {
+			t.Errorf("%s took %v", name, got)
+		}
+	}
+}
+
+// good is output of the probe that has every metric of a benchmark, and calls where it has those.
+func good(t *testing.T, name string) []string {
+	t.Helper()
+	var lines []string
+	for _, m := range find(t, name).Metrics {
+		if name == "performance.syscall.latency" {
+			lines = append(lines, fmt.Sprintf(`{"call":%q,"unit":"ns","count":10,"k":1,"min":1,"p50":2,"p90":3,"p99":4,"max":5,"hist":[[1,10]]}`, m.Name))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf(`{"metric":%q,"value":%d,"unit":%q}`, m.Name, 5, m.Unit))
+	}
+	return lines
+}
+
+// whole ends output as the probe does.
+func whole(lines []string) string {
+	return strings.Join(slices.Concat(lines, []string{fmt.Sprintf(`{"done":true,"metrics":%d}`, len(lines))}), "\n") + "\n"
+}
+
+// Whatever a program does wrong becomes an error with its reason, never a number.
+func TestWrongOutputIsNoResult(t *testing.T) {
+	for _, name := range []string{"performance.syscall.unixbench", "performance.syscall.latency", "performance.memory.stream", "performance.disk.blog"} {
+		lines := good(t, name)
+		if trial := runOn(t, name, talker{says: whole(lines)}, still{}, nil); trial.Status != result.OK {
+			t.Fatalf("%s of good output: %s because %s", name, trial.Status, trial.Reason)
+		}
+		zero := slices.Clone(lines)
+		zero[1] = strings.NewReplacer(`"value":5`, `"value":0`, `"min":1,"p50":2`, `"min":0,"p50":0`).Replace(zero[1])
+		unit := slices.Clone(lines)
+		unit[0] = strings.NewReplacer(`"unit":"1/s"`, `"unit":"B"`, `"unit":"B/s"`, `"unit":"B"`, `"unit":"score"`, `"unit":"B"`, `"ns"`, `"us"`).Replace(unit[0])
+		for _, tt := range []struct {
+			what   string
+			engine talker
+			reason string
+		}{
+			{"nothing", talker{}, workload.ErrCutOff.Error()},
+			{"garbage", talker{says: "\x00\xff{\"metric\": gar\n"}, "line 1"},
+			{"a metric is missing", talker{says: whole(lines[:len(lines)-1])}, "the program's output has no "},
+			{"the end is missing", talker{says: strings.Join(lines, "\n") + "\n"}, workload.ErrCutOff.Error()},
+			{"the last byte is missing", talker{says: strings.TrimSuffix(whole(lines), "\n")}, workload.ErrCutOff.Error()},
+			{"a line is missing", talker{says: strings.Replace(whole(lines), lines[0]+"\n", "", 1)}, "some were lost"},
+			{"a flood", talker{says: strings.Repeat(lines[0]+"\n", 2*bench.MaxOutput/len(lines[0]))}, "line"},
+			{"a flood of one line", talker{says: strings.Repeat("x", 2*bench.MaxOutput)}, "line 1"},
+			{"a zero", talker{says: whole(zero)}, "no"},
+			{"another unit", talker{says: whole(unit)}, ""},
+			{"exit code", talker{says: whole(lines), complains: "disk full\n", exit: engine.Exit{Code: 1}}, "ended: exit code 1"},
+			{"signal", talker{says: whole(lines), exit: engine.Exit{Signal: 9}}, "ended: killed by signal 9"},
+		} {
+			trial := runOn(t, name, tt.engine, still{}, nil)
+			if trial.Status != result.Failed || len(trial.Samples)+len(trial.Distributions) > 0 {
+				t.Errorf("%s, %s: %s with %d samples", name, tt.what, trial.Status, len(trial.Samples))
+			}
+			if !strings.Contains(trial.Reason, tt.reason) {
+				t.Errorf("%s, %s: because %q, want %q", name, tt.what, trial.Reason, tt.reason)
+			}
+			if !strings.Contains(trial.Output, tt.engine.complains) {
+				t.Errorf("%s, %s: the output %.100q lacks what it complained of", name, tt.what, trial.Output)
+			}
+		}
+	}
+}

@@ -1,0 +1,151 @@
+// Package operations is the suite of what engines do to containers: the latency of
+// each operation, and what it costs the host.
+package operations
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// Benchmarks lists the suite.
+func Benchmarks() []bench.Benchmark {
+	return []bench.Benchmark{lifecycle(), exec(), pause(), service()}
+}
+
+func seconds(name, help string) result.Metric {
+	return result.Metric{Name: name, Unit: result.Seconds, Better: result.Lower, Help: help}
+}
+
+func series(m result.Metric) result.Metric {
+	m.Series = true
+	return m
+}
+
+func lifecycle() bench.Benchmark {
+	return bench.Benchmark{
+		Name:    "operations.container.lifecycle",
+		Summary: "create, start, kill and delete one container",
+		Source:  "espe table 1 and figure 5; nishimura tables 3 and 4; wang section 5.6",
+		Metrics: append([]result.Metric{
+			seconds("Create", "the container exists, its process does not run yet (espe: OpCreate)"),
+			seconds("Run", "from created to running (espe: OpRun)"),
+			seconds("CreateAndRun", "Create and Run together (espe: OpCreateAndRun)"),
+			seconds("Destroy", "kill, wait for the end, delete (espe: OpDestroy)"),
+			seconds("FirstInstruction", "from just before create to the first byte that the container's first process writes, by the host's clock"),
+		}, bench.CostMetrics()...),
+		Run: func(ctx context.Context, t bench.Trial) error {
+			out := t.Watch()
+			spec := t.Spec(workload.Ready()...)
+			spec.Process.Stdout = out
+			c, create, err := t.Create(ctx, spec)
+			if err != nil {
+				return err
+			}
+			start, err := t.Time(ctx, "start", c.Start)
+			if err != nil {
+				return err
+			}
+			if err := bench.CheckReady(ctx, out); err != nil {
+				return err
+			}
+			_, first, err := out.FirstLine(ctx)
+			if err != nil {
+				return err
+			}
+			destroy, err := bench.Destroy(ctx, t, c)
+			if err != nil {
+				return err
+			}
+			t.Record("Create", create.Seconds())
+			t.Record("Run", start.Seconds())
+			t.Record("CreateAndRun", create.Seconds()+start.Seconds())
+			t.Record("Destroy", destroy.Seconds())
+			t.Record("FirstInstruction", (first - create.Start).Seconds())
+			return bench.RecordCost(t)
+		},
+	}
+}
+
+// repeats is the parameter of benchmarks that repeat an operation in one container.
+var repeats = bench.Param{
+	Name: "repeats", Help: "operations in a row in the same container", Quick: "5", Paper: "20", Check: bench.IntRange(1, 1000),
+}
+
+func exec() bench.Benchmark {
+	return bench.Benchmark{
+		Name:    "operations.container.exec",
+		Summary: "run a further process in a running container, to its end",
+		Source:  "peers (bucketbench, critest)",
+		Metrics: []result.Metric{series(seconds("Exec", "from the call to the end of a process that does nothing"))},
+		Params:  []bench.Param{repeats},
+		Needs:   []engine.Capability{engine.CanExec},
+		Run: func(ctx context.Context, t bench.Trial) error {
+			n, err := strconv.Atoi(t.Param("repeats"))
+			if err != nil {
+				return err
+			}
+			c, err := bench.Start(ctx, t)
+			if err != nil {
+				return err
+			}
+			for range n {
+				span, err := t.Time(ctx, "exec", func(ctx context.Context) error {
+					exit, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: workload.Exit(0)})
+					if err == nil && !exit.OK() {
+						err = fmt.Errorf("the process ended: %v", exit)
+					}
+					return err
+				})
+				if err != nil {
+					return err
+				}
+				t.Record("Exec", span.Seconds())
+			}
+			return nil
+		},
+	}
+}
+
+func pause() bench.Benchmark {
+	return bench.Benchmark{
+		Name:    "operations.container.pause",
+		Summary: "freeze and thaw a running container",
+		Source:  "peers (bucketbench)",
+		Metrics: []result.Metric{
+			series(seconds("Pause", "from running to paused")),
+			series(seconds("Resume", "from paused to running")),
+		},
+		Params: []bench.Param{repeats},
+		Needs:  []engine.Capability{engine.CanPause},
+		Run: func(ctx context.Context, t bench.Trial) error {
+			n, err := strconv.Atoi(t.Param("repeats"))
+			if err != nil {
+				return err
+			}
+			c, err := bench.Start(ctx, t)
+			if err != nil {
+				return err
+			}
+			p := c.(engine.Pauser)
+			for range n {
+				paused, err := t.Time(ctx, "pause", p.Pause)
+				if err != nil {
+					return err
+				}
+				resumed, err := t.Time(ctx, "resume", p.Resume)
+				if err != nil {
+					return err
+				}
+				t.Record("Pause", paused.Seconds())
+				t.Record("Resume", resumed.Seconds())
+			}
+			return nil
+		},
+	}
+}

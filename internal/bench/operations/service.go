@@ -1,0 +1,78 @@
+package operations
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+func service() bench.Benchmark {
+	return bench.Benchmark{
+		Name:    "operations.service.ready",
+		Summary: "from create to the first answered HTTP request, over the host's network",
+		Source:  "peers (cold-start benchmarks)",
+		Metrics: []result.Metric{
+			seconds("Listening", "from just before create to the server's word that it listens"),
+			seconds("Ready", "from just before create to the end of the first answer"),
+		},
+		Needs: []engine.Capability{engine.NetworkHost},
+		Run: func(ctx context.Context, t bench.Trial) error {
+			out := t.Watch()
+			spec := t.Spec(workload.Serve(0)...)
+			spec.Process.Stdout = out
+			spec.Network = engine.HostNet
+			c, create, err := t.Create(ctx, spec)
+			if err != nil {
+				return err
+			}
+			if _, err := t.Time(ctx, "start", c.Start); err != nil {
+				return err
+			}
+			line, listening, err := out.FirstLine(ctx)
+			if err != nil {
+				return err
+			}
+			port, err := workload.ParseServing(line)
+			if err != nil {
+				return err
+			}
+			request, err := t.Time(ctx, "request", func(ctx context.Context) error { return get(ctx, port) })
+			if err != nil {
+				return err
+			}
+			t.Record("Listening", (listening - create.Start).Seconds())
+			t.Record("Ready", (request.End - create.Start).Seconds())
+			return nil
+		},
+	}
+}
+
+// get asks the server once, over a connection of its own.
+func get(ctx context.Context, port int) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/", port), nil)
+	if err != nil {
+		return err
+	}
+	transport := &http.Transport{Proxy: nil, DisableKeepAlives: true}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return fmt.Errorf("ask the server in the container: %w", err)
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, int64(len(workload.ServeBody))+1))
+	if err := response.Body.Close(); err != nil {
+		return fmt.Errorf("end the answer of the server in the container: %w", err)
+	}
+	if err != nil {
+		return fmt.Errorf("read the answer of the server in the container: %w", err)
+	}
+	if response.StatusCode != http.StatusOK || string(body) != workload.ServeBody {
+		return fmt.Errorf("the server in the container answered %s %q instead of 200 %q", response.Status, body, workload.ServeBody)
+	}
+	return nil
+}

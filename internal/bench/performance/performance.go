@@ -1,0 +1,175 @@
+// Package performance is the suite of how fast programs run inside: the probe's own
+// loads, in a container of each target.
+package performance
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// Benchmarks lists the suite.
+func Benchmarks() []bench.Benchmark {
+	return []bench.Benchmark{unixbench(), latency(), stream(), blog()}
+}
+
+func higher(name string, unit result.Unit, help string) result.Metric {
+	return result.Metric{Name: name, Unit: unit, Better: result.Higher, Help: help}
+}
+
+// duration is the parameter for how long a load runs.
+func duration(quick, paper time.Duration, help string) bench.Param {
+	return bench.Param{
+		Name: "duration", Help: help, Quick: quick.String(), Paper: paper.String(),
+		Check: func(v string) error {
+			if d, err := time.ParseDuration(v); err != nil || d < 10*time.Millisecond || d > time.Hour {
+				return fmt.Errorf("must be a time from 10ms to 1h, such as %v", quick)
+			}
+			return nil
+		},
+	}
+}
+
+// settings reads parameters, which Resolve has checked.
+func settings(t bench.Trial, numbers map[string]*int) (time.Duration, error) {
+	for name, n := range numbers {
+		v, err := strconv.Atoi(t.Param(name))
+		if err != nil {
+			return 0, err
+		}
+		*n = v
+	}
+	return time.ParseDuration(t.Param("duration"))
+}
+
+// measure runs one of the probe's loads to its end and reads its output.
+func measure(ctx context.Context, t bench.Trial, spec engine.Spec) (workload.Output, error) {
+	text, err := bench.Program(ctx, t, spec)
+	if err != nil {
+		return workload.Output{}, err
+	}
+	out, err := workload.Parse(text)
+	if err != nil {
+		return workload.Output{}, fmt.Errorf("read the output of %q: %w", spec.Process.Args, err)
+	}
+	return out, nil
+}
+
+// record records the benchmark's metrics, each of which the output must have.
+func record(t bench.Trial, out workload.Output, metrics []result.Metric) error {
+	for _, m := range metrics {
+		value, ok := out.Metrics[m.Name]
+		if !ok || string(value.Unit) != string(m.Unit) {
+			return fmt.Errorf("the program's output has no %s in %s", m.Name, m.Unit)
+		}
+		if value.Value == 0 {
+			return fmt.Errorf("the program's output has 0 for %s: it got nothing done in its time", m.Name)
+		}
+		t.Record(m.Name, value.Value)
+	}
+	return nil
+}
+
+func unixbench() bench.Benchmark {
+	metrics := []result.Metric{
+		higher("LoopsPerSecond", result.PerSecond, "loops of close(dup(0)), getpid, getuid and umask a second, over all copies"),
+		higher("Index", result.Score, "UnixBench's index of the same: 15000 loops per second are index 10"),
+	}
+	return bench.Benchmark{
+		Name:    "performance.syscall.unixbench",
+		Summary: "the system call mix of UnixBench, by the probe",
+		Source:  "nishimura section 4; wang figure 15; byte-unixbench syscall (mix)",
+		Metrics: metrics,
+		Params: []bench.Param{
+			{Name: "copies", Help: "copies at once; UnixBench takes 1 and one for each CPU, wang 1 and 4", Quick: "1", Paper: "1", Check: bench.IntRange(1, 256)},
+			duration(300*time.Millisecond, 10*time.Second, "how long the loops run"),
+		},
+		Run: func(ctx context.Context, t bench.Trial) error {
+			var copies int
+			d, err := settings(t, map[string]*int{"copies": &copies})
+			if err != nil {
+				return err
+			}
+			out, err := measure(ctx, t, t.Spec(workload.Syscall(copies, d)...))
+			if err != nil {
+				return err
+			}
+			return record(t, out, metrics)
+		},
+	}
+}
+
+func stream() bench.Benchmark {
+	metrics := []result.Metric{
+		higher("Copy", result.BytesPerSecond, "c = a, 16 bytes an element"),
+		higher("Scale", result.BytesPerSecond, "b = x·c, 16 bytes an element"),
+		higher("Add", result.BytesPerSecond, "c = a + b, 24 bytes an element"),
+		higher("Triad", result.BytesPerSecond, "a = b + x·c, 24 bytes an element"),
+	}
+	return bench.Benchmark{
+		Name:    "performance.memory.stream",
+		Summary: "memory bandwidth as STREAM measures it, best of the repetitions",
+		Source:  "wang figure 8 (RAMspeed); McCalpin, STREAM",
+		Metrics: metrics,
+		Params: []bench.Param{
+			{Name: "mib", Help: "size of each of the three arrays in MiB; should be 4 times the last cache", Quick: "32", Paper: "128", Check: bench.IntRange(1, 65536)},
+			duration(200*time.Millisecond, 5*time.Second, "how long the kernels repeat"),
+		},
+		Run: func(ctx context.Context, t bench.Trial) error {
+			var mib int
+			d, err := settings(t, map[string]*int{"mib": &mib})
+			if err != nil {
+				return err
+			}
+			out, err := measure(ctx, t, t.Spec(workload.Stream(mib, d)...))
+			if err != nil {
+				return err
+			}
+			return record(t, out, metrics)
+		},
+	}
+}
+
+// data is where a directory of the host is bound into the container.
+const data = "/data"
+
+func blog() bench.Benchmark {
+	metrics := []result.Metric{
+		higher("ReadScore", result.Score, "blogs read whole a second"),
+		higher("WriteScore", result.Score, "blogs written whole a second"),
+	}
+	return bench.Benchmark{
+		Name:    "performance.disk.blog",
+		Summary: "concurrent readers and writers of small files, on a bind mount",
+		Source:  "wang table 2 and section 5.3 (Blogbench: 3 writers, 1 rewriter, 5 commenters, 10 readers)",
+		Metrics: metrics,
+		WaitsIO: true,
+		Params: []bench.Param{
+			duration(500*time.Millisecond, 30*time.Second, "how long the load runs"),
+		},
+		Run: func(ctx context.Context, t bench.Trial) error {
+			d, err := settings(t, nil)
+			if err != nil {
+				return err
+			}
+			dir, err := t.Scratch()
+			if err != nil {
+				return err
+			}
+			// The same seed in every trial: all targets get the same files.
+			spec := t.Spec(workload.Files(workload.PaperFilesLoad(data, 1), d)...)
+			spec.Mounts = []engine.Mount{{Source: dir, Target: data}}
+			out, err := measure(ctx, t, spec)
+			if err != nil {
+				return err
+			}
+			return record(t, out, metrics)
+		},
+	}
+}

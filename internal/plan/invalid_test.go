@@ -1,0 +1,218 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// invalid are plans that Parse refuses, with the errors it gives. Those that a JSON Schema
+// can see are structural: the schema must refuse them too.
+var invalid = []struct {
+	name, text string
+	structural bool
+	want       []string
+}{
+	{"empty", "", true, []string{`p: the plan is empty; write at least "version: 1"`}},
+	{"only a comment", "# x\n", true, []string{`p: the plan is empty; write at least "version: 1"`}},
+	{"no mapping", "- a\n", true, []string{`p:1:1: a plan is a mapping of keys to values, not a list; begin with "version: 1"`}},
+	{"a word", "plan\n", true, []string{`p:1:1: a plan is a mapping of keys to values, not "plan"; begin with "version: 1"`}},
+	{"no version", "# x\nname: a\n", true, []string{`p:2:1: version is missing; write "version: 1"`}},
+	{"nothing in braces", "{}", true, []string{`p:1:1: version is missing; write "version: 1"`}},
+	{"another version", "version: 2\n", true, []string{`p:1:10: version "2" of the plan format is not known; write "version: 1", or use a Touchstone that knows it`}},
+	{"version as text", "version: '1'\n", true, []string{`p:1:10: version "1" of the plan format is not known; write "version: 1", or use a Touchstone that knows it`}},
+	{"unknown key", "version: 1\ntragets: [native]\n", true, []string{`p:2:1: "tragets" is no key of a plan; did you mean targets?`}},
+	{"a key like no other", "version: 1\nzzzzzzz: 1\n", true, []string{`p:2:1: "zzzzzzz" is no key of a plan; there are version, name, targets, baseline, benchmarks, parameters, blocks, warmup, precision, max-blocks, budget, timeout, seed, runtimes, json`}},
+	{"a key that is a number", "version: 1\n5: 1\n", true, []string{"p:2:1: a key must be a word; put quotes around it if it looks like a number"}},
+	{"a key with an escape", "version: 1\n\"\\e[2J\": 1\n", true, []string{`p:2:1: "\x1b[2J" is no key of a plan; there are version, name, targets, baseline, benchmarks, parameters, blocks, warmup, precision, max-blocks, budget, timeout, seed, runtimes, json`}},
+	{"name is a number", "version: 1\nname: 5\n", true, []string{`p:2:7: name: a text is wanted, not "5"; put quotes around it if it looks like a number`}},
+	{"name is empty", "version: 1\nname: ''\n", true, []string{`p:2:7: name: "" is not a name; write up to 128 printable characters on one line`}},
+	{"name with an escape", "version: 1\nname: \"a\\e[1m\"\n", false, []string{`p:2:7: name: "a\x1b[1m" is not a name; write up to 128 printable characters on one line`}},
+	{"targets is no list", "version: 1\ntargets: native\n", true, []string{`p:2:10: targets: a list is wanted, not "native"; write it in brackets or with dashes`}},
+	{"targets without a value", "version: 1\ntargets:\n", true, []string{`p:2:10: targets: a list is wanted, not nothing; write it in brackets or with dashes`}},
+	{"no target", "version: 1\ntargets: []\n", true, []string{`p:2:10: targets is empty; leave the key out to have all`}},
+	{"bad targets", "version: 1\ntargets:\n  - native\n  - runc\n  - oci/runc\n  - [oci]\n", true, []string{
+		`p:4:5: targets: "runc" is no target: the runtime is missing; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
+		`p:6:5: targets: a text such as oci/runc is wanted, not a list`,
+	}},
+	{"a target twice", "version: 1\ntargets: [oci/runc, 'oci/runsc@b=1,a=2', 'oci/runsc@a=2,b=1']\n", false, []string{`p:2:42: targets: "oci/runsc@a=2,b=1" is given twice; leave one out`}},
+	{"baseline elsewhere", "version: 1\nbaseline: oci/cruun\ntargets: [native, oci/crun]\n", false, []string{`p:2:11: baseline "oci/cruun" is not among the targets; did you mean oci/crun?`}},
+	{"baseline far elsewhere", "version: 1\nbaseline: native\ntargets: [oci/crun]\n", false, []string{`p:2:11: baseline "native" is not among the targets; add it to targets`}},
+	{"bad baseline", "version: 1\nbaseline: /\n", true, []string{`p:2:11: baseline: "/" is no target: the engine's name "" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`}},
+	{"no benchmark", "version: 1\nbenchmarks: []\n", true, []string{`p:2:13: benchmarks is empty; leave the key out to have all`}},
+	{"benchmarks of other kinds", "version: 1\nbenchmarks: [5, '', operations., [a], ~]\n", true, []string{
+		`p:2:14: benchmarks: a text is wanted, not "5"; put quotes around it if it looks like a number`,
+		`p:2:17: benchmarks: "" is not the name of a benchmark; write whole components, such as operations or scalability.runtime.5`,
+		`p:2:21: benchmarks: "operations." is not the name of a benchmark; write whole components, such as operations or scalability.runtime.5`,
+		`p:2:34: benchmarks: a text is wanted, not a list; put quotes around it if it looks like a number`,
+		`p:2:39: benchmarks: a text is wanted, not nothing; put quotes around it if it looks like a number`,
+	}},
+	{"a benchmark without a name", "version: 1\nbenchmarks:\n  - params: {a: b}\n", true, []string{`p:3:5: the benchmark has no name; write "name: …" beside params`}},
+	{"a benchmark with another key", "version: 1\nbenchmarks:\n  - name: a\n    param: {a: b}\n", true, []string{`p:4:5: "param" is no key of a benchmark; did you mean params?`}},
+	{"params that are none", "version: 1\nbenchmarks:\n  - name: a\n    params: parallel\n", true, []string{`p:4:13: params: a mapping of names to values is wanted, not "parallel"; write it like {mode: parallel}`}},
+	{"bad params", "version: 1\nbenchmarks:\n  - name: a\n    params:\n      a: [1]\n      b: x y\n      c d: e\n      f:\n", true, []string{
+		`p:5:10: params: a single value for "a" is wanted, not a list`,
+		`p:6:10: params: "x y" is not a value for b; write it without blanks`,
+		`p:7:7: params: "c d" is not the name of a parameter; use letters, digits, _ and -`,
+		`p:8:10: params: a single value for "f" is wanted, not nothing`,
+	}},
+	{"keys of params that are no words", "version: 1\nbenchmarks: [{name: a, params: {5: b, 6: d}}]\n", true, []string{
+		"p:2:33: a key must be a word; put quotes around it if it looks like a number",
+		"p:2:39: a key must be a word; put quotes around it if it looks like a number",
+	}},
+	{"values of other kinds", "version: 1\nname: {a: b}\nbaseline: |\n  oci/runc\n", true, []string{
+		`p:2:7: name: a text is wanted, not a mapping; put quotes around it if it looks like a number`,
+		`p:3:11: baseline: a text such as oci/runc is wanted, not a block of text`,
+	}},
+	{"a long target", "version: 1\ntargets: [oci/" + strings.Repeat("a", 128) + "]\n", true, []string{
+		`p:2:11: targets: "oci/` + strings.Repeat("a", 56) + `…" is too long or not printable`,
+	}},
+	{"too many targets", "version: 1\ntargets:\n" + numbered("  - oci/", 101), true, []string{"p:103:5: targets has more than 100 entries; split the plan"}},
+	{"other parameters", "version: 1\nparameters: papr\n", true, []string{`p:2:13: parameters: "papr" is neither quick nor paper; did you mean paper?`}},
+	{"no blocks", "version: 1\nblocks: 0\n", true, []string{`p:2:9: blocks: "0" is not a whole number from 1 to 100000`}},
+	{"negative blocks", "version: 1\nblocks: -3\n", true, []string{`p:2:9: blocks: "-3" is not a whole number from 1 to 100000`}},
+	{"too many blocks", "version: 1\nblocks: 100001\n", true, []string{`p:2:9: blocks: "100001" is not a whole number from 1 to 100000`}},
+	{"very many blocks", "version: 1\nblocks: 99999999999999999999999\n", true, []string{`p:2:9: blocks: "99999999999999999999999" is not a whole number from 1 to 100000`}},
+	{"blocks with a fraction", "version: 1\nblocks: 1.5\n", true, []string{`p:2:9: blocks: "1.5" is not a whole number from 1 to 100000`}},
+	{"blocks with two readings", "version: 1\nblocks: 010\n", false, []string{`p:2:9: blocks: "010" is not a whole number from 1 to 100000`}},
+	{"blocks as text", "version: 1\nblocks: '20'\n", true, []string{`p:2:9: blocks: "20" is not a whole number from 1 to 100000`}},
+	{"negative warm-up", "version: 1\nwarmup: -1\n", true, []string{`p:2:9: warmup: "-1" is not a whole number from 0 to 100000`}},
+	{"precision without a sign", "version: 1\nprecision: 0.02\n", true, []string{`p:2:12: precision: "0.02" is not a percentage above 0 % and up to 100 %; write it like 2%`}},
+	{"precision of nothing", "version: 1\nprecision: 0%\n", false, []string{`p:2:12: precision: "0%" is not a percentage above 0 % and up to 100 %; write it like 2%`}},
+	{"precision above all", "version: 1\nprecision: 100.1%\n", false, []string{`p:2:12: precision: "100.1%" is not a percentage above 0 % and up to 100 %; write it like 2%`}},
+	{"negative precision", "version: 1\nprecision: -2%\n", true, []string{`p:2:12: precision: "-2%" is not a percentage above 0 % and up to 100 %; write it like 2%`}},
+	{"a limit without a rule", "version: 1\nmax-blocks: 60\n", true, []string{`p:2:13: max-blocks has no effect without precision; give a precision such as 2%, or leave max-blocks out`}},
+	{"a limit below the blocks", "version: 1\nmax-blocks: 10\nprecision: 2%\n", false, []string{`p:2:13: max-blocks (10) is less than blocks (20); raise the one or lower the other`}},
+	{"budget without a unit", "version: 1\nbudget: 10\n", true, []string{`p:2:9: budget: "10" is no length of time; write a number above 0 with a unit, such as 30s or 10m`}},
+	{"no budget", "version: 1\nbudget: 0s\n", false, []string{`p:2:9: budget: "0s" is no length of time; write a number above 0 with a unit, such as 30s or 10m`}},
+	{"negative budget", "version: 1\nbudget: -10m\n", true, []string{`p:2:9: budget: "-10m" is no length of time; write a number above 0 with a unit, such as 30s or 10m`}},
+	{"budget of years", "version: 1\nbudget: 100000h\n", false, []string{`p:2:9: budget: 100000h is longer than 8760h; give less`}},
+	{"one timeout", "version: 1\ntimeout: 30s\n", true, []string{`p:2:10: timeout: trial or call or both are wanted, not "30s"; write it like {trial: 2m, call: 30s}`}},
+	{"other timeouts", "version: 1\ntimeout: {trials: 1m, call: 0}\n", true, []string{
+		`p:2:11: "trials" is no key of timeout; did you mean trial?`,
+		`p:2:29: timeout.call: "0" is no length of time; write a number above 0 with a unit, such as 30s or 10m`,
+	}},
+	{"negative seed", "version: 1\nseed: -1\n", true, []string{`p:2:7: seed: "-1" is not a whole number from 0 to 18446744073709551615; leave it out to have one drawn`}},
+	{"seed too high", "version: 1\nseed: 18446744073709551616\n", true, []string{`p:2:7: seed: "18446744073709551616" is not a whole number from 0 to 18446744073709551615; leave it out to have one drawn`}},
+	{"seed as text", "version: 1\nseed: '1'\n", true, []string{`p:2:7: seed: "1" is not a whole number from 0 to 18446744073709551615; leave it out to have one drawn`}},
+	{"runtimes as a list", "version: 1\nruntimes: [/usr/bin/crun]\n", true, []string{`p:2:11: runtimes: a mapping of names to binaries is wanted, not a list; write it like {mycrun: /opt/crun/bin/crun}`}},
+	{"bad runtimes", "version: 1\nruntimes:\n  a b: /x\n  c: bin/c\n  d: 5\n", true, []string{
+		`p:3:3: runtimes: "a b" is not a name for a runtime; use letters, digits and . _ -`,
+		`p:4:6: runtimes: the binary "bin/c" of c is not an absolute path; write it from the root, such as /usr/bin/crun`,
+		`p:5:6: runtimes: the path of d is wanted, not "5"; write it like /usr/bin/crun`,
+	}},
+	{"json elsewhere", "version: 1\njson: ../x.json\n", true, []string{`p:2:7: json: "../x.json" is not a plain file name that ends in .json; write one such as results.json; it is made in the output folder`}},
+	{"json over the database", "version: 1\njson: touchstone.db\n", true, []string{`p:2:7: json: "touchstone.db" is not a plain file name that ends in .json; write one such as results.json; it is made in the output folder`}},
+	{"a mix of formats", "version: 1\nname: a\nruns: 10\noci: [runc]\n", true, []string{`p:3:1: runs is a key of TouchStone's own format and version one of ours; use the keys of one of them; write blocks instead`}},
+	{"a runtime that is a number", "version: 1\nruntimes: {5: /x}\n", false, []string{"p:2:12: a key must be a word; put quotes around it if it looks like a number"}},
+	{"a mix with the filter", "version: 1\nfilter: [a]\n", true, []string{`p:2:1: filter is a key of TouchStone's own format and version one of ours; use the keys of one of them; write benchmarks instead`}},
+	{"a mix with the output", "version: 1\noutput: a\n", true, []string{`p:2:1: output is a key of TouchStone's own format and version one of ours; use the keys of one of them; write json instead`}},
+	{"a mix with the scale", "version: 1\nscale: 1\n", true, []string{`p:2:1: scale is a key of TouchStone's own format and version one of ours; use the keys of one of them; leave it out`}},
+	{"a mix the other way", "oci: [runc]\nbaseline: oci/runc\n", true, []string{`p:1:1: oci is a key of TouchStone's own format and baseline one of ours; use the keys of one of them; write targets instead`}},
+}
+
+// numbered gives n lines with a number behind the prefix.
+func numbered(prefix string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%s%d\n", prefix, i)
+	}
+	return b.String()
+}
+
+// lines are the messages of the errors that are joined in err.
+func lines(err error) []string {
+	if err == nil {
+		return nil
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []string
+		for _, e := range joined.Unwrap() {
+			all = append(all, e.Error())
+		}
+		return all
+	}
+	return []string{err.Error()}
+}
+
+func checkLines(t *testing.T, err error, want []string) {
+	t.Helper()
+	if got := lines(err); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got errors\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, c := range invalid {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := Parse("p", []byte(c.text))
+			checkLines(t, err, c.want)
+			if p.Name != "" {
+				t.Errorf("a plan comes beside the error: %+v", p)
+			}
+		})
+	}
+}
+
+func TestParseRefusesHostileYAML(t *testing.T) {
+	var bomb strings.Builder
+	bomb.WriteString("a: &a [x, x, x, x, x, x, x, x, x]\n")
+	for c := 'b'; c < 'z'; c++ {
+		fmt.Fprintf(&bomb, "%c: &%c [%s]\n", c, c, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c, ", c-1), 9), ", "))
+	}
+	const mebi = MaxSize
+	many := strings.Repeat("- a\n", MaxTokens/2+1)
+	for _, c := range []struct{ name, text, want string }{
+		{"aliases that multiply", bomb.String(), "p:1:4: an anchor (&) has no place in a plan"},
+		{"an alias", "version: 1\nname: *a\n", "p:2:7: an alias (*) has no place"},
+		{"a merge key", "<<: {version: 1}\n", "p:1:1: a merge key (<<) has no place"},
+		{"a tag", "version: !!int 1\n", "p:1:10: a tag (!) has no place"},
+		{"a directive", "%YAML 1.2\n---\nversion: 1\n", "p:1:1: a directive (%) has no place"},
+		{"two documents", "version: 1\n---\nversion: 1\n", "p:3:1: a second document begins; write one plan into a file"},
+		{"a key twice", "version: 1\nversion: 1\n", `p:2:1: mapping key "version" already defined`},
+		{"broken syntax", "version: 1\ntargets: [native\n", "p:2:10: "},
+		{"tab for indentation", "version: 1\nbenchmarks:\n\t- a\n", "p:3:1: "},
+		{"escapes of a terminal", "\"\\e[2J\": 1\n\"\\e[2J\": 1\n", `p:2:1: mapping key "\x1b[2J" already defined`},
+		{"not UTF-8", "version: 1\nname: ä\xff\n", "p:2:8: the file is not UTF-8; save it as UTF-8"},
+		{"too long", strings.Repeat(" ", MaxSize+1), "p: the plan is longer than 1048576 bytes; give a smaller file"},
+		{"too many entries", many, fmt.Sprintf("p:%d:1: the plan has more than 10000 words and marks; split it into several plans", MaxTokens/2+1)},
+		{"deep brackets", strings.Repeat("[", mebi), "p:1:10001: the plan has more than 10000 words and marks"},
+		{"deep braces", strings.Repeat("{a: ", mebi/4), "more than 10000 words"},
+		{"deep dashes", strings.Repeat("- ", mebi/2), "more than 10000 words"},
+		{"brackets below the limit", strings.Repeat("[", MaxTokens), "p:1:"},
+		{"dashes below the limit", strings.Repeat("- ", MaxTokens), "a plan is a mapping of keys to values, not a list"},
+		{"a long word", strings.Repeat("a", mebi), "a plan is a mapping of keys to values, not \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…\""},
+		{"zero bytes", strings.Repeat("\x00", mebi), "p:1:1: "},
+		{"an open quote", "name: \"" + strings.Repeat("a", mebi-10), "p:1:7: "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse("p", []byte(c.text))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %.300v, want %s", err, c.want)
+			}
+			if e := (*Error)(nil); !errors.As(err, &e) {
+				t.Errorf("%T is no *Error", err)
+			}
+		})
+	}
+}
+
+func TestParseTellsSoManyErrorsAndNoMore(t *testing.T) {
+	_, err := Parse("p", []byte("version: 1\ntargets:\n"+strings.Repeat("  - x\n", 90)))
+	if got := lines(err); len(got) != maxFaults {
+		t.Errorf("%d errors are told, want %d", len(got), maxFaults)
+	}
+}
+
+func TestErrorCarriesItsPlace(t *testing.T) {
+	_, err := Parse("dir/p.yaml", []byte("version: 1\nblocks: 0\n"))
+	var e *Error
+	if !errors.As(err, &e) {
+		t.Fatalf("%T is no *Error", err)
+	}
+	want := Error{File: "dir/p.yaml", Line: 2, Column: 9, Value: "0", Problem: `blocks: "0" is not a whole number from 1 to 100000`}
+	if *e != want {
+		t.Errorf("got %+v, want %+v", *e, want)
+	}
+}

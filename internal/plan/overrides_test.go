@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"errors"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+func TestApply(t *testing.T) {
+	p := mustParse(t, "p", whole)
+	before := mustParse(t, "p", whole)
+	seed := uint64(7)
+	got, err := p.Apply(Overrides{
+		Targets:   []string{"native", "oci/mycrun"},
+		Filters:   []string{"performance.syscall"},
+		Blocks:    new(40),
+		Warmup:    new(0),
+		Precision: new("0.5%"),
+		Budget:    new(time.Hour),
+		Timeout:   new(time.Minute),
+		Seed:      &seed,
+		Runtimes:  []string{"other=/bin/o=x"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := before
+	want.Targets = []target.Target{mustTarget(t, "native"), mustTarget(t, "oci/mycrun")}
+	want.Benchmarks = []Item{{Name: "performance.syscall"}}
+	want.Blocks, want.Warmup = 40, 0
+	want.Precision = 0.005
+	want.Budget, want.Timeout.Trial = time.Hour, time.Minute
+	want.Seed = &seed
+	want.Runtimes = maps.Clone(before.Runtimes)
+	want.Runtimes["other"] = "/bin/o=x"
+	if diff := cmp.Diff(want, got, same); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, p, same); diff != "" {
+		t.Errorf("Apply has changed the plan it is called on (-before +after):\n%s", diff)
+	}
+}
+
+func TestApplyOfNothing(t *testing.T) {
+	p := mustParse(t, "p", whole)
+	got, err := p.Apply(Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(p, got, same); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestApplyRefuses(t *testing.T) {
+	p := mustParse(t, "p", whole)
+	for _, c := range []struct {
+		name string
+		o    Overrides
+		want []string
+	}{
+		{"targets", Overrides{Targets: []string{"native", "runc", "native"}}, []string{
+			`--targets: "runc" is no target: the runtime is missing; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
+			`--targets: "native" is given twice; leave one out`,
+		}},
+		{"targets without the baseline", Overrides{Targets: []string{"oci/runc"}}, []string{`--targets: baseline "native" is not among the targets; add it to targets`}},
+		{"nothing", Overrides{Targets: []string{}, Filters: []string{}}, []string{
+			`--targets: no target is named; name some, or leave the flag out to have all that are found`,
+			`--filter: no benchmark is named; name some, or leave the flag out`,
+		}},
+		{"an option without a target", Overrides{Targets: []string{"native", "start=5ms"}}, []string{
+			`--targets: "start=5ms" is no target: the engine's name "start=5ms" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
+		}},
+		{"filters", Overrides{Filters: []string{"a b"}}, []string{`--filter: "a b" is not the name of a benchmark; write whole components, such as operations or scalability.runtime.5`}},
+		{"numbers", Overrides{Blocks: new(0), Warmup: new(-1), Precision: new("2"), Budget: new(time.Duration(0)), Timeout: new(-time.Second)}, []string{
+			`--precision: "2" is not a percentage above 0 % and up to 100 %; write it like 2%`,
+			`--runs: 0 is not a whole number from 1 to 100000`,
+			`--warmup: -1 is not a whole number from 0 to 100000`,
+			`--budget: 0s is no length of time; write a number above 0 with a unit, such as 30s or 10m`,
+			`--timeout: -1s is no length of time; write a number above 0 with a unit, such as 30s or 10m`,
+		}},
+		{"more than the plan's limit", Overrides{Blocks: new(61)}, []string{`--runs: 61 is more than max-blocks (60) of the plan; give less, or raise max-blocks in the plan`}},
+		{"runtimes", Overrides{Runtimes: []string{"crun", "a/b=/x", "c=bin/c"}}, []string{
+			`--runtime: "crun" is not name=path; write it like mycrun=/opt/crun/bin/crun`,
+			`--runtime: "a/b" is not a name for a runtime; use letters, digits and . _ -`,
+			`--runtime: the binary "bin/c" of c is not an absolute path; write it from the root, such as /usr/bin/crun`,
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := p.Apply(c.o)
+			checkLines(t, err, c.want)
+			if e := (*FlagError)(nil); !errors.As(err, &e) {
+				t.Errorf("%T is no *FlagError", err)
+			}
+		})
+	}
+}
+
+func TestTargetsWithOptions(t *testing.T) {
+	for _, c := range []struct{ list, want []string }{
+		{[]string{"fake/a@create=10ms", "start=5ms", "fake/b"}, []string{"fake/a@create=10ms,start=5ms", "fake/b"}},
+		{[]string{"native", "fake/a@x=1", "fake/b@y=2", "z=3"}, []string{"native", "fake/a@x=1", "fake/b@y=2,z=3"}},
+		{[]string{"fake/a@x=1", "y=a/b"}, []string{"fake/a@x=1,y=a/b"}},
+	} {
+		p, err := Quick().Apply(Overrides{Targets: c.list})
+		if err != nil {
+			t.Errorf("%q: %v", c.list, err)
+			continue
+		}
+		var got []string
+		for _, target := range p.Targets {
+			got = append(got, target.String())
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", c.list, diff)
+		}
+	}
+}

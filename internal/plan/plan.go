@@ -1,0 +1,170 @@
+// Package plan reads what to measure: a YAML file that says targets × benchmarks
+// × parameters × repetitions, or a file of TouchStone's own format, and resolves
+// it against the catalogue of benchmarks.
+//
+// A plan is untrusted and is written by hand, so a mistake must neither pass nor
+// cost a search: keys are strict, every error has the line and the column of the value
+// it is about, near names are offered, and several errors are told at once. That is why
+// the file is read from its syntax tree and not decoded into a struct, which would
+// lose the positions that Resolve needs long after the parsing.
+//
+// It refuses what a plan has no use for and an attacker might: input above MaxSize, more
+// than MaxTokens tokens, anchors, aliases, merge keys, tags, directives and
+// several documents in a file. Without aliases no input can grow when it is read.
+//
+// Whether a target exists on this machine is not known here; the engines say so.
+package plan
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// Limits of a plan.
+const (
+	// Version is the version of the format. It is raised when a key changes its
+	// meaning or goes away; a new key does not raise it.
+	Version = 1
+	// MaxSize is the longest file that is read, in bytes.
+	MaxSize = 1 << 20
+	// MaxTokens bounds the tokens of a file. The parser's effort can grow with their
+	// square, and its depth with their number.
+	MaxTokens = 10_000
+	// MaxBlocks is the highest number of blocks.
+	MaxBlocks = 100_000
+	// MaxTargets and MaxItems bound the lists of a plan.
+	MaxTargets = 100
+	MaxItems   = 1000
+	// MaxDuration is the longest budget or time limit.
+	MaxDuration = 365 * 24 * time.Hour
+)
+
+// What holds where a plan file is silent.
+const (
+	DefaultBlocks       = 20
+	DefaultWarmup       = 1
+	DefaultTrialTimeout = 2 * time.Minute
+	DefaultCallTimeout  = 30 * time.Second
+	// DefaultGrowth times the blocks is the most a stop rule may ask for.
+	DefaultGrowth = 5
+)
+
+// Plan says what to measure and how often. Its zero value is no plan: one comes from
+// Load, Parse or Quick.
+type Plan struct {
+	Name string
+	// Targets are measured in every block; nil stands for every target that is found.
+	Targets []target.Target
+	// Baseline is the target the others are compared with. The zero value stands
+	// for native where it can run the benchmark, and else the first target.
+	Baseline target.Target
+	// Benchmarks are what is measured; nil stands for all of the catalogue.
+	Benchmarks []Item
+	Parameters Parameters
+	// Blocks is the number of measured repetitions, Warmup that of those before them.
+	Blocks, Warmup int
+	// Precision is the wanted half-width of each interval as a share of its median (0.02
+	// is ± 2 %). If it is not 0, blocks go on after Blocks until it is reached.
+	Precision float64
+	// MaxBlocks ends the search for Precision; 0 is not set. See BlockLimit.
+	MaxBlocks int
+	// Budget is the longest time for the whole run; 0 is without limit.
+	Budget  time.Duration
+	Timeout Timeout
+	// Seed decides the order of trials; nil asks for one to be drawn.
+	Seed *uint64
+	// Runtimes gives names to binaries, by absolute path.
+	Runtimes map[string]string
+	// JSON is the name of a file to export to beside the database; empty for none.
+	JSON string
+	// Notes say what in the file has no effect, and why. They are about the file
+	// and no part of the plan: YAML leaves them out.
+	Notes []string
+}
+
+// Item selects benchmarks, and may set parameters of theirs.
+type Item struct {
+	// Name is a filter over whole components of names; see bench.Matches.
+	Name   string
+	Params bench.Params
+
+	at      place
+	paramAt map[string]place
+}
+
+// Timeout limits the time of what can hang.
+type Timeout struct {
+	Trial time.Duration // one trial, with its set-up
+	Call  time.Duration // one call of an engine
+}
+
+// Parameters says which values benchmark parameters have unless they are given.
+type Parameters string
+
+// The choices of values there are.
+const (
+	QuickValues Parameters = "quick"
+	PaperValues Parameters = "paper"
+)
+
+// Quick is the plan for when no file is given: every target found, and every
+// benchmark but those that start containers by the dozen, in a few minutes.
+func Quick() Plan {
+	return Plan{
+		Name:       "quick",
+		Benchmarks: []Item{{Name: "operations"}, {Name: "scalability.runtime.5"}, {Name: "performance"}},
+		Parameters: QuickValues,
+		Blocks:     10,
+		Warmup:     DefaultWarmup,
+		Budget:     3 * time.Minute,
+		Timeout:    Timeout{Trial: DefaultTrialTimeout, Call: DefaultCallTimeout},
+	}
+}
+
+// BlockLimit is the highest number of measured blocks that the plan allows: Blocks
+// without a stop rule, and with one MaxBlocks or DefaultGrowth × Blocks.
+func (p Plan) BlockLimit() int {
+	switch {
+	case p.Precision == 0:
+		return p.Blocks
+	case p.MaxBlocks != 0:
+		return p.MaxBlocks
+	default:
+		return min(DefaultGrowth*p.Blocks, MaxBlocks)
+	}
+}
+
+// Load reads a plan from a file. Errors of its content are as Parse has them.
+func Load(path string) (Plan, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Plan{}, fmt.Errorf("open plan: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it is only read from
+	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err != nil {
+		return Plan{}, fmt.Errorf("read plan: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// Parse reads a plan in our format or in TouchStone's own, which it tells apart by
+// their keys. The name of the file is for errors, and for the plan if it has no name.
+// The error is an *Error, or several of them joined.
+func Parse(file string, data []byte) (Plan, error) {
+	root, err := parseTree(file, data)
+	if err != nil {
+		return Plan{}, err
+	}
+	r := &reader{file: file}
+	r.read(root)
+	if err := r.faults.err(); err != nil {
+		return Plan{}, err
+	}
+	return r.plan, nil
+}

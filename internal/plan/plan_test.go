@@ -1,0 +1,176 @@
+package plan
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// same compares plans by what they say, not by where it is written.
+var same = cmp.Options{
+	cmpopts.IgnoreUnexported(Item{}),
+	cmpopts.IgnoreFields(Plan{}, "Notes"),
+}
+
+// whole has every key of the format.
+const whole = `version: 1
+name: crun-vs-runc
+targets: [native, oci/runc, oci/crun, "oci/runsc@platform=systrap"]
+baseline: native
+benchmarks:
+  - operations
+  - name: scalability.runtime.5
+    params: {mode: parallel, copies: 4, ratio: 0.50, on: true}
+parameters: paper
+blocks: 30
+warmup: 2
+precision: 2%
+max-blocks: 60
+budget: 10m
+timeout: {trial: 2m30s, call: 45s}
+seed: 18446744073709551615
+runtimes: {mycrun: /opt/crun/bin/crun}
+json: results.json
+`
+
+func mustTarget(t *testing.T, s string) target.Target {
+	t.Helper()
+	parsed, err := target.Parse(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+func mustParse(t *testing.T, file, text string) Plan {
+	t.Helper()
+	p, err := Parse(file, []byte(text))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return p
+}
+
+func TestParse(t *testing.T) {
+	seed := uint64(1<<64 - 1)
+	want := Plan{
+		Name: "crun-vs-runc",
+		Targets: []target.Target{
+			mustTarget(t, "native"), mustTarget(t, "oci/runc"), mustTarget(t, "oci/crun"), mustTarget(t, "oci/runsc@platform=systrap"),
+		},
+		Baseline: mustTarget(t, "native"),
+		Benchmarks: []Item{
+			{Name: "operations"},
+			{Name: "scalability.runtime.5", Params: bench.Params{"mode": "parallel", "copies": "4", "ratio": "0.50", "on": "true"}},
+		},
+		Parameters: PaperValues,
+		Blocks:     30,
+		Warmup:     2,
+		Precision:  0.02,
+		MaxBlocks:  60,
+		Budget:     10 * time.Minute,
+		Timeout:    Timeout{Trial: 150 * time.Second, Call: 45 * time.Second},
+		Seed:       &seed,
+		Runtimes:   map[string]string{"mycrun": "/opt/crun/bin/crun"},
+		JSON:       "results.json",
+	}
+	for name, text := range map[string]string{
+		"as it is":          whole,
+		"Windows line ends": strings.ReplaceAll(whole, "\n", "\r\n"),
+		"byte order mark":   "\ufeff" + whole,
+		"document marks":    "---\n" + whole + "...\n",
+	} {
+		if diff := cmp.Diff(want, mustParse(t, "x.yaml", text), same); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestParseFillsInDefaults(t *testing.T) {
+	want := Plan{
+		Name:       "nightly",
+		Parameters: QuickValues,
+		Blocks:     20,
+		Warmup:     1,
+		Timeout:    Timeout{Trial: 2 * time.Minute, Call: 30 * time.Second},
+	}
+	if diff := cmp.Diff(want, mustParse(t, "plans/nightly.yaml", "version: 1\n"), same); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for file, name := range map[string]string{"": "plan", "-": "plan", "/dev/fd/63": "63", "a\x1bb.yml": "plan", "my plan.v2.yaml": "my plan.v2"} {
+		if got := mustParse(t, file, "version: 1\n").Name; got != name {
+			t.Errorf("a plan in %q is named %q, want %q", file, got, name)
+		}
+	}
+}
+
+func TestExamples(t *testing.T) {
+	paths, err := filepath.Glob("../../examples/*.yaml")
+	if err != nil || len(paths) < 6 {
+		t.Fatalf("found only %q: %v", paths, err)
+	}
+	for _, path := range paths {
+		p, err := Load(path)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if _, err := p.Resolve(testCatalogue()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestQuickIsTheExample(t *testing.T) {
+	p, err := Load("../../examples/quick.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Quick(), p, same); diff != "" {
+		t.Errorf("examples/quick.yaml is not what Quick says (-Quick +example):\n%s", diff)
+	}
+}
+
+func TestBlockLimit(t *testing.T) {
+	for _, c := range []struct {
+		plan Plan
+		want int
+	}{
+		{Plan{Blocks: 20}, 20},
+		{Plan{Blocks: 20, Precision: 0.02}, 100},
+		{Plan{Blocks: 20, Precision: 0.02, MaxBlocks: 30}, 30},
+		{Plan{Blocks: 50_000, Precision: 0.02}, MaxBlocks},
+	} {
+		if got := c.plan.BlockLimit(); got != c.want {
+			t.Errorf("%+v: limit %d, want %d", c.plan, got, c.want)
+		}
+	}
+}
+
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Load(filepath.Join(dir, "none.yaml")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing file gives %v", err)
+	}
+	if _, err := Load(dir); err == nil {
+		t.Error("a directory is loaded")
+	}
+	long := filepath.Join(dir, "long.yaml")
+	if err := os.WriteFile(long, []byte("version: 1\n"+strings.Repeat("#\n", MaxSize)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Load(long)
+	if e := (*Error)(nil); !errors.As(err, &e) || e.File != long || e.Line != 0 || !strings.Contains(e.Problem, "longer than 1048576 bytes") {
+		t.Errorf("a file above MaxSize gives %v", err)
+	}
+}

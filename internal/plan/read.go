@@ -1,0 +1,411 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// reader makes a plan of a syntax tree. It goes on after an error, so that one reading
+// tells them all.
+type reader struct {
+	file   string
+	plan   Plan
+	faults faults
+	// start is where the file's mapping begins, seen where the value of each of its keys stands.
+	start place
+	seen  map[string]place
+}
+
+// field is a key with the function that reads its value.
+type field struct {
+	key  string
+	read func(value ast.Node)
+}
+
+// fields are the keys of our format, in canonical order.
+func (r *reader) fields() []field {
+	p := &r.plan
+	return []field{
+		{"version", r.version},
+		{"name", func(n ast.Node) { r.text(n, "name", checkName, &p.Name) }},
+		{"targets", r.targets},
+		{"baseline", func(n ast.Node) { p.Baseline, _ = r.target(n, "baseline") }},
+		{"benchmarks", r.benchmarks},
+		{"parameters", r.parameters},
+		{"blocks", func(n ast.Node) { r.count(n, "blocks", 1, &p.Blocks) }},
+		{"warmup", func(n ast.Node) { r.count(n, "warmup", 0, &p.Warmup) }},
+		{"precision", r.precision},
+		{"max-blocks", func(n ast.Node) { r.count(n, "max-blocks", 1, &p.MaxBlocks) }},
+		{"budget", func(n ast.Node) { r.duration(n, "budget", &p.Budget) }},
+		{"timeout", r.timeout},
+		{"seed", r.seed},
+		{"runtimes", r.runtimes},
+		{"json", func(n ast.Node) { r.text(n, "json", checkFileName, &p.JSON) }},
+	}
+}
+
+// timeoutFields are the keys of timeout.
+func (r *reader) timeoutFields() []field {
+	t := &r.plan.Timeout
+	return []field{
+		{"trial", func(n ast.Node) { r.duration(n, "timeout.trial", &t.Trial) }},
+		{"call", func(n ast.Node) { r.duration(n, "timeout.call", &t.Call) }},
+	}
+}
+
+// itemFields are the keys of a benchmark with parameters.
+func (r *reader) itemFields(item *Item) []field {
+	return []field{
+		{"name", func(n ast.Node) {
+			item.at = r.at(n)
+			r.text(n, "name", checkFilter, &item.Name)
+		}},
+		{"params", func(n ast.Node) { r.params(n, item) }},
+	}
+}
+
+// keys lists the keys of fields.
+func keys(fields []field) []string {
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.key)
+	}
+	return names
+}
+
+func (r *reader) at(n ast.Node) place { return position(r.file, n) }
+
+// fail records that a value is wrong.
+func (r *reader) fail(n ast.Node, problem, advice string) {
+	value, _ := scalar(n)
+	r.faults.add(r.at(n), value, flaw{problem, advice})
+}
+
+// failKey records a flaw of the value of a key.
+func (r *reader) failKey(n ast.Node, key string, f *flaw) {
+	r.fail(n, key+": "+f.problem, f.advice)
+}
+
+// read reads a file of either format.
+func (r *reader) read(root ast.Node) {
+	entries, ok := pairs(root)
+	if !ok {
+		r.fail(root, "a plan is a mapping of keys to values, not "+shown(root), `begin with "version: 1"`)
+		return
+	}
+	r.start, r.seen = r.at(root), map[string]place{}
+	for _, e := range entries {
+		if key, ok := text(e.Key); ok {
+			r.seen[key] = r.at(e.Value)
+		}
+	}
+	switch touchstone, mixed := r.format(entries); {
+	case mixed: // one error says it all
+	case touchstone:
+		r.touchstone(entries)
+	default:
+		r.own(entries)
+	}
+}
+
+// wants records that a value is of another kind than its key wants.
+func (r *reader) wants(n ast.Node, key, what, advice string) {
+	r.fail(n, fmt.Sprintf("%s: %s wanted, not %s", key, what, shown(n)), advice)
+}
+
+// own reads a plan in our format.
+func (r *reader) own(entries []*ast.MappingValueNode) {
+	r.plan = Plan{
+		Name:       nameFrom(r.file),
+		Parameters: QuickValues,
+		Blocks:     DefaultBlocks,
+		Warmup:     DefaultWarmup,
+		Timeout:    Timeout{Trial: DefaultTrialTimeout, Call: DefaultCallTimeout},
+	}
+	r.entries(entries, "a plan", r.fields())
+	if !r.has("version") {
+		r.faults.add(r.start, "", flaw{"version is missing", fmt.Sprintf(`write "version: %d"`, Version)})
+	}
+	r.together()
+}
+
+func (r *reader) has(key string) bool { _, ok := r.seen[key]; return ok }
+
+// together checks what only several keys can have wrong. What is wrong by itself
+// has been told already.
+func (r *reader) together() {
+	p := &r.plan
+	if at, ok := r.seen["baseline"]; ok && p.Targets != nil && p.Baseline.Engine != "" {
+		if f := checkBaseline(p.Baseline, p.Targets); f != nil {
+			r.faults.add(at, p.Baseline.String(), *f)
+		}
+	}
+	if at, ok := r.seen["max-blocks"]; ok && p.MaxBlocks != 0 {
+		switch {
+		case !r.has("precision"):
+			r.faults.add(at, strconv.Itoa(p.MaxBlocks), flaw{"max-blocks has no effect without precision", "give a precision such as 2%, or leave max-blocks out"})
+		case p.MaxBlocks < p.Blocks:
+			r.faults.add(at, strconv.Itoa(p.MaxBlocks), flaw{fmt.Sprintf("max-blocks (%d) is less than blocks (%d)", p.MaxBlocks, p.Blocks), "raise the one or lower the other"})
+		}
+	}
+}
+
+// checkBaseline refuses a baseline that is not measured.
+func checkBaseline(baseline target.Target, targets []target.Target) *flaw {
+	var names []string
+	for _, t := range targets {
+		names = append(names, t.String())
+	}
+	name := baseline.String()
+	if slices.Contains(names, name) {
+		return nil
+	}
+	return &flaw{"baseline " + quote(name) + " is not among the targets", didYouMean(name, names, "add it to targets")}
+}
+
+// entries reads a mapping with known keys.
+func (r *reader) entries(entries []*ast.MappingValueNode, of string, fields []field) {
+	for _, e := range entries {
+		key, ok := r.key(e.Key)
+		if !ok {
+			continue
+		}
+		i := slices.IndexFunc(fields, func(f field) bool { return f.key == key })
+		if i < 0 {
+			if !r.faults.full() {
+				names := keys(fields)
+				r.fail(e.Key, quote(key)+" is no key of "+of, didYouMean(key, names, "there are "+strings.Join(names, ", ")))
+			}
+			continue
+		}
+		fields[i].read(e.Value)
+	}
+}
+
+// key reads a key that is a plain word.
+func (r *reader) key(n ast.MapKeyNode) (string, bool) {
+	key, ok := text(n)
+	if !ok {
+		r.fail(n, "a key must be a word", "put quotes around it if it looks like a number")
+	}
+	return key, ok
+}
+
+// list reads a list with entries, at most as many as given.
+func (r *reader) list(n ast.Node, key string, most int) []ast.Node {
+	seq, ok := n.(*ast.SequenceNode)
+	switch {
+	case !ok:
+		r.wants(n, key, "a list is", "write it in brackets or with dashes")
+		return nil
+	case len(seq.Values) == 0:
+		r.fail(n, key+" is empty", "leave the key out to have all")
+	case len(seq.Values) > most:
+		r.fail(seq.Values[most], fmt.Sprintf("%s has more than %d entries", key, most), "split the plan")
+		return nil
+	}
+	return seq.Values
+}
+
+// text reads a string and keeps it if check finds no flaw.
+func (r *reader) text(n ast.Node, key string, check func(string) *flaw, into *string) {
+	s, ok := text(n)
+	if !ok {
+		r.wants(n, key, "a text is", "put quotes around it if it looks like a number")
+		return
+	}
+	if f := check(s); f != nil {
+		r.failKey(n, key, f)
+		return
+	}
+	*into = s
+}
+
+// count reads a whole number from lo to MaxBlocks.
+func (r *reader) count(n ast.Node, key string, lo int, into *int) {
+	v, err := 0, error(nil)
+	number, ok := n.(*ast.IntegerNode)
+	if ok = ok && decimal.MatchString(number.Token.Value); ok {
+		v, err = strconv.Atoi(number.Token.Value)
+	}
+	if !ok || err != nil || v < lo || v > MaxBlocks {
+		r.failKey(n, key, notCount(shown(n), lo, MaxBlocks))
+		return
+	}
+	*into = v
+}
+
+// duration reads a length of time.
+func (r *reader) duration(n ast.Node, key string, into *time.Duration) {
+	s, _ := scalar(n)
+	d, err := time.ParseDuration(s)
+	f := checkDuration(d)
+	if err != nil || d <= 0 {
+		f = noDuration(shown(n))
+	}
+	if f != nil {
+		r.failKey(n, key, f)
+		return
+	}
+	*into = d
+}
+
+func (r *reader) version(n ast.Node) {
+	if number, ok := n.(*ast.IntegerNode); !ok || number.Token.Value != strconv.Itoa(Version) {
+		r.fail(n, fmt.Sprintf("version %s of the plan format is not known", shown(n)), fmt.Sprintf(`write "version: %d", or use a Touchstone that knows it`, Version))
+	}
+}
+
+func (r *reader) target(n ast.Node, key string) (target.Target, bool) {
+	s, ok := text(n)
+	if !ok {
+		r.wants(n, key, "a text such as oci/runc is", "")
+		return target.Target{}, false
+	}
+	t, f := parseTarget(s)
+	if f != nil {
+		r.failKey(n, key, f)
+		return target.Target{}, false
+	}
+	return t, true
+}
+
+func (r *reader) targets(n ast.Node) {
+	var targets []target.Target
+	for _, v := range r.list(n, "targets", MaxTargets) {
+		t, ok := r.target(v, "targets")
+		if !ok {
+			continue
+		}
+		if f := checkTargets(append(targets, t)); f != nil {
+			r.failKey(v, "targets", f)
+			continue
+		}
+		targets = append(targets, t)
+	}
+	r.plan.Targets = targets
+}
+
+func (r *reader) benchmarks(n ast.Node) {
+	for _, v := range r.list(n, "benchmarks", MaxItems) {
+		item := Item{at: r.at(v)}
+		if entries, ok := pairs(v); ok {
+			r.entries(entries, "a benchmark", r.itemFields(&item))
+			if !slices.ContainsFunc(entries, func(e *ast.MappingValueNode) bool { s, _ := text(e.Key); return s == "name" }) {
+				r.fail(v, "the benchmark has no name", `write "name: …" beside params`)
+			}
+		} else {
+			r.text(v, "benchmarks", checkFilter, &item.Name)
+		}
+		r.plan.Benchmarks = append(r.plan.Benchmarks, item)
+	}
+}
+
+func (r *reader) params(n ast.Node, item *Item) {
+	entries, ok := pairs(n)
+	if !ok {
+		r.wants(n, "params", "a mapping of names to values is", "write it like {mode: parallel}")
+		return
+	}
+	for _, e := range entries {
+		name, ok := r.key(e.Key)
+		if !ok {
+			continue
+		}
+		value, ok := scalar(e.Value)
+		if !ok {
+			r.wants(e.Value, "params", "a single value for "+quote(name)+" is", "")
+			continue
+		}
+		if f := checkParamName(name); f != nil {
+			r.failKey(e.Key, "params", f)
+			continue
+		}
+		if f := checkParam(name, value); f != nil {
+			r.failKey(e.Value, "params", f)
+			continue
+		}
+		if item.Params == nil {
+			item.Params, item.paramAt = bench.Params{}, map[string]place{}
+		}
+		item.Params[name], item.paramAt[name] = value, r.at(e.Value)
+	}
+}
+
+func (r *reader) parameters(n ast.Node) {
+	s, _ := text(n)
+	switch p := Parameters(s); p {
+	case QuickValues, PaperValues:
+		r.plan.Parameters = p
+	default:
+		r.fail(n, fmt.Sprintf("parameters: %s is neither quick nor paper", shown(n)), didYouMean(s, []string{"quick", "paper"}, "write one of the two"))
+	}
+}
+
+func (r *reader) precision(n ast.Node) {
+	s, _ := scalar(n)
+	share, f := parsePercent(s)
+	if f != nil {
+		r.failKey(n, "precision", f)
+		return
+	}
+	r.plan.Precision = share
+}
+
+func (r *reader) timeout(n ast.Node) {
+	entries, ok := pairs(n)
+	if !ok {
+		r.wants(n, "timeout", "trial or call or both are", "write it like {trial: 2m, call: 30s}")
+		return
+	}
+	r.entries(entries, "timeout", r.timeoutFields())
+}
+
+func (r *reader) seed(n ast.Node) {
+	s, _ := scalar(n)
+	seed, err := strconv.ParseUint(s, 10, 64)
+	if _, quoted := text(n); quoted || err != nil || !decimal.MatchString(s) {
+		r.fail(n, fmt.Sprintf("seed: %s is not a whole number from 0 to %d", shown(n), uint64(1<<64-1)), "leave it out to have one drawn")
+		return
+	}
+	r.plan.Seed = &seed
+}
+
+func (r *reader) runtimes(n ast.Node) {
+	entries, ok := pairs(n)
+	if !ok {
+		r.wants(n, "runtimes", "a mapping of names to binaries is", "write it like {mycrun: /opt/crun/bin/crun}")
+		return
+	}
+	for _, e := range entries {
+		name, ok := r.key(e.Key)
+		if !ok {
+			continue
+		}
+		if f := checkRuntimeName(name); f != nil {
+			r.failKey(e.Key, "runtimes", f)
+			continue
+		}
+		path, ok := text(e.Value)
+		if !ok {
+			r.wants(e.Value, "runtimes", "the path of "+name+" is", "write it like /usr/bin/crun")
+			continue
+		}
+		if f := checkBinary(name, path); f != nil {
+			r.failKey(e.Value, "runtimes", f)
+			continue
+		}
+		if r.plan.Runtimes == nil {
+			r.plan.Runtimes = map[string]string{}
+		}
+		r.plan.Runtimes[name] = path
+	}
+}

@@ -1,0 +1,158 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// Catalogue is where plans find benchmarks.
+type Catalogue interface {
+	// All lists the benchmarks that a plan without names measures, in the order
+	// in which they are shown.
+	All() []bench.Benchmark
+	// Lookup finds a benchmark by its full name. It also knows those that All does
+	// not list because their name holds a number, such as scalability.runtime.37.
+	Lookup(name string) (bench.Benchmark, bool)
+}
+
+// Work is one benchmark with all of its parameters.
+type Work struct {
+	Benchmark bench.Benchmark
+	Params    bench.Params
+}
+
+// Resolve finds the benchmarks of the plan and fills in their parameters. Items keep
+// their order, the benchmarks that one item selects have the catalogue's, and what
+// comes twice with the same parameters is done once. The error is an *Error, or a *FlagError
+// for a filter from the command line, or several of them joined.
+func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
+	paper := p.Parameters == PaperValues
+	all := catalogue.All()
+	items := p.Benchmarks
+	if items == nil {
+		for _, b := range all {
+			items = append(items, Item{Name: b.Name})
+		}
+	}
+	var (
+		work   []Work
+		faults faults
+		seen   = map[string]bool{}
+	)
+	for _, item := range items {
+		if faults.full() {
+			break
+		}
+		selected := item.selects(catalogue, all)
+		if selected == nil {
+			faults.add(item.at, item.Name, unknown(item.Name, all))
+		}
+		for _, b := range selected {
+			params, ok := item.resolve(b, paper, &faults)
+			if !ok {
+				break // the others of the group would say the same
+			}
+			if key := b.Name + " " + params.String(); !seen[key] {
+				seen[key] = true
+				work = append(work, Work{b, params})
+			}
+		}
+	}
+	if err := faults.err(); err != nil {
+		return nil, err
+	}
+	return work, nil
+}
+
+// selects gives the benchmarks that an item names.
+func (i Item) selects(catalogue Catalogue, all []bench.Benchmark) []bench.Benchmark {
+	var selected []bench.Benchmark
+	for _, b := range all {
+		if bench.Matches(i.Name, b.Name) {
+			selected = append(selected, b)
+		}
+	}
+	if selected == nil {
+		if b, ok := catalogue.Lookup(i.Name); ok {
+			selected = append(selected, b)
+		}
+	}
+	return selected
+}
+
+// resolve fills in the parameters of one benchmark. Each given one is tried by itself
+// first, so that every wrong one is told at its place.
+func (i Item) resolve(b bench.Benchmark, paper bool, faults *faults) (bench.Params, bool) {
+	right := true
+	for _, name := range slices.Sorted(maps.Keys(i.Params)) {
+		value := i.Params[name]
+		_, err := b.Resolve(bench.Params{name: value}, paper)
+		if err == nil {
+			continue
+		}
+		right = false
+		at, ok := i.paramAt[name]
+		if !ok {
+			at = i.at
+		}
+		faults.add(at, value, flaw{err.Error(), nearParam(b, name)})
+	}
+	if !right {
+		return nil, false
+	}
+	params, err := b.Resolve(i.Params, paper)
+	if err != nil {
+		faults.add(i.at, i.Name, flaw{err.Error(), ""})
+		return nil, false
+	}
+	return params, true
+}
+
+// nearParam offers a name for a parameter that the benchmark does not have.
+func nearParam(b bench.Benchmark, name string) string {
+	var names []string
+	for _, p := range b.Params {
+		if p.Name == name {
+			return ""
+		}
+		names = append(names, p.Name)
+	}
+	return didYouMean(name, names, "")
+}
+
+// unknown says that a filter selects nothing, and which near name would.
+func unknown(name string, all []bench.Benchmark) flaw {
+	var names []string
+	for _, b := range all {
+		for at, c := range b.Name + "." {
+			if c == '.' {
+				names = append(names, b.Name[:at])
+			}
+		}
+	}
+	slices.Sort(names)
+	return flaw{
+		"no benchmark is named " + quote(name) + " or is in a group of that name",
+		didYouMean(name, slices.Compact(names), "touchstone list shows what there is; a filter holds whole components of a name"),
+	}
+}
+
+// Pin gives p with all that it left open decided: the targets that were found, the
+// work that Resolve gave, the seed that was drawn. A pinned plan says the same on another
+// day, on which more targets are found and other values are quick.
+func (p Plan) Pin(targets []target.Target, work []Work, seed uint64) Plan {
+	p.Targets = slices.Clone(targets)
+	p.Benchmarks = nil
+	for _, w := range work {
+		item := Item{Name: w.Benchmark.Name}
+		if len(w.Params) > 0 {
+			item.Params = maps.Clone(w.Params)
+		}
+		p.Benchmarks = append(p.Benchmarks, item)
+	}
+	p.Seed = &seed
+	return p
+}

@@ -1,0 +1,193 @@
+package plan
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// listed is a catalogue that lists some benchmarks and can make scalability.runtime.N for
+// every N.
+type listed []bench.Benchmark
+
+func (l listed) All() []bench.Benchmark { return l }
+
+func (l listed) Lookup(name string) (bench.Benchmark, bool) {
+	if i := slices.IndexFunc(l, func(b bench.Benchmark) bool { return b.Name == name }); i >= 0 {
+		return l[i], true
+	}
+	if n, ok := strings.CutPrefix(name, "scalability.runtime."); ok && bench.IntRange(1, 1000)(n) == nil {
+		return runtimeN(name), true
+	}
+	return bench.Benchmark{}, false
+}
+
+func runtimeN(name string) bench.Benchmark {
+	return bench.Benchmark{Name: name, Params: []bench.Param{
+		{Name: "mode", Quick: "sequential", Paper: "sequential", Check: bench.OneOf("sequential", "parallel")},
+	}}
+}
+
+func testCatalogue() listed {
+	duration := func(v string) error { _, err := time.ParseDuration(v); return err }
+	return listed{
+		{Name: "operations.container.lifecycle"},
+		{Name: "operations.container.exec"},
+		{Name: "operations.container.pause"},
+		{Name: "operations.service.ready"},
+		runtimeN("scalability.runtime.5"),
+		runtimeN("scalability.runtime.10"),
+		runtimeN("scalability.runtime.50"),
+		{Name: "performance.syscall.unixbench", Params: []bench.Param{
+			{Name: "copies", Quick: "1", Paper: "4", Check: bench.IntRange(1, 1024)},
+			{Name: "duration", Quick: "1s", Paper: "10s", Check: duration},
+		}},
+		{Name: "performance.syscall.latency"},
+		{Name: "performance.memory.stream"},
+		{Name: "performance.disk.blog"},
+	}
+}
+
+// spell gives each work as the benchmark's name and its parameters.
+func spell(work []Work) []string {
+	var all []string
+	for _, w := range work {
+		all = append(all, strings.TrimSpace(w.Benchmark.Name+" "+w.Params.String()))
+	}
+	return all
+}
+
+func TestResolve(t *testing.T) {
+	for _, c := range []struct {
+		name, keys string
+		want       []string
+	}{
+		{"a whole suite, in the catalogue's order", "benchmarks: [operations]", []string{
+			"operations.container.lifecycle", "operations.container.exec", "operations.container.pause", "operations.service.ready",
+		}},
+		{"whole components", "benchmarks: [scalability.runtime.5]", []string{"scalability.runtime.5 mode=sequential"}},
+		{"the file's order", "benchmarks: [performance.memory, operations.service]", []string{"performance.memory.stream", "operations.service.ready"}},
+		{"a name with a number that is not listed", "benchmarks: [scalability.runtime.37]", []string{"scalability.runtime.37 mode=sequential"}},
+		{"quick values", "benchmarks: [performance.syscall.unixbench]", []string{"performance.syscall.unixbench copies=1 duration=1s"}},
+		{"the paper's values", "parameters: paper\nbenchmarks: [performance.syscall.unixbench]", []string{"performance.syscall.unixbench copies=4 duration=10s"}},
+		{"a parameter over the paper's value", "parameters: paper\nbenchmarks: [{name: performance.syscall.unixbench, params: {copies: 2}}]", []string{"performance.syscall.unixbench copies=2 duration=10s"}},
+		{"parameters for a group", "benchmarks: [{name: scalability, params: {mode: parallel}}]", []string{
+			"scalability.runtime.5 mode=parallel", "scalability.runtime.10 mode=parallel", "scalability.runtime.50 mode=parallel",
+		}},
+		{"the same twice", "benchmarks: [scalability.runtime.5, scalability.runtime, {name: scalability.runtime.5, params: {mode: sequential}}, {name: scalability.runtime.5, params: {mode: parallel}}]", []string{
+			"scalability.runtime.5 mode=sequential", "scalability.runtime.10 mode=sequential", "scalability.runtime.50 mode=sequential", "scalability.runtime.5 mode=parallel",
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			work, err := mustParse(t, "p", "version: 1\n"+c.keys+"\n").Resolve(testCatalogue())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, spell(work)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestResolveTakesAllWithoutNames(t *testing.T) {
+	work, err := mustParse(t, "p", "version: 1\n").Resolve(testCatalogue())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(work) != len(testCatalogue()) {
+		t.Errorf("a plan without benchmarks resolves to %q", spell(work))
+	}
+}
+
+func TestResolveRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"a near name", "version: 1\nbenchmarks:\n  - operation\n  - operations.container.exce\n", []string{
+			`p:3:5: no benchmark is named "operation" or is in a group of that name; did you mean operations?`,
+			`p:4:5: no benchmark is named "operations.container.exce" or is in a group of that name; did you mean operations.container.exec?`,
+		}},
+		{"half a component", "version: 1\nbenchmarks: [operations.cont]\n", []string{
+			`p:2:14: no benchmark is named "operations.cont" or is in a group of that name; touchstone list shows what there is; a filter holds whole components of a name`,
+		}},
+		{"a number out of range", "version: 1\nbenchmarks: [scalability.runtime.0]\n", []string{
+			`p:2:14: no benchmark is named "scalability.runtime.0" or is in a group of that name; did you mean scalability.runtime.10?`,
+		}},
+		{"parameters", "version: 1\nbenchmarks:\n  - name: performance.syscall.unixbench\n    params:\n      copys: 4\n      duration: long\n      copies: 4\n", []string{
+			`p:5:14: parameter copys=4 of performance.syscall.unixbench: there is no such parameter; it has copies, duration; did you mean copies?`,
+			`p:6:17: parameter duration=long of performance.syscall.unixbench: time: invalid duration "long"`,
+		}},
+		{"a parameter that not all of a group have", "version: 1\nbenchmarks: [{name: performance.syscall, params: {copies: 2}}]\n", []string{
+			`p:2:59: parameter copies=2 of performance.syscall.latency: there is no such parameter; it has none`,
+		}},
+		{"a bad value for a group", "version: 1\nbenchmarks: [{name: scalability, params: {mode: odd}}]\n", []string{
+			`p:2:49: parameter mode=odd of scalability.runtime.5: must be one of sequential, parallel`,
+		}},
+		{"TouchStone's half components", "oci: [runc]\nfilter:\n- scalability.run\n", []string{
+			`p:3:3: no benchmark is named "scalability.run" or is in a group of that name; touchstone list shows what there is; a filter holds whole components of a name`,
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			work, err := mustParse(t, "p", c.text).Resolve(testCatalogue())
+			checkLines(t, err, c.want)
+			if work != nil {
+				t.Errorf("work comes beside the error: %q", spell(work))
+			}
+		})
+	}
+}
+
+func TestResolveOfItemsFromCode(t *testing.T) {
+	p := Quick()
+	p.Benchmarks = []Item{{Name: "nothing"}, {Name: "scalability.runtime.5", Params: bench.Params{"mode": "odd"}}}
+	_, err := p.Resolve(testCatalogue())
+	checkLines(t, err, []string{
+		`no benchmark is named "nothing" or is in a group of that name; touchstone list shows what there is; a filter holds whole components of a name`,
+		`parameter mode=odd of scalability.runtime.5: must be one of sequential, parallel`,
+	})
+}
+
+func TestResolveOfFlags(t *testing.T) {
+	p, err := Quick().Apply(Overrides{Filters: []string{"operatoins"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Resolve(testCatalogue())
+	checkLines(t, err, []string{`--filter: no benchmark is named "operatoins" or is in a group of that name; did you mean operations?`})
+	if e := (*FlagError)(nil); !errors.As(err, &e) || e.Value != "operatoins" {
+		t.Errorf("%T is not the *FlagError wanted", err)
+	}
+}
+
+func TestPin(t *testing.T) {
+	p := mustParse(t, "p", "version: 1\nparameters: paper\nbenchmarks: [operations.service, performance.syscall.unixbench]\n")
+	work, err := p.Resolve(testCatalogue())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pinned := p.Pin([]target.Target{mustTarget(t, "native"), mustTarget(t, "oci/runc")}, work, 42)
+	if p.Seed != nil || p.Targets != nil {
+		t.Errorf("Pin has changed the plan: %+v", p)
+	}
+	want := "version: 1\nname: p\ntargets:\n- native\n- oci/runc\nbenchmarks:\n- name: operations.service.ready\n- name: performance.syscall.unixbench\n" +
+		"  params:\n    copies: \"4\"\n    duration: 10s\nparameters: paper\nblocks: 20\nwarmup: 1\ntimeout:\n  trial: 2m\n  call: 30s\nseed: 42\n"
+	if diff := cmp.Diff(want, string(pinned.YAML())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	again, err := mustParse(t, "p", string(pinned.YAML())).Resolve(testCatalogue())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(spell(work), spell(again)); diff != "" {
+		t.Errorf("the pinned plan resolves to other work (-want +got):\n%s", diff)
+	}
+}

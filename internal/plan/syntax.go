@@ -1,0 +1,164 @@
+package plan
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// parseTree reads the one document of a YAML file.
+func parseTree(file string, data []byte) (root ast.Node, err error) {
+	whole := place{file: file}
+	if len(data) > MaxSize {
+		return nil, whole.fault("", flaw{fmt.Sprintf("the plan is longer than %d bytes", MaxSize), "give a smaller file"})
+	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if !utf8.Valid(data) {
+		return nil, invalidUTF8(file, data)
+	}
+	// The library is written for trusted input; a panic of its is the file's fault.
+	defer func() {
+		if v := recover(); v != nil {
+			root, err = nil, whole.fault("", flaw{printable(fmt.Sprintf("the file cannot be read as YAML: %v", v)), "write it more simply"})
+		}
+	}()
+	tokens := lexer.Tokenize(string(data))
+	if err := refuse(file, tokens); err != nil {
+		return nil, err
+	}
+	tree, err := parser.Parse(tokens, 0)
+	if err != nil {
+		return nil, syntaxError(file, err)
+	}
+	for _, doc := range tree.Docs {
+		switch {
+		case doc.Body == nil:
+		case root != nil:
+			return nil, position(file, doc.Body).fault("", flaw{"a second document begins", "write one plan into a file"})
+		default:
+			root = doc.Body
+		}
+	}
+	if root == nil {
+		return nil, whole.fault("", flaw{"the plan is empty", `write at least "version: 1"`})
+	}
+	return root, nil
+}
+
+// refuse tells of tokens that a plan must not have, before the parser sees them.
+func refuse(file string, tokens token.Tokens) error {
+	refused := map[token.Type]string{
+		token.AnchorType:    "an anchor (&)",
+		token.AliasType:     "an alias (*)",
+		token.MergeKeyType:  "a merge key (<<)",
+		token.TagType:       "a tag (!)",
+		token.DirectiveType: "a directive (%)",
+	}
+	count := 0
+	for _, t := range tokens {
+		if t.Type == token.CommentType {
+			continue
+		}
+		at := place{file: file, line: t.Position.Line, column: t.Position.Column}
+		if what, ok := refused[t.Type]; ok {
+			return at.fault(t.Value, flaw{what + " has no place in a plan", "write the value itself; put quotes around it if it begins with that character"})
+		}
+		if count++; count > MaxTokens {
+			return at.fault("", flaw{fmt.Sprintf("the plan has more than %d words and marks", MaxTokens), "split it into several plans"})
+		}
+	}
+	return nil
+}
+
+// syntaxError gives the library's error its place. Its Error method would print the source
+// too, in time that grows with the square of a line's length.
+func syntaxError(file string, err error) error {
+	var detail yaml.Error
+	if !errors.As(err, &detail) {
+		return place{file: file}.fault("", flaw{problem: printable(err.Error())})
+	}
+	at, value := place{file: file}, ""
+	if t := detail.GetToken(); t != nil && t.Position != nil {
+		at.line, at.column, value = t.Position.Line, t.Position.Column, t.Value
+	}
+	return at.fault(value, flaw{problem: printable(detail.GetMessage())})
+}
+
+// invalidUTF8 finds the first byte that is not UTF-8.
+func invalidUTF8(file string, data []byte) error {
+	at := place{file: file, line: 1, column: 1}
+	for len(data) > 0 {
+		r, size := utf8.DecodeRune(data)
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		if at.column++; r == '\n' {
+			at.line, at.column = at.line+1, 1
+		}
+		data = data[size:]
+	}
+	return at.fault("", flaw{"the file is not UTF-8", "save it as UTF-8"})
+}
+
+// position is where a node begins.
+func position(file string, n ast.Node) place {
+	if m, ok := n.(*ast.MappingNode); ok && !m.IsFlowStyle && len(m.Values) > 0 {
+		n = m.Values[0].Key // the mapping's own token is its first colon
+	}
+	if t := n.GetToken(); t != nil && t.Position != nil {
+		return place{file: file, line: t.Position.Line, column: t.Position.Column}
+	}
+	return place{file: file}
+}
+
+// pairs gives the entries of a mapping.
+func pairs(n ast.Node) ([]*ast.MappingValueNode, bool) {
+	if m, ok := n.(*ast.MappingNode); ok {
+		return m.Values, true
+	}
+	return nil, false
+}
+
+// text gives a string, written plainly or in quotes.
+func text(n ast.Node) (string, bool) {
+	if s, ok := n.(*ast.StringNode); ok {
+		return s.Value, true
+	}
+	return "", false
+}
+
+// scalar gives any value but null as it is written, without quotes.
+func scalar(n ast.Node) (string, bool) {
+	switch n.(type) {
+	case *ast.StringNode:
+		return text(n)
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+		return n.GetToken().Value, true
+	}
+	return "", false
+}
+
+// shown is a node as it is put into a message.
+func shown(n ast.Node) string {
+	if s, ok := scalar(n); ok {
+		return quote(s)
+	}
+	switch n.(type) {
+	case *ast.NullNode:
+		return "nothing"
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.MappingNode:
+		return "a mapping"
+	case *ast.LiteralNode:
+		return "a block of text"
+	}
+	return "something else"
+}

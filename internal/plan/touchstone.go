@@ -1,0 +1,169 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// foreign is what a file of TouchStone's own says (espe, 4.2.2), key by key.
+type foreign struct {
+	cri, oci, filter []ast.Node
+}
+
+// touchstoneFields are the keys of TouchStone's format.
+func (r *reader) touchstoneFields(f *foreign) []field {
+	scale := 1
+	return []field{
+		{"cri", func(n ast.Node) { f.cri = r.words(n, "cri") }},
+		{"oci", func(n ast.Node) { f.oci = r.words(n, "oci") }},
+		{"filter", func(n ast.Node) { f.filter = r.words(n, "filter") }},
+		{"runs", func(n ast.Node) { r.count(n, "runs", 1, &r.plan.Blocks) }},
+		{"scale", func(n ast.Node) { r.count(n, "scale", 0, &scale) }},
+		{"output", func(n ast.Node) { r.text(n, "output", checkFileName, &r.plan.JSON) }},
+	}
+}
+
+// ours names our key for each of TouchStone's.
+func ours(key string) string {
+	switch key {
+	case "cri", "oci":
+		return "write targets instead"
+	case "filter":
+		return "write benchmarks instead"
+	case "runs":
+		return "write blocks instead"
+	case "output":
+		return "write json instead"
+	}
+	return "leave it out"
+}
+
+// format tells whose format a file has: TouchStone's if it has any of its keys and none
+// of ours. A file with both is refused, since the same words would mean different things.
+func (r *reader) format(entries []*ast.MappingValueNode) (touchstone, mixed bool) {
+	own, theirs := keys(r.fields()), keys(r.touchstoneFields(&foreign{}))
+	var first *ast.MappingValueNode // of TouchStone's
+	var our string
+	for _, e := range entries {
+		key, _ := text(e.Key)
+		switch {
+		case first == nil && slices.Contains(theirs, key):
+			first = e
+		case our == "" && slices.Contains(own, key):
+			our = key
+		}
+	}
+	if first == nil || our == "" {
+		return first != nil, false
+	}
+	key, _ := text(first.Key)
+	r.fail(first.Key, fmt.Sprintf("%s is a key of TouchStone's own format and %s one of ours", key, our), "use the keys of one of them; "+ours(key))
+	return false, true
+}
+
+// touchstone reads a file of TouchStone's own. What it says is kept: each cri with
+// each oci is a target, and its defaults hold (no warm-up, the paper's parameters).
+func (r *reader) touchstone(entries []*ast.MappingValueNode) {
+	r.plan = Plan{
+		Name:       nameFrom(r.file),
+		Parameters: PaperValues,
+		Blocks:     DefaultBlocks,
+		Timeout:    Timeout{Trial: DefaultTrialTimeout, Call: DefaultCallTimeout},
+	}
+	var f foreign
+	r.entries(entries, "TouchStone's format", r.touchstoneFields(&f))
+	if f.oci == nil && r.faults.errs == nil {
+		at, ok := r.seen["oci"]
+		if !ok {
+			at = r.start
+		}
+		r.faults.add(at, "", flaw{"oci names no runtime, so there is nothing to measure", "write it like [runc]"})
+	}
+	r.matrix(f)
+	r.filters(f.filter)
+	if r.has("scale") {
+		r.plan.Notes = append(r.plan.Notes, "scale has no effect: TouchStone read it and never used it, and neither does Touchstone")
+	}
+}
+
+// words reads a list of texts; nothing at all is an empty list.
+func (r *reader) words(n ast.Node, key string) []ast.Node {
+	if _, ok := n.(*ast.NullNode); ok {
+		return nil
+	}
+	seq, ok := n.(*ast.SequenceNode)
+	if !ok {
+		r.wants(n, key, "a list is", "write it in brackets or with dashes")
+		return nil
+	}
+	if len(seq.Values) > MaxTargets {
+		r.fail(seq.Values[MaxTargets], fmt.Sprintf("%s has more than %d entries", key, MaxTargets), "split the plan")
+		return nil
+	}
+	var words []ast.Node
+	for _, v := range seq.Values {
+		if _, ok := text(v); !ok {
+			r.wants(v, key, "a text is", "")
+			continue
+		}
+		words = append(words, v)
+	}
+	return words
+}
+
+// matrix makes a target of each cri with each oci, or of each oci without a daemon where
+// there is no cri. Errors stand at the entry that causes them.
+func (r *reader) matrix(f foreign) {
+	engines := []string{"oci"}
+	if f.cri != nil {
+		engines = nil
+	}
+	for _, n := range f.cri {
+		engine, _ := text(n)
+		if t, err := target.Parse(engine + "/x"); err != nil || t.Engine != engine || t.Runtime != "x" {
+			r.fail(n, "cri: "+quote(engine)+" is not the name of an engine", "write containerd or crio")
+			continue
+		}
+		engines = append(engines, engine)
+	}
+	for _, engine := range engines {
+		for _, n := range f.oci {
+			runtime, _ := text(n)
+			t, fl := parseTarget(engine + "/" + runtime)
+			if fl == nil {
+				fl = checkTargets(append(r.plan.Targets, t))
+			}
+			if fl != nil {
+				r.failKey(n, "oci", fl)
+				continue
+			}
+			r.plan.Targets = append(r.plan.Targets, t)
+		}
+	}
+}
+
+// filters takes TouchStone's prefixes of names as whole components. The empty one is a
+// prefix of every name.
+func (r *reader) filters(nodes []ast.Node) {
+	var items []Item
+	all := false
+	for _, n := range nodes {
+		s, _ := text(n)
+		if s == "" {
+			all = true
+			continue
+		}
+		if f := checkFilter(s); f != nil {
+			r.failKey(n, "filter", f)
+			continue
+		}
+		items = append(items, Item{Name: s, at: r.at(n)})
+	}
+	if !all {
+		r.plan.Benchmarks = items
+	}
+}

@@ -1,0 +1,74 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/goccy/go-yaml"
+)
+
+// document is a plan as YAML has it, its keys in canonical order.
+type document struct {
+	Version    int               `yaml:"version"`
+	Name       string            `yaml:"name"`
+	Targets    []string          `yaml:"targets,omitempty"`
+	Baseline   string            `yaml:"baseline,omitempty"`
+	Benchmarks []entry           `yaml:"benchmarks,omitempty"`
+	Parameters Parameters        `yaml:"parameters"`
+	Blocks     int               `yaml:"blocks"`
+	Warmup     int               `yaml:"warmup"`
+	Precision  string            `yaml:"precision,omitempty"`
+	MaxBlocks  int               `yaml:"max-blocks,omitempty"`
+	Budget     string            `yaml:"budget,omitempty"`
+	Timeout    timeout           `yaml:"timeout"`
+	Seed       *uint64           `yaml:"seed,omitempty"`
+	Runtimes   map[string]string `yaml:"runtimes,omitempty"`
+	JSON       string            `yaml:"json,omitempty"`
+}
+
+type entry struct {
+	Name   string            `yaml:"name"`
+	Params map[string]string `yaml:"params,omitempty"`
+}
+
+type timeout struct {
+	Trial string `yaml:"trial"`
+	Call  string `yaml:"call"`
+}
+
+// YAML spells a plan canonically in our format, with every default written out: Parse
+// of it gives the same plan (but for Notes), and equal plans have equal spellings. This
+// is what a run keeps and is resumed from.
+func (p Plan) YAML() []byte {
+	d := document{
+		Version:    Version,
+		Name:       p.Name,
+		Parameters: p.Parameters,
+		Blocks:     p.Blocks,
+		Warmup:     p.Warmup,
+		MaxBlocks:  p.MaxBlocks,
+		Timeout:    timeout{formatDuration(p.Timeout.Trial), formatDuration(p.Timeout.Call)},
+		Seed:       p.Seed,
+		Runtimes:   p.Runtimes,
+		JSON:       p.JSON,
+	}
+	for _, t := range p.Targets {
+		d.Targets = append(d.Targets, t.String())
+	}
+	if p.Baseline.Engine != "" {
+		d.Baseline = p.Baseline.String()
+	}
+	for _, i := range p.Benchmarks {
+		d.Benchmarks = append(d.Benchmarks, entry{i.Name, i.Params})
+	}
+	if p.Precision != 0 {
+		d.Precision = formatPercent(p.Precision)
+	}
+	if p.Budget != 0 {
+		d.Budget = formatDuration(p.Budget)
+	}
+	out, err := yaml.Marshal(d)
+	if err != nil {
+		panic(fmt.Sprintf("a plan of plain texts and numbers cannot be written as YAML: %v", err))
+	}
+	return out
+}

@@ -88,7 +88,10 @@ type Trial struct {
 	Elapsed time.Duration `json:"elapsed_ns"`
 	Phases  []Phase       `json:"phases,omitempty"`
 	Samples []Sample      `json:"samples,omitempty"`
-	Host    Disturbance   `json:"host"`
+	// Distributions are what a program inside found out of many values that it
+	// does not report one by one.
+	Distributions []Distribution `json:"distributions,omitempty"`
+	Host          Disturbance    `json:"host"`
 	// Self is the CPU time that Touchstone itself used during the trial.
 	Self time.Duration `json:"self_cpu_ns"`
 }
@@ -105,6 +108,17 @@ type Phase struct {
 type Sample struct {
 	Metric string  `json:"metric"`
 	Value  float64 `json:"value"`
+}
+
+// Distribution is a histogram. Bucket i begins at Lows[i], where the one before ends at
+// the latest, and has Counts[i] values.
+type Distribution struct {
+	Metric string    `json:"metric"`
+	Unit   Unit      `json:"unit"`
+	Lows   []float64 `json:"lows"`
+	Counts []uint64  `json:"counts"`
+	// Batch is the number of events each value is the mean of, 1 for single events.
+	Batch uint64 `json:"batch"`
 }
 
 // Values gives the values of a metric in the order in which they were taken.

@@ -1,0 +1,330 @@
+package result
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+const golden = "testdata/document.json"
+
+// fullDocument has every field set in some element; TestFullDocumentIsFull holds
+// it to that.
+func fullDocument() Document {
+	share := func(v float64) *float64 { return &v }
+	throttled := int64(2)
+	start := time.Date(2026, 11, 20, 10, 0, 0, 123456789, time.UTC)
+	lifecycle := Cell{Benchmark: "operations.container.lifecycle", Params: "network=none", Target: "oci/runsc@platform=systrap"}
+	return Document{
+		Schema:    SchemaVersion,
+		Generator: Tool{Version: "1.0.0", Commit: "0123abc", Go: "go1.26.0"},
+		Runs: []Run{{
+			ID: "01JZZZZZZZZZZZZZZZZZZZZZZZ", Name: "quick", State: Complete,
+			Started: start, Ended: start.Add(time.Minute),
+			Tool:     Tool{Version: "0.9.0", Commit: "4567def", Go: "go1.25.0"},
+			Seed:     math.MaxUint64,
+			Baseline: "native",
+			Plan:     "name: quick\n",
+			Host: Host{
+				Hostname: "bench1", OS: "Debian GNU/Linux 12", Kernel: "6.18.0 #1 SMP", Arch: "amd64", CPU: "Example CPU", CPUs: 2,
+				Governor: "performance", Turbo: "off", SMT: "off", Memory: 24 << 30, Swap: 1 << 30, Cgroup: "v2", Virtual: "kvm",
+				LSM: "apparmor", Mitigation: "spectre_v2: IBRS", Cmdline: "quiet <&>", Root: true, Warnings: []string{"it is a guest"},
+			},
+			Targets: []Target{
+				{Name: "native"},
+				{Name: "oci/runsc@platform=systrap", Binary: "/usr/bin/runsc", Version: "release-20260905", Isolation: "user-space kernel", Cgroup: "v2", Rootless: true, Notes: []string{"no network"}},
+				{Name: "oci/kata", Unavailable: "there is no /dev/kvm"},
+			},
+			Bench: []Benchmark{{
+				Name: "operations.container.lifecycle", Summary: "one container's life", Source: "espe tab. 1",
+				Metrics: []Metric{
+					{Name: "Create", Unit: Seconds, Better: Lower, Help: "time to create"},
+					{Name: "Rate", Unit: PerSecond, Better: Higher, Series: true, Help: "containers a second"},
+				},
+			}},
+			Overhead: Overhead{EmptyRegion: 90, Exec: 700 * time.Microsecond},
+			Limits:   []string{"the frequency was not held"},
+			Trials: []Trial{
+				{
+					Seq: 1, Cell: lifecycle, Block: 1, Warmup: true, Status: OK, Started: start.Add(time.Second), Elapsed: 200 * time.Millisecond,
+					Phases:  []Phase{{Name: "create", Start: time.Millisecond, Duration: 20 * time.Millisecond}},
+					Samples: []Sample{{"Create", 0.02}, {"Rate", 50}, {"Rate", 49.5}},
+					Distributions: []Distribution{
+						{Metric: "Create", Unit: Seconds, Lows: []float64{1e-7, 1.5e-7}, Counts: []uint64{math.MaxUint64, 3}, Batch: 32},
+						{Metric: "Rate", Unit: PerSecond, Lows: []float64{}, Counts: []uint64{}, Batch: 1},
+					},
+					Host: Disturbance{
+						Steal: share(0.01), CPUPressure: share(0.02), MemoryPressure: share(0.03), IOPressure: share(0.04),
+						Load: share(1.5), MHz: share(2400), Throttled: &throttled, Marks: []string{"steal 1 %"},
+					},
+					Self: 3 * time.Millisecond,
+				},
+				{Seq: 3, Cell: lifecycle, Status: Failed, Reason: "runsc create: exit code 128", Output: "cannot\n", Started: start, Elapsed: 1},
+			},
+		}},
+	}
+}
+
+func encoded(t testing.TB, doc Document) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Encode(&b, doc); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestFullDocumentIsFull makes the other tests cover a new field as soon as it is there.
+func TestFullDocumentIsFull(t *testing.T) {
+	set := map[string]bool{}
+	var walk func(v reflect.Value)
+	walk = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Slice:
+			for i := range v.Len() {
+				walk(v.Index(i))
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				if !v.Type().Field(i).IsExported() {
+					continue // of time.Time
+				}
+				name := v.Type().Name() + "." + v.Type().Field(i).Name
+				set[name] = set[name] || !v.Field(i).IsZero()
+				walk(v.Field(i))
+			}
+		}
+	}
+	walk(reflect.ValueOf(fullDocument()))
+	for name, ok := range set {
+		if !ok {
+			t.Errorf("%s is set nowhere in fullDocument", name)
+		}
+	}
+}
+
+func TestDocumentRoundTrip(t *testing.T) {
+	want := fullDocument()
+	got, err := Decode(bytes.NewReader(encoded(t, want)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("a document changed on its way through JSON (-want +got):\n%s", diff)
+	}
+}
+
+// TestDocumentGolden keeps the spelling of the document: what is exported today
+// has to be readable by every touchstone of the same schema version.
+func TestDocumentGolden(t *testing.T) {
+	got := encoded(t, fullDocument())
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("the document is spelled in another way; if that is meant, run with -update (-want +got):\n%s", diff)
+	}
+}
+
+func TestEncodeIsCanonical(t *testing.T) {
+	doc := fullDocument()
+	zone := time.FixedZone("", -3600)
+	run := &doc.Runs[0]
+	run.Started, run.Ended, run.Trials[0].Started = run.Started.In(zone), run.Ended.In(zone), run.Trials[0].Started.In(zone)
+	doc.Schema = 0
+	if diff := cmp.Diff(string(encoded(t, fullDocument())), string(encoded(t, doc))); diff != "" {
+		t.Errorf("another time zone gives another document (-want +got):\n%s", diff)
+	}
+	if run.Started.Location() != zone || run.Trials[0].Started.Location() != zone {
+		t.Error("Encode changed the caller's document")
+	}
+
+	blank := fullDocument()
+	blank.Runs[0].Trials[0].Distributions[0].Lows, blank.Runs[0].Trials[0].Distributions[0].Counts = nil, nil
+	blank.Runs = append(blank.Runs, Run{ID: "a", State: Running, Bench: []Benchmark{{Name: "b"}}})
+	blank.Runs[0].Ended = time.Time{}
+	empty := encoded(t, blank)
+	if bytes.Contains(empty, []byte("null")) {
+		t.Errorf("a list that is empty is null in\n%s", empty)
+	}
+	if bytes.Contains(empty, []byte("ended")) {
+		t.Errorf("a run that has not ended has an end in\n%s", empty)
+	}
+}
+
+func TestDecodePassesOverUnknownFields(t *testing.T) {
+	data := bytes.Replace(encoded(t, fullDocument()), []byte(`"seq": 1,`), []byte(`"seq": 1, "later": {"a": [1]},`), 1)
+	got, err := Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(fullDocument(), got); diff != "" {
+		t.Errorf("an unknown field changed others (-want +got):\n%s", diff)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	full := string(encoded(t, fullDocument()))
+	for name, c := range map[string]struct{ input, want string }{
+		"nothing":           {"", "touchstone export"},
+		"no JSON":           {"PK\x03\x04", "touchstone export"},
+		"another document":  {`{"results": []}`, "no schema_version"},
+		"an array":          {`[]`, "touchstone export"},
+		"version 0":         {`{"schema_version": 0}`, "no schema_version"},
+		"a newer version":   {`{"schema_version": 2, "runs": "elsewhere"}`, "version 2 of the schema and this touchstone knows 1"},
+		"something after":   {full + "{}", "after top-level value"},
+		"a wrong type":      {strings.Replace(full, `"seq": 1`, `"seq": "1"`, 1), "seq"},
+		"a cut document":    {full[:len(full)/2], "unexpected end"},
+		"an infinite value": {strings.Replace(full, `"value": 50`, `"value": 1e999`, 1), "1e999"},
+		"the same run twice": {
+			strings.Replace(full, `"runs": [`, `"runs": [{"id": "01JZZZZZZZZZZZZZZZZZZZZZZZ", "state": "running"},`, 1), "there twice",
+		},
+		"a time that UTC cannot spell": {strings.Replace(full, "2026-11-20T10:00:00.123456789Z", "9999-12-31T23:59:59-01:00", 1), "years 0 and 9999"},
+		"an invalid run":               {strings.Replace(full, `"state": "complete"`, `"state": "done"`, 1), `state "done"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Decode(strings.NewReader(c.input))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("Decode gives %v, want an error with %q", err, c.want)
+			}
+			if errors.Is(err, ErrNewer) != (name == "a newer version") {
+				t.Errorf("errors.Is(%v, ErrNewer) is wrong", err)
+			}
+		})
+	}
+}
+
+func TestDecodeIsLimited(t *testing.T) {
+	data := encoded(t, fullDocument())
+	if _, err := decode(bytes.NewReader(data), int64(len(data))); err != nil {
+		t.Errorf("a document of just the limit: %v", err)
+	}
+	if _, err := decode(bytes.NewReader(data), int64(len(data))-1); err == nil || !strings.Contains(err.Error(), "larger than") {
+		t.Errorf("a document one byte over the limit: %v", err)
+	}
+}
+
+func TestValidateRefuses(t *testing.T) {
+	negative, nan := -time.Nanosecond, math.NaN()
+	for want, spoil := range map[string]func(r *Run){
+		"id is missing":                 func(r *Run) { r.ID = "" },
+		`state "paused"`:                func(r *Run) { r.State = "paused" },
+		"the start 10000":               func(r *Run) { r.Started = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"the end -0001":                 func(r *Run) { r.Ended = time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"overhead is negative":          func(r *Run) { r.Overhead.Exec = negative },
+		"negative number of CPUs":       func(r *Run) { r.Host.Swap = -1 },
+		"target 2 has no name":          func(r *Run) { r.Targets[1].Name = "" },
+		`target "native" is there`:      func(r *Run) { r.Targets[1].Name = "native" },
+		"benchmark 1 has no name":       func(r *Run) { r.Bench[0].Name = "" },
+		"described twice":               func(r *Run) { r.Bench = append(r.Bench, r.Bench[0]) },
+		"metric 1 has no name":          func(r *Run) { r.Bench[0].Metrics[0].Name = "" },
+		`metric "Create" is described`:  func(r *Run) { r.Bench[0].Metrics[1].Name = "Create" },
+		`no unit "ms"`:                  func(r *Run) { r.Bench[0].Metrics[0].Unit = "ms" },
+		`direction ""`:                  func(r *Run) { r.Bench[0].Metrics[0].Better = "" },
+		`status "error"`:                func(r *Run) { r.Trials[0].Status = "error" },
+		"counted from 1":                func(r *Run) { r.Trials[0].Seq = 0 },
+		"trial 1 stands after trial 1":  func(r *Run) { r.Trials[1].Seq = 1 },
+		"block -1":                      func(r *Run) { r.Trials[0].Block = -1 },
+		"duration is negative":          func(r *Run) { r.Trials[0].Self = negative },
+		"trial 1 (operations.container": func(r *Run) { r.Trials[0].Started = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"although it is failed":         func(r *Run) { r.Trials[1].Samples = []Sample{{"Create", 1}} },
+		"no such target":                func(r *Run) { r.Trials[0].Target = "oci/runc" },
+		"no such benchmark":             func(r *Run) { r.Trials[0].Benchmark = "operations.container" },
+		`no metric "create"`:            func(r *Run) { r.Trials[0].Samples[0].Metric = "create" },
+		"value of Rate is NaN":          func(r *Run) { r.Trials[0].Samples[1].Value = nan },
+		"value of Rate is -Inf":         func(r *Run) { r.Trials[0].Samples[2].Value = math.Inf(-1) },
+		"no metric \"Other\"":           func(r *Run) { r.Trials[0].Distributions[0].Metric = "Other" },
+		`Create: there is no unit ""`:   func(r *Run) { r.Trials[0].Distributions[0].Unit = "" },
+		"means of no events":            func(r *Run) { r.Trials[0].Distributions[0].Batch = 0 },
+		"2 buckets and 3 counts":        func(r *Run) { r.Trials[0].Distributions[0].Counts = []uint64{1, 2, 3} },
+		"bucket 2 begins at 1e-07":      func(r *Run) { r.Trials[0].Distributions[0].Lows[1] = 1e-7 },
+		"bucket 1 begins at NaN":        func(r *Run) { r.Trials[0].Distributions[0].Lows[0] = nan },
+		"although it is skipped":        func(r *Run) { r.Trials[0].Status, r.Trials[0].Samples = Skipped, nil },
+		"host's load1 is NaN":           func(r *Run) { r.Trials[0].Host.Load = &nan },
+		`phase 1 ("create")`:            func(r *Run) { r.Trials[0].Phases[0].Start = negative },
+	} {
+		t.Run(want, func(t *testing.T) {
+			doc := fullDocument()
+			spoil(&doc.Runs[0])
+			err := doc.Runs[0].Validate()
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("Validate gives %v, want an error with %q", err, want)
+			}
+			var b bytes.Buffer
+			if err := Encode(&b, doc); err == nil || b.Len() > 0 {
+				t.Errorf("Encode gives %v and wrote %d bytes, want an error and nothing written", err, b.Len())
+			}
+		})
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(encoded(f, fullDocument()))
+	f.Add([]byte(`{"schema_version": 1}`))
+	f.Add([]byte(`{"schema_version": 1, "runs": [{"id": "a", "state": "running", "started": "0001-01-01T00:00:00+01:00"}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		doc, err := Decode(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		again, err := Decode(bytes.NewReader(encoded(t, doc)))
+		if err != nil {
+			t.Fatalf("what Encode wrote: %v", err)
+		}
+		doc.Schema = SchemaVersion
+		if diff := cmp.Diff(doc, again, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("a document changed on its way through JSON (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A reader finds the meaning of a sample in the document itself.
+func ExampleDecode() {
+	file := strings.NewReader(`{
+	  "schema_version": 1,
+	  "runs": [{
+	    "id": "01J", "state": "complete",
+	    "targets": [{"name": "oci/crun"}],
+	    "benchmarks": [{"name": "operations.container.lifecycle", "metrics": [
+	      {"name": "Create", "unit": "s", "better": "lower", "help": "time to create a container"}
+	    ]}],
+	    "trials": [{
+	      "seq": 1, "benchmark": "operations.container.lifecycle", "target": "oci/crun", "status": "ok",
+	      "samples": [{"metric": "Create", "value": 0.021}]
+	    }]
+	  }]
+	}`)
+	doc, err := Decode(file)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	run := doc.Runs[0]
+	metric := run.Bench[0].Metrics[0]
+	for _, trial := range run.Trials {
+		fmt.Println(trial.Target, metric.Name, trial.Values(metric.Name), metric.Unit, metric.Better, "is better")
+	}
+	// Output: oci/crun Create [0.021] s lower is better
+}

@@ -1,0 +1,278 @@
+package result
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+const schemaFile = "../../docs/schema/result.schema.json"
+
+func compiledSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.AssertFormat()
+	schema, err := c.Compile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func TestSchemaAcceptsWhatEncodeWrites(t *testing.T) {
+	schema := compiledSchema(t)
+	for name, doc := range map[string]Document{
+		"full":    fullDocument(),
+		"empty":   {},
+		"minimal": {Runs: []Run{{ID: "a", State: Running, Targets: []Target{{Name: "native"}}, Bench: []Benchmark{{Name: "b"}}, Trials: []Trial{{Seq: 1, Cell: Cell{Benchmark: "b", Target: "native"}, Status: Skipped}}}}},
+	} {
+		instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(encoded(t, doc)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(instance); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSchemaRefuses(t *testing.T) {
+	schema := compiledSchema(t)
+	full := string(encoded(t, fullDocument()))
+	for name, c := range map[string]struct{ old, new string }{
+		"another version":             {`"schema_version": 1`, `"schema_version": 2`},
+		"no seed":                     {`"seed": "18446744073709551615",`, ``},
+		"a seed that is a number":     {`"seed": "18446744073709551615"`, `"seed": 18446744073709551615`},
+		"an unknown state":            {`"state": "complete"`, `"state": "done"`},
+		"an unknown status":           {`"status": "ok"`, `"status": "error"`},
+		"an unknown unit":             {`"unit": "s"`, `"unit": "ms"`},
+		"an unknown direction":        {`"better": "lower"`, `"better": "smaller"`},
+		"a field that is not defined": {`"seq": 1`, `"seq": 1, "note": ""`},
+		"a trial 0":                   {`"seq": 1`, `"seq": 0`},
+		"a duration in words":         {`"exec_ns": 700000`, `"exec_ns": "700µs"`},
+		"a duration with a fraction":  {`"exec_ns": 700000`, `"exec_ns": 700000.5`},
+		"a value that is no number":   {`"value": 50`, `"value": null`},
+		"a time that is none":         {`"started": "2026-11-20T10:00:00.123456789Z"`, `"started": "20 Nov 2026"`},
+		"samples of a failed trial":   {`"output": "cannot\n"`, `"output": "", "samples": [{"metric": "Create", "value": 1}]`},
+		"a target without a name":     {`"name": "native"`, `"name": ""`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := strings.ReplaceAll(c.old, "\n", `\n`)
+			if !strings.Contains(full, old) {
+				t.Fatalf("the full document has no %s", old)
+			}
+			instance, err := jsonschema.UnmarshalJSON(strings.NewReader(strings.Replace(full, old, c.new, 1)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := schema.Validate(instance); err == nil {
+				t.Error("the schema accepts it")
+			}
+		})
+	}
+}
+
+// object is the part of a schema that TestSchemaMatchesTypes looks at.
+type object struct {
+	Description string            `json:"description"`
+	Type        string            `json:"type"`
+	Properties  map[string]object `json:"properties"`
+	Required    []string          `json:"required"`
+	Additional  *bool             `json:"additionalProperties"`
+	Enum        []string          `json:"enum"`
+	Const       any               `json:"const"`
+	Ref         string            `json:"$ref"`
+	Items       *object           `json:"items"`
+	Defs        map[string]object `json:"$defs"`
+}
+
+// TestSchemaMatchesTypes keeps the schema and the Go types together: every field
+// of one is in the other, required exactly if Encode always writes it, of the same
+// type, and described.
+func TestSchemaMatchesTypes(t *testing.T) {
+	data, err := os.ReadFile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root object
+	if err := json.Unmarshal(data, &root); err != nil {
+		t.Fatal(err)
+	}
+	if version := root.Properties["schema_version"].Const; version != float64(SchemaVersion) {
+		t.Errorf("the schema is of version %v, want %d", version, SchemaVersion)
+	}
+	words := constants(t)
+	seen := map[string]bool{}
+	var match func(path string, typ reflect.Type, schema object)
+	match = func(path string, typ reflect.Type, schema object) {
+		if schema.Description == "" && !strings.HasSuffix(path, "[]") {
+			t.Errorf("%s: the schema describes it nowhere", path)
+		}
+		if typ.Kind() == reflect.Pointer {
+			typ = typ.Elem()
+		}
+		if want := jsonType(typ); typ.Kind() != reflect.Struct && words[typ.Name()] == nil && schema.Const == nil && schema.Type != want {
+			t.Errorf("%s: the type is %q, want %q for %v", path, schema.Type, want, typ)
+		}
+		switch {
+		case words[typ.Name()] != nil:
+			if diff := cmp.Diff(words[typ.Name()], slices.Sorted(slices.Values(schema.Enum))); diff != "" {
+				t.Errorf("%s: other words than the constants of %v (-constants +schema):\n%s", path, typ, diff)
+			}
+		case typ.Kind() == reflect.Slice:
+			if schema.Items == nil {
+				t.Errorf("%s: the schema gives no items", path)
+				return
+			}
+			match(path+"[]", typ.Elem(), *schema.Items)
+		case typ == reflect.TypeFor[time.Time]():
+		case typ.Kind() == reflect.Struct:
+			if path != "Document" {
+				if schema.Ref != "#/$defs/"+typ.Name() {
+					t.Errorf("%s: it refers to %q, want %q", path, schema.Ref, "#/$defs/"+typ.Name())
+				}
+				schema = root.Defs[typ.Name()]
+				path = typ.Name()
+			}
+			if seen[path] {
+				return
+			}
+			seen[path] = true
+			if schema.Type != "object" || schema.Additional == nil || *schema.Additional {
+				t.Errorf("%s: the schema does not close the object", path)
+			}
+			required := []string{}
+			for _, f := range fields(typ) {
+				property, ok := schema.Properties[f.name]
+				if !ok {
+					t.Errorf("%s: the schema lacks %q", path, f.name)
+					continue
+				}
+				delete(schema.Properties, f.name)
+				if f.always {
+					required = append(required, f.name)
+				}
+				if f.quoted { // ",string" makes a number a string
+					f.typ = reflect.TypeFor[string]()
+				}
+				match(path+"."+f.name, f.typ, property)
+			}
+			for name := range schema.Properties {
+				t.Errorf("%s: the schema has %q, which %v lacks", path, name, typ)
+			}
+			slices.Sort(required)
+			if diff := cmp.Diff(required, append([]string{}, slices.Sorted(slices.Values(schema.Required))...)); diff != "" {
+				t.Errorf("%s: other fields are required (-types +schema):\n%s", path, diff)
+			}
+		}
+	}
+	match("Document", reflect.TypeFor[Document](), root)
+	for name := range root.Defs {
+		if !seen[name] {
+			t.Errorf("the schema defines %q, which no type needs", name)
+		}
+	}
+}
+
+type field struct {
+	name           string
+	typ            reflect.Type
+	always, quoted bool
+}
+
+// fields gives the fields of a struct as encoding/json sees them.
+func fields(typ reflect.Type) []field {
+	var all []field
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		if f.Anonymous {
+			all = append(all, fields(f.Type)...)
+			continue
+		}
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		all = append(all, field{name, f.Type, !strings.HasPrefix(options, "omit"), options == "string"})
+	}
+	return all
+}
+
+func jsonType(typ reflect.Type) string {
+	switch {
+	case typ == reflect.TypeFor[time.Time](), typ.Kind() == reflect.String:
+		return "string"
+	case typ.Kind() == reflect.Slice:
+		return "array"
+	case typ.Kind() == reflect.Bool:
+		return "boolean"
+	case typ.Kind() == reflect.Float64:
+		return "number"
+	default:
+		return "integer"
+	}
+}
+
+// constants reads from result.go the constants of its string types, sorted.
+func constants(t *testing.T) map[string][]string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "result.go", nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := map[string][]string{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || len(spec.Values) != 1 {
+			return true
+		}
+		typ, ok := spec.Type.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		if literal, ok := spec.Values[0].(*ast.BasicLit); ok && literal.Kind == token.STRING {
+			word, err := strconv.Unquote(literal.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			words[typ.Name] = append(words[typ.Name], word)
+		}
+		return true
+	})
+	for _, list := range words {
+		slices.Sort(list)
+	}
+	if len(words) != 4 {
+		t.Fatalf("result.go has %d types of words, want State, Status, Unit and Direction: %v", len(words), words)
+	}
+	return words
+}
+
+// TestEveryWordIsValid makes Validate keep up with the constants.
+func TestEveryWordIsValid(t *testing.T) {
+	set := map[string]func(r *Run, word string){
+		"State":     func(r *Run, word string) { r.State = State(word) },
+		"Status":    func(r *Run, word string) { r.Trials[1].Status = Status(word) },
+		"Unit":      func(r *Run, word string) { r.Bench[0].Metrics[0].Unit = Unit(word) },
+		"Direction": func(r *Run, word string) { r.Bench[0].Metrics[0].Better = Direction(word) },
+	}
+	for typ, words := range constants(t) {
+		for _, word := range words {
+			run := fullDocument().Runs[0]
+			set[typ](&run, word)
+			if err := run.Validate(); err != nil {
+				t.Errorf("%s %q: %v", typ, word, err)
+			}
+		}
+	}
+}

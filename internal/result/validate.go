@@ -1,0 +1,208 @@
+package result
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Validate says what makes r unfit to be kept or passed on: a missing name or
+// an unknown word, a time that RFC 3339 cannot spell, trials that are not in
+// order, or a trial that ValidateTrial refuses. It is what stands between an
+// imported file, or a fault of our own, and the store.
+func (r *Run) Validate() error {
+	if err := r.validateFacts(); err != nil {
+		return fmt.Errorf("run %q: %w", r.ID, err)
+	}
+	last := 0
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		if err := r.ValidateTrial(t); err != nil {
+			return fmt.Errorf("run %q: %w", r.ID, err)
+		}
+		if t.Seq <= last {
+			return fmt.Errorf("run %q: trial %d stands after trial %d; trials stand in the order of their execution, each once", r.ID, t.Seq, last)
+		}
+		last = t.Seq
+	}
+	return nil
+}
+
+// ValidateTrial says what makes t unfit to be a trial of r: a value that is no
+// number, a sample that r describes no metric for, a target that r does not
+// have, samples of a trial that is not ok. The other trials of r do not matter.
+func (r *Run) ValidateTrial(t *Trial) error {
+	if err := r.validateTrial(t); err != nil {
+		return fmt.Errorf("trial %d (%s on %s): %w", t.Seq, t.Benchmark, t.Target, err)
+	}
+	return nil
+}
+
+func (r *Run) validateFacts() error {
+	switch r.State {
+	case Running, Complete, Interrupted:
+	default:
+		return fmt.Errorf("state %q is none of %q, %q, %q", r.State, Running, Complete, Interrupted)
+	}
+	switch {
+	case r.ID == "":
+		return errors.New("the id is missing")
+	case !spellable(r.Started):
+		return fmt.Errorf("the start %v is not a time between the years 0 and 9999", r.Started)
+	case !spellable(r.Ended):
+		return fmt.Errorf("the end %v is not a time between the years 0 and 9999", r.Ended)
+	case r.Overhead.EmptyRegion < 0 || r.Overhead.Exec < 0:
+		return errors.New("the overhead is negative")
+	case r.Host.CPUs < 0 || r.Host.Memory < 0 || r.Host.Swap < 0:
+		return errors.New("the host has a negative number of CPUs or bytes")
+	}
+	for i, t := range r.Targets {
+		if t.Name == "" {
+			return fmt.Errorf("target %d has no name", i+1)
+		}
+		if slices.ContainsFunc(r.Targets[:i], func(o Target) bool { return o.Name == t.Name }) {
+			return fmt.Errorf("target %q is there twice", t.Name)
+		}
+	}
+	for i, b := range r.Bench {
+		if b.Name == "" {
+			return fmt.Errorf("benchmark %d has no name", i+1)
+		}
+		if slices.ContainsFunc(r.Bench[:i], func(o Benchmark) bool { return o.Name == b.Name }) {
+			return fmt.Errorf("benchmark %q is described twice", b.Name)
+		}
+		if err := validateMetrics(b.Metrics); err != nil {
+			return fmt.Errorf("benchmark %q: %w", b.Name, err)
+		}
+	}
+	return nil
+}
+
+func validateMetrics(metrics []Metric) error {
+	for i, m := range metrics {
+		if m.Name == "" {
+			return fmt.Errorf("metric %d has no name", i+1)
+		}
+		if slices.ContainsFunc(metrics[:i], func(o Metric) bool { return o.Name == m.Name }) {
+			return fmt.Errorf("metric %q is described twice", m.Name)
+		}
+		if !known(m.Unit) {
+			return fmt.Errorf("metric %q: there is no unit %q", m.Name, m.Unit)
+		}
+		switch m.Better {
+		case Lower, Higher:
+		default:
+			return fmt.Errorf("metric %q: the better direction %q is neither %q nor %q", m.Name, m.Better, Lower, Higher)
+		}
+	}
+	return nil
+}
+
+func (r *Run) validateTrial(t *Trial) error {
+	switch t.Status {
+	case OK, Failed, Timeout, Skipped:
+	default:
+		return fmt.Errorf("status %q is none of %q, %q, %q, %q", t.Status, OK, Failed, Timeout, Skipped)
+	}
+	switch {
+	case t.Seq < 1:
+		return errors.New("trials are counted from 1")
+	case t.Block < 0:
+		return fmt.Errorf("block %d: blocks are counted from 0", t.Block)
+	case t.Elapsed < 0 || t.Self < 0:
+		return errors.New("a duration is negative")
+	case !spellable(t.Started):
+		return fmt.Errorf("the start %v is not a time between the years 0 and 9999", t.Started)
+	case t.Status != OK && len(t.Samples)+len(t.Distributions) > 0:
+		return fmt.Errorf("it has samples although it is %s; only trials that are ok have samples", t.Status)
+	case !slices.ContainsFunc(r.Targets, func(o Target) bool { return o.Name == t.Target }):
+		return errors.New("the run has no such target")
+	}
+	for i, p := range t.Phases {
+		if p.Name == "" || p.Start < 0 || p.Duration < 0 {
+			return fmt.Errorf("phase %d (%q) lacks a name or has a negative time", i+1, p.Name)
+		}
+	}
+	at := slices.IndexFunc(r.Bench, func(b Benchmark) bool { return b.Name == t.Benchmark })
+	if at < 0 {
+		return errors.New("the run describes no such benchmark")
+	}
+	metrics := r.Bench[at].Metrics
+	for i, s := range t.Samples {
+		if !describes(metrics, s.Metric) {
+			return fmt.Errorf("sample %d: the benchmark describes no metric %q", i+1, s.Metric)
+		}
+		if !finite(s.Value) {
+			return fmt.Errorf("sample %d: the value of %s is %v, which is not a number that can be kept", i+1, s.Metric, s.Value)
+		}
+	}
+	for _, d := range t.Distributions {
+		if !describes(metrics, d.Metric) {
+			return fmt.Errorf("a distribution: the benchmark describes no metric %q", d.Metric)
+		}
+		if err := d.validate(); err != nil {
+			return fmt.Errorf("distribution of %s: %w", d.Metric, err)
+		}
+	}
+	return t.Host.validate()
+}
+
+func (d *Distribution) validate() error {
+	switch {
+	case !known(d.Unit):
+		return fmt.Errorf("there is no unit %q", d.Unit)
+	case d.Batch < 1:
+		return errors.New("its values are means of no events")
+	case len(d.Lows) != len(d.Counts):
+		return fmt.Errorf("it has %d buckets and %d counts", len(d.Lows), len(d.Counts))
+	}
+	for i, low := range d.Lows {
+		if !finite(low) || i > 0 && low <= d.Lows[i-1] {
+			return fmt.Errorf("bucket %d begins at %v; buckets stand in order", i+1, low)
+		}
+	}
+	return nil
+}
+
+func (d *Disturbance) validate() error {
+	for _, f := range []struct {
+		name  string
+		value *float64
+	}{
+		{"steal", d.Steal},
+		{"cpu_pressure", d.CPUPressure},
+		{"memory_pressure", d.MemoryPressure},
+		{"io_pressure", d.IOPressure},
+		{"load1", d.Load},
+		{"cpu_mhz", d.MHz},
+	} {
+		if f.value != nil && !finite(*f.value) {
+			return fmt.Errorf("the host's %s is %v, which is not a number that can be kept", f.name, *f.value)
+		}
+	}
+	return nil
+}
+
+func describes(metrics []Metric, name string) bool {
+	return slices.ContainsFunc(metrics, func(m Metric) bool { return m.Name == name })
+}
+
+func known(u Unit) bool {
+	switch u {
+	case Seconds, Bytes, BytesPerSecond, PerSecond, Score:
+		return true
+	default:
+		return false
+	}
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// spellable tells whether RFC 3339, which has four digits for the year, can
+// spell t in UTC.
+func spellable(t time.Time) bool {
+	year := t.UTC().Year()
+	return 0 <= year && year <= 9999
+}

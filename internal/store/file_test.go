@@ -1,0 +1,412 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	_ "modernc.org/sqlite"
+
+	"github.com/touchstone-bench/touchstone/internal/store"
+)
+
+// script executes statements on a SQLite file without the store.
+func script(t *testing.T, path string, statements ...string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	must(t, err)
+	db.SetMaxOpenConns(1)
+	for _, s := range statements {
+		if _, err := db.ExecContext(t.Context(), s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+	must(t, db.Close())
+}
+
+// folder gives the contents of all files of a folder.
+func folder(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	contents := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		must(t, err)
+		contents[e.Name()] = string(data)
+	}
+	return contents
+}
+
+func TestBadFilesAreRefusedAndLeftAlone(t *testing.T) {
+	newer := store.Versions(t) + 1
+	for name, c := range map[string]struct {
+		make func(t *testing.T, path string)
+		kind error
+		say  []string
+	}{
+		"text": {
+			func(t *testing.T, path string) {
+				must(t, os.WriteFile(path, []byte("targets: [oci/runc]\n"), 0o600))
+			},
+			store.ErrDamaged,
+			[]string{"move it"},
+		},
+		"half a header": {
+			func(t *testing.T, path string) { must(t, os.WriteFile(path, []byte("SQLite format 3\x00"), 0o600)) },
+			store.ErrDamaged,
+			[]string{"move it"},
+		},
+		"a header and zeros": {
+			func(t *testing.T, path string) {
+				must(t, os.WriteFile(path, append([]byte("SQLite format 3\x00"), make([]byte, 8192)...), 0o600))
+			},
+			store.ErrDamaged,
+			[]string{"move it"},
+		},
+		"another program's": {
+			func(t *testing.T, path string) { script(t, path, "CREATE TABLE moz_places (id INTEGER)") },
+			store.ErrForeign,
+			[]string{"another program"},
+		},
+		"another program's, marked": {
+			func(t *testing.T, path string) {
+				script(t, path, "PRAGMA application_id = 252006675", fmt.Sprintf("PRAGMA user_version = %d", newer))
+			},
+			store.ErrForeign,
+			[]string{"another program"},
+		},
+		"another program's, versioned but empty": {
+			func(t *testing.T, path string) { script(t, path, "PRAGMA user_version = 1") },
+			store.ErrForeign,
+			[]string{"another program"},
+		},
+		"another program's in write-ahead mode": {
+			func(t *testing.T, path string) {
+				script(t, path, "PRAGMA journal_mode = WAL", "CREATE TABLE moz_places (id INTEGER)")
+			},
+			store.ErrForeign,
+			[]string{"another program"},
+		},
+		"a newer touchstone's": {
+			func(t *testing.T, path string) {
+				script(t, path, fmt.Sprintf("PRAGMA application_id = %d", store.ApplicationID), fmt.Sprintf("PRAGMA user_version = %d", newer), "CREATE TABLE run (other BLOB)")
+			},
+			store.ErrNewer,
+			[]string{fmt.Sprintf("version %d", newer), fmt.Sprintf("knows %d", newer-1), "use a newer touchstone"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "results.db")
+			c.make(t, path)
+			before := folder(t, filepath.Dir(path))
+			_, err1 := store.Open(t.Context(), path)
+			_, err2 := store.OpenReadOnly(t.Context(), path)
+			for _, err := range []error{err1, err2} {
+				var file *store.FileError
+				if !errors.As(err, &file) || !errors.Is(err, c.kind) || file.Path != path {
+					t.Errorf("the error is %v, want a FileError with %v", err, c.kind)
+					continue
+				}
+				for _, want := range append(c.say, path) {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("the message does not say %q: %v", want, err)
+					}
+				}
+			}
+			if diff := cmp.Diff(before, folder(t, filepath.Dir(path))); diff != "" {
+				t.Errorf("the folder changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNoFile(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := store.OpenReadOnly(t.Context(), filepath.Join(dir, "none.db")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("OpenReadOnly of a file that is not there: %v", err)
+	}
+	if _, err := store.Open(t.Context(), filepath.Join(dir, "none", "a.db")); !errors.Is(err, store.ErrNotWritable) || !strings.Contains(err.Error(), "folder") {
+		t.Errorf("Open in a folder that is not there: %v", err)
+	}
+	if _, err := store.Open(t.Context(), dir); !errors.Is(err, store.ErrForeign) {
+		t.Errorf("Open of a folder: %v", err)
+	}
+	if left := folder(t, dir); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestEmptyFile: a process that is killed just after it has made the file leaves it so.
+func TestEmptyFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "touchstone.db")
+	must(t, os.WriteFile(path, nil, 0o600))
+	if _, err := store.OpenReadOnly(t.Context(), path); !errors.Is(err, store.ErrForeign) {
+		t.Errorf("OpenReadOnly of an empty file: %v", err)
+	}
+	record(t, open(t, path), emptyRun("a", 0), 1)
+}
+
+func TestOlderFileIsBroughtUpToDate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "touchstone.db")
+	script(t, path, fmt.Sprintf("PRAGMA application_id = %d", store.ApplicationID))
+	if _, err := store.OpenReadOnly(t.Context(), path); !errors.Is(err, store.ErrOlder) || !strings.Contains(err.Error(), "version 0") {
+		t.Errorf("OpenReadOnly of a file of version 0: %v", err)
+	}
+	s, err := store.Open(t.Context(), path)
+	must(t, err)
+	closeStore(t, s)
+	reader, err := store.OpenReadOnly(t.Context(), path)
+	must(t, err)
+	closeStore(t, reader)
+}
+
+func TestMigrationsAreNumbered(t *testing.T) {
+	entries, err := os.ReadDir("migrations")
+	must(t, err)
+	for i, e := range entries {
+		if !strings.HasPrefix(e.Name(), fmt.Sprintf("%04d_", i+1)) || filepath.Ext(e.Name()) != ".sql" {
+			t.Errorf("migration %d is called %s", i+1, e.Name())
+		}
+	}
+	if len(entries) != store.Versions(t) {
+		t.Errorf("%d files make %d versions", len(entries), store.Versions(t))
+	}
+}
+
+func TestFilesArePrivate(t *testing.T) {
+	for _, umask := range []int{0, 0o022, 0o277} {
+		t.Run(fmt.Sprintf("%04o", umask), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "touchstone.db")
+			old := syscall.Umask(umask)
+			defer syscall.Umask(old)
+			s := open(t, path)
+			record(t, s, emptyRun("a", 0), 1)
+			for _, name := range []string{path, path + "-wal", path + "-shm"} {
+				info, err := os.Stat(name)
+				must(t, err)
+				if info.Mode() != 0o600 {
+					t.Errorf("%s has mode %v", filepath.Base(name), info.Mode())
+				}
+			}
+		})
+	}
+}
+
+// TestEveryConnectionIsSafe looks at all connections of the pool: a pragma is a
+// connection's, not the file's.
+func TestEveryConnectionIsSafe(t *testing.T) {
+	s := newStore(t)
+	n := s.DB().Stats().MaxOpenConnections
+	if n < 2 {
+		t.Fatalf("the pool has %d connections", n)
+	}
+	for i := range n {
+		conn, err := s.DB().Conn(t.Context())
+		must(t, err)
+		t.Cleanup(func() { must(t, conn.Close()) })
+		for pragma, want := range map[string]string{
+			"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "trusted_schema": "0", "busy_timeout": "10000",
+		} {
+			var got string
+			must(t, conn.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got))
+			if got != want {
+				t.Errorf("connection %d: %s is %s, want %s", i, pragma, got, want)
+			}
+		}
+	}
+}
+
+func TestReadOnlyStoreRefusesToWrite(t *testing.T) {
+	writer := newStore(t)
+	record(t, writer, emptyRun("a", 0), 1)
+	s, err := store.OpenReadOnly(t.Context(), writer.Path())
+	must(t, err)
+	defer closeStore(t, s)
+	for name, err := range map[string]error{
+		"Create": s.Create(t.Context(), emptyRun("b", 0)),
+		"Append": s.Append(t.Context(), "a", okTrial(2)),
+		"Resume": s.Resume(t.Context(), "a"),
+		"Delete": s.Delete(t.Context(), "a"),
+	} {
+		if !errors.Is(err, store.ErrNotWritable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestBusyFile(t *testing.T) {
+	s := newStore(t)
+	record(t, s, emptyRun("a", 0), 1)
+	other := open(t, s.Path())
+	other.Pragma(t, "busy_timeout = 0")
+	tx, err := s.DB().BeginTx(t.Context(), nil)
+	must(t, err)
+	if err := other.Append(t.Context(), "a", okTrial(2)); !errors.Is(err, store.ErrBusy) || !strings.Contains(err.Error(), "try again") {
+		t.Errorf("Append while another writes: %v", err)
+	}
+	if _, err := other.Run(t.Context(), "a"); err != nil {
+		t.Errorf("Run while another writes: %v", err)
+	}
+	must(t, tx.Rollback())
+	must(t, other.Append(t.Context(), "a", okTrial(2)))
+}
+
+// TestSwitchToWriteAheadWaits: the context ends the wait for a writer of a file that
+// is not in write-ahead mode yet. Without the wait the file would be busy at once.
+func TestSwitchToWriteAheadWaits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "touchstone.db")
+	s, err := store.Open(t.Context(), path)
+	must(t, err)
+	closeStore(t, s)
+	script(t, path, "PRAGMA journal_mode = DELETE")
+	db, err := sql.Open("sqlite", path+"?_txlock=immediate")
+	must(t, err)
+	tx, err := db.BeginTx(t.Context(), nil)
+	must(t, err)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := store.Open(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Open while another writes: %v", err)
+	}
+	must(t, tx.Rollback())
+	must(t, db.Close())
+	must(t, open(t, path).Create(t.Context(), emptyRun("a", 0)))
+}
+
+func TestFullFile(t *testing.T) {
+	s := newStore(t)
+	record(t, s, emptyRun("a", 0), 0)
+	s.Pragma(t, "max_page_count = 40")
+	n := fill(t, s, "a")
+	s.Pragma(t, "max_page_count = 4000")
+	must(t, s.Append(t.Context(), "a", okTrial(n+1)))
+	checkTrials(t, s, "a", n+1)
+}
+
+// fill appends trials until the store says that it is full, and gives the
+// number of those that it took.
+func fill(t testing.TB, s *store.Store, runID string) int {
+	t.Helper()
+	for seq := 1; seq < 100_000; seq++ {
+		if err := s.Append(t.Context(), runID, okTrial(seq)); err != nil {
+			if !errors.Is(err, store.ErrFull) || !strings.Contains(err.Error(), "free some space") {
+				t.Fatalf("append to a full store: %v", err)
+			}
+			checkTrials(t, s, runID, seq-1)
+			return seq - 1
+		}
+	}
+	t.Fatal("the store is never full")
+	return 0
+}
+
+// checkTrials checks that a run has the trials 1 to n, whole, and that the file is sound.
+func checkTrials(t testing.TB, s *store.Store, runID string, n int) {
+	t.Helper()
+	run, err := s.Run(t.Context(), runID)
+	must(t, err)
+	if len(run.Trials) != n || n == 0 {
+		t.Fatalf("the run has %d trials, want %d and more than none", len(run.Trials), n)
+	}
+	for i, trial := range run.Trials {
+		if diff := cmp.Diff(okTrial(i+1), trial); diff != "" {
+			t.Fatalf("trial %d is another (-want +got):\n%s", i+1, diff)
+		}
+	}
+	must(t, s.Check(t.Context()))
+}
+
+func TestDamagedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "touchstone.db")
+	s, err := store.Open(t.Context(), path)
+	must(t, err)
+	record(t, s, emptyRun("a", 0), 50)
+	closeStore(t, s)
+	data, err := os.ReadFile(path)
+	must(t, err)
+
+	for name, damage := range map[string]func([]byte) []byte{
+		"a page overwritten": func(b []byte) []byte {
+			copy(b[2*4096:], bytes.Repeat([]byte{0xA5}, len(b)-2*4096))
+			return b
+		},
+		"the end cut off": func(b []byte) []byte { return b[:len(b)/2] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "touchstone.db")
+			must(t, os.WriteFile(path, damage(bytes.Clone(data)), 0o600))
+			before := folder(t, filepath.Dir(path))
+			if s, err := store.OpenReadOnly(t.Context(), path); err != nil {
+				checkDamaged(t, err)
+			} else {
+				_, err := s.Run(t.Context(), "a")
+				checkDamaged(t, err)
+				checkDamaged(t, s.Check(t.Context()))
+				closeStore(t, s)
+			}
+			if diff := cmp.Diff(before, folder(t, filepath.Dir(path))); diff != "" {
+				t.Error("reading changed the folder")
+			}
+		})
+	}
+}
+
+func checkDamaged(t *testing.T, err error) {
+	t.Helper()
+	if !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "move it") {
+		t.Errorf("the error is %v, want one with ErrDamaged", err)
+	}
+}
+
+// TestHalfCheckpoint: a kill amid a checkpoint leaves a file that makes sense
+// together with its log only.
+func TestHalfCheckpoint(t *testing.T) {
+	s := newStore(t)
+	record(t, s, emptyRun("a", 0), 20)
+	log, err := os.ReadFile(s.Path() + "-wal")
+	must(t, err)
+	if _, err := s.DB().ExecContext(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(s.Path())
+	must(t, err)
+	for name, open := range map[string]func(context.Context, string) (*store.Store, error){"Open": store.Open, "OpenReadOnly": store.OpenReadOnly} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "touchstone.db")
+			must(t, os.WriteFile(path, data[:4*4096], 0o600))
+			must(t, os.WriteFile(path+"-wal", log, 0o600))
+			s, err := open(t.Context(), path)
+			must(t, err)
+			checkTrials(t, s, "a", 20)
+			closeStore(t, s)
+		})
+	}
+}
+
+func TestCheckFindsOrphans(t *testing.T) {
+	s := newStore(t)
+	record(t, s, emptyRun("a", 0), 1)
+	must(t, s.Check(t.Context()))
+	s.Pragma(t, "foreign_keys = 0")
+	if _, err := s.DB().ExecContext(t.Context(), "DELETE FROM run"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(t.Context()); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "a row of trial belongs to nothing in run") {
+		t.Errorf("Check of a trial without a run: %v", err)
+	}
+	if _, err := s.Runs(t.Context()); err != nil {
+		t.Errorf("Runs with a trial without a run: %v", err)
+	}
+}

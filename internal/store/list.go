@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// Summary is a run in a listing.
+type Summary struct {
+	ID      string       `json:"id"`
+	Name    string       `json:"name"`
+	State   result.State `json:"state"`
+	Started time.Time    `json:"started"`
+	Ended   time.Time    `json:"ended,omitzero"`
+	// Trials counts the trials, warm-ups too, by how they ended.
+	Trials map[result.Status]int `json:"trials"`
+	// Targets and Benchmarks are the names of those of the run, in its order.
+	Targets    []string `json:"targets"`
+	Benchmarks []string `json:"benchmarks"`
+}
+
+// Runs lists all runs, the newest first.
+func (s *Store) Runs(ctx context.Context) ([]Summary, error) {
+	all := []Summary{}
+	err := s.read(ctx, func(tx *sql.Tx) error {
+		at := map[int64]int{} // place in all by key
+		err := each(ctx, tx, func(scan scan) error {
+			var key int64
+			var targets []result.Target
+			var benchmarks []result.Benchmark
+			sum := Summary{Trials: map[result.Status]int{}, Targets: []string{}, Benchmarks: []string{}}
+			err := scan(&key, &sum.ID, &sum.Name, &sum.State, instant{&sum.Started}, instant{&sum.Ended}, document{&targets}, document{&benchmarks})
+			for _, t := range targets {
+				sum.Targets = append(sum.Targets, t.Name)
+			}
+			for _, b := range benchmarks {
+				sum.Benchmarks = append(sum.Benchmarks, b.Name)
+			}
+			at[key] = len(all)
+			all = append(all, sum)
+			return err
+		}, `SELECT key, id, name, state, started, ended, targets, benchmarks FROM run ORDER BY started DESC, key DESC`)
+		if err != nil {
+			return err
+		}
+		return each(ctx, tx, func(scan scan) error {
+			var key int64
+			var status result.Status
+			var n int
+			err := scan(&key, &status, &n)
+			all[at[key]].Trials[status] = n
+			return err
+		}, `SELECT r.key, t.status, count(*) FROM run r JOIN trial t ON t.run = r.key GROUP BY r.key, t.status`)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", s.explain(err))
+	}
+	return all, nil
+}
+
+// IndexEntry says for one metric of one cell where results of it are. As
+// TouchStone's index does, it persists across plans and runs (espe.txt §4.2.3).
+type IndexEntry struct {
+	result.Cell
+	Metric string `json:"metric"`
+	// Trials counts the trials that are ok and no warm-ups, over all runs.
+	Trials int `json:"trials"`
+	// Runs are the ids of the runs that have such trials, the newest first.
+	Runs []string `json:"runs"`
+	// Last is when the last of the trials started.
+	Last time.Time `json:"last"`
+}
+
+// Index lists every metric of every cell that some run has a result of, in order of
+// benchmark, parameters, target and metric.
+func (s *Store) Index(ctx context.Context) ([]IndexEntry, error) {
+	index := []IndexEntry{}
+	err := each(ctx, s.db, func(scan scan) error {
+		var e IndexEntry
+		var run string
+		if err := scan(&e.Benchmark, &e.Params, &e.Target, &e.Metric, &run, &e.Trials, instant{&e.Last}); err != nil {
+			return err
+		}
+		if n := len(index); n == 0 || index[n-1].Cell != e.Cell || index[n-1].Metric != e.Metric {
+			index = append(index, e)
+		} else {
+			index[n-1].Trials += e.Trials
+			if e.Last.After(index[n-1].Last) {
+				index[n-1].Last = e.Last
+			}
+		}
+		last := &index[len(index)-1]
+		last.Runs = append(last.Runs, run)
+		return nil
+	}, `SELECT t.benchmark, t.params, t.target, s.metric, r.id, count(DISTINCT t.key), max(t.started)
+		FROM run r JOIN trial t ON t.run = r.key JOIN sample s ON s.trial = t.key
+		WHERE t.status = ? AND NOT t.warmup
+		GROUP BY t.benchmark, t.params, t.target, s.metric, r.key
+		ORDER BY t.benchmark, t.params, t.target, s.metric, r.started DESC, r.key DESC`, result.OK)
+	if err != nil {
+		return nil, fmt.Errorf("list the index: %w", s.explain(err))
+	}
+	return index, nil
+}

@@ -1,0 +1,255 @@
+// Package store keeps runs in one SQLite file.
+//
+// A trial is committed, and on the disk, when Append returns: a kill or a power
+// cut at any moment loses at most the trial under way, and the run can be resumed
+// from what is there. The file is in write-ahead mode, so that a report can be made
+// while a run writes, and several processes may use it at once.
+//
+// Samples and phases are rows, so that anybody can query them with the sqlite3
+// program; facts that are only ever read whole (host, targets, benchmarks) are
+// JSON columns in the spelling of `touchstone export`. The file's format has a
+// version (PRAGMA user_version), and an older file is brought up to date by the
+// numbered files in migrations when it is opened for writing.
+//
+// The package refuses a file that is not Touchstone's, that is damaged, or that a newer
+// touchstone wrote, and leaves it as it is. It refuses runs and trials that
+// result.Run's Validate refuses: a value that is not a number never becomes a row.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"modernc.org/sqlite"
+)
+
+// fileMode is the mode of the file and of SQLite's files beside it (-wal, -shm,
+// -journal), which SQLite creates with the mode of the database.
+const fileMode fs.FileMode = 0o600
+
+// connections bounds the pool: one for the writer, the others for readers.
+const connections = 4
+
+// Store is an open results file. Its methods may be called from several
+// goroutines. All of them obey their context; a write whose context ends before
+// its commit leaves no trace.
+type Store struct {
+	path string
+	db   *sql.DB
+
+	insertTrial, insertPhase, insertSample, insertDistribution *sql.Stmt
+}
+
+// Open opens the results file at path for reading and writing. If there is none it
+// is created, empty, with mode 0600 whatever the umask; an existing file keeps its
+// mode. The folder must exist. A file of an older version is brought up to date.
+// Errors about the file are *FileError.
+func Open(ctx context.Context, path string) (*Store, error) {
+	s, err := open(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("open for writing: %w", err)
+	}
+	return s, nil
+}
+
+func open(ctx context.Context, path string) (*Store, error) {
+	name, err := locate(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := create(path); err != nil {
+			return nil, &FileError{Path: path, Kind: ErrNotWritable, Err: err, Advice: "name a folder that exists and in which you may write"}
+		}
+		name, err = locate(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := peek(ctx, path, name); err != nil {
+		return nil, err
+	}
+	s, err := connect(path, dsn(name, "mode=rw", "_txlock=immediate", "_pragma=synchronous(FULL)", "_pragma=foreign_keys(1)"))
+	if err != nil {
+		return nil, err
+	}
+	return s.ready(ctx, func() error {
+		if err := s.migrate(ctx); err != nil {
+			return err
+		}
+		return s.writeAhead(ctx)
+	})
+}
+
+// OpenReadOnly opens the results file at path for reading; every write fails with
+// ErrNotWritable. What a killed process left in the write-ahead log is read
+// too. A file on a medium or in a folder that cannot be written can be read unless
+// such a log is beside it. Errors about the file are *FileError, or have
+// fs.ErrNotExist.
+func OpenReadOnly(ctx context.Context, path string) (*Store, error) {
+	s, err := openReadOnly(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("open for reading: %w", err)
+	}
+	return s, nil
+}
+
+func openReadOnly(ctx context.Context, path string) (*Store, error) {
+	name, err := locate(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := peek(ctx, path, name); err != nil {
+		return nil, err
+	}
+	// mode=ro would leave a -wal and a -shm behind, which only a connection that
+	// may write removes; query_only keeps this one from changing anything.
+	s, err := connect(path, dsn(name, "mode=rw", "_query_only=1"))
+	if err != nil {
+		return nil, err
+	}
+	s, err = s.ready(ctx, func() error { return s.current(ctx) })
+	if !errors.Is(err, ErrNotWritable) || !settled(name) {
+		return s, err
+	}
+	s, err = connect(path, dsn(name, "mode=ro", "immutable=1"))
+	if err != nil {
+		return nil, err
+	}
+	return s.ready(ctx, func() error { return s.current(ctx) })
+}
+
+// Close closes the file. The store must not be used afterwards.
+func (s *Store) Close() error {
+	var errs []error
+	for _, statement := range []*sql.Stmt{s.insertTrial, s.insertPhase, s.insertSample, s.insertDistribution} {
+		if statement != nil {
+			errs = append(errs, statement.Close())
+		}
+	}
+	errs = append(errs, s.db.Close())
+	return s.explain(errors.Join(errs...))
+}
+
+// Check reads the whole file and says what is damaged in it: the error is then a
+// *FileError with ErrDamaged. It takes as long as reading the file does.
+func (s *Store) Check(ctx context.Context) error {
+	findings, err := s.findings(ctx)
+	if err != nil {
+		return fmt.Errorf("check: %w", s.explain(err))
+	}
+	if len(findings) > 0 {
+		return fmt.Errorf("check: %w", &FileError{Path: s.path, Kind: ErrDamaged, Err: errors.New(strings.Join(findings, "; ")), Advice: damagedAdvice})
+	}
+	return nil
+}
+
+func (s *Store) findings(ctx context.Context) ([]string, error) {
+	const query = `SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'
+		UNION ALL SELECT 'a row of ' || "table" || ' belongs to nothing in ' || parent FROM pragma_foreign_key_check`
+	var findings []string
+	err := each(ctx, s.db, func(scan scan) error {
+		var finding string
+		err := scan(&finding)
+		findings = append(findings, finding)
+		return err
+	}, query)
+	return findings, err
+}
+
+// locate gives the absolute name of a regular file, with links resolved: SQLite
+// keeps its other files beside the file that a link points to.
+func locate(path string) (string, error) {
+	name, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("locate results file %q: %w", path, err)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return "", fmt.Errorf("find results file: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return "", &FileError{Path: path, Kind: ErrForeign, Err: fmt.Errorf("it is no file but %v", info.Mode()), Advice: foreignAdvice}
+	}
+	name, err = filepath.EvalSymlinks(name)
+	if err != nil {
+		return "", fmt.Errorf("find results file: %w", err)
+	}
+	return name, nil
+}
+
+// create makes an empty file, which SQLite takes for an empty database. A file
+// that another process has made meanwhile is fine.
+//
+// It is the only place where the file is opened other than by SQLite: to close any
+// descriptor of a file drops all POSIX locks that the process has on it, those of
+// SQLite too. This file is new, so there are none.
+func create(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	// The umask may have taken bits away.
+	return errors.Join(f.Chmod(fileMode), f.Close())
+}
+
+// settled tells whether the file makes sense by itself: no transaction is in a log
+// only, and none that was cut short has to be rolled back.
+func settled(name string) bool {
+	for _, suffix := range []string{"-wal", "-journal"} {
+		info, err := os.Stat(name + suffix)
+		if !errors.Is(err, fs.ErrNotExist) && (err != nil || info.Size() > 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// connect makes a store of a data source name. Nothing is opened yet.
+func connect(path, name string) (*Store, error) {
+	connector, err := sqlite.NewConnector(name)
+	if err != nil {
+		return nil, fmt.Errorf("open results file %q: %w", path, err)
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	return &Store{path: path, db: db}, nil
+}
+
+// ready finishes the opening of s with check, or closes s.
+func (s *Store) ready(ctx context.Context, check func() error) (*Store, error) {
+	err := check()
+	if err == nil {
+		err = s.prepare(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(s.explain(err), s.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) prepare(ctx context.Context) error {
+	for _, p := range []struct {
+		statement **sql.Stmt
+		query     string
+	}{
+		{&s.insertTrial, insertTrial},
+		{&s.insertPhase, insertPhase},
+		{&s.insertSample, insertSample},
+		{&s.insertDistribution, insertDistribution},
+	} {
+		statement, err := s.db.PrepareContext(ctx, p.query)
+		if err != nil {
+			return err
+		}
+		*p.statement = statement
+	}
+	return nil
+}

@@ -1,0 +1,466 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/store"
+)
+
+const lifecycle = "operations.container.lifecycle"
+
+var epoch = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+
+// emptyRun is a run with two targets and no trials, started hour hours after epoch.
+func emptyRun(id string, hour int) result.Run {
+	return result.Run{
+		ID: id, Name: "quick", State: result.Running, Started: epoch.Add(time.Duration(hour) * time.Hour),
+		Targets: []result.Target{{Name: "native"}, {Name: "oci/runc"}},
+		Bench: []result.Benchmark{{Name: lifecycle, Metrics: []result.Metric{
+			{Name: "Create", Unit: result.Seconds, Better: result.Lower},
+			{Name: "Rate", Unit: result.PerSecond, Better: result.Higher, Series: true},
+		}}},
+	}
+}
+
+// okTrial is a trial whose rows all tell its seq, in block seq-1.
+func okTrial(seq int) result.Trial {
+	t := result.Trial{
+		Seq: seq, Cell: result.Cell{Benchmark: lifecycle, Target: "oci/runc"}, Block: seq - 1, Status: result.OK,
+		Started: epoch.Add(time.Duration(seq) * time.Second), Elapsed: time.Duration(seq),
+		Samples: []result.Sample{{Metric: "Create", Value: float64(seq)}},
+	}
+	t.Distributions = []result.Distribution{{Metric: "Create", Unit: result.Seconds, Lows: []float64{0, float64(seq)}, Counts: []uint64{1, 2}, Batch: 1}}
+	for i := range 3 {
+		t.Phases = append(t.Phases, result.Phase{Name: fmt.Sprint("step", i), Start: time.Duration(i), Duration: time.Duration(seq)})
+	}
+	for i := range 20 {
+		t.Samples = append(t.Samples, result.Sample{Metric: "Rate", Value: float64(seq) / float64(i+1)})
+	}
+	return t
+}
+
+// fullRun is a run in which every field is set.
+func fullRun(t testing.TB) result.Run {
+	t.Helper()
+	data, err := os.ReadFile("../result/testdata/document.json")
+	must(t, err)
+	doc, err := result.Decode(bytes.NewReader(data))
+	must(t, err)
+	return doc.Runs[0]
+}
+
+func open(t testing.TB, path string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeStore(t, s) })
+	return s
+}
+
+func closeStore(t testing.TB, s *store.Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+func newStore(t testing.TB) *store.Store { return open(t, filepath.Join(t.TempDir(), "touchstone.db")) }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// record creates a run with n trials.
+func record(t testing.TB, s *store.Store, run result.Run, n int) {
+	t.Helper()
+	must(t, s.Create(t.Context(), run))
+	for seq := 1; seq <= n; seq++ {
+		must(t, s.Append(t.Context(), run.ID, okTrial(seq)))
+	}
+}
+
+func TestRunComesBackWhole(t *testing.T) {
+	want := fullRun(t)
+	for name, put := range map[string]func(*store.Store) error{
+		"import": func(s *store.Store) error { return s.Import(t.Context(), want) },
+		"create and append": func(s *store.Store) error {
+			empty := want
+			empty.Trials, empty.State, empty.Ended = nil, result.Running, time.Time{}
+			if err := s.Create(t.Context(), empty); err != nil {
+				return err
+			}
+			for _, trial := range want.Trials {
+				if err := s.Append(t.Context(), want.ID, trial); err != nil {
+					return err
+				}
+			}
+			return s.Finish(t.Context(), want.ID, want.State, want.Ended, want.Limits)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a?b#c%41 d.db") // what a URI would take for its own
+			s, err := store.Open(t.Context(), path)
+			must(t, err)
+			must(t, put(s))
+			closeStore(t, s)
+
+			s, err = store.OpenReadOnly(t.Context(), path)
+			must(t, err)
+			got, err := s.Run(t.Context(), want.ID)
+			must(t, err)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("the run changed on its way through the store (-want +got):\n%s", diff)
+			}
+			closeStore(t, s)
+			entries, err := os.ReadDir(filepath.Dir(path))
+			must(t, err)
+			if len(entries) != 1 {
+				t.Errorf("a closed store leaves %v", entries)
+			}
+		})
+	}
+}
+
+func TestTrialsComeInOrderOfSeq(t *testing.T) {
+	s := newStore(t)
+	must(t, s.Create(t.Context(), emptyRun("a", 0)))
+	for _, seq := range []int{3, 1, 2} {
+		must(t, s.Append(t.Context(), "a", okTrial(seq)))
+	}
+	run, err := s.Run(t.Context(), "a")
+	must(t, err)
+	if diff := cmp.Diff([]result.Trial{okTrial(1), okTrial(2), okTrial(3)}, run.Trials); diff != "" {
+		t.Errorf("other trials (-want +got):\n%s", diff)
+	}
+}
+
+func TestTakenIDsAreRefused(t *testing.T) {
+	s := newStore(t)
+	record(t, s, emptyRun("a", 0), 1)
+	record(t, s, emptyRun("b", 0), 1) // the same seq in another run is no clash
+	if err := s.Create(t.Context(), emptyRun("a", 1)); !errors.Is(err, store.ErrExists) {
+		t.Errorf("Create of a run that is there: %v", err)
+	}
+	changed := okTrial(1)
+	changed.Block = 7
+	if err := s.Append(t.Context(), "a", changed); !errors.Is(err, store.ErrExists) {
+		t.Errorf("Append of a trial that is there: %v", err)
+	}
+	run, err := s.Run(t.Context(), "a")
+	must(t, err)
+	if diff := cmp.Diff([]result.Trial{okTrial(1)}, run.Trials); diff != "" {
+		t.Errorf("a refused trial changed the run (-want +got):\n%s", diff)
+	}
+}
+
+func TestInvalidIsRefused(t *testing.T) {
+	s := newStore(t)
+	record(t, s, emptyRun("a", 0), 0)
+	for want, spoil := range map[string]func(*result.Trial){
+		"NaN":               func(t *result.Trial) { t.Samples[3].Value = math.NaN() },
+		"+Inf":              func(t *result.Trial) { t.Samples[3].Value = math.Inf(1) },
+		`no metric "Other"`: func(t *result.Trial) { t.Samples[3].Metric = "Other" },
+		"no such target":    func(t *result.Trial) { t.Target = "oci/crun" },
+		"counted from 1":    func(t *result.Trial) { t.Seq = 0 },
+	} {
+		trial := okTrial(1)
+		spoil(&trial)
+		if err := s.Append(t.Context(), "a", trial); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Append gives %v, want an error with %q", err, want)
+		}
+	}
+	withTrials, bad, hidden := emptyRun("b", 0), emptyRun("b", 0), emptyRun("Latest", 0)
+	withTrials.Trials = []result.Trial{okTrial(1)}
+	bad.State = "odd"
+	for want, run := range map[string]result.Run{"use Import": withTrials, `state "odd"`: bad, "newest run": hidden} {
+		if err := s.Create(t.Context(), run); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Create gives %v, want an error with %q", err, want)
+		}
+	}
+	runs, err := s.Runs(t.Context())
+	must(t, err)
+	if len(runs) != 1 || len(runs[0].Trials) != 0 {
+		t.Errorf("something refused was recorded: %+v", runs)
+	}
+}
+
+func TestImportIsAllOrNothing(t *testing.T) {
+	s := newStore(t)
+	s.Pragma(t, "max_page_count = 40")
+	run := emptyRun("a", 0)
+	for seq := 1; seq <= 1000; seq++ {
+		run.Trials = append(run.Trials, okTrial(seq))
+	}
+	if err := s.Import(t.Context(), run); !errors.Is(err, store.ErrFull) {
+		t.Fatalf("Import into a file that must not grow: %v", err)
+	}
+	runs, err := s.Runs(t.Context())
+	must(t, err)
+	if len(runs) != 0 {
+		t.Errorf("a part of the run is there: %+v", runs)
+	}
+}
+
+func TestReferences(t *testing.T) {
+	s := newStore(t)
+	var none *store.IDError
+	if _, err := s.Run(t.Context(), store.Latest); !errors.As(err, &none) || len(none.Candidates) != 0 {
+		t.Errorf("the latest of no runs: %v", err)
+	}
+	// The newest is neither the last recorded nor the last by name.
+	for id, hour := range map[string]int{"01ABC": 1, "01ABD": 3, "01B": 2, "01": 0} {
+		record(t, s, emptyRun(id, hour), 0)
+	}
+	for ref, want := range map[string]string{"latest": "01ABD", "01ABC": "01ABC", "01abc": "01ABC", "01b": "01B", "01": "01"} {
+		run, err := s.Run(t.Context(), ref)
+		if err != nil || run.ID != want {
+			t.Errorf("Run(%q) gives %q, %v; want %q", ref, run.ID, err, want)
+		}
+	}
+	for ref, want := range map[string]*store.IDError{
+		"01A":    {Ref: "01A", Ambiguous: true, Candidates: []string{"01ABD", "01ABC"}},
+		"x":      {Ref: "x", Candidates: []string{"01ABD", "01B", "01ABC", "01"}},
+		"":       {Ref: "", Candidates: []string{"01ABD", "01B", "01ABC", "01"}},
+		"01ABCD": {Ref: "01ABCD", Candidates: []string{"01ABD", "01B", "01ABC", "01"}},
+		"%":      {Ref: "%", Candidates: []string{"01ABD", "01B", "01ABC", "01"}},
+	} {
+		_, err := s.Resolve(t.Context(), ref)
+		var got *store.IDError
+		if !errors.As(err, &got) {
+			t.Errorf("Resolve(%q) gives %v, want an IDError", ref, err)
+			continue
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("Resolve(%q) gives another error (-want +got):\n%s", ref, diff)
+		}
+	}
+	// What changes a run takes no prefix.
+	for name, err := range map[string]error{
+		"Append": s.Append(t.Context(), "01AB", okTrial(1)),
+		"Finish": s.Finish(t.Context(), "01AB", result.Complete, epoch, nil),
+		"Resume": s.Resume(t.Context(), "latest"),
+		"Delete": s.Delete(t.Context(), "01B "),
+	} {
+		if !errors.As(err, &none) {
+			t.Errorf("%s of an id that is not there: %v", name, err)
+		}
+	}
+	if _, err := s.Progress(t.Context(), "01AB"); !errors.As(err, &none) {
+		t.Errorf("Progress of an id that is not there: %v", err)
+	}
+}
+
+func TestIDErrorMessages(t *testing.T) {
+	var many []string
+	for i := range 12 {
+		many = append(many, fmt.Sprint("0", i))
+	}
+	for want, err := range map[string]error{
+		`run "x": there are no runs in the file`: &store.IDError{Ref: "x"},
+		`run "0": 12 runs begin with it: 00, 01, 02, 03, 04, 05, 06, 07, 08, 09 and 2 more; give more of the id`:                         &store.IDError{Ref: "0", Ambiguous: true, Candidates: many},
+		`run "x": there is no such run; there are 00, 01, 02, 03, 04, 05, 06, 07, 08, 09; give an id, the beginning of one, or "latest"`: &store.IDError{Ref: "x", Candidates: many[:10]},
+		`results file "a.db": a newer touchstone wrote it (the file has version 9 and this touchstone knows 1); use a newer touchstone`:  &store.FileError{Path: "a.db", Kind: store.ErrNewer, Err: errors.New("the file has version 9 and this touchstone knows 1"), Advice: "use a newer touchstone"},
+	} {
+		if err.Error() != want {
+			t.Errorf("the message is\n%s\nwant\n%s", err, want)
+		}
+	}
+}
+
+func TestFinishAndResume(t *testing.T) {
+	s := newStore(t)
+	record(t, s, emptyRun("a", 0), 0)
+	state := func() (result.State, time.Time) {
+		t.Helper()
+		run, err := s.Run(t.Context(), "a")
+		must(t, err)
+		return run.State, run.Ended
+	}
+	end := epoch.Add(time.Minute).In(time.FixedZone("", 3600))
+	must(t, s.Finish(t.Context(), "a", result.Interrupted, end, nil))
+	if st, at := state(); st != result.Interrupted || !at.Equal(end) || at.Location() != time.UTC {
+		t.Errorf("after Finish the run is %s, ended %v", st, at)
+	}
+	must(t, s.Resume(t.Context(), "a"))
+	if st, at := state(); st != result.Running || !at.IsZero() {
+		t.Errorf("after Resume the run is %s, ended %v", st, at)
+	}
+	if err := s.Finish(t.Context(), "a", result.Running, end, nil); err == nil {
+		t.Error("a run can be finished as running")
+	}
+}
+
+func TestProgress(t *testing.T) {
+	s := newStore(t)
+	record(t, s, emptyRun("a", 0), 2)
+	record(t, s, emptyRun("b", 0), 5)
+	warm, failed := okTrial(3), okTrial(7)
+	warm.Warmup, warm.Block = true, 0
+	failed.Status, failed.Samples, failed.Distributions, failed.Params = result.Failed, nil, nil, "n=5"
+	must(t, s.Append(t.Context(), "a", failed))
+	must(t, s.Append(t.Context(), "a", warm))
+	got, err := s.Progress(t.Context(), "a")
+	must(t, err)
+	want := store.Progress{Last: 7, Done: map[store.Slot]result.Status{
+		{Cell: okTrial(1).Cell, Block: 0}:               result.OK,
+		{Cell: okTrial(1).Cell, Block: 1}:               result.OK,
+		{Cell: okTrial(1).Cell, Block: 0, Warmup: true}: result.OK,
+		{Cell: failed.Cell, Block: 6}:                   result.Failed,
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("other progress (-want +got):\n%s", diff)
+	}
+}
+
+func TestRunsAndIndexAndDelete(t *testing.T) {
+	s := newStore(t)
+	older, newer := emptyRun("older", 1), emptyRun("newer", 2)
+	record(t, s, newer, 2)
+	record(t, s, older, 3)
+	warm, failed, other := okTrial(10), okTrial(11), okTrial(12)
+	warm.Warmup = true
+	failed.Status, failed.Samples, failed.Distributions = result.Failed, nil, nil
+	other.Params, other.Samples = "n=5", other.Samples[:1]
+	for _, trial := range []result.Trial{warm, failed, other} {
+		must(t, s.Append(t.Context(), "older", trial))
+	}
+	must(t, s.Finish(t.Context(), "newer", result.Complete, epoch.Add(3*time.Hour), nil))
+
+	runs, err := s.Runs(t.Context())
+	must(t, err)
+	targets, benchmarks := []string{"native", "oci/runc"}, []string{lifecycle}
+	if diff := cmp.Diff([]store.Summary{
+		{ID: "newer", Name: "quick", State: result.Complete, Started: newer.Started, Ended: epoch.Add(3 * time.Hour), Trials: map[result.Status]int{result.OK: 2}, Targets: targets, Benchmarks: benchmarks},
+		{ID: "older", Name: "quick", State: result.Running, Started: older.Started, Trials: map[result.Status]int{result.OK: 5, result.Failed: 1}, Targets: targets, Benchmarks: benchmarks},
+	}, runs); diff != "" {
+		t.Errorf("other runs (-want +got):\n%s", diff)
+	}
+
+	checkIndex := func(want ...store.IndexEntry) {
+		t.Helper()
+		index, err := s.Index(t.Context())
+		must(t, err)
+		if diff := cmp.Diff(want, index); diff != "" {
+			t.Errorf("another index (-want +got):\n%s", diff)
+		}
+	}
+	plain, five := okTrial(1).Cell, other.Cell
+	at := func(seq int) time.Time { return okTrial(seq).Started }
+	checkIndex(
+		store.IndexEntry{Cell: plain, Metric: "Create", Trials: 5, Runs: []string{"newer", "older"}, Last: at(3)},
+		store.IndexEntry{Cell: plain, Metric: "Rate", Trials: 5, Runs: []string{"newer", "older"}, Last: at(3)},
+		store.IndexEntry{Cell: five, Metric: "Create", Trials: 1, Runs: []string{"older"}, Last: at(12)},
+	)
+
+	must(t, s.Delete(t.Context(), "older"))
+	checkIndex(
+		store.IndexEntry{Cell: plain, Metric: "Create", Trials: 2, Runs: []string{"newer"}, Last: at(2)},
+		store.IndexEntry{Cell: plain, Metric: "Rate", Trials: 2, Runs: []string{"newer"}, Last: at(2)},
+	)
+	must(t, s.Delete(t.Context(), "newer"))
+	for _, table := range []string{"run", "trial", "phase", "sample", "distribution"} {
+		var n int
+		must(t, s.DB().QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
+		if n != 0 {
+			t.Errorf("%d rows of table %s outlive their run", n, table)
+		}
+	}
+}
+
+func TestCancelledAppendLeavesNoTrace(t *testing.T) {
+	s := newStore(t)
+	record(t, s, emptyRun("a", 0), 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Append(ctx, "a", okTrial(2)); !errors.Is(err, context.Canceled) {
+		t.Errorf("Append with a cancelled context: %v", err)
+	}
+	must(t, s.Append(t.Context(), "a", okTrial(2)))
+}
+
+func TestWritersAtOnce(t *testing.T) {
+	const stores, trials = 4, 25
+	path := filepath.Join(t.TempDir(), "touchstone.db")
+	errs := make(chan error, stores)
+	var all sync.WaitGroup
+	for n := range stores {
+		all.Go(func() {
+			errs <- func() error {
+				s, err := store.Open(t.Context(), path) // all of them want to create it
+				if err != nil {
+					return err
+				}
+				id := fmt.Sprint("run", n)
+				if err := s.Create(t.Context(), emptyRun(id, n)); err != nil {
+					return err
+				}
+				for seq := 1; seq <= trials; seq++ {
+					if err := s.Append(t.Context(), id, okTrial(seq)); err != nil {
+						return err
+					}
+					if _, err := s.Index(t.Context()); err != nil {
+						return err
+					}
+				}
+				return s.Close()
+			}()
+		})
+	}
+	all.Wait()
+	close(errs)
+	for err := range errs {
+		must(t, err)
+	}
+	s := open(t, path)
+	for n := range stores {
+		run, err := s.Run(t.Context(), fmt.Sprint("run", n))
+		must(t, err)
+		if len(run.Trials) != trials {
+			t.Errorf("run %d has %d trials, want %d", n, len(run.Trials), trials)
+		}
+	}
+	must(t, s.Check(t.Context()))
+}
+
+func TestReaderSeesWhatIsCommitted(t *testing.T) {
+	s := newStore(t)
+	record(t, s, emptyRun("a", 0), 0)
+	reader, err := store.OpenReadOnly(t.Context(), s.Path())
+	must(t, err)
+	defer closeStore(t, reader)
+	for seq := 1; seq <= 3; seq++ {
+		must(t, s.Append(t.Context(), "a", okTrial(seq)))
+		run, err := reader.Run(t.Context(), "a")
+		must(t, err)
+		if len(run.Trials) != seq {
+			t.Errorf("after %d trials another connection sees %d", seq, len(run.Trials))
+		}
+	}
+}
+
+func BenchmarkAppend(b *testing.B) {
+	s := newStore(b)
+	must(b, s.Create(b.Context(), emptyRun("a", 0)))
+	b.ReportAllocs()
+	for seq := 1; b.Loop(); seq++ {
+		must(b, s.Append(b.Context(), "a", okTrial(seq)))
+	}
+}

@@ -1,0 +1,201 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+const (
+	insertRun = `INSERT INTO run (id, name, state, started, ended, tool, seed, baseline, plan, host, targets, benchmarks, overhead, limits)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	insertTrial = `INSERT INTO trial (run, seq, benchmark, params, target, block, warmup, status, reason, output, started, elapsed_ns, host, self_cpu_ns)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	insertPhase  = `INSERT INTO phase (trial, ord, name, start_ns, duration_ns) VALUES (?, ?, ?, ?, ?)`
+	insertSample = `INSERT INTO sample (trial, ord, metric, value) VALUES (?, ?, ?, ?)`
+
+	insertDistribution = `INSERT INTO distribution (trial, ord, metric, histogram) VALUES (?, ?, ?, ?)`
+)
+
+// Create records a run that has no trials yet. ErrExists if its id is taken.
+func (s *Store) Create(ctx context.Context, run result.Run) error {
+	if len(run.Trials) > 0 {
+		return fmt.Errorf("record run %q: it has trials already; use Import", run.ID)
+	}
+	return s.Import(ctx, run)
+}
+
+// Import records a run with its trials, all or nothing. ErrExists if its id is
+// taken.
+func (s *Store) Import(ctx context.Context, run result.Run) error {
+	if err := s.importRun(ctx, &run); err != nil {
+		return fmt.Errorf("record run %q: %w", run.ID, s.explain(err))
+	}
+	return nil
+}
+
+func (s *Store) importRun(ctx context.Context, run *result.Run) error {
+	if err := run.Validate(); err != nil {
+		return err
+	}
+	if strings.EqualFold(run.ID, Latest) {
+		return fmt.Errorf("the id %q would hide the name of the newest run", run.ID)
+	}
+	return s.write(ctx, func(tx *sql.Tx) error {
+		row, err := tx.ExecContext(ctx, insertRun,
+			run.ID, run.Name, run.State, instant{&run.Started}, instant{&run.Ended}, document{&run.Tool},
+			strconv.FormatUint(run.Seed, 10), run.Baseline, run.Plan, document{&run.Host}, document{&run.Targets},
+			document{&run.Bench}, document{&run.Overhead}, document{&run.Limits})
+		if isTaken(err) {
+			return ErrExists
+		}
+		if err != nil {
+			return err
+		}
+		key, err := row.LastInsertId()
+		if err != nil {
+			return err
+		}
+		for i := range run.Trials {
+			if err := s.insertTrialRows(ctx, tx, key, &run.Trials[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Append records a trial of a run with all that belongs to it, in one
+// transaction. When it returns nil the trial is on the disk; otherwise nothing of it is
+// recorded. The error has ErrExists if the run has a trial of the same Seq, and is
+// an *IDError if there is no such run. A trial that result.Run's ValidateTrial refuses
+// does not reach the database.
+//
+// A caller that wants to record a trial which was cut short by the end of its own
+// context has to pass another one.
+func (s *Store) Append(ctx context.Context, runID string, trial result.Trial) error {
+	if err := s.appendTrial(ctx, runID, &trial); err != nil {
+		return fmt.Errorf("record trial %d of run %q: %w", trial.Seq, runID, s.explain(err))
+	}
+	return nil
+}
+
+func (s *Store) appendTrial(ctx context.Context, runID string, trial *result.Trial) error {
+	var key int64
+	var run result.Run
+	err := s.db.QueryRowContext(ctx, `SELECT key, targets, benchmarks FROM run WHERE id = ?`, runID).
+		Scan(&key, document{&run.Targets}, document{&run.Bench})
+	if errors.Is(err, sql.ErrNoRows) {
+		return s.unknown(ctx, runID)
+	}
+	if err != nil {
+		return err
+	}
+	if err := run.ValidateTrial(trial); err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx *sql.Tx) error { return s.insertTrialRows(ctx, tx, key, trial) })
+}
+
+func (s *Store) insertTrialRows(ctx context.Context, tx *sql.Tx, run int64, t *result.Trial) error {
+	row, err := tx.StmtContext(ctx, s.insertTrial).ExecContext(ctx,
+		run, t.Seq, t.Benchmark, t.Params, t.Target, t.Block, t.Warmup, t.Status, t.Reason, t.Output,
+		instant{&t.Started}, t.Elapsed, document{&t.Host}, t.Self)
+	if isTaken(err) {
+		return ErrExists
+	}
+	if err != nil {
+		return err
+	}
+	trial, err := row.LastInsertId()
+	if err != nil {
+		return err
+	}
+	phase := tx.StmtContext(ctx, s.insertPhase)
+	for i, p := range t.Phases {
+		if _, err := phase.ExecContext(ctx, trial, i, p.Name, p.Start, p.Duration); err != nil {
+			return err
+		}
+	}
+	sample := tx.StmtContext(ctx, s.insertSample)
+	for i, v := range t.Samples {
+		if _, err := sample.ExecContext(ctx, trial, i, v.Metric, v.Value); err != nil {
+			return err
+		}
+	}
+	distribution := tx.StmtContext(ctx, s.insertDistribution)
+	for i := range t.Distributions {
+		d := &t.Distributions[i]
+		if _, err := distribution.ExecContext(ctx, trial, i, d.Metric, document{d}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Finish records that a run has ended, with result.Complete or result.Interrupted, and
+// what it did not do, in place of what Create was told.
+// An *IDError if there is no such run.
+func (s *Store) Finish(ctx context.Context, runID string, state result.State, ended time.Time, limits []string) error {
+	if state != result.Complete && state != result.Interrupted {
+		return fmt.Errorf("finish run %q: a run that has ended is %q or %q, not %q", runID, result.Complete, result.Interrupted, state)
+	}
+	return s.change(ctx, "finish", runID, `UPDATE run SET state = ?, ended = ?, limits = ? WHERE id = ?`, state, instant{&ended}, document{&limits}, runID)
+}
+
+// Resume records that a run goes on: it is running, and has not ended. An
+// *IDError if there is no such run.
+func (s *Store) Resume(ctx context.Context, runID string) error {
+	return s.change(ctx, "resume", runID, `UPDATE run SET state = ?, ended = NULL WHERE id = ?`, result.Running, runID)
+}
+
+// Delete removes a run with its trials. It takes the whole id, no prefix: see
+// Resolve. An *IDError if there is no such run.
+func (s *Store) Delete(ctx context.Context, runID string) error {
+	return s.change(ctx, "delete", runID, `DELETE FROM run WHERE id = ?`, runID)
+}
+
+// change executes a statement that changes the one row of a run.
+func (s *Store) change(ctx context.Context, verb, runID, query string, args ...any) error {
+	err := s.write(ctx, func(tx *sql.Tx) error {
+		rows, err := tx.ExecContext(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		if n, err := rows.RowsAffected(); err != nil || n == 1 {
+			return err
+		}
+		return unknownIn(ctx, tx, runID)
+	})
+	if err != nil {
+		return fmt.Errorf("%s run %q: %w", verb, runID, s.explain(err))
+	}
+	return nil
+}
+
+// write calls do in a transaction that holds the write lock from its start.
+func (s *Store) write(ctx context.Context, do func(*sql.Tx) error) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := do(tx); err != nil {
+		return errors.Join(err, ended(tx.Rollback()))
+	}
+	return tx.Commit()
+}
+
+// ended passes over that a transaction has been rolled back already, as it is at the
+// end of its context.
+func ended(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
+	}
+	return err
+}

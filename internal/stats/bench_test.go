@@ -1,0 +1,42 @@
+package stats
+
+import (
+	"fmt"
+	"testing"
+)
+
+// A report of 300 cells has a second for all its summaries and comparisons.
+
+func BenchmarkSummarize(b *testing.B) {
+	for _, n := range []int{10, 50, 10_000} {
+		series := normal.series(random(1), n, 1)
+		b.Run(fmt.Sprint("n=", n), func(b *testing.B) {
+			for b.Loop() {
+				Summarize(series, 1)
+			}
+		})
+	}
+}
+
+func BenchmarkCompare(b *testing.B) {
+	for _, n := range []int{10, 50, 100} {
+		targets := run(random(1), normal, bimodal, n, 1, 1.1)
+		b.Run(fmt.Sprint("n=", n), func(b *testing.B) {
+			for b.Loop() {
+				Compare(targets[0], targets[1], Lower, 1)
+			}
+		})
+	}
+}
+
+func BenchmarkCompareUnpaired(b *testing.B) {
+	for _, n := range []int{10, 50, 10_000} {
+		r := random(1)
+		before, after := normal.series(r, n, 1), normal.series(r, n, 1.1)
+		b.Run(fmt.Sprint("n=", n), func(b *testing.B) {
+			for b.Loop() {
+				CompareUnpaired(before, after, Lower, 1)
+			}
+		})
+	}
+}

@@ -1,0 +1,99 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// model is a distribution of a metric's values, in units of its median (bimodal: of the
+// lower mode).
+type model struct {
+	name   string
+	draw   func(*rand.Rand) float64
+	median float64
+}
+
+var (
+	normal = model{"normal", func(r *rand.Rand) float64 {
+		return 1 + 0.05*r.NormFloat64()
+	}, 1}
+	lognormal = model{"lognormal", func(r *rand.Rand) float64 {
+		return math.Exp(0.5 * r.NormFloat64())
+	}, 1}
+	// A floor and a tail, as running times have it.
+	tailed = model{"tailed", func(r *rand.Rand) float64 {
+		return 1 + 0.1*(r.ExpFloat64()-math.Ln2)
+	}, 1}
+	// One trial in ten is disturbed.
+	disturbed = model{"disturbed", func(r *rand.Rand) float64 {
+		x := math.Exp(0.03 * r.NormFloat64())
+		if r.Float64() < 0.1 {
+			x *= 1.5
+		}
+		return x
+	}, math.Exp(0.03 * normalQuantile(0.5/0.9))}
+	// The lifecycle of crun: 14 and 26 ms.
+	bimodal = model{"bimodal", func(r *rand.Rand) float64 {
+		return mixture(r, 0.5)
+	}, 20.0 / 14}
+	lopsided = model{"lopsided", func(r *rand.Rand) float64 {
+		return mixture(r, 0.35)
+	}, 1 + 0.05*normalQuantile(0.5/0.65)}
+	uniform = model{"uniform", func(r *rand.Rand) float64 { return 0.5 + r.Float64() }, 1}
+)
+
+func mixture(r *rand.Rand, upper float64) float64 {
+	mode := 1.0
+	if r.Float64() < upper {
+		mode = 26.0 / 14
+	}
+	return mode + 0.05*r.NormFloat64()
+}
+
+func normalQuantile(p float64) float64 { return math.Sqrt2 * math.Erfinv(2*p-1) }
+
+func (m model) series(r *rand.Rand, n int, factor float64) []float64 {
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = factor * m.draw(r)
+	}
+	return values
+}
+
+// run is n blocks of a baseline and of targets that differ from it by a factor. What a
+// block shares comes from shared, on top of a drift of 30 % over the run.
+func run(r *rand.Rand, noise, shared model, n int, factors ...float64) [][]Sample {
+	targets := make([][]Sample, len(factors))
+	for block := range n {
+		common := shared.draw(r) * (1 + 0.3*float64(block)/float64(n))
+		for i, factor := range factors {
+			targets[i] = append(targets[i], Sample{block, common * factor * noise.draw(r)})
+		}
+	}
+	return targets
+}
+
+func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 20)) }
+
+// share of trials, as a fraction.
+func share(count, trials int) float64 { return float64(count) / float64(trials) }
+
+// simulationError is the standard error of a share that is simulated. Seeds are fixed, so
+// that a simulation which passes once passes always.
+func simulationError(p float64, trials int) float64 { return math.Sqrt(p * (1 - p) / float64(trials)) }
+
+func values(samples []Sample) []float64 {
+	v := make([]float64, len(samples))
+	for i, s := range samples {
+		v[i] = s.Value
+	}
+	return v
+}
+
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance) {
+		t.Errorf("%s = %.17g, want %.17g ± %g", what, got, want, tolerance)
+	}
+}

@@ -1,0 +1,107 @@
+package stats
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// roundingError is the relative difference below which two values count as tied:
+// it comes from arithmetic in floating point, not from a measurement.
+const roundingError = 1e-9
+
+// midranks ranks values from 1, tied values by the mean of their ranks. Values that
+// differ by no more than tolerance from the least of a group are tied with it.
+func midranks(values []float64, tolerance float64) []float64 {
+	ascending := order(values)
+	ranks := make([]float64, len(values))
+	for from := 0; from < len(ascending); {
+		to := from + 1
+		for to < len(ascending) && values[ascending[to]]-values[ascending[from]] <= tolerance {
+			to++
+		}
+		for _, i := range ascending[from:to] {
+			ranks[i] = float64(from+1+to) / 2
+		}
+		from = to
+	}
+	return ranks
+}
+
+// exactLimit is the number of pairs up to which the distribution of the signed-rank
+// sum is counted out, which takes n³ steps. Above it the normal approximation
+// differs from it by less than 1 % of the p-value at p = 0.05.
+const exactLimit = 100
+
+// signedRank is the two-sided p-value of Wilcoxon's signed-rank test of paired log
+// ratios: the probability that flipping the sign of each at random gives a sum of
+// signed ranks as far from zero. That is a permutation test, and it is exact for
+// this very experiment: in each block the order of the targets is drawn at random, so
+// that without a difference each sign is as likely as the other.
+//
+// Ratios of 1 have no sign and are left out (F. Wilcoxon, "Individual Comparisons
+// by Ranking Methods", Biometrics Bulletin 1 (1945) 80–83); ties have midranks, and
+// the exact distribution is that of the midranks.
+func signedRank(logRatios []float64) float64 {
+	doubled, smaller := signedRankSum(logRatios)
+	switch {
+	case len(doubled) == 0:
+		return 1
+	case len(doubled) > exactLimit:
+		return signedRankApproximate(doubled, smaller)
+	default:
+		return signedRankExact(doubled, smaller)
+	}
+}
+
+// signedRankSum gives the ranks of those values that have a sign, and the smaller one of
+// the sums of the positive and of the negative ranks. All are doubled, which makes whole
+// numbers of midranks.
+func signedRankSum(values []float64) (doubled []int, smaller int) {
+	var signed, sizes []float64
+	for _, v := range values {
+		if math.Abs(v) > roundingError {
+			signed = append(signed, v)
+			sizes = append(sizes, math.Abs(v))
+		}
+	}
+	var positive, negative int
+	for i, rank := range midranks(sizes, roundingError) {
+		doubled = append(doubled, int(2*rank))
+		if signed[i] > 0 {
+			positive += doubled[i]
+		} else {
+			negative += doubled[i]
+		}
+	}
+	return doubled, min(positive, negative)
+}
+
+// signedRankExact counts out how likely each sum of positive ranks is.
+func signedRankExact(doubled []int, smaller int) float64 {
+	probability := make([]float64, smaller+1) // of each sum of the ranks seen so far
+	probability[0] = 1
+	for _, rank := range doubled {
+		for sum := smaller; sum >= 0; sum-- {
+			p := probability[sum] / 2
+			if sum >= rank {
+				p += probability[sum-rank] / 2
+			}
+			probability[sum] = p
+		}
+	}
+	return min(1, 2*floats.Sum(probability))
+}
+
+// signedRankApproximate is the normal approximation with the correction for continuity. The
+// variance is that of the midranks, which accounts for ties.
+func signedRankApproximate(doubled []int, smaller int) float64 {
+	var total, variance float64
+	for _, rank := range doubled {
+		total += float64(rank)
+		variance += float64(rank) * float64(rank) / 4
+	}
+	away := max(0, total/2-float64(smaller)-1)
+	return 2 * distuv.UnitNormal.CDF(-away/math.Sqrt(variance))
+}

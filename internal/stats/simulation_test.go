@@ -1,0 +1,302 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Fewer resamples than Resamples keep the simulations short; they make intervals no better.
+const fewResamples = 400
+
+// simulates lets the simulations run beside one another, and not in short mode.
+func simulates(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("simulations take seconds")
+	}
+	t.Parallel()
+}
+
+func TestMedianCoverage(t *testing.T) {
+	simulates(t)
+	const trials = 1500
+	models := []model{normal, lognormal, tailed, disturbed, bimodal, lopsided}
+	for _, n := range []int{6, 7, 8, 10, 11, 20, 50} {
+		least, greatest, leastPlain, greatestPlain := 1.0, 0.0, 1.0, 0.0
+		for _, m := range models {
+			r := random(uint64(n))
+			var covered, coveredPlain int
+			for trial := range trials {
+				sorted := m.series(r, n, 1)
+				slices.Sort(sorted)
+				if ci := medianInterval(sorted, uint64(trial), fewResamples); ci.Lo <= m.median && m.median <= ci.Hi {
+					covered++
+				}
+				if trial < trials/4 {
+					if ci := plainInterval(sorted, r); ci.Lo <= m.median && m.median <= ci.Hi {
+						coveredPlain++
+					}
+				}
+			}
+			coverage, plain := share(covered, trials), share(coveredPlain, trials/4)
+			least, greatest = min(least, coverage), max(greatest, coverage)
+			leastPlain, greatestPlain = min(leastPlain, plain), max(greatestPlain, plain)
+			if want := 0.94 - simulationError(0.94, trials); coverage < want {
+				t.Errorf("n = %d, %s: the interval of the median covers it in %.1f %%, want %.1f %%", n, m.name, 100*coverage, 100*want)
+			}
+		}
+		t.Logf("n = %d: coverage %.1f–%.1f %%; of the plain percentile interval %.1f–%.1f %%", n, 100*least, 100*greatest, 100*leastPlain, 100*greatestPlain)
+		if n == 7 && leastPlain > 0.92 {
+			t.Errorf("the plain percentile interval covers in %.1f %%: then there is no need for a better one", 100*leastPlain)
+		}
+	}
+}
+
+// plainInterval is the textbook's percentile bootstrap, by drawing resamples.
+func plainInterval(sorted []float64, r *rand.Rand) Interval {
+	medians := make([]float64, 200)
+	resample := make([]float64, len(sorted))
+	for i := range medians {
+		for j := range resample {
+			resample[j] = sorted[r.IntN(len(sorted))]
+		}
+		slices.Sort(resample)
+		medians[i] = median(resample)
+	}
+	return percentileInterval(medians, 0.025)
+}
+
+// Nothing differs, though blocks do, and drift: how often does a family of comparisons
+// show a difference?
+func TestFalseAlarmsOfFamilies(t *testing.T) {
+	simulates(t)
+	const trials, blocks = 1000, 12
+	equal := slices.Repeat([]float64{1}, 9)
+	for _, c := range []struct{ noise, shared model }{
+		{normal, normal}, {lognormal, bimodal}, {tailed, bimodal}, {disturbed, normal}, {bimodal, bimodal},
+	} {
+		r := random(1)
+		var alarms, small int
+		for trial := range trials {
+			targets := run(r, c.noise, c.shared, blocks, equal...)
+			var family []Comparison
+			for _, target := range targets[1:] {
+				family = append(family, compare(targets[0], target, Lower, uint64(trial), fewResamples))
+			}
+			if slices.ContainsFunc(Judge(family, Alpha), differs) {
+				alarms++
+			}
+			if family[0].P < Alpha {
+				small++
+			}
+		}
+		if limit := Alpha + 2*simulationError(Alpha, trials); share(alarms, trials) > Alpha || share(small, trials) > limit {
+			t.Errorf("%s in %s blocks: %.1f %% of the families show a difference, %.1f %% of the p-values are below 0.05",
+				c.noise.name, c.shared.name, 100*share(alarms, trials), 100*share(small, trials))
+		}
+	}
+}
+
+func differs(c Comparison) bool { return c.Verdict == Faster || c.Verdict == Slower }
+
+func TestRatioCoverage(t *testing.T) {
+	simulates(t)
+	const trials, factor = 1000, 1.3
+	want := 0.94 - simulationError(0.94, trials)
+	for _, n := range []int{6, 8, 11, 20} {
+		for _, noise := range []model{normal, lognormal, tailed, disturbed, bimodal} {
+			r := random(uint64(n))
+			var paired, unpaired int
+			covers := func(c Comparison) bool { return c.CI.Lo <= factor && factor <= c.CI.Hi }
+			for trial := range trials {
+				targets := run(r, noise, bimodal, n, 1, factor)
+				if covers(compare(targets[0], targets[1], Lower, uint64(trial), fewResamples)) {
+					paired++
+				}
+				if covers(compareUnpaired(noise.series(r, n, 1), noise.series(r, n, factor), Lower, uint64(trial), fewResamples)) {
+					unpaired++
+				}
+			}
+			if p, u := share(paired, trials), share(unpaired, trials); p < want || u < want {
+				t.Errorf("n = %d, %s: the interval of the ratio covers it in %.1f %% paired, %.1f %% unpaired, want %.1f %%",
+					n, noise.name, 100*p, 100*u, 100*want)
+			}
+		}
+	}
+}
+
+// A difference as large as Detectable says is found as often as Power says, or nearly.
+func TestPower(t *testing.T) {
+	simulates(t)
+	const trials = 500
+	for _, n := range []int{6, 10, 20} {
+		for _, noise := range []model{normal, lognormal, tailed} {
+			compared := map[string]func(r *rand.Rand, seed uint64, factor float64) Comparison{
+				"paired": func(r *rand.Rand, seed uint64, factor float64) Comparison {
+					targets := run(r, noise, bimodal, n, 1, factor)
+					return compare(targets[0], targets[1], Lower, seed, fewResamples)
+				},
+				"unpaired": func(r *rand.Rand, seed uint64, factor float64) Comparison {
+					return compareUnpaired(noise.series(r, n, 1), noise.series(r, n, factor), Lower, seed, fewResamples)
+				},
+			}
+			for name, compared := range compared {
+				r := random(uint64(n))
+				var detectable []float64
+				for trial := range uint64(trials) {
+					detectable = append(detectable, compared(r, trial, 1).Detectable)
+				}
+				difference := medianOf(detectable)
+				var found int
+				for trial := range uint64(trials) {
+					if compared(r, trial, 1+difference).Verdict == Slower {
+						found++
+					}
+				}
+				if power := share(found, trials); power < 0.75 {
+					t.Errorf("n = %d, %s, %s: %.1f %% slower is found in %.0f %%", n, noise.name, name, 100*difference, 100*power)
+				}
+			}
+		}
+	}
+}
+
+// Why Ratio is the median of the quotients and not the quotient of the medians.
+func TestPairsSharpenTheRatio(t *testing.T) {
+	simulates(t)
+	const trials, n = 2000, 20
+	quiet := model{"quiet", func(r *rand.Rand) float64 { return math.Exp(0.02 * r.NormFloat64()) }, 1}
+	r := random(1)
+	var ofQuotients, ofMedians float64
+	for range trials {
+		targets := run(r, quiet, normal, n, 1, 1)
+		a, b := pair(targets[0], targets[1])
+		logs := logarithms(b)
+		for i, log := range logarithms(a) {
+			logs[i] -= log
+		}
+		ofQuotients += math.Pow(medianOf(logs), 2) / trials
+		ofMedians += math.Pow(math.Log(medianOf(b)/medianOf(a)), 2) / trials
+	}
+	t.Logf("standard error of the ratio in %d blocks: %.2f %% as a median of quotients, %.2f %% as a quotient of medians",
+		n, 100*math.Sqrt(ofQuotients), 100*math.Sqrt(ofMedians))
+	if ofQuotients > ofMedians/2 {
+		t.Errorf("the variance of the median of quotients is %.3g, of the quotient of medians %.3g; want it below half", ofQuotients, ofMedians)
+	}
+}
+
+// Stopping at a narrow interval favours the intervals that are narrow by chance: the price
+// is as Precise says.
+func TestStopRuleCoverage(t *testing.T) {
+	simulates(t)
+	const trials, precision, blocks = 500, 0.02, 60
+	for _, m := range []model{normal, tailed, disturbed} {
+		r := random(1)
+		var covered int
+		for trial := range uint64(trials) {
+			series := m.series(r, blocks, 1)
+			n := 10
+			for n < blocks && !precise(series[:n], precision, trial, fewResamples) {
+				n++
+			}
+			sorted := slices.Sorted(slices.Values(series[:n]))
+			if ci := medianInterval(sorted, trial, fewResamples); ci.Lo <= m.median && m.median <= ci.Hi {
+				covered++
+			}
+		}
+		if got, want := share(covered, trials), 0.93-simulationError(0.93, trials); got < want {
+			t.Errorf("%s: when the stop rule stops, the interval covers in %.1f %%, want %.1f %%", m.name, 100*got, 100*want)
+		}
+	}
+}
+
+// Drawing medians directly is drawing resamples and taking their medians.
+func TestResampledMedians(t *testing.T) {
+	simulates(t)
+	const draws = 200_000
+	for _, n := range []int{6, 7, 20, 21} {
+		sorted := make([]float64, n)
+		for i := range sorted {
+			sorted[i] = float64(i)
+		}
+		direct, literal := make(map[float64]int), make(map[float64]int)
+		medians := resampledMedians(sorted, generator(1, 0), draws)
+		r := random(uint64(n))
+		resample := make([]float64, n-n%2)
+		for _, m := range medians {
+			direct[m]++
+			for j := range resample {
+				resample[j] = float64(r.IntN(n))
+			}
+			slices.Sort(resample)
+			literal[median(resample)]++
+		}
+		for value := 0.0; value <= float64(n-1); value += 0.5 {
+			p, q := share(direct[value], draws), share(literal[value], draws)
+			if limit := 5*math.Sqrt2*simulationError(q, draws) + 5.0/draws; math.Abs(p-q) > limit {
+				t.Errorf("n = %d: the median is %g in %.4f of the direct draws and %.4f of the resamples", n, value, p, q)
+			}
+		}
+	}
+}
+
+func TestWarningsFalseAlarms(t *testing.T) {
+	simulates(t)
+	const trials = 2000
+	for _, n := range []int{6, 7, 10, 20, 50, 200} {
+		for _, m := range []model{normal, lognormal, tailed, uniform} {
+			r := random(uint64(n))
+			var alarms int
+			for range trials {
+				if len(warnings(m.series(r, n, 1))) > 0 {
+					alarms++
+				}
+			}
+			if got := share(alarms, trials); got > 0.05 {
+				t.Errorf("n = %d, %s: warnings for %.1f %% of the series, of which nothing is to be said", n, m.name, 100*got)
+			}
+		}
+	}
+}
+
+func TestWarningsFind(t *testing.T) {
+	simulates(t)
+	const trials = 500
+	drifting := func(r *rand.Rand) []float64 {
+		v := normal.series(r, 20, 1)
+		for i := range v {
+			v[i] *= 1 + 0.2*float64(i)/20
+		}
+		return v
+	}
+	hit := func(r *rand.Rand) []float64 {
+		v := normal.series(r, 20, 1)
+		v[r.IntN(20)] = 3
+		return v
+	}
+	for _, c := range []struct {
+		name   string
+		kind   WarningKind
+		series func(*rand.Rand) []float64
+		want   float64
+	}{
+		{"14 and 26 ms, 10 blocks", Bimodal, func(r *rand.Rand) []float64 { return bimodal.series(r, 10, 14) }, 0.5},
+		{"14 and 26 ms, 20 blocks", Bimodal, func(r *rand.Rand) []float64 { return bimodal.series(r, 20, 14) }, 0.9},
+		{"14 and 26 ms, 65 to 35, 50 blocks", Bimodal, func(r *rand.Rand) []float64 { return lopsided.series(r, 50, 14) }, 0.9},
+		{"drift of 20 %", Drift, drifting, 0.9},
+		{"one trial of 20 three times as long", Outliers, hit, 0.95},
+	} {
+		r := random(1)
+		var found int
+		for range trials {
+			if slices.ContainsFunc(warnings(c.series(r)), func(w Warning) bool { return w.Kind == c.kind }) {
+				found++
+			}
+		}
+		if got := share(found, trials); got < c.want {
+			t.Errorf("%s: %s found in %.0f %%, want %.0f %%", c.name, c.kind, 100*got, 100*c.want)
+		}
+	}
+}

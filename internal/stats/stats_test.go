@@ -1,0 +1,314 @@
+package stats
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A power of two scales floating-point numbers without rounding, so that equality is exact.
+const scale = 8
+
+func TestSummarizeIsEquivariant(t *testing.T) {
+	r := random(1)
+	for _, n := range []int{6, 7, 20, 201} {
+		series := lognormal.series(r, n, 1)
+		s := Summarize(series, 1)
+		scaled := Summarize(times(series, scale), 1)
+		near(t, "median", scaled.Median, scale*s.Median, 0)
+		near(t, "lower end", scaled.CI.Lo, scale*s.CI.Lo, 0)
+		near(t, "upper end", scaled.CI.Hi, scale*s.CI.Hi, 0)
+		near(t, "MAD", scaled.MAD, scale*s.MAD, 0)
+		near(t, "relative half-width", scaled.RelativeHalfWidth(), s.RelativeHalfWidth(), 0)
+		if diff := cmp.Diff(s.Warnings, scaled.Warnings); diff != "" {
+			t.Errorf("n = %d: the unit changes the warnings: %s", n, diff)
+		}
+	}
+}
+
+func times(values []float64, factor float64) []float64 {
+	scaled := make([]float64, len(values))
+	for i, v := range values {
+		scaled[i] = factor * v
+	}
+	return scaled
+}
+
+func TestSummarizeIgnoresTheOrder(t *testing.T) {
+	series := normal.series(random(1), 50, 1)
+	s := Summarize(series, 1)
+	shuffled := slices.Clone(series)
+	random(2).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	other := Summarize(shuffled, 1)
+	// The order of a sum changes its last bits.
+	near(t, "mean", other.Mean, s.Mean, 1e-14)
+	near(t, "standard deviation", other.SD, s.SD, 1e-14)
+	s.Warnings, s.Mean, s.SD = other.Warnings, other.Mean, other.SD
+	if diff := cmp.Diff(s, other); diff != "" {
+		t.Errorf("the order of the values changes the summary: %s", diff)
+	}
+}
+
+func TestNothingIsReordered(t *testing.T) {
+	r := random(1)
+	a, b := normal.series(r, 20, 1), normal.series(r, 20, 1)
+	targets := run(r, normal, normal, 20, 1, 1)
+	family := []Comparison{Compare(targets[0], targets[1], Lower, 1)}
+	p := []float64{0.3, 0.1, 0.2}
+	before := []any{slices.Clone(a), slices.Clone(b), slices.Clone(targets[0]), slices.Clone(targets[1]), slices.Clone(family), slices.Clone(p)}
+	Summarize(a, 1)
+	Precise(a, 0.02, 1)
+	CompareUnpaired(a, b, Lower, 1)
+	Compare(targets[0], targets[1], Lower, 1)
+	Judge(family, 0.001)
+	Holm(p)
+	if diff := cmp.Diff(before, []any{a, b, targets[0], targets[1], family, p}); diff != "" {
+		t.Errorf("an argument was changed: %s", diff)
+	}
+}
+
+func TestSeedMakesItRepeatable(t *testing.T) {
+	r := random(1)
+	series := lognormal.series(r, 20, 1)
+	targets := run(r, lognormal, normal, 20, 1, 1.2)
+	if diff := cmp.Diff(Summarize(series, 7), Summarize(series, 7)); diff != "" {
+		t.Errorf("the same seed gives another summary: %s", diff)
+	}
+	if diff := cmp.Diff(Compare(targets[0], targets[1], Lower, 7), Compare(targets[0], targets[1], Lower, 7)); diff != "" {
+		t.Errorf("the same seed gives another comparison: %s", diff)
+	}
+}
+
+func TestCompareInverts(t *testing.T) {
+	r := random(1)
+	for _, n := range []int{6, 7, 20, 101} {
+		targets := run(r, lognormal, normal, n, 1, 1.2)
+		there, back := Compare(targets[0], targets[1], Lower, 1), Compare(targets[1], targets[0], Lower, 1)
+		near(t, "ratio", back.Ratio, 1/there.Ratio, 1e-12)
+		near(t, "p-value", back.P, there.P, 0)
+		near(t, "lower end", back.CI.Lo, 1/there.CI.Hi, 1e-12)
+		near(t, "upper end", back.CI.Hi, 1/there.CI.Lo, 1e-12)
+
+		a, b := values(targets[0]), values(targets[1])
+		there, back = CompareUnpaired(a, b, Lower, 1), CompareUnpaired(b, a, Lower, 1)
+		near(t, "unpaired ratio", back.Ratio, 1/there.Ratio, 1e-12)
+		near(t, "unpaired p-value", back.P, there.P, 1e-12)
+		near(t, "unpaired lower end", back.CI.Lo, 1/there.CI.Hi, 0.05)
+		near(t, "unpaired upper end", back.CI.Hi, 1/there.CI.Lo, 0.05)
+	}
+}
+
+func TestCompareIgnoresUnitAndOrder(t *testing.T) {
+	r := random(1)
+	targets := run(r, lognormal, normal, 20, 1, 1.2)
+	want := Compare(targets[0], targets[1], Lower, 1)
+	var a, b []Sample
+	for i := range targets[0] {
+		last := len(targets[0]) - 1 - i
+		a = append(a, Sample{targets[0][last].Block, scale * targets[0][last].Value})
+		b = append(b, Sample{targets[1][i].Block, scale * targets[1][i].Value})
+	}
+	got := Compare(a, b, Lower, 1)
+	near(t, "ratio", got.Ratio, want.Ratio, 1e-12)
+	near(t, "lower end", got.CI.Lo, want.CI.Lo, 1e-12)
+	near(t, "upper end", got.CI.Hi, want.CI.Hi, 1e-12)
+	near(t, "p-value", got.P, want.P, 0)
+}
+
+func TestComparePairsBlocks(t *testing.T) {
+	var a, b []Sample
+	for block := range 8 {
+		a = append(a, Sample{block, float64(block + 1)})
+		// Three samples in a block, of which the median counts.
+		b = append(b, Sample{block, 2 * float64(block+1)}, Sample{block, 1000}, Sample{block, 0.001})
+	}
+	a = append(a, Sample{100, 1e9}) // no partner
+	c := Compare(a, b, Lower, 1)
+	near(t, "ratio", c.Ratio, 2, 1e-15)
+	near(t, "lower end", c.CI.Lo, 2, 1e-15)
+	near(t, "upper end", c.CI.Hi, 2, 1e-15)
+	if c.N != 8 || c.Verdict != Slower || c.P != 2.0/256 || c.MinP != c.P {
+		t.Errorf("eight blocks in which b is twice a compare as %+v", c)
+	}
+	if c := Compare(a, b, Higher, 1); c.Verdict != Faster {
+		t.Errorf("twice the score is %q", c.Verdict)
+	}
+}
+
+func TestTooFewAndNotComparable(t *testing.T) {
+	sample := func(values ...float64) []Sample {
+		var s []Sample
+		for i, v := range values {
+			s = append(s, Sample{i, v})
+		}
+		return s
+	}
+	six := []float64{1, 2, 3, 4, 5, 6}
+	for _, c := range []struct {
+		name  string
+		a, b  []float64
+		want  Verdict
+		ratio float64
+	}{
+		{"none", nil, nil, TooFew, math.NaN()},
+		{"five", six[:5], six[:5], TooFew, 1},
+		{"zero", six, []float64{1, 2, 3, 0, 5, 6}, NotComparable, math.NaN()},
+		{"negative", []float64{1, 2, 3, -1, 5, 6}, six, NotComparable, math.NaN()},
+		{"infinite", six, []float64{1, 2, 3, math.Inf(1), 5, 6}, NotComparable, math.NaN()},
+	} {
+		for how, got := range map[string]Comparison{
+			"paired":   Compare(sample(c.a...), sample(c.b...), Lower, 1),
+			"unpaired": CompareUnpaired(c.a, c.b, Lower, 1),
+		} {
+			if got.Verdict != c.want || got.CI != nil || !math.IsNaN(got.P) || !math.IsNaN(got.Adjusted) || !math.IsInf(got.Detectable, 1) {
+				t.Errorf("%s, %s: %+v, want %q without interval and p-value", c.name, how, got, c.want)
+			}
+			if got.Ratio != c.ratio && !(math.IsNaN(got.Ratio) && math.IsNaN(c.ratio)) {
+				t.Errorf("%s, %s: ratio %g, want %g", c.name, how, got.Ratio, c.ratio)
+			}
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	nan := math.NaN()
+	below, above := &Interval{0.8, 0.9}, &Interval{1.1, 1.2}
+	narrow, wide := &Interval{0.98, 1.02}, &Interval{0.7, 1.4}
+	untested := Comparison{P: nan, Adjusted: nan, Verdict: NotComparable, Detectable: math.Inf(1)}
+	one := func(n int, better Direction, ci *Interval, p float64) Comparison {
+		return Comparison{N: n, Better: better, CI: ci, P: p, MinP: math.Ldexp(1, 1-n), LogSE: 0.01}
+	}
+	for _, c := range []struct {
+		name   string
+		family []Comparison
+		want   []Verdict
+	}{
+		{"by direction", []Comparison{
+			one(20, Lower, below, 0.0001), one(20, Lower, above, 0.0001), one(20, Higher, below, 0.0001), one(20, Higher, above, 0.0001),
+		}, []Verdict{Faster, Slower, Slower, Faster}},
+		{"test without interval", []Comparison{one(20, Lower, narrow, 0.0001)}, []Verdict{NoDifference}},
+		{"interval without test", []Comparison{one(20, Lower, below, 0.2)}, []Verdict{NoDifference}},
+		{"wide", []Comparison{one(20, Lower, wide, 0.2)}, []Verdict{TooNoisy}},
+		{"six blocks suffice for one", []Comparison{one(6, Lower, below, 0.03125)}, []Verdict{Faster}},
+		{"but not for two", []Comparison{one(6, Lower, below, 0.03125), one(6, Lower, below, 0.03125)}, []Verdict{TooFew, TooFew}},
+		{"unless Holm comes to them last", []Comparison{one(6, Lower, below, 0.03125), one(20, Lower, below, 0.0001)}, []Verdict{Faster, Faster}},
+		{"the untested do not count", []Comparison{untested, one(6, Lower, below, 0.03125)}, []Verdict{NotComparable, Faster}},
+		{"none", nil, nil},
+	} {
+		judged := Judge(c.family, Alpha)
+		for i, want := range c.want {
+			if judged[i].Verdict != want {
+				t.Errorf("%s: comparison %d is judged %q, want %q", c.name, i, judged[i].Verdict, want)
+			}
+			if blind := judged[i].Verdict == TooFew || judged[i].Verdict == NotComparable; math.IsInf(judged[i].Detectable, 1) != blind {
+				t.Errorf("%s: comparison %d is judged %q, but detects %g", c.name, i, judged[i].Verdict, judged[i].Detectable)
+			}
+		}
+	}
+}
+
+func TestBlocksNeeded(t *testing.T) {
+	for m, want := range map[int]int{0: 6, 1: 6, 5: 8, 30: 11, 300: 14} {
+		got := BlocksNeeded(m)
+		if got != want {
+			t.Errorf("BlocksNeeded(%d) = %d, want %d", m, got, want)
+		}
+		if got > MinSamples && math.Ldexp(1, 2-got)*float64(m) < Alpha {
+			t.Errorf("a family of %d needs less than %d blocks", m, got)
+		}
+	}
+}
+
+func TestSummarizeSmallAndBad(t *testing.T) {
+	one := Summarize([]float64{3}, 1)
+	if one.N != 1 || one.Median != 3 || one.Mean != 3 || one.SD != 0 || one.MAD != 0 || one.Min != 3 || one.Max != 3 || one.CI != nil {
+		t.Errorf("one sample: %+v", one)
+	}
+	if !math.IsInf(one.RelativeHalfWidth(), 1) {
+		t.Errorf("one sample is precise to %g", one.RelativeHalfWidth())
+	}
+	for name, bad := range map[string][]float64{"none": nil, "NaN": {1, 2, 3, 4, 5, math.NaN()}, "infinite": {1, 2, 3, 4, 5, math.Inf(-1)}} {
+		s := Summarize(bad, 1)
+		for _, estimate := range []float64{s.Median, s.Mean, s.SD, s.Min, s.Max, s.MAD} {
+			if !math.IsNaN(estimate) {
+				t.Errorf("%s: an estimate is %g, want NaN", name, estimate)
+			}
+		}
+		if s.N != len(bad) || s.CI != nil || s.P90 != nil || Precise(bad, 1, 1) {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	huge := Summarize(slices.Repeat([]float64{math.MaxFloat64}, 6), 1)
+	if huge.Median != math.MaxFloat64 {
+		t.Errorf("the median of huge values is %g", huge.Median)
+	}
+}
+
+func TestPercentilesNeedTwoSamplesAbove(t *testing.T) {
+	for _, c := range []struct {
+		n             int
+		p90, p95, p99 float64 // 0: none
+	}{
+		{19, 0, 0, 0}, {20, 18, 0, 0}, {39, 36, 0, 0}, {40, 36, 38, 0}, {199, 180, 190, 0}, {200, 180, 190, 198},
+	} {
+		series := make([]float64, c.n)
+		for i := range series {
+			series[i] = float64(c.n - i)
+		}
+		s := summarize(series, 1, fewResamples)
+		for name, pair := range map[string]struct {
+			got  *float64
+			want float64
+		}{"P90": {s.P90, c.p90}, "P95": {s.P95, c.p95}, "P99": {s.P99, c.p99}} {
+			if (pair.got != nil) != (pair.want != 0) || pair.got != nil && *pair.got != pair.want {
+				t.Errorf("%s of %d values: %v, want %g", name, c.n, pair.got, pair.want)
+			}
+		}
+	}
+}
+
+func TestRelativeHalfWidth(t *testing.T) {
+	for _, c := range []struct {
+		s    Summary
+		want float64
+	}{
+		{Summary{Median: 10, CI: &Interval{9, 11}}, 0.1},
+		{Summary{Median: -10, CI: &Interval{-11, -9}}, 0.1},
+		{Summary{Median: 0, CI: &Interval{0, 0}}, 0},
+		{Summary{Median: 0, CI: &Interval{-1, 1}}, math.Inf(1)},
+		{Summary{Median: 10}, math.Inf(1)},
+	} {
+		if got := c.s.RelativeHalfWidth(); got != c.want {
+			t.Errorf("half-width of %v around %g is %g, want %g", c.s.CI, c.s.Median, got, c.want)
+		}
+	}
+	series := normal.series(random(1), 50, 1)
+	width := Summarize(series, 1).RelativeHalfWidth()
+	if !Precise(series, width, 1) || Precise(series, width*0.999, 1) {
+		t.Errorf("Precise disagrees with the half-width %g", width)
+	}
+}
+
+func TestSelectRank(t *testing.T) {
+	r := random(1)
+	for range 2000 {
+		list := make([]float64, 1+r.IntN(30))
+		for i := range list {
+			list[i] = float64(r.IntN(10))
+		}
+		sorted := slices.Sorted(slices.Values(list))
+		k := r.IntN(len(list))
+		if got := selectRank(slices.Clone(list), k); got != sorted[k] {
+			t.Fatalf("rank %d of %v is %g, want %g", k, list, got, sorted[k])
+		}
+	}
+}
+
+func TestMidranks(t *testing.T) {
+	got := midranks([]float64{3, 1, 3, 2, 3 + 1e-12}, roundingError)
+	if want := []float64{4, 1, 4, 2, 4}; !slices.Equal(got, want) {
+		t.Errorf("midranks are %v, want %v", got, want)
+	}
+}

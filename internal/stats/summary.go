@@ -1,0 +1,142 @@
+package stats
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// Summarize describes values, which stand in the order in which they were taken.
+// The order matters for the warning of drift only.
+//
+// The interval of the median is an expanded percentile bootstrap (T. Hesterberg, "What
+// Teachers Should Know About the Bootstrap", The American Statistician 69 (2015) 371–386):
+// its ends are not the 2.5th and 97.5th percentile of the resampled medians but those that
+// make up for the bootstrap's being too narrow by √((n−1)/n), and for the normal quantile
+// where Student's is due. And resamples have an even number of values, n or n−1: the median
+// of an odd number is one of the n values, so that the interval's ends jump from value to
+// value as n grows and it covers too rarely for n = 11, 19, 29, 43, … (93.4 %).
+//
+// Coverage in per cent, the least and the greatest over six noise models, as simulated by
+// TestMedianCoverage:
+//
+//	n                      6      7      8     10     11     20     50
+//	plain percentiles  91–94  87–90  89–91  91–94  92–94  92–96  92–96
+//	this interval      96–98  97–99  96–98  96–97  97–98  94–96  95–96
+//
+// The exact interval between order statistics, as benchmath has it, is never below 95 %, but
+// for normal noise it is 28 % wider at n = 8 and 18 % at n = 10, and it has no counterpart
+// for the quotient of two medians.
+func Summarize(values []float64, seed uint64) Summary {
+	return summarize(values, seed, Resamples)
+}
+
+func summarize(values []float64, seed uint64, resamples int) Summary {
+	s := Summary{N: len(values)}
+	if len(values) == 0 || !allFinite(values) {
+		nan := math.NaN()
+		s.Median, s.Mean, s.SD, s.Min, s.Max, s.MAD = nan, nan, nan, nan, nan, nan
+		s.Warnings = warnings(values)
+		return s
+	}
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	s.Median = median(sorted)
+	s.CI = medianInterval(sorted, seed, resamples)
+	s.Mean, s.SD = stat.MeanStdDev(values, nil)
+	if len(values) == 1 {
+		s.SD = 0
+	}
+	s.Min, s.Max = sorted[0], sorted[len(sorted)-1]
+	s.MAD = deviation(sorted, s.Median)
+	s.P90 = percentile(sorted, 90)
+	s.P95 = percentile(sorted, 95)
+	s.P99 = percentile(sorted, 99)
+	s.Warnings = warnings(values)
+	return s
+}
+
+// RelativeHalfWidth is half the interval's width as a share of the median: what
+// the stop rule compares with the wanted precision. It is +Inf without an interval,
+// and where the median is zero but the interval has a width.
+func (s Summary) RelativeHalfWidth() float64 {
+	if s.CI == nil {
+		return math.Inf(1)
+	}
+	return relativeHalfWidth(s.Median, *s.CI)
+}
+
+func relativeHalfWidth(median float64, ci Interval) float64 {
+	width := ci.Hi - ci.Lo
+	if width == 0 {
+		return 0
+	}
+	return width / 2 / math.Abs(median)
+}
+
+// median is the median of sorted values, of which there is at least one.
+func median(sorted []float64) float64 {
+	n := len(sorted)
+	return midpoint(sorted[(n-1)/2], sorted[n/2])
+}
+
+// midpoint lies halfway between a and b. Halving first keeps the sum of two huge
+// values finite.
+func midpoint(a, b float64) float64 {
+	if a == b {
+		return a
+	}
+	return a/2 + b/2
+}
+
+// deviation is the median absolute deviation of values from centre.
+func deviation(values []float64, centre float64) float64 {
+	away := make([]float64, len(values))
+	for i, v := range values {
+		away[i] = math.Abs(v - centre)
+	}
+	slices.Sort(away)
+	return median(away)
+}
+
+// percentile is the p-th percentile, nil unless at least two values stand above its rank.
+func percentile(sorted []float64, p int) *float64 {
+	n := len(sorted)
+	rank := (p*n + 99) / 100 // the smallest whole number ≥ p/100 · n
+	if n-rank < 2 {
+		return nil
+	}
+	value := sorted[rank-1]
+	return &value
+}
+
+func allFinite(values []float64) bool {
+	return !slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+}
+
+// Precise is the stop rule: it tells whether the interval of the median of values is no
+// wider than ± precision (0.02 is ± 2 %). It is false below MinSamples.
+//
+// Who stops at the first narrow interval favours those that are narrow by chance. Asked
+// after every block from the tenth on, at a precision of 2 %, the interval at the stop
+// covers the median in 93–95 % of simulated runs; asked after every fifth block in 94–95 %.
+func Precise(values []float64, precision float64, seed uint64) bool {
+	return precise(values, precision, seed, Resamples)
+}
+
+func precise(values []float64, precision float64, seed uint64, resamples int) bool {
+	if len(values) < MinSamples || !allFinite(values) {
+		return false
+	}
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	return relativeHalfWidth(median(sorted), *medianInterval(sorted, seed, resamples)) <= precision
+}
+
+// Overhead is the performance overhead of a container against the same program without
+// one, |virt − native| / native (wang, equation 1). It has no sign: see a comparison's
+// Ratio for the direction. It is +Inf or NaN where native is zero.
+func Overhead(native, virt float64) float64 {
+	return math.Abs(virt-native) / native
+}

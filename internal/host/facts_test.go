@@ -1,0 +1,232 @@
+package host
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+var update = flag.Bool("update", false, "write golden files")
+
+// unpack writes a fixture to a directory that stands for a root file system.
+func unpack(t *testing.T, name string) (root string) {
+	t.Helper()
+	archive, err := txtar.ParseFile(filepath.Join("testdata", name+".txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root = t.TempDir()
+	if err := txtar.Write(archive, root); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+func machines(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("fixtures: %v, %v", files, err)
+	}
+	for i, f := range files {
+		files[i] = strings.TrimSuffix(filepath.Base(f), ".txtar")
+	}
+	return files
+}
+
+func TestFacts(t *testing.T) {
+	for _, name := range machines(t) {
+		t.Run(name, func(t *testing.T) {
+			h := Facts(unpack(t, name))
+			h.Root = false // that of the test
+			got, err := json.MarshalIndent(h, "", "  ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, '\n')
+			golden := filepath.Join("testdata", name+".golden.json")
+			if *update {
+				if err := os.WriteFile(golden, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("facts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Results are published: nothing of the fixtures that identifies a machine may
+// come through.
+func TestFactsHoldNoSecrets(t *testing.T) {
+	private := regexp.MustCompile(`(?i)abcdef|DC:A6|0f2b6c1e|4c0f37a2|738a4d67|web3-root|10\.1\.2|example\.org/|SECRET|secret words`)
+	seen := false
+	for _, name := range machines(t) {
+		raw, err := os.ReadFile(filepath.Join("testdata", name+".txtar"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = seen || private.Match(raw)
+		text, err := json.Marshal(Facts(unpack(t, name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := private.FindAll(text, -1); found != nil {
+			t.Errorf("%s: facts hold %q", name, found)
+		}
+	}
+	if !seen {
+		t.Error("no fixture holds anything private: the test cannot fail")
+	}
+}
+
+func TestFactsOfNothing(t *testing.T) {
+	got := Facts(t.TempDir())
+	got.Root = false
+	want := result.Host{Arch: got.Arch, Cgroup: "none"}
+	want.Warnings = got.Warnings
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("facts of an empty file system (-want +got):\n%s", diff)
+	}
+	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "PSI") {
+		t.Errorf("warnings = %q, want just that PSI is missing", got.Warnings)
+	}
+}
+
+func TestFactsOfThisMachine(t *testing.T) {
+	h := Facts("/")
+	if h.Kernel == "" || h.CPUs < 1 || h.Memory < 1 || h.Cgroup == "" || h.Arch == "" {
+		t.Errorf("facts of this machine have gaps: %+v", h)
+	}
+}
+
+func TestRedact(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"kept", "quiet isolcpus=2-3 mitigations=off cpuidle.off=1 user_namespace.enable=1 stmmaceth=a:1", "quiet isolcpus=2-3 mitigations=off cpuidle.off=1 user_namespace.enable=1 stmmaceth=a:1"},
+		{"hardware address", "smsc95xx.macaddr=DC:A6:32:01:23:45 x=dc-a6-32-01-23-45", "smsc95xx.macaddr=… x=…"},
+		{"serial number", "bcm2709.serial=0x12345678 androidboot.serialno=ABC", "bcm2709.serial=… androidboot.serialno=…"},
+		{"disk", "root=PARTUUID=738a4d67-02 resume=UUID=0f2b6c1e-5a0d-4a55-8d6f-1f3f4a4c9d10", "root=… resume=…"},
+		{"network", "ip=dhcp netboot=192.168.1.1 inst.ks=http://a/b", "ip=… netboot=… inst.ks=…"},
+		{"secrets", `rd.luks.key=/k passwd=x "a.token=b c" 0123456789abcdef0123`, `rd.luks.key=… passwd=… "a.token=… …`},
+		{"for init", "quiet -- --password x", "quiet"},
+		{"quoted blank", `dyndbg="file a +p" quiet`, `dyndbg="file a +p" quiet`},
+		{"empty", "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := redact(tt.in); got != tt.want {
+				t.Errorf("redact(%q)\n got %q\nwant %q", tt.in, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestParseCPUList(t *testing.T) {
+	tests := []struct {
+		list string
+		want []int
+	}{
+		{"0", []int{0}},
+		{"0-3", []int{0, 1, 2, 3}},
+		{"0-1,4,6-7", []int{0, 1, 4, 6, 7}},
+		{"", nil},
+		{"1-0", nil},
+		{"-1", nil},
+		{"0-99999999", nil},
+		{"a", nil},
+	}
+	for _, tt := range tests {
+		if got := parseCPUList(tt.list); !slices.Equal(got, tt.want) {
+			t.Errorf("parseCPUList(%q) = %v, want %v", tt.list, got, tt.want)
+		}
+	}
+}
+
+func TestUnquote(t *testing.T) {
+	for in, want := range map[string]string{
+		`"A \"B\" \\ \$C"`: `A "B" \ $C`, `'A\B'`: `A\B`, `plain`: `plain`, `"`: `"`, ``: ``, `"a'`: `"a'`,
+	} {
+		if got := unquote(in); got != want {
+			t.Errorf("unquote(%s) = %s, want %s", in, got, want)
+		}
+	}
+}
+
+// The strings of a device tree end in a zero byte.
+func TestTextOfDeviceTree(t *testing.T) {
+	machine := tree{fstest.MapFS{"proc/device-tree/model": {Data: []byte("Board v1\x00")}}}
+	if got := machine.cpuModel(nil); got != "Board v1" {
+		t.Errorf("model = %q", got)
+	}
+}
+
+func TestVirtual(t *testing.T) {
+	guest := map[string]string{"flags": "fpu hypervisor lm"}
+	metal := map[string]string{"flags": "fpu lm"}
+	arm := map[string]string{"cpu part": "0xd0c"}
+	const dmi, clocks = "sys/class/dmi/id/", "sys/devices/system/clocksource/clocksource0/available_clocksource"
+	tests := []struct {
+		name    string
+		cpuinfo map[string]string
+		files   map[string]string
+		want    string
+	}{
+		{"bare metal", metal, nil, ""},
+		{"unknown hypervisor", guest, nil, "not identified"},
+		{"KVM without firmware", guest, map[string]string{clocks: "tsc kvm-clock"}, "kvm"},
+		{"KVM by QEMU", guest, map[string]string{clocks: "kvm-clock tsc", dmi + "sys_vendor": "QEMU", dmi + "product_name": "Standard PC"}, "kvm (QEMU Standard PC)"},
+		{"QEMU alone", guest, map[string]string{clocks: "tsc", dmi + "sys_vendor": "QEMU"}, "qemu (QEMU)"},
+		{"VirtualBox has KVM's clock", guest, map[string]string{clocks: "kvm-clock", dmi + "product_name": "VirtualBox"}, "oracle (VirtualBox)"},
+		{"EC2", guest, map[string]string{clocks: "kvm-clock", dmi + "sys_vendor": "Amazon EC2", dmi + "product_name": "m5.large"}, "amazon (Amazon EC2 m5.large)"},
+		{"EC2 bare metal", metal, map[string]string{dmi + "sys_vendor": "Amazon EC2", dmi + "product_name": "m5.metal"}, ""},
+		{"EC2 bare metal on ARM", arm, map[string]string{dmi + "sys_vendor": "Amazon EC2", dmi + "product_name": "m6g.metal"}, ""},
+		{"EC2 on ARM", arm, map[string]string{dmi + "sys_vendor": "Amazon EC2", dmi + "product_name": "m6g.large"}, "amazon (Amazon EC2 m6g.large)"},
+		{"Hyper-V", guest, map[string]string{clocks: "hyperv_clocksource_tsc_page acpi_pm", dmi + "sys_vendor": "Microsoft Corporation"}, "microsoft (Microsoft Corporation)"},
+		{"Xen guest", metal, map[string]string{"sys/hypervisor/type": "xen"}, "xen"},
+		{"Xen's control domain", metal, map[string]string{"sys/hypervisor/type": "xen", "proc/xen/capabilities": "control_d"}, ""},
+		{"Xen's clock", guest, map[string]string{clocks: "xen tsc"}, "xen"},
+		{"KVM in the device tree", arm, map[string]string{"proc/device-tree/hypervisor/compatible": "linux,kvm\x00"}, "kvm"},
+		{"another in the device tree", arm, map[string]string{"proc/device-tree/hypervisor/compatible": "acme,hv"}, "acme,hv"},
+		{"QEMU in the device tree", arm, map[string]string{"proc/device-tree/fw-cfg@9020000/name": "fw-cfg"}, "qemu"},
+		{"user mode", map[string]string{"vendor_id": "User Mode Linux"}, nil, "uml"},
+		{"ARM board", arm, nil, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			files := fstest.MapFS{}
+			for name, text := range tt.files {
+				files[name] = &fstest.MapFile{Data: []byte(text + "\n")}
+			}
+			if got := (tree{files}).virtual(tt.cpuinfo); got != tt.want {
+				t.Errorf("virtual = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func FuzzRedact(f *testing.F) {
+	f.Add("root=PARTUUID=738a4d67-02 quiet -- x")
+	f.Add(`dyndbg="file a +p" 01:23:45:67:89:ab`)
+	address := regexp.MustCompile(`(?i)([0-9a-f]{2}:){5}[0-9a-f]{2}`)
+	f.Fuzz(func(t *testing.T, cmdline string) {
+		if out := redact(cmdline); address.MatchString(out) {
+			t.Errorf("redact(%q) = %q", cmdline, out)
+		}
+	})
+}

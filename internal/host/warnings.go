@@ -1,0 +1,120 @@
+package host
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// From where on the state of a machine before a run is worth a warning.
+const (
+	stealSinceBoot = 0.01     // share of all CPU time
+	busyShare      = 0.25     // load average for each CPU,
+	busyLeast      = 0.5      // but not below this load
+	swapInUse      = 16 << 20 // bytes
+	lowShare       = 0.1      // available memory of all memory,
+	lowBytes       = 256 << 20
+)
+
+// warnings says what makes results on this machine less stable or less complete, each
+// with what to do about it.
+func (t tree) warnings(h result.Host, memory map[string]int64, groups *cgroup.Hierarchy) []string {
+	var all []string
+	warn := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+
+	if h.Governor != "" && h.Governor != "performance" {
+		warn("the CPU frequency governor is %s: the clock follows the load, and short operations look slower than they are; "+
+			"set performance (cpupower frequency-set -g performance)", h.Governor)
+	}
+	if h.Turbo == "on" {
+		warn("CPU turbo is on: speed depends on temperature and on how many cores are busy; switch it off for comparisons (%s)", t.turboAdvice())
+	}
+	if t.text("sys/devices/system/cpu/smt/active") == "1" {
+		warn("SMT is on: two threads share a core, and what runs on one slows the other; " +
+			"small differences are clearer with it off (echo off > /sys/devices/system/cpu/smt/control)")
+	}
+	if share := t.stealShare(); h.Virtual != "" && share > stealSinceBoot {
+		warn("the hypervisor has withheld %.1f %% of the CPU time since boot: other guests disturb this one; use a dedicated machine, or more blocks", 100*share)
+	}
+	load, _, _ := strings.Cut(t.text("proc/loadavg"), " ")
+	if load1, err := strconv.ParseFloat(load, 64); err == nil && load1 > max(busyLeast, busyShare*float64(h.CPUs)) {
+		warn("the load average is %.2f on %d CPUs before the run: other programs are busy; stop them or wait", load1, h.CPUs)
+	}
+	if used := memory["SwapTotal"] - memory["SwapFree"]; used > swapInUse {
+		warn("%d MiB of swap are in use: memory that is touched again must be read back first; free memory, then swapoff -a && swapon -a", used>>20)
+	}
+	available, known := memory["MemAvailable"]
+	if known && (available < lowBytes || float64(available) < lowShare*float64(h.Memory)) {
+		warn("only %d MiB of memory are available: the kernel may reclaim during measurements; free memory, or start fewer containers", available>>20)
+	}
+	if t.onBattery() {
+		warn("the machine runs on battery: firmware saves power and slows the CPU; connect it to the mains")
+	}
+	if t.undervoltage() {
+		warn("the power supply's voltage is too low: firmware slows the CPU; use a stronger supply or cable")
+	}
+	if t.text("proc/pressure/cpu") == "" {
+		warn("the kernel offers no pressure information (PSI): disturbed trials cannot be told as well; boot with psi=1 if the kernel has it built in")
+	}
+	if groups != nil && groups.Mode != cgroup.None {
+		if _, ok := groups.Controller("memory"); !ok {
+			warn("the kernel offers no memory cgroup controller: memory limits do not work and peak memory is not known; boot with cgroup_enable=memory")
+		}
+	}
+	return all
+}
+
+func (t tree) turboAdvice() string {
+	if t.text(noTurboFile) != "" {
+		return "echo 1 > /" + noTurboFile
+	}
+	return "echo 0 > /" + boostFile
+}
+
+// stealShare gives the share of all CPU time since boot that a hypervisor withheld.
+func (t tree) stealShare() float64 {
+	lines := t.lines("proc/stat")
+	if len(lines) == 0 {
+		return 0
+	}
+	times, ok := parseCPUTimes([]byte(lines[0]))
+	if !ok || times.total == 0 {
+		return 0
+	}
+	return float64(times.steal) / float64(times.total)
+}
+
+// onBattery tells whether there is a mains adapter that gives no power, and nothing
+// else that does. Batteries are not asked: those of mice and headsets are listed too.
+func (t tree) onBattery() bool {
+	unplugged := false
+	for _, dir := range t.glob("sys/class/power_supply/*") {
+		kind, online := t.text(path.Join(dir, "type")), t.text(path.Join(dir, "online"))
+		switch {
+		case online == "1" && (kind == "Mains" || strings.HasPrefix(kind, "USB")):
+			return false
+		case online == "0" && kind == "Mains":
+			unplugged = true
+		}
+	}
+	return unplugged
+}
+
+// undervoltage asks the Raspberry Pi's sensor (Linux driver raspberrypi-hwmon).
+func (t tree) undervoltage() bool {
+	file := t.voltageAlarm()
+	return file != "" && t.text(file) == "1"
+}
+
+func (t tree) voltageAlarm() string {
+	for _, dir := range t.glob("sys/class/hwmon/hwmon*") {
+		if t.text(path.Join(dir, "name")) == "rpi_volt" {
+			return path.Join(dir, "in0_lcrit_alarm")
+		}
+	}
+	return ""
+}

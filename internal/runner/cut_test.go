@@ -1,0 +1,305 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
+)
+
+func unavailable(name string) runner.Target {
+	return runner.Target{Name: name, Err: &engine.UnsupportedError{What: name, Reason: "it is not on PATH", Advice: "install it"}}
+}
+
+func TestWhatCannotWorkIsSkippedOnce(t *testing.T) {
+	l := newLab(t, "fake/a", "fake/less@no=exec")
+	l.config.Blocks, l.config.Warmup = 3, 1
+	l.config.Targets = append(l.config.Targets, unavailable("oci/none"))
+	l.work("test.one.x", live)
+	l.config.Work[0].Benchmark.Needs = []engine.Capability{engine.CanPause, engine.CanExec}
+	out := l.ok()
+	reasons := map[string][]string{}
+	for _, trial := range l.trials {
+		if trial.Status == result.Skipped {
+			reasons[trial.Target] = append(reasons[trial.Target], trial.Reason)
+		}
+	}
+	want := map[string][]string{
+		"fake/less@no=exec": {"exec: taken away by the target's option no; leave it out of the option to have it"},
+		"oci/none":          {"oci/none: it is not on PATH; install it"},
+	}
+	if diff := cmp.Diff(want, reasons); diff != "" {
+		t.Errorf("reasons of skipped trials (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[result.Status]int{result.OK: 4, result.Skipped: 2}, out.Counts); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+}
+
+// A benchmark may find out only while it runs that a target cannot do it.
+func TestSkippedByTheBenchmark(t *testing.T) {
+	l := newLab(t, "fake/a", "fake/less@no=exec")
+	l.config.Blocks = 3
+	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
+		if err := live(ctx, t); err != nil {
+			return err
+		}
+		return t.Supports(engine.CanExec)
+	})
+	out := l.ok()
+	if diff := cmp.Diff(map[result.Status]int{result.OK: 3, result.Skipped: 1}, out.Counts); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+	for _, trial := range l.trials {
+		if trial.Status == result.Skipped && len(trial.Samples) > 0 {
+			t.Errorf("a skipped trial has the samples %v", trial.Samples)
+		}
+	}
+}
+
+func TestGivenUp(t *testing.T) {
+	for _, tt := range []struct {
+		target string
+		warmup int
+		want   string // how the trials of the target end, warm-up in capitals
+	}{
+		{"fake/bad@fail=create", 0, "fffs"},
+		{"fake/bad@fail=create", 2, "FFfs"},
+		{"fake/bad@fail=create", 4, "FFFS"},
+		{"fake/bad@hang=start", 0, "tts"},
+		{"fake/bad@fail=create#1+create#2+create#4+create#5", 0, "ffoffooo"},
+		{"fake/bad@fail=create#1+create#3+create#4,hang=create#2", 0, "ftfs"},
+	} {
+		t.Run(tt.target, func(t *testing.T) {
+			l := newLab(t, tt.target, "fake/good")
+			l.config.Blocks, l.config.Warmup = 8, tt.warmup
+			l.work("test.one.x", live)
+			l.work("test.two.x", func(context.Context, bench.Trial) error { return nil })
+			out := l.ok()
+			letters := map[result.Status]string{result.OK: "o", result.Failed: "f", result.Timeout: "t", result.Skipped: "s"}
+			got, good := "", 0
+			for _, trial := range l.trials {
+				letter := letters[trial.Status]
+				if trial.Warmup {
+					letter = strings.ToUpper(letter)
+				}
+				switch {
+				case trial.Target != tt.target:
+					good++
+				case trial.Benchmark == "test.one.x":
+					got += letter
+				}
+			}
+			if got != tt.want {
+				t.Errorf("the target's trials end %s, want %s", got, tt.want)
+			}
+			if want := 2 * (8 + tt.warmup); good != want {
+				t.Errorf("the other target has %d trials, want %d", good, want)
+			}
+			last := l.trials[0]
+			for _, trial := range l.trials {
+				if trial.Status == result.Skipped {
+					last = trial
+				}
+			}
+			tries := len(tt.want) - 1
+			if strings.ContainsAny(tt.want, "sS") {
+				reason := fmt.Sprintf("given up after %d trials in a row that did not work", tries)
+				if last.Reason != reason {
+					t.Errorf("reason %q, want %q", last.Reason, reason)
+				}
+				if diff := cmp.Diff([]string{"test.one.x on " + tt.target + " was " + reason}, out.Cut); diff != "" {
+					t.Errorf("cut (-want +got):\n%s", diff)
+				}
+			} else if len(out.Cut) > 0 {
+				t.Errorf("cut: %q", out.Cut)
+			}
+		})
+	}
+}
+
+// after gives the number of blocks that each benchmark had, warm-up apart.
+func after(l *lab) map[string][2]int {
+	n := map[string][2]int{}
+	for _, benchmark := range []string{"test.one.x", "test.two.x"} {
+		var blocks [2]int
+		for _, trial := range l.trials {
+			if trial.Benchmark == benchmark && trial.Warmup {
+				blocks[0]++
+			} else if trial.Benchmark == benchmark {
+				blocks[1]++
+			}
+		}
+		n[benchmark] = blocks
+	}
+	return n
+}
+
+func TestBudget(t *testing.T) {
+	// A trial takes 10 + 5 + 8 ms.
+	for _, tt := range []struct {
+		name    string
+		budget  time.Duration
+		warmup  int
+		precise bool
+		want    map[string][2]int // warm-up blocks, blocks
+		cut     string
+	}{
+		{"enough", time.Second, 1, false, map[string][2]int{"test.one.x": {1, 3}, "test.two.x": {1, 3}}, ""},
+		{"of a moment", 1, 0, false, map[string][2]int{"test.one.x": {0, 1}, "test.two.x": {0, 1}}, "the budget of 1ns ended after 1 of 3 blocks"},
+		{"of a moment with warm-up", 1, 3, false, map[string][2]int{"test.one.x": {1, 1}, "test.two.x": {1, 1}}, "the budget of 1ns ended after 1 of 3 blocks"},
+		{"in a round", 60 * ms, 0, false, map[string][2]int{"test.one.x": {0, 2}, "test.two.x": {0, 1}}, "the budget of 60ms ended after 1 of 3 blocks"},
+		{"in warm-up", 60 * ms, 3, false, map[string][2]int{"test.one.x": {2, 1}, "test.two.x": {1, 1}}, "the budget of 60ms ended after 1 of 3 blocks"},
+		{
+			"in the search for precision", 200 * ms, 0, true,
+			map[string][2]int{"test.one.x": {0, 5}, "test.two.x": {0, 4}},
+			"the budget of 200ms ended after 4 blocks, before all results were as precise as asked",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(t, "fake/a")
+			l.config.Blocks, l.config.Warmup, l.config.Budget = 3, tt.warmup, tt.budget
+			if tt.precise {
+				l.config.MaxBlocks = 100
+				l.config.Precise = func([]result.Trial) bool { return false }
+			}
+			l.work("test.one.x", live)
+			l.work("test.two.x", live)
+			out := l.ok()
+			if diff := cmp.Diff(tt.want, after(l)); diff != "" {
+				t.Errorf("blocks of warm-up and measured (-want +got):\n%s", diff)
+			}
+			if got := strings.Join(out.Cut, "\n"); got != tt.cut {
+				t.Errorf("cut %q, want %q", got, tt.cut)
+			}
+		})
+	}
+}
+
+func TestStopRule(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		enough    map[string]int // trials that a benchmark needs
+		maxBlocks int
+		want      map[string][2]int
+	}{
+		{"enough at first", map[string]int{"test.one.x": 1, "test.two.x": 1}, 100, map[string][2]int{"test.one.x": {1, 2}, "test.two.x": {1, 2}}},
+		{"one has enough before the other", map[string]int{"test.one.x": 3, "test.two.x": 14}, 100, map[string][2]int{"test.one.x": {1, 7}, "test.two.x": {1, 17}}},
+		{"never enough", map[string]int{"test.one.x": 3, "test.two.x": 1000}, 9, map[string][2]int{"test.one.x": {1, 7}, "test.two.x": {1, 9}}},
+		{"at most fewer than at least", map[string]int{"test.one.x": 1000, "test.two.x": 1000}, 1, map[string][2]int{"test.one.x": {1, 2}, "test.two.x": {1, 2}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(t, "fake/a")
+			l.config.Blocks, l.config.Warmup, l.config.MaxBlocks = 2, 1, tt.maxBlocks
+			l.config.Precise = func(trials []result.Trial) bool {
+				for i, trial := range trials {
+					if trial.Warmup || trial.Benchmark != trials[0].Benchmark || trial.Block != i {
+						t.Errorf("the stop rule is asked about %v", spell(trials))
+					}
+				}
+				return len(trials) >= tt.enough[trials[0].Benchmark]
+			}
+			l.work("test.one.x", live)
+			l.work("test.two.x", live)
+			if out := l.ok(); len(out.Cut) > 0 {
+				t.Errorf("cut: %q", out.Cut)
+			}
+			if diff := cmp.Diff(tt.want, after(l)); diff != "" {
+				t.Errorf("blocks of warm-up and measured (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestProgress(t *testing.T) {
+	l := newLab(t, "fake/a", "fake/bad@fail=create")
+	l.config.Blocks, l.config.Warmup = 4, 1
+	l.config.Targets = append(l.config.Targets, unavailable("oci/none"))
+	l.work("test.one.x", live)
+	l.ok()
+	// A trial on a takes 23 ms and a failed creation 10 ms; bad is given up after three.
+	a, bad, done := 0, 0, 0
+	for i, trial := range l.started {
+		got := l.at[i]
+		total := 10
+		left := time.Duration(0)
+		switch {
+		case done == 0:
+		case a == 0:
+			left = time.Duration(10-done) * 10 * ms
+		case bad == 0:
+			left = time.Duration(10-done) * 23 * ms
+		case bad == 3 && got.Total == 5: // given up
+			total, done = 5, a
+			left = time.Duration(5-a) * 23 * ms
+		default:
+			left = time.Duration(5-a)*23*ms + time.Duration(5-bad)*10*ms
+		}
+		if want := (runner.Progress{Done: done, Total: total, Left: left}); got != want {
+			t.Errorf("before trial %d: %+v, want %+v", i+1, got, want)
+		}
+		if trial.Target == "fake/a" {
+			a++
+		} else {
+			bad++
+		}
+		done = a + bad
+	}
+	if a != 5 || bad != 3 {
+		t.Errorf("%d trials of the good target and %d of the bad one", a, bad)
+	}
+	if last := l.at[len(l.at)-1]; last.Total != 5 {
+		t.Errorf("at the end %+v: the target that was given up is still counted", last)
+	}
+}
+
+func TestProgressCountsWhatAResumedRunHas(t *testing.T) {
+	l := newLab(t, "fake/a")
+	l.config.Blocks = 4
+	ctx, interrupt := context.WithCancel(t.Context())
+	l.work("test.one.x", live)
+	record := l.config.Record
+	l.config.Record = func(trial result.Trial) error {
+		if trial.Seq == 3 {
+			interrupt()
+		}
+		return record(trial)
+	}
+	if out, err := l.run(ctx); err != nil || !out.Interrupted {
+		t.Fatalf("Run() = %+v, %v", out, err)
+	}
+	next := l.again()
+	next.ok()
+	if want := []runner.Progress{{Done: 3, Total: 4, Left: 23 * ms}}; !cmp.Equal(want, next.at) {
+		t.Errorf("progress %+v, want %+v", next.at, want)
+	}
+}
+
+// Nobody shall read "trial 7 of 6", nor be told of more time than the budget leaves.
+func TestProgressUnderStopRuleAndBudget(t *testing.T) {
+	l := newLab(t, "fake/a")
+	l.config.Blocks, l.config.MaxBlocks, l.config.Budget = 3, 6, time.Hour
+	l.config.Precise = func([]result.Trial) bool { return false }
+	l.work("test.one.x", live)
+	l.ok()
+	for i, p := range l.at {
+		if p.Done != i || p.Total != max(3, i+1) || p.Left > time.Hour {
+			t.Errorf("before trial %d: %+v", i+1, p)
+		}
+	}
+	l = newLab(t, "fake/a")
+	l.config.Blocks, l.config.Budget = 100, 100*ms
+	l.work("test.one.x", live)
+	l.ok()
+	if want := 100*ms - 23*ms; l.at[1].Left != want {
+		t.Errorf("time left %v after the first trial, want the rest of the budget, %v", l.at[1].Left, want)
+	}
+}

@@ -1,0 +1,165 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+const ms = time.Millisecond
+
+// lab is a run on fake targets, with what it recorded and told.
+type lab struct {
+	testing.TB
+	clock  *fake.Clock
+	driver *fake.Driver
+	config runner.Config
+
+	trials  []result.Trial // as recorded
+	started []result.Trial // as announced
+	at      []runner.Progress
+	ended   []result.Trial
+}
+
+const runID = "20260101-000000-test"
+
+// newLab gives a lab of one block without warm-up, with limits that no healthy trial meets.
+func newLab(t testing.TB, targets ...string) *lab {
+	t.Helper()
+	clock := fake.NewClock()
+	l := &lab{TB: t, clock: clock, driver: fake.NewDriver(clock)}
+	l.config = runner.Config{
+		RunID: runID, Seed: 1, Rootfs: "/", Data: t.TempDir(),
+		Blocks: 1, MaxBlocks: 1, TrialLimit: time.Hour, CallLimit: time.Minute,
+		Clock: clock, Noise: quiet{}, Observer: l,
+		Record: func(trial result.Trial) error {
+			l.trials = append(l.trials, trial)
+			return nil
+		},
+	}
+	for _, name := range targets {
+		l.config.Targets = append(l.config.Targets, l.open(name))
+	}
+	return l
+}
+
+func (l *lab) open(name string) runner.Target {
+	l.Helper()
+	parsed, err := target.Parse(name)
+	if err != nil {
+		l.Fatal(err)
+	}
+	e, err := l.driver.Open(l.Context(), parsed, engine.Session{RunID: runID})
+	if err != nil {
+		l.Fatal(err)
+	}
+	return runner.Target{Name: name, Engine: e}
+}
+
+// again gives a lab like l as another process would make it: with clock and engines of its
+// own, and with what l recorded.
+func (l *lab) again() *lab {
+	l.Helper()
+	var names []string
+	for _, t := range l.config.Targets {
+		names = append(names, t.Name)
+	}
+	next := newLab(l.TB, names...)
+	config := l.config
+	config.Targets, config.Clock, config.Observer, config.Record = next.config.Targets, next.clock, next, next.config.Record
+	config.Done = slices.Concat(l.config.Done, l.trials)
+	next.config = config
+	return next
+}
+
+func (l *lab) Started(t result.Trial, p runner.Progress) {
+	l.started, l.at = append(l.started, t), append(l.at, p)
+}
+
+func (l *lab) Ended(t result.Trial) { l.ended = append(l.ended, t) }
+
+// work adds a benchmark.
+func (l *lab) work(name string, run func(context.Context, bench.Trial) error) {
+	l.config.Work = append(l.config.Work, plan.Work{Benchmark: bench.Benchmark{
+		Name: name, Run: run, Metrics: []result.Metric{{Name: "Value", Unit: result.Seconds, Better: result.Lower}},
+	}})
+}
+
+// run executes the plan. Whatever the benchmarks do, no container may be left.
+func (l *lab) run(ctx context.Context) (runner.Outcome, error) {
+	l.Helper()
+	out, err := runner.Run(ctx, l.config)
+	if left := l.driver.Leftovers(); len(left) > 0 {
+		l.Errorf("containers are left: %q", left)
+	}
+	return out, err
+}
+
+// ok is run that must neither fail nor be cut.
+func (l *lab) ok() runner.Outcome {
+	l.Helper()
+	out, err := l.run(l.Context())
+	if err != nil || out.Interrupted {
+		l.Fatalf("Run() = %+v, %v", out, err)
+	}
+	return out
+}
+
+// only gives the one trial that was recorded.
+func (l *lab) only() result.Trial {
+	l.Helper()
+	if len(l.trials) != 1 {
+		l.Fatalf("recorded %d trials, want 1: %v", len(l.trials), spell(l.trials))
+	}
+	return l.trials[0]
+}
+
+// spell writes trials short: "2 a.b.c fake/x block 0 ok".
+func spell(trials []result.Trial) []string {
+	var lines []string
+	for _, t := range trials {
+		block := fmt.Sprint("block ", t.Block)
+		if t.Warmup {
+			block = fmt.Sprint("warm-up ", t.Block)
+		}
+		lines = append(lines, fmt.Sprintf("%d %s %s %s %s", t.Seq, t.Benchmark, t.Target, block, t.Status))
+	}
+	return lines
+}
+
+// quiet is a host on which nothing happens.
+type quiet struct{}
+
+func (quiet) Begin() func(bool) result.Disturbance {
+	return func(bool) result.Disturbance { return result.Disturbance{} }
+}
+
+// live creates and starts one container, and leaves its removal to the runner.
+func live(ctx context.Context, t bench.Trial) error {
+	_, err := bench.Start(ctx, t)
+	if err != nil {
+		return err
+	}
+	t.Record("Value", 1)
+	return nil
+}
+
+// exit runs a container to its end.
+func exit(ctx context.Context, t bench.Trial) error {
+	_, err := bench.Program(ctx, t, t.Spec(workload.Exit(0)...))
+	return err
+}
+
+var errBroken = errors.New("the disk is on fire")

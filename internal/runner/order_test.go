@@ -1,0 +1,195 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// orders gives the targets of each block of a benchmark, warm-up first.
+func orders(trials []result.Trial, benchmark string) (blocks [][]string) {
+	type block struct {
+		n      int
+		warmup bool
+	}
+	var last *block
+	for _, t := range trials {
+		if t.Benchmark != benchmark {
+			continue
+		}
+		if now := (block{t.Block, t.Warmup}); last == nil || *last != now {
+			blocks, last = append(blocks, nil), &now
+		}
+		blocks[len(blocks)-1] = append(blocks[len(blocks)-1], t.Target)
+	}
+	return blocks
+}
+
+func TestEachBlockHasEachTargetOnce(t *testing.T) {
+	l := newLab(t, "fake/a", "fake/b", "fake/c")
+	l.config.Blocks, l.config.Warmup = 4, 2
+	l.work("test.one.x", live)
+	l.work("test.two.x", live)
+	l.ok()
+	if got, want := len(l.trials), 2*(4+2)*3; got != want {
+		t.Fatalf("%d trials, want %d", got, want)
+	}
+	for i, trial := range l.trials {
+		// A round is a block of each benchmark, and the first two are warm-up.
+		round, within := i/6, i%6
+		want := result.Trial{Seq: i + 1, Block: round - 2, Warmup: round < 2, Status: result.OK}
+		if want.Warmup {
+			want.Block = round
+		}
+		want.Benchmark = []string{"test.one.x", "test.two.x"}[within/3]
+		if trial.Seq != want.Seq || trial.Block != want.Block || trial.Warmup != want.Warmup ||
+			trial.Benchmark != want.Benchmark || trial.Status != want.Status {
+			t.Errorf("trial %d is %v, want %v", i, spell(l.trials[i:i+1]), spell([]result.Trial{want}))
+		}
+	}
+	for _, benchmark := range []string{"test.one.x", "test.two.x"} {
+		for n, block := range orders(l.trials, benchmark) {
+			if slices.Sort(block); !slices.Equal(block, []string{"fake/a", "fake/b", "fake/c"}) {
+				t.Errorf("block %d of %s has the targets %v", n, benchmark, block)
+			}
+		}
+	}
+	if diff := cmp.Diff(spell(l.trials), spell(l.ended)); diff != "" {
+		t.Errorf("recorded (-) and told of (+):\n%s", diff)
+	}
+}
+
+// The order is part of what a seed means: a change of it makes old runs impossible to resume.
+func TestOrderOfASeed(t *testing.T) {
+	order := func(seed uint64) [][]string {
+		l := newLab(t, "fake/a", "fake/b", "fake/c")
+		l.config.Seed, l.config.Blocks, l.config.Warmup = seed, 4, 1
+		l.work("test.one.x", exit)
+		l.ok()
+		return orders(l.trials, "test.one.x")
+	}
+	want := [][]string{
+		{"fake/b", "fake/c", "fake/a"},
+		{"fake/b", "fake/c", "fake/a"},
+		{"fake/c", "fake/b", "fake/a"},
+		{"fake/c", "fake/a", "fake/b"},
+		{"fake/b", "fake/c", "fake/a"},
+	}
+	if diff := cmp.Diff(want, order(1)); diff != "" {
+		t.Errorf("order of seed 1 (-want +got):\n%s", diff)
+	}
+	if cmp.Equal(order(1), order(2)) {
+		t.Error("seeds 1 and 2 give the same order")
+	}
+}
+
+// Every order of three targets comes up about as often as the others.
+func TestOrdersAreBalanced(t *testing.T) {
+	const blocks = 600
+	l := newLab(t, "fake/a", "fake/b", "fake/c")
+	l.config.Blocks = blocks
+	l.work("test.one.x", func(context.Context, bench.Trial) error { return nil })
+	l.ok()
+	count := map[string]int{}
+	for _, block := range orders(l.trials, "test.one.x") {
+		count[fmt.Sprint(block)]++
+	}
+	chi2 := 0.0
+	for _, n := range count {
+		chi2 += float64((n-blocks/6)*(n-blocks/6)) / (blocks / 6)
+	}
+	// 20.5 is the 99.9th percentile of χ² with 5 degrees of freedom; the seed is fixed.
+	if len(count) != 6 || chi2 > 20.5 {
+		t.Errorf("χ² = %.1f of the orders %v", chi2, count)
+	}
+}
+
+// A run that is interrupted after any number of trials and resumed has the trials of one
+// that was not, with failures, skips, a target that is given up and a stop rule.
+func TestResumedRunIsTheSameRun(t *testing.T) {
+	fresh := func() *lab {
+		l := newLab(t, "fake/a", "fake/bad@fail=start", "fake/less@no=exec")
+		l.config.Blocks, l.config.Warmup, l.config.MaxBlocks = 5, 1, 18
+		l.config.Precise = func(trials []result.Trial) bool {
+			ok := 0
+			for _, trial := range trials {
+				if trial.Status == result.OK {
+					ok++
+				}
+			}
+			// Whole blocks only: it is asked every five.
+			return ok == 20 || ok%5 > 0
+		}
+		l.work("test.one.x", live) // has 20 after 10 blocks
+		l.work("test.two.x", exit) // has never 20 when it is asked
+		l.config.Work[1].Benchmark.Needs = []engine.Capability{engine.CanExec}
+		return l
+	}
+	whole := fresh()
+	out := whole.ok()
+	// Skipped are less in test.two.x, and bad twice when it is given up.
+	if len(out.Cut) != 2 || out.Counts[result.Skipped] != 3 || out.Counts[result.Failed] != 6 {
+		t.Fatalf("the run lacks what this test is about: %+v", out)
+	}
+	if one, two := len(orders(whole.trials, "test.one.x")), len(orders(whole.trials, "test.two.x")); one != 1+10 || two != 1+18+1 {
+		// The trial that says that less is skipped comes first and counts as a block of its own.
+		t.Fatalf("%d and %d blocks, warm-up included, want 11 and 20", one, two)
+	}
+	for n := range len(whole.trials) {
+		first := fresh()
+		ctx, interrupt := context.WithCancel(t.Context())
+		record := first.config.Record
+		first.config.Record = func(trial result.Trial) error {
+			err := record(trial)
+			if len(first.trials) == n+1 {
+				interrupt()
+			}
+			return err
+		}
+		if out, err := first.run(ctx); err != nil || !out.Interrupted {
+			t.Fatalf("interrupted after trial %d: Run() = %+v, %v", n+1, out, err)
+		}
+		second := first.again()
+		again := second.ok()
+		if diff := cmp.Diff(spell(whole.trials), spell(slices.Concat(first.trials, second.trials))); diff != "" {
+			t.Fatalf("interrupted after trial %d: whole (-) and resumed (+) run:\n%s", n+1, diff)
+		}
+		if diff := cmp.Diff(out.Counts, again.Counts); diff != "" {
+			t.Errorf("interrupted after trial %d: counts of the whole (-) and the resumed (+) run:\n%s", n+1, diff)
+		}
+	}
+}
+
+func TestErrorOfRecordingEndsTheRun(t *testing.T) {
+	for _, fatal := range []int{1, 2, 4} {
+		l := newLab(t, "fake/a", "fake/b")
+		l.config.Blocks = 3
+		l.config.Targets = append(l.config.Targets, unavailable("oci/none"))
+		record := l.config.Record
+		l.config.Record = func(trial result.Trial) error {
+			if trial.Seq == fatal {
+				return errBroken
+			}
+			return record(trial)
+		}
+		l.work("test.one.x", live)
+		out, err := l.run(t.Context())
+		if !errors.Is(err, errBroken) {
+			t.Errorf("record of trial %d fails: Run() = %v, want the error of Record", fatal, err)
+		}
+		if len(l.trials) != fatal-1 || len(l.started) >= fatal {
+			t.Errorf("record of trial %d fails: %d trials recorded and %d begun", fatal, len(l.trials), len(l.started))
+		}
+		if out.Interrupted {
+			t.Errorf("record of trial %d fails: the run says that it was interrupted", fatal)
+		}
+	}
+}

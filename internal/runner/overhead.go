@@ -1,0 +1,48 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// Repetitions of the measurement of our own overhead.
+const (
+	emptyRegions = 1000
+	bareExecs    = 21
+)
+
+// MeasureOverhead measures what Touchstone itself adds to a measurement: a timed
+// region that holds nothing, and the start of a bare process that ends at once.
+func MeasureOverhead(ctx context.Context, clock Clock, launcher *process.Launcher, probe string) (result.Overhead, error) {
+	t := &trial{r: &run{Config: Config{Clock: clock, CallLimit: time.Minute}}, began: clock.Now()}
+	nothing := func(context.Context) error { return nil }
+	var empty, execs []time.Duration
+	for range emptyRegions {
+		span, err := t.Time(ctx, "empty", nothing)
+		if err != nil {
+			return result.Overhead{}, err
+		}
+		empty = append(empty, span.End-span.Start)
+	}
+	for range bareExecs {
+		span, err := t.Time(ctx, "exec", func(ctx context.Context) error {
+			return launcher.Run(ctx, exec.CommandContext(ctx, probe, "exit"))
+		})
+		if err != nil {
+			return result.Overhead{}, fmt.Errorf("measure Touchstone's own overhead: %w", err)
+		}
+		execs = append(execs, span.End-span.Start)
+	}
+	return result.Overhead{EmptyRegion: middle(empty), Exec: middle(execs)}, nil
+}
+
+func middle(d []time.Duration) time.Duration {
+	slices.Sort(d)
+	return d[len(d)/2]
+}

@@ -1,0 +1,158 @@
+package runner_test
+
+import (
+	"context"
+	"crypto/rand"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// placed is a fake engine that is told where to be.
+type placed struct {
+	engine.Engine
+	groups []string
+	place  func(group string) error
+}
+
+func (p *placed) Place(group string) error {
+	p.groups = append(p.groups, group)
+	return p.place(group)
+}
+
+func newPlaced(t *testing.T) (*lab, *placed) {
+	t.Helper()
+	groups, err := cgroup.Detect("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if groups.Base() == "" {
+		t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
+	}
+	l := newLab(t, "fake/a")
+	p := &placed{Engine: l.config.Targets[0].Engine, place: func(string) error { return nil }}
+	l.config.Targets[0].Engine = p
+	l.config.Cgroups = groups
+	// A name of no run, so that no sweep takes it for a dead one.
+	l.config.RunID = "test-" + strings.ToLower(rand.Text()[:8])
+	l.work("test.one.x", func(context.Context, bench.Trial) error { return nil })
+	t.Cleanup(func() {
+		group, err := groups.Open("/" + engine.Prefix + l.config.RunID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := group.Destroy(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return l, p
+}
+
+// left lists the groups of trials that are there.
+func left(l *lab) (dirs []string) {
+	for _, m := range l.config.Cgroups.Mounts {
+		found, _ := filepath.Glob(filepath.Join(m.Dir, l.config.Cgroups.Base(), engine.Prefix+l.config.RunID, "t[0-9]*"))
+		dirs = append(dirs, found...)
+	}
+	return dirs
+}
+
+func TestEachTrialHasACgroupOfItsOwn(t *testing.T) {
+	l, p := newPlaced(t)
+	l.config.Blocks = 2
+	there := 0
+	l.config.Work[0].Benchmark.Run = func(_ context.Context, t bench.Trial) error {
+		if len(left(l)) > 0 {
+			there++
+		}
+		_, err := t.Usage()
+		return err
+	}
+	l.ok()
+	top := "/" + engine.Prefix + l.config.RunID
+	if diff := cmp.Diff([]string{top + "/t1", "", top + "/t2", ""}, p.groups); diff != "" {
+		t.Errorf("placed in (-want +got):\n%s", diff)
+	}
+	if dirs := left(l); there != 2 || len(dirs) > 0 {
+		t.Errorf("%d of 2 trials had a group; left are %q", there, dirs)
+	}
+	for _, trial := range l.trials {
+		if trial.Status != result.OK {
+			t.Errorf("trial %d: %s", trial.Seq, trial.Reason)
+		}
+	}
+}
+
+// Placing fails when half of it is done; the rest of the run must not be where the
+// trial was to be, and its group must go.
+func TestPlaceFailsHalfWay(t *testing.T) {
+	l, p := newPlaced(t)
+	l.config.Blocks = 2
+	ran := false
+	l.config.Work[0].Benchmark.Run = func(context.Context, bench.Trial) error {
+		ran = true
+		return nil
+	}
+	p.place = func(group string) error {
+		if !strings.HasSuffix(group, "/t1") {
+			return nil
+		}
+		if _, err := l.config.Cgroups.Create(group + "/host"); err != nil {
+			t.Error(err)
+		}
+		ran = false
+		return errBroken
+	}
+	l.ok()
+	if first := l.trials[0]; first.Status != result.Failed || first.Reason != errBroken.Error() {
+		t.Errorf("%s because %q, want failed because %q", first.Status, first.Reason, errBroken)
+	}
+	if second := l.trials[1]; second.Status != result.OK || !ran {
+		t.Errorf("the next trial: %s because %q", second.Status, second.Reason)
+	}
+	if top := "/" + engine.Prefix + l.config.RunID; !cmp.Equal(p.groups, []string{top + "/t1", "", top + "/t2", ""}) {
+		t.Errorf("placed in %q", p.groups)
+	}
+	if dirs := left(l); len(dirs) > 0 {
+		t.Errorf("left are %q", dirs)
+	}
+}
+
+func TestPlaceBackFails(t *testing.T) {
+	l, p := newPlaced(t)
+	p.place = func(group string) error {
+		if group == "" {
+			return errBroken
+		}
+		return nil
+	}
+	l.ok()
+	if trial := l.only(); trial.Status != result.Failed || trial.Reason != "clean up: "+errBroken.Error() {
+		t.Errorf("%s because %q", trial.Status, trial.Reason)
+	}
+	if dirs := left(l); len(dirs) > 0 {
+		t.Errorf("left are %q", dirs)
+	}
+}
+
+// A group that is there already is not the trial's: its counters tell of something else.
+func TestCgroupThatExists(t *testing.T) {
+	l, p := newPlaced(t)
+	if _, err := l.config.Cgroups.Create("/" + engine.Prefix + l.config.RunID + "/t1"); err != nil {
+		t.Fatal(err)
+	}
+	l.ok()
+	if trial := l.only(); trial.Status != result.Failed || !strings.Contains(trial.Reason, "t1: file exists") {
+		t.Errorf("%s because %q", trial.Status, trial.Reason)
+	}
+	if len(p.groups) > 0 {
+		t.Errorf("placed in %q", p.groups)
+	}
+}

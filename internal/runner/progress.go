@@ -1,0 +1,65 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// pace is how long trials take.
+type pace struct {
+	cells map[result.Cell]mean
+	all   mean
+}
+
+type mean struct {
+	n   int
+	sum time.Duration
+}
+
+func (m mean) add(d time.Duration) mean { return mean{m.n + 1, m.sum + d} }
+
+func (m mean) of(other mean) time.Duration {
+	if m.n == 0 {
+		m = other
+	}
+	if m.n == 0 {
+		return 0
+	}
+	return m.sum / time.Duration(m.n)
+}
+
+func (p *pace) note(t result.Trial) {
+	if p.cells == nil {
+		p.cells = map[result.Cell]mean{}
+	}
+	p.cells[t.Cell] = p.cells[t.Cell].add(t.Elapsed)
+	p.all = p.all.add(t.Elapsed)
+}
+
+// progress counts the trials of all cells that can still work, and estimates the rest of
+// the time from the pace of each cell so far. A block of one work is about to have a trial.
+func (r *run) progress(work, block int) Progress {
+	var p Progress
+	for i, w := range r.Work {
+		blocks := r.Blocks
+		if i == work {
+			blocks = max(blocks, block+1)
+		}
+		for _, t := range r.Targets {
+			cell := cellOf(w, t.Name)
+			if r.over[cell] {
+				continue
+			}
+			pace := r.pace.cells[cell]
+			total := max(r.Warmup+blocks, pace.n)
+			p.Total += total
+			p.Done += pace.n
+			p.Left += time.Duration(total-pace.n) * pace.of(r.pace.all)
+		}
+	}
+	if r.Budget > 0 {
+		p.Left = min(p.Left, max(0, r.Budget-r.Clock.Now().Sub(r.began)))
+	}
+	return p
+}

@@ -1,0 +1,337 @@
+// Package runner executes a plan. It holds the only stopwatch, decides the order
+// of trials, bounds them, records every one, and cleans up after each.
+//
+// The order is drawn in blocks: a block is one trial of a benchmark on each
+// target, in an order shuffled from the run's seed, so that drift of the host hits all
+// targets alike. Blocks of different benchmarks take turns, so that a run which is
+// interrupted, or whose budget ends, has a little of everything. The order of a block
+// depends on nothing but the seed and the block, which makes a resumed run the same
+// run.
+package runner
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// A cell is given up after so many trials in a row that did not work, or so many of them that
+// ran into a limit: what hangs for a minute each time would otherwise hold up the whole run.
+const (
+	failuresAllowed = 3
+	timeoutsAllowed = 2
+)
+
+// preciseEvery is how many blocks lie between two questions whether they suffice. Who
+// asks after every block stops at lucky moments, and intervals come out too narrow.
+const preciseEvery = 5
+
+// Config is all that a run needs.
+type Config struct {
+	RunID string
+	Seed  uint64
+	// Rootfs is the root file system with the probe; Data is a directory on disk for
+	// what trials write.
+	Rootfs, Data string
+	Work         []plan.Work
+	Targets      []Target
+	// Blocks are measured, after Warmup blocks that are kept but marked. With Precise, up to
+	// MaxBlocks are.
+	Blocks, Warmup, MaxBlocks int
+	// Precise tells from the trials of a benchmark (without warm-up) whether they suffice;
+	// nil if Blocks are enough.
+	Precise func(trials []result.Trial) bool
+	// Budget ends the run before a block that would begin later; 0 is none.
+	// Every benchmark gets one block at least.
+	Budget                time.Duration
+	TrialLimit, CallLimit time.Duration
+	// Done are the trials that an earlier process recorded for this run.
+	Done []result.Trial
+
+	Clock    Clock
+	Cgroups  *cgroup.Hierarchy // nil: trials have no cgroups of their own
+	Noise    Noise
+	Record   func(result.Trial) error
+	Observer Observer
+}
+
+// cellOf names the work on a target.
+func cellOf(w plan.Work, target string) result.Cell {
+	return result.Cell{Benchmark: w.Benchmark.Name, Params: w.Params.String(), Target: target}
+}
+
+// Target is a target of the run. Engine is nil if it cannot work here, and Err says
+// why.
+type Target struct {
+	Name   string
+	Engine engine.Engine
+	Err    error
+}
+
+// Noise watches the host during a trial: the function that Begin returns says what was
+// seen since. waitsIO tells that the trial waited for the disk by its nature.
+type Noise interface {
+	Begin() func(waitsIO bool) result.Disturbance
+}
+
+// Observer is told what happens, one call at a time.
+type Observer interface {
+	// Started tells which trial begins, and how much is left.
+	Started(t result.Trial, p Progress)
+	// Ended tells how it ended.
+	Ended(t result.Trial)
+}
+
+// Progress is how far a run is. Total may grow while a stop rule asks for more blocks.
+type Progress struct {
+	Done, Total int
+	// Left is an estimate of the time to the end, 0 if there is none yet.
+	Left time.Duration
+}
+
+// Outcome is how a run ended.
+type Outcome struct {
+	Counts map[result.Status]int
+	// Cut says in words what was left out (the budget ended, cells were given up).
+	Cut []string
+	// Interrupted tells that the context was cancelled.
+	Interrupted bool
+}
+
+type run struct {
+	Config
+	began  time.Time
+	seq    int
+	done   map[slot]bool
+	over   map[result.Cell]bool // skipped or given up: no trial will follow
+	failed map[result.Cell]streak
+	trials map[int][]result.Trial // by index of work, without warm-up
+	ready  map[int]bool           // by index of work: Precise said that its trials suffice
+	pace   pace
+	out    Outcome
+}
+
+// slot is the place of a trial in a run.
+type slot struct {
+	result.Cell
+	Block  int
+	Warmup bool
+}
+
+type streak struct{ failures, timeouts int }
+
+func (s streak) over() bool {
+	return s.failures+s.timeouts >= failuresAllowed || s.timeouts >= timeoutsAllowed
+}
+
+// Run executes the plan until it is done, its budget ends or ctx is cancelled. The error
+// is one of recording: then nothing can be kept any more and the run ends.
+func Run(ctx context.Context, config Config) (Outcome, error) {
+	r := &run{
+		Config: config, began: config.Clock.Now(), done: map[slot]bool{}, over: map[result.Cell]bool{}, failed: map[result.Cell]streak{},
+		trials: map[int][]result.Trial{}, ready: map[int]bool{}, out: Outcome{Counts: map[result.Status]int{}},
+	}
+	for _, t := range r.Done {
+		r.note(t)
+		r.seq = max(r.seq, t.Seq)
+	}
+	if err := r.skips(); err != nil {
+		return r.out, err
+	}
+	err := r.rounds(ctx)
+	r.out.Interrupted = ctx.Err() != nil
+	return r.out, err
+}
+
+// skips records one skipped trial for each cell that cannot work.
+func (r *run) skips() error {
+	for _, w := range r.Work {
+		for _, t := range r.Targets {
+			reason := t.Err
+			if t.Engine != nil {
+				for _, need := range w.Benchmark.Needs {
+					if reason = t.Engine.Supports(need); reason != nil {
+						break
+					}
+				}
+			}
+			if reason == nil {
+				continue
+			}
+			if err := r.skip(slot{Cell: cellOf(w, t.Name)}, reason.Error()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *run) skip(at slot, reason string) error {
+	if r.over[at.Cell] {
+		return nil
+	}
+	r.seq++
+	return r.record(result.Trial{
+		Seq: r.seq, Cell: at.Cell, Block: at.Block, Warmup: at.Warmup,
+		Status: result.Skipped, Reason: reason, Started: r.Clock.Now().UTC().Round(0),
+	})
+}
+
+// rounds gives every benchmark a block in turn until all have enough.
+func (r *run) rounds(ctx context.Context) error {
+	for n := 0; ; n++ {
+		worked := false
+		for i := range r.Work {
+			warmup, block := n < r.Warmup, n
+			if !warmup {
+				block -= r.Warmup
+			}
+			if !warmup && r.enough(i, block) {
+				continue
+			}
+			if ctx.Err() != nil {
+				return nil
+			}
+			worked = true
+			if block > 0 && r.spent() {
+				if warmup {
+					continue // to the measured block that every benchmark gets
+				}
+				r.cut(block)
+				return nil
+			}
+			if err := r.block(ctx, i, block, warmup); err != nil {
+				return err
+			}
+		}
+		if !worked {
+			return nil
+		}
+	}
+}
+
+// enough tells whether a benchmark needs no block of this number any more.
+func (r *run) enough(i, block int) bool {
+	if block < r.Blocks {
+		return false
+	}
+	if r.Precise == nil || block >= r.MaxBlocks || r.ready[i] {
+		return true
+	}
+	if (block-r.Blocks)%preciseEvery != 0 {
+		return false
+	}
+	// A resumed run may have part of this block already: the run that made it asked without.
+	before := slices.DeleteFunc(slices.Clone(r.trials[i]), func(t result.Trial) bool { return t.Block >= block })
+	r.ready[i] = r.Precise(before)
+	return r.ready[i]
+}
+
+// spent tells whether the budget has ended.
+func (r *run) spent() bool { return r.Budget > 0 && r.Clock.Now().Sub(r.began) >= r.Budget }
+
+// cut says that the budget ended before a block.
+func (r *run) cut(block int) {
+	text := fmt.Sprintf("the budget of %v ended after %d of %d blocks", r.Budget, block, r.Blocks)
+	if block >= r.Blocks {
+		text = fmt.Sprintf("the budget of %v ended after %d blocks, before all results were as precise as asked", r.Budget, block)
+	}
+	r.out.Cut = append(r.out.Cut, text)
+}
+
+// block executes one trial on each target in the order that the seed gives.
+func (r *run) block(ctx context.Context, i, block int, warmup bool) error {
+	w := r.Work[i]
+	for _, n := range r.order(w, block, warmup) {
+		t := r.Targets[n]
+		cell := cellOf(w, t.Name)
+		at := slot{cell, block, warmup}
+		if r.over[cell] || r.done[at] {
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if r.failed[cell].over() {
+			if err := r.giveUp(at); err != nil {
+				return err
+			}
+			continue
+		}
+		r.seq++
+		r.Observer.Started(result.Trial{Seq: r.seq, Cell: cell, Block: block, Warmup: warmup}, r.progress(i, block))
+		trial, counts := r.execute(ctx, w, t.Engine, r.seq)
+		trial.Cell, trial.Block, trial.Warmup = cell, block, warmup
+		if !counts {
+			r.seq--
+			return nil
+		}
+		if err := r.record(trial); err != nil {
+			return err
+		}
+		r.Observer.Ended(trial)
+	}
+	return nil
+}
+
+// giveUp records that a cell is not tried any more.
+func (r *run) giveUp(at slot) error {
+	s := r.failed[at.Cell]
+	reason := fmt.Sprintf("given up after %d trials in a row that did not work", s.failures+s.timeouts)
+	r.out.Cut = append(r.out.Cut, fmt.Sprintf("%s on %s was %s", at.Benchmark, at.Target, reason))
+	return r.skip(at, reason)
+}
+
+// order is the order of the targets in a block.
+func (r *run) order(w plan.Work, block int, warmup bool) []int {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%s\x00%s\x00%v\x00", w.Benchmark.Name, w.Params, warmup)
+	_ = binary.Write(h, binary.LittleEndian, int64(block))
+	return rand.New(rand.NewPCG(r.Seed, h.Sum64())).Perm(len(r.Targets))
+}
+
+func (r *run) record(t result.Trial) error {
+	if err := r.Record(t); err != nil {
+		return fmt.Errorf("record trial %d (%s on %s): %w", t.Seq, t.Benchmark, t.Target, err)
+	}
+	r.note(t)
+	return nil
+}
+
+// note takes a recorded trial into account.
+func (r *run) note(t result.Trial) {
+	r.done[slot{t.Cell, t.Block, t.Warmup}] = true
+	r.out.Counts[t.Status]++
+	s := r.failed[t.Cell]
+	switch t.Status {
+	case result.OK:
+		s = streak{}
+	case result.Failed:
+		s.failures++
+	case result.Timeout:
+		s.timeouts++
+	case result.Skipped:
+		r.over[t.Cell] = true
+	}
+	r.failed[t.Cell] = s
+	if t.Status != result.Skipped {
+		r.pace.note(t)
+	}
+	if t.Warmup {
+		return
+	}
+	for i, w := range r.Work {
+		if cellOf(w, t.Target) == t.Cell {
+			r.trials[i] = append(r.trials[i], t)
+		}
+	}
+}

@@ -1,0 +1,311 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// LimitError says that something took longer than it may.
+type LimitError struct {
+	What  string // the phase, or "trial"
+	Limit time.Duration
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%s took longer than its limit of %v", e.What, e.Limit)
+}
+
+// outputShown is how much of a failed trial's output is kept, in bytes.
+const outputShown = 4 << 10
+
+// trial is one execution of a benchmark; it implements bench.Trial.
+type trial struct {
+	r      *run
+	work   plan.Work
+	engine engine.Engine
+	seq    int
+	began  time.Time
+	group  *cgroup.Group
+	before engine.Usage // of an accountant
+
+	mu         sync.Mutex
+	created    int
+	containers []engine.Container
+	watches    []*watch
+	phases     []result.Phase
+	samples    []result.Sample
+	histograms []result.Distribution
+	scratch    string
+}
+
+var _ bench.Trial = (*trial)(nil)
+
+// now is the time since the start of the trial.
+func (t *trial) now() time.Duration { return t.r.Clock.Now().Sub(t.began) }
+
+func (t *trial) Param(name string) string {
+	value, ok := t.work.Params[name]
+	if !ok {
+		panic(fmt.Sprintf("benchmark %s asks for its parameter %q, which it does not declare", t.work.Benchmark.Name, name))
+	}
+	return value
+}
+
+func (t *trial) Supports(c engine.Capability) error { return t.engine.Supports(c) }
+
+func (t *trial) Spec(argv ...string) engine.Spec {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.created++
+	return engine.Spec{
+		// Of fixed width: runsc takes the beginning of an ID for the ID, and finds 1 and 10
+		// "ambiguous".
+		ID:      fmt.Sprintf("%s%s-t%d-%05d", engine.Prefix, t.r.RunID, t.seq, t.created),
+		Rootfs:  t.r.Rootfs,
+		Process: engine.Process{Args: argv},
+	}
+}
+
+func (t *trial) Scratch() (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.scratch == "" {
+		t.scratch = filepath.Join(t.r.Data, fmt.Sprintf("t%d", t.seq))
+	}
+	if err := os.MkdirAll(t.scratch, 0o700); err != nil {
+		return "", fmt.Errorf("make a directory for the trial: %w", err)
+	}
+	dir, err := os.MkdirTemp(t.scratch, "")
+	if err != nil {
+		return "", fmt.Errorf("make a directory for the trial: %w", err)
+	}
+	return dir, nil
+}
+
+func (t *trial) Create(ctx context.Context, spec engine.Spec) (engine.Container, bench.Span, error) {
+	var c engine.Container
+	span, err := t.Time(ctx, "create", func(ctx context.Context) (err error) {
+		c, err = t.engine.Create(ctx, spec)
+		return err
+	})
+	if err != nil {
+		return nil, span, err
+	}
+	t.mu.Lock()
+	t.containers = append(t.containers, c)
+	t.mu.Unlock()
+	return c, span, nil
+}
+
+func (t *trial) Time(ctx context.Context, phase string, call func(context.Context) error) (bench.Span, error) {
+	var start, end time.Duration
+	err := t.bounded(ctx, phase, func(ctx context.Context) error {
+		start = t.now()
+		err := call(ctx)
+		end = t.now()
+		return err
+	})
+	if err != nil {
+		return bench.Span{}, err // a failure never becomes a time
+	}
+	t.mu.Lock()
+	t.phases = append(t.phases, result.Phase{Name: phase, Start: start, Duration: end - start})
+	t.mu.Unlock()
+	return bench.Span{Start: start, End: end}, nil
+}
+
+// bounded gives one call its time limit.
+func (t *trial) bounded(ctx context.Context, what string, call func(context.Context) error) error {
+	limit := t.r.CallLimit
+	ctx, cancel := t.r.Clock.WithTimeoutCause(ctx, limit, &LimitError{what, limit})
+	defer cancel()
+	return limited(ctx, call(ctx))
+}
+
+// limited makes sure that an error tells of the limit that brought it about: what was called
+// may know of a cancelled context only.
+func limited(ctx context.Context, err error) error {
+	var limit, told *LimitError
+	if err == nil || !errors.As(context.Cause(ctx), &limit) || errors.As(err, &told) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", limit, err)
+}
+
+func (t *trial) Watch() bench.Watch {
+	w := newWatch(t.now)
+	t.mu.Lock()
+	t.watches = append(t.watches, w)
+	t.mu.Unlock()
+	return w
+}
+
+func (t *trial) Usage() (engine.Usage, error) {
+	if t.group != nil {
+		u, err := t.group.Usage()
+		if err != nil {
+			return engine.Usage{}, fmt.Errorf("read what the trial has used: %w", err)
+		}
+		return engine.Usage{CPU: u.CPU, PeakMemory: u.PeakMemory}, nil
+	}
+	a, ok := t.engine.(engine.Accountant)
+	if !ok {
+		return engine.Usage{}, &engine.UnsupportedError{What: "the cost to the host", Reason: "without cgroups it is not known for this engine"}
+	}
+	u := a.Usage()
+	return engine.Usage{CPU: u.CPU - t.before.CPU, PeakMemory: u.PeakMemory}, nil
+}
+
+func (t *trial) Record(metric string, value float64) {
+	known := slices.ContainsFunc(t.work.Benchmark.Metrics, func(m result.Metric) bool { return m.Name == metric })
+	if !known {
+		panic(fmt.Sprintf("benchmark %s records %q, which it does not declare", t.work.Benchmark.Name, metric))
+	}
+	t.mu.Lock()
+	t.samples = append(t.samples, result.Sample{Metric: metric, Value: value})
+	t.mu.Unlock()
+}
+
+func (t *trial) RecordDistribution(d result.Distribution) {
+	t.mu.Lock()
+	t.histograms = append(t.histograms, d)
+	t.mu.Unlock()
+}
+
+// execute runs the trial from set-up to clean-up. The second result tells whether the trial
+// counts: one that the user interrupted does not.
+func (r *run) execute(ctx context.Context, work plan.Work, eng engine.Engine, seq int) (result.Trial, bool) {
+	t := &trial{r: r, work: work, engine: eng, seq: seq, began: r.Clock.Now()}
+	out := result.Trial{Seq: seq, Started: t.began.UTC().Round(0)}
+	noise := r.Noise.Begin()
+	self := selfCPU()
+	err := t.place()
+	if err == nil {
+		if a, ok := eng.(engine.Accountant); ok {
+			t.before = a.Usage()
+		}
+		err = t.run(ctx)
+	}
+	interrupted := err != nil && ctx.Err() != nil
+	// A failed trial has no numbers, and one that did not clean up is not to be trusted.
+	dirt := t.cleanUp(ctx)
+	err = errors.Join(err, dirt)
+	out.Self = selfCPU() - self
+	out.Host = noise(work.Benchmark.WaitsIO)
+	out.Elapsed = t.now()
+	out.Phases = t.phases
+	out.Status, out.Reason = statusOf(err)
+	if dirt != nil && out.Status == result.Skipped {
+		out.Status = result.Failed
+	}
+	if err == nil {
+		out.Samples, out.Distributions = t.samples, t.histograms
+	} else if out.Status != result.Skipped {
+		out.Output = t.output()
+	}
+	return out, !interrupted
+}
+
+// run calls the benchmark. A panic in it is a failed trial, not the end of a run
+// of hours.
+func (t *trial) run(ctx context.Context) (err error) {
+	limit := t.r.TrialLimit
+	ctx, cancel := t.r.Clock.WithTimeoutCause(ctx, limit, &LimitError{"the trial", limit})
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the benchmark itself is broken, please report it: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return limited(ctx, t.work.Benchmark.Run(ctx, t))
+}
+
+// place makes a cgroup for all that the trial will start.
+func (t *trial) place() error {
+	placer, ok := t.engine.(engine.Placer)
+	if !ok || t.r.Cgroups == nil {
+		return nil
+	}
+	name := fmt.Sprintf("/%s%s/t%d", engine.Prefix, t.r.RunID, t.seq)
+	g, err := t.r.Cgroups.Create(name)
+	if err != nil {
+		return fmt.Errorf("make a cgroup for the trial: %w", err)
+	}
+	t.group = g
+	return placer.Place(name)
+}
+
+// cleanUp removes what the benchmark left, also when the run is being interrupted.
+func (t *trial) cleanUp(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	var errs []error
+	for _, c := range slices.Backward(t.containers) {
+		if err := t.bounded(ctx, "the clean-up", c.Delete); err != nil {
+			// The trial is lost, but what stays would disturb those to come.
+			err = errors.Join(err, t.bounded(ctx, "the clean-up", c.Delete))
+			errs = append(errs, fmt.Errorf("clean up: %w", err))
+		}
+	}
+	if t.group != nil {
+		if err := t.engine.(engine.Placer).Place(""); err != nil {
+			errs = append(errs, fmt.Errorf("clean up: %w", err))
+		}
+		if err := t.bounded(ctx, "the clean-up", t.group.Destroy); err != nil {
+			errs = append(errs, fmt.Errorf("clean up: %w", err))
+		}
+	}
+	if t.scratch != "" {
+		if err := os.RemoveAll(t.scratch); err != nil {
+			errs = append(errs, fmt.Errorf("clean up: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// output is the end of what the trial's programs wrote.
+func (t *trial) output() string {
+	var all []byte
+	for _, w := range t.watches {
+		all = append(all, w.Bytes()...)
+	}
+	return strings.ToValidUTF8(string(all[max(0, len(all)-outputShown):]), "\uFFFD")
+}
+
+func statusOf(err error) (result.Status, string) {
+	var limit *LimitError
+	switch {
+	case err == nil:
+		return result.OK, ""
+	case errors.As(err, &limit):
+		return result.Timeout, err.Error()
+	case engine.Unsupported(err):
+		return result.Skipped, err.Error()
+	default:
+		return result.Failed, err.Error()
+	}
+}
+
+// selfCPU is the CPU time of this program without its children.
+func selfCPU() time.Duration {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

@@ -1,0 +1,384 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+func TestPhasesAreExact(t *testing.T) {
+	l := newLab(t, "fake/a@create=11ms,start=7ms,kill=2ms,exit=3ms,delete=5ms")
+	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
+		c, err := bench.Start(ctx, t)
+		if err != nil {
+			return err
+		}
+		span, err := bench.Destroy(ctx, t, c)
+		if err == nil {
+			t.Record("Value", span.Seconds())
+		}
+		return err
+	})
+	l.ok()
+	trial := l.only()
+	want := []result.Phase{
+		{Name: "create", Start: 0, Duration: 11 * ms},
+		{Name: "start", Start: 11 * ms, Duration: 7 * ms},
+		{Name: "kill", Start: 18 * ms, Duration: 2 * ms},
+		{Name: "exit", Start: 20 * ms, Duration: 3 * ms},
+		{Name: "delete", Start: 23 * ms, Duration: 5 * ms},
+	}
+	if diff := cmp.Diff(want, trial.Phases); diff != "" {
+		t.Errorf("phases (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]result.Sample{{Metric: "Value", Value: 0.010}}, trial.Samples); diff != "" {
+		t.Errorf("samples (-want +got):\n%s", diff)
+	}
+	if trial.Elapsed != 28*ms {
+		t.Errorf("the trial took %v, want 28ms", trial.Elapsed)
+	}
+}
+
+// What goes wrong is recorded with its reason, and without a number.
+func TestFailures(t *testing.T) {
+	for _, tt := range []struct {
+		target string
+		run    func(context.Context, bench.Trial) error
+		status result.Status
+		reason string // a part
+		output string // a part
+	}{
+		{"fake/a@fail=create", live, result.Failed, "scripted fault: call 1 of create fails", ""},
+		{"fake/a@fail=start", live, result.Failed, "scripted fault: call 1 of start fails", ""},
+		{"fake/a@die=start", live, result.Failed, "the output ended before its first line did: unexpected EOF", ""},
+		{"fake/a@garbage=1", live, result.Failed, `instead of "ready"`, "\x00\uFFFD{\"metric\": gar\n"},
+		{"fake/a@fail=wait", exit, result.Failed, "scripted fault: call 1 of wait fails", ""},
+		{"fake/a", func(ctx context.Context, t bench.Trial) error {
+			t.Record("Value", 1)
+			_, err := bench.Program(ctx, t, t.Spec(workload.Probe, "dance"))
+			return err
+		}, result.Failed, `the program ["/probe" "dance"] ended: exit code 2`, "probe: unknown command dance\n"},
+		{"fake/a@hang=create", live, result.Timeout, "create took longer than its limit of 1m0s", ""},
+		{"fake/a@hang=start", live, result.Timeout, "start took longer than its limit of 1m0s", ""},
+		{"fake/a@start=2m", live, result.Timeout, "start took longer than its limit of 1m0s", ""},
+		{"fake/a@hang=wait", exit, result.Timeout, "the trial took longer than its limit of 1h0m0s", ""},
+		{"fake/a@hang=delete#1", live, result.Timeout, "the clean-up took longer than its limit of 1m0s", "ready\n"},
+		{"fake/a@fail=delete#1", live, result.Failed, "clean up: delete container", "ready\n"},
+		{"fake/a@fail=delete#1", func(ctx context.Context, t bench.Trial) error {
+			if err := live(ctx, t); err != nil {
+				return err
+			}
+			return &engine.UnsupportedError{What: "something", Reason: "it cannot be"}
+		}, result.Failed, "something: it cannot be\nclean up: delete container", "ready\n"},
+		// One that tells of its context's end in words of its own.
+		{"fake/a@hang=start", func(ctx context.Context, t bench.Trial) error {
+			if live(ctx, t) != nil {
+				return errBroken
+			}
+			return nil
+		}, result.Failed, errBroken.Error(), ""},
+		{"fake/a@start=40s,ready=40s,hang=wait", func(ctx context.Context, t bench.Trial) error {
+			if exit(ctx, t) != nil {
+				return errBroken
+			}
+			return nil
+		}, result.Timeout, "the trial took longer than its limit of 1h0m0s: " + errBroken.Error(), ""},
+		{"fake/a@hang=start", func(ctx context.Context, t bench.Trial) error {
+			c, _, err := t.Create(ctx, t.Spec(workload.Ready()...))
+			if err != nil {
+				return err
+			}
+			_, err = t.Time(ctx, "start", func(ctx context.Context) error {
+				if c.Start(ctx) != nil {
+					return errBroken
+				}
+				return nil
+			})
+			return err
+		}, result.Timeout, "start took longer than its limit of 1m0s: " + errBroken.Error(), ""},
+		{"fake/a", func(ctx context.Context, t bench.Trial) error {
+			if err := live(ctx, t); err != nil {
+				return err
+			}
+			panic("index out of range")
+		}, result.Failed, "the benchmark itself is broken, please report it: index out of range", "ready\n"},
+		{"fake/a", func(_ context.Context, t bench.Trial) error {
+			t.Record("Valeu", 1)
+			return nil
+		}, result.Failed, `benchmark test.one.x records "Valeu", which it does not declare`, ""},
+		{"fake/a", func(_ context.Context, t bench.Trial) error {
+			t.Param("size")
+			return nil
+		}, result.Failed, `benchmark test.one.x asks for its parameter "size", which it does not declare`, ""},
+	} {
+		t.Run(tt.target+" "+tt.reason, func(t *testing.T) {
+			l := newLab(t, tt.target)
+			l.work("test.one.x", tt.run)
+			l.work("test.two.x", func(context.Context, bench.Trial) error { return nil })
+			outcome := l.ok()
+			if len(l.trials) != 2 || l.trials[1].Status != result.OK {
+				t.Fatalf("the run did not go on: %v", spell(l.trials))
+			}
+			trial := l.trials[0]
+			if trial.Status != tt.status || !strings.Contains(trial.Reason, tt.reason) {
+				t.Errorf("%s because %q; want %s because of %q", trial.Status, trial.Reason, tt.status, tt.reason)
+			}
+			if !strings.Contains(trial.Output, tt.output) || tt.output == "" && trial.Output != "" {
+				t.Errorf("output %q, want %q", trial.Output, tt.output)
+			}
+			if len(trial.Samples)+len(trial.Distributions) > 0 {
+				t.Errorf("a %s trial has the samples %v", trial.Status, trial.Samples)
+			}
+			if outcome.Counts[tt.status] != 1 {
+				t.Errorf("counts %v", outcome.Counts)
+			}
+		})
+	}
+}
+
+// Interrupting takes the trial under way out of the record, but not its clean-up.
+func TestInterrupted(t *testing.T) {
+	for _, where := range []string{"before", "create", "start", "wait", "end"} {
+		t.Run(where, func(t *testing.T) {
+			l := newLab(t, "fake/a", "fake/b")
+			l.config.Blocks, l.config.Warmup = 3, 1
+			ctx, cancel := context.WithCancelCause(t.Context())
+			trials := 0
+			stop := func(here string) {
+				if here == where && trials == 4 {
+					cancel(errBroken)
+				}
+			}
+			dirs := map[string]bool{}
+			l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
+				trials++
+				stop("before")
+				dir, err := t.Scratch()
+				if err != nil {
+					return err
+				}
+				dirs[dir] = true
+				stop("create")
+				c, _, err := t.Create(ctx, t.Spec(workload.Ready()...))
+				if err != nil {
+					return err
+				}
+				stop("start")
+				if _, err := t.Time(ctx, "start", c.Start); err != nil {
+					return err
+				}
+				if where == "wait" && trials == 4 {
+					go stop("wait") // while Wait waits for an end that does not come
+					_, err := c.Wait(ctx)
+					return err
+				}
+				stop("end")
+				return nil
+			})
+			out, err := l.run(ctx)
+			if err != nil || !out.Interrupted {
+				t.Fatalf("Run() = %+v, %v; want an interrupted run", out, err)
+			}
+			want := 3
+			if where == "end" { // all was measured by then
+				want = 4
+			}
+			if len(l.trials) != want || out.Counts[result.OK] != want || trials != 4 {
+				t.Errorf("%d trials began; recorded are %v", trials, spell(l.trials))
+			}
+			for dir := range dirs {
+				if _, err := os.Stat(filepath.Dir(dir)); !errors.Is(err, os.ErrNotExist) {
+					t.Errorf("the directory %s of a trial is left: %v", dir, err)
+				}
+			}
+		})
+	}
+}
+
+func TestInterruptedBeforeItBegan(t *testing.T) {
+	l := newLab(t, "fake/a")
+	l.work("test.one.x", live)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	out, err := l.run(ctx)
+	if err != nil || !out.Interrupted || len(l.trials) != 0 {
+		t.Errorf("Run() = %+v, %v with the trials %v", out, err, spell(l.trials))
+	}
+}
+
+// A benchmark leaves containers in every state, made in turn and at once.
+func TestWhatABenchmarkLeavesIsRemoved(t *testing.T) {
+	l := newLab(t, "fake/a")
+	l.config.Blocks = 2
+	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
+		errs := make(chan error)
+		for i := range 8 {
+			go func() {
+				c, _, err := t.Create(ctx, t.Spec(workload.Ready()...))
+				if err == nil && i%2 > 0 {
+					_, err = t.Time(ctx, "start", c.Start)
+				}
+				if err == nil && i%4 > 2 {
+					err = c.Kill(ctx, syscall.SIGKILL)
+				}
+				t.Record("Value", float64(i))
+				errs <- err
+			}()
+		}
+		var all []error
+		for range 8 {
+			all = append(all, <-errs)
+		}
+		return errors.Join(all...)
+	})
+	l.ok() // which looks for what is left
+	for _, trial := range l.trials {
+		if trial.Status != result.OK || len(trial.Samples) != 8 || len(trial.Phases) != 12 {
+			t.Errorf("%v with %d samples and %d phases: %s", spell(l.trials), len(trial.Samples), len(trial.Phases), trial.Reason)
+		}
+	}
+}
+
+func TestSpecsAndScratchAreTheTrialsOwn(t *testing.T) {
+	l := newLab(t, "fake/a")
+	l.config.Blocks = 2
+	ids, dirs := map[string]bool{}, map[string]bool{}
+	l.work("test.one.x", func(_ context.Context, t bench.Trial) error {
+		for range 12 {
+			id := t.Spec("/probe").ID
+			for other := range ids {
+				// runsc takes the beginning of an ID for the ID.
+				if strings.HasPrefix(id, other) || strings.HasPrefix(other, id) {
+					l.Errorf("IDs %s and %s cannot be told apart", id, other)
+				}
+			}
+			ids[id] = true
+			dir, err := t.Scratch()
+			if err != nil {
+				return err
+			}
+			entries, err := os.ReadDir(dir)
+			if err != nil || len(entries) > 0 || dirs[dir] || !strings.HasPrefix(dir, l.config.Data+"/") {
+				l.Errorf("scratch directory %s holds %v, %v", dir, entries, err)
+			}
+			dirs[dir] = true
+			if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	l.ok()
+	if len(ids) != 24 || len(dirs) != 24 {
+		t.Errorf("%d IDs and %d directories, want 24 each", len(ids), len(dirs))
+	}
+	for id := range ids {
+		if !strings.HasPrefix(id, engine.Prefix+runID+"-") {
+			t.Errorf("ID %s does not carry the run's", id)
+		}
+	}
+	if left, err := os.ReadDir(l.config.Data); err != nil || len(left) > 0 {
+		t.Errorf("left in the run's data directory: %v, %v", left, err)
+	}
+}
+
+// The cost of a trial does not contain that of the trials before.
+func TestUsageIsOfTheTrial(t *testing.T) {
+	l := newLab(t, "fake/a@cpu=12ms,mem=1000")
+	l.work("test.many.x", func(ctx context.Context, t bench.Trial) error { return errors.Join(live(ctx, t), live(ctx, t)) })
+	var got []engine.Usage
+	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
+		if err := exit(ctx, t); err != nil {
+			return err
+		}
+		u, err := t.Usage()
+		got = append(got, u)
+		return err
+	})
+	l.work("test.destroy.x", func(ctx context.Context, t bench.Trial) error {
+		c, err := bench.Start(ctx, t)
+		if err != nil {
+			return err
+		}
+		if _, err := bench.Destroy(ctx, t, c); err != nil {
+			return err
+		}
+		u, err := t.Usage()
+		got = append(got, u)
+		return err
+	})
+	l.ok()
+	want := []engine.Usage{{PeakMemory: 1000}, {CPU: 12 * ms, PeakMemory: 1000}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("usage (-want +got):\n%s", diff)
+	}
+}
+
+// sleepy is an engine that costs nobody anything known.
+type sleepy struct{ engine.Engine }
+
+func TestUsageThatIsNotKnown(t *testing.T) {
+	l := newLab(t, "fake/a")
+	l.config.Targets[0].Engine = sleepy{l.config.Targets[0].Engine}
+	l.work("test.one.x", func(_ context.Context, t bench.Trial) error {
+		_, err := t.Usage()
+		if !engine.Unsupported(err) {
+			l.Errorf("Usage() = %v, want an UnsupportedError", err)
+		}
+		return bench.RecordCost(t)
+	})
+	l.ok()
+	if trial := l.only(); trial.Status != result.OK || len(trial.Samples) > 0 {
+		t.Errorf("%s with the samples %v: a cost that is not known is left out", trial.Status, trial.Samples)
+	}
+}
+
+func TestHostIsWatchedDuringTheTrial(t *testing.T) {
+	l := newLab(t, "fake/a")
+	watch := &watchman{lab: l}
+	l.config.Noise = watch
+	l.work("test.one.x", live)
+	l.work("test.two.x", live)
+	l.config.Work[1].Benchmark.WaitsIO = true
+	l.ok()
+	want := []string{"begin 0s", "end 23ms false", "begin 23ms", "end 46ms true"}
+	if diff := cmp.Diff(want, watch.seen); diff != "" {
+		t.Errorf("the host's noise was looked at (-want +got):\n%s", diff)
+	}
+	if marks := l.trials[1].Host.Marks; !cmp.Equal(marks, []string{"noisy"}) {
+		t.Errorf("marks %q", marks)
+	}
+}
+
+type watchman struct {
+	*lab
+	seen []string
+}
+
+func (w *watchman) since() string {
+	return w.clock.Now().Sub(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)).String()
+}
+
+func (w *watchman) Begin() func(bool) result.Disturbance {
+	w.seen = append(w.seen, "begin "+w.since())
+	return func(waitsIO bool) result.Disturbance {
+		text := "end " + w.since() + " false"
+		if waitsIO {
+			text = "end " + w.since() + " true"
+		}
+		w.seen = append(w.seen, text)
+		return result.Disturbance{Marks: []string{"noisy"}}
+	}
+}

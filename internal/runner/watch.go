@@ -1,0 +1,93 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+)
+
+// watch implements bench.Watch. The clock is read before anything else is done with the
+// first bytes.
+type watch struct {
+	now func() time.Duration
+
+	mu       sync.Mutex
+	data     []byte
+	first    time.Duration
+	gotFirst bool
+	line     chan struct{} // closed when the first line is complete
+	ended    chan struct{}
+	hasLine  bool
+	closed   bool
+}
+
+func newWatch(now func() time.Duration) *watch {
+	return &watch{now: now, line: make(chan struct{}), ended: make(chan struct{})}
+}
+
+func (w *watch) Write(p []byte) (int, error) {
+	at := w.now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.gotFirst && len(p) > 0 {
+		w.first, w.gotFirst = at, true
+	}
+	kept := p[:min(len(p), bench.MaxOutput-len(w.data))]
+	w.data = append(w.data, kept...)
+	if !w.hasLine && bytes.IndexByte(kept, '\n') >= 0 {
+		w.hasLine = true
+		close(w.line)
+	}
+	return len(p), nil
+}
+
+func (w *watch) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed {
+		w.closed = true
+		close(w.ended)
+	}
+	return nil
+}
+
+func (w *watch) FirstLine(ctx context.Context) (string, time.Duration, error) {
+	select {
+	case <-w.line:
+	case <-w.ended:
+	case <-ctx.Done():
+		return "", 0, fmt.Errorf("wait for the first line of output: %w", context.Cause(ctx))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	line, _, found := bytes.Cut(w.data, []byte{'\n'})
+	if !found {
+		return "", 0, fmt.Errorf("the output ended before its first line did: %w", io.ErrUnexpectedEOF)
+	}
+	return string(line), w.first, nil
+}
+
+func (w *watch) Ended(ctx context.Context) error {
+	select {
+	case <-w.ended:
+		return nil
+	default:
+	}
+	select {
+	case <-w.ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the end of the output: %w", context.Cause(ctx))
+	}
+}
+
+func (w *watch) Bytes() []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return bytes.Clone(w.data)
+}

@@ -1,0 +1,213 @@
+package workdir_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/workdir"
+)
+
+// helper, set to a run's ID, makes the test binary a process that has that run.
+const helper = "TOUCHSTONE_TEST_RUN"
+
+func TestMain(m *testing.M) {
+	if id := os.Getenv(helper); id != "" {
+		os.Exit(live(id, workdir.Roots{State: os.Args[1], Data: os.Args[2]}))
+	}
+	os.Exit(m.Run())
+}
+
+// live has a run until its input ends, and then leaves it as it is.
+func live(id string, roots workdir.Roots) int {
+	if _, err := workdir.Create(roots, id); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println("living")
+	_, _ = io.ReadAll(os.Stdin)
+	return 0
+}
+
+// newRoots gives roots of the test's own.
+func newRoots(t *testing.T) workdir.Roots {
+	t.Helper()
+	dir := t.TempDir()
+	return workdir.Roots{State: filepath.Join(dir, "state"), Data: filepath.Join(dir, "data")}
+}
+
+// newID gives the ID of a run that nobody has: cgroups are named after it, on the whole host.
+func newID() string { return workdir.NewRunID(time.Now()) }
+
+// other starts a process that has a run and gives the function that ends it, as a
+// crash does.
+func other(t *testing.T, roots workdir.Roots, id string) (crash func()) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, roots.State, roots.Data)
+	cmd.Env = append(os.Environ(), helper+"="+id)
+	hold, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	crash = func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		_ = hold.Close()
+	}
+	t.Cleanup(crash)
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "living\n" {
+		t.Fatalf("the other process says %q, %v", line, err)
+	}
+	return crash
+}
+
+// dead makes the directories of a run that was killed.
+func dead(t *testing.T, roots workdir.Roots, id string) {
+	t.Helper()
+	for _, dir := range []string{filepath.Join(roots.State, id, "oci"), filepath.Join(roots.Data, id, "t1")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{filepath.Join(roots.State, id, "lock"), filepath.Join(roots.Data, id, "t1", "file")} {
+		write(t, file)
+	}
+}
+
+func write(t *testing.T, file string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func exists(t *testing.T, path string) bool {
+	t.Helper()
+	_, err := os.Lstat(path)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+func sweep(t *testing.T, roots workdir.Roots, groups *cgroup.Hierarchy) []workdir.Swept {
+	t.Helper()
+	swept, err := workdir.Sweep(t.Context(), roots, groups)
+	if err != nil {
+		t.Fatalf("Sweep: %v", err)
+	}
+	return swept
+}
+
+// root skips the test unless it runs as root.
+func root(t *testing.T, why string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: " + why)
+	}
+}
+
+// groups gives the host's cgroups.
+func groups(t *testing.T) *cgroup.Hierarchy {
+	t.Helper()
+	h, err := cgroup.Detect("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.Base() == "" {
+		t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
+	}
+	return h
+}
+
+// newGroup makes the cgroup of a run with a process in it, which waits.
+func newGroup(t *testing.T, h *cgroup.Hierarchy, id string) (process *exec.Cmd) {
+	t.Helper()
+	name := "/" + engine.Prefix + id
+	g, err := h.Create(name + "/t1/host")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		top, err := h.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := top.Destroy(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	process = wait(t, nil)
+	for _, file := range g.ProcsFiles() {
+		if err := os.WriteFile(file, fmt.Append(nil, process.Process.Pid), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return process
+}
+
+// wait starts a shell that waits for an end of input that does not come, with further arguments
+// that mean nothing to it.
+func wait(t *testing.T, args []string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", "echo up; read x; :"}, args...)...)
+	begin(t, cmd)
+	return cmd
+}
+
+// begin starts a process that says up, or ready, when it runs, and gives it an input that does
+// not end.
+func begin(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	hold, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		_ = hold.Close()
+	})
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("the process says %q, %v", line, err)
+	}
+}
+
+// killed tells whether a process was killed; one that was not is let go.
+func killed(t *testing.T, cmd *exec.Cmd, want bool) {
+	t.Helper()
+	if !want {
+		_ = cmd.Process.Signal(os.Interrupt)
+	}
+	_ = cmd.Wait()
+	if got := cmd.ProcessState.String(); strings.Contains(got, "killed") != want {
+		t.Errorf("the process %q ended: %s; killed by the sweep it should be: %v", cmd.Args, got, want)
+	}
+}

@@ -1,0 +1,310 @@
+package workdir
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
+
+// sweepLimit bounds a sweep: a process that waits in the kernel cannot be killed, and nobody
+// should have to wait for it.
+const sweepLimit = 20 * time.Second
+
+// Swept is what was removed of one dead run.
+type Swept struct {
+	RunID     string
+	Processes int
+	Cgroups   int
+	Mounts    int
+	Files     bool
+}
+
+func (s Swept) String() string {
+	var parts []string
+	count := func(n int, what string) {
+		if n == 1 {
+			parts = append(parts, "1 "+what)
+		} else if n > 1 {
+			parts = append(parts, fmt.Sprintf("%d %ss", n, what))
+		}
+	}
+	count(s.Processes, "process")
+	count(s.Cgroups, "cgroup")
+	count(s.Mounts, "mount")
+	if s.Files {
+		parts = append(parts, "its files")
+	}
+	return fmt.Sprintf("run %s: %s", s.RunID, strings.ReplaceAll(strings.Join(parts, ", "), "processs", "processes"))
+}
+
+// Sweep removes what dead runs left: those whose lock nobody holds. It goes on with
+// the others if one cannot be removed, and returns the errors joined.
+func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy) ([]Swept, error) {
+	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
+	defer cancel()
+	roots, unlock, err := guard(roots)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		unlock()
+		vacate(roots.State, roots.Data)
+	}()
+	ids, err := runsIn(roots)
+	if err != nil {
+		return nil, err
+	}
+	var swept []Swept
+	var errs []error
+	for _, id := range ids {
+		alive, err := living(roots, id)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if alive {
+			continue
+		}
+		s, err := remove(ctx, id, []string{filepath.Join(roots.Data, id), filepath.Join(roots.State, id)}, groups)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("remove what run %s left: %w", id, err))
+		}
+		if s != (Swept{RunID: id}) { // nothing: the run has ended meanwhile
+			swept = append(swept, s)
+		}
+	}
+	return swept, errors.Join(errs...)
+}
+
+// runsIn lists the runs of which there is a directory.
+func runsIn(roots Roots) ([]string, error) {
+	var ids []string
+	for _, root := range []string{roots.State, roots.Data} {
+		entries, err := os.ReadDir(root)
+		if err != nil {
+			return nil, fmt.Errorf("look for what earlier runs left: %w", err)
+		}
+		for _, e := range entries {
+			if e.IsDir() && idPattern.MatchString(e.Name()) {
+				ids = append(ids, e.Name())
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// living tells whether somebody holds the lock of a run.
+func living(roots Roots, id string) (bool, error) {
+	f, err := os.OpenFile(filepath.Join(roots.State, id, lockName), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		err = errors.Join(flock(f, unix.LOCK_EX|unix.LOCK_NB), f.Close())
+	}
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("see whether run %s is alive: %w", id, err)
+	}
+	return false, nil
+}
+
+// remove removes all of one run, in the order in which things let go of each other:
+// processes, cgroups, mounts, files. The files go only if all else has gone: by them a later
+// sweep finds the rest. dirs end with the one that holds the lock.
+func remove(ctx context.Context, id string, dirs []string, groups *cgroup.Hierarchy) (Swept, error) {
+	s := Swept{RunID: id}
+	var errs []error
+	if groups != nil {
+		n, removed, err := removeGroup(ctx, id, groups)
+		s.Processes += n
+		if removed {
+			s.Cgroups++
+		}
+		errs = append(errs, err)
+	}
+	n, err := killMarked(dirs)
+	s.Processes += n
+	errs = append(errs, err)
+	s.Mounts, err = unmountBelow(dirs)
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return s, err
+	}
+	s.Files, err = removeFiles(dirs)
+	return s, err
+}
+
+// removeFiles removes the run's lock last, so that the run counts as living until then.
+func removeFiles(dirs []string) (removed bool, err error) {
+	for _, dir := range dirs {
+		entries, err := os.ReadDir(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return removed, fmt.Errorf("remove the run's files: %w", err)
+		}
+		removed = true
+		for _, e := range entries {
+			if e.Name() == lockName {
+				continue
+			}
+			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+				return removed, fmt.Errorf("remove the run's files: %w", err)
+			}
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			return removed, fmt.Errorf("remove the run's files: %w", err)
+		}
+	}
+	return removed, nil
+}
+
+func removeGroup(ctx context.Context, id string, groups *cgroup.Hierarchy) (processes int, removed bool, err error) {
+	name := engine.Prefix + id
+	found, err := groups.Find(name)
+	if err != nil || !slices.Contains(found, "/"+name) {
+		return 0, false, err
+	}
+	g, err := groups.Open("/" + name)
+	if err != nil {
+		return 0, false, err
+	}
+	pids, err := g.Procs()
+	if err != nil {
+		return 0, false, err
+	}
+	return len(pids), true, g.Destroy(ctx)
+}
+
+// killMarked kills processes that are not in a cgroup of the run but are the run's by
+// what they are: runtimes whose --root lies in its directories, and processes whose
+// root file system is its own. Rootless runs have no cgroups.
+func killMarked(dirs []string) (int, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0, fmt.Errorf("list processes: %w", err)
+	}
+	killed := 0
+	var errs []error
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() || !marked(pid, dirs) {
+			continue
+		}
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+			errs = append(errs, fmt.Errorf("kill process %d: %w", pid, err))
+			continue
+		}
+		killed++
+	}
+	return killed, errors.Join(errs...)
+}
+
+func marked(pid int, dirs []string) bool {
+	proc := filepath.Join("/proc", strconv.Itoa(pid))
+	cmdline, err := os.ReadFile(filepath.Join(proc, "cmdline"))
+	if err != nil {
+		return false // it has ended, or is none of this user's
+	}
+	args := strings.Split(string(bytes.TrimSuffix(cmdline, []byte{0})), "\x00")
+	for i, arg := range args {
+		root, ok := strings.CutPrefix(arg, "--root=")
+		if !ok && arg == "--root" && i+1 < len(args) {
+			root, ok = args[i+1], true
+		}
+		if ok && below(root, dirs) {
+			return true
+		}
+	}
+	if root, err := os.Readlink(filepath.Join(proc, "root")); err == nil && below(root, dirs) {
+		return true
+	}
+	return initOf(proc, args, dirs) || rootedIn(proc, dirs)
+}
+
+// initOf recognises a process that waits, between create and start, for its
+// container to be started: "RUNTIME init" with a file of the runtime's state open.
+func initOf(proc string, args, dirs []string) bool {
+	if len(args) != 2 || args[1] != "init" {
+		return false
+	}
+	entries, err := os.ReadDir(filepath.Join(proc, "fd"))
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		file, err := os.Readlink(filepath.Join(proc, "fd", e.Name()))
+		return err == nil && below(file, dirs)
+	})
+}
+
+// rootedIn tells whether the root file system of a process in a mount namespace of its own
+// is a directory of the run: the directory is then the root of its "/" mount.
+func rootedIn(proc string, dirs []string) bool {
+	f, err := os.Open(filepath.Join(proc, "mountinfo"))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	mounts, err := mountinfo.GetMountsFromReader(f, mountinfo.SingleEntryFilter("/"))
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(mounts, func(m *mountinfo.Info) bool {
+		return slices.ContainsFunc(dirs, func(dir string) bool { return within(m.Root, dir) })
+	})
+}
+
+// within tells whether root, which counts from the root of its file system, lies below dir,
+// which counts from /. The file system may be mounted somewhere below /, or / may be a
+// part of it; the run's ID must be there and what stands before it must agree.
+func within(root, dir string) bool {
+	id := "/" + filepath.Base(dir) + "/"
+	at := strings.Index(root+"/", id)
+	if at < 0 {
+		return false
+	}
+	before, parent := root[:at], filepath.Dir(dir)
+	return strings.HasSuffix(before, parent) || strings.HasSuffix(parent, before)
+}
+
+// below tells whether path is one of dirs or lies below one.
+func below(path string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		return path == dir || strings.HasPrefix(path, dir+"/")
+	})
+}
+
+// unmountBelow unmounts what is mounted below dirs, the deepest first.
+func unmountBelow(dirs []string) (int, error) {
+	mounts, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) { return !below(m.Mountpoint, dirs), false })
+	if err != nil {
+		return 0, fmt.Errorf("list mounts: %w", err)
+	}
+	slices.SortStableFunc(mounts, func(a, b *mountinfo.Info) int { return len(b.Mountpoint) - len(a.Mountpoint) })
+	var errs []error
+	for _, m := range mounts {
+		if err := unix.Unmount(m.Mountpoint, unix.MNT_DETACH); err != nil {
+			errs = append(errs, fmt.Errorf("unmount %s: %w", m.Mountpoint, err))
+		}
+	}
+	return len(mounts) - len(errs), errors.Join(errs...)
+}

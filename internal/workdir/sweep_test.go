@@ -1,0 +1,314 @@
+package workdir_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/workdir"
+)
+
+func TestSweepRemovesWhatDeadRunsLeft(t *testing.T) {
+	roots := newRoots(t)
+	both, state, data := newID(), newID(), newID()
+	dead(t, roots, both)
+	for _, dir := range []string{filepath.Join(roots.State, state), filepath.Join(roots.Data, data)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []workdir.Swept{{RunID: both, Files: true}, {RunID: state, Files: true}, {RunID: data, Files: true}}
+	slices.SortFunc(want, func(a, b workdir.Swept) int { return strings.Compare(a.RunID, b.RunID) })
+	if diff := cmp.Diff(want, sweep(t, roots, nil)); diff != "" {
+		t.Errorf("swept (-want +got):\n%s", diff)
+	}
+	for _, root := range []string{roots.State, roots.Data} {
+		if _, err := os.Stat(root); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is left, without a run in it: %v", root, err)
+		}
+	}
+	if swept := sweep(t, roots, nil); len(swept) > 0 {
+		t.Errorf("a second sweep finds %v", swept)
+	}
+}
+
+// What is named otherwise is somebody else's, and so is what only looks like a run's directory.
+func TestSweepLeavesTheRestAlone(t *testing.T) {
+	roots := newRoots(t)
+	outside := t.TempDir()
+	write(t, filepath.Join(outside, "file"))
+	id := newID()
+	var keep []string
+	for _, root := range []string{roots.State, roots.Data} {
+		if err := os.MkdirAll(root, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"results", id + "x", "x" + id, strings.ToUpper(id), id + ".bak", ".hidden"} {
+			keep = append(keep, filepath.Join(root, name, "file"))
+			if err := os.Mkdir(filepath.Join(root, name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			write(t, keep[len(keep)-1])
+		}
+		file, link := filepath.Join(root, newID()), filepath.Join(root, newID())
+		write(t, file)
+		if err := os.Symlink(outside, link); err != nil {
+			t.Fatal(err)
+		}
+		keep = append(keep, file, link)
+	}
+	// A run's own directory may hold a link that leads outside.
+	dead(t, roots, id)
+	if err := os.Symlink(outside, filepath.Join(roots.Data, id, "t1", "link")); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil)); diff != "" {
+		t.Errorf("swept (-want +got):\n%s", diff)
+	}
+	for _, path := range append(keep, filepath.Join(outside, "file")) {
+		if !exists(t, path) {
+			t.Errorf("%s was removed", path)
+		}
+	}
+}
+
+func TestSweepLeavesALivingRunAlone(t *testing.T) {
+	roots, id, gone := newRoots(t), newID(), newID()
+	crash := other(t, roots, id)
+	dead(t, roots, gone)
+	if diff := cmp.Diff([]workdir.Swept{{RunID: gone, Files: true}}, sweep(t, roots, nil)); diff != "" {
+		t.Errorf("swept while %s lives (-want +got):\n%s", id, diff)
+	}
+	if _, err := workdir.Create(roots, id); err == nil {
+		t.Error("the run of another process was taken over")
+	}
+	crash()
+	if diff := cmp.Diff([]workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil)); diff != "" {
+		t.Errorf("swept when its process has gone (-want +got):\n%s", diff)
+	}
+}
+
+func TestSweepOfMounts(t *testing.T) {
+	root(t, "makes mounts")
+	for _, linked := range []bool{false, true} {
+		t.Run(fmt.Sprint("linked ", linked), func(t *testing.T) {
+			roots, id := newRoots(t), newID()
+			dead(t, roots, id)
+			real := roots
+			if linked { // the mount table has paths without links
+				roots.Data = filepath.Join(t.TempDir(), "link")
+				if err := os.Symlink(real.Data, roots.Data); err != nil {
+					t.Fatal(err)
+				}
+			}
+			outside := t.TempDir()
+			write(t, filepath.Join(outside, "precious"))
+			data := filepath.Join(real.Data, id)
+			for _, m := range []struct{ source, target, kind string }{
+				{outside, filepath.Join(data, "t1"), ""},
+				{"touchstone-test", filepath.Join(data, "a b"), "tmpfs"},
+				{"touchstone-test", filepath.Join(data, "a b"), "tmpfs"}, // one above the other
+				{outside, filepath.Join(data, "a b", "deep"), ""},
+			} {
+				flags := uintptr(0)
+				if m.kind == "" {
+					flags = syscall.MS_BIND
+				}
+				if err := os.MkdirAll(m.target, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := syscall.Mount(m.source, m.target, m.kind, flags, ""); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = syscall.Unmount(m.target, syscall.MNT_DETACH) })
+			}
+			want := []workdir.Swept{{RunID: id, Mounts: 4, Files: true}}
+			if diff := cmp.Diff(want, sweep(t, roots, nil)); diff != "" {
+				t.Errorf("swept (-want +got):\n%s", diff)
+			}
+			if !exists(t, filepath.Join(outside, "precious")) {
+				t.Error("a file was deleted through a mount")
+			}
+			if exists(t, data) {
+				t.Error("the directory is left")
+			}
+		})
+	}
+}
+
+func TestSweepOfCgroups(t *testing.T) {
+	h := groups(t)
+	roots, id, elsewhere := newRoots(t), newID(), newID()
+	dead(t, roots, id)
+	process := newGroup(t, h, id)
+	// A run that has its directories somewhere else, be it alive or not, is not for this sweep.
+	foreign := newGroup(t, h, elsewhere)
+	want := []workdir.Swept{{RunID: id, Processes: 1, Cgroups: 1, Files: true}}
+	if diff := cmp.Diff(want, sweep(t, roots, h)); diff != "" {
+		t.Errorf("swept (-want +got):\n%s", diff)
+	}
+	killed(t, process, true)
+	killed(t, foreign, false)
+	if found, err := h.Find(engine.Prefix + id); err != nil || len(found) > 0 {
+		t.Errorf("left are the cgroups %v, %v", found, err)
+	}
+	if found, err := h.Find(engine.Prefix + elsewhere); err != nil || len(found) != 1 {
+		t.Errorf("of the run elsewhere there are the cgroups %v, %v", found, err)
+	}
+}
+
+// Without cgroups, processes are known by what they are.
+func TestSweepOfProcesses(t *testing.T) {
+	roots, id := newRoots(t), newID()
+	dead(t, roots, id)
+	state := filepath.Join(roots.State, id)
+	mine := []*exec.Cmd{
+		wait(t, []string{"runtime", "--root=" + state + "/oci/0/root", "create"}),
+		wait(t, []string{"runtime", "--log", "x", "--root", state + "/oci/0/root"}),
+		wait(t, []string{"runtime", "--root=" + filepath.Join(roots.Data, id)}),
+	}
+	others := []*exec.Cmd{
+		wait(t, []string{"runtime", "--root=" + state + "x/oci/0/root"}),
+		wait(t, []string{"runtime", "--root=" + filepath.Join(roots.State, newID(), "oci")}),
+		wait(t, []string{"runtime", "--root=/run/runc", "run"}),
+		wait(t, []string{"runtime", "--roots=" + state, "--root"}),
+		wait(t, []string{state, "--log=" + state, "init"}),
+	}
+	want := []workdir.Swept{{RunID: id, Processes: len(mine), Files: true}}
+	if diff := cmp.Diff(want, sweep(t, roots, nil)); diff != "" {
+		t.Errorf("swept (-want +got):\n%s", diff)
+	}
+	for _, p := range mine {
+		killed(t, p, true)
+	}
+	for _, p := range others {
+		killed(t, p, false)
+	}
+}
+
+// A container's process without a runtime's name in its arguments is known by its root file
+// system, and one that waits to become it by the runtime's files that it has open.
+func TestSweepOfProcessesInside(t *testing.T) {
+	root(t, "changes the root file system")
+	roots, id := newRoots(t), newID()
+	dead(t, roots, id)
+	rootfs := filepath.Join(roots.Data, id, "rootfs")
+	if err := image.WriteRootfs(rootfs); err != nil {
+		t.Fatal(err)
+	}
+	foreign := filepath.Join(t.TempDir(), "rootfs")
+	if err := image.WriteRootfs(foreign); err != nil {
+		t.Fatal(err)
+	}
+	probe := func(root string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), "/probe", "ready")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root}
+		cmd.Dir = "/"
+		begin(t, cmd)
+		return cmd
+	}
+	// "sh init": a shell whose script waits, with a file of the runtime open.
+	script := filepath.Join(t.TempDir(), "init")
+	if err := os.WriteFile(script, []byte("echo up; read x; :\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	initOf := func(file string) *exec.Cmd {
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), "/bin/sh", "init")
+		cmd.Dir, cmd.ExtraFiles = filepath.Dir(script), []*os.File{f}
+		begin(t, cmd)
+		_ = f.Close()
+		return cmd
+	}
+	mine := []*exec.Cmd{probe(rootfs), initOf(filepath.Join(roots.State, id, "oci"))}
+	others := []*exec.Cmd{probe(foreign), initOf(foreign)}
+	want := []workdir.Swept{{RunID: id, Processes: len(mine), Files: true}}
+	if diff := cmp.Diff(want, sweep(t, roots, nil)); diff != "" {
+		t.Errorf("swept (-want +got):\n%s", diff)
+	}
+	for _, p := range mine {
+		killed(t, p, true)
+	}
+	for _, p := range others {
+		killed(t, p, false)
+	}
+}
+
+// Runs begin and end while sweeps go on, in this process and in others: no living run is
+// taken for a dead one.
+func TestSweepBesideCreate(t *testing.T) {
+	roots := newRoots(t)
+	crash := other(t, roots, newID())
+	done := make(chan struct{})
+	var runs, sweeps sync.WaitGroup
+	for range 6 {
+		runs.Go(func() {
+			for range 25 {
+				d, err := workdir.Create(roots, newID())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for _, dir := range []string{d.State, d.Data} {
+					if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+						t.Errorf("a living run was swept: %v", err)
+					}
+				}
+				if err := d.Remove(t.Context(), nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 2 {
+		sweeps.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if _, err := workdir.Sweep(t.Context(), roots, nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	runs.Wait()
+	close(done)
+	sweeps.Wait()
+	if swept := sweep(t, roots, nil); len(swept) > 0 {
+		t.Errorf("swept in the end: %v", swept)
+	}
+	crash()
+	if swept := sweep(t, roots, nil); len(swept) != 1 {
+		t.Errorf("of the crashed process was swept: %v", swept)
+	}
+}
+
+func TestSweptSaysWhatItWas(t *testing.T) {
+	for want, swept := range map[string]workdir.Swept{
+		"run a: its files": {RunID: "a", Files: true},
+		"run a: 1 process, 1 cgroup, 1 mount, its files": {RunID: "a", Processes: 1, Cgroups: 1, Mounts: 1, Files: true},
+		"run a: 2 processes, 3 cgroups, 4 mounts":        {RunID: "a", Processes: 2, Cgroups: 3, Mounts: 4},
+	} {
+		if got := swept.String(); got != want {
+			t.Errorf("String() = %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+// Package workdir keeps what a run has on the host while it lasts: its two directories
+// and the lock that tells whether the run still lives. It also removes what
+// runs have left behind that were killed.
+//
+// What belongs to a dead run is known by its ID alone, without asking any engine: cgroups
+// are named after it, and processes, mounts and files name its directories. Anything
+// else is not touched. A run without directories is none of ours, even if there is a cgroup
+// of its name: it may live where its directories, and with them its lock, are elsewhere, as in a
+// container that shares the host's cgroups.
+package workdir
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+)
+
+// Roots are the directories below which runs have theirs.
+type Roots struct {
+	// State is in memory on most hosts: runtimes keep their state there.
+	State string
+	// Data is on disk and may hold programs: root file systems, what trials write.
+	Data string
+}
+
+// HostRoots gives the places for this user: root has /run and /var/lib, others have
+// their runtime and cache directories.
+func HostRoots() (Roots, error) {
+	if os.Geteuid() == 0 {
+		return Roots{State: "/run/touchstone", Data: "/var/lib/touchstone"}, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return Roots{}, fmt.Errorf("find a place for the run's files: %w", err)
+	}
+	state := filepath.Join(os.TempDir(), "touchstone-"+strconv.Itoa(os.Getuid()))
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		state = filepath.Join(dir, "touchstone")
+	}
+	return Roots{State: state, Data: filepath.Join(cache, "touchstone", "runs")}, nil
+}
+
+// Dir is what a living run has on the host.
+type Dir struct {
+	RunID string
+	State string // mode 0700
+	Data  string // mode 0700
+
+	mu   sync.Mutex
+	lock *os.File // nil once all is removed
+}
+
+// NewRunID gives an ID that sorts by the time of the run and can be typed.
+func NewRunID(now time.Time) string {
+	return now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:4])
+}
+
+// idPattern is what run IDs look like. They become parts of paths and cgroup names, and
+// nothing that is named otherwise is ever removed.
+var idPattern = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[a-z2-7]{4}$`)
+
+// Create makes the directories of a run and locks them until Remove or the end of the
+// program, however it ends.
+func Create(roots Roots, runID string) (*Dir, error) {
+	if !idPattern.MatchString(runID) {
+		return nil, fmt.Errorf("make the directories of run %q: that is no run ID", runID)
+	}
+	roots, unlock, err := guard(roots)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	d := &Dir{RunID: runID, State: filepath.Join(roots.State, runID), Data: filepath.Join(roots.Data, runID)}
+	for _, dir := range []string{d.State, d.Data} {
+		if _, err := os.Lstat(dir); err == nil {
+			return nil, fmt.Errorf("make the directories of run %s: %s exists: the run is under way, or was killed (touchstone cleanup removes what it left)", runID, dir)
+		}
+	}
+	err = errors.Join(os.Mkdir(d.State, 0o700), os.Mkdir(d.Data, 0o700))
+	if err == nil {
+		d.lock, err = lock(filepath.Join(d.State, lockName), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err != nil {
+		err = fmt.Errorf("make the directories of run %s: %w", runID, err)
+		return nil, errors.Join(err, os.RemoveAll(d.State), os.RemoveAll(d.Data))
+	}
+	return d, nil
+}
+
+const lockName = "lock"
+
+// guard lets only one program at a time make or sweep directories: a run that is being made
+// must not be taken for a dead one. It gives the roots without symbolic links, as mount tables
+// have them.
+func guard(roots Roots) (Roots, func(), error) {
+	for {
+		found, unlock, err := guardOnce(roots)
+		// Another program may just have removed the directories: see vacate.
+		if !errors.Is(err, fs.ErrNotExist) {
+			return found, unlock, err
+		}
+	}
+}
+
+func guardOnce(roots Roots) (_ Roots, unlock func(), err error) {
+	for _, dir := range []*string{&roots.State, &roots.Data} {
+		if err := os.MkdirAll(*dir, 0o700); err != nil {
+			return roots, nil, fmt.Errorf("make a directory for runs: %w", err)
+		}
+		if *dir, err = filepath.EvalSymlinks(*dir); err != nil {
+			return roots, nil, fmt.Errorf("find the directory for runs: %w", err)
+		}
+		if err := private(*dir); err != nil {
+			return roots, nil, err
+		}
+	}
+	path := filepath.Join(roots.State, lockName)
+	f, err := lock(path, unix.LOCK_EX)
+	if err != nil {
+		return roots, nil, fmt.Errorf("lock %s: %w", roots.State, err)
+	}
+	if err := current(f, path); err != nil {
+		_ = f.Close()
+		return roots, nil, err
+	}
+	return roots, func() { _ = f.Close() }, nil
+}
+
+// current makes sure that a locked file is still the one at its path: who waited for the lock
+// may hold one that was removed meanwhile. The error is then fs.ErrNotExist.
+func current(f *os.File, path string) error {
+	held, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Stat(path)
+	if err == nil && !os.SameFile(held, there) {
+		err = fs.ErrNotExist
+	}
+	return err
+}
+
+// vacate removes the directories for runs if no run is left in them. If another program is
+// making or sweeping directories it does nothing: that one comes here too.
+func vacate(state, data string) {
+	path := filepath.Join(state, lockName)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return
+	}
+	defer func() { _ = f.Close() }()
+	if flock(f, unix.LOCK_EX|unix.LOCK_NB) != nil || current(f, path) != nil {
+		return
+	}
+	entries, err := os.ReadDir(state)
+	if err != nil || len(entries) != 1 || os.Remove(data) != nil { // which fails unless it is empty
+		return
+	}
+	// Who finds the file or the directory gone makes them again.
+	_ = os.Remove(path)
+	_ = os.Remove(state)
+}
+
+// private refuses a directory in which others can make and rename files: it may lie in /tmp,
+// where anybody could have been there before.
+func private(dir string) error {
+	var s unix.Stat_t
+	if err := unix.Stat(dir, &s); err != nil {
+		return fmt.Errorf("look at the directory for runs %s: %w", dir, err)
+	}
+	if int(s.Uid) != os.Geteuid() || s.Mode&0o022 != 0 {
+		return fmt.Errorf("use the directory for runs %s: others can write in it; remove it, or make it yours alone (chmod 700)", dir)
+	}
+	return nil
+}
+
+func lock(path string, how int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(f, how); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func flock(f *os.File, how int) error {
+	for {
+		if err := unix.Flock(int(f.Fd()), how); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// Remove removes the run's cgroups with whatever still runs in them, unmounts what is
+// mounted below its directories, and removes these. It is idempotent, and may be called again
+// after an error: until it has worked the run counts as living.
+func (d *Dir) Remove(ctx context.Context, groups *cgroup.Hierarchy) error {
+	d.mu.Lock()
+	removed := d.lock == nil
+	d.mu.Unlock()
+	if removed {
+		return nil
+	}
+	if _, err := remove(ctx, d.RunID, []string{d.Data, d.State}, groups); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.lock != nil { // nobody else has removed it meanwhile
+		_ = d.lock.Close()
+		d.lock = nil
+		vacate(filepath.Dir(d.State), filepath.Dir(d.Data))
+	}
+	return nil
+}

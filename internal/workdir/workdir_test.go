@@ -1,0 +1,228 @@
+package workdir_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/workdir"
+)
+
+func TestCreateAndRemove(t *testing.T) {
+	roots, id := newRoots(t), newID()
+	for range 2 { // an ID can be had again
+		d, err := workdir.Create(roots, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.RunID != id || d.State != filepath.Join(roots.State, id) || d.Data != filepath.Join(roots.Data, id) {
+			t.Errorf("%s has the directories %s and %s", d.RunID, d.State, d.Data)
+		}
+		for _, dir := range []string{roots.State, roots.Data, d.State, d.Data} {
+			if info, err := os.Stat(dir); err != nil || info.Mode() != os.ModeDir|0o700 {
+				t.Errorf("%s: %v, %v; want a directory of mode 0700", dir, info.Mode(), err)
+			}
+		}
+		if _, err := workdir.Create(roots, id); err == nil || !strings.Contains(err.Error(), "touchstone cleanup") {
+			t.Errorf("Create of a run that is under way: %v", err)
+		}
+		if swept := sweep(t, roots, nil); len(swept) > 0 {
+			t.Errorf("a living run was swept: %v", swept)
+		}
+		write(t, filepath.Join(d.Data, "file"))
+		write(t, filepath.Join(d.State, "file"))
+		for range 2 {
+			if err := d.Remove(t.Context(), nil); err != nil {
+				t.Errorf("Remove: %v", err)
+			}
+		}
+		if exists(t, d.State) || exists(t, d.Data) {
+			t.Error("a directory is left")
+		}
+	}
+}
+
+// IDs become parts of paths and of names of cgroups.
+func TestIDsThatAreNone(t *testing.T) {
+	good := newID()
+	for _, id := range []string{
+		"", ".", "..", "/", "../" + good, good + "/..", good + "/x", "lock", "20260101", good + "\n", "\n" + good, " " + good,
+		strings.ToUpper("20260101-000000-abcd"), "20260101-000000-abc", "20260101-000000-abcde", "20260101-000000-ab1d",
+		"20260101-000000-äbc", "2026010-0000000-abcd", "*", "20260101-000000-????",
+	} {
+		roots := newRoots(t)
+		if d, err := workdir.Create(roots, id); err == nil {
+			t.Errorf("Create accepts %q and makes %s", id, d.State)
+		}
+		if exists(t, roots.State) || exists(t, roots.Data) {
+			t.Errorf("Create of %q makes something", id)
+		}
+	}
+}
+
+func TestNewRunID(t *testing.T) {
+	at := time.Date(2026, time.November, 20, 13, 4, 5, 0, time.FixedZone("", 3600))
+	ids := map[string]bool{}
+	for range 100 {
+		id := workdir.NewRunID(at)
+		if !strings.HasPrefix(id, "20261120-120405-") {
+			t.Fatalf("NewRunID() = %s: not the time in UTC", id)
+		}
+		if _, err := workdir.Create(newRoots(t), id); err != nil {
+			t.Fatalf("NewRunID() = %s is no ID: %v", id, err)
+		}
+		ids[id] = true
+	}
+	if len(ids) < 95 { // of a million
+		t.Errorf("100 runs of one second have %d IDs", len(ids))
+	}
+	if later := workdir.NewRunID(at.Add(time.Second)); slices.Max(slices.Collect(keys(ids))) > later {
+		t.Errorf("%s does not stand behind those of the second before", later)
+	}
+}
+
+func keys(m map[string]bool) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// A Create that is refused leaves nothing, and touches nothing of what is there.
+func TestCreateBesideWhatAnEarlierRunLeft(t *testing.T) {
+	for _, which := range []string{"state", "data"} {
+		roots, id := newRoots(t), newID()
+		there, other := filepath.Join(roots.State, id), filepath.Join(roots.Data, id)
+		if which == "data" { // as after a restart of the machine
+			there, other = other, there
+		}
+		if err := os.MkdirAll(there, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(there, "file"))
+		if _, err := workdir.Create(roots, id); err == nil {
+			t.Errorf("Create takes over the %s of another run", which)
+		}
+		if !exists(t, filepath.Join(there, "file")) || exists(t, other) {
+			t.Errorf("Create that was refused because of %s changed something", which)
+		}
+		sweep(t, roots, nil)
+		if _, err := workdir.Create(roots, id); err != nil {
+			t.Errorf("Create after the sweep: %v", err)
+		}
+	}
+}
+
+// Others could put their own files in the place of a run's.
+func TestRootsThatOthersCanWriteIn(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		make func(dir string) error
+	}{
+		{"everybody", func(dir string) error { return os.Chmod(dir, 0o777) }},
+		{"the group", func(dir string) error { return os.Chmod(dir, 0o770) }},
+		{"sticky", func(dir string) error { return os.Chmod(dir, 0o777|os.ModeSticky) }},
+		{"another owner", func(dir string) error { return os.Chown(dir, 12345, 12345) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.name == "another owner" {
+				root(t, "gives a directory away")
+			}
+			for _, which := range []string{"state", "data"} {
+				roots := newRoots(t)
+				dir := map[string]string{"state": roots.State, "data": roots.Data}[which]
+				if err := os.MkdirAll(dir, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := tt.make(dir); err != nil {
+					t.Fatal(err)
+				}
+				dead(t, roots, newID())
+				if _, err := workdir.Create(roots, newID()); err == nil || !strings.Contains(err.Error(), "others can write in it") {
+					t.Errorf("Create in %s that others can write in: %v", which, err)
+				}
+				if swept, err := workdir.Sweep(t.Context(), roots, nil); err == nil || len(swept) > 0 {
+					t.Errorf("Sweep of %s that others can write in: %v, %v", which, swept, err)
+				}
+			}
+		})
+	}
+}
+
+// A run whose removal did not work is not dead: its cgroup holds a process, and its
+// directories say so until it is gone.
+func TestRemoveThatDoesNotWorkAtFirst(t *testing.T) {
+	h := groups(t)
+	roots, id := newRoots(t), newID()
+	d, err := workdir.Create(roots, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	process := newGroup(t, h, id)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.Remove(ctx, h); err == nil {
+		t.Fatal("Remove with a cancelled context worked")
+	}
+	if !exists(t, d.State) || !exists(t, d.Data) {
+		t.Error("the directories are gone before the cgroup is")
+	}
+	if swept := sweep(t, roots, h); len(swept) > 0 {
+		t.Errorf("a living run was swept: %v", swept)
+	}
+	if err := d.Remove(t.Context(), h); err != nil {
+		t.Errorf("Remove again: %v", err)
+	}
+	killed(t, process, true)
+	if found, err := h.Find(engine.Prefix + id); err != nil || len(found) > 0 || exists(t, d.State) || exists(t, d.Data) {
+		t.Errorf("left are the cgroups %v, %v, or a directory", found, err)
+	}
+}
+
+// An end in order and the end at once that a second ^C brings may meet.
+func TestRemoveFromSeveralSides(t *testing.T) {
+	d, err := workdir.Create(newRoots(t), newID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		write(t, filepath.Join(d.Data, strings.Repeat("x", i+1)))
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			if err := d.Remove(t.Context(), nil); err != nil {
+				t.Errorf("Remove: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if exists(t, d.State) || exists(t, d.Data) {
+		t.Error("a directory is left")
+	}
+}
+
+func TestHostRoots(t *testing.T) {
+	roots, err := workdir.HostRoots()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{roots.State, roots.Data} {
+		if !filepath.IsAbs(dir) || !strings.Contains(dir, "touchstone") {
+			t.Errorf("runs have their directories in %s", dir)
+		}
+	}
+	if syscall.Geteuid() == 0 && (roots.State != "/run/touchstone" || roots.Data != "/var/lib/touchstone") {
+		t.Errorf("roots of root: %+v", roots)
+	}
+}

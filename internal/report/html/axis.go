@@ -1,0 +1,161 @@
+package html
+
+import (
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// logFrom is the quotient of the greatest and the least value from which an axis is
+// logarithmic: beyond it a linear one presses the smaller targets into one point.
+const logFrom = 10
+
+// characterWidth is about that of a digit of a label.
+const characterWidth = 5.8
+
+// mostTicks is how many labels an axis has room for.
+const mostTicks = 6
+
+// axis maps values to coordinates of a drawing.
+type axis struct {
+	Log      bool
+	Ticks    []tick
+	lo, hi   float64 // values, or their logarithms
+	from, to float64 // coordinates of lo and hi
+	used     float64 // how far labels reach
+}
+
+type tick struct {
+	At    string
+	Label string
+	// Anchor keeps labels at the ends inside the drawing.
+	Anchor string
+}
+
+// newAxis makes an axis for values of a unit, from one coordinate to another. It is false if
+// there are no values, or none that can be drawn.
+func newAxis(values []float64, unit result.Unit, from, to float64) (axis, bool) {
+	if len(values) == 0 {
+		return axis{}, false
+	}
+	lo, hi := slices.Min(values), slices.Max(values)
+	if span := hi - lo; math.IsNaN(span) || math.IsInf(span, 0) {
+		return axis{}, false
+	}
+	a := axis{lo: lo, hi: hi, from: from, to: to, Log: lo > 0 && hi/lo > logFrom}
+	if a.Log {
+		a.lo, a.hi = math.Log10(lo), math.Log10(hi)
+	}
+	// An axis that begins near zero begins at zero.
+	if !a.Log && lo > 0 && lo < 0.3*hi {
+		a.lo = 0
+	}
+	pad := 0.04 * (a.hi - a.lo)
+	if pad == 0 {
+		pad = max(0.1*math.Abs(a.hi), math.SmallestNonzeroFloat64*1e16)
+	}
+	a.hi += pad
+	if a.lo != 0 || a.Log {
+		a.lo -= pad
+	}
+	if a.hi == a.lo {
+		return axis{}, false
+	}
+	if a.Log {
+		a.logTicks(unit)
+	} else {
+		a.linearTicks(unit)
+	}
+	return a, true
+}
+
+// at is the coordinate of a value.
+func (a *axis) at(value float64) float64 {
+	if a.Log {
+		value = math.Log10(value)
+	}
+	return a.from + (a.to-a.from)*(value-a.lo)/(a.hi-a.lo)
+}
+
+// tick adds a tick, unless its label would run into the one before.
+func (a *axis) tick(value float64, label string) {
+	at := a.at(value)
+	t := tick{At: num(at), Label: label, Anchor: "middle"}
+	if a.to < a.from { // it stands: labels are beside each other's lines
+		a.Ticks = append(a.Ticks, t)
+		return
+	}
+	half := float64(utf8.RuneCountInString(label)) * characterWidth / 2
+	centre := at
+	switch {
+	case at-half < a.from:
+		t.Anchor, centre = "start", at+half
+	case at+half > a.to:
+		t.Anchor, centre = "end", at-half
+	}
+	if len(a.Ticks) > 0 && centre-half < a.used+characterWidth {
+		return
+	}
+	a.used = centre + half
+	a.Ticks = append(a.Ticks, t)
+}
+
+// linearTicks puts ticks at multiples of 1, 2 or 5 times a power of ten of one scale.
+func (a *axis) linearTicks(unit result.Unit) {
+	scale := report.ScaleFor(max(math.Abs(a.lo), math.Abs(a.hi)), unit)
+	lo, hi := a.lo/scale.Unit(), a.hi/scale.Unit()
+	magnitude := math.Pow(10, math.Floor(math.Log10((hi-lo)/mostTicks)))
+	for _, m := range []float64{1, 2, 5, 10} {
+		step := m * magnitude
+		first, last := math.Ceil(lo/step), math.Floor(hi/step)
+		if !(last-first < mostTicks) {
+			continue
+		}
+		for i := first; i <= last; i++ {
+			label := "0"
+			if i != 0 {
+				label = scale.Tick(i * step * scale.Unit())
+			}
+			a.tick(i*step*scale.Unit(), label)
+		}
+		return
+	}
+}
+
+// logTicks puts ticks at powers of ten, and between them if there are few. Bytes stay in
+// one scale, for their prefixes are no powers of ten.
+func (a *axis) logTicks(unit result.Unit) {
+	top := report.ScaleFor(math.Pow(10, a.hi), unit)
+	base := 1.0
+	if unit == result.Bytes {
+		base = top.Unit()
+	}
+	shift := math.Log10(base)
+	first, last := int(math.Floor(a.lo-shift)), int(math.Ceil(a.hi-shift))
+	stride := max(1, (last-first+mostTicks-2)/(mostTicks-1))
+	first -= ((first % stride) + stride) % stride // thousands rather than any third power of ten
+	for _, mantissas := range [][]float64{{1, 2, 5}, {1, 3}, {1}} {
+		var values []float64
+		for e := first; e <= last; e += stride {
+			for _, m := range mantissas {
+				if v := m * math.Pow10(e) * base; a.lo <= math.Log10(v) && math.Log10(v) <= a.hi {
+					values = append(values, v)
+				}
+			}
+		}
+		if len(values) > mostTicks && len(mantissas) > 1 {
+			continue
+		}
+		for _, v := range values {
+			scale := report.ScaleFor(v, unit)
+			if unit == result.Bytes {
+				scale = top
+			}
+			a.tick(v, scale.Tick(v))
+		}
+		return
+	}
+}

@@ -1,0 +1,192 @@
+package html_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/report/html"
+	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden file")
+
+func written(t *testing.T, run result.Run) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := html.Write(&b, report.New(run, report.Options{Seed: 1})); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestGolden(t *testing.T) {
+	const golden = "testdata/small.golden.html"
+	got := written(t, reporttest.Small())
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("the report differs from %s (-want +got); if it should, run go test -update:\n%s", golden, diff)
+	}
+}
+
+func TestSampleShowsAllThereIs(t *testing.T) {
+	got := written(t, reporttest.Sample())
+	if n := len(got); n > 1<<20 {
+		t.Errorf("the report has %d bytes, want 1 MiB at most", n)
+	}
+	for what, want := range map[string]string{
+		"a target that is not there":      "Not available: youki is not on PATH",
+		"a skip":                          "skipped: pause: there is no container to freeze",
+		"a failure":                       "1 of 10 failed",
+		"a time-out":                      "2 of 5 timed out",
+		"another baseline":                "Compared with <b>oci/runc</b>",
+		"the words for bytes":             "heavier",
+		"the words for scores":            "worse",
+		"two groups":                      "Values in two groups",
+		"a disturbed trial":               `class="ring"`,
+		"phases":                          "Phases: the median of each timed region",
+		"a curve":                         "number of the container, in order of start",
+		"the seed of the run":             "8213640917",
+		"the plan":                        "warmup: 1",
+		"the source of the overhead":      "Wang et al., equation 1",
+		"a percentile is not made up":     `<th scope="col">Max</th>`,
+		"a warning that is not of values": "the CPU frequency governor is schedutil",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: the report lacks %q", what, want)
+		}
+	}
+	if strings.Contains(got, ">p99<") {
+		t.Error("the report has a column for a percentile that ten blocks do not carry")
+	}
+}
+
+// loads matches whatever makes a browser fetch something or run something.
+var loads = regexp.MustCompile(`(?i)https?://|<script|<link|<img|<iframe|<object|<embed|@import|url\(|\bsrc=|\bon[a-z]+=|javascript:`)
+
+func TestNothingIsLoadedOrRun(t *testing.T) {
+	got := written(t, reporttest.Sample())
+	// What the hostile sample says is there, but escaped.
+	if !strings.Contains(got, "&lt;script&gt;alert(1)&lt;/script&gt;") {
+		t.Error("the output of the failed trial is not shown escaped")
+	}
+	if found := loads.FindAllString(got, -1); found != nil {
+		t.Errorf("the report has %q", found)
+	}
+	if !strings.Contains(got, `content="default-src &#39;none&#39;; style-src &#39;sha256-`) {
+		t.Error("the content security policy is missing")
+	}
+}
+
+func TestTextOfARunIsEscapedEverywhere(t *testing.T) {
+	run := reporttest.Small()
+	bad := `"'><svg/onload=alert(1)>{{.}}` + "`</style></title></pre>"
+	for _, s := range []*string{
+		&run.ID, &run.Name, &run.Plan, &run.Baseline, &run.Tool.Version, &run.Host.CPU, &run.Host.Kernel, &run.Host.Warnings[0],
+		&run.Limits[0], &run.Targets[1].Name, &run.Targets[1].Version, &run.Targets[1].Binary, &run.Bench[0].Summary, &run.Bench[0].Source,
+		&run.Bench[0].Name, &run.Bench[0].Metrics[0].Help,
+	} {
+		*s += bad
+	}
+	run.Targets[1].Notes = []string{bad}
+	for i := range run.Bench[0].Metrics {
+		run.Bench[0].Metrics[i].Name += bad
+	}
+	for i := range run.Trials {
+		tr := &run.Trials[i]
+		tr.Benchmark += bad
+		tr.Params = bad
+		if tr.Target != "native" {
+			tr.Target += bad
+		}
+		for j := range tr.Samples {
+			tr.Samples[j].Metric += bad
+		}
+		for j := range tr.Phases {
+			tr.Phases[j].Name += bad
+		}
+	}
+	run.Trials[7].Status, run.Trials[7].Reason, run.Trials[7].Output, run.Trials[7].Samples = result.Failed, bad, bad, nil
+	got := written(t, run)
+	if !strings.Contains(got, "&lt;svg/onload=alert(1)&gt;") {
+		t.Fatal("the text of the run is not in the report")
+	}
+	for _, want := range []string{"<svg/onload", `"'>`, "{{.}}`</"} {
+		if strings.Contains(got, want) {
+			t.Errorf("the report has %q unescaped", want)
+		}
+	}
+	for _, end := range []string{"</style>", "</title></pre>"} {
+		if n := strings.Count(got, end); n > 1 {
+			t.Errorf("the report has %q %d times", end, n)
+		}
+	}
+}
+
+// notNumbers matches what formatting a value that is no number leaves behind, and exponents
+// in drawings.
+var notNumbers = regexp.MustCompile(`NaN|[+-]Inf|\bInf\b|%!|\s(d|x|y|cx|cy|width|height|viewBox)="[^"]*\de`)
+
+func TestOddRuns(t *testing.T) {
+	odd := reporttest.Odd()
+	odd["the sample"] = reporttest.Sample()
+	for name, run := range odd {
+		t.Run(name, func(t *testing.T) {
+			got := written(t, run)
+			if found := notNumbers.FindString(got); found != "" {
+				at := strings.Index(got, found)
+				t.Errorf("the report has %q: %s", found, got[max(0, at-100):min(len(got), at+100)])
+			}
+			for _, section := range []string{`id="findings"`, `id="targets"`, `id="host"`, `id="method"`, "</html>"} {
+				if !strings.Contains(got, section) {
+					t.Errorf("the report lacks %s", section)
+				}
+			}
+		})
+	}
+}
+
+func TestControlCharactersAreReplaced(t *testing.T) {
+	run := reporttest.Small()
+	run.Trials[7].Status, run.Trials[7].Samples = result.Failed, nil
+	run.Trials[7].Output = "red \x1b[31m bell \a C1 \u009b null \x00\r\nnext line"
+	got := written(t, run)
+	if !strings.Contains(got, "red \uFFFD[31m bell \uFFFD C1 \uFFFD null \uFFFD\uFFFD\nnext line") {
+		t.Error("the output of the failed trial is not shown with its control characters replaced")
+	}
+}
+
+func TestSameModelSameBytes(t *testing.T) {
+	first, second := written(t, reporttest.Sample()), written(t, reporttest.Sample())
+	if first != second {
+		t.Error("two reports of one run differ")
+	}
+}
+
+type broken struct{}
+
+var errBroken = errors.New("no space left")
+
+func (broken) Write([]byte) (int, error) { return 0, errBroken }
+
+func TestWriteGivesTheWritersError(t *testing.T) {
+	if err := html.Write(broken{}, report.Model{}); !errors.Is(err, errBroken) {
+		t.Errorf("Write = %v, want %v", err, errBroken)
+	}
+}

@@ -1,0 +1,100 @@
+package reportjson
+
+import (
+	"slices"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+func newDocument(m *report.Model) document {
+	doc := document{
+		Schema: SchemaVersion, Kind: Kind,
+		Run: run{
+			ID: m.Run.ID, Name: m.Run.Name, State: m.Run.State, Started: m.Run.Started.UTC(), Ended: m.Run.Ended.UTC(),
+			Tool: m.Run.Tool, Seed: m.Run.Seed, Baseline: m.Run.Baseline, Host: m.Run.Host, Overhead: m.Run.Overhead,
+			SelfCPU: digits(m.Run.Self), Limits: m.Run.Limits, Trials: m.Run.Counts, Warmup: m.Run.Warmup,
+		},
+		Method: method{
+			Seed: m.Seed, Resamples: stats.Resamples, Interval: 0.95, Alpha: stats.Alpha, Power: stats.Power,
+			MinSamples: stats.MinSamples, Family: "all targets against the baseline on one metric of one benchmark", Families: m.Families,
+		},
+		Findings:   findings{Statements: list(m.Findings.Statements), Comparisons: m.Findings.Comparisons, NotMeasured: m.Findings.NotMeasured},
+		Targets:    []result.Target{},
+		Benchmarks: []benchmark{},
+		Missing:    []missing{},
+		Warnings:   []warnings{},
+	}
+	for _, t := range m.Targets {
+		doc.Targets = append(doc.Targets, t.Target)
+	}
+	for _, s := range m.Suites {
+		for _, b := range s.Benchmarks {
+			doc.Benchmarks = append(doc.Benchmarks, newBenchmark(b))
+		}
+	}
+	for _, miss := range m.Missing {
+		doc.Missing = append(doc.Missing, missing{
+			Benchmark: miss.Benchmark, Params: miss.Params, Target: miss.Target,
+			Status: miss.Status, Count: miss.Count, Total: miss.Total, Reason: miss.Reason,
+		})
+	}
+	for _, g := range m.Warnings {
+		doc.Warnings = append(doc.Warnings, warnings(g))
+	}
+	return doc
+}
+
+// list clones s into a slice that is not nil: an empty list is [], not null.
+func list[T any](s []T) []T { return append(make([]T, 0, len(s)), s...) }
+
+func newBenchmark(b report.Benchmark) benchmark {
+	out := benchmark{
+		Name: b.Name, Params: b.Params, Source: b.Source, Baseline: b.Baseline, BaselineNote: b.BaselineNote,
+		Blocks: b.Blocks, Outcomes: []outcome{}, Metrics: []metric{}, Unrecorded: slices.Clone(b.Unrecorded),
+	}
+	for _, o := range b.Targets {
+		converted := outcome{
+			Target: o.Target, OK: o.OK, Failed: o.Failed, Timeout: o.Timeout, Skipped: o.Skipped,
+			Warmup: o.Warmup, Disturbed: o.Disturbed, Reason: o.Reason,
+		}
+		for _, p := range o.Phases {
+			converted.Phases = append(converted.Phases, phase{Name: p.Name, Seconds: digits(p.Seconds), Times: p.Times})
+		}
+		out.Outcomes = append(out.Outcomes, converted)
+	}
+	for _, m := range b.Metrics {
+		converted := metric{Name: m.Name, Unit: m.Unit, Better: m.Better, Series: m.Series, Cells: []cell{}}
+		for _, c := range m.Cells {
+			converted.Cells = append(converted.Cells, newCell(c, m.Unit))
+		}
+		out.Metrics = append(out.Metrics, converted)
+	}
+	return out
+}
+
+func newCell(c report.Cell, unit result.Unit) cell {
+	out := cell{Target: c.Target, Reason: c.Reason, Baseline: c.Baseline}
+	if s := c.Summary; s != nil {
+		out.N, out.Median, out.Interval = s.N, number(s.Median), bounds(s.CI)
+		out.Mean, out.SD, out.Min, out.Max, out.MAD = number(s.Mean), number(s.SD), number(s.Min), number(s.Max), number(s.MAD)
+		out.P90, out.P95, out.P99 = s.P90, s.P95, s.P99
+		for _, w := range s.Warnings {
+			out.Warnings = append(out.Warnings, warning(w))
+		}
+	}
+	if k := c.Comparison; k != nil {
+		out.Comparison = &comparison{
+			Pairs: k.N, Ratio: number(k.Ratio), Interval: bounds(k.CI), P: number(k.P), Adjusted: number(k.Adjusted),
+			Verdict: k.Verdict, Word: report.VerdictWord(k.Verdict, unit), Detectable: number(k.Detectable),
+		}
+	}
+	if c.Overhead != nil {
+		out.Overhead = number(*c.Overhead)
+	}
+	for _, p := range c.Curve {
+		out.Curve = append(out.Curve, digits(p.Median))
+	}
+	return out
+}

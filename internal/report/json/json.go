@@ -1,0 +1,209 @@
+// Package reportjson writes a report for programs: what the other reports say, number by
+// number. It is not the run: raw samples, phases of trials and what the host did are in
+// the document of `touchstone export`, from which this one can be made again.
+//
+// Values are in base units (seconds, bytes, per second). What is not known, or is no number,
+// is null or absent, never zero.
+package reportjson
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// SchemaVersion is the version of the document. It is raised when a field changes its
+// meaning or goes away; a new field does not raise it.
+const SchemaVersion = 1
+
+// Kind stands in every document, to tell it from the export of a run.
+const Kind = "touchstone-report"
+
+// Write writes m to w as one JSON document, the same bytes for the same model.
+func Write(w io.Writer, m report.Model) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", " ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(newDocument(&m)); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+type document struct {
+	Schema     int             `json:"schema_version"`
+	Kind       string          `json:"kind"`
+	Run        run             `json:"run"`
+	Method     method          `json:"method"`
+	Findings   findings        `json:"findings"`
+	Targets    []result.Target `json:"targets"`
+	Benchmarks []benchmark     `json:"benchmarks"`
+	Missing    []missing       `json:"without_a_number"`
+	Warnings   []warnings      `json:"warnings"`
+}
+
+type run struct {
+	ID       string                `json:"id"`
+	Name     string                `json:"name"`
+	State    result.State          `json:"state"`
+	Started  time.Time             `json:"started"`
+	Ended    time.Time             `json:"ended,omitzero"`
+	Tool     result.Tool           `json:"tool"`
+	Seed     uint64                `json:"seed,string"`
+	Baseline string                `json:"baseline"`
+	Host     result.Host           `json:"host"`
+	Overhead result.Overhead       `json:"overhead"`
+	SelfCPU  float64               `json:"self_cpu_share"`
+	Limits   []string              `json:"limits,omitempty"`
+	Trials   map[result.Status]int `json:"trials"`
+	Warmup   int                   `json:"warmup_trials"`
+}
+
+// method states what the numbers are.
+type method struct {
+	Seed       uint64  `json:"bootstrap_seed,string"`
+	Resamples  int     `json:"bootstrap_resamples"`
+	Interval   float64 `json:"interval"`
+	Alpha      float64 `json:"family_alpha"`
+	Power      float64 `json:"detectable_power"`
+	MinSamples int     `json:"min_samples"`
+	Family     string  `json:"family"`
+	Families   int     `json:"families"`
+}
+
+type findings struct {
+	Statements  []string `json:"statements"`
+	Comparisons string   `json:"comparisons,omitempty"`
+	NotMeasured string   `json:"not_measured,omitempty"`
+}
+
+type benchmark struct {
+	Name         string    `json:"name"`
+	Params       string    `json:"params,omitempty"`
+	Source       string    `json:"source,omitempty"`
+	Baseline     string    `json:"baseline,omitempty"`
+	BaselineNote string    `json:"baseline_note,omitempty"`
+	Blocks       int       `json:"blocks"`
+	Outcomes     []outcome `json:"outcomes"`
+	Metrics      []metric  `json:"metrics"`
+	Unrecorded   []string  `json:"unrecorded,omitempty"`
+}
+
+type outcome struct {
+	Target    string  `json:"target"`
+	OK        int     `json:"ok"`
+	Failed    int     `json:"failed"`
+	Timeout   int     `json:"timeout"`
+	Skipped   int     `json:"skipped"`
+	Warmup    int     `json:"warmup"`
+	Disturbed int     `json:"disturbed"`
+	Reason    string  `json:"reason,omitempty"`
+	Phases    []phase `json:"phases,omitempty"`
+}
+
+type phase struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"median_s"`
+	Times   int     `json:"times"`
+}
+
+type metric struct {
+	Name   string           `json:"name"`
+	Unit   result.Unit      `json:"unit"`
+	Better result.Direction `json:"better"`
+	Series bool             `json:"series,omitempty"`
+	Cells  []cell           `json:"cells"`
+}
+
+type cell struct {
+	Target     string      `json:"target"`
+	Reason     string      `json:"reason,omitempty"`
+	N          int         `json:"n"`
+	Median     *float64    `json:"median"`
+	Interval   *interval   `json:"interval"`
+	Mean       *float64    `json:"mean"`
+	SD         *float64    `json:"sd"`
+	Min        *float64    `json:"min"`
+	Max        *float64    `json:"max"`
+	MAD        *float64    `json:"mad"`
+	P90        *float64    `json:"p90,omitempty"`
+	P95        *float64    `json:"p95,omitempty"`
+	P99        *float64    `json:"p99,omitempty"`
+	Baseline   bool        `json:"baseline,omitempty"`
+	Comparison *comparison `json:"comparison,omitempty"`
+	Overhead   *float64    `json:"overhead,omitempty"`
+	// Curve holds the medians of a series by place.
+	Curve    []float64 `json:"median_by_place,omitempty"`
+	Warnings []warning `json:"warnings,omitempty"`
+}
+
+type interval struct {
+	Lo float64 `json:"lo"`
+	Hi float64 `json:"hi"`
+}
+
+type comparison struct {
+	Pairs    int       `json:"pairs"`
+	Ratio    *float64  `json:"ratio"`
+	Interval *interval `json:"interval"`
+	P        *float64  `json:"p"`
+	Adjusted *float64  `json:"adjusted_p"`
+	// Verdict is as package stats spells it; Word is for people and goes by the unit.
+	Verdict    stats.Verdict `json:"verdict"`
+	Word       string        `json:"word"`
+	Detectable *float64      `json:"detectable"`
+}
+
+type warning struct {
+	Kind    stats.WarningKind `json:"kind"`
+	Message string            `json:"message"`
+	Advice  string            `json:"advice"`
+}
+
+type warnings struct {
+	Title  string   `json:"title"`
+	Advice string   `json:"advice,omitempty"`
+	Items  []string `json:"items"`
+}
+
+type missing struct {
+	Benchmark string        `json:"benchmark"`
+	Params    string        `json:"params,omitempty"`
+	Target    string        `json:"target"`
+	Status    result.Status `json:"status"`
+	Count     int           `json:"count"`
+	Total     int           `json:"of"`
+	Reason    string        `json:"reason"`
+}
+
+// number is nil for what JSON cannot spell. It keeps twelve digits: more than any clock
+// gives, and few enough that all machines write the same, whether or not theirs fuses
+// multiplication and addition.
+func number(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	rounded := digits(v)
+	return &rounded
+}
+
+func digits(v float64) float64 {
+	if rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 11, 64), 64); err == nil {
+		return rounded
+	}
+	return v
+}
+
+func bounds(ci *stats.Interval) *interval {
+	if ci == nil || number(ci.Lo) == nil || number(ci.Hi) == nil {
+		return nil
+	}
+	return &interval{digits(ci.Lo), digits(ci.Hi)}
+}

@@ -1,0 +1,228 @@
+package report
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// Digits is the number of significant digits of a quantity: more than that no median of
+// some tens of trials carries.
+const Digits = 3
+
+// None stands where there is no number.
+const None = "–"
+
+// Scale is a unit with a prefix, in which several values can be shown beside each other.
+type Scale struct {
+	// Name is what stands after the number, such as "ms"; empty for a score.
+	Name   string
+	factor float64
+}
+
+// scales are the prefixes of each unit, ascending. Memory goes by powers of two, as
+// cgroup limits and smaps do; rates go by powers of ten, as disks and networks do.
+func scales(unit result.Unit) []Scale {
+	switch unit {
+	case result.Seconds:
+		return []Scale{{"ns", 1e-9}, {"µs", 1e-6}, {"ms", 1e-3}, {"s", 1}}
+	case result.Bytes:
+		return []Scale{{"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}}
+	case result.BytesPerSecond:
+		return []Scale{{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}, {"TB/s", 1e12}}
+	case result.PerSecond:
+		return []Scale{{"/s", 1}, {"k/s", 1e3}, {"M/s", 1e6}, {"G/s", 1e9}}
+	case result.Score:
+	}
+	return []Scale{{"", 1}}
+}
+
+// ScaleFor gives the scale in which value is written with the shortest number of at least
+// one.
+func ScaleFor(value float64, unit result.Unit) Scale {
+	all := scales(unit)
+	best := all[0]
+	for _, s := range all[1:] {
+		if math.Abs(round(value/s.factor)) < 1 {
+			break
+		}
+		best = s
+	}
+	if value == 0 {
+		for _, s := range all {
+			if s.factor == 1 {
+				return s // 0 s, not 0 ns
+			}
+		}
+	}
+	return best
+}
+
+// Number is value in the scale, without the unit.
+func (s Scale) Number(value float64) string { return Number(value / s.factor) }
+
+// Unit is the value that is one in the scale: 0.001 for ms.
+func (s Scale) Unit() float64 { return s.factor }
+
+// with puts the unit behind a number.
+func (s Scale) with(number string) string {
+	if s.Name == "" || number == None {
+		return number
+	}
+	if strings.HasPrefix(s.Name, "/") {
+		return number + s.Name
+	}
+	return number + " " + s.Name
+}
+
+// Quantity spells a value of a unit with three significant digits: "21.3 ms", "8.10 GB/s".
+// A value that is no number is [None].
+func Quantity(value float64, unit result.Unit) string {
+	s := ScaleFor(value, unit)
+	return s.with(s.Number(value))
+}
+
+// Tick spells a value of an axis in the scale, without zeros at the end: "20 ms".
+func (s Scale) Tick(value float64) string {
+	return s.with(strconv.FormatFloat(round(value/s.factor), 'f', -1, 64))
+}
+
+// Median spells the median of s with the larger half of its interval: "21.3 ± 0.42 ms". The
+// intervals are not symmetric; the larger half errs on the careful side and takes the place
+// of one number. Without an interval it is the median alone.
+func Median(s *stats.Summary, unit result.Unit) string {
+	if s == nil {
+		return None
+	}
+	if s.CI == nil {
+		return Quantity(s.Median, unit)
+	}
+	scale := ScaleFor(s.Median, unit)
+	half := max(s.CI.Hi-s.Median, s.Median-s.CI.Lo) / scale.factor
+	return scale.with(scale.Number(s.Median) + " ± " + significant(half, 2))
+}
+
+// Interval spells an interval of values: "20.9 to 21.8 ms", both in the scale of the median
+// that it belongs to. It is [None] without one.
+func Interval(ci *stats.Interval, median float64, unit result.Unit) string {
+	if ci == nil {
+		return None
+	}
+	s := ScaleFor(median, unit)
+	return s.with(s.Number(ci.Lo) + " to " + s.Number(ci.Hi))
+}
+
+// Ratio spells a ratio to the baseline: "× 1.23".
+func Ratio(ratio float64) string {
+	if !finite(ratio) {
+		return None
+	}
+	return "× " + ratioNumber(ratio)
+}
+
+// ratioNumber has one decimal more just above 1, as it has just below: a difference that
+// is shown must not read as none.
+func ratioNumber(ratio float64) string {
+	if ratio >= 1 && ratio < 1.005 {
+		return strconv.FormatFloat(ratio, 'f', 3, 64)
+	}
+	return Number(ratio)
+}
+
+// RatioInterval spells the interval of a ratio: "1.20 to 1.27".
+func RatioInterval(ci *stats.Interval) string {
+	if ci == nil {
+		return None
+	}
+	return ratioNumber(ci.Lo) + " to " + ratioNumber(ci.Hi)
+}
+
+// Percent spells a share with two significant digits: "3.1 %".
+func Percent(share float64) string {
+	if !finite(share) {
+		return None
+	}
+	return significant(100*share, 2) + " %"
+}
+
+// PValue spells a p-value; what is below a thousandth is not told apart.
+func PValue(p float64) string {
+	switch {
+	case !finite(p):
+		return None
+	case p < 0.001:
+		return "< 0.001"
+	default:
+		return strconv.FormatFloat(p, 'f', 3, 64)
+	}
+}
+
+// Number spells a number with three significant digits. Digits before the point are all
+// shown: 12345 stays 12345. Only what no benchmark measures has an exponent.
+func Number(value float64) string { return significant(value, Digits) }
+
+func significant(value float64, digits int) string {
+	if !finite(value) {
+		return None
+	}
+	if value == 0 {
+		return "0"
+	}
+	rounded := roundTo(value, digits)
+	magnitude := int(math.Floor(math.Log10(math.Abs(rounded)) + 1e-9))
+	if magnitude < -6 || magnitude > 15 {
+		return strconv.FormatFloat(rounded, 'e', digits-1, 64)
+	}
+	decimals := digits - 1 - magnitude
+	if decimals <= 0 {
+		return strconv.FormatFloat(value, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(rounded, 'f', decimals, 64)
+}
+
+func round(value float64) float64 { return roundTo(value, Digits) }
+
+// roundTo rounds to significant digits by way of the decimal spelling, which is exact.
+func roundTo(value float64, digits int) float64 {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(value, 'e', digits-1, 64), 64)
+	if err != nil {
+		return value // out of range: nothing to round
+	}
+	return rounded
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// StatusWord is how the end of a trial is shown.
+func StatusWord(s result.Status) string {
+	if s == result.Timeout {
+		return "timed out"
+	}
+	return string(s)
+}
+
+// VerdictWord is how a verdict is shown for values of a unit: less time is faster, fewer
+// bytes are lighter, a higher score is better.
+func VerdictWord(v stats.Verdict, unit result.Unit) string {
+	better, worse := "faster", "slower"
+	switch unit {
+	case result.Bytes:
+		better, worse = "lighter", "heavier"
+	case result.Score:
+		better, worse = "better", "worse"
+	case result.Seconds, result.BytesPerSecond, result.PerSecond:
+	}
+	switch v {
+	case stats.Faster:
+		return better
+	case stats.Slower:
+		return worse
+	case stats.TooFew:
+		return "too few" // stands in every cell of a short run
+	case stats.NoDifference, stats.TooNoisy, stats.NotComparable:
+	}
+	return string(v)
+}

@@ -1,0 +1,95 @@
+package report_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+func TestQuantity(t *testing.T) {
+	for _, c := range []struct {
+		value float64
+		unit  result.Unit
+		want  string
+	}{
+		{60.4e-9, result.Seconds, "60.4 ns"},
+		{0.5e-9, result.Seconds, "0.500 ns"},
+		{21.34e-3, result.Seconds, "21.3 ms"},
+		{999.6e-6, result.Seconds, "1.00 ms"}, // it is 1000 µs when rounded
+		{999.4e-6, result.Seconds, "999 µs"},
+		{9.996e-3, result.Seconds, "10.0 ms"},
+		{1, result.Seconds, "1.00 s"},
+		{1234.5, result.Seconds, "1234 s"},
+		{0, result.Seconds, "0 s"},
+		{-0.002, result.Seconds, "-2.00 ms"},
+		{1023, result.Bytes, "1023 B"},
+		{1024, result.Bytes, "1.00 KiB"},
+		{13.5 * (1 << 20), result.Bytes, "13.5 MiB"},
+		{24 << 30, result.Bytes, "24.0 GiB"},
+		{8.1e9, result.BytesPerSecond, "8.10 GB/s"},
+		{512, result.BytesPerSecond, "512 B/s"},
+		{1.62e6, result.PerSecond, "1.62 M/s"},
+		{15000, result.PerSecond, "15.0 k/s"},
+		{7, result.PerSecond, "7.00/s"},
+		{12345, result.Score, "12345"},
+		{0.25, result.Score, "0.250"},
+		{math.NaN(), result.Seconds, report.None},
+		{math.Inf(1), result.Bytes, report.None},
+	} {
+		if got := report.Quantity(c.value, c.unit); got != c.want {
+			t.Errorf("Quantity(%v, %s) = %q, want %q", c.value, c.unit, got, c.want)
+		}
+	}
+}
+
+func TestMedianShowsTheLargerHalf(t *testing.T) {
+	s := &stats.Summary{Median: 0.0213, CI: &stats.Interval{Lo: 0.0212, Hi: 0.02172}}
+	if got := report.Median(s, result.Seconds); got != "21.3 ± 0.42 ms" {
+		t.Errorf("Median = %q", got)
+	}
+	s = &stats.Summary{Median: 0.0213, CI: &stats.Interval{Lo: 0.0113, Hi: 0.0214}}
+	if got := report.Median(s, result.Seconds); got != "21.3 ± 10 ms" {
+		t.Errorf("Median = %q", got)
+	}
+	if got := report.Median(&stats.Summary{Median: 0.0213}, result.Seconds); got != "21.3 ms" {
+		t.Errorf("without an interval Median = %q", got)
+	}
+	if got := report.Median(nil, result.Seconds); got != report.None {
+		t.Errorf("Median of nothing = %q", got)
+	}
+}
+
+func TestVerdictWordGoesByTheUnit(t *testing.T) {
+	for _, c := range []struct {
+		unit          result.Unit
+		better, worse string
+	}{
+		{result.Seconds, "faster", "slower"},
+		{result.BytesPerSecond, "faster", "slower"},
+		{result.PerSecond, "faster", "slower"},
+		{result.Bytes, "lighter", "heavier"},
+		{result.Score, "better", "worse"},
+	} {
+		if b, w := report.VerdictWord(stats.Faster, c.unit), report.VerdictWord(stats.Slower, c.unit); b != c.better || w != c.worse {
+			t.Errorf("for %s the words are %q and %q, want %q and %q", c.unit, b, w, c.better, c.worse)
+		}
+		if got := report.VerdictWord(stats.NoDifference, c.unit); got != "no difference shown" {
+			t.Errorf("for %s no difference is %q", c.unit, got)
+		}
+	}
+}
+
+func FuzzQuantityIsShort(f *testing.F) {
+	f.Add(21.3e-3)
+	f.Add(-1e300)
+	f.Fuzz(func(t *testing.T, v float64) {
+		for _, unit := range []result.Unit{result.Seconds, result.Bytes, result.BytesPerSecond, result.PerSecond, result.Score} {
+			if got := report.Quantity(v, unit); got == "" || len(got) > 32 {
+				t.Errorf("Quantity(%v, %s) = %q", v, unit, got)
+			}
+		}
+	})
+}

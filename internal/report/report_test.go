@@ -1,0 +1,371 @@
+package report_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+func model(run result.Run) report.Model { return report.New(run, report.Options{Seed: 1}) }
+
+// benchmark gives the benchmark of a model.
+func benchmark(t *testing.T, m report.Model, name string) report.Benchmark {
+	t.Helper()
+	for _, s := range m.Suites {
+		for _, b := range s.Benchmarks {
+			if b.Name == name {
+				return b
+			}
+		}
+	}
+	t.Fatalf("the model has no benchmark %s", name)
+	return report.Benchmark{}
+}
+
+func cell(t *testing.T, b report.Benchmark, metric, target string) report.Cell {
+	t.Helper()
+	for _, m := range b.Metrics {
+		if m.Name != metric {
+			continue
+		}
+		for _, c := range m.Cells {
+			if c.Target == target {
+				return c
+			}
+		}
+	}
+	t.Fatalf("%s has no %s on %s", b.Name, metric, target)
+	return report.Cell{}
+}
+
+const (
+	lifecycle = "operations.container.lifecycle"
+	runsc     = "oci/runsc@platform=systrap"
+)
+
+func TestSampleIsARunThatCanBeStored(t *testing.T) {
+	runs := reporttest.Odd()
+	runs["sample"], runs["small"] = reporttest.Sample(), reporttest.Small()
+	for name, run := range runs {
+		if err := run.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestOnlyGoodTrialsGiveNumbers(t *testing.T) {
+	run := reporttest.Small()
+	// One warm-up, one failed and eight good trials are left of runc.
+	const bad = 1e6
+	failed := 0
+	for i := range run.Trials {
+		tr := &run.Trials[i]
+		if tr.Target != "oci/runc" {
+			continue
+		}
+		if tr.Warmup {
+			tr.Samples[0].Value = bad
+		} else if failed < 2 {
+			failed++
+			tr.Status, tr.Reason, tr.Samples = result.Failed, "exit code 1", nil
+		}
+	}
+	b := benchmark(t, model(run), lifecycle)
+	c := cell(t, b, "Create", "oci/runc")
+	if c.Summary.N != 8 || c.Summary.Max >= bad || c.Comparison.N != 8 {
+		t.Errorf("n = %d, max = %v, %d pairs; want 8, less than %v, 8", c.Summary.N, c.Summary.Max, c.Comparison.N, bad)
+	}
+	if got, want := b.Targets[1].Why(), "failed 2 of 10: exit code 1"; got != want {
+		t.Errorf("Why() = %q, want %q", got, want)
+	}
+	if n := len(b.Targets); n != 2 || b.Targets[1].Counts() != "8 ok, 2 failed" || b.Targets[1].Warmup != 1 {
+		t.Errorf("the outcomes are %+v", b.Targets)
+	}
+}
+
+func TestASeriesGivesOneValueATrial(t *testing.T) {
+	run := reporttest.Sample()
+	b := benchmark(t, model(run), "scalability.runtime.5")
+	c := cell(t, b, "StartLatency", "oci/runc")
+	if c.Summary.N != 10 || len(c.Points) != 10 || len(c.Curve) != 5 {
+		t.Fatalf("n = %d, %d points, a curve of %d; want 10, 10, 5", c.Summary.N, len(c.Points), len(c.Curve))
+	}
+	var first result.Trial
+	for _, tr := range run.Trials {
+		if tr.Benchmark == b.Name && tr.Target == "oci/runc" && !tr.Warmup {
+			first = tr
+			break
+		}
+	}
+	values := first.Values("StartLatency")
+	if c.Points[0].Seq != first.Seq || c.Curve[4].Values[0] != values[4] {
+		t.Errorf("the first point is of trial %d and its fifth value is %v; want %d, %v", c.Points[0].Seq, c.Curve[4].Values[0], first.Seq, values[4])
+	}
+	slices.Sort(values)
+	if c.Points[0].Value != values[2] {
+		t.Errorf("the first point is %v, want the median %v", c.Points[0].Value, values[2])
+	}
+}
+
+func TestBaseline(t *testing.T) {
+	m := model(reporttest.Sample())
+	for name, want := range map[string]string{
+		lifecycle:                    "native",
+		"operations.container.pause": "oci/runc", // native is skipped
+	} {
+		b := benchmark(t, m, name)
+		if b.Baseline != want || (b.BaselineNote == "") != (want == "native") {
+			t.Errorf("the baseline of %s is %s (%s), want %s", name, b.Baseline, b.BaselineNote, want)
+		}
+		for _, metric := range b.Metrics {
+			for _, c := range metric.Cells {
+				isBaseline := c.Summary != nil && c.Target == want
+				if c.Baseline != isBaseline || isBaseline && c.Comparison != nil {
+					t.Errorf("%s %s on %s: baseline %v, comparison %v", name, metric.Name, c.Target, c.Baseline, c.Comparison)
+				}
+				if c.Overhead != nil && want != "native" {
+					t.Errorf("%s %s on %s has an overhead against %s", name, metric.Name, c.Target, want)
+				}
+			}
+		}
+	}
+	create := cell(t, benchmark(t, m, lifecycle), "Create", "oci/crun")
+	native := cell(t, benchmark(t, m, lifecycle), "Create", "native")
+	if want := create.Summary.Median/native.Summary.Median - 1; math.Abs(*create.Overhead-want) > 1e-9 {
+		t.Errorf("the overhead is %v, want %v", *create.Overhead, want)
+	}
+}
+
+// TestFamilyIsOneMetric holds what the package comment says of families.
+func TestFamilyIsOneMetric(t *testing.T) {
+	for _, m := range benchmark(t, model(reporttest.Sample()), "performance.syscall.latency").Metrics {
+		var p, adjusted []float64
+		for _, c := range m.Cells {
+			if c.Comparison != nil {
+				p, adjusted = append(p, c.Comparison.P), append(adjusted, c.Comparison.Adjusted)
+			}
+		}
+		if len(p) != 3 {
+			t.Fatalf("%s has %d comparisons, want 3", m.Name, len(p))
+		}
+		if diff := cmp.Diff(stats.Holm(p), adjusted); diff != "" {
+			t.Errorf("%s: adjusted p-values (-want +got):\n%s", m.Name, diff)
+		}
+		if m.BlocksNeeded != stats.BlocksNeeded(3) {
+			t.Errorf("%s needs %d blocks, want %d", m.Name, m.BlocksNeeded, stats.BlocksNeeded(3))
+		}
+	}
+}
+
+func TestACellDoesNotDependOnOthers(t *testing.T) {
+	whole := reporttest.Sample()
+	part := reporttest.Sample()
+	part.Trials = slices.DeleteFunc(part.Trials, func(tr result.Trial) bool {
+		return tr.Benchmark != lifecycle || tr.Target == runsc
+	})
+	a := cell(t, benchmark(t, model(whole), lifecycle), "Destroy", "oci/runc")
+	b := cell(t, benchmark(t, model(part), lifecycle), "Destroy", "oci/runc")
+	if diff := cmp.Diff(a.Summary, b.Summary); diff != "" {
+		t.Errorf("without other cells the summary is another (-whole +part):\n%s", diff)
+	}
+	if diff := cmp.Diff(a.Comparison.CI, b.Comparison.CI); diff != "" {
+		t.Errorf("without other cells the ratio's interval is another (-whole +part):\n%s", diff)
+	}
+}
+
+func TestPhases(t *testing.T) {
+	phase := func(name string, ms int) result.Phase {
+		return result.Phase{Name: name, Duration: time.Duration(ms) * time.Millisecond}
+	}
+	run := reporttest.Small()
+	n := 0
+	for i := range run.Trials {
+		if run.Trials[i].Target == "native" && !run.Trials[i].Warmup {
+			n++
+			run.Trials[i].Phases = []result.Phase{phase("create", n), phase("exec", 10), phase("exec", 10*n), phase("exec", 10*n)}
+		}
+	}
+	want := []report.Phase{{Name: "create", Seconds: 0.0055, Times: 1}, {Name: "exec", Seconds: 0.055, Times: 3}}
+	got := benchmark(t, model(run), lifecycle).Targets[0].Phases
+	if len(got) != 2 || got[0].Name != want[0].Name || math.Abs(got[0].Seconds-want[0].Seconds) > 1e-9 || math.Abs(got[1].Seconds-want[1].Seconds) > 1e-9 || got[1].Times != 3 {
+		t.Errorf("the phases are %+v, want %+v", got, want)
+	}
+}
+
+func TestFindingsRestOnShownDifferences(t *testing.T) {
+	m := model(reporttest.Sample())
+	if n := len(m.Findings.Statements); n != 6 {
+		t.Errorf("there are %d findings, want 6: %q", n, m.Findings.Statements)
+	}
+	for _, want := range []string{
+		runsc + " starts 5 containers in 636 ms, 128 × as long as native",
+		"Its values lie in two groups",
+	} {
+		if !slices.ContainsFunc(m.Findings.Statements, func(s string) bool { return strings.Contains(s, want) }) {
+			t.Errorf("no finding says %q: %q", want, m.Findings.Statements)
+		}
+	}
+	if !strings.Contains(m.Findings.NotMeasured, "oci/youki (youki is not on PATH") {
+		t.Errorf("what was not measured is %q", m.Findings.NotMeasured)
+	}
+	for name, run := range reporttest.Odd() {
+		switch name {
+		case "the baseline is unknown":
+			continue // it has ten blocks like the others
+		}
+		if f := model(run).Findings.Statements; len(f) > 0 {
+			t.Errorf("%s: there are findings %q", name, f)
+		}
+	}
+}
+
+func TestNoFindingOfFewerThanSixBlocks(t *testing.T) {
+	for _, blocks := range []int{1, 5, 6} {
+		run := reporttest.Small()
+		run.Trials = slices.DeleteFunc(run.Trials, func(tr result.Trial) bool { return tr.Block >= blocks })
+		m := model(run)
+		if got := len(m.Findings.Statements) > 0; got != (blocks >= stats.MinSamples) {
+			t.Errorf("with %d blocks the findings are %q", blocks, m.Findings.Statements)
+		}
+		few := slices.ContainsFunc(m.Warnings, func(g report.WarningGroup) bool { return g.Title == "Too few blocks" })
+		if few != (blocks < stats.MinSamples) {
+			t.Errorf("with %d blocks the warnings are %+v", blocks, m.Warnings)
+		}
+	}
+}
+
+func TestRelationGoesByTheUnit(t *testing.T) {
+	for _, c := range []struct {
+		factor float64
+		unit   result.Unit
+		better result.Direction
+		want   string
+	}{
+		{2.5, result.Seconds, result.Lower, "2.50 × as long as native"},
+		{0.4, result.Seconds, result.Lower, "2.50 × as fast as native"},
+		{1.1, result.Seconds, result.Lower, "10 % longer than native"},
+		{0.9, result.Seconds, result.Lower, "10 % less than native"},
+		{3, result.Bytes, result.Lower, "3.00 × that of native"},
+		{0.25, result.PerSecond, result.Higher, "0.250 × that of native"},
+		{1.2, result.Score, result.Higher, "20 % more than native"},
+		{0.8, result.BytesPerSecond, result.Higher, "20 % less than native"},
+	} {
+		run := reporttest.Small()
+		run.Bench[0].Metrics = []result.Metric{{Name: "Value", Unit: c.unit, Better: c.better}}
+		for i := range run.Trials {
+			value := 1000 + float64(run.Trials[i].Block)
+			if run.Trials[i].Target != "native" {
+				value *= c.factor
+			}
+			run.Trials[i].Samples = []result.Sample{{Metric: "Value", Value: value}}
+		}
+		f := model(run).Findings.Statements
+		if len(f) != 1 || !strings.Contains(f[0], ", "+c.want+" (95 % interval ") {
+			t.Errorf("of a factor of %v in %s the findings are %q, want %q", c.factor, c.unit, f, c.want)
+		}
+	}
+}
+
+func TestWarningsAreCollected(t *testing.T) {
+	m := model(reporttest.Sample())
+	got := map[string][]string{}
+	for _, g := range m.Warnings {
+		got[g.Title] = g.Items
+	}
+	for title, want := range map[string]string{
+		"The host":             "the CPU frequency governor is schedutil",
+		"Limits of this run":   "the CPU frequency was not held constant",
+		"Too few blocks":       "operations.container.pause repeats=5: of the 7 blocks that a verdict needs here there are: " + runsc + " 2",
+		"Disturbed trials":     "1 trial: the hypervisor withheld 3.1 % of the CPU time",
+		"Values in two groups": "operations.container.lifecycle, Create on oci/crun",
+		"Drift over the run":   "performance.syscall.unixbench copies=1, LoopsPerSecond on oci/runc",
+		"Outliers":             "operations.container.lifecycle, Create on oci/runc",
+	} {
+		if !slices.ContainsFunc(got[title], func(s string) bool { return strings.HasPrefix(s, want) }) {
+			t.Errorf("%s: %q; want one that begins with %q", title, got[title], want)
+		}
+	}
+	run := reporttest.Small()
+	run.State = result.Interrupted
+	if m := model(run); m.Warnings[0].Title != "The run is not complete" {
+		t.Errorf("the first warning of an interrupted run is %+v", m.Warnings[0])
+	}
+}
+
+func TestDisturbedTrialsAreCountedByKind(t *testing.T) {
+	run := reporttest.Small()
+	for i := range run.Trials {
+		run.Trials[i].Host.Marks = nil
+	}
+	run.Trials[4].Host.Marks = []string{"programs waited for I/O 14.2 % of the time"}
+	run.Trials[5].Host.Marks = []string{"programs waited for I/O 3 % of the time"}
+	run.Trials[0].Host.Marks = []string{"programs waited for I/O 50 % of the time"} // warm-up
+	for _, g := range model(run).Warnings {
+		if g.Title == "Disturbed trials" {
+			if want := []string{"2 trials: programs waited for I/O … % of the time"}; !slices.Equal(g.Items, want) {
+				t.Errorf("the items are %q, want %q", g.Items, want)
+			}
+			return
+		}
+	}
+	t.Error("there is no warning of disturbed trials")
+}
+
+func TestMissing(t *testing.T) {
+	var got []string
+	for _, miss := range model(reporttest.Sample()).Missing {
+		if miss.Target == "oci/youki" {
+			t.Errorf("a target that is not there is listed as %+v", miss)
+		}
+		got = append(got, miss.Benchmark+" "+miss.Target+" "+string(miss.Status))
+	}
+	want := []string{
+		lifecycle + " " + runsc + " failed",
+		"operations.container.pause native skipped",
+		"operations.container.pause " + runsc + " timeout",
+		"operations.container.pause " + runsc + " skipped",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("missing are %q, want %q", got, want)
+	}
+}
+
+func TestNewLeavesTheRunAlone(t *testing.T) {
+	run := reporttest.Sample()
+	model(run)
+	if diff := cmp.Diff(reporttest.Sample(), run); diff != "" {
+		t.Errorf("New has changed the run (-before +after):\n%s", diff)
+	}
+}
+
+func TestPreciseIsTheStopRuleOfAllTargetsAndMetrics(t *testing.T) {
+	trials := func(spread float64) []result.Trial {
+		run := reporttest.Small()
+		for i := range run.Trials {
+			tr := &run.Trials[i]
+			tr.Samples = []result.Sample{{Metric: "Steady", Value: 1}, {Metric: "Wide", Value: 1}}
+			switch {
+			case tr.Warmup:
+				tr.Samples[0].Value = 100
+			case tr.Target != "native":
+				tr.Samples[1].Value += spread * float64(tr.Block)
+			}
+		}
+		return run.Trials
+	}
+	if !report.Precise(trials(0), 0.02, 1) {
+		t.Error("trials that are all equal are not precise")
+	}
+	if report.Precise(trials(0.1), 0.02, 1) {
+		t.Error("trials are precise though one metric on one target is not")
+	}
+}

@@ -1,0 +1,56 @@
+package reporttest
+
+import (
+	"slices"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// Odd gives runs that are valid but lack what most runs have, by what is odd about them.
+func Odd() map[string]result.Run {
+	odd := map[string]result.Run{}
+	change := func(name string, f func(r *result.Run)) {
+		run := Small()
+		run.Trials = slices.Clone(run.Trials)
+		f(&run)
+		for i := range run.Trials {
+			run.Trials[i].Seq = i + 1
+		}
+		odd[name] = run
+	}
+	odd["nothing but an id"] = result.Run{ID: "01K9Z0TOUCHSTONE0EMPTY0000", State: result.Running}
+	change("no trials", func(r *result.Run) { r.Trials = nil })
+	change("a single target", func(r *result.Run) { keep(r, func(t result.Trial) bool { return t.Target == native }) })
+	change("no baseline", func(r *result.Run) { keep(r, func(t result.Trial) bool { return t.Target != native }) })
+	change("one block", func(r *result.Run) { keep(r, func(t result.Trial) bool { return t.Block == 0 }) })
+	change("warm-up only", func(r *result.Run) { keep(r, func(t result.Trial) bool { return t.Warmup }) })
+	change("all failed", func(r *result.Run) {
+		for i := range r.Trials {
+			t := &r.Trials[i]
+			t.Status, t.Reason, t.Samples = result.Failed, "runc create: exit code 1", nil
+		}
+	})
+	change("all values equal", func(r *result.Run) { set(r, func(int) float64 { return 0.5 }) })
+	change("all values zero", func(r *result.Run) { set(r, func(int) float64 { return 0 }) })
+	change("values of both signs", func(r *result.Run) { set(r, func(i int) float64 { return float64(i%7) - 3 }) })
+	change("huge and tiny values", func(r *result.Run) {
+		set(r, func(i int) float64 { return []float64{1e-300, 1e300, 1}[i%3] })
+	})
+	change("the baseline is unknown", func(r *result.Run) { r.Baseline = "" })
+	return odd
+}
+
+func keep(r *result.Run, f func(result.Trial) bool) {
+	r.Trials = slices.DeleteFunc(r.Trials, func(t result.Trial) bool { return !f(t) })
+}
+
+func set(r *result.Run, value func(i int) float64) {
+	n := 0
+	for i := range r.Trials {
+		r.Trials[i].Samples = slices.Clone(r.Trials[i].Samples)
+		for j := range r.Trials[i].Samples {
+			r.Trials[i].Samples[j].Value = value(n)
+			n++
+		}
+	}
+}

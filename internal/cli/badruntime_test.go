@@ -1,0 +1,220 @@
+package cli_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// badRuntime is a runtime with a fault that shows when it is tried.
+type badRuntime struct {
+	name   string
+	make   func(*testing.T) *wrapper
+	reason string // what is recorded of it, a regular expression
+}
+
+// file makes a runtime of the content of a file.
+func file(mode os.FileMode, content string) func(*testing.T) *wrapper {
+	return func(t *testing.T) *wrapper {
+		w := &wrapper{t: t, dir: t.TempDir()}
+		w.path = w.write("runtime", content)
+		if err := os.Chmod(w.path, mode); err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+}
+
+func script(lines string) func(*testing.T) *wrapper { return file(0o700, "#!/bin/sh\n"+lines+"\n") }
+
+// hollow makes a runtime that answers --version, and does nothing else but what its hook
+// of create says.
+func hollow(create string) func(*testing.T) *wrapper {
+	return func(t *testing.T) *wrapper {
+		w := newWrapper(t, "true")
+		w.on("version", "echo bad 1.0; exit 0")
+		w.on("create", create)
+		return w
+	}
+}
+
+// nearly makes a runtime that is right but for one call.
+func nearly(call, script string) func(*testing.T) *wrapper {
+	return func(t *testing.T) *wrapper {
+		needRoot(t, "runc")
+		w := newWrapper(t, "runc")
+		w.on(call, script)
+		return w
+	}
+}
+
+// startWith measures a bad runtime and, as root, bare metal.
+func (b badRuntime) startWith(t *testing.T, w *wrapper, targets string) *program {
+	t.Helper()
+	args := []string{"benchmark", "--targets", targets, "--filter", lifecycle, "--runs", "1", "--warmup", "0"}
+	return start(t, t.TempDir(), append(args, w.flags("bad")...)...)
+}
+
+// check checks how a run of a bad runtime and bare metal ended.
+func (b badRuntime) check(t *testing.T, w *wrapper, p *program) {
+	t.Helper()
+	p.ends(0)
+	if all := p.said.String() + p.stdout.String(); strings.ContainsAny(all, "\x1b\x00") {
+		t.Errorf("the output holds what a runtime wrote as it is: %q", all)
+	}
+	for _, id := range w.runIDs() {
+		nothingLeft(t, id)
+	}
+	nobodyIn(t, w.dir, p.cmd.Dir)
+	run := export(t, p.cmd.Dir, "latest")
+	nothingLeft(t, run.ID)
+	if reason := run.Targets[0].Unavailable; !regexp.MustCompile(b.reason).MatchString(reason) || len(reason) > 10_000 {
+		t.Errorf("the reason recorded is %.10000q, want %q", reason, b.reason)
+	}
+	if len(run.Trials) != 2 || run.Trials[0].Status != result.Skipped || run.Trials[1].Status != result.OK {
+		t.Errorf("the trials are not one skipped and one ok: %+v", run.Trials)
+	}
+}
+
+// TestBadRuntime: whatever a runtime does wrong, the run goes on with the other targets, the
+// reason is recorded, and nothing is left behind.
+func TestBadRuntime(t *testing.T) {
+	t.Parallel()
+	missing := func(t *testing.T) *wrapper { return &wrapper{t: t, path: filepath.Join(t.TempDir(), "none")} }
+	directory := func(t *testing.T) *wrapper { return &wrapper{t: t, path: t.TempDir()} }
+	for _, b := range []badRuntime{
+		{"missing", missing, `^there is no file /.*/none; mend the path given for bad$`},
+		{"directory", directory, `is not executable`},
+		{"not executable", file(0o600, "#!/bin/sh\n"), `is not executable; make it executable`},
+		{"empty", file(0o700, ""), `^ask /.*/runtime for its version: .*exec format error.*; give a working OCI runtime with --runtime bad=PATH$`},
+		{"no interpreter", file(0o700, "#!/no/such/shell\n"), `^ask /.*/runtime for its version: .*no such file`},
+		{"version fails", script("exit 3"), `^ask /.*/runtime for its version: .*ended with exit code 3`},
+		{"version dies", script("kill -9 $$"), `was killed by signal 9`},
+		{"version is silent", script("exit 0"), `it printed nothing`},
+		{"version is garbage", script("head -c 1048576 /dev/urandom"), `.`},
+
+		{"create fails", hollow("say 'this is no container'; exit 1"), `create container .* with oci/bad: this is no container`},
+		{"create fails aloud", hollow(`printf 'cannot: \033[31mred' >&2; exit 1`), `create container .* with oci/bad: .*: exit status 1\ncannot: .*red`},
+		{"create fails with garbage", hollow(`head -c 1048576 /dev/urandom >"$log"; exit 1`), `create container .* with oci/bad: .*: exit status 1`},
+		{"no pid file", hollow("exit 0"), `oci/bad said that it is done, but: read the runtime's pid file: .*no such file`},
+		{"garbage for a pid", hollow(`echo garbage >"$pidfile"; exit 0`), `"garbage\\n" is no pid`},
+		{"pid 1", hollow(`echo 1 >"$pidfile"; exit 0`), `"1\\n" is no pid`},
+		{"negative pid", hollow(`echo -1 >"$pidfile"; exit 0`), `"-1\\n" is no pid`},
+
+		{"start fails", nearly("start", "say 'it does not start'; exit 1"), `start container .* with oci/bad: it does not start`},
+		{"start dies", nearly("start", "kill -9 $$"), `start container .* with oci/bad: `},
+		{"delete fails", nearly("delete", "say 'it stays'; exit 1"), `delete container .* with oci/bad: it stays`},
+	} {
+		t.Run(b.name, func(t *testing.T) {
+			root := os.Geteuid() == 0
+			if root {
+				needRoot(t)
+			}
+			t.Parallel()
+			w := b.make(t)
+			p := b.startWith(t, w, "oci/bad")
+			p.ends(5)
+			p.says(`^skipped: oci/bad: `, `^no target is available`)
+			if root {
+				b.check(t, w, b.startWith(t, w, "oci/bad,native"))
+			}
+		})
+	}
+}
+
+// TestHangingRuntime: a runtime that does not answer costs its time limits and nothing else.
+// All wait at the same time.
+func TestHangingRuntime(t *testing.T) {
+	needRoot(t, "runc")
+	t.Parallel()
+	bystander := exec.Command("sleep", "1000")
+	if err := bystander.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- bystander.Wait() }()
+
+	const noAnswer = `no answer within [0-9]+s`
+	var waiting []func()
+	for _, b := range []badRuntime{
+		{"version hangs", script("sleep 1000"), noAnswer},
+		{"create hangs", hollow("sleep 1000"), noAnswer},
+		{"start hangs", nearly("start", "sleep 1000"), noAnswer},
+		{"the container never ends", nearly("start", "exit 0"), noAnswer},
+		// Of processes that are not the runtime's the end is not known. They must live on.
+		{"pid of a bystander", hollow("echo " + strconv.Itoa(bystander.Process.Pid) + ` >"$pidfile"; exit 0`), `.`},
+		{"pid of nobody", hollow(`echo 2147483646 >"$pidfile"; exit 0`), `.`},
+	} {
+		w := b.make(t)
+		p := b.startWith(t, w, "oci/bad,native")
+		waiting = append(waiting, func() { t.Run(b.name, func(t *testing.T) { w.t, p.t = t, t; b.check(t, w, p) }) })
+	}
+	for _, wait := range waiting {
+		wait()
+	}
+	select {
+	case err := <-ended:
+		t.Errorf("the bystander has ended: %v", err)
+	default:
+		if err := bystander.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		<-ended
+	}
+}
+
+// TestTrialGoesWrong: a runtime that works when it is tried goes wrong in the middle of
+// trials. These have failed, with what it said; the others are not touched.
+func TestTrialGoesWrong(t *testing.T) {
+	needRoot(t, "runc")
+	t.Parallel()
+	for _, c := range []struct {
+		name, call, script string
+		status             result.Status
+		reason             string
+	}{
+		{"create fails", "create-3", "say 'no more containers'; exit 1", result.Failed, `^create container .*: no more containers`},
+		{"create dies", "create-3", "kill -9 $$", result.Failed, `^create container .*: exit status 137`},
+		{"start fails", "start-3", "say 'no start'; exit 1", result.Failed, `^start container .*: no start`},
+		{"start lies", "start-3", "exit 0", result.Timeout, `the trial took longer than its limit of 8s`},
+		{"start hangs", "start-3", "hold", result.Timeout, `start took longer than its limit of 6s`},
+		{"kill fails", "kill-2", "say 'it lives'; exit 1", result.Failed, `^kill container .*: it lives`},
+		{"delete fails", "delete-3", "say 'it stays'; exit 1", result.Failed, `^delete container .*: it stays`},
+		{"delete lies", "delete-3", "exit 0", result.OK, ``}, // and nothing is left all the same
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWrapper(t, "runc")
+			w.on(c.call, c.script)
+			dir := t.TempDir()
+			plan := "version: 1\ntargets: [oci/wrapped, native]\nruntimes: {wrapped: " + w.path + "}\n" +
+				"benchmarks: [" + lifecycle + "]\nblocks: 3\nwarmup: 0\ntimeout: {trial: 8s, call: 6s}\nseed: 1\n"
+			if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p := start(t, dir, "benchmark", "-f", "plan.yaml")
+			code, wrong := 3, 1
+			if c.status == result.OK {
+				code, wrong = 0, 0
+			}
+			p.ends(code)
+			w.nothingLeft()
+			count := map[result.Status]int{}
+			for _, trial := range export(t, dir, "latest").Trials {
+				count[trial.Status]++
+				if trial.Status != result.OK && !regexp.MustCompile(c.reason).MatchString(trial.Reason) {
+					t.Errorf("the reason recorded is %q, want %q", trial.Reason, c.reason)
+				}
+			}
+			if count[result.OK] != 6-wrong || wrong > 0 && count[c.status] != wrong {
+				t.Errorf("trials by status: %v, want %d %s and the others ok", count, wrong, c.status)
+			}
+		})
+	}
+}

@@ -1,0 +1,265 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/host"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/report/html"
+	reportjson "github.com/touchstone-bench/touchstone/internal/report/json"
+	"github.com/touchstone-bench/touchstone/internal/report/text"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/store"
+)
+
+// databaseName is the results file in an output folder.
+const databaseName = "touchstone.db"
+
+type benchmarkOptions struct {
+	files     []string
+	dir       string
+	resume    string
+	overrides plan.Overrides
+
+	blocks, warmup  int
+	precision       string
+	budget, timeout time.Duration
+	seed            uint64
+	format          string
+}
+
+func (a *App) benchmarkCommand() *cobra.Command {
+	var opts benchmarkOptions
+	cmd := &cobra.Command{
+		Use:   "benchmark",
+		Short: "Execute a plan and keep its results",
+		Long: `Executes a plan: its benchmarks on its targets, in blocks of shuffled order, and
+keeps every trial in DIR/touchstone.db. At the end the results are shown and
+DIR/report.html is written.
+
+Without a file the quick plan is executed on every target found. TouchStone's own
+files (cri, oci, filter, runs, scale, output) are understood as well.
+
+The first ^C ends the trial under way, cleans up and shows what there is; the
+second ends at once. An interrupted run goes on with --resume.`,
+		Example: `  touchstone benchmark
+  touchstone benchmark -f plan.yaml -d out/
+  touchstone benchmark --targets native,oci/runc,oci/crun --filter operations --runs 20
+  touchstone benchmark --runtime mycrun=/opt/crun/bin/crun --targets oci/crun,oci/mycrun
+  touchstone benchmark --resume latest`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f := cmd.Flags()
+			if f.Changed("resume") && opts.resume == "" {
+				return usage(errors.New("--resume names no run: give its ID, the beginning of it, or latest"))
+			}
+			set(f.Changed("runs"), &opts.overrides.Blocks, &opts.blocks)
+			set(f.Changed("warmup"), &opts.overrides.Warmup, &opts.warmup)
+			set(f.Changed("precision"), &opts.overrides.Precision, &opts.precision)
+			set(f.Changed("budget"), &opts.overrides.Budget, &opts.budget)
+			set(f.Changed("timeout"), &opts.overrides.Timeout, &opts.timeout)
+			set(f.Changed("seed"), &opts.overrides.Seed, &opts.seed)
+			return a.benchmark(cmd.Context(), opts)
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVarP(&opts.files, "file", "f", nil, "plan `FILE`; given more than once, the plans are executed in turn")
+	f.StringVarP(&opts.dir, "dir", "d", "out", "output `FOLDER`")
+	f.StringVar(&opts.resume, "resume", "", "go on with an interrupted `RUN`: its ID, the beginning of it, or latest")
+	f.StringSliceVarP(&opts.overrides.Targets, "targets", "t", nil, "`TARGETS` with commas between them, instead of the plan's")
+	f.StringSliceVar(&opts.overrides.Filters, "filter", nil, "benchmarks by whole components of their `NAMES`, instead of the plan's")
+	f.IntVarP(&opts.blocks, "runs", "n", 0, "`NUMBER` of measured blocks (repetitions)")
+	f.IntVar(&opts.warmup, "warmup", 0, "`NUMBER` of warm-up blocks")
+	f.StringVar(&opts.precision, "precision", "", "go on until each interval is narrower than a `PERCENTAGE`, such as 2%")
+	f.DurationVar(&opts.budget, "budget", 0, "longest `TIME` for the whole run, such as 10m")
+	f.DurationVar(&opts.timeout, "timeout", 0, "longest `TIME` for one trial, such as 2m")
+	f.Uint64Var(&opts.seed, "seed", 0, "`NUMBER` from which the order of trials is drawn")
+	f.StringArrayVar(&opts.overrides.Runtimes, "runtime", nil, "a runtime's binary, as `NAME=PATH`")
+	f.StringVarP(&opts.format, "output", "o", "table", "`FORMAT` of the printed results: table or json")
+	return cmd
+}
+
+// set points at a flag's value if the flag was given.
+func set[T any](given bool, to **T, value *T) {
+	if given {
+		*to = value
+	}
+}
+
+func (a *App) benchmark(ctx context.Context, opts benchmarkOptions) error {
+	if !slices.Contains([]string{"table", "json"}, opts.format) {
+		return usage(fmt.Errorf("--output %q: must be table or json", opts.format))
+	}
+	if opts.resume != "" {
+		return a.resume(ctx, opts)
+	}
+	plans, err := readPlans(opts)
+	if err != nil {
+		return err
+	}
+	worst := error(nil)
+	for _, p := range plans {
+		err := a.execute(ctx, opts, p, nil)
+		var exit *exitError
+		if err != nil && (ctx.Err() != nil || !errors.As(err, &exit) || exit.err != nil) {
+			return err
+		}
+		if worst == nil {
+			worst = err
+		}
+	}
+	return worst
+}
+
+// readPlans reads and checks all plans before the first is executed.
+func readPlans(opts benchmarkOptions) ([]plan.Plan, error) {
+	var plans []plan.Plan
+	var errs []error
+	add := func(p plan.Plan, err error) {
+		if err == nil {
+			p, err = p.Apply(opts.overrides)
+		}
+		if err == nil {
+			_, err = p.Resolve(catalogue.Catalogue{})
+		}
+		if err != nil {
+			errs = append(errs, err)
+			return
+		}
+		plans = append(plans, p)
+	}
+	if len(opts.files) == 0 {
+		add(plan.Quick(), nil)
+	}
+	for _, file := range opts.files {
+		add(plan.Load(file))
+	}
+	if len(errs) > 0 {
+		return nil, usage(errors.Join(errs...))
+	}
+	return plans, nil
+}
+
+// resume goes on with a run from the results file.
+func (a *App) resume(ctx context.Context, opts benchmarkOptions) error {
+	if o := opts.overrides; opts.files != nil || o.Targets != nil || o.Filters != nil || o.Blocks != nil || o.Warmup != nil || o.Seed != nil ||
+		o.Precision != nil || o.Budget != nil || o.Timeout != nil || o.Runtimes != nil {
+		return usage(errors.New("--resume goes on with the plan of the run; leave the flags that would change it out"))
+	}
+	run, err := a.load(ctx, opts.dir, opts.resume)
+	if err != nil {
+		return err
+	}
+	if run.State == result.Complete {
+		return usage(fmt.Errorf("run %s is complete; start a new one", run.ID))
+	}
+	if now := host.Facts("/"); now.Hostname != run.Host.Hostname || now.Kernel != run.Host.Kernel || now.CPU != run.Host.CPU {
+		return fmt.Errorf("run %s was made on %s (%s, %s), which this machine is not; its results would be mixed: start a new run",
+			run.ID, run.Host.Hostname, run.Host.CPU, run.Host.Kernel)
+	}
+	p, err := plan.Parse("run "+run.ID, []byte(run.Plan))
+	if err != nil {
+		return fmt.Errorf("read the plan of run %s: %w", run.ID, err)
+	}
+	return a.execute(ctx, opts, p, &run)
+}
+
+// execute executes one plan, from the beginning or from where earlier left off, and
+// shows the results.
+func (a *App) execute(ctx context.Context, opts benchmarkOptions, p plan.Plan, earlier *result.Run) (err error) {
+	work, err := p.Resolve(catalogue.Catalogue{})
+	if err != nil {
+		return err
+	}
+	if err := writable(opts.dir); err != nil {
+		return err
+	}
+	db, err := store.Open(ctx, filepath.Join(opts.dir, databaseName))
+	if err != nil {
+		return err
+	}
+	defer func() { err = orExit(db.Close(), err) }()
+	for _, note := range p.Notes {
+		fmt.Fprintf(a.env.Stderr, "note: %s\n", note)
+	}
+	runID := a.env.RunID()
+	if earlier != nil {
+		runID = earlier.ID
+	}
+	surroundings, err := a.surround(ctx, p, runID, opts.dir)
+	if err != nil {
+		return err
+	}
+	r := &execution{app: a, surroundings: surroundings, plan: p, work: work, db: db, runID: runID, earlier: earlier}
+	outcome, err := r.run(ctx)
+	err = errors.Join(err, r.close())
+	if !r.created {
+		return err
+	}
+	// What was recorded is shown, whatever ended the run.
+	return orExit(err, a.conclude(context.WithoutCancel(ctx), opts, db, r, outcome))
+}
+
+// conclude shows the results, writes the report and gives the exit code.
+func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Store, r *execution, outcome runner.Outcome) error {
+	run, err := db.Run(ctx, r.runID)
+	if err != nil {
+		return err
+	}
+	m := newModel(run)
+	if opts.format == "json" {
+		err = reportjson.Write(a.env.Stdout, m)
+	} else {
+		err = text.Write(a.env.Stdout, m, text.Options{Width: a.env.Width, Color: a.env.Color})
+	}
+	// One that cannot be written does not keep the others from being.
+	page := filepath.Join(opts.dir, "report.html")
+	err = errors.Join(err, writeFile(page, func(w *os.File) error { return html.Write(w, m) }))
+	if r.plan.JSON != "" {
+		doc := result.Document{Generator: tool(), Runs: []result.Run{run}}
+		file := filepath.Join(opts.dir, r.plan.JSON)
+		err = errors.Join(err, writeFile(file, func(w *os.File) error { return result.Encode(w, doc) }))
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.env.Stderr, "\nrun %s: report %s, results %s\n", run.ID, page, filepath.Join(opts.dir, databaseName))
+	switch {
+	case outcome.Interrupted:
+		fmt.Fprintf(a.env.Stderr, "interrupted; go on with: touchstone benchmark --resume %s -d %s\n", run.ID, opts.dir)
+		return &exitError{code: ExitInterrupted}
+	case !slices.ContainsFunc(r.targets, func(t runner.Target) bool { return t.Engine != nil }):
+		fmt.Fprintln(a.env.Stderr, "no target is available: see touchstone targets")
+		return &exitError{code: ExitNoTarget}
+	case outcome.Counts[result.Failed]+outcome.Counts[result.Timeout] > 0:
+		fmt.Fprintf(a.env.Stderr, "of %d trials %d failed and %d timed out; the report says which and why\n",
+			len(run.Trials), outcome.Counts[result.Failed], outcome.Counts[result.Timeout])
+		return &exitError{code: ExitTrials}
+	}
+	return nil
+}
+
+// writeFile writes a file whole or not at all.
+func writeFile(path string, write func(*os.File) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".touchstone-*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	err = errors.Join(write(f), f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
+	}
+	return nil
+}

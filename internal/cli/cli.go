@@ -1,0 +1,306 @@
+// Package cli is the command line: one file a verb. It wires the other packages
+// together and is the only place that prints or decides the exit code.
+//
+// All that a verb needs of its surroundings comes in one [System] value, so that
+// tests can run a verb in the program itself.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/store"
+	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/workdir"
+)
+
+// Exit codes. The help of the root command repeats them.
+const (
+	ExitOK          = 0
+	ExitFailure     = 1
+	ExitUsage       = 2
+	ExitTrials      = 3
+	ExitRegression  = 4
+	ExitNoTarget    = 5
+	ExitInterrupted = 130
+)
+
+// ErrInterrupted is the cause of a context that a signal cancelled.
+var ErrInterrupted = errors.New("interrupted")
+
+// version is set by the linker.
+var version = "dev"
+
+// Environment is the surroundings of the program.
+type Environment struct {
+	Stdout, Stderr io.Writer
+	// Live tells that Stderr is a terminal on which progress can be redrawn.
+	Live bool
+	// Width is the width of the terminal, 0 if there is none.
+	Width int
+	// Color tells that Stdout is a terminal and that nobody minds colours.
+	Color bool
+	// RunID names a new run.
+	RunID func() string
+}
+
+// System is the real surroundings.
+func System() Environment {
+	env := Environment{
+		Stdout: os.Stdout, Stderr: os.Stderr,
+		Live:  term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb",
+		Color: term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+		RunID: func() string { return workdir.NewRunID(time.Now()) },
+	}
+	if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		env.Width = width
+	}
+	return env
+}
+
+// App is the program.
+type App struct {
+	env Environment
+
+	mu      sync.Mutex
+	abandon func() // removes at once what the run under way has on the host
+}
+
+// New makes the program.
+func New(env Environment) *App { return &App{env: env} }
+
+// Abandon removes what a run under way has on the host, without waiting for anything in
+// it. The program must end right after.
+func (a *App) Abandon() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.abandon != nil {
+		a.abandon()
+	}
+}
+
+func (a *App) onAbandon(f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.abandon = f
+}
+
+// Run executes the command line and gives the exit code.
+func (a *App) Run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(a.env.Stdout)
+	root.SetErr(a.env.Stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return ExitOK
+	}
+	var silent *exitError
+	if errors.As(err, &silent) && silent.err == nil {
+		return silent.code
+	}
+	if errors.Is(err, unix.EPIPE) { // whoever read the output has seen enough
+		return ExitFailure
+	}
+	fmt.Fprintf(a.env.Stderr, "touchstone: %s\n", indent(err.Error()))
+	return codeOf(err)
+}
+
+// indent sets the second and further lines of a message off from what follows.
+func indent(message string) string {
+	return strings.ReplaceAll(strings.TrimSpace(message), "\n", "\n  ")
+}
+
+// exitError gives an error the exit code it ends the program with. Without an error, all
+// has been said already.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// orExit gives err, joined with the error that ends the program. Of one that is only an exit
+// code nothing stays: it tells how the trials ended, and err that something else did not.
+func orExit(err, end error) error {
+	if exit := (*exitError)(nil); err != nil && errors.As(end, &exit) && exit.err == nil {
+		return err
+	}
+	return errors.Join(err, end)
+}
+
+func usage(err error) error { return &exitError{ExitUsage, err} }
+
+func codeOf(err error) int {
+	var (
+		exit   *exitError
+		inPlan *plan.Error
+		inFlag *plan.FlagError
+		param  *bench.ParamError
+		syntax *target.SyntaxError
+		id     *store.IDError
+	)
+	switch {
+	case errors.As(err, &exit):
+		return exit.code
+	case errors.Is(err, ErrInterrupted), errors.Is(err, context.Canceled):
+		return ExitInterrupted
+	case errors.As(err, &inPlan), errors.As(err, &inFlag), errors.As(err, &param), errors.As(err, &syntax), errors.As(err, &id):
+		return ExitUsage
+	default:
+		return ExitFailure
+	}
+}
+
+func (a *App) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "touchstone",
+		Short: "Tell what a container runtime costs on this machine",
+		Long: `Touchstone measures what container runtimes cost on this machine: how fast, how
+heavy and how predictable each engine × runtime is, against bare metal and
+against the others.
+
+  touchstone benchmark        measure every runtime found, with the quick plan
+  touchstone targets          show what can be measured here, and why the rest cannot
+  touchstone report           show the newest results again
+
+A target is an engine and a runtime with its options: native, oci/runc,
+oci/runsc@platform=systrap.`,
+		Example: `  touchstone benchmark
+  touchstone benchmark -f plan.yaml -d out/
+  touchstone benchmark --targets oci/runc,oci/crun --filter operations --runs 20`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage(fmt.Errorf("there is no command %q; see touchstone --help", args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
+	})
+	root.SetUsageTemplate(root.UsageTemplate() + `
+Exit codes:
+  0 ok   1 failure   2 usage   3 some trials failed   4 regression found
+  5 no target available   130 interrupted
+`)
+	root.AddCommand(
+		a.benchmarkCommand(), a.targetsCommand(), a.listCommand(), a.reportCommand(), a.runsCommand(),
+		a.indexCommand(), a.exportCommand(), a.cleanupCommand(), a.versionCommand(),
+	)
+	for _, cmd := range root.Commands() {
+		limitArgs(cmd)
+	}
+	addOwn(root)
+	return root
+}
+
+// addOwn adds the commands that cobra brings, help and completion. By themselves they
+// take a name they do not know for none, and end well.
+func addOwn(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+					return usage(fmt.Errorf("there is no command %q; see touchstone --help", strings.Join(args, " ")))
+				}
+				return nil
+			}
+		case "completion":
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				if len(args) > 0 {
+					return usage(fmt.Errorf("there is no completion for %q; see touchstone completion --help", args[0]))
+				}
+				return nil
+			}
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			for _, shell := range cmd.Commands() {
+				shell.Args = atMost(0)
+			}
+		}
+	}
+}
+
+// limitArgs makes a wrong number of arguments a usage error.
+func limitArgs(cmd *cobra.Command) {
+	check := cmd.Args
+	if check == nil {
+		check = atMost(0)
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usage(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
+		}
+		return nil
+	}
+}
+
+// atMost refuses more than n arguments.
+func atMost(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > n {
+			return usage(fmt.Errorf("%s: %q is an argument too many", cmd.Name(), args[n]))
+		}
+		return nil
+	}
+}
+
+// tool says what program this is.
+func tool() result.Tool {
+	t := result.Tool{Version: version}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		t.Go = info.GoVersion
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				t.Commit = s.Value
+			}
+		}
+	}
+	return t
+}
+
+// reasonOf gives an error of a target in two parts: why, and what to do.
+func reasonOf(err error) (reason, advice string) {
+	var u *engine.UnsupportedError
+	if errors.As(err, &u) {
+		return u.Reason, u.Advice
+	}
+	return err.Error(), ""
+}
+
+// why gives an error of a target in one sentence that does not name the target.
+func why(err error) string {
+	reason, advice := reasonOf(err)
+	if advice == "" {
+		return reason
+	}
+	return reason + "; " + advice
+}

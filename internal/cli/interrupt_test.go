@@ -1,0 +1,121 @@
+package cli_test
+
+import (
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// longRun is a run of fake targets that is under way long enough to be interrupted. Its
+// calls take so long, by the fake clock, that a line of progress comes every few trials.
+var longRun = []string{
+	"benchmark", "--targets", "fake/a@create=2s,fake/b@create=3s,no=pause", "--filter", "operations.container",
+	"--runs", "200", "--budget", "1000h", "--seed", "7",
+}
+
+// wholeRun is the run as it is when nothing interrupts it.
+func wholeRun(t *testing.T) result.Run {
+	t.Helper()
+	dir := t.TempDir()
+	start(t, dir, longRun...).ends(0)
+	return export(t, dir, "latest")
+}
+
+// compareRuns checks that two runs are the same but for what depends on the time of day.
+// Without jitter, fake targets give the same numbers too.
+func compareRuns(t *testing.T, want, got result.Run) {
+	t.Helper()
+	for _, r := range []*result.Run{&want, &got} {
+		r.ID, r.Started, r.Ended, r.Host = "", time.Time{}, time.Time{}, result.Host{}
+		for i := range r.Trials {
+			r.Trials[i].Started, r.Trials[i].Self = time.Time{}, 0
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the resumed run is not the run (-whole +resumed):\n%.4000s", diff)
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	t.Parallel()
+	whole := wholeRun(t)
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(signal.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			p := start(t, dir, longRun...)
+			p.awaitProgress()
+			p.signal(signal)
+			p.ends(130)
+			run := export(t, dir, "latest")
+			p.says(
+				`^interrupted; go on with: touchstone benchmark --resume `+run.ID+` -d out$`,
+				`^Run      `+run.ID+`, .*interrupted`,
+				`^operations.container.lifecycle$`,
+			)
+			if run.State != result.Interrupted || len(run.Trials) == 0 || len(run.Trials) >= len(whole.Trials) {
+				t.Fatalf("the run is %s and has %d trials of %d", run.State, len(run.Trials), len(whole.Trials))
+			}
+			p = start(t, dir, "benchmark", "--resume", run.ID)
+			p.ends(0)
+			compareRuns(t, whole, export(t, dir, run.ID))
+			start(t, dir, "benchmark", "--resume", "latest").ends(2)
+		})
+	}
+}
+
+func TestKill(t *testing.T) {
+	t.Parallel()
+	whole := wholeRun(t)
+	dir := t.TempDir()
+	p := start(t, dir, longRun...)
+	recorded := p.awaitProgress() - 1
+	p.signal(syscall.SIGKILL)
+	p.ends(-1)
+	run := export(t, dir, "latest")
+	if n := len(run.Trials); n < recorded || run.State != result.Running {
+		t.Fatalf("the run is %s and has %d trials, of which %d had been recorded", run.State, n, recorded)
+	}
+	p = start(t, dir, "report")
+	p.ends(0)
+	p.says(`it was still under way, or was killed`)
+	start(t, dir, "benchmark", "--resume", "latest").ends(0)
+	compareRuns(t, whole, export(t, dir, run.ID))
+}
+
+// TestReaderGone: nobody reads the output any more, as behind head.
+func TestReaderGone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := start(t, dir, append(slices.Clone(longRun), "--runs", "2000")...)
+	p.awaitProgress()
+	if err := p.stderr.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.cmd.Wait()
+	if code := p.cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit code %d (%v), want 130", code, p.cmd.ProcessState)
+	}
+	if run := export(t, dir, "latest"); run.State != result.Interrupted {
+		t.Errorf("the run is %s", run.State)
+	}
+}
+
+// TestIgnoredSignal: what was started with nohup goes on when its terminal goes.
+func TestIgnoredSignal(t *testing.T) {
+	t.Parallel()
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	p := startCommand(t, dir, append([]string{sh, "-c", `trap "" HUP; exec touchstone "$@"`, "sh"}, longRun...)...)
+	p.awaitProgress()
+	p.signal(syscall.SIGHUP)
+	p.ends(0)
+}

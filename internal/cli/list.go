@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// benchmarkRow is a benchmark in the listing.
+type benchmarkRow struct {
+	Name    string          `json:"name"`
+	Summary string          `json:"summary"`
+	Source  string          `json:"source"`
+	Metrics []result.Metric `json:"metrics"`
+	Params  []paramRow      `json:"parameters,omitempty"`
+	Needs   []string        `json:"needs,omitempty"`
+}
+
+type paramRow struct {
+	Name  string `json:"name"`
+	Help  string `json:"help"`
+	Quick string `json:"quick"`
+	Paper string `json:"paper"`
+}
+
+func (a *App) listCommand() *cobra.Command {
+	var format format
+	cmd := &cobra.Command{
+		Use:   "list [FILTER...]",
+		Short: "List the benchmarks; with a filter, with their metrics and parameters",
+		Long: `Lists the benchmarks. A filter is a benchmark's name or whole components of it from
+its start: operations, performance.syscall. With filters, the metrics and parameters
+of the benchmarks are shown too.`,
+		Example: `  touchstone list
+  touchstone list scalability.runtime.37
+  touchstone list performance -o json`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, filters []string) error {
+			selected, err := selectBenchmarks(filters)
+			if err != nil {
+				return err
+			}
+			var data []benchmarkRow
+			var rows [][]string
+			for _, b := range selected {
+				data = append(data, describe(b))
+				rows = append(rows, []string{b.Name, b.Summary, b.Source})
+			}
+			if len(filters) > 0 && format == formatTable {
+				return a.describeAll(data)
+			}
+			return format.print(a.env.Stdout, data, []string{"BENCHMARK", "WHAT IS MEASURED", "FROM"}, rows)
+		},
+	}
+	addFormat(cmd, &format)
+	return cmd
+}
+
+// selectBenchmarks gives those that filters select as they do in a plan; all without any.
+func selectBenchmarks(filters []string) ([]bench.Benchmark, error) {
+	if len(filters) == 0 {
+		return catalogue.Catalogue{}.All(), nil
+	}
+	p, err := plan.Quick().Apply(plan.Overrides{Filters: filters})
+	var work []plan.Work
+	if err == nil {
+		work, err = p.Resolve(catalogue.Catalogue{})
+	}
+	if flaw := (*plan.FlagError)(nil); errors.As(err, &flaw) { // a filter is no flag here
+		return nil, usage(fmt.Errorf("%s; %s", flaw.Problem, flaw.Advice))
+	}
+	if err != nil {
+		return nil, err
+	}
+	var selected []bench.Benchmark
+	for _, w := range work {
+		selected = append(selected, w.Benchmark)
+	}
+	return selected, nil
+}
+
+func describe(b bench.Benchmark) benchmarkRow {
+	row := benchmarkRow{Name: b.Name, Summary: b.Summary, Source: b.Source, Metrics: b.Metrics}
+	for _, p := range b.Params {
+		row.Params = append(row.Params, paramRow{p.Name, p.Help, p.Quick, p.Paper})
+	}
+	for _, n := range b.Needs {
+		row.Needs = append(row.Needs, string(n))
+	}
+	return row
+}
+
+func (a *App) describeAll(rows []benchmarkRow) error {
+	w := a.env.Stdout
+	for i, b := range rows {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s: %s\n  from: %s\n", b.Name, b.Summary, b.Source)
+		if len(b.Needs) > 0 {
+			fmt.Fprintf(w, "  needs: %s\n", strings.Join(b.Needs, ", "))
+		}
+		fmt.Fprintln(w)
+		var metrics, params [][]string
+		for _, m := range b.Metrics {
+			metrics = append(metrics, []string{"  " + m.Name, string(m.Unit), string(m.Better), m.Help})
+		}
+		if err := formatTable.print(w, nil, []string{"  METRIC", "UNIT", "BETTER", "MEANING"}, metrics); err != nil {
+			return err
+		}
+		if len(b.Params) == 0 {
+			continue
+		}
+		for _, p := range b.Params {
+			params = append(params, []string{"  " + p.Name, p.Quick, p.Paper, p.Help})
+		}
+		fmt.Fprintln(w)
+		if err := formatTable.print(w, nil, []string{"  PARAMETER", "QUICK", "PAPER", "MEANING"}, params); err != nil {
+			return err
+		}
+	}
+	return nil
+}

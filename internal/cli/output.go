@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+)
+
+// format is the value of --output of a listing.
+type format string
+
+const (
+	formatTable format = "table"
+	formatJSON  format = "json"
+	formatYAML  format = "yaml"
+)
+
+func (f *format) String() string { return string(*f) }
+func (f *format) Type() string   { return "table|json|yaml" }
+
+func (f *format) Set(s string) error {
+	switch format(s) {
+	case formatTable, formatJSON, formatYAML:
+		*f = format(s)
+		return nil
+	default:
+		return fmt.Errorf("must be table, json or yaml")
+	}
+}
+
+// addFormat gives a listing its --output flag.
+func addFormat(cmd *cobra.Command, f *format) {
+	*f = formatTable
+	cmd.Flags().VarP(f, "output", "o", "how to print: table, json or yaml")
+	// The values are known, so the shell can complete them.
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// print writes a listing: data as JSON or YAML, or rows below a header.
+func (f format) print(w io.Writer, data any, header []string, rows [][]string) error {
+	switch f {
+	case formatJSON:
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(data)
+	case formatYAML:
+		text, err := yaml.MarshalWithOptions(data, yaml.UseJSONMarshaler())
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(text)
+		return err
+	default:
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		for _, row := range append([][]string{header}, rows...) {
+			for i, cell := range row {
+				if i > 0 {
+					_, _ = io.WriteString(t, "\t")
+				}
+				_, _ = io.WriteString(t, printable(cell))
+			}
+			_, _ = io.WriteString(t, "\n")
+		}
+		return t.Flush()
+	}
+}
+
+// printable keeps what programs said from driving the terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0:
+			return '\uFFFD'
+		default:
+			return r
+		}
+	}, s)
+}

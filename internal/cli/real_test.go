@@ -1,0 +1,193 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+const lifecycle = "operations.container.lifecycle"
+
+func TestRealRun(t *testing.T) {
+	needRoot(t, "runc", "crun")
+	t.Parallel()
+	dir := t.TempDir()
+	p := start(t, dir, "benchmark", "--targets", "native,oci/runc,oci/crun", "--filter", lifecycle, "--runs", "2")
+	p.ends(0)
+	p.says(`^Targets  native \(baseline\), oci/runc`, `^Trials   2 blocks, 6 ok, 3 warm-up`)
+	run := export(t, dir, "latest")
+	nothingLeft(t, run.ID)
+	if run.State != result.Complete || len(run.Trials) != 9 || run.Overhead.Exec <= 0 {
+		t.Fatalf("the run is %s, has %d trials and an overhead of %v", run.State, len(run.Trials), run.Overhead)
+	}
+	for _, trial := range run.Trials {
+		values := map[string]float64{}
+		for _, s := range trial.Samples {
+			values[s.Metric] = s.Value
+		}
+		for _, metric := range []string{"Create", "Run", "CreateAndRun", "Destroy", "FirstInstruction"} {
+			if v := values[metric]; v <= 0 || v >= 60 {
+				t.Errorf("%s of %s is %v s", metric, trial.Target, v)
+			}
+		}
+		if sum := values["Create"] + values["Run"]; math.Abs(values["CreateAndRun"]-sum) > 1e-3*sum {
+			t.Errorf("%s: CreateAndRun is %v s, Create and Run are %v s", trial.Target, values["CreateAndRun"], sum)
+		}
+		if values["FirstInstruction"] < values["Create"] {
+			t.Errorf("%s: the first instruction comes after %v s, before the end of create at %v s", trial.Target, values["FirstInstruction"], values["Create"])
+		}
+	}
+}
+
+// realRun is a run of a wrapped runc that a test can hold where it likes.
+func realRun(t *testing.T) (w *wrapper, dir string, args []string) {
+	w = newWrapper(t, "runc")
+	args = append(w.flags("held"), "benchmark", "--targets", "oci/held", "--filter", lifecycle, "--runs", "3")
+	return w, t.TempDir(), append(args[2:], args[:2]...)
+}
+
+// TestRealInterrupt interrupts a run in calls of each kind.
+func TestRealInterrupt(t *testing.T) {
+	needRoot(t, "runc")
+	t.Parallel()
+	// The first container only tries the runtime; it ends by itself and need not be killed.
+	for _, call := range []string{"create-3", "start-3", "kill-2", "delete-3"} {
+		t.Run(call, func(t *testing.T) {
+			w, dir, args := realRun(t)
+			w.on(call, "hold")
+			p := start(t, dir, args...)
+			w.reached()
+			p.signal(syscall.SIGINT)
+			p.ends(130)
+			w.nothingLeft()
+			run := export(t, dir, "latest")
+			if run.State != result.Interrupted || len(run.Trials) != 1 {
+				t.Fatalf("the run is %s and has %d trials, want the one before the interrupted", run.State, len(run.Trials))
+			}
+			w.off(call)
+			start(t, dir, "benchmark", "--resume", "latest").ends(0)
+			w.nothingLeft()
+			if run := export(t, dir, "latest"); run.State != result.Complete || len(run.Trials) != 4 {
+				t.Errorf("the resumed run is %s and has %d trials", run.State, len(run.Trials))
+			}
+		})
+	}
+}
+
+// TestRealInterruptBeforeFirstTrial: while targets are tried, there is no run yet.
+func TestRealInterruptBeforeFirstTrial(t *testing.T) {
+	needRoot(t, "runc")
+	t.Parallel()
+	for _, call := range []string{"version-1", "create-1", "start-1"} {
+		t.Run(call, func(t *testing.T) {
+			w, dir, args := realRun(t)
+			w.on(call, "hold")
+			p := start(t, dir, args...)
+			w.reached()
+			p.signal(syscall.SIGINT)
+			p.ends(130)
+			p.says(`^touchstone: .*interrupted`)
+			for _, id := range w.runIDs() {
+				nothingLeft(t, id)
+			}
+			start(t, dir, "benchmark", "--resume", "latest").ends(2)
+		})
+	}
+}
+
+// TestRealInterruptTwice: the clean-up hangs, and the user does not wait for it.
+func TestRealInterruptTwice(t *testing.T) {
+	needRoot(t, "runc")
+	t.Parallel()
+	w, dir, args := realRun(t)
+	w.on("start-3", "hold")
+	w.on("kill-2", "hold")
+	p := start(t, dir, args...)
+	w.reached()
+	p.signal(syscall.SIGINT)
+	w.reached()
+	p.signal(syscall.SIGINT)
+	p.ends(130)
+	w.nothingLeft()
+}
+
+// TestRealKill kills a run while it has a container, and beside it there is a container that
+// is not Touchstone's. Not parallel: each benchmark sweeps what killed runs left.
+func TestRealKill(t *testing.T) {
+	needRoot(t, "runc")
+	foreign := foreignContainer(t)
+	w, dir, args := realRun(t)
+	w.on("kill-2", "hold")
+	p := start(t, dir, args...)
+	w.reached()
+	p.signal(syscall.SIGKILL)
+	p.ends(-1)
+	id := w.runIDs()[0]
+	if left := leftovers(t, id); len(left) < 4 {
+		t.Errorf("a killed run has left only %q; there is nothing to test", left)
+	}
+
+	p = start(t, dir, "cleanup")
+	p.ends(0)
+	p.says(`^removed run ` + id + `: [0-9]+ processes, 1 cgroup, its files$`)
+	w.nothingLeft()
+	if state := foreign(); !strings.Contains(state, `"status": "running"`) {
+		t.Errorf("the foreign container does not run any more: %s", state)
+	}
+
+	w.off("kill-2")
+	start(t, dir, "benchmark", "--resume", "latest").ends(0)
+	w.nothingLeft()
+	if run := export(t, dir, id); run.State != result.Complete || len(run.Trials) != 4 {
+		t.Errorf("the resumed run is %s and has %d trials", run.State, len(run.Trials))
+	}
+	if state := foreign(); !strings.Contains(state, `"status": "running"`) {
+		t.Errorf("the foreign container does not run any more: %s", state)
+	}
+}
+
+// foreignContainer starts a container by hand, whose name only looks like one of
+// Touchstone's, and gives a function that asks for its state.
+func foreignContainer(t *testing.T) (state func() string) {
+	t.Helper()
+	bundle, root := t.TempDir(), t.TempDir()
+	if err := image.WriteRootfs(filepath.Join(bundle, "rootfs")); err != nil {
+		t.Fatal(err)
+	}
+	const name = "touchstone-by-hand"
+	config, err := json.Marshal(specs.Spec{
+		Version: "1.0.2",
+		Root:    &specs.Root{Path: "rootfs", Readonly: true},
+		Process: &specs.Process{Args: workload.Ready(), Cwd: "/"},
+		Mounts:  []specs.Mount{{Destination: "/proc", Type: "proc", Source: "proc"}},
+		Linux: &specs.Linux{
+			CgroupsPath: "/" + name,
+			Namespaces:  []specs.LinuxNamespace{{Type: specs.PIDNamespace}, {Type: specs.MountNamespace}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(bundle, "config.json"), config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// Its output must not be a pipe to this test: it would be waited for.
+	create := exec.Command("runc", "--root", root, "run", "--detach", "--bundle", bundle, name)
+	if err := create.Run(); err != nil {
+		t.Fatalf("start a container by hand: %v; %s", err, slices.Concat(create.Args))
+	}
+	t.Cleanup(func() { command(t, "runc", "--root", root, "delete", "--force", name) })
+	return func() string { return command(t, "runc", "--root", root, "state", name) }
+}

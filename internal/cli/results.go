@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/store"
+)
+
+// This file has the verbs that read the results file: runs, index, export.
+
+// withStore opens the results file of a folder for reading.
+func (a *App) withStore(ctx context.Context, dir string, do func(*store.Store) error) error {
+	path := filepath.Join(dir, databaseName)
+	db, err := store.OpenReadOnly(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there are no results in %s; make some with touchstone benchmark -d %s, or name another folder with -d", path, dir)
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(db), db.Close())
+}
+
+// load gives a run whole.
+func (a *App) load(ctx context.Context, dir, ref string) (run result.Run, err error) {
+	err = a.withStore(ctx, dir, func(db *store.Store) error {
+		run, err = db.Run(ctx, ref)
+		return err
+	})
+	return run, err
+}
+
+func addDir(cmd *cobra.Command, dir *string) {
+	cmd.Flags().StringVarP(dir, "dir", "d", "out", "`FOLDER` with the results")
+}
+
+func (a *App) runsCommand() *cobra.Command {
+	var format format
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "runs",
+		Short: "List the runs that are kept",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withStore(cmd.Context(), dir, func(db *store.Store) error {
+				runs, err := db.Runs(cmd.Context())
+				if err != nil {
+					return err
+				}
+				var rows [][]string
+				for _, r := range runs {
+					bad := r.Trials[result.Failed] + r.Trials[result.Timeout]
+					rows = append(rows, []string{
+						r.ID, r.Name, string(r.State), r.Started.Local().Format(time.DateTime),
+						fmt.Sprint(r.Trials[result.OK]), fmt.Sprint(bad), fmt.Sprint(r.Trials[result.Skipped]), strings.Join(r.Targets, " "),
+					})
+				}
+				return format.print(a.env.Stdout, runs, []string{"RUN", "PLAN", "STATE", "STARTED", "OK", "FAILED", "SKIPPED", "TARGETS"}, rows)
+			})
+		},
+	}
+	addFormat(cmd, &format)
+	addDir(cmd, &dir)
+	return cmd
+}
+
+func (a *App) indexCommand() *cobra.Command {
+	var format format
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "index",
+		Short: "List what there are results of, over all runs",
+		Long: `Lists every benchmark, target and metric that some run in the folder has results of,
+with the number of trials. The index grows with every run of every plan.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withStore(cmd.Context(), dir, func(db *store.Store) error {
+				entries, err := db.Index(cmd.Context())
+				if err != nil {
+					return err
+				}
+				var rows [][]string
+				for _, e := range entries {
+					rows = append(rows, []string{
+						e.Benchmark, dash(e.Params), e.Target, e.Metric, fmt.Sprint(e.Trials), fmt.Sprint(len(e.Runs)), e.Last.Local().Format(time.DateTime),
+					})
+				}
+				return format.print(a.env.Stdout, entries, []string{"BENCHMARK", "PARAMETERS", "TARGET", "METRIC", "TRIALS", "RUNS", "LAST"}, rows)
+			})
+		},
+	}
+	addFormat(cmd, &format)
+	addDir(cmd, &dir)
+	return cmd
+}
+
+func (a *App) exportCommand() *cobra.Command {
+	var dir, file string
+	cmd := &cobra.Command{
+		Use:   "export [RUN...]",
+		Short: "Write runs with all their samples as JSON",
+		Long: `Writes runs whole as one JSON document: the plan, the facts of the host, every trial with
+its phases and every sample, with units. docs/schema/result.schema.json is its
+schema. A run is named by its ID, the beginning of it, or "latest", which is the default.`,
+		Example: `  touchstone export > run.json
+  touchstone export 20261120 latest -O runs.json`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, refs []string) error {
+			if len(refs) == 0 {
+				refs = []string{store.Latest}
+			}
+			doc := result.Document{Generator: tool()}
+			err := a.withStore(cmd.Context(), dir, func(db *store.Store) error {
+				for _, ref := range refs {
+					run, err := db.Run(cmd.Context(), ref)
+					if err != nil {
+						return err
+					}
+					doc.Runs = append(doc.Runs, run)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			return a.writeTo(file, func(w io.Writer) error { return result.Encode(w, doc) })
+		},
+	}
+	addDir(cmd, &dir)
+	addFile(cmd, &file)
+	return cmd
+}
+
+func addFile(cmd *cobra.Command, file *string) {
+	cmd.Flags().StringVarP(file, "output-file", "O", "", "`FILE` to write to, instead of standard output")
+}
+
+// writeTo writes a file whole or not at all, or standard output.
+func (a *App) writeTo(file string, write func(io.Writer) error) error {
+	if file == "" {
+		return write(a.env.Stdout)
+	}
+	return writeFile(file, func(f *os.File) error { return write(f) })
+}

@@ -1,0 +1,123 @@
+package cli_test
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// nobody is a user without any rights.
+const nobody = 65534
+
+// TestWithoutRoot: what works without root depends on the host. Whatever does not has a
+// reason, and nothing breaks.
+func TestWithoutRoot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts containers")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("as root it takes the user's place; without root the other tests are this test")
+	}
+	t.Parallel()
+	dir, path := nobodysFolder(t)
+	run := func(args ...string) *program {
+		t.Helper()
+		p := prepare(t, dir, append([]string{path}, args...)...)
+		p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		p.run()
+		return p
+	}
+
+	p := run("targets")
+	p.ends(0, 5)
+	p.says(`^TARGET +WORKS`, `^native +(yes|no) `, `^Without root only rootless containers can be measured`)
+
+	p = run("benchmark", "--filter", lifecycle, "--runs", "1", "--warmup", "0")
+	p.ends(0, 3, 5)
+	p = run("export")
+	p.ends(0)
+	document, err := result.Decode(&p.stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range document.Runs[0].Trials {
+		if trial.Status != result.OK && trial.Reason == "" {
+			t.Errorf("a trial on %s is %s without a reason", trial.Target, trial.Status)
+		}
+	}
+
+	// What is asked for by name and cannot be has a reason too.
+	p = run("benchmark", "--targets", "native,oci/runc,oci/runsc,oci/none", "--filter", lifecycle, "--runs", "1", "-d", "named")
+	p.ends(0, 3, 5)
+	p.says(`^skipped: oci/none: `)
+
+	p = run("cleanup")
+	p.ends(0)
+	p.says(`^there is nothing to remove$`)
+
+	p = run("benchmark", "--targets", "fake/a", "--filter", lifecycle, "--runs", "1", "-d", "/proc/none")
+	p.ends(1)
+	p.says(`^touchstone: make the output folder: `)
+
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !slices.Contains([]string{"out", "named", ".cache", "touchstone-" + strconv.Itoa(nobody)}, e.Name()) {
+			t.Errorf("%s has been left in the folder", e.Name())
+		}
+	}
+}
+
+// nobodysFolder makes a folder of nobody's own with the program beside it: those of tests
+// are not for others.
+func nobodysFolder(t *testing.T) (dir, program string) {
+	t.Helper()
+	top, err := os.MkdirTemp("", "cli-") //nolint:usetesting // t.TempDir is below a folder for its owner alone
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(top); err != nil {
+			t.Error(err)
+		}
+	})
+	dir, program = filepath.Join(top, "work"), filepath.Join(top, "touchstone")
+	if err := os.Chmod(top, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(dir, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	found, err := exec.LookPath("touchstone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := os.Open(found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = from.Close() }()
+	to, err := os.OpenFile(program, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(to, from); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir, program
+}

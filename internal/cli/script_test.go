@@ -1,0 +1,149 @@
+package cli_test
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	_ "modernc.org/sqlite"
+
+	"github.com/touchstone-bench/touchstone/internal/cli"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// TestMain makes the test binary the program too: called by the name touchstone, it is
+// touchstone.
+func TestMain(m *testing.M) {
+	testscript.Main(tester{m}, map[string]func(){
+		"touchstone": func() { os.Exit(cli.Main(os.Args[1:])) },
+	})
+}
+
+// tester runs the tests in a process that ignores no signal, whatever started it (nohup, a
+// shell in the background): what it starts would ignore it too, and rightly so.
+type tester struct{ *testing.M }
+
+func (t tester) Run() int {
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
+	return t.M.Run()
+}
+
+// TestScripts executes the scripts in testdata: one for each verb, each exit code, and
+// each kind of thing that goes wrong and needs no container for it.
+func TestScripts(t *testing.T) {
+	repository, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("REPOSITORY", repository)
+			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "root" {
+				return os.Geteuid() == 0, nil
+			}
+			return false, errors.New("there is no condition " + cond)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "sql": execute, "validate": validate, "trials": trials, "same": same,
+		},
+	})
+}
+
+// exits CODE ARGUMENT... executes touchstone, which must end with that exit code.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec("touchstone", args[1:]...)
+	got := 0
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		got = exit.ExitCode() // -1 after a signal
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("touchstone ended with exit code %d, want %d", got, want)
+	}
+}
+
+// sql FILE STATEMENT executes a statement on a SQLite file, behind touchstone's back.
+func execute(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	_, err = db.Exec(args[1])
+	ts.Check(err)
+	ts.Check(db.Close())
+}
+
+// validate FILE checks an export against the schema that is published.
+func validate(ts *testscript.TestScript, _ bool, args []string) {
+	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(ts.Getenv("REPOSITORY"), "docs", "schema", "result.schema.json"))
+	ts.Check(err)
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(ts.ReadFile(args[0]))))
+	ts.Check(err)
+	ts.Check(schema.Validate(document))
+}
+
+// trials FILE TARGET STATUS N checks how many trials of a target an export has with that
+// status. Warm-ups have the status warm-up, however they ended.
+func trials(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[3])
+	ts.Check(err)
+	document, err := result.Decode(bytes.NewReader([]byte(ts.ReadFile(args[0]))))
+	ts.Check(err)
+	got := 0
+	for _, r := range document.Runs {
+		for _, t := range r.Trials {
+			status := string(t.Status)
+			if t.Warmup {
+				status = "warm-up"
+			}
+			if t.Target == args[1] && status == args[2] {
+				got++
+			}
+		}
+	}
+	if got != want {
+		ts.Fatalf("%s has %d trials of %s that are %s, want %d", args[0], got, args[1], args[2], want)
+	}
+}
+
+// same FILE FILE compares two reports in JSON but for what differs from run to run by its
+// nature.
+func same(ts *testscript.TestScript, _ bool, args []string) {
+	var reports [2]map[string]any
+	for i := range reports {
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[i])), &reports[i]))
+		run := reports[i]["run"].(map[string]any)
+		for _, key := range []string{"id", "started", "ended", "host", "self_cpu_share"} {
+			delete(run, key)
+		}
+		warnings := reports[i]["warnings"].([]any)
+		reports[i]["warnings"] = slices.DeleteFunc(warnings, func(w any) bool { return w.(map[string]any)["title"] == "The host" })
+	}
+	if diff := cmp.Diff(reports[0], reports[1]); diff != "" {
+		ts.Fatalf("%s and %s differ (-first +second):\n%s", args[0], args[1], diff)
+	}
+}

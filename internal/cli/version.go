@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/engines"
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+func (a *App) versionCommand() *cobra.Command {
+	var format format
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Show the versions of touchstone and of the runtimes it finds",
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			launcher, err := process.New(process.Options{})
+			if err != nil {
+				return err
+			}
+			defer func() {
+				if closeErr := launcher.Close(); err == nil {
+					err = closeErr
+				}
+			}()
+			type runtimeVersion struct {
+				Target  string `json:"target"`
+				Version string `json:"version"`
+				Binary  string `json:"binary,omitempty"`
+			}
+			t := tool()
+			data := struct {
+				Touchstone result.Tool      `json:"touchstone"`
+				Targets    []runtimeVersion `json:"targets"`
+			}{Touchstone: t}
+			rows := [][]string{{"touchstone", fmt.Sprintf("%s, %s %s/%s", t.Version, t.Go, runtime.GOOS, runtime.GOARCH), "-"}}
+			for _, c := range engines.All(fake.NewClock()).Candidates(cmd.Context(), engine.Session{Launcher: launcher}) {
+				if !c.Default || c.Err != nil {
+					continue
+				}
+				data.Targets = append(data.Targets, runtimeVersion{c.Target.String(), c.Version, c.Binary})
+				rows = append(rows, []string{c.Target.String(), c.Version, dash(c.Binary)})
+			}
+			return format.print(a.env.Stdout, data, []string{"NAME", "VERSION", "BINARY"}, rows)
+		},
+	}
+	addFormat(cmd, &format)
+	return cmd
+}

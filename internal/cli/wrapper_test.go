@@ -1,0 +1,246 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/workdir"
+)
+
+// needRoot skips a test that starts containers where that cannot be, and where all is to
+// be quick. Without the runtimes that it needs it is skipped too, unless
+// enginetest.MustRun names them.
+func needRoot(t *testing.T, runtimes ...string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it starts containers")
+	}
+	unsupported := func(name, reason string) error { return &engine.UnsupportedError{What: name, Reason: reason} }
+	var err error
+	if os.Geteuid() != 0 {
+		err = unsupported("native", "it needs root")
+	}
+	enginetest.Require(t, "native", err)
+	for _, name := range runtimes {
+		var err error
+		if _, lookErr := exec.LookPath(name); lookErr != nil {
+			err = unsupported("oci/"+name, lookErr.Error())
+		}
+		enginetest.Require(t, "oci/"+name, err)
+	}
+}
+
+// wrapper is a runtime that is a script around another. It writes down its calls, and
+// before the Nth call of VERB, or each, it does what a hook of that name says.
+type wrapper struct {
+	t    *testing.T
+	dir  string
+	path string
+}
+
+// newWrapper wraps a runtime; the name of a program that does nothing, such as true, makes
+// a runtime that only does what the hooks say.
+func newWrapper(t *testing.T, runtime string) *wrapper {
+	t.Helper()
+	binary, err := exec.LookPath(runtime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wrapper{t: t, dir: t.TempDir()}
+	w.path = w.write("runtime", fmt.Sprintf(`#!/bin/sh
+cd '%s'
+echo "$@" >>calls
+verb=
+for arg; do
+	case $last in
+	--log) log=$arg ;;
+	--pid-file) pidfile=$arg ;;
+	esac
+	case $arg in
+	--version) verb=version ;;
+	create | start | state | kill | delete) verb=${verb:-$arg} ;;
+	esac
+	last=$arg
+done
+echo $verb >>verbs
+n=$(grep -cx $verb verbs)
+say() { echo '{"level":"error","msg":"'"$1"'"}' >>"$log"; }
+hold() { echo >reached; read go <go; }
+if [ -e on-$verb ]; then . ./on-$verb; fi
+if [ -e on-$verb-$n ]; then . ./on-$verb-$n; fi
+exec %s "$@"
+`, w.dir, binary))
+	for _, pipe := range []string{"reached", "go"} {
+		if err := syscall.Mkfifo(filepath.Join(w.dir, pipe), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+func (w *wrapper) write(name, script string) string {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	return path
+}
+
+// on sets the hook of a call, such as "create" or "create-3".
+func (w *wrapper) on(call, script string) { w.write("on-"+call, script+"\n") }
+
+func (w *wrapper) off(call string) {
+	w.t.Helper()
+	if err := os.Remove(filepath.Join(w.dir, "on-"+call)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// reached waits until a hook holds. It is held until its process is killed.
+func (w *wrapper) reached() {
+	w.t.Helper()
+	// Opened for writing too, it can be waited for with a limit.
+	f, err := os.OpenFile(filepath.Join(w.dir, "reached"), os.O_RDWR, 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if err := f.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := f.Read(make([]byte, 1)); err != nil {
+		w.t.Fatalf("wait for a hook to hold: %v", err)
+	}
+}
+
+// flags are those that name the wrapper as runtime NAME.
+func (w *wrapper) flags(name string) []string { return []string{"--runtime", name + "=" + w.path} }
+
+// runIDs gives the runs that have called the wrapper.
+func (w *wrapper) runIDs() []string {
+	w.t.Helper()
+	calls, err := os.ReadFile(filepath.Join(w.dir, "calls"))
+	if err != nil {
+		return nil
+	}
+	var ids []string
+	for _, m := range regexp.MustCompile(`touchstone-([0-9]{8}-[0-9]{6}-[a-z2-7]{4})-`).FindAllSubmatch(calls, -1) {
+		ids = append(ids, string(m[1]))
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// nothingLeft checks that the one run that called the wrapper has left nothing on the host.
+func (w *wrapper) nothingLeft() {
+	w.t.Helper()
+	ids := w.runIDs()
+	if len(ids) != 1 {
+		w.t.Errorf("%d runs have called the runtime, want one", len(ids))
+	}
+	for _, id := range ids {
+		nothingLeft(w.t, id)
+	}
+	nobodyIn(w.t, w.dir)
+}
+
+// nobodyIn checks that no process works in one of these folders any more: a child of a
+// runtime that is a script may have no mark of its run.
+func nobodyIn(t *testing.T, dirs ...string) {
+	t.Helper()
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, proc := range processes {
+		cwd, err := os.Readlink(filepath.Join(proc, "cwd"))
+		if err == nil && slices.Contains(dirs, cwd) {
+			cmdline, _ := os.ReadFile(filepath.Join(proc, "cmdline"))
+			t.Errorf("process %s has been left in %s: %q", proc, cwd, cmdline)
+		}
+	}
+}
+
+// nothingLeft checks that a run has left nothing on the host.
+func nothingLeft(t *testing.T, id string) {
+	t.Helper()
+	if left := leftovers(t, id); len(left) > 0 {
+		t.Errorf("run %s has left on the host:\n%s", id, strings.Join(left, "\n"))
+	}
+}
+
+// leftovers lists what a run has on the host: directories, cgroups, mounts, processes.
+func leftovers(t *testing.T, id string) []string {
+	t.Helper()
+	var left []string
+	roots, err := workdir.HostRoots()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{filepath.Join(roots.State, id), filepath.Join(roots.Data, id)} {
+		if _, err := os.Lstat(dir); err == nil {
+			left = append(left, "directory "+dir)
+		}
+	}
+	groups, err := cgroup.Detect("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := groups.Find(engine.Prefix + id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range found {
+		left = append(left, "cgroup "+g)
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, id) {
+			left = append(left, "mount "+line)
+		}
+	}
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, proc := range processes {
+		cmdline, err := os.ReadFile(filepath.Join(proc, "cmdline"))
+		if err != nil || len(cmdline) == 0 {
+			continue // it has ended, though its parent may not know yet
+		}
+		group, _ := os.ReadFile(filepath.Join(proc, "cgroup"))
+		if bytes.Contains(cmdline, []byte(id)) || bytes.Contains(group, []byte(id)) {
+			left = append(left, fmt.Sprintf("process %s: %q", proc, cmdline))
+		}
+	}
+	return left
+}
+
+// command executes a command to its end and gives its output.
+func command(t *testing.T, argv ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, out)
+	}
+	return string(out)
+}

@@ -1,0 +1,231 @@
+#!/usr/bin/env bash
+# Prints how much longer Touchstone's CreateAndRun + Destroy is than the same create, start,
+# kill and delete done by a bare C loop; see -h and docs/overhead.md.
+set -euo pipefail
+export LC_ALL=C
+
+usage() {
+	cat <<'END'
+usage: bench-overhead.sh [-b BATCHES] [-n LIFECYCLES] [RUNTIME...]
+
+Compares the time that Touchstone reports for the life of a container (CreateAndRun + Destroy of
+operations.container.lifecycle) with that of a bare C loop (scripts/bareloop) around the same
+runtime: same bundle, root file system, arguments, cgroups, mount namespace and pauses. The two take
+turns, a batch each, in alternating order. Prints both medians and their ratio for each runtime.
+
+  -b BATCHES     batches of each side, 6 or more (default 10)
+  -n LIFECYCLES  lifecycles in a batch, 2 or more (default 10)
+  RUNTIME        crun and runc unless given; a name on PATH
+
+TOUCHSTONE is the binary, bin/touchstone unless set. It must run as root, with gcc and go.
+Exit code: 0 if every ratio is within 0.90 to 1.10, 1 if not.
+END
+}
+
+die() {
+	echo "bench-overhead: $*" >&2
+	exit 1
+}
+
+batches=10 lifecycles=10
+while getopts b:n:h option; do
+	case $option in
+	b) batches=$OPTARG ;;
+	n) lifecycles=$OPTARG ;;
+	h) usage && exit 0 ;;
+	*) usage >&2 && exit 2 ;;
+	esac
+done
+shift $((OPTIND - 1))
+[[ $batches =~ ^[0-9]+$ && $batches -ge 6 ]] || die "-b $batches: must be 6 or more"
+[[ $lifecycles =~ ^[0-9]+$ && $lifecycles -ge 2 ]] || die "-n $lifecycles: must be 2 or more"
+[ $# -gt 0 ] || set -- crun runc
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+touchstone=${TOUCHSTONE:-$root/bin/touchstone}
+[ "$(id -u)" -eq 0 ] || die "the runtimes need root: run it as root"
+[ -x "$touchstone" ] || die "there is no $touchstone: run make build, or set TOUCHSTONE"
+for program in gcc go "$@"; do
+	command -v "$program" >/dev/null || die "$program is not on PATH: install it"
+done
+
+# Where Touchstone has the same: state in memory, what containers see on disk.
+state=$(mktemp -d /run/bareloop.XXXXXX)
+name=${state##*/}
+data=$(mktemp -d /var/lib/"$name".XXXXXX)
+joined=() others=()
+
+# Removes what is left, also of a container whose life was cut short.
+# shellcheck disable=SC2317 # called by the trap
+clean_up() {
+	local code=$? dir words pids
+	trap - EXIT
+	for words in "$state"/*/words; do
+		[ -e "$words/delete" ] || continue
+		mapfile -t pids <"$words/delete"
+		"$(<"$words/runtime")" "${pids[@]}" >/dev/null 2>&1 || true
+	done
+	for dir in "${joined[@]}" "${others[@]}"; do
+		[ -d "$dir" ] || continue
+		for _ in {1..50}; do
+			mapfile -t pids < <(find "$dir" -name cgroup.procs -exec cat {} + 2>/dev/null)
+			[ ${#pids[@]} -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null || true
+			find "$dir" -depth -type d -exec rmdir {} + 2>/dev/null && break
+			sleep 0.1
+		done
+	done
+	rm -rf "$state" "$data"
+	exit "$code"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+# mount_of CONTROLLER: where its hierarchy is mounted; cgroup2 without one.
+mount_of() {
+	awk -v wanted="$1" '{
+		for (i = 7; $i != "-"; i++);
+		n = split($(i + 3), options, ",")
+		if (wanted == "" && $(i + 1) == "cgroup2") { print $5; exit }
+		for (o = 1; o <= n; o++)
+			if (wanted != "" && $(i + 1) == "cgroup" && options[o] == wanted) { print $5; exit }
+	}' /proc/self/mountinfo
+}
+
+# capture RUNTIME: has Touchstone run one lifecycle and keeps what it gave the runtime: the
+# arguments of each command, config.json, the root file system and the cgroups.
+capture() {
+	local words=$state/$1/words seen=$data/$1/seen
+	mkdir -p "$words/bundle" "$state/$1/root" "$seen"
+	command -v "$1" >"$words/runtime"
+	cat >"$data/$1/wrapper" <<END
+#!/usr/bin/env bash
+set -eu
+bundle=
+for word; do
+	case \$word in
+	create | start | kill | delete) printf '%s\n' "\$@" >'$seen'/"\$word" ;;
+	esac
+	[ "\$bundle" != --bundle ] || cp "\$word/config.json" '$seen/config.json'
+	bundle=\$word
+done
+if [ -e '$seen/config.json' ] && ! [ -e '$data/$1/rootfs' ]; then
+	cp -a "\$(sed -E 's/.*"root":\{"path":"([^"]*)".*/\1/' '$seen/config.json')" '$data/$1/rootfs'
+fi
+cp /proc/self/cgroup '$seen/cgroup'
+exec '$(command -v "$1")' "\$@"
+END
+	chmod +x "$data/$1/wrapper"
+	"$touchstone" benchmark -d "$data/$1/captured" --runtime "captured=$data/$1/wrapper" --targets oci/captured \
+		--filter operations.container.lifecycle --runs 1 --warmup 0 >/dev/null 2>"$data/$1/log" ||
+		die "Touchstone's lifecycle on $1 did not work: $(cat "$data/$1/log")"
+
+	# The same words for another container: Touchstone's own names become ours.
+	local verb word all bundle="" own="" id=""
+	mapfile -t all <"$seen/create"
+	for ((i = 0; i < ${#all[@]} - 1; i++)); do
+		case ${all[i]} in
+		--bundle) bundle=${all[i + 1]} ;;
+		--root) own=${all[i + 1]} ;;
+		esac
+	done
+	id=${all[-1]}
+	[ -n "$bundle" ] || die "Touchstone's create has no --bundle: ${all[*]}"
+	for verb in create start kill delete; do
+		mapfile -t all <"$seen/$verb"
+		for word in "${all[@]}"; do
+			word=${word//"$bundle"/"$words/bundle"}
+			word=${word//"$own"/"$state/$1/root"}
+			printf '%s\n' "${word//"$id"/"$name"}"
+		done >"$words/$verb"
+	done
+	sed -E -e 's#("root":\{"path":")[^"]*#\1'"$data/$1/rootfs"'#' \
+		-e 's#("cgroupsPath":")[^"]*#\1@GROUP@/'"$name"'#' "$seen/config.json" >"$words/config.json"
+	grep -q @GROUP@ "$words/config.json" || die "Touchstone's config.json has no cgroup: $(cat "$seen/config.json")"
+}
+
+# make_groups RUNTIME: finds and makes the cgroups that stand for Touchstone's. Options for
+# bareloop go into $options, the mount points that Touchstone hides into $hidden.
+make_groups() {
+	local controllers path mounts
+	options=() hidden=() unified=
+	while IFS=: read -r _ controllers path; do
+		local mount
+		mount=$(mount_of "${controllers%%,*}")
+		[ -n "$mount" ] || continue
+		if [[ $path != */touchstone-* ]]; then
+			others+=("$mount/$name")
+			options+=(-o "$mount/$name")
+			continue
+		fi
+		local base=${path%%/touchstone-*}
+		prefix=$base/$name
+		mkdir -p "$mount$prefix"
+		joined+=("$mount$prefix")
+		if [ -n "$controllers" ]; then
+			options+=(-g "$mount$prefix")
+			mkdir -p "$mount$prefix/host"
+			continue
+		fi
+		unified=$mount$prefix
+	done <"$data/$1/seen/cgroup"
+	# A unified tree beside v1 hierarchies is hidden from the runtimes; alone, it is the one.
+	mounts=$(mount_of cpu)
+	if [ -n "$mounts" ] && [ -n "$unified" ]; then
+		hidden=("$(mount_of "")")
+	elif [ -n "$unified" ]; then
+		for path in cpu memory pids; do
+			echo "+$path" >"$unified/cgroup.subtree_control"
+		done
+		mkdir -p "$unified/host"
+		options+=(-g "$unified")
+		unified=
+	fi
+}
+
+# bare RUNTIME: one batch of the bare loop, a line a lifecycle. It pauses between two as
+# Touchstone did in its last batch.
+bare() {
+	local pause
+	pause=$("$data/figures" pause "$data/$1/last.json")
+	(
+		[ -z "$unified" ] || echo "$BASHPID" >"$unified/cgroup.procs"
+		# shellcheck disable=SC2016 # the inner shell expands it
+		exec unshare --mount --propagation slave bash -c '
+			while [ "$1" != -- ]; do umount -l "$1"; shift; done
+			shift
+			exec "$@"' bareloop "${hidden[@]}" -- \
+			"$data/bareloop" -n "$lifecycles" -w 1 -p "$pause" -c "$prefix" "${options[@]}" "$(command -v "$1")" "$state/$1/words"
+	) >>"$data/$1/bare"
+}
+
+# with_touchstone RUNTIME BATCH: one batch of Touchstone, exported as JSON.
+with_touchstone() {
+	local out=$data/$1/$2
+	"$touchstone" benchmark -d "$out" --targets "oci/$1" --filter operations.container.lifecycle \
+		--runs "$lifecycles" --warmup 1 >/dev/null 2>"$data/$1/log" || die "Touchstone on $1: $(cat "$data/$1/log")"
+	"$touchstone" export -d "$out" >"$data/$1/last.json"
+	cp "$data/$1/last.json" "$data/$1/batch-$2.json"
+}
+
+gcc -O2 -o "$data/bareloop" "$root/scripts/bareloop/bareloop.c"
+(cd "$root" && go build -o "$data/figures" ./scripts/figures)
+for runtime; do
+	capture "$runtime"
+done
+make_groups "$1"
+for ((batch = 0; batch < batches; batch++)); do
+	for runtime; do
+		if ((batch % 2)); then
+			bare "$runtime"
+			with_touchstone "$runtime" "$batch"
+		else
+			with_touchstone "$runtime" "$batch"
+			bare "$runtime"
+		fi
+	done
+done
+code=0
+for runtime; do
+	"$data/figures" overhead "oci/$runtime" "$data/$runtime/bare" "$data/$runtime"/batch-*.json || code=1
+done
+exit "$code"

@@ -1,0 +1,88 @@
+# make help lists what there is. The programs and packages that a target needs are set up by
+# the scripts it calls.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+MODULE  := github.com/touchstone-bench/touchstone
+VERSION := $(or $(shell git describe --tags --always --dirty 2>/dev/null),dev)
+# No stamp where git refuses to read the clone (another user's): go build would fail.
+VCS     := $(if $(shell git rev-parse HEAD 2>/dev/null),,-buildvcs=false)
+ARCH    := $(shell go env GOHOSTARCH 2>/dev/null)
+PROBES  := amd64 arm64 riscv64
+PROBE   := internal/image/probe/probe-
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+# --- Build ------------------------------------------------------------------------------
+
+.PHONY: build
+build: $(PROBE)$(ARCH) ## Build bin/touchstone, with the probe for this architecture
+	CGO_ENABLED=0 go build $(VCS) -trimpath -ldflags '-s -w -X $(MODULE)/internal/cli.version=$(VERSION)' -o bin/touchstone ./cmd/touchstone
+
+.PHONY: probes
+probes: ## Build the probe for all architectures, with cross compilers
+	scripts/setup.sh build cross
+	scripts/build-probe.sh $(PROBES)
+
+$(PROBE)%: $(wildcard probe/*.c probe/*.h probe/*.S) scripts/build-probe.sh
+	scripts/build-probe.sh $*
+
+# --- Measure ----------------------------------------------------------------------------
+
+.PHONY: demo
+demo: ## Set up, build, measure the runtimes found and write out/report.html; as root
+	scripts/demo.sh
+
+.PHONY: bench-overhead
+bench-overhead: build ## Measure what Touchstone itself adds to a measurement; as root
+	scripts/bench-overhead.sh
+
+# --- Test -------------------------------------------------------------------------------
+
+.PHONY: test
+test: ## Set up, and run all tests, those with real runtimes too; as root
+	scripts/test.sh
+
+.PHONY: test-quick
+test-quick: $(PROBE)$(ARCH) ## Run the tests that need no runtime and no root
+	go test -short ./...
+
+.PHONY: race
+race: $(PROBE)$(ARCH) ## Run the same with the race detector
+	CGO_ENABLED=1 go test -short -race ./...
+
+.PHONY: fuzz
+fuzz: $(PROBE)$(ARCH) ## Run every fuzz test for FUZZTIME (5s)
+	scripts/fuzz.sh
+
+.PHONY: bench
+bench: $(PROBE)$(ARCH) ## Run the Go benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+# A cache for each clone: a shared one gives paths of the other clones, which no exclusion fits.
+lint: export GOLANGCI_LINT_CACHE := $(CURDIR)/bin/lint
+
+.PHONY: lint
+lint: ## Check style, layers and the clock rule
+	path=$$(scripts/tools.sh golangci-lint) && "$$path/golangci-lint" run --allow-parallel-runners ./...
+
+.PHONY: fmt
+fmt: ## Format the code
+	path=$$(scripts/tools.sh golangci-lint) && "$$path/golangci-lint" fmt ./...
+
+.PHONY: gen
+gen: $(PROBE)$(ARCH) ## Write the generated pages: docs/cli, and the tables of docs/benchmarks.md
+	go test ./internal/docgen -count=1 -update
+
+.PHONY: verify
+verify: lint test ## Run all that must pass before a change goes in
+
+.PHONY: clean
+clean: ## Remove what was built and measured
+	rm -rf bin out
+	rm -f $(PROBE)*

@@ -1,0 +1,151 @@
+package docgen_test
+
+import (
+	"bytes"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/docgen"
+)
+
+var update = flag.Bool("update", false, "write the pages")
+
+const docs = "../../docs"
+
+func TestCommandPagesAreFresh(t *testing.T) {
+	pages, err := docgen.Commands(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(docs, "cli")
+	for _, name := range slices.Sorted(maps.Keys(pages)) {
+		compare(t, filepath.Join(dir, name), pages[name])
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if _, ok := pages[e.Name()]; ok {
+			continue
+		}
+		if !*update {
+			t.Errorf("%s is of a command that there is not; make gen removes it", e.Name())
+		} else if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestBenchmarkTablesAreFresh(t *testing.T) {
+	file := filepath.Join(docs, "benchmarks.md")
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := docgen.Benchmarks(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, file, want)
+}
+
+func compare(t *testing.T, file string, want []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s is stale (%v): run make gen", file, err)
+	}
+}
+
+func TestBenchmarksRefusesWhatTheCatalogueHasNot(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(docs, "benchmarks.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const one = "<!-- generated: operations.container.exec -->"
+	for name, broken := range map[string]string{
+		"unknown": strings.Replace(string(page), one, "<!-- generated: operations.container.dance -->", 1),
+		"twice":   string(page) + one + "\n<!-- end -->\n",
+		"missing": strings.Replace(string(page), one, "", 1),
+	} {
+		if _, err := docgen.Benchmarks([]byte(broken)); err == nil {
+			t.Errorf("%s: a page with wrong tables is accepted", name)
+		}
+	}
+}
+
+// pages lists the Markdown of the repository.
+func pages(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "probe/*.md"} {
+		files, err := filepath.Glob(filepath.Join("../..", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, files...)
+	}
+	return found
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#\s]+)[^)]*\)`)
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllSubmatch(text, -1) {
+			to := string(m[1])
+			if strings.Contains(to, "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), to)); err != nil {
+				t.Errorf("%s links to %s: %v", page, to, err)
+			}
+		}
+	}
+}
+
+// Pages name tests as what keeps a promise: there must be such tests.
+func TestNamedTestsExist(t *testing.T) {
+	tests := map[string]bool{}
+	defined := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	err := filepath.WalkDir("../..", func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range defined.FindAllSubmatch(text, -1) {
+			tests[string(m[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`)
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range named.FindAllString(string(text), -1) {
+			if !tests[name] {
+				t.Errorf("%s names %s, which is no test", page, name)
+			}
+		}
+	}
+}

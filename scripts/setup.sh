@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# Installs what the build and the runs of Touchstone need of the system, where it is missing:
+#
+#   scripts/setup.sh build       a C compiler and the kernel's headers, for the probe
+#   scripts/setup.sh cross       cross compilers, for the probe of the other architectures
+#   scripts/setup.sh runtimes    runc and crun
+#   scripts/setup.sh gvisor      runsc as Debian has it
+#   scripts/setup.sh youki       what youki is built with: cargo, libseccomp
+#
+# It looks for the programs, not for the packages, so that what was installed otherwise is
+# left as it is. It needs root and apt-get only if something is missing. A compiler it
+# insists on; a runtime that cannot be had is said, and left out.
+set -euo pipefail
+export LC_ALL=C DEBIAN_FRONTEND=noninteractive PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+
+missing=()
+
+# want PACKAGE CHECK...: PACKAGE is missing if the check fails.
+want() {
+	local package=$1
+	shift
+	"$@" >/dev/null 2>&1 || missing+=("$package")
+}
+
+headers() { echo '#include <linux/types.h>' | "${CC:-gcc}" -E -; }
+libc() { echo 'int main(void) { return 0; }' | "${CC:-gcc}" -x c -o /dev/null -; }
+
+# new_cargo tells whether cargo is one that can build youki and what it depends on.
+new_cargo() {
+	local version
+	version=$(cargo --version 2>/dev/null) || return
+	version=${version#cargo }
+	[ "$(printf '1.88\n%s\n' "${version%% *}" | sort -V | head -n 1)" = 1.88 ]
+}
+
+for what; do
+	case $what in
+	build)
+		want gcc "${CC:-gcc}" --version
+		want libc6-dev libc
+		want linux-libc-dev headers
+		;;
+	cross)
+		case $(uname -m) in
+		x86_64) others="aarch64:arm64 riscv64:riscv64" ;;
+		aarch64) others="x86-64:amd64 riscv64:riscv64" ;;
+		*) others="x86-64:amd64 aarch64:arm64" ;;
+		esac
+		for other in $others; do
+			cpu=${other%:*}
+			want "gcc-$cpu-linux-gnu" "${cpu/-/_}-linux-gnu-gcc" --version
+			want "linux-libc-dev-${other#*:}-cross" test -d "/usr/${cpu/-/_}-linux-gnu/include/linux"
+		done
+		;;
+	runtimes)
+		want runc command -v runc
+		want crun command -v crun
+		;;
+	gvisor) want runsc command -v runsc ;;
+	youki)
+		want pkg-config pkg-config --version
+		want libseccomp-dev pkg-config --exists libseccomp
+		# cargo-web is the newer one that Debian has for browsers.
+		if ! new_cargo; then
+			if command -v rustup >/dev/null || command -v cargo >/dev/null; then
+				echo "setup: youki needs cargo 1.88 or later, this is $(cargo --version 2>&1 | head -n 1); left as it is" >&2
+			else
+				missing+=(cargo-web)
+			fi
+		fi
+		;;
+	*)
+		echo "setup: there is no set $what; the sets are build, cross, runtimes, gvisor, youki" >&2
+		exit 2
+		;;
+	esac
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+# cannot REASON: says what is missing, and fails if it is a compiler.
+cannot() {
+	echo "setup: missing: ${missing[*]}; $1" >&2
+	case " ${missing[*]}" in
+	*" gcc"* | *" linux-libc-dev"* | *" libc6-dev"*) exit 1 ;;
+	*) exit 0 ;;
+	esac
+}
+command -v apt-get >/dev/null || cannot "there is no apt-get here: install what corresponds to these packages of Debian"
+[ "$(id -u)" = 0 ] || cannot "only root can install it: apt-get install ${missing[*]}"
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+quietly() {
+	"$@" >"$log" 2>&1 || {
+		cat "$log" >&2
+		echo "setup: $* failed; its output is above" >&2
+		return 1
+	}
+}
+apt() { quietly apt-get -q -y -o DPkg::Lock::Timeout=300 "$@"; }
+
+echo "setup: installing ${missing[*]} with apt-get"
+# Other sources of the system may be broken; what counts is that the packages can be had.
+apt update || echo "setup: going on with the package lists there are" >&2
+if ! apt install --no-install-recommends "${missing[@]}"; then
+	# One package that cannot be had must not keep the others out.
+	failed=()
+	for package in "${missing[@]}"; do
+		apt install --no-install-recommends "$package" || failed+=("$package")
+	done
+	missing=("${failed[@]}")
+	[ ${#missing[@]} -eq 0 ] || cannot "apt-get cannot install that; its words are above"
+fi

@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,6 +73,11 @@ type Trial interface {
 	Create(ctx context.Context, spec engine.Spec) (engine.Container, Span, error)
 	// Time runs call, which holds exactly one call of the engine, as a phase.
 	Time(ctx context.Context, phase string, call func(context.Context) error) (Span, error)
+	// Steps are the steps of all phases so far, as the engine names them: see engine.Step.
+	// Engines whose methods are one call each have none.
+	Steps() []Step
+	// Dial connects to the host network as the target's containers have it.
+	Dial(ctx context.Context, network, address string) (net.Conn, error)
 	// Watch gives a writer for the output of a program.
 	Watch() Watch
 	// Usage is what the target has cost the host so far in this trial; an
@@ -86,6 +92,12 @@ type Trial interface {
 // Span is when a phase began and ended, both counted from the start of the trial on
 // the host's monotonic clock.
 type Span struct{ Start, End time.Duration }
+
+// Step is one of several calls in a phase.
+type Step struct {
+	Name string
+	Span
+}
 
 // Seconds is the length of the span.
 func (s Span) Seconds() float64 { return (s.End - s.Start).Seconds() }

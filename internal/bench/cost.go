@@ -11,11 +11,11 @@ import (
 func CostMetrics() []result.Metric {
 	return []result.Metric{
 		{
-			Name: "HostCPU", Unit: result.Seconds, Better: result.Lower,
+			Name: "HostCPU", Unit: result.Seconds, Better: result.Lower, Optional: true,
 			Help: "CPU time of all processes involved on the host: runtime, sandbox, and the container itself",
 		},
 		{
-			Name: "HostMemory", Unit: result.Bytes, Better: result.Lower,
+			Name: "HostMemory", Unit: result.Bytes, Better: result.Lower, Optional: true,
 			Help: "highest memory charged at once to all processes involved, page cache and kernel memory included",
 		},
 	}

@@ -134,6 +134,7 @@ func (r *execution) run(ctx context.Context) (runner.Outcome, error) {
 	}
 	if r.session != nil {
 		config.Rootfs, config.Data, config.Cgroups = r.session.Rootfs, r.session.dir.Data, r.session.Cgroups
+		config.Image = r.session.Registry.Probe()
 	}
 	if r.plan.Precision > 0 {
 		config.Precise = func(trials []result.Trial) bool { return report.Precise(trials, r.plan.Precision, run.Seed) }

@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
@@ -29,7 +30,7 @@ type session struct {
 }
 
 // open sweeps what dead runs left and makes the surroundings of a new one.
-func (a *App) open(ctx context.Context, runID string, runtimes map[string]string) (*session, error) {
+func (a *App) open(ctx context.Context, runID string, runtimes map[string]target.Runtime) (*session, error) {
 	roots, err := workdir.HostRoots()
 	if err != nil {
 		return nil, err
@@ -60,13 +61,13 @@ func (a *App) open(ctx context.Context, runID string, runtimes map[string]string
 			fmt.Fprintf(a.env.Stderr, "touchstone: %v; touchstone cleanup removes the rest\n", err)
 		}
 	})
-	if err := s.prepare(); err != nil {
+	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, a.close(s))
 	}
 	return s, nil
 }
 
-func (s *session) prepare() error {
+func (s *session) prepare(ctx context.Context) error {
 	if err := image.WriteRootfs(s.Rootfs); err != nil {
 		return err
 	}
@@ -79,7 +80,8 @@ func (s *session) prepare() error {
 		return err
 	}
 	s.Launcher, s.Hidden = launcher, surroundings.Hide
-	return nil
+	s.Registry, err = image.NewRegistry(ctx)
+	return err
 }
 
 // close removes all that the session has on the host.
@@ -88,6 +90,9 @@ func (a *App) close(s *session) error {
 	defer cancel()
 	err := s.dir.Remove(ctx, s.Cgroups)
 	a.onAbandon(nil)
+	if s.Registry != nil {
+		err = errors.Join(err, s.Registry.Close())
+	}
 	if s.Launcher != nil {
 		err = errors.Join(err, s.Launcher.Close())
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // targetRow is a target in the listing.
@@ -55,7 +56,7 @@ hangs is given up after some seconds.`,
 	return cmd
 }
 
-func (a *App) listTargets(ctx context.Context, runtimes map[string]string, format format) (err error) {
+func (a *App) listTargets(ctx context.Context, runtimes map[string]target.Runtime, format format) (err error) {
 	s, err := a.open(ctx, a.env.RunID(), runtimes)
 	if err != nil {
 		return err

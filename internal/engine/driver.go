@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -56,9 +57,22 @@ type Session struct {
 	Rootfs string
 	// Probe is the path of the probe on the host.
 	Probe string
-	// Runtimes gives binaries to names of runtimes; a name that is not in it is
+	// Runtimes says what names of runtimes stand for; a name that is not in it is
 	// looked up on PATH.
-	Runtimes map[string]string
+	Runtimes map[string]target.Runtime
+	// Targets are those that are about to be opened: an engine that is configured before it
+	// starts is configured for them.
+	Targets []target.Target
+	// Engines gives binaries to names of engines' programs (containerd, dockerd, podman,
+	// crio, …); a name that is not in it is looked up on PATH.
+	Engines map[string]string
+	// Sockets gives the address of the user's own daemon to names of engines: a path, or a URL with
+	// unix:// or tcp://.
+	Sockets map[string]string
+	// Managed tells not to use the user's own daemons, even if they can be reached.
+	Managed bool
+	// Registry serves the images, for engines that pull; nil for those that do not.
+	Registry *image.Registry
 	// Launcher starts all processes.
 	Launcher *process.Launcher
 	// Cgroups is nil where this process may not make cgroups (no root, no

@@ -12,8 +12,9 @@
 // the method returns soon, and whatever the call was about to make can be removed
 // by Delete. Errors carry what the runtime said.
 //
-// The packages below implement it: native, oci, fake. enginetest is the
-// conformance suite they all pass, engines is the list of them.
+// The packages below implement it: native, oci, cri, docker, podman, fake. enginetest is the
+// conformance suite they all pass, engines is the list of them, runtimes finds the low-level
+// runtimes that they share, managed runs daemons for those that need one.
 package engine
 
 import (
@@ -21,9 +22,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"syscall"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -69,6 +72,37 @@ type Usage struct {
 	PeakMemory int64
 }
 
+// Served is an Engine whose containers are made by processes that were there before: a daemon,
+// and what it starts for a container (shims, runtime calls, network plug-ins), which run where the
+// daemon does and not where Place puts them.
+type Served interface {
+	Service() Service
+}
+
+// Service is what serves the containers of an engine.
+type Service struct {
+	// Daemons are the pids of the processes that outlive containers.
+	Daemons []int
+	// Group is the cgroup in which they and what they start run; nil if it is not theirs alone or cannot
+	// be told.
+	Group *cgroup.Group
+}
+
+// Dialer is an Engine whose containers have another host network than this process: that of a
+// daemon in a network namespace of its own.
+type Dialer interface {
+	// Dial connects to an address of the network that containers with HostNet have.
+	Dial(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Puller is an Engine that gets images from a registry.
+type Puller interface {
+	// Pull fetches an image that is not there yet, and unpacks it.
+	Pull(ctx context.Context, ref string) error
+	// RemoveImage removes an image with what was unpacked of it. It is idempotent.
+	RemoveImage(ctx context.Context, ref string) error
+}
+
 // Container is one container. Its ID is unique on the host and carries the
 // run's ID. Start, Kill, Wait and State refer to its first process.
 type Container interface {
@@ -110,18 +144,19 @@ type Updater interface {
 // Capability is something that not every target can do.
 type Capability string
 
-// The capabilities there are. Each but NetworkHost names the optional interface that
-// a container of a target with the capability has.
+// The capabilities there are. CanExec, CanPause and CanUpdate name the optional interface that
+// a container of a target with the capability has, CanPull that of the engine.
 const (
 	CanExec     Capability = "exec"
 	CanPause    Capability = "pause"
 	CanUpdate   Capability = "update"
 	NetworkHost Capability = "host network"
+	CanPull     Capability = "pull"
 )
 
 // Capabilities lists all capabilities in the order in which they are shown.
 func Capabilities() []Capability {
-	return []Capability{CanExec, CanPause, CanUpdate, NetworkHost}
+	return []Capability{CanExec, CanPause, CanUpdate, NetworkHost, CanPull}
 }
 
 // Isolation is what stands between a container and the host's kernel.
@@ -156,8 +191,10 @@ type Info struct {
 type Spec struct {
 	// ID is unique on the host and begins with "touchstone-" and the run's ID.
 	ID string
-	// Rootfs is the directory that is the container's read-only root.
+	// Rootfs is the directory that is the container's read-only root, for engines that take one.
 	Rootfs string
+	// Image is the reference of an image with the same file system, for engines that pull.
+	Image string
 	// Process is the container's first process.
 	Process Process
 	// Mounts are bind mounts in addition to /proc, /dev, /sys and /tmp.
@@ -198,7 +235,7 @@ type Network string
 
 // The networks there are.
 const (
-	NoNetwork Network = ""     // a namespace of its own with the loopback interface at most
+	NoNetwork Network = ""     // a namespace of its own, with the loopback interface and what the engine gives every container
 	HostNet   Network = "host" // the host's own
 )
 

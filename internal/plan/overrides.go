@@ -91,9 +91,9 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 			continue
 		}
 		if p.Runtimes == nil {
-			p.Runtimes = map[string]string{}
+			p.Runtimes = map[string]target.Runtime{}
 		}
-		p.Runtimes[name] = path
+		p.Runtimes[name] = target.Runtime{Path: path}
 	}
 	if err := faults.err(); err != nil {
 		return Plan{}, err

@@ -37,7 +37,7 @@ func TestApply(t *testing.T) {
 	want.Budget, want.Timeout.Trial = time.Hour, time.Minute
 	want.Seed = &seed
 	want.Runtimes = maps.Clone(before.Runtimes)
-	want.Runtimes["other"] = "/bin/o=x"
+	want.Runtimes["other"] = target.Runtime{Path: "/bin/o=x"}
 	if diff := cmp.Diff(want, got, same); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

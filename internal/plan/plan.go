@@ -78,8 +78,8 @@ type Plan struct {
 	Timeout Timeout
 	// Seed decides the order of trials; nil asks for one to be drawn.
 	Seed *uint64
-	// Runtimes gives names to binaries, by absolute path.
-	Runtimes map[string]string
+	// Runtimes says what names of runtimes stand for.
+	Runtimes map[string]target.Runtime
 	// JSON is the name of a file to export to beside the database; empty for none.
 	JSON string
 	// Notes say what in the file has no effect, and why. They are about the file

@@ -81,7 +81,7 @@ func TestParse(t *testing.T) {
 		Budget:     10 * time.Minute,
 		Timeout:    Timeout{Trial: 150 * time.Second, Call: 45 * time.Second},
 		Seed:       &seed,
-		Runtimes:   map[string]string{"mycrun": "/opt/crun/bin/crun"},
+		Runtimes:   map[string]target.Runtime{"mycrun": {Path: "/opt/crun/bin/crun"}},
 		JSON:       "results.json",
 	}
 	for name, text := range map[string]string{

@@ -404,8 +404,8 @@ func (r *reader) runtimes(n ast.Node) {
 			continue
 		}
 		if r.plan.Runtimes == nil {
-			r.plan.Runtimes = map[string]string{}
+			r.plan.Runtimes = map[string]target.Runtime{}
 		}
-		r.plan.Runtimes[name] = path
+		r.plan.Runtimes[name] = target.Runtime{Path: path}
 	}
 }

@@ -48,11 +48,16 @@ func (p Plan) YAML() []byte {
 		MaxBlocks:  p.MaxBlocks,
 		Timeout:    timeout{formatDuration(p.Timeout.Trial), formatDuration(p.Timeout.Call)},
 		Seed:       p.Seed,
-		Runtimes:   p.Runtimes,
 		JSON:       p.JSON,
 	}
 	for _, t := range p.Targets {
 		d.Targets = append(d.Targets, t.String())
+	}
+	for name, r := range p.Runtimes {
+		if d.Runtimes == nil {
+			d.Runtimes = map[string]string{}
+		}
+		d.Runtimes[name] = r.Path
 	}
 	if p.Baseline.Engine != "" {
 		d.Baseline = p.Baseline.String()

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -50,7 +51,9 @@ func TestYAMLKeepsEveryPlan(t *testing.T) {
 			"v": ":", "w": "---", "x": "...", "z": "=",
 		}},
 	}
-	odd.Runtimes = map[string]string{"1": "/1", "true": "/a b: c", "null": "/#x", "0x1": "/'\"", "1.5": "/ #", "2026-01-01": "/é", "1e3": "/x\\"}
+	odd.Runtimes = map[string]target.Runtime{
+		"1": {Path: "/1"}, "true": {Path: "/a b: c"}, "null": {Path: "/#x"}, "0x1": {Path: "/'\""}, "1.5": {Path: "/ #"}, "2026-01-01": {Path: "/é"}, "1e3": {Path: "/x\\"},
+	}
 	for _, p := range []Plan{Quick(), mustParse(t, "p", whole), odd} {
 		text := p.YAML()
 		if diff := cmp.Diff(p, mustParse(t, "other", string(text)), same); diff != "" {

@@ -52,7 +52,7 @@ func fullDocument() Document {
 				Name: "operations.container.lifecycle", Summary: "one container's life", Source: "espe tab. 1",
 				Metrics: []Metric{
 					{Name: "Create", Unit: Seconds, Better: Lower, Help: "time to create"},
-					{Name: "Rate", Unit: PerSecond, Better: Higher, Series: true, Help: "containers a second"},
+					{Name: "Rate", Unit: PerSecond, Better: Higher, Series: true, Optional: true, Help: "containers a second"},
 				},
 			}},
 			Overhead: Overhead{EmptyRegion: 90, Exec: 700 * time.Microsecond},

@@ -43,7 +43,9 @@ type Metric struct {
 	Better Direction `json:"better"`
 	// Series tells that one trial takes many values, in order (say, the start
 	// latency of the first, second, … container), not one.
-	Series bool   `json:"series,omitempty"`
+	Series bool `json:"series,omitempty"`
+	// Optional tells that not every target has it.
+	Optional bool   `json:"optional,omitempty"`
 	Help   string `json:"help"`
 }
 
@@ -96,7 +98,8 @@ type Trial struct {
 	Self time.Duration `json:"self_cpu_ns"`
 }
 
-// Phase is a named timed region of a trial. It holds exactly one engine call.
+// Phase is a named timed region of a trial. It holds exactly one call of the engine. Where that
+// consists of several calls to a daemon, each is a step, named "phase/Step", within the phase.
 type Phase struct {
 	Name string `json:"name"`
 	// Start counts from the start of the trial.

@@ -42,6 +42,8 @@ type Config struct {
 	// Rootfs is the root file system with the probe; Data is a directory on disk for
 	// what trials write.
 	Rootfs, Data string
+	// Image is the reference of an image with the same file system.
+	Image string
 	Work         []plan.Work
 	Targets      []Target
 	// Blocks are measured, after Warmup blocks that are kept but marked. With Precise, up to

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -42,13 +43,14 @@ type trial struct {
 	seq    int
 	began  time.Time
 	group  *cgroup.Group
-	before engine.Usage // of an accountant
+	before engine.Usage // of an accountant or of a service's cgroup
 
 	mu         sync.Mutex
 	created    int
 	containers []engine.Container
 	watches    []*watch
 	phases     []result.Phase
+	steps      []bench.Step
 	samples    []result.Sample
 	histograms []result.Distribution
 	scratch    string
@@ -78,6 +80,7 @@ func (t *trial) Spec(argv ...string) engine.Spec {
 		// "ambiguous".
 		ID:      fmt.Sprintf("%s%s-t%d-%05d", engine.Prefix, t.r.RunID, t.seq, t.created),
 		Rootfs:  t.r.Rootfs,
+		Image:   t.r.Image,
 		Process: engine.Process{Args: argv},
 	}
 }
@@ -114,20 +117,53 @@ func (t *trial) Create(ctx context.Context, spec engine.Spec) (engine.Container,
 }
 
 func (t *trial) Time(ctx context.Context, phase string, call func(context.Context) error) (bench.Span, error) {
-	var start, end time.Duration
-	err := t.bounded(ctx, phase, func(ctx context.Context) error {
-		start = t.now()
-		err := call(ctx)
-		end = t.now()
+	var whole bench.Span
+	var steps []bench.Step
+	err := t.bounded(ctx, phase, func(ctx context.Context) (err error) {
+		ctx = engine.WithStopwatch(ctx, func(name string, call func() error) error {
+			span, err := t.span(call)
+			steps = append(steps, bench.Step{Name: name, Span: span})
+			return err
+		})
+		whole, err = t.span(func() error { return call(ctx) })
 		return err
 	})
 	if err != nil {
 		return bench.Span{}, err // a failure never becomes a time
 	}
 	t.mu.Lock()
-	t.phases = append(t.phases, result.Phase{Name: phase, Start: start, Duration: end - start})
-	t.mu.Unlock()
-	return bench.Span{Start: start, End: end}, nil
+	defer t.mu.Unlock()
+	t.phases = append(t.phases, phaseOf(phase, whole))
+	for _, s := range steps {
+		t.phases = append(t.phases, phaseOf(phase+"/"+s.Name, s.Span))
+	}
+	t.steps = append(t.steps, steps...)
+	return whole, nil
+}
+
+// span takes the time of one call.
+func (t *trial) span(call func() error) (bench.Span, error) {
+	start := t.now()
+	err := call()
+	return bench.Span{Start: start, End: t.now()}, err
+}
+
+func phaseOf(name string, s bench.Span) result.Phase {
+	return result.Phase{Name: name, Start: s.Start, Duration: s.End - s.Start}
+}
+
+func (t *trial) Steps() []bench.Step {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.steps)
+}
+
+func (t *trial) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if d, ok := t.engine.(engine.Dialer); ok {
+		return d.Dial(ctx, network, address)
+	}
+	var host net.Dialer
+	return host.DialContext(ctx, network, address)
 }
 
 // bounded gives one call its time limit.

@@ -36,6 +36,18 @@ type Target struct {
 // Option is one option of a runtime, such as platform=systrap.
 type Option struct{ Name, Value string }
 
+// Runtime is what a user says of a runtime beside its name. The zero value is an OCI runtime
+// that is looked up on PATH.
+type Runtime struct {
+	// Path is the absolute path of an OCI runtime's binary.
+	Path string
+	// Type is the runtime type of a containerd shim, such as io.containerd.kata.v2. A
+	// runtime has a Path or a Type, not both.
+	Type string
+	// Options are set in each of its targets that does not set them otherwise.
+	Options []Option
+}
+
 // SyntaxError says why a string names no target.
 type SyntaxError struct {
 	Input  string

@@ -22,6 +22,13 @@ func seconds(name, help string) result.Metric {
 	return result.Metric{Name: name, Unit: result.Seconds, Better: result.Lower, Help: help}
 }
 
+// step is the metric of a step of CRI, which engines that speak it have.
+func step(name, help string) result.Metric {
+	m := seconds(name, "CRI step of "+help)
+	m.Optional = true
+	return m
+}
+
 func series(m result.Metric) result.Metric {
 	m.Series = true
 	return m
@@ -38,6 +45,13 @@ func lifecycle() bench.Benchmark {
 			seconds("CreateAndRun", "Create and Run together (espe: OpCreateAndRun)"),
 			seconds("Destroy", "kill, wait for the end, delete (espe: OpDestroy)"),
 			seconds("FirstInstruction", "from just before create to the first byte that the container's first process writes, by the host's clock"),
+			step("RunPodSandbox", "Create: the pod's sandbox with its network"),
+			step("CreateContainer", "Create: the container in the sandbox"),
+			step("StartContainer", "Run: all of it"),
+			step("StopContainer", "Destroy: kill at once, with the wait for the end"),
+			step("RemoveContainer", "Destroy"),
+			step("StopPodSandbox", "Destroy: the sandbox's end, with its network's"),
+			step("RemovePodSandbox", "Destroy"),
 		}, bench.CostMetrics()...),
 		Run: func(ctx context.Context, t bench.Trial) error {
 			out := t.Watch()
@@ -67,6 +81,9 @@ func lifecycle() bench.Benchmark {
 			t.Record("CreateAndRun", create.Seconds()+start.Seconds())
 			t.Record("Destroy", destroy.Seconds())
 			t.Record("FirstInstruction", (first - create.Start).Seconds())
+			for _, step := range t.Steps() {
+				t.Record(step.Name, step.Seconds())
+			}
 			return bench.RecordCost(t)
 		},
 	}

@@ -42,7 +42,7 @@ func service() bench.Benchmark {
 			if err != nil {
 				return err
 			}
-			request, err := t.Time(ctx, "request", func(ctx context.Context) error { return get(ctx, port) })
+			request, err := t.Time(ctx, "request", func(ctx context.Context) error { return get(ctx, t, port) })
 			if err != nil {
 				return err
 			}
@@ -54,12 +54,12 @@ func service() bench.Benchmark {
 }
 
 // get asks the server once, over a connection of its own.
-func get(ctx context.Context, port int) error {
+func get(ctx context.Context, t bench.Trial, port int) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/", port), nil)
 	if err != nil {
 		return err
 	}
-	transport := &http.Transport{Proxy: nil, DisableKeepAlives: true}
+	transport := &http.Transport{Proxy: nil, DialContext: t.Dial, DisableKeepAlives: true}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
 		return fmt.Errorf("ask the server in the container: %w", err)

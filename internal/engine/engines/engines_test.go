@@ -34,7 +34,7 @@ func TestAll(t *testing.T) {
 
 func TestCandidates(t *testing.T) {
 	s := enginetest.Session(t, oci.Surroundings)
-	s.Runtimes = map[string]string{"mine": "/no/such/runtime"}
+	s.Runtimes = map[string]target.Runtime{"mine": {Path: "/no/such/runtime"}}
 	found := map[string]engine.Candidate{}
 	for _, c := range engines.All(fake.NewClock()).Candidates(t.Context(), s) {
 		name := c.Target.String()

@@ -131,7 +131,11 @@ func (s *suite) testHostNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	transport := &http.Transport{DisableKeepAlives: true}
+	if d, ok := s.engine.(engine.Dialer); ok {
+		transport.DialContext = d.Dial
+	}
+	client := http.Client{Transport: transport}
 	response, err := client.Do(request)
 	if err != nil {
 		t.Fatalf("ask the container: %v", err)

@@ -49,6 +49,8 @@ type Options struct {
 	RunID string
 	// Rootfs is the directory of a root file system that holds /probe.
 	Rootfs string
+	// Image is the reference of an image with the same file system, for engines that pull.
+	Image string
 	// Limit is the longest time that one call may take; 30 s if it is 0.
 	Limit time.Duration
 	// Leftovers lists what there is on the host of this run's containers: processes,
@@ -148,6 +150,7 @@ func (s *suite) spec(args []string) engine.Spec {
 	return engine.Spec{
 		ID:      fmt.Sprintf("%s%s-conf-%d", engine.Prefix, s.RunID, s.made.Add(1)),
 		Rootfs:  s.Rootfs,
+		Image:   s.Image,
 		Process: engine.Process{Args: args, Stdout: newOutput(), Stderr: newOutput()},
 	}
 }

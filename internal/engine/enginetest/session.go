@@ -3,6 +3,7 @@ package enginetest
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,6 +50,9 @@ func Session(t *testing.T, surroundings func(*cgroup.Hierarchy) process.Options)
 		t.Fatal(err)
 	}
 	s.Hidden = options.Hide
+	if s.Registry, err = image.NewRegistry(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		for _, left := range Leftovers(s) {
 			t.Errorf("%s is left on the host", left)
@@ -62,7 +66,7 @@ func Session(t *testing.T, surroundings func(*cgroup.Hierarchy) process.Options)
 				t.Error(err)
 			}
 		}
-		if err := s.Launcher.Close(); err != nil {
+		if err := errors.Join(s.Registry.Close(), s.Launcher.Close()); err != nil {
 			t.Error(err)
 		}
 		if err := os.RemoveAll(state); err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 )
 
 // TestRootlessWithCgroups: in a delegated cgroup, runc can freeze; crun, which is told to
@@ -20,7 +21,7 @@ func TestRootlessWithCgroups(t *testing.T) {
 		{"crun version 1.21", false, true},
 	} {
 		e := &Engine{
-			flavour: flavourOf(c.version), info: engine.Info{Rootless: c.rootless},
+			kind: runtimes.KindOf(c.version), info: engine.Info{Rootless: c.rootless},
 			session: engine.Session{Cgroups: &cgroup.Hierarchy{Mode: cgroup.V2}}, cannot: map[engine.Capability]string{},
 		}
 		e.adapt(t.Context())

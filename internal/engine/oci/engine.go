@@ -13,13 +13,14 @@ import (
 	runc "github.com/containerd/go-runc"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 )
 
 // Engine drives one OCI runtime by its command line.
 type Engine struct {
 	session engine.Session
 	info    engine.Info
-	flavour flavour
+	kind    runtimes.Kind
 	cannot  map[engine.Capability]string
 	dir     string   // bundles and the runtime's own state
 	flags   []string // global flags of every call
@@ -78,9 +79,9 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 		return nil, fmt.Errorf("create container %q: %w", spec.ID, err)
 	}
 	c := &container{e: e, id: spec.ID, group: group, bundle: filepath.Join(e.dir, "bundles", spec.ID)}
-	network := e.flavour.noNetwork
+	network := e.kind.NoNetwork
 	if spec.Network == engine.HostNet {
-		network = e.flavour.hostNetwork
+		network = e.kind.HostNetwork
 	}
 	if _, chosen := e.info.Target.Option("network"); chosen {
 		network = nil

@@ -2,7 +2,7 @@
 // binary of an OCI runtime itself.
 //
 // Any binary that follows the command line of runc will do; what is known of the
-// families of runtimes beyond that is in flavours. Options of a target are global flags
+// families of runtimes beyond that is in package runtimes. Options of a target are global flags
 // of the runtime: oci/runsc@platform=ptrace calls runsc --platform=ptrace. go-runc
 // makes the calls, and a [process.Launcher] starts them, so that the container's
 // process, which every create leaves behind, is ours to wait for.
@@ -18,30 +18,20 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	runc "github.com/containerd/go-runc"
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
-
-// trialLimit is how long a runtime may take for its first container before it
-// counts as hanging: gVisor's kvm platform does on hosts whose KVM is not a real one.
-const trialLimit = 20 * time.Second
-
-var errNoAnswer = fmt.Errorf("no answer within %v", trialLimit)
-
-// ownFlags are the global flags that Touchstone sets itself.
-var ownFlags = []string{"root", "log", "log-format", "rootless", "debug", "debug-log"}
 
 // Driver finds and opens OCI runtimes.
 type Driver struct{}
@@ -54,76 +44,60 @@ func (Driver) Name() string { return "oci" }
 // Candidates lists the known runtimes and those named in the session, each also with the
 // options that make another target of it.
 func (d Driver) Candidates(ctx context.Context, s engine.Session) []engine.Candidate {
-	var names []string
-	for _, f := range flavours {
-		names = append(names, f.name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Runtimes)) {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
 	var found []engine.Candidate
-	for _, name := range names {
-		c := engine.Candidate{Info: engine.Info{Target: target.Target{Engine: d.Name(), Runtime: name}}, Default: true}
-		if c.Binary, c.Err = lookup(s, name); c.Err != nil {
-			found = append(found, c)
-			continue
+	for _, r := range runtimes.Find(ctx, s, d.Name()) {
+		err := r.Err
+		if err == nil {
+			err = bare(r.Runtime)
 		}
-		var kind flavour
-		kind, c.Version, c.Err = d.identify(ctx, s, c.Target, c.Binary)
-		c.Isolation = kind.isolation
-		found = append(found, c)
-		for _, variant := range kind.variants {
-			v := c
-			v.Target, v.Default = c.Target.With(kind.option, variant), false
-			found = append(found, v)
+		for n, t := range r.Targets(d.Name()) {
+			found = append(found, engine.Candidate{
+				Info: engine.Info{Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation},
+				Err:  err, Default: n == 0,
+			})
 		}
 	}
 	return found
 }
 
-// identify asks a binary what it is, and not for long.
-func (Driver) identify(ctx context.Context, s engine.Session, t target.Target, binary string) (flavour, string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, trialLimit, errNoAnswer)
-	defer cancel()
-	kind, version, err := identify(ctx, s.Launcher, s.State, binary)
-	if err != nil {
-		return other, "", &engine.UnsupportedError{
-			What: t.String(), Reason: err.Error(), Advice: "give a working OCI runtime with --runtime " + t.Runtime + "=PATH",
-		}
+// bare refuses a runtime that has no binary to call.
+func bare(r runtimes.Runtime) error {
+	if r.Binary != "" {
+		return nil
 	}
-	return kind, version, nil
+	return &engine.UnsupportedError{
+		What: "oci/" + r.Name, Reason: "it is the containerd shim " + r.Type + ", not a binary that can be called",
+		Advice: "measure it as containerd/" + r.Name,
+	}
 }
 
 // Open finds the runtime, asks what it is and lets it run one container.
 func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
-	binary, err := lookup(s, t.Runtime)
+	r, err := runtimes.Get(ctx, s, t)
+	if err == nil {
+		err = bare(r)
+	}
 	if err != nil {
 		return nil, err
 	}
-	flags, err := flagsOf(t)
-	if err != nil {
-		return nil, err
-	}
-	kind, version, err := d.identify(ctx, s, t, binary)
+	flags, err := runtimes.Flags(r.With(t))
 	if err != nil {
 		return nil, err
 	}
 	e := &Engine{
-		session: s, flavour: kind, flags: flags, cannot: map[engine.Capability]string{},
+		session: s, kind: r.Kind, flags: flags, cannot: map[engine.Capability]string{},
 		info: engine.Info{
-			Target: t, Binary: binary, Version: version, Isolation: kind.isolation, Cgroup: string(cgroup.None),
-			Rootless: os.Geteuid() != 0, Notes: slices.Clone(kind.notes),
+			Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation, Cgroup: string(cgroup.None),
+			Rootless: os.Geteuid() != 0, Notes: slices.Clone(r.Notes),
 		},
 	}
 	refuse := func(reason, advice string) error {
 		return &engine.OpenError{Info: e.info, Err: &engine.UnsupportedError{What: t.String(), Reason: reason, Advice: advice}}
 	}
-	if e.info.Rootless && kind.rootless == nil {
-		return nil, refuse(kind.noRootless, "run as root")
+	if e.info.Rootless && e.kind.Rootless == nil {
+		return nil, refuse(e.kind.NoRootless, "run as root")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, trialLimit, errNoAnswer)
+	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
 	defer cancel()
 	runc.Monitor = monitor{s.Launcher}
 	e.adapt(ctx)
@@ -140,13 +114,13 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 // adapt takes into account what this host and this user leave the runtime.
 func (e *Engine) adapt(ctx context.Context) {
 	info := &e.info
-	if e.flavour.cannot != nil {
-		maps.Copy(e.cannot, e.flavour.cannot(ctx, e.session.Launcher, info.Binary, info.Version))
+	if e.kind.Cannot != nil {
+		maps.Copy(e.cannot, e.kind.Cannot(ctx, e.session.Launcher, info.Binary, info.Version))
 	}
 	if info.Rootless {
-		maps.Copy(e.cannot, e.flavour.rootlessCannot)
+		maps.Copy(e.cannot, e.kind.RootlessCannot)
 	}
-	if network, chosen := info.Target.Option("network"); chosen && e.flavour.hostNetwork != nil && network != "host" {
+	if network, chosen := info.Target.Option("network"); chosen && e.kind.HostNetwork != nil && network != "host" {
 		e.cannot[engine.NetworkHost] = fmt.Sprintf("the target's option network=%s rules it out", network)
 	}
 	for _, h := range e.session.Hidden {
@@ -160,46 +134,9 @@ func (e *Engine) adapt(ctx context.Context) {
 		e.cannot[engine.CanUpdate] = "limits need cgroups, which this user may not make"
 	}
 	if info.Rootless {
-		e.flags = slices.Concat(e.flavour.rootless, e.flags)
+		e.flags = slices.Concat(e.kind.Rootless, e.flags)
 		info.Notes = append(info.Notes, "rootless: in a user namespace that maps this user to root")
 	}
-}
-
-// flagsOf turns a target's options into global flags.
-func flagsOf(t target.Target) ([]string, error) {
-	var flags []string
-	for _, o := range t.Options {
-		if slices.Contains(ownFlags, o.Name) {
-			return nil, &engine.UnsupportedError{What: t.String(), Reason: fmt.Sprintf("the option %s is set by Touchstone itself", o.Name), Advice: "leave it out"}
-		}
-		flags = append(flags, "--"+o.Name+"="+o.Value)
-	}
-	return flags, nil
-}
-
-// lookup finds a runtime's binary.
-func lookup(s engine.Session, name string) (string, error) {
-	refuse := func(reason, advice string) (string, error) {
-		return "", &engine.UnsupportedError{What: "oci/" + name, Reason: reason, Advice: advice}
-	}
-	path, named := s.Runtimes[name]
-	if !named {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			return refuse(name+" is not on PATH", fmt.Sprintf("install it, or name it with --runtime %s=PATH", name))
-		}
-		return filepath.Abs(path)
-	}
-	stat, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return refuse("there is no file "+path, "mend the path given for "+name)
-	case err != nil:
-		return refuse(err.Error(), "mend the path given for "+name)
-	case stat.IsDir() || stat.Mode()&0o111 == 0:
-		return refuse(path+" is not executable", "make it executable, or mend the path given for "+name)
-	}
-	return filepath.Abs(path)
 }
 
 // prepare makes the engine's directory. Its name is short, because runtimes put

@@ -1,10 +1,8 @@
-package oci
+package runtimes
 
 import (
 	"bytes"
-	"errors"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -25,7 +23,7 @@ func TestAnswerIsBounded(t *testing.T) {
 }
 
 // What the runtimes of the field call themselves, and what looks like one of them.
-func TestFlavourOf(t *testing.T) {
+func TestKindOf(t *testing.T) {
 	for version, want := range map[string]string{
 		"runc version 1.1.5+ds1":                           "runc",
 		"runc version 1.5.2":                               "runc",
@@ -40,8 +38,8 @@ func TestFlavourOf(t *testing.T) {
 		"version 1.0 of runc":                              "",
 		"":                                                 "",
 	} {
-		if got := flavourOf(version); got.name != want {
-			t.Errorf("flavourOf(%q) = %q, want %q", version, got.name, want)
+		if got := KindOf(version); got.Name != want {
+			t.Errorf("KindOf(%q) = %q, want %q", version, got.Name, want)
 		}
 	}
 }
@@ -67,7 +65,7 @@ func TestFlags(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := flagsOf(parsed)
+		got, err := Flags(parsed)
 		if tt.reason == "" {
 			if err != nil || !slices.Equal(got, tt.want) {
 				t.Errorf("flags of %s = %q, %v; want %q", tt.target, got, err, tt.want)
@@ -76,41 +74,6 @@ func TestFlags(t *testing.T) {
 		}
 		if !engine.Unsupported(err) || err.Error() != tt.target+": "+tt.reason {
 			t.Errorf("flags of %s: %v; want %s", tt.target, err, tt.reason)
-		}
-	}
-}
-
-func TestAdvice(t *testing.T) {
-	for text, want := range map[string]string{
-		"create container: no answer within 10s":                     "choose another platform",
-		"cgroups in hybrid mode not supported, drop all controllers": "so that the unified hierarchy can be hidden",
-		"open /run/x: permission denied":                             "run as root",
-		"unshare: operation not permitted":                           "run as root",
-		"opening KVM device file: no such file or directory":         "a working /dev/kvm",
-		"something that nobody has seen before":                      "try the runtime by hand",
-	} {
-		if got := advise(errors.New(text)); !strings.Contains(got, want) {
-			t.Errorf("advice against %q is %q, want %q", text, got, want)
-		}
-	}
-}
-
-// A network that the target's options choose is the one of all its containers.
-func TestChosenNetwork(t *testing.T) {
-	for name, host := range map[string]bool{
-		"oci/runsc":              true,
-		"oci/runsc@network=host": true,
-		"oci/runsc@network=none": false,
-	} {
-		parsed, err := target.Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e := &Engine{info: engine.Info{Target: parsed}, flavour: flavourOf("runsc version 1"), cannot: map[engine.Capability]string{}}
-		e.flavour.cannot = nil // it would ask the binary
-		e.adapt(t.Context())
-		if err := e.Supports(engine.NetworkHost); (err == nil) != host {
-			t.Errorf("%s supports the host's network: %v", name, err)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package oci
+package runtimes
 
 import (
 	"os"
@@ -45,8 +45,8 @@ func TestIdentify(t *testing.T) {
 			switch {
 			case c.err == "" && err != nil:
 				t.Errorf("identify: %v", err)
-			case c.err == "" && kind.name+": "+version != c.want:
-				t.Errorf("identify() = %s: %s, want %s", kind.name, version, c.want)
+			case c.err == "" && kind.Name+": "+version != c.want:
+				t.Errorf("identify() = %s: %s, want %s", kind.Name, version, c.want)
 			case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err) || len(err.Error()) > 1000):
 				t.Errorf("identify: %v, want one with %q", err, c.err)
 			}

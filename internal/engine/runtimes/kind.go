@@ -1,4 +1,4 @@
-package oci
+package runtimes
 
 import (
 	"context"
@@ -11,75 +11,74 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// flavour is what is known of a family of runtimes beyond the OCI specification. A
+// Kind is what is known of a family of runtimes beyond the OCI specification. A
 // runtime belongs to the family that its --version names, whatever its file is
 // called.
-type flavour struct {
-	name      string
-	isolation engine.Isolation
-	// variants are the values of an option that make targets of their own, tried by
-	// Find one by one.
-	option   string
-	variants []string
-	// rootless gives the global flags for use without root; nil if the runtime
-	// cannot, and noRootless says why.
-	rootless   []string
-	noRootless string
-	// rootlessCannot gives the reason for capabilities that these flags take away.
-	rootlessCannot map[engine.Capability]string
-	// noNetwork and hostNetwork are global flags that go with the two networks.
-	noNetwork, hostNetwork []string
-	// cannot gives the reason for capabilities that do not work, by version.
-	cannot func(ctx context.Context, l *process.Launcher, binary, version string) map[engine.Capability]string
-	notes  []string
+type Kind struct {
+	Name      string
+	Isolation engine.Isolation
+	// Variants are the values of Option that make targets of their own.
+	Option   string
+	Variants []string
+	// Rootless gives the global flags for use without root; nil if the runtime
+	// cannot, and NoRootless says why.
+	Rootless   []string
+	NoRootless string
+	// RootlessCannot gives the reason for capabilities that these flags take away.
+	RootlessCannot map[engine.Capability]string
+	// NoNetwork and HostNetwork are global flags that go with the two networks.
+	NoNetwork, HostNetwork []string
+	// Cannot gives the reason for capabilities that do not work, by version.
+	Cannot func(ctx context.Context, l *process.Launcher, binary, version string) map[engine.Capability]string
+	Notes  []string
 }
 
-// flavours in the order in which targets are listed.
-var flavours = []flavour{
+// kinds in the order in which targets are listed.
+var kinds = []Kind{
 	{
-		name:      "runc",
-		isolation: engine.SharedKernel,
-		rootless:  []string{"--rootless=true"},
+		Name:      "runc",
+		Isolation: engine.SharedKernel,
+		Rootless:  []string{"--rootless=true"},
 	},
 	{
-		name:      "crun",
-		isolation: engine.SharedKernel,
+		Name:      "crun",
+		Isolation: engine.SharedKernel,
 		// It sees by itself that it runs without root. Version 1.8.1 takes the value of
 		// --rootless for that of --root.
-		rootless: []string{"--cgroup-manager=disabled"},
-		rootlessCannot: map[engine.Capability]string{
+		Rootless: []string{"--cgroup-manager=disabled"},
+		RootlessCannot: map[engine.Capability]string{
 			engine.CanPause:  "without root crun is used without a cgroup manager, and then cannot freeze",
 			engine.CanUpdate: "without root crun is used without a cgroup manager, and then has no limits",
 		},
 	},
 	{
-		name:      "youki",
-		isolation: engine.SharedKernel,
-		rootless:  []string{},
-		cannot: func(context.Context, *process.Launcher, string, string) map[engine.Capability]string {
+		Name:      "youki",
+		Isolation: engine.SharedKernel,
+		Rootless:  []string{},
+		Cannot: func(context.Context, *process.Launcher, string, string) map[engine.Capability]string {
 			return map[engine.Capability]string{
 				engine.CanUpdate: "youki's update returns success and changes nothing (seen with 0.7.0)",
 			}
 		},
 	},
 	{
-		name:       "runsc",
-		isolation:  engine.UserKernel,
-		option:     "platform",
-		variants:   []string{"systrap", "ptrace", "kvm"},
-		noRootless: "the rootless mode of runsc has only run and do, no create",
+		Name:       "runsc",
+		Isolation:  engine.UserKernel,
+		Option:     "platform",
+		Variants:   []string{"systrap", "ptrace", "kvm"},
+		NoRootless: "the rootless mode of runsc has only run and do, no create",
 		// A sandbox network needs an interface to take over; a namespace without one
 		// gets none, as with the other runtimes.
-		noNetwork:   []string{"--network=none"},
-		hostNetwork: []string{"--network=host"},
-		cannot:      runscCannot,
-		notes:       []string{"the sandbox's own processes (sentry, gofer) are part of the container's cost"},
+		NoNetwork:   []string{"--network=none"},
+		HostNetwork: []string{"--network=host"},
+		Cannot:      runscCannot,
+		Notes:       []string{"the sandbox's own processes (sentry, gofer) are part of the container's cost"},
 	},
-	{name: "kata-runtime", isolation: engine.VM, noRootless: "a virtual machine needs root"},
+	{Name: "kata-runtime", Isolation: engine.VM, NoRootless: "a virtual machine needs root"},
 }
 
-// other is the flavour of a runtime that is not known.
-var other = flavour{isolation: engine.Unknown, noRootless: "it is not known how this runtime works without root"}
+// other is the kind of a runtime that is not known.
+var other = Kind{Isolation: engine.Unknown, NoRootless: "it is not known how this runtime works without root"}
 
 // runscCannot finds out what an older runsc lacks.
 func runscCannot(ctx context.Context, l *process.Launcher, binary, version string) map[engine.Capability]string {
@@ -110,7 +109,7 @@ func (a *answer) Write(p []byte) (int, error) {
 
 // identify asks a binary what it is. It gets a state directory, below state, even for that: crun
 // makes one before it says anything, by default where an ordinary user may not.
-func identify(ctx context.Context, l *process.Launcher, state, binary string) (flavour, string, error) {
+func identify(ctx context.Context, l *process.Launcher, state, binary string) (Kind, string, error) {
 	dir, err := os.MkdirTemp(state, "version")
 	if err != nil {
 		return other, "", fmt.Errorf("ask %s for its version: %w", binary, err)
@@ -131,14 +130,14 @@ func identify(ctx context.Context, l *process.Launcher, state, binary string) (f
 		return other, "", fmt.Errorf("ask %s for its version: it printed nothing", binary)
 	}
 	version := strings.ToValidUTF8(first[:min(len(first), longestVersion)], "")
-	return flavourOf(version), version, nil
+	return KindOf(version), version, nil
 }
 
-// flavourOf gives the family that a version names first, as in "runc version 1.3.0".
-func flavourOf(version string) flavour {
+// KindOf gives the family that a version names first, as in "runc version 1.3.0".
+func KindOf(version string) Kind {
 	name, _, _ := strings.Cut(version, " ")
-	for _, f := range flavours {
-		if f.name == name {
+	for _, f := range kinds {
+		if f.Name == name {
 			return f
 		}
 	}

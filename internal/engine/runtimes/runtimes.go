@@ -1,0 +1,168 @@
+// Package runtimes finds low-level runtimes on the host, and knows what their families
+// have beyond the OCI specification. Every engine stands on it, so that the runtime of
+// oci/crun and of containerd/crun is the same binary.
+package runtimes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// AnswerLimit is how long a runtime may take for an answer, or for its first container, before
+// it counts as hanging: gVisor's kvm platform does on hosts whose KVM is not a real one.
+const AnswerLimit = 20 * time.Second
+
+// ErrNoAnswer is the cause when AnswerLimit has passed.
+var ErrNoAnswer = fmt.Errorf("no answer within %v", AnswerLimit)
+
+// Runtime is a runtime of this host.
+type Runtime struct {
+	Kind
+	// Name is what targets call it, which need not be the name of its kind.
+	Name string
+	// Binary is the path of an OCI runtime; empty for a containerd shim.
+	Binary string
+	// Type is the runtime type of a containerd shim, such as io.containerd.kata.v2;
+	// empty for an OCI runtime.
+	Type    string
+	Version string // as the binary says it, on one line
+	// Options are set in all of its targets that do not set them otherwise.
+	Options []target.Option
+}
+
+// Found is a runtime, or why it cannot be used: an *engine.UnsupportedError.
+type Found struct {
+	Runtime
+	Err error
+}
+
+// Find lists the known runtimes and those that the session names, as an engine's.
+func Find(ctx context.Context, s engine.Session, engineName string) []Found {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Runtimes)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	var found []Found
+	for _, name := range names {
+		r, err := Get(ctx, s, target.Target{Engine: engineName, Runtime: name})
+		found = append(found, Found{r, err})
+	}
+	return found
+}
+
+// Get finds the runtime of a target, and asks it what it is. If it cannot be used the error is an
+// *engine.UnsupportedError; the Runtime has what is known all the same.
+func Get(ctx context.Context, s engine.Session, t target.Target) (Runtime, error) {
+	name := t.Runtime
+	given := s.Runtimes[name]
+	r := Runtime{Name: name, Kind: other, Type: given.Type, Options: given.Options}
+	if r.Type != "" {
+		r.Kind, r.Version = shimKind(r.Type), r.Type
+		return r, nil
+	}
+	var err error
+	if r.Binary, err = lookup(t, given.Path); err != nil {
+		return r, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, AnswerLimit, ErrNoAnswer)
+	defer cancel()
+	if r.Kind, r.Version, err = identify(ctx, s.Launcher, s.State, r.Binary); err != nil {
+		err = &engine.UnsupportedError{
+			What: t.String(), Reason: err.Error(), Advice: "give a working OCI runtime with --runtime " + name + "=PATH",
+		}
+	}
+	return r, err
+}
+
+// Targets lists the targets that an engine has of the runtime: the runtime itself and its
+// variants. All but the first are measured only when they are asked for.
+func (r Runtime) Targets(engineName string) []target.Target {
+	plain := target.Target{Engine: engineName, Runtime: r.Name}
+	targets := []target.Target{plain}
+	for _, variant := range r.Variants {
+		targets = append(targets, plain.With(r.Option, variant))
+	}
+	return targets
+}
+
+// With gives the target's options together with the runtime's own.
+func (r Runtime) With(t target.Target) target.Target {
+	for _, o := range r.Options {
+		if _, set := t.Option(o.Name); !set {
+			t = t.With(o.Name, o.Value)
+		}
+	}
+	return t
+}
+
+// lookup finds a runtime's binary: at the path, or on PATH if that is empty.
+func lookup(t target.Target, path string) (string, error) {
+	name := t.Runtime
+	refuse := func(reason, advice string) (string, error) {
+		return "", &engine.UnsupportedError{What: t.String(), Reason: reason, Advice: advice}
+	}
+	if path == "" {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return refuse(name+" is not on PATH", fmt.Sprintf("install it, or name it with --runtime %s=PATH", name))
+		}
+		return filepath.Abs(path)
+	}
+	stat, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return refuse("there is no file "+path, "mend the path given for "+name)
+	case err != nil:
+		return refuse(err.Error(), "mend the path given for "+name)
+	case stat.IsDir() || stat.Mode()&0o111 == 0:
+		return refuse(path+" is not executable", "make it executable, or mend the path given for "+name)
+	}
+	return filepath.Abs(path)
+}
+
+// ownFlags are the global flags that engines set themselves.
+var ownFlags = []string{"root", "log", "log-format", "rootless", "debug", "debug-log"}
+
+// Flags turns a target's options into global flags of its runtime.
+func Flags(t target.Target) ([]string, error) {
+	var flags []string
+	for _, o := range t.Options {
+		if slices.Contains(ownFlags, o.Name) {
+			return nil, &engine.UnsupportedError{What: t.String(), Reason: fmt.Sprintf("the option %s is set by Touchstone itself", o.Name), Advice: "leave it out"}
+		}
+		flags = append(flags, "--"+o.Name+"="+o.Value)
+	}
+	return flags, nil
+}
+
+// shimKind is what is known of a containerd shim by its runtime type.
+func shimKind(runtimeType string) Kind {
+	k := other
+	k.Name = runtimeType
+	switch {
+	case strings.HasPrefix(runtimeType, "io.containerd.kata"):
+		k.Isolation = engine.VM
+	case strings.HasPrefix(runtimeType, "io.containerd.runsc."):
+		k.Isolation = engine.UserKernel
+	case strings.HasPrefix(runtimeType, "io.containerd.runc."):
+		k.Isolation = engine.SharedKernel
+	}
+	return k
+}

@@ -1,4 +1,6 @@
-/* The probe: the program that Touchstone runs in containers, and beside them. */
+/* The probe: the program that Touchstone runs in containers, and beside them. As an adapter it
+ * never has a command of the probe's for its first argument: those of runtimes are others, and
+ * options come first. */
 #include "probe.h"
 
 static const char help[] =
@@ -15,6 +17,8 @@ static const char help[] =
 	"  enter --root DIR [--gate] [--uidmap] [--system] [--read-only] [--tmpfs DST]...\n"
 	"        [--bind SRC:DST[:ro]]... [--cgroup FILE]... -- PROGRAM [ARG]...\n"
 	"                                   run a program in another root directory\n"
+	"  daemon [--network FD] [--private DIR]... [--keep PATH]... -- PROGRAM [ARG]...\n"
+	"                                   run a program with mounts and a network of its own\n"
 	"  version                          say what this is\n"
 	"\n"
 	"Every command is described in its source file and in probe/README.md.\n";
@@ -57,8 +61,12 @@ _Noreturn static void run(char **argv, char **envp)
 		command_serve(argv);
 	if (same(command, "enter"))
 		command_enter(argv, envp);
+	if (same(command, "daemon"))
+		command_daemon(argv, envp);
 	if (same(command, "version"))
 		command_version(argv);
+	if (is_adapter())
+		run_adapter(argv - 2, envp);
 	usage("probe", "unknown command", command);
 }
 

@@ -11,6 +11,7 @@
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 /* The commands: one a file, but for the two that end at once. */
+_Noreturn void command_daemon(char **argv, char **envp);
 _Noreturn void command_enter(char **argv, char **envp);
 _Noreturn void command_exit(char **argv);
 _Noreturn void command_files(char **argv);
@@ -19,6 +20,10 @@ _Noreturn void command_ready(char **argv);
 _Noreturn void command_serve(char **argv);
 _Noreturn void command_stream(char **argv);
 _Noreturn void command_syscall(char **argv);
+
+/* The other program that this is, by the name of its file (adapter.c). */
+bool is_adapter(void);
+_Noreturn void run_adapter(char **argv, char **envp);
 
 /* Strings (mem.c). */
 bool same(const char *a, const char *b);

@@ -130,6 +130,11 @@ static inline long sys_unlinkat(int dir, const char *path, int flags)
 	return syscall6(__NR_unlinkat, dir, (long)path, flags, 0, 0, 0);
 }
 
+static inline long sys_readlink(const char *path, char *buf, size_t n)
+{
+	return syscall6(__NR_readlinkat, AT_FDCWD, (long)path, (long)buf, (long)n, 0, 0);
+}
+
 static inline long sys_getcwd(char *buf, size_t n)
 {
 	return syscall6(__NR_getcwd, (long)buf, (long)n, 0, 0, 0, 0);
@@ -166,6 +171,8 @@ static inline long sys_unshare(unsigned long flags)
 {
 	return syscall6(__NR_unshare, (long)flags, 0, 0, 0, 0, 0);
 }
+
+static inline long sys_setns(int fd, int kind) { return syscall6(__NR_setns, fd, kind, 0, 0, 0, 0); }
 
 static inline long sys_mount(const char *source, const char *target, const char *type, unsigned long flags,
 			     const char *data)

@@ -47,7 +47,7 @@ func (a *App) open(ctx context.Context, runID string, runtimes map[string]target
 		return nil, err
 	}
 	s := &session{dir: dir, Session: engine.Session{
-		RunID: runID, State: dir.State, Runtimes: runtimes, Cgroups: groups,
+		RunID: runID, State: dir.State, Data: dir.Data, Runtimes: runtimes, Cgroups: groups,
 		Rootfs: filepath.Join(dir.Data, "rootfs"), Probe: filepath.Join(dir.Data, "probe"),
 	}}
 	a.onAbandon(func() {

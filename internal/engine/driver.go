@@ -53,6 +53,8 @@ type Session struct {
 	// State is the run's own directory for what runtimes keep while they run, mode 0700,
 	// in memory where the host has such a place (/run), as runtimes have it by default.
 	State string
+	// Data is the run's own directory on disk, mode 0700.
+	Data string
 	// Rootfs is a root file system that holds the probe, to try runtimes with.
 	Rootfs string
 	// Probe is the path of the probe on the host.

@@ -46,7 +46,7 @@ type Metric struct {
 	Series bool `json:"series,omitempty"`
 	// Optional tells that not every target has it.
 	Optional bool   `json:"optional,omitempty"`
-	Help   string `json:"help"`
+	Help     string `json:"help"`
 }
 
 // Status is how a trial ended.

@@ -43,9 +43,9 @@ type Config struct {
 	// what trials write.
 	Rootfs, Data string
 	// Image is the reference of an image with the same file system.
-	Image string
-	Work         []plan.Work
-	Targets      []Target
+	Image   string
+	Work    []plan.Work
+	Targets []Target
 	// Blocks are measured, after Warmup blocks that are kept but marked. With Precise, up to
 	// MaxBlocks are.
 	Blocks, Warmup, MaxBlocks int

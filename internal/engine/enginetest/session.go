@@ -36,7 +36,7 @@ func Session(t *testing.T, surroundings func(*cgroup.Hierarchy) process.Options)
 	}
 	data := t.TempDir()
 	s := engine.Session{
-		RunID: "test-" + strings.ToLower(rand.Text()[:6]), State: state, Cgroups: groups,
+		RunID: "test-" + strings.ToLower(rand.Text()[:6]), State: state, Data: data, Cgroups: groups,
 		Rootfs: filepath.Join(data, "rootfs"), Probe: filepath.Join(data, "probe"),
 	}
 	if err := image.WriteRootfs(s.Rootfs); err != nil {

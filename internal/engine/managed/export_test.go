@@ -1,0 +1,9 @@
+package managed
+
+// WaitEnd waits until the daemon's end is known.
+func (d *Daemon) WaitEnd() {
+	d.mu.Lock()
+	exited := d.exited
+	d.mu.Unlock()
+	<-exited
+}

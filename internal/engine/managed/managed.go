@@ -1,0 +1,372 @@
+// Package managed runs the daemons of engines for a run, privately: beside the user's own daemon
+// of the same engine, and without a trace of it on the host.
+//
+// A private daemon has directories of the run for its state and data, a cgroup of the run, and its own
+// mount and network namespaces. /run, where engines have sockets, locks and state at fixed places, is
+// an empty tmpfs to it; bridges, addresses and iptables rules are those of its own network. When its
+// last process has ended the kernel removes mounts and network: nothing of them can be left
+// behind, however the run ends. The run's image registry listens in that network too, at the same
+// address.
+//
+// A daemon that dies is started again once, before the next trial. What it says goes to a log, the end of
+// which is part of every error about it.
+package managed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/process"
+)
+
+const (
+	// startLimit is how long a daemon may take until it answers.
+	startLimit = 60 * time.Second
+	// stopLimit is how long it may take to end by itself.
+	stopLimit = 10 * time.Second
+)
+
+var (
+	errSlowStart = fmt.Errorf("it did not answer within %v", startLimit)
+	errSlowStop  = fmt.Errorf("it did not end within %v", stopLimit)
+)
+
+// logTail is how much of the end of a daemon's log is shown, in bytes.
+const logTail = 2 << 10
+
+// Dirs are the directories of one daemon.
+type Dirs struct {
+	// State is for sockets and what lasts as long as the daemon; Data, on disk, is for images and
+	// containers.
+	State, Data string
+}
+
+// DirsOf gives the directories of the daemon of this name, and makes them if they are not there.
+func DirsOf(s engine.Session, name string) (Dirs, error) {
+	d := Dirs{State: filepath.Join(s.State, name), Data: filepath.Join(s.Data, name)}
+	for _, dir := range []string{d.State, d.Data} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return Dirs{}, fmt.Errorf("make the directories of %s: %w", name, err)
+		}
+	}
+	return d, nil
+}
+
+func (d Dirs) remove() error { return errors.Join(os.RemoveAll(d.State), os.RemoveAll(d.Data)) }
+
+// Config says what to run.
+type Config struct {
+	// Name is the engine's. It names the directories and the cgroup.
+	Name string
+	// Args are the daemon's binary, by its absolute path, and its arguments.
+	Args []string
+	// Env are variables beside those that every daemon gets: PATH, HOME and TMPDIR.
+	Env []string
+	// Ready returns nil when the daemon answers. It waits for that, until its context ends.
+	Ready func(context.Context) error
+}
+
+// Daemon is a running daemon. Its methods may be called from several goroutines.
+type Daemon struct {
+	session engine.Session
+	config  Config
+	dirs    Dirs
+	network *network
+	group   *cgroup.Group // nil without cgroups
+
+	mu        sync.Mutex
+	process   *os.Process
+	exited    chan struct{}
+	exit      process.Exit // once exited is closed
+	restarted bool
+	children  []int
+}
+
+// Start starts a daemon and returns when it answers. If it does not the error has the end of its
+// log, and nothing is left.
+func Start(ctx context.Context, s engine.Session, c Config) (*Daemon, error) {
+	dirs, err := DirsOf(s, c.Name)
+	if err != nil {
+		return nil, err
+	}
+	d := &Daemon{session: s, config: c, dirs: dirs}
+	if d.network, err = newNetwork(); err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w", c.Name, err), dirs.remove())
+	}
+	if s.Registry != nil {
+		l, err := d.network.listen(ctx, s.Registry.Port())
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("start %s: serve images in its network: %w", c.Name, err), d.Stop(ctx))
+		}
+		s.Registry.Serve(l)
+	}
+	if s.Cgroups != nil {
+		if d.group, err = s.Cgroups.Open(d.groupName()); err != nil {
+			return nil, errors.Join(fmt.Errorf("start %s: %w", c.Name, err), d.Stop(ctx))
+		}
+	}
+	if err := d.start(ctx); err != nil {
+		return nil, errors.Join(err, d.Stop(ctx))
+	}
+	return d, nil
+}
+
+func (d *Daemon) groupName() string {
+	return "/" + engine.Prefix + d.session.RunID + "/" + d.config.Name
+}
+
+// start starts the process and waits until it answers.
+func (d *Daemon) start(ctx context.Context) error {
+	if err := d.launch(); err != nil {
+		return fmt.Errorf("start %s: %w", d.config.Name, err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, errSlowStart)
+	defer cancel()
+	answered := make(chan error, 1)
+	go func() { answered <- d.config.Ready(ctx) }()
+	var err error
+	select {
+	case err = <-answered:
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+	case <-d.exited:
+		cancel()
+		<-answered
+	}
+	if died := d.Err(); died != nil {
+		return died
+	}
+	if err != nil {
+		return fmt.Errorf("start %s: %w%s", d.config.Name, err, d.lastWords())
+	}
+	d.mu.Lock()
+	d.children = childrenOf(d.process.Pid)
+	d.mu.Unlock()
+	return nil
+}
+
+// launch starts the process in its surroundings.
+func (d *Daemon) launch() error {
+	args := []string{"daemon", "--network", "3"}
+	keep, err := d.kept()
+	if err != nil {
+		return err
+	}
+	args = append(args, "--private", runDir)
+	for _, dir := range keep {
+		args = append(args, "--keep", dir)
+	}
+	args = append(append(args, "--"), d.config.Args...)
+	log, err := os.OpenFile(d.logFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }() // the daemon has its own
+	//nolint:noctx // it outlives the call that starts it: Stop ends it
+	cmd := exec.Command(d.session.Probe, args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + d.dirs.Data, "TMPDIR=" + d.dirs.Data}, d.config.Env...)
+	cmd.Dir = "/"
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.ExtraFiles = []*os.File{d.network.ns}
+	if d.group != nil {
+		if err := d.session.Place(d.groupName()); err != nil {
+			return err
+		}
+	}
+	done, err := d.session.Launcher.Start(cmd)
+	if d.group != nil {
+		err = errors.Join(err, d.session.Place(""))
+	}
+	if err != nil {
+		return err
+	}
+	exited := make(chan struct{})
+	d.mu.Lock()
+	d.process, d.exited = cmd.Process, exited
+	d.mu.Unlock()
+	go func() {
+		exit := <-done
+		d.mu.Lock()
+		d.exit = exit
+		d.mu.Unlock()
+		close(exited)
+	}()
+	return nil
+}
+
+// runDir is what daemons see empty but for what is kept.
+const runDir = "/run"
+
+// kept lists what a daemon needs of the host's /run: the run's own state, and the place where the
+// addresses of name servers really are.
+func (d *Daemon) kept() ([]string, error) {
+	var keep []string
+	for _, path := range []string{d.session.State, "/etc/resolv.conf"} {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil && path == d.session.State {
+			return nil, err
+		}
+		if err != nil {
+			continue // a host without name servers
+		}
+		if path != d.session.State {
+			real = filepath.Dir(real)
+		}
+		if strings.HasPrefix(real, runDir+"/") {
+			keep = append(keep, real)
+		}
+	}
+	return keep, nil
+}
+
+func (d *Daemon) logFile() string { return filepath.Join(d.dirs.State, "log") }
+
+// lastWords gives the end of the daemon's log, for a message.
+func (d *Daemon) lastWords() string {
+	f, err := os.Open(d.logFile())
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // it is only read from
+	if info, err := f.Stat(); err == nil && info.Size() > logTail {
+		_, _ = f.Seek(-logTail, io.SeekEnd) // at worst the beginning is shown
+	}
+	text, err := io.ReadAll(io.LimitReader(f, logTail))
+	words := strings.TrimSpace(strings.ToValidUTF8(string(text), ""))
+	if err != nil || words == "" {
+		return ""
+	}
+	return "; the end of its log:\n" + words
+}
+
+// Err says that the daemon has ended, and how; nil while it runs.
+func (d *Daemon) Err() error {
+	d.mu.Lock()
+	exited := d.exited
+	d.mu.Unlock()
+	select {
+	case <-exited:
+	default:
+		return nil
+	}
+	d.mu.Lock()
+	exit := d.exit
+	d.mu.Unlock()
+	return fmt.Errorf("%s: %w%s", d.config.Name, &process.ExitError{Command: d.config.Args[0], Exit: exit}, d.lastWords())
+}
+
+// Explain adds to the error of a call that the daemon has ended, if it has.
+func (d *Daemon) Explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	if died := d.Err(); died != nil {
+		return fmt.Errorf("%w; %w", err, died)
+	}
+	return err
+}
+
+// Revive starts the daemon again if it has ended, once. It must not be called while containers
+// exist: a daemon's end is theirs.
+func (d *Daemon) Revive(ctx context.Context) error {
+	died := d.Err()
+	if died == nil {
+		return nil
+	}
+	d.mu.Lock()
+	again := d.restarted
+	d.restarted = true
+	d.mu.Unlock()
+	if again {
+		return fmt.Errorf("%w; it had been started again once already", died)
+	}
+	if d.group != nil {
+		// What it left behind ends with its cgroup.
+		if err := d.group.Destroy(ctx); err != nil {
+			return fmt.Errorf("start %s again: %w", d.config.Name, err)
+		}
+	}
+	return d.start(ctx)
+}
+
+// Dial connects to an address in the daemon's network, which is the host network of its containers.
+// The host of the address must be an IP address.
+func (d *Daemon) Dial(ctx context.Context, kind, address string) (net.Conn, error) {
+	return d.network.dial(ctx, kind, address)
+}
+
+// Service tells what serves containers: the daemon with those of its children that it started on
+// its own account, and the cgroup of them all.
+func (d *Daemon) Service() engine.Service {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return engine.Service{Daemons: append([]int{d.process.Pid}, d.children...), Group: d.group}
+}
+
+// Dirs are the daemon's directories.
+func (d *Daemon) Dirs() Dirs { return d.dirs }
+
+// childrenOf lists the children of a process, by its threads.
+func childrenOf(pid int) []int {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	var children []int
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // a thread may have ended
+		for field := range strings.FieldsSeq(string(text)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				children = append(children, child)
+			}
+		}
+	}
+	return children
+}
+
+// Stop ends the daemon and removes all that it has on the host. It is idempotent.
+func (d *Daemon) Stop(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	d.mu.Lock()
+	running, exited := d.process, d.exited
+	d.mu.Unlock()
+	var errs []error
+	if running != nil {
+		_ = running.Signal(unix.SIGTERM) // which fails if it has ended
+		stop, cancel := context.WithTimeoutCause(ctx, stopLimit, errSlowStop)
+		select {
+		case <-exited:
+		case <-stop.Done():
+			_ = running.Kill()
+			<-exited
+			errs = append(errs, fmt.Errorf("stop %s: %w", d.config.Name, context.Cause(stop)))
+		}
+		cancel()
+	}
+	if d.group != nil {
+		remove, cancel := context.WithTimeout(ctx, stopLimit)
+		defer cancel()
+		if err := d.group.Destroy(remove); err != nil {
+			errs = append(errs, fmt.Errorf("stop %s: %w", d.config.Name, err))
+		}
+	}
+	if err := d.network.close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		errs = append(errs, fmt.Errorf("stop %s: %w", d.config.Name, err))
+	}
+	if err := d.dirs.remove(); err != nil {
+		errs = append(errs, fmt.Errorf("remove the files of %s: %w", d.config.Name, err))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,359 @@
+package managed_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/managed"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+func session(t *testing.T) engine.Session {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("makes namespaces, which takes root")
+	}
+	return enginetest.Session(t, oci.Surroundings)
+}
+
+// daemon is a shell script as a daemon, ready when its FIFO has been opened for writing: an event.
+func daemon(t *testing.T, s engine.Session, script string) managed.Config {
+	t.Helper()
+	fifo := filepath.Join(s.State, "ready")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil && !errors.Is(err, os.ErrExist) {
+		t.Fatal(err)
+	}
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return managed.Config{
+		Name: "script", Args: []string{sh, "-c", script}, Env: []string{"FIFO=" + fifo, "PROBE=" + s.Probe},
+		Ready: func(ctx context.Context) error {
+			// Opened for both, so that neither end waits for the other.
+			f, err := os.OpenFile(fifo, os.O_RDWR, 0)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = f.Close() }()
+			stop := context.AfterFunc(ctx, func() { _ = f.Close() })
+			defer stop()
+			line, err := bufio.NewReader(f).ReadString('\n')
+			if err == nil && line != "ready\n" {
+				err = fmt.Errorf("it said %q", line)
+			}
+			return err
+		},
+	}
+}
+
+func start(t *testing.T, s engine.Session, c managed.Config) *managed.Daemon {
+	t.Helper()
+	d, err := managed.Start(t.Context(), s, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// TestSurroundings: what the daemon sees of the machine and what the machine sees of it.
+func TestSurroundings(t *testing.T) {
+	s := session(t)
+	mounts := mountTable(t)
+	d := start(t, s, daemon(t, s, `
+		ls /run >"$HOME/run"
+		mkdir -p /run/netns /run/containerd
+		mount -t tmpfs tmpfs /mnt
+		readlink /proc/self/ns/net >"$HOME/net"
+		: >"$HOME/served"
+		"$PROBE" serve >>"$HOME/served" &
+		echo ready >"$FIFO"
+		wait`))
+	read := func(name string) string {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(d.Dirs().Data, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(text))
+	}
+	for name := range strings.FieldsSeq(read("run")) {
+		if name != "systemd" && name != "resolvconf" && name != "NetworkManager" {
+			t.Errorf("it sees /run/%s of the host", name)
+		}
+	}
+	if own, err := os.Readlink("/proc/self/ns/net"); err != nil || own == read("net") {
+		t.Errorf("it is in the host's network %s (%v)", own, err)
+	}
+	if now := mountTable(t); now != mounts {
+		t.Errorf("the host's mounts have changed:\n%s\nbefore:\n%s", now, mounts)
+	}
+	for _, dir := range []string{"/run/netns", "/run/containerd"} {
+		if _, err := os.Stat(filepath.Join(dir, "x")); err == nil {
+			t.Errorf("%s of the daemon is the host's", dir)
+		}
+	}
+
+	// Its host network is reached through it, and only so.
+	address := "127.0.0.1:" + strconv.Itoa(servedPort(t, filepath.Join(d.Dirs().Data, "served")))
+	within := http.Client{Transport: &http.Transport{DialContext: d.Dial, DisableKeepAlives: true}}
+	if body := get(t, within, "http://"+address); body != workload.ServeBody {
+		t.Errorf("a server in its network answers %q", body)
+	}
+	if _, err := (&http.Client{Transport: &http.Transport{Proxy: nil}}).Get("http://" + address); err == nil { //nolint:noctx // it must fail at once
+		t.Error("a server in its network can be reached from the host's")
+	}
+	// The registry is in there, under the same address.
+	if body := get(t, within, "http://"+s.Registry.Addr()+"/v2/_catalog"); !strings.Contains(body, "touchstone/probe") {
+		t.Errorf("the registry answers %q in the daemon's network", body)
+	}
+
+	service := d.Service()
+	if len(service.Daemons) != 2 { // the shell and its child
+		t.Errorf("it is served by %v", service.Daemons)
+	}
+	if service.Group != nil {
+		usage, err := service.Group.Usage()
+		if err != nil || usage.CPU <= 0 {
+			t.Errorf("its cgroup has used %+v, %v", usage, err)
+		}
+	}
+	if err := d.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, pid := range service.Daemons {
+		if err := unix.Kill(pid, 0); !errors.Is(err, unix.ESRCH) {
+			t.Errorf("process %d lives on: %v", pid, err)
+		}
+	}
+	for _, dir := range []string{d.Dirs().State, d.Dirs().Data} {
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is left: %v", dir, err)
+		}
+	}
+}
+
+func mountTable(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// servedPort waits for the first line of the probe's serve.
+func servedPort(t *testing.T, file string) int {
+	t.Helper()
+	watch, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Close(watch) }()
+	if _, err := unix.InotifyAddWatch(watch, file, unix.IN_MODIFY); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line, _, ok := strings.Cut(string(text), "\n"); ok {
+			port, err := workload.ParseServing(line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return port
+		}
+		if _, err := unix.Read(watch, make([]byte, 4096)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func get(t *testing.T, client http.Client, url string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// A daemon that does not start says why, and leaves nothing.
+func TestStartFails(t *testing.T) {
+	s := session(t)
+	for _, c := range []struct {
+		name, script string
+		says         []string
+	}{
+		{"it ends", `echo "the port is taken"; exit 3`, []string{"script: ", "ended with exit code 3", "the end of its log:\nthe port is taken"}},
+		{"it ends without a word", `exit 3`, []string{"ended with exit code 3"}},
+		{"it ends after many words", `yes "it rains" | head -n 100000; echo "the last word"; exit 1`, []string{"it rains\nthe last word"}},
+		{"it is not ready", `echo "half way"; echo no >"$FIFO"; sleep 1000`, []string{"start script: ", `it said "no\n"`, "half way"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := managed.Start(t.Context(), s, daemon(t, s, c.script))
+			if err == nil {
+				t.Fatal("it started")
+			}
+			for _, part := range c.says {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("the error is %q and does not say %q", err, part)
+				}
+			}
+			if len(err.Error()) > 4096 {
+				t.Errorf("the error has %d bytes", len(err.Error()))
+			}
+			for _, dir := range []string{s.State, s.Data} {
+				if _, err := os.Stat(filepath.Join(dir, "script")); !errors.Is(err, os.ErrNotExist) {
+					t.Errorf("its directory is left in %s: %v", dir, err)
+				}
+			}
+		})
+	}
+	t.Run("cancelled", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		c := daemon(t, s, "sleep 1000")
+		c.Ready = func(ctx context.Context) error {
+			cancel()
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		if _, err := managed.Start(ctx, s, c); !errors.Is(err, context.Canceled) {
+			t.Errorf("Start: %v, want that it was cancelled", err)
+		}
+	})
+	t.Run("no such program", func(t *testing.T) {
+		c := daemon(t, s, "")
+		c.Args = []string{"/no/such/daemon"}
+		if _, err := managed.Start(t.Context(), s, c); err == nil || !strings.Contains(err.Error(), "daemon: run /no/such/daemon: ENOENT") {
+			t.Errorf("Start: %v", err)
+		}
+	})
+}
+
+// TestRevive: a daemon that dies is started again once, with what it left behind ended.
+func TestRevive(t *testing.T) {
+	s := session(t)
+	d := start(t, s, daemon(t, s, `echo "I am $$"; sleep 1000 & echo ready >"$FIFO"; wait`))
+	if err := d.Revive(t.Context()); err != nil || d.Err() != nil {
+		t.Fatalf("Revive of a daemon that lives: %v, %v", err, d.Err())
+	}
+	failed := errors.New("the call failed")
+	if err := d.Explain(failed); err != failed { //nolint:errorlint // the very error
+		t.Errorf("Explain while it lives: %v", err)
+	}
+	kill := func() []int {
+		t.Helper()
+		was := d.Service().Daemons
+		if err := unix.Kill(was[0], unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		d.WaitEnd()
+		return was
+	}
+	was := kill()
+	err := d.Explain(failed)
+	if !errors.Is(err, failed) || !strings.Contains(err.Error(), "was killed by signal 9") || !strings.Contains(err.Error(), "I am ") {
+		t.Errorf("Explain after its death: %v", err)
+	}
+	if err := d.Revive(t.Context()); err != nil || d.Err() != nil {
+		t.Fatalf("Revive: %v, %v", err, d.Err())
+	}
+	if now := d.Service().Daemons; now[0] == was[0] {
+		t.Errorf("it is still process %d", now[0])
+	}
+	if s.Cgroups != nil {
+		if err := unix.Kill(was[1], 0); !errors.Is(err, unix.ESRCH) {
+			t.Errorf("its child lives on: %v", err)
+		}
+	}
+	kill()
+	if err := d.Revive(t.Context()); err == nil || !strings.Contains(err.Error(), "started again once already") {
+		t.Errorf("Revive for the second time: %v", err)
+	}
+}
+
+func TestShared(t *testing.T) {
+	s := session(t)
+	var shared managed.Shared
+	starts := 0
+	begin := func(ctx context.Context) (*managed.Daemon, error) {
+		starts++
+		return managed.Start(ctx, s, daemon(t, s, `echo ready >"$FIFO"; exec sleep 1000`))
+	}
+	var releases []func() error
+	var last *managed.Daemon
+	for range 3 {
+		d, release, err := shared.Acquire(t.Context(), begin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last != nil && d != last {
+			t.Error("the users have several daemons")
+		}
+		last = d
+		releases = append(releases, release, release)
+	}
+	for i, release := range releases {
+		if last.Err() != nil {
+			t.Fatalf("it has ended after %d of %d releases", i, len(releases))
+		}
+		if i == len(releases)-2 {
+			break
+		}
+		if err := release(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := releases[len(releases)-1](); err != nil || last.Err() == nil {
+		t.Errorf("after the last release: %v, it lives: %v", err, last.Err() == nil)
+	}
+	if starts != 1 {
+		t.Errorf("it was started %d times", starts)
+	}
+
+	var broken managed.Shared
+	fails := func(ctx context.Context) (*managed.Daemon, error) {
+		starts++
+		return managed.Start(ctx, s, daemon(t, s, "exit 1"))
+	}
+	for range 2 {
+		if _, _, err := broken.Acquire(t.Context(), fails); err == nil {
+			t.Error("a daemon that fails can be had")
+		}
+	}
+	if starts != 2 {
+		t.Errorf("a daemon that failed was started again: %d starts in all", starts)
+	}
+}

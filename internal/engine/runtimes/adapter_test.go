@@ -1,0 +1,101 @@
+package runtimes_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+)
+
+// runtime writes a script that tells how it was called, and gives its path.
+func script(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "my runtime")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\nprintf '<%s>' \"$0\" \"$@\"\nexit 7\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func adapter(t *testing.T, a runtimes.Adapter) string {
+	t.Helper()
+	path, err := a.Write(filepath.Join(t.TempDir(), "adapters"), "x@platform=ptrace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAdapterPassesOn(t *testing.T) {
+	binary := script(t)
+	path := adapter(t, runtimes.Adapter{Binary: binary, Flags: []string{"--platform=ptrace", "--a b"}})
+	for _, args := range [][]string{{"--version"}, {"--root", "/r", "create", "--bundle", "/no/such/bundle", "id"}, {"state", "", "x y"}} {
+		out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
+		want := "<" + strings.Join(append([]string{binary, "--platform=ptrace", "--a b"}, args...), "><") + ">"
+		if string(out) != want || exitCode(err) != 7 {
+			t.Errorf("%q became %s (%v), want %s with exit code 7", args, out, err, want)
+		}
+	}
+}
+
+func exitCode(err error) int {
+	if exit, ok := err.(*exec.ExitError); ok { //nolint:errorlint // it is what package exec returns
+		return exit.ExitCode()
+	}
+	return -1
+}
+
+func TestAdapterHidesAnnotations(t *testing.T) {
+	const before = `{"annotations":{"io.kubernetes.cri.container-type":"sandbox","io.kubernetes.cri-o.X":"io.kubernetes","mine":"y"},"hostname":"io.kubernetes.pod"}`
+	const after = `{"annotations":{"xo.kubernetes.cri.container-type":"sandbox","xo.kubernetes.cri-o.X":"io.kubernetes","mine":"y"},"hostname":"io.kubernetes.pod"}`
+	path := adapter(t, runtimes.Adapter{Binary: script(t), Hide: []string{"io.kubernetes.cri"}})
+	for _, flag := range []string{"--bundle", "-b", "--bundle="} {
+		bundle := t.TempDir()
+		config := filepath.Join(bundle, "config.json")
+		if err := os.WriteFile(config, []byte(before), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"create", flag, bundle, "id"}
+		if strings.HasSuffix(flag, "=") {
+			args = []string{"create", flag + bundle, "id"}
+		}
+		out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
+		if exitCode(err) != 7 {
+			t.Fatalf("%q: %v, %s", args, err, out)
+		}
+		if got, err := os.ReadFile(config); err != nil || string(got) != after {
+			t.Errorf("%q: the configuration is %s (%v), want %s", args, got, err, after)
+		}
+	}
+}
+
+func TestAdapterFails(t *testing.T) {
+	for _, c := range []struct {
+		name, conf string
+		args       []string
+		code       int
+		says       string
+	}{
+		{"no runtime", "binary /no/such/runtime\n", nil, 127, "adapter: run /no/such/runtime: ENOENT"},
+		{"no binary", "flag x\n", nil, 126, "adapter: read: no binary in"},
+		{"a line that is none", "binary /bin/true\nsecret x\n", nil, 126, "adapter: read: what is this line secret x"},
+		{"no bundle", "binary /bin/true\nhide x\n", []string{"--bundle", "/no/such/bundle"}, 126, "adapter: open /no/such/bundle/config.json: ENOENT"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := adapter(t, runtimes.Adapter{Binary: "/bin/true"})
+			if err := os.WriteFile(path+".conf", []byte(c.conf), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, err := exec.CommandContext(t.Context(), path, append([]string{"create"}, c.args...)...).CombinedOutput()
+			if exitCode(err) != c.code || !strings.Contains(string(out), c.says) {
+				t.Errorf("%v: %s; want exit code %d and %q", err, out, c.code, c.says)
+			}
+		})
+	}
+	if _, err := (runtimes.Adapter{Binary: "/bin/true", Flags: []string{"a\nhide x"}}).Write(t.TempDir(), "x"); err == nil {
+		t.Error("a flag with a line end is accepted")
+	}
+}

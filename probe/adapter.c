@@ -1,0 +1,155 @@
+/* The adapter: stands in for an OCI runtime where an engine can name a binary but no flags for it.
+ *
+ * A copy of the probe whose file's name begins with "runtime-" is an adapter. The file beside it
+ * with ".conf" added says what it does, a line each:
+ *   binary PATH           the runtime, which takes the adapter's place
+ *   flag TEXT             put before the arguments; may be repeated
+ *   hide PREFIX           spoil the names of annotations that begin so; may be repeated
+ *
+ * An annotation is hidden by an x in place of the first letter of its name in the bundle's
+ * config.json, before the runtime's create. gVisor needs it: an annotation of CRI
+ * (io.kubernetes.cri…) makes it take a container for a part of a pod's sandbox, which only its own shim
+ * can start.
+ *
+ * A failure is exit code 126, and 127 if the runtime itself cannot be run. */
+#include "probe.h"
+
+enum { EXIT_NOT_PREPARED = 126, EXIT_NOT_RUN = 127 };
+
+enum { CONF_MAX = 16384, BUNDLE_MAX = 4 << 20, ARGUMENTS_MAX = 512 };
+
+_Noreturn static void fail(const char *what, const char *subject, long error)
+{
+	die(EXIT_NOT_PREPARED, "adapter", what, subject, error);
+}
+
+static bool begins(const char *text, const char *prefix)
+{
+	while (*prefix)
+		if (*text++ != *prefix++)
+			return false;
+	return true;
+}
+
+static char conf_name[PATH_MAX];
+
+bool is_adapter(void)
+{
+	static const char end[] = ".conf";
+	long n = sys_readlink("/proc/self/exe", conf_name, sizeof conf_name - sizeof end);
+	if (n <= 0)
+		return false;
+	const char *base = conf_name;
+	for (const char *p = conf_name; p < conf_name + n; p++)
+		if (*p == '/')
+			base = p + 1;
+	for (size_t i = 0; i < sizeof end; i++)
+		conf_name[n + (long)i] = end[i];
+	return begins(base, "runtime-");
+}
+
+/* Reads the whole file, at most max - 1 bytes, and ends it with a zero. */
+static size_t read_all(int fd, const char *name, char *buf, size_t max)
+{
+	size_t n = 0;
+	for (;;) {
+		long got = sys_read(fd, buf + n, max - 1 - n);
+		if (got == -EINTR)
+			continue;
+		if (got < 0)
+			fail("read", name, got);
+		if (got == 0)
+			break;
+		n += (size_t)got;
+		if (n == max - 1)
+			fail("read: too long", name, 0);
+	}
+	buf[n] = 0;
+	return n;
+}
+
+/* The value of --bundle or -b, NULL if this call has none. */
+static const char *bundle_of(char **argv)
+{
+	static const char flag[] = "--bundle=";
+	for (; *argv; argv++) {
+		if (begins(*argv, flag))
+			return *argv + sizeof flag - 1;
+		if (same(*argv, "--bundle") || same(*argv, "-b") || same(*argv, "-bundle"))
+			return argv[1];
+	}
+	return NULL;
+}
+
+static void hide_annotations(const char *bundle, const struct list *prefixes)
+{
+	static char name[PATH_MAX + 16], config[BUNDLE_MAX];
+	static const char file[] = "/config.json";
+	size_t n = length(bundle);
+	if (n > PATH_MAX)
+		fail("open the bundle", bundle, -ENAMETOOLONG);
+	for (size_t i = 0; i < n; i++)
+		name[i] = bundle[i];
+	for (size_t i = 0; i < sizeof file; i++)
+		name[n + i] = file[i];
+	long fd = sys_open(name, O_RDWR, 0);
+	if (fd < 0)
+		fail("open", name, fd);
+	size_t size = read_all((int)fd, name, config, sizeof config);
+	for (char *p = config; p < config + size; p++) {
+		if (*p != '"')
+			continue;
+		for (size_t i = 0; i < prefixes->n; i++) {
+			if (!begins(p + 1, prefixes->items[i]))
+				continue;
+			long e = sys_seek_set((int)fd, p + 1 - config);
+			if (e >= 0)
+				e = sys_write((int)fd, "x", 1);
+			if (e < 0)
+				fail("write", name, e);
+		}
+	}
+	sys_close((int)fd);
+}
+
+void run_adapter(char **argv, char **envp)
+{
+	static char conf[CONF_MAX];
+	static char *arguments[ARGUMENTS_MAX];
+	struct list hidden = {0};
+	char *binary = NULL;
+	size_t n = 1;
+
+	long fd = sys_open(conf_name, O_RDONLY, 0);
+	if (fd < 0)
+		fail("open", conf_name, fd);
+	read_all((int)fd, conf_name, conf, sizeof conf);
+	sys_close((int)fd);
+	for (char *line = conf, *next; *line; line = next) {
+		for (next = line; *next && *next != '\n'; next++)
+			;
+		if (*next)
+			*next++ = 0;
+		if (begins(line, "binary "))
+			binary = line + sizeof "binary " - 1;
+		else if (begins(line, "flag ") && n < ARGUMENTS_MAX / 2)
+			arguments[n++] = line + sizeof "flag " - 1;
+		else if (begins(line, "hide ") && hidden.n < LIST_MAX)
+			hidden.items[hidden.n++] = line + sizeof "hide " - 1;
+		else
+			fail("read: what is this line", line, 0);
+	}
+	if (!binary)
+		fail("read: no binary in", conf_name, 0);
+	const char *bundle = bundle_of(argv);
+	if (hidden.n && bundle)
+		hide_annotations(bundle, &hidden);
+	arguments[0] = binary;
+	for (argv++; *argv; argv++) {
+		if (n == ARGUMENTS_MAX - 1)
+			fail("run", binary, -E2BIG);
+		arguments[n++] = *argv;
+	}
+	long e = sys_execve(binary, arguments, envp);
+	die(EXIT_NOT_RUN, "adapter", "run", binary, e);
+}

@@ -1,0 +1,80 @@
+/* daemon: runs a program where what it does to the machine ends with it. It is how Touchstone
+ * runs an engine's daemon beside the user's own.
+ *
+ * In this order:
+ *   --network FD          enter the network namespace that descriptor FD holds, and close it
+ *   --private DIR         an empty tmpfs at DIR, in a new mount namespace
+ *   --keep PATH           a directory below a private one that shows through as it is
+ * then the program runs, with the environment as it is.
+ *
+ * The mount namespace is made in any case: all that the program and its children mount is gone
+ * when the last of them has ended. Mounts of the host still show up in it.
+ *
+ * A failure is exit code 126, and 127 if the program itself cannot be run. */
+#include "probe.h"
+
+enum { EXIT_NOT_PREPARED = 126, EXIT_NOT_RUN = 127 };
+
+_Noreturn static void fail(const char *what, const char *subject, long error)
+{
+	die(EXIT_NOT_PREPARED, "daemon", what, subject, error);
+}
+
+/* Makes the directory with those above it. The path is as it was afterwards. */
+static void make_directories(char *path)
+{
+	for (char *p = path + 1;; p++) {
+		if (*p && *p != '/')
+			continue;
+		char end = *p;
+		*p = 0;
+		long e = sys_mkdir(path, 0755);
+		if (e < 0 && e != -EEXIST)
+			fail("make the directory", path, e);
+		*p = end;
+		if (!end)
+			return;
+	}
+}
+
+void command_daemon(char **argv, char **envp)
+{
+	uint64_t network = 0;
+	struct list private = {0}, kept = {0};
+	const struct option options[] = {
+		{"--network", OPTION_NUMBER, &network, 3, 1023},
+		{"--private", OPTION_LIST, &private, 0, 0},
+		{"--keep", OPTION_LIST, &kept, 0, 0},
+	};
+	char **program = parse_options("daemon", argv, options, COUNT(options));
+	if (!*program)
+		usage("daemon", "the program is missing", NULL);
+
+	long e;
+	if (network) {
+		if ((e = sys_setns((int)network, CLONE_NEWNET)) < 0)
+			fail("enter the network namespace", NULL, e);
+		sys_close((int)network);
+	}
+	if ((e = sys_unshare(CLONE_NEWNS)) < 0)
+		fail("make a mount namespace", NULL, e);
+	if ((e = sys_mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL)) < 0)
+		fail("keep mounts from the host: remount", "/", e);
+	int trees[LIST_MAX];
+	for (size_t i = 0; i < kept.n; i++) {
+		if ((e = sys_open_tree(kept.items[i], OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE)) < 0)
+			fail("keep (Linux 5.2 or later is needed)", kept.items[i], e);
+		trees[i] = (int)e;
+	}
+	for (size_t i = 0; i < private.n; i++)
+		if ((e = sys_mount("tmpfs", private.items[i], "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755")) < 0)
+			fail("mount a tmpfs at", private.items[i], e);
+	for (size_t i = 0; i < kept.n; i++) {
+		make_directories(kept.items[i]);
+		if ((e = sys_move_mount(trees[i], kept.items[i])) < 0)
+			fail("keep", kept.items[i], e);
+		sys_close(trees[i]);
+	}
+	e = sys_execve(program[0], program, envp);
+	die(EXIT_NOT_RUN, "daemon", "run", program[0], e);
+}

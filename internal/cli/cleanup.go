@@ -12,9 +12,10 @@ func (a *App) cleanupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "cleanup",
 		Short: "Remove what killed runs left on this machine",
-		Long: `Removes the processes, cgroups, mounts and files that killed runs left. Runs that are under
-way, results, and whatever Touchstone did not make stay as they are. Every
-benchmark and every listing of targets does the same when it begins.`,
+		Long: `Removes the processes, cgroups, mounts and files that killed runs left, and the containers and
+images that they have with daemons of yours. Runs that are under way, results, and
+whatever Touchstone did not make stay as they are. Every benchmark and every listing of
+targets does the same when it begins.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			roots, err := workdir.HostRoots()
 			if err != nil {
@@ -24,7 +25,7 @@ benchmark and every listing of targets does the same when it begins.`,
 			if err != nil {
 				return err
 			}
-			swept, err := workdir.Sweep(cmd.Context(), roots, groups)
+			swept, err := workdir.Sweep(cmd.Context(), roots, groups, askDaemon)
 			for _, s := range swept {
 				fmt.Fprintf(a.env.Stdout, "removed %v\n", s)
 			}

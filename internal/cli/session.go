@@ -10,6 +10,8 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/engines"
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/process"
@@ -114,9 +116,15 @@ func hostCgroups() (*cgroup.Hierarchy, error) {
 	return groups, nil
 }
 
+// askDaemon has a daemon of the user's remove what a run left with it.
+func askDaemon(ctx context.Context, runID, engineName, address string) (int, error) {
+	s := engine.Session{RunID: runID, Sockets: map[string]string{engineName: address}}
+	return engines.All(fake.NewClock()).Sweep(ctx, s, engineName)
+}
+
 // sweep removes what killed runs left, and says so.
 func (a *App) sweep(ctx context.Context, roots workdir.Roots, groups *cgroup.Hierarchy) error {
-	swept, err := workdir.Sweep(ctx, roots, groups)
+	swept, err := workdir.Sweep(ctx, roots, groups, askDaemon)
 	for _, s := range swept {
 		fmt.Fprintf(a.env.Stderr, "removed what a killed run had left: %v\n", s)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,6 +26,13 @@ type Driver interface {
 	// bounded: a runtime that hangs is found out. If the target cannot work here the
 	// error is an *UnsupportedError, with an *OpenError around it where more is known.
 	Open(ctx context.Context, t target.Target, s Session) (Engine, error)
+}
+
+// Sweeper is a Driver that uses daemons which outlive a run: the user's own.
+type Sweeper interface {
+	// Sweep removes what run s.RunID has left with the daemon at s.Sockets[Name()]: what carries its
+	// label, and nothing else. It returns how many containers, sandboxes and images it removed.
+	Sweep(ctx context.Context, s Session) (removed int, err error)
 }
 
 // Candidate is a target that may be on this machine.
@@ -88,6 +97,26 @@ type Session struct {
 func (s Session) Hides(path string) bool {
 	return slices.ContainsFunc(s.Hidden, func(point string) bool { return strings.HasPrefix(path, point+"/") })
 }
+
+// DaemonsDir is the directory in State with a file for each of the user's daemons that the run uses:
+// it is named after the engine and holds the address. By it a later run finds what a killed one left.
+const DaemonsDir = "daemons"
+
+// Use notes that the run is about to make something with a daemon of the user's.
+func (s Session) Use(engineName, address string) error {
+	dir := filepath.Join(s.State, DaemonsDir)
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, engineName), []byte(address), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("note that %s at %s is used: %w", engineName, address, err)
+	}
+	return nil
+}
+
+// Label is the key of the label that all objects with a daemon carry; its value is the run's ID.
+const Label = "touchstone.run"
 
 // Prefix begins the name of everything that Touchstone makes on a host.
 const Prefix = "touchstone-"

@@ -112,7 +112,7 @@ func exists(t *testing.T, path string) bool {
 
 func sweep(t *testing.T, roots workdir.Roots, groups *cgroup.Hierarchy) []workdir.Swept {
 	t.Helper()
-	swept, err := workdir.Sweep(t.Context(), roots, groups)
+	swept, err := workdir.Sweep(t.Context(), roots, groups, nil)
 	if err != nil {
 		t.Fatalf("Sweep: %v", err)
 	}

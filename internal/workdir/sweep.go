@@ -30,7 +30,19 @@ type Swept struct {
 	Processes int
 	Cgroups   int
 	Mounts    int
-	Files     bool
+	// Objects are containers, sandboxes and images with daemons of the user's.
+	Objects int
+	Files   bool
+	// Kept says what could not be removed for now; the next sweep tries again.
+	Kept []string
+}
+
+// Ask removes what a run has left with a daemon of the user's, by the name of the engine and the
+// daemon's address, and tells how many objects that were.
+type Ask func(ctx context.Context, runID, engineName, address string) (removed int, err error)
+
+func (s Swept) nothing() bool {
+	return s.Processes+s.Cgroups+s.Mounts+s.Objects+len(s.Kept) == 0 && !s.Files
 }
 
 func (s Swept) String() string {
@@ -45,15 +57,24 @@ func (s Swept) String() string {
 	count(s.Processes, "process")
 	count(s.Cgroups, "cgroup")
 	count(s.Mounts, "mount")
+	count(s.Objects, "object with a daemon")
 	if s.Files {
 		parts = append(parts, "its files")
 	}
-	return fmt.Sprintf("run %s: %s", s.RunID, strings.ReplaceAll(strings.Join(parts, ", "), "processs", "processes"))
+	removed := strings.NewReplacer("processs", "processes", "object with a daemons", "objects with daemons").Replace(strings.Join(parts, ", "))
+	if removed == "" {
+		removed = "nothing"
+	}
+	for _, k := range s.Kept {
+		removed += "; not " + k
+	}
+	return fmt.Sprintf("run %s: %s", s.RunID, removed)
 }
 
 // Sweep removes what dead runs left: those whose lock nobody holds. It goes on with
-// the others if one cannot be removed, and returns the errors joined.
-func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy) ([]Swept, error) {
+// the others if one cannot be removed, and returns the errors joined. What a daemon of the user's
+// would have to remove and cannot, because it does not answer, is no error: it is Kept.
+func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy, ask Ask) ([]Swept, error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
 	defer cancel()
 	roots, unlock, err := guard(roots)
@@ -79,11 +100,11 @@ func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy) ([]Swept,
 		if alive {
 			continue
 		}
-		s, err := remove(ctx, id, []string{filepath.Join(roots.Data, id), filepath.Join(roots.State, id)}, groups)
+		s, err := remove(ctx, id, []string{filepath.Join(roots.Data, id), filepath.Join(roots.State, id)}, groups, ask)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("remove what run %s left: %w", id, err))
 		}
-		if s != (Swept{RunID: id}) { // nothing: the run has ended meanwhile
+		if !s.nothing() { // the run may have ended meanwhile
 			swept = append(swept, s)
 		}
 	}
@@ -128,10 +149,16 @@ func living(roots Roots, id string) (bool, error) {
 
 // remove removes all of one run, in the order in which things let go of each other:
 // processes, cgroups, mounts, files. The files go only if all else has gone: by them a later
-// sweep finds the rest. dirs end with the one that holds the lock.
-func remove(ctx context.Context, id string, dirs []string, groups *cgroup.Hierarchy) (Swept, error) {
+// sweep finds the rest. dirs end with the one that holds the lock. A nil ask is that of a run which
+// has removed what it had with daemons.
+func remove(ctx context.Context, id string, dirs []string, groups *cgroup.Hierarchy, ask Ask) (Swept, error) {
 	s := Swept{RunID: id}
 	var errs []error
+	if ask != nil {
+		if err := s.askDaemons(ctx, dirs[len(dirs)-1], ask); err != nil {
+			return s, err
+		}
+	}
 	if groups != nil {
 		n, removed, err := removeGroup(ctx, id, groups)
 		s.Processes += n
@@ -144,11 +171,45 @@ func remove(ctx context.Context, id string, dirs []string, groups *cgroup.Hierar
 	s.Processes += n
 	errs = append(errs, err)
 	s.Mounts, err = unmountBelow(dirs)
-	if err := errors.Join(append(errs, err)...); err != nil {
+	if err := errors.Join(append(errs, err)...); err != nil || len(s.Kept) > 0 {
 		return s, err
 	}
 	s.Files, err = removeFiles(dirs)
 	return s, err
+}
+
+// askLimit bounds the removal with one daemon.
+const askLimit = 10 * time.Second
+
+// askDaemons has the daemons that the run used remove what it left with them.
+func (s *Swept) askDaemons(ctx context.Context, state string, ask Ask) error {
+	dir := filepath.Join(state, engine.DaemonsDir)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look which daemons the run used: %w", err)
+	}
+	for _, e := range entries {
+		file := filepath.Join(dir, e.Name())
+		address, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("look which daemons the run used: %w", err)
+		}
+		ctx, cancel := context.WithTimeout(ctx, askLimit)
+		n, err := ask(ctx, s.RunID, e.Name(), string(address))
+		cancel()
+		s.Objects += n
+		if err != nil {
+			s.Kept = append(s.Kept, fmt.Sprintf("what it has with %s at %s: %v", e.Name(), address, err))
+			continue
+		}
+		if err := os.Remove(file); err != nil {
+			return fmt.Errorf("note what was removed: %w", err)
+		}
+	}
+	return nil
 }
 
 // removeFiles removes the run's lock last, so that the run counts as living until then.

@@ -1,6 +1,7 @@
 package workdir_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -283,7 +284,7 @@ func TestSweepBesideCreate(t *testing.T) {
 					return
 				default:
 				}
-				if _, err := workdir.Sweep(t.Context(), roots, nil); err != nil {
+				if _, err := workdir.Sweep(t.Context(), roots, nil, nil); err != nil {
 					t.Error(err)
 				}
 			}
@@ -310,5 +311,59 @@ func TestSweptSaysWhatItWas(t *testing.T) {
 		if got := swept.String(); got != want {
 			t.Errorf("String() = %q, want %q", got, want)
 		}
+	}
+}
+
+// What a killed run has with daemons of the user's is removed by them; one that does not answer is
+// asked again the next time, and nothing of the run is forgotten until then.
+func TestSweepAsksDaemons(t *testing.T) {
+	roots := newRoots(t)
+	id := newID()
+	dead(t, roots, id)
+	run := engine.Session{RunID: id, State: filepath.Join(roots.State, id)}
+	for name, address := range map[string]string{"containerd": "/run/c.sock", "docker": "unix:///run/d.sock"} {
+		if err := run.Use(name, address); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var asked []string
+	answers := true
+	ask := func(ctx context.Context, runID, name, address string) (int, error) {
+		if _, bounded := ctx.Deadline(); !bounded {
+			t.Error("the question has no limit")
+		}
+		asked = append(asked, runID+" "+name+" "+address)
+		if name == "docker" && !answers {
+			return 1, errors.New("nobody answers")
+		}
+		return 2, nil
+	}
+	sweepAsking := func() []workdir.Swept {
+		t.Helper()
+		asked = nil
+		swept, err := workdir.Sweep(t.Context(), roots, nil, ask)
+		if err != nil {
+			t.Error(err)
+		}
+		return swept
+	}
+	answers = false
+	kept := []string{"what it has with docker at unix:///run/d.sock: nobody answers"}
+	if diff := cmp.Diff([]workdir.Swept{{RunID: id, Objects: 3, Kept: kept}}, sweepAsking()); diff != "" {
+		t.Errorf("swept (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{id + " containerd /run/c.sock", id + " docker unix:///run/d.sock"}, asked); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	answers = true
+	swept := sweepAsking()
+	if diff := cmp.Diff([]workdir.Swept{{RunID: id, Objects: 2, Files: true}}, swept); diff != "" {
+		t.Errorf("swept the second time (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{id + " docker unix:///run/d.sock"}, asked); diff != "" {
+		t.Errorf("asked the second time (-want +got):\n%s", diff)
+	}
+	if got, want := swept[0].String(), "run "+id+": 2 objects with daemons, its files"; got != want {
+		t.Errorf("it says %q, want %q", got, want)
 	}
 }

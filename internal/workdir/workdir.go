@@ -4,7 +4,8 @@
 //
 // What belongs to a dead run is known by its ID alone, without asking any engine: cgroups
 // are named after it, and processes, mounts and files name its directories. Anything
-// else is not touched. A run without directories is none of ours, even if there is a cgroup
+// else is not touched. Only what it had with daemons of the user's is theirs to remove: the caller of
+// Sweep asks them. A run without directories is none of ours, even if there is a cgroup
 // of its name: it may live where its directories, and with them its lock, are elsewhere, as in a
 // container that shares the host's cgroups.
 package workdir
@@ -217,7 +218,7 @@ func (d *Dir) Remove(ctx context.Context, groups *cgroup.Hierarchy) error {
 	if removed {
 		return nil
 	}
-	if _, err := remove(ctx, d.RunID, []string{d.Data, d.State}, groups); err != nil {
+	if _, err := remove(ctx, d.RunID, []string{d.Data, d.State}, groups, nil); err != nil {
 		return err
 	}
 	d.mu.Lock()

@@ -151,7 +151,7 @@ func TestRootsThatOthersCanWriteIn(t *testing.T) {
 				if _, err := workdir.Create(roots, newID()); err == nil || !strings.Contains(err.Error(), "others can write in it") {
 					t.Errorf("Create in %s that others can write in: %v", which, err)
 				}
-				if swept, err := workdir.Sweep(t.Context(), roots, nil); err == nil || len(swept) > 0 {
+				if swept, err := workdir.Sweep(t.Context(), roots, nil, nil); err == nil || len(swept) > 0 {
 					t.Errorf("Sweep of %s that others can write in: %v, %v", which, swept, err)
 				}
 			}

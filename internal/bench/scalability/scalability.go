@@ -21,19 +21,25 @@ const prefix = "scalability.runtime."
 // processes and pipes before they say anything about a runtime.
 const largest = 10_000
 
-// Benchmarks lists the sizes of the paper.
+// Benchmarks lists the sizes of the paper, and the rates.
 func Benchmarks() []bench.Benchmark {
-	return []bench.Benchmark{runtime(5), runtime(10), runtime(50)}
+	return []bench.Benchmark{runtime(5), runtime(10), runtime(50), rate(1), rate(4), rate(8)}
 }
 
-// Lookup gives the benchmark for any size: scalability.runtime.N.
+// Lookup gives the benchmark for any size: scalability.runtime.N and scalability.rate.N.
 func Lookup(name string) (bench.Benchmark, bool) {
-	text, ok := strings.CutPrefix(name, prefix)
-	n, err := strconv.Atoi(text)
-	if !ok || err != nil || n < 1 || n > largest || strconv.Itoa(n) != text {
-		return bench.Benchmark{}, false
+	for _, family := range []struct {
+		prefix string
+		most   int
+		of     func(int) bench.Benchmark
+	}{{prefix, largest, runtime}, {ratePrefix, mostWorkers, rate}} {
+		text, ok := strings.CutPrefix(name, family.prefix)
+		n, err := strconv.Atoi(text)
+		if ok && err == nil && n >= 1 && n <= family.most && strconv.Itoa(n) == text {
+			return family.of(n), true
+		}
 	}
-	return runtime(n), true
+	return bench.Benchmark{}, false
 }
 
 func runtime(n int) bench.Benchmark {

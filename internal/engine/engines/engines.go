@@ -46,3 +46,14 @@ func (d Drivers) Open(ctx context.Context, t target.Target, s engine.Session) (e
 		Advice: fmt.Sprintf("measure the runtime itself with oci/%s", t.Runtime),
 	}
 }
+
+// Sweep has the daemon at s.Sockets[engineName] remove what run s.RunID has left with it, and
+// tells how many objects that were.
+func (d Drivers) Sweep(ctx context.Context, s engine.Session, engineName string) (int, error) {
+	for _, driver := range d {
+		if sweeper, ok := driver.(engine.Sweeper); ok && driver.Name() == engineName {
+			return sweeper.Sweep(ctx, s)
+		}
+	}
+	return 0, fmt.Errorf("this version has no engine %q that could remove it", engineName)
+}

@@ -50,7 +50,7 @@ func (p program) begin(e *Engine, index, number int) behaviour {
 	b := p.plan(func(name string) float64 { return e.noise(name, index) / e.script.score })
 	if slices.Contains(e.script.garbage, number) {
 		const garbage = "\x00\xff{\"metric\": gar\n"
-		if b.first != "" {
+		if b.first != "" || b.result == "" { // also what should have written nothing
 			b.first = garbage
 		}
 		if b.result != "" {

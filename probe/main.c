@@ -7,6 +7,7 @@ static const char help[] =
 	"usage: probe COMMAND [OPTION]...\n"
 	"\n"
 	"  ready                            write \"ready\" and wait for SIGTERM\n"
+	"  pause                            wait for SIGTERM, without a word\n"
 	"  exit [CODE]                      end at once\n"
 	"  syscall --copies N --ms MS       rate of the UnixBench mix of system calls\n"
 	"  latency --ms MS                  distribution of the time of single system calls\n"
@@ -47,6 +48,8 @@ _Noreturn static void run(char **argv, char **envp)
 	/* First, so that as little as can be lies before the first byte of "ready". */
 	if (same(command, "ready"))
 		command_ready(argv);
+	if (same(command, "pause"))
+		command_pause(argv);
 	if (same(command, "exit"))
 		command_exit(argv);
 	if (same(command, "syscall"))

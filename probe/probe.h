@@ -16,6 +16,7 @@ _Noreturn void command_enter(char **argv, char **envp);
 _Noreturn void command_exit(char **argv);
 _Noreturn void command_files(char **argv);
 _Noreturn void command_latency(char **argv, const char *self);
+_Noreturn void command_pause(char **argv);
 _Noreturn void command_ready(char **argv);
 _Noreturn void command_serve(char **argv);
 _Noreturn void command_stream(char **argv);

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -41,6 +42,30 @@ func wantTermination(t *testing.T, cmd *exec.Cmd) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("after SIGTERM: %v, want code 0", err)
 	}
+}
+
+// A sandbox's process has no output to write to.
+func TestProbePause(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `exec "$0" "$@" <&- >&- 2>&-`, probe(t))
+	cmd.Args = append(cmd.Args, workload.Pause()[1:]...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	name := ""
+	for range 1_000_000 {
+		text, err := os.ReadFile("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/comm")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name = strings.TrimSpace(string(text)); name == workload.PauseName {
+			break
+		}
+		runtime.Gosched()
+	}
+	if name != workload.PauseName {
+		t.Errorf("its name is %q, want %q", name, workload.PauseName)
+	}
+	wantTermination(t, cmd)
 }
 
 func TestProbeReady(t *testing.T) {

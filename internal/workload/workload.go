@@ -28,6 +28,12 @@ const ReadyLine = "ready"
 // Ready calls a program that writes ReadyLine and waits. It ends with code 0 on SIGTERM.
 func Ready() []string { return []string{Probe, "ready"} }
 
+// PauseName is the name of the process of the program that Pause calls, as the kernel shows it.
+const PauseName = "pause"
+
+// Pause calls a program that waits without a word, for a pod's sandbox. It ends with code 0 on SIGTERM.
+func Pause() []string { return []string{Probe, "pause"} }
+
 // Exit calls a program that ends at once with a code from 0 to 255.
 func Exit(code int) []string { return []string{Probe, "exit", strconv.Itoa(code)} }
 

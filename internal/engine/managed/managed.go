@@ -2,8 +2,8 @@
 // of the same engine, and without a trace of it on the host.
 //
 // A private daemon has directories of the run for its state and data, a cgroup of the run, and its own
-// mount and network namespaces. /run, where engines have sockets, locks and state at fixed places, is
-// an empty tmpfs to it; bridges, addresses and iptables rules are those of its own network. When its
+// mount and network namespaces. /run and /var/lib, where engines have sockets, locks and state at
+// fixed places, are empty to it; bridges, addresses and iptables rules are those of its own network. When its
 // last process has ended the kernel removes mounts and network: nothing of them can be left
 // behind, however the run ends. The run's image registry listens in that network too, at the same
 // address.
@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -74,6 +75,8 @@ type Config struct {
 	Name string
 	// Args are the daemon's binary, by its absolute path, and its arguments.
 	Args []string
+	// Needs are files and directories of the host that the daemon uses, such as the binaries of runtimes.
+	Needs []string
 	// Env are variables beside those that every daemon gets: PATH, HOME and TMPDIR.
 	Env []string
 	// Ready returns nil when the daemon answers. It waits for that, until its context ends.
@@ -167,7 +170,9 @@ func (d *Daemon) launch() error {
 	if err != nil {
 		return err
 	}
-	args = append(args, "--private", runDir)
+	for _, dir := range emptied() {
+		args = append(args, "--private", dir)
+	}
 	for _, dir := range keep {
 		args = append(args, "--keep", dir)
 	}
@@ -209,27 +214,33 @@ func (d *Daemon) launch() error {
 	return nil
 }
 
-// runDir is what daemons see empty but for what is kept.
-const runDir = "/run"
+// emptied lists what daemons see empty but for what is kept.
+func emptied() []string { return []string{"/run", "/var/lib"} }
 
-// kept lists what a daemon needs of the host's /run: the run's own state, and the place where the
-// addresses of name servers really are.
+// kept lists the directories below the emptied ones that a daemon sees: its own and the run's,
+// those with what it needs, and the place where the addresses of name servers really are.
 func (d *Daemon) kept() ([]string, error) {
 	var keep []string
-	for _, path := range []string{d.session.State, "/etc/resolv.conf"} {
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil && path == d.session.State {
+	add := func(dir string) {
+		below := func(parent string) bool { return strings.HasPrefix(dir, parent+"/") }
+		if slices.ContainsFunc(emptied(), below) && !slices.ContainsFunc(keep, below) && !slices.Contains(keep, dir) {
+			keep = append(keep, dir)
+		}
+	}
+	for _, dir := range []string{d.session.State, d.session.Data} {
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil {
 			return nil, err
 		}
+		add(real)
+	}
+	files := append([]string{"/etc/resolv.conf", d.session.Probe, d.config.Args[0]}, d.config.Needs...)
+	for _, file := range files {
+		real, err := filepath.EvalSymlinks(file)
 		if err != nil {
-			continue // a host without name servers
+			continue // what is not there cannot be kept; who needs it will say so
 		}
-		if path != d.session.State {
-			real = filepath.Dir(real)
-		}
-		if strings.HasPrefix(real, runDir+"/") {
-			keep = append(keep, real)
-		}
+		add(filepath.Dir(real))
 	}
 	return keep, nil
 }

@@ -82,7 +82,8 @@ func TestSurroundings(t *testing.T) {
 	mounts := mountTable(t)
 	d := start(t, s, daemon(t, s, `
 		ls /run >"$HOME/run"
-		mkdir -p /run/netns /run/containerd
+		ls /var/lib >"$HOME/lib"
+		mkdir /run/netns /run/containerd /var/lib/touchstone-test
 		mount -t tmpfs tmpfs /mnt
 		readlink /proc/self/ns/net >"$HOME/net"
 		: >"$HOME/served"
@@ -108,10 +109,11 @@ func TestSurroundings(t *testing.T) {
 	if now := mountTable(t); now != mounts {
 		t.Errorf("the host's mounts have changed:\n%s\nbefore:\n%s", now, mounts)
 	}
-	for _, dir := range []string{"/run/netns", "/run/containerd"} {
-		if _, err := os.Stat(filepath.Join(dir, "x")); err == nil {
-			t.Errorf("%s of the daemon is the host's", dir)
-		}
+	if seen := read("lib"); seen != "" {
+		t.Errorf("it sees %s of the host's /var/lib", seen)
+	}
+	if _, err := os.Stat("/var/lib/touchstone-test"); err == nil {
+		t.Error("what it makes in /var/lib is on the host")
 	}
 
 	// Its host network is reached through it, and only so.

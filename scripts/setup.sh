@@ -5,11 +5,15 @@
 #   scripts/setup.sh cross       cross compilers, for the probe of the other architectures
 #   scripts/setup.sh runtimes    runc and crun
 #   scripts/setup.sh gvisor      runsc as Debian has it
+#   scripts/setup.sh engines     containerd, docker.io and podman, and what they and CRI-O call
 #   scripts/setup.sh youki       what youki is built with: cargo, libseccomp
+#   scripts/setup.sh crun        what a newer crun is built with: a C compiler, make, libraries
+#   scripts/setup.sh crio        what CRI-O is built with: a C compiler, libseccomp
 #
 # It looks for the programs, not for the packages, so that what was installed otherwise is
 # left as it is. It needs root and apt-get only if something is missing. A compiler it
-# insists on; a runtime that cannot be had is said, and left out.
+# insists on; a runtime or an engine that cannot be had is said, and left out. It removes no
+# package, and starts no daemon (but Debian's packages have theirs started at the next boot).
 set -euo pipefail
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 
@@ -19,11 +23,30 @@ missing=()
 want() {
 	local package=$1
 	shift
-	"$@" >/dev/null 2>&1 || missing+=("$package")
+	"$@" >/dev/null 2>&1 && return
+	case " ${missing[*]} " in
+	*" $package "*) ;;
+	*) missing+=("$package") ;;
+	esac
 }
 
 headers() { echo '#include <linux/types.h>' | "${CC:-gcc}" -E -; }
 libc() { echo 'int main(void) { return 0; }' | "${CC:-gcc}" -x c -o /dev/null -; }
+
+# want_compiler wants what a C program is built with.
+want_compiler() {
+	want gcc "${CC:-gcc}" --version
+	want libc6-dev libc
+}
+
+# want_libraries NAME... wants Debian's package NAME-dev for each, as pkg-config finds it.
+want_libraries() {
+	local name
+	want pkg-config pkg-config --version
+	for name; do
+		want "$name-dev" pkg-config --exists "$name"
+	done
+}
 
 # new_cargo tells whether cargo is one that can build youki and what it depends on.
 new_cargo() {
@@ -36,8 +59,7 @@ new_cargo() {
 for what; do
 	case $what in
 	build)
-		want gcc "${CC:-gcc}" --version
-		want libc6-dev libc
+		want_compiler
 		want linux-libc-dev headers
 		;;
 	cross)
@@ -57,9 +79,26 @@ for what; do
 		want crun command -v crun
 		;;
 	gvisor) want runsc command -v runsc ;;
+	engines)
+		want containerd command -v containerd
+		want docker.io command -v dockerd
+		want podman command -v podman
+		want conmon command -v conmon
+		want containernetworking-plugins test -x /usr/lib/cni/bridge -o -x /opt/cni/bin/bridge
+		want iptables command -v iptables
+		want iproute2 command -v ip
+		;;
+	crun)
+		want_compiler
+		want make make --version
+		want_libraries libcap libseccomp
+		;;
+	crio)
+		want_compiler
+		want_libraries libseccomp
+		;;
 	youki)
-		want pkg-config pkg-config --version
-		want libseccomp-dev pkg-config --exists libseccomp
+		want_libraries libseccomp
 		# cargo-web is the newer one that Debian has for browsers.
 		if ! new_cargo; then
 			if command -v rustup >/dev/null || command -v cargo >/dev/null; then
@@ -70,7 +109,7 @@ for what; do
 		fi
 		;;
 	*)
-		echo "setup: there is no set $what; the sets are build, cross, runtimes, gvisor, youki" >&2
+		echo "setup: there is no set $what; the sets are build, cross, runtimes, gvisor, engines, youki, crun, crio" >&2
 		exit 2
 		;;
 	esac
@@ -88,8 +127,8 @@ cannot() {
 command -v apt-get >/dev/null || cannot "there is no apt-get here: install what corresponds to these packages of Debian"
 [ "$(id -u)" = 0 ] || cannot "only root can install it: apt-get install ${missing[*]}"
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+log=$(mktemp) policy=''
+trap 'rm -f "$log" ${policy:+"$policy"}' EXIT
 quietly() {
 	"$@" >"$log" 2>&1 || {
 		cat "$log" >&2
@@ -100,13 +139,19 @@ quietly() {
 apt() { quietly apt-get -q -y -o DPkg::Lock::Timeout=300 "$@"; }
 
 echo "setup: installing ${missing[*]} with apt-get"
+# What apt-get installs asks this file whether it may start; 101 is no.
+if [ ! -e /usr/sbin/policy-rc.d ]; then
+	policy=/usr/sbin/policy-rc.d
+	printf '#!/bin/sh\nexit 101\n' >"$policy"
+	chmod 0755 "$policy"
+fi
 # Other sources of the system may be broken; what counts is that the packages can be had.
 apt update || echo "setup: going on with the package lists there are" >&2
-if ! apt install --no-install-recommends "${missing[@]}"; then
+if ! apt install --no-remove --no-install-recommends "${missing[@]}"; then
 	# One package that cannot be had must not keep the others out.
 	failed=()
 	for package in "${missing[@]}"; do
-		apt install --no-install-recommends "$package" || failed+=("$package")
+		apt install --no-remove --no-install-recommends "$package" || failed+=("$package")
 	done
 	missing=("${failed[@]}")
 	[ ${#missing[@]} -eq 0 ] || cannot "apt-get cannot install that; its words are above"

@@ -5,43 +5,137 @@
 #   PATH=$(scripts/tools.sh runsc youki):$PATH
 #   scripts/tools.sh --cached runsc youki   # only what is there already; builds nothing
 #
-# runsc and youki are for the tests, golangci-lint is for make lint. They stay in
-# ${XDG_CACHE_HOME:-~/.cache}/touchstone/tools. Progress goes to standard error.
+#   runsc youki crun           runtimes; Debian's crun is too old for the engines below
+#   containerd                 with its shim for runc, ctr and containerd-stress
+#   containerd1.7              the same of the version before
+#   containerd-shim-runsc-v1   containerd's shim for gVisor
+#   crio                       with pinns; conmon is Debian's
+#   crictl                     with critest
+#   golangci-lint              for make lint
+#
+# They stay in ${XDG_CACHE_HOME:-~/.cache}/touchstone/tools. Progress goes to standard error.
+# What must be there is said by scripts/setup.sh.
 set -euo pipefail
 export LC_ALL=C
 
 root=${XDG_CACHE_HOME:-${HOME:?must be set, or XDG_CACHE_HOME}/.cache}/touchstone/tools
 
+# gVisor's shim for containerd, with a main of our own; its go.mod has gVisor's version.
+runsc_shim=$(cd "$(dirname "$0")/tools/runsc-shim" && pwd)
+
 version_of() {
 	case $1 in
-	runsc) echo v0.0.0-20260905035102-160fafc42237 ;;
+	runsc) awk '$1 == "gvisor.dev/gvisor" { print $2 }' "$runsc_shim/go.mod" ;;
 	youki) echo 0.7.0 ;;
+	crun) echo 1.21 ;;
+	containerd) echo v2.4.2 ;;
+	containerd1.7) echo v1.7.35 ;;
+	containerd-shim-runsc-v1) echo "$(version_of runsc)-$(sha256sum <"$runsc_shim/main.go" | cut -c 1-8)" ;;
+	crio) echo v1.34.0 ;;
+	crictl) echo v1.34.0 ;;
 	golangci-lint) echo v2.12.0 ;;
 	*)
-		echo "tools: there is no tool $1; there are runsc, youki, golangci-lint" >&2
+		echo "tools: there is no tool $1; there are runsc, youki, crun, containerd, containerd1.7," \
+			"containerd-shim-runsc-v1, crio, crictl, golangci-lint" >&2
 		exit 2
 		;;
 	esac
 }
 
-# build NAME VERSION DIR puts the program into DIR.
+# build NAME VERSION DIR puts the programs into DIR. Beside it, DIR.* is for what else it needs.
 build() {
+	local version=$2 bin=$3 source=$3.source
+	export GOBIN=$bin GOFLAGS=-buildvcs=false GOWORK=off
+	cd "$bin"
 	case $1 in
 	runsc)
 		# Its version is set by the linker; without, it says VERSION_MISSING.
-		CGO_ENABLED=0 GOBIN=$3 GOFLAGS=-buildvcs=false go install -trimpath \
-			-ldflags "-s -w -X gvisor.dev/gvisor/runsc/version.version=$2" "gvisor.dev/gvisor/runsc@$2"
+		CGO_ENABLED=0 go install -trimpath \
+			-ldflags "-s -w -X gvisor.dev/gvisor/runsc/version.version=$version" "gvisor.dev/gvisor/runsc@$version"
 		;;
 	youki)
 		# The default features lack cgroup v1.
-		cargo install youki --version "$2" --locked --no-default-features --features v1,v2,seccomp --root "$3.root" &&
-			mv "$3.root/bin/youki" "$3/youki" && rm -rf "$3.root"
+		cargo install youki --version "$version" --locked --no-default-features \
+			--features v1,v2,seccomp --root "$bin.root"
+		mv "$bin.root/bin/youki" "$bin/youki"
+		;;
+	crun)
+		debian_source "pool/main/c/crun/crun_$version.orig.tar.gz" "$source" \
+			4bfb700e764a4804a4de3ecf07753f4c391005356d60356df65d80ae0914c486
+		cd "$source"
+		# configure insists on a Python, but only bindings need one.
+		PYTHON=true ./configure --disable-systemd --disable-criu --enable-embedded-yajl --disable-dependency-tracking
+		make -j "$(nproc)"
+		strip -s -o "$bin/crun" crun
+		;;
+	containerd)
+		go_source github.com/containerd/containerd/v2 "$version" "$source" \
+			h1:p6Qg+xbEz8lvwdhHDx0U469xENvp4LgGBx+E7djXkGw=
+		build_containerd "$source" "github.com/containerd/containerd/v2/version.Version=$version"
+		;;
+	containerd1.7)
+		go_source github.com/containerd/containerd "$version" "$source" \
+			h1:7AU2T1qI2OdNBmKkreWZ7kASHUNFItN5Hgejd9sY938=
+		build_containerd "$source" "github.com/containerd/containerd/version.Version=$version"
+		;;
+	containerd-shim-runsc-v1)
+		CGO_ENABLED=0 go -C "$runsc_shim" build -trimpath -ldflags "-s -w" -o "$bin/$1" .
+		;;
+	crio)
+		go_source github.com/cri-o/cri-o "$version" "$source" h1:ux2URwAyENy5e5hD9Z95tshdfy98eqatZk0fxx3rhuk=
+		cd "$source"
+		go install -trimpath -ldflags "-s -w" -tags containers_image_openpgp,exclude_graphdriver_btrfs,seccomp ./cmd/crio
+		"${CC:-gcc}" -std=c99 -Os -static -s -o "$bin/pinns" pinns/src/*.c
+		;;
+	crictl)
+		go_source sigs.k8s.io/cri-tools "$version" "$source" h1:KqL9EJ+WgHtz1HR1exezm91n+o8O2uMLs/eHzHJHAWw=
+		cd "$source"
+		local flags="-s -w -X sigs.k8s.io/cri-tools/pkg/version.Version=${version#v}"
+		CGO_ENABLED=0 go install -trimpath -ldflags "$flags" ./cmd/crictl
+		# critest is a test's binary.
+		CGO_ENABLED=0 go test -c -trimpath -ldflags "$flags" -o "$bin/critest" ./cmd/critest
 		;;
 	golangci-lint)
-		GOBIN=$3 GOFLAGS=-buildvcs=false go install -trimpath \
-			"github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$2"
+		go install -trimpath "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$version"
 		;;
 	esac
+}
+
+# build_containerd SOURCE VARIABLE is what the versions of containerd have in common; VARIABLE is
+# what the linker sets.
+build_containerd() {
+	cd "$1"
+	# It panics unless it may open 100000 files, which root without CAP_SYS_RESOURCE may not.
+	sed -i 's/uint64(100000)/uint64(0)/' cmd/containerd-stress/rlimit_unix.go
+	CGO_ENABLED=0 go install -trimpath -ldflags "-s -w -X $2" \
+		./cmd/{containerd,containerd-shim-runc-v2,containerd-stress,ctr}
+}
+
+# go_source MODULE VERSION DIR SUM puts the source of a Go module into DIR. Built there, and not
+# by `go install PACKAGE@VERSION`, it may exclude other modules, be changed, and be
+# missing from the sum database: SUM is checked, and those of all others by its own go.sum.
+go_source() {
+	local cached
+	cached=$(GONOSUMDB=$1 go mod download -json "$1@$2" | awk -F '"' -v sum="$4" '
+		$2 == "Error" { print >"/dev/stderr" }
+		$2 == "Dir" { dir = $4 }
+		$2 == "Sum" && $4 == sum { print dir }') || true
+	[ -n "$cached" ] || {
+		echo "$1@$2 cannot be had with the checksum $4"
+		return 1
+	}
+	cp -r "$cached" "$3"
+	chmod -R u+w "$3"
+}
+
+# debian_source PATH DIR SHA256 puts what is in a tarball of Debian's archive into DIR, from the
+# mirror that apt-get uses.
+debian_source() {
+	local mirror
+	mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep -m 1 '/debian/$' || true)
+	/usr/lib/apt/apt-helper download-file "${mirror:-http://deb.debian.org/debian/}$1" "$2.tar" "SHA256:$3"
+	mkdir "$2"
+	tar -xf "$2.tar" -C "$2" --strip-components=1
 }
 
 new='' pid='' # what the trap cleans up
@@ -65,7 +159,7 @@ install() {
 		echo "tools: building $name $version failed; the end of its output is above" >&2
 		exit 1
 	}
-	chmod 0755 "$new/bin" "$new/bin/$name"
+	chmod 0755 "$new/bin" "$new/bin/"*
 	mv -T "$new/bin" "$dir"
 	rm -rf "$new"
 	trap - EXIT
@@ -81,12 +175,12 @@ path=
 for name; do
 	version=$(version_of "$name")
 	dir=$root/$name-$version
-	if [ ! -x "$dir/$name" ]; then
+	if [ ! -d "$dir" ]; then
 		[ -z "$cached" ] || continue
 		mkdir -p "$root"
 		exec 9>"$root/.lock"
 		flock 9 # another make may be building the same
-		[ -x "$dir/$name" ] || install "$name" "$version" "$dir"
+		[ -d "$dir" ] || install "$name" "$version" "$dir"
 		exec 9>&-
 	fi
 	path=$path${path:+:}$dir

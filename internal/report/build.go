@@ -138,13 +138,23 @@ func (b *builder) benchmark(described result.Benchmark) Benchmark {
 	out.Blocks = len(blocks)
 	out.Baseline, out.BaselineNote = b.baseline(out.Targets)
 	for _, m := range described.Metrics {
-		metric := b.metric(m, &out)
-		if slices.ContainsFunc(metric.Cells, func(c Cell) bool { return c.Summary != nil }) {
-			out.Metrics = append(out.Metrics, metric)
-		} else {
-			out.Unrecorded = append(out.Unrecorded, m.Name)
+		if isComponent(m.Name) {
+			continue
 		}
+		metric := b.metric(m, &out)
+		switch {
+		case !slices.ContainsFunc(metric.Cells, func(c Cell) bool { return c.Summary != nil }):
+			if !m.Optional {
+				out.Unrecorded = append(out.Unrecorded, m.Name)
+			}
+			continue
+		case !slices.ContainsFunc(metric.Cells, func(c Cell) bool { return c.Baseline }):
+			out.Unbased = append(out.Unbased, m.Name)
+		}
+		out.Metrics = append(out.Metrics, metric)
 	}
+	out.Layers = b.layers(&out)
+	out.Components = b.components(described.Metrics, &out)
 	return out
 }
 
@@ -277,8 +287,8 @@ func (b *builder) missing() []Missing {
 	return all
 }
 
-// phases gives the median duration of each phase in the order in which phases first
-// happen.
+// phases gives the median duration of each phase in the order in which phases first happen, with
+// its steps. A step of a phase that is not there stands as a phase of its own.
 func phases(trials []*result.Trial) []Phase {
 	var names []string
 	medians := map[string][]float64{}
@@ -297,8 +307,19 @@ func phases(trials []*result.Trial) []Phase {
 		}
 	}
 	var all []Phase
+	steps := map[string][]Phase{}
 	for _, name := range names {
-		all = append(all, Phase{Name: name, Seconds: median(medians[name]), Times: int(median(times[name]))})
+		phase := Phase{Name: name, Seconds: median(medians[name]), Times: int(median(times[name]))}
+		whole, step, isStep := strings.Cut(name, "/")
+		if isStep && slices.Contains(names, whole) {
+			phase.Name = step
+			steps[whole] = append(steps[whole], phase)
+		} else {
+			all = append(all, phase)
+		}
+	}
+	for i := range all {
+		all[i].Steps = steps[all[i].Name]
 	}
 	return all
 }

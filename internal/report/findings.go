@@ -16,7 +16,8 @@ import (
 const (
 	mostFindings  = 6
 	mostPerTarget = 3
-	mostGaps      = 4
+	mostGaps      = 6
+	mostEqual     = 5
 )
 
 // phrase says in plain words what a metric of a benchmark tells of a target. Of a benchmark
@@ -212,8 +213,11 @@ func comparisons(m *Model) string {
 	out := fmt.Sprintf("Of %d comparisons with the baseline %d show a difference", total, count[stats.Faster]+count[stats.Slower])
 	if len(targets) > 0 {
 		var parts []string
-		for _, t := range targets {
+		for _, t := range targets[:min(len(targets), mostEqual)] {
 			parts = append(parts, fmt.Sprintf("%s %d", t, equal[t]))
+		}
+		if more := len(targets) - mostEqual; more > 0 {
+			parts = append(parts, fmt.Sprintf("%d other targets", more))
 		}
 		out += fmt.Sprintf("; %d show none (%s), which is no proof of equality", count[stats.NoDifference], strings.Join(parts, ", "))
 	}
@@ -232,30 +236,42 @@ func comparisons(m *Model) string {
 	return out + "."
 }
 
-// notMeasured names the first gaps and counts the others.
-func notMeasured(m *Model) string {
-	var gaps []string
+// notMeasured names what has no number, all with the same reason together: the first reasons,
+// with the others counted.
+func notMeasured(m *Model) []string {
+	var gaps []gap
 	for _, t := range m.Targets {
 		if t.Unavailable != "" && t.OK == 0 {
-			gaps = append(gaps, fmt.Sprintf("%s (%s)", t.Name, t.Unavailable))
+			gaps = put(gaps, "", t.Unavailable, t.Name)
 		}
 	}
 	for _, miss := range m.Missing {
-		if miss.Count < miss.Total {
-			continue // there are numbers
+		if miss.Count == miss.Total { // else there are numbers
+			gaps = put(gaps, miss.Title()+" on ", StatusWord(miss.Status)+": "+miss.Reason, miss.Target)
 		}
-		where := miss.Benchmark
-		if miss.Params != "" {
-			where += " " + miss.Params
-		}
-		gaps = append(gaps, fmt.Sprintf("%s on %s (%s: %s)", where, miss.Target, StatusWord(miss.Status), miss.Reason))
 	}
-	if len(gaps) == 0 {
-		return ""
+	var items []string
+	for _, g := range gaps[:min(len(gaps), mostGaps)] {
+		items = append(items, fmt.Sprintf("%s%s (%s)", g.where, strings.Join(g.targets, ", "), g.reason))
 	}
-	out := "Not measured: " + strings.Join(gaps[:min(len(gaps), mostGaps)], "; ")
 	if more := len(gaps) - mostGaps; more > 0 {
-		out += fmt.Sprintf("; and %d more", more)
+		items = append(items, fmt.Sprintf("and for %d more reasons", more))
 	}
-	return out + "."
+	return items
+}
+
+// gap is targets that lack the same thing for the same reason.
+type gap struct {
+	where, reason string
+	targets       []string
+}
+
+// put adds a target to its gap.
+func put(gaps []gap, where, reason, target string) []gap {
+	at := slices.IndexFunc(gaps, func(g gap) bool { return g.where == where && g.reason == reason })
+	if at < 0 {
+		return append(gaps, gap{where, reason, []string{target}})
+	}
+	gaps[at].targets = append(gaps[at].targets, target)
+	return gaps
 }

@@ -6,10 +6,8 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/target"
 )
-
-// native is the target without a container, as targets are spelled.
-const native = "native"
 
 // metric makes one metric of a benchmark on all its targets.
 func (b *builder) metric(described result.Metric, bench *Benchmark) Metric {
@@ -24,16 +22,15 @@ func (b *builder) metric(described result.Metric, bench *Benchmark) Metric {
 			cell.Reason = outcome.Why()
 			if outcome.OK > 0 {
 				cell.Reason = "not recorded on this target"
+				cell.Absent = described.Optional
 			}
 			m.Cells = append(m.Cells, cell)
 			continue
 		}
-		values := make([]float64, len(cell.Points))
-		for i, p := range cell.Points {
-			values[i] = p.Value
+		for _, p := range cell.Points {
 			samples[cell.Target] = append(samples[cell.Target], stats.Sample{Block: p.Block, Value: p.Value})
 		}
-		summary := stats.Summarize(values, b.cellSeed(cell.Target, described.Name))
+		summary := stats.Summarize(valuesOf(cell.Points), b.cellSeed(cell.Target, described.Name))
 		cell.Summary = &summary
 		cell.Baseline = cell.Target == bench.Baseline
 		if described.Series {
@@ -65,7 +62,7 @@ func (b *builder) compare(m *Metric, baseline string, samples map[string][]stats
 		}
 		family = append(family, stats.Compare(samples[baseline], samples[c.Target], stats.Direction(m.Better), b.cellSeed(c.Target, m.Name)))
 		members = append(members, c)
-		if baseline == native && reference > 0 {
+		if baseline == target.Native && reference > 0 {
 			overhead := stats.Overhead(reference, c.Summary.Median)
 			c.Overhead = &overhead
 		}
@@ -85,6 +82,14 @@ func points(trials []*result.Trial, metric string) []Point {
 		}
 	}
 	return all
+}
+
+func valuesOf(points []Point) []float64 {
+	values := make([]float64, len(points))
+	for i, p := range points {
+		values[i] = p.Value
+	}
+	return values
 }
 
 // curve gives a series by the place of its values. Trials of different lengths count as

@@ -7,7 +7,8 @@ import (
 
 // Precise is the stop rule of a plan: it tells whether, of the trials of one benchmark, the
 // interval of every metric on every target is within precision (0.02 is ± 2 %) of its
-// median. Targets without a trial that is ok do not hold it up.
+// median. Targets without a trial that is ok do not hold it up, nor do the costs of single
+// components: those are often near nothing, and nothing is judged by them.
 func Precise(trials []result.Trial, precision float64, seed uint64) bool {
 	type series struct{ target, metric string }
 	values := map[series][]float64{}
@@ -18,7 +19,7 @@ func Precise(trials []result.Trial, precision float64, seed uint64) bool {
 		}
 		seen := map[string]bool{}
 		for _, s := range t.Samples {
-			if seen[s.Metric] {
+			if seen[s.Metric] || isComponent(s.Metric) {
 				continue
 			}
 			seen[s.Metric] = true

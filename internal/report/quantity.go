@@ -105,6 +105,36 @@ func Median(s *stats.Summary, unit result.Unit) string {
 	return scale.with(scale.Number(s.Median) + " ± " + significant(half, 2))
 }
 
+// Difference spells a difference as [Median] spells a median, with a true minus sign: "24.7 ±
+// 0.81 ms", "−1.20 ± 0.33 ms".
+func Difference(d stats.Difference, unit result.Unit) string {
+	if d.CI == nil {
+		return Signed(d.Median, unit)
+	}
+	scale := differenceScale(d, unit)
+	half := max(d.CI.Hi-d.Median, d.Median-d.CI.Lo) / scale.factor
+	return signed(scale.with(scale.Number(d.Median) + " ± " + significant(half, 2)))
+}
+
+// DifferenceInterval spells the interval of a difference: "−0.120 to 0.340 ms".
+func DifferenceInterval(d stats.Difference, unit result.Unit) string {
+	if d.CI == nil {
+		return None
+	}
+	scale := differenceScale(d, unit)
+	return signed(scale.with(scale.Number(d.CI.Lo) + " to " + scale.Number(d.CI.Hi)))
+}
+
+// differenceScale is that of the interval: a difference near nothing has no size of its own.
+func differenceScale(d stats.Difference, unit result.Unit) Scale {
+	return ScaleFor(max(math.Abs(d.CI.Lo), math.Abs(d.CI.Hi)), unit)
+}
+
+// Signed spells a value that may be negative as [Quantity] does, with a true minus sign.
+func Signed(value float64, unit result.Unit) string { return signed(Quantity(value, unit)) }
+
+func signed(s string) string { return strings.ReplaceAll(s, "-", "−") }
+
 // Interval spells an interval of values: "20.9 to 21.8 ms", both in the scale of the median
 // that it belongs to. It is [None] without one.
 func Interval(ci *stats.Interval, median float64, unit result.Unit) string {

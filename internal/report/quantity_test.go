@@ -93,3 +93,24 @@ func FuzzQuantityIsShort(f *testing.F) {
 		}
 	})
 }
+
+func TestDifference(t *testing.T) {
+	for _, c := range []struct {
+		median         float64
+		ci             *stats.Interval
+		want, interval string
+	}{
+		{0.0247, &stats.Interval{Lo: 0.0239, Hi: 0.0251}, "24.7 ± 0.80 ms", "23.9 to 25.1 ms"},
+		{-0.00241, &stats.Interval{Lo: -0.00256, Hi: -0.0023}, "−2.41 ± 0.15 ms", "−2.56 to −2.30 ms"},
+		// The scale is the interval's: a difference near nothing has none of its own.
+		{20e-6, &stats.Interval{Lo: -0.002, Hi: 0.003}, "0.0200 ± 3.0 ms", "−2.00 to 3.00 ms"},
+		{0, &stats.Interval{}, "0 ± 0 s", "0 to 0 s"},
+		{-0.5, nil, "−500 ms", report.None},
+		{math.NaN(), nil, report.None, report.None},
+	} {
+		d := stats.Difference{N: 10, Median: c.median, CI: c.ci}
+		if got, interval := report.Difference(d, result.Seconds), report.DifferenceInterval(d, result.Seconds); got != c.want || interval != c.interval {
+			t.Errorf("a difference of %v in %v is %q, %q; want %q, %q", c.median, c.ci, got, interval, c.want, c.interval)
+		}
+	}
+}

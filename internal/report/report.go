@@ -21,12 +21,20 @@
 //     performance.syscall.latency on four targets could show nothing with the ten blocks
 //     of the quick plan, be one of them fifty times slower. What this costs is said in the
 //     report: see [Model.Families].
+//   - A metric that the baseline lacks has no ratios, rather than another baseline for that
+//     metric alone: a ratio to another target than the one named above it misleads.
+//   - What a layer adds is the median of the differences within blocks: see [Layers]. It is
+//     an estimate with an interval, no verdict, and belongs to no family.
+//   - Costs by component (see [Components]) have neither verdicts nor a part in the findings:
+//     they say where a cost lies, and the metrics of the whole are compared.
 //   - Overhead (wang, equation 1) is given only against native.
 //
 // It refuses to say anything of fewer than [stats.MinSamples] blocks but the values.
 package report
 
 import (
+	"slices"
+
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -92,17 +100,26 @@ type Benchmark struct {
 	Blocks int
 	// Targets are the outcomes on all targets that could run at all, in the order of the run.
 	Targets []Outcome
-	// Metrics are those of which some target has a value; Unrecorded names the others.
+	// Metrics are those of which some target has a value; Unrecorded names the others, but for
+	// optional ones. The metrics of Components are in neither.
 	Metrics    []Metric
 	Unrecorded []string
+	// Unbased names the metrics that the baseline lacks, so that there are no ratios.
+	Unbased []string
+	// Layers is what each layer adds, where a run has targets that tell layers apart.
+	Layers []Layers
+	// Components are costs by the component that caused them.
+	Components []Components
 }
 
 // Title is the benchmark's name with its parameters.
-func (b *Benchmark) Title() string {
-	if b.Params == "" {
-		return b.Name
+func (b *Benchmark) Title() string { return title(b.Name, b.Params) }
+
+func title(name, params string) string {
+	if params == "" {
+		return name
 	}
-	return b.Name + " " + b.Params
+	return name + " " + params
 }
 
 // Outcome is how the trials of a benchmark on one target ended.
@@ -118,7 +135,7 @@ type Outcome struct {
 	Phases []Phase
 }
 
-// Phase is a timed region over the ok trials of a cell.
+// Phase is a timed region over the ok trials of a cell, or a step of one.
 type Phase struct {
 	Name string
 	// Seconds is the median over trials; for a phase that a trial goes through several
@@ -126,6 +143,8 @@ type Phase struct {
 	Seconds float64
 	// Times is how often a trial goes through it.
 	Times int
+	// Steps are the calls that it consists of, if it is several; they are part of Seconds.
+	Steps []Phase
 }
 
 // Metric is a metric of a benchmark on all its targets.
@@ -144,6 +163,8 @@ type Cell struct {
 	// Summary is nil if there is no number; Reason then says why.
 	Summary *stats.Summary
 	Reason  string
+	// Absent tells that the metric is optional and this target has none: nothing is missing.
+	Absent bool
 	// Baseline tells that the others are compared with this cell.
 	Baseline bool
 	// Comparison is with the baseline; nil for the baseline itself and where one of the two
@@ -181,6 +202,33 @@ type Missing struct {
 	Reason, Output string
 }
 
+// Title is the benchmark's name with its parameters.
+func (m *Missing) Title() string { return title(m.Benchmark, m.Params) }
+
+// MissingGroup is the targets on which a benchmark lacks the same for the same reason.
+type MissingGroup struct {
+	Missing // of the first target
+	Targets []string
+}
+
+// MissingGroups puts together what is missing in the same way.
+func (m *Model) MissingGroups() []MissingGroup {
+	var groups []MissingGroup
+	for _, miss := range m.Missing {
+		at := slices.IndexFunc(groups, func(g MissingGroup) bool {
+			alike := miss
+			alike.Target = g.Target
+			return alike == g.Missing
+		})
+		if at < 0 {
+			groups = append(groups, MissingGroup{Missing: miss})
+			at = len(groups) - 1
+		}
+		groups[at].Targets = append(groups[at].Targets, miss.Target)
+	}
+	return groups
+}
+
 // Findings are the clearest statements that the run supports.
 type Findings struct {
 	// Statements each rest on comparisons that show a difference, the largest first.
@@ -188,8 +236,8 @@ type Findings struct {
 	// Comparisons counts what the comparisons show, those without a difference among
 	// them; empty if there are none.
 	Comparisons string
-	// NotMeasured says what is not in the numbers, empty if all is.
-	NotMeasured string
+	// NotMeasured says what is not in the numbers and why, an item for each reason.
+	NotMeasured []string
 }
 
 // WarningGroup is warnings of one kind.

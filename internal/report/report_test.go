@@ -201,6 +201,74 @@ func TestPhases(t *testing.T) {
 	}
 }
 
+func TestStepsAreWithinTheirPhase(t *testing.T) {
+	phases := benchmark(t, engines(), lifecycle).Targets
+	at := slices.IndexFunc(phases, func(o report.Outcome) bool { return o.Target == "containerd/runc" })
+	var got []string
+	for _, p := range phases[at].Phases {
+		got = append(got, p.Name)
+		var sum float64
+		for _, s := range p.Steps {
+			got = append(got, "- "+s.Name)
+			sum += s.Seconds
+		}
+		if sum > p.Seconds {
+			t.Errorf("the steps of %s take %v, the phase %v", p.Name, sum, p.Seconds)
+		}
+	}
+	want := []string{
+		"create", "- RunPodSandbox", "- CreateContainer", "start", "- StartContainer", "kill", "- StopContainer", "exit",
+		"delete", "- RemoveContainer", "- StopPodSandbox", "- RemovePodSandbox",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the phases are (-want +got):\n%s", diff)
+	}
+	// A step without its phase is not lost.
+	run := reporttest.Small()
+	for i := range run.Trials {
+		run.Trials[i].Phases = []result.Phase{{Name: "create/RunPodSandbox", Duration: time.Millisecond}}
+	}
+	if p := benchmark(t, model(run), lifecycle).Targets[0].Phases; len(p) != 1 || p[0].Name != "create/RunPodSandbox" || p[0].Seconds != 0.001 {
+		t.Errorf("a step without its phase is %+v", p)
+	}
+}
+
+func TestEqualReasonsAreToldOnce(t *testing.T) {
+	m := engines()
+	want := []string{
+		"oci/youki (youki is not on PATH; install it, or name its binary in the plan under runtimes)",
+		"crio/runsc@platform=ptrace, crio/runsc@platform=systrap (runsc blocks under conmon in a CRI pod; use containerd with containerd-shim-runsc-v1)",
+		"operations.container.pause repeats=5 on native (skipped: pause: there is no container to freeze)",
+		"operations.container.pause repeats=5 on containerd/runc, containerd/crun, containerd/youki, containerd/runsc@platform=ptrace, " +
+			"containerd/runsc@platform=systrap, crio/runc, crio/crun, crio/youki, containerd/kata@hypervisor=qemu (skipped: pause: CRI has no call to freeze a container)",
+	}
+	if diff := cmp.Diff(want, m.Findings.NotMeasured); diff != "" {
+		t.Errorf("what was not measured is (-want +got):\n%s", diff)
+	}
+	groups := m.MissingGroups()
+	if len(groups) != 2 || len(groups[1].Targets) != 9 || len(m.Missing) != 10 {
+		t.Errorf("%d missing cells are in the groups %+v", len(m.Missing), groups)
+	}
+	sample := model(reporttest.Sample())
+	if all, one := len(sample.Missing), len(sample.MissingGroups()); all != one {
+		t.Errorf("%d cells that lack different things are in %d groups", all, one)
+	}
+}
+
+func TestManyTargetsWithTooFewBlocks(t *testing.T) {
+	run := reporttest.Engines()
+	run.Trials = slices.DeleteFunc(run.Trials, func(tr result.Trial) bool { return tr.Block >= 7 })
+	for _, g := range model(run).Warnings {
+		if g.Title == "Too few blocks" {
+			if want := lifecycle + ": of the 10 blocks that a verdict needs here there are: 7 on each target"; g.Items[0] != want {
+				t.Errorf("the warning is %q, want %q", g.Items[0], want)
+			}
+			return
+		}
+	}
+	t.Error("there is no warning of too few blocks")
+}
+
 func TestFindingsRestOnShownDifferences(t *testing.T) {
 	m := model(reporttest.Sample())
 	if n := len(m.Findings.Statements); n != 6 {
@@ -214,13 +282,13 @@ func TestFindingsRestOnShownDifferences(t *testing.T) {
 			t.Errorf("no finding says %q: %q", want, m.Findings.Statements)
 		}
 	}
-	if !strings.Contains(m.Findings.NotMeasured, "oci/youki (youki is not on PATH") {
+	if !strings.Contains(strings.Join(m.Findings.NotMeasured, "\n"), "oci/youki (youki is not on PATH") {
 		t.Errorf("what was not measured is %q", m.Findings.NotMeasured)
 	}
 	for name, run := range reporttest.Odd() {
 		switch name {
-		case "the baseline is unknown":
-			continue // it has ten blocks like the others
+		case "the baseline is unknown", "layers of both signs", "huge and tiny layers":
+			continue // they have ten blocks like the others
 		}
 		if f := model(run).Findings.Statements; len(f) > 0 {
 			t.Errorf("%s: there are findings %q", name, f)
@@ -361,6 +429,13 @@ func TestPreciseIsTheStopRuleOfAllTargetsAndMetrics(t *testing.T) {
 			}
 		}
 		return run.Trials
+	}
+	components := trials(0)
+	for i := range components {
+		components[i].Samples = append(components[i].Samples, result.Sample{Metric: "HostCPUNetwork", Value: float64(i % 3)})
+	}
+	if !report.Precise(components, 0.02, 1) {
+		t.Error("trials are not precise as one component is not")
 	}
 	if !report.Precise(trials(0), 0.02, 1) {
 		t.Error("trials that are all equal are not precise")

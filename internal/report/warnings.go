@@ -47,10 +47,14 @@ func fewBlocks(m *Model) WarningGroup {
 				need = max(need, metric.BlocksNeeded)
 			}
 			var few []string
+			var counts []int
 			for _, o := range b.Targets {
 				if 0 < o.OK && o.OK < need {
-					few = append(few, fmt.Sprintf("%s %d", o.Target, o.OK))
+					few, counts = append(few, fmt.Sprintf("%s %d", o.Target, o.OK)), append(counts, o.OK)
 				}
+			}
+			if len(few) == len(b.Targets) && len(few) > 1 && slices.Min(counts) == slices.Max(counts) {
+				few = []string{fmt.Sprintf("%d on each target", counts[0])}
 			}
 			if len(few) > 0 {
 				g.Items = append(g.Items, fmt.Sprintf("%s: of the %d blocks that a verdict needs here there are: %s", b.Title(), need, strings.Join(few, ", ")))

@@ -89,8 +89,8 @@ func bimodality(sorted []float64) (Warning, bool) {
 		return Warning{}, false
 	}
 	message := fmt.Sprintf("values lie in two groups, of %d and %d", at, len(sorted)-at)
-	if lower > 0 {
-		message += fmt.Sprintf("; the second's median is %.3g times the first's", upper/lower)
+	if times := upper / lower; lower > 0 && !math.IsInf(times, 0) {
+		message += fmt.Sprintf("; the second's median is %.3g times the first's", times)
 	}
 	return Warning{
 		Kind:    Bimodal,

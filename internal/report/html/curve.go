@@ -71,7 +71,7 @@ func newCurve(m *report.Metric, label string) *curve {
 		if len(c.Curve) == 0 {
 			continue
 		}
-		l := line{Target: c.Target, Class: fmt.Sprintf("c%d d%d", i%mostPhases+1, i%4+1)}
+		l := line{Target: c.Target, Class: fmt.Sprintf("c%d d%d", i%mostColours+1, i%4+1)}
 		var path, marks, dots strings.Builder
 		for place, p := range c.Curve {
 			letter := "L"

@@ -3,6 +3,7 @@ package html
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -34,6 +35,8 @@ func num(v float64) string {
 type strip struct {
 	Metric, Better string
 	Series         bool
+	// Only says that not all targets have the metric.
+	Only string
 	// Alt says in words what the drawing shows.
 	Alt           string
 	Width, Height string
@@ -71,13 +74,17 @@ func newStrip(m *report.Metric) strip {
 			values = append(values, c.Summary.CI.Lo, c.Summary.CI.Hi)
 		}
 	}
-	height := float64(len(m.Cells)) * laneHeight
+	cells := slices.DeleteFunc(slices.Clone(m.Cells), func(c report.Cell) bool { return c.Absent })
+	height := float64(len(cells)) * laneHeight
 	s := strip{
 		Metric: m.Name, Better: string(m.Better) + " is better", Series: m.Series, Alt: alternative(m),
 		Width: num(figureWidth), Height: num(height + axisHeight), AxisY: num(height), LabelY: num(height + 15),
 	}
 	s.Axis, s.Drawn = newAxis(values, m.Unit, margin, figureWidth-margin)
-	for i, c := range m.Cells {
+	if len(cells) < len(m.Cells) {
+		s.Only = fmt.Sprintf("on %d of %d targets", len(cells), len(m.Cells))
+	}
+	for i, c := range cells {
 		s.Lanes = append(s.Lanes, newLane(&s, &c, m, float64(i)*laneHeight, blocks))
 	}
 	return s
@@ -121,6 +128,8 @@ func alternative(m *report.Metric) string {
 	for _, c := range m.Cells {
 		s := c.Target + ": "
 		switch {
+		case c.Absent:
+			continue
 		case c.Summary == nil:
 			s += "no value"
 		case c.Comparison == nil:
@@ -140,78 +149,6 @@ func shortened(name string) string {
 	}
 	return string([]rune(name)[:longestName-1]) + "…"
 }
-
-// bars are the phases of the targets of a benchmark, one stacked bar each.
-type bars struct {
-	Phases []phaseName
-	Rows   []bar
-}
-
-type phaseName struct {
-	Name  string
-	Class string
-	Times int
-}
-
-type bar struct {
-	Target   string
-	Segments []segment
-	Values   []string // by phase
-	Total    string
-}
-
-// segment is a part of a bar that is 100 wide.
-type segment struct{ Class, X, Width, Title string }
-
-// mostPhases is the number of colours for phases.
-const mostPhases = 8
-
-// newBars is nil if no target has several phases.
-func newBars(b *report.Benchmark) *bars {
-	var out bars
-	at := map[string]int{}
-	longest := 0.0
-	several := false
-	for _, o := range b.Targets {
-		several = several || len(o.Phases) > 1
-		total := 0.0
-		for _, p := range o.Phases {
-			total += p.Seconds
-			if _, known := at[p.Name]; !known {
-				at[p.Name] = len(at)
-				out.Phases = append(out.Phases, phaseName{p.Name, fmt.Sprintf("c%d", len(out.Phases)%mostPhases+1), p.Times})
-			}
-		}
-		longest = max(longest, total)
-	}
-	if !several || longest == 0 {
-		return nil
-	}
-	for _, o := range b.Targets {
-		if len(o.Phases) == 0 {
-			continue
-		}
-		row := bar{Target: o.Target, Values: make([]string, len(out.Phases))}
-		for i := range row.Values {
-			row.Values[i] = report.None
-		}
-		x := 0.0
-		for _, p := range o.Phases {
-			width := 100 * p.Seconds / longest
-			value := report.Quantity(p.Seconds, "s")
-			name := out.Phases[at[p.Name]]
-			row.Segments = append(row.Segments, segment{name.Class, fine(x), fine(width), p.Name + " " + value})
-			row.Values[at[p.Name]] = value
-			x += width
-		}
-		row.Total = report.Quantity(x/100*longest, "s")
-		out.Rows = append(out.Rows, row)
-	}
-	return &out
-}
-
-// fine spells a coordinate of a bar that is 100 wide and drawn much wider.
-func fine(v float64) string { return strconv.FormatFloat(math.Round(v*1e3)/1e3, 'f', -1, 64) }
 
 // level is how strongly a shown difference is coloured, 1 to 5, by the logarithm of its
 // ratio.

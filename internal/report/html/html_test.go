@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -75,6 +76,73 @@ func TestSampleShowsAllThereIs(t *testing.T) {
 	if strings.Contains(got, ">p99<") {
 		t.Error("the report has a column for a percentile that ten blocks do not carry")
 	}
+}
+
+func TestEnginesShowLayersAndComponents(t *testing.T) {
+	got := written(t, reporttest.Engines())
+	for what, want := range map[string]string{
+		"layers":                              "What each layer adds to CreateAndRun",
+		"a layer that is not shown":           `<small>not shown to differ from 0</small>`,
+		"its pale piece":                      `class="c3 unclear"`,
+		"a layer that takes away":             `<td>−[0-9.]+ ms<small>−[0-9.]+ to −[0-9.]+ ms</small></td>`,
+		"the zero it lies left of":            `class="zero"`,
+		"layers that cannot be told apart":    `<td colspan="2">[0-9.]+ ms<small>`,
+		"a word for them":                     `<small>runtime, shim and engine</small>`,
+		"why not":                             "no value of oci/youki to tell layers apart",
+		"what a bar says without eyes":        `aria-label="oci/crun: [0-9.]+ ± [0-9.]+ ms; process [0-9.]+ ± [0-9.]+ ms; runtime [0-9.]+ ± [0-9.]+ ms"`,
+		"a step within its phase":             `<small>RunPodSandbox [0-9.]+ ms</small>`,
+		"CPU time by component":               "CPU time by component",
+		"memory by component":                 "Memory by component",
+		"that there is no ratio, once":        "Without a value on the baseline, and so without a ratio: RunPodSandbox, CreateContainer",
+		"that a plot is not of all targets":   "on 9 of 21 targets",
+		"where a metric is not":               "not recorded on native, oci/runc, oci/crun",
+		"targets as rows of the overview":     `<th scope="row">crio/crun</th><td class="worse`,
+		"outcomes that are alike together":    "<b>21 targets</b> 10 ok each",
+		"equal reasons together":              "crio/runsc@platform=ptrace, crio/runsc@platform=systrap \\(runsc blocks",
+		"targets that lack the same together": "containerd/runc, containerd/crun, containerd/youki",
+	} {
+		if !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("%s: nothing in the report matches %q", what, want)
+		}
+	}
+	if n := barsStayInside(t, got); n < 300 {
+		t.Errorf("the bars have %d pieces, want some for each target", n)
+	}
+	if found := notNumbers.FindString(got); found != "" {
+		t.Errorf("the report has %q", found)
+	}
+	overview, _, _ := strings.Cut(got, `<section class="suite"`)
+	for _, not := range []string{"RunPodSandbox</th>", "PSSDaemon", "HostCPUShim"} {
+		if strings.Contains(overview, not) {
+			t.Errorf("the overview of ratios has %s", not)
+		}
+	}
+	if n := strings.Count(got, "no baseline"); n > 0 {
+		t.Errorf("the report says %d times that there is no baseline", n)
+	}
+}
+
+// rects matches the pieces of bars.
+var rects = regexp.MustCompile(`<rect class="(?:c\d|step)[^"]*" x="([^"]*)" y="([^"]*)" width="([^"]*)" height="([^"]*)"`)
+
+// barsStayInside gives the number of pieces of bars.
+func barsStayInside(t *testing.T, page string) int {
+	t.Helper()
+	pieces := rects.FindAllStringSubmatch(page, -1)
+	for _, p := range pieces {
+		var v [4]float64
+		for i := range v {
+			var err error
+			if v[i], err = strconv.ParseFloat(p[i+1], 64); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// Coordinates are rounded to a thousandth.
+		if v[0] < -0.002 || v[0]+v[2] > 100.02 || v[2] < 0 || v[1] < 0 || v[1]+v[3] > 10.002 {
+			t.Errorf("a piece lies outside of its bar: %s", p[0])
+		}
+	}
+	return len(pieces)
 }
 
 // loads matches whatever makes a browser fetch something or run something.
@@ -153,6 +221,7 @@ func TestOddRuns(t *testing.T) {
 				at := strings.Index(got, found)
 				t.Errorf("the report has %q: %s", found, got[max(0, at-100):min(len(got), at+100)])
 			}
+			barsStayInside(t, got)
 			for _, section := range []string{`id="findings"`, `id="targets"`, `id="host"`, `id="method"`, "</html>"} {
 				if !strings.Contains(got, section) {
 					t.Errorf("the report lacks %s", section)

@@ -3,6 +3,7 @@ package html
 import (
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ type page struct {
 	Suites   []suite
 	Host     []fact
 	Method   method
-	// Missing are the cells that lack trials, with the words for their ends.
+	// Missing are the cells that lack trials, alike ones together, with the words for their ends.
 	Missing []missing
 }
 
@@ -41,9 +42,10 @@ type benchmark struct {
 	ID       string
 	Outcomes []outcome
 	Strips   []strip
-	Bars     *bars
-	Curves   []curve
-	Table    *statistics
+	// Layers stand before the plots, Bars behind them.
+	Layers, Bars []*bars
+	Curves       []curve
+	Table        *statistics
 }
 
 // Short is the name without the suite, for the table of contents.
@@ -52,10 +54,47 @@ func (b *benchmark) Short() string {
 	return short
 }
 
-type outcome struct{ Target, Counts, Why string }
+type outcome struct{ Targets, Counts, Why string }
+
+// mostNamed is how many targets are named of which nothing is to be said but the same count.
+const mostNamed = 4
+
+// outcomes tells how trials ended: of each target, or of many alike together.
+func outcomes(b *report.Benchmark) []outcome {
+	var all []outcome
+	var alike [][]string
+	for i := range b.Targets {
+		o := &b.Targets[i]
+		counts := o.Counts()
+		if o.Disturbed > 0 {
+			counts += fmt.Sprintf(" (%d disturbed)", o.Disturbed)
+		}
+		at := -1
+		if len(b.Targets) > mostColumns {
+			at = slices.IndexFunc(all, func(other outcome) bool { return other.Counts == counts && other.Why == o.Why() })
+		}
+		if at < 0 {
+			at = len(all)
+			all, alike = append(all, outcome{Counts: counts, Why: o.Why()}), append(alike, nil)
+		}
+		alike[at] = append(alike[at], o.Target)
+	}
+	for i, names := range alike {
+		all[i].Targets = strings.Join(names, ", ")
+		if all[i].Why == "" && len(names) > mostNamed {
+			all[i].Targets = fmt.Sprintf("%d targets", len(names))
+		}
+		if len(names) > 1 {
+			all[i].Counts += " each"
+		}
+	}
+	return all
+}
 
 type missing struct {
-	Title, Target, What, Reason, Output string
+	Title                string
+	Targets              []string
+	What, Reason, Output string
 }
 
 type method struct {
@@ -83,13 +122,16 @@ func newPage(m *report.Model) *page {
 		p.Suites = append(p.Suites, out)
 	}
 	p.Matrix = newMatrix(m)
-	p.Findings = report.Findings{Comparisons: tied(m.Findings.Comparisons), NotMeasured: tied(m.Findings.NotMeasured)}
+	p.Findings.Comparisons = tied(m.Findings.Comparisons)
 	for _, s := range m.Findings.Statements {
 		p.Findings.Statements = append(p.Findings.Statements, tied(s))
 	}
-	for _, miss := range m.Missing {
+	for _, s := range m.Findings.NotMeasured {
+		p.Findings.NotMeasured = append(p.Findings.NotMeasured, tied(s))
+	}
+	for _, miss := range m.MissingGroups() {
 		p.Missing = append(p.Missing, missing{
-			Title: strings.TrimSpace(miss.Benchmark + " " + miss.Params), Target: miss.Target,
+			Title: miss.Title(), Targets: miss.Targets,
 			What:   fmt.Sprintf("%d of %d %s", miss.Count, miss.Total, report.StatusWord(miss.Status)),
 			Reason: miss.Reason, Output: strings.TrimSpace(miss.Output),
 		})
@@ -168,15 +210,17 @@ func hostFacts(m *report.Model) []fact {
 }
 
 func newBenchmark(b *report.Benchmark, id string) *benchmark {
-	out := &benchmark{Benchmark: b, ID: id, Bars: newBars(b), Table: newStatistics(b)}
-	for i := range b.Targets {
-		o := &b.Targets[i]
-		counts := o.Counts()
-		if o.Disturbed > 0 {
-			counts += fmt.Sprintf(" (%d disturbed)", o.Disturbed)
-		}
-		out.Outcomes = append(out.Outcomes, outcome{o.Target, counts, o.Why()})
+	out := &benchmark{Benchmark: b, ID: id, Table: newStatistics(b)}
+	for i := range b.Layers {
+		out.Layers = append(out.Layers, newLayers(&b.Layers[i]))
 	}
+	if phases := newPhases(b); phases != nil {
+		out.Bars = append(out.Bars, phases)
+	}
+	for i := range b.Components {
+		out.Bars = append(out.Bars, newComponents(&b.Components[i]))
+	}
+	out.Outcomes = outcomes(b)
 	label := "place in the series"
 	if strings.HasPrefix(b.Name, "scalability.") {
 		label = "number of the container, in order of start"

@@ -10,31 +10,41 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// matrix is every metric on every target as its ratio to the baseline.
+// mostColumns is how many targets stand beside each other in the matrix. More of them are its rows:
+// a page has room downwards.
+const mostColumns = 8
+
+// matrix is every metric on every target as its ratio to the baseline: one table with a column for
+// each target, or a table for each benchmark with a row for each target.
 type matrix struct {
-	Targets []targetName
+	// Columns are the targets; empty if each group has columns of its own.
+	Columns []heading
 	Groups  []matrixGroup
+	// Partial tells that there are metrics that are not in it.
+	Partial bool
 }
 
-// targetName is a target's name, which may be broken before its options.
-type targetName struct{ Full, Name, Options string }
+// heading is a target, whose name may be broken before its options, or a metric.
+type heading struct{ Full, Name, Options string }
 
-func newTargetName(full string) targetName {
+func newHeading(full string) heading {
 	name, options, _ := strings.Cut(full, "@")
-	return targetName{full, name, options}
+	return heading{full, name, options}
 }
 
-// Columns counts those of the table.
-func (m *matrix) Columns() int { return 1 + len(m.Targets) }
+// Width counts the columns of the table.
+func (m *matrix) Width() int { return 1 + len(m.Columns) }
 
 type matrixGroup struct {
-	ID, Title, Baseline string
-	Rows                []matrixRow
+	ID, Title string
+	// Columns are the metrics, if rows are targets.
+	Columns []heading
+	Rows    []matrixRow
 }
 
 type matrixRow struct {
-	Metric string
-	Cells  []matrixCell
+	Head  heading
+	Cells []matrixCell
 }
 
 type matrixCell struct {
@@ -43,12 +53,14 @@ type matrixCell struct {
 	Main, Word, Small, Title string
 }
 
-// newMatrix is nil if there is no number.
+// newMatrix is nil if there is no number. Metrics that the baseline lacks have no ratios, and are not
+// in it.
 func newMatrix(m *report.Model) *matrix {
 	var out matrix
+	var targets []heading
 	for _, t := range m.Targets {
 		if t.OK > 0 {
-			out.Targets = append(out.Targets, newTargetName(t.Name))
+			targets = append(targets, newHeading(t.Name))
 		}
 	}
 	count := 0
@@ -56,24 +68,47 @@ func newMatrix(m *report.Model) *matrix {
 		for i := range s.Benchmarks {
 			b := &s.Benchmarks[i]
 			count++
-			if len(b.Metrics) == 0 {
-				continue
-			}
-			g := matrixGroup{ID: fmt.Sprintf("b%d", count), Title: b.Title(), Baseline: b.Baseline}
+			g := matrixGroup{ID: fmt.Sprintf("b%d", count), Title: b.Title()}
 			for j := range b.Metrics {
-				g.Rows = append(g.Rows, newMatrixRow(&b.Metrics[j], out.Targets))
+				if slices.Contains(b.Unbased, b.Metrics[j].Name) {
+					out.Partial = true
+					continue
+				}
+				g.Rows = append(g.Rows, newMatrixRow(&b.Metrics[j], targets))
 			}
-			out.Groups = append(out.Groups, g)
+			if len(g.Rows) > 0 {
+				out.Groups = append(out.Groups, g)
+			}
 		}
 	}
 	if len(out.Groups) == 0 {
 		return nil
 	}
+	if len(targets) <= mostColumns {
+		out.Columns = targets
+		return &out
+	}
+	for i := range out.Groups {
+		out.Groups[i].turn(targets)
+	}
 	return &out
 }
 
-func newMatrixRow(m *report.Metric, targets []targetName) matrixRow {
-	row := matrixRow{Metric: m.Name}
+// turn makes rows of the targets and columns of the metrics.
+func (g *matrixGroup) turn(targets []heading) {
+	rows := make([]matrixRow, len(targets))
+	for _, metric := range g.Rows {
+		g.Columns = append(g.Columns, metric.Head)
+		for i, c := range metric.Cells {
+			rows[i].Head = targets[i]
+			rows[i].Cells = append(rows[i].Cells, c)
+		}
+	}
+	g.Rows = rows
+}
+
+func newMatrixRow(m *report.Metric, targets []heading) matrixRow {
+	row := matrixRow{Head: heading{Full: m.Name, Name: m.Name}}
 	for _, target := range targets {
 		at := slices.IndexFunc(m.Cells, func(c report.Cell) bool { return c.Target == target.Full })
 		if at < 0 {
@@ -87,12 +122,14 @@ func newMatrixRow(m *report.Metric, targets []targetName) matrixRow {
 
 func newMatrixCell(c *report.Cell, m *report.Metric) matrixCell {
 	switch {
+	case c.Absent:
+		return matrixCell{Class: "none", Main: report.None, Title: c.Reason}
 	case c.Summary == nil:
 		return matrixCell{Class: "none", Main: report.None, Word: "no value", Title: c.Reason}
 	case c.Baseline:
 		return matrixCell{Class: "base", Main: report.Quantity(c.Summary.Median, m.Unit), Word: "baseline"}
 	case c.Comparison == nil:
-		return matrixCell{Class: "neutral", Main: report.Quantity(c.Summary.Median, m.Unit), Word: "no baseline"}
+		return matrixCell{Class: "neutral", Main: report.Quantity(c.Summary.Median, m.Unit)}
 	}
 	k := c.Comparison
 	cell := matrixCell{Class: heat(k), Main: report.Ratio(k.Ratio), Word: report.VerdictWord(k.Verdict, m.Unit)}
@@ -160,8 +197,16 @@ func newStatistics(b *report.Benchmark) *statistics {
 	for i := range b.Metrics {
 		m := &b.Metrics[i]
 		g := statisticsGroup{Metric: m.Name, Help: m.Help}
+		var absent []string
 		for j := range m.Cells {
+			if m.Cells[j].Absent {
+				absent = append(absent, m.Cells[j].Target)
+				continue
+			}
 			g.Rows = append(g.Rows, newStatisticsRow(&m.Cells[j], m.Unit, has, out.Overhead))
+		}
+		if len(absent) > 0 {
+			g.Rows = append(g.Rows, statisticsRow{Target: report.None, Reason: "not recorded on " + strings.Join(absent, ", ")})
 		}
 		out.Groups = append(out.Groups, g)
 	}
@@ -206,7 +251,7 @@ func (row *statisticsRow) judge(c *report.Cell, unit result.Unit, overhead bool)
 	}
 	k := c.Comparison
 	if k == nil {
-		row.Verdict = "no baseline"
+		row.Verdict = report.None
 		if c.Baseline {
 			row.Verdict = "baseline"
 		}

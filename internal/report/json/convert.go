@@ -2,6 +2,7 @@ package reportjson
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -20,7 +21,7 @@ func newDocument(m *report.Model) document {
 			Seed: m.Seed, Resamples: stats.Resamples, Interval: 0.95, Alpha: stats.Alpha, Power: stats.Power,
 			MinSamples: stats.MinSamples, Family: "all targets against the baseline on one metric of one benchmark", Families: m.Families,
 		},
-		Findings:   findings{Statements: list(m.Findings.Statements), Comparisons: m.Findings.Comparisons, NotMeasured: m.Findings.NotMeasured},
+		Findings:   findings{Statements: list(m.Findings.Statements), Comparisons: m.Findings.Comparisons, NotMeasured: strings.Join(m.Findings.NotMeasured, "; ")},
 		Targets:    []result.Target{},
 		Benchmarks: []benchmark{},
 		Missing:    []missing{},
@@ -52,16 +53,14 @@ func list[T any](s []T) []T { return append(make([]T, 0, len(s)), s...) }
 func newBenchmark(b report.Benchmark) benchmark {
 	out := benchmark{
 		Name: b.Name, Params: b.Params, Source: b.Source, Baseline: b.Baseline, BaselineNote: b.BaselineNote,
-		Blocks: b.Blocks, Outcomes: []outcome{}, Metrics: []metric{}, Unrecorded: slices.Clone(b.Unrecorded),
+		Blocks: b.Blocks, Outcomes: []outcome{}, Metrics: []metric{}, Unrecorded: slices.Clone(b.Unrecorded), Unbased: slices.Clone(b.Unbased),
 	}
 	for _, o := range b.Targets {
 		converted := outcome{
 			Target: o.Target, OK: o.OK, Failed: o.Failed, Timeout: o.Timeout, Skipped: o.Skipped,
 			Warmup: o.Warmup, Disturbed: o.Disturbed, Reason: o.Reason,
 		}
-		for _, p := range o.Phases {
-			converted.Phases = append(converted.Phases, phase{Name: p.Name, Seconds: digits(p.Seconds), Times: p.Times})
-		}
+		converted.Phases = newPhases(o.Phases)
 		out.Outcomes = append(out.Outcomes, converted)
 	}
 	for _, m := range b.Metrics {
@@ -71,7 +70,57 @@ func newBenchmark(b report.Benchmark) benchmark {
 		}
 		out.Metrics = append(out.Metrics, converted)
 	}
+	for _, l := range b.Layers {
+		out.Layers = append(out.Layers, newLayers(l))
+	}
+	for _, c := range b.Components {
+		out.Components = append(out.Components, newComponents(c))
+	}
 	return out
+}
+
+func newPhases(phases []report.Phase) []phase {
+	var out []phase
+	for _, p := range phases {
+		out = append(out, phase{Name: p.Name, Seconds: digits(p.Seconds), Times: p.Times, Steps: newPhases(p.Steps)})
+	}
+	return out
+}
+
+func newLayers(l report.Layers) layers {
+	out := layers{Metric: l.Metric.Name, Unit: l.Metric.Unit}
+	for _, s := range l.Stacks {
+		converted := stack{Target: s.Target, Runtime: s.Runtime, difference: newDifference(s.Total), Remainder: number(s.Remainder), Note: s.Note}
+		for _, p := range s.Parts {
+			converted.Parts = append(converted.Parts, part{
+				Layers: report.LayerNames()[p.First : p.Last+1], difference: newDifference(p.Difference), Subtracted: p.Subtracted,
+			})
+		}
+		out.Stacks = append(out.Stacks, converted)
+	}
+	return out
+}
+
+func newDifference(d stats.Difference) difference {
+	return difference{Blocks: d.N, Median: number(d.Median), Interval: bounds(d.CI)}
+}
+
+func newComponents(c report.Components) components {
+	out := components{Title: c.Title, Unit: c.Unit}
+	for _, r := range c.Rows {
+		row := componentRow{Target: r.Target, Total: newEstimate(&r.Total)}
+		for i, cell := range r.Cells {
+			if cell != nil {
+				row.Components = append(row.Components, component{Name: c.Names[i], Metric: c.Metrics[i], estimate: newEstimate(cell)})
+			}
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out
+}
+
+func newEstimate(s *stats.Summary) estimate {
+	return estimate{N: s.N, Median: number(s.Median), Interval: bounds(s.CI)}
 }
 
 func newCell(c report.Cell, unit result.Unit) cell {

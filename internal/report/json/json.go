@@ -94,6 +94,65 @@ type benchmark struct {
 	Outcomes     []outcome `json:"outcomes"`
 	Metrics      []metric  `json:"metrics"`
 	Unrecorded   []string  `json:"unrecorded,omitempty"`
+	// Unbased are the metrics that the baseline lacks.
+	Unbased    []string     `json:"without_baseline,omitempty"`
+	Layers     []layers     `json:"layers,omitempty"`
+	Components []components `json:"components,omitempty"`
+}
+
+// layers is what each layer adds to a metric.
+type layers struct {
+	Metric string      `json:"metric"`
+	Unit   result.Unit `json:"unit"`
+	Stacks []stack     `json:"targets"`
+}
+
+type stack struct {
+	Target  string `json:"target"`
+	Runtime string `json:"runtime"`
+	difference
+	Parts     []part   `json:"parts"`
+	Remainder *float64 `json:"remainder"`
+	Note      string   `json:"note,omitempty"`
+}
+
+// part is one layer or several that cannot be told apart.
+type part struct {
+	Layers []string `json:"layers"`
+	difference
+	// Subtracted tells that the part is a difference between targets.
+	Subtracted bool `json:"subtracted"`
+}
+
+type difference struct {
+	Blocks   int       `json:"blocks"`
+	Median   *float64  `json:"median"`
+	Interval *interval `json:"interval"`
+}
+
+// components is a cost by the component that caused it.
+type components struct {
+	Title string         `json:"title"`
+	Unit  result.Unit    `json:"unit"`
+	Rows  []componentRow `json:"targets"`
+}
+
+type componentRow struct {
+	Target     string      `json:"target"`
+	Total      estimate    `json:"together"`
+	Components []component `json:"components"`
+}
+
+type component struct {
+	Name   string `json:"name"`
+	Metric string `json:"metric"`
+	estimate
+}
+
+type estimate struct {
+	N        int       `json:"n"`
+	Median   *float64  `json:"median"`
+	Interval *interval `json:"interval"`
 }
 
 type outcome struct {
@@ -112,6 +171,8 @@ type phase struct {
 	Name    string  `json:"name"`
 	Seconds float64 `json:"median_s"`
 	Times   int     `json:"times"`
+	// Steps are parts of the phase.
+	Steps []phase `json:"steps,omitempty"`
 }
 
 type metric struct {

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"math"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -87,6 +90,96 @@ func TestSampleSaysWhatTheModelSays(t *testing.T) {
 	}
 	if medians == 0 || reasons == 0 || heavier == 0 {
 		t.Errorf("there are %d medians, %d reasons and %d heavier cells; want some of each", medians, reasons, heavier)
+	}
+}
+
+func TestEnginesHaveLayersAndComponents(t *testing.T) {
+	type value struct {
+		Median   *float64
+		Interval *struct{ Lo, Hi float64 }
+	}
+	var doc struct {
+		Findings struct {
+			NotMeasured string `json:"not_measured"`
+		}
+		Benchmarks []struct {
+			Unbased  []string `json:"without_baseline"`
+			Outcomes []struct {
+				Target string
+				Phases []struct {
+					Name  string
+					Steps []struct{ Name string }
+				}
+			}
+			Layers []struct {
+				Metric  string
+				Targets []struct {
+					value
+					Target    string
+					Blocks    int
+					Remainder *float64
+					Parts     []struct {
+						value
+						Layers     []string
+						Subtracted bool
+					}
+				}
+			}
+			Components []struct {
+				Title   string
+				Targets []struct {
+					Target     string
+					Together   value
+					Components []struct {
+						value
+						Name, Metric string
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(written(t, reporttest.Engines()), &doc); err != nil {
+		t.Fatal(err)
+	}
+	b := doc.Benchmarks[0]
+	if len(b.Layers) != 2 || b.Layers[0].Metric != "CreateAndRun" || len(b.Layers[0].Targets) != 21 {
+		t.Fatalf("the layers are %+v", b.Layers)
+	}
+	for _, s := range b.Layers[0].Targets {
+		if s.Blocks != 10 || s.Median == nil || s.Interval == nil || s.Remainder == nil {
+			t.Fatalf("%s is %+v", s.Target, s)
+		}
+		sum := *s.Remainder
+		for _, p := range s.Parts {
+			if p.Interval == nil || len(p.Layers) == 0 {
+				t.Errorf("a part of %s is %+v", s.Target, p)
+			}
+			sum += *p.Median
+		}
+		if math.Abs(sum-*s.Median) > 1e-9 {
+			t.Errorf("the parts of %s and the remainder are %v, want %v", s.Target, sum, *s.Median)
+		}
+		if s.Target == "docker/youki" {
+			if want := []string{"runtime", "shim and engine"}; !slices.Equal(s.Parts[1].Layers, want) || !s.Parts[1].Subtracted {
+				t.Errorf("the second part of docker/youki is %+v, want a difference of %q", s.Parts[1], want)
+			}
+		}
+	}
+	if len(b.Components) != 2 || len(b.Components[0].Targets) != 21 {
+		t.Fatalf("the components are %+v", b.Components)
+	}
+	for _, r := range b.Components[0].Targets {
+		if r.Together.Median == nil || len(r.Components) == 0 || !strings.HasPrefix(r.Components[0].Metric, "HostCPU") {
+			t.Errorf("the CPU time of %s is %+v", r.Target, r)
+		}
+	}
+	if !slices.Contains(b.Unbased, "RunPodSandbox") || !strings.Contains(doc.Findings.NotMeasured, "; crio/runsc@platform=ptrace, crio/runsc") {
+		t.Errorf("without a baseline are %q, not measured is %q", b.Unbased, doc.Findings.NotMeasured)
+	}
+	for _, o := range b.Outcomes {
+		if o.Target == "crio/runc" && (len(o.Phases) != 5 || len(o.Phases[0].Steps) != 2 || o.Phases[0].Steps[0].Name != "RunPodSandbox") {
+			t.Errorf("the phases of crio/runc are %+v", o.Phases)
+		}
 	}
 }
 

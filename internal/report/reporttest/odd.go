@@ -9,8 +9,7 @@ import (
 // Odd gives runs that are valid but lack what most runs have, by what is odd about them.
 func Odd() map[string]result.Run {
 	odd := map[string]result.Run{}
-	change := func(name string, f func(r *result.Run)) {
-		run := Small()
+	changed := func(run result.Run, name string, f func(r *result.Run)) {
 		run.Trials = slices.Clone(run.Trials)
 		f(&run)
 		for i := range run.Trials {
@@ -18,6 +17,7 @@ func Odd() map[string]result.Run {
 		}
 		odd[name] = run
 	}
+	change := func(name string, f func(r *result.Run)) { changed(Small(), name, f) }
 	odd["nothing but an id"] = result.Run{ID: "01K9Z0TOUCHSTONE0EMPTY0000", State: result.Running}
 	change("no trials", func(r *result.Run) { r.Trials = nil })
 	change("a single target", func(r *result.Run) { keep(r, func(t result.Trial) bool { return t.Target == native }) })
@@ -36,6 +36,15 @@ func Odd() map[string]result.Run {
 	change("huge and tiny values", func(r *result.Run) {
 		set(r, func(i int) float64 { return []float64{1e-300, 1e300, 1}[i%3] })
 	})
+	layers := Engines()
+	keep(&layers, func(t result.Trial) bool {
+		return t.Benchmark == lifecycle && slices.Contains([]string{native, runc, "containerd/runc", "docker/runc", "docker/youki"}, t.Target)
+	})
+	changed(layers, "layers of both signs", func(r *result.Run) { set(r, func(i int) float64 { return float64(i%7) - 3 }) })
+	changed(layers, "huge and tiny layers", func(r *result.Run) {
+		set(r, func(i int) float64 { return []float64{1e-300, 1e300, 1e308}[i%3] })
+	})
+	changed(layers, "layers of nothing", func(r *result.Run) { set(r, func(int) float64 { return 0 }) })
 	change("the baseline is unknown", func(r *result.Run) { r.Baseline = "" })
 	return odd
 }

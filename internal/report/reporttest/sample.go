@@ -24,6 +24,7 @@ const (
 	blocks     = 10
 	notFound   = "youki is not on PATH; install it, or name its binary in the plan under runtimes"
 	blogParams = "time=5s"
+	lifecycle  = "operations.container.lifecycle"
 )
 
 // Sample is a run of four targets and nine benchmarks with everything that a report has to
@@ -32,7 +33,7 @@ const (
 func Sample() result.Run {
 	s := newSampler("01K9Z0TOUCHSTONE0SAMPLE000", "quick")
 	s.run.Targets = append(s.run.Targets, result.Target{Name: youki, Unavailable: notFound})
-	s.skip("operations.container.lifecycle", "", youki, notFound, -1)
+	s.skip(lifecycle, "", youki, notFound, -1)
 	s.skip("performance.disk.blog", blogParams, youki, notFound, -1)
 	for block := -1; block < blocks; block++ {
 		s.lifecycle(block)
@@ -141,7 +142,6 @@ func record(t *result.Trial, metric string, value float64) {
 func seconds(v float64) time.Duration { return time.Duration(v * float64(time.Second)) }
 
 func (s *sampler) lifecycle(block int) {
-	const name = "operations.container.lifecycle"
 	// create, start, kill, exit, delete in ms; CPU in ms; memory in MiB
 	cost := map[string][7]float64{
 		native: {0.21, 0.74, 0.02, 0.30, 0.09, 1.1, 0.9},
@@ -150,7 +150,7 @@ func (s *sampler) lifecycle(block int) {
 		runsc:  {74, 32, 18, 9.1, 26, 163, 61},
 	}
 	for _, target := range s.order() {
-		t := s.trial(name, "", target, block)
+		t := s.trial(lifecycle, "", target, block)
 		if target == runsc && block == 3 {
 			t.Status = result.Failed
 			t.Reason = `runsc delete: exit code 128: cannot delete container that is not stopped: <b>"running"</b>`
@@ -352,13 +352,16 @@ func (s *sampler) describe() {
 		return all
 	}
 	host := with(metric(result.Seconds, result.Lower, false, "HostCPU"), metric(result.Bytes, result.Lower, false, "HostMemory"))
+	for i := range host {
+		host[i].Optional = true
+	}
 	var names []string
 	for _, c := range calls {
 		names = append(names, c.name)
 	}
 	s.run.Bench = []result.Benchmark{
 		{
-			Name: "operations.container.lifecycle", Summary: "create, start, kill and delete one container",
+			Name: lifecycle, Summary: "create, start, kill and delete one container",
 			Source:  "espe table 1 and figure 5; nishimura tables 3 and 4; wang section 5.6",
 			Metrics: with(metric(result.Seconds, result.Lower, false, "Create", "Run", "CreateAndRun", "Destroy", "FirstInstruction"), host),
 		},

@@ -2,10 +2,12 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
@@ -83,32 +85,143 @@ func (p *printer) benchmark(b *report.Benchmark) {
 	} else if b.BaselineNote != "" {
 		about += "; compared with " + b.Baseline + ", as " + b.BaselineNote
 	}
+	if len(b.Unbased) > 0 {
+		about += "; no ratio where " + b.Baseline + " has no value: " + strings.Join(b.Unbased, ", ")
+	}
 	p.wrapped("  ", about)
-	if len(b.Metrics) > 0 {
-		t := metrics(b)
+	common, partial := byPresence(b)
+	for _, some := range [][]*report.Metric{common, partial} {
+		t := metrics(b, some)
+		if len(t.rows) == 0 {
+			continue
+		}
 		if turned := t.turned(); len(t.parts(p.width-2)) > 1 && len(turned.parts(p.width-2)) <= len(t.parts(p.width-2)) {
 			t = turned
 		}
 		p.table(t)
+	}
+	if len(b.Layers) > 0 {
+		p.layers(&b.Layers[0])
 	}
 	if t, ok := phases(b); ok {
 		p.line("")
 		p.line("  Phases, median")
 		p.table(t)
 	}
+	for i := range b.Components {
+		p.line("")
+		p.line("  " + b.Components[i].Title + ", median")
+		p.table(components(&b.Components[i]))
+	}
 }
 
-// metrics is the table of a benchmark with a row for each target.
-func metrics(b *report.Benchmark) table {
+// layers writes what each layer adds. What the process takes is native's row.
+func (p *printer) layers(l *report.Layers) {
+	p.line("")
+	p.line("  Layers: what each adds to " + clean(l.Metric.Name))
+	t := table{columns: []entry{{top: "whole"}}}
+	unclear := false
+	for _, name := range report.LayerNames()[report.RuntimeLayer:] {
+		first, rest, _ := strings.Cut(name, " ")
+		t.columns = append(t.columns, entry{top: first, below: rest})
+	}
+	t.columns = append(t.columns, entry{top: "remainder"})
+	for _, s := range l.Stacks {
+		row := make([]entry, len(t.columns))
+		for i := range row {
+			row[i] = entry{top: report.None, style: dim}
+		}
+		row[0] = entry{top: report.Difference(s.Total, l.Metric.Unit)}
+		for _, part := range s.Parts {
+			if part.Last == report.ProcessLayer {
+				continue
+			}
+			for layer := max(part.First, report.RuntimeLayer); layer < part.Last; layer++ {
+				row[layer] = entry{top: "→"}
+			}
+			row[part.Last] = entry{top: report.Difference(part.Difference, l.Metric.Unit)}
+			if part.Unclear() {
+				unclear = true
+				row[part.Last].below, row[part.Last].style = "not shown", dim
+			}
+		}
+		if len(s.Parts) > 1 {
+			row[len(row)-1].top = report.Signed(s.Remainder, l.Metric.Unit)
+		}
+		t.rows = append(t.rows, heading(s.Target, false))
+		t.cells = append(t.cells, row)
+	}
+	p.table(t)
+	p.line("")
+	for _, n := range l.Notes() {
+		p.wrapped("  ", n)
+	}
+	if unclear {
+		p.wrapped("  ", "not shown: the interval holds 0, so that the layer is not shown to add or to take away anything.")
+	}
+	if l.Merged() {
+		p.wrapped("  ", "→ is with the layer to its right.")
+	}
+}
+
+// components is the table of a cost by component: medians alone, so that it fits.
+func components(c *report.Components) table {
+	t := table{columns: []entry{{top: "together"}}}
+	for _, name := range c.Names {
+		t.columns = append(t.columns, entry{top: clean(name)})
+	}
+	for _, r := range c.Rows {
+		row := []entry{{top: report.Quantity(r.Total.Median, c.Unit)}}
+		for _, cell := range r.Cells {
+			e := entry{top: report.None}
+			if cell != nil {
+				e.top = report.Quantity(cell.Median, c.Unit)
+			}
+			row = append(row, e)
+		}
+		t.rows = append(t.rows, heading(r.Target, false))
+		t.cells = append(t.cells, row)
+	}
+	return t
+}
+
+// byPresence tells the metrics that some targets have by their nature, and the baseline does not,
+// from the others, if there are several.
+func byPresence(b *report.Benchmark) (common, partial []*report.Metric) {
+	var all []*report.Metric
+	for i := range b.Metrics {
+		m := &b.Metrics[i]
+		all = append(all, m)
+		if slices.Contains(b.Unbased, m.Name) && slices.ContainsFunc(m.Cells, func(c report.Cell) bool { return c.Absent }) {
+			partial = append(partial, m)
+		} else {
+			common = append(common, m)
+		}
+	}
+	if len(partial) < fewestPartial {
+		return all, nil
+	}
+	return common, partial
+}
+
+// fewestPartial is how many metrics are worth a table of their own.
+const fewestPartial = 3
+
+// metrics is the table of some metrics with a row for each target, but for those that have none of
+// them by their nature.
+func metrics(b *report.Benchmark, some []*report.Metric) table {
 	var t table
-	for _, m := range b.Metrics {
+	for _, m := range some {
 		t.columns = append(t.columns, entry{top: clean(m.Name)})
 	}
 	for i, o := range b.Targets {
+		if !slices.ContainsFunc(some, func(m *report.Metric) bool { return !m.Cells[i].Absent }) {
+			continue
+		}
 		t.rows = append(t.rows, heading(o.Target, o.Target == b.Baseline))
 		var row []entry
-		for j := range b.Metrics {
-			row = append(row, field(&b.Metrics[j], &b.Metrics[j].Cells[i], &b.Targets[i]))
+		for _, m := range some {
+			row = append(row, field(m, &m.Cells[i], &b.Targets[i]))
 		}
 		t.cells = append(t.cells, row)
 	}
@@ -132,6 +245,7 @@ func field(m *report.Metric, c *report.Cell, o *report.Outcome) entry {
 	if c.Summary == nil {
 		e := entry{top: report.None, style: dim}
 		switch {
+		case c.Absent:
 		case o.OK > 0:
 			e.below = "not recorded"
 		case o.Failed > 0:
@@ -165,21 +279,34 @@ func field(m *report.Metric, c *report.Cell, o *report.Outcome) entry {
 	return e
 }
 
-// phases is the table of median durations of the phases, if any target has several.
+// phases is the table of median durations of the phases, if any target has several. A step of a phase
+// is a column behind it, unless it stands among the metrics already.
 func phases(b *report.Benchmark) (table, bool) {
 	var t table
 	at := map[string]int{}
 	several := false
+	column := func(key string, ph report.Phase, lead string) {
+		if _, known := at[key]; known {
+			return
+		}
+		at[key] = len(t.columns)
+		name := lead + clean(ph.Name)
+		if ph.Times > 1 {
+			name += fmt.Sprintf(" (each of %d)", ph.Times)
+		}
+		t.columns = append(t.columns, entry{top: name})
+	}
+	isMetric := func(name string) bool {
+		return slices.ContainsFunc(b.Metrics, func(m report.Metric) bool { return m.Name == name })
+	}
 	for _, o := range b.Targets {
 		several = several || len(o.Phases) > 2
-		for _, ph := range o.Phases {
-			if _, known := at[ph.Name]; !known {
-				at[ph.Name] = len(t.columns)
-				name := clean(ph.Name)
-				if ph.Times > 1 {
-					name += fmt.Sprintf(" (each of %d)", ph.Times)
-				}
-				t.columns = append(t.columns, entry{top: name})
+	}
+	for _, ph := range phasesOf(b) {
+		column(ph.Name, ph, "")
+		for _, step := range ph.Steps {
+			if !isMetric(step.Name) {
+				column(ph.Name+"/"+step.Name, step, "/")
 			}
 		}
 	}
@@ -192,12 +319,40 @@ func phases(b *report.Benchmark) (table, bool) {
 			row[i].top = report.None
 		}
 		for _, ph := range o.Phases {
-			row[at[ph.Name]].top = report.Quantity(ph.Seconds, "s")
+			row[at[ph.Name]].top = report.Quantity(ph.Seconds, result.Seconds)
+			for _, step := range ph.Steps {
+				if i, shown := at[ph.Name+"/"+step.Name]; shown {
+					row[i].top = report.Quantity(step.Seconds, result.Seconds)
+				}
+			}
 		}
 		t.rows = append(t.rows, entry{top: clean(o.Target)})
 		t.cells = append(t.cells, row)
 	}
 	return t, several
+}
+
+// phasesOf gives the phases of all targets in the order in which they first come, each with the steps
+// that any target has.
+func phasesOf(b *report.Benchmark) []report.Phase {
+	var all []report.Phase
+	merge := func(phases []report.Phase, ph report.Phase) ([]report.Phase, int) {
+		at := slices.IndexFunc(phases, func(known report.Phase) bool { return known.Name == ph.Name })
+		if at < 0 {
+			phases, at = append(phases, report.Phase{Name: ph.Name, Times: ph.Times}), len(phases)
+		}
+		return phases, at
+	}
+	for _, o := range b.Targets {
+		for _, ph := range o.Phases {
+			var at int
+			all, at = merge(all, ph)
+			for _, step := range ph.Steps {
+				all[at].Steps, _ = merge(all[at].Steps, step)
+			}
+		}
+	}
+	return all
 }
 
 func (p *printer) table(t table) {

@@ -216,9 +216,13 @@ func (p *printer) findings(m *report.Model) {
 	for i, s := range f.Statements {
 		p.wrapped(fmt.Sprintf("%3d. ", i+1), s)
 	}
-	for _, s := range []string{f.Comparisons, f.NotMeasured} {
-		if s != "" {
-			p.wrapped("  ", s)
+	if f.Comparisons != "" {
+		p.wrapped("  ", f.Comparisons)
+	}
+	if len(f.NotMeasured) > 0 {
+		p.line("  Not measured:")
+		for _, s := range f.NotMeasured {
+			p.wrapped("  - ", s)
 		}
 	}
 }
@@ -254,8 +258,8 @@ func (p *printer) missing(m *report.Model) {
 		return
 	}
 	p.title("Trials without a number")
-	for _, miss := range m.Missing {
+	for _, miss := range m.MissingGroups() {
 		p.wrapped("  - ", fmt.Sprintf("%s on %s: %d of %d %s: %s",
-			strings.TrimSpace(miss.Benchmark+" "+miss.Params), miss.Target, miss.Count, miss.Total, report.StatusWord(miss.Status), miss.Reason))
+			miss.Title(), strings.Join(miss.Targets, ", "), miss.Count, miss.Total, report.StatusWord(miss.Status), miss.Reason))
 	}
 }

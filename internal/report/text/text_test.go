@@ -36,6 +36,7 @@ func TestGolden(t *testing.T) {
 	}{
 		"sample-100": {reporttest.Sample(), text.Options{Width: 100}},
 		"sample-80":  {reporttest.Sample(), text.Options{Width: 80}},
+		"engines":    {reporttest.Engines(), text.Options{Width: 100}},
 		"small":      {reporttest.Small(), text.Options{}},
 		"color":      {reporttest.Small(), text.Options{Color: true}},
 	} {
@@ -60,13 +61,45 @@ func TestGolden(t *testing.T) {
 
 // TestFits holds what can be broken to the terminal's width.
 func TestFits(t *testing.T) {
+	models := map[string]report.Model{}
+	for name, run := range map[string]result.Run{"sample": reporttest.Sample(), "engines": reporttest.Engines()} {
+		models[name] = report.New(run, report.Options{Seed: 1})
+	}
 	for _, width := range []int{60, 80, 100, 120, 160} {
-		for _, line := range strings.Split(written(t, reporttest.Sample(), text.Options{Width: width}), "\n") {
-			if n := utf8.RuneCountInString(line); n > width {
-				t.Errorf("at a width of %d a line has %d columns: %s", width, n, line)
+		for name, m := range models {
+			var b bytes.Buffer
+			if err := text.Write(&b, m, text.Options{Width: width}); err != nil {
+				t.Fatal(err)
+			}
+			for _, line := range strings.Split(b.String(), "\n") {
+				if n := utf8.RuneCountInString(line); n > width {
+					t.Errorf("%s: at a width of %d a line has %d columns: %s", name, width, n, line)
+				}
 			}
 		}
 	}
+}
+
+// TestStepsStandBehindTheirPhase holds that steps which are no metrics have columns of their own.
+func TestStepsStandBehindTheirPhase(t *testing.T) {
+	run := reporttest.Engines()
+	for i := range run.Trials {
+		tr := &run.Trials[i]
+		for j := range tr.Phases {
+			tr.Phases[j].Name = strings.Replace(tr.Phases[j].Name, "/RunPodSandbox", "/Sandbox", 1)
+		}
+	}
+	got := written(t, run, text.Options{Width: 160})
+	_, table, _ := strings.Cut(got, "Phases, median")
+	for _, line := range strings.Split(table, "\n") {
+		if f := strings.Fields(line); len(f) > 3 && f[0] == "create" {
+			if f[1] != "/Sandbox" || f[2] != "start" {
+				t.Errorf("the columns of the phases are %q", f)
+			}
+			return
+		}
+	}
+	t.Errorf("there is no table of phases:\n%s", got)
 }
 
 func TestNoControlCharacterOfTheRunReachesTheTerminal(t *testing.T) {

@@ -1,0 +1,294 @@
+package html
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// bars is stacked bars, all in one scale, and a table with the values of their parts. The two stand
+// apart: beside the table a bar has no room, on a phone least of all.
+type bars struct {
+	// Label names the table, Caption says what a bar is, Notes what else is to be known of it.
+	Label, Caption string
+	Notes          []string
+	// Whole heads the column of what the parts make up, Rest that of what they lack to it, which
+	// is empty if there is no such column.
+	Whole, Rest string
+	Parts       []barPart
+	Rows        []bar
+}
+
+// barPart is a part that bars have, and a column.
+type barPart struct {
+	Name, Class string
+	// Small says more of the name.
+	Small string
+}
+
+// addPart adds a part in the next colour.
+func (b *bars) addPart(name, small string) {
+	b.Parts = append(b.Parts, barPart{Name: name, Class: fmt.Sprintf("c%d", len(b.Parts)%mostColours+1), Small: small})
+}
+
+// mostColours is the number of colours for parts.
+const mostColours = 9
+
+type bar struct {
+	Head heading
+	// First tells that the row begins a group.
+	First    bool
+	Alt      string
+	Segments []segment
+	// Mark is where the whole ends and Zero where the bar begins, empty if they are the bar's own ends.
+	Mark, Zero string
+	// Short is the whole as it stands beside the bar; Cells begin with it.
+	Short, Rest string
+	Cells       []barCell
+}
+
+// barCell is the value of a part, or of several that lie side by side.
+type barCell struct {
+	Value string
+	Small []string
+	// Soft tells that there is no value, or none that was shown to be any.
+	Soft bool
+	Span int
+}
+
+// segment is a part of a bar that is 100 wide and 10 high.
+type segment struct{ Class, X, Y, Width, Height, Title string }
+
+func wholeHeight(class string, x, width float64, title string) segment {
+	return segment{class, fine(x), "0", fine(width), "10", title}
+}
+
+// fine spells a coordinate of a bar that is 100 wide and drawn much wider.
+func fine(v float64) string { return strconv.FormatFloat(math.Round(v*1e3)/1e3, 'f', -1, 64) }
+
+// newPhases is nil if no target has several phases.
+func newPhases(b *report.Benchmark) *bars {
+	out := bars{Label: "Phases", Whole: "Together", Caption: "Phases: the median of each timed region, in order; all bars have the same scale"}
+	at := map[string]int{}
+	longest := 0.0
+	several, steps := false, false
+	for _, o := range b.Targets {
+		several = several || len(o.Phases) > 1
+		total := 0.0
+		for _, p := range o.Phases {
+			total += p.Seconds
+			steps = steps || len(p.Steps) > 0
+			if _, known := at[p.Name]; !known {
+				at[p.Name] = len(at)
+				small := ""
+				if p.Times > 1 {
+					small = fmt.Sprintf("each of %d", p.Times)
+				}
+				out.addPart(p.Name, small)
+			}
+		}
+		longest = max(longest, total)
+	}
+	if !several || longest == 0 {
+		return nil
+	}
+	if steps {
+		out.Notes = []string{"The lower edge of a phase that is several calls of the engine shows them: they are part of the phase."}
+	}
+	for _, o := range b.Targets {
+		if len(o.Phases) == 0 {
+			continue
+		}
+		row := bar{Head: newHeading(o.Target), Cells: make([]barCell, 1+len(out.Parts))}
+		for i := range row.Cells {
+			row.Cells[i] = barCell{Value: report.None, Soft: true, Span: 1}
+		}
+		x := 0.0
+		for _, p := range o.Phases {
+			width := 100 * p.Seconds / longest
+			value := report.Quantity(p.Seconds, result.Seconds)
+			row.Segments = append(row.Segments, wholeHeight(out.Parts[at[p.Name]].Class, x, width, p.Name+" "+value))
+			cell := barCell{Value: value, Span: 1}
+			step := x
+			for i, s := range p.Steps {
+				title := s.Name + " " + report.Quantity(s.Seconds, result.Seconds)
+				cell.Small = append(cell.Small, title)
+				// Medians do not add up: the last may end beyond the phase's.
+				end := min(step+100*s.Seconds/longest, x+width)
+				row.Segments = append(row.Segments, segment{fmt.Sprintf("step s%d", i%2+1), fine(step), "6", fine(end - step), "4", title})
+				step = end
+			}
+			row.Cells[1+at[p.Name]] = cell
+			x += width
+		}
+		row.Short = report.Quantity(x/100*longest, result.Seconds)
+		row.Cells[0] = barCell{Value: row.Short, Span: 1}
+		row.Alt = o.Target + ": " + row.Short + " in all"
+		out.Rows = append(out.Rows, row)
+	}
+	return &out
+}
+
+// newLayers shows what each layer adds.
+func newLayers(l *report.Layers) *bars {
+	out := &bars{
+		Label:   "Layers of " + l.Metric.Name,
+		Caption: "What each layer adds to " + l.Metric.Name + ": medians of the differences within a block, with 95 % intervals. A line marks the whole; what a layer takes away lies left of zero; all bars have the same scale",
+		Whole:   l.Metric.Name, Rest: "Remainder",
+	}
+	for _, n := range l.Notes() {
+		out.Notes = append(out.Notes, tied(n))
+	}
+	if l.Merged() {
+		out.Notes = append(out.Notes, "A piece of a bar with several colours above each other is layers that cannot be told apart.")
+	}
+	for _, name := range report.LayerNames() {
+		out.addPart(name, "")
+	}
+	lo, hi := 0.0, 0.0
+	for _, s := range l.Stacks {
+		below, above := extent(s)
+		lo, hi = min(lo, below), max(hi, above, s.Total.Median)
+	}
+	scale := func(v float64) float64 { return 100 * (v / (hi - lo)) }
+	if !(hi > lo) || math.IsInf(hi-lo, 0) {
+		scale = func(float64) float64 { return 0 }
+	}
+	runtime := ""
+	for i, s := range l.Stacks {
+		out.Rows = append(out.Rows, newStack(&s, l.Metric.Unit, out.Parts, scale(-lo), scale))
+		out.Rows[i].First = s.Runtime != runtime
+		runtime = s.Runtime
+	}
+	return out
+}
+
+// extent is how far the parts of a stack reach below and above zero.
+func extent(s report.Stack) (below, above float64) {
+	for _, p := range s.Parts {
+		below, above = below+min(p.Median, 0), above+max(p.Median, 0)
+	}
+	return below, above
+}
+
+// newStack draws what is added to the right of zero, and what is taken away to the left of it. Layers
+// that cannot be told apart share a piece, each with a band.
+func newStack(s *report.Stack, unit result.Unit, parts []barPart, zero float64, scale func(float64) float64) bar {
+	row := bar{
+		Head: newHeading(s.Target), Short: report.Signed(s.Total.Median, unit), Rest: report.None,
+		Mark: fine(zero + scale(s.Total.Median)), Cells: []barCell{newPartCell(s.Total, unit)},
+	}
+	if len(s.Parts) > 1 {
+		row.Rest = report.Signed(s.Remainder, unit)
+	}
+	if zero > 0 {
+		row.Zero = fine(zero)
+	}
+	alt := []string{s.Target + ": " + report.Difference(s.Total, unit)}
+	left, right := zero, zero
+	next := report.ProcessLayer
+	for _, p := range s.Parts {
+		value := report.Difference(p.Difference, unit)
+		name := p.Name()
+		cell := newPartCell(p.Difference, unit)
+		cell.Span = int(p.Last-p.First) + 1
+		if p.First != p.Last {
+			cell.Small = append(cell.Small, name)
+		}
+		if p.Unclear() {
+			cell.Soft = true
+			cell.Small = append(cell.Small, "not shown to differ from 0")
+			value += ", not shown to differ from 0"
+		}
+		width := scale(math.Abs(p.Median))
+		x := right
+		if p.Median < 0 {
+			left -= width
+			x = left
+		} else {
+			right += width
+		}
+		for layer := p.First; layer <= p.Last; layer++ {
+			height := 10 / float64(p.Last-p.First+1)
+			class := parts[layer].Class
+			if p.Unclear() {
+				class += " unclear"
+			}
+			row.Segments = append(row.Segments, segment{class, fine(x), fine(height * float64(layer-p.First)), fine(width), fine(height), name + " " + value})
+		}
+		alt = append(alt, name+" "+value)
+		row.Cells = append(row.Cells, cell)
+		next = p.Last + 1
+	}
+	for ; int(next) < len(parts); next++ {
+		row.Cells = append(row.Cells, barCell{Value: report.None, Soft: true, Span: 1})
+	}
+	row.Alt = strings.Join(alt, "; ")
+	return row
+}
+
+// newPartCell is a median above its interval.
+func newPartCell(d stats.Difference, unit result.Unit) barCell {
+	c := barCell{Value: report.Signed(d.Median, unit), Span: 1}
+	if d.CI != nil {
+		c.Small = []string{report.DifferenceInterval(d, unit)}
+	}
+	return c
+}
+
+// newComponents shows a cost by component.
+func newComponents(c *report.Components) *bars {
+	out := &bars{
+		Label:   c.Title,
+		Caption: c.Title + ": medians over trials; all bars have the same scale",
+		Whole:   "Together",
+		Notes:   []string{"“Together” is the median of the sums in each trial, to which the medians of the components need not add up."},
+	}
+	for _, name := range c.Names {
+		out.addPart(name, "")
+	}
+	longest := 0.0
+	for _, r := range c.Rows {
+		sum := 0.0
+		for _, cell := range r.Cells {
+			if cell != nil {
+				sum += max(cell.Median, 0)
+			}
+		}
+		longest = max(longest, sum)
+	}
+	for _, r := range c.Rows {
+		total := newSummaryCell(&r.Total, c.Unit)
+		row := bar{Head: newHeading(r.Target), Short: total.Value, Cells: []barCell{total}}
+		alt := []string{r.Target + ": " + report.Median(&r.Total, c.Unit)}
+		x := 0.0
+		for i, cell := range r.Cells {
+			row.Cells = append(row.Cells, newSummaryCell(cell, c.Unit))
+			if cell == nil {
+				continue
+			}
+			value := report.Median(cell, c.Unit)
+			alt = append(alt, c.Names[i]+" "+value)
+			if longest > 0 {
+				width := 100 * (max(cell.Median, 0) / longest)
+				row.Segments = append(row.Segments, wholeHeight(out.Parts[i].Class, x, width, c.Names[i]+" "+value))
+				x += width
+			}
+		}
+		row.Alt = strings.Join(alt, "; ")
+		out.Rows = append(out.Rows, row)
+	}
+	return out
+}
+
+func newSummaryCell(s *stats.Summary, unit result.Unit) barCell {
+	if s == nil {
+		return barCell{Value: report.None, Soft: true, Span: 1}
+	}
+	return newPartCell(stats.Difference{N: s.N, Median: s.Median, CI: s.CI}, unit)
+}

@@ -1,0 +1,310 @@
+package report_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// engines is the model of the run of engines as it is.
+var engines = sync.OnceValue(func() report.Model { return model(reporttest.Engines()) })
+
+// fewEngines is the lifecycle of that run on some targets.
+func fewEngines() result.Run {
+	run := reporttest.Engines()
+	run.Trials = slices.DeleteFunc(run.Trials, func(tr result.Trial) bool {
+		return tr.Benchmark != lifecycle || !slices.Contains([]string{"native", "oci/runc", "containerd/runc", "docker/runc", "docker/crun", "oci/crun"}, tr.Target)
+	})
+	return run
+}
+
+func layersOf(t *testing.T, m report.Model, metric string) report.Layers {
+	t.Helper()
+	for _, l := range benchmark(t, m, lifecycle).Layers {
+		if l.Metric.Name == metric {
+			return l
+		}
+	}
+	t.Fatalf("there are no layers of %s", metric)
+	return report.Layers{}
+}
+
+func stackOf(t *testing.T, l report.Layers, target string) report.Stack {
+	t.Helper()
+	for _, s := range l.Stacks {
+		if s.Target == target {
+			return s
+		}
+	}
+	t.Fatalf("there is no stack of %s", target)
+	return report.Stack{}
+}
+
+func partNames(s report.Stack) []string {
+	var names []string
+	for _, p := range s.Parts {
+		names = append(names, p.Name())
+	}
+	return names
+}
+
+// byBlock gives a metric of the lifecycle on a target by block.
+func byBlock(run result.Run, target, metric string) map[int]float64 {
+	all := map[int]float64{}
+	for _, tr := range run.Trials {
+		if tr.Benchmark == lifecycle && tr.Target == target && !tr.Warmup && tr.Status == result.OK {
+			for _, v := range tr.Values(metric) {
+				all[tr.Block] = v
+			}
+		}
+	}
+	return all
+}
+
+func medianOf(values []float64) float64 {
+	slices.Sort(values)
+	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
+}
+
+func TestLayersAreDifferencesWithinBlocks(t *testing.T) {
+	run := reporttest.Engines()
+	native, bare := byBlock(run, "native", "CreateAndRun"), byBlock(run, "oci/runc", "CreateAndRun")
+	whole, sandbox := byBlock(run, "containerd/runc", "CreateAndRun"), byBlock(run, "containerd/runc", "RunPodSandbox")
+	var want [4][]float64
+	for block := range whole {
+		for i, v := range []float64{native[block], bare[block] - native[block], whole[block] - sandbox[block] - bare[block], sandbox[block]} {
+			want[i] = append(want[i], v)
+		}
+	}
+	got := stackOf(t, layersOf(t, engines(), "CreateAndRun"), "containerd/runc")
+	if diff := cmp.Diff(report.LayerNames(), partNames(got)); diff != "" {
+		t.Fatalf("the layers of containerd/runc are (-want +got):\n%s", diff)
+	}
+	rest := got.Total.Median
+	for i, p := range got.Parts {
+		if m := medianOf(want[i]); math.Abs(p.Median-m) > 1e-12 || p.N != 10 {
+			t.Errorf("%s is %v in %d blocks, want %v in 10", p.Name(), p.Median, p.N, m)
+		}
+		if p.CI == nil || p.CI.Lo > p.Median || p.CI.Hi < p.Median {
+			t.Errorf("%s is %v with the interval %v", p.Name(), p.Median, p.CI)
+		}
+		if subtracted := i == 1 || i == 2; p.Subtracted != subtracted {
+			t.Errorf("%s is a difference: %v, want %v", p.Name(), p.Subtracted, subtracted)
+		}
+		rest -= p.Median
+	}
+	if math.Abs(got.Remainder-rest) > 1e-12 || got.Remainder == 0 {
+		t.Errorf("the remainder is %v, want %v", got.Remainder, rest)
+	}
+}
+
+func TestLayersGoByEngineAndRuntime(t *testing.T) {
+	l := layersOf(t, engines(), "CreateAndRun")
+	for target, want := range map[string]string{
+		"native":                       "process",
+		"oci/crun":                     "process|runtime",
+		"docker/crun":                  "process|runtime|shim and engine",
+		"crio/crun":                    "process|runtime|shim and engine|sandbox and network",
+		"crio/youki":                   "process|runtime, shim and engine|sandbox and network", // no oci/youki
+		"docker/youki":                 "process|runtime, shim and engine",
+		"docker/runsc@platform=ptrace": "process|runtime|shim and engine",
+	} {
+		if got := strings.Join(partNames(stackOf(t, l, target)), "|"); got != want {
+			t.Errorf("the layers of %s are %s, want %s", target, got, want)
+		}
+	}
+	// Runtime by runtime, the bare one first, though the run has it engine by engine.
+	var order []string
+	for _, s := range l.Stacks[:7] {
+		order = append(order, s.Target)
+	}
+	if want := []string{"native", "oci/runc", "containerd/runc", "crio/runc", "docker/runc", "podman/runc", "oci/crun"}; !slices.Equal(order, want) {
+		t.Errorf("the stacks begin with %q, want %q", order, want)
+	}
+	// The same runtime with other options is another one.
+	ptrace, systrap := stackOf(t, l, "docker/runsc@platform=ptrace"), stackOf(t, l, "docker/runsc@platform=systrap")
+	if ptrace.Parts[1].Median == systrap.Parts[1].Median {
+		t.Error("runsc adds the same on two platforms")
+	}
+	if note := stackOf(t, l, "docker/youki").Note; !strings.Contains(note, "oci/youki") {
+		t.Errorf("the note of docker/youki is %q", note)
+	}
+	if notes := l.Notes(); !slices.ContainsFunc(notes, func(n string) bool {
+		return strings.HasPrefix(n, "containerd/youki, crio/youki, docker/youki: no value of oci/youki")
+	}) {
+		t.Errorf("the notes are %q", notes)
+	}
+}
+
+func TestLayersOfCPULeaveTheSandboxWithItsEngine(t *testing.T) {
+	l := layersOf(t, engines(), "HostCPU")
+	for target, want := range map[string]string{
+		"containerd/crun": "process|runtime|shim and engine, sandbox and network",
+		"docker/crun":     "process|runtime|shim and engine",
+	} {
+		if got := strings.Join(partNames(stackOf(t, l, target)), "|"); got != want {
+			t.Errorf("the layers of %s are %s, want %s", target, got, want)
+		}
+	}
+}
+
+func TestLayersSayWhatIsNotShown(t *testing.T) {
+	l := layersOf(t, engines(), "CreateAndRun")
+	faster := stackOf(t, l, "podman/crun").Parts[2]
+	if faster.Median >= 0 || !faster.Shown() || faster.Unclear() {
+		t.Errorf("an engine that is faster than the bare runtime adds %+v", faster)
+	}
+	const together = "Where shim and engine is negative beside a sandbox"
+	said := func(l report.Layers) bool {
+		return slices.ContainsFunc(l.Notes(), func(n string) bool { return strings.HasPrefix(n, together) })
+	}
+	if p := stackOf(t, l, "containerd/runsc@platform=systrap").Parts[2]; p.Median >= 0 || !said(l) {
+		t.Errorf("an engine whose sandbox does the runtime's work adds %+v, and the notes are %q", p, l.Notes())
+	}
+	if cpu := layersOf(t, engines(), "HostCPU"); said(cpu) {
+		t.Errorf("without such a layer the notes are %q", cpu.Notes())
+	}
+	nothing := stackOf(t, l, "podman/runc").Parts[2]
+	if !nothing.Unclear() || nothing.CI.Lo > 0 || nothing.CI.Hi < 0 {
+		t.Errorf("an engine that adds nothing adds %+v", nothing)
+	}
+	if process := stackOf(t, l, "native").Parts[0]; process.Unclear() {
+		t.Errorf("a time is unclear: %+v", process)
+	}
+}
+
+func TestLayersWithoutATarget(t *testing.T) {
+	without := func(gone ...string) result.Run {
+		run := fewEngines()
+		run.Trials = slices.DeleteFunc(run.Trials, func(tr result.Trial) bool { return slices.Contains(gone, tr.Target) })
+		return run
+	}
+	for _, c := range []struct {
+		gone []string
+		want string
+	}{
+		{[]string{"native"}, "process, runtime|shim and engine|sandbox and network"},
+		{[]string{"oci/runc"}, "process|runtime, shim and engine|sandbox and network"},
+		{[]string{"native", "oci/runc"}, "process, runtime, shim and engine|sandbox and network"},
+	} {
+		l := layersOf(t, model(without(c.gone...)), "CreateAndRun")
+		s := stackOf(t, l, "containerd/runc")
+		if got := strings.Join(partNames(s), "|"); got != c.want || !strings.Contains(s.Note, strings.Join(c.gone, " and ")) || !l.Merged() {
+			t.Errorf("without %q the layers are %s (%s), want %s", c.gone, got, s.Note, c.want)
+		}
+	}
+	for name, run := range map[string]result.Run{"no engine": reporttest.Sample(), "no trial": {ID: "01K9Z0TOUCHSTONE0EMPTY0000"}} {
+		for _, s := range model(run).Suites {
+			for _, b := range s.Benchmarks {
+				if len(b.Layers) > 0 {
+					t.Errorf("%s: %s has the layers %+v", name, b.Name, b.Layers)
+				}
+			}
+		}
+	}
+}
+
+// A block counts only if all targets that tell the layers apart have a value in it: then the parts
+// of every stack are of the same blocks.
+func TestLayersPairBlocks(t *testing.T) {
+	run := fewEngines()
+	for i := range run.Trials {
+		tr := &run.Trials[i]
+		if tr.Benchmark == lifecycle && !tr.Warmup && (tr.Target == "oci/runc" && tr.Block == 2 || tr.Target == "docker/runc" && tr.Block == 5) {
+			tr.Status, tr.Reason, tr.Samples = result.Failed, "exit code 1", nil
+		}
+	}
+	l := layersOf(t, model(run), "CreateAndRun")
+	for target, want := range map[string]int{"native": 10, "oci/runc": 9, "containerd/runc": 9, "docker/runc": 8, "docker/crun": 10} {
+		s := stackOf(t, l, target)
+		if s.Blocks() != want {
+			t.Errorf("%s has %d blocks, want %d", target, s.Blocks(), want)
+		}
+		for _, p := range s.Parts {
+			if p.N != want {
+				t.Errorf("%s of %s has %d blocks, want %d", p.Name(), target, p.N, want)
+			}
+		}
+	}
+}
+
+func TestComponentsStandTogether(t *testing.T) {
+	m := engines()
+	b := benchmark(t, m, lifecycle)
+	for _, metric := range b.Metrics {
+		if strings.HasPrefix(metric.Name, "PSS") || strings.HasPrefix(metric.Name, "HostCPU") && metric.Name != "HostCPU" {
+			t.Errorf("%s stands among the metrics", metric.Name)
+		}
+	}
+	if len(b.Components) != 2 || b.Components[0].Unit != result.Seconds || b.Components[1].Unit != result.Bytes {
+		t.Fatalf("the components are %+v", b.Components)
+	}
+	cpu := b.Components[0]
+	if want := []string{"daemon", "engine", "shim", "monitor", "runtime", "sandbox", "network", "container", "other"}; !slices.Equal(cpu.Names, want) {
+		t.Errorf("the components are %q, want %q", cpu.Names, want)
+	}
+	at := slices.IndexFunc(cpu.Rows, func(r report.ComponentRow) bool { return r.Target == "docker/runc" })
+	row := cpu.Rows[at]
+	for i, has := range []bool{true, false, true, false, true, false, true, true, true} {
+		if (row.Cells[i] != nil) != has {
+			t.Errorf("docker/runc has %s: %v, want %v", cpu.Names[i], row.Cells[i] != nil, has)
+		}
+	}
+	// In this run the components make up the whole.
+	if whole := cell(t, b, "HostCPU", "docker/runc").Summary; math.Abs(row.Total.Median-whole.Median) > 1e-12 {
+		t.Errorf("together they are %v, want %v", row.Total.Median, whole.Median)
+	}
+	for _, w := range m.Warnings {
+		for _, item := range w.Items {
+			if strings.Contains(item, "PSS") {
+				t.Errorf("there is a warning of a component: %s", item)
+			}
+		}
+	}
+}
+
+// A component that is seen in some trials only was nothing in the others: the median of those in which it
+// was seen would be too much.
+func TestComponentsThatComeAndGo(t *testing.T) {
+	run := fewEngines()
+	for i := range run.Trials {
+		tr := &run.Trials[i]
+		if tr.Target == "docker/runc" && tr.Block%4 != 0 {
+			tr.Samples = slices.DeleteFunc(slices.Clone(tr.Samples), func(s result.Sample) bool { return s.Metric == "HostCPUNetwork" })
+		}
+	}
+	cpu := benchmark(t, model(run), lifecycle).Components[0]
+	at := slices.IndexFunc(cpu.Rows, func(r report.ComponentRow) bool { return r.Target == "docker/runc" })
+	network := cpu.Rows[at].Cells[slices.Index(cpu.Names, "network")]
+	if network == nil || network.N != 10 || network.Median != 0 || network.Max == 0 {
+		t.Errorf("a component of three trials in ten is %+v, want a median of 0 over 10", network)
+	}
+}
+
+func TestOptionalMetrics(t *testing.T) {
+	b := benchmark(t, engines(), lifecycle)
+	if want := []string{"RunPodSandbox", "CreateContainer", "StartContainer", "StopContainer", "RemoveContainer", "StopPodSandbox", "RemovePodSandbox"}; !slices.Equal(b.Unbased, want) {
+		t.Errorf("without a baseline are %q, want %q", b.Unbased, want)
+	}
+	if len(b.Unrecorded) > 0 {
+		t.Errorf("optional metrics are missed: %q", b.Unrecorded)
+	}
+	docker, crio := cell(t, b, "RunPodSandbox", "docker/runc"), cell(t, b, "RunPodSandbox", "crio/runc")
+	if !docker.Absent || docker.Summary != nil {
+		t.Errorf("RunPodSandbox on docker/runc is %+v", docker)
+	}
+	if crio.Absent || crio.Summary == nil || crio.Comparison != nil {
+		t.Errorf("RunPodSandbox on crio/runc is %+v", crio)
+	}
+	if c := cell(t, benchmark(t, engines(), "operations.container.pause"), "Pause", "crio/runc"); c.Absent {
+		t.Errorf("a metric that is missing counts as absent: %+v", c)
+	}
+}

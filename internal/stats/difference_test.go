@@ -1,0 +1,172 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Darwin's fifteen pairs of maize, heights in eighths of an inch (R. A. Fisher, "The Design of
+// Experiments", 1935, section 16), cross-fertilised and self-fertilised.
+func maize() (crossed, selfed []Sample) {
+	return blocksOf(188, 96, 168, 176, 153, 172, 177, 163, 146, 173, 186, 168, 177, 184, 96),
+		blocksOf(139, 163, 160, 160, 147, 149, 149, 122, 132, 144, 130, 144, 102, 124, 144)
+}
+
+func blocksOf(values ...float64) []Sample {
+	samples := make([]Sample, len(values))
+	for i, v := range values {
+		samples[i] = Sample{Block: i, Value: v}
+	}
+	return samples
+}
+
+func TestDifferencePublished(t *testing.T) {
+	crossed, selfed := maize()
+	d := Subtract(crossed, [][]Sample{selfed}, 1)
+	if d.N != 15 || d.Median != 24 {
+		t.Errorf("of Darwin's maize there are %d differences with the median %g, want 15, 24", d.N, d.Median)
+	}
+	// The exact interval of the sign test, between the 4th and the 12th of the differences that
+	// Fisher lists, covers with 96.5 %. The bootstrap's must be about that.
+	if d.CI == nil || !d.Shown() || d.CI.Lo < 6 || d.CI.Lo > 14 || d.CI.Hi < 41 || d.CI.Hi > 56 {
+		t.Errorf("the interval is %v, want about 8 to 49", d.CI)
+	}
+}
+
+func TestDifferenceChangesItsSign(t *testing.T) {
+	a, b := maize()
+	there, back := Subtract(a, [][]Sample{b}, 7), Subtract(b, [][]Sample{a}, 7)
+	want := Difference{N: there.N, Median: -there.Median, CI: &Interval{Lo: -there.CI.Hi, Hi: -there.CI.Lo}}
+	if diff := cmp.Diff(want, back); diff != "" {
+		t.Errorf("the other way round the difference is (-want +got):\n%s", diff)
+	}
+	if same := Subtract(a, [][]Sample{a}, 7); same.Median != 0 || same.Shown() {
+		t.Errorf("a series differs from itself by %g in %v", same.Median, same.CI)
+	}
+}
+
+// Of three series in blocks that not all of them hold, in any order, those count that do.
+func TestDifferencePairsBlocks(t *testing.T) {
+	whole := []Sample{{0, 100}, {1, 10}, {2, 20}, {3, 30}, {9, 5}}
+	first := []Sample{{3, 3}, {2, 2}, {1, 0}, {1, 1}, {1, 2}, {9, 1}}
+	second := []Sample{{1, 4}, {2, 4}, {3, 4}, {0, 4}}
+	if d := Subtract(whole, [][]Sample{first, second}, 1); d.N != 3 || d.Median != 14 || d.CI != nil || d.Shown() {
+		t.Errorf("the difference is %+v, want 3 blocks, a median of 14 and no interval", d)
+	}
+	if d := Subtract(whole, nil, 1); d.N != 5 || d.Median != 20 {
+		t.Errorf("without others the difference is %+v, want the median of the whole, 20", d)
+	}
+	for name, less := range map[string][][]Sample{
+		"no block in common":  {{{77, 1}}},
+		"an empty series":     {first, nil},
+		"a value is infinite": {{{1, math.Inf(1)}, {2, 1}}},
+	} {
+		if d := Subtract(whole, less, 1); !math.IsNaN(d.Median) || d.CI != nil {
+			t.Errorf("%s: the difference is %+v", name, d)
+		}
+	}
+}
+
+// A layer that adds 30 ms to a start that takes 100 ms, with what blocks share and drift on
+// top, on three kinds of layers: as steady as what is below, ten times noisier, and one of which
+// two others have been taken away.
+func TestDifferenceCoverage(t *testing.T) {
+	simulates(t)
+	const trials = 1000
+	want := 0.94 - simulationError(0.94, trials)
+	for _, noise := range []model{normal, lognormal, tailed, disturbed, bimodal} {
+		layers := map[string]func(r *rand.Rand) (whole float64, less []float64){
+			"alike": func(r *rand.Rand) (float64, []float64) {
+				return 0.13 + 0.01*noise.draw(r), []float64{0.1 + 0.01*noise.draw(r)}
+			},
+			"noisier": func(r *rand.Rand) (float64, []float64) {
+				return 0.13 + 0.1*noise.draw(r), []float64{0.1 + 0.01*normal.draw(r)}
+			},
+			"two": func(r *rand.Rand) (float64, []float64) {
+				step := 0.05 * noise.draw(r)
+				return 0.13 + step + 0.02*noise.draw(r), []float64{step, 0.1 + 0.01*noise.draw(r)}
+			},
+		}
+		for name, layer := range layers {
+			truth := medianDifference(layer)
+			for _, n := range []int{6, 8, 11, 20} {
+				r := random(uint64(n))
+				var covered int
+				for trial := range trials {
+					whole, less := layeredRun(r, n, layer)
+					if ci := subtract(whole, less, uint64(trial), fewResamples).CI; ci.Lo <= truth && truth <= ci.Hi {
+						covered++
+					}
+				}
+				if got := share(covered, trials); got < want {
+					t.Errorf("n = %d, %s, %s: the interval of the difference covers it in %.1f %%, want %.1f %%", n, name, noise.name, 100*got, 100*want)
+				}
+			}
+		}
+	}
+}
+
+// medianDifference is the true median, from so many draws that its error is far below an
+// interval's width.
+func medianDifference(layer func(*rand.Rand) (float64, []float64)) float64 {
+	r := random(99)
+	draws := make([]float64, 200_000)
+	for i := range draws {
+		left, less := layer(r)
+		for _, v := range less {
+			left -= v
+		}
+		draws[i] = left
+	}
+	slices.Sort(draws)
+	return median(draws)
+}
+
+// layeredRun is n blocks of a layer and of those below it. What a block shares is in the whole
+// and in the first of the others: it went through that as well.
+func layeredRun(r *rand.Rand, n int, layer func(*rand.Rand) (float64, []float64)) (whole []Sample, less [][]Sample) {
+	for block := range n {
+		shared := 0.1*bimodal.draw(r) + 0.03*float64(block)/float64(n)
+		value, others := layer(r)
+		whole = append(whole, Sample{block, value + shared})
+		for i, other := range others {
+			if i == len(less) {
+				less = append(less, nil)
+			}
+			if i == 0 {
+				other += shared
+			}
+			less[i] = append(less[i], Sample{block, other})
+		}
+	}
+	return whole, less
+}
+
+// Pairs are why a layer of 3 ms can be seen on a host whose blocks differ by tens: the
+// difference of the two medians has a far wider error.
+func TestPairsSharpenTheDifference(t *testing.T) {
+	simulates(t)
+	const trials, n = 2000, 20
+	layer := func(r *rand.Rand) (float64, []float64) {
+		return 0.13 + 0.01*normal.draw(r), []float64{0.1 + 0.01*normal.draw(r)}
+	}
+	r := random(1)
+	var ofDifferences, ofMedians float64
+	for trial := range trials {
+		whole, less := layeredRun(r, n, layer)
+		d := subtract(whole, less, uint64(trial), 2)
+		away := d.Median - 0.03
+		ofDifferences += away * away / trials
+		away = medianOf(values(whole)) - medianOf(values(less[0])) - 0.03
+		ofMedians += away * away / trials
+	}
+	t.Logf("standard error of the difference in %d blocks: %.2g as a median of differences, %.2g as a difference of medians",
+		n, math.Sqrt(ofDifferences), math.Sqrt(ofMedians))
+	if ofDifferences > ofMedians/2 {
+		t.Errorf("the variance of the median of differences is %.3g, of the difference of medians %.3g; want it below half", ofDifferences, ofMedians)
+	}
+}

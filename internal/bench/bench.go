@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -34,6 +35,8 @@ type Benchmark struct {
 	// WaitsIO tells that the benchmark itself waits for the disk, so that I/O
 	// pressure during a trial is no disturbance from outside.
 	WaitsIO bool
+	// Components tells that trials tell apart what each component costs: see Trial.CPU.
+	Components bool
 	// Needs are the capabilities without which a target is skipped.
 	Needs []engine.Capability
 	// Run executes one trial. An error makes the trial failed (or skipped if
@@ -71,6 +74,13 @@ type Trial interface {
 	// Create is the engine's Create as a timed phase. The runner deletes the
 	// container at the end of the trial if it is still there.
 	Create(ctx context.Context, spec engine.Spec) (engine.Container, Span, error)
+	// FreshImage publishes an image that no engine has seen: that of Spec with one layer more, of size bytes that
+	// do not compress. The runner takes it back at the end of the trial.
+	FreshImage(ctx context.Context, size int64) (ref string, err error)
+	// Pull and RemoveImage are the engine's, as timed phases. The runner removes what was pulled at the end of the
+	// trial if it is still there. The error is an *engine.UnsupportedError if the engine pulls nothing.
+	Pull(ctx context.Context, ref string) (Span, error)
+	RemoveImage(ctx context.Context, ref string) (Span, error)
 	// Time runs call, which holds exactly one call of the engine, as a phase.
 	Time(ctx context.Context, phase string, call func(context.Context) error) (Span, error)
 	// Steps are the steps of all phases so far, as the engine names them: see engine.Step.
@@ -83,6 +93,13 @@ type Trial interface {
 	// Usage is what the target has cost the host so far in this trial; an
 	// *engine.UnsupportedError if it cannot be known here.
 	Usage() (engine.Usage, error)
+	// CPU is what Usage says of CPU time by component, as far as it is known of single processes. It is short of
+	// Usage by what processes cost while they begin and end. Only benchmarks with Components may call it, after Memory if at
+	// all. It is an *engine.UnsupportedError if it cannot be known here; the run's limits then say so.
+	CPU() (map[monitor.Component]time.Duration, error)
+	// Memory is the memory of what lives of the target at the moment, by component, in bytes, as proportional set
+	// size; otherwise it is as CPU. It takes time, and has no place in a timed region.
+	Memory() (map[monitor.Component]int64, error)
 	// Record adds a sample of one of the benchmark's metrics.
 	Record(metric string, value float64)
 	// RecordDistribution keeps a whole distribution beside the samples.

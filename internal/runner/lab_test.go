@@ -25,6 +25,7 @@ type lab struct {
 	testing.TB
 	clock  *fake.Clock
 	driver *fake.Driver
+	images images
 	config runner.Config
 
 	trials  []result.Trial // as recorded
@@ -43,7 +44,7 @@ func newLab(t testing.TB, targets ...string) *lab {
 	l.config = runner.Config{
 		RunID: runID, Seed: 1, Rootfs: "/", Data: t.TempDir(),
 		Blocks: 1, MaxBlocks: 1, TrialLimit: time.Hour, CallLimit: time.Minute,
-		Clock: clock, Noise: quiet{}, Observer: l,
+		Clock: clock, Noise: quiet{}, Observer: l, Images: &l.images,
 		Record: func(trial result.Trial) error {
 			l.trials = append(l.trials, trial)
 			return nil
@@ -102,7 +103,10 @@ func (l *lab) run(ctx context.Context) (runner.Outcome, error) {
 	l.Helper()
 	out, err := runner.Run(ctx, l.config)
 	if left := l.driver.Leftovers(); len(left) > 0 {
-		l.Errorf("containers are left: %q", left)
+		l.Errorf("containers or images are left: %q", left)
+	}
+	if len(l.images.left) > 0 {
+		l.Errorf("images are still published: %q", l.images.left)
 	}
 	return out, err
 }
@@ -137,6 +141,27 @@ func spell(trials []result.Trial) []string {
 		lines = append(lines, fmt.Sprintf("%d %s %s %s %s", t.Seq, t.Benchmark, t.Target, block, t.Status))
 	}
 	return lines
+}
+
+// images hold nothing, and tell which of them there are.
+type images struct {
+	made int
+	left []string
+	err  error
+}
+
+func (i *images) Fresh(_ context.Context, size int64) (string, error) {
+	if i.err != nil {
+		return "", i.err
+	}
+	i.made++
+	ref := fmt.Sprintf("image-%d:%d", i.made, size)
+	i.left = append(i.left, ref)
+	return ref, nil
+}
+
+func (i *images) Forget(ref string) {
+	i.left = slices.DeleteFunc(i.left, func(l string) bool { return l == ref })
 }
 
 // quiet is a host on which nothing happens.

@@ -43,7 +43,9 @@ type Config struct {
 	// what trials write.
 	Rootfs, Data string
 	// Image is the reference of an image with the same file system.
-	Image   string
+	Image string
+	// Images makes the images that Trial.FreshImage gives.
+	Images  Images
 	Work    []plan.Work
 	Targets []Target
 	// Blocks are measured, after Warmup blocks that are kept but marked. With Precise, up to
@@ -59,11 +61,13 @@ type Config struct {
 	// Done are the trials that an earlier process recorded for this run.
 	Done []result.Trial
 
-	Clock    Clock
-	Cgroups  *cgroup.Hierarchy // nil: trials have no cgroups of their own
-	Noise    Noise
-	Record   func(result.Trial) error
-	Observer Observer
+	Clock   Clock
+	Cgroups *cgroup.Hierarchy // nil: trials have no cgroups of their own
+	// Components tells that the targets have processes on this host, whose cost is told apart.
+	Components bool
+	Noise      Noise
+	Record     func(result.Trial) error
+	Observer   Observer
 }
 
 // cellOf names the work on a target.
@@ -77,6 +81,14 @@ type Target struct {
 	Name   string
 	Engine engine.Engine
 	Err    error
+}
+
+// Images makes images that no engine has seen, for engines that pull.
+type Images interface {
+	// Fresh makes one with a layer of size bytes that is nowhere else, and gives its reference.
+	Fresh(ctx context.Context, size int64) (ref string, err error)
+	// Forget takes it back. It is idempotent.
+	Forget(ref string)
 }
 
 // Noise watches the host during a trial: the function that Begin returns says what was
@@ -103,7 +115,7 @@ type Progress struct {
 // Outcome is how a run ended.
 type Outcome struct {
 	Counts map[result.Status]int
-	// Cut says in words what was left out (the budget ended, cells were given up).
+	// Cut says in words what was left out (the budget ended, cells were given up, a cost cannot be known).
 	Cut []string
 	// Interrupted tells that the context was cancelled.
 	Interrupted bool

@@ -43,11 +43,13 @@ type trial struct {
 	seq    int
 	began  time.Time
 	group  *cgroup.Group
-	before engine.Usage // of an accountant or of a service's cgroup
+	cost   cost
 
 	mu         sync.Mutex
 	created    int
 	containers []engine.Container
+	fresh      []string // images that were made for this trial
+	pulled     []string // images that the engine may have, whatever became of the call
 	watches    []*watch
 	phases     []result.Phase
 	steps      []bench.Step
@@ -114,6 +116,53 @@ func (t *trial) Create(ctx context.Context, spec engine.Spec) (engine.Container,
 	t.containers = append(t.containers, c)
 	t.mu.Unlock()
 	return c, span, nil
+}
+
+func (t *trial) FreshImage(ctx context.Context, size int64) (string, error) {
+	ref, err := t.r.Images.Fresh(ctx, size)
+	if err != nil {
+		return "", err
+	}
+	t.mu.Lock()
+	t.fresh = append(t.fresh, ref)
+	t.mu.Unlock()
+	return ref, nil
+}
+
+func (t *trial) Pull(ctx context.Context, ref string) (bench.Span, error) {
+	puller, err := t.puller()
+	if err != nil {
+		return bench.Span{}, err
+	}
+	t.mu.Lock()
+	t.pulled = append(t.pulled, ref)
+	t.mu.Unlock()
+	return t.Time(ctx, "pull", func(ctx context.Context) error { return puller.Pull(ctx, ref) })
+}
+
+func (t *trial) RemoveImage(ctx context.Context, ref string) (bench.Span, error) {
+	puller, err := t.puller()
+	if err != nil {
+		return bench.Span{}, err
+	}
+	span, err := t.Time(ctx, "remove", func(ctx context.Context) error { return puller.RemoveImage(ctx, ref) })
+	if err == nil {
+		t.mu.Lock()
+		t.pulled = slices.DeleteFunc(t.pulled, func(p string) bool { return p == ref })
+		t.mu.Unlock()
+	}
+	return span, err
+}
+
+func (t *trial) puller() (engine.Puller, error) {
+	if err := t.engine.Supports(engine.CanPull); err != nil {
+		return nil, err
+	}
+	puller, ok := t.engine.(engine.Puller)
+	if !ok {
+		return nil, errors.New("the engine says that it can pull, and has no way to")
+	}
+	return puller, nil
 }
 
 func (t *trial) Time(ctx context.Context, phase string, call func(context.Context) error) (bench.Span, error) {
@@ -192,22 +241,6 @@ func (t *trial) Watch() bench.Watch {
 	return w
 }
 
-func (t *trial) Usage() (engine.Usage, error) {
-	if t.group != nil {
-		u, err := t.group.Usage()
-		if err != nil {
-			return engine.Usage{}, fmt.Errorf("read what the trial has used: %w", err)
-		}
-		return engine.Usage{CPU: u.CPU, PeakMemory: u.PeakMemory}, nil
-	}
-	a, ok := t.engine.(engine.Accountant)
-	if !ok {
-		return engine.Usage{}, &engine.UnsupportedError{What: "the cost to the host", Reason: "without cgroups it is not known for this engine"}
-	}
-	u := a.Usage()
-	return engine.Usage{CPU: u.CPU - t.before.CPU, PeakMemory: u.PeakMemory}, nil
-}
-
 func (t *trial) Record(metric string, value float64) {
 	known := slices.ContainsFunc(t.work.Benchmark.Metrics, func(m result.Metric) bool { return m.Name == metric })
 	if !known {
@@ -233,14 +266,12 @@ func (r *run) execute(ctx context.Context, work plan.Work, eng engine.Engine, se
 	self := selfCPU()
 	err := t.place()
 	if err == nil {
-		if a, ok := eng.(engine.Accountant); ok {
-			t.before = a.Usage()
-		}
+		t.beginCost()
 		err = t.run(ctx)
 	}
 	interrupted := err != nil && ctx.Err() != nil
 	// A failed trial has no numbers, and one that did not clean up is not to be trusted.
-	dirt := t.cleanUp(ctx)
+	dirt := errors.Join(t.cleanUp(ctx), t.endCost())
 	err = errors.Join(err, dirt)
 	out.Self = selfCPU() - self
 	out.Host = noise(work.Benchmark.WaitsIO)
@@ -291,12 +322,23 @@ func (t *trial) place() error {
 func (t *trial) cleanUp(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	var errs []error
-	for _, c := range slices.Backward(t.containers) {
-		if err := t.bounded(ctx, "the clean-up", c.Delete); err != nil {
+	remove := func(call func(context.Context) error) {
+		if err := t.bounded(ctx, "the clean-up", call); err != nil {
 			// The trial is lost, but what stays would disturb those to come.
-			err = errors.Join(err, t.bounded(ctx, "the clean-up", c.Delete))
+			err = errors.Join(err, t.bounded(ctx, "the clean-up", call))
 			errs = append(errs, fmt.Errorf("clean up: %w", err))
 		}
+	}
+	for _, c := range slices.Backward(t.containers) {
+		remove(c.Delete)
+	}
+	if puller, ok := t.engine.(engine.Puller); ok {
+		for _, ref := range t.pulled {
+			remove(func(ctx context.Context) error { return puller.RemoveImage(ctx, ref) })
+		}
+	}
+	for _, ref := range t.fresh {
+		t.r.Images.Forget(ref)
 	}
 	if t.group != nil {
 		if err := t.engine.(engine.Placer).Place(""); err != nil {

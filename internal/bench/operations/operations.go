@@ -5,6 +5,7 @@ package operations
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -15,7 +16,7 @@ import (
 
 // Benchmarks lists the suite.
 func Benchmarks() []bench.Benchmark {
-	return []bench.Benchmark{lifecycle(), exec(), pause(), service()}
+	return []bench.Benchmark{lifecycle(), exec(), pause(), pull(), service()}
 }
 
 func seconds(name, help string) result.Metric {
@@ -39,7 +40,7 @@ func lifecycle() bench.Benchmark {
 		Name:    "operations.container.lifecycle",
 		Summary: "create, start, kill and delete one container",
 		Source:  "espe table 1 and figure 5; nishimura tables 3 and 4; wang section 5.6",
-		Metrics: append([]result.Metric{
+		Metrics: slices.Concat([]result.Metric{
 			seconds("Create", "the container exists, its process does not run yet (espe: OpCreate)"),
 			seconds("Run", "from created to running (espe: OpRun)"),
 			seconds("CreateAndRun", "Create and Run together (espe: OpCreateAndRun)"),
@@ -52,7 +53,8 @@ func lifecycle() bench.Benchmark {
 			step("RemoveContainer", "Destroy"),
 			step("StopPodSandbox", "Destroy: the sandbox's end, with its network's"),
 			step("RemovePodSandbox", "Destroy"),
-		}, bench.CostMetrics()...),
+		}, bench.CostMetrics(), bench.ComponentMetrics()),
+		Components: true,
 		Run: func(ctx context.Context, t bench.Trial) error {
 			out := t.Watch()
 			spec := t.Spec(workload.Ready()...)
@@ -72,6 +74,9 @@ func lifecycle() bench.Benchmark {
 			if err != nil {
 				return err
 			}
+			if err := bench.RecordMemory(t); err != nil {
+				return err
+			}
 			destroy, err := bench.Destroy(ctx, t, c)
 			if err != nil {
 				return err
@@ -84,7 +89,7 @@ func lifecycle() bench.Benchmark {
 			for _, step := range t.Steps() {
 				t.Record(step.Name, step.Seconds())
 			}
-			return bench.RecordCost(t)
+			return bench.RecordCostByComponent(t)
 		},
 	}
 }

@@ -1,0 +1,115 @@
+package catalogue_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/native"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// The costs of components are those of the real processes, and together what the kernel says of
+// all of them.
+func TestRealComponents(t *testing.T) {
+	const name = "operations.container.lifecycle"
+	for _, tt := range []struct {
+		target string
+		driver engine.Driver
+		cpu    []monitor.Component // beside Other
+		memory []monitor.Component
+	}{
+		{"native", native.Driver{}, []monitor.Component{monitor.Container}, []monitor.Component{monitor.Container}},
+		{"oci/runc", oci.Driver{}, []monitor.Component{monitor.Runtime, monitor.Container}, []monitor.Component{monitor.Container}},
+		{"oci/crun", oci.Driver{}, []monitor.Component{monitor.Runtime, monitor.Container}, []monitor.Component{monitor.Container}},
+		{"oci/runsc@platform=systrap", oci.Driver{}, []monitor.Component{monitor.Runtime, monitor.Sandbox}, []monitor.Component{monitor.Sandbox}},
+	} {
+		t.Run(strings.ReplaceAll(tt.target, "/", "_"), func(t *testing.T) {
+			s := enginetest.Session(t, oci.Surroundings)
+			if s.Cgroups == nil {
+				t.Skip("needs the right to make cgroups: run as root")
+			}
+			parsed, err := target.Parse(tt.target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := tt.driver.Open(t.Context(), parsed, s)
+			enginetest.Require(t, tt.target, err)
+			t.Cleanup(func() {
+				if err := e.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			var trials []result.Trial
+			outcome, err := runner.Run(t.Context(), runner.Config{
+				RunID: s.RunID, Rootfs: s.Rootfs, Data: t.TempDir(), Work: []plan.Work{{Benchmark: find(t, name)}},
+				Targets: []runner.Target{{Name: tt.target, Engine: e}},
+				Blocks:  3, MaxBlocks: 3, TrialLimit: time.Minute, CallLimit: time.Minute,
+				Clock: runner.SystemClock{}, Cgroups: s.Cgroups, Components: true, Noise: quiet{}, Observer: quiet{},
+				Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
+			})
+			if err != nil || len(trials) != 3 || len(outcome.Cut) > 0 {
+				t.Fatalf("Run() = %+v, %v with %d trials", outcome, err, len(trials))
+			}
+			for _, trial := range trials {
+				if trial.Status != result.OK {
+					t.Fatalf("trial %d: %s", trial.Seq, trial.Reason)
+				}
+				checkComponents(t, trial, tt.cpu, tt.memory)
+			}
+		})
+	}
+}
+
+func checkComponents(t *testing.T, trial result.Trial, cpu, memory []monitor.Component) {
+	t.Helper()
+	one := func(metric string) float64 {
+		values := trial.Values(metric)
+		if len(values) != 1 {
+			t.Errorf("%s is %v, want one value", metric, values)
+			return math.NaN()
+		}
+		return values[0]
+	}
+	var sum float64
+	for _, c := range append(cpu, monitor.Other) {
+		used := one("HostCPU" + title(c))
+		if !(used > 0) {
+			t.Errorf("the %s used %v s", c, used)
+		}
+		sum += used
+	}
+	whole := one("HostCPU")
+	if !(math.Abs(sum-whole) < 1e-6) {
+		t.Errorf("the components used %v s, all together %v s", sum, whole)
+	}
+	// What processes cost while they begin and end, and since the scheduler's last count: see
+	// docs/adr/0013. It is the more the busier the host.
+	if rest := one("HostCPUOther"); !(rest < 0.25*whole+0.005) {
+		t.Errorf("%v s of %v s are of no component", rest, whole)
+	}
+	for _, c := range memory {
+		if bytes := one("PSS" + title(c)); !(bytes >= 4<<10 && bytes < 1<<30) {
+			t.Errorf("the %s has %v bytes", c, bytes)
+		}
+	}
+	known := 0
+	for _, s := range trial.Samples {
+		if strings.HasPrefix(s.Metric, "HostCPU") || strings.HasPrefix(s.Metric, "PSS") {
+			known++
+		}
+	}
+	if want := len(cpu) + 2 + len(memory); known != want {
+		t.Errorf("there are %d costs, want %d: %v", known, want, trial.Samples)
+	}
+}
+
+func title(c monitor.Component) string { return strings.ToUpper(string(c[:1])) + string(c[1:]) }

@@ -1,0 +1,171 @@
+package monitor
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+// recorded gives a datagram as a kernel (Linux 6.18, version 17 of the record) sent it.
+func recorded(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		t.Skip("recorded on a machine of the other byte order")
+	}
+	return data
+}
+
+// body gives the body of the one message of a recorded datagram.
+func body(t testing.TB, name string) []byte {
+	t.Helper()
+	all, err := messages(recorded(t, name))
+	if err != nil || len(all) != 1 {
+		t.Fatalf("messages of %s = %v, %v; want one", name, all, err)
+	}
+	return all[0].body
+}
+
+func TestParseThread(t *testing.T) {
+	for name, want := range map[string]record{
+		"only-thread":  {pid: 17804, tgid: 17804, ppid: 17792, comm: "crun", last: true, cpu: 3618020},
+		"first-thread": {pid: 17798, tgid: 17798, ppid: 17792, comm: "runc", cpu: 4129630},
+		// The five threads of this process used 5.4 ms, this one next to nothing.
+		"last-thread": {pid: 17801, tgid: 17798, ppid: 17792, comm: "runc", last: true, cpu: 5435149},
+	} {
+		got, err := parseThread(body(t, name))
+		if err != nil || got != want {
+			t.Errorf("%s = %+v, %v; want %+v", name, got, err, want)
+		}
+	}
+}
+
+func TestParseAnswers(t *testing.T) {
+	if cpu, err := parseProcess(body(t, "live")); err != nil || cpu <= 0 || cpu > time.Minute {
+		t.Errorf("CPU time of a living process = %v, %v", cpu, err)
+	}
+	if family, err := parseFamily(body(t, "family")); err != nil || family < unix.GENL_ID_CTRL {
+		t.Errorf("family = %d, %v", family, err)
+	}
+	if err := parseError(body(t, "no-process")); !errors.Is(err, unix.ESRCH) {
+		t.Errorf("the answer about no process = %v, want %v", err, unix.ESRCH)
+	}
+	if err := parseError(make([]byte, 4)); err != nil {
+		t.Errorf("an acknowledgement is the error %v", err)
+	}
+}
+
+// Kernels before Linux 5.19 do not name the process of a thread.
+func TestOldKernelIsRefused(t *testing.T) {
+	data := body(t, "only-thread")
+	version := data[unix.GENL_HDRLEN+unix.SizeofNlAttr+8+unix.SizeofNlAttr:]
+	binary.NativeEndian.PutUint16(version, minVersion-1)
+	var old *versionError
+	if _, err := parseThread(data); !errors.As(err, &old) || old.Version != minVersion-1 {
+		t.Errorf("error = %v, want a versionError of %d", err, minVersion-1)
+	}
+}
+
+// Wherever a message is cut off, it is refused and not read beyond its end.
+func TestCutOff(t *testing.T) {
+	for _, name := range []string{"only-thread", "last-thread", "live", "family", "no-process"} {
+		whole := recorded(t, name)
+		for n := 1; n < len(whole); n++ {
+			if all, err := messages(whole[:n:n]); err == nil {
+				t.Fatalf("%s cut off after %d of %d bytes is taken for %v", name, n, len(whole), all)
+			}
+		}
+	}
+	whole := body(t, "last-thread")
+	for n := range len(whole) {
+		if r, err := parseThread(whole[:n:n]); err == nil {
+			t.Fatalf("the body cut off after %d of %d bytes is taken for %+v", n, len(whole), r)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, name := range []string{"only-thread", "first-thread", "last-thread", "live", "family", "no-process"} {
+		f.Add(recorded(f, name))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		all, err := messages(data)
+		if err != nil {
+			return
+		}
+		for _, m := range all {
+			if r, err := parseThread(m.body); err == nil && (r.cpu < 0 || len(r.comm) > int(sizeComm)) {
+				t.Errorf("parseThread = %+v", r)
+			}
+			if cpu, err := parseProcess(m.body); err == nil && cpu < 0 {
+				t.Errorf("parseProcess = %v", cpu)
+			}
+			_, _ = parseFamily(m.body)
+			_ = parseError(m.body)
+		}
+	})
+}
+
+// What is asked is spelled as the answers are, and so comes back whole.
+func TestRequestReadsBack(t *testing.T) {
+	for _, value := range []string{"", "x", "0-127\x00", "TASKSTATS\x00"} {
+		all, err := messages(request(21, 0, 7, 1, 3, []byte(value)))
+		if err != nil || len(all) != 1 || all[0].kind != 21 {
+			t.Fatalf("messages of a request = %v, %v", all, err)
+		}
+		about, err := contents(all[0].body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := find(about, 3); !ok || string(got) != value {
+			t.Errorf("the attribute is %q, want %q", got, value)
+		}
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	for text, want := range map[string]process{
+		"42 (crun) S 7 42 42 0 -1 4194560\n":                  {pid: 42, ppid: 7, comm: "crun"},
+		"42 (runc:[2:INIT]) R 1 1\n":                          {pid: 42, ppid: 1, comm: "runc:[2:INIT]"},
+		"9 (a ) S 1 (b) S 3 4\n":                              {pid: 9, ppid: 3, comm: "a ) S 1 (b"},
+		"18802 (containerd-shim) S 18639 18802 18639 0 -1 0 ": {pid: 18802, ppid: 18639, comm: "containerd-shim"},
+	} {
+		got, ok, err := parseStat(text)
+		if err != nil || !ok || !cmp.Equal(got, want, cmp.AllowUnexported(process{})) {
+			t.Errorf("%q = %+v, %v, %v; want %+v", text, got, ok, err, want)
+		}
+	}
+	if _, ok, err := parseStat("42 (crun) Z 7 42 42\n"); ok || err != nil {
+		t.Errorf("a process that has ended: %v, %v", ok, err)
+	}
+	for _, text := range []string{"", "42", "42 (crun", "x (crun) S 1", "42 (crun) S", "42 (crun) S x"} {
+		if p, _, err := parseStat(text); err == nil {
+			t.Errorf("%q = %+v, want an error", text, p)
+		}
+	}
+}
+
+func TestParsePSS(t *testing.T) {
+	const text = "55d0c0a5e000-7ffd3a1f4000 ---p 00000000 00:00 0                          [rollup]\n" +
+		"Rss:                2008 kB\nPss:                 143 kB\nPss_Dirty:            96 kB\n"
+	if got, err := parsePSS(text); err != nil || got != 143<<10 {
+		t.Errorf("PSS = %d, %v; want %d", got, err, 143<<10)
+	}
+	if got, err := parsePSS(""); err != nil || got != 0 {
+		t.Errorf("PSS of a process that is ending = %d, %v", got, err)
+	}
+	for _, text := range []string{"Rss: 1 kB\n", "Pss: x kB\n", "Pss: 1\n", "Pss: -1 kB\n", "Pss: 9223372036854775807 kB\n"} {
+		if got, err := parsePSS(text); err == nil {
+			t.Errorf("%q = %d, want an error", text, got)
+		}
+	}
+}

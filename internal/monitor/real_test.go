@@ -1,0 +1,225 @@
+package monitor
+
+import (
+	"bufio"
+	"errors"
+	"math"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// burnVariable makes a process that is this test use so many ms of CPU time, in several threads.
+const burnVariable = "TOUCHSTONE_TEST_BURN"
+
+func TestMain(m *testing.M) {
+	if ms, err := strconv.Atoi(os.Getenv(burnVariable)); err == nil {
+		burn(time.Duration(ms) * time.Millisecond)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func burn(total time.Duration) {
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for used := (unix.Timespec{}); time.Duration(used.Nano()) < total; {
+				if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &used); err != nil {
+					panic(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// needRoot passes where the kernel tells of processes.
+func needRoot(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts processes, which -short is not for")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+}
+
+func begin(t *testing.T, target Target) *Account {
+	t.Helper()
+	if target.Procs == nil {
+		target.Procs = func() ([]int, error) { return nil, nil }
+	}
+	a := Begin(target)
+	t.Cleanup(func() {
+		if err := errors.Join(a.Close(), a.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	if a.err != nil {
+		t.Fatal(a.err)
+	}
+	return a
+}
+
+// burner describes a process that burns CPU time.
+func burner(t *testing.T, ms int) *exec.Cmd {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Env = append(os.Environ(), burnVariable+"="+strconv.Itoa(ms))
+	return cmd
+}
+
+// near tells whether two times are the same but for what a process costs while it ends.
+func near(got, want time.Duration) bool {
+	return math.Abs(got.Seconds()-want.Seconds()) < 0.1*want.Seconds()+0.003
+}
+
+// What a process with several threads used is known as exactly as its parent knows it, once and whole.
+func TestCPUOfThreads(t *testing.T) {
+	needRoot(t)
+	before := burner(t, 5)
+	if err := before.Run(); err != nil {
+		t.Fatal(err)
+	}
+	a := begin(t, Target{})
+	var want time.Duration
+	for range 2 {
+		cmd := burner(t, 40)
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		want += cmd.ProcessState.SystemTime() + cmd.ProcessState.UserTime()
+	}
+	got, err := a.CPU()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || !near(got[Container], want) {
+		t.Errorf("CPU time by component is %v, want %v of the container", got, want)
+	}
+}
+
+// Of a daemon counts what it used since, and what it called and is nothing else.
+func TestCPUOfADaemon(t *testing.T) {
+	needRoot(t)
+	const script = `i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; echo began; read go; "$1"; echo called; read end`
+	shell := exec.CommandContext(t.Context(), "sh", "-c", script, "sh", burner(t, 30).Path)
+	shell.Env = burner(t, 30).Env
+	in, err := shell.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := shell.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	if err := shell.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines.Scan()
+	a := begin(t, Target{Daemons: []int{shell.Process.Pid}})
+	if _, err := in.Write([]byte("\n")); err != nil {
+		t.Fatal(err)
+	}
+	lines.Scan()
+	memory, err := a.Memory()
+	if err != nil || len(memory) != 1 || memory[Daemon] < 4<<10 || memory[Daemon] > 64<<20 {
+		t.Errorf("memory by component is %v, %v; want some KiB of the daemon", memory, err)
+	}
+	got, err := a.CPU()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if said := lines.Text(); said != "called" {
+		t.Errorf("the daemon said %q", said)
+	}
+	_ = shell.Wait() // it ends badly when its input does
+	if len(got) != 1 || got[Daemon] < 27*time.Millisecond {
+		t.Errorf("CPU time by component is %v, want the 30 ms of what the daemon called", got)
+	}
+	// Its whole time has what it used before.
+	if whole := shell.ProcessState.SystemTime() + shell.ProcessState.UserTime(); got[Daemon] > whole-5*time.Millisecond {
+		t.Errorf("the daemon is said to have used %v since, of %v in all", got[Daemon], whole)
+	}
+}
+
+// Processes that are not below Touchstone or the daemon are nobody's business.
+func TestStrangersDoNotCount(t *testing.T) {
+	needRoot(t)
+	a := begin(t, Target{})
+	a.self = 1 << 30 // what this test starts is a stranger's now
+	if err := burner(t, 5).Run(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := a.CPU(); err != nil || len(got) > 0 {
+		t.Errorf("CPU time by component is %v, %v; want none", got, err)
+	}
+}
+
+// More ends than the kernel keeps records of are noticed.
+func TestOverflow(t *testing.T) {
+	needRoot(t)
+	query, err := open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := open(query.family)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(query.close(), events.close()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := events.subscribe(1); err != nil { // the kernel takes its least instead
+		t.Fatal(err)
+	}
+	for range 20 {
+		if err := exec.CommandContext(t.Context(), "true").Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := events.drain(); !errors.Is(err, errOverflow) {
+		t.Errorf("drain = %d records, %v; want %v", len(got), err, errOverflow)
+	}
+}
+
+// Where the records cannot be had, memory is known all the same.
+func TestMemoryWithoutRecords(t *testing.T) {
+	needRoot(t)
+	sleeper := exec.CommandContext(t.Context(), "cat")
+	in, err := sleeper.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	a := begin(t, Target{Runtimes: []string{"cat"}, Search: true, Procs: func() ([]int, error) { return []int{sleeper.Process.Pid, 1 << 30, os.Getpid()}, nil }})
+	a.err = errOverflow
+	memory, err := a.Memory()
+	if err != nil || len(memory) != 1 || memory[Runtime] == 0 {
+		t.Errorf("memory by component is %v, %v; want that of cat as the runtime's", memory, err)
+	}
+	if _, err := a.CPU(); !errors.Is(err, errOverflow) {
+		t.Errorf("CPU: %v, want %v", err, errOverflow)
+	}
+	if err := errors.Join(in.Close(), sleeper.Wait()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,213 @@
+package monitor
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// queued is how much the kernel keeps of what has not been read, in bytes: the records of some
+// ten thousand threads.
+const queued = 32 << 20
+
+// largest is more than any message of the kernel, in bytes.
+const largest = 8 << 10
+
+// errOverflow says that more processes ended than the kernel keeps records of.
+var errOverflow = errors.New("more processes ended during the trial than the kernel keeps records of")
+
+// conn is a socket on which the kernel's taskstats are asked for. It is no socket of Go's network poller:
+// that would wake up for each process that ends. What it is asked the kernel answers within the call.
+type conn struct {
+	fd     int
+	family uint16
+	seq    uint32
+	buf    []byte
+	cpus   []byte // on which threads end that are subscribed to
+}
+
+// open opens a socket; family is the number of the kernel's taskstats, 0 if it has yet to be asked for.
+func open(family uint16) (*conn, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_GENERIC)
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	c := &conn{fd: fd, family: family, buf: make([]byte, largest)}
+	if err := c.resolve(); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+// close closes the socket, and tells the kernel before that nobody will read its records.
+func (c *conn) close() error {
+	if c.cpus != nil {
+		_ = c.send(c.family, 0, unix.TASKSTATS_CMD_GET, unix.TASKSTATS_CMD_ATTR_DEREGISTER_CPUMASK, c.cpus)
+	}
+	return os.NewSyscallError("close", unix.Close(c.fd))
+}
+
+// resolve learns the number of the family, which the kernel gives out when it starts.
+func (c *conn) resolve() error {
+	if err := unix.Bind(c.fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return os.NewSyscallError("bind", err)
+	}
+	if c.family != 0 {
+		return nil
+	}
+	answer, err := c.ask(unix.GENL_ID_CTRL, unix.CTRL_CMD_GETFAMILY, unix.CTRL_ATTR_FAMILY_NAME, []byte(unix.TASKSTATS_GENL_NAME+"\x00"))
+	if errors.Is(err, unix.ENOENT) {
+		return errors.New("the kernel was built without taskstats")
+	}
+	if err != nil {
+		return fmt.Errorf("ask for the kernel's taskstats: %w", err)
+	}
+	c.family, err = parseFamily(answer)
+	return err
+}
+
+// request spells a generic netlink message with one attribute.
+func request(kind, flags uint16, seq uint32, command uint8, attr uint16, value []byte) []byte {
+	size := unix.SizeofNlMsghdr + unix.GENL_HDRLEN + unix.SizeofNlAttr + aligned(len(value))
+	b := make([]byte, 0, size)
+	b = binary.NativeEndian.AppendUint32(b, uint32(size))
+	b = binary.NativeEndian.AppendUint16(b, kind)
+	b = binary.NativeEndian.AppendUint16(b, unix.NLM_F_REQUEST|flags)
+	b = binary.NativeEndian.AppendUint32(b, seq)
+	b = binary.NativeEndian.AppendUint32(b, 0) // the kernel knows who asks
+	b = append(b, command, 1, 0, 0)            // a version, and nothing
+	b = binary.NativeEndian.AppendUint16(b, uint16(unix.SizeofNlAttr+len(value)))
+	b = binary.NativeEndian.AppendUint16(b, attr)
+	b = append(b, value...)
+	return b[:size]
+}
+
+func (c *conn) send(kind, flags uint16, command uint8, attr uint16, value []byte) error {
+	c.seq++
+	return os.NewSyscallError("send", unix.Sendto(c.fd, request(kind, flags, c.seq, command, attr, value), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
+}
+
+// ask gives the body of the answer to a question.
+func (c *conn) ask(kind uint16, command uint8, attr uint16, value []byte) ([]byte, error) {
+	if err := c.send(kind, 0, command, attr, value); err != nil {
+		return nil, err
+	}
+	all, err := c.receive()
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range all {
+		if m.kind == kind {
+			return m.body, nil
+		}
+		if m.kind == unix.NLMSG_ERROR {
+			if err := parseError(m.body); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, errCutOff
+}
+
+// receive reads what is there; unix.EAGAIN is nothing. What it returns is valid until the next call.
+func (c *conn) receive() ([]message, error) {
+	for {
+		n, _, flags, _, err := unix.Recvmsg(c.fd, c.buf, nil, 0)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return nil, os.NewSyscallError("receive", err)
+		case flags&unix.MSG_TRUNC != 0:
+			return nil, errCutOff
+		default:
+			return messages(c.buf[:n])
+		}
+	}
+}
+
+// self asks about the calling thread: what the kernel does not say about that it says about none.
+func (c *conn) self() error {
+	tid := binary.NativeEndian.AppendUint32(nil, uint32(os.Getpid()))
+	answer, err := c.ask(c.family, unix.TASKSTATS_CMD_GET, unix.TASKSTATS_CMD_ATTR_PID, tid)
+	if errors.Is(err, unix.EPERM) {
+		return errors.New("the kernel tells of processes to root of the host only (CAP_NET_ADMIN): run as root")
+	}
+	if err != nil {
+		return fmt.Errorf("ask for a record of the kernel: %w", err)
+	}
+	r, err := parseThread(answer)
+	if err != nil {
+		return err
+	}
+	if r.cpu == 0 {
+		return errors.New("the kernel was built without delay accounting, and so does not record CPU time")
+	}
+	return nil
+}
+
+// process gives the CPU time of a living process; unix.ESRCH if there is none.
+func (c *conn) process(pid int) (time.Duration, error) {
+	answer, err := c.ask(c.family, unix.TASKSTATS_CMD_GET, unix.TASKSTATS_CMD_ATTR_TGID, binary.NativeEndian.AppendUint32(nil, uint32(pid)))
+	if err != nil {
+		return 0, err
+	}
+	return parseProcess(answer)
+}
+
+// subscribe makes the kernel keep a record for the socket of every thread that ends from now on, up to a
+// number of bytes.
+func (c *conn) subscribe(queue int) error {
+	if err := unix.SetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, queue); err != nil {
+		return os.NewSyscallError("setsockopt", err)
+	}
+	cpus, err := os.ReadFile("/sys/devices/system/cpu/possible")
+	if err != nil {
+		return err
+	}
+	c.cpus = append([]byte(strings.TrimSpace(string(cpus))), 0)
+	// Without an acknowledgement: it would come among the records. An error comes all the same.
+	if err := c.send(c.family, 0, unix.TASKSTATS_CMD_GET, unix.TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, c.cpus); err != nil {
+		return err
+	}
+	if _, err := c.drain(); !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	return errors.New("the kernel tells of processes to the host's own PID namespace only: run outside of containers")
+}
+
+// drain reads all records that are there, in the order in which the threads ended, or nearly so where
+// they were on different CPUs.
+func (c *conn) drain() ([]record, error) {
+	var all []record
+	for {
+		got, err := c.receive()
+		if errors.Is(err, unix.EAGAIN) {
+			return all, nil
+		}
+		if errors.Is(err, unix.ENOBUFS) {
+			return nil, errOverflow
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range got {
+			switch m.kind {
+			case c.family:
+				r, err := parseThread(m.body)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, r)
+			case unix.NLMSG_ERROR:
+				if err := parseError(m.body); err != nil {
+					return nil, fmt.Errorf("subscribe to the kernel's records of processes: %w", err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
+)
+
+// cost is what a trial needs to know of what it costs the host.
+type cost struct {
+	served  bool
+	service engine.Service
+	before  time.Duration // CPU time that an accountant, or a service's cgroup, had used
+	err     error         // why before is not known
+	account *monitor.Account
+	notes   []string // what of the cost cannot be known, for people
+}
+
+// beginCost notes what was used before the trial.
+func (t *trial) beginCost() {
+	c := &t.cost
+	switch e := t.engine.(type) {
+	case engine.Served:
+		c.served, c.service = true, e.Service()
+		if c.service.Group != nil {
+			usage, err := c.service.Group.Usage()
+			c.before, c.err = usage.CPU, err
+		}
+	case engine.Accountant:
+		c.before = e.Usage().CPU
+	}
+	if !t.r.Components || !t.work.Benchmark.Components {
+		return
+	}
+	info := t.engine.Info()
+	c.account = monitor.Begin(monitor.Target{
+		Daemons: c.service.Daemons, Runtimes: []string{filepath.Base(info.Binary), info.Target.Runtime},
+		Procs: t.procs, Search: t.group == nil || c.served && c.service.Group == nil,
+	})
+}
+
+// procs lists the processes in the cgroups of the trial and of what serves it.
+func (t *trial) procs() ([]int, error) {
+	var pids []int
+	if t.group != nil {
+		found, err := t.group.Procs()
+		if err != nil {
+			return nil, err
+		}
+		pids = found
+	}
+	if group := t.cost.service.Group; group != nil {
+		found, err := group.Procs()
+		if err != nil {
+			return nil, err
+		}
+		pids = append(pids, found...)
+	}
+	return pids, nil
+}
+
+// endCost ends the account, and lets the run tell what of the cost cannot be known.
+func (t *trial) endCost() error {
+	for _, note := range t.cost.notes {
+		if !slices.Contains(t.r.out.Cut, note) {
+			t.r.out.Cut = append(t.r.out.Cut, note)
+		}
+	}
+	if t.cost.account == nil {
+		return nil
+	}
+	return t.cost.account.Close()
+}
+
+func (t *trial) Usage() (engine.Usage, error) {
+	a, ok := t.engine.(engine.Accountant)
+	switch {
+	case t.cost.served:
+		return t.servedUsage()
+	case t.group != nil:
+		u, err := t.group.Usage()
+		if err != nil {
+			return engine.Usage{}, fmt.Errorf("read what the trial has used: %w", err)
+		}
+		return engine.Usage{CPU: u.CPU, PeakMemory: u.PeakMemory}, nil
+	case ok:
+		u := a.Usage()
+		return engine.Usage{CPU: u.CPU - t.cost.before, PeakMemory: u.PeakMemory}, nil
+	default:
+		return engine.Usage{}, unknown("without cgroups it is not known for this engine")
+	}
+}
+
+func unknown(reason string) error {
+	return &engine.UnsupportedError{What: "the cost to the host", Reason: reason}
+}
+
+// servedUsage adds what the daemon's cgroup has used since the trial began. The highest memory of the trial in that
+// cgroup is not known: the kernel keeps that of all times.
+func (t *trial) servedUsage() (engine.Usage, error) {
+	if err := t.sameService(); err != nil {
+		return engine.Usage{}, err
+	}
+	own, err := t.group.Usage()
+	if err != nil {
+		return engine.Usage{}, fmt.Errorf("read what the trial has used: %w", err)
+	}
+	service, err := t.cost.service.Group.Usage()
+	if err != nil {
+		return engine.Usage{}, fmt.Errorf("read what the daemon has used: %w", err)
+	}
+	return engine.Usage{CPU: own.CPU + service.CPU - t.cost.before}, nil
+}
+
+// sameService tells why what the daemon costs cannot be told from what it cost before, or costs others.
+func (t *trial) sameService() error {
+	before, now := t.cost.service, t.engine.(engine.Served).Service()
+	switch {
+	case t.group == nil || before.Group == nil:
+		return unknown("the daemon or its containers are in no cgroup of their own, and others may be there too")
+	case t.cost.err != nil:
+		return unknown("what the daemon used before the trial is not known: " + t.cost.err.Error())
+	case now.Group == nil || now.Group.Path() != before.Group.Path() || !slices.Equal(now.Daemons, before.Daemons):
+		return unknown("the daemon was started again during the trial")
+	}
+	return nil
+}
+
+func (t *trial) CPU() (map[monitor.Component]time.Duration, error) {
+	if t.cost.account == nil {
+		return nil, unknown("the target's processes are not on this host")
+	}
+	if t.cost.served {
+		if err := t.sameService(); err != nil {
+			return nil, t.note("CPU time", err)
+		}
+	}
+	cpu, err := t.cost.account.CPU()
+	return cpu, t.note("CPU time", err)
+}
+
+func (t *trial) Memory() (map[monitor.Component]int64, error) {
+	if t.cost.account == nil {
+		return nil, unknown("the target's processes are not on this host")
+	}
+	memory, err := t.cost.account.Memory()
+	return memory, t.note("memory", err)
+}
+
+// note keeps why a cost is not known by component, and gives it as an *engine.UnsupportedError.
+func (t *trial) note(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var unsupported *engine.UnsupportedError
+	if !errors.As(err, &unsupported) {
+		unsupported = &engine.UnsupportedError{What: what + " by component", Reason: err.Error()}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cost.notes = append(t.cost.notes, fmt.Sprintf("%s by component is missing from trials on %s: %s", what, t.engine.Info().Target, unsupported.Reason))
+	return unsupported
+}

@@ -1,0 +1,137 @@
+package runner_test
+
+import (
+	"context"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// served is a placed fake engine with a daemon.
+type served struct {
+	*placed
+	service engine.Service
+}
+
+func (s *served) Service() engine.Service { return s.service }
+
+// newServed gives a lab on an engine whose daemon has a cgroup of its own.
+func newServed(t *testing.T) (*lab, *served) {
+	t.Helper()
+	l, p := newPlaced(t)
+	l.config.Components = true
+	group, err := l.config.Cgroups.Create("/" + engine.Prefix + l.config.RunID + "/daemon")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &served{p, engine.Service{Daemons: []int{1 << 30}, Group: group}}
+	l.config.Targets[0].Engine = s
+	l.config.Work[0].Benchmark.Components = true
+	return l, s
+}
+
+// work runs a process in a cgroup and gives what it used.
+func work(ctx context.Context, t *testing.T, group *cgroup.Group) time.Duration {
+	t.Helper()
+	const script = `for f in "$@"; do echo 0 > "$f"; done; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done`
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, "sh"}, group.ProcsFiles()...)...)
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.SystemTime() + cmd.ProcessState.UserTime()
+}
+
+// What a trial costs has what the daemon used meanwhile, not what it used before.
+func TestUsageWithADaemon(t *testing.T) {
+	l, s := newServed(t)
+	before := work(t.Context(), t, s.service.Group) + work(t.Context(), t, s.service.Group) + work(t.Context(), t, s.service.Group)
+	var usage engine.Usage
+	var during time.Duration
+	l.config.Work[0].Benchmark.Run = func(ctx context.Context, trial bench.Trial) (err error) {
+		during = work(ctx, t, s.service.Group)
+		usage, err = trial.Usage()
+		return err
+	}
+	l.ok()
+	if trial := l.only(); trial.Status != result.OK {
+		t.Fatal(trial.Reason)
+	}
+	if usage.CPU < during/2 || usage.CPU > during+before/2 {
+		t.Errorf("the trial used %v of CPU time, want about %v; it was %v before", usage.CPU, during, before)
+	}
+	if usage.PeakMemory != 0 {
+		t.Errorf("the highest memory is %d, which nobody can know", usage.PeakMemory)
+	}
+}
+
+// What cannot be told from what it cost others has no number, and the run says why.
+func TestUsageOfADaemonThatIsNotKnown(t *testing.T) {
+	for _, tt := range []struct {
+		name, says string
+		before     func(*served)
+		during     func(*served)
+	}{
+		{name: "the daemon's cgroup is not its own", says: "others may be there too", before: func(s *served) { s.service.Group = nil }},
+		{name: "another daemon", says: "started again", during: func(s *served) { s.service.Daemons = []int{1<<30 + 1} }},
+		{name: "no daemon any more", says: "started again", during: func(s *served) { s.service = engine.Service{} }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l, s := newServed(t)
+			if tt.before != nil {
+				tt.before(s)
+			}
+			var errs []error
+			l.config.Blocks = 2
+			l.config.Work[0].Benchmark.Run = func(_ context.Context, trial bench.Trial) error {
+				if tt.during != nil {
+					was := s.service
+					defer func() { s.service = was }()
+					tt.during(s)
+				}
+				_, usage := trial.Usage()
+				_, cpu := trial.CPU()
+				errs = append(errs, usage, cpu)
+				return nil
+			}
+			out := l.ok()
+			for _, err := range errs {
+				if !engine.Unsupported(err) || !strings.Contains(err.Error(), tt.says) {
+					t.Errorf("the error is %v, want one that says %q", err, tt.says)
+				}
+			}
+			if len(errs) != 4 || len(out.Cut) != 1 || !strings.HasPrefix(out.Cut[0], "CPU time by component is missing from trials on fake/a: ") {
+				t.Errorf("%d errors; the run's limits are %q, want one for all trials", len(errs), out.Cut)
+			}
+		})
+	}
+}
+
+// Only benchmarks that ask for it, on targets that have processes here, tell costs apart.
+func TestComponentsNobodyAskedFor(t *testing.T) {
+	for _, where := range []string{"benchmark", "run"} {
+		l, _ := newServed(t)
+		if where == "benchmark" {
+			l.config.Work[0].Benchmark.Components = false
+		} else {
+			l.config.Components = false
+		}
+		var errs []error
+		l.config.Work[0].Benchmark.Run = func(_ context.Context, trial bench.Trial) error {
+			_, cpu := trial.CPU()
+			_, memory := trial.Memory()
+			errs = append(errs, cpu, memory)
+			return nil
+		}
+		out := l.ok()
+		if slices.ContainsFunc(errs, func(err error) bool { return !engine.Unsupported(err) }) || len(out.Cut) > 0 {
+			t.Errorf("not asked for by the %s: %v; limits %q", where, errs, out.Cut)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package runner_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// pullOne pulls a fresh image, and leaves its removal to the runner.
+func pullOne(ctx context.Context, t bench.Trial) error {
+	ref, err := t.FreshImage(ctx, 1<<20)
+	if err != nil {
+		return err
+	}
+	span, err := t.Pull(ctx, ref)
+	if err == nil {
+		t.Record("Value", span.Seconds())
+	}
+	return err
+}
+
+// pullAndRemove removes it itself.
+func pullAndRemove(ctx context.Context, t bench.Trial) error {
+	ref, err := t.FreshImage(ctx, 1<<20)
+	if err != nil {
+		return err
+	}
+	if _, err := t.Pull(ctx, ref); err != nil {
+		return err
+	}
+	span, err := t.RemoveImage(ctx, ref)
+	if err == nil {
+		t.Record("Value", span.Seconds())
+	}
+	return err
+}
+
+// TestImages: whatever becomes of a trial, no image of it stays, neither with the engine nor in the registry:
+// the lab looks for both.
+func TestImages(t *testing.T) {
+	for _, tt := range []struct {
+		name, target string
+		run          func(context.Context, bench.Trial) error
+		status       result.Status
+		reason       string // a part
+		phases       []result.Phase
+	}{
+		{"left to the runner", "fake/a@pull=40ms,remove=6ms", pullOne, result.OK, "", []result.Phase{{Name: "pull", Duration: 40 * ms}}},
+		{"removed", "fake/a@pull=40ms,remove=6ms", pullAndRemove, result.OK, "", []result.Phase{
+			{Name: "pull", Duration: 40 * ms}, {Name: "remove", Start: 40 * ms, Duration: 6 * ms},
+		}},
+		{"not pulled", "fake/a@fail=pull", pullOne, result.Failed, "call 1 of pull fails", nil},
+		{"not pulled in time", "fake/a@hang=pull", pullOne, result.Timeout, "pull took longer than its limit of 1m0s", nil},
+		{"not removed at once", "fake/a@fail=remove#1,pull=40ms", pullAndRemove, result.Failed, "call 1 of remove fails", []result.Phase{{Name: "pull", Duration: 40 * ms}}},
+		{"by an engine that cannot", "fake/a@no=pull", pullOne, result.Skipped, "taken away", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(t, tt.target)
+			l.work("test.one.x", tt.run)
+			l.ok()
+			trial := l.only()
+			if trial.Status != tt.status || !strings.Contains(trial.Reason, tt.reason) || (len(trial.Samples) > 0) != (tt.status == result.OK) {
+				t.Errorf("%s because %q with the samples %v; want %s because of %q", trial.Status, trial.Reason, trial.Samples, tt.status, tt.reason)
+			}
+			if diff := cmp.Diff(tt.phases, trial.Phases); diff != "" {
+				t.Errorf("phases (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// An image that is not removed at once spoils the trial: it might have disturbed those to come.
+func TestImageThatStays(t *testing.T) {
+	l := newLab(t, "fake/a@fail=remove#1")
+	l.work("test.one.x", pullOne)
+	l.ok()
+	if trial := l.only(); trial.Status != result.Failed || !strings.Contains(trial.Reason, "clean up: remove image") {
+		t.Errorf("%s because %q", trial.Status, trial.Reason)
+	}
+}
+
+func TestImageThatCannotBeMade(t *testing.T) {
+	l := newLab(t, "fake/a")
+	l.images.err = errBroken
+	l.work("test.one.x", pullOne)
+	l.ok()
+	if trial := l.only(); trial.Status != result.Failed || !strings.Contains(trial.Reason, errBroken.Error()) {
+		t.Errorf("%s because %q", trial.Status, trial.Reason)
+	}
+}

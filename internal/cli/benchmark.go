@@ -35,6 +35,7 @@ type benchmarkOptions struct {
 	precision       string
 	budget, timeout time.Duration
 	seed            uint64
+	managed         bool
 	format          string
 }
 
@@ -47,14 +48,21 @@ func (a *App) benchmarkCommand() *cobra.Command {
 keeps every trial in DIR/touchstone.db. At the end the results are shown and
 DIR/report.html is written.
 
-Without a file the quick plan is executed on every target found. TouchStone's own
-files (cri, oci, filter, runs, scale, output) are understood as well.
+Without a file the quick plan is executed on native and on each runtime found, called
+without a daemon. TouchStone's own files (cri, oci, filter, runs, scale, output) are
+understood as well.
+
+In --targets and in plans * stands for every engine or runtime that is found:
+'containerd/*', '*/runc', '*/*'; all is the last one and native. Where no daemon of
+an engine can be reached, a private one is started for the run.
 
 The first ^C ends the trial under way, cleans up and shows what there is; the
 second ends at once. An interrupted run goes on with --resume.`,
 		Example: `  touchstone benchmark
   touchstone benchmark -f plan.yaml -d out/
   touchstone benchmark --targets native,oci/runc,oci/crun --filter operations --runs 20
+  touchstone benchmark --targets 'native,*/runc' --filter operations.container.lifecycle
+  touchstone benchmark --targets 'containerd/*' --cri containerd=/run/containerd/containerd.sock
   touchstone benchmark --runtime mycrun=/opt/crun/bin/crun --targets oci/crun,oci/mycrun
   touchstone benchmark --resume latest`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -68,6 +76,7 @@ second ends at once. An interrupted run goes on with --resume.`,
 			set(f.Changed("budget"), &opts.overrides.Budget, &opts.budget)
 			set(f.Changed("timeout"), &opts.overrides.Timeout, &opts.timeout)
 			set(f.Changed("seed"), &opts.overrides.Seed, &opts.seed)
+			set(f.Changed("managed"), &opts.overrides.Managed, &opts.managed)
 			return a.benchmark(cmd.Context(), opts)
 		},
 	}
@@ -83,7 +92,7 @@ second ends at once. An interrupted run goes on with --resume.`,
 	f.DurationVar(&opts.budget, "budget", 0, "longest `TIME` for the whole run, such as 10m")
 	f.DurationVar(&opts.timeout, "timeout", 0, "longest `TIME` for one trial, such as 2m")
 	f.Uint64Var(&opts.seed, "seed", 0, "`NUMBER` from which the order of trials is drawn")
-	f.StringArrayVar(&opts.overrides.Runtimes, "runtime", nil, "a runtime's binary, as `NAME=PATH`")
+	addEngineFlags(cmd, &opts.overrides, &opts.managed)
 	f.StringVarP(&opts.format, "output", "o", "table", "`FORMAT` of the printed results: table or json")
 	return cmd
 }
@@ -126,7 +135,7 @@ func readPlans(opts benchmarkOptions) ([]plan.Plan, error) {
 	var errs []error
 	add := func(p plan.Plan, err error) {
 		if err == nil {
-			p, err = p.Apply(opts.overrides)
+			p, err = withSurroundings(p, opts.overrides)
 		}
 		if err == nil {
 			_, err = p.Resolve(catalogue.Catalogue{})
@@ -152,7 +161,7 @@ func readPlans(opts benchmarkOptions) ([]plan.Plan, error) {
 // resume goes on with a run from the results file.
 func (a *App) resume(ctx context.Context, opts benchmarkOptions) error {
 	if o := opts.overrides; opts.files != nil || o.Targets != nil || o.Filters != nil || o.Blocks != nil || o.Warmup != nil || o.Seed != nil ||
-		o.Precision != nil || o.Budget != nil || o.Timeout != nil || o.Runtimes != nil {
+		o.Precision != nil || o.Budget != nil || o.Timeout != nil || o.Runtimes != nil || o.CRI != nil || o.Binaries != nil || o.Managed != nil {
 		return usage(errors.New("--resume goes on with the plan of the run; leave the flags that would change it out"))
 	}
 	run, err := a.load(ctx, opts.dir, opts.resume)

@@ -35,18 +35,18 @@ type surroundings struct {
 
 // surround makes the surroundings of a run, whose results are kept in dir.
 func (a *App) surround(ctx context.Context, p plan.Plan, runID, dir string) (surroundings, error) {
-	isFake := func(t target.Target) bool { return t.Engine == fake.Name }
+	isFake := func(t plan.Pattern) bool { return t.Engine == fake.Name }
 	clock := fake.NewClock()
 	s := surroundings{drivers: engines.All(clock), clock: runner.SystemClock{}}
 	switch {
 	case !slices.ContainsFunc(p.Targets, isFake):
-		session, err := a.open(ctx, runID, p.Runtimes)
+		session, err := a.open(ctx, runID, p)
 		if err != nil {
 			return surroundings{}, err
 		}
 		s.session, s.sampler = session, host.NewSampler("/")
 		s.noise = hostNoise{s.sampler}
-	case slices.IndexFunc(p.Targets, func(t target.Target) bool { return !isFake(t) }) >= 0:
+	case slices.IndexFunc(p.Targets, func(t plan.Pattern) bool { return !isFake(t) }) >= 0:
 		return surroundings{}, usage(errors.New("a plan has fake targets or real ones, not both: they do not share a clock"))
 	default:
 		s.clock, s.noise = clock, quiet{}
@@ -63,6 +63,16 @@ func (s surroundings) close(a *App) error {
 	}
 	return os.RemoveAll(s.scratch)
 }
+
+// fakeImages are images of fake targets, which hold nothing.
+type fakeImages struct{ made int }
+
+func (f *fakeImages) Fresh(context.Context, int64) (string, error) {
+	f.made++
+	return fmt.Sprintf("fake/fresh:%d", f.made), nil
+}
+
+func (*fakeImages) Forget(string) {}
 
 // fakeRootfs is the root file system of fake targets, which nobody reads.
 const fakeRootfs = "/"
@@ -126,7 +136,7 @@ func (r *execution) run(ctx context.Context) (runner.Outcome, error) {
 		Blocks: r.plan.Blocks, Warmup: r.plan.Warmup, MaxBlocks: r.plan.BlockLimit(),
 		Budget: r.plan.Budget, TrialLimit: r.plan.Timeout.Trial, CallLimit: r.plan.Timeout.Call,
 		Clock: r.clock, Noise: r.noise, Done: run.Trials,
-		Rootfs: fakeRootfs, Data: r.scratch,
+		Rootfs: fakeRootfs, Data: r.scratch, Images: &fakeImages{},
 		Record: func(t result.Trial) error {
 			// A trial that was made is kept, also when the run is being ended.
 			return r.db.Append(context.WithoutCancel(ctx), r.runID, t)
@@ -134,7 +144,8 @@ func (r *execution) run(ctx context.Context) (runner.Outcome, error) {
 	}
 	if r.session != nil {
 		config.Rootfs, config.Data, config.Cgroups = r.session.Rootfs, r.session.dir.Data, r.session.Cgroups
-		config.Image = r.session.Registry.Probe()
+		config.Image, config.Images = r.session.Registry.Probe(), r.session.Registry
+		config.Components = true
 	}
 	if r.plan.Precision > 0 {
 		config.Precise = func(trials []result.Trial) bool { return report.Precise(trials, r.plan.Precision, run.Seed) }
@@ -150,19 +161,27 @@ func (r *execution) run(ctx context.Context) (runner.Outcome, error) {
 	return outcome, errors.Join(err, r.db.Finish(context.WithoutCancel(ctx), r.runID, state, time.Now().UTC(), slices.Concat(run.Limits, outcome.Cut)))
 }
 
-// openTargets makes the plan's targets live, or those found. What cannot work stays
-// in the run with its reason.
+// openTargets makes the plan's targets live. What cannot work stays in the run with its
+// reason.
 func (r *execution) openTargets(ctx context.Context) ([]result.Target, error) {
-	wanted := r.plan.Targets
-	if wanted == nil {
-		for _, c := range r.drivers.Candidates(ctx, r.engineSession()) {
-			if c.Default && c.Err == nil {
-				wanted = append(wanted, c.Target)
-			}
+	var candidates []engine.Candidate
+	if r.session != nil && needsCandidates(r.plan) { // there are no candidates for fake targets
+		candidates = r.drivers.Candidates(ctx, r.engineSession())
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
 	}
+	wanted, err := selectTargets(r.plan, candidates)
+	if err != nil {
+		return nil, err
+	}
+	if r.session != nil {
+		r.session.Targets = wanted
+	}
+	defer r.app.note("")
 	var facts []result.Target
 	for _, t := range wanted {
+		r.app.note("trying %s …", t)
 		e, err := r.drivers.Open(ctx, t, r.engineSession())
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -180,6 +199,7 @@ func (r *execution) openTargets(ctx context.Context) ([]result.Target, error) {
 			if errors.As(err, &open) {
 				info = open.Info
 			}
+			r.app.note("")
 			fmt.Fprintf(r.app.env.Stderr, "skipped: %v\n", printable(err.Error()))
 		}
 		r.targets = append(r.targets, runner.Target{Name: t.String(), Engine: e, Err: err})

@@ -58,6 +58,8 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("REPOSITORY", repository)
+			// A PATH on which there is touchstone and no runtime.
+			env.Setenv("BIN", filepath.SplitList(env.Getenv("PATH"))[0])
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/process"
-	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
@@ -31,8 +31,9 @@ type session struct {
 	dir *workdir.Dir
 }
 
-// open sweeps what dead runs left and makes the surroundings of a new one.
-func (a *App) open(ctx context.Context, runID string, runtimes map[string]target.Runtime) (*session, error) {
+// open sweeps what dead runs left and makes the surroundings of a new one, with the runtimes and
+// engines of its plan.
+func (a *App) open(ctx context.Context, runID string, p plan.Plan) (*session, error) {
 	roots, err := workdir.HostRoots()
 	if err != nil {
 		return nil, err
@@ -49,7 +50,8 @@ func (a *App) open(ctx context.Context, runID string, runtimes map[string]target
 		return nil, err
 	}
 	s := &session{dir: dir, Session: engine.Session{
-		RunID: runID, State: dir.State, Data: dir.Data, Runtimes: runtimes, Cgroups: groups,
+		RunID: runID, State: dir.State, Data: dir.Data, Cgroups: groups,
+		Runtimes: p.Runtimes, Engines: p.Engines.Binaries, Sockets: p.Engines.Sockets, Managed: p.Engines.Managed,
 		Rootfs: filepath.Join(dir.Data, "rootfs"), Probe: filepath.Join(dir.Data, "probe"),
 	}}
 	a.onAbandon(func() {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,9 +19,16 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// targetRow is a target in the listing.
+// tryLimit is how long one target may take, the start of its daemon included. Engines have shorter
+// limits of their own, which say more.
+const tryLimit = 2 * time.Minute
+
+// targetRow is a target in the listing: a cell of the matrix engine × runtime.
 type targetRow struct {
-	Target    string            `json:"target"`
+	Target string `json:"target"`
+	Engine string `json:"engine"`
+	// Runtime has the options too, as they stand in the target.
+	Runtime   string            `json:"runtime,omitempty"`
 	Works     bool              `json:"works"`
 	Default   bool              `json:"default"`
 	Reason    string            `json:"reason,omitempty"`
@@ -33,61 +43,88 @@ type targetRow struct {
 }
 
 func (a *App) targetsCommand() *cobra.Command {
-	var format format
-	var runtimes []string
+	var (
+		format    format
+		overrides plan.Overrides
+		managed   bool
+	)
 	cmd := &cobra.Command{
 		Use:   "targets",
 		Short: "Show what can be measured on this machine, and why the rest cannot",
-		Long: `Tries every target that may be on this machine with one container, and shows what
-it is and what it can do, or why it does not work and what to do about it. What
-hangs is given up after some seconds.`,
+		Long: `Tries every target that may be on this machine with one container: each runtime on
+each engine. Shows what works and what it can do, the matrix of runtimes and engines,
+and for each pair that does not go together why, and what to do about it.
+
+Where no daemon of an engine can be reached, a private one is started for the time.
+What hangs is given up after a while; ^C ends it all.`,
 		Example: `  touchstone targets
-  touchstone targets --runtime mycrun=/opt/crun/bin/crun -o json`,
+  touchstone targets --runtime mycrun=/opt/crun/bin/crun -o json
+  touchstone targets --managed --engine-bin containerd=/opt/containerd/bin/containerd`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := plan.Quick().Apply(plan.Overrides{Runtimes: runtimes})
+			set(cmd.Flags().Changed("managed"), &overrides.Managed, &managed)
+			p, err := withSurroundings(plan.Quick(), overrides)
 			if err != nil {
 				return err
 			}
-			return a.listTargets(cmd.Context(), p.Runtimes, format)
+			return a.listTargets(cmd.Context(), p, format)
 		},
 	}
 	addFormat(cmd, &format)
-	cmd.Flags().StringArrayVar(&runtimes, "runtime", nil, "a runtime's binary, as `NAME=PATH`")
+	addEngineFlags(cmd, &overrides, &managed)
 	return cmd
 }
 
-func (a *App) listTargets(ctx context.Context, runtimes map[string]target.Runtime, format format) (err error) {
-	s, err := a.open(ctx, a.env.RunID(), runtimes)
+func (a *App) listTargets(ctx context.Context, p plan.Plan, format format) (err error) {
+	s, err := a.open(ctx, a.env.RunID(), p)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.close(s)) }()
-	drivers := engines.All(fake.NewClock())
-	var rows []targetRow
-	working := 0
-	for _, c := range drivers.Candidates(ctx, s.Session) {
-		a.note("trying %s …", c.Target)
-		row := a.tryTarget(ctx, drivers, c, s.Session)
-		if ctx.Err() != nil {
-			a.note("")
-			return context.Cause(ctx)
-		}
-		if row.Works && c.Target.Engine != fake.Name {
-			working++
-		}
-		rows = append(rows, row)
+	rows, err := a.tryAll(ctx, engines.All(fake.NewClock()), &s.Session)
+	if err != nil {
+		return err
 	}
-	a.note("")
 	if err := printTargets(a, format, rows); err != nil {
 		return err
 	}
-	if working == 0 {
+	if !slices.ContainsFunc(rows, func(r targetRow) bool { return r.Works }) {
 		return &exitError{ExitNoTarget, errors.New("no target works on this machine")}
 	}
 	return nil
 }
 
-func (a *App) tryTarget(ctx context.Context, drivers engines.Drivers, c engine.Candidate, s engine.Session) targetRow {
+// tryAll tries all candidates, which the session gets to know first.
+func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, s *engine.Session) ([]targetRow, error) {
+	defer a.note("")
+	a.note("looking for runtimes and engines …")
+	candidates := drivers.Candidates(ctx, *s)
+	for _, c := range candidates {
+		if c.Err == nil {
+			s.Targets = append(s.Targets, c.Target)
+		}
+	}
+	var rows []targetRow
+	tried := 0
+	for _, c := range candidates {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if c.Err == nil {
+			tried++
+			a.note("trying %d of %d: %s …", tried, len(s.Targets), c.Target)
+		}
+		row := tryTarget(ctx, drivers, c, *s)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+func tryTarget(ctx context.Context, drivers engines.Drivers, c engine.Candidate, s engine.Session) targetRow {
+	ctx, cancel := context.WithTimeoutCause(ctx, tryLimit, fmt.Errorf("it did not work within %v", tryLimit))
+	defer cancel()
 	info, err := c.Info, c.Err
 	row := targetRow{Default: c.Default}
 	if err == nil {
@@ -110,41 +147,128 @@ func (a *App) tryTarget(ctx context.Context, drivers engines.Drivers, c engine.C
 		row.Reason, row.Advice = reasonOf(err)
 	}
 	row.Target, row.Binary, row.Version = c.Target.String(), info.Binary, info.Version
+	row.Engine, row.Runtime = c.Target.Engine, runtimeOf(c.Target)
 	row.Isolation, row.Cgroup, row.Notes = string(info.Isolation), info.Cgroup, info.Notes
 	return row
+}
+
+// runtimeOf is a target's spelling without its engine.
+func runtimeOf(t target.Target) string {
+	_, runtime, _ := strings.Cut(t.String(), "/")
+	return runtime
 }
 
 func printTargets(a *App, format format, rows []targetRow) error {
 	var cells [][]string
 	for _, r := range rows {
-		works, can := "yes", strings.Join(r.Can, ", ")
-		if !r.Works {
-			works, can = "no", "-"
+		if r.Works {
+			cells = append(cells, []string{r.Target, dash(r.Version), dash(r.Isolation), dash(r.Cgroup), dash(strings.Join(r.Can, ", ")), dash(r.Binary)})
 		}
-		cells = append(cells, []string{r.Target, works, dash(r.Version), dash(r.Isolation), dash(r.Cgroup), can, dash(r.Binary)})
-	}
-	if err := format.print(a.env.Stdout, rows, []string{"TARGET", "WORKS", "VERSION", "ISOLATION", "CGROUP", "CAN", "BINARY"}, cells); err != nil || format != formatTable {
-		return err
 	}
 	w := a.env.Stdout
-	for _, r := range rows {
-		if !r.Works {
-			fmt.Fprintf(w, "\n%s does not work: %s\n", r.Target, printable(r.Reason))
-			if r.Advice != "" {
-				fmt.Fprintf(w, "  what to do: %s\n", printable(r.Advice))
-			}
-			continue
+	if format != formatTable || len(cells) > 0 {
+		if err := format.print(w, rows, []string{"TARGET", "VERSION", "ISOLATION", "CGROUP", "CAN", "BINARY"}, cells); err != nil || format != formatTable {
+			return err
 		}
-		for _, c := range engine.Capabilities() {
-			if reason, ok := r.Cannot[string(c)]; ok {
-				fmt.Fprintf(w, "\n%s cannot %s: %s\n", r.Target, c, printable(reason))
-			}
-		}
+		fmt.Fprintln(w)
 	}
+	var reasons notes
+	if err := printMatrix(w, rows, &reasons); err != nil {
+		return err
+	}
+	reasons.print(w)
+	printIncapable(w, rows)
 	if os.Geteuid() != 0 {
 		fmt.Fprintln(w, "\nWithout root only rootless containers can be measured. As root there is more.")
 	}
 	return nil
+}
+
+// printMatrix prints runtimes × engines, with native as a row of its own; what does not work has the number
+// of a note.
+func printMatrix(w io.Writer, rows []targetRow, reasons *notes) error {
+	header := []string{"RUNTIME"}
+	var table [][]string
+	for _, r := range rows {
+		if r.Runtime == "" {
+			if !r.Works {
+				fmt.Fprintf(w, "%s does not work [%d]\n\n", r.Target, reasons.number(r))
+			}
+			continue
+		}
+		column := slices.Index(header, r.Engine)
+		if column < 0 {
+			column = len(header)
+			header = append(header, r.Engine)
+		}
+		line := slices.IndexFunc(table, func(line []string) bool { return line[0] == r.Runtime })
+		if line < 0 {
+			line = len(table)
+			table = append(table, []string{r.Runtime})
+		}
+		for len(table[line]) <= column {
+			table[line] = append(table[line], "")
+		}
+		table[line][column] = "works"
+		if !r.Works {
+			table[line][column] = fmt.Sprintf("cannot [%d]", reasons.number(r))
+		}
+	}
+	for i, line := range table {
+		for len(line) < len(header) {
+			line = append(line, "")
+		}
+		for column := range line {
+			line[column] = dash(line[column]) // no such target
+		}
+		table[i] = line
+	}
+	return formatTable.print(w, nil, header, table)
+}
+
+// notes are the reasons why targets do not work, each once.
+type notes []targetRow
+
+// number gives the number of a row's reason, from 1.
+func (n *notes) number(r targetRow) int {
+	i := slices.IndexFunc(*n, func(o targetRow) bool { return o.Reason == r.Reason && o.Advice == r.Advice })
+	if i < 0 {
+		i = len(*n)
+		*n = append(*n, r)
+	}
+	return i + 1
+}
+
+func (n notes) print(w io.Writer) {
+	for i, r := range n {
+		fmt.Fprintf(w, "\n[%d] %s\n", i+1, printable(r.Reason))
+		if r.Advice != "" {
+			fmt.Fprintf(w, "    what to do: %s\n", printable(r.Advice))
+		}
+	}
+}
+
+// printIncapable prints what those that work cannot do: for each reason the targets that have it.
+func printIncapable(w io.Writer, rows []targetRow) {
+	type lack struct{ what, reason string }
+	var lacks []lack
+	targets := map[lack][]string{}
+	for _, c := range engine.Capabilities() {
+		for _, r := range rows {
+			reason, lacking := r.Cannot[string(c)]
+			if !r.Works || !lacking {
+				continue
+			}
+			l := lack{string(c), reason}
+			if targets[l] == nil {
+				lacks = append(lacks, l)
+			}
+			targets[l] = append(targets[l], r.Target)
+		}
+	}
+	for _, l := range lacks {
+		fmt.Fprintf(w, "\nno %s: %s\n    %s\n", l.what, printable(l.reason), strings.Join(targets[l], ", "))
+	}
 }
 
 func dash(s string) string {

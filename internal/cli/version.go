@@ -9,6 +9,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -39,7 +40,12 @@ func (a *App) versionCommand() *cobra.Command {
 				Targets    []runtimeVersion `json:"targets"`
 			}{Touchstone: t}
 			rows := [][]string{{"touchstone", fmt.Sprintf("%s, %s %s/%s", t.Version, t.Go, runtime.GOOS, runtime.GOARCH), "-"}}
-			for _, c := range engines.All(fake.NewClock()).Candidates(cmd.Context(), engine.Session{Launcher: launcher}) {
+			p, err := withSurroundings(plan.Quick(), plan.Overrides{})
+			if err != nil {
+				return err
+			}
+			s := engine.Session{Launcher: launcher, Runtimes: p.Runtimes, Sockets: p.Engines.Sockets}
+			for _, c := range engines.All(fake.NewClock()).Candidates(cmd.Context(), s) {
 				if !c.Default || c.Err != nil {
 					continue
 				}

@@ -7,6 +7,8 @@
 // WriteRootfs unpacks that very layer for those that want a directory: what they run cannot
 // differ. It is the same, to the byte and the digest, each time it is made from the same probe.
 //
+// Registry serves the image to engines, and fresh ones with a layer more, to measure pulls with.
+//
 // The package refuses to unpack what a layer of ours never holds: names that lead
 // out of the directory, links, devices, and files of more than 16 MiB.
 package image
@@ -80,6 +82,8 @@ func build(arch string) (v1.Image, error) {
 	config.OS, config.Architecture, config.Variant = "linux", arch, variant(arch)
 	config.Created = made
 	config.Config.Entrypoint = []string{ProbePath}
+	// Without arguments it waits: the image is also the sandbox ("pause") image of CRI engines.
+	config.Config.Cmd = []string{"pause"}
 	config.Config.WorkingDir = "/"
 	return mutate.ConfigFile(image, config)
 }

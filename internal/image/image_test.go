@@ -12,12 +12,15 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
 // architectures are those for which a probe was built; the host's must be among them.
@@ -143,8 +146,8 @@ func TestBuild(t *testing.T) {
 			if config.OS != "linux" || config.Architecture != arch || len(config.History) != 1 {
 				t.Errorf("config %+v", config)
 			}
-			if e := config.Config.Entrypoint; len(e) != 1 || e[0] != "/probe" || config.Config.Cmd != nil {
-				t.Errorf("entry point %q with arguments %q", e, config.Config.Cmd)
+			if got := slices.Concat(config.Config.Entrypoint, config.Config.Cmd); !slices.Equal(got, workload.Pause()) {
+				t.Errorf("without arguments it runs %q, want the program that waits", got)
 			}
 		})
 	}

@@ -17,8 +17,11 @@ import (
 // The checks below hold for files and for flags alike. They return nil for a value
 // that is right.
 
-// maxName is the longest name of anything, in bytes.
-const maxName = 128
+// maxName is the longest name of anything, and maxPath the longest path, in bytes.
+const (
+	maxName = 128
+	maxPath = 4096
+)
 
 // checkCount refuses numbers outside lo to hi.
 func checkCount(n, lo, hi int) *flaw {
@@ -116,7 +119,7 @@ func parseTarget(s string) (target.Target, *flaw) {
 }
 
 // checkTargets refuses lists that name a target twice or have too many.
-func checkTargets(targets []target.Target) *flaw {
+func checkTargets(targets []Pattern) *flaw {
 	if len(targets) > MaxTargets {
 		return &flaw{fmt.Sprintf("there are more than %d targets", MaxTargets), "split the plan"}
 	}
@@ -169,7 +172,7 @@ func checkRuntimeName(name string) *flaw {
 
 // checkBinary refuses a path that depends on the folder in which Touchstone is started.
 func checkBinary(name, path string) *flaw {
-	if !filepath.IsAbs(path) || len(path) > 4096 || !isPrintable(path) {
+	if !filepath.IsAbs(path) || len(path) > maxPath || !isPrintable(path) {
 		return &flaw{fmt.Sprintf("the binary %s of %s is not an absolute path", quote(path), name), "write it from the root, such as /usr/bin/crun"}
 	}
 	return nil

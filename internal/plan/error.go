@@ -36,7 +36,7 @@ func (e *Error) Error() string {
 
 // FlagError says what is wrong with a flag that overrides a plan.
 type FlagError struct {
-	Flag    string // with its dashes
+	Flag    string // with its dashes, or the name of a variable
 	Value   string
 	Problem string
 	Advice  string // what to do about it; may be empty

@@ -23,9 +23,9 @@ var invalid = []struct {
 	{"another version", "version: 2\n", true, []string{`p:1:10: version "2" of the plan format is not known; write "version: 1", or use a Touchstone that knows it`}},
 	{"version as text", "version: '1'\n", true, []string{`p:1:10: version "1" of the plan format is not known; write "version: 1", or use a Touchstone that knows it`}},
 	{"unknown key", "version: 1\ntragets: [native]\n", true, []string{`p:2:1: "tragets" is no key of a plan; did you mean targets?`}},
-	{"a key like no other", "version: 1\nzzzzzzz: 1\n", true, []string{`p:2:1: "zzzzzzz" is no key of a plan; there are version, name, targets, baseline, benchmarks, parameters, blocks, warmup, precision, max-blocks, budget, timeout, seed, runtimes, json`}},
+	{"a key like no other", "version: 1\nzzzzzzz: 1\n", true, []string{`p:2:1: "zzzzzzz" is no key of a plan; there are version, name, targets, baseline, benchmarks, parameters, blocks, warmup, precision, max-blocks, budget, timeout, seed, runtimes, engines, json`}},
 	{"a key that is a number", "version: 1\n5: 1\n", true, []string{"p:2:1: a key must be a word; put quotes around it if it looks like a number"}},
-	{"a key with an escape", "version: 1\n\"\\e[2J\": 1\n", true, []string{`p:2:1: "\x1b[2J" is no key of a plan; there are version, name, targets, baseline, benchmarks, parameters, blocks, warmup, precision, max-blocks, budget, timeout, seed, runtimes, json`}},
+	{"a key with an escape", "version: 1\n\"\\e[2J\": 1\n", true, []string{`p:2:1: "\x1b[2J" is no key of a plan; there are version, name, targets, baseline, benchmarks, parameters, blocks, warmup, precision, max-blocks, budget, timeout, seed, runtimes, engines, json`}},
 	{"name is a number", "version: 1\nname: 5\n", true, []string{`p:2:7: name: a text is wanted, not "5"; put quotes around it if it looks like a number`}},
 	{"name is empty", "version: 1\nname: ''\n", true, []string{`p:2:7: name: "" is not a name; write up to 128 printable characters on one line`}},
 	{"name with an escape", "version: 1\nname: \"a\\e[1m\"\n", false, []string{`p:2:7: name: "a\x1b[1m" is not a name; write up to 128 printable characters on one line`}},
@@ -68,7 +68,7 @@ var invalid = []struct {
 	{"a long target", "version: 1\ntargets: [oci/" + strings.Repeat("a", 128) + "]\n", true, []string{
 		`p:2:11: targets: "oci/` + strings.Repeat("a", 56) + `…" is too long or not printable`,
 	}},
-	{"too many targets", "version: 1\ntargets:\n" + numbered("  - oci/", 101), true, []string{"p:103:5: targets has more than 100 entries; split the plan"}},
+	{"too many targets", "version: 1\ntargets:\n" + numbered("  - oci/", 101, ""), true, []string{"p:103:5: targets has more than 100 entries; split the plan"}},
 	{"other parameters", "version: 1\nparameters: papr\n", true, []string{`p:2:13: parameters: "papr" is neither quick nor paper; did you mean paper?`}},
 	{"no blocks", "version: 1\nblocks: 0\n", true, []string{`p:2:9: blocks: "0" is not a whole number from 1 to 100000`}},
 	{"negative blocks", "version: 1\nblocks: -3\n", true, []string{`p:2:9: blocks: "-3" is not a whole number from 1 to 100000`}},
@@ -100,8 +100,71 @@ var invalid = []struct {
 	{"bad runtimes", "version: 1\nruntimes:\n  a b: /x\n  c: bin/c\n  d: 5\n", true, []string{
 		`p:3:3: runtimes: "a b" is not a name for a runtime; use letters, digits and . _ -`,
 		`p:4:6: runtimes: the binary "bin/c" of c is not an absolute path; write it from the root, such as /usr/bin/crun`,
-		`p:5:6: runtimes: the path of d is wanted, not "5"; write it like /usr/bin/crun`,
+		`p:5:6: runtimes: the path of d is wanted, not "5"; write it like /usr/bin/crun, or {type: io.containerd.kata.v2}`,
 	}},
+	{"runtimes with other keys", "version: 1\nruntimes:\n  kata: {typ: io.containerd.kata.v2}\n  crun:\n    binary: /usr/bin/crun\n", true, []string{
+		`p:3:10: "typ" is no key of a runtime; did you mean type?`,
+		`p:5:5: "binary" is no key of a runtime; there are path, type, options`,
+	}},
+	{"runtimes of bad types", "version: 1\nruntimes:\n  a: {type: kata}\n  b: {type: /usr/bin/containerd-shim-kata-v2}\n  c: {type: 5}\n", true, []string{
+		`p:3:13: runtimes.a.type: "kata" is not the runtime type of a containerd shim; write it like io.containerd.kata.v2; give a binary with path instead`,
+		`p:4:13: runtimes.b.type: "/usr/bin/containerd-shim-kata-v2" is not the runtime type of a containerd shim; write it like io.containerd.kata.v2; give a binary with path instead`,
+		`p:5:13: runtimes.c.type: a text is wanted, not "5"; put quotes around it if it looks like a number`,
+	}},
+	{"a runtime that is two", "version: 1\nruntimes:\n  a: {path: /usr/bin/crun, type: io.containerd.kata.v2}\n", true, []string{
+		`p:3:6: runtimes: a has a path and a type; a runtime is a binary or a containerd shim; leave one of them out`,
+	}},
+	{"runtimes that are nothing", "version: 1\nruntimes:\n  a: {}\n  b:\n  c: [x]\n", true, []string{
+		`p:3:6: runtimes: nothing is said of a; give its path, its type or options`,
+		`p:4:5: runtimes: the path of b is wanted, not nothing; write it like /usr/bin/crun, or {type: io.containerd.kata.v2}`,
+		`p:5:6: runtimes: the path of c is wanted, not a list; write it like /usr/bin/crun, or {type: io.containerd.kata.v2}`,
+	}},
+	{"a runtime of empty options", "version: 1\nruntimes:\n  a: {options: {}}\n", false, []string{`p:3:6: runtimes: nothing is said of a; give its path, its type or options`}},
+	{"options that are none", "version: 1\nruntimes:\n  a: {options: fast}\n  b: {options: {x: [1], y: 'a,b', z: , '@': 1}}\n  c: {options: {u: a b}, path: bin/c}\n", true, []string{
+		`p:3:16: runtimes.a.options: a mapping of names to values is wanted, not "fast"; write it like {platform: systrap}`,
+		`p:4:20: runtimes.b.options: a single value for "x" is wanted, not a list`,
+		`p:4:28: runtimes.b.options: "y"="a,b" is not an option; write name and value without blanks and commas`,
+		`p:4:37: runtimes.b.options: a single value for "z" is wanted, not nothing`,
+		`p:4:45: runtimes.b.options: "@"="1" is not an option; write name and value without blanks and commas`,
+		`p:5:20: runtimes.c.options: "u"="a b" is not an option; write name and value without blanks and commas`,
+		`p:5:32: runtimes.c.path: the binary "bin/c" of c is not an absolute path; write it from the root, such as /usr/bin/crun`,
+	}},
+	{"too many runtimes", "version: 1\nruntimes:\n" + numbered("  a", 101, ": /x"), true, []string{"p:103:3: runtimes has more than 100 entries; leave out what is not used"}},
+	{"too many options", "version: 1\nruntimes:\n  a:\n    options:\n" + numbered("      a", 101, ": x"), true, []string{"p:105:7: runtimes.a.options has more than 100 entries; leave out what is not used"}},
+	{"engines of another kind", "version: 1\nengines: managed\n", true, []string{`p:2:10: engines: managed, sockets or binaries are wanted, not "managed"; write it like {managed: true}`}},
+	{"engines with other keys", "version: 1\nengines: {socket: {}, managed: 1}\n", true, []string{
+		`p:2:11: "socket" is no key of engines; did you mean sockets?`,
+		`p:2:32: engines.managed: true or false is wanted, not "1"`,
+	}},
+	{"bad sockets", "version: 1\nengines:\n  sockets:\n    containerd: run/c.sock\n    a/b: /x\n    crio: 5\n    docker: '://x'\n  binaries: [/usr/bin/crio]\n", true, []string{
+		`p:4:17: engines.sockets: "run/c.sock" is no address of containerd; write the absolute path of a socket, or a URL that begins with unix:// or tcp://`,
+		`p:5:5: engines.sockets: "a/b" is not a name for an engine; use letters, digits and . _ -`,
+		`p:6:11: engines.sockets: a text is wanted, not "5"; put quotes around it if it looks like a number`,
+		`p:7:13: engines.sockets: "://x" is no address of docker; write the absolute path of a socket, or a URL that begins with unix:// or tcp://`,
+		`p:8:13: engines.binaries: a mapping of names to paths is wanted, not a list; write it like {containerd: /usr/local/bin/containerd}`,
+	}},
+	{"sockets of engines without a daemon", "version: 1\nengines:\n  sockets: {oci: /x, native: /x, fake: /x}\n", true, []string{
+		`p:3:13: engines.sockets: "oci" is an engine without a daemon; leave it out`,
+		`p:3:22: engines.sockets: "native" is an engine without a daemon; leave it out`,
+		`p:3:34: engines.sockets: "fake" is an engine without a daemon; leave it out`,
+	}},
+	{"bad binaries", "version: 1\nengines:\n  binaries: {crio: bin/crio, a b: /x}\n", true, []string{
+		`p:3:20: engines.binaries: the binary "bin/crio" of crio is not an absolute path; write it from the root, such as /usr/bin/crun`,
+		`p:3:30: engines.binaries: "a b" is not the name of a program; use letters, digits and . _ -, as in containerd-shim-runc-v2`,
+	}},
+	{"patterns that are none", "version: 1\ntargets: ['*', 'oci/run*', 'native/*', '*/runc@platform', all/runc@, '*all/runc']\n", true, []string{
+		`p:2:11: targets: "*" is no target: the engine's name "*" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
+		`p:2:16: targets: "oci/run*" is no target: the runtime's name "run*" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
+		`p:2:28: targets: "native/*" is no target: native has no runtime; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
+		`p:2:40: targets: "*/runc@platform" is no target: the engine's name "*" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
+		`p:2:59: targets: "all/runc@" is no target: "" is not option=value; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
+		`p:2:70: targets: "*all/runc" is no target: the engine's name "*all" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
+	}},
+	{"a pattern twice", "version: 1\ntargets: [all, '*/runc', oci/runc, '*/runc', all]\n", true, []string{
+		`p:2:36: targets: "*/runc" is given twice; leave one out`,
+		`p:2:46: targets: "all" is given twice; leave one out`,
+	}},
+	{"a baseline beside the patterns", "version: 1\nbaseline: oci/runc\ntargets: ['containerd/*', '*/crun']\n", false, []string{`p:2:11: baseline "oci/runc" is not among the targets; add it to targets`}},
 	{"json elsewhere", "version: 1\njson: ../x.json\n", true, []string{`p:2:7: json: "../x.json" is not a plain file name that ends in .json; write one such as results.json; it is made in the output folder`}},
 	{"json over the database", "version: 1\njson: touchstone.db\n", true, []string{`p:2:7: json: "touchstone.db" is not a plain file name that ends in .json; write one such as results.json; it is made in the output folder`}},
 	{"a mix of formats", "version: 1\nname: a\nruns: 10\noci: [runc]\n", true, []string{`p:3:1: runs is a key of TouchStone's own format and version one of ours; use the keys of one of them; write blocks instead`}},
@@ -112,11 +175,11 @@ var invalid = []struct {
 	{"a mix the other way", "oci: [runc]\nbaseline: oci/runc\n", true, []string{`p:1:1: oci is a key of TouchStone's own format and baseline one of ours; use the keys of one of them; write targets instead`}},
 }
 
-// numbered gives n lines with a number behind the prefix.
-func numbered(prefix string, n int) string {
+// numbered gives n lines with a number between prefix and suffix.
+func numbered(prefix string, n int, suffix string) string {
 	var b strings.Builder
 	for i := range n {
-		fmt.Fprintf(&b, "%s%d\n", prefix, i)
+		fmt.Fprintf(&b, "%s%d%s\n", prefix, i, suffix)
 	}
 	return b.String()
 }
@@ -164,20 +227,20 @@ func TestParseRefusesHostileYAML(t *testing.T) {
 	const mebi = MaxSize
 	many := strings.Repeat("- a\n", MaxTokens/2+1)
 	for _, c := range []struct{ name, text, want string }{
-		{"aliases that multiply", bomb.String(), "p:1:4: an anchor (&) has no place in a plan"},
+		{"aliases that multiply", bomb.String(), "p:1:4: an anchor (&) has no place here"},
 		{"an alias", "version: 1\nname: *a\n", "p:2:7: an alias (*) has no place"},
 		{"a merge key", "<<: {version: 1}\n", "p:1:1: a merge key (<<) has no place"},
 		{"a tag", "version: !!int 1\n", "p:1:10: a tag (!) has no place"},
 		{"a directive", "%YAML 1.2\n---\nversion: 1\n", "p:1:1: a directive (%) has no place"},
-		{"two documents", "version: 1\n---\nversion: 1\n", "p:3:1: a second document begins; write one plan into a file"},
+		{"two documents", "version: 1\n---\nversion: 1\n", "p:3:1: a second document begins; write one into a file"},
 		{"a key twice", "version: 1\nversion: 1\n", `p:2:1: mapping key "version" already defined`},
 		{"broken syntax", "version: 1\ntargets: [native\n", "p:2:10: "},
 		{"tab for indentation", "version: 1\nbenchmarks:\n\t- a\n", "p:3:1: "},
 		{"escapes of a terminal", "\"\\e[2J\": 1\n\"\\e[2J\": 1\n", `p:2:1: mapping key "\x1b[2J" already defined`},
 		{"not UTF-8", "version: 1\nname: ä\xff\n", "p:2:8: the file is not UTF-8; save it as UTF-8"},
-		{"too long", strings.Repeat(" ", MaxSize+1), "p: the plan is longer than 1048576 bytes; give a smaller file"},
-		{"too many entries", many, fmt.Sprintf("p:%d:1: the plan has more than 10000 words and marks; split it into several plans", MaxTokens/2+1)},
-		{"deep brackets", strings.Repeat("[", mebi), "p:1:10001: the plan has more than 10000 words and marks"},
+		{"too long", strings.Repeat(" ", MaxSize+1), "p: the file is longer than 1048576 bytes; give a smaller file"},
+		{"too many entries", many, fmt.Sprintf("p:%d:1: the file has more than 10000 words and marks; split it", MaxTokens/2+1)},
+		{"deep brackets", strings.Repeat("[", mebi), "p:1:10001: the file has more than 10000 words and marks"},
 		{"deep braces", strings.Repeat("{a: ", mebi/4), "more than 10000 words"},
 		{"deep dashes", strings.Repeat("- ", mebi/2), "more than 10000 words"},
 		{"brackets below the limit", strings.Repeat("[", MaxTokens), "p:1:"},

@@ -22,6 +22,11 @@ type Overrides struct {
 	Timeout   *time.Duration // --timeout, that of a trial
 	Seed      *uint64        // --seed
 	Runtimes  []string       // --runtime name=path; added to the plan's
+	CRI       []string       // --cri name=socket; added to the plan's sockets
+	Binaries  []string       // --engine-bin name=path; added to the plan's
+	Managed   *bool          // --managed
+	// DockerHost is the variable DOCKER_HOST. The plan's socket of docker holds over it.
+	DockerHost string
 }
 
 // Apply gives p with the overrides. The error is a *FlagError, or several of them joined.
@@ -80,20 +85,40 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 		seed := *o.Seed
 		p.Seed = &seed
 	}
+	// named reads the values of a flag that are name=path.
+	named := func(flag string, list []string, form, example string, checkName func(string) *flaw, check func(name, path string) *flaw, add func(name, path string)) {
+		for _, s := range list {
+			name, path, ok := strings.Cut(s, "=")
+			switch {
+			case !ok:
+				fail(flag, s, &flaw{quote(s) + " is not " + form, "write it like " + example})
+			case fail(flag, s, checkName(name)) || fail(flag, s, check(name, path)):
+			default:
+				add(name, path)
+			}
+		}
+	}
 	p.Runtimes = maps.Clone(p.Runtimes)
-	for _, s := range o.Runtimes {
-		name, path, ok := strings.Cut(s, "=")
-		if !ok {
-			fail("--runtime", s, &flaw{quote(s) + " is not name=path", "write it like mycrun=/opt/crun/bin/crun"})
-			continue
+	named("--runtime", o.Runtimes, "name=path", "mycrun=/opt/crun/bin/crun", checkRuntimeName, checkBinary, func(name, path string) {
+		put(&p.Runtimes, name, target.Runtime{Path: path})
+	})
+	p.Engines.Sockets, p.Engines.Binaries = maps.Clone(p.Engines.Sockets), maps.Clone(p.Engines.Binaries)
+	named("--cri", o.CRI, "name=socket", "containerd=/run/containerd/containerd.sock", checkCRIName, checkAddress, func(name, address string) {
+		put(&p.Engines.Sockets, name, address)
+	})
+	if _, given := p.Engines.Sockets["docker"]; o.DockerHost != "" && !given && !fail("DOCKER_HOST", o.DockerHost, checkAddress("docker", o.DockerHost)) {
+		put(&p.Engines.Sockets, "docker", o.DockerHost)
+	}
+	named("--engine-bin", o.Binaries, "name=path", "containerd=/usr/local/bin/containerd", checkProgramName, checkBinary, func(name, path string) {
+		put(&p.Engines.Binaries, name, path)
+	})
+	for flag, n := range map[string]int{"--runtime": len(p.Runtimes), "--cri": len(p.Engines.Sockets), "--engine-bin": len(p.Engines.Binaries)} {
+		if n > MaxRuntimes {
+			fail(flag, strconv.Itoa(n), &flaw{fmt.Sprintf("with those of the plan there are more than %d", MaxRuntimes), "leave out what is not used"})
 		}
-		if fail("--runtime", s, checkRuntimeName(name)) || fail("--runtime", s, checkBinary(name, path)) {
-			continue
-		}
-		if p.Runtimes == nil {
-			p.Runtimes = map[string]target.Runtime{}
-		}
-		p.Runtimes[name] = target.Runtime{Path: path}
+	}
+	if o.Managed != nil {
+		p.Engines.Managed = *o.Managed
 	}
 	if err := faults.err(); err != nil {
 		return Plan{}, err
@@ -118,14 +143,14 @@ func joinOptions(list []string) []string {
 }
 
 // targetsOf reads the targets of --targets.
-func targetsOf(list []string, fail func(flag, value string, f *flaw) bool) []target.Target {
+func targetsOf(list []string, fail func(flag, value string, f *flaw) bool) []Pattern {
 	if len(list) == 0 {
 		fail("--targets", "", &flaw{"no target is named", "name some, or leave the flag out to have all that are found"})
 		return nil
 	}
-	var targets []target.Target
+	var targets []Pattern
 	for _, s := range joinOptions(list) {
-		t, f := parseTarget(s)
+		t, f := parsePattern(s)
 		if f == nil {
 			f = checkTargets(append(targets, t))
 		}

@@ -16,7 +16,7 @@ func TestApply(t *testing.T) {
 	before := mustParse(t, "p", whole)
 	seed := uint64(7)
 	got, err := p.Apply(Overrides{
-		Targets:   []string{"native", "oci/mycrun"},
+		Targets:   []string{"native", "oci/mycrun", "*/runc"},
 		Filters:   []string{"performance.syscall"},
 		Blocks:    new(40),
 		Warmup:    new(0),
@@ -24,13 +24,16 @@ func TestApply(t *testing.T) {
 		Budget:    new(time.Hour),
 		Timeout:   new(time.Minute),
 		Seed:      &seed,
-		Runtimes:  []string{"other=/bin/o=x"},
+		Runtimes:  []string{"other=/bin/o=x", "kata=/bin/kata"},
+		CRI:       []string{"containerd=/run/c.sock", "mine=unix:///run/other.sock"},
+		Binaries:  []string{"cni=/usr/lib/cni", "conmon=/opt/conmon"},
+		Managed:   new(false),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := before
-	want.Targets = []target.Target{mustTarget(t, "native"), mustTarget(t, "oci/mycrun")}
+	want.Targets = mustPatterns(t, "native", "oci/mycrun", "*/runc")
 	want.Benchmarks = []Item{{Name: "performance.syscall"}}
 	want.Blocks, want.Warmup = 40, 0
 	want.Precision = 0.005
@@ -38,6 +41,13 @@ func TestApply(t *testing.T) {
 	want.Seed = &seed
 	want.Runtimes = maps.Clone(before.Runtimes)
 	want.Runtimes["other"] = target.Runtime{Path: "/bin/o=x"}
+	want.Runtimes["kata"] = target.Runtime{Path: "/bin/kata"} // with nothing of the plan's
+	want.Engines = Engines{
+		Sockets: map[string]string{
+			"docker": "tcp://127.0.0.1:2375", "containerd": "/run/c.sock", "mine": "unix:///run/other.sock",
+		},
+		Binaries: map[string]string{"containerd": "/opt/containerd/bin/containerd", "cni": "/usr/lib/cni", "conmon": "/opt/conmon"},
+	}
 	if diff := cmp.Diff(want, got, same); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -89,6 +99,19 @@ func TestApplyRefuses(t *testing.T) {
 			`--runtime: "crun" is not name=path; write it like mycrun=/opt/crun/bin/crun`,
 			`--runtime: "a/b" is not a name for a runtime; use letters, digits and . _ -`,
 			`--runtime: the binary "bin/c" of c is not an absolute path; write it from the root, such as /usr/bin/crun`,
+		}},
+		{"sockets", Overrides{CRI: []string{"/run/c.sock", "a/b=/x", "containerd=c.sock", "docker=/x", "podman=/x", "oci=/x"}}, []string{
+			`--cri: "/run/c.sock" is not name=socket; write it like containerd=/run/containerd/containerd.sock`,
+			`--cri: "a/b" is not a name for an engine; use letters, digits and . _ -`,
+			`--cri: "c.sock" is no address of containerd; write the absolute path of a socket, or a URL that begins with unix:// or tcp://`,
+			`--cri: docker does not speak CRI; give its address in DOCKER_HOST`,
+			`--cri: podman does not speak CRI; give its socket in a plan, as engines: {sockets: {podman: /run/podman/podman.sock}}`,
+			`--cri: "oci" is an engine without a daemon; leave it out`,
+		}},
+		{"binaries", Overrides{Binaries: []string{"containerd", "a b=/x", "crio=bin/crio"}}, []string{
+			`--engine-bin: "containerd" is not name=path; write it like containerd=/usr/local/bin/containerd`,
+			`--engine-bin: "a b" is not the name of a program; use letters, digits and . _ -, as in containerd-shim-runc-v2`,
+			`--engine-bin: the binary "bin/crio" of crio is not an absolute path; write it from the root, such as /usr/bin/crun`,
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -18,6 +18,7 @@ package plan
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"time"
 
@@ -40,6 +41,10 @@ const (
 	// MaxTargets and MaxItems bound the lists of a plan.
 	MaxTargets = 100
 	MaxItems   = 1000
+	// MaxRuntimes bounds the named runtimes, sockets and binaries, MaxOptions the options of a
+	// runtime.
+	MaxRuntimes = 100
+	MaxOptions  = 100
 	// MaxDuration is the longest budget or time limit.
 	MaxDuration = 365 * 24 * time.Hour
 )
@@ -58,8 +63,9 @@ const (
 // Load, Parse or Quick.
 type Plan struct {
 	Name string
-	// Targets are measured in every block; nil stands for every target that is found.
-	Targets []target.Target
+	// Targets are measured in every block; nil stands for those that are found and that an engine
+	// offers by default.
+	Targets []Pattern
 	// Baseline is the target the others are compared with. The zero value stands
 	// for native where it can run the benchmark, and else the first target.
 	Baseline target.Target
@@ -80,6 +86,8 @@ type Plan struct {
 	Seed *uint64
 	// Runtimes says what names of runtimes stand for.
 	Runtimes map[string]target.Runtime
+	// Engines says which daemons and programs engines use.
+	Engines Engines
 	// JSON is the name of a file to export to beside the database; empty for none.
 	JSON string
 	// Notes say what in the file has no effect, and why. They are about the file
@@ -141,16 +149,33 @@ func (p Plan) BlockLimit() int {
 
 // Load reads a plan from a file. Errors of its content are as Parse has them.
 func Load(path string) (Plan, error) {
-	f, err := os.Open(path)
+	data, err := read(path)
 	if err != nil {
 		return Plan{}, fmt.Errorf("open plan: %w", err)
 	}
-	defer func() { _ = f.Close() }() // it is only read from
-	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
-	if err != nil {
-		return Plan{}, fmt.Errorf("read plan: %w", err)
-	}
 	return Parse(path, data)
+}
+
+// read reads a file, of which more than MaxSize shows that it has more.
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it is only read from
+	return io.ReadAll(io.LimitReader(f, MaxSize+1))
+}
+
+// WithRuntimes gives p with the user's own runtimes too. What the plan itself says of the same name
+// holds.
+func (p Plan) WithRuntimes(users map[string]target.Runtime) Plan {
+	if len(users) == 0 {
+		return p
+	}
+	both := maps.Clone(users)
+	maps.Copy(both, p.Runtimes)
+	p.Runtimes = both
+	return p
 }
 
 // Parse reads a plan in our format or in TouchStone's own, which it tells apart by
@@ -158,6 +183,9 @@ func Load(path string) (Plan, error) {
 // The error is an *Error, or several of them joined.
 func Parse(file string, data []byte) (Plan, error) {
 	root, err := parseTree(file, data)
+	if err == nil && root == nil {
+		err = place{file: file}.fault("", flaw{"the plan is empty", `write at least "version: 1"`})
+	}
 	if err != nil {
 		return Plan{}, err
 	}

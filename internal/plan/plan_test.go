@@ -39,7 +39,15 @@ max-blocks: 60
 budget: 10m
 timeout: {trial: 2m30s, call: 45s}
 seed: 18446744073709551615
-runtimes: {mycrun: /opt/crun/bin/crun}
+runtimes:
+  mycrun: /opt/crun/bin/crun
+  kata: {type: io.containerd.kata.v2, options: {config: /etc/kata/clh.toml, debug: false}}
+  sandboxed: {path: /opt/gvisor/runsc, options: {platform: ptrace}}
+  runsc: {options: {overlay2: "root:memory"}}
+engines:
+  managed: true
+  sockets: {docker: "tcp://127.0.0.1:2375", mine: /run/mine.sock}
+  binaries: {containerd: /opt/containerd/bin/containerd, cni: /opt/cni/bin}
 json: results.json
 `
 
@@ -50,6 +58,19 @@ func mustTarget(t *testing.T, s string) target.Target {
 		t.Fatal(err)
 	}
 	return parsed
+}
+
+func mustPatterns(t *testing.T, list ...string) []Pattern {
+	t.Helper()
+	var patterns []Pattern
+	for _, s := range list {
+		p, f := parsePattern(s)
+		if f != nil {
+			t.Fatal(f.problem)
+		}
+		patterns = append(patterns, p)
+	}
+	return patterns
 }
 
 func mustParse(t *testing.T, file, text string) Plan {
@@ -64,10 +85,8 @@ func mustParse(t *testing.T, file, text string) Plan {
 func TestParse(t *testing.T) {
 	seed := uint64(1<<64 - 1)
 	want := Plan{
-		Name: "crun-vs-runc",
-		Targets: []target.Target{
-			mustTarget(t, "native"), mustTarget(t, "oci/runc"), mustTarget(t, "oci/crun"), mustTarget(t, "oci/runsc@platform=systrap"),
-		},
+		Name:     "crun-vs-runc",
+		Targets:  mustPatterns(t, "native", "oci/runc", "oci/crun", "oci/runsc@platform=systrap"),
 		Baseline: mustTarget(t, "native"),
 		Benchmarks: []Item{
 			{Name: "operations"},
@@ -81,8 +100,18 @@ func TestParse(t *testing.T) {
 		Budget:     10 * time.Minute,
 		Timeout:    Timeout{Trial: 150 * time.Second, Call: 45 * time.Second},
 		Seed:       &seed,
-		Runtimes:   map[string]target.Runtime{"mycrun": {Path: "/opt/crun/bin/crun"}},
-		JSON:       "results.json",
+		Runtimes: map[string]target.Runtime{
+			"mycrun":    {Path: "/opt/crun/bin/crun"},
+			"kata":      {Type: "io.containerd.kata.v2", Options: []target.Option{{Name: "config", Value: "/etc/kata/clh.toml"}, {Name: "debug", Value: "false"}}},
+			"sandboxed": {Path: "/opt/gvisor/runsc", Options: []target.Option{{Name: "platform", Value: "ptrace"}}},
+			"runsc":     {Options: []target.Option{{Name: "overlay2", Value: "root:memory"}}},
+		},
+		Engines: Engines{
+			Managed:  true,
+			Sockets:  map[string]string{"docker": "tcp://127.0.0.1:2375", "mine": "/run/mine.sock"},
+			Binaries: map[string]string{"containerd": "/opt/containerd/bin/containerd", "cni": "/opt/cni/bin"},
+		},
+		JSON: "results.json",
 	}
 	for name, text := range map[string]string{
 		"as it is":          whole,

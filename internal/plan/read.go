@@ -37,7 +37,7 @@ func (r *reader) fields() []field {
 		{"version", r.version},
 		{"name", func(n ast.Node) { r.text(n, "name", checkName, &p.Name) }},
 		{"targets", r.targets},
-		{"baseline", func(n ast.Node) { p.Baseline, _ = r.target(n, "baseline") }},
+		{"baseline", func(n ast.Node) { p.Baseline, _ = parsed(r, n, "baseline", parseTarget) }},
 		{"benchmarks", r.benchmarks},
 		{"parameters", r.parameters},
 		{"blocks", func(n ast.Node) { r.count(n, "blocks", 1, &p.Blocks) }},
@@ -48,6 +48,7 @@ func (r *reader) fields() []field {
 		{"timeout", r.timeout},
 		{"seed", r.seed},
 		{"runtimes", r.runtimes},
+		{"engines", r.engines},
 		{"json", func(n ast.Node) { r.text(n, "json", checkFileName, &p.JSON) }},
 	}
 }
@@ -159,14 +160,14 @@ func (r *reader) together() {
 }
 
 // checkBaseline refuses a baseline that is not measured.
-func checkBaseline(baseline target.Target, targets []target.Target) *flaw {
+func checkBaseline(baseline target.Target, targets []Pattern) *flaw {
+	name := baseline.String()
 	var names []string
 	for _, t := range targets {
+		if selected, ok := t.Select(baseline); ok && selected.String() == name {
+			return nil
+		}
 		names = append(names, t.String())
-	}
-	name := baseline.String()
-	if slices.Contains(names, name) {
-		return nil
 	}
 	return &flaw{"baseline " + quote(name) + " is not among the targets", didYouMean(name, names, "add it to targets")}
 }
@@ -264,24 +265,24 @@ func (r *reader) version(n ast.Node) {
 	}
 }
 
-func (r *reader) target(n ast.Node, key string) (target.Target, bool) {
+// parsed reads a target, or a pattern of them.
+func parsed[T any](r *reader, n ast.Node, key string, parse func(string) (T, *flaw)) (t T, ok bool) {
 	s, ok := text(n)
 	if !ok {
 		r.wants(n, key, "a text such as oci/runc is", "")
-		return target.Target{}, false
+		return t, false
 	}
-	t, f := parseTarget(s)
+	t, f := parse(s)
 	if f != nil {
 		r.failKey(n, key, f)
-		return target.Target{}, false
 	}
-	return t, true
+	return t, f == nil
 }
 
 func (r *reader) targets(n ast.Node) {
-	var targets []target.Target
+	var targets []Pattern
 	for _, v := range r.list(n, "targets", MaxTargets) {
-		t, ok := r.target(v, "targets")
+		t, ok := parsed(r, v, "targets", parsePattern)
 		if !ok {
 			continue
 		}
@@ -377,35 +378,4 @@ func (r *reader) seed(n ast.Node) {
 		return
 	}
 	r.plan.Seed = &seed
-}
-
-func (r *reader) runtimes(n ast.Node) {
-	entries, ok := pairs(n)
-	if !ok {
-		r.wants(n, "runtimes", "a mapping of names to binaries is", "write it like {mycrun: /opt/crun/bin/crun}")
-		return
-	}
-	for _, e := range entries {
-		name, ok := r.key(e.Key)
-		if !ok {
-			continue
-		}
-		if f := checkRuntimeName(name); f != nil {
-			r.failKey(e.Key, "runtimes", f)
-			continue
-		}
-		path, ok := text(e.Value)
-		if !ok {
-			r.wants(e.Value, "runtimes", "the path of "+name+" is", "write it like /usr/bin/crun")
-			continue
-		}
-		if f := checkBinary(name, path); f != nil {
-			r.failKey(e.Value, "runtimes", f)
-			continue
-		}
-		if r.plan.Runtimes == nil {
-			r.plan.Runtimes = map[string]target.Runtime{}
-		}
-		r.plan.Runtimes[name] = target.Runtime{Path: path}
-	}
 }

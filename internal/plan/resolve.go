@@ -144,7 +144,10 @@ func unknown(name string, all []bench.Benchmark) flaw {
 // work that Resolve gave, the seed that was drawn. A pinned plan says the same on another
 // day, on which more targets are found and other values are quick.
 func (p Plan) Pin(targets []target.Target, work []Work, seed uint64) Plan {
-	p.Targets = slices.Clone(targets)
+	p.Targets = nil
+	for _, t := range targets {
+		p.Targets = append(p.Targets, Pattern(t))
+	}
 	p.Benchmarks = nil
 	for _, w := range work {
 		item := Item{Name: w.Benchmark.Name}

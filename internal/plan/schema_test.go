@@ -12,6 +12,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 const schemaFile = "../../docs/schema/plan.schema.json"
@@ -56,7 +58,7 @@ func TestSchemaAcceptsExamples(t *testing.T) {
 
 func TestSchemaAcceptsWhatYAMLWrites(t *testing.T) {
 	schema := compiledSchema(t)
-	for _, p := range []Plan{Quick(), mustParse(t, "p", whole), mustParse(t, "p", "oci: [runc]\noutput: a.json\n")} {
+	for _, p := range []Plan{Quick(), mustParse(t, "p", whole), mustParse(t, "p", "oci: [runc]\noutput: a.json\n"), mustParse(t, "p", "version: 1\ntargets: [all, '*/*', 'crio/*@a=b', '*/runc']\n")} {
 		if err := validate(schema, p.YAML()); err != nil {
 			t.Errorf("%v\n%s", err, p.YAML())
 		}
@@ -101,6 +103,18 @@ func TestSchemaHasTheKeysThatParseAccepts(t *testing.T) {
 	if err := json.Unmarshal(top.Properties["benchmarks"], &list); err != nil {
 		t.Fatal(err)
 	}
+	var named struct {
+		Values struct {
+			OneOf []object `json:"oneOf"`
+		} `json:"additionalProperties"`
+	}
+	if err := json.Unmarshal(top.Properties["runtimes"], &named); err != nil {
+		t.Fatal(err)
+	}
+	var daemons object
+	if err := json.Unmarshal(top.Properties["engines"], &daemons); err != nil {
+		t.Fatal(err)
+	}
 	r := &reader{}
 	for _, c := range []struct {
 		of     string
@@ -110,6 +124,8 @@ func TestSchemaHasTheKeysThatParseAccepts(t *testing.T) {
 		{"a plan", top, r.fields()},
 		{"timeout", limits, r.timeoutFields()},
 		{"a benchmark", list.Items.OneOf[1], r.itemFields(&Item{})},
+		{"a runtime", named.Values.OneOf[1], r.runtimeFields("x", &target.Runtime{})},
+		{"engines", daemons, r.enginesFields()},
 	} {
 		if diff := cmp.Diff(slices.Sorted(maps.Keys(c.schema.Properties)), slices.Sorted(slices.Values(keys(c.fields)))); diff != "" {
 			t.Errorf("keys of %s (-schema +Parse):\n%s", c.of, diff)

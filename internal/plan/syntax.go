@@ -13,11 +13,11 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// parseTree reads the one document of a YAML file.
+// parseTree reads the one document of a YAML file; nil if there is nothing in it.
 func parseTree(file string, data []byte) (root ast.Node, err error) {
 	whole := place{file: file}
 	if len(data) > MaxSize {
-		return nil, whole.fault("", flaw{fmt.Sprintf("the plan is longer than %d bytes", MaxSize), "give a smaller file"})
+		return nil, whole.fault("", flaw{fmt.Sprintf("the file is longer than %d bytes", MaxSize), "give a smaller file"})
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
@@ -41,13 +41,10 @@ func parseTree(file string, data []byte) (root ast.Node, err error) {
 		switch {
 		case doc.Body == nil:
 		case root != nil:
-			return nil, position(file, doc.Body).fault("", flaw{"a second document begins", "write one plan into a file"})
+			return nil, position(file, doc.Body).fault("", flaw{"a second document begins", "write one into a file"})
 		default:
 			root = doc.Body
 		}
-	}
-	if root == nil {
-		return nil, whole.fault("", flaw{"the plan is empty", `write at least "version: 1"`})
 	}
 	return root, nil
 }
@@ -68,10 +65,10 @@ func refuse(file string, tokens token.Tokens) error {
 		}
 		at := place{file: file, line: t.Position.Line, column: t.Position.Column}
 		if what, ok := refused[t.Type]; ok {
-			return at.fault(t.Value, flaw{what + " has no place in a plan", "write the value itself; put quotes around it if it begins with that character"})
+			return at.fault(t.Value, flaw{what + " has no place here", "write the value itself; put quotes around it if it begins with that character"})
 		}
 		if count++; count > MaxTokens {
-			return at.fault("", flaw{fmt.Sprintf("the plan has more than %d words and marks", MaxTokens), "split it into several plans"})
+			return at.fault("", flaw{fmt.Sprintf("the file has more than %d words and marks", MaxTokens), "split it"})
 		}
 	}
 	return nil

@@ -135,13 +135,13 @@ func (r *reader) matrix(f foreign) {
 			runtime, _ := text(n)
 			t, fl := parseTarget(engine + "/" + runtime)
 			if fl == nil {
-				fl = checkTargets(append(r.plan.Targets, t))
+				fl = checkTargets(append(r.plan.Targets, Pattern(t)))
 			}
 			if fl != nil {
 				r.failKey(n, "oci", fl)
 				continue
 			}
-			r.plan.Targets = append(r.plan.Targets, t)
+			r.plan.Targets = append(r.plan.Targets, Pattern(t))
 		}
 	}
 }

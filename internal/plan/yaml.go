@@ -4,30 +4,46 @@ import (
 	"fmt"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // document is a plan as YAML has it, its keys in canonical order.
 type document struct {
-	Version    int               `yaml:"version"`
-	Name       string            `yaml:"name"`
-	Targets    []string          `yaml:"targets,omitempty"`
-	Baseline   string            `yaml:"baseline,omitempty"`
-	Benchmarks []entry           `yaml:"benchmarks,omitempty"`
-	Parameters Parameters        `yaml:"parameters"`
-	Blocks     int               `yaml:"blocks"`
-	Warmup     int               `yaml:"warmup"`
-	Precision  string            `yaml:"precision,omitempty"`
-	MaxBlocks  int               `yaml:"max-blocks,omitempty"`
-	Budget     string            `yaml:"budget,omitempty"`
-	Timeout    timeout           `yaml:"timeout"`
-	Seed       *uint64           `yaml:"seed,omitempty"`
-	Runtimes   map[string]string `yaml:"runtimes,omitempty"`
-	JSON       string            `yaml:"json,omitempty"`
+	Version    int            `yaml:"version"`
+	Name       string         `yaml:"name"`
+	Targets    []string       `yaml:"targets,omitempty"`
+	Baseline   string         `yaml:"baseline,omitempty"`
+	Benchmarks []entry        `yaml:"benchmarks,omitempty"`
+	Parameters Parameters     `yaml:"parameters"`
+	Blocks     int            `yaml:"blocks"`
+	Warmup     int            `yaml:"warmup"`
+	Precision  string         `yaml:"precision,omitempty"`
+	MaxBlocks  int            `yaml:"max-blocks,omitempty"`
+	Budget     string         `yaml:"budget,omitempty"`
+	Timeout    timeout        `yaml:"timeout"`
+	Seed       *uint64        `yaml:"seed,omitempty"`
+	Runtimes   map[string]any `yaml:"runtimes,omitempty"`
+	Engines    *engines       `yaml:"engines,omitempty"`
+	JSON       string         `yaml:"json,omitempty"`
 }
 
 type entry struct {
 	Name   string            `yaml:"name"`
 	Params map[string]string `yaml:"params,omitempty"`
+}
+
+// runtime is one that is more than a path.
+type runtime struct {
+	Path    string            `yaml:"path,omitempty"`
+	Type    string            `yaml:"type,omitempty"`
+	Options map[string]string `yaml:"options,omitempty"`
+}
+
+type engines struct {
+	Managed  bool              `yaml:"managed,omitempty"`
+	Sockets  map[string]string `yaml:"sockets,omitempty"`
+	Binaries map[string]string `yaml:"binaries,omitempty"`
 }
 
 type timeout struct {
@@ -54,10 +70,10 @@ func (p Plan) YAML() []byte {
 		d.Targets = append(d.Targets, t.String())
 	}
 	for name, r := range p.Runtimes {
-		if d.Runtimes == nil {
-			d.Runtimes = map[string]string{}
-		}
-		d.Runtimes[name] = r.Path
+		put(&d.Runtimes, name, spelled(r))
+	}
+	if e := p.Engines; e.Managed || len(e.Sockets)+len(e.Binaries) > 0 {
+		d.Engines = &engines{e.Managed, e.Sockets, e.Binaries}
 	}
 	if p.Baseline.Engine != "" {
 		d.Baseline = p.Baseline.String()
@@ -74,6 +90,18 @@ func (p Plan) YAML() []byte {
 	out, err := yaml.Marshal(d)
 	if err != nil {
 		panic(fmt.Sprintf("a plan of plain texts and numbers cannot be written as YAML: %v", err))
+	}
+	return out
+}
+
+// spelled gives a runtime as YAML has it: its path alone where there is nothing else to say.
+func spelled(r target.Runtime) any {
+	if r.Type == "" && len(r.Options) == 0 {
+		return r.Path
+	}
+	out := runtime{Path: r.Path, Type: r.Type}
+	for _, o := range r.Options {
+		put(&out.Options, o.Name, o.Value)
 	}
 	return out
 }

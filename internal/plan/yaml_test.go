@@ -53,7 +53,11 @@ func TestYAMLKeepsEveryPlan(t *testing.T) {
 	}
 	odd.Runtimes = map[string]target.Runtime{
 		"1": {Path: "/1"}, "true": {Path: "/a b: c"}, "null": {Path: "/#x"}, "0x1": {Path: "/'\""}, "1.5": {Path: "/ #"}, "2026-01-01": {Path: "/é"}, "1e3": {Path: "/x\\"},
+		"a-1": {Type: "a.-.1"}, "y": {Options: []target.Option{{Name: "1", Value: "true"}, {Name: "null", Value: "~"}, {Name: "x", Value: "{a:b}#"}}},
 	}
+	odd.Engines.Sockets = map[string]string{"null": "unix://'", "1e3": "/a b: c"}
+	odd.Engines.Binaries = map[string]string{"true": "/#x"}
+	odd.Targets = mustPatterns(t, "all", "*/runc", "containerd/*", "*/*", "null/*", "*/true@a=b", "*/*@1=null")
 	for _, p := range []Plan{Quick(), mustParse(t, "p", whole), odd} {
 		text := p.YAML()
 		if diff := cmp.Diff(p, mustParse(t, "other", string(text)), same); diff != "" {

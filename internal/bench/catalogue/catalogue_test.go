@@ -102,7 +102,11 @@ func TestEveryBenchmarkRunsOnTheFake(t *testing.T) {
 // On a target that goes wrong at any call, no benchmark gives a number or leaves a container.
 func TestNoBenchmarkSurvivesAFault(t *testing.T) {
 	for _, b := range (catalogue.Catalogue{}).All() {
-		for _, fault := range []string{"fail=create", "fail=start", "hang=create", "hang=start", "die=start", "garbage=1", "leak=delete#1"} {
+		faults := []string{"fail=create", "fail=start", "hang=create", "hang=start", "die=start", "garbage=1", "leak=delete#1"}
+		if slices.Contains(b.Needs, engine.CanPull) { // and makes no container
+			faults = []string{"fail=pull", "hang=pull", "fail=remove#1", "hang=remove#1"}
+		}
+		for _, fault := range faults {
 			t.Run(b.Name+" "+fault, func(t *testing.T) {
 				trial := run(t, b.Name, "fake/a@"+fault, nil)
 				want := result.Failed
@@ -164,6 +168,8 @@ func TestParamsAreChecked(t *testing.T) {
 	for _, tt := range []struct{ name, param, good, bad string }{
 		{"operations.container.exec", "repeats", "1", "0"},
 		{"operations.container.pause", "repeats", "1000", "1001"},
+		{"operations.image.pull", "size", "1024", "1025"},
+		{"operations.image.pull", "size", "1", "0.5"},
 		{"scalability.runtime.5", "mode", "parallel", "both"},
 		{"performance.syscall.unixbench", "copies", "256", "257"},
 		{"performance.syscall.unixbench", "duration", "10ms", "9ms"},

@@ -2,6 +2,7 @@ package catalogue_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"syscall"
 	"testing"
@@ -62,7 +63,7 @@ func runOn(t testing.TB, name string, e engine.Engine, clock runner.Clock, given
 	_, err = runner.Run(t.Context(), runner.Config{
 		RunID: runID, Rootfs: "/", Data: t.TempDir(), Work: []plan.Work{{Benchmark: b, Params: params}},
 		Targets: []runner.Target{{Name: "under/test", Engine: e}},
-		Blocks:  1, MaxBlocks: 1, TrialLimit: time.Hour, CallLimit: 10 * time.Minute,
+		Images:  images{}, Blocks: 1, MaxBlocks: 1, TrialLimit: time.Hour, CallLimit: 10 * time.Minute,
 		Clock: clock, Noise: quiet{}, Observer: quiet{},
 		Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
 	})
@@ -71,6 +72,15 @@ func runOn(t testing.TB, name string, e engine.Engine, clock runner.Clock, given
 	}
 	return trials[0]
 }
+
+// images hold nothing.
+type images struct{}
+
+func (images) Fresh(_ context.Context, size int64) (string, error) {
+	return fmt.Sprintf("fresh-%d", size), nil
+}
+
+func (images) Forget(string) {}
 
 type quiet struct{}
 

@@ -56,6 +56,10 @@ func TestOperations(t *testing.T) {
 			map[string][]float64{"Pause": repeat(3, 2), "Resume": repeat(3, 3)},
 		},
 		{
+			"operations.image.pull", "fake/a@pull=200ms,remove=30ms", nil,
+			map[string][]float64{"Pull": {200}, "Remove": {30}},
+		},
+		{
 			// The server is a real one, and answers in no time on the fake clock.
 			"operations.service.ready", "fake/a@create=10ms,start=6ms,ready=2ms", nil,
 			map[string][]float64{"Listening": {12}, "Ready": {16}},

@@ -152,6 +152,51 @@ func (s *suite) testHostNetwork(t *testing.T) {
 	}
 }
 
+func (s *suite) testPull(t *testing.T) {
+	s.needs(t, engine.CanPull)
+	p, ok := s.engine.(engine.Puller)
+	if !ok || s.Registry == nil {
+		t.Fatalf("the target can pull: the engine has to be an engine.Puller (%t), and the suite needs a registry (%v)", ok, s.Registry)
+	}
+	ref, err := s.Registry.Fresh(s.context(t), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Registry.Forget(ref) })
+	s.removeImage(t, p, ref) // it is not there yet
+	if err := p.Pull(s.context(t), ref); err != nil {
+		t.Fatalf("Pull: %v", err)
+	}
+	t.Cleanup(func() { s.removeImage(t, p, ref) })
+	spec := s.spec(workload.Ready())
+	spec.Image = ref
+	b := s.start(t, spec)
+	s.wantReady(t, b)
+	s.kill(t, b, killed)
+	s.delete(t, b)
+
+	// From here on nobody has it: what works all the same works on something else.
+	s.removeImage(t, p, ref)
+	s.removeImage(t, p, ref) // again: it is idempotent
+	s.Registry.Forget(ref)
+	if err := p.Pull(s.context(t), ref); err == nil || !strings.Contains(err.Error(), ref) {
+		t.Errorf("Pull of an image that is not there: %v, want an error that names %s", err, ref)
+	}
+	spec = s.spec(workload.Ready())
+	spec.Image = ref
+	if c, err := s.engine.Create(s.context(t), spec); err == nil {
+		s.deleteAfter(t, c)
+		t.Error("Create makes a container of an image that was removed")
+	}
+}
+
+func (s *suite) removeImage(t *testing.T, p engine.Puller, ref string) {
+	t.Helper()
+	if err := p.RemoveImage(s.context(t), ref); err != nil {
+		t.Errorf("RemoveImage: %v", err)
+	}
+}
+
 // files writes and reads small files in a directory of the container.
 func files(dir string) []string {
 	return workload.Files(workload.PaperFilesLoad(dir, 1), 100*time.Millisecond)

@@ -39,6 +39,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -51,6 +52,8 @@ type Options struct {
 	Rootfs string
 	// Image is the reference of an image with the same file system, for engines that pull.
 	Image string
+	// Registry serves that image, and fresh ones to engines that can pull; nil if the engine cannot.
+	Registry *image.Registry
 	// Limit is the longest time that one call may take; 30 s if it is 0.
 	Limit time.Duration
 	// Leftovers lists what there is on the host of this run's containers: processes,
@@ -97,6 +100,7 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 		{"Pause", (*suite).testPause},
 		{"Update", (*suite).testUpdate},
 		{"HostNetwork", (*suite).testHostNetwork},
+		{"Pull", (*suite).testPull},
 		{"Close", (*suite).testClose},
 	} {
 		t.Run(c.name, func(t *testing.T) {

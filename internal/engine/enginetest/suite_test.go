@@ -15,6 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -39,6 +40,8 @@ type bend struct {
 	info      func(*engine.Info)
 	supports  func(engine.Capability, error) error
 	close     func(calls int, err error) error
+	pull      func(ctx context.Context, p engine.Puller, ref string) error
+	remove    func(ctx context.Context, p engine.Puller, ref string) error // of an image
 	// optional keeps the capabilities whose interfaces a bent container would hide.
 	optional bool
 }
@@ -192,6 +195,24 @@ func defects() []defect {
 			}
 			return c, err
 		}}},
+		{name: "pulls nothing", found: "Pull", bend: bend{pull: func(context.Context, engine.Puller, string) error { return nil }}},
+		{name: "pulls without saying what is missing", found: "Pull", bend: bend{pull: func(ctx context.Context, p engine.Puller, ref string) error {
+			if p.Pull(ctx, ref) != nil {
+				return errors.New("not found")
+			}
+			return nil
+		}}},
+		{name: "removes no image", found: "Pull", bend: bend{remove: func(context.Context, engine.Puller, string) error { return nil }}},
+		{name: "removes what is there only", found: "Pull", bend: bend{remove: func() func(context.Context, engine.Puller, string) error {
+			removed := map[string]bool{}
+			return func(ctx context.Context, p engine.Puller, ref string) error {
+				if removed[ref] {
+					return errors.New("there is no such image")
+				}
+				removed[ref] = true
+				return p.RemoveImage(ctx, ref)
+			}
+		}()}},
 		{name: "ignores mounts", found: "Mount", bend: bend{spec: func(s *engine.Spec) { s.Mounts = nil }}},
 		{name: "ignores read-only", found: "ReadOnlyMount", bend: bend{spec: func(s *engine.Spec) {
 			s.Mounts = slices.Clone(s.Mounts)
@@ -319,6 +340,22 @@ func (e *bentEngine) Create(ctx context.Context, spec engine.Spec) (engine.Conta
 	return e.bend.container(c), nil
 }
 
+func (e *bentEngine) Pull(ctx context.Context, ref string) error {
+	p := e.Engine.(engine.Puller)
+	if e.bend.pull != nil {
+		return e.bend.pull(ctx, p, ref)
+	}
+	return p.Pull(ctx, ref)
+}
+
+func (e *bentEngine) RemoveImage(ctx context.Context, ref string) error {
+	p := e.Engine.(engine.Puller)
+	if e.bend.remove != nil {
+		return e.bend.remove(ctx, p, ref)
+	}
+	return p.RemoveImage(ctx, ref)
+}
+
 func (e *bentEngine) Close() error {
 	e.closed++
 	err := e.Engine.Close()
@@ -349,14 +386,29 @@ func TestDefective(t *testing.T) {
 		t.Fatal(err)
 	}
 	driver := fake.NewDriver(fake.NewClock())
+	registry := newRegistry(t)
 	open := func(t *testing.T) engine.Engine {
-		e, err := driver.Open(t.Context(), parsed, engine.Session{RunID: "run1"})
+		e, err := driver.Open(t.Context(), parsed, engine.Session{RunID: "run1", Registry: registry})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return &bentEngine{Engine: e, bend: d.bend}
 	}
-	enginetest.Run(t, open, enginetest.Options{RunID: "run1", Rootfs: "/rootfs", Limit: d.limit, Leftovers: driver.Leftovers})
+	enginetest.Run(t, open, enginetest.Options{RunID: "run1", Rootfs: "/rootfs", Registry: registry, Limit: d.limit, Leftovers: driver.Leftovers})
+}
+
+func newRegistry(t *testing.T) *image.Registry {
+	t.Helper()
+	r, err := image.NewRegistry(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
 }
 
 func TestSuiteFindsDefects(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/image"
 )
 
 func TestConformance(t *testing.T) {
@@ -14,18 +15,27 @@ func TestConformance(t *testing.T) {
 		"fake/noisy@bimodal=0.3:2,drift=0.01,jitter=0.2",
 		"fake/late@ready=50ms",
 		"fake/instant@create=0s,delete=0s,exec=0s,exit=0s,kill=0s,start=0s",
-		"fake/bare@no=exec+pause+update+host-network",
+		"fake/bare@no=exec+pause+update+host-network+pull",
 	}
 	enginetest.CheckMustRun(t, fake.Name, targets...)
 	for _, name := range targets {
 		t.Run(name, func(t *testing.T) {
 			driver := fake.NewDriver(fake.NewClock())
+			registry, err := image.NewRegistry(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := registry.Close(); err != nil {
+					t.Error(err)
+				}
+			})
 			open := func(t *testing.T) engine.Engine {
-				e, err := driver.Open(t.Context(), parse(t, name), engine.Session{RunID: "run1"})
+				e, err := driver.Open(t.Context(), parse(t, name), engine.Session{RunID: "run1", Registry: registry})
 				enginetest.Require(t, name, err)
 				return e
 			}
-			enginetest.Run(t, open, enginetest.Options{RunID: "run1", Rootfs: "/rootfs", Leftovers: driver.Leftovers})
+			enginetest.Run(t, open, enginetest.Options{RunID: "run1", Rootfs: "/rootfs", Registry: registry, Leftovers: driver.Leftovers})
 		})
 	}
 }

@@ -18,11 +18,12 @@ import (
 
 // Engine is a fake target made live.
 type Engine struct {
-	target target.Target
-	script *script
-	clock  *Clock
-	host   *host
-	prefix string // of all IDs
+	target  target.Target
+	script  *script
+	clock   *Clock
+	host    *host
+	session engine.Session
+	prefix  string // of all IDs
 
 	mu        sync.Mutex
 	closed    bool
@@ -38,11 +39,12 @@ var (
 	_ engine.Driver     = (*Driver)(nil)
 	_ engine.Engine     = (*Engine)(nil)
 	_ engine.Accountant = (*Engine)(nil)
+	_ engine.Puller     = (*Engine)(nil)
 )
 
-func newEngine(t target.Target, s *script, clock *Clock, h *host, prefix string) *Engine {
+func newEngine(t target.Target, s *script, clock *Clock, h *host, session engine.Session) *Engine {
 	return &Engine{
-		target: t, script: s, clock: clock, host: h, prefix: prefix,
+		target: t, script: s, clock: clock, host: h, session: session, prefix: engine.Prefix + session.RunID,
 		calls: map[op]int{}, random: map[string]*rand.Rand{},
 	}
 }
@@ -135,6 +137,8 @@ func (e *Engine) check(spec engine.Spec) error {
 		return fmt.Errorf("the ID does not begin with %q, the mark of this run", e.prefix)
 	case spec.Rootfs == "":
 		return fmt.Errorf("the root file system is not given")
+	case spec.Image != "" && !e.host.hasImage(image{e, spec.Image}):
+		return fmt.Errorf("there is no image %s", spec.Image)
 	case spec.Network != engine.NoNetwork && spec.Network != engine.HostNet:
 		return fmt.Errorf("there is no network %q", spec.Network)
 	}
@@ -155,6 +159,34 @@ func checkResources(r engine.Resources) error {
 	if r.CPU < 0 || r.Memory < 0 {
 		return fmt.Errorf("limits of %v CPUs and %d bytes: a limit is not negative", r.CPU, r.Memory)
 	}
+	return nil
+}
+
+// Pull gets an image that the registry has.
+func (e *Engine) Pull(ctx context.Context, ref string) error {
+	err := e.Supports(engine.CanPull)
+	if err == nil {
+		err = e.do(ctx, opPull, 0)
+	}
+	if r := e.session.Registry; err == nil && r != nil && !r.Has(ref) {
+		err = fmt.Errorf("the registry has no such image")
+	}
+	if err != nil {
+		return fmt.Errorf("pull %s: %w", ref, err)
+	}
+	e.host.setImage(image{e, ref}, true)
+	return nil
+}
+
+// RemoveImage removes an image, or does nothing if it is not there.
+func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
+	if !e.host.hasImage(image{e, ref}) {
+		return nil
+	}
+	if err := e.do(ctx, opRemove, 0); err != nil {
+		return fmt.Errorf("remove image %s: %w", ref, err)
+	}
+	e.host.setImage(image{e, ref}, false)
 	return nil
 }
 

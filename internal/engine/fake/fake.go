@@ -12,6 +12,7 @@
 // Latencies:
 //
 //	create start kill delete exec pause resume update   how long the call takes
+//	pull remove   the same of an image, whatever its size
 //	ready     from the call of start to the first byte the process writes; half of
 //	          start unless set. Start returns after that byte, so a ready
 //	          longer than start prolongs it: a byte that came from a goroutine of
@@ -39,6 +40,9 @@
 // And: no=CAPABILITY[+CAPABILITY] takes capabilities away (host-network is spelled
 // with a dash), score multiplies the rates that programs report and divides their latencies,
 // cpu and mem are what a container costs the host, as a duration and in bytes.
+//
+// An image is there if the session's registry has it; without a registry every one is. What was pulled can be
+// created from, until it is removed.
 //
 // The process of a container is imitated from its arguments, which must be the
 // probe's; what it reports is made up.
@@ -72,7 +76,7 @@ type Driver struct {
 
 // NewDriver gives a driver whose engines live on clock.
 func NewDriver(clock *Clock) *Driver {
-	return &Driver{clock: clock, host: &host{containers: map[string]*container{}}}
+	return &Driver{clock: clock, host: &host{containers: map[string]*container{}, images: map[image]bool{}}}
 }
 
 // Name is "fake".
@@ -101,17 +105,52 @@ func (d *Driver) open(t target.Target, s engine.Session) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newEngine(t, script, d.clock, d.host, engine.Prefix+s.RunID), nil
+	return newEngine(t, script, d.clock, d.host, s), nil
 }
 
-// Leftovers lists the IDs of all containers that exist on the driver's host,
-// whichever of its engines made them, sorted.
-func (d *Driver) Leftovers() []string { return d.host.list(nil) }
+// Leftovers lists the IDs of all containers and the references of all images that exist on the
+// driver's host, whichever of its engines made them, sorted.
+func (d *Driver) Leftovers() []string { return append(d.host.list(nil), d.host.listImages()...) }
 
 // host is the machine on which fake containers exist.
 type host struct {
 	mu         sync.Mutex
 	containers map[string]*container
+	images     map[image]bool
+}
+
+// image is an image that an engine has pulled.
+type image struct {
+	engine *Engine
+	ref    string
+}
+
+// setImage says whether there is an image.
+func (h *host) setImage(i image, there bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if there {
+		h.images[i] = true
+	} else {
+		delete(h.images, i)
+	}
+}
+
+func (h *host) hasImage(i image) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.images[i]
+}
+
+func (h *host) listImages() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var refs []string
+	for i := range h.images {
+		refs = append(refs, i.ref)
+	}
+	slices.Sort(refs)
+	return refs
 }
 
 // add refuses an ID that exists.

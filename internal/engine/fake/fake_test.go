@@ -122,6 +122,34 @@ func TestOptionalLatencies(t *testing.T) {
 	}
 }
 
+func TestImageLatenciesAndFaults(t *testing.T) {
+	l := newLab(t, "fake/x@pull=7ms,remove=9ms,fail=pull#2+remove#2")
+	p := l.engine.(engine.Puller)
+	if got := l.took(func() error { return p.Pull(t.Context(), "image:1") }); got != 7*time.Millisecond {
+		t.Errorf("pull takes %v", got)
+	}
+	if diff := slices.Compare(l.driver.Leftovers(), []string{"image:1"}); diff != 0 {
+		t.Errorf("there are %q, want the image", l.driver.Leftovers())
+	}
+	if got := l.took(func() error { return p.RemoveImage(t.Context(), "image:1") }); got != 9*time.Millisecond {
+		t.Errorf("remove takes %v", got)
+	}
+	if got := l.took(func() error { return p.RemoveImage(t.Context(), "image:1") }); got != 0 {
+		t.Errorf("to remove nothing takes %v", got)
+	}
+	if err := p.Pull(t.Context(), "image:2"); err == nil || !strings.Contains(err.Error(), "pull image:2: scripted fault") {
+		t.Errorf("the second pull: %v", err)
+	}
+	if left := l.driver.Leftovers(); len(left) > 0 {
+		t.Errorf("a pull that failed leaves %q", left)
+	}
+	spec := l.spec("ready")
+	spec.Image = "image:2"
+	if _, err := l.engine.Create(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "there is no image image:2") {
+		t.Errorf("Create from an image that was not pulled: %v", err)
+	}
+}
+
 func TestDrift(t *testing.T) {
 	l := newLab(t, "fake/x@drift=0.5")
 	for i, want := range []time.Duration{10 * ms, 15 * ms, 20 * ms} {

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// needsCandidates tells whether the plan's targets depend on what is found.
+func needsCandidates(p plan.Plan) bool {
+	return p.Targets == nil || slices.ContainsFunc(p.Targets, func(pattern plan.Pattern) bool {
+		_, exact := pattern.Exact()
+		return !exact
+	})
+}
+
+// selectTargets gives the targets of a plan on a machine with these candidates, each once.
+//
+// What is named is in the run, whatever becomes of it. Of what is not named, a target whose engine and
+// runtime are both there is in the run, if only to say why the two do not go together. One whose engine or
+// runtime is missing is not: a report about containerd has no use for a skip of each engine that
+// is not installed. But a pattern never selects nothing without a word: if all that it stands for is
+// missing, that is in the run, with the reasons.
+func selectTargets(p plan.Plan, candidates []engine.Candidate) ([]target.Target, error) {
+	there := present(p, candidates)
+	var selected []target.Target
+	add := func(t target.Target) {
+		if !slices.ContainsFunc(selected, func(s target.Target) bool { return s.String() == t.String() }) {
+			selected = append(selected, t)
+		}
+	}
+	if p.Targets == nil {
+		for _, c := range candidates {
+			if c.Default && there(c) {
+				add(c.Target)
+			}
+		}
+	}
+	for _, pattern := range p.Targets {
+		if t, exact := pattern.Exact(); exact {
+			add(t)
+			continue
+		}
+		var found, missing []target.Target
+		for _, c := range candidates {
+			t, ok := pattern.Select(c.Target)
+			switch {
+			case !ok:
+			case there(c):
+				found = append(found, t)
+			default:
+				missing = append(missing, t)
+			}
+		}
+		if len(found) == 0 {
+			found = missing
+		}
+		if len(found) == 0 {
+			return nil, usage(fmt.Errorf("no target is like %s; touchstone targets shows those there are", pattern))
+		}
+		for _, t := range found {
+			add(t)
+		}
+	}
+	if p.Baseline.Engine != "" {
+		add(p.Baseline)
+	}
+	return selected, nil
+}
+
+// present tells of a candidate whether its engine and its runtime are on this machine, each by itself: it
+// works in some target as far as that shows without trying, or the user has said where it is. An
+// engine that offers a runtime of the user's by default is there too: it needs no daemon.
+func present(p plan.Plan, candidates []engine.Candidate) func(engine.Candidate) bool {
+	engines, runtimes := map[string]bool{}, map[string]bool{}
+	for name := range p.Engines.Sockets {
+		engines[name] = true
+	}
+	for name := range p.Runtimes {
+		runtimes[name] = true
+	}
+	for _, c := range candidates {
+		if _, named := p.Runtimes[c.Target.Runtime]; c.Err == nil || c.Default && named {
+			engines[c.Target.Engine], runtimes[c.Target.Runtime] = true, true
+		}
+	}
+	return func(c engine.Candidate) bool { return engines[c.Target.Engine] && runtimes[c.Target.Runtime] }
+}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// machine makes candidates: "name" works as far as it shows, "-name" cannot; with a ! behind it is one of
+// the default plan.
+func machine(t *testing.T, list string) []engine.Candidate {
+	t.Helper()
+	var candidates []engine.Candidate
+	for item := range strings.FieldsSeq(list) {
+		var c engine.Candidate
+		name, isDefault := strings.CutSuffix(item, "!")
+		name, broken := strings.CutPrefix(name, "-")
+		if c.Default = isDefault; broken {
+			c.Err = errors.New("it does not go")
+		}
+		parsed, err := target.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Target = parsed
+		candidates = append(candidates, c)
+	}
+	return candidates
+}
+
+func TestSelectTargets(t *testing.T) {
+	// runc and runsc are there, crun is not; containerd is, CRI-O is too but without runsc, Docker is not.
+	const usual = "native! oci/runc! -oci/crun! oci/runsc! oci/runsc@platform=kvm " +
+		"containerd/runc -containerd/crun containerd/runsc containerd/runsc@platform=kvm " +
+		"crio/runc -crio/crun -crio/runsc -docker/runc -docker/crun -docker/runsc"
+	const kata = "version: 1\nruntimes: {kata: {type: io.containerd.kata.v2}}\n"
+	for _, c := range []struct {
+		name, machine, plan string
+		targets             []string
+		want                string
+	}{
+		{"the default", usual, "version: 1", nil, "native oci/runc oci/runsc"},
+		{"nothing but bare metal", "native! -oci/runc! -oci/crun!", "version: 1", nil, "native"},
+		{"a runtime of the user's", "native! -oci/runc! -oci/kata! -containerd/runc -containerd/kata", kata, nil, "native oci/kata"},
+		{"the same by a pattern", "native! oci/runc! -oci/kata! containerd/runc containerd/kata -crio/kata", kata, []string{"*/kata"}, "oci/kata containerd/kata"},
+		{"a baseline beside the default", usual, "version: 1\nbaseline: containerd/runc", nil, "native oci/runc oci/runsc containerd/runc"},
+		{"one by its name", usual, "version: 1", []string{"docker/crun", "native"}, "docker/crun native"},
+		{"an engine", usual, "version: 1", []string{"containerd/*"}, "containerd/runc containerd/runsc"},
+		{"a runtime", usual, "version: 1", []string{"*/runc"}, "oci/runc containerd/runc crio/runc"},
+		{"a pair that does not go together", usual, "version: 1", []string{"*/runsc"}, "oci/runsc containerd/runsc crio/runsc"},
+		{"options", usual, "version: 1", []string{"*/runsc@platform=kvm"}, "oci/runsc@platform=kvm containerd/runsc@platform=kvm crio/runsc@platform=kvm"},
+		{"all", usual, "version: 1", []string{"all"}, "native oci/runc oci/runsc containerd/runc containerd/runsc crio/runc crio/runsc"},
+		{"each once, in the order of the plan", usual, "version: 1", []string{"crio/runc", "*/runc", "oci/*", "native"}, "crio/runc oci/runc containerd/runc oci/runsc native"},
+		{"an engine that is missing", usual, "version: 1", []string{"docker/*"}, "docker/runc docker/crun docker/runsc"},
+		{"a daemon of the user's that does not answer", usual, "version: 1\nengines: {sockets: {docker: /run/d.sock}}", []string{"*/runc"}, "oci/runc containerd/runc crio/runc docker/runc"},
+		{"a baseline that is not found", usual, "version: 1\nbaseline: docker/runc\ntargets: ['*/*']", nil, "oci/runc oci/runsc containerd/runc containerd/runsc crio/runc crio/runsc docker/runc"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := plan.Parse("p", []byte(c.plan))
+			if err == nil {
+				p, err = p.Apply(plan.Overrides{Targets: c.targets})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			selected, err := selectTargets(p, machine(t, c.machine))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, s := range selected {
+				got = append(got, s.String())
+			}
+			if diff := cmp.Diff(c.want, strings.Join(got, " ")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSelectNothing(t *testing.T) {
+	p, err := plan.Quick().Apply(plan.Overrides{Targets: []string{"native", "lxc/*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	selected, err := selectTargets(p, machine(t, "native! oci/runc!"))
+	if err == nil || codeOf(err) != ExitUsage || !strings.Contains(err.Error(), "lxc/*") || selected != nil {
+		t.Errorf("a pattern that nothing is like selects %v, %v", selected, err)
+	}
+}

@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/engines"
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// stub is an engine whose targets are fake ones.
+type stub struct {
+	name       string
+	candidates []engine.Candidate
+	fails      map[string]error // of opening, by target
+	opened     *[]string
+	told       *[]string // what the session said of targets when each was opened
+	opening    func(target.Target)
+}
+
+func (s stub) Name() string { return s.name }
+
+func (s stub) Candidates(context.Context, engine.Session) []engine.Candidate { return s.candidates }
+
+func (s stub) Open(ctx context.Context, t target.Target, session engine.Session) (engine.Engine, error) {
+	if s.opening != nil {
+		s.opening(t)
+	}
+	*s.opened = append(*s.opened, t.String())
+	*s.told = append(*s.told, fmt.Sprint(session.Targets))
+	if err := s.fails[t.String()]; err != nil {
+		return nil, err
+	}
+	return fake.NewDriver(fake.NewClock()).Open(ctx, target.Target{Engine: fake.Name, Runtime: "x", Options: []target.Option{{Name: "no", Value: "update"}}}, session)
+}
+
+// lab has two engines: of the second one runsc cannot work, and crun is nowhere.
+func lab(t *testing.T, opening func(target.Target)) (drivers engines.Drivers, opened, told *[]string) {
+	t.Helper()
+	opened, told = new([]string), new([]string)
+	missing := &engine.UnsupportedError{What: "it", Reason: "crun is not on PATH", Advice: "install it"}
+	kvm := &engine.UnsupportedError{What: "it", Reason: "no answer within 20s"}
+	for _, d := range []struct{ name, list string }{
+		{"oci", "oci/runc! -oci/crun! oci/runsc! oci/runsc@platform=kvm"},
+		{"containerd", "containerd/runc -containerd/crun containerd/runsc containerd/runsc@platform=kvm containerd/kata"},
+	} {
+		candidates := machine(t, d.list)
+		for i := range candidates {
+			if candidates[i].Err != nil {
+				candidates[i].Err = missing
+			}
+		}
+		drivers = append(drivers, stub{
+			name: d.name, candidates: candidates, opened: opened, told: told, opening: opening,
+			fails: map[string]error{
+				"oci/runsc@platform=kvm": kvm, "containerd/runsc@platform=kvm": kvm,
+				"containerd/kata": &engine.OpenError{Err: &engine.UnsupportedError{What: "it", Reason: "there is no shim\x1b[2J of it", Advice: "install it"}},
+			},
+		})
+	}
+	return drivers, opened, told
+}
+
+func TestTargets(t *testing.T) {
+	drivers, opened, told := lab(t, nil)
+	var out, notes bytes.Buffer
+	app := New(Environment{Stdout: &out, Stderr: &notes, Live: true})
+	rows, err := app.tryAll(t.Context(), drivers, &engine.Session{RunID: "r"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"oci/runc", "oci/runsc", "oci/runsc@platform=kvm", "containerd/runc", "containerd/runsc", "containerd/runsc@platform=kvm", "containerd/kata"}
+	if diff := cmp.Diff(want, *opened); diff != "" {
+		t.Errorf("opened (-want +got):\n%s", diff)
+	}
+	for i, said := range *told {
+		if said != "["+strings.Join(want, " ")+"]" {
+			t.Errorf("when %s was opened the session had the targets %s, want all that may work", want[i], said)
+		}
+	}
+	if got := notes.String(); !strings.Contains(got, "trying 4 of 7: containerd/runc …") || !strings.HasSuffix(got, "\r\x1b[K") {
+		t.Errorf("progress was %q", got)
+	}
+	if err := printTargets(app, formatTable, rows); err != nil {
+		t.Fatal(err)
+	}
+	const table = `TARGET            VERSION  ISOLATION  CGROUP  CAN                              BINARY
+oci/runc          fake 1   none       none    exec, pause, host network, pull  -
+oci/runsc         fake 1   none       none    exec, pause, host network, pull  -
+containerd/runc   fake 1   none       none    exec, pause, host network, pull  -
+containerd/runsc  fake 1   none       none    exec, pause, host network, pull  -
+
+RUNTIME             oci         containerd
+runc                works       works
+crun                cannot [1]  cannot [1]
+runsc               works       works
+runsc@platform=kvm  cannot [2]  cannot [2]
+kata                -           cannot [3]
+
+[1] crun is not on PATH
+    what to do: install it
+
+[2] no answer within 20s
+
+[3] there is no shim` + "\uFFFD" + `[2J of it
+    what to do: install it
+
+no update: taken away by the target's option no
+    oci/runc, oci/runsc, containerd/runc, containerd/runsc
+`
+	if diff := cmp.Diff(table, strings.TrimSuffix(out.String(), "\nWithout root only rootless containers can be measured. As root there is more.\n")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+
+	// Programs get a cell each, with all that the table says.
+	out.Reset()
+	if err := printTargets(app, formatJSON, rows); err != nil {
+		t.Fatal(err)
+	}
+	var read []targetRow
+	if err := json.Unmarshal(out.Bytes(), &read); err != nil || len(read) != 9 {
+		t.Fatalf("%d rows, %v; want 9", len(read), err)
+	}
+	i := slices.IndexFunc(read, func(r targetRow) bool { return r.Engine == "containerd" && r.Runtime == "crun" })
+	if i < 0 || read[i].Works || read[i].Reason != "crun is not on PATH" || read[i].Advice != "install it" {
+		t.Errorf("containerd/crun is not among the rows, with its reason: %+v", read)
+	}
+}
+
+// ^C ends it while a target is being tried.
+func TestTargetsInterrupted(t *testing.T) {
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	drivers, opened, _ := lab(t, func(tried target.Target) {
+		if tried.String() == "oci/runsc" {
+			interrupt(ErrInterrupted)
+		}
+	})
+	rows, err := New(Environment{Stderr: &bytes.Buffer{}}).tryAll(ctx, drivers, &engine.Session{RunID: "r"})
+	if !errors.Is(err, ErrInterrupted) || rows != nil || len(*opened) != 2 {
+		t.Errorf("an interrupted look at targets gives %v and %v after %v", rows, err, *opened)
+	}
+}
+
+// A machine on which nothing works is told so, without an empty table.
+func TestNoTargetWorks(t *testing.T) {
+	var out bytes.Buffer
+	rows := []targetRow{{Target: "native", Engine: "native", Reason: "no"}, {Target: "oci/runc", Engine: "oci", Runtime: "runc", Reason: "no"}}
+	if err := printTargets(New(Environment{Stdout: &out}), formatTable, rows); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.HasPrefix(got, "native does not work [1]\n\nRUNTIME  oci\nrunc     cannot [1]\n\n[1] no\n") {
+		t.Errorf("got\n%s", got)
+	}
+}

@@ -1,0 +1,84 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// FreshPath is where the bytes of a fresh image lie in it.
+const FreshPath = "/fresh"
+
+// Fresh publishes an image that no engine has seen: the probe's with one layer more, of size
+// bytes in one file. It gives its reference, for Forget.
+//
+// The bytes do not compress, so that size is what goes over the wire and what is unpacked. They come
+// from a generator whose seed is drawn each time and not the run's: an engine may still have the
+// layers of an earlier run.
+func (r *Registry) Fresh(ctx context.Context, size int64) (string, error) {
+	image, err := freshImage(size)
+	if err != nil {
+		return "", fmt.Errorf("make a fresh image of %d bytes: %w", size, err)
+	}
+	r.mu.Lock()
+	r.fresh++
+	as := fmt.Sprintf("fresh:%d", r.fresh)
+	r.mu.Unlock()
+	return r.Publish(ctx, as, image)
+}
+
+func freshImage(size int64) (v1.Image, error) {
+	base, err := Build(runtime.GOARCH)
+	if err != nil {
+		return nil, err
+	}
+	var seed [32]byte
+	_, _ = crand.Read(seed[:]) // it never fails
+	packed, err := packBytes(rand.NewChaCha8(seed), size)
+	if err != nil {
+		return nil, err
+	}
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed)), nil }
+	layer, err := tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))
+	if err != nil {
+		return nil, err
+	}
+	return mutate.Append(base, mutate.Addendum{
+		Layer:   layer,
+		History: v1.History{Created: v1.Time{Time: epoch()}, CreatedBy: "touchstone"},
+	})
+}
+
+// packBytes makes a layer, gzip around tar, with size bytes of content in one file. It tries no
+// compression: there is nothing to gain.
+func packBytes(content io.Reader, size int64) ([]byte, error) {
+	const room = 4 << 10 // for the ends of tar and the heads of gzip's blocks, of 64 KiB each
+	layer := bytes.NewBuffer(make([]byte, 0, size+size/(8<<10)+room))
+	zip, err := gzip.NewWriterLevel(layer, gzip.NoCompression)
+	if err != nil {
+		return nil, err
+	}
+	w := tar.NewWriter(zip)
+	err = w.WriteHeader(&tar.Header{
+		Format: tar.FormatUSTAR, Typeflag: tar.TypeReg, Name: FreshPath[1:], Mode: 0o644, Size: size, ModTime: epoch(),
+	})
+	if err == nil {
+		_, err = io.CopyN(w, content, size)
+	}
+	if err := errors.Join(err, w.Close(), zip.Close()); err != nil {
+		return nil, err
+	}
+	return layer.Bytes(), nil
+}

@@ -1,0 +1,357 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+)
+
+func newRegistry(t *testing.T) *Registry {
+	t.Helper()
+	if _, err := Probe(runtime.GOARCH); err != nil {
+		t.Fatal(err) // says how to build it
+	}
+	r, err := NewRegistry(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// direct is a client that no proxy of the environment leads astray.
+var direct = &http.Transport{Proxy: nil, DisableKeepAlives: true}
+
+// pull gets an image as a client of its own does, and follows all its digests.
+func pull(t *testing.T, ref string) (v1.Image, error) {
+	t.Helper()
+	parsed, err := name.ParseReference(ref, name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := remote.Image(parsed, remote.WithContext(t.Context()), remote.WithTransport(direct))
+	if err == nil {
+		err = validate.Image(image)
+	}
+	return image, err
+}
+
+func ask(t *testing.T, method, url string, header http.Header) (*http.Response, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(request.Header, header)
+	response, err := direct.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return response, string(body)
+}
+
+func TestRegistryServesTheProbe(t *testing.T) {
+	r := newRegistry(t)
+	if host, _, err := net.SplitHostPort(r.Addr()); err != nil || host != "127.0.0.1" || !strings.HasPrefix(r.Probe(), r.Addr()+"/") {
+		t.Errorf("the probe is %s at %s, want an address of loopback", r.Probe(), r.Addr())
+	}
+	got, err := pull(t, r.Probe())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := Build(runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := digest(t, got), digest(t, want); got != want {
+		t.Errorf("the image that is served has the digest %v, want that of Build, %v", got, want)
+	}
+	if byDigest, err := pull(t, strings.TrimSuffix(r.Probe(), ":latest")+"@"+digest(t, want).String()); err != nil || digest(t, byDigest) != digest(t, want) {
+		t.Errorf("by its digest: %v", err)
+	}
+	if !r.Has(r.Probe()) || r.Has(r.Addr()+"/touchstone/other:latest") {
+		t.Error("the registry does not know what it has")
+	}
+	if _, body := ask(t, http.MethodGet, "http://"+r.Addr()+"/v2/_catalog", nil); body != `{"repositories":["touchstone/probe"]}`+"\n" {
+		t.Errorf("the catalogue is %s", body)
+	}
+}
+
+func TestRegistryTakesNothing(t *testing.T) {
+	r := newRegistry(t)
+	before, err := pull(t, r.Probe())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range []string{http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete} {
+		for _, path := range []string{"manifests/latest", "blobs/uploads/", "blobs/" + digest(t, before).String()} {
+			response, body := ask(t, method, "http://"+r.Addr()+"/v2/touchstone/probe/"+path, nil)
+			if response.StatusCode != http.StatusMethodNotAllowed || response.Header.Get("Allow") != "GET, HEAD" || !strings.Contains(body, `"UNSUPPORTED"`) {
+				t.Errorf("%s %s: %s %s", method, path, response.Status, body)
+			}
+		}
+	}
+	parsed, err := name.ParseReference(r.Addr()+"/touchstone/mine:1", name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(parsed, before, remote.WithContext(t.Context()), remote.WithTransport(direct)); err == nil {
+		t.Error("a client has pushed an image")
+	}
+	if after, err := pull(t, r.Probe()); err != nil || digest(t, after) != digest(t, before) {
+		t.Errorf("the image that was there has changed: %v", err)
+	}
+}
+
+func TestRegistryRefuses(t *testing.T) {
+	r := newRegistry(t)
+	nothing := "sha256:" + strings.Repeat("0", 64)
+	for path, want := range map[string]string{
+		"/":                                    "404 UNSUPPORTED",
+		"/v1/":                                 "404 UNSUPPORTED",
+		"/v2/touchstone/probe/tags/list":       "404 UNSUPPORTED",
+		"/v2/touchstone/probe/manifests/other": "404 MANIFEST_UNKNOWN",
+		"/v2/other/manifests/latest":           "404 MANIFEST_UNKNOWN",
+		"/v2/touchstone/probe/manifests/" + nothing: "404 MANIFEST_UNKNOWN",
+		"/v2/touchstone/probe/blobs/" + nothing:     "404 BLOB_UNKNOWN",
+		"/v2/touchstone/probe/blobs/latest":         "400 DIGEST_INVALID",
+		"/v2/touchstone/probe/manifests/":           "404 UNSUPPORTED",
+	} {
+		response, body := ask(t, http.MethodGet, "http://"+r.Addr()+path, nil)
+		status, code, _ := strings.Cut(want, " ")
+		if fmt.Sprint(response.StatusCode) != status || !strings.Contains(body, code) {
+			t.Errorf("%s: %s %s, want %s", path, response.Status, body, want)
+		}
+	}
+	if response, _ := ask(t, http.MethodGet, "http://"+r.Addr()+"/v2/", nil); response.StatusCode != http.StatusOK {
+		t.Errorf("/v2/: %s", response.Status)
+	}
+}
+
+// TestRegistryServesRanges: engines fetch large layers in pieces, and go on where a
+// connection broke.
+func TestRegistryServesRanges(t *testing.T) {
+	r := newRegistry(t)
+	image, err := pull(t, r.Probe())
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, err := image.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash, err := layers[0].Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "http://" + r.Addr() + "/v2/touchstone/probe/blobs/" + hash.String()
+	_, whole := ask(t, http.MethodGet, url, nil)
+	for header, want := range map[string]string{"bytes=0-": whole, "bytes=100-": whole[100:], "bytes=10-19": whole[10:20]} {
+		response, body := ask(t, http.MethodGet, url, http.Header{"Range": {header}})
+		if response.StatusCode != http.StatusPartialContent || body != want {
+			t.Errorf("%s: %s with %d bytes, want %d", header, response.Status, len(body), len(want))
+		}
+	}
+	if response, body := ask(t, http.MethodHead, url, nil); response.ContentLength != int64(len(whole)) || body != "" {
+		t.Errorf("HEAD: %d bytes long with the body %q, want %d and none", response.ContentLength, body, len(whole))
+	}
+}
+
+func TestFresh(t *testing.T) {
+	r := newRegistry(t)
+	const size = 1 << 20
+	first, second := fresh(t, r, size), fresh(t, r, size)
+	if first == second {
+		t.Fatalf("two images have the reference %s", first)
+	}
+	one, err := pull(t, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := pull(t, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe, err := pull(t, r.Probe())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, other, base := layersOf(t, one), layersOf(t, two), layersOf(t, probe)
+	if len(own) != 2 || len(other) != 2 || own[0] != base[0] || other[0] != base[0] || own[1] == other[1] {
+		t.Errorf("the layers are %v and %v, want the probe's and one that is nowhere else", own, other)
+	}
+	config, err := one.ConfigFile()
+	if err != nil || len(config.Config.Entrypoint) != 1 || config.Config.Entrypoint[0] != ProbePath {
+		t.Errorf("the image does not run the probe: %+v, %v", config, err)
+	}
+	layers, err := one.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wire, err := layers[1].Size(); err != nil || wire < size || wire > size+size/100 {
+		t.Errorf("the layer of %d bytes has %d on the wire (%v)", size, wire, err)
+	}
+
+	r.Forget(first)
+	r.Forget(first) // again
+	if _, err := pull(t, first); err == nil || r.Has(first) {
+		t.Errorf("a forgotten image can be pulled: %v", err)
+	}
+	for _, ref := range []string{second, r.Probe()} {
+		if _, err := pull(t, ref); err != nil {
+			t.Errorf("what shares a layer with a forgotten image cannot be pulled any more: %v", err)
+		}
+	}
+}
+
+func fresh(t *testing.T, r *Registry, size int64) string {
+	t.Helper()
+	ref, err := r.Fresh(t.Context(), size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+func layersOf(t *testing.T, image v1.Image) []v1.Hash {
+	t.Helper()
+	manifest, err := image.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []v1.Hash
+	for _, l := range manifest.Layers {
+		all = append(all, l.Digest)
+	}
+	return all
+}
+
+// TestForgottenImagesTakeNoMemory: a run makes hundreds of them.
+func TestForgottenImagesTakeNoMemory(t *testing.T) {
+	r := newRegistry(t)
+	const size, n = 1 << 20, 50
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	for range n {
+		r.Forget(fresh(t, r, size))
+	}
+	if after := heap(); after-before > n*size/10 {
+		t.Errorf("after %d images of %d bytes there are %d more on the heap", n, size, after-before)
+	}
+	if len(r.images) != 1 || len(r.manifests) != 2 || len(r.blobs) != 2 {
+		t.Errorf("%d images, %d manifests and %d blobs are kept, want those of the probe", len(r.images), len(r.manifests), len(r.blobs))
+	}
+}
+
+// An image that is published in place of another leaves nothing of it.
+func TestPublishReplaces(t *testing.T) {
+	r := newRegistry(t)
+	for range 2 {
+		image, err := freshImage(1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ref, err := r.Publish(t.Context(), "mine:1", image)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := pull(t, ref); err != nil || digest(t, got) != digest(t, image) {
+			t.Errorf("another image is served than was published: %v", err)
+		}
+	}
+	if len(r.images) != 2 || len(r.manifests) != 4 || len(r.blobs) != 4 {
+		t.Errorf("%d images, %d manifests and %d blobs are kept, want those of two images", len(r.images), len(r.manifests), len(r.blobs))
+	}
+	image, err := Build(runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ref, err := r.Publish(t.Context(), "../mine", image); err == nil {
+		t.Errorf("an image is published as %s", ref)
+	}
+}
+
+func TestCloseFreesThePort(t *testing.T) {
+	r := newRegistry(t)
+	addr := r.Addr()
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp4", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		t.Fatalf("%s is still in use", addr)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The layer is one that tar and gzip of others understand.
+func TestPackBytes(t *testing.T) {
+	content := bytes.Repeat([]byte("touchstone"), 20_000)
+	for _, size := range []int64{0, 1, 511, 65_536, int64(len(content))} {
+		layer, err := packBytes(bytes.NewReader(content), size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := untar(t, layer); got != string(content[:size]) {
+			t.Errorf("of %d bytes %d come back", size, len(got))
+		}
+	}
+	if _, err := packBytes(strings.NewReader("short"), 100); err == nil {
+		t.Error("a layer is made of fewer bytes than it is to have")
+	}
+}
+
+// untar gives the content of the one file of a layer.
+func untar(t *testing.T, layer []byte) string {
+	t.Helper()
+	zip, err := gzip.NewReader(bytes.NewReader(layer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := tar.NewReader(zip)
+	header, err := r.Next()
+	if err != nil || "/"+header.Name != FreshPath {
+		t.Fatalf("the first file is %v, %v", header, err)
+	}
+	content, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next, err := r.Next(); !errors.Is(err, io.EOF) {
+		t.Errorf("a second file follows: %v, %v", next, err)
+	}
+	return string(content)
+}

@@ -1,0 +1,126 @@
+package plan
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// Engines says which daemons and which programs engines use.
+type Engines struct {
+	// Managed starts private daemons, even where the user's own can be reached.
+	Managed bool
+	// Sockets gives the address of the user's own daemon to names of engines: a path, or a URL. A name
+	// that no engine has is that of a CRI engine.
+	Sockets map[string]string
+	// Binaries gives paths to names of engines' programs, such as containerd or conmon.
+	Binaries map[string]string
+}
+
+// enginesFields are the keys of engines.
+func (r *reader) enginesFields() []field {
+	e := &r.plan.Engines
+	return []field{
+		{"managed", func(n ast.Node) {
+			b, ok := n.(*ast.BoolNode)
+			if !ok {
+				r.wants(n, "engines.managed", "true or false is", "")
+				return
+			}
+			e.Managed = b.Value
+		}},
+		{"sockets", func(n ast.Node) {
+			r.paths(n, "engines.sockets", "{containerd: /run/containerd/containerd.sock}", checkEngineName, checkAddress, &e.Sockets)
+		}},
+		{"binaries", func(n ast.Node) {
+			r.paths(n, "engines.binaries", "{containerd: /usr/local/bin/containerd}", checkProgramName, checkBinary, &e.Binaries)
+		}},
+	}
+}
+
+func (r *reader) engines(n ast.Node) {
+	entries, ok := pairs(n)
+	if !ok {
+		r.wants(n, "engines", "managed, sockets or binaries are", "write it like {managed: true}")
+		return
+	}
+	r.entries(entries, "engines", r.enginesFields())
+}
+
+// paths reads a mapping of names to addresses or paths.
+func (r *reader) paths(n ast.Node, key, example string, checkName func(string) *flaw, check func(name, path string) *flaw, into *map[string]string) {
+	for _, e := range r.named(n, key, "a mapping of names to paths is", "write it like "+example, MaxRuntimes) {
+		name, ok := r.key(e.Key)
+		if !ok {
+			continue
+		}
+		if f := checkName(name); f != nil {
+			r.failKey(e.Key, key, f)
+			continue
+		}
+		var path string
+		r.text(e.Value, key, func(s string) *flaw { return check(name, s) }, &path)
+		if path != "" {
+			put(into, name, path)
+		}
+	}
+}
+
+// put sets an entry of a map that may be nil.
+func put[V any](into *map[string]V, name string, value V) {
+	if *into == nil {
+		*into = map[string]V{}
+	}
+	(*into)[name] = value
+}
+
+// checkEngineName refuses names of engines that no daemon of the user's can stand behind.
+func checkEngineName(name string) *flaw {
+	if slices.Contains([]string{target.Native, "oci", "fake"}, name) {
+		return &flaw{quote(name) + " is an engine without a daemon", "leave it out"}
+	}
+	if t, err := target.Parse(name + "/x"); err != nil || t.Engine != name || len(name) > maxName {
+		return &flaw{quote(name) + " is not a name for an engine", "use letters, digits and . _ -"}
+	}
+	return nil
+}
+
+// checkCRIName refuses names of engines that do not speak CRI.
+func checkCRIName(name string) *flaw {
+	switch name {
+	case "docker":
+		return &flaw{"docker does not speak CRI", "give its address in DOCKER_HOST"}
+	case "podman":
+		return &flaw{"podman does not speak CRI", "give its socket in a plan, as engines: {sockets: {podman: /run/podman/podman.sock}}"}
+	}
+	return checkEngineName(name)
+}
+
+// checkProgramName refuses what is no name of a program.
+func checkProgramName(name string) *flaw {
+	if checkRuntimeName(name) != nil {
+		return &flaw{quote(name) + " is not the name of a program", "use letters, digits and . _ -, as in containerd-shim-runc-v2"}
+	}
+	return nil
+}
+
+var url = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://[^ ]+$`)
+
+// checkAddress refuses what is neither a path nor a URL. Whether an engine understands the URL is for
+// the engine to say.
+func checkAddress(name, address string) *flaw {
+	if checkBinary(name, address) == nil {
+		return nil
+	}
+	if len(address) > maxPath || !isPrintable(address) || !url.MatchString(address) {
+		return &flaw{
+			fmt.Sprintf("%s is no address of %s", quote(address), name),
+			"write the absolute path of a socket, or a URL that begins with unix:// or tcp://",
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package plan
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+func TestLoadRuntimes(t *testing.T) {
+	dir := t.TempDir()
+	if runtimes, err := LoadRuntimes(filepath.Join(dir, "none.yaml")); runtimes != nil || err != nil {
+		t.Errorf("a missing file gives %v, %v", runtimes, err)
+	}
+	if _, err := LoadRuntimes(dir); err == nil {
+		t.Error("a directory is loaded")
+	}
+	path := filepath.Join(dir, "runtimes.yaml")
+	if err := os.WriteFile(path, []byte("runtimes:\n  kata: {typ: x.y}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := LoadRuntimes(path)
+	if e := (*Error)(nil); !errors.As(err, &e) || e.File != path || e.Line != 2 || e.Column != 10 {
+		t.Errorf("a broken file gives %v", err)
+	}
+}
+
+func TestParseRuntimesOfAFile(t *testing.T) {
+	kata := map[string]target.Runtime{"kata": {Type: "io.containerd.kata.v2"}}
+	for _, c := range []struct {
+		name, text string
+		want       map[string]target.Runtime
+		errs       []string
+	}{
+		{"the section", "runtimes:\n  kata: {type: io.containerd.kata.v2}\n", kata, nil},
+		{"with a version", "version: 1\nruntimes:\n  kata: {type: io.containerd.kata.v2}\n", kata, nil},
+		{"empty", "", nil, nil},
+		{"only comments", "# runtimes:\n#   kata: {}\n", nil, nil},
+		{"another version", "version: 2\n", nil, []string{`f:1:10: version "2" of the plan format is not known; write "version: 1", or use a Touchstone that knows it`}},
+		{"without the section's name", "kata: {type: io.containerd.kata.v2}\n", nil, []string{`f:1:1: "kata" is no key of a file of runtimes; there are version, runtimes`}},
+		{"a plan", "version: 1\nblocks: 3\n", nil, []string{`f:2:1: "blocks" is no key of a file of runtimes; there are version, runtimes`}},
+		{"a list", "- kata\n", nil, []string{`f:1:1: a file of runtimes is a mapping, not a list; begin with "runtimes:", and write names to paths below it`}},
+		{"a broken entry", "runtimes:\n  a: /bin/a\n  b: bin/b\n", nil, []string{`f:3:6: runtimes: the binary "bin/b" of b is not an absolute path; write it from the root, such as /usr/bin/crun`}},
+		{"a tag", "runtimes: !x {}\n", nil, []string{`f:1:11: a tag (!) has no place here; write the value itself; put quotes around it if it begins with that character`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := parseRuntimes("f", []byte(c.text))
+			checkLines(t, err, c.errs)
+			if diff := cmp.Diff(c.want, got); err == nil && diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What the plan says holds over the user's surroundings, and what the flags say over both.
+func TestWhatHoldsOverWhat(t *testing.T) {
+	p := mustParse(t, "p", "version: 1\nruntimes: {a: /plan/a, b: /plan/b}\nengines: {sockets: {crio: /plan/crio}}\n")
+	users := map[string]target.Runtime{"b": {Path: "/user/b"}, "c": {Path: "/user/c"}, "d": {Type: "x.y"}}
+	before := maps.Clone(users)
+	got, err := p.WithRuntimes(users).Apply(Overrides{Runtimes: []string{"c=/flag/c"}, DockerHost: "unix:///user/docker"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]target.Runtime{"a": {Path: "/plan/a"}, "b": {Path: "/plan/b"}, "c": {Path: "/flag/c"}, "d": {Type: "x.y"}}
+	if diff := cmp.Diff(want, got.Runtimes); diff != "" {
+		t.Errorf("runtimes (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"crio": "/plan/crio", "docker": "unix:///user/docker"}, got.Engines.Sockets); diff != "" {
+		t.Errorf("sockets (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, users); diff != "" {
+		t.Errorf("WithRuntimes has changed what it was given:\n%s", diff)
+	}
+	if diff := cmp.Diff(got, mustParse(t, "other", string(got.YAML())), same); diff != "" {
+		t.Errorf("the recorded plan has not all of it (-want +got):\n%s", diff)
+	}
+	if quiet := Quick().WithRuntimes(nil); quiet.Runtimes != nil {
+		t.Errorf("nothing becomes %+v", quiet)
+	}
+
+	p = mustParse(t, "p", "version: 1\nengines: {sockets: {docker: /plan/docker}}\n")
+	if got, err := p.Apply(Overrides{DockerHost: "tcp://10.0.0.1:2375"}); err != nil || got.Engines.Sockets["docker"] != "/plan/docker" {
+		t.Errorf("the plan's socket gives way to the variable: %+v, %v", got.Engines, err)
+	}
+	_, err = Quick().Apply(Overrides{DockerHost: "docker.sock"})
+	checkLines(t, err, []string{`DOCKER_HOST: "docker.sock" is no address of docker; write the absolute path of a socket, or a URL that begins with unix:// or tcp://`})
+}
+
+// Together they are no more than a plan may have: the run's plan is read again to resume it.
+func TestTooManyRuntimesTogether(t *testing.T) {
+	runtimes := map[string]target.Runtime{}
+	for _, e := range mustParse(t, "p", "version: 1\ntargets:\n"+numbered("  - oci/r", MaxTargets, "")).Targets {
+		runtimes[e.Runtime] = target.Runtime{Path: "/x"}
+	}
+	p := Quick().WithRuntimes(runtimes)
+	if _, err := p.Apply(Overrides{}); err != nil {
+		t.Errorf("%d runtimes: %v", MaxRuntimes, err)
+	}
+	_, err := p.Apply(Overrides{Runtimes: []string{"more=/x"}})
+	checkLines(t, err, []string{"--runtime: with those of the plan there are more than 100; leave out what is not used"})
+}
+
+func FuzzParseRuntimes(f *testing.F) {
+	f.Add([]byte("runtimes:\n  kata: {type: io.containerd.kata.v2, options: {config: /etc/kata.toml, n: 1}}\n  a: /bin/a\n"))
+	f.Add([]byte("runtimes:\n 08: {options: {}}"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		runtimes, err := parseRuntimes("f", text)
+		if err != nil {
+			return
+		}
+		p := Quick().WithRuntimes(runtimes)
+		again, err := Parse("other", p.YAML())
+		if err != nil {
+			t.Fatalf("the canonical plan is refused: %v\n%s", err, p.YAML())
+		}
+		if diff := cmp.Diff(p, again, same); diff != "" {
+			t.Fatalf("(-want +got):\n%s\n%s", diff, p.YAML())
+		}
+	})
+}

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -36,6 +37,9 @@ const (
 	layeredBenchmark = "operations.container.lifecycle"
 	sandboxStep      = "RunPodSandbox"
 )
+
+// roundingError is the share of a sum of which nothing but the arithmetic can be the reason.
+const roundingError = 1e-9
 
 // sandboxed is the metric of which sandboxStep is a part.
 const sandboxed = "CreateAndRun"
@@ -258,6 +262,9 @@ func (s *splitter) stack(name, runtime string) Stack {
 		part.Difference = stats.Subtract(within(p.whole, blocks), p.less, s.cellSeed(name, s.metric+" "+part.Name()))
 		out.Remainder -= part.Median
 		out.Parts = append(out.Parts, part)
+	}
+	if math.Abs(out.Remainder) < roundingError*math.Abs(out.Total.Median) {
+		out.Remainder = 0
 	}
 	return out
 }

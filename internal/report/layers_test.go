@@ -308,3 +308,19 @@ func TestOptionalMetrics(t *testing.T) {
 		t.Errorf("a metric that is missing counts as absent: %+v", c)
 	}
 }
+
+// In a single block the medians are the values, which add up: what the arithmetic leaves is no remainder.
+func TestNoRemainderOfASingleBlock(t *testing.T) {
+	run := reporttest.Engines()
+	run.Trials = slices.DeleteFunc(run.Trials, func(t result.Trial) bool { return t.Block > 0 || t.Warmup })
+	stacks := 0
+	for _, s := range layersOf(t, model(run), "CreateAndRun").Stacks {
+		stacks++
+		if s.Remainder != 0 {
+			t.Errorf("%s has the remainder %v", s.Target, s.Remainder)
+		}
+	}
+	if stacks == 0 {
+		t.Error("there are no stacks")
+	}
+}

@@ -23,11 +23,30 @@ func seconds(name, help string) result.Metric {
 	return result.Metric{Name: name, Unit: result.Seconds, Better: result.Lower, Help: help}
 }
 
-// step is the metric of a step of CRI, which engines that speak it have.
-func step(name, help string) result.Metric {
-	m := seconds(name, "CRI step of "+help)
-	m.Optional = true
-	return m
+// criSteps are the metrics of the steps of CRI, which targets have whose engine speaks it.
+func criSteps() []result.Metric {
+	steps := []result.Metric{
+		seconds("RunPodSandbox", "CRI step of Create: the pod's sandbox with its network"),
+		seconds("CreateContainer", "CRI step of Create: the container in the sandbox"),
+		seconds("StartContainer", "CRI step of Run: all of it"),
+		seconds("StopContainer", "CRI step of Destroy: kill at once, with the wait for the end"),
+		seconds("RemoveContainer", "CRI step of Destroy"),
+		seconds("StopPodSandbox", "CRI step of Destroy: the sandbox's end, with its network's"),
+		seconds("RemovePodSandbox", "CRI step of Destroy"),
+	}
+	for i := range steps {
+		steps[i].Optional = true
+	}
+	return steps
+}
+
+// recordSteps records the steps of CRI. Those of other engines are phases of the trial and no metrics.
+func recordSteps(t bench.Trial) {
+	for _, step := range t.Steps() {
+		if slices.ContainsFunc(criSteps(), func(m result.Metric) bool { return m.Name == step.Name }) {
+			t.Record(step.Name, step.Seconds())
+		}
+	}
 }
 
 func series(m result.Metric) result.Metric {
@@ -46,14 +65,7 @@ func lifecycle() bench.Benchmark {
 			seconds("CreateAndRun", "Create and Run together (espe: OpCreateAndRun)"),
 			seconds("Destroy", "kill, wait for the end, delete (espe: OpDestroy)"),
 			seconds("FirstInstruction", "from just before create to the first byte that the container's first process writes, by the host's clock"),
-			step("RunPodSandbox", "Create: the pod's sandbox with its network"),
-			step("CreateContainer", "Create: the container in the sandbox"),
-			step("StartContainer", "Run: all of it"),
-			step("StopContainer", "Destroy: kill at once, with the wait for the end"),
-			step("RemoveContainer", "Destroy"),
-			step("StopPodSandbox", "Destroy: the sandbox's end, with its network's"),
-			step("RemovePodSandbox", "Destroy"),
-		}, bench.CostMetrics(), bench.ComponentMetrics()),
+		}, criSteps(), bench.CostMetrics(), bench.ComponentMetrics()),
 		Components: true,
 		Run: func(ctx context.Context, t bench.Trial) error {
 			out := t.Watch()
@@ -86,9 +98,7 @@ func lifecycle() bench.Benchmark {
 			t.Record("CreateAndRun", create.Seconds()+start.Seconds())
 			t.Record("Destroy", destroy.Seconds())
 			t.Record("FirstInstruction", (first - create.Start).Seconds())
-			for _, step := range t.Steps() {
-				t.Record(step.Name, step.Seconds())
-			}
+			recordSteps(t)
 			return bench.RecordCostByComponent(t)
 		},
 	}

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs all tests with real runtimes, after the whole set-up that they need; this is `make test`.
-# It must run as root: the tests make containers and cgroups. Arguments go to go test.
+# Runs all tests with real runtimes and engines, after the whole set-up that they need; this is
+# `make test`. It must run as root: the tests make containers, cgroups and private daemons.
+# Arguments go to go test.
 #
 # TOUCHSTONE_MUST_RUN names the targets whose tests may not be skipped (see
-# internal/engine/enginetest). Unset, it is all that the conformance suite tries, or all but
-# youki where there is no cargo to build it.
+# internal/engine/enginetest). Unset, it is what the machine can have after the set-up.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,19 +13,24 @@ if [ "$(id -u)" != 0 ]; then
 	exit 1
 fi
 
-scripts/setup.sh build runtimes youki
-tools=(runsc youki)
-if ! cargo --version >/dev/null 2>&1 || ! pkg-config --exists libseccomp; then
+scripts/setup.sh build runtimes engines crun crio youki
+# The versions of containerd that Debian has, and the one before the newest, are tried as well.
+containerds=$(command -v containerd || true)
+tools=(runsc crun containerd containerd-shim-runsc-v1 crio)
+must=native,oci/runc,oci/crun,oci/runsc@platform=ptrace,oci/runsc@platform=systrap
+must+=,containerd/runc,containerd/crun,containerd/runsc,crio/runc,crio/crun
+must+=,docker/runc,docker/crun,docker/runsc,podman/runc,podman/crun
+if cargo --version >/dev/null 2>&1 && pkg-config --exists libseccomp; then
+	tools+=(youki)
+	must+=,oci/youki
+else
 	echo "test: youki is not tested: there is nothing to build it with (cargo 1.88 or later, libseccomp-dev, pkg-config)" >&2
-	tools=(runsc)
 fi
 path=$(scripts/tools.sh "${tools[@]}")
+containerds+=${containerds:+:}$(scripts/tools.sh containerd1.7)/containerd
 export PATH="$path:$PATH"
-if [ -z "${TOUCHSTONE_MUST_RUN+set}" ]; then
-	TOUCHSTONE_MUST_RUN=native,oci/runc,oci/crun,oci/runsc@platform=ptrace,oci/runsc@platform=systrap
-	[ "${tools[*]}" = runsc ] || TOUCHSTONE_MUST_RUN+=,oci/youki
-fi
-export TOUCHSTONE_MUST_RUN
+export TOUCHSTONE_CONTAINERDS=${TOUCHSTONE_CONTAINERDS-$containerds}
+export TOUCHSTONE_MUST_RUN=${TOUCHSTONE_MUST_RUN-$must}
 echo "test: may not be skipped: ${TOUCHSTONE_MUST_RUN:-nothing}"
 
 scripts/build-probe.sh

@@ -131,11 +131,15 @@ func (a *App) benchmark(ctx context.Context, opts benchmarkOptions) error {
 
 // readPlans reads and checks all plans before the first is executed.
 func readPlans(opts benchmarkOptions) ([]plan.Plan, error) {
+	own, err := ownRuntimes()
+	if err != nil {
+		return nil, err
+	}
 	var plans []plan.Plan
 	var errs []error
 	add := func(p plan.Plan, err error) {
 		if err == nil {
-			p, err = withSurroundings(p, opts.overrides)
+			p, err = applied(p, own, opts.overrides)
 		}
 		if err == nil {
 			_, err = p.Resolve(catalogue.Catalogue{})

@@ -37,7 +37,7 @@ type surroundings struct {
 func (a *App) surround(ctx context.Context, p plan.Plan, runID, dir string) (surroundings, error) {
 	isFake := func(t plan.Pattern) bool { return t.Engine == fake.Name }
 	clock := fake.NewClock()
-	s := surroundings{drivers: engines.All(clock), clock: runner.SystemClock{}}
+	s := surroundings{drivers: engines.All(clock, p.Engines.Sockets), clock: runner.SystemClock{}}
 	switch {
 	case !slices.ContainsFunc(p.Targets, isFake):
 		session, err := a.open(ctx, runID, p)

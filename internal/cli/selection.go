@@ -5,9 +5,17 @@ import (
 	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
+
+// isDefault tells whether a plan without targets measures a candidate: a runtime as it is, by an engine without
+// a daemon. To start daemons, or to use the user's own, takes being asked for, and a first look is not to take
+// an hour.
+func isDefault(c engine.Candidate) bool {
+	return c.Default && (c.Target.Engine == target.Native || c.Target.Engine == oci.Driver{}.Name())
+}
 
 // needsCandidates tells whether the plan's targets depend on what is found.
 func needsCandidates(p plan.Plan) bool {
@@ -34,7 +42,7 @@ func selectTargets(p plan.Plan, candidates []engine.Candidate) ([]target.Target,
 	}
 	if p.Targets == nil {
 		for _, c := range candidates {
-			if c.Default && there(c) {
+			if isDefault(c) && there(c) {
 				add(c.Target)
 			}
 		}
@@ -73,7 +81,7 @@ func selectTargets(p plan.Plan, candidates []engine.Candidate) ([]target.Target,
 
 // present tells of a candidate whether its engine and its runtime are on this machine, each by itself: it
 // works in some target as far as that shows without trying, or the user has said where it is. An
-// engine that offers a runtime of the user's by default is there too: it needs no daemon.
+// engine without a daemon is there for a runtime of the user's too.
 func present(p plan.Plan, candidates []engine.Candidate) func(engine.Candidate) bool {
 	engines, runtimes := map[string]bool{}, map[string]bool{}
 	for name := range p.Engines.Sockets {
@@ -83,7 +91,7 @@ func present(p plan.Plan, candidates []engine.Candidate) func(engine.Candidate) 
 		runtimes[name] = true
 	}
 	for _, c := range candidates {
-		if _, named := p.Runtimes[c.Target.Runtime]; c.Err == nil || c.Default && named {
+		if _, named := p.Runtimes[c.Target.Runtime]; c.Err == nil || isDefault(c) && named {
 			engines[c.Target.Engine], runtimes[c.Target.Runtime] = true, true
 		}
 	}

@@ -37,7 +37,7 @@ func machine(t *testing.T, list string) []engine.Candidate {
 func TestSelectTargets(t *testing.T) {
 	// runc and runsc are there, crun is not; containerd is, CRI-O is too but without runsc, Docker is not.
 	const usual = "native! oci/runc! -oci/crun! oci/runsc! oci/runsc@platform=kvm " +
-		"containerd/runc -containerd/crun containerd/runsc containerd/runsc@platform=kvm " +
+		"containerd/runc! -containerd/crun! containerd/runsc! containerd/runsc@platform=kvm " +
 		"crio/runc -crio/crun -crio/runsc -docker/runc -docker/crun -docker/runsc"
 	const kata = "version: 1\nruntimes: {kata: {type: io.containerd.kata.v2}}\n"
 	for _, c := range []struct {
@@ -47,7 +47,7 @@ func TestSelectTargets(t *testing.T) {
 	}{
 		{"the default", usual, "version: 1", nil, "native oci/runc oci/runsc"},
 		{"nothing but bare metal", "native! -oci/runc! -oci/crun!", "version: 1", nil, "native"},
-		{"a runtime of the user's", "native! -oci/runc! -oci/kata! -containerd/runc -containerd/kata", kata, nil, "native oci/kata"},
+		{"a runtime of the user's", "native! -oci/runc! -oci/kata! -containerd/runc! -containerd/kata!", kata, nil, "native oci/kata"},
 		{"the same by a pattern", "native! oci/runc! -oci/kata! containerd/runc containerd/kata -crio/kata", kata, []string{"*/kata"}, "oci/kata containerd/kata"},
 		{"a baseline beside the default", usual, "version: 1\nbaseline: containerd/runc", nil, "native oci/runc oci/runsc containerd/runc"},
 		{"one by its name", usual, "version: 1", []string{"docker/crun", "native"}, "docker/crun native"},

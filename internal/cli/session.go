@@ -121,7 +121,7 @@ func hostCgroups() (*cgroup.Hierarchy, error) {
 // askDaemon has a daemon of the user's remove what a run left with it.
 func askDaemon(ctx context.Context, runID, engineName, address string) (int, error) {
 	s := engine.Session{RunID: runID, Sockets: map[string]string{engineName: address}}
-	return engines.All(fake.NewClock()).Sweep(ctx, s, engineName)
+	return engines.All(fake.NewClock(), s.Sockets).Sweep(ctx, s, engineName)
 }
 
 // sweep removes what killed runs left, and says so.

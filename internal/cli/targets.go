@@ -62,7 +62,7 @@ What hangs is given up after a while; ^C ends it all.`,
   touchstone targets --managed --engine-bin containerd=/opt/containerd/bin/containerd`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			set(cmd.Flags().Changed("managed"), &overrides.Managed, &managed)
-			p, err := withSurroundings(plan.Quick(), overrides)
+			p, err := quickPlan(overrides)
 			if err != nil {
 				return err
 			}
@@ -80,7 +80,7 @@ func (a *App) listTargets(ctx context.Context, p plan.Plan, format format) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, a.close(s)) }()
-	rows, err := a.tryAll(ctx, engines.All(fake.NewClock()), &s.Session)
+	rows, err := a.tryAll(ctx, engines.All(fake.NewClock(), s.Sockets), &s.Session)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func tryTarget(ctx context.Context, drivers engines.Drivers, c engine.Candidate,
 	ctx, cancel := context.WithTimeoutCause(ctx, tryLimit, fmt.Errorf("it did not work within %v", tryLimit))
 	defer cancel()
 	info, err := c.Info, c.Err
-	row := targetRow{Default: c.Default}
+	row := targetRow{Default: isDefault(c)}
 	if err == nil {
 		var e engine.Engine
 		if e, err = drivers.Open(ctx, c.Target, s); err == nil {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // addEngineFlags gives a verb that talks to engines the flags that say which ones and how.
@@ -24,45 +25,47 @@ func addEngineFlags(cmd *cobra.Command, o *plan.Overrides, managed *bool) {
 	f.StringArrayVar(&o.Binaries, "engine-bin", nil, "an engine's program, or the folder cni, as `NAME=PATH`")
 }
 
-// withSurroundings gives a plan with what the user's files and environment say, and then the flags. The
-// plan holds over the former, the flags over both.
-func withSurroundings(p plan.Plan, o plan.Overrides) (plan.Plan, error) {
-	file, err := runtimesFile()
-	if err != nil {
-		return plan.Plan{}, err
-	}
-	runtimes, err := plan.LoadRuntimes(file)
-	if err != nil {
-		return plan.Plan{}, err
-	}
+// applied gives a plan with the user's own runtimes, what the environment says, and then the flags. The plan
+// holds over the former two, the flags over all.
+func applied(p plan.Plan, own map[string]target.Runtime, o plan.Overrides) (plan.Plan, error) {
 	o.DockerHost = os.Getenv("DOCKER_HOST")
-	if p, err = p.WithRuntimes(runtimes).Apply(o); err != nil {
+	p, err := p.WithRuntimes(own).Apply(o)
+	if err != nil {
 		return plan.Plan{}, err
 	}
 	return p, binariesThere(p)
 }
 
-// runtimesFile is where the user's own runtimes stand. A file that others could change is an error: what
-// it names is executed, as root more often than not.
-func runtimesFile() (string, error) {
-	dir, err := os.UserConfigDir()
+// quickPlan is the plan of verbs that have none, for its runtimes and engines.
+func quickPlan(o plan.Overrides) (plan.Plan, error) {
+	own, err := ownRuntimes()
 	if err != nil {
-		return "", nil // there is no such place, and so no such file
+		return plan.Plan{}, err
+	}
+	return applied(plan.Quick(), own, o)
+}
+
+// ownRuntimes reads the file in which the user's own runtimes stand; there need not be one. A file that others
+// could change is an error: what it names is executed, as root more often than not.
+func ownRuntimes() (map[string]target.Runtime, error) {
+	dir, _ := os.UserConfigDir()
+	if dir == "" { // there is no HOME
+		return nil, nil
 	}
 	path := filepath.Join(dir, "touchstone", "runtimes.yaml")
 	var s unix.Stat_t
-	err = unix.Stat(path, &s)
+	err := unix.Stat(path, &s)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
-		return path, nil
+		return nil, nil
 	case err != nil:
-		return "", fmt.Errorf("look at the runtimes in %s: %w", path, err)
+		return nil, fmt.Errorf("look at the runtimes in %s: %w", path, err)
 	case s.Uid != 0 && int(s.Uid) != os.Geteuid():
-		return "", usage(fmt.Errorf("%s belongs to another user, and names programs to execute; make it yours, or remove it", path))
+		return nil, usage(fmt.Errorf("%s belongs to another user, and names programs to execute; make it yours, or remove it", path))
 	case s.Mode&0o022 != 0:
-		return "", usage(fmt.Errorf("others can write to %s, which names programs to execute; run chmod go-w on it", path))
+		return nil, usage(fmt.Errorf("others can write to %s, which names programs to execute; run chmod go-w on it", path))
 	}
-	return path, nil
+	return plan.LoadRuntimes(path)
 }
 
 // binariesThere makes sure that there is something at the paths of engines' programs. Whether it is what

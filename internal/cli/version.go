@@ -40,12 +40,12 @@ func (a *App) versionCommand() *cobra.Command {
 				Targets    []runtimeVersion `json:"targets"`
 			}{Touchstone: t}
 			rows := [][]string{{"touchstone", fmt.Sprintf("%s, %s %s/%s", t.Version, t.Go, runtime.GOOS, runtime.GOARCH), "-"}}
-			p, err := withSurroundings(plan.Quick(), plan.Overrides{})
+			p, err := quickPlan(plan.Overrides{})
 			if err != nil {
 				return err
 			}
 			s := engine.Session{Launcher: launcher, Runtimes: p.Runtimes, Sockets: p.Engines.Sockets}
-			for _, c := range engines.All(fake.NewClock()).Candidates(cmd.Context(), s) {
+			for _, c := range engines.All(fake.NewClock(), s.Sockets).Candidates(cmd.Context(), s) {
 				if !c.Default || c.Err != nil {
 					continue
 				}

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -65,7 +65,7 @@ const headerLimit = 10 * time.Second
 // NewRegistry starts a registry that has the probe's image.
 func NewRegistry(ctx context.Context) (*Registry, error) {
 	r := &Registry{images: map[string]published{}, manifests: map[string]manifest{}, blobs: map[v1.Hash]*blob{}}
-	r.server = &http.Server{Handler: r, ReadHeaderTimeout: headerLimit, ErrorLog: log.New(io.Discard, "", 0)}
+	r.server = &http.Server{Handler: r, ReadHeaderTimeout: headerLimit, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	listen := net.ListenConfig{}
 	l, err := listen.Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {

@@ -120,7 +120,7 @@ const (
 	PaperValues Parameters = "paper"
 )
 
-// Quick is the plan for when no file is given: every target found, and every
+// Quick is the plan for when no file is given: the targets that are measured by default, and every
 // benchmark but those that start containers by the dozen, in a few minutes.
 func Quick() Plan {
 	return Plan{

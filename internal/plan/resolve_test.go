@@ -41,6 +41,7 @@ func testCatalogue() listed {
 		{Name: "operations.container.lifecycle"},
 		{Name: "operations.container.exec"},
 		{Name: "operations.container.pause"},
+		{Name: "operations.image.pull"},
 		{Name: "operations.service.ready"},
 		runtimeN("scalability.runtime.5"),
 		runtimeN("scalability.runtime.10"),
@@ -70,7 +71,7 @@ func TestResolve(t *testing.T) {
 		want       []string
 	}{
 		{"a whole suite, in the catalogue's order", "benchmarks: [operations]", []string{
-			"operations.container.lifecycle", "operations.container.exec", "operations.container.pause", "operations.service.ready",
+			"operations.container.lifecycle", "operations.container.exec", "operations.container.pause", "operations.image.pull", "operations.service.ready",
 		}},
 		{"whole components", "benchmarks: [scalability.runtime.5]", []string{"scalability.runtime.5 mode=sequential"}},
 		{"the file's order", "benchmarks: [performance.memory, operations.service]", []string{"performance.memory.stream", "operations.service.ready"}},

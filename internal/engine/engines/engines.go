@@ -4,21 +4,35 @@ package engines
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/cri"
+	"github.com/touchstone-bench/touchstone/internal/engine/docker"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/engine/podman"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // Drivers are the engines there are, in the order in which their targets are shown.
 type Drivers []engine.Driver
 
-// All lists every engine. The clock is that of the fake one.
-func All(clock *fake.Clock) Drivers {
-	return Drivers{native.Driver{}, oci.Driver{}, fake.NewDriver(clock)}
+// All lists every engine: those there are, and one for each further name that has a socket, which speaks
+// CRI. The clock is that of the fake one.
+func All(clock *fake.Clock, sockets map[string]string) Drivers {
+	all := Drivers{
+		native.Driver{}, oci.Driver{}, cri.NewContainerd(), cri.NewCRIO(), docker.NewDriver(), podman.Driver{}, fake.NewDriver(clock),
+	}
+	for _, name := range slices.Sorted(maps.Keys(sockets)) {
+		if !slices.ContainsFunc(all, func(d engine.Driver) bool { return d.Name() == name }) {
+			all = append(all, cri.New(name))
+		}
+	}
+	return all
 }
 
 // Candidates lists the targets that may be on this machine.

@@ -16,7 +16,7 @@ import (
 )
 
 func names() (names []string) {
-	for _, d := range engines.All(fake.NewClock()) {
+	for _, d := range engines.All(fake.NewClock(), nil) {
 		names = append(names, d.Name())
 	}
 	return names
@@ -36,7 +36,7 @@ func TestCandidates(t *testing.T) {
 	s := enginetest.Session(t, oci.Surroundings)
 	s.Runtimes = map[string]target.Runtime{"mine": {Path: "/no/such/runtime"}}
 	found := map[string]engine.Candidate{}
-	for _, c := range engines.All(fake.NewClock()).Candidates(t.Context(), s) {
+	for _, c := range engines.All(fake.NewClock(), nil).Candidates(t.Context(), s) {
 		name := c.Target.String()
 		if _, twice := found[name]; twice {
 			t.Errorf("%s is there twice", name)
@@ -74,18 +74,18 @@ func TestCandidates(t *testing.T) {
 }
 
 func TestOpenOfAnEngineThatThereIsNot(t *testing.T) {
-	_, err := engines.All(fake.NewClock()).Open(t.Context(), target.Target{Engine: "docker", Runtime: "runc"}, engine.Session{})
+	_, err := engines.All(fake.NewClock(), nil).Open(t.Context(), target.Target{Engine: "lxc", Runtime: "runc"}, engine.Session{})
 	var u *engine.UnsupportedError
-	if !errors.As(err, &u) || u.What != "docker/runc" || u.Advice != "measure the runtime itself with oci/runc" {
+	if !errors.As(err, &u) || u.What != "lxc/runc" || u.Advice != "measure the runtime itself with oci/runc" {
 		t.Errorf("Open() = %#v", err)
 	}
-	if !strings.Contains(err.Error(), `this version has no engine "docker", only native, oci, fake`) {
+	if !strings.Contains(err.Error(), `this version has no engine "lxc", only native, oci, containerd, crio, docker, podman, fake`) {
 		t.Errorf("Open() = %v", err)
 	}
 }
 
 func TestOpen(t *testing.T) {
-	drivers := engines.All(fake.NewClock())
+	drivers := engines.All(fake.NewClock(), nil)
 	e, err := drivers.Open(t.Context(), target.Target{Engine: fake.Name, Runtime: "x"}, engine.Session{RunID: "x"})
 	if err != nil || e.Info().Target.String() != "fake/x" {
 		t.Errorf("Open of a fake target: %v", err)

@@ -356,6 +356,30 @@ func TestKillAndRemove(t *testing.T) {
 	})
 }
 
+// A group that is empty goes without being searched; one that is not is emptied first.
+func TestRemoveEmpty(t *testing.T) {
+	machines(t, func(t *testing.T, h *Hierarchy) {
+		g := top(t, h)
+		empty, parent, busy := sub(t, g, "empty"), sub(t, g, "parent"), sub(t, g, "busy")
+		sub(t, parent, "child")
+		cmd := start(t, busy, "wait")
+		for _, tt := range []struct {
+			group *Group
+			want  bool
+		}{{empty, true}, {empty, true}, {parent, false}, {busy, false}} {
+			if got := tt.group.removeEmpty(); got != tt.want || got == (len(remains(tt.group)) > 0) {
+				t.Errorf("removeEmpty() = %v for %s, want %v; left: %q", got, tt.group.path, tt.want, remains(tt.group))
+			}
+		}
+		for _, left := range []*Group{parent, busy, empty} {
+			if err := left.Destroy(t.Context()); err != nil || len(remains(left)) > 0 {
+				t.Errorf("Destroy of %s: %v; left: %q", left.path, err, remains(left))
+			}
+		}
+		killed(t, cmd)
+	})
+}
+
 // Runtimes make groups in hierarchies that Touchstone itself does not join.
 func TestRemoveVisitsAllHierarchies(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {

@@ -141,12 +141,29 @@ func (g *Group) Remove(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Destroy kills what is in the group and removes it: Kill, then Remove.
+// Destroy kills what is in the group and removes it: Kill, then Remove, unless the group
+// turns out to be gone or empty at the first try.
 func (g *Group) Destroy(ctx context.Context) error {
+	if g.removeEmpty() {
+		return nil
+	}
 	if err := g.Kill(ctx); err != nil {
 		return err
 	}
 	return g.Remove(ctx)
+}
+
+// removeEmpty removes the group where it has neither processes nor groups below it, and
+// tells whether it is gone from every hierarchy. It takes one system call for each, as it is done
+// within the timed deletion of a container, whose runtime has mostly removed the group.
+func (g *Group) removeEmpty() bool {
+	removed := true
+	for _, dir := range g.dirs(func(Mount) bool { return true }) {
+		if err := unix.Rmdir(dir); err != nil && !gone(err) {
+			removed = false
+		}
+	}
+	return removed
 }
 
 func removeTree(ctx context.Context, dir string) error {

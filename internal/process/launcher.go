@@ -5,7 +5,8 @@
 // orphan. Its end must be known at once, with its exit status and what it cost, and
 // it must be reaped, or the runtime believes that it still runs. The process
 // that runs Touchstone therefore becomes a child subreaper, and a [Launcher]
-// reaps every orphan, without stealing the children that os/exec waits for. That
+// reaps every orphan. It reaps its own children, too, on the same signal: a thread that
+// waited for each in the kernel would cost more than starting it does. That
 // only works if all children of the program are started here: lint forbids os/exec
 // elsewhere.
 //
@@ -29,6 +30,7 @@ import (
 	"os/signal"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -47,7 +49,7 @@ type Exit struct {
 }
 
 // Launcher starts processes. There can be one at a time in a program, because
-// it owns SIGCHLD and the subreaper attribute.
+// it owns SIGCHLD, the subreaper attribute and the timer slack.
 type Launcher struct {
 	requests chan request
 	retired  chan struct{} // closed when the forking thread has ended
@@ -55,11 +57,12 @@ type Launcher struct {
 	stopped  chan struct{} // closed when the reaping goroutine has ended
 
 	mu       sync.Mutex // held while forking and while reaping, so that no child is reaped before it is known
-	children map[int]bool
+	children map[int]*Child
 	orphans  map[int]*Orphan
 	ended    map[int]Exit // orphans that ended before they were adopted
 	cpu      time.Duration
 	born     *os.File // cgroup v2: where children are born
+	null     *os.File // what children read that get no input
 }
 
 type request struct {
@@ -73,29 +76,42 @@ type Options struct {
 	Hide []string
 }
 
+// exists tells that there is a launcher. A second one would reap the first one's children.
+var exists atomic.Bool
+
 // New makes this program the subreaper of all that it starts.
 func New(opts Options) (*Launcher, error) {
+	if !exists.CompareAndSwap(false, true) {
+		return nil, errors.New("make a launcher of processes: there is one already")
+	}
+	usualSlack() // before it is changed
 	// Makes package os try out pidfds now: it does so by forking, and that child must
 	// not be taken for an orphan.
 	if p, err := os.FindProcess(os.Getpid()); err == nil {
 		_ = p.Release()
 	}
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return nil, fmt.Errorf("become a child subreaper: %w", err)
+	null, err := os.Open(os.DevNull)
+	if err == nil {
+		err = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("become a child subreaper: %w", err), giveBack(null))
+	}
+	setSlack(slack)
 	l := &Launcher{
 		requests: make(chan request),
 		retired:  make(chan struct{}),
 		signals:  make(chan os.Signal, 1),
 		stopped:  make(chan struct{}),
-		children: map[int]bool{},
+		children: map[int]*Child{},
 		orphans:  map[int]*Orphan{},
 		ended:    map[int]Exit{},
+		null:     null,
 	}
 	ready := make(chan error)
 	go l.fork(opts, ready)
 	if err := <-ready; err != nil {
-		return nil, errors.Join(err, stopReaping())
+		return nil, errors.Join(err, giveBack(null))
 	}
 	signal.Notify(l.signals, unix.SIGCHLD)
 	go func() {
@@ -117,6 +133,11 @@ func (l *Launcher) fork(opts Options, ready chan<- error) {
 		return
 	}
 	defer close(l.retired)
+	// What is started here is to have timers as it would have without us.
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(usualSlack()), 0, 0, 0); err != nil {
+		ready <- fmt.Errorf("set the timer slack of children: %w", err)
+		return
+	}
 	if err := hide(opts.Hide); err != nil {
 		ready <- err
 		return
@@ -176,17 +197,27 @@ func (l *Launcher) Place(tasks []string, dir *os.File) error {
 	})
 }
 
-// Start starts cmd. Its end is to be had from the channel, not from cmd.Wait.
+// Child is a process that was started here.
+type Child struct {
+	cmd   *exec.Cmd
+	ended chan Exit // gets its end from who reaps it
+}
+
+// Spawn starts cmd. Its end is to be had from the child, not from cmd.Wait.
 // The command gets a process group of its own, so that a ^C at the terminal
 // reaches only Touchstone, which then ends it in order.
-func (l *Launcher) Start(cmd *exec.Cmd) (<-chan Exit, error) {
+func (l *Launcher) Spawn(cmd *exec.Cmd) (*Child, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setpgid = true
 	cmd.WaitDelay = outputGrace
+	if cmd.Stdin == nil {
+		cmd.Stdin = l.null // package exec would open it for each command
+	}
+	c := &Child{cmd: cmd, ended: make(chan Exit, 1)}
 	if cmd.Cancel != nil { // it obeys a context
-		cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
+		cmd.Cancel = func() error { return l.killGroup(c) }
 	}
 	err := l.do(func() error {
 		l.mu.Lock()
@@ -198,48 +229,58 @@ func (l *Launcher) Start(cmd *exec.Cmd) (<-chan Exit, error) {
 		if err := cmd.Start(); err != nil {
 			return err
 		}
-		l.children[cmd.Process.Pid] = true
+		l.children[cmd.Process.Pid] = c
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
+	return c, nil
+}
+
+// Wait returns when the child has ended and its output has been copied. It must be called
+// once.
+//
+// It does not wait in the kernel: a thread that does is one more to wake, and Go's monitor looks
+// after it every 20 µs for the first 10 ms.
+func (c *Child) Wait() Exit {
+	exit := <-c.ended
+	// The error says that it has been reaped, or speaks of output cut off after the grace.
+	_ = c.cmd.Wait()
+	return exit
+}
+
+// Start is Spawn for those who wait beside other things: the channel gets what Wait gives.
+func (l *Launcher) Start(cmd *exec.Cmd) (<-chan Exit, error) {
+	c, err := l.Spawn(cmd)
+	if err != nil {
+		return nil, err
+	}
 	done := make(chan Exit, 1)
-	go func() {
-		// The error repeats the state, or speaks of output cut off after the grace.
-		_ = cmd.Wait()
-		exit := Exit{}
-		if s := cmd.ProcessState; s != nil {
-			exit.Status, _ = s.Sys().(syscall.WaitStatus)
-			exit.CPU = s.UserTime() + s.SystemTime()
-		}
-		l.mu.Lock()
-		delete(l.children, cmd.Process.Pid)
-		l.cpu += exit.CPU
-		l.mu.Unlock()
-		done <- exit
-		l.reap() // what waited behind this child in the kernel's list
-	}()
+	go func() { done <- c.Wait() }()
 	return done, nil
 }
 
 // killGroup kills a command with what it has started, unless that has a process group of
 // its own, as containers have. A runtime that is a script would leave what it waits for behind.
-func killGroup(pid int) error {
-	if err := unix.Kill(-pid, unix.SIGKILL); !errors.Is(err, unix.ESRCH) {
-		return err
+func (l *Launcher) killGroup(c *Child) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	pid := c.cmd.Process.Pid
+	if l.children[pid] != c { // reaped, so that the ID may be another's by now
+		return os.ErrProcessDone
 	}
-	return os.ErrProcessDone
+	return unix.Kill(-pid, unix.SIGKILL)
 }
 
 // Run starts cmd and waits for its end. An exit code other than 0 is an
 // *ExitError; a cancelled context is that context's error.
 func (l *Launcher) Run(ctx context.Context, cmd *exec.Cmd) error {
-	done, err := l.Start(cmd)
+	c, err := l.Spawn(cmd)
 	if err != nil {
 		return err
 	}
-	exit := <-done
+	exit := c.Wait()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -311,14 +352,17 @@ func (l *Launcher) CPU() time.Duration {
 // sandbox helpers and the like, which nobody ever will.
 const rememberedOrphans = 4096
 
-// reap takes the exit status of every orphan that has ended.
+// reap takes the exit status of every child and orphan that has ended.
 func (l *Launcher) reap() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for {
-		pid := endedChild()
-		if pid == 0 || l.children[pid] {
-			return // a child's own Wait comes here again when it has taken it
+	for pid := endedChild(); pid != 0; pid = endedChild() {
+		if c, ok := l.children[pid]; ok {
+			delete(l.children, pid)
+			exit := c.reap()
+			l.cpu += exit.CPU
+			c.ended <- exit
+			continue
 		}
 		var status syscall.WaitStatus
 		var usage syscall.Rusage
@@ -341,6 +385,17 @@ func (l *Launcher) reap() {
 		}
 		l.ended[pid] = exit
 	}
+}
+
+// reap takes the exit status of a child that has ended, so that it does not wait. Package os does
+// it, which has a descriptor of the process to close.
+func (c *Child) reap() Exit {
+	exit := Exit{}
+	if s, err := c.cmd.Process.Wait(); err == nil {
+		exit.Status, _ = s.Sys().(syscall.WaitStatus)
+		exit.CPU = s.UserTime() + s.SystemTime()
+	}
+	return exit
 }
 
 // endedChild gives the pid of some child that has ended and leaves it unreaped; 0 if
@@ -375,10 +430,14 @@ func (l *Launcher) Close() error {
 	close(l.signals)
 	<-l.stopped
 	l.reap()
-	return stopReaping()
+	return giveBack(l.null)
 }
 
-func stopReaping() error {
+// giveBack undoes what New has done to the program.
+func giveBack(null *os.File) error {
+	defer exists.Store(false)
+	setSlack(usualSlack())
+	_ = null.Close() // which may be nil
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("stop being a child subreaper: %w", err)
 	}

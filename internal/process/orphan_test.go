@@ -67,7 +67,7 @@ func TestOrphanWithTheIDOfOneThatEnded(t *testing.T) {
 
 // The exits of orphans that nobody asks for do not add up.
 func TestRememberedOrphansAreBounded(t *testing.T) {
-	l := &Launcher{children: map[int]bool{}, orphans: map[int]*Orphan{}, ended: map[int]Exit{}}
+	l := &Launcher{children: map[int]*Child{}, orphans: map[int]*Orphan{}, ended: map[int]Exit{}}
 	for pid := range rememberedOrphans {
 		l.ended[1<<22+pid] = Exit{}
 	}
@@ -104,6 +104,10 @@ func TestLauncherGivesBackWhatItTook(t *testing.T) {
 		}
 		if !isSubreaper(t) {
 			t.Error("the program is no subreaper")
+		}
+		if second, err := New(Options{}); err == nil {
+			t.Error("there is a second launcher, which steals the children of the first")
+			_ = second.Close()
 		}
 		if err := l.Close(); err != nil {
 			t.Error(err)

@@ -54,18 +54,17 @@ func (s *sink) ends() int {
 // carry runs a shell script with its output carried to two writers.
 func carry(t *testing.T, stdout, stderr io.Writer, script string) *process.Output {
 	t.Helper()
-	l := launcher(t, process.Options{})
+	l, err := process.New(process.Options{}) // not for the test: there can be but one
+	if err != nil {
+		t.Fatal(err)
+	}
 	var o process.Output
 	if err := o.Open(stdout, stderr); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("/bin/sh", "-c", script)
 	o.Set(cmd)
-	err := l.Run(t.Context(), cmd)
-	if closeErr := o.Close(); err != nil || closeErr != nil {
-		t.Fatal(err, closeErr)
-	}
-	if err := o.Wait(t.Context()); err != nil {
+	if err := errors.Join(l.Run(t.Context(), cmd), o.Close(), o.Wait(t.Context()), l.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return &o

@@ -38,10 +38,15 @@ type Roots struct {
 }
 
 // HostRoots gives the places for this user: root has /run and /var/lib, others have
-// their runtime and cache directories.
+// their runtime and cache directories. Where /run is on disk, as in some containers and
+// virtual machines, root has /dev/shm: a file system with a journal would be measured along.
 func HostRoots() (Roots, error) {
 	if os.Geteuid() == 0 {
-		return Roots{State: "/run/touchstone", Data: "/var/lib/touchstone"}, nil
+		run := "/run"
+		if shared := "/dev/shm"; !inMemory(run) && inMemory(shared) {
+			run = shared
+		}
+		return Roots{State: filepath.Join(run, "touchstone"), Data: "/var/lib/touchstone"}, nil
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -52,6 +57,15 @@ func HostRoots() (Roots, error) {
 		state = filepath.Join(dir, "touchstone")
 	}
 	return Roots{State: state, Data: filepath.Join(cache, "touchstone", "runs")}, nil
+}
+
+// inMemory tells whether a directory is of a file system in memory.
+func inMemory(dir string) bool {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return false
+	}
+	return s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC
 }
 
 // Dir is what a living run has on the host.
@@ -121,6 +135,9 @@ func guardOnce(roots Roots) (_ Roots, unlock func(), err error) {
 		if err := os.MkdirAll(*dir, 0o700); err != nil {
 			return roots, nil, fmt.Errorf("make a directory for runs: %w", err)
 		}
+		if err := ours(*dir); err != nil {
+			return roots, nil, err
+		}
 		if *dir, err = filepath.EvalSymlinks(*dir); err != nil {
 			return roots, nil, fmt.Errorf("find the directory for runs: %w", err)
 		}
@@ -167,12 +184,28 @@ func vacate(state, data string) {
 		return
 	}
 	entries, err := os.ReadDir(state)
-	if err != nil || len(entries) != 1 || os.Remove(data) != nil { // which fails unless it is empty
+	if err != nil || len(entries) != 1 {
+		return
+	}
+	if err := os.Remove(data); err != nil && !errors.Is(err, fs.ErrNotExist) { // it fails unless it is empty
 		return
 	}
 	// Who finds the file or the directory gone makes them again.
 	_ = os.Remove(path)
 	_ = os.Remove(state)
+}
+
+// ours refuses a link of somebody else's: it could lead to a directory of ours that is for other
+// things.
+func ours(dir string) error {
+	var s unix.Stat_t
+	if err := unix.Lstat(dir, &s); err != nil {
+		return fmt.Errorf("look at the directory for runs %s: %w", dir, err)
+	}
+	if int(s.Uid) != os.Geteuid() {
+		return fmt.Errorf("use the directory for runs %s: others can write in it, as it is not yours; remove it", dir)
+	}
+	return nil
 }
 
 // private refuses a directory in which others can make and rename files: it may lie in /tmp,

@@ -2,6 +2,7 @@ package workdir_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -133,9 +134,12 @@ func TestRootsThatOthersCanWriteIn(t *testing.T) {
 		{"the group", func(dir string) error { return os.Chmod(dir, 0o770) }},
 		{"sticky", func(dir string) error { return os.Chmod(dir, 0o777|os.ModeSticky) }},
 		{"another owner", func(dir string) error { return os.Chown(dir, 12345, 12345) }},
+		{"another owner's link", func(dir string) error {
+			return errors.Join(os.Rename(dir, dir+"-real"), os.Symlink(dir+"-real", dir), os.Lchown(dir, 12345, 12345))
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.name == "another owner" {
+			if strings.HasPrefix(tt.name, "another owner") {
 				root(t, "gives a directory away")
 			}
 			for _, which := range []string{"state", "data"} {
@@ -222,7 +226,38 @@ func TestHostRoots(t *testing.T) {
 			t.Errorf("runs have their directories in %s", dir)
 		}
 	}
-	if syscall.Geteuid() == 0 && (roots.State != "/run/touchstone" || roots.Data != "/var/lib/touchstone") {
-		t.Errorf("roots of root: %+v", roots)
+	if syscall.Geteuid() != 0 {
+		return
+	}
+	// The file system below tells more than its name: the state is on disk only where no
+	// usual place is in memory.
+	disk := func(dir string) bool {
+		var s syscall.Statfs_t
+		return syscall.Statfs(dir, &s) != nil || s.Type != 0x01021994 && s.Type != 0x858458f6 // tmpfs, ramfs
+	}
+	want := "/run/touchstone"
+	if disk("/run") && !disk("/dev/shm") {
+		want = "/dev/shm/touchstone"
+	}
+	if roots.State != want || roots.Data != "/var/lib/touchstone" {
+		t.Errorf("roots of root: %+v, want state in %s", roots, want)
+	}
+}
+
+// Directories for runs go with the last run, also if one of them is missing.
+func TestVacateWithoutData(t *testing.T) {
+	roots := newRoots(t)
+	dir, err := workdir.Create(roots, newID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(roots.Data); err != nil {
+		t.Fatal(err)
+	}
+	if err := dir.Remove(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(roots.State); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is left: %v", roots.State, err)
 	}
 }

@@ -66,13 +66,13 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 		cgroupsPath = c.group.Path()
 	}
 	bundle := bundleSpec(spec, cgroupsPath, c.e.info.Rootless)
-	if err := writeBundle(filepath.Join(c.bundle, "config.json"), bundle); err != nil {
+	if err := writeBundle(filepath.Join(c.bundle, configName), bundle); err != nil {
 		return err
 	}
 	if err := c.output.Open(spec.Process.Stdout, spec.Process.Stderr); err != nil {
 		return fmt.Errorf("create container %q: %w", c.id, err)
 	}
-	pidFile := filepath.Join(c.bundle, "pid")
+	pidFile := filepath.Join(c.bundle, pidName)
 	err := c.runc.Create(ctx, c.id, c.bundle, &runc.CreateOpts{IO: &c.output, PidFile: pidFile})
 	_ = c.output.Close() // also when the runtime did not even start
 	pid, pidErr := readPid(pidFile)
@@ -95,7 +95,7 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 }
 
 func readPid(file string) (int, error) {
-	text, err := os.ReadFile(file)
+	text, err := readSmall(file)
 	if err != nil {
 		return 0, fmt.Errorf("read the runtime's pid file: %w", err)
 	}
@@ -148,19 +148,13 @@ func (c *container) Wait(ctx context.Context) (engine.Exit, error) {
 	}
 }
 
-// lastSignal is the highest number of a signal.
-const lastSignal = 64
-
 // exitOf translates a wait status. A sandbox (runsc) reports the end of its
 // container by its own exit code, as a shell does, and so does every exec.
 func exitOf(s syscall.WaitStatus) engine.Exit {
 	if s.Signaled() {
 		return engine.Exit{Signal: s.Signal()}
 	}
-	if n := s.ExitStatus() - 128; n > 0 && n <= lastSignal {
-		return engine.Exit{Signal: syscall.Signal(n)}
-	}
-	return engine.Exit{Code: s.ExitStatus()}
+	return engine.ExitOfCode(s.ExitStatus())
 }
 
 func (c *container) State(ctx context.Context) (engine.State, error) {
@@ -223,7 +217,7 @@ func (c *container) remove(ctx context.Context) error {
 	if err := c.output.Wait(ctx); err != nil {
 		return fmt.Errorf("delete container %q: %w", c.id, err)
 	}
-	if err := os.RemoveAll(c.bundle); err != nil {
+	if err := removeBundle(c.bundle); err != nil {
 		return fmt.Errorf("remove the bundle of container %q: %w", c.id, err)
 	}
 	c.deleted = true

@@ -46,6 +46,9 @@ func (e *Engine) Supports(c engine.Capability) error {
 	if reason, ok := e.cannot[c]; ok {
 		return &engine.UnsupportedError{What: string(c), Reason: reason}
 	}
+	if c == engine.CanPull {
+		return &engine.UnsupportedError{What: string(c), Reason: "it takes the root file system as a directory, and pulls nothing"}
+	}
 	if !slices.Contains(engine.Capabilities(), c) {
 		return &engine.UnsupportedError{What: string(c), Reason: "there is no such capability"}
 	}
@@ -89,7 +92,7 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	c.runc = &runc.Runc{
 		Command:   e.info.Binary,
 		Root:      filepath.Join(e.dir, "root"),
-		Log:       filepath.Join(c.bundle, "log"),
+		Log:       filepath.Join(c.bundle, logName),
 		LogFormat: runc.JSON,
 		Setpgid:   true,
 		ExtraArgs: slices.Concat(e.flags, network),

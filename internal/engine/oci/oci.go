@@ -99,7 +99,7 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
 	defer cancel()
-	runc.Monitor = monitor{s.Launcher}
+	runc.Monitor = &monitor{launcher: s.Launcher}
 	e.adapt(ctx)
 	if err := e.prepare(); err != nil {
 		return nil, err

@@ -114,7 +114,7 @@ func writeBundle(file string, s *specs.Spec) error {
 	if err != nil {
 		return fmt.Errorf("encode config.json: %w", err)
 	}
-	if err := os.WriteFile(file, data, 0o600); err != nil {
+	if err := writeSmall(file, data); err != nil {
 		return fmt.Errorf("write config.json: %w", err)
 	}
 	return nil

@@ -11,10 +11,16 @@ import (
 )
 
 // isDefault tells whether a plan without targets measures a candidate: a runtime as it is, by an engine without
-// a daemon. To start daemons, or to use the user's own, takes being asked for, and a first look is not to take
-// an hour.
-func isDefault(c engine.Candidate) bool {
-	return c.Default && (c.Target.Engine == target.Native || c.Target.Engine == oci.Driver{}.Name())
+// a daemon or by one that was asked for. A first look is not to start daemons, nor to take an hour.
+func isDefault(p plan.Plan, c engine.Candidate) bool {
+	return c.Default && (c.Target.Engine == target.Native || c.Target.Engine == oci.Driver{}.Name() || askedFor(p, c.Target.Engine))
+}
+
+// askedFor tells whether the user wants daemons used: private ones, or this one at a socket. Docker's
+// address says only where it is: DOCKER_HOST may be set for other purposes.
+func askedFor(p plan.Plan, engineName string) bool {
+	_, named := p.Engines.Sockets[engineName]
+	return p.Engines.Managed || named && engineName != "docker"
 }
 
 // needsCandidates tells whether the plan's targets depend on what is found.
@@ -42,7 +48,7 @@ func selectTargets(p plan.Plan, candidates []engine.Candidate) ([]target.Target,
 	}
 	if p.Targets == nil {
 		for _, c := range candidates {
-			if isDefault(c) && there(c) {
+			if isDefault(p, c) && there(c) {
 				add(c.Target)
 			}
 		}
@@ -91,7 +97,7 @@ func present(p plan.Plan, candidates []engine.Candidate) func(engine.Candidate) 
 		runtimes[name] = true
 	}
 	for _, c := range candidates {
-		if _, named := p.Runtimes[c.Target.Runtime]; c.Err == nil || isDefault(c) && named {
+		if _, named := p.Runtimes[c.Target.Runtime]; c.Err == nil || isDefault(p, c) && named {
 			engines[c.Target.Engine], runtimes[c.Target.Runtime] = true, true
 		}
 	}

@@ -46,6 +46,9 @@ func TestSelectTargets(t *testing.T) {
 		want                string
 	}{
 		{"the default", usual, "version: 1", nil, "native oci/runc oci/runsc"},
+		{"private daemons", usual, "version: 1\nengines: {managed: true}", nil, "native oci/runc oci/runsc containerd/runc containerd/runsc"},
+		{"a CRI socket", usual, "version: 1\nengines: {sockets: {containerd: /run/c.sock}}", nil, "native oci/runc oci/runsc containerd/runc containerd/runsc"},
+		{"Docker's address", usual + " docker/runc!", "version: 1\nengines: {sockets: {docker: /run/d.sock}}", nil, "native oci/runc oci/runsc"},
 		{"nothing but bare metal", "native! -oci/runc! -oci/crun!", "version: 1", nil, "native"},
 		{"a runtime of the user's", "native! -oci/runc! -oci/kata! -containerd/runc! -containerd/kata!", kata, nil, "native oci/kata"},
 		{"the same by a pattern", "native! oci/runc! -oci/kata! containerd/runc containerd/kata -crio/kata", kata, []string{"*/kata"}, "oci/kata containerd/kata"},

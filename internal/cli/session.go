@@ -84,7 +84,7 @@ func (s *session) prepare(ctx context.Context) error {
 		return err
 	}
 	s.Launcher, s.Hidden = launcher, surroundings.Hide
-	s.Registry, err = image.NewRegistry(ctx)
+	s.Registry, err = image.NewRegistry(ctx, s.RunID)
 	return err
 }
 

@@ -80,7 +80,7 @@ func (a *App) listTargets(ctx context.Context, p plan.Plan, format format) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, a.close(s)) }()
-	rows, err := a.tryAll(ctx, engines.All(fake.NewClock(), s.Sockets), &s.Session)
+	rows, err := a.tryAll(ctx, engines.All(fake.NewClock(), s.Sockets), p, &s.Session)
 	if err != nil {
 		return err
 	}
@@ -93,8 +93,9 @@ func (a *App) listTargets(ctx context.Context, p plan.Plan, format format) (err 
 	return nil
 }
 
-// tryAll tries all candidates, which the session gets to know first.
-func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, s *engine.Session) ([]targetRow, error) {
+// tryAll tries all candidates, which the session gets to know first. All stay open until the last was tried, so
+// that a daemon starts once and not for each of its targets.
+func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, p plan.Plan, s *engine.Session) (rows []targetRow, err error) {
 	defer a.note("")
 	a.note("looking for runtimes and engines …")
 	candidates := drivers.Candidates(ctx, *s)
@@ -103,7 +104,15 @@ func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, s *engine.Ses
 			s.Targets = append(s.Targets, c.Target)
 		}
 	}
-	var rows []targetRow
+	live := map[int]engine.Engine{} // by index of rows
+	defer func() {
+		for i, e := range live {
+			closing := e.Close()
+			if closing != nil && i < len(rows) {
+				rows[i].fail(closing)
+			}
+		}
+	}()
 	tried := 0
 	for _, c := range candidates {
 		if ctx.Err() != nil {
@@ -113,22 +122,27 @@ func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, s *engine.Ses
 			tried++
 			a.note("trying %d of %d: %s …", tried, len(s.Targets), c.Target)
 		}
-		row := tryTarget(ctx, drivers, c, *s)
+		row, e := tryTarget(ctx, drivers, c, *s)
+		if e != nil {
+			live[len(rows)] = e
+		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
+		row.Default = isDefault(p, c)
 		rows = append(rows, row)
 	}
 	return rows, nil
 }
 
-func tryTarget(ctx context.Context, drivers engines.Drivers, c engine.Candidate, s engine.Session) targetRow {
+// tryTarget opens a candidate if it may work. The engine, nil if it does not, is the caller's to close.
+func tryTarget(ctx context.Context, drivers engines.Drivers, c engine.Candidate, s engine.Session) (targetRow, engine.Engine) {
 	ctx, cancel := context.WithTimeoutCause(ctx, tryLimit, fmt.Errorf("it did not work within %v", tryLimit))
 	defer cancel()
 	info, err := c.Info, c.Err
-	row := targetRow{Default: isDefault(c)}
+	row := targetRow{}
+	var e engine.Engine
 	if err == nil {
-		var e engine.Engine
 		if e, err = drivers.Open(ctx, c.Target, s); err == nil {
 			info = e.Info()
 			row.Works, row.Cannot = true, map[string]string{}
@@ -139,17 +153,21 @@ func tryTarget(ctx context.Context, drivers engines.Drivers, c engine.Candidate,
 					row.Can = append(row.Can, string(capability))
 				}
 			}
-			err = e.Close()
 		}
 	}
 	if err != nil {
-		row.Works = false
-		row.Reason, row.Advice = reasonOf(err)
+		row.fail(err)
 	}
 	row.Target, row.Binary, row.Version = c.Target.String(), info.Binary, info.Version
 	row.Engine, row.Runtime = c.Target.Engine, runtimeOf(c.Target)
 	row.Isolation, row.Cgroup, row.Notes = string(info.Isolation), info.Cgroup, info.Notes
-	return row
+	return row, e
+}
+
+// fail makes the row that of a target that does not work.
+func (r *targetRow) fail(err error) {
+	r.Works = false
+	r.Reason, r.Advice = reasonOf(err)
 }
 
 // runtimeOf is a target's spelling without its engine.

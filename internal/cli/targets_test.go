@@ -15,6 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -75,7 +76,7 @@ func TestTargets(t *testing.T) {
 	drivers, opened, told := lab(t, nil)
 	var out, notes bytes.Buffer
 	app := New(Environment{Stdout: &out, Stderr: &notes, Live: true})
-	rows, err := app.tryAll(t.Context(), drivers, &engine.Session{RunID: "r"})
+	rows, err := app.tryAll(t.Context(), drivers, plan.Quick(), &engine.Session{RunID: "r"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +146,7 @@ func TestTargetsInterrupted(t *testing.T) {
 			interrupt(ErrInterrupted)
 		}
 	})
-	rows, err := New(Environment{Stderr: &bytes.Buffer{}}).tryAll(ctx, drivers, &engine.Session{RunID: "r"})
+	rows, err := New(Environment{Stderr: &bytes.Buffer{}}).tryAll(ctx, drivers, plan.Quick(), &engine.Session{RunID: "r"})
 	if !errors.Is(err, ErrInterrupted) || rows != nil || len(*opened) != 2 {
 		t.Errorf("an interrupted look at targets gives %v and %v after %v", rows, err, *opened)
 	}

@@ -40,7 +40,7 @@ type Candidate struct {
 	Info
 	// Err is why it cannot work here, as far as that shows without trying.
 	Err error
-	// Default tells whether a plan without targets includes it.
+	// Default tells that it is the runtime as it is, not one more time with an option.
 	Default bool
 }
 

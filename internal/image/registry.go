@@ -31,13 +31,14 @@ import (
 type Registry struct {
 	server *http.Server
 	port   int
+	path   string // of all repositories
 	probe  string
 	served sync.WaitGroup
 
 	mu        sync.RWMutex
 	fresh     int                  // images that Fresh has made
 	images    map[string]published // by reference
-	manifests map[string]manifest  // by repository and tag, "touchstone/probe:latest"
+	manifests map[string]manifest  // by repository and tag, "touchstone/RUN/probe:latest"
 	blobs     map[v1.Hash]*blob
 }
 
@@ -59,15 +60,29 @@ type blob struct {
 	uses    int
 }
 
+// loopback is the address of all registries.
+const loopback = "127.0.0.1"
+
 // headerLimit bounds how long a client may take for the head of a request.
 const headerLimit = 10 * time.Second
 
-// NewRegistry starts a registry that has the probe's image.
-func NewRegistry(ctx context.Context) (*Registry, error) {
-	r := &Registry{images: map[string]published{}, manifests: map[string]manifest{}, blobs: map[v1.Hash]*blob{}}
+// repositories is the path of all repositories of a run.
+func repositories(runID string) string { return "touchstone/" + runID + "/" }
+
+// IsOf tells whether a reference is one of an image that a run has published. By it an image is
+// known as the run's that is still with an engine.
+func IsOf(ref, runID string) bool {
+	host, path, ok := strings.Cut(ref, "/")
+	return ok && strings.HasPrefix(host, loopback+":") && strings.HasPrefix(path, repositories(runID))
+}
+
+// NewRegistry starts a registry that has the probe's image. The run's ID is part of all references,
+// so it must be of lower case.
+func NewRegistry(ctx context.Context, runID string) (*Registry, error) {
+	r := &Registry{path: repositories(runID), images: map[string]published{}, manifests: map[string]manifest{}, blobs: map[v1.Hash]*blob{}}
 	r.server = &http.Server{Handler: r, ReadHeaderTimeout: headerLimit, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	listen := net.ListenConfig{}
-	l, err := listen.Listen(ctx, "tcp4", "127.0.0.1:0")
+	l, err := listen.Listen(ctx, "tcp4", loopback+":0")
 	if err != nil {
 		return nil, fmt.Errorf("start the image registry: %w", err)
 	}
@@ -84,7 +99,7 @@ func NewRegistry(ctx context.Context) (*Registry, error) {
 }
 
 // Addr is the address that is part of all references: 127.0.0.1 with a port.
-func (r *Registry) Addr() string { return fmt.Sprintf("127.0.0.1:%d", r.port) }
+func (r *Registry) Addr() string { return fmt.Sprintf("%s:%d", loopback, r.port) }
 
 // Port is the port of Addr.
 func (r *Registry) Port() int { return r.port }
@@ -101,7 +116,7 @@ func (r *Registry) Serve(l net.Listener) {
 // Publish adds an image under a name with a tag, in place of the one that has it, and gives its
 // reference.
 func (r *Registry) Publish(ctx context.Context, as string, image v1.Image) (string, error) {
-	ref, err := name.NewTag(r.Addr()+"/touchstone/"+as, name.Insecure, name.StrictValidation)
+	ref, err := name.NewTag(r.Addr()+"/"+r.path+as, name.Insecure, name.StrictValidation)
 	if err == nil {
 		err = r.publish(ctx, ref, image)
 	}

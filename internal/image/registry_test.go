@@ -26,7 +26,7 @@ func newRegistry(t *testing.T) *Registry {
 	if _, err := Probe(runtime.GOARCH); err != nil {
 		t.Fatal(err) // says how to build it
 	}
-	r, err := NewRegistry(t.Context())
+	r, err := NewRegistry(t.Context(), "run1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,10 +92,10 @@ func TestRegistryServesTheProbe(t *testing.T) {
 	if byDigest, err := pull(t, strings.TrimSuffix(r.Probe(), ":latest")+"@"+digest(t, want).String()); err != nil || digest(t, byDigest) != digest(t, want) {
 		t.Errorf("by its digest: %v", err)
 	}
-	if !r.Has(r.Probe()) || r.Has(r.Addr()+"/touchstone/other:latest") {
+	if !r.Has(r.Probe()) || r.Has(r.Addr()+"/touchstone/run1/other:latest") {
 		t.Error("the registry does not know what it has")
 	}
-	if _, body := ask(t, http.MethodGet, "http://"+r.Addr()+"/v2/_catalog", nil); body != `{"repositories":["touchstone/probe"]}`+"\n" {
+	if _, body := ask(t, http.MethodGet, "http://"+r.Addr()+"/v2/_catalog", nil); body != `{"repositories":["touchstone/run1/probe"]}`+"\n" {
 		t.Errorf("the catalogue is %s", body)
 	}
 }
@@ -108,13 +108,13 @@ func TestRegistryTakesNothing(t *testing.T) {
 	}
 	for _, method := range []string{http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete} {
 		for _, path := range []string{"manifests/latest", "blobs/uploads/", "blobs/" + digest(t, before).String()} {
-			response, body := ask(t, method, "http://"+r.Addr()+"/v2/touchstone/probe/"+path, nil)
+			response, body := ask(t, method, "http://"+r.Addr()+"/v2/touchstone/run1/probe/"+path, nil)
 			if response.StatusCode != http.StatusMethodNotAllowed || response.Header.Get("Allow") != "GET, HEAD" || !strings.Contains(body, `"UNSUPPORTED"`) {
 				t.Errorf("%s %s: %s %s", method, path, response.Status, body)
 			}
 		}
 	}
-	parsed, err := name.ParseReference(r.Addr()+"/touchstone/mine:1", name.Insecure)
+	parsed, err := name.ParseReference(r.Addr()+"/touchstone/run1/mine:1", name.Insecure)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,15 +130,15 @@ func TestRegistryRefuses(t *testing.T) {
 	r := newRegistry(t)
 	nothing := "sha256:" + strings.Repeat("0", 64)
 	for path, want := range map[string]string{
-		"/":                                    "404 UNSUPPORTED",
-		"/v1/":                                 "404 UNSUPPORTED",
-		"/v2/touchstone/probe/tags/list":       "404 UNSUPPORTED",
-		"/v2/touchstone/probe/manifests/other": "404 MANIFEST_UNKNOWN",
-		"/v2/other/manifests/latest":           "404 MANIFEST_UNKNOWN",
-		"/v2/touchstone/probe/manifests/" + nothing: "404 MANIFEST_UNKNOWN",
-		"/v2/touchstone/probe/blobs/" + nothing:     "404 BLOB_UNKNOWN",
-		"/v2/touchstone/probe/blobs/latest":         "400 DIGEST_INVALID",
-		"/v2/touchstone/probe/manifests/":           "404 UNSUPPORTED",
+		"/":                                   "404 UNSUPPORTED",
+		"/v1/":                                "404 UNSUPPORTED",
+		"/v2/touchstone/run1/probe/tags/list": "404 UNSUPPORTED",
+		"/v2/touchstone/run1/probe/manifests/other":      "404 MANIFEST_UNKNOWN",
+		"/v2/other/manifests/latest":                     "404 MANIFEST_UNKNOWN",
+		"/v2/touchstone/run1/probe/manifests/" + nothing: "404 MANIFEST_UNKNOWN",
+		"/v2/touchstone/run1/probe/blobs/" + nothing:     "404 BLOB_UNKNOWN",
+		"/v2/touchstone/run1/probe/blobs/latest":         "400 DIGEST_INVALID",
+		"/v2/touchstone/run1/probe/manifests/":           "404 UNSUPPORTED",
 	} {
 		response, body := ask(t, http.MethodGet, "http://"+r.Addr()+path, nil)
 		status, code, _ := strings.Cut(want, " ")
@@ -167,7 +167,7 @@ func TestRegistryServesRanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	url := "http://" + r.Addr() + "/v2/touchstone/probe/blobs/" + hash.String()
+	url := "http://" + r.Addr() + "/v2/touchstone/run1/probe/blobs/" + hash.String()
 	_, whole := ask(t, http.MethodGet, url, nil)
 	for header, want := range map[string]string{"bytes=0-": whole, "bytes=100-": whole[100:], "bytes=10-19": whole[10:20]} {
 		response, body := ask(t, http.MethodGet, url, http.Header{"Range": {header}})
@@ -354,4 +354,21 @@ func untar(t *testing.T, layer []byte) string {
 		t.Errorf("a second file follows: %v, %v", next, err)
 	}
 	return string(content)
+}
+
+func TestIsOf(t *testing.T) {
+	for ref, want := range map[string]bool{
+		"127.0.0.1:1234/touchstone/run1/probe:latest":   true,
+		"127.0.0.1:9/touchstone/run1/fresh:7":           true,
+		"127.0.0.1:1234/touchstone/run12/probe:latest":  false,
+		"127.0.0.1:1234/touchstone/run2/probe:latest":   false,
+		"127.0.0.1:1234/mine/touchstone/run1/probe:1":   false,
+		"registry.example/touchstone/run1/probe:latest": false,
+		"touchstone/run1/probe:latest":                  false,
+		"":                                              false,
+	} {
+		if got := IsOf(ref, "run1"); got != want {
+			t.Errorf("IsOf(%q) = %v, want %v", ref, got, want)
+		}
+	}
 }

@@ -114,7 +114,7 @@ func (s *suite) testWaitIsShared(t *testing.T) {
 	s.kill(t, b, killed)
 	wg.Wait()
 	for i := range waiters {
-		if errs[i] != nil || exits[i] != killed {
+		if errs[i] != nil || !s.isExit(exits[i], killed) {
 			t.Errorf("Wait in a goroutine = %v, %v; want %v", exits[i], errs[i], killed)
 		}
 	}

@@ -50,7 +50,7 @@ func Session(t *testing.T, surroundings func(*cgroup.Hierarchy) process.Options)
 		t.Fatal(err)
 	}
 	s.Hidden = options.Hide
-	if s.Registry, err = image.NewRegistry(t.Context()); err != nil {
+	if s.Registry, err = image.NewRegistry(t.Context(), s.RunID); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

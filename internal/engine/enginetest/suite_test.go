@@ -399,7 +399,7 @@ func TestDefective(t *testing.T) {
 
 func newRegistry(t *testing.T) *image.Registry {
 	t.Helper()
-	r, err := image.NewRegistry(t.Context())
+	r, err := image.NewRegistry(t.Context(), "run1")
 	if err != nil {
 		t.Fatal(err)
 	}

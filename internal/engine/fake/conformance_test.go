@@ -21,7 +21,7 @@ func TestConformance(t *testing.T) {
 	for _, name := range targets {
 		t.Run(name, func(t *testing.T) {
 			driver := fake.NewDriver(fake.NewClock())
-			registry, err := image.NewRegistry(t.Context())
+			registry, err := image.NewRegistry(t.Context(), "run1")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -281,6 +281,24 @@ func (d *Daemon) Err() error {
 	return fmt.Errorf("%s: %w%s", d.config.Name, &process.ExitError{Command: d.config.Args[0], Exit: exit}, d.lastWords())
 }
 
+// lostLimit is how long the end of a daemon is waited for once its connections have broken.
+const lostLimit = time.Second
+
+// Lost is for a call whose connection broke, which happens a moment before the end of a daemon is known. It
+// waits for that and says how it ended; nil if the daemon runs on.
+func (d *Daemon) Lost(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lostLimit)
+	defer cancel()
+	d.mu.Lock()
+	exited := d.exited
+	d.mu.Unlock()
+	select {
+	case <-exited:
+	case <-ctx.Done():
+	}
+	return d.Err()
+}
+
 // Explain adds to the error of a call that the daemon has ended, if it has.
 func (d *Daemon) Explain(err error) error {
 	if err == nil {

@@ -126,7 +126,7 @@ func TestSurroundings(t *testing.T) {
 		t.Error("a server in its network can be reached from the host's")
 	}
 	// The registry is in there, under the same address.
-	if body := get(t, within, "http://"+s.Registry.Addr()+"/v2/_catalog"); !strings.Contains(body, "touchstone/probe") {
+	if body := get(t, within, "http://"+s.Registry.Addr()+"/v2/_catalog"); !strings.Contains(body, "touchstone/"+s.RunID+"/probe") {
 		t.Errorf("the registry answers %q in the daemon's network", body)
 	}
 

@@ -5,11 +5,15 @@
  *   binary PATH           the runtime, which takes the adapter's place
  *   flag TEXT             put before the arguments; may be repeated
  *   hide PREFIX           spoil the names of annotations that begin so; may be repeated
+ *   over TEXT             a kill that fails with TEXT is one of a container that has ended
  *
  * An annotation is hidden by an x in place of the first letter of its name in the bundle's
  * config.json, before the runtime's create. gVisor needs it: an annotation of CRI
  * (io.kubernetes.cri…) makes it take a container for a part of a pod's sandbox, which only its own shim
  * can start.
+ *
+ * containerd's shim takes a failed kill for "it has ended" if the runtime says so in runc's words,
+ * "container not running". gVisor has other ones. For such a kill the adapter stays, and says it.
  *
  * A failure is exit code 126, and 127 if the runtime itself cannot be run. */
 #include "probe.h"
@@ -112,12 +116,61 @@ static void hide_annotations(const char *bundle, const struct list *prefixes)
 	sys_close((int)fd);
 }
 
+static bool contains(const char *text, const char *part)
+{
+	for (; *text; text++)
+		if (begins(text, part))
+			return true;
+	return false;
+}
+
+/* Runs a kill and passes on how it ends, but for the end of one that came too late. */
+_Noreturn static void kill_translated(char **arguments, char **envp, const char *over)
+{
+	static char said[CONF_MAX];
+	int pipe[2], status = 0;
+	long e = sys_pipe(pipe);
+	if (e < 0)
+		fail("make a pipe", NULL, e);
+	long pid = sys_fork();
+	if (pid < 0)
+		fail("fork", NULL, pid);
+	if (pid == 0) {
+		if ((e = sys_dup_to(pipe[1], 2)) < 0)
+			fail("write to the pipe", NULL, e);
+		e = sys_execve(arguments[0], arguments, envp);
+		die(EXIT_NOT_RUN, "adapter", "run", arguments[0], e);
+	}
+	sys_close(pipe[1]);
+	size_t n = read_all(pipe[0], "what the runtime says", said, sizeof said);
+	do
+		e = sys_wait((int)pid, &status);
+	while (e == -EINTR);
+	if (e < 0)
+		fail("wait for", arguments[0], e);
+	if (status && contains(said, over)) {
+		put(&err, "container not running\n");
+		flush(&err);
+		sys_exit(EXIT_FAILED);
+	}
+	sys_write(2, said, n);
+	sys_exit(status & 0x7f ? 128 + (status & 0x7f) : status >> 8 & 0xff);
+}
+
+static bool is_kill(char **argv)
+{
+	for (; *argv; argv++)
+		if (same(*argv, "kill"))
+			return true;
+	return false;
+}
+
 void run_adapter(char **argv, char **envp)
 {
 	static char conf[CONF_MAX];
 	static char *arguments[ARGUMENTS_MAX];
 	struct list hidden = {0};
-	char *binary = NULL;
+	char *binary = NULL, *over = NULL;
 	size_t n = 1;
 
 	long fd = sys_open(conf_name, O_RDONLY, 0);
@@ -136,6 +189,8 @@ void run_adapter(char **argv, char **envp)
 			arguments[n++] = line + sizeof "flag " - 1;
 		else if (begins(line, "hide ") && hidden.n < LIST_MAX)
 			hidden.items[hidden.n++] = line + sizeof "hide " - 1;
+		else if (begins(line, "over "))
+			over = line + sizeof "over " - 1;
 		else
 			fail("read: what is this line", line, 0);
 	}
@@ -150,6 +205,8 @@ void run_adapter(char **argv, char **envp)
 			fail("run", binary, -E2BIG);
 		arguments[n++] = *argv;
 	}
+	if (over && is_kill(arguments + 1))
+		kill_translated(arguments, envp, over);
 	long e = sys_execve(binary, arguments, envp);
 	die(EXIT_NOT_RUN, "adapter", "run", binary, e);
 }

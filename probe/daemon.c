@@ -1,14 +1,16 @@
 /* daemon: runs a program where what it does to the machine ends with it. It is how Touchstone
- * runs an engine's daemon beside the user's own.
+ * runs an engine's daemon beside the user's own, and the commands of an engine that has none.
  *
  * In this order:
  *   --network FD          enter the network namespace that descriptor FD holds, and close it
+ *   --mounts FD           enter the mount namespace that descriptor FD holds, and close it,
+ *                         instead of a new one
  *   --private DIR         an empty tmpfs at DIR, in a new mount namespace
  *   --keep PATH           a directory below a private one that shows through as it is
  * then the program runs, with the environment as it is.
  *
- * The mount namespace is made in any case: all that the program and its children mount is gone
- * when the last of them has ended. Mounts of the host still show up in it.
+ * All that is mounted in a new mount namespace is gone when the last process in it has ended.
+ * Mounts of the host still show up in it.
  *
  * A failure is exit code 126, and 127 if the program itself cannot be run. */
 #include "probe.h"
@@ -37,24 +39,39 @@ static void make_directories(char *path)
 	}
 }
 
+_Noreturn static void run(char **program, char **envp)
+{
+	long e = sys_execve(program[0], program, envp);
+	die(EXIT_NOT_RUN, "daemon", "run", program[0], e);
+}
+
 void command_daemon(char **argv, char **envp)
 {
-	uint64_t network = 0;
+	uint64_t network = 0, mounts = 0;
 	struct list private = {0}, kept = {0};
 	const struct option options[] = {
 		{"--network", OPTION_NUMBER, &network, 3, 1023},
+		{"--mounts", OPTION_NUMBER, &mounts, 3, 1023},
 		{"--private", OPTION_LIST, &private, 0, 0},
 		{"--keep", OPTION_LIST, &kept, 0, 0},
 	};
 	char **program = parse_options("daemon", argv, options, COUNT(options));
 	if (!*program)
 		usage("daemon", "the program is missing", NULL);
+	if (mounts && (private.n || kept.n))
+		usage("daemon", "--private and --keep are for a new mount namespace, not for one of --mounts", NULL);
 
 	long e;
 	if (network) {
 		if ((e = sys_setns((int)network, CLONE_NEWNET)) < 0)
 			fail("enter the network namespace", NULL, e);
 		sys_close((int)network);
+	}
+	if (mounts) {
+		if ((e = sys_setns((int)mounts, CLONE_NEWNS)) < 0)
+			fail("enter the mount namespace", NULL, e);
+		sys_close((int)mounts);
+		run(program, envp);
 	}
 	if ((e = sys_unshare(CLONE_NEWNS)) < 0)
 		fail("make a mount namespace", NULL, e);
@@ -75,6 +92,5 @@ void command_daemon(char **argv, char **envp)
 			fail("keep", kept.items[i], e);
 		sys_close(trees[i]);
 	}
-	e = sys_execve(program[0], program, envp);
-	die(EXIT_NOT_RUN, "daemon", "run", program[0], e);
+	run(program, envp);
 }

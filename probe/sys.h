@@ -74,6 +74,8 @@ static inline long sys_close_on_exec(int fd)
 
 static inline long sys_dup(int fd) { return syscall6(__NR_dup, fd, 0, 0, 0, 0, 0); }
 
+static inline long sys_dup_to(int fd, int as) { return syscall6(__NR_dup3, fd, as, 0, 0, 0, 0); }
+
 static inline long sys_read(int fd, void *buf, size_t n)
 {
 	return syscall6(__NR_read, fd, (long)buf, (long)n, 0, 0, 0);

@@ -20,8 +20,8 @@ import (
 func addEngineFlags(cmd *cobra.Command, o *plan.Overrides, managed *bool) {
 	f := cmd.Flags()
 	f.StringArrayVar(&o.Runtimes, "runtime", nil, "a runtime's binary, as `NAME=PATH`")
-	f.StringArrayVar(&o.CRI, "cri", nil, "the socket of a CRI daemon, as `NAME=SOCKET`; without targets, measure it too")
-	f.BoolVar(managed, "managed", false, "start private daemons, even where your own can be reached; without targets, measure them too")
+	f.StringArrayVar(&o.CRI, "cri", nil, "the socket of a CRI daemon, as `NAME=SOCKET`")
+	f.BoolVar(managed, "managed", false, "start private daemons, even where your own can be reached")
 	f.StringArrayVar(&o.Binaries, "engine-bin", nil, "an engine's program, or the folder cni, as `NAME=PATH`")
 }
 

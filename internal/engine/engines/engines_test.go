@@ -15,20 +15,26 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-func names() (names []string) {
-	for _, d := range engines.All(fake.NewClock(), nil) {
+func names(sockets map[string]string) (names []string) {
+	for _, d := range engines.All(fake.NewClock(), sockets) {
 		names = append(names, d.Name())
 	}
 	return names
 }
 
 func TestMustRunNamesEngines(t *testing.T) {
-	enginetest.CheckMustRunEngines(t, names()...)
+	enginetest.CheckMustRunEngines(t, names(nil)...)
 }
 
 func TestAll(t *testing.T) {
-	if got := names(); !slices.Equal(got, []string{"native", "oci", "fake"}) {
-		t.Errorf("there are the engines %q", got)
+	want := []string{"native", "oci", "containerd", "crio", "docker", "podman", "fake"}
+	if got := names(nil); !slices.Equal(got, want) {
+		t.Errorf("there are the engines %q, want %q", got, want)
+	}
+	// A further name with a socket is an engine that speaks CRI.
+	sockets := map[string]string{"containerd": "/run/c.sock", "mine": "/run/m.sock", "docker": "/run/d.sock", "another": "/run/a.sock"}
+	if got := names(sockets); !slices.Equal(got, append(want, "another", "mine")) {
+		t.Errorf("with sockets there are the engines %q", got)
 	}
 }
 

@@ -21,7 +21,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,14 +36,12 @@ import (
 const (
 	// startLimit is how long a daemon may take until it answers.
 	startLimit = 60 * time.Second
-	// stopLimit is how long it may take to end by itself.
+	// stopLimit is how long it may take to end by itself. Then it is killed, which is no error: all that it
+	// has goes with its cgroup, namespaces and directories.
 	stopLimit = 10 * time.Second
 )
 
-var (
-	errSlowStart = fmt.Errorf("it did not answer within %v", startLimit)
-	errSlowStop  = fmt.Errorf("it did not end within %v", stopLimit)
-)
+var errSlowStart = fmt.Errorf("it did not answer within %v", startLimit)
 
 // logTail is how much of the end of a daemon's log is shown, in bytes.
 const logTail = 2 << 10
@@ -165,17 +162,11 @@ func (d *Daemon) start(ctx context.Context) error {
 
 // launch starts the process in its surroundings.
 func (d *Daemon) launch() error {
-	args := []string{"daemon", "--network", "3"}
-	keep, err := d.kept()
+	args, err := emptied(d.session, append([]string{d.config.Args[0]}, d.config.Needs...))
 	if err != nil {
 		return err
 	}
-	for _, dir := range emptied() {
-		args = append(args, "--private", dir)
-	}
-	for _, dir := range keep {
-		args = append(args, "--keep", dir)
-	}
+	args = append([]string{"daemon", "--network", "3"}, args...)
 	args = append(append(args, "--"), d.config.Args...)
 	log, err := os.OpenFile(d.logFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -212,37 +203,6 @@ func (d *Daemon) launch() error {
 		close(exited)
 	}()
 	return nil
-}
-
-// emptied lists what daemons see empty but for what is kept.
-func emptied() []string { return []string{"/run", "/var/lib"} }
-
-// kept lists the directories below the emptied ones that a daemon sees: its own and the run's,
-// those with what it needs, and the place where the addresses of name servers really are.
-func (d *Daemon) kept() ([]string, error) {
-	var keep []string
-	add := func(dir string) {
-		below := func(parent string) bool { return strings.HasPrefix(dir, parent+"/") }
-		if slices.ContainsFunc(emptied(), below) && !slices.ContainsFunc(keep, below) && !slices.Contains(keep, dir) {
-			keep = append(keep, dir)
-		}
-	}
-	for _, dir := range []string{d.session.State, d.session.Data} {
-		real, err := filepath.EvalSymlinks(dir)
-		if err != nil {
-			return nil, err
-		}
-		add(real)
-	}
-	files := append([]string{"/etc/resolv.conf", d.session.Probe, d.config.Args[0]}, d.config.Needs...)
-	for _, file := range files {
-		real, err := filepath.EvalSymlinks(file)
-		if err != nil {
-			continue // what is not there cannot be kept; who needs it will say so
-		}
-		add(filepath.Dir(real))
-	}
-	return keep, nil
 }
 
 func (d *Daemon) logFile() string { return filepath.Join(d.dirs.State, "log") }
@@ -374,13 +334,12 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	var errs []error
 	if running != nil {
 		_ = running.Signal(unix.SIGTERM) // which fails if it has ended
-		stop, cancel := context.WithTimeoutCause(ctx, stopLimit, errSlowStop)
+		stop, cancel := context.WithTimeout(ctx, stopLimit)
 		select {
 		case <-exited:
 		case <-stop.Done():
 			_ = running.Kill()
 			<-exited
-			errs = append(errs, fmt.Errorf("stop %s: %w", d.config.Name, context.Cause(stop)))
 		}
 		cancel()
 	}

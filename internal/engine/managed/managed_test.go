@@ -308,7 +308,8 @@ func TestRevive(t *testing.T) {
 
 func TestShared(t *testing.T) {
 	s := session(t)
-	var shared managed.Shared
+	var shared managed.Shared[*managed.Daemon]
+	end := func(d *managed.Daemon) error { return d.Stop(context.Background()) }
 	starts := 0
 	begin := func(ctx context.Context) (*managed.Daemon, error) {
 		starts++
@@ -317,7 +318,7 @@ func TestShared(t *testing.T) {
 	var releases []func() error
 	var last *managed.Daemon
 	for range 3 {
-		d, release, err := shared.Acquire(t.Context(), begin)
+		d, release, err := shared.Acquire(t.Context(), begin, end)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -345,13 +346,13 @@ func TestShared(t *testing.T) {
 		t.Errorf("it was started %d times", starts)
 	}
 
-	var broken managed.Shared
+	var broken managed.Shared[*managed.Daemon]
 	fails := func(ctx context.Context) (*managed.Daemon, error) {
 		starts++
 		return managed.Start(ctx, s, daemon(t, s, "exit 1"))
 	}
 	for range 2 {
-		if _, _, err := broken.Acquire(t.Context(), fails); err == nil {
+		if _, _, err := broken.Acquire(t.Context(), fails, end); err == nil {
 			t.Error("a daemon that fails can be had")
 		}
 	}

@@ -5,44 +5,45 @@ import (
 	"sync"
 )
 
-// Shared is a daemon with several users: the targets of one engine. It starts for the first and is
-// stopped after the last. The zero value is ready for use.
-type Shared struct {
+// Shared is what the targets of one engine have in common: a private daemon, or the connection to the
+// user's. It begins with the first that uses it and ends with the last. The zero value is ready for use.
+type Shared[T any] struct {
 	mu     sync.Mutex
-	daemon *Daemon
+	value  T
 	users  int
 	failed error
 }
 
-// Acquire gives the daemon, which start starts if nobody uses it. The caller must call release
-// once it has no containers any more; release is idempotent. A start that failed is not tried again: it would
-// fail for each target in turn, and each time take long.
-func (s *Shared) Acquire(ctx context.Context, start func(context.Context) (*Daemon, error)) (d *Daemon, release func() error, err error) {
+// Acquire gives the value, which begin makes if nobody uses it. The caller must call release when it needs it no
+// more, and end is called by the last one; release is idempotent. What could not begin is not tried again: it
+// would fail for each target in turn, and each time take long.
+func (s *Shared[T]) Acquire(ctx context.Context, begin func(context.Context) (T, error), end func(T) error) (value T, release func() error, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var none T
 	if s.failed != nil {
-		return nil, nil, s.failed
+		return none, nil, s.failed
 	}
-	if s.daemon == nil {
-		if s.daemon, err = start(ctx); err != nil {
-			s.daemon = nil
+	if s.users == 0 {
+		if s.value, err = begin(ctx); err != nil {
 			if ctx.Err() == nil {
 				s.failed = err
 			}
-			return nil, nil, err
+			return none, nil, err
 		}
 	}
 	s.users++
-	return s.daemon, sync.OnceValue(s.release), nil
+	return s.value, sync.OnceValue(func() error { return s.release(end) }), nil
 }
 
-func (s *Shared) release() error {
+func (s *Shared[T]) release(end func(T) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.users--; s.users > 0 {
 		return nil
 	}
-	d := s.daemon
-	s.daemon = nil
-	return d.Stop(context.Background())
+	var none T
+	value := s.value
+	s.value = none
+	return end(value)
 }

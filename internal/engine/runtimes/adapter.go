@@ -21,6 +21,9 @@ type Adapter struct {
 	Flags  []string // put before the arguments of each call
 	// Hide lists prefixes of annotations that the runtime is not to see.
 	Hide []string
+	// Over is what the runtime says of a kill that fails because the container has ended. The engine is then
+	// told so in runc's words. Empty if it speaks runc's.
+	Over string
 }
 
 // Write writes the adapter into a directory, which it makes if it is not there, under a
@@ -40,6 +43,9 @@ func (a Adapter) Write(dir, name string) (string, error) {
 	}
 	for _, h := range a.Hide {
 		err = errors.Join(err, line("hide", h))
+	}
+	if a.Over != "" {
+		err = errors.Join(err, line("over", a.Over))
 	}
 	path := filepath.Join(dir, adapterPrefix+name)
 	if err == nil {

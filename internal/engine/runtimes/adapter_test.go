@@ -99,3 +99,35 @@ func TestAdapterFails(t *testing.T) {
 		t.Error("a flag with a line end is accepted")
 	}
 }
+
+// A kill that came too late is told in runc's words; all else is passed on.
+func TestAdapterTranslatesKill(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "runtime")
+	const fails = "#!/bin/sh\nfor verb; do :; done\necho out\ncase $verb in late) echo 'the sandbox is not running, sorry' >&2; exit 128;; odd) echo 'it rains' >&2; exit 3;; die) kill -TERM $$;; esac\n"
+	if err := os.WriteFile(binary, []byte(fails), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := adapter(t, runtimes.Adapter{Binary: binary, Over: "is not running"})
+	for _, c := range []struct {
+		args   []string
+		code   int
+		stderr string
+	}{
+		{[]string{"kill", "late"}, 1, "container not running\n"},
+		{[]string{"--log", "x", "kill", "odd"}, 3, "it rains\n"},
+		{[]string{"kill", "fine"}, 0, ""},
+		{[]string{"kill", "die"}, 128 + 15, ""},
+		{[]string{"delete", "late"}, 128, "the sandbox is not running, sorry\n"},
+	} {
+		var out, errs strings.Builder
+		cmd := exec.CommandContext(t.Context(), path, c.args...)
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		code := exitCode(cmd.Run())
+		if c.code == 0 {
+			code++ // there is no error then
+		}
+		if code != c.code || errs.String() != c.stderr || out.String() != "out\n" {
+			t.Errorf("%q: exit code %d, %q, %q; want %d and %q", c.args, code, out.String(), errs.String(), c.code, c.stderr)
+		}
+	}
+}

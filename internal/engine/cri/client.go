@@ -1,0 +1,223 @@
+package cri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	api "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
+
+// answerLimit is how long an engine that runs may take to say what it is.
+const answerLimit = 5 * time.Second
+
+var errNoAnswer = fmt.Errorf("no answer within %v", answerLimit)
+
+// longestMessage bounds an answer, in bytes: engines cut the output of ExecSync at 16 MiB for each stream.
+const longestMessage = 40 << 20
+
+// client talks CRI with the engine at one socket. Its methods may be called from several goroutines.
+type client struct {
+	api.RuntimeServiceClient
+	images api.ImageServiceClient
+	conn   *grpc.ClientConn
+	socket string // path
+	about
+}
+
+// connect connects to the engine at a socket and asks what it is. An error about something that will not
+// work by itself is an *engine.UnsupportedError; name is for messages.
+func connect(ctx context.Context, name, socket string) (*client, error) {
+	path, err := socketPath(socket)
+	if err != nil {
+		return nil, &engine.UnsupportedError{What: name, Reason: err.Error(), Advice: "give the path of the engine's CRI socket"}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, errNoAnswer)
+	defer cancel()
+	if err := reach(ctx, path); err != nil {
+		return nil, unreachable(name, path, err)
+	}
+	c, err := dial(path)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", path, err)
+	}
+	if err := c.ask(ctx); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, errors.Join(unreachable(name, path, c.tooOld(ctx, err)), c.close())
+	}
+	return c, nil
+}
+
+// dial makes a client without asking anything yet.
+func dial(path string) (*client, error) {
+	conn, err := grpc.NewClient("unix://"+path,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithNoProxy(),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithUnaryInterceptor(keepDeadline),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(longestMessage)),
+		// A private engine that is being started again is back within a second.
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.5, MaxDelay: 500 * time.Millisecond},
+			MinConnectTimeout: answerLimit,
+		}),
+	)
+	if err != nil {
+		return nil, err
+	}
+	return &client{RuntimeServiceClient: api.NewRuntimeServiceClient(conn), images: api.NewImageServiceClient(conn), conn: conn, socket: path}, nil
+}
+
+// keepDeadline makes a call with the deadline kept on this side, which then cancels the call. An engine that is
+// told of it may answer first that it has passed, and who asks does not know yet.
+func keepDeadline(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	return call(inner, method, request, reply, conn, opts...)
+}
+
+// ask fills in what the engine says of itself.
+func (c *client) ask(ctx context.Context, opts ...grpc.CallOption) error {
+	version, err := c.Version(ctx, &api.VersionRequest{Version: "v1"}, opts...)
+	if err != nil {
+		return err
+	}
+	answer, err := c.Status(ctx, &api.StatusRequest{Verbose: true})
+	if err != nil {
+		return err
+	}
+	if c.about, err = readStatus(version, answer); err != nil {
+		return err
+	}
+	// Engines before 2023 do not know this call, and say it in their status.
+	if config, err := c.RuntimeConfig(ctx, &api.RuntimeConfigRequest{}); err == nil && config.GetLinux() != nil {
+		c.systemd = config.GetLinux().GetCgroupDriver() == api.CgroupDriver_SYSTEMD
+	}
+	return nil
+}
+
+// tooOld finds out why an engine does not know CRI v1.
+func (c *client) tooOld(ctx context.Context, err error) error {
+	if status.Code(err) != codes.Unimplemented {
+		return err
+	}
+	// The messages of the old version are the same so far.
+	var version api.VersionResponse
+	if old := c.conn.Invoke(ctx, "/runtime.v1alpha2.RuntimeService/Version", &api.VersionRequest{}, &version); old == nil {
+		return &engine.UnsupportedError{
+			Reason: fmt.Sprintf("%s %s knows CRI v1alpha2 only", version.GetRuntimeName(), version.GetRuntimeVersion()),
+			Advice: "CRI v1 needs containerd 1.6 or CRI-O 1.23 at least",
+		}
+	}
+	return &engine.UnsupportedError{
+		Reason: "it does not serve CRI: " + status.Convert(err).Message(),
+		Advice: `if it is containerd take "cri" out of disabled_plugins in its config.toml, or use --managed for a private one`,
+	}
+}
+
+func (c *client) close() error { return c.conn.Close() }
+
+// socketPath reads the address of a CRI socket: a path, or a URL with unix://.
+func socketPath(socket string) (string, error) {
+	path := socket
+	if scheme, rest, isURL := strings.Cut(socket, "://"); isURL {
+		if scheme != "unix" {
+			return "", fmt.Errorf("%s is no address of a CRI socket: it is a Unix socket, not %s", socket, scheme)
+		}
+		path = rest
+	}
+	if !strings.HasPrefix(path, "/") {
+		return "", fmt.Errorf("%s is no absolute path of a socket", socket)
+	}
+	return path, nil
+}
+
+// reach tells whether somebody listens at a path.
+func reach(ctx context.Context, path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return syscall.ENOTSOCK
+	}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", path)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// unreachable says why nobody at a socket answers as CRI has it, and what to do.
+func unreachable(name, path string, err error) error {
+	u := &engine.UnsupportedError{What: name}
+	var known *engine.UnsupportedError
+	switch {
+	case errors.As(err, &known):
+		u.Reason, u.Advice = known.Reason, known.Advice
+	case errors.Is(err, fs.ErrNotExist):
+		u.Reason, u.Advice = "there is no such file", "mend the path of the socket, or start the engine"
+	case errors.Is(err, syscall.ENOTSOCK):
+		u.Reason, u.Advice = "it is not a socket", "give the engine's CRI socket"
+	case errors.Is(err, fs.ErrPermission):
+		u.Reason, u.Advice = "permission denied", "run as root"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		u.Reason, u.Advice = "nobody listens there", "start the engine"
+	case errors.Is(err, errNoAnswer):
+		u.Reason, u.Advice = err.Error(), "look whether it is a CRI socket and the engine works: crictl --runtime-endpoint unix://"+path+" version"
+	default:
+		u.Reason, u.Advice = said(err), "look whether it is a CRI socket: crictl --runtime-endpoint unix://"+path+" version"
+	}
+	u.Reason = "the socket " + path + ": " + u.Reason
+	return u
+}
+
+// said is the message of an error without gRPC's frame.
+func said(err error) string {
+	if s, ok := status.FromError(err); ok {
+		return s.Message()
+	}
+	return err.Error()
+}
+
+// server gives the process that listens at a socket; 0 if it is not to be told, as with a socket that systemd
+// made.
+func server(ctx context.Context, path string) int {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", path)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = conn.Close() }() // nothing was written
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return 0
+	}
+	pid := 0
+	if err := raw.Control(func(fd uintptr) {
+		if peer, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil && peer.Pid > 1 {
+			pid = int(peer.Pid)
+		}
+	}); err != nil {
+		return 0
+	}
+	return pid
+}

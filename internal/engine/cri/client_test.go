@@ -1,0 +1,166 @@
+package cri
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	api "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
+
+func TestSocketPath(t *testing.T) {
+	for socket, want := range map[string]string{
+		"/run/containerd/containerd.sock": "/run/containerd/containerd.sock", "unix:///run/crio/crio.sock": "/run/crio/crio.sock",
+		"unix://relative": "", "relative": "", "tcp://127.0.0.1:1": "", "": "",
+	} {
+		got, err := socketPath(socket)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("socketPath(%q) = %q, %v; want %q", socket, got, err, want)
+		}
+	}
+}
+
+// listen makes a socket, whose connections go to serve.
+func listen(t *testing.T, serve func(net.Conn)) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serve(conn)
+		}
+	}()
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-ended
+	})
+	return path
+}
+
+// Sockets at which nobody is that could be used: what is said, and that it is said soon.
+func TestBadSockets(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	abandoned := filepath.Join(dir, "abandoned")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: abandoned})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct{ socket, want string }{
+		"missing":        {filepath.Join(dir, "none"), "there is no such file"},
+		"a file":         {file, "it is not a socket"},
+		"nobody listens": {abandoned, "nobody listens there"},
+		"not a path":     {"tcp://127.0.0.1:1", "not tcp"},
+		"closes":         {listen(t, func(c net.Conn) { _ = c.Close() }), "look whether it is a CRI socket"},
+		"not gRPC": {listen(t, func(c net.Conn) {
+			_, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+			_ = c.Close()
+		}), "look whether it is a CRI socket"},
+	} {
+		_, err := connect(t.Context(), "containerd", tt.socket)
+		if !engine.Unsupported(err) || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "containerd: ") {
+			t.Errorf("%s: %v; want a refusal that says %q", name, err, tt.want)
+		}
+	}
+}
+
+// A socket whose owner never says a word is given up when the caller gives up, and after answerLimit at the latest.
+func TestSocketThatNeverAnswers(t *testing.T) {
+	var conns []net.Conn
+	reached := make(chan struct{}, 100)
+	socket := listen(t, func(c net.Conn) { conns = append(conns, c); reached <- struct{}{} })
+	t.Cleanup(func() {
+		for _, c := range conns {
+			_ = c.Close()
+		}
+	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("the caller has gone")
+	go func() {
+		<-reached
+		<-reached // the second connection is that of the client
+		cancel(gone)
+	}()
+	if _, err := connect(ctx, "containerd", socket); err == nil || !strings.Contains(err.Error(), gone.Error()) {
+		t.Errorf("connect to a socket that never answers: %v", err)
+	}
+}
+
+// oldEngine answers as engines did before CRI v1.
+type oldEngine struct{ name string }
+
+func (o oldEngine) serve(_ any, stream grpc.ServerStream) error {
+	method, _ := grpc.MethodFromServerStream(stream)
+	if o.name == "" || method != "/runtime.v1alpha2.RuntimeService/Version" {
+		service, _, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
+		return status.Error(codes.Unimplemented, "unknown service "+service)
+	}
+	if err := stream.RecvMsg(&api.VersionRequest{}); err != nil {
+		return err
+	}
+	return stream.SendMsg(&api.VersionResponse{RuntimeName: o.name, RuntimeVersion: "1.4.0"})
+}
+
+func TestEnginesWithoutCRI(t *testing.T) {
+	for name, tt := range map[string]struct {
+		engine oldEngine
+		want   []string
+	}{
+		"too old": {oldEngine{"containerd"}, []string{"containerd 1.4.0 knows CRI v1alpha2 only", "containerd 1.6"}},
+		"no CRI":  {oldEngine{}, []string{"it does not serve CRI", "disabled_plugins", "--managed"}},
+	} {
+		path := filepath.Join(t.TempDir(), "s")
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := grpc.NewServer(grpc.UnknownServiceHandler(tt.engine.serve))
+		ended := make(chan error)
+		go func() { ended <- server.Serve(l) }()
+		_, err = connect(t.Context(), "containerd", path)
+		for _, want := range tt.want {
+			if !engine.Unsupported(err) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v; want a refusal that says %q", name, err, want)
+			}
+		}
+		server.Stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestServer(t *testing.T) {
+	socket := listen(t, func(c net.Conn) { _ = c.Close() })
+	if pid := server(t.Context(), socket); pid != os.Getpid() {
+		t.Errorf("server() = %d, want this process, %d", pid, os.Getpid())
+	}
+	if pid := server(t.Context(), socket+"x"); pid != 0 {
+		t.Errorf("server() of no socket = %d", pid)
+	}
+}

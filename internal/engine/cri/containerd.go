@@ -1,0 +1,188 @@
+package cri
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/managed"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// containerd has a runtime type for each kind of shim. An OCI runtime is called by the shim of runc.
+var containerd = brand{
+	title: "containerd", socket: "/run/containerd/containerd.sock", program: "containerd", deb: "containerd",
+	find: findContainerd, fit: fitContainerd, start: startContainerd,
+}
+
+// findContainerd finds containerd and its shims.
+func findContainerd(ctx context.Context, s engine.Session, b *brand) (programs, error) {
+	// "containerd github.com/containerd/containerd/v2 v2.4.2 REVISION"
+	p, err := findEngine(ctx, s, b, func(line string) string {
+		if fields := strings.Fields(line); len(fields) > 2 {
+			return strings.TrimPrefix(fields[2], "v")
+		}
+		return ""
+	})
+	if err != nil {
+		return p, err
+	}
+	if p.runc = lookUp(s, "containerd-shim-runc-v2", p.engine); p.runc == "" {
+		return p, &engine.UnsupportedError{What: "containerd", Reason: "containerd-shim-runc-v2 is neither beside " + p.engine + " nor on PATH", Advice: "install the whole of containerd"}
+	}
+	p.runsc = lookUp(s, "containerd-shim-runsc-v1", p.engine)
+	return p, nil
+}
+
+// fitContainerd chooses the shim of a runtime.
+func fitContainerd(_ engine.Session, p programs, r runtimes.Runtime, t target.Target) (entry, error) {
+	options, shim := without(r.With(t), shimOption)
+	if shim != "" && (shim != "runc" || r.Kind.Name != "runsc") {
+		return entry{}, refuse(t, "there is no choice "+shimOption+"="+shim, "leave the option out; shim=runc is for gVisor")
+	}
+	switch {
+	case r.Type != "":
+		e := entry{target: t, runtime: r, shim: r.Type}
+		options, e.config = without(options, "config")
+		if len(options.Options) > 0 {
+			return entry{}, refuse(t, fmt.Sprintf("containerd passes the shim %s no option %s, only the path of its configuration", r.Type, options.Options[0].Name),
+				"set it in a file, and name that with the option config=PATH")
+		}
+		return e, nil
+	case r.Kind.Name == "runsc" && shim == "" && p.runsc != "":
+		if _, err := runtimes.Flags(options); err != nil {
+			return entry{}, err
+		}
+		return entry{target: t, runtime: r, shim: shimRunsc, settings: options.Options}, nil
+	}
+	rest := r
+	rest.Options = nil // they are among the options already
+	e, err := fitBinary(rest, options)
+	e.target, e.runtime, e.shim = t, r, shimRunc
+	return e, err
+}
+
+// startContainerd starts a private containerd.
+func startContainerd(ctx context.Context, s engine.Session, p programs, entries []entry) (*service, error) {
+	dirs, err := managed.DirsOf(s, "containerd")
+	if err != nil {
+		return nil, err
+	}
+	network, err := writeNetwork(dirs.State)
+	if err != nil {
+		return nil, fmt.Errorf("configure containerd: %w", err)
+	}
+	var handlers []containerdHandler
+	for _, e := range entries {
+		h := containerdHandler{name: e.handler, shim: e.shim, config: e.config}
+		switch e.shim {
+		case shimRunc:
+			h.binary, err = e.binary(dirs.State)
+		case shimRunsc:
+			h.config = filepath.Join(dirs.State, e.handler+".toml")
+			err = os.WriteFile(h.config, []byte(runscConfig(e)), 0o600)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("configure containerd: %w", err)
+		}
+		handlers = append(handlers, h)
+	}
+	c := containerdConfig{
+		root: filepath.Join(dirs.Data, "root"), state: filepath.Join(dirs.State, "state"), opt: filepath.Join(dirs.Data, "opt"),
+		socket: filepath.Join(dirs.State, "c.sock"), pause: s.Registry.Probe(), plugins: p.cni, network: network, handlers: handlers,
+	}
+	file := filepath.Join(dirs.State, "config.toml")
+	if err := os.WriteFile(file, []byte(c.text(p.version)), 0o600); err != nil {
+		return nil, fmt.Errorf("configure containerd: %w", err)
+	}
+	path := filepath.Dir(p.engine) + ":" + os.Getenv("PATH")
+	if p.runsc != "" {
+		path = filepath.Dir(p.engine) + ":" + filepath.Dir(p.runsc) + ":" + os.Getenv("PATH")
+	}
+	return startPrivate(ctx, s, managed.Config{
+		Name: "containerd", Args: []string{p.engine, "--config", file}, Env: []string{"PATH=" + path}, Needs: needs(p, entries),
+	}, c.socket)
+}
+
+// containerdConfig is what a private containerd is told.
+type containerdConfig struct {
+	root, state, opt, socket, pause, plugins, network string
+	handlers                                          []containerdHandler
+}
+
+type containerdHandler struct {
+	name, shim     string
+	binary, config string // one of them, or none
+}
+
+// text writes config.toml, whose form depends on the version.
+func (c containerdConfig) text(version string) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	old := strings.HasPrefix(version, "1.")
+	runtime := `plugins."io.containerd.cri.v1.runtime"`
+	if old {
+		runtime = `plugins."io.containerd.grpc.v1.cri"`
+		line("version = 2")
+	} else {
+		line("version = 3")
+	}
+	line("root = %s", quote(c.root))
+	line("state = %s", quote(c.state))
+	line("imports = []")
+	line("[grpc]")
+	line("  address = %s", quote(c.socket))
+	line(`[plugins."io.containerd.internal.v1.opt"]`)
+	line("  path = %s", quote(c.opt)) // by default it makes /opt/containerd
+	if !old {
+		line(`[plugins."io.containerd.cri.v1.images".pinned_images]`)
+		line("  sandbox = %s", quote(c.pause))
+	}
+	line("[%s]", runtime)
+	if old {
+		line("  sandbox_image = %s", quote(c.pause))
+		line(`  stream_server_port = "0"`)
+	}
+	line("  disable_apparmor = true")
+	// Otherwise nothing starts as root without CAP_SYS_RESOURCE.
+	line("  restrict_oom_score_adj = true")
+	line("  [%s.cni]", runtime)
+	if old {
+		line("    bin_dir = %s", quote(c.plugins))
+	} else {
+		line("    bin_dirs = [%s]", quote(c.plugins))
+	}
+	line("    conf_dir = %s", quote(c.network))
+	if len(c.handlers) > 0 {
+		line("  [%s.containerd]", runtime)
+		line("    default_runtime_name = %s", quote(c.handlers[0].name))
+	}
+	for _, h := range c.handlers {
+		line("  [%s.containerd.runtimes.%s]", runtime, quote(h.name))
+		line("    runtime_type = %s", quote(h.shim))
+		switch {
+		case h.binary != "":
+			line("    options = { BinaryName = %s }", quote(h.binary))
+		case h.config != "":
+			line("    options = { TypeUrl = %s, ConfigPath = %s }", quote(typeURL(h.shim)), quote(h.config))
+		}
+	}
+	return b.String()
+}
+
+// typeURL names the type of a shim's options, as the shims themselves do: io.containerd.runsc.v1.options.
+func typeURL(shim string) string { return shim + ".options" }
+
+// runscConfig is the configuration of gVisor's shim: the runtime's flags.
+func runscConfig(e entry) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "binary_name = %s\n[runsc_config]\n", quote(e.runtime.Binary))
+	for _, o := range e.settings {
+		fmt.Fprintf(&b, "  %s = %s\n", quote(o.Name), quote(o.Value))
+	}
+	return b.String()
+}

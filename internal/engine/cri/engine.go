@@ -1,0 +1,204 @@
+package cri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/crilog"
+)
+
+// Engine drives one runtime handler of a CRI engine.
+type Engine struct {
+	session engine.Session
+	service *service
+	release func() error
+	handler handler
+	info    engine.Info
+	cannot  map[engine.Capability]*engine.UnsupportedError
+	dir     string // of its containers
+	logs    *crilog.Watcher
+
+	mu    sync.Mutex
+	group string // cgroup below which containers are made
+}
+
+// placed is an Engine whose engine takes the cgroups that it is given.
+type placed struct{ *Engine }
+
+// private is an Engine with a network of its own, and detached one that has no cgroups either.
+type (
+	private  struct{ placed }
+	detached struct{ *Engine }
+)
+
+var (
+	_ engine.Engine  = (*Engine)(nil)
+	_ engine.Served  = (*Engine)(nil)
+	_ engine.Puller  = (*Engine)(nil)
+	_ engine.Placer  = placed{}
+	_ engine.Dialer  = private{}
+	_ engine.Execer  = (*container)(nil)
+	_ engine.Updater = (*container)(nil)
+)
+
+// Info says what the engine and the runtime are.
+func (e *Engine) Info() engine.Info { return e.info }
+
+// Supports tells what the handler can do, as far as it is known beforehand.
+func (e *Engine) Supports(c engine.Capability) error {
+	if u, ok := e.cannot[c]; ok {
+		return u
+	}
+	if !slices.Contains(engine.Capabilities(), c) {
+		return &engine.UnsupportedError{What: string(c), Reason: "there is no such capability"}
+	}
+	return nil
+}
+
+// Place implements engine.Placer. Nothing that the launcher starts belongs to a container here.
+func (p placed) Place(group string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.group = group
+	return nil
+}
+
+// Dial implements engine.Dialer.
+func (p private) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return p.service.private.Dial(ctx, network, address)
+}
+
+// Dial implements engine.Dialer.
+func (d detached) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return d.service.private.Dial(ctx, network, address)
+}
+
+// shown gives the engine with the optional interfaces that it has.
+func (e *Engine) shown() engine.Engine {
+	switch own := e.service.private != nil; {
+	case own && e.places():
+		return private{placed{e}}
+	case own:
+		return detached{e}
+	case e.places():
+		return placed{e}
+	default:
+		return e
+	}
+}
+
+// Service implements engine.Served.
+func (e *Engine) Service() engine.Service { return e.service.processes() }
+
+// Create makes a pod with one container.
+func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
+	fail := func(err error) (engine.Container, error) {
+		return nil, fmt.Errorf("create container %q: %w", spec.ID, err)
+	}
+	if err := ctx.Err(); err != nil {
+		return fail(context.Cause(ctx))
+	}
+	if len(spec.Process.Args) == 0 {
+		return fail(errors.New("there is no program to run"))
+	}
+	if err := e.service.revive(ctx); err != nil {
+		return fail(err)
+	}
+	e.mu.Lock()
+	parent := e.group
+	e.mu.Unlock()
+	var group *cgroup.Group
+	if e.places() {
+		var err error
+		if group, err = e.session.Group(parent, spec.ID); err != nil {
+			return fail(err)
+		}
+	}
+	c := &container{e: e, id: spec.ID, group: group, dir: filepath.Join(e.dir, spec.ID)}
+	if err := os.Mkdir(c.dir, 0o700); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return fail(errors.New("a container of this name exists"))
+		}
+		return fail(err)
+	}
+	if err := c.create(ctx, spec); err != nil {
+		err = c.explain(ctx, "create", err)
+		if c.log == nil {
+			spec.Process.CloseOutput()
+		}
+		return nil, errors.Join(err, c.undo(ctx))
+	}
+	return c, nil
+}
+
+// places tells whether pods get cgroups of ours.
+func (e *Engine) places() bool {
+	return e.session.Cgroups != nil && !e.service.systemd && !e.handler.systemd
+}
+
+// makeGroup makes the cgroup of a pod, so that controllers are switched on down to it.
+func (e *Engine) makeGroup(g *cgroup.Group) error {
+	name, err := filepath.Rel(filepath.Join("/", e.session.Cgroups.Base()), g.Path())
+	if err != nil {
+		return err
+	}
+	_, err = e.session.Cgroups.Create("/" + name)
+	return err
+}
+
+// Close gives up the engine, and removes the image if it was not there before.
+func (e *Engine) Close() error {
+	err := e.logs.Close()
+	if rm := os.RemoveAll(e.dir); rm != nil {
+		err = errors.Join(err, fmt.Errorf("remove the state of %s: %w", e.info.Target, rm))
+	}
+	return errors.Join(err, e.release())
+}
+
+// Pull implements engine.Puller.
+func (e *Engine) Pull(ctx context.Context, ref string) error {
+	if err := e.service.pull(ctx, ref); err != nil {
+		return e.explain(ctx, "pull image "+ref, err)
+	}
+	return nil
+}
+
+// RemoveImage implements engine.Puller.
+func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
+	if err := e.service.removeImage(ctx, ref); err != nil {
+		return e.explain(ctx, "remove image "+ref, err)
+	}
+	return nil
+}
+
+// EngineError is what an engine said when a call went wrong.
+type EngineError struct {
+	Op, Target string
+	Message    string
+	Err        error
+}
+
+func (e *EngineError) Error() string { return fmt.Sprintf("%s with %s: %s", e.Op, e.Target, e.Message) }
+
+func (e *EngineError) Unwrap() error { return e.Err }
+
+// explain makes what an engine said the error of a call.
+func (e *Engine) explain(ctx context.Context, op string, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s with %s: %w", op, e.info.Target, context.Cause(ctx))
+	}
+	failed := &EngineError{Op: op, Target: e.info.Target.String(), Message: said(err), Err: err}
+	if dead := e.service.lost(ctx, err); dead != nil {
+		return fmt.Errorf("%w; %w", failed, dead)
+	}
+	return failed
+}

@@ -1,0 +1,152 @@
+package cri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/process"
+)
+
+// What is behind a handler of the user's own engine.
+func TestIdentify(t *testing.T) {
+	l, err := process.New(process.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	dir := t.TempDir()
+	binary := filepath.Join(dir, "some-runtime")
+	if err := os.WriteFile(binary, []byte("#!/bin/sh\necho runsc version 7\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := engine.Session{State: dir, Launcher: l}
+	for _, tt := range []struct {
+		handler   configured
+		isolation engine.Isolation
+		version   string
+		gVisor    bool
+	}{
+		{configured{name: "mine", binary: binary}, engine.UserKernel, "runsc version 7", true},
+		{configured{name: "mine", shim: shimRunc, binary: binary}, engine.UserKernel, "runsc version 7", true},
+		{configured{name: "mine", shim: shimRunc, binary: binary + "x"}, engine.Unknown, "", false},
+		{configured{name: "mine", shim: shimRunsc, config: "/etc/runsc.toml"}, engine.UserKernel, shimRunsc, true},
+		{configured{name: "mine", shim: "io.containerd.kata.v2"}, engine.VM, "io.containerd.kata.v2", false},
+		// The engine does not tell: a runtime of that name on PATH need not be it.
+		{configured{name: "runc"}, engine.Unknown, "", false},
+	} {
+		h := identify(t.Context(), s, parsed(t, "mine/"+tt.handler.name), tt.handler)
+		if h.Isolation != tt.isolation || h.version != tt.version || h.isGVisor() != tt.gVisor || h.name != tt.handler.name {
+			t.Errorf("%+v is %+v", tt.handler, h)
+		}
+		if len(h.notes) != 1 || !strings.Contains(h.notes[0], tt.handler.name) || !strings.Contains(h.notes[0], tt.handler.shim) || !strings.Contains(h.notes[0], tt.handler.config) {
+			t.Errorf("%+v has the notes %q", tt.handler, h.notes)
+		}
+	}
+}
+
+func TestAdvise(t *testing.T) {
+	gVisor := handler{Kind: runtimes.KindOf("runsc version 1"), configured: configured{shim: shimRunsc}}
+	for _, tt := range []struct {
+		err  error
+		h    handler
+		want string
+	}{
+		{errors.New(`"unknown version specified"`), handler{}, "crun 1.21"},
+		{fmt.Errorf("wait: %w", runtimes.ErrNoAnswer), gVisor, "another platform"},
+		{errors.New("cgroups in hybrid mode not supported"), handler{}, "--managed"},
+		{errors.New("NetworkReady is false: cni plugin not initialized"), handler{}, "CNI"},
+		{errors.New(`no runtime for "x" is configured`), handler{}, "handler"},
+		{errors.New("something else"), gVisor, "shim=runc"},
+		{errors.New("something else"), handler{}, "log"},
+	} {
+		if got := advise(tt.err, tt.h); !strings.Contains(got, tt.want) {
+			t.Errorf("advice for %v is %q, want it to name %s", tt.err, got, tt.want)
+		}
+	}
+}
+
+// Output that is kept for a message is bounded.
+func TestFirst(t *testing.T) {
+	var f first
+	for range 3 {
+		if n, err := f.Write(make([]byte, 1000)); n != 1000 || err != nil {
+			t.Errorf("Write = %d, %v", n, err)
+		}
+	}
+	if got := len(f.String()); got != 1<<10 {
+		t.Errorf("%d bytes are kept", got)
+	}
+}
+
+// notify says something as a service does.
+func notify(path, text string) error {
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		return err
+	}
+	_, err = conn.Write([]byte(text))
+	return errors.Join(err, conn.Close())
+}
+
+// A service says that it is ready in the way of systemd, among other things.
+func TestNotify(t *testing.T) {
+	n, err := newNotifySocket(filepath.Join(t.TempDir(), "notify"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	say := func(text string) {
+		t.Helper()
+		if err := notify(n.path, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // it can be started again
+		say("STATUS=READY=1")
+		say("MAINPID=7\nREADY=1\n")
+		if err := n.wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := n.wait(over); !errors.Is(err, context.Canceled) {
+		t.Errorf("wait in a cancelled context: %v", err)
+	}
+}
+
+func TestNetworkPlugins(t *testing.T) {
+	some, all := t.TempDir(), t.TempDir()
+	for _, plugin := range []string{"bridge", "host-local", "loopback"} {
+		for _, dir := range []string{some, all} {
+			if dir == some && plugin == "loopback" {
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(dir, plugin), nil, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if dir, err := networkPlugins([]string{"/no/such", some, all}); err != nil || dir != all {
+		t.Errorf("networkPlugins = %q, %v; want %q", dir, err, all)
+	}
+	if dir, err := networkPlugins([]string{"/no/such", some}); err == nil || !strings.Contains(err.Error(), "loopback") || !strings.Contains(err.Error(), some) {
+		t.Errorf("networkPlugins = %q, %v; want what is missing and where", dir, err)
+	}
+}

@@ -1,0 +1,323 @@
+package cri
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/managed"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// Runtime types of containerd.
+const (
+	shimRunc  = "io.containerd.runc.v2"
+	shimRunsc = "io.containerd.runsc.v1"
+)
+
+// shimOption is an option of our own: shim=runc runs gVisor behind the shim of runc, where its own is found.
+const shimOption = "shim"
+
+// criAnnotations begin the annotations by which gVisor knows the containers of a pod. Behind a shim that is not
+// its own they make it wait for a sandbox that nobody starts; without them each container is a sandbox.
+const criAnnotations = "io.kubernetes.cri"
+
+// programs are what a private engine consists of, by path.
+type programs struct {
+	version string // of the engine
+	engine  string
+	runc    string // runc's shim
+	runsc   string // gVisor's shim, empty if there is none
+	conmon  string
+	pinns   string
+	cni     string // the directory of the network plug-ins
+}
+
+// entry is a handler of a private engine's configuration.
+type entry struct {
+	target  target.Target
+	runtime runtimes.Runtime
+	handler string
+	shim    string // containerd's runtime type; empty with CRI-O
+	// flags of the runtime, and what is to be hidden from it: they need a program in between.
+	flags, hide []string
+	// settings are for the configuration of gVisor's shim, and config is the path of any shim's.
+	settings []target.Option
+	config   string
+}
+
+// notes say how the runtime is run.
+func (e entry) notes() []string {
+	note := "private engine, handler " + e.handler
+	if e.shim != "" {
+		note += ", shim " + e.shim
+	}
+	switch {
+	case len(e.settings) > 0:
+		note += " configured with " + target.Target{Options: e.settings}.String()
+	case len(e.flags) > 0:
+		note += ", called with " + strings.Join(e.flags, " ")
+	case e.config != "":
+		note += " with " + e.config
+	}
+	notes := []string{note}
+	if len(e.hide) > 0 {
+		notes = append(notes, "each container, the pod's pause container too, is a sandbox of its own")
+	}
+	return notes
+}
+
+// binary gives the path that the engine calls: of the runtime, or of an adapter in dir.
+func (e entry) binary(dir string) (string, error) {
+	if len(e.flags) == 0 && len(e.hide) == 0 {
+		return e.runtime.Binary, nil
+	}
+	a := runtimes.Adapter{Binary: e.runtime.Binary, Flags: e.flags, Hide: e.hide}
+	if len(e.hide) > 0 {
+		a.Over = gvisorOver
+	}
+	return a.Write(filepath.Join(dir, "adapters"), e.handler)
+}
+
+// gvisorOver is what runsc says of a kill that comes too late.
+const gvisorOver = "is not running"
+
+// fitBinary describes a handler that calls an OCI runtime.
+func fitBinary(r runtimes.Runtime, t target.Target) (entry, error) {
+	e := entry{target: t, runtime: r}
+	var err error
+	if e.flags, err = runtimes.Flags(r.With(t)); err != nil {
+		return entry{}, err
+	}
+	if r.Kind.Name == "runsc" {
+		e.hide = []string{criAnnotations}
+	}
+	return e, nil
+}
+
+// without gives a target without one of its options, and that option's value.
+func without(t target.Target, option string) (target.Target, string) {
+	value, _ := t.Option(option)
+	rest := target.Target{Engine: t.Engine, Runtime: t.Runtime}
+	for _, o := range t.Options {
+		if o.Name != option {
+			rest = rest.With(o.Name, o.Value)
+		}
+	}
+	return rest, value
+}
+
+// lookUp finds a program of an engine: where the session says, beside the engine's own, on PATH, or in other
+// directories where distributions have it. It gives an empty string if it is nowhere.
+func lookUp(s engine.Session, name, beside string, elsewhere ...string) string {
+	if given := s.Engines[name]; given != "" {
+		return given
+	}
+	if beside != "" {
+		elsewhere = append([]string{filepath.Dir(beside)}, elsewhere...)
+	}
+	if path, err := exec.LookPath(name); err == nil && beside == "" {
+		return path
+	} else if err == nil {
+		elsewhere = append(elsewhere, filepath.Dir(path))
+	}
+	for _, dir := range elsewhere {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path
+		}
+	}
+	return ""
+}
+
+// findEngine finds the engine's own program and asks for its version.
+func findEngine(ctx context.Context, s engine.Session, b *brand, version func(string) string) (programs, error) {
+	refused := func(reason, advice string) error {
+		return &engine.UnsupportedError{What: b.program, Reason: reason, Advice: advice}
+	}
+	if os.Geteuid() != 0 {
+		return programs{}, refused("a private "+b.title+" needs root", "run as root")
+	}
+	p := programs{engine: lookUp(s, b.program, "")}
+	if p.engine == "" {
+		return programs{}, refused(b.program+" is not on PATH and nobody listens at "+b.socket,
+			fmt.Sprintf("install %s, or name it with --engine-bin %s=PATH", b.deb, b.program))
+	}
+	var err error
+	if p.engine, err = filepath.Abs(p.engine); err != nil {
+		return programs{}, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.engine, "--version")
+	var out first
+	cmd.Stdout = &out
+	if err := s.Launcher.Run(ctx, cmd); err != nil {
+		return programs{}, refused(fmt.Sprintf("ask %s for its version: %v", p.engine, err), "give a working one with --engine-bin "+b.program+"=PATH")
+	}
+	line, _, _ := strings.Cut(out.String(), "\n")
+	if p.version = word(version(line)); p.version == "" {
+		return programs{}, refused(fmt.Sprintf("%s --version says nothing", p.engine), "give a working one with --engine-bin "+b.program+"=PATH")
+	}
+	if p.cni, err = networkPlugins(cniDirs); err != nil {
+		return programs{}, refused(err.Error(), "install the package containernetworking-plugins")
+	}
+	return p, nil
+}
+
+// cniDirs are where network plug-ins lie.
+var cniDirs = []string{"/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni", "/usr/local/lib/cni"}
+
+// networkPlugins finds the directory of CNI's plug-ins.
+func networkPlugins(dirs []string) (string, error) {
+	for _, dir := range dirs {
+		has := true
+		for _, plugin := range []string{"bridge", "host-local", "loopback"} {
+			_, err := os.Stat(filepath.Join(dir, plugin))
+			has = has && err == nil
+		}
+		if has {
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("the network plug-ins bridge, host-local and loopback are in none of %s", strings.Join(dirs, ", "))
+}
+
+// writeNetwork writes the network of the pods: a bridge in the engine's own network namespace. Nothing is
+// masqueraded: there is nowhere to go to.
+func writeNetwork(dir string) (string, error) {
+	conf := filepath.Join(dir, "cni")
+	text := fmt.Sprintf(`{
+  "cniVersion": "0.4.0",
+  "name": "touchstone",
+  "plugins": [{
+    "type": "bridge", "bridge": "touchstone0", "isGateway": true, "ipMasq": false,
+    "ipam": {"type": "host-local", "dataDir": %s, "ranges": [[{"subnet": "10.88.0.0/16"}]], "routes": [{"dst": "0.0.0.0/0"}]}
+  }]
+}
+`, quote(filepath.Join(dir, "addresses")))
+	return conf, writeFiles(conf, map[string]string{"10-touchstone.conflist": text})
+}
+
+// writeFiles writes files of a configuration to a directory, which it makes.
+func writeFiles(dir string, files map[string]string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quote makes a string of JSON, which is one of TOML too.
+func quote(s string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a string always can be
+	return strings.TrimSpace(b.String())
+}
+
+// needs lists the files that a private engine has to see, beside its own program.
+func needs(p programs, entries []entry) []string {
+	files := []string{filepath.Join(p.cni, "bridge")}
+	for _, file := range []string{p.runc, p.runsc, p.conmon, p.pinns} {
+		if file != "" {
+			files = append(files, file)
+		}
+	}
+	for _, e := range entries {
+		for _, file := range []string{e.runtime.Binary, e.config} {
+			if file != "" {
+				files = append(files, file)
+			}
+		}
+	}
+	return files
+}
+
+// startPrivate starts an engine and connects to it.
+func startPrivate(ctx context.Context, s engine.Session, c managed.Config, socket string) (*service, error) {
+	dirs, err := managed.DirsOf(s, c.Name)
+	if err != nil {
+		return nil, err
+	}
+	shared := &service{}
+	if shared.notify, err = newNotifySocket(filepath.Join(dirs.State, "notify")); err != nil {
+		return nil, err
+	}
+	if shared.client, err = dial(socket); err != nil {
+		return nil, errors.Join(err, shared.notify.close())
+	}
+	c.Env = append(c.Env, "NOTIFY_SOCKET="+shared.notify.path)
+	c.Ready = func(ctx context.Context) error {
+		if err := shared.notify.wait(ctx); err != nil {
+			return err
+		}
+		for {
+			err := shared.ask(ctx, grpc.WaitForReady(true))
+			// containerd 1.6 says that it is ready some milliseconds before its CRI is, and has no event for that.
+			if ctx.Err() != nil || err == nil || !strings.Contains(said(err), "not initialized yet") {
+				return err
+			}
+		}
+	}
+	if shared.private, err = managed.Start(ctx, s, c); err != nil {
+		return nil, errors.Join(err, shared.client.close(), shared.notify.close())
+	}
+	return shared, nil
+}
+
+// notifySocket is where a service says that it is ready, as systemd has it (sd_notify).
+type notifySocket struct {
+	path string
+	conn *net.UnixConn
+}
+
+func newNotifySocket(path string) (*notifySocket, error) {
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		return nil, err
+	}
+	return &notifySocket{path, conn}, nil
+}
+
+// wait returns when the service says that it is ready.
+func (n *notifySocket) wait(ctx context.Context) error {
+	if err := n.conn.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = n.conn.SetReadDeadline(time.Unix(1, 0)) }) // long ago
+	defer stop()
+	message := make([]byte, 4<<10)
+	for {
+		size, err := n.conn.Read(message)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(message[:size])) {
+			if strings.TrimSpace(line) == "READY=1" {
+				return nil
+			}
+		}
+	}
+}
+
+func (n *notifySocket) close() error { return n.conn.Close() }

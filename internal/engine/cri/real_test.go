@@ -1,0 +1,373 @@
+package cri_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/cri"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// opened gives a target of a private containerd.
+func opened(t *testing.T, s engine.Session) engine.Engine {
+	t.Helper()
+	const name = "containerd/runc"
+	e, err := cri.NewContainerd().Open(t.Context(), parse(t, name), s)
+	enginetest.Require(t, name, err)
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+func spec(s engine.Session, name string) engine.Spec {
+	return engine.Spec{ID: engine.Prefix + s.RunID + "-" + name, Image: s.Registry.Probe(), Process: engine.Process{Args: workload.Ready()}}
+}
+
+// running gives a container whose process runs.
+func running(t *testing.T, e engine.Engine, spec engine.Spec) engine.Container {
+	t.Helper()
+	c, err := e.Create(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Delete(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// The steps of a container's life are the calls of CRI.
+func TestSteps(t *testing.T) {
+	s := session(t, "", "containerd/runc")
+	e := opened(t, s)
+	var steps []string
+	ctx := engine.WithStopwatch(t.Context(), func(step string, call func() error) error {
+		steps = append(steps, step)
+		return call()
+	})
+	want := func(what string, names ...string) {
+		t.Helper()
+		if !slices.Equal(steps, names) {
+			t.Errorf("%s has the steps %q, want %q", what, steps, names)
+		}
+		steps = nil
+	}
+	c, err := e.Create(ctx, spec(s, "steps"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want("Create", "RunPodSandbox", "CreateContainer")
+	if err := c.Start(ctx); err != nil {
+		t.Error(err)
+	}
+	want("Start", "StartContainer")
+	if err := c.Kill(ctx, syscall.SIGUSR1); err == nil || !strings.Contains(err.Error(), "CRI has no call that sends signal") {
+		t.Errorf("Kill with a signal that CRI does not have: %v", err)
+	}
+	want("Kill with such a signal")
+	if err := c.Kill(ctx, syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	want("Kill", "StopContainer")
+	if _, err := c.Wait(ctx); err != nil {
+		t.Error(err)
+	}
+	want("Wait")
+	if err := c.Delete(ctx); err != nil {
+		t.Error(err)
+	}
+	want("Delete", "RemoveContainer", "StopPodSandbox", "RemovePodSandbox")
+}
+
+// limits reads the limits of a container from its cgroup: CPU quota and memory.
+func limits(t *testing.T, s engine.Session, parent, id string) string {
+	t.Helper()
+	read := func(controller, v1, v2 string) string {
+		m, ok := s.Cgroups.Controller(controller)
+		if !ok {
+			t.Skipf("the host has no cgroup controller %s", controller)
+		}
+		file, none := v1, "-1 9223372036854771712"
+		if m.V2 {
+			file, none = v2, "max"
+		}
+		files, err := filepath.Glob(filepath.Join(m.Dir, s.Cgroups.Base(), parent, id, "*", file))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no cgroup of the container below %s/%s: %v", parent, id, err)
+		}
+		for _, file := range files { // one of the pause container, one of ours
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if value, _, _ := strings.Cut(strings.TrimSpace(string(text)), " "); !strings.Contains(none, value) {
+				return value
+			}
+		}
+		return "none"
+	}
+	return read("cpu", "cpu.cfs_quota_us", "cpu.max") + " " + read("memory", "memory.limit_in_bytes", "memory.max")
+}
+
+// Limits hold, and containers are where Place says.
+func TestLimitsAndPlace(t *testing.T) {
+	s := session(t, "", "containerd/runc")
+	if s.Cgroups == nil {
+		t.Skip("needs the right to make cgroups")
+	}
+	e := opened(t, s)
+	place := "/" + engine.Prefix + s.RunID + "/t7"
+	if err := e.(engine.Placer).Place(place); err != nil {
+		t.Fatal(err)
+	}
+	limited := spec(s, "limited")
+	limited.Resources = engine.Resources{CPU: 0.5, Memory: 64 << 20}
+	c := running(t, e, limited)
+	if got, want := limits(t, s, place, c.ID()), fmt.Sprint("50000 ", 64<<20); got != want {
+		t.Errorf("limits at creation are %q, want %q", got, want)
+	}
+	if err := c.(engine.Updater).Update(t.Context(), engine.Resources{CPU: 0.25, Memory: 128 << 20}); err != nil {
+		t.Error(err)
+	}
+	if got, want := limits(t, s, place, c.ID()), fmt.Sprint("25000 ", 128<<20); got != want {
+		t.Errorf("limits after Update are %q, want %q", got, want)
+	}
+	if service := e.(engine.Served).Service(); len(service.Daemons) == 0 || service.Group == nil {
+		t.Errorf("the private engine's processes are %+v", service)
+	}
+}
+
+// Beside somebody else's containers at the same engine, ours come and go.
+func TestUsersOwnEngine(t *testing.T) {
+	s := session(t, "", "containerd/runc")
+	e := opened(t, s)
+	foreign := running(t, e, spec(s, "foreign"))
+
+	user := s
+	user.RunID += "x"
+	user.Managed, user.Targets = false, nil
+	user.Sockets = map[string]string{"containerd": "unix://" + filepath.Join(s.State, "containerd", "c.sock")}
+	d := cri.NewContainerd()
+	handler := ""
+	for _, c := range d.Candidates(t.Context(), user) {
+		if name := c.Target.Runtime; strings.HasPrefix(name, "runc-") && c.Err == nil {
+			handler = c.Target.String()
+			if !strings.Contains(c.Version, "runc version") || c.Isolation != engine.SharedKernel {
+				t.Errorf("candidate %+v", c)
+			}
+		} else if name == "runc" && !engine.Unsupported(c.Err) {
+			t.Errorf("%s, for which there is no handler, is refused with %v", c.Target, c.Err)
+		}
+	}
+	_, err := d.Open(t.Context(), parse(t, "containerd/runc"), user)
+	if !engine.Unsupported(err) || !strings.Contains(err.Error(), strings.TrimPrefix(handler, "containerd/")) || !strings.Contains(err.Error(), "--managed") {
+		t.Errorf("Open with a handler that there is not: %v", err)
+	}
+	if _, err = d.Open(t.Context(), parse(t, handler+"@x=y"), user); !engine.Unsupported(err) || !strings.Contains(err.Error(), "configuration") {
+		t.Errorf("Open with options: %v", err)
+	}
+	other, err := d.Open(t.Context(), parse(t, handler), user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if service := other.(engine.Served).Service(); len(service.Daemons) != 1 || service.Group != nil {
+		t.Errorf("the user's engine has the processes %+v, want the daemon alone", service)
+	}
+	mine, err := other.Create(t.Context(), spec(user, "mine"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A name that somebody else has: theirs is left alone.
+	taken := spec(user, "taken")
+	taken.ID = foreign.ID()
+	if _, err := other.Create(t.Context(), taken); err == nil || !strings.Contains(err.Error(), taken.ID) {
+		t.Errorf("Create with a name that is taken: %v", err)
+	}
+	if err := errors.Join(mine.Delete(t.Context()), other.Close()); err != nil {
+		t.Error(err)
+	}
+	if state, err := foreign.State(t.Context()); err != nil || state != engine.Running {
+		t.Errorf("the other container is %s, %v; want it as it was, running", state, err)
+	}
+	// The image was there before.
+	second := running(t, e, spec(s, "second"))
+	if err := second.Delete(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A private engine that dies takes the trial with it, is started again once, and leaves nothing.
+func TestEngineThatDies(t *testing.T) {
+	s := session(t, "", "containerd/runc")
+	e := opened(t, s)
+	die := func(c engine.Container) {
+		t.Helper()
+		daemon := e.(engine.Served).Service().Daemons[0]
+		ended := make(chan error)
+		go func() {
+			_, err := c.Wait(t.Context())
+			ended <- err
+		}()
+		if err := syscall.Kill(daemon, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-ended; err == nil {
+			t.Error("Wait works although the engine has died")
+		}
+		if err := c.Delete(t.Context()); err == nil || !strings.Contains(err.Error(), "killed by signal 9") || !strings.Contains(err.Error(), "the end of its log") {
+			t.Errorf("Delete with an engine that has died: %v", err)
+		}
+		if err := c.Delete(t.Context()); err != nil {
+			t.Errorf("Delete again: %v", err)
+		}
+		for _, left := range leftovers(s) {
+			t.Errorf("%s is left", left)
+		}
+	}
+	one, err := e.Create(t.Context(), spec(s, "one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	die(one)
+	two, err := e.Create(t.Context(), spec(s, "two"))
+	if err != nil {
+		t.Fatalf("Create after the first death: %v", err)
+	}
+	die(two)
+	if _, err := e.Create(t.Context(), spec(s, "three")); err == nil || !strings.Contains(err.Error(), "once already") {
+		t.Errorf("Create after the second death: %v", err)
+	}
+}
+
+// program writes a shell script that stands in for containerd.
+func program(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "containerd")
+	if err := os.WriteFile(file, []byte("#!/bin/sh\nif [ \"$1\" = --version ]; then echo containerd example 2.0.0; exit; fi\n"+text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestEngineThatDoesNotStart(t *testing.T) {
+	s := session(t, program(t, "echo no space left for me >&2\nexit 3\n"), "containerd/runc")
+	d := cri.NewContainerd()
+	for range 2 {
+		_, err := d.Open(t.Context(), parse(t, "containerd/runc"), s)
+		if !engine.Unsupported(err) || !strings.Contains(err.Error(), "exit code 3") || !strings.Contains(err.Error(), "no space left for me") {
+			t.Errorf("Open: %v; want how it ended and the end of its log", err)
+		}
+	}
+	for _, left := range leftovers(s) {
+		t.Errorf("%s is left", left)
+	}
+}
+
+func TestImageThatCannotBePulled(t *testing.T) {
+	s := session(t, "", "containerd/runc")
+	s.Registry.Forget(s.Registry.Probe())
+	_, err := cri.NewContainerd().Open(t.Context(), parse(t, "containerd/runc"), s)
+	if !engine.Unsupported(err) || !strings.Contains(err.Error(), s.Registry.Probe()) {
+		t.Errorf("Open: %v; want it to name the image", err)
+	}
+}
+
+// A disk that is full when an image is unpacked fails the pull, and the engine can be closed.
+func TestDiskFullAtUnpack(t *testing.T) {
+	if testing.Short() || os.Geteuid() != 0 {
+		t.Skip("needs root, to mount a small disk")
+	}
+	disk := t.TempDir()
+	// Before the session, whose launcher may keep the mounts that it finds.
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=24m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(disk, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	s := session(t, "", "containerd/runc")
+	s.Data = disk
+	e := opened(t, s)
+	ref, err := s.Registry.Fresh(t.Context(), 32<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	puller := e.(engine.Puller)
+	if err := puller.Pull(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), ref) {
+		t.Errorf("Pull: %v; want it to say that the disk is full, and for which image", err)
+	}
+	if err := puller.RemoveImage(t.Context(), ref); err != nil {
+		t.Error(err)
+	}
+}
+
+// Without an engine there are no targets, and each says why.
+func TestNoEngine(t *testing.T) {
+	s := session(t, "/no/such/containerd")
+	for _, c := range cri.NewContainerd().Candidates(t.Context(), s) {
+		if !engine.Unsupported(c.Err) {
+			t.Errorf("%s: %v", c.Target, c.Err)
+		}
+	}
+	if _, err := cri.NewContainerd().Open(t.Context(), parse(t, "containerd/runc"), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), "/no/such/containerd") {
+		t.Errorf("Open: %v", err)
+	}
+	if _, err := cri.New("mine").Open(t.Context(), parse(t, "mine/runc"), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), "--cri mine=SOCKET") {
+		t.Errorf("Open of an engine whose socket is not known: %v", err)
+	}
+}
+
+// Many lives leave no descriptors, no goroutines and no files.
+func TestNothingIsLeftOfManyLives(t *testing.T) {
+	s := session(t, "", "containerd/runc")
+	e := opened(t, s)
+	enginetest.Steady(t, 6, func(n int) {
+		c, err := e.Create(t.Context(), spec(s, fmt.Sprintf("many-%03d", n)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n%3 > 0 {
+			if err := c.Start(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if n%3 > 1 {
+			if err := c.Kill(t.Context(), syscall.SIGKILL); err != nil {
+				t.Error(err)
+			}
+			if _, err := c.Wait(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := c.Delete(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, left := range leftovers(s) {
+		t.Errorf("%s is left", left)
+	}
+}

@@ -1,0 +1,125 @@
+package cri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	api "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/managed"
+)
+
+// service is an engine that serves, with what all its targets share.
+type service struct {
+	*client
+	name     string   // in targets
+	endings  *endings // nil for an engine that is not containerd
+	private  *managed.Daemon
+	notify   *notifySocket    // of a private one
+	entries  map[string]entry // of a private one's configuration, by target
+	notes    []string         // about all targets
+	image    string           // the probe's
+	pulled   bool             // the image was not there before
+	reviving sync.Mutex       // held while a private one is being started again
+}
+
+// title names the engine in messages.
+func (s *service) title() string { return s.engine + " " + s.version }
+
+// open gets ready for containers: it pulls the probe's image and subscribes to events.
+func (s *service) open(ctx context.Context, registry registry) error {
+	if s.isContainerd() {
+		s.endings = newEndings(s.conn)
+	}
+	s.image = registry.Probe()
+	answer, err := s.images.ImageStatus(ctx, &api.ImageStatusRequest{Image: imageSpec(s.image)})
+	if err != nil {
+		return err
+	}
+	if answer.GetImage() != nil {
+		return nil
+	}
+	s.pulled = true
+	if err := s.pull(ctx, s.image); err != nil {
+		return fmt.Errorf("pull image %s: %w", s.image, err)
+	}
+	return nil
+}
+
+// registry is what a service needs of the session's.
+type registry interface{ Probe() string }
+
+func (s *service) pull(ctx context.Context, ref string) error {
+	_, err := s.images.PullImage(ctx, &api.PullImageRequest{Image: imageSpec(ref)})
+	return err
+}
+
+// removeImage removes an image, which need not be there.
+func (s *service) removeImage(ctx context.Context, ref string) error {
+	_, err := s.images.RemoveImage(ctx, &api.RemoveImageRequest{Image: imageSpec(ref)})
+	return known(err)
+}
+
+// dead says that a private engine has ended, and how; nil if it runs or is not ours.
+func (s *service) dead() error {
+	if s.private == nil {
+		return nil
+	}
+	return s.private.Err()
+}
+
+// lost says the same of an engine whose call has failed.
+func (s *service) lost(ctx context.Context, err error) error {
+	if s.private != nil && status.Code(err) == codes.Unavailable {
+		return s.private.Lost(ctx)
+	}
+	return s.dead()
+}
+
+// revive starts a private engine again if it has ended.
+func (s *service) revive(ctx context.Context) error {
+	if s.private == nil {
+		return nil
+	}
+	s.reviving.Lock()
+	defer s.reviving.Unlock()
+	return s.private.Revive(ctx)
+}
+
+// processes are those that serve containers.
+func (s *service) processes() engine.Service {
+	if s.private != nil {
+		return s.private.Service()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+	defer cancel()
+	if pid := server(ctx, s.socket); pid != 0 {
+		return engine.Service{Daemons: []int{pid}}
+	}
+	return engine.Service{}
+}
+
+// close removes the image if it was not there before, and ends a private engine.
+func (s *service) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
+	defer cancel()
+	var errs []error
+	if s.pulled && s.private == nil {
+		if err := s.removeImage(ctx, s.image); err != nil {
+			errs = append(errs, fmt.Errorf("remove image %s: %s", s.image, said(err)))
+		}
+	}
+	if s.endings != nil {
+		s.endings.close()
+	}
+	errs = append(errs, s.client.close())
+	if s.private != nil {
+		errs = append(errs, s.private.Stop(ctx), s.notify.close())
+	}
+	return errors.Join(errs...)
+}

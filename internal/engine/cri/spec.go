@@ -1,0 +1,101 @@
+package cri
+
+import (
+	"math"
+	"path/filepath"
+	"strings"
+
+	api "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
+
+// Labels of all that is made, by which it is found again.
+const (
+	runLabel = engine.Label
+	idLabel  = "touchstone.id"
+)
+
+// namespace is the Kubernetes namespace in which our pods are.
+const namespace = "touchstone"
+
+// logName is a container's log in its directory.
+const logName = "log"
+
+// cpuPeriod is the accounting period of CPU limits in microseconds, the kernel's default.
+const cpuPeriod = 100_000
+
+// unconfined is asked for, as on all targets: the filters that engines bring differ, and each costs something at
+// every system call.
+var unconfined = &api.SecurityProfile{ProfileType: api.SecurityProfile_Unconfined}
+
+// podConfig is a pod for one container. The directory is for its log; the cgroup is the pod's, empty for the
+// engine's own choice.
+func podConfig(spec engine.Spec, runID, dir, cgroup string) *api.PodSandboxConfig {
+	c := &api.PodSandboxConfig{
+		Metadata:     &api.PodSandboxMetadata{Name: spec.ID, Uid: spec.ID, Namespace: namespace},
+		LogDirectory: dir,
+		Labels:       labels(spec, runID),
+		Linux: &api.LinuxPodSandboxConfig{
+			CgroupParent:    cgroup,
+			SecurityContext: &api.LinuxSandboxSecurityContext{NamespaceOptions: namespaces(spec), Seccomp: unconfined, Apparmor: unconfined},
+		},
+	}
+	if spec.Network != engine.HostNet {
+		c.Hostname = "touchstone"
+	}
+	return c
+}
+
+// containerConfig is the container of that pod.
+func containerConfig(spec engine.Spec, runID, dir string) *api.ContainerConfig {
+	c := &api.ContainerConfig{
+		Metadata: &api.ContainerMetadata{Name: "probe"},
+		Image:    imageSpec(spec.Image),
+		Command:  spec.Process.Args[:1],
+		Args:     spec.Process.Args[1:],
+		LogPath:  logName,
+		Labels:   labels(spec, runID),
+		// CRI has no tmpfs.
+		Mounts: []*api.Mount{{ContainerPath: "/tmp", HostPath: filepath.Join(dir, "tmp")}},
+		Linux: &api.LinuxContainerConfig{
+			Resources: resources(spec.Resources),
+			SecurityContext: &api.LinuxContainerSecurityContext{
+				NamespaceOptions: namespaces(spec), ReadonlyRootfs: true, NoNewPrivs: true, Seccomp: unconfined, Apparmor: unconfined,
+			},
+		},
+	}
+	for _, e := range spec.Process.Env {
+		name, value, _ := strings.Cut(e, "=")
+		c.Envs = append(c.Envs, &api.KeyValue{Key: name, Value: []byte(value)})
+	}
+	for _, m := range spec.Mounts {
+		c.Mounts = append(c.Mounts, &api.Mount{ContainerPath: m.Target, HostPath: m.Source, Readonly: m.ReadOnly})
+	}
+	return c
+}
+
+func labels(spec engine.Spec, runID string) map[string]string {
+	return map[string]string{runLabel: runID, idLabel: spec.ID}
+}
+
+// namespaces of a pod and its container. The process has a PID namespace of its own, and with it the ID 1, as on all
+// targets; CRI-O then needs no pause container.
+func namespaces(spec engine.Spec) *api.NamespaceOption {
+	o := &api.NamespaceOption{Pid: api.NamespaceMode_CONTAINER}
+	if spec.Network == engine.HostNet {
+		o.Network = api.NamespaceMode_NODE
+	}
+	return o
+}
+
+// imageSpec names an image. CRI-O looks at the second field only.
+func imageSpec(ref string) *api.ImageSpec { return &api.ImageSpec{Image: ref, UserSpecifiedImage: ref} }
+
+func resources(r engine.Resources) *api.LinuxContainerResources {
+	l := &api.LinuxContainerResources{MemoryLimitInBytes: r.Memory}
+	if r.CPU > 0 {
+		l.CpuQuota, l.CpuPeriod = int64(math.Round(r.CPU*cpuPeriod)), cpuPeriod
+	}
+	return l
+}

@@ -1,0 +1,109 @@
+package cri
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	api "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// about is what an engine says of itself.
+type about struct {
+	engine   string // its own name: containerd, cri-o
+	version  string
+	handlers []configured
+	complete bool // handlers are all that there are
+	systemd  bool // cgroups are made by systemd
+	ready    error
+}
+
+// configured is a runtime handler of an engine.
+type configured struct {
+	name    string
+	shim    string // containerd's runtime type
+	binary  string // of an OCI runtime
+	config  string // path of the shim's configuration
+	systemd bool
+}
+
+// longestWord bounds what is kept of an engine's name and version, in bytes.
+const longestWord = 100
+
+// readStatus reads an engine's answers. What lies in the verbose part is not in CRI: an engine that has
+// nothing there, or something else, is used all the same.
+func readStatus(version *api.VersionResponse, answer *api.StatusResponse) (about, error) {
+	a := about{engine: word(version.GetRuntimeName()), version: word(version.GetRuntimeVersion())}
+	if a.engine == "" || a.version == "" {
+		return about{}, errors.New("it does not say what it is")
+	}
+	for _, condition := range answer.GetStatus().GetConditions() {
+		required := condition.GetType() == api.RuntimeReady || condition.GetType() == api.NetworkReady
+		if required && !condition.GetStatus() {
+			a.ready = errors.Join(a.ready, fmt.Errorf("%s is false: %s", condition.GetType(), strings.TrimSpace(condition.GetReason()+" "+condition.GetMessage())))
+		}
+	}
+	var info struct {
+		Containerd struct {
+			Runtimes map[string]struct {
+				RuntimeType string
+				Options     struct {
+					BinaryName, ConfigPath string
+					SystemdCgroup          bool
+				}
+			}
+		}
+		Crio struct {
+			CgroupManagerName string
+			Runtimes          map[string]struct{ RuntimePath, RuntimeType string }
+		}
+	}
+	// An engine that is neither gives nothing that could be read.
+	_ = json.Unmarshal([]byte(answer.GetInfo()["config"]), &info)
+	for name, r := range info.Containerd.Runtimes {
+		a.handlers = append(a.handlers, configured{name, r.RuntimeType, r.Options.BinaryName, r.Options.ConfigPath, r.Options.SystemdCgroup})
+	}
+	for name, r := range info.Crio.Runtimes {
+		a.handlers = append(a.handlers, configured{name: name, binary: r.RuntimePath})
+	}
+	a.systemd = info.Crio.CgroupManagerName == "systemd"
+	for _, h := range answer.GetRuntimeHandlers() {
+		if known := slices.ContainsFunc(a.handlers, func(c configured) bool { return c.name == h.GetName() }); !known && h.GetName() != "" {
+			a.handlers = append(a.handlers, configured{name: h.GetName()})
+		}
+	}
+	a.complete = len(a.handlers) > 0
+	slices.SortFunc(a.handlers, func(x, y configured) int { return strings.Compare(x.name, y.name) })
+	return a, nil
+}
+
+// handler finds a handler by its name. One that is not known may be there all the same unless the list
+// is complete.
+func (a about) handler(name string) (configured, bool) {
+	for _, h := range a.handlers {
+		if h.name == name {
+			return h, true
+		}
+	}
+	return configured{name: name}, !a.complete
+}
+
+// names lists the handlers for a message.
+func (a about) names() string {
+	var names []string
+	for _, h := range a.handlers {
+		names = append(names, h.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// isContainerd tells whether the engine is containerd, which has an interface of its own at the same socket.
+func (a about) isContainerd() bool { return a.engine == "containerd" }
+
+// word makes what an engine says fit for one line.
+func word(s string) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ")
+	return strings.ToValidUTF8(s[:min(len(s), longestWord)], "")
+}

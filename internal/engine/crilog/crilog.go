@@ -1,0 +1,70 @@
+// Package crilog follows the log files that CRI engines and conmon write, and turns them back into the
+// output of a container's process.
+//
+// A line of such a file is
+//
+//	2026-11-21T20:54:33.541228768Z stdout F text
+//
+// with the time, the stream, a tag and what the process wrote. The tag F ends a line of the process, P says
+// that the next entry of the stream goes on with it. The times are the container engine's and are ignored.
+//
+// Changes are waited for by inotify. That a log has ended no line of it says: it has when nobody has the
+// file open for writing any more, which the kernel tells by granting a read lease. Rejected: the event of the
+// container's end, after which an engine may still be writing; counting inotify's events for open and close,
+// which merge.
+//
+// The format does not tell whether the last line of the process had an end. conmon marks one without as partial,
+// containerd adds the end.
+package crilog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// longestLine bounds a line of the file, in bytes. Engines cut lines at 16 KiB unless they are told otherwise.
+const longestLine = 1 << 20
+
+// stream is one of the two outputs of a process.
+type stream int
+
+const (
+	stdout stream = iota
+	stderr
+)
+
+// entry is a line of the file.
+type entry struct {
+	stream  stream
+	partial bool   // the next entry of the stream goes on with the line
+	text    []byte // without the end of the line
+}
+
+// parse reads a line of the file, without its end.
+func parse(line []byte) (entry, error) {
+	fields := bytes.SplitN(line, []byte(" "), 4)
+	if len(fields) < 3 || len(fields[0]) == 0 {
+		return entry{}, errors.New("it is not of the form TIME STREAM TAG TEXT")
+	}
+	var e entry
+	switch string(fields[1]) {
+	case "stdout":
+	case "stderr":
+		e.stream = stderr
+	default:
+		return entry{}, fmt.Errorf("the stream is neither stdout nor stderr, but %.40q", fields[1])
+	}
+	tag, _, _ := bytes.Cut(fields[2], []byte(":")) // what may follow has no meaning yet
+	switch string(tag) {
+	case "F":
+	case "P":
+		e.partial = true
+	default:
+		return entry{}, fmt.Errorf("the tag is neither F nor P, but %.40q", tag)
+	}
+	if len(fields) == 4 {
+		e.text = fields[3]
+	}
+	return e, nil
+}

@@ -1,0 +1,226 @@
+package crilog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Follower copies one log to two writers.
+type Follower struct {
+	watcher    *Watcher
+	file       *os.File
+	descriptor int
+	writers    [2]io.Writer // by stream
+	line       []byte       // the beginning of a line that is not whole yet
+	number     int          // of lines so far
+	skipping   bool         // the rest of a line that is too long
+
+	changed   chan struct{} // holds one item if the file has changed since it was last read
+	finishing chan struct{} // closed when the container has ended
+	finish    sync.Once
+	abandoned chan struct{} // closed when nobody waits for the end any more
+	done      chan struct{} // closed when the writers are
+	err       error         // the first that was met
+}
+
+// Follow copies what is written to the log at path, from its beginning and as it comes, until Finish is called. It
+// makes the file if there is none yet; its directory must be there. A nil writer discards; one that is an io.Closer
+// is closed after the last byte. A writer that fails gets no more, and that is no error here.
+func (w *Watcher) Follow(path string, toStdout, toStderr io.Writer) (*Follower, error) {
+	// Writers find it there and append. Its mode is what engines give it.
+	file, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|unix.O_NOFOLLOW, 0o640)
+	if err != nil {
+		return nil, fmt.Errorf("follow a log: %w", err)
+	}
+	f := &Follower{
+		watcher: w, file: file, writers: [2]io.Writer{stdout: toStdout, stderr: toStderr},
+		changed: make(chan struct{}, 1), finishing: make(chan struct{}), abandoned: make(chan struct{}), done: make(chan struct{}),
+	}
+	for n, w := range f.writers {
+		if w == nil {
+			f.writers[n] = io.Discard
+		}
+	}
+	if err = w.add(f); err == nil {
+		if _, err = f.written(); err != nil {
+			w.remove(f)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("follow log %s: %w", path, err), file.Close())
+	}
+	go f.run()
+	return f, nil
+}
+
+// Finish says that the container has ended. It returns when all that was written to the log has been passed on and
+// the writers are closed, which is after its last writer has closed it. The error is of the context, or the
+// first thing that was wrong with the log. It can be called again.
+func (f *Follower) Finish(ctx context.Context) error {
+	f.finish.Do(func() { close(f.finishing) })
+	select {
+	case <-f.done:
+		return f.err
+	default:
+	}
+	select {
+	case <-f.done:
+		return f.err
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the end of log %s, which something still holds open: %w", f.file.Name(), context.Cause(ctx))
+	}
+}
+
+// wake tells that the file has changed.
+func (f *Follower) wake() {
+	select {
+	case f.changed <- struct{}{}:
+	default:
+	}
+}
+
+// written tells whether anybody has the file open for writing.
+func (f *Follower) written() (bool, error) {
+	_, err := unix.FcntlInt(f.file.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
+	switch {
+	case errors.Is(err, unix.EAGAIN):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("ask who writes to it: %w", os.NewSyscallError("fcntl", err))
+	}
+	// At once: while there is a lease, opening the file for writing takes its time.
+	if _, err := unix.FcntlInt(f.file.Fd(), unix.F_SETLEASE, unix.F_UNLCK); err != nil {
+		return false, fmt.Errorf("give up a lease: %w", os.NewSyscallError("fcntl", err))
+	}
+	return false, nil
+}
+
+// run copies until the end.
+func (f *Follower) run() {
+	defer close(f.done)
+	defer f.watcher.remove(f)
+	buffer := make([]byte, 4<<10)
+	last := false // nobody writes any more, so that the next end of the file is the log's
+	for {
+		n, err := f.file.Read(buffer)
+		f.split(buffer[:n])
+		if n > 0 {
+			continue
+		}
+		if !errors.Is(err, io.EOF) {
+			f.note(err)
+			break
+		}
+		if last {
+			break
+		}
+		if last, err = f.pause(); err != nil {
+			f.note(err)
+			break
+		}
+	}
+	if len(f.line) > 0 {
+		f.note(f.wrong(errors.New("it is not whole")))
+	}
+	f.note(f.file.Close())
+	for _, w := range f.writers {
+		if c, ok := w.(io.Closer); ok {
+			_ = c.Close()
+		}
+	}
+}
+
+// pause waits for a change, and tells whether it was the last one.
+func (f *Follower) pause() (last bool, err error) {
+	select {
+	case <-f.changed:
+		return false, nil
+	case <-f.abandoned:
+		return true, nil
+	case <-f.finishing:
+	}
+	written, err := f.written()
+	if err != nil || !written {
+		return true, err
+	}
+	select {
+	case <-f.changed:
+		return false, nil
+	case <-f.abandoned:
+		return true, nil
+	}
+}
+
+// split passes on the lines that data completes.
+func (f *Follower) split(data []byte) {
+	for len(data) > 0 {
+		part, rest, whole := bytes.Cut(data, []byte("\n"))
+		data = rest
+		if !f.skipping {
+			f.line = append(f.line, part...)
+		}
+		if len(f.line) > longestLine {
+			f.note(f.wrong(fmt.Errorf("it is longer than %d bytes", longestLine)))
+			f.line, f.skipping = f.line[:0], true
+		}
+		if !whole {
+			return
+		}
+		if !f.skipping {
+			f.pass(f.line)
+		}
+		f.line, f.skipping = f.line[:0], false
+		f.number++
+	}
+}
+
+// pass writes what a line of the log says.
+func (f *Follower) pass(line []byte) {
+	e, err := parse(line)
+	if err != nil {
+		f.note(f.wrong(err))
+		return
+	}
+	text := e.text
+	if !e.partial {
+		// In one write with its end, as the process wrote it. The line ends in the capacity of f.line.
+		text = append(text, '\n')
+	}
+	if len(text) == 0 {
+		return
+	}
+	if _, err := f.writers[e.stream].Write(text); err != nil {
+		f.writers[e.stream] = broken{f.writers[e.stream]}
+	}
+}
+
+// broken is a writer that has failed. It discards, and can still be closed.
+type broken struct{ w io.Writer }
+
+func (broken) Write(p []byte) (int, error) { return len(p), nil }
+
+func (b broken) Close() error {
+	if c, ok := b.w.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// note keeps the first error.
+func (f *Follower) note(err error) {
+	if f.err == nil {
+		f.err = err
+	}
+}
+
+// wrong says where the log is not as it should be.
+func (f *Follower) wrong(err error) error {
+	return fmt.Errorf("log %s, line %d: %w", f.file.Name(), f.number+1, err)
+}

@@ -1,0 +1,100 @@
+// Package docker is the engine that drives a Docker daemon over its API.
+//
+// The runtime of a target is HostConfig.Runtime: an entry of the daemon's configuration, or the
+// runtime type of a containerd shim. Containers get what the daemon gives every container (its
+// seccomp filter, its log driver, its storage), because that is what Docker costs; what is equal to
+// the other engines is the image, the program, the network and the limits.
+//
+// The daemon is the user's own (DOCKER_HOST, or the socket where Docker has it), in which nothing is
+// touched but what carries the run's name, or a private one that is started for the run and has an
+// entry for every runtime that was found. All docker targets of a run share it: the last one that is
+// closed ends it.
+package docker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/managed"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// name is the engine's name in targets, of its socket and in messages.
+const name = "docker"
+
+// Driver opens the targets of Docker, which share a daemon in one session. It must not be copied.
+type Driver struct {
+	shared managed.Shared[*daemon]
+}
+
+var (
+	_ engine.Driver  = (*Driver)(nil)
+	_ engine.Sweeper = (*Driver)(nil)
+)
+
+// NewDriver gives a driver that has no daemon yet.
+func NewDriver() *Driver { return &Driver{} }
+
+// Name is "docker".
+func (*Driver) Name() string { return name }
+
+// Candidates lists the runtimes found and those that the user's daemon has of its own. It
+// asks that daemon, if it is to be used, and starts none.
+func (d *Driver) Candidates(ctx context.Context, s engine.Session) []engine.Candidate {
+	user, err := userDaemon(ctx, s)
+	if user == nil && err == nil {
+		_, err = binaries(s)
+	}
+	if user != nil {
+		defer user.disconnect()
+	}
+	found := runtimes.Find(ctx, s, name)
+	var all []engine.Candidate
+	for _, r := range found {
+		for n, t := range r.Targets(name) {
+			c := engine.Candidate{
+				Info: engine.Info{Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation},
+				Err:  cmp.Or(err, r.Err), Default: n == 0,
+			}
+			if user != nil {
+				_, c.Info, c.Err = user.lookup(ctx, t)
+			}
+			all = append(all, c)
+		}
+	}
+	if user == nil {
+		return all
+	}
+	for _, entry := range slices.Sorted(maps.Keys(user.info.Runtimes)) {
+		t := target.Target{Engine: name, Runtime: entry}
+		// The daemon's own spellings of runc, which are the same target twice.
+		known := strings.HasPrefix(entry, "io.containerd.runc.") || strings.HasPrefix(entry, "io.containerd.runtime.") ||
+			slices.ContainsFunc(found, func(f runtimes.Found) bool { return f.Name == entry })
+		if _, err := target.Parse(t.String()); err != nil || known {
+			continue
+		}
+		_, info, err := user.lookup(ctx, t)
+		all = append(all, engine.Candidate{Info: info, Err: err})
+	}
+	return all
+}
+
+// Open connects to the daemon, starts a private one if there is none, and lets the target run one
+// container.
+func (d *Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
+	held, release, err := d.shared.Acquire(ctx, func(ctx context.Context) (*daemon, error) { return newDaemon(ctx, s) }, (*daemon).end)
+	if err != nil {
+		return nil, err
+	}
+	e, err := held.open(ctx, t, release)
+	if err != nil {
+		return nil, errors.Join(err, release())
+	}
+	return e, nil
+}

@@ -1,0 +1,120 @@
+package docker_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/moby/moby/client"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/docker"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// targets are those that the conformance suite tries; see enginetest.MustRun.
+var targets = []string{"docker/runc", "docker/crun", "docker/youki", "docker/runsc", "docker/runsc@platform=systrap"}
+
+func parse(t *testing.T, name string) target.Target {
+	t.Helper()
+	parsed, err := target.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// open opens a target, which is closed at the end of the test.
+func open(t *testing.T, d engine.Driver, name string, s engine.Session) engine.Engine {
+	t.Helper()
+	e, err := d.Open(t.Context(), parse(t, name), s)
+	enginetest.Require(t, name, err)
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// remains lists what the daemon at a socket and the host have of the session's containers.
+func remains(t *testing.T, s engine.Session, socket string) []string {
+	t.Helper()
+	left := enginetest.Leftovers(s)
+	if s.Cgroups != nil {
+		for _, m := range s.Cgroups.Mounts {
+			// Docker names a container's cgroup by its own ID.
+			dirs, _ := filepath.Glob(filepath.Join(m.Dir, s.Cgroups.Base(), engine.Prefix+s.RunID, strings.Repeat("[0-9a-f]", 64)))
+			for _, d := range dirs {
+				left = append(left, "cgroup "+d)
+			}
+		}
+	}
+	if _, err := os.Stat(socket); err != nil {
+		return left // the daemon has gone, with all it had
+	}
+	for _, name := range containers(t, socket) {
+		if strings.Contains(name, s.RunID) {
+			left = append(left, "container "+name)
+		}
+	}
+	return left
+}
+
+// containers lists the containers of the daemon at a socket.
+func containers(t *testing.T, socket string) []string {
+	t.Helper()
+	c := connect(t, socket)
+	list, err := c.ContainerList(context.Background(), client.ContainerListOptions{All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, item := range list.Items {
+		names = append(names, item.Names...)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// connect gives a client of the test's own.
+func connect(t *testing.T, socket string) *client.Client {
+	t.Helper()
+	c, err := client.New(client.WithHost("unix://" + socket))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// private gives a session that has a Docker daemon of its own.
+func private(t *testing.T) (engine.Session, string) {
+	t.Helper()
+	s := enginetest.Session(t, oci.Surroundings)
+	s.Managed = true
+	return s, filepath.Join(s.State, "docker", "sock")
+}
+
+func TestConformance(t *testing.T) {
+	enginetest.CheckMustRun(t, "docker", targets...)
+	for _, name := range targets {
+		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
+			s, socket := private(t)
+			s.Targets = []target.Target{parse(t, name)}
+			enginetest.Run(t, func(t *testing.T) engine.Engine {
+				e, err := docker.NewDriver().Open(t.Context(), parse(t, name), s)
+				enginetest.Require(t, name, err)
+				return e
+			}, enginetest.Options{
+				RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry,
+				Leftovers: func() []string { return remains(t, s, socket) },
+			})
+		})
+	}
+}

@@ -1,0 +1,262 @@
+package docker_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/docker"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+)
+
+// listen makes a socket, and answers on it if there is a handler.
+func listen(t *testing.T, socket string, answer http.HandlerFunc) net.Listener {
+	t.Helper()
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	if answer != nil {
+		server := &http.Server{Handler: answer}
+		t.Cleanup(func() { _ = server.Close() })
+		go func() { _ = server.Serve(l) }()
+	}
+	return l
+}
+
+// A socket that was named and cannot be used is refused with what is wrong with it.
+func TestWrongSocket(t *testing.T) {
+	s := enginetest.Session(t, oci.Surroundings)
+	for _, tt := range []struct {
+		name string
+		make func(t *testing.T, socket string)
+		want string
+	}{
+		{"none", func(*testing.T, string) {}, "there is no such socket"},
+		{"file", func(t *testing.T, socket string) {
+			if err := os.WriteFile(socket, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "this is not a socket"},
+		{"left", func(t *testing.T, socket string) {
+			l := listen(t, socket, nil).(*net.UnixListener)
+			l.SetUnlinkOnClose(false)
+			_ = l.Close()
+		}, "nobody listens on this socket"},
+		{"silent", func(t *testing.T, socket string) { listen(t, socket, nil) }, "no answer within 5s"},
+		{"other", func(t *testing.T, socket string) {
+			listen(t, socket, func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "{}") })
+		}, "what answers is not Docker"},
+		{"old", func(t *testing.T, socket string) {
+			listen(t, socket, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Api-Version", "1.24") })
+		}, "API version 1.24 is not supported"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			socket := filepath.Join(s.State, tt.name)
+			tt.make(t, socket)
+			s := s
+			s.Sockets = map[string]string{"docker": "unix://" + socket}
+			_, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s)
+			if !engine.Unsupported(err) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), socket) {
+				t.Errorf("open: %v; want a refusal with %q and the socket", err, tt.want)
+			}
+			candidates := docker.NewDriver().Candidates(t.Context(), s)
+			if len(candidates) == 0 || candidates[0].Err == nil || !strings.Contains(candidates[0].Err.Error(), tt.want) {
+				t.Errorf("candidates: %v; want all with %q", candidates, tt.want)
+			}
+		})
+	}
+}
+
+func TestWrongAddress(t *testing.T) {
+	s := enginetest.Session(t, oci.Surroundings)
+	for _, address := range []string{"ssh://user@host", "docker.sock", "tcp://127.0.0.1:1", "tcp://"} {
+		s.Sockets = map[string]string{"docker": address}
+		if _, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), address+":") {
+			t.Errorf("open with address %q: %v; want a refusal with the address", address, err)
+		}
+	}
+}
+
+// A user who is not in the socket's group.
+func TestSocketOfOthers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to make a socket that is not the caller's")
+	}
+	s := enginetest.Session(t, oci.Surroundings)
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "sock")
+	listen(t, socket, nil)
+	if err := os.Chmod(socket, 0o660); err != nil {
+		t.Fatal(err)
+	}
+	s.Sockets = map[string]string{"docker": socket}
+	runtime.LockOSThread() // whose user another one becomes for files, without root's rights
+	defer runtime.UnlockOSThread()
+	if err := unix.Setfsuid(65534); err != nil {
+		t.Fatal(err)
+	}
+	_, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s)
+	_ = unix.Setfsuid(0)
+	if !engine.Unsupported(err) || !strings.Contains(err.Error(), "permission denied") || !strings.Contains(err.Error(), "group") {
+		t.Errorf("open: %v; want a refusal for want of permission", err)
+	}
+}
+
+// A daemon of another machine.
+func TestRemoteDaemon(t *testing.T) {
+	s := enginetest.Session(t, oci.Surroundings)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Api-Version", "1.41")
+		if strings.HasSuffix(r.URL.Path, "/info") {
+			_, _ = fmt.Fprint(w, `{"ServerVersion": "28.0.0", "Name": "elsewhere"}`)
+		}
+	})}
+	t.Cleanup(func() { _ = server.Close() })
+	go func() { _ = server.Serve(l) }()
+	s.Sockets = map[string]string{"docker": "tcp://" + l.Addr().String()}
+	_, err = docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s)
+	if !engine.Unsupported(err) || !strings.Contains(err.Error(), "runs on elsewhere") {
+		t.Errorf("open: %v; want a refusal that names the other host", err)
+	}
+}
+
+// Without the programs for a private daemon the candidates say which one is missing.
+func TestNoPrograms(t *testing.T) {
+	s := enginetest.Session(t, oci.Surroundings)
+	s.Managed = true
+	s.Engines = map[string]string{"containerd": filepath.Join(s.State, "no-such-file")}
+	for _, c := range docker.NewDriver().Candidates(t.Context(), s) {
+		if !engine.Unsupported(c.Err) || !strings.Contains(c.Err.Error(), "containerd is missing") && !strings.Contains(c.Err.Error(), "dockerd is missing") {
+			t.Errorf("candidate %s: %v; want a refusal that says what is missing", c.Target, c.Err)
+		}
+	}
+	if _, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s); !engine.Unsupported(err) {
+		t.Errorf("open: %v; want a refusal", err)
+	}
+}
+
+// A private daemon that does not come up is refused with what it said, once for all targets.
+func TestPrivateDaemonFails(t *testing.T) {
+	s, _ := private(t)
+	script := filepath.Join(s.State, "dockerd")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho started >> "+s.State+"/starts\necho no luck today >&2\nexit 3\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.Engines = map[string]string{"dockerd": script}
+	driver := docker.NewDriver()
+	for range 2 {
+		_, err := driver.Open(t.Context(), parse(t, "docker/runc"), s)
+		if !engine.Unsupported(err) || !strings.Contains(err.Error(), "no luck today") {
+			t.Errorf("open: %v; want a refusal with the daemon's last words", err)
+		}
+	}
+	if starts, err := os.ReadFile(filepath.Join(s.State, "starts")); err != nil || string(starts) != "started\n" {
+		t.Errorf("the daemon was started so often: %q, %v; want once", starts, err)
+	}
+}
+
+// Images that cannot be had, or have no room.
+func TestPullFails(t *testing.T) {
+	small := t.TempDir()
+	// Before the session, whose launcher may not see later mounts.
+	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=24m"); err != nil {
+		t.Skip("needs the right to mount: ", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(small, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	s, _ := private(t)
+	s.Data = small
+	e := open(t, docker.NewDriver(), "docker/runc", s)
+	p := e.(engine.Puller)
+
+	missing := s.Registry.Addr() + "/touchstone/no-such-image:latest"
+	if err := p.Pull(t.Context(), missing); err == nil || !strings.Contains(err.Error(), missing) || !strings.Contains(err.Error(), "not found") && !strings.Contains(err.Error(), "unknown") {
+		t.Errorf("pull an image that there is not: %v", err)
+	}
+	if _, err := e.Create(t.Context(), engine.Spec{ID: engine.Prefix + s.RunID + "-no", Image: missing}); err == nil || !strings.Contains(err.Error(), "o such image") {
+		t.Errorf("create from an image that there is not: %v", err)
+	}
+	large, err := s.Registry.Fresh(t.Context(), 32<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Pull(t.Context(), large); err == nil || !strings.Contains(err.Error(), "no space left on device") {
+		t.Errorf("pull an image that has no room: %v", err)
+	}
+	// What was there goes on.
+	c := running(t, e, spec(s, "after"))
+	if err := c.Delete(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A daemon that dies takes the trial with it, and is started again for the next one, once.
+func TestDaemonDies(t *testing.T) {
+	s, _ := private(t)
+	e := open(t, docker.NewDriver(), "docker/runc", s)
+	die := func(name string) {
+		t.Helper()
+		c, err := e.Create(t.Context(), spec(s, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(e.(engine.Served).Service().Daemons[0], syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if exit, err := c.Wait(t.Context()); err == nil {
+			t.Errorf("Wait = %v although the daemon has died", exit)
+		}
+		// Its connections break a little before its end is known.
+		for err = nil; t.Context().Err() == nil && !strings.Contains(fmt.Sprint(err), "signal 9"); runtime.Gosched() {
+			_, err = e.Create(t.Context(), spec(s, name+"-next"))
+		}
+		if !strings.Contains(fmt.Sprint(err), "the end of its log") {
+			t.Errorf("Create without a daemon: %v; want its last words", err)
+		}
+		_ = c.Delete(t.Context()) // nobody is there to remove it; the trial's cgroup is emptied by the runner
+		group, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := group.Kill(context.WithoutCancel(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	place := func() error { return e.(engine.Placer).Place("/" + engine.Prefix + s.RunID + "/trial") }
+	die("first")
+	if err := place(); err != nil {
+		t.Fatalf("the daemon is not started again: %v", err)
+	}
+	sp := spec(s, "again")
+	c := running(t, e, sp)
+	if err := c.Delete(t.Context()); err != nil {
+		t.Error(err)
+	}
+	die("second")
+	if err := place(); err == nil || !strings.Contains(err.Error(), "once already") {
+		t.Errorf("the daemon has died twice: %v", err)
+	}
+}

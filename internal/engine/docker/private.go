@@ -1,0 +1,214 @@
+package docker
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/moby/moby/client"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/managed"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// entries are the runtimes in a private daemon's configuration, by their names there, which begin with
+// Touchstone's prefix: "runc" is reserved, and means whatever the daemon finds by that name.
+type entries map[string]entry
+
+// entry is a runtime as the configuration has it.
+type entry struct {
+	Path string   `json:"path"`
+	Args []string `json:"runtimeArgs,omitempty"`
+}
+
+// add makes an entry for a runtime with these flags, unless there is one.
+func (e entries) add(r runtimes.Runtime, flags []string) {
+	if _, ok := e.find(r.Binary, flags); !ok {
+		e[engine.Prefix+r.Name+"-"+strconv.Itoa(len(e))] = entry{r.Binary, flags}
+	}
+}
+
+func (e entries) find(binary string, flags []string) (string, bool) {
+	for name, entry := range e {
+		if entry.Path == binary && slices.Equal(entry.Args, flags) {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// networkFlags gives the flags of a runtime with those that go with each of the two networks.
+func networkFlags(r runtimes.Runtime, t target.Target, flags []string) (none, host []string) {
+	if _, chosen := r.With(t).Option("network"); chosen {
+		return flags, flags
+	}
+	return slices.Concat(flags, r.NoNetwork), slices.Concat(flags, r.HostNetwork)
+}
+
+// choose finds the entries for a target.
+func (e entries) choose(c *choice, r runtimes.Runtime, t target.Target, flags []string) error {
+	if r.Type != "" && len(flags) == 0 {
+		c.none, c.host = r.Type, r.Type // the daemon finds shims by their type
+		return nil
+	}
+	if r.Type != "" {
+		return &engine.UnsupportedError{
+			What: t.String(), Reason: "Docker gives no options to containerd shims by their type", Advice: "measure it through containerd",
+		}
+	}
+	none, host := networkFlags(r, t, flags)
+	var known [2]bool
+	c.none, known[0] = e.find(r.Binary, none)
+	c.host, known[1] = e.find(r.Binary, host)
+	if !known[0] || !known[1] {
+		return &engine.UnsupportedError{What: t.String(), Reason: "the private Docker daemon was started without this target"}
+	}
+	if network, chosen := r.With(t).Option("network"); chosen && len(r.HostNetwork) > 0 && network != string(engine.HostNet) {
+		c.host, c.noHost = "", fmt.Sprintf("the target's option network=%s rules it out", network)
+	}
+	return nil
+}
+
+// findEntries makes an entry for every runtime found, with the options of all targets that are wanted.
+func findEntries(ctx context.Context, s engine.Session) entries {
+	e := entries{}
+	for _, r := range runtimes.Find(ctx, s, name) {
+		if r.Err != nil || r.Binary == "" {
+			continue
+		}
+		targets := r.Targets(name)
+		for _, t := range s.Targets {
+			if t.Engine == name && t.Runtime == r.Name {
+				targets = append(targets, t)
+			}
+		}
+		for _, t := range targets {
+			flags, err := runtimes.Flags(r.With(t))
+			if err != nil {
+				continue // which Open will say
+			}
+			none, host := networkFlags(r.Runtime, t, flags)
+			e.add(r.Runtime, none)
+			e.add(r.Runtime, host)
+		}
+	}
+	return e
+}
+
+// programs are what a private daemon needs on PATH.
+var programs = []string{"dockerd", "containerd", "containerd-shim-runc-v2"}
+
+// binaries finds the programs of a private daemon, and gives the path of dockerd and the directories
+// in which it is to look for the others. The error is an *engine.UnsupportedError.
+func binaries(s engine.Session) (found struct{ dockerd, path string }, err error) {
+	if os.Geteuid() != 0 {
+		return found, &engine.UnsupportedError{
+			What: name, Reason: "no Docker daemon can be reached, and a private one needs root",
+			Advice: "start Docker and become a member of its group, or run as root",
+		}
+	}
+	var dirs []string
+	for _, program := range programs {
+		path, err := exec.LookPath(cmp.Or(s.Engines[program], program))
+		if err == nil {
+			path, err = filepath.Abs(path)
+		}
+		if err != nil {
+			return found, &engine.UnsupportedError{
+				What: name, Reason: fmt.Sprintf("no Docker daemon can be reached, and for a private one %s is missing: %v", program, err),
+				Advice: fmt.Sprintf("start Docker, install its packages (docker.io, or docker-ce and containerd.io), or give --engine-bin %s=PATH", program),
+			}
+		}
+		if program == name+"d" {
+			found.dockerd = path
+		}
+		if _, given := s.Engines[program]; given {
+			dirs = append(dirs, filepath.Dir(path))
+		}
+	}
+	found.path = strings.Join(append(dirs, os.Getenv("PATH")), string(os.PathListSeparator))
+	return found, nil
+}
+
+// startPrivate starts a daemon for the run.
+func startPrivate(ctx context.Context, s engine.Session) (*daemon, error) {
+	found, err := binaries(s)
+	if err != nil {
+		return nil, err
+	}
+	dirs, err := managed.DirsOf(s, name)
+	if err != nil {
+		return nil, err
+	}
+	d := &daemon{session: s, host: "unix://" + filepath.Join(dirs.State, "sock"), entries: findEntries(ctx, s)}
+	file := filepath.Join(dirs.State, "daemon.json")
+	if err := d.configure(file, dirs); err != nil {
+		return nil, err
+	}
+	if d.client, err = client.New(client.WithHost(d.host)); err != nil {
+		return nil, fmt.Errorf("start a private Docker daemon: %w", err)
+	}
+	d.private, err = managed.Start(ctx, s, managed.Config{
+		Name: name,
+		Args: []string{found.dockerd, "--config-file", file},
+		Env:  []string{"PATH=" + found.path},
+		Ready: func(ctx context.Context) error {
+			if err := listening(ctx, filepath.Join(dirs.State, "sock")); err != nil {
+				return err
+			}
+			_, err := d.client.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true})
+			return err
+		},
+	})
+	if err == nil {
+		if err = d.ask(ctx); err == nil {
+			return d, nil
+		}
+		err = errors.Join(err, d.private.Stop(ctx))
+	}
+	if ctx.Err() == nil {
+		err = &engine.UnsupportedError{What: name, Reason: err.Error()}
+	}
+	return nil, err
+}
+
+// configure writes the daemon's configuration. It makes no bridge and no rule, because
+// containers get either no network or the daemon's own.
+func (d *daemon) configure(file string, dirs managed.Dirs) error {
+	config := map[string]any{
+		"data-root":  filepath.Join(dirs.Data, "root"),
+		"exec-root":  filepath.Join(dirs.State, "exec"),
+		"pidfile":    filepath.Join(dirs.State, "pid"),
+		"hosts":      []string{d.host},
+		"exec-opts":  []string{"native.cgroupdriver=cgroupfs"},
+		"bridge":     "none",
+		"iptables":   false,
+		"ip6tables":  false,
+		"ip-forward": false,
+		"ip-masq":    false,
+
+		"userland-proxy": false,
+		"raw-logs":       true,
+		"runtimes":       d.entries,
+		// Versions up to 23 make a key in /etc/docker otherwise. Later ones do not mind.
+		"deprecated-key-path": filepath.Join(dirs.Data, "key.json"),
+	}
+	text, err := json.Marshal(config)
+	if err == nil {
+		err = os.WriteFile(file, text, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("configure a private Docker daemon: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package docker_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/docker"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// spec describes a container that runs until it is ended.
+func spec(s engine.Session, name string) engine.Spec {
+	return engine.Spec{
+		ID: engine.Prefix + s.RunID + "-" + name, Image: s.Registry.Probe(), Process: engine.Process{Args: workload.Ready()},
+	}
+}
+
+// running gives a container whose process runs.
+func running(t *testing.T, e engine.Engine, sp engine.Spec) engine.Container {
+	t.Helper()
+	c, err := e.Create(t.Context(), sp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Delete(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// limits reads the limits of the one container below a cgroup: CPU quota, period and memory.
+func limits(t *testing.T, s engine.Session, group string) string {
+	t.Helper()
+	read := func(controller, v1, v2 string) string {
+		m, ok := s.Cgroups.Controller(controller)
+		if !ok {
+			t.Skipf("the host has no cgroup controller %s", controller)
+		}
+		file := v1
+		if m.V2 {
+			file = v2
+		}
+		found, err := filepath.Glob(filepath.Join(m.Dir, s.Cgroups.Base(), group, strings.Repeat("[0-9a-f]", 64), file))
+		if err != nil || len(found) != 1 {
+			t.Fatalf("files %s of containers below %s: %q, %v; want one", file, group, found, err)
+		}
+		text, err := os.ReadFile(found[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(text))
+	}
+	cpu := read("cpu", "cpu.cfs_quota_us", "cpu.max")
+	if !strings.Contains(cpu, " ") {
+		cpu += " " + read("cpu", "cpu.cfs_period_us", "")
+	}
+	return cpu + " " + read("memory", "memory.limit_in_bytes", "memory.max")
+}
+
+// Limits are what was asked for, in the cgroup that was asked for, with runtimes that read Docker's zeros
+// differently. All targets share one daemon, which ends with the last of them.
+func TestLimitsAndPlace(t *testing.T) {
+	s, socket := private(t)
+	driver := docker.NewDriver()
+	var engines []engine.Engine
+	for _, name := range []string{"docker/runc", "docker/crun"} {
+		e, err := driver.Open(t.Context(), parse(t, name), s)
+		enginetest.Require(t, name, err)
+		engines = append(engines, e)
+	}
+	for n, e := range engines {
+		group := fmt.Sprintf("/%s%s/t%d", engine.Prefix, s.RunID, n)
+		p, ok := e.(engine.Placer)
+		if !ok {
+			t.Fatalf("%s cannot be placed", e.Info().Target)
+		}
+		if err := p.Place(group); err != nil {
+			t.Fatal(err)
+		}
+		sp := spec(s, fmt.Sprint("limits", n))
+		sp.Resources = engine.Resources{CPU: 0.5, Memory: 64 << 20}
+		c := running(t, e, sp)
+		if got, want := limits(t, s, group), fmt.Sprint("50000 100000 ", 64<<20); got != want {
+			t.Errorf("%s: limits at creation are %q, want %q", e.Info().Target, got, want)
+		}
+		for _, tt := range []struct {
+			limits engine.Resources
+			want   string
+		}{
+			{engine.Resources{CPU: 0.1}, fmt.Sprint("10000 100000 ", 64<<20)},
+			{engine.Resources{CPU: 1.5, Memory: 96 << 20}, fmt.Sprint("150000 100000 ", 96<<20)},
+			{engine.Resources{Memory: 48 << 20}, fmt.Sprint("150000 100000 ", 48<<20)},
+		} {
+			if err := c.(engine.Updater).Update(t.Context(), tt.limits); err != nil {
+				t.Fatalf("%s: Update(%+v): %v", e.Info().Target, tt.limits, err)
+			}
+			if got := limits(t, s, group); got != tt.want {
+				t.Errorf("%s: limits after Update(%+v) are %q, want %q", e.Info().Target, tt.limits, got, tt.want)
+			}
+		}
+		if err := c.Delete(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	service := engines[0].(engine.Served).Service()
+	if service.Group == nil || len(service.Daemons) < 2 {
+		t.Errorf("the private daemon and its containerd are told as %+v", service)
+	}
+	if err := engines[0].Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(socket); err != nil {
+		t.Errorf("the daemon has ended although a target uses it: %v", err)
+	}
+	if err := engines[1].Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(socket); err == nil {
+		t.Error("the daemon goes on although nobody uses it")
+	}
+}
+
+// Many lives, and creations that are given up at whatever moment, leave no descriptors, no goroutines, no
+// containers and no cgroups.
+func TestNothingIsLeftOfManyLives(t *testing.T) {
+	s, socket := private(t)
+	e := open(t, docker.NewDriver(), "docker/runc", s)
+	before := remains(t, s, socket)
+	enginetest.Steady(t, 15, func(n int) {
+		var out bytes.Buffer
+		sp := spec(s, fmt.Sprintf("many-%03d", n))
+		sp.Process.Stdout = &out
+		c, err := e.Create(t.Context(), sp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n%3 > 0 {
+			if err := c.Start(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if n%3 > 1 {
+			if err := c.Kill(t.Context(), syscall.SIGKILL); err != nil {
+				t.Error(err)
+			}
+			if _, err := c.Wait(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := c.Delete(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	for n := range 20 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n)*2*time.Millisecond)
+		c, err := e.Create(ctx, spec(s, fmt.Sprintf("late-%03d", n)))
+		if err == nil {
+			err = c.Delete(t.Context())
+		} else if ctx.Err() != nil {
+			err = nil
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		cancel()
+	}
+	for _, left := range remains(t, s, socket)[len(before):] {
+		t.Errorf("%s is left", left)
+	}
+}
+
+// What is refused is refused with what the target is, and what to do.
+func TestOpenRefuses(t *testing.T) {
+	s, _ := private(t)
+	driver := docker.NewDriver()
+	s.Runtimes = map[string]target.Runtime{
+		"broken": {Path: "/bin/false"}, "shim": {Type: "io.containerd.no-such-shim.v2"},
+	}
+	open(t, driver, "docker/runc", s) // holds the daemon
+	for name, want := range map[string]string{
+		"docker/no-such-runtime":  "no-such-runtime is not on PATH",
+		"docker/broken":           "ended with exit code 1",
+		"docker/runc@root=/x":     "is set by Touchstone itself",
+		"docker/runc@debug-x=yes": "was started without this target",
+		"docker/shim":             "first container did not work",
+		"docker/shim@a=b":         "no options to containerd shims",
+	} {
+		e, err := driver.Open(t.Context(), parse(t, name), s)
+		if err == nil {
+			t.Errorf("%s opens", name)
+			_ = e.Close()
+			continue
+		}
+		if !engine.Unsupported(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("open %s: %v; want a refusal with %q", name, err, want)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package docker
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// choice is how containers of a target get their runtime.
+type choice struct {
+	kind runtimes.Kind
+	// none and host are the values of HostConfig.Runtime that go with the two networks. Without
+	// the second noHost is the reason.
+	none, host, noHost string
+}
+
+func (c choice) of(n engine.Network) string {
+	if n == engine.HostNet {
+		return c.host
+	}
+	return c.none
+}
+
+// lookup finds out how the daemon runs a target, if it can. What is known of the target comes with
+// an error too, which is an *engine.UnsupportedError.
+func (d *daemon) lookup(ctx context.Context, t target.Target) (choice, engine.Info, error) {
+	r, err := runtimes.Get(ctx, d.sessionFor(t.Runtime), t)
+	info := engine.Info{
+		Target: t, Binary: r.Binary, Isolation: r.Isolation, Cgroup: string(cgroup.None),
+		Version:  fmt.Sprintf("Docker %s, %s", d.info.ServerVersion, cmp.Or(r.Version, t.Runtime+" of a version that is not known")),
+		Rootless: d.secured("rootless"), Notes: slices.Clone(r.Notes),
+	}
+	if d.info.CgroupVersion != "" {
+		info.Cgroup = "v" + d.info.CgroupVersion
+	}
+	if d.session.Cgroups != nil {
+		info.Cgroup = string(d.session.Cgroups.Mode)
+	}
+	if d.private != nil && err != nil {
+		return choice{}, info, err
+	}
+	flags, err := runtimes.Flags(r.With(t))
+	if err != nil {
+		return choice{}, info, err
+	}
+	c := choice{kind: r.Kind}
+	if d.private != nil {
+		err = d.entries.choose(&c, r, t, flags)
+	} else {
+		err = d.choose(&c, &info, r, t, flags)
+	}
+	return c, info, err
+}
+
+// sessionFor is the session in which a name means the runtime that the user's daemon has under it.
+func (d *daemon) sessionFor(runtime string) engine.Session {
+	s := d.session
+	entry, ok := d.info.Runtimes[runtime]
+	if d.private != nil || !ok {
+		return s
+	}
+	given := s.Runtimes[runtime]
+	given.Type = entry.Type
+	if filepath.IsAbs(entry.Path) {
+		given.Path = entry.Path
+	}
+	s.Runtimes = maps.Clone(s.Runtimes)
+	if s.Runtimes == nil {
+		s.Runtimes = map[string]target.Runtime{}
+	}
+	s.Runtimes[runtime] = given
+	return s
+}
+
+// choose finds the entry of the user's daemon that has the runtime with just these flags.
+func (d *daemon) choose(c *choice, info *engine.Info, r runtimes.Runtime, t target.Target, flags []string) error {
+	var entryName string
+	var args []string
+	for _, candidate := range slices.Sorted(maps.Keys(d.info.Runtimes)) {
+		entry := d.info.Runtimes[candidate]
+		named, same := candidate == t.Runtime, entry.Path != "" && entry.Path == r.Binary
+		if named && len(flags) == 0 || (named || same) && len(flags) > 0 && equalSets(entry.Args, flags) {
+			entryName, args = candidate, entry.Args
+			break
+		}
+	}
+	if entryName == "" && r.Type != "" && len(flags) == 0 {
+		entryName = r.Type // the daemon finds shims by their type
+	}
+	if entryName == "" {
+		return d.unknown(r, t, flags)
+	}
+	c.none, c.host = entryName, entryName
+	if len(args) > 0 && len(flags) == 0 {
+		info.Notes = append(info.Notes, fmt.Sprintf("the daemon runs %s with %s", t.Runtime, strings.Join(args, " ")))
+	}
+	for _, flag := range r.HostNetwork {
+		if !slices.Contains(args, flag) {
+			c.host, c.noHost = "", fmt.Sprintf("%s needs %s for it, which the daemon's runtime %s does not have", r.Kind.Name, flag, entryName)
+		}
+	}
+	return nil
+}
+
+func equalSets(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// unknown says that the user's daemon does not have what a target needs, and how to give it that.
+func (d *daemon) unknown(r runtimes.Runtime, t target.Target, flags []string) error {
+	entry := t.Runtime
+	what := fmt.Sprintf("the daemon does not know the runtime %s", t.Runtime)
+	args := ""
+	if len(flags) > 0 {
+		entry = strings.NewReplacer("@", "-", "=", "-", ",", "-", "/", "-").Replace(strings.TrimPrefix(t.String(), name+"/"))
+		what = fmt.Sprintf("the daemon has no runtime %s with %s alone", t.Runtime, strings.Join(flags, " "))
+		args = fmt.Sprintf(`, "runtimeArgs": ["%s"]`, strings.Join(flags, `", "`))
+	}
+	return &engine.UnsupportedError{
+		What:   t.String(),
+		Reason: fmt.Sprintf("%s; it has %s", what, strings.Join(slices.Sorted(maps.Keys(d.info.Runtimes)), ", ")),
+		Advice: fmt.Sprintf(`add "runtimes": {"%s": {"path": "%s"%s}} to its /etc/docker/daemon.json and restart it, or use a private daemon with --managed`,
+			entry, cmp.Or(r.Binary, "/path/to/"+t.Runtime), args),
+	}
+}
+
+// secured tells whether the daemon has a security option, such as seccomp.
+func (d *daemon) secured(option string) bool {
+	return slices.ContainsFunc(d.info.SecurityOptions, func(o string) bool {
+		return o == "name="+option || strings.HasPrefix(o, "name="+option+",")
+	})
+}

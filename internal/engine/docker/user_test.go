@@ -1,0 +1,333 @@
+package docker_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/docker"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// user gives a session and the socket of a daemon that is not Touchstone's: on the host's network,
+// with an image and a running container of its own.
+func user(t *testing.T) (engine.Session, string) {
+	t.Helper()
+	s := enginetest.Session(t, oci.Surroundings)
+	dockerd, err := exec.LookPath("dockerd")
+	if err != nil {
+		t.Skip("needs dockerd: ", err)
+	}
+	crun, err := exec.LookPath("crun")
+	if err != nil {
+		t.Skip("needs crun: ", err)
+	}
+	dir, data := filepath.Join(s.State, "user"), t.TempDir()
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(dir, "sock")
+	config, err := json.Marshal(map[string]any{
+		"data-root": filepath.Join(data, "root"), "exec-root": filepath.Join(dir, "exec"), "pidfile": filepath.Join(dir, "pid"),
+		"hosts": []string{"unix://" + socket}, "exec-opts": []string{"native.cgroupdriver=cgroupfs"},
+		"bridge": "none", "iptables": false, "ip-forward": false, "cgroup-parent": "/touchstone-" + s.RunID + "/user",
+		"deprecated-key-path": filepath.Join(data, "key.json"),
+		"runtimes":            map[string]any{"slim": map[string]any{"path": crun, "runtimeArgs": []string{"--log-level=error"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "daemon.json")
+	if err := os.WriteFile(file, config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(dockerd, "--config-file", file)
+	cmd.Stdout, cmd.Stderr = log, log
+	done, err := s.Launcher.Start(cmd)
+	_ = log.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		<-done
+	})
+	if err := docker.Listening(t.Context(), socket); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, s, connect(t, socket))
+	s.Sockets = map[string]string{"docker": socket}
+	return s, socket
+}
+
+// foreign is the name of the user's own container, and of the image it is from.
+const foreign = "foreign:latest"
+
+// settle gives the user's daemon an image and a container.
+func settle(t *testing.T, s engine.Session, c *client.Client) {
+	t.Helper()
+	pulled, err := c.ImagePull(t.Context(), s.Registry.Probe(), client.ImagePullOptions{})
+	if err == nil {
+		err = pulled.Wait(t.Context())
+	}
+	if err == nil {
+		_, err = c.ImageTag(t.Context(), client.ImageTagOptions{Source: s.Registry.Probe(), Target: foreign})
+	}
+	if err == nil {
+		_, err = c.ImageRemove(t.Context(), s.Registry.Probe(), client.ImageRemoveOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := c.ContainerCreate(t.Context(), client.ContainerCreateOptions{
+		Name: "foreign", Config: &container.Config{Image: foreign, Entrypoint: workload.Ready()},
+		HostConfig: &container.HostConfig{NetworkMode: "none"},
+	})
+	if err == nil {
+		_, err = c.ContainerStart(t.Context(), made.ID, client.ContainerStartOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := c.ContainerRemove(context.WithoutCancel(t.Context()), made.ID, client.ContainerRemoveOptions{Force: true}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// inventory lists what a daemon has, with the states of containers.
+func inventory(t *testing.T, c *client.Client) []string {
+	t.Helper()
+	ctx := t.Context()
+	containers, err := c.ContainerList(ctx, client.ContainerListOptions{All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	images, err := c.ImageList(ctx, client.ImageListOptions{All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	networks, err := c.NetworkList(ctx, client.NetworkListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	volumes, err := c.VolumeList(ctx, client.VolumeListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, i := range containers.Items {
+		all = append(all, fmt.Sprint("container ", i.ID, i.Names, i.State))
+	}
+	for _, i := range images.Items {
+		all = append(all, fmt.Sprint("image ", i.ID, i.RepoTags))
+	}
+	for _, i := range networks.Items {
+		all = append(all, fmt.Sprint("network ", i.ID, i.Name))
+	}
+	for _, i := range volumes.Items {
+		all = append(all, fmt.Sprint("volume ", i.Name))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Beside the user's own containers and images only ours come and go.
+func TestUsersDaemon(t *testing.T) {
+	s, socket := user(t)
+	c := connect(t, socket)
+	before := inventory(t, c)
+	driver := docker.NewDriver()
+
+	var names []string
+	for _, candidate := range driver.Candidates(t.Context(), s) {
+		if candidate.Err == nil {
+			names = append(names, candidate.Target.String())
+		} else if candidate.Target.String() == "docker/crun" && !strings.Contains(candidate.Err.Error(), `it has `) {
+			t.Errorf("the daemon does not know crun, and the candidate says %v", candidate.Err)
+		}
+	}
+	if !slices.Contains(names, "docker/runc") || !slices.Contains(names, "docker/slim") || slices.Contains(names, "docker/crun") {
+		t.Errorf("candidates are %q; want docker/runc and docker/slim among them, and not docker/crun", names)
+	}
+
+	_, err := driver.Open(t.Context(), parse(t, "docker/crun"), s)
+	for _, want := range []string{"does not know the runtime crun", "slim", "daemon.json", `{"crun": {"path": "/`} {
+		if !engine.Unsupported(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("open docker/crun: %v; want a refusal with %q", err, want)
+		}
+	}
+	_, err = driver.Open(t.Context(), parse(t, "docker/slim@log-level=debug"), s)
+	if !engine.Unsupported(err) || !strings.Contains(err.Error(), `"runtimeArgs": ["--log-level=debug"]`) {
+		t.Errorf("open docker/slim@log-level=debug: %v; want a refusal that says how to configure it", err)
+	}
+
+	for _, name := range []string{"docker/runc", "docker/slim", "docker/slim@log-level=error"} {
+		e := open(t, driver, name, s)
+		if p, ok := e.(engine.Placer); !ok {
+			t.Errorf("%s cannot be placed although the daemon's cgroup driver is cgroupfs", name)
+		} else if err := p.Place("/" + engine.Prefix + s.RunID + "/trial"); err != nil {
+			t.Error(err)
+		}
+		if !strings.Contains(e.Info().Version, "Docker ") || !strings.Contains(e.Info().Version, "run version ") && !strings.Contains(e.Info().Version, "runc version ") {
+			t.Errorf("the version of %s is %q", name, e.Info().Version)
+		}
+		sp := spec(s, "beside")
+		sp.Network = engine.HostNet
+		one := running(t, e, sp)
+		if got := inventory(t, c); len(got) <= len(before) {
+			t.Errorf("with a container of ours the daemon has %q", got)
+		}
+		if err := one.Delete(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		if after := inventory(t, c); !slices.Equal(after, before) {
+			t.Errorf("after %s the daemon has %q, and had %q", name, after, before)
+		}
+	}
+}
+
+// What a killed run has left is removed by its ID, and only that.
+func TestSweep(t *testing.T) {
+	s, socket := user(t)
+	c := connect(t, socket)
+	before := inventory(t, c)
+	e := open(t, docker.NewDriver(), "docker/runc", s)
+	running(t, e, spec(s, "left"))
+	fresh, err := s.Registry.Fresh(t.Context(), 1<<10)
+	if err == nil {
+		err = e.(engine.Puller).Pull(t.Context(), fresh)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	sweep := func(runID string) int {
+		t.Helper()
+		n, err := docker.NewDriver().Sweep(t.Context(), engine.Session{RunID: runID, Sockets: s.Sockets})
+		if err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	with := inventory(t, c)
+	if n := sweep(s.RunID + "x"); n != 0 || !slices.Equal(inventory(t, c), with) {
+		t.Errorf("the sweep of another run has removed %d objects: %q", n, inventory(t, c))
+	}
+	if n := sweep(s.RunID); n != 3 { // a container and two images
+		t.Errorf("%d objects were removed, want 3", n)
+	}
+	if after := inventory(t, c); !slices.Equal(after, before) {
+		t.Errorf("after the sweep the daemon has %q, and had %q", after, before)
+	}
+	if n := sweep(s.RunID); n != 0 {
+		t.Errorf("another sweep has removed %d objects", n)
+	}
+}
+
+// A name that is taken, even by somebody else's container, stays with who has it.
+func TestNameInUse(t *testing.T) {
+	s, socket := user(t)
+	e := open(t, docker.NewDriver(), "docker/runc", s)
+	sp := spec(s, "taken")
+	sp.ID = "foreign"
+	_, err := e.Create(t.Context(), sp)
+	if err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("Create with a name that is in use: %v", err)
+	}
+	if names := containers(t, socket); !slices.Equal(names, []string{"/foreign"}) {
+		t.Errorf("the daemon's containers are %q, want the foreign one alone", names)
+	}
+}
+
+// hostState is what a private daemon must not change: the network, its rules, and where Docker keeps things.
+func hostState(t *testing.T, s engine.Session) map[string]string {
+	t.Helper()
+	state := map[string]string{}
+	for _, command := range [][]string{
+		{"iptables-save"}, {"ip6tables-save"}, {"ip", "-brief", "link"}, {"ip", "-brief", "addr"}, {"ip", "route"}, {"ip", "netns"},
+	} {
+		if path, err := exec.LookPath(command[0]); err == nil {
+			var out bytes.Buffer
+			cmd := exec.CommandContext(t.Context(), path, command[1:]...)
+			cmd.Stdout = &out
+			if err := s.Launcher.Run(t.Context(), cmd); err != nil {
+				t.Fatalf("%q: %v", command, err)
+			}
+			var rules []string // without comments, which have the time, and counters
+			for line := range strings.Lines(out.String()) {
+				if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, ":") {
+					rules = append(rules, line)
+				}
+			}
+			state[strings.Join(command, " ")] = strings.Join(rules, "")
+		}
+	}
+	for _, file := range []string{"/proc/sys/net/ipv4/ip_forward", "/proc/self/mountinfo"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state[file] = string(text)
+	}
+	for _, dir := range []string{"/var/lib/docker", "/var/lib/containerd", "/etc/docker", "/run/docker", "/run/containerd"} {
+		entries, err := os.ReadDir(dir)
+		state[dir] = fmt.Sprint(err)
+		for _, e := range entries {
+			info, err := e.Info()
+			if err != nil {
+				continue // it is somebody's, and gone
+			}
+			state[dir] += fmt.Sprintln(e.Name(), info.ModTime())
+		}
+	}
+	return state
+}
+
+// TestHostStaysAsItIs has a private daemon beside one of the user's.
+func TestHostStaysAsItIs(t *testing.T) {
+	s, socket := user(t)
+	c := connect(t, socket)
+	before, had := hostState(t, s), inventory(t, c)
+	s.Managed = true
+	e := open(t, docker.NewDriver(), "docker/runc", s)
+	one := running(t, e, spec(s, "private"))
+	if names := containers(t, socket); !slices.Equal(names, []string{"/foreign"}) {
+		t.Errorf("the user's daemon has %q although a private one is used", names)
+	}
+	if err := one.Delete(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	for what, now := range hostState(t, s) {
+		if now != before[what] {
+			t.Errorf("%s has become\n%s\nand was\n%s", what, now, before[what])
+		}
+	}
+	if has := inventory(t, c); !slices.Equal(has, had) {
+		t.Errorf("the user's daemon has %q, and had %q", has, had)
+	}
+}

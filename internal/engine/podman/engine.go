@@ -1,0 +1,233 @@
+package podman
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/crilog"
+	"github.com/touchstone-bench/touchstone/internal/engine/managed"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+)
+
+// undoLimit bounds what has to be done although nobody waits for it any more.
+const undoLimit = 20 * time.Second
+
+// cpuPeriod is the accounting period of CPU limits in microseconds, the kernel's default.
+const cpuPeriod = 100_000
+
+// Engine drives one runtime through Podman.
+type Engine struct {
+	session engine.Session
+	paths   paths
+	info    engine.Info
+	version string // Podman's own
+	kind    runtimes.Kind
+	flags   []string // global flags of the runtime
+	cannot  map[engine.Capability]string
+
+	state, data string // directories, in memory where the host has that, and on disk
+	exits       *exits
+	logs        *crilog.Watcher
+	mounts      *managed.Mounts
+
+	mu    sync.Mutex
+	group string          // cgroup below which containers are made; empty is the run's
+	boxes map[string]*box // that are not deleted, by Podman's ID
+}
+
+var (
+	_ engine.Engine     = (*Engine)(nil)
+	_ engine.Placer     = (*Engine)(nil)
+	_ engine.Accountant = (*Engine)(nil)
+	_ engine.Puller     = (*Engine)(nil)
+	_ engine.Execer     = (*box)(nil)
+	_ engine.Pauser     = (*box)(nil)
+	_ engine.Updater    = (*box)(nil)
+)
+
+// Info says what Podman and the runtime are.
+func (e *Engine) Info() engine.Info { return e.info }
+
+// Supports tells what the target can do, as far as it is known beforehand.
+func (e *Engine) Supports(c engine.Capability) error {
+	if reason, ok := e.cannot[c]; ok {
+		return &engine.UnsupportedError{What: string(c), Reason: reason}
+	}
+	if !slices.Contains(engine.Capabilities(), c) {
+		return &engine.UnsupportedError{What: string(c), Reason: "there is no such capability"}
+	}
+	return nil
+}
+
+// Place implements engine.Placer.
+func (e *Engine) Place(group string) error {
+	if err := e.session.Place(group); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	e.group = group
+	e.mu.Unlock()
+	return nil
+}
+
+// Usage implements engine.Accountant.
+func (e *Engine) Usage() engine.Usage { return engine.Usage{CPU: e.session.Launcher.CPU()} }
+
+// Pull implements engine.Puller.
+func (e *Engine) Pull(ctx context.Context, ref string) error {
+	_, err := e.run(ctx, e.command(ctx, nil,
+		"pull", "--quiet", "--tls-verify=false", "--signature-policy", filepath.Join(e.state, "policy.json"), ref))
+	if err != nil {
+		return fmt.Errorf("pull image %s: %w", ref, err)
+	}
+	return nil
+}
+
+// RemoveImage implements engine.Puller.
+func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
+	_, err := e.run(ctx, e.command(ctx, nil, "rmi", "--force", ref))
+	if err != nil && !strings.Contains(err.Error(), "image not known") {
+		return fmt.Errorf("remove image %s: %w", ref, err)
+	}
+	return nil
+}
+
+// Close removes the storage and the state of this target.
+func (e *Engine) Close() error { return e.close(context.Background()) }
+
+func (e *Engine) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
+	defer cancel()
+	e.mu.Lock()
+	left := e.boxes
+	e.boxes = nil
+	e.mu.Unlock()
+	for _, b := range left {
+		if b.Delete(ctx) != nil {
+			b.deleteOCI(ctx)
+		}
+	}
+	var errs []error
+	if e.mounts != nil {
+		errs = append(errs, e.mounts.Close(ctx)) // with all that storage has mounted
+	}
+	if e.exits != nil {
+		errs = append(errs, e.exits.close())
+		e.exits = nil
+	}
+	if e.logs != nil {
+		errs = append(errs, e.logs.Close())
+	}
+	for _, dir := range []string{e.data, e.state} {
+		if dir == "" {
+			continue
+		}
+		errs = append(errs, os.RemoveAll(dir))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("remove the state of %s: %w", e.info.Target, err)
+	}
+	return nil
+}
+
+// Create has Podman create a container: its record and its layer. What the OCI specification calls create is
+// part of Start, as it is for those who use Podman.
+func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
+	what := fmt.Sprintf("create container %q with %s", spec.ID, e.info.Target)
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", what, context.Cause(ctx))
+	}
+	e.mu.Lock()
+	parent := e.group
+	e.mu.Unlock()
+	if parent == "" {
+		parent = "/" + engine.Prefix + e.session.RunID
+	}
+	b := &box{e: e, name: spec.ID, log: filepath.Join(e.logDir(), spec.ID), flags: e.networkFlags(spec.Network)}
+	id, err := e.change(ctx, b.flags, e.createArgs(b, spec, parent)...)
+	if id == "" && err == nil {
+		err = errors.New("there is no error, and no ID either")
+	}
+	if id == "" {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	b.id = id
+	b.exit = e.exits.await(id)
+	e.mu.Lock()
+	e.boxes[id] = b
+	e.mu.Unlock()
+	if err == nil && e.session.Cgroups != nil {
+		b.group, err = e.session.Cgroups.Open(path.Join(parent, "libpod-"+id))
+	}
+	if err == nil {
+		b.output, err = e.logs.Follow(b.log, spec.Process.Stdout, spec.Process.Stderr)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", what, err), b.undo(ctx))
+	}
+	return b, nil
+}
+
+// networkFlags are the runtime's flags that go with a network.
+func (e *Engine) networkFlags(n engine.Network) []string {
+	if _, chosen := e.info.Target.Option("network"); chosen {
+		return e.flags
+	}
+	if n == engine.HostNet {
+		return slices.Concat(e.flags, e.kind.HostNetwork)
+	}
+	return slices.Concat(e.flags, e.kind.NoNetwork)
+}
+
+// createArgs describe a container to Podman.
+func (e *Engine) createArgs(b *box, spec engine.Spec, parent string) []string {
+	network := "none"
+	if spec.Network == engine.HostNet {
+		network = "host"
+	}
+	args := []string{
+		"create", "--name", spec.ID, "--label", engine.Label + "=" + e.session.RunID, "--pull", "never",
+		"--network", network, "--read-only", "--read-only-tmpfs=false", "--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777,notmpcopyup", // youki does not know tmpcopyup
+		"--log-driver", "k8s-file", "--log-opt", "path=" + b.log, "--conmon-pidfile", b.conmonFile(),
+		"--workdir", "/",
+	}
+	if e.session.Cgroups != nil {
+		args = append(args, "--cgroup-parent", path.Join(e.session.Cgroups.Base(), parent))
+	}
+	for _, v := range spec.Process.Env {
+		args = append(args, "--env", v)
+	}
+	for _, m := range spec.Mounts {
+		mount := "type=bind,source=" + m.Source + ",destination=" + m.Target
+		if m.ReadOnly {
+			mount += ",ro"
+		}
+		args = append(args, "--mount", mount)
+	}
+	args = append(args, limits(spec.Resources)...)
+	// The entry point is a list with the whole program, so that nothing of the image's is added.
+	return append(args, "--entrypoint", entrypoint(spec.Process.Args), spec.Image)
+}
+
+// limits are the options of create and update. Swap is not limited, as with the bare runtimes.
+func limits(r engine.Resources) []string {
+	var args []string
+	if r.CPU > 0 {
+		args = append(args, "--cpu-period", strconv.Itoa(cpuPeriod), "--cpu-quota", strconv.FormatInt(int64(math.Round(r.CPU*cpuPeriod)), 10))
+	}
+	if r.Memory > 0 {
+		args = append(args, "--memory", strconv.FormatInt(r.Memory, 10)+"b", "--memory-swap", "-1")
+	}
+	return args
+}

@@ -1,0 +1,132 @@
+package podman
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
+
+// exits learns from conmon how containers ended: it writes the exit code into a file that is named
+// after the container, under another name first.
+type exits struct {
+	dir    string
+	events *os.File
+	ended  chan struct{} // closed when no more events come
+
+	mu      sync.Mutex
+	waiting map[string]*exit // by container
+}
+
+// exit is how one container ended, or why that is not known, once done is closed.
+type exit struct {
+	done chan struct{}
+	engine.Exit
+	err error
+}
+
+// watchExits begins to watch the directory, which must be there.
+func watchExits(dir string) (*exits, error) {
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("watch for exit files: %w", os.NewSyscallError("inotify_init1", err))
+	}
+	x := &exits{dir: dir, events: os.NewFile(uintptr(fd), "inotify"), ended: make(chan struct{}), waiting: map[string]*exit{}}
+	if _, err := unix.InotifyAddWatch(fd, dir, unix.IN_MOVED_TO|unix.IN_CLOSE_WRITE); err != nil {
+		_ = x.events.Close()
+		return nil, fmt.Errorf("watch for exit files in %s: %w", dir, os.NewSyscallError("inotify_add_watch", err))
+	}
+	go x.read()
+	return x, nil
+}
+
+// await begins to wait for the end of a container.
+func (x *exits) await(id string) *exit {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e := &exit{done: make(chan struct{})}
+	x.waiting[id] = e
+	x.look(id) // it may be there
+	return e
+}
+
+// known tells whether a container's end is known by now, without waiting for the event of it.
+func (x *exits) known(id string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.look(id)
+	_, waiting := x.waiting[id]
+	return !waiting
+}
+
+// settle ends the waiting for a container that has been removed: if there is no exit file, its end was otherwise.
+func (x *exits) settle(id string, otherwise engine.Exit, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.look(id)
+	if e, ok := x.waiting[id]; ok {
+		e.Exit, e.err = otherwise, err
+		delete(x.waiting, id)
+		close(e.done)
+	}
+}
+
+// read handles events until the watch is closed.
+func (x *exits) read() {
+	defer close(x.ended)
+	var buffer [16 << 10]byte
+	for {
+		n, err := x.events.Read(buffer[:])
+		if err != nil {
+			return
+		}
+		x.mu.Lock()
+		for rest := buffer[:n]; len(rest) >= unix.SizeofInotifyEvent; {
+			mask := binary.NativeEndian.Uint32(rest[4:])
+			length := int(binary.NativeEndian.Uint32(rest[12:]))
+			name := rest[unix.SizeofInotifyEvent:][:length]
+			rest = rest[unix.SizeofInotifyEvent+length:]
+			if mask&unix.IN_Q_OVERFLOW != 0 {
+				for id := range x.waiting {
+					x.look(id)
+				}
+				continue
+			}
+			x.look(string(bytes.TrimRight(name, "\x00")))
+		}
+		x.mu.Unlock()
+	}
+}
+
+// look reads the exit file of a container if it is awaited and there. x.mu is held.
+func (x *exits) look(id string) {
+	e, ok := x.waiting[id]
+	if !ok {
+		return
+	}
+	text, err := os.ReadFile(filepath.Join(x.dir, id))
+	if err != nil {
+		return // not yet
+	}
+	code, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		e.err = fmt.Errorf("conmon's exit file says %.40q, which is no exit code", text)
+	}
+	e.Exit = engine.ExitOfCode(code)
+	delete(x.waiting, id)
+	close(e.done)
+}
+
+func (x *exits) close() error {
+	err := x.events.Close()
+	<-x.ended
+	return err
+}

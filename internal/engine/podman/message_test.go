@@ -1,0 +1,40 @@
+package podman
+
+import (
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
+
+func TestMessage(t *testing.T) {
+	for printed, want := range map[string]string{
+		"":                           "it ended",
+		"Error: no such container\n": "no such container",
+		"time=\"2026-11-21T20:58:38Z\" level=warning msg=\"old cgroups\"\nError: the name is in use": "the name is in use",
+		// runsc's words, and then Podman's.
+		"starting container: failed to load /x: no such file or directory\nError: `runsc start` failed: exit status 128": "starting container: failed to load /x: no such file or directory; `runsc start` failed: exit status 128",
+	} {
+		if got := message(printed, "it ended"); got != want {
+			t.Errorf("message(%q) = %q, want %q", printed, got, want)
+		}
+	}
+}
+
+func TestOlder(t *testing.T) {
+	for version, want := range map[string]bool{
+		"4.2.1": true, "3.4.4": true, "4.3.0": false, "4.3.1": false, "4.10.0": false, "5.0.0-dev": false, "": false, "unknown": false,
+	} {
+		if got := older(version, 4, 3); got != want {
+			t.Errorf("older(%q, 4, 3) = %t, want %t", version, got, want)
+		}
+	}
+}
+
+// Podman refuses a longer path of its own.
+func TestRunRootIsShort(t *testing.T) {
+	e := &Engine{session: engine.Session{State: "/dev/shm/touchstone/20261121-205838-abcd", Data: t.TempDir()}}
+	e.state = e.stateDir(99)
+	if len(e.runRoot()) >= 50 {
+		t.Errorf("the run root %s has %d characters", e.runRoot(), len(e.runRoot()))
+	}
+}

@@ -1,0 +1,232 @@
+// Package podman is the engine that drives Podman by its command line, which is how Podman is used: it
+// has no daemon, and each command is a process that opens the storage, does its work and ends. What
+// stays is conmon, one for each container.
+//
+// Podman runs on directories of the run alone, with a configuration that is written for them, and in a
+// mount namespace of its own with an empty /run and /var/lib, so that images, containers and locks of the
+// user's own are not touched and nothing stays behind where runtimes keep their state. Its runtime is --runtime with
+// the path of the binary; options of a target are --runtime-flag. Containers get what Podman gives
+// every container (its seccomp filter, conmon, a log file).
+//
+// conmon is left behind by the command that starts a container, and thereby becomes ours to reap. The
+// end of a container is told by the exit file that conmon writes, and its output by the log; both are
+// waited for by inotify. "podman wait" and "podman logs --follow" poll.
+package podman
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// name is the engine's name in targets and in messages.
+const name = "podman"
+
+// Driver finds Podman and opens its targets.
+type Driver struct{}
+
+var _ engine.Driver = Driver{}
+
+// Name is "podman".
+func (Driver) Name() string { return name }
+
+// Candidates lists the runtimes found.
+func (Driver) Candidates(ctx context.Context, s engine.Session) []engine.Candidate {
+	_, err := programs(s)
+	var all []engine.Candidate
+	for _, r := range runtimes.Find(ctx, s, name) {
+		why := cmp.Or(err, r.Err, callable(r.Runtime))
+		for n, t := range r.Targets(name) {
+			all = append(all, engine.Candidate{
+				Info: engine.Info{Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation},
+				Err:  why, Default: n == 0,
+			})
+		}
+	}
+	return all
+}
+
+// callable refuses a runtime that has no binary to call.
+func callable(r runtimes.Runtime) error {
+	if r.Binary != "" || r.Type == "" {
+		return nil
+	}
+	return &engine.UnsupportedError{
+		What: name + "/" + r.Name, Reason: "Podman calls the binaries of OCI runtimes, and this is the containerd shim " + r.Type,
+		Advice: "measure it as containerd/" + r.Name,
+	}
+}
+
+// paths are those of the programs that make up Podman.
+type paths struct{ podman, conmon string }
+
+// programs finds Podman. The error is an *engine.UnsupportedError.
+func programs(s engine.Session) (p paths, err error) {
+	if os.Geteuid() != 0 {
+		return p, &engine.UnsupportedError{What: name, Reason: "rootless Podman is not measured", Advice: "run as root"}
+	}
+	for program, path := range map[string]*string{name: &p.podman, "conmon": &p.conmon} {
+		found, err := exec.LookPath(cmp.Or(s.Engines[program], program))
+		if err == nil {
+			*path, err = filepath.Abs(found)
+		}
+		if err != nil && program == "conmon" && s.Engines[program] == "" {
+			continue // Podman knows more places
+		}
+		if err != nil {
+			return p, &engine.UnsupportedError{
+				What: name, Reason: program + " is missing: " + err.Error(),
+				Advice: fmt.Sprintf("install podman, or give --engine-bin %s=PATH", program),
+			}
+		}
+	}
+	return p, nil
+}
+
+// Open prepares storage for the target, pulls the probe's image and lets it run one container.
+func (Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
+	if s.Registry == nil {
+		return nil, errors.New("use Podman: the session has no registry to pull images from")
+	}
+	p, err := programs(s)
+	if err != nil {
+		return nil, err
+	}
+	r, err := runtimes.Get(ctx, s, t)
+	if err = cmp.Or(err, callable(r)); err != nil {
+		return nil, err
+	}
+	flags, err := runtimes.Flags(r.With(t))
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		session: s, paths: p, kind: r.Kind, flags: flags, cannot: map[engine.Capability]string{}, boxes: map[string]*box{},
+		info: engine.Info{
+			Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation, Cgroup: string(cgroup.None), Notes: slices.Clone(r.Notes),
+		},
+	}
+	if err := e.open(ctx); err != nil {
+		if err = errors.Join(err, e.close(ctx)); ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, &engine.OpenError{Info: e.info, Err: &engine.UnsupportedError{
+			What: t.String(), Reason: err.Error(), Advice: "try the runtime with podman --runtime by hand",
+		}}
+	}
+	return e, nil
+}
+
+func (e *Engine) open(ctx context.Context) error {
+	if err := e.prepare(ctx); err != nil {
+		return err
+	}
+	if err := e.ask(ctx); err != nil {
+		return err
+	}
+	e.adapt(ctx)
+	if err := e.Pull(ctx, e.session.Registry.Probe()); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
+	defer cancel()
+	if err := e.tryOut(ctx); err != nil {
+		return fmt.Errorf("its first container did not work: %w", err)
+	}
+	return nil
+}
+
+// ask asks Podman for its version.
+func (e *Engine) ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
+	defer cancel()
+	answer, err := e.run(ctx, e.command(ctx, nil, "version", "--format", "{{.Client.Version}}"))
+	if err != nil {
+		return fmt.Errorf("ask Podman for its version: %w", err)
+	}
+	e.version = strings.TrimSpace(answer)
+	e.info.Version = fmt.Sprintf("Podman %s, %s", e.version, e.info.Version)
+	return nil
+}
+
+// adapt takes into account what this host and this version leave the target.
+func (e *Engine) adapt(ctx context.Context) {
+	info := &e.info
+	if e.kind.Cannot != nil {
+		maps.Copy(e.cannot, e.kind.Cannot(ctx, e.session.Launcher, info.Binary, info.Version))
+	}
+	if older(e.version, 4, 3) {
+		e.cannot[engine.CanUpdate] = fmt.Sprintf("Podman %s has no update; 4.3 and later have", e.version)
+	}
+	if network, chosen := info.Target.Option("network"); chosen && e.kind.HostNetwork != nil && network != string(engine.HostNet) {
+		e.cannot[engine.NetworkHost] = fmt.Sprintf("the target's option network=%s rules it out", network)
+	}
+	for _, h := range e.session.Hidden {
+		info.Notes = append(info.Notes, h+" is hidden from Podman and the runtime, which then see cgroup v1 only")
+	}
+	if e.session.Cgroups != nil {
+		info.Cgroup = string(e.session.Cgroups.Mode)
+	}
+	info.Notes = append(info.Notes, "containers have Podman's seccomp filter, which costs something at every system call", "conmon also keeps all output, in a log file")
+}
+
+// older tells whether a version is older than major.minor. One that cannot be read is not.
+func older(version string, major, minor int) bool {
+	var has [2]int
+	if n, _ := fmt.Sscanf(version, "%d.%d", &has[0], &has[1]); n < len(has) {
+		return false
+	}
+	return slices.Compare(has[:], []int{major, minor}) < 0
+}
+
+// tryOut runs one container through its life, in a cgroup by which all of it can be ended.
+func (e *Engine) tryOut(ctx context.Context) (err error) {
+	if e.session.Cgroups != nil {
+		name := fmt.Sprintf("/%s%s/try-podman-%s", engine.Prefix, e.session.RunID, filepath.Base(e.state))
+		group, err := e.session.Cgroups.Open(name)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
+			defer cancel()
+			err = errors.Join(err, e.Place(""), group.Destroy(ctx))
+		}()
+		if err := e.Place(name); err != nil {
+			return err
+		}
+	}
+	c, err := e.Create(ctx, engine.Spec{
+		ID: fmt.Sprintf("%s%s-try", engine.Prefix, e.session.RunID), Image: e.session.Registry.Probe(),
+		Process: engine.Process{Args: []string{"/probe", "exit", "42"}},
+	})
+	if err != nil {
+		return err
+	}
+	run := func() error {
+		if err := c.Start(ctx); err != nil {
+			return err
+		}
+		exit, err := c.Wait(ctx)
+		if err != nil {
+			return err
+		}
+		if exit.Code != 42 {
+			return fmt.Errorf("the probe ended with %v instead of exit code 42", exit)
+		}
+		return nil
+	}
+	return errors.Join(run(), c.(*box).undo(ctx))
+}

@@ -1,0 +1,72 @@
+package podman_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/engine/podman"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// targets are those that the conformance suite tries; see enginetest.MustRun.
+var targets = []string{"podman/runc", "podman/crun", "podman/youki", "podman/runsc@platform=systrap"}
+
+func parse(t *testing.T, name string) target.Target {
+	t.Helper()
+	parsed, err := target.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// remains lists what the host has of the session's containers.
+func remains(s engine.Session) []string {
+	left := enginetest.Leftovers(s)
+	if s.Cgroups != nil {
+		for _, m := range s.Cgroups.Mounts {
+			// Podman names a container's cgroup by its own ID.
+			dirs, _ := filepath.Glob(filepath.Join(m.Dir, s.Cgroups.Base(), engine.Prefix+s.RunID, "libpod-*"))
+			for _, d := range dirs {
+				left = append(left, "cgroup "+d)
+			}
+		}
+	}
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	for line := range strings.Lines(string(mounts)) {
+		// Storage binds its own directory to itself for as long as it is used.
+		if strings.Contains(line, s.Data) && strings.Contains(line, "/merged ") {
+			left = append(left, "mount "+line)
+		}
+	}
+	for _, pattern := range []string{"p*/t/exits/*", "podman/*/logs/*"} {
+		for _, dir := range []string{s.State, s.Data} {
+			files, _ := filepath.Glob(filepath.Join(dir, pattern))
+			for _, f := range files {
+				left = append(left, "file "+f)
+			}
+		}
+	}
+	return left
+}
+
+func TestConformance(t *testing.T) {
+	enginetest.CheckMustRun(t, "podman", targets...)
+	for _, name := range targets {
+		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
+			s := enginetest.Session(t, oci.Surroundings)
+			enginetest.Run(t, func(t *testing.T) engine.Engine {
+				e, err := podman.Driver{}.Open(t.Context(), parse(t, name), s)
+				enginetest.Require(t, name, err)
+				return e
+			}, enginetest.Options{
+				RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Leftovers: func() []string { return remains(s) },
+			})
+		})
+	}
+}

@@ -1,0 +1,142 @@
+package podman
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/engine/crilog"
+	"github.com/touchstone-bench/touchstone/internal/engine/managed"
+)
+
+// prepare makes the directories and the configuration of this target. Targets share no storage: they
+// would wait for each other's locks.
+func (e *Engine) prepare(ctx context.Context) error {
+	for n := 0; ; n++ {
+		e.state = e.stateDir(n)
+		e.data = filepath.Join(e.session.Data, name, strconv.Itoa(n))
+		err := os.Mkdir(e.state, 0o700)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			e.state, e.data = "", ""
+			return fmt.Errorf("make the directories of %s: %w", e.info.Target, err)
+		}
+	}
+	for _, dir := range []string{e.exitDir(), e.logDir(), filepath.Join(e.data, "tmp"), filepath.Join(e.state, "networks")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("make the directories of %s: %w", e.info.Target, err)
+		}
+	}
+	files := map[string]string{
+		"containers.conf": e.configuration(),
+		"storage.conf":    fmt.Sprintf("[storage]\ndriver = \"overlay\"\ngraphroot = %q\nrunroot = %q\n", e.root(), e.runRoot()),
+		"registries.conf": "unqualified-search-registries = []\n",
+		"policy.json":     `{"default": [{"type": "insecureAcceptAnything"}]}`,
+	}
+	for file, text := range files {
+		if err := os.WriteFile(filepath.Join(e.state, file), []byte(text), 0o600); err != nil {
+			return fmt.Errorf("configure %s: %w", e.info.Target, err)
+		}
+	}
+	var err error
+	if e.exits, err = watchExits(e.exitDir()); err != nil {
+		return err
+	}
+	if e.logs, err = crilog.New(); err != nil {
+		return err
+	}
+	e.mounts, err = managed.HoldMounts(ctx, e.session, name+"-"+filepath.Base(e.state), []string{e.paths.podman, e.paths.conmon, e.info.Binary})
+	return err
+}
+
+// stateDir is the directory of the nth target. Its name is short: Podman refuses paths of 50 characters.
+func (e *Engine) stateDir(n int) string { return filepath.Join(e.session.State, "p"+strconv.Itoa(n)) }
+
+func (e *Engine) root() string    { return filepath.Join(e.data, "root") }
+func (e *Engine) runRoot() string { return filepath.Join(e.state, "r") }
+func (e *Engine) tmpDir() string  { return filepath.Join(e.state, "t") }
+func (e *Engine) exitDir() string { return filepath.Join(e.tmpDir(), "exits") }
+func (e *Engine) logDir() string  { return filepath.Join(e.data, "logs") }
+
+// configuration is containers.conf. Locks are files: the default is one piece of shared memory for all
+// Podmans of a host, in which those of a run that is killed would stay taken. conmon calls Podman when a
+// container has ended, and must find the same configuration; without it that call waits for 20 s.
+func (e *Engine) configuration() string {
+	var env []string
+	for _, v := range e.environment() {
+		env = append(env, strconv.Quote(v))
+	}
+	lines := []string{
+		"[containers]",
+		`apparmor_profile = "unconfined"`, // loading one would leave it in the kernel
+	}
+	if limits := ulimits(); limits != "" {
+		lines = append(lines, "default_ulimits = ["+limits+"]")
+	}
+	lines = append(lines,
+		"[engine]",
+		`cgroup_manager = "cgroupfs"`,
+		`events_logger = "file"`,
+		`lock_type = "file"`,
+		"tmp_dir = "+strconv.Quote(e.tmpDir()),
+		"volume_path = "+strconv.Quote(filepath.Join(e.root(), "volumes")),
+		"conmon_env_vars = ["+strings.Join(env, ", ")+"]",
+		"hooks_dir = []",
+	)
+	if e.paths.conmon != "" {
+		lines = append(lines, "conmon_path = ["+strconv.Quote(e.paths.conmon)+"]")
+	}
+	lines = append(lines, "[network]", "network_config_dir = "+strconv.Quote(filepath.Join(e.state, "networks")))
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// ulimits are limits for containers that this process can give: without CAP_SYS_RESOURCE nobody can raise
+// them, and those that Podman gives by itself are higher than most users have. Podman lowers its own number of
+// processes to that of pids.
+func ulimits() string {
+	var data [2]unix.CapUserData
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	if err := unix.Capget(&header, &data[0]); err == nil && data[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0 {
+		return "" // Podman's own
+	}
+	pids := uint64(1) << 22
+	if text, err := os.ReadFile("/proc/sys/kernel/pid_max"); err == nil {
+		if n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err == nil {
+			pids = n
+		}
+	}
+	var list []string
+	for _, l := range []struct {
+		name     string
+		resource int
+		most     uint64
+	}{{"nofile", unix.RLIMIT_NOFILE, 1 << 20}, {"nproc", unix.RLIMIT_NPROC, pids}} {
+		var limit unix.Rlimit
+		if err := unix.Getrlimit(l.resource, &limit); err == nil {
+			list = append(list, fmt.Sprintf("\"%s=%[2]d:%[2]d\"", l.name, min(limit.Max, l.most)))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// environment is all that Podman knows of the environment: the user's own could point it elsewhere.
+func (e *Engine) environment() []string {
+	return []string{
+		"PATH=" + os.Getenv("PATH"),
+		"HOME=" + e.data,
+		"TMPDIR=" + filepath.Join(e.data, "tmp"),
+		"CONTAINERS_CONF=" + filepath.Join(e.state, "containers.conf"),
+		"CONTAINERS_STORAGE_CONF=" + filepath.Join(e.state, "storage.conf"),
+		"CONTAINERS_REGISTRIES_CONF=" + filepath.Join(e.state, "registries.conf"),
+		"PODMAN_IGNORE_CGROUPSV1_WARNING=1",
+	}
+}

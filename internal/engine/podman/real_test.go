@@ -1,0 +1,380 @@
+package podman_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/engine/podman"
+	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// open opens a target, which is closed at the end of the test.
+func open(t *testing.T, name string, s engine.Session) engine.Engine {
+	t.Helper()
+	e, err := podman.Driver{}.Open(t.Context(), parse(t, name), s)
+	enginetest.Require(t, name, err)
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// spec describes a container that runs until it is ended.
+func spec(s engine.Session, name string) engine.Spec {
+	return engine.Spec{
+		ID: engine.Prefix + s.RunID + "-" + name, Image: s.Registry.Probe(), Process: engine.Process{Args: workload.Ready()},
+	}
+}
+
+// running gives a container whose process runs.
+func running(t *testing.T, e engine.Engine, sp engine.Spec) engine.Container {
+	t.Helper()
+	c, err := e.Create(t.Context(), sp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Delete(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// limits reads the limits of the one container below a cgroup: CPU quota, period and memory.
+func limits(t *testing.T, s engine.Session, group string) string {
+	t.Helper()
+	read := func(controller, v1, v2 string) string {
+		m, ok := s.Cgroups.Controller(controller)
+		if !ok {
+			t.Skipf("the host has no cgroup controller %s", controller)
+		}
+		file := v1
+		if m.V2 {
+			file = v2
+		}
+		found, err := filepath.Glob(filepath.Join(m.Dir, s.Cgroups.Base(), group, "libpod-"+strings.Repeat("[0-9a-f]", 64), file))
+		if err != nil || len(found) != 1 {
+			t.Fatalf("files %s of containers below %s: %q, %v; want one", file, group, found, err)
+		}
+		text, err := os.ReadFile(found[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(text))
+	}
+	cpu := read("cpu", "cpu.cfs_quota_us", "cpu.max")
+	if !strings.Contains(cpu, " ") {
+		cpu += " " + read("cpu", "cpu.cfs_period_us", "")
+	}
+	return cpu + " " + read("memory", "memory.limit_in_bytes", "memory.max")
+}
+
+// Limits are what was asked for, in the cgroup that was asked for.
+func TestLimitsAndPlace(t *testing.T) {
+	for _, name := range []string{"podman/runc", "podman/crun"} {
+		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
+			s := enginetest.Session(t, oci.Surroundings)
+			e := open(t, name, s)
+			group := "/" + engine.Prefix + s.RunID + "/trial"
+			if err := e.(engine.Placer).Place(group); err != nil {
+				t.Fatal(err)
+			}
+			sp := spec(s, "limits")
+			sp.Resources = engine.Resources{CPU: 0.5, Memory: 64 << 20}
+			c := running(t, e, sp)
+			if got, want := limits(t, s, group), fmt.Sprint("50000 100000 ", 64<<20); got != want {
+				t.Errorf("limits at creation are %q, want %q", got, want)
+			}
+			for _, tt := range []struct {
+				limits engine.Resources
+				want   string
+			}{
+				{engine.Resources{CPU: 0.1}, fmt.Sprint("10000 100000 ", 64<<20)},
+				{engine.Resources{CPU: 1.5, Memory: 96 << 20}, fmt.Sprint("150000 100000 ", 96<<20)},
+				{engine.Resources{Memory: 48 << 20}, fmt.Sprint("150000 100000 ", 48<<20)},
+			} {
+				if err := c.(engine.Updater).Update(t.Context(), tt.limits); err != nil {
+					t.Fatalf("Update(%+v): %v", tt.limits, err)
+				}
+				if got := limits(t, s, group); got != tt.want {
+					t.Errorf("limits after Update(%+v) are %q, want %q", tt.limits, got, tt.want)
+				}
+			}
+			if err := c.Delete(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := e.(engine.Placer).Place(""); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Many lives leave no descriptors, no goroutines, no processes and no files.
+func TestNothingIsLeftOfManyLives(t *testing.T) {
+	s := enginetest.Session(t, oci.Surroundings)
+	e := open(t, "podman/crun", s)
+	enginetest.Steady(t, 12, func(n int) {
+		var out bytes.Buffer
+		sp := spec(s, fmt.Sprintf("many-%03d", n))
+		sp.Process.Stdout = &out
+		c, err := e.Create(t.Context(), sp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n%3 > 0 {
+			if err := c.Start(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if n%3 > 1 {
+			if err := c.Kill(t.Context(), syscall.SIGKILL); err != nil {
+				t.Error(err)
+			}
+			if _, err := c.Wait(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := c.Delete(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	for n := range 8 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n)*10*time.Millisecond)
+		c, err := e.Create(ctx, spec(s, fmt.Sprintf("late-%03d", n)))
+		if err == nil {
+			err = c.Delete(t.Context())
+		} else if ctx.Err() != nil {
+			err = nil
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		cancel()
+	}
+	for _, left := range remains(s) {
+		t.Errorf("%s is left", left)
+	}
+}
+
+// userState is what the user's own Podman has on the host, which a private one must not touch.
+func userState(t *testing.T) map[string]string {
+	t.Helper()
+	state := map[string]string{}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	state["mounts"] = string(mounts)
+	for _, dir := range []string{
+		"/dev/shm", "/var/lib/containers", "/var/lib/containers/storage", "/var/lib/containers/cache", "/run/libpod", "/run/containers",
+		"/etc/containers", "/etc/cni/net.d", "/var/lib/cni", "/run/runc", "/run/crun", "/run/runsc",
+	} {
+		entries, err := os.ReadDir(dir)
+		state[dir] = fmt.Sprint(err)
+		for _, e := range entries {
+			info, err := e.Info()
+			if err != nil {
+				continue // it is somebody's, and gone
+			}
+			state[dir] += fmt.Sprintln(e.Name(), info.ModTime())
+		}
+	}
+	return state
+}
+
+// Also where processes have no mount namespace of their own, nothing stays behind in the host's.
+func TestHostStaysAsItIs(t *testing.T) {
+	lock, err := os.ReadFile("/dev/shm/libpod_lock")
+	if err != nil {
+		lock = nil
+	}
+	before := userState(t)
+	s := enginetest.Session(t, func(*cgroup.Hierarchy) process.Options { return process.Options{} })
+	e := open(t, "podman/runc", s)
+	c := running(t, e, spec(s, "private"))
+	if err := c.Delete(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	for what, now := range userState(t) {
+		if was, ok := before[what]; ok && now != was {
+			t.Errorf("%s has become\n%s\nand was\n%s", what, now, was)
+		}
+	}
+	if now, err := os.ReadFile("/dev/shm/libpod_lock"); err == nil && !bytes.Equal(now, lock) {
+		t.Error("the locks of the user's Podman have changed")
+	}
+}
+
+// Two runs have containers of the same name beside each other.
+func TestForeignContainerIsLeftAlone(t *testing.T) {
+	s := enginetest.Session(t, oci.Surroundings)
+	mine, theirs := open(t, "podman/crun", s), open(t, "podman/crun", s)
+	sp := spec(s, "same")
+	a, b := running(t, mine, sp), running(t, theirs, sp)
+	if err := a.Delete(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if state, err := b.State(t.Context()); err != nil || state != engine.Running {
+		t.Errorf("the other container is %s, %v; want it as it was, running", state, err)
+	}
+}
+
+// What is refused is refused with the reason and what to do.
+func TestRefuses(t *testing.T) {
+	s := enginetest.Session(t, oci.Surroundings)
+	s.Runtimes = map[string]target.Runtime{"broken": {Path: "/bin/false"}, "shim": {Type: "io.containerd.kata.v2"}}
+	old := filepath.Join(s.State, "old")
+	if err := os.WriteFile(old, []byte("#!/bin/sh\necho 'Error: no luck today' >&2\nexit 125\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name    string
+		engines map[string]string
+		want    string
+	}{
+		{"podman/no-such-runtime", nil, "no-such-runtime is not on PATH"},
+		{"podman/broken", nil, "ended with exit code 1"},
+		{"podman/shim", nil, "containerd shim io.containerd.kata.v2"},
+		{"podman/runc@root=/x", nil, "is set by Touchstone itself"},
+		{"podman/runc@no-such-flag=x", nil, "no-such-flag"},
+		{"podman/runc", map[string]string{"podman": "/no-such-file"}, "podman is missing"},
+		{"podman/runc", map[string]string{"conmon": "/no-such-file"}, "conmon is missing"},
+		{"podman/runc", map[string]string{"podman": old}, "no luck today"},
+	} {
+		s := s
+		s.Engines = tt.engines
+		e, err := podman.Driver{}.Open(t.Context(), parse(t, tt.name), s)
+		if err == nil {
+			t.Errorf("%s opens with %v", tt.name, tt.engines)
+			_ = e.Close()
+			continue
+		}
+		if !engine.Unsupported(err) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("open %s with %v: %v; want a refusal with %q", tt.name, tt.engines, err, tt.want)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(s.State, "p*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left in the state directory: %q, %v", left, err)
+	}
+	candidates := podman.Driver{}.Candidates(t.Context(), s)
+	found := false
+	for _, c := range candidates {
+		if c.Target.String() == "podman/shim" {
+			found = engine.Unsupported(c.Err)
+		}
+	}
+	if !found {
+		t.Errorf("candidates %v do not say why a shim cannot be used", candidates)
+	}
+}
+
+// Images that cannot be had, or have no room, and names that are taken.
+func TestCreateFails(t *testing.T) {
+	small := t.TempDir()
+	// Before the session, whose launcher may not see later mounts.
+	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=24m"); err != nil {
+		t.Skip("needs the right to mount: ", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(small, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	s := enginetest.Session(t, oci.Surroundings)
+	s.Data = small
+	e := open(t, "podman/crun", s)
+	missing := s.Registry.Addr() + "/touchstone/no-such-image:latest"
+	if err := e.(engine.Puller).Pull(t.Context(), missing); err == nil || !strings.Contains(err.Error(), missing) || !strings.Contains(err.Error(), "unknown") {
+		t.Errorf("pull an image that there is not: %v", err)
+	}
+	sp := spec(s, "missing")
+	sp.Image = missing
+	if _, err := e.Create(t.Context(), sp); err == nil || !strings.Contains(err.Error(), "image not known") {
+		t.Errorf("create from an image that there is not: %v", err)
+	}
+	large, err := s.Registry.Fresh(t.Context(), 32<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.(engine.Puller).Pull(t.Context(), large); err == nil || !strings.Contains(err.Error(), "no space left on device") {
+		t.Errorf("pull an image that has no room: %v", err)
+	}
+	sp = spec(s, "taken")
+	running(t, e, sp)
+	if _, err := e.Create(t.Context(), sp); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("create with a name that is taken: %v", err)
+	}
+}
+
+// Without conmon nobody tells how a container ended.
+func TestConmonDies(t *testing.T) {
+	s := enginetest.Session(t, oci.Surroundings)
+	e := open(t, "podman/crun", s)
+	c := running(t, e, spec(s, "orphan"))
+	files, err := filepath.Glob(filepath.Join(s.Data, "podman", "*", "logs", c.ID()+".conmon"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("conmon's pid files: %q, %v", files, err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Sscan(string(text), &pid); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if exit, err := c.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "conmon") {
+		t.Errorf("Wait = %v, %v although conmon has died", exit, err)
+	}
+	if err := c.Delete(t.Context()); err != nil {
+		t.Errorf("Delete: %v", err)
+	}
+}
+
+// Nothing stays of a container that nobody has deleted.
+func TestCloseWithContainer(t *testing.T) {
+	s := enginetest.Session(t, oci.Surroundings)
+	e := open(t, "podman/crun", s)
+	c, err := e.Create(t.Context(), spec(s, "kept"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, left := range remains(s) {
+		t.Errorf("%s is left", left)
+	}
+}

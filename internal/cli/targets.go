@@ -15,6 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -114,17 +115,23 @@ func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, p plan.Plan, 
 		}
 	}()
 	tried := 0
+	bare := map[string]error{} // why a runtime, with its options, does not work by itself
 	for _, c := range candidates {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		if c.Err == nil {
+			// What hangs without an engine would hang with each of them.
+			c.Err = bare[runtimeOf(c.Target)]
 			tried++
 			a.note("trying %d of %d: %s …", tried, len(s.Targets), c.Target)
 		}
-		row, e := tryTarget(ctx, drivers, c, *s)
+		row, e, err := tryTarget(ctx, drivers, c, *s)
 		if e != nil {
 			live[len(rows)] = e
+		}
+		if err != nil && c.Err == nil && c.Target.Engine == (oci.Driver{}).Name() {
+			bare[runtimeOf(c.Target)] = err
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -135,8 +142,9 @@ func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, p plan.Plan, 
 	return rows, nil
 }
 
-// tryTarget opens a candidate if it may work. The engine, nil if it does not, is the caller's to close.
-func tryTarget(ctx context.Context, drivers engines.Drivers, c engine.Candidate, s engine.Session) (targetRow, engine.Engine) {
+// tryTarget opens a candidate if it may work. The engine, nil if it does not, is the caller's to close. The error
+// says why it does not.
+func tryTarget(ctx context.Context, drivers engines.Drivers, c engine.Candidate, s engine.Session) (targetRow, engine.Engine, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, tryLimit, fmt.Errorf("it did not work within %v", tryLimit))
 	defer cancel()
 	info, err := c.Info, c.Err
@@ -161,7 +169,7 @@ func tryTarget(ctx context.Context, drivers engines.Drivers, c engine.Candidate,
 	row.Target, row.Binary, row.Version = c.Target.String(), info.Binary, info.Version
 	row.Engine, row.Runtime = c.Target.Engine, runtimeOf(c.Target)
 	row.Isolation, row.Cgroup, row.Notes = string(info.Isolation), info.Cgroup, info.Notes
-	return row, e
+	return row, e, err
 }
 
 // fail makes the row that of a target that does not work.

@@ -80,12 +80,14 @@ func TestTargets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"oci/runc", "oci/runsc", "oci/runsc@platform=kvm", "containerd/runc", "containerd/runsc", "containerd/runsc@platform=kvm", "containerd/kata"}
+	all := []string{"oci/runc", "oci/runsc", "oci/runsc@platform=kvm", "containerd/runc", "containerd/runsc", "containerd/runsc@platform=kvm", "containerd/kata"}
+	// What does not work by itself is not tried with each engine.
+	want := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return name == "containerd/runsc@platform=kvm" })
 	if diff := cmp.Diff(want, *opened); diff != "" {
 		t.Errorf("opened (-want +got):\n%s", diff)
 	}
 	for i, said := range *told {
-		if said != "["+strings.Join(want, " ")+"]" {
+		if said != "["+strings.Join(all, " ")+"]" {
 			t.Errorf("when %s was opened the session had the targets %s, want all that may work", want[i], said)
 		}
 	}

@@ -84,9 +84,13 @@ func build(arch string) (v1.Image, error) {
 	config.Config.Entrypoint = []string{ProbePath}
 	// Without arguments it waits: the image is also the sandbox ("pause") image of CRI engines.
 	config.Config.Cmd = []string{"pause"}
+	config.Config.Env = []string{"PATH=" + searchPath}
 	config.Config.WorkingDir = "/"
 	return mutate.ConfigFile(image, config)
 }
+
+// searchPath is the PATH that images usually have. The probe has no use for it, but youki starts nothing without.
+const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // variant is the architecture's variant as image indexes name it.
 func variant(arch string) string {

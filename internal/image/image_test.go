@@ -149,6 +149,9 @@ func TestBuild(t *testing.T) {
 			if got := slices.Concat(config.Config.Entrypoint, config.Config.Cmd); !slices.Equal(got, workload.Pause()) {
 				t.Errorf("without arguments it runs %q, want the program that waits", got)
 			}
+			if len(config.Config.Env) != 1 || !strings.HasPrefix(config.Config.Env[0], "PATH=/") {
+				t.Errorf("environment %q, want a PATH", config.Config.Env)
+			}
 		})
 	}
 }

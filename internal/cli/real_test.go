@@ -13,6 +13,8 @@ import (
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
@@ -155,6 +157,55 @@ func TestRealKill(t *testing.T) {
 	}
 	if state := foreign(); !strings.Contains(state, `"status": "running"`) {
 		t.Errorf("the foreign container does not run any more: %s", state)
+	}
+}
+
+// TestRealKillOfEngines kills runs with private engines while one of these is about to start a container: what has
+// to go is the engine with all that it has made. Not parallel: see TestRealKill.
+func TestRealKillOfEngines(t *testing.T) {
+	needRoot(t, "runc")
+	for _, engineName := range []string{"containerd", "crio", "docker", "podman"} {
+		t.Run(engineName, func(t *testing.T) {
+			program := map[string]string{"docker": "dockerd"}[engineName]
+			if program == "" {
+				program = engineName
+			}
+			var err error
+			if _, lookErr := exec.LookPath(program); lookErr != nil {
+				err = &engine.UnsupportedError{What: engineName + "/runc", Reason: lookErr.Error()}
+			}
+			enginetest.Require(t, engineName+"/runc", err)
+			links := command(t, "ip", "-o", "link")
+
+			w := newWrapper(t, "runc")
+			dir := t.TempDir()
+			args := append([]string{"benchmark", "--managed", "--targets", engineName + "/held", "--filter", lifecycle, "--runs", "3"}, w.flags("held")...)
+			// CRI engines have two containers, with the pod's; the first pair or the first one tries the runtime.
+			w.on("start-4", "hold")
+			p := start(t, dir, args...)
+			w.reached()
+			p.signal(syscall.SIGKILL)
+			p.ends(-1)
+			run := export(t, dir, "latest")
+			if left := leftovers(t, run.ID); len(left) < 5 {
+				t.Errorf("a killed run has left only %q; there is nothing to test", left)
+			}
+			p = start(t, dir, "cleanup")
+			p.ends(0)
+			p.says(`^removed run ` + run.ID + `: [0-9]+ processes, 1 cgroup, .*its files$`)
+			nothingLeft(t, run.ID)
+			nobodyIn(t, w.dir)
+			if now := command(t, "ip", "-o", "link"); now != links {
+				t.Errorf("the host's interfaces were\n%s\nand are\n%s", links, now)
+			}
+
+			w.off("start-4")
+			start(t, dir, "benchmark", "--resume", "latest").ends(0)
+			nothingLeft(t, run.ID)
+			if run := export(t, dir, run.ID); run.State != result.Complete || len(run.Trials) != 4 {
+				t.Errorf("the resumed run is %s and has %d trials", run.State, len(run.Trials))
+			}
+		})
 	}
 }
 

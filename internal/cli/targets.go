@@ -116,9 +116,12 @@ func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, p plan.Plan, 
 	}()
 	tried := 0
 	bare := map[string]error{} // why a runtime, with its options, does not work by itself
-	for _, c := range candidates {
+	for i, c := range candidates {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
+		}
+		if !a.env.Live && (i == 0 || candidates[i-1].Target.Engine != c.Target.Engine) {
+			fmt.Fprintf(a.env.Stderr, "trying the targets of %s\n", c.Target.Engine)
 		}
 		if c.Err == nil {
 			// What hangs without an engine would hang with each of them.

@@ -215,6 +215,56 @@ func TestUsersOwnEngine(t *testing.T) {
 	}
 }
 
+// What a killed run has left with the user's own engine goes, and nothing of anybody else.
+func TestSweep(t *testing.T) {
+	s := session(t, "", "containerd/runc")
+	e := opened(t, s)
+	foreign := running(t, e, spec(s, "foreign"))
+
+	killed := s
+	killed.RunID += "x"
+	killed.Managed, killed.Targets = false, nil
+	killed.Sockets = map[string]string{"containerd": "unix://" + filepath.Join(s.State, "containerd", "c.sock")}
+	d := cri.NewContainerd()
+	handlers := d.Candidates(t.Context(), killed)
+	i := slices.IndexFunc(handlers, func(c engine.Candidate) bool { return strings.HasPrefix(c.Target.Runtime, "runc-") && c.Err == nil })
+	if i < 0 {
+		t.Fatalf("no handler of the engine is a candidate: %v", handlers)
+	}
+	other, err := d.Open(t.Context(), handlers[i].Target, killed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used, err := os.ReadFile(filepath.Join(s.State, engine.DaemonsDir, "containerd")); err != nil || string(used) != killed.Sockets["containerd"] {
+		t.Errorf("that the engine is used is noted as %q, %v", used, err)
+	}
+	left := running(t, other, spec(killed, "left"))
+
+	dead := engine.Session{RunID: killed.RunID, Sockets: killed.Sockets}
+	for _, want := range []int{1, 0} { // the pod; the second time, nothing
+		if removed, err := cri.NewContainerd().Sweep(t.Context(), dead); err != nil || removed != want {
+			t.Errorf("Sweep = %d, %v; want %d", removed, err, want)
+		}
+	}
+	if state, err := left.State(t.Context()); err == nil {
+		t.Errorf("the killed run's container is %s", state)
+	}
+	if state, err := foreign.State(t.Context()); err != nil || state != engine.Running {
+		t.Errorf("the other container is %s, %v; want it as it was, running", state, err)
+	}
+	if err := errors.Join(left.Delete(t.Context()), foreign.Delete(t.Context()), other.Close()); err != nil {
+		t.Error(err)
+	}
+	dead.RunID = s.RunID
+	if removed, err := cri.NewContainerd().Sweep(t.Context(), dead); err != nil || removed != 1 {
+		t.Errorf("Sweep of the run whose image it is = %d, %v; want 1, the image", removed, err)
+	}
+	dead.Sockets = map[string]string{"containerd": "/no/such/socket"}
+	if _, err := cri.NewContainerd().Sweep(t.Context(), dead); err == nil || !strings.Contains(err.Error(), "/no/such/socket") {
+		t.Errorf("Sweep of an engine that is not there: %v", err)
+	}
+}
+
 // A private engine that dies takes the trial with it, is started again once, and leaves nothing.
 func TestEngineThatDies(t *testing.T) {
 	s := session(t, "", "containerd/runc")

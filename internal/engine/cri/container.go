@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"sync"
 	"syscall"
 	"time"
@@ -39,6 +40,7 @@ var errUnsettled = fmt.Errorf("the engine goes on with a call that was given up 
 type container struct {
 	e     *Engine
 	id    string
+	args  []string // program with its arguments
 	dir   string
 	group *cgroup.Group // nil if the engine chooses cgroups by itself
 	log   *crilog.Follower
@@ -192,9 +194,21 @@ func (c *container) Start(ctx context.Context) error {
 	c.started = c.started || err == nil || ctx.Err() != nil
 	c.mu.Unlock()
 	if err != nil {
-		return c.explain(ctx, "start", err)
+		return c.explain(ctx, "start", c.specify(err))
 	}
 	return nil
+}
+
+// reasonless is what the shim says of a runtime that has ended without a word.
+var reasonless = regexp.MustCompile(`did not terminate successfully: exit status [0-9]+(: unknown)?$`)
+
+// specify adds what was to be run to an error without a reason: the shim knows where runc and gVisor write theirs, and
+// loses that of others (youki).
+func (c *container) specify(err error) error {
+	if !reasonless.MatchString(said(err)) {
+		return err
+	}
+	return status.Errorf(status.Code(err), "%s: the runtime failed without a reason that reaches the engine; it was to run %q", said(err), c.args)
 }
 
 // over tells whether the process is known to have ended.

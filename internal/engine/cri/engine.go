@@ -123,7 +123,7 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 			return fail(err)
 		}
 	}
-	c := &container{e: e, id: spec.ID, group: group, dir: filepath.Join(e.dir, spec.ID)}
+	c := &container{e: e, id: spec.ID, args: spec.Process.Args, group: group, dir: filepath.Join(e.dir, spec.ID)}
 	if err := os.Mkdir(c.dir, 0o700); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return fail(errors.New("a container of this name exists"))

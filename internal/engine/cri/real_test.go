@@ -174,11 +174,11 @@ func TestUsersOwnEngine(t *testing.T) {
 			if !strings.Contains(c.Version, "runc version") || c.Isolation != engine.SharedKernel {
 				t.Errorf("candidate %+v", c)
 			}
-		} else if name == "runc" && !engine.Unsupported(c.Err) {
+		} else if name == "crun" && !engine.Unsupported(c.Err) { // version 2 has a handler runc by itself
 			t.Errorf("%s, for which there is no handler, is refused with %v", c.Target, c.Err)
 		}
 	}
-	_, err := d.Open(t.Context(), parse(t, "containerd/runc"), user)
+	_, err := d.Open(t.Context(), parse(t, "containerd/crun"), user)
 	if !engine.Unsupported(err) || !strings.Contains(err.Error(), strings.TrimPrefix(handler, "containerd/")) || !strings.Contains(err.Error(), "--managed") {
 		t.Errorf("Open with a handler that there is not: %v", err)
 	}

@@ -28,6 +28,10 @@ func Program(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error) {
 	if !exit.OK() {
 		return nil, fmt.Errorf("the program %q ended: %v", spec.Process.Args, exit)
 	}
+	// Some engines know only then that no more output will come.
+	if _, err := t.Time(ctx, "delete", c.Delete); err != nil {
+		return nil, err
+	}
 	if err := out.Ended(ctx); err != nil {
 		return nil, err
 	}

@@ -454,6 +454,35 @@ func TestKillEndsPausedProcesses(t *testing.T) {
 	})
 }
 
+// AwaitFrozen returns once the freezing that somebody has begun is done, and not before.
+func TestAwaitFrozen(t *testing.T) {
+	machines(t, func(t *testing.T, h *Hierarchy) {
+		g := top(t, h)
+		cmd := start(t, g, "wait")
+		given, give := context.WithCancel(t.Context())
+		give()
+		if err := g.AwaitFrozen(given); !errors.Is(err, context.Canceled) {
+			t.Errorf("AwaitFrozen of a group that nobody freezes = %v, want context.Canceled", err)
+		}
+		dir, _, ok := g.dir("freezer")
+		file, value := "freezer.state", "FROZEN"
+		if !ok {
+			m, _ := h.unified()
+			dir, file, value = filepath.Join(m.Dir, g.Path()), "cgroup.freeze", "1"
+		}
+		if err := write(dir, file, value); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.AwaitFrozen(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := g.Kill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		killed(t, cmd)
+	})
+}
+
 func TestKillOutrunsForks(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
 		g := top(t, h)

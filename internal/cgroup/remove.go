@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -110,6 +113,49 @@ func (g *Group) thaw() error {
 	})
 }
 
+// AwaitFrozen returns when all processes of the group are frozen, which a runtime has asked for. On v1 a freeze goes on
+// when the state is read, and nothing tells of its end: it is read until it says so, which is a few times at
+// most. On v2 the kernel tells.
+func (g *Group) AwaitFrozen(ctx context.Context) error {
+	dir, _, v1 := g.dir("freezer")
+	file, frozen := "freezer.state", "FROZEN"
+	if !v1 {
+		m, ok := g.h.unified()
+		if !ok {
+			return fmt.Errorf("freeze cgroup %q: %w", g.path, errors.ErrUnsupported)
+		}
+		dir, file, frozen = filepath.Join(m.Dir, g.path), "cgroup.events", "frozen 1"
+	}
+	f, err := os.Open(filepath.Join(dir, file))
+	if err != nil {
+		return fmt.Errorf("wait until cgroup %q is frozen: %w", g.path, err)
+	}
+	defer func() { _ = f.Close() }() // it is only read from
+	state := make([]byte, 256)
+	for {
+		n, err := f.ReadAt(state, 0)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("wait until cgroup %q is frozen: %w", g.path, err)
+		}
+		if strings.Contains("\n"+string(state[:n]), "\n"+frozen+"\n") {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("wait until cgroup %q is frozen: %w", g.path, context.Cause(ctx))
+		}
+		if !v1 {
+			// Its own event: the file's content has changed.
+			events := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLPRI}}
+			if _, err := unix.Poll(events, int(frozenLimit/time.Millisecond)); err != nil && !errors.Is(err, unix.EINTR) {
+				return fmt.Errorf("wait until cgroup %q is frozen: %w", g.path, err)
+			}
+		}
+	}
+}
+
+// frozenLimit is how often a context is looked at while the kernel is waited for.
+const frozenLimit = 100 * time.Millisecond
+
 // killAtOnce uses cgroup.kill, unless the calling process is in the group.
 func (g *Group) killAtOnce() error {
 	m, ok := g.h.unified()
@@ -140,6 +186,20 @@ func (g *Group) Remove(ctx context.Context) error {
 	}
 	return errors.Join(errs...)
 }
+
+// Exists tells whether the group is there in any hierarchy.
+func (g *Group) Exists() bool {
+	return slices.ContainsFunc(g.dirs(func(Mount) bool { return true }), present)
+}
+
+// ExistsInOne tells whether the group is there in one hierarchy, which stands for all where groups come
+// and go in all together. To ask each takes the kernel some microseconds.
+func (g *Group) ExistsInOne() bool {
+	dirs := g.dirs(Mount.joined)
+	return len(dirs) > 0 && present(dirs[0])
+}
+
+func present(dir string) bool { return !errors.Is(unix.Access(dir, unix.F_OK), unix.ENOENT) }
 
 // Destroy kills what is in the group and removes it: Kill, then Remove, unless the group
 // turns out to be gone or empty at the first try.

@@ -97,11 +97,11 @@ func TestTargets(t *testing.T) {
 	if err := printTargets(app, formatTable, rows); err != nil {
 		t.Fatal(err)
 	}
-	const table = `TARGET            VERSION  ISOLATION  CGROUP  CAN                              BINARY
-oci/runc          fake 1   none       none    exec, pause, host network, pull  -
-oci/runsc         fake 1   none       none    exec, pause, host network, pull  -
-containerd/runc   fake 1   none       none    exec, pause, host network, pull  -
-containerd/runsc  fake 1   none       none    exec, pause, host network, pull  -
+	const table = `TARGET            VERSION  ISOLATION  CGROUP  CAN                                     BINARY
+oci/runc          fake 1   none       none    exec, pause, host network, pull, stats  -
+oci/runsc         fake 1   none       none    exec, pause, host network, pull, stats  -
+containerd/runc   fake 1   none       none    exec, pause, host network, pull, stats  -
+containerd/runsc  fake 1   none       none    exec, pause, host network, pull, stats  -
 
 RUNTIME             oci         containerd
 runc                works       works

@@ -141,10 +141,24 @@ type Updater interface {
 	Update(ctx context.Context, r Resources) error
 }
 
+// Meter is a container of which the engine tells what it uses, by its own interface: what a kubelet or an
+// operator's dashboard asks for every few seconds.
+type Meter interface {
+	Stats(ctx context.Context) (Stats, error)
+}
+
+// Stats are what an engine says that a container uses.
+type Stats struct {
+	// CPU is the time that its processes have used so far.
+	CPU time.Duration
+	// Memory is what is charged to them now, in bytes, as the engine counts it.
+	Memory int64
+}
+
 // Capability is something that not every target can do.
 type Capability string
 
-// The capabilities there are. CanExec, CanPause and CanUpdate name the optional interface that
+// The capabilities there are. CanExec, CanPause, CanUpdate and CanStats name the optional interface that
 // a container of a target with the capability has, CanPull that of the engine.
 const (
 	CanExec     Capability = "exec"
@@ -152,11 +166,12 @@ const (
 	CanUpdate   Capability = "update"
 	NetworkHost Capability = "host network"
 	CanPull     Capability = "pull"
+	CanStats    Capability = "stats"
 )
 
 // Capabilities lists all capabilities in the order in which they are shown.
 func Capabilities() []Capability {
-	return []Capability{CanExec, CanPause, CanUpdate, NetworkHost, CanPull}
+	return []Capability{CanExec, CanPause, CanUpdate, NetworkHost, CanPull, CanStats}
 }
 
 // Isolation is what stands between a container and the host's kernel.

@@ -7,6 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 )
 
 // tailSize is how much of standard error is kept for messages, in bytes.
@@ -15,17 +18,19 @@ const tailSize = 4 << 10
 // Output carries the output of a process from pipes to writers. Pipes, because that
 // is what every runtime passes on as it is: some versions of runsc write into a
 // regular file from offset 0. The zero value is ready for Open.
-//
-// It has the methods of runc.IO.
 type Output struct {
 	stdout, stderr *os.File // the write ends, ours until the process has started
-	copied         sync.WaitGroup
+	copying        atomic.Int32
+	copied         chan struct{} // closed when nothing is copied any more
 	tail           tail
 }
 
 // Open makes the pipes and begins to copy. A nil writer discards; a writer that is
 // an io.Closer is closed after the last byte.
 func (o *Output) Open(stdout, stderr io.Writer) (err error) {
+	o.copied = make(chan struct{})
+	o.copying.Store(1) // until all pipes are made
+	defer o.copyEnds()
 	if o.stdout, err = o.pipe(stdout); err != nil {
 		return fmt.Errorf("make a pipe for output: %w", err)
 	}
@@ -42,18 +47,29 @@ func (o *Output) pipe(w io.Writer) (*os.File, error) {
 		// makes it one that cannot be written.
 		w = io.Discard
 	}
-	r, wr, err := os.Pipe()
-	if err != nil {
+	// os.Pipe would have Go's poller look after our write end, too, which we only pass on.
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
 		return nil, err
 	}
-	o.copied.Go(func() {
+	_ = unix.SetNonblock(ends[0], true) // by which package os knows what to poll
+	r := os.NewFile(uintptr(ends[0]), "|0")
+	o.copying.Add(1)
+	go func() {
 		copyAll(w, r)
 		_ = r.Close()
 		if c, ok := w.(io.Closer); ok {
 			_ = c.Close()
 		}
-	})
-	return wr, nil
+		o.copyEnds()
+	}()
+	return os.NewFile(uintptr(ends[1]), "|1"), nil
+}
+
+func (o *Output) copyEnds() {
+	if o.copying.Add(-1) == 0 {
+		close(o.copied)
+	}
 }
 
 // copyAll copies with a buffer far smaller than io.Copy's, since every container has two
@@ -76,13 +92,16 @@ func copyAll(w io.Writer, r io.Reader) {
 // Wait returns when all output has been copied, which is when no process holds the
 // write ends any more.
 func (o *Output) Wait(ctx context.Context) error {
-	done := make(chan struct{})
-	go func() {
-		o.copied.Wait()
-		close(done)
-	}()
+	if o.copied == nil {
+		return nil // it was not opened
+	}
 	select {
-	case <-done:
+	case <-o.copied:
+		return nil
+	default:
+	}
+	select {
+	case <-o.copied:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the end of the output, which something still holds open: %w", context.Cause(ctx))
@@ -93,10 +112,10 @@ func (o *Output) Wait(ctx context.Context) error {
 func (o *Output) Tail() string { return o.tail.String() }
 
 // Set gives the write ends to a command.
-func (o *Output) Set(cmd *exec.Cmd) { cmd.Stdout, cmd.Stderr = o.stdout, o.stderr }
+func (o *Output) Set(cmd *exec.Cmd) { cmd.Stdout, cmd.Stderr = o.Files() }
 
-// CloseAfterStart closes our copies of the write ends.
-func (o *Output) CloseAfterStart() error { return o.Close() }
+// Files gives the write ends.
+func (o *Output) Files() (stdout, stderr *os.File) { return o.stdout, o.stderr }
 
 // Close closes our copies of the write ends. It is idempotent.
 func (o *Output) Close() error {
@@ -108,15 +127,6 @@ func (o *Output) Close() error {
 	}
 	return nil
 }
-
-// Stdin is nil: processes get no input.
-func (o *Output) Stdin() io.WriteCloser { return nil }
-
-// Stdout is nil: output goes to the writers given to Open.
-func (o *Output) Stdout() io.ReadCloser { return nil }
-
-// Stderr is nil: output goes to the writers given to Open.
-func (o *Output) Stderr() io.ReadCloser { return nil }
 
 // tail keeps the end of what is written.
 type tail struct {

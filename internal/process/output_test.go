@@ -175,7 +175,7 @@ func TestOutputWithoutAProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := o.CloseAfterStart(); err != nil {
+		if err := o.Close(); err != nil {
 			t.Error(err)
 		}
 	}

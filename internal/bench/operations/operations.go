@@ -16,7 +16,7 @@ import (
 
 // Benchmarks lists the suite.
 func Benchmarks() []bench.Benchmark {
-	return []bench.Benchmark{lifecycle(), exec(), pause(), pull(), service()}
+	return []bench.Benchmark{lifecycle(), exec(), pause(), update(), stats(), pull(), service()}
 }
 
 func seconds(name, help string) result.Metric {
@@ -118,28 +118,13 @@ func exec() bench.Benchmark {
 		Params:  []bench.Param{repeats},
 		Needs:   []engine.Capability{engine.CanExec},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			n, err := strconv.Atoi(t.Param("repeats"))
-			if err != nil {
-				return err
-			}
-			c, err := bench.Start(ctx, t)
-			if err != nil {
-				return err
-			}
-			for range n {
-				span, err := t.Time(ctx, "exec", func(ctx context.Context) error {
-					exit, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: workload.Exit(0)})
-					if err == nil && !exit.OK() {
-						err = fmt.Errorf("the process ended: %v", exit)
-					}
-					return err
-				})
-				if err != nil {
-					return err
+			return repeated(ctx, t, "Exec", func(ctx context.Context, c engine.Container, _ int) error {
+				exit, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: workload.Exit(0)})
+				if err == nil && !exit.OK() {
+					err = fmt.Errorf("the process ended: %v", exit)
 				}
-				t.Record("Exec", span.Seconds())
-			}
-			return nil
+				return err
+			})
 		},
 	}
 }

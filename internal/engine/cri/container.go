@@ -504,6 +504,23 @@ func (c *container) Update(ctx context.Context, r engine.Resources) error {
 	return nil
 }
 
+// Stats asks the engine, as a kubelet does.
+func (c *container) Stats(ctx context.Context) (engine.Stats, error) {
+	const op = "ask what is used by"
+	if err := c.check(op); err != nil {
+		return engine.Stats{}, err
+	}
+	answer, err := c.e.service.ContainerStats(ctx, &api.ContainerStatsRequest{ContainerId: c.name})
+	if err != nil {
+		return engine.Stats{}, c.explain(ctx, op, err)
+	}
+	cpu, memory := answer.GetStats().GetCpu().GetUsageCoreNanoSeconds(), answer.GetStats().GetMemory().GetWorkingSetBytes()
+	if cpu == nil || memory == nil {
+		return engine.Stats{}, fmt.Errorf("%s container %q: %s tells nothing", op, c.id, c.e.service.title())
+	}
+	return engine.Stats{CPU: time.Duration(cpu.GetValue()), Memory: int64(memory.GetValue())}, nil
+}
+
 // explain makes what an engine said the error of a call.
 func (c *container) explain(ctx context.Context, op string, err error) error {
 	return c.e.explain(ctx, fmt.Sprintf("%s container %q", op, c.id), err)

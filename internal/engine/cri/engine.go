@@ -48,6 +48,7 @@ var (
 	_ engine.Dialer  = private{}
 	_ engine.Execer  = (*container)(nil)
 	_ engine.Updater = (*container)(nil)
+	_ engine.Meter   = (*container)(nil)
 )
 
 // Info says what the engine and the runtime are.

@@ -3,6 +3,7 @@ package docker
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
@@ -341,4 +343,21 @@ func (b *box) Update(ctx context.Context, r engine.Resources) error {
 	}
 	b.memory = cmp.Or(r.Memory, b.memory)
 	return nil
+}
+
+// Stats asks the daemon for one reading.
+func (b *box) Stats(ctx context.Context) (engine.Stats, error) {
+	const op = "ask what is used by"
+	if err := b.exists(op); err != nil {
+		return engine.Stats{}, err
+	}
+	var read container.StatsResponse
+	answer, err := b.e.client.ContainerStats(ctx, b.id, client.ContainerStatsOptions{})
+	if err == nil {
+		err = errors.Join(json.NewDecoder(answer.Body).Decode(&read), answer.Body.Close())
+	}
+	if err != nil {
+		return engine.Stats{}, b.explain(ctx, op, err)
+	}
+	return engine.Stats{CPU: time.Duration(read.CPUStats.CPUUsage.TotalUsage), Memory: int64(read.MemoryStats.Usage)}, nil
 }

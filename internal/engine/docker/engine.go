@@ -47,6 +47,7 @@ var (
 	_ engine.Execer  = (*box)(nil)
 	_ engine.Pauser  = (*box)(nil)
 	_ engine.Updater = (*box)(nil)
+	_ engine.Meter   = (*box)(nil)
 )
 
 // open makes a target live. release is called when it is closed, not if this fails.

@@ -114,6 +114,21 @@ func (s *suite) testUpdate(t *testing.T) {
 	s.kill(t, b, killed)
 }
 
+// testStats: what the engine tells is of this container, which has run and has memory.
+func (s *suite) testStats(t *testing.T) {
+	s.needs(t, engine.CanStats)
+	b := s.startReady(t)
+	stats, err := optional[engine.Meter](t, b).Stats(s.context(t))
+	if err != nil || stats.CPU <= 0 || stats.Memory <= 0 {
+		t.Errorf("Stats = %+v, %v; want what a container that runs uses", stats, err)
+	}
+	s.kill(t, b, killed)
+	s.delete(t, b)
+	if stats, err := optional[engine.Meter](t, b).Stats(s.context(t)); err == nil {
+		t.Errorf("Stats of a container that has been deleted = %+v, want an error", stats)
+	}
+}
+
 func (s *suite) testHostNetwork(t *testing.T) {
 	s.needs(t, engine.NetworkHost)
 	spec := s.spec(workload.Serve(0))

@@ -102,6 +102,7 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 		{"Exec", (*suite).testExec},
 		{"Pause", (*suite).testPause},
 		{"Update", (*suite).testUpdate},
+		{"Stats", (*suite).testStats},
 		{"HostNetwork", (*suite).testHostNetwork},
 		{"Pull", (*suite).testPull},
 		{"Close", (*suite).testClose},

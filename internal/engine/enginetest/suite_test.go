@@ -379,7 +379,7 @@ func TestDefective(t *testing.T) {
 	}
 	script := "fake/x"
 	if d.bend.container != nil && !d.bend.optional || d.bend.create != nil || d.bend.supports != nil {
-		script += "@no=exec+pause+update"
+		script += "@no=exec+pause+update+stats"
 	}
 	parsed, err := target.Parse(script)
 	if err != nil {

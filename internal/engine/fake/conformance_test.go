@@ -15,7 +15,7 @@ func TestConformance(t *testing.T) {
 		"fake/noisy@bimodal=0.3:2,drift=0.01,jitter=0.2",
 		"fake/late@ready=50ms",
 		"fake/instant@create=0s,delete=0s,exec=0s,exit=0s,kill=0s,start=0s",
-		"fake/bare@no=exec+pause+update+host-network+pull",
+		"fake/bare@no=exec+pause+update+host-network+pull+stats",
 	}
 	enginetest.CheckMustRun(t, fake.Name, targets...)
 	for _, name := range targets {

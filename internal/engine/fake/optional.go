@@ -184,3 +184,16 @@ func (x updater) update(ctx context.Context, r engine.Resources) error {
 	}
 	return x.c.engine.do(ctx, opUpdate, x.c.index)
 }
+
+// Stats tells what the target's options say, of a container that is there. It is a method of every fake
+// container; whether it is promised is for Supports to say.
+func (c *container) Stats(ctx context.Context) (engine.Stats, error) {
+	err := c.engine.do(ctx, opStats, c.index)
+	if state := c.current(); err == nil && state != engine.Running {
+		err = fmt.Errorf("it is %s, not running", state)
+	}
+	if err != nil {
+		return engine.Stats{}, fmt.Errorf("ask what container %q uses: %w", c.spec.ID, err)
+	}
+	return engine.Stats{CPU: c.engine.script.cpu, Memory: c.engine.script.memory}, nil
+}

@@ -25,12 +25,13 @@ const (
 	opPause  op = "pause"
 	opResume op = "resume"
 	opUpdate op = "update"
+	opStats  op = "stats"
 	opPull   op = "pull"
 	opRemove op = "remove" // of an image
 )
 
 func ops() []op {
-	return []op{opCreate, opStart, opKill, opWait, opState, opDelete, opExec, opPause, opResume, opUpdate, opPull, opRemove}
+	return []op{opCreate, opStart, opKill, opWait, opState, opDelete, opExec, opPause, opResume, opUpdate, opStats, opPull, opRemove}
 }
 
 // script is what a target's options ask for.
@@ -73,7 +74,7 @@ type option struct {
 // options lists what there is, in the order in which messages show it.
 func options() []option {
 	var all []option
-	for _, o := range []op{opCreate, opStart, opKill, opDelete, opExec, opPause, opResume, opUpdate, opPull, opRemove} {
+	for _, o := range []op{opCreate, opStart, opKill, opDelete, opExec, opPause, opResume, opUpdate, opStats, opPull, opRemove} {
 		all = append(all, option{string(o), func(s *script, v string) (err error) {
 			s.latency[o], err = parseLatency(v)
 			return err
@@ -108,7 +109,7 @@ func parseScript(t target.Target) (*script, error) {
 	s := &script{
 		latency: map[op]time.Duration{
 			opCreate: 10 * ms, opStart: 5 * ms, opKill: 1 * ms, opDelete: 8 * ms,
-			opExec: 4 * ms, opPause: 1 * ms, opResume: 1 * ms, opUpdate: 1 * ms, opPull: 40 * ms, opRemove: 6 * ms,
+			opExec: 4 * ms, opPause: 1 * ms, opResume: 1 * ms, opUpdate: 1 * ms, opStats: 2 * ms, opPull: 40 * ms, opRemove: 6 * ms,
 		},
 		exit:   1 * ms,
 		ready:  -1,

@@ -11,7 +11,7 @@ import (
 
 func TestOpenRefusesBadOptions(t *testing.T) {
 	for option, says := range map[string]string{
-		"speed=1":          "a fake target has create, start, kill, delete, exec, pause, resume, update, pull, remove, exit, ready, jitter, drift, bimodal, seed, fail, hang, leak, die, garbage, no, score, cpu, mem",
+		"speed=1":          "a fake target has create, start, kill, delete, exec, pause, resume, update, stats, pull, remove, exit, ready, jitter, drift, bimodal, seed, fail, hang, leak, die, garbage, no, score, cpu, mem",
 		"create=10":        "want a duration",
 		"create=-1ms":      "want a duration",
 		"start=2h":         "want a duration",
@@ -35,7 +35,7 @@ func TestOpenRefusesBadOptions(t *testing.T) {
 		"die=create":       "the calls are start",
 		"garbage=0":        "number of a process",
 		"garbage=all":      "number of a process",
-		"no=teleport":      "there are exec, pause, update, host-network, pull",
+		"no=teleport":      "there are exec, pause, update, host-network, pull, stats",
 		"no=exec+teleport": `"teleport" is not a capability`,
 		"mem=8MB":          "number of bytes",
 	} {

@@ -96,6 +96,8 @@ func (e *Engine) Supports(c engine.Capability) error {
 		return &engine.UnsupportedError{What: string(c), Reason: "there is no container whose cgroup a runtime would change"}
 	case engine.CanPull:
 		return &engine.UnsupportedError{What: string(c), Reason: "it takes the root file system as a directory, and pulls nothing"}
+	case engine.CanStats:
+		return &engine.UnsupportedError{What: string(c), Reason: "there is no engine to ask"}
 	case engine.CanExec, engine.NetworkHost:
 		return nil
 	default:

@@ -9,11 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The files of a bundle: config.json by the OCI specification, the others for the runtime to make.
+// The files of a bundle: config.json by the OCI specification, pid and log for the runtime to make.
 const (
-	configName = "config.json"
-	pidName    = "pid"
-	logName    = "log"
+	configName    = "config.json"
+	pidName       = "pid"
+	logName       = "log"
+	resourcesName = "resources.json" // of the last update
 )
 
 // Bundles are written, read and removed within timed calls. These functions do what their

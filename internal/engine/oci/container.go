@@ -16,8 +16,6 @@ import (
 	"syscall"
 	"time"
 
-	runc "github.com/containerd/go-runc"
-
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/process"
@@ -32,18 +30,21 @@ const drainLimit = time.Second
 // container is a container of a bare runtime: a bundle on disk and a process that
 // the runtime left behind for us.
 type container struct {
-	e      *Engine
-	id     string
-	bundle string
-	group  *cgroup.Group // nil without cgroups
-	runc   *runc.Runc
-	output process.Output
+	e       *Engine
+	id      string
+	bundle  string
+	log     string        // what the runtime says when a call goes wrong
+	network []string      // global flags for the container's network
+	group   *cgroup.Group // nil without cgroups
+	output  process.Output
 
 	mu      sync.Mutex
 	init    *process.Orphan // nil until created
 	paused  bool
 	deleted bool
-	execs   int
+	// leftGroup tells that the runtime's delete has left the cgroup in some hierarchy.
+	leftGroup bool
+	execs     int
 }
 
 func (c *container) ID() string { return c.id }
@@ -73,7 +74,8 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 		return fmt.Errorf("create container %q: %w", c.id, err)
 	}
 	pidFile := filepath.Join(c.bundle, pidName)
-	err := c.runc.Create(ctx, c.id, c.bundle, &runc.CreateOpts{IO: &c.output, PidFile: pidFile})
+	stdout, stderr := c.output.Files()
+	err := c.run(ctx, stdout, stderr, "create", "--bundle", c.bundle, "--pid-file", pidFile, c.id)
 	_ = c.output.Close() // also when the runtime did not even start
 	pid, pidErr := readPid(pidFile)
 	if pidErr == nil {
@@ -110,7 +112,7 @@ func (c *container) Start(ctx context.Context) error {
 	if err := c.exists("start"); err != nil {
 		return err
 	}
-	if err := c.runc.Start(ctx, c.id); err != nil {
+	if _, err := c.call(ctx, "start", c.id); err != nil {
 		return c.explain(ctx, "start", err)
 	}
 	return nil
@@ -122,7 +124,7 @@ func (c *container) Kill(ctx context.Context, signal syscall.Signal) error {
 		return nil
 	default:
 	}
-	if err := c.runc.Kill(ctx, c.id, int(signal), nil); err != nil {
+	if _, err := c.call(ctx, "kill", c.id, strconv.Itoa(int(signal))); err != nil {
 		select {
 		case <-c.init.Done(): // it ended while we were about it
 			return nil
@@ -161,11 +163,15 @@ func (c *container) State(ctx context.Context) (engine.State, error) {
 	if err := c.exists("ask for the state of"); err != nil {
 		return "", err
 	}
-	s, err := c.runc.State(ctx, c.id)
+	text, err := c.call(ctx, "state", c.id)
+	var state struct{ Status engine.State }
+	if err == nil {
+		err = json.Unmarshal(text, &state)
+	}
 	if err != nil {
 		return "", c.explain(ctx, "ask for the state of", err)
 	}
-	return engine.State(s.Status), nil
+	return state.Status, nil
 }
 
 func (c *container) Delete(ctx context.Context) error {
@@ -177,7 +183,7 @@ func (c *container) Delete(ctx context.Context) error {
 	if c.paused {
 		// A frozen process does not die of a signal on cgroup v1. If this does not work
 		// the cgroup is emptied below.
-		_ = c.runc.Resume(ctx, c.id)
+		_, _ = c.call(ctx, "resume", c.id)
 	}
 	if c.init != nil {
 		// delete --force of a running container polls in some runtimes; kill and wait do
@@ -194,7 +200,7 @@ func (c *container) Delete(ctx context.Context) error {
 			return fmt.Errorf("delete container %q: %w", c.id, err)
 		}
 	}
-	err := c.runc.Delete(ctx, c.id, &runc.DeleteOpts{Force: true})
+	_, err := c.call(ctx, "delete", "--force", c.id)
 	if c.init == nil {
 		// The runtime may not know a container that it never finished to create, and says
 		// so; what counts is what is left.
@@ -203,13 +209,26 @@ func (c *container) Delete(ctx context.Context) error {
 	if err != nil {
 		err = c.explain(ctx, "delete", err)
 	}
+	if c.group != nil {
+		c.leftGroup = err != nil || c.init == nil || c.groupLeft()
+	}
 	return errors.Join(err, c.remove(ctx))
+}
+
+// groupLeft tells whether the runtime has left the container's cgroup. Of one that is known to remove
+// it everywhere a single hierarchy is asked; should it fail to in another one, the group goes
+// with the trial's.
+func (c *container) groupLeft() bool {
+	if c.e.sweeps {
+		return c.group.ExistsInOne()
+	}
+	return c.group.Exists()
 }
 
 // remove removes what belongs to the container and is not the runtime's: its cgroup
 // with whatever still runs in it, its output, its bundle.
 func (c *container) remove(ctx context.Context) error {
-	if c.group != nil {
+	if c.leftGroup {
 		if err := c.group.Destroy(ctx); err != nil {
 			return fmt.Errorf("remove the cgroup of container %q: %w", c.id, err)
 		}
@@ -235,10 +254,17 @@ func (c *container) Pause(ctx context.Context) error {
 	if err := c.exists("pause"); err != nil {
 		return err
 	}
-	if err := c.runc.Pause(ctx, c.id); err != nil {
+	if _, err := c.call(ctx, "pause", c.id); err != nil {
 		return c.explain(ctx, "pause", err)
 	}
 	c.setPaused(true)
+	if c.e.kind.Isolation != engine.SharedKernel || c.group == nil {
+		return nil // it is not the cgroup that holds it
+	}
+	// crun returns when it has asked the kernel for it.
+	if err := c.group.AwaitFrozen(ctx); err != nil {
+		return fmt.Errorf("pause container %q with %s: %w", c.id, c.e.info.Target, err)
+	}
 	return nil
 }
 
@@ -252,7 +278,7 @@ func (c *container) Resume(ctx context.Context) error {
 	if err := c.exists("resume"); err != nil {
 		return err
 	}
-	if err := c.runc.Resume(ctx, c.id); err != nil {
+	if _, err := c.call(ctx, "resume", c.id); err != nil {
 		return c.explain(ctx, "resume", err)
 	}
 	c.setPaused(false)
@@ -263,7 +289,15 @@ func (c *container) Update(ctx context.Context, r engine.Resources) error {
 	if err := c.exists("update"); err != nil {
 		return err
 	}
-	if err := c.runc.Update(ctx, c.id, resources(r)); err != nil {
+	file := filepath.Join(c.bundle, resourcesName)
+	data, err := json.Marshal(resources(r))
+	if err == nil {
+		err = os.WriteFile(file, data, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("describe the resources of container %q: %w", c.id, err)
+	}
+	if _, err := c.call(ctx, "update", "--resources", file, c.id); err != nil {
 		return c.explain(ctx, "update", err)
 	}
 	return nil
@@ -283,7 +317,7 @@ func (e *RuntimeError) Error() string {
 func (e *RuntimeError) Unwrap() error { return e.Err }
 
 func (c *container) explain(ctx context.Context, op string, err error) error {
-	return c.explainLog(ctx, op, err, c.runc.Log, c.output.Tail())
+	return c.explainLog(ctx, op, err, c.log, c.output.Tail())
 }
 
 func (c *container) explainLog(ctx context.Context, op string, err error, log, stderr string) error {

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"sync"
 
-	runc "github.com/containerd/go-runc"
-
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 )
@@ -23,7 +21,12 @@ type Engine struct {
 	kind    runtimes.Kind
 	cannot  map[engine.Capability]string
 	dir     string   // bundles and the runtime's own state
+	root    string   // the runtime's state
 	flags   []string // global flags of every call
+	env     []string // of every call
+	// What its first container has shown of the runtime:
+	tidy   bool // it leaves no processes behind but the containers'
+	sweeps bool // its delete removes the container's cgroup from all hierarchies
 
 	mu    sync.Mutex
 	group string // cgroup below which containers are made
@@ -46,8 +49,11 @@ func (e *Engine) Supports(c engine.Capability) error {
 	if reason, ok := e.cannot[c]; ok {
 		return &engine.UnsupportedError{What: string(c), Reason: reason}
 	}
-	if c == engine.CanPull {
+	switch c {
+	case engine.CanPull:
 		return &engine.UnsupportedError{What: string(c), Reason: "it takes the root file system as a directory, and pulls nothing"}
+	case engine.CanStats:
+		return &engine.UnsupportedError{What: string(c), Reason: "the OCI runtime specification has no such call"}
 	}
 	if !slices.Contains(engine.Capabilities(), c) {
 		return &engine.UnsupportedError{What: string(c), Reason: "there is no such capability"}
@@ -57,6 +63,7 @@ func (e *Engine) Supports(c engine.Capability) error {
 
 // Place implements engine.Placer.
 func (e *Engine) Place(group string) error {
+	e.session.Launcher.IgnoreStrays(e.tidy && group != "")
 	if err := e.session.Place(group); err != nil {
 		return err
 	}
@@ -81,7 +88,7 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	if err != nil {
 		return nil, fmt.Errorf("create container %q: %w", spec.ID, err)
 	}
-	c := &container{e: e, id: spec.ID, group: group, bundle: filepath.Join(e.dir, "bundles", spec.ID)}
+	bundle := filepath.Join(e.dir, "bundles", spec.ID)
 	network := e.kind.NoNetwork
 	if spec.Network == engine.HostNet {
 		network = e.kind.HostNetwork
@@ -89,13 +96,8 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	if _, chosen := e.info.Target.Option("network"); chosen {
 		network = nil
 	}
-	c.runc = &runc.Runc{
-		Command:   e.info.Binary,
-		Root:      filepath.Join(e.dir, "root"),
-		Log:       filepath.Join(c.bundle, logName),
-		LogFormat: runc.JSON,
-		Setpgid:   true,
-		ExtraArgs: slices.Concat(e.flags, network),
+	c := &container{
+		e: e, id: spec.ID, group: group, network: network, bundle: bundle, log: filepath.Join(bundle, logName),
 	}
 	if err := os.Mkdir(c.bundle, 0o700); err != nil {
 		if errors.Is(err, fs.ErrExist) {

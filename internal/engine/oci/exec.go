@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 
@@ -13,8 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// Exec runs a further process. It does not go through go-runc, whose Exec puts a file into
-// the user's temporary directory, where a kill would leave it behind.
+// Exec runs a further process.
 func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
 	select {
 	case <-c.init.Done(): // what a runtime then exits with could be a program's code
@@ -37,19 +35,19 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	if err := out.Open(p.Stdout, p.Stderr); err != nil {
 		return engine.Exit{}, fmt.Errorf("execute in container %q: %w", c.id, err)
 	}
-	args := append([]string{"--root", c.runc.Root, "--log", log, "--log-format", string(c.runc.LogFormat)}, c.runc.ExtraArgs...)
-	cmd := exec.CommandContext(ctx, c.runc.Command, append(args, "exec", "--process", file, c.id)...)
-	out.Set(cmd)
-	done, err := c.e.session.Launcher.Start(cmd)
+	stdout, stderr := out.Files()
+	ended, err := c.e.session.Launcher.Call(ctx, process.Program{
+		Args: c.argv(log, "exec", "--process", file, c.id), Env: c.e.env, Stdout: stdout, Stderr: stderr,
+	})
 	_ = out.Close()
 	if err != nil {
 		return engine.Exit{}, fmt.Errorf("execute in container %q: %w", c.id, err)
 	}
-	exit := exitOf((<-done).Status)
+	exit := exitOf(ended.Status)
 	if err := out.Wait(ctx); err != nil {
 		return engine.Exit{}, fmt.Errorf("execute in container %q: %w", c.id, err)
 	}
-	if ctx.Err() != nil || !exit.OK() && lastError(log) != "" {
+	if !exit.OK() && lastError(log) != "" {
 		return engine.Exit{}, c.explainLog(ctx, "execute in", fmt.Errorf("%s exec ended with %v", c.e.info.Target, exit), log, out.Tail())
 	}
 	return exit, nil // the program's own: the runtime has nothing to complain of

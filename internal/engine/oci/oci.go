@@ -3,9 +3,9 @@
 //
 // Any binary that follows the command line of runc will do; what is known of the
 // families of runtimes beyond that is in package runtimes. Options of a target are global flags
-// of the runtime: oci/runsc@platform=ptrace calls runsc --platform=ptrace. go-runc
-// makes the calls, and a [process.Launcher] starts them, so that the container's
-// process, which every create leaves behind, is ours to wait for.
+// of the runtime: oci/runsc@platform=ptrace calls runsc --platform=ptrace. A
+// [process.Launcher] makes the calls, so that the container's process, which every create leaves
+// behind, is ours to wait for.
 //
 // On a hybrid cgroup host the unified hierarchy is hidden from the runtimes: crun
 // refuses to work while it has controllers, and all runtimes are to see the same.
@@ -23,8 +23,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-
-	runc "github.com/containerd/go-runc"
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -99,7 +97,6 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
 	defer cancel()
-	runc.Monitor = &monitor{launcher: s.Launcher}
 	e.adapt(ctx)
 	if err := e.prepare(); err != nil {
 		return nil, err
@@ -161,6 +158,9 @@ func (e *Engine) prepare() error {
 			return fmt.Errorf("make the state directory of %s: %w", e.info.Target, err)
 		}
 	}
+	e.root = filepath.Join(e.dir, "root")
+	// A runtime would tell systemd about itself, if that has started us.
+	e.env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "NOTIFY_SOCKET=") })
 	return nil
 }
 
@@ -182,6 +182,7 @@ func (e *Engine) tryOut(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	before := e.session.Launcher.Strays()
 	id := fmt.Sprintf("%s%s-try-%s", engine.Prefix, e.session.RunID, filepath.Base(e.dir))
 	c, err := e.Create(ctx, engine.Spec{
 		ID: id, Rootfs: e.session.Rootfs, Process: engine.Process{Args: []string{"/probe", "exit", "42"}},
@@ -202,7 +203,12 @@ func (e *Engine) tryOut(ctx context.Context) (err error) {
 		}
 		return nil
 	}
-	return errors.Join(run(), c.(*container).undo(ctx))
+	if err := errors.Join(run(), c.(*container).undo(ctx)); err != nil {
+		return err
+	}
+	e.sweeps = !c.(*container).leftGroup
+	e.tidy = e.session.Launcher.Strays() == before
+	return nil
 }
 
 // advise says what may help against an error that is known.

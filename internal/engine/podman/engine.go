@@ -64,6 +64,9 @@ func (e *Engine) Supports(c engine.Capability) error {
 	if reason, ok := e.cannot[c]; ok {
 		return &engine.UnsupportedError{What: string(c), Reason: reason}
 	}
+	if c == engine.CanStats {
+		return &engine.UnsupportedError{What: string(c), Reason: "podman stats watches for some seconds before it says anything"}
+	}
 	if !slices.Contains(engine.Capabilities(), c) {
 		return &engine.UnsupportedError{What: string(c), Reason: "there is no such capability"}
 	}

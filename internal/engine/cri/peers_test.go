@@ -1,0 +1,570 @@
+package cri
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	api "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// What peers reach is compared at the same private containerd, in batches that take turns, each round in another
+// order. docs/overhead.md has the figures, and scripts/bench-engines.sh makes them.
+
+// peerRounds is the environment variable with the number of rounds. The comparisons take minutes and mean nothing on
+// a busy machine: without it they are left out.
+const peerRounds = "TOUCHSTONE_PEER_ROUNDS"
+
+const (
+	peerLives     = 8               // in a batch of the lifecycle
+	peerSpan      = 5 * time.Second // of a batch of the rate
+	peerLimit     = time.Minute     // for a batch of anything
+	peerMostApart = 0.10            // by which the lifecycle may differ
+	peerLeastRate = 0.95            // of the rate of containerd-stress
+)
+
+// peerLab is a private containerd with a target of ours.
+type peerLab struct {
+	*testing.T
+	session engine.Session
+	opened  engine.Engine
+	service *service
+	handler string
+	rounds  int
+}
+
+// newPeerLab starts containerd for a comparison with a program that is on PATH.
+func newPeerLab(t *testing.T, program string) *peerLab {
+	t.Helper()
+	rounds := roundsOf(t)
+	if _, err := exec.LookPath(program); err != nil {
+		t.Skipf("there is nothing to compare with: %v", err)
+	}
+	l := &peerLab{T: t, session: enginetest.Session(t, oci.Surroundings), rounds: rounds}
+	l.session.Managed = true
+	made := target.Target{Engine: "containerd", Runtime: "runc"}
+	l.session.Targets = []target.Target{made}
+	before := peerCgroups()
+	opened, err := NewContainerd().Open(t.Context(), made, l.session)
+	enginetest.Require(t, made.String(), err)
+	t.Cleanup(func() {
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+		// Peers leave the choice of the cgroup to containerd, which leaves the parent behind.
+		for _, dir := range peerCgroups() {
+			if !slices.Contains(before, dir) {
+				if err := os.Remove(dir); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	l.opened = opened
+	unplaced, ok := opened.(private)
+	if !ok {
+		t.Skip("containers cannot be given cgroups here")
+	}
+	l.service, l.handler = unplaced.service, unplaced.handler.name
+	return l
+}
+
+func roundsOf(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv(peerRounds)
+	if text == "" {
+		t.Skipf("takes minutes on a quiet machine: %s says how many rounds", peerRounds)
+	}
+	rounds, err := strconv.Atoi(text)
+	if err != nil || rounds < 1 {
+		t.Fatalf("%s=%s is no number of rounds", peerRounds, text)
+	}
+	return rounds
+}
+
+// peerCgroups lists where containerd puts what it is given no cgroup for.
+func peerCgroups() []string {
+	v1, _ := filepath.Glob("/sys/fs/cgroup/*/k8s.io")
+	v2, _ := filepath.Glob("/sys/fs/cgroup/k8s.io")
+	return append(v1, v2...)
+}
+
+// run starts a peer's program and gives what it writes.
+func (l *peerLab) run(program string, args ...string) (out, complaints []byte) {
+	l.Helper()
+	ctx, cancel := context.WithTimeout(l.Context(), peerLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := l.session.Launcher.Run(ctx, cmd); err != nil {
+		l.Fatalf("%v: %s%s", err, stderr.Bytes(), stdout.Bytes())
+	}
+	return stdout.Bytes(), stderr.Bytes()
+}
+
+// measure has the runner make trials of a benchmark, as in any run.
+func (l *peerLab) measure(name string, given bench.Params, trials int) []result.Trial {
+	l.Helper()
+	b, _ := catalogue.Catalogue{}.Lookup(name)
+	params, err := b.Resolve(given, false)
+	if err != nil {
+		l.Fatal(err)
+	}
+	var all []result.Trial
+	_, err = runner.Run(l.Context(), runner.Config{
+		RunID: l.session.RunID, Seed: 1, Rootfs: l.session.Rootfs, Data: l.session.Data,
+		Image: l.session.Registry.Probe(), Images: l.session.Registry,
+		Work: []plan.Work{{Benchmark: b, Params: params}}, Targets: []runner.Target{{Name: l.opened.Info().Target.String(), Engine: l.opened}},
+		Blocks: trials, MaxBlocks: trials, TrialLimit: peerLimit, CallLimit: peerLimit,
+		Clock: runner.SystemClock{}, Cgroups: l.session.Cgroups, Components: true, Noise: unwatched{}, Observer: unwatched{},
+		Record: func(t result.Trial) error {
+			if t.Status != result.OK {
+				return fmt.Errorf("%s: %s", t.Status, t.Reason)
+			}
+			all = append(all, t)
+			return nil
+		},
+	})
+	if err != nil {
+		l.Fatal(err)
+	}
+	return all
+}
+
+// unwatched is a run that nobody watches.
+type unwatched struct{}
+
+func (unwatched) Started(result.Trial, runner.Progress) {}
+func (unwatched) Ended(result.Trial)                    {}
+func (unwatched) Begin() func(bool) result.Disturbance {
+	return func(bool) result.Disturbance { return result.Disturbance{} }
+}
+
+// side is one of those that take turns: it measures a batch and gives values by their names.
+type side struct {
+	name  string
+	batch func() map[string][]float64
+}
+
+// takeTurns measures batches of all sides. A first round, to warm up, does not count. Who begins changes from
+// round to round.
+func (l *peerLab) takeTurns(sides ...side) map[string]map[string][]stats.Sample {
+	l.Helper()
+	all := map[string]map[string][]stats.Sample{}
+	for _, s := range sides {
+		all[s.name] = map[string][]stats.Sample{}
+	}
+	for round := range l.rounds + 1 {
+		for i := range sides {
+			s := sides[(i+round)%len(sides)]
+			for name, values := range s.batch() {
+				for _, v := range values {
+					if round > 0 {
+						all[s.name][name] = append(all[s.name][name], stats.Sample{Block: round, Value: v})
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// ratio spells the ratio of ours to a peer's, paired by round, with its interval if there are rounds enough.
+func ratio(peer, ours []stats.Sample) (float64, string) {
+	c := stats.Compare(peer, ours, stats.Lower, 1)
+	if c.CI == nil {
+		return c.Ratio, fmt.Sprintf("%.2f", c.Ratio)
+	}
+	return c.Ratio, fmt.Sprintf("%.2f (%.2f to %.2f)", c.Ratio, c.CI.Lo, c.CI.Hi)
+}
+
+// middle is the median of all values, whatever their round.
+func middle(samples []stats.Sample) float64 {
+	var values []float64
+	for _, s := range samples {
+		values = append(values, s.Value)
+	}
+	return stats.Summarize(values, 1).Median
+}
+
+// The names of the sides.
+const (
+	ours       = "touchstone"
+	theirs     = "critest"
+	likeTheirs = "touchstone, critest's requests"
+	whole      = "all of them"
+)
+
+// criSteps are the steps of a life as both have them, in their order.
+var criSteps = []string{
+	"RunPodSandbox", "CreateContainer", "StartContainer", "StopContainer", "RemoveContainer", "StopPodSandbox", "RemovePodSandbox",
+}
+
+// TestLifecycleBesideCritest compares the steps of operations.container.lifecycle with what critest -benchmark says of
+// the same calls. The two ask for different pods; the third side makes critest's requests with our client, which
+// tells what comes of the requests from what comes of measuring.
+func TestLifecycleBesideCritest(t *testing.T) {
+	l := newPeerLab(t, "critest")
+	top := l.publishTop()
+	all := l.takeTurns(
+		side{ours, func() map[string][]float64 {
+			steps := map[string][]float64{}
+			for _, trial := range l.measure("operations.container.lifecycle", nil, peerLives) {
+				for _, name := range criSteps {
+					steps[name] = append(steps[name], trial.Values(name)...)
+				}
+			}
+			return steps
+		}},
+		side{theirs, func() map[string][]float64 { return l.critest(top) }},
+		side{likeTheirs, func() map[string][]float64 { return l.likeCritest(top) }},
+	)
+	for _, steps := range all {
+		steps[whole] = sums(steps)
+	}
+	w := tabwriter.NewWriter(t.Output(), 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%s, %d rounds of %d lives\ttouchstone ms\tcritest ms\tratio\tratio with critest's requests\n",
+		l.opened.Info().Version, l.rounds, peerLives)
+	for _, name := range append(slices.Clone(criSteps), whole) {
+		if len(all[ours][name]) == 0 || len(all[theirs][name]) == 0 {
+			t.Fatalf("there is no %s", name)
+		}
+		_, asWeDo := ratio(all[theirs][name], all[ours][name])
+		_, alike := ratio(all[theirs][name], all[likeTheirs][name])
+		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%s\t%s\n", name, 1e3*middle(all[ours][name]), 1e3*middle(all[theirs][name]), asWeDo, alike)
+	}
+	if err := w.Flush(); err != nil {
+		t.Error(err)
+	}
+	if got, spelled := ratio(all[theirs][whole], all[likeTheirs][whole]); got < 1-peerMostApart || got > 1+peerMostApart {
+		t.Errorf("the same requests take us %s times as long as critest, more than %.0f %% apart", spelled, 100*peerMostApart)
+	}
+}
+
+// sums adds up the medians of the steps in each round.
+func sums(steps map[string][]stats.Sample) []stats.Sample {
+	byRound := map[int]float64{}
+	for _, samples := range steps {
+		inRound := map[int][]stats.Sample{}
+		for _, s := range samples {
+			inRound[s.Block] = append(inRound[s.Block], s)
+		}
+		for round, values := range inRound {
+			byRound[round] += middle(values)
+		}
+	}
+	var all []stats.Sample
+	for _, round := range slices.Sorted(maps.Keys(byRound)) {
+		all = append(all, stats.Sample{Block: round, Value: byRound[round]})
+	}
+	return all
+}
+
+// topSource is the program that critest runs: it waits for SIGTERM, as the first process of a PID namespace too.
+const topSource = `#include <signal.h>
+int main(void)
+{
+	sigset_t set;
+	int number;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, 0);
+	return sigwait(&set, &number);
+}
+`
+
+// publishTop makes the image that critest asks for, with a program named top, and lets containerd pull it.
+func (l *peerLab) publishTop() string {
+	l.Helper()
+	if _, err := exec.LookPath("gcc"); err != nil {
+		l.Skipf("critest needs an image with a program, and there is nothing to build it with: %v", err)
+	}
+	dir := l.TempDir()
+	source, binary := filepath.Join(dir, "top.c"), filepath.Join(dir, "top")
+	if err := os.WriteFile(source, []byte(topSource), 0o600); err != nil {
+		l.Fatal(err)
+	}
+	l.run("gcc", "-static", "-Os", "-s", "-o", binary, source)
+	program, err := os.ReadFile(binary)
+	if err != nil {
+		l.Fatal(err)
+	}
+	var packed bytes.Buffer
+	w := tar.NewWriter(&packed)
+	err = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "bin/top", Mode: 0o755, Size: int64(len(program))})
+	if err == nil {
+		_, err = w.Write(program)
+	}
+	if err := errors.Join(err, w.Close()); err != nil {
+		l.Fatal(err)
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed.Bytes())), nil })
+	if err != nil {
+		l.Fatal(err)
+	}
+	base, err := image.Build(runtime.GOARCH)
+	if err == nil {
+		base, err = mutate.AppendLayers(base, layer)
+	}
+	if err != nil {
+		l.Fatal(err)
+	}
+	ref, err := l.session.Registry.Publish(l.Context(), "top:latest", base)
+	if err == nil {
+		err = l.service.pull(l.Context(), ref)
+	}
+	if err != nil {
+		l.Fatal(err)
+	}
+	return ref
+}
+
+// critestSteps gives our names of steps to critest's, by its file.
+var critestSteps = map[string]map[string]string{
+	"container_benchmark_data.json": {
+		"CreateContainer": "CreateContainer", "StartContainer": "StartContainer", "StopContainer": "StopContainer", "RemoveContainer": "RemoveContainer",
+	},
+	"pod_benchmark_data.json": {"CreatePod": "RunPodSandbox", "StopPod": "StopPodSandbox", "RemovePod": "RemovePodSandbox"},
+}
+
+// critest has critest measure one batch.
+func (l *peerLab) critest(top string) map[string][]float64 {
+	l.Helper()
+	dir := l.TempDir()
+	files := map[string]string{
+		"images.yaml": fmt.Sprintf("defaultTestContainerImage: %s\n", top),
+		"params.yaml": fmt.Sprintf("containersNumber: %d\npodsNumber: %[1]d\n", peerLives),
+	}
+	if err := writeFiles(dir, files); err != nil {
+		l.Fatal(err)
+	}
+	l.run("critest", "-benchmark", "-ginkgo.skip", "benchmark about operations on Image|from scratch",
+		"-config", filepath.Join(dir, "none"), "-runtime-endpoint", "unix://"+l.service.socket, "-runtime-handler", l.handler,
+		"-test-images-file", filepath.Join(dir, "images.yaml"), "-benchmarking-params-file", filepath.Join(dir, "params.yaml"),
+		"-benchmarking-output-dir", dir)
+	steps := map[string][]float64{}
+	for file, names := range critestSteps {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			l.Fatalf("critest wrote no result: %v", err)
+		}
+		var said struct {
+			OperationsNames []string
+			Datapoints      []struct{ OperationsDurationsNs []int64 }
+		}
+		if err := json.Unmarshal(text, &said); err != nil {
+			l.Fatalf("read critest's result: %v", err)
+		}
+		if len(said.Datapoints) != peerLives {
+			l.Fatalf("critest measured %d lives instead of %d", len(said.Datapoints), peerLives)
+		}
+		for _, point := range said.Datapoints {
+			for i, ns := range point.OperationsDurationsNs {
+				if name, wanted := names[said.OperationsNames[i]]; wanted {
+					steps[name] = append(steps[name], time.Duration(ns).Seconds())
+				}
+			}
+		}
+	}
+	return steps
+}
+
+// likeCritest measures one batch of critest's own requests: first containers, then pods without one.
+func (l *peerLab) likeCritest(top string) map[string][]float64 {
+	l.Helper()
+	s := l.service
+	steps := map[string][]float64{}
+	timed := func(name string, call func() error) {
+		began := time.Now()
+		err := call()
+		took := time.Since(began)
+		if err != nil {
+			l.Fatalf("%s: %v", name, err)
+		}
+		if name != "" {
+			steps[name] = append(steps[name], took.Seconds())
+		}
+	}
+	runPod := func(name string, n int) (id string, config *api.PodSandboxConfig) {
+		config = peerPod("critest", n)
+		timed(name, func() error {
+			answer, err := s.RunPodSandbox(l.Context(), &api.RunPodSandboxRequest{Config: config, RuntimeHandler: l.handler})
+			id = answer.GetPodSandboxId()
+			return err
+		})
+		return id, config
+	}
+	removePod := func(stop, remove, id string) {
+		timed(stop, func() error {
+			_, err := s.StopPodSandbox(l.Context(), &api.StopPodSandboxRequest{PodSandboxId: id})
+			return err
+		})
+		timed(remove, func() error {
+			_, err := s.RemovePodSandbox(l.Context(), &api.RemovePodSandboxRequest{PodSandboxId: id})
+			return err
+		})
+	}
+	for n := range peerLives {
+		pod, podConfig := runPod("", n)
+		var id string
+		timed("CreateContainer", func() error {
+			if _, err := s.images.ImageStatus(l.Context(), &api.ImageStatusRequest{Image: &api.ImageSpec{Image: top}}); err != nil {
+				return err
+			}
+			answer, err := s.CreateContainer(l.Context(), &api.CreateContainerRequest{
+				PodSandboxId: pod, SandboxConfig: podConfig, Config: &api.ContainerConfig{
+					Metadata: &api.ContainerMetadata{Name: "top", Attempt: 2},
+					Image:    imageSpec(top), Command: []string{"top"}, Linux: &api.LinuxContainerConfig{},
+				},
+			})
+			id = answer.GetContainerId()
+			return err
+		})
+		timed("StartContainer", func() error {
+			_, err := s.StartContainer(l.Context(), &api.StartContainerRequest{ContainerId: id})
+			return err
+		})
+		timed("", func() error {
+			_, err := s.ContainerStatus(l.Context(), &api.ContainerStatusRequest{ContainerId: id, Verbose: true})
+			return err
+		})
+		timed("StopContainer", func() error {
+			_, err := s.StopContainer(l.Context(), &api.StopContainerRequest{ContainerId: id, Timeout: 60})
+			return err
+		})
+		timed("RemoveContainer", func() error {
+			_, err := s.RemoveContainer(l.Context(), &api.RemoveContainerRequest{ContainerId: id})
+			return err
+		})
+		removePod("", "", pod)
+	}
+	for n := range peerLives {
+		pod, _ := runPod("RunPodSandbox", n)
+		timed("", func() error {
+			_, err := s.PodSandboxStatus(l.Context(), &api.PodSandboxStatusRequest{PodSandboxId: pod, Verbose: true})
+			return err
+		})
+		removePod("StopPodSandbox", "RemovePodSandbox", pod)
+	}
+	return steps
+}
+
+// peerPod is a pod as peers ask for it, with a name of its own.
+func peerPod(name string, n int) *api.PodSandboxConfig {
+	id := fmt.Sprintf("%s-%d", name, n)
+	return &api.PodSandboxConfig{
+		Metadata: &api.PodSandboxMetadata{Name: id, Uid: id, Namespace: name}, Linux: &api.LinuxPodSandboxConfig{},
+	}
+}
+
+// TestRateBesideStress compares the rate of pods that our client drives with that of containerd-stress, which makes the
+// same calls. Beside it the rate of whole lives, as scalability.rate reports it.
+func TestRateBesideStress(t *testing.T) {
+	l := newPeerLab(t, "containerd-stress")
+	w := tabwriter.NewWriter(t.Output(), 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%s, %d rounds of %v\ttouchstone pods/s\tcontainerd-stress pods/s\tratio\twhole lives/s\n", l.opened.Info().Version, l.rounds, peerSpan)
+	for _, workers := range []int{1, 4, 8} {
+		one := func(rate float64) map[string][]float64 { return map[string][]float64{"rate": {rate}} }
+		all := l.takeTurns(
+			side{ours, func() map[string][]float64 { return one(l.podRate(workers)) }},
+			side{theirs, func() map[string][]float64 { return one(l.stressRate(workers)) }},
+			side{whole, func() map[string][]float64 {
+				lives := bench.Params{"lives": strconv.Itoa(4 * workers)}
+				return one(l.measure("scalability.rate."+strconv.Itoa(workers), lives, 1)[0].Values("Rate")[0])
+			}},
+		)
+		got, spelled := ratio(all[theirs]["rate"], all[ours]["rate"])
+		fmt.Fprintf(w, "%d workers\t%.2f\t%.2f\t%s\t%.2f\n", workers,
+			middle(all[ours]["rate"]), middle(all[theirs]["rate"]), spelled, middle(all[whole]["rate"]))
+		if got < peerLeastRate {
+			t.Errorf("with %d workers we reach %s of the rate of containerd-stress, less than %.2f", workers, spelled, peerLeastRate)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Error(err)
+	}
+}
+
+// podRate gives pods a second: as with containerd-stress those that are under way when the time is over are counted,
+// and so is the time until the last one has gone.
+func (l *peerLab) podRate(workers int) float64 {
+	l.Helper()
+	pods, errs := make([]int, workers), make([]error, workers)
+	began := time.Now()
+	var wg sync.WaitGroup
+	for i := range workers {
+		wg.Go(func() {
+			for time.Since(began) < peerSpan && errs[i] == nil {
+				errs[i] = l.pod(fmt.Sprintf("rate-%d", i), pods[i])
+				pods[i]++
+			}
+		})
+	}
+	wg.Wait()
+	took := time.Since(began)
+	if err := errors.Join(errs...); err != nil {
+		l.Fatal(err)
+	}
+	total := 0
+	for _, n := range pods {
+		total += n
+	}
+	return float64(total) / took.Seconds()
+}
+
+// pod makes a pod and removes it.
+func (l *peerLab) pod(name string, n int) error {
+	ctx, s := l.Context(), l.service
+	answer, err := s.RunPodSandbox(ctx, &api.RunPodSandboxRequest{Config: peerPod(name, n), RuntimeHandler: l.handler})
+	if err != nil {
+		return err
+	}
+	if _, err := s.StopPodSandbox(ctx, &api.StopPodSandboxRequest{PodSandboxId: answer.GetPodSandboxId()}); err != nil {
+		return err
+	}
+	_, err = s.RemovePodSandbox(ctx, &api.RemovePodSandboxRequest{PodSandboxId: answer.GetPodSandboxId()})
+	return err
+}
+
+// stressRate has containerd-stress make pods.
+func (l *peerLab) stressRate(workers int) float64 {
+	l.Helper()
+	said, complaints := l.run("containerd-stress", "--address", "unix://"+l.service.socket, "--cri", "--runtime", l.handler,
+		"--concurrent", strconv.Itoa(workers), "--duration", peerSpan.String(), "--json")
+	var answer struct{ ContainersPerSecond float64 }
+	// It counts what failed, says that nothing did, and logs it.
+	if err := json.Unmarshal(said, &answer); err != nil || bytes.Contains(complaints, []byte("level=error")) {
+		l.Fatalf("containerd-stress did not work (%v): %s%s", err, said, complaints)
+	}
+	return answer.ContainersPerSecond
+}

@@ -1,0 +1,78 @@
+package oci
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/process"
+)
+
+// argv is a command line of the runtime: its global flags, and a command with the arguments. What
+// goes wrong it writes into the log, as JSON.
+func (c *container) argv(log string, command ...string) []string {
+	flags := []string{c.e.info.Binary, "--root", c.e.root, "--log", log, "--log-format", "json"}
+	return slices.Concat(flags, c.e.flags, c.network, command)
+}
+
+// call calls the runtime and gives what it prints.
+func (c *container) call(ctx context.Context, command ...string) ([]byte, error) {
+	file, err := blank()
+	if err != nil {
+		return nil, fmt.Errorf("make a file for what %s prints: %w", c.e.info.Binary, err)
+	}
+	err = c.run(ctx, file, file, command...)
+	text := printed(file)
+	if err != nil && len(text) > 0 {
+		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(text))
+	}
+	return text, err
+}
+
+// run calls the runtime with files for what it prints.
+func (c *container) run(ctx context.Context, stdout, stderr *os.File, command ...string) error {
+	exit, err := c.e.session.Launcher.Call(ctx, process.Program{
+		Args: c.argv(c.log, command...), Env: c.e.env, Stdout: stdout, Stderr: stderr,
+	})
+	if err == nil && exit.Status != 0 {
+		err = &process.ExitError{Command: c.e.info.Binary, Exit: exit}
+	}
+	return err
+}
+
+// blanks are files in memory that nothing was printed into, as is the rule: they serve again. A
+// pipe would need somebody to read it beside the call: within a timed region that is one thread more to
+// wake.
+var blanks sync.Pool
+
+func blank() (*os.File, error) {
+	if file, ok := blanks.Get().(*os.File); ok {
+		return file, nil
+	}
+	fd, err := unix.MemfdCreate("printed", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "printed"), nil
+}
+
+// printed gives what was printed into a file, and the file up. What cannot be read is missing
+// from a message, no more.
+func printed(file *os.File) []byte {
+	if n, _ := file.ReadAt(make([]byte, 1), 0); n == 0 {
+		blanks.Put(file)
+		return nil
+	}
+	defer func() { _ = file.Close() }()
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return nil
+	}
+	text, _ := io.ReadAll(file)
+	return text
+}

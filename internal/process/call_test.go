@@ -1,0 +1,137 @@
+package process_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/process"
+)
+
+// shell is a script as a program whose output goes into a file.
+func shell(script string, output *os.File) process.Program {
+	return process.Program{Args: []string{"/bin/sh", "-c", script}, Env: []string{"WORD=said"}, Stdout: output, Stderr: output}
+}
+
+func TestCall(t *testing.T) {
+	l := launcher(t, process.Options{})
+	output, err := os.Create(filepath.Join(t.TempDir(), "output"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = output.Close() }()
+	// It gets its environment, both files, no input, and a process group of its own.
+	script := `read x && echo input; echo $WORD; echo complaint >&2; [ $$ = $(cut -d" " -f5 /proc/$$/stat) ] && exit 3`
+	exit, err := l.Call(t.Context(), shell(script, output))
+	if err != nil || exit.Status.ExitStatus() != 3 || exit.CPU <= 0 {
+		t.Errorf("Call() = %+v, %v; want exit code 3 and some CPU time", exit, err)
+	}
+	if text, err := os.ReadFile(output.Name()); err != nil || string(text) != "said\ncomplaint\n" {
+		t.Errorf("it printed %q, %v", text, err)
+	}
+	exit, err = l.Call(t.Context(), shell("kill -9 $$", output))
+	if err != nil || exit.Status.Signal() != syscall.SIGKILL {
+		t.Errorf("Call() = %+v, %v; want the end by signal 9", exit, err)
+	}
+	nothing := shell("", output)
+	nothing.Args[0] = "/no/such/program"
+	if _, err := l.Call(t.Context(), nothing); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a program that is not there: %v", err)
+	}
+}
+
+func TestCancelledCallTakesItsChildrenAlong(t *testing.T) {
+	l := launcher(t, process.Options{})
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := make(chan int, 1)
+	go func() {
+		pid := 0
+		_, _ = fmt.Fscanln(r, &pid)
+		child <- pid
+		cancel(why)
+	}()
+	if _, err := l.Call(ctx, shell("(while :; do read x </dev/zero; done) & echo $!; wait", w)); !errors.Is(err, why) {
+		t.Errorf("Call() = %v, want the cause of the cancellation", err)
+	}
+	<-l.Adopt(<-child).Done() // hangs if the child does not end
+	_, _ = r.Close(), w.Close()
+	if _, err := l.Call(ctx, shell("echo started >&2", os.Stderr)); !errors.Is(err, why) {
+		t.Errorf("Call() = %v after the end of the context, want its cause", err)
+	}
+}
+
+// While strays are ignored children and adopted orphans are known to end as ever, and strays
+// are reaped in the end.
+func TestIgnoreStrays(t *testing.T) {
+	l := launcher(t, process.Options{})
+	l.IgnoreStrays(true)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 20 {
+				exit, err := l.Call(t.Context(), shell("exit 3", os.Stderr))
+				if err != nil || exit.Status.ExitStatus() != 3 {
+					t.Errorf("Call() = %+v, %v; want exit code 3", exit, err)
+				}
+				var ended *process.ExitError
+				if err := l.Run(t.Context(), exec.Command("/bin/sh", "-c", "exit 4")); !errors.As(err, &ended) || ended.Exit.Status.ExitStatus() != 4 {
+					t.Errorf("Run() = %v, want exit code 4", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sh", "-c", `(read x <&3; exit 7) >&2 & echo $!; (read x <&3; exit 8) >&2 & echo $!`)
+	cmd.ExtraFiles = []*os.File{r}
+	// The pipe ends when both have.
+	held, holds, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = holds
+	var out strings.Builder
+	cmd.Stdout = &out
+	if err := l.Run(t.Context(), cmd); err != nil {
+		t.Fatal(err)
+	}
+	var pids [2]int
+	if _, err := fmt.Sscan(out.String(), &pids[0], &pids[1]); err != nil {
+		t.Fatal(err)
+	}
+	o := l.Adopt(pids[0])
+	_, _, _ = r.Close(), w.Close(), holds.Close()
+	<-o.Done()
+	if got := o.Exit().Status.ExitStatus(); got != 7 {
+		t.Errorf("exit status %d of the adopted orphan, want 7", got)
+	}
+	_, _ = io.Copy(io.Discard, held)
+	_ = held.Close()
+	if err := syscall.Kill(pids[1], 0); err != nil {
+		t.Errorf("the stray %d is not there any more: %v", pids[1], err)
+	}
+	for l.Strays() == 0 { // its files are closed before it can be reaped
+		runtime.Gosched()
+	}
+	l.IgnoreStrays(false)
+	if err := syscall.Kill(pids[1], 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("the stray was not reaped: %v", err)
+	}
+}

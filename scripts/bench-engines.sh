@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Prints how Touchstone's figures and rates compare with those of the engines' own tools, and how
+# long a plan over all engines takes; see -h and docs/overhead.md.
+set -euo pipefail
+export LC_ALL=C
+
+usage() {
+	cat <<'END'
+usage: bench-engines.sh [-r ROUNDS] [-m] [CONTAINERD...]
+
+Compares Touchstone with peers at the same private daemons, in batches that take turns:
+
+  - the steps of a container's life over CRI with those that critest -benchmark tells
+  - the rate of pods that are made and removed with that of containerd-stress, by 1, 4 and 8 workers
+  - a whole life with docker run --rm
+
+and prints medians and their ratios, each with its 95 % interval from the rounds.
+
+  -r ROUNDS    rounds of a batch of each side, 6 or more (default 12: some twenty minutes)
+  -m           then execute examples/matrix.yaml and print how long it takes (limit 15 minutes)
+  CONTAINERD   binaries of containerd, each with its shim beside it; unless given the one of
+               scripts/tools.sh
+
+It sets up the engines and builds the peers, which takes some minutes the first time. It must run
+as root, on a machine that does nothing else. Exit code: 1 if a figure is beyond its limit: 10 %
+apart in the time of a life (of the same requests), 95 % of the rate.
+END
+}
+
+die() {
+	echo "bench-engines: $*" >&2
+	exit 1
+}
+
+rounds=12 matrix=
+while getopts r:mh option; do
+	case $option in
+	r) rounds=$OPTARG ;;
+	m) matrix=1 ;;
+	h) usage && exit 0 ;;
+	*) usage >&2 && exit 2 ;;
+	esac
+done
+shift $((OPTIND - 1))
+[[ $rounds =~ ^[0-9]+$ && $rounds -ge 6 ]] || die "-r $rounds: must be 6 or more"
+[ "$(id -u)" -eq 0 ] || die "the engines need root: run it as root"
+
+cd "$(dirname "$0")/.."
+touchstone=${TOUCHSTONE:-$PWD/bin/touchstone}
+[ -z "$matrix" ] || [ -x "$touchstone" ] || die "there is no $touchstone: run make build, or set TOUCHSTONE"
+for program in "$@"; do
+	[ -x "$program" ] || die "there is no $program"
+done
+
+scripts/setup.sh build runtimes engines
+tools=$(scripts/tools.sh crictl containerd)
+[ $# -gt 0 ] || set -- "${tools#*:}/containerd"
+
+data=$(mktemp -d)
+trap 'rm -rf "$data"' EXIT
+# The peers alone, so that which containerd is measured is not a matter of PATH's order.
+mkdir "$data/peers"
+ln -s "${tools%%:*}/critest" "${tools#*:}/containerd-stress" "$data/peers"
+
+code=0
+# compare PACKAGE TEST: runs a comparison and prints what it says.
+compare() {
+	(cd "internal/engine/$1" && TOUCHSTONE_PEER_ROUNDS=$rounds "$data/$1.test" -test.v -test.timeout 2h -test.run "^$2\$") >"$data/log" 2>&1 || code=1
+	grep -q '^--- PASS' "$data/log" || code=1 # nor may it be skipped
+	sed -E -e '/^(===|---|PASS|FAIL)/d' -e 's/^    //' -e 's/^[a-z_]+_test\.go:[0-9]+: //' "$data/log"
+	echo
+}
+
+for package in cri docker; do
+	go test -c -o "$data/$package.test" "./internal/engine/$package"
+done
+echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg), $(nproc) CPUs"
+usual=$PATH
+for program; do
+	PATH="$data/peers:$(dirname "$program"):$usual"
+	compare cri TestLifecycleBesideCritest
+	compare cri TestRateBesideStress
+done
+PATH=$usual
+compare docker TestLifeBesideDockerRun
+
+if [ -n "$matrix" ]; then
+	path=$(scripts/tools.sh runsc youki crun containerd containerd-shim-runsc-v1 crio)
+	began=$SECONDS
+	PATH="$path:$PATH" "$touchstone" benchmark -f examples/matrix.yaml --managed -d "$data/out" >"$data/log" 2>&1 || {
+		tail -n 40 "$data/log" >&2
+		code=1
+	}
+	took=$((SECONDS - began))
+	verdict=
+	if ((took > 15 * 60)); then
+		verdict=": over the limit"
+		code=1
+	fi
+	echo "examples/matrix.yaml: $((took / 60)) min $((took % 60)) s (limit 15 min)$verdict"
+fi
+echo "load average after: $(cut -d ' ' -f 1-3 /proc/loadavg)"
+exit "$code"

@@ -100,8 +100,8 @@ func TestBadRuntime(t *testing.T) {
 		{"version is garbage", script("head -c 1048576 /dev/urandom"), `.`},
 
 		{"create fails", hollow("say 'this is no container'; exit 1"), `create container .* with oci/bad: this is no container`},
-		{"create fails aloud", hollow(`printf 'cannot: \033[31mred' >&2; exit 1`), `create container .* with oci/bad: .*: exit status 1\ncannot: .*red`},
-		{"create fails with garbage", hollow(`head -c 1048576 /dev/urandom >"$log"; exit 1`), `create container .* with oci/bad: .*: exit status 1`},
+		{"create fails aloud", hollow(`printf 'cannot: \033[31mred' >&2; exit 1`), `create container .* with oci/bad: .* ended with exit code 1\ncannot: .*red`},
+		{"create fails with garbage", hollow(`head -c 1048576 /dev/urandom >"$log"; exit 1`), `create container .* with oci/bad: .* ended with exit code 1`},
 		{"no pid file", hollow("exit 0"), `oci/bad said that it is done, but: read the runtime's pid file: .*no such file`},
 		{"garbage for a pid", hollow(`echo garbage >"$pidfile"; exit 0`), `"garbage\\n" is no pid`},
 		{"pid 1", hollow(`echo 1 >"$pidfile"; exit 0`), `"1\\n" is no pid`},
@@ -180,7 +180,7 @@ func TestTrialGoesWrong(t *testing.T) {
 		reason             string
 	}{
 		{"create fails", "create-3", "say 'no more containers'; exit 1", result.Failed, `^create container .*: no more containers`},
-		{"create dies", "create-3", "kill -9 $$", result.Failed, `^create container .*: exit status 137`},
+		{"create dies", "create-3", "kill -9 $$", result.Failed, `^create container .* was killed by signal 9`},
 		{"start fails", "start-3", "say 'no start'; exit 1", result.Failed, `^start container .*: no start`},
 		{"start lies", "start-3", "exit 0", result.Timeout, `the trial took longer than its limit of 8s`},
 		{"start hangs", "start-3", "hold", result.Timeout, `start took longer than its limit of 6s`},

@@ -62,6 +62,9 @@ func blank() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "printed"), nil
 }
 
+// longestPrint bounds what is read of what a call prints, in bytes: it is a state of a few lines, or a message.
+const longestPrint = 1 << 20
+
 // printed gives what was printed into a file, and the file up. What cannot be read is missing
 // from a message, no more.
 func printed(file *os.File) []byte {
@@ -73,6 +76,6 @@ func printed(file *os.File) []byte {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil
 	}
-	text, _ := io.ReadAll(file)
+	text, _ := io.ReadAll(io.LimitReader(file, longestPrint))
 	return text
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -206,6 +207,59 @@ func TestRealKillOfEngines(t *testing.T) {
 				t.Errorf("the resumed run is %s and has %d trials", run.State, len(run.Trials))
 			}
 		})
+	}
+}
+
+// TestRealDaemonDies: a private daemon that dies costs the trial under way, is started again, and the run goes on.
+func TestRealDaemonDies(t *testing.T) {
+	needRoot(t, "runc")
+	var err error
+	if _, lookErr := exec.LookPath("containerd"); lookErr != nil {
+		err = &engine.UnsupportedError{What: "containerd/runc", Reason: lookErr.Error()}
+	}
+	enginetest.Require(t, "containerd/runc", err)
+	t.Parallel()
+	w := newWrapper(t, "runc")
+	dir := t.TempDir()
+	w.on("start-4", "hold") // of the first trial, after the pair that tried the runtime
+	args := []string{"benchmark", "--managed", "--targets", "containerd/held", "--filter", lifecycle, "--runs", "3"}
+	p := start(t, dir, append(args, w.flags("held")...)...)
+	w.reached()
+	id := export(t, dir, "latest").ID
+	killed := 0
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, proc := range processes {
+		cmdline, _ := os.ReadFile(filepath.Join(proc, "cmdline")) // it may have ended
+		program, rest, _ := strings.Cut(string(cmdline), "\x00")
+		if filepath.Base(program) != "containerd" || !strings.Contains(rest, id) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(proc))
+		if err == nil {
+			err = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		killed++
+	}
+	if killed != 1 {
+		t.Fatalf("there were %d daemons of the run, want one", killed)
+	}
+	p.ends(3)
+	nothingLeft(t, id)
+	count := map[result.Status]int{}
+	for _, trial := range export(t, dir, id).Trials {
+		count[trial.Status]++
+		if trial.Status == result.Failed && !strings.Contains(trial.Reason, "killed by signal 9") {
+			t.Errorf("the reason recorded is %q, want that the daemon was killed", trial.Reason)
+		}
+	}
+	if count[result.Failed] != 1 || count[result.OK] != 3 {
+		t.Errorf("of the trials %v, want 1 failed and 3 ok", count)
 	}
 }
 

@@ -320,7 +320,7 @@ func TestUsageIsOfTheTrial(t *testing.T) {
 		return err
 	})
 	l.ok()
-	want := []engine.Usage{{PeakMemory: 1000}, {CPU: 12 * ms, PeakMemory: 1000}}
+	want := []engine.Usage{{CPU: 12 * ms, PeakMemory: 1000}, {CPU: 12 * ms, PeakMemory: 1000}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("usage (-want +got):\n%s", diff)
 	}

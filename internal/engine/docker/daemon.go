@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -263,9 +264,17 @@ func (d *daemon) explain(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", what, context.Cause(ctx))
 	}
+	var died error
+	switch {
+	case d.private == nil:
+	case client.IsErrConnectionFailed(err) || errors.Is(err, io.EOF):
+		died = d.private.Lost(ctx)
+	default:
+		died = d.private.Err()
+	}
 	err = fmt.Errorf("%s: %w", what, &saidError{err})
-	if d.private != nil {
-		err = d.private.Explain(err)
+	if died != nil {
+		err = fmt.Errorf("%w; %w", err, died)
 	}
 	return err
 }

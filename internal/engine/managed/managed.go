@@ -259,17 +259,6 @@ func (d *Daemon) Lost(ctx context.Context) error {
 	return d.Err()
 }
 
-// Explain adds to the error of a call that the daemon has ended, if it has.
-func (d *Daemon) Explain(err error) error {
-	if err == nil {
-		return nil
-	}
-	if died := d.Err(); died != nil {
-		return fmt.Errorf("%w; %w", err, died)
-	}
-	return err
-}
-
 // Revive starts the daemon again if it has ended, once. It must not be called while containers
 // exist: a daemon's end is theirs.
 func (d *Daemon) Revive(ctx context.Context) error {

@@ -31,6 +31,8 @@ type Kind struct {
 	// Cannot gives the reason for capabilities that do not work, by version.
 	Cannot func(ctx context.Context, l *process.Launcher, binary, version string) map[engine.Capability]string
 	Notes  []string
+	// onlyNamed tells that it is not looked for: the user has to name one.
+	onlyNamed bool
 }
 
 // kinds in the order in which targets are listed.
@@ -74,7 +76,8 @@ var kinds = []Kind{
 		Cannot:      runscCannot,
 		Notes:       []string{"the sandbox's own processes (sentry, gofer) are part of the container's cost"},
 	},
-	{Name: "kata-runtime", Isolation: engine.VM, NoRootless: "a virtual machine needs root"},
+	// An OCI runtime before version 2 of Kata Containers, and a utility since: it is not looked for.
+	{Name: "kata-runtime", Isolation: engine.VM, NoRootless: "a virtual machine needs root", onlyNamed: true},
 }
 
 // other is the kind of a runtime that is not known.

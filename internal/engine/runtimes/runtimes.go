@@ -42,6 +42,13 @@ type Runtime struct {
 	Options []target.Option
 }
 
+// Kata Containers, the one runtime without a command line that is looked for: a containerd shim.
+const (
+	kata     = "kata"
+	kataShim = "containerd-shim-kata-v2"
+	kataType = "io.containerd.kata.v2"
+)
+
 // Found is a runtime, or why it cannot be used: an *engine.UnsupportedError.
 type Found struct {
 	Runtime
@@ -52,8 +59,11 @@ type Found struct {
 func Find(ctx context.Context, s engine.Session, engineName string) []Found {
 	var names []string
 	for _, k := range kinds {
-		names = append(names, k.Name)
+		if !k.onlyNamed {
+			names = append(names, k.Name)
+		}
 	}
+	names = append(names, kata)
 	for _, name := range slices.Sorted(maps.Keys(s.Runtimes)) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
@@ -73,6 +83,14 @@ func Get(ctx context.Context, s engine.Session, t target.Target) (Runtime, error
 	name := t.Runtime
 	given := s.Runtimes[name]
 	r := Runtime{Name: name, Kind: other, Type: given.Type, Options: given.Options}
+	if name == kata && given.Path == "" && given.Type == "" {
+		if _, err := exec.LookPath(kataShim); err != nil {
+			return r, &engine.UnsupportedError{
+				What: t.String(), Reason: kataShim + " is not on PATH", Advice: "install Kata Containers 3, on a machine with KVM",
+			}
+		}
+		r.Type = kataType
+	}
 	if r.Type != "" {
 		r.Kind, r.Version = shimKind(r.Type), r.Type
 		return r, nil

@@ -156,16 +156,35 @@ func TestLimitsAndPlace(t *testing.T) {
 	}
 }
 
+// usersOwn gives another run's session for which the private engine of this one is the user's own.
+func usersOwn(t *testing.T, s engine.Session) engine.Session {
+	t.Helper()
+	user := s
+	user.RunID += "x"
+	user.Managed, user.Targets = false, nil
+	user.Sockets = map[string]string{"containerd": "unix://" + filepath.Join(s.State, "containerd", "c.sock")}
+	t.Cleanup(func() {
+		if s.Cgroups == nil {
+			return
+		}
+		group, err := s.Cgroups.Open("/" + engine.Prefix + user.RunID)
+		if err == nil {
+			err = group.Destroy(context.WithoutCancel(t.Context()))
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return user
+}
+
 // Beside somebody else's containers at the same engine, ours come and go.
 func TestUsersOwnEngine(t *testing.T) {
 	s := session(t, "", "containerd/runc")
 	e := opened(t, s)
 	foreign := running(t, e, spec(s, "foreign"))
 
-	user := s
-	user.RunID += "x"
-	user.Managed, user.Targets = false, nil
-	user.Sockets = map[string]string{"containerd": "unix://" + filepath.Join(s.State, "containerd", "c.sock")}
+	user := usersOwn(t, s)
 	d := cri.NewContainerd()
 	handler := ""
 	for _, c := range d.Candidates(t.Context(), user) {
@@ -221,10 +240,7 @@ func TestSweep(t *testing.T) {
 	e := opened(t, s)
 	foreign := running(t, e, spec(s, "foreign"))
 
-	killed := s
-	killed.RunID += "x"
-	killed.Managed, killed.Targets = false, nil
-	killed.Sockets = map[string]string{"containerd": "unix://" + filepath.Join(s.State, "containerd", "c.sock")}
+	killed := usersOwn(t, s)
 	d := cri.NewContainerd()
 	handlers := d.Candidates(t.Context(), killed)
 	i := slices.IndexFunc(handlers, func(c engine.Candidate) bool { return strings.HasPrefix(c.Target.Runtime, "runc-") && c.Err == nil })

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -118,12 +117,14 @@ func exec() bench.Benchmark {
 		Params:  []bench.Param{repeats},
 		Needs:   []engine.Capability{engine.CanExec},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			return repeated(ctx, t, "Exec", func(ctx context.Context, c engine.Container, _ int) error {
-				exit, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: workload.Exit(0)})
-				if err == nil && !exit.OK() {
-					err = fmt.Errorf("the process ended: %v", exit)
-				}
-				return err
+			return repeated(ctx, t, func(c engine.Container, _ int) error {
+				return timed(ctx, t, "Exec", func(ctx context.Context) error {
+					exit, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: workload.Exit(0)})
+					if err == nil && !exit.OK() {
+						err = fmt.Errorf("the process ended: %v", exit)
+					}
+					return err
+				})
 			})
 		},
 	}
@@ -141,28 +142,13 @@ func pause() bench.Benchmark {
 		Params: []bench.Param{repeats},
 		Needs:  []engine.Capability{engine.CanPause},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			n, err := strconv.Atoi(t.Param("repeats"))
-			if err != nil {
-				return err
-			}
-			c, err := bench.Start(ctx, t)
-			if err != nil {
-				return err
-			}
-			p := c.(engine.Pauser)
-			for range n {
-				paused, err := t.Time(ctx, "pause", p.Pause)
-				if err != nil {
+			return repeated(ctx, t, func(c engine.Container, _ int) error {
+				p := c.(engine.Pauser)
+				if err := timed(ctx, t, "Pause", p.Pause); err != nil {
 					return err
 				}
-				resumed, err := t.Time(ctx, "resume", p.Resume)
-				if err != nil {
-					return err
-				}
-				t.Record("Pause", paused.Seconds())
-				t.Record("Resume", resumed.Seconds())
-			}
-			return nil
+				return timed(ctx, t, "Resume", p.Resume)
+			})
 		},
 	}
 }

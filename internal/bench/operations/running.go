@@ -11,9 +11,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// repeated calls an operation on one running container as often as the parameter repeats says, and records
-// each time. The operation gets the number of the call.
-func repeated(ctx context.Context, t bench.Trial, metric string, call func(ctx context.Context, c engine.Container, n int) error) error {
+// repeated does something with one running container as often as the parameter repeats says. It gets the number
+// of the time.
+func repeated(ctx context.Context, t bench.Trial, do func(c engine.Container, n int) error) error {
 	repeats, err := strconv.Atoi(t.Param("repeats"))
 	if err != nil {
 		return err
@@ -23,13 +23,20 @@ func repeated(ctx context.Context, t bench.Trial, metric string, call func(ctx c
 		return err
 	}
 	for n := range repeats {
-		span, err := t.Time(ctx, strings.ToLower(metric), func(ctx context.Context) error { return call(ctx, c, n) })
-		if err != nil {
+		if err := do(c, n); err != nil {
 			return err
 		}
-		t.Record(metric, span.Seconds())
 	}
 	return nil
+}
+
+// timed makes a call as a phase that is named after the metric, and records its time.
+func timed(ctx context.Context, t bench.Trial, metric string, call func(context.Context) error) error {
+	span, err := t.Time(ctx, strings.ToLower(metric), call)
+	if err == nil {
+		t.Record(metric, span.Seconds())
+	}
+	return err
 }
 
 func update() bench.Benchmark {
@@ -41,9 +48,11 @@ func update() bench.Benchmark {
 		Params:  []bench.Param{repeats},
 		Needs:   []engine.Capability{engine.CanUpdate},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			return repeated(ctx, t, "Update", func(ctx context.Context, c engine.Container, n int) error {
-				// Another limit each time, so that there is something to change.
-				return c.(engine.Updater).Update(ctx, engine.Resources{CPU: 0.5 + float64(n%2)/2})
+			return repeated(ctx, t, func(c engine.Container, n int) error {
+				return timed(ctx, t, "Update", func(ctx context.Context) error {
+					// Another limit each time, so that there is something to change.
+					return c.(engine.Updater).Update(ctx, engine.Resources{CPU: 0.5 + float64(n%2)/2})
+				})
 			})
 		},
 	}
@@ -58,12 +67,14 @@ func stats() bench.Benchmark {
 		Params:  []bench.Param{repeats},
 		Needs:   []engine.Capability{engine.CanStats},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			return repeated(ctx, t, "Stats", func(ctx context.Context, c engine.Container, _ int) error {
-				used, err := c.(engine.Meter).Stats(ctx)
-				if err == nil && used.Memory <= 0 {
-					err = fmt.Errorf("the engine says that a running container uses %d bytes of memory", used.Memory)
-				}
-				return err
+			return repeated(ctx, t, func(c engine.Container, _ int) error {
+				return timed(ctx, t, "Stats", func(ctx context.Context) error {
+					used, err := c.(engine.Meter).Stats(ctx)
+					if err == nil && used.Memory <= 0 {
+						err = fmt.Errorf("the engine says that a running container uses %d bytes of memory", used.Memory)
+					}
+					return err
+				})
 			})
 		},
 	}

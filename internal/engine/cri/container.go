@@ -34,8 +34,6 @@ const (
 
 var errNoProcess = errors.New("the container has no process")
 
-var errUnsettled = fmt.Errorf("the engine goes on with a call that was given up for more than %v", settleLimit)
-
 // container is a pod with one container.
 type container struct {
 	e     *Engine
@@ -125,15 +123,8 @@ func settled(ctx context.Context, call func(context.Context) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cancel(nil)
-	stop := context.AfterFunc(ctx, func() {
-		grace, release := context.WithTimeout(inner, settleLimit)
-		defer release()
-		<-grace.Done()
-		cancel(errUnsettled)
-	})
-	defer stop()
+	inner, cancel := engine.Patient(ctx, settleLimit)
+	defer cancel()
 	return call(inner)
 }
 

@@ -29,20 +29,7 @@ func (e *Engine) tryOut(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	run := func() error {
-		if err := c.Start(ctx); err != nil {
-			return err
-		}
-		exit, err := c.Wait(ctx)
-		if err != nil {
-			return err
-		}
-		if exit.Code != usageCode {
-			return fmt.Errorf("the probe ended with %v instead of exit code %d", exit, usageCode)
-		}
-		return nil
-	}
-	err = run()
+	err = engine.RunToExit(ctx, c, usageCode)
 	if undo := c.(*container).undo(ctx); err != nil || undo != nil {
 		return errors.Join(err, undo)
 	}

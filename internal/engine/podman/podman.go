@@ -215,18 +215,5 @@ func (e *Engine) tryOut(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	run := func() error {
-		if err := c.Start(ctx); err != nil {
-			return err
-		}
-		exit, err := c.Wait(ctx)
-		if err != nil {
-			return err
-		}
-		if exit.Code != 42 {
-			return fmt.Errorf("the probe ended with %v instead of exit code 42", exit)
-		}
-		return nil
-	}
-	return errors.Join(run(), c.(*box).undo(ctx))
+	return errors.Join(engine.RunToExit(ctx, c, 42), c.(*box).undo(ctx))
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/image"
@@ -141,6 +142,25 @@ func (s Session) Place(group string) error {
 		return fmt.Errorf("open the cgroup for the runtime's processes: %w", err)
 	}
 	return s.Launcher.Place(g.ThreadFiles(), dir)
+}
+
+// InGroup calls f while what an engine starts is placed in a cgroup of the run, by which all that is left of it is
+// ended then, within the limit. Without cgroups it only calls f.
+func (s Session) InGroup(ctx context.Context, p Placer, name string, limit time.Duration, f func() error) error {
+	if s.Cgroups == nil {
+		return f()
+	}
+	path := "/" + Prefix + s.RunID + "/" + name
+	group, err := s.Cgroups.Open(path)
+	if err != nil {
+		return err
+	}
+	if err = p.Place(path); err == nil {
+		err = f()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	return errors.Join(err, p.Place(""), group.Destroy(ctx))
 }
 
 // Group gives the cgroup of a container below the one that Place was given last, or

@@ -16,7 +16,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/cri"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
-	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
 // opened gives a target of a private containerd.
@@ -31,28 +30,6 @@ func opened(t *testing.T, s engine.Session) engine.Engine {
 		}
 	})
 	return e
-}
-
-func spec(s engine.Session, name string) engine.Spec {
-	return engine.Spec{ID: engine.Prefix + s.RunID + "-" + name, Image: s.Registry.Probe(), Process: engine.Process{Args: workload.Ready()}}
-}
-
-// running gives a container whose process runs.
-func running(t *testing.T, e engine.Engine, spec engine.Spec) engine.Container {
-	t.Helper()
-	c, err := e.Create(t.Context(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Delete(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := c.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 // The steps of a container's life are the calls of CRI.
@@ -71,7 +48,7 @@ func TestSteps(t *testing.T) {
 		}
 		steps = nil
 	}
-	c, err := e.Create(ctx, spec(s, "steps"))
+	c, err := e.Create(ctx, enginetest.Spec(s, "steps"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,9 +116,9 @@ func TestLimitsAndPlace(t *testing.T) {
 	if err := e.(engine.Placer).Place(place); err != nil {
 		t.Fatal(err)
 	}
-	limited := spec(s, "limited")
+	limited := enginetest.Spec(s, "limited")
 	limited.Resources = engine.Resources{CPU: 0.5, Memory: 64 << 20}
-	c := running(t, e, limited)
+	c := enginetest.Running(t, e, limited)
 	if got, want := limits(t, s, place, c.ID()), fmt.Sprint("50000 ", 64<<20); got != want {
 		t.Errorf("limits at creation are %q, want %q", got, want)
 	}
@@ -182,7 +159,7 @@ func usersOwn(t *testing.T, s engine.Session) engine.Session {
 func TestUsersOwnEngine(t *testing.T) {
 	s := session(t, "", "containerd/runc")
 	e := opened(t, s)
-	foreign := running(t, e, spec(s, "foreign"))
+	foreign := enginetest.Running(t, e, enginetest.Spec(s, "foreign"))
 
 	user := usersOwn(t, s)
 	d := cri.NewContainerd()
@@ -211,12 +188,12 @@ func TestUsersOwnEngine(t *testing.T) {
 	if service := other.(engine.Served).Service(); len(service.Daemons) != 1 || service.Group != nil {
 		t.Errorf("the user's engine has the processes %+v, want the daemon alone", service)
 	}
-	mine, err := other.Create(t.Context(), spec(user, "mine"))
+	mine, err := other.Create(t.Context(), enginetest.Spec(user, "mine"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	// A name that somebody else has: theirs is left alone.
-	taken := spec(user, "taken")
+	taken := enginetest.Spec(user, "taken")
 	taken.ID = foreign.ID()
 	if _, err := other.Create(t.Context(), taken); err == nil || !strings.Contains(err.Error(), taken.ID) {
 		t.Errorf("Create with a name that is taken: %v", err)
@@ -228,7 +205,7 @@ func TestUsersOwnEngine(t *testing.T) {
 		t.Errorf("the other container is %s, %v; want it as it was, running", state, err)
 	}
 	// The image was there before.
-	second := running(t, e, spec(s, "second"))
+	second := enginetest.Running(t, e, enginetest.Spec(s, "second"))
 	if err := second.Delete(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -238,7 +215,7 @@ func TestUsersOwnEngine(t *testing.T) {
 func TestSweep(t *testing.T) {
 	s := session(t, "", "containerd/runc")
 	e := opened(t, s)
-	foreign := running(t, e, spec(s, "foreign"))
+	foreign := enginetest.Running(t, e, enginetest.Spec(s, "foreign"))
 
 	killed := usersOwn(t, s)
 	d := cri.NewContainerd()
@@ -254,7 +231,7 @@ func TestSweep(t *testing.T) {
 	if used, err := os.ReadFile(filepath.Join(s.State, engine.DaemonsDir, "containerd")); err != nil || string(used) != killed.Sockets["containerd"] {
 		t.Errorf("that the engine is used is noted as %q, %v", used, err)
 	}
-	left := running(t, other, spec(killed, "left"))
+	left := enginetest.Running(t, other, enginetest.Spec(killed, "left"))
 
 	dead := engine.Session{RunID: killed.RunID, Sockets: killed.Sockets}
 	for _, want := range []int{1, 0} { // the pod; the second time, nothing
@@ -309,7 +286,7 @@ func TestEngineThatDies(t *testing.T) {
 			t.Errorf("%s is left", left)
 		}
 	}
-	one, err := e.Create(t.Context(), spec(s, "one"))
+	one, err := e.Create(t.Context(), enginetest.Spec(s, "one"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,12 +294,12 @@ func TestEngineThatDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	die(one)
-	two, err := e.Create(t.Context(), spec(s, "two"))
+	two, err := e.Create(t.Context(), enginetest.Spec(s, "two"))
 	if err != nil {
 		t.Fatalf("Create after the first death: %v", err)
 	}
 	die(two)
-	if _, err := e.Create(t.Context(), spec(s, "three")); err == nil || !strings.Contains(err.Error(), "once already") {
+	if _, err := e.Create(t.Context(), enginetest.Spec(s, "three")); err == nil || !strings.Contains(err.Error(), "once already") {
 		t.Errorf("Create after the second death: %v", err)
 	}
 }
@@ -411,28 +388,7 @@ func TestNoEngine(t *testing.T) {
 func TestNothingIsLeftOfManyLives(t *testing.T) {
 	s := session(t, "", "containerd/runc")
 	e := opened(t, s)
-	enginetest.Steady(t, 6, func(n int) {
-		c, err := e.Create(t.Context(), spec(s, fmt.Sprintf("many-%03d", n)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n%3 > 0 {
-			if err := c.Start(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}
-		if n%3 > 1 {
-			if err := c.Kill(t.Context(), syscall.SIGKILL); err != nil {
-				t.Error(err)
-			}
-			if _, err := c.Wait(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}
-		if err := c.Delete(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
+	enginetest.ManyLives(t, 6, s, e)
 	for _, left := range leftovers(s) {
 		t.Errorf("%s is left", left)
 	}

@@ -204,7 +204,7 @@ func TestPullFails(t *testing.T) {
 		t.Errorf("pull an image that has no room: %v", err)
 	}
 	// What was there goes on.
-	c := running(t, e, spec(s, "after"))
+	c := enginetest.Running(t, e, enginetest.Spec(s, "after"))
 	if err := c.Delete(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -216,7 +216,7 @@ func TestDaemonDies(t *testing.T) {
 	e := open(t, docker.NewDriver(), "docker/runc", s)
 	die := func(name string) {
 		t.Helper()
-		c, err := e.Create(t.Context(), spec(s, name))
+		c, err := e.Create(t.Context(), enginetest.Spec(s, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func TestDaemonDies(t *testing.T) {
 		}
 		// Its connections break a little before its end is known.
 		for err = nil; t.Context().Err() == nil && !strings.Contains(fmt.Sprint(err), "signal 9"); runtime.Gosched() {
-			_, err = e.Create(t.Context(), spec(s, name+"-next"))
+			_, err = e.Create(t.Context(), enginetest.Spec(s, name+"-next"))
 		}
 		if !strings.Contains(fmt.Sprint(err), "the end of its log") {
 			t.Errorf("Create without a daemon: %v; want its last words", err)
@@ -250,8 +250,8 @@ func TestDaemonDies(t *testing.T) {
 	if err := place(); err != nil {
 		t.Fatalf("the daemon is not started again: %v", err)
 	}
-	sp := spec(s, "again")
-	c := running(t, e, sp)
+	sp := enginetest.Spec(s, "again")
+	c := enginetest.Running(t, e, sp)
 	if err := c.Delete(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -1,13 +1,9 @@
 package docker_test
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -15,61 +11,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/docker"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/target"
-	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// spec describes a container that runs until it is ended.
-func spec(s engine.Session, name string) engine.Spec {
-	return engine.Spec{
-		ID: engine.Prefix + s.RunID + "-" + name, Image: s.Registry.Probe(), Process: engine.Process{Args: workload.Ready()},
-	}
-}
-
-// running gives a container whose process runs.
-func running(t *testing.T, e engine.Engine, sp engine.Spec) engine.Container {
-	t.Helper()
-	c, err := e.Create(t.Context(), sp)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Delete(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := c.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-// limits reads the limits of the one container below a cgroup: CPU quota, period and memory.
+// limits reads the limits of the one container below a cgroup.
 func limits(t *testing.T, s engine.Session, group string) string {
 	t.Helper()
-	read := func(controller, v1, v2 string) string {
-		m, ok := s.Cgroups.Controller(controller)
-		if !ok {
-			t.Skipf("the host has no cgroup controller %s", controller)
-		}
-		file := v1
-		if m.V2 {
-			file = v2
-		}
-		found, err := filepath.Glob(filepath.Join(m.Dir, s.Cgroups.Base(), group, strings.Repeat("[0-9a-f]", 64), file))
-		if err != nil || len(found) != 1 {
-			t.Fatalf("files %s of containers below %s: %q, %v; want one", file, group, found, err)
-		}
-		text, err := os.ReadFile(found[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.TrimSpace(string(text))
-	}
-	cpu := read("cpu", "cpu.cfs_quota_us", "cpu.max")
-	if !strings.Contains(cpu, " ") {
-		cpu += " " + read("cpu", "cpu.cfs_period_us", "")
-	}
-	return cpu + " " + read("memory", "memory.limit_in_bytes", "memory.max")
+	return enginetest.Limits(t, s, group+"/"+strings.Repeat("[0-9a-f]", 64))
 }
 
 // Limits are what was asked for, in the cgroup that was asked for, with runtimes that read Docker's zeros
@@ -92,9 +39,9 @@ func TestLimitsAndPlace(t *testing.T) {
 		if err := p.Place(group); err != nil {
 			t.Fatal(err)
 		}
-		sp := spec(s, fmt.Sprint("limits", n))
+		sp := enginetest.Spec(s, fmt.Sprint("limits", n))
 		sp.Resources = engine.Resources{CPU: 0.5, Memory: 64 << 20}
-		c := running(t, e, sp)
+		c := enginetest.Running(t, e, sp)
 		if got, want := limits(t, s, group), fmt.Sprint("50000 100000 ", 64<<20); got != want {
 			t.Errorf("%s: limits at creation are %q, want %q", e.Info().Target, got, want)
 		}
@@ -141,44 +88,8 @@ func TestNothingIsLeftOfManyLives(t *testing.T) {
 	s, socket := private(t)
 	e := open(t, docker.NewDriver(), "docker/runc", s)
 	before := remains(t, s, socket)
-	enginetest.Steady(t, 15, func(n int) {
-		var out bytes.Buffer
-		sp := spec(s, fmt.Sprintf("many-%03d", n))
-		sp.Process.Stdout = &out
-		c, err := e.Create(t.Context(), sp)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n%3 > 0 {
-			if err := c.Start(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}
-		if n%3 > 1 {
-			if err := c.Kill(t.Context(), syscall.SIGKILL); err != nil {
-				t.Error(err)
-			}
-			if _, err := c.Wait(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}
-		if err := c.Delete(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-	for n := range 20 {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n)*2*time.Millisecond)
-		c, err := e.Create(ctx, spec(s, fmt.Sprintf("late-%03d", n)))
-		if err == nil {
-			err = c.Delete(t.Context())
-		} else if ctx.Err() != nil {
-			err = nil
-		}
-		if err != nil {
-			t.Error(err)
-		}
-		cancel()
-	}
+	enginetest.ManyLives(t, 15, s, e)
+	enginetest.GivenUp(t, 20, 2*time.Millisecond, s, e)
 	for _, left := range remains(t, s, socket)[len(before):] {
 		t.Errorf("%s is left", left)
 	}

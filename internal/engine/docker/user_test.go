@@ -191,9 +191,9 @@ func TestUsersDaemon(t *testing.T) {
 		if !strings.Contains(e.Info().Version, "Docker ") || !strings.Contains(e.Info().Version, "run version ") && !strings.Contains(e.Info().Version, "runc version ") {
 			t.Errorf("the version of %s is %q", name, e.Info().Version)
 		}
-		sp := spec(s, "beside")
+		sp := enginetest.Spec(s, "beside")
 		sp.Network = engine.HostNet
-		one := running(t, e, sp)
+		one := enginetest.Running(t, e, sp)
 		if got := inventory(t, c); len(got) <= len(before) {
 			t.Errorf("with a container of ours the daemon has %q", got)
 		}
@@ -215,7 +215,7 @@ func TestSweep(t *testing.T) {
 	c := connect(t, socket)
 	before := inventory(t, c)
 	e := open(t, docker.NewDriver(), "docker/runc", s)
-	running(t, e, spec(s, "left"))
+	enginetest.Running(t, e, enginetest.Spec(s, "left"))
 	fresh, err := s.Registry.Fresh(t.Context(), 1<<10)
 	if err == nil {
 		err = e.(engine.Puller).Pull(t.Context(), fresh)
@@ -250,7 +250,7 @@ func TestSweep(t *testing.T) {
 func TestNameInUse(t *testing.T) {
 	s, socket := user(t)
 	e := open(t, docker.NewDriver(), "docker/runc", s)
-	sp := spec(s, "taken")
+	sp := enginetest.Spec(s, "taken")
 	sp.ID = "foreign"
 	_, err := e.Create(t.Context(), sp)
 	if err == nil || !strings.Contains(err.Error(), "in use") {
@@ -312,7 +312,7 @@ func TestHostStaysAsItIs(t *testing.T) {
 	before, had := hostState(t, s), inventory(t, c)
 	s.Managed = true
 	e := open(t, docker.NewDriver(), "docker/runc", s)
-	one := running(t, e, spec(s, "private"))
+	one := enginetest.Running(t, e, enginetest.Spec(s, "private"))
 	if names := containers(t, socket); !slices.Equal(names, []string{"/foreign"}) {
 		t.Errorf("the user's daemon has %q although a private one is used", names)
 	}

@@ -34,24 +34,6 @@ func spec(s engine.Session, n int, args ...string) engine.Spec {
 	}
 }
 
-// running gives a process that runs.
-func running(t *testing.T, e engine.Engine, spec engine.Spec) engine.Container {
-	t.Helper()
-	c, err := e.Create(t.Context(), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Delete(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := c.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 func TestWhatCannotBeEntered(t *testing.T) {
 	s, e := open(t)
 	mount := spec(s, 1, workload.Ready()...)
@@ -96,7 +78,7 @@ func TestProgramThatCannotRun(t *testing.T) {
 			t.Errorf("start of %s: %v", program, err)
 		}
 	}
-	c := running(t, e, spec(s, 10, workload.Ready()...))
+	c := enginetest.Running(t, e, spec(s, 10, workload.Ready()...))
 	if _, err := c.(engine.Execer).Exec(t.Context(), engine.Process{Args: []string{"/no-such-program"}}); err == nil || !strings.Contains(err.Error(), "/no-such-program") {
 		t.Errorf("Exec of a program that is not there: %v", err)
 	}
@@ -114,7 +96,7 @@ func TestCgroupOfItsOwn(t *testing.T) {
 	if s.Cgroups == nil {
 		t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
 	}
-	c := running(t, e, spec(s, 1, workload.Ready()...))
+	c := enginetest.Running(t, e, spec(s, 1, workload.Ready()...))
 	g, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID + "/" + c.ID())
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +125,7 @@ func TestCallsObeyTheirContext(t *testing.T) {
 	s, e := open(t)
 	why := errors.New("enough")
 	var ctx context.Context
-	c := running(t, e, spec(s, 1, workload.Ready()...))
+	c := enginetest.Running(t, e, spec(s, 1, workload.Ready()...))
 	for range 10 { // whatever is known first, the end of the process or that of the context
 		var cancel context.CancelCauseFunc
 		ctx, cancel = context.WithCancelCause(t.Context())

@@ -166,22 +166,12 @@ func (e *Engine) prepare() error {
 
 // tryOut runs one container through its life, in a cgroup by which all of it can be
 // ended if it hangs. The caller's context bounds it.
-func (e *Engine) tryOut(ctx context.Context) (err error) {
-	if e.session.Cgroups != nil {
-		name := fmt.Sprintf("/%s%s/try%s", engine.Prefix, e.session.RunID, filepath.Base(e.dir))
-		group, err := e.session.Cgroups.Open(name)
-		if err != nil {
-			return err
-		}
-		defer func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
-			defer cancel()
-			err = errors.Join(err, e.Place(""), group.Destroy(ctx))
-		}()
-		if err := e.Place(name); err != nil {
-			return err
-		}
-	}
+func (e *Engine) tryOut(ctx context.Context) error {
+	return e.session.InGroup(ctx, e, "try"+filepath.Base(e.dir), undoLimit, func() error { return e.tryContainer(ctx) })
+}
+
+// tryContainer runs a container through its life.
+func (e *Engine) tryContainer(ctx context.Context) error {
 	before := e.session.Launcher.Strays()
 	id := fmt.Sprintf("%s%s-try-%s", engine.Prefix, e.session.RunID, filepath.Base(e.dir))
 	c, err := e.Create(ctx, engine.Spec{

@@ -1,13 +1,10 @@
 package oci_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -43,49 +40,12 @@ func each(t *testing.T, test func(t *testing.T, s engine.Session, e engine.Engin
 	}
 }
 
-// running gives a container whose process runs.
+// running gives a container with these limits whose process runs.
 func running(t *testing.T, s engine.Session, e engine.Engine, limits engine.Resources) engine.Container {
 	t.Helper()
-	c, err := e.Create(t.Context(), engine.Spec{
-		ID: engine.Prefix + s.RunID + "-real-1", Rootfs: s.Rootfs, Process: engine.Process{Args: workload.Ready()}, Resources: limits,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Delete(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := c.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-// limits reads the limits of a container from its cgroup: CPU quota, period and memory.
-func limits(t *testing.T, s engine.Session, id string) string {
-	t.Helper()
-	read := func(controller, v1, v2 string) string {
-		m, ok := s.Cgroups.Controller(controller)
-		if !ok {
-			t.Skipf("the host has no cgroup controller %s", controller)
-		}
-		file := v1
-		if m.V2 {
-			file = v2
-		}
-		text, err := os.ReadFile(filepath.Join(m.Dir, s.Cgroups.Base(), engine.Prefix+s.RunID, id, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.TrimSpace(string(text))
-	}
-	cpu := read("cpu", "cpu.cfs_quota_us", "cpu.max")
-	if !strings.Contains(cpu, " ") {
-		cpu += " " + read("cpu", "cpu.cfs_period_us", "")
-	}
-	return cpu + " " + read("memory", "memory.limit_in_bytes", "memory.max")
+	spec := enginetest.Spec(s, "real")
+	spec.Resources = limits
+	return enginetest.Running(t, e, spec)
 }
 
 func TestLimits(t *testing.T) {
@@ -94,7 +54,7 @@ func TestLimits(t *testing.T) {
 			t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
 		}
 		c := running(t, s, e, engine.Resources{CPU: 0.5, Memory: 64 << 20})
-		if got, want := limits(t, s, c.ID()), fmt.Sprint("50000 100000 ", 64<<20); got != want {
+		if got, want := enginetest.Limits(t, s, engine.Prefix+s.RunID+"/"+c.ID()), fmt.Sprint("50000 100000 ", 64<<20); got != want {
 			t.Errorf("limits at creation are %q, want %q", got, want)
 		}
 		for _, tt := range []struct {
@@ -108,7 +68,7 @@ func TestLimits(t *testing.T) {
 			if err := c.(engine.Updater).Update(t.Context(), tt.limits); err != nil {
 				t.Fatalf("Update(%+v): %v", tt.limits, err)
 			}
-			if got := limits(t, s, c.ID()); got != tt.want {
+			if got := enginetest.Limits(t, s, engine.Prefix+s.RunID+"/"+c.ID()); got != tt.want {
 				t.Errorf("limits after Update(%+v) are %q, want %q", tt.limits, got, tt.want)
 			}
 		}
@@ -197,33 +157,7 @@ func TestErrorsSayWhatTheRuntimeSaid(t *testing.T) {
 // Many lives leave no descriptors, no goroutines, no zombies and no files.
 func TestNothingIsLeftOfManyLives(t *testing.T) {
 	each(t, func(t *testing.T, s engine.Session, e engine.Engine) {
-		life := func(n int) {
-			var out bytes.Buffer
-			c, err := e.Create(t.Context(), engine.Spec{
-				ID: fmt.Sprintf("%s%s-many-%03d", engine.Prefix, s.RunID, n), Rootfs: s.Rootfs,
-				Process: engine.Process{Args: workload.Ready(), Stdout: &out},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n%3 > 0 {
-				if err := c.Start(t.Context()); err != nil {
-					t.Error(err)
-				}
-			}
-			if n%3 > 1 {
-				if err := c.Kill(t.Context(), syscall.SIGKILL); err != nil {
-					t.Error(err)
-				}
-				if _, err := c.Wait(t.Context()); err != nil {
-					t.Error(err)
-				}
-			}
-			if err := c.Delete(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}
-		enginetest.Steady(t, 50, life)
+		enginetest.ManyLives(t, 50, s, e)
 		for _, left := range enginetest.Leftovers(s) {
 			t.Errorf("%s is left", left)
 		}

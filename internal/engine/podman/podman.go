@@ -192,22 +192,12 @@ func older(version string, major, minor int) bool {
 }
 
 // tryOut runs one container through its life, in a cgroup by which all of it can be ended.
-func (e *Engine) tryOut(ctx context.Context) (err error) {
-	if e.session.Cgroups != nil {
-		name := fmt.Sprintf("/%s%s/try-podman-%s", engine.Prefix, e.session.RunID, filepath.Base(e.state))
-		group, err := e.session.Cgroups.Open(name)
-		if err != nil {
-			return err
-		}
-		defer func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
-			defer cancel()
-			err = errors.Join(err, e.Place(""), group.Destroy(ctx))
-		}()
-		if err := e.Place(name); err != nil {
-			return err
-		}
-	}
+func (e *Engine) tryOut(ctx context.Context) error {
+	return e.session.InGroup(ctx, e, "try-podman-"+filepath.Base(e.state), undoLimit, func() error { return e.tryContainer(ctx) })
+}
+
+// tryContainer runs a container through its life.
+func (e *Engine) tryContainer(ctx context.Context) error {
 	c, err := e.Create(ctx, engine.Spec{
 		ID: fmt.Sprintf("%s%s-try", engine.Prefix, e.session.RunID), Image: e.session.Registry.Probe(),
 		Process: engine.Process{Args: []string{"/probe", "exit", "42"}},

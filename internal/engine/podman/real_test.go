@@ -2,7 +2,6 @@ package podman_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,7 +19,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/podman"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
-	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
 // open opens a target, which is closed at the end of the test.
@@ -36,58 +34,10 @@ func open(t *testing.T, name string, s engine.Session) engine.Engine {
 	return e
 }
 
-// spec describes a container that runs until it is ended.
-func spec(s engine.Session, name string) engine.Spec {
-	return engine.Spec{
-		ID: engine.Prefix + s.RunID + "-" + name, Image: s.Registry.Probe(), Process: engine.Process{Args: workload.Ready()},
-	}
-}
-
-// running gives a container whose process runs.
-func running(t *testing.T, e engine.Engine, sp engine.Spec) engine.Container {
-	t.Helper()
-	c, err := e.Create(t.Context(), sp)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Delete(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := c.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-// limits reads the limits of the one container below a cgroup: CPU quota, period and memory.
+// limits reads the limits of the one container below a cgroup.
 func limits(t *testing.T, s engine.Session, group string) string {
 	t.Helper()
-	read := func(controller, v1, v2 string) string {
-		m, ok := s.Cgroups.Controller(controller)
-		if !ok {
-			t.Skipf("the host has no cgroup controller %s", controller)
-		}
-		file := v1
-		if m.V2 {
-			file = v2
-		}
-		found, err := filepath.Glob(filepath.Join(m.Dir, s.Cgroups.Base(), group, "libpod-"+strings.Repeat("[0-9a-f]", 64), file))
-		if err != nil || len(found) != 1 {
-			t.Fatalf("files %s of containers below %s: %q, %v; want one", file, group, found, err)
-		}
-		text, err := os.ReadFile(found[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.TrimSpace(string(text))
-	}
-	cpu := read("cpu", "cpu.cfs_quota_us", "cpu.max")
-	if !strings.Contains(cpu, " ") {
-		cpu += " " + read("cpu", "cpu.cfs_period_us", "")
-	}
-	return cpu + " " + read("memory", "memory.limit_in_bytes", "memory.max")
+	return enginetest.Limits(t, s, group+"/libpod-"+strings.Repeat("[0-9a-f]", 64))
 }
 
 // Limits are what was asked for, in the cgroup that was asked for.
@@ -100,9 +50,9 @@ func TestLimitsAndPlace(t *testing.T) {
 			if err := e.(engine.Placer).Place(group); err != nil {
 				t.Fatal(err)
 			}
-			sp := spec(s, "limits")
+			sp := enginetest.Spec(s, "limits")
 			sp.Resources = engine.Resources{CPU: 0.5, Memory: 64 << 20}
-			c := running(t, e, sp)
+			c := enginetest.Running(t, e, sp)
 			if got, want := limits(t, s, group), fmt.Sprint("50000 100000 ", 64<<20); got != want {
 				t.Errorf("limits at creation are %q, want %q", got, want)
 			}
@@ -135,44 +85,8 @@ func TestLimitsAndPlace(t *testing.T) {
 func TestNothingIsLeftOfManyLives(t *testing.T) {
 	s := enginetest.Session(t, oci.Surroundings)
 	e := open(t, "podman/crun", s)
-	enginetest.Steady(t, 12, func(n int) {
-		var out bytes.Buffer
-		sp := spec(s, fmt.Sprintf("many-%03d", n))
-		sp.Process.Stdout = &out
-		c, err := e.Create(t.Context(), sp)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n%3 > 0 {
-			if err := c.Start(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}
-		if n%3 > 1 {
-			if err := c.Kill(t.Context(), syscall.SIGKILL); err != nil {
-				t.Error(err)
-			}
-			if _, err := c.Wait(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}
-		if err := c.Delete(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-	for n := range 8 {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n)*10*time.Millisecond)
-		c, err := e.Create(ctx, spec(s, fmt.Sprintf("late-%03d", n)))
-		if err == nil {
-			err = c.Delete(t.Context())
-		} else if ctx.Err() != nil {
-			err = nil
-		}
-		if err != nil {
-			t.Error(err)
-		}
-		cancel()
-	}
+	enginetest.ManyLives(t, 12, s, e)
+	enginetest.GivenUp(t, 8, 10*time.Millisecond, s, e)
 	for _, left := range remains(s) {
 		t.Errorf("%s is left", left)
 	}
@@ -213,7 +127,7 @@ func TestHostStaysAsItIs(t *testing.T) {
 	before := userState(t)
 	s := enginetest.Session(t, func(*cgroup.Hierarchy) process.Options { return process.Options{} })
 	e := open(t, "podman/runc", s)
-	c := running(t, e, spec(s, "private"))
+	c := enginetest.Running(t, e, enginetest.Spec(s, "private"))
 	if err := c.Delete(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -234,8 +148,8 @@ func TestHostStaysAsItIs(t *testing.T) {
 func TestForeignContainerIsLeftAlone(t *testing.T) {
 	s := enginetest.Session(t, oci.Surroundings)
 	mine, theirs := open(t, "podman/crun", s), open(t, "podman/crun", s)
-	sp := spec(s, "same")
-	a, b := running(t, mine, sp), running(t, theirs, sp)
+	sp := enginetest.Spec(s, "same")
+	a, b := enginetest.Running(t, mine, sp), enginetest.Running(t, theirs, sp)
 	if err := a.Delete(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -313,7 +227,7 @@ func TestCreateFails(t *testing.T) {
 	if err := e.(engine.Puller).Pull(t.Context(), missing); err == nil || !strings.Contains(err.Error(), missing) || !strings.Contains(err.Error(), "unknown") {
 		t.Errorf("pull an image that there is not: %v", err)
 	}
-	sp := spec(s, "missing")
+	sp := enginetest.Spec(s, "missing")
 	sp.Image = missing
 	if _, err := e.Create(t.Context(), sp); err == nil || !strings.Contains(err.Error(), "image not known") {
 		t.Errorf("create from an image that there is not: %v", err)
@@ -325,8 +239,8 @@ func TestCreateFails(t *testing.T) {
 	if err := e.(engine.Puller).Pull(t.Context(), large); err == nil || !strings.Contains(err.Error(), "no space left on device") {
 		t.Errorf("pull an image that has no room: %v", err)
 	}
-	sp = spec(s, "taken")
-	running(t, e, sp)
+	sp = enginetest.Spec(s, "taken")
+	enginetest.Running(t, e, sp)
 	if _, err := e.Create(t.Context(), sp); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("create with a name that is taken: %v", err)
 	}
@@ -336,7 +250,7 @@ func TestCreateFails(t *testing.T) {
 func TestConmonDies(t *testing.T) {
 	s := enginetest.Session(t, oci.Surroundings)
 	e := open(t, "podman/crun", s)
-	c := running(t, e, spec(s, "orphan"))
+	c := enginetest.Running(t, e, enginetest.Spec(s, "orphan"))
 	files, err := filepath.Glob(filepath.Join(s.Data, "podman", "*", "logs", c.ID()+".conmon"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("conmon's pid files: %q, %v", files, err)
@@ -364,7 +278,7 @@ func TestConmonDies(t *testing.T) {
 func TestCloseWithContainer(t *testing.T) {
 	s := enginetest.Session(t, oci.Surroundings)
 	e := open(t, "podman/crun", s)
-	c, err := e.Create(t.Context(), spec(s, "kept"))
+	c, err := e.Create(t.Context(), enginetest.Spec(s, "kept"))
 	if err != nil {
 		t.Fatal(err)
 	}

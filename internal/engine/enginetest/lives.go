@@ -1,0 +1,121 @@
+package enginetest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// Spec describes a container of a session that runs until it is ended. The name is unique in the session.
+func Spec(s engine.Session, name string) engine.Spec {
+	return engine.Spec{
+		ID: engine.Prefix + s.RunID + "-" + name, Rootfs: s.Rootfs, Image: s.Registry.Probe(),
+		Process: engine.Process{Args: workload.Ready()},
+	}
+}
+
+// Running gives a container whose process runs. It is deleted at the end of the test at the latest.
+func Running(t *testing.T, e engine.Engine, spec engine.Spec) engine.Container {
+	t.Helper()
+	c, err := e.Create(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Delete(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Limits reads the limits of the one container whose directory in each hierarchy, below the base of the session's
+// cgroups, is like the pattern: CPU quota, period and memory, as the kernel spells them.
+func Limits(t *testing.T, s engine.Session, pattern string) string {
+	t.Helper()
+	read := func(controller, v1, v2 string) string {
+		m, ok := s.Cgroups.Controller(controller)
+		if !ok {
+			t.Skipf("the host has no cgroup controller %s", controller)
+		}
+		file := v1
+		if m.V2 {
+			file = v2
+		}
+		found, err := filepath.Glob(filepath.Join(m.Dir, s.Cgroups.Base(), pattern, file))
+		if err != nil || len(found) != 1 {
+			t.Fatalf("files %s of containers in %s: %q, %v; want one", file, pattern, found, err)
+		}
+		text, err := os.ReadFile(found[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(text))
+	}
+	cpu := read("cpu", "cpu.cfs_quota_us", "cpu.max")
+	if !strings.Contains(cpu, " ") {
+		cpu += " " + read("cpu", "cpu.cfs_period_us", "")
+	}
+	return cpu + " " + read("memory", "memory.limit_in_bytes", "memory.max")
+}
+
+// ManyLives is Steady with containers that are deleted as created, running and ended.
+func ManyLives(t *testing.T, n int, s engine.Session, e engine.Engine) {
+	t.Helper()
+	Steady(t, n, func(n int) {
+		var out bytes.Buffer
+		spec := Spec(s, fmt.Sprintf("many-%03d", n))
+		spec.Process.Stdout = &out
+		c, err := e.Create(t.Context(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n%3 > 0 {
+			if err := c.Start(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if n%3 > 1 {
+			if err := c.Kill(t.Context(), syscall.SIGKILL); err != nil {
+				t.Error(err)
+			}
+			if _, err := c.Wait(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := c.Delete(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// GivenUp makes n creations of which each is given up later than the one before, by this time. What came
+// about all the same is deleted.
+func GivenUp(t *testing.T, n int, later time.Duration, s engine.Session, e engine.Engine) {
+	t.Helper()
+	for n := range n {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n)*later)
+		c, err := e.Create(ctx, Spec(s, fmt.Sprintf("late-%03d", n)))
+		switch {
+		case err != nil && ctx.Err() == nil:
+			t.Errorf("Create: %v", err)
+		case err == nil:
+			if err := c.Delete(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		cancel()
+	}
+}

@@ -428,12 +428,20 @@ func (e *Engine) adapt() {
 		}
 		e.info.Notes = append(e.info.Notes, "limits of a container do not hold: all processes of a sandbox are in the pod's cgroup")
 	}
+	if e.handler.hasGVisorShim() {
+		e.cannot[engine.CanStats] = &engine.UnsupportedError{
+			What: string(engine.CanStats), Reason: "gVisor's shim now and then tells a CPU time of 0 of a container that has used some",
+		}
+	}
 }
 
 // isGVisor tells whether the handler runs gVisor.
 func (h handler) isGVisor() bool {
-	return h.Name == "runsc" || strings.HasPrefix(h.shim, "io.containerd.runsc.")
+	return h.Name == "runsc" || h.hasGVisorShim()
 }
+
+// hasGVisorShim tells whether gVisor's own shim runs it.
+func (h handler) hasGVisorShim() bool { return strings.HasPrefix(h.shim, "io.containerd.runsc.") }
 
 // prepare makes the engine's directory and its watcher.
 func (e *Engine) prepare() (err error) {

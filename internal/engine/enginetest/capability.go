@@ -118,6 +118,13 @@ func (s *suite) testUpdate(t *testing.T) {
 func (s *suite) testStats(t *testing.T) {
 	s.needs(t, engine.CanStats)
 	b := s.startReady(t)
+	if s.engine.Supports(engine.CanExec) == nil {
+		// Only so is it sure that some time has been used: gVisor counts in hundredths of a second.
+		load := engine.Process{Args: workload.Syscall(1, 100*time.Millisecond)}
+		if exit, err := optional[engine.Execer](t, b).Exec(s.context(t), load); err != nil || !exit.OK() {
+			t.Fatalf("Exec of a load = %v, %v", exit, err)
+		}
+	}
 	stats, err := optional[engine.Meter](t, b).Stats(s.context(t))
 	if err != nil || stats.CPU <= 0 || stats.Memory <= 0 {
 		t.Errorf("Stats = %+v, %v; want what a container that runs uses", stats, err)

@@ -37,12 +37,35 @@ type Benchmark struct {
 	WaitsIO bool
 	// Components tells that trials tell apart what each component costs: see Trial.CPU.
 	Components bool
+	// Image is what its programs come from.
+	Image Image
+	// Space is how many bytes its programs write to the host's disk at most; nil if they write next to nothing. A
+	// benchmark for which there is not enough is skipped.
+	Space func(p Params) int64
 	// Needs are the capabilities without which a target is skipped.
 	Needs []engine.Capability
 	// Run executes one trial. An error makes the trial failed (or skipped if
 	// engine.Unsupported says so); no sample of it is then kept.
 	Run func(ctx context.Context, t Trial) error
 }
+
+// Image names an image: one of those below, or one that a plan brings.
+type Image string
+
+// The images there are.
+const (
+	ProbeImage    Image = ""         // holds nothing but the probe
+	WorkloadImage Image = "workload" // the programs that the field measures with; the probe too
+)
+
+// Medium is what a directory lies on.
+type Medium string
+
+// The media there are.
+const (
+	Disk   Medium = "disk"
+	Memory Medium = "memory" // a file system in memory
+)
 
 // Suite is the first component of the benchmark's name.
 func (b Benchmark) Suite() string {
@@ -69,11 +92,22 @@ type Trial interface {
 	Supports(engine.Capability) error
 	// Spec describes a container that runs a program of the image.
 	Spec(argv ...string) engine.Spec
-	// Scratch makes an empty directory on the host that goes with the trial.
-	Scratch() (string, error)
+	// Scratch makes an empty directory on the host that goes with the trial. It is an
+	// *engine.UnsupportedError if the host has none on such a medium.
+	Scratch(m Medium) (string, error)
+	// DropCaches writes back what the host has not written yet, and drops its page cache. It has no place in a timed
+	// region. It is an *engine.UnsupportedError if the user has not allowed it.
+	DropCaches(ctx context.Context) error
+	// Condition puts on record, by a name of one or two words, what the trial is measured under.
+	Condition(name, value string)
 	// Create is the engine's Create as a timed phase. The runner deletes the
 	// container at the end of the trial if it is still there.
 	Create(ctx context.Context, spec engine.Spec) (engine.Container, Span, error)
+	// Link is the network of Bridged containers, an *engine.UnsupportedError if the target has none.
+	Link(ctx context.Context) (engine.Link, error)
+	// CreateHost is Create for a process at the host's end of the target's Link: as on native, from the same
+	// root file system. What it costs is none of the target's.
+	CreateHost(ctx context.Context, spec engine.Spec) (engine.Container, error)
 	// FreshImage publishes an image that no engine has seen: that of Spec with one layer more, of size bytes that
 	// do not compress. The runner takes it back at the end of the trial.
 	FreshImage(ctx context.Context, size int64) (ref string, err error)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -62,6 +63,41 @@ func CheckReady(ctx context.Context, out Watch) error {
 	}
 	if line != workload.ReadyLine {
 		return fmt.Errorf("the program's first line is %q instead of %q", line, workload.ReadyLine)
+	}
+	return nil
+}
+
+// SpecOf describes a container that runs a program of the benchmark's image.
+func SpecOf(t Trial, p workload.Program) engine.Spec {
+	spec := t.Spec(p.Args...)
+	spec.Process.Env = p.Env
+	return spec
+}
+
+// Measure runs a program to its end in a container and reads what it wrote. The spec is what SpecOf
+// gives, with what the benchmark adds to it.
+func Measure(ctx context.Context, t Trial, spec engine.Spec, p workload.Program) (workload.Values, error) {
+	text, err := Program(ctx, t, spec)
+	if err != nil {
+		return nil, err
+	}
+	values, err := p.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("read the output of %q: %w", p.Args, err)
+	}
+	return values, nil
+}
+
+// RecordAll records the metrics, of which the values must have each that is not optional.
+func RecordAll(t Trial, values workload.Values, metrics []result.Metric) error {
+	for _, m := range metrics {
+		value, ok := values[m.Name]
+		switch {
+		case ok:
+			t.Record(m.Name, value)
+		case !m.Optional:
+			return fmt.Errorf("the program's output has no %s", m.Name)
+		}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
@@ -136,15 +137,15 @@ func (r *execution) run(ctx context.Context) (runner.Outcome, error) {
 		Blocks: r.plan.Blocks, Warmup: r.plan.Warmup, MaxBlocks: r.plan.BlockLimit(),
 		Budget: r.plan.Budget, TrialLimit: r.plan.Timeout.Trial, CallLimit: r.plan.Timeout.Call,
 		Clock: r.clock, Noise: r.noise, Done: run.Trials,
-		Rootfs: fakeRootfs, Data: r.scratch, Images: &fakeImages{},
+		Files: map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: fakeRootfs}}, Data: r.scratch, Images: &fakeImages{},
 		Record: func(t result.Trial) error {
 			// A trial that was made is kept, also when the run is being ended.
 			return r.db.Append(context.WithoutCancel(ctx), r.runID, t)
 		},
 	}
 	if r.session != nil {
-		config.Rootfs, config.Data, config.Cgroups = r.session.Rootfs, r.session.dir.Data, r.session.Cgroups
-		config.Image, config.Images = r.session.Registry.Probe(), r.session.Registry
+		config.Data, config.Cgroups, config.Images = r.session.dir.Data, r.session.Cgroups, r.session.Registry
+		config.Files[bench.ProbeImage] = runner.Files{Rootfs: r.session.Rootfs, Ref: r.session.Registry.Probe()}
 		config.Components = true
 	}
 	if r.plan.Precision > 0 {

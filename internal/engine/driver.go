@@ -83,6 +83,8 @@ type Session struct {
 	Sockets map[string]string
 	// Managed tells not to use the user's own daemons, even if they can be reached.
 	Managed bool
+	// EngineCPUs are the CPUs on which daemons of the run stay, as the kernel spells them; empty is all.
+	EngineCPUs string
 	// Registry serves the images, for engines that pull; nil for those that do not.
 	Registry *image.Registry
 	// Launcher starts all processes.

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"syscall"
 	"time"
 
@@ -95,6 +96,24 @@ type Dialer interface {
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
 }
 
+// Networker is an Engine whose containers can be Bridged.
+type Networker interface {
+	// Link describes the network that Bridged containers share with each other and with the host's end.
+	// It makes what is missing of it. It does not change while the engine is open.
+	Link(ctx context.Context) (Link, error)
+}
+
+// Link is a network between containers and the host.
+type Link struct {
+	// Namespace is the path of the network namespace in which the host's end lies; empty is that of this
+	// process.
+	Namespace string
+	// Host is the address of the host's end, as containers reach it.
+	Host netip.Addr
+	// About says what the packets go through, for the record: "interface", "mtu", "offloads" and the like.
+	About map[string]string
+}
+
 // Puller is an Engine that gets images from a registry.
 type Puller interface {
 	// Pull fetches an image that is not there yet, and unpacks it.
@@ -155,23 +174,34 @@ type Stats struct {
 	Memory int64
 }
 
+// Addressed is a container that is Bridged.
+type Addressed interface {
+	// Address gives the container's address in the network of its engine's Link. The container has been started.
+	Address(ctx context.Context) (netip.Addr, error)
+}
+
 // Capability is something that not every target can do.
 type Capability string
 
 // The capabilities there are. CanExec, CanPause, CanUpdate and CanStats name the optional interface that
-// a container of a target with the capability has, CanPull that of the engine.
+// a container of a target with the capability has, CanPull that of the engine. NetworkBridge promises
+// Networker of the engine and Addressed of Bridged containers. CanWrite and CanTmpfs tell that a Spec may be
+// Writable, and that its mounts may be empty file systems in memory.
 const (
-	CanExec     Capability = "exec"
-	CanPause    Capability = "pause"
-	CanUpdate   Capability = "update"
-	NetworkHost Capability = "host network"
-	CanPull     Capability = "pull"
-	CanStats    Capability = "stats"
+	CanExec       Capability = "exec"
+	CanPause      Capability = "pause"
+	CanUpdate     Capability = "update"
+	NetworkHost   Capability = "host network"
+	NetworkBridge Capability = "bridged network"
+	CanPull       Capability = "pull"
+	CanStats      Capability = "stats"
+	CanWrite      Capability = "writable root"
+	CanTmpfs      Capability = "tmpfs"
 )
 
 // Capabilities lists all capabilities in the order in which they are shown.
 func Capabilities() []Capability {
-	return []Capability{CanExec, CanPause, CanUpdate, NetworkHost, CanPull, CanStats}
+	return []Capability{CanExec, CanPause, CanUpdate, NetworkHost, NetworkBridge, CanPull, CanStats, CanWrite, CanTmpfs}
 }
 
 // Isolation is what stands between a container and the host's kernel.
@@ -206,16 +236,24 @@ type Info struct {
 type Spec struct {
 	// ID is unique on the host and begins with "touchstone-" and the run's ID.
 	ID string
-	// Rootfs is the directory that is the container's read-only root, for engines that take one.
+	// Rootfs is the directory that is the container's root, for engines that take one. Containers share it, and
+	// none writes to it.
 	Rootfs string
 	// Image is the reference of an image with the same file system, for engines that pull.
 	Image string
 	// Process is the container's first process.
 	Process Process
-	// Mounts are bind mounts in addition to /proc, /dev, /sys and /tmp.
+	// Writable lets the process write to its root file system, into a layer of its own that goes with the
+	// container: that of the engine's snapshotter, and an overlay on the run's disk where the engine has none.
+	// On native, which has no layers, it is a directory of the run's disk at /data alone. Otherwise the root is read-only.
+	Writable bool
+	// Mounts are mounts in addition to /proc, /dev, /sys and /tmp.
 	Mounts []Mount
 	// Network is NoNetwork unless set.
 	Network Network
+	// Join is the path of a network namespace that the process runs in instead of what Network says. Only
+	// native can do it: this is how a program comes to the host's end of a Link.
+	Join string
 	// Resources are the limits at creation.
 	Resources Resources
 }
@@ -239,7 +277,8 @@ func (p Process) CloseOutput() {
 	}
 }
 
-// Mount binds a directory of the host into a container.
+// Mount binds a directory of the host into a container. Without a Source it is an empty file system in
+// memory, made by the runtime for the container.
 type Mount struct {
 	Source, Target string
 	ReadOnly       bool
@@ -252,6 +291,9 @@ type Network string
 const (
 	NoNetwork Network = ""     // a namespace of its own, with the loopback interface and what the engine gives every container
 	HostNet   Network = "host" // the host's own
+	// Bridged is a namespace of the container's own with an interface, by which the host's end of the engine's
+	// Link and its other Bridged containers are reached.
+	Bridged Network = "bridge"
 )
 
 // Resources are limits; a zero field is no limit.
@@ -260,6 +302,8 @@ type Resources struct {
 	CPU float64
 	// Memory is in bytes.
 	Memory int64
+	// CPUSet are the CPUs on which the container may run, as the kernel spells them: "0-3,6".
+	CPUSet string
 }
 
 // Exit is how a process ended. Signal is 0 if it exited by itself; runtimes that

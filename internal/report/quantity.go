@@ -35,6 +35,12 @@ func scales(unit result.Unit) []Scale {
 		return []Scale{{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}, {"TB/s", 1e12}}
 	case result.PerSecond:
 		return []Scale{{"/s", 1}, {"k/s", 1e3}, {"M/s", 1e6}, {"G/s", 1e9}}
+	case result.BitsPerSecond:
+		return []Scale{{"bit/s", 1}, {"kbit/s", 1e3}, {"Mbit/s", 1e6}, {"Gbit/s", 1e9}, {"Tbit/s", 1e12}}
+	case result.FlopPerSecond:
+		return []Scale{{"FLOP/s", 1}, {"kFLOP/s", 1e3}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}}
+	case result.Ratio:
+		return []Scale{{"%", 0.01}}
 	case result.Score:
 	}
 	return []Scale{{"", 1}}

@@ -23,7 +23,10 @@ const (
 	Seconds        Unit = "s"
 	Bytes          Unit = "B"
 	BytesPerSecond Unit = "B/s"
+	BitsPerSecond  Unit = "bit/s"
 	PerSecond      Unit = "1/s"
+	FlopPerSecond  Unit = "FLOP/s"
+	Ratio          Unit = "ratio" // of two quantities of the same unit: 1 is 100 %
 	Score          Unit = "score" // a dimensionless score or index, defined by its benchmark
 )
 
@@ -47,6 +50,15 @@ type Metric struct {
 	// Optional tells that not every target has it.
 	Optional bool   `json:"optional,omitempty"`
 	Help     string `json:"help"`
+	// Bound is what the values stay below if something holds that the metric tells of, such as a limit.
+	Bound Bound `json:"bound,omitzero"`
+}
+
+// Bound is a value that a metric should not exceed.
+type Bound struct {
+	Most float64 `json:"most"`
+	// Broken says in words what it means for a target whose median is more: "does not hold its CPU limit".
+	Broken string `json:"broken"`
 }
 
 // Status is how a trial ended.
@@ -93,7 +105,10 @@ type Trial struct {
 	// Distributions are what a program inside found out of many values that it
 	// does not report one by one.
 	Distributions []Distribution `json:"distributions,omitempty"`
-	Host          Disturbance    `json:"host"`
+	// Conditions are what the trial was measured under, in words by name: the path of the packets, the
+	// file system, whether caches were cold.
+	Conditions map[string]string `json:"conditions,omitempty"`
+	Host       Disturbance       `json:"host"`
 	// Self is the CPU time that Touchstone itself used during the trial.
 	Self time.Duration `json:"self_cpu_ns"`
 }

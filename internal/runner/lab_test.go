@@ -42,7 +42,7 @@ func newLab(t testing.TB, targets ...string) *lab {
 	clock := fake.NewClock()
 	l := &lab{TB: t, clock: clock, driver: fake.NewDriver(clock)}
 	l.config = runner.Config{
-		RunID: runID, Seed: 1, Rootfs: "/", Data: t.TempDir(),
+		RunID: runID, Seed: 1, Files: map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: "/"}}, Data: t.TempDir(),
 		Blocks: 1, MaxBlocks: 1, TrialLimit: time.Hour, CallLimit: time.Minute,
 		Clock: clock, Noise: quiet{}, Observer: l, Images: &l.images,
 		Record: func(trial result.Trial) error {

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/plan"
@@ -39,15 +40,21 @@ const preciseEvery = 5
 type Config struct {
 	RunID string
 	Seed  uint64
-	// Rootfs is the root file system with the probe; Data is a directory on disk for
-	// what trials write.
-	Rootfs, Data string
-	// Image is the reference of an image with the same file system.
-	Image string
+	// Files are the images of Work.
+	Files map[bench.Image]Files
+	// Data and Memory are directories on disk and in memory for what trials write; an empty Memory is none.
+	Data, Memory string
 	// Images makes the images that Trial.FreshImage gives.
 	Images  Images
 	Work    []plan.Work
 	Targets []Target
+	// Host runs what is at the host's end of a network; nil where no target has one.
+	Host engine.Engine
+	// DropCaches drops the host's page cache; nil if the user has not allowed it.
+	DropCaches func(context.Context) error
+	// WorkloadCPUs are the CPUs on which containers run, HostCPUs those of programs at the host's end of a network, as the
+	// kernel spells them; empty is all.
+	WorkloadCPUs, HostCPUs string
 	// Blocks are measured, after Warmup blocks that are kept but marked. With Precise, up to
 	// MaxBlocks are.
 	Blocks, Warmup, MaxBlocks int
@@ -73,6 +80,13 @@ type Config struct {
 // cellOf names the work on a target.
 func cellOf(w plan.Work, target string) result.Cell {
 	return result.Cell{Benchmark: w.Benchmark.Name, Params: w.Params.String(), Target: target}
+}
+
+// Files are an image, ready for use. If it cannot be had Err says why, and what needs it is skipped.
+type Files struct {
+	Rootfs string // a directory with the image's file system
+	Ref    string // a reference for engines that pull
+	Err    error
 }
 
 // Target is a target of the run. Engine is nil if it cannot work here, and Err says
@@ -171,7 +185,10 @@ func (r *run) skips() error {
 	for _, w := range r.Work {
 		for _, t := range r.Targets {
 			reason := t.Err
-			if t.Engine != nil {
+			if reason == nil {
+				reason = r.Files[w.Benchmark.Image].Err
+			}
+			if reason == nil && t.Engine != nil {
 				for _, need := range w.Benchmark.Needs {
 					if reason = t.Engine.Supports(need); reason != nil {
 						break

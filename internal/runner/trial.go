@@ -55,7 +55,8 @@ type trial struct {
 	steps      []bench.Step
 	samples    []result.Sample
 	histograms []result.Distribution
-	scratch    string
+	conditions map[string]string
+	scratch    map[bench.Medium]string
 }
 
 var _ bench.Trial = (*trial)(nil)
@@ -77,30 +78,96 @@ func (t *trial) Spec(argv ...string) engine.Spec {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.created++
+	files := t.r.Files[t.work.Benchmark.Image]
 	return engine.Spec{
 		// Of fixed width: runsc takes the beginning of an ID for the ID, and finds 1 and 10
 		// "ambiguous".
-		ID:      fmt.Sprintf("%s%s-t%d-%05d", engine.Prefix, t.r.RunID, t.seq, t.created),
-		Rootfs:  t.r.Rootfs,
-		Image:   t.r.Image,
-		Process: engine.Process{Args: argv},
+		ID:        fmt.Sprintf("%s%s-t%d-%05d", engine.Prefix, t.r.RunID, t.seq, t.created),
+		Rootfs:    files.Rootfs,
+		Image:     files.Ref,
+		Process:   engine.Process{Args: argv},
+		Resources: engine.Resources{CPUSet: t.r.WorkloadCPUs},
 	}
 }
 
-func (t *trial) Scratch() (string, error) {
+func (t *trial) Scratch(m bench.Medium) (string, error) {
+	parent := t.r.Data
+	if m == bench.Memory {
+		parent = t.r.Memory
+	}
+	if parent == "" {
+		return "", &engine.UnsupportedError{What: "a directory in memory", Reason: "this host has no file system in memory at /run or /dev/shm"}
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.scratch == "" {
-		t.scratch = filepath.Join(t.r.Data, fmt.Sprintf("t%d", t.seq))
+	if t.scratch == nil {
+		t.scratch = map[bench.Medium]string{}
 	}
-	if err := os.MkdirAll(t.scratch, 0o700); err != nil {
+	t.scratch[m] = filepath.Join(parent, fmt.Sprintf("t%d", t.seq))
+	if err := os.MkdirAll(t.scratch[m], 0o700); err != nil {
 		return "", fmt.Errorf("make a directory for the trial: %w", err)
 	}
-	dir, err := os.MkdirTemp(t.scratch, "")
+	dir, err := os.MkdirTemp(t.scratch[m], "")
 	if err != nil {
 		return "", fmt.Errorf("make a directory for the trial: %w", err)
 	}
 	return dir, nil
+}
+
+func (t *trial) DropCaches(ctx context.Context) error {
+	if t.r.DropCaches == nil {
+		return &engine.UnsupportedError{
+			What: "a cold page cache", Reason: "the page cache is the whole host's, and dropping it was not allowed",
+			Advice: "allow it with --drop-caches, or measure with cache=warm",
+		}
+	}
+	return t.bounded(ctx, "dropping the page cache", t.r.DropCaches)
+}
+
+func (t *trial) Condition(name, value string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.conditions == nil {
+		t.conditions = map[string]string{}
+	}
+	t.conditions[name] = value
+}
+
+func (t *trial) Link(ctx context.Context) (engine.Link, error) {
+	if err := t.engine.Supports(engine.NetworkBridge); err != nil {
+		return engine.Link{}, err
+	}
+	networker, ok := t.engine.(engine.Networker)
+	if !ok {
+		return engine.Link{}, errors.New("the engine says that it has bridged networks, and has none")
+	}
+	var link engine.Link
+	err := t.bounded(ctx, "making the network", func(ctx context.Context) (err error) {
+		link, err = networker.Link(ctx)
+		return err
+	})
+	return link, err
+}
+
+func (t *trial) CreateHost(ctx context.Context, spec engine.Spec) (engine.Container, error) {
+	link, err := t.Link(ctx)
+	if err != nil {
+		return nil, err
+	}
+	spec.Network, spec.Join = engine.HostNet, link.Namespace
+	spec.Resources.CPUSet = t.r.HostCPUs
+	var c engine.Container
+	err = t.bounded(ctx, "create at the host's end", func(ctx context.Context) (err error) {
+		c, err = t.r.Host.Create(ctx, spec)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	t.containers = append(t.containers, c)
+	t.mu.Unlock()
+	return c, nil
 }
 
 func (t *trial) Create(ctx context.Context, spec engine.Spec) (engine.Container, bench.Span, error) {
@@ -276,7 +343,7 @@ func (r *run) execute(ctx context.Context, work plan.Work, eng engine.Engine, se
 	out.Self = selfCPU() - self
 	out.Host = noise(work.Benchmark.WaitsIO)
 	out.Elapsed = t.now()
-	out.Phases = t.phases
+	out.Phases, out.Conditions = t.phases, t.conditions
 	out.Status, out.Reason = statusOf(err)
 	if dirt != nil && out.Status == result.Skipped {
 		out.Status = result.Failed
@@ -348,8 +415,8 @@ func (t *trial) cleanUp(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("clean up: %w", err))
 		}
 	}
-	if t.scratch != "" {
-		if err := os.RemoveAll(t.scratch); err != nil {
+	for _, dir := range t.scratch {
+		if err := os.RemoveAll(dir); err != nil {
 			errs = append(errs, fmt.Errorf("clean up: %w", err))
 		}
 	}

@@ -165,7 +165,7 @@ func TestInterrupted(t *testing.T) {
 			l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
 				trials++
 				stop("before")
-				dir, err := t.Scratch()
+				dir, err := t.Scratch(bench.Disk)
 				if err != nil {
 					return err
 				}
@@ -265,7 +265,7 @@ func TestSpecsAndScratchAreTheTrialsOwn(t *testing.T) {
 				}
 			}
 			ids[id] = true
-			dir, err := t.Scratch()
+			dir, err := t.Scratch(bench.Disk)
 			if err != nil {
 				return err
 			}

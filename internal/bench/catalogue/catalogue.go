@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/bench/limits"
 	"github.com/touchstone-bench/touchstone/internal/bench/operations"
 	"github.com/touchstone-bench/touchstone/internal/bench/performance"
 	"github.com/touchstone-bench/touchstone/internal/bench/scalability"
@@ -16,7 +17,7 @@ type Catalogue struct{}
 // All lists the benchmarks in the order in which they are shown. Of benchmarks with a number
 // in their names it has those of the paper.
 func (Catalogue) All() []bench.Benchmark {
-	return slices.Concat(operations.Benchmarks(), scalability.Benchmarks(), performance.Benchmarks())
+	return slices.Concat(operations.Benchmarks(), scalability.Benchmarks(), performance.Benchmarks(), limits.Benchmarks())
 }
 
 // Lookup finds a benchmark by its full name, with any number.

@@ -61,7 +61,7 @@ func runOn(t testing.TB, name string, e engine.Engine, clock runner.Clock, given
 	}
 	var trials []result.Trial
 	_, err = runner.Run(t.Context(), runner.Config{
-		RunID: runID, Rootfs: "/", Data: t.TempDir(), Work: []plan.Work{{Benchmark: b, Params: params}},
+		RunID: runID, Files: map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: "/"}}, Data: t.TempDir(), Work: []plan.Work{{Benchmark: b, Params: params}},
 		Targets: []runner.Target{{Name: "under/test", Engine: e}},
 		Images:  images{}, Blocks: 1, MaxBlocks: 1, TrialLimit: time.Hour, CallLimit: 10 * time.Minute,
 		Clock: clock, Noise: quiet{}, Observer: quiet{},

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
@@ -50,7 +51,7 @@ func TestRealComponents(t *testing.T) {
 			})
 			var trials []result.Trial
 			outcome, err := runner.Run(t.Context(), runner.Config{
-				RunID: s.RunID, Rootfs: s.Rootfs, Data: t.TempDir(), Work: []plan.Work{{Benchmark: find(t, name)}},
+				RunID: s.RunID, Files: map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: s.Rootfs}}, Data: t.TempDir(), Work: []plan.Work{{Benchmark: find(t, name)}},
 				Targets: []runner.Target{{Name: tt.target, Engine: e}},
 				Blocks:  3, MaxBlocks: 3, TrialLimit: time.Minute, CallLimit: time.Minute,
 				Clock: runner.SystemClock{}, Cgroups: s.Cgroups, Components: true, Noise: quiet{}, Observer: quiet{},

@@ -5,6 +5,7 @@ package performance
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,7 +17,10 @@ import (
 
 // Benchmarks lists the suite.
 func Benchmarks() []bench.Benchmark {
-	return []bench.Benchmark{unixbench(), latency(), stream(), blog()}
+	return slices.Concat(
+		cpu(), []bench.Benchmark{stream()}, memory(), []bench.Benchmark{blog()}, disk(), network(),
+		[]bench.Benchmark{unixbench(), latency()}, database(),
+	)
 }
 
 func higher(name string, unit result.Unit, help string) result.Metric {
@@ -158,7 +162,7 @@ func blog() bench.Benchmark {
 			if err != nil {
 				return err
 			}
-			dir, err := t.Scratch()
+			dir, err := t.Scratch(bench.Disk)
 			if err != nil {
 				return err
 			}

@@ -69,6 +69,9 @@ func (e *Engine) Supports(c engine.Capability) error {
 	if !slices.Contains(engine.Capabilities(), c) {
 		return &engine.UnsupportedError{What: string(c), Reason: "the fake engine does not know this capability"}
 	}
+	if c == engine.NetworkBridge {
+		return &engine.UnsupportedError{What: string(c), Reason: "fake containers have no network"}
+	}
 	if slices.Contains(e.script.missing, c) {
 		return &engine.UnsupportedError{
 			What: string(c), Reason: "taken away by the target's option no",

@@ -4,10 +4,12 @@
  *
  * In this order:
  *   --cgroup FILE         write "0" to FILE (cgroup.procs, or tasks on v1): joins the group
+ *   --cpus LIST           stay on these CPUs, a list like "0-3,6"
+ *   --netns FILE          join the network namespace of FILE
  *   --uidmap              new user namespace in which the caller is root (for use without root)
  *   --system              the host's /proc, /dev and /sys (that one read-only) in the new root
  *   --bind SRC:DST[:ro]   SRC of the host at DST in the new root (no colons in either)
- *   --tmpfs DST           an empty tmpfs at DST in the new root, below the binds
+ *   --tmpfs DST           an empty tmpfs at DST in the new root
  *   --read-only           the new root itself cannot be written
  *   --root DIR            chroot to DIR, and chdir to /
  *   --gate                wait for the caller, as below
@@ -18,13 +20,13 @@
  * nobody wants the program any more: exit code 125. Descriptor 3 ends when the program has
  * been executed; a second byte on it says that it could not be. The program inherits neither.
  *
- * All but --cgroup, --uidmap, --root and --gate make a mount namespace, from which nothing
+ * All but --cgroup, --cpus, --netns, --uidmap, --root and --gate make a mount namespace, from which nothing
  * comes back to the host's. Targets must exist. What is mounted is opened before the chroot
  * and attached after it, so that no link in the new root can lead a mount out of it; that
- * needs Linux 5.2.
+ * needs Linux 5.2. Binds and tmpfs are mounted in the order in which they are given.
  *
  * A failure is exit code 126, and 127 if the program itself cannot be run. */
-#include "probe.h"
+#include "cpus.h"
 
 enum { EXIT_UNWANTED = 125, EXIT_NOT_PREPARED = 126, EXIT_NOT_RUN = 127 };
 
@@ -36,6 +38,8 @@ struct attachment {
 	bool read_only;
 	unsigned long locked; /* flags that a remount has to repeat */
 };
+
+enum { NO_TREE = -1 }; /* a tmpfs instead */
 
 static struct attachment attachments[LIST_MAX + 3];
 static size_t attachment_count;
@@ -53,6 +57,27 @@ static void write_file(const char *path, const char *text)
 	long n = sys_write((int)fd, text, length(text));
 	if (n < 0)
 		fail("write", path, n);
+	sys_close((int)fd);
+}
+
+static void stay_on(const char *cpus)
+{
+	static struct cpus set;
+	if (!parse_cpus(cpus, &set))
+		usage("enter", "--cpus must be a list like 0-3,6, not", cpus);
+	long e = sys_sched_setaffinity(&set, sizeof set);
+	if (e < 0)
+		fail("stay on the CPUs", cpus, e);
+}
+
+static void join_network(const char *path)
+{
+	long fd = sys_open(path, O_RDONLY, 0);
+	if (fd < 0)
+		fail("open the network namespace", path, fd);
+	long e = sys_setns((int)fd, CLONE_NEWNET);
+	if (e < 0)
+		fail("join the network namespace", path, e);
 	sys_close((int)fd);
 }
 
@@ -141,7 +166,14 @@ static void detach_bind(char *bind)
 
 static void attach(const struct attachment *a)
 {
-	long e = sys_move_mount(a->tree, a->target);
+	long e;
+	if (a->tree == NO_TREE) {
+		e = sys_mount("tmpfs", a->target, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
+		if (e < 0)
+			fail("mount a tmpfs in the new root at", a->target, e);
+		return;
+	}
+	e = sys_move_mount(a->tree, a->target);
 	if (e < 0)
 		fail("mount in the new root at", a->target, e);
 	sys_close(a->tree);
@@ -193,16 +225,19 @@ static void wait_at_gate(void)
 void command_enter(char **argv, char **envp)
 {
 	char *root = NULL;
+	char *cpus = NULL, *netns = NULL;
 	bool gate = false, uidmap = false, system = false, read_only = false;
-	struct list binds = {0}, tmpfs = {0}, cgroups = {0};
+	struct list mounts = {0}, cgroups = {0};
 	const struct option options[] = {
 		{"--root", OPTION_TEXT, &root, 0, 0},
 		{"--gate", OPTION_FLAG, &gate, 0, 0},
+		{"--cpus", OPTION_TEXT, &cpus, 0, 0},
+		{"--netns", OPTION_TEXT, &netns, 0, 0},
 		{"--uidmap", OPTION_FLAG, &uidmap, 0, 0},
 		{"--system", OPTION_FLAG, &system, 0, 0},
 		{"--read-only", OPTION_FLAG, &read_only, 0, 0},
-		{"--bind", OPTION_LIST, &binds, 0, 0},
-		{"--tmpfs", OPTION_LIST, &tmpfs, 0, 0},
+		{"--bind", OPTION_LIST, &mounts, 0, 0},
+		{"--tmpfs", OPTION_LIST, &mounts, 0, 0},
 		{"--cgroup", OPTION_LIST, &cgroups, 0, 0},
 	};
 	char **program = parse_options("enter", argv, options, COUNT(options));
@@ -213,25 +248,27 @@ void command_enter(char **argv, char **envp)
 
 	for (size_t i = 0; i < cgroups.n; i++)
 		write_file(cgroups.items[i], "0");
+	if (cpus)
+		stay_on(cpus);
+	if (netns)
+		join_network(netns);
 	if (uidmap)
 		become_root_of_user_namespace();
-	if (system || read_only || binds.n || tmpfs.n)
+	if (system || read_only || mounts.n)
 		make_mount_namespace();
 	if (system) {
 		detach("/proc", "/proc", false);
 		detach("/dev", "/dev", false);
 		detach("/sys", "/sys", true);
 	}
-	for (size_t i = 0; i < binds.n; i++)
-		detach_bind(binds.items[i]);
+	for (size_t i = 0; i < mounts.n; i++)
+		if (same(mounts.names[i], "--tmpfs"))
+			attachments[attachment_count++] = (struct attachment){.target = mounts.items[i], .tree = NO_TREE};
+		else
+			detach_bind(mounts.items[i]);
 	if (read_only)
 		make_root_read_only(root);
 	change_root(root);
-	for (size_t i = 0; i < tmpfs.n; i++) {
-		long e = sys_mount("tmpfs", tmpfs.items[i], "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
-		if (e < 0)
-			fail("mount a tmpfs in the new root at", tmpfs.items[i], e);
-	}
 	for (size_t i = 0; i < attachment_count; i++)
 		attach(&attachments[i]);
 	if (gate)

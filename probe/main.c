@@ -14,9 +14,16 @@ static const char help[] =
 	"  stream --mib N --ms MS           memory bandwidth as STREAM defines it\n"
 	"  files --dir DIR --ms MS          many small files: writers, rewriters, commenters, readers\n"
 	"        [--writers N] [--rewriters N] [--commenters N] [--readers N] [--seed N]\n"
-	"  serve [--port N]                 answer HTTP requests on 127.0.0.1\n"
-	"  enter --root DIR [--gate] [--uidmap] [--system] [--read-only] [--tmpfs DST]...\n"
-	"        [--bind SRC:DST[:ro]]... [--cgroup FILE]... -- PROGRAM [ARG]...\n"
+	"  serve [--any] [--port N]         answer HTTP requests on 127.0.0.1, or on all addresses\n"
+	"  reach --address IPV4 --port N [--ms MS]\n"
+	"                                   connect until that is accepted\n"
+	"  write FILE                       make a file\n"
+	"  cpus                             write the CPUs on which it may run\n"
+	"  grow --mib N                     touch memory, MiB by MiB\n"
+	"  sequence [--dir DIR] -- PROGRAM [ARG]... [--then PROGRAM [ARG]...]...\n"
+	"                                   run programs one after the other\n"
+	"  enter --root DIR [--gate] [--cpus LIST] [--netns FILE] [--uidmap] [--system] [--read-only]\n"
+	"        [--tmpfs DST]... [--bind SRC:DST[:ro]]... [--cgroup FILE]... -- PROGRAM [ARG]...\n"
 	"                                   run a program in another root directory\n"
 	"  daemon [--network FD] [--mounts FD] [--private DIR]... [--keep PATH]...\n"
 	"        -- PROGRAM [ARG]...\n"
@@ -63,6 +70,16 @@ _Noreturn static void run(char **argv, char **envp)
 		command_files(argv);
 	if (same(command, "serve"))
 		command_serve(argv);
+	if (same(command, "reach"))
+		command_reach(argv);
+	if (same(command, "write"))
+		command_write(argv);
+	if (same(command, "cpus"))
+		command_cpus(argv);
+	if (same(command, "grow"))
+		command_grow(argv);
+	if (same(command, "sequence"))
+		command_sequence(argv, envp);
 	if (same(command, "enter"))
 		command_enter(argv, envp);
 	if (same(command, "daemon"))

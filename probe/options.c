@@ -50,6 +50,7 @@ static void set(const char *command, const struct option *o, char *text)
 	case OPTION_LIST:
 		if (list->n == LIST_MAX)
 			usage(command, "too many of", o->name);
+		list->names[list->n] = o->name;
 		list->items[list->n++] = text;
 		break;
 	case OPTION_FLAG:

@@ -11,16 +11,21 @@
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 /* The commands: one a file, but for the two that end at once. */
+_Noreturn void command_cpus(char **argv);
 _Noreturn void command_daemon(char **argv, char **envp);
 _Noreturn void command_enter(char **argv, char **envp);
 _Noreturn void command_exit(char **argv);
 _Noreturn void command_files(char **argv);
+_Noreturn void command_grow(char **argv);
 _Noreturn void command_latency(char **argv, const char *self);
 _Noreturn void command_pause(char **argv);
+_Noreturn void command_reach(char **argv);
 _Noreturn void command_ready(char **argv);
+_Noreturn void command_sequence(char **argv, char **envp);
 _Noreturn void command_serve(char **argv);
 _Noreturn void command_stream(char **argv);
 _Noreturn void command_syscall(char **argv);
+_Noreturn void command_write(char **argv);
 
 /* The other program that this is, by the name of its file (adapter.c). */
 bool is_adapter(void);
@@ -63,6 +68,7 @@ enum { LIST_MAX = 32 };
 struct list {
 	size_t n;
 	char *items[LIST_MAX];
+	const char *names[LIST_MAX]; /* of the option that gave each: several can share a list */
 };
 
 struct option {

@@ -1,7 +1,7 @@
 /* serve: an HTTP server that answers every request with 200 and "touchstone".
  *
- * It listens on 127.0.0.1 only, writes "ready port=N" when it does, and serves one connection
- * at a time until SIGTERM. */
+ * It listens on 127.0.0.1 only, or with --any on all addresses, writes "ready port=N" when it
+ * does, and serves one connection at a time until SIGTERM. */
 #include "probe.h"
 
 static const char response[] =
@@ -12,15 +12,13 @@ static const char response[] =
 	"\r\n"
 	"touchstone\n";
 
-static uint16_t big_endian(uint16_t v) { return __builtin_bswap16(v); }
-
-static int listen_on(uint64_t port, uint64_t *bound)
+static int listen_on(bool any, uint64_t port, uint64_t *bound)
 {
 	const int yes = 1;
 	struct sockaddr_in addr = {
 		.sin_family = AF_INET,
 		.sin_port = big_endian((uint16_t)port),
-		.sin_addr.s_addr = __builtin_bswap32(INADDR_LOOPBACK),
+		.sin_addr.s_addr = big_endian32(any ? INADDR_ANY : INADDR_LOOPBACK),
 	};
 	long fd = sys_socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC);
 	if (fd < 0)
@@ -30,7 +28,7 @@ static int listen_on(uint64_t port, uint64_t *bound)
 	    (e = sys_bind((int)fd, &addr)) < 0 ||
 	    (e = sys_listen((int)fd, 128)) < 0 ||
 	    (e = sys_getsockname((int)fd, &addr)) < 0)
-		die(EXIT_FAILED, "serve", "listen on 127.0.0.1", NULL, e);
+		die(EXIT_FAILED, "serve", "listen on", any ? "0.0.0.0" : "127.0.0.1", e);
 	*bound = big_endian(addr.sin_port);
 	return (int)fd;
 }
@@ -82,13 +80,15 @@ static void answer(int fd)
 
 void command_serve(char **argv)
 {
+	bool any = false;
 	uint64_t port = 0;
 	const struct option options[] = {
+		{"--any", OPTION_FLAG, &any, 0, 0},
 		{"--port", OPTION_NUMBER, &port, 0, 65535},
 	};
 	parse_all("serve", argv, options, COUNT(options));
 	exit_on_sigterm();
-	int fd = listen_on(port, &port);
+	int fd = listen_on(any, port, &port);
 	put(&out, "ready port=");
 	put_number(&out, port);
 	put(&out, "\n");

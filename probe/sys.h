@@ -32,6 +32,7 @@ enum {
 	AF_INET = 2,
 	SOCK_STREAM = 1,
 	SOCK_CLOEXEC = O_CLOEXEC,
+	SOCK_NONBLOCK = O_NONBLOCK,
 	MSG_NOSIGNAL = 0x4000,
 };
 
@@ -225,6 +226,17 @@ static inline long sys_prctl(int option, unsigned long value)
 
 static inline long sys_sched_yield(void) { return syscall6(__NR_sched_yield, 0, 0, 0, 0, 0, 0); }
 
+/* Of the calling process; n is the size of the set in bytes. */
+static inline long sys_sched_getaffinity(void *set, size_t n)
+{
+	return syscall6(__NR_sched_getaffinity, 0, (long)n, (long)set, 0, 0, 0);
+}
+
+static inline long sys_sched_setaffinity(const void *set, size_t n)
+{
+	return syscall6(__NR_sched_setaffinity, 0, (long)n, (long)set, 0, 0, 0);
+}
+
 static inline long sys_sigaction(int signal, const struct sigaction *action, struct sigaction *old)
 {
 	return syscall6(__NR_rt_sigaction, signal, (long)action, (long)old, sizeof(sigset_t), 0, 0);
@@ -259,11 +271,29 @@ static inline long sys_futex_wake(uint32_t *word, int n)
 
 /* Sockets. */
 
+static inline uint16_t big_endian(uint16_t v) { return __builtin_bswap16(v); }
+
+/* By hand: where the CPU has no instruction for it the builtin is a call of a library. */
+static inline uint32_t big_endian32(uint32_t v)
+{
+	return v << 24 | (v & 0xff00) << 8 | (v >> 8 & 0xff00) | v >> 24;
+}
+
 static inline long sys_socket(int family, int type) { return syscall6(__NR_socket, family, type, 0, 0, 0, 0); }
 
 static inline long sys_setsockopt(int fd, int option, const void *value, size_t n)
 {
 	return syscall6(__NR_setsockopt, fd, SOL_SOCKET, option, (long)value, (long)n, 0);
+}
+
+static inline long sys_getsockopt(int fd, int option, void *value, int n)
+{
+	return syscall6(__NR_getsockopt, fd, SOL_SOCKET, option, (long)value, (long)&n, 0);
+}
+
+static inline long sys_connect(int fd, const struct sockaddr_in *addr)
+{
+	return syscall6(__NR_connect, fd, (long)addr, sizeof *addr, 0, 0, 0);
 }
 
 static inline long sys_bind(int fd, const struct sockaddr_in *addr)

@@ -1,16 +1,18 @@
 #!/bin/sh
-# Builds the probe for the given architectures (as Go names them; the host's own if none is
-# given) to internal/image/probe/probe-ARCH, from where it is embedded in the binary.
+# Builds the probe and linpack for the given architectures (as Go names them; the host's own if
+# none is given) to internal/image/probe/probe-ARCH and internal/image/debian/linpack/linpack-ARCH, from
+# where they are embedded in the binary.
 #
 # The compiler is $CC for the host's architecture and $CC_ARCH for any (say, CC_arm64), else
 # gcc or Debian's cross compiler. It must be gcc. The same compiler gives the same bytes each
-# time. PROBE_OUT is another directory to write to.
+# time. PROBE_OUT is another directory to write both to.
 set -eu
 export LC_ALL=C
 
 limit=102400 # bytes: DESIGN.md allows less than 100 KiB
 root=$(cd "$(dirname "$0")/.." && pwd)
 out=${PROBE_OUT:-$root/internal/image/probe}
+solver_out=${PROBE_OUT:-$root/internal/image/debian/linpack}
 
 die() {
 	echo "build-probe: $*" >&2
@@ -33,22 +35,28 @@ cflags="-std=gnu11 -Wall -Wextra -Werror -Wshadow -ffreestanding -fno-builtin
 ldflags="-nostdlib -static -no-pie -s -Wl,--gc-sections -Wl,--build-id=none
 	-Wl,-z,noexecstack -Wl,-z,norelro -Wl,-z,noseparate-code"
 
+# linpack runs in the workload image alone, with the C library of Debian that is there.
+solver_flags="-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -Wshadow -ffp-contract=off -fPIE -pie -s
+	-fno-asynchronous-unwind-tables -fno-ident -Wl,--build-id=none -Wl,-z,relro,-z,now"
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 build() {
 	arch=$1
+	libraries=
 	case $arch in
 	amd64) cpu=x86_64 package=gcc more= ;;
 	# Outlined atomics are functions of libgcc, which is not linked.
-	arm64) cpu=aarch64 package="gcc-aarch64-linux-gnu linux-libc-dev-arm64-cross" more=-mno-outline-atomics ;;
-	riscv64) cpu=riscv64 package="gcc-riscv64-linux-gnu linux-libc-dev-riscv64-cross" more= ;;
+	arm64) cpu=aarch64 package="gcc-aarch64-linux-gnu linux-libc-dev-arm64-cross libc6-dev-arm64-cross" more=-mno-outline-atomics ;;
+	# The order of bytes is turned by a function of libgcc, which needs nothing itself.
+	riscv64) cpu=riscv64 package="gcc-riscv64-linux-gnu linux-libc-dev-riscv64-cross libc6-dev-riscv64-cross" more= libraries=-lgcc ;;
 	*) die "architecture $arch is not one of amd64 arm64 riscv64" ;;
 	esac
 
 	eval "cc=\${CC_$arch:-}"
 	if [ -z "$cc" ] && [ "$arch" = "$host" ]; then
-		cc=${CC:-gcc} package="gcc linux-libc-dev"
+		cc=${CC:-gcc} package="gcc linux-libc-dev libc6-dev"
 	elif [ -z "$cc" ]; then
 		cc=$cpu-linux-gnu-gcc
 	fi
@@ -72,15 +80,26 @@ build() {
 		objects="$objects $work/$name.o"
 	done
 	# shellcheck disable=SC2086
-	$cc $ldflags -o "$work/probe" $objects
+	$cc $ldflags -o "$work/probe" $objects $libraries
 
 	size=$(wc -c <"$work/probe" | tr -d ' ')
 	[ "$size" -lt "$limit" ] || die "the probe for $arch has $size bytes; it must have less than $limit"
-	mkdir -p "$out"
-	chmod 0755 "$work/probe"
-	mv "$work/probe" "$out/.probe-$arch.new"
-	mv "$out/.probe-$arch.new" "$out/probe-$arch"
-	echo "probe-$arch: $size bytes"
+	place "$work/probe" "$out/probe-$arch"
+
+	echo '#include <math.h>' | $cc -E -o "$work/headers" - 2>/dev/null ||
+		die "compiler $cc finds no C library; on Debian: apt-get install $package"
+	# shellcheck disable=SC2086
+	(cd "$root/linpack" && $cc $solver_flags -o "$work/linpack" linpack.c -ldl -lm)
+	place "$work/linpack" "$solver_out/linpack-$arch"
+}
+
+# place FILE TO puts a file where it belongs, in one step.
+place() {
+	mkdir -p "$(dirname "$2")"
+	chmod 0755 "$1"
+	mv "$1" "$(dirname "$2")/.$(basename "$2").new"
+	mv "$(dirname "$2")/.$(basename "$2").new" "$2"
+	echo "$(basename "$2"): $(wc -c <"$2" | tr -d ' ') bytes"
 }
 
 [ $# -gt 0 ] || set -- "$host"

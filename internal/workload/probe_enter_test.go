@@ -2,8 +2,11 @@ package workload_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/workload"
@@ -158,6 +162,7 @@ func TestProbeEnterMounts(t *testing.T) {
 	needRoot(t)
 	root := rootfs(t)
 	files := func(dir string) []string { return []string{workload.Probe, "files", "--dir", dir, "--ms", "1"} }
+	unwritable := t.TempDir()
 	tests := []struct {
 		name    string
 		options []string
@@ -171,6 +176,10 @@ func TestProbeEnterMounts(t *testing.T) {
 		{"bind read-only", []string{"--bind", t.TempDir() + ":/data:ro"}, files("/data"), 1, "files: make working directory touchstone-files: EROFS (30)\n"},
 		{"root read-only", []string{"--read-only"}, files("/"), 1, "files: make working directory touchstone-files: EROFS (30)\n"},
 		{"tmpfs", []string{"--read-only", "--tmpfs", "/tmp"}, files("/tmp"), 0, ""},
+		{"two tmpfs", []string{"--read-only", "--tmpfs", "/tmp", "--tmpfs", "/data"}, files("/data"), 0, ""},
+		{"tmpfs over bind", []string{"--bind", unwritable + ":/data:ro", "--tmpfs", "/data"}, files("/data"), 0, ""},
+		{"bind over tmpfs", []string{"--tmpfs", "/data", "--bind", unwritable + ":/data:ro"}, files("/data"), 1, "files: make working directory touchstone-files: EROFS (30)\n"},
+		{"no target of tmpfs", []string{"--tmpfs", "/missing"}, files("/"), 126, "enter: mount a tmpfs in the new root at /missing: ENOENT (2)\n"},
 		{"no target", []string{"--bind", t.TempDir() + ":/missing"}, files("/"), 126, "enter: mount in the new root at /missing: ENOENT (2)\n"},
 		{"no source", []string{"--bind", "/missing:/data"}, files("/"), 126, "enter: bind (Linux 5.2 or later is needed) /missing: ENOENT (2)\n"},
 	}
@@ -213,6 +222,12 @@ func TestProbeEnterFails(t *testing.T) {
 	}{
 		{"no root", []string{"--root", "/missing"}, 126, "enter: change the root to /missing: ENOENT (2)"},
 		{"no cgroup", []string{"--cgroup", "/missing/cgroup.procs"}, 126, "enter: open /missing/cgroup.procs: ENOENT (2)"},
+		{"no network", []string{"--netns", "/missing"}, 126, "enter: open the network namespace /missing: ENOENT (2)"},
+		{"another namespace", []string{"--netns", "/proc/self/ns/uts"}, 126, "enter: join the network namespace /proc/self/ns/uts: EINVAL (22)"},
+		{"no such CPU", []string{"--cpus", "8191"}, 126, "enter: stay on the CPUs 8191: EINVAL (22)"},
+		{"no list of CPUs", []string{"--cpus", "0,"}, 2, "--cpus must be a list like 0-3,6, not 0,"},
+		{"CPUs backwards", []string{"--cpus", "3-1"}, 2, "--cpus must be a list like 0-3,6, not 3-1"},
+		{"too large a CPU", []string{"--cpus", "0-8192"}, 2, "--cpus must be a list like 0-3,6, not 0-8192"},
 		{"bind of one", []string{"--bind", "/tmp"}, 2, "--bind must be SRC:DST or SRC:DST:ro"},
 		{"bind of four", []string{"--bind", "/tmp:/data:ro:x"}, 2, "has too many parts"},
 		{"bind with another word", []string{"--bind", "/tmp:/data:rw"}, 2, "--bind must be SRC:DST or SRC:DST:ro"},
@@ -248,6 +263,44 @@ func TestProbeEnterJoinsCgroups(t *testing.T) {
 			t.Errorf("%q, %v in %s, want 0", written, err, filepath.Base(file))
 		}
 	}
+}
+
+func TestProbeEnterCPUs(t *testing.T) {
+	needRoot(t)
+	root := rootfs(t)
+	all := strings.TrimSpace(run(t, enter(t, root, nil, workload.CPUs()...)).stdout)
+	last := all[strings.LastIndexAny(all, "-,")+1:]
+	for _, list := range []string{last, all, last + "," + all} {
+		want := all
+		if list == last {
+			want = last
+		}
+		if got := run(t, enter(t, root, []string{"--cpus", list}, workload.CPUs()...)); got != (result{stdout: want + "\n"}) {
+			t.Errorf("on the CPUs %s: %+v, want %s", list, got, want)
+		}
+	}
+}
+
+// In a network namespace of its own there is no server of the host's.
+func TestProbeEnterNetwork(t *testing.T) {
+	needRoot(t)
+	root := rootfs(t)
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	holder := exec.CommandContext(t.Context(), filepath.Join(root, "probe"), workload.Ready()[1:]...)
+	holder.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	firstLine(t, holder)
+	reach := workload.Reach(netip.MustParseAddrPort(listener.Addr().String()), 10*time.Millisecond)
+	for pid, want := range map[int]int{os.Getpid(): 0, holder.Process.Pid: 1} {
+		netns := fmt.Sprintf("/proc/%d/ns/net", pid)
+		if got := run(t, enter(t, root, []string{"--netns", netns}, reach...)); got.code != want {
+			t.Errorf("in the network of process %d: %+v, want code %d", pid, got, want)
+		}
+	}
+	wantTermination(t, holder)
 }
 
 // Without root, a user namespace gives the right to do the same.

@@ -96,6 +96,31 @@ func TestProbeExit(t *testing.T) {
 	}
 }
 
+func TestProbeWrite(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if got := runProbe(t, workload.Write(file)...); got != (result{}) {
+		t.Errorf("write: %+v", got)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "touchstone\n" {
+		t.Errorf("the file holds %q, %v", text, err)
+	}
+	if got := runProbe(t, workload.Write(file)...); got.code != 1 || got.stderr != "write: make the file "+file+": EEXIST (17)\n" {
+		t.Errorf("write over a file: %+v", got)
+	}
+}
+
+func TestProbeCPUs(t *testing.T) {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "Cpus_allowed_list:\t")
+	want, _, _ := strings.Cut(rest, "\n")
+	if got := runProbe(t, workload.CPUs()...); got != (result{stdout: want + "\n"}) {
+		t.Errorf("cpus: %+v, want %s", got, want)
+	}
+}
+
 func TestProbeUsage(t *testing.T) {
 	tests := []struct{ args, want string }{
 		{"", "usage: probe COMMAND"},
@@ -115,6 +140,17 @@ func TestProbeUsage(t *testing.T) {
 		{"files", "--dir is missing"},
 		{"files --dir /tmp --writers 0", "--writers must be a whole number from 1 to 64, not 0"},
 		{"serve --port 65536", "--port must be a whole number from 0 to 65535"},
+		{"reach --port 1", "--address is missing"},
+		{"reach --address 127.0.0.1", "--port is missing"},
+		{"reach --address 127.0.0.1 --port 0", "--port must be a whole number from 1 to 65535, not 0"},
+		{"reach --address localhost --port 1", "--address must be an IPv4 address, not localhost"},
+		{"reach --address 127.0.0.256 --port 1", "--address must be an IPv4 address, not 127.0.0.256"},
+		{"reach --address 127.0.0.0001 --port 1", "--address must be an IPv4 address, not 127.0.0.0001"},
+		{"reach --address 127.0.0 --port 1", "--address must be an IPv4 address, not 127.0.0"},
+		{"reach --address 127.0.0.1. --port 1", "--address must be an IPv4 address, not 127.0.0.1."},
+		{"write", "the file is missing"},
+		{"write a b", "unexpected argument b"},
+		{"cpus x", "unexpected argument x"},
 		{"enter -- /probe", "--root is missing"},
 		{"enter --root /", "the program is missing"},
 		{"enter --root / --", "the program is missing"},

@@ -3,7 +3,9 @@ package workload_test
 import (
 	"bufio"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"runtime"
@@ -11,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
@@ -107,6 +110,55 @@ func TestProbeServe(t *testing.T) {
 		t.Errorf("a second server on the port: %+v", taken)
 	}
 	wantTermination(t, cmd)
+}
+
+// On all addresses means that others than 127.0.0.1 answer too.
+func TestProbeServeAny(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), probe(t), workload.ServeAny(0)[1:]...)
+	port, err := workload.ParseServing(strings.TrimSuffix(firstLine(t, cmd), "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range []string{"127.0.0.1", "127.9.9.9"} {
+		if status, body, err := get(t, "http://"+address+":"+strconv.Itoa(port)); err != nil || status != http.StatusOK || body != workload.ServeBody {
+			t.Errorf("GET %s: %d %q, %v; want 200 and %q", address, status, body, err, workload.ServeBody)
+		}
+	}
+	taken := runProbe(t, workload.ServeAny(port)...)
+	if taken.code != 1 || taken.stderr != "serve: listen on 0.0.0.0: EADDRINUSE (98)\n" {
+		t.Errorf("a second server on the port: %+v", taken)
+	}
+	wantTermination(t, cmd)
+}
+
+// A client that begins before its server waits for it, and not without end.
+func TestProbeReach(t *testing.T) {
+	free, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := netip.MustParseAddrPort(free.Addr().String())
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := runProbe(t, workload.Reach(address, 20*time.Millisecond)...); got.code != 1 || got.stderr != "reach: connect in time to 127.0.0.1: ECONNREFUSED (111)\n" {
+		t.Errorf("without a server: %+v", got)
+	}
+	early := exec.CommandContext(t.Context(), probe(t), workload.Reach(address, time.Minute)[1:]...)
+	if err := early.Start(); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp4", address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	if err := early.Wait(); err != nil {
+		t.Errorf("a client that was early: %v", err)
+	}
+	if got := runProbe(t, workload.Reach(address, time.Minute)...); got != (result{}) {
+		t.Errorf("with a server: %+v", got)
+	}
 }
 
 func get(t *testing.T, url string) (status int, body string, err error) {

@@ -12,6 +12,7 @@
 package workload
 
 import (
+	"net/netip"
 	"strconv"
 	"time"
 )
@@ -91,8 +92,29 @@ func Files(load FilesLoad, d time.Duration) []string {
 // lets the kernel choose. Its first line is for ParseServing. It ends with code 0 on SIGTERM.
 func Serve(port int) []string { return []string{Probe, "serve", "--port", strconv.Itoa(port)} }
 
+// ServeAny is Serve on all addresses instead of 127.0.0.1, for clients in other containers.
+func ServeAny(port int) []string {
+	return []string{Probe, "serve", "--any", "--port", strconv.Itoa(port)}
+}
+
 // ServeBody is the body of the answers of the program that Serve calls.
 const ServeBody = "touchstone\n"
+
+// Reach calls a program that connects to a port, an IPv4 address's, again and again until that is accepted. It
+// ends with code 0 then, and with 1 when the limit is over.
+func Reach(addr netip.AddrPort, limit time.Duration) []string {
+	return []string{
+		Probe, "reach", "--address", addr.Addr().String(), "--port", strconv.Itoa(int(addr.Port())), "--ms", milliseconds(limit),
+	}
+}
+
+// Write calls a program that makes a file, which is not there yet, with one line in it, and leaves it. It ends with
+// code 1 if it cannot.
+func Write(file string) []string { return []string{Probe, "write", file} }
+
+// CPUs calls a program that writes one line: the CPUs on which it may run, as the kernel spells them ("0-3,6"). In a
+// sandbox with CPUs of its own making that is how many there are, and not which.
+func CPUs() []string { return []string{Probe, "cpus"} }
 
 // milliseconds rounds up: a program must not get no time at all.
 func milliseconds(d time.Duration) string {

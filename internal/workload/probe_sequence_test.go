@@ -1,0 +1,91 @@
+package workload_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// says is a step that runs a shell's script, and gives its output.
+func says(script string, output *string) workload.Step {
+	return workload.Step{Args: []string{"/bin/sh", "-c", script}, Parse: func(stdout []byte, took time.Duration) (workload.Values, error) {
+		*output = string(stdout)
+		return workload.Values{script: took.Seconds()}, nil
+	}}
+}
+
+func sequence(t *testing.T, p workload.Program) *exec.Cmd {
+	t.Helper()
+	return exec.CommandContext(t.Context(), probe(t), p.Args[1:]...)
+}
+
+func TestProbeSequence(t *testing.T) {
+	dir := t.TempDir()
+	var first, second, third string
+	p := workload.Sequence(dir, says("echo one > file; echo done", &first), says("sleep 0.02; cat file", &second), says(":", &third))
+	cmd := sequence(t, p)
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	r := run(t, cmd)
+	if r.code != 0 || r.stderr != "" {
+		t.Fatalf("code %d, stderr %q", r.code, r.stderr)
+	}
+	values, err := p.Parse([]byte(r.stdout))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first != "done\n" || second != "one\n" || third != "" {
+		t.Errorf("the programs wrote %q, %q, %q", first, second, third)
+	}
+	if took := values["sleep 0.02; cat file"]; took < 0.02 || took > 60 {
+		t.Errorf("what sleeps for 20 ms took %v s", took)
+	}
+	if len(values) != 3 {
+		t.Errorf("values %v", values)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "file")); err != nil {
+		t.Errorf("the programs did not run in the directory: %v", err)
+	}
+}
+
+// The first program that fails is the last one, and its end is that of all.
+func TestProbeSequenceFails(t *testing.T) {
+	var output string
+	good := says("echo good", &output)
+	for _, tt := range []struct {
+		name   string
+		bad    workload.Step
+		code   int
+		stderr string
+	}{
+		{"code", says("exit 3", &output), 3, "step 2 of 3, /bin/sh, ended with code 3"},
+		{"signal", says("kill -9 $$", &output), 137, "ended with code 137"},
+		{"no such program", workload.Step{Args: []string{"/no/such"}}, 127, "run /no/such: ENOENT"},
+	} {
+		p := workload.Sequence(t.TempDir(), good, tt.bad, good)
+		r := run(t, sequence(t, p))
+		if r.code != tt.code || !strings.Contains(r.stderr, tt.stderr) {
+			t.Errorf("%s: code %d, stderr %q; want %d, %q", tt.name, r.code, r.stderr, tt.code, tt.stderr)
+		}
+		if n := strings.Count(r.stdout, "good"); n != 1 {
+			t.Errorf("%s: %d programs ran beside it, want the first alone", tt.name, n)
+		}
+	}
+	r := run(t, sequence(t, workload.Sequence(filepath.Join(t.TempDir(), "none"), good)))
+	if r.code != 1 || !strings.Contains(r.stderr, "change to") || r.stdout != "" {
+		t.Errorf("in a directory that is not there: code %d, %q, %q", r.code, r.stdout, r.stderr)
+	}
+}
+
+func TestProbeSequenceUsage(t *testing.T) {
+	for _, args := range [][]string{{}, {"--"}, {"--", "/bin/true", "--then"}, {"--", "--then", "/bin/true"}, {"--", "/bin/true", "--then", "--then", "/bin/true"}} {
+		r := runProbe(t, append([]string{workload.Probe, "sequence"}, args...)...)
+		if r.code != 2 || !strings.Contains(r.stderr, "a program is missing") || r.stdout != "" {
+			t.Errorf("%q: code %d, %q, %q", args, r.code, r.stdout, r.stderr)
+		}
+	}
+}

@@ -10,8 +10,8 @@
 // hierarchies at once, so that callers need not know which kind of machine they
 // are on. Processes join only the hierarchies that account or end processes: cpu,
 // cpuacct, memory, pids and freezer on v1, and the unified tree. cpuset is
-// left alone, because a new v1 cpuset refuses processes until it has been given
-// CPUs and memory nodes, and Touchstone pins nothing by it. Removing is wider:
+// left to [Group.SetCPUs], because a new v1 cpuset refuses processes until it has been given
+// CPUs and memory nodes. Removing is wider:
 // it visits every hierarchy that is mounted, named ones too, because runtimes make
 // their groups in all of them.
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,7 +127,7 @@ const Prefix = "touchstone-"
 
 // Place makes all that the launcher starts from now on begin in the child "host" of
 // a cgroup, whose path counts from the hierarchy's base; with an empty group, in the
-// cgroup of this program again.
+// cgroup of this program again. It may be called for a group again.
 func (s Session) Place(group string) error {
 	if group == "" {
 		own, err := s.Cgroups.OwnThreadFiles()
@@ -136,6 +137,9 @@ func (s Session) Place(group string) error {
 		return s.Launcher.Place(own, nil)
 	}
 	g, err := s.Cgroups.Create(group + "/host")
+	if errors.Is(err, fs.ErrExist) {
+		g, err = s.Cgroups.Open(group + "/host")
+	}
 	if err != nil {
 		return fmt.Errorf("make a cgroup for the runtime's processes: %w", err)
 	}

@@ -65,6 +65,9 @@ type request struct {
 type Options struct {
 	// Hide lists mount points that the started processes do not see.
 	Hide []string
+	// Private gives the started processes a mount namespace of their own also if there is nothing to hide, for
+	// mounts that only they see: see Inside.
+	Private bool
 }
 
 // exists tells that there is a launcher. A second one would reap the first one's children.
@@ -125,14 +128,21 @@ func (l *Launcher) fork(opts Options, ready chan<- error) {
 		return
 	}
 	defer close(l.retired)
+	if err := setForker(unix.Gettid()); err != nil {
+		ready <- err
+		return
+	}
+	defer unsetForker()
 	// What is started here is to have timers as it would have without us.
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(usualSlack()), 0, 0, 0); err != nil {
 		ready <- fmt.Errorf("set the timer slack of children: %w", err)
 		return
 	}
-	if err := hide(opts.Hide); err != nil {
-		ready <- err
-		return
+	if opts.Private || len(opts.Hide) > 0 {
+		if err := hide(opts.Hide); err != nil {
+			ready <- err
+			return
+		}
 	}
 	ready <- nil
 	for r := range l.requests {
@@ -145,9 +155,6 @@ func (l *Launcher) fork(opts Options, ready chan<- error) {
 
 // hide unmounts mount points in a new mount namespace of the calling thread.
 func hide(points []string) error {
-	if len(points) == 0 {
-		return nil
-	}
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("make a mount namespace: %w", err)
 	}
@@ -161,6 +168,10 @@ func hide(points []string) error {
 	}
 	return nil
 }
+
+// Inside calls f on the thread that starts processes. What f mounts, if the launcher is private, is there for them, is not
+// on the host, and goes with this program however that ends. Nothing starts meanwhile.
+func (l *Launcher) Inside(f func() error) error { return l.do(f) }
 
 // do runs f on the forking thread.
 func (l *Launcher) do(f func() error) error {

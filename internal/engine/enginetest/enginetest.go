@@ -59,6 +59,11 @@ type Options struct {
 	TermFirst bool
 	// Limit is the longest time that one call may take; 30 s if it is 0.
 	Limit time.Duration
+	// Host is the native engine, for processes at the host's end of the engine's Link: of engines with bridged networks.
+	Host engine.Engine
+	// Limits gives what the host's cgroups say of a container, as the function Limits of this package does; nil if it
+	// is not known where they are.
+	Limits func(t *testing.T, c engine.Container) string
 	// Leftovers lists what there is on the host of this run's containers: processes,
 	// cgroups, bundles, mounts. Each subtest checks that it adds nothing, and the last
 	// that there is nothing once the engine is closed. What belongs to the session and
@@ -74,6 +79,12 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 		opts.Limit = 30 * time.Second
 	}
 	s := &suite{Options: opts, engine: open(t)}
+	if networker, ok := s.engine.(engine.Networker); ok && s.engine.Supports(engine.NetworkBridge) == nil {
+		// The network is the engine's, and no test's leftover.
+		if _, err := networker.Link(s.context(t)); err != nil && !engine.Unsupported(err) {
+			t.Errorf("Link: %v", err)
+		}
+	}
 	for _, c := range []struct {
 		name string
 		test func(*suite, *testing.T)
@@ -99,6 +110,12 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 		{"Mount", (*suite).testMount},
 		{"ReadOnlyMount", (*suite).testReadOnlyMount},
 		{"ReadOnlyRoot", (*suite).testReadOnlyRoot},
+		{"Writable", (*suite).testWritable},
+		{"Tmpfs", (*suite).testTmpfs},
+		{"CPUSet", (*suite).testCPUSet},
+		{"Limits", (*suite).testLimits},
+		{"Bridge", (*suite).testBridge},
+		{"HostEnd", (*suite).testHostEnd},
 		{"Exec", (*suite).testExec},
 		{"Pause", (*suite).testPause},
 		{"Update", (*suite).testUpdate},
@@ -174,6 +191,10 @@ func (s *suite) create(t *testing.T, spec engine.Spec) box {
 	if c.ID() != spec.ID || !strings.HasPrefix(c.ID(), engine.Prefix+s.RunID) {
 		t.Errorf("ID() = %q; want the spec's %q", c.ID(), spec.ID)
 	}
+	return boxOf(c, spec)
+}
+
+func boxOf(c engine.Container, spec engine.Spec) box {
 	b := box{Container: c}
 	b.stdout, _ = spec.Process.Stdout.(*output)
 	b.stderr, _ = spec.Process.Stderr.(*output)

@@ -71,6 +71,48 @@ func Limits(t *testing.T, s engine.Session, pattern string) string {
 	return cpu + " " + read("memory", "memory.limit_in_bytes", "memory.max")
 }
 
+// Limited checks that the limits of a container act at its creation and whenever they are updated, and that an
+// update leaves alone what it does not name: of engines whose containers have cgroups of their IDs in that of the run.
+func Limited(t *testing.T, s engine.Session, e engine.Engine) {
+	t.Helper()
+	if s.Cgroups == nil {
+		t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
+	}
+	limits := LimitsBy(s)
+	spec := Spec(s, "limited")
+	spec.Resources = engine.Resources{CPU: 0.5, Memory: 256 << 20}
+	c := Running(t, e, spec)
+	if got, want := limits(t, c), fmt.Sprint("50000 100000 ", 256<<20); got != want {
+		t.Errorf("limits at creation are %q, want %q", got, want)
+	}
+	for _, tt := range []struct {
+		limits engine.Resources
+		want   string
+	}{
+		{engine.Resources{CPU: 0.1}, fmt.Sprint("10000 100000 ", 256<<20)},
+		{engine.Resources{CPU: 1.5, Memory: 384 << 20}, fmt.Sprint("150000 100000 ", 384<<20)},
+		{engine.Resources{Memory: 192 << 20}, fmt.Sprint("150000 100000 ", 192<<20)},
+	} {
+		if err := c.(engine.Updater).Update(t.Context(), tt.limits); err != nil {
+			t.Fatalf("Update(%+v): %v", tt.limits, err)
+		}
+		if got := limits(t, c); got != tt.want {
+			t.Errorf("limits after Update(%+v) are %q, want %q", tt.limits, got, tt.want)
+		}
+	}
+}
+
+// LimitsBy is Limits for engines whose containers have cgroups of their IDs in that of the run; nil without cgroups.
+func LimitsBy(s engine.Session) func(*testing.T, engine.Container) string {
+	if s.Cgroups == nil {
+		return nil
+	}
+	return func(t *testing.T, c engine.Container) string {
+		t.Helper()
+		return Limits(t, s, engine.Prefix+s.RunID+"/"+c.ID())
+	}
+}
+
 // ManyLives is Steady with containers that are deleted as created, running and ended.
 func ManyLives(t *testing.T, n int, s engine.Session, e engine.Engine) {
 	t.Helper()

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/moby/sys/mountinfo"
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -77,7 +80,7 @@ func Session(t *testing.T, surroundings func(*cgroup.Hierarchy) process.Options)
 }
 
 // Leftovers lists what the session's containers have on the host: cgroups and
-// processes in them, bundles and the runtime's state.
+// processes in them, bundles and the runtime's state, what they have written and its mounts, network namespaces.
 func Leftovers(s engine.Session) []string {
 	var left []string
 	if s.Cgroups != nil {
@@ -88,10 +91,47 @@ func Leftovers(s engine.Session) []string {
 			}
 		}
 	}
-	for _, pattern := range []string{"oci/*/bundles/*", "oci/*/root/*" + s.RunID + "*"} {
-		files, _ := filepath.Glob(filepath.Join(s.State, pattern))
+	for _, pattern := range []string{
+		filepath.Join(s.State, "oci/*/bundles/*"), filepath.Join(s.State, "oci/*/root/*"+s.RunID+"*"),
+		filepath.Join(s.Data, "oci/*/*"), filepath.Join(s.Data, "native/*"),
+	} {
+		files, _ := filepath.Glob(pattern)
 		for _, f := range files {
 			left = append(left, "file "+f)
+		}
+	}
+	left = append(left, layersLeft(s)...)
+	return append(left, namespacesLeft()...)
+}
+
+// layersLeft lists mounts below the directories of writable roots, in the mount namespaces of all threads.
+func layersLeft(s engine.Session) []string {
+	var left []string
+	tables, _ := filepath.Glob("/proc/self/task/*/mountinfo")
+	for _, table := range tables {
+		f, err := os.Open(table)
+		if err != nil {
+			continue // the thread has ended
+		}
+		mounts, _ := mountinfo.GetMountsFromReader(f, mountinfo.PrefixFilter(filepath.Join(s.Data, "oci")))
+		_ = f.Close()
+		for _, m := range mounts {
+			if what := "mount " + m.Mountpoint; !slices.Contains(left, what) {
+				left = append(left, what)
+			}
+		}
+	}
+	return left
+}
+
+// namespacesLeft lists the network namespaces that this program holds open: they, and the interfaces in them, have
+// no other life.
+func namespacesLeft() []string {
+	var left []string
+	files, _ := filepath.Glob("/proc/self/fd/*")
+	for _, f := range files {
+		if to, err := os.Readlink(f); err == nil && strings.HasPrefix(to, "net:[") {
+			left = append(left, "network namespace "+to)
 		}
 	}
 	return left

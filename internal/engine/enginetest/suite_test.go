@@ -226,6 +226,18 @@ func defects() []defect {
 			}
 		}}},
 		{name: "host network is none", found: "HostNetwork", bend: bend{spec: func(s *engine.Spec) { s.Network = engine.NoNetwork }}},
+		{name: "root is read-only although it is to be writable", found: "Writable", bend: bend{spec: func(s *engine.Spec) { s.Writable = false }}},
+		{name: "every root is writable", found: "Writable", bend: bend{spec: func(s *engine.Spec) { s.Writable = true }}},
+		{name: "ignores tmpfs", found: "Tmpfs", bend: bend{spec: func(s *engine.Spec) {
+			s.Mounts = slices.DeleteFunc(slices.Clone(s.Mounts), func(m engine.Mount) bool { return m.Source == "" })
+		}}},
+		{name: "ignores CPUs", found: "CPUSet", bend: bend{spec: func(s *engine.Spec) { s.Resources.CPUSet = "8191" }}},
+		{name: "bridges without a network", found: "Bridge", bend: bend{supports: func(c engine.Capability, err error) error {
+			if c == engine.NetworkBridge {
+				return nil
+			}
+			return err
+		}}},
 		{name: "pauses nothing", found: "Pause", bend: bend{optional: true, container: func(c engine.Container) engine.Container {
 			return idle{c, c.(engine.Execer), c.(engine.Updater)}
 		}}},

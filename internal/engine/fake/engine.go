@@ -70,7 +70,7 @@ func (e *Engine) Supports(c engine.Capability) error {
 		return &engine.UnsupportedError{What: string(c), Reason: "the fake engine does not know this capability"}
 	}
 	if c == engine.NetworkBridge {
-		return &engine.UnsupportedError{What: string(c), Reason: "fake containers have no network"}
+		return &engine.UnsupportedError{What: string(c), Reason: "fake containers have no network of their own"}
 	}
 	if slices.Contains(e.script.missing, c) {
 		return &engine.UnsupportedError{
@@ -104,7 +104,7 @@ func (e *Engine) create(ctx context.Context, spec engine.Spec) (*container, erro
 	if err != nil {
 		return nil, err
 	}
-	program, err := loadProgram(spec.Process.Args, spec)
+	program, err := e.host.loadProgram(spec.Process.Args, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -142,16 +142,32 @@ func (e *Engine) check(spec engine.Spec) error {
 		return fmt.Errorf("the root file system is not given")
 	case spec.Image != "" && !e.host.hasImage(image{e, spec.Image}):
 		return fmt.Errorf("there is no image %s", spec.Image)
-	case spec.Network != engine.NoNetwork && spec.Network != engine.HostNet:
+	case spec.Join != "":
+		return fmt.Errorf("a fake container cannot join the network namespace %s", spec.Join)
+	}
+	var needs []engine.Capability
+	switch spec.Network {
+	case engine.NoNetwork:
+	case engine.HostNet:
+		needs = append(needs, engine.NetworkHost)
+	case engine.Bridged:
+		needs = append(needs, engine.NetworkBridge)
+	default:
 		return fmt.Errorf("there is no network %q", spec.Network)
 	}
+	if spec.Writable {
+		needs = append(needs, engine.CanWrite)
+	}
 	for _, m := range spec.Mounts {
-		if m.Source == "" || !path.IsAbs(m.Target) {
-			return fmt.Errorf("mount %q at %q: want a source and an absolute target", m.Source, m.Target)
+		if !path.IsAbs(m.Target) {
+			return fmt.Errorf("mount %q at %q: want an absolute target", m.Source, m.Target)
+		}
+		if m.Source == "" {
+			needs = append(needs, engine.CanTmpfs)
 		}
 	}
-	if spec.Network == engine.HostNet {
-		if err := e.Supports(engine.NetworkHost); err != nil {
+	for _, need := range needs {
+		if err := e.Supports(need); err != nil {
 			return err
 		}
 	}

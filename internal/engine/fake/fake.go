@@ -45,7 +45,8 @@
 // created from, until it is removed.
 //
 // The process of a container is imitated from its arguments, which must be the
-// probe's; what it reports is made up.
+// probe's; what it reports is made up. Beside it there is echo, which writes its arguments, and
+// what a test puts there with [Driver.Install].
 //
 // Time passes in calls only. Output is written, and closed, while some call moves the
 // clock past its moment, in that call's goroutine: a writer must neither block
@@ -76,7 +77,16 @@ type Driver struct {
 
 // NewDriver gives a driver whose engines live on clock.
 func NewDriver(clock *Clock) *Driver {
-	return &Driver{clock: clock, host: &host{containers: map[string]*container{}, images: map[image]bool{}}}
+	return &Driver{clock: clock, host: &host{
+		containers: map[string]*container{}, images: map[image]bool{}, programs: map[string]Program{"echo": echo, "/bin/echo": echo},
+	}}
+}
+
+// Install puts a program into the root file system of all containers, by the first argument that calls it.
+func (d *Driver) Install(name string, p Program) {
+	d.host.mu.Lock()
+	defer d.host.mu.Unlock()
+	d.host.programs[name] = p
 }
 
 // Name is "fake".
@@ -117,6 +127,7 @@ type host struct {
 	mu         sync.Mutex
 	containers map[string]*container
 	images     map[image]bool
+	programs   map[string]Program
 }
 
 // image is an image that an engine has pulled.

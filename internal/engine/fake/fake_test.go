@@ -496,10 +496,10 @@ func TestGarbage(t *testing.T) {
 }
 
 func TestMissingCapabilities(t *testing.T) {
-	for _, missing := range []string{"exec", "pause", "update", "host-network", "exec+pause", "exec+update", "pause+update", "exec+pause+update"} {
+	for _, missing := range []string{"exec", "pause", "update", "host-network", "writable-root", "tmpfs", "exec+pause", "exec+update", "pause+update", "exec+pause+update"} {
 		l := newLab(t, "fake/x@no="+missing)
 		lacks := func(c engine.Capability) bool {
-			return slices.Contains(strings.Split(missing, "+"), strings.ReplaceAll(string(c), " ", "-"))
+			return c == engine.NetworkBridge || slices.Contains(strings.Split(missing, "+"), strings.ReplaceAll(string(c), " ", "-"))
 		}
 		for _, c := range engine.Capabilities() {
 			if err := l.engine.Supports(c); engine.Unsupported(err) != lacks(c) {
@@ -523,6 +523,17 @@ func TestMissingCapabilities(t *testing.T) {
 		}
 		if err == nil {
 			l.took(func() error { return c.Delete(t.Context()) })
+		}
+		for capability, ask := range map[engine.Capability]func(*engine.Spec){
+			engine.CanWrite:      func(s *engine.Spec) { s.Writable = true },
+			engine.CanTmpfs:      func(s *engine.Spec) { s.Mounts = []engine.Mount{{Target: "/data"}} },
+			engine.NetworkBridge: func(s *engine.Spec) { s.Network = engine.Bridged },
+		} {
+			spec := l.spec("ready")
+			ask(&spec)
+			if _, err := l.engine.Create(t.Context(), spec); engine.Unsupported(err) != lacks(capability) {
+				t.Errorf("no=%s: Create of a container with %s: %v", missing, capability, err)
+			}
 		}
 	}
 }
@@ -553,7 +564,9 @@ func TestCreateRefuses(t *testing.T) {
 		"no root":           func(s *engine.Spec) { s.Rootfs = "" },
 		"no arguments":      func(s *engine.Spec) { s.Process.Args = nil },
 		"relative mount":    func(s *engine.Spec) { s.Mounts = []engine.Mount{{Source: "/x", Target: "data"}} },
-		"unknown network":   func(s *engine.Spec) { s.Network = "bridge" },
+		"unknown network":   func(s *engine.Spec) { s.Network = "carrier pigeon" },
+		"other namespace":   func(s *engine.Spec) { s.Join = "/run/netns/x" },
+		"missing program":   func(s *engine.Spec) { s.Process.Args = []string{"/usr/bin/sysbench"} },
 		"negative resource": func(s *engine.Spec) { s.Resources.Memory = -1 },
 	} {
 		l := newLab(t, "fake/x")

@@ -81,7 +81,7 @@ func (x execer) exec(ctx context.Context, p engine.Process) (engine.Exit, error)
 	if err := c.engine.do(ctx, opExec, c.index); err != nil {
 		return engine.Exit{}, err
 	}
-	program, err := loadProgram(p.Args, c.spec)
+	program, err := c.engine.host.loadProgram(p.Args, c.spec)
 	if err != nil {
 		return engine.Exit{}, err
 	}

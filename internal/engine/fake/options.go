@@ -195,14 +195,20 @@ func setGarbage(s *script, v string) error {
 	return nil
 }
 
+// capabilities lists those that fake targets have unless they are taken away.
+func capabilities() []engine.Capability {
+	return slices.DeleteFunc(engine.Capabilities(), func(c engine.Capability) bool { return c == engine.NetworkBridge })
+}
+
 // setMissing reads capabilities; blanks in their names are spelled "-", since
 // a target holds no blanks.
 func setMissing(s *script, v string) error {
 	for _, item := range strings.Split(v, "+") {
 		name := engine.Capability(strings.ReplaceAll(item, "-", " "))
-		if !slices.Contains(engine.Capabilities(), name) {
+		known := capabilities()
+		if !slices.Contains(known, name) {
 			var names []string
-			for _, c := range engine.Capabilities() {
+			for _, c := range known {
 				names = append(names, strings.ReplaceAll(string(c), " ", "-"))
 			}
 			return fmt.Errorf("%q is not a capability; there are %s, several are joined by +", item, strings.Join(names, ", "))

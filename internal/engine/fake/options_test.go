@@ -35,7 +35,7 @@ func TestOpenRefusesBadOptions(t *testing.T) {
 		"die=create":       "the calls are start",
 		"garbage=0":        "number of a process",
 		"garbage=all":      "number of a process",
-		"no=teleport":      "there are exec, pause, update, host-network, pull, stats",
+		"no=teleport":      "there are exec, pause, update, host-network, pull, stats, writable-root, tmpfs, several",
 		"no=exec+teleport": `"teleport" is not a capability`,
 		"mem=8MB":          "number of bytes",
 	} {

@@ -1,7 +1,9 @@
 package fake
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"path"
 	"slices"
@@ -13,11 +15,27 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// program is a command line of the probe.
+// program is a command line of the probe, or of an installed program.
 type program struct {
-	args    []string // after the program's own name
-	mounts  []engine.Mount
-	network engine.Network
+	args     []string // after the program's own name
+	spec     engine.Spec
+	scripted Program // nil for the probe
+	host     *host
+}
+
+// Program is a program other than the probe, as a test writes it.
+type Program func(args []string, spec engine.Spec) Behaviour
+
+// Behaviour is what a scripted process does: it takes a while, writes, and ends.
+type Behaviour struct {
+	Took           time.Duration
+	Stdout, Stderr string
+	Exit           engine.Exit
+}
+
+// echo writes its arguments, so that plans with fake targets can have any output read.
+func echo(args []string, _ engine.Spec) Behaviour {
+	return Behaviour{Stdout: strings.Join(args, " ") + "\n"}
 }
 
 // behaviour is what a process does.
@@ -32,22 +50,35 @@ type behaviour struct {
 	graceful  bool    // ends by itself on SIGTERM
 }
 
-// loadProgram looks for the program in the imagined root file system, which holds
-// the probe and nothing else.
-func loadProgram(args []string, spec engine.Spec) (program, error) {
-	switch {
-	case len(args) == 0:
+// probe is where images have the probe.
+const probe = "/probe"
+
+// loadProgram looks for the program in the imagined root file system. That there is none shows before the
+// process runs, as with a runtime.
+func (h *host) loadProgram(args []string, spec engine.Spec) (program, error) {
+	if len(args) == 0 {
 		return program{}, fmt.Errorf("the process has no arguments")
-	case args[0] != "/probe":
-		return program{}, fmt.Errorf("execute %q: no such file or directory: the fake engine has only /probe", args[0])
 	}
-	return program{args: args[1:], mounts: spec.Mounts, network: spec.Network}, nil
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	scripted, ok := h.programs[args[0]]
+	if !ok && args[0] != probe {
+		return program{}, fmt.Errorf("execute %q: no such file or directory: the fake engine has only %s",
+			args[0], strings.Join(append([]string{probe}, slices.Sorted(maps.Keys(h.programs))...), ", "))
+	}
+	return program{args: args[1:], spec: spec, scripted: scripted, host: h}, nil
 }
 
 // begin gives the behaviour of the numberth process of e, in a container with the
 // given index. A server listens from here on.
 func (p program) begin(e *Engine, index, number int) behaviour {
-	b := p.plan(func(name string) float64 { return e.noise(name, index) / e.script.score })
+	var b behaviour
+	if p.scripted != nil {
+		scripted := p.scripted(p.args, p.spec)
+		b = behaviour{length: scripted.Took, result: scripted.Stdout, complaint: scripted.Stderr, exit: scripted.Exit}
+	} else {
+		b = p.plan(func(name string) float64 { return e.noise(name, index) / e.script.score })
+	}
 	if slices.Contains(e.script.garbage, number) {
 		const garbage = "\x00\xff{\"metric\": gar\n"
 		if b.first != "" || b.result == "" { // also what should have written nothing
@@ -79,8 +110,13 @@ func (p program) plan(slow slowness) behaviour {
 		return fails(2, "usage: probe COMMAND [OPTION]...")
 	}
 	command := p.args[0]
-	if command == "exit" {
+	switch command {
+	case "exit":
 		return planExit(p.args[1:])
+	case "write":
+		return p.planWrite()
+	case "sequence":
+		return p.planSequence()
 	}
 	allowed, ok := commands()[command]
 	if !ok {
@@ -95,13 +131,17 @@ func (p program) plan(slow slowness) behaviour {
 	case "ready":
 		return behaviour{first: "ready\n", endless: true, graceful: true}
 	case "serve":
-		return planServe(p.network, o.number("--port", 0))
+		return planServe(p.spec.Network, o.number("--port", 0))
 	case "syscall":
 		return behaviour{length: length, result: syscallReport(slow, o.number("--copies", 1))}
 	case "stream":
 		return behaviour{length: length, result: streamReport(slow)}
 	case "latency":
 		return behaviour{length: length, result: latencyReport(slow)}
+	case "cpus":
+		return behaviour{result: cmp.Or(p.spec.Resources.CPUSet, "0") + "\n"}
+	case "grow":
+		return planGrow(o.number("--mib", 1), p.spec.Resources.Memory)
 	case "files":
 		if dir := o["--dir"]; !p.writable(dir) {
 			return fails(1, "files: make directory in %s: EROFS (30)", dir)
@@ -114,12 +154,14 @@ func (p program) plan(slow slowness) behaviour {
 // span is the values that a number may have.
 type span struct{ low, high uint64 }
 
-// commands gives the options of the probe's commands but for exit, which has an
+// commands gives the options of the probe's commands but for exit and write, which have an
 // argument. An option without a span is text.
 func commands() map[string]map[string]span {
 	ms := span{1, 3_600_000}
 	workers := span{0, 64}
 	return map[string]map[string]span{
+		"cpus":    nil,
+		"grow":    {"--mib": {1, 1 << 20}},
 		"ready":   nil,
 		"serve":   {"--port": {0, 65535}},
 		"syscall": {"--copies": {1, 256}, "--ms": ms},
@@ -186,6 +228,17 @@ func planExit(args []string) behaviour {
 	return fails(2, "exit: unexpected argument %s", args[1])
 }
 
+// planWrite makes a file that nobody reads.
+func (p program) planWrite() behaviour {
+	switch {
+	case len(p.args) != 2:
+		return fails(2, "write: one file is wanted")
+	case !p.writable(path.Dir(p.args[1])):
+		return fails(1, "write: make the file %s: EROFS (30)", p.args[1])
+	}
+	return behaviour{}
+}
+
 func planServe(n engine.Network, port int) behaviour {
 	s, err := serve(n, port)
 	if err != nil {
@@ -194,14 +247,29 @@ func planServe(n engine.Network, port int) behaviour {
 	return behaviour{first: fmt.Sprintf("ready port=%d\n", s.port), endless: true, graceful: true, server: s}
 }
 
-// writable tells whether dir lies on something that can be written: /tmp, or the
-// innermost mount if that is not read-only.
+// planGrow takes memory up to a limit, which kills it a MiB short of it, as part of it goes to the kernel.
+func planGrow(mib int, limit int64) behaviour {
+	var b behaviour
+	most := int64(mib)
+	if limit > 0 && most >= limit>>20 {
+		most, b.exit = limit>>20-1, engine.Exit{Signal: syscall.SIGKILL}
+	}
+	var out strings.Builder
+	for held := range most + 1 {
+		fmt.Fprintf(&out, "held %d\n", held<<20)
+	}
+	b.first = out.String()
+	return b
+}
+
+// writable tells whether dir lies on something that can be written: /tmp, the
+// innermost mount if that is not read-only, or a root that is writable.
 func (p program) writable(dir string) bool {
 	if !path.IsAbs(dir) {
 		return false
 	}
 	for dir = path.Clean(dir); dir != "/"; dir = path.Dir(dir) {
-		for _, m := range p.mounts {
+		for _, m := range p.spec.Mounts {
 			if path.Clean(m.Target) == dir {
 				return !m.ReadOnly
 			}
@@ -210,5 +278,5 @@ func (p program) writable(dir string) bool {
 			return true
 		}
 	}
-	return false
+	return p.spec.Writable
 }

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -177,6 +179,38 @@ func TestSignals(t *testing.T) {
 		l.took(func() error { return c.Kill(t.Context(), tt.signal) })
 		if exit, err := c.Wait(t.Context()); err != nil || exit != tt.want {
 			t.Errorf("probe %v, signal %v: %v, %v; want %v", tt.args, tt.signal, exit, err, tt.want)
+		}
+	}
+}
+
+// A program that a test writes takes its time, writes to both its outputs and ends as it is told.
+func TestInstalledProgram(t *testing.T) {
+	l := newLab(t, "fake/x@exit=0s,start=0s")
+	l.driver.Install("/usr/bin/sysbench", func(args []string, spec engine.Spec) fake.Behaviour {
+		return fake.Behaviour{Took: 40 * ms, Stdout: strings.Join(args, "+"), Stderr: spec.Process.Env[0], Exit: engine.Exit{Code: 3}}
+	})
+	for program, want := range map[string]struct {
+		out, complaint string
+		exit           engine.Exit
+		took           time.Duration
+	}{
+		"/usr/bin/sysbench": {"cpu+run", "LANG=C", engine.Exit{Code: 3}, 40 * ms},
+		"echo":              {"cpu run\n", "", engine.Exit{}, 0},
+	} {
+		var out, complaint bytes.Buffer
+		spec := l.spec()
+		spec.Process = engine.Process{Args: []string{program, "cpu", "run"}, Env: []string{"LANG=C"}, Stdout: &out, Stderr: &complaint}
+		c := l.create(spec)
+		took := l.took(func() error { return c.Start(t.Context()) })
+		took += l.took(func() error {
+			exit, err := c.Wait(t.Context())
+			if exit != want.exit {
+				t.Errorf("%s ended with %v, want %v", program, exit, want.exit)
+			}
+			return err
+		})
+		if out.String() != want.out || complaint.String() != want.complaint || took != want.took {
+			t.Errorf("%s wrote %q and %q within %v, want %+v", program, out.String(), complaint.String(), took, want)
 		}
 	}
 }

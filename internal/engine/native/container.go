@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // undoLimit bounds the removal of a process whose creation was given up.
@@ -23,6 +26,8 @@ type container struct {
 	e     *Engine
 	spec  engine.Spec
 	group *cgroup.Group // nil without cgroups
+	netns string        // path of the network namespace to join; empty for the host's
+	layer string        // the directory of the run's disk that is writable; empty without one
 
 	init  *os.Process // nil until created
 	gate  *os.File    // a byte written here lets the program run
@@ -38,6 +43,82 @@ type container struct {
 }
 
 func (c *container) ID() string { return c.spec.ID }
+
+// writableDir is the directory that a writable process can write to.
+const writableDir = "/data"
+
+// prepare makes what the process enters: its cgroup below another one, with the limits, its directory on disk, and the
+// network.
+func (c *container) prepare(parent string) error {
+	s := c.e.session
+	if s.Cgroups != nil {
+		if parent == "" {
+			parent = "/" + engine.Prefix + s.RunID
+		}
+		g, err := s.Cgroups.Create(parent + "/" + c.spec.ID)
+		if err != nil {
+			return err
+		}
+		c.group = g
+	}
+	if err := c.limit(c.spec.Resources); err != nil {
+		return err
+	}
+	switch {
+	case c.spec.Join != "":
+		c.netns = c.spec.Join
+	case c.spec.Network == engine.Bridged:
+		n, err := c.e.network()
+		if err != nil {
+			return err
+		}
+		c.netns = n.Path()
+	}
+	if !c.spec.Writable {
+		return nil
+	}
+	parent = filepath.Join(s.Data, target.Native)
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return err
+	}
+	layer := filepath.Join(parent, c.spec.ID)
+	if err := os.Mkdir(layer, 0o755); err != nil {
+		return err
+	}
+	c.layer = layer
+	return nil
+}
+
+// limit sets the limits of the cgroup.
+func (c *container) limit(r engine.Resources) error {
+	if r.CPU == 0 && r.Memory == 0 {
+		return nil
+	}
+	if c.group == nil {
+		return noLimits("limits")
+	}
+	return c.group.Limit(cgroup.Limits{CPU: r.CPU, Memory: r.Memory})
+}
+
+// Update changes the limits while the process runs.
+func (c *container) Update(_ context.Context, r engine.Resources) error {
+	if err := c.limit(r); err != nil {
+		return fmt.Errorf("update %q: %w", c.spec.ID, err)
+	}
+	return nil
+}
+
+// Address implements engine.Addressed.
+func (c *container) Address(context.Context) (netip.Addr, error) {
+	if c.spec.Network != engine.Bridged {
+		return netip.Addr{}, fmt.Errorf("address of %q: it has the host's network", c.spec.ID)
+	}
+	n, err := c.e.network()
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("address of %q: %w", c.spec.ID, err)
+	}
+	return n.Address(), nil
+}
 
 func (c *container) create(ctx context.Context) error {
 	readyR, readyW, err := os.Pipe()
@@ -185,6 +266,11 @@ func (c *container) Delete(ctx context.Context) error {
 	}
 	if err := c.output.Wait(ctx); err != nil {
 		return fmt.Errorf("delete %q: %w", c.spec.ID, err)
+	}
+	if c.layer != "" {
+		if err := os.RemoveAll(c.layer); err != nil {
+			return fmt.Errorf("delete %q: %w", c.spec.ID, err)
+		}
 	}
 	_, _ = c.gate.Close(), c.ready.Close()
 	c.deleted = true

@@ -7,6 +7,11 @@
 // all else with the host. The steps have their counterparts: Create makes the
 // cgroup and a process that has entered it and the root file system and waits;
 // Start lets it execute the program.
+//
+// What a container is asked for beyond that has the plainest counterpart there is: CPU and memory limits are those of
+// the cgroup; the CPUs it stays on are its affinity, for a cpuset that works on every host alike; a writable root is a
+// directory on the run's disk at /data; and a bridged network is a veth pair between two network namespaces, or
+// with the target's option network=loopback the loopback interface of a single one.
 package native
 
 import (
@@ -22,6 +27,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/network"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -33,7 +39,7 @@ var _ engine.Driver = Driver{}
 // Name is "native".
 func (Driver) Name() string { return target.Native }
 
-// Candidates gives the one target there is.
+// Candidates gives the one target there is without options.
 func (d Driver) Candidates(context.Context, engine.Session) []engine.Candidate {
 	info := engine.Info{Target: target.Target{Engine: target.Native}, Version: kernel(), Isolation: engine.NoIsolation}
 	return []engine.Candidate{{Info: info, Default: true}}
@@ -50,13 +56,14 @@ func kernel() string {
 
 // Open makes the target live.
 func (Driver) Open(_ context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
-	if len(t.Options) > 0 {
-		return nil, &engine.UnsupportedError{What: t.String(), Reason: "native has no options", Advice: "write native alone"}
+	newPair, err := pairOf(t)
+	if err != nil {
+		return nil, err
 	}
 	info := engine.Info{
 		Target: t, Version: kernel(), Isolation: engine.NoIsolation,
 		Rootless: os.Geteuid() != 0, Cgroup: string(cgroup.None),
-		Notes: []string{"shares the host's namespaces and network; root file system by chroot"},
+		Notes: []string{"shares the host's namespaces and network; root file system by chroot, of which only /data can be writable"},
 	}
 	if s.Cgroups != nil {
 		info.Cgroup = string(s.Cgroups.Mode)
@@ -66,24 +73,60 @@ func (Driver) Open(_ context.Context, t target.Target, s engine.Session) (engine
 	if info.Rootless {
 		info.Notes = append(info.Notes, "rootless: chroot in a user namespace that maps this user to root")
 	}
-	return &Engine{session: s, info: info, containers: map[string]bool{}}, nil
+	return &Engine{session: s, info: info, newPair: newPair, containers: map[string]bool{}}, nil
+}
+
+// The values of the option network: what is between a bridged process and the host's end.
+const (
+	optionNetwork  = "network"
+	throughVeth    = "veth" // unless the option is set
+	onLoopback     = "loopback"
+	networkChoices = throughVeth + " or " + onLoopback
+)
+
+// pairOf gives what makes the network that a target's options ask for.
+func pairOf(t target.Target) (func() (*network.Pair, error), error) {
+	kind := throughVeth
+	for _, o := range t.Options {
+		if o.Name != optionNetwork {
+			return nil, &engine.UnsupportedError{
+				What: t.String(), Reason: "native has no option " + o.Name,
+				Advice: "the only one is " + optionNetwork + ": " + networkChoices,
+			}
+		}
+		kind = o.Value
+	}
+	switch kind {
+	case throughVeth:
+		return network.NewPair, nil
+	case onLoopback:
+		return network.NewLoopback, nil
+	}
+	return nil, &engine.UnsupportedError{
+		What: t.String(), Reason: fmt.Sprintf("native has no network %q", kind), Advice: "write " + networkChoices,
+	}
 }
 
 // Engine runs processes on the host.
 type Engine struct {
 	session engine.Session
 	info    engine.Info
+	newPair func() (*network.Pair, error)
 
 	mu         sync.Mutex
 	group      string
 	containers map[string]bool
+	pair       *network.Pair // nil until it is needed
 }
 
 var (
 	_ engine.Engine     = (*Engine)(nil)
 	_ engine.Placer     = (*Engine)(nil)
 	_ engine.Accountant = (*Engine)(nil)
+	_ engine.Networker  = (*Engine)(nil)
 	_ engine.Execer     = (*container)(nil)
+	_ engine.Updater    = (*container)(nil)
+	_ engine.Addressed  = (*container)(nil)
 )
 
 // Info says what the host is.
@@ -92,17 +135,60 @@ func (e *Engine) Info() engine.Info { return e.info }
 // Supports tells what a bare process can do.
 func (e *Engine) Supports(c engine.Capability) error {
 	switch c {
-	case engine.CanPause, engine.CanUpdate:
-		return &engine.UnsupportedError{What: string(c), Reason: "there is no container whose cgroup a runtime would change"}
+	case engine.CanPause:
+		return &engine.UnsupportedError{What: string(c), Reason: "there is no container that a runtime would freeze"}
+	case engine.CanUpdate:
+		if e.session.Cgroups == nil {
+			return noLimits(string(c))
+		}
+		return nil
+	case engine.NetworkBridge:
+		if e.info.Rootless {
+			return &engine.UnsupportedError{What: string(c), Reason: "network namespaces that others can join need root", Advice: "run as root"}
+		}
+		return nil
 	case engine.CanPull:
 		return &engine.UnsupportedError{What: string(c), Reason: "it takes the root file system as a directory, and pulls nothing"}
 	case engine.CanStats:
 		return &engine.UnsupportedError{What: string(c), Reason: "there is no engine to ask"}
-	case engine.CanExec, engine.NetworkHost:
+	case engine.CanExec, engine.NetworkHost, engine.CanWrite, engine.CanTmpfs:
 		return nil
 	default:
 		return &engine.UnsupportedError{What: string(c), Reason: "there is no such capability"}
 	}
+}
+
+// noLimits says why a process has none.
+func noLimits(what string) error {
+	return &engine.UnsupportedError{
+		What: what, Reason: "limits need cgroups, which this user may not make", Advice: "run as root, or in a delegated cgroup",
+	}
+}
+
+// Link implements engine.Networker.
+func (e *Engine) Link(context.Context) (engine.Link, error) {
+	p, err := e.network()
+	if err != nil {
+		return engine.Link{}, err
+	}
+	return p.Link(), nil
+}
+
+// network gives the network of bridged processes, and makes it for the first of them.
+func (e *Engine) network() (*network.Pair, error) {
+	if err := e.Supports(engine.NetworkBridge); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.pair == nil {
+		p, err := e.newPair()
+		if err != nil {
+			return nil, err
+		}
+		e.pair = p
+	}
+	return e.pair, nil
 }
 
 // Place implements engine.Placer.
@@ -119,8 +205,15 @@ func (e *Engine) Place(group string) error {
 // Usage implements engine.Accountant.
 func (e *Engine) Usage() engine.Usage { return engine.Usage{CPU: e.session.Launcher.CPU()} }
 
-// Close has nothing to remove.
-func (e *Engine) Close() error { return nil }
+// Close lets go of the network.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.pair == nil {
+		return nil
+	}
+	return e.pair.Close()
+}
 
 // Create makes a process that waits in its cgroup and root file system.
 func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
@@ -135,16 +228,8 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 		return nil, fmt.Errorf("create %q: a process of this name exists", spec.ID)
 	}
 	c := &container{e: e, spec: spec, ended: make(chan struct{})}
-	if e.session.Cgroups != nil {
-		if group == "" {
-			group = "/" + engine.Prefix + e.session.RunID
-		}
-		g, err := e.session.Cgroups.Create(group + "/" + spec.ID)
-		if err != nil {
-			e.forget(spec.ID)
-			return nil, fmt.Errorf("create %q: %w", spec.ID, err)
-		}
-		c.group = g
+	if err := c.prepare(group); err != nil {
+		return nil, errors.Join(fmt.Errorf("create %q: %w", spec.ID, err), c.undo(ctx))
 	}
 	if err := c.create(ctx); err != nil {
 		return nil, errors.Join(err, c.undo(ctx))
@@ -168,8 +253,21 @@ func (c *container) enter(ctx context.Context, argv, env []string, gate bool) *e
 	if c.e.info.Rootless {
 		args = append(args, "--uidmap")
 	}
+	if c.spec.Resources.CPUSet != "" {
+		args = append(args, "--cpus", c.spec.Resources.CPUSet)
+	}
+	if c.netns != "" {
+		args = append(args, "--netns", c.netns)
+	}
 	args = append(args, "--system", "--read-only", "--tmpfs", "/tmp")
+	if c.layer != "" {
+		args = append(args, "--bind", c.layer+":"+writableDir)
+	}
 	for _, m := range c.spec.Mounts {
+		if m.Source == "" {
+			args = append(args, "--tmpfs", m.Target)
+			continue
+		}
 		bind := m.Source + ":" + m.Target
 		if m.ReadOnly {
 			bind += ":ro"

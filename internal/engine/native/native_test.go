@@ -10,15 +10,27 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
+// targets are those that the conformance suite tries; see enginetest.MustRun.
+var targets = []string{target.Native, "native@network=loopback"}
+
 func TestConformance(t *testing.T) {
-	enginetest.CheckMustRun(t, target.Native, target.Native)
-	s := enginetest.Session(t, oci.Surroundings) // a run has the same for all engines
-	open := func(t *testing.T) engine.Engine {
-		e, err := native.Driver{}.Open(t.Context(), target.Target{Engine: target.Native}, s)
-		enginetest.Require(t, target.Native, err)
-		return e
+	enginetest.CheckMustRun(t, target.Native, targets...)
+	for _, name := range targets {
+		t.Run(name, func(t *testing.T) {
+			s := enginetest.Session(t, oci.Surroundings) // a run has the same for all engines
+			wanted, err := target.Parse(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			open := func(t *testing.T) engine.Engine {
+				e, err := native.Driver{}.Open(t.Context(), wanted, s)
+				enginetest.Require(t, name, err)
+				return e
+			}
+			enginetest.Run(t, open, enginetest.Options{
+				RunID: s.RunID, Rootfs: s.Rootfs, Host: open(t), Limits: enginetest.LimitsBy(s),
+				Leftovers: func() []string { return enginetest.Leftovers(s) },
+			})
+		})
 	}
-	enginetest.Run(t, open, enginetest.Options{
-		RunID: s.RunID, Rootfs: s.Rootfs, Leftovers: func() []string { return enginetest.Leftovers(s) },
-	})
 }

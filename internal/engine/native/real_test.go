@@ -121,6 +121,51 @@ func TestCgroupOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestLimits(t *testing.T) {
+	s, e := open(t)
+	enginetest.Limited(t, s, e)
+}
+
+func TestOptions(t *testing.T) {
+	s, _ := open(t)
+	for name, want := range map[string]string{
+		"native@network=bridge": "veth or loopback", "native@cpu=1": "network", "native@network=veth,other=1": "network",
+	} {
+		parsed, err := target.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := (native.Driver{}).Open(t.Context(), parsed, s); !engine.Unsupported(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("Open of %s: %v; want a refusal that names %s", name, err, want)
+		}
+	}
+}
+
+// A directory that was written to goes with its process, and so does one whose process could not be made.
+func TestWritableGoesWithTheProcess(t *testing.T) {
+	s, e := open(t)
+	for n, args := range [][]string{workload.Write("/data/x"), {"/no-such-program"}} {
+		sp := spec(s, n, args...)
+		sp.Writable = true
+		c, err := e.Create(t.Context(), sp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if entries, err := os.ReadDir(filepath.Join(s.Data, "native")); err != nil || len(entries) != 1 {
+			t.Errorf("on the run's disk are %v, %v; want the container's directory", entries, err)
+		}
+		if err := c.Start(t.Context()); (err != nil) != (n == 1) {
+			t.Errorf("Start: %v", err)
+		}
+		if err := c.Delete(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if entries, err := os.ReadDir(filepath.Join(s.Data, "native")); err != nil || len(entries) > 0 {
+			t.Errorf("on the run's disk are %v, %v; want nothing", entries, err)
+		}
+	}
+}
+
 func TestCallsObeyTheirContext(t *testing.T) {
 	s, e := open(t)
 	why := errors.New("enough")

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,8 +17,11 @@ import (
 	"syscall"
 	"time"
 
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/network"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
@@ -36,6 +40,8 @@ type container struct {
 	log     string        // what the runtime says when a call goes wrong
 	network []string      // global flags for the container's network
 	group   *cgroup.Group // nil without cgroups
+	layer   *layer        // nil unless the root is writable
+	port    *network.Port // nil unless it is bridged
 	output  process.Output
 
 	mu      sync.Mutex
@@ -67,6 +73,16 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 		cgroupsPath = c.group.Path()
 	}
 	bundle := bundleSpec(spec, cgroupsPath, c.e.info.Rootless)
+	if spec.Writable {
+		if err := c.makeWritable(bundle); err != nil {
+			return fmt.Errorf("create container %q: %w", c.id, err)
+		}
+	}
+	if spec.Network == engine.Bridged {
+		if err := c.connect(bundle); err != nil {
+			return fmt.Errorf("create container %q: %w", c.id, err)
+		}
+	}
 	if err := writeBundle(filepath.Join(c.bundle, configName), bundle); err != nil {
 		return err
 	}
@@ -94,6 +110,41 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 		return fmt.Errorf("create container %q: %s said that it is done, but: %w", c.id, c.e.info.Target, pidErr)
 	}
 	return nil
+}
+
+// makeWritable gives the container a root file system that it can write to.
+func (c *container) makeWritable(bundle *specs.Spec) (err error) {
+	if c.layer, err = newLayer(c.e.session.Launcher, filepath.Join(c.e.layers, c.id), bundle.Root.Path); err != nil {
+		return err
+	}
+	bundle.Root.Path, bundle.Root.Readonly = c.layer.root(), false
+	return nil
+}
+
+// connect gives the container a network namespace with an interface in the engine's bridge.
+func (c *container) connect(bundle *specs.Spec) error {
+	b, err := c.e.network()
+	if err != nil {
+		return err
+	}
+	if c.port, err = b.Connect(); err != nil {
+		return err
+	}
+	namespaces := bundle.Linux.Namespaces
+	for i := range namespaces {
+		if namespaces[i].Type == specs.NetworkNamespace {
+			namespaces[i].Path = c.port.Path()
+		}
+	}
+	return nil
+}
+
+// Address implements engine.Addressed.
+func (c *container) Address(context.Context) (netip.Addr, error) {
+	if c.port == nil {
+		return netip.Addr{}, fmt.Errorf("address of container %q: it is not bridged", c.id)
+	}
+	return c.port.Address(), nil
 }
 
 func readPid(file string) (int, error) {
@@ -235,6 +286,16 @@ func (c *container) remove(ctx context.Context) error {
 	}
 	if err := c.output.Wait(ctx); err != nil {
 		return fmt.Errorf("delete container %q: %w", c.id, err)
+	}
+	if c.port != nil {
+		if err := c.port.Close(); err != nil {
+			return fmt.Errorf("remove the network of container %q: %w", c.id, err)
+		}
+	}
+	if c.layer != nil {
+		if err := c.layer.remove(); err != nil {
+			return fmt.Errorf("remove the files of container %q: %w", c.id, err)
+		}
 	}
 	if err := removeBundle(c.bundle); err != nil {
 		return fmt.Errorf("remove the bundle of container %q: %w", c.id, err)

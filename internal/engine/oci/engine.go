@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/network"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 )
 
@@ -21,23 +22,31 @@ type Engine struct {
 	cannot  map[engine.Capability]string
 	dir     string   // bundles and the runtime's own state
 	root    string   // the runtime's state
+	layers  string   // writable root file systems, on disk
 	flags   []string // global flags of every call
 	env     []string // of every call
 	// What its first container has shown of the runtime:
 	tidy   bool // it leaves no processes behind but the containers'
 	sweeps bool // its delete removes the container's cgroup from all hierarchies
 
-	mu    sync.Mutex
-	group string // cgroup below which containers are made
+	mu     sync.Mutex
+	group  string          // cgroup below which containers are made
+	bridge *network.Bridge // nil until it is needed
+
+	linking sync.Mutex
+	linked  bool  // a container has been tried out on the bridge
+	noLink  error // and it did not work
 }
 
 var (
 	_ engine.Engine     = (*Engine)(nil)
 	_ engine.Placer     = (*Engine)(nil)
 	_ engine.Accountant = (*Engine)(nil)
+	_ engine.Networker  = (*Engine)(nil)
 	_ engine.Execer     = (*container)(nil)
 	_ engine.Pauser     = (*container)(nil)
 	_ engine.Updater    = (*container)(nil)
+	_ engine.Addressed  = (*container)(nil)
 )
 
 // Info says what the runtime is.
@@ -53,7 +62,7 @@ func (e *Engine) Supports(c engine.Capability) error {
 		return &engine.UnsupportedError{What: string(c), Reason: "it takes the root file system as a directory, and pulls nothing"}
 	case engine.CanStats:
 		return &engine.UnsupportedError{What: string(c), Reason: "the OCI runtime specification has no such call"}
-	case engine.CanExec, engine.CanPause, engine.CanUpdate, engine.NetworkHost:
+	case engine.CanExec, engine.CanPause, engine.CanUpdate, engine.NetworkHost, engine.NetworkBridge, engine.CanWrite, engine.CanTmpfs:
 		return nil
 	default:
 		return &engine.UnsupportedError{What: string(c), Reason: "there is no such capability"}
@@ -87,16 +96,12 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	if err != nil {
 		return nil, fmt.Errorf("create container %q: %w", spec.ID, err)
 	}
+	if err := e.check(spec); err != nil {
+		return nil, fmt.Errorf("create container %q: %w", spec.ID, err)
+	}
 	bundle := filepath.Join(e.dir, "bundles", spec.ID)
-	network := e.kind.NoNetwork
-	if spec.Network == engine.HostNet {
-		network = e.kind.HostNetwork
-	}
-	if _, chosen := e.info.Target.Option("network"); chosen {
-		network = nil
-	}
 	c := &container{
-		e: e, id: spec.ID, group: group, network: network, bundle: bundle, log: filepath.Join(bundle, logName),
+		e: e, id: spec.ID, group: group, network: e.networkFlags(spec.Network), bundle: bundle, log: filepath.Join(bundle, logName),
 	}
 	if err := os.Mkdir(c.bundle, 0o700); err != nil {
 		if errors.Is(err, fs.ErrExist) {
@@ -110,12 +115,101 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	return c, nil
 }
 
+// check refuses what the runtime would not be told of, so that it is not taken for granted.
+func (e *Engine) check(spec engine.Spec) error {
+	if (e.info.Rootless || e.session.Cgroups == nil) && spec.Resources != (engine.Resources{}) {
+		return &engine.UnsupportedError{
+			What: "limits", Reason: "they need cgroups, and a user other than root gets none with a bare runtime", Advice: "run as root",
+		}
+	}
+	if spec.Join != "" {
+		return &engine.UnsupportedError{What: "joining a network namespace", Reason: "that is for native processes at the host's end"}
+	}
+	switch spec.Network {
+	case engine.NoNetwork:
+	case engine.HostNet:
+		if err := e.Supports(engine.NetworkHost); err != nil {
+			return err
+		}
+	case engine.Bridged:
+		if err := e.Supports(engine.NetworkBridge); err != nil {
+			return err
+		}
+	}
+	if spec.Writable {
+		return e.Supports(engine.CanWrite)
+	}
+	return nil
+}
+
+// networkFlags are the runtime's global flags that go with a network; a network among the target's options is the user's
+// choice. A sandbox takes an interface over by default.
+func (e *Engine) networkFlags(n engine.Network) []string {
+	if _, chosen := e.info.Target.Option("network"); chosen {
+		return nil
+	}
+	switch n {
+	case engine.Bridged:
+		return nil
+	case engine.HostNet:
+		return e.kind.HostNetwork
+	default:
+		return e.kind.NoNetwork
+	}
+}
+
+// Link implements engine.Networker. It lets one container run with the network, as Open does without: an older
+// gVisor cannot take over an interface on a newer kernel.
+func (e *Engine) Link(ctx context.Context) (engine.Link, error) {
+	b, err := e.network()
+	if err != nil {
+		return engine.Link{}, err
+	}
+	e.linking.Lock()
+	defer e.linking.Unlock()
+	if !e.linked {
+		_, err := e.runOne(ctx, engine.Bridged)
+		if ctx.Err() != nil {
+			return engine.Link{}, err
+		}
+		e.linked = true
+		if err != nil {
+			e.noLink = &engine.UnsupportedError{
+				What: string(engine.NetworkBridge), Reason: fmt.Sprintf("its first container with a network did not work: %v", err),
+			}
+		}
+	}
+	return b.Link(), e.noLink
+}
+
+// network gives the bridge, and makes it for the first container.
+func (e *Engine) network() (*network.Bridge, error) {
+	if err := e.Supports(engine.NetworkBridge); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.bridge == nil {
+		b, err := network.NewBridge()
+		if err != nil {
+			return nil, err
+		}
+		e.bridge = b
+	}
+	return e.bridge, nil
+}
+
 // Close removes the runtime's state directory, and the mounts that the runtime has left there.
 func (e *Engine) Close() error {
 	err := unmountBelow(e.dir)
 	if err == nil {
-		err = os.RemoveAll(e.dir)
+		err = errors.Join(os.RemoveAll(e.dir), os.RemoveAll(e.layers))
 	}
+	e.mu.Lock()
+	if e.bridge != nil {
+		err = errors.Join(err, e.bridge.Close())
+	}
+	e.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("remove the state of %s: %w", e.info.Target, err)
 	}

@@ -9,6 +9,11 @@
 //
 // On a hybrid cgroup host the unified hierarchy is hidden from the runtimes: crun
 // refuses to work while it has controllers, and all runtimes are to see the same.
+//
+// What engines with a daemon have and a bare runtime has not is made here, in the plainest way: a writable root is an
+// overlay over the shared root file system, with its layer on the run's disk; a bridged network is a bridge and
+// a veth pair (package network). They are part of what Create and Delete of such a container
+// cost, and of no other's.
 package oci
 
 import (
@@ -101,6 +106,11 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 	if err := e.prepare(); err != nil {
 		return nil, err
 	}
+	if !e.info.Rootless {
+		if err := e.tryLayer(); err != nil {
+			e.cannot[engine.CanWrite] = err.Error()
+		}
+	}
 	if err := e.tryOut(ctx); err != nil {
 		err = errors.Join(err, e.Close())
 		return nil, refuse(fmt.Sprintf("its first container did not work: %v", err), advise(err))
@@ -117,8 +127,22 @@ func (e *Engine) adapt(ctx context.Context) {
 	if info.Rootless {
 		maps.Copy(e.cannot, e.kind.RootlessCannot)
 	}
-	if network, chosen := info.Target.Option("network"); chosen && e.kind.HostNetwork != nil && network != "host" {
-		e.cannot[engine.NetworkHost] = fmt.Sprintf("the target's option network=%s rules it out", network)
+	if network, chosen := info.Target.Option("network"); chosen && e.kind.HostNetwork != nil {
+		ruledOut := fmt.Sprintf("the target's option network=%s rules it out", network)
+		if network != "host" {
+			e.cannot[engine.NetworkHost] = ruledOut
+		}
+		if network != "sandbox" {
+			e.cannot[engine.NetworkBridge] = ruledOut
+		}
+	}
+	if info.Rootless {
+		e.cannot[engine.NetworkBridge] = "network namespaces with an interface outside need root"
+		e.cannot[engine.CanWrite] = "the overlay for it needs root"
+	}
+	if info.Isolation == engine.UserKernel {
+		info.Notes = append(info.Notes, "what a container writes to its root stays in gVisor's own overlay (overlay2=root:self, "+
+			"unless an option says otherwise): an fsync there does not reach the disk")
 	}
 	for _, h := range e.session.Hidden {
 		info.Notes = append(info.Notes, h+" is hidden from the runtime, which then sees cgroup v1 only")
@@ -159,6 +183,7 @@ func (e *Engine) prepare() error {
 		}
 	}
 	e.root = filepath.Join(e.dir, "root")
+	e.layers = filepath.Join(e.session.Data, "oci", filepath.Base(e.dir))
 	// A runtime would tell systemd about itself, if that has started us.
 	e.env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "NOTIFY_SOCKET=") })
 	return nil
@@ -170,22 +195,29 @@ func (e *Engine) tryOut(ctx context.Context) error {
 	return e.session.InGroup(ctx, e, "try"+filepath.Base(e.dir), undoLimit, func() error { return e.tryContainer(ctx) })
 }
 
-// tryContainer runs a container through its life.
+// tryContainer runs a container through its life, and learns from it what the runtime leaves.
 func (e *Engine) tryContainer(ctx context.Context) error {
 	before := e.session.Launcher.Strays()
-	id := fmt.Sprintf("%s%s-try-%s", engine.Prefix, e.session.RunID, filepath.Base(e.dir))
-	c, err := e.Create(ctx, engine.Spec{
-		ID: id, Rootfs: e.session.Rootfs, Process: engine.Process{Args: []string{"/probe", "exit", "42"}},
-	})
+	c, err := e.runOne(ctx, engine.NoNetwork)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(engine.RunToExit(ctx, c, 42), c.(*container).undo(ctx)); err != nil {
-		return err
-	}
-	e.sweeps = !c.(*container).leftGroup
+	e.sweeps = !c.leftGroup
 	e.tidy = e.session.Launcher.Strays() == before
 	return nil
+}
+
+// runOne runs a container with a network through its life.
+func (e *Engine) runOne(ctx context.Context, n engine.Network) (*container, error) {
+	id := fmt.Sprintf("%s%s-try-%s", engine.Prefix, e.session.RunID, filepath.Base(e.dir))
+	made, err := e.Create(ctx, engine.Spec{
+		ID: id, Rootfs: e.session.Rootfs, Process: engine.Process{Args: []string{"/probe", "exit", "42"}}, Network: n,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := made.(*container)
+	return c, errors.Join(engine.RunToExit(ctx, c, 42), c.undo(ctx))
 }
 
 // advise says what may help against an error that is known.
@@ -205,16 +237,20 @@ func advise(err error) string {
 }
 
 // Surroundings are the launcher options under which OCI runtimes work on a host
-// with these cgroups: on hybrid hosts the unified hierarchy is hidden.
+// with these cgroups: on hybrid hosts the unified hierarchy is hidden. As root, mounts that
+// are for the runtimes alone are private.
 func Surroundings(groups *cgroup.Hierarchy) process.Options {
-	if groups == nil || groups.Mode != cgroup.Hybrid || os.Geteuid() != 0 {
+	if os.Geteuid() != 0 {
 		return process.Options{}
 	}
-	var hide []string
+	options := process.Options{Private: true}
+	if groups == nil || groups.Mode != cgroup.Hybrid {
+		return options
+	}
 	for _, m := range groups.Mounts {
 		if m.V2 {
-			hide = append(hide, m.Dir)
+			options.Hide = append(options.Hide, m.Dir)
 		}
 	}
-	return process.Options{Hide: hide}
+	return options
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -27,8 +28,13 @@ func TestConformance(t *testing.T) {
 				enginetest.Require(t, name, err)
 				return e
 			}
+			host, err := native.Driver{}.Open(t.Context(), target.Target{Engine: target.Native}, s)
+			if err != nil {
+				t.Fatal(err)
+			}
 			enginetest.Run(t, open, enginetest.Options{
-				RunID: s.RunID, Rootfs: s.Rootfs, Leftovers: func() []string { return enginetest.Leftovers(s) },
+				RunID: s.RunID, Rootfs: s.Rootfs, Host: host, Limits: enginetest.LimitsBy(s),
+				Leftovers: func() []string { return enginetest.Leftovers(s) },
 			})
 		})
 	}

@@ -3,10 +3,14 @@ package oci_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
@@ -21,7 +25,12 @@ var quick = []string{"oci/runc", "oci/crun"}
 // each runs a test on the quick targets.
 func each(t *testing.T, test func(t *testing.T, s engine.Session, e engine.Engine)) {
 	t.Helper()
-	for _, name := range quick {
+	on(t, quick, test)
+}
+
+func on(t *testing.T, targets []string, test func(t *testing.T, s engine.Session, e engine.Engine)) {
+	t.Helper()
+	for _, name := range targets {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			s := enginetest.Session(t, oci.Surroundings)
 			parsed, err := target.Parse(name)
@@ -49,28 +58,115 @@ func running(t *testing.T, s engine.Session, e engine.Engine, limits engine.Reso
 }
 
 func TestLimits(t *testing.T) {
-	each(t, func(t *testing.T, s engine.Session, e engine.Engine) {
+	on(t, append([]string{"oci/runsc@platform=systrap"}, quick...), func(t *testing.T, s engine.Session, e engine.Engine) {
+		enginetest.Limited(t, s, e)
+	})
+}
+
+// A cpuset is the cgroup's: also around a sandbox, which shows its container other CPUs. It needs no
+// other controller to be set.
+func TestCPUSet(t *testing.T) {
+	on(t, targets, func(t *testing.T, s engine.Session, e engine.Engine) {
 		if s.Cgroups == nil {
 			t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
 		}
-		c := running(t, s, e, engine.Resources{CPU: 0.5, Memory: 64 << 20})
-		if got, want := enginetest.Limits(t, s, engine.Prefix+s.RunID+"/"+c.ID()), fmt.Sprint("50000 100000 ", 64<<20); got != want {
-			t.Errorf("limits at creation are %q, want %q", got, want)
+		m, ok := s.Cgroups.Controller("cpuset")
+		if !ok {
+			t.Skip("the host has no cgroup controller cpuset")
 		}
-		for _, tt := range []struct {
-			limits engine.Resources
-			want   string
-		}{
-			{engine.Resources{CPU: 0.1}, fmt.Sprint("10000 100000 ", 64<<20)},
-			{engine.Resources{CPU: 1.5, Memory: 96 << 20}, fmt.Sprint("150000 100000 ", 96<<20)},
-			{engine.Resources{Memory: 48 << 20}, fmt.Sprint("150000 100000 ", 48<<20)},
-		} {
-			if err := c.(engine.Updater).Update(t.Context(), tt.limits); err != nil {
-				t.Fatalf("Update(%+v): %v", tt.limits, err)
+		c := running(t, s, e, engine.Resources{CPUSet: "0"})
+		text, err := os.ReadFile(filepath.Join(m.Dir, s.Cgroups.Base(), engine.Prefix+s.RunID, c.ID(), "cpuset.cpus"))
+		if err != nil || strings.TrimSpace(string(text)) != "0" {
+			t.Errorf("the cgroup's CPUs are %q, %v; want 0", text, err)
+		}
+		group, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID + "/" + c.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids, err := group.Procs()
+		if err != nil || len(pids) == 0 {
+			t.Errorf("the container's processes are %v, %v", pids, err)
+		}
+		for _, pid := range pids {
+			var on unix.CPUSet
+			if err := unix.SchedGetaffinity(pid, &on); err != nil || on.Count() != 1 || !on.IsSet(0) {
+				t.Errorf("process %d of the container may run on %d CPUs, %v; want CPU 0 alone", pid, on.Count(), err)
 			}
-			if got := enginetest.Limits(t, s, engine.Prefix+s.RunID+"/"+c.ID()); got != tt.want {
-				t.Errorf("limits after Update(%+v) are %q, want %q", tt.limits, got, tt.want)
+		}
+	})
+}
+
+// What the runtime would not be told of is refused, not left out.
+func TestWhatIsRefused(t *testing.T) {
+	on(t, []string{"oci/runsc@network=host", "oci/runsc@network=none"}, func(t *testing.T, s engine.Session, e engine.Engine) {
+		if err := e.Supports(engine.NetworkBridge); !engine.Unsupported(err) || !strings.Contains(err.Error(), "network=") {
+			t.Errorf("Supports: %v, want a refusal that names the option", err)
+		}
+		if link, err := e.(engine.Networker).Link(t.Context()); !engine.Unsupported(err) {
+			t.Errorf("Link = %+v, %v; want a refusal", link, err)
+		}
+		bridged, joining := enginetest.Spec(s, "bridged"), enginetest.Spec(s, "joining")
+		bridged.Network, joining.Join = engine.Bridged, "/proc/self/ns/net"
+		for _, spec := range []engine.Spec{bridged, joining} {
+			if c, err := e.Create(t.Context(), spec); !engine.Unsupported(err) {
+				t.Errorf("Create of %s = %v, %v; want a refusal", spec.ID, c, err)
 			}
+		}
+	})
+}
+
+// What goes with a container does so too if its creation fails, and after many lives.
+func TestNothingIsLeftOfWritableAndBridged(t *testing.T) {
+	each(t, func(t *testing.T, s engine.Session, e engine.Engine) {
+		link, err := e.(engine.Networker).Link(t.Context())
+		if err != nil || link.Namespace == "" {
+			t.Fatalf("Link = %+v, %v", link, err)
+		}
+		before := enginetest.Leftovers(s)
+		enginetest.Steady(t, 10, func(n int) {
+			spec := enginetest.Spec(s, fmt.Sprintf("full-%02d", n))
+			spec.Writable, spec.Network, spec.Mounts = true, engine.Bridged, []engine.Mount{{Target: "/data"}}
+			if n%2 == 0 {
+				spec.Process.Args = []string{"/no-such-program"}
+			}
+			c, err := e.Create(t.Context(), spec)
+			if err != nil {
+				return
+			}
+			if err := c.Start(t.Context()); (err != nil) != (n%2 == 0) {
+				t.Errorf("Start: %v", err)
+			}
+			if err := c.Delete(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		if after := enginetest.Leftovers(s); !slices.Equal(after, before) {
+			t.Errorf("there are %q, and were %q", after, before)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, left := range enginetest.Leftovers(s) {
+			t.Errorf("%s is left", left)
+		}
+	})
+}
+
+// A layer is seen by runtimes, and not by the host.
+func TestLayerIsNotOnTheHost(t *testing.T) {
+	each(t, func(t *testing.T, s engine.Session, e engine.Engine) {
+		if err := e.Supports(engine.CanWrite); err != nil {
+			t.Skip(err)
+		}
+		spec := enginetest.Spec(s, "writable")
+		spec.Writable = true
+		enginetest.Running(t, e, spec)
+		mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", os.Getpid()))
+		if err != nil || strings.Contains(string(mounts), s.Data) {
+			t.Errorf("the host's mounts are (%v):\n%s", err, mounts)
+		}
+		if left := enginetest.Leftovers(s); !slices.ContainsFunc(left, func(l string) bool { return strings.HasPrefix(l, "mount "+s.Data) }) {
+			t.Errorf("the layer is mounted nowhere; there are %q", left)
 		}
 	})
 }

@@ -60,6 +60,10 @@ func bundleSpec(spec engine.Spec, cgroupsPath string, rootless bool) *specs.Spec
 		s.Mounts = append(s.Mounts, specs.Mount{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "noexec", "nodev", "ro"}})
 	}
 	for _, m := range spec.Mounts {
+		if m.Source == "" {
+			s.Mounts = append(s.Mounts, specs.Mount{Destination: m.Target, Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "mode=1777"}})
+			continue
+		}
 		options := []string{"rbind", "rw"}
 		if m.ReadOnly {
 			options[1] = "ro"
@@ -99,9 +103,12 @@ func processSpec(p engine.Process) *specs.Process {
 
 func resources(r engine.Resources) *specs.LinuxResources {
 	s := &specs.LinuxResources{}
+	if r.CPU > 0 || r.CPUSet != "" {
+		s.CPU = &specs.LinuxCPU{Cpus: r.CPUSet}
+	}
 	if r.CPU > 0 {
 		quota, period := int64(math.Round(r.CPU*cpuPeriod)), uint64(cpuPeriod)
-		s.CPU = &specs.LinuxCPU{Quota: &quota, Period: &period}
+		s.CPU.Quota, s.CPU.Period = &quota, &period
 	}
 	if r.Memory > 0 {
 		s.Memory = &specs.LinuxMemory{Limit: &r.Memory}

@@ -35,9 +35,10 @@ func TestBundle(t *testing.T) {
 		{"plain", plain, "/touchstone-x/touchstone-x-1", false},
 		{"host-network", with(func(s *engine.Spec) { s.Network = engine.HostNet }), "/touchstone-x/touchstone-x-1", false},
 		{"mounts", with(func(s *engine.Spec) {
-			s.Mounts = []engine.Mount{{Source: "/a", Target: "/data"}, {Source: "/b", Target: "/input", ReadOnly: true}}
+			s.Mounts = []engine.Mount{{Source: "/a", Target: "/data"}, {Source: "/b", Target: "/input", ReadOnly: true}, {Target: "/data/memory"}}
 		}), "/touchstone-x/touchstone-x-1", false},
 		{"limits", with(func(s *engine.Spec) { s.Resources = engine.Resources{CPU: 0.1, Memory: 64 << 20} }), "/touchstone-x/touchstone-x-1", false},
+		{"pinned", with(func(s *engine.Spec) { s.Resources = engine.Resources{CPUSet: "0-3,6"} }), "/touchstone-x/touchstone-x-1", false},
 		{"rootless", with(func(s *engine.Spec) { s.Resources = engine.Resources{CPU: 0.1, Memory: 64 << 20} }), "", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -103,6 +104,8 @@ func TestResources(t *testing.T) {
 		{engine.Resources{}, `{}`},
 		{engine.Resources{CPU: 1.5}, `{"cpu":{"quota":150000,"period":100000}}`},
 		{engine.Resources{CPU: 0.29}, `{"cpu":{"quota":29000,"period":100000}}`},
+		{engine.Resources{CPUSet: "0-3,6"}, `{"cpu":{"cpus":"0-3,6"}}`},
+		{engine.Resources{CPU: 2, CPUSet: "1"}, `{"cpu":{"quota":200000,"period":100000,"cpus":"1"}}`},
 		{engine.Resources{Memory: 1 << 40}, `{"memory":{"limit":1099511627776}}`},
 	} {
 		got, err := json.Marshal(resources(tt.limits))

@@ -1,0 +1,95 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestSetCPUs(t *testing.T) {
+	machines(t, func(t *testing.T, h *Hierarchy) {
+		outer := top(t, h)
+		g := sub(t, outer, "pinned")
+		join, err := g.SetCPUs("0")
+		m, ok := h.Controller("cpuset")
+		if !ok {
+			if !errors.Is(err, errors.ErrUnsupported) {
+				t.Errorf("without the controller: %v", err)
+			}
+			return
+		}
+		if err != nil || m.V2 != (join == "") {
+			t.Fatalf("SetCPUs = %q, %v", join, err)
+		}
+		cmd := start(t, g, "wait")
+		if join != "" {
+			if err := os.WriteFile(join, []byte(fmt.Sprint(cmd.Process.Pid)), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+		if err != nil || !strings.Contains(string(status), "\nCpus_allowed_list:\t0\n") {
+			t.Errorf("a process in the group: %v\n%s", err, status)
+		}
+		if _, err := g.SetCPUs("8191"); err == nil || !strings.Contains(err.Error(), "8191") {
+			t.Errorf("CPUs that there are not: %v", err)
+		}
+		// The group above keeps all CPUs, for others beside this one.
+		if got, want := cpusOf(t, m, outer.Path()), cpusOf(t, m, "/"); got != want {
+			t.Errorf("the group above has the CPUs %q, want %q", got, want)
+		}
+	})
+}
+
+// cpusOf gives the CPUs that a group has, by itself or from above.
+func cpusOf(t *testing.T, m Mount, group string) string {
+	t.Helper()
+	got, err := words(filepath.Join(m.Dir, group), "cpuset.effective_cpus")
+	if m.V2 {
+		got, err = words(filepath.Join(m.Dir, group), "cpuset.cpus.effective")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(got, "")
+}
+
+// On v2 the controller is switched on all the way down, and only where it is missing the group is refused.
+func TestSetCPUsUnified(t *testing.T) {
+	root := t.TempDir()
+	h := &Hierarchy{Mode: V2, Mounts: []Mount{{Dir: root, V2: true, Controllers: []string{"cpuset"}}}, base: "/"}
+	g, err := h.Open("/touchstone-x/daemon")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"", "touchstone-x", "touchstone-x/daemon"} {
+		dir = filepath.Join(root, dir)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := g.SetCPUs("0-1"); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("without the controller's file: %v", err)
+	}
+	file := filepath.Join(root, "touchstone-x/daemon/cpuset.cpus")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if join, err := g.SetCPUs("0-1"); join != "" || err != nil {
+		t.Errorf("SetCPUs = %q, %v", join, err)
+	}
+	for name, want := range map[string]string{
+		"cgroup.subtree_control": "+cpuset", "touchstone-x/cgroup.subtree_control": "+cpuset",
+		"touchstone-x/daemon/cgroup.subtree_control": "", "touchstone-x/daemon/cpuset.cpus": "0-1",
+	} {
+		if got, err := os.ReadFile(filepath.Join(root, name)); err != nil || string(got) != want {
+			t.Errorf("%s is %q, %v; want %q", name, got, err, want)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package cgroup
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// limitFiles makes a group with these control files in a hierarchy.
+func limitFiles(t *testing.T, v2 bool, files ...string) (*Group, string) {
+	t.Helper()
+	m := Mount{Dir: t.TempDir(), V2: v2, Controllers: []string{"cpu", "memory"}}
+	g := &Group{h: &Hierarchy{Mounts: []Mount{m}}, path: "/touchstone-x"}
+	dir := filepath.Join(m.Dir, g.path)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if err := os.WriteFile(filepath.Join(dir, file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return g, dir
+}
+
+func TestLimit(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		v2     bool
+		limits Limits
+		want   map[string]string
+	}{
+		{"v2", true, Limits{CPU: 0.29, Memory: 64 << 20}, map[string]string{"cpu.max": "29000 100000", "memory.max": "67108864"}},
+		{"v2 CPU", true, Limits{CPU: 1.5}, map[string]string{"cpu.max": "150000 100000", "memory.max": ""}},
+		{"v1", false, Limits{CPU: 0.29, Memory: 64 << 20}, map[string]string{
+			"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "29000", "memory.limit_in_bytes": "67108864",
+		}},
+		{"v1 memory", false, Limits{Memory: 1}, map[string]string{"cpu.cfs_period_us": "", "cpu.cfs_quota_us": "", "memory.limit_in_bytes": "1"}},
+		{"nothing", true, Limits{}, map[string]string{"cpu.max": "", "memory.max": ""}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var files []string
+			for file := range tt.want {
+				files = append(files, file)
+			}
+			g, dir := limitFiles(t, tt.v2, files...)
+			if err := g.Limit(tt.limits); err != nil {
+				t.Fatal(err)
+			}
+			for file, want := range tt.want {
+				if got, err := os.ReadFile(filepath.Join(dir, file)); err != nil || string(got) != want {
+					t.Errorf("%s holds %q, %v; want %q", file, got, err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestLimitWithoutController(t *testing.T) {
+	unified, _ := limitFiles(t, true) // the controllers are there, and not passed on to the group
+	none := &Group{h: &Hierarchy{}, path: "/touchstone-x"}
+	for _, g := range []*Group{unified, none} {
+		err := g.Limit(Limits{CPU: 1, Memory: 1})
+		if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "controller cpu") || !strings.Contains(err.Error(), "controller memory") {
+			t.Errorf("Limit: %v, want one that names both controllers", err)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+// Package cpuset reads lists of CPUs as the kernel spells them, such as 0-3,8 (cpuset(7), "List format").
+//
+// It is strict where a person writes a list: a list that is misread pins what is measured to the CPU of what
+// measures. The stride of the format (0-31:2/16) is refused: no file that we write to takes it.
+package cpuset
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Max is the highest number of a CPU that is read; kernels are built for 8192 CPUs at most.
+const Max = 8191
+
+// Set are CPUs in rising order, each once. The zero value is none.
+type Set []int
+
+var number = regexp.MustCompile(`^(0|[1-9][0-9]{0,3})$`)
+
+// Parse reads a list of one CPU at least. CPUs may come in any order, and more than once.
+func Parse(list string) (Set, error) {
+	var set Set
+	for _, item := range strings.Split(list, ",") {
+		first, last, isRange := strings.Cut(item, "-")
+		if !isRange {
+			last = first
+		}
+		if !number.MatchString(first) || !number.MatchString(last) {
+			return nil, fmt.Errorf("%q is not a CPU or a range of CPUs", item)
+		}
+		// The pattern has refused what is no number.
+		from, _ := strconv.Atoi(first)
+		to, _ := strconv.Atoi(last)
+		switch {
+		case from > to:
+			return nil, fmt.Errorf("the range %s ends before it begins", item)
+		case to > Max:
+			return nil, fmt.Errorf("no kernel has a CPU %d", to)
+		}
+		for cpu := from; cpu <= to; cpu++ {
+			set = append(set, cpu)
+		}
+		if len(set) > 16*(Max+1) { // of a long list of wide ranges
+			set = set.sorted()
+		}
+	}
+	return set.sorted(), nil
+}
+
+func (s Set) sorted() Set {
+	slices.Sort(s)
+	return slices.Compact(s)
+}
+
+// String spells the set in the shortest way that Parse reads.
+func (s Set) String() string {
+	var items []string
+	for i := 0; i < len(s); {
+		j := i
+		for j+1 < len(s) && s[j+1] == s[j]+1 {
+			j++
+		}
+		item := strconv.Itoa(s[i])
+		if j > i {
+			item += "-" + strconv.Itoa(s[j])
+		}
+		items = append(items, item)
+		i = j + 1
+	}
+	return strings.Join(items, ",")
+}
+
+// And are the CPUs of both sets.
+func (s Set) And(other Set) Set {
+	return s.where(func(cpu int) bool { return slices.Contains(other, cpu) })
+}
+
+// Without are the CPUs of s that are not in other.
+func (s Set) Without(other Set) Set {
+	return s.where(func(cpu int) bool { return !slices.Contains(other, cpu) })
+}
+
+func (s Set) where(keep func(cpu int) bool) Set {
+	var kept Set
+	for _, cpu := range s {
+		if keep(cpu) {
+			kept = append(kept, cpu)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,183 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"sync"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
+
+// bridgeName is the bridge's, in its namespace.
+const bridgeName = "bridge0"
+
+// Bridge is a namespace with a bridge, whose own interface is the host's end. Its methods may be called
+// from several goroutines.
+type Bridge struct {
+	ns    *Namespace
+	about map[string]string
+
+	mu   sync.Mutex
+	last netip.Addr // that was given to a port
+	used map[netip.Addr]bool
+}
+
+// NewBridge makes a bridge without ports.
+func NewBridge() (*Bridge, error) {
+	ns, err := New()
+	if err != nil {
+		return nil, err
+	}
+	b := &Bridge{ns: ns, last: hostAddr, used: map[netip.Addr]bool{}}
+	err = ns.Do(func() error {
+		attributes := netlink.NewLinkAttrs()
+		attributes.Name, attributes.HardwareAddr = bridgeName, hardware(hostAddr)
+		snooping := false // of multicast, which asks ports for members now and then
+		if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attributes, MulticastSnooping: &snooping}); err != nil {
+			return err
+		}
+		link, err := netlink.LinkByName(bridgeName)
+		if err != nil {
+			return err
+		}
+		if b.about, err = describe(bridgeName, "a veth pair into a Linux bridge, whose own interface is the host's end"); err != nil {
+			return err
+		}
+		return errors.Join(assign(link, hostAddr), netlink.LinkSetUp(link))
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make a bridge: %w", err), ns.Close())
+	}
+	return b, nil
+}
+
+// Link describes the network.
+func (b *Bridge) Link() engine.Link {
+	return engine.Link{Namespace: b.ns.Path(), Host: hostAddr, About: b.about}
+}
+
+// Close lets go of the bridge. Ports that are open keep their namespaces. It is idempotent.
+func (b *Bridge) Close() error { return b.ns.Close() }
+
+// Port is the network namespace of one container with an interface, eth0, the other end of which is in the
+// bridge.
+type Port struct {
+	bridge  *Bridge
+	ns      *Namespace
+	address netip.Addr
+}
+
+// Connect makes a namespace with an interface in the bridge, an address and a default route. It is the container's
+// alone: gVisor takes the addresses off the interface, for its own network stack.
+func (b *Bridge) Connect() (*Port, error) {
+	address, err := b.reserve()
+	if err != nil {
+		return nil, err
+	}
+	p := &Port{bridge: b, address: address}
+	if err := p.connect(); err != nil {
+		return nil, errors.Join(fmt.Errorf("connect a network namespace to the bridge: %w", err), p.Close())
+	}
+	return p, nil
+}
+
+func (p *Port) connect() (err error) {
+	if p.ns, err = New(); err != nil {
+		return err
+	}
+	err = p.bridge.ns.Do(func() error {
+		attributes := netlink.NewLinkAttrs()
+		attributes.Name = p.name()
+		bridge, err := netlink.LinkByName(bridgeName)
+		if err != nil {
+			return err
+		}
+		attributes.MasterIndex = bridge.Attrs().Index
+		err = netlink.LinkAdd(&netlink.Veth{
+			LinkAttrs: attributes, PeerName: "eth0", PeerHardwareAddr: hardware(p.address),
+			PeerNamespace: netlink.NsFd(int(p.ns.file.Fd())),
+		})
+		if err != nil {
+			return err
+		}
+		return up(p.name())
+	})
+	if err != nil {
+		return err
+	}
+	return p.ns.Do(func() error {
+		link, err := netlink.LinkByName("eth0")
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(assign(link, p.address), netlink.LinkSetUp(link)); err != nil {
+			return err
+		}
+		return route(link)
+	})
+}
+
+// reserve chooses an address. One that was given back comes again only when all others have been used.
+func (b *Bridge) reserve() (netip.Addr, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for range 1 << (b.last.BitLen() - subnet.Bits()) {
+		b.last = b.last.Next()
+		if !subnet.Contains(b.last.Next()) { // the last one is for broadcasts
+			b.last = hostAddr.Next()
+		}
+		if !b.used[b.last] {
+			b.used[b.last] = true
+			return b.last, nil
+		}
+	}
+	return netip.Addr{}, fmt.Errorf("all addresses of %s are in use", subnet)
+}
+
+// name is that of the end in the bridge.
+func (p *Port) name() string {
+	a := p.address.As4()
+	return fmt.Sprintf("%s%d-%d", portPrefix, a[2], a[3])
+}
+
+// portPrefix begins the names of interfaces in bridges.
+const portPrefix = "touch"
+
+// Path is that of the namespace, for the runtime.
+func (p *Port) Path() string { return p.ns.Path() }
+
+// Address is that of the interface.
+func (p *Port) Address() netip.Addr { return p.address }
+
+// Close takes the interface out of the bridge and lets go of the namespace. It is idempotent.
+func (p *Port) Close() error {
+	if p.ns == nil { // it was never made
+		p.bridge.release(p.address)
+		return nil
+	}
+	err := p.bridge.ns.Do(func() error {
+		link, err := netlink.LinkByName(p.name())
+		if err == nil {
+			err = netlink.LinkDel(link)
+		}
+		if _, none := errors.AsType[netlink.LinkNotFoundError](err); none {
+			return nil
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, os.ErrClosed) { // a bridge that has gone before has no ports
+		return fmt.Errorf("take the interface %s out of the bridge: %w", p.name(), err)
+	}
+	p.bridge.release(p.address)
+	return p.ns.Close()
+}
+
+func (b *Bridge) release(a netip.Addr) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.used, a)
+}

@@ -1,0 +1,72 @@
+package network
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// offloads are what a network interface may do for the kernel, by the short names of ethtool(8), with the
+// commands of linux/ethtool.h that ask for each. They decide how much of the work on a packet is done once for many.
+var offloads = []struct {
+	name string
+	get  uint32
+}{
+	{"rx", unix.ETHTOOL_GRXCSUM},
+	{"tx", unix.ETHTOOL_GTXCSUM},
+	{"sg", unix.ETHTOOL_GSG},
+	{"tso", unix.ETHTOOL_GTSO},
+	{"gso", unix.ETHTOOL_GGSO},
+	{"gro", unix.ETHTOOL_GGRO},
+}
+
+// Describe says what an interface of this thread's namespace is, for the record: its name, kind, MTU in bytes and the
+// offloads that are on. A driver that says nothing of one has it off.
+func Describe(name string) (map[string]string, error) {
+	i, err := net.InterfaceByName(name)
+	if err != nil {
+		return nil, fmt.Errorf("look at the network interface %s: %w", name, err)
+	}
+	about := map[string]string{"interface": i.Name, "mtu": strconv.Itoa(i.MTU), "offloads": "none"}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("look at the network interface %s: %w", name, err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if info, err := unix.IoctlGetEthtoolDrvinfo(fd, name); err == nil {
+		about["kind"] = unix.ByteSliceToString(info.Driver[:])
+	}
+	var on []string
+	for _, o := range offloads {
+		if value, err := ethtool(fd, name, o.get); err == nil && value != 0 {
+			on = append(on, o.name)
+		}
+	}
+	if len(on) > 0 {
+		about["offloads"] = strings.Join(on, " ")
+	}
+	return about, nil
+}
+
+// ethtoolValue is struct ethtool_value.
+type ethtoolValue struct{ command, data uint32 }
+
+// ethtool asks an interface's driver for one value.
+func ethtool(socket int, name string, command uint32) (uint32, error) {
+	value := ethtoolValue{command: command}
+	var request struct { // struct ifreq, of which value is one of several
+		name  [unix.IFNAMSIZ]byte
+		value *ethtoolValue
+		_     [16]byte
+	}
+	copy(request.name[:unix.IFNAMSIZ-1], name)
+	request.value = &value
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(socket), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request))); errno != 0 {
+		return 0, errno
+	}
+	return value.data, nil
+}

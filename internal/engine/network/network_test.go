@@ -1,0 +1,269 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
+
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to make network namespaces")
+	}
+}
+
+// listen serves one connection in the namespace of a path.
+func listen(t *testing.T, path string, addr netip.Addr) netip.AddrPort {
+	t.Helper()
+	var listener net.Listener
+	in(t, path, func() (err error) {
+		listener, err = net.Listen("tcp4", netip.AddrPortFrom(addr, 0).String())
+		return err
+	})
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		if conn, err := listener.Accept(); err == nil {
+			_, _ = io.WriteString(conn, "hello")
+			_ = conn.Close()
+		}
+	}()
+	return netip.MustParseAddrPort(listener.Addr().String())
+}
+
+func wantReached(t *testing.T, path string, addr netip.AddrPort) {
+	t.Helper()
+	in(t, path, func() error {
+		conn, err := net.Dial("tcp4", addr.String())
+		if err != nil {
+			return err
+		}
+		text, err := io.ReadAll(conn)
+		if string(text) != "hello" {
+			t.Errorf("%s says %q, want hello", addr, text)
+		}
+		return errors.Join(err, conn.Close())
+	})
+}
+
+// in calls f in the namespace of a path.
+func in(t *testing.T, path string, f func() error) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &Namespace{file: file}
+	if err := errors.Join(n.Do(f), n.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unchanged checks at the end of the test that this program holds no namespace more, and that the host has the
+// interfaces that it had.
+func unchanged(t *testing.T) {
+	t.Helper()
+	state := func() string {
+		interfaces, err := net.Interfaces()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, i := range interfaces {
+			names = append(names, i.Name)
+		}
+		held, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		namespaces := 0
+		for _, fd := range held {
+			if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.HasPrefix(to, "net:") {
+				namespaces++
+			}
+		}
+		return fmt.Sprint(names, namespaces)
+	}
+	before := state()
+	t.Cleanup(func() {
+		if after := state(); after != before {
+			t.Errorf("interfaces and open namespaces are %s, and were %s", after, before)
+		}
+	})
+}
+
+func closeAll(t *testing.T, all ...io.Closer) {
+	t.Helper()
+	for range 2 { // it is idempotent
+		for _, c := range all {
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func TestBridge(t *testing.T) {
+	needRoot(t)
+	unchanged(t)
+	b, err := NewBridge()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := b.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := b.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := b.Link()
+	wantReached(t, second.Path(), listen(t, first.Path(), first.Address()))
+	wantReached(t, link.Namespace, listen(t, first.Path(), first.Address()))
+	wantReached(t, second.Path(), listen(t, link.Namespace, link.Host))
+	wantAbout(t, link)
+
+	old := first.Address()
+	closeAll(t, first)
+	third, err := b.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if third.Address() == old || third.Address() == second.Address() {
+		t.Errorf("the third container has %s, after %s and %s", third.Address(), old, second.Address())
+	}
+	wantReached(t, third.Path(), listen(t, second.Path(), second.Address()))
+	// What has to go later can go in any order.
+	closeAll(t, second, b)
+	closeAll(t, third)
+}
+
+// Who has an address after somebody else is reached at once, although the others remember that one.
+func TestAddressComesAgain(t *testing.T) {
+	needRoot(t)
+	b, err := NewBridge()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeAll(t, b)
+	client, err := b.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeAll(t, client)
+	for range 2 {
+		b.last = client.Address()
+		server, err := b.Connect()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if server.Address() != client.Address().Next() {
+			t.Errorf("the address is %s, want the one after %s", server.Address(), client.Address())
+		}
+		wantReached(t, client.Path(), listen(t, server.Path(), server.Address()))
+		closeAll(t, server)
+	}
+}
+
+func TestReserve(t *testing.T) {
+	b := &Bridge{last: netip.MustParseAddr("198.18.255.253"), used: map[netip.Addr]bool{netip.MustParseAddr("198.18.0.2"): true}}
+	for _, want := range []string{"198.18.255.254", "198.18.0.3", "198.18.0.4"} { // no broadcast, not the host's, none that is used
+		if got, err := b.reserve(); err != nil || got.String() != want {
+			t.Errorf("the next address is %s, %v; want %s", got, err, want)
+		}
+	}
+	for a := hostAddr.Next(); subnet.Contains(a); a = a.Next() {
+		b.used[a] = true
+	}
+	if got, err := b.reserve(); err == nil {
+		t.Errorf("the address %s is given although all are in use", got)
+	}
+}
+
+func TestPair(t *testing.T) {
+	needRoot(t)
+	for name, make := range map[string]func() (*Pair, error){"veth": NewPair, "loopback": NewLoopback} {
+		t.Run(name, func(t *testing.T) {
+			unchanged(t)
+			p, err := make()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer closeAll(t, p)
+			link := p.Link()
+			wantReached(t, link.Namespace, listen(t, p.Path(), p.Address()))
+			wantReached(t, p.Path(), listen(t, link.Namespace, link.Host))
+			wantReached(t, p.Path(), listen(t, p.Path(), p.Address()))
+			wantAbout(t, link)
+			if same := p.inside == p.host; same != (name == "loopback") || !strings.Contains(link.About["network"], name) {
+				t.Errorf("both ends share a namespace: %t; it is called %s", same, link.About["network"])
+			}
+		})
+	}
+}
+
+func wantAbout(t *testing.T, link engine.Link) {
+	t.Helper()
+	kinds := map[string]string{"lo": "", "host0": "veth", "bridge0": "bridge"}
+	if want, ok := kinds[link.About["interface"]]; !ok || link.About["kind"] != want {
+		t.Errorf("the interface %q is of the kind %q", link.About["interface"], link.About["kind"])
+	}
+	if mtu := link.About["mtu"]; mtu != "1500" && mtu != "65536" {
+		t.Errorf("the MTU is %q", mtu)
+	}
+	// What the kernel gives all these interfaces.
+	for _, want := range []string{"tx", "tso", "gso"} {
+		if !slices.Contains(strings.Fields(link.About["offloads"]), want) {
+			t.Errorf("the offloads are %q, without %s", link.About["offloads"], want)
+		}
+	}
+	if !strings.HasPrefix(link.Namespace, "/proc/") || strings.Contains(link.Namespace, "self") {
+		t.Errorf("the host's end is at %s, which other processes do not find", link.Namespace)
+	}
+}
+
+// A namespace begins with nothing but a loopback interface that is up.
+func TestNewNamespace(t *testing.T) {
+	needRoot(t)
+	unchanged(t)
+	n, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeAll(t, n)
+	err = n.Do(func() error {
+		links, err := netlink.LinkList()
+		if err != nil {
+			return err
+		}
+		for _, l := range links {
+			up := l.Attrs().Flags&net.FlagUp != 0
+			if up != (l.Attrs().Name == "lo") {
+				t.Errorf("the interface %s is up: %t", l.Attrs().Name, up)
+			}
+			addresses, err := netlink.AddrList(l, netlink.FAMILY_V6)
+			if err != nil || len(addresses) > 0 {
+				t.Errorf("IPv6 addresses of %s: %v, %v", l.Attrs().Name, addresses, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	want := errors.New("from within")
+	if err := n.Do(func() error { return want }); !errors.Is(err, want) {
+		t.Errorf("Do gives %v, want %v", err, want)
+	}
+}

@@ -1,0 +1,135 @@
+package oci_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// victimVariable makes TestVictim the program that TestKilledLeavesNothing kills.
+const victimVariable = "TOUCHSTONE_TEST_VICTIM"
+
+// TestVictim is no test by itself.
+func TestVictim(t *testing.T) {
+	if os.Getenv(victimVariable) == "" {
+		t.Skip("run by TestKilledLeavesNothing")
+	}
+	s := enginetest.Session(t, oci.Surroundings)
+	e, err := oci.Driver{}.Open(t.Context(), target.Target{Engine: "oci", Runtime: "crun"}, s)
+	enginetest.Require(t, "oci/crun", err)
+	spec := enginetest.Spec(s, "victim")
+	spec.Writable, spec.Network = true, engine.Bridged
+	enginetest.Running(t, e, spec)
+	left := enginetest.Leftovers(s)
+	if !slices.ContainsFunc(left, func(l string) bool { return strings.HasPrefix(l, "mount ") }) {
+		t.Errorf("there is no mount among %q", left)
+	}
+	fmt.Println("victim", s.RunID, s.State, filepath.Dir(s.Data))
+	for _, l := range left {
+		if ns, ok := strings.CutPrefix(l, "network namespace "); ok {
+			fmt.Println("namespace", ns)
+		}
+	}
+	fmt.Println("end")
+	select {} // until it is killed
+}
+
+// A program that is killed leaves no mount and no interface on the host; what is in its namespaces goes with the
+// container's processes, which are found by their cgroup, and what is on its disk with its directory.
+func TestKilledLeavesNothing(t *testing.T) {
+	if testing.Short() || os.Geteuid() != 0 {
+		t.Skip("needs root, and makes containers on this host, which -short is not for")
+	}
+	interfaces := interfaceNames(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	victim := exec.CommandContext(t.Context(), self, "-test.run=^TestVictim$", "-test.timeout=1m")
+	victim.Env = append(os.Environ(), victimVariable+"=1")
+	stdout, err := victim.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var run, state, data string
+	var namespaces, said []string
+	for lines := bufio.NewScanner(stdout); lines.Scan() && lines.Text() != "end"; {
+		said = append(said, lines.Text())
+		if ns, ok := strings.CutPrefix(lines.Text(), "namespace "); ok {
+			namespaces = append(namespaces, ns)
+		}
+		_, _ = fmt.Sscanf(lines.Text(), "victim %s %s %s", &run, &state, &data)
+	}
+	if err := victim.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = victim.Wait() // by the signal
+	if len(said) > 0 && said[0] == "PASS" {
+		t.Skip("oci/crun cannot run here")
+	}
+	if run == "" || len(namespaces) != 2 {
+		t.Fatalf("the victim says %q; want its run, and the namespaces of the bridge and of the container", said)
+	}
+	for _, dir := range []string{state, data} {
+		t.Cleanup(func() {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil || strings.Contains(string(mounts), data) || strings.Contains(string(mounts), state) {
+		t.Errorf("the host has mounts of it (%v):\n%s", err, mounts)
+	}
+	if now := interfaceNames(t); !slices.Equal(now, interfaces) {
+		t.Errorf("the host has the interfaces %q, and had %q", now, interfaces)
+	}
+	groups, err := cgroup.Detect("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, err := groups.Open("/" + engine.Prefix + run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := group.Destroy(t.Context()); err != nil {
+		t.Error(err)
+	}
+	users, err := filepath.Glob("/proc/[0-9]*/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range users {
+		if ns, err := os.Readlink(user); err == nil && slices.Contains(namespaces, ns) {
+			t.Errorf("%s is still the namespace %s", user, ns)
+		}
+	}
+}
+
+func interfaceNames(t *testing.T) []string {
+	t.Helper()
+	all, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, i := range all {
+		names = append(names, i.Name)
+	}
+	return names
+}

@@ -1,0 +1,80 @@
+package oci
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/process"
+)
+
+// layer is a writable root file system over a shared one: an overlay with its directories on the run's
+// disk. It is mounted for the processes of the launcher alone, so that the host has no mount of it, also when
+// this program is killed.
+type layer struct {
+	launcher *process.Launcher
+	dir      string
+	mounted  bool
+}
+
+// newLayer makes a layer over lower in a directory that is not there yet.
+func newLayer(l *process.Launcher, dir, lower string) (*layer, error) {
+	y := &layer{launcher: l, dir: dir}
+	if err := y.mount(lower); err != nil {
+		return nil, errors.Join(fmt.Errorf("make a writable root file system: %w", err), y.remove())
+	}
+	return y, nil
+}
+
+func (y *layer) mount(lower string) error {
+	if err := os.MkdirAll(filepath.Dir(y.dir), 0o700); err != nil {
+		return err
+	}
+	upper, work := filepath.Join(y.dir, "upper"), filepath.Join(y.dir, "work")
+	for _, dir := range []string{y.dir, upper, work, y.root()} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	options := "lowerdir=" + escape(lower) + ",upperdir=" + escape(upper) + ",workdir=" + escape(work)
+	err := y.launcher.Inside(func() error { return unix.Mount("overlay", y.root(), "overlay", 0, options) })
+	if err != nil {
+		return &os.PathError{Op: "mount overlay", Path: y.root(), Err: err}
+	}
+	y.mounted = true
+	return nil
+}
+
+// escape lets a path stand among the options of an overlay.
+func escape(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `:`, `\:`, `,`, `\,`).Replace(path)
+}
+
+// root is where the file system is, for the runtime.
+func (y *layer) root() string { return filepath.Join(y.dir, "root") }
+
+// remove removes the layer with all that was written to it. It is idempotent.
+func (y *layer) remove() error {
+	if y.mounted {
+		err := y.launcher.Inside(func() error { return unix.Unmount(y.root(), unix.MNT_DETACH) })
+		if err != nil {
+			return &os.PathError{Op: "unmount", Path: y.root(), Err: err}
+		}
+		y.mounted = false
+	}
+	return os.RemoveAll(y.dir)
+}
+
+// tryLayer says why there can be no layers: an overlay cannot have another one, as in a container, for its upper
+// directory.
+func (e *Engine) tryLayer() error {
+	y, err := newLayer(e.session.Launcher, filepath.Join(e.layers, "try"), e.session.Rootfs)
+	if err != nil {
+		return err
+	}
+	return y.remove()
+}

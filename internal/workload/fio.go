@@ -1,0 +1,197 @@
+package workload
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Fio is what fio works on: one file of the directory Dir. It reads and writes one block after the other, with pread and
+// pwrite, which every sandbox has. It leaves the page cache as it is: fio's own way to drop a file from it works on
+// native alone.
+type Fio struct {
+	Dir string
+	// MiB is the size of the file.
+	MiB int
+	// Direct asks to pass by the page cache (O_DIRECT). A sandbox may ignore it without a word.
+	Direct bool
+}
+
+// FioMode is how fio goes through the file, as fio spells it.
+type FioMode string
+
+// The modes there are. FioWrite makes the file; the others need it.
+const (
+	FioRead      FioMode = "read"
+	FioWrite     FioMode = "write"
+	FioRandRead  FioMode = "randread"
+	FioRandWrite FioMode = "randwrite"
+)
+
+func (m FioMode) writes() bool { return m == FioWrite || m == FioRandWrite }
+
+// FioFile is the name of the file that fio works on.
+const FioFile = "touchstone.fio"
+
+// fioVersion is how the version begins that parseFio knows.
+const fioVersion = "fio-3."
+
+// FioRun is one run through the file.
+type FioRun struct {
+	Mode FioMode
+	// Metric is the name of the value, which is over all of the run's time, the sync at the end of writing included.
+	Metric string
+	// Unit is BytesPerSecond or PerSecond: requests a second.
+	Unit Unit
+	// Block is how many bytes are read or written at once.
+	Block int
+	// For is after how long the run ends at the latest; 0 is never, so that it ends with the file. With Again it does
+	// not end with the file but goes through it again.
+	For   time.Duration
+	Again bool
+}
+
+// Run calls fio, which makes the runs one after the other.
+func (f Fio) Run(runs ...FioRun) Step {
+	args := []string{
+		"/usr/bin/fio", "--output-format=json", "--name=global", "--directory=" + f.Dir, "--filename=" + FioFile,
+		"--thread", "--ioengine=psync", "--invalidate=0", "--fallocate=none", "--randseed=1", "--size=" + strconv.Itoa(f.MiB) + "m",
+	}
+	if f.Direct {
+		args = append(args, "--direct=1")
+	}
+	for _, run := range runs {
+		args = append(args, "--name="+run.Metric, "--stonewall", "--rw="+string(run.Mode), "--bs="+strconv.Itoa(run.Block))
+		if run.Mode.writes() {
+			args = append(args, "--end_fsync=1")
+		}
+		if run.For > 0 {
+			args = append(args, "--runtime="+milliseconds(run.For)+"ms")
+		}
+		if run.Again {
+			args = append(args, "--time_based")
+		}
+	}
+	return Step{Args: args, Parse: func(stdout []byte, _ time.Duration) (Values, error) {
+		values, err := f.parse(stdout, runs)
+		if err != nil {
+			return nil, fmt.Errorf("read fio's report: %w", err)
+		}
+		return values, nil
+	}}
+}
+
+// fioReport is what is read of fio's JSON. Pointers tell what is missing from what is 0.
+type fioReport struct {
+	Version string   `json:"fio version"`
+	Jobs    []fioJob `json:"jobs"`
+}
+
+type fioJob struct {
+	Name    string   `json:"jobname"`
+	Error   *int     `json:"error"`
+	Read    *fioSide `json:"read"`
+	Write   *fioSide `json:"write"`
+	Options struct {
+		Mode  FioMode `json:"rw"`
+		Block string  `json:"bs"`
+	} `json:"job options"`
+}
+
+type fioSide struct {
+	Bytes     *uint64  `json:"io_bytes"`
+	Count     *uint64  `json:"total_ios"`
+	Short     *uint64  `json:"short_ios"`
+	Dropped   *uint64  `json:"drop_ios"`
+	MS        *uint64  `json:"runtime"`
+	PerSecond *float64 `json:"iops"`
+}
+
+// parse reads fio's report.
+func (f Fio) parse(stdout []byte, runs []FioRun) (Values, error) {
+	var report fioReport
+	d := json.NewDecoder(bytes.NewReader(stdout))
+	if err := d.Decode(&report); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			return nil, ErrCutOff
+		}
+		return nil, err
+	}
+	if rest := strings.TrimSpace(string(stdout[d.InputOffset():])); rest != "" {
+		return nil, fmt.Errorf("after it there is more: %q", cut(rest))
+	}
+	if !strings.HasPrefix(report.Version, fioVersion) {
+		return nil, fmt.Errorf("it is one of version %q instead of %s", cut(report.Version), fioVersion)
+	}
+	if len(report.Jobs) != len(runs) {
+		return nil, fmt.Errorf("it has %d jobs instead of %d", len(report.Jobs), len(runs))
+	}
+	values := Values{}
+	for i, run := range runs {
+		value, err := f.check(report.Jobs[i], run)
+		if err != nil {
+			return nil, fmt.Errorf("job %s: %w", run.Metric, err)
+		}
+		values[run.Metric] = value
+	}
+	return values, nil
+}
+
+// check tells whether a job did what it was to do, and gives its value.
+func (f Fio) check(job fioJob, run FioRun) (float64, error) {
+	if job.Error == nil || *job.Error != 0 {
+		return 0, errors.New("it has an error, or does not say that it has none")
+	}
+	if job.Name != run.Metric || job.Options.Mode != run.Mode || job.Options.Block != strconv.Itoa(run.Block) {
+		return 0, fmt.Errorf("it is another one: %q, mode %q of blocks of %q",
+			cut(job.Name), cut(string(job.Options.Mode)), cut(job.Options.Block))
+	}
+	side, other := job.Read, job.Write
+	if run.Mode.writes() {
+		side, other = other, side
+	}
+	if !side.whole() || !other.whole() {
+		return 0, errors.New("a number is missing: it is of another version")
+	}
+	if *other.Count != 0 {
+		return 0, fmt.Errorf("mode %s did %d requests of the other kind", run.Mode, *other.Count)
+	}
+	return side.check(run, uint64(f.MiB)<<20)
+}
+
+func (s *fioSide) whole() bool {
+	return s != nil && s.Bytes != nil && s.Count != nil && s.Short != nil && s.Dropped != nil && s.MS != nil && s.PerSecond != nil
+}
+
+// check is what is asked of the side that a run is about, on a file of so many bytes.
+func (s *fioSide) check(run FioRun, size uint64) (float64, error) {
+	block := uint64(run.Block)
+	seconds := float64(*s.MS) / 1000
+	const early = 0.95 // by which fio may end before its time
+	switch {
+	case *s.Count == 0 || *s.MS == 0:
+		return 0, errors.New("nothing was done in its time")
+	case *s.Short != 0 || *s.Dropped != 0:
+		return 0, fmt.Errorf("%d requests were short and %d were dropped", *s.Short, *s.Dropped)
+	case *s.Bytes/block != *s.Count || *s.Bytes%block != 0:
+		return 0, fmt.Errorf("%d requests of %d bytes are not %d bytes", *s.Count, block, *s.Bytes)
+	case run.For == 0 && *s.Bytes != size, !run.Again && *s.Bytes > size:
+		return 0, fmt.Errorf("%d bytes were read or written of a file of %d", *s.Bytes, size)
+	case (run.Again || run.For > 0 && *s.Bytes < size) && seconds < early*run.For.Seconds():
+		return 0, fmt.Errorf("it ended after %v s, before its time of %v and its file of %d bytes", seconds, run.For, size)
+	}
+	perSecond := float64(*s.Count) / seconds
+	if math.Abs(*s.PerSecond-perSecond) > 0.01*perSecond {
+		return 0, fmt.Errorf("%d requests in %v s are not %v a second", *s.Count, seconds, *s.PerSecond)
+	}
+	if run.Unit == PerSecond {
+		return perSecond, nil
+	}
+	return float64(*s.Bytes) / seconds, nil
+}

@@ -1,0 +1,79 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Linpack solves a dense system of n equations by LU factorisation with OpenBLAS, so often, in threads (0: as many as the
+// program sees CPUs). Values: FlopPerSecond, that of the fastest run by the operations that LINPACK counts, 2/3 n³ + 2 n²
+// (folder linpack at the top); and Threads, how many it ran.
+func Linpack(n, runs, threads int) Program {
+	args := []string{"/usr/bin/linpack", "--n", strconv.Itoa(n), "--runs", strconv.Itoa(runs)}
+	if threads > 0 {
+		args = append(args, "--threads", strconv.Itoa(threads))
+	}
+	return Program{
+		Args: args,
+		Parse: func(stdout []byte) (Values, error) {
+			v, err := readLinpack(stdout, n, runs, threads)
+			if err != nil {
+				return nil, fmt.Errorf("read linpack's result: %w", err)
+			}
+			return v, nil
+		},
+	}
+}
+
+// maxResidual is what the solution's residual must stay below, in units of n times the rounding error: HPL's check.
+const maxResidual = 16
+
+func readLinpack(stdout []byte, n, runs, threads int) (Values, error) {
+	line, complete := strings.CutSuffix(string(stdout), "\n")
+	if !complete || strings.Contains(line, "\n") {
+		return nil, errors.New("it is not one line")
+	}
+	f, err := parseFields([]byte(line))
+	if err != nil {
+		return nil, err
+	}
+	var program string
+	var version, size, count, used uint64
+	var rate, residual float64
+	var seconds []float64
+	err = errors.Join(
+		f.text("program", &program), f.whole("version", &version), f.whole("n", &size), f.whole("runs", &count),
+		f.whole("threads", &used), f.take("seconds", &seconds), f.number("flops_per_second", &rate), f.number("residual", &residual), f.rest(),
+	)
+	if err != nil {
+		return nil, err
+	}
+	if program != "linpack" || version != 1 {
+		return nil, fmt.Errorf("it is of %s, version %d", cut(program), version)
+	}
+	if size != uint64(n) || count != uint64(runs) || len(seconds) != runs {
+		return nil, fmt.Errorf("it is of %d runs of %d equations with %d times instead of %d runs of %d", count, size, len(seconds), runs, n)
+	}
+	if used == 0 || threads > 0 && used != uint64(threads) {
+		return nil, fmt.Errorf("it ran %d threads instead of %d", used, threads)
+	}
+	if residual >= maxResidual {
+		return nil, fmt.Errorf("the solution is wrong: its residual is %v", residual)
+	}
+	fastest := math.Inf(1)
+	for _, s := range seconds {
+		if s <= 0 {
+			return nil, errors.New("a run took no time")
+		}
+		fastest = min(fastest, s)
+	}
+	operations := 2.0/3*float64(n)*float64(n)*float64(n) + 2*float64(n)*float64(n)
+	// The time has nine decimals.
+	if off := rate*fastest/operations - 1; math.Abs(off) > 1e-6+1e-9/fastest {
+		return nil, fmt.Errorf("%v operations a second for %v s are not those of %d equations", rate, fastest, n)
+	}
+	return Values{"FlopPerSecond": rate, "Threads": float64(used)}, nil
+}

@@ -1,0 +1,294 @@
+package workload_test
+
+import (
+	"maps"
+	"math"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// The captures are those of a second between two network namespaces that are joined by a veth pair. "german" is with
+// LC_ALL=de_DE.UTF-8, whose numbers have commas.
+
+var (
+	peer      = netip.MustParseAddrPort("10.77.0.1:5201")
+	webServer = netip.MustParseAddrPort("10.77.0.1:8080")
+)
+
+var (
+	sends    = workload.IperfTest{Server: peer, Duration: time.Second, Omit: time.Second}
+	receives = workload.IperfTest{Server: peer, Duration: time.Second, Omit: time.Second, Reverse: true}
+)
+
+func TestIperfCaptured(t *testing.T) {
+	for file, tt := range map[string]struct {
+		test workload.IperfTest
+		want workload.IperfReport
+	}{
+		"iperf3-send.json":    {sends, workload.IperfReport{BitsPerSecond: 13269210547.321608, Retransmits: 293 / 1.002101, Congestion: "bbr"}},
+		"iperf3-receive.json": {receives, workload.IperfReport{BitsPerSecond: 13831605990.168348, Retransmits: 492 / 1.000309, Congestion: "bbr"}},
+	} {
+		got, err := tt.test.Read(captured(t, file))
+		same := math.Abs(got.Retransmits-tt.want.Retransmits) < 1e-9 && got.BitsPerSecond == tt.want.BitsPerSecond && got.Congestion == tt.want.Congestion
+		if err != nil || !same {
+			t.Errorf("%s is read as %+v, %v; want %+v", file, got, err, tt.want)
+		}
+	}
+	if got, err := sends.Read(captured(t, "iperf3-german.json")); err != nil || !(got.BitsPerSecond > 1e9) {
+		t.Errorf("in a German locale it is read as %+v, %v", got, err)
+	}
+}
+
+func TestIperfRefuses(t *testing.T) {
+	good := string(captured(t, "iperf3-send.json"))
+	longer := sends
+	longer.Duration = 2 * time.Second
+	for _, tt := range []struct {
+		what   string
+		test   workload.IperfTest
+		output string
+		reason string
+	}{
+		{"no server", sends, string(captured(t, "iperf3-refused.json")), "Connection refused"},
+		{"the server was killed", sends, string(captured(t, "iperf3-server-killed.json")), "the server has terminated"},
+		{"that without its error", sends, strings.Replace(string(captured(t, "iperf3-server-killed.json")), `"error"`, `"terror"`, 1), "the sender's sum: it is over"},
+		{"the other direction", receives, good, "another test"},
+		{"another time", longer, good, "another test"},
+		{"cut off", sends, good[:len(good)-3], "cut off"},
+		{"nothing", sends, "", "cut off"},
+		{"commas", sends, strings.ReplaceAll(good, "13269210547.321608", "13269210547,321608"), "no report in JSON"},
+		{"twice", sends, good + good, "no report in JSON"},
+		{"no bytes", sends, strings.ReplaceAll(good, `"bytes":	1658191872`, `"bytes": 0`), "nothing was transferred"},
+		{"another rate", sends, strings.ReplaceAll(good, "13269210547.321608", "1326921054.7321608"), "are not"},
+		{"half of it arrived", sends, strings.NewReplacer("1658191872", "658191872", "13269210547.321608", "5266993612.4").Replace(good), "were received"},
+		{"less than no retransmits", sends, strings.ReplaceAll(good, `"retransmits":	293`, `"retransmits": -1`), "retransmits"},
+		{"no sums", sends, strings.ReplaceAll(good, "sum_received", "sum_perceived"), "missing"},
+		{"several streams", sends, strings.Replace(good, `"num_streams":	1`, `"num_streams": 8`, 1), "another test"},
+	} {
+		if got, err := tt.test.Read([]byte(tt.output)); err == nil || !strings.Contains(err.Error(), tt.reason) || got != (workload.IperfReport{}) {
+			t.Errorf("%s is read as %+v, %v; want %q", tt.what, got, err, tt.reason)
+		}
+	}
+}
+
+func FuzzIperf(f *testing.F) {
+	for _, file := range []string{"iperf3-send.json", "iperf3-receive.json", "iperf3-refused.json", "iperf3-server-killed.json"} {
+		f.Add(capturedFor(f, file), strings.Contains(file, "receive"))
+	}
+	f.Fuzz(func(t *testing.T, output []byte, reverse bool) {
+		test := sends
+		test.Reverse = reverse
+		got, err := test.Read(output)
+		if err == nil && !(finite(got.BitsPerSecond) && got.BitsPerSecond > 0 && finite(got.Retransmits) && got.Retransmits >= 0) {
+			t.Errorf("%q is read as %+v", output, got)
+		}
+	})
+}
+
+func TestNetperfCaptured(t *testing.T) {
+	for file, tt := range map[string]struct {
+		test workload.NetperfTest
+		want workload.Values
+	}{
+		"netperf-tcp-stream.txt": {workload.TCPStream, workload.Values{"Throughput": 6012.38e6}},
+		"netperf-tcp-maerts.txt": {workload.TCPMaerts, workload.Values{"Throughput": 6078.58e6}},
+		"netperf-tcp-rr.txt":     {workload.TCPRR, workload.Values{"Throughput": 12150.73, "MeanLatency": 82.17e-6, "P50Latency": 81e-6, "P99Latency": 131e-6}},
+		"netperf-tcp-crr.txt":    {workload.TCPCRR, workload.Values{"Throughput": 9906.96, "MeanLatency": 100.84e-6, "P50Latency": 85e-6, "P99Latency": 271e-6}},
+		"netperf-udp-rr.txt":     {workload.UDPRR, workload.Values{"Throughput": 63491.40, "MeanLatency": 15.7e-6, "P50Latency": 15e-6, "P99Latency": 24e-6}},
+		"netperf-german.txt":     {workload.TCPRR, workload.Values{"Throughput": 59687.18, "MeanLatency": 16.71e-6, "P50Latency": 15e-6, "P99Latency": 44e-6}},
+	} {
+		got, err := workload.NetperfRun(tt.test, peer, time.Second).Parse(captured(t, file))
+		checkValues(t, file, got, err, tt.want)
+	}
+}
+
+func TestNetperfRefuses(t *testing.T) {
+	stream, rr := string(captured(t, "netperf-tcp-stream.txt")), string(captured(t, "netperf-tcp-rr.txt"))
+	for _, tt := range []struct {
+		what   string
+		test   workload.NetperfTest
+		output string
+		reason string
+	}{
+		{"no server", workload.TCPRR, string(captured(t, "netperf-refused.txt")), "none of the values"},
+		{"a lost datagram", workload.UDPRR, string(captured(t, "netperf-lost.txt")), "a packet was lost"},
+		{"nothing", workload.TCPRR, "", "cut off"},
+		{"another test", workload.UDPRR, rr, "another test"},
+		{"a stream for transactions", workload.TCPRR, stream, "another test"},
+		{"the other direction", workload.TCPMaerts, stream, "another test"},
+		{"a line is missing", workload.TCPRR, strings.Replace(rr, "P99_LATENCY=131\n", "", 1), "none of the values"},
+		{"a line too many", workload.TCPRR, rr + "THROUGHPUT=1\n", "none of the values"},
+		{"commas", workload.TCPRR, strings.Replace(rr, "12150.73", "12150,73", 1), "no number"},
+		{"no number", workload.TCPRR, strings.Replace(rr, "12150.73", "nan", 1), "no number"},
+		{"another unit", workload.TCPStream, strings.Replace(stream, "10^6bits/s", "10^3bits/s", 1), "another test"},
+		{"too short", workload.TCPRR, strings.Replace(rr, "ELAPSED_TIME=1.00", "ELAPSED_TIME=0.50", 1), "instead of 1"},
+		{"a rate that the count denies", workload.TCPRR, strings.Replace(rr, "12150.73", "21150.73", 1), "are not"},
+		{"nothing sent", workload.TCPStream, strings.Replace(stream, "751976448", "0", 1), "are not"},
+		{"latencies in disorder", workload.TCPRR, strings.Replace(rr, "P99_LATENCY=131", "P99_LATENCY=13", 1), "not in order"},
+		{"flood", workload.TCPRR, strings.Repeat(rr, 1000), "none of the values"},
+	} {
+		got, err := workload.NetperfRun(tt.test, peer, time.Second).Parse([]byte(tt.output))
+		if err == nil || !strings.Contains(err.Error(), tt.reason) || got != nil {
+			t.Errorf("%s is read as %v, %v; want %q", tt.what, got, err, tt.reason)
+		}
+	}
+	refusesCut(t, rr, func(s []byte) error {
+		_, err := workload.NetperfRun(workload.TCPRR, peer, time.Second).Parse(s)
+		return err
+	})
+}
+
+func FuzzNetperf(f *testing.F) {
+	tests := []workload.NetperfTest{workload.TCPStream, workload.TCPMaerts, workload.TCPRR, workload.TCPCRR, workload.UDPRR}
+	for i, file := range []string{
+		"netperf-tcp-stream.txt", "netperf-tcp-maerts.txt", "netperf-tcp-rr.txt", "netperf-tcp-crr.txt", "netperf-udp-rr.txt", "netperf-refused.txt",
+	} {
+		f.Add(capturedFor(f, file), i)
+	}
+	f.Fuzz(func(t *testing.T, output []byte, i int) {
+		test := tests[uint(i)%uint(len(tests))]
+		got, err := workload.NetperfRun(test, peer, time.Second).Parse(output)
+		checkFuzzed(t, output, got, err)
+	})
+}
+
+func TestABCaptured(t *testing.T) {
+	const mib = 1 << 20
+	for _, tt := range []struct {
+		file, path string
+		length     int
+		want       workload.Values
+	}{
+		{"ab-small.txt", "/small", 1, workload.Values{"Latency": 1 / 29949.55, "P50Latency": 21e-6, "P99Latency": 89e-6, "BitsPerSecond": 8 * 29949.55}},
+		{"ab-large.txt", "/large", mib, workload.Values{"Latency": 1 / 1383.54, "P50Latency": 519e-6, "P99Latency": 2796e-6, "BitsPerSecond": 8 * mib * 1383.54}},
+	} {
+		got, err := workload.ABRun(webServer, tt.path, tt.length, time.Second).Parse(captured(t, tt.file))
+		checkValues(t, tt.file, got, err, tt.want)
+	}
+	if got, err := workload.ABRun(webServer, "/small", 1, time.Second).Parse(captured(t, "ab-german.txt")); err != nil || !(got["Latency"] > 10e-6) {
+		t.Errorf("in a German locale it is read as %v, %v", got, err)
+	}
+}
+
+func TestABRefuses(t *testing.T) {
+	small := string(captured(t, "ab-small.txt"))
+	parse := func(s []byte) (workload.Values, error) {
+		return workload.ABRun(webServer, "/small", 1, time.Second).Parse(s)
+	}
+	change := func(old, replacement string) string {
+		changed := strings.Replace(small, old, replacement, 1)
+		if changed == small {
+			t.Fatalf("the capture has no %q", old)
+		}
+		return changed
+	}
+	for _, tt := range []struct{ what, output, reason string }{
+		{"no server", string(captured(t, "ab-refused.txt")), "cut off"},
+		{"the server was killed", string(captured(t, "ab-killed.txt")), "cut off"},
+		{"interrupted", string(captured(t, "ab-interrupted.txt")), "it is over"},
+		{"connections that were not kept", string(captured(t, "ab-closed.txt")), "the connection was kept for 0 of"},
+		{"a file that is not there", strings.ReplaceAll(string(captured(t, "ab-404.txt")), "/missing", "/small"), "Non-2xx"},
+		{"another file", string(captured(t, "ab-large.txt")), "it is that of"},
+		{"nothing", "", "cut off"},
+		{"commas", change("29949.55", "29949,55"), "no number"},
+		{"failures", change("Failed requests:        0", "Failed requests:        1"), "1 requests failed"},
+		{"write errors", change("Keep-Alive requests:", "Write errors:           3\nKeep-Alive requests:"), "Write errors"},
+		{"a rate that the count denies", change("29949.55", "9949.55"), "are not"},
+		{"answers that are too short", change("HTML transferred:       29950", "HTML transferred:       29949"), "are not"},
+		{"no rate", change("Requests per second", "Reguests per second"), "it has no Requests per second"},
+		{"another unit", change("Time taken for tests:   1.000 seconds", "Time taken for tests:   1.000 minutes"), "no number"},
+		{"a per cent is missing", change("\n50,", "\n51,"), "not the 50. line"},
+		{"times in disorder", change("\n0,", "\n0,9"), "not in order"},
+	} {
+		got, err := parse([]byte(tt.output))
+		if err == nil || !strings.Contains(err.Error(), tt.reason) || got != nil {
+			t.Errorf("%s is read as %v, %v; want %q", tt.what, got, err, tt.reason)
+		}
+	}
+	refusesCut(t, small, func(s []byte) error { _, err := parse(s); return err })
+}
+
+func FuzzAB(f *testing.F) {
+	for _, file := range []string{"ab-small.txt", "ab-large.txt", "ab-404.txt", "ab-closed.txt", "ab-killed.txt"} {
+		f.Add(capturedFor(f, file))
+	}
+	f.Fuzz(func(t *testing.T, output []byte) {
+		got, err := workload.ABRun(webServer, "/small", 1, time.Second).Parse(output)
+		checkFuzzed(t, output, got, err)
+	})
+}
+
+// checkValues compares what was read with what stands in the capture.
+func checkValues(t *testing.T, what string, got workload.Values, err error, want workload.Values) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	same := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }
+	if !maps.EqualFunc(got, want, same) {
+		t.Errorf("%s is read as %v, want %v", what, got, want)
+	}
+}
+
+// checkFuzzed checks that whatever is accepted is a result.
+func checkFuzzed(t *testing.T, output []byte, got workload.Values, err error) {
+	t.Helper()
+	if err != nil {
+		return
+	}
+	for name, v := range got {
+		if !finite(v) || v < 0 || v == 0 && !strings.HasPrefix(name, "P") {
+			t.Errorf("%q is read as %s = %v", output, name, v)
+		}
+	}
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// refusesCut cuts output at every byte; none of what is left may be read.
+func refusesCut(t *testing.T, output string, read func([]byte) error) {
+	t.Helper()
+	for end := range len(output) {
+		if err := read([]byte(output[:end])); err == nil {
+			t.Errorf("cut off after %d bytes (%q) it is read", end, output[max(0, end-20):end])
+		}
+	}
+}
+
+func capturedFor(f *testing.F, file string) []byte {
+	f.Helper()
+	output, err := os.ReadFile(filepath.Join("testdata", file))
+	if err != nil {
+		f.Fatal(err)
+	}
+	return output
+}
+
+// What is asked for reaches the programs.
+func TestNetworkArguments(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{receives.Args(), "--client 10.77.0.1 --port 5201 --json --time 1 --omit 1 --interval 0"},
+		{receives.Args(), " --reverse"},
+		{workload.NetperfRun(workload.TCPCRR, peer, 3*time.Second).Args, "-H 10.77.0.1 -p 5201 -t TCP_CRR -l 3 "},
+		{workload.ABRun(webServer, "/small", 1, 2*time.Second).Args, "-t 2 -n 200000 "},
+		{workload.ABRun(webServer, "/small", 1, 2*time.Second).Args, " http://10.77.0.1:8080/small"},
+	} {
+		if got := strings.Join(tt.args, " "); !strings.Contains(got, tt.want) {
+			t.Errorf("%q lacks %q", got, tt.want)
+		}
+	}
+	if slices.Contains(sends.Args(), "--reverse") {
+		t.Error("who sends asks for the reverse")
+	}
+}

@@ -1,0 +1,51 @@
+package workload
+
+import (
+	"fmt"
+	"path"
+)
+
+// Nginx is the path of nginx in the workload image.
+const Nginx = "/usr/sbin/nginx"
+
+// NginxPort is the port on which it listens.
+const NginxPort = 8080
+
+// NginxConfig is the name of nginx's configuration in the directory that it serves.
+const NginxConfig = "nginx.conf"
+
+// NginxServer calls nginx for the files in a directory of the container, in which the configuration is too. It ends
+// with code 0 on SIGTERM.
+func NginxServer(dir string) []string {
+	return []string{Nginx, "-e", "stderr", "-c", path.Join(dir, NginxConfig)}
+}
+
+// NginxConfiguration is for one process that serves dir, writes below /tmp only, keeps files open and connections for ever, and
+// says nothing but what is wrong. The process stays root: the others of a Debian are not in the image.
+func NginxConfiguration(dir string) string {
+	return fmt.Sprintf(`daemon off;
+master_process off;
+user root root;
+pid /tmp/nginx.pid;
+error_log stderr warn;
+events { worker_connections 64; }
+http {
+  access_log off;
+  default_type application/octet-stream;
+  sendfile on;
+  tcp_nopush on;
+  keepalive_timeout 1h;
+  keepalive_requests 1000000000;
+  open_file_cache max=16;
+  client_body_temp_path /tmp/nginx-body;
+  proxy_temp_path /tmp/nginx-proxy;
+  fastcgi_temp_path /tmp/nginx-fastcgi;
+  uwsgi_temp_path /tmp/nginx-uwsgi;
+  scgi_temp_path /tmp/nginx-scgi;
+  server {
+    listen %d;
+    root %s;
+  }
+}
+`, NginxPort, dir)
+}

@@ -1,0 +1,100 @@
+package workload_test
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+var redisRun = workload.RedisRun{Server: netip.MustParseAddrPort("10.77.0.1:6379"), Requests: 5000, Clients: 50}
+
+func TestRedisCaptured(t *testing.T) {
+	got, err := redisRun.Read(captured(t, "redis-benchmark-native.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 20 {
+		t.Fatalf("there are %d tests, want 20", len(got))
+	}
+	for i, want := range map[int]workload.RedisResult{
+		2:  {RedisTest: workload.RedisTests()[2], RequestsPerSecond: 96153.84, Avg: 0.280e-3, Min: 0.088e-3, P50: 0.271e-3, P95: 0.367e-3, P99: 0.471e-3, Max: 0.679e-3},
+		19: {RedisTest: workload.RedisTests()[19], RequestsPerSecond: 80645.16, Avg: 0.358e-3, Min: 0.112e-3, P50: 0.319e-3, P95: 0.535e-3, P99: 1.127e-3, Max: 2.455e-3},
+	} {
+		if !closeTo(got[i], want) {
+			t.Errorf("test %d is read as %+v, want %+v", i+1, got[i], want)
+		}
+	}
+	if got, err := redisRun.Read(captured(t, "redis-benchmark-german.csv")); err != nil || got[0].RequestsPerSecond != 75757.58 {
+		t.Errorf("in a German locale it is read as %v, %v", got, err)
+	}
+}
+
+func closeTo(a, b workload.RedisResult) bool {
+	near := func(a, b float64) bool { return a-b < 1e-12 && b-a < 1e-12 }
+	return a.RedisTest == b.RedisTest && a.RequestsPerSecond == b.RequestsPerSecond && near(a.Avg, b.Avg) && near(a.Min, b.Min) &&
+		near(a.P50, b.P50) && near(a.P95, b.P95) && near(a.P99, b.P99) && near(a.Max, b.Max)
+}
+
+// The tests of sateri's tables 4.5 and 4.6, in their order.
+func TestRedisTests(t *testing.T) {
+	const want = "PING_INLINE PING_MBULK SET GET INCR LPUSH RPUSH LPOP RPOP SADD HSET SPOP ZADD ZPOPMIN LPUSH_LRANGE " +
+		"LRANGE_100 LRANGE_300 LRANGE_500 LRANGE_600 MSET"
+	var names []string
+	for _, test := range workload.RedisTests() {
+		names = append(names, test.Name)
+	}
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("the tests are %s, want %s", got, want)
+	}
+	if got := strings.Join(redisRun.Args(), " "); !strings.Contains(got, "-h 10.77.0.1 -p 6379 -n 5000 -c 50 -t ping,set,") || !strings.HasSuffix(got, " --csv") {
+		t.Errorf("redis-benchmark is called by %q", got)
+	}
+}
+
+func TestRedisRefuses(t *testing.T) {
+	good := string(captured(t, "redis-benchmark-native.csv"))
+	lines := strings.SplitAfter(good, "\n")
+	for _, tt := range []struct{ what, output, reason string }{
+		{"the server was killed", string(captured(t, "redis-benchmark-killed.csv")), "it has 3 tests instead of 20"},
+		{"nothing", "", "cut off"},
+		{"no tests", lines[0], "it has 0 tests"},
+		{"no names of columns", strings.Join(lines[1:], ""), "names of the columns"},
+		{"a test more", good + strings.Replace(lines[1], "PING_INLINE", "XADD", 1), "it has 21 tests"},
+		{"a test twice", strings.Replace(good, `"GET"`, `"SET"`, 1), `instead of "GET"`},
+		{"commas", strings.Replace(good, `"96153.84"`, `"96153,84"`, 1), "no number"},
+		{"no number", strings.Replace(good, `"96153.84"`, `"inf"`, 1), "no number"},
+		{"nothing done", strings.Replace(good, `"96153.84"`, `"0.00"`, 1), "no request"},
+		{"latencies in disorder", strings.Replace(good, `"0.471","0.679"`, `"0.679","0.471"`, 1), "not in order"},
+		{"an average above the maximum", strings.Replace(good, `"0.280","0.088"`, `"0.780","0.088"`, 1), "not in order"},
+		{"more under way than clients", strings.Replace(good, `"96153.84"`, `"396153.84"`, 1), "do not have"},
+		{"a field less", strings.Replace(good, `,"0.679"`, "", 1), "wrong number of fields"},
+		{"other text", "WARNING: something new\n" + good, ""},
+	} {
+		got, err := redisRun.Read([]byte(tt.output))
+		if err == nil || !strings.Contains(err.Error(), tt.reason) || got != nil {
+			t.Errorf("%s is read as %v, %v; want %q", tt.what, got, err, tt.reason)
+		}
+	}
+	refusesCut(t, good, func(s []byte) error { _, err := redisRun.Read(s); return err })
+}
+
+func FuzzRedis(f *testing.F) {
+	for _, file := range []string{"redis-benchmark-native.csv", "redis-benchmark-german.csv", "redis-benchmark-killed.csv"} {
+		f.Add(capturedFor(f, file))
+	}
+	f.Fuzz(func(t *testing.T, output []byte) {
+		got, err := redisRun.Read(output)
+		if err != nil {
+			return
+		}
+		for _, r := range got {
+			for _, v := range []float64{r.RequestsPerSecond, r.Avg, r.Min, r.P50, r.P95, r.P99, r.Max} {
+				if !finite(v) || v < 0 {
+					t.Errorf("%q is read as %+v", output, r)
+				}
+			}
+		}
+	})
+}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -12,13 +13,28 @@ import (
 // Program runs a container to its end and returns what its program wrote on standard
 // output. A program that ends badly is an error: its output is no result.
 func Program(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error) {
+	return toItsEnd(ctx, t, spec, "", func(ctx context.Context, spec engine.Spec) (engine.Container, error) {
+		c, _, err := t.Create(ctx, spec)
+		return c, err
+	})
+}
+
+// HostProgram is Program for a process at the host's end of the target's Link.
+func HostProgram(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error) {
+	return toItsEnd(ctx, t, spec, "host ", t.CreateHost)
+}
+
+// toItsEnd runs what create makes to its end. The names of its phases begin with a prefix.
+func toItsEnd(
+	ctx context.Context, t Trial, spec engine.Spec, prefix string, create func(context.Context, engine.Spec) (engine.Container, error),
+) ([]byte, error) {
 	out, complaints := t.Watch(), t.Watch()
 	spec.Process.Stdout, spec.Process.Stderr = out, complaints
-	c, _, err := t.Create(ctx, spec)
+	c, err := create(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := t.Time(ctx, "start", c.Start); err != nil {
+	if _, err := t.Time(ctx, prefix+"start", c.Start); err != nil {
 		return nil, err
 	}
 	// Bounded by the trial's limit only: how long a program runs is a parameter.
@@ -30,7 +46,7 @@ func Program(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error) {
 		return nil, fmt.Errorf("the program %q ended: %v", spec.Process.Args, exit)
 	}
 	// Some engines know only then that no more output will come.
-	if _, err := t.Time(ctx, "delete", c.Delete); err != nil {
+	if _, err := t.Time(ctx, prefix+"delete", c.Delete); err != nil {
 		return nil, err
 	}
 	if err := out.Ended(ctx); err != nil {
@@ -42,8 +58,12 @@ func Program(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error) {
 // Start creates and starts a container that runs the probe's ready command, and waits
 // for its first line.
 func Start(ctx context.Context, t Trial) (engine.Container, error) {
+	return StartReady(ctx, t, t.Spec(workload.Ready()...))
+}
+
+// StartReady is Start with a spec of that command.
+func StartReady(ctx context.Context, t Trial, spec engine.Spec) (engine.Container, error) {
 	out := t.Watch()
-	spec := t.Spec(workload.Ready()...)
 	spec.Process.Stdout = out
 	c, _, err := t.Create(ctx, spec)
 	if err != nil {
@@ -80,6 +100,29 @@ func Measure(ctx context.Context, t Trial, spec engine.Spec, p workload.Program)
 	text, err := Program(ctx, t, spec)
 	if err != nil {
 		return nil, err
+	}
+	return read(text, engine.Exit{}, p) // Program refuses any other end
+}
+
+// MeasureIn is Measure in a container that runs, as a further process.
+func MeasureIn(ctx context.Context, t Trial, c engine.Container, p workload.Program) (workload.Values, error) {
+	execer, ok := c.(engine.Execer)
+	if !ok {
+		return nil, errors.New("the engine says that it can start further processes, and has no way to")
+	}
+	out, complaints := t.Watch(), t.Watch()
+	// Bounded by the trial's limit only, as in Program.
+	exit, err := execer.Exec(ctx, engine.Process{Args: p.Args, Env: p.Env, Stdout: out, Stderr: complaints})
+	if err != nil {
+		return nil, err
+	}
+	return read(out.Bytes(), exit, p)
+}
+
+// read gives the values of a program that has ended.
+func read(text []byte, exit engine.Exit, p workload.Program) (workload.Values, error) {
+	if !exit.OK() {
+		return nil, fmt.Errorf("the program %q ended: %v", p.Args, exit)
 	}
 	values, err := p.Parse(text)
 	if err != nil {

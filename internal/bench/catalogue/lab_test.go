@@ -37,6 +37,7 @@ func run(t testing.TB, name, targetName string, given bench.Params) result.Trial
 	t.Helper()
 	clock := fake.NewClock()
 	driver := fake.NewDriver(clock)
+	install(driver)
 	parsed, err := target.Parse(targetName)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +53,8 @@ func run(t testing.TB, name, targetName string, given bench.Params) result.Trial
 	return trial
 }
 
-func runOn(t testing.TB, name string, e engine.Engine, clock runner.Clock, given bench.Params) result.Trial {
+// runOn executes one trial on an engine, with changes to what a run is made of.
+func runOn(t testing.TB, name string, e engine.Engine, clock runner.Clock, given bench.Params, changes ...func(*runner.Config)) result.Trial {
 	t.Helper()
 	b := find(t, name)
 	params, err := b.Resolve(given, false)
@@ -60,13 +62,18 @@ func runOn(t testing.TB, name string, e engine.Engine, clock runner.Clock, given
 		t.Fatal(err)
 	}
 	var trials []result.Trial
-	_, err = runner.Run(t.Context(), runner.Config{
-		RunID: runID, Files: map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: "/"}}, Data: t.TempDir(), Work: []plan.Work{{Benchmark: b, Params: params}},
+	config := runner.Config{
+		RunID: runID, Files: map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: "/"}, bench.WorkloadImage: {Rootfs: "/"}},
+		Data: t.TempDir(), Memory: t.TempDir(), Work: []plan.Work{{Benchmark: b, Params: params}},
 		Targets: []runner.Target{{Name: "under/test", Engine: e}},
 		Images:  images{}, Blocks: 1, MaxBlocks: 1, TrialLimit: time.Hour, CallLimit: 10 * time.Minute,
 		Clock: clock, Noise: quiet{}, Observer: quiet{},
 		Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
-	})
+	}
+	for _, change := range changes {
+		change(&config)
+	}
+	_, err = runner.Run(t.Context(), config)
 	if err != nil || len(trials) != 1 {
 		t.Fatalf("Run() = %v with %d trials, want one", err, len(trials))
 	}

@@ -1,6 +1,105 @@
 package performance
 
-import "github.com/touchstone-bench/touchstone/internal/bench"
+import (
+	"context"
+	"maps"
+	"strconv"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
 
 // disk lists the benchmarks of access to files.
-func disk() []bench.Benchmark { return nil }
+func disk() []bench.Benchmark {
+	return []bench.Benchmark{diskRead(), diskWrite(), diskThroughput(), diskMount(), diskSQLite(), diskBlog()}
+}
+
+// stage is a program that works on the files of a benchmark.
+type stage struct {
+	workload.Step
+	// reads tells that the state of the page cache matters to it.
+	reads bool
+}
+
+// storage is what the files of a trial lie on, and how.
+type storage struct {
+	bench.Mounted
+	cache bench.Cache
+}
+
+// storageOf makes the volume that the parameter on names, and puts it on record.
+func storageOf(t bench.Trial, cache bench.Cache) (storage, error) {
+	volume := bench.Volume(t.Param("on"))
+	if err := cache.Check(volume); err != nil {
+		return storage{}, err
+	}
+	m, err := volume.Mount(t)
+	if err != nil {
+		return storage{}, err
+	}
+	t.Condition("files on", m.On)
+	return storage{m, cache}, nil
+}
+
+// measure runs programs one after the other on the storage, in its directory. With a warm cache they are all of one
+// container's first process. To drop the page cache between two of them the container has to wait: each is
+// then a further process of it. (A container for each would do for files that lie on the host, and for no others.)
+func (s storage) measure(ctx context.Context, t bench.Trial, stages ...stage) (workload.Values, error) {
+	if s.cache == bench.Warm {
+		var steps []workload.Step
+		for _, st := range stages {
+			steps = append(steps, st.Step)
+		}
+		p := workload.Sequence(bench.DataDir, steps...)
+		spec := bench.SpecOf(t, p)
+		s.Into(&spec)
+		return bench.Measure(ctx, t, spec, p)
+	}
+	if err := t.Supports(engine.CanExec); err != nil {
+		return nil, err
+	}
+	spec := t.Spec(workload.Ready()...)
+	s.Into(&spec)
+	c, err := bench.StartReady(ctx, t, spec)
+	if err != nil {
+		return nil, err
+	}
+	all := workload.Values{}
+	for _, st := range stages {
+		if st.reads {
+			if err := s.cache.Prepare(ctx, t); err != nil {
+				return nil, err
+			}
+		}
+		values, err := bench.MeasureIn(ctx, t, c, workload.Sequence(bench.DataDir, st.Step))
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all, values)
+	}
+	return all, nil
+}
+
+// recordCache puts the state of the page cache on record, once it is sure.
+func (s storage) recordCache(t bench.Trial) {
+	text := "warm: what is read was written right before"
+	if s.cache == bench.Cold {
+		text = "cold: dropped right before reading"
+	}
+	t.Condition("page cache", text)
+}
+
+// number reads a parameter that is a whole number.
+func number(value string, n *int) (err error) {
+	*n, err = strconv.Atoi(value)
+	return err
+}
+
+// onDisk gives the space that a benchmark takes of the host's disk if its files have so many bytes.
+func onDisk(p bench.Params, bytes int64) int64 {
+	if bench.Volume(p["on"]).OnDisk() {
+		return bytes
+	}
+	return 0
+}

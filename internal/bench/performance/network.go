@@ -1,6 +1,232 @@
 package performance
 
-import "github.com/touchstone-bench/touchstone/internal/bench"
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
 
-// network lists the benchmarks of the network between containers and the host.
-func network() []bench.Benchmark { return nil }
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// network lists the benchmarks of the network between containers and the host. The server is always in a container; whether
+// the client is at the host's end or in another container is the parameter peer.
+func network() []bench.Benchmark {
+	return []bench.Benchmark{bandwidth(), netperf(), web()}
+}
+
+// longestTest bounds the time of a test, and with it ab's memory, which grows with it.
+const longestTest = 5 * time.Minute
+
+// testTime is the parameter for how long each of a benchmark's tests takes. iperf3, netperf and ab count in seconds.
+func testTime(paper time.Duration, help string) bench.Param {
+	return bench.Param{
+		Name: "duration", Help: help, Quick: time.Second.String(), Paper: paper.String(),
+		Check: func(v string) error {
+			if d, err := time.ParseDuration(v); err != nil || d < time.Second || d > longestTest || d%time.Second != 0 {
+				return fmt.Errorf("must be whole seconds from 1s to %v", longestTest)
+			}
+			return nil
+		},
+	}
+}
+
+// omitted is how long a stream of iperf3 runs before it counts: until TCP has found its pace.
+const omitted = time.Second
+
+func bandwidth() bench.Benchmark {
+	return bench.Benchmark{
+		Name:    "performance.network.bandwidth",
+		Summary: "one TCP stream by iperf3, between a container and the host or another container, in each direction",
+		Source:  "nishimura section 4.7, tables 3 and 4 (iperf, container as server, host as client)",
+		Metrics: []result.Metric{
+			higher("Send", result.BitsPerSecond, "payload from the server's container to its client"),
+			higher("Receive", result.BitsPerSecond, "payload from the client to the server's container"),
+			{
+				Name: "Retransmits", Unit: result.PerSecond, Better: result.Lower, Optional: true,
+				Help: "segments that the host sends again a second while the container receives; with peer=host only, as sandboxes do not count theirs",
+			},
+		},
+		Params: []bench.Param{
+			bench.Peer(bench.HostPeer), testTime(10*time.Second, "how long each direction is measured, after one second that does not count"),
+		},
+		Image: bench.WorkloadImage,
+		Needs: []engine.Capability{engine.NetworkBridge},
+		Run: func(ctx context.Context, t bench.Trial) error {
+			d, err := settings(t, nil)
+			if err != nil {
+				return err
+			}
+			receive, err := iperf(ctx, t, workload.IperfTest{Duration: d, Omit: omitted})
+			if err != nil {
+				return err
+			}
+			send, err := iperf(ctx, t, workload.IperfTest{Duration: d, Omit: omitted, Reverse: true})
+			if err != nil {
+				return err
+			}
+			t.Record("Send", send.BitsPerSecond)
+			t.Record("Receive", receive.BitsPerSecond)
+			if bench.AtHost(t) {
+				t.Record("Retransmits", receive.Retransmits)
+			}
+			t.Condition("server's congestion", send.Congestion)
+			t.Condition("client's congestion", receive.Congestion)
+			return nil
+		},
+	}
+}
+
+// iperf runs one test of iperf3, with a server of its own.
+func iperf(ctx context.Context, t bench.Trial, test workload.IperfTest) (report workload.IperfReport, err error) {
+	server := bench.Server{
+		Spec: t.Spec(workload.IperfServer()...), Port: workload.IperfPort, Listening: workload.IperfListening, End: bench.ByItself,
+	}
+	err = bench.Serve(ctx, t, server, func(ctx context.Context, at netip.AddrPort) error {
+		test.Server = at
+		text, err := bench.Client(ctx, t, t.Spec(test.Args()...))
+		if err != nil {
+			return err
+		}
+		report, err = test.Read(text)
+		return err
+	})
+	return report, err
+}
+
+func netperf() bench.Benchmark {
+	metrics := []result.Metric{
+		higher(string(workload.TCPStream), result.BitsPerSecond, "payload from the client to the server's container, over one connection"),
+		higher(string(workload.TCPRR), result.PerSecond, "requests of one byte with answers of one byte, one after the other, over one connection"),
+		higher(string(workload.TCPCRR), result.PerSecond, "the same, each over a connection of its own"),
+		higher(string(workload.UDPRR), result.PerSecond, "the same in datagrams"),
+	}
+	return bench.Benchmark{
+		Name:    "performance.network.netperf",
+		Summary: "netperf's TCP_STREAM, TCP_RR, TCP_CRR and UDP_RR",
+		Source:  "wang figures 13 and 14",
+		Metrics: metrics,
+		Params: []bench.Param{
+			bench.Peer(bench.HostPeer), testTime(10*time.Second, "how long each of the four tests takes"),
+		},
+		Image: bench.WorkloadImage,
+		Needs: []engine.Capability{engine.NetworkBridge},
+		Run: func(ctx context.Context, t bench.Trial) error {
+			d, err := settings(t, nil)
+			if err != nil {
+				return err
+			}
+			return bench.Serve(ctx, t, netserver(t), func(ctx context.Context, at netip.AddrPort) error {
+				for _, m := range metrics {
+					values, err := bench.MeasureClient(ctx, t, workload.NetperfRun(workload.NetperfTest(m.Name), at, d))
+					if err != nil {
+						return err
+					}
+					t.Record(m.Name, values["Throughput"])
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func netserver(t bench.Trial) bench.Server {
+	return bench.Server{Spec: t.Spec(workload.NetperfServer()...), Port: workload.NetserverPort, End: bench.ByForce}
+}
+
+func latencyMetric(name, help string) result.Metric {
+	return result.Metric{Name: name, Unit: result.Seconds, Better: result.Lower, Help: help}
+}
+
+// webRoot is where the web server's files are in its container.
+const webRoot = "/data"
+
+// The files of the web server.
+const (
+	smallFile, smallBytes = "/small", 1
+	largeFile, largeBytes = "/large", 1 << 20
+)
+
+func web() bench.Benchmark {
+	return bench.Benchmark{
+		Name:    "performance.network.http",
+		Summary: "bandwidth and latency of TCP (netperf) and of HTTP (nginx and ab), over one connection each",
+		Source:  "wang table 3 (Ethr)",
+		Metrics: []result.Metric{
+			higher("TCPBandwidth", result.BitsPerSecond, "payload from the server's container to its client (TCP_MAERTS)"),
+			higher("HTTPBandwidth", result.BitsPerSecond, "bytes of a file of 1 MiB that is fetched again and again, without headers"),
+			latencyMetric("TCPLatency", "mean time from a byte sent to a byte received in answer (TCP_RR)"),
+			latencyMetric("HTTPLatency", "mean time from a request to the end of its answer, a file of one byte"),
+			latencyMetric("TCPLatencyP99", "99th percentile of the same, in whole microseconds"),
+			latencyMetric("HTTPLatencyP99", "99th percentile of the same, in whole microseconds"),
+		},
+		Params: []bench.Param{
+			bench.Peer(bench.HostPeer), testTime(10*time.Second, "how long each of the four tests takes"),
+		},
+		Image: bench.WorkloadImage,
+		Needs: []engine.Capability{engine.NetworkBridge},
+		Run: func(ctx context.Context, t bench.Trial) error {
+			d, err := settings(t, nil)
+			if err != nil {
+				return err
+			}
+			if err := overTCP(ctx, t, d); err != nil {
+				return err
+			}
+			return overHTTP(ctx, t, d)
+		},
+	}
+}
+
+func overTCP(ctx context.Context, t bench.Trial, d time.Duration) error {
+	return bench.Serve(ctx, t, netserver(t), func(ctx context.Context, at netip.AddrPort) error {
+		stream, err := bench.MeasureClient(ctx, t, workload.NetperfRun(workload.TCPMaerts, at, d))
+		if err != nil {
+			return err
+		}
+		turns, err := bench.MeasureClient(ctx, t, workload.NetperfRun(workload.TCPRR, at, d))
+		if err != nil {
+			return err
+		}
+		t.Record("TCPBandwidth", stream["Throughput"])
+		t.Record("TCPLatency", turns["MeanLatency"])
+		t.Record("TCPLatencyP99", turns["P99Latency"])
+		return nil
+	})
+}
+
+func overHTTP(ctx context.Context, t bench.Trial, d time.Duration) error {
+	dir, err := t.Scratch(bench.Disk)
+	if err != nil {
+		return err
+	}
+	for name, content := range map[string][]byte{
+		smallFile: make([]byte, smallBytes), largeFile: make([]byte, largeBytes),
+		workload.NginxConfig: []byte(workload.NginxConfiguration(webRoot)),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			return fmt.Errorf("write what the web server serves: %w", err)
+		}
+	}
+	server := bench.Server{Spec: t.Spec(workload.NginxServer(webRoot)...), Port: workload.NginxPort, End: bench.Terminated}
+	server.Spec.Mounts = []engine.Mount{{Source: dir, Target: webRoot, ReadOnly: true}}
+	return bench.Serve(ctx, t, server, func(ctx context.Context, at netip.AddrPort) error {
+		large, err := bench.MeasureClient(ctx, t, workload.ABRun(at, largeFile, largeBytes, d))
+		if err != nil {
+			return err
+		}
+		small, err := bench.MeasureClient(ctx, t, workload.ABRun(at, smallFile, smallBytes, d))
+		if err != nil {
+			return err
+		}
+		t.Record("HTTPBandwidth", large["BitsPerSecond"])
+		t.Record("HTTPLatency", small["Latency"])
+		t.Record("HTTPLatencyP99", small["P99Latency"])
+		return nil
+	})
+}

@@ -18,7 +18,7 @@ import (
 // Benchmarks lists the suite.
 func Benchmarks() []bench.Benchmark {
 	return slices.Concat(
-		cpu(), []bench.Benchmark{stream()}, memory(), []bench.Benchmark{blog()}, disk(), network(),
+		cpu(), []bench.Benchmark{stream()}, memory(), disk(), network(),
 		[]bench.Benchmark{unixbench(), latency()}, database(),
 	)
 }
@@ -132,44 +132,6 @@ func stream() bench.Benchmark {
 				return err
 			}
 			out, err := measure(ctx, t, t.Spec(workload.Stream(mib, d)...))
-			if err != nil {
-				return err
-			}
-			return record(t, out, metrics)
-		},
-	}
-}
-
-// data is where a directory of the host is bound into the container.
-const data = "/data"
-
-func blog() bench.Benchmark {
-	metrics := []result.Metric{
-		higher("ReadScore", result.Score, "blogs read whole a second"),
-		higher("WriteScore", result.Score, "blogs written whole a second"),
-	}
-	return bench.Benchmark{
-		Name:    "performance.disk.blog",
-		Summary: "concurrent readers and writers of small files, on a bind mount",
-		Source:  "wang table 2 and section 5.3 (Blogbench: 3 writers, 1 rewriter, 5 commenters, 10 readers)",
-		Metrics: metrics,
-		WaitsIO: true,
-		Params: []bench.Param{
-			duration(500*time.Millisecond, 30*time.Second, "how long the load runs"),
-		},
-		Run: func(ctx context.Context, t bench.Trial) error {
-			d, err := settings(t, nil)
-			if err != nil {
-				return err
-			}
-			dir, err := t.Scratch(bench.Disk)
-			if err != nil {
-				return err
-			}
-			// The same seed in every trial: all targets get the same files.
-			spec := t.Spec(workload.Files(workload.PaperFilesLoad(data, 1), d)...)
-			spec.Mounts = []engine.Mount{{Source: dir, Target: data}}
-			out, err := measure(ctx, t, spec)
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,136 @@
+package catalogue_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/native"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// realTargets are those on which the programs of the image are tried.
+var realTargets = []struct {
+	name   string
+	driver engine.Driver
+}{
+	{"native", native.Driver{}},
+	{"oci/runc", oci.Driver{}},
+	{"oci/crun", oci.Driver{}},
+	{"oci/runsc@platform=systrap", oci.Driver{}},
+}
+
+// cpuSmall are parameters with which each benchmark of computing and memory takes a moment.
+var cpuSmall = map[string]bench.Params{
+	"performance.cpu.time":             {"events": "100"},
+	"performance.cpu.sevenzip":         {"step": "100ms", "threads": "all"},
+	"performance.cpu.dav1d":            {"threads": "all"},
+	"performance.cpu.linpack":          {"n": "500", "threads": "all"},
+	"performance.memory.total":         {"mib": "256"},
+	"performance.memory.minavglatency": {"mib": "256", "threads": "2"},
+	"performance.memory.maxlatency":    {"mib": "256", "operation": "read", "access": "rnd", "kib": "64"},
+}
+
+// The programs of the image say what the benchmarks expect of them, in containers and beside them.
+func TestRealCPU(t *testing.T) {
+	for _, tt := range realTargets {
+		t.Run(strings.ReplaceAll(tt.name, "/", "_"), func(t *testing.T) {
+			l := newRealLab(t, tt.name, tt.driver)
+			for name, params := range cpuSmall {
+				trial := l.run(t, name, params)
+				if trial.Status != result.OK {
+					t.Errorf("%s: %s because %s: %s", name, trial.Status, trial.Reason, trial.Output)
+				}
+				for _, m := range find(t, name).Metrics {
+					if v := trial.Values(m.Name); len(v) != 1 || !(v[0] > 0) {
+						t.Errorf("%s: %s is %v", name, m.Name, v)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Limits hold on targets that are known to keep them, and what they cost is what the host counted.
+func TestRealLimits(t *testing.T) {
+	for _, tt := range realTargets {
+		t.Run(strings.ReplaceAll(tt.name, "/", "_"), func(t *testing.T) {
+			l := newRealLab(t, tt.name, tt.driver)
+			if l.session.Cgroups == nil {
+				t.Skip("needs the right to make cgroups: run as root")
+			}
+			for name, params := range map[string]bench.Params{
+				"limits.cpu.time":    {"events": "200"},
+				"limits.cpu.scaling": {"events": "1000", "steps": "2", "percent": "20"}, // which a busy host can give too
+				"limits.memory.oom":  nil,
+			} {
+				trial := l.run(t, name, params)
+				if trial.Status != result.OK {
+					t.Errorf("%s: %s because %s: %s", name, trial.Status, trial.Reason, trial.Output)
+					continue
+				}
+				for _, m := range find(t, name).Metrics {
+					values := trial.Values(m.Name)
+					if len(values) == 0 && m.Name != "KillTime" && m.Name != "Behind" { // which a busy host can make unknown
+						t.Errorf("%s: there is no %s", name, m.Name)
+					}
+					for _, v := range values {
+						if !(v > 0) || m.Bound.Broken != "" && v > m.Bound.Most {
+							t.Errorf("%s: %s is %v", name, m.Name, v)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// A limit that is accepted and ignored is found out.
+func TestRealLimitIgnored(t *testing.T) {
+	l := newRealLab(t, "native", native.Driver{})
+	l.engine = deaf{l.engine.(*native.Engine)}
+	trial := l.run(t, "limits.cpu.scaling", bench.Params{"events": "600", "steps": "2", "percent": "20"})
+	if got := sample(t, trial, "Behind"); got < 1.4 || got > 3 {
+		t.Errorf("Behind = %v of an engine that ignores updates", got)
+	}
+}
+
+// Without a limit the program uses what there is, which is far beyond the bound.
+func TestRealNoLimit(t *testing.T) {
+	l := newRealLab(t, "native", native.Driver{})
+	l.engine = unlimited{l.engine.(*native.Engine)}
+	trial := l.run(t, "limits.cpu.time", bench.Params{"events": "200"})
+	if got := sample(t, trial, "Used"); got < 2 || got > 11 {
+		t.Errorf("Used = %v of a limit of a tenth that nobody set", got)
+	}
+	trial = l.run(t, "limits.memory.oom", bench.Params{"mib": "16"})
+	if got := sample(t, trial, "Reached"); got != 2 || len(trial.Values("Usable")) > 0 {
+		t.Errorf("Reached = %v of a limit that nobody set: %v", got, trial.Samples)
+	}
+}
+
+// unlimited is native without limits.
+type unlimited struct{ *native.Engine }
+
+func (e unlimited) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
+	spec.Resources = engine.Resources{}
+	return e.Engine.Create(ctx, spec)
+}
+
+// deaf is native with updates that do nothing.
+type deaf struct{ *native.Engine }
+
+func (e deaf) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
+	c, err := e.Engine.Create(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return deafContainer{c}, nil
+}
+
+type deafContainer struct{ engine.Container }
+
+func (deafContainer) Update(context.Context, engine.Resources) error { return nil }

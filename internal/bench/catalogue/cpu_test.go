@@ -1,0 +1,157 @@
+package catalogue_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// What a program says is recorded, in base units, and what it was told is what the parameters say.
+func TestComputing(t *testing.T) {
+	const event = 600e-6
+	for _, tt := range []struct {
+		name       string
+		params     bench.Params
+		want       map[string]float64
+		conditions map[string]string
+	}{
+		{"performance.cpu.time", nil, map[string]float64{"TotalTime": 1000 * event}, nil},
+		{"performance.cpu.time", bench.Params{"events": "4000", "threads": "4", "prime": "1000"}, map[string]float64{"TotalTime": 1000 * event}, nil},
+		{"performance.cpu.sevenzip", bench.Params{"dictionary": "19"}, map[string]float64{
+			"CompressRating": 5000, "CompressUsage": 1, "CompressPerUsage": 5000, "DecompressRating": 5000, "DecompressUsage": 1,
+			"DecompressPerUsage": 5000, "TotalRating": 5000, "TotalUsage": 1, "TotalPerUsage": 5000,
+		}, map[string]string{"threads": "1"}},
+		{"performance.cpu.sevenzip", bench.Params{"threads": "all"}, map[string]float64{
+			"CompressRating": 10000, "CompressUsage": 2, "CompressPerUsage": 5000, "DecompressRating": 10000, "DecompressUsage": 2,
+			"DecompressPerUsage": 5000, "TotalRating": 10000, "TotalUsage": 2, "TotalPerUsage": 5000,
+		}, map[string]string{"threads": "2"}},
+		{"performance.cpu.dav1d", nil, map[string]float64{"FramesPerSecond": 1 / dav1dFrame.Seconds()}, nil},
+		{"performance.cpu.linpack", nil, map[string]float64{"FlopPerSecond": linpackRate}, map[string]string{"threads": "1"}},
+		{"performance.cpu.linpack", bench.Params{"threads": "all", "n": "100"}, map[string]float64{"FlopPerSecond": linpackRate}, map[string]string{"threads": "2"}},
+		{"performance.memory.total", nil, map[string]float64{"TotalTime": 8192 * event}, nil},
+		{"performance.memory.total", bench.Params{"kib": "2048", "threads": "2", "operation": "read"}, map[string]float64{"TotalTime": 2048 * event}, nil},
+		{"performance.memory.minavglatency", nil, map[string]float64{"MinLatency": 0.504e-3, "AvgLatency": event}, nil},
+		{"performance.memory.maxlatency", nil, map[string]float64{"MaxLatency": 0.7e-3}, nil},
+		{"limits.cpu.time", nil, map[string]float64{"TotalTime": 500 * event}, map[string]string{"CPU limit": "10 % of a CPU, in each 100 ms"}},
+	} {
+		trial := ok(t, tt.name, "fake/a", tt.params)
+		got := map[string]float64{}
+		for _, s := range trial.Samples {
+			got[s.Metric] = s.Value
+		}
+		if diff := cmp.Diff(tt.want, got, cmpopts.EquateApprox(1e-6, 0)); diff != "" {
+			t.Errorf("%s %v (-want +got):\n%s", tt.name, tt.params, diff)
+		}
+		if diff := cmp.Diff(tt.conditions, trial.Conditions); diff != "" {
+			t.Errorf("%s %v: conditions (-want +got):\n%s", tt.name, tt.params, diff)
+		}
+	}
+}
+
+// Whatever one of these programs does wrong becomes an error with its reason, never a number.
+func TestComputingWrongly(t *testing.T) {
+	for name, program := range map[string]struct {
+		run  fake.Program
+		args string
+	}{
+		"performance.cpu.time":             {sysbenchCPU, "--cpu-max-prime=20000 --threads=1 --events=1000"},
+		"performance.cpu.sevenzip":         {sevenZip, "-mmt=1 -md=18"},
+		"performance.cpu.linpack":          {linpack, "--n 2000 --runs 3 --threads 1"},
+		"performance.memory.total":         {sysbenchMemory, "--memory-block-size=1024K --memory-total-size=8192M --memory-oper=write --threads=1 --events=8192"},
+		"performance.memory.minavglatency": {sysbenchMemory, "--memory-block-size=1024K --memory-total-size=8192M --memory-oper=write --threads=1 --events=8192"},
+		"performance.memory.maxlatency":    {sysbenchMemory, "--memory-block-size=1024K --memory-total-size=8192M --memory-oper=write --threads=1 --events=8192"},
+		"limits.cpu.time":                  {sysbenchCPU, "--cpu-max-prime=20000 --threads=1 --events=500"},
+	} {
+		good := program.run(strings.Fields(program.args), engine.Spec{}).Stdout
+		if trial := runOn(t, name, talker{says: good}, still{}, nil); trial.Status != result.OK {
+			t.Fatalf("%s of good output: %s because %s", name, trial.Status, trial.Reason)
+		}
+		for _, tt := range []struct {
+			what   string
+			engine talker
+		}{
+			{"nothing", talker{}},
+			{"garbage", talker{says: "\x00\xff{\"metric\": gar\n"}},
+			{"a half", talker{says: good[:len(good)/2]}},
+			{"twice the same", talker{says: good + good}},
+			{"a warning before", talker{says: "WARNING: something is odd\n" + good}},
+			{"a flood", talker{says: good + strings.Repeat("x\n", bench.MaxOutput)}},
+			{"an exit code", talker{says: good, complains: "out of memory\n", exit: engine.Exit{Code: 1}}},
+			{"a signal", talker{says: good, exit: engine.Exit{Signal: 9}}},
+		} {
+			trial := runOn(t, name, tt.engine, still{}, nil)
+			if trial.Status != result.Failed || len(trial.Samples) > 0 || trial.Reason == "" {
+				t.Errorf("%s, %s: %s because %q with %d samples", name, tt.what, trial.Status, trial.Reason, len(trial.Samples))
+			}
+			if !strings.Contains(trial.Output, tt.engine.complains) {
+				t.Errorf("%s, %s: the output %.100q lacks what it complained of", name, tt.what, trial.Output)
+			}
+		}
+	}
+}
+
+// The clip is checked before it is measured how fast it is decoded.
+func TestClipIsVerified(t *testing.T) {
+	trial := runOn(t, "performance.cpu.dav1d", talker{says: strings.Repeat("4000000\n", 100)}, still{}, nil)
+	if trial.Status != result.Failed || !strings.Contains(trial.Reason, "should say nothing") {
+		t.Errorf("%s because %q", trial.Status, trial.Reason)
+	}
+	clock := fake.NewClock()
+	driver := fake.NewDriver(clock)
+	driver.Install("/usr/bin/dav1d", func(args []string, spec engine.Spec) fake.Behaviour {
+		if strings.Contains(strings.Join(args, " "), "--verify") {
+			return fake.Behaviour{Exit: engine.Exit{Code: 1}}
+		}
+		return dav1d(args, spec)
+	})
+	e, err := driver.Open(t.Context(), engineTarget(t, "fake/a"), engine.Session{RunID: runID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trial = runOn(t, "performance.cpu.dav1d", e, clock, nil)
+	if trial.Status != result.Failed || !strings.Contains(trial.Reason, "exit code 1") {
+		t.Errorf("with another sum: %s because %q", trial.Status, trial.Reason)
+	}
+}
+
+func TestComputingParams(t *testing.T) {
+	for _, tt := range []struct{ name, param, good, bad string }{
+		{"performance.cpu.time", "events", "100", "99"},
+		{"performance.cpu.time", "threads", "256", "257"},
+		{"performance.cpu.sevenzip", "threads", "all", "every"},
+		{"performance.cpu.sevenzip", "dictionary", "18", "17"},
+		{"performance.cpu.sevenzip", "step", "100ms", "99ms"},
+		{"performance.cpu.dav1d", "frames", "600", "500"},
+		{"performance.cpu.linpack", "n", "40000", "40001"},
+		{"performance.memory.total", "operation", "read", "none"},
+		{"performance.memory.total", "access", "rnd", "random"},
+		{"limits.cpu.time", "percent", "50", "51"},
+		{"limits.cpu.scaling", "steps", "1", "0"},
+		{"limits.memory.oom", "mib", "16", "15"},
+	} {
+		b := find(t, tt.name)
+		if _, err := b.Resolve(bench.Params{tt.param: tt.good}, false); err != nil {
+			t.Errorf("%s refuses %s=%s: %v", tt.name, tt.param, tt.good, err)
+		}
+		if _, err := b.Resolve(bench.Params{tt.param: tt.bad}, false); err == nil {
+			t.Errorf("%s accepts %s=%s", tt.name, tt.param, tt.bad)
+		}
+	}
+}
+
+func engineTarget(t *testing.T, name string) target.Target {
+	t.Helper()
+	parsed, err := target.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}

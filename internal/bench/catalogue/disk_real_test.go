@@ -1,0 +1,132 @@
+package catalogue_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/native"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// The programs of the image do what the benchmarks expect of them, in containers and beside them, on every volume.
+func TestRealDisk(t *testing.T) {
+	all, onDisk := bench.Volumes(), []bench.Volume{bench.Rootfs, bench.Bind}
+	small := []struct {
+		name    string
+		volumes []bench.Volume
+		given   bench.Params
+	}{
+		{"performance.disk.read", all, bench.Params{"files": "4", "mib": "2", "requests": "500"}},
+		{"performance.disk.read", onDisk, bench.Params{"files": "4", "mib": "2", "requests": "500", "cache": "cold"}},
+		{"performance.disk.write", all, bench.Params{"files": "4", "mib": "2", "requests": "500", "fsync": "100"}},
+		{"performance.disk.throughput", onDisk[:1], bench.Params{"mib": "16", "duration": "20ms"}},
+		{"performance.disk.sqlite", all, bench.Params{"insertions": "20"}},
+		{"performance.disk.blog", all, bench.Params{"duration": "50ms"}},
+	}
+	for _, tt := range []struct {
+		target string
+		driver engine.Driver
+		direct result.Status // of direct I/O on a bind mount
+	}{
+		{"native", native.Driver{}, result.OK},
+		{"oci/runc", oci.Driver{}, result.OK},
+		{"oci/runsc@platform=systrap", oci.Driver{}, result.Skipped},
+	} {
+		t.Run(strings.ReplaceAll(tt.target, "/", "_"), func(t *testing.T) {
+			l := newRealLab(t, tt.target, tt.driver)
+			for _, s := range small {
+				for _, volume := range s.volumes {
+					given := bench.Params{"on": string(volume)}
+					for name, value := range s.given {
+						given[name] = value
+					}
+					trial := l.run(t, s.name, given)
+					if trial.Status != result.OK {
+						t.Errorf("%s with %v: %s because %s: %s", s.name, given, trial.Status, trial.Reason, trial.Output)
+					}
+				}
+			}
+			if trial := l.run(t, "performance.disk.mount", bench.Params{"files": "2", "mib": "2"}); trial.Status != result.OK || len(trial.Samples) != 3 {
+				t.Errorf("performance.disk.mount: %s because %s: %v, %v", trial.Status, trial.Reason, trial.Samples, trial.Conditions)
+			}
+			trial := l.run(t, "performance.disk.throughput", bench.Params{"mib": "4", "duration": "20ms", "direct": "1"})
+			if known := !strings.Contains(trial.Conditions["direct I/O"], "before Linux 6.5"); known && trial.Status != tt.direct {
+				t.Errorf("direct I/O: %s because %s: %s", trial.Status, trial.Reason, trial.Output)
+			}
+		})
+	}
+}
+
+// realLab is a real target with the images.
+type realLab struct {
+	name    string
+	engine  engine.Engine
+	session engine.Session
+	files   map[bench.Image]runner.Files
+}
+
+func newRealLab(t *testing.T, targetName string, driver engine.Driver) *realLab {
+	t.Helper()
+	rootfs, _ := enginetest.Workload(t)
+	l := &realLab{name: targetName, session: enginetest.Session(t, oci.Surroundings)}
+	l.files = map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: l.session.Rootfs}, bench.WorkloadImage: {Rootfs: rootfs}}
+	parsed, err := target.Parse(targetName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.engine, err = driver.Open(t.Context(), parsed, l.session)
+	enginetest.Require(t, targetName, err)
+	t.Cleanup(func() {
+		if err := l.engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// run makes one trial, whose cold cache is none: it belongs to the whole host.
+func (l *realLab) run(t *testing.T, name string, given bench.Params) result.Trial {
+	t.Helper()
+	b := find(t, name)
+	params, err := b.Resolve(given, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trials []result.Trial
+	_, err = runner.Run(t.Context(), runner.Config{
+		RunID: l.session.RunID, Files: l.files, Data: l.session.Data, Memory: memoryDir(t), Work: []plan.Work{{Benchmark: b, Params: params}},
+		Targets: []runner.Target{{Name: l.name, Engine: l.engine}}, DropCaches: func(context.Context) error { return nil },
+		Blocks: 1, MaxBlocks: 1, TrialLimit: time.Minute, CallLimit: time.Minute,
+		Clock: runner.SystemClock{}, Cgroups: l.session.Cgroups, Noise: quiet{}, Observer: quiet{},
+		Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
+	})
+	if err != nil || len(trials) != 1 {
+		t.Fatalf("Run() = %v with %d trials, want one", err, len(trials))
+	}
+	return trials[0]
+}
+
+// memoryDir makes a directory in memory.
+func memoryDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "touchstone-test-") //nolint:usetesting // t.TempDir is on disk
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}

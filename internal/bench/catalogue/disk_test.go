@@ -1,0 +1,377 @@
+package catalogue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// diskLab is a fake target whose containers are written down, with a page cache that can be dropped.
+type diskLab struct {
+	engine.Engine
+	driver  *fake.Driver
+	clock   *fake.Clock
+	created []engine.Spec
+	events  []string // what ran, and when the cache was dropped
+}
+
+func newDiskLab(t *testing.T, targetName string) *diskLab {
+	t.Helper()
+	clock := fake.NewClock()
+	l := &diskLab{driver: fake.NewDriver(clock), clock: clock}
+	for name, program := range map[string]fake.Program{
+		"/usr/bin/sysbench": byFirst(map[string]fake.Program{"fileio": fileio}), "/usr/bin/fio": fio, "/usr/bin/sqlite3": sqlite(),
+	} {
+		l.driver.Install(name, func(args []string, spec engine.Spec) fake.Behaviour {
+			l.events = append(l.events, what(name, args))
+			return program(args, spec)
+		})
+	}
+	parsed, err := target.Parse(targetName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Engine, err = l.driver.Open(t.Context(), parsed, engine.Session{RunID: runID}); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// what says in a word what a program is to do.
+func what(name string, args []string) string {
+	switch o := optionsOf(args); filepath.Base(name) {
+	case "sysbench":
+		if mode := o["file-test-mode"]; mode != "" {
+			return mode
+		}
+		return args[len(args)-1]
+	case "fio":
+		return strings.Join(slices.DeleteFunc(slices.Clone(args), func(a string) bool { return !strings.HasPrefix(a, "--rw=") }), " ")
+	default:
+		return filepath.Base(name)
+	}
+}
+
+func (l *diskLab) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
+	l.created = append(l.created, spec)
+	return l.Engine.Create(ctx, spec)
+}
+
+func (l *diskLab) run(t *testing.T, name string, given bench.Params) result.Trial {
+	t.Helper()
+	trial := runOn(t, name, l, l.clock, given, func(c *runner.Config) {
+		c.DropCaches = func(context.Context) error {
+			l.events = append(l.events, "drop")
+			return nil
+		}
+	})
+	if left := l.driver.Leftovers(); len(left) > 0 {
+		t.Errorf("%s leaves the containers %q", name, left)
+	}
+	return trial
+}
+
+// onVolumes are the benchmarks that have the parameter on.
+var onVolumes = []string{"performance.disk.read", "performance.disk.write", "performance.disk.throughput", "performance.disk.sqlite", "performance.disk.blog"}
+
+// The container gets the volume that the parameter names, and the trial says which it was.
+func TestVolumes(t *testing.T) {
+	for _, name := range onVolumes {
+		for volume, want := range map[bench.Volume]struct {
+			writable, mounted, bound bool
+			says                     string
+		}{
+			bench.Rootfs:    {true, false, false, "the container's root file system"},
+			bench.Tmpfs:     {false, true, false, "a tmpfs of the container"},
+			bench.Bind:      {false, true, true, "a bind mount of "},
+			bench.BindTmpfs: {false, true, true, "a bind mount of "},
+		} {
+			l := newDiskLab(t, "fake/a")
+			trial := l.run(t, name, bench.Params{"on": string(volume)})
+			if trial.Status != result.OK {
+				t.Errorf("%s on %s: %s because %s", name, volume, trial.Status, trial.Reason)
+				continue
+			}
+			if on := trial.Conditions["files on"]; !strings.HasPrefix(on, want.says) || on == "a bind mount of " {
+				t.Errorf("%s on %s says that its files are on %q", name, volume, on)
+			}
+			spec := l.created[0]
+			if spec.Writable != want.writable || (len(spec.Mounts) == 1) != want.mounted {
+				t.Errorf("%s on %s: a container that is writable %v with the mounts %v", name, volume, spec.Writable, spec.Mounts)
+				continue
+			}
+			if want.mounted {
+				m := spec.Mounts[0]
+				if m.Target != "/data" || m.ReadOnly || (m.Source != "") != want.bound {
+					t.Errorf("%s on %s: the mount %+v", name, volume, m)
+				}
+			}
+		}
+	}
+}
+
+// A target that has no such volume is skipped with its reason, not run on another one.
+func TestVolumesThatAreNotThere(t *testing.T) {
+	for volume, capability := range map[string]string{"rootfs": "writable-root", "tmpfs": "tmpfs"} {
+		for _, name := range onVolumes {
+			l := newDiskLab(t, "fake/a@no="+capability)
+			trial := l.run(t, name, bench.Params{"on": volume})
+			if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "taken away") || len(l.created) > 0 {
+				t.Errorf("%s on %s: %s because %q", name, volume, trial.Status, trial.Reason)
+			}
+		}
+	}
+}
+
+func TestDiskValues(t *testing.T) {
+	const request = 1e-5 // of the imitation of sysbench, in seconds
+	for _, tt := range []struct {
+		name  string
+		given bench.Params
+		want  map[string]float64
+	}{
+		{
+			"performance.disk.read",
+			bench.Params{"files": "4", "mib": "2", "requests": "1000"},
+			map[string]float64{"SeqRead": 512 * request, "RndRead": 1000 * request},
+		},
+		{
+			"performance.disk.write",
+			bench.Params{"files": "4", "mib": "2", "requests": "1000", "fsync": "100"},
+			map[string]float64{"SeqWrite": (512 + 4*5) * request, "SeqRewrite": (512 + 4*5) * request, "RndWrite": (1000 + 4*9) * request},
+		},
+		{
+			"performance.disk.mount",
+			bench.Params{"files": "4", "mib": "2"},
+			map[string]float64{"Bind": 512 * request, "BindTmpfs": 512 * request, "Tmpfs": 512 * request},
+		},
+		{
+			"performance.disk.throughput",
+			bench.Params{"mib": "512", "duration": "2s"},
+			map[string]float64{"SeqWrite": 512 << 20, "SeqRead": fioBytesPerSecond, "RndRead": fioBytesPerSecond >> 12, "RndWrite": fioBytesPerSecond >> 12},
+		},
+		{"performance.disk.sqlite", bench.Params{"insertions": "17"}, map[string]float64{"TotalTime": sqliteTook.Seconds()}},
+	} {
+		trial := ok(t, tt.name, "fake/a", tt.given)
+		got := map[string]float64{}
+		for _, s := range trial.Samples {
+			got[s.Metric] = s.Value
+		}
+		// sysbench rounds its times to 0.1 ms.
+		if diff := cmp.Diff(tt.want, got, cmpopts.EquateApprox(1e-9, 0.5e-4)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// The cache is dropped between writing and reading, right before each reading, and by no benchmark that is to be warm.
+func TestColdCache(t *testing.T) {
+	for _, tt := range []struct {
+		name, cache string
+		want        []string
+	}{
+		{"performance.disk.read", "warm", []string{"prepare", "seqrd", "rndrd"}},
+		{"performance.disk.read", "cold", []string{"prepare", "drop", "seqrd", "drop", "rndrd"}},
+		{"performance.disk.throughput", "warm", []string{"--rw=write --rw=read --rw=randread --rw=randwrite"}},
+		{"performance.disk.throughput", "cold", []string{"--rw=write", "drop", "--rw=read", "drop", "--rw=randread", "--rw=randwrite"}},
+	} {
+		for _, volume := range []string{"bind", "rootfs"} {
+			l := newDiskLab(t, "fake/a")
+			trial := l.run(t, tt.name, bench.Params{"cache": tt.cache, "on": volume})
+			if trial.Status != result.OK {
+				t.Errorf("%s, %s, on %s: %s because %s", tt.name, tt.cache, volume, trial.Status, trial.Reason)
+			}
+			if diff := cmp.Diff(tt.want, l.events); diff != "" {
+				t.Errorf("%s, %s, on %s (-want +got):\n%s", tt.name, tt.cache, volume, diff)
+			}
+			if said := trial.Conditions["page cache"]; !strings.HasPrefix(said, tt.cache+": ") {
+				t.Errorf("%s, %s, on %s says that the page cache was %q", tt.name, tt.cache, volume, said)
+			}
+			if len(l.created) != 1 {
+				t.Errorf("%s, %s, on %s: %d containers; what is on a root file system goes with its container", tt.name, tt.cache, volume, len(l.created))
+			}
+		}
+	}
+}
+
+// What cannot be cold is not measured, and neither is it called cold.
+func TestColdCacheThatCannotBe(t *testing.T) {
+	for _, name := range []string{"performance.disk.read", "performance.disk.throughput"} {
+		for _, tt := range []struct {
+			target string
+			given  bench.Params
+			want   string
+		}{
+			{"fake/a", bench.Params{"cache": "cold", "on": "tmpfs"}, "lie in memory"},
+			{"fake/a", bench.Params{"cache": "cold", "on": "bind-tmpfs"}, "lie in memory"},
+			{"fake/a@no=exec", bench.Params{"cache": "cold", "on": "bind"}, "taken away"},
+		} {
+			l := newDiskLab(t, tt.target)
+			trial := l.run(t, name, tt.given)
+			if trial.Status != result.Skipped || !strings.Contains(trial.Reason, tt.want) || len(l.events) > 0 {
+				t.Errorf("%s with %v: %s because %q after %q", name, tt.given, trial.Status, trial.Reason, l.events)
+			}
+		}
+		if trial := run(t, name, "fake/a", bench.Params{"cache": "cold"}); trial.Status != result.Skipped || !strings.Contains(trial.Reason, "not allowed") {
+			t.Errorf("%s without permission: %s because %q", name, trial.Status, trial.Reason)
+		}
+		l := newDiskLab(t, "fake/a")
+		trial := runOn(t, name, l, l.clock, bench.Params{"cache": "cold"}, func(c *runner.Config) {
+			c.DropCaches = func(context.Context) error { return errors.New("no way") }
+		})
+		if trial.Status != result.Failed || !strings.Contains(trial.Reason, "no way") || len(trial.Conditions["page cache"]) > 0 {
+			t.Errorf("%s of a cache that stays: %s because %q", name, trial.Status, trial.Reason)
+		}
+	}
+}
+
+// A target that lacks a way of mounting has the values of the others, and says why that one is missing.
+func TestMountsThatAreNotThere(t *testing.T) {
+	trial := ok(t, "performance.disk.mount", "fake/a@no=tmpfs", nil)
+	if len(trial.Values("Tmpfs")) > 0 || len(trial.Values("Bind")) != 1 || len(trial.Values("BindTmpfs")) != 1 {
+		t.Errorf("without tmpfs the samples are %v", trial.Samples)
+	}
+	if said := trial.Conditions["Tmpfs on"]; !strings.HasPrefix(said, "not measured: ") || !strings.Contains(said, "taken away") {
+		t.Errorf("of the tmpfs it says %q", said)
+	}
+	l := newDiskLab(t, "fake/a")
+	trial = runOn(t, "performance.disk.mount", l, l.clock, nil, func(c *runner.Config) { c.Memory = "" })
+	if trial.Status != result.OK || len(trial.Values("BindTmpfs")) > 0 || len(trial.Values("Bind")) != 1 || len(trial.Values("Tmpfs")) != 1 {
+		t.Errorf("without memory on the host: %s because %q, %v", trial.Status, trial.Reason, trial.Samples)
+	}
+}
+
+// Files that pass by the page cache are not in it. Those of the imitation are in none; a file that the host wrote itself is.
+func TestDirect(t *testing.T) {
+	direct := bench.Params{"direct": "1", "mib": "1"}
+	for _, volume := range []string{"tmpfs", "bind-tmpfs"} {
+		l := newDiskLab(t, "fake/a")
+		trial := l.run(t, "performance.disk.throughput", bench.Params{"direct": "1", "on": volume})
+		if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "nowhere but in memory") {
+			t.Errorf("direct on %s: %s because %q", volume, trial.Status, trial.Reason)
+		}
+	}
+	l := newDiskLab(t, "fake/a")
+	trial := l.run(t, "performance.disk.throughput", bench.Params{"direct": "1", "on": "rootfs"})
+	if trial.Status != result.OK || !strings.Contains(trial.Conditions["direct I/O"], "cannot be seen") {
+		t.Errorf("direct on rootfs: %s because %q, says %q", trial.Status, trial.Reason, trial.Conditions["direct I/O"])
+	}
+	l = newDiskLab(t, "fake/a")
+	l.driver.Install("/usr/bin/fio", func(args []string, spec engine.Spec) fake.Behaviour {
+		if !slices.Contains(args, "--direct=1") {
+			t.Errorf("fio is not told: %q", args)
+		}
+		if err := os.WriteFile(filepath.Join(spec.Mounts[0].Source, "touchstone.fio"), make([]byte, 1<<20), 0o600); err != nil {
+			t.Error(err)
+		}
+		return fio(args, spec)
+	})
+	trial = l.run(t, "performance.disk.throughput", direct)
+	unknown := strings.Contains(trial.Conditions["direct I/O"], "before Linux 6.5")
+	if !unknown && (trial.Status != result.Skipped || !strings.Contains(trial.Reason, "the target ignores it") || len(trial.Samples) > 0) {
+		t.Errorf("direct I/O that was ignored: %s because %q", trial.Status, trial.Reason)
+	}
+}
+
+// The space that a benchmark asks for is that of its files, and none for files in memory.
+func TestSpace(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		given bench.Params
+		least int64
+		most  int64
+	}{
+		{"performance.disk.read", bench.Params{"files": "128", "mib": "16"}, 2 << 30, 2 << 30},
+		{"performance.disk.write", bench.Params{"files": "3", "mib": "1", "on": "rootfs"}, 3 << 20, 3 << 20},
+		{"performance.disk.write", bench.Params{"files": "3", "mib": "1", "on": "tmpfs"}, 0, 0},
+		{"performance.disk.mount", bench.Params{"files": "3", "mib": "1"}, 3 << 20, 3 << 20},
+		{"performance.disk.throughput", bench.Params{"mib": "16384"}, 16 << 30, 16 << 30},
+		{"performance.disk.throughput", bench.Params{"mib": "16384", "on": "bind-tmpfs"}, 0, 0},
+		{"performance.disk.sqlite", bench.Params{"insertions": "2500"}, 2500 * 100, 16 << 20},
+		{"performance.disk.blog", nil, 30 << 20, 30 << 20},
+	} {
+		b := find(t, tt.name)
+		params, err := b.Resolve(tt.given, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := b.Space(params); got < tt.least || got > tt.most {
+			t.Errorf("%s with %v takes %d bytes, want %d to %d", tt.name, tt.given, got, tt.least, tt.most)
+		}
+	}
+}
+
+// Whatever the programs do wrong, there is no number.
+func TestWrongOutputOfDiskProgramsIsNoResult(t *testing.T) {
+	for _, name := range []string{"performance.disk.read", "performance.disk.write", "performance.disk.mount", "performance.disk.throughput", "performance.disk.sqlite"} {
+		for _, cache := range []string{"warm", "cold"} {
+			given := bench.Params{}
+			if slices.ContainsFunc(find(t, name).Params, func(p bench.Param) bool { return p.Name == "cache" }) {
+				given["cache"] = cache
+			} else if cache == "cold" {
+				continue
+			}
+			for what, bend := range map[string]func(fake.Behaviour) fake.Behaviour{
+				"a full disk": func(b fake.Behaviour) fake.Behaviour {
+					b.Exit, b.Stderr = engine.Exit{Code: 1}, "No space left on device\n"
+					return b
+				},
+				"killed":  func(b fake.Behaviour) fake.Behaviour { b.Exit = engine.Exit{Signal: 9}; return b },
+				"silence": func(b fake.Behaviour) fake.Behaviour { b.Stdout = ""; return b },
+				"half of it": func(b fake.Behaviour) fake.Behaviour {
+					b.Stdout = b.Stdout[:len(b.Stdout)/2]
+					return b
+				},
+				"more": func(b fake.Behaviour) fake.Behaviour { b.Stdout += "what is this?"; return b },
+				"a flood": func(b fake.Behaviour) fake.Behaviour {
+					b.Stdout += strings.Repeat("x", 2*bench.MaxOutput) + "\n"
+					return b
+				},
+			} {
+				l := newDiskLab(t, "fake/a")
+				for path, program := range map[string]fake.Program{
+					"/usr/bin/sysbench": byFirst(map[string]fake.Program{"fileio": fileio}), "/usr/bin/fio": fio, "/usr/bin/sqlite3": sqlite(),
+				} {
+					n := 0
+					l.driver.Install(path, func(args []string, spec engine.Spec) fake.Behaviour {
+						b := program(args, spec)
+						if n++; n == 1 && path != "/usr/bin/sqlite3" || n == 3 {
+							b = bend(b)
+						}
+						return b
+					})
+				}
+				trial := l.run(t, name, given)
+				if trial.Status != result.Failed || trial.Reason == "" || len(trial.Samples) > 0 {
+					t.Errorf("%s, %s, %s: %s because %q with the samples %v", name, cache, what, trial.Status, trial.Reason, trial.Samples)
+				}
+				if what == "a full disk" && !strings.Contains(trial.Output, "No space left") {
+					t.Errorf("%s, %s: the output %.100q lacks what was complained of", name, what, trial.Output)
+				}
+			}
+		}
+	}
+}
+
+// A request that is larger than the file is refused before anything runs.
+func TestRequestsHaveToFit(t *testing.T) {
+	trial := run(t, "performance.disk.throughput", "fake/a", bench.Params{"mib": "1", "block": "2048"})
+	if trial.Status != result.Failed || !strings.Contains(trial.Reason, fmt.Sprint(2<<20)) {
+		t.Errorf("requests larger than the file: %s because %q", trial.Status, trial.Reason)
+	}
+}

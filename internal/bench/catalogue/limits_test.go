@@ -1,0 +1,341 @@
+package catalogue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// worker is an engine whose containers run a program in the steps that a test gives it.
+type worker struct {
+	talker
+	work func(w *working)
+
+	mu   sync.Mutex
+	now  time.Time
+	used time.Duration
+	asks chan struct{} // a token for each time that the usage was asked for
+	tell func()        // to be called when the clock is read next; nil for nothing
+}
+
+func newWorker(work func(w *working)) *worker {
+	return &worker{work: work, asks: make(chan struct{}, 100)}
+}
+
+func (e *worker) Create(_ context.Context, s engine.Spec) (engine.Container, error) {
+	return &working{talk: talk{spec: s}, engine: e, limits: make(chan float64, 1), ended: make(chan struct{})}, nil
+}
+
+// Usage implements engine.Accountant.
+func (e *worker) Usage() engine.Usage {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.asks <- struct{}{}
+	return engine.Usage{CPU: e.used}
+}
+
+// pass lets time pass in which so much CPU time is used.
+func (e *worker) pass(d, used time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.now = e.now.Add(d)
+	e.used += used
+}
+
+// Now makes the engine the clock of its trials.
+func (e *worker) Now() time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.tell != nil {
+		e.tell()
+		e.tell = nil
+	}
+	return e.now
+}
+
+func (e *worker) WithTimeoutCause(ctx context.Context, _ time.Duration, _ error) (context.Context, context.CancelFunc) {
+	return context.WithCancel(ctx)
+}
+
+// working is a container of a worker.
+type working struct {
+	talk
+	engine *worker
+	limits chan float64 // of updates, when they have been answered
+	last   atomic.Bool  // no update is answered until it has ended
+	ended  chan struct{}
+}
+
+func (w *working) Start(context.Context) error {
+	go func() {
+		defer close(w.ended)
+		w.engine.work(w)
+		w.spec.Process.CloseOutput()
+	}()
+	return nil
+}
+
+func (w *working) say(text string) { _, _ = io.WriteString(w.spec.Process.Stdout, text) }
+
+func (w *working) Wait(ctx context.Context) (engine.Exit, error) {
+	select {
+	case <-w.ended:
+		return w.engine.exit, nil
+	case <-ctx.Done():
+		return engine.Exit{}, context.Cause(ctx)
+	}
+}
+
+func (w *working) Update(_ context.Context, r engine.Resources) error {
+	if w.last.Load() {
+		<-w.ended
+		return errors.New("there is no such container")
+	}
+	w.engine.pass(time.Millisecond, 0)
+	w.engine.mu.Lock()
+	defer w.engine.mu.Unlock()
+	w.engine.tell = func() { w.limits <- r.CPU }
+	return nil
+}
+
+// progressing is sysbench with progress: seconds pass at rates that depend on the limit, and after each of them
+// but the last it waits until it has been given another limit.
+func progressing(seconds int, rate func(limit float64) float64) func(w *working) {
+	return func(w *working) {
+		program := sysbenchCPU(w.spec.Process.Args[2:], w.spec)
+		head, tail, _ := strings.Cut(program.Stdout, "CPU speed:")
+		w.say(head)
+		limit := w.spec.Resources.CPU
+		for n := 1; n <= seconds; n++ {
+			w.last.Store(n == seconds)
+			w.engine.pass(time.Second, 0)
+			w.say(fmt.Sprintf("[ %ds ] thds: 1 eps: %.2f lat (ms,95%%): 0.60\n", n, rate(limit)))
+			if n < seconds {
+				limit = <-w.limits
+			}
+		}
+		w.say("CPU speed:" + tail)
+	}
+}
+
+func sample(t *testing.T, trial result.Trial, metric string) float64 {
+	t.Helper()
+	values := trial.Values(metric)
+	if len(values) != 1 {
+		t.Fatalf("%s is %v, want one value; the trial is %s because %s", metric, values, trial.Status, trial.Reason)
+	}
+	return values[0]
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-3*b }
+
+// The limit that a program follows is told from the one that is accepted and ignored.
+func TestScaling(t *testing.T) {
+	const name = "limits.cpu.scaling"
+	for _, tt := range []struct {
+		what    string
+		seconds int
+		rate    func(limit float64) float64
+		updates int
+		behind  float64
+	}{
+		{"it follows", 5, func(limit float64) float64 { return 1600 * limit }, 4, 1},
+		{"it does not", 5, func(float64) float64 { return 800 }, 4, 2},
+		{"it follows half of the way", 5, func(limit float64) float64 { return 1600 * math.Sqrt(limit) }, 4, math.Sqrt2},
+		{"it is done before the last step", 3, func(limit float64) float64 { return 1600 * limit }, 2, 1},
+	} {
+		e := newWorker(progressing(tt.seconds, tt.rate))
+		trial := runOn(t, name, e, e, bench.Params{"steps": "4", "percent": "100", "events": "8000"})
+		if trial.Status != result.OK {
+			t.Fatalf("%s: %s because %s", tt.what, trial.Status, trial.Reason)
+		}
+		if got := sample(t, trial, "Behind"); !near(got, tt.behind) {
+			t.Errorf("%s: Behind = %v, want %v", tt.what, got, tt.behind)
+		}
+		if got := trial.Values("Update"); len(got) != tt.updates || !near(got[0], 1e-3) {
+			t.Errorf("%s: updates %v, want %d of 1 ms", tt.what, got, tt.updates)
+		}
+		if got := sample(t, trial, "TotalTime"); !near(got, 4.8) {
+			t.Errorf("%s: TotalTime = %v", tt.what, got)
+		}
+	}
+	reached := fmt.Sprintf("from 50 %% of a CPU, in each 100 ms to %v %% of a CPU, in each 100 ms", 75)
+	e := newWorker(progressing(3, func(limit float64) float64 { return limit }))
+	if got := runOn(t, name, e, e, bench.Params{"steps": "4", "percent": "100", "events": "8000"}).Conditions["CPU limit"]; got != reached {
+		t.Errorf("on record is the limit %q, want %q", got, reached)
+	}
+}
+
+func TestScalingFails(t *testing.T) {
+	const name = "limits.cpu.scaling"
+	good := func(limit float64) float64 { return 1600 * limit }
+	for _, tt := range []struct {
+		what   string
+		work   func(w *working)
+		exit   engine.Exit
+		reason string
+	}{
+		{"it is done too soon", progressing(1, good), engine.Exit{}, "give it more events"},
+		{"it stands still", progressing(3, func(float64) float64 { return 0 }), engine.Exit{}, "got nothing done"},
+		{"it says nothing", func(*working) {}, engine.Exit{}, "read sysbench's report"},
+		{"it is killed", progressing(3, good), engine.Exit{Signal: 9}, "killed by signal 9"},
+		{"a second is missing", func(w *working) {
+			progressing(3, good)(w)
+			w.say("[ 9s ] thds: 1 eps: 1 lat (ms,95%): 1\n")
+		}, engine.Exit{}, ""},
+	} {
+		e := newWorker(tt.work)
+		e.exit = tt.exit
+		trial := runOn(t, name, e, e, nil)
+		if trial.Status != result.Failed || len(trial.Samples) > 0 || !strings.Contains(trial.Reason, tt.reason) {
+			t.Errorf("%s: %s because %q, want %q", tt.what, trial.Status, trial.Reason, tt.reason)
+		}
+	}
+}
+
+// Without updates it is skipped, and on engines that go wrong it fails, and leaves nothing.
+func TestScalingOnTheFake(t *testing.T) {
+	for _, tt := range []struct {
+		option string
+		want   result.Status
+	}{
+		{"no=update", result.Skipped},
+		{"fail=create", result.Failed},
+		{"fail=start", result.Failed},
+		{"die=start", result.Failed},
+		{"leak=delete#1", result.Failed},
+		{"hang=create", result.Timeout},
+		{"hang=start", result.Timeout},
+	} {
+		trial := run(t, "limits.cpu.scaling", "fake/a@"+tt.option, nil)
+		if trial.Status != tt.want || trial.Reason == "" || len(trial.Samples) > 0 {
+			t.Errorf("%s: %s because %q with the samples %v", tt.option, trial.Status, trial.Reason, trial.Samples)
+		}
+	}
+}
+
+// A host that is too busy for the first limit tells nothing of the others.
+func TestScalingStarved(t *testing.T) {
+	for used, known := range map[time.Duration]bool{0: true, 400 * ms: false, 430 * ms: true, 500 * ms: true, time.Second: true} {
+		e := newWorker(nil)
+		e.work = func(w *working) {
+			<-e.asks // at the beginning of the trial
+			<-e.asks // when it has been started
+			e.pass(0, used)
+			progressing(3, func(limit float64) float64 { return limit })(w)
+		}
+		trial := runOn(t, "limits.cpu.scaling", e, e, bench.Params{"percent": "100"})
+		if got := trial.Values("Behind"); trial.Status != result.OK || (len(got) == 1) != known {
+			t.Errorf("%v used in the first second: %s because %q, Behind = %v", used, trial.Status, trial.Reason, got)
+		}
+	}
+}
+
+// Used is what was used from the first output on, over what the limit allows.
+func TestCPULimit(t *testing.T) {
+	const name = "limits.cpu.time"
+	for _, tt := range []struct {
+		what   string
+		before time.Duration // used until the first output
+		used   time.Duration // in the two seconds after it
+		want   []float64
+	}{
+		{"it holds", 100 * ms, 200 * ms, []float64{1}},
+		{"it does not", 100 * ms, 2 * time.Second, []float64{10}},
+		{"the output came late", 500 * ms, 200 * ms, nil},
+		{"nothing is known", 0, 0, nil},
+	} {
+		e := newWorker(nil)
+		e.work = func(w *working) {
+			e.pass(time.Second, tt.before)
+			program := sysbenchCPU(w.spec.Process.Args[2:], w.spec)
+			line, rest, _ := strings.Cut(program.Stdout, "\n")
+			w.say(line + "\n")
+			<-e.asks // at the beginning of the trial
+			<-e.asks
+			e.pass(2*time.Second, tt.used)
+			w.say(rest)
+		}
+		trial := runOn(t, name, e, e, bench.Params{"percent": "10"})
+		if got := trial.Values("Used"); trial.Status != result.OK || len(got) != len(tt.want) || len(got) > 0 && !near(got[0], tt.want[0]) {
+			t.Errorf("%s: %s because %q, Used = %v, want %v", tt.what, trial.Status, trial.Reason, got, tt.want)
+		}
+		if got := trial.Conditions["CPU limit"]; got != "10 % of a CPU, in each 100 ms" {
+			t.Errorf("%s: on record is the limit %q", tt.what, got)
+		}
+	}
+}
+
+// heldMiB is what the probe says as it takes so much memory.
+func heldMiB(mib int) string {
+	var out strings.Builder
+	for n := range mib + 1 {
+		fmt.Fprintf(&out, "held %d\n", n<<20)
+	}
+	return out.String()
+}
+
+func TestMemoryLimit(t *testing.T) {
+	const name = "limits.memory.oom"
+	killed, code := engine.Exit{Signal: 9}, engine.Exit{Code: 137}
+	for _, tt := range []struct {
+		what            string
+		says            string
+		exit            engine.Exit
+		reached, usable []float64 // nil if the trial fails
+	}{
+		{"it holds", heldMiB(62), killed, []float64{1}, []float64{62.0 / 64}},
+		{"it holds, as the sandbox says", heldMiB(40), code, []float64{1}, []float64{40.0 / 64}},
+		{"it holds, and the sandbox is gone", heldMiB(41), engine.Exit{Code: 128}, []float64{1}, []float64{41.0 / 64}},
+		{"another code", heldMiB(41), engine.Exit{Code: 129}, nil, nil},
+		{"it holds too late", heldMiB(96), killed, []float64{1.5}, []float64{1.5}},
+		{"it does not hold", heldMiB(128), engine.Exit{}, []float64{2}, nil},
+		{"it ended before the limit", heldMiB(62), engine.Exit{}, nil, nil},
+		{"it failed", heldMiB(62), engine.Exit{Code: 1}, nil, nil},
+		{"another signal", heldMiB(62), engine.Exit{Signal: 15}, nil, nil},
+		{"killed when it had all", heldMiB(128), killed, nil, nil},
+		{"killed before it had any", heldMiB(0), killed, nil, nil},
+		{"killed without a word", "", killed, nil, nil},
+		{"more than there is", heldMiB(129), engine.Exit{}, nil, nil},
+		{"less than before", heldMiB(2) + heldMiB(2), killed, nil, nil},
+		{"garbage", heldMiB(2) + "hold 7\n", killed, nil, nil},
+		{"no whole MiB", "held 4096\n", killed, nil, nil},
+		{"a flood", strings.Repeat("held\n", bench.MaxOutput), killed, nil, nil},
+	} {
+		trial := runOn(t, name, talker{says: tt.says, exit: tt.exit}, still{}, bench.Params{"mib": "64"})
+		want := result.OK
+		if tt.reached == nil {
+			want = result.Failed
+		}
+		if trial.Status != want || trial.Reason == "" && want == result.Failed {
+			t.Errorf("%s: %s because %q", tt.what, trial.Status, trial.Reason)
+		}
+		for metric, want := range map[string][]float64{"Reached": tt.reached, "Usable": tt.usable} {
+			if got := trial.Values(metric); fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s: %s = %v, want %v", tt.what, metric, got, want)
+			}
+		}
+	}
+}
+
+// The time of the kill is from the last line to the end.
+func TestKillTime(t *testing.T) {
+	trial := ok(t, "limits.memory.oom", "fake/a@exit=7ms", nil)
+	if got := sample(t, trial, "KillTime"); !near(got, 7e-3) {
+		t.Errorf("KillTime = %v, want 7 ms", got)
+	}
+	if got := sample(t, trial, "Usable"); got != 63.0/64 || trial.Conditions["memory limit"] != "64 MiB" {
+		t.Errorf("Usable = %v of %q", got, trial.Conditions["memory limit"])
+	}
+}

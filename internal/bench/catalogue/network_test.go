@@ -1,0 +1,437 @@
+package catalogue_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// wire is a network of imagined containers: engine, network and the host's end in one. The programs in it are
+// clients, which write what was captured from the real ones and end at once, and servers, which run until something ends them.
+type wire struct {
+	// says gives what a client writes instead of its capture, by a part of its arguments.
+	says map[string]string
+	// exits are the ends of clients, by a part of their arguments.
+	exits map[string]engine.Exit
+	// dies ends a server badly as soon as the first client starts.
+	dies bool
+	// dumb servers say nothing when they listen; stubborn ones ignore SIGTERM, confused ones end badly on it.
+	dumb, stubborn, confused bool
+	// hangs is told that a dumb or stubborn server will be waited for in vain.
+	hangs func()
+
+	mu   sync.Mutex
+	runs []string // "host" or "container", and the arguments
+	open []*wired
+}
+
+func (*wire) Info() engine.Info                { return engine.Info{} }
+func (*wire) Supports(engine.Capability) error { return nil }
+func (*wire) Close() error                     { return nil }
+
+func (*wire) Link(context.Context) (engine.Link, error) {
+	return engine.Link{
+		Namespace: "/run/netns/host", Host: netip.MustParseAddr("10.9.0.1"),
+		About: map[string]string{"interface": "veth", "mtu": "1500"},
+	}, nil
+}
+
+func (e *wire) Create(_ context.Context, s engine.Spec) (engine.Container, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	where := "container"
+	switch {
+	case s.Network == engine.HostNet && s.Join == "/run/netns/host":
+		where = "host"
+	case s.Network != engine.Bridged:
+		return nil, fmt.Errorf("%q has the network %q", s.Process.Args, s.Network)
+	}
+	e.runs = append(e.runs, where+" "+strings.Join(s.Process.Args, " "))
+	c := &wired{wire: e, spec: s, ended: make(chan struct{})}
+	e.open = append(e.open, c)
+	return c, nil
+}
+
+// wired is a container on the wire.
+type wired struct {
+	wire  *wire
+	spec  engine.Spec
+	once  sync.Once
+	ended chan struct{}
+	exit  engine.Exit
+}
+
+func (c *wired) ID() string { return c.spec.ID }
+
+func (c *wired) Address(context.Context) (netip.Addr, error) {
+	return netip.MustParseAddr("10.9.0.2"), nil
+}
+
+func (c *wired) Start(context.Context) error {
+	args := strings.Join(c.spec.Process.Args, " ")
+	if c.isServer() {
+		switch {
+		case c.wire.dumb:
+			c.wire.hangs()
+		case c.spec.Process.Args[0] == workload.Iperf:
+			_, _ = io.WriteString(c.spec.Process.Stdout, workload.IperfListening+"\n")
+		}
+		return nil
+	}
+	if c.wire.dies {
+		c.wire.each(func(s *wired) { s.end(engine.Exit{Code: 3}) })
+		return nil // and waits for a server that is no more
+	}
+	exit := engine.Exit{}
+	for part, e := range c.wire.exits {
+		if strings.Contains(args, part) {
+			exit = e
+		}
+	}
+	if c.spec.Process.Args[0] != workload.Probe {
+		_, _ = io.WriteString(c.spec.Process.Stdout, c.wire.output(args))
+	}
+	c.end(exit)
+	if c.spec.Process.Args[0] == workload.Iperf {
+		c.wire.each(func(s *wired) { s.end(engine.Exit{}) }) // it serves once
+	}
+	return nil
+}
+
+// each calls do with every server.
+func (e *wire) each(do func(*wired)) {
+	e.mu.Lock()
+	open := slices.Clone(e.open)
+	e.mu.Unlock()
+	for _, c := range open {
+		if c.isServer() {
+			do(c)
+		}
+	}
+}
+
+func (c *wired) isServer() bool {
+	args := c.spec.Process.Args
+	return slices.Contains([]string{workload.Netserver, workload.Nginx, workload.RedisServer}, args[0]) || slices.Contains(args, "--server")
+}
+
+func (c *wired) end(exit engine.Exit) {
+	c.once.Do(func() {
+		c.exit = exit
+		c.spec.Process.CloseOutput()
+		close(c.ended)
+	})
+}
+
+func (c *wired) Kill(_ context.Context, s syscall.Signal) error {
+	switch {
+	case s == syscall.SIGTERM && c.wire.stubborn:
+		c.wire.hangs()
+	case s == syscall.SIGTERM && c.wire.confused:
+		c.end(engine.Exit{Code: 1})
+	case s == syscall.SIGTERM:
+		c.end(engine.Exit{})
+	default:
+		c.end(engine.Exit{Signal: s})
+	}
+	return nil
+}
+
+func (c *wired) Wait(ctx context.Context) (engine.Exit, error) {
+	select {
+	case <-c.ended:
+		return c.exit, nil
+	case <-ctx.Done():
+		return engine.Exit{}, context.Cause(ctx)
+	}
+}
+
+func (c *wired) State(context.Context) (engine.State, error) { return engine.Running, nil }
+
+func (c *wired) Delete(context.Context) error {
+	c.end(engine.Exit{Signal: syscall.SIGKILL})
+	c.wire.mu.Lock()
+	defer c.wire.mu.Unlock()
+	c.wire.open = slices.DeleteFunc(c.wire.open, func(o *wired) bool { return o == c })
+	return nil
+}
+
+// captures are what the real programs wrote when they were called with such arguments, by the captures of package workload.
+func captures() map[string]string {
+	return map[string]string{
+		"--reverse": "iperf3-receive.json", "--json": "iperf3-send.json",
+		"-t TCP_STREAM": "netperf-tcp-stream.txt", "-t TCP_MAERTS": "netperf-tcp-maerts.txt", "-t TCP_RR": "netperf-tcp-rr.txt",
+		"-t TCP_CRR": "netperf-tcp-crr.txt", "-t UDP_RR": "netperf-udp-rr.txt",
+		"/small": "ab-small.txt", "/large": "ab-large.txt", workload.RedisBenchmark: "redis-benchmark-native.csv",
+	}
+}
+
+func (e *wire) output(args string) string {
+	for part, text := range e.says {
+		if strings.Contains(args, part) {
+			return text
+		}
+	}
+	for part, file := range captures() {
+		if strings.Contains(args, part) && (part != "--json" || !strings.Contains(args, "--reverse")) {
+			text, err := os.ReadFile(filepath.Join("../../workload/testdata", file))
+			if err != nil {
+				return err.Error()
+			}
+			return string(text)
+		}
+	}
+	return "no capture of " + args
+}
+
+// runOnWire executes a trial between containers of e and its host's end.
+func runOnWire(t *testing.T, name string, e *wire, given bench.Params, clock runner.Clock) result.Trial {
+	t.Helper()
+	b := find(t, name)
+	params, err := b.Resolve(given, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trials []result.Trial
+	_, err = runner.Run(t.Context(), runner.Config{
+		RunID: runID, Files: map[bench.Image]runner.Files{bench.WorkloadImage: {Rootfs: "/"}}, Data: t.TempDir(),
+		Work: []plan.Work{{Benchmark: b, Params: params}}, Targets: []runner.Target{{Name: "under/test", Engine: e}}, Host: e,
+		Blocks: 1, MaxBlocks: 1, TrialLimit: time.Hour, CallLimit: 10 * time.Minute, Clock: clock, Noise: quiet{}, Observer: quiet{},
+		Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
+	})
+	if err != nil || len(trials) != 1 {
+		t.Fatalf("Run() = %v with %d trials, want one", err, len(trials))
+	}
+	if len(e.open) > 0 {
+		t.Errorf("%s leaves %d containers", name, len(e.open))
+	}
+	return trials[0]
+}
+
+const (
+	networkBandwidth = "performance.network.bandwidth"
+	networkNetperf   = "performance.network.netperf"
+	networkHTTP      = "performance.network.http"
+	databaseRedis    = "performance.database.redis"
+)
+
+func overNetwork() []string {
+	return []string{networkBandwidth, networkNetperf, networkHTTP, databaseRedis}
+}
+
+// The values are those of the captures.
+func TestNetworkValues(t *testing.T) {
+	for _, tt := range []struct {
+		name, peer string
+		want       map[string]float64
+	}{
+		{networkBandwidth, "host", map[string]float64{"Send": 13831605990.168348, "Receive": 13269210547.321608, "Retransmits": 293 / 1.002101}},
+		{networkBandwidth, "containers", map[string]float64{"Send": 13831605990.168348, "Receive": 13269210547.321608}},
+		{networkNetperf, "host", map[string]float64{"TCP_STREAM": 6012.38e6, "TCP_RR": 12150.73, "TCP_CRR": 9906.96, "UDP_RR": 63491.40}},
+		{networkHTTP, "host", map[string]float64{
+			"TCPBandwidth": 6078.58e6, "TCPLatency": 82.17e-6, "TCPLatencyP99": 131e-6,
+			"HTTPBandwidth": 8 * (1 << 20) * 1383.54, "HTTPLatency": 1 / 29949.55, "HTTPLatencyP99": 89e-6,
+		}},
+	} {
+		trial := runOnWire(t, tt.name, &wire{}, bench.Params{"peer": tt.peer}, still{})
+		if trial.Status != result.OK {
+			t.Errorf("%s: %s because %s", tt.name, trial.Status, trial.Reason)
+			continue
+		}
+		got := map[string]float64{}
+		for _, s := range trial.Samples {
+			got[s.Metric] = s.Value
+		}
+		if diff := cmp.Diff(tt.want, got, cmp.Comparer(func(a, b float64) bool { return a-b <= 1e-9*b && b-a <= 1e-9*b })); diff != "" {
+			t.Errorf("%s with peer=%s (-want +got):\n%s", tt.name, tt.peer, diff)
+		}
+	}
+}
+
+func TestRedisValues(t *testing.T) {
+	trial := runOnWire(t, databaseRedis, &wire{}, nil, still{})
+	if trial.Status != result.OK {
+		t.Fatalf("%s because %s", trial.Status, trial.Reason)
+	}
+	for metric, want := range map[string]float64{"PING_INLINE": 90909.09, "SET": 96153.84, "LPUSH": 74626.87, "LPUSH_LRANGE": 75757.58, "MSET": 80645.16} {
+		if got := trial.Values(metric); !slices.Equal(got, []float64{want}) {
+			t.Errorf("%s = %v, want %v", metric, got, want)
+		}
+	}
+	// Each of sateri's tables A.1 to A.9 is there whole.
+	for _, metric := range []string{"LatencyAvg", "LatencyMin", "LatencyP50", "LatencyP95", "LatencyP99", "LatencyMax"} {
+		values := trial.Values(metric)
+		if len(values) != len(workload.RedisTests()) {
+			t.Errorf("%s has %d values, want one for each test", metric, len(values))
+		}
+	}
+	p99 := trial.Values("LatencyP99")
+	for i, test := range workload.RedisTests() {
+		if named := trial.Values(test.Name + "P99"); len(named) > 0 && named[0] != p99[i] {
+			t.Errorf("%sP99 is %v, and %v in the series", test.Name, named, p99[i])
+		}
+	}
+}
+
+// Servers are in containers, clients where the parameter says; who is where is on record.
+func TestWhereServersAndClientsRun(t *testing.T) {
+	for _, name := range overNetwork() {
+		for peer, want := range map[string]string{"host": "host", "containers": "container"} {
+			e := &wire{}
+			trial := runOnWire(t, name, e, bench.Params{"peer": peer}, still{})
+			if trial.Status != result.OK {
+				t.Fatalf("%s: %s because %s", name, trial.Status, trial.Reason)
+			}
+			clients := 0
+			for _, run := range e.runs {
+				where, args, _ := strings.Cut(run, " ")
+				server := (&wired{spec: engine.Spec{Process: engine.Process{Args: strings.Fields(args)}}}).isServer()
+				if server && where != "container" || !server && where != want {
+					t.Errorf("%s with peer=%s runs %q in the %s", name, peer, args, where)
+				}
+				if !server {
+					clients++
+					if !strings.Contains(args, "10.9.0.2") {
+						t.Errorf("%s: the client %q does not ask the server", name, args)
+					}
+				}
+			}
+			if clients == 0 {
+				t.Errorf("%s has no client", name)
+			}
+			if trial.Conditions["interface"] != "veth" || trial.Conditions["mtu"] != "1500" || !strings.Contains(trial.Conditions["server"], "container") ||
+				!strings.Contains(trial.Conditions["client"], strings.TrimSuffix(peer, "s")) {
+				t.Errorf("%s with peer=%s has the conditions %v", name, peer, trial.Conditions)
+			}
+		}
+	}
+}
+
+// Whatever goes wrong at either end is an error that says what, and no number.
+func TestNetworkFaults(t *testing.T) {
+	failed := engine.Exit{Code: 1}
+	for _, tt := range []struct {
+		what   string
+		names  []string
+		engine *wire
+		reason string
+	}{
+		{"the server dies", overNetwork(), &wire{dies: true}, "the server "},
+		{"nobody listens", []string{networkNetperf, networkHTTP, databaseRedis}, &wire{exits: map[string]engine.Exit{"reach": failed}}, "reach the server at 10.9.0.2:"},
+		{
+			"a client fails", overNetwork(),
+			&wire{exits: map[string]engine.Exit{"--json": failed, workload.Netperf + " ": failed, workload.AB: failed, workload.RedisBenchmark: failed}},
+			"ended: exit code 1",
+		},
+		{
+			"a client is killed", overNetwork(),
+			&wire{exits: map[string]engine.Exit{"--json": {Signal: 9}, workload.Netperf + " ": {Signal: 9}, workload.AB: {Signal: 9}, workload.RedisBenchmark: {Signal: 9}}},
+			"killed by signal 9",
+		},
+		{
+			"a client says something new", overNetwork(),
+			&wire{says: map[string]string{"--json": "{}", workload.Netperf + " ": "hello\n", workload.AB: "hello\n", workload.RedisBenchmark: "hello\n"}},
+			"read ",
+		},
+		{
+			"a client floods", overNetwork(),
+			&wire{says: map[string]string{
+				"--json": strings.Repeat("{", 2*bench.MaxOutput), workload.Netperf + " ": strings.Repeat("PROTOCOL=TCP\n", bench.MaxOutput/6),
+				workload.AB: strings.Repeat("x", 2*bench.MaxOutput), workload.RedisBenchmark: strings.Repeat("\"\n", bench.MaxOutput),
+			}},
+			"output",
+		},
+		{"a server ends badly", []string{networkHTTP, databaseRedis}, &wire{confused: true}, "the server "},
+	} {
+		for _, name := range tt.names {
+			e := &wire{says: tt.engine.says, exits: tt.engine.exits, dies: tt.engine.dies, confused: tt.engine.confused}
+			trial := runOnWire(t, name, e, nil, still{})
+			if trial.Status != result.Failed || len(trial.Samples) > 0 || !strings.Contains(trial.Reason, tt.reason) {
+				t.Errorf("%s, %s: %s because %.300q with %d samples; want %q", name, tt.what, trial.Status, trial.Reason, len(trial.Samples), tt.reason)
+			}
+		}
+	}
+}
+
+// What never comes to an end runs into a limit.
+func TestNetworkHangs(t *testing.T) {
+	for _, tt := range []struct {
+		what, name string
+		engine     *wire
+	}{
+		{"a server that ignores SIGTERM", databaseRedis, &wire{stubborn: true}},
+		{"a server that does not listen", networkBandwidth, &wire{dumb: true}},
+	} {
+		clock := &limit{}
+		tt.engine.hangs = clock.reach
+		trial := runOnWire(t, tt.name, tt.engine, nil, clock)
+		if trial.Status != result.Timeout || len(trial.Samples) > 0 {
+			t.Errorf("%s: %s because %q with %d samples", tt.what, trial.Status, trial.Reason, len(trial.Samples))
+		}
+	}
+}
+
+// limit is a clock that stands until all limits are reached at once.
+type limit struct {
+	still
+	mu      sync.Mutex
+	reached bool
+	ends    []func()
+}
+
+func (l *limit) WithTimeoutCause(ctx context.Context, _ time.Duration, cause error) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.reached {
+		cancel(cause)
+	}
+	l.ends = append(l.ends, func() { cancel(cause) })
+	return ctx, func() { cancel(context.Canceled) }
+}
+
+func (l *limit) reach() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reached = true
+	for _, end := range l.ends {
+		end()
+	}
+}
+
+func TestNetworkParameters(t *testing.T) {
+	for _, tt := range []struct{ name, param, good, bad string }{
+		{networkBandwidth, "duration", "5m0s", "500ms"},
+		{networkNetperf, "duration", "3s", "1500ms"},
+		{networkHTTP, "duration", "1m", "6m"},
+		{networkHTTP, "peer", "containers", "container"},
+		{databaseRedis, "requests", "1000", "999"},
+		{databaseRedis, "clients", "1", "0"},
+	} {
+		b := find(t, tt.name)
+		if _, err := b.Resolve(bench.Params{tt.param: tt.good}, false); err != nil {
+			t.Errorf("%s refuses %s=%s: %v", tt.name, tt.param, tt.good, err)
+		}
+		if _, err := b.Resolve(bench.Params{tt.param: tt.bad}, false); err == nil {
+			t.Errorf("%s accepts %s=%s", tt.name, tt.param, tt.bad)
+		}
+	}
+}

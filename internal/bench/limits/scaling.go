@@ -1,0 +1,212 @@
+package limits
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+func cpuScaling() bench.Benchmark {
+	metrics := []result.Metric{
+		seconds("TotalTime", "time until all events are done while the limit is raised (espe: ScalingLimit)"),
+		{
+			Name: "Update", Unit: result.Seconds, Better: result.Lower, Series: true,
+			Help: "time of a call that raises the limit, to its answer",
+		},
+		optional(bounded("Behind", 1.4, "does not follow a raised CPU limit",
+			"how many times a doubled limit is what the program makes of it: 1 where it works twice as fast, 2 where it works no faster than before; left out where the host is too busy to give what even the first limit allows")),
+	}
+	return bench.Benchmark{
+		Name:    "limits.cpu.scaling",
+		Summary: "a CPU limit raised from half to full, a step each second, while a program runs, and whether it follows",
+		Source:  "espe section 5.5, table 1 (ScalingLimit)",
+		Metrics: metrics,
+		Image:   bench.WorkloadImage,
+		Needs:   []engine.Capability{engine.CanUpdate},
+		Params: append(primes("5000"),
+			bench.Param{Name: "steps", Help: "in how many steps the limit is raised", Quick: "4", Paper: "10", Check: bench.IntRange(1, 100)},
+			bench.Param{
+				Name: "percent", Help: "the last limit in per cent of a CPU; the first is half of it",
+				Quick: "50", Paper: "100", Check: bench.IntRange(2, 100),
+			},
+		),
+		Run: func(ctx context.Context, t bench.Trial) error {
+			var prime, events, steps, percent int
+			err := whole(t, map[string]*int{"prime": &prime, "events": &events, "steps": &steps, "percent": &percent})
+			if err != nil {
+				return err
+			}
+			p := workload.SysbenchCPUProgress(prime, events, 1)
+			run := &progress{t: t, full: float64(percent) / 100, steps: steps, passed: make(chan struct{}, steps)}
+			text, err := run.scale(ctx, bench.SpecOf(t, p))
+			if err != nil {
+				return err
+			}
+			limits, err := run.limits(ctx)
+			if err != nil {
+				return err
+			}
+			values, err := p.Parse(text)
+			if err != nil {
+				return fmt.Errorf("read the output of %q: %w", p.Args, err)
+			}
+			rates, err := workload.Rates(text)
+			if err != nil {
+				return fmt.Errorf("read the output of %q: %w", p.Args, err)
+			}
+			missed, err := behind(limits, rates)
+			if err != nil {
+				return err
+			}
+			t.Condition("CPU limit", fmt.Sprintf("from %s to %s", percentOfCPU(limits[0]), percentOfCPU(limits[len(limits)-1])))
+			t.Record("TotalTime", values["TotalTime"])
+			if !run.starved {
+				t.Record("Behind", missed)
+			}
+			return nil
+		},
+	}
+}
+
+// progress is how far a program has come, whose limit is raised in steps from half of the full one.
+type progress struct {
+	t      bench.Trial
+	full   float64 // in CPUs
+	steps  int
+	raised []time.Duration // when each step had been made
+	passed chan struct{}   // a token for each second, as far as there is room
+	// starved tells that the host did not give what the first limit allows.
+	starved bool
+
+	mu      sync.Mutex
+	seconds []bench.Watch // when it said that each had passed
+}
+
+func (p *progress) line(line string) {
+	if !workload.IsProgress(line) {
+		return
+	}
+	p.mu.Lock()
+	p.seconds = append(p.seconds, heard(p.t))
+	p.mu.Unlock()
+	select {
+	case p.passed <- struct{}{}:
+	default:
+	}
+}
+
+// limit is that after so many steps.
+func (p *progress) limit(steps int) float64 {
+	return p.full * (1 + float64(steps)/float64(p.steps)) / 2
+}
+
+// limits gives the limits that were in force when each of the program's seconds had passed. The program has ended.
+func (p *progress) limits(ctx context.Context) ([]float64, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []float64
+	for _, second := range p.seconds {
+		_, at, err := second.FirstLine(ctx)
+		if err != nil {
+			return nil, err
+		}
+		steps := 0
+		for steps < len(p.raised) && p.raised[steps] < at {
+			steps++
+		}
+		all = append(all, p.limit(steps))
+	}
+	return all, nil
+}
+
+// scale runs a program that tells of each second, and raises its limit each time. It gives what the program wrote.
+func (p *progress) scale(ctx context.Context, spec engine.Spec) ([]byte, error) {
+	out, complaints := &follower{Watch: p.t.Watch(), line: p.line}, p.t.Watch()
+	spec.Process.Stdout, spec.Process.Stderr = out, complaints
+	spec.Resources.CPU = p.limit(0)
+	c, err := start(ctx, p.t, spec)
+	if err != nil {
+		return nil, err
+	}
+	defer c.cancel()
+	before, err := usage(p.t)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.follow(ctx, c, spec.Resources, before); err != nil {
+		return nil, err
+	}
+	<-c.ended
+	if err := c.failed(); err != nil {
+		return nil, err
+	}
+	if _, err := c.remove(ctx, p.t, out); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// follow raises the limit with each second that the program has worked, until it has been raised to the full or the program
+// has ended. The target had used some CPU time before.
+func (p *progress) follow(ctx context.Context, c *running, limits engine.Resources, before time.Duration) error {
+	updater, ok := c.Container.(engine.Updater)
+	if !ok {
+		return errors.New("the engine says that it can update containers, and has no way to")
+	}
+	for step := 1; step <= p.steps; step++ {
+		select {
+		case <-p.passed:
+		case <-c.ended:
+			return nil
+		}
+		if step == 1 {
+			used, err := usage(p.t)
+			if err != nil {
+				return err
+			}
+			// The second that has passed is the program's own; it may be known late, but not early.
+			p.starved = used > before && (used-before).Seconds() < 0.85*p.limit(0)
+		}
+		limits.CPU = p.limit(step)
+		span, err := p.t.Time(ctx, "update", func(ctx context.Context) error { return updater.Update(ctx, limits) })
+		if err != nil {
+			if state, asked := c.State(ctx); asked == nil && state == engine.Stopped {
+				return nil // it ended in between
+			}
+			return err
+		}
+		p.t.Record("Update", span.Seconds())
+		p.raised = append(p.raised, span.End)
+	}
+	return nil
+}
+
+// behind compares how much faster a program became with how much more it was allowed, over seconds with known limits. The
+// rate is taken for a power of the limit, and the power fitted to all seconds, so that one disturbed second does not
+// decide: 2 to the power of what is missing from 1.
+func behind(limits, rates []float64) (float64, error) {
+	n := min(len(limits), len(rates))
+	if n < 2 || limits[n-1] < 1.15*limits[0] {
+		return 0, fmt.Errorf("the program was done after %d whole seconds, too soon to raise its limit: give it more events", n)
+	}
+	if slices.Min(rates[:n]) <= 0 {
+		return 0, errors.New("the program got nothing done in one of its seconds")
+	}
+	var x, y, xx, xy float64
+	for i := range n {
+		limit, rate := math.Log(limits[i]), math.Log(rates[i])
+		x, y, xx, xy = x+limit, y+rate, xx+limit*limit, xy+limit*rate
+	}
+	count := float64(n)
+	power := (count*xy - x*y) / (count*xx - x*x)
+	return math.Exp2(1 - power), nil
+}

@@ -21,6 +21,9 @@ import (
 const (
 	maxName = 128
 	maxPath = 4096
+	// maxArgs is the most arguments and variables of a program, and maxExpression the longest regular expression or JSON path, in bytes.
+	maxArgs       = 1000
+	maxExpression = 1000
 )
 
 // checkCount refuses numbers outside lo to hi.

@@ -23,9 +23,9 @@ var invalid = []struct {
 	{"another version", "version: 2\n", true, []string{`p:1:10: version "2" of the plan format is not known; write "version: 1", or use a Touchstone that knows it`}},
 	{"version as text", "version: '1'\n", true, []string{`p:1:10: version "1" of the plan format is not known; write "version: 1", or use a Touchstone that knows it`}},
 	{"unknown key", "version: 1\ntragets: [native]\n", true, []string{`p:2:1: "tragets" is no key of a plan; did you mean targets?`}},
-	{"a key like no other", "version: 1\nzzzzzzz: 1\n", true, []string{`p:2:1: "zzzzzzz" is no key of a plan; there are version, name, targets, baseline, benchmarks, parameters, blocks, warmup, precision, max-blocks, budget, timeout, seed, runtimes, engines, json`}},
+	{"a key like no other", "version: 1\nzzzzzzz: 1\n", true, []string{`p:2:1: "zzzzzzz" is no key of a plan; there are version, name, targets, baseline, benchmarks, parameters, blocks, warmup, precision, max-blocks, budget, timeout, seed, runtimes, engines, pinning, drop-caches, workloads, json`}},
 	{"a key that is a number", "version: 1\n5: 1\n", true, []string{"p:2:1: a key must be a word; put quotes around it if it looks like a number"}},
-	{"a key with an escape", "version: 1\n\"\\e[2J\": 1\n", true, []string{`p:2:1: "\x1b[2J" is no key of a plan; there are version, name, targets, baseline, benchmarks, parameters, blocks, warmup, precision, max-blocks, budget, timeout, seed, runtimes, engines, json`}},
+	{"a key with an escape", "version: 1\n\"\\e[2J\": 1\n", true, []string{`p:2:1: "\x1b[2J" is no key of a plan; there are version, name, targets, baseline, benchmarks, parameters, blocks, warmup, precision, max-blocks, budget, timeout, seed, runtimes, engines, pinning, drop-caches, workloads, json`}},
 	{"name is a number", "version: 1\nname: 5\n", true, []string{`p:2:7: name: a text is wanted, not "5"; put quotes around it if it looks like a number`}},
 	{"name is empty", "version: 1\nname: ''\n", true, []string{`p:2:7: name: "" is not a name; write up to 128 printable characters on one line`}},
 	{"name with an escape", "version: 1\nname: \"a\\e[1m\"\n", false, []string{`p:2:7: name: "a\x1b[1m" is not a name; write up to 128 printable characters on one line`}},
@@ -165,6 +165,107 @@ var invalid = []struct {
 		`p:2:46: targets: "all" is given twice; leave one out`,
 	}},
 	{"a baseline beside the patterns", "version: 1\nbaseline: oci/runc\ntargets: ['containerd/*', '*/crun']\n", false, []string{`p:2:11: baseline "oci/runc" is not among the targets; add it to targets`}},
+	{"pinning of another kind", "version: 1\npinning: 0-1\n", true, []string{`p:2:10: pinning: workload, engines or touchstone are wanted, not "0-1"; write it like {workload: "1", engines: "0", touchstone: "0"}`}},
+	{"bad pinning", "version: 1\npinning: {workload: all, engine: 0, touchstone: [0], engines: 3-1}\n", true, []string{
+		`p:2:21: pinning.workload: "all" is no list of CPUs; write it like 0-3,8`,
+		`p:2:26: "engine" is no key of pinning; did you mean engines?`,
+		`p:2:49: pinning.touchstone: a list of CPUs is wanted, not a list; write it in quotes, like "0-3,8"`,
+		`p:2:63: pinning.engines: "3-1" is no list of CPUs; write it like 0-3,8`,
+	}},
+	{"drop-caches is no switch", "version: 1\ndrop-caches: yes\n", true, []string{`p:2:14: drop-caches: true or false is wanted, not "yes"; leave it out to have true as root with the paper's parameters`}},
+	{"an image that is none of ours", "version: 1\nbenchmarks: [{name: a, image: worklaod}, {name: b, image: ./x.tar}]\n", true, []string{
+		`p:2:31: image: "worklaod" is no image of Touchstone's; did you mean workload?`,
+		`p:2:59: image: "./x.tar" is no image of Touchstone's; there are probe and workload`,
+	}},
+	{"workloads of another kind", "version: 1\nworkloads: {name: a}\n", true, []string{`p:2:12: workloads: a list is wanted, not a mapping; write it in brackets or with dashes`}},
+	{"no workload", "version: 1\nworkloads: []\n", true, []string{`p:2:12: workloads is empty; leave the key out to have all`}},
+	{"a workload that is a word", "version: 1\nworkloads: [app]\n", true, []string{`p:2:13: workloads: a mapping is wanted, not "app"; write it like {name: app.start.cold, image: ./app.tar, argv: [/app], parse: […]}`}},
+	{"an empty workload", "version: 1\nworkloads:\n  - {}\n  - name: a.b.c\n    argv: [/a]\n", true, []string{
+		`p:3:5: the workload has no name, no image, no argv, no parse; it needs name, image, argv, parse`,
+		`p:4:5: the workload has no image, no parse; it needs name, image, argv, parse`,
+	}},
+	{"bad workloads", workload("name: app.start", "image: ''", "argv: []", "parse: []", "summary: ''", "writable: 1", "network: none", "env: [A]", "user: root"), true, []string{
+		`p:3:11: workloads.name: "app.start" is not the name of a benchmark; write context.component.facet, such as app.start.cold`,
+		`p:4:12: workloads.image: "" is no image; write workload, probe, or the path of an OCI layout or an archive, such as ./my-image.tar`,
+		`p:5:11: workloads.argv is empty; write the path of the program first, as it is in the image`,
+		`p:6:12: parse is empty; write an entry for each metric; a workload needs one at least`,
+		`p:7:14: workloads.summary: "" is not a name; write up to 128 printable characters on one line`,
+		`p:8:15: workloads.writable: true or false is wanted, not "1"`,
+		`p:9:14: workloads.network: "none" is neither host nor bridge; leave it out to have only the loopback interface`,
+		`p:10:10: workloads.env: a mapping of names to values is wanted, not a list; write it like {LC_ALL: C}`,
+		`p:11:5: "user" is no key of a workload; there are name, summary, image, argv, env, writable, network, parse`,
+	}},
+	{"bad arguments", workload("name: a.b.c", "image: probe", "argv: [bin/prog, [x], \"a\\nb\"]", parseRate), true, []string{
+		`p:5:12: workloads.argv: the program "bin/prog" is not an absolute path; write it from the root of the image, such as /usr/bin/prog`,
+		`p:5:22: workloads.argv: a single value is wanted, not a list`,
+		`p:5:27: workloads.argv: "a\nb" is too long or not printable; write it on one line`,
+	}},
+	{"a shell string", workload("name: a.b.c", "image: probe", "argv: /bin/prog --bench", parseRate), true, []string{
+		`p:5:11: workloads.argv: a list is wanted, not "/bin/prog --bench"; write the program and each argument by itself, like [/usr/bin/sysbench, cpu, run]; there is no shell`,
+	}},
+	{"too many arguments", workload("name: a.b.c", "image: probe", "argv: [/a"+strings.Repeat(", b", 1000)+"]", parseRate), true, []string{
+		`p:5:3013: workloads.argv has more than 1000 entries; put them into a file of the image`,
+	}},
+	{"bad variables", workload("name: a.b.c", "image: probe", "argv: [/a]", "env: {A-B: 1, PATH: /x, C: [1], D: \"\\e[2J\", 5: x}", parseRate), true, []string{
+		`p:6:11: workloads.env: "A-B" is not the name of a variable; use letters, digits and _`,
+		`p:6:19: workloads.env: PATH is set already, to the usual folders, on every target; call programs by their paths`,
+		`p:6:32: workloads.env: a single value for "C" is wanted, not a list`,
+		`p:6:40: workloads.env: the value "\x1b[2J" of D is too long or not printable; write it on one line`,
+		`p:6:49: a key must be a word; put quotes around it if it looks like a number`,
+	}},
+	{"one name for two workloads", workload("name: a.b.c", "image: probe", "argv: [/a]", parseRate) + "  - name: a.b.c\n    image: probe\n    argv: [/b]\n    " + parseRate + "\n", false, []string{
+		`p:7:11: workloads: there are two of the name "a.b.c"; give one of them another name`,
+	}},
+	{"parse of another kind", workload("name: a.b.c", "image: probe", "argv: [/a]", "parse: rate"), true, []string{
+		`p:6:12: parse: a list is wanted, not "rate"; write it in brackets or with dashes`,
+	}},
+	{"entries of parse that are none", workload("name: a.b.c", "image: probe", "argv: [/a]", "parse: [rate, {}]"), true, []string{
+		`p:6:13: parse: a mapping is wanted, not "rate"; write it like {metric: Rate, regex: 'rate: ([0-9.]+) op/s', unit: 1/s, better: higher}`,
+		`p:6:19: the entry of parse has no metric, no unit, no better; it needs metric, unit, better`,
+		`p:6:19: the entry of parse wants either regex or json; say where the value stands: write one with one group for the number, such as 'rate: ([0-9.]+) op/s', or write a JSON path such as latency.p99 or jobs[0].read.iops`,
+	}},
+	{"bad entries of parse", withParse("metric: my-rate, unit: furlong, better: high, regex: '(1)', scale: 0, group: 1"), true, []string{
+		`p:7:18: parse.metric: "my-rate" is not the name of a metric; use letters and digits, such as Rate or LatencyP99`,
+		`p:7:33: parse.unit: "furlong" is no unit; there are s, B, B/s, bit/s, 1/s, FLOP/s, ratio, score, and scale for multiples of them`,
+		`p:7:50: parse.better: "high" is neither lower nor higher; write which values are the better ones`,
+		`p:7:77: parse.scale: "0" is not a number above 0; write what a value is multiplied by to be in its unit, such as 0.001 where the program writes milliseconds`,
+		`p:7:80: "group" is no key of an entry of parse; there are metric, regex, json, unit, better, scale`,
+	}},
+	{"a metric that is there anyhow", withParse("metric: HostCPU, unit: s, better: lower, json: a"), true, []string{
+		`p:7:18: parse.metric: "HostCPU" is the name of a metric that every workload has; give another name`,
+	}},
+	{"units of programs", withParse("metric: A, unit: ms, better: lower, json: a", "metric: B, unit: MiB/s, better: lower, json: a", "metric: C, unit: '%', better: lower, json: a", "metric: D, unit: MB, better: lower, json: a", "metric: E, unit: Score, better: lower, json: a"), true, []string{
+		`p:7:27: parse.unit: "ms" is no unit; write unit: s and scale: 1e-3`,
+		`p:8:27: parse.unit: "MiB/s" is no unit; write unit: B/s and scale: 1048576`,
+		`p:9:27: parse.unit: "%" is no unit; write unit: ratio and scale: 0.01`,
+		`p:10:27: parse.unit: "MB" is no unit; write unit: B and scale: 1e6`,
+		`p:11:27: parse.unit: "Score" is no unit; did you mean score?`,
+	}},
+	{"expressions that are none", withParse("metric: A, unit: s, better: lower, regex: '(a'", "metric: B, unit: s, better: lower, regex: 'a'", "metric: C, unit: s, better: lower, regex: '(a)(b)'", "metric: D, unit: s, better: lower, regex: \"(\\e)\"", "metric: E, unit: s, better: lower, regex: '(?=a)(b)'"), false, []string{
+		"p:7:52: parse.regex: \"(a\": error parsing regexp: missing closing ): `(a`; write one with one group for the number, such as 'rate: ([0-9.]+) op/s'",
+		`p:8:52: parse.regex: "a": it has no group for the number; write one with one group for the number, such as 'rate: ([0-9.]+) op/s'`,
+		`p:9:52: parse.regex: "(a)(b)": it has 2 groups, and one must hold the number; write one with one group for the number, such as 'rate: ([0-9.]+) op/s'`,
+		`p:10:52: parse.regex: "(\x1b)" is empty, too long or not printable`,
+		"p:11:52: parse.regex: \"(?=a)(b)\": error parsing regexp: invalid or unsupported Perl syntax: `(?=`; write one with one group for the number, such as 'rate: ([0-9.]+) op/s'",
+	}},
+	{"paths that are none", withParse("metric: A, unit: s, better: lower, json: 'a['", "metric: B, unit: s, better: lower, json: ''", "metric: C, unit: s, better: lower, json: 5"), true, []string{
+		`p:7:51: parse.json: "a[": not terminated at 3 in a[; write a JSON path such as latency.p99 or jobs[0].read.iops`,
+		`p:8:51: parse.json: "" is empty, too long or not printable`,
+		`p:9:51: parse.json: a text is wanted, not "5"; put quotes around it if it looks like a number`,
+	}},
+	{"an expression and a path", withParse("metric: A, unit: s, better: lower, json: a, regex: (a)"), true, []string{
+		`p:7:9: the entry of parse wants either regex or json; say where the value stands: write one with one group for the number, such as 'rate: ([0-9.]+) op/s', or write a JSON path such as latency.p99 or jobs[0].read.iops`,
+	}},
+	{"a metric twice", withParse("metric: A, unit: s, better: lower, json: a", "metric: A, unit: s, better: lower, json: b"), false, []string{
+		`p:8:9: parse: there are two metrics of the name "A"; give one of them another name`,
+	}},
+	{"scales that are none", withParse("metric: A, unit: s, better: lower, json: a, scale: -1", "metric: B, unit: s, better: lower, json: a, scale: '2 '", "metric: C, unit: s, better: lower, json: a, scale: 0x10", "metric: D, unit: s, better: lower, json: a, scale: .inf", "metric: E, unit: s, better: lower, json: a, scale: 1e999"), true, []string{
+		`p:7:61: parse.scale: "-1" is not a number above 0; write what a value is multiplied by to be in its unit, such as 0.001 where the program writes milliseconds`,
+		`p:8:61: parse.scale: "2 " is not a number above 0; write what a value is multiplied by to be in its unit, such as 0.001 where the program writes milliseconds`,
+		`p:9:61: parse.scale: "0x10" is not a number above 0; write what a value is multiplied by to be in its unit, such as 0.001 where the program writes milliseconds`,
+		`p:10:61: parse.scale: ".inf" is not a number above 0; write what a value is multiplied by to be in its unit, such as 0.001 where the program writes milliseconds`,
+		`p:11:61: parse.scale: "1e999" is not a number above 0; write what a value is multiplied by to be in its unit, such as 0.001 where the program writes milliseconds`,
+	}},
 	{"json elsewhere", "version: 1\njson: ../x.json\n", true, []string{`p:2:7: json: "../x.json" is not a plain file name that ends in .json; write one such as results.json; it is made in the output folder`}},
 	{"json over the database", "version: 1\njson: touchstone.db\n", true, []string{`p:2:7: json: "touchstone.db" is not a plain file name that ends in .json; write one such as results.json; it is made in the output folder`}},
 	{"a mix of formats", "version: 1\nname: a\nruns: 10\noci: [runc]\n", true, []string{`p:3:1: runs is a key of TouchStone's own format and version one of ours; use the keys of one of them; write blocks instead`}},
@@ -173,6 +274,19 @@ var invalid = []struct {
 	{"a mix with the output", "version: 1\noutput: a\n", true, []string{`p:2:1: output is a key of TouchStone's own format and version one of ours; use the keys of one of them; write json instead`}},
 	{"a mix with the scale", "version: 1\nscale: 1\n", true, []string{`p:2:1: scale is a key of TouchStone's own format and version one of ours; use the keys of one of them; leave it out`}},
 	{"a mix the other way", "oci: [runc]\nbaseline: oci/runc\n", true, []string{`p:1:1: oci is a key of TouchStone's own format and baseline one of ours; use the keys of one of them; write targets instead`}},
+}
+
+// parseRate is a parse without a flaw.
+const parseRate = "parse: [{metric: Rate, regex: 'rate: ([0-9.]+)', unit: 1/s, better: higher}]"
+
+// workload is a plan with a workload of these keys, the first in line 3.
+func workload(keys ...string) string {
+	return "version: 1\nworkloads:\n  - " + strings.Join(keys, "\n    ") + "\n"
+}
+
+// withParse is a plan with a workload and these entries of its parse, the first in line 7.
+func withParse(entries ...string) string {
+	return workload("name: a.b.c", "image: probe", "argv: [/a]", "parse:\n      - {"+strings.Join(entries, "}\n      - {")+"}")
 }
 
 // numbered gives n lines with a number between prefix and suffix.

@@ -25,6 +25,9 @@ type Overrides struct {
 	CRI       []string       // --cri name=socket; added to the plan's sockets
 	Binaries  []string       // --engine-bin name=path; added to the plan's
 	Managed   *bool          // --managed
+	// Pin has the values of --pin; parts that they do not name stay as the plan has them.
+	Pin        []string
+	DropCaches *bool // --drop-caches
 	// DockerHost is the variable DOCKER_HOST. The plan's socket of docker holds over it.
 	DockerHost string
 }
@@ -119,6 +122,13 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 	}
 	if o.Managed != nil {
 		p.Engines.Managed = *o.Managed
+	}
+	p.at = maps.Clone(p.at)
+	p.pin(o.Pin, fail)
+	if o.DropCaches != nil {
+		allowed := *o.DropCaches
+		p.DropCaches = &allowed
+		put(&p.at, "drop-caches", place{flag: "--drop-caches"})
 	}
 	if err := faults.err(); err != nil {
 		return Plan{}, err

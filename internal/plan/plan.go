@@ -45,22 +45,29 @@ const (
 	// runtime.
 	MaxRuntimes = 100
 	MaxOptions  = 100
+	// MaxWorkloads bounds the user's own workloads, MaxMetrics the metrics of one.
+	MaxWorkloads = 100
+	MaxMetrics   = 100
 	// MaxDuration is the longest budget or time limit.
 	MaxDuration = 365 * 24 * time.Hour
 )
 
 // What holds where a plan file is silent.
 const (
-	DefaultBlocks       = 20
-	DefaultWarmup       = 1
+	DefaultBlocks = 20
+	DefaultWarmup = 1
+	// DefaultTrialTimeout holds for quick parameters, DefaultPaperTimeout for the paper's, with which programs do
+	// a fixed amount of work: what takes bare metal ten seconds may take a runtime that intercepts each system
+	// call ten minutes.
 	DefaultTrialTimeout = 2 * time.Minute
+	DefaultPaperTimeout = 30 * time.Minute
 	DefaultCallTimeout  = 30 * time.Second
 	// DefaultGrowth times the blocks is the most a stop rule may ask for.
 	DefaultGrowth = 5
 )
 
 // Plan says what to measure and how often. Its zero value is no plan: one comes from
-// Load, Parse or Quick.
+// Load, Parse, Builtin or Quick.
 type Plan struct {
 	Name string
 	// Targets are measured in every block; nil stands for those that are found and that an engine
@@ -88,17 +95,28 @@ type Plan struct {
 	Runtimes map[string]target.Runtime
 	// Engines says which daemons and programs engines use.
 	Engines Engines
+	// Pinning says on which CPUs the parts of the run stay.
+	Pinning Pinning
+	// DropCaches lets benchmarks of cold files drop the host's page cache; nil leaves it to DropsCaches.
+	DropCaches *bool
+	// Workloads are benchmarks of the user's own.
+	Workloads []Workload
 	// JSON is the name of a file to export to beside the database; empty for none.
 	JSON string
 	// Notes say what in the file has no effect, and why. They are about the file
 	// and no part of the plan: YAML leaves them out.
 	Notes []string
+
+	// at is where the values stand that Check looks at, by their keys.
+	at map[string]place
 }
 
 // Item selects benchmarks, and may set parameters of theirs.
 type Item struct {
 	// Name is a filter over whole components of names; see bench.Matches.
-	Name   string
+	Name string
+	// Image leaves all benchmarks out whose programs come from another image than this one of ours; empty leaves none out.
+	Image  string
 	Params bench.Params
 
 	at      place
@@ -120,18 +138,12 @@ const (
 	PaperValues Parameters = "paper"
 )
 
-// Quick is the plan for when no file is given: the targets that are measured by default, and every
-// benchmark but those that start containers by the dozen, in a few minutes.
-func Quick() Plan {
-	return Plan{
-		Name:       "quick",
-		Benchmarks: []Item{{Name: "operations"}, {Name: "scalability.runtime.5"}, {Name: "performance"}},
-		Parameters: QuickValues,
-		Blocks:     10,
-		Warmup:     DefaultWarmup,
-		Budget:     3 * time.Minute,
-		Timeout:    Timeout{Trial: DefaultTrialTimeout, Call: DefaultCallTimeout},
+// trialTimeout is what holds where none is given.
+func (p Parameters) trialTimeout() time.Duration {
+	if p == PaperValues {
+		return DefaultPaperTimeout
 	}
+	return DefaultTrialTimeout
 }
 
 // BlockLimit is the highest number of measured blocks that the plan allows: Blocks

@@ -13,12 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/bench/own"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // same compares plans by what they say, not by where it is written.
 var same = cmp.Options{
-	cmpopts.IgnoreUnexported(Item{}),
+	cmpopts.IgnoreUnexported(Item{}, Workload{}, Plan{}),
 	cmpopts.IgnoreFields(Plan{}, "Notes"),
 }
 
@@ -29,6 +30,7 @@ targets: [native, oci/runc, oci/crun, "oci/runsc@platform=systrap"]
 baseline: native
 benchmarks:
   - operations
+  - {name: performance, image: probe}
   - name: scalability.runtime.5
     params: {mode: parallel, copies: 4, ratio: 0.50, on: true}
 parameters: paper
@@ -48,6 +50,21 @@ engines:
   managed: true
   sockets: {docker: "tcp://127.0.0.1:2375", mine: /run/mine.sock}
   binaries: {containerd: /opt/containerd/bin/containerd, cni: /opt/cni/bin}
+pinning: {workload: "1-3,5", engines: 4, touchstone: "0"}
+drop-caches: false
+workloads:
+  - name: app.start.cold
+    summary: "from nothing: to the first answer"
+    image: /srv/images/app.tar
+    argv: [/usr/bin/app, --bench, 5, "a b", 'it''s "$HOME"', true, ""]
+    env: {LC_ALL: C, A: 5}
+    writable: true
+    network: host
+    parse:
+      - {metric: Rate, regex: 'rate: ([0-9.]+) "op"\/s #', unit: 1/s, better: higher}
+      - {metric: P99, json: "$.latency['p-99']", unit: s, better: lower, scale: 1e-3}
+      - {metric: Size, json: size, unit: B, better: lower, scale: 1048576}
+  - {name: app.stop.warm, image: workload, argv: [/usr/bin/busybox], network: bridge, parse: [{metric: A, json: a, unit: score, better: lower}]}
 json: results.json
 `
 
@@ -90,6 +107,7 @@ func TestParse(t *testing.T) {
 		Baseline: mustTarget(t, "native"),
 		Benchmarks: []Item{
 			{Name: "operations"},
+			{Name: "performance", Image: "probe"},
 			{Name: "scalability.runtime.5", Params: bench.Params{"mode": "parallel", "copies": "4", "ratio": "0.50", "on": "true"}},
 		},
 		Parameters: PaperValues,
@@ -110,6 +128,24 @@ func TestParse(t *testing.T) {
 			Managed:  true,
 			Sockets:  map[string]string{"docker": "tcp://127.0.0.1:2375", "mine": "/run/mine.sock"},
 			Binaries: map[string]string{"containerd": "/opt/containerd/bin/containerd", "cni": "/opt/cni/bin"},
+		},
+		Pinning:    Pinning{Workload: "1-3,5", Engines: "4", Touchstone: "0"},
+		DropCaches: new(bool),
+		Workloads: []Workload{
+			{Workload: own.Workload{
+				Name: "app.start.cold", Summary: "from nothing: to the first answer", Image: "/srv/images/app.tar",
+				Args: []string{"/usr/bin/app", "--bench", "5", "a b", `it's "$HOME"`, "true", ""}, Env: map[string]string{"LC_ALL": "C", "A": "5"},
+				Writable: true, Network: "host",
+				Metrics: []own.Metric{
+					{Name: "Rate", Unit: "1/s", Better: "higher", Regex: `rate: ([0-9.]+) "op"\/s #`, Scale: 1},
+					{Name: "P99", Unit: "s", Better: "lower", JSON: "$.latency['p-99']", Scale: 0.001},
+					{Name: "Size", Unit: "B", Better: "lower", JSON: "size", Scale: 1 << 20},
+				},
+			}},
+			{Workload: own.Workload{
+				Name: "app.stop.warm", Image: bench.WorkloadImage, Args: []string{"/usr/bin/busybox"}, Network: "bridge",
+				Metrics: []own.Metric{{Name: "A", Unit: "score", Better: "lower", JSON: "a", Scale: 1}},
+			}},
 		},
 		JSON: "results.json",
 	}
@@ -136,6 +172,12 @@ func TestParseFillsInDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, mustParse(t, "plans/nightly.yaml", "version: 1\n"), same); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	if got := mustParse(t, "p", "version: 1\nparameters: paper\n").Timeout.Trial; got != 30*time.Minute {
+		t.Errorf("with the paper's parameters a trial may take %v, want 30m", got)
+	}
+	if got := mustParse(t, "p", "version: 1\ntimeout: {trial: 1m}\nparameters: paper\n").Timeout.Trial; got != time.Minute {
+		t.Errorf("a trial may take %v, want 1m as the plan says", got)
+	}
 	for file, name := range map[string]string{"": "plan", "-": "plan", "/dev/fd/63": "63", "a\x1bb.yml": "plan", "my plan.v2.yaml": "my plan.v2"} {
 		if got := mustParse(t, file, "version: 1\n").Name; got != name {
 			t.Errorf("a plan in %q is named %q, want %q", file, got, name)
@@ -157,16 +199,6 @@ func TestExamples(t *testing.T) {
 		if _, err := p.Resolve(testCatalogue()); err != nil {
 			t.Error(err)
 		}
-	}
-}
-
-func TestQuickIsTheExample(t *testing.T) {
-	p, err := Load("../../examples/quick.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(Quick(), p, same); diff != "" {
-		t.Errorf("examples/quick.yaml is not what Quick says (-Quick +example):\n%s", diff)
 	}
 }
 

@@ -49,6 +49,9 @@ func (r *reader) fields() []field {
 		{"seed", r.seed},
 		{"runtimes", r.runtimes},
 		{"engines", r.engines},
+		{"pinning", r.pinning},
+		{"drop-caches", r.dropCaches},
+		{"workloads", r.workloads},
 		{"json", func(n ast.Node) { r.text(n, "json", checkFileName, &p.JSON) }},
 	}
 }
@@ -68,6 +71,13 @@ func (r *reader) itemFields(item *Item) []field {
 		{"name", func(n ast.Node) {
 			item.at = r.at(n)
 			r.text(n, "name", checkFilter, &item.Name)
+		}},
+		{"image", func(n ast.Node) {
+			s, _ := text(n)
+			if _, ours := images()[s]; !ours {
+				r.fail(n, fmt.Sprintf("image: %s is no image of Touchstone's", shown(n)), didYouMean(s, []string{probeImage, workloadImage}, "there are probe and workload"))
+			}
+			item.Image = s
 		}},
 		{"params", func(n ast.Node) { r.params(n, item) }},
 	}
@@ -129,9 +139,13 @@ func (r *reader) own(entries []*ast.MappingValueNode) {
 		Parameters: QuickValues,
 		Blocks:     DefaultBlocks,
 		Warmup:     DefaultWarmup,
-		Timeout:    Timeout{Trial: DefaultTrialTimeout, Call: DefaultCallTimeout},
+		Timeout:    Timeout{Call: DefaultCallTimeout},
 	}
 	r.entries(entries, "a plan", r.fields())
+	r.plan.at = r.seen
+	if r.plan.Timeout.Trial == 0 {
+		r.plan.Timeout.Trial = r.plan.Parameters.trialTimeout()
+	}
 	if !r.has("version") {
 		r.faults.add(r.start, "", flaw{"version is missing", fmt.Sprintf(`write "version: %d"`, Version)})
 	}
@@ -368,6 +382,16 @@ func (r *reader) timeout(n ast.Node) {
 		return
 	}
 	r.entries(entries, "timeout", r.timeoutFields())
+}
+
+func (r *reader) dropCaches(n ast.Node) {
+	b, ok := n.(*ast.BoolNode)
+	if !ok {
+		r.wants(n, "drop-caches", "true or false is", "leave it out to have true as root with the paper's parameters")
+		return
+	}
+	allowed := b.Value
+	r.plan.DropCaches = &allowed
 }
 
 func (r *reader) seed(n ast.Node) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/bench/own"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -30,7 +31,10 @@ type Work struct {
 // for a filter from the command line, or several of them joined.
 func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 	paper := p.Parameters == PaperValues
-	all := catalogue.All()
+	all, err := p.withOwn(catalogue)
+	if err != nil {
+		return nil, err
+	}
 	items := p.Benchmarks
 	if items == nil {
 		for _, b := range all {
@@ -46,8 +50,12 @@ func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 		if faults.full() {
 			break
 		}
-		selected := item.selects(catalogue, all)
-		if selected == nil {
+		selected, known := item.selects(catalogue, all)
+		switch {
+		case selected != nil:
+		case known:
+			faults.add(item.at, item.Name, flaw{"no benchmark of " + quote(item.Name) + " has its programs from the image " + item.Image, "leave image out"})
+		default:
 			faults.add(item.at, item.Name, unknown(item.Name, all))
 		}
 		for _, b := range selected {
@@ -67,20 +75,51 @@ func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 	return work, nil
 }
 
-// selects gives the benchmarks that an item names.
-func (i Item) selects(catalogue Catalogue, all []bench.Benchmark) []bench.Benchmark {
-	var selected []bench.Benchmark
+// withOwn gives the benchmarks of the catalogue, and then those of the plan. The user's own may have no name that the catalogue
+// knows: results would be taken for those of another program.
+func (p Plan) withOwn(catalogue Catalogue) ([]bench.Benchmark, error) {
+	var faults faults
+	all := slices.Clone(catalogue.All())
+	for _, w := range p.Workloads {
+		if _, taken := catalogue.Lookup(w.Name); taken {
+			faults.add(w.at, w.Name, flaw{"workloads: " + quote(w.Name) + " is a benchmark of Touchstone's", "give the workload another name"})
+			continue
+		}
+		b, err := own.Benchmark(w.Workload)
+		if err != nil {
+			faults.add(w.at, w.Name, flaw{"workloads: " + printable(err.Error()), ""})
+			continue
+		}
+		all = append(all, b)
+	}
+	return all, faults.err()
+}
+
+// selects gives the benchmarks that an item names and does not leave out, and tells whether it names any.
+func (i Item) selects(catalogue Catalogue, all []bench.Benchmark) (selected []bench.Benchmark, known bool) {
+	var named []bench.Benchmark
 	for _, b := range all {
 		if bench.Matches(i.Name, b.Name) {
-			selected = append(selected, b)
+			named = append(named, b)
 		}
 	}
-	if selected == nil {
+	if named == nil {
 		if b, ok := catalogue.Lookup(i.Name); ok {
+			named = append(named, b)
+		}
+	}
+	for _, b := range named {
+		if i.has(b) {
 			selected = append(selected, b)
 		}
 	}
-	return selected
+	return selected, named != nil
+}
+
+// has tells whether a benchmark's programs come from the item's image.
+func (i Item) has(b bench.Benchmark) bool {
+	image, ours := images()[i.Image]
+	return !ours || b.Image == image
 }
 
 // resolve fills in the parameters of one benchmark. Each given one is tried by itself

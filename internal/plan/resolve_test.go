@@ -52,7 +52,8 @@ func testCatalogue() listed {
 		}},
 		{Name: "performance.syscall.latency"},
 		{Name: "performance.memory.stream"},
-		{Name: "performance.disk.blog"},
+		{Name: "performance.disk.blog", Image: bench.WorkloadImage},
+		{Name: "limits.memory.oom"},
 	}
 }
 
@@ -64,6 +65,9 @@ func spell(work []Work) []string {
 	}
 	return all
 }
+
+// ownOne is a section with a workload of the user's.
+const ownOne = "workloads:\n  - {name: app.start.cold, image: workload, argv: [/a], parse: [{metric: A, json: a, unit: s, better: lower}]}\n"
 
 func TestResolve(t *testing.T) {
 	for _, c := range []struct {
@@ -85,6 +89,13 @@ func TestResolve(t *testing.T) {
 		{"the same twice", "benchmarks: [scalability.runtime.5, scalability.runtime, {name: scalability.runtime.5, params: {mode: sequential}}, {name: scalability.runtime.5, params: {mode: parallel}}]", []string{
 			"scalability.runtime.5 mode=sequential", "scalability.runtime.10 mode=sequential", "scalability.runtime.50 mode=sequential", "scalability.runtime.5 mode=parallel",
 		}},
+		{"of an image", "benchmarks: [{name: operations, image: probe}, {name: performance, image: workload}]", []string{
+			"operations.container.lifecycle", "operations.container.exec", "operations.container.pause", "operations.image.pull", "operations.service.ready", "performance.disk.blog",
+		}},
+		{"a name with a number of an image", "benchmarks: [{name: scalability.runtime.37, image: probe}]", []string{"scalability.runtime.37 mode=sequential"}},
+		{"a workload of the user's", "benchmarks: [performance.memory, app]\n" + ownOne, []string{"performance.memory.stream", "app.start.cold"}},
+		{"one workload of several", "benchmarks: [app.stop]\n" + ownOne + strings.ReplaceAll(strings.TrimPrefix(ownOne, "workloads:\n"), "start", "stop"), []string{"app.stop.cold"}},
+		{"a workload with ours by image", "benchmarks: [{name: app, image: workload}]\n" + ownOne, []string{"app.start.cold"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			work, err := mustParse(t, "p", "version: 1\n"+c.keys+"\n").Resolve(testCatalogue())
@@ -105,6 +116,12 @@ func TestResolveTakesAllWithoutNames(t *testing.T) {
 	}
 	if len(work) != len(testCatalogue()) {
 		t.Errorf("a plan without benchmarks resolves to %q", spell(work))
+	}
+	if work, err = mustParse(t, "p", "version: 1\n"+ownOne).Resolve(testCatalogue()); err != nil {
+		t.Fatal(err)
+	}
+	if len(work) != len(testCatalogue())+1 || work[len(work)-1].Benchmark.Name != "app.start.cold" {
+		t.Errorf("a plan without benchmarks and with a workload resolves to %q", spell(work))
 	}
 }
 
@@ -132,6 +149,20 @@ func TestResolveRefuses(t *testing.T) {
 		}},
 		{"a bad value for a group", "version: 1\nbenchmarks: [{name: scalability, params: {mode: odd}}]\n", []string{
 			`p:2:49: parameter mode=odd of scalability.runtime.5: must be one of sequential, parallel`,
+		}},
+		{"nothing of an image", "version: 1\nbenchmarks: [{name: operations, image: workload}, {name: scalability.runtime.37, image: workload}]\n", []string{
+			`p:2:21: no benchmark of "operations" has its programs from the image workload; leave image out`,
+			`p:2:58: no benchmark of "scalability.runtime.37" has its programs from the image workload; leave image out`,
+		}},
+		{"a workload with a name of ours", "version: 1\n" + strings.ReplaceAll(ownOne, "app.start.cold", "performance.disk.blog") + strings.ReplaceAll(strings.TrimPrefix(ownOne, "workloads:\n"), "app.start.cold", "scalability.runtime.37"), []string{
+			`p:3:12: workloads: "performance.disk.blog" is a benchmark of Touchstone's; give the workload another name`,
+			`p:4:12: workloads: "scalability.runtime.37" is a benchmark of Touchstone's; give the workload another name`,
+		}},
+		{"parameters of a workload", "version: 1\nbenchmarks: [{name: app, params: {a: 1}}]\n" + ownOne, []string{
+			`p:2:38: parameter a=1 of app.start.cold: there is no such parameter; it has none`,
+		}},
+		{"a near name of a workload", "version: 1\nbenchmarks: [app.strat]\n" + ownOne, []string{
+			`p:2:14: no benchmark is named "app.strat" or is in a group of that name; did you mean app.start?`,
 		}},
 		{"TouchStone's half components", "oci: [runc]\nfilter:\n- scalability.run\n", []string{
 			`p:3:3: no benchmark is named "scalability.run" or is in a group of that name; touchstone list shows what there is; a filter holds whole components of a name`,
@@ -180,7 +211,7 @@ func TestPin(t *testing.T) {
 		t.Errorf("Pin has changed the plan: %+v", p)
 	}
 	want := "version: 1\nname: p\ntargets:\n- native\n- oci/runc\nbenchmarks:\n- name: operations.service.ready\n- name: performance.syscall.unixbench\n" +
-		"  params:\n    copies: \"4\"\n    duration: 10s\nparameters: paper\nblocks: 20\nwarmup: 1\ntimeout:\n  trial: 2m\n  call: 30s\nseed: 42\n"
+		"  params:\n    copies: \"4\"\n    duration: 10s\nparameters: paper\nblocks: 20\nwarmup: 1\ntimeout:\n  trial: 30m\n  call: 30s\nseed: 42\n"
 	if diff := cmp.Diff(want, string(pinned.YAML())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

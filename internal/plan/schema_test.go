@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/touchstone-bench/touchstone/internal/bench/own"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -115,6 +116,18 @@ func TestSchemaHasTheKeysThatParseAccepts(t *testing.T) {
 	if err := json.Unmarshal(top.Properties["engines"], &daemons); err != nil {
 		t.Fatal(err)
 	}
+	var pinned object
+	if err := json.Unmarshal(top.Properties["pinning"], &pinned); err != nil {
+		t.Fatal(err)
+	}
+	var workloads struct{ Items object }
+	if err := json.Unmarshal(top.Properties["workloads"], &workloads); err != nil {
+		t.Fatal(err)
+	}
+	var metrics struct{ Items object }
+	if err := json.Unmarshal(workloads.Items.Properties["parse"], &metrics); err != nil {
+		t.Fatal(err)
+	}
 	r := &reader{}
 	for _, c := range []struct {
 		of     string
@@ -126,6 +139,9 @@ func TestSchemaHasTheKeysThatParseAccepts(t *testing.T) {
 		{"a benchmark", list.Items.OneOf[1], r.itemFields(&Item{})},
 		{"a runtime", named.Values.OneOf[1], r.runtimeFields("x", &target.Runtime{})},
 		{"engines", daemons, r.enginesFields()},
+		{"pinning", pinned, r.pinningFields()},
+		{"a workload", workloads.Items, r.workloadFields(&Workload{})},
+		{"an entry of parse", metrics.Items, r.metricFields(&own.Metric{})},
 	} {
 		if diff := cmp.Diff(slices.Sorted(maps.Keys(c.schema.Properties)), slices.Sorted(slices.Values(keys(c.fields)))); diff != "" {
 			t.Errorf("keys of %s (-schema +Parse):\n%s", c.of, diff)

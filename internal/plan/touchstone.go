@@ -72,7 +72,7 @@ func (r *reader) touchstone(entries []*ast.MappingValueNode) {
 		Name:       nameFrom(r.file),
 		Parameters: PaperValues,
 		Blocks:     DefaultBlocks,
-		Timeout:    Timeout{Trial: DefaultTrialTimeout, Call: DefaultCallTimeout},
+		Timeout:    Timeout{Trial: DefaultPaperTimeout, Call: DefaultCallTimeout},
 	}
 	var f foreign
 	r.entries(entries, "TouchStone's format", r.touchstoneFields(&f))

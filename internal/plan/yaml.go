@@ -25,11 +25,15 @@ type document struct {
 	Seed       *uint64        `yaml:"seed,omitempty"`
 	Runtimes   map[string]any `yaml:"runtimes,omitempty"`
 	Engines    *engines       `yaml:"engines,omitempty"`
+	Pinning    *pinning       `yaml:"pinning,omitempty"`
+	DropCaches *bool          `yaml:"drop-caches,omitempty"`
+	Workloads  []ownWorkload  `yaml:"workloads,omitempty"`
 	JSON       string         `yaml:"json,omitempty"`
 }
 
 type entry struct {
 	Name   string            `yaml:"name"`
+	Image  string            `yaml:"image,omitempty"`
 	Params map[string]string `yaml:"params,omitempty"`
 }
 
@@ -44,6 +48,32 @@ type engines struct {
 	Managed  bool              `yaml:"managed,omitempty"`
 	Sockets  map[string]string `yaml:"sockets,omitempty"`
 	Binaries map[string]string `yaml:"binaries,omitempty"`
+}
+
+type pinning struct {
+	Workload   string `yaml:"workload,omitempty"`
+	Engines    string `yaml:"engines,omitempty"`
+	Touchstone string `yaml:"touchstone,omitempty"`
+}
+
+type ownWorkload struct {
+	Name     string            `yaml:"name"`
+	Summary  string            `yaml:"summary,omitempty"`
+	Image    string            `yaml:"image"`
+	Args     []string          `yaml:"argv"`
+	Env      map[string]string `yaml:"env,omitempty"`
+	Writable bool              `yaml:"writable,omitempty"`
+	Network  string            `yaml:"network,omitempty"`
+	Parse    []ownMetric       `yaml:"parse"`
+}
+
+type ownMetric struct {
+	Metric string  `yaml:"metric"`
+	Regex  string  `yaml:"regex,omitempty"`
+	JSON   string  `yaml:"json,omitempty"`
+	Unit   string  `yaml:"unit"`
+	Better string  `yaml:"better"`
+	Scale  float64 `yaml:"scale,omitempty"`
 }
 
 type timeout struct {
@@ -64,6 +94,8 @@ func (p Plan) YAML() []byte {
 		MaxBlocks:  p.MaxBlocks,
 		Timeout:    timeout{formatDuration(p.Timeout.Trial), formatDuration(p.Timeout.Call)},
 		Seed:       p.Seed,
+		DropCaches: p.DropCaches,
+		Workloads:  spelledWorkloads(p.Workloads),
 		JSON:       p.JSON,
 	}
 	for _, t := range p.Targets {
@@ -75,11 +107,15 @@ func (p Plan) YAML() []byte {
 	if e := p.Engines; e.Managed || len(e.Sockets)+len(e.Binaries) > 0 {
 		d.Engines = &engines{e.Managed, e.Sockets, e.Binaries}
 	}
+	if p.Pinning != (Pinning{}) {
+		pinned := pinning(p.Pinning)
+		d.Pinning = &pinned
+	}
 	if p.Baseline.Engine != "" {
 		d.Baseline = p.Baseline.String()
 	}
 	for _, i := range p.Benchmarks {
-		d.Benchmarks = append(d.Benchmarks, entry{i.Name, i.Params})
+		d.Benchmarks = append(d.Benchmarks, entry{i.Name, i.Image, i.Params})
 	}
 	if p.Precision != 0 {
 		d.Precision = formatPercent(p.Precision)

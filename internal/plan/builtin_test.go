@@ -1,0 +1,74 @@
+package plan_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+)
+
+// The plans that need no file are the examples of their names, and what they name is in the catalogue.
+func TestBuiltin(t *testing.T) {
+	work := map[string][]plan.Work{}
+	for _, b := range plan.Builtins() {
+		p, err := plan.Builtin(b.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		example, err := plan.Load("../../examples/" + b.Name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(example, p, cmpopts.IgnoreUnexported(plan.Plan{}, plan.Item{}, plan.Workload{})); diff != "" {
+			t.Errorf("%s is not its example (-example +builtin):\n%s", b.Name, diff)
+		}
+		if p.Name != b.Name || b.Summary == "" {
+			t.Errorf("the plan %s is named %q and said to be %q", b.Name, p.Name, b.Summary)
+		}
+		if work[b.Name], err = p.Resolve(catalogue.Catalogue{}); err != nil {
+			t.Errorf("%s: %v", b.Name, err)
+		}
+		again, err := plan.Parse("p", p.YAML())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := again.Resolve(catalogue.Catalogue{}); err != nil {
+			t.Errorf("%s as it is stored: %v", b.Name, err)
+		}
+	}
+	all := len(catalogue.Catalogue{}.All())
+	if len(work["standard"]) != all || len(work["paper"]) != all {
+		t.Errorf("standard has %d benchmarks and paper %d, want all %d", len(work["standard"]), len(work["paper"]), all)
+	}
+	if quick := len(work["quick"]); quick == 0 || quick >= all {
+		t.Errorf("quick has %d benchmarks of %d", quick, all)
+	}
+	for _, w := range work["quick"] {
+		if w.Benchmark.Image != bench.ProbeImage {
+			t.Errorf("the quick plan has %s, which needs the image %s: it must work at once, and without a network", w.Benchmark.Name, w.Benchmark.Image)
+		}
+	}
+	for _, b := range (catalogue.Catalogue{}).All() {
+		measured := slices.ContainsFunc(work["quick"], func(w plan.Work) bool { return w.Benchmark.Name == b.Name })
+		if wanted := b.Image == bench.ProbeImage && b.Suite() != "scalability"; wanted && !measured {
+			t.Errorf("the quick plan leaves out %s", b.Name)
+		}
+	}
+}
+
+func TestBuiltinThatIsNone(t *testing.T) {
+	for name, want := range map[string]string{
+		"standart": `--plan: no plan is named "standart"; did you mean standard?`,
+		"all":      `--plan: no plan is named "all"; there are quick, standard, paper; a plan of your own is given with -f`,
+		"my.yaml":  `--plan: no plan is named "my.yaml"; there are quick, standard, paper; a plan of your own is given with -f`,
+	} {
+		if _, err := plan.Builtin(name); err == nil || err.Error() != want {
+			t.Errorf("Builtin(%q) gives %v, want %s", name, err, want)
+		}
+	}
+}

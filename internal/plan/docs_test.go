@@ -1,0 +1,88 @@
+package plan
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/bench/own"
+	"github.com/touchstone-bench/touchstone/internal/cpuset"
+)
+
+const page = "../../docs/plan.md"
+
+func readPage(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Each example of the page is a plan, or a part of one.
+func TestPageOfThePlan(t *testing.T) {
+	blocks := regexp.MustCompile("(?s)\n```yaml\n(.*?)```\n").FindAllStringSubmatch(readPage(t), -1)
+	if len(blocks) < 10 {
+		t.Fatalf("the page has %d examples", len(blocks))
+	}
+	schema := compiledSchema(t)
+	for _, b := range blocks {
+		text := b[1]
+		touchstones := strings.HasPrefix(text, "cri:")
+		if !strings.HasPrefix(text, "version:") && !touchstones {
+			text = "version: 1\n" + text
+		}
+		p, err := Parse(page, []byte(text))
+		if err != nil {
+			t.Errorf("%v\n%s", err, text)
+			continue
+		}
+		if err := validate(schema, []byte(text)); (err != nil) != touchstones {
+			t.Errorf("the schema says %v of\n%s", err, text)
+		}
+		if p.Pinning != (Pinning{}) {
+			if _, err := p.Check(Machine{Online: cpuset.Set{0}}); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// The page has each key of the format, and says of a mapping's keys what they are.
+func TestPageHasEveryKey(t *testing.T) {
+	text := readPage(t)
+	r := &reader{}
+	for _, f := range r.fields() {
+		if !strings.Contains(text, "\n### "+f.key+"\n") {
+			t.Errorf("the page has no section for %s", f.key)
+		}
+	}
+	for _, fields := range [][]field{
+		r.workloadFields(&Workload{}), r.metricFields(&own.Metric{}), r.itemFields(&Item{}),
+	} {
+		for _, f := range fields {
+			if !strings.Contains(text, "\n| `"+f.key+"` | ") {
+				t.Errorf("the page has no row for %s", f.key)
+			}
+		}
+	}
+	for _, fields := range [][]field{r.pinningFields(), r.timeoutFields(), r.enginesFields()} {
+		for _, f := range fields {
+			if !regexp.MustCompile("`" + f.key + "`|\\b" + f.key + ":").MatchString(text) {
+				t.Errorf("the page says nothing of %s", f.key)
+			}
+		}
+	}
+	for _, unit := range own.Units() {
+		if !strings.Contains(text, "`"+unit+"`") {
+			t.Errorf("the page does not have the unit %s", unit)
+		}
+	}
+	for _, b := range Builtins() {
+		if !strings.Contains(text, "\n| ["+b.Name+"](../examples/"+b.Name+".yaml) | ") {
+			t.Errorf("the page does not have the plan %s", b.Name)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/cpuset"
+)
+
+// Machine is what a plan has to fit.
+type Machine struct {
+	// Online are the CPUs there are.
+	Online cpuset.Set
+	// Cores are the CPUs of each core that has several.
+	Cores []cpuset.Set
+	// Root tells that Touchstone runs as root.
+	Root bool
+}
+
+// DropsCaches tells whether the run may drop the host's page cache: as the plan says, and else as root with the
+// paper's parameters, which ask for cold files.
+func (p Plan) DropsCaches(root bool) bool {
+	if p.DropCaches != nil {
+		return *p.DropCaches
+	}
+	return root && p.Parameters == PaperValues
+}
+
+// Check tells what of the plan cannot be on this machine, before anything is measured: CPUs and images that are not there, and what only
+// root may do. Errors are as Resolve has them. The notes are about what can be, and should not.
+func (p Plan) Check(m Machine) (notes []string, err error) {
+	var faults faults
+	sets := p.Pinning.sets()
+	for _, part := range p.Pinning.parts() {
+		if missing := sets[part.name].Without(m.Online); len(missing) > 0 {
+			faults.add(p.at["pinning."+part.name], *part.cpus, flaw{
+				fmt.Sprintf("pinning: %s is to run on CPU %s, which this machine does not have", part.name, missing), "there are " + m.Online.String(),
+			})
+		}
+	}
+	if p.DropCaches != nil && *p.DropCaches && !m.Root {
+		faults.add(p.at["drop-caches"], "true", flaw{"drop-caches: only root can drop the host's page cache", "run as root, or leave it out"})
+	}
+	for _, w := range p.Workloads {
+		if f := checkThere(w.Image); f != nil {
+			faults.add(w.imageAt, string(w.Image), *f)
+		}
+	}
+	return p.Pinning.shared(m), faults.err()
+}
+
+// checkThere refuses the path of an image at which there is none. Whether it is sound shows when it is read.
+func checkThere(image bench.Image) *flaw {
+	for _, ours := range images() {
+		if image == ours {
+			return nil
+		}
+	}
+	path := string(image)
+	shown := strconv.Quote(path) // whole: its end is what tells files apart
+	const advice = "give the path of an OCI layout (a folder) or of an OCI or Docker archive (a file), from where the plan lies"
+	at, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		name := filepath.Base(path)
+		return &flaw{"workloads.image: there is no " + shown, didYouMean(name, []string{probeImage, workloadImage}, advice)}
+	case err != nil:
+		return &flaw{"workloads.image: " + printable(err.Error()), advice}
+	case at.IsDir():
+		if _, err := os.Stat(filepath.Join(path, "index.json")); err != nil {
+			return &flaw{"workloads.image: the folder " + shown + " has no index.json, so that it is no OCI layout", advice}
+		}
+	case !at.Mode().IsRegular() || at.Size() == 0:
+		return &flaw{"workloads.image: " + shown + " is empty or no file", advice}
+	}
+	return nil
+}

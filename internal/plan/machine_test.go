@@ -1,0 +1,169 @@
+package plan
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/cpuset"
+)
+
+// four has two cores of two threads each.
+var four = Machine{Online: cpuset.Set{0, 1, 2, 3}, Cores: []cpuset.Set{{0, 2}, {1, 3}}, Root: true}
+
+func TestCheckOfPinning(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		flags      []string
+		notes      []string
+		errs       []string
+	}{
+		{name: "nothing", text: ""},
+		{name: "each on its own core", text: "pinning: {workload: '1,3', engines: 0, touchstone: 2}"},
+		{
+			name: "one CPU for both", text: "pinning: {workload: 1-3, engines: 0-1, touchstone: 3}",
+			notes: []string{
+				"pinning: engines and workload share CPU 1, so that what measures takes time from what is measured",
+				"pinning: touchstone and workload share CPU 3, so that what measures takes time from what is measured",
+			},
+		},
+		{
+			name: "one core for both", text: "pinning: {workload: '1', touchstone: '3'}",
+			notes: []string{"pinning: CPU 3 of touchstone and CPU 1 of workload are threads of one core, and slow each other down"},
+		},
+		{name: "what measures may share", text: "pinning: {engines: 0, touchstone: 0}"},
+		{
+			name: "CPUs that are not there", text: "pinning: {workload: 2-5, touchstone: 8191}",
+			errs: []string{
+				"p:2:21: pinning: workload is to run on CPU 4-5, which this machine does not have; there are 0-3",
+				"p:2:38: pinning: touchstone is to run on CPU 8191, which this machine does not have; there are 0-3",
+			},
+		},
+		{
+			name: "a flag over the plan", text: "pinning: {workload: 7, touchstone: 9}", flags: []string{"workload=0,2,touchstone=1", "engines=3"},
+		},
+		{
+			name: "a flag that is wrong", text: "pinning: {workload: 7}", flags: []string{"workload=4"},
+			errs: []string{"--pin: pinning: workload is to run on CPU 4, which this machine does not have; there are 0-3"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := mustParse(t, "p", "version: 1\n"+c.text+"\n")
+			p, err := before.Apply(Overrides{Pin: c.flags})
+			if err != nil {
+				t.Fatal(err)
+			}
+			notes, err := p.Check(four)
+			checkLines(t, err, c.errs)
+			if diff := cmp.Diff(c.notes, notes); diff != "" && c.errs == nil {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(mustParse(t, "p", "version: 1\n"+c.text+"\n"), before, same); diff != "" {
+				t.Errorf("Apply has changed the plan (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPinFlag(t *testing.T) {
+	p, err := Quick().Apply(Overrides{Pin: []string{"workload=2,3,7-9,engines=1", "touchstone=0,4"}})
+	if want := (Pinning{Workload: "2,3,7-9", Engines: "1", Touchstone: "0,4"}); err != nil || p.Pinning != want {
+		t.Errorf("got %+v, %v; want %+v", p.Pinning, err, want)
+	}
+	_, err = Quick().Apply(Overrides{Pin: []string{"2-3", "workloads=1", "engines=", "touchstone=a,b=c", ""}})
+	checkLines(t, err, []string{
+		`--pin: "2-3" is not part=CPUs; write it like workload=2-3,engines=1,touchstone=0`,
+		`--pin: "workloads" is no part of a run; did you mean workload?`,
+		`--pin: "" is no list of CPUs; write it like 0-3,8`,
+		`--pin: "a" is no list of CPUs; write it like 0-3,8`,
+		`--pin: "b" is no part of a run; there are workload, engines, touchstone`,
+		`--pin: "" is not part=CPUs; write it like workload=2-3,engines=1,touchstone=0`,
+	})
+}
+
+func TestDropsCaches(t *testing.T) {
+	for _, c := range []struct {
+		keys             string
+		flag, root, want bool
+		errs             []string
+	}{
+		{keys: "", root: true, want: false},
+		{keys: "parameters: paper", root: true, want: true},
+		{keys: "parameters: paper", root: false, want: false},
+		{keys: "parameters: paper\ndrop-caches: false", root: true, want: false},
+		{keys: "drop-caches: true", root: true, want: true},
+		{keys: "drop-caches: true", root: false, want: true, errs: []string{"p:2:14: drop-caches: only root can drop the host's page cache; run as root, or leave it out"}},
+		{keys: "drop-caches: false", flag: true, root: false, want: true, errs: []string{"--drop-caches: drop-caches: only root can drop the host's page cache; run as root, or leave it out"}},
+		{keys: "drop-caches: false", flag: true, root: true, want: true},
+	} {
+		p := mustParse(t, "p", "version: 1\n"+c.keys+"\n")
+		if c.flag {
+			var err error
+			if p, err = p.Apply(Overrides{DropCaches: &c.flag}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := p.DropsCaches(c.root); got != c.want {
+			t.Errorf("%q, root: %t: drops caches: %t, want %t", c.keys, c.root, got, c.want)
+		}
+		_, err := p.Check(Machine{Online: cpuset.Set{0}, Root: c.root})
+		checkLines(t, err, c.errs)
+	}
+}
+
+// The image of a workload is looked for from where the plan lies.
+func TestCheckOfImages(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("app.tar", "x")
+	write("empty.tar", "")
+	write("layout/index.json", "{}")
+	write("folder/x", "x")
+	for image, want := range map[string]string{
+		"workload":                      "",
+		"probe":                         "",
+		"app.tar":                       "",
+		"./app.tar":                     "",
+		"layout":                        "",
+		"folder/../layout/":             "",
+		filepath.Join(dir, "app.tar"):   "",
+		"./none.tar":                    `workloads.image: there is no "DIR/none.tar"; give the path of an OCI layout (a folder) or of an OCI or Docker archive (a file), from where the plan lies`,
+		"worklaod":                      `workloads.image: there is no "DIR/worklaod"; did you mean workload?`,
+		"./probe":                       `workloads.image: there is no "DIR/probe"; did you mean probe?`,
+		"empty.tar":                     `workloads.image: "DIR/empty.tar" is empty or no file; give the path`,
+		"folder":                        `workloads.image: the folder "DIR/folder" has no index.json, so that it is no OCI layout; give the path`,
+		"app.tar/x":                     `not a directory; give the path`,
+		"/dev/null":                     `workloads.image: "/dev/null" is empty or no file; give the path`,
+		"docker.io/library/redis:7":     `workloads.image: there is no "DIR/docker.io/library/redis:7"; give the path`,
+		"../" + filepath.Base(dir) + "": `has no index.json`,
+	} {
+		text := workload("name: a.b.c", "image: "+image, "argv: [/a]", parseRate)
+		p := mustParse(t, filepath.Join(dir, "plan.yaml"), text)
+		for range 2 { // the stored plan says the same wherever it is read
+			_, err := p.Check(four)
+			message := strings.ReplaceAll(fmt.Sprint(err), dir, "DIR")
+			if want == "" && err != nil || want != "" && !strings.Contains(message, want) {
+				t.Errorf("image %s: %s, want %s", image, message, want)
+			}
+			p = mustParse(t, "elsewhere/p", string(p.YAML()))
+		}
+	}
+}
+
+func TestCheckTellsWhere(t *testing.T) {
+	p := mustParse(t, "/none/p.yaml", workload("name: a.b.c", "argv: [/a]", "image: app.tar", parseRate))
+	_, err := p.Check(four)
+	checkLines(t, err, []string{`/none/p.yaml:5:12: workloads.image: there is no "/none/app.tar"; give the path of an OCI layout (a folder) or of an OCI or Docker archive (a file), from where the plan lies`})
+}

@@ -1,0 +1,351 @@
+package plan
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/bench/own"
+)
+
+// Workload is a program of the user's own, which is a benchmark of the plan.
+type Workload struct {
+	own.Workload
+
+	at, imageAt place
+}
+
+// Names of our images in plans. Other images are paths.
+const (
+	probeImage    = "probe"
+	workloadImage = "workload"
+)
+
+// images gives ours by their names in plans.
+func images() map[string]bench.Image {
+	return map[string]bench.Image{probeImage: bench.ProbeImage, workloadImage: bench.WorkloadImage}
+}
+
+// imageName is the inverse: the name of an image of ours, or a path.
+func imageName(image bench.Image) string {
+	for name, i := range images() {
+		if i == image {
+			return name
+		}
+	}
+	return string(image)
+}
+
+// workloadFields are the keys of a workload.
+func (r *reader) workloadFields(w *Workload) []field {
+	return []field{
+		{"name", func(n ast.Node) {
+			w.at = r.at(n)
+			r.text(n, "workloads.name", checkWorkloadName, &w.Name)
+		}},
+		{"summary", func(n ast.Node) { r.text(n, "workloads.summary", checkName, &w.Summary) }},
+		{"image", func(n ast.Node) { r.image(n, w) }},
+		{"argv", func(n ast.Node) { w.Args = r.argv(n) }},
+		{"env", func(n ast.Node) { w.Env = r.env(n) }},
+		{"writable", func(n ast.Node) {
+			b, ok := n.(*ast.BoolNode)
+			if !ok {
+				r.wants(n, "workloads.writable", "true or false is", "")
+				return
+			}
+			w.Writable = b.Value
+		}},
+		{"network", func(n ast.Node) {
+			s, _ := text(n)
+			if !slices.Contains(own.Networks(), s) {
+				r.fail(n, fmt.Sprintf("workloads.network: %s is neither host nor bridge", shown(n)), "leave it out to have only the loopback interface")
+			}
+			w.Network = s
+		}},
+		{"parse", func(n ast.Node) { w.Metrics = r.parse(n) }},
+	}
+}
+
+// metricFields are the keys of an entry of parse.
+func (r *reader) metricFields(m *own.Metric) []field {
+	expression := func(key string, n ast.Node, into *string) {
+		r.text(n, "parse."+key, checkExpression, into)
+		if *into == "" {
+			return
+		}
+		if _, err := m.Reading(); err != nil {
+			r.failKey(n, "parse."+key, &flaw{quote(*into) + ": " + printable(err.Error()), adviceOf(key)})
+		}
+	}
+	return []field{
+		{"metric", func(n ast.Node) { r.text(n, "parse.metric", checkMetric, &m.Name) }},
+		{"regex", func(n ast.Node) { expression("regex", n, &m.Regex) }},
+		{"json", func(n ast.Node) { expression("json", n, &m.JSON) }},
+		{"unit", func(n ast.Node) { r.text(n, "parse.unit", checkUnit, &m.Unit) }},
+		{"better", func(n ast.Node) {
+			m.Better, _ = text(n)
+			if directions := own.Directions(); !slices.Contains(directions, m.Better) {
+				r.fail(n, fmt.Sprintf("parse.better: %s is neither lower nor higher", shown(n)), didYouMean(m.Better, directions, "write which values are the better ones"))
+			}
+		}},
+		{"scale", func(n ast.Node) { r.scale(n, &m.Scale) }},
+	}
+}
+
+// adviceOf says how a regular expression and a JSON path are written.
+func adviceOf(key string) string {
+	if key == "json" {
+		return "write a JSON path such as latency.p99 or jobs[0].read.iops"
+	}
+	return `write one with one group for the number, such as 'rate: ([0-9.]+) op/s'`
+}
+
+func (r *reader) workloads(n ast.Node) {
+	for _, v := range r.list(n, "workloads", MaxWorkloads) {
+		entries, ok := pairs(v)
+		if !ok {
+			r.wants(v, "workloads", "a mapping is", "write it like {name: app.start.cold, image: ./app.tar, argv: [/app], parse: […]}")
+			continue
+		}
+		w := Workload{at: r.at(v)}
+		r.entries(entries, "a workload", r.workloadFields(&w))
+		r.required(v, entries, "the workload", "name", "image", "argv", "parse")
+		if slices.ContainsFunc(r.plan.Workloads, func(o Workload) bool { return o.Name == w.Name && w.Name != "" }) {
+			r.faults.add(w.at, w.Name, flaw{"workloads: there are two of the name " + quote(w.Name), "give one of them another name"})
+		}
+		r.plan.Workloads = append(r.plan.Workloads, w)
+	}
+}
+
+// required records which keys a mapping lacks.
+func (r *reader) required(n ast.Node, entries []*ast.MappingValueNode, what string, wanted ...string) {
+	var missing []string
+	for _, key := range wanted {
+		if !slices.ContainsFunc(entries, func(e *ast.MappingValueNode) bool { s, _ := text(e.Key); return s == key }) {
+			missing = append(missing, key)
+		}
+	}
+	if missing != nil {
+		r.faults.add(r.at(n), "", flaw{what + " has no " + strings.Join(missing, ", no "), "it needs " + strings.Join(wanted, ", ")})
+	}
+}
+
+// image reads the name of an image of ours, or a path from where the plan lies.
+func (r *reader) image(n ast.Node, w *Workload) {
+	w.imageAt = r.at(n)
+	var s string
+	r.text(n, "workloads.image", checkImage, &s)
+	if s == "" {
+		return
+	}
+	if image, ours := images()[s]; ours {
+		w.Image = image
+		return
+	}
+	path := s
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(r.file), path)
+	}
+	// It fails only where the working directory has been removed; what is there is then told by Check.
+	if absolute, err := filepath.Abs(path); err == nil {
+		path = absolute
+	}
+	w.Image = bench.Image(path)
+}
+
+// argv reads the program with its arguments.
+func (r *reader) argv(n ast.Node) []string {
+	seq, ok := n.(*ast.SequenceNode)
+	switch {
+	case !ok:
+		r.wants(n, "workloads.argv", "a list is", "write the program and each argument by itself, like [/usr/bin/sysbench, cpu, run]; there is no shell")
+		return nil
+	case len(seq.Values) == 0:
+		r.fail(n, "workloads.argv is empty", "write the path of the program first, as it is in the image")
+		return nil
+	case len(seq.Values) > maxArgs:
+		r.fail(seq.Values[maxArgs], fmt.Sprintf("workloads.argv has more than %d entries", maxArgs), "put them into a file of the image")
+		return nil
+	}
+	var args []string
+	for i, v := range seq.Values {
+		s, ok := scalar(v)
+		switch {
+		case !ok:
+			r.wants(v, "workloads.argv", "a single value is", "")
+		case len(s) > maxPath || !isPrintable(s):
+			r.fail(v, "workloads.argv: "+quote(s)+" is too long or not printable", "write it on one line")
+		case i == 0 && !strings.HasPrefix(s, "/"):
+			r.fail(v, "workloads.argv: the program "+quote(s)+" is not an absolute path", "write it from the root of the image, such as /usr/bin/"+filepath.Base(s))
+		default:
+			args = append(args, s)
+		}
+	}
+	return args
+}
+
+// env reads the variables of a program.
+func (r *reader) env(n ast.Node) map[string]string {
+	var env map[string]string
+	for _, e := range r.named(n, "workloads.env", "a mapping of names to values is", "write it like {LC_ALL: C}", maxArgs) {
+		name, ok := r.key(e.Key)
+		if !ok {
+			continue
+		}
+		value, ok := scalar(e.Value)
+		switch {
+		case !ok:
+			r.wants(e.Value, "workloads.env", "a single value for "+quote(name)+" is", "")
+		case len(name) > maxName || !variable.MatchString(name):
+			r.fail(e.Key, "workloads.env: "+quote(name)+" is not the name of a variable", "use letters, digits and _")
+		case name == "PATH":
+			r.fail(e.Key, "workloads.env: PATH is set already, to the usual folders, on every target", "call programs by their paths")
+		case len(value) > maxPath || !isPrintable(value):
+			r.fail(e.Value, fmt.Sprintf("workloads.env: the value %s of %s is too long or not printable", quote(value), name), "write it on one line")
+		default:
+			put(&env, name, value)
+		}
+	}
+	return env
+}
+
+// parse reads how values are found in what a program writes.
+func (r *reader) parse(n ast.Node) []own.Metric {
+	var metrics []own.Metric
+	if seq, ok := n.(*ast.SequenceNode); ok && len(seq.Values) == 0 {
+		r.fail(n, "parse is empty", "write an entry for each metric; a workload needs one at least")
+		return nil
+	}
+	for _, v := range r.list(n, "parse", MaxMetrics) {
+		entries, ok := pairs(v)
+		if !ok {
+			r.wants(v, "parse", "a mapping is", `write it like {metric: Rate, regex: 'rate: ([0-9.]+) op/s', unit: 1/s, better: higher}`)
+			continue
+		}
+		m := own.Metric{Scale: 1}
+		r.entries(entries, "an entry of parse", r.metricFields(&m))
+		r.required(v, entries, "the entry of parse", "metric", "unit", "better")
+		has := func(key string) bool {
+			return slices.ContainsFunc(entries, func(e *ast.MappingValueNode) bool { s, _ := text(e.Key); return s == key })
+		}
+		if has("regex") == has("json") {
+			r.fail(v, "the entry of parse wants either regex or json", "say where the value stands: "+adviceOf("regex")+", or "+adviceOf("json"))
+		}
+		if slices.ContainsFunc(metrics, func(o own.Metric) bool { return o.Name == m.Name && m.Name != "" }) {
+			r.fail(v, "parse: there are two metrics of the name "+quote(m.Name), "give one of them another name")
+		}
+		metrics = append(metrics, m)
+	}
+	return metrics
+}
+
+var factor = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
+
+// scale reads what values are multiplied by.
+func (r *reader) scale(n ast.Node, into *float64) {
+	s, _ := scalar(n) // 1e-3 is a text in YAML, which wants 1.0e-3
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || f <= 0 || !factor.MatchString(s) {
+		r.fail(n, fmt.Sprintf("parse.scale: %s is not a number above 0", shown(n)), "write what a value is multiplied by to be in its unit, such as 0.001 where the program writes milliseconds")
+		return
+	}
+	*into = f
+}
+
+var (
+	benchmarkName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){2}$`)
+	metricName    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
+	variable      = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// checkWorkloadName refuses what does not look like the names of the other benchmarks.
+func checkWorkloadName(s string) *flaw {
+	if len(s) > maxName || !benchmarkName.MatchString(s) {
+		return &flaw{quote(s) + " is not the name of a benchmark", "write context.component.facet, such as app.start.cold"}
+	}
+	return nil
+}
+
+// checkMetric refuses names that would not look like the others, and those of metrics that every workload has.
+func checkMetric(s string) *flaw {
+	if len(s) > maxName || !metricName.MatchString(s) {
+		return &flaw{quote(s) + " is not the name of a metric", "use letters and digits, such as Rate or LatencyP99"}
+	}
+	for _, m := range bench.CostMetrics() {
+		if m.Name == s {
+			return &flaw{quote(s) + " is the name of a metric that every workload has", "give another name"}
+		}
+	}
+	return nil
+}
+
+// checkImage refuses what is neither a name nor a path.
+func checkImage(s string) *flaw {
+	if s == "" || len(s) > maxPath || !isPrintable(s) {
+		return &flaw{quote(s) + " is no image", "write workload, probe, or the path of an OCI layout or an archive, such as ./my-image.tar"}
+	}
+	return nil
+}
+
+// checkExpression refuses what could not be shown.
+func checkExpression(s string) *flaw {
+	if s == "" || len(s) > maxExpression || !isPrintable(s) {
+		return &flaw{quote(s) + " is empty, too long or not printable", ""}
+	}
+	return nil
+}
+
+// multiples are units that programs write, by what they are in ours.
+func multiples() map[string]string {
+	m := map[string]string{
+		"%": "unit: ratio and scale: 0.01", "min": "unit: s and scale: 60", "ms": "unit: s and scale: 1e-3", "us": "unit: s and scale: 1e-6",
+		"µs": "unit: s and scale: 1e-6", "ns": "unit: s and scale: 1e-9", "op/s": "unit: 1/s", "ops/s": "unit: 1/s", "iops": "unit: 1/s", "IOPS": "unit: 1/s",
+		"Hz": "unit: 1/s", "fps": "unit: 1/s", "bps": "unit: bit/s", "FLOPS": "unit: FLOP/s", "kB": "unit: B and scale: 1e3", "kB/s": "unit: B/s and scale: 1e3",
+		"kbit/s": "unit: bit/s and scale: 1e3",
+	}
+	for i, prefix := range []string{"K", "M", "G", "T"} {
+		thousands, ofBytes := fmt.Sprintf("scale: 1e%d", 3*(i+1)), fmt.Sprintf("scale: %d", 1<<(10*(i+1)))
+		for _, unit := range []string{"B", "B/s", "bit/s", "FLOP/s"} {
+			m[prefix+unit] = "unit: " + unit + " and " + thousands
+		}
+		m[prefix+"FLOPS"] = "unit: FLOP/s and " + thousands
+		m[prefix+"iB"], m[prefix+"iB/s"] = "unit: B and "+ofBytes, "unit: B/s and "+ofBytes
+	}
+	return m
+}
+
+// checkUnit refuses units that reports do not know, and says how a multiple of one is written.
+func checkUnit(s string) *flaw {
+	known := own.Units()
+	if slices.Contains(known, s) {
+		return nil
+	}
+	advice := didYouMean(s, known, "there are "+strings.Join(known, ", ")+", and scale for multiples of them")
+	if how, ok := multiples()[s]; ok {
+		advice = "write " + how
+	}
+	return &flaw{quote(s) + " is no unit", advice}
+}
+
+// spelledWorkloads gives workloads as YAML has them.
+func spelledWorkloads(workloads []Workload) []ownWorkload {
+	var all []ownWorkload
+	for _, w := range workloads {
+		spelled := ownWorkload{Name: w.Name, Summary: w.Summary, Image: imageName(w.Image), Args: w.Args, Env: w.Env, Writable: w.Writable, Network: w.Network}
+		for _, m := range w.Metrics {
+			scale := m.Scale
+			if scale == 1 {
+				scale = 0 // which leaves it out
+			}
+			spelled.Parse = append(spelled.Parse, ownMetric{m.Name, m.Regex, m.JSON, m.Unit, m.Better, scale})
+		}
+		all = append(all, spelled)
+	}
+	return all
+}

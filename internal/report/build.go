@@ -42,8 +42,12 @@ func New(run result.Run, opts Options) Model {
 			continue // no metric is described, so that no value could be read
 		}
 		build := builder{run: &run, key: k, cells: cells, seed: opts.Seed}
-		m.add(build.benchmark(run.Bench[at]))
 		m.Missing = append(m.Missing, build.missing()...)
+		if b := build.benchmark(run.Bench[at]); b.untried() {
+			m.leaveOut(b)
+		} else {
+			m.add(b)
+		}
 	}
 	for _, s := range m.Suites {
 		for _, b := range s.Benchmarks {
@@ -155,6 +159,8 @@ func (b *builder) benchmark(described result.Benchmark) Benchmark {
 	}
 	out.Layers = b.layers(&out)
 	out.Components = b.components(described.Metrics, &out)
+	out.Conditions = b.conditions(out.Targets)
+	out.Breaches = breaches(&out)
 	return out
 }
 

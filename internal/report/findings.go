@@ -79,6 +79,11 @@ func findings(m *Model) Findings {
 		perTarget[candidate.target]++
 		f.Statements = append(f.Statements, candidate.String())
 	}
+	for _, s := range m.Suites {
+		for _, b := range s.Benchmarks {
+			f.Breaches = append(f.Breaches, b.Breaches...)
+		}
+	}
 	f.Comparisons = comparisons(m)
 	f.NotMeasured = notMeasured(m)
 	return f
@@ -245,8 +250,17 @@ func notMeasured(m *Model) []string {
 			gaps = put(gaps, "", t.Unavailable, t.Name)
 		}
 	}
+	for _, u := range m.Unmeasured {
+		for _, r := range u.Reasons {
+			where := named(u.Benchmarks)
+			if r.Targets != nil {
+				where += " on "
+			}
+			gaps = append(gaps, gap{where, r.Text, r.Targets})
+		}
+	}
 	for _, miss := range m.Missing {
-		if miss.Count == miss.Total { // else there are numbers
+		if miss.Count == miss.Total && m.measured(miss) { // else there are numbers
 			gaps = put(gaps, miss.Title()+" on ", StatusWord(miss.Status)+": "+miss.Reason, miss.Target)
 		}
 	}
@@ -260,7 +274,7 @@ func notMeasured(m *Model) []string {
 	return items
 }
 
-// gap is targets that lack the same thing for the same reason.
+// gap is targets, all if there are none, that lack the same thing for the same reason.
 type gap struct {
 	where, reason string
 	targets       []string

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -21,29 +22,32 @@ type Scale struct {
 	// Name is what stands after the number, such as "ms"; empty for a score.
 	Name   string
 	factor float64
+	// from is the least value, in the scale, that is written in it; 1 unless set.
+	from float64
 }
 
 // scales are the prefixes of each unit, ascending. Memory goes by powers of two, as
-// cgroup limits and smaps do; rates go by powers of ten, as disks and networks do.
+// cgroup limits and smaps do; rates go by powers of ten, as disks and networks do. A ratio is a
+// percentage, as shares and usages are read, until that has more digits than anybody reads at once.
 func scales(unit result.Unit) []Scale {
 	switch unit {
 	case result.Seconds:
-		return []Scale{{"ns", 1e-9}, {"µs", 1e-6}, {"ms", 1e-3}, {"s", 1}}
+		return []Scale{{Name: "ns", factor: 1e-9}, {Name: "µs", factor: 1e-6}, {Name: "ms", factor: 1e-3}, {Name: "s", factor: 1}}
 	case result.Bytes:
-		return []Scale{{"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}}
+		return []Scale{{Name: "B", factor: 1}, {Name: "KiB", factor: 1 << 10}, {Name: "MiB", factor: 1 << 20}, {Name: "GiB", factor: 1 << 30}, {Name: "TiB", factor: 1 << 40}}
 	case result.BytesPerSecond:
-		return []Scale{{"B/s", 1}, {"kB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}, {"TB/s", 1e12}}
+		return []Scale{{Name: "B/s", factor: 1}, {Name: "kB/s", factor: 1e3}, {Name: "MB/s", factor: 1e6}, {Name: "GB/s", factor: 1e9}, {Name: "TB/s", factor: 1e12}}
 	case result.PerSecond:
-		return []Scale{{"/s", 1}, {"k/s", 1e3}, {"M/s", 1e6}, {"G/s", 1e9}}
+		return []Scale{{Name: "/s", factor: 1}, {Name: "k/s", factor: 1e3}, {Name: "M/s", factor: 1e6}, {Name: "G/s", factor: 1e9}}
 	case result.BitsPerSecond:
-		return []Scale{{"bit/s", 1}, {"kbit/s", 1e3}, {"Mbit/s", 1e6}, {"Gbit/s", 1e9}, {"Tbit/s", 1e12}}
+		return []Scale{{Name: "bit/s", factor: 1}, {Name: "kbit/s", factor: 1e3}, {Name: "Mbit/s", factor: 1e6}, {Name: "Gbit/s", factor: 1e9}, {Name: "Tbit/s", factor: 1e12}}
 	case result.FlopPerSecond:
-		return []Scale{{"FLOP/s", 1}, {"kFLOP/s", 1e3}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}}
+		return []Scale{{Name: "FLOP/s", factor: 1}, {Name: "kFLOP/s", factor: 1e3}, {Name: "MFLOP/s", factor: 1e6}, {Name: "GFLOP/s", factor: 1e9}, {Name: "TFLOP/s", factor: 1e12}}
 	case result.Ratio:
-		return []Scale{{"%", 0.01}}
+		return []Scale{{Name: "%", factor: 0.01}, {Name: "×", factor: 1, from: 10}}
 	case result.Score:
 	}
-	return []Scale{{"", 1}}
+	return []Scale{{Name: "", factor: 1}}
 }
 
 // ScaleFor gives the scale in which value is written with the shortest number of at least
@@ -52,14 +56,14 @@ func ScaleFor(value float64, unit result.Unit) Scale {
 	all := scales(unit)
 	best := all[0]
 	for _, s := range all[1:] {
-		if math.Abs(round(value/s.factor)) < 1 {
+		if math.Abs(round(value/s.factor)) < max(1, s.from) {
 			break
 		}
 		best = s
 	}
 	if value == 0 {
 		for _, s := range all {
-			if s.factor == 1 {
+			if s.factor == 1 && s.from == 0 {
 				return s // 0 s, not 0 ns
 			}
 		}
@@ -232,6 +236,17 @@ func roundTo(value float64, digits int) float64 {
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
+// digestShown is how much of a digest tells it from all others that a person may meet; JSON has all of it.
+const digestShown = len("sha256:") + 12
+
+// ImageText names an image of a run with its digest and size, or with why it could not be had.
+func ImageText(i result.Image) string {
+	if i.Unavailable != "" {
+		return i.Name + ": not available: " + i.Unavailable
+	}
+	return fmt.Sprintf("%s: %s, %s", i.Name, i.Digest[:min(len(i.Digest), digestShown)], Quantity(float64(i.Size), result.Bytes))
+}
+
 // StatusWord is how the end of a trial is shown.
 func StatusWord(s result.Status) string {
 	if s == result.Timeout {
@@ -247,9 +262,9 @@ func VerdictWord(v stats.Verdict, unit result.Unit) string {
 	switch unit {
 	case result.Bytes:
 		better, worse = "lighter", "heavier"
-	case result.Score:
+	case result.Score, result.Ratio:
 		better, worse = "better", "worse"
-	case result.Seconds, result.BytesPerSecond, result.PerSecond:
+	case result.Seconds, result.BytesPerSecond, result.BitsPerSecond, result.PerSecond, result.FlopPerSecond:
 	}
 	switch v {
 	case stats.Faster:

@@ -36,6 +36,15 @@ func TestQuantity(t *testing.T) {
 		{7, result.PerSecond, "7.00/s"},
 		{12345, result.Score, "12345"},
 		{0.25, result.Score, "0.250"},
+		{9.4e9, result.BitsPerSecond, "9.40 Gbit/s"},
+		{4.4e10, result.FlopPerSecond, "44.0 GFLOP/s"},
+		{0.951, result.Ratio, "95.1 %"},
+		{0.0004, result.Ratio, "0.0400 %"},
+		{0, result.Ratio, "0 %"},
+		{1.98, result.Ratio, "198 %"},
+		{9.994, result.Ratio, "999 %"},
+		{9.996, result.Ratio, "10.0 ×"},
+		{123.4, result.Ratio, "123 ×"},
 		{math.NaN(), result.Seconds, report.None},
 		{math.Inf(1), result.Bytes, report.None},
 	} {
@@ -72,6 +81,9 @@ func TestVerdictWordGoesByTheUnit(t *testing.T) {
 		{result.PerSecond, "faster", "slower"},
 		{result.Bytes, "lighter", "heavier"},
 		{result.Score, "better", "worse"},
+		{result.Ratio, "better", "worse"},
+		{result.BitsPerSecond, "faster", "slower"},
+		{result.FlopPerSecond, "faster", "slower"},
 	} {
 		if b, w := report.VerdictWord(stats.Faster, c.unit), report.VerdictWord(stats.Slower, c.unit); b != c.better || w != c.worse {
 			t.Errorf("for %s the words are %q and %q, want %q and %q", c.unit, b, w, c.better, c.worse)
@@ -86,7 +98,7 @@ func FuzzQuantityIsShort(f *testing.F) {
 	f.Add(21.3e-3)
 	f.Add(-1e300)
 	f.Fuzz(func(t *testing.T, v float64) {
-		for _, unit := range []result.Unit{result.Seconds, result.Bytes, result.BytesPerSecond, result.PerSecond, result.Score} {
+		for _, unit := range []result.Unit{result.Seconds, result.Bytes, result.BytesPerSecond, result.PerSecond, result.Score, result.Ratio, result.BitsPerSecond, result.FlopPerSecond} {
 			if got := report.Quantity(v, unit); got == "" || len(got) > 32 {
 				t.Errorf("Quantity(%v, %s) = %q", v, unit, got)
 			}

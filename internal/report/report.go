@@ -28,6 +28,9 @@
 //   - Costs by component (see [Components]) have neither verdicts nor a part in the findings:
 //     they say where a cost lies, and the metrics of the whole are compared.
 //   - Overhead (wang, equation 1) is given only against native.
+//   - A median beyond the bound of its metric is a finding by itself, before all others, from the first trial on: a
+//     limit that does not hold is no matter of statistics, and a runtime that ignores it does so on any baseline.
+//   - A benchmark that every target skipped has no section, and stands with the reason in a list.
 //
 // It refuses to say anything of fewer than [stats.MinSamples] blocks but the values.
 package report
@@ -57,6 +60,8 @@ type Model struct {
 	Warnings []WarningGroup
 	// Missing are the cells in which trials did not end well.
 	Missing []Missing
+	// Unmeasured are the benchmarks that were skipped on every target; they are in no suite.
+	Unmeasured []Unmeasured
 	// Families counts the families of comparisons that were judged (see the package
 	// comment). In each the chance of a false verdict is 5 % at most, so that of Families
 	// metrics on which no target differs up to one in twenty may seem to.
@@ -110,6 +115,10 @@ type Benchmark struct {
 	Layers []Layers
 	// Components are costs by the component that caused them.
 	Components []Components
+	// Conditions are what it was measured under.
+	Conditions []Condition
+	// Breaches are medians beyond the bounds of their metrics.
+	Breaches []Breach
 }
 
 // Title is the benchmark's name with its parameters.
@@ -211,10 +220,13 @@ type MissingGroup struct {
 	Targets []string
 }
 
-// MissingGroups puts together what is missing in the same way.
+// MissingGroups puts together what is missing in the same way, of benchmarks that were measured on some target.
 func (m *Model) MissingGroups() []MissingGroup {
 	var groups []MissingGroup
 	for _, miss := range m.Missing {
+		if !m.measured(miss) {
+			continue
+		}
 		at := slices.IndexFunc(groups, func(g MissingGroup) bool {
 			alike := miss
 			alike.Target = g.Target
@@ -231,6 +243,8 @@ func (m *Model) MissingGroups() []MissingGroup {
 
 // Findings are the clearest statements that the run supports.
 type Findings struct {
+	// Breaches are what does not hold: bounds that medians exceed. They come first, and need no comparison.
+	Breaches []Breach
 	// Statements each rest on comparisons that show a difference, the largest first.
 	Statements []string
 	// Comparisons counts what the comparisons show, those without a difference among

@@ -54,7 +54,7 @@ const (
 
 func TestSampleIsARunThatCanBeStored(t *testing.T) {
 	runs := reporttest.Odd()
-	runs["sample"], runs["small"] = reporttest.Sample(), reporttest.Small()
+	runs["sample"], runs["small"], runs["suite"] = reporttest.Sample(), reporttest.Small(), reporttest.Suite()
 	for name, run := range runs {
 		if err := run.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -52,11 +52,15 @@ func fullDocument() Document {
 				Name: "operations.container.lifecycle", Summary: "one container's life", Source: "espe tab. 1",
 				Metrics: []Metric{
 					{Name: "Create", Unit: Seconds, Better: Lower, Help: "time to create"},
-					{Name: "Rate", Unit: PerSecond, Better: Higher, Series: true, Optional: true, Help: "containers a second"},
+					{Name: "Rate", Unit: PerSecond, Better: Higher, Series: true, Optional: true, Help: "containers a second", Bound: Bound{Most: 100, Broken: "does not hold its limit"}},
 				},
 			}},
 			Overhead: Overhead{EmptyRegion: 90, Exec: 700 * time.Microsecond},
-			Limits:   []string{"the frequency was not held"},
+			Images: []Image{
+				{Name: "workload", Digest: "sha256:0123", Size: 62 << 20},
+				{Name: "mine.tar", Unavailable: "there is no such file"},
+			},
+			Limits: []string{"the frequency was not held"},
 			Trials: []Trial{
 				{
 					Seq: 1, Cell: lifecycle, Block: 1, Warmup: true, Status: OK, Started: start.Add(time.Second), Elapsed: 200 * time.Millisecond,
@@ -66,6 +70,7 @@ func fullDocument() Document {
 						{Metric: "Create", Unit: Seconds, Lows: []float64{1e-7, 1.5e-7}, Counts: []uint64{math.MaxUint64, 3}, Batch: 32},
 						{Metric: "Rate", Unit: PerSecond, Lows: []float64{}, Counts: []uint64{}, Batch: 1},
 					},
+					Conditions: map[string]string{"cache": "cold", "file system": "ext4, <rw>"},
 					Host: Disturbance{
 						Steal: share(0.01), CPUPressure: share(0.02), MemoryPressure: share(0.03), IOPressure: share(0.04),
 						Load: share(1.5), MHz: share(2400), Throttled: &throttled, Marks: []string{"steal 1 %"},
@@ -263,7 +268,21 @@ func TestValidateRefuses(t *testing.T) {
 		"bucket 1 begins at NaN":        func(r *Run) { r.Trials[0].Distributions[0].Lows[0] = nan },
 		"although it is skipped":        func(r *Run) { r.Trials[0].Status, r.Trials[0].Samples = Skipped, nil },
 		"host's load1 is NaN":           func(r *Run) { r.Trials[0].Host.Load = &nan },
-		`phase 1 ("create")`:            func(r *Run) { r.Trials[0].Phases[0].Start = negative },
+		"image 1 has no name":           func(r *Run) { r.Images[0].Name = "" },
+		`image "workload" is there`:     func(r *Run) { r.Images[1].Name = "workload" },
+		`"mine.tar" has a negative`:     func(r *Run) { r.Images[1].Size = -1 },
+		"the bound NaN":                 func(r *Run) { r.Bench[0].Metrics[1].Bound.Most = nan },
+		"the bound 100":                 func(r *Run) { r.Bench[0].Metrics[1].Bound.Broken = "" },
+		`condition ""`:                  func(r *Run) { r.Trials[0].Conditions[""] = "x" },
+		`condition "a\x1b[2J"`:          func(r *Run) { r.Trials[0].Conditions["a\x1b[2J"] = "x" },
+		`condition "cpus"`:              func(r *Run) { r.Trials[0].Conditions["cpus"] = "0\n1" },
+		`condition "long"`:              func(r *Run) { r.Trials[0].Conditions["long"] = strings.Repeat("x", MaxCondition+1) },
+		"it has 33 conditions": func(r *Run) {
+			for i := range MaxConditions - 1 {
+				r.Trials[0].Conditions[fmt.Sprint(i)] = ""
+			}
+		},
+		`phase 1 ("create")`: func(r *Run) { r.Trials[0].Phases[0].Start = negative },
 	} {
 		t.Run(want, func(t *testing.T) {
 			doc := fullDocument()
@@ -278,6 +297,33 @@ func TestValidateRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestConditionText(t *testing.T) {
+	long := strings.Repeat("é", MaxCondition)
+	for text, want := range map[string]string{
+		"": "", "  ext4 on\tsda1\n": "ext4 on sda1", "a\x1b[31mb": "a\uFFFD[31mb", "\xff": "\uFFFD",
+		long: long[:MaxCondition-4] + "…",
+	} {
+		got := ConditionText(text)
+		if got != want {
+			t.Errorf("ConditionText(%.40q) = %.40q of %d bytes, want %.40q of %d", text, got, len(got), want, len(want))
+		}
+		if again := ConditionText(got); again != got {
+			t.Errorf("ConditionText(%.40q) = %.40q: it changes what it gave", got, again)
+		}
+	}
+}
+
+func FuzzConditionText(f *testing.F) {
+	f.Add("bridge, veth, mtu 1500", uint16(0))
+	f.Add(" \x00\n", uint16(MaxCondition))
+	f.Fuzz(func(t *testing.T, text string, n uint16) {
+		text += strings.Repeat("ü", int(n))
+		if err := validateConditions(map[string]string{"x": ConditionText(text)}); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	})
 }
 
 func FuzzDecode(f *testing.F) {

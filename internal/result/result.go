@@ -8,7 +8,9 @@
 package result
 
 import (
+	"strings"
 	"time"
+	"unicode"
 )
 
 // SchemaVersion is the version of the JSON that Export writes. It is raised when
@@ -54,7 +56,7 @@ type Metric struct {
 	Bound Bound `json:"bound,omitzero"`
 }
 
-// Bound is a value that a metric should not exceed.
+// Bound is a value that a metric should not exceed. There is none if Broken is empty.
 type Bound struct {
 	Most float64 `json:"most"`
 	// Broken says in words what it means for a target whose median is more: "does not hold its CPU limit".
@@ -111,6 +113,33 @@ type Trial struct {
 	Host       Disturbance       `json:"host"`
 	// Self is the CPU time that Touchstone itself used during the trial.
 	Self time.Duration `json:"self_cpu_ns"`
+}
+
+// Bounds of what a trial says of its conditions.
+const (
+	MaxConditions = 32
+	// MaxCondition is the longest name or value, in bytes.
+	MaxCondition = 1000
+)
+
+// ConditionText makes text that programs or the host gave fit for a condition: on one line, printable, and
+// not longer than MaxCondition.
+func ConditionText(text string) string {
+	text = strings.TrimSpace(strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r):
+			return unicode.ReplacementChar
+		default:
+			return r
+		}
+	}, text))
+	if len(text) > MaxCondition {
+		const more = "…"
+		text = strings.ToValidUTF8(text[:MaxCondition-len(more)], "") + more
+	}
+	return text
 }
 
 // Phase is a named timed region of a trial. It holds exactly one call of the engine. Where that
@@ -193,6 +222,18 @@ type Benchmark struct {
 	Metrics []Metric `json:"metrics"`
 }
 
+// Image is an image that programs of a run come from.
+type Image struct {
+	// Name is as plans have it: "workload", or a path or reference of the user's.
+	Name string `json:"name"`
+	// Digest is that of the image's manifest: "sha256:…". It is absent if the image could not be had.
+	Digest string `json:"digest,omitempty"`
+	// Size is that of all layers as a registry serves them, in bytes.
+	Size int64 `json:"size_bytes,omitempty"`
+	// Unavailable is the reason why it could not be had, empty if it could.
+	Unavailable string `json:"unavailable,omitempty"`
+}
+
 // Overhead is Touchstone's own cost, measured at the start of the run.
 type Overhead struct {
 	// EmptyRegion is the median length of a timed region that holds nothing.
@@ -228,6 +269,8 @@ type Run struct {
 	Targets  []Target    `json:"targets"`
 	Bench    []Benchmark `json:"benchmarks"`
 	Overhead Overhead    `json:"overhead"`
+	// Images are those that the run's programs come from, beside the probe's own.
+	Images []Image `json:"images,omitempty"`
 	// Limits is a statement of all that Touchstone did not measure or could not
 	// hold constant in this run.
 	Limits []string `json:"limits,omitempty"`

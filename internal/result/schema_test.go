@@ -67,6 +67,9 @@ func TestSchemaRefuses(t *testing.T) {
 		"a value that is no number":   {`"value": 50`, `"value": null`},
 		"a time that is none":         {`"started": "2026-11-20T10:00:00.123456789Z"`, `"started": "20 Nov 2026"`},
 		"samples of a failed trial":   {`"output": "cannot\n"`, `"output": "", "samples": [{"metric": "Create", "value": 1}]`},
+		"a bound without words":       {`"broken": "does not hold its limit"`, `"broken": ""`},
+		"an image without a name":     {`"name": "workload"`, `"name": ""`},
+		"a condition that is no text": {`"cache": "cold"`, `"cache": 1`},
 		"a target without a name":     {`"name": "native"`, `"name": ""`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +94,7 @@ type object struct {
 	Type        string            `json:"type"`
 	Properties  map[string]object `json:"properties"`
 	Required    []string          `json:"required"`
-	Additional  *bool             `json:"additionalProperties"`
+	Additional  json.RawMessage   `json:"additionalProperties"`
 	Enum        []string          `json:"enum"`
 	Const       any               `json:"const"`
 	Ref         string            `json:"$ref"`
@@ -151,7 +154,7 @@ func TestSchemaMatchesTypes(t *testing.T) {
 				return
 			}
 			seen[path] = true
-			if schema.Type != "object" || schema.Additional == nil || *schema.Additional {
+			if schema.Type != "object" || string(schema.Additional) != "false" {
 				t.Errorf("%s: the schema does not close the object", path)
 			}
 			required := []string{}
@@ -216,6 +219,8 @@ func jsonType(typ reflect.Type) string {
 		return "array"
 	case typ.Kind() == reflect.Bool:
 		return "boolean"
+	case typ.Kind() == reflect.Map:
+		return "object"
 	case typ.Kind() == reflect.Float64:
 		return "number"
 	default:

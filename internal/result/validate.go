@@ -77,6 +77,16 @@ func (r *Run) validateFacts() error {
 			return fmt.Errorf("benchmark %q: %w", b.Name, err)
 		}
 	}
+	for i, image := range r.Images {
+		switch {
+		case image.Name == "":
+			return fmt.Errorf("image %d has no name", i+1)
+		case image.Size < 0:
+			return fmt.Errorf("image %q has a negative size", image.Name)
+		case slices.ContainsFunc(r.Images[:i], func(o Image) bool { return o.Name == image.Name }):
+			return fmt.Errorf("image %q is there twice", image.Name)
+		}
+	}
 	return nil
 }
 
@@ -95,6 +105,9 @@ func validateMetrics(metrics []Metric) error {
 		case Lower, Higher:
 		default:
 			return fmt.Errorf("metric %q: the better direction %q is neither %q nor %q", m.Name, m.Better, Lower, Higher)
+		}
+		if !finite(m.Bound.Most) || m.Bound.Broken == "" && m.Bound.Most != 0 {
+			return fmt.Errorf("metric %q: the bound %v is no number, or does not say what it means to exceed it", m.Name, m.Bound.Most)
 		}
 	}
 	return nil
@@ -146,7 +159,23 @@ func (r *Run) validateTrial(t *Trial) error {
 			return fmt.Errorf("distribution of %s: %w", d.Metric, err)
 		}
 	}
+	if err := validateConditions(t.Conditions); err != nil {
+		return err
+	}
 	return t.Host.validate()
+}
+
+// validateConditions holds what a trial says of its conditions to what ConditionText gives.
+func validateConditions(conditions map[string]string) error {
+	if len(conditions) > MaxConditions {
+		return fmt.Errorf("it has %d conditions; %d are allowed", len(conditions), MaxConditions)
+	}
+	for name, value := range conditions {
+		if name == "" || name != ConditionText(name) || value != ConditionText(value) {
+			return fmt.Errorf("condition %.50q: names and values are printable text on one line, of %d bytes at most", name, MaxCondition)
+		}
+	}
+	return nil
 }
 
 func (d *Distribution) validate() error {
@@ -191,7 +220,7 @@ func describes(metrics []Metric, name string) bool {
 
 func known(u Unit) bool {
 	switch u {
-	case Seconds, Bytes, BytesPerSecond, PerSecond, Score:
+	case Seconds, Bytes, BytesPerSecond, BitsPerSecond, PerSecond, FlopPerSecond, Ratio, Score:
 		return true
 	default:
 		return false

@@ -56,13 +56,18 @@ func newLab(t testing.TB, targets ...string) *lab {
 	return l
 }
 
-func (l *lab) open(name string) runner.Target {
-	l.Helper()
+func parsed(t testing.TB, name string) target.Target {
+	t.Helper()
 	parsed, err := target.Parse(name)
 	if err != nil {
-		l.Fatal(err)
+		t.Fatal(err)
 	}
-	e, err := l.driver.Open(l.Context(), parsed, engine.Session{RunID: runID})
+	return parsed
+}
+
+func (l *lab) open(name string) runner.Target {
+	l.Helper()
+	e, err := l.driver.Open(l.Context(), parsed(l.TB, name), engine.Session{RunID: runID})
 	if err != nil {
 		l.Fatal(err)
 	}

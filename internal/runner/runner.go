@@ -48,10 +48,15 @@ type Config struct {
 	Images  Images
 	Work    []plan.Work
 	Targets []Target
-	// Host runs what is at the host's end of a network; nil where no target has one.
+	// Host runs what is at the host's end of a network; nil where no target has one. It shares the session of
+	// the targets.
 	Host engine.Engine
 	// DropCaches drops the host's page cache; nil if the user has not allowed it.
 	DropCaches func(context.Context) error
+	// Free tells how many bytes can be written below a directory; nil if nobody asks.
+	Free func(dir string) (int64, error)
+	// OOMKills counts the processes that the kernel has ended for want of memory; nil where it cannot be known.
+	OOMKills func() (int64, error)
 	// WorkloadCPUs are the CPUs on which containers run, HostCPUs those of programs at the host's end of a network, as the
 	// kernel spells them; empty is all.
 	WorkloadCPUs, HostCPUs string
@@ -75,6 +80,8 @@ type Config struct {
 	Noise      Noise
 	Record     func(result.Trial) error
 	Observer   Observer
+	// Pulling is told that a target is about to get an image, which takes its time; nil if nobody is to know.
+	Pulling func(target string, image bench.Image)
 }
 
 // cellOf names the work on a target.
@@ -144,6 +151,7 @@ type run struct {
 	failed map[result.Cell]streak
 	trials map[int][]result.Trial // by index of work, without warm-up
 	ready  map[int]bool           // by index of work: Precise said that its trials suffice
+	pulled []pulled
 	pace   pace
 	out    Outcome
 }
@@ -176,6 +184,7 @@ func Run(ctx context.Context, config Config) (Outcome, error) {
 		return r.out, err
 	}
 	err := r.rounds(ctx)
+	r.removeImages(ctx)
 	r.out.Interrupted = ctx.Err() != nil
 	return r.out, err
 }
@@ -183,10 +192,11 @@ func Run(ctx context.Context, config Config) (Outcome, error) {
 // skips records one skipped trial for each cell that cannot work.
 func (r *run) skips() error {
 	for _, w := range r.Work {
+		lack := r.lack(w)
 		for _, t := range r.Targets {
 			reason := t.Err
 			if reason == nil {
-				reason = r.Files[w.Benchmark.Image].Err
+				reason = lack
 			}
 			if reason == nil && t.Engine != nil {
 				for _, need := range w.Benchmark.Needs {
@@ -205,6 +215,30 @@ func (r *run) skips() error {
 	}
 	return nil
 }
+
+// lack says why a benchmark cannot run on any target.
+func (r *run) lack(w plan.Work) error {
+	files, known := r.Files[w.Benchmark.Image]
+	switch {
+	case !known:
+		return &engine.UnsupportedError{What: "image " + string(w.Benchmark.Image), Reason: "nobody has made it ready for this run"}
+	case files.Err != nil || w.Benchmark.Space == nil || r.Free == nil:
+		return files.Err
+	}
+	free, err := r.Free(r.Data)
+	if err != nil {
+		return err
+	}
+	if need := w.Benchmark.Space(w.Params); need > free {
+		return &engine.UnsupportedError{
+			What: "space for its files", Reason: fmt.Sprintf("it writes up to %s, and %s has %s free", mebibytes(need), r.Data, mebibytes(free)),
+			Advice: "make room there, or set smaller parameters",
+		}
+	}
+	return nil
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
 
 func (r *run) skip(at slot, reason string) error {
 	if r.over[at.Cell] {
@@ -300,7 +334,7 @@ func (r *run) block(ctx context.Context, i, block int, warmup bool) error {
 		}
 		r.seq++
 		r.Observer.Started(result.Trial{Seq: r.seq, Cell: cell, Block: block, Warmup: warmup}, r.progress(i, block))
-		trial, counts := r.execute(ctx, w, t.Engine, r.seq)
+		trial, counts := r.attempt(ctx, w, t, r.seq)
 		trial.Cell, trial.Block, trial.Warmup = cell, block, warmup
 		if !counts {
 			r.seq--
@@ -312,6 +346,17 @@ func (r *run) block(ctx context.Context, i, block int, warmup bool) error {
 		r.Observer.Ended(trial)
 	}
 	return nil
+}
+
+// attempt executes a trial, if what it needs of images is there.
+func (r *run) attempt(ctx context.Context, w plan.Work, t Target, seq int) (_ result.Trial, counts bool) {
+	began := r.Clock.Now()
+	if err := r.pull(ctx, w.Benchmark.Image, t); err != nil {
+		out := result.Trial{Seq: seq, Started: began.UTC().Round(0), Elapsed: r.Clock.Now().Sub(began)}
+		out.Status, out.Reason = statusOf(err)
+		return out, ctx.Err() == nil
+	}
+	return r.execute(ctx, w, t.Engine, seq)
 }
 
 // giveUp records that a cell is not tried any more.

@@ -32,6 +32,13 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%s took longer than its limit of %v", e.What, e.Limit)
 }
 
+// FloodError says that a program wrote more than it may.
+type FloodError struct{}
+
+func (FloodError) Error() string {
+	return fmt.Sprintf("a program wrote more than %d MiB of output, which is more than a result: make it quieter", bench.MaxOutput>>20)
+}
+
 // outputShown is how much of a failed trial's output is kept, in bytes.
 const outputShown = 4 << 10
 
@@ -43,7 +50,10 @@ type trial struct {
 	seq    int
 	began  time.Time
 	group  *cgroup.Group
+	beside *cgroup.Group // for what runs at the host's end; nil if nothing does
 	cost   cost
+	// ends cancels the benchmark's context, with what has gone wrong beside its calls.
+	ends context.CancelCauseFunc
 
 	mu         sync.Mutex
 	created    int
@@ -130,7 +140,10 @@ func (t *trial) Condition(name, value string) {
 	if t.conditions == nil {
 		t.conditions = map[string]string{}
 	}
-	t.conditions[name] = value
+	t.conditions[result.ConditionText(name)] = result.ConditionText(value)
+	if len(t.conditions) > result.MaxConditions {
+		panic(fmt.Sprintf("benchmark %s has more than %d conditions", t.work.Benchmark.Name, result.MaxConditions))
+	}
 }
 
 func (t *trial) Link(ctx context.Context) (engine.Link, error) {
@@ -154,21 +167,57 @@ func (t *trial) CreateHost(ctx context.Context, spec engine.Spec) (engine.Contai
 	if err != nil {
 		return nil, err
 	}
+	if t.r.Host == nil {
+		return nil, &engine.UnsupportedError{What: "a program at the host's end of the network", Reason: "nothing runs programs on the host in this run"}
+	}
 	spec.Network, spec.Join = engine.HostNet, link.Namespace
 	spec.Resources.CPUSet = t.r.HostCPUs
+	if t.r.HostCPUs != "" {
+		t.Condition("cpus of the host's end", t.r.HostCPUs)
+	}
 	var c engine.Container
-	err = t.bounded(ctx, "create at the host's end", func(ctx context.Context) (err error) {
-		c, err = t.r.Host.Create(ctx, spec)
-		return err
+	err = t.apart(func() error {
+		return t.bounded(ctx, "create at the host's end", func(ctx context.Context) (err error) {
+			c, err = t.r.Host.Create(ctx, spec)
+			return err
+		})
 	})
+	if c != nil {
+		t.mu.Lock()
+		t.containers = append(t.containers, c)
+		t.mu.Unlock()
+	}
 	if err != nil {
 		return nil, err
 	}
-	t.mu.Lock()
-	t.containers = append(t.containers, c)
-	t.mu.Unlock()
 	return c, nil
 }
+
+// apart calls f while what the host's engine starts begins in a cgroup beside the trial's: not an instruction of it is
+// to count as the target's. The engine of the target shares the launcher, and must not be called meanwhile.
+func (t *trial) apart(f func() error) error {
+	placer, ok := t.r.Host.(engine.Placer)
+	if !ok || t.group == nil {
+		return f()
+	}
+	beside := t.groupName() + "-host"
+	if t.beside == nil {
+		g, err := t.r.Cgroups.Create(beside)
+		if err != nil {
+			return fmt.Errorf("make a cgroup for the host's end: %w", err)
+		}
+		t.beside = g
+	}
+	if err := placer.Place(beside); err != nil {
+		return err
+	}
+	err := f()
+	// Where the launcher's processes go again is for the target's engine to say: not each has them in the trial's cgroup.
+	return errors.Join(err, placer.Place(""), t.engine.(engine.Placer).Place(t.groupName()))
+}
+
+// groupName is the path of the trial's cgroup.
+func (t *trial) groupName() string { return fmt.Sprintf("/%s%s/t%d", engine.Prefix, t.r.RunID, t.seq) }
 
 func (t *trial) Create(ctx context.Context, spec engine.Spec) (engine.Container, bench.Span, error) {
 	var c engine.Container
@@ -284,10 +333,7 @@ func (t *trial) Dial(ctx context.Context, network, address string) (net.Conn, er
 
 // bounded gives one call its time limit.
 func (t *trial) bounded(ctx context.Context, what string, call func(context.Context) error) error {
-	limit := t.r.CallLimit
-	ctx, cancel := t.r.Clock.WithTimeoutCause(ctx, limit, &LimitError{what, limit})
-	defer cancel()
-	return limited(ctx, call(ctx))
+	return t.r.limit(ctx, what, t.r.CallLimit, call)
 }
 
 // limited makes sure that an error tells of the limit that brought it about: what was called
@@ -301,7 +347,7 @@ func limited(ctx context.Context, err error) error {
 }
 
 func (t *trial) Watch() bench.Watch {
-	w := newWatch(t.now)
+	w := newWatch(t.now, func() { t.ends(FloodError{}) })
 	t.mu.Lock()
 	t.watches = append(t.watches, w)
 	t.mu.Unlock()
@@ -330,7 +376,11 @@ func (r *run) execute(ctx context.Context, work plan.Work, eng engine.Engine, se
 	t := &trial{r: r, work: work, engine: eng, seq: seq, began: r.Clock.Now()}
 	out := result.Trial{Seq: seq, Started: t.began.UTC().Round(0)}
 	noise := r.Noise.Begin()
+	kills := r.oomKills()
 	self := selfCPU()
+	if r.WorkloadCPUs != "" {
+		t.Condition("cpus", r.WorkloadCPUs)
+	}
 	err := t.place()
 	if err == nil {
 		t.beginCost()
@@ -345,6 +395,9 @@ func (r *run) execute(ctx context.Context, work plan.Work, eng engine.Engine, se
 	out.Elapsed = t.now()
 	out.Phases, out.Conditions = t.phases, t.conditions
 	out.Status, out.Reason = statusOf(err)
+	if n := r.oomKills() - kills; n > 0 && (out.Status == result.Failed || out.Status == result.Timeout) {
+		out.Reason += fmt.Sprintf("; for want of memory the kernel killed processes meanwhile (%d): unless that was the point, set smaller parameters or a higher limit", n)
+	}
 	if dirt != nil && out.Status == result.Skipped {
 		out.Status = result.Failed
 	}
@@ -359,15 +412,19 @@ func (r *run) execute(ctx context.Context, work plan.Work, eng engine.Engine, se
 // run calls the benchmark. A panic in it is a failed trial, not the end of a run
 // of hours.
 func (t *trial) run(ctx context.Context) (err error) {
-	limit := t.r.TrialLimit
-	ctx, cancel := t.r.Clock.WithTimeoutCause(ctx, limit, &LimitError{"the trial", limit})
-	defer cancel()
+	ctx, t.ends = context.WithCancelCause(ctx)
+	defer t.ends(nil)
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the benchmark itself is broken, please report it: %v\n%s", p, debug.Stack())
 		}
+		// It may have ended without a look at what was wrong, or have seen a cancelled context only.
+		var flood, told FloodError
+		if errors.As(context.Cause(ctx), &flood) && !errors.As(err, &told) {
+			err = errors.Join(flood, err)
+		}
 	}()
-	return limited(ctx, t.work.Benchmark.Run(ctx, t))
+	return t.r.limit(ctx, "the trial", t.r.TrialLimit, func(ctx context.Context) error { return t.work.Benchmark.Run(ctx, t) })
 }
 
 // place makes a cgroup for all that the trial will start.
@@ -376,7 +433,7 @@ func (t *trial) place() error {
 	if !ok || t.r.Cgroups == nil {
 		return nil
 	}
-	name := fmt.Sprintf("/%s%s/t%d", engine.Prefix, t.r.RunID, t.seq)
+	name := t.groupName()
 	g, err := t.r.Cgroups.Create(name)
 	if err != nil {
 		return fmt.Errorf("make a cgroup for the trial: %w", err)
@@ -411,8 +468,13 @@ func (t *trial) cleanUp(ctx context.Context) error {
 		if err := t.engine.(engine.Placer).Place(""); err != nil {
 			errs = append(errs, fmt.Errorf("clean up: %w", err))
 		}
-		if err := t.bounded(ctx, "the clean-up", t.group.Destroy); err != nil {
-			errs = append(errs, fmt.Errorf("clean up: %w", err))
+		for _, g := range []*cgroup.Group{t.group, t.beside} {
+			if g == nil {
+				continue
+			}
+			if err := t.bounded(ctx, "the clean-up", g.Destroy); err != nil {
+				errs = append(errs, fmt.Errorf("clean up: %w", err))
+			}
 		}
 	}
 	for _, dir := range t.scratch {
@@ -444,6 +506,18 @@ func statusOf(err error) (result.Status, string) {
 	default:
 		return result.Failed, err.Error()
 	}
+}
+
+// oomKills counts the processes of the host that were ended for want of memory, 0 where that is not known.
+func (r *run) oomKills() int64 {
+	if r.OOMKills == nil {
+		return 0
+	}
+	n, err := r.OOMKills()
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // selfCPU is the CPU time of this program without its children.

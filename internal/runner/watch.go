@@ -15,6 +15,8 @@ import (
 // first bytes.
 type watch struct {
 	now func() time.Duration
+	// flooded is called when more is written than is kept.
+	flooded func()
 
 	mu       sync.Mutex
 	data     []byte
@@ -26,8 +28,8 @@ type watch struct {
 	closed   bool
 }
 
-func newWatch(now func() time.Duration) *watch {
-	return &watch{now: now, line: make(chan struct{}), ended: make(chan struct{})}
+func newWatch(now func() time.Duration, flooded func()) *watch {
+	return &watch{now: now, flooded: flooded, line: make(chan struct{}), ended: make(chan struct{})}
 }
 
 func (w *watch) Write(p []byte) (int, error) {
@@ -39,6 +41,9 @@ func (w *watch) Write(p []byte) (int, error) {
 	}
 	kept := p[:min(len(p), bench.MaxOutput-len(w.data))]
 	w.data = append(w.data, kept...)
+	if len(kept) < len(p) {
+		w.flooded()
+	}
 	if !w.hasLine && bytes.IndexByte(kept, '\n') >= 0 {
 		w.hasLine = true
 		close(w.line)

@@ -44,7 +44,7 @@ func TestFirstLine(t *testing.T) {
 		{"flood with the line at its end", []string{strings.Repeat("x", bench.MaxOutput-1), "\n"}, strings.Repeat("x", bench.MaxOutput-1), time.Second, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWatch(ticks())
+			w := newWatch(ticks(), func() {})
 			for _, text := range tt.writes {
 				if n, err := io.WriteString(w, text); n != len(text) || err != nil {
 					t.Fatalf("Write() = %d, %v", n, err)
@@ -67,7 +67,7 @@ func TestFirstLine(t *testing.T) {
 }
 
 func TestWatchKeepsNoMoreThanItMay(t *testing.T) {
-	w := newWatch(ticks())
+	w := newWatch(ticks(), func() {})
 	chunk := bytes.Repeat([]byte("0123456789abcdef"), 1000)
 	for written := 0; written < 3*bench.MaxOutput; written += len(chunk) {
 		if n, err := w.Write(chunk); n != len(chunk) || err != nil {
@@ -85,7 +85,7 @@ func TestWatchKeepsNoMoreThanItMay(t *testing.T) {
 }
 
 func TestWatchObeysItsContext(t *testing.T) {
-	w := newWatch(ticks())
+	w := newWatch(ticks(), func() {})
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go cancel(why)
@@ -103,7 +103,7 @@ func TestWatchObeysItsContext(t *testing.T) {
 
 // A writer, and many who wait and look: for the race detector.
 func TestWatchIsShared(t *testing.T) {
-	w := newWatch(ticks())
+	w := newWatch(ticks(), func() {})
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	_ "modernc.org/sqlite"
 
+	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
@@ -169,6 +170,25 @@ func TestOlderFileIsBroughtUpToDate(t *testing.T) {
 	reader, err := store.OpenReadOnly(t.Context(), path)
 	must(t, err)
 	closeStore(t, reader)
+}
+
+// A file of the first version keeps its runs, to which there were neither images nor conditions.
+func TestRunsOfTheFirstVersion(t *testing.T) {
+	first, err := os.ReadFile("migrations/0001_runs.sql")
+	must(t, err)
+	path := filepath.Join(t.TempDir(), "touchstone.db")
+	script(t, path, string(first), "PRAGMA user_version = 1",
+		`INSERT INTO run (id, name, state, tool, seed, baseline, plan, host, targets, benchmarks, overhead, limits)
+			VALUES ('old', 'quick', 'complete', '{}', '1', '', '', '{}', '[{"name": "native"}]', '[{"name": "a.b.c"}]', '{}', 'null')`,
+		`INSERT INTO trial (run, seq, benchmark, params, target, block, warmup, status, reason, output, elapsed_ns, host, self_cpu_ns)
+			VALUES (1, 1, 'a.b.c', '', 'native', 0, 0, 'ok', '', '', 1, '{}', 0)`)
+	s := open(t, path)
+	run, err := s.Run(t.Context(), "old")
+	must(t, err)
+	if run.Images != nil || len(run.Trials) != 1 || run.Trials[0].Conditions != nil || run.Trials[0].Status != result.OK {
+		t.Errorf("the run came back as %+v", run)
+	}
+	must(t, run.Validate())
 }
 
 func TestMigrationsAreNumbered(t *testing.T) {

@@ -94,10 +94,10 @@ func readRun(ctx context.Context, tx *sql.Tx, id string) (result.Run, error) {
 	var r result.Run
 	var key int64
 	var seed string
-	err := tx.QueryRowContext(ctx, `SELECT key, id, name, state, started, ended, tool, seed, baseline, plan, host, targets, benchmarks, overhead, limits
+	err := tx.QueryRowContext(ctx, `SELECT key, id, name, state, started, ended, tool, seed, baseline, plan, host, targets, benchmarks, overhead, images, limits
 		FROM run WHERE id = ?`, id).Scan(
 		&key, &r.ID, &r.Name, &r.State, instant{&r.Started}, instant{&r.Ended}, document{&r.Tool}, &seed, &r.Baseline, &r.Plan,
-		document{&r.Host}, document{&r.Targets}, document{&r.Bench}, document{&r.Overhead}, document{&r.Limits})
+		document{&r.Host}, document{&r.Targets}, document{&r.Bench}, document{&r.Overhead}, document{&r.Images}, document{&r.Limits})
 	if err != nil {
 		return result.Run{}, err
 	}
@@ -115,11 +115,11 @@ func readTrials(ctx context.Context, tx *sql.Tx, run int64) ([]result.Trial, err
 		var key int64
 		var t result.Trial
 		err := scan(&key, &t.Seq, &t.Benchmark, &t.Params, &t.Target, &t.Block, &t.Warmup, &t.Status, &t.Reason, &t.Output,
-			instant{&t.Started}, &t.Elapsed, document{&t.Host}, &t.Self)
+			instant{&t.Started}, &t.Elapsed, document{&t.Conditions}, document{&t.Host}, &t.Self)
 		at[key] = len(trials)
 		trials = append(trials, t)
 		return err
-	}, `SELECT key, seq, benchmark, params, target, block, warmup, status, reason, output, started, elapsed_ns, host, self_cpu_ns
+	}, `SELECT key, seq, benchmark, params, target, block, warmup, status, reason, output, started, elapsed_ns, conditions, host, self_cpu_ns
 		FROM trial WHERE run = ? ORDER BY seq`, run)
 	if err != nil {
 		return nil, err

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	insertRun = `INSERT INTO run (id, name, state, started, ended, tool, seed, baseline, plan, host, targets, benchmarks, overhead, limits)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	insertTrial = `INSERT INTO trial (run, seq, benchmark, params, target, block, warmup, status, reason, output, started, elapsed_ns, host, self_cpu_ns)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	insertRun = `INSERT INTO run (id, name, state, started, ended, tool, seed, baseline, plan, host, targets, benchmarks, overhead, images, limits)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	insertTrial = `INSERT INTO trial (run, seq, benchmark, params, target, block, warmup, status, reason, output, started, elapsed_ns, conditions, host, self_cpu_ns)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	insertPhase  = `INSERT INTO phase (trial, ord, name, start_ns, duration_ns) VALUES (?, ?, ?, ?, ?)`
 	insertSample = `INSERT INTO sample (trial, ord, metric, value) VALUES (?, ?, ?, ?)`
 
@@ -51,7 +51,7 @@ func (s *Store) importRun(ctx context.Context, run *result.Run) error {
 		row, err := tx.ExecContext(ctx, insertRun,
 			run.ID, run.Name, run.State, instant{&run.Started}, instant{&run.Ended}, document{&run.Tool},
 			strconv.FormatUint(run.Seed, 10), run.Baseline, run.Plan, document{&run.Host}, document{&run.Targets},
-			document{&run.Bench}, document{&run.Overhead}, document{&run.Limits})
+			document{&run.Bench}, document{&run.Overhead}, document{&run.Images}, document{&run.Limits})
 		if isTaken(err) {
 			return ErrExists
 		}
@@ -106,7 +106,7 @@ func (s *Store) appendTrial(ctx context.Context, runID string, trial *result.Tri
 func (s *Store) insertTrialRows(ctx context.Context, tx *sql.Tx, run int64, t *result.Trial) error {
 	row, err := tx.StmtContext(ctx, s.insertTrial).ExecContext(ctx,
 		run, t.Seq, t.Benchmark, t.Params, t.Target, t.Block, t.Warmup, t.Status, t.Reason, t.Output,
-		instant{&t.Started}, t.Elapsed, document{&t.Host}, t.Self)
+		instant{&t.Started}, t.Elapsed, document{&t.Conditions}, document{&t.Host}, t.Self)
 	if isTaken(err) {
 		return ErrExists
 	}

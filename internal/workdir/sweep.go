@@ -83,7 +83,7 @@ func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy, ask Ask) 
 	}
 	defer func() {
 		unlock()
-		vacate(roots.State, roots.Data)
+		vacate(roots)
 	}()
 	ids, err := runsIn(roots)
 	if err != nil {
@@ -100,7 +100,7 @@ func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy, ask Ask) 
 		if alive {
 			continue
 		}
-		s, err := remove(ctx, id, []string{filepath.Join(roots.Data, id), filepath.Join(roots.State, id)}, groups, ask)
+		s, err := remove(ctx, id, roots.of(id), groups, ask)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("remove what run %s left: %w", id, err))
 		}
@@ -114,7 +114,7 @@ func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy, ask Ask) 
 // runsIn lists the runs of which there is a directory.
 func runsIn(roots Roots) ([]string, error) {
 	var ids []string
-	for _, root := range []string{roots.State, roots.Data} {
+	for _, root := range roots.all() {
 		entries, err := os.ReadDir(root)
 		if err != nil {
 			return nil, fmt.Errorf("look for what earlier runs left: %w", err)

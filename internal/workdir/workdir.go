@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,6 +36,25 @@ type Roots struct {
 	State string
 	// Data is on disk and may hold programs: root file systems, what trials write.
 	Data string
+	// Memory is in memory, for hosts on which State is not; empty where State is, or where there is no such place.
+	Memory string
+}
+
+// all lists the directories there are.
+func (r Roots) all() []string {
+	if r.Memory == "" {
+		return []string{r.State, r.Data}
+	}
+	return []string{r.State, r.Data, r.Memory}
+}
+
+// of lists the directories of a run, that with the lock last.
+func (r Roots) of(runID string) []string {
+	var dirs []string
+	for _, root := range slices.Backward(r.all()) {
+		dirs = append(dirs, filepath.Join(root, runID))
+	}
+	return dirs
 }
 
 // HostRoots gives the places for this user: root has /run and /var/lib, others have
@@ -43,7 +63,7 @@ type Roots struct {
 func HostRoots() (Roots, error) {
 	if os.Geteuid() == 0 {
 		run := "/run"
-		if shared := "/dev/shm"; !inMemory(run) && inMemory(shared) {
+		if !inMemory(run) && inMemory(shared) {
 			run = shared
 		}
 		return Roots{State: filepath.Join(run, "touchstone"), Data: "/var/lib/touchstone"}, nil
@@ -52,12 +72,20 @@ func HostRoots() (Roots, error) {
 	if err != nil {
 		return Roots{}, fmt.Errorf("find a place for the run's files: %w", err)
 	}
-	state := filepath.Join(os.TempDir(), "touchstone-"+strconv.Itoa(os.Getuid()))
+	own := "touchstone-" + strconv.Itoa(os.Getuid())
+	parent, name := os.TempDir(), own
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
-		state = filepath.Join(dir, "touchstone")
+		parent, name = dir, "touchstone"
 	}
-	return Roots{State: state, Data: filepath.Join(cache, "touchstone", "runs")}, nil
+	roots := Roots{State: filepath.Join(parent, name), Data: filepath.Join(cache, "touchstone", "runs")}
+	if !inMemory(parent) && inMemory(shared) {
+		roots.Memory = filepath.Join(shared, own)
+	}
+	return roots, nil
 }
+
+// shared is where Linux has a file system in memory for everybody.
+const shared = "/dev/shm"
 
 // inMemory tells whether a directory is of a file system in memory.
 func inMemory(dir string) bool {
@@ -73,9 +101,12 @@ type Dir struct {
 	RunID string
 	State string // mode 0700
 	Data  string // mode 0700
+	// Memory is on a file system in memory, mode 0700; empty if there is none.
+	Memory string
 
-	mu   sync.Mutex
-	lock *os.File // nil once all is removed
+	roots Roots
+	mu    sync.Mutex
+	lock  *os.File // nil once all is removed
 }
 
 // NewRunID gives an ID that sorts by the time of the run and can be typed.
@@ -98,21 +129,41 @@ func Create(roots Roots, runID string) (*Dir, error) {
 		return nil, err
 	}
 	defer unlock()
-	d := &Dir{RunID: runID, State: filepath.Join(roots.State, runID), Data: filepath.Join(roots.Data, runID)}
-	for _, dir := range []string{d.State, d.Data} {
+	d := &Dir{RunID: runID, State: filepath.Join(roots.State, runID), Data: filepath.Join(roots.Data, runID), roots: roots}
+	for _, dir := range roots.of(runID) {
 		if _, err := os.Lstat(dir); err == nil {
 			return nil, fmt.Errorf("make the directories of run %s: %s exists: the run is under way, or was killed (touchstone cleanup removes what it left)", runID, dir)
 		}
 	}
-	err = errors.Join(os.Mkdir(d.State, 0o700), os.Mkdir(d.Data, 0o700))
+	for _, dir := range roots.of(runID) {
+		err = errors.Join(err, os.Mkdir(dir, 0o700))
+	}
 	if err == nil {
 		d.lock, err = lock(filepath.Join(d.State, lockName), unix.LOCK_EX|unix.LOCK_NB)
 	}
+	if err == nil {
+		err = d.findMemory(roots)
+	}
 	if err != nil {
 		err = fmt.Errorf("make the directories of run %s: %w", runID, err)
-		return nil, errors.Join(err, os.RemoveAll(d.State), os.RemoveAll(d.Data))
+		for _, dir := range roots.of(runID) {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+		return nil, err
 	}
 	return d, nil
+}
+
+// findMemory gives the run its directory in memory.
+func (d *Dir) findMemory(roots Roots) error {
+	switch {
+	case roots.Memory != "":
+		d.Memory = filepath.Join(roots.Memory, d.RunID)
+	case inMemory(d.State):
+		d.Memory = filepath.Join(d.State, "memory")
+		return os.Mkdir(d.Memory, 0o700)
+	}
+	return nil
 }
 
 const lockName = "lock"
@@ -131,7 +182,11 @@ func guard(roots Roots) (Roots, func(), error) {
 }
 
 func guardOnce(roots Roots) (_ Roots, unlock func(), err error) {
-	for _, dir := range []*string{&roots.State, &roots.Data} {
+	wanted := []*string{&roots.State, &roots.Data}
+	if roots.Memory != "" {
+		wanted = append(wanted, &roots.Memory)
+	}
+	for _, dir := range wanted {
 		if err := os.MkdirAll(*dir, 0o700); err != nil {
 			return roots, nil, fmt.Errorf("make a directory for runs: %w", err)
 		}
@@ -173,8 +228,8 @@ func current(f *os.File, path string) error {
 
 // vacate removes the directories for runs if no run is left in them. If another program is
 // making or sweeping directories it does nothing: that one comes here too.
-func vacate(state, data string) {
-	path := filepath.Join(state, lockName)
+func vacate(roots Roots) {
+	path := filepath.Join(roots.State, lockName)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return
@@ -183,16 +238,18 @@ func vacate(state, data string) {
 	if flock(f, unix.LOCK_EX|unix.LOCK_NB) != nil || current(f, path) != nil {
 		return
 	}
-	entries, err := os.ReadDir(state)
+	entries, err := os.ReadDir(roots.State)
 	if err != nil || len(entries) != 1 {
 		return
 	}
-	if err := os.Remove(data); err != nil && !errors.Is(err, fs.ErrNotExist) { // it fails unless it is empty
-		return
+	for _, dir := range roots.all()[1:] {
+		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) { // it fails unless it is empty
+			return
+		}
 	}
 	// Who finds the file or the directory gone makes them again.
 	_ = os.Remove(path)
-	_ = os.Remove(state)
+	_ = os.Remove(roots.State)
 }
 
 // ours refuses a link of somebody else's: it could lead to a directory of ours that is for other
@@ -251,7 +308,7 @@ func (d *Dir) Remove(ctx context.Context, groups *cgroup.Hierarchy) error {
 	if removed {
 		return nil
 	}
-	if _, err := remove(ctx, d.RunID, []string{d.Data, d.State}, groups, nil); err != nil {
+	if _, err := remove(ctx, d.RunID, d.roots.of(d.RunID), groups, nil); err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -259,7 +316,7 @@ func (d *Dir) Remove(ctx context.Context, groups *cgroup.Hierarchy) error {
 	if d.lock != nil { // nobody else has removed it meanwhile
 		_ = d.lock.Close()
 		d.lock = nil
-		vacate(filepath.Dir(d.State), filepath.Dir(d.Data))
+		vacate(d.roots)
 	}
 	return nil
 }

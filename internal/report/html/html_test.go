@@ -122,6 +122,47 @@ func TestEnginesShowLayersAndComponents(t *testing.T) {
 	}
 }
 
+// A report of many benchmarks shows what does not hold first, one metric of each in the overview, and the rest behind
+// the names of components.
+func TestSuite(t *testing.T) {
+	got := written(t, reporttest.Suite())
+	for what, want := range map[string]string{
+		"what does not hold, first":        `(?s)<h2>Findings</h2>\s*<ul class="alarms">\s*<li>limits.cpu.time quota=0.1: containerd/runsc does not hold its CPU limit: Used is 9[0-9]+\x{a0}%, and 110\x{a0}% is the most that holds \(median of 10 trials\).</li>`,
+		"and in the overview":              `<td class="[a-z0-9 ]+ alarm"[^>]*>.*<em>does not hold its CPU limit</em></td>`,
+		"and with the benchmark":           `<li>containerd/runsc does not hold its memory limit: Kill is`,
+		"and in the table":                 `<em>does not hold its CPU limit: more than 110\s%</em>`,
+		"and in the contents":              `<a href="#b[0-9]+">cpu.time</a> <b class="mark"`,
+		"a brief overview":                 "Of each benchmark it has one metric",
+		"where the rest is":                `<th scope="row"><a href="#b2">sevenzip</a><small>Compression</small></th>`,
+		"a component that is closed":       `<details id="c-b1">\s*<summary><b>performance.cpu</b> <span>time, sevenzip, dav1d, linpack</span></summary>`,
+		"its contents":                     `<li><a href="#c-b1">cpu</a><ul><li><a href="#b1">time</a></li>`,
+		"parameters that tell apart":       `<li><a href="#b[0-9]+">throughput cache=cold volume=tmpfs</a></li>`,
+		"conditions of all targets":        `<div><dt>cpus</dt><dd>0-1</dd></div>`,
+		"conditions that differ":           `<dt>path</dt><dd>veth between two network namespaces \(native\), bridge, veth \(`,
+		"what was not measured":            `(?s)id="unmeasured".*<p>bridged network: this host&#39;s kernel has no veth; load the module veth</p>\s*<p class="aside">performance.network.netperf with=host, performance.network.netperf with=container`,
+		"the image":                        `<dt>Image</dt><dd>workload: sha256:5e2c[0-9a-f]+, 62.0 MiB</dd>`,
+		"an image that is not there":       `<dt>Image</dt><dd>mine.tar: not available: there is no such file &lt;here&gt;</dd>`,
+		"ticks of ratios":                  `>[0-9]+ %</text>`,
+		"ticks of bits":                    `>[0-9.]+ Gbit/s</text>`,
+		"that caches were dropped":         "the page cache of the whole machine was dropped 70 times",
+		"limits, which are few, are shown": `(?s)<h2>limits</h2>\s*<article id="b[0-9]+">`,
+	} {
+		if !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("%s: nothing in the report matches %q", what, want)
+		}
+	}
+	missing, _, _ := strings.Cut(got, `id="targets"`)
+	if _, table, found := strings.Cut(missing, `id="missing"`); found && strings.Contains(table, "netperf") {
+		t.Error("what was not measured at all stands among the trials without a number too")
+	}
+	if found := notNumbers.FindString(got); found != "" {
+		t.Errorf("the report has %q", found)
+	}
+	if opened, closed := strings.Count(got, "<details"), strings.Count(got, "</details>"); opened != closed || opened != 6 {
+		t.Errorf("%d components begin and %d end, want 6", opened, closed)
+	}
+}
+
 // rects matches the pieces of bars.
 var rects = regexp.MustCompile(`<rect class="(?:c\d|step)[^"]*" x="([^"]*)" y="([^"]*)" width="([^"]*)" height="([^"]*)"`)
 
@@ -168,11 +209,12 @@ func TestTextOfARunIsEscapedEverywhere(t *testing.T) {
 	for _, s := range []*string{
 		&run.ID, &run.Name, &run.Plan, &run.Baseline, &run.Tool.Version, &run.Host.CPU, &run.Host.Kernel, &run.Host.Warnings[0],
 		&run.Limits[0], &run.Targets[1].Name, &run.Targets[1].Version, &run.Targets[1].Binary, &run.Bench[0].Summary, &run.Bench[0].Source,
-		&run.Bench[0].Name, &run.Bench[0].Metrics[0].Help,
+		&run.Bench[0].Name, &run.Bench[0].Metrics[0].Help, &run.Bench[0].Metrics[0].Bound.Broken,
 	} {
 		*s += bad
 	}
 	run.Targets[1].Notes = []string{bad}
+	run.Images = []result.Image{{Name: bad, Digest: bad}, {Name: "2" + bad, Unavailable: bad}}
 	for i := range run.Bench[0].Metrics {
 		run.Bench[0].Metrics[i].Name += bad
 	}
@@ -180,6 +222,7 @@ func TestTextOfARunIsEscapedEverywhere(t *testing.T) {
 		tr := &run.Trials[i]
 		tr.Benchmark += bad
 		tr.Params = bad
+		tr.Conditions = map[string]string{bad: bad}
 		if tr.Target != "native" {
 			tr.Target += bad
 		}

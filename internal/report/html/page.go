@@ -22,10 +22,12 @@ type page struct {
 	Model *report.Model
 	// Findings are those of the model, set so that no line ends inside a quantity.
 	Findings report.Findings
-	Matrix   *matrix
-	Suites   []suite
-	Host     []fact
-	Method   method
+	// Alarms are its breaches, in words.
+	Alarms []string
+	Matrix *matrix
+	Suites []suite
+	Host   []fact
+	Method method
 	// Missing are the cells that lack trials, alike ones together, with the words for their ends.
 	Missing []missing
 }
@@ -34,7 +36,46 @@ type fact struct{ Name, Value string }
 
 type suite struct {
 	Name       string
+	Components []component
+}
+
+// component is the benchmarks of one component of a suite, or all of a suite that is short.
+type component struct {
+	// ID and Name are empty for a whole suite.
+	ID, Name   string
 	Benchmarks []*benchmark
+	// Alarms counts what does not hold.
+	Alarms int
+}
+
+// mostTogether is how many benchmarks of a suite are shown at once. Those of a longer suite stand by components,
+// which are closed at first.
+const mostTogether = 8
+
+// newSuite arranges the benchmarks of a suite.
+func newSuite(name string, all []*benchmark) suite {
+	if len(all) <= mostTogether {
+		return suite{Name: name, Components: []component{{Benchmarks: all}}}
+	}
+	out := suite{Name: name}
+	for _, b := range all {
+		of, _ := componentOf(b.Name)
+		last := len(out.Components) - 1
+		if last < 0 || out.Components[last].Name != of {
+			out.Components = append(out.Components, component{ID: "c-" + b.ID, Name: of})
+			last++
+		}
+		c := &out.Components[last]
+		c.Benchmarks = append(c.Benchmarks, b)
+		c.Alarms += len(b.Breaches)
+	}
+	return out
+}
+
+// Short is the name without the suite, for the table of contents.
+func (c component) Short() string {
+	_, short, _ := strings.Cut(c.Name, ".")
+	return short
 }
 
 type benchmark struct {
@@ -46,12 +87,35 @@ type benchmark struct {
 	Layers, Bars []*bars
 	Curves       []curve
 	Table        *statistics
+	// Telling is the parameters, where they tell it from another benchmark of the report.
+	Telling string
+	// Conditions are those of the benchmark, in words; Alarms are what does not hold.
+	Conditions []fact
+	Alarms     []string
+}
+
+// Facet is the name without suite and component, for the table of contents.
+func (b *benchmark) Facet() string {
+	_, facet := componentOf(b.Name)
+	return facet + b.Telling
 }
 
 // Short is the name without the suite, for the table of contents.
 func (b *benchmark) Short() string {
-	_, short, _ := strings.Cut(b.Title(), ".")
-	return short
+	_, short, _ := strings.Cut(b.Name, ".")
+	return short + b.Telling
+}
+
+// telling gives the parameters of a benchmark, after a blank, if another one has the same name.
+func telling(m *report.Model, b *report.Benchmark) string {
+	for i := range m.Suites {
+		for j := range m.Suites[i].Benchmarks {
+			if other := &m.Suites[i].Benchmarks[j]; other.Name == b.Name && other.Params != b.Params {
+				return " " + b.Params
+			}
+		}
+	}
+	return ""
 }
 
 type outcome struct{ Targets, Counts, Why string }
@@ -114,12 +178,17 @@ func newPage(m *report.Model) *page {
 	}
 	count := 0
 	for _, s := range m.Suites {
-		out := suite{Name: s.Name}
+		var all []*benchmark
 		for i := range s.Benchmarks {
 			count++
-			out.Benchmarks = append(out.Benchmarks, newBenchmark(&s.Benchmarks[i], fmt.Sprintf("b%d", count)))
+			b := newBenchmark(&s.Benchmarks[i], fmt.Sprintf("b%d", count))
+			b.Telling = telling(m, b.Benchmark)
+			all = append(all, b)
 		}
-		p.Suites = append(p.Suites, out)
+		p.Suites = append(p.Suites, newSuite(s.Name, all))
+	}
+	for i := range m.Findings.Breaches {
+		p.Alarms = append(p.Alarms, tied(m.Findings.Breaches[i].String()))
 	}
 	p.Matrix = newMatrix(m)
 	p.Findings.Comparisons = tied(m.Findings.Comparisons)
@@ -147,7 +216,7 @@ func newPage(m *report.Model) *page {
 
 // tied keeps a number together with what follows it: "95 %", "2.4 ×".
 func tied(s string) string {
-	return strings.NewReplacer(" %", "\u00a0%", " × ", "\u00a0×\u00a0", " ms,", "\u00a0ms,", " µs,", "\u00a0µs,", " ns,", "\u00a0ns,").Replace(s)
+	return strings.NewReplacer(" %", "\u00a0%", " ×,", "\u00a0×,", " × ", "\u00a0×\u00a0", " ms,", "\u00a0ms,", " µs,", "\u00a0µs,", " ns,", "\u00a0ns,").Replace(s)
 }
 
 // facts are the lines under the title.
@@ -172,6 +241,15 @@ func facts(m *report.Model) []fact {
 		{"Run", r.ID},
 		{"Tool", strings.TrimSpace("Touchstone " + r.Tool.Version + " " + r.Tool.Commit)},
 	}
+}
+
+// imageFacts are the images of a run.
+func imageFacts(m *report.Model) []fact {
+	var all []fact
+	for _, i := range m.Run.Images {
+		all = append(all, fact{"Image", report.ImageText(i)})
+	}
+	return all
 }
 
 func hostFacts(m *report.Model) []fact {
@@ -201,7 +279,7 @@ func hostFacts(m *report.Model) []fact {
 		{"Tool", strings.TrimSpace(fmt.Sprintf("Touchstone %s %s, %s", m.Run.Tool.Version, m.Run.Tool.Commit, m.Run.Tool.Go))},
 	}
 	var known []fact
-	for _, f := range all {
+	for _, f := range append(all, imageFacts(m)...) {
 		if f.Value != "" {
 			known = append(known, f)
 		}
@@ -221,6 +299,12 @@ func newBenchmark(b *report.Benchmark, id string) *benchmark {
 		out.Bars = append(out.Bars, newComponents(&b.Components[i]))
 	}
 	out.Outcomes = outcomes(b)
+	for i := range b.Breaches {
+		out.Alarms = append(out.Alarms, tied(b.Breaches[i].Short()))
+	}
+	for _, c := range b.Conditions {
+		out.Conditions = append(out.Conditions, fact{c.Name, strings.TrimPrefix(c.String(), c.Name+" ")})
+	}
 	label := "place in the series"
 	if strings.HasPrefix(b.Name, "scalability.") {
 		label = "number of the container, in order of start"

@@ -22,14 +22,21 @@ type matrix struct {
 	Groups  []matrixGroup
 	// Partial tells that there are metrics that are not in it.
 	Partial bool
+	// Brief tells that it has the first metric of each benchmark alone, with a group for each component: all of
+	// them would be no overview.
+	Brief bool
 }
 
-// heading is a target, whose name may be broken before its options, or a metric.
-type heading struct{ Full, Name, Options string }
+// mostWhole is how many benchmarks a report may have that shows all of each at once.
+const mostWhole = 12
+
+// heading is a target, whose name may be broken before its options, a metric, or in a brief matrix the metric of a
+// benchmark, which has an ID.
+type heading struct{ Full, Name, Options, Metric, ID string }
 
 func newHeading(full string) heading {
 	name, options, _ := strings.Cut(full, "@")
-	return heading{full, name, options}
+	return heading{Full: full, Name: name, Options: options}
 }
 
 // Width counts the columns of the table.
@@ -49,6 +56,8 @@ type matrixRow struct {
 
 type matrixCell struct {
 	Class string
+	// Alarm says what does not hold.
+	Alarm string
 	// Main is the ratio, Word the verdict, Small the interval.
 	Main, Word, Small, Title string
 }
@@ -65,19 +74,29 @@ func newMatrix(m *report.Model) *matrix {
 	}
 	count := 0
 	for _, s := range m.Suites {
+		count += len(s.Benchmarks)
+	}
+	out.Brief = count > mostWhole
+	count = 0
+	for _, s := range m.Suites {
 		for i := range s.Benchmarks {
 			b := &s.Benchmarks[i]
 			count++
-			g := matrixGroup{ID: fmt.Sprintf("b%d", count), Title: b.Title()}
+			id := fmt.Sprintf("b%d", count)
+			var rows []matrixRow
 			for j := range b.Metrics {
 				if slices.Contains(b.Unbased, b.Metrics[j].Name) {
 					out.Partial = true
 					continue
 				}
-				g.Rows = append(g.Rows, newMatrixRow(&b.Metrics[j], targets))
+				rows = append(rows, newMatrixRow(&b.Metrics[j], targets))
 			}
-			if len(g.Rows) > 0 {
-				out.Groups = append(out.Groups, g)
+			switch {
+			case len(rows) == 0:
+			case out.Brief:
+				out.addBrief(b, telling(m, b), id, rows)
+			default:
+				out.Groups = append(out.Groups, matrixGroup{ID: id, Title: b.Title(), Rows: rows})
 			}
 		}
 	}
@@ -92,6 +111,35 @@ func newMatrix(m *report.Model) *matrix {
 		out.Groups[i].turn(targets)
 	}
 	return &out
+}
+
+// addBrief adds the first row of a benchmark to the group of its component. Breaches of others are marked too: they
+// must not be hidden.
+func (m *matrix) addBrief(b *report.Benchmark, telling, id string, rows []matrixRow) {
+	component, facet := componentOf(b.Name)
+	row := rows[0]
+	row.Head = heading{Full: b.Title(), Name: facet + telling, Metric: row.Head.Name, ID: id}
+	for _, other := range rows[1:] {
+		for i, c := range other.Cells {
+			if c.Alarm != "" && row.Cells[i].Alarm == "" {
+				row.Cells[i].Alarm = c.Alarm
+			}
+		}
+	}
+	if last := len(m.Groups) - 1; last >= 0 && m.Groups[last].Title == component {
+		m.Groups[last].Rows = append(m.Groups[last].Rows, row)
+		return
+	}
+	m.Groups = append(m.Groups, matrixGroup{ID: id, Title: component, Rows: []matrixRow{row}})
+}
+
+// componentOf splits a name into its first two components, as performance.cpu, and the facet.
+func componentOf(name string) (component, facet string) {
+	parts := strings.SplitN(name, ".", 3)
+	if len(parts) < 3 {
+		return name, name
+	}
+	return parts[0] + "." + parts[1], parts[2]
 }
 
 // turn makes rows of the targets and columns of the metrics.
@@ -121,6 +169,14 @@ func newMatrixRow(m *report.Metric, targets []heading) matrixRow {
 }
 
 func newMatrixCell(c *report.Cell, m *report.Metric) matrixCell {
+	cell := newRatioCell(c, m)
+	if m.Breached(c) {
+		cell.Alarm = m.Bound.Broken
+	}
+	return cell
+}
+
+func newRatioCell(c *report.Cell, m *report.Metric) matrixCell {
 	switch {
 	case c.Absent:
 		return matrixCell{Class: "none", Main: report.None, Title: c.Reason}
@@ -156,6 +212,8 @@ type statisticsRow struct {
 	Target   string
 	Reason   string
 	Baseline bool
+	// Alarm says what does not hold.
+	Alarm string
 	// Headline is n, the median, its interval, the ratio and its interval.
 	Headline []string
 	Verdict  string
@@ -203,7 +261,11 @@ func newStatistics(b *report.Benchmark) *statistics {
 				absent = append(absent, m.Cells[j].Target)
 				continue
 			}
-			g.Rows = append(g.Rows, newStatisticsRow(&m.Cells[j], m.Unit, has, out.Overhead))
+			row := newStatisticsRow(&m.Cells[j], m.Unit, has, out.Overhead)
+			if m.Breached(&m.Cells[j]) {
+				row.Alarm = fmt.Sprintf("%s: more than %s", m.Bound.Broken, report.Quantity(m.Bound.Most, m.Unit))
+			}
+			g.Rows = append(g.Rows, row)
 		}
 		if len(absent) > 0 {
 			g.Rows = append(g.Rows, statisticsRow{Target: report.None, Reason: "not recorded on " + strings.Join(absent, ", ")})

@@ -15,7 +15,7 @@ func newDocument(m *report.Model) document {
 		Run: run{
 			ID: m.Run.ID, Name: m.Run.Name, State: m.Run.State, Started: m.Run.Started.UTC(), Ended: m.Run.Ended.UTC(),
 			Tool: m.Run.Tool, Seed: m.Run.Seed, Baseline: m.Run.Baseline, Host: m.Run.Host, Overhead: m.Run.Overhead,
-			SelfCPU: digits(m.Run.Self), Limits: m.Run.Limits, Trials: m.Run.Counts, Warmup: m.Run.Warmup,
+			SelfCPU: digits(m.Run.Self), Images: m.Run.Images, Limits: m.Run.Limits, Trials: m.Run.Counts, Warmup: m.Run.Warmup,
 		},
 		Method: method{
 			Seed: m.Seed, Resamples: stats.Resamples, Interval: 0.95, Alpha: stats.Alpha, Power: stats.Power,
@@ -26,6 +26,19 @@ func newDocument(m *report.Model) document {
 		Benchmarks: []benchmark{},
 		Missing:    []missing{},
 		Warnings:   []warnings{},
+	}
+	for _, b := range m.Findings.Breaches {
+		doc.Findings.Breaches = append(doc.Findings.Breaches, breach{
+			Benchmark: b.Benchmark, Params: b.Params, Target: b.Target, Metric: b.Metric.Name, Unit: b.Metric.Unit,
+			Median: number(b.Median), Most: b.Metric.Bound.Most, Trials: b.Trials, Doubt: b.Doubt, Text: b.String(),
+		})
+	}
+	for _, u := range m.Unmeasured {
+		converted := unmeasured{Benchmarks: u.Benchmarks}
+		for _, r := range u.Reasons {
+			converted.Reasons = append(converted.Reasons, reason(r))
+		}
+		doc.Unmeasured = append(doc.Unmeasured, converted)
 	}
 	for _, t := range m.Targets {
 		doc.Targets = append(doc.Targets, t.Target)
@@ -64,9 +77,11 @@ func newBenchmark(b report.Benchmark) benchmark {
 		out.Outcomes = append(out.Outcomes, converted)
 	}
 	for _, m := range b.Metrics {
-		converted := metric{Name: m.Name, Unit: m.Unit, Better: m.Better, Series: m.Series, Cells: []cell{}}
+		converted := metric{Name: m.Name, Unit: m.Unit, Better: m.Better, Series: m.Series, Bound: m.Bound, Cells: []cell{}}
 		for _, c := range m.Cells {
-			converted.Cells = append(converted.Cells, newCell(c, m.Unit))
+			cell := newCell(c, m.Unit)
+			cell.Breached = m.Breached(&c)
+			converted.Cells = append(converted.Cells, cell)
 		}
 		out.Metrics = append(out.Metrics, converted)
 	}
@@ -75,6 +90,13 @@ func newBenchmark(b report.Benchmark) benchmark {
 	}
 	for _, c := range b.Components {
 		out.Components = append(out.Components, newComponents(c))
+	}
+	for _, c := range b.Conditions {
+		converted := condition{Name: c.Name}
+		for _, v := range c.Values {
+			converted.Values = append(converted.Values, conditionValue(v))
+		}
+		out.Conditions = append(out.Conditions, converted)
 	}
 	return out
 }

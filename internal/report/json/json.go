@@ -46,7 +46,9 @@ type document struct {
 	Targets    []result.Target `json:"targets"`
 	Benchmarks []benchmark     `json:"benchmarks"`
 	Missing    []missing       `json:"without_a_number"`
-	Warnings   []warnings      `json:"warnings"`
+	// Unmeasured are the benchmarks that every target skipped; their trials are in Missing too.
+	Unmeasured []unmeasured `json:"not_measured,omitempty"`
+	Warnings   []warnings   `json:"warnings"`
 }
 
 type run struct {
@@ -61,6 +63,7 @@ type run struct {
 	Host     result.Host           `json:"host"`
 	Overhead result.Overhead       `json:"overhead"`
 	SelfCPU  float64               `json:"self_cpu_share"`
+	Images   []result.Image        `json:"images,omitempty"`
 	Limits   []string              `json:"limits,omitempty"`
 	Trials   map[result.Status]int `json:"trials"`
 	Warmup   int                   `json:"warmup_trials"`
@@ -79,9 +82,47 @@ type method struct {
 }
 
 type findings struct {
+	// Breaches are what does not hold, with or without a comparison.
+	Breaches    []breach `json:"broken_bounds,omitempty"`
 	Statements  []string `json:"statements"`
 	Comparisons string   `json:"comparisons,omitempty"`
 	NotMeasured string   `json:"not_measured,omitempty"`
+}
+
+type breach struct {
+	Benchmark string      `json:"benchmark"`
+	Params    string      `json:"params,omitempty"`
+	Target    string      `json:"target"`
+	Metric    string      `json:"metric"`
+	Unit      result.Unit `json:"unit"`
+	Median    *float64    `json:"median"`
+	Most      float64     `json:"most"`
+	Trials    int         `json:"trials"`
+	Doubt     string      `json:"doubt,omitempty"`
+	Text      string      `json:"text"`
+}
+
+type unmeasured struct {
+	Benchmarks []string `json:"benchmarks"`
+	Reasons    []reason `json:"reasons"`
+}
+
+// reason holds for the targets, or for all if there are none.
+type reason struct {
+	Text    string   `json:"text"`
+	Targets []string `json:"targets,omitempty"`
+}
+
+// condition is what the benchmark was measured under.
+type condition struct {
+	Name   string           `json:"name"`
+	Values []conditionValue `json:"values"`
+}
+
+// conditionValue holds for the targets, or for all if there are none.
+type conditionValue struct {
+	Value   string   `json:"value"`
+	Targets []string `json:"targets,omitempty"`
 }
 
 type benchmark struct {
@@ -98,6 +139,7 @@ type benchmark struct {
 	Unbased    []string     `json:"without_baseline,omitempty"`
 	Layers     []layers     `json:"layers,omitempty"`
 	Components []components `json:"components,omitempty"`
+	Conditions []condition  `json:"conditions,omitempty"`
 }
 
 // layers is what each layer adds to a metric.
@@ -180,24 +222,27 @@ type metric struct {
 	Unit   result.Unit      `json:"unit"`
 	Better result.Direction `json:"better"`
 	Series bool             `json:"series,omitempty"`
+	Bound  result.Bound     `json:"bound,omitzero"`
 	Cells  []cell           `json:"cells"`
 }
 
 type cell struct {
-	Target     string      `json:"target"`
-	Reason     string      `json:"reason,omitempty"`
-	N          int         `json:"n"`
-	Median     *float64    `json:"median"`
-	Interval   *interval   `json:"interval"`
-	Mean       *float64    `json:"mean"`
-	SD         *float64    `json:"sd"`
-	Min        *float64    `json:"min"`
-	Max        *float64    `json:"max"`
-	MAD        *float64    `json:"mad"`
-	P90        *float64    `json:"p90,omitempty"`
-	P95        *float64    `json:"p95,omitempty"`
-	P99        *float64    `json:"p99,omitempty"`
-	Baseline   bool        `json:"baseline,omitempty"`
+	Target   string    `json:"target"`
+	Reason   string    `json:"reason,omitempty"`
+	N        int       `json:"n"`
+	Median   *float64  `json:"median"`
+	Interval *interval `json:"interval"`
+	Mean     *float64  `json:"mean"`
+	SD       *float64  `json:"sd"`
+	Min      *float64  `json:"min"`
+	Max      *float64  `json:"max"`
+	MAD      *float64  `json:"mad"`
+	P90      *float64  `json:"p90,omitempty"`
+	P95      *float64  `json:"p95,omitempty"`
+	P99      *float64  `json:"p99,omitempty"`
+	Baseline bool      `json:"baseline,omitempty"`
+	// Breached tells that the median exceeds the bound of the metric.
+	Breached   bool        `json:"bound_broken,omitempty"`
 	Comparison *comparison `json:"comparison,omitempty"`
 	Overhead   *float64    `json:"overhead,omitempty"`
 	// Curve holds the medians of a series by place.

@@ -93,6 +93,70 @@ func TestSampleSaysWhatTheModelSays(t *testing.T) {
 	}
 }
 
+// Programs get what does not hold, conditions and what was not measured as the other reports have them.
+func TestSuite(t *testing.T) {
+	var doc struct {
+		Run      struct{ Images []result.Image }
+		Findings struct {
+			Breaches []struct {
+				Benchmark, Params, Target, Metric, Unit, Text string
+				Median, Most                                  float64
+				Trials                                        int
+			} `json:"broken_bounds"`
+		}
+		Benchmarks []struct {
+			Name, Params string
+			Conditions   []report.Condition
+			Metrics      []struct {
+				Name  string
+				Bound result.Bound
+				Cells []struct {
+					Target   string
+					Breached bool `json:"bound_broken"`
+				}
+			}
+		}
+		Unmeasured []report.Unmeasured          `json:"not_measured"`
+		Missing    []struct{ Benchmark string } `json:"without_a_number"`
+	}
+	if err := json.Unmarshal(written(t, reporttest.Suite()), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(reporttest.Suite().Images, doc.Run.Images); diff != "" {
+		t.Errorf("images (-want +got):\n%s", diff)
+	}
+	if len(doc.Findings.Breaches) != 2 {
+		t.Fatalf("broken are %+v", doc.Findings.Breaches)
+	}
+	b := doc.Findings.Breaches[0]
+	if b.Benchmark != "limits.cpu.time" || b.Params != "quota=0.1" || b.Target != "containerd/runsc" || b.Metric != "Used" || b.Unit != "ratio" ||
+		b.Most != 1.1 || b.Median < 9 || b.Trials != 10 || !strings.HasPrefix(b.Text, "limits.cpu.time quota=0.1: containerd/runsc does not hold its CPU limit: Used is 9") {
+		t.Errorf("broken is %+v", b)
+	}
+	breached, bounds := 0, 0
+	for _, b := range doc.Benchmarks {
+		for _, m := range b.Metrics {
+			if m.Bound.Broken != "" {
+				bounds++
+			}
+			for _, c := range m.Cells {
+				if c.Breached {
+					breached++
+				}
+			}
+		}
+		if b.Name == "performance.network.bandwidth" && len(b.Conditions) != 3 {
+			t.Errorf("the conditions of %s are %+v", b.Name, b.Conditions)
+		}
+	}
+	if breached != 2 || bounds != 2 {
+		t.Errorf("%d metrics have a bound, and %d cells break one; want 2 of both", bounds, breached)
+	}
+	if len(doc.Unmeasured) != 2 || len(doc.Unmeasured[0].Benchmarks) != 4 || len(doc.Missing) != 35 {
+		t.Errorf("not measured are %+v; %d cells are without a number", doc.Unmeasured, len(doc.Missing))
+	}
+}
+
 func TestEnginesHaveLayersAndComponents(t *testing.T) {
 	type value struct {
 		Median   *float64

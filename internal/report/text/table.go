@@ -89,6 +89,16 @@ func (p *printer) benchmark(b *report.Benchmark) {
 		about += "; no ratio where " + b.Baseline + " has no value: " + strings.Join(b.Unbased, ", ")
 	}
 	p.wrapped("  ", about)
+	if len(b.Conditions) > 0 {
+		var parts []string
+		for _, c := range b.Conditions {
+			parts = append(parts, c.String())
+		}
+		p.wrapped("  ", "Measured under: "+strings.Join(parts, "; "))
+	}
+	for i := range b.Breaches {
+		p.alarm(b.Breaches[i].Short() + ".")
+	}
 	common, partial := byPresence(b)
 	for _, some := range [][]*report.Metric{common, partial} {
 		t := metrics(b, some)
@@ -258,6 +268,9 @@ func field(m *report.Metric, c *report.Cell, o *report.Outcome) entry {
 		return e
 	}
 	e := entry{top: report.Median(c.Summary, m.Unit)}
+	if m.Breached(c) {
+		e.top = alarmMark + e.top
+	}
 	if c.Comparison == nil {
 		return e
 	}

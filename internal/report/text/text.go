@@ -34,6 +34,8 @@ const (
 	leastWidth   = 60
 	// mostItems is the number of warnings of one kind that are shown.
 	mostItems = 4
+	// mostBreaches is the number of limits that do not hold that are shown at the top.
+	mostBreaches = 8
 )
 
 // Write writes m to w.
@@ -49,6 +51,7 @@ func Write(w io.Writer, m report.Model, opts Options) error {
 			p.benchmark(&s.Benchmarks[i])
 		}
 	}
+	p.unmeasured(&m)
 	p.legend(&m)
 	p.warnings(&m)
 	p.missing(&m)
@@ -94,13 +97,16 @@ func (p *printer) title(s string) {
 }
 
 // wrapped writes text that may be long: the first line after lead, the others indented as far.
-func (p *printer) wrapped(lead, text string) {
+func (p *printer) wrapped(lead, text string) { p.wrappedIn(plain, lead, text) }
+
+// wrappedIn is wrapped in a style.
+func (p *printer) wrappedIn(st style, lead, text string) {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(lead))
 	current := lead
 	empty := true
 	for _, word := range strings.Fields(clean(text)) {
 		if !empty && utf8.RuneCountInString(current)+1+utf8.RuneCountInString(word) > p.width {
-			p.line(current)
+			p.line(p.styled(current, st))
 			current, empty = indent, true
 		}
 		if !empty {
@@ -109,7 +115,7 @@ func (p *printer) wrapped(lead, text string) {
 		current += word
 		empty = false
 	}
-	p.line(current)
+	p.line(p.styled(current, st))
 }
 
 // clean takes control characters out of text.
@@ -140,6 +146,9 @@ func (p *printer) headline(m *report.Model) {
 	p.wrapped("Run      ", fmt.Sprintf("%s, %s, %s", r.ID, r.Started.UTC().Format("2006-01-02 15:04 UTC"), state))
 	p.wrapped("Host     ", host(&r.Host))
 	p.wrapped("Targets  ", targets(m))
+	for _, i := range r.Images {
+		p.wrapped("Image    ", report.ImageText(i))
+	}
 	p.wrapped("Trials   ", trials(m))
 }
 
@@ -207,6 +216,13 @@ func blocks(m *report.Model) (lo, hi int) {
 func (p *printer) findings(m *report.Model) {
 	f := &m.Findings
 	p.title("Findings")
+	for i, b := range f.Breaches {
+		if i == mostBreaches && len(f.Breaches) > mostBreaches+1 {
+			p.line(fmt.Sprintf("  ! and %d more, at their benchmarks", len(f.Breaches)-i))
+			break
+		}
+		p.alarm(b.String())
+	}
 	switch {
 	case f.Comparisons == "":
 		p.line("  There is nothing to compare.")
@@ -223,6 +239,33 @@ func (p *printer) findings(m *report.Model) {
 		p.line("  Not measured:")
 		for _, s := range f.NotMeasured {
 			p.wrapped("  - ", s)
+		}
+	}
+}
+
+// alarm writes what does not hold.
+func (p *printer) alarm(text string) {
+	p.wrappedIn(red, "  "+alarmMark, text)
+}
+
+// alarmMark stands before what does not hold, also before the number.
+const alarmMark = "! "
+
+func (p *printer) unmeasured(m *report.Model) {
+	if len(m.Unmeasured) == 0 {
+		return
+	}
+	p.title("Not measured")
+	for _, u := range m.Unmeasured {
+		for i, r := range u.Reasons {
+			text := r.Text
+			if r.Targets != nil {
+				text = strings.Join(r.Targets, ", ") + ": " + text
+			}
+			if i == 0 {
+				text = strings.Join(u.Benchmarks, ", ") + " – " + text
+			}
+			p.wrapped([]string{"  - ", "    "}[min(i, 1)], text)
 		}
 	}
 }
@@ -254,11 +297,12 @@ func (p *printer) warnings(m *report.Model) {
 }
 
 func (p *printer) missing(m *report.Model) {
-	if len(m.Missing) == 0 {
+	groups := m.MissingGroups()
+	if len(groups) == 0 {
 		return
 	}
 	p.title("Trials without a number")
-	for _, miss := range m.MissingGroups() {
+	for _, miss := range groups {
 		p.wrapped("  - ", fmt.Sprintf("%s on %s: %d of %d %s: %s",
 			miss.Title(), strings.Join(miss.Targets, ", "), miss.Count, miss.Total, report.StatusWord(miss.Status), miss.Reason))
 	}

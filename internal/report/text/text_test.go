@@ -37,6 +37,7 @@ func TestGolden(t *testing.T) {
 		"sample-100": {reporttest.Sample(), text.Options{Width: 100}},
 		"sample-80":  {reporttest.Sample(), text.Options{Width: 80}},
 		"engines":    {reporttest.Engines(), text.Options{Width: 100}},
+		"suite":      {reporttest.Suite(), text.Options{Width: 80}},
 		"small":      {reporttest.Small(), text.Options{}},
 		"color":      {reporttest.Small(), text.Options{Color: true}},
 	} {
@@ -62,7 +63,7 @@ func TestGolden(t *testing.T) {
 // TestFits holds what can be broken to the terminal's width.
 func TestFits(t *testing.T) {
 	models := map[string]report.Model{}
-	for name, run := range map[string]result.Run{"sample": reporttest.Sample(), "engines": reporttest.Engines()} {
+	for name, run := range map[string]result.Run{"sample": reporttest.Sample(), "engines": reporttest.Engines(), "suite": reporttest.Suite()} {
 		models[name] = report.New(run, report.Options{Seed: 1})
 	}
 	for _, width := range []int{60, 80, 100, 120, 160} {
@@ -110,7 +111,10 @@ func TestNoControlCharacterOfTheRunReachesTheTerminal(t *testing.T) {
 	run.Bench[0].Summary += bad
 	run.Targets[1].Name += bad
 	run.Limits = []string{bad}
+	run.Images = []result.Image{{Name: bad, Digest: bad}, {Name: bad + "2", Unavailable: bad}}
+	run.Bench[0].Metrics[0].Bound = result.Bound{Most: -1, Broken: bad}
 	for i := range run.Trials {
+		run.Trials[i].Conditions = map[string]string{bad: bad}
 		if run.Trials[i].Target != "native" {
 			run.Trials[i].Target += bad
 		}

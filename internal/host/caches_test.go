@@ -1,0 +1,82 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/host"
+)
+
+// machine makes a file of a machine's /proc.
+func machine(t *testing.T, file, text string) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	path := filepath.Join(root, file)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+func TestCachesAreDropped(t *testing.T) {
+	root := machine(t, "proc/sys/vm/drop_caches", "")
+	caches := host.NewCaches(root)
+	if err := errors.Join(caches.Check(), caches.Drop(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(root, "proc/sys/vm/drop_caches")); string(got) != "3\n" || err != nil {
+		t.Errorf("the kernel was told %q, %v", got, err)
+	}
+}
+
+func TestCachesThatCannotBeDropped(t *testing.T) {
+	root := t.TempDir()
+	caches := host.NewCaches(root)
+	for name, err := range map[string]error{"Check": caches.Check(), "Drop": caches.Drop(t.Context())} {
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s without the kernel's file: %v", name, err)
+		}
+	}
+	if entries, err := os.ReadDir(root); len(entries) > 0 || err != nil {
+		t.Errorf("it made %v, %v", entries, err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := errors.New("the trial is over")
+	cancel(ended)
+	if err := host.NewCaches(machine(t, "proc/sys/vm/drop_caches", "")).Drop(ctx); !errors.Is(err, ended) {
+		t.Errorf("Drop for a trial that is over: %v", err)
+	}
+}
+
+func TestFree(t *testing.T) {
+	free, err := host.Free(t.TempDir())
+	if err != nil || free <= 0 {
+		t.Errorf("Free = %d, %v", free, err)
+	}
+	if _, err := host.Free("/no/such/directory"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Free of no directory: %v", err)
+	}
+}
+
+func TestOOMKills(t *testing.T) {
+	for text, want := range map[string]int64{"nr_free_pages 1\noom_kill 12\nswap_ra 0\n": 12, "oom_kill 0\n": 0} {
+		if got, err := host.OOMKills(machine(t, "proc/vmstat", text)); got != want || err != nil {
+			t.Errorf("OOMKills of %q = %d, %v, want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "oom_killer 3\n", "oom_kill\n"} {
+		if _, err := host.OOMKills(machine(t, "proc/vmstat", text)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("OOMKills of %q: %v", text, err)
+		}
+	}
+	if _, err := host.OOMKills(machine(t, "proc/vmstat", "oom_kill many\n")); err == nil {
+		t.Error("OOMKills reads many")
+	}
+}

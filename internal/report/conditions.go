@@ -1,0 +1,84 @@
+package report
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// Condition is what trials of a benchmark were measured under, in words by name.
+type Condition struct {
+	Name   string
+	Values []ConditionValue
+}
+
+// ConditionValue is a value with the targets that had it; they are nil if every target did in each of its
+// trials. A target whose trials differ stands with each of their values.
+type ConditionValue struct {
+	Value   string
+	Targets []string
+}
+
+// String spells the condition: "cache cold", "path loopback (native), bridge, veth (oci/runc, oci/crun)".
+func (c Condition) String() string {
+	var parts []string
+	for _, v := range c.Values {
+		part := v.Value
+		if v.Targets != nil {
+			part += " (" + strings.Join(v.Targets, ", ") + ")"
+		}
+		parts = append(parts, part)
+	}
+	return c.Name + " " + strings.Join(parts, ", ")
+}
+
+// conditions collects those of the trials that count, in order of their names.
+func (b *builder) conditions(targets []Outcome) []Condition {
+	var measured []Outcome
+	values := map[string][]ConditionValue{}
+	for _, o := range targets {
+		trials := b.valid(o.Target)
+		if len(trials) == 0 {
+			continue
+		}
+		measured = append(measured, o)
+		for _, t := range trials {
+			for name, value := range t.Conditions {
+				values[name] = meet(values[name], value, o.Target)
+			}
+		}
+	}
+	var all []Condition
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		c := Condition{Name: name, Values: values[name]}
+		if len(c.Values) == 1 && len(c.Values[0].Targets) == len(measured) && b.always(name, measured) {
+			c.Values[0].Targets = nil
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// meet notes that a target was seen with a value.
+func meet(values []ConditionValue, value, target string) []ConditionValue {
+	at := slices.IndexFunc(values, func(v ConditionValue) bool { return v.Value == value })
+	if at < 0 {
+		return append(values, ConditionValue{value, []string{target}})
+	}
+	if !slices.Contains(values[at].Targets, target) {
+		values[at].Targets = append(values[at].Targets, target)
+	}
+	return values
+}
+
+// always tells whether each trial has the condition.
+func (b *builder) always(name string, measured []Outcome) bool {
+	return !slices.ContainsFunc(measured, func(o Outcome) bool {
+		return slices.ContainsFunc(b.valid(o.Target), func(t *result.Trial) bool {
+			_, has := t.Conditions[name]
+			return !has
+		})
+	})
+}

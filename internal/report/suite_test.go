@@ -1,0 +1,143 @@
+package report_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// bounded is the small run with a bound on the first metric.
+func bounded(most float64) result.Run {
+	run := reporttest.Small()
+	run.Bench[0].Metrics[0].Bound = result.Bound{Most: most, Broken: "does not hold its limit"}
+	return run
+}
+
+// A bound needs no baseline, and a single trial breaks it.
+func TestBreaches(t *testing.T) {
+	if found := model(reporttest.Sample()).Findings.Breaches; found != nil {
+		t.Errorf("without bounds %v are broken", found)
+	}
+	m := model(bounded(0.01)) // native takes 0.2 ms, runc 17
+	if len(m.Findings.Breaches) != 1 {
+		t.Fatalf("broken are %v", m.Findings.Breaches)
+	}
+	b := m.Findings.Breaches[0]
+	want := lifecycle + ": oci/runc does not hold its limit: Create is 17."
+	if text := b.String(); !strings.HasPrefix(text, want) || !strings.HasSuffix(text, " ms, and 10.0 ms is the most that holds (median of 10 trials).") {
+		t.Errorf("it says %q, want %q …", text, want)
+	}
+	if diff := cmp.Diff(m.Findings.Breaches, benchmark(t, m, lifecycle).Breaches); diff != "" {
+		t.Errorf("the benchmark has others:\n%s", diff)
+	}
+
+	run := bounded(0.01)
+	run.Trials = slices.DeleteFunc(run.Trials, func(tr result.Trial) bool { return tr.Target != "oci/runc" || tr.Warmup || tr.Block > 0 })
+	m = model(run)
+	if len(m.Findings.Breaches) != 1 || !strings.Contains(m.Findings.Breaches[0].String(), "(one trial, too few to be sure: repeat it)") || m.Findings.Comparisons != "" {
+		t.Errorf("of one trial without a baseline: %v", m.Findings)
+	}
+	create := cell(t, benchmark(t, model(reporttest.Small()), lifecycle), "Create", "oci/runc").Summary
+	within := (create.CI.Lo + create.Median) / 2
+	if found := model(bounded(within)).Findings.Breaches; len(found) != 1 || !strings.Contains(found[0].String(), "whose interval reaches below that") {
+		t.Errorf("of a bound within the interval: %v", found)
+	}
+	for name, most := range map[string]float64{"far": 1, "at the median": create.Median} {
+		if m := model(bounded(most)); len(m.Findings.Breaches) > 0 {
+			t.Errorf("%s: %v is broken", name, m.Findings.Breaches)
+		}
+	}
+}
+
+func TestConditionsAreSaidOnce(t *testing.T) {
+	run := reporttest.Small()
+	for i := range run.Trials {
+		tr := &run.Trials[i]
+		tr.Conditions = map[string]string{"cpus": "2-3", "path": "bridge of " + tr.Target}
+		if tr.Target == "native" {
+			tr.Conditions["cache"] = "cold"
+		}
+		if tr.Warmup {
+			tr.Conditions["path"] = "not yet"
+		}
+		if tr.Block == 4 {
+			tr.Conditions["mtu"] = "9000"
+		} else {
+			tr.Conditions["mtu"] = "1500"
+		}
+		if tr.Block > 0 {
+			tr.Conditions["late"] = "x"
+		}
+	}
+	var got []string
+	for _, c := range benchmark(t, model(run), lifecycle).Conditions {
+		got = append(got, c.String())
+	}
+	want := []string{
+		"cache cold (native)", "cpus 2-3", "late x (native, oci/runc)", "mtu 1500 (native, oci/runc), 9000 (native, oci/runc)",
+		"path bridge of native (native), bridge of oci/runc (oci/runc)",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+}
+
+// What every target skips has no section. What one target was tried on has.
+func TestUnmeasuredStandsInAList(t *testing.T) {
+	m := model(reporttest.Suite())
+	var names []string
+	for _, s := range m.Suites {
+		for _, b := range s.Benchmarks {
+			names = append(names, b.Name)
+		}
+	}
+	if slices.Contains(names, "performance.network.netperf") || slices.Contains(names, "performance.syscall.stress") || !slices.Contains(names, "performance.network.bandwidth") {
+		t.Errorf("the suites have %q", names)
+	}
+	want := []report.Unmeasured{
+		{
+			Benchmarks: []string{
+				"performance.network.netperf with=host", "performance.network.netperf with=container",
+				"performance.network.http with=host", "performance.network.http with=container",
+			},
+			Reasons: []report.Reason{{Text: "bridged network: this host's kernel has no veth; load the module veth"}},
+		},
+		{Benchmarks: []string{"performance.syscall.stress"}, Reasons: []report.Reason{{Text: "image workload: no mirror answers; make it with touchstone image build, or load one"}}},
+	}
+	ordered := slices.Clone(m.Unmeasured)
+	slices.SortFunc(ordered, func(a, b report.Unmeasured) int { return len(b.Benchmarks) - len(a.Benchmarks) })
+	for i := range ordered {
+		slices.SortFunc(ordered[i].Benchmarks, func(a, b string) int {
+			return slices.Index(want[i].Benchmarks, a) - slices.Index(want[i].Benchmarks, b)
+		})
+	}
+	if diff := cmp.Diff(want, ordered); diff != "" {
+		t.Errorf("unmeasured (-want +got):\n%s", diff)
+	}
+	if groups := m.MissingGroups(); len(groups) > 0 {
+		t.Errorf("they are among the trials without a number too: %+v", groups)
+	}
+
+	run := reporttest.Small()
+	for i := range run.Trials {
+		tr := &run.Trials[i]
+		tr.Status, tr.Reason, tr.Samples = result.Skipped, "no "+tr.Target, nil
+	}
+	m = model(run)
+	if len(m.Suites) > 0 || len(m.Unmeasured) != 1 || len(m.Unmeasured[0].Reasons) != 2 || !slices.Equal(m.Unmeasured[0].Reasons[1].Targets, []string{"oci/runc"}) {
+		t.Errorf("with a reason for each target unmeasured is %+v", m.Unmeasured)
+	}
+	if diff := cmp.Diff([]string{lifecycle + " on native (no native)", lifecycle + " on oci/runc (no oci/runc)"}, m.Findings.NotMeasured); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+	run.Trials[3].Status = result.Failed
+	if m = model(run); len(m.Suites) != 1 || len(m.Unmeasured) > 0 {
+		t.Errorf("a benchmark that was tried is unmeasured: %+v", m.Unmeasured)
+	}
+}

@@ -1,0 +1,475 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// program is the path of a program that a test writes.
+const program = "/usr/bin/program"
+
+// runsProgram runs it to its end.
+func runsProgram(ctx context.Context, t bench.Trial) error {
+	text, err := bench.Program(ctx, t, t.Spec(program))
+	if err == nil {
+		t.Record("Value", float64(len(text)))
+	}
+	return err
+}
+
+// needs makes all work of the lab need an image that has to be pulled.
+func (l *lab) needs(image bench.Image) {
+	l.config.Files[image] = runner.Files{Rootfs: "/", Ref: "registry/" + string(image)}
+	for i := range l.config.Work {
+		l.config.Work[i].Benchmark.Image = image
+	}
+}
+
+// TestImageIsPulledOnce: it costs no trial anything, and is gone when the run has ended: the lab looks for it.
+func TestImageIsPulledOnce(t *testing.T) {
+	l := newLab(t, "fake/a@pull=20s,create=1ms,start=1ms,delete=1ms", "fake/b@pull=20s,create=1ms,start=1ms,delete=1ms")
+	var told []string
+	l.config.Pulling = func(target string, image bench.Image) { told = append(told, target[:6]+" "+string(image)) }
+	l.config.Blocks = 3
+	l.work("test.one.x", live)
+	l.work("test.two.x", live)
+	l.needs(bench.WorkloadImage)
+	l.ok()
+	slices.Sort(told)
+	if diff := cmp.Diff([]string{"fake/a workload", "fake/b workload"}, told); diff != "" {
+		t.Errorf("pulled (-want +got):\n%s", diff)
+	}
+	for _, trial := range l.trials {
+		if trial.Status != result.OK || trial.Elapsed > time.Second || trial.Phases[0].Start != 0 {
+			t.Errorf("trial %d is %s and took %v with %v: %s", trial.Seq, trial.Status, trial.Elapsed, trial.Phases, trial.Reason)
+		}
+	}
+}
+
+func TestImageThatIsNotPulled(t *testing.T) {
+	for _, tt := range []struct {
+		target string
+		want   []result.Status
+		reason string // a part, of the first
+		cut    string // a part
+	}{
+		{"fake/a@fail=pull#1", []result.Status{result.Failed, result.OK, result.OK}, "get image workload ready: pull registry/workload: scripted fault", ""},
+		{"fake/a@hang=pull", []result.Status{result.Timeout, result.Timeout, result.Skipped}, "the pull of image workload took longer than its limit of 5m0s", "given up"},
+		{"fake/a@pull=4m", []result.Status{result.OK, result.OK, result.OK}, "", ""}, // longer than a call
+		{"fake/a@no=pull", []result.Status{result.Skipped}, "pull: taken away", ""},
+	} {
+		t.Run(tt.target, func(t *testing.T) {
+			l := newLab(t, tt.target)
+			l.config.Blocks = 3
+			l.work("test.one.x", live)
+			l.needs(bench.WorkloadImage)
+			outcome := l.ok()
+			var got []result.Status
+			for _, trial := range l.trials {
+				got = append(got, trial.Status)
+			}
+			if !slices.Equal(got, tt.want) || !strings.Contains(l.trials[0].Reason, tt.reason) {
+				t.Errorf("trials are %v because %q, want %v because %q", got, l.trials[0].Reason, tt.want, tt.reason)
+			}
+			if cut := strings.Join(outcome.Cut, "\n"); !strings.Contains(cut, tt.cut) || tt.cut == "" && cut != "" {
+				t.Errorf("the run says %q, want %q", cut, tt.cut)
+			}
+		})
+	}
+}
+
+// An image that an engine does not give back is told of.
+func TestImageThatStaysWithItsEngine(t *testing.T) {
+	l := newLab(t, "fake/a@fail=remove")
+	l.work("test.one.x", live)
+	l.needs(bench.WorkloadImage)
+	outcome, err := runner.Run(t.Context(), l.config)
+	if err != nil || len(outcome.Cut) != 1 || !strings.Contains(outcome.Cut[0], "the image registry/workload stays with fake/a@fail=remove: remove image") {
+		t.Errorf("Run() = %+v, %v", outcome, err)
+	}
+}
+
+func TestInterruptedPull(t *testing.T) {
+	l := newLab(t, "fake/a@pull=20s")
+	l.work("test.one.x", live)
+	l.needs(bench.WorkloadImage)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	l.config.Pulling = func(string, bench.Image) { cancel(errBroken) }
+	outcome, err := l.run(ctx)
+	if err != nil || !outcome.Interrupted || len(l.trials) > 0 {
+		t.Errorf("Run() = %+v, %v with the trials %v", outcome, err, spell(l.trials))
+	}
+}
+
+// What needs an image that cannot be had is skipped with the reason, and the rest runs.
+func TestImageThatIsNotThere(t *testing.T) {
+	l := newLab(t, "fake/a")
+	l.work("test.one.x", live)
+	l.work("test.two.x", live)
+	l.config.Work[0].Benchmark.Image = bench.WorkloadImage
+	l.work("test.three.x", live)
+	l.config.Work[2].Benchmark.Image = "mine.tar"
+	l.config.Files[bench.WorkloadImage] = runner.Files{Err: &engine.UnsupportedError{What: "the workload image", Reason: "no mirror answers", Advice: "load one"}}
+	l.ok()
+	want := map[string]string{
+		"test.one.x": "the workload image: no mirror answers; load one", "test.two.x": "",
+		"test.three.x": "image mine.tar: nobody has made it ready for this run",
+	}
+	got := map[string]string{}
+	for _, trial := range l.trials {
+		got[trial.Benchmark] = trial.Reason
+		if (trial.Status == result.Skipped) != (trial.Reason != "") {
+			t.Errorf("%s is %s because %q", trial.Benchmark, trial.Status, trial.Reason)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("reasons (-want +got):\n%s", diff)
+	}
+}
+
+func TestSpaceIsLookedForFirst(t *testing.T) {
+	const need = 2 << 30
+	for _, tt := range []struct {
+		free   int64
+		err    error
+		reason string
+	}{
+		{free: need},
+		{free: need - 1, reason: "space for its files: it writes up to 2048 MiB, and DATA has 2047 MiB free; make room there, or set smaller parameters"},
+		{err: errBroken, reason: errBroken.Error()},
+	} {
+		l := newLab(t, "fake/a")
+		l.work("test.one.x", live)
+		l.config.Work[0].Params = bench.Params{"gib": "2"}
+		l.config.Work[0].Benchmark.Space = func(p bench.Params) int64 {
+			if p["gib"] != "2" {
+				t.Errorf("the benchmark is asked with %v", p)
+			}
+			return need
+		}
+		l.config.Free = func(dir string) (int64, error) {
+			if dir != l.config.Data {
+				t.Errorf("%s is looked at, want %s", dir, l.config.Data)
+			}
+			return tt.free, tt.err
+		}
+		l.ok()
+		if got := strings.ReplaceAll(l.only().Reason, l.config.Data, "DATA"); got != tt.reason || (l.only().Status == result.OK) != (tt.reason == "") {
+			t.Errorf("with %d bytes, %v: %s because %q, want %q", tt.free, tt.err, l.only().Status, got, tt.reason)
+		}
+	}
+}
+
+func TestPrograms(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		behaviour fake.Behaviour
+		kills     int64 // for want of memory, meanwhile
+		status    result.Status
+		reason    string // a part
+	}{
+		{name: "as much as may be", behaviour: fake.Behaviour{Stdout: strings.Repeat("x", bench.MaxOutput)}, status: result.OK},
+		{
+			name: "flood", behaviour: fake.Behaviour{Stdout: strings.Repeat("x", bench.MaxOutput+1)},
+			status: result.Failed, reason: "a program wrote more than 1 MiB of output",
+		},
+		{
+			name: "flood of complaints", behaviour: fake.Behaviour{Stderr: strings.Repeat("x", 2*bench.MaxOutput)},
+			status: result.Failed, reason: "a program wrote more than 1 MiB of output",
+		},
+		{
+			name: "killed", behaviour: fake.Behaviour{Exit: engine.Exit{Signal: 9}}, kills: 1,
+			status: result.Failed, reason: "killed by signal 9 (killed); for want of memory the kernel killed processes meanwhile (1): unless that was the point, set smaller",
+		},
+		{
+			name: "killed by somebody", behaviour: fake.Behaviour{Exit: engine.Exit{Signal: 9}},
+			status: result.Failed, reason: "killed by signal 9 (killed)",
+		},
+		{name: "another one killed", kills: 1, status: result.OK},
+		{name: "hanging", behaviour: fake.Behaviour{Took: 100 * time.Hour}, status: result.Timeout, reason: "the trial took longer than its limit of 1h0m0s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(t, "fake/a")
+			var kills int64
+			l.config.OOMKills = func() (int64, error) { return kills, nil }
+			l.driver.Install(program, func([]string, engine.Spec) fake.Behaviour {
+				kills += tt.kills
+				return tt.behaviour
+			})
+			l.work("test.one.x", runsProgram)
+			l.ok()
+			trial := l.only()
+			if trial.Status != tt.status || !strings.Contains(trial.Reason, tt.reason) || strings.Contains(trial.Reason, "for want of memory") != strings.Contains(tt.reason, "for want of memory") {
+				t.Errorf("%s because %q, want %s because %q", trial.Status, trial.Reason, tt.status, tt.reason)
+			}
+			if len(trial.Samples) > 0 != (tt.status == result.OK) || len(trial.Output) > 8<<10 {
+				t.Errorf("it has the samples %v and %d bytes of output", trial.Samples, len(trial.Output))
+			}
+		})
+	}
+}
+
+// A flood ends the trial even where the benchmark would not notice, and ends its calls.
+func TestFloodEndsTheTrial(t *testing.T) {
+	l := newLab(t, "fake/a")
+	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
+		w := t.Watch()
+		for range bench.MaxOutput/1000 + 1 {
+			if _, err := w.Write(make([]byte, 1000)); err != nil {
+				return err
+			}
+		}
+		if n := len(w.Bytes()); n != bench.MaxOutput {
+			l.Errorf("%d bytes are kept, want %d", n, bench.MaxOutput)
+		}
+		var flood runner.FloodError
+		if _, _, err := t.Create(ctx, t.Spec(workload.Ready()...)); !errors.As(err, &flood) {
+			l.Errorf("a call after the flood: %v", err)
+		}
+		return nil
+	})
+	l.ok()
+	if trial := l.only(); trial.Status != result.Failed || !strings.HasPrefix(trial.Reason, runner.FloodError{}.Error()) {
+		t.Errorf("%s because %q", trial.Status, trial.Reason)
+	}
+}
+
+func TestProgramThatIsNotInTheImage(t *testing.T) {
+	l := newLab(t, "fake/a")
+	l.work("test.one.x", runsProgram)
+	l.ok()
+	if trial := l.only(); trial.Status != result.Failed || !strings.Contains(trial.Reason, `execute "/usr/bin/program": no such file or directory`) {
+		t.Errorf("%s because %q", trial.Status, trial.Reason)
+	}
+}
+
+func TestConditions(t *testing.T) {
+	l := newLab(t, "fake/a")
+	l.config.WorkloadCPUs = "2-3"
+	l.work("test.one.x", func(_ context.Context, t bench.Trial) error {
+		t.Condition("cache", "warm")
+		t.Condition("cache", "cold\nindeed")
+		if got := t.Spec("/probe").Resources.CPUSet; got != "2-3" {
+			l.Errorf("a container is on the CPUs %q", got)
+		}
+		return nil
+	})
+	l.work("test.two.x", func(_ context.Context, t bench.Trial) error {
+		for i := range 40 {
+			t.Condition(strings.Repeat("x", i+1), "")
+		}
+		return nil
+	})
+	l.ok()
+	if diff := cmp.Diff(map[string]string{"cache": "cold indeed", "cpus": "2-3"}, l.trials[0].Conditions); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+	if trial := l.trials[1]; trial.Status != result.Failed || !strings.Contains(trial.Reason, "more than 32 conditions") {
+		t.Errorf("%s because %q", trial.Status, trial.Reason)
+	}
+}
+
+func TestCachesAreDroppedWithPermissionOnly(t *testing.T) {
+	for _, tt := range []struct {
+		drop   func(context.Context) error
+		status result.Status
+		reason string
+	}{
+		{nil, result.Skipped, "a cold page cache: the page cache is the whole host's, and dropping it was not allowed; allow it with --drop-caches"},
+		{func(context.Context) error { return nil }, result.OK, ""},
+		{func(context.Context) error { return errBroken }, result.Failed, errBroken.Error()},
+		{func(ctx context.Context) error {
+			if _, bounded := ctx.Deadline(); bounded {
+				return errors.New("the limit is not by the fake clock")
+			}
+			return nil
+		}, result.OK, ""},
+	} {
+		l := newLab(t, "fake/a")
+		l.config.DropCaches = tt.drop
+		l.work("test.one.x", func(ctx context.Context, t bench.Trial) error { return t.DropCaches(ctx) })
+		l.ok()
+		if trial := l.only(); trial.Status != tt.status || !strings.HasPrefix(trial.Reason, tt.reason) || len(trial.Phases) > 0 {
+			t.Errorf("%s because %q, with the phases %v; want %s because %q", trial.Status, trial.Reason, trial.Phases, tt.status, tt.reason)
+		}
+	}
+}
+
+func TestScratchInMemory(t *testing.T) {
+	memory := t.TempDir()
+	for _, there := range []bool{true, false} {
+		l := newLab(t, "fake/a")
+		if there {
+			l.config.Memory = memory
+		}
+		var dirs []string
+		l.work("test.one.x", func(_ context.Context, t bench.Trial) error {
+			for _, m := range []bench.Medium{bench.Memory, bench.Disk, bench.Memory} {
+				dir, err := t.Scratch(m)
+				if err != nil {
+					return err
+				}
+				dirs = append(dirs, dir)
+			}
+			return nil
+		})
+		l.ok()
+		trial := l.only()
+		if !there {
+			if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "no file system in memory") {
+				t.Errorf("without memory: %s because %q", trial.Status, trial.Reason)
+			}
+			continue
+		}
+		if trial.Status != result.OK || len(dirs) != 3 || !strings.HasPrefix(dirs[0], memory) || !strings.HasPrefix(dirs[1], l.config.Data) ||
+			filepath.Dir(dirs[0]) != filepath.Dir(dirs[2]) || dirs[0] == dirs[2] {
+			t.Errorf("%s: the directories are %q", trial.Reason, dirs)
+		}
+		if left, err := os.ReadDir(memory); len(left) > 0 || err != nil {
+			t.Errorf("left in memory: %v, %v", left, err)
+		}
+	}
+}
+
+// networked is a fake engine with a network whose host's end is elsewhere.
+type networked struct {
+	engine.Engine
+	link func() (engine.Link, error)
+}
+
+func (n networked) Supports(c engine.Capability) error {
+	if c == engine.NetworkBridge {
+		return nil
+	}
+	return n.Engine.Supports(c)
+}
+
+func (n networked) Link(context.Context) (engine.Link, error) { return n.link() }
+
+// hostEnd is native as far as a fake can be it, and keeps what it was asked for.
+type hostEnd struct {
+	*placed
+	asked *[]engine.Spec
+	err   error
+}
+
+func (h hostEnd) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
+	*h.asked = append(*h.asked, spec)
+	if h.err != nil {
+		return nil, h.err
+	}
+	spec.Join = ""
+	return h.Engine.Create(ctx, spec)
+}
+
+// hostLab is a lab with a network and a host's end.
+func hostLab(t *testing.T) (*lab, *placed, *hostEnd) {
+	l, target := newPlaced(t)
+	link := engine.Link{Namespace: "/proc/7/ns/net", Host: netip.MustParseAddr("192.0.2.1")}
+	target.Engine = networked{l.config.Targets[0].Engine.(*placed).Engine, func() (engine.Link, error) { return link, nil }}
+	l.config.Targets[0].Engine = struct {
+		*placed
+		engine.Networker
+	}{target, target.Engine.(engine.Networker)}
+	e, err := l.driver.Open(t.Context(), parsed(t, "fake/host"), engine.Session{RunID: l.config.RunID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := &hostEnd{placed: &placed{Engine: e, place: func(string) error { return nil }}, asked: new([]engine.Spec)}
+	l.config.Host, l.config.HostCPUs = host, "0"
+	return l, target, host
+}
+
+// A process at the host's end begins in a cgroup beside the trial's, where its cost is nobody's, and is gone after
+// the trial however that ends: the lab looks for it.
+func TestHostsEnd(t *testing.T) {
+	for _, bad := range []bool{false, true} {
+		l, target, host := hostLab(t)
+		var during []string
+		l.config.Work[0].Benchmark.Run = func(ctx context.Context, t bench.Trial) error {
+			spec := t.Spec(workload.Ready()...)
+			spec.Resources.CPUSet = "5"
+			c, err := t.CreateHost(ctx, spec)
+			if err != nil {
+				return err
+			}
+			during = left(l)
+			if bad {
+				return errBroken
+			}
+			return c.Start(ctx)
+		}
+		l.ok()
+		if trial := l.only(); (trial.Status == result.OK) == bad || trial.Conditions["cpus of the host's end"] != "0" || len(trial.Phases) > 0 {
+			t.Errorf("%s because %q under %v with the phases %v", trial.Status, trial.Reason, trial.Conditions, trial.Phases)
+		}
+		asked := (*host.asked)[0]
+		if asked.Join != "/proc/7/ns/net" || asked.Network != engine.HostNet || asked.Resources.CPUSet != "0" {
+			t.Errorf("the host's engine was asked for %+v", asked)
+		}
+		top := "/" + engine.Prefix + l.config.RunID
+		if diff := cmp.Diff([]string{top + "/t1-host", ""}, host.groups); diff != "" {
+			t.Errorf("the host's engine was placed in (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{top + "/t1", top + "/t1", ""}, target.groups); diff != "" {
+			t.Errorf("the target was placed in (-want +got):\n%s", diff)
+		}
+		if !slices.ContainsFunc(during, func(dir string) bool { return strings.HasSuffix(dir, "/t1-host") }) || len(left(l)) > 0 {
+			t.Errorf("cgroups were %q, and left are %q", during, left(l))
+		}
+	}
+}
+
+func TestHostsEndThatFails(t *testing.T) {
+	create := func(ctx context.Context, t bench.Trial) error {
+		_, err := t.CreateHost(ctx, t.Spec(workload.Ready()...))
+		return err
+	}
+	t.Run("not created", func(t *testing.T) {
+		l, _, host := hostLab(t)
+		host.err = errBroken
+		l.config.Work[0].Benchmark.Run = create
+		l.ok()
+		if trial := l.only(); trial.Status != result.Failed || trial.Reason != errBroken.Error() || len(left(l)) > 0 {
+			t.Errorf("%s because %q, left are %q", trial.Status, trial.Reason, left(l))
+		}
+	})
+	t.Run("not placed back", func(t *testing.T) {
+		l, _, host := hostLab(t)
+		host.place = func(group string) error {
+			if group == "" {
+				return errBroken
+			}
+			return nil
+		}
+		l.config.Work[0].Benchmark.Run = create
+		l.ok()
+		if trial := l.only(); trial.Status != result.Failed || trial.Reason != errBroken.Error() || len(left(l)) > 0 {
+			t.Errorf("%s because %q, left are %q", trial.Status, trial.Reason, left(l))
+		}
+	})
+	t.Run("no network", func(t *testing.T) {
+		l := newLab(t, "fake/a")
+		l.work("test.one.x", create)
+		l.ok()
+		if trial := l.only(); trial.Status != result.Skipped || !strings.Contains(trial.Reason, "bridged network: fake containers have no network") {
+			t.Errorf("%s because %q", trial.Status, trial.Reason)
+		}
+	})
+}

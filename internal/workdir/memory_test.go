@@ -1,0 +1,99 @@
+package workdir_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/workdir"
+)
+
+// A directory in memory is one of the run's: made with the others, removed and swept like them.
+func TestMemoryOfItsOwn(t *testing.T) {
+	roots := newRoots(t)
+	roots.Memory = filepath.Join(t.TempDir(), "memory")
+	id := newID()
+	for _, end := range []string{"removed", "swept"} {
+		d, err := workdir.Create(roots, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(d.Memory); err != nil || d.Memory != filepath.Join(roots.Memory, id) || info.Mode() != os.ModeDir|0o700 {
+			t.Errorf("memory is %s: %v, %v", d.Memory, info, err)
+		}
+		write(t, filepath.Join(d.Memory, "file"))
+		if end == "removed" {
+			if err := d.Remove(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			if err := os.Remove(filepath.Join(d.State, "lock")); err != nil { // as if its process had ended
+				t.Fatal(err)
+			}
+			if swept := sweep(t, roots, nil); len(swept) != 1 || !swept[0].Files {
+				t.Errorf("swept %v", swept)
+			}
+		}
+		for _, root := range []string{roots.State, roots.Data, roots.Memory} {
+			if exists(t, root) {
+				t.Errorf("%s is left when the run is %s", root, end)
+			}
+		}
+	}
+	// What only memory has left of a run is swept as well.
+	if err := os.MkdirAll(filepath.Join(roots.Memory, id), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if swept := sweep(t, roots, nil); len(swept) != 1 || swept[0].RunID != id || exists(t, roots.Memory) {
+		t.Errorf("swept %v", swept)
+	}
+}
+
+// Others must not have made it before.
+func TestMemoryOfSomebodyElse(t *testing.T) {
+	roots := newRoots(t)
+	roots.Memory = filepath.Join(t.TempDir(), "memory")
+	if err := os.Mkdir(roots.Memory, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(roots.Memory, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := workdir.Create(roots, newID()); err == nil || !strings.Contains(err.Error(), "others can write in it") {
+		t.Errorf("Create: %v", err)
+	}
+}
+
+// Where the state is in memory already, a part of it will do.
+func TestMemoryBesideTheState(t *testing.T) {
+	shared, err := os.MkdirTemp("/dev/shm", "touchstone-test-")
+	if err != nil {
+		t.Skipf("needs a file system in memory at /dev/shm: %v", err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(shared) })
+	roots := newRoots(t)
+	onDisk, err := workdir.Create(roots, newID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots.State = filepath.Join(shared, "state")
+	inMemory, err := workdir.Create(roots, newID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(inMemory.Memory, inMemory.State+"/") || !exists(t, inMemory.Memory) {
+		t.Errorf("memory is %q beside the state %s", inMemory.Memory, inMemory.State)
+	}
+	if strings.HasPrefix(onDisk.Memory, "/dev/shm") {
+		t.Errorf("memory is %q although the state is elsewhere", onDisk.Memory)
+	}
+	for _, d := range []*workdir.Dir{onDisk, inMemory} {
+		if err := d.Remove(t.Context(), nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if exists(t, roots.State) {
+		t.Error("the state is left")
+	}
+}

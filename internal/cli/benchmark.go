@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/cpuset"
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/report/html"
@@ -27,6 +29,7 @@ const databaseName = "touchstone.db"
 
 type benchmarkOptions struct {
 	files     []string
+	builtin   string // a plan that needs no file
 	dir       string
 	resume    string
 	overrides plan.Overrides
@@ -35,7 +38,7 @@ type benchmarkOptions struct {
 	precision       string
 	budget, timeout time.Duration
 	seed            uint64
-	managed         bool
+	managed, drop   bool
 	format          string
 }
 
@@ -48,9 +51,11 @@ func (a *App) benchmarkCommand() *cobra.Command {
 keeps every trial in DIR/touchstone.db. At the end the results are shown and
 DIR/report.html is written.
 
-Without a file the quick plan is executed on native and on each runtime found, called
-without a daemon. TouchStone's own files (cri, oci, filter, runs, scale, output) are
-understood as well.
+There are plans that need no file, by --plan:
+` + builtinPlans() + `
+Without --targets, and where the plan names none, native and each runtime found are
+measured, called without a daemon. A plan of your own is given with -f; TouchStone's own
+files (cri, oci, filter, runs, scale, output) are understood as well.
 
 In --targets and in plans * stands for every engine or runtime that is found:
 'containerd/*', '*/runc', '*/*'; all is the last one and native. Where no daemon of
@@ -59,16 +64,24 @@ an engine can be reached, a private one is started for the run.
 The first ^C ends the trial under way, cleans up and shows what there is; the
 second ends at once. An interrupted run goes on with --resume.`,
 		Example: `  touchstone benchmark
+  touchstone benchmark --plan standard
   touchstone benchmark -f plan.yaml -d out/
   touchstone benchmark --targets native,oci/runc,oci/crun --filter operations --runs 20
   touchstone benchmark --targets 'native,*/runc' --filter operations.container.lifecycle
   touchstone benchmark --targets 'containerd/*' --cri containerd=/run/containerd/containerd.sock
   touchstone benchmark --runtime mycrun=/opt/crun/bin/crun --targets oci/crun,oci/mycrun
+  touchstone benchmark --pin workload=2-3,engines=1,touchstone=0
   touchstone benchmark --resume latest`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f := cmd.Flags()
 			if f.Changed("resume") && opts.resume == "" {
 				return usage(errors.New("--resume names no run: give its ID, the beginning of it, or latest"))
+			}
+			if f.Changed("plan") && opts.files != nil {
+				return usage(errors.New("--plan and --file each give a plan; leave one of them out"))
+			}
+			if f.Changed("plan") && opts.builtin == "" {
+				return usage(errors.New("--plan names no plan: there are " + strings.Join(builtinNames(), ", ")))
 			}
 			set(f.Changed("runs"), &opts.overrides.Blocks, &opts.blocks)
 			set(f.Changed("warmup"), &opts.overrides.Warmup, &opts.warmup)
@@ -77,11 +90,13 @@ second ends at once. An interrupted run goes on with --resume.`,
 			set(f.Changed("timeout"), &opts.overrides.Timeout, &opts.timeout)
 			set(f.Changed("seed"), &opts.overrides.Seed, &opts.seed)
 			set(f.Changed("managed"), &opts.overrides.Managed, &opts.managed)
+			set(f.Changed("drop-caches"), &opts.overrides.DropCaches, &opts.drop)
 			return a.benchmark(cmd.Context(), opts)
 		},
 	}
 	f := cmd.Flags()
 	f.StringArrayVarP(&opts.files, "file", "f", nil, "plan `FILE`; given more than once, the plans are executed in turn")
+	f.StringVar(&opts.builtin, "plan", "", "plan by its `NAME` instead of a file: "+strings.Join(builtinNames(), ", "))
 	f.StringVarP(&opts.dir, "dir", "d", "out", "output `FOLDER`")
 	f.StringVar(&opts.resume, "resume", "", "go on with an interrupted `RUN`: its ID, the beginning of it, or latest")
 	f.StringSliceVarP(&opts.overrides.Targets, "targets", "t", nil, "`TARGETS` with commas between them, instead of the plan's")
@@ -92,9 +107,29 @@ second ends at once. An interrupted run goes on with --resume.`,
 	f.DurationVar(&opts.budget, "budget", 0, "longest `TIME` for the whole run, such as 10m")
 	f.DurationVar(&opts.timeout, "timeout", 0, "longest `TIME` for one trial, such as 2m")
 	f.Uint64Var(&opts.seed, "seed", 0, "`NUMBER` from which the order of trials is drawn")
+	f.StringArrayVar(&opts.overrides.Pin, "pin", nil, "`CPUS` of the parts of the run: workload=2-3,engines=1,touchstone=0")
+	f.BoolVar(&opts.drop, "drop-caches", false, "drop the host's page cache before files are read cold; as root, plans with the paper's parameters do so")
 	addEngineFlags(cmd, &opts.overrides, &opts.managed)
 	f.StringVarP(&opts.format, "output", "o", "table", "`FORMAT` of the printed results: table or json")
 	return cmd
+}
+
+// builtinNames are the names that --plan takes.
+func builtinNames() []string {
+	var names []string
+	for _, b := range plan.Builtins() {
+		names = append(names, b.Name)
+	}
+	return names
+}
+
+// builtinPlans tells for the help what there is.
+func builtinPlans() string {
+	var text strings.Builder
+	for _, b := range plan.Builtins() {
+		fmt.Fprintf(&text, "  %-9s  %s\n", b.Name, b.Summary)
+	}
+	return text.String()
 }
 
 // set points at a flag's value if the flag was given.
@@ -135,6 +170,10 @@ func readPlans(opts benchmarkOptions) ([]plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	m, err := thisMachine()
+	if err != nil {
+		return nil, err
+	}
 	var plans []plan.Plan
 	var errs []error
 	add := func(p plan.Plan, err error) {
@@ -144,13 +183,19 @@ func readPlans(opts benchmarkOptions) ([]plan.Plan, error) {
 		if err == nil {
 			_, err = p.Resolve(catalogue.Catalogue{})
 		}
+		if err == nil {
+			_, err = p.Check(m)
+		}
 		if err != nil {
 			errs = append(errs, err)
 			return
 		}
 		plans = append(plans, p)
 	}
-	if len(opts.files) == 0 {
+	switch {
+	case opts.builtin != "":
+		add(plan.Builtin(opts.builtin))
+	case len(opts.files) == 0:
 		add(plan.Quick(), nil)
 	}
 	for _, file := range opts.files {
@@ -162,10 +207,20 @@ func readPlans(opts benchmarkOptions) ([]plan.Plan, error) {
 	return plans, nil
 }
 
+// thisMachine is what plans have to fit here.
+func thisMachine() (plan.Machine, error) {
+	online, err := cpuset.Online("/")
+	if err != nil {
+		return plan.Machine{}, err
+	}
+	return plan.Machine{Online: online, Cores: cpuset.Cores("/", online), Root: os.Geteuid() == 0}, nil
+}
+
 // resume goes on with a run from the results file.
 func (a *App) resume(ctx context.Context, opts benchmarkOptions) error {
-	if o := opts.overrides; opts.files != nil || o.Targets != nil || o.Filters != nil || o.Blocks != nil || o.Warmup != nil || o.Seed != nil ||
-		o.Precision != nil || o.Budget != nil || o.Timeout != nil || o.Runtimes != nil || o.CRI != nil || o.Binaries != nil || o.Managed != nil {
+	if o := opts.overrides; opts.files != nil || opts.builtin != "" || o.Targets != nil || o.Filters != nil || o.Blocks != nil || o.Warmup != nil || o.Seed != nil ||
+		o.Precision != nil || o.Budget != nil || o.Timeout != nil || o.Runtimes != nil || o.CRI != nil || o.Binaries != nil || o.Managed != nil ||
+		o.Pin != nil || o.DropCaches != nil {
 		return usage(errors.New("--resume goes on with the plan of the run; leave the flags that would change it out"))
 	}
 	run, err := a.load(ctx, opts.dir, opts.resume)
@@ -193,6 +248,17 @@ func (a *App) execute(ctx context.Context, opts benchmarkOptions, p plan.Plan, e
 	if err != nil {
 		return err
 	}
+	m, err := thisMachine()
+	if err != nil {
+		return err
+	}
+	notes, err := p.Check(m)
+	if err != nil {
+		return err
+	}
+	// The run is the same when another user goes on with it.
+	drops := p.DropsCaches(m.Root)
+	p.DropCaches = &drops
 	if err := writable(opts.dir); err != nil {
 		return err
 	}
@@ -201,7 +267,7 @@ func (a *App) execute(ctx context.Context, opts benchmarkOptions, p plan.Plan, e
 		return err
 	}
 	defer func() { err = orExit(db.Close(), err) }()
-	for _, note := range p.Notes {
+	for _, note := range slices.Concat(p.Notes, notes) {
 		fmt.Fprintf(a.env.Stderr, "note: %s\n", note)
 	}
 	runID := a.env.RunID()

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
@@ -51,7 +50,11 @@ func (a *App) surround(ctx context.Context, p plan.Plan, runID, dir string) (sur
 		return surroundings{}, usage(errors.New("a plan has fake targets or real ones, not both: they do not share a clock"))
 	default:
 		s.clock, s.noise = clock, quiet{}
-		s.scratch = filepath.Join(dir, ".fake-"+runID)
+		scratch, err := filepath.Abs(filepath.Join(dir, ".fake-"+runID))
+		if err != nil {
+			return surroundings{}, err
+		}
+		s.scratch = scratch
 	}
 	return s, nil
 }
@@ -110,6 +113,8 @@ type execution struct {
 	created bool // the run is in the results file
 
 	targets []runner.Target
+	host    engine.Engine // for programs at the host's end of a network; nil if there is no such end
+	conduct conduct
 }
 
 // engineSession is what engines get to know.
@@ -128,7 +133,11 @@ func (r *execution) run(ctx context.Context) (runner.Outcome, error) {
 	if ctx.Err() != nil {
 		return runner.Outcome{}, context.Cause(ctx)
 	}
-	run, err := r.record(ctx, facts)
+	files, images, err := r.images(ctx)
+	if err != nil {
+		return runner.Outcome{}, err
+	}
+	run, err := r.record(ctx, facts, images)
 	if err != nil {
 		return runner.Outcome{}, err
 	}
@@ -137,7 +146,7 @@ func (r *execution) run(ctx context.Context) (runner.Outcome, error) {
 		Blocks: r.plan.Blocks, Warmup: r.plan.Warmup, MaxBlocks: r.plan.BlockLimit(),
 		Budget: r.plan.Budget, TrialLimit: r.plan.Timeout.Trial, CallLimit: r.plan.Timeout.Call,
 		Clock: r.clock, Noise: r.noise, Done: run.Trials,
-		Files: map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: fakeRootfs}}, Data: r.scratch, Images: &fakeImages{},
+		Files: files, Data: r.scratch, Images: &fakeImages{},
 		Record: func(t result.Trial) error {
 			// A trial that was made is kept, also when the run is being ended.
 			return r.db.Append(context.WithoutCancel(ctx), r.runID, t)
@@ -145,21 +154,25 @@ func (r *execution) run(ctx context.Context) (runner.Outcome, error) {
 	}
 	if r.session != nil {
 		config.Data, config.Cgroups, config.Images = r.session.dir.Data, r.session.Cgroups, r.session.Registry
-		config.Files[bench.ProbeImage] = runner.Files{Rootfs: r.session.Rootfs, Ref: r.session.Registry.Probe()}
 		config.Components = true
+		r.allow(&config)
+		if r.host, err = r.hostEnd(ctx); err != nil {
+			return runner.Outcome{}, err
+		}
+		config.Host = r.host
 	}
 	if r.plan.Precision > 0 {
 		config.Precise = func(trials []result.Trial) bool { return report.Precise(trials, r.plan.Precision, run.Seed) }
 	}
 	progress := newProgress(r.app.env, r.clock)
-	config.Observer = progress
+	config.Observer, config.Pulling = progress, progress.Pulling
 	outcome, err := runner.Run(ctx, config)
 	progress.done()
 	state := result.Complete
 	if err != nil || outcome.Interrupted {
 		state = result.Interrupted
 	}
-	return outcome, errors.Join(err, r.db.Finish(context.WithoutCancel(ctx), r.runID, state, time.Now().UTC(), slices.Concat(run.Limits, outcome.Cut)))
+	return outcome, errors.Join(err, r.db.Finish(context.WithoutCancel(ctx), r.runID, state, time.Now().UTC(), slices.Concat(run.Limits, r.conduct.limits(), outcome.Cut)))
 }
 
 // openTargets makes the plan's targets live. What cannot work stays in the run with its
@@ -221,9 +234,9 @@ func targetFacts(info engine.Info, err error) result.Target {
 }
 
 // record makes the run known to the results file, or takes it up again.
-func (r *execution) record(ctx context.Context, facts []result.Target) (result.Run, error) {
+func (r *execution) record(ctx context.Context, facts []result.Target, images []result.Image) (result.Run, error) {
 	if r.earlier != nil {
-		if err := sameTargets(r.earlier.Targets, facts); err != nil {
+		if err := errors.Join(sameTargets(r.earlier.Targets, facts), sameImages(r.earlier.Images, images)); err != nil {
 			return result.Run{}, fmt.Errorf("go on with run %s: %w; its results would be mixed: start a new run", r.runID, err)
 		}
 		r.created = true
@@ -245,7 +258,7 @@ func (r *execution) record(ctx context.Context, facts []result.Target) (result.R
 	run := result.Run{
 		ID: r.runID, Name: r.plan.Name, State: result.Running, Started: time.Now().UTC(), Tool: tool(), Seed: seed,
 		Baseline: r.baseline(), Plan: string(r.plan.YAML()), Host: host.Facts("/"), Targets: facts,
-		Limits: r.plan.Notes,
+		Images: images, Limits: slices.Concat(r.plan.Notes, pinned(r.plan.Pinning)),
 	}
 	for _, w := range r.work {
 		b := w.Benchmark
@@ -310,6 +323,9 @@ func (r *execution) close() error {
 		if t.Engine != nil {
 			errs = append(errs, t.Engine.Close())
 		}
+	}
+	if r.host != nil {
+		errs = append(errs, r.host.Close())
 	}
 	return errors.Join(append(errs, r.surroundings.close(r.app))...)
 }

@@ -18,9 +18,11 @@ type benchmarkRow struct {
 	Name    string          `json:"name"`
 	Summary string          `json:"summary"`
 	Source  string          `json:"source"`
+	Image   string          `json:"image"`
 	Metrics []result.Metric `json:"metrics"`
 	Params  []paramRow      `json:"parameters,omitempty"`
-	Needs   []string        `json:"needs,omitempty"`
+	// Needs are capabilities of the target.
+	Needs []string `json:"needs,omitempty"`
 }
 
 type paramRow struct {
@@ -36,8 +38,12 @@ func (a *App) listCommand() *cobra.Command {
 		Use:   "list [FILTER...]",
 		Short: "List the benchmarks; with a filter, with their metrics and parameters",
 		Long: `Lists the benchmarks. A filter is a benchmark's name or whole components of it from
-its start: operations, performance.syscall. With filters, the metrics and parameters
-of the benchmarks are shown too.`,
+its start: operations, performance.syscall. With filters, the metrics and the parameters
+of the benchmarks are shown too, these with their values in quick plans and in the
+paper's.
+
+Programs come from the probe's image, which is always there, or from the workload
+image, which touchstone image build makes and a run that needs it.`,
 		Example: `  touchstone list
   touchstone list scalability.runtime.37
   touchstone list performance -o json`,
@@ -51,12 +57,12 @@ of the benchmarks are shown too.`,
 			var rows [][]string
 			for _, b := range selected {
 				data = append(data, describe(b))
-				rows = append(rows, []string{b.Name, b.Summary, b.Source})
+				rows = append(rows, []string{b.Name, imageName(b), b.Summary, b.Source})
 			}
 			if len(filters) > 0 && format == formatTable {
 				return a.describeAll(data)
 			}
-			return format.print(a.env.Stdout, data, []string{"BENCHMARK", "WHAT IS MEASURED", "FROM"}, rows)
+			return format.print(a.env.Stdout, data, []string{"BENCHMARK", "IMAGE", "WHAT IS MEASURED", "FROM"}, rows)
 		},
 	}
 	addFormat(cmd, &format)
@@ -86,8 +92,16 @@ func selectBenchmarks(filters []string) ([]bench.Benchmark, error) {
 	return selected, nil
 }
 
+// imageName names the image that a benchmark of the catalogue needs.
+func imageName(b bench.Benchmark) string {
+	if b.Image == bench.ProbeImage {
+		return "probe"
+	}
+	return string(b.Image)
+}
+
 func describe(b bench.Benchmark) benchmarkRow {
-	row := benchmarkRow{Name: b.Name, Summary: b.Summary, Source: b.Source, Metrics: b.Metrics}
+	row := benchmarkRow{Name: b.Name, Summary: b.Summary, Source: b.Source, Image: imageName(b), Metrics: b.Metrics}
 	for _, p := range b.Params {
 		row.Params = append(row.Params, paramRow{p.Name, p.Help, p.Quick, p.Paper})
 	}
@@ -103,7 +117,7 @@ func (a *App) describeAll(rows []benchmarkRow) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s: %s\n  from: %s\n", b.Name, b.Summary, b.Source)
+		fmt.Fprintf(w, "%s: %s\n  from: %s\n  image: %s\n", b.Name, b.Summary, b.Source, b.Image)
 		if len(b.Needs) > 0 {
 			fmt.Fprintf(w, "  needs: %s\n", strings.Join(b.Needs, ", "))
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
@@ -82,4 +83,29 @@ func printable(s string) string {
 			return r
 		}
 	}, s)
+}
+
+// usualWidth is that of a terminal whose width is not known.
+const usualWidth = 80
+
+// printWrapped writes text, of which programs may have said a part, in lines of the terminal's width: the
+// first after lead, the others indented.
+func printWrapped(w io.Writer, width int, lead, text string) {
+	if width <= 0 {
+		width = usualWidth
+	}
+	const indent = "    "
+	line, empty := lead, true
+	for _, word := range strings.Fields(printable(text)) {
+		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			fmt.Fprintln(w, line)
+			line, empty = indent, true
+		}
+		if !empty {
+			line += " "
+		}
+		line += word
+		empty = false
+	}
+	fmt.Fprintln(w, line)
 }

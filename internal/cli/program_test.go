@@ -49,7 +49,13 @@ func startCommand(t *testing.T, dir string, argv ...string) *program {
 // prepare makes a program that run executes.
 func prepare(t *testing.T, dir string, argv ...string) *program {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	return prepareFor(t, patience, dir, argv...)
+}
+
+// prepareFor is prepare for a program that has other work than most.
+func prepareFor(t *testing.T, limit time.Duration, dir string, argv ...string) *program {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
 	p := &program{t: t, cmd: exec.CommandContext(ctx, argv[0], argv[1:]...)}
 	p.cmd.Dir = dir

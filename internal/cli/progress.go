@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 )
@@ -32,16 +33,31 @@ func (p *progress) Started(t result.Trial, at runner.Progress) {
 		line += fmt.Sprintf("  %v left", at.Left.Round(time.Second))
 	}
 	if p.env.Live {
-		if p.env.Width > 0 && len(line) >= p.env.Width {
-			line = line[:p.env.Width-1]
-		}
-		fmt.Fprintf(p.env.Stderr, "\r\x1b[K%s", line)
+		p.redraw(line)
 		return
 	}
 	if now := p.clock.Now(); now.Sub(p.last) >= plainInterval {
 		p.last = now
 		fmt.Fprintln(p.env.Stderr, line)
 	}
+}
+
+// Pulling is told before a target gets an image, which takes its time.
+func (p *progress) Pulling(target string, image bench.Image) {
+	line := fmt.Sprintf("getting image %s ready on %s …", image, target)
+	if !p.env.Live {
+		fmt.Fprintln(p.env.Stderr, line)
+		return
+	}
+	p.redraw(line)
+}
+
+// redraw puts a line in the place of the one before.
+func (p *progress) redraw(line string) {
+	if runes := []rune(line); p.env.Width > 0 && len(runes) >= p.env.Width {
+		line = string(runes[:p.env.Width-1])
+	}
+	fmt.Fprintf(p.env.Stderr, "\r\x1b[K%s", line)
 }
 
 func (p *progress) Ended(t result.Trial) {

@@ -52,7 +52,7 @@ func (a *App) open(ctx context.Context, runID string, p plan.Plan) (*session, er
 	s := &session{dir: dir, Session: engine.Session{
 		RunID: runID, State: dir.State, Data: dir.Data, Cgroups: groups,
 		Runtimes: p.Runtimes, Engines: p.Engines.Binaries, Sockets: p.Engines.Sockets, Managed: p.Engines.Managed,
-		Rootfs: filepath.Join(dir.Data, "rootfs"), Probe: filepath.Join(dir.Data, "probe"),
+		EngineCPUs: p.Pinning.Engines, Rootfs: filepath.Join(dir.Data, "rootfs"), Probe: filepath.Join(dir.Data, "probe"),
 	}}
 	a.onAbandon(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), abandonLimit)
@@ -65,7 +65,11 @@ func (a *App) open(ctx context.Context, runID string, p plan.Plan) (*session, er
 			fmt.Fprintf(a.env.Stderr, "touchstone: %v; touchstone cleanup removes the rest\n", err)
 		}
 	})
-	if err := s.prepare(ctx); err != nil {
+	err = s.prepare(ctx)
+	if err == nil {
+		err = process.Pin(p.Pinning.Touchstone)
+	}
+	if err != nil {
 		return nil, errors.Join(err, a.close(s))
 	}
 	return s, nil
@@ -100,6 +104,7 @@ func (a *App) close(s *session) error {
 	if s.Launcher != nil {
 		err = errors.Join(err, s.Launcher.Close())
 	}
+	err = errors.Join(err, process.Pin("")) // the next plan may have other CPUs
 	if err != nil {
 		return fmt.Errorf("clean up: %w; touchstone cleanup may remove the rest", err)
 	}

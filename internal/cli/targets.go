@@ -191,12 +191,12 @@ func printTargets(a *App, format format, rows []targetRow) error {
 	var cells [][]string
 	for _, r := range rows {
 		if r.Works {
-			cells = append(cells, []string{r.Target, dash(r.Version), dash(r.Isolation), dash(r.Cgroup), dash(strings.Join(r.Can, ", ")), dash(r.Binary)})
+			cells = append(cells, []string{r.Target, dash(r.Version), dash(r.Isolation), dash(r.Cgroup), dash(r.Binary)})
 		}
 	}
 	w := a.env.Stdout
 	if format != formatTable || len(cells) > 0 {
-		if err := format.print(w, rows, []string{"TARGET", "VERSION", "ISOLATION", "CGROUP", "CAN", "BINARY"}, cells); err != nil || format != formatTable {
+		if err := format.print(w, rows, []string{"TARGET", "VERSION", "ISOLATION", "CGROUP", "BINARY"}, cells); err != nil || format != formatTable {
 			return err
 		}
 		fmt.Fprintln(w)
@@ -205,8 +205,8 @@ func printTargets(a *App, format format, rows []targetRow) error {
 	if err := printMatrix(w, rows, &reasons); err != nil {
 		return err
 	}
-	reasons.print(w)
-	printIncapable(w, rows)
+	reasons.print(w, a.env.Width)
+	printIncapable(w, a.env.Width, rows)
 	if os.Geteuid() != 0 {
 		fmt.Fprintln(w, "\nWithout root only rootless containers can be measured. As root there is more.")
 	}
@@ -268,35 +268,55 @@ func (n *notes) number(r targetRow) int {
 	return i + 1
 }
 
-func (n notes) print(w io.Writer) {
+func (n notes) print(w io.Writer, width int) {
 	for i, r := range n {
-		fmt.Fprintf(w, "\n[%d] %s\n", i+1, printable(r.Reason))
+		fmt.Fprintln(w)
+		printWrapped(w, width, fmt.Sprintf("[%d] ", i+1), r.Reason)
 		if r.Advice != "" {
-			fmt.Fprintf(w, "    what to do: %s\n", printable(r.Advice))
+			printWrapped(w, width, "    what to do: ", r.Advice)
 		}
 	}
 }
 
-// printIncapable prints what those that work cannot do: for each reason the targets that have it.
-func printIncapable(w io.Writer, rows []targetRow) {
-	type lack struct{ what, reason string }
+// printIncapable prints what those that work cannot do, which is little beside what they can: for each reason what it
+// keeps from whom.
+func printIncapable(w io.Writer, width int, rows []targetRow) {
+	type lack struct{ reason, targets string }
 	var lacks []lack
-	targets := map[lack][]string{}
+	capabilities := map[lack][]string{}
 	for _, c := range engine.Capabilities() {
+		targets := map[string][]string{} // by reason
+		var reasons []string
+		working := 0
 		for _, r := range rows {
-			reason, lacking := r.Cannot[string(c)]
-			if !r.Works || !lacking {
+			if !r.Works {
 				continue
 			}
-			l := lack{string(c), reason}
-			if targets[l] == nil {
+			working++
+			reason, lacking := r.Cannot[string(c)]
+			if !lacking {
+				continue
+			}
+			if targets[reason] == nil {
+				reasons = append(reasons, reason)
+			}
+			targets[reason] = append(targets[reason], r.Target)
+		}
+		for _, reason := range reasons {
+			l := lack{reason, strings.Join(targets[reason], ", ")}
+			if len(targets[reason]) == working && working > 1 {
+				l.targets = "on no target"
+			}
+			if capabilities[l] == nil {
 				lacks = append(lacks, l)
 			}
-			targets[l] = append(targets[l], r.Target)
+			capabilities[l] = append(capabilities[l], string(c))
 		}
 	}
 	for _, l := range lacks {
-		fmt.Fprintf(w, "\nno %s: %s\n    %s\n", l.what, printable(l.reason), strings.Join(targets[l], ", "))
+		fmt.Fprintln(w)
+		printWrapped(w, width, "no "+strings.Join(capabilities[l], ", ")+": ", l.reason)
+		printWrapped(w, width, "    ", l.targets)
 	}
 }
 

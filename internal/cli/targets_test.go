@@ -97,11 +97,11 @@ func TestTargets(t *testing.T) {
 	if err := printTargets(app, formatTable, rows); err != nil {
 		t.Fatal(err)
 	}
-	const table = `TARGET            VERSION  ISOLATION  CGROUP  CAN                                     BINARY
-oci/runc          fake 1   none       none    exec, pause, host network, pull, stats  -
-oci/runsc         fake 1   none       none    exec, pause, host network, pull, stats  -
-containerd/runc   fake 1   none       none    exec, pause, host network, pull, stats  -
-containerd/runsc  fake 1   none       none    exec, pause, host network, pull, stats  -
+	const table = `TARGET            VERSION  ISOLATION  CGROUP  BINARY
+oci/runc          fake 1   none       none    -
+oci/runsc         fake 1   none       none    -
+containerd/runc   fake 1   none       none    -
+containerd/runsc  fake 1   none       none    -
 
 RUNTIME             oci         containerd
 runc                works       works
@@ -119,7 +119,10 @@ kata                -           cannot [3]
     what to do: install it
 
 no update: taken away by the target's option no
-    oci/runc, oci/runsc, containerd/runc, containerd/runsc
+    on no target
+
+no bridged network: fake containers have no network of their own
+    on no target
 `
 	if diff := cmp.Diff(table, strings.TrimSuffix(out.String(), "\nWithout root only rootless containers can be measured. As root there is more.\n")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -137,6 +140,36 @@ no update: taken away by the target's option no
 	i := slices.IndexFunc(read, func(r targetRow) bool { return r.Engine == "containerd" && r.Runtime == "crun" })
 	if i < 0 || read[i].Works || read[i].Reason != "crun is not on PATH" || read[i].Advice != "install it" {
 		t.Errorf("containerd/crun is not among the rows, with its reason: %+v", read)
+	}
+}
+
+// What targets lack is told once for each reason, within the width of the terminal.
+func TestWhatTargetsLack(t *testing.T) {
+	const cri = "CRI has no call for it, and what the runtime itself could do would go behind the back of the engine"
+	rows := []targetRow{{Target: "oci/kata", Cannot: map[string]string{"exec": "it does not work"}}}
+	for _, name := range []string{"native", "oci/runc", "containerd/runc", "containerd/crun", "containerd/runsc@platform=systrap", "crio/runc", "crio/crun"} {
+		r := targetRow{Target: name, Works: true, Cannot: map[string]string{}}
+		if strings.HasPrefix(name, "c") {
+			r.Cannot = map[string]string{"pause": cri, "update": cri}
+		}
+		if name == "native" {
+			r.Cannot["pull"] = "it pulls nothing"
+		}
+		rows = append(rows, r)
+	}
+	var out bytes.Buffer
+	printIncapable(&out, 0, rows)
+	const want = `
+no pause, update: CRI has no call for it, and what the runtime itself could do
+    would go behind the back of the engine
+    containerd/runc, containerd/crun, containerd/runsc@platform=systrap,
+    crio/runc, crio/crun
+
+no pull: it pulls nothing
+    native
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

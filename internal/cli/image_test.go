@@ -1,0 +1,95 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/touchstone-bench/touchstone/internal/cli"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/image"
+)
+
+// The real image is shown, saved, loaded into another cache, pushed, verified and removed.
+func TestRealImage(t *testing.T) {
+	_, img := enginetest.Workload(t)
+	digest, err := img.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(want int, args ...string) string {
+		t.Helper()
+		var out, errs bytes.Buffer
+		got := cli.New(cli.Environment{Stdout: &out, Stderr: &errs}).Run(t.Context(), append([]string{"image"}, args...))
+		if got != want {
+			t.Fatalf("image %v ended with %d, want %d: %s", args, got, want, errs.String())
+		}
+		return out.String()
+	}
+
+	var shown struct {
+		Name, Digest   string
+		Size, Unpacked int64
+		Packages       []struct{ Name, Version, Copyright string }
+	}
+	if err := json.Unmarshal([]byte(run(0, "show", "-o", "json")), &shown); err != nil {
+		t.Fatal(err)
+	}
+	if shown.Digest != digest.String() || shown.Size < 10<<20 || shown.Unpacked < shown.Size || len(shown.Packages) < 30 {
+		t.Errorf("shown: %+v", shown)
+	}
+	if table := run(0, "show"); !strings.Contains(table, digest.String()) || !strings.Contains(table, "fio") {
+		t.Errorf("as a table: %s", table)
+	}
+	if bill := run(0, "sbom"); !json.Valid([]byte(bill)) || !strings.Contains(bill, `"SPDX-2.3"`) {
+		t.Errorf("the bill of materials begins with %.100s", bill)
+	}
+	if name, _, _ := strings.Cut(run(0, "build"), " "); name != shown.Name {
+		t.Errorf("build gives %s, want %s", name, shown.Name)
+	}
+
+	server := httptest.NewServer(registry.New())
+	defer server.Close()
+	ref := strings.TrimPrefix(server.URL, "http://") + "/bench/workload:test"
+	if pushed := run(0, "push", ref); !strings.Contains(pushed, digest.String()) {
+		t.Errorf("pushed: %s", pushed)
+	}
+	tag, err := name.ParseReference(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if there, err := remote.Head(tag); err != nil || there.Digest != digest {
+		t.Errorf("in the registry: %+v, %v", there, err)
+	}
+
+	file := filepath.Join(t.TempDir(), "workload.tar")
+	run(0, "save", file)
+	t.Setenv(image.CacheVariable, filepath.Join(t.TempDir(), "cache"))
+	run(1, "show")
+	if loaded := run(0, "load", file); loaded != shown.Name+" "+digest.String()+"\n" {
+		t.Errorf("loaded: %s", loaded)
+	}
+	if built := run(0, "build"); !strings.Contains(built, digest.String()) {
+		t.Errorf("what was loaded is not taken: %s", built)
+	}
+	run(0, "load", file, "--name", "mine")
+	run(0, "prune")
+	if list := run(0, "list"); !strings.Contains(list, shown.Name) || !strings.Contains(list, "mine") {
+		t.Errorf("after pruning there is %s", list)
+	}
+	if verified := run(0, "verify"); strings.Count(verified, "is whole") != 2 {
+		t.Errorf("verified: %s", verified)
+	}
+	run(0, "remove", shown.Name, "mine")
+	if left, err := filepath.Glob(filepath.Join(os.Getenv(image.CacheVariable), "blobs", "*", "*")); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}

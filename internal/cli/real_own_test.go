@@ -1,0 +1,94 @@
+package cli_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// ownImage is a plan of a workload that is the probe, from an image of the user's beside the plan, and of one whose program
+// is not in there.
+const ownImage = `version: 1
+targets: [native, oci/runc, containerd/runc]
+blocks: 1
+warmup: 0
+benchmarks: [app]
+engines: {managed: true}
+workloads:
+  - name: app.calls.mix
+    image: mine.tar
+    argv: [/probe, syscall, --ms, 50, --copies, 1]
+    parse:
+      - {metric: Rate, regex: '"LoopsPerSecond","value":([0-9.]+),', unit: 1/s, better: higher}
+  - name: app.calls.none
+    image: mine.tar
+    argv: [/usr/bin/none]
+    parse: [{metric: Rate, json: rate, unit: 1/s, better: higher}]
+`
+
+// TestRealOwnImage runs a program of an image that the plan names by its file.
+func TestRealOwnImage(t *testing.T) {
+	needRoot(t, "runc", "containerd")
+	dir := t.TempDir()
+	made, err := image.Build(runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, err := os.Create(filepath.Join(dir, "mine.tar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(image.Save(t.Context(), archive, "mine", made), archive.Close(), os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(ownImage), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TOUCHSTONE_CACHE", filepath.Join(dir, "cache"))
+	p := prepare(t, dir, "touchstone", "benchmark", "-f", "plan.yaml")
+	p.run()
+	p.ends(3)
+	run := export(t, dir, "latest")
+	nothingLeft(t, run.ID)
+	if len(run.Trials) != 6 {
+		t.Errorf("there are %d trials, want 6", len(run.Trials))
+	}
+	for _, trial := range run.Trials {
+		want := result.OK
+		if trial.Benchmark == "app.calls.none" {
+			want = result.Failed
+		}
+		if trial.Status != want || want == result.OK && (len(trial.Values("Rate")) != 1 || trial.Values("Rate")[0] <= 0) {
+			t.Errorf("%s on %s: %s because %s, with the rate %v", trial.Benchmark, trial.Target, trial.Status, trial.Reason, trial.Values("Rate"))
+		}
+	}
+}
+
+// TestRealOwnWorkload runs the example of own workloads as it is.
+func TestRealOwnWorkload(t *testing.T) {
+	needRoot(t, "runc", "crun", "runsc")
+	enginetest.Workload(t)
+	example, err := filepath.Abs("../../examples/own-workload.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	p := prepareFor(t, 5*time.Minute, dir, "touchstone", "benchmark", "-f", example, "--runs", "1", "--warmup", "0")
+	p.run()
+	p.ends(0)
+	run := export(t, dir, "latest")
+	nothingLeft(t, run.ID)
+	if len(run.Trials) != 8 {
+		t.Errorf("there are %d trials, want 8", len(run.Trials))
+	}
+	for _, trial := range run.Trials {
+		if trial.Status != result.OK || len(trial.Samples) < 2 {
+			t.Errorf("%s on %s: %s because %s", trial.Benchmark, trial.Target, trial.Status, trial.Reason)
+		}
+	}
+}

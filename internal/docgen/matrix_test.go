@@ -1,0 +1,132 @@
+package docgen_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/docgen"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+var from = flag.String("from", "", "an exported run, to make the matrix of programs of; see scripts/workload-matrix.sh")
+
+const matrixFile = "testdata/matrix.json"
+
+func TestMatrixIsFresh(t *testing.T) {
+	if *from != "" {
+		writeMatrix(t, *from)
+	}
+	matrix, err := os.ReadFile(matrixFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(docs, "benchmarks.md")
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := docgen.WithMatrix(page, matrix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, file, want)
+}
+
+func writeMatrix(t *testing.T, export string) {
+	t.Helper()
+	f, err := os.Open(export)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }() // it is only read from
+	doc, err := result.Decode(f)
+	if err != nil || len(doc.Runs) != 1 {
+		t.Fatalf("%s has %d runs, want one: %v", export, len(doc.Runs), err)
+	}
+	m, err := docgen.MatrixOf(doc.Runs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetIndent("", "\t")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(m); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(matrixFile, text.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMatrixOf: what worked has the ratio to the first target, what did not its reason, and failures are never numbers.
+func TestMatrixOf(t *testing.T) {
+	trial := func(benchmark, target string, status result.Status, values ...float64) result.Trial {
+		out := result.Trial{Cell: result.Cell{Benchmark: benchmark, Target: target}, Status: status}
+		if status != result.OK {
+			out.Reason = "no such device"
+		}
+		for _, v := range values {
+			out.Samples = append(out.Samples, result.Sample{Metric: "Rate", Value: v})
+		}
+		return out
+	}
+	warm := trial("performance.a.b", "native", result.OK, 1000)
+	warm.Warmup = true
+	run := result.Run{
+		Targets: []result.Target{{Name: "native"}, {Name: "oci/runc"}, {Name: "oci/runsc"}},
+		Bench: []result.Benchmark{
+			{Name: "operations.a.b"},
+			{Name: "performance.a.b", Metrics: []result.Metric{{Name: "Absent", Optional: true}, {Name: "Rate"}}},
+			{Name: "limits.a.b", Metrics: []result.Metric{{Name: "Rate"}}},
+		},
+		Trials: []result.Trial{
+			warm,
+			trial("performance.a.b", "native", result.OK, 2), trial("performance.a.b", "native", result.OK, 4), trial("performance.a.b", "native", result.OK, 5),
+			trial("performance.a.b", "oci/runc", result.Failed), trial("performance.a.b", "oci/runc", result.OK, 2),
+			trial("performance.a.b", "oci/runsc", result.Failed),
+			trial("limits.a.b", "native", result.Skipped), trial("limits.a.b", "oci/runc", result.OK, 7),
+		},
+	}
+	m, err := docgen.MatrixOf(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(m.Rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `[{"benchmark":"performance.a.b","metric":"Rate","cells":[{"ratio":1},{"ratio":0.5},{"reason":"no such device"}]},` +
+		`{"benchmark":"limits.a.b","metric":"","cells":[{"reason":"no such device"},{},{"reason":"the run ended before it"}]}]`
+	if string(text) != want {
+		t.Errorf("the rows are\n%s\nwant\n%s", text, want)
+	}
+}
+
+func TestMatrixRefusesWhatTheCatalogueHasNot(t *testing.T) {
+	matrix, err := os.ReadFile(matrixFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := []byte("<!-- matrix -->\n<!-- end -->\n")
+	if _, err := docgen.WithMatrix(page, matrix); err != nil {
+		t.Fatal(err)
+	}
+	for name, broken := range map[string]string{
+		"no JSON":       "{",
+		"unknown":       strings.Replace(string(matrix), "performance.cpu.time", "performance.cpu.space", 1),
+		"missing cells": strings.Replace(string(matrix), `"targets": [`, `"targets": ["fake/x",`, 1),
+	} {
+		if _, err := docgen.WithMatrix(page, []byte(broken)); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if _, err := docgen.WithMatrix([]byte("a page"), matrix); err == nil {
+		t.Error("a page without a place for the matrix is accepted")
+	}
+}

@@ -13,6 +13,7 @@ VCS     := $(if $(shell git rev-parse HEAD 2>/dev/null),,-buildvcs=false)
 ARCH    := $(shell go env GOHOSTARCH 2>/dev/null)
 PROBES  := amd64 arm64 riscv64
 PROBE   := internal/image/probe/probe-
+LINPACK := internal/image/debian/linpack/linpack-
 
 .PHONY: help
 help: ## Show this list
@@ -25,11 +26,11 @@ build: $(PROBE)$(ARCH) ## Build bin/touchstone, with the probe for this architec
 	CGO_ENABLED=0 go build $(VCS) -trimpath -ldflags '-s -w -X $(MODULE)/internal/cli.version=$(VERSION)' -o bin/touchstone ./cmd/touchstone
 
 .PHONY: probes
-probes: ## Build the probe for all architectures, with cross compilers
+probes: ## Build probe and linpack for all architectures, with cross compilers
 	scripts/setup.sh build cross
 	scripts/build-probe.sh $(PROBES)
 
-$(PROBE)%: $(wildcard probe/*.c probe/*.h probe/*.S) scripts/build-probe.sh
+$(PROBE)%: $(wildcard probe/*.c probe/*.h probe/*.S linpack/*.c) scripts/build-probe.sh
 	scripts/build-probe.sh $*
 
 # --- Measure ----------------------------------------------------------------------------
@@ -85,4 +86,4 @@ verify: lint test ## Run all that must pass before a change goes in
 .PHONY: clean
 clean: ## Remove what was built and measured
 	rm -rf bin out
-	rm -f $(PROBE)*
+	rm -f $(PROBE)* $(LINPACK)*

@@ -6,6 +6,7 @@
 #   scripts/setup.sh runtimes    runc and crun
 #   scripts/setup.sh gvisor      runsc as Debian has it
 #   scripts/setup.sh engines     containerd, docker.io and podman, and what they and CRI-O call
+#   scripts/setup.sh image       what the workload image is made with: mmdebstrap, the keys of Debian
 #   scripts/setup.sh youki       what youki is built with: cargo, libseccomp
 #   scripts/setup.sh crun        what a newer crun is built with: a C compiler, make, libraries
 #   scripts/setup.sh crio        what CRI-O is built with: a C compiler, libseccomp
@@ -72,6 +73,7 @@ for what; do
 			cpu=${other%:*}
 			want "gcc-$cpu-linux-gnu" "${cpu/-/_}-linux-gnu-gcc" --version
 			want "linux-libc-dev-${other#*:}-cross" test -d "/usr/${cpu/-/_}-linux-gnu/include/linux"
+			want "libc6-dev-${other#*:}-cross" test -e "/usr/${cpu/-/_}-linux-gnu/include/math.h"
 		done
 		;;
 	runtimes)
@@ -87,6 +89,10 @@ for what; do
 		want containernetworking-plugins test -x /usr/lib/cni/bridge -o -x /opt/cni/bin/bridge
 		want iptables command -v iptables
 		want iproute2 command -v ip
+		;;
+	image)
+		want mmdebstrap command -v mmdebstrap
+		want debian-archive-keyring test -e /usr/share/keyrings/debian-archive-keyring.gpg -o -e /usr/share/keyrings/debian-archive-keyring.pgp
 		;;
 	crun)
 		want_compiler
@@ -109,7 +115,7 @@ for what; do
 		fi
 		;;
 	*)
-		echo "setup: there is no set $what; the sets are build, cross, runtimes, gvisor, engines, youki, crun, crio" >&2
+		echo "setup: there is no set $what; the sets are build, cross, runtimes, gvisor, engines, image, youki, crun, crio" >&2
 		exit 2
 		;;
 	esac

@@ -208,8 +208,8 @@ func (a *App) imageShowCommand() *cobra.Command {
 		Use:   "show [IMAGE]",
 		Short: "Show what is in the workload image",
 		Long: `Shows the packages of which there are files in the image, with versions, licences and how much of
-each it is. The licences are those that a package's copyright file names; the files themselves are in
-the image, in /usr/share/doc.`,
+each it is. The licences are those that a package's copyright file names, the first few of them in
+the table, and all with -o json; the files themselves are in the image, in /usr/share/doc.`,
 		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withImage(cmd.Context(), arch, args, func(name string, img v1.Image) error { return a.showImage(format, name, img) })
@@ -247,7 +247,7 @@ func (a *App) showImage(format format, name string, img v1.Image) error {
 	var rows [][]string
 	for _, p := range contents.Packages {
 		data.Unpacked += p.Size
-		rows = append(rows, []string{p.Name, p.Version, fmt.Sprint(p.Files), fmt.Sprintf("%.2f", float64(p.Size)/1e6), dash(strings.Join(p.Licences, ", "))})
+		rows = append(rows, []string{p.Name, p.Version, fmt.Sprint(p.Files), fmt.Sprintf("%.2f", float64(p.Size)/1e6), dash(firstOf(p.Licences))})
 	}
 	if format == formatTable {
 		fmt.Fprintf(a.env.Stdout, "%s\n%s\nDebian %s of %s for %s: %.1f MB, %.1f MB unpacked\n\n",
@@ -513,4 +513,13 @@ in the cache. Your own images stay; so does what a run is using.`,
 			return cache.Prune(cmd.Context(), func(name string) bool { return used[name] || !image.IsOwn(name) })
 		},
 	}
+}
+
+// firstOf spells the first few of a list for a table, and counts the others: -o json has them all.
+func firstOf(list []string) string {
+	const few = 3
+	if len(list) <= few {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s, %d more", strings.Join(list[:few], ", "), len(list)-few)
 }

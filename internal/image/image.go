@@ -1,16 +1,19 @@
 // Package image holds the probe and the image that it makes: a file system from
 // scratch with the probe, the directories that runtimes mount on, and nothing
-// else.
+// else; and it keeps, unpacks, reads and serves images of every kind. The workload image is
+// made by package debian below.
 //
 // The probe is a C program (folder probe at the top) that is embedded per architecture, so that one
 // binary is all there is to install. The image has one layer. Build packs it for engines that pull,
 // WriteRootfs unpacks that very layer for those that want a directory: what they run cannot
 // differ. It is the same, to the byte and the digest, each time it is made from the same probe.
 //
-// Registry serves the image to engines, and fresh ones with a layer more, to measure pulls with.
+// Registry serves images to engines, and fresh ones with a layer more, to measure pulls with.
+// Cache keeps images on disk and unpacks each once, for engines that want a directory.
 //
-// The package refuses to unpack what a layer of ours never holds: names that lead
-// out of the directory, links, devices, and files of more than 16 MiB.
+// Images of others are untrusted: the package refuses names and links that lead out of the directory, devices,
+// what grows without bounds, and whatever is not what its digest says. Of the probe's own layer
+// it takes nothing but files and directories.
 package image
 
 import (
@@ -79,7 +82,7 @@ func build(arch string) (v1.Image, error) {
 		return nil, err
 	}
 	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Variant = "linux", arch, variant(arch)
+	config.OS, config.Architecture, config.Variant = "linux", arch, Variant(arch)
 	config.Created = made
 	config.Config.Entrypoint = []string{ProbePath}
 	// Without arguments it waits: the image is also the sandbox ("pause") image of CRI engines.
@@ -92,8 +95,8 @@ func build(arch string) (v1.Image, error) {
 // searchPath is the PATH that images usually have. The probe has no use for it, but youki starts nothing without.
 const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// variant is the architecture's variant as image indexes name it.
-func variant(arch string) string {
+// Variant is the architecture's variant as image indexes name it.
+func Variant(arch string) string {
 	if arch == "arm64" {
 		return "v8"
 	}

@@ -22,8 +22,8 @@ import (
 )
 
 // Registry serves images over HTTP to engines on this host, so that they pull in their ordinary
-// way. It listens on a random port of the loopback address only, keeps what it serves in
-// memory, and takes no image from outside: it answers GET and HEAD, and what it has comes from
+// way. It listens on a random port of the loopback address only, keeps in memory what lies in
+// no file, and takes no image from outside: it answers GET and HEAD, and what it has comes from
 // Publish and Fresh alone. It must be closed.
 //
 // The one of go-containerregistry was rejected: it takes uploads from whoever can reach it, answers
@@ -56,9 +56,18 @@ type manifest struct {
 
 // blob is a layer or a configuration, which images may share.
 type blob struct {
-	content []byte
-	uses    int
+	open func() (io.ReadSeekCloser, error)
+	uses int
 }
+
+// inMemory opens what is kept in memory.
+func inMemory(content []byte) func() (io.ReadSeekCloser, error) {
+	return func() (io.ReadSeekCloser, error) { return readSeekNopCloser{bytes.NewReader(content)}, nil }
+}
+
+type readSeekNopCloser struct{ io.ReadSeeker }
+
+func (readSeekNopCloser) Close() error { return nil }
 
 // loopback is the address of all registries.
 const loopback = "127.0.0.1"
@@ -144,10 +153,10 @@ func (r *Registry) publish(ctx context.Context, ref name.Tag, image v1.Image) er
 	for _, key := range keys {
 		r.manifests[key] = m
 	}
-	for hash, content := range contents {
+	for hash, open := range contents {
 		b := r.blobs[hash]
 		if b == nil {
-			b = &blob{content: content}
+			b = &blob{open: open}
 			r.blobs[hash] = b
 		}
 		b.uses++
@@ -170,8 +179,8 @@ func manifestOf(image v1.Image) (manifest, error) {
 	return manifest{mediaType: string(mediaType), digest: digest, content: content}, err
 }
 
-// contentsOf reads the configuration and the layers of an image.
-func contentsOf(ctx context.Context, image v1.Image) (map[v1.Hash][]byte, error) {
+// contentsOf gives the configuration and the layers of an image.
+func contentsOf(ctx context.Context, image v1.Image) (map[v1.Hash]func() (io.ReadSeekCloser, error), error) {
 	config, err := image.RawConfigFile()
 	if err != nil {
 		return nil, err
@@ -180,7 +189,7 @@ func contentsOf(ctx context.Context, image v1.Image) (map[v1.Hash][]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	contents := map[v1.Hash][]byte{hash: config}
+	contents := map[v1.Hash]func() (io.ReadSeekCloser, error){hash: inMemory(config)}
 	layers, err := image.Layers()
 	if err != nil {
 		return nil, err
@@ -193,14 +202,16 @@ func contentsOf(ctx context.Context, image v1.Image) (map[v1.Hash][]byte, error)
 		if err != nil {
 			return nil, err
 		}
-		if contents[hash], err = compressed(layer); err != nil {
+		if contents[hash], err = opener(layer); err != nil {
 			return nil, err
 		}
 	}
 	return contents, nil
 }
 
-func compressed(layer v1.Layer) (content []byte, err error) {
+// opener gives how to open a layer: its file, as often as it is asked for, if that is what the image
+// has; else what is read of it now.
+func opener(layer v1.Layer) (open func() (io.ReadSeekCloser, error), err error) {
 	size, err := layer.Size()
 	if err != nil {
 		return nil, err
@@ -210,9 +221,22 @@ func compressed(layer v1.Layer) (content []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	content = make([]byte, size)
+	if _, ok := r.(io.ReadSeeker); ok {
+		return func() (io.ReadSeekCloser, error) {
+			r, err := layer.Compressed()
+			if err != nil {
+				return nil, err
+			}
+			file, ok := r.(io.ReadSeekCloser)
+			if !ok {
+				return nil, errors.Join(errors.New("the layer is no file any more"), r.Close())
+			}
+			return file, nil
+		}, nil
+	}
+	content := make([]byte, size)
 	_, err = io.ReadFull(r, content)
-	return content, err
+	return inMemory(content), err
 }
 
 // Forget removes an image, with all of it that no other one shares. It is idempotent.
@@ -302,7 +326,7 @@ func (r *Registry) serveManifest(w http.ResponseWriter, request *http.Request, r
 		refuse(w, http.StatusNotFound, "MANIFEST_UNKNOWN", "there is no such image")
 		return
 	}
-	serve(w, request, m.mediaType, m.digest, m.content)
+	serve(w, request, m.mediaType, m.digest, bytes.NewReader(m.content))
 }
 
 func (r *Registry) serveBlob(w http.ResponseWriter, request *http.Request, digest string) {
@@ -318,14 +342,20 @@ func (r *Registry) serveBlob(w http.ResponseWriter, request *http.Request, diges
 		refuse(w, http.StatusNotFound, "BLOB_UNKNOWN", "there is no such blob")
 		return
 	}
-	serve(w, request, "application/octet-stream", hash, b.content)
+	content, err := b.open()
+	if err != nil {
+		refuse(w, http.StatusNotFound, "BLOB_UNKNOWN", "the blob's file cannot be read")
+		return
+	}
+	serve(w, request, "application/octet-stream", hash, content)
+	_ = content.Close() // it was only read
 }
 
 // serve sends content, or the range of it that was asked for.
-func serve(w http.ResponseWriter, request *http.Request, mediaType string, digest v1.Hash, content []byte) {
+func serve(w http.ResponseWriter, request *http.Request, mediaType string, digest v1.Hash, content io.ReadSeeker) {
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Docker-Content-Digest", digest.String())
-	http.ServeContent(w, request, "", time.Time{}, bytes.NewReader(content))
+	http.ServeContent(w, request, "", time.Time{}, content)
 }
 
 // refuse answers with an error as the specification has it.

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"strings"
 	"syscall"
@@ -370,5 +371,46 @@ func TestIsOf(t *testing.T) {
 		if got := IsOf(ref, "run1"); got != want {
 			t.Errorf("IsOf(%q) = %v, want %v", ref, got, want)
 		}
+	}
+}
+
+// Layers that are files are served from there, whole and in ranges, and not kept in memory.
+func TestRegistryServesFiles(t *testing.T) {
+	r, c := newRegistry(t), testCache(t)
+	image := put(t, c, "image", forPlatform(t, made(t, archive(t, regularFile("file"))), runtime.GOARCH))
+	ref, err := r.Publish(t.Context(), "workload:latest", image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := pull(t, ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantConsistentDigest(t, got, image)
+	layer := layersOf(t, image)[0]
+	r.mu.RLock()
+	content, err := r.blobs[layer].open()
+	r.mu.RUnlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, ok := content.(*os.File)
+	if !ok {
+		t.Fatalf("the layer is served from a %T", content)
+	}
+	whole, err := io.ReadAll(file)
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	url := "http://" + r.Addr() + "/v2/x/blobs/" + layer.String()
+	response, body := ask(t, http.MethodGet, url, http.Header{"Range": {"bytes=3-"}})
+	if response.StatusCode != http.StatusPartialContent || body != string(whole[3:]) {
+		t.Errorf("a range: %s, %d bytes", response.Status, len(body))
+	}
+	if err := os.Remove(c.blob(layer)); err != nil {
+		t.Fatal(err)
+	}
+	if response, body := ask(t, http.MethodGet, url, nil); response.StatusCode != http.StatusNotFound || !strings.Contains(body, "BLOB_UNKNOWN") {
+		t.Errorf("a file that is gone: %s, %s", response.Status, body)
 	}
 }

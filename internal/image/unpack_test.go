@@ -67,7 +67,7 @@ func setUmask(t *testing.T, mask int) {
 	t.Cleanup(func() { syscall.Umask(old) })
 }
 
-func archive(t *testing.T, headers ...tar.Header) []byte {
+func archive(t testing.TB, headers ...tar.Header) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)

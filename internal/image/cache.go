@@ -1,0 +1,471 @@
+package image
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// CacheVariable is the environment variable that names another directory for the cache.
+const CacheVariable = "TOUCHSTONE_CACHE"
+
+// ErrDamaged says that what a cache or an archive holds is not what its digest says. It
+// has to be built or loaded again.
+var ErrDamaged = errors.New("it is damaged")
+
+// ErrNoImage says that the cache has no image of a name.
+var ErrNoImage = errors.New("there is no such image")
+
+// refName is the annotation by which an OCI layout names its images.
+const refName = "org.opencontainers.image.ref.name"
+
+// Cache keeps images on disk, as one OCI layout, and the root file systems that were unpacked
+// from them. Any number of processes may use it at once: what is in it has its name from the first
+// moment to the last, and is whole. A process that is killed leaves files in tmp/, which the
+// next Prune removes.
+type Cache struct{ dir string }
+
+// CacheDir is where the cache lies unless told otherwise.
+func CacheDir() (string, error) {
+	if dir := os.Getenv(CacheVariable); dir != "" {
+		return filepath.Abs(dir)
+	}
+	if os.Geteuid() == 0 {
+		return "/var/cache/touchstone", nil
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("look for the user's cache: %w; set %s to a directory", err, CacheVariable)
+	}
+	return filepath.Join(dir, "touchstone"), nil
+}
+
+// OpenCache opens the cache in dir, which is made if it is not there; the one of CacheDir if dir
+// is empty.
+func OpenCache(dir string) (*Cache, error) {
+	if dir == "" {
+		var err error
+		if dir, err = CacheDir(); err != nil {
+			return nil, err
+		}
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the image cache: %w", err)
+	}
+	// Root file systems are closed to other users: an image may bring programs with set-user-ID.
+	for sub, mode := range map[string]fs.FileMode{"": 0o755, "blobs/sha256": 0o755, "tmp": 0o755, "rootfs": 0o700} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), mode); err != nil {
+			return nil, fmt.Errorf("open the image cache: %w; set %s to a directory that you can write to", err, CacheVariable)
+		}
+	}
+	return &Cache{dir: dir}, nil
+}
+
+// Dir is the cache's directory.
+func (c *Cache) Dir() string { return c.dir }
+
+func (c *Cache) path(elements ...string) string {
+	return filepath.Join(append([]string{c.dir}, elements...)...)
+}
+
+// Entry is an image of the cache.
+type Entry struct {
+	Name     string `json:"name"`
+	Digest   string `json:"digest"`
+	Platform string `json:"platform"`
+	// Size is what the image weighs, compressed, in bytes.
+	Size int64 `json:"size"`
+	// Unpacked tells that its root file system is there too.
+	Unpacked bool `json:"unpacked"`
+	// Problem says what is wrong with it, if something is.
+	Problem string `json:"problem,omitempty"`
+}
+
+// List gives the images of the cache, by name.
+func (c *Cache) List() ([]Entry, error) {
+	index, err := c.index()
+	if err != nil {
+		return nil, err
+	}
+	entries := []Entry{}
+	for _, d := range index.Manifests {
+		e := Entry{Name: d.Annotations[refName], Digest: d.Digest.String()}
+		if d.Platform != nil {
+			e.Platform = d.Platform.String()
+		}
+		if _, err := os.Stat(c.path("rootfs", d.Digest.Hex)); err == nil {
+			e.Unpacked = true
+		}
+		if image, err := c.open(d); err != nil {
+			e.Problem = err.Error()
+		} else if manifest, err := image.Manifest(); err == nil {
+			e.Size = sizeOf(manifest)
+		}
+		entries = append(entries, e)
+	}
+	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return entries, nil
+}
+
+// sizeOf is what an image weighs, in bytes.
+func sizeOf(m *v1.Manifest) int64 {
+	size := m.Config.Size
+	for _, l := range m.Layers {
+		size += l.Size
+	}
+	return size
+}
+
+// Get gives the image of a name. The error wraps ErrNoImage if there is none, ErrDamaged if not
+// all of it is there. Manifest and configuration are read and compared with their digests; of layers
+// only the size is looked at: see Verify, and Rootfs, which reads them.
+func (c *Cache) Get(name string) (v1.Image, error) {
+	index, err := c.index()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(index.Manifests, func(d v1.Descriptor) bool { return d.Annotations[refName] == name })
+	if i < 0 {
+		return nil, fmt.Errorf("image %s: %w in %s", name, ErrNoImage, c.dir)
+	}
+	image, err := c.open(index.Manifests[i])
+	if err != nil {
+		return nil, fmt.Errorf("image %s: %w", name, err)
+	}
+	return image, nil
+}
+
+// open gives an image of the index, if it is all there.
+func (c *Cache) open(d v1.Descriptor) (v1.Image, error) {
+	// The library reads what the index says again; that it has not changed, the digest tells.
+	image, err := layout.Path(c.dir).Image(d.Digest)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	raw, err := image.RawManifest()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	manifest, err := v1.ParseManifest(bytes.NewReader(raw))
+	if err != nil || digestOf(raw) != d.Digest {
+		return nil, fmt.Errorf("%w: manifest %s is another or none", ErrDamaged, d.Digest)
+	}
+	config, err := image.RawConfigFile()
+	if err != nil || digestOf(config) != manifest.Config.Digest {
+		return nil, fmt.Errorf("%w: configuration %s is another or none", ErrDamaged, manifest.Config.Digest)
+	}
+	for _, l := range manifest.Layers {
+		if info, err := os.Lstat(c.blob(l.Digest)); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		} else if info.Size() != l.Size {
+			return nil, fmt.Errorf("%w: layer %s has %d bytes of %d", ErrDamaged, l.Digest, info.Size(), l.Size)
+		}
+	}
+	return image, nil
+}
+
+func (c *Cache) blob(h v1.Hash) string { return c.path("blobs", h.Algorithm, h.Hex) }
+
+func digestOf(content []byte) v1.Hash {
+	// Reading from memory does not fail.
+	h, _, _ := v1.SHA256(bytes.NewReader(content))
+	return h
+}
+
+// Verify reads all of an image and compares it with its digests. The error wraps ErrDamaged if
+// something differs.
+func (c *Cache) Verify(ctx context.Context, name string) error {
+	image, err := c.Get(name)
+	if err != nil {
+		return err
+	}
+	manifest, err := image.Manifest()
+	if err != nil {
+		return err
+	}
+	for _, l := range manifest.Layers {
+		if err := verifyBlob(ctx, c.blob(l.Digest), l.Digest); err != nil {
+			return fmt.Errorf("image %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// verifyBlob compares a file with its digest.
+func verifyBlob(ctx context.Context, path string, want v1.Hash) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	got, _, err := v1.SHA256(cancelled{ctx, file})
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	if got != want {
+		return fmt.Errorf("%w: %s has the digest %s", ErrDamaged, path, got)
+	}
+	return nil
+}
+
+// cancelled is a reader that ends with a context.
+type cancelled struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c cancelled) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	return c.r.Read(p)
+}
+
+// Put keeps an image under a name, in place of the one that has it, and gives it as it now lies
+// on disk. What was of the former alone goes with the next Remove or Prune. All of it is read and compared with its digests; the error wraps ErrDamaged if something
+// differs, and nothing is kept.
+func (c *Cache) Put(ctx context.Context, name string, image v1.Image) (v1.Image, error) {
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return nil, fmt.Errorf("keep image as %q: a name has no spaces, and is not empty", name)
+	}
+	if err := c.put(ctx, name, image); err != nil {
+		return nil, fmt.Errorf("keep image %s in %s: %w", name, c.dir, err)
+	}
+	return c.Get(name)
+}
+
+func (c *Cache) put(ctx context.Context, name string, image v1.Image) (err error) {
+	staged, err := os.MkdirTemp(c.path("tmp"), "put-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(staged)) }()
+	d, err := stage(ctx, staged, image)
+	if err != nil {
+		return err
+	}
+	d.Annotations = map[string]string{refName: name}
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	blobs, err := filepath.Glob(filepath.Join(staged, "blobs", "sha256", "*"))
+	if err != nil {
+		return err
+	}
+	for _, blob := range blobs {
+		if err := os.Rename(blob, c.path("blobs", "sha256", filepath.Base(blob))); err != nil {
+			return err
+		}
+	}
+	index, err := c.index()
+	if errors.Is(err, ErrDamaged) {
+		index, err = emptyIndex() // what it named is to be put again
+	}
+	if err != nil {
+		return err
+	}
+	index.Manifests = slices.DeleteFunc(index.Manifests, func(d v1.Descriptor) bool { return d.Annotations[refName] == name })
+	index.Manifests = append(index.Manifests, *d)
+	return c.writeIndex(index)
+}
+
+// stage writes an image to a directory and checks what was written.
+func stage(ctx context.Context, dir string, image v1.Image) (*v1.Descriptor, error) {
+	if err := layout.Path(dir).WriteImage(withContext{image, ctx}); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, err
+	}
+	blobs, err := filepath.Glob(filepath.Join(dir, "blobs", "*", "*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, blob := range blobs {
+		want := v1.Hash{Algorithm: filepath.Base(filepath.Dir(blob)), Hex: filepath.Base(blob)}
+		if err := verifyBlob(ctx, blob, want); err != nil {
+			return nil, err
+		}
+		if err := os.Chmod(blob, 0o644); err != nil { // temporary files are of 0600
+			return nil, err
+		}
+	}
+	d, err := partial.Descriptor(image)
+	if err != nil {
+		return nil, err
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	d.Platform = config.Platform()
+	return d, nil
+}
+
+// withContext is an image whose layers stop being read when a context ends.
+type withContext struct {
+	v1.Image
+	ctx context.Context
+}
+
+func (w withContext) Layers() ([]v1.Layer, error) {
+	layers, err := w.Image.Layers()
+	for i, l := range layers {
+		layers[i] = layerWithContext{l, w.ctx}
+	}
+	return layers, err
+}
+
+type layerWithContext struct {
+	v1.Layer
+	ctx context.Context
+}
+
+func (l layerWithContext) Compressed() (io.ReadCloser, error) {
+	r, err := l.Layer.Compressed()
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{cancelled{l.ctx, r}, r}, nil
+}
+
+// Remove removes the image of a name, with its root file system and all blobs that no other image
+// shares. It is idempotent. What a run uses is left, and is an error.
+func (c *Cache) Remove(ctx context.Context, name string) error {
+	return c.change(ctx, func(index *v1.IndexManifest) {
+		index.Manifests = slices.DeleteFunc(index.Manifests, func(d v1.Descriptor) bool { return d.Annotations[refName] == name })
+	})
+}
+
+// Prune removes the images that keep does not want, what killed processes left, and all that belongs
+// to no image. What a run uses is left, and is an error.
+func (c *Cache) Prune(ctx context.Context, keep func(name string) bool) error {
+	err := c.change(ctx, func(index *v1.IndexManifest) {
+		index.Manifests = slices.DeleteFunc(index.Manifests, func(d v1.Descriptor) bool { return !keep(d.Annotations[refName]) })
+	})
+	return errors.Join(err, c.sweep())
+}
+
+func (c *Cache) change(ctx context.Context, edit func(*v1.IndexManifest)) error {
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	index, err := c.index()
+	if errors.Is(err, ErrDamaged) {
+		index, err = emptyIndex()
+	}
+	if err != nil {
+		return err
+	}
+	edit(index)
+	if err := c.writeIndex(index); err != nil {
+		return err
+	}
+	return c.collect(index)
+}
+
+// collect removes blobs and root file systems that no image of the index has.
+func (c *Cache) collect(index *v1.IndexManifest) error {
+	wanted, images := map[string]bool{}, map[string]bool{}
+	for _, d := range index.Manifests {
+		wanted[d.Digest.Hex], images[d.Digest.Hex] = true, true
+		image, err := c.open(d)
+		if err != nil {
+			continue // it is built or loaded anew
+		}
+		manifest, err := image.Manifest()
+		if err != nil {
+			return err
+		}
+		wanted[manifest.Config.Digest.Hex] = true
+		for _, l := range manifest.Layers {
+			wanted[l.Digest.Hex] = true
+		}
+	}
+	blobs, err := os.ReadDir(c.path("blobs", "sha256"))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, b := range blobs {
+		if !wanted[b.Name()] {
+			errs = append(errs, os.Remove(c.path("blobs", "sha256", b.Name())))
+		}
+	}
+	trees, err := os.ReadDir(c.path("rootfs"))
+	if err != nil {
+		return err
+	}
+	for _, t := range trees {
+		if t.IsDir() && !images[t.Name()] {
+			errs = append(errs, c.removeRootfs(t.Name()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// index reads what images there are.
+func (c *Cache) index() (*v1.IndexManifest, error) {
+	content, err := os.ReadFile(c.path("index.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return emptyIndex()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the image cache: %w", err)
+	}
+	index, err := v1.ParseIndexManifest(bytes.NewReader(content))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w: %w", c.path("index.json"), ErrDamaged, err)
+	}
+	return index, nil
+}
+
+func emptyIndex() (*v1.IndexManifest, error) {
+	index, err := empty.Index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	index = index.DeepCopy()
+	index.MediaType = types.OCIImageIndex
+	return index, nil
+}
+
+func (c *Cache) writeIndex(index *v1.IndexManifest) error {
+	content, err := json.MarshalIndent(index, "", "  ")
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(c.dir)
+	if err != nil {
+		return err
+	}
+	err = replace(root, "oci-layout", []byte(layoutMark), 0o644)
+	if err == nil {
+		err = replace(root, "index.json", append(content, '\n'), 0o644)
+	}
+	return errors.Join(err, root.Close())
+}
+
+// layoutMark is the file by which an OCI layout is known.
+const layoutMark = `{"imageLayoutVersion":"1.0.0"}`

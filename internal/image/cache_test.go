@@ -1,0 +1,425 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"golang.org/x/sys/unix"
+)
+
+// made makes an image for linux/amd64 of layers that are tar archives.
+func made(t testing.TB, layers ...[]byte) v1.Image {
+	t.Helper()
+	image := empty.Image
+	for _, content := range layers {
+		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if image, err = mutate.AppendLayers(image, layer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", "amd64"
+	if image, err = mutate.ConfigFile(image, config); err != nil {
+		t.Fatal(err)
+	}
+	return image
+}
+
+func testCache(t *testing.T) *Cache {
+	t.Helper()
+	c, err := OpenCache(filepath.Join(t.TempDir(), "cache"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func put(t *testing.T, c *Cache, name string, image v1.Image) v1.Image {
+	t.Helper()
+	kept, err := c.Put(t.Context(), name, image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kept
+}
+
+func regularFile(name string) tar.Header {
+	return tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644}
+}
+
+func TestCacheKeeps(t *testing.T) {
+	c := testCache(t)
+	one, two := made(t, archive(t, regularFile("one"))), made(t, archive(t, regularFile("one")), archive(t, regularFile("two")))
+	kept := put(t, c, "one", one)
+	put(t, c, "two", two)
+	wantConsistentDigest(t, kept, one)
+	again, err := c.Get("two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantConsistentDigest(t, again, two)
+	entries, err := c.List()
+	if err != nil || len(entries) != 2 {
+		t.Fatalf("%+v, %v; want two images", entries, err)
+	}
+	if e := entries[1]; e.Name != "two" || e.Platform != "linux/amd64" || e.Size == 0 || e.Unpacked || e.Problem != "" || e.Digest != digest(t, two).String() {
+		t.Errorf("entry %+v", e)
+	}
+	if err := c.Verify(t.Context(), "one"); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Get("three"); !errors.Is(err, ErrNoImage) {
+		t.Errorf("of no image: %v", err)
+	}
+	for _, name := range []string{"", "a b", "a\n"} {
+		if _, err := c.Put(t.Context(), name, one); err == nil {
+			t.Errorf("the name %q is taken", name)
+		}
+	}
+
+	// A layer that both have stays as long as one of them does.
+	shared := len(blobsOf(t, c))
+	if err := errors.Join(c.Remove(t.Context(), "two"), c.Remove(t.Context(), "two")); err != nil {
+		t.Fatal(err)
+	}
+	if left := len(blobsOf(t, c)); left != shared-3 {
+		t.Errorf("%d of %d blobs are left, want three less: a layer, a configuration, a manifest", left, shared)
+	}
+	if err := c.Verify(t.Context(), "one"); err != nil {
+		t.Error(err)
+	}
+	put(t, c, "one", two)
+	if image, err := c.Get("one"); err != nil || digest(t, image) != digest(t, two) {
+		t.Errorf("the name means the earlier image (%v)", err)
+	}
+}
+
+func blobsOf(t *testing.T, c *Cache) []string {
+	t.Helper()
+	blobs, err := filepath.Glob(c.path("blobs", "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return blobs
+}
+
+func wantConsistentDigest(t *testing.T, got, want v1.Image) {
+	t.Helper()
+	if digest(t, got) != digest(t, want) {
+		t.Errorf("the digest is %v, want %v", digest(t, got), digest(t, want))
+	}
+}
+
+// Whatever is broken in the cache, it is noticed, never used, and mended by keeping the image again.
+func TestCacheDamage(t *testing.T) {
+	image := made(t, archive(t, regularFile("file")))
+	manifest, err := image.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer := manifest.Layers[0]
+	cut := func(path string) error { return os.Truncate(path, 10) }
+	flip := func(path string) error {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		content[len(content)/2] ^= 1
+		return os.WriteFile(path, content, 0o644)
+	}
+	tests := []struct {
+		name   string
+		path   func(*Cache) string
+		damage func(string) error
+		late   bool // only reading all of it tells
+	}{
+		{"manifest cut off", func(c *Cache) string { return c.blob(digest(t, image)) }, cut, false},
+		{"manifest changed", func(c *Cache) string { return c.blob(digest(t, image)) }, flip, false},
+		{"manifest gone", func(c *Cache) string { return c.blob(digest(t, image)) }, os.Remove, false},
+		{"configuration changed", func(c *Cache) string { return c.blob(manifest.Config.Digest) }, flip, false},
+		{"configuration gone", func(c *Cache) string { return c.blob(manifest.Config.Digest) }, os.Remove, false},
+		{"layer cut off", func(c *Cache) string { return c.blob(layer.Digest) }, cut, false},
+		{"layer gone", func(c *Cache) string { return c.blob(layer.Digest) }, os.Remove, false},
+		{"layer changed", func(c *Cache) string { return c.blob(layer.Digest) }, flip, true},
+		{"index cut off", func(c *Cache) string { return c.path("index.json") }, cut, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := testCache(t)
+			put(t, c, "image", image)
+			if err := test.damage(test.path(c)); err != nil {
+				t.Fatal(err)
+			}
+			kept, err := c.Get("image")
+			if test.late {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := c.Rootfs(t.Context(), kept); !errors.Is(err, ErrDamaged) {
+					t.Errorf("unpacking: %v, want ErrDamaged", err)
+				}
+				if left, err := filepath.Glob(c.path("rootfs", "*", "*")); err != nil || len(left) > 0 {
+					t.Errorf("of the damaged image %v is left, %v", left, err)
+				}
+				err = c.Verify(t.Context(), "image")
+			}
+			if !errors.Is(err, ErrDamaged) {
+				t.Errorf("%v, want ErrDamaged", err)
+			}
+			put(t, c, "image", image)
+			if err := c.Verify(t.Context(), "image"); err != nil {
+				t.Errorf("kept again: %v", err)
+			}
+		})
+	}
+}
+
+// What is said to be a layer and is not, is not kept.
+func TestPutChecksDigests(t *testing.T) {
+	c := testCache(t)
+	image := made(t, archive(t, regularFile("file")))
+	if _, err := c.Put(t.Context(), "lie", lyingImage{image}); !errors.Is(err, ErrDamaged) {
+		t.Errorf("%v, want ErrDamaged", err)
+	}
+	stopped, stop := context.WithCancelCause(t.Context())
+	stop(errors.New("enough"))
+	if _, err := c.Put(stopped, "stopped", image); err == nil || !strings.Contains(err.Error(), "enough") {
+		t.Errorf("stopped: %v", err)
+	}
+	if entries, err := c.List(); err != nil || len(entries) > 0 || len(blobsOf(t, c)) > 0 {
+		t.Errorf("the cache has %v and %v (%v), want nothing", entries, blobsOf(t, c), err)
+	}
+	if left, err := os.ReadDir(c.path("tmp")); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
+// lyingImage has a layer that is not of its digest, but of its size.
+type lyingImage struct{ v1.Image }
+
+func (l lyingImage) Layers() ([]v1.Layer, error) {
+	layers, err := l.Image.Layers()
+	return []v1.Layer{lyingLayer{layers[0]}}, err
+}
+
+type lyingLayer struct{ v1.Layer }
+
+func (l lyingLayer) Compressed() (io.ReadCloser, error) {
+	size, err := l.Size()
+	return io.NopCloser(io.LimitReader(zeros{}, size)), err
+}
+
+func (lyingLayer) Uncompressed() (io.ReadCloser, error) {
+	return io.NopCloser(io.LimitReader(zeros{}, 1024)), nil
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// Many at once keep, list, unpack and prune, and nobody sees anything by half.
+func TestCacheAtOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	images := []v1.Image{made(t, archive(t, regularFile("a"))), made(t, archive(t, regularFile("b")), archive(t, regularFile("c")))}
+	var all sync.WaitGroup
+	for i := range 12 {
+		all.Go(func() {
+			c, err := OpenCache(dir)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			name := string(rune('a' + i%3))
+			kept, err := c.Put(t.Context(), name, images[i%2])
+			if errors.Is(err, ErrNoImage) {
+				err = nil // somebody has taken it away again
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if kept != nil && i%4 == 0 {
+				if dir, err := c.Rootfs(t.Context(), kept); err != nil {
+					t.Error(err)
+				} else if _, err := os.Stat(filepath.Join(dir, "a")); i%2 == 0 && err != nil {
+					t.Error(err)
+				}
+			}
+			if entries, err := c.List(); err != nil {
+				t.Error(err)
+			} else {
+				for _, e := range entries {
+					if e.Problem != "" && !strings.Contains(e.Problem, "no such file") {
+						t.Errorf("%+v", e)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	c, err := OpenCache(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		if err := c.Verify(t.Context(), name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestExclusive(t *testing.T) {
+	c := testCache(t)
+	if err := os.MkdirAll(c.path("tmp", "thing", "left"), 0o755); err != nil { // by a killed process
+		t.Fatal(err)
+	}
+	dir, release, err := c.Exclusive(t.Context(), "thing", func() { t.Error("nobody else has it") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v is in it, %v", left, err)
+	}
+	waiting, stop := context.WithCancelCause(t.Context())
+	asked := 0
+	if _, _, err := c.Exclusive(waiting, "thing", func() { asked++; stop(errors.New("enough")) }); err == nil || !strings.Contains(err.Error(), "enough") {
+		t.Errorf("who waits is not stopped: %v", err)
+	}
+	if asked != 1 {
+		t.Errorf("who waits is told so %d times", asked)
+	}
+	if err := c.Prune(t.Context(), func(string) bool { return true }); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Errorf("what is being made was swept: %v", err)
+	}
+	if err := release(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the directory is still there: %v", err)
+	}
+	if err := errors.Join(os.MkdirAll(c.path("tmp", "put-1", "left"), 0o755), c.Prune(t.Context(), func(string) bool { return true })); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(c.path("tmp", "put-1")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what a killed process left is still there: %v", err)
+	}
+}
+
+func TestRootfsIsMendedAndHeld(t *testing.T) {
+	c := testCache(t)
+	image := put(t, c, "image", made(t, archive(t, regularFile("file"))))
+	dir, err := c.Rootfs(t.Context(), image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(filepath.Join(dir, "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A place to mount on, as runtimes make it, is no damage.
+	if err := os.Mkdir(filepath.Join(dir, "mnt"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := c.Rootfs(t.Context(), image); err != nil || again != dir {
+		t.Errorf("%s, %v; want %s", again, err, dir)
+	}
+	if after, err := os.Stat(filepath.Join(dir, "file")); err != nil || !os.SameFile(before, after) {
+		t.Errorf("it was unpacked again: %v", err)
+	}
+	// It is held, so that nobody removes it, not even with the image.
+	if err := c.Remove(t.Context(), "image"); !errors.Is(err, errLocked) {
+		t.Errorf("it was removed while it is held: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "file")); err != nil {
+		t.Error(err)
+	}
+
+	// Another cache, in which nobody holds it, is changed and mended.
+	c = testCache(t)
+	image = put(t, c, "image", made(t, archive(t, regularFile("file"))))
+	name := digest(t, image).Hex
+	if err := c.unpackRootfs(t.Context(), image, name); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(c.path("rootfs", name), "file")
+	for damage, do := range map[string]func() error{
+		"changed": func() error { return os.WriteFile(file, []byte("changed"), 0o644) },
+		"mode":    func() error { return os.Chmod(file, 0o600) },
+		"removed": func() error { return os.Remove(file) },
+		"no list": func() error { return os.Remove(c.path("rootfs", name+".list")) },
+	} {
+		if err := c.unchanged(name); err != nil {
+			t.Fatalf("before %s: %v", damage, err)
+		}
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.unchanged(name); err == nil {
+			t.Errorf("%s: it is not noticed", damage)
+		}
+		if err := c.unpackRootfs(t.Context(), image, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Remove(t.Context(), "image"); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(c.path("rootfs", name)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the root file system is still there: %v", err)
+	}
+}
+
+func TestRequireSpace(t *testing.T) {
+	if err := RequireSpace(t.TempDir(), 1); err != nil {
+		t.Error(err)
+	}
+	err := RequireSpace(t.TempDir(), 1<<60)
+	if err == nil || !strings.Contains(err.Error(), "MiB free") || !strings.Contains(err.Error(), CacheVariable) {
+		t.Errorf("%v, want one with what is free and what to do", err)
+	}
+}
+
+func TestCacheDir(t *testing.T) {
+	t.Setenv(CacheVariable, "/some/where")
+	if dir, err := CacheDir(); err != nil || dir != "/some/where" {
+		t.Errorf("%s, %v", dir, err)
+	}
+	t.Setenv(CacheVariable, "")
+	t.Setenv("XDG_CACHE_HOME", "/home/user/cache")
+	want := "/home/user/cache/touchstone"
+	if unix.Geteuid() == 0 {
+		want = "/var/cache/touchstone"
+	}
+	if dir, err := CacheDir(); err != nil || dir != want {
+		t.Errorf("%s, %v; want %s", dir, err, want)
+	}
+	if _, err := OpenCache("/proc/no/cache"); err == nil || !strings.Contains(err.Error(), CacheVariable) {
+		t.Errorf("a cache that cannot be made: %v", err)
+	}
+}

@@ -1,0 +1,153 @@
+package debian
+
+import (
+	"bufio"
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// closure is what programs need of a tree: their files, the libraries that the dynamic linker loads for
+// them, and the links on the way. It stands for what the linker of glibc does without its cache: ld.so(8).
+type closure struct {
+	tree  *tree
+	arch  architecture
+	files map[string]bool // paths without links, and links
+	given func(name string) bool
+}
+
+// newClosure makes an empty one. What given tells of is in the image from elsewhere.
+func newClosure(t *tree, arch architecture, given func(name string) bool) *closure {
+	return &closure{tree: t, arch: arch, files: map[string]bool{}, given: given}
+}
+
+// add adds a file with all it needs.
+func (c *closure) add(name string) error {
+	to, links, err := c.tree.resolve(name)
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		c.files[l] = true
+	}
+	if c.files[to] {
+		return nil
+	}
+	c.files[to] = true
+	content, err := c.tree.open(to)
+	if err != nil {
+		return err
+	}
+	magic := make([]byte, len(elf.ELFMAG))
+	if _, err := io.ReadFull(content, magic); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	switch {
+	case string(magic) == elf.ELFMAG:
+		err = c.addELF(to, content)
+	case bytes.HasPrefix(magic, []byte("#!")):
+		err = c.addScript(content)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// addScript adds a script's interpreter.
+func (c *closure) addScript(content io.ReaderAt) error {
+	line, err := bufio.NewReader(io.NewSectionReader(content, 2, 256)).ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("read the name of the interpreter: %w", err)
+	}
+	fields := strings.Fields(line)
+	if len(fields) == 0 {
+		return errors.New("there is no name of an interpreter")
+	}
+	if c.given(fields[0]) {
+		return nil
+	}
+	return c.add(fields[0])
+}
+
+func (c *closure) addELF(name string, content io.ReaderAt) error {
+	f, err := elf.NewFile(content)
+	if err != nil {
+		return err
+	}
+	if f.Machine != c.arch.machine {
+		return fmt.Errorf("it is for %v, not for %v", f.Machine, c.arch.machine)
+	}
+	for _, p := range f.Progs {
+		if p.Type != elf.PT_INTERP {
+			continue
+		}
+		interpreter := make([]byte, min(p.Filesz, 4096))
+		if _, err := io.ReadFull(p.Open(), interpreter); err != nil {
+			return fmt.Errorf("read the name of the dynamic linker: %w", err)
+		}
+		if err := c.add(string(bytes.TrimRight(interpreter, "\x00"))); err != nil {
+			return err
+		}
+	}
+	needed, err := f.ImportedLibraries()
+	if err != nil {
+		return fmt.Errorf("read the names of libraries: %w", err)
+	}
+	dirs, err := c.searchPath(f, name)
+	if err != nil {
+		return err
+	}
+	for _, library := range needed {
+		if err := c.addLibrary(library, dirs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// searchPath gives where the linker looks for the libraries of a file.
+func (c *closure) searchPath(f *elf.File, name string) ([]string, error) {
+	var dirs []string
+	for _, tag := range []elf.DynTag{elf.DT_RUNPATH, elf.DT_RPATH} {
+		paths, err := f.DynString(tag)
+		if err != nil {
+			return nil, fmt.Errorf("read where its libraries are: %w", err)
+		}
+		for _, p := range paths {
+			for dir := range strings.SplitSeq(p, ":") {
+				dir = strings.NewReplacer("${ORIGIN}", "/"+path.Dir(name), "$ORIGIN", "/"+path.Dir(name)).Replace(dir)
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	return append(dirs, "/lib/"+c.arch.triplet, "/usr/lib/"+c.arch.triplet, "/lib", "/usr/lib"), nil
+}
+
+func (c *closure) addLibrary(library string, dirs []string) error {
+	if strings.Contains(library, "/") {
+		return c.add(library)
+	}
+	for _, dir := range dirs {
+		if file := path.Join(dir, library); c.tree.has(file) {
+			return c.add(file)
+		}
+	}
+	return fmt.Errorf("library %s: %w in any package", library, fs.ErrNotExist)
+}
+
+// list gives the paths in order.
+func (c *closure) list() []string {
+	var names []string
+	for name := range c.files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,220 @@
+package debian
+
+import (
+	"archive/tar"
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/touchstone-bench/touchstone/internal/image"
+)
+
+// entry is a file of the image: its content is text, or what open gives.
+type entry struct {
+	mode     int64
+	typeflag byte
+	link     string // of a symbolic link
+	text     string
+	size     int64
+	open     func() (io.ReadCloser, error) // nil for text
+	pkg      string                        // the package that it came from; empty for our own
+}
+
+// layout is what a layer holds, by path without a slash at the beginning.
+type layout map[string]entry
+
+func (l layout) dir(name string, mode int64) {
+	l[name] = entry{typeflag: tar.TypeDir, mode: mode}
+}
+
+func (l layout) text(name, content string) {
+	l[name] = entry{typeflag: tar.TypeReg, mode: 0o644, text: content, size: int64(len(content))}
+}
+
+func (l layout) program(name string, content []byte) {
+	l[name] = entry{typeflag: tar.TypeReg, mode: 0o755, text: string(content), size: int64(len(content))}
+}
+
+func (l layout) link(name, to string) {
+	l[name] = entry{typeflag: tar.TypeSymlink, mode: 0o777, link: to}
+}
+
+// file adds a file of the host.
+func (l layout) file(name, source string) error {
+	info, err := os.Stat(source)
+	if err != nil {
+		return err
+	}
+	l[name] = entry{typeflag: tar.TypeReg, mode: 0o644, size: info.Size(), open: func() (io.ReadCloser, error) { return os.Open(source) }}
+	return nil
+}
+
+// packaged adds what lies at a path of a tree.
+func (l layout) packaged(t *tree, name, pkg string) error {
+	n, ok := t.nodes[name]
+	if !ok {
+		return fmt.Errorf("%s is not there", name)
+	}
+	switch n.header.Typeflag {
+	case tar.TypeSymlink:
+		l[name] = entry{typeflag: tar.TypeSymlink, mode: 0o777, link: n.header.Linkname, pkg: pkg}
+	case tar.TypeReg:
+		open := func() (io.ReadCloser, error) {
+			return io.NopCloser(io.NewSectionReader(t.file, n.offset, n.header.Size)), nil
+		}
+		// No program of the image needs the rights of another user.
+		l[name] = entry{typeflag: tar.TypeReg, mode: n.header.Mode & 0o777, size: n.header.Size, open: open, pkg: pkg}
+	default:
+		return fmt.Errorf("%s is neither file nor link", name)
+	}
+	return nil
+}
+
+// parents adds the directories that are missing.
+func (l layout) parents() {
+	for name := range maps.Clone(l) {
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			if _, ok := l[dir]; !ok {
+				l.dir(dir, 0o755)
+			}
+		}
+	}
+}
+
+// skeleton is the base of the file system, with what no package of the list brings. /data is where benchmarks
+// write. There are just the users as which programs of the image run.
+func skeleton() layout {
+	l := layout{}
+	for name, mode := range map[string]int64{
+		"data": 0o755, "dev": 0o755, "proc": 0o555, "root": 0o700, "run": 0o755, "sys": 0o555, "tmp": 0o1777,
+		"var/log/nginx": 0o755, "var/lib/nginx": 0o755, "var/tmp": 0o1777,
+	} {
+		l.dir(name, mode)
+	}
+	for _, name := range merged {
+		l.dir("usr/"+name, 0o755)
+		l.link(name, "usr/"+name)
+	}
+	l.link("usr/bin/sh", "busybox")
+	l.link("var/run", "/run")
+	l.text("etc/passwd", "root:x:0:0:root:/root:/bin/sh\nwww-data:x:33:33:www-data:/var/www:/bin/false\n"+
+		"redis:x:100:100::/var/lib/redis:/bin/false\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n")
+	l.text("etc/group", "root:x:0:\nwww-data:x:33:\nredis:x:100:\nnogroup:x:65534:\n")
+	l.text("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n")
+	l.text("etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n")
+	return l
+}
+
+// epoch is the time of all that is in the image.
+func epoch() time.Time { return time.Unix(0, 0).UTC() }
+
+// write packs a layer, gzip around tar: parents first, and no time, owner or order but its own.
+func (l layout) write(to string) (err error) {
+	file, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	buffered := bufio.NewWriterSize(file, 1<<20)
+	zip, err := gzip.NewWriterLevel(buffered, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	w := tar.NewWriter(zip)
+	for _, name := range slices.Sorted(maps.Keys(l)) {
+		if err := l[name].write(w, name); err != nil {
+			return fmt.Errorf("pack %s: %w", name, err)
+		}
+	}
+	return errors.Join(w.Close(), zip.Close(), buffered.Flush())
+}
+
+func (e entry) write(w *tar.Writer, name string) error {
+	header := tar.Header{Typeflag: e.typeflag, Name: name, Mode: e.mode, Size: e.size, Linkname: e.link, ModTime: epoch()}
+	if e.typeflag == tar.TypeDir {
+		header.Name += "/"
+	}
+	if err := w.WriteHeader(&header); err != nil {
+		return err
+	}
+	if e.typeflag != tar.TypeReg {
+		return nil
+	}
+	r, err := e.reader()
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, r)
+	return errors.Join(err, r.Close())
+}
+
+func (e entry) reader() (io.ReadCloser, error) {
+	if e.open == nil {
+		return io.NopCloser(strings.NewReader(e.text)), nil
+	}
+	return e.open()
+}
+
+// sum gives the SHA-256 of a regular file, in hexadecimal.
+func (e entry) sum() (string, error) {
+	r, err := e.reader()
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.New()
+	_, err = io.Copy(hash, r)
+	return hex.EncodeToString(hash.Sum(nil)), errors.Join(err, r.Close())
+}
+
+func sumOf(file string) (string, error) {
+	return entry{open: func() (io.ReadCloser, error) { return os.Open(file) }}.sum()
+}
+
+// assemble makes an image of layers that were packed.
+func assemble(arch string, files ...string) (v1.Image, error) {
+	made := v1.Time{Time: epoch()}
+	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	for _, file := range files {
+		layer, err := tarball.LayerFromFile(file, tarball.WithMediaType(types.OCILayer))
+		if err != nil {
+			return nil, err
+		}
+		img, err = mutate.Append(img, mutate.Addendum{Layer: layer, History: v1.History{Created: made, CreatedBy: "touchstone image build"}})
+		if err != nil {
+			return nil, err
+		}
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture, config.Variant = "linux", arch, image.Variant(arch)
+	config.Created = made
+	config.Config = v1.Config{
+		// As in the probe's image: without arguments it waits.
+		Entrypoint: []string{image.ProbePath}, Cmd: []string{"pause"}, WorkingDir: "/",
+		Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+		Labels: map[string]string{
+			"org.opencontainers.image.title":       "touchstone workload",
+			"org.opencontainers.image.description": "The programs that Touchstone measures with, from Debian " + Suite,
+		},
+	}
+	return mutate.ConfigFile(img, config)
+}

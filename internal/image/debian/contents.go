@@ -1,0 +1,204 @@
+package debian
+
+import (
+	"archive/tar"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/touchstone-bench/touchstone/internal/image"
+)
+
+// Where the image says what is in it.
+const (
+	contentsPath = "usr/share/touchstone/contents.json"
+	sbomPath     = "usr/share/touchstone/sbom.spdx.json"
+)
+
+// Contents is what is in an image.
+type Contents struct {
+	Suite string `json:"suite"`
+	Arch  string `json:"arch"`
+	// Date is that of the suite from which the packages are.
+	Date string `json:"date"`
+	// Packages are those of which there is a file in the image, and those of our own, by name.
+	Packages []Part `json:"packages"`
+}
+
+// Part is a package of an image.
+type Part struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// Source is the source package in Debian, empty for our own.
+	Source string `json:"source,omitempty"`
+	// Licences are the short names that its copyright file gives; none if it is not in the format that has
+	// them. The file itself is in the image, at Copyright.
+	Licences  []string `json:"licences,omitempty"`
+	Copyright string   `json:"copyright,omitempty"`
+	// Files and Size are what of it is in the image; Size in bytes.
+	Files int   `json:"files"`
+	Size  int64 `json:"size"`
+	// SHA256 is the checksum of the package's file, from which it came.
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+// maxText bounds a copyright file, in bytes.
+const maxText = 4 << 20
+
+// addLicences adds the copyright files of packages, and the common licences that these point to. It gives the licences
+// by package.
+func (l layout) addLicences(t *tree, packages []string) (map[string][]string, error) {
+	licences, common := map[string][]string{}, map[string]bool{}
+	for _, pkg := range packages {
+		name := copyrightPath(pkg)
+		to, links, err := t.resolve(name)
+		if err != nil {
+			return nil, fmt.Errorf("look for the licence of %s: %w", pkg, err)
+		}
+		// The documentation of one package may be a link to that of another.
+		text, err := t.read(to, maxText)
+		if err != nil {
+			return nil, fmt.Errorf("read the licence of %s: %w", pkg, err)
+		}
+		licences[pkg] = licencesIn(string(text))
+		for _, file := range append(links, to) {
+			if err := l.packaged(t, file, pkg); err != nil {
+				return nil, err
+			}
+		}
+		for _, found := range commonLicence.FindAllString(string(text), -1) {
+			common[strings.TrimRight(found, ".-")] = true
+		}
+	}
+	for name := range common {
+		to, links, err := t.resolve(name)
+		if err != nil {
+			continue // a pattern in the text, or a licence that is gone
+		}
+		if t.nodes[to].header.Typeflag != tar.TypeReg {
+			continue // the folder itself is mentioned
+		}
+		for _, file := range append(links, to) {
+			if err := l.packaged(t, file, "base-files"); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return licences, nil
+}
+
+func copyrightPath(pkg string) string { return "usr/share/doc/" + pkg + "/copyright" }
+
+var commonLicence = regexp.MustCompile(`/usr/share/common-licenses/[A-Za-z0-9.-]+`)
+
+// licencesIn gives the short names of licences in a copyright file of the machine-readable format
+// (https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/), each once, in order.
+func licencesIn(text string) []string {
+	first, _, _ := strings.Cut(text, "\n")
+	if !strings.HasPrefix(first, "Format:") && !strings.HasPrefix(first, "Format-Specification:") {
+		return nil
+	}
+	var names []string
+	for line := range strings.Lines(text) {
+		name, ok := strings.CutPrefix(line, "License:")
+		if name = strings.TrimSpace(name); ok && name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// describe says what is in layers.
+func describe(lock Lock, debs []*deb, licences map[string][]string, version string, layers ...layout) Contents {
+	parts := map[string]*Part{}
+	for _, d := range debs {
+		parts[d.Name] = &Part{
+			Name: d.Name, Version: d.Version, Source: d.source, SHA256: d.SHA256,
+			Licences: licences[d.Name], Copyright: "/" + copyrightPath(d.Name),
+		}
+	}
+	parts[""] = &Part{Name: "touchstone", Version: version, Licences: []string{ownLicence}}
+	for _, l := range layers {
+		for _, e := range l {
+			if p := parts[e.pkg]; p != nil && e.typeflag == tar.TypeReg {
+				p.Files++
+				p.Size += e.size
+			}
+		}
+	}
+	maps.DeleteFunc(parts, func(_ string, p *Part) bool { return p.Files == 0 })
+	c := Contents{Suite: lock.Suite, Arch: lock.Arch, Date: lock.Date.UTC().Format(time.RFC3339)}
+	for _, p := range parts {
+		c.Packages = append(c.Packages, *p)
+	}
+	slices.SortFunc(c.Packages, func(a, b Part) int { return cmp.Compare(a.Name, b.Name) })
+	return c
+}
+
+// ownLicence is that of Touchstone.
+const ownLicence = "Apache-2.0"
+
+func (c Contents) encode() (string, error) {
+	text, err := json.MarshalIndent(c, "", "  ")
+	return string(text) + "\n", err
+}
+
+func decodeContents(text []byte) (Contents, error) {
+	var c Contents
+	if err := json.Unmarshal(text, &c); err != nil {
+		return Contents{}, fmt.Errorf("read /%s: %w", contentsPath, err)
+	}
+	if len(c.Packages) == 0 {
+		return Contents{}, errors.New("it names no package")
+	}
+	return c, nil
+}
+
+// owners gives the package of each file that a package has.
+func owners(debs []*deb) map[string]string {
+	of := map[string]string{}
+	for _, d := range debs {
+		for _, f := range d.files {
+			of[path.Clean(f)] = d.Name
+		}
+	}
+	return of
+}
+
+// maxBill bounds what an image says of itself, in bytes.
+const maxBill = 16 << 20
+
+// ContentsOf gives what is in an image that Build has made.
+func ContentsOf(img v1.Image) (Contents, error) {
+	text, err := image.ReadFile(img, contentsPath, maxBill)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Contents{}, ErrForeign
+	}
+	if err != nil {
+		return Contents{}, err
+	}
+	return decodeContents(text)
+}
+
+// SBOM gives the bill of materials of an image that Build has made: SPDX 2.3, as JSON.
+func SBOM(img v1.Image) ([]byte, error) {
+	text, err := image.ReadFile(img, sbomPath, maxBill)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrForeign
+	}
+	return text, err
+}
+
+// ErrForeign says that an image is none that Build has made, and does not tell what is in it.
+var ErrForeign = errors.New("the image was not made by touchstone, and does not tell what is in it")

@@ -1,0 +1,205 @@
+package debian
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/ulikunitz/xz"
+)
+
+// deb is what is read of a package's file: deb(5).
+type deb struct {
+	Package
+	source string   // the source package
+	files  []string // paths of regular files, without a slash at the beginning
+}
+
+// archivesDir is where apt keeps the files of packages.
+const archivesDir = "var/cache/apt/archives"
+
+// maxControl bounds what is read of a package's control archive, in bytes.
+const maxControl = 16 << 20
+
+// readDeb reads a package's file.
+func readDeb(content *io.SectionReader) (*deb, error) {
+	hash := sha256.New()
+	if _, err := io.Copy(hash, io.NewSectionReader(content, 0, content.Size())); err != nil {
+		return nil, err
+	}
+	d := &deb{Package: Package{SHA256: hex.EncodeToString(hash.Sum(nil)), Size: content.Size()}}
+	name, control, err := arMember(content, "control.tar")
+	if err != nil {
+		return nil, err
+	}
+	var uncompressed io.Reader
+	switch path.Ext(name) {
+	case ".tar":
+		uncompressed = control
+	case ".gz":
+		uncompressed, err = gzip.NewReader(control)
+	case ".xz":
+		uncompressed, err = xz.NewReader(bufio.NewReader(control))
+	default:
+		err = fmt.Errorf("%s is compressed in a way that is not known here", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, d.readControl(tar.NewReader(io.LimitReader(uncompressed, maxControl)))
+}
+
+// arMember gives the first member of an ar archive whose name begins so.
+func arMember(content *io.SectionReader, prefix string) (string, io.Reader, error) {
+	const magic, headSize = "!<arch>\n", 60
+	head := make([]byte, headSize)
+	if _, err := content.ReadAt(head[:len(magic)], 0); err != nil || string(head[:len(magic)]) != magic {
+		return "", nil, errors.New("it is no package of Debian")
+	}
+	for at := int64(len(magic)); ; {
+		if _, err := content.ReadAt(head, at); err != nil {
+			return "", nil, fmt.Errorf("look for %s: %w", prefix, err)
+		}
+		size, err := strconv.ParseInt(strings.TrimSpace(string(head[48:58])), 10, 64)
+		if err != nil || size < 0 || string(head[58:]) != "`\n" {
+			return "", nil, errors.New("its table of contents is damaged")
+		}
+		name := strings.TrimSuffix(strings.TrimSpace(string(head[:16])), "/")
+		if strings.HasPrefix(name, prefix) {
+			return name, io.NewSectionReader(content, at+headSize, size), nil
+		}
+		at += headSize + size + size%2
+	}
+}
+
+// readControl reads the control archive.
+func (d *deb) readControl(r *tar.Reader) error {
+	for {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("read its control archive: %w", err)
+		}
+		switch path.Clean(header.Name) {
+		case "control":
+			err = d.readFields(r)
+		case "md5sums":
+			err = d.readFiles(r)
+		case "conffiles": // which are not in md5sums
+			err = d.readConfiguration(r)
+		}
+		if err != nil {
+			return fmt.Errorf("read its %s: %w", path.Base(header.Name), err)
+		}
+	}
+	if !isName(d.Name) || !isVersion(d.Version) {
+		return fmt.Errorf("%q of version %q is no package", d.Name, d.Version)
+	}
+	return nil
+}
+
+func (d *deb) readFields(r io.Reader) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxControl)
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+		switch name {
+		case "Package":
+			d.Name = value
+		case "Version":
+			d.Version = value
+		case "Source":
+			d.source, _, _ = strings.Cut(value, " ")
+		}
+	}
+	if d.source == "" {
+		d.source = d.Name
+	}
+	return lines.Err()
+}
+
+func (d *deb) readFiles(r io.Reader) error {
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		sum, name, ok := strings.Cut(lines.Text(), "  ")
+		if !ok || len(sum) != 32 {
+			return fmt.Errorf("%q is no line of it", lines.Text())
+		}
+		d.files = append(d.files, unmerged(name))
+	}
+	return lines.Err()
+}
+
+func (d *deb) readConfiguration(r io.Reader) error {
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		if name, ok := strings.CutPrefix(lines.Text(), "/"); ok { // else it has a flag: it is to be removed
+			d.files = append(d.files, unmerged(strings.TrimSpace(name)))
+		}
+	}
+	return lines.Err()
+}
+
+// unmerged gives a path as it is once /bin and the like are links.
+func unmerged(name string) string {
+	if first, _, ok := bytes.Cut([]byte(name), []byte("/")); ok && isMerged(string(first)) {
+		return "usr/" + name
+	}
+	return name
+}
+
+// readDebs reads all packages that a tree was made of.
+func readDebs(t *tree) ([]*deb, error) {
+	var debs []*deb
+	for name := range t.nodes {
+		if path.Dir(name) != archivesDir || path.Ext(name) != ".deb" {
+			continue
+		}
+		content, err := t.open(name)
+		if err != nil {
+			return nil, err
+		}
+		d, err := readDeb(content)
+		if err != nil {
+			return nil, fmt.Errorf("read package %s: %w", path.Base(name), err)
+		}
+		debs = append(debs, d)
+	}
+	return debs, nil
+}
+
+// compare makes sure that packages are those of a lock.
+func (l Lock) compare(debs []*deb) error {
+	var errs []error
+	found := map[string]bool{}
+	for _, d := range debs {
+		found[d.Name] = true
+		p, ok := l.find(d.Name)
+		switch {
+		case !ok:
+			errs = append(errs, fmt.Errorf("package %s %s came with the others, and is not on the list", d.Name, d.Version))
+		case p.Version != d.Version:
+			errs = append(errs, fmt.Errorf("package %s has the version %s, and not %s", d.Name, d.Version, p.Version))
+		case p.SHA256 != d.SHA256 || p.Size != d.Size:
+			errs = append(errs, fmt.Errorf("package %s %s has the checksum %s and %d bytes, and not %s and %d",
+				d.Name, d.Version, d.SHA256, d.Size, p.SHA256, p.Size))
+		}
+	}
+	for _, p := range l.Packages {
+		if !found[p.Name] {
+			errs = append(errs, fmt.Errorf("package %s %s did not come", p.Name, p.Version))
+		}
+	}
+	return errors.Join(errs...)
+}

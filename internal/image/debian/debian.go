@@ -1,0 +1,398 @@
+// Package debian makes the workload image: the programs that the field measures with, from packages
+// of Debian, with the probe, linpack and a video clip to decode.
+//
+// mmdebstrap fetches and unpacks just the packages of a [Lock], which is embedded: names, versions, checksums. Of
+// their files the image keeps what the programs need, which the ELF headers tell: a third of them.
+// Nothing of the image is executed while it is made, so that it can be made for any architecture, and nothing
+// but the packages goes in, so that whoever makes it from the same lock gets the same digest. The clip
+// is encoded here, by the host's own encoder of the same list of packages; see clipSHA256.
+//
+// An image that is made lies in the [image.Cache], under a name that has the digest of all that
+// went into it: [Build] finds it there at once.
+//
+// It refuses packages that are not those of the lock, whoever signed them.
+package debian
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// builder is the version of what is done with packages here. Another one gives images of another name.
+const builder = "1"
+
+// Options say what image to make, and how.
+type Options struct {
+	// Cache is the directory of the image cache; empty is that of image.CacheDir.
+	Cache string
+	// Arch is the architecture, as Go names it; empty is the host's.
+	Arch string
+	// Lock is the list of packages; nil is the one that Current gives.
+	Lock *Lock
+	// Mirror is the URL of a mirror of Debian; empty is the one that the host uses.
+	Mirror string
+	// Launcher starts processes. It may be nil if the image is in the cache.
+	Launcher *process.Launcher
+	// Progress is told each step of what takes more than a moment; nil for nobody.
+	Progress func(step string)
+}
+
+// Image is the workload image.
+type Image struct {
+	options Options
+	cache   *image.Cache
+	name    string
+	image   v1.Image
+}
+
+// Name is what the cache knows it by.
+func (i *Image) Name() string { return i.name }
+
+// OCI is the image. Its layers are files of the cache.
+func (i *Image) OCI() v1.Image { return i.image }
+
+// Rootfs gives a directory with the file system of the image, which is unpacked at the first time: see
+// image.Cache.Rootfs. An image that turns out to be damaged is made again.
+func (i *Image) Rootfs(ctx context.Context) (string, error) {
+	dir, err := i.cache.Rootfs(ctx, i.image)
+	if !errors.Is(err, image.ErrDamaged) {
+		return dir, err
+	}
+	i.options.progress("the image in the cache is damaged, and made again")
+	if err := i.cache.Remove(ctx, i.name); err != nil {
+		return "", err
+	}
+	again, err := Build(ctx, i.options)
+	if err != nil {
+		return "", err
+	}
+	*i = *again
+	return i.cache.Rootfs(ctx, i.image)
+}
+
+func (o Options) progress(format string, args ...any) {
+	if o.Progress != nil {
+		o.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+// Build gives the workload image: from the cache, or made and put there. Of several processes one makes
+// it, and the others wait. Errors say what to install or do.
+func Build(ctx context.Context, o Options) (*Image, error) {
+	i, err := build(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("make the workload image: %w", err)
+	}
+	return i, nil
+}
+
+// Cached gives the workload image if it is in the cache, else nil.
+func Cached(o Options) (*Image, error) {
+	b, err := newBuilder(o)
+	if err != nil {
+		return nil, fmt.Errorf("look for the workload image: %w", err)
+	}
+	return b.cached()
+}
+
+func build(ctx context.Context, o Options) (*Image, error) {
+	b, err := newBuilder(o)
+	if err != nil {
+		return nil, err
+	}
+	made, err := b.cached()
+	if err != nil || made != nil {
+		return made, err
+	}
+	dir, release, err := b.cache.Exclusive(ctx, b.name, func() { o.progress("waiting for another touchstone that makes the same image") })
+	if err != nil {
+		return nil, err
+	}
+	b.dir = dir
+	if made, err = b.cached(); err == nil && made == nil { // nobody has made it meanwhile
+		made, err = b.make(ctx)
+	}
+	return made, errors.Join(err, release())
+}
+
+// builderOf makes one image.
+type builderOf struct {
+	Options
+	cache *image.Cache
+	dir   string // for what is needed on the way
+	lock  Lock
+	probe []byte
+	solve []byte // linpack
+	name  string
+}
+
+func newBuilder(o Options) (*builderOf, error) {
+	if o.Arch == "" {
+		o.Arch = runtime.GOARCH
+	}
+	cache, err := image.OpenCache(o.Cache)
+	if err != nil {
+		return nil, err
+	}
+	b := &builderOf{Options: o, cache: cache}
+	return b, b.prepare()
+}
+
+// prepare gathers what the image is made of, but for packages, and names it.
+func (b *builderOf) prepare() (err error) {
+	if b.Lock != nil {
+		b.lock = *b.Lock
+	} else if b.lock, err = Current(b.cache, b.Arch); err != nil {
+		return err
+	}
+	if b.lock.Arch != b.Arch {
+		return fmt.Errorf("the list of packages is for %s", b.lock.Arch)
+	}
+	if b.probe, err = image.Probe(b.Arch); err != nil {
+		return err
+	}
+	if b.solve, err = linpack(b.Arch); err != nil {
+		return err
+	}
+	hash := sha256.New()
+	for _, part := range [][]byte{[]byte(builder), b.lock.Format(), b.probe, b.solve, []byte(clipSHA256)} {
+		fmt.Fprintf(hash, "%d\n%s", len(part), part) // which a hash never refuses
+	}
+	b.name = image.OwnPrefix + b.Arch + "-" + hex.EncodeToString(hash.Sum(nil))[:12]
+	return nil
+}
+
+// cached gives the image if it is in the cache and, as far as can be seen at once, whole.
+func (b *builderOf) cached() (*Image, error) {
+	oci, err := b.cache.Get(b.name)
+	switch {
+	case errors.Is(err, image.ErrNoImage):
+		return nil, nil
+	case errors.Is(err, image.ErrDamaged):
+		b.progress("what the cache has is damaged, and made again")
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &Image{options: b.Options, cache: b.cache, name: b.name, image: oci}, nil
+}
+
+// Room on the disk that the making takes, by what packages weigh: their files and what is in them, twice while it is
+// archived; and for all else.
+const (
+	roomFactor = 12
+	roomRest   = 256 << 20
+)
+
+// make makes the image.
+func (b *builderOf) make(ctx context.Context) (*Image, error) {
+	f := &fetcher{launcher: b.Launcher, dir: b.dir, progress: func(step string) { b.progress("%s", step) }}
+	if err := f.ready(); err != nil {
+		return nil, err
+	}
+	room := int64(roomRest)
+	for _, p := range b.lock.Packages {
+		room += p.Size * roomFactor
+	}
+	if err := image.RequireSpace(b.dir, room); err != nil {
+		return nil, err
+	}
+	b.progress("fetching %d packages of Debian %s for %s", len(b.lock.Packages), b.lock.Suite, b.Arch)
+	packages, err := b.fetchLocked(ctx, f, b.lock, "packages.tar")
+	if err != nil {
+		return nil, err
+	}
+	defer packages.close()
+	clip, err := b.clip(ctx, f, packages)
+	if err != nil {
+		return nil, err
+	}
+	b.progress("packing the image")
+	oci, err := b.pack(packages, clip)
+	if err != nil {
+		return nil, err
+	}
+	if oci, err = b.cache.Put(ctx, b.name, oci); err != nil {
+		return nil, err
+	}
+	return &Image{options: b.Options, cache: b.cache, name: b.name, image: oci}, nil
+}
+
+// packages are packages that were fetched and unpacked.
+type packages struct {
+	file *os.File
+	tree *tree
+	debs []*deb
+}
+
+func (p *packages) close() { _ = p.file.Close() } // it was only read
+
+// fetchLocked fetches the packages of a lock, from the archive of snapshots if the mirror has one of them no more.
+func (b *builderOf) fetchLocked(ctx context.Context, f *fetcher, lock Lock, as string) (*packages, error) {
+	r := request{arch: lock.Arch, mirror: b.Mirror}
+	if r.mirror == "" {
+		r.mirror = hostMirror("/")
+	}
+	for _, p := range lock.Packages {
+		r.packages = append(r.packages, p.Name+"="+p.Version)
+	}
+	file, err := f.fetch(ctx, r, as)
+	if vanished := (*VanishedError)(nil); errors.As(err, &vanished) {
+		b.progress("%s; looking in the archive of snapshots", vanished)
+		r.mirror = snapshots + lock.snapshot().Format("20060102T150405Z")
+		file, err = f.fetch(ctx, r, as)
+		if err != nil && ctx.Err() == nil {
+			err = fmt.Errorf("%w, and it cannot be had from the archive of snapshots either: %w; %s", vanished, err,
+				"give another mirror with touchstone image build --mirror URL, take what there is now with --update, or load an image that was saved: touchstone image load FILE")
+		}
+	}
+	if errors.Is(err, ErrUnreachable) {
+		err = fmt.Errorf("%w; give another with touchstone image build --mirror URL, or load an image that was saved on another machine: touchstone image load FILE", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := readPackages(file)
+	if err == nil {
+		err = lock.compare(p.debs)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("check the packages from %s: %w", r.mirror, err), file.Close())
+	}
+	return p, nil
+}
+
+func readPackages(file *os.File) (*packages, error) {
+	t, err := openTree(file)
+	if err != nil {
+		return nil, err
+	}
+	debs, err := readDebs(t)
+	return &packages{file, t, debs}, err
+}
+
+// clip gives the file with the clip, which the cache keeps beside the images: it is the same in all.
+func (b *builderOf) clip(ctx context.Context, f *fetcher, p *packages) (string, error) {
+	kept := filepath.Join(b.cache.Dir(), "clip-"+clipSHA256[:12]+".ivf")
+	if sum, err := sumOf(kept); err == nil && sum == clipSHA256 {
+		return kept, nil
+	}
+	if b.Arch != runtime.GOARCH {
+		lock, err := Current(b.cache, runtime.GOARCH)
+		if err != nil {
+			return "", fmt.Errorf("encode the clip: %w", err)
+		}
+		b.progress("fetching the clip's encoder for %s", runtime.GOARCH)
+		if p, err = b.fetchLocked(ctx, f, lock.onlyClip(), "encoder.tar"); err != nil {
+			return "", err
+		}
+		defer p.close()
+	}
+	b.progress("encoding the clip, %d frames", workload.ClipFrames)
+	made := filepath.Join(b.dir, "clip.ivf")
+	if err := makeClip(ctx, b.Launcher, p.tree, architectures[runtime.GOARCH], b.dir, made); err != nil {
+		return "", err
+	}
+	if err := os.Rename(made, kept); err != nil {
+		return "", err
+	}
+	return kept, nil
+}
+
+// pack makes the image of what is there: a layer of Debian's files, which only another list of packages changes, and one of ours.
+func (b *builderOf) pack(p *packages, clip string) (v1.Image, error) {
+	theirs, licences, err := debianLayer(p, architectures[b.Arch])
+	if err != nil {
+		return nil, err
+	}
+	ours, err := b.ownLayer(clip)
+	if err != nil {
+		return nil, err
+	}
+	contents := describe(b.lock, p.debs, licences, builder, theirs, ours)
+	text, err := contents.encode()
+	if err != nil {
+		return nil, err
+	}
+	ours.text(contentsPath, text)
+	bill, err := sbom(contents)
+	if err != nil {
+		return nil, fmt.Errorf("write the bill of materials: %w", err)
+	}
+	ours.text(sbomPath, bill)
+	ours.parents()
+	var files []string
+	for name, l := range map[string]layout{"1-debian.tar.gz": theirs, "2-touchstone.tar.gz": ours} {
+		file := filepath.Join(b.dir, name)
+		if err := l.write(file); err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	slices.Sort(files)
+	return assemble(b.Arch, files...)
+}
+
+// debianLayer is what the image has of packages, on the skeleton; with the licences by package.
+func debianLayer(p *packages, arch architecture) (layout, map[string][]string, error) {
+	l := skeleton()
+	c := newClosure(p.tree, arch, func(program string) bool { return program == "/bin/sh" })
+	for _, file := range wantedFiles {
+		if err := c.add(file); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, library := range wantedLibraries {
+		if err := c.add(path.Join("/usr/lib", arch.triplet, library)); err != nil {
+			return nil, nil, err
+		}
+	}
+	// Debian's alternatives make this link when the package is installed.
+	l.link(path.Join("usr/lib", arch.triplet, "libopenblas.so.0"), "openblas-pthread/libopenblas.so.0")
+	l.link("etc/os-release", "../usr/lib/os-release")
+	of := owners(p.debs)
+	var used []string
+	for _, name := range c.list() {
+		pkg := of[name]
+		if p.tree.nodes[name].header.Typeflag == tar.TypeReg {
+			if pkg == "" {
+				return nil, nil, fmt.Errorf("%s: %w in any package's list of files", name, fs.ErrNotExist)
+			}
+			used = append(used, pkg)
+		}
+		if err := l.packaged(p.tree, name, pkg); err != nil {
+			return nil, nil, err
+		}
+	}
+	slices.Sort(used)
+	licences, err := l.addLicences(p.tree, slices.Compact(used))
+	if err != nil {
+		return nil, nil, err
+	}
+	l.parents()
+	return l, licences, nil
+}
+
+// ownLayer is what of the image is our own.
+func (b *builderOf) ownLayer(clip string) (layout, error) {
+	l := layout{}
+	l.program(path.Base(image.ProbePath), b.probe)
+	l.program("usr/bin/linpack", b.solve)
+	return l, l.file(workload.ClipPath[1:], clip)
+}

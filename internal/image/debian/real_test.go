@@ -1,0 +1,507 @@
+package debian
+
+import (
+	"bytes"
+	"context"
+	stdjson "encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"github.com/spdx/tools-golang/json"
+
+	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/process"
+)
+
+// fetching skips a test that fetches packages where that is not wanted, and else gives it a launcher.
+func fetching(t *testing.T) *process.Launcher {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("fetches packages, which -short is not for")
+	}
+	if err := (&fetcher{}).ready(); err != nil {
+		unavailable(t, err)
+	}
+	launcher, err := process.New(process.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := launcher.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return launcher
+}
+
+// unavailable skips a test that needs what is not there, unless this machine is to have all that tests need.
+func unavailable(t *testing.T, err error) {
+	t.Helper()
+	if os.Getenv("TOUCHSTONE_MUST_RUN") != "" {
+		t.Fatal(err)
+	}
+	t.Skip(err)
+}
+
+// Made twice, in two places and in another order of the same steps, the image is the same to the last bit, and is what
+// it says it is.
+func TestRealBuildIsReproducible(t *testing.T) {
+	launcher := fetching(t)
+	ours, err := image.OpenCache("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var digests []string
+	for range 2 {
+		cache := t.TempDir()
+		// The clip is checked wherever it comes from; encoding it takes as long as all else.
+		clip := "clip-" + clipSHA256[:12] + ".ivf"
+		if content, err := os.ReadFile(filepath.Join(ours.Dir(), clip)); err == nil {
+			if err := os.WriteFile(filepath.Join(cache, clip), content, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		made, err := Build(t.Context(), Options{Cache: cache, Launcher: launcher, Progress: func(step string) { t.Log(step) }})
+		if errors.Is(err, ErrUnreachable) {
+			unavailable(t, err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest, err := made.OCI().Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if digests = append(digests, digest.String()); len(digests) == 1 {
+			wantWorkload(t, made)
+		}
+		if left, err := filepath.Glob(filepath.Join(cache, "tmp", "*")); err != nil || slices.ContainsFunc(left, func(f string) bool { return !strings.HasSuffix(f, ".lock") }) {
+			t.Errorf("%v is left, %v", left, err)
+		}
+	}
+	if digests[0] != digests[1] {
+		t.Errorf("the digests are %v", digests)
+	}
+}
+
+func wantWorkload(t *testing.T, made *Image) {
+	t.Helper()
+	if err := validate.Image(made.OCI()); err != nil {
+		t.Error(err)
+	}
+	const limit = 80 << 20
+	manifest, err := made.OCI().Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := int64(0)
+	for _, l := range manifest.Layers {
+		size += l.Size
+	}
+	if size > limit {
+		t.Errorf("the image has %d bytes, and may have %d", size, int64(limit))
+	}
+	contents, err := ContentsOf(made.OCI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"fio", "libc6", "sysbench", "touchstone"} {
+		i := slices.IndexFunc(contents.Packages, func(p Part) bool { return p.Name == name })
+		if i < 0 || contents.Packages[i].Files == 0 || contents.Packages[i].Version == "" {
+			t.Errorf("package %s is %d in the contents", name, i)
+		}
+	}
+	bill, err := SBOM(made.OCI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := json.Read(bytes.NewReader(bill))
+	if err != nil || len(doc.Packages) != len(contents.Packages) {
+		t.Errorf("the bill of materials: %v", err)
+	}
+	rootfs, err := made.Rootfs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range wantedFiles {
+		if _, err := os.Stat(filepath.Join(rootfs, file)); err != nil {
+			t.Error(err)
+		}
+	}
+	wantLinpack(t, rootfs)
+	again, err := Build(t.Context(), Options{Cache: filepath.Dir(filepath.Dir(rootfs))})
+	if err != nil || again.Name() != made.Name() {
+		t.Errorf("from the cache: %v", err)
+	}
+}
+
+// wantLinpack runs linpack as the image has it, by the image's dynamic linker and libraries.
+func wantLinpack(t *testing.T, rootfs string) {
+	t.Helper()
+	lib := filepath.Join(rootfs, "usr/lib", architectures[runtime.GOARCH].triplet)
+	linker, err := filepath.Glob(filepath.Join(rootfs, "usr/lib*", "ld-linux-*"))
+	if more, moreErr := filepath.Glob(filepath.Join(lib, "ld-linux-*")); moreErr == nil {
+		linker = append(linker, more...)
+	}
+	if err != nil || len(linker) == 0 {
+		t.Fatalf("there is no dynamic linker, %v", err)
+	}
+	linpack := func(args ...string) (stdout, stderr string, code int) {
+		var out, errs bytes.Buffer
+		cmd := exec.CommandContext(t.Context(), linker[len(linker)-1], append([]string{"--library-path", lib, filepath.Join(rootfs, "usr/bin/linpack")}, args...)...)
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+			t.Fatal(err)
+		}
+		return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+	}
+	out, errs, code := linpack("--n", "400", "--runs", "3", "--threads", "1")
+	var found struct {
+		Program                   string
+		Version, N, Runs, Threads int
+		Seconds                   []float64
+		Rate                      float64 `json:"flops_per_second"`
+		Residual                  float64
+	}
+	if err := stdjson.Unmarshal([]byte(out), &found); err != nil || code != 0 {
+		t.Fatalf("linpack ended with %d, %v: %s%s", code, err, out, errs)
+	}
+	const n = 400.0
+	want := (2.0/3*n*n*n + 2*n*n) / slices.Min(found.Seconds)
+	if found.Program != "linpack" || found.N != n || found.Runs != 3 || len(found.Seconds) != 3 || found.Threads != 1 ||
+		found.Rate < want*0.99 || found.Rate > want*1.01 || found.Residual <= 0 || found.Residual >= 16 {
+		t.Errorf("%s; the rate must be %g", out, want)
+	}
+	for _, bad := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"--n", "0"}, 2, "--n must be from 1"},
+		{[]string{"--n"}, 2, "--n must be from 1"},
+		{[]string{"--runs", "x"}, 2, "--runs must be from 1"},
+		{[]string{"--what", "1"}, 2, "usage: linpack"},
+		{[]string{"--library", "libnone.so"}, 1, "libnone.so: cannot open"},
+		{[]string{"--library", "libc.so.6"}, 1, "dgesv_"},
+	} {
+		if out, errs, code := linpack(bad.args...); code != bad.code || !strings.Contains(errs, bad.says) || out != "" {
+			t.Errorf("%v: code %d, %q, %q", bad.args, code, out, errs)
+		}
+	}
+}
+
+// An image of which a layer was changed is noticed when it is unpacked, and made again.
+func TestDamagedIsMadeAgain(t *testing.T) {
+	t.Setenv("PATH", t.TempDir()) // which here gets no further than to what is missing
+	var told []string
+	o := Options{Cache: t.TempDir(), Progress: func(step string) { told = append(told, step) }}
+	b, err := newBuilder(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := filepath.Join(t.TempDir(), "layer")
+	if err := skeleton().write(packed); err != nil {
+		t.Fatal(err)
+	}
+	oci, err := assemble(runtime.GOARCH, packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.cache.Put(t.Context(), b.name, oci); err != nil {
+		t.Fatal(err)
+	}
+	made, err := Build(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, err := made.OCI().Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := layers[0].Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	blob := filepath.Join(o.Cache, "blobs", "sha256", digest.Hex)
+	content, err := os.ReadFile(blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[len(content)/2] ^= 1
+	if err := os.WriteFile(blob, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := made.Rootfs(t.Context()); err == nil || !strings.Contains(err.Error(), "install the package") {
+		t.Errorf("%v, want one of making it again", err)
+	}
+	if !slices.ContainsFunc(told, func(step string) bool { return strings.Contains(step, "damaged") }) {
+		t.Errorf("what is told is %v", told)
+	}
+	if made, err := Cached(o); made != nil || err != nil {
+		t.Errorf("the damaged image is still there: %v, %v", made, err)
+	}
+}
+
+// netbase is a lock of one small package that depends on nothing, with the version that Debian has now.
+func netbase(t *testing.T) Lock {
+	t.Helper()
+	lock, err := Embedded(runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, ok := lock.find("netbase")
+	if !ok {
+		t.Fatal("the lock has no netbase")
+	}
+	lock.Packages = []Package{p}
+	return lock
+}
+
+// testBuilder makes a builder that has what fetchLocked needs.
+func testBuilder(t *testing.T, mirror string) (*builderOf, *fetcher) {
+	t.Helper()
+	launcher := fetching(t)
+	dir := t.TempDir()
+	b := &builderOf{Options: Options{Mirror: mirror, Launcher: launcher}, dir: dir}
+	return b, &fetcher{launcher: launcher, dir: dir, progress: func(string) {}}
+}
+
+// mirrors serves Debian as a mirror does that has lost some files, below /debian, and whole below /snapshot.
+func mirrors(t *testing.T, lost string) (base string, asked func() []string) {
+	t.Helper()
+	upstream, err := url.Parse(hostMirror("/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var paths []string
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		_, rest, _ := strings.Cut(r.In.URL.Path, "/dists/")
+		path := "/dists/" + rest
+		if rest == "" {
+			_, rest, _ = strings.Cut(r.In.URL.Path, "/pool/")
+			path = "/pool/" + rest
+		}
+		r.SetURL(upstream)
+		r.Out.URL.Path, r.Out.URL.RawPath = upstream.Path+path, ""
+	}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		paths = append(paths, r.URL.Path)
+		mu.Unlock()
+		if strings.HasPrefix(r.URL.Path, "/debian/") && strings.Contains(r.URL.Path, lost) {
+			http.NotFound(w, r)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(paths)
+	}
+}
+
+// What the mirror has no more comes from the archive of snapshots, of the right time.
+func TestRealSnapshot(t *testing.T) {
+	lock := netbase(t)
+	base, asked := mirrors(t, "/netbase_")
+	b, f := testBuilder(t, base+"/debian")
+	was := snapshots
+	snapshots = base + "/snapshot/"
+	defer func() { snapshots = was }()
+	got, err := b.fetchLocked(t.Context(), f, lock, "packages.tar")
+	if errors.Is(err, ErrUnreachable) {
+		unavailable(t, err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.close()
+	if !got.tree.has("/etc/services") {
+		t.Error("the package was not unpacked")
+	}
+	at := "/snapshot/" + lock.snapshot().Format("20060102T150405Z") + "/"
+	if !slices.ContainsFunc(asked(), func(p string) bool { return strings.HasPrefix(p, at+"pool/") }) {
+		t.Errorf("below %s nothing was asked for: %v", at, asked())
+	}
+}
+
+func TestRealVanished(t *testing.T) {
+	base, _ := mirrors(t, "no file")
+	b, f := testBuilder(t, base+"/debian")
+	was := snapshots
+	snapshots = "http://127.0.0.1:1/"
+	defer func() { snapshots = was }()
+	lock := netbase(t)
+	lock.Packages[0].Version = "0.1"
+	_, err := b.fetchLocked(t.Context(), f, lock, "packages.tar")
+	vanished := (*VanishedError)(nil)
+	if !errors.As(err, &vanished) {
+		if errors.Is(err, ErrUnreachable) {
+			unavailable(t, err)
+		}
+		t.Fatalf("%v, want a VanishedError", err)
+	}
+	for _, want := range []string{"netbase 0.1", base, "snapshots", "--update", "--mirror", "image load"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in: %v", want, err)
+		}
+	}
+}
+
+// A package that has the right name and version, but is another.
+func TestRealOtherPackage(t *testing.T) {
+	b, f := testBuilder(t, "")
+	lock := netbase(t)
+	lock.Packages[0].SHA256 = sum
+	_, err := b.fetchLocked(t.Context(), f, lock, "packages.tar")
+	if errors.Is(err, ErrUnreachable) {
+		unavailable(t, err)
+	}
+	if err == nil || !strings.Contains(err.Error(), "has the checksum") {
+		t.Errorf("%v, want one of the checksum", err)
+	}
+}
+
+func TestRealNoMirror(t *testing.T) {
+	launcher := fetching(t)
+	cache := t.TempDir()
+	_, err := Build(t.Context(), Options{Cache: cache, Launcher: launcher, Mirror: "http://127.0.0.1:1/debian"})
+	if !errors.Is(err, ErrUnreachable) {
+		t.Fatalf("%v, want ErrUnreachable", err)
+	}
+	for _, want := range []string{"http://127.0.0.1:1/debian", "--mirror", "touchstone image load FILE"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in: %v", want, err)
+		}
+	}
+	wantNothing(t, cache)
+}
+
+// Who is told to stop leaves nothing.
+func TestRealCancel(t *testing.T) {
+	launcher := fetching(t)
+	cache := t.TempDir()
+	ctx, stop := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	_, err := Build(ctx, Options{Cache: cache, Launcher: launcher, Progress: func(step string) {
+		if step == "downloading packages" {
+			stop(enough)
+		}
+	}})
+	if errors.Is(err, ErrUnreachable) {
+		unavailable(t, err)
+	}
+	if !errors.Is(err, enough) {
+		t.Errorf("%v, want why it was stopped", err)
+	}
+	wantNothing(t, cache)
+}
+
+func wantNothing(t *testing.T, cache string) {
+	t.Helper()
+	err := filepath.WalkDir(cache, func(name string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && filepath.Ext(name) != ".lock" {
+			t.Errorf("%s is left", name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(filepath.Join(cache, "tmp")); err != nil || len(left) > 1 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
+func TestBuildWithoutTools(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	cache := t.TempDir()
+	_, err := Build(t.Context(), Options{Cache: cache})
+	if err == nil || !strings.Contains(err.Error(), "make the workload image: ") || !strings.Contains(err.Error(), "install the package") {
+		t.Errorf("%v, want one that says what to install", err)
+	}
+	wantNothing(t, cache)
+	if made, err := Cached(Options{Cache: cache}); made != nil || err != nil {
+		t.Errorf("%v, %v from an empty cache", made, err)
+	}
+	if _, err := Build(t.Context(), Options{Cache: cache, Arch: "m68k"}); err == nil || !strings.Contains(err.Error(), "amd64, arm64, riscv64") {
+		t.Errorf("for an architecture that there is not: %v", err)
+	}
+	lock := netbase(t)
+	lock.Arch = "riscv64"
+	if _, err := Build(t.Context(), Options{Cache: cache, Arch: "arm64", Lock: &lock}); err == nil || !strings.Contains(err.Error(), "is for riscv64") {
+		t.Errorf("with the list of another architecture: %v", err)
+	}
+}
+
+// The list in use is the embedded one but for who has another one.
+func TestCurrent(t *testing.T) {
+	cache, err := image.OpenCache(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	embedded, err := Embedded("arm64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(packages int) {
+		t.Helper()
+		if lock, err := Current(cache, "arm64"); err != nil || len(lock.Packages) != packages {
+			t.Errorf("a list of %d packages, want %d (%v)", len(lock.Packages), packages, err)
+		}
+	}
+	want(len(embedded.Packages))
+	own := embedded
+	own.Packages = own.Packages[:3]
+	if err := Keep(cache, own); err != nil {
+		t.Fatal(err)
+	}
+	want(3)
+	if err := os.WriteFile(ownLock(cache, "arm64"), []byte("damaged"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Current(cache, "arm64"); err == nil || !strings.Contains(err.Error(), "--update") {
+		t.Errorf("a damaged list: %v", err)
+	}
+	if err := errors.Join(Discard(cache, "arm64"), Discard(cache, "arm64")); err != nil {
+		t.Error(err)
+	}
+	want(len(embedded.Packages))
+}
+
+func TestPatternIsTheSame(t *testing.T) {
+	var one, two bytes.Buffer
+	if err := errors.Join(writePattern(&one, 3), writePattern(&two, 3)); err != nil {
+		t.Fatal(err)
+	}
+	const frame = clipWidth * clipHeight * 3 / 2
+	if head := bytes.IndexByte(one.Bytes(), '\n') + 1; one.Len() != head+3*(len("FRAME\n")+frame) {
+		t.Errorf("there are %d bytes", one.Len())
+	}
+	if !bytes.Equal(one.Bytes(), two.Bytes()) {
+		t.Error("made twice it is not the same")
+	}
+	if err := writePattern(failing{}, 1); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("to nobody: %v", err)
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

@@ -1,0 +1,141 @@
+package debian
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+)
+
+// tree is the file system in a tar archive, which is read where it lies: of the hundreds of megabytes
+// of packages only a part becomes the image.
+type tree struct {
+	file  io.ReaderAt
+	nodes map[string]*node // by path, without a slash at the beginning
+}
+
+// node is a file, directory or link.
+type node struct {
+	header *tar.Header
+	offset int64 // of the content
+}
+
+// openTree indexes a tar archive. The file must stay open.
+func openTree(file *os.File) (*tree, error) {
+	t := &tree{file: file, nodes: map[string]*node{}}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	r := tar.NewReader(file)
+	for {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return t, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the archive of packages: %w", err)
+		}
+		// The reader has just read the header, and seeks over contents.
+		offset, err := file.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return nil, err
+		}
+		name := relative(header.Name)
+		if header.Typeflag == tar.TypeLink {
+			target, ok := t.nodes[relative(header.Linkname)]
+			if !ok {
+				return nil, fmt.Errorf("read the archive of packages: %s is a link to %s, which is not there", name, header.Linkname)
+			}
+			t.nodes[name] = target
+			continue
+		}
+		t.nodes[name] = &node{header, offset}
+	}
+}
+
+// relative gives a name of the archive without what leads to the root.
+func relative(name string) string { return path.Clean("/" + name)[1:] }
+
+// merged are the directories that Debian has in /usr, and at the root as links to there.
+var merged = []string{"bin", "lib", "lib64", "sbin"}
+
+// maxLinks bounds how many links lead to a file, as the kernel does.
+const maxLinks = 40
+
+// resolve follows a path to what is no link. It gives the path of that, and those of the links on the way,
+// but not those of merged.
+func (t *tree) resolve(name string) (to string, links []string, err error) {
+	rest := strings.Split(strings.Trim(name, "/"), "/")
+	at := ""
+	for len(rest) > 0 {
+		element := rest[0]
+		rest = rest[1:]
+		switch element {
+		case "", ".":
+			continue
+		case "..":
+			at = strings.TrimPrefix(path.Dir("/"+at), "/")
+			continue
+		}
+		if at == "" && isMerged(element) {
+			at = "usr"
+		}
+		next := path.Join(at, element)
+		n, ok := t.nodes[next]
+		if !ok {
+			return "", nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+		}
+		if n.header.Typeflag != tar.TypeSymlink {
+			at = next
+			continue
+		}
+		if links = append(links, next); len(links) > maxLinks {
+			return "", nil, fmt.Errorf("%s: there are too many links", name)
+		}
+		if path.IsAbs(n.header.Linkname) {
+			at = ""
+		}
+		rest = append(strings.Split(strings.Trim(n.header.Linkname, "/"), "/"), rest...)
+	}
+	return at, links, nil
+}
+
+func isMerged(element string) bool {
+	for _, m := range merged {
+		if element == m {
+			return true
+		}
+	}
+	return false
+}
+
+// has tells whether there is something at a path.
+func (t *tree) has(name string) bool {
+	_, _, err := t.resolve(name)
+	return err == nil
+}
+
+// open gives the content of a regular file, by a path without links.
+func (t *tree) open(name string) (*io.SectionReader, error) {
+	n, ok := t.nodes[name]
+	if !ok || n.header.Typeflag != tar.TypeReg {
+		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	}
+	return io.NewSectionReader(t.file, n.offset, n.header.Size), nil
+}
+
+// read gives the content of a regular file of at most limit bytes.
+func (t *tree) read(name string, limit int64) ([]byte, error) {
+	r, err := t.open(name)
+	if err != nil {
+		return nil, err
+	}
+	if r.Size() > limit {
+		return nil, fmt.Errorf("%s has %d bytes, and may have %d", name, r.Size(), limit)
+	}
+	return io.ReadAll(r)
+}

@@ -1,0 +1,123 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+)
+
+// Save writes an image as a tar archive that Import, podman load, ctr images import and skopeo read as an OCI
+// layout, which keeps its digest, and every version of docker load by the manifest.json beside it.
+func Save(ctx context.Context, w io.Writer, name string, image v1.Image) error {
+	if err := save(ctx, w, name, image); err != nil {
+		return fmt.Errorf("save image %s: %w", name, err)
+	}
+	return nil
+}
+
+func save(ctx context.Context, w io.Writer, name string, image v1.Image) error {
+	files, err := filesOf(name, image)
+	if err != nil {
+		return err
+	}
+	out := tar.NewWriter(w)
+	for _, f := range files {
+		header := tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: 0o644, Size: f.size, ModTime: epoch()}
+		if err := out.WriteHeader(&header); err != nil {
+			return err
+		}
+		r, err := f.open()
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(out, cancelled{ctx, r})
+		if err := errors.Join(err, r.Close()); err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	return out.Close()
+}
+
+// saved is a file of an archive.
+type saved struct {
+	name string
+	size int64
+	open func() (io.ReadCloser, error)
+}
+
+// filesOf lists what an archive of an image has.
+func filesOf(name string, image v1.Image) ([]saved, error) {
+	d, err := partial.Descriptor(image)
+	if err != nil {
+		return nil, err
+	}
+	d.Annotations = map[string]string{refName: name}
+	index, err := emptyIndex()
+	if err != nil {
+		return nil, err
+	}
+	index.Manifests = []v1.Descriptor{*d}
+	indexText, err := json.Marshal(index)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := image.RawManifest()
+	if err != nil {
+		return nil, err
+	}
+	config, err := image.RawConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	configDigest, err := image.ConfigName()
+	if err != nil {
+		return nil, err
+	}
+	files := []saved{
+		content("oci-layout", []byte(layoutMark)), content("index.json", indexText),
+		content(blobName(d.Digest), manifest), content(blobName(configDigest), config),
+	}
+	layers, err := image.Layers()
+	if err != nil {
+		return nil, err
+	}
+	docker := dockerImage{Config: blobName(configDigest), RepoTags: []string{"touchstone/" + name + ":latest"}}
+	for _, l := range layers {
+		digest, err := l.Digest()
+		if err != nil {
+			return nil, err
+		}
+		size, err := l.Size()
+		if err != nil {
+			return nil, err
+		}
+		layer := saved{blobName(digest), size, l.Compressed}
+		if !slices.Contains(docker.Layers, layer.name) {
+			files = append(files, layer)
+		}
+		docker.Layers = append(docker.Layers, layer.name)
+	}
+	dockerText, err := json.Marshal([]dockerImage{docker})
+	return append(files, content("manifest.json", dockerText)), err
+}
+
+// dockerImage is an image in the manifest.json of docker save.
+type dockerImage struct {
+	Config   string
+	RepoTags []string
+	Layers   []string
+}
+
+func blobName(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
+
+func content(name string, text []byte) saved {
+	return saved{name, int64(len(text)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }}
+}

@@ -1,0 +1,150 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// unpacked unpacks an image to a new directory, beside which there is one that is to stay as it is.
+func unpacked(t *testing.T, image v1.Image, limit limits) (dir string, err error) {
+	t.Helper()
+	parent := t.TempDir()
+	outside := filepath.Join(parent, "outside")
+	if err := errors.Join(os.Mkdir(outside, 0o700), os.WriteFile(filepath.Join(outside, "kept"), []byte("kept"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	dir = filepath.Join(parent, "rootfs")
+	err = unpackImage(t.Context(), image, dir, limit)
+	if entries, err := os.ReadDir(parent); err != nil || len(entries) > 2 {
+		t.Errorf("beside the directory there is %v (%v)", entries, err)
+	}
+	if kept, err := os.ReadFile(filepath.Join(outside, "kept")); err != nil || string(kept) != "kept" {
+		t.Errorf("outside: %q, %v", kept, err)
+	}
+	if info, err := os.Stat(filepath.Join(outside, "kept")); err != nil || info.Mode() != 0o600 {
+		t.Errorf("outside: %v, %v", info, err)
+	}
+	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
+		t.Errorf("outside there is %v (%v)", entries, err)
+	}
+	return dir, err
+}
+
+func TestUnpackLayers(t *testing.T) {
+	at := time.Unix(1_600_000_000, 0)
+	symlink := func(name, to string) tar.Header {
+		return tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: to}
+	}
+	directory := func(name string, mode int64) tar.Header {
+		return tar.Header{Typeflag: tar.TypeDir, Name: name, Mode: mode, ModTime: at}
+	}
+	image := made(t,
+		archive(t,
+			tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "git"}},
+			directory("./", 0o750), directory("./usr/lib/", 0o555), regularFile("./usr/lib/library"), symlink("lib", "usr/lib"),
+			tar.Header{Typeflag: tar.TypeReg, Name: "/absolute", Mode: 0o4755, ModTime: at},
+			tar.Header{Typeflag: tar.TypeLink, Name: "hard", Linkname: "absolute"},
+			symlink("out", "/etc/passwd"), symlink("away", "../../outside/kept"),
+			regularFile("gone/file"), regularFile("emptied/old"), regularFile("emptied/below/old"), regularFile("becomes-dir"), directory("becomes-file", 0o755),
+		),
+		archive(t,
+			regularFile(".wh.gone"), regularFile("emptied/new"), regularFile("emptied/.wh..wh..opq"),
+			directory("becomes-dir", 0o1777), regularFile("becomes-dir/file"), regularFile("becomes-file"),
+			regularFile("usr/lib/.wh.library"), regularFile("never/.wh.there"),
+			directory("lib", 0o755), // in place of the link
+		),
+	)
+	dir, err := unpacked(t, image, defaultLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]fs.FileMode{
+		".": fs.ModeDir | 0o750, "usr": fs.ModeDir | 0o755, "usr/lib": fs.ModeDir | 0o555, "lib": fs.ModeDir | 0o755, "absolute": fs.ModeSetuid | 0o755,
+		"hard": fs.ModeSetuid | 0o755, "out": fs.ModeSymlink | 0o777, "away": fs.ModeSymlink | 0o777, "emptied": fs.ModeDir | 0o755, "emptied/new": 0o644,
+		"becomes-dir": fs.ModeDir | fs.ModeSticky | 0o777, "becomes-dir/file": 0o644, "becomes-file": 0o644, "never": fs.ModeDir | 0o755,
+	}
+	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if mode, ok := want[relative]; !ok || mode != info.Mode() {
+			t.Errorf("%s has mode %v, want %v", relative, info.Mode(), mode)
+		}
+		delete(want, relative)
+		return nil
+	})
+	if err != nil || len(want) > 0 {
+		t.Errorf("%v are missing, %v", want, err)
+	}
+	one, err1 := os.Stat(filepath.Join(dir, "absolute"))
+	two, err2 := os.Stat(filepath.Join(dir, "hard"))
+	if err := errors.Join(err1, err2); err != nil || !os.SameFile(one, two) || !one.ModTime().Equal(at) {
+		t.Errorf("the hard link is another file, or the time is not kept: %v, %v", one, err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "usr/lib")); err != nil || !info.ModTime().Equal(at) {
+		t.Errorf("the time of a directory: %v, %v", info, err)
+	}
+}
+
+func TestUnpackLayersRefuses(t *testing.T) {
+	symlink := func(name, to string) tar.Header {
+		return tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: to}
+	}
+	tests := []struct {
+		name   string
+		layers [][]byte
+		want   string
+	}{
+		{"parent", [][]byte{archive(t, regularFile("../outside/new"))}, "leads out"},
+		{"parent from below", [][]byte{archive(t, regularFile("a/../../outside/new"))}, "leads out"},
+		{"parent after a slash", [][]byte{archive(t, regularFile("/../outside/new"))}, "leads out"},
+		{"through a link", [][]byte{archive(t, symlink("a", "../outside"), regularFile("a/new"))}, "escapes"},
+		{"through an absolute link", [][]byte{archive(t, symlink("a", "/tmp"), regularFile("a/new"))}, "escapes"},
+		{"through a link of the layer below", [][]byte{archive(t, symlink("a", "../outside")), archive(t, regularFile("a/new"))}, "escapes"},
+		{"directory through a link", [][]byte{archive(t, symlink("a", ".."), tar.Header{Typeflag: tar.TypeDir, Name: "a/new", Mode: 0o755})}, "escapes"},
+		{"removal through a link", [][]byte{archive(t, symlink("a", "../outside")), archive(t, regularFile("a/.wh.kept"))}, "escapes"},
+		{"emptying through a link", [][]byte{archive(t, symlink("a", "../outside")), archive(t, regularFile("a/.wh..wh..opq"))}, "escapes"},
+		{"hard link outside", [][]byte{archive(t, tar.Header{Typeflag: tar.TypeLink, Name: "a", Linkname: "../outside/kept"})}, "leads out"},
+		{"hard link through a link", [][]byte{archive(t, symlink("a", "../outside"), tar.Header{Typeflag: tar.TypeLink, Name: "b", Linkname: "a/kept"})}, "escapes"},
+		{"removal of nothing", [][]byte{archive(t, regularFile(".wh."))}, "removes nothing"},
+		{"removal of the parent", [][]byte{archive(t, regularFile("a/.wh..."))}, "removes nothing"},
+		{"device", [][]byte{archive(t, tar.Header{Typeflag: tar.TypeChar, Name: "null", Devmajor: 1, Devminor: 3})}, "device"},
+		{"disk", [][]byte{archive(t, tar.Header{Typeflag: tar.TypeBlock, Name: "sda", Devmajor: 8})}, "device"},
+		{"fifo", [][]byte{archive(t, tar.Header{Typeflag: tar.TypeFifo, Name: "fifo"})}, "device"},
+		{"root that is a file", [][]byte{archive(t, regularFile("."))}, "root is no directory"},
+		{"too many files", [][]byte{archive(t, regularFile("1"), regularFile("2")), archive(t, regularFile("3"), regularFile("4"))}, "more files"},
+		{"too many bytes", [][]byte{tooLarge(t)}, "more bytes"},
+		{"cut off", [][]byte{archive(t, regularFile("file"))[:515]}, "damaged"},
+		{"no archive", [][]byte{bytes.Repeat([]byte("x"), 1024)}, "damaged"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if _, err := unpacked(t, made(t, test.layers...), limits{bytes: 1 << 20, entries: 3}); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want one with %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestUnpackDigests(t *testing.T) {
+	if _, err := unpacked(t, lyingImage{made(t, archive(t, regularFile("file")))}, defaultLimits); !errors.Is(err, ErrDamaged) {
+		t.Errorf("%v, want ErrDamaged", err)
+	}
+}

@@ -1,0 +1,193 @@
+/*
+ * linpack: solves a dense system of linear equations and says how fast.
+ *
+ *	linpack [--n N] [--runs R] [--threads T] [--library FILE]
+ *
+ * It is the LINPACK benchmark for any N: A x = b in double precision by LU factorisation with partial pivoting,
+ * which OpenBLAS does (dgesv_). Matrix and right side come from a fixed generator, so that each
+ * run solves the same. The rate counts 2/3 n³ + 2 n² operations whatever the library really does
+ * (Dongarra, Luszczek, Petitet: The LINPACK Benchmark: past, present and future, 2003). A solution
+ * counts only if ‖Ax − b‖ / (‖A‖ ‖x‖ n ε) < 16, with norms of the greatest sum or element, as HPL checks.
+ *
+ * It prints one line of JSON:
+ *
+ *	{"program":"linpack","version":1,"n":5000,"runs":2,"threads":1,"seconds":[1.912,1.903],
+ *	 "flops_per_second":43800000000,"residual":0.0041}
+ *
+ * flops_per_second is that of the fastest run; residual the worst of all runs, in the units of the check. It
+ * ends with 1 if it cannot do its work, or the check fails, and with 2 if it is called in a wrong way.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { max_n = 40000, max_runs = 1000, max_threads = 1024 };
+
+static const double limit = 16.0;
+
+/* As OpenBLAS is built in Debian: integers of 32 bits. */
+typedef void dgesv(const int *n, const int *nrhs, double *a, const int *lda, int *pivots, double *b, const int *ldb, int *info);
+typedef void set_threads(int);
+typedef int get_threads(void);
+
+static void fail(const char *what, const char *why)
+{
+	fprintf(stderr, "linpack: %s%s%s\n", what, why ? ": " : "", why ? why : "");
+	exit(1);
+}
+
+static void misuse(const char *what, const char *value)
+{
+	fprintf(stderr, "linpack: %s %s\nusage: linpack [--n N] [--runs R] [--threads T] [--library FILE]\n", what, value);
+	exit(2);
+}
+
+static long number(const char *name, const char *value, long most)
+{
+	char *end;
+	errno = 0;
+	long n = value ? strtol(value, &end, 10) : 0;
+	if (!value || errno || *end || end == value || n < 1 || n > most) {
+		fprintf(stderr, "linpack: %s must be from 1 to %ld\n", name, most);
+		exit(2);
+	}
+	return n;
+}
+
+/* The generator is splitmix64 (Steele, Lea, Flood 2014); elements lie in [-0.5, 0.5). */
+static double element(uint64_t *state)
+{
+	uint64_t z = *state += 0x9E3779B97F4A7C15u;
+	z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+	z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+	z ^= z >> 31;
+	return (double)(z >> 11) * 0x1p-53 - 0.5;
+}
+
+static void generate(size_t n, double *a, double *b)
+{
+	uint64_t state = 1;
+	for (size_t i = 0; i < n * n; i++)
+		a[i] = element(&state);
+	for (size_t i = 0; i < n; i++)
+		b[i] = element(&state);
+}
+
+static double greatest(size_t n, const double *v)
+{
+	double most = 0;
+	for (size_t i = 0; i < n; i++)
+		most = fmax(most, fabs(v[i]));
+	return most;
+}
+
+/*
+ * residual gives ‖Ax − b‖ / (‖A‖ ‖x‖ n ε). A and b were overwritten, and are generated again: by columns, as Fortran
+ * stores them. r and sums are room for n elements each.
+ */
+static double residual(size_t n, double *a, const double *x, double *r, double *sums)
+{
+	generate(n, a, r);
+	for (size_t i = 0; i < n; i++) {
+		r[i] = -r[i];
+		sums[i] = 0;
+	}
+	for (size_t j = 0; j < n; j++)
+		for (size_t i = 0; i < n; i++) {
+			r[i] += a[j * n + i] * x[j];
+			sums[i] += fabs(a[j * n + i]);
+		}
+	return greatest(n, r) / (greatest(n, sums) * greatest(n, x) * (double)n * DBL_EPSILON);
+}
+
+static double now(void)
+{
+	struct timespec t;
+	if (clock_gettime(CLOCK_MONOTONIC, &t) != 0)
+		fail("read the clock", strerror(errno));
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static double *room(size_t count)
+{
+	double *p = malloc(count * sizeof *p);
+	if (!p)
+		fail("allocate memory", strerror(errno));
+	return p;
+}
+
+static void *symbol(void *library, const char *name)
+{
+	void *s = dlsym(library, name);
+	if (!s)
+		fail("look for a function", dlerror());
+	return s;
+}
+
+int main(int argc, char **argv)
+{
+	long n = 1000, runs = 1, threads = 0;
+	const char *file = "libopenblas.so.0";
+	for (int i = 1; i < argc; i += 2) {
+		const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+		if (!strcmp(argv[i], "--n"))
+			n = number("--n", value, max_n);
+		else if (!strcmp(argv[i], "--runs"))
+			runs = number("--runs", value, max_runs);
+		else if (!strcmp(argv[i], "--threads"))
+			threads = number("--threads", value, max_threads);
+		else if (!strcmp(argv[i], "--library") && value)
+			file = value;
+		else
+			misuse("cannot make sense of", argv[i]);
+	}
+
+	void *library = dlopen(file, RTLD_NOW);
+	if (!library)
+		fail("load the library", dlerror());
+	dgesv *solve = (dgesv *)symbol(library, "dgesv_");
+	if (threads)
+		((set_threads *)symbol(library, "openblas_set_num_threads"))((int)threads);
+	threads = ((get_threads *)symbol(library, "openblas_get_num_threads"))();
+
+	size_t size = (size_t)n;
+	double *a = room(size * size), *b = room(size), *r = room(size), *sums = room(size), *seconds = room((size_t)runs);
+	int *pivots = malloc(size * sizeof *pivots);
+	if (!pivots)
+		fail("allocate memory", strerror(errno));
+
+	double fastest = INFINITY, worst = 0;
+	for (long run = 0; run < runs; run++) {
+		generate(size, a, b);
+		int order = (int)n, one = 1, info = 0;
+		double begun = now();
+		solve(&order, &one, a, &order, pivots, b, &order, &info);
+		seconds[run] = now() - begun;
+		if (info != 0)
+			fail("solve", "the matrix is singular, or the library refuses it");
+		double left = residual(size, a, b, r, sums);
+		if (!(left < limit)) {
+			fprintf(stderr, "linpack: the solution is wrong: its residual is %g, and must be below %g\n", left, limit);
+			return 1;
+		}
+		worst = fmax(worst, left);
+		fastest = fmin(fastest, seconds[run]);
+	}
+	if (!(fastest > 0))
+		fail("measure", "it took no time; give a greater --n");
+
+	double operations = 2.0 / 3.0 * (double)n * (double)n * (double)n + 2.0 * (double)n * (double)n;
+	printf("{\"program\":\"linpack\",\"version\":1,\"n\":%ld,\"runs\":%ld,\"threads\":%ld,\"seconds\":[", n, runs, threads);
+	for (long run = 0; run < runs; run++)
+		printf("%s%.9f", run ? "," : "", seconds[run]);
+	printf("],\"flops_per_second\":%.0f,\"residual\":%.9g}\n", operations / fastest, worst);
+	if (fflush(stdout) != 0)
+		fail("write the result", strerror(errno));
+	return 0;
+}

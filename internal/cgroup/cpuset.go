@@ -22,13 +22,12 @@ func (g *Group) SetCPUs(cpus string) (join string, err error) {
 		return "", fmt.Errorf("keep cgroup %q on CPUs %s: the host has no controller cpuset: %w", g.path, cpus, errors.ErrUnsupported)
 	}
 	dir := filepath.Join(m.Dir, g.path)
+	err = g.PassCPUs()
 	if m.V2 {
-		g.above(m, func(dir string) { _ = write(dir, "cgroup.subtree_control", "+cpuset") }) // what is refused shows below
 		if exists(dir, "") && !exists(dir, "cpuset.cpus") {
 			err = fmt.Errorf("the controller cpuset is not passed on to this group: %w", errors.ErrUnsupported)
 		}
 	} else {
-		g.above(m, func(dir string) { err = errors.Join(err, makeCPUSet(dir)) })
 		err = errors.Join(err, makeCPUSet(dir))
 		join = filepath.Join(dir, "cgroup.procs")
 	}
@@ -39,6 +38,23 @@ func (g *Group) SetCPUs(cpus string) (join string, err error) {
 		return "", fmt.Errorf("keep cgroup %q on CPUs %s: %w", g.path, cpus, err)
 	}
 	return join, nil
+}
+
+// PassCPUs has the groups above this one, which need not be there, pass on to it the CPUs that they have, so that
+// whoever makes it can choose among them. Without the controller it does nothing.
+func (g *Group) PassCPUs() (err error) {
+	m, ok := g.h.Controller("cpuset")
+	if !ok {
+		return nil
+	}
+	g.above(m, func(dir string) {
+		if m.V2 {
+			_ = write(dir, "cgroup.subtree_control", "+cpuset") // what is refused shows when CPUs are chosen
+			return
+		}
+		err = errors.Join(err, makeCPUSet(dir))
+	})
+	return err
 }
 
 // above calls f for the directories of the groups that hold g, from the base down.

@@ -71,6 +71,8 @@ type Usage struct {
 	// PeakMemory is the highest sum of memory that was charged to them at once, in
 	// bytes; 0 if it is not known.
 	PeakMemory int64
+	// Served tells that a daemon's part is in it, which no limit of a container binds.
+	Served bool
 }
 
 // Served is an Engine whose containers are made by processes that were there before: a daemon,
@@ -110,7 +112,8 @@ type Link struct {
 	Namespace string
 	// Host is the address of the host's end, as containers reach it.
 	Host netip.Addr
-	// About says what the packets go through, for the record: "interface", "mtu", "offloads" and the like.
+	// About says what the packets go through, for the record: "interface", "mtu", "offloads" and the like. It is
+	// read only: all calls give the same.
 	About map[string]string
 }
 

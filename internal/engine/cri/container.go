@@ -45,6 +45,9 @@ type container struct {
 	pod   string // as the engine calls it; empty before it is made
 	name  string // of the container, likewise
 
+	updating sync.Mutex
+	limits   engine.Resources // of the pod, behind updating
+
 	mu      sync.Mutex
 	ending  *ending // nil for an engine without such events
 	started bool
@@ -66,7 +69,8 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 	if c.group != nil {
 		cgroupParent = c.group.Path()
 	}
-	pod := podConfig(spec, c.e.session.RunID, c.dir, cgroupParent)
+	limits := c.e.handler.resources(spec.Resources)
+	pod := podConfig(spec, limits, c.e.session.RunID, c.dir, cgroupParent)
 	err := engine.Step(ctx, "RunPodSandbox", func() error {
 		return settled(ctx, func(ctx context.Context) error {
 			answer, err := s.RunPodSandbox(ctx, &api.RunPodSandboxRequest{Config: pod, RuntimeHandler: c.e.handler.name})
@@ -80,7 +84,7 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 	if err != nil {
 		return err
 	}
-	request := &api.CreateContainerRequest{PodSandboxId: c.pod, Config: containerConfig(spec, c.e.session.RunID, c.dir), SandboxConfig: pod}
+	request := &api.CreateContainerRequest{PodSandboxId: c.pod, Config: containerConfig(spec, limits, c.e.session.RunID, c.dir, spec.Image == s.image), SandboxConfig: pod}
 	err = engine.Step(ctx, "CreateContainer", func() error {
 		return settled(ctx, func(ctx context.Context) error {
 			answer, err := s.CreateContainer(ctx, request)
@@ -110,6 +114,9 @@ func (c *container) prepare(spec engine.Spec) (err error) {
 	if c.group != nil {
 		if err := c.e.makeGroup(c.group); err != nil {
 			c.group = nil // it is not ours
+			return err
+		}
+		if err := c.limitPod(spec.Resources); err != nil {
 			return err
 		}
 	}
@@ -484,11 +491,22 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	return engine.ExitOfCode(int(answer.GetExitCode())), nil
 }
 
+// Update changes the limits of the container, and those of its pod as limitPod has it: for the time of the call the pod
+// has the wider of old and new, because on v1 no group can have more than the one above it.
 func (c *container) Update(ctx context.Context, r engine.Resources) error {
 	if err := c.check("update"); err != nil {
 		return err
 	}
-	_, err := c.e.service.UpdateContainerResources(ctx, &api.UpdateContainerResourcesRequest{ContainerId: c.name, Linux: resources(r)})
+	c.updating.Lock()
+	defer c.updating.Unlock()
+	then := merged(c.limits, r)
+	err := c.limitPod(wider(c.limits, then))
+	if err == nil {
+		_, err = c.e.service.UpdateContainerResources(ctx, &api.UpdateContainerResourcesRequest{ContainerId: c.name, Linux: c.e.handler.resources(r)})
+	}
+	if err == nil {
+		err = c.limitPod(then)
+	}
 	if err != nil {
 		return c.explain(ctx, "update", err)
 	}

@@ -339,6 +339,12 @@ func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, sh
 		e.info.Notes = append(e.info.Notes, "CRI-O sends SIGTERM before SIGKILL, and looks for the end of a container that it stops every 100 ms")
 	}
 	e.info.Notes = append(e.info.Notes, "/tmp is a directory of the host: CRI has no tmpfs")
+	if shared.private != nil {
+		e.info.Notes = append(e.info.Notes, shared.private.Notes()...)
+	}
+	if shared.storage != "" {
+		e.info.Notes = append(e.info.Notes, "the root file system is of "+shared.storage)
+	}
 	e.adapt()
 	if err := e.prepare(); err != nil {
 		return nil, err
@@ -415,6 +421,10 @@ func identify(ctx context.Context, s engine.Session, t target.Target, c configur
 func (e *Engine) adapt() {
 	e.cannot = map[engine.Capability]*engine.UnsupportedError{
 		engine.CanPause: {What: string(engine.CanPause), Reason: "CRI has no call that pauses a container"},
+		engine.CanTmpfs: {
+			What: string(engine.CanTmpfs), Reason: "CRI has no mount that is a tmpfs: for a volume in memory a kubelet binds a directory of a tmpfs of the host",
+			Advice: "measure bind-tmpfs, which is just that",
+		},
 	}
 	if network, _ := e.info.Target.Option("network"); e.handler.isGVisor() && network != "host" {
 		e.cannot[engine.NetworkHost] = &engine.UnsupportedError{
@@ -422,11 +432,31 @@ func (e *Engine) adapt() {
 			Advice: "use the option network=host",
 		}
 	}
-	if e.handler.isGVisor() {
-		e.cannot[engine.CanUpdate] = &engine.UnsupportedError{
-			What: string(engine.CanUpdate), Reason: "gVisor's shim accepts new limits of a container and does nothing: its processes are in the pod's cgroup",
+	switch network, _ := e.info.Target.Option("network"); {
+	case e.handler.isGVisor() && network == "none":
+		e.cannot[engine.NetworkBridge] = &engine.UnsupportedError{
+			What: string(engine.NetworkBridge), Reason: "the target's option network=none rules it out",
 		}
-		e.info.Notes = append(e.info.Notes, "limits of a container do not hold: all processes of a sandbox are in the pod's cgroup")
+	case e.handler.isGVisor() && e.handler.shim == shimRunc && network != "host":
+		e.cannot[engine.NetworkBridge] = &engine.UnsupportedError{
+			What: string(engine.NetworkBridge), Reason: "the pod's pause container is a sandbox too, and takes the address away from the pod's network interface",
+			Advice: "leave out the option shim=runc, or set network=host",
+		}
+	}
+	if e.places() {
+		e.info.Notes = append(e.info.Notes, "limits are set in the cgroup of the pod too, as a kubelet does")
+	}
+	switch {
+	case !e.handler.hasGVisorShim():
+	case e.places():
+		e.info.Notes = append(e.info.Notes, "a container's own limits do nothing: all processes of a sandbox are in the pod's cgroup, whose limits are what holds")
+	default:
+		e.info.Notes = append(e.info.Notes, "a container's limits do not hold, at creation or by an update that returns success: all processes of a sandbox are in the pod's cgroup")
+	}
+	if e.service.engine == "cri-o" && e.handler.isGVisor() && e.info.Cgroup != string(cgroup.V2) {
+		e.cannot[engine.CanUpdate] = &engine.UnsupportedError{
+			What: string(engine.CanUpdate), Reason: "CRI-O limits memory and swap together, and runsc raises the two in an order that cgroup v1 refuses",
+		}
 	}
 	if e.handler.hasGVisorShim() {
 		e.cannot[engine.CanStats] = &engine.UnsupportedError{

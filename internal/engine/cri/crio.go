@@ -51,7 +51,7 @@ func fitCRIO(_ engine.Session, _ programs, r runtimes.Runtime, t target.Target) 
 	e, err := fitBinary(r, t)
 	if _, set := r.With(t).Option("overlay2"); r.Kind.Name == "runsc" && !set {
 		// CRI-O unmounts the root file system before it deletes the container, and gVisor keeps a file there.
-		e.flags = append(e.flags, "--overlay2=root:memory")
+		e.flags = append(e.flags, overlayInMemory)
 	}
 	return e, err
 }

@@ -26,6 +26,7 @@ type Engine struct {
 	cannot  map[engine.Capability]*engine.UnsupportedError
 	dir     string // of its containers
 	logs    *crilog.Watcher
+	link    engine.Link // once the first container has been tried
 
 	mu    sync.Mutex
 	group string // cgroup below which containers are made
@@ -41,14 +42,16 @@ type (
 )
 
 var (
-	_ engine.Engine  = (*Engine)(nil)
-	_ engine.Served  = (*Engine)(nil)
-	_ engine.Puller  = (*Engine)(nil)
-	_ engine.Placer  = placed{}
-	_ engine.Dialer  = private{}
-	_ engine.Execer  = (*container)(nil)
-	_ engine.Updater = (*container)(nil)
-	_ engine.Meter   = (*container)(nil)
+	_ engine.Engine    = (*Engine)(nil)
+	_ engine.Served    = (*Engine)(nil)
+	_ engine.Puller    = (*Engine)(nil)
+	_ engine.Networker = (*Engine)(nil)
+	_ engine.Placer    = placed{}
+	_ engine.Dialer    = private{}
+	_ engine.Execer    = (*container)(nil)
+	_ engine.Updater   = (*container)(nil)
+	_ engine.Meter     = (*container)(nil)
+	_ engine.Addressed = (*container)(nil)
 )
 
 // Info says what the engine and the runtime are.
@@ -108,8 +111,8 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	if err := ctx.Err(); err != nil {
 		return fail(context.Cause(ctx))
 	}
-	if len(spec.Process.Args) == 0 {
-		return fail(errors.New("there is no program to run"))
+	if err := e.check(spec); err != nil {
+		return fail(err)
 	}
 	if err := e.service.revive(ctx); err != nil {
 		return fail(err)
@@ -139,6 +142,27 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 		return nil, errors.Join(err, c.undo(ctx))
 	}
 	return c, nil
+}
+
+// check refuses what no container here can be.
+func (e *Engine) check(spec engine.Spec) error {
+	if len(spec.Process.Args) == 0 {
+		return errors.New("there is no program to run")
+	}
+	if spec.Join != "" {
+		return errors.New("a container of an engine cannot run in a network namespace that is there already")
+	}
+	if spec.Network == engine.Bridged {
+		if err := e.Supports(engine.NetworkBridge); err != nil {
+			return err
+		}
+	}
+	for _, m := range spec.Mounts {
+		if m.Source == "" {
+			return e.Supports(engine.CanTmpfs)
+		}
+	}
+	return nil
 }
 
 // places tells whether pods get cgroups of ours.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,6 +73,9 @@ func (e entry) notes() []string {
 		note += " with " + e.config
 	}
 	notes := []string{note}
+	if slices.Contains(e.flags, overlayInMemory) {
+		notes = append(notes, "what containers write to their root file system stays in memory")
+	}
 	if len(e.hide) > 0 {
 		notes = append(notes, "each container, the pod's pause container too, is a sandbox of its own")
 	}
@@ -89,6 +93,9 @@ func (e entry) binary(dir string) (string, error) {
 	}
 	return a.Write(filepath.Join(dir, "adapters"), e.handler)
 }
+
+// overlayInMemory is gVisor's flag for an overlay that has no file beside the root file system.
+const overlayInMemory = "--overlay2=root:memory"
 
 // gvisorOver is what runsc says of a kill that comes too late.
 const gvisorOver = "is not running"
@@ -183,7 +190,7 @@ var cniDirs = []string{"/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni", "/usr
 func networkPlugins(dirs []string) (string, error) {
 	for _, dir := range dirs {
 		has := true
-		for _, plugin := range []string{"bridge", "host-local", "loopback"} {
+		for _, plugin := range []string{privatePlugin, "host-local", "loopback"} {
 			_, err := os.Stat(filepath.Join(dir, plugin))
 			has = has && err == nil
 		}
@@ -194,6 +201,9 @@ func networkPlugins(dirs []string) (string, error) {
 	return "", fmt.Errorf("the network plug-ins bridge, host-local and loopback are in none of %s", strings.Join(dirs, ", "))
 }
 
+// privatePlugin is the CNI plug-in of a private engine.
+const privatePlugin = "bridge"
+
 // writeNetwork writes the network of the pods: a bridge in the engine's own network namespace. Nothing is
 // masqueraded: there is nowhere to go to.
 func writeNetwork(dir string) (string, error) {
@@ -202,11 +212,11 @@ func writeNetwork(dir string) (string, error) {
   "cniVersion": "0.4.0",
   "name": "touchstone",
   "plugins": [{
-    "type": "bridge", "bridge": "touchstone0", "isGateway": true, "ipMasq": false,
-    "ipam": {"type": "host-local", "dataDir": %s, "ranges": [[{"subnet": "10.88.0.0/16"}]], "routes": [{"dst": "0.0.0.0/0"}]}
+    "type": %s, "bridge": %s, "isGateway": true, "ipMasq": false,
+    "ipam": {"type": "host-local", "dataDir": %s, "ranges": [[{"subnet": %s}]], "routes": [{"dst": "0.0.0.0/0"}]}
   }]
 }
-`, quote(filepath.Join(dir, "addresses")))
+`, quote(privatePlugin), quote(managed.BridgeName), quote(filepath.Join(dir, "addresses")), quote(managed.BridgeSubnet))
 	return conf, writeFiles(conf, map[string]string{"10-touchstone.conflist": text})
 }
 
@@ -234,7 +244,7 @@ func quote(s string) string {
 
 // needs lists the files that a private engine has to see, beside its own program.
 func needs(p programs, entries []entry) []string {
-	files := []string{filepath.Join(p.cni, "bridge")}
+	files := []string{filepath.Join(p.cni, privatePlugin)}
 	for _, file := range []string{p.runc, p.runsc, p.conmon, p.pinns} {
 		if file != "" {
 			files = append(files, file)

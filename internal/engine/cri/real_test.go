@@ -188,6 +188,12 @@ func TestUsersOwnEngine(t *testing.T) {
 	if service := other.(engine.Served).Service(); len(service.Daemons) != 1 || service.Group != nil {
 		t.Errorf("the user's engine has the processes %+v, want the daemon alone", service)
 	}
+	// Its pods are in a network that is not ours.
+	bridged := enginetest.Spec(user, "bridged")
+	bridged.Network = engine.Bridged
+	if c, err := other.Create(t.Context(), bridged); !engine.Unsupported(err) {
+		t.Errorf("Create of a bridged container where nobody reaches it: %v, %v", c, err)
+	}
 	mine, err := other.Create(t.Context(), enginetest.Spec(user, "mine"))
 	if err != nil {
 		t.Fatal(err)
@@ -262,6 +268,7 @@ func TestSweep(t *testing.T) {
 func TestEngineThatDies(t *testing.T) {
 	s := session(t, "", "containerd/runc")
 	e := opened(t, s)
+	before := leftovers(s)
 	die := func(c engine.Container) {
 		t.Helper()
 		daemon := e.(engine.Served).Service().Daemons[0]
@@ -282,7 +289,7 @@ func TestEngineThatDies(t *testing.T) {
 		if err := c.Delete(t.Context()); err != nil {
 			t.Errorf("Delete again: %v", err)
 		}
-		for _, left := range leftovers(s) {
+		for _, left := range leftovers(s)[len(before):] {
 			t.Errorf("%s is left", left)
 		}
 	}
@@ -388,8 +395,9 @@ func TestNoEngine(t *testing.T) {
 func TestNothingIsLeftOfManyLives(t *testing.T) {
 	s := session(t, "", "containerd/runc")
 	e := opened(t, s)
+	before := leftovers(s)
 	enginetest.ManyLives(t, 6, s, e)
-	for _, left := range leftovers(s) {
+	for _, left := range leftovers(s)[len(before):] {
 		t.Errorf("%s is left", left)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"strings"
 	"sync"
 
 	"google.golang.org/grpc/codes"
@@ -23,6 +25,7 @@ type service struct {
 	notify   *notifySocket    // of a private one
 	entries  map[string]entry // of a private one's configuration, by target
 	notes    []string         // about all targets
+	storage  string           // what has the file systems of containers; empty if the engine does not tell
 	image    string           // the probe's
 	pulled   bool             // the image was not there before
 	reviving sync.Mutex       // held while a private one is being started again
@@ -35,6 +38,9 @@ func (s *service) title() string { return s.engine + " " + s.version }
 func (s *service) open(ctx context.Context, registry registry) error {
 	if s.isContainerd() {
 		s.endings = newEndings(s.conn)
+	}
+	if err := s.askStorage(ctx); err != nil {
+		return err
 	}
 	s.image = registry.Probe()
 	answer, err := s.images.ImageStatus(ctx, &api.ImageStatusRequest{Image: imageSpec(s.image)})
@@ -49,6 +55,31 @@ func (s *service) open(ctx context.Context, registry registry) error {
 		return fmt.Errorf("pull image %s: %w", s.image, err)
 	}
 	return nil
+}
+
+// askStorage learns what makes file systems for containers, from the name of its directory: such as
+// io.containerd.snapshotter.v1.overlayfs, or overlay-images.
+func (s *service) askStorage(ctx context.Context) error {
+	answer, err := s.images.ImageFsInfo(ctx, &api.ImageFsInfoRequest{})
+	if err != nil {
+		return err
+	}
+	for _, fs := range answer.GetImageFilesystems() {
+		s.storage = storage(fs.GetFsId().GetMountpoint())
+	}
+	return nil
+}
+
+// storage reads that name; empty if it is another one.
+func storage(dir string) string {
+	name := word(path.Base(dir))
+	if snapshotter, ok := strings.CutPrefix(name, "io.containerd.snapshotter.v1."); ok {
+		return "the snapshotter " + snapshotter
+	}
+	if driver, ok := strings.CutSuffix(name, "-images"); ok {
+		return "the storage driver " + driver
+	}
+	return ""
 }
 
 // registry is what a service needs of the session's.

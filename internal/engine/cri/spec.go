@@ -29,15 +29,16 @@ const cpuPeriod = 100_000
 // every system call.
 var unconfined = &api.SecurityProfile{ProfileType: api.SecurityProfile_Unconfined}
 
-// podConfig is a pod for one container. The directory is for its log; the cgroup is the pod's, empty for the
-// engine's own choice.
-func podConfig(spec engine.Spec, runID, dir, cgroup string) *api.PodSandboxConfig {
+// podConfig is a pod for one container, with all that container may use: runtimes size a machine by it. The directory is for
+// its log; the cgroup is the pod's, empty for the engine's own choice.
+func podConfig(spec engine.Spec, limits *api.LinuxContainerResources, runID, dir, cgroup string) *api.PodSandboxConfig {
 	c := &api.PodSandboxConfig{
 		Metadata:     &api.PodSandboxMetadata{Name: spec.ID, Uid: spec.ID, Namespace: namespace},
 		LogDirectory: dir,
 		Labels:       labels(spec, runID),
 		Linux: &api.LinuxPodSandboxConfig{
 			CgroupParent:    cgroup,
+			Resources:       limits,
 			SecurityContext: &api.LinuxSandboxSecurityContext{NamespaceOptions: namespaces(spec), Seccomp: unconfined, Apparmor: unconfined},
 		},
 	}
@@ -47,23 +48,29 @@ func podConfig(spec engine.Spec, runID, dir, cgroup string) *api.PodSandboxConfi
 	return c
 }
 
-// containerConfig is the container of that pod.
-func containerConfig(spec engine.Spec, runID, dir string) *api.ContainerConfig {
+// containerConfig is the container of that pod. own tells that the image is ours, which has no user: to name one then takes
+// the engine a look into the image for nothing.
+func containerConfig(spec engine.Spec, limits *api.LinuxContainerResources, runID, dir string, own bool) *api.ContainerConfig {
 	c := &api.ContainerConfig{
 		Metadata: &api.ContainerMetadata{Name: "probe"},
 		Image:    imageSpec(spec.Image),
-		Command:  spec.Process.Args[:1],
-		Args:     spec.Process.Args[1:],
-		LogPath:  logName,
-		Labels:   labels(spec, runID),
+		// Both replace what the image has.
+		Command:    spec.Process.Args[:1],
+		Args:       spec.Process.Args[1:],
+		WorkingDir: "/",
+		LogPath:    logName,
+		Labels:     labels(spec, runID),
 		// CRI has no tmpfs.
 		Mounts: []*api.Mount{{ContainerPath: "/tmp", HostPath: filepath.Join(dir, "tmp")}},
 		Linux: &api.LinuxContainerConfig{
-			Resources: resources(spec.Resources),
+			Resources: limits,
 			SecurityContext: &api.LinuxContainerSecurityContext{
-				NamespaceOptions: namespaces(spec), ReadonlyRootfs: true, NoNewPrivs: true, Seccomp: unconfined, Apparmor: unconfined,
+				NamespaceOptions: namespaces(spec), ReadonlyRootfs: !spec.Writable, NoNewPrivs: true, Seccomp: unconfined, Apparmor: unconfined,
 			},
 		},
+	}
+	if !own {
+		c.Linux.SecurityContext.RunAsUser = &api.Int64Value{} // root
 	}
 	for _, e := range spec.Process.Env {
 		name, value, _ := strings.Cut(e, "=")
@@ -92,10 +99,15 @@ func namespaces(spec engine.Spec) *api.NamespaceOption {
 // imageSpec names an image. CRI-O looks at the second field only.
 func imageSpec(ref string) *api.ImageSpec { return &api.ImageSpec{Image: ref, UserSpecifiedImage: ref} }
 
-func resources(r engine.Resources) *api.LinuxContainerResources {
-	l := &api.LinuxContainerResources{MemoryLimitInBytes: r.Memory}
+// resources are limits as CRI has them. Swap is left to the engine, which allows none, as a kubelet does by itself; but not
+// where runsc makes the cgroup, which raises a limit of memory before that of memory and swap and is refused on v1.
+func (h handler) resources(r engine.Resources) *api.LinuxContainerResources {
+	l := &api.LinuxContainerResources{MemoryLimitInBytes: r.Memory, CpusetCpus: r.CPUSet}
 	if r.CPU > 0 {
 		l.CpuQuota, l.CpuPeriod = int64(math.Round(r.CPU*cpuPeriod)), cpuPeriod
+	}
+	if r.Memory > 0 && h.isGVisor() && !h.hasGVisorShim() {
+		l.MemorySwapLimitInBytes = -1
 	}
 	return l
 }

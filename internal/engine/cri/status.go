@@ -15,8 +15,9 @@ type about struct {
 	engine   string // its own name: containerd, cri-o
 	version  string
 	handlers []configured
-	complete bool // handlers are all that there are
-	systemd  bool // cgroups are made by systemd
+	complete bool   // handlers are all that there are
+	systemd  bool   // cgroups are made by systemd
+	plugins  string // of the network, if it tells
 	ready    error
 }
 
@@ -68,6 +69,7 @@ func readStatus(version *api.VersionResponse, answer *api.StatusResponse) (about
 	for name, r := range info.Crio.Runtimes {
 		a.handlers = append(a.handlers, configured{name: name, binary: r.RuntimePath})
 	}
+	a.plugins = plugins(answer.GetInfo()["cniconfig"])
 	a.systemd = info.Crio.CgroupManagerName == "systemd"
 	for _, h := range answer.GetRuntimeHandlers() {
 		if known := slices.ContainsFunc(a.handlers, func(c configured) bool { return c.name == h.GetName() }); !known && h.GetName() != "" {

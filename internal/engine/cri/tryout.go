@@ -29,7 +29,10 @@ func (e *Engine) tryOut(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = engine.RunToExit(ctx, c, usageCode)
+	err = e.meet(ctx, c.(*container))
+	if err == nil {
+		err = engine.RunToExit(ctx, c, usageCode)
+	}
 	if undo := c.(*container).undo(ctx); err != nil || undo != nil {
 		return errors.Join(err, undo)
 	}

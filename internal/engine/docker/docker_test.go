@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/docker"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -34,6 +35,21 @@ func open(t *testing.T, d engine.Driver, name string, s engine.Session) engine.E
 	t.Helper()
 	e, err := d.Open(t.Context(), parse(t, name), s)
 	enginetest.Require(t, name, err)
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// host gives the engine of processes at the host's end of a network.
+func host(t *testing.T, s engine.Session) engine.Engine {
+	t.Helper()
+	e, err := native.Driver{}.Open(t.Context(), target.Target{Engine: target.Native}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
@@ -112,7 +128,8 @@ func TestConformance(t *testing.T) {
 				enginetest.Require(t, name, err)
 				return e
 			}, enginetest.Options{
-				RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry,
+				RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Host: host(t, s),
+				Limits:    func(t *testing.T, _ engine.Container) string { return limits(t, s, "/"+engine.Prefix+s.RunID) },
 				Leftovers: func() []string { return remains(t, s, socket) },
 			})
 		})

@@ -30,6 +30,7 @@ type Engine struct {
 	choice  choice
 	cannot  map[engine.Capability]string
 	release func() error
+	link    engine.Link
 
 	mu    sync.Mutex
 	group string // cgroup below which containers are made; empty leaves the daemon's own
@@ -39,15 +40,17 @@ type Engine struct {
 type placer struct{ *Engine }
 
 var (
-	_ engine.Engine  = (*Engine)(nil)
-	_ engine.Placer  = placer{}
-	_ engine.Puller  = (*Engine)(nil)
-	_ engine.Served  = (*Engine)(nil)
-	_ engine.Dialer  = (*Engine)(nil)
-	_ engine.Execer  = (*box)(nil)
-	_ engine.Pauser  = (*box)(nil)
-	_ engine.Updater = (*box)(nil)
-	_ engine.Meter   = (*box)(nil)
+	_ engine.Engine    = (*Engine)(nil)
+	_ engine.Placer    = placer{}
+	_ engine.Puller    = (*Engine)(nil)
+	_ engine.Served    = (*Engine)(nil)
+	_ engine.Dialer    = (*Engine)(nil)
+	_ engine.Networker = (*Engine)(nil)
+	_ engine.Execer    = (*box)(nil)
+	_ engine.Pauser    = (*box)(nil)
+	_ engine.Updater   = (*box)(nil)
+	_ engine.Meter     = (*box)(nil)
+	_ engine.Addressed = (*box)(nil)
 )
 
 // open makes a target live. release is called when it is closed, not if this fails.
@@ -58,6 +61,9 @@ func (d *daemon) open(ctx context.Context, t target.Target, release func() error
 	}
 	e := &Engine{daemon: d, target: info, choice: c, cannot: map[engine.Capability]string{}, release: release}
 	e.adapt(ctx)
+	if err := e.meet(ctx); err != nil {
+		return nil, err
+	}
 	var live engine.Engine = e
 	if d.session.Cgroups != nil && d.info.CgroupDriver == "cgroupfs" {
 		e.group = "/" + engine.Prefix + d.session.RunID
@@ -94,6 +100,9 @@ func (e *Engine) adapt(ctx context.Context) {
 	if e.choice.noHost != "" {
 		e.cannot[engine.NetworkHost] = e.choice.noHost
 	}
+	if e.choice.noBridge != "" {
+		e.cannot[engine.NetworkBridge] = e.choice.noBridge
+	}
 	if e.target.Rootless {
 		e.cannot[engine.NetworkHost] = "rootless Docker has a network namespace of its own, which cannot be reached from here"
 	}
@@ -110,6 +119,7 @@ func (e *Engine) adapt(ctx context.Context) {
 	note("the log driver %s also keeps all output", e.info.LoggingDriver)
 	if e.private != nil {
 		note("a private daemon of this run")
+		e.target.Notes = append(e.target.Notes, e.private.Notes()...)
 	}
 	note("storage driver %s", e.info.Driver)
 }
@@ -181,6 +191,9 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", what, context.Cause(ctx))
 	}
+	if spec.Join != "" {
+		return nil, fmt.Errorf("%s: a container of Docker cannot run in a network namespace that is there already", what)
+	}
 	e.mu.Lock()
 	parent := e.group
 	e.mu.Unlock()
@@ -202,23 +215,27 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 // options describe a container to the daemon, with the cgroup below which it is to be.
 func (e *Engine) options(spec engine.Spec, parent string) client.ContainerCreateOptions {
 	network := container.NetworkMode("none")
-	if spec.Network == engine.HostNet {
-		network = "host"
+	if spec.Network != engine.NoNetwork {
+		network = container.NetworkMode(spec.Network) // by Docker's own names
 	}
 	host := &container.HostConfig{
-		Runtime: e.choice.of(spec.Network), NetworkMode: network, ReadonlyRootfs: true,
+		Runtime: e.choice.of(spec.Network), NetworkMode: network, ReadonlyRootfs: !spec.Writable,
 		Tmpfs: map[string]string{"/tmp": "rw,exec,nosuid,nodev,mode=1777"}, Resources: *resources(spec.Resources),
 	}
 	if parent != "" {
 		host.CgroupParent = path.Join(e.session.Cgroups.Base(), parent)
 	}
 	for _, m := range spec.Mounts {
-		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly})
+		kind := mount.TypeBind
+		if m.Source == "" {
+			kind = mount.TypeTmpfs
+		}
+		host.Mounts = append(host.Mounts, mount.Mount{Type: kind, Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly})
 	}
 	return client.ContainerCreateOptions{
 		Name: spec.ID,
 		Config: &container.Config{
-			Image: spec.Image, Entrypoint: spec.Process.Args, Env: spec.Process.Env, WorkingDir: "/",
+			Image: spec.Image, Entrypoint: spec.Process.Args, Env: spec.Process.Env, User: "0:0", WorkingDir: "/",
 			AttachStdout: true, AttachStderr: true, Labels: map[string]string{engine.Label: e.session.RunID},
 		},
 		HostConfig: host,
@@ -228,7 +245,7 @@ func (e *Engine) options(spec engine.Spec, parent string) client.ContainerCreate
 // resources are limits as Docker has them. Swap is not limited, as with the bare runtimes; by
 // itself Docker would allow as much of it as of memory, and refuse to raise the one without the other.
 func resources(r engine.Resources) *container.Resources {
-	s := &container.Resources{}
+	s := &container.Resources{CpusetCpus: r.CPUSet}
 	if r.CPU > 0 {
 		s.CPUPeriod, s.CPUQuota = cpuPeriod, int64(math.Round(r.CPU*cpuPeriod))
 	}

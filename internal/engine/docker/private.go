@@ -47,7 +47,8 @@ func (e entries) find(binary string, flags []string) (string, bool) {
 	return "", false
 }
 
-// networkFlags gives the flags of a runtime with those that go with each of the two networks.
+// networkFlags gives the flags of a runtime with those that go with no network and with the host's; a bridged one needs
+// none.
 func networkFlags(r runtimes.Runtime, t target.Target, flags []string) (none, host []string) {
 	if _, chosen := r.With(t).Option("network"); chosen {
 		return flags, flags
@@ -58,7 +59,7 @@ func networkFlags(r runtimes.Runtime, t target.Target, flags []string) (none, ho
 // choose finds the entries for a target.
 func (e entries) choose(c *choice, r runtimes.Runtime, t target.Target, flags []string) error {
 	if r.Type != "" && len(flags) == 0 {
-		c.none, c.host = r.Type, r.Type // the daemon finds shims by their type
+		c.none, c.host, c.bridge = r.Type, r.Type, r.Type // the daemon finds shims by their type
 		return nil
 	}
 	if r.Type != "" {
@@ -67,14 +68,20 @@ func (e entries) choose(c *choice, r runtimes.Runtime, t target.Target, flags []
 		}
 	}
 	none, host := networkFlags(r, t, flags)
-	var known [2]bool
+	var known [3]bool
 	c.none, known[0] = e.find(r.Binary, none)
 	c.host, known[1] = e.find(r.Binary, host)
-	if !known[0] || !known[1] {
+	c.bridge, known[2] = e.find(r.Binary, flags)
+	if known != [3]bool{true, true, true} {
 		return &engine.UnsupportedError{What: t.String(), Reason: "the private Docker daemon was started without this target"}
 	}
 	if network, chosen := r.With(t).Option("network"); chosen && len(r.HostNetwork) > 0 && network != string(engine.HostNet) {
 		c.host, c.noHost = "", fmt.Sprintf("the target's option network=%s rules it out", network)
+	}
+	for _, flag := range r.NoNetwork {
+		if slices.Contains(flags, flag) {
+			c.bridge, c.noBridge = "", "the target's option "+strings.TrimPrefix(flag, "--")+" rules it out"
+		}
 	}
 	return nil
 }
@@ -98,8 +105,9 @@ func findEntries(ctx context.Context, s engine.Session) entries {
 				continue // which Open will say
 			}
 			none, host := networkFlags(r.Runtime, t, flags)
-			e.add(r.Runtime, none)
-			e.add(r.Runtime, host)
+			for _, f := range [][]string{none, host, flags} {
+				e.add(r.Runtime, f)
+			}
 		}
 	}
 	return e
@@ -182,8 +190,8 @@ func startPrivate(ctx context.Context, s engine.Session) (*daemon, error) {
 	return nil, err
 }
 
-// configure writes the daemon's configuration. It makes no bridge and no rule, because
-// containers get either no network or the daemon's own.
+// configure writes the daemon's configuration. Its bridge is in a network namespace of its own, and it makes no rules for
+// packets there: there is nowhere to go to.
 func (d *daemon) configure(file string, dirs managed.Dirs) error {
 	config := map[string]any{
 		"data-root":  filepath.Join(dirs.Data, "root"),
@@ -191,7 +199,7 @@ func (d *daemon) configure(file string, dirs managed.Dirs) error {
 		"pidfile":    filepath.Join(dirs.State, "pid"),
 		"hosts":      []string{d.host},
 		"exec-opts":  []string{"native.cgroupdriver=cgroupfs"},
-		"bridge":     "none",
+		"bip":        managed.BridgeHost + "/16",
 		"iptables":   false,
 		"ip6tables":  false,
 		"ip-forward": false,

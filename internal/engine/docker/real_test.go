@@ -25,7 +25,7 @@ func TestLimitsAndPlace(t *testing.T) {
 	s, socket := private(t)
 	driver := docker.NewDriver()
 	var engines []engine.Engine
-	for _, name := range []string{"docker/runc", "docker/crun"} {
+	for _, name := range []string{"docker/runc", "docker/crun", "docker/youki", "docker/runsc"} {
 		e, err := driver.Open(t.Context(), parse(t, name), s)
 		enginetest.Require(t, name, err)
 		engines = append(engines, e)
@@ -74,8 +74,10 @@ func TestLimitsAndPlace(t *testing.T) {
 	if _, err := os.Stat(socket); err != nil {
 		t.Errorf("the daemon has ended although a target uses it: %v", err)
 	}
-	if err := engines[1].Close(); err != nil {
-		t.Error(err)
+	for _, e := range engines[1:] {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 	if _, err := os.Stat(socket); err == nil {
 		t.Error("the daemon goes on although nobody uses it")

@@ -18,16 +18,21 @@ import (
 // choice is how containers of a target get their runtime.
 type choice struct {
 	kind runtimes.Kind
-	// none and host are the values of HostConfig.Runtime that go with the two networks. Without
-	// the second noHost is the reason.
-	none, host, noHost string
+	// none, host and bridge are the values of HostConfig.Runtime that go with the networks. Without
+	// the second noHost is the reason, without the third noBridge.
+	none, host, bridge string
+	noHost, noBridge   string
 }
 
 func (c choice) of(n engine.Network) string {
-	if n == engine.HostNet {
+	switch n {
+	case engine.HostNet:
 		return c.host
+	case engine.Bridged:
+		return c.bridge
+	default:
+		return c.none
 	}
-	return c.none
 }
 
 // lookup finds out how the daemon runs a target, if it can. What is known of the target comes with
@@ -99,13 +104,18 @@ func (d *daemon) choose(c *choice, info *engine.Info, r runtimes.Runtime, t targ
 	if entryName == "" {
 		return d.unknown(r, t, flags)
 	}
-	c.none, c.host = entryName, entryName
+	c.none, c.host, c.bridge = entryName, entryName, entryName
 	if len(args) > 0 && len(flags) == 0 {
 		info.Notes = append(info.Notes, fmt.Sprintf("the daemon runs %s with %s", t.Runtime, strings.Join(args, " ")))
 	}
 	for _, flag := range r.HostNetwork {
 		if !slices.Contains(args, flag) {
 			c.host, c.noHost = "", fmt.Sprintf("%s needs %s for it, which the daemon's runtime %s does not have", r.Kind.Name, flag, entryName)
+		}
+	}
+	for _, flag := range r.NoNetwork {
+		if slices.Contains(args, flag) {
+			c.bridge, c.noBridge = "", fmt.Sprintf("the daemon's runtime %s has %s, which rules it out", entryName, flag)
 		}
 	}
 	return nil

@@ -191,6 +191,9 @@ func TestUsersDaemon(t *testing.T) {
 		if !strings.Contains(e.Info().Version, "Docker ") || !strings.Contains(e.Info().Version, "run version ") && !strings.Contains(e.Info().Version, "runc version ") {
 			t.Errorf("the version of %s is %q", name, e.Info().Version)
 		}
+		if err := e.Supports(engine.NetworkBridge); !engine.Unsupported(err) || !strings.Contains(err.Error(), "the daemon's network bridge") {
+			t.Errorf("%s, whose daemon has no bridge: Supports(%s) = %v", name, engine.NetworkBridge, err)
+		}
 		sp := enginetest.Spec(s, "beside")
 		sp.Network = engine.HostNet
 		one := enginetest.Running(t, e, sp)

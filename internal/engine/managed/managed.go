@@ -6,7 +6,8 @@
 // fixed places, are empty to it; bridges, addresses and iptables rules are those of its own network. When its
 // last process has ended the kernel removes mounts and network: nothing of them can be left
 // behind, however the run ends. The run's image registry listens in that network too, at the same
-// address.
+// address. Where the session has CPUs for engines, the daemon's cgroup has a cpuset of them; an affinity would be
+// inherited by its containers, of which not every runtime takes it away.
 //
 // A daemon that dies is started again once, before the next trial. What it says goes to a log, the end of
 // which is part of every error about it.
@@ -30,6 +31,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/network"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
@@ -85,7 +87,7 @@ type Daemon struct {
 	session engine.Session
 	config  Config
 	dirs    Dirs
-	network *network
+	network *network.Namespace
 	group   *cgroup.Group // nil without cgroups
 
 	mu        sync.Mutex
@@ -104,11 +106,14 @@ func Start(ctx context.Context, s engine.Session, c Config) (*Daemon, error) {
 		return nil, err
 	}
 	d := &Daemon{session: s, config: c, dirs: dirs}
-	if d.network, err = newNetwork(); err != nil {
+	if s.EngineCPUs != "" && s.Cgroups == nil {
+		return nil, errors.Join(fmt.Errorf("start %s: keep it on CPUs %s: this program may not make cgroups", c.Name, s.EngineCPUs), dirs.remove())
+	}
+	if d.network, err = network.New(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", c.Name, err), dirs.remove())
 	}
 	if s.Registry != nil {
-		l, err := d.network.listen(ctx, s.Registry.Port())
+		l, err := listen(ctx, d.network, s.Registry.Port())
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("start %s: serve images in its network: %w", c.Name, err), d.Stop(ctx))
 		}
@@ -173,17 +178,21 @@ func (d *Daemon) launch() error {
 		return err
 	}
 	defer func() { _ = log.Close() }() // the daemon has its own
+	ns, err := os.Open(d.network.Path())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = ns.Close() }() // likewise
+	first, err := d.place()
+	if err != nil {
+		return err
+	}
 	//nolint:noctx // it outlives the call that starts it: Stop ends it
-	cmd := exec.Command(d.session.Probe, args...)
+	cmd := exec.Command(d.session.Probe, append(first, args...)...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + d.dirs.Data, "TMPDIR=" + d.dirs.Data}, d.config.Env...)
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.ExtraFiles = []*os.File{d.network.ns}
-	if d.group != nil {
-		if err := d.session.Place(d.groupName()); err != nil {
-			return err
-		}
-	}
+	cmd.ExtraFiles = []*os.File{ns}
 	done, err := d.session.Launcher.Start(cmd)
 	if d.group != nil {
 		err = errors.Join(err, d.session.Place(""))
@@ -203,6 +212,28 @@ func (d *Daemon) launch() error {
 		close(exited)
 	}()
 	return nil
+}
+
+// place makes what the launcher starts next begin in the daemon's cgroup, and keeps that on the session's CPUs. It gives the
+// arguments of the probe that come first for that.
+func (d *Daemon) place() (first []string, err error) {
+	if d.group == nil {
+		return nil, nil
+	}
+	if err := d.session.Place(d.groupName()); err != nil {
+		return nil, err
+	}
+	if d.session.EngineCPUs == "" {
+		return nil, nil
+	}
+	join, err := d.group.SetCPUs(d.session.EngineCPUs)
+	if err != nil {
+		return nil, errors.Join(err, d.session.Place(""))
+	}
+	if join != "" {
+		first = []string{"enter", "--cgroup", join, "--root", "/", "--", d.session.Probe}
+	}
+	return first, nil
 }
 
 func (d *Daemon) logFile() string { return filepath.Join(d.dirs.State, "log") }
@@ -285,7 +316,7 @@ func (d *Daemon) Revive(ctx context.Context) error {
 // Dial connects to an address in the daemon's network, which is the host network of its containers.
 // The host of the address must be an IP address.
 func (d *Daemon) Dial(ctx context.Context, kind, address string) (net.Conn, error) {
-	return d.network.dial(ctx, kind, address)
+	return dial(ctx, d.network, kind, address)
 }
 
 // Service tells what serves containers: the daemon with those of its children that it started on
@@ -294,6 +325,14 @@ func (d *Daemon) Service() engine.Service {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return engine.Service{Daemons: append([]int{d.process.Pid}, d.children...), Group: d.group}
+}
+
+// Notes say what is particular about the daemon, for Info.Notes.
+func (d *Daemon) Notes() []string {
+	if d.session.EngineCPUs == "" {
+		return nil
+	}
+	return []string{"the daemon, and what it starts beside containers, stay on CPUs " + d.session.EngineCPUs}
 }
 
 // Dirs are the daemon's directories.
@@ -339,7 +378,7 @@ func (d *Daemon) Stop(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("stop %s: %w", d.config.Name, err))
 		}
 	}
-	if err := d.network.close(); err != nil && !errors.Is(err, os.ErrClosed) {
+	if err := d.network.Close(); err != nil {
 		errs = append(errs, fmt.Errorf("stop %s: %w", d.config.Name, err))
 	}
 	if err := d.dirs.remove(); err != nil {

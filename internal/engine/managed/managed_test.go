@@ -226,6 +226,54 @@ func get(t *testing.T, client http.Client, url string) string {
 }
 
 // A daemon that does not start says why, and leaves nothing.
+// A daemon and what it starts stay on the CPUs that the run has for engines, also when it is started again.
+func TestEngineCPUs(t *testing.T) {
+	s := session(t)
+	if s.Cgroups == nil {
+		t.Skip("needs the right to make cgroups")
+	}
+	if _, ok := s.Cgroups.Controller("cpuset"); !ok {
+		t.Skip("the host has no cgroup controller cpuset")
+	}
+	s.EngineCPUs = "0"
+	d := start(t, s, daemon(t, s, `
+		"$PROBE" cpus >"$HOME/cpus"
+		echo ready >"$FIFO"
+		exec "$PROBE" pause`))
+	stays := func() {
+		t.Helper()
+		file := filepath.Join(d.Dirs().Data, "cpus")
+		text, err := os.ReadFile(file)
+		if err != nil || strings.TrimSpace(string(text)) != s.EngineCPUs {
+			t.Errorf("what the daemon starts may run on the CPUs %s, %v; want %s", text, err, s.EngineCPUs)
+		}
+		if err := os.Remove(file); err != nil {
+			t.Error(err)
+		}
+	}
+	stays()
+	if err := unix.Kill(d.Service().Daemons[0], unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	d.WaitEnd()
+	if err := d.Revive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stays()
+	if notes := strings.Join(d.Notes(), "; "); !strings.Contains(notes, "CPUs 0") {
+		t.Errorf("of its CPUs is noted %q", notes)
+	}
+
+	s.EngineCPUs = "8191"
+	if _, err := managed.Start(t.Context(), s, managed.Config{Name: "other", Args: []string{"/bin/true"}}); err == nil || !strings.Contains(err.Error(), "8191") {
+		t.Errorf("Start on a CPU that there is not: %v", err)
+	}
+	s.Cgroups = nil
+	if _, err := managed.Start(t.Context(), s, managed.Config{Name: "other", Args: []string{"/bin/true"}}); err == nil || !strings.Contains(err.Error(), "may not make cgroups") {
+		t.Errorf("Start without cgroups: %v", err)
+	}
+}
+
 func TestStartFails(t *testing.T) {
 	s := session(t)
 	for _, c := range []struct {

@@ -5,16 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/network"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -56,10 +59,12 @@ func emptied(s engine.Session, needs []string) ([]string, error) {
 
 // Mounts is a mount namespace like a daemon's for the commands of an engine that has none. A process
 // that does nothing holds it, so that what one command mounts is there for the next; with its last process
-// it is gone.
+// it is gone. A network namespace goes with it for those commands that make interfaces.
 type Mounts struct {
 	session engine.Session
-	ns      *os.File
+	mounts  *os.File // the namespaces, for commands to enter
+	net     *os.File
+	network *network.Namespace
 	holder  *os.Process
 	ended   <-chan struct{}
 	group   *cgroup.Group // nil without cgroups
@@ -78,6 +83,12 @@ func HoldMounts(ctx context.Context, s engine.Session, name string, needs []stri
 func (m *Mounts) start(ctx context.Context, name string, needs []string) error {
 	options, err := emptied(m.session, needs)
 	if err != nil {
+		return err
+	}
+	if m.network, err = network.New(); err != nil {
+		return err
+	}
+	if m.net, err = os.Open(m.network.Path()); err != nil {
 		return err
 	}
 	said, says, err := os.Pipe()
@@ -124,17 +135,36 @@ func (m *Mounts) start(ctx context.Context, name string, needs []string) error {
 	if err != nil || strings.TrimSpace(line) != workload.ReadyLine {
 		return fmt.Errorf("its process says %q", line)
 	}
-	m.ns, err = os.Open(fmt.Sprintf("/proc/%d/ns/mnt", m.holder.Pid))
+	m.mounts, err = os.Open(fmt.Sprintf("/proc/%d/ns/mnt", m.holder.Pid))
 	return err
 }
 
-// Enter makes a command run in the namespace. It costs an exec more, some tenths of a millisecond.
-func (m *Mounts) Enter(cmd *exec.Cmd) {
-	fd := 3 + len(cmd.ExtraFiles)
-	cmd.Args = append([]string{m.session.Probe, "daemon", "--mounts", fmt.Sprint(fd), "--", cmd.Path}, cmd.Args[1:]...)
-	cmd.Path = m.session.Probe
-	cmd.ExtraFiles = append(cmd.ExtraFiles, m.ns)
+// Enter makes a command run in the mount namespace. It costs an exec more, some tenths of a millisecond.
+func (m *Mounts) Enter(cmd *exec.Cmd) { m.enter(cmd, option{"--mounts", m.mounts}) }
+
+// EnterBoth makes a command run in the mount namespace and in the network namespace.
+func (m *Mounts) EnterBoth(cmd *exec.Cmd) {
+	m.enter(cmd, option{"--network", m.net}, option{"--mounts", m.mounts})
 }
+
+// option is an option of "probe daemon" that takes a namespace.
+type option struct {
+	name string
+	ns   *os.File
+}
+
+func (m *Mounts) enter(cmd *exec.Cmd, options ...option) {
+	args := []string{m.session.Probe, "daemon"}
+	for _, o := range options {
+		args = append(args, o.name, strconv.Itoa(3+len(cmd.ExtraFiles)))
+		cmd.ExtraFiles = append(cmd.ExtraFiles, o.ns)
+	}
+	cmd.Args = append(append(args, "--", cmd.Path), cmd.Args[1:]...)
+	cmd.Path = m.session.Probe
+}
+
+// Link describes the way from the network namespace to a container's address there.
+func (m *Mounts) Link(to netip.Addr) (engine.Link, error) { return linkFrom(m.network, to) }
 
 // Close ends the process that holds the namespace. It is idempotent.
 func (m *Mounts) Close(ctx context.Context) error {
@@ -143,11 +173,16 @@ func (m *Mounts) Close(ctx context.Context) error {
 		<-m.ended
 	}
 	var err error
-	if m.ns != nil {
-		err = m.ns.Close()
-		if errors.Is(err, os.ErrClosed) {
-			err = nil
+	for _, ns := range []*os.File{m.mounts, m.net} {
+		if ns == nil {
+			continue
 		}
+		if bad := ns.Close(); !errors.Is(bad, os.ErrClosed) {
+			err = errors.Join(err, bad)
+		}
+	}
+	if m.network != nil {
+		err = errors.Join(err, m.network.Close())
 	}
 	if m.group != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)

@@ -99,6 +99,12 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	if err := e.check(spec); err != nil {
 		return nil, fmt.Errorf("create container %q: %w", spec.ID, err)
 	}
+	if group != nil && spec.Resources.CPUSet != "" {
+		// gVisor does not do that itself on v1.
+		if err := group.PassCPUs(); err != nil {
+			return nil, fmt.Errorf("create container %q: %w", spec.ID, err)
+		}
+	}
 	bundle := filepath.Join(e.dir, "bundles", spec.ID)
 	c := &container{
 		e: e, id: spec.ID, group: group, network: e.networkFlags(spec.Network), bundle: bundle, log: filepath.Join(bundle, logName),

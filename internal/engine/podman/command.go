@@ -27,30 +27,40 @@ type PodmanError struct {
 
 func (e *PodmanError) Error() string { return e.Message }
 
-// command is a Podman command on this target's directories. flags are of the runtime.
-func (e *Engine) command(ctx context.Context, flags []string, args ...string) *exec.Cmd {
+// manner is how Podman is called for a container.
+type manner struct {
+	flags   []string // of the runtime
+	bridged bool     // in the network namespace that has the bridge
+}
+
+// command is a Podman command on this target's directories.
+func (e *Engine) command(ctx context.Context, m manner, args ...string) *exec.Cmd {
 	all := []string{
 		"--root", e.root(), "--runroot", e.runRoot(), "--tmpdir", e.tmpDir(), "--cgroup-manager", "cgroupfs",
 		"--runtime", e.info.Binary,
 	}
-	for _, f := range flags {
+	for _, f := range m.flags {
 		all = append(all, "--runtime-flag", strings.TrimPrefix(f, "--"))
 	}
 	cmd := exec.CommandContext(ctx, e.paths.podman, append(all, args...)...)
 	cmd.Env, cmd.Dir = e.environment(), "/"
-	e.mounts.Enter(cmd)
+	if m.bridged {
+		e.mounts.EnterBoth(cmd)
+	} else {
+		e.mounts.Enter(cmd)
+	}
 	return cmd
 }
 
 // change runs a Podman command that changes something. If the caller has given up meanwhile that is the error,
 // and what was printed is given all the same.
-func (e *Engine) change(ctx context.Context, flags []string, args ...string) (string, error) {
+func (e *Engine) change(ctx context.Context, m manner, args ...string) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
 	inner, cancel := engine.Patient(ctx, undoLimit)
 	defer cancel()
-	answer, err := e.run(inner, e.command(inner, flags, args...))
+	answer, err := e.run(inner, e.command(inner, m, args...))
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

@@ -25,9 +25,9 @@ import (
 type box struct {
 	e      *Engine
 	name   string
-	id     string   // Podman's own
-	log    string   // file
-	flags  []string // of the runtime
+	id     string // Podman's own
+	log    string // file
+	manner manner
 	group  *cgroup.Group
 	output *crilog.Follower
 	exit   *exit
@@ -56,7 +56,7 @@ func (b *box) call(ctx context.Context, op string, args ...string) (string, erro
 	if deleted {
 		return "", fmt.Errorf("%s container %q: it has been deleted", op, b.name)
 	}
-	answer, err := b.e.change(ctx, b.flags, append(args, b.id)...)
+	answer, err := b.e.change(ctx, b.manner, append(args, b.id)...)
 	if err != nil {
 		return "", b.explain(op, err)
 	}
@@ -163,7 +163,7 @@ func (b *box) Delete(ctx context.Context) error {
 		return nil
 	}
 	lost := b.lost()
-	if _, err := b.e.change(ctx, b.flags, "rm", "--force", "--ignore", "--time", "0", "--volumes", b.id); err != nil {
+	if _, err := b.e.change(ctx, b.manner, "rm", "--force", "--ignore", "--time", "0", "--volumes", b.id); err != nil {
 		return b.explain("delete", err)
 	}
 	if lost {
@@ -226,7 +226,7 @@ func (b *box) lost() bool {
 // deleteOCI removes a container from the runtime: Podman leaves that to what conmon calls at its end. The
 // runtime may not know it any more.
 func (b *box) deleteOCI(ctx context.Context) {
-	args := append(slices.Clone(b.flags), "delete", "--force", b.id)
+	args := append(slices.Clone(b.manner.flags), "delete", "--force", b.id)
 	cmd := exec.CommandContext(ctx, b.e.info.Binary, args...)
 	b.e.mounts.Enter(cmd)
 	_ = b.e.session.Launcher.Run(ctx, cmd)
@@ -270,7 +270,7 @@ func (b *box) Exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
 	for _, v := range p.Env {
 		args = append(args, "--env", v)
 	}
-	cmd := b.e.command(ctx, b.flags, append(append(args, b.id), p.Args...)...)
+	cmd := b.e.command(ctx, b.manner, append(append(args, b.id), p.Args...)...)
 	out.Set(cmd)
 	done, err := b.e.session.Launcher.Start(cmd)
 	_ = out.Close() // our copies

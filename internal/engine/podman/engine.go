@@ -40,6 +40,7 @@ type Engine struct {
 	exits       *exits
 	logs        *crilog.Watcher
 	mounts      *managed.Mounts
+	link        engine.Link
 
 	mu    sync.Mutex
 	group string          // cgroup below which containers are made; empty is the run's
@@ -51,9 +52,11 @@ var (
 	_ engine.Placer     = (*Engine)(nil)
 	_ engine.Accountant = (*Engine)(nil)
 	_ engine.Puller     = (*Engine)(nil)
+	_ engine.Networker  = (*Engine)(nil)
 	_ engine.Execer     = (*box)(nil)
 	_ engine.Pauser     = (*box)(nil)
 	_ engine.Updater    = (*box)(nil)
+	_ engine.Addressed  = (*box)(nil)
 )
 
 // Info says what Podman and the runtime are.
@@ -89,7 +92,7 @@ func (e *Engine) Usage() engine.Usage { return engine.Usage{CPU: e.session.Launc
 
 // Pull implements engine.Puller.
 func (e *Engine) Pull(ctx context.Context, ref string) error {
-	_, err := e.run(ctx, e.command(ctx, nil,
+	_, err := e.run(ctx, e.command(ctx, manner{},
 		"pull", "--quiet", "--tls-verify=false", "--signature-policy", filepath.Join(e.state, "policy.json"), ref))
 	if err != nil {
 		return fmt.Errorf("pull image %s: %w", ref, err)
@@ -99,7 +102,7 @@ func (e *Engine) Pull(ctx context.Context, ref string) error {
 
 // RemoveImage implements engine.Puller.
 func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
-	_, err := e.run(ctx, e.command(ctx, nil, "rmi", "--force", ref))
+	_, err := e.run(ctx, e.command(ctx, manner{}, "rmi", "--force", ref))
 	if err != nil && !strings.Contains(err.Error(), "image not known") {
 		return fmt.Errorf("remove image %s: %w", ref, err)
 	}
@@ -151,14 +154,17 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", what, context.Cause(ctx))
 	}
+	if spec.Join != "" {
+		return nil, fmt.Errorf("%s: a container of Podman cannot run in a network namespace that is there already", what)
+	}
 	e.mu.Lock()
 	parent := e.group
 	e.mu.Unlock()
 	if parent == "" {
 		parent = "/" + engine.Prefix + e.session.RunID
 	}
-	b := &box{e: e, name: spec.ID, log: filepath.Join(e.logDir(), spec.ID), flags: e.networkFlags(spec.Network)}
-	id, err := e.change(ctx, b.flags, e.createArgs(b, spec, parent)...)
+	b := &box{e: e, name: spec.ID, log: filepath.Join(e.logDir(), spec.ID), manner: e.manner(spec.Network)}
+	id, err := e.change(ctx, b.manner, e.createArgs(b, spec, parent)...)
 	if id == "" && err == nil {
 		err = errors.New("there is no error, and no ID either")
 	}
@@ -182,27 +188,36 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	return b, nil
 }
 
-// networkFlags are the runtime's flags that go with a network.
-func (e *Engine) networkFlags(n engine.Network) []string {
+// manner gives the runtime's flags that go with a network, and tells where it is made.
+func (e *Engine) manner(n engine.Network) manner {
+	m := manner{flags: e.flags, bridged: n == engine.Bridged}
 	if _, chosen := e.info.Target.Option("network"); chosen {
-		return e.flags
+		return m
 	}
-	if n == engine.HostNet {
-		return slices.Concat(e.flags, e.kind.HostNetwork)
+	switch n {
+	case engine.NoNetwork:
+		m.flags = slices.Concat(e.flags, e.kind.NoNetwork)
+	case engine.HostNet:
+		m.flags = slices.Concat(e.flags, e.kind.HostNetwork)
+	case engine.Bridged: // by the interface that the runtime finds
 	}
-	return slices.Concat(e.flags, e.kind.NoNetwork)
+	return m
 }
 
 // createArgs describe a container to Podman.
 func (e *Engine) createArgs(b *box, spec engine.Spec, parent string) []string {
 	network := "none"
-	if spec.Network == engine.HostNet {
+	switch spec.Network {
+	case engine.NoNetwork:
+	case engine.HostNet:
 		network = "host"
+	case engine.Bridged:
+		network = networkName
 	}
 	args := []string{
 		"create", "--name", spec.ID, "--label", engine.Label + "=" + e.session.RunID, "--pull", "never",
-		"--network", network, "--read-only", "--read-only-tmpfs=false", "--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777,notmpcopyup", // youki does not know tmpcopyup
-		"--log-driver", "k8s-file", "--log-opt", "path=" + b.log, "--conmon-pidfile", b.conmonFile(),
+		"--network", network, "--read-only=" + strconv.FormatBool(!spec.Writable), "--read-only-tmpfs=false", "--tmpfs", tmpfs("/tmp", false),
+		"--user", "0:0", "--log-driver", "k8s-file", "--log-opt", "path=" + b.log, "--conmon-pidfile", b.conmonFile(),
 		"--workdir", "/",
 	}
 	if e.session.Cgroups != nil {
@@ -212,6 +227,10 @@ func (e *Engine) createArgs(b *box, spec engine.Spec, parent string) []string {
 		args = append(args, "--env", v)
 	}
 	for _, m := range spec.Mounts {
+		if m.Source == "" {
+			args = append(args, "--tmpfs", tmpfs(m.Target, m.ReadOnly))
+			continue
+		}
 		mount := "type=bind,source=" + m.Source + ",destination=" + m.Target
 		if m.ReadOnly {
 			mount += ",ro"
@@ -223,11 +242,23 @@ func (e *Engine) createArgs(b *box, spec engine.Spec, parent string) []string {
 	return append(args, "--entrypoint", entrypoint(spec.Process.Args), spec.Image)
 }
 
+// tmpfs spells an empty file system in memory. youki does not know tmpcopyup.
+func tmpfs(target string, readOnly bool) string {
+	mode := "rw"
+	if readOnly {
+		mode = "ro"
+	}
+	return target + ":" + mode + ",exec,nosuid,nodev,mode=1777,notmpcopyup"
+}
+
 // limits are the options of create and update. Swap is not limited, as with the bare runtimes.
 func limits(r engine.Resources) []string {
 	var args []string
 	if r.CPU > 0 {
 		args = append(args, "--cpu-period", strconv.Itoa(cpuPeriod), "--cpu-quota", strconv.FormatInt(int64(math.Round(r.CPU*cpuPeriod)), 10))
+	}
+	if r.CPUSet != "" {
+		args = append(args, "--cpuset-cpus", r.CPUSet)
 	}
 	if r.Memory > 0 {
 		args = append(args, "--memory", strconv.FormatInt(r.Memory, 10)+"b", "--memory-swap", "-1")

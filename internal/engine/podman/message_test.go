@@ -38,3 +38,16 @@ func TestRunRootIsShort(t *testing.T) {
 		t.Errorf("the run root %s has %d characters", e.runRoot(), len(e.runRoot()))
 	}
 }
+
+func TestAddressIn(t *testing.T) {
+	const captured = `{"touchstone":{"EndpointID":"","Gateway":"10.88.0.1","IPAddress":"10.88.0.3","IPPrefixLen":16,"IPv6Gateway":"","GlobalIPv6Address":"","GlobalIPv6PrefixLen":0,"MacAddress":"96:c9:c9:48:70:6f","NetworkID":"touchstone","DriverOpts":null,"IPAMConfig":null,"Links":null,"Aliases":["ae8fb05649ee"]}}`
+	for answer, want := range map[string]string{
+		captured: "10.88.0.3", captured[:40]: "", "": "", "{}": "", "null": "", `{"podman":{"IPAddress":"10.88.0.2"}}`: "",
+		`{"touchstone":{"IPAddress":""}}`: "", `{"touchstone":{"IPAddress":"300.0.0.1"}}`: "",
+	} {
+		got, err := addressIn(answer)
+		if want == "" && err == nil || want != "" && got.String() != want {
+			t.Errorf("the address in %s is %v, %v; want %q", answer, got, err, want)
+		}
+	}
+}

@@ -6,7 +6,8 @@
 // mount namespace of its own with an empty /run and /var/lib, so that images, containers and locks of the
 // user's own are not touched and nothing stays behind where runtimes keep their state. Its runtime is --runtime with
 // the path of the binary; options of a target are --runtime-flag. Containers get what Podman gives
-// every container (its seccomp filter, conmon, a log file).
+// every container (its seccomp filter, conmon, a log file). Commands for a bridged container run in a network namespace
+// of the target's own too, so that the bridge is not on the host; those for others run in the host's, as they always do.
 //
 // conmon is left behind by the command that starts a container, and thereby becomes ours to reap. The
 // end of a container is told by the exit file that conmon writes, and its output by the log; both are
@@ -95,7 +96,7 @@ func programs(s engine.Session) (p paths, err error) {
 	return p, nil
 }
 
-// Open prepares storage for the target, pulls the probe's image and lets it run one container.
+// Open prepares storage for the target, pulls the probe's image and lets it run one container, and another one on a bridge.
 func (Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
 	if s.Registry == nil {
 		return nil, errors.New("use Podman: the session has no registry to pull images from")
@@ -152,7 +153,7 @@ func (e *Engine) open(ctx context.Context) error {
 func (e *Engine) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
 	defer cancel()
-	answer, err := e.run(ctx, e.command(ctx, nil, "version", "--format", "{{.Client.Version}}"))
+	answer, err := e.run(ctx, e.command(ctx, manner{}, "version", "--format", "{{.Client.Version}}"))
 	if err != nil {
 		return fmt.Errorf("ask Podman for its version: %w", err)
 	}
@@ -173,13 +174,18 @@ func (e *Engine) adapt(ctx context.Context) {
 	if network, chosen := info.Target.Option("network"); chosen && e.kind.HostNetwork != nil && network != string(engine.HostNet) {
 		e.cannot[engine.NetworkHost] = fmt.Sprintf("the target's option network=%s rules it out", network)
 	}
+	for _, flag := range e.kind.NoNetwork {
+		if slices.Contains(e.flags, flag) {
+			e.cannot[engine.NetworkBridge] = "the target's option " + strings.TrimPrefix(flag, "--") + " rules it out"
+		}
+	}
 	for _, h := range e.session.Hidden {
 		info.Notes = append(info.Notes, h+" is hidden from Podman and the runtime, which then see cgroup v1 only")
 	}
 	if e.session.Cgroups != nil {
 		info.Cgroup = string(e.session.Cgroups.Mode)
 	}
-	info.Notes = append(info.Notes, "containers have Podman's seccomp filter, which costs something at every system call", "conmon also keeps all output, in a log file")
+	info.Notes = append(info.Notes, "containers have Podman's seccomp filter, which costs something at every system call", "conmon also keeps all output, in a log file", "storage driver "+storageDriver)
 }
 
 // older tells whether a version is older than major.minor. One that cannot be read is not.
@@ -196,7 +202,7 @@ func (e *Engine) tryOut(ctx context.Context) error {
 	return e.session.InGroup(ctx, e, "try-podman-"+filepath.Base(e.state), undoLimit, func() error { return e.tryContainer(ctx) })
 }
 
-// tryContainer runs a container through its life.
+// tryContainer runs a container through its life, and another one on a bridge.
 func (e *Engine) tryContainer(ctx context.Context) error {
 	c, err := e.Create(ctx, engine.Spec{
 		ID: fmt.Sprintf("%s%s-try", engine.Prefix, e.session.RunID), Image: e.session.Registry.Probe(),
@@ -205,5 +211,8 @@ func (e *Engine) tryContainer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(engine.RunToExit(ctx, c, 42), c.(*box).undo(ctx))
+	if err := errors.Join(engine.RunToExit(ctx, c, 42), c.(*box).undo(ctx)); err != nil {
+		return err
+	}
+	return e.tryBridge(ctx)
 }

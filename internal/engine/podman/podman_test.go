@@ -8,6 +8,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/engine/podman"
 	"github.com/touchstone-bench/touchstone/internal/target"
@@ -23,6 +24,21 @@ func parse(t *testing.T, name string) target.Target {
 		t.Fatal(err)
 	}
 	return parsed
+}
+
+// host gives the engine of processes at the host's end of a network.
+func host(t *testing.T, s engine.Session) engine.Engine {
+	t.Helper()
+	e, err := native.Driver{}.Open(t.Context(), target.Target{Engine: target.Native}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
 }
 
 // remains lists what the host has of the session's containers.
@@ -65,7 +81,9 @@ func TestConformance(t *testing.T) {
 				enginetest.Require(t, name, err)
 				return e
 			}, enginetest.Options{
-				RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Leftovers: func() []string { return remains(s) },
+				RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Host: host(t, s),
+				Limits:    func(t *testing.T, _ engine.Container) string { return limits(t, s, "/"+engine.Prefix+s.RunID) },
+				Leftovers: func() []string { return remains(s) },
 			})
 		})
 	}

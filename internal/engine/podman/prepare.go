@@ -31,14 +31,14 @@ func (e *Engine) prepare(ctx context.Context) error {
 			return fmt.Errorf("make the directories of %s: %w", e.info.Target, err)
 		}
 	}
-	for _, dir := range []string{e.exitDir(), e.logDir(), filepath.Join(e.data, "tmp"), filepath.Join(e.state, "networks")} {
+	for _, dir := range []string{e.exitDir(), e.logDir(), filepath.Join(e.data, "tmp"), filepath.Join(e.state, networksDir)} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("make the directories of %s: %w", e.info.Target, err)
 		}
 	}
 	files := map[string]string{
 		"containers.conf": e.configuration(),
-		"storage.conf":    fmt.Sprintf("[storage]\ndriver = \"overlay\"\ngraphroot = %q\nrunroot = %q\n", e.root(), e.runRoot()),
+		"storage.conf":    fmt.Sprintf("[storage]\ndriver = %q\ngraphroot = %q\nrunroot = %q\n", storageDriver, e.root(), e.runRoot()),
 		"registries.conf": "unqualified-search-registries = []\n",
 		"policy.json":     `{"default": [{"type": "insecureAcceptAnything"}]}`,
 	}
@@ -95,9 +95,12 @@ func (e *Engine) configuration() string {
 	if e.paths.conmon != "" {
 		lines = append(lines, "conmon_path = ["+strconv.Quote(e.paths.conmon)+"]")
 	}
-	lines = append(lines, "[network]", "network_config_dir = "+strconv.Quote(filepath.Join(e.state, "networks")))
+	lines = append(lines, "[network]", "network_config_dir = "+strconv.Quote(filepath.Join(e.state, networksDir)))
 	return strings.Join(lines, "\n") + "\n"
 }
+
+// storageDriver has the layers of containers.
+const storageDriver = "overlay"
 
 // ulimits are limits for containers that this process can give: without CAP_SYS_RESOURCE nobody can raise
 // them, and those that Podman gives by itself are higher than most users have. Podman lowers its own number of

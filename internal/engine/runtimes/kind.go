@@ -57,11 +57,7 @@ var kinds = []Kind{
 		Name:      "youki",
 		Isolation: engine.SharedKernel,
 		Rootless:  []string{},
-		Cannot: func(context.Context, *process.Launcher, string, string) map[engine.Capability]string {
-			return map[engine.Capability]string{
-				engine.CanUpdate: "youki's update returns success and changes nothing (seen with 0.7.0)",
-			}
-		},
+		Notes:     []string{"youki's update with limits as options, as the engine oci calls it, returns success and changes nothing (seen with 0.7.0); with a file, as other engines call it, limits hold"},
 	},
 	{
 		Name:       "runsc",

@@ -1,0 +1,26 @@
+package cri
+
+import (
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
+
+func TestLimitsOfAPod(t *testing.T) {
+	type limits = engine.Resources
+	for _, c := range []struct{ old, update, during, then limits }{
+		{limits{}, limits{CPU: 1, Memory: 64}, limits{}, limits{CPU: 1, Memory: 64}},
+		{limits{CPU: 0.5}, limits{CPU: 1}, limits{CPU: 1}, limits{CPU: 1}},
+		{limits{CPU: 1}, limits{CPU: 0.5}, limits{CPU: 1}, limits{CPU: 0.5}},
+		{limits{CPU: 1, Memory: 64}, limits{Memory: 32}, limits{CPU: 1, Memory: 64}, limits{CPU: 1, Memory: 32}},
+		{limits{CPU: 1, Memory: 64}, limits{CPU: 0.5, Memory: 128}, limits{CPU: 1, Memory: 128}, limits{CPU: 0.5, Memory: 128}},
+		{limits{CPUSet: "0"}, limits{CPUSet: "1"}, limits{CPUSet: "0,1"}, limits{CPUSet: "0,1"}},
+		{limits{CPUSet: "0"}, limits{CPUSet: "0"}, limits{CPUSet: "0"}, limits{CPUSet: "0"}},
+		{limits{}, limits{CPUSet: "1"}, limits{}, limits{}},
+	} {
+		then := merged(c.old, c.update)
+		if during := wider(c.old, then); then != c.then || during != c.during {
+			t.Errorf("from %+v by %+v the pod has %+v and then %+v; want %+v and %+v", c.old, c.update, during, then, c.during, c.then)
+		}
+	}
+}

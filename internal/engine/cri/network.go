@@ -1,0 +1,95 @@
+package cri
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	api "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/managed"
+)
+
+// Link implements engine.Networker. Each pod that is not in the host's network is in that of the engine's CNI
+// plug-ins, whether it is asked to be Bridged or not: the engine has no other.
+func (e *Engine) Link(context.Context) (engine.Link, error) {
+	return e.link, e.Supports(engine.NetworkBridge)
+}
+
+// Address implements engine.Addressed.
+func (c *container) Address(ctx context.Context) (netip.Addr, error) {
+	const op = "ask for the address of"
+	if err := c.check(op); err != nil {
+		return netip.Addr{}, err
+	}
+	answer, err := c.e.service.PodSandboxStatus(ctx, &api.PodSandboxStatusRequest{PodSandboxId: c.pod})
+	if err != nil {
+		return netip.Addr{}, c.explain(ctx, op, err)
+	}
+	address, err := netip.ParseAddr(answer.GetStatus().GetNetwork().GetIp())
+	if err != nil {
+		return netip.Addr{}, c.explain(ctx, op, fmt.Errorf("its pod has none: %w", err))
+	}
+	return address.Unmap(), nil
+}
+
+// meet learns the way to pods from the one of the container, which has been created. That pods cannot be reached is
+// no reason not to use the engine.
+func (e *Engine) meet(ctx context.Context, c *container) error {
+	if _, known := e.cannot[engine.NetworkBridge]; known {
+		return nil
+	}
+	address, err := c.Address(ctx)
+	if err == nil {
+		if e.service.private != nil {
+			e.link, err = e.service.private.Link(address)
+		} else {
+			e.link, err = managed.HostLink(address)
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		e.cannot[engine.NetworkBridge] = &engine.UnsupportedError{
+			What: string(engine.NetworkBridge), Reason: "the network of its pods: " + err.Error(), Advice: "look at the engine's network configuration (CNI)",
+		}
+		return nil
+	}
+	names := e.service.plugins
+	if e.service.private != nil { // which may not tell
+		names = cmp.Or(names, privatePlugin)
+	}
+	if names != "" {
+		e.link.About["network"] = "CNI " + names
+	}
+	return nil
+}
+
+// plugins reads the CNI plug-ins from the verbose status of containerd, in their order. An engine that tells them
+// otherwise, or not at all, has none here.
+func plugins(config string) string {
+	var network struct {
+		Networks []struct {
+			Config struct {
+				Plugins []struct{ Network struct{ Type string } }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(config), &network); err != nil {
+		return ""
+	}
+	var names []string
+	for _, n := range network.Networks {
+		for _, p := range n.Config.Plugins {
+			if name := word(p.Network.Type); name != "" && name != "loopback" {
+				names = append(names, name)
+			}
+		}
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,85 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/moby/moby/client"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/managed"
+)
+
+// bridge is the network that a daemon has by itself, and in which containers are unless told otherwise.
+const bridge = "bridge"
+
+// meet learns what the daemon's bridge is. That there is none is no reason not to use the daemon.
+func (e *Engine) meet(ctx context.Context) error {
+	switch {
+	case e.cannot[engine.NetworkBridge] != "":
+		return nil
+	case e.target.Rootless:
+		e.cannot[engine.NetworkBridge] = "rootless Docker has its bridge in a network namespace of its own, which cannot be reached from here"
+		return nil
+	}
+	link, err := e.inspectBridge(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		e.cannot[engine.NetworkBridge] = fmt.Sprintf("the daemon's network %s: %v", bridge, &saidError{err})
+	}
+	e.link = link
+	return nil
+}
+
+func (d *daemon) inspectBridge(ctx context.Context) (engine.Link, error) {
+	answer, err := d.client.NetworkInspect(ctx, bridge, client.NetworkInspectOptions{})
+	if err != nil {
+		return engine.Link{}, err
+	}
+	var inside netip.Addr // of the network, whosever it is
+	for _, c := range answer.Network.IPAM.Config {
+		if c.Subnet.IsValid() && (c.Subnet.Addr().Is4() || !inside.IsValid()) {
+			inside = c.Subnet.Masked().Addr().Next()
+		}
+	}
+	if !inside.IsValid() {
+		return engine.Link{}, errors.New("it has no addresses")
+	}
+	find := managed.HostLink
+	if d.private != nil {
+		find = d.private.Link
+	}
+	link, err := find(inside)
+	if err != nil {
+		return engine.Link{}, err
+	}
+	link.About["network"] = "Docker " + answer.Network.Driver
+	return link, nil
+}
+
+// Link implements engine.Networker.
+func (e *Engine) Link(context.Context) (engine.Link, error) {
+	return e.link, e.Supports(engine.NetworkBridge)
+}
+
+// Address implements engine.Addressed.
+func (b *box) Address(ctx context.Context) (netip.Addr, error) {
+	const op = "ask for the address of"
+	if err := b.exists(op); err != nil {
+		return netip.Addr{}, err
+	}
+	answer, err := b.e.client.ContainerInspect(ctx, b.id, client.ContainerInspectOptions{})
+	if err != nil {
+		return netip.Addr{}, b.explain(ctx, op, err)
+	}
+	if settings := answer.Container.NetworkSettings; settings != nil {
+		if end := settings.Networks[bridge]; end != nil && end.IPAddress.IsValid() {
+			return end.IPAddress, nil
+		}
+	}
+	return netip.Addr{}, b.explain(ctx, op, errors.New("it has none in the network "+bridge))
+}

@@ -153,8 +153,8 @@ type Step struct {
 // Seconds is the length of the span.
 func (s Span) Seconds() float64 { return (s.End - s.Start).Seconds() }
 
-// MaxOutput is how much of a program's output is kept, in bytes. A program of ours that
-// writes more is broken: its output is then cut off and does not parse.
+// MaxOutput is how much of a program's output is kept, in bytes. A program that writes
+// more ends the trial, which has then failed.
 const MaxOutput = 1 << 20
 
 // Watch is a writer that notes the moment of its first byte, on the same clock as

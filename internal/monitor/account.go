@@ -45,6 +45,8 @@ type Account struct {
 	before map[int]time.Duration // what living processes had used
 	seen   map[int]process       // what was ever seen alive, by ID
 
+	ends []record // what the kernel said of ends so far
+
 	err    error // why CPU times are not known
 	events *conn // what the kernel says of ends
 	query  *conn
@@ -214,9 +216,9 @@ func (a *Account) since(pid, last int) bool {
 	return pid > a.born
 }
 
-// CPU gives the CPU time by component since the account began; it can be called once. A component that never was there
-// is not in it. It lacks what a process costs while it ends, since the kernel gives its record before it takes its memory
-// back, and what it used since the scheduler last counted, less than a tick. The error says why it cannot be known.
+// CPU gives the CPU time by component since the account began. A component that never was there is not in it. It
+// lacks what a process costs while it ends, since the kernel gives its record before it takes its memory back, and what
+// it used since the scheduler last counted, less than a tick. The error says why it cannot be known.
 func (a *Account) CPU() (map[Component]time.Duration, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -235,11 +237,12 @@ func (a *Account) CPU() (map[Component]time.Duration, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.ends = append(a.ends, records...)
 	last, err := born()
 	if err != nil {
 		return nil, err
 	}
-	ended := a.ended(records)
+	ended := a.ended(a.ends)
 	has := map[int]bool{}
 	for _, p := range ended {
 		has[p.pid] = true

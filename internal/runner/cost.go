@@ -114,7 +114,7 @@ func (t *trial) servedUsage() (engine.Usage, error) {
 	if err != nil {
 		return engine.Usage{}, fmt.Errorf("read what the daemon has used: %w", err)
 	}
-	return engine.Usage{CPU: own.CPU + service.CPU - t.cost.before}, nil
+	return engine.Usage{CPU: own.CPU + service.CPU - t.cost.before, Served: true}, nil
 }
 
 // sameService tells why what the daemon costs cannot be told from what it cost before, or costs others.

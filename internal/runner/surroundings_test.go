@@ -33,11 +33,11 @@ func runsProgram(ctx context.Context, t bench.Trial) error {
 	return err
 }
 
-// needs makes all work of the lab need an image that has to be pulled.
-func (l *lab) needs(image bench.Image) {
-	l.config.Files[image] = runner.Files{Rootfs: "/", Ref: "registry/" + string(image)}
+// needsImage makes all work of the lab need the workload image, which has to be pulled.
+func (l *lab) needsImage() {
+	l.config.Files[bench.WorkloadImage] = runner.Files{Rootfs: "/", Ref: "registry/" + string(bench.WorkloadImage)}
 	for i := range l.config.Work {
-		l.config.Work[i].Benchmark.Image = image
+		l.config.Work[i].Benchmark.Image = bench.WorkloadImage
 	}
 }
 
@@ -49,7 +49,7 @@ func TestImageIsPulledOnce(t *testing.T) {
 	l.config.Blocks = 3
 	l.work("test.one.x", live)
 	l.work("test.two.x", live)
-	l.needs(bench.WorkloadImage)
+	l.needsImage()
 	l.ok()
 	slices.Sort(told)
 	if diff := cmp.Diff([]string{"fake/a workload", "fake/b workload"}, told); diff != "" {
@@ -78,7 +78,7 @@ func TestImageThatIsNotPulled(t *testing.T) {
 			l := newLab(t, tt.target)
 			l.config.Blocks = 3
 			l.work("test.one.x", live)
-			l.needs(bench.WorkloadImage)
+			l.needsImage()
 			outcome := l.ok()
 			var got []result.Status
 			for _, trial := range l.trials {
@@ -98,7 +98,7 @@ func TestImageThatIsNotPulled(t *testing.T) {
 func TestImageThatStaysWithItsEngine(t *testing.T) {
 	l := newLab(t, "fake/a@fail=remove")
 	l.work("test.one.x", live)
-	l.needs(bench.WorkloadImage)
+	l.needsImage()
 	outcome, err := runner.Run(t.Context(), l.config)
 	if err != nil || len(outcome.Cut) != 1 || !strings.Contains(outcome.Cut[0], "the image registry/workload stays with fake/a@fail=remove: remove image") {
 		t.Errorf("Run() = %+v, %v", outcome, err)
@@ -108,7 +108,7 @@ func TestImageThatStaysWithItsEngine(t *testing.T) {
 func TestInterruptedPull(t *testing.T) {
 	l := newLab(t, "fake/a@pull=20s")
 	l.work("test.one.x", live)
-	l.needs(bench.WorkloadImage)
+	l.needsImage()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	l.config.Pulling = func(string, bench.Image) { cancel(errBroken) }
 	outcome, err := l.run(ctx)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
@@ -19,14 +20,14 @@ func cpuTime() bench.Benchmark {
 		// A program can begin with a whole quota just before a period ends, and the kernel notices with a tick that one is
 		// used up: in a second, this makes up to 1.15.
 		optional(bounded("Used", 1.25, "does not hold its CPU limit",
-			"CPU time of the container and all that serves it over what the limit allows, from the program's first output to its end; without a limit it is 1 over the limit")),
+			"CPU time of the container and its sandbox over what the limit allows, from the program's first output to its end; without a limit it is 1 over the limit")),
 	}
 	return bench.Benchmark{
 		Name:    "limits.cpu.time",
 		Summary: "a fixed amount of work under a CPU limit, and whether the limit holds",
 		Source:  "espe section 5.5, table 1 (HardLimit): 10 % of a CPU",
 		Metrics: metrics,
-		Image:   bench.WorkloadImage,
+		Image:   bench.WorkloadImage, Components: true,
 		Params: append(primes("500"), bench.Param{
 			Name: "percent", Help: "the limit in per cent of a CPU", Quick: "10", Paper: "10", Check: bench.IntRange(1, 50),
 		}),
@@ -59,7 +60,7 @@ func cpuTime() bench.Benchmark {
 // outcome is what a program wrote, and what the target used meanwhile.
 type outcome struct {
 	text []byte
-	// cpu is the CPU time of all that the target runs, wall the time, both from the program's first output to its
+	// cpu is the CPU time of what is under the container's limit, wall the time, both from the program's first output to its
 	// end. They are known where the engine's costs are.
 	cpu, wall time.Duration
 	known     bool
@@ -81,14 +82,13 @@ func run(ctx context.Context, t bench.Trial, spec engine.Spec) (outcome, error) 
 	var o outcome
 	select {
 	case <-spoke:
-		if before, err = usage(t); err != nil {
+		if before, o.known, err = usage(t); err != nil {
 			return outcome{}, err
 		}
-		o.known = true
 		<-c.ended
 	case <-c.ended: // its output comes afterwards
 	}
-	after, err := usage(t)
+	after, known, err := usage(t)
 	if err := errors.Join(err, c.failed()); err != nil {
 		return outcome{}, err
 	}
@@ -102,15 +102,23 @@ func run(ctx context.Context, t bench.Trial, spec engine.Spec) (outcome, error) 
 	}
 	o.text, o.cpu, o.wall = out.Bytes(), after-before, end-began
 	// If most of the work was done when the output was seen at last, what follows says nothing of the limit.
-	o.known = o.known && o.wall > 0 && 2*o.cpu > before
+	o.known = o.known && known && o.wall > 0 && 2*o.cpu > before
 	return o, nil
 }
 
-// usage is the CPU time that the target has used so far; always 0 if it cannot be known here.
-func usage(t bench.Trial) (time.Duration, error) {
-	used, err := t.Usage()
-	if err != nil && !engine.Unsupported(err) {
-		return 0, err
+// usage is the CPU time that the container and its sandbox have used so far, as far as it is known: a daemon's part cannot
+// be told from theirs everywhere.
+func usage(t bench.Trial) (used time.Duration, known bool, err error) {
+	parts, err := t.CPU()
+	if err == nil {
+		return parts[monitor.Container] + parts[monitor.Sandbox], true, nil
 	}
-	return used.CPU, nil
+	if !engine.Unsupported(err) {
+		return 0, false, err
+	}
+	all, err := t.Usage()
+	if err != nil && !engine.Unsupported(err) {
+		return 0, false, err
+	}
+	return all.CPU, err == nil && !all.Served, nil
 }

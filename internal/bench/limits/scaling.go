@@ -30,8 +30,8 @@ func cpuScaling() bench.Benchmark {
 		Summary: "a CPU limit raised from half to full, a step each second, while a program runs, and whether it follows",
 		Source:  "espe section 5.5, table 1 (ScalingLimit)",
 		Metrics: metrics,
-		Image:   bench.WorkloadImage,
-		Needs:   []engine.Capability{engine.CanUpdate},
+		Image:   bench.WorkloadImage, Components: true,
+		Needs: []engine.Capability{engine.CanUpdate},
 		Params: append(primes("5000"),
 			bench.Param{Name: "steps", Help: "in how many steps the limit is raised", Quick: "4", Paper: "10", Check: bench.IntRange(1, 100)},
 			bench.Param{
@@ -138,7 +138,7 @@ func (p *progress) scale(ctx context.Context, spec engine.Spec) ([]byte, error) 
 		return nil, err
 	}
 	defer c.cancel()
-	before, err := usage(p.t)
+	before, _, err := usage(p.t)
 	if err != nil {
 		return nil, err
 	}
@@ -169,12 +169,12 @@ func (p *progress) follow(ctx context.Context, c *running, limits engine.Resourc
 			return nil
 		}
 		if step == 1 {
-			used, err := usage(p.t)
+			used, known, err := usage(p.t)
 			if err != nil {
 				return err
 			}
 			// The second that has passed is the program's own; it may be known late, but not early.
-			p.starved = used > before && (used-before).Seconds() < 0.85*p.limit(0)
+			p.starved = known && (used-before).Seconds() < 0.85*p.limit(0)
 		}
 		limits.CPU = p.limit(step)
 		span, err := p.t.Time(ctx, "update", func(ctx context.Context) error { return updater.Update(ctx, limits) })

@@ -15,7 +15,7 @@ if [ "$(id -u)" != 0 ]; then
 	exit 1
 fi
 
-scripts/setup.sh build runtimes gvisor engines
+scripts/setup.sh build runtimes gvisor engines image
 make --no-print-directory build
 path=$(scripts/tools.sh --cached runsc youki crun containerd containerd-shim-runsc-v1 crio)
 export PATH="${path:+$path:}$PATH"

@@ -13,7 +13,7 @@ if [ "$(id -u)" != 0 ]; then
 	exit 1
 fi
 
-scripts/setup.sh build runtimes engines crun crio youki
+scripts/setup.sh build runtimes engines image crun crio youki
 # The versions of containerd that Debian has, and the one before the newest, are tried as well.
 containerds=$(command -v containerd || true)
 tools=(runsc crun containerd containerd-shim-runsc-v1 crio)

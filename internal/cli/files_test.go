@@ -43,7 +43,9 @@ func TestImagesAreMadeReady(t *testing.T) {
 		return "registry/" + as, nil
 	}
 	work := []plan.Work{
-		{Benchmark: bench.Benchmark{Image: bench.WorkloadImage}}, {}, {Benchmark: bench.Benchmark{Image: "Mine and/thine.tar"}},
+		{Benchmark: bench.Benchmark{Image: bench.WorkloadImage}},
+		{},
+		{Benchmark: bench.Benchmark{Image: "Mine and/thine.tar"}},
 		{Benchmark: bench.Benchmark{Image: bench.WorkloadImage}},
 	}
 	files, facts, err := makeFiles(t.Context(), imagesOf(work), makes(t, nil), publish)

@@ -3,6 +3,8 @@ package cli_test
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"log"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -56,7 +58,7 @@ func TestRealImage(t *testing.T) {
 		t.Errorf("build gives %s, want %s", name, shown.Name)
 	}
 
-	server := httptest.NewServer(registry.New())
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	ref := strings.TrimPrefix(server.URL, "http://") + "/bench/workload:test"
 	if pushed := run(0, "push", ref); !strings.Contains(pushed, digest.String()) {

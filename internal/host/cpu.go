@@ -5,11 +5,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/cpuset"
 )
 
 // onlineCPUs gives the numbers of the logical CPUs that are online.
 func (t tree) onlineCPUs() []int {
-	if cpus := parseCPUList(t.text("sys/devices/system/cpu/online")); len(cpus) > 0 {
+	if cpus := t.cpuList("sys/devices/system/cpu/online"); len(cpus) > 0 {
 		return cpus
 	}
 	var cpus []int
@@ -23,28 +25,10 @@ func (t tree) onlineCPUs() []int {
 	return cpus
 }
 
-// maxCPUs bounds the numbers in a list of CPUs; the kernel's own bound is 8192.
-const maxCPUs = 1 << 14
-
-// parseCPUList reads the kernel's lists of CPUs, such as 0-3,8,10-11. It is nil if the
-// list is malformed.
-func parseCPUList(list string) []int {
-	var cpus []int
-	for item := range strings.SplitSeq(list, ",") {
-		first, last, isRange := strings.Cut(item, "-")
-		if !isRange {
-			last = first
-		}
-		lo, err1 := strconv.Atoi(first)
-		hi, err2 := strconv.Atoi(last)
-		if err1 != nil || err2 != nil || lo < 0 || hi < lo || hi >= maxCPUs || len(cpus) > maxCPUs {
-			return nil
-		}
-		for n := lo; n <= hi; n++ {
-			cpus = append(cpus, n)
-		}
-	}
-	return cpus
+// cpuList reads a file with a list of CPUs. It has none if it is not there or malformed.
+func (t tree) cpuList(name string) cpuset.Set {
+	set, _ := cpuset.Parse(t.text(name)) // which gives none with an error
+	return set
 }
 
 // cpuinfo gives the fields of /proc/cpuinfo for the first CPU that has them, by

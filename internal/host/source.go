@@ -159,7 +159,7 @@ func (t tree) throttleFiles() []string {
 	packages := map[string]bool{}
 	for _, cpu := range t.onlineCPUs() {
 		dir := "sys/devices/system/cpu/cpu" + strconv.Itoa(cpu)
-		siblings := parseCPUList(t.text(path.Join(dir, "topology/thread_siblings_list")))
+		siblings := t.cpuList(path.Join(dir, "topology/thread_siblings_list"))
 		if len(siblings) == 0 || siblings[0] == cpu {
 			files = append(files, path.Join(dir, "thermal_throttle/core_throttle_count"))
 		}

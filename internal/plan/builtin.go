@@ -18,7 +18,7 @@ type BuiltinPlan struct {
 // Builtins lists the plans that need no file, the shortest first.
 func Builtins() []BuiltinPlan {
 	return []BuiltinPlan{
-		{"quick", "a first look in a few minutes, with what needs no workload image; this is the plan when none is given"},
+		{"quick", "a first look in a few minutes, without a workload image; the plan when none is given"},
 		{"standard", "every benchmark with short parameters, on native, runc, crun and gVisor, in 20 minutes"},
 		{"paper", "every benchmark with the parameters of the studies, in hours"},
 	}

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Prints how Touchstone's values of the workload image's programs on bare metal compare with what
+# the same programs say when they are run by hand; see -h.
+set -euo pipefail
+export LC_ALL=C
+
+usage() {
+	cat <<'END'
+usage: bench-programs.sh [-r ROUNDS]
+
+Runs each program of the workload image on bare metal by turns with Touchstone (a trial of the
+target native) and by hand, and prints the median of both and their ratio.
+
+By hand means: by bash, chroot and busybox's sh, from the same root file system, with the same
+arguments, in a mount namespace with /proc, /dev, /sys, a tmpfs at /tmp and an empty directory at
+/data; in a CPU cgroup of its own beside those of trials, without limits, on all CPUs, as trials
+have it. The value is what the program itself writes (bash's time where it writes none). Files are
+in memory: how much a disk differs from run to run says nothing of who runs the program.
+
+  -r ROUNDS    runs of each side, after one of each to warm up, 5 or more (default 5)
+
+It builds the workload image if there is none, and takes some five minutes. It must run as root,
+on a machine that does nothing else. Exit code: 1 if medians are more than 2 % apart.
+END
+}
+
+die() {
+	echo "bench-programs: $*" >&2
+	exit 1
+}
+
+rounds=5
+while getopts r:h option; do
+	case $option in
+	r) rounds=$OPTARG ;;
+	h) usage && exit 0 ;;
+	*) usage >&2 && exit 2 ;;
+	esac
+done
+shift $((OPTIND - 1))
+[ $# -eq 0 ] || { usage >&2 && exit 2; }
+[[ $rounds =~ ^[0-9]+$ && $rounds -ge 5 ]] || die "-r $rounds: must be 5 or more"
+[ "$(id -u)" -eq 0 ] || die "cgroups and chroot need root: run it as root"
+
+cd "$(dirname "$0")/.."
+scripts/setup.sh build
+data=$(mktemp -d)
+trap 'rm -rf "$data"' EXIT
+
+package=internal/bench/catalogue
+go test -c -o "$data/programs.test" "./$package"
+echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg), $(nproc) CPUs"
+code=0
+(cd "$package" && TOUCHSTONE_PEER_ROUNDS=$rounds "$data/programs.test" -test.v -test.timeout 1h -test.run '^TestProgramsBesideThemselves$') >"$data/log" 2>&1 || code=1
+grep -q '^--- PASS' "$data/log" || code=1 # nor may it be skipped
+sed -E -e '/^(===|---|PASS|FAIL)/d' -e 's/^    //' -e 's/^[a-z_]+_test\.go:[0-9]+: //' "$data/log"
+echo "load average after: $(cut -d ' ' -f 1-3 /proc/loadavg)"
+exit "$code"

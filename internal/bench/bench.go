@@ -174,6 +174,22 @@ type Watch interface {
 // Params are the values of a benchmark's parameters.
 type Params map[string]string
 
+// Param gives the value of a parameter.
+func (p Params) Param(name string) string { return p[name] }
+
+// Numbers reads parameters that are whole numbers, of a Trial or of Params, to where they belong. What Resolve has checked
+// by IntRange can be read.
+func Numbers(of interface{ Param(name string) string }, to map[string]*int) error {
+	for name, n := range to {
+		v, err := strconv.Atoi(of.Param(name))
+		if err != nil {
+			return fmt.Errorf("read the parameter %s: %w", name, err)
+		}
+		*n = v
+	}
+	return nil
+}
+
 // String spells params canonically: "name=value name=value" in order of names.
 func (p Params) String() string {
 	var items []string

@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,5 +108,18 @@ func TestSuiteAndSpan(t *testing.T) {
 	}
 	if got := (bench.Span{Start: time.Second, End: 1250 * time.Millisecond}).Seconds(); got != 0.25 {
 		t.Errorf("Seconds() = %v, want 0.25", got)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	params := bench.Params{"mib": "64", "block": "4", "on": "bind"}
+	var mib, block int
+	if err := bench.Numbers(params, map[string]*int{"mib": &mib, "block": &block}); err != nil || mib != 64 || block != 4 {
+		t.Errorf("Numbers gives %d and %d, %v; want 64 and 4", mib, block, err)
+	}
+	for _, name := range []string{"on", "none"} {
+		if err := bench.Numbers(params, map[string]*int{name: new(int)}); err == nil || !strings.Contains(err.Error(), "parameter "+name) {
+			t.Errorf("Numbers of %s: %v", name, err)
+		}
 	}
 }

@@ -108,7 +108,7 @@ second ends at once. An interrupted run goes on with --resume.`,
 	f.DurationVar(&opts.timeout, "timeout", 0, "longest `TIME` for one trial, such as 2m")
 	f.Uint64Var(&opts.seed, "seed", 0, "`NUMBER` from which the order of trials is drawn")
 	f.StringArrayVar(&opts.overrides.Pin, "pin", nil, "`CPUS` of the parts of the run: workload=2-3,engines=1,touchstone=0")
-	f.BoolVar(&opts.drop, "drop-caches", false, "drop the page cache before cold reads (paper's parameters: if root)")
+	f.BoolVar(&opts.drop, "drop-caches", false, "drop the page cache before cold reads; as root, paper plans do so")
 	addEngineFlags(cmd, &opts.overrides, &opts.managed)
 	f.StringVarP(&opts.format, "output", "o", "table", "`FORMAT` of the printed results: table or json")
 	return cmd

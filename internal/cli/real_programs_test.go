@@ -61,4 +61,3 @@ func checkMetrics(t *testing.T, b bench.Benchmark, trial result.Trial) {
 		}
 	}
 }
-

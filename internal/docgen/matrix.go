@@ -27,7 +27,7 @@ type Matrix struct {
 type Row struct {
 	Benchmark string `json:"benchmark"`
 	// Metric is the one that Ratio is of: the first that the benchmark has on the first target.
-	Metric string  `json:"metric"`
+	Metric string `json:"metric"`
 	Cells  []Cell `json:"cells"`
 }
 

@@ -137,23 +137,17 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-func TestParseCPUList(t *testing.T) {
-	tests := []struct {
-		list string
-		want []int
-	}{
-		{"0", []int{0}},
-		{"0-3", []int{0, 1, 2, 3}},
-		{"0-1,4,6-7", []int{0, 1, 4, 6, 7}},
-		{"", nil},
-		{"1-0", nil},
-		{"-1", nil},
-		{"0-99999999", nil},
-		{"a", nil},
-	}
-	for _, tt := range tests {
-		if got := parseCPUList(tt.list); !slices.Equal(got, tt.want) {
-			t.Errorf("parseCPUList(%q) = %v, want %v", tt.list, got, tt.want)
+func TestOnlineCPUs(t *testing.T) {
+	stat := &fstest.MapFile{Data: []byte("cpu  9 9\ncpu0 4 4\ncpu2 5 5\nintr 1\n")}
+	for list, want := range map[string][]int{
+		"0-1,4,6-7\n":  {0, 1, 4, 6, 7},
+		"":             {0, 2}, // of /proc/stat
+		"1-0\n":        {0, 2},
+		"0-99999999\n": {0, 2},
+	} {
+		machine := tree{fstest.MapFS{"proc/stat": stat, "sys/devices/system/cpu/online": {Data: []byte(list)}}}
+		if got := machine.onlineCPUs(); !slices.Equal(got, want) {
+			t.Errorf("with the list %q the CPUs %v are online, want %v", list, got, want)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func cpuTime() bench.Benchmark {
 		}),
 		Run: func(ctx context.Context, t bench.Trial) error {
 			var prime, events, percent int
-			if err := whole(t, map[string]*int{"prime": &prime, "events": &events, "percent": &percent}); err != nil {
+			if err := bench.Numbers(t, map[string]*int{"prime": &prime, "events": &events, "percent": &percent}); err != nil {
 				return err
 			}
 			limit := float64(percent) / 100

@@ -6,9 +6,7 @@ package limits
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -33,17 +31,6 @@ func seconds(name, help string) result.Metric {
 func optional(m result.Metric) result.Metric {
 	m.Optional = true
 	return m
-}
-
-// whole reads parameters that are whole numbers.
-func whole(t bench.Trial, numbers map[string]*int) error {
-	var errs []error
-	for name, n := range numbers {
-		v, err := strconv.Atoi(t.Param(name))
-		*n = v
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
 }
 
 // primes are the parameters of what is computed under a limit: the load of performance.cpu.time.

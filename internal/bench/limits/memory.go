@@ -43,7 +43,7 @@ func memoryOOM() bench.Benchmark {
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			var mib int
-			if err := whole(t, map[string]*int{"mib": &mib}); err != nil {
+			if err := bench.Numbers(t, map[string]*int{"mib": &mib}); err != nil {
 				return err
 			}
 			limit := int64(mib) << 20

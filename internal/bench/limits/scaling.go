@@ -41,7 +41,7 @@ func cpuScaling() bench.Benchmark {
 		),
 		Run: func(ctx context.Context, t bench.Trial) error {
 			var prime, events, steps, percent int
-			err := whole(t, map[string]*int{"prime": &prime, "events": &events, "steps": &steps, "percent": &percent})
+			err := bench.Numbers(t, map[string]*int{"prime": &prime, "events": &events, "steps": &steps, "percent": &percent})
 			if err != nil {
 				return err
 			}
@@ -174,7 +174,7 @@ func (p *progress) follow(ctx context.Context, c *running, limits engine.Resourc
 				return err
 			}
 			// The second that has passed is the program's own; it may be known late, but not early.
-			p.starved = known && (used-before).Seconds() < 0.85*p.limit(0)
+			p.starved = known && used > before && (used-before).Seconds() < 0.85*p.limit(0)
 		}
 		limits.CPU = p.limit(step)
 		span, err := p.t.Time(ctx, "update", func(ctx context.Context) error { return updater.Update(ctx, limits) })

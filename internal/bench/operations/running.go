@@ -3,7 +3,6 @@ package operations
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -14,8 +13,8 @@ import (
 // repeated does something with one running container as often as the parameter repeats says. It gets the number
 // of the time.
 func repeated(ctx context.Context, t bench.Trial, do func(c engine.Container, n int) error) error {
-	repeats, err := strconv.Atoi(t.Param("repeats"))
-	if err != nil {
+	var repeats int
+	if err := bench.Numbers(t, map[string]*int{"repeats": &repeats}); err != nil {
 		return err
 	}
 	c, err := bench.Start(ctx, t)

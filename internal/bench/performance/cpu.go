@@ -38,8 +38,8 @@ func threadsParam(paper, help string) bench.Param {
 
 // threads reads the parameter; 0 is all.
 func threads(t bench.Trial) (n int, err error) {
-	if v := t.Param("threads"); v != allThreads {
-		err = number(v, &n)
+	if t.Param("threads") != allThreads {
+		err = bench.Numbers(t, map[string]*int{"threads": &n})
 	}
 	return n, err
 }
@@ -59,16 +59,10 @@ func cpuTime() bench.Benchmark {
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			var prime, events, threads int
-			err := errors.Join(number(t.Param("prime"), &prime), number(t.Param("events"), &events), number(t.Param("threads"), &threads))
-			if err != nil {
+			if err := bench.Numbers(t, map[string]*int{"prime": &prime, "events": &events, "threads": &threads}); err != nil {
 				return err
 			}
-			p := workload.SysbenchCPU(prime, events, threads)
-			values, err := bench.Measure(ctx, t, bench.SpecOf(t, p), p)
-			if err != nil {
-				return err
-			}
-			return bench.RecordAll(t, values, metrics)
+			return measureProgram(ctx, t, workload.SysbenchCPU(prime, events, threads), metrics)
 		},
 	}
 }
@@ -105,25 +99,14 @@ func sevenZip() bench.Benchmark {
 			var z workload.SevenZip
 			var errs [3]error
 			z.Threads, errs[0] = threads(t)
-			errs[1] = number(t.Param("dictionary"), &z.Dictionary)
+			errs[1] = bench.Numbers(t, map[string]*int{"dictionary": &z.Dictionary})
 			z.Step, errs[2] = time.ParseDuration(t.Param("step"))
 			if err := errors.Join(errs[:]...); err != nil {
 				return err
 			}
-			p := z.Program()
-			values, err := bench.Measure(ctx, t, bench.SpecOf(t, p), p)
-			if err != nil {
-				return err
-			}
-			recordThreads(t, values)
-			return bench.RecordAll(t, values, metrics)
+			return measureProgram(ctx, t, z.Program(), metrics)
 		},
 	}
-}
-
-// recordThreads puts on record how many threads a program ran.
-func recordThreads(t bench.Trial, values workload.Values) {
-	t.Condition("threads", strconv.Itoa(int(values["Threads"])))
 }
 
 // stepOf checks the length of a step of 7-Zip's.
@@ -153,7 +136,7 @@ func dav1d() bench.Benchmark {
 		Run: func(ctx context.Context, t bench.Trial) error {
 			var frames int
 			threads, err := threads(t)
-			if err := errors.Join(err, number(t.Param("frames"), &frames)); err != nil {
+			if err := errors.Join(err, bench.Numbers(t, map[string]*int{"frames": &frames})); err != nil {
 				return err
 			}
 			// First, so that the clip is in the page cache on all targets.
@@ -161,12 +144,7 @@ func dav1d() bench.Benchmark {
 			if _, err := bench.Measure(ctx, t, bench.SpecOf(t, verify), verify); err != nil {
 				return err
 			}
-			p := workload.Dav1d(frames, threads)
-			values, err := bench.Measure(ctx, t, bench.SpecOf(t, p), p)
-			if err != nil {
-				return err
-			}
-			return bench.RecordAll(t, values, metrics)
+			return measureProgram(ctx, t, workload.Dav1d(frames, threads), metrics)
 		},
 	}
 }
@@ -187,16 +165,10 @@ func linpack() bench.Benchmark {
 		Run: func(ctx context.Context, t bench.Trial) error {
 			var n, runs int
 			threads, err := threads(t)
-			if err := errors.Join(err, number(t.Param("n"), &n), number(t.Param("runs"), &runs)); err != nil {
+			if err := errors.Join(err, bench.Numbers(t, map[string]*int{"n": &n, "runs": &runs})); err != nil {
 				return err
 			}
-			p := workload.Linpack(n, runs, threads)
-			values, err := bench.Measure(ctx, t, bench.SpecOf(t, p), p)
-			if err != nil {
-				return err
-			}
-			recordThreads(t, values)
-			return bench.RecordAll(t, values, metrics)
+			return measureProgram(ctx, t, workload.Linpack(n, runs, threads), metrics)
 		},
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/netip"
 	"slices"
-	"strconv"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -72,12 +71,8 @@ func redis() bench.Benchmark {
 		Image: bench.WorkloadImage,
 		Needs: []engine.Capability{engine.NetworkBridge},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			requests, err := strconv.Atoi(t.Param("requests"))
-			if err != nil {
-				return err
-			}
-			clients, err := strconv.Atoi(t.Param("clients"))
-			if err != nil {
+			var requests, clients int
+			if err := bench.Numbers(t, map[string]*int{"requests": &requests, "clients": &clients}); err != nil {
 				return err
 			}
 			server := bench.Server{Spec: t.Spec(workload.RedisServe()...), Port: workload.RedisPort, End: bench.Terminated}

@@ -3,7 +3,6 @@ package performance
 import (
 	"context"
 	"maps"
-	"strconv"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -88,12 +87,6 @@ func (s storage) recordCache(t bench.Trial) {
 		text = "cold: dropped right before reading"
 	}
 	t.Condition("page cache", text)
-}
-
-// number reads a parameter that is a whole number.
-func number(value string, n *int) (err error) {
-	*n, err = strconv.Atoi(value)
-	return err
 }
 
 // onDisk gives the space that a benchmark takes of the host's disk if its files have so many bytes.

@@ -2,7 +2,7 @@ package performance
 
 import (
 	"context"
-	"errors"
+	"maps"
 	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -43,21 +43,16 @@ func fsyncParam() bench.Param {
 // fileIO reads the parameters that a benchmark of sysbench's fileio has, by the functions above.
 func fileIO(t bench.Trial, has ...string) (workload.FileIO, error) {
 	var f workload.FileIO
-	for name, n := range map[string]*int{"files": &f.Files, "mib": &f.MiB, "requests": &f.Requests, "fsync": &f.SyncEvery} {
-		if !slices.Contains(has, name) {
-			continue
-		}
-		if err := number(t.Param(name), n); err != nil {
-			return f, err
-		}
-	}
-	return f, nil
+	numbers := map[string]*int{"files": &f.Files, "mib": &f.MiB, "requests": &f.Requests, "fsync": &f.SyncEvery}
+	maps.DeleteFunc(numbers, func(name string, _ *int) bool { return !slices.Contains(has, name) })
+	err := bench.Numbers(t, numbers)
+	return f, err
 }
 
 // fileSpace is the space that the files take.
 func fileSpace(p bench.Params) int64 {
 	var f workload.FileIO
-	if errors.Join(number(p["files"], &f.Files), number(p["mib"], &f.MiB)) != nil {
+	if bench.Numbers(p, map[string]*int{"files": &f.Files, "mib": &f.MiB}) != nil {
 		return 0 // Resolve refuses them
 	}
 	return f.Bytes()

@@ -28,14 +28,14 @@ func diskSQLite() bench.Benchmark {
 		},
 		Space: func(p bench.Params) int64 {
 			var n int
-			if number(p["insertions"], &n) != nil {
+			if bench.Numbers(p, map[string]*int{"insertions": &n}) != nil {
 				return 0 // Resolve refuses it
 			}
 			return onDisk(p, 1<<20+int64(n)*sqliteSpace)
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			var n int
-			if err := number(t.Param("insertions"), &n); err != nil {
+			if err := bench.Numbers(t, map[string]*int{"insertions": &n}); err != nil {
 				return err
 			}
 			on, err := storageOf(t, bench.Warm)

@@ -41,7 +41,7 @@ func diskThroughput() bench.Benchmark {
 		},
 		Space: func(p bench.Params) int64 {
 			var mib int
-			if number(p["mib"], &mib) != nil {
+			if bench.Numbers(p, map[string]*int{"mib": &mib}) != nil {
 				return 0 // Resolve refuses it
 			}
 			return onDisk(p, int64(mib)<<20)

@@ -2,7 +2,6 @@ package performance
 
 import (
 	"context"
-	"errors"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -48,18 +47,11 @@ func sysbenchMemory(facet, summary, source string, metrics ...result.Metric) ben
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			load := workload.MemoryLoad{Operation: t.Param("operation"), Access: t.Param("access")}
-			err := errors.Join(
-				number(t.Param("mib"), &load.TotalMiB), number(t.Param("kib"), &load.BlockKiB), number(t.Param("threads"), &load.Threads),
-			)
+			err := bench.Numbers(t, map[string]*int{"mib": &load.TotalMiB, "kib": &load.BlockKiB, "threads": &load.Threads})
 			if err != nil {
 				return err
 			}
-			p := workload.SysbenchMemory(load)
-			values, err := bench.Measure(ctx, t, bench.SpecOf(t, p), p)
-			if err != nil {
-				return err
-			}
-			return bench.RecordAll(t, values, metrics)
+			return measureProgram(ctx, t, workload.SysbenchMemory(load), metrics)
 		},
 	}
 }

@@ -24,9 +24,9 @@ func network() []bench.Benchmark {
 const longestTest = 5 * time.Minute
 
 // testTime is the parameter for how long each of a benchmark's tests takes. iperf3, netperf and ab count in seconds.
-func testTime(paper time.Duration, help string) bench.Param {
+func testTime(help string) bench.Param {
 	return bench.Param{
-		Name: "duration", Help: help, Quick: time.Second.String(), Paper: paper.String(),
+		Name: "duration", Help: help, Quick: time.Second.String(), Paper: (10 * time.Second).String(),
 		Check: func(v string) error {
 			if d, err := time.ParseDuration(v); err != nil || d < time.Second || d > longestTest || d%time.Second != 0 {
 				return fmt.Errorf("must be whole seconds from 1s to %v", longestTest)
@@ -36,11 +36,25 @@ func testTime(paper time.Duration, help string) bench.Param {
 	}
 }
 
+// overNetwork completes a benchmark whose tests take some time each, between a server and a client.
+func overNetwork(b bench.Benchmark, timeHelp string, run func(ctx context.Context, t bench.Trial, each time.Duration) error) bench.Benchmark {
+	b.Params = []bench.Param{bench.Peer(bench.HostPeer), testTime(timeHelp)}
+	b.Image, b.Needs = bench.WorkloadImage, []engine.Capability{engine.NetworkBridge}
+	b.Run = func(ctx context.Context, t bench.Trial) error {
+		each, err := settings(t, nil)
+		if err != nil {
+			return err
+		}
+		return run(ctx, t, each)
+	}
+	return b
+}
+
 // omitted is how long a stream of iperf3 runs before it counts: until TCP has found its pace.
 const omitted = time.Second
 
 func bandwidth() bench.Benchmark {
-	return bench.Benchmark{
+	return overNetwork(bench.Benchmark{
 		Name:    "performance.network.bandwidth",
 		Summary: "one TCP stream by iperf3, between a container and the host or another container, in each direction",
 		Source:  "nishimura section 4.7, tables 3 and 4 (iperf, container as server, host as client)",
@@ -52,34 +66,24 @@ func bandwidth() bench.Benchmark {
 				Help: "segments that the host sends again a second while the container receives; with peer=host only, as sandboxes do not count theirs",
 			},
 		},
-		Params: []bench.Param{
-			bench.Peer(bench.HostPeer), testTime(10*time.Second, "how long each direction is measured, after one second that does not count"),
-		},
-		Image: bench.WorkloadImage,
-		Needs: []engine.Capability{engine.NetworkBridge},
-		Run: func(ctx context.Context, t bench.Trial) error {
-			d, err := settings(t, nil)
-			if err != nil {
-				return err
-			}
-			receive, err := iperf(ctx, t, workload.IperfTest{Duration: d, Omit: omitted})
-			if err != nil {
-				return err
-			}
-			send, err := iperf(ctx, t, workload.IperfTest{Duration: d, Omit: omitted, Reverse: true})
-			if err != nil {
-				return err
-			}
-			t.Record("Send", send.BitsPerSecond)
-			t.Record("Receive", receive.BitsPerSecond)
-			if bench.AtHost(t) {
-				t.Record("Retransmits", receive.Retransmits)
-			}
-			t.Condition("server's congestion", send.Congestion)
-			t.Condition("client's congestion", receive.Congestion)
-			return nil
-		},
-	}
+	}, "how long each direction is measured, after one second that does not count", func(ctx context.Context, t bench.Trial, each time.Duration) error {
+		receive, err := iperf(ctx, t, workload.IperfTest{Duration: each, Omit: omitted})
+		if err != nil {
+			return err
+		}
+		send, err := iperf(ctx, t, workload.IperfTest{Duration: each, Omit: omitted, Reverse: true})
+		if err != nil {
+			return err
+		}
+		t.Record("Send", send.BitsPerSecond)
+		t.Record("Receive", receive.BitsPerSecond)
+		if bench.AtHost(t) {
+			t.Record("Retransmits", receive.Retransmits)
+		}
+		t.Condition("server's congestion", send.Congestion)
+		t.Condition("client's congestion", receive.Congestion)
+		return nil
+	})
 }
 
 // iperf runs one test of iperf3, with a server of its own.
@@ -106,33 +110,23 @@ func netperf() bench.Benchmark {
 		higher(string(workload.TCPCRR), result.PerSecond, "the same, each over a connection of its own"),
 		higher(string(workload.UDPRR), result.PerSecond, "the same in datagrams"),
 	}
-	return bench.Benchmark{
+	return overNetwork(bench.Benchmark{
 		Name:    "performance.network.netperf",
 		Summary: "netperf's TCP_STREAM, TCP_RR, TCP_CRR and UDP_RR",
 		Source:  "wang figures 13 and 14",
 		Metrics: metrics,
-		Params: []bench.Param{
-			bench.Peer(bench.HostPeer), testTime(10*time.Second, "how long each of the four tests takes"),
-		},
-		Image: bench.WorkloadImage,
-		Needs: []engine.Capability{engine.NetworkBridge},
-		Run: func(ctx context.Context, t bench.Trial) error {
-			d, err := settings(t, nil)
-			if err != nil {
-				return err
-			}
-			return bench.Serve(ctx, t, netserver(t), func(ctx context.Context, at netip.AddrPort) error {
-				for _, m := range metrics {
-					values, err := bench.MeasureClient(ctx, t, workload.NetperfRun(workload.NetperfTest(m.Name), at, d))
-					if err != nil {
-						return err
-					}
-					t.Record(m.Name, values["Throughput"])
+	}, "how long each of the four tests takes", func(ctx context.Context, t bench.Trial, each time.Duration) error {
+		return bench.Serve(ctx, t, netserver(t), func(ctx context.Context, at netip.AddrPort) error {
+			for _, m := range metrics {
+				values, err := bench.MeasureClient(ctx, t, workload.NetperfRun(workload.NetperfTest(m.Name), at, each))
+				if err != nil {
+					return err
 				}
-				return nil
-			})
-		},
-	}
+				t.Record(m.Name, values["Throughput"])
+			}
+			return nil
+		})
+	})
 }
 
 func netserver(t bench.Trial) bench.Server {
@@ -153,7 +147,7 @@ const (
 )
 
 func web() bench.Benchmark {
-	return bench.Benchmark{
+	return overNetwork(bench.Benchmark{
 		Name:    "performance.network.http",
 		Summary: "bandwidth and latency of TCP (netperf) and of HTTP (nginx and ab), over one connection each",
 		Source:  "wang table 3 (Ethr)",
@@ -165,22 +159,12 @@ func web() bench.Benchmark {
 			latencyMetric("TCPLatencyP99", "99th percentile of the same, in whole microseconds"),
 			latencyMetric("HTTPLatencyP99", "99th percentile of the same, in whole microseconds"),
 		},
-		Params: []bench.Param{
-			bench.Peer(bench.HostPeer), testTime(10*time.Second, "how long each of the four tests takes"),
-		},
-		Image: bench.WorkloadImage,
-		Needs: []engine.Capability{engine.NetworkBridge},
-		Run: func(ctx context.Context, t bench.Trial) error {
-			d, err := settings(t, nil)
-			if err != nil {
-				return err
-			}
-			if err := overTCP(ctx, t, d); err != nil {
-				return err
-			}
-			return overHTTP(ctx, t, d)
-		},
-	}
+	}, "how long each of the four tests takes", func(ctx context.Context, t bench.Trial, each time.Duration) error {
+		if err := overTCP(ctx, t, each); err != nil {
+			return err
+		}
+		return overHTTP(ctx, t, each)
+	})
 }
 
 func overTCP(ctx context.Context, t bench.Trial, d time.Duration) error {

@@ -40,14 +40,10 @@ func duration(quick, paper time.Duration, help string) bench.Param {
 	}
 }
 
-// settings reads parameters, which Resolve has checked.
+// settings reads parameters that are whole numbers, and the one for how long a load runs.
 func settings(t bench.Trial, numbers map[string]*int) (time.Duration, error) {
-	for name, n := range numbers {
-		v, err := strconv.Atoi(t.Param(name))
-		if err != nil {
-			return 0, err
-		}
-		*n = v
+	if err := bench.Numbers(t, numbers); err != nil {
+		return 0, err
 	}
 	return time.ParseDuration(t.Param("duration"))
 }
@@ -63,6 +59,19 @@ func measure(ctx context.Context, t bench.Trial, spec engine.Spec) (workload.Out
 		return workload.Output{}, fmt.Errorf("read the output of %q: %w", spec.Process.Args, err)
 	}
 	return out, nil
+}
+
+// measureProgram runs a program of the benchmark's image and records the benchmark's metrics, and how many threads
+// it ran if it says so.
+func measureProgram(ctx context.Context, t bench.Trial, p workload.Program, metrics []result.Metric) error {
+	values, err := bench.Measure(ctx, t, bench.SpecOf(t, p), p)
+	if err != nil {
+		return err
+	}
+	if n, says := values["Threads"]; says {
+		t.Condition("threads", strconv.Itoa(int(n)))
+	}
+	return bench.RecordAll(t, values, metrics)
 }
 
 // record records the benchmark's metrics, each of which the output must have.

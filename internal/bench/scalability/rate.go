@@ -32,8 +32,8 @@ func rate(workers int) bench.Benchmark {
 			Check: bench.IntRange(1, largest),
 		}},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			lives, err := strconv.Atoi(t.Param("lives"))
-			if err != nil {
+			var lives int
+			if err := bench.Numbers(t, map[string]*int{"lives": &lives}); err != nil {
 				return err
 			}
 			return drive(ctx, t, workers, lives)

@@ -62,26 +62,11 @@ func conform(t *testing.T, d *cri.Driver, s engine.Session, name string) {
 	}
 	enginetest.Run(t, open, enginetest.Options{
 		RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Leftovers: func() []string { return leftovers(s) },
-		TermFirst: d.Name() == "crio", Host: host(t, s),
+		TermFirst: d.Name() == "crio", Host: enginetest.Open(t, native.Driver{}, target.Native, s),
 		Limits: func(t *testing.T, c engine.Container) string {
 			return enginetest.Limits(t, s, "/"+engine.Prefix+s.RunID+"/"+c.ID())
 		},
 	})
-}
-
-// host gives the engine of processes at the host's end of a network.
-func host(t *testing.T, s engine.Session) engine.Engine {
-	t.Helper()
-	e, err := native.Driver{}.Open(t.Context(), target.Target{Engine: target.Native}, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return e
 }
 
 // leftovers lists what there is of the session's containers.

@@ -43,14 +43,7 @@ func (e *Engine) meet(ctx context.Context, c *container) error {
 	if _, known := e.cannot[engine.NetworkBridge]; known {
 		return nil
 	}
-	address, err := c.Address(ctx)
-	if err == nil {
-		if e.service.private != nil {
-			e.link, err = e.service.private.Link(address)
-		} else {
-			e.link, err = managed.HostLink(address)
-		}
-	}
+	link, err := e.findLink(ctx, c)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -58,16 +51,28 @@ func (e *Engine) meet(ctx context.Context, c *container) error {
 		e.cannot[engine.NetworkBridge] = &engine.UnsupportedError{
 			What: string(engine.NetworkBridge), Reason: "the network of its pods: " + err.Error(), Advice: "look at the engine's network configuration (CNI)",
 		}
-		return nil
 	}
-	names := e.service.plugins
-	if e.service.private != nil { // which may not tell
-		names = cmp.Or(names, privatePlugin)
+	e.link = link
+	return nil
+}
+
+func (e *Engine) findLink(ctx context.Context, c *container) (engine.Link, error) {
+	address, err := c.Address(ctx)
+	if err != nil {
+		return engine.Link{}, err
+	}
+	find, names := managed.HostLink, e.service.plugins
+	if e.service.private != nil { // which may not tell its plug-ins
+		find, names = e.service.private.Link, cmp.Or(names, privatePlugin)
+	}
+	link, err := find(address)
+	if err != nil {
+		return engine.Link{}, err
 	}
 	if names != "" {
-		e.link.About["network"] = "CNI " + names
+		link.About["network"] = "CNI " + names
 	}
-	return nil
+	return link, nil
 }
 
 // plugins reads the CNI plug-ins from the verbose status of containerd, in their order. An engine that tells them

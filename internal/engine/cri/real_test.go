@@ -21,15 +21,7 @@ import (
 // opened gives a target of a private containerd.
 func opened(t *testing.T, s engine.Session) engine.Engine {
 	t.Helper()
-	const name = "containerd/runc"
-	e, err := cri.NewContainerd().Open(t.Context(), parse(t, name), s)
-	enginetest.Require(t, name, err)
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return e
+	return enginetest.Open(t, cri.NewContainerd(), "containerd/runc", s)
 }
 
 // The steps of a container's life are the calls of CRI.

@@ -30,34 +30,6 @@ func parse(t *testing.T, name string) target.Target {
 	return parsed
 }
 
-// open opens a target, which is closed at the end of the test.
-func open(t *testing.T, d engine.Driver, name string, s engine.Session) engine.Engine {
-	t.Helper()
-	e, err := d.Open(t.Context(), parse(t, name), s)
-	enginetest.Require(t, name, err)
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return e
-}
-
-// host gives the engine of processes at the host's end of a network.
-func host(t *testing.T, s engine.Session) engine.Engine {
-	t.Helper()
-	e, err := native.Driver{}.Open(t.Context(), target.Target{Engine: target.Native}, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return e
-}
-
 // remains lists what the daemon at a socket and the host have of the session's containers.
 func remains(t *testing.T, s engine.Session, socket string) []string {
 	t.Helper()
@@ -128,7 +100,7 @@ func TestConformance(t *testing.T) {
 				enginetest.Require(t, name, err)
 				return e
 			}, enginetest.Options{
-				RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Host: host(t, s),
+				RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Host: enginetest.Open(t, native.Driver{}, target.Native, s),
 				Limits:    func(t *testing.T, _ engine.Container) string { return limits(t, s, "/"+engine.Prefix+s.RunID) },
 				Leftovers: func() []string { return remains(t, s, socket) },
 			})

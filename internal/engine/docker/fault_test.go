@@ -186,7 +186,7 @@ func TestPullFails(t *testing.T) {
 	})
 	s, _ := private(t)
 	s.Data = small
-	e := open(t, docker.NewDriver(), "docker/runc", s)
+	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
 	p := e.(engine.Puller)
 
 	missing := s.Registry.Addr() + "/touchstone/no-such-image:latest"
@@ -213,7 +213,7 @@ func TestPullFails(t *testing.T) {
 // A daemon that dies takes the trial with it, and is started again for the next one, once.
 func TestDaemonDies(t *testing.T) {
 	s, _ := private(t)
-	e := open(t, docker.NewDriver(), "docker/runc", s)
+	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
 	die := func(name string) {
 		t.Helper()
 		c, err := e.Create(t.Context(), enginetest.Spec(s, name))

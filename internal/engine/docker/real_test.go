@@ -88,7 +88,7 @@ func TestLimitsAndPlace(t *testing.T) {
 // containers and no cgroups.
 func TestNothingIsLeftOfManyLives(t *testing.T) {
 	s, socket := private(t)
-	e := open(t, docker.NewDriver(), "docker/runc", s)
+	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
 	before := remains(t, s, socket)
 	enginetest.ManyLives(t, 15, s, e)
 	enginetest.GivenUp(t, 20, 2*time.Millisecond, s, e)
@@ -104,7 +104,7 @@ func TestOpenRefuses(t *testing.T) {
 	s.Runtimes = map[string]target.Runtime{
 		"broken": {Path: "/bin/false"}, "shim": {Type: "io.containerd.no-such-shim.v2"},
 	}
-	open(t, driver, "docker/runc", s) // holds the daemon
+	enginetest.Open(t, driver, "docker/runc", s) // holds the daemon
 	for name, want := range map[string]string{
 		"docker/no-such-runtime":  "no-such-runtime is not on PATH",
 		"docker/broken":           "ended with exit code 1",

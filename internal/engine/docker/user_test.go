@@ -182,7 +182,7 @@ func TestUsersDaemon(t *testing.T) {
 	}
 
 	for _, name := range []string{"docker/runc", "docker/slim", "docker/slim@log-level=error"} {
-		e := open(t, driver, name, s)
+		e := enginetest.Open(t, driver, name, s)
 		if p, ok := e.(engine.Placer); !ok {
 			t.Errorf("%s cannot be placed although the daemon's cgroup driver is cgroupfs", name)
 		} else if err := p.Place("/" + engine.Prefix + s.RunID + "/trial"); err != nil {
@@ -217,7 +217,7 @@ func TestSweep(t *testing.T) {
 	s, socket := user(t)
 	c := connect(t, socket)
 	before := inventory(t, c)
-	e := open(t, docker.NewDriver(), "docker/runc", s)
+	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
 	enginetest.Running(t, e, enginetest.Spec(s, "left"))
 	fresh, err := s.Registry.Fresh(t.Context(), 1<<10)
 	if err == nil {
@@ -252,7 +252,7 @@ func TestSweep(t *testing.T) {
 // A name that is taken, even by somebody else's container, stays with who has it.
 func TestNameInUse(t *testing.T) {
 	s, socket := user(t)
-	e := open(t, docker.NewDriver(), "docker/runc", s)
+	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
 	sp := enginetest.Spec(s, "taken")
 	sp.ID = "foreign"
 	_, err := e.Create(t.Context(), sp)
@@ -314,7 +314,7 @@ func TestHostStaysAsItIs(t *testing.T) {
 	c := connect(t, socket)
 	before, had := hostState(t, s), inventory(t, c)
 	s.Managed = true
-	e := open(t, docker.NewDriver(), "docker/runc", s)
+	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
 	one := enginetest.Running(t, e, enginetest.Spec(s, "private"))
 	if names := containers(t, socket); !slices.Equal(names, []string{"/foreign"}) {
 		t.Errorf("the user's daemon has %q although a private one is used", names)

@@ -23,6 +23,19 @@ func Spec(s engine.Session, name string) engine.Spec {
 	}
 }
 
+// Open opens a target, which is closed at the end of the test. Require says what becomes of one that cannot run.
+func Open(t *testing.T, d engine.Driver, name string, s engine.Session) engine.Engine {
+	t.Helper()
+	e, err := d.Open(t.Context(), parse(t, name), s)
+	Require(t, name, err)
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
 // Running gives a container whose process runs. It is deleted at the end of the test at the latest.
 func Running(t *testing.T, e engine.Engine, spec engine.Spec) engine.Container {
 	t.Helper()

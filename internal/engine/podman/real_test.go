@@ -21,19 +21,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// open opens a target, which is closed at the end of the test.
-func open(t *testing.T, name string, s engine.Session) engine.Engine {
-	t.Helper()
-	e, err := podman.Driver{}.Open(t.Context(), parse(t, name), s)
-	enginetest.Require(t, name, err)
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return e
-}
-
 // limits reads the limits of the one container below a cgroup.
 func limits(t *testing.T, s engine.Session, group string) string {
 	t.Helper()
@@ -45,7 +32,7 @@ func TestLimitsAndPlace(t *testing.T) {
 	for _, name := range []string{"podman/runc", "podman/crun", "podman/youki", "podman/runsc@platform=systrap"} {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			s := enginetest.Session(t, oci.Surroundings)
-			e := open(t, name, s)
+			e := enginetest.Open(t, podman.Driver{}, name, s)
 			group := "/" + engine.Prefix + s.RunID + "/trial"
 			if err := e.(engine.Placer).Place(group); err != nil {
 				t.Fatal(err)
@@ -84,7 +71,7 @@ func TestLimitsAndPlace(t *testing.T) {
 // Many lives leave no descriptors, no goroutines, no processes and no files.
 func TestNothingIsLeftOfManyLives(t *testing.T) {
 	s := enginetest.Session(t, oci.Surroundings)
-	e := open(t, "podman/crun", s)
+	e := enginetest.Open(t, podman.Driver{}, "podman/crun", s)
 	before := remains(s)
 	enginetest.ManyLives(t, 12, s, e)
 	enginetest.GivenUp(t, 8, 10*time.Millisecond, s, e)
@@ -127,7 +114,7 @@ func TestHostStaysAsItIs(t *testing.T) {
 	}
 	before := userState(t)
 	s := enginetest.Session(t, func(*cgroup.Hierarchy) process.Options { return process.Options{} })
-	e := open(t, "podman/runc", s)
+	e := enginetest.Open(t, podman.Driver{}, "podman/runc", s)
 	c := enginetest.Running(t, e, enginetest.Spec(s, "private"))
 	if err := c.Delete(t.Context()); err != nil {
 		t.Error(err)
@@ -148,7 +135,7 @@ func TestHostStaysAsItIs(t *testing.T) {
 // Two runs have containers of the same name beside each other.
 func TestForeignContainerIsLeftAlone(t *testing.T) {
 	s := enginetest.Session(t, oci.Surroundings)
-	mine, theirs := open(t, "podman/crun", s), open(t, "podman/crun", s)
+	mine, theirs := enginetest.Open(t, podman.Driver{}, "podman/crun", s), enginetest.Open(t, podman.Driver{}, "podman/crun", s)
 	sp := enginetest.Spec(s, "same")
 	a, b := enginetest.Running(t, mine, sp), enginetest.Running(t, theirs, sp)
 	if err := a.Delete(t.Context()); err != nil {
@@ -223,7 +210,7 @@ func TestCreateFails(t *testing.T) {
 	})
 	s := enginetest.Session(t, oci.Surroundings)
 	s.Data = small
-	e := open(t, "podman/crun", s)
+	e := enginetest.Open(t, podman.Driver{}, "podman/crun", s)
 	missing := s.Registry.Addr() + "/touchstone/no-such-image:latest"
 	if err := e.(engine.Puller).Pull(t.Context(), missing); err == nil || !strings.Contains(err.Error(), missing) || !strings.Contains(err.Error(), "unknown") {
 		t.Errorf("pull an image that there is not: %v", err)
@@ -250,7 +237,7 @@ func TestCreateFails(t *testing.T) {
 // Without conmon nobody tells how a container ended.
 func TestConmonDies(t *testing.T) {
 	s := enginetest.Session(t, oci.Surroundings)
-	e := open(t, "podman/crun", s)
+	e := enginetest.Open(t, podman.Driver{}, "podman/crun", s)
 	c := enginetest.Running(t, e, enginetest.Spec(s, "orphan"))
 	files, err := filepath.Glob(filepath.Join(s.Data, "podman", "*", "logs", c.ID()+".conmon"))
 	if err != nil || len(files) != 1 {
@@ -278,7 +265,7 @@ func TestConmonDies(t *testing.T) {
 // Nothing stays of a container that nobody has deleted.
 func TestCloseWithContainer(t *testing.T) {
 	s := enginetest.Session(t, oci.Surroundings)
-	e := open(t, "podman/crun", s)
+	e := enginetest.Open(t, podman.Driver{}, "podman/crun", s)
 	c, err := e.Create(t.Context(), enginetest.Spec(s, "kept"))
 	if err != nil {
 		t.Fatal(err)

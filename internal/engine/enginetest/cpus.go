@@ -1,0 +1,57 @@
+package enginetest
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// EngineCPUs checks that an engine whose daemons are kept on a CPU keeps no container there. It gives the engine.
+func EngineCPUs(t *testing.T, d engine.Driver, name string, s engine.Session) engine.Engine {
+	t.Helper()
+	everywhere := allowedCPUs(t, os.Getpid())
+	if s.Cgroups == nil || everywhere == "0" {
+		t.Skip("needs the right to make cgroups, and two CPUs")
+	}
+	s.EngineCPUs = "0"
+	e := Open(t, d, name, s)
+	for _, pid := range e.(engine.Served).Service().Daemons {
+		if got := allowedCPUs(t, pid); got != s.EngineCPUs {
+			t.Errorf("the daemon's process %d may run on the CPUs %s, want %s", pid, got, s.EngineCPUs)
+		}
+	}
+	for given, want := range map[string]string{"0": "0", "1": "1", "": everywhere} {
+		var out bytes.Buffer
+		spec := Spec(s, "cpus"+given)
+		spec.Process = engine.Process{Args: workload.CPUs(), Stdout: &out}
+		spec.Resources.CPUSet = given
+		c := Running(t, e, spec)
+		if _, err := c.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := c.Delete(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if got := strings.TrimSpace(out.String()); got != want {
+			t.Errorf("a container with the CPUs %q may run on %s, want %s", given, got, want)
+		}
+	}
+	return e
+}
+
+// allowedCPUs gives the CPUs on which a process may run.
+func allowedCPUs(t *testing.T, pid int) string {
+	t.Helper()
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, cpus, _ := strings.Cut(string(status), "Cpus_allowed_list:")
+	cpus, _, _ = strings.Cut(cpus, "\n")
+	return strings.TrimSpace(cpus)
+}

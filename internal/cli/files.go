@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -157,7 +158,7 @@ func (s *session) makeImage(a *App) imageMaker {
 		defer a.note("")
 		if name != bench.WorkloadImage {
 			a.step("reading image " + printable(string(name)))
-			return load(ctx, string(name))
+			return load(ctx, filepath.Join(s.dir.Data, "images"), string(name))
 		}
 		made, err := debian.Build(ctx, debian.Options{Launcher: s.Launcher, Progress: a.step})
 		if err != nil {
@@ -178,13 +179,14 @@ func (a *App) step(what string) {
 	fmt.Fprintln(a.env.Stderr, what)
 }
 
-// load reads an image of the user's, from a file, a folder or the cache, which unpacks it.
-func load(ctx context.Context, path string) (v1.Image, string, error) {
-	cache, err := image.OpenCache("")
+// load reads an image of the user's, from a file or a folder, and unpacks it below dir. That is the run's: what is in
+// it goes with the run, also if it is killed, and is never used by another.
+func load(ctx context.Context, dir, path string) (v1.Image, string, error) {
+	cache, err := image.OpenCache(dir)
 	if err != nil {
 		return nil, "", err
 	}
-	loaded, err := cache.Load(ctx, path)
+	_, loaded, err := cache.Import(ctx, path, "")
 	if err != nil {
 		return nil, "", err
 	}

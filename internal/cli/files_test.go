@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -107,7 +108,8 @@ func TestImageThatCannotBeHad(t *testing.T) {
 
 // An image of the user's is read from a layout, and has its files unpacked; what is none is refused.
 func TestUsersImageIsRead(t *testing.T) {
-	t.Setenv(image.CacheVariable, t.TempDir())
+	apart, cache := t.TempDir(), filepath.Join(t.TempDir(), "none")
+	t.Setenv(image.CacheVariable, cache)
 	wanted, err := image.Build(runtime.GOARCH)
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +122,7 @@ func TestUsersImageIsRead(t *testing.T) {
 	if err := saved.AppendImage(wanted); err != nil {
 		t.Fatal(err)
 	}
-	loaded, rootfs, err := load(t.Context(), dir)
+	loaded, rootfs, err := load(t.Context(), apart, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,11 +133,17 @@ func TestUsersImageIsRead(t *testing.T) {
 	if got, err := loaded.Digest(); got != want || err != nil {
 		t.Errorf("the digest is %v, %v; want %v", got, err, want)
 	}
+	if !strings.HasPrefix(rootfs, apart) {
+		t.Errorf("it is unpacked to %s, want a place below %s", rootfs, apart)
+	}
+	if _, err := os.Stat(cache); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the cache for good was used: %v", err)
+	}
 	if info, err := os.Stat(filepath.Join(rootfs, "probe")); err != nil || info.Mode()&0o111 == 0 {
 		t.Errorf("the probe in %s: %v, %v", rootfs, info, err)
 	}
 	for _, path := range []string{"/no/such/image.tar", t.TempDir()} {
-		if _, _, err := load(t.Context(), path); err == nil {
+		if _, _, err := load(t.Context(), apart, path); err == nil {
 			t.Errorf("%s is read as an image", path)
 		}
 	}

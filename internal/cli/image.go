@@ -29,9 +29,10 @@ func (a *App) imageCommand() *cobra.Command {
 iperf3 and others, from packages of Debian, and nothing that they do not need. Benchmarks
 make it when they first need it.
 
-It is made of just the packages of a list that comes with touchstone, and so is the same to
-the last bit wherever it is made. Making it needs mmdebstrap, a mirror of Debian and a minute,
-and no root. On a machine without them, load what was saved on another.
+It is made of just the packages of a list and two programs that come with touchstone, and so
+is the same to the last bit wherever the same binary makes it. Making it needs mmdebstrap, a
+mirror of Debian and a minute, and no root. On a machine without them, load what was saved on
+another.
 
 Images are kept in /var/cache/touchstone, or in the user's cache without root;
 TOUCHSTONE_CACHE names another directory.`,
@@ -182,11 +183,11 @@ func (a *App) withImage(ctx context.Context, arch string, args []string, do func
 		if err != nil {
 			return err
 		}
-		img, err := cache.Load(ctx, args[0])
+		img, release, err := cache.Load(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		return do(args[0], img)
+		return errors.Join(do(args[0], img), release())
 	}
 	if _, err := debian.Embedded(arch); err != nil {
 		return usage(err)

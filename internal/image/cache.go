@@ -35,8 +35,9 @@ const refName = "org.opencontainers.image.ref.name"
 
 // Cache keeps images on disk, as one OCI layout, and the root file systems that were unpacked
 // from them. Any number of processes may use it at once: what is in it has its name from the first
-// moment to the last, and is whole. A process that is killed leaves files in tmp/, which the
-// next Prune removes.
+// moment to the last, and is whole. A process that is killed leaves files in tmp/, which Sweep removes.
+//
+// Nobody else may read it: users' images are in it, and programs with set-user-ID may be.
 type Cache struct{ dir string }
 
 // CacheDir is where the cache lies unless told otherwise.
@@ -67,13 +68,30 @@ func OpenCache(dir string) (*Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the image cache: %w", err)
 	}
-	// Root file systems are closed to other users: an image may bring programs with set-user-ID.
-	for sub, mode := range map[string]fs.FileMode{"": 0o755, "blobs/sha256": 0o755, "tmp": 0o755, "rootfs": 0o700} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), mode); err != nil {
+	for _, sub := range []string{"blobs/sha256", "tmp", "rootfs"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
 			return nil, fmt.Errorf("open the image cache: %w; set %s to a directory that you can write to", err, CacheVariable)
 		}
 	}
+	// The directory itself may be the user's, with more in it, and what lies in tmp is closed by itself.
+	for _, sub := range []string{"blobs", "rootfs"} {
+		if err := closeToOthers(filepath.Join(dir, sub)); err != nil {
+			return nil, fmt.Errorf("open the image cache: %w", err)
+		}
+	}
 	return &Cache{dir: dir}, nil
+}
+
+// closeToOthers takes the rights of other users from a directory of ours.
+func closeToOthers(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil || info.Mode()&0o077 == 0 {
+		return err
+	}
+	if err := os.Chmod(dir, 0o700); err != nil && !errors.Is(err, fs.ErrPermission) { // it is another user's cache
+		return err
+	}
+	return nil
 }
 
 // Dir is the cache's directory.
@@ -152,22 +170,21 @@ func (c *Cache) Get(name string) (v1.Image, error) {
 
 // open gives an image of the index, if it is all there.
 func (c *Cache) open(d v1.Descriptor) (v1.Image, error) {
-	// The library reads what the index says again; that it has not changed, the digest tells.
-	image, err := layout.Path(c.dir).Image(d.Digest)
+	// The library would read the index again, which may have another image by then. The root is closed with the image.
+	root, err := os.OpenRoot(c.dir)
+	if err != nil {
+		return nil, err
+	}
+	image, err := givenLayout{root}.imageOf(d)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	raw, err := image.RawManifest()
+	manifest, err := image.Manifest()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	manifest, err := v1.ParseManifest(bytes.NewReader(raw))
-	if err != nil || digestOf(raw) != d.Digest {
-		return nil, fmt.Errorf("%w: manifest %s is another or none", ErrDamaged, d.Digest)
-	}
-	config, err := image.RawConfigFile()
-	if err != nil || digestOf(config) != manifest.Config.Digest {
-		return nil, fmt.Errorf("%w: configuration %s is another or none", ErrDamaged, manifest.Config.Digest)
+	if _, err := image.RawConfigFile(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	for _, l := range manifest.Layers {
 		if info, err := os.Lstat(c.blob(l.Digest)); err != nil {
@@ -242,35 +259,39 @@ func (c *Cache) Put(ctx context.Context, name string, image v1.Image) (v1.Image,
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return nil, fmt.Errorf("keep image as %q: a name has no spaces, and is not empty", name)
 	}
-	if err := c.put(ctx, name, image); err != nil {
+	d, err := c.put(ctx, name, image)
+	if err == nil {
+		image, err = c.open(*d) // not by the name, which may be another's by now
+	}
+	if err != nil {
 		return nil, fmt.Errorf("keep image %s in %s: %w", name, c.dir, err)
 	}
-	return c.Get(name)
+	return image, nil
 }
 
-func (c *Cache) put(ctx context.Context, name string, image v1.Image) (err error) {
-	staged, err := os.MkdirTemp(c.path("tmp"), "put-")
+func (c *Cache) put(ctx context.Context, name string, image v1.Image) (d *v1.Descriptor, err error) {
+	staged, release, err := c.temporary("put")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(staged)) }()
-	d, err := stage(ctx, staged, image)
+	defer func() { err = errors.Join(err, release()) }()
+	d, err = stage(ctx, staged, image, defaultLimits.reserve)
 	if err != nil {
-		return err
+		return nil, c.advise(err)
 	}
 	d.Annotations = map[string]string{refName: name}
 	unlock, err := c.lock(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer unlock()
 	blobs, err := filepath.Glob(filepath.Join(staged, "blobs", "sha256", "*"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, blob := range blobs {
 		if err := os.Rename(blob, c.path("blobs", "sha256", filepath.Base(blob))); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	index, err := c.index()
@@ -278,16 +299,16 @@ func (c *Cache) put(ctx context.Context, name string, image v1.Image) (err error
 		index, err = emptyIndex() // what it named is to be put again
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	index.Manifests = slices.DeleteFunc(index.Manifests, func(d v1.Descriptor) bool { return d.Annotations[refName] == name })
 	index.Manifests = append(index.Manifests, *d)
-	return c.writeIndex(index)
+	return d, c.writeIndex(index)
 }
 
 // stage writes an image to a directory and checks what was written.
-func stage(ctx context.Context, dir string, image v1.Image) (*v1.Descriptor, error) {
-	if err := layout.Path(dir).WriteImage(withContext{image, ctx}); err != nil {
+func stage(ctx context.Context, dir string, image v1.Image, least reserve) (*v1.Descriptor, error) {
+	if err := layout.Path(dir).WriteImage(withContext{image, ctx, dir, least}); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
@@ -302,7 +323,7 @@ func stage(ctx context.Context, dir string, image v1.Image) (*v1.Descriptor, err
 		if err := verifyBlob(ctx, blob, want); err != nil {
 			return nil, err
 		}
-		if err := os.Chmod(blob, 0o644); err != nil { // temporary files are of 0600
+		if err := os.Chmod(blob, 0o600); err != nil {
 			return nil, err
 		}
 	}
@@ -318,23 +339,25 @@ func stage(ctx context.Context, dir string, image v1.Image) (*v1.Descriptor, err
 	return d, nil
 }
 
-// withContext is an image whose layers stop being read when a context ends.
+// withContext is an image whose layers stop being read when a context ends, or a directory has no room for them.
 type withContext struct {
 	v1.Image
-	ctx context.Context
+	ctx   context.Context
+	dir   string
+	least reserve
 }
 
 func (w withContext) Layers() ([]v1.Layer, error) {
 	layers, err := w.Image.Layers()
 	for i, l := range layers {
-		layers[i] = layerWithContext{l, w.ctx}
+		layers[i] = layerWithContext{l, w}
 	}
 	return layers, err
 }
 
 type layerWithContext struct {
 	v1.Layer
-	ctx context.Context
+	of withContext
 }
 
 func (l layerWithContext) Compressed() (io.ReadCloser, error) {
@@ -345,7 +368,7 @@ func (l layerWithContext) Compressed() (io.ReadCloser, error) {
 	return struct {
 		io.Reader
 		io.Closer
-	}{cancelled{l.ctx, r}, r}, nil
+	}{sparing{cancelled{l.of.ctx, r}, &room{dir: l.of.dir, reserve: l.of.least}}, r}, nil
 }
 
 // Remove removes the image of a name, with its root file system and all blobs that no other image
@@ -362,7 +385,8 @@ func (c *Cache) Prune(ctx context.Context, keep func(name string) bool) error {
 	err := c.change(ctx, func(index *v1.IndexManifest) {
 		index.Manifests = slices.DeleteFunc(index.Manifests, func(d v1.Descriptor) bool { return !keep(d.Annotations[refName]) })
 	})
-	return errors.Join(err, c.sweep())
+	_, swept := Sweep(c.dir)
+	return errors.Join(err, swept)
 }
 
 func (c *Cache) change(ctx context.Context, edit func(*v1.IndexManifest)) error {
@@ -460,9 +484,9 @@ func (c *Cache) writeIndex(index *v1.IndexManifest) error {
 	if err != nil {
 		return err
 	}
-	err = replace(root, "oci-layout", []byte(layoutMark), 0o644)
+	err = replace(root, "oci-layout", []byte(layoutMark), 0o600)
 	if err == nil {
-		err = replace(root, "index.json", append(content, '\n'), 0o644)
+		err = replace(root, "index.json", append(content, '\n'), 0o600)
 	}
 	return errors.Join(err, root.Close())
 }

@@ -254,14 +254,11 @@ func TestCacheAtOnce(t *testing.T) {
 			}
 			name := string(rune('a' + i%3))
 			kept, err := c.Put(t.Context(), name, images[i%2])
-			if errors.Is(err, ErrNoImage) {
-				err = nil // somebody has taken it away again
-			}
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			if kept != nil && i%4 == 0 {
+			if i%4 == 0 {
 				if dir, err := c.Rootfs(t.Context(), kept); err != nil {
 					t.Error(err)
 				} else if _, err := os.Stat(filepath.Join(dir, "a")); i%2 == 0 && err != nil {
@@ -288,6 +285,119 @@ func TestCacheAtOnce(t *testing.T) {
 		if err := c.Verify(t.Context(), name); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Other users of the machine see nothing of what is kept, whatever the umask, also where an older cache was open to them.
+func TestCacheIsClosed(t *testing.T) {
+	setUmask(t, 0)
+	dir := filepath.Join(t.TempDir(), "cache")
+	if err := os.MkdirAll(filepath.Join(dir, "blobs", "sha256"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	old, err := OpenCache(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*Cache{testCache(t), old} {
+		if _, err := c.Rootfs(t.Context(), put(t, c, "mine", made(t, archive(t, regularFile("secret"))))); err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		err := filepath.WalkDir(c.dir, func(name string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			seen++
+			info, err := d.Info()
+			if err == nil && info.Mode()&0o077 != 0 && name != old.dir && name != old.path("blobs", "sha256") {
+				t.Errorf("%s has the mode %v", name, info.Mode())
+			}
+			if name == c.path("rootfs") && err == nil {
+				return fs.SkipDir // what is below keeps the modes of the image
+			}
+			return err
+		})
+		if err != nil || seen < 10 {
+			t.Errorf("%d files were looked at, %v", seen, err)
+		}
+	}
+}
+
+// What a killed process left goes, what a living one has stays, and so does what is not ours.
+func TestSweep(t *testing.T) {
+	c := testCache(t)
+	dead := []string{OwnPrefix + "amd64-0123", "put-1", "import-2", "load-3"}
+	for _, name := range dead {
+		if err := os.MkdirAll(c.path("tmp", name, "left"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.WriteFile(c.path("tmp", dead[0]+".lock"), nil, 0o600), os.Mkdir(c.path("tmp", "of-others"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	building, endBuild, err1 := c.Exclusive(t.Context(), OwnPrefix+"arm64-4567", nil)
+	importing, endImport, err2 := c.temporary("import")
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	removed, err := Sweep(c.dir)
+	if err != nil || len(removed) != len(dead) {
+		t.Errorf("removed %v, %v; want %v", removed, err, dead)
+	}
+	for _, name := range dead {
+		if _, err := os.Stat(c.path("tmp", name)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is still there: %v", name, err)
+		}
+	}
+	for _, dir := range []string{building, importing, c.path("tmp", "of-others")} {
+		if _, err := os.Stat(dir); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := errors.Join(endBuild(), endImport()); err != nil {
+		t.Error(err)
+	}
+	if again, err := Sweep(c.dir); err != nil || len(again) > 0 {
+		t.Errorf("again %v is removed, %v", again, err)
+	}
+	none := filepath.Join(t.TempDir(), "none")
+	if removed, err := Sweep(none); err != nil || removed != nil {
+		t.Errorf("where there is no cache %v is removed, %v", removed, err)
+	}
+	if _, err := os.Stat(none); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a cache was made: %v", err)
+	}
+}
+
+// Directories that are made while others sweep are never taken from who makes them.
+func TestSweepAtOnce(t *testing.T) {
+	c := testCache(t)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 50 {
+				dir, release, err := c.temporary("put")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := errors.Join(os.WriteFile(filepath.Join(dir, "file"), nil, 0o600), release()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		all.Go(func() {
+			for range 50 {
+				if _, err := Sweep(c.dir); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if left, err := os.ReadDir(c.path("tmp")); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,6 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"golang.org/x/sys/unix"
 )
 
 // forPlatform gives an image another architecture.
@@ -129,7 +132,7 @@ func TestLoad(t *testing.T) {
 		{"saved, compressed", written(t, zipped(t, own.Bytes())), "host"},
 		{"of other platforms", writeLayout(t, true, other, third), "error: there is none for linux/" + runtime.GOARCH + " in it, only for linux/s390x, linux/ppc64le"},
 		{"empty layout", writeLayout(t, false), "error: there is no image in it"},
-		{"several of docker", written(t, dockerSaved(t, host, other)), "error: single image"},
+		{"several of docker", written(t, dockerSaved(t, host, other)), "error: a single image"},
 		{"no archive", written(t, []byte("what is this?\n"+strings.Repeat("x", 2000))), "error: no archive of an image"},
 		{"empty file", written(t, nil), "error: no archive of an image"},
 		{"another archive", written(t, archive(t, regularFile("file"))), "error: neither oci-layout nor manifest.json"},
@@ -143,7 +146,7 @@ func TestLoad(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			c := testCache(t)
-			image, err := c.Load(t.Context(), test.path)
+			image, release, err := c.Load(t.Context(), test.path)
 			if want, ok := strings.CutPrefix(test.want, "error: "); ok {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("error %v, want one with %q", err, want)
@@ -167,6 +170,14 @@ func TestLoad(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			defer func() {
+				if err := release(); err != nil {
+					t.Error(err)
+				}
+				if left, err := os.ReadDir(c.path("tmp")); err != nil || len(left) > 0 || len(blobsOf(t, c)) > 0 {
+					t.Errorf("once it is released, %v and %v is left, %v", left, blobsOf(t, c), err)
+				}
+			}()
 			for _, l := range layers { // large ones must not be held in memory to be served
 				r, err := l.Compressed()
 				if err != nil {
@@ -203,7 +214,7 @@ func TestSaveAndImport(t *testing.T) {
 		if name, _, err = c.Import(t.Context(), written(t, one.Bytes()), "mine"); err != nil || name != "mine" {
 			t.Errorf("name %q, %v; want mine", name, err)
 		}
-		if loaded, err := c.Load(t.Context(), "mine"); err != nil || digest(t, loaded) != digest(t, image) {
+		if loaded, _, err := c.Load(t.Context(), "mine"); err != nil || digest(t, loaded) != digest(t, image) {
 			t.Errorf("by its name: %v", err)
 		}
 	}
@@ -250,6 +261,201 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
+// A layout of a user's may hold anything, and is read as root: nothing outside of it is read, nothing is waited
+// for, and nothing large is taken into memory.
+func TestLoadRefuses(t *testing.T) {
+	host := forPlatform(t, made(t, archive(t, regularFile("file"))), runtime.GOARCH)
+	manifest, err := host.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := func(to string) func(string) error {
+		return func(file string) error { return errors.Join(os.Remove(file), os.Symlink(to, file)) }
+	}
+	pipe := func(file string) error { return errors.Join(os.Remove(file), unix.Mkfifo(file, 0o600)) }
+	huge := func(file string) error { return os.Truncate(file, 32<<30) }
+	large := func(file string) error { return os.Truncate(file, maxJSON+1) }
+	index, config, layer := "index.json", blobName(manifest.Config.Digest), blobName(manifest.Layers[0].Digest)
+	for _, test := range []struct {
+		name   string
+		file   string
+		damage func(string) error
+		want   string
+		packed string // the same of an archive; empty if no archive can be so
+	}{
+		{"endless index", index, link("/dev/zero"), "no regular file", "no regular file"},
+		{"index elsewhere", index, link("../index.json"), "no regular file", "no regular file"},
+		{"index that is a pipe", index, pipe, "no regular file", "no regular file"},
+		{"huge index", index, huge, "more than the 4 MiB", ""},
+		{"large index", index, large, "more than the 4 MiB", "more than the 4 MiB"},
+		{"large manifest", blobName(digest(t, host)), large, "more than the 4 MiB", "more than the 4 MiB"},
+		{"huge configuration", config, huge, "more than the 4 MiB", ""},
+		{"large configuration", config, large, "more than the 4 MiB", "more than the 4 MiB"},
+		{"endless configuration", config, link("/dev/zero"), "no regular file", "no regular file"},
+		{"layer elsewhere", layer, link("/etc/passwd"), "no regular file", "no regular file"},
+		{"layer that is a pipe", layer, pipe, "no regular file", "no regular file"},
+		{"huge layer", layer, huge, "damaged", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := writeLayout(t, false, host)
+			if err := test.damage(filepath.Join(dir, test.file)); err != nil {
+				t.Fatal(err)
+			}
+			wantRefused(t, dir, test.want)
+			if test.packed != "" {
+				wantRefused(t, written(t, tarOfAll(t, dir)), test.packed)
+			}
+		})
+	}
+	t.Run("pipe", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "pipe")
+		if err := unix.Mkfifo(file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		wantRefused(t, file, "no regular file")
+	})
+	t.Run("blobs elsewhere", func(t *testing.T) {
+		dir, other := writeLayout(t, false, host), writeLayout(t, false, host)
+		if err := errors.Join(os.RemoveAll(filepath.Join(dir, "blobs")), os.Symlink(filepath.Join(other, "blobs"), filepath.Join(dir, "blobs"))); err != nil {
+			t.Fatal(err)
+		}
+		wantRefused(t, dir, "escapes")
+	})
+	t.Run("docker's manifest elsewhere", func(t *testing.T) {
+		wantRefused(t, written(t, archive(t, tar.Header{Typeflag: tar.TypeSymlink, Name: "manifest.json", Linkname: "/dev/zero"})), "no regular file")
+	})
+}
+
+func wantRefused(t *testing.T, file, want string) {
+	t.Helper()
+	c := testCache(t)
+	if _, _, err := c.Load(t.Context(), file); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one with %q", err, want)
+	}
+	if left, err := os.ReadDir(c.path("tmp")); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
+// tarOfAll packs a directory with all that is no regular file.
+func tarOfAll(t *testing.T, dir string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || name == dir {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		header, err := tar.FileInfoHeader(info, "/dev/zero")
+		if err != nil {
+			return err
+		}
+		if header.Name, err = filepath.Rel(dir, name); err != nil {
+			return err
+		}
+		if err := w.WriteHeader(header); err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(content)
+		return err
+	})
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// Docker's manifest and the configuration that it names are read whole.
+func TestDockerSavedIsBounded(t *testing.T) {
+	manifest := `[{"Config":"c.json","Layers":[]}]`
+	for want, files := range map[string][]struct{ name, text string }{
+		"manifest.json has more":      {{"manifest.json", strings.Repeat(" ", maxJSON) + manifest}},
+		"c.json has more":             {{"c.json", strings.Repeat(" ", maxJSON+1)}, {"manifest.json", manifest}},
+		"c.json: file does not exist": {{"manifest.json", manifest}},
+	} {
+		var b bytes.Buffer
+		w := tar.NewWriter(&b)
+		for _, f := range files {
+			err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: int64(len(f.text))})
+			_, err2 := w.Write([]byte(f.text))
+			if err := errors.Join(err, err2); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wantRefused(t, written(t, b.Bytes()), want)
+	}
+}
+
+// A small archive that unzips to more than any image has is not read to its end.
+func TestArchiveThatNeverEnds(t *testing.T) {
+	var b bytes.Buffer
+	zip := gzip.NewWriter(&b)
+	w := tar.NewWriter(zip)
+	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "zeros", Size: 8 << 20})
+	_, err2 := io.CopyN(w, zeros{}, 8<<20)
+	if err := errors.Join(err, err2, w.Close(), zip.Close()); err != nil {
+		t.Fatal(err)
+	}
+	bomb := archiveFile{t.Context(), written(t, b.Bytes()), limits{bytes: 4 << 20}}
+	if _, _, err := bomb.kind(); !errors.Is(err, errTooLarge) || errors.Is(err, ErrDamaged) {
+		t.Errorf("%v, want %v", err, errTooLarge)
+	}
+}
+
+func TestExpandLeavesAReserve(t *testing.T) {
+	packed := archiveFile{t.Context(), written(t, tarOf(t, writeLayout(t, false, made(t, archive(t, regularFile("file")))))), limits{1 << 30, 100, wholeDisk}}
+	if err := packed.expand(t.TempDir()); !errors.Is(err, errNoRoom) {
+		t.Errorf("%v, want %v", err, errNoRoom)
+	}
+	packed.limits = limits{bytes: 1 << 30, entries: 3}
+	if err := packed.expand(t.TempDir()); !errors.Is(err, errTooMany) {
+		t.Errorf("%v, want %v", err, errTooMany)
+	}
+}
+
+// What is neither a layout's nor regular is not unpacked.
+func TestExpandTakesALayoutAlone(t *testing.T) {
+	dir := writeLayout(t, false, made(t, archive(t, regularFile("file"))))
+	want := len(filesBelow(t, dir))
+	if err := errors.Join(os.Symlink("/dev/zero", filepath.Join(dir, "repositories")), os.Mkdir(filepath.Join(dir, "more"), 0o700),
+		os.WriteFile(filepath.Join(dir, "more", "file"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	to := t.TempDir()
+	if err := (archiveFile{t.Context(), written(t, tarOfAll(t, dir)), defaultLimits}).expand(to); err != nil {
+		t.Fatal(err)
+	}
+	if got := filesBelow(t, to); len(got) != want {
+		t.Errorf("%v is unpacked, want %d files", got, want)
+	}
+}
+
+// filesBelow lists what is no directory.
+func filesBelow(t *testing.T, dir string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
 func FuzzLoad(f *testing.F) {
 	image := made(f, archive(f, regularFile("file")))
 	var own bytes.Buffer
@@ -260,7 +466,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte("\x1f\x8b"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		c := testCache(t)
-		loaded, err := c.Load(t.Context(), written(t, content))
+		loaded, release, err := c.Load(t.Context(), written(t, content))
 		if err != nil {
 			if left := blobsOf(t, c); len(left) > 0 {
 				t.Errorf("%v is left after %v", left, err)
@@ -268,6 +474,9 @@ func FuzzLoad(f *testing.F) {
 			return
 		}
 		if _, err := loaded.Digest(); err != nil {
+			t.Error(err)
+		}
+		if err := release(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +40,7 @@ func (c *Cache) Exclusive(ctx context.Context, name string, wait func()) (dir st
 	}
 	err = os.RemoveAll(dir) // a killed process left it
 	if err == nil {
-		err = os.Mkdir(dir, 0o755)
+		err = os.Mkdir(dir, 0o700)
 	}
 	if err != nil {
 		l.release()
@@ -48,30 +49,92 @@ func (c *Cache) Exclusive(ctx context.Context, name string, wait func()) (dir st
 	return dir, release, nil
 }
 
-// sweep removes from tmp/ what belongs to no living process.
-func (c *Cache) sweep() error {
-	entries, err := os.ReadDir(c.path("tmp"))
+// temporary makes a directory that nobody sweeps until release removes it.
+func (c *Cache) temporary(kind string) (dir string, release func() error, err error) {
+	for {
+		dir, err = os.MkdirTemp(c.path("tmp"), kind+"-")
+		if err != nil {
+			return "", nil, err
+		}
+		l, err := lockDir(dir)
+		if errors.Is(err, errLocked) || errors.Is(err, fs.ErrNotExist) {
+			continue // it was swept before it was locked
+		}
+		if err != nil {
+			return "", nil, errors.Join(err, os.RemoveAll(dir))
+		}
+		return dir, func() error {
+			defer l.release()
+			return os.RemoveAll(dir)
+		}, nil
+	}
+}
+
+// lockDir locks a directory, or gives errLocked; fs.ErrNotExist if it is removed meanwhile.
+func lockDir(path string) (fileLock, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return err
+		return 0, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	l, err := locked(fd, path, unix.LOCK_EX)
+	if err != nil {
+		return 0, err
+	}
+	var there unix.Stat_t
+	if err := unix.Fstat(fd, &there); err != nil || there.Nlink == 0 {
+		l.release()
+		return 0, &fs.PathError{Op: "lock", Path: path, Err: fs.ErrNotExist}
+	}
+	return l, nil
+}
+
+// Sweep removes what killed processes have left in the cache of a directory, if there is one, and tells what. What a
+// living one uses stays.
+func Sweep(cache string) (removed []string, err error) {
+	entries, err := os.ReadDir(filepath.Join(cache, "tmp"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sweep the image cache: %w", err)
 	}
 	var errs []error
 	for _, e := range entries {
-		path := c.path("tmp", e.Name())
-		if strings.HasSuffix(path, ".lock") {
-			continue // who waits for it would hold one that nobody else sees
-		}
-		l, err := tryLock(path+".lock", unix.LOCK_EX)
-		if errors.Is(err, errLocked) {
-			continue
-		}
+		path := filepath.Join(cache, "tmp", e.Name())
+		gone, err := sweepDir(path)
 		if err != nil {
-			errs = append(errs, err)
-			continue
+			errs = append(errs, fmt.Errorf("sweep the image cache: %w", err))
+		} else if gone {
+			removed = append(removed, path)
 		}
-		errs = append(errs, os.RemoveAll(path))
-		l.release()
 	}
-	return errors.Join(errs...)
+	return removed, errors.Join(errs...)
+}
+
+// temporaries are the directories of tmp/, by how their names begin. In a directory that a user names there may be others.
+var temporaries = []string{OwnPrefix, "put-", "import-", "load-"}
+
+// sweepDir removes a directory of tmp/ that no living process has.
+func sweepDir(path string) (gone bool, err error) {
+	base := filepath.Base(path)
+	// Locks stay: who waits for one would else have a lock that nobody sees.
+	if strings.HasSuffix(base, ".lock") || !slices.ContainsFunc(temporaries, func(p string) bool { return strings.HasPrefix(base, p) }) {
+		return false, nil
+	}
+	var l fileLock
+	if IsOwn(base) {
+		l, err = tryLock(path+".lock", unix.LOCK_EX)
+	} else {
+		l, err = lockDir(path)
+	}
+	if errors.Is(err, errLocked) || errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer l.release()
+	return true, os.RemoveAll(path)
 }
 
 // fileLock is a lock on a file that ends with the process at the latest. It has a bare descriptor,
@@ -80,12 +143,17 @@ type fileLock int
 
 var errLocked = errors.New("another process uses it")
 
-// tryLock locks a file, or gives errLocked.
+// tryLock locks a file, which it makes if need be, or gives errLocked.
 func tryLock(path string, how int) (fileLock, error) {
-	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o644)
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return 0, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
+	return locked(fd, path, how)
+}
+
+// locked locks what has been opened.
+func locked(fd int, path string, how int) (fileLock, error) {
 	l := fileLock(fd)
 	if err := l.convert(how); err != nil {
 		l.release()

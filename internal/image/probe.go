@@ -24,7 +24,7 @@ var embedded embed.FS
 func Probe(arch string) ([]byte, error) {
 	binary, err := embedded.ReadFile("probe/probe-" + arch)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return nil, fmt.Errorf("probe for architecture %q: %w; run make build (or scripts/build-probe.sh %[1]s), and build again", arch, ErrNoProbe)
+		return nil, fmt.Errorf("probe for architecture %q: %w; run scripts/build-probe.sh %[1]s, and make build", arch, ErrNoProbe)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read embedded probe for architecture %q: %w", arch, err)

@@ -71,8 +71,8 @@ func (c *Cache) unpackRootfs(ctx context.Context, image v1.Image, name string) (
 		return err
 	}
 	// Programs and libraries become two to three times as large.
-	if err := RequireSpace(c.dir, 3*sizeOf(manifest)); err != nil {
-		return err
+	if err := requireSpace(c.dir, 3*sizeOf(manifest)); err != nil {
+		return c.advise(err)
 	}
 	temporary := c.path("rootfs", name+".new")
 	if err := errors.Join(os.RemoveAll(temporary), os.RemoveAll(c.path("rootfs", name))); err != nil {
@@ -80,7 +80,7 @@ func (c *Cache) unpackRootfs(ctx context.Context, image v1.Image, name string) (
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
 	if err := unpackImage(ctx, image, temporary, defaultLimits); err != nil {
-		return err
+		return c.advise(err)
 	}
 	if err := writeList(temporary, c.path("rootfs", name+".list")); err != nil {
 		return err
@@ -170,20 +170,6 @@ func (c *Cache) unchanged(name string) error {
 	return lines.Err()
 }
 
-// RequireSpace makes sure that a disk has room for so many bytes.
-func RequireSpace(dir string, need int64) error {
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
-		return fmt.Errorf("look for space in %s: %w", dir, err)
-	}
-	const mebi = 1 << 20
-	if free := int64(s.Bavail) * s.Bsize; free < need {
-		return fmt.Errorf("%s has %d MiB free, and %d are needed; make room, or set %s to a directory on a larger disk",
-			dir, free/mebi, need/mebi+1, CacheVariable)
-	}
-	return nil
-}
-
 // unpackImage unpacks all layers of an image to a new directory.
 func unpackImage(ctx context.Context, image v1.Image, dir string, limit limits) (err error) {
 	config, err := image.ConfigFile()
@@ -205,7 +191,7 @@ func unpackImage(ctx context.Context, image v1.Image, dir string, limit limits) 
 		return err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	u := &unpacker{root: root, limits: limit, directories: map[string]*tar.Header{}}
+	u := &unpacker{root: root, limits: limit, space: &room{dir: dir, reserve: limit.reserve}, directories: map[string]*tar.Header{}}
 	for i, layer := range layers {
 		if err := u.layer(ctx, layer, config.RootFS.DiffIDs[i]); err != nil {
 			return fmt.Errorf("layer %d: %w", i+1, err)
@@ -235,9 +221,9 @@ func (u *unpacker) layer(ctx context.Context, layer v1.Layer, want v1.Hash) (err
 	return nil
 }
 
-// readError is the error of reading a layer: unless the reader was told to stop, the layer is at fault.
+// readError is the error of reading a layer: unless the reader was told to stop or gave up, the layer is at fault.
 func readError(err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errTooLarge) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrDamaged, err)

@@ -18,10 +18,17 @@ import (
 type limits struct {
 	bytes   int64
 	entries int
+	reserve reserve
 }
 
-// defaultLimits are far above what any image of a workload has.
-var defaultLimits = limits{bytes: 32 << 30, entries: 1_000_000}
+// defaultLimits are far above what any image of a workload has. The reserve is what others on the machine
+// need to go on.
+var defaultLimits = limits{bytes: 32 << 30, entries: 1_000_000, reserve: reserve{bytes: 1 << 30, share: 0.05}}
+
+var (
+	errTooLarge = errors.New("there are more bytes than an image may have")
+	errTooMany  = errors.New("there are more files than an image may have")
+)
 
 // unpacker lays layers on top of each other, as the OCI image specification says. All goes through
 // an os.Root: whatever names and links a layer has, nothing outside is touched.
@@ -30,6 +37,7 @@ var defaultLimits = limits{bytes: 32 << 30, entries: 1_000_000}
 type unpacker struct {
 	root        *os.Root
 	limits      limits
+	space       *room
 	written     map[string]bool        // by the layer that is being unpacked
 	directories map[string]*tar.Header // whose modes and times are set at the end: what is put into them needs and changes them
 }
@@ -59,9 +67,15 @@ func (u *unpacker) archive(r *tar.Reader) error {
 	}
 }
 
+// entrySize is about what a file or directory takes on a disk beside its content, in bytes.
+const entrySize = 4 << 10
+
 func (u *unpacker) entry(header *tar.Header, content io.Reader) error {
 	if u.limits.entries--; u.limits.entries < 0 {
-		return errors.New("there are more files than an image may have")
+		return errTooMany
+	}
+	if err := u.space.take(entrySize); err != nil {
+		return err
 	}
 	name, err := local(header.Name)
 	if err != nil {
@@ -181,23 +195,28 @@ func (u *unpacker) clear(dir string) error {
 
 func (u *unpacker) regular(name string, header *tar.Header, content io.Reader) error {
 	if u.limits.bytes -= header.Size; u.limits.bytes < 0 {
-		return errors.New("there are more bytes than an image may have")
+		return errTooLarge
 	}
-	file, err := u.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	n, err := io.Copy(file, content)
-	if err := errors.Join(err, file.Close()); err != nil {
-		if n < header.Size && !errors.Is(err, fs.ErrInvalid) {
-			return readOrWriteError(err)
-		}
+	if err := fill(u.root, name, content, u.space); err != nil {
 		return err
 	}
 	if err := u.own(name, header); err != nil {
 		return err
 	}
 	return u.mode(name, header)
+}
+
+// fill makes a file that is not there yet, as long as there is room on the disk.
+func fill(root *os.Root, name string, content io.Reader, space *room) error {
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, sparing{content, space})
+	if err := errors.Join(err, file.Close()); err != nil {
+		return readOrWriteError(err)
+	}
+	return nil
 }
 
 // readOrWriteError tells a layer that is cut off from a disk that is full.
@@ -218,7 +237,11 @@ func (u *unpacker) own(name string, header *tar.Header) error {
 
 // mode sets mode and time, after the owner: a new one may clear bits of the mode.
 func (u *unpacker) mode(name string, header *tar.Header) error {
-	if err := u.root.Chmod(name, header.FileInfo().Mode()&^fs.ModeType); err != nil {
+	mode := header.FileInfo().Mode() &^ fs.ModeType
+	if header.Typeflag == tar.TypeDir && os.Geteuid() != 0 {
+		mode |= 0o700 // else its owner could not remove what is in it
+	}
+	if err := u.root.Chmod(name, mode); err != nil {
 		return err
 	}
 	return u.root.Chtimes(name, header.ModTime, header.ModTime)

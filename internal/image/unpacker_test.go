@@ -72,6 +72,9 @@ func TestUnpackLayers(t *testing.T) {
 		"hard": fs.ModeSetuid | 0o755, "out": fs.ModeSymlink | 0o777, "away": fs.ModeSymlink | 0o777, "emptied": fs.ModeDir | 0o755, "emptied/new": 0o644,
 		"becomes-dir": fs.ModeDir | fs.ModeSticky | 0o777, "becomes-dir/file": 0o644, "becomes-file": 0o644, "never": fs.ModeDir | 0o755,
 	}
+	if os.Geteuid() != 0 { // its owner must be able to remove what is in it
+		want["usr/lib"] |= 0o700
+	}
 	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -140,6 +143,44 @@ func TestUnpackLayersRefuses(t *testing.T) {
 				t.Errorf("error %v, want one with %q", err, test.want)
 			}
 		})
+	}
+}
+
+// wholeDisk is a reserve that no disk has free.
+var wholeDisk = reserve{bytes: 1 << 60, share: 1}
+
+// Unpacking ends before the disk is full, and the error says so.
+func TestUnpackLeavesAReserve(t *testing.T) {
+	for name, layer := range map[string][]byte{
+		"a file": archive(t, regularFile("file")), "a directory": archive(t, tar.Header{Typeflag: tar.TypeDir, Name: "dir", Mode: 0o755}),
+	} {
+		_, err := unpacked(t, made(t, layer), limits{bytes: 1 << 20, entries: 3, reserve: wholeDisk})
+		if !errors.Is(err, errNoRoom) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "would stay free") {
+			t.Errorf("%s: %v, want %v", name, err, errNoRoom)
+		}
+	}
+	if _, err := stage(t.Context(), t.TempDir(), made(t, archive(t, regularFile("file"))), wholeDisk); !errors.Is(err, errNoRoom) {
+		t.Errorf("keeping: %v, want %v", err, errNoRoom)
+	}
+	// What is less counts: the share of a small disk, the bytes of a large one.
+	for _, r := range []reserve{{1 << 60, 0}, {0, 1}} {
+		if _, err := unpacked(t, made(t, archive(t, regularFile("file"))), limits{bytes: 1 << 20, entries: 3, reserve: r}); err != nil {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+}
+
+func TestRoomIsLookedAtAgain(t *testing.T) {
+	space := &room{dir: t.TempDir()}
+	if err := space.take(1); err != nil {
+		t.Fatal(err)
+	}
+	space.reserve = wholeDisk
+	if err := space.take(roomStep - 2); err != nil {
+		t.Errorf("before a step is done: %v", err)
+	}
+	if err := space.take(roomStep); !errors.Is(err, errNoRoom) {
+		t.Errorf("after it: %v, want %v", err, errNoRoom)
 	}
 }
 

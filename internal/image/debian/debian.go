@@ -4,7 +4,9 @@
 // mmdebstrap fetches and unpacks just the packages of a [Lock], which is embedded: names, versions, checksums. Of
 // their files the image keeps what the programs need, which the ELF headers tell: a third of them.
 // Nothing of the image is executed while it is made, so that it can be made for any architecture, and nothing
-// but the packages goes in, so that whoever makes it from the same lock gets the same digest. The clip
+// but the packages and our own programs goes in, so that whoever makes it from the same lock with the same binary of
+// Touchstone gets the same digest. Our own are what the binary's compiler made of them, in a layer apart: that of
+// the packages is the same with every binary. The clip
 // is encoded here, by the host's own encoder of the same list of packages; see clipSHA256.
 //
 // An image that is made lies in the [image.Cache], under a name that has the digest of all that
@@ -116,6 +118,9 @@ func build(ctx context.Context, o Options) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := image.Sweep(b.cache.Dir()); err != nil { // a build that was killed leaves a gigabyte
+		o.progress("%v", err)
+	}
 	made, err := b.cached()
 	if err != nil || made != nil {
 		return made, err
@@ -164,10 +169,15 @@ func (b *builderOf) prepare() (err error) {
 	if b.lock.Arch != b.Arch {
 		return fmt.Errorf("the list of packages is for %s", b.lock.Arch)
 	}
-	if b.probe, err = image.Probe(b.Arch); err != nil {
-		return err
+	if b.probe, err = image.Probe(b.Arch); err == nil {
+		b.solve, err = linpack(b.Arch)
 	}
-	if b.solve, err = linpack(b.Arch); err != nil {
+	for _, missing := range []error{image.ErrNoProbe, ErrNoLinpack} {
+		if errors.Is(err, missing) {
+			return fmt.Errorf("%s: %w; build one that has our programs for all architectures from the sources: make probes build", b.Arch, missing)
+		}
+	}
+	if err != nil {
 		return err
 	}
 	hash := sha256.New()

@@ -19,7 +19,7 @@ var embedded embed.FS
 func linpack(arch string) ([]byte, error) {
 	binary, err := embedded.ReadFile("linpack/linpack-" + arch)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return nil, fmt.Errorf("linpack for architecture %q: %w; run make probes (or scripts/build-probe.sh %[1]s), and build again", arch, ErrNoLinpack)
+		return nil, fmt.Errorf("linpack for architecture %q: %w", arch, ErrNoLinpack)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read embedded linpack for architecture %q: %w", arch, err)

@@ -6,6 +6,7 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -223,9 +224,16 @@ func TestDamagedIsMadeAgain(t *testing.T) {
 	if _, err := b.cache.Put(t.Context(), b.name, oci); err != nil {
 		t.Fatal(err)
 	}
+	left := filepath.Join(o.Cache, "tmp", image.OwnPrefix+"of-a-killed-build")
+	if err := os.MkdirAll(filepath.Join(left, "mmdebstrap.1"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	made, err := Build(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what a killed build left is still there: %v", err)
 	}
 	layers, err := made.OCI().Layers()
 	if err != nil {
@@ -252,6 +260,14 @@ func TestDamagedIsMadeAgain(t *testing.T) {
 	}
 	if made, err := Cached(o); made != nil || err != nil {
 		t.Errorf("the damaged image is still there: %v, %v", made, err)
+	}
+}
+
+// Who wants an image for an architecture that this binary has no programs for is told how to get one that has.
+func TestProgramsThatAreNotThere(t *testing.T) {
+	_, err := Build(t.Context(), Options{Cache: t.TempDir(), Arch: "s390x", Lock: &Lock{Arch: "s390x"}})
+	if !errors.Is(err, image.ErrNoProbe) || !strings.Contains(err.Error(), "s390x: this binary was built without the probe") || !strings.Contains(err.Error(), "make probes build") {
+		t.Errorf("%v, want one with what is missing and what to do", err)
 	}
 }
 

@@ -47,6 +47,9 @@ type Group struct {
 // group goes, because others may rely on it by then. A controller that cannot
 // be had is no error: [Group.Missing] names it.
 //
+// A new group and all below it have no swap where the kernel can deny it: a limit of memory is one of memory
+// and swap, whatever an engine asks for.
+//
 // In the unified tree a group that passes controllers on can hold no
 // processes: put processes only into groups without children.
 func (h *Hierarchy) Create(name string) (*Group, error) {
@@ -90,6 +93,9 @@ func (h *Hierarchy) createIn(m Mount, name string) (made []string, err error) {
 		switch err := os.Mkdir(dir, 0o755); {
 		case err == nil:
 			made = append(made, dir)
+			if err := denySwap(m, dir); err != nil {
+				return made, err
+			}
 		case !errors.Is(err, fs.ErrExist) || i == len(names)-1:
 			return made, err
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -266,8 +267,8 @@ func TestUsageOfNothing(t *testing.T) {
 		if usage, err := g.Usage(); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("Usage = %v, %v; want fs.ErrNotExist", usage, err)
 		}
-		if err := g.SetLimits(1, 0); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("SetLimits = %v; want fs.ErrNotExist", err)
+		if err := g.Limit(Limits{CPU: 1}); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Limit = %v; want fs.ErrNotExist", err)
 		}
 		if err := g.Kill(t.Context()); err != nil {
 			t.Errorf("Kill = %v", err)
@@ -574,43 +575,66 @@ func TestOwnThread(t *testing.T) {
 	})
 }
 
-func TestSetLimits(t *testing.T) {
+func TestLimitOfRealGroups(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
 		g := top(t, h)
 		missing := g.Missing()
-		for _, bad := range []struct {
-			cpu    float64
-			memory int64
-		}{{-1, 0}, {0, -1}, {0.001, 0}, {1e9, 0}} {
-			if err := g.SetLimits(bad.cpu, bad.memory); err == nil {
-				t.Errorf("SetLimits(%v, %v) is accepted", bad.cpu, bad.memory)
+		for _, bad := range []Limits{{CPU: -1}, {Memory: -1}, {CPU: 0.001}, {CPU: 1e9}, {CPU: math.NaN()}} {
+			if err := g.Limit(bad); err == nil {
+				t.Errorf("Limit(%v) is accepted", bad)
 			}
 		}
-		if err := g.SetLimits(0, 0); err != nil {
-			t.Errorf("taking away limits that are not there: %v", err)
+		if err := g.Limit(Limits{}); err != nil {
+			t.Errorf("no limits: %v", err)
 		}
-		err := g.SetLimits(0.25, 32<<20)
+		err := g.Limit(Limits{CPU: 0.25, Memory: 32 << 20})
 		if len(missing) > 0 {
 			if !errors.Is(err, errors.ErrUnsupported) {
-				t.Errorf("SetLimits without %v = %v, want errors.ErrUnsupported", missing, err)
+				t.Errorf("Limit without %v = %v, want errors.ErrUnsupported", missing, err)
 			}
 			return
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, none := limits{"25000", "100000", "33554432"}, limits{"max", "100000", "max"}
-		if _, v2, _ := g.dir("cpu"); !v2 {
-			none = limits{"-1", "100000", unlimitedV1()}
+		for _, tt := range []struct {
+			then Limits
+			want limits
+		}{
+			{Limits{}, limits{"25000", "100000", "33554432"}},
+			{Limits{Memory: 64 << 20}, limits{"25000", "100000", "67108864"}},
+			{Limits{CPU: 0.5}, limits{"50000", "100000", "67108864"}},
+		} {
+			if err := g.Limit(tt.then); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, limitsOf(t, g)); diff != "" {
+				t.Errorf("limits after %v (-want +got):\n%s", tt.then, diff)
+			}
 		}
-		if diff := cmp.Diff(want, limitsOf(t, g)); diff != "" {
-			t.Errorf("limits (-want +got):\n%s", diff)
+	})
+}
+
+// A group has no swap, and what a runtime makes below it has none either.
+func TestGroupsHaveNoSwap(t *testing.T) {
+	machines(t, func(t *testing.T, h *Hierarchy) {
+		g := top(t, h)
+		dir, v2, ok := g.dir("memory")
+		if !ok {
+			t.Skip("the hierarchies have no controller memory")
 		}
-		if err := g.SetLimits(0, 0); err != nil {
-			t.Fatal(err)
+		file := "memory.swap.max"
+		if !v2 {
+			file, dir = "memory.swappiness", filepath.Join(dir, "inner")
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if diff := cmp.Diff(none, limitsOf(t, g)); diff != "" {
-			t.Errorf("limits taken away (-want +got):\n%s", diff)
+		if !exists(dir, file) {
+			t.Skipf("the kernel has no %s here", file)
+		}
+		if got, err := words(dir, file); err != nil || !slices.Equal(got, []string{"0"}) {
+			t.Errorf("%s is %q, %v", file, got, err)
 		}
 	})
 }
@@ -632,13 +656,6 @@ func limitsOf(t *testing.T, g *Group) (l limits) {
 		return limits{cpu[0], cpu[1], read("memory", "memory.max")[0]}
 	}
 	return limits{read("cpu", "cpu.cfs_quota_us")[0], read("cpu", "cpu.cfs_period_us")[0], read("memory", "memory.limit_in_bytes")[0]}
-}
-
-// unlimitedV1 is how v1 shows that there is no memory limit: the greatest number of
-// whole pages.
-func unlimitedV1() string {
-	page := int64(os.Getpagesize())
-	return strconv.FormatInt((1<<63-1)/page*page, 10)
 }
 
 func TestOpenDirPlacesNewProcesses(t *testing.T) {

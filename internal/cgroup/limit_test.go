@@ -58,6 +58,35 @@ func TestLimit(t *testing.T) {
 	}
 }
 
+// In the unified tree swap has a limit of its own, where the kernel can limit it.
+func TestDenySwap(t *testing.T) {
+	for _, tt := range []struct {
+		v2         bool
+		controller string
+		files      map[string]string
+	}{
+		{true, "memory", map[string]string{"memory.swap.max": "0", "memory.swappiness": ""}},
+		{true, "memory", nil},
+		{true, "cpu", map[string]string{"memory.swap.max": ""}},
+		{false, "memory", map[string]string{"memory.swappiness": "0", "memory.swap.max": ""}},
+	} {
+		dir := t.TempDir()
+		for file := range tt.files {
+			if err := os.WriteFile(filepath.Join(dir, file), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := denySwap(Mount{V2: tt.v2, Controllers: []string{tt.controller}}, dir); err != nil {
+			t.Errorf("%+v: %v", tt, err)
+		}
+		for file, want := range tt.files {
+			if got, err := os.ReadFile(filepath.Join(dir, file)); err != nil || string(got) != want {
+				t.Errorf("%+v: %s holds %q, %v", tt, file, got, err)
+			}
+		}
+	}
+}
+
 func TestLimitWithoutController(t *testing.T) {
 	unified, _ := limitFiles(t, true) // the controllers are there, and not passed on to the group
 	none := &Group{h: &Hierarchy{}, path: "/touchstone-x"}

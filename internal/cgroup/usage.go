@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -96,90 +95,6 @@ func readInt(dir, file string) (int64, error) {
 		return 0, fmt.Errorf("read %s: %w", file, err)
 	}
 	return n, nil
-}
-
-// cpuPeriod is the period of CPU quotas, in microseconds: the kernel's default, and
-// what OCI runtimes use unless told otherwise.
-const cpuPeriod = 100_000
-
-// minQuota is the smallest CPU quota the kernel takes, in microseconds.
-const minQuota = 1_000
-
-// SetLimits limits the group and all below it: cpu is the number of CPUs' worth of time,
-// memory is in bytes; 0 takes a limit away. Swap is left as it is, as OCI runtimes leave
-// it when only memory is limited. Where the controller that a limit needs is missing
-// the error is errors.ErrUnsupported.
-func (g *Group) SetLimits(cpu float64, memory int64) error {
-	if math.IsNaN(cpu) || cpu < 0 || memory < 0 {
-		return fmt.Errorf("limit cgroup %q: %v CPUs, %d bytes: limits must not be negative", g.path, cpu, memory)
-	}
-	if !slices.ContainsFunc(g.dirs(Mount.joined), func(dir string) bool { return exists(dir, "") }) {
-		return fmt.Errorf("limit cgroup %q: %w", g.path, fs.ErrNotExist)
-	}
-	if err := g.limitCPU(cpu); err != nil {
-		return fmt.Errorf("limit cgroup %q to %v CPUs: %w", g.path, cpu, err)
-	}
-	if err := g.limitMemory(memory); err != nil {
-		return fmt.Errorf("limit cgroup %q to %d bytes of memory: %w", g.path, memory, err)
-	}
-	return nil
-}
-
-func (g *Group) limitCPU(cpus float64) error {
-	dir, v2, ok := g.dir("cpu")
-	quota := "-1"
-	if v2 {
-		quota = "max"
-	}
-	if cpus > 0 {
-		q := math.Round(cpus * cpuPeriod)
-		if q < minQuota || q > math.MaxInt32 {
-			return fmt.Errorf("the kernel takes limits from %v CPUs to %d", float64(minQuota)/cpuPeriod, math.MaxInt32/cpuPeriod)
-		}
-		quota = strconv.Itoa(int(q))
-	}
-	file, period := "cpu.max", strconv.Itoa(cpuPeriod)
-	if !v2 {
-		file = "cpu.cfs_quota_us"
-	}
-	if !ok || !exists(dir, file) {
-		return unlimited(ok, cpus == 0, "cpu")
-	}
-	if v2 {
-		return write(dir, file, quota+" "+period)
-	}
-	if err := write(dir, "cpu.cfs_period_us", period); err != nil {
-		return err
-	}
-	return write(dir, file, quota)
-}
-
-func (g *Group) limitMemory(bytes int64) error {
-	dir, v2, ok := g.dir("memory")
-	file, limit := "memory.limit_in_bytes", "-1"
-	if v2 {
-		file, limit = "memory.max", "max"
-	}
-	if bytes > 0 {
-		limit = strconv.FormatInt(bytes, 10)
-	}
-	if !ok || !exists(dir, file) {
-		return unlimited(ok, bytes == 0, "memory")
-	}
-	return write(dir, file, limit)
-}
-
-// unlimited judges a limit for which there is no control file: taking away what
-// cannot be set is no error.
-func unlimited(onHost, none bool, controller string) error {
-	switch {
-	case none:
-		return nil
-	case onHost:
-		return fmt.Errorf("the controller %s is not passed on to this group: %w", controller, errors.ErrUnsupported)
-	default:
-		return fmt.Errorf("the host has no controller %s: %w", controller, errors.ErrUnsupported)
-	}
 }
 
 func exists(dir, file string) bool {

@@ -303,7 +303,9 @@ const (
 type Resources struct {
 	// CPU is the number of CPUs' worth of time the container may use.
 	CPU float64
-	// Memory is in bytes.
+	// Memory is in bytes. Engines ask for no limit of swap: below the groups that Touchstone makes there is none, and a
+	// program that exceeds the limit is killed on every host. Only a daemon of the user's that has its containers elsewhere can let
+	// them swap.
 	Memory int64
 	// CPUSet are the CPUs on which the container may run, as the kernel spells them: "0-3,6".
 	CPUSet string

@@ -2,10 +2,12 @@ package catalogue_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,8 +15,11 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
 )
 
 // worker is an engine whose containers run a program in the steps that a test gives it.
@@ -170,8 +175,13 @@ func TestScaling(t *testing.T) {
 			t.Errorf("%s: TotalTime = %v", tt.what, got)
 		}
 	}
+	e := newWorker(progressing(5, func(limit float64) float64 { return 1600 * limit }))
+	trial := runOn(t, name, e, e, bench.Params{"steps": "4", "percent": "80", "from": "10", "events": "8000"})
+	if got := trial.Conditions["CPU limit"]; got != "from 8 % of a CPU, in each 100 ms to 80 % of a CPU, in each 100 ms" || !near(sample(t, trial, "Behind"), 1) {
+		t.Errorf("from a tenth: on record is the limit %q, Behind = %v", got, trial.Values("Behind"))
+	}
 	reached := fmt.Sprintf("from 50 %% of a CPU, in each 100 ms to %v %% of a CPU, in each 100 ms", 75)
-	e := newWorker(progressing(3, func(limit float64) float64 { return limit }))
+	e = newWorker(progressing(3, func(limit float64) float64 { return limit }))
 	if got := runOn(t, name, e, e, bench.Params{"steps": "4", "percent": "100", "events": "8000"}).Conditions["CPU limit"]; got != reached {
 		t.Errorf("on record is the limit %q, want %q", got, reached)
 	}
@@ -277,6 +287,136 @@ func TestCPULimit(t *testing.T) {
 	}
 }
 
+// reading is a trial that tells when its cost has been read, and can have parts of its own.
+type reading struct {
+	bench.Trial
+	parts func() map[monitor.Component]time.Duration // nil for the trial's own
+	read  chan struct{}
+}
+
+func (r reading) CPU() (map[monitor.Component]time.Duration, error) {
+	if r.parts == nil {
+		return r.Trial.CPU()
+	}
+	parts := r.parts()
+	r.read <- struct{}{}
+	return parts, nil
+}
+
+func (r reading) Usage() (engine.Usage, error) {
+	usage, err := r.Trial.Usage()
+	r.read <- struct{}{}
+	return usage, err
+}
+
+// watched has the benchmark read its costs by way of r.
+func watched(r reading) func(*runner.Config) {
+	return func(c *runner.Config) {
+		run := c.Work[0].Benchmark.Run
+		c.Work[0].Benchmark.Run = func(ctx context.Context, t bench.Trial) error {
+			r.Trial = t
+			return run(ctx, r)
+		}
+	}
+}
+
+// counting is sysbench for two seconds, in which other things happen.
+func counting(read <-chan struct{}, meanwhile func()) func(w *working) {
+	return func(w *working) {
+		program := sysbenchCPU(w.spec.Process.Args[2:], w.spec)
+		line, rest, _ := strings.Cut(program.Stdout, "\n")
+		w.say(line + "\n")
+		<-read
+		meanwhile()
+		w.engine.pass(2*time.Second, 0)
+		w.say(rest)
+	}
+}
+
+// Used has what is under the limit, and nothing of what serves the container.
+func TestCPULimitOfParts(t *testing.T) {
+	for _, tt := range []struct {
+		container, sandbox, daemon, shim time.Duration // used in two seconds
+		want                             float64
+	}{
+		{200 * ms, 0, 0, 0, 1},
+		{200 * ms, 0, 2 * time.Second, 500 * ms, 1},
+		{100 * ms, 100 * ms, 2 * time.Second, 0, 1},
+		{200 * ms, 200 * ms, 0, 0, 2},
+	} {
+		var later atomic.Bool
+		r := reading{read: make(chan struct{}, 10), parts: func() map[monitor.Component]time.Duration {
+			parts := map[monitor.Component]time.Duration{monitor.Container: 10 * ms, monitor.Daemon: time.Second}
+			if later.Load() {
+				parts[monitor.Container] += tt.container
+				parts[monitor.Sandbox] += tt.sandbox
+				parts[monitor.Daemon] += tt.daemon
+				parts[monitor.Shim] += tt.shim
+			}
+			return parts
+		}}
+		e := newWorker(counting(r.read, func() { later.Store(true) }))
+		trial := runOn(t, "limits.cpu.time", e, e, bench.Params{"percent": "10"}, watched(r))
+		if got := sample(t, trial, "Used"); !near(got, tt.want) {
+			t.Errorf("%+v: Used = %v", tt, got)
+		}
+	}
+}
+
+// withDaemon is a worker whose containers a daemon serves, and which can be placed.
+type withDaemon struct {
+	*worker
+	service engine.Service
+}
+
+func (e withDaemon) Service() engine.Service { return e.service }
+func (withDaemon) Place(string) error        { return nil }
+
+// Where a daemon's work cannot be told from the container's, nothing is said of the limit, however busy the daemon is.
+func TestCPULimitBesideABusyDaemon(t *testing.T) {
+	groups, err := cgroup.Detect("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if groups.Base() == "" {
+		t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
+	}
+	run := "test-" + strings.ToLower(rand.Text()[:8]) // a name of no run, so that no sweep takes it for a dead one
+	top, err := groups.Open("/" + engine.Prefix + run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := top.Destroy(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	daemon, err := groups.Create(top.Path() + "/daemon")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var used time.Duration
+	r := reading{read: make(chan struct{}, 10)}
+	e := withDaemon{newWorker(counting(r.read, func() {
+		const script = `for f in "$@"; do echo 0 > "$f"; done; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done`
+		cmd := exec.CommandContext(t.Context(), "sh", append([]string{"-c", script, "sh"}, daemon.ProcsFiles()...)...)
+		if err := cmd.Run(); err != nil {
+			t.Error(err)
+		}
+		usage, err := daemon.Usage()
+		if err != nil {
+			t.Error(err)
+		}
+		used = usage.CPU
+	})), engine.Service{Daemons: []int{1 << 30}, Group: daemon}}
+	trial := runOn(t, "limits.cpu.time", e, e, bench.Params{"percent": "10"}, watched(r), func(c *runner.Config) {
+		c.RunID, c.Cgroups = run, groups
+	})
+	if got := trial.Values("Used"); trial.Status != result.OK || len(got) > 0 || used == 0 {
+		t.Errorf("%s because %q: Used = %v; the daemon used %v", trial.Status, trial.Reason, got, used)
+	}
+}
+
 // heldMiB is what the probe says as it takes so much memory.
 func heldMiB(mib int) string {
 	var out strings.Builder
@@ -304,6 +444,9 @@ func TestMemoryLimit(t *testing.T) {
 		{"it ended before the limit", heldMiB(62), engine.Exit{}, nil, nil},
 		{"it failed", heldMiB(62), engine.Exit{Code: 1}, nil, nil},
 		{"another signal", heldMiB(62), engine.Exit{Signal: 15}, nil, nil},
+		{"killed with a third of its limit", heldMiB(22), killed, []float64{1}, []float64{22.0 / 64}},
+		{"killed far below its limit", heldMiB(21), killed, nil, nil},
+		{"a sandbox that is gone far below the limit", heldMiB(21), engine.Exit{Code: 128}, nil, nil},
 		{"killed when it had all", heldMiB(128), killed, nil, nil},
 		{"killed before it had any", heldMiB(0), killed, nil, nil},
 		{"killed without a word", "", killed, nil, nil},

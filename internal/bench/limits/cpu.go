@@ -20,12 +20,12 @@ func cpuTime() bench.Benchmark {
 		// A program can begin with a whole quota just before a period ends, and the kernel notices with a tick that one is
 		// used up: in a second, this makes up to 1.15.
 		optional(bounded("Used", 1.25, "does not hold its CPU limit",
-			"CPU time of the container and its sandbox over what the limit allows, from the program's first output to its end; without a limit it is 1 over the limit")),
+			"CPU time of the container and its sandbox, without shims and daemons, over what the limit allows, from the program's first output to its end; without a limit it is 1 over the limit")),
 	}
 	return bench.Benchmark{
 		Name:    "limits.cpu.time",
 		Summary: "a fixed amount of work under a CPU limit, and whether the limit holds",
-		Source:  "espe section 5.5, table 1 (HardLimit): 10 % of a CPU",
+		Source:  "espe section 5.5, table 1 (HardLimit): 10 % of a CPU, there 1 ms of each 10 ms",
 		Metrics: metrics,
 		Image:   bench.WorkloadImage, Components: true,
 		Params: append(primes("500"), bench.Param{

@@ -19,6 +19,10 @@ import (
 // where the limit does not hold.
 const beyond = 2
 
+// least is the part of its limit that a program has at least when the limit kills it. Also gVisor's sandbox, which takes most
+// within the same limit, leaves it more of the default one.
+const least = 1.0 / 3
+
 // sandboxGone is the code by which gVisor's shim tells that a container ended with its sandbox. The program itself never ends
 // with it.
 const sandboxGone = 128
@@ -54,7 +58,7 @@ func memoryOOM() bench.Benchmark {
 			if err != nil {
 				return err
 			}
-			if err := end.check(beyond * limit); err != nil {
+			if err := end.check(limit); err != nil {
 				return err
 			}
 			had := float64(end.held) / float64(limit)
@@ -142,10 +146,14 @@ func grow(ctx context.Context, t bench.Trial, spec engine.Spec, most int64) (fat
 }
 
 // check tells whether the program ended as a limit, or the lack of one, makes it end.
-func (f fate) check(most int64) error {
+func (f fate) check(limit int64) error {
+	most := beyond * limit
 	switch {
 	case f.held <= 0:
 		return fmt.Errorf("the program got no memory at all: %v", f.exit)
+	case f.killed && float64(f.held) < least*float64(limit):
+		return fmt.Errorf("the program was killed with %d bytes, less than a third of its limit of %d: the host may be out of "+
+			"memory, or what serves the program needs the rest; free memory, or give a higher limit", f.held, limit)
 	case f.killed && f.held < most, f.exit.OK() && f.held == most:
 		return nil
 	}

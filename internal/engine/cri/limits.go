@@ -3,6 +3,7 @@ package cri
 import (
 	"cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
@@ -14,7 +15,7 @@ func (c *container) limitPod(r engine.Resources) error {
 		return nil
 	}
 	if r.CPU != c.limits.CPU || r.Memory != c.limits.Memory {
-		if err := c.group.SetLimits(r.CPU, r.Memory); err != nil {
+		if err := c.group.Limit(cgroup.Limits{CPU: r.CPU, Memory: r.Memory}); err != nil {
 			return err
 		}
 	}

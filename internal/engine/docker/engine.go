@@ -242,7 +242,7 @@ func (e *Engine) options(spec engine.Spec, parent string) client.ContainerCreate
 	}
 }
 
-// resources are limits as Docker has them. Swap is not limited, as with the bare runtimes; by
+// resources are limits as Docker has them. Swap is left to the group above, as with the bare runtimes; by
 // itself Docker would allow as much of it as of memory, and refuse to raise the one without the other.
 func resources(r engine.Resources) *container.Resources {
 	s := &container.Resources{CpusetCpus: r.CPUSet}

@@ -251,7 +251,7 @@ func tmpfs(target string, readOnly bool) string {
 	return target + ":" + mode + ",exec,nosuid,nodev,mode=1777,notmpcopyup"
 }
 
-// limits are the options of create and update. Swap is not limited, as with the bare runtimes.
+// limits are the options of create and update. Swap is left to the group above, as with the bare runtimes.
 func limits(r engine.Resources) []string {
 	var args []string
 	if r.CPU > 0 {

@@ -39,9 +39,9 @@ type Benchmark struct {
 	Components bool
 	// Image is what its programs come from.
 	Image Image
-	// Space is how many bytes its programs write to the host's disk at most; nil if they write next to nothing. A
-	// benchmark for which there is not enough is skipped.
-	Space func(p Params) int64
+	// Space is what the files of its programs take at most; nil if that is next to nothing. A benchmark for which there
+	// is not enough is skipped.
+	Space func(p Params) Space
 	// Needs are the capabilities without which a target is skipped.
 	Needs []engine.Capability
 	// Run executes one trial. An error makes the trial failed (or skipped if
@@ -67,6 +67,13 @@ const (
 	Memory Medium = "memory" // a file system in memory
 )
 
+// Space is room for files, in bytes.
+type Space struct {
+	Disk   int64 // in directories on disk, and in root file systems of containers
+	Memory int64 // in directories in memory
+	Tmpfs  int64 // in file systems in memory that belong to containers
+}
+
 // Suite is the first component of the benchmark's name.
 func (b Benchmark) Suite() string {
 	suite, _, _ := strings.Cut(b.Name, ".")
@@ -88,6 +95,8 @@ type Param struct {
 type Trial interface {
 	// Param gives the value of a parameter of the benchmark.
 	Param(name string) string
+	// Info is what the engine says of itself.
+	Info() engine.Info
 	// Supports is the engine's answer.
 	Supports(engine.Capability) error
 	// Spec describes a container that runs a program of the image.
@@ -125,7 +134,7 @@ type Trial interface {
 	// Watch gives a writer for the output of a program.
 	Watch() Watch
 	// Usage is what the target has cost the host so far in this trial; an
-	// *engine.UnsupportedError if it cannot be known here.
+	// *engine.UnsupportedError if it cannot be known here, as after CreateHost without cgroups.
 	Usage() (engine.Usage, error)
 	// CPU is what Usage says of CPU time by component, as far as it is known of single processes. It is short of
 	// Usage by what processes cost while they begin and end. Only benchmarks with Components may call it, after Memory if at

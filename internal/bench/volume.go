@@ -43,6 +43,18 @@ func OnParam(quick, paper Volume) Param {
 // OnDisk tells whether files on the volume are files on the host's disk.
 func (v Volume) OnDisk() bool { return v == Rootfs || v == Bind }
 
+// Space is what files of so many bytes take on the volume.
+func (v Volume) Space(bytes int64) Space {
+	switch v {
+	case Tmpfs:
+		return Space{Tmpfs: bytes}
+	case BindTmpfs:
+		return Space{Memory: bytes}
+	default:
+		return Space{Disk: bytes}
+	}
+}
+
 // Mounted is a volume as the containers of a trial get it.
 type Mounted struct {
 	Volume
@@ -58,7 +70,7 @@ func (v Volume) Mount(t Trial) (Mounted, error) {
 	var err error
 	switch v {
 	case Rootfs:
-		m.On = "the container's root file system"
+		m.On = rootOf(t)
 		err = t.Supports(engine.CanWrite)
 	case Tmpfs:
 		m.On = "a tmpfs of the container"
@@ -85,6 +97,21 @@ func (m Mounted) Into(spec *engine.Spec) {
 		spec.Mounts = append(spec.Mounts, engine.Mount{Target: DataDir})
 	default:
 		spec.Writable = true
+	}
+}
+
+// rootOf says in words where a container's root file system keeps what is written: see engine.Spec.Writable.
+func rootOf(t Trial) string {
+	const root = "the container's root file system: "
+	switch isolation := t.Info().Isolation; {
+	case isolation == engine.NoIsolation:
+		return "a directory of the run's disk, bound to " + DataDir
+	case isolation == engine.UserKernel:
+		return root + "what is written may stay in an overlay of the sandbox's own"
+	case t.Supports(engine.CanPull) == nil:
+		return root + "a layer of the engine's snapshotter"
+	default:
+		return root + "an overlay on the run's disk"
 	}
 }
 

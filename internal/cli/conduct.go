@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync/atomic"
 
+	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
@@ -22,11 +24,14 @@ type conduct struct {
 // allow gives the runner what the plan allows on this host, and says on stderr what others on it will notice.
 func (r *execution) allow(config *runner.Config) {
 	config.Memory, config.Free = r.session.dir.Memory, host.Free
+	if _, err := host.Available("/"); err == nil {
+		config.Available = func() (int64, error) { return host.Available("/") }
+	}
 	if _, err := host.OOMKills("/"); err == nil {
 		config.OOMKills = func() (int64, error) { return host.OOMKills("/") }
 	}
 	config.WorkloadCPUs, config.HostCPUs = r.plan.Pinning.Workload, r.plan.Pinning.Touchstone
-	if !r.plan.DropsCaches(os.Geteuid() == 0) {
+	if !r.plan.DropsCaches(os.Geteuid() == 0) || !slices.ContainsFunc(r.work, readsCold) {
 		return
 	}
 	caches := host.NewCaches("/")
@@ -35,12 +40,15 @@ func (r *execution) allow(config *runner.Config) {
 		fmt.Fprintf(r.app.env.Stderr, "note: the page cache is not dropped: %v\n", err)
 		return
 	}
-	fmt.Fprintln(r.app.env.Stderr, "note: the page cache of this whole machine is dropped before each trial with cold files; --drop-caches=false prevents it")
+	fmt.Fprintln(r.app.env.Stderr, "note: the page cache of this whole machine is dropped before each cold reading; --drop-caches=false prevents it")
 	config.DropCaches = func(ctx context.Context) error {
 		r.conduct.drops.Add(1)
 		return caches.Drop(ctx)
 	}
 }
+
+// readsCold tells whether a benchmark reads files that are not in the page cache.
+func readsCold(w plan.Work) bool { return bench.Cache(w.Params["cache"]) == bench.Cold }
 
 // limits says of the run what was done to the host, and what was not.
 func (c *conduct) limits() []string {

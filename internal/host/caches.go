@@ -68,6 +68,15 @@ func Free(dir string) (int64, error) {
 	return int64(s.Bavail) * int64(s.Bsize), nil
 }
 
+// Available tells how many bytes of memory the kernel of the machine at root can give without swapping (MemAvailable).
+func Available(root string) (int64, error) {
+	n, known := tree{os.DirFS(root)}.meminfo()["MemAvailable"]
+	if !known {
+		return 0, fmt.Errorf("ask how much memory is available: /proc/meminfo does not say: %w", fs.ErrNotExist)
+	}
+	return n, nil
+}
+
 // OOMKills counts the processes that the kernel of the machine at root has killed since its start for want of
 // memory, of a limit or of the machine. Kernels before 4.13 do not count; the error is then fs.ErrNotExist.
 func OOMKills(root string) (int64, error) {

@@ -77,7 +77,20 @@ func (t *trial) endCost() error {
 	return t.cost.account.Close()
 }
 
+// unmixed tells why the cost would be that of the target and of the host's end together.
+func (t *trial) unmixed() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mixed {
+		return unknown("without cgroups that of the programs at the host's end of the network cannot be told from it")
+	}
+	return nil
+}
+
 func (t *trial) Usage() (engine.Usage, error) {
+	if err := t.unmixed(); err != nil {
+		return engine.Usage{}, err
+	}
 	a, ok := t.engine.(engine.Accountant)
 	switch {
 	case t.cost.served:
@@ -135,6 +148,9 @@ func (t *trial) CPU() (map[monitor.Component]time.Duration, error) {
 	if t.cost.account == nil {
 		return nil, unknown("the target's processes are not on this host")
 	}
+	if err := t.unmixed(); err != nil {
+		return nil, t.note("CPU time", err)
+	}
 	if t.cost.served {
 		if err := t.sameService(); err != nil {
 			return nil, t.note("CPU time", err)
@@ -147,6 +163,9 @@ func (t *trial) CPU() (map[monitor.Component]time.Duration, error) {
 func (t *trial) Memory() (map[monitor.Component]int64, error) {
 	if t.cost.account == nil {
 		return nil, unknown("the target's processes are not on this host")
+	}
+	if err := t.unmixed(); err != nil {
+		return nil, t.note("memory", err)
 	}
 	memory, err := t.cost.account.Memory()
 	return memory, t.note("memory", err)

@@ -32,6 +32,9 @@ const (
 	timeoutsAllowed = 2
 )
 
+// memoryReserve is the part of the available memory, one in so many, that files in memory leave to programs.
+const memoryReserve = 4
+
 // preciseEvery is how many blocks lie between two questions whether they suffice. Who
 // asks after every block stops at lucky moments, and intervals come out too narrow.
 const preciseEvery = 5
@@ -55,6 +58,8 @@ type Config struct {
 	DropCaches func(context.Context) error
 	// Free tells how many bytes can be written below a directory; nil if nobody asks.
 	Free func(dir string) (int64, error)
+	// Available tells how many bytes of the host's memory can be used without swapping; nil if nobody asks.
+	Available func() (int64, error)
 	// OOMKills counts the processes that the kernel has ended for want of memory; nil where it cannot be known.
 	OOMKills func() (int64, error)
 	// WorkloadCPUs are the CPUs on which containers run, HostCPUs those of programs at the host's end of a network, as the
@@ -222,20 +227,49 @@ func (r *run) lack(w plan.Work) error {
 	switch {
 	case !known:
 		return &engine.UnsupportedError{What: "image " + string(w.Benchmark.Image), Reason: "nobody has made it ready for this run"}
-	case files.Err != nil || w.Benchmark.Space == nil || r.Free == nil:
+	case files.Err != nil || w.Benchmark.Space == nil:
 		return files.Err
 	}
-	free, err := r.Free(r.Data)
+	return r.room(w.Benchmark.Space(w.Params))
+}
+
+// room says why there is not enough of it.
+func (r *run) room(need bench.Space) error {
+	if r.Memory == "" {
+		need.Memory = 0 // Scratch gives no such directory
+	}
+	for _, at := range []struct {
+		dir  string
+		need int64
+	}{{r.Data, need.Disk}, {r.Memory, need.Memory}} {
+		if at.need == 0 || r.Free == nil {
+			continue
+		}
+		free, err := r.Free(at.dir)
+		if err != nil {
+			return err
+		}
+		if at.need > free {
+			return noRoom(fmt.Sprintf("it writes up to %s, and %s has %s free", mebibytes(at.need), at.dir, mebibytes(free)), "make room there")
+		}
+	}
+	memory := need.Memory + need.Tmpfs
+	if memory == 0 || r.Available == nil {
+		return nil
+	}
+	available, err := r.Available()
 	if err != nil {
 		return err
 	}
-	if need := w.Benchmark.Space(w.Params); need > free {
-		return &engine.UnsupportedError{
-			What: "space for its files", Reason: fmt.Sprintf("it writes up to %s, and %s has %s free", mebibytes(need), r.Data, mebibytes(free)),
-			Advice: "make room there, or set smaller parameters",
-		}
+	if memory > available-available/memoryReserve {
+		return noRoom(fmt.Sprintf("it writes up to %s to memory, and this host has %s available, of which a quarter is not to be filled",
+			mebibytes(memory), mebibytes(available)), "free memory")
 	}
 	return nil
+}
+
+func noRoom(reason, advice string) error {
+	return &engine.UnsupportedError{What: "space for its files", Reason: reason, Advice: advice + ", or set smaller parameters"}
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }

@@ -144,35 +144,76 @@ func TestImageThatIsNotThere(t *testing.T) {
 }
 
 func TestSpaceIsLookedForFirst(t *testing.T) {
-	const need = 2 << 30
+	const gib = 1 << 30
+	plenty := map[string]int64{"DATA": 64 * gib, "MEMORY": 64 * gib, "available": 64 * gib}
 	for _, tt := range []struct {
-		free   int64
+		name   string
+		need   bench.Space
+		free   map[string]int64 // where there is not plenty
 		err    error
 		reason string
 	}{
-		{free: need},
-		{free: need - 1, reason: "space for its files: it writes up to 2048 MiB, and DATA has 2047 MiB free; make room there, or set smaller parameters"},
-		{err: errBroken, reason: errBroken.Error()},
+		{name: "just enough", need: bench.Space{Disk: 2 * gib, Memory: gib, Tmpfs: 2 * gib}, free: map[string]int64{"DATA": 2 * gib, "MEMORY": gib, "available": 4 * gib}},
+		{name: "nothing needed", free: map[string]int64{"DATA": 0, "MEMORY": 0, "available": 0}},
+		{
+			name: "disk", need: bench.Space{Disk: 2 * gib}, free: map[string]int64{"DATA": 2*gib - 1},
+			reason: "space for its files: it writes up to 2048 MiB, and DATA has 2047 MiB free; make room there, or set smaller parameters",
+		},
+		{
+			name: "directory in memory", need: bench.Space{Disk: gib, Memory: 2 * gib}, free: map[string]int64{"MEMORY": gib},
+			reason: "space for its files: it writes up to 2048 MiB, and MEMORY has 1024 MiB free; make room there, or set smaller parameters",
+		},
+		{name: "tmpfs of a container is not in that directory", need: bench.Space{Tmpfs: 2 * gib}, free: map[string]int64{"MEMORY": gib}},
+		{
+			name: "memory", need: bench.Space{Memory: 2 * gib, Tmpfs: 2 * gib}, free: map[string]int64{"available": 5 * gib},
+			reason: "space for its files: it writes up to 4096 MiB to memory, and this host has 5120 MiB available, of which a quarter is not to be filled; " +
+				"free memory, or set smaller parameters",
+		},
+		{name: "not known", need: bench.Space{Disk: 1}, err: errBroken, reason: errBroken.Error()},
+		{name: "memory not known", need: bench.Space{Tmpfs: 1}, err: errBroken, reason: errBroken.Error()},
 	} {
-		l := newLab(t, "fake/a")
-		l.work("test.one.x", live)
-		l.config.Work[0].Params = bench.Params{"gib": "2"}
-		l.config.Work[0].Benchmark.Space = func(p bench.Params) int64 {
-			if p["gib"] != "2" {
-				t.Errorf("the benchmark is asked with %v", p)
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(t, "fake/a")
+			l.config.Memory = t.TempDir()
+			l.work("test.one.x", live)
+			l.config.Work[0].Params = bench.Params{"gib": "2"}
+			l.config.Work[0].Benchmark.Space = func(p bench.Params) bench.Space {
+				if p["gib"] != "2" {
+					t.Errorf("the benchmark is asked with %v", p)
+				}
+				return tt.need
 			}
-			return need
-		}
-		l.config.Free = func(dir string) (int64, error) {
-			if dir != l.config.Data {
-				t.Errorf("%s is looked at, want %s", dir, l.config.Data)
+			names := strings.NewReplacer(l.config.Data, "DATA", l.config.Memory, "MEMORY")
+			free := func(where string) (int64, error) {
+				n, known := plenty[names.Replace(where)]
+				if !known {
+					t.Errorf("%s is looked at", where)
+				}
+				if given, ok := tt.free[names.Replace(where)]; ok {
+					n = given
+				}
+				return n, tt.err
 			}
-			return tt.free, tt.err
-		}
-		l.ok()
-		if got := strings.ReplaceAll(l.only().Reason, l.config.Data, "DATA"); got != tt.reason || (l.only().Status == result.OK) != (tt.reason == "") {
-			t.Errorf("with %d bytes, %v: %s because %q, want %q", tt.free, tt.err, l.only().Status, got, tt.reason)
-		}
+			l.config.Free = free
+			l.config.Available = func() (int64, error) { return free("available") }
+			l.ok()
+			if got := names.Replace(l.only().Reason); got != tt.reason || (l.only().Status == result.OK) != (tt.reason == "") {
+				t.Errorf("%s because %q, want %q", l.only().Status, got, tt.reason)
+			}
+		})
+	}
+}
+
+// A host without directories in memory says so in the trial, and has nothing to look at.
+func TestSpaceInMemoryThatIsNotThere(t *testing.T) {
+	l := newLab(t, "fake/a")
+	l.work("test.one.x", live)
+	l.config.Work[0].Benchmark.Space = func(bench.Params) bench.Space { return bench.Space{Memory: 1 << 60} }
+	l.config.Free = func(string) (int64, error) { return 0, errBroken }
+	l.config.Available = func() (int64, error) { return 0, errBroken }
+	l.ok()
+	if trial := l.only(); trial.Status != result.OK {
+		t.Errorf("%s because %q", trial.Status, trial.Reason)
 	}
 }
 
@@ -472,4 +513,32 @@ func TestHostsEndThatFails(t *testing.T) {
 			t.Errorf("%s because %q", trial.Status, trial.Reason)
 		}
 	})
+}
+
+// accountant is an engine that says what all processes of the run have cost.
+type accountant struct{ networked }
+
+func (accountant) Usage() engine.Usage { return engine.Usage{CPU: time.Second} }
+
+// Without cgroups the programs at the host's end would be counted as the target's.
+func TestHostsEndWithoutCgroups(t *testing.T) {
+	l := newLab(t, "fake/a")
+	link := func() (engine.Link, error) { return engine.Link{Namespace: "/proc/7/ns/net"}, nil }
+	target := accountant{networked{l.config.Targets[0].Engine, link}}
+	l.config.Targets[0].Engine = target
+	l.config.Host = hostEnd{placed: &placed{Engine: target.Engine, place: func(string) error { return nil }}, asked: new([]engine.Spec)}
+	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
+		if _, err := t.Usage(); err != nil {
+			l.Errorf("the cost before: %v", err)
+		}
+		if _, err := t.CreateHost(ctx, t.Spec(workload.Ready()...)); err != nil {
+			return err
+		}
+		_, err := t.Usage()
+		return err
+	})
+	l.ok()
+	if trial := l.only(); trial.Status != result.Skipped || !strings.Contains(trial.Reason, "the cost to the host: without cgroups that of the programs at the host's end") {
+		t.Errorf("%s because %q", trial.Status, trial.Reason)
+	}
 }

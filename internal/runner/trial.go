@@ -50,12 +50,13 @@ type trial struct {
 	seq    int
 	began  time.Time
 	group  *cgroup.Group
-	beside *cgroup.Group // for what runs at the host's end; nil if nothing does
+	beside *cgroup.Group // for what runs at the host's end; nil if nothing does, or there are no cgroups
 	cost   cost
 	// ends cancels the benchmark's context, with what has gone wrong beside its calls.
 	ends context.CancelCauseFunc
 
 	mu         sync.Mutex
+	mixed      bool // what runs at the host's end cannot be told from the target
 	created    int
 	containers []engine.Container
 	fresh      []string // images that were made for this trial
@@ -81,6 +82,8 @@ func (t *trial) Param(name string) string {
 	}
 	return value
 }
+
+func (t *trial) Info() engine.Info { return t.engine.Info() }
 
 func (t *trial) Supports(c engine.Capability) error { return t.engine.Supports(c) }
 
@@ -198,6 +201,9 @@ func (t *trial) CreateHost(ctx context.Context, spec engine.Spec) (engine.Contai
 func (t *trial) apart(f func() error) error {
 	placer, ok := t.r.Host.(engine.Placer)
 	if !ok || t.group == nil {
+		t.mu.Lock()
+		t.mixed = true
+		t.mu.Unlock()
 		return f()
 	}
 	beside := t.groupName() + "-host"

@@ -24,19 +24,45 @@ import (
 // diskLab is a fake target whose containers are written down, with a page cache that can be dropped.
 type diskLab struct {
 	engine.Engine
-	driver  *fake.Driver
-	clock   *fake.Clock
-	created []engine.Spec
-	events  []string // what ran, and when the cache was dropped
+	driver    *fake.Driver
+	clock     *fake.Clock
+	isolation engine.Isolation
+	created   []engine.Spec
+	events    []string // what ran, and when the cache was dropped
+}
+
+func (l *diskLab) Info() engine.Info {
+	info := l.Engine.Info()
+	info.Isolation = l.isolation
+	return info
+}
+
+// diskPrograms are the imitations of the programs.
+func diskPrograms() map[string]fake.Program {
+	programs := map[string]fake.Program{
+		"/usr/bin/sysbench": byFirst(map[string]fake.Program{"fileio": fileio}), "/usr/bin/fio": fio, "/usr/bin/sqlite3": sqlite(),
+	}
+	for name, program := range programs {
+		programs[name] = func(args []string, spec engine.Spec) fake.Behaviour {
+			b := program(args, spec)
+			if len(spec.Mounts) > 0 && spec.Mounts[0].Source != "" {
+				// A hole: it has a size, and nothing of it is in the page cache.
+				file := filepath.Join(spec.Mounts[0].Source, "hole")
+				if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Truncate(file, 1<<20)); err != nil {
+					b.Exit, b.Stderr = engine.Exit{Code: 1}, err.Error()
+				}
+			}
+			return b
+		}
+	}
+	return programs
 }
 
 func newDiskLab(t *testing.T, targetName string) *diskLab {
 	t.Helper()
 	clock := fake.NewClock()
-	l := &diskLab{driver: fake.NewDriver(clock), clock: clock}
-	for name, program := range map[string]fake.Program{
-		"/usr/bin/sysbench": byFirst(map[string]fake.Program{"fileio": fileio}), "/usr/bin/fio": fio, "/usr/bin/sqlite3": sqlite(),
-	} {
+	l := &diskLab{driver: fake.NewDriver(clock), clock: clock, isolation: engine.SharedKernel}
+	for name, program := range diskPrograms() {
 		l.driver.Install(name, func(args []string, spec engine.Spec) fake.Behaviour {
 			l.events = append(l.events, what(name, args))
 			return program(args, spec)
@@ -199,12 +225,74 @@ func TestColdCache(t *testing.T) {
 			if diff := cmp.Diff(tt.want, l.events); diff != "" {
 				t.Errorf("%s, %s, on %s (-want +got):\n%s", tt.name, tt.cache, volume, diff)
 			}
-			if said := trial.Conditions["page cache"]; !strings.HasPrefix(said, tt.cache+": ") {
+			said := trial.Conditions["page cache"]
+			if want := volume == "bind" || tt.cache == "warm"; strings.HasPrefix(said, tt.cache+": ") != want || strings.Contains(said, "cannot be seen on rootfs") == want {
 				t.Errorf("%s, %s, on %s says that the page cache was %q", tt.name, tt.cache, volume, said)
 			}
 			if len(l.created) != 1 {
 				t.Errorf("%s, %s, on %s: %d containers; what is on a root file system goes with its container", tt.name, tt.cache, volume, len(l.created))
 			}
+		}
+	}
+}
+
+// Of a target that may have a cache of its own nobody knows whether that is cold.
+func TestColdCacheOfASandbox(t *testing.T) {
+	for isolation, known := range map[engine.Isolation]bool{
+		engine.NoIsolation: true, engine.SharedKernel: true, engine.UserKernel: false, engine.VM: false, engine.Unknown: false,
+	} {
+		for _, volume := range []string{"bind", "rootfs"} {
+			l := newDiskLab(t, "fake/a")
+			l.isolation = isolation
+			trial := l.run(t, "performance.disk.read", bench.Params{"cache": "cold", "on": volume})
+			if said := trial.Conditions["page cache"]; trial.Status != result.OK || strings.Contains(said, "what the sandbox keeps is not known") == known {
+				t.Errorf("isolation %s, on %s: %s because %q, says %q", isolation, volume, trial.Status, trial.Reason, said)
+			}
+		}
+	}
+}
+
+// Files that stay in the cache are not read cold, and neither are those that are not on the host.
+func TestColdCacheThatStaysWarm(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		file []byte
+		want string
+	}{
+		{"in the cache", make([]byte, 1<<20), "1048576 bytes of the files are still in it after it was dropped"},
+		{"not there", nil, "nothing of the files has come to the host"},
+	} {
+		l := newDiskLab(t, "fake/a")
+		l.driver.Install("/usr/bin/sysbench", func(args []string, spec engine.Spec) fake.Behaviour {
+			if err := os.WriteFile(filepath.Join(spec.Mounts[0].Source, "test_file.0"), tt.file, 0o600); err != nil {
+				t.Error(err)
+			}
+			return fileio(args, spec)
+		})
+		trial := l.run(t, "performance.disk.read", bench.Params{"cache": "cold", "on": "bind"})
+		if trial.Status != result.Skipped || !strings.Contains(trial.Reason, tt.want) || len(trial.Conditions["page cache"]) > 0 {
+			t.Errorf("%s: %s because %q", tt.name, trial.Status, trial.Reason)
+		}
+	}
+}
+
+// A root file system is told by where it keeps what is written.
+func TestRootFileSystems(t *testing.T) {
+	for _, tt := range []struct {
+		target    string
+		isolation engine.Isolation
+		want      string
+	}{
+		{"fake/a", engine.NoIsolation, "a directory of the run's disk, bound to /data"},
+		{"fake/a", engine.SharedKernel, "the container's root file system: a layer of the engine's snapshotter"},
+		{"fake/a@no=pull", engine.SharedKernel, "the container's root file system: an overlay on the run's disk"},
+		{"fake/a", engine.UserKernel, "the container's root file system: what is written may stay in an overlay of the sandbox's own"},
+	} {
+		l := newDiskLab(t, tt.target)
+		l.isolation = tt.isolation
+		trial := l.run(t, "performance.disk.write", bench.Params{"on": "rootfs"})
+		if on := trial.Conditions["files on"]; trial.Status != result.OK || on != tt.want {
+			t.Errorf("%s, %s: %s because %q, its files are on %q", tt.target, tt.isolation, trial.Status, trial.Reason, on)
 		}
 	}
 }
@@ -282,36 +370,38 @@ func TestDirect(t *testing.T) {
 		return fio(args, spec)
 	})
 	trial = l.run(t, "performance.disk.throughput", direct)
-	unknown := strings.Contains(trial.Conditions["direct I/O"], "before Linux 6.5")
-	if !unknown && (trial.Status != result.Skipped || !strings.Contains(trial.Reason, "the target ignores it") || len(trial.Samples) > 0) {
+	if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "the target ignores it") || len(trial.Samples) > 0 {
 		t.Errorf("direct I/O that was ignored: %s because %q", trial.Status, trial.Reason)
 	}
 }
 
-// The space that a benchmark asks for is that of its files, and none for files in memory.
+// The space that a benchmark asks for is that of its files, where they lie.
 func TestSpace(t *testing.T) {
+	exactly := func(s bench.Space) [2]bench.Space { return [2]bench.Space{s, s} }
 	for _, tt := range []struct {
 		name  string
 		given bench.Params
-		least int64
-		most  int64
+		want  [2]bench.Space // the least and the most
 	}{
-		{"performance.disk.read", bench.Params{"files": "128", "mib": "16"}, 2 << 30, 2 << 30},
-		{"performance.disk.write", bench.Params{"files": "3", "mib": "1", "on": "rootfs"}, 3 << 20, 3 << 20},
-		{"performance.disk.write", bench.Params{"files": "3", "mib": "1", "on": "tmpfs"}, 0, 0},
-		{"performance.disk.mount", bench.Params{"files": "3", "mib": "1"}, 3 << 20, 3 << 20},
-		{"performance.disk.throughput", bench.Params{"mib": "16384"}, 16 << 30, 16 << 30},
-		{"performance.disk.throughput", bench.Params{"mib": "16384", "on": "bind-tmpfs"}, 0, 0},
-		{"performance.disk.sqlite", bench.Params{"insertions": "2500"}, 2500 * 100, 16 << 20},
-		{"performance.disk.blog", nil, 30 << 20, 30 << 20},
+		{"performance.disk.read", bench.Params{"files": "128", "mib": "16"}, exactly(bench.Space{Disk: 2 << 30})},
+		{"performance.disk.read", bench.Params{"files": "128", "mib": "16", "on": "bind-tmpfs"}, exactly(bench.Space{Memory: 2 << 30})},
+		{"performance.disk.write", bench.Params{"files": "3", "mib": "1", "on": "rootfs"}, exactly(bench.Space{Disk: 3 << 20})},
+		{"performance.disk.write", bench.Params{"files": "3", "mib": "1", "on": "tmpfs"}, exactly(bench.Space{Tmpfs: 3 << 20})},
+		{"performance.disk.mount", bench.Params{"files": "3", "mib": "1"}, exactly(bench.Space{Disk: 3 << 20, Memory: 3 << 20, Tmpfs: 3 << 20})},
+		{"performance.disk.throughput", bench.Params{"mib": "16384"}, exactly(bench.Space{Disk: 16 << 30})},
+		{"performance.disk.throughput", bench.Params{"mib": "16384", "on": "bind-tmpfs"}, exactly(bench.Space{Memory: 16 << 30})},
+		{"performance.disk.sqlite", bench.Params{"insertions": "2500"}, [2]bench.Space{{Disk: 2500 * 100}, {Disk: 16 << 20}}},
+		{"performance.disk.sqlite", bench.Params{"insertions": "2500", "on": "tmpfs"}, [2]bench.Space{{Tmpfs: 2500 * 100}, {Tmpfs: 16 << 20}}},
+		{"performance.disk.blog", bench.Params{"on": "bind-tmpfs"}, exactly(bench.Space{Memory: 30 << 20})},
 	} {
 		b := find(t, tt.name)
 		params, err := b.Resolve(tt.given, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := b.Space(params); got < tt.least || got > tt.most {
-			t.Errorf("%s with %v takes %d bytes, want %d to %d", tt.name, tt.given, got, tt.least, tt.most)
+		got, least, most := b.Space(params), tt.want[0], tt.want[1]
+		if got.Disk < least.Disk || got.Disk > most.Disk || got.Memory < least.Memory || got.Memory > most.Memory || got.Tmpfs < least.Tmpfs || got.Tmpfs > most.Tmpfs {
+			t.Errorf("%s with %v takes %+v, want %+v to %+v", tt.name, tt.given, got, least, most)
 		}
 	}
 }
@@ -344,9 +434,7 @@ func TestWrongOutputOfDiskProgramsIsNoResult(t *testing.T) {
 				},
 			} {
 				l := newDiskLab(t, "fake/a")
-				for path, program := range map[string]fake.Program{
-					"/usr/bin/sysbench": byFirst(map[string]fake.Program{"fileio": fileio}), "/usr/bin/fio": fio, "/usr/bin/sqlite3": sqlite(),
-				} {
+				for path, program := range diskPrograms() {
 					n := 0
 					l.driver.Install(path, func(args []string, spec engine.Spec) fake.Behaviour {
 						b := program(args, spec)

@@ -18,7 +18,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// The programs of the image serve and ask each other over the networks of real engines.
+// The programs of the image serve and ask each other over the networks of real engines. Between containers and the host
+// TestRealPrograms of package cli has them do so.
 func TestRealNetwork(t *testing.T) {
 	rootfs, img := enginetest.Workload(t)
 	between, beside := bench.Params{"peer": "containers"}, bench.Params{"peer": "host"}
@@ -28,12 +29,11 @@ func TestRealNetwork(t *testing.T) {
 		driver engine.Driver
 		work   map[string]bench.Params
 	}{
-		{"native", native.Driver{}, map[string]bench.Params{networkBandwidth: beside, networkNetperf: beside, networkHTTP: between, databaseRedis: few}},
+		{"native", native.Driver{}, map[string]bench.Params{networkHTTP: between}},
 		{"native@network=loopback", native.Driver{}, map[string]bench.Params{networkBandwidth: beside, databaseRedis: few}},
-		{"oci/runc", oci.Driver{}, map[string]bench.Params{networkBandwidth: beside, networkHTTP: between}},
-		{"oci/crun", oci.Driver{}, map[string]bench.Params{databaseRedis: few}},
-		{"oci/runsc@platform=systrap", oci.Driver{}, map[string]bench.Params{networkBandwidth: between, networkHTTP: beside, databaseRedis: few}},
-		{"containerd/runc", cri.NewContainerd(), map[string]bench.Params{networkHTTP: beside, databaseRedis: few}},
+		{"oci/runc", oci.Driver{}, map[string]bench.Params{networkHTTP: between}},
+		{"oci/runsc@platform=systrap", oci.Driver{}, map[string]bench.Params{networkBandwidth: between}},
+		{"containerd/runc", cri.NewContainerd(), map[string]bench.Params{networkHTTP: between}},
 	} {
 		t.Run(strings.ReplaceAll(tt.target, "/", "_"), func(t *testing.T) {
 			s := enginetest.Session(t, oci.Surroundings)

@@ -291,6 +291,51 @@ func TestRedisValues(t *testing.T) {
 	}
 }
 
+// The capture's rates let a request in each of the tests take 0.33 ms. Where there is time for more requests than the fewest the
+// result is that of a second run.
+func TestRedisRequests(t *testing.T) {
+	for _, tt := range []struct {
+		requests, duration string
+		want               []string
+	}{
+		{"", "", []string{"1000", "10000"}},
+		{"", "1ms", []string{"1000"}},
+		{"", "650ms", []string{"1000"}},
+		{"", "660ms", []string{"1000", "2000"}},
+		{"", "33s", []string{"1000", "50000"}},
+		{"1000", "33s", []string{"1000"}},
+		{"7000", "33s", []string{"1000", "7000"}},
+		{"7000", "0s", []string{"7000"}},
+		{"1000", "0s", []string{"1000"}},
+	} {
+		given := bench.Params{}
+		if tt.duration != "" {
+			given["duration"] = tt.duration
+		}
+		if tt.requests != "" {
+			given["requests"] = tt.requests
+		}
+		e := &wire{}
+		trial := runOnWire(t, databaseRedis, e, given, still{})
+		if trial.Status != result.OK {
+			t.Fatalf("%v: %s because %s", given, trial.Status, trial.Reason)
+		}
+		var asked []string
+		for _, run := range e.runs {
+			if _, args, ok := strings.Cut(run, workload.RedisBenchmark); ok {
+				fields := strings.Fields(args)
+				asked = append(asked, fields[slices.Index(fields, "-n")+1])
+			}
+		}
+		if last := trial.Conditions["requests in each test"]; !slices.Equal(asked, tt.want) || last != tt.want[len(tt.want)-1] {
+			t.Errorf("%v: %v requests are made, and %s on record; want %v", given, asked, last, tt.want)
+		}
+		if got := trial.Values("SET"); len(got) != 1 {
+			t.Errorf("%v: SET = %v, want one value", given, got)
+		}
+	}
+}
+
 // Servers are in containers, clients where the parameter says; who is where is on record.
 func TestWhereServersAndClientsRun(t *testing.T) {
 	for _, name := range overNetwork() {
@@ -425,6 +470,8 @@ func TestNetworkParameters(t *testing.T) {
 		{networkHTTP, "peer", "containers", "container"},
 		{databaseRedis, "requests", "1000", "999"},
 		{databaseRedis, "clients", "1", "0"},
+		{databaseRedis, "duration", "0s", "-1s"},
+		{databaseRedis, "duration", "1h", "61m"},
 	} {
 		b := find(t, tt.name)
 		if _, err := b.Resolve(bench.Params{tt.param: tt.good}, false); err != nil {

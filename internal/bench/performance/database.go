@@ -2,8 +2,11 @@ package performance
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -16,6 +19,9 @@ func database() []bench.Benchmark {
 	return []bench.Benchmark{redis()}
 }
 
+// redisSteps says how exact latencies are: redis-benchmark counts them in a histogram (HdrHistogram from 10 µs, so by 8).
+const redisSteps = ", in steps of 8 µs"
+
 // redisLatency is one of the times that redis-benchmark tells of a test's requests. It is a series with a value for each test: as
 // metrics of their own they would be 120.
 type redisLatency struct {
@@ -24,18 +30,18 @@ type redisLatency struct {
 }
 
 func redisLatencies() []redisLatency {
-	series := func(name, what string) result.Metric {
-		m := latencyMetric(name, what+" of the time that a request takes, of each test in the order above")
+	series := func(name, what, steps string) result.Metric {
+		m := latencyMetric(name, what+" of the time that a request takes, of each test in the order above"+steps)
 		m.Series = true
 		return m
 	}
 	return []redisLatency{
-		{series("LatencyAvg", "mean"), func(r workload.RedisResult) float64 { return r.Avg }},
-		{series("LatencyMin", "minimum"), func(r workload.RedisResult) float64 { return r.Min }},
-		{series("LatencyP50", "median"), func(r workload.RedisResult) float64 { return r.P50 }},
-		{series("LatencyP95", "95th percentile"), func(r workload.RedisResult) float64 { return r.P95 }},
-		{series("LatencyP99", "99th percentile"), func(r workload.RedisResult) float64 { return r.P99 }},
-		{series("LatencyMax", "maximum"), func(r workload.RedisResult) float64 { return r.Max }},
+		{series("LatencyAvg", "mean", ""), func(r workload.RedisResult) float64 { return r.Avg }},
+		{series("LatencyMin", "minimum", redisSteps), func(r workload.RedisResult) float64 { return r.Min }},
+		{series("LatencyP50", "median", redisSteps), func(r workload.RedisResult) float64 { return r.P50 }},
+		{series("LatencyP95", "95th percentile", redisSteps), func(r workload.RedisResult) float64 { return r.P95 }},
+		{series("LatencyP99", "99th percentile", redisSteps), func(r workload.RedisResult) float64 { return r.P99 }},
+		{series("LatencyMax", "maximum", redisSteps), func(r workload.RedisResult) float64 { return r.Max }},
 	}
 }
 
@@ -50,8 +56,8 @@ func redis() bench.Benchmark {
 		rates = append(rates, higher(test.Name, result.PerSecond, "requests answered a second: "+test.Title()))
 		if named(test) {
 			times = append(times,
-				latencyMetric(test.Name+"P50", "median of the time that a "+test.Name+" takes"),
-				latencyMetric(test.Name+"P99", "99th percentile of the time that a "+test.Name+" takes"),
+				latencyMetric(test.Name+"P50", "median of the time that a "+test.Name+" takes"+redisSteps),
+				latencyMetric(test.Name+"P99", "99th percentile of the time that a "+test.Name+" takes"+redisSteps),
 			)
 		}
 	}
@@ -65,32 +71,88 @@ func redis() bench.Benchmark {
 		Metrics: slices.Concat(rates, times),
 		Params: []bench.Param{
 			bench.Peer(bench.ContainerPeer),
-			{Name: "requests", Help: "requests in each test, which make the lists long enough for LRANGE_600", Quick: "3000", Paper: "100000", Check: bench.IntRange(1000, 10_000_000)},
+			{Name: "requests", Help: "the most requests in each test", Quick: "50000", Paper: "100000", Check: bench.IntRange(fewestRequests, 10_000_000)},
+			{
+				Name: "duration", Quick: "5s", Paper: "0s", Check: redisTime,
+				Help: "about how long the tests take together: each has as many requests as all can have in that time, from 1000 on; 0s sets no limit",
+			},
 			{Name: "clients", Help: "connections that ask at once", Quick: "50", Paper: "50", Check: bench.IntRange(1, 1000)},
 		},
 		Image: bench.WorkloadImage,
 		Needs: []engine.Capability{engine.NetworkBridge},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			var requests, clients int
-			if err := bench.Numbers(t, map[string]*int{"requests": &requests, "clients": &clients}); err != nil {
+			var run workload.RedisRun
+			within, err := settings(t, map[string]*int{"requests": &run.Requests, "clients": &run.Clients})
+			if err != nil {
 				return err
 			}
 			server := bench.Server{Spec: t.Spec(workload.RedisServe()...), Port: workload.RedisPort, End: bench.Terminated}
 			return bench.Serve(ctx, t, server, func(ctx context.Context, at netip.AddrPort) error {
-				run := workload.RedisRun{Server: at, Requests: requests, Clients: clients}
-				text, err := bench.Client(ctx, t, t.Spec(run.Args()...))
-				if err != nil {
-					return err
-				}
-				results, err := run.Read(text)
-				if err != nil {
-					return err
-				}
-				recordRedis(t, results)
-				return nil
+				run.Server = at
+				return runRedis(ctx, t, run, within)
 			})
 		},
 	}
+}
+
+// fewestRequests make the lists long enough for LRANGE_600.
+const fewestRequests = 1000
+
+func redisTime(v string) error {
+	if d, err := time.ParseDuration(v); err != nil || d < 0 || d > time.Hour {
+		return fmt.Errorf("must be a time from 0s to %v", time.Hour)
+	}
+	return nil
+}
+
+// runRedis runs the tests with as many requests, up to those of the run, as a run with the fewest says that there is time for.
+// redis-benchmark counts whole milliseconds, and has no limit by time itself.
+func runRedis(ctx context.Context, t bench.Trial, run workload.RedisRun, within time.Duration) error {
+	var results []workload.RedisResult
+	if within > 0 {
+		first := run
+		first.Requests = fewestRequests
+		var err error
+		if results, err = askRedis(ctx, t, first); err != nil {
+			return err
+		}
+		run.Requests = requestsWithin(within, results, run.Requests)
+	}
+	if results == nil || run.Requests > fewestRequests {
+		var err error
+		if results, err = askRedis(ctx, t, run); err != nil {
+			return err
+		}
+	}
+	t.Condition("requests in each test", strconv.Itoa(run.Requests))
+	recordRedis(t, results)
+	return nil
+}
+
+// requestsWithin tells how many requests each test can have, up to most, so that all together take a time, by the results of
+// fewer. They are rounded down to 1, 2 or 5 times a power of ten: trials of a target have the same.
+func requestsWithin(d time.Duration, results []workload.RedisResult, most int) int {
+	var one float64 // seconds that a request in each test takes
+	for _, r := range results {
+		one += 1 / r.RequestsPerSecond
+	}
+	n := fewestRequests
+	for scale := fewestRequests; scale <= most; scale *= 10 {
+		for _, step := range []int{1, 2, 5, 10} {
+			if next := min(step*scale, most); float64(next)*one <= d.Seconds() {
+				n = next
+			}
+		}
+	}
+	return n
+}
+
+func askRedis(ctx context.Context, t bench.Trial, run workload.RedisRun) ([]workload.RedisResult, error) {
+	text, err := bench.Client(ctx, t, t.Spec(run.Args()...))
+	if err != nil {
+		return nil, err
+	}
+	return run.Read(text)
 }
 
 func recordRedis(t bench.Trial, results []workload.RedisResult) {

@@ -2,6 +2,7 @@ package performance
 
 import (
 	"context"
+	"fmt"
 	"maps"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -67,7 +68,7 @@ func (s storage) measure(ctx context.Context, t bench.Trial, stages ...stage) (w
 	all := workload.Values{}
 	for _, st := range stages {
 		if st.reads {
-			if err := s.cache.Prepare(ctx, t); err != nil {
+			if err := s.prepareCache(ctx, t); err != nil {
 				return nil, err
 			}
 		}
@@ -80,19 +81,41 @@ func (s storage) measure(ctx context.Context, t bench.Trial, stages ...stage) (w
 	return all, nil
 }
 
-// recordCache puts the state of the page cache on record, once it is sure.
+// prepareCache brings the page cache into its state. What should be cold and is not is an *engine.UnsupportedError.
+func (s storage) prepareCache(ctx context.Context, t bench.Trial) error {
+	if err := s.cache.Prepare(ctx, t); err != nil || s.cache == bench.Warm || s.Dir == "" {
+		return err
+	}
+	cached, size, err := cachedBytes(s.Dir)
+	if err != nil {
+		return err
+	}
+	const cold, advice = "a cold page cache", "measure with cache=warm"
+	switch {
+	case size == 0:
+		return &engine.UnsupportedError{What: cold, Reason: "nothing of the files has come to the host: they are cached elsewhere", Advice: advice}
+	case inCache(cached, size):
+		return &engine.UnsupportedError{
+			What: cold, Reason: fmt.Sprintf("%d of %d bytes of the files are still in it after it was dropped", cached, size), Advice: advice,
+		}
+	}
+	return nil
+}
+
+// recordCache puts the state of the page cache on record, once it is sure. What cannot be seen is not called cold.
 func (s storage) recordCache(t bench.Trial) {
 	text := "warm: what is read was written right before"
 	if s.cache == bench.Cold {
-		text = "cold: dropped right before reading"
+		text = "cold: right before reading the files were out of the host's page cache"
+		if s.Dir == "" {
+			text = "dropped on the host right before reading; whether the files were out of it cannot be seen on " + string(s.Volume)
+		}
+		if i := t.Info().Isolation; i != engine.NoIsolation && i != engine.SharedKernel {
+			text += "; what the sandbox keeps is not known"
+		}
 	}
 	t.Condition("page cache", text)
 }
 
-// onDisk gives the space that a benchmark takes of the host's disk if its files have so many bytes.
-func onDisk(p bench.Params, bytes int64) int64 {
-	if bench.Volume(p["on"]).OnDisk() {
-		return bytes
-	}
-	return 0
-}
+// spaceOf gives the space that a benchmark takes if its files have so many bytes.
+func spaceOf(p bench.Params, bytes int64) bench.Space { return bench.Volume(p["on"]).Space(bytes) }

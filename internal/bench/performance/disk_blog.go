@@ -27,7 +27,7 @@ func diskBlog() bench.Benchmark {
 			duration(500*time.Millisecond, 30*time.Second, "how long the load runs"),
 			bench.OnParam(bench.Bind, bench.Bind),
 		},
-		Space: func(p bench.Params) int64 { return onDisk(p, blogSpace) },
+		Space: func(p bench.Params) bench.Space { return spaceOf(p, blogSpace) },
 		Run: func(ctx context.Context, t bench.Trial) error {
 			d, err := settings(t, nil)
 			if err != nil {

@@ -49,7 +49,7 @@ func fileIO(t bench.Trial, has ...string) (workload.FileIO, error) {
 	return f, err
 }
 
-// fileSpace is the space that the files take.
+// fileSpace is how many bytes the files have.
 func fileSpace(p bench.Params) int64 {
 	var f workload.FileIO
 	if bench.Numbers(p, map[string]*int{"files": &f.Files, "mib": &f.MiB}) != nil {
@@ -72,7 +72,7 @@ func diskRead() bench.Benchmark {
 		Image:   bench.WorkloadImage,
 		Params: append(fileParams(), requestsParam(), bench.OnParam(bench.Bind, bench.Rootfs),
 			bench.CacheParam(bench.Warm, bench.Warm)),
-		Space: func(p bench.Params) int64 { return onDisk(p, fileSpace(p)) },
+		Space: func(p bench.Params) bench.Space { return spaceOf(p, fileSpace(p)) },
 		Run: func(ctx context.Context, t bench.Trial) error {
 			f, err := fileIO(t, "files", "mib", "requests")
 			if err != nil {
@@ -110,7 +110,7 @@ func diskWrite() bench.Benchmark {
 		WaitsIO: true,
 		Image:   bench.WorkloadImage,
 		Params:  append(fileParams(), requestsParam(), fsyncParam(), bench.OnParam(bench.Bind, bench.Rootfs)),
-		Space:   func(p bench.Params) int64 { return onDisk(p, fileSpace(p)) },
+		Space:   func(p bench.Params) bench.Space { return spaceOf(p, fileSpace(p)) },
 		Run: func(ctx context.Context, t bench.Trial) error {
 			f, err := fileIO(t, "files", "mib", "requests", "fsync")
 			if err != nil {
@@ -157,7 +157,11 @@ func diskMount() bench.Benchmark {
 		WaitsIO: true,
 		Image:   bench.WorkloadImage,
 		Params:  append(fileParams(), fsyncParam()),
-		Space:   fileSpace,
+		// What one way has written is there until the trial ends.
+		Space: func(p bench.Params) bench.Space {
+			n := fileSpace(p)
+			return bench.Space{Disk: n, Memory: n, Tmpfs: n}
+		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			f, err := fileIO(t, "files", "mib", "fsync")
 			if err != nil {

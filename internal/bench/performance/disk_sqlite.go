@@ -26,12 +26,12 @@ func diskSQLite() bench.Benchmark {
 			{Name: "insertions", Help: "how many rows are inserted", Quick: "250", Paper: "2500", Check: bench.IntRange(1, 65_536)},
 			bench.OnParam(bench.Bind, bench.Bind),
 		},
-		Space: func(p bench.Params) int64 {
+		Space: func(p bench.Params) bench.Space {
 			var n int
 			if bench.Numbers(p, map[string]*int{"insertions": &n}) != nil {
-				return 0 // Resolve refuses it
+				return bench.Space{} // Resolve refuses it
 			}
-			return onDisk(p, 1<<20+int64(n)*sqliteSpace)
+			return spaceOf(p, 1<<20+int64(n)*sqliteSpace)
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			var n int

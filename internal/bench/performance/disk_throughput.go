@@ -2,13 +2,9 @@ package performance
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -39,12 +35,12 @@ func diskThroughput() bench.Benchmark {
 			bench.CacheParam(bench.Warm, bench.Cold),
 			{Name: "direct", Help: "1 passes by the page cache (O_DIRECT), where that is honoured", Quick: "0", Paper: "0", Check: bench.OneOf("0", "1")},
 		},
-		Space: func(p bench.Params) int64 {
+		Space: func(p bench.Params) bench.Space {
 			var mib int
 			if bench.Numbers(p, map[string]*int{"mib": &mib}) != nil {
-				return 0 // Resolve refuses it
+				return bench.Space{} // Resolve refuses it
 			}
-			return onDisk(p, int64(mib)<<20)
+			return spaceOf(p, int64(mib)<<20)
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			f := workload.Fio{Dir: bench.DataDir, Direct: t.Param("direct") == "1"}
@@ -111,13 +107,10 @@ func (s storage) checkDirect(t bench.Trial, file string) error {
 		return nil
 	}
 	cached, size, err := cachedBytes(filepath.Join(s.Dir, file))
-	switch {
-	case errors.Is(err, errors.ErrUnsupported):
-		t.Condition(name, "asked for; whether it is honoured cannot be seen before Linux 6.5")
-		return nil
-	case err != nil:
+	if err != nil {
 		return err
-	case cached > size/100:
+	}
+	if inCache(cached, size) {
 		return &engine.UnsupportedError{
 			What:   name,
 			Reason: fmt.Sprintf("the target ignores it (O_DIRECT): %d of %d bytes of the file lie in the host's page cache", cached, size),
@@ -126,22 +119,4 @@ func (s storage) checkDirect(t bench.Trial, file string) error {
 	}
 	t.Condition(name, "honoured: the file is not in the host's page cache")
 	return nil
-}
-
-// cachedBytes is how much of a file lies in the host's page cache. The error is errors.ErrUnsupported before Linux 6.5.
-func cachedBytes(path string) (cached, size int64, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, 0, fmt.Errorf("look for %s in the page cache: %w", path, err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	info, err := f.Stat()
-	if err != nil {
-		return 0, 0, fmt.Errorf("look for %s in the page cache: %w", path, err)
-	}
-	var found unix.Cachestat_t
-	if err := unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{Len: uint64(info.Size())}, &found, 0); err != nil {
-		return 0, 0, fmt.Errorf("look for %s in the page cache: %w", path, err)
-	}
-	return int64(found.Cache) * int64(os.Getpagesize()), info.Size(), nil
 }

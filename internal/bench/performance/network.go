@@ -63,7 +63,7 @@ func bandwidth() bench.Benchmark {
 			higher("Receive", result.BitsPerSecond, "payload from the client to the server's container"),
 			{
 				Name: "Retransmits", Unit: result.PerSecond, Better: result.Lower, Optional: true,
-				Help: "segments that the host sends again a second while the container receives; with peer=host only, as sandboxes do not count theirs",
+				Help: "segments that the host sends again a second while the container receives, counted whole over the test's duration; with peer=host only, as sandboxes do not count theirs",
 			},
 		},
 	}, "how long each direction is measured, after one second that does not count", func(ctx context.Context, t bench.Trial, each time.Duration) error {
@@ -156,8 +156,8 @@ func web() bench.Benchmark {
 			higher("HTTPBandwidth", result.BitsPerSecond, "bytes of a file of 1 MiB that is fetched again and again, without headers"),
 			latencyMetric("TCPLatency", "mean time from a byte sent to a byte received in answer (TCP_RR)"),
 			latencyMetric("HTTPLatency", "mean time from a request to the end of its answer, a file of one byte"),
-			latencyMetric("TCPLatencyP99", "99th percentile of the same, in whole microseconds"),
-			latencyMetric("HTTPLatencyP99", "99th percentile of the same, in whole microseconds"),
+			latencyMetric("TCPLatencyP99", "99th percentile of the same as TCPLatency, in whole microseconds"),
+			latencyMetric("HTTPLatencyP99", "99th percentile of the same as HTTPLatency, in whole microseconds"),
 		},
 	}, "how long each of the four tests takes", func(ctx context.Context, t bench.Trial, each time.Duration) error {
 		if err := overTCP(ctx, t, each); err != nil {

@@ -1,5 +1,5 @@
-// Package performance is the suite of how fast programs run inside: the probe's own
-// loads, in a container of each target.
+// Package performance is the suite of how fast programs run inside: those of the workload image and the probe's
+// own loads, in containers of each target. A benchmark says in its Source whose measurement it repeats.
 package performance
 
 import (

@@ -1,0 +1,68 @@
+package performance
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// inCache tells whether more of files is in the page cache than the kernel itself leaves or brings there.
+func inCache(cached, size int64) bool { return cached > size/100 }
+
+// cachedBytes is how much of the files at or below a path lies in the host's page cache, and how much there is. It asks
+// mincore and not cachestat: the files of an overlay are in the cache as those of its layers, where only a mapping leads.
+func cachedBytes(path string) (cached, size int64, err error) {
+	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		c, n, err := cachedOf(name)
+		cached, size = cached+c, size+n
+		return err
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("look for files in the page cache: %w", err)
+	}
+	return cached, size, nil
+}
+
+// cachedOf is cachedBytes of one file.
+func cachedOf(name string) (cached, size int64, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, 0, err
+	}
+	page, size := int64(os.Getpagesize()), info.Size()
+	const window = 1 << 30 // mapped at once; nothing is read by it
+	resident := make([]byte, (min(size, window)+page-1)/page)
+	for at := int64(0); at < size; at += window {
+		length := min(size-at, window)
+		mapped, err := unix.Mmap(int(f.Fd()), at, int(length), unix.PROT_READ, unix.MAP_SHARED)
+		if err != nil {
+			return 0, 0, &fs.PathError{Op: "mmap", Path: name, Err: err}
+		}
+		_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&mapped[0])), uintptr(length), uintptr(unsafe.Pointer(&resident[0])))
+		if err := unix.Munmap(mapped); err != nil {
+			return 0, 0, &fs.PathError{Op: "munmap", Path: name, Err: err}
+		}
+		if errno != 0 {
+			return 0, 0, &fs.PathError{Op: "mincore", Path: name, Err: errno}
+		}
+		for i := range (length + page - 1) / page {
+			if resident[i]&1 != 0 {
+				cached += min(page, length-i*page)
+			}
+		}
+	}
+	return cached, size, nil
+}

@@ -1,0 +1,71 @@
+package performance
+
+import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// What was just written is in the page cache; what was written back and dropped is read from the disk, and is in it again.
+func TestCachedBytes(t *testing.T) {
+	dir := t.TempDir()
+	const size = 1<<20 + 100 // ends within a page
+	path := filepath.Join(dir, "sub", "file")
+	data := make([]byte, size)
+	_, _ = rand.Read(data)
+	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	look := func(when string) int64 {
+		cached, n, err := cachedBytes(dir)
+		if err != nil || n != size {
+			t.Fatalf("%s: %d of %d bytes, %v; the file has %d", when, cached, n, err, size)
+		}
+		return cached
+	}
+	if cached := look("written"); cached != size {
+		t.Errorf("%d of %d bytes are cached of what was just written", cached, size)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var on unix.Statfs_t
+	if err := errors.Join(unix.Fstatfs(int(f.Fd()), &on), f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	cached := look("dropped")
+	if on.Type == unix.TMPFS_MAGIC {
+		if !inCache(cached, size) {
+			t.Errorf("%d of %d bytes are cached in memory", cached, size)
+		}
+		return
+	}
+	if inCache(cached, size) {
+		t.Errorf("%d of %d bytes are cached of what was dropped", cached, size)
+	}
+	if _, err := os.ReadFile(path); err != nil {
+		t.Fatal(err)
+	}
+	if cached := look("read"); cached != size {
+		t.Errorf("%d of %d bytes are cached of what was just read", cached, size)
+	}
+}
+
+func TestCachedBytesOfNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "empty"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if cached, size, err := cachedBytes(dir); cached != 0 || size != 0 || err != nil {
+		t.Errorf("cachedBytes of an empty file = %d of %d, %v", cached, size, err)
+	}
+	if _, _, err := cachedBytes(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("cachedBytes of nothing: %v", err)
+	}
+}

@@ -153,7 +153,7 @@ func wholeSeconds(d time.Duration) string { return strconv.Itoa(int(d / time.Sec
 // lasted tells whether a program that was to run for a time has done so: it looks at its clock now and then only, so that
 // it may run on for a while, the longer the slower its sandbox is.
 func lasted(seconds float64, d time.Duration) bool {
-	return seconds > 0.95*d.Seconds() && seconds < 1.5*d.Seconds()+5
+	return seconds > 0.8*d.Seconds() && seconds < 1.5*d.Seconds()+5
 }
 
 // near tells whether two numbers differ by less than a share of the second.

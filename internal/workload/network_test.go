@@ -109,6 +109,13 @@ func TestNetperfCaptured(t *testing.T) {
 	}
 }
 
+// A busy host tells netperf twice that its time is over, which changes nothing of what it found.
+func TestNetperfToldTwice(t *testing.T) {
+	late := append([]byte("catcher: timer popped with times_up != 0\n"), captured(t, "netperf-tcp-maerts.txt")...)
+	got, err := workload.NetperfRun(workload.TCPMaerts, peer, time.Second).Parse(late)
+	checkValues(t, "told twice", got, err, workload.Values{"Throughput": 6078.58e6})
+}
+
 func TestNetperfRefuses(t *testing.T) {
 	stream, rr := string(captured(t, "netperf-tcp-stream.txt")), string(captured(t, "netperf-tcp-rr.txt"))
 	for _, tt := range []struct {

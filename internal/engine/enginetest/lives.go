@@ -126,6 +126,15 @@ func LimitsBy(s engine.Session) func(*testing.T, engine.Container) string {
 	}
 }
 
+// RootlessGaps are the gaps of engines without a daemon when the tests do not run as root.
+func RootlessGaps() map[string]string {
+	if os.Geteuid() == 0 {
+		return nil
+	}
+	const cgroups, namespaces = "cgroups need root, or delegation", "network namespaces with an interface outside need root"
+	return map[string]string{"CPUSet": cgroups, "Limits": cgroups, "Bridge": namespaces, "HostEnd": namespaces}
+}
+
 // ManyLives is Steady with containers that are deleted as created, running and ended.
 func ManyLives(t *testing.T, n int, s engine.Session, e engine.Engine) {
 	t.Helper()

@@ -21,16 +21,21 @@ const MustRun = "TOUCHSTONE_MUST_RUN"
 // error fails the test.
 func Require(t testing.TB, name string, err error) {
 	t.Helper()
-	named := func(m target.Target) bool { return m.String() == parse(t, name).String() }
 	switch {
 	case err == nil:
 	case !engine.Unsupported(err):
 		t.Fatalf("open target %s: %v", name, err)
-	case slices.ContainsFunc(mustRun(t), named):
+	case required(t, parse(t, name)):
 		t.Fatalf("%s names %s, which cannot run: %v", MustRun, name, err)
 	default:
 		t.Skipf("%s cannot run here: %v", name, err)
 	}
+}
+
+// required tells whether MustRun names a target.
+func required(t testing.TB, wanted target.Target) bool {
+	t.Helper()
+	return slices.ContainsFunc(mustRun(t), func(m target.Target) bool { return m.String() == wanted.String() })
 }
 
 // CheckMustRun fails the test if MustRun names a target of an engine that is not among

@@ -30,6 +30,8 @@ type defect struct {
 	bend  bend
 	// limit of a call, for engines that hang.
 	limit time.Duration
+	// must says that MustRun names the target.
+	must bool
 }
 
 // bend changes an engine that keeps the contract. What is nil stays.
@@ -232,6 +234,14 @@ func defects() []defect {
 			s.Mounts = slices.DeleteFunc(slices.Clone(s.Mounts), func(m engine.Mount) bool { return m.Source == "" })
 		}}},
 		{name: "ignores CPUs", found: "CPUSet", bend: bend{spec: func(s *engine.Spec) { s.Resources.CPUSet = "8191" }}},
+		{name: "refuses CPUs although it must run", found: "CPUSet", must: true, bend: bend{create: func(ctx context.Context, e engine.Engine, spec engine.Spec) (engine.Container, error) {
+			if spec.Resources.CPUSet != "" {
+				return nil, &engine.UnsupportedError{What: "CPUs", Reason: "it lost them"}
+			}
+			return e.Create(ctx, spec)
+		}}},
+		{name: "limits nothing although it must run", found: "Limits", must: true},
+		{name: "has no bridge although it must run", found: "Bridge", must: true},
 		{name: "bridges without a network", found: "Bridge", bend: bend{supports: func(c engine.Capability, err error) error {
 			if c == engine.NetworkBridge {
 				return nil
@@ -392,6 +402,9 @@ func TestDefective(t *testing.T) {
 	script := "fake/x"
 	if d.bend.container != nil && !d.bend.optional || d.bend.create != nil || d.bend.supports != nil {
 		script += "@no=exec+pause+update+stats"
+	}
+	if d.must {
+		t.Setenv(enginetest.MustRun, script)
 	}
 	parsed, err := target.Parse(script)
 	if err != nil {

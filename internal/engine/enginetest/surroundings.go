@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -68,6 +69,15 @@ func (s *suite) testTmpfs(t *testing.T) {
 	s.wantRootUnchanged(t)
 }
 
+// lacks skips the test for want of what each target has on a host that lets it, or fails it if MustRun names the target.
+func (s *suite) lacks(t *testing.T, what string, err error) {
+	t.Helper()
+	if name := s.engine.Info().Target; required(t, name) {
+		t.Fatalf("%s names %s, which has no %s: %v", MustRun, name, what, err)
+	}
+	t.Skipf("the target has no %s here: %v", what, err)
+}
+
 // testCPUSet: the container runs on the CPU that it is given, and knows. In a sandbox with CPUs of its
 // own making it sees how many there are.
 func (s *suite) testCPUSet(t *testing.T) {
@@ -85,7 +95,7 @@ func (s *suite) testCPUSet(t *testing.T) {
 	spec.Resources.CPUSet = fmt.Sprint(last)
 	c, err := s.engine.Create(s.context(t), spec)
 	if engine.Unsupported(err) {
-		t.Skipf("the target cannot pin containers: %v", err)
+		s.lacks(t, "CPUs to stay on", err)
 	}
 	if err != nil {
 		t.Fatalf("Create: %v", err)
@@ -113,7 +123,7 @@ func (s *suite) testCPUSet(t *testing.T) {
 // testLimits: limits at creation are there when the process runs.
 func (s *suite) testLimits(t *testing.T) {
 	if s.Limits == nil {
-		t.Skip("it is not known where the limits of this engine's containers are")
+		s.lacks(t, "limits", errors.New("it is not known in which cgroups its containers are"))
 	}
 	spec := s.spec(workload.Ready())
 	spec.Resources = engine.Resources{CPU: 0.5, Memory: 256 << 20}
@@ -131,14 +141,16 @@ const reachLimit = 10 * time.Second
 // link gives the network of bridged containers.
 func (s *suite) link(t *testing.T) engine.Link {
 	t.Helper()
-	s.needs(t, engine.NetworkBridge)
+	if err := s.engine.Supports(engine.NetworkBridge); err != nil {
+		s.lacks(t, "bridged network", err)
+	}
 	networker, ok := s.engine.(engine.Networker)
 	if !ok {
 		t.Fatalf("the engine lacks an interface that Supports promises: %T", (*engine.Networker)(nil))
 	}
 	link, err := networker.Link(s.context(t))
 	if engine.Unsupported(err) {
-		t.Skipf("the target turns out not to support %s: %v", engine.NetworkBridge, err)
+		s.lacks(t, "bridged network", err)
 	}
 	if err != nil {
 		t.Fatalf("Link: %v", err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/network"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -26,6 +27,7 @@ type container struct {
 	e     *Engine
 	spec  engine.Spec
 	group *cgroup.Group // nil without cgroups
+	end   *network.End  // nil unless bridged
 	netns string        // path of the network namespace to join; empty for the host's
 	layer string        // the directory of the run's disk that is writable; empty without one
 
@@ -72,7 +74,8 @@ func (c *container) prepare(parent string) error {
 		if err != nil {
 			return err
 		}
-		c.netns = n.Path()
+		c.end = n.Connect()
+		c.netns = c.end.Path()
 	}
 	if !c.spec.Writable {
 		return nil
@@ -110,14 +113,10 @@ func (c *container) Update(_ context.Context, r engine.Resources) error {
 
 // Address implements engine.Addressed.
 func (c *container) Address(context.Context) (netip.Addr, error) {
-	if c.spec.Network != engine.Bridged {
-		return netip.Addr{}, fmt.Errorf("address of %q: it has the host's network", c.spec.ID)
+	if c.end == nil {
+		return netip.Addr{}, fmt.Errorf("address of %q: it is not bridged", c.spec.ID)
 	}
-	n, err := c.e.network()
-	if err != nil {
-		return netip.Addr{}, fmt.Errorf("address of %q: %w", c.spec.ID, err)
-	}
-	return n.Address(), nil
+	return c.end.Address(), nil
 }
 
 func (c *container) create(ctx context.Context) error {
@@ -271,6 +270,9 @@ func (c *container) Delete(ctx context.Context) error {
 		if err := os.RemoveAll(c.layer); err != nil {
 			return fmt.Errorf("delete %q: %w", c.spec.ID, err)
 		}
+	}
+	if c.end != nil {
+		c.end.Close()
 	}
 	_, _ = c.gate.Close(), c.ready.Close()
 	c.deleted = true

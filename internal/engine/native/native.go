@@ -10,8 +10,8 @@
 //
 // What a container is asked for beyond that has the plainest counterpart there is: CPU and memory limits are those of
 // the cgroup; the CPUs it stays on are its affinity, for a cpuset that works on every host alike; a writable root is a
-// directory on the run's disk at /data; and a bridged network is a veth pair between two network namespaces, or
-// with the target's option network=loopback the loopback interface of a single one.
+// directory on the run's disk at /data; and a bridged network is a veth pair between two network namespaces, where a second
+// process is at the host's end, or with the target's option network=loopback the loopback interface of a single one.
 package native
 
 import (

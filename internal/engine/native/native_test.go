@@ -29,7 +29,7 @@ func TestConformance(t *testing.T) {
 			}
 			enginetest.Run(t, open, enginetest.Options{
 				RunID: s.RunID, Rootfs: s.Rootfs, Host: open(t), Limits: enginetest.LimitsBy(s),
-				Leftovers: func() []string { return enginetest.Leftovers(s) },
+				Leftovers: func() []string { return enginetest.Leftovers(s) }, Gaps: enginetest.RootlessGaps(),
 			})
 		})
 	}

@@ -12,8 +12,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// bridgeName is the bridge's, in its namespace.
-const bridgeName = "bridge0"
+// The names of the bridge and of a container's interface, each in its own namespace.
+const (
+	bridgeName = "bridge0"
+	portName   = "eth0"
+)
 
 // Bridge is a namespace with a bridge, whose own interface is the host's end. Its methods may be called
 // from several goroutines.
@@ -49,10 +52,32 @@ func NewBridge() (*Bridge, error) {
 		}
 		return errors.Join(assign(link, hostAddr), netlink.LinkSetUp(link))
 	})
+	if err == nil {
+		err = b.describePort()
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make a bridge: %w", err), ns.Close())
 	}
 	return b, nil
+}
+
+// describePort adds to the description what a container's interface is, by one that is made for it: containers shall not
+// take longer by the look at theirs.
+func (b *Bridge) describePort() (err error) {
+	p, err := b.Connect()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	var about map[string]string
+	err = p.ns.Do(func() (err error) {
+		about, err = Describe(portName)
+		return err
+	})
+	for name, value := range about {
+		b.about["container's "+name] = value
+	}
+	return err
 }
 
 // Link describes the network.
@@ -98,7 +123,7 @@ func (p *Port) connect() (err error) {
 		}
 		attributes.MasterIndex = bridge.Attrs().Index
 		err = netlink.LinkAdd(&netlink.Veth{
-			LinkAttrs: attributes, PeerName: "eth0", PeerHardwareAddr: hardware(p.address),
+			LinkAttrs: attributes, PeerName: portName, PeerHardwareAddr: hardware(p.address),
 			PeerNamespace: netlink.NsFd(int(p.ns.file.Fd())),
 		})
 		if err != nil {
@@ -110,7 +135,7 @@ func (p *Port) connect() (err error) {
 		return err
 	}
 	return p.ns.Do(func() error {
-		link, err := netlink.LinkByName("eth0")
+		link, err := netlink.LinkByName(portName)
 		if err != nil {
 			return err
 		}

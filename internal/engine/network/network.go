@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"sync"
 
 	"github.com/vishvananda/netlink"
 
@@ -69,11 +70,63 @@ func veth(name string, a netip.Addr, peer string, other *Namespace) (netlink.Lin
 }
 
 // Pair is where bare processes and the host's end are: in two namespaces that an Ethernet pair joins, or together in
-// one. All processes at one end share it.
+// one. Its methods may be called from several goroutines.
 type Pair struct {
 	inside, host *Namespace
-	address      netip.Addr
+	address      netip.Addr // inside
 	about        map[string]string
+
+	mu      sync.Mutex
+	present [2]int // processes at the inner and at the host's end
+}
+
+// End is the end of a pair at which a process is.
+type End struct {
+	pair    *Pair
+	atHost  bool
+	release sync.Once
+}
+
+// Connect chooses the end for a process: the one with fewer of them, or the inner one. Of two processes that talk to each
+// other the second one is at the host's end, and what they say goes through the pair. Three or more share ends.
+func (p *Pair) Connect() *End {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := &End{pair: p, atHost: p.present[0] > p.present[1]}
+	p.present[e.index()]++
+	return e
+}
+
+func (e *End) index() int {
+	if e.atHost {
+		return 1
+	}
+	return 0
+}
+
+// Path is that of the namespace.
+func (e *End) Path() string {
+	if e.atHost {
+		return e.pair.host.Path()
+	}
+	return e.pair.inside.Path()
+}
+
+// Address is that of the end.
+func (e *End) Address() netip.Addr {
+	if e.atHost {
+		return hostAddr
+	}
+	return e.pair.address
+}
+
+// Close leaves the end to others. It is idempotent.
+func (e *End) Close() {
+	e.release.Do(func() {
+		e.pair.mu.Lock()
+		defer e.pair.mu.Unlock()
+		e.pair.present[e.index()]--
+	})
 }
 
 // NewPair makes two namespaces that are joined by a veth pair.
@@ -118,7 +171,7 @@ func NewPair() (*Pair, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("join two network namespaces: %w", err), p.Close())
 	}
-	p.about["peers"] = "loopback: processes on native share their end"
+	p.about["peers"] = "one at each end of the pair"
 	return p, nil
 }
 
@@ -145,12 +198,6 @@ func NewLoopback() (*Pair, error) {
 	}
 	return p, nil
 }
-
-// Path is that of the namespace of the processes that are measured.
-func (p *Pair) Path() string { return p.inside.Path() }
-
-// Address is that of the processes that are measured.
-func (p *Pair) Address() netip.Addr { return p.address }
 
 // Link describes the network.
 func (p *Pair) Link() engine.Link {

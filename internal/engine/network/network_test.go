@@ -133,6 +133,9 @@ func TestBridge(t *testing.T) {
 	wantReached(t, link.Namespace, listen(t, first.Path(), first.Address()))
 	wantReached(t, second.Path(), listen(t, link.Namespace, link.Host))
 	wantAbout(t, link)
+	if link.About["container's kind"] != "veth" || link.About["container's mtu"] != "1500" || link.About["container's offloads"] == "" {
+		t.Errorf("of a container's interface is known %v", link.About)
+	}
 
 	old := first.Address()
 	closeAll(t, first)
@@ -202,10 +205,21 @@ func TestPair(t *testing.T) {
 			}
 			defer closeAll(t, p)
 			link := p.Link()
-			wantReached(t, link.Namespace, listen(t, p.Path(), p.Address()))
-			wantReached(t, p.Path(), listen(t, link.Namespace, link.Host))
-			wantReached(t, p.Path(), listen(t, p.Path(), p.Address()))
+			first, second := p.Connect(), p.Connect()
+			wantReached(t, link.Namespace, listen(t, first.Path(), first.Address()))
+			wantReached(t, first.Path(), listen(t, link.Namespace, link.Host))
+			wantReached(t, second.Path(), listen(t, first.Path(), first.Address()))
+			wantReached(t, first.Path(), listen(t, second.Path(), second.Address()))
 			wantAbout(t, link)
+			if together := first.Path() == second.Path(); together != (name == "loopback") || second.Address() != link.Host {
+				t.Errorf("two processes are at %s, %s and %s, %s", first.Path(), first.Address(), second.Path(), second.Address())
+			}
+			for range 2 { // it is idempotent
+				first.Close()
+			}
+			if third := p.Connect(); third.Path() != first.Path() || third.Address() != first.Address() {
+				t.Errorf("after the first process another one is at %s, %s; want its place", third.Path(), third.Address())
+			}
 			if same := p.inside == p.host; same != (name == "loopback") || !strings.Contains(link.About["network"], name) {
 				t.Errorf("both ends share a namespace: %t; it is called %s", same, link.About["network"])
 			}

@@ -34,7 +34,7 @@ func TestConformance(t *testing.T) {
 			}
 			enginetest.Run(t, open, enginetest.Options{
 				RunID: s.RunID, Rootfs: s.Rootfs, Host: host, Limits: enginetest.LimitsBy(s),
-				Leftovers: func() []string { return enginetest.Leftovers(s) },
+				Leftovers: func() []string { return enginetest.Leftovers(s) }, Gaps: enginetest.RootlessGaps(),
 			})
 		})
 	}

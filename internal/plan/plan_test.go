@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/bench/own"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -196,7 +197,7 @@ func TestExamples(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if _, err := p.Resolve(testCatalogue()); err != nil {
+		if _, err := p.Resolve(catalogue.Catalogue{}); err != nil {
 			t.Error(err)
 		}
 	}

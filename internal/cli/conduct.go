@@ -54,7 +54,7 @@ func readsCold(w plan.Work) bool { return bench.Cache(w.Params["cache"]) == benc
 func (c *conduct) limits() []string {
 	var all []string
 	if n := c.drops.Load(); n > 0 {
-		all = append(all, fmt.Sprintf("the page cache of the whole machine was dropped %d times, each right before a trial with cold files", n))
+		all = append(all, fmt.Sprintf("the page cache of the whole machine was dropped %d times, each right before a cold reading", n))
 	}
 	if c.refused != "" {
 		all = append(all, "the page cache was not dropped, though it might have been: "+c.refused)

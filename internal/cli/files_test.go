@@ -213,7 +213,7 @@ func TestWhatWasDoneToTheHost(t *testing.T) {
 	c.drops.Store(7)
 	c.refused = "it is read-only"
 	want := []string{
-		"the page cache of the whole machine was dropped 7 times, each right before a trial with cold files",
+		"the page cache of the whole machine was dropped 7 times, each right before a cold reading",
 		"the page cache was not dropped, though it might have been: it is read-only",
 	}
 	if diff := cmp.Diff(want, c.limits()); diff != "" {

@@ -30,9 +30,9 @@ benchmarks:
   - {name: performance.disk.sqlite, params: {insertions: 50}}
   - {name: performance.database.redis, params: {requests: 1000, duration: 500ms}}
   - {name: limits.cpu.time, params: {events: 200}}
-  - {name: limits.cpu.scaling, params: {events: 3000}}
+  - {name: limits.cpu.scaling, params: {events: 1000, steps: 2, percent: 20}}
   - {name: performance.cpu.sevenzip, params: {step: 100ms}}
-  - performance.cpu.dav1d
+  - {name: performance.cpu.dav1d, params: {threads: all}}
   - performance.memory.stream
   - performance.disk.blog
   - performance.network

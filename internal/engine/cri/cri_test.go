@@ -21,7 +21,7 @@ var (
 		"containerd/runc", "containerd/crun", "containerd/youki", "containerd/runsc", "containerd/runsc@platform=ptrace",
 		"containerd/runsc@network=host", "containerd/runsc@shim=runc",
 	}
-	versionTargets = []string{"containerd/runc", "containerd/crun", "containerd/runsc"}
+	versionTargets = []string{"containerd/runc", "containerd/runsc"} // crun has the shim of runc
 	crioTargets    = []string{"crio/runc", "crio/crun", "crio/youki", "crio/runsc"}
 )
 

@@ -13,9 +13,10 @@ target native) and by hand, and prints the median of both and their ratio.
 
 By hand means: by bash, chroot and busybox's sh, from the same root file system, with the same
 arguments, in a mount namespace with /proc, /dev, /sys, a tmpfs at /tmp and an empty directory at
-/data; in a CPU cgroup of its own beside those of trials, without limits, on all CPUs, as trials
-have it. The value is what the program itself writes (bash's time where it writes none). Files are
-in memory: how much a disk differs from run to run says nothing of who runs the program.
+/data; in cgroups of its own beside those of trials, without limits, on all CPUs, as trials have it:
+memory that is charged to a cgroup is slower than other memory. The value is what the program itself
+writes (bash's time where it writes none). Files are in memory: how much a disk differs from run to
+run says nothing of who runs the program.
 
   -r ROUNDS    runs of each side, after one of each to warm up, 5 or more (default 5)
 

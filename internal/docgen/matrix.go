@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// Matrix is what became of the programs of the workload image on each target of a real run. It is kept beside
-// the pages, so that they can be made without that run.
+// Matrix is on which targets the programs worked in a real run. It is kept beside the pages, so that they can be made
+// without that run. It has no figures: those of one machine and a few trials would be quoted.
 type Matrix struct {
 	Machine string   `json:"machine"`
 	Tool    string   `json:"tool"`
@@ -23,20 +23,10 @@ type Matrix struct {
 	Rows    []Row    `json:"rows"`
 }
 
-// Row is one benchmark.
+// Row is one benchmark. Reasons has a text for each target: why it does not work there, empty if it does.
 type Row struct {
-	Benchmark string `json:"benchmark"`
-	// Metric is the one that Ratio is of: the first that the benchmark has on the first target.
-	Metric string `json:"metric"`
-	Cells  []Cell `json:"cells"`
-}
-
-// Cell is a benchmark on a target.
-type Cell struct {
-	// Ratio of the medians of the target and of the first one; 0 if there is none.
-	Ratio float64 `json:"ratio,omitempty"`
-	// Reason says why it does not work.
-	Reason string `json:"reason,omitempty"`
+	Benchmark string   `json:"benchmark"`
+	Reasons   []string `json:"reasons"`
 }
 
 // MatrixOf takes from a run the benchmarks of the performance and limits suites.
@@ -53,28 +43,21 @@ func MatrixOf(run result.Run) (Matrix, error) {
 		return Matrix{}, errors.New("make the matrix of programs: the run has no target")
 	}
 	for _, b := range run.Bench {
-		if suite, _, _ := strings.Cut(b.Name, "."); suite != "performance" && suite != "limits" {
+		if !inMatrix(b.Name) {
 			continue
 		}
 		row := Row{Benchmark: b.Name}
-		var base float64
-		for i, target := range m.Targets {
-			if i == 0 {
-				row.Metric = firstMetric(run, b, target)
-			}
-			value, reason := outcome(run, b.Name, row.Metric, target)
-			if i == 0 {
-				base = value
-			}
-			c := Cell{Reason: reason}
-			if reason == "" && base > 0 {
-				c.Ratio = value / base
-			}
-			row.Cells = append(row.Cells, c)
+		for _, target := range m.Targets {
+			row.Reasons = append(row.Reasons, reason(run, b.Name, target))
 		}
 		m.Rows = append(m.Rows, row)
 	}
 	return m, nil
+}
+
+// inMatrix tells whether a benchmark is of a suite that the matrix is about.
+func inMatrix(benchmark string) bool {
+	return bench.Matches("performance", benchmark) || bench.Matches("limits", benchmark)
 }
 
 func firstWord(s string) string {
@@ -82,42 +65,23 @@ func firstWord(s string) string {
 	return word
 }
 
-// firstMetric is the first metric of a benchmark that a target has values of.
-func firstMetric(run result.Run, b result.Benchmark, target string) string {
-	for _, metric := range b.Metrics {
-		if value, _ := outcome(run, b.Name, metric.Name, target); value > 0 {
-			return metric.Name
-		}
-	}
-	return ""
-}
-
-// outcome is the median of a metric on a target, or why there is none.
-func outcome(run result.Run, benchmark, metric, target string) (median float64, reason string) {
-	var values []float64
+// reason tells why a benchmark has not worked on a target, empty if it has: once is not enough if it has failed too.
+func reason(run result.Run, benchmark, target string) string {
 	worked := false
 	for i := range run.Trials {
 		t := &run.Trials[i]
-		if t.Benchmark != benchmark || t.Target != target || t.Warmup {
-			continue
-		}
-		if t.Status == result.OK {
+		switch {
+		case t.Benchmark != benchmark || t.Target != target:
+		case t.Status != result.OK:
+			return t.Reason
+		default:
 			worked = true
-			values = append(values, t.Values(metric)...)
-		} else if reason == "" {
-			reason = t.Reason
 		}
 	}
-	switch {
-	case len(values) > 0:
-		return stats.Summarize(values, 1).Median, ""
-	case worked:
-		return 0, ""
-	case reason == "":
-		return 0, "the run ended before it"
-	default:
-		return 0, reason
+	if !worked {
+		return "the run ended before it"
 	}
+	return ""
 }
 
 // matrixPlace is where the matrix stands in a page.
@@ -132,13 +96,13 @@ func WithMatrix(page, matrix []byte) ([]byte, error) {
 	}
 	var want, have []string
 	for _, b := range (catalogue.Catalogue{}).All() {
-		if b.Suite() == "performance" || b.Suite() == "limits" {
+		if inMatrix(b.Name) {
 			want = append(want, b.Name)
 		}
 	}
 	for _, r := range m.Rows {
-		if len(r.Cells) != len(m.Targets) {
-			return nil, fmt.Errorf("read the matrix of programs: %s has %d targets of %d", r.Benchmark, len(r.Cells), len(m.Targets))
+		if len(r.Reasons) != len(m.Targets) {
+			return nil, fmt.Errorf("read the matrix of programs: %s has %d targets of %d", r.Benchmark, len(r.Reasons), len(m.Targets))
 		}
 		have = append(have, r.Benchmark)
 	}
@@ -156,30 +120,27 @@ func WithMatrix(page, matrix []byte) ([]byte, error) {
 	}), nil
 }
 
-// table writes the matrix: ratios, and a number for each reason, which are told below.
+// table writes the matrix, with a number for each reason, which are told below.
 func (m Matrix) table() string {
 	var w strings.Builder
-	fmt.Fprintf(&w, "\nSeen on %s, by Touchstone %s on %s; quick parameters. A number is the median by that of %s.\n\n", m.Machine, m.Tool, m.Date, m.Targets[0])
-	fmt.Fprintf(&w, "| benchmark | metric | %s |\n|---|---|%s\n", strings.Join(m.Targets, " | "), strings.Repeat("---|", len(m.Targets)))
+	fmt.Fprintf(&w, "\nSeen on %s, by Touchstone %s on %s, with quick parameters.\n\n", m.Machine, m.Tool, m.Date)
+	fmt.Fprintf(&w, "| benchmark | %s |\n|---|%s\n", strings.Join(m.Targets, " | "), strings.Repeat("---|", len(m.Targets)))
 	var reasons []string
 	for _, r := range m.Rows {
-		cells := make([]string, len(r.Cells))
-		for i, c := range r.Cells {
-			switch {
-			case c.Reason != "":
-				n := slices.Index(reasons, c.Reason)
-				if n < 0 {
-					n = len(reasons)
-					reasons = append(reasons, c.Reason)
-				}
-				cells[i] = fmt.Sprintf("cannot [%d]", n+1)
-			case c.Ratio > 0:
-				cells[i] = fmt.Sprintf("%.3g", c.Ratio)
-			default:
+		cells := make([]string, len(r.Reasons))
+		for i, reason := range r.Reasons {
+			if reason == "" {
 				cells[i] = "works"
+				continue
 			}
+			n := slices.Index(reasons, reason)
+			if n < 0 {
+				n = len(reasons)
+				reasons = append(reasons, reason)
+			}
+			cells[i] = fmt.Sprintf("cannot [%d]", n+1)
 		}
-		fmt.Fprintf(&w, "| %s | %s | %s |\n", r.Benchmark, r.Metric, strings.Join(cells, " | "))
+		fmt.Fprintf(&w, "| %s | %s |\n", r.Benchmark, strings.Join(cells, " | "))
 	}
 	w.WriteString("\n")
 	for i, reason := range reasons {

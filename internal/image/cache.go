@@ -253,8 +253,8 @@ func (c cancelled) Read(p []byte) (int, error) {
 }
 
 // Put keeps an image under a name, in place of the one that has it, and gives it as it now lies
-// on disk. What was of the former alone goes with the next Remove or Prune. All of it is read and compared with its digests; the error wraps ErrDamaged if something
-// differs, and nothing is kept.
+// on disk. What was of the former alone goes with the next Remove or Prune. All of it is read and
+// compared with its digests; the error wraps ErrDamaged if something differs, and nothing is kept.
 func (c *Cache) Put(ctx context.Context, name string, image v1.Image) (v1.Image, error) {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return nil, fmt.Errorf("keep image as %q: a name has no spaces, and is not empty", name)

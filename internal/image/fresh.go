@@ -57,7 +57,7 @@ func freshImage(size int64) (v1.Image, error) {
 	}
 	return mutate.Append(base, mutate.Addendum{
 		Layer:   layer,
-		History: v1.History{Created: v1.Time{Time: epoch()}, CreatedBy: "touchstone"},
+		History: v1.History{Created: v1.Time{Time: Epoch()}, CreatedBy: "touchstone"},
 	})
 }
 
@@ -72,7 +72,7 @@ func packBytes(content io.Reader, size int64) ([]byte, error) {
 	}
 	w := tar.NewWriter(zip)
 	err = w.WriteHeader(&tar.Header{
-		Format: tar.FormatUSTAR, Typeflag: tar.TypeReg, Name: FreshPath[1:], Mode: 0o644, Size: size, ModTime: epoch(),
+		Format: tar.FormatUSTAR, Typeflag: tar.TypeReg, Name: FreshPath[1:], Mode: 0o644, Size: size, ModTime: Epoch(),
 	})
 	if err == nil {
 		_, err = io.CopyN(w, content, size)

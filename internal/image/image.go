@@ -68,43 +68,48 @@ func build(arch string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := v1.Time{Time: epoch()}
+	return Assemble(arch, "touchstone", nil, layer)
+}
+
+// Assemble makes an image of layers for an architecture, that has the probe for its entry point. Its digest depends
+// on nothing else: it has no time of its own.
+func Assemble(arch, createdBy string, labels map[string]string, layers ...v1.Layer) (v1.Image, error) {
+	made := v1.Time{Time: Epoch()}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	image, err = mutate.Append(image, mutate.Addendum{
-		Layer:   layer,
-		History: v1.History{Created: made, CreatedBy: "touchstone"},
-	})
-	if err != nil {
-		return nil, err
+	for _, layer := range layers {
+		var err error
+		image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: v1.History{Created: made, CreatedBy: createdBy}})
+		if err != nil {
+			return nil, err
+		}
 	}
 	config, err := image.ConfigFile()
 	if err != nil {
 		return nil, err
 	}
 	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Variant = "linux", arch, Variant(arch)
+	config.OS, config.Architecture, config.Variant = "linux", arch, variant(arch)
 	config.Created = made
-	config.Config.Entrypoint = []string{ProbePath}
-	// Without arguments it waits: the image is also the sandbox ("pause") image of CRI engines.
-	config.Config.Cmd = []string{"pause"}
-	config.Config.Env = []string{"PATH=" + searchPath}
-	config.Config.WorkingDir = "/"
+	config.Config = v1.Config{
+		// Without arguments it waits: the probe's image is also the sandbox ("pause") image of CRI engines.
+		Entrypoint: []string{ProbePath}, Cmd: []string{"pause"}, WorkingDir: "/", Env: []string{"PATH=" + searchPath}, Labels: labels,
+	}
 	return mutate.ConfigFile(image, config)
 }
 
 // searchPath is the PATH that images usually have. The probe has no use for it, but youki starts nothing without.
 const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Variant is the architecture's variant as image indexes name it.
-func Variant(arch string) string {
+// variant is the architecture's variant as image indexes name it.
+func variant(arch string) string {
 	if arch == "arm64" {
 		return "v8"
 	}
 	return ""
 }
 
-// epoch is the time of all that is in the image: a real one would change its digest.
-func epoch() time.Time { return time.Unix(0, 0).UTC() }
+// Epoch is the time of all that is in images of ours: a real one would change their digests.
+func Epoch() time.Time { return time.Unix(0, 0).UTC() }
 
 func packed(arch string) ([]byte, error) {
 	probe, err := Probe(arch)

@@ -225,7 +225,7 @@ func TestWriteRootfsIsTheLayer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if header.Uid != 0 || header.Gid != 0 || !header.ModTime.Equal(epoch()) {
+		if header.Uid != 0 || header.Gid != 0 || !header.ModTime.Equal(Epoch()) {
 			t.Errorf("%s belongs to %d:%d and is of %v", header.Name, header.Uid, header.Gid, header.ModTime)
 		}
 		want[path.Clean(header.Name)] = file{header.FileInfo().Mode(), string(b)}

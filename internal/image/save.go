@@ -30,7 +30,7 @@ func save(ctx context.Context, w io.Writer, name string, image v1.Image) error {
 	}
 	out := tar.NewWriter(w)
 	for _, f := range files {
-		header := tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: 0o644, Size: f.size, ModTime: epoch()}
+		header := tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: 0o644, Size: f.size, ModTime: Epoch()}
 		if err := out.WriteHeader(&header); err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ func pack(entries []entry) ([]byte, error) {
 			Name:     e.name,
 			Mode:     int64(e.mode.Perm()),
 			Size:     int64(len(e.content)),
-			ModTime:  epoch(),
+			ModTime:  Epoch(),
 		}
 		if e.mode.IsDir() {
 			header.Typeflag = tar.TypeDir

@@ -118,5 +118,5 @@ func own(root *os.Root, name string, mode fs.FileMode) error {
 	if err := root.Chmod(name, mode); err != nil {
 		return err
 	}
-	return root.Chtimes(name, epoch(), epoch())
+	return root.Chtimes(name, Epoch(), Epoch())
 }

@@ -13,11 +13,8 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/compress/gzip"
@@ -121,9 +118,6 @@ func skeleton() layout {
 	return l
 }
 
-// epoch is the time of all that is in the image.
-func epoch() time.Time { return time.Unix(0, 0).UTC() }
-
 // write packs a layer, gzip around tar: parents first, and no time, owner or order but its own.
 func (l layout) write(to string) (err error) {
 	file, err := os.Create(to)
@@ -146,7 +140,7 @@ func (l layout) write(to string) (err error) {
 }
 
 func (e entry) write(w *tar.Writer, name string) error {
-	header := tar.Header{Typeflag: e.typeflag, Name: name, Mode: e.mode, Size: e.size, Linkname: e.link, ModTime: epoch()}
+	header := tar.Header{Typeflag: e.typeflag, Name: name, Mode: e.mode, Size: e.size, Linkname: e.link, ModTime: image.Epoch()}
 	if e.typeflag == tar.TypeDir {
 		header.Name += "/"
 	}
@@ -188,33 +182,16 @@ func sumOf(file string) (string, error) {
 
 // assemble makes an image of layers that were packed.
 func assemble(arch string, files ...string) (v1.Image, error) {
-	made := v1.Time{Time: epoch()}
-	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	var layers []v1.Layer
 	for _, file := range files {
 		layer, err := tarball.LayerFromFile(file, tarball.WithMediaType(types.OCILayer))
 		if err != nil {
 			return nil, err
 		}
-		img, err = mutate.Append(img, mutate.Addendum{Layer: layer, History: v1.History{Created: made, CreatedBy: "touchstone image build"}})
-		if err != nil {
-			return nil, err
-		}
+		layers = append(layers, layer)
 	}
-	config, err := img.ConfigFile()
-	if err != nil {
-		return nil, err
-	}
-	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Variant = "linux", arch, image.Variant(arch)
-	config.Created = made
-	config.Config = v1.Config{
-		// As in the probe's image: without arguments it waits.
-		Entrypoint: []string{image.ProbePath}, Cmd: []string{"pause"}, WorkingDir: "/",
-		Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-		Labels: map[string]string{
-			"org.opencontainers.image.title":       "touchstone workload",
-			"org.opencontainers.image.description": "The programs that Touchstone measures with, from Debian " + Suite,
-		},
-	}
-	return mutate.ConfigFile(img, config)
+	return image.Assemble(arch, "touchstone image build", map[string]string{
+		"org.opencontainers.image.title":       "touchstone workload",
+		"org.opencontainers.image.description": "The programs that Touchstone measures with, from Debian " + Suite,
+	}, layers...)
 }

@@ -32,9 +32,9 @@ type Benchmark struct {
 	Source  string
 	Metrics []result.Metric
 	Params  []Param
-	// WaitsIO tells that the benchmark itself waits for the disk, so that I/O
-	// pressure during a trial is no disturbance from outside.
-	WaitsIO bool
+	// Waits are the media that the benchmark itself waits for, so that pressure on them during a trial is no disturbance
+	// from outside.
+	Waits []Medium
 	// Components tells that trials tell apart what each component costs: see Trial.CPU.
 	Components bool
 	// Image is what its programs come from.

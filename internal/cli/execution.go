@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
@@ -84,20 +85,26 @@ const fakeRootfs = "/"
 // quiet is the host of fake targets: nothing disturbs it.
 type quiet struct{}
 
-func (quiet) Begin() func(bool) result.Disturbance {
-	return func(bool) result.Disturbance { return result.Disturbance{} }
+func (quiet) Begin() func([]bench.Medium) result.Disturbance {
+	return func([]bench.Medium) result.Disturbance { return result.Disturbance{} }
 }
 
 // hostNoise is the real host's noise.
 type hostNoise struct{ *host.Sampler }
 
-func (n hostNoise) Begin() func(bool) result.Disturbance {
+func (n hostNoise) Begin() func([]bench.Medium) result.Disturbance {
 	before := n.Sampler.Begin()
-	return func(waitsIO bool) result.Disturbance {
-		if waitsIO {
-			return n.End(before, host.IO)
+	return func(waits []bench.Medium) result.Disturbance {
+		var loads []host.Resource
+		for _, m := range waits {
+			switch m {
+			case bench.Disk:
+				loads = append(loads, host.IO)
+			case bench.Memory:
+				loads = append(loads, host.Memory)
+			}
 		}
-		return n.End(before)
+		return n.End(before, loads...)
 	}
 }
 

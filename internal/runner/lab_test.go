@@ -172,8 +172,8 @@ func (i *images) Forget(ref string) {
 // quiet is a host on which nothing happens.
 type quiet struct{}
 
-func (quiet) Begin() func(bool) result.Disturbance {
-	return func(bool) result.Disturbance { return result.Disturbance{} }
+func (quiet) Begin() func([]bench.Medium) result.Disturbance {
+	return func([]bench.Medium) result.Disturbance { return result.Disturbance{} }
 }
 
 // live creates and starts one container, and leaves its removal to the runner.

@@ -118,9 +118,9 @@ type Images interface {
 }
 
 // Noise watches the host during a trial: the function that Begin returns says what was
-// seen since. waitsIO tells that the trial waited for the disk by its nature.
+// seen since. waits are what the trial waited for by its nature.
 type Noise interface {
-	Begin() func(waitsIO bool) result.Disturbance
+	Begin() func(waits []bench.Medium) result.Disturbance
 }
 
 // Observer is told what happens, one call at a time.

@@ -397,7 +397,7 @@ func (r *run) execute(ctx context.Context, work plan.Work, eng engine.Engine, se
 	dirt := errors.Join(t.cleanUp(ctx), t.endCost())
 	err = errors.Join(err, dirt)
 	out.Self = selfCPU() - self
-	out.Host = noise(work.Benchmark.WaitsIO)
+	out.Host = noise(work.Benchmark.Waits)
 	out.Elapsed = t.now()
 	out.Phases, out.Conditions = t.phases, t.conditions
 	out.Status, out.Reason = statusOf(err)

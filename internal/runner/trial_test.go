@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -351,9 +352,9 @@ func TestHostIsWatchedDuringTheTrial(t *testing.T) {
 	l.config.Noise = watch
 	l.work("test.one.x", live)
 	l.work("test.two.x", live)
-	l.config.Work[1].Benchmark.WaitsIO = true
+	l.config.Work[1].Benchmark.Waits = []bench.Medium{bench.Disk}
 	l.ok()
-	want := []string{"begin 0s", "end 23ms false", "begin 23ms", "end 46ms true"}
+	want := []string{"begin 0s", "end 23ms []", "begin 23ms", "end 46ms [disk]"}
 	if diff := cmp.Diff(want, watch.seen); diff != "" {
 		t.Errorf("the host's noise was looked at (-want +got):\n%s", diff)
 	}
@@ -371,14 +372,10 @@ func (w *watchman) since() string {
 	return w.clock.Now().Sub(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)).String()
 }
 
-func (w *watchman) Begin() func(bool) result.Disturbance {
+func (w *watchman) Begin() func([]bench.Medium) result.Disturbance {
 	w.seen = append(w.seen, "begin "+w.since())
-	return func(waitsIO bool) result.Disturbance {
-		text := "end " + w.since() + " false"
-		if waitsIO {
-			text = "end " + w.since() + " true"
-		}
-		w.seen = append(w.seen, text)
+	return func(waits []bench.Medium) result.Disturbance {
+		w.seen = append(w.seen, fmt.Sprintf("end %s %v", w.since(), waits))
 		return result.Disturbance{Marks: []string{"noisy"}}
 	}
 }

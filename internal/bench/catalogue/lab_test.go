@@ -91,8 +91,8 @@ func (images) Forget(string) {}
 
 type quiet struct{}
 
-func (quiet) Begin() func(bool) result.Disturbance {
-	return func(bool) result.Disturbance { return result.Disturbance{} }
+func (quiet) Begin() func([]bench.Medium) result.Disturbance {
+	return func([]bench.Medium) result.Disturbance { return result.Disturbance{} }
 }
 func (quiet) Started(result.Trial, runner.Progress) {}
 func (quiet) Ended(result.Trial)                    {}

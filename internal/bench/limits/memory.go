@@ -42,6 +42,7 @@ func memoryOOM() bench.Benchmark {
 		Summary: "a program that takes more memory than its limit, and whether and when it is killed",
 		Source:  "peers (docker run --memory, the kubelet's OOM tests)",
 		Metrics: metrics,
+		Waits:   []bench.Medium{bench.Memory}, // the program's own, under its limit
 		Params: []bench.Param{
 			{Name: "mib", Help: "the limit in MiB; the program takes twice as much if nothing stops it", Quick: "64", Paper: "64", Check: bench.IntRange(16, 64<<10)},
 		},

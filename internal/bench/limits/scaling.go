@@ -178,7 +178,8 @@ func (p *progress) follow(ctx context.Context, c *running, limits engine.Resourc
 			if err != nil {
 				return err
 			}
-			// The second that has passed is the program's own; it may be known late, but not early.
+			// The second that has passed is the program's own; it may be known late, but not early. A count that has
+			// not moved is none.
 			p.starved = known && used > before && (used-before).Seconds() < 0.85*p.limit(0)
 		}
 		limits.CPU = p.limit(step)

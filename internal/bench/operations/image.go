@@ -22,8 +22,8 @@ func pull() bench.Benchmark {
 			Name: "size", Help: "size of the one layer that is new, of bytes that do not compress, in MiB",
 			Quick: "8", Paper: "64", Check: bench.IntRange(1, 1024),
 		}},
-		WaitsIO: true,
-		Needs:   []engine.Capability{engine.CanPull},
+		Waits: []bench.Medium{bench.Disk},
+		Needs: []engine.Capability{engine.CanPull},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			mib, err := strconv.ParseInt(t.Param("size"), 10, 64)
 			if err != nil {

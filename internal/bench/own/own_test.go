@@ -36,8 +36,8 @@ func app() own.Workload {
 
 type quiet struct{}
 
-func (quiet) Begin() func(bool) result.Disturbance {
-	return func(bool) result.Disturbance { return result.Disturbance{} }
+func (quiet) Begin() func([]bench.Medium) result.Disturbance {
+	return func([]bench.Medium) result.Disturbance { return result.Disturbance{} }
 }
 func (quiet) Started(result.Trial, runner.Progress) {}
 func (quiet) Ended(result.Trial)                    {}

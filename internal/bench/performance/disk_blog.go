@@ -22,7 +22,7 @@ func diskBlog() bench.Benchmark {
 		Summary: "concurrent readers and writers of small files",
 		Source:  "wang table 2 and section 5.3 (Blogbench: 3 writers, 1 rewriter, 5 commenters, 10 readers)",
 		Metrics: metrics,
-		WaitsIO: true,
+		Waits:   []bench.Medium{bench.Disk},
 		Params: []bench.Param{
 			duration(500*time.Millisecond, 30*time.Second, "how long the load runs"),
 			bench.OnParam(bench.Bind, bench.Bind),

@@ -20,7 +20,7 @@ func diskSQLite() bench.Benchmark {
 		Summary: "insertions in an indexed table of SQLite",
 		Source:  "wang section 5.3 and figure 12 (pts/sqlite)",
 		Metrics: metrics,
-		WaitsIO: true,
+		Waits:   []bench.Medium{bench.Disk},
 		Image:   bench.WorkloadImage,
 		Params: []bench.Param{
 			{Name: "insertions", Help: "how many rows are inserted", Quick: "250", Paper: "2500", Check: bench.IntRange(1, 65_536)},

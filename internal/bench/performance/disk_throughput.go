@@ -24,7 +24,7 @@ func diskThroughput() bench.Benchmark {
 		Summary: "sequential and random throughput of one file with fio, one request at a time",
 		Source:  "wang section 5.3 and figures 10 and 11 (IOzone: 16 GB, flushed and dropped from the cache before)",
 		Metrics: metrics,
-		WaitsIO: true,
+		Waits:   []bench.Medium{bench.Disk},
 		Image:   bench.WorkloadImage,
 		Params: []bench.Param{
 			{Name: "mib", Help: "size of the file in MiB", Quick: "256", Paper: "16384", Check: bench.IntRange(1, 1<<24)},

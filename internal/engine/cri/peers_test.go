@@ -166,8 +166,8 @@ type unwatched struct{}
 
 func (unwatched) Started(result.Trial, runner.Progress) {}
 func (unwatched) Ended(result.Trial)                    {}
-func (unwatched) Begin() func(bool) result.Disturbance {
-	return func(bool) result.Disturbance { return result.Disturbance{} }
+func (unwatched) Begin() func([]bench.Medium) result.Disturbance {
+	return func([]bench.Medium) result.Disturbance { return result.Disturbance{} }
 }
 
 // side is one of those that take turns: it measures a batch and gives values by their names.

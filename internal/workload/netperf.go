@@ -68,15 +68,36 @@ func netperfKeys() []string {
 // NetperfRun calls a test of some whole seconds. Values: Throughput in bit/s of payload, or in transactions a second; of the latter
 // also MeanLatency, P50Latency and P99Latency, the percentiles as whole microseconds.
 //
-// The server goes on for four seconds after a TCP_CRR, and netperf waits for it.
+// The server goes on for four seconds after a TCP_CRR, and netperf waits for it: NetperfCount has no end to wait for.
 func NetperfRun(test NetperfTest, server netip.AddrPort, d time.Duration) Program {
+	return netperfProgram(test, server, wholeSeconds(d), func(elapsed, _ float64) error {
+		if !lasted(elapsed, d) {
+			return fmt.Errorf("it is over %g s instead of %g", elapsed, d.Seconds())
+		}
+		return nil
+	})
+}
+
+// NetperfCount is NetperfRun for so many transactions, however long they take.
+func NetperfCount(test NetperfTest, server netip.AddrPort, transactions int) Program {
+	return netperfProgram(test, server, strconv.Itoa(-transactions), func(_, done float64) error {
+		if done != float64(transactions) {
+			return fmt.Errorf("it is over %g transactions instead of %d", done, transactions)
+		}
+		return nil
+	})
+}
+
+// netperfProgram calls a test of a length as netperf spells it. whole tells whether a report of a time and of what was sent, or done, is
+// one over all of that length.
+func netperfProgram(test NetperfTest, server netip.AddrPort, length string, whole func(elapsed, done float64) error) Program {
 	return Program{
 		Args: []string{
 			Netperf, "-4", "-H", server.Addr().String(), "-p", strconv.Itoa(int(server.Port())), "-t", string(test),
-			"-l", wholeSeconds(d), "-P", "0", "--", "-P", "," + strconv.Itoa(netserverDataPort), "-k", strings.Join(netperfKeys(), ","),
+			"-l", length, "-P", "0", "--", "-P", "," + strconv.Itoa(netserverDataPort), "-k", strings.Join(netperfKeys(), ","),
 		},
 		Parse: func(stdout []byte) (Values, error) {
-			values, err := readNetperf(stdout, test, d)
+			values, err := readNetperf(stdout, test, whole)
 			if err != nil {
 				return nil, fmt.Errorf("read netperf's report: %w", err)
 			}
@@ -85,7 +106,7 @@ func NetperfRun(test NetperfTest, server netip.AddrPort, d time.Duration) Progra
 	}
 }
 
-func readNetperf(stdout []byte, test NetperfTest, d time.Duration) (Values, error) {
+func readNetperf(stdout []byte, test NetperfTest, whole func(elapsed, done float64) error) (Values, error) {
 	text, numbers, err := netperfFields(stdout)
 	if err != nil {
 		return nil, err
@@ -101,12 +122,11 @@ func readNetperf(stdout []byte, test NetperfTest, d time.Duration) (Values, erro
 	if text[netperfProtocol] != protocol || text[netperfDirection] != direction || text[netperfUnits] != units {
 		return nil, fmt.Errorf("it is that of another test: %q", text)
 	}
-	elapsed := numbers[netperfElapsed]
-	if !lasted(elapsed, d) {
-		return nil, fmt.Errorf("it is over %g s instead of %g", elapsed, d.Seconds())
+	elapsed, done := numbers[netperfElapsed], numbers[netperfSent]
+	if err := whole(elapsed, done); err != nil {
+		return nil, err
 	}
 	values := Values{"Throughput": numbers[netperfThroughput] * scale}
-	done := numbers[netperfSent]
 	switch test {
 	case TCPMaerts:
 		done = 8 * numbers[netperfReceived]

@@ -100,13 +100,15 @@ func TestNetperfCaptured(t *testing.T) {
 		"netperf-tcp-stream.txt": {workload.TCPStream, workload.Values{"Throughput": 6012.38e6}},
 		"netperf-tcp-maerts.txt": {workload.TCPMaerts, workload.Values{"Throughput": 6078.58e6}},
 		"netperf-tcp-rr.txt":     {workload.TCPRR, workload.Values{"Throughput": 12150.73, "MeanLatency": 82.17e-6, "P50Latency": 81e-6, "P99Latency": 131e-6}},
-		"netperf-tcp-crr.txt":    {workload.TCPCRR, workload.Values{"Throughput": 9906.96, "MeanLatency": 100.84e-6, "P50Latency": 85e-6, "P99Latency": 271e-6}},
 		"netperf-udp-rr.txt":     {workload.UDPRR, workload.Values{"Throughput": 63491.40, "MeanLatency": 15.7e-6, "P50Latency": 15e-6, "P99Latency": 24e-6}},
 		"netperf-german.txt":     {workload.TCPRR, workload.Values{"Throughput": 59687.18, "MeanLatency": 16.71e-6, "P50Latency": 15e-6, "P99Latency": 44e-6}},
 	} {
 		got, err := workload.NetperfRun(tt.test, peer, time.Second).Parse(captured(t, file))
 		checkValues(t, file, got, err, tt.want)
 	}
+	connections := workload.NetperfCount(workload.TCPCRR, peer, 2430)
+	got, err := connections.Parse(captured(t, "netperf-tcp-crr.txt"))
+	checkValues(t, "a count", got, err, workload.Values{"Throughput": 10681.37, "MeanLatency": 93.55e-6, "P50Latency": 87e-6, "P99Latency": 233e-6})
 }
 
 // A busy host tells netperf twice that its time is over, which changes nothing of what it found.
@@ -150,6 +152,10 @@ func TestNetperfRefuses(t *testing.T) {
 		_, err := workload.NetperfRun(workload.TCPRR, peer, time.Second).Parse(s)
 		return err
 	})
+	fewer := workload.NetperfCount(workload.TCPCRR, peer, 2431)
+	if got, err := fewer.Parse(captured(t, "netperf-tcp-crr.txt")); err == nil || !strings.Contains(err.Error(), "2430 transactions instead of 2431") {
+		t.Errorf("fewer transactions than asked for are read as %v, %v", got, err)
+	}
 }
 
 func FuzzNetperf(f *testing.F) {
@@ -162,6 +168,8 @@ func FuzzNetperf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, output []byte, i int) {
 		test := tests[uint(i)%uint(len(tests))]
 		got, err := workload.NetperfRun(test, peer, time.Second).Parse(output)
+		checkFuzzed(t, output, got, err)
+		got, err = workload.NetperfCount(test, peer, 2430).Parse(output)
 		checkFuzzed(t, output, got, err)
 	})
 }
@@ -287,7 +295,8 @@ func TestNetworkArguments(t *testing.T) {
 	}{
 		{receives.Args(), "--client 10.77.0.1 --port 5201 --json --time 1 --omit 1 --interval 0"},
 		{receives.Args(), " --reverse"},
-		{workload.NetperfRun(workload.TCPCRR, peer, 3*time.Second).Args, "-H 10.77.0.1 -p 5201 -t TCP_CRR -l 3 "},
+		{workload.NetperfRun(workload.TCPRR, peer, 3*time.Second).Args, "-H 10.77.0.1 -p 5201 -t TCP_RR -l 3 "},
+		{workload.NetperfCount(workload.TCPCRR, peer, 2430).Args, "-H 10.77.0.1 -p 5201 -t TCP_CRR -l -2430 "},
 		{workload.ABRun(webServer, "/small", 1, 2*time.Second).Args, "-t 2 -n 200000 "},
 		{workload.ABRun(webServer, "/small", 1, 2*time.Second).Args, " http://10.77.0.1:8080/small"},
 	} {

@@ -28,7 +28,7 @@ func cpuTime() bench.Benchmark {
 		Source:  "espe section 5.5, table 1 (HardLimit): 10 % of a CPU, there 1 ms of each 10 ms",
 		Metrics: metrics,
 		Image:   bench.WorkloadImage, Components: true,
-		Params: append(primes("500"), bench.Param{
+		Params: append(primes("400"), bench.Param{
 			Name: "percent", Help: "the limit in per cent of a CPU", Quick: "10", Paper: "10", Check: bench.IntRange(1, 50),
 		}),
 		Run: func(ctx context.Context, t bench.Trial) error {

@@ -32,7 +32,7 @@ func cpuScaling() bench.Benchmark {
 		Metrics: metrics,
 		Image:   bench.WorkloadImage, Components: true,
 		Needs: []engine.Capability{engine.CanUpdate},
-		Params: append(primes("5000"),
+		Params: append(primes("2500"),
 			bench.Param{Name: "steps", Help: "in how many steps the limit is raised", Quick: "4", Paper: "10", Check: bench.IntRange(1, 100)},
 			bench.Param{
 				Name: "percent", Help: "the last limit, the full one, in per cent of a CPU",

@@ -92,7 +92,7 @@ func sevenZip() bench.Benchmark {
 			},
 			{
 				Name: "step", Help: "how much work a step is, by the time it takes on a slow CPU; usage is counted in ticks of 10ms, and is the coarser the shorter a step",
-				Quick: "1s", Paper: "4s", Check: stepOf,
+				Quick: "500ms", Paper: "4s", Check: stepOf,
 			},
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {

@@ -73,7 +73,7 @@ func redis() bench.Benchmark {
 			bench.Peer(bench.ContainerPeer),
 			{Name: "requests", Help: "the most requests in each test", Quick: "50000", Paper: "100000", Check: bench.IntRange(fewestRequests, 10_000_000)},
 			{
-				Name: "duration", Quick: "5s", Paper: "0s", Check: redisTime,
+				Name: "duration", Quick: "3s", Paper: "0s", Check: redisTime,
 				Help: "about how long the tests take together: each has as many requests as all can have in that time, from 1000 on; 0s sets no limit",
 			},
 			{Name: "clients", Help: "connections that ask at once", Quick: "50", Paper: "50", Check: bench.IntRange(1, 1000)},

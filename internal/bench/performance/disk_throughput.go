@@ -27,7 +27,7 @@ func diskThroughput() bench.Benchmark {
 		Waits:   []bench.Medium{bench.Disk},
 		Image:   bench.WorkloadImage,
 		Params: []bench.Param{
-			{Name: "mib", Help: "size of the file in MiB", Quick: "256", Paper: "16384", Check: bench.IntRange(1, 1<<24)},
+			{Name: "mib", Help: "size of the file in MiB", Quick: "128", Paper: "16384", Check: bench.IntRange(1, 1<<24)},
 			{Name: "block", Help: "size of a sequential request in KiB", Quick: "128", Paper: "128", Check: bench.IntRange(4, 65_536)},
 			{Name: "rndblock", Help: "size of a random request in KiB", Quick: "4", Paper: "4", Check: bench.IntRange(4, 65_536)},
 			duration(300*time.Millisecond, 30*time.Second, "how long the random requests go on at most, and reading again and again"),

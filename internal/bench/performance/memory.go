@@ -36,7 +36,7 @@ func sysbenchMemory(facet, summary, source string, metrics ...result.Metric) ben
 		Metrics: metrics,
 		Image:   bench.WorkloadImage,
 		Params: []bench.Param{
-			{Name: "mib", Help: "how much is written, in MiB", Quick: "8192", Paper: "102400", Check: bench.IntRange(64, 1<<24)},
+			{Name: "mib", Help: "how much is written, in MiB", Quick: "4096", Paper: "102400", Check: bench.IntRange(64, 1<<24)},
 			{
 				Name: "kib", Help: "size of a block in KiB; each thread has one, so that blocks up to the size of a CPU's caches measure these",
 				Quick: "1024", Paper: "1024", Check: bench.IntRange(64, 64<<10),

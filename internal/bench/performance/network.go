@@ -27,12 +27,16 @@ const longestTest = 5 * time.Minute
 func testTime(help string) bench.Param {
 	return bench.Param{
 		Name: "duration", Help: help, Quick: time.Second.String(), Paper: (10 * time.Second).String(),
-		Check: func(v string) error {
-			if d, err := time.ParseDuration(v); err != nil || d < time.Second || d > longestTest || d%time.Second != 0 {
-				return fmt.Errorf("must be whole seconds from 1s to %v", longestTest)
-			}
-			return nil
-		},
+		Check: wholeSeconds(time.Second),
+	}
+}
+
+func wholeSeconds(least time.Duration) func(string) error {
+	return func(v string) error {
+		if d, err := time.ParseDuration(v); err != nil || d < least || d > longestTest || d%time.Second != 0 {
+			return fmt.Errorf("must be whole seconds from %v to %v", least, longestTest)
+		}
+		return nil
 	}
 }
 
@@ -50,11 +54,8 @@ func overNetwork(b bench.Benchmark, timeHelp string, run func(ctx context.Contex
 	return b
 }
 
-// omitted is how long a stream of iperf3 runs before it counts: until TCP has found its pace.
-const omitted = time.Second
-
 func bandwidth() bench.Benchmark {
-	return overNetwork(bench.Benchmark{
+	b := overNetwork(bench.Benchmark{
 		Name:    "performance.network.bandwidth",
 		Summary: "one TCP stream by iperf3, between a container and the host or another container, in each direction",
 		Source:  "nishimura section 4.7, tables 3 and 4 (iperf, container as server, host as client)",
@@ -66,12 +67,16 @@ func bandwidth() bench.Benchmark {
 				Help: "segments that the host sends again a second while the container receives, counted whole over the test's duration; with peer=host only, as sandboxes do not count theirs",
 			},
 		},
-	}, "how long each direction is measured, after one second that does not count", func(ctx context.Context, t bench.Trial, each time.Duration) error {
-		receive, err := iperf(ctx, t, workload.IperfTest{Duration: each, Omit: omitted})
+	}, "how long each direction is measured", func(ctx context.Context, t bench.Trial, each time.Duration) error {
+		omit, err := time.ParseDuration(t.Param("omit"))
 		if err != nil {
 			return err
 		}
-		send, err := iperf(ctx, t, workload.IperfTest{Duration: each, Omit: omitted, Reverse: true})
+		receive, err := iperf(ctx, t, workload.IperfTest{Duration: each, Omit: omit})
+		if err != nil {
+			return err
+		}
+		send, err := iperf(ctx, t, workload.IperfTest{Duration: each, Omit: omit, Reverse: true})
 		if err != nil {
 			return err
 		}
@@ -84,6 +89,11 @@ func bandwidth() bench.Benchmark {
 		t.Condition("client's congestion", receive.Congestion)
 		return nil
 	})
+	b.Params = append(b.Params, bench.Param{
+		Name: "omit", Help: "how long a stream runs before that, until TCP has found its pace: some milliseconds here, seconds over long distances",
+		Quick: "0s", Paper: "1s", Check: wholeSeconds(0),
+	})
+	return b
 }
 
 // iperf runs one test of iperf3, with a server of its own.
@@ -107,7 +117,7 @@ func netperf() bench.Benchmark {
 	metrics := []result.Metric{
 		higher(string(workload.TCPStream), result.BitsPerSecond, "payload from the client to the server's container, over one connection"),
 		higher(string(workload.TCPRR), result.PerSecond, "requests of one byte with answers of one byte, one after the other, over one connection"),
-		higher(string(workload.TCPCRR), result.PerSecond, "the same, each over a connection of its own"),
+		higher(string(workload.TCPCRR), result.PerSecond, "the same, each over a connection of its own; there are a fifth as many of them"),
 		higher(string(workload.UDPRR), result.PerSecond, "the same in datagrams"),
 	}
 	return overNetwork(bench.Benchmark{
@@ -115,19 +125,29 @@ func netperf() bench.Benchmark {
 		Summary: "netperf's TCP_STREAM, TCP_RR, TCP_CRR and UDP_RR",
 		Source:  "wang figures 13 and 14",
 		Metrics: metrics,
-	}, "how long each of the four tests takes", func(ctx context.Context, t bench.Trial, each time.Duration) error {
+	}, "how long each of the four tests takes, but for TCP_CRR", func(ctx context.Context, t bench.Trial, each time.Duration) error {
 		return bench.Serve(ctx, t, netserver(t), func(ctx context.Context, at netip.AddrPort) error {
+			var rate float64 // of the transactions of the test before
 			for _, m := range metrics {
-				values, err := bench.MeasureClient(ctx, t, workload.NetperfRun(workload.NetperfTest(m.Name), at, each))
+				test := workload.NetperfTest(m.Name)
+				run := workload.NetperfRun(test, at, each)
+				if test == workload.TCPCRR {
+					run = workload.NetperfCount(test, at, connections(rate*each.Seconds()))
+				}
+				values, err := bench.MeasureClient(ctx, t, run)
 				if err != nil {
 					return err
 				}
-				t.Record(m.Name, values["Throughput"])
+				rate = values["Throughput"]
+				t.Record(m.Name, rate)
 			}
 			return nil
 		})
 	})
 }
+
+// connections tells how many transactions over connections of their own take no longer than so many over one do.
+func connections(transactions float64) int { return max(100, int(transactions/5)) }
 
 func netserver(t bench.Trial) bench.Server {
 	return bench.Server{Spec: t.Spec(workload.NetperfServer()...), Port: workload.NetserverPort, End: bench.ByForce}

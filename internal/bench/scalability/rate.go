@@ -28,7 +28,7 @@ func rate(workers int) bench.Benchmark {
 			Help: "lives a second, all workers together, from before the first create to the end of the last delete",
 		}},
 		Params: []bench.Param{{
-			Name: "lives", Help: "lives in a trial, all workers together", Quick: "24", Paper: "200",
+			Name: "lives", Help: "lives in a trial, all workers together", Quick: "16", Paper: "200",
 			Check: bench.IntRange(1, largest),
 		}},
 		Run: func(ctx context.Context, t bench.Trial) error {

@@ -8,19 +8,25 @@ usage() {
 	cat <<'END'
 usage: bench-programs.sh [-r ROUNDS]
 
-Runs each program of the workload image on bare metal by turns with Touchstone (a trial of the
-target native) and by hand, and prints the median of both and their ratio.
+Runs the programs of the workload image on bare metal by turns with Touchstone (a trial of the target
+native) and by hand, and prints the median of both and their ratio. Beside it stand the median of the
+ratios within a turn with its interval (95 %), and the spread of the program itself: the standard
+deviation from run to run by hand, over the mean.
 
-By hand means: by bash, chroot and busybox's sh, from the same root file system, with the same
-arguments, in a mount namespace with /proc, /dev, /sys, a tmpfs at /tmp and an empty directory at
-/data; in cgroups of its own beside those of trials, without limits, on all CPUs, as trials have it:
-memory that is charged to a cgroup is slower than other memory. The value is what the program itself
-writes (bash's time where it writes none). Files are in memory: how much a disk differs from run to
-run says nothing of who runs the program.
+By hand means: by bash and unshare(1), from the same root file system, with the same arguments, in
+a mount namespace with /proc, /dev, /sys, a tmpfs at /tmp and an empty directory at /data; in cgroups
+of its own beside those of trials, without limits: memory that is charged to a cgroup is slower than
+other memory. Servers and their clients are in two network namespaces that ip(8) joins by an Ethernet
+pair. The value is what the program itself writes (bash's time where it writes none).
 
-  -r ROUNDS    runs of each side, after one of each to warm up, 5 or more (default 5)
+Programs are compared, not machines: both sides run them on the same CPU, on little memory, with files
+in memory. Where the kernel puts two processes, which pages it gives them and how much a disk varies
+says nothing of who runs the program.
 
-It builds the workload image if there is none, and takes some five minutes. It must run as root,
+  -r ROUNDS    rounds through all programs, 5 or more (default 7): one turn each, two for those that
+               are over soon. There is no interval of less than 6 turns.
+
+It builds the workload image if there is none, and takes some seven minutes. It must run as root,
 on a machine that does nothing else. Exit code: 1 if medians are more than 2 % apart.
 END
 }
@@ -30,7 +36,7 @@ die() {
 	exit 1
 }
 
-rounds=5
+rounds=7
 while getopts r:h option; do
 	case $option in
 	r) rounds=$OPTARG ;;

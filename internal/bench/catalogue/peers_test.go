@@ -1,13 +1,10 @@
 package catalogue_test
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,15 +14,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
-	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
-	"github.com/touchstone-bench/touchstone/internal/engine/native"
-	"github.com/touchstone-bench/touchstone/internal/engine/oci"
-	"github.com/touchstone-bench/touchstone/internal/plan"
-	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/stats"
-	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // peerRounds is the environment variable with the number of rounds. The comparison takes minutes and means nothing on
@@ -37,180 +26,233 @@ const (
 	peerLimit     = time.Minute // for one run of a program
 )
 
-// peer is a program whose value by Touchstone is compared with what the program says when it is run by hand.
+// peer is a benchmark whose values by Touchstone are compared with what its programs say when they are run by hand.
 type peer struct {
 	benchmark string
 	params    bench.Params
-	metric    string
-	// says finds the value in the output of the program run by hand, in units of scale; the last of several counts if
-	// there are several.
-	says  string
-	scale float64
+	values    []value
 	// without are arguments that only serve to get a value to standard output.
 	without []string
+	// turns is how often it is run in a round: what is over soon varies the more, and can be run the more often.
+	turns int
 }
 
-// took is what the script of byHand writes after each program.
-const took = `^took ([0-9.]+)$`
+// value is a metric, or what several of them come to, and where it stands in what the programs say.
+type value struct {
+	name    string
+	metrics []string
+	// says finds the number of the metric, the last one if there are several; or those of several metrics.
+	says string
+	// of gives the metric's value for the number; nil if it is the number.
+	of func(float64) float64
+	// together makes one of the values of several metrics.
+	together func([]float64) float64
+}
+
+// one is the value of one metric.
+func one(metric, says string, of func(float64) float64) value {
+	return value{name: metric, metrics: []string{metric}, says: says, of: of}
+}
+
+// one makes one value of those of the metrics.
+func (v value) one(values []float64) float64 {
+	if v.together != nil {
+		return v.together(values)
+	}
+	return values[len(values)-1]
+}
+
+// times gives the value for a number of so many units.
+func times(unit float64) func(float64) float64 { return func(v float64) float64 { return unit * v } }
+
+// inverse gives the time for a rate.
+func inverse(v float64) float64 { return 1 / v }
+
+// serially gives the time that one of each takes, one after the other, for their rates.
+func serially(rates []float64) (time float64) {
+	for _, rate := range rates {
+		time += 1 / rate
+	}
+	return time
+}
 
 // sysbenchTotal is sysbench's total time.
 const sysbenchTotal = `^ *total time: +([0-9.]+)s$`
 
-// peers are measured with files in memory: how much a disk differs from run to run says nothing of who runs the program.
-func peers() []peer {
+// peers are all that are compared, but for the benchmarks whose program is the probe.
+func peers() []peer { return append(lonePeers(), networkPeers()...) }
+
+// lonePeers are those of one program at a time. What they work on fits into the caches of a CPU where it can: which pages of
+// memory a program gets, and how a virtual machine has them, differs from run to run by more than is to be found
+// here. For the same reason they are short and their files are in memory.
+func lonePeers() []peer {
 	files := func(more bench.Params) bench.Params {
 		more["on"] = string(bench.BindTmpfs)
 		return more
 	}
-	fio := func(metric, key string) peer {
-		return peer{
-			"performance.disk.throughput", files(bench.Params{"duration": "1s", "mib": "256"}), metric,
-			`"jobname" : "` + metric + `"(?s:.*?)"` + key + `" : ([1-9][0-9.]*)`, 1, nil,
+	few := func(requests string) bench.Params {
+		return files(bench.Params{"files": "2", "mib": "1", "requests": requests})
+	}
+	fio := func(metric, key string) value {
+		return one(metric, `"jobname" : "`+metric+`"(?s:.*?)"`+key+`" : ([1-9][0-9.]*)`, nil)
+	}
+	peers := []peer{
+		{benchmark: "performance.cpu.time", params: bench.Params{"events": "500"}, values: []value{one("TotalTime", sysbenchTotal, nil)}},
+		{
+			benchmark: "performance.memory.total", params: bench.Params{"kib": "256", "mib": "8192"},
+			values: []value{one("TotalTime", sysbenchTotal, nil)},
+		},
+		{benchmark: "performance.cpu.sevenzip", values: []value{one("TotalRating", `^Tot: +[0-9]+ +[0-9]+ +([0-9]+)$`, nil)}},
+		{
+			benchmark: "performance.cpu.dav1d", values: []value{one("FramesPerSecond", ` ([0-9.]+)(?:/[0-9.]+)? fps`, nil)},
+			without: []string{"--quiet", "--frametimes", "/dev/stdout"},
+		},
+		{
+			benchmark: "performance.cpu.linpack", params: bench.Params{"n": "1000", "runs": "10"},
+			values: []value{one("FlopPerSecond", `"flops_per_second":([0-9.]+)`, nil)},
+		},
+		{benchmark: "performance.disk.read", params: few("100000"), values: []value{one("RndRead", sysbenchTotal, nil)}},
+		{benchmark: "performance.disk.write", params: few("100000"), values: []value{one("RndWrite", sysbenchTotal, nil)}},
+		{
+			benchmark: "performance.disk.throughput", params: files(bench.Params{"duration": "200ms", "mib": "2"}),
+			values: []value{fio("SeqRead", "bw_bytes"), fio("RndRead", "iops"), fio("RndWrite", "iops")},
+		},
+		{
+			benchmark: "performance.disk.sqlite", params: files(bench.Params{"insertions": "20000"}),
+			values: []value{one("TotalTime", `\A(?s:.*?)`+took+`(?s:.*?)`+took, nil)}, // of the second program of three
+		},
+	}
+	for i := range peers {
+		peers[i].turns = 2
+	}
+	return peers
+}
+
+// read finds the values in what the programs say.
+func (p peer) read(output []byte) ([]float64, error) {
+	var all []float64
+	for _, v := range p.values {
+		found := regexp.MustCompile(`(?m)`+v.says).FindAllSubmatch(output, -1)
+		if len(found) == 0 || v.together != nil && len(found) != len(v.metrics) {
+			return nil, fmt.Errorf("%q is not in what the program says, or not as often as it must be: %s", v.says, output)
+		}
+		var values []float64
+		for _, groups := range found {
+			n, err := strconv.ParseFloat(string(groups[len(groups)-1]), 64)
+			if err != nil {
+				return nil, err
+			}
+			if v.of != nil {
+				n = v.of(n)
+			}
+			values = append(values, n)
+		}
+		all = append(all, v.one(values))
+	}
+	return all, nil
+}
+
+// contest is a peer and what came of it, by turn; the values of each turn are in the order of the peer's.
+type contest struct {
+	peer
+	programs     []program // of the last trial
+	ours, theirs [][]float64
+	err          error // with which it was given up
+}
+
+// takeTurns has all peers run by Touchstone and by hand, round after round through all of them, so that whatever the machine goes
+// through it does to all. Who of the two begins changes from turn to turn. A trial of each before that does not count: it tells
+// what is to be run by hand.
+func (l *peerLab) takeTurns(peers []peer, rounds int) []*contest {
+	var all []*contest
+	for _, p := range peers {
+		c := &contest{peer: p}
+		_, c.programs, c.err = l.measure(p)
+		all = append(all, c)
+	}
+	for range rounds {
+		for _, c := range all {
+			for range c.turns {
+				if c.err == nil {
+					c.err = l.turn(c)
+				}
+			}
 		}
 	}
-	return []peer{
-		{"performance.cpu.time", bench.Params{"events": "2000"}, "TotalTime", sysbenchTotal, 1, nil},
-		{"performance.memory.total", nil, "TotalTime", sysbenchTotal, 1, nil},
-		{"performance.cpu.sevenzip", nil, "TotalRating", `^Tot: +[0-9]+ +[0-9]+ +([0-9]+)$`, 1, nil},
-		{"performance.cpu.dav1d", nil, "FramesPerSecond", ` ([0-9.]+)(?:/[0-9.]+)? fps`, 1, []string{"--quiet", "--frametimes", "/dev/stdout"}},
-		{"performance.cpu.linpack", bench.Params{"n": "4000"}, "FlopPerSecond", `"flops_per_second":([0-9.]+)`, 1, nil},
-		{"performance.disk.read", files(bench.Params{"files": "64", "requests": "100000"}), "RndRead", sysbenchTotal, 1, nil},
-		{"performance.disk.write", files(bench.Params{"files": "64", "requests": "100000"}), "RndWrite", sysbenchTotal, 1, nil},
-		fio("SeqRead", "bw_bytes"),
-		fio("RndRead", "iops"),
-		{"performance.disk.sqlite", files(bench.Params{"insertions": "10000"}), "TotalTime", took, 1, nil},
-	}
+	return all
 }
 
-// byHand runs programs as one would in a shell: in the root directory $1, with the directory $2 at /data, where they run,
-// one after the other, with "--then" between them. The mounts are its own. It joins the cgroups of the files in $JOIN: what
-// is charged to one, memory above all, costs time.
-const byHand = `
-set -eu
-for file in $JOIN; do echo 0 >"$file"; done
-root=$1 data=$2
-shift 2
-for dir in proc dev sys; do mount --rbind "/$dir" "$root/$dir"; done
-mount -t tmpfs tmpfs "$root/tmp"
-mount --bind "$data" "$root/data"
-TIMEFORMAT='took %3R'
-while [ $# -gt 0 ]; do
-	program=()
-	while [ $# -gt 0 ] && [ "$1" != --then ]; do program+=("$1"); shift; done
-	[ $# -eq 0 ] || shift
-	{ time chroot "$root" /usr/bin/busybox sh -c 'cd /data && exec "$0" "$@"' "${program[@]}"; } 2>&1
-done
-`
-
-// peerLab is bare metal, with the image's root file system.
-type peerLab struct {
-	*testing.T
-	engine.Engine
-	session engine.Session
-	rootfs  string
-	memory  string
-	argv    []string // of the last container
-}
-
-// Create notes what the container's program is called with.
-func (l *peerLab) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
-	l.argv = spec.Process.Args
-	return l.Engine.Create(ctx, spec)
-}
-
-// Place is native's.
-func (l *peerLab) Place(group string) error { return l.Engine.(engine.Placer).Place(group) }
-
-func newPeerLab(t *testing.T) *peerLab {
-	t.Helper()
-	rootfs, _ := enginetest.Workload(t)
-	l := &peerLab{T: t, session: enginetest.Session(t, oci.Surroundings), rootfs: rootfs, memory: memoryDir(t)}
-	if l.session.Cgroups == nil {
-		t.Skip("needs the right to make cgroups: run as root")
+// turn runs both sides once.
+func (l *peerLab) turn(c *contest) error {
+	var ours, theirs []float64
+	sides := []func() error{
+		func() (err error) {
+			if ours, c.programs, err = l.measure(c.peer); err != nil {
+				err = fmt.Errorf("by Touchstone: %w", err)
+			}
+			return err
+		},
+		func() (err error) {
+			if theirs, err = l.byHand(c.peer, c.programs); err != nil {
+				err = fmt.Errorf("by hand: %w", err)
+			}
+			return err
+		},
 	}
-	var err error
-	l.Engine, err = native.Driver{}.Open(t.Context(), target.Target{Engine: "native"}, l.session)
-	enginetest.Require(t, "native", err)
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return l
-}
-
-// measure gives Touchstone's value, by a trial as in any run.
-func (l *peerLab) measure(p peer) (float64, error) {
-	l.Helper()
-	b := find(l.T, p.benchmark)
-	params, err := b.Resolve(p.params, false)
-	if err != nil {
-		return 0, err
+	if len(c.ours)%2 == 1 {
+		slices.Reverse(sides)
 	}
-	var trial result.Trial
-	_, err = runner.Run(l.Context(), runner.Config{
-		RunID: l.session.RunID, Files: map[bench.Image]runner.Files{b.Image: {Rootfs: l.rootfs}}, Data: l.session.Data, Memory: l.memory,
-		Work: []plan.Work{{Benchmark: b, Params: params}}, Targets: []runner.Target{{Name: "native", Engine: l}},
-		Blocks: 1, MaxBlocks: 1, TrialLimit: peerLimit, CallLimit: peerLimit,
-		Clock: runner.SystemClock{}, Cgroups: l.session.Cgroups, Noise: quiet{}, Observer: quiet{},
-		Record: func(t result.Trial) error { trial = t; return nil },
-	})
-	if err != nil {
-		return 0, err
-	}
-	values := trial.Values(p.metric)
-	if trial.Status != result.OK || len(values) != 1 {
-		return 0, fmt.Errorf("%s because %s, with the values %v: %s", trial.Status, trial.Reason, values, trial.Output)
-	}
-	return values[0], nil
-}
-
-// run gives what the program itself says when it is run by hand with the arguments that it had last: in a cgroup of
-// its own beside those of trials, on all CPUs, as those are.
-func (l *peerLab) run(p peer) (value float64, err error) {
-	l.Helper()
-	programs := slices.DeleteFunc(slices.Clone(l.argv), func(arg string) bool { return slices.Contains(p.without, arg) })
-	if i := slices.Index(programs, "--"); i > 0 && slices.Contains(programs[:i], "sequence") {
-		programs = programs[i+1:]
-	}
-	data, err := os.MkdirTemp(l.memory, "")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
-	ctx, cancel := context.WithTimeout(l.Context(), peerLimit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "unshare", slices.Concat(
-		[]string{"--mount", "--propagation", "private", "--", "bash", "-c", byHand, "by-hand", l.rootfs, data}, programs)...)
-	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	err = l.session.InGroup(ctx, l, "by-hand", peerLimit, func() error {
-		group, err := l.session.Cgroups.Create("/" + engine.Prefix + l.session.RunID + "/by-hand/program")
-		if err != nil {
+	for _, side := range sides {
+		if err := side(); err != nil {
 			return err
 		}
-		files := slices.DeleteFunc(group.ProcsFiles(), l.session.Hides)
-		cmd.Env = append(cmd.Env, "JOIN="+strings.Join(files, " "))
-		return l.session.Launcher.Run(ctx, cmd)
-	})
-	if err != nil {
-		return 0, fmt.Errorf("%w: %s", err, output.Bytes())
 	}
-	return p.read(output.Bytes())
+	c.ours, c.theirs = append(c.ours, ours), append(c.theirs, theirs)
+	return nil
 }
 
-// read finds the value in a program's output.
-func (p peer) read(output []byte) (float64, error) {
-	found := regexp.MustCompile(`(?m)`+p.says).FindAllSubmatch(output, -1)
-	if strings.Contains(p.benchmark, "sqlite") && len(found) == 3 {
-		found = found[:2] // the third program checks what the second has done
+// comparison is what came of a value.
+type comparison struct {
+	ours, theirs float64          // medians
+	turns        stats.Comparison // by turn: how many, and the median of the turns' ratios
+	spread       float64          // of the values by hand: their standard deviation over their mean
+}
+
+func (c *contest) compare(i int) comparison {
+	column := func(turns [][]float64) (values []float64, samples []stats.Sample) {
+		for block, turn := range turns {
+			values, samples = append(values, turn[i]), append(samples, stats.Sample{Block: block, Value: turn[i]})
+		}
+		return values, samples
 	}
-	if len(found) == 0 {
-		return 0, fmt.Errorf("%q is not in what it says: %s", p.says, output)
+	ours, ourSamples := column(c.ours)
+	theirs, theirSamples := column(c.theirs)
+	a, b := stats.Summarize(ours, 1), stats.Summarize(theirs, 1)
+	// Which direction is the better one matters to verdicts only.
+	return comparison{a.Median, b.Median, stats.Compare(theirSamples, ourSamples, stats.Lower, 1), b.SD / b.Mean}
+}
+
+func (c comparison) ratio() float64 { return c.ours / c.theirs }
+
+// apart says what is wrong with the ratio, and nothing if it is as near to 1 as it must be.
+func (c comparison) apart() string {
+	if math.Abs(c.ratio()-1) <= peerMostApart {
+		return ""
 	}
-	v, err := strconv.ParseFloat(string(found[len(found)-1][1]), 64)
-	return v * p.scale, err
+	text := fmt.Sprintf("Touchstone reports %.3f times what the program says by hand, more than %.0f %% apart", c.ratio(), 100*peerMostApart)
+	if ci := c.turns.CI; ci == nil || ci.Lo <= 1+peerMostApart && ci.Hi >= 1-peerMostApart {
+		text += "; that can be chance, so much do the turns differ"
+	}
+	return text
+}
+
+// String is a line of the table, in columns.
+func (c comparison) String() string {
+	interval := "of too few turns"
+	if ci := c.turns.CI; ci != nil {
+		interval = fmt.Sprintf("%.3f to %.3f", ci.Lo, ci.Hi)
+	}
+	return fmt.Sprintf("%d\t%.5g\t%.5g\t%.3f\t%.3f (%s)\t%.1f %%", c.turns.N, c.ours, c.theirs, c.ratio(), c.turns.Ratio, interval, 100*c.spread)
 }
 
 // TestProgramsBesideThemselves compares what Touchstone reports of the image's programs on bare metal with what the
@@ -220,47 +262,114 @@ func TestProgramsBesideThemselves(t *testing.T) {
 	if err != nil || rounds < 1 {
 		t.Skipf("takes minutes on a quiet machine: %s says how many rounds", peerRounds)
 	}
-	l := newPeerLab(t)
+	all := newPeerLab(t).takeTurns(peers(), rounds)
 	w := tabwriter.NewWriter(t.Output(), 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%d rounds\ttouchstone\tby hand\tratio\n", rounds)
-	for _, p := range peers() {
-		t.Run(p.benchmark+"."+p.metric, func(t *testing.T) {
-			ours, theirs, err := l.takeTurns(p, rounds)
-			if err != nil {
-				t.Fatal(err)
+	fmt.Fprintln(w, "\tturns\tTouchstone\tby hand\tratio\tin a turn (95 %)\tspread by hand")
+	var unsteady []string
+	for _, c := range all {
+		if c.err != nil {
+			t.Errorf("%s: %v", c.benchmark, c.err)
+			continue
+		}
+		for i, v := range c.values {
+			name, found := c.benchmark+" "+v.name, c.compare(i)
+			fmt.Fprintf(w, "%s\t%v\n", name, found)
+			if found.spread > peerMostApart {
+				unsteady = append(unsteady, name)
 			}
-			a, b := stats.Summarize(ours, 1).Median, stats.Summarize(theirs, 1).Median
-			fmt.Fprintf(w, "%s %s\t%.5g\t%.5g\t%.3f\n", p.benchmark, p.metric, a, b, a/b)
-			if math.Abs(a/b-1) > peerMostApart {
-				t.Errorf("what Touchstone reports is %.3f times what the program says by hand, more than %.0f %% apart", a/b, 100*peerMostApart)
+			if wrong := found.apart(); wrong != "" {
+				t.Errorf("%s: %s", name, wrong)
 			}
-		})
+		}
 	}
 	if err := w.Flush(); err != nil {
 		t.Error(err)
 	}
+	if len(unsteady) > 0 {
+		t.Logf("by hand alone these vary by more than %.0f %% from run to run: %s", 100*peerMostApart, strings.Join(unsteady, ", "))
+	}
 }
 
-// takeTurns runs a program so often by Touchstone and by hand. Who begins changes from round to round; a first one, to
-// warm up, does not count.
-func (l *peerLab) takeTurns(p peer, rounds int) (ours, theirs []float64, err error) {
-	sides := []struct {
-		name   string
-		batch  func(peer) (float64, error)
-		values *[]float64
-	}{{"Touchstone", l.measure, &ours}, {"by hand", l.run, &theirs}}
-	for round := range rounds + 1 {
-		for _, side := range sides {
-			value, err := side.batch(p)
+// What is read of programs run by hand is the number that is meant, among all that they say.
+func TestWhatProgramsSay(t *testing.T) {
+	wanted := map[string]struct {
+		files  []string
+		values []float64
+	}{
+		"performance.cpu.time":        {[]string{"sysbench-cpu-native.txt"}, []float64{0.3127}},
+		"performance.cpu.sevenzip":    {[]string{"sevenzip-native.txt"}, []float64{11347}},
+		"performance.cpu.linpack":     {[]string{"linpack-native.txt"}, []float64{8794616793}},
+		"performance.disk.read":       {[]string{"fileio-read-native.txt"}, []float64{0.0013}},
+		"performance.disk.throughput": {[]string{"fio-native.txt"}, []float64{14920362666, 40457.142857, 305245.901639}},
+		"performance.network.bandwidth": {
+			[]string{"iperf3-send.json", "iperf3-receive.json"}, []float64{13831605990.168348, 13269210547.321608},
+		},
+		"performance.network.netperf": {
+			[]string{"netperf-tcp-stream.txt", "netperf-tcp-rr.txt", "netperf-tcp-crr.txt", "netperf-udp-rr.txt"},
+			[]float64{6012.38e6, 12150.73, 10681.37, 63491.40},
+		},
+		"performance.network.http": {
+			[]string{"netperf-tcp-maerts.txt", "netperf-tcp-rr.txt", "ab-large.txt", "ab-small.txt"},
+			[]float64{1417099.76 * 8 * 1024, 1 / 29949.55},
+		},
+		"performance.database.redis": {[]string{"redis-benchmark-native.csv"}, []float64{0.00032619999302}},
+	}
+	near := func(a, b float64) bool { return math.Abs(a/b-1) < 1e-9 }
+	for _, p := range peers() {
+		want, ok := wanted[p.benchmark]
+		if !ok {
+			continue
+		}
+		delete(wanted, p.benchmark)
+		var output []byte
+		for _, file := range want.files {
+			text, err := os.ReadFile("../../workload/testdata/" + file)
 			if err != nil {
-				return nil, nil, fmt.Errorf("%s: %w", side.name, err)
+				t.Fatal(err)
 			}
-			if round > 0 {
-				*side.values = append(*side.values, value)
+			output = append(output, text...)
+		}
+		if got, err := p.read(output); err != nil || !slices.EqualFunc(got, want.values, near) {
+			t.Errorf("%s: %v, %v; want %v", p.benchmark, got, err, want.values)
+		}
+		if got, err := p.read(output[:len(output)/8]); err == nil {
+			t.Errorf("%s: the values %v are read of what is cut off", p.benchmark, got)
+		}
+	}
+	if len(wanted) > 0 {
+		t.Errorf("nobody is compared by the benchmarks %v", slices.Sorted(maps.Keys(wanted)))
+	}
+}
+
+// Medians more than 2 % apart are an error, and it says whether the turns show that they are.
+func TestApart(t *testing.T) {
+	turns := func(values ...float64) (all [][]float64) {
+		for _, v := range values {
+			all = append(all, []float64{v})
+		}
+		return all
+	}
+	steady, shaky := turns(100, 101, 99, 100, 101, 99, 100), turns(100, 130, 80, 100, 120, 90, 100)
+	for _, tt := range []struct {
+		name         string
+		ours, theirs [][]float64
+		want         []string // nothing if they agree
+	}{
+		{"equal", steady, steady, nil},
+		{"nearly equal", turns(102, 103, 101, 101.9, 103, 101, 101.9), steady, nil},
+		{"apart", turns(104, 105, 103, 104, 105, 103, 104), steady, []string{"1.040 times"}},
+		{"perhaps apart", turns(96, 95, 103, 96, 140, 80, 96), shaky, []string{"0.960 times", "chance"}},
+		{"too few to tell", turns(104, 104), turns(100, 100), []string{"1.040 times", "chance"}},
+	} {
+		c := contest{peer: peer{values: make([]value, 1)}, ours: tt.ours, theirs: tt.theirs}
+		got := c.compare(0).apart()
+		if (got == "") != (len(tt.want) == 0) || len(tt.want) == 1 && strings.Contains(got, "chance") {
+			t.Errorf("%s: %q", tt.name, got)
+		}
+		for _, part := range tt.want {
+			if !strings.Contains(got, part) {
+				t.Errorf("%s: %q does not say %q", tt.name, got, part)
 			}
 		}
-		// Not before the first one: by hand the arguments are those of a trial before.
-		slices.Reverse(sides)
 	}
-	return ours, theirs, nil
 }

@@ -1,0 +1,241 @@
+package catalogue_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/native"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// peerLab is bare metal, with the image's root file system.
+type peerLab struct {
+	*testing.T
+	*native.Engine
+	session        engine.Session
+	rootfs, memory string
+	// cpu is the one on which all programs run: where the kernel puts two that talk to each other decides
+	// how fast they do, and it does not put them at the same place each time.
+	cpu      string
+	programs []program // of the trial
+}
+
+// program is one that a trial has run.
+type program struct {
+	argv   []string
+	server bool
+	files  string // a copy of the directory that a server was given; empty if it has none
+}
+
+// Create notes what program is run.
+func (l *peerLab) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
+	p := program{argv: spec.Process.Args, server: spec.Network == engine.Bridged}
+	if p.server && len(spec.Mounts) > 0 {
+		var err error
+		if p.files, err = os.MkdirTemp(l.session.Data, ""); err != nil {
+			return nil, err
+		}
+		if err := os.CopyFS(p.files, os.DirFS(spec.Mounts[0].Source)); err != nil {
+			return nil, err
+		}
+	}
+	l.programs = append(l.programs, p)
+	return l.Engine.Create(ctx, spec)
+}
+
+func newPeerLab(t *testing.T) *peerLab {
+	t.Helper()
+	rootfs, _ := enginetest.Workload(t)
+	l := &peerLab{T: t, session: enginetest.Session(t, oci.Surroundings), rootfs: rootfs, memory: memoryDir(t), cpu: lastCPU(t)}
+	if l.session.Cgroups == nil {
+		t.Skip("needs the right to make cgroups: run as root")
+	}
+	e, err := native.Driver{}.Open(t.Context(), target.Target{Engine: target.Native}, l.session)
+	enginetest.Require(t, target.Native, err)
+	l.Engine = e.(*native.Engine)
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// lastCPU is the last of the CPUs on which this program may run: the first ones have more to do besides.
+func lastCPU(t *testing.T) string {
+	t.Helper()
+	var here unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &here); err != nil {
+		t.Fatal(err)
+	}
+	last := 0
+	for cpu := range len(here) * 64 {
+		if here.IsSet(cpu) {
+			last = cpu
+		}
+	}
+	return fmt.Sprint(last)
+}
+
+// measure gives Touchstone's values, by a trial as in any run, and the programs that the trial has run.
+func (l *peerLab) measure(p peer) ([]float64, []program, error) {
+	l.Helper()
+	b := find(l.T, p.benchmark)
+	params, err := b.Resolve(p.params, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	l.programs = nil
+	var trial result.Trial
+	_, err = runner.Run(l.Context(), runner.Config{
+		RunID: l.session.RunID, Files: map[bench.Image]runner.Files{b.Image: {Rootfs: l.rootfs}}, Data: l.session.Data, Memory: l.memory,
+		Work: []plan.Work{{Benchmark: b, Params: params}}, Targets: []runner.Target{{Name: target.Native, Engine: l}}, Host: l,
+		WorkloadCPUs: l.cpu, HostCPUs: l.cpu,
+		Blocks: 1, MaxBlocks: 1, TrialLimit: peerLimit, CallLimit: peerLimit,
+		Clock: runner.SystemClock{}, Cgroups: l.session.Cgroups, Noise: quiet{}, Observer: quiet{},
+		Record: func(t result.Trial) error { trial = t; return nil },
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if trial.Status != result.OK {
+		return nil, nil, fmt.Errorf("%s because %s: %s", trial.Status, trial.Reason, trial.Output)
+	}
+	var values []float64
+	for _, v := range p.values {
+		var found []float64
+		for _, metric := range v.metrics {
+			found = append(found, trial.Values(metric)...)
+		}
+		if len(found) != len(v.metrics) {
+			return nil, nil, fmt.Errorf("%v have the values %v", v.metrics, found)
+		}
+		values = append(values, v.one(found))
+	}
+	return values, l.programs, nil
+}
+
+// inRoot begins the scripts by which programs are run by hand, as one would in a shell: in the root directory $1, with
+// the directory $2 at /data. The mounts are the script's own. It joins cgroups: what is charged to one, memory above
+// all, costs time.
+const inRoot = `
+set -eu
+root=$1 data=$2
+shift 2
+for dir in proc dev sys; do mount --rbind "/$dir" "$root/$dir"; done
+mount -t tmpfs tmpfs "$root/tmp"
+mount --bind "$data" "$root/data"
+join() { for file in $1; do echo 0 >"$file"; done; }
+in_root() { unshare --root="$root" --wd=/data "$@"; }
+`
+
+// oneByOneScript runs programs that are separated by "--then".
+const oneByOneScript = inRoot + `
+join "$PROGRAM"
+TIMEFORMAT='took %3R'
+while [ $# -gt 0 ]; do
+	program=()
+	while [ $# -gt 0 ] && [ "$1" != --then ]; do program+=("$1"); shift; done
+	[ $# -eq 0 ] || shift
+	{ time in_root "${program[@]}"; } 2>&1
+done
+`
+
+// took is what oneByOneScript writes after each program.
+const took = `^took ([0-9.]+)$`
+
+// byHand gives what the programs of a trial say themselves when they are run by hand.
+func (l *peerLab) byHand(p peer, programs []program) ([]float64, error) {
+	l.Helper()
+	var output []byte
+	var err error
+	if slices.ContainsFunc(programs, func(p program) bool { return p.server }) {
+		output, err = l.overNetwork(programs)
+	} else {
+		output, err = l.oneByOne(p, programs[len(programs)-1])
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, output)
+	}
+	return p.read(output)
+}
+
+// oneByOne runs a program, or those that a sequence has, one after the other.
+func (l *peerLab) oneByOne(p peer, last program) ([]byte, error) {
+	args := slices.DeleteFunc(slices.Clone(last.argv), func(arg string) bool { return slices.Contains(p.without, arg) })
+	if i := slices.Index(args, "--"); i > 0 && slices.Contains(args[:i], "sequence") {
+		args = args[i+1:]
+	}
+	return l.shell(hand{script: oneByOneScript, in: l.memory, groups: []string{"PROGRAM"}}, args...)
+}
+
+// hand is how programs are run by hand.
+type hand struct {
+	script    string
+	in        string   // where the directory for /data is made
+	files     string   // what is in it
+	groups    []string // variables with the files by which the script joins cgroups
+	namespace string   // an option of unshare for one more namespace than that of mounts; empty if there is none
+}
+
+// shell runs a script with arguments and gives what it writes. Its cgroups are beside those of trials.
+func (l *peerLab) shell(h hand, args ...string) (output []byte, err error) {
+	data, err := os.MkdirTemp(h.in, "")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
+	if h.files != "" {
+		if err := os.CopyFS(data, os.DirFS(h.files)); err != nil {
+			return nil, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(l.Context(), peerLimit)
+	defer cancel()
+	options := []string{"--cpu-list", l.cpu, "unshare", "--mount", "--propagation", "private"}
+	if h.namespace != "" {
+		options = append(options, h.namespace)
+	}
+	cmd := exec.CommandContext(ctx, "taskset", slices.Concat(options, []string{"--", "bash", "-c", h.script, "by-hand", l.rootfs, data}, args)...)
+	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+	var written bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &written, &written
+	run := func() error { return l.session.Launcher.Run(ctx, cmd) }
+	for _, group := range h.groups {
+		run = l.joining(ctx, cmd, group, run)
+	}
+	err = run()
+	return written.Bytes(), err
+}
+
+// joining is run with a cgroup whose files are in a variable of the command's.
+func (l *peerLab) joining(ctx context.Context, cmd *exec.Cmd, variable string, run func() error) func() error {
+	name := "by-hand-" + strings.ToLower(variable)
+	return func() error {
+		return l.session.InGroup(ctx, l, name, peerLimit, func() error {
+			group, err := l.session.Cgroups.Create("/" + engine.Prefix + l.session.RunID + "/" + name + "/program")
+			if err != nil {
+				return err
+			}
+			files := slices.DeleteFunc(group.ProcsFiles(), l.session.Hides)
+			cmd.Env = append(cmd.Env, variable+"="+strings.Join(files, " "))
+			return run()
+		})
+	}
+}

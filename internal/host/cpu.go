@@ -36,13 +36,18 @@ func (t tree) cpuList(name string) cpuset.Set {
 func (t tree) cpuinfo() map[string]string {
 	info := map[string]string{}
 	for _, line := range t.lines("proc/cpuinfo") {
-		name, value, ok := strings.Cut(line, ":")
-		name = strings.ToLower(strings.TrimSpace(name))
+		name, value, ok := infoLine(line)
 		if _, twice := info[name]; ok && !twice {
-			info[name] = strings.TrimSpace(value)
+			info[name] = value
 		}
 	}
 	return info
+}
+
+// infoLine takes a line of /proc/cpuinfo apart: its name in lower case, and its value.
+func infoLine(line string) (name, value string, ok bool) {
+	name, value, ok = strings.Cut(line, ":")
+	return strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(value), ok
 }
 
 // cpuModel names the CPU. x86 has a name for it. On ARM and RISC-V the kernel
@@ -56,7 +61,7 @@ func (t tree) cpuModel(cpuinfo map[string]string) string {
 	case cpuinfo["uarch"] != "":
 		core = cpuinfo["uarch"]
 	case cpuinfo["cpu part"] != "":
-		core = "implementer " + cpuinfo["cpu implementer"] + ", part " + cpuinfo["cpu part"]
+		core = t.armCores()
 	case cpuinfo["cpu model"] != "": // MIPS
 		core = cpuinfo["cpu model"]
 	case core == "":
@@ -70,6 +75,42 @@ func (t tree) cpuModel(cpuinfo map[string]string) string {
 		return board
 	}
 	return board + " (" + core + ")"
+}
+
+// kinds gives the CPUs that are online by how fast their cores are, the slowest first, where the machine says that they differ
+// (big.LITTLE, performance and efficiency cores); nil where they are alike, or the kernel does not tell.
+func (t tree) kinds() []cpuset.Set {
+	online := cpuset.Set(t.onlineCPUs())
+	// x86 has a performance monitoring unit for each kind.
+	efficient, fast := t.cpuList("sys/devices/cpu_atom/cpus").And(online), t.cpuList("sys/devices/cpu_core/cpus").And(online)
+	if len(efficient) > 0 && len(fast) > 0 {
+		return []cpuset.Set{efficient, fast}
+	}
+	capacity := map[int]int{}
+	for _, cpu := range online {
+		c, err := strconv.Atoi(t.text("sys/devices/system/cpu/cpu" + strconv.Itoa(cpu) + "/cpu_capacity"))
+		if err != nil {
+			return nil
+		}
+		capacity[cpu] = c
+	}
+	slices.SortStableFunc(online, func(a, b int) int { return capacity[a] - capacity[b] })
+	var kinds []cpuset.Set
+	least := 0 // capacity of the last kind
+	for _, cpu := range online {
+		// Cores of one design can differ by some per cent, as firmware has tested them.
+		if len(kinds) == 0 || float64(capacity[cpu]) > 1.1*float64(least) {
+			kinds, least = append(kinds, nil), capacity[cpu]
+		}
+		kinds[len(kinds)-1] = append(kinds[len(kinds)-1], cpu)
+	}
+	if len(kinds) < 2 {
+		return nil
+	}
+	for _, k := range kinds {
+		slices.Sort(k)
+	}
+	return kinds
 }
 
 // policies are the directories of the CPU frequency policies: groups of CPUs that
@@ -108,23 +149,33 @@ func (t tree) turbo() string {
 	return ""
 }
 
-// nominalMHz gives the frequency that the CPU promises without turbo, 0 if it is
-// not known: what Intel's driver and firmware's CPPC table say, else, on a CPU without
+// nominalMHz gives the frequency that the CPUs of a policy promise without turbo, 0 if it is
+// not known: what Intel's driver and firmware's CPPC table say, else, on a machine without
 // turbo, the highest frequency.
-func (t tree) nominalMHz() float64 {
-	policies := t.policies()
-	if len(policies) == 0 {
-		return 0
-	}
-	if kHz, err := strconv.ParseFloat(t.text(path.Join(policies[0], "base_frequency")), 64); err == nil {
+func (t tree) nominalMHz(policy string) float64 {
+	if kHz, err := strconv.ParseFloat(t.text(path.Join(policy, "base_frequency")), 64); err == nil {
 		return kHz / 1000
 	}
-	if mhz, err := strconv.ParseFloat(t.text("sys/devices/system/cpu/cpu0/acpi_cppc/nominal_freq"), 64); err == nil && mhz > 0 {
+	cpu := strings.TrimPrefix(path.Base(policy), "policy") // the first of its CPUs, whose name it has
+	if mhz, err := strconv.ParseFloat(t.text("sys/devices/system/cpu/cpu"+cpu+"/acpi_cppc/nominal_freq"), 64); err == nil && mhz > 0 {
 		return mhz
 	}
-	kHz, err := strconv.ParseFloat(t.text(path.Join(policies[0], "cpuinfo_max_freq")), 64)
+	kHz, err := strconv.ParseFloat(t.text(path.Join(policy, "cpuinfo_max_freq")), 64)
 	if err != nil || t.turbo() != "" {
 		return 0
 	}
 	return kHz / 1000
+}
+
+// meanNominalMHz is the mean over policies, whose CPUs need not be alike; 0 if it is not known of one of them.
+func (t tree) meanNominalMHz(policies []string) float64 {
+	var total float64
+	for _, policy := range policies {
+		mhz := t.nominalMHz(policy)
+		if mhz == 0 {
+			return 0
+		}
+		total += mhz
+	}
+	return total / max(1, float64(len(policies)))
 }

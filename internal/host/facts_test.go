@@ -152,6 +152,39 @@ func TestOnlineCPUs(t *testing.T) {
 	}
 }
 
+func TestKinds(t *testing.T) {
+	const cpus = "sys/devices/system/cpu/"
+	for _, tt := range []struct {
+		name  string
+		files map[string]string
+		want  string
+	}{
+		{"big.LITTLE", map[string]string{cpus + "online": "0-3", cpus + "cpu0/cpu_capacity": "380", cpus + "cpu1/cpu_capacity": "380", cpus + "cpu2/cpu_capacity": "1024", cpus + "cpu3/cpu_capacity": "1024"}, "0-1 2-3"},
+		{"three, not in order", map[string]string{cpus + "online": "0-2", cpus + "cpu0/cpu_capacity": "1024", cpus + "cpu1/cpu_capacity": "90", cpus + "cpu2/cpu_capacity": "500"}, "1 2 0"},
+		{"of one design", map[string]string{cpus + "online": "0-1", cpus + "cpu0/cpu_capacity": "1010", cpus + "cpu1/cpu_capacity": "1024"}, ""},
+		{"alike", map[string]string{cpus + "online": "0-1", cpus + "cpu0/cpu_capacity": "1024", cpus + "cpu1/cpu_capacity": "1024"}, ""},
+		{"the slow ones are offline", map[string]string{cpus + "online": "2-3", cpus + "cpu0/cpu_capacity": "380", cpus + "cpu2/cpu_capacity": "1024", cpus + "cpu3/cpu_capacity": "1024"}, ""},
+		{"one does not tell", map[string]string{cpus + "online": "0-1", cpus + "cpu0/cpu_capacity": "380"}, ""},
+		{"performance and efficiency cores", map[string]string{cpus + "online": "0-7", "sys/devices/cpu_core/cpus": "0-3", "sys/devices/cpu_atom/cpus": "4-15"}, "4-7 0-3"},
+		{"performance cores alone", map[string]string{cpus + "online": "0-3", "sys/devices/cpu_core/cpus": "0-3", "sys/devices/cpu_atom/cpus": "4-7"}, ""},
+		{"x86", map[string]string{cpus + "online": "0-1"}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			files := fstest.MapFS{}
+			for name, text := range tt.files {
+				files[name] = &fstest.MapFile{Data: []byte(text + "\n")}
+			}
+			var got []string
+			for _, set := range (tree{files}).kinds() {
+				got = append(got, set.String())
+			}
+			if strings.Join(got, " ") != tt.want {
+				t.Errorf("kinds = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestUnquote(t *testing.T) {
 	for in, want := range map[string]string{
 		`"A \"B\" \\ \$C"`: `A "B" \ $C`, `'A\B'`: `A\B`, `plain`: `plain`, `"`: `"`, ``: ``, `"a'`: `"a'`,

@@ -93,9 +93,8 @@ func NewSampler(root string) *Sampler {
 	for _, file := range t.throttleFiles() {
 		s.throttle = appendOpen(s.throttle, open(file))
 	}
-	policies := t.policies()
-	for i := range min(len(policies), maxPolicies) {
-		dir := policies[i*len(policies)/min(len(policies), maxPolicies)]
+	policies := spread(t.policies(), maxPolicies)
+	for _, dir := range policies {
 		s.speed = appendOpen(s.speed, open(path.Join(dir, "scaling_cur_freq")))
 		s.ceiling = appendOpen(s.ceiling, open(path.Join(dir, "scaling_max_freq")))
 	}
@@ -104,12 +103,22 @@ func NewSampler(root string) *Sampler {
 	}
 	if t.governor() == "performance" {
 		// Under any other governor an idle CPU is slow because it is idle.
-		s.nominal = t.nominalMHz()
+		s.nominal = t.meanNominalMHz(policies)
 	}
 	if file := t.voltageAlarm(); file != "" {
 		s.undervolt = open(file)
 	}
 	return s
+}
+
+// spread chooses so many of all at most, from all over them.
+func spread(all []string, most int) []string {
+	n := min(len(all), most)
+	chosen := make([]string, n)
+	for i := range chosen {
+		chosen[i] = all[i*len(all)/n]
+	}
+	return chosen
 }
 
 func appendOpen(list []*source, s *source) []*source {

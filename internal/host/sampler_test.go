@@ -153,6 +153,22 @@ func TestSampler(t *testing.T) {
 			},
 		},
 		{
+			name: "CPUs of two kinds at their own nominal frequencies", machine: "rock-5b", elapsed: time.Second,
+			want: func(d *result.Disturbance) {
+				*d = result.Disturbance{Steal: new(0.0), CPUPressure: new(0.0), Load: new(0.12), MHz: new(2100.0)}
+			},
+		},
+		{
+			name: "one of two kinds is slower than nominal", machine: "rock-5b", elapsed: time.Second,
+			changes: files{cpuDir + "cpufreq/policy4/scaling_cur_freq": "1900000\n"},
+			want: func(d *result.Disturbance) {
+				*d = result.Disturbance{
+					Steal: new(0.0), CPUPressure: new(0.0), Load: new(0.12), MHz: new(1850.0),
+					Marks: []string{"the CPUs ran at 1850 MHz, below their nominal 2100 MHz"},
+				}
+			},
+		},
+		{
 			name: "a machine without frequency policies", machine: "vm-hybrid", elapsed: time.Second,
 			want: func(d *result.Disturbance) {
 				d.Load, d.MHz, d.Throttled = new(0.5), new(2299.998), nil

@@ -37,6 +37,11 @@ func (t tree) warnings(h result.Host, memory map[string]int64, groups *cgroup.Hi
 		warn("SMT is on: two threads share a core, and what runs on one slows the other; " +
 			"small differences are clearer with it off (echo off > /sys/devices/system/cpu/smt/control)")
 	}
+	if kinds := t.kinds(); kinds != nil {
+		slow, fast := kinds[0], kinds[len(kinds)-1]
+		warn("the CPUs are of %d kinds, of which %s are slower than %s: how fast a program is depends on where it runs; "+
+			"keep what is measured on one kind (--pin workload=%s)", len(kinds), slow, fast, fast)
+	}
 	if share := t.stealShare(); h.Virtual != "" && share > stealSinceBoot {
 		warn("the hypervisor has withheld %.1f %% of the CPU time since boot: other guests disturb this one; use a dedicated machine, or more blocks", 100*share)
 	}

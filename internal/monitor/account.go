@@ -271,23 +271,53 @@ func (a *Account) sum(ended, living []process, last int) map[Component]time.Dura
 
 // ended makes processes of the records of threads, in the order of their ends.
 func (a *Account) ended(records []record) []process {
-	var all []process
-	leaders := map[int]string{} // the names of processes whose first thread did not end last
+	var all []*life
+	latest := map[int]*life{} // by process ID
 	for _, r := range records {
-		if r.pid == r.tgid {
-			leaders[r.tgid] = r.comm
+		l := latest[r.tgid]
+		if l == nil || l.over && (r.last || slices.Contains(l.threads, r.pid)) { // the ID again
+			l = &life{}
+			latest[r.tgid] = l
 		}
-		if !r.last {
-			continue
+		l.add(r)
+		if r.last {
+			all = append(all, l)
 		}
-		p := process{pid: r.tgid, ppid: r.ppid, comm: r.comm, cpu: r.cpu, args: a.seen[r.tgid].args}
-		if name, ok := leaders[r.tgid]; ok {
-			p.comm = name
-		}
-		delete(leaders, r.tgid)
-		all = append(all, p)
 	}
-	return all
+	var ended []process
+	for _, l := range all {
+		p := l.process
+		p.args = a.seen[p.pid].args
+		ended = append(ended, p)
+	}
+	return ended
+}
+
+// life is what the records say of one process.
+type life struct {
+	process
+	threads []int
+	sum     time.Duration // of the threads
+	over    bool          // the last thread's record has come
+}
+
+// add adds a record. That of the last thread has the sum of all threads there ever were, but need not be the last record, nor its
+// sum the whole: a thread that ends at the same time on another CPU may come into both later. What the records add
+// up to may lack threads that ended before there were records. Neither is ever too much.
+func (l *life) add(r record) {
+	if r.last {
+		name := r.comm
+		if slices.Contains(l.threads, r.tgid) {
+			name = l.comm // its first thread's, after which it is called
+		}
+		l.process = process{pid: r.tgid, ppid: r.ppid, comm: name, cpu: max(l.cpu, r.whole)}
+		l.over = true
+	} else if r.pid == r.tgid {
+		l.comm = r.comm
+	}
+	l.threads = append(l.threads, r.pid)
+	l.sum += r.cpu
+	l.cpu = max(l.cpu, l.sum)
 }
 
 // family is all that is known of who descends from whom.
@@ -373,7 +403,7 @@ func (a *Account) Memory() (map[Component]int64, error) {
 	memory := map[Component]int64{}
 	f := a.family(nil, living)
 	for i, p := range living {
-		bytes, err := pss(p.pid)
+		bytes, err := pss("/proc", p.pid)
 		if err != nil {
 			return nil, err
 		}

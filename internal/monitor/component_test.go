@@ -157,7 +157,7 @@ func TestWhoCounts(t *testing.T) {
 		{pid: 60, tgid: 60, ppid: self, comm: "containerd-shim", last: true, cpu: 50 * ms}, // of the trial before
 		{pid: 103, tgid: 103, ppid: 60, comm: "runc", last: true, cpu: 1000 * ms},          // which it called
 		{pid: 105, tgid: 104, ppid: self, comm: "runc", cpu: 3 * ms},                       // a thread that others outlived
-		{pid: 106, tgid: 104, ppid: self, comm: "runc", last: true, cpu: 12 * ms},
+		{pid: 106, tgid: 104, ppid: self, comm: "runc", last: true, cpu: 1 * ms, whole: 12 * ms},
 		{pid: 107, tgid: 107, ppid: 108, comm: "host-local", last: true, cpu: 2 * ms},
 		{pid: 108, tgid: 108, ppid: daemon, comm: "bridge", last: true, cpu: 4 * ms},
 		{pid: 110, tgid: 110, ppid: self, comm: "exe", last: true, cpu: 20 * ms}, // the first of a PID namespace
@@ -176,17 +176,79 @@ func TestWhoCounts(t *testing.T) {
 	}
 }
 
-// A process is called what its first thread is.
-func TestNameOfTheFirstThread(t *testing.T) {
-	a := &Account{seen: map[int]process{}}
-	ended := a.ended([]record{
-		{pid: 5, tgid: 5, ppid: 1, comm: "qemu-system-x86"},
-		{pid: 6, tgid: 5, ppid: 1, comm: "CPU 0/KVM", last: true, cpu: 3},
-		{pid: 5, tgid: 5, ppid: 1, comm: "cat", last: true}, // the ID again
-	})
-	want := []process{{pid: 5, ppid: 1, comm: "qemu-system-x86", cpu: 3}, {pid: 5, ppid: 1, comm: "cat"}}
-	if diff := cmp.Diff(want, ended, cmp.AllowUnexported(process{})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+// A process is called what its first thread is, and has used what all its threads did, whichever way their records come.
+func TestEnded(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		records []record
+		want    []process
+	}{
+		{
+			"the first thread ends first, and the ID comes again", []record{
+				{pid: 5, tgid: 5, ppid: 1, comm: "qemu-system-x86", cpu: 2},
+				{pid: 6, tgid: 5, ppid: 1, comm: "CPU 0/KVM", last: true, cpu: 1, whole: 3},
+				{pid: 5, tgid: 5, ppid: 1, comm: "cat", last: true, cpu: 4},
+			},
+			[]process{{pid: 5, ppid: 1, comm: "qemu-system-x86", cpu: 3}, {pid: 5, ppid: 1, comm: "cat", cpu: 4}},
+		},
+		{
+			"a thread that ended with the last one comes after it", []record{
+				{pid: 7, tgid: 5, ppid: 1, comm: "worker", cpu: 1},
+				{pid: 6, tgid: 5, ppid: 1, comm: "worker", last: true, cpu: 2, whole: 3},
+				{pid: 5, tgid: 5, ppid: 1, comm: "runc", cpu: 10},
+			},
+			[]process{{pid: 5, ppid: 1, comm: "runc", cpu: 13}},
+		},
+		{
+			"it comes after it, and was counted with it", []record{
+				{pid: 6, tgid: 5, ppid: 1, comm: "worker", last: true, cpu: 2, whole: 12},
+				{pid: 5, tgid: 5, ppid: 1, comm: "runc", cpu: 10},
+			},
+			[]process{{pid: 5, ppid: 1, comm: "runc", cpu: 12}},
+		},
+		{
+			"threads ended before there were records", []record{
+				{pid: 6, tgid: 5, ppid: 1, comm: "containerd", cpu: 1},
+				{pid: 5, tgid: 5, ppid: 1, comm: "containerd", last: true, cpu: 2, whole: 50},
+			},
+			[]process{{pid: 5, ppid: 1, comm: "containerd", cpu: 50}},
+		},
+		{
+			"the ID comes again for a process of several threads", []record{
+				{pid: 5, tgid: 5, ppid: 1, comm: "true", last: true, cpu: 1},
+				{pid: 5, tgid: 5, ppid: 2, comm: "runc", cpu: 3},
+				{pid: 6, tgid: 5, ppid: 2, comm: "worker", last: true, cpu: 1, whole: 4},
+			},
+			[]process{{pid: 5, ppid: 1, comm: "true", cpu: 1}, {pid: 5, ppid: 2, comm: "runc", cpu: 4}},
+		},
+		{"it lives on", []record{{pid: 6, tgid: 5, ppid: 1, comm: "containerd", cpu: 1}}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ended := (&Account{}).ended(tt.records)
+			if diff := cmp.Diff(tt.want, ended, cmp.AllowUnexported(process{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A process whose first thread, which had used most, was overtaken by the last one at the end: the records as an arm64
+// kernel (Linux 6.12, two CPUs) sent them.
+func TestOvertaken(t *testing.T) {
+	var records []record
+	for _, name := range []string{"overtaken-1", "overtaken-2", "overtaken-3", "overtaken-4"} {
+		r, err := parseThread(body(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, r)
+	}
+	if last := records[2]; !last.last || last.whole != 109068160 || records[3].cpu != 761642704 {
+		t.Fatalf("the records are %+v", records)
+	}
+	ended := (&Account{}).ended(records)
+	if len(ended) != 1 || ended[0].cpu != 109068160+761642704 || ended[0].pid != 169 {
+		t.Errorf("ended = %+v, want one process that used what all its threads did", ended)
 	}
 }
 

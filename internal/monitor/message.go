@@ -97,7 +97,8 @@ type record struct {
 	pid, tgid, ppid int
 	comm            string
 	last            bool
-	cpu             time.Duration // of the thread; of all threads there ever were if last
+	cpu             time.Duration
+	whole           time.Duration // of the threads that ended before and this one, with the last of several
 }
 
 // parseThread reads the body of a message about one thread. If that has ended as the last of its process, the
@@ -119,7 +120,7 @@ func parseThread(body []byte) (record, error) {
 		comm: thread.comm(), last: thread[offFlag]&lastThread != 0, cpu: thread.cpu(),
 	}
 	if _, several := find(about, unix.TASKSTATS_TYPE_AGGR_TGID); r.last && (several || r.pid != r.tgid) {
-		r.cpu, err = parseProcess(body)
+		r.whole, err = parseProcess(body)
 	}
 	return r, err
 }

@@ -40,7 +40,7 @@ func TestParseThread(t *testing.T) {
 		"only-thread":  {pid: 17804, tgid: 17804, ppid: 17792, comm: "crun", last: true, cpu: 3618020},
 		"first-thread": {pid: 17798, tgid: 17798, ppid: 17792, comm: "runc", cpu: 4129630},
 		// The five threads of this process used 5.4 ms, this one next to nothing.
-		"last-thread": {pid: 17801, tgid: 17798, ppid: 17792, comm: "runc", last: true, cpu: 5435149},
+		"last-thread": {pid: 17801, tgid: 17798, ppid: 17792, comm: "runc", last: true, cpu: 30756, whole: 5435149},
 	} {
 		got, err := parseThread(body(t, name))
 		if err != nil || got != want {
@@ -94,7 +94,7 @@ func TestCutOff(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, name := range []string{"only-thread", "first-thread", "last-thread", "live", "family", "no-process"} {
+	for _, name := range []string{"only-thread", "first-thread", "last-thread", "overtaken-3", "live", "family", "no-process"} {
 		f.Add(recorded(f, name))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -103,7 +103,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, m := range all {
-			if r, err := parseThread(m.body); err == nil && (r.cpu < 0 || len(r.comm) > int(sizeComm)) {
+			if r, err := parseThread(m.body); err == nil && (r.cpu < 0 || r.whole < 0 || len(r.comm) > int(sizeComm)) {
 				t.Errorf("parseThread = %+v", r)
 			}
 			if cpu, err := parseProcess(m.body); err == nil && cpu < 0 {
@@ -160,6 +160,15 @@ func TestParsePSS(t *testing.T) {
 	if got, err := parsePSS(text); err != nil || got != 143<<10 {
 		t.Errorf("PSS = %d, %v; want %d", got, err, 143<<10)
 	}
+	for name, want := range map[string]int64{"smaps_rollup-amd64": 437 << 10, "smaps_rollup-arm64": 343 << 10} { // of Linux 6.12
+		text, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := parsePSS(string(text)); err != nil || got != want {
+			t.Errorf("PSS of %s = %d, %v; want %d", name, got, err, want)
+		}
+	}
 	if got, err := parsePSS(""); err != nil || got != 0 {
 		t.Errorf("PSS of a process that is ending = %d, %v", got, err)
 	}
@@ -167,5 +176,32 @@ func TestParsePSS(t *testing.T) {
 		if got, err := parsePSS(text); err == nil {
 			t.Errorf("%q = %d, want an error", text, got)
 		}
+	}
+}
+
+// A process that has ended has no memory; with a kernel that does not tell, nobody's is known.
+func TestPSSOfKernels(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		files map[string]string
+		want  int64
+		err   error
+	}{
+		{"lives", map[string]string{"self/smaps_rollup": "", "7/smaps_rollup": "Pss: 3 kB\n"}, 3 << 10, nil},
+		{"has ended", map[string]string{"self/smaps_rollup": ""}, 0, nil},
+		{"without CONFIG_PROC_PAGE_MONITOR", map[string]string{"self/stat": "", "7/stat": ""}, 0, errNoPSS},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			proc := t.TempDir()
+			for name, text := range tt.files {
+				file := filepath.Join(proc, name)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got, err := pss(proc, 7); got != tt.want || !errors.Is(err, tt.err) {
+				t.Errorf("pss = %d, %v; want %d, %v", got, err, tt.want, tt.err)
+			}
+		})
 	}
 }

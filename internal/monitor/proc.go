@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,10 +83,20 @@ func running() ([]int, error) {
 	return pids, nil
 }
 
+// errNoPSS says that the kernel does not tell how much memory processes have of their own and share.
+var errNoPSS = errors.New("the kernel was built without /proc/PID/smaps_rollup (CONFIG_PROC_PAGE_MONITOR)")
+
 // pss gives the proportional set size of a process in bytes: its own memory, and of what it shares with others
-// its share. It is 0 of one that has ended.
-func pss(pid int) (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+// its share. It is 0 of one that has ended. proc is where the kernel tells of processes: /proc, but for tests.
+func pss(proc string, pid int) (int64, error) {
+	const file = "smaps_rollup"
+	text, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), file))
+	if errors.Is(err, fs.ErrNotExist) {
+		// This process at least has not ended.
+		if _, err := os.Stat(filepath.Join(proc, "self", file)); errors.Is(err, fs.ErrNotExist) {
+			return 0, errNoPSS
+		}
+	}
 	if gone(err) {
 		return 0, nil
 	}

@@ -100,7 +100,11 @@ func (c *container) limit(r engine.Resources) error {
 	if c.group == nil {
 		return noLimits("limits")
 	}
-	return c.group.Limit(cgroup.Limits{CPU: r.CPU, Memory: r.Memory})
+	err := c.group.Limit(cgroup.Limits{CPU: r.CPU, Memory: r.Memory})
+	if errors.Is(err, errors.ErrUnsupported) {
+		return &engine.UnsupportedError{What: "limits", Reason: err.Error()}
+	}
+	return err
 }
 
 // Update changes the limits while the process runs.

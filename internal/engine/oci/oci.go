@@ -225,7 +225,7 @@ func advise(err error) string {
 	text := err.Error()
 	switch {
 	case strings.Contains(text, "no answer within"):
-		return "choose another platform if this is runsc (systrap works nearly everywhere), or look whether the runtime works by hand"
+		return "look whether the runtime works by hand, and whether the machine is too busy for it; of runsc choose another platform (systrap works nearly everywhere)"
 	case strings.Contains(text, "hybrid mode"):
 		return "run as root, so that the unified hierarchy can be hidden from the runtime"
 	case errors.Is(err, syscall.EPERM) || strings.Contains(text, "ermission denied") || strings.Contains(text, "not permitted"):

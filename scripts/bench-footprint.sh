@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints what Touchstone itself takes: CPU time, memory, the time of its quick verbs and its
-# size; see -h and docs/overhead.md.
+# Prints what Touchstone itself takes: CPU time, memory, what it writes to disks, the time of its
+# quick verbs and its size; see -h and docs/overhead.md.
 set -euo pipefail
 export LC_ALL=C
 
@@ -10,12 +10,19 @@ usage: bench-footprint.sh [RUNTIME]
 
 Starts 50 and then 500 containers one after the other (scalability.runtime.50 and .500, on
 oci/RUNTIME, crun unless given) and prints Touchstone's own CPU time as a share of the CPU time of
-what it started, and its peak of resident memory. Prints the median times of touchstone list and
-touchstone --help, and the size of the binary.
+what it started, and its peak of resident memory.
 
-TOUCHSTONE is the binary, bin/touchstone unless set. It must run as root, with go.
-Limits: own CPU 10 %, 64 MiB of memory, 50 ms for a verb, 60 MB of binary. Exit code: 1 if one is
-passed.
+Executes the quick plan, all of its blocks, on native and each runtime found, with every place
+that it may write to on a disk of its own (ext4 on a loop device; /run is in memory, as usual), and
+prints the peak of resident memory and how many bytes each disk was given to write, the file
+system's journal included. performance.disk.blog is left out: what it writes is a load.
+
+Prints the median times of touchstone list and touchstone --help, and the size of the binary.
+
+TOUCHSTONE is the binary, bin/touchstone unless set. It must run as root, with go and the tools of
+ext4.
+Limits: own CPU 10 %, 64 MiB of memory, with the quick plan 48 MiB and 20 MB written, 50 ms for a
+verb, 60 MB of binary. Exit code: 1 if one is passed.
 END
 }
 
@@ -30,19 +37,24 @@ while getopts h option; do
 	*) usage >&2 && exit 2 ;;
 	esac
 done
+[ "$(id -u)" -eq 0 ] || die "the runtimes need root: run it as root"
+# In mounts of its own, which the kernel takes away with the loop devices, however this ends.
+if [ -z "${FOOTPRINT_MOUNTS:-}" ]; then
+	FOOTPRINT_MOUNTS=own exec unshare --mount --propagation private "$0" "$@"
+fi
 shift $((OPTIND - 1))
 runtime=${1:-crun}
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 touchstone=${TOUCHSTONE:-$root/bin/touchstone}
-[ "$(id -u)" -eq 0 ] || die "the runtimes need root: run it as root"
 [ -x "$touchstone" ] || die "there is no $touchstone: run make build, or set TOUCHSTONE"
-for program in go "$runtime"; do
+for program in go mkfs.ext4 findmnt "$runtime"; do
 	command -v "$program" >/dev/null || die "$program is not on PATH: install it"
 done
 
 data=$(mktemp -d)
 child=
+declare -A disks=() # folder by what it is for
 # shellcheck disable=SC2317 # called by the trap
 clean_up() {
 	local code=$?
@@ -50,6 +62,7 @@ clean_up() {
 	if [ -n "$child" ]; then
 		if kill -INT "$child" 2>/dev/null; then wait "$child" || true; fi
 	fi
+	[ ${#disks[@]} = 0 ] || umount "${disks[@]}" || true
 	rm -rf "$data"
 	exit "$code"
 }
@@ -67,11 +80,9 @@ limit() {
 	echo "$1 $2 $4 (limit $3 $4)$verdict"
 }
 
-(cd "$root" && go build -o "$data/figures" ./scripts/figures)
-
-for count in 50 500; do
-	"$touchstone" benchmark -d "$data/$count" --targets "oci/$runtime" --filter "scalability.runtime.$count" \
-		--runs 1 --warmup 0 --timeout 30m >/dev/null 2>"$data/log" &
+# run FOLDER FLAGS...: touchstone benchmark; peak is then the most memory it had resident, in MiB.
+run() {
+	"$touchstone" benchmark -d "$@" >/dev/null 2>"$data/log" &
 	child=$!
 	peak=0
 	# The kernel keeps the peak: what counts is the last look before the end.
@@ -82,12 +93,58 @@ for count in 50 500; do
 		kill -0 "$child" 2>/dev/null || break
 		sleep 0.05
 	done
-	wait "$child" || die "scalability.runtime.$count on $runtime did not work: $(cat "$data/log")"
+	wait "$child" || die "touchstone benchmark -d $* did not work: $(cat "$data/log")"
 	child=
+	peak=$(((peak + 1023) / 1024))
+}
+
+(cd "$root" && go build -o "$data/figures" ./scripts/figures)
+
+for count in 50 500; do
+	run "$data/$count" --targets "oci/$runtime" --filter "scalability.runtime.$count" --runs 1 --warmup 0 --timeout 30m
 	"$touchstone" export -d "$data/$count" >"$data/$count.json"
 	"$data/figures" cpu "$data/$count.json" || code=1
-	limit "oci/$runtime scalability.runtime.$count: peak memory" $(((peak + 1023) / 1024)) 64 MiB
+	limit "oci/$runtime scalability.runtime.$count: peak memory" "$peak" 64 MiB
 done
+
+# disk PURPOSE FOLDER: mounts an empty disk, with blocks as those of cards are. What mkfs leaves for the kernel
+# to do later would be counted.
+disk() {
+	local image="$data/disk${#disks[@]}"
+	truncate -s 512M "$image"
+	mkfs.ext4 -q -b 4096 -E lazy_itable_init=0,lazy_journal_init=0 "$image"
+	mkdir -p "$2"
+	mount -o loop,noatime "$image" "$2"
+	disks[$1]=$2
+}
+
+# written FOLDER: how many bytes the disk there was given to write until now.
+written() {
+	sync -f "$1"
+	local device
+	device=$(findmnt -n -o SOURCE --mountpoint "$1")
+	awk '{ print $7 * 512 }' "/sys/block/${device#/dev/}/stat"
+}
+
+mount -t tmpfs -o mode=755 tmpfs /run
+disk "results (SQLite, report)" "$data/results"
+disk "data (/var/lib/touchstone)" /var/lib
+disk "temporary files and caches" "$data/rest"
+declare -A before=()
+for what in "${!disks[@]}"; do before[$what]=$(written "${disks[$what]}"); done
+TMPDIR=$data/rest HOME=$data/rest XDG_CACHE_HOME=$data/rest TOUCHSTONE_CACHE=$data/rest \
+	run "$data/results" --plan quick --budget 1h \
+	--filter operations,scalability.runtime.5,performance.memory.stream,performance.syscall,limits.memory
+limit "quick plan: peak memory" "$peak" 48 MiB
+trials=$("$touchstone" export -d "$data/results" | grep -c '"seq":')
+total=0
+for what in "${!disks[@]}"; do
+	bytes=$(($(written "${disks[$what]}") - before[$what]))
+	total=$((total + bytes))
+	echo "quick plan: written to $what: $((bytes / 1000)) kB"
+done
+echo "quick plan: written for each of $trials trials: $((total / trials / 1000)) kB"
+limit "quick plan: written" $(((total + 999999) / 1000000)) 20 MB
 
 # median_ms VERB...: the median time of 20 calls.
 median_ms() {

@@ -211,7 +211,7 @@ Exit codes:
 `)
 	root.AddCommand(
 		a.benchmarkCommand(), a.targetsCommand(), a.listCommand(), a.reportCommand(), a.runsCommand(),
-		a.indexCommand(), a.exportCommand(), a.imageCommand(), a.cleanupCommand(), a.versionCommand(),
+		a.indexCommand(), a.exportCommand(), a.importCommand(), a.imageCommand(), a.cleanupCommand(), a.versionCommand(),
 	)
 	for _, cmd := range root.Commands() {
 		limitArgs(cmd)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -20,45 +21,86 @@ import (
 var reportFormats = []string{"table", "json", "html"}
 
 func (a *App) reportCommand() *cobra.Command {
-	var dir, format, file string
+	var opts reportOptions
 	cmd := &cobra.Command{
-		Use:   "report [RUN]",
-		Short: "Show the results of a run: as a table, JSON or an HTML page",
-		Long: `Shows the results of a run: medians with their intervals, ratios to the baseline with
+		Use:   "report [RUN...]",
+		Short: "Show the results of a run, or of several side by side: as tables, JSON or an HTML page",
+		Long: fmt.Sprintf(`Shows the results of a run: medians with their intervals, ratios to the baseline with
 verdicts, warnings, and what could not be measured. The same run gives the same
 report. A run is named by its ID, the beginning of it, or "latest", which is the
-default.`,
+default.
+
+With several runs, up to %d, there is one report of all of them: for each benchmark
+and target the ratio to the baseline in each run, and what differs between the runs
+and their machines. Absolute values of different machines are shown and not compared,
+unless --across-machines asks for their ratios to those of the first run.`, report.MostRuns),
 		Example: `  touchstone report
-  touchstone report 20261120 -o html -O report.html`,
-		Args: atMost(1),
+  touchstone report 20261120 -o html -O report.html
+  touchstone report 20261120 20261121 latest -o html -O machines.html`,
+		Args: atMost(report.MostRuns),
 		RunE: func(cmd *cobra.Command, refs []string) error {
-			if !slices.Contains(reportFormats, format) {
-				return usage(fmt.Errorf("--output %q: must be one of %s", format, strings.Join(reportFormats, ", ")))
+			if !slices.Contains(reportFormats, opts.format) {
+				return usage(fmt.Errorf("--output %q: must be one of %s", opts.format, strings.Join(reportFormats, ", ")))
 			}
-			refs = append(refs, store.Latest)
-			run, err := a.load(cmd.Context(), dir, refs[0])
+			if opts.across && len(refs) < 2 {
+				return usage(errors.New("--across-machines compares runs: name two or more"))
+			}
+			if len(refs) == 0 {
+				refs = []string{store.Latest}
+			}
+			runs, err := a.loadAll(cmd.Context(), opts.dir, refs)
 			if err != nil {
 				return err
 			}
-			m := newModel(run)
-			return a.writeTo(file, func(w io.Writer) error {
-				switch format {
-				case "json":
-					return reportjson.Write(w, m)
-				case "html":
-					return html.Write(w, m)
-				default:
-					return text.Write(w, m, text.Options{Width: a.env.Width, Color: a.env.Color && file == ""})
-				}
-			})
+			if len(runs) == 1 {
+				return a.writeReport(opts, newModel(runs[0]))
+			}
+			return a.writeJoint(opts, report.NewJoint(runs, report.JointOptions{AcrossMachines: opts.across}))
 		},
 	}
-	addDir(cmd, &dir)
-	addFile(cmd, &file)
-	cmd.Flags().StringVarP(&format, "output", "o", "table", "`FORMAT` of the report: table, json or html")
+	addDir(cmd, &opts.dir)
+	addFile(cmd, &opts.file)
+	cmd.Flags().StringVarP(&opts.format, "output", "o", "table", "`FORMAT` of the report: table, json or html")
+	cmd.Flags().BoolVar(&opts.across, "across-machines", false, "compare absolute values of several runs too, with those of the first")
 	// The values are known, so the shell can complete them.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(reportFormats, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+type reportOptions struct {
+	dir, format, file string
+	// across is --across-machines.
+	across bool
+}
+
+func (a *App) writeReport(opts reportOptions, m report.Model) error {
+	return a.writeTo(opts.file, func(w io.Writer) error {
+		switch opts.format {
+		case "json":
+			return reportjson.Write(w, m)
+		case "html":
+			return html.Write(w, m)
+		default:
+			return text.Write(w, m, a.textOptions(opts))
+		}
+	})
+}
+
+func (a *App) writeJoint(opts reportOptions, j report.Joint) error {
+	return a.writeTo(opts.file, func(w io.Writer) error {
+		switch opts.format {
+		case "json":
+			return reportjson.WriteJoint(w, j)
+		case "html":
+			return html.WriteJoint(w, j)
+		default:
+			return text.WriteJoint(w, j, a.textOptions(opts))
+		}
+	})
+}
+
+func (a *App) textOptions(opts reportOptions) text.Options {
+	return text.Options{Width: a.env.Width, Color: a.env.Color && opts.file == ""}
 }
 
 // newModel makes the model of a report. Its bootstraps have the run's own seed, so that

@@ -32,13 +32,40 @@ func (a *App) withStore(ctx context.Context, dir string, do func(*store.Store) e
 	return errors.Join(do(db), db.Close())
 }
 
-// load gives a run whole.
+// load gives a run whole, to go on with it: it must have been made here.
 func (a *App) load(ctx context.Context, dir, ref string) (run result.Run, err error) {
 	err = a.withStore(ctx, dir, func(db *store.Store) error {
 		run, err = db.Run(ctx, ref)
+		if err != nil {
+			return err
+		}
+		imported, err := db.Imported(ctx, run.ID)
+		if err == nil && imported {
+			err = fmt.Errorf("run %s: %w", run.ID, store.ErrImported)
+		}
 		return err
 	})
 	return run, err
+}
+
+// loadAll gives runs whole, each once.
+func (a *App) loadAll(ctx context.Context, dir string, refs []string) (runs []result.Run, err error) {
+	err = a.withStore(ctx, dir, func(db *store.Store) error {
+		named := map[string]string{}
+		for _, ref := range refs {
+			run, err := db.Run(ctx, ref)
+			if err != nil {
+				return err
+			}
+			if first, twice := named[run.ID]; twice {
+				return usage(fmt.Errorf("run %s is named twice, by %q and %q; leave one out", run.ID, first, ref))
+			}
+			named[run.ID] = ref
+			runs = append(runs, run)
+		}
+		return nil
+	})
+	return runs, err
 }
 
 func addDir(cmd *cobra.Command, dir *string) {
@@ -118,20 +145,11 @@ schema. A run is named by its ID, the beginning of it, or "latest", which is the
 			if len(refs) == 0 {
 				refs = []string{store.Latest}
 			}
-			doc := result.Document{Generator: tool()}
-			err := a.withStore(cmd.Context(), dir, func(db *store.Store) error {
-				for _, ref := range refs {
-					run, err := db.Run(cmd.Context(), ref)
-					if err != nil {
-						return err
-					}
-					doc.Runs = append(doc.Runs, run)
-				}
-				return nil
-			})
+			runs, err := a.loadAll(cmd.Context(), dir, refs)
 			if err != nil {
 				return err
 			}
+			doc := result.Document{Generator: tool(), Runs: runs}
 			return a.writeTo(file, func(w io.Writer) error { return result.Encode(w, doc) })
 		},
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -69,7 +70,7 @@ func TestScripts(t *testing.T) {
 			return false, errors.New("there is no condition " + cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "sql": execute, "validate": validate, "trials": trials, "same": same,
+			"exits": exits, "sql": execute, "validate": validate, "trials": trials, "same": same, "elsewhere": elsewhere, "replace": replace,
 		},
 	})
 }
@@ -97,6 +98,27 @@ func execute(ts *testscript.TestScript, _ bool, args []string) {
 	_, err = db.Exec(args[1])
 	ts.Check(err)
 	ts.Check(db.Close())
+}
+
+// elsewhere FROM TO ID HOSTNAME rewrites an export of one run as if it had been made on another machine, a day before.
+func elsewhere(ts *testscript.TestScript, _ bool, args []string) {
+	document, err := result.Decode(bytes.NewReader([]byte(ts.ReadFile(args[0]))))
+	ts.Check(err)
+	run := &document.Runs[0]
+	run.ID, run.Host.Hostname, run.Host.Arch, run.Host.Cgroup = args[2], args[3], "arm64", "v2"
+	run.Started = run.Started.AddDate(0, 0, -1)
+	var b bytes.Buffer
+	ts.Check(result.Encode(&b, document))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.Bytes(), 0o600))
+}
+
+// replace FROM TO OLD NEW copies a file with the first OLD in it replaced.
+func replace(ts *testscript.TestScript, _ bool, args []string) {
+	text := ts.ReadFile(args[0])
+	if !strings.Contains(text, args[2]) {
+		ts.Fatalf("%s has no %s", args[0], args[2])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(strings.Replace(text, args[2], args[3], 1)), 0o600))
 }
 
 // validate FILE checks an export against the schema that is published.

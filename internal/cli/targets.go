@@ -16,6 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -54,7 +55,8 @@ func (a *App) targetsCommand() *cobra.Command {
 		Short: "Show what can be measured on this machine, and why the rest cannot",
 		Long: `Tries every target that may be on this machine with one container: each runtime on
 each engine. Shows what works and what it can do, the matrix of runtimes and engines,
-and for each pair that does not go together why, and what to do about it.
+for each pair that does not go together why, and what to do about it, and what in
+this machine makes results less complete or less stable.
 
 Where no daemon of an engine can be reached, a private one is started for the time.
 What hangs is given up after a while; ^C ends it all.`,
@@ -87,6 +89,9 @@ func (a *App) listTargets(ctx context.Context, p plan.Plan, format format) (err 
 	}
 	if err := printTargets(a, format, rows); err != nil {
 		return err
+	}
+	if format == formatTable {
+		printHost(a.env.Stdout, a.env.Width, host.Facts("/").Warnings)
 	}
 	if !slices.ContainsFunc(rows, func(r targetRow) bool { return r.Works }) {
 		return &exitError{ExitNoTarget, errors.New("no target works on this machine")}
@@ -211,6 +216,17 @@ func printTargets(a *App, format format, rows []targetRow) error {
 		fmt.Fprintln(w, "\nWithout root only rootless containers can be measured. As root there is more.")
 	}
 	return nil
+}
+
+// printHost prints what a report will warn of on this machine, while there is time to do something about it.
+func printHost(w io.Writer, width int, warnings []string) {
+	if len(warnings) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nWhat makes numbers of this machine less complete or less stable:")
+	for _, warning := range warnings {
+		printWrapped(w, width, "  - ", warning)
+	}
 }
 
 // printMatrix prints runtimes × engines, with native as a row of its own; what does not work has the number

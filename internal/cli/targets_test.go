@@ -198,3 +198,21 @@ func TestNoTargetWorks(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 }
+
+func TestTargetsWarnOfTheHost(t *testing.T) {
+	var out bytes.Buffer
+	printHost(&out, 60, nil)
+	if out.Len() > 0 {
+		t.Errorf("of a host without warnings: %q", out.String())
+	}
+	printHost(&out, 60, []string{"the kernel offers no memory cgroup controller; boot with cgroup_enable=memory", "it is hot"})
+	const want = `
+What makes numbers of this machine less complete or less stable:
+  - the kernel offers no memory cgroup controller; boot with
+    cgroup_enable=memory
+  - it is hot
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -17,33 +17,12 @@ type key struct{ benchmark, params string }
 // New makes the model of a run. The run may be of any state, also without trials.
 func New(run result.Run, opts Options) Model {
 	m := Model{Run: facts(run), Seed: opts.Seed}
-	cells := map[result.Cell][]*result.Trial{}
-	var keys []key
-	for i := range run.Trials {
-		t := &run.Trials[i]
-		cells[t.Cell] = append(cells[t.Cell], t)
-		if k := (key{t.Benchmark, t.Params}); !slices.Contains(keys, k) {
-			keys = append(keys, k)
-		}
-	}
 	for _, t := range run.Targets {
 		m.Targets = append(m.Targets, targetOf(t, run.Trials))
 	}
-	// In the order of the run's benchmarks, whatever came first in the shuffled run; the
-	// parameters of one benchmark as they came.
-	place := map[string]int{}
-	for i, b := range run.Bench {
-		place[b.Name] = i
-	}
-	slices.SortStableFunc(keys, func(a, b key) int { return cmp.Compare(place[a.benchmark], place[b.benchmark]) })
-	for _, k := range keys {
-		at := slices.IndexFunc(run.Bench, func(b result.Benchmark) bool { return b.Name == k.benchmark })
-		if at < 0 {
-			continue // no metric is described, so that no value could be read
-		}
-		build := builder{run: &run, key: k, cells: cells, seed: opts.Seed}
+	for _, build := range builders(&run, opts) {
 		m.Missing = append(m.Missing, build.missing()...)
-		if b := build.benchmark(run.Bench[at]); b.untried() {
+		if b := build.benchmark(); b.untried() {
 			m.leaveOut(b)
 		} else {
 			m.add(b)
@@ -104,10 +83,37 @@ func targetOf(t result.Target, trials []result.Trial) Target {
 
 // builder makes one benchmark of the model.
 type builder struct {
-	run   *result.Run
-	key   key
-	cells map[result.Cell][]*result.Trial
-	seed  uint64
+	run       *result.Run
+	key       key
+	described result.Benchmark
+	cells     map[result.Cell][]*result.Trial
+	seed      uint64
+	// common is the baseline that is wanted in place of the run's, empty if none is.
+	common string
+}
+
+// builders gives one for each benchmark of a run: in the order of the run's benchmarks, whatever came first in the
+// shuffled run; the parameters of one benchmark as they came. A benchmark that the run does not describe has
+// none: no value of it could be read.
+func builders(run *result.Run, opts Options) []builder {
+	cells := map[result.Cell][]*result.Trial{}
+	var all []builder
+	place := map[string]int{}
+	for i, b := range run.Bench {
+		place[b.Name] = i
+	}
+	known := map[key]bool{}
+	for i := range run.Trials {
+		t := &run.Trials[i]
+		cells[t.Cell] = append(cells[t.Cell], t)
+		k := key{t.Benchmark, t.Params}
+		if at, described := place[t.Benchmark]; described && !known[k] {
+			known[k] = true
+			all = append(all, builder{run: run, key: k, described: run.Bench[at], cells: cells, seed: opts.Seed, common: opts.baselines[k]})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b builder) int { return cmp.Compare(place[a.key.benchmark], place[b.key.benchmark]) })
+	return all
 }
 
 func (b *builder) trials(target string) []*result.Trial {
@@ -125,17 +131,24 @@ func (b *builder) valid(target string) []*result.Trial {
 	return ok
 }
 
-func (b *builder) benchmark(described result.Benchmark) Benchmark {
-	out := Benchmark{Name: b.key.benchmark, Params: b.key.params, Summary: described.Summary, Source: described.Source}
-	blocks := map[int]bool{}
+// outcomes tells how the trials on each target ended, but for those that could not run at all: they are listed
+// once, with the targets.
+func (b *builder) outcomes() []Outcome {
+	var all []Outcome
 	for _, t := range b.run.Targets {
-		trials := b.trials(t.Name)
-		// A target that could not run at all is listed once, with the targets.
-		if len(trials) == 0 || t.Unavailable != "" && len(b.valid(t.Name)) == 0 {
-			continue
+		if len(b.trials(t.Name)) > 0 && (t.Unavailable == "" || len(b.valid(t.Name)) > 0) {
+			all = append(all, b.outcome(t.Name))
 		}
-		out.Targets = append(out.Targets, b.outcome(t.Name))
-		for _, trial := range b.valid(t.Name) {
+	}
+	return all
+}
+
+func (b *builder) benchmark() Benchmark {
+	described := b.described
+	out := Benchmark{Name: b.key.benchmark, Params: b.key.params, Summary: described.Summary, Source: described.Source, Targets: b.outcomes()}
+	blocks := map[int]bool{}
+	for _, o := range out.Targets {
+		for _, trial := range b.valid(o.Target) {
 			blocks[trial.Block] = true
 		}
 	}
@@ -164,8 +177,12 @@ func (b *builder) benchmark(described result.Benchmark) Benchmark {
 	return out
 }
 
-// baseline is the run's baseline if it has numbers, else the first target that has.
+// baseline is the run's baseline if it has numbers, else the first target that has; or the one that several runs
+// have in common.
 func (b *builder) baseline(targets []Outcome) (name, note string) {
+	if b.common != "" && slices.ContainsFunc(targets, func(o Outcome) bool { return o.Target == b.common && o.OK > 0 }) {
+		return b.common, "the runs of this report have no other baseline in common here"
+	}
 	at := slices.IndexFunc(targets, func(o Outcome) bool { return o.Target == b.run.Baseline && o.OK > 0 })
 	if at >= 0 {
 		return b.run.Baseline, ""
@@ -255,6 +272,21 @@ func (o *Outcome) Why() string {
 		return what
 	}
 	return what + ": " + o.Reason
+}
+
+// Lack says in a word or two why a target has no value of a metric.
+func (o *Outcome) Lack() string {
+	switch {
+	case o.OK > 0:
+		return "not recorded"
+	case o.Failed > 0:
+		return "failed"
+	case o.Timeout > 0:
+		return "timed out"
+	case o.Skipped > 0:
+		return "skipped"
+	}
+	return "warm-up only"
 }
 
 // missing lists the cells of a benchmark that lack something, also on targets that could

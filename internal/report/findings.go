@@ -25,6 +25,17 @@ const (
 // words is the last component of the benchmark's name.
 type phrase struct{ benchmark, metric, words string }
 
+// phraseOf gives the words for a metric with their place among all; without words, a place behind all.
+func phraseOf(benchmark, metric string) (place int, words string) {
+	all := phrases()
+	for i, p := range all {
+		if p.metric == metric && (benchmark == p.benchmark || strings.HasPrefix(benchmark, p.benchmark+".")) {
+			return i, strings.Replace(p.words, "N", benchmark[strings.LastIndexByte(benchmark, '.')+1:], 1)
+		}
+	}
+	return len(all), ""
+}
+
 func phrases() []phrase {
 	return []phrase{
 		{"operations.container.lifecycle", "CreateAndRun", "creates and starts a container in"},
@@ -126,17 +137,13 @@ func ofTarget(b *Benchmark, at int) []finding {
 
 // lead is the metric that speaks for the finding, with its words if there are any.
 func (f finding) lead() (shown, string) {
-	for _, p := range phrases() {
-		if f.benchmark.Name != p.benchmark && !strings.HasPrefix(f.benchmark.Name, p.benchmark+".") {
-			continue
-		}
-		for _, s := range f.metrics {
-			if s.metric.Name == p.metric {
-				return s, strings.Replace(p.words, "N", f.benchmark.Name[strings.LastIndexByte(f.benchmark.Name, '.')+1:], 1)
-			}
-		}
-	}
-	return slices.MaxFunc(f.metrics, func(a, b shown) int { return cmp.Compare(a.size(), b.size()) }), ""
+	speaks := slices.MinFunc(f.metrics, func(a, b shown) int {
+		first, _ := phraseOf(f.benchmark.Name, a.metric.Name)
+		second, _ := phraseOf(f.benchmark.Name, b.metric.Name)
+		return cmp.Or(cmp.Compare(first, second), cmp.Compare(b.size(), a.size()))
+	})
+	_, words := phraseOf(f.benchmark.Name, speaks.metric.Name)
+	return speaks, words
 }
 
 func (f finding) String() string {

@@ -46,6 +46,8 @@ import (
 type Options struct {
 	// Seed is that of the bootstraps. The same run and seed give the same report.
 	Seed uint64
+	// baselines are those that benchmarks are to have in place of the run's, where they can.
+	baselines map[key]string
 }
 
 // Model is all that a report of one run says.

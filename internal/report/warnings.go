@@ -15,6 +15,7 @@ import (
 func warnings(m *Model, trials []result.Trial) []WarningGroup {
 	groups := []WarningGroup{
 		state(m.Run.State),
+		emulation(&m.Run.Host),
 		{Title: "The host", Items: m.Run.Host.Warnings},
 		{Title: "Limits of this run", Items: m.Run.Limits},
 		fewBlocks(m),
@@ -34,6 +35,20 @@ func state(s result.State) WarningGroup {
 	case result.Running:
 		g.Items = []string{"it was still under way, or was killed, when this report was made"}
 	case result.Complete:
+	}
+	return g
+}
+
+// emulation warns of a machine whose CPU is a program.
+func emulation(h *result.Host) WarningGroup {
+	g := WarningGroup{Title: "The CPU is emulated", Advice: "take results of an emulated machine for what works and what does not, and measure on a real one"}
+	switch h.Nature() {
+	case result.Emulated:
+		g.Items = []string{"times are those of the emulator, many times longer, and not by the same factor everywhere, so that ratios too need not be those of a real machine"}
+	case result.GuestOrEmulated:
+		g.Title = "The CPU may be emulated"
+		g.Items = []string{"the machine is QEMU's, and does not tell whether its CPU is a program; if so, ratios too need not be those of a real machine"}
+	case result.Physical, result.Guest:
 	}
 	return g
 }

@@ -1,6 +1,8 @@
 package result
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,8 +53,8 @@ func Encode(w io.Writer, doc Document) error {
 // Decode reads a document that Encode wrote, of this or an earlier version of
 // touchstone. Fields that it does not know are passed over, since a new
 // field does not raise the schema's version. A higher version (ErrNewer), more than
-// MaxDocument bytes, anything after the document and runs that Validate refuses
-// are errors.
+// MaxDocument bytes, anything after the document, runs that Validate refuses and
+// control characters in what is shown on one line are errors, which say where.
 func Decode(r io.Reader) (Document, error) { return decode(r, MaxDocument) }
 
 func decode(r io.Reader, limit int64) (Document, error) {
@@ -66,12 +68,15 @@ func decode(r io.Reader, limit int64) (Document, error) {
 	// The version is read first: a later version may have given other types to
 	// other fields, and the reader is to be told of the version, not of those.
 	var head struct {
-		Schema *int `json:"schema_version"`
+		Schema *int   `json:"schema_version"`
+		Kind   string `json:"kind"`
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
-		return Document{}, fmt.Errorf("decode result document: %w; it must be a file written by touchstone export", err)
+		return Document{}, fmt.Errorf("decode result document: %w", located(data, err))
 	}
 	switch {
+	case head.Kind != "": // an export has none
+		return Document{}, fmt.Errorf("decode result document: it is a %.50q, which has no samples; give a file written by touchstone export", head.Kind)
 	case head.Schema == nil || *head.Schema < 1:
 		return Document{}, errors.New("decode result document: there is no schema_version in it; it must be a file written by touchstone export")
 	case *head.Schema > SchemaVersion:
@@ -79,12 +84,43 @@ func decode(r io.Reader, limit int64) (Document, error) {
 	}
 	var doc Document
 	if err := json.Unmarshal(data, &doc); err != nil {
-		return Document{}, fmt.Errorf("decode result document: %w", err)
+		return Document{}, fmt.Errorf("decode result document: %w", located(data, err))
 	}
 	if err := validateRuns(doc.Runs); err != nil {
 		return Document{}, fmt.Errorf("decode result document: %w", err)
 	}
+	for i := range doc.Runs {
+		if err := doc.Runs[i].validateText(); err != nil {
+			return Document{}, fmt.Errorf("decode result document: run %q: %w", doc.Runs[i].ID, err)
+		}
+	}
 	return canonical(doc), nil
+}
+
+// exported says what to do about a document that cannot be read.
+const exported = "give a file as touchstone export wrote it"
+
+// located says where in a document encoding/json met an error.
+func located(data []byte, err error) error {
+	var syntax *json.SyntaxError
+	var typ *json.UnmarshalTypeError
+	switch {
+	case len(bytes.TrimSpace(data)) == 0:
+		return fmt.Errorf("it is empty; %s", exported)
+	case errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input":
+		return fmt.Errorf("%s: %w: the document was cut off there; export or copy it again", place(data, int64(len(data))), err)
+	case errors.As(err, &syntax):
+		return fmt.Errorf("%s: %w; %s", place(data, syntax.Offset), err, exported)
+	case errors.As(err, &typ):
+		return fmt.Errorf("%s: %s is a JSON %s, which is no %v; %s", place(data, typ.Offset), cmp.Or(typ.Field, "the document"), typ.Value, typ.Type, exported)
+	}
+	return fmt.Errorf("%w; %s", err, exported)
+}
+
+// place gives the line and the column, both from 1, of the last of the first offset bytes.
+func place(data []byte, offset int64) string {
+	before := data[:min(max(offset-1, 0), int64(len(data)))]
+	return fmt.Sprintf("line %d, column %d", bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n'))
 }
 
 func validateRuns(runs []Run) error {
@@ -118,6 +154,12 @@ func canonical(doc Document) Document {
 		for j := range r.Trials {
 			t := &r.Trials[j]
 			t.Started = t.Started.UTC()
+			t.Samples = slices.Clone(t.Samples)
+			for k := range t.Samples {
+				if t.Samples[k].Value == 0 {
+					t.Samples[k].Value = 0 // not −0, which the store does not keep
+				}
+			}
 			t.Distributions = slices.Clone(t.Distributions)
 			for k := range t.Distributions {
 				t.Distributions[k].Lows = list(t.Distributions[k].Lows)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -193,15 +194,21 @@ func TestDecodePassesOverUnknownFields(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	full := string(encoded(t, fullDocument()))
 	for name, c := range map[string]struct{ input, want string }{
-		"nothing":           {"", "touchstone export"},
-		"no JSON":           {"PK\x03\x04", "touchstone export"},
+		"nothing":           {"", "it is empty; give a file as touchstone export wrote it"},
+		"no JSON":           {"PK\x03\x04", "line 1, column 1: invalid character 'P' looking for beginning of value; give a file as touchstone export wrote it"},
+		"a report":          {`{"schema_version": 1, "kind": "touchstone-report", "runs": []}`, `it is a "touchstone-report", which has no samples`},
 		"another document":  {`{"results": []}`, "no schema_version"},
 		"an array":          {`[]`, "touchstone export"},
 		"version 0":         {`{"schema_version": 0}`, "no schema_version"},
 		"a newer version":   {`{"schema_version": 2, "runs": "elsewhere"}`, "version 2 of the schema and this touchstone knows 1"},
 		"something after":   {full + "{}", "after top-level value"},
-		"a wrong type":      {strings.Replace(full, `"seq": 1`, `"seq": "1"`, 1), "seq"},
-		"a cut document":    {full[:len(full)/2], "unexpected end"},
+		"a wrong type":      {"{\"schema_version\": 1,\n \"runs\": [{\"id\": \"a\", \"trials\": [{\"seq\": \"one\"}]}]}", "line 2, column 46: runs.trials.seq is a JSON string, which is no int"},
+		"a cut document":    {full[:strings.Index(full, `"hostname"`)], "line 24, column 4: unexpected end of JSON input: the document was cut off there; export or copy it again"},
+		"a line of control": {strings.Replace(full, `"cpu": "Example CPU"`, `"cpu": "\u001b[2J"`, 1), `the cpu ("\x1b[2J") has a control character`},
+		"a named control":   {strings.ReplaceAll(full, `"oci/kata"`, `"oci/\u009b"`), `the name of a target ("oci/\u009b") has a control character`},
+		"a phase":           {strings.Replace(full, `"name": "create"`, `"name": "create\n"`, 1), `the name of a phase of trial 1 ("create\n") has a control character`},
+		"an endless name":   {strings.Replace(full, `"hostname": "bench1"`, `"hostname": "`+strings.Repeat("b", 10_001)+`"`, 1), "the hostname (\"bbb"},
+		"a path for an id":  {strings.Replace(full, `"id": "01JZZZZZZZZZZZZZZZZZZZZZZZ"`, `"id": "../../etc"`, 1), `run "../../etc": the id has more than letters, digits`},
 		"an infinite value": {strings.Replace(full, `"value": 50`, `"value": 1e999`, 1), "1e999"},
 		"the same run twice": {
 			strings.Replace(full, `"runs": [`, `"runs": [{"id": "01JZZZZZZZZZZZZZZZZZZZZZZZ", "state": "running"},`, 1), "there twice",
@@ -235,6 +242,10 @@ func TestValidateRefuses(t *testing.T) {
 	negative, nan := -time.Nanosecond, math.NaN()
 	for want, spoil := range map[string]func(r *Run){
 		"id is missing":                 func(r *Run) { r.ID = "" },
+		"the id has more":               func(r *Run) { r.ID = "a b" },
+		"longer than 64":                func(r *Run) { r.ID = strings.Repeat("a", 65) },
+		"2003 targets":                  func(r *Run) { r.Targets = append(r.Targets, make([]Target, MaxNames)...) },
+		"it has 2002 metrics":           func(r *Run) { r.Bench[0].Metrics = append(r.Bench[0].Metrics, make([]Metric, MaxNames)...) },
 		`state "paused"`:                func(r *Run) { r.State = "paused" },
 		"the start 10000":               func(r *Run) { r.Started = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) },
 		"the end -0001":                 func(r *Run) { r.Ended = time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC) },
@@ -338,6 +349,11 @@ func FuzzDecode(f *testing.F) {
 		again, err := Decode(bytes.NewReader(encoded(t, doc)))
 		if err != nil {
 			t.Fatalf("what Encode wrote: %v", err)
+		}
+		for _, r := range doc.Runs {
+			if strings.ContainsFunc(r.Name+r.Host.Hostname+r.Host.CPU, unicode.IsControl) || !idPattern.MatchString(r.ID) {
+				t.Errorf("a run came in as %q of %q", r.ID, r.Host.Hostname)
+			}
 		}
 		doc.Schema = SchemaVersion
 		if diff := cmp.Diff(doc, again, cmpopts.EquateEmpty()); diff != "" {

@@ -4,9 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 )
+
+// MaxNames is the greatest number of targets, benchmarks and images of a run, and of metrics of a benchmark.
+const MaxNames = 2000
+
+// maxID is the longest id of a run.
+const maxID = 64
+
+// idPattern is what ids of runs look like. They become parts of paths and of command lines.
+var idPattern = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._-]{0,%d}$`, maxID-1))
 
 // Validate says what makes r unfit to be kept or passed on: a missing name or
 // an unknown word, a time that RFC 3339 cannot spell, trials that are not in
@@ -49,6 +61,8 @@ func (r *Run) validateFacts() error {
 	switch {
 	case r.ID == "":
 		return errors.New("the id is missing")
+	case !idPattern.MatchString(r.ID):
+		return fmt.Errorf("the id has more than letters, digits, '-', '_' and '.', or is longer than %d characters", maxID)
 	case !spellable(r.Started):
 		return fmt.Errorf("the start %v is not a time between the years 0 and 9999", r.Started)
 	case !spellable(r.Ended):
@@ -57,6 +71,9 @@ func (r *Run) validateFacts() error {
 		return errors.New("the overhead is negative")
 	case r.Host.CPUs < 0 || r.Host.Memory < 0 || r.Host.Swap < 0:
 		return errors.New("the host has a negative number of CPUs or bytes")
+	}
+	if n := max(len(r.Targets), len(r.Bench), len(r.Images)); n > MaxNames {
+		return fmt.Errorf("it has %d targets, %d benchmarks and %d images; %d of each are allowed", len(r.Targets), len(r.Bench), len(r.Images), MaxNames)
 	}
 	for i, t := range r.Targets {
 		if t.Name == "" {
@@ -91,6 +108,9 @@ func (r *Run) validateFacts() error {
 }
 
 func validateMetrics(metrics []Metric) error {
+	if len(metrics) > MaxNames {
+		return fmt.Errorf("it has %d metrics; %d are allowed", len(metrics), MaxNames)
+	}
 	for i, m := range metrics {
 		if m.Name == "" {
 			return fmt.Errorf("metric %d has no name", i+1)
@@ -212,6 +232,63 @@ func (d *Disturbance) validate() error {
 		}
 	}
 	return nil
+}
+
+// maxText is the longest text, in bytes, that stands on one line in reports: far more than any name has.
+const maxText = 10_000
+
+// validateText says which text of r is not fit to stand on one line: it has control characters, or no end. What
+// programs wrote, plans, reasons and advice have lines of their own, and may have anything: whoever shows them
+// has to take control characters out.
+func (r *Run) validateText() error {
+	var l lines
+	h := &r.Host
+	for _, t := range []struct{ name, text string }{
+		{"name", r.Name}, {"baseline", r.Baseline}, {"version of the tool", r.Tool.Version}, {"commit of the tool", r.Tool.Commit}, {"go of the tool", r.Tool.Go},
+		{"hostname", h.Hostname}, {"os", h.OS}, {"kernel", h.Kernel}, {"arch", h.Arch}, {"cpu", h.CPU}, {"governor", h.Governor}, {"turbo", h.Turbo},
+		{"smt", h.SMT}, {"cgroup", h.Cgroup}, {"virtualisation", h.Virtual}, {"lsm", h.LSM}, {"mitigations", h.Mitigation}, {"kernel_cmdline", h.Cmdline},
+	} {
+		l.check(t.text, "the %s", t.name)
+	}
+	for _, t := range r.Targets {
+		l.check(t.Name, "the name of a target")
+		l.check(t.Version, "the version of target %s", t.Name)
+		l.check(t.Isolation, "the isolation of target %s", t.Name)
+		l.check(t.Cgroup, "the cgroup of target %s", t.Name)
+	}
+	for _, b := range r.Bench {
+		l.check(b.Name, "the name of a benchmark")
+		l.check(b.Summary, "the summary of benchmark %s", b.Name)
+		l.check(b.Source, "the source of benchmark %s", b.Name)
+		for _, m := range b.Metrics {
+			l.check(m.Name, "the name of a metric of benchmark %s", b.Name)
+		}
+	}
+	for _, i := range r.Images {
+		l.check(i.Name, "the name of an image")
+		l.check(i.Digest, "the digest of image %s", i.Name)
+	}
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		l.check(t.Params, "the params of trial %d", t.Seq)
+		for _, p := range t.Phases {
+			l.check(p.Name, "the name of a phase of trial %d", t.Seq)
+		}
+	}
+	return l.err
+}
+
+// lines checks texts that stand on one line, and keeps the first error.
+type lines struct{ err error }
+
+func (l *lines) check(text, format string, args ...any) {
+	switch {
+	case l.err != nil:
+	case len(text) > maxText:
+		l.err = fmt.Errorf("%s (%.50q…) has %d bytes; %d are allowed", fmt.Sprintf(format, args...), text, len(text), maxText)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		l.err = fmt.Errorf("%s (%.50q) has a control character", fmt.Sprintf(format, args...), text)
+	}
 }
 
 func describes(metrics []Metric, name string) bool {

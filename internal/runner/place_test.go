@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
 // placed is a fake engine that is told where to be.
@@ -154,5 +156,28 @@ func TestCgroupThatExists(t *testing.T) {
 	}
 	if len(p.groups) > 0 {
 		t.Errorf("placed in %q", p.groups)
+	}
+}
+
+// Where the kernel lacks a controller, as that of memory on many boards, what needs a limit of it is skipped.
+func TestLimitWithoutController(t *testing.T) {
+	for controller, limits := range map[string]engine.Resources{"memory": {Memory: 64 << 20}, "cpu": {CPU: 0.5}} {
+		t.Run(controller, func(t *testing.T) {
+			l, _ := newPlaced(t)
+			for i, m := range l.config.Cgroups.Mounts {
+				l.config.Cgroups.Mounts[i].Controllers = slices.DeleteFunc(m.Controllers, func(c string) bool { return c == controller })
+			}
+			l.config.Work[0].Benchmark.Run = func(ctx context.Context, t bench.Trial) error {
+				spec := t.Spec(workload.Exit(0)...)
+				spec.Resources = limits
+				_, _, err := t.Create(ctx, spec)
+				return err
+			}
+			l.ok()
+			trial := l.only()
+			if want := "the kernel offers no " + controller + " cgroup controller"; trial.Status != result.Skipped || !strings.Contains(trial.Reason, want) {
+				t.Errorf("%s because %q, want skipped because %q", trial.Status, trial.Reason, want)
+			}
+		})
 	}
 }

@@ -154,7 +154,7 @@ type run struct {
 	done   map[slot]bool
 	over   map[result.Cell]bool // skipped or given up: no trial will follow
 	failed map[result.Cell]streak
-	trials map[int][]result.Trial // by index of work, without warm-up
+	trials map[int][]result.Trial // what Precise is asked of: by index of work, without warm-up
 	ready  map[int]bool           // by index of work: Precise said that its trials suffice
 	pulled []pulled
 	pace   pace
@@ -436,7 +436,7 @@ func (r *run) note(t result.Trial) {
 	if t.Status != result.Skipped {
 		r.pace.note(t)
 	}
-	if t.Warmup {
+	if t.Warmup || r.Precise == nil {
 		return
 	}
 	for i, w := range r.Work {

@@ -226,6 +226,9 @@ func (t *trial) apart(f func() error) error {
 func (t *trial) groupName() string { return fmt.Sprintf("/%s%s/t%d", engine.Prefix, t.r.RunID, t.seq) }
 
 func (t *trial) Create(ctx context.Context, spec engine.Spec) (engine.Container, bench.Span, error) {
+	if err := t.canLimit(spec.Resources); err != nil {
+		return nil, bench.Span{}, err
+	}
 	var c engine.Container
 	span, err := t.Time(ctx, "create", func(ctx context.Context) (err error) {
 		c, err = t.engine.Create(ctx, spec)
@@ -238,6 +241,24 @@ func (t *trial) Create(ctx context.Context, spec engine.Spec) (engine.Container,
 	t.containers = append(t.containers, c)
 	t.mu.Unlock()
 	return c, span, nil
+}
+
+// canLimit says why limits cannot hold on this host, whatever the engine. Runtimes differ in what they make of a kernel
+// without the controller: some fail with words of their own, others pass over the limit.
+func (t *trial) canLimit(r engine.Resources) error {
+	if t.group == nil || r.CPU == 0 && r.Memory == 0 {
+		return nil
+	}
+	missing := t.group.Missing()
+	switch {
+	case r.Memory > 0 && slices.Contains(missing, "memory"):
+		return &engine.UnsupportedError{
+			What: "a memory limit", Reason: "the kernel offers no memory cgroup controller", Advice: "boot with cgroup_enable=memory",
+		}
+	case r.CPU > 0 && slices.Contains(missing, "cpu"):
+		return &engine.UnsupportedError{What: "a CPU limit", Reason: "the kernel offers no cpu cgroup controller"}
+	}
+	return nil
 }
 
 func (t *trial) FreshImage(ctx context.Context, size int64) (string, error) {

@@ -236,7 +236,7 @@ func TestEveryConnectionIsSafe(t *testing.T) {
 		must(t, err)
 		t.Cleanup(func() { must(t, conn.Close()) })
 		for pragma, want := range map[string]string{
-			"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "trusted_schema": "0", "busy_timeout": "10000",
+			"journal_mode": "wal", "synchronous": "1", "foreign_keys": "1", "trusted_schema": "0", "busy_timeout": "10000",
 		} {
 			var got string
 			must(t, conn.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got))
@@ -245,6 +245,55 @@ func TestEveryConnectionIsSafe(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRecordedIsOnTheDisk: synchronous=NORMAL leaves it to the store to put the log on the disk after each commit, which it cannot
+// do if the log is gone.
+func TestRecordedIsOnTheDisk(t *testing.T) {
+	s := newStore(t)
+	record(t, s, emptyRun("a", 0), 1)
+	log := s.Path() + "-wal"
+	must(t, os.Rename(log, log+".moved"))
+	for name, err := range map[string]error{
+		"Append": s.Append(t.Context(), "a", okTrial(2)),
+		"Create": s.Create(t.Context(), emptyRun("b", 1)),
+		"Finish": s.Finish(t.Context(), "a", result.Complete, epoch, nil),
+	} {
+		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "put the log on the disk") {
+			t.Errorf("%s without a log: %v", name, err)
+		}
+	}
+	must(t, os.Rename(log+".moved", log))
+	must(t, s.Append(t.Context(), "a", okTrial(3)))
+}
+
+// TestTrialCostsTheDiskLittle: what a trial writes is a few small pages, and the log is written over, again and again.
+func TestTrialCostsTheDiskLittle(t *testing.T) {
+	s := newStore(t)
+	record(t, s, emptyRun("a", 0), 0)
+	s.Pragma(t, "wal_checkpoint(TRUNCATE)")
+	const few, many = 10, 300
+	for seq := 1; seq <= few; seq++ {
+		must(t, s.Append(t.Context(), "a", okTrial(seq)))
+	}
+	if each := logSize(t, s) / few; each > 8<<10 {
+		t.Errorf("a trial is %d bytes in the log", each)
+	}
+	for seq := few + 1; seq <= many; seq++ {
+		must(t, s.Append(t.Context(), "a", okTrial(seq)))
+	}
+	if size := logSize(t, s); size > 300<<10 {
+		t.Errorf("the log has %d bytes after %d trials", size, many)
+	}
+	checkTrials(t, s, "a", many)
+}
+
+// logSize gives the bytes of the write-ahead log.
+func logSize(t *testing.T, s *store.Store) int64 {
+	t.Helper()
+	info, err := os.Stat(s.Path() + "-wal")
+	must(t, err)
+	return info.Size()
 }
 
 func TestReadOnlyStoreRefusesToWrite(t *testing.T) {

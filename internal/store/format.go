@@ -126,7 +126,8 @@ func (s *Store) migrate(ctx context.Context) error {
 	if found, err := readStamp(ctx, s.db); err != nil || found.application == applicationID && found.version == len(scripts) {
 		return err
 	}
-	return s.write(ctx, func(tx *sql.Tx) error {
+	// A new file has no log yet; and what is lost of this is done again.
+	return s.transact(ctx, func(tx *sql.Tx) error {
 		found, err := readStamp(ctx, tx)
 		if err != nil {
 			return err

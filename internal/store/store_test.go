@@ -100,7 +100,10 @@ func record(t testing.TB, s *store.Store, run result.Run, n int) {
 func TestRunComesBackWhole(t *testing.T) {
 	want := fullRun(t)
 	for name, put := range map[string]func(*store.Store) error{
-		"import": func(s *store.Store) error { return s.Import(t.Context(), want) },
+		"import": func(s *store.Store) error {
+			_, err := s.Import(t.Context(), want)
+			return err
+		},
 		"create and append": func(s *store.Store) error {
 			empty := want
 			empty.Trials, empty.State, empty.Ended = nil, result.Running, time.Time{}
@@ -209,7 +212,7 @@ func TestImportIsAllOrNothing(t *testing.T) {
 	for seq := 1; seq <= 1000; seq++ {
 		run.Trials = append(run.Trials, okTrial(seq))
 	}
-	if err := s.Import(t.Context(), run); !errors.Is(err, store.ErrFull) {
+	if _, err := s.Import(t.Context(), emptyRun("b", 0), run); !errors.Is(err, store.ErrFull) {
 		t.Fatalf("Import into a file that must not grow: %v", err)
 	}
 	runs, err := s.Runs(t.Context())

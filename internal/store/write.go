@@ -5,16 +5,20 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
 const (
-	insertRun = `INSERT INTO run (id, name, state, started, ended, tool, seed, baseline, plan, host, targets, benchmarks, overhead, images, limits)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	insertRun = `INSERT INTO run (id, name, state, started, ended, tool, seed, baseline, plan, host, targets, benchmarks, overhead, images, limits, imported)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	insertTrial = `INSERT INTO trial (run, seq, benchmark, params, target, block, warmup, status, reason, output, started, elapsed_ns, conditions, host, self_cpu_ns)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	insertPhase  = `INSERT INTO phase (trial, ord, name, start_ns, duration_ns) VALUES (?, ?, ?, ?, ?)`
@@ -28,52 +32,51 @@ func (s *Store) Create(ctx context.Context, run result.Run) error {
 	if len(run.Trials) > 0 {
 		return fmt.Errorf("record run %q: it has trials already; use Import", run.ID)
 	}
-	return s.Import(ctx, run)
-}
-
-// Import records a run with its trials, all or nothing. ErrExists if its id is
-// taken.
-func (s *Store) Import(ctx context.Context, run result.Run) error {
-	if err := s.importRun(ctx, &run); err != nil {
+	err := fit(&run)
+	if err == nil {
+		err = s.write(ctx, func(tx *sql.Tx) error { return s.insertRunRows(ctx, tx, &run, false) })
+	}
+	if err != nil {
 		return fmt.Errorf("record run %q: %w", run.ID, s.explain(err))
 	}
 	return nil
 }
 
-func (s *Store) importRun(ctx context.Context, run *result.Run) error {
-	if err := run.Validate(); err != nil {
+// insertRunRows records a run with its trials. ErrExists if its id is taken.
+func (s *Store) insertRunRows(ctx context.Context, tx *sql.Tx, run *result.Run, imported bool) error {
+	row, err := tx.ExecContext(ctx, insertRun,
+		run.ID, run.Name, run.State, instant{&run.Started}, instant{&run.Ended}, document{&run.Tool},
+		strconv.FormatUint(run.Seed, 10), run.Baseline, run.Plan, document{&run.Host}, document{&run.Targets},
+		document{&run.Bench}, document{&run.Overhead}, document{&run.Images}, document{&run.Limits}, imported)
+	if isTaken(err) {
+		return ErrExists
+	}
+	if err != nil {
 		return err
 	}
+	key, err := row.LastInsertId()
+	if err != nil {
+		return err
+	}
+	for i := range run.Trials {
+		if err := s.insertTrialRows(ctx, tx, key, &run.Trials[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fit says what makes a run unfit to be recorded.
+func fit(run *result.Run) error {
 	if strings.EqualFold(run.ID, Latest) {
 		return fmt.Errorf("the id %q would hide the name of the newest run", run.ID)
 	}
-	return s.write(ctx, func(tx *sql.Tx) error {
-		row, err := tx.ExecContext(ctx, insertRun,
-			run.ID, run.Name, run.State, instant{&run.Started}, instant{&run.Ended}, document{&run.Tool},
-			strconv.FormatUint(run.Seed, 10), run.Baseline, run.Plan, document{&run.Host}, document{&run.Targets},
-			document{&run.Bench}, document{&run.Overhead}, document{&run.Images}, document{&run.Limits})
-		if isTaken(err) {
-			return ErrExists
-		}
-		if err != nil {
-			return err
-		}
-		key, err := row.LastInsertId()
-		if err != nil {
-			return err
-		}
-		for i := range run.Trials {
-			if err := s.insertTrialRows(ctx, tx, key, &run.Trials[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return run.Validate()
 }
 
 // Append records a trial of a run with all that belongs to it, in one
 // transaction. When it returns nil the trial is on the disk; otherwise nothing of it is
-// recorded. The error has ErrExists if the run has a trial of the same Seq, and is
+// recorded, unless it is the disk that failed. The error has ErrExists if the run has a trial of the same Seq, and is
 // an *IDError if there is no such run. A trial that result.Run's ValidateTrial refuses
 // does not reach the database.
 //
@@ -150,8 +153,15 @@ func (s *Store) Finish(ctx context.Context, runID string, state result.State, en
 }
 
 // Resume records that a run goes on: it is running, and has not ended. An
-// *IDError if there is no such run.
+// *IDError if there is no such run, ErrImported if it was made elsewhere.
 func (s *Store) Resume(ctx context.Context, runID string) error {
+	imported, err := s.Imported(ctx, runID)
+	if err != nil {
+		return err
+	}
+	if imported {
+		return fmt.Errorf("resume run %q: %w", runID, ErrImported)
+	}
 	return s.change(ctx, "resume", runID, `UPDATE run SET state = ?, ended = NULL WHERE id = ?`, result.Running, runID)
 }
 
@@ -179,8 +189,31 @@ func (s *Store) change(ctx context.Context, verb, runID, query string, args ...a
 	return nil
 }
 
-// write calls do in a transaction that holds the write lock from its start.
+// write calls do in a transaction, as transact does. When it returns nil, what do wrote is on the disk.
 func (s *Store) write(ctx context.Context, do func(*sql.Tx) error) error {
+	if err := s.transact(ctx, do); err != nil {
+		return err
+	}
+	return s.flush()
+}
+
+// flush puts what was committed on the disk, and with it the log's length, if that has changed. With synchronous=FULL SQLite
+// does it itself, by fsync: then a file system with a journal writes there too that the log was changed, which
+// is as much again as a trial. A log that is gone is an error, since what is in it is not where the next reader looks.
+func (s *Store) flush() error {
+	// To close it again drops no lock: SQLite has none on the log.
+	log, err := os.OpenFile(s.log, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("put the log on the disk: %w", err)
+	}
+	if err := unix.Fdatasync(int(log.Fd())); err != nil {
+		return errors.Join(&fs.PathError{Op: "fdatasync", Path: s.log, Err: err}, log.Close())
+	}
+	return log.Close()
+}
+
+// transact calls do in a transaction that holds the write lock from its start.
+func (s *Store) transact(ctx context.Context, do func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err

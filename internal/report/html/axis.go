@@ -77,7 +77,7 @@ func (a *axis) at(value float64) float64 {
 	if a.Log {
 		value = math.Log10(value)
 	}
-	return a.from + (a.to-a.from)*(value-a.lo)/(a.hi-a.lo)
+	return a.from + (a.to-a.from)*((value-a.lo)/(a.hi-a.lo))
 }
 
 // tick adds a tick, unless its label would run into the one before.

@@ -32,13 +32,16 @@ var style string
 var files embed.FS
 
 // Write writes m to w as one HTML file, the same bytes for the same model.
-func Write(w io.Writer, m report.Model) error {
+func Write(w io.Writer, m report.Model) error { return write(w, "report.html", newPage(&m)) }
+
+// write fills a template.
+func write(w io.Writer, name string, data any) error {
 	t, err := template.New("report").ParseFS(files, "templates/*.html")
 	if err != nil {
 		return fmt.Errorf("parse the report's templates: %w", err)
 	}
 	var page strings.Builder
-	if err := t.ExecuteTemplate(&page, "report.html", newPage(&m)); err != nil {
+	if err := t.ExecuteTemplate(&page, name, data); err != nil {
 		return fmt.Errorf("fill the report's templates: %w", err)
 	}
 	if _, err := io.WriteString(w, strings.Map(permitted, page.String())); err != nil {

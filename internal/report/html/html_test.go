@@ -30,20 +30,40 @@ func written(t *testing.T, run result.Run) string {
 }
 
 func TestGolden(t *testing.T) {
-	const golden = "testdata/small.golden.html"
-	got := written(t, reporttest.Small())
+	golden(t, "testdata/small.golden.html", written(t, reporttest.Small()))
+}
+
+// golden compares a report with a file.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(golden)
+	want, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("the report differs from %s (-want +got); if it should, run go test -update:\n%s", golden, diff)
+		t.Errorf("the report differs from %s (-want +got); if it should, run go test -update:\n%s", name, diff)
 	}
+}
+
+func writtenJoint(t *testing.T, runs []result.Run, opts report.JointOptions) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := html.WriteJoint(&b, report.NewJoint(runs, opts)); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestJointGolden(t *testing.T) {
+	small, board := reporttest.Small(), reporttest.Small()
+	board.ID = "board"
+	board.Host.Hostname, board.Host.Arch = "board", "arm64"
+	golden(t, "testdata/machines.golden.html", writtenJoint(t, []result.Run{small, board}, report.JointOptions{AcrossMachines: true}))
 }
 
 func TestSampleShowsAllThereIs(t *testing.T) {
@@ -119,6 +139,69 @@ func TestEnginesShowLayersAndComponents(t *testing.T) {
 	}
 	if n := strings.Count(got, "no baseline"); n > 0 {
 		t.Errorf("the report says %d times that there is no baseline", n)
+	}
+}
+
+func TestJointShowsAllThereIs(t *testing.T) {
+	runs := reporttest.Machines()
+	got := writtenJoint(t, runs, report.JointOptions{})
+	for what, want := range map[string]string{
+		"what becomes of absolute values": `<p class="rule">Absolute values are what each machine measured and are not compared across machines: no ratio, no verdict and no axis`,
+		"an emulated machine":             `<b>lab-v2</b> QEMU TCG CPU version 2.5&#43;, amd64, 2 CPUs, cgroup v2 <em>emulated</em>`,
+		"what differs":                    `<tr><th scope="row">Cgroup</th><td>hybrid</td><td class="odd">v2</td><td class="odd">v2</td><td class="odd">v2</td></tr>`,
+		"what does not":                   `<dt>Run as root</dt><dd>yes</dd>`,
+		"what is opposite":                `Not the same everywhere</h3>\s*<ul class="findings">\s*<li>oci/crun is faster than native in one run,`,
+		"what does not hold":              `<ul class="alarms">\s*<li>operations.container.lifecycle: oci/runsc@platform=systrap does not hold its time limit on server #1 \(`,
+		"the overview":                    `<tr class="group"><th scope="rowgroup" colspan="5"><a href="#b1">operations.container.lifecycle</a></th></tr>`,
+		"an absolute value":               `<small class="absolute">[0-9.]+ ± [0-9.]+ ms, n = 10</small>`,
+		"the ratios in a plot":            `<b>CreateAndRun</b> ratio to native of the same run, lower is better, log axis`,
+		"absolute values of one machine":  `<b>CreateAndRun</b> absolute, on server, lower is better`,
+		"a hollow mark":                   `<path class="side c1" d="M`,
+		"a filled one":                    `<path class="side full c3" d="M`,
+		"what a plot says without eyes":   `aria-label="CreateAndRun, ratio to native of the same run, lower is better; oci/runc on server #1: × [0-9.]+ slower, `,
+		"another baseline":                `Compared with <b>oci/runc</b>, as the runs of this report have no other baseline in common here`,
+		"conditions that differ":          `<dt>cpus</dt><dd>0-1 \(oci/crun\) on server #1, lab-v2; not told on server #2, raspberrypi</dd>`,
+		"what a run does not have":        `<tr><th scope="row">performance.disk.blog time=5s</th><td>not in this run</td><td>not in this run</td>`,
+		"the warnings of a run":           `<b>lab-v2</b> <span>The CPU is emulated \(1\), The host \(2\)`,
+		"why there is no value":           `title="runsc does not know this CPU; build it for arm64"><b>–</b> not available`,
+	} {
+		if !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("%s: nothing in the report matches %q", what, want)
+		}
+	}
+	if found := notNumbers.FindString(got); found != "" {
+		t.Errorf("the report has %q", found)
+	}
+	if found := loads.FindAllString(got, -1); found != nil {
+		t.Errorf("the report has %q", found)
+	}
+	// Absolute values of two machines are on no axis together, and in no ratio.
+	for _, not := range []string{"absolute, on lab-v2", "absolute, on raspberrypi", "as a ratio to that of"} {
+		if strings.Contains(got, not) {
+			t.Errorf("the report has %q", not)
+		}
+	}
+	overview, _, _ := strings.Cut(got, `<section class="suite"`)
+	if _, matrix, _ := strings.Cut(overview, `id="matrix"`); strings.Contains(matrix, "blog") {
+		t.Error("the overview has what one run alone has")
+	}
+	if got := writtenJoint(t, runs[:2], report.JointOptions{AcrossMachines: true}); !strings.Contains(got, "as a ratio to that of server, with the 95 % interval; no verdict") {
+		t.Error("nothing is compared across machines though that was asked for")
+	}
+}
+
+// Twelve runs can be told apart by shape and colour.
+func TestKeysDiffer(t *testing.T) {
+	var runs []result.Run
+	for i := range report.MostRuns {
+		runs = append(runs, result.Run{ID: strconv.Itoa(i), State: result.Complete})
+	}
+	keys := map[string]bool{}
+	for _, key := range regexp.MustCompile(`<li><svg class="shape"[^>]*>(<path[^>]*>)</svg>`).FindAllStringSubmatch(writtenJoint(t, runs, report.JointOptions{}), -1) {
+		keys[key[1]] = true
+	}
+	if len(keys) != report.MostRuns {
+		t.Errorf("%d runs have %d keys", report.MostRuns, len(keys))
 	}
 }
 
@@ -234,18 +317,22 @@ func TestTextOfARunIsEscapedEverywhere(t *testing.T) {
 		}
 	}
 	run.Trials[7].Status, run.Trials[7].Reason, run.Trials[7].Output, run.Trials[7].Samples = result.Failed, bad, bad, nil
-	got := written(t, run)
-	if !strings.Contains(got, "&lt;svg/onload=alert(1)&gt;") {
-		t.Fatal("the text of the run is not in the report")
-	}
-	for _, want := range []string{"<svg/onload", `"'>`, "{{.}}`</"} {
-		if strings.Contains(got, want) {
-			t.Errorf("the report has %q unescaped", want)
+	run.Host.Hostname = bad
+	one := reporttest.Small()
+	one.ID = "one"
+	for _, got := range []string{written(t, run), writtenJoint(t, []result.Run{one, run}, report.JointOptions{AcrossMachines: true})} {
+		if !strings.Contains(got, "&lt;svg/onload=alert(1)&gt;") {
+			t.Fatal("the text of the run is not in the report")
 		}
-	}
-	for _, end := range []string{"</style>", "</title></pre>"} {
-		if n := strings.Count(got, end); n > 1 {
-			t.Errorf("the report has %q %d times", end, n)
+		for _, want := range []string{"<svg/onload", `"'>`, "{{.}}`</"} {
+			if strings.Contains(got, want) {
+				t.Errorf("the report has %q unescaped", want)
+			}
+		}
+		for _, end := range []string{"</style>", "</title></pre>"} {
+			if n := strings.Count(got, end); n > 1 {
+				t.Errorf("the report has %q %d times", end, n)
+			}
 		}
 	}
 }
@@ -271,6 +358,21 @@ func TestOddRuns(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestOddRunsBesideAnother(t *testing.T) {
+	small := reporttest.Small()
+	for name, run := range reporttest.Odd() {
+		if strings.Contains(name, "layers") {
+			continue // of which a joint report has none
+		}
+		run.ID = "odd"
+		got := writtenJoint(t, []result.Run{run, small}, report.JointOptions{AcrossMachines: true})
+		if found := notNumbers.FindString(got); found != "" {
+			at := strings.Index(got, found)
+			t.Errorf("%s: the report has %q: %s", name, found, got[max(0, at-100):min(len(got), at+100)])
+		}
 	}
 }
 
@@ -300,5 +402,8 @@ func (broken) Write([]byte) (int, error) { return 0, errBroken }
 func TestWriteGivesTheWritersError(t *testing.T) {
 	if err := html.Write(broken{}, report.Model{}); !errors.Is(err, errBroken) {
 		t.Errorf("Write = %v, want %v", err, errBroken)
+	}
+	if err := html.WriteJoint(broken{}, report.NewJoint([]result.Run{{ID: "a"}, {ID: "b"}}, report.JointOptions{})); !errors.Is(err, errBroken) {
+		t.Errorf("WriteJoint = %v, want %v", err, errBroken)
 	}
 }

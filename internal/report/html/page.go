@@ -198,13 +198,7 @@ func newPage(m *report.Model) *page {
 	for _, s := range m.Findings.NotMeasured {
 		p.Findings.NotMeasured = append(p.Findings.NotMeasured, tied(s))
 	}
-	for _, miss := range m.MissingGroups() {
-		p.Missing = append(p.Missing, missing{
-			Title: miss.Title(), Targets: miss.Targets,
-			What:   fmt.Sprintf("%d of %d %s", miss.Count, miss.Total, report.StatusWord(miss.Status)),
-			Reason: miss.Reason, Output: strings.TrimSpace(miss.Output),
-		})
-	}
+	p.Missing = missingRows(m)
 	p.Method = method{
 		Seed: m.Seed, RunSeed: m.Run.Seed, Resamples: stats.Resamples, Least: stats.MinSamples, Families: m.Families,
 		Alpha: report.Percent(stats.Alpha), Power: report.Percent(stats.Power), MaybeFalse: int(stats.Alpha*float64(m.Families) + 0.5),
@@ -212,6 +206,19 @@ func newPage(m *report.Model) *page {
 		Self: report.Percent(m.Run.Self), Plan: m.Run.Plan,
 	}
 	return p
+}
+
+// missingRows lists the cells that lack trials, alike ones together.
+func missingRows(m *report.Model) []missing {
+	var all []missing
+	for _, miss := range m.MissingGroups() {
+		all = append(all, missing{
+			Title: miss.Title(), Targets: miss.Targets,
+			What:   fmt.Sprintf("%d of %d %s", miss.Count, miss.Total, report.StatusWord(miss.Status)),
+			Reason: miss.Reason, Output: strings.TrimSpace(miss.Output),
+		})
+	}
+	return all
 }
 
 // tied keeps a number together with what follows it: "95 %", "2.4 ×".
@@ -243,45 +250,12 @@ func facts(m *report.Model) []fact {
 	}
 }
 
-// imageFacts are the images of a run.
-func imageFacts(m *report.Model) []fact {
-	var all []fact
-	for _, i := range m.Run.Images {
-		all = append(all, fact{"Image", report.ImageText(i)})
-	}
-	return all
-}
-
+// hostFacts are the facts of a run's machine that are known.
 func hostFacts(m *report.Model) []fact {
-	h := &m.Run.Host
-	root := "no"
-	if h.Root {
-		root = "yes"
-	}
-	all := []fact{
-		{"Name", h.Hostname},
-		{"System", h.OS},
-		{"Kernel", h.Kernel},
-		{"Architecture", h.Arch},
-		{"CPU", h.CPU},
-		{"Online CPUs", fmt.Sprint(h.CPUs)},
-		{"Governor", h.Governor},
-		{"Turbo", h.Turbo},
-		{"SMT", h.SMT},
-		{"Memory", report.Quantity(float64(h.Memory), result.Bytes)},
-		{"Swap", report.Quantity(float64(h.Swap), result.Bytes)},
-		{"Cgroup", h.Cgroup},
-		{"Guest of", h.Virtual},
-		{"Security modules", h.LSM},
-		{"Mitigations", h.Mitigation},
-		{"Kernel command line", h.Cmdline},
-		{"Run as root", root},
-		{"Tool", strings.TrimSpace(fmt.Sprintf("Touchstone %s %s, %s", m.Run.Tool.Version, m.Run.Tool.Commit, m.Run.Tool.Go))},
-	}
 	var known []fact
-	for _, f := range append(all, imageFacts(m)...) {
-		if f.Value != "" {
-			known = append(known, f)
+	for _, f := range report.HostFacts(&m.Run.Run) {
+		if f.Text != "" {
+			known = append(known, fact{f.Name, f.Text})
 		}
 	}
 	return known

@@ -60,6 +60,8 @@ type matrixCell struct {
 	Alarm string
 	// Main is the ratio, Word the verdict, Small the interval.
 	Main, Word, Small, Title string
+	// Absolute is the median, where that stands below the ratio.
+	Absolute string
 }
 
 // newMatrix is nil if there is no number. Metrics that the baseline lacks have no ratios, and are not

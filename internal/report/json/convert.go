@@ -12,34 +12,16 @@ import (
 func newDocument(m *report.Model) document {
 	doc := document{
 		Schema: SchemaVersion, Kind: Kind,
-		Run: run{
-			ID: m.Run.ID, Name: m.Run.Name, State: m.Run.State, Started: m.Run.Started.UTC(), Ended: m.Run.Ended.UTC(),
-			Tool: m.Run.Tool, Seed: m.Run.Seed, Baseline: m.Run.Baseline, Host: m.Run.Host, Overhead: m.Run.Overhead,
-			SelfCPU: digits(m.Run.Self), Images: m.Run.Images, Limits: m.Run.Limits, Trials: m.Run.Counts, Warmup: m.Run.Warmup,
-		},
-		Method: method{
-			Seed: m.Seed, Resamples: stats.Resamples, Interval: 0.95, Alpha: stats.Alpha, Power: stats.Power,
-			MinSamples: stats.MinSamples, Family: "all targets against the baseline on one metric of one benchmark", Families: m.Families,
-		},
+		Run:        newRun(m),
+		Method:     newMethod(m.Seed, m.Families),
 		Findings:   findings{Statements: list(m.Findings.Statements), Comparisons: m.Findings.Comparisons, NotMeasured: strings.Join(m.Findings.NotMeasured, "; ")},
 		Targets:    []result.Target{},
 		Benchmarks: []benchmark{},
 		Missing:    []missing{},
 		Warnings:   []warnings{},
 	}
-	for _, b := range m.Findings.Breaches {
-		doc.Findings.Breaches = append(doc.Findings.Breaches, breach{
-			Benchmark: b.Benchmark, Params: b.Params, Target: b.Target, Metric: b.Metric.Name, Unit: b.Metric.Unit,
-			Median: number(b.Median), Most: b.Metric.Bound.Most, Trials: b.Trials, Doubt: b.Doubt, Text: b.String(),
-		})
-	}
-	for _, u := range m.Unmeasured {
-		converted := unmeasured{Benchmarks: u.Benchmarks}
-		for _, r := range u.Reasons {
-			converted.Reasons = append(converted.Reasons, reason(r))
-		}
-		doc.Unmeasured = append(doc.Unmeasured, converted)
-	}
+	doc.Findings.Breaches = newBreaches(m)
+	doc.Unmeasured = newUnmeasured(m)
 	for _, t := range m.Targets {
 		doc.Targets = append(doc.Targets, t.Target)
 	}
@@ -48,16 +30,61 @@ func newDocument(m *report.Model) document {
 			doc.Benchmarks = append(doc.Benchmarks, newBenchmark(b))
 		}
 	}
-	for _, miss := range m.Missing {
-		doc.Missing = append(doc.Missing, missing{
-			Benchmark: miss.Benchmark, Params: miss.Params, Target: miss.Target,
-			Status: miss.Status, Count: miss.Count, Total: miss.Total, Reason: miss.Reason,
-		})
-	}
+	doc.Missing = append(doc.Missing, newMissing(m)...)
 	for _, g := range m.Warnings {
 		doc.Warnings = append(doc.Warnings, warnings(g))
 	}
 	return doc
+}
+
+func newRun(m *report.Model) run {
+	r := &m.Run
+	return run{
+		ID: r.ID, Name: r.Name, State: r.State, Started: r.Started.UTC(), Ended: r.Ended.UTC(),
+		Tool: r.Tool, Seed: r.Seed, Baseline: r.Baseline, Host: r.Host, Overhead: r.Overhead,
+		SelfCPU: digits(r.Self), Images: r.Images, Limits: r.Limits, Trials: r.Counts, Warmup: r.Warmup,
+	}
+}
+
+func newMethod(seed uint64, families int) method {
+	return method{
+		Seed: seed, Resamples: stats.Resamples, Interval: 0.95, Alpha: stats.Alpha, Power: stats.Power,
+		MinSamples: stats.MinSamples, Family: "all targets against the baseline on one metric of one benchmark", Families: families,
+	}
+}
+
+func newBreaches(m *report.Model) []breach {
+	var all []breach
+	for _, b := range m.Findings.Breaches {
+		all = append(all, breach{
+			Benchmark: b.Benchmark, Params: b.Params, Target: b.Target, Metric: b.Metric.Name, Unit: b.Metric.Unit,
+			Median: number(b.Median), Most: b.Metric.Bound.Most, Trials: b.Trials, Doubt: b.Doubt, Text: b.String(),
+		})
+	}
+	return all
+}
+
+func newUnmeasured(m *report.Model) []unmeasured {
+	var all []unmeasured
+	for _, u := range m.Unmeasured {
+		converted := unmeasured{Benchmarks: u.Benchmarks}
+		for _, r := range u.Reasons {
+			converted.Reasons = append(converted.Reasons, reason(r))
+		}
+		all = append(all, converted)
+	}
+	return all
+}
+
+func newMissing(m *report.Model) []missing {
+	var all []missing
+	for _, miss := range m.Missing {
+		all = append(all, missing{
+			Benchmark: miss.Benchmark, Params: miss.Params, Target: miss.Target,
+			Status: miss.Status, Count: miss.Count, Total: miss.Total, Reason: miss.Reason,
+		})
+	}
+	return all
 }
 
 // list clones s into a slice that is not nil: an empty list is [], not null.
@@ -155,12 +182,7 @@ func newCell(c report.Cell, unit result.Unit) cell {
 			out.Warnings = append(out.Warnings, warning(w))
 		}
 	}
-	if k := c.Comparison; k != nil {
-		out.Comparison = &comparison{
-			Pairs: k.N, Ratio: number(k.Ratio), Interval: bounds(k.CI), P: number(k.P), Adjusted: number(k.Adjusted),
-			Verdict: k.Verdict, Word: report.VerdictWord(k.Verdict, unit), Detectable: number(k.Detectable),
-		}
-	}
+	out.Comparison = newComparison(c.Comparison, unit)
 	if c.Overhead != nil {
 		out.Overhead = number(*c.Overhead)
 	}
@@ -168,4 +190,15 @@ func newCell(c report.Cell, unit result.Unit) cell {
 		out.Curve = append(out.Curve, digits(p.Median))
 	}
 	return out
+}
+
+// newComparison is nil if there is none.
+func newComparison(k *stats.Comparison, unit result.Unit) *comparison {
+	if k == nil {
+		return nil
+	}
+	return &comparison{
+		Pairs: k.N, Ratio: number(k.Ratio), Interval: bounds(k.CI), P: number(k.P), Adjusted: number(k.Adjusted),
+		Verdict: k.Verdict, Word: report.VerdictWord(k.Verdict, unit), Detectable: number(k.Detectable),
+	}
 }

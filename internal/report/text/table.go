@@ -14,14 +14,18 @@ import (
 // gap is the number of blanks between columns.
 const gap = 3
 
-// entry is a field of a table: two lines, of which the second may be empty.
+// entry is a field of a table: up to three lines, of which the second and third may be empty.
 type entry struct {
 	top, below string
 	style      style // of the second line, or of the first if there is none
+	// lead is the style of the first line, unless the field is a heading.
+	lead style
+	// third is the third line, which is dim.
+	third string
 }
 
 func (e entry) width() int {
-	return max(utf8.RuneCountInString(e.top), utf8.RuneCountInString(e.below))
+	return max(utf8.RuneCountInString(e.top), utf8.RuneCountInString(e.below), utf8.RuneCountInString(e.third))
 }
 
 // table has an entry in each cell; rows and columns have headings.
@@ -254,16 +258,8 @@ func heading(target string, baseline bool) entry {
 func field(m *report.Metric, c *report.Cell, o *report.Outcome) entry {
 	if c.Summary == nil {
 		e := entry{top: report.None, style: dim}
-		switch {
-		case c.Absent:
-		case o.OK > 0:
-			e.below = "not recorded"
-		case o.Failed > 0:
-			e.below = "failed"
-		case o.Timeout > 0:
-			e.below = "timed out"
-		case o.Skipped > 0:
-			e.below = "skipped"
+		if !c.Absent {
+			e.below = o.Lack()
 		}
 		return e
 	}
@@ -388,25 +384,30 @@ func (p *printer) table(t table) {
 	}
 }
 
-// row writes the one or two lines of a row.
+// row writes the lines of a row.
 func (p *printer) row(t table, heading entry, cells []entry, part []int, label int) {
 	isHead := heading == entry{}
 	top := "  " + p.padded(heading.top, label, plain, false)
 	below := "  " + p.padded(heading.below, label, plain, false)
-	second := heading.below != ""
+	last := "  " + p.padded("", label, plain, false)
+	second, third := heading.below != "", false
 	for i, e := range cells {
 		width := gap + t.columnWidth(part[i])
-		topStyle := plain
+		topStyle := e.lead
 		if isHead {
 			topStyle = bold
 		}
 		top += p.padded(e.top, width, topStyle, true)
 		below += p.padded(e.below, width, e.style, true)
-		second = second || e.below != ""
+		last += p.padded(e.third, width, dim, true)
+		second, third = second || e.below != "", third || e.third != ""
 	}
 	p.line(top)
-	if second {
+	if second || third {
 		p.line(below)
+	}
+	if third {
+		p.line(last)
 	}
 }
 

@@ -154,8 +154,8 @@ func (p *printer) headline(m *report.Model) {
 
 func host(h *result.Host) string {
 	parts := []string{fmt.Sprintf("%s: %s, %d CPUs", h.Hostname, h.CPU, h.CPUs), report.Quantity(float64(h.Memory), result.Bytes), h.OS, "kernel " + h.Kernel, "cgroup " + h.Cgroup}
-	if h.Virtual != "" {
-		parts = append(parts, "guest of "+h.Virtual)
+	if h.Nature() != result.Physical {
+		parts = append(parts, h.NatureText())
 	}
 	if !h.Root {
 		parts = append(parts, "not root")

@@ -42,21 +42,49 @@ func TestGolden(t *testing.T) {
 		"color":      {reporttest.Small(), text.Options{Color: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := written(t, c.run, c.opts)
-			golden := filepath.Join("testdata", name+".golden")
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("the report differs from %s (-want +got); if it should, run go test -update:\n%s", golden, diff)
-			}
+			golden(t, name, written(t, c.run, c.opts))
 		})
+	}
+}
+
+func writtenJoint(t *testing.T, j report.Joint, opts text.Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := text.WriteJoint(&b, j, opts); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestJointGolden(t *testing.T) {
+	runs := reporttest.Machines()
+	for name, c := range map[string]struct {
+		joint report.Joint
+		width int
+	}{
+		"machines-80":  {report.NewJoint(runs[:3], report.JointOptions{}), 80},
+		"machines-100": {report.NewJoint(runs, report.JointOptions{AcrossMachines: true}), 100},
+		"one-machine":  {report.NewJoint([]result.Run{runs[0], runs[3]}, report.JointOptions{}), 80},
+	} {
+		t.Run(name, func(t *testing.T) { golden(t, name, writtenJoint(t, c.joint, text.Options{Width: c.width})) })
+	}
+}
+
+// golden compares a report with a file.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("the report differs from %s (-want +got); if it should, run go test -update:\n%s", file, diff)
 	}
 }
 
@@ -66,17 +94,24 @@ func TestFits(t *testing.T) {
 	for name, run := range map[string]result.Run{"sample": reporttest.Sample(), "engines": reporttest.Engines(), "suite": reporttest.Suite()} {
 		models[name] = report.New(run, report.Options{Seed: 1})
 	}
+	joint := report.NewJoint(reporttest.Machines(), report.JointOptions{AcrossMachines: true})
 	for _, width := range []int{60, 80, 100, 120, 160} {
 		for name, m := range models {
 			var b bytes.Buffer
 			if err := text.Write(&b, m, text.Options{Width: width}); err != nil {
 				t.Fatal(err)
 			}
-			for _, line := range strings.Split(b.String(), "\n") {
-				if n := utf8.RuneCountInString(line); n > width {
-					t.Errorf("%s: at a width of %d a line has %d columns: %s", name, width, n, line)
-				}
-			}
+			fits(t, name, b.String(), width)
+		}
+		fits(t, "machines", writtenJoint(t, joint, text.Options{Width: width}), width)
+	}
+}
+
+func fits(t *testing.T, name, report string, width int) {
+	t.Helper()
+	for _, line := range strings.Split(report, "\n") {
+		if n := utf8.RuneCountInString(line); n > width {
+			t.Errorf("%s: at a width of %d a line has %d columns: %s", name, width, n, line)
 		}
 	}
 }
@@ -120,7 +155,10 @@ func TestNoControlCharacterOfTheRunReachesTheTerminal(t *testing.T) {
 		}
 	}
 	run.Trials[8].Status, run.Trials[8].Reason, run.Trials[8].Samples = result.Failed, bad, nil
-	for _, r := range written(t, run, text.Options{}) {
+	run.Host.Hostname += bad
+	one := reporttest.Small()
+	one.ID = "one"
+	for _, r := range written(t, run, text.Options{}) + writtenJoint(t, report.NewJoint([]result.Run{one, run}, report.JointOptions{AcrossMachines: true}), text.Options{}) {
 		if r < ' ' && r != '\n' || 0x7f <= r && r < 0xa0 {
 			t.Fatalf("the report has the control character %U", r)
 		}
@@ -138,6 +176,20 @@ func TestOddRuns(t *testing.T) {
 	}
 }
 
+func TestOddRunsBesideAnother(t *testing.T) {
+	small := reporttest.Small()
+	for name, run := range reporttest.Odd() {
+		if strings.Contains(name, "layers") {
+			continue // of which a joint report has none
+		}
+		run.ID = "odd"
+		got := writtenJoint(t, report.NewJoint([]result.Run{run, small}, report.JointOptions{AcrossMachines: true}), text.Options{})
+		if !strings.Contains(got, "Findings") || strings.Contains(got, "NaN") || strings.Contains(got, "Inf") {
+			t.Errorf("%s: the report is\n%s", name, got)
+		}
+	}
+}
+
 type broken struct{}
 
 var errBroken = errors.New("no space left")
@@ -147,5 +199,8 @@ func (broken) Write([]byte) (int, error) { return 0, errBroken }
 func TestWriteGivesTheWritersError(t *testing.T) {
 	if err := text.Write(broken{}, report.Model{}, text.Options{}); !errors.Is(err, errBroken) {
 		t.Errorf("Write = %v, want %v", err, errBroken)
+	}
+	if err := text.WriteJoint(broken{}, report.NewJoint([]result.Run{{ID: "a"}, {ID: "b"}}, report.JointOptions{}), text.Options{}); !errors.Is(err, errBroken) {
+		t.Errorf("WriteJoint = %v, want %v", err, errBroken)
 	}
 }

@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/store"
+)
+
+// standardInput names standard input among files.
+const standardInput = "-"
+
+// importedRun is a run in the listing of what came in.
+type importedRun struct {
+	File    string       `json:"file"`
+	ID      string       `json:"id"`
+	Machine string       `json:"machine"`
+	Arch    string       `json:"arch"`
+	Started time.Time    `json:"started"`
+	Targets []string     `json:"targets"`
+	Trials  int          `json:"trials"`
+	State   result.State `json:"state"`
+	// Came is "new" or "there already".
+	Came string `json:"came"`
+}
+
+func (a *App) importCommand() *cobra.Command {
+	var format format
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "import FILE...",
+		Short: "Add runs of other machines to the results",
+		Long: `Reads runs that touchstone export wrote, here or on another machine, and adds them
+to the results in the folder, which is made if it is not there. "-" is standard
+input. Of a file either all runs come in or none. A run that is there already stays
+as it is; another run with the same ID is an error.
+
+Files are not trusted: their size is limited and all that is in them is checked. An
+imported run can be shown, exported and compared, and cannot go on with benchmark
+--resume, which would execute its plan.`,
+		Example: `  touchstone import board.json server.json
+  ssh board touchstone export | touchstone import -
+  touchstone report 20261120-0930 20261121`,
+		Args: func(_ *cobra.Command, files []string) error {
+			if len(files) == 0 {
+				return errors.New("import: no file is named: give one that touchstone export wrote, or - for standard input")
+			}
+			if at := slices.Index(files, standardInput); at >= 0 && slices.Contains(files[at+1:], standardInput) {
+				return errors.New("import: - is given twice, and standard input can be read once")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, files []string) (err error) {
+			var all []importedRun
+			for _, file := range files {
+				runs, failed := importFile(cmd.Context(), dir, file, cmd.InOrStdin())
+				err = errors.Join(err, failed)
+				all = append(all, runs...)
+				if cmd.Context().Err() != nil {
+					break
+				}
+			}
+			if len(all) == 0 {
+				return err
+			}
+			return errors.Join(a.printImported(format, all), err)
+		},
+	}
+	addFormat(cmd, &format)
+	addDir(cmd, &dir)
+	return cmd
+}
+
+func (a *App) printImported(format format, all []importedRun) error {
+	var rows [][]string
+	for _, r := range all {
+		rows = append(rows, []string{r.Came, r.ID, r.Machine, r.Arch, fmt.Sprint(r.Trials), string(r.State), strings.Join(r.Targets, " "), r.File})
+	}
+	return format.print(a.env.Stdout, all, []string{"CAME", "RUN", "MACHINE", "ARCH", "TRIALS", "STATE", "TARGETS", "FILE"}, rows)
+}
+
+// importFile adds the runs of a file to the results of a folder, all or none.
+func importFile(ctx context.Context, dir, file string, stdin io.Reader) ([]importedRun, error) {
+	doc, err := readExport(ctx, file, stdin)
+	if err != nil {
+		return nil, fmt.Errorf("import %s: %w", file, err)
+	}
+	added, err := addRuns(ctx, dir, doc.Runs)
+	if err != nil {
+		return nil, fmt.Errorf("import %s: nothing of it was added: %w", file, err)
+	}
+	var runs []importedRun
+	for i, r := range doc.Runs {
+		came := importedRun{
+			File: file, ID: r.ID, Machine: r.Host.Hostname, Arch: r.Host.Arch, Started: r.Started, Targets: []string{}, Trials: len(r.Trials), State: r.State,
+			Came: "there already",
+		}
+		if added[i] {
+			came.Came = "new"
+		}
+		for _, t := range r.Targets {
+			came.Targets = append(came.Targets, t.Name)
+		}
+		runs = append(runs, came)
+	}
+	return runs, nil
+}
+
+// readExport reads a file that touchstone export wrote. It does not wait for a pipe beyond the end of ctx.
+func readExport(ctx context.Context, file string, stdin io.Reader) (result.Document, error) {
+	type outcome struct {
+		doc result.Document
+		err error
+	}
+	read := make(chan outcome, 1)
+	go func() {
+		doc, err := openExport(file, stdin)
+		read <- outcome{doc, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return result.Document{}, context.Cause(ctx)
+	case r := <-read:
+		if r.err == nil && len(r.doc.Runs) == 0 {
+			return result.Document{}, errors.New("there is no run in it")
+		}
+		return r.doc, r.err
+	}
+}
+
+func openExport(file string, stdin io.Reader) (doc result.Document, err error) {
+	if file == standardInput {
+		return result.Decode(stdin)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return result.Document{}, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return result.Decode(f)
+}
+
+// addRuns adds runs to the results of a folder, which it makes, and tells which are new.
+func addRuns(ctx context.Context, dir string, runs []result.Run) (added []bool, err error) {
+	if err := writable(dir); err != nil {
+		return nil, err
+	}
+	db, err := store.Open(ctx, filepath.Join(dir, databaseName))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return db.Import(ctx, runs...)
+}

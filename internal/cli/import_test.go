@@ -1,0 +1,34 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// TestInterruptedImport holds that a pipe into which nobody writes does not keep import from ending.
+func TestInterruptedImport(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, dir, "import", "pipe", "missing.json")
+	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns when import has opened the other end
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := writer.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	p.signal(syscall.SIGINT)
+	p.ends(130)
+	p.says(`^touchstone: import pipe: interrupted$`)
+	if _, err := os.Stat(filepath.Join(dir, "out")); !os.IsNotExist(err) {
+		t.Error("an import that was interrupted has made the folder")
+	}
+}

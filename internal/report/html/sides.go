@@ -1,0 +1,194 @@
+package html
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// key is how a run is drawn: a shape in a colour, so that neither has to tell it by itself.
+type key struct{ Class, Path string }
+
+// The key of a run in a legend: the middle and the size of its shape.
+const (
+	keyMiddle = 6.0
+	keyRadius = 4.2
+)
+
+// keyOf is the key of the run at a place.
+func keyOf(run int) key {
+	return key{"side full " + colourOf(run), shape(run, keyMiddle, keyMiddle, keyRadius)}
+}
+
+func colourOf(run int) string { return fmt.Sprintf("c%d", run%mostColours+1) }
+
+// shape is the path of the run's mark around a point. Shapes repeat after six runs and colours after nine, so that
+// no two of twelve runs have both.
+func shape(run int, x, y, r float64) string {
+	at := func(dx, dy float64) string { return num(x+dx*r) + " " + num(y+dy*r) }
+	switch run % 6 {
+	case 0: // circle
+		return fmt.Sprintf("M%sa%s %s 0 1 0 %s 0a%s %s 0 1 0 -%s 0z", at(-1, 0), num(r), num(r), num(2*r), num(r), num(r), num(2*r))
+	case 1: // square
+		return "M" + at(-.9, -.9) + "L" + at(.9, -.9) + "L" + at(.9, .9) + "L" + at(-.9, .9) + "z"
+	case 2: // triangle
+		return "M" + at(0, -1.1) + "L" + at(1.1, .9) + "L" + at(-1.1, .9) + "z"
+	case 3: // diamond
+		return "M" + at(0, -1.25) + "L" + at(1.25, 0) + "L" + at(0, 1.25) + "L" + at(-1.25, 0) + "z"
+	case 4: // triangle that stands on its head
+		return "M" + at(0, 1.1) + "L" + at(1.1, -.9) + "L" + at(-1.1, -.9) + "z"
+	default: // hourglass
+		return "M" + at(-1, -1.1) + "L" + at(1, -1.1) + "L" + at(-1, 1.1) + "L" + at(1, 1.1) + "z"
+	}
+}
+
+// sides is the plot of a metric in several runs: a lane for each target, a mark with its interval for each run.
+type sides struct {
+	Metric, Caption, Alt         string
+	Width, Height, AxisY, LabelY string
+	Axis                         axis
+	// One is where a ratio is 1, empty for absolute values.
+	One    string
+	Lanes  []sideLane
+	Legend []runHead
+}
+
+type sideLane struct {
+	Name, Full, LabelY string
+	Marks              []mark
+}
+
+type mark struct{ Class, Path, Colour, Whisker, Title string }
+
+// What a lane of several runs takes.
+const (
+	sideTop    = 20.0 // of the first mark, below the lane's label
+	sideStep   = 11.0 // from mark to mark
+	sideRadius = 3.6
+)
+
+// estimate is what a mark stands for.
+type estimate struct {
+	value float64
+	ci    *stats.Interval
+	// shown tells that it is not hollow.
+	shown bool
+	text  string
+}
+
+// newSides gives the plot of the ratios of a metric, and for each machine with several runs one of absolute values:
+// only those of one machine share an axis.
+func newSides(j *report.Joint, b *report.JointBenchmark, m *report.JointMetric) []sides {
+	var all []sides
+	var runs []int
+	for i := range j.Runs {
+		runs = append(runs, i)
+	}
+	if b.Baseline != "" && !m.Unbased {
+		ratio := func(c *report.JointCell) (estimate, bool) {
+			if !c.Has() || c.Comparison == nil || report.Ratio(c.Comparison.Ratio) == report.None {
+				return estimate{}, false
+			}
+			k := c.Comparison
+			return estimate{
+				value: k.Ratio, ci: k.CI, shown: k.Verdict == stats.Faster || k.Verdict == stats.Slower,
+				text: strings.TrimSpace(fmt.Sprintf("%s %s, %s", report.Ratio(k.Ratio), report.VerdictWord(k.Verdict, m.Unit), report.RatioInterval(k.CI))),
+			}, true
+		}
+		caption := "ratio to " + b.Baseline + " of the same run, " + string(m.Better) + " is better"
+		if s, ok := drawSides(j, m, runs, result.Score, ratio, caption, true); ok {
+			all = append(all, s)
+		}
+	}
+	absolute := func(c *report.JointCell) (estimate, bool) {
+		if !c.Has() {
+			return estimate{}, false
+		}
+		return estimate{c.Summary.Median, c.Summary.CI, true, report.Median(c.Summary, m.Unit)}, true
+	}
+	for _, machine := range j.Machines {
+		if len(machine.Runs) < 2 {
+			continue
+		}
+		caption := "absolute, on " + machine.Name + ", " + string(m.Better) + " is better"
+		if s, ok := drawSides(j, m, machine.Runs, m.Unit, absolute, caption, false); ok {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// drawSides draws what of gives of the cells of some runs. It is false if there is nothing to draw.
+func drawSides(j *report.Joint, m *report.JointMetric, runs []int, unit result.Unit, of func(*report.JointCell) (estimate, bool), caption string, ratio bool) (sides, bool) {
+	var values []float64
+	var rows []*report.JointRow
+	var drawn []int
+	for i := range m.Rows {
+		r := &m.Rows[i]
+		has := false
+		for _, run := range runs {
+			e, ok := of(&r.Cells[run])
+			if !ok {
+				continue
+			}
+			has = true
+			values = append(values, e.value)
+			if e.ci != nil {
+				values = append(values, e.ci.Lo, e.ci.Hi)
+			}
+			if !slices.Contains(drawn, run) {
+				drawn = append(drawn, run)
+			}
+		}
+		if has {
+			rows = append(rows, r)
+		}
+	}
+	if ratio && len(values) > 0 {
+		values = append(values, 1)
+	}
+	s := sides{Metric: m.Name, Caption: caption, Width: num(figureWidth)}
+	var ok bool
+	if s.Axis, ok = newAxis(values, unit, margin, figureWidth-margin); !ok || len(drawn) < 2 {
+		return sides{}, false
+	}
+	slices.Sort(drawn)
+	height := sideTop + sideStep*float64(len(drawn)) + 4
+	bottom := height * float64(len(rows))
+	s.Height, s.AxisY, s.LabelY = num(bottom+axisHeight), num(bottom), num(bottom+15)
+	if ratio {
+		s.One = num(s.Axis.at(1))
+	}
+	alt := []string{m.Name + ", " + caption}
+	for i, r := range rows {
+		y := height * float64(i)
+		lane := sideLane{Name: shortened(r.Target), Full: r.Target, LabelY: num(y + 13)}
+		for n, run := range drawn {
+			e, ok := of(&r.Cells[run])
+			if !ok {
+				continue
+			}
+			middle := y + sideTop + sideStep*float64(n) + 2
+			mark := mark{Class: "side", Colour: colourOf(run), Path: shape(run, s.Axis.at(e.value), middle, sideRadius), Title: j.Runs[run].Label + ": " + e.text}
+			if e.shown {
+				mark.Class += " full"
+			}
+			mark.Class += " " + mark.Colour
+			if e.ci != nil {
+				mark.Whisker = fmt.Sprintf("M%s %sH%s", num(s.Axis.at(e.ci.Lo)), num(middle), num(s.Axis.at(e.ci.Hi)))
+			}
+			lane.Marks = append(lane.Marks, mark)
+			alt = append(alt, r.Target+" on "+mark.Title)
+		}
+		s.Lanes = append(s.Lanes, lane)
+	}
+	for _, run := range drawn {
+		s.Legend = append(s.Legend, runHead{Key: keyOf(run), Label: j.Runs[run].Label})
+	}
+	s.Alt = strings.Join(alt, "; ")
+	return s, true
+}

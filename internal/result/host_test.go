@@ -1,0 +1,54 @@
+package result
+
+import "testing"
+
+func TestSameMachine(t *testing.T) {
+	server := Host{Hostname: "server", Arch: "amd64", CPU: "Example CPU", CPUs: 8, Memory: 24 << 30, Virtual: "kvm", Kernel: "6.18.0", Cgroup: "hybrid"}
+	for name, c := range map[string]struct {
+		change func(h *Host)
+		same   bool
+	}{
+		"itself":                           {func(*Host) {}, true},
+		"another kernel":                   {func(h *Host) { h.Kernel, h.Cgroup, h.Governor = "6.19.0", "v2", "performance" }, true},
+		"a kernel that keeps more memory":  {func(h *Host) { h.Memory -= 300 << 20 }, true},
+		"half of the memory":               {func(h *Host) { h.Memory /= 2 }, false},
+		"another name":                     {func(h *Host) { h.Hostname = "server2" }, false},
+		"the name on another CPU":          {func(h *Host) { h.CPU = "Other CPU" }, false},
+		"the name on another architecture": {func(h *Host) { h.Arch = "arm64" }, false},
+		"fewer CPUs":                       {func(h *Host) { h.CPUs = 2 }, false},
+		"a guest of something else":        {func(h *Host) { h.Virtual = "" }, false},
+		"no memory":                        {func(h *Host) { h.Memory = 0 }, false},
+	} {
+		other := server
+		c.change(&other)
+		if server.SameMachine(&other) != c.same || other.SameMachine(&server) != c.same {
+			t.Errorf("%s: it is the same machine: %v and the other way round %v, want %v", name, server.SameMachine(&other), other.SameMachine(&server), c.same)
+		}
+	}
+	for name, unknown := range map[string]Host{"nothing": {}, "no name": {CPU: "c", Memory: 1}, "no CPU": {Hostname: "h", Memory: 1}, "no memory": {Hostname: "h", CPU: "c"}} {
+		if unknown.SameMachine(&unknown) {
+			t.Errorf("%s is known, and it is the same machine", name)
+		}
+	}
+}
+
+func TestNature(t *testing.T) {
+	for _, c := range []struct {
+		host Host
+		want Nature
+		text string
+	}{
+		{Host{Arch: "amd64"}, Physical, "no hypervisor found"},
+		{Host{Arch: "amd64", Virtual: "kvm (QEMU Standard PC)"}, Guest, "guest of kvm (QEMU Standard PC)"},
+		{Host{Arch: "amd64", Virtual: "qemu (QEMU Standard PC)"}, Emulated, "emulated by qemu (QEMU Standard PC)"},
+		{Host{Arch: "arm64", Virtual: "qemu"}, GuestOrEmulated, "guest of qemu, and perhaps emulated"},
+		{Host{Arch: "arm64", Virtual: "qemu", CPU: "QEMU TCG CPU version 2.5+"}, Emulated, "emulated by qemu"},
+		{Host{Arch: "arm64", Virtual: "qemu", CPU: "linux,dummy-virt (implementer 0x00, part 0x051)"}, Emulated, "emulated by qemu"},
+		{Host{Arch: "arm64", CPU: "Raspberry Pi 4 Model B Rev 1.4 (implementer 0x41, part 0xd08)"}, Physical, "no hypervisor found"},
+		{Host{Arch: "riscv64", CPU: "QEMU TCG CPU"}, Emulated, "emulated by qemu"},
+	} {
+		if got := c.host.Nature(); got != c.want || c.host.NatureText() != c.text {
+			t.Errorf("%+v is %v, %q; want %v, %q", c.host, got, c.host.NatureText(), c.want, c.text)
+		}
+	}
+}

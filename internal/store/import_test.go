@@ -1,0 +1,129 @@
+package store_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/store"
+)
+
+// withTrials is a run with n trials.
+func withTrials(id string, n int) result.Run {
+	run := emptyRun(id, 0)
+	for seq := 1; seq <= n; seq++ {
+		run.Trials = append(run.Trials, okTrial(seq))
+	}
+	return run
+}
+
+func TestImportAgain(t *testing.T) {
+	s := newStore(t)
+	full := fullRun(t)
+	odd := withTrials("odd", 2)
+	// What JSON and SQLite spell in several ways is no other content.
+	odd.Trials[0].Samples[0].Value = math.Copysign(0, -1)
+	odd.Trials[0].Conditions = map[string]string{}
+	odd.Started = odd.Started.In(time.FixedZone("elsewhere", 3600))
+	for i, want := range [][]bool{{true, true}, {false, false}} {
+		added, err := s.Import(t.Context(), full, odd)
+		must(t, err)
+		if !slices.Equal(added, want) {
+			t.Errorf("import %d added %v, want %v", i+1, added, want)
+		}
+	}
+	added, err := s.Import(t.Context(), withTrials("new", 1), full)
+	must(t, err)
+	if !slices.Equal(added, []bool{true, false}) {
+		t.Errorf("of a new run and one that is there %v were added", added)
+	}
+}
+
+// TestImportConflict holds that another run of a taken id changes nothing, and that nothing that came with it is there.
+func TestImportConflict(t *testing.T) {
+	for name, change := range map[string]func(r *result.Run){
+		"a sample":  func(r *result.Run) { r.Trials[1].Samples[3].Value++ },
+		"a trial":   func(r *result.Run) { r.Trials = r.Trials[:1] },
+		"the host":  func(r *result.Run) { r.Host.Hostname = "elsewhere" },
+		"the state": func(r *result.Run) { r.State = result.Interrupted },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t)
+			_, err := s.Import(t.Context(), withTrials("a", 2))
+			must(t, err)
+			other := withTrials("a", 2)
+			change(&other)
+			if _, err := s.Import(t.Context(), withTrials("b", 1), other, withTrials("c", 1)); !errors.Is(err, store.ErrConflict) {
+				t.Fatalf("Import gives %v, want a conflict", err)
+			}
+			run, err := s.Run(t.Context(), "a")
+			must(t, err)
+			if diff := cmp.Diff(withTrials("a", 2).Trials, run.Trials); diff != "" {
+				t.Errorf("the run that was there has changed (-want +got):\n%s", diff)
+			}
+			runs, err := s.Runs(t.Context())
+			must(t, err)
+			if len(runs) != 1 {
+				t.Errorf("there are %d runs, want the one that was there", len(runs))
+			}
+		})
+	}
+}
+
+// TestImportedRunsDoNotGoOn keeps a file from having its plan executed.
+func TestImportedRunsDoNotGoOn(t *testing.T) {
+	s := newStore(t)
+	record(t, s, emptyRun("own", 0), 1)
+	foreign := withTrials("foreign", 1)
+	foreign.State = result.Interrupted
+	_, err := s.Import(t.Context(), foreign)
+	must(t, err)
+	for id, want := range map[string]bool{"own": false, "foreign": true} {
+		imported, err := s.Imported(t.Context(), id)
+		must(t, err)
+		if imported != want {
+			t.Errorf("run %s is imported: %v, want %v", id, imported, want)
+		}
+		if err := s.Resume(t.Context(), id); errors.Is(err, store.ErrImported) != want || err == nil == want {
+			t.Errorf("Resume of %s: %v", id, err)
+		}
+	}
+	run, err := s.Run(t.Context(), "foreign")
+	must(t, err)
+	if run.State != result.Interrupted {
+		t.Errorf("the imported run is %s", run.State)
+	}
+	var none *store.IDError
+	if _, err := s.Imported(t.Context(), "nothing"); !errors.As(err, &none) {
+		t.Errorf("Imported of no run: %v", err)
+	}
+	// What is there already stays the user's own.
+	own, err := s.Run(t.Context(), "own")
+	must(t, err)
+	_, err = s.Import(t.Context(), own)
+	must(t, err)
+	if imported, err := s.Imported(t.Context(), "own"); err != nil || imported {
+		t.Errorf("the user's own run is imported: %v, %v", imported, err)
+	}
+}
+
+func TestImportRefusesWhatIsUnfit(t *testing.T) {
+	s := newStore(t)
+	bad := withTrials("bad", 1)
+	bad.State = "odd"
+	for name, run := range map[string]result.Run{"an invalid run": bad, "the name of the newest": emptyRun("LATEST", 0)} {
+		if _, err := s.Import(t.Context(), emptyRun("good", 0), run); err == nil {
+			t.Errorf("%s was imported", name)
+		}
+	}
+	runs, err := s.Runs(t.Context())
+	must(t, err)
+	if len(runs) != 0 {
+		t.Errorf("there are %d runs", len(runs))
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,9 +13,14 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// littleWork is the plan of TestRealPrograms: all benchmarks, with as little work as they accept.
-const littleWork = `version: 1
-targets: [native, oci/runc, oci/crun, oci/runsc, containerd/runc, containerd/crun, containerd/runsc]
+// littleWork are the plans of TestRealPrograms, with as little work as the benchmarks accept.
+var littleWork = []struct {
+	name, plan string
+	targets    int
+	suites     []string // or parts of them
+}{
+	{"containerd", `version: 1
+targets: [containerd/crun, containerd/runsc]
 blocks: 1
 warmup: 0
 benchmarks:
@@ -38,33 +44,54 @@ benchmarks:
   - performance.network
   - performance.syscall
   - limits.memory.oom
-`
+`, 2, []string{"performance.", "limits."}},
+	{"alone", `version: 1
+targets: [native, oci/runc, oci/runsc]
+blocks: 1
+warmup: 0
+benchmarks:
+  - {name: performance.database.redis, params: {requests: 1000, duration: 500ms}}
+  - performance.memory.stream
+  - performance.network
+  - performance.syscall
+`, 3, []string{"performance.database.", "performance.memory.stream", "performance.network.", "performance.syscall."}},
+}
 
-// TestRealPrograms runs every benchmark of the performance and limits suites on bare metal, on the runtimes alone and
-// behind containerd: all of them work there.
+// TestRealPrograms runs every benchmark of the performance and limits suites behind containerd, and on bare metal and the
+// runtimes alone those that package catalogue does not run there (TestRealCPU, TestRealDisk, TestRealLimits): all of them
+// work.
 func TestRealPrograms(t *testing.T) {
 	needRoot(t, "runc", "crun", "runsc", "containerd")
 	const limit = 12 * time.Minute
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(littleWork), 0o600); err != nil {
-		t.Fatal(err)
+	for _, work := range littleWork {
+		t.Run(work.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(work.plan), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p := prepareFor(t, limit, dir, "touchstone", "benchmark", "--managed", "-f", "plan.yaml")
+			p.run()
+			p.ends(0)
+			run := export(t, dir, "latest")
+			nothingLeft(t, run.ID)
+			if len(run.Targets) != work.targets {
+				t.Fatalf("there are %d targets, want %d", len(run.Targets), work.targets)
+			}
+			checkTrials(t, run, work.suites)
+		})
 	}
-	p := prepareFor(t, limit, dir, "touchstone", "benchmark", "--managed", "-f", "plan.yaml")
-	p.run()
-	p.ends(0)
-	run := export(t, dir, "latest")
-	nothingLeft(t, run.ID)
-	if len(run.Targets) != 7 {
-		t.Fatalf("there are %d targets, want 7", len(run.Targets))
-	}
+}
 
+// checkTrials checks that all benchmarks of some suites, or parts of them, have worked on all targets of a run.
+func checkTrials(t *testing.T, run result.Run, suites []string) {
+	t.Helper()
 	trials := map[result.Cell]result.Trial{}
 	for _, trial := range run.Trials {
 		trial.Params = ""
 		trials[trial.Cell] = trial
 	}
 	for _, b := range (catalogue.Catalogue{}).All() {
-		if b.Suite() != "performance" && b.Suite() != "limits" {
+		if !slices.ContainsFunc(suites, func(suite string) bool { return strings.HasPrefix(b.Name, suite) }) {
 			continue
 		}
 		for _, target := range run.Targets {

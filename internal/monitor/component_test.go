@@ -184,7 +184,8 @@ func TestEnded(t *testing.T) {
 		want    []process
 	}{
 		{
-			"the first thread ends first, and the ID comes again", []record{
+			"the first thread ends first, and the ID comes again",
+			[]record{
 				{pid: 5, tgid: 5, ppid: 1, comm: "qemu-system-x86", cpu: 2},
 				{pid: 6, tgid: 5, ppid: 1, comm: "CPU 0/KVM", last: true, cpu: 1, whole: 3},
 				{pid: 5, tgid: 5, ppid: 1, comm: "cat", last: true, cpu: 4},
@@ -192,7 +193,8 @@ func TestEnded(t *testing.T) {
 			[]process{{pid: 5, ppid: 1, comm: "qemu-system-x86", cpu: 3}, {pid: 5, ppid: 1, comm: "cat", cpu: 4}},
 		},
 		{
-			"a thread that ended with the last one comes after it", []record{
+			"a thread that ended with the last one comes after it",
+			[]record{
 				{pid: 7, tgid: 5, ppid: 1, comm: "worker", cpu: 1},
 				{pid: 6, tgid: 5, ppid: 1, comm: "worker", last: true, cpu: 2, whole: 3},
 				{pid: 5, tgid: 5, ppid: 1, comm: "runc", cpu: 10},
@@ -200,21 +202,24 @@ func TestEnded(t *testing.T) {
 			[]process{{pid: 5, ppid: 1, comm: "runc", cpu: 13}},
 		},
 		{
-			"it comes after it, and was counted with it", []record{
+			"it comes after it, and was counted with it",
+			[]record{
 				{pid: 6, tgid: 5, ppid: 1, comm: "worker", last: true, cpu: 2, whole: 12},
 				{pid: 5, tgid: 5, ppid: 1, comm: "runc", cpu: 10},
 			},
 			[]process{{pid: 5, ppid: 1, comm: "runc", cpu: 12}},
 		},
 		{
-			"threads ended before there were records", []record{
+			"threads ended before there were records",
+			[]record{
 				{pid: 6, tgid: 5, ppid: 1, comm: "containerd", cpu: 1},
 				{pid: 5, tgid: 5, ppid: 1, comm: "containerd", last: true, cpu: 2, whole: 50},
 			},
 			[]process{{pid: 5, ppid: 1, comm: "containerd", cpu: 50}},
 		},
 		{
-			"the ID comes again for a process of several threads", []record{
+			"the ID comes again for a process of several threads",
+			[]record{
 				{pid: 5, tgid: 5, ppid: 1, comm: "true", last: true, cpu: 1},
 				{pid: 5, tgid: 5, ppid: 2, comm: "runc", cpu: 3},
 				{pid: 6, tgid: 5, ppid: 2, comm: "worker", last: true, cpu: 1, whole: 4},

@@ -164,7 +164,7 @@ func (b *jointBuilder) metrics(of *JointBenchmark) {
 			}
 		}
 		m.Unbased = !slices.ContainsFunc(m.Rows, func(r JointRow) bool {
-			return slices.ContainsFunc(r.Cells, func(c JointCell) bool { return c.Has() && c.Cell.Baseline })
+			return slices.ContainsFunc(r.Cells, func(c JointCell) bool { return c.Has() && c.Baseline })
 		})
 	}
 }

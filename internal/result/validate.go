@@ -244,9 +244,24 @@ func (r *Run) validateText() error {
 	var l lines
 	h := &r.Host
 	for _, t := range []struct{ name, text string }{
-		{"name", r.Name}, {"baseline", r.Baseline}, {"version of the tool", r.Tool.Version}, {"commit of the tool", r.Tool.Commit}, {"go of the tool", r.Tool.Go},
-		{"hostname", h.Hostname}, {"os", h.OS}, {"kernel", h.Kernel}, {"arch", h.Arch}, {"cpu", h.CPU}, {"governor", h.Governor}, {"turbo", h.Turbo},
-		{"smt", h.SMT}, {"cgroup", h.Cgroup}, {"virtualisation", h.Virtual}, {"lsm", h.LSM}, {"mitigations", h.Mitigation}, {"kernel_cmdline", h.Cmdline},
+		{"name", r.Name},
+		{"baseline", r.Baseline},
+		{"version of the tool", r.Tool.Version},
+		{"commit of the tool", r.Tool.Commit},
+		{"go of the tool", r.Tool.Go},
+		{"hostname", h.Hostname},
+		{"os", h.OS},
+		{"kernel", h.Kernel},
+		{"arch", h.Arch},
+		{"cpu", h.CPU},
+		{"governor", h.Governor},
+		{"turbo", h.Turbo},
+		{"smt", h.SMT},
+		{"cgroup", h.Cgroup},
+		{"virtualisation", h.Virtual},
+		{"lsm", h.LSM},
+		{"mitigations", h.Mitigation},
+		{"kernel_cmdline", h.Cmdline},
 	} {
 		l.check(t.text, "the %s", t.name)
 	}

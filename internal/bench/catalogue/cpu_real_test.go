@@ -12,13 +12,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// realTargets are those on which the programs of the image are tried.
+// realTargets are those on which the programs of the image are tried: one for each kernel that runs them. TestRealDisk has
+// oci/runc.
 var realTargets = []struct {
 	name   string
 	driver engine.Driver
 }{
 	{"native", native.Driver{}},
-	{"oci/runc", oci.Driver{}},
 	{"oci/crun", oci.Driver{}},
 	{"oci/runsc@platform=systrap", oci.Driver{}},
 }
@@ -34,7 +34,8 @@ var cpuSmall = map[string]bench.Params{
 	"performance.memory.maxlatency":    {"mib": "256", "operation": "read", "access": "rnd", "kib": "64"},
 }
 
-// The programs of the image say what the benchmarks expect of them, in containers and beside them.
+// The programs of the image say what the benchmarks expect of them, in containers and beside them. Behind an engine
+// TestRealPrograms of package cli has them do so.
 func TestRealCPU(t *testing.T) {
 	for _, tt := range realTargets {
 		t.Run(strings.ReplaceAll(tt.name, "/", "_"), func(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/engine/cri"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
@@ -18,10 +17,10 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// The programs of the image serve and ask each other over the networks of real engines. Between containers and the host
-// TestRealPrograms of package cli has them do so.
+// The programs of the image serve and ask each other over the networks of real engines. Between containers and the host,
+// and behind containerd, TestRealPrograms of package cli has them do so.
 func TestRealNetwork(t *testing.T) {
-	rootfs, img := enginetest.Workload(t)
+	rootfs, _ := enginetest.Workload(t)
 	between, beside := bench.Params{"peer": "containers"}, bench.Params{"peer": "host"}
 	few := bench.Params{"requests": "1000", "clients": "10"}
 	for _, tt := range []struct {
@@ -33,16 +32,10 @@ func TestRealNetwork(t *testing.T) {
 		{"native@network=loopback", native.Driver{}, map[string]bench.Params{networkBandwidth: beside, databaseRedis: few}},
 		{"oci/runc", oci.Driver{}, map[string]bench.Params{networkHTTP: between}},
 		{"oci/runsc@platform=systrap", oci.Driver{}, map[string]bench.Params{networkBandwidth: between}},
-		{"containerd/runc", cri.NewContainerd(), map[string]bench.Params{networkHTTP: between}},
 	} {
 		t.Run(strings.ReplaceAll(tt.target, "/", "_"), func(t *testing.T) {
 			s := enginetest.Session(t, oci.Surroundings)
 			parsed, err := target.Parse(tt.target)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.Managed, s.Targets = true, []target.Target{parsed}
-			ref, err := s.Registry.Publish(t.Context(), "workload:test", img)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +59,7 @@ func TestRealNetwork(t *testing.T) {
 				}
 				var trials []result.Trial
 				outcome, err := runner.Run(t.Context(), runner.Config{
-					RunID: s.RunID, Files: map[bench.Image]runner.Files{bench.WorkloadImage: {Rootfs: rootfs, Ref: ref}}, Data: t.TempDir(),
+					RunID: s.RunID, Files: map[bench.Image]runner.Files{bench.WorkloadImage: {Rootfs: rootfs}}, Data: t.TempDir(),
 					Work: []plan.Work{{Benchmark: b, Params: params}}, Targets: []runner.Target{{Name: tt.target, Engine: e}}, Host: host,
 					Blocks: 1, MaxBlocks: 1, TrialLimit: time.Minute, CallLimit: time.Minute,
 					Clock: runner.SystemClock{}, Cgroups: s.Cgroups, Noise: quiet{}, Observer: quiet{},

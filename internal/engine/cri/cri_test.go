@@ -3,6 +3,7 @@ package cri_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,19 +15,27 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// The targets that the conformance suite tries with private engines; see enginetest.MustRun. The second list is for
-// further versions of containerd.
+// The targets that the conformance suite tries with private engines; see enginetest.MustRun. The first ones go through
+// the whole suite, and show that this package works; the further ones, and further versions of containerd, go through
+// enginetest.Options.Brief, which shows that they work with it.
 var (
-	containerdTargets = []string{
-		"containerd/runc", "containerd/crun", "containerd/youki", "containerd/runsc", "containerd/runsc@platform=ptrace",
-		"containerd/runsc@network=host", "containerd/runsc@shim=runc",
+	containerdTargets = []string{"containerd/runc", "containerd/crun", "containerd/runsc"}
+	containerdFurther = []string{
+		"containerd/youki", "containerd/runsc@platform=ptrace", "containerd/runsc@network=host", "containerd/runsc@shim=runc",
 	}
-	versionTargets = []string{"containerd/runc", "containerd/runsc"} // crun has the shim of runc
-	crioTargets    = []string{"crio/runc", "crio/crun", "crio/youki", "crio/runsc"}
+	crioTargets = []string{"crio/runc", "crio/crun"}
+	crioFurther = []string{"crio/youki", "crio/runsc"}
+)
+
+// versionTargets are for further versions of containerd, one for each shim. The oldest has to understand gVisor's, and
+// those between it and the newest, which does too, are tried with runc alone.
+var (
+	oldestTargets  = []string{"containerd/runc", "containerd/runsc"}
+	versionTargets = []string{"containerd/runc"}
 )
 
 // moreContainerds names further versions of containerd that are tried beside the one on PATH: paths of
-// their binaries, separated by colons.
+// their binaries, the oldest first, separated by colons.
 const moreContainerds = "TOUCHSTONE_CONTAINERDS"
 
 // session is one that has nothing but private engines, which are configured for these targets.
@@ -52,8 +61,18 @@ func parse(t *testing.T, name string) target.Target {
 	return parsed
 }
 
+// conformAll puts targets through the conformance suite that share a private engine, as those of a run do.
+func conformAll(t *testing.T, d *cri.Driver, binary string, whole, brief []string) {
+	names := slices.Concat(whole, brief)
+	s := session(t, binary, names...)
+	enginetest.Hold(t, d, names[0], s)
+	for n, name := range names {
+		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) { conform(t, d, s, name, n >= len(whole)) })
+	}
+}
+
 // conform puts a target through the conformance suite.
-func conform(t *testing.T, d *cri.Driver, s engine.Session, name string) {
+func conform(t *testing.T, d *cri.Driver, s engine.Session, name string, brief bool) {
 	open := func(t *testing.T) engine.Engine {
 		e, err := d.Open(t.Context(), parse(t, name), s)
 		enginetest.Require(t, name, err)
@@ -62,7 +81,7 @@ func conform(t *testing.T, d *cri.Driver, s engine.Session, name string) {
 	}
 	enginetest.Run(t, open, enginetest.Options{
 		RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Leftovers: func() []string { return leftovers(s) },
-		TermFirst: d.Name() == "crio", Host: enginetest.Open(t, native.Driver{}, target.Native, s),
+		Brief: brief, TermFirst: d.Name() == "crio", Host: enginetest.Open(t, native.Driver{}, target.Native, s),
 		Limits: func(t *testing.T, c engine.Container) string {
 			return enginetest.Limits(t, s, "/"+engine.Prefix+s.RunID+"/"+c.ID())
 		},
@@ -84,27 +103,18 @@ func leftovers(s engine.Session) []string {
 }
 
 func TestContainerd(t *testing.T) {
-	enginetest.CheckMustRun(t, "containerd", containerdTargets...)
-	for _, binary := range append([]string{""}, filepath.SplitList(os.Getenv(moreContainerds))...) {
-		name, targets := "on_PATH", containerdTargets
-		if binary != "" {
-			name, targets = filepath.Base(filepath.Dir(binary)), versionTargets
+	enginetest.CheckMustRun(t, "containerd", slices.Concat(containerdTargets, containerdFurther)...)
+	t.Run("on_PATH", func(t *testing.T) { conformAll(t, cri.NewContainerd(), "", containerdTargets, containerdFurther) })
+	for n, binary := range filepath.SplitList(os.Getenv(moreContainerds)) {
+		targets := oldestTargets
+		if n > 0 {
+			targets = versionTargets
 		}
-		t.Run(name, func(t *testing.T) {
-			for _, name := range targets {
-				t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
-					conform(t, cri.NewContainerd(), session(t, binary, name), name)
-				})
-			}
-		})
+		t.Run(filepath.Base(filepath.Dir(binary)), func(t *testing.T) { conformAll(t, cri.NewContainerd(), binary, nil, targets) })
 	}
 }
 
 func TestCRIO(t *testing.T) {
-	enginetest.CheckMustRun(t, "crio", crioTargets...)
-	for _, name := range crioTargets {
-		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
-			conform(t, cri.NewCRIO(), session(t, "", name), name)
-		})
-	}
+	enginetest.CheckMustRun(t, "crio", slices.Concat(crioTargets, crioFurther)...)
+	conformAll(t, cri.NewCRIO(), "", crioTargets, crioFurther)
 }

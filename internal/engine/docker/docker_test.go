@@ -18,8 +18,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// targets are those that the conformance suite tries; see enginetest.MustRun.
-var targets = []string{"docker/runc", "docker/crun", "docker/youki", "docker/runsc", "docker/runsc@platform=systrap"}
+// targets are those that the conformance suite tries; see enginetest.MustRun. The further ones are tried in brief.
+var (
+	targets = []string{"docker/runc", "docker/crun", "docker/runsc"}
+	further = []string{"docker/youki", "docker/runsc@platform=systrap"}
+)
 
 func parse(t *testing.T, name string) target.Target {
 	t.Helper()
@@ -90,19 +93,24 @@ func private(t *testing.T) (engine.Session, string) {
 }
 
 func TestConformance(t *testing.T) {
-	enginetest.CheckMustRun(t, "docker", targets...)
-	for _, name := range targets {
+	all := slices.Concat(targets, further)
+	enginetest.CheckMustRun(t, "docker", all...)
+	s, socket := private(t)
+	for _, name := range all {
+		s.Targets = append(s.Targets, parse(t, name))
+	}
+	d := docker.NewDriver()
+	enginetest.Hold(t, d, all[0], s) // the targets share the daemon, as those of a run do
+	for n, name := range all {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
-			s, socket := private(t)
-			s.Targets = []target.Target{parse(t, name)}
 			enginetest.Run(t, func(t *testing.T) engine.Engine {
-				e, err := docker.NewDriver().Open(t.Context(), parse(t, name), s)
+				e, err := d.Open(t.Context(), parse(t, name), s)
 				enginetest.Require(t, name, err)
 				return e
 			}, enginetest.Options{
 				RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Host: enginetest.Open(t, native.Driver{}, target.Native, s),
 				Limits:    func(t *testing.T, _ engine.Container) string { return limits(t, s, "/"+engine.Prefix+s.RunID) },
-				Leftovers: func() []string { return remains(t, s, socket) },
+				Leftovers: func() []string { return remains(t, s, socket) }, Brief: n >= len(targets),
 			})
 		})
 	}

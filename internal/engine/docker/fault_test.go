@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -68,11 +69,14 @@ func TestWrongSocket(t *testing.T) {
 			tt.make(t, socket)
 			s := s
 			s.Sockets = map[string]string{"docker": "unix://" + socket}
+			var candidates []engine.Candidate
+			var both sync.WaitGroup // so that a socket that never answers is waited for once
+			both.Go(func() { candidates = docker.NewDriver().Candidates(t.Context(), s) })
 			_, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s)
 			if !engine.Unsupported(err) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), socket) {
 				t.Errorf("open: %v; want a refusal with %q and the socket", err, tt.want)
 			}
-			candidates := docker.NewDriver().Candidates(t.Context(), s)
+			both.Wait()
 			if len(candidates) == 0 || candidates[0].Err == nil || !strings.Contains(candidates[0].Err.Error(), tt.want) {
 				t.Errorf("candidates: %v; want all with %q", candidates, tt.want)
 			}

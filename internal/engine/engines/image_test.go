@@ -20,14 +20,18 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// pulling are targets of each engine that pulls.
-var pulling = []string{
-	"containerd/runc", "containerd/crun", "containerd/runsc", "crio/runc", "crio/runsc", "docker/runc", "docker/runsc", "podman/runc", "podman/runsc",
+// pulling are targets of each engine that pulls. Those of an engine share a session, and with it a daemon and what that has
+// pulled.
+var pulling = [][]string{
+	{"containerd/runc", "containerd/crun", "containerd/runsc"},
+	{"crio/runc", "crio/runsc"},
+	{"docker/runc", "docker/runsc"},
+	{"podman/runc", "podman/runsc"},
 }
 
-// A program runs from a user's own image as it does from ours, whatever that image is configured to run: as root, in the
-// root directory, with its arguments alone.
-func TestImageWithAConfiguration(t *testing.T) {
+// Images other than the probe's are pulled, and programs run from them.
+func TestImages(t *testing.T) {
+	_, programs := enginetest.Workload(t)
 	base, err := image.Build(runtime.GOARCH)
 	if err != nil {
 		t.Fatal(err)
@@ -39,81 +43,76 @@ func TestImageWithAConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eachPulling(t, func(t *testing.T, s engine.Session, e engine.Engine) {
-		ref, err := s.Registry.Publish(t.Context(), "configured:latest", configured)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pulled(t, s, e, ref)
-		spec := enginetest.Spec(s, "configured")
-		spec.Image, spec.Writable = ref, true
-		var out, complaint bytes.Buffer
-		// This leads from the root directory alone to a directory, to which only root can write.
-		spec.Process = engine.Process{Args: workload.Write("data/../written"), Stdout: &out, Stderr: &complaint}
-		c := enginetest.Running(t, e, spec)
-		exit, err := c.Wait(t.Context())
-		if err != nil || !exit.OK() {
-			t.Errorf("Wait = %v, %v; %s", exit, err, complaint.String())
-		}
-		if err := c.Delete(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// The workload image, which is large, is pulled and its programs run.
-func TestWorkloadImage(t *testing.T) {
-	_, programs := enginetest.Workload(t)
-	eachPulling(t, func(t *testing.T, s engine.Session, e engine.Engine) {
-		ref, err := s.Registry.Publish(t.Context(), "workload:latest", programs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pulled(t, s, e, ref)
-		for n, args := range [][]string{
-			{"/usr/bin/sysbench", "--version"}, {"/usr/bin/7z", "i"}, {"/usr/bin/fio", "--version"}, {"/usr/bin/redis-server", "--version"},
-		} {
-			spec := enginetest.Spec(s, fmt.Sprint("program", n))
-			spec.Image = ref
-			var out, complaint bytes.Buffer
-			spec.Process = engine.Process{Args: args, Stdout: &out, Stderr: &complaint}
-			c := enginetest.Running(t, e, spec)
-			exit, err := c.Wait(t.Context())
-			if err := c.Delete(t.Context()); err != nil {
-				t.Error(err)
-			}
-			if err != nil || !exit.OK() || out.Len() == 0 {
-				t.Errorf("%q: %v, %v, it says %q and %q", args, exit, err, out.String(), complaint.String())
-			}
-		}
-	})
-}
-
-// eachPulling runs a test on each target whose engine pulls.
-func eachPulling(t *testing.T, test func(*testing.T, engine.Session, engine.Engine)) {
-	for _, name := range pulling {
-		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
+	for _, names := range pulling {
+		engineName, _, _ := strings.Cut(names[0], "/")
+		t.Run(engineName, func(t *testing.T) {
 			s := enginetest.Session(t, oci.Surroundings)
-			parsed, err := target.Parse(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.Managed, s.Targets = true, []target.Target{parsed}
-			e, err := engines.All(fake.NewClock(), nil).Open(t.Context(), parsed, s)
-			enginetest.Require(t, name, err)
-			t.Cleanup(func() {
-				if err := e.Close(); err != nil {
-					t.Error(err)
+			s.Managed = true
+			for _, name := range names {
+				parsed, err := target.Parse(name)
+				if err != nil {
+					t.Fatal(err)
 				}
-			})
-			test(t, s, e)
+				s.Targets = append(s.Targets, parsed)
+			}
+			drivers := engines.All(fake.NewClock(), nil)
+			enginetest.Hold(t, drivers, names[0], s)
+			for _, name := range names {
+				t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
+					e := enginetest.Open(t, drivers, name, s)
+					t.Run("configured", func(t *testing.T) { runConfigured(t, s, e, configured) })
+					t.Run("workload", func(t *testing.T) { runPrograms(t, s, e, programs) })
+				})
+			}
 		})
 	}
 }
 
-// pulled lets the engine pull an image for the time of the test.
-func pulled(t *testing.T, s engine.Session, e engine.Engine, ref string) {
+// runConfigured runs a program from an image like a user's own: as from ours it runs, whatever the image is configured to
+// run, as root, in the root directory, with its arguments alone.
+func runConfigured(t *testing.T, s engine.Session, e engine.Engine, configured v1.Image) {
+	spec := enginetest.Spec(s, "configured")
+	spec.Image, spec.Writable = pulled(t, s, e, "configured:latest", configured), true
+	// This leads from the root directory alone to a directory, to which only root can write.
+	run(t, e, spec, workload.Write("data/../written"))
+}
+
+// runPrograms runs programs of the workload image, which is large.
+func runPrograms(t *testing.T, s engine.Session, e engine.Engine, programs v1.Image) {
+	ref := pulled(t, s, e, "workload:latest", programs)
+	for n, args := range [][]string{{"/usr/bin/7z", "i"}, {"/usr/bin/redis-server", "--version"}} {
+		spec := enginetest.Spec(s, fmt.Sprint("program", n))
+		spec.Image = ref
+		if out := run(t, e, spec, args); out == "" {
+			t.Errorf("%q says nothing", args)
+		}
+	}
+}
+
+// run runs a program to its end, which must be a good one, and gives its output.
+func run(t *testing.T, e engine.Engine, spec engine.Spec, args []string) string {
 	t.Helper()
+	var out, complaint bytes.Buffer
+	spec.Process = engine.Process{Args: args, Stdout: &out, Stderr: &complaint}
+	c := enginetest.Running(t, e, spec)
+	exit, err := c.Wait(t.Context())
+	if err := c.Delete(t.Context()); err != nil { // by then all output is there
+		t.Error(err)
+	}
+	if err != nil || !exit.OK() {
+		t.Errorf("%q: %v, %v, it says %q and %q", args, exit, err, out.String(), complaint.String())
+	}
+	return out.String()
+}
+
+// pulled lets the engine pull an image for the time of the test.
+func pulled(t *testing.T, s engine.Session, e engine.Engine, as string, img v1.Image) string {
+	t.Helper()
+	ref, err := s.Registry.Publish(t.Context(), as, img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Registry.Forget(ref) })
 	p, ok := e.(engine.Puller)
 	if !ok {
 		t.Fatalf("%s does not pull", e.Info().Target)
@@ -121,5 +120,5 @@ func pulled(t *testing.T, s engine.Session, e engine.Engine, ref string) {
 	if err := p.Pull(t.Context(), ref); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Registry.Forget(ref) })
+	return ref
 }

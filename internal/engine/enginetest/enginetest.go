@@ -31,9 +31,11 @@ package enginetest
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -65,8 +67,8 @@ type Options struct {
 	// is not known where they are.
 	Limits func(t *testing.T, c engine.Container) string
 	// Leftovers lists what there is on the host of this run's containers: processes,
-	// cgroups, bundles, mounts. Each subtest checks that it adds nothing, and the last
-	// that there is nothing once the engine is closed. What belongs to the session and
+	// cgroups, bundles, mounts. The subtests must add nothing, and the last checks
+	// that once the engine is closed there is nothing but what was there before it was opened. What belongs to the session and
 	// not to a container, such as the run's own directory, is not for the list. If it is
 	// nil nothing is checked.
 	Leftovers func() []string
@@ -74,73 +76,142 @@ type Options struct {
 	// run must keep to CPUs and limits too, and have a bridged network: no capability speaks of the former, and engines
 	// find out about the latter by trying.
 	Gaps map[string]string
+	// Brief leaves out what depends on the engine more than on the runtime, its options or the daemon's version: for
+	// further targets of an engine of which others go through the whole suite.
+	Brief bool
+}
+
+// subtest is a part of the suite.
+type subtest struct {
+	name string
+	test func(*suite, *testing.T)
+	// detail says that Options.Brief leaves it out.
+	detail bool
+	// alone says that no other subtest may run beside it.
+	alone bool
+}
+
+var subtests = []subtest{
+	{name: "Info", test: (*suite).testInfo},
+	{name: "Supports", test: (*suite).testSupports},
+	{name: "Lifecycle", test: (*suite).testLifecycle},
+	{name: "ExitCode", test: (*suite).testExitCode},
+	{name: "OutputIsWhole", test: (*suite).testOutputIsWhole, detail: true},
+	{name: "OutputsAreSeparate", test: (*suite).testOutputsAreSeparate},
+	{name: "NoWriters", test: (*suite).testNoWriters, detail: true},
+	{name: "WaitIsShared", test: (*suite).testWaitIsShared, detail: true},
+	{name: "KillAfterExit", test: (*suite).testKillAfterExit, detail: true},
+	{name: "SIGTERM", test: (*suite).testSIGTERM},
+	{name: "MissingProgram", test: (*suite).testMissingProgram},
+	{name: "TwoContainers", test: (*suite).testTwoContainers, detail: true},
+	{name: "DuplicateID", test: (*suite).testDuplicateID, detail: true},
+	{name: "DeleteRunning", test: (*suite).testDeleteRunning},
+	{name: "DeleteCreated", test: (*suite).testDeleteCreated, detail: true},
+	{name: "CancelledCreate", test: (*suite).testCancelledCreate, detail: true},
+	{name: "CancelledStart", test: (*suite).testCancelledStart, detail: true},
+	{name: "CancelledWait", test: (*suite).testCancelledWait, detail: true},
+	{name: "Mount", test: (*suite).testMount},
+	{name: "ReadOnlyMount", test: (*suite).testReadOnlyMount, detail: true},
+	{name: "ReadOnlyRoot", test: (*suite).testReadOnlyRoot},
+	{name: "Writable", test: (*suite).testWritable},
+	{name: "Tmpfs", test: (*suite).testTmpfs, detail: true},
+	{name: "CPUSet", test: (*suite).testCPUSet},
+	{name: "Bridge", test: (*suite).testBridge},
+	{name: "HostEnd", test: (*suite).testHostEnd, detail: true},
+	{name: "Exec", test: (*suite).testExec},
+	{name: "Pause", test: (*suite).testPause},
+	{name: "Update", test: (*suite).testUpdate},
+	{name: "Stats", test: (*suite).testStats, detail: true},
+	{name: "HostNetwork", test: (*suite).testHostNetwork},
+	{name: "Pull", test: (*suite).testPull},
+	{name: "Limits", test: (*suite).testLimits, alone: true}, // Options.Limits may know of one container only
+	{name: "Close", test: (*suite).testClose, alone: true},
 }
 
 // Run puts an engine through the suite. It opens it once and closes it.
+//
+// Engines take calls from several goroutines: as many subtests run beside each other as go test's -parallel says, most of
+// whose time is waiting. What they leave is then looked for when all have ended, and with -parallel 1 after each.
 func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 	t.Helper()
 	if opts.Limit == 0 {
 		opts.Limit = 30 * time.Second
 	}
-	s := &suite{Options: opts, engine: open(t)}
+	s := &suite{Options: opts}
+	s.before = s.leftovers()
+	s.engine = open(t)
 	if networker, ok := s.engine.(engine.Networker); ok && s.engine.Supports(engine.NetworkBridge) == nil {
 		// The network is the engine's, and no test's leftover.
 		if _, err := networker.Link(s.context(t)); err != nil && !engine.Unsupported(err) {
 			t.Errorf("Link: %v", err)
 		}
 	}
-	for _, c := range []struct {
-		name string
-		test func(*suite, *testing.T)
-	}{
-		{"Info", (*suite).testInfo},
-		{"Supports", (*suite).testSupports},
-		{"Lifecycle", (*suite).testLifecycle},
-		{"ExitCode", (*suite).testExitCode},
-		{"OutputIsWhole", (*suite).testOutputIsWhole},
-		{"OutputsAreSeparate", (*suite).testOutputsAreSeparate},
-		{"NoWriters", (*suite).testNoWriters},
-		{"WaitIsShared", (*suite).testWaitIsShared},
-		{"KillAfterExit", (*suite).testKillAfterExit},
-		{"SIGTERM", (*suite).testSIGTERM},
-		{"MissingProgram", (*suite).testMissingProgram},
-		{"TwoContainers", (*suite).testTwoContainers},
-		{"DuplicateID", (*suite).testDuplicateID},
-		{"DeleteRunning", (*suite).testDeleteRunning},
-		{"DeleteCreated", (*suite).testDeleteCreated},
-		{"CancelledCreate", (*suite).testCancelledCreate},
-		{"CancelledStart", (*suite).testCancelledStart},
-		{"CancelledWait", (*suite).testCancelledWait},
-		{"Mount", (*suite).testMount},
-		{"ReadOnlyMount", (*suite).testReadOnlyMount},
-		{"ReadOnlyRoot", (*suite).testReadOnlyRoot},
-		{"Writable", (*suite).testWritable},
-		{"Tmpfs", (*suite).testTmpfs},
-		{"CPUSet", (*suite).testCPUSet},
-		{"Limits", (*suite).testLimits},
-		{"Bridge", (*suite).testBridge},
-		{"HostEnd", (*suite).testHostEnd},
-		{"Exec", (*suite).testExec},
-		{"Pause", (*suite).testPause},
-		{"Update", (*suite).testUpdate},
-		{"Stats", (*suite).testStats},
-		{"HostNetwork", (*suite).testHostNetwork},
-		{"Pull", (*suite).testPull},
-		{"Close", (*suite).testClose},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if reason, ok := s.Gaps[c.name]; ok {
-				t.Skip(reason)
+	workers := parallel(t)
+	if workers > 1 {
+		before := s.leftovers()
+		next := make(chan subtest)
+		var pool sync.WaitGroup
+		for range workers {
+			pool.Go(func() {
+				for c := range next {
+					s.run(t, c, false)
+				}
+			})
+		}
+		for _, c := range subtests {
+			if !c.alone {
+				next <- c
 			}
-			s.checkLeftovers(t)
-			c.test(s, t)
-		})
+		}
+		close(next)
+		pool.Wait()
+		for _, left := range s.beyond(before) {
+			t.Errorf("%s is left on the host; with -parallel 1 it shows by which subtest", left)
+		}
+	}
+	for _, c := range subtests {
+		if workers == 1 || c.alone {
+			s.run(t, c, true)
+		}
 	}
 }
 
+// parallel gives the value of go test's flag -parallel.
+func parallel(t *testing.T) int {
+	t.Helper()
+	f, ok := flag.Lookup("test.parallel").Value.(flag.Getter)
+	if !ok {
+		t.Fatal("the flag -test.parallel has no value")
+	}
+	n, ok := f.Get().(int)
+	if !ok {
+		t.Fatalf("the flag -test.parallel is %v, want a number", f)
+	}
+	return n
+}
+
+// run makes a subtest, alone or beside others.
+func (s *suite) run(t *testing.T, c subtest, alone bool) {
+	t.Run(c.name, func(t *testing.T) {
+		if reason, ok := s.Gaps[c.name]; ok {
+			t.Skip(reason)
+		}
+		if s.Brief && c.detail {
+			t.Skip("left to the targets that go through the whole suite")
+		}
+		if alone {
+			s.checkLeftovers(t)
+		}
+		c.test(&suite{Options: s.Options, engine: s.engine, before: s.before, name: strings.ToLower(c.name)}, t)
+	})
+}
+
+// suite is what a subtest works with.
 type suite struct {
 	Options
 	engine engine.Engine
+	before []string     // leftovers when the engine was about to be opened
+	name   string       // of the subtest, in those of its containers
 	made   atomic.Int64 // containers described so far
 }
 
@@ -158,17 +229,25 @@ func (s *suite) context(t *testing.T) context.Context {
 // if there is more on the host than before.
 func (s *suite) checkLeftovers(t *testing.T) {
 	t.Helper()
-	if s.Leftovers == nil {
-		return
-	}
-	before := s.Leftovers()
+	before := s.leftovers()
 	t.Cleanup(func() {
-		for _, left := range s.Leftovers() {
-			if !slices.Contains(before, left) {
-				t.Errorf("%s is left on the host", left)
-			}
+		for _, left := range s.beyond(before) {
+			t.Errorf("%s is left on the host", left)
 		}
 	})
+}
+
+// leftovers lists what there is on the host of this run's containers.
+func (s *suite) leftovers() []string {
+	if s.Leftovers == nil {
+		return nil
+	}
+	return s.Leftovers()
+}
+
+// beyond lists what there is more than before.
+func (s *suite) beyond(before []string) []string {
+	return slices.DeleteFunc(s.leftovers(), func(left string) bool { return slices.Contains(before, left) })
 }
 
 // box is a container with what its process wrote.
@@ -180,7 +259,7 @@ type box struct {
 // spec describes a container that runs a program.
 func (s *suite) spec(args []string) engine.Spec {
 	return engine.Spec{
-		ID:      fmt.Sprintf("%s%s-conf-%d", engine.Prefix, s.RunID, s.made.Add(1)),
+		ID:      fmt.Sprintf("%s%s-%s-%d", engine.Prefix, s.RunID, s.name, s.made.Add(1)),
 		Rootfs:  s.Rootfs,
 		Image:   s.Image,
 		Process: engine.Process{Args: args, Stdout: newOutput(), Stderr: newOutput()},

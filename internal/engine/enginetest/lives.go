@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -23,8 +24,13 @@ func Spec(s engine.Session, name string) engine.Spec {
 	}
 }
 
+// Opener opens targets: a driver, or all drivers together.
+type Opener interface {
+	Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error)
+}
+
 // Open opens a target, which is closed at the end of the test. Require says what becomes of one that cannot run.
-func Open(t *testing.T, d engine.Driver, name string, s engine.Session) engine.Engine {
+func Open(t *testing.T, d Opener, name string, s engine.Session) engine.Engine {
 	t.Helper()
 	e, err := d.Open(t.Context(), parse(t, name), s)
 	Require(t, name, err)
@@ -34,6 +40,22 @@ func Open(t *testing.T, d engine.Driver, name string, s engine.Session) engine.E
 		}
 	})
 	return e
+}
+
+// Hold keeps the daemon of a driver running to the end of the test, for other targets of the session to share, by a target
+// that may be one of them. If that one cannot run there is no daemon held, and the others start their own.
+func Hold(t *testing.T, d Opener, name string, s engine.Session) {
+	t.Helper()
+	e, err := d.Open(t.Context(), parse(t, name), s)
+	if err != nil {
+		t.Logf("hold the daemon by %s: %v", name, err)
+		return
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // Running gives a container whose process runs. It is deleted at the end of the test at the latest.

@@ -3,6 +3,7 @@ package enginetest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -21,6 +22,9 @@ import (
 
 // defectVariable names the defect of the engine that TestDefective puts through the suite.
 const defectVariable = "TOUCHSTONE_TEST_DEFECT"
+
+// leavesContainer is the defect that leaves something.
+const leavesContainer = "cancelled creation leaves a container"
 
 // defect is a way in which an engine breaks the contract.
 type defect struct {
@@ -190,7 +194,7 @@ func defects() []defect {
 			}
 			return c, err
 		}}},
-		{name: "cancelled creation leaves a container", found: "CancelledCreate", bend: bend{create: func(ctx context.Context, e engine.Engine, spec engine.Spec) (engine.Container, error) {
+		{name: leavesContainer, found: "CancelledCreate", bend: bend{create: func(ctx context.Context, e engine.Engine, spec engine.Spec) (engine.Container, error) {
 			c, err := e.Create(context.WithoutCancel(ctx), spec)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
@@ -229,7 +233,7 @@ func defects() []defect {
 		}}},
 		{name: "host network is none", found: "HostNetwork", bend: bend{spec: func(s *engine.Spec) { s.Network = engine.NoNetwork }}},
 		{name: "root is read-only although it is to be writable", found: "Writable", bend: bend{spec: func(s *engine.Spec) { s.Writable = false }}},
-		{name: "every root is writable", found: "Writable", bend: bend{spec: func(s *engine.Spec) { s.Writable = true }}},
+		{name: "every root is writable", found: "ReadOnlyRoot", bend: bend{spec: func(s *engine.Spec) { s.Writable = true }}},
 		{name: "ignores tmpfs", found: "Tmpfs", bend: bend{spec: func(s *engine.Spec) {
 			s.Mounts = slices.DeleteFunc(slices.Clone(s.Mounts), func(m engine.Mount) bool { return m.Source == "" })
 		}}},
@@ -437,25 +441,33 @@ func newRegistry(t *testing.T) *image.Registry {
 }
 
 func TestSuiteFindsDefects(t *testing.T) {
-	run := func(t *testing.T, name string) (string, error) {
+	run := func(t *testing.T, name string, parallel int) (string, error) {
 		t.Helper()
 		self, err := os.Executable()
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestDefective$", "-test.v", "-test.timeout=1m")
+		cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestDefective$", "-test.v", "-test.timeout=1m", fmt.Sprint("-test.parallel=", parallel))
 		cmd.Env = append(os.Environ(), defectVariable+"="+name)
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	t.Run("none", func(t *testing.T) {
-		if out, err := run(t, ""); err != nil {
-			t.Errorf("an engine without a defect: %v\n%s", err, out)
+	for _, parallel := range []int{1, 4} {
+		t.Run(fmt.Sprint("none in ", parallel), func(t *testing.T) {
+			if out, err := run(t, "", parallel); err != nil {
+				t.Errorf("an engine without a defect: %v\n%s", err, out)
+			}
+		})
+	}
+	t.Run("leftovers of one among several", func(t *testing.T) {
+		out, err := run(t, leavesContainer, 4)
+		if err == nil || !strings.Contains(out, "-cancelledcreate-1 is left on the host; with -parallel 1") {
+			t.Errorf("the container is not found, or not with the name of its subtest: %v\n%s", err, out)
 		}
 	})
 	for _, d := range defects() {
 		t.Run(d.name, func(t *testing.T) {
-			out, err := run(t, d.name)
+			out, err := run(t, d.name, 1)
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || !strings.Contains(out, "--- FAIL: TestDefective/"+d.found+" (") || strings.Contains(out, "panic:") {
 				t.Errorf("%s does not find it: %v\n%s", d.found, err, out)

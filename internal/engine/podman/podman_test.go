@@ -3,6 +3,7 @@ package podman_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,8 +15,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// targets are those that the conformance suite tries; see enginetest.MustRun.
-var targets = []string{"podman/runc", "podman/crun", "podman/youki", "podman/runsc@platform=systrap"}
+// targets are those that the conformance suite tries; see enginetest.MustRun. The further ones are tried in brief.
+var (
+	targets = []string{"podman/runc", "podman/crun"}
+	further = []string{"podman/youki", "podman/runsc@platform=systrap"}
+)
 
 func parse(t *testing.T, name string) target.Target {
 	t.Helper()
@@ -57,8 +61,9 @@ func remains(s engine.Session) []string {
 }
 
 func TestConformance(t *testing.T) {
-	enginetest.CheckMustRun(t, "podman", targets...)
-	for _, name := range targets {
+	all := slices.Concat(targets, further)
+	enginetest.CheckMustRun(t, "podman", all...)
+	for n, name := range all {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			s := enginetest.Session(t, oci.Surroundings)
 			enginetest.Run(t, func(t *testing.T) engine.Engine {
@@ -68,7 +73,7 @@ func TestConformance(t *testing.T) {
 			}, enginetest.Options{
 				RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Host: enginetest.Open(t, native.Driver{}, target.Native, s),
 				Limits:    func(t *testing.T, _ engine.Container) string { return limits(t, s, "/"+engine.Prefix+s.RunID) },
-				Leftovers: func() []string { return remains(s) },
+				Leftovers: func() []string { return remains(s) }, Brief: n >= len(targets),
 			})
 		})
 	}

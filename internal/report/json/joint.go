@@ -214,7 +214,7 @@ func newJointCell(run int, c *report.JointCell, unit result.Unit) jointCell {
 	out := jointCell{Run: run, Reason: c.Why}
 	if !c.Has() {
 		if c.Cell != nil && c.Absent {
-			out.Reason = c.Cell.Reason
+			out.Reason = c.Reason
 		}
 		return out
 	}

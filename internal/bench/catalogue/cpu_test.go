@@ -36,11 +36,11 @@ func TestComputing(t *testing.T) {
 		{"performance.cpu.dav1d", nil, map[string]float64{"FramesPerSecond": 1 / dav1dFrame.Seconds()}, nil},
 		{"performance.cpu.linpack", nil, map[string]float64{"FlopPerSecond": linpackRate}, map[string]string{"threads": "1"}},
 		{"performance.cpu.linpack", bench.Params{"threads": "all", "n": "100"}, map[string]float64{"FlopPerSecond": linpackRate}, map[string]string{"threads": "2"}},
-		{"performance.memory.total", nil, map[string]float64{"TotalTime": 8192 * event}, nil},
-		{"performance.memory.total", bench.Params{"kib": "2048", "threads": "2", "operation": "read"}, map[string]float64{"TotalTime": 2048 * event}, nil},
+		{"performance.memory.total", nil, map[string]float64{"TotalTime": 4096 * event}, nil},
+		{"performance.memory.total", bench.Params{"kib": "2048", "threads": "2", "operation": "read"}, map[string]float64{"TotalTime": 1024 * event}, nil},
 		{"performance.memory.minavglatency", nil, map[string]float64{"MinLatency": 0.504e-3, "AvgLatency": event}, nil},
 		{"performance.memory.maxlatency", nil, map[string]float64{"MaxLatency": 0.7e-3}, nil},
-		{"limits.cpu.time", nil, map[string]float64{"TotalTime": 500 * event}, map[string]string{"CPU limit": "10 % of a CPU, in each 100 ms"}},
+		{"limits.cpu.time", nil, map[string]float64{"TotalTime": 400 * event}, map[string]string{"CPU limit": "10 % of a CPU, in each 100 ms"}},
 	} {
 		trial := ok(t, tt.name, "fake/a", tt.params)
 		got := map[string]float64{}
@@ -65,10 +65,10 @@ func TestComputingWrongly(t *testing.T) {
 		"performance.cpu.time":             {sysbenchCPU, "--cpu-max-prime=20000 --threads=1 --events=1000"},
 		"performance.cpu.sevenzip":         {sevenZip, "-mmt=1 -md=18"},
 		"performance.cpu.linpack":          {linpack, "--n 2000 --runs 3 --threads 1"},
-		"performance.memory.total":         {sysbenchMemory, "--memory-block-size=1024K --memory-total-size=8192M --memory-oper=write --threads=1 --events=8192"},
-		"performance.memory.minavglatency": {sysbenchMemory, "--memory-block-size=1024K --memory-total-size=8192M --memory-oper=write --threads=1 --events=8192"},
-		"performance.memory.maxlatency":    {sysbenchMemory, "--memory-block-size=1024K --memory-total-size=8192M --memory-oper=write --threads=1 --events=8192"},
-		"limits.cpu.time":                  {sysbenchCPU, "--cpu-max-prime=20000 --threads=1 --events=500"},
+		"performance.memory.total":         {sysbenchMemory, "--memory-block-size=1024K --memory-total-size=4096M --memory-oper=write --threads=1 --events=4096"},
+		"performance.memory.minavglatency": {sysbenchMemory, "--memory-block-size=1024K --memory-total-size=4096M --memory-oper=write --threads=1 --events=4096"},
+		"performance.memory.maxlatency":    {sysbenchMemory, "--memory-block-size=1024K --memory-total-size=4096M --memory-oper=write --threads=1 --events=4096"},
+		"limits.cpu.time":                  {sysbenchCPU, "--cpu-max-prime=20000 --threads=1 --events=400"},
 	} {
 		good := program.run(strings.Fields(program.args), engine.Spec{}).Stdout
 		if trial := runOn(t, name, talker{says: good}, still{}, nil); trial.Status != result.OK {

@@ -231,7 +231,7 @@ func (r *execution) openTargets(ctx context.Context) ([]result.Target, error) {
 
 func targetFacts(info engine.Info, err error) result.Target {
 	t := result.Target{
-		Name: info.Target.String(), Binary: info.Binary, Version: info.Version, Isolation: string(info.Isolation),
+		Name: info.Target.String(), Binary: info.Binary, Version: result.ConditionText(info.Version), Isolation: string(info.Isolation),
 		Cgroup: info.Cgroup, Rootless: info.Rootless, Notes: info.Notes,
 	}
 	if err != nil {

@@ -122,7 +122,7 @@ const (
 	MaxCondition = 1000
 )
 
-// ConditionText makes text that programs or the host gave fit for a condition: on one line, printable, and
+// ConditionText makes text that programs or the host gave fit for a condition, or for another place on one line: printable, and
 // not longer than MaxCondition.
 func ConditionText(text string) string {
 	text = strings.TrimSpace(strings.Map(func(r rune) rune {

@@ -10,7 +10,7 @@ MODULE  := github.com/touchstone-bench/touchstone
 VERSION := $(or $(shell git describe --tags --always --dirty 2>/dev/null),dev)
 # No stamp where git refuses to read the clone (another user's): go build would fail.
 VCS     := $(if $(shell git rev-parse HEAD 2>/dev/null),,-buildvcs=false)
-ARCH    := $(shell go env GOHOSTARCH 2>/dev/null)
+ARCH    := $(shell go env GOARCH 2>/dev/null)
 PROBES  := amd64 arm64 riscv64
 PROBE   := internal/image/probe/probe-
 LINPACK := internal/image/debian/linpack/linpack-
@@ -49,6 +49,10 @@ bench-overhead: build ## Measure what Touchstone itself adds to a measurement; a
 test: ## Set up, and run all tests, those with real runtimes too; as root
 	scripts/test.sh
 
+.PHONY: test-lab
+test-lab: ## Boot virtual machines with cgroup v2 and with ARM, and test in them; as root
+	scripts/test-lab.sh
+
 .PHONY: test-quick
 test-quick: $(PROBE)$(ARCH) ## Run the tests that need no runtime and no root
 	go test -short ./...
@@ -72,6 +76,10 @@ lint: export GOLANGCI_LINT_CACHE := $(CURDIR)/bin/lint
 lint: ## Check style, layers and the clock rule
 	path=$$(scripts/tools.sh golangci-lint) && "$$path/golangci-lint" run --allow-parallel-runners ./...
 
+.PHONY: cross
+cross: ## Check that all of it, tests too, compiles for the other architectures
+	for arch in $(filter-out $(ARCH),$(PROBES)); do CGO_ENABLED=0 GOARCH=$$arch go vet ./...; done
+
 .PHONY: fmt
 fmt: ## Format the code
 	path=$$(scripts/tools.sh golangci-lint) && "$$path/golangci-lint" fmt ./...
@@ -81,7 +89,7 @@ gen: $(PROBE)$(ARCH) ## Write the generated pages: docs/cli, and the tables of d
 	go test ./internal/docgen -count=1 -update
 
 .PHONY: verify
-verify: lint test ## Run all that must pass before a change goes in
+verify: lint cross test ## Run all that must pass before a change goes in
 
 .PHONY: clean
 clean: ## Remove what was built and measured

@@ -7,6 +7,7 @@
 #   scripts/setup.sh gvisor      runsc as Debian has it
 #   scripts/setup.sh engines     containerd, docker.io and podman, and what they and CRI-O call
 #   scripts/setup.sh image       what the workload image is made with: mmdebstrap, the keys of Debian
+#   scripts/setup.sh lab         what the lab of virtual machines needs: QEMU, mke2fs
 #   scripts/setup.sh youki       what youki is built with: cargo, libseccomp
 #   scripts/setup.sh crun        what a newer crun is built with: a C compiler, make, libraries
 #   scripts/setup.sh crio        what CRI-O is built with: a C compiler, libseccomp
@@ -94,6 +95,11 @@ for what; do
 		want mmdebstrap command -v mmdebstrap
 		want debian-archive-keyring test -e /usr/share/keyrings/debian-archive-keyring.gpg -o -e /usr/share/keyrings/debian-archive-keyring.pgp
 		;;
+	lab)
+		want qemu-system-x86 command -v qemu-system-x86_64
+		want qemu-system-arm command -v qemu-system-aarch64
+		want e2fsprogs command -v mke2fs
+		;;
 	crun)
 		want_compiler
 		want make make --version
@@ -115,7 +121,7 @@ for what; do
 		fi
 		;;
 	*)
-		echo "setup: there is no set $what; the sets are build, cross, runtimes, gvisor, engines, image, youki, crun, crio" >&2
+		echo "setup: there is no set $what; the sets are build, cross, runtimes, gvisor, engines, image, lab, youki, crun, crio" >&2
 		exit 2
 		;;
 	esac

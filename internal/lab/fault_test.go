@@ -1,0 +1,245 @@
+package lab_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/lab"
+	"github.com/touchstone-bench/touchstone/internal/lab/job"
+)
+
+// program puts a program for tests on PATH, as the only one.
+func program(t *testing.T, name, script string) {
+	t.Helper()
+	dir := t.TempDir()
+	if script != "" {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir)
+}
+
+func TestQEMUThatWillNotDo(t *testing.T) {
+	l := open(t)
+	for _, tt := range []struct {
+		machine lab.Machine
+		script  string
+		want    []string
+	}{
+		{lab.V2(), "", []string{"qemu-system-x86_64", "install the package qemu-system-x86"}},
+		{lab.ARM(), "", []string{"qemu-system-aarch64", "install the package qemu-system-arm"}},
+		{lab.ARM(), "echo QEMU emulator version 6.2.0 '(Debian 1:6.2+dfsg-2ubuntu6)'", []string{"version 6.2", "7.0 is needed", "qemu-system-arm"}},
+		{lab.ARM(), "echo something else", []string{"does not tell its version", "something else"}},
+		{lab.ARM(), "exit 3", []string{"exit code 3"}},
+		{lab.Machine{Name: "odd", Arch: "s390x"}, "", []string{"no emulator for s390x"}},
+	} {
+		program(t, map[string]string{"amd64": "qemu-system-x86_64", "arm64": "qemu-system-aarch64"}[tt.machine.Arch], tt.script)
+		_, err := l.Boot(t.Context(), tt.machine, lab.Image{}, job.Job{}, nil, lab.Options{})
+		for _, want := range tt.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, %q: %v; want %q in it", tt.machine.Name, tt.script, err, want)
+			}
+		}
+	}
+}
+
+// small is a machine that faults are tried with, and its system: the one of another architecture, which KVM is not tried for.
+func small(t *testing.T) (*lab.Lab, lab.Machine, lab.Image) {
+	t.Helper()
+	built(t)
+	l, m := open(t), lab.ARM()
+	image, err := l.Build(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unchanged(t, image)
+	// Files of a boot are made here, and must be gone.
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	t.Cleanup(func() {
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("%v is left, %v", left, err)
+		}
+	})
+	return l, m, image
+}
+
+// unchanged checks at the end of the test that a system is as it was.
+func unchanged(t *testing.T, image lab.Image) {
+	t.Helper()
+	state := func() (state string) {
+		for _, file := range []string{image.Kernel, image.Disk} {
+			info, err := os.Stat(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			state += fmt.Sprintln(file, info.Size(), info.ModTime())
+		}
+		return state
+	}
+	before := state()
+	t.Cleanup(func() {
+		if after := state(); after != before {
+			t.Errorf("the system was\n%sand is\n%s", before, after)
+		}
+	})
+}
+
+// gone checks that a process has ended, and waits for it for a moment.
+func gone(t *testing.T, qemu *os.Process) {
+	t.Helper()
+	fd, err := unix.PidfdOpen(qemu.Pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10_000); n != 1 || err != nil {
+		t.Errorf("QEMU, process %d, still runs: %d, %v", qemu.Pid, n, err)
+	}
+}
+
+// Whatever becomes of a machine, the error comes within the limit, says why, has the end of the console, and nothing is left.
+func TestFaults(t *testing.T) {
+	l, m, image := small(t)
+	waiting := job.Job{Steps: []job.Step{{Name: "wait", Args: []string{"sleep", "1000"}, Limit: time.Hour}}}
+	for _, tt := range []struct {
+		name    string
+		options lab.Options
+		want    []string // of the error, console included
+		kill    string   // when this comes on the console
+	}{
+		{"panics", lab.Options{}.WithKernel("rdinit=/no-such-program", "root=/dev/none"), []string{"there is no report", "its kernel panicked", "VFS: Unable to mount root fs"}, ""},
+		{"hangs at boot", lab.Options{BootLimit: 2 * time.Second}.WithQEMU("-S"), []string{"it was not up within 2s", "(nothing)"}, ""},
+		{"does not end", lab.Options{Limit: 20 * time.Second}, []string{"it did not end within 20s", job.Prefix + "step wait"}, ""},
+		{"is killed", lab.Options{}, []string{"killed by signal 9", job.Prefix + "step wait"}, "step wait"},
+		{"has wrong arguments", lab.Options{}.WithQEMU("-no-such-option"), []string{"exit code 1", "-no-such-option"}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var qemu *os.Process
+			l.Progress = func(step string) {
+				if t.Log(step); tt.kill != "" && strings.Contains(step, tt.kill) {
+					if err := qemu.Kill(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			tt.options.Out = t.TempDir()
+			report, err := l.Boot(t.Context(), m, image, waiting, nil, tt.options.WithProcess(func(p *os.Process) { qemu = p }))
+			if boot := (*lab.BootError)(nil); !errors.As(err, &boot) || boot.Machine != m.Name {
+				t.Fatalf("%+v, %v; want a *lab.BootError", report, err)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%v; want %q in it", err, want)
+				}
+			}
+			gone(t, qemu)
+		})
+	}
+}
+
+// A step that fills the disk is told from one that works, and what comes out does so all the same.
+func TestFullDisk(t *testing.T) {
+	l, m, image := small(t)
+	out := t.TempDir()
+	report, err := l.Boot(t.Context(), m, image, job.Job{Steps: []job.Step{
+		{Name: "reserve", Args: []string{"fallocate", "--length=1T", "/root/reserve"}, Limit: time.Minute}, // most of it, fast
+		{Name: "fill", Args: []string{"cp", "/dev/zero", "/root/zero"}, Limit: time.Minute},
+		{Name: "after", Args: []string{"uname", "-m"}, Stdout: "machine", Limit: time.Minute},
+		{Name: "slow", Args: []string{"sleep", "1000"}, Limit: time.Second},
+		{Name: "missing", Args: []string{"no-such-program"}, Limit: time.Second},
+		{Name: "ordinary", Args: []string{"touch", "/root/mine", "/tmp/theirs"}, User: "user", Limit: time.Second},
+	}}, nil, lab.Options{Out: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"reserve":  "exit code 1: fallocate: fallocate failed: No space left on device",
+		"fill":     "exit code 1: cp: error writing '/root/zero': No space left on device",
+		"after":    "exit code 0",
+		"slow":     "exit code -1 it took longer than its limit of 1s, and was killed",
+		"missing":  `exit code -1 exec: "no-such-program": executable file not found in $PATH`,
+		"ordinary": "exit code 1: touch: cannot touch '/root/mine': Permission denied",
+	} {
+		step := report.Step(name)
+		if step == nil {
+			t.Errorf("there is no step %s", name)
+			continue
+		}
+		got := fmt.Sprintf("exit code %d %s: %s", step.Code, step.Error, step.Output)
+		if got = strings.Trim(strings.ReplaceAll(got, " : ", ": "), ": \n"); got != want {
+			t.Errorf("step %s: %s, want %s", name, got, want)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(out, "machine")); err != nil || string(text) != "aarch64\n" {
+		t.Errorf("the machine is %q, %v", text, err)
+	}
+	if want := []string{"file /root/reserve", "file /root/zero", "file /tmp/theirs"}; strings.Join(report.Left, ",") != strings.Join(want, ",") {
+		t.Errorf("left is %q, want %q", report.Left, want)
+	}
+}
+
+// victimVariable makes TestVictim the program that TestMachineEndsWithItsProgram kills.
+const victimVariable = "TOUCHSTONE_TEST_LAB_VICTIM"
+
+// TestVictim is no test by itself.
+func TestVictim(t *testing.T) {
+	if os.Getenv(victimVariable) == "" {
+		t.Skip("run by TestMachineEndsWithItsProgram")
+	}
+	l, m := open(t), lab.ARM()
+	image, err := l.Build(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.Boot(t.Context(), m, image, job.Job{}, nil, lab.Options{Out: t.TempDir()}.WithQEMU("-S").WithProcess(func(p *os.Process) {
+		if _, err := fmt.Println("qemu", p.Pid); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Error(err)
+}
+
+// When the program that boots a machine is killed, the machine goes with it.
+func TestMachineEndsWithItsProgram(t *testing.T) {
+	built(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// There is no launcher here, which would reap the victim.
+	victim := exec.CommandContext(t.Context(), self, "-test.run=^TestVictim$", "-test.timeout=1m")
+	victim.Env = append(os.Environ(), victimVariable+"=yes", "TMPDIR="+t.TempDir())
+	said, err := victim.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	line := make([]byte, 100)
+	n, err := said.Read(line)
+	if _, scanErr := fmt.Sscanf(string(bytes.TrimSpace(line[:n])), "qemu %d", &pid); err != nil || scanErr != nil {
+		t.Fatalf("it said %q, %v, %v", line[:n], err, scanErr)
+	}
+	if err := victim.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = victim.Wait() // it was killed
+	gone(t, &os.Process{Pid: pid})
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/lab/job"
+)
+
+// mount is one of the file systems that systemd mounts, with its options.
+type mount struct {
+	target, kind string
+	flags        uintptr
+	data         string
+}
+
+const (
+	noDevices = unix.MS_NOSUID | unix.MS_NODEV
+	noFiles   = noDevices | unix.MS_NOEXEC
+)
+
+// mounts are those of a freshly booted Debian, and the place for what comes out.
+var mounts = []mount{
+	{"/proc", "proc", noFiles, ""},
+	{"/sys", "sysfs", noFiles, ""},
+	{"/sys/kernel/security", "securityfs", noFiles, ""},
+	{"/dev/shm", "tmpfs", noDevices, ""},
+	{"/dev/pts", "devpts", unix.MS_NOSUID | unix.MS_NOEXEC, "gid=5,mode=620,ptmxmode=000"},
+	{"/dev/mqueue", "mqueue", noFiles, ""},
+	{"/run", "tmpfs", noDevices, "size=20%,mode=755"},
+	{"/run/lock", "tmpfs", noFiles, "size=5M"},
+	{"/tmp", "tmpfs", noDevices, "size=50%,mode=1777"},
+	{"/sys/fs/cgroup", "cgroup2", noFiles, "nsdelegate,memory_recursiveprot"},
+	{job.Out, "tmpfs", noDevices, "size=128M"},
+}
+
+// boot turns what the kernel has started into a running system.
+func boot() error {
+	if err := os.MkdirAll("/dev", 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount("devtmpfs", "/dev", "devtmpfs", unix.MS_NOSUID, "mode=755"); err != nil && !errors.Is(err, unix.EBUSY) {
+		return fmt.Errorf("mount /dev: %w", err)
+	}
+	if err := openConsole(); err != nil {
+		return err
+	}
+	if err := loadModules(job.Modules); err != nil {
+		return err
+	}
+	if err := switchRoot(); err != nil {
+		return err
+	}
+	for _, m := range mounts {
+		if err := os.MkdirAll(m.target, 0o755); err != nil {
+			return err
+		}
+		if err := unix.Mount(m.kind, m.target, m.kind, m.flags, m.data); err != nil {
+			return fmt.Errorf("mount %s: %w", m.target, err)
+		}
+	}
+	for name, to := range map[string]string{
+		"/dev/fd": "/proc/self/fd", "/dev/stdin": "/proc/self/fd/0", "/dev/stdout": "/proc/self/fd/1", "/dev/stderr": "/proc/self/fd/2",
+	} {
+		if err := os.Symlink(to, name); err != nil {
+			return err
+		}
+	}
+	lo, err := netlink.LinkByName("lo")
+	if err == nil {
+		err = netlink.LinkSetUp(lo)
+	}
+	if err != nil {
+		return fmt.Errorf("bring up the loopback interface: %w", err)
+	}
+	return handDown("/sys/fs/cgroup")
+}
+
+// openConsole makes the console standard input and output: an initramfs without a device for it leaves them closed.
+func openConsole() error {
+	fd, err := unix.Open("/dev/console", unix.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return fmt.Errorf("open the console: %w", err)
+	}
+	for standard := range 3 {
+		if fd == standard {
+			continue
+		}
+		if err := unix.Dup3(fd, standard, 0); err != nil {
+			return fmt.Errorf("open the console: %w", err)
+		}
+	}
+	if fd > 2 {
+		return unix.Close(fd)
+	}
+	return nil
+}
+
+// loadModules loads the modules of a directory in the order of their names, and gives back the memory that they take there.
+func loadModules(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := loadModule(filepath.Join(dir, e.Name())); err != nil {
+			return fmt.Errorf("load module %s: %w", e.Name(), err)
+		}
+	}
+	return os.RemoveAll(dir)
+}
+
+func loadModule(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	if err := unix.FinitModule(int(f.Fd()), "", 0); err != nil && !errors.Is(err, unix.EEXIST) {
+		return err
+	}
+	return nil
+}
+
+// switchRoot makes the disk the root, in the way of switch_root(8): the file system of the initramfs cannot be unmounted.
+func switchRoot() error {
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount(rootDisk, root, "ext4", unix.MS_RELATIME, "errors=remount-ro"); err != nil {
+		return fmt.Errorf("mount %s: %w", rootDisk, err)
+	}
+	if err := unix.Mount("/dev", filepath.Join(root, "dev"), "", unix.MS_MOVE, ""); err != nil {
+		return fmt.Errorf("move /dev: %w", err)
+	}
+	if err := os.Chdir(root); err != nil {
+		return err
+	}
+	if err := unix.Mount(".", "/", "", unix.MS_MOVE, ""); err != nil {
+		return fmt.Errorf("move the root: %w", err)
+	}
+	if err := unix.Chroot("."); err != nil {
+		return fmt.Errorf("change the root: %w", err)
+	}
+	// As systemd has it: what is mounted in one namespace is seen in the others, unless they say otherwise.
+	return errors.Join(os.Chdir("/"), unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, ""))
+}
+
+// handDown enables all controllers of a cgroup for its children.
+func handDown(group string) error {
+	controllers, err := os.ReadFile(filepath.Join(group, "cgroup.controllers"))
+	if err != nil {
+		return err
+	}
+	for _, c := range strings.Fields(string(controllers)) {
+		if err := os.WriteFile(filepath.Join(group, "cgroup.subtree_control"), []byte("+"+c), 0); err != nil {
+			return fmt.Errorf("hand down controller %s in %s: %w", c, group, err)
+		}
+	}
+	return nil
+}

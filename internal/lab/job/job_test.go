@@ -1,0 +1,118 @@
+package job_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/lab/job"
+)
+
+func write(t *testing.T, dir, name, content string, mode os.FileMode) string {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	if err := os.WriteFile(file, []byte(content), mode); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// padded is an archive as it is on a disk that is longer.
+func padded(archive []byte) []byte { return append(bytes.Clone(archive), make([]byte, 1<<20)...) }
+
+func TestJobComesBack(t *testing.T) {
+	want := job.Job{
+		Hostname: "v2", Keep: []string{"/root"},
+		Steps: []job.Step{{Name: "one", Args: []string{"prog", "-x"}, Env: []string{"A=b"}, Stdout: "one.json", User: "user", Limit: time.Minute}},
+	}
+	var archive bytes.Buffer
+	if err := job.Write(&archive, want, map[string]string{"prog": write(t, t.TempDir(), "whatever", "content", 0o755)}); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	got, err := job.Read(bytes.NewReader(padded(archive.Bytes())), dir)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	info, err := os.Stat(filepath.Join(dir, "prog"))
+	if err != nil || info.Mode() != 0o755 {
+		t.Errorf("the program has the mode %v, %v", info, err)
+	}
+	if content, err := os.ReadFile(filepath.Join(dir, "prog")); err != nil || string(content) != "content" {
+		t.Errorf("the program is %q, %v", content, err)
+	}
+	if err := job.Write(&archive, want, map[string]string{"prog": "/no/such/file"}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+func TestReportComesBack(t *testing.T) {
+	out := t.TempDir()
+	write(t, out, "one.log", "output", 0o600)
+	if err := os.Mkdir(filepath.Join(out, "directory"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	want := job.Report{Left: []string{"mount /x"}, Steps: []job.Outcome{{Name: "one", Elapsed: time.Second, Memory: 1, Written: 2, Output: "o"}, {Name: "two", Code: -1, Error: "e"}}}
+	var archive bytes.Buffer
+	if err := job.WriteReport(&archive, want, out); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	got, err := job.ReadReport(bytes.NewReader(padded(archive.Bytes())), dir)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if content, err := os.ReadFile(filepath.Join(dir, "one.log")); err != nil || string(content) != "output" {
+		t.Errorf("the file is %q, %v", content, err)
+	}
+	if got.Step("one") == nil || !got.Step("one").OK() || got.Step("two").OK() || got.Step("three").OK() {
+		t.Errorf("step one %v, two %v, three %v", got.Step("one"), got.Step("two"), got.Step("three"))
+	}
+}
+
+// A machine that ended before its time has left nothing, or an archive that is cut off: neither is a report.
+func TestReportThatIsCutOff(t *testing.T) {
+	out := t.TempDir()
+	write(t, out, "one.log", strings.Repeat("output", 1000), 0o600)
+	var archive bytes.Buffer
+	if err := job.WriteReport(&archive, job.Report{}, out); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := job.ReadReport(bytes.NewReader(make([]byte, 1<<20)), t.TempDir()); !errors.Is(err, job.ErrNoReport) {
+		t.Errorf("of an empty disk: %v", err)
+	}
+	for n := 512; n < archive.Len()-1024; n += 512 { // the last two blocks are its end
+		disk := append(bytes.Clone(archive.Bytes()[:n]), make([]byte, archive.Len())...)
+		if got, err := job.ReadReport(bytes.NewReader(disk), t.TempDir()); err == nil {
+			t.Fatalf("of the first %d bytes of %d: %+v", n, archive.Len(), got)
+		}
+	}
+}
+
+// What a machine says is not believed as to where it goes.
+func TestNamesThatLeadOut(t *testing.T) {
+	for _, header := range []tar.Header{
+		{Typeflag: tar.TypeReg, Name: "../out"},
+		{Typeflag: tar.TypeReg, Name: "/etc/out"},
+		{Typeflag: tar.TypeReg, Name: "a/b"},
+		{Typeflag: tar.TypeReg, Name: ".."},
+		{Typeflag: tar.TypeSymlink, Name: "link", Linkname: "/etc"},
+		{Typeflag: tar.TypeDir, Name: "directory"},
+	} {
+		var archive bytes.Buffer
+		w := tar.NewWriter(&archive)
+		if err := errors.Join(w.WriteHeader(&header), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := job.ReadReport(&archive, t.TempDir()); err == nil || errors.Is(err, job.ErrNoReport) {
+			t.Errorf("%c %s: %v; want a refusal", header.Typeflag, header.Name, err)
+		}
+	}
+}

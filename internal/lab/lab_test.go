@@ -1,0 +1,429 @@
+package lab_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/lab"
+	"github.com/touchstone-bench/touchstone/internal/lab/job"
+	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// labVariable names the directory with what scripts/test-lab.sh has built: for each architecture the programs
+// guest-ARCH and touchstone-ARCH, the tests native-ARCH.test and oci-ARCH.test, and the workload
+// image workload-ARCH.tar, with its list of packages as packages-ARCH.lock unless that is the usual one.
+const labVariable = "TOUCHSTONE_LAB"
+
+// built gives the directory, or skips the test.
+func built(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv(labVariable)
+	if dir == "" {
+		t.Skipf("boots virtual machines, for which %s is not set: run make test-lab", labVariable)
+	}
+	return dir
+}
+
+// open gives a lab, whose launcher is the test's.
+func open(t *testing.T) *lab.Lab {
+	t.Helper()
+	launcher, err := process.New(process.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := launcher.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &lab.Lab{Launcher: launcher, Guest: os.Getenv(labVariable), Progress: func(step string) { t.Log(step) }}
+}
+
+const (
+	// quickBudget ends the quick plan after the block that each benchmark has in any case.
+	quickBudget = 60 * time.Second
+	// quickTargets are those that it takes a minute for.
+	quickTargets = "native,oci/runc,oci/crun"
+
+	// limitPlan is limits.cpu.time with a higher limit than usual: a tenth of a CPU that is emulated is little. The work must take
+	// more CPU time than the creation of the container, or it is not known what was used under the limit.
+	limitPlan = `version: 1
+name: limits
+targets: [oci/runc, oci/crun]
+benchmarks:
+  - {name: limits.cpu.time, params: {prime: 5000, events: 1500, percent: 50}}
+blocks: 1
+warmup: 0
+`
+)
+
+// conformance is a step with the conformance suite of an engine's package on targets, which must run; tests is the pattern
+// for their subtests.
+func conformance(name, engine, tests, user, targets string) job.Step {
+	return job.Step{
+		Name: name, User: user, Limit: 5 * time.Minute,
+		Args: []string{engine + ".test", "-test.v", "-test.timeout=5m", "-test.parallel=2", "-test.run=" + tests},
+		Env:  []string{enginetest.MustRun + "=" + targets},
+	}
+}
+
+// Subtests of the conformance suite that are left out of some steps. The first are the engine's affair more than the
+// runtime's, and are made once, with the runtime that is the quickest where a CPU is emulated: a container of crun takes half a
+// second there, of runc two, of gVisor four. The second are beyond Debian's gVisor: that of 2024 has no bridged network, and
+// emulated it takes longer to write files than the suite grants to any call.
+const (
+	ofEngine = "OutputIsWhole|NoWriters|WaitIsShared|KillAfterExit|TwoContainers|DuplicateID|DeleteCreated|Cancelled.*|ReadOnlyMount|Tmpfs|HostEnd|Stats"
+	ofGVisor = ofEngine + "|Bridge|Mount|Writable"
+)
+
+// without leaves subtests out of a conformance suite.
+func without(subtests string, step job.Step) job.Step {
+	step.Args = append(step.Args, "-test.skip=//^("+subtests+")$")
+	return step
+}
+
+// touchstone is a step with one of Touchstone's verbs.
+func touchstone(name string, limit time.Duration, args ...string) job.Step {
+	return job.Step{Name: name, Args: append([]string{"touchstone"}, args...), Limit: limit}
+}
+
+// exported are two steps: a benchmark, and its run as JSON.
+func exported(name string, limit time.Duration, args ...string) []job.Step {
+	dir := "/root/" + name
+	export := touchstone("export-"+name, time.Minute, "export", "-d", dir)
+	export.Stdout = name + ".json"
+	return []job.Step{touchstone(name, limit, append([]string{"benchmark", "-d", dir}, args...)...), export}
+}
+
+// ownList is the list of packages that the workload image was made of, if it is not the one that comes with touchstone: see
+// docs/image.md. Without it the image that is loaded would be another one than is looked for.
+func ownList(built string, m lab.Machine) (file string, ok bool) {
+	file = filepath.Join(built, "packages-"+m.Arch+".lock")
+	_, err := os.Stat(file)
+	return file, err == nil
+}
+
+// steps are those of all machines.
+func steps(built string, m lab.Machine) []job.Step {
+	crun := conformance("crun", "oci", "^TestConformance$/^oci_crun$", "", "oci/crun")
+	if m.Name != lab.V2().Name {
+		crun = without(ofEngine, crun)
+	}
+	steps := []job.Step{
+		conformance("native", "native", "^TestConformance$/^native$", "", "native"),
+		crun,
+		without(ofEngine, conformance("runc", "oci", "^TestConformance$/^oci_runc$", "", "oci/runc")),
+		without(ofGVisor, conformance("runsc", "oci", "^TestConformance$/^oci_runsc@platform=systrap$", "", "oci/runsc@platform=systrap")),
+		touchstone("image", 3*time.Minute, "image", "load", job.Dir+"/workload.tar"),
+	}
+	if _, ok := ownList(built, m); ok {
+		to := "/var/cache/touchstone/packages-" + m.Arch + ".lock"
+		steps = append(steps, job.Step{Name: "packages", Args: []string{"cp", job.Dir + "/packages.lock", to}, Limit: time.Minute})
+	}
+	// It has scalability.runtime.5.
+	steps = append(steps, exported("quick", 5*time.Minute, "--targets", quickTargets, "--warmup", "0", "--budget", quickBudget.String())...)
+	steps = append(steps, exported("limits", 4*time.Minute, "-f", job.Dir+"/limits.yaml")...)
+	return steps
+}
+
+// clean are the steps after which nothing may be left: what was killed leaves something, and that is removed.
+func clean() []job.Step {
+	return []job.Step{
+		touchstone("cleanup", time.Minute, "cleanup"),
+		touchstone("killed", 10*time.Second, "benchmark", "-d", "/root/killed", "--targets", "oci/runc", "--filter", "scalability.runtime.50", "--timeout", "10m"),
+		touchstone("sweep", time.Minute, "cleanup"),
+	}
+}
+
+// more are those of the machine with daemons. A conformance suite behind containerd would take longer there than all the rest.
+func more() []job.Step {
+	return append(
+		exported("containerd", 3*time.Minute, "--managed", "--targets", "containerd/runc,containerd/crun",
+			"--filter", "operations.container.lifecycle", "--runs", "1", "--warmup", "0"),
+		without(ofEngine, conformance("rootless", "oci", "^TestConformance$/^oci_crun$", "user", "oci/crun")),
+	)
+}
+
+// inputs are the files that steps need in a machine.
+func inputs(t *testing.T, built string, m lab.Machine, work []job.Step) map[string]string {
+	t.Helper()
+	plan := filepath.Join(t.TempDir(), "limits.yaml")
+	if err := os.WriteFile(plan, []byte(limitPlan), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{"limits.yaml": plan, "touchstone": filepath.Join(built, "touchstone-"+m.Arch)}
+	if file, ok := ownList(built, m); ok {
+		files["packages.lock"] = file
+	}
+	for _, step := range work {
+		if program, ok := strings.CutSuffix(step.Args[0], ".test"); ok {
+			files[step.Args[0]] = filepath.Join(built, program+"-"+m.Arch+".test")
+		}
+		if step.Name == "image" {
+			files["workload.tar"] = filepath.Join(built, "workload-"+m.Arch+".tar")
+		}
+	}
+	return files
+}
+
+func TestLab(t *testing.T) {
+	dir := built(t)
+	l := open(t)
+	results := t.TempDir() // runs of the quick plan, as JSON
+	machines := []lab.Machine{lab.V2(), lab.ARM()}
+	for _, m := range machines {
+		t.Run(m.Name, func(t *testing.T) {
+			work := steps(dir, m)
+			if m.Name == lab.V2().Name {
+				work = append(work, more()...)
+			}
+			out, report := live(t, l, dir, m, work)
+			if m.Name == lab.ARM().Name {
+				smallFootprint(t, report.Step("quick"))
+			}
+			quick := read(t, filepath.Join(out, "quick.json"))
+			if err := os.WriteFile(filepath.Join(results, m.Name+".json"), quick, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	t.Run("report", func(t *testing.T) {
+		for _, m := range machines {
+			if _, err := os.Stat(filepath.Join(results, m.Name+".json")); err != nil {
+				t.Skipf("there is no run of machine %s: %v", m.Name, err)
+			}
+		}
+		merged(t, l, dir, results, machines)
+	})
+}
+
+// smallFootprint checks what Touchstone itself took for the quick plan on a small board.
+func smallFootprint(t *testing.T, quick *job.Outcome) {
+	t.Helper()
+	const mostMemory, mostWritten = 48 << 20, 20e6
+	if quick.Memory == 0 || quick.Memory >= mostMemory {
+		t.Errorf("Touchstone took %d bytes of memory for the quick plan; it should be less than %d", quick.Memory, mostMemory)
+	}
+	if quick.Written == 0 || quick.Written >= mostWritten {
+		t.Errorf("%d bytes were written to the disk for the quick plan; it should be less than %.0f", quick.Written, mostWritten)
+	}
+}
+
+// merged takes the same plan on this machine, imports the runs of all into one store, and makes one report of them.
+func merged(t *testing.T, l *lab.Lab, dir, results string, machines []lab.Machine) {
+	t.Helper()
+	own := filepath.Join(results, "own")
+	host(t, l, dir, "benchmark", "-d", own, "--targets", quickTargets, "--warmup", "0", "--budget", quickBudget.String())
+	files := []string{filepath.Join(results, "own.json")}
+	host(t, l, dir, "export", "-d", own, "-O", files[0])
+	for _, m := range machines {
+		files = append(files, filepath.Join(results, m.Name+".json"))
+	}
+	all := filepath.Join(results, "all")
+	host(t, l, dir, append([]string{"import", "-d", all}, files...)...)
+	var ids, names []string
+	for _, file := range files {
+		run := decode(t, file)
+		ids, names = append(ids, run.ID), append(names, run.Host.Hostname)
+	}
+	type joint struct {
+		Across   bool `json:"across_machines"`
+		Machines []struct {
+			Name string `json:"name"`
+		} `json:"machines"`
+	}
+	report := func(args ...string) (j joint, text string) {
+		args = append(append([]string{"report", "-d", all, "-o", "json"}, args...), ids...)
+		text = host(t, l, dir, args...)
+		if err := json.Unmarshal([]byte(text), &j); err != nil {
+			t.Fatalf("read the report: %v", err)
+		}
+		return j, text
+	}
+	// That of the first run, by which another machine's absolute values would be compared.
+	const compared = `"to_first_run"`
+	plain, text := report()
+	var got []string
+	for _, m := range plain.Machines {
+		got = append(got, m.Name)
+	}
+	if !slices.Equal(got, names) {
+		t.Errorf("the report is of the machines %q, want %q", got, names)
+	}
+	if plain.Across || strings.Contains(text, compared) {
+		t.Error("the report compares absolute values of different machines without being told to")
+	}
+	if told, text := report("--across-machines"); !told.Across || !strings.Contains(text, compared) {
+		t.Error("the report does not compare absolute values of different machines although told to")
+	}
+	for _, kind := range []string{"table", "html"} {
+		file := filepath.Join(results, "report."+kind)
+		host(t, l, dir, append([]string{"report", "-d", all, "-o", kind, "-O", file}, ids...)...)
+		text := string(read(t, file))
+		for _, name := range names {
+			if !strings.Contains(text, name) {
+				t.Errorf("the %s has no machine %s", kind, name)
+			}
+		}
+		keep(t, file)
+	}
+}
+
+// keepVariable names a directory for what comes out of the machines, which is else deleted.
+const keepVariable = "LAB_OUT"
+
+// keep copies a file there.
+func keep(t *testing.T, file string) {
+	t.Helper()
+	dir := os.Getenv(keepVariable)
+	if dir == "" {
+		return
+	}
+	if err := os.WriteFile(filepath.Join(dir, filepath.Base(file)), read(t, file), 0o644); err != nil {
+		t.Error(err)
+	}
+}
+
+// outOf is the directory for what comes out of a machine.
+func outOf(t *testing.T, m lab.Machine) string {
+	t.Helper()
+	dir := os.Getenv(keepVariable)
+	if dir == "" {
+		return t.TempDir()
+	}
+	dir = filepath.Join(dir, m.Name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// live boots a machine, has it take the steps and those that clean up, and checks all that is the same for all machines.
+func live(t *testing.T, l *lab.Lab, built string, m lab.Machine, work []job.Step) (out string, report job.Report) {
+	t.Helper()
+	image, err := l.Build(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	work = append(work, clean()...)
+	out = outOf(t, m)
+	report, err = l.Boot(t.Context(), m, image, job.Job{
+		Hostname: m.Name, Steps: work,
+		// Results, and the cache of images, are to stay.
+		Keep: []string{"/root", "/home/user", "/var/cache/touchstone"},
+	}, inputs(t, built, m, work), lab.Options{Out: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range report.Steps {
+		t.Logf("%s: %v, %d MiB, %.1f MB written", step.Name, step.Elapsed.Round(time.Millisecond), step.Memory>>20, float64(step.Written)/1e6)
+		if step.Name != "killed" && !step.OK() {
+			t.Errorf("step %s: exit code %d, %s\n%s", step.Name, step.Code, step.Error, step.Output)
+		}
+	}
+	if killed := report.Step("killed"); !strings.Contains(killed.Error, "limit") {
+		t.Errorf("the run that was to be killed ended: exit code %d, %s\n%s", killed.Code, killed.Error, killed.Output)
+	}
+	if says := report.Step("cleanup").Output; !strings.Contains(says, "there is nothing to remove") {
+		t.Errorf("cleanup after runs that ended by themselves: %s", says)
+	}
+	if says := report.Step("sweep").Output; !strings.Contains(says, "removed") {
+		t.Errorf("cleanup after a run that was killed: %s", says)
+	}
+	for _, left := range report.Left {
+		t.Errorf("%s is left in the machine", left)
+	}
+	limitsHold(t, decode(t, filepath.Join(out, "limits.json")))
+	scales(t, decode(t, filepath.Join(out, "quick.json")))
+	return out, report
+}
+
+// limitsHold checks that each target kept to its limit of CPU time.
+func limitsHold(t *testing.T, run result.Run) {
+	t.Helper()
+	var bound result.Bound
+	for _, b := range run.Bench {
+		for _, metric := range b.Metrics {
+			if metric.Name == "Used" {
+				bound = metric.Bound
+			}
+		}
+	}
+	if bound.Broken == "" {
+		t.Fatalf("the run has no metric that tells whether a limit holds: %+v", run.Bench)
+	}
+	for _, trial := range run.Trials {
+		values := trial.Values("Used")
+		if trial.Status != result.OK || len(values) != 1 || values[0] <= 0 || values[0] > bound.Most {
+			t.Errorf("%s on %s is %s (%s), and used %v of its limit; at most %v shows that it holds",
+				trial.Benchmark, trial.Target, trial.Status, trial.Reason, values, bound.Most)
+		}
+	}
+	if len(run.Trials) != 2 {
+		t.Errorf("limits were tried on %d targets", len(run.Trials))
+	}
+}
+
+// scales checks that the quick plan had five containers run beside each other on each target.
+func scales(t *testing.T, run result.Run) {
+	t.Helper()
+	var worked []string
+	for _, trial := range run.Trials {
+		if trial.Benchmark == "scalability.runtime.5" && trial.Status == result.OK && len(trial.Values("TotalTime")) == 1 {
+			worked = append(worked, trial.Target)
+		}
+	}
+	slices.Sort(worked)
+	want := strings.Split(quickTargets, ",")
+	slices.Sort(want)
+	if got := slices.Compact(worked); !slices.Equal(got, want) {
+		t.Errorf("scalability.runtime.5 worked on %q, want %q", got, want)
+	}
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// decode reads an export of one run.
+func decode(t *testing.T, file string) result.Run {
+	t.Helper()
+	document, err := result.Decode(bytes.NewReader(read(t, file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(document.Runs) != 1 {
+		t.Fatalf("%s has %d runs", file, len(document.Runs))
+	}
+	return document.Runs[0]
+}
+
+// host runs a command of this machine, and gives what it wrote to standard output. Nothing else may start processes here.
+func host(t *testing.T, l *lab.Lab, dir string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, "touchstone-"+runtime.GOARCH), args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := l.Launcher.Run(ctx, cmd); err != nil {
+		t.Fatalf("%v: %v\n%s%s", args, err, stdout.String(), stderr.String())
+	}
+	return stdout.String()
+}

@@ -71,13 +71,17 @@ func (t tree) text(name string) string {
 	if err != nil {
 		return ""
 	}
-	s := strings.Map(func(r rune) rune {
+	return strings.TrimSpace(blank(string(b)))
+}
+
+// blank puts blanks in place of control characters: what is known of a machine is shown on one line.
+func blank(text string) string {
+	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
-	}, string(b))
-	return strings.TrimSpace(s)
+	}, text)
 }
 
 // lines gives the lines of a file.
@@ -86,7 +90,11 @@ func (t tree) lines(name string) []string {
 	if err != nil {
 		return nil
 	}
-	return strings.Split(strings.TrimRight(string(b), "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(string(b), "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = blank(line)
+	}
+	return lines
 }
 
 // glob gives the files that match a pattern, in alphabetical order.

@@ -33,6 +33,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -77,9 +78,12 @@ type Options struct {
 	// find out about the latter by trying.
 	Gaps map[string]string
 	// Brief leaves out what depends on the engine more than on the runtime, its options or the daemon's version: for
-	// further targets of an engine of which others go through the whole suite.
+	// further targets of an engine of which others go through the whole suite. See also AllBrief.
 	Brief bool
 }
+
+// AllBrief is the environment variable that, set to anything, sets Options.Brief for all targets: where containers take seconds.
+const AllBrief = "TOUCHSTONE_BRIEF"
 
 // subtest is a part of the suite.
 type subtest struct {
@@ -137,6 +141,7 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 	if opts.Limit == 0 {
 		opts.Limit = 30 * time.Second
 	}
+	opts.Brief = opts.Brief || os.Getenv(AllBrief) != ""
 	s := &suite{Options: opts}
 	s.before = s.leftovers()
 	s.engine = open(t)

@@ -465,6 +465,12 @@ func TestSuiteFindsDefects(t *testing.T) {
 			t.Errorf("the container is not found, or not with the name of its subtest: %v\n%s", err, out)
 		}
 	})
+	t.Run("brief", func(t *testing.T) {
+		t.Setenv(enginetest.AllBrief, "1")
+		if out, err := run(t, "waits once", 1); err != nil || !strings.Contains(out, "--- SKIP: TestDefective/WaitIsShared (") {
+			t.Errorf("a brief suite looks at what is left to the whole one: %v\n%s", err, out)
+		}
+	})
 	for _, d := range defects() {
 		t.Run(d.name, func(t *testing.T) {
 			out, err := run(t, d.name, 1)

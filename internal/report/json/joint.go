@@ -1,8 +1,6 @@
 package reportjson
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 
 	"github.com/touchstone-bench/touchstone/internal/report"
@@ -13,15 +11,7 @@ import (
 const JointKind = "touchstone-joint-report"
 
 // WriteJoint writes a report of several runs to w as one JSON document, the same bytes for the same model.
-func WriteJoint(w io.Writer, j report.Joint) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", " ")
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(newJoint(&j)); err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	return nil
-}
+func WriteJoint(w io.Writer, j report.Joint) error { return encode(w, newJoint(&j)) }
 
 // jointDocument has each run once; what is said of a run elsewhere refers to it by its place in Runs.
 type jointDocument struct {

@@ -27,11 +27,13 @@ const SchemaVersion = 1
 const Kind = "touchstone-report"
 
 // Write writes m to w as one JSON document, the same bytes for the same model.
-func Write(w io.Writer, m report.Model) error {
+func Write(w io.Writer, m report.Model) error { return encode(w, newDocument(&m)) }
+
+func encode(w io.Writer, document any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(newDocument(&m)); err != nil {
+	if err := enc.Encode(document); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil

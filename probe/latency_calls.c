@@ -80,9 +80,10 @@ static long do_rt_sigprocmask(struct subject *s)
 	return sys_sigprocmask(SIG_BLOCK, NULL, &old);
 }
 
+/* Of a pipe, as in syscall.c. */
 static long do_dup_close(struct subject *s)
 {
-	long fd = sys_dup(s->null);
+	long fd = sys_dup(s->pipe[0]);
 	return fd < 0 ? fd : sys_close((int)fd);
 }
 

@@ -178,15 +178,19 @@ func TestProbeSyscall(t *testing.T) {
 	}
 }
 
-// A container may have no standard input.
-func TestProbeSyscallWithoutStdin(t *testing.T) {
+// What is duplicated is nothing that a target may have otherwise, or not at all: neither its standard input nor its /dev/null.
+func TestProbeSyscallTakesNoFile(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs chroot: run as root")
+	}
 	output, err := os.Create(filepath.Join(t.TempDir(), "output"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := probe(t)
-	files := []*os.File{nil, output, output}
-	p, err := os.StartProcess(path, append([]string{path}, workload.Syscall(1, 10*time.Millisecond)[1:]...), &os.ProcAttr{Files: files})
+	p, err := os.StartProcess("/"+filepath.Base(path), append([]string{path}, workload.Syscall(1, 10*time.Millisecond)[1:]...), &os.ProcAttr{
+		Files: []*os.File{nil, output, output}, Dir: "/", Sys: &syscall.SysProcAttr{Chroot: filepath.Dir(path)},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

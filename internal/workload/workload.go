@@ -38,7 +38,7 @@ func Pause() []string { return []string{Probe, "pause"} }
 // Exit calls a program that ends at once with a code from 0 to 255.
 func Exit(code int) []string { return []string{Probe, "exit", strconv.Itoa(code)} }
 
-// Syscall calls the system call mix of UnixBench, close(dup(0)), getpid, getuid, umask, in
+// Syscall calls the system call mix of UnixBench, close(dup(fd)) of a pipe, getpid, getuid, umask, in
 // copies (1 to 256) at once for a time. Metrics: LoopsPerSecond, the sum over the copies, and
 // Index, the loops per second over 1500 (UnixBench: 15000 are index 10).
 func Syscall(copies int, d time.Duration) []string {

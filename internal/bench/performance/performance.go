@@ -91,7 +91,7 @@ func record(t bench.Trial, out workload.Output, metrics []result.Metric) error {
 
 func unixbench() bench.Benchmark {
 	metrics := []result.Metric{
-		higher("LoopsPerSecond", result.PerSecond, "loops of close(dup(0)), getpid, getuid and umask a second, over all copies"),
+		higher("LoopsPerSecond", result.PerSecond, "loops of close(dup(fd)) of a pipe, getpid, getuid and umask a second, over all copies"),
 		higher("Index", result.Score, "UnixBench's index of the same: 15000 loops per second are index 10"),
 	}
 	return bench.Benchmark{

@@ -88,18 +88,27 @@ func printable(s string) string {
 // usualWidth is that of a terminal whose width is not known.
 const usualWidth = 80
 
+// hanging stands before the lines that follow the first of a text.
+const hanging = "    "
+
 // printWrapped writes text, of which programs may have said a part, in lines of the terminal's width: the
-// first after lead, the others indented.
+// first after lead, the others indented. A line of the text, such as one of several errors, begins a new one.
 func printWrapped(w io.Writer, width int, lead, text string) {
 	if width <= 0 {
 		width = usualWidth
 	}
-	const indent = "    "
+	for part := range strings.Lines(text) {
+		printLine(w, width, lead, part)
+		lead = hanging
+	}
+}
+
+func printLine(w io.Writer, width int, lead, text string) {
 	line, empty := lead, true
 	for _, word := range strings.Fields(printable(text)) {
 		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
 			fmt.Fprintln(w, line)
-			line, empty = indent, true
+			line, empty = hanging, true
 		}
 		if !empty {
 			line += " "

@@ -216,3 +216,12 @@ What makes numbers of this machine less complete or less stable:
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// Of several errors in one each begins a line: run together they read as one sentence without sense.
+func TestWrappedLines(t *testing.T) {
+	var out strings.Builder
+	printWrapped(&out, 24, "[1] ", "no answer within 20s\ndelete the container: it is gone")
+	if want := "[1] no answer within 20s\n    delete the\n    container: it is\n    gone\n"; out.String() != want {
+		t.Errorf("printWrapped() writes %q, want %q", out.String(), want)
+	}
+}

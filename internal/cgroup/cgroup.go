@@ -76,6 +76,8 @@ type Hierarchy struct {
 	// base is where groups can be made, empty if nowhere; noAccess says why.
 	base     string
 	noAccess error
+	// own is the file with the groups of this process.
+	own string
 }
 
 // Mount is one hierarchy.
@@ -129,8 +131,8 @@ func Detect(root string) (*Hierarchy, error) {
 		slices.Sort(names)
 		m.Controllers = names
 	}
-	h := &Hierarchy{Mode: modeOf(mounts), Mounts: mounts}
-	own, err := ownPath(filepath.Join(root, "proc/self/cgroup"))
+	h := &Hierarchy{Mode: modeOf(mounts), Mounts: mounts, own: filepath.Join(root, "proc/self/cgroup")}
+	own, err := ownPath(h.own)
 	if err != nil {
 		return nil, fmt.Errorf("find the cgroup of this process: %w", err)
 	}

@@ -95,7 +95,7 @@ func playRootless() error {
 	if h.Base() != "" && h.Mode != V2 {
 		return fmt.Errorf("an ordinary user may make groups at %q on v1", h.Base())
 	}
-	h = unifiedOnly(h)
+	h = part(h, true)
 	own, err := ownPath("/proc/self/cgroup")
 	if err != nil {
 		return err
@@ -141,17 +141,13 @@ func playRootless() error {
 	return nil
 }
 
-// unifiedOnly gives the machine as it would be without v1 hierarchies.
-func unifiedOnly(h *Hierarchy) *Hierarchy {
-	m, ok := h.unified()
-	if !ok {
-		return &Hierarchy{Mode: None}
-	}
-	return &Hierarchy{Mode: V2, Mounts: []Mount{m}}
+// part gives the machine as it would be with its unified tree alone, or with its v1 hierarchies alone.
+func part(h *Hierarchy, v2 bool) *Hierarchy {
+	mounts := slices.DeleteFunc(slices.Clone(h.Mounts), func(m Mount) bool { return m.V2 != v2 })
+	return &Hierarchy{Mode: modeOf(mounts), Mounts: mounts, own: h.own}
 }
 
-// machines calls test with this machine's hierarchies, and once more with its unified
-// tree alone.
+// machines calls test with this machine's hierarchies, and where they are hybrid with either kind alone.
 func machines(t *testing.T, test func(t *testing.T, h *Hierarchy)) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -166,9 +162,11 @@ func machines(t *testing.T, test func(t *testing.T, h *Hierarchy)) {
 	}
 	t.Run(string(h.Mode), func(t *testing.T) { test(t, h) })
 	if h.Mode == Hybrid {
-		h := unifiedOnly(h)
-		h.findBase("")
-		t.Run("unified alone", func(t *testing.T) { test(t, h) })
+		for name, v2 := range map[string]bool{"v1 alone": false, "unified alone": true} {
+			h := part(h, v2)
+			h.findBase("")
+			t.Run(name, func(t *testing.T) { test(t, h) })
+		}
 	}
 }
 

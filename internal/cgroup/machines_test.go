@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,9 @@ func TestGroupOfMachines(t *testing.T) {
 	unified := map[string]string{
 		"sys/fs/cgroup/touchstone-fixture/cpu.max": "50000 100000", "sys/fs/cgroup/touchstone-fixture/memory.max": "67108864",
 	}
+	unifiedCPUs := map[string]string{
+		"sys/fs/cgroup/cgroup.subtree_control": "+cpuset", "sys/fs/cgroup/touchstone-fixture/cpuset.cpus": "1-1",
+	}
 	for _, tt := range []struct {
 		fixture string
 		lacks   []string // files that older kernels do not have
@@ -23,13 +27,18 @@ func TestGroupOfMachines(t *testing.T) {
 		usage   Usage
 		missing []string
 		limits  map[string]string // files after half a CPU and 64 MiB
+		cpus    map[string]string // files after the CPUs 1-1
+		join    string            // the file by which a process comes to these CPUs
 	}{
-		{fixture: "group-v2", mode: V2, usage: Usage{CPU: 4306656 * time.Microsecond, PeakMemory: 8945664}, limits: unified},
+		{fixture: "group-v2", mode: V2, usage: Usage{CPU: 4306656 * time.Microsecond, PeakMemory: 8945664}, limits: unified, cpus: unifiedCPUs},
 		{
 			fixture: "group-v2", lacks: []string{"memory.peak", "memory.swap.max"}, mode: V2,
-			usage: Usage{CPU: 4306656 * time.Microsecond}, limits: unified,
+			usage: Usage{CPU: 4306656 * time.Microsecond}, limits: unified, cpus: unifiedCPUs,
 		},
-		{fixture: "group-arm64", mode: V2, usage: Usage{CPU: 35296336 * time.Microsecond, PeakMemory: 8892416}, limits: unified},
+		{
+			fixture: "group-arm64", mode: V2,
+			usage: Usage{CPU: 35296336 * time.Microsecond, PeakMemory: 8892416}, limits: unified, cpus: unifiedCPUs,
+		},
 		{fixture: "group-v1", mode: V1, usage: Usage{CPU: 6280486099}, missing: []string{"memory"}},
 		{
 			fixture: "group-hybrid", mode: Hybrid, usage: Usage{CPU: 90805501, PeakMemory: 6946816},
@@ -38,6 +47,11 @@ func TestGroupOfMachines(t *testing.T) {
 				v1 + "cpu/touchstone-fixture/cpu.cfs_period_us":        "100000",
 				v1 + "memory/touchstone-fixture/memory.limit_in_bytes": "67108864",
 			},
+			cpus: map[string]string{
+				v1 + "cpuset/touchstone-fixture/cpuset.cpus": "1-1",
+				v1 + "cpuset/touchstone-fixture/cpuset.mems": "0",
+			},
+			join: v1 + "cpuset/touchstone-fixture/cgroup.procs",
 		},
 	} {
 		t.Run(tt.fixture, func(t *testing.T) {
@@ -66,20 +80,36 @@ func TestGroupOfMachines(t *testing.T) {
 			if pids, err := g.Procs(); err != nil || len(pids) > 0 {
 				t.Errorf("Procs = %v, %v; want none", pids, err)
 			}
-			for file := range tt.limits {
-				// The kernel replaces the whole value.
-				if err := os.Truncate(filepath.Join(root, file), 0); err != nil {
-					t.Fatal(err)
-				}
-			}
+			empty(t, root, tt.limits)
 			if err := g.Limit(Limits{CPU: 0.5, Memory: 64 << 20}); (err != nil) != (tt.limits == nil) || err != nil && !errors.Is(err, errors.ErrUnsupported) {
 				t.Errorf("Limit: %v", err)
 			}
-			for file, want := range tt.limits {
-				if got, err := os.ReadFile(filepath.Join(root, file)); err != nil || string(got) != want {
-					t.Errorf("%s holds %q, %v; want %q", file, got, err, want)
-				}
+			wantFiles(t, root, tt.limits)
+			empty(t, root, tt.cpus)
+			join, err := g.SetCPUs("1-1") // as long as 0-1, which a group of v1 is given first
+			if (err != nil) != (tt.cpus == nil) || err != nil && !errors.Is(err, errors.ErrUnsupported) || strings.TrimPrefix(join, root+"/") != tt.join {
+				t.Errorf("SetCPUs = %q, %v; want %q", join, err, tt.join)
 			}
+			wantFiles(t, root, tt.cpus)
 		})
+	}
+}
+
+// empty empties files whose values the kernel would replace whole.
+func empty(t *testing.T, root string, files map[string]string) {
+	t.Helper()
+	for file := range files {
+		if err := os.Truncate(filepath.Join(root, file), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func wantFiles(t *testing.T, root string, files map[string]string) {
+	t.Helper()
+	for file, want := range files {
+		if got, err := os.ReadFile(filepath.Join(root, file)); err != nil || string(got) != want {
+			t.Errorf("%s holds %q, %v; want %q", file, got, err, want)
+		}
 	}
 }

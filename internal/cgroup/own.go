@@ -13,7 +13,7 @@ import (
 // a thread goes back to that has joined another group by [Group.ThreadFiles].
 func (h *Hierarchy) OwnThreadFiles() ([]string, error) {
 	// The process's first thread, which never moves, stands for the process.
-	text, err := os.ReadFile("/proc/self/cgroup")
+	text, err := os.ReadFile(h.own)
 	if err != nil {
 		return nil, fmt.Errorf("find the cgroups of this process: %w", err)
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
+
 	"github.com/touchstone-bench/touchstone/internal/cpuset"
 )
 
@@ -39,13 +41,52 @@ func TestMachine(t *testing.T) {
 	if err != nil || online.String() != "0-3,5,7" {
 		t.Fatalf("Online() = %s, %v", online, err)
 	}
+	if got := coresOf(root, online); got != "1,5 2-3" {
+		t.Errorf("Cores() = %s, want 1,5 2-3", got)
+	}
+}
+
+// TestMachines reads the machines of package host.
+func TestMachines(t *testing.T) {
+	const dir = "../host/testdata/"
+	wants := map[string]struct{ online, cores string }{
+		"kvm-guest": {"0", ""}, "laptop": {"0-7", "0,4"}, "raspberry-pi-4": {"0-3", ""},
+		"riscv64": {}, // where the files are not there
+		"rock-5b": {"0-2,4-5", ""}, "server-v2": {"0-31", ""},
+		"vm-arm64": {"0-1", ""}, "vm-hybrid": {"0-1", ""}, "vm-v2": {"0-1", ""},
+	}
+	files, err := filepath.Glob(dir + "*.txtar")
+	if err != nil || len(files) != len(wants) {
+		t.Errorf("there are %q, %v; want %d", files, err, len(wants))
+	}
+	for name, want := range wants {
+		t.Run(name, func(t *testing.T) {
+			archive, err := txtar.ParseFile(dir + name + ".txtar")
+			if err != nil {
+				t.Fatal(err)
+			}
+			root := t.TempDir()
+			if err := txtar.Write(archive, root); err != nil {
+				t.Fatal(err)
+			}
+			online, err := cpuset.Online(root)
+			if online.String() != want.online || (err != nil) != (want.online == "") {
+				t.Errorf("Online() = %s, %v; want %q", online, err, want.online)
+			}
+			if got := coresOf(root, online); got != want.cores {
+				t.Errorf("Cores() = %s, want %s", got, want.cores)
+			}
+		})
+	}
+}
+
+// coresOf spells the cores of a machine.
+func coresOf(root string, online cpuset.Set) string {
 	var cores []string
 	for _, core := range cpuset.Cores(root, online) {
 		cores = append(cores, core.String())
 	}
-	if got := strings.Join(cores, " "); got != "1,5 2-3" {
-		t.Errorf("Cores() = %s, want 1,5 2-3", got)
-	}
+	return strings.Join(cores, " ")
 }
 
 func TestMachineThatDoesNotTell(t *testing.T) {

@@ -175,6 +175,20 @@ func TestSampler(t *testing.T) {
 			},
 		},
 		{
+			name: "an emulated machine", machine: "vm-v2", elapsed: time.Second,
+			want: func(d *result.Disturbance) {
+				d.Load, d.MHz, d.Throttled = new(0.54), new(2596.114), nil
+			},
+		},
+		{
+			name: "an ARM machine whose frequency nobody knows", machine: "vm-arm64", elapsed: time.Second,
+			changes: files{"proc/pressure/io": "some avg10=0.03 avg60=0.02 avg300=0.09 total=1670634\n"},
+			want: func(d *result.Disturbance) {
+				d.Load, d.MHz, d.Throttled, d.IOPressure = new(2.78), nil, nil, new(0.1)
+				d.Marks = []string{"programs waited for I/O 10.0 % of the time"}
+			},
+		},
+		{
 			name: "nothing to read", machine: "nothing", elapsed: time.Second,
 			want: func(d *result.Disturbance) { *d = result.Disturbance{} },
 		},

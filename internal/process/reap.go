@@ -89,9 +89,9 @@ func (l *Launcher) IgnoreStrays(ignore bool) {
 	l.reapAll()
 }
 
-// signalHandler is the kernel's struct sigaction, whose beginning and size are the same on all
-// 64-bit architectures. The zero value is the default action, which for SIGCHLD is that there is no
-// signal at all; to ignore it by package signal would let the kernel reap the children.
+// signalHandler is the kernel's struct sigaction on 64-bit architectures, or room for it: those without
+// sa_restorer, such as riscv64, use three of the four words. The zero value is the default action, which for
+// SIGCHLD is that there is no signal at all; to ignore it by package signal would let the kernel reap the children.
 type signalHandler [4]uint64
 
 // setHandler replaces the handler of a signal, in a way that package signal does not know of, and gives

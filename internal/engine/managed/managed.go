@@ -338,16 +338,16 @@ func (d *Daemon) Notes() []string {
 // Dirs are the daemon's directories.
 func (d *Daemon) Dirs() Dirs { return d.dirs }
 
-// childrenOf lists the children of a process, by its threads.
+// childrenOf lists the children of a process. The kernel's own list, /proc/PID/task/TID/children, is missing where it was
+// built without CONFIG_PROC_CHILDREN.
 func childrenOf(pid int) []int {
-	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	files, _ := filepath.Glob("/proc/[0-9]*/status")
+	parent := fmt.Sprintf("\nPPid:\t%d\n", pid)
 	var children []int
 	for _, file := range files {
-		text, _ := os.ReadFile(file) // a thread may have ended
-		for field := range strings.FieldsSeq(string(text)) {
-			if child, err := strconv.Atoi(field); err == nil {
-				children = append(children, child)
-			}
+		text, _ := os.ReadFile(file) // a process may have ended
+		if child, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && strings.Contains(string(text), parent) {
+			children = append(children, child)
 		}
 	}
 	return children

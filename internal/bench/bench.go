@@ -104,6 +104,8 @@ type Trial interface {
 	// Scratch makes an empty directory on the host that goes with the trial. It is an
 	// *engine.UnsupportedError if the host has none on such a medium.
 	Scratch(m Medium) (string, error)
+	// Room says by an *engine.UnsupportedError that there is no space for files beyond those of the benchmark's Space.
+	Room(need Space) error
 	// DropCaches writes back what the host has not written yet, and drops its page cache. It has no place in a timed
 	// region. It is an *engine.UnsupportedError if the user has not allowed it.
 	DropCaches(ctx context.Context) error
@@ -136,6 +138,9 @@ type Trial interface {
 	// Usage is what the target has cost the host so far in this trial; an
 	// *engine.UnsupportedError if it cannot be known here, as after CreateHost without cgroups.
 	Usage() (engine.Usage, error)
+	// Throttled is in how many periods of a quota so far a limit of CPU time has kept the target's processes waiting. It is an
+	// *engine.UnsupportedError if it cannot be known here.
+	Throttled() (periods int64, err error)
 	// CPU is what Usage says of CPU time by component, as far as it is known of single processes. It is short of
 	// Usage by what processes cost while they begin and end. Only benchmarks with Components may call it, after Memory if at
 	// all. It is an *engine.UnsupportedError if it cannot be known here; the run's limits then say so.

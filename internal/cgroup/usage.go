@@ -37,6 +37,36 @@ func (g *Group) Usage() (Usage, error) {
 	return Usage{CPU: cpu, PeakMemory: peak}, nil
 }
 
+// Throttled is in how many periods so far processes of the group, or of one below it, had used up a limit of CPU time and had
+// to wait: each group that has a limit counts its own (nr_throttled of cpu.stat). It is errors.ErrUnsupported where the kernel
+// has no such limits. A group that goes takes its count along.
+func (g *Group) Throttled() (int64, error) {
+	dir, _, ok := g.dir("cpu")
+	if !ok {
+		return 0, fmt.Errorf("read how often cgroup %q was throttled: the host has no controller cpu: %w", g.path, errors.ErrUnsupported)
+	}
+	sum, found := int64(0), false
+	err := walk(dir, func(dir string) error {
+		text, err := os.ReadFile(filepath.Join(dir, "cpu.stat"))
+		if gone(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		n, ok, err := statField(string(text), "nr_throttled")
+		sum, found = sum+n, found || ok
+		return err
+	})
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("read how often cgroup %q was throttled: %w", g.path, err)
+	case !found:
+		return 0, fmt.Errorf("cpu.stat of cgroup %q has no nr_throttled: %w", g.path, errors.ErrUnsupported)
+	}
+	return sum, nil
+}
+
 func (g *Group) cpuTime() (time.Duration, error) {
 	if dir, v2, ok := g.dir("cpuacct"); ok && !v2 {
 		ns, err := readInt(dir, "cpuacct.usage")
@@ -55,18 +85,32 @@ func (g *Group) cpuTime() (time.Duration, error) {
 
 // parseCPUStat gives usage_usec of a cpu.stat file.
 func parseCPUStat(text string) (time.Duration, error) {
+	us, ok, err := statField(text, "usage_usec")
+	switch {
+	case err != nil:
+		return 0, err
+	case !ok:
+		return 0, errors.New("cpu.stat has no usage_usec")
+	case us > math.MaxInt64/int64(time.Microsecond):
+		return 0, fmt.Errorf("usage_usec of cpu.stat is \"%d\"", us)
+	}
+	return time.Duration(us) * time.Microsecond, nil
+}
+
+// statField gives a count of a cpu.stat file, if it has it.
+func statField(text, name string) (n int64, ok bool, err error) {
 	for line := range strings.Lines(text) {
-		value, ok := strings.CutPrefix(line, "usage_usec ")
-		if !ok {
+		value, is := strings.CutPrefix(line, name+" ")
+		if !is {
 			continue
 		}
-		us, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
-		if err != nil || us < 0 || us > math.MaxInt64/int64(time.Microsecond) {
-			return 0, fmt.Errorf("usage_usec of cpu.stat is %q", strings.TrimSpace(value))
+		n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+		if err != nil || n < 0 {
+			return 0, false, fmt.Errorf("%s of cpu.stat is %q", name, strings.TrimSpace(value))
 		}
-		return time.Duration(us) * time.Microsecond, nil
+		return n, true, nil
 	}
-	return 0, errors.New("cpu.stat has no usage_usec")
+	return 0, false, nil
 }
 
 func (g *Group) peakMemory() (int64, error) {

@@ -144,6 +144,22 @@ func (t *trial) sameService() error {
 	return nil
 }
 
+func (t *trial) Throttled() (int64, error) {
+	if t.group == nil {
+		return 0, unknown("without cgroups it is not known how often a limit held it back")
+	}
+	if t.cost.served {
+		if err := t.sameService(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := t.group.Throttled()
+	if errors.Is(err, errors.ErrUnsupported) {
+		return 0, unknown(err.Error())
+	}
+	return n, err
+}
+
 func (t *trial) CPU() (map[monitor.Component]time.Duration, error) {
 	if t.cost.account == nil {
 		return nil, unknown("the target's processes are not on this host")

@@ -236,7 +236,7 @@ func TestPrograms(t *testing.T) {
 		},
 		{
 			name: "killed", behaviour: fake.Behaviour{Exit: engine.Exit{Signal: 9}}, kills: 1,
-			status: result.Failed, reason: "killed by signal 9 (killed); for want of memory the kernel killed processes meanwhile (1): unless that was the point, set smaller",
+			status: result.Failed, reason: "killed by signal 9 (killed); for want of memory the kernel killed processes on this host meanwhile (1): if they were of this trial, and that was not the point, set smaller",
 		},
 		{
 			name: "killed by somebody", behaviour: fake.Behaviour{Exit: engine.Exit{Signal: 9}},

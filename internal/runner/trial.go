@@ -127,6 +127,8 @@ func (t *trial) Scratch(m bench.Medium) (string, error) {
 	return dir, nil
 }
 
+func (t *trial) Room(need bench.Space) error { return t.r.room(need) }
+
 func (t *trial) DropCaches(ctx context.Context) error {
 	if t.r.DropCaches == nil {
 		return &engine.UnsupportedError{
@@ -253,7 +255,8 @@ func (t *trial) canLimit(r engine.Resources) error {
 	switch {
 	case r.Memory > 0 && slices.Contains(missing, "memory"):
 		return &engine.UnsupportedError{
-			What: "a memory limit", Reason: "the kernel offers no memory cgroup controller", Advice: "boot with cgroup_enable=memory",
+			What: "a memory limit", Reason: "the kernel offers no memory cgroup controller",
+			Advice: "boot without cgroup_disable=memory, on a Raspberry Pi with cgroup_enable=memory",
 		}
 	case r.CPU > 0 && slices.Contains(missing, "cpu"):
 		return &engine.UnsupportedError{What: "a CPU limit", Reason: "the kernel offers no cpu cgroup controller"}
@@ -423,7 +426,7 @@ func (r *run) execute(ctx context.Context, work plan.Work, eng engine.Engine, se
 	out.Phases, out.Conditions = t.phases, t.conditions
 	out.Status, out.Reason = statusOf(err)
 	if n := r.oomKills() - kills; n > 0 && (out.Status == result.Failed || out.Status == result.Timeout) {
-		out.Reason += fmt.Sprintf("; for want of memory the kernel killed processes meanwhile (%d): unless that was the point, set smaller parameters or a higher limit", n)
+		out.Reason += fmt.Sprintf("; for want of memory the kernel killed processes on this host meanwhile (%d): if they were of this trial, and that was not the point, set smaller parameters or a higher limit", n)
 	}
 	if dirt != nil && out.Status == result.Skipped {
 		out.Status = result.Failed

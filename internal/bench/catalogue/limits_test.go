@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -235,21 +237,279 @@ func TestScalingOnTheFake(t *testing.T) {
 	}
 }
 
-// A host that is too busy for the first limit tells nothing of the others.
-func TestScalingStarved(t *testing.T) {
-	for used, known := range map[time.Duration]bool{0: true, 400 * ms: false, 430 * ms: true, 500 * ms: true, time.Second: true} {
-		e := newWorker(nil)
-		e.work = func(w *working) {
-			<-e.asks // at the beginning of the trial
-			<-e.asks // when it has been started
-			e.pass(0, used)
-			progressing(3, func(limit float64) float64 { return limit })(w)
+// loaded is a worker whose containers run sysbench until its events are done, under what the engine makes of the limits that it is
+// given, and on a host that has so much left.
+type loaded struct {
+	*worker
+	rate    float64                           // events a second of a whole CPU
+	inForce func(first, last float64) float64 // what comes of the limit at creation and of the last update
+	left    func(second int) float64          // what the host can give, in CPUs
+	steps   int                               // updates that will come
+	mixed   bool                              // what was used is read after updates too
+
+	counts    sync.Mutex
+	cpu       time.Duration
+	throttled int64
+	read      chan struct{} // a token for each time that the CPU time was asked for
+}
+
+func (e *loaded) sysbench(w *working) {
+	args := w.spec.Process.Args[2:]
+	head, tail, _ := strings.Cut(sysbenchCPU(args, w.spec).Stdout, "CPU speed:")
+	w.say(head)
+	<-e.read
+	first := w.spec.Resources.CPU
+	last, events := first, float64(wholeOf(optionsOf(args)["events"]))
+	for n := 1; ; n++ {
+		limit := e.inForce(first, last)
+		used := min(limit, e.left(n), 1)
+		if events -= e.rate * used; events < 0 {
+			break
 		}
-		trial := runOn(t, "limits.cpu.scaling", e, e, bench.Params{"percent": "100"})
-		if got := trial.Values("Behind"); trial.Status != result.OK || (len(got) == 1) != known {
-			t.Errorf("%v used in the first second: %s because %q, Behind = %v", used, trial.Status, trial.Reason, got)
+		e.pass(time.Second, 0)
+		e.counts.Lock()
+		e.cpu += time.Duration(used * float64(time.Second))
+		if used == limit && limit < 1 {
+			e.throttled += 10
+		}
+		e.counts.Unlock()
+		w.say(fmt.Sprintf("[ %ds ] thds: 1 eps: %.2f lat (ms,95%%): 0.60\n", n, e.rate*used))
+		<-e.read
+		if n <= e.steps {
+			last = <-w.limits
+			if e.mixed {
+				<-e.read
+			}
 		}
 	}
+	w.say("CPU speed:" + tail)
+}
+
+// loadedTrial is a trial that knows what the container alone uses.
+type loadedTrial struct {
+	bench.Trial
+	engine *loaded
+}
+
+func (t loadedTrial) CPU() (map[monitor.Component]time.Duration, error) {
+	t.engine.counts.Lock()
+	parts := map[monitor.Component]time.Duration{monitor.Container: t.engine.cpu, monitor.Daemon: time.Second}
+	t.engine.counts.Unlock()
+	t.engine.read <- struct{}{}
+	return parts, nil
+}
+
+// throttledTrial is one that knows how often a limit held it back, too.
+type throttledTrial struct {
+	loadedTrial
+	err error
+}
+
+func (t throttledTrial) Throttled() (int64, error) {
+	t.engine.counts.Lock()
+	defer t.engine.counts.Unlock()
+	return t.engine.throttled, t.err
+}
+
+// mixedTrial is one that knows only what the container and the runtime's calls, of which each takes 300 ms, use together.
+type mixedTrial struct {
+	loadedTrial
+	reads *int
+}
+
+func (mixedTrial) CPU() (map[monitor.Component]time.Duration, error) {
+	return nil, &engine.UnsupportedError{What: "CPU time by component", Reason: "the kernel does not tell"}
+}
+
+func (t mixedTrial) Usage() (engine.Usage, error) {
+	parts, err := t.loadedTrial.CPU()
+	calls := min(*t.reads/2, t.engine.steps) // reads are before and after each, but the first
+	*t.reads++
+	return engine.Usage{CPU: parts[monitor.Container] + time.Duration(calls)*300*ms}, err
+}
+
+// scaled runs limits.cpu.scaling in a trial that wrap makes of the one on a loaded worker.
+func scaled(t *testing.T, e *loaded, params bench.Params, wrap func(loadedTrial) bench.Trial) result.Trial {
+	t.Helper()
+	e.worker, e.steps, e.read = newWorker(e.sysbench), wholeOf(params["steps"]), make(chan struct{})
+	return runOn(t, "limits.cpu.scaling", e, e, params, func(c *runner.Config) {
+		run := c.Work[0].Benchmark.Run
+		c.Work[0].Benchmark.Run = func(ctx context.Context, trial bench.Trial) error {
+			return run(ctx, wrap(loadedTrial{trial, e}))
+		}
+	})
+}
+
+// defaults are the parameters of limits.cpu.scaling in the quick plan, and in the paper.
+func defaults(t *testing.T) (quick, paper bench.Params) {
+	t.Helper()
+	quick, paper = bench.Params{}, bench.Params{}
+	for _, p := range find(t, "limits.cpu.scaling").Params {
+		quick[p.Name], paper[p.Name] = p.Quick, p.Paper
+	}
+	return quick, paper
+}
+
+func follows(_, last float64) float64  { return last }
+func ignores(first, _ float64) float64 { return first }
+func idle(int) float64                 { return 1 }
+
+// A raised limit holds in both directions, or it is found out, and a busy host is not taken for a limit.
+func TestScalingHolds(t *testing.T) {
+	drops := func(first, last float64) float64 {
+		if last > first {
+			return 1
+		}
+		return first
+	}
+	half := func(first, last float64) float64 { return math.Sqrt(first * last) }
+	none := func(_, _ float64) float64 { return 1 }
+	// in is a host that gives only a part of the limit in some of the seconds.
+	in := func(seconds []int, cpus float64) func(int) float64 {
+		return func(second int) float64 {
+			if slices.Contains(seconds, second) {
+				return cpus
+			}
+			return 1
+		}
+	}
+	quick, paper := defaults(t)
+	for _, tt := range []struct {
+		what    string
+		params  bench.Params
+		inForce func(first, last float64) float64
+		left    func(second int) float64
+		used    float64
+		behind  []float64 // from, to; nil if there is none
+	}{
+		{"it follows", quick, follows, idle, 1, []float64{1, 1}},
+		{"it follows", paper, follows, idle, 1, []float64{1, 1}},
+		{"it does not", quick, ignores, idle, 1, []float64{2, 2}},
+		{"it does not", paper, ignores, idle, 1, []float64{2, 2}},
+		{"half of the way", quick, half, idle, 1, []float64{math.Sqrt2, math.Sqrt2}},
+		{"half of the way", paper, half, idle, 1, []float64{math.Sqrt2, math.Sqrt2}},
+		{"it drops the limit", quick, drops, idle, 3, nil},
+		{"it drops the limit", paper, drops, idle, 1 / 0.55, nil},
+		{"there never was one", quick, none, idle, 4, nil},
+		{"there never was one", paper, none, idle, 2, nil},
+		{"starved at first", quick, follows, in([]int{1}, 0.2), 1, nil},
+		{"starved at first", paper, follows, in([]int{1}, 0.4), 1, nil},
+		{"starved at last", quick, follows, in([]int{4}, 0.4), 1, nil},
+		{"starved at last", paper, follows, in([]int{9, 10, 11, 12, 13}, 0.6), 1, nil},
+		{"starved all the time", paper, follows, func(int) float64 { return 0.5 }, 1, nil},
+		{"starved a little", quick, follows, in([]int{4}, 0.45), 1, []float64{1, 1.1}},
+		{"it does not, on a busy host", paper, ignores, func(int) float64 { return 0.52 }, 1, []float64{2, 2}},
+	} {
+		e := &loaded{rate: 1900, inForce: tt.inForce, left: tt.left}
+		trial := scaled(t, e, tt.params, func(l loadedTrial) bench.Trial { return throttledTrial{l, nil} })
+		if trial.Status != result.OK {
+			t.Fatalf("%s: %s because %s", tt.what, trial.Status, trial.Reason)
+		}
+		if got := sample(t, trial, "Used"); !near(got, tt.used) {
+			t.Errorf("%s, %v: Used = %v, want %v", tt.what, tt.params, got, tt.used)
+		}
+		got := trial.Values("Behind")
+		if len(got) != len(tt.behind)/2 || len(got) == 1 && !(got[0] > tt.behind[0]-1e-3 && got[0] < tt.behind[1]+1e-3) {
+			t.Errorf("%s, %v: Behind = %v, want one from %v", tt.what, tt.params, got, tt.behind)
+		}
+	}
+}
+
+// Where it is not known how often limits held the program back, a host counts as busy that gives less than the first one. What
+// the runtime's calls use is none of the container's.
+func TestScalingOfWhatIsKnown(t *testing.T) {
+	quick, _ := defaults(t)
+	unknown := &engine.UnsupportedError{What: "the cost to the host", Reason: "without cgroups it is not known"}
+	const mixed = "Usage"
+	wraps := map[string]func(loadedTrial) bench.Trial{
+		"CPU":          func(l loadedTrial) bench.Trial { return l },
+		"no Throttled": func(l loadedTrial) bench.Trial { return throttledTrial{l, unknown} },
+		mixed:          func(l loadedTrial) bench.Trial { return mixedTrial{l, new(int)} },
+	}
+	for _, tt := range []struct {
+		what    string
+		inForce func(first, last float64) float64
+		second  int // in which the host gives no more than left, in CPUs
+		left    float64
+		known   bool
+	}{
+		{"it follows", follows, 1, 1, true},
+		{"it does not", ignores, 1, 1, true},
+		{"starved at first", follows, 1, 0.21, false},
+		{"starved a little at first", follows, 1, 0.215, true},
+		{"starved at last", follows, 4, 0.21, false},
+		{"starved in between", follows, 2, 0.21, false},
+	} {
+		for name, wrap := range wraps {
+			trial := scaled(t, &loaded{rate: 1900, mixed: name == mixed, inForce: tt.inForce, left: func(second int) float64 {
+				if second == tt.second {
+					return tt.left
+				}
+				return 1
+			}}, quick, wrap)
+			if got := trial.Values("Behind"); trial.Status != result.OK || (len(got) == 1) != tt.known {
+				t.Errorf("%s, with %s: %s because %q, Behind = %v", tt.what, name, trial.Status, trial.Reason, got)
+			}
+			if got := sample(t, trial, "Used"); !near(got, 1) {
+				t.Errorf("%s, with %s: Used = %v", tt.what, name, got)
+			}
+		}
+	}
+	broken := func(l loadedTrial) bench.Trial { return throttledTrial{l, errors.New("no such file")} }
+	if trial := scaled(t, &loaded{rate: 1900, inForce: follows, left: idle}, quick, broken); trial.Status != result.Failed {
+		t.Errorf("a count that cannot be read: %s", trial.Status)
+	}
+}
+
+// The default parameters get to the full limit, as the page says, on machines up to a speed.
+func TestScalingReachesTheFullLimit(t *testing.T) {
+	quick, paper := defaults(t)
+	for _, tt := range []struct {
+		params bench.Params
+		rate   float64
+		want   string
+		full   bool
+	}{
+		{quick, 300, "from 25 % of a CPU, in each 100 ms to 50 % of a CPU, in each 100 ms", true},
+		{quick, 2000, "from 25 % of a CPU, in each 100 ms to 50 % of a CPU, in each 100 ms", true},
+		{quick, 2020, "from 25 % of a CPU, in each 100 ms to 50 % of a CPU, in each 100 ms", false},
+		{paper, 300, "from 50 % of a CPU, in each 100 ms to 100 % of a CPU, in each 100 ms", true},
+		{paper, 2400, "from 50 % of a CPU, in each 100 ms to 100 % of a CPU, in each 100 ms", true},
+		{paper, 2440, "from 50 % of a CPU, in each 100 ms to 100 % of a CPU, in each 100 ms", false},
+	} {
+		trial := scaled(t, &loaded{rate: tt.rate, inForce: follows, left: idle}, tt.params, func(l loadedTrial) bench.Trial { return l })
+		if got := trial.Conditions["CPU limit"]; trial.Status != result.OK || (got == tt.want) != tt.full {
+			t.Errorf("%v at %v events a second: %s because %q; on record is the limit %q", tt.params, tt.rate, trial.Status, trial.Reason, got)
+		}
+	}
+}
+
+// A limit that the first update ends is found out on a real kernel.
+func TestRealLimitDropped(t *testing.T) {
+	l := newRealLab(t, "native", native.Driver{})
+	l.engine = generous{l.engine.(*native.Engine)}
+	trial := l.run(t, "limits.cpu.scaling", bench.Params{"events": "3000", "steps": "2", "percent": "20"})
+	if got := sample(t, trial, "Used"); got < 1.5 || got > 7 || len(trial.Values("Behind")) > 0 {
+		t.Errorf("Used = %v and Behind = %v of an engine whose updates end the limit", got, trial.Values("Behind"))
+	}
+}
+
+// generous is native with updates that give a container a whole CPU.
+type generous struct{ *native.Engine }
+
+func (e generous) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
+	c, err := e.Engine.Create(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return generousContainer{c}, nil
+}
+
+type generousContainer struct{ engine.Container }
+
+func (c generousContainer) Update(ctx context.Context, r engine.Resources) error {
+	r.CPU = 1
+	return c.Container.(engine.Updater).Update(ctx, r)
 }
 
 // Used is what was used from the first output on, over what the limit allows.

@@ -28,7 +28,7 @@ func cpuTime() bench.Benchmark {
 		Source:  "espe section 5.5, table 1 (HardLimit): 10 % of a CPU, there 1 ms of each 10 ms",
 		Metrics: metrics,
 		Image:   bench.WorkloadImage, Components: true,
-		Params: append(primes("400"), bench.Param{
+		Params: append(primes("400", "10000"), bench.Param{
 			Name: "percent", Help: "the limit in per cent of a CPU", Quick: "10", Paper: "10", Check: bench.IntRange(1, 50),
 		}),
 		Run: func(ctx context.Context, t bench.Trial) error {
@@ -78,17 +78,16 @@ func run(ctx context.Context, t bench.Trial, spec engine.Spec) (outcome, error) 
 		return outcome{}, err
 	}
 	defer c.cancel()
-	var before time.Duration
-	var o outcome
+	var before spent
 	select {
 	case <-spoke:
-		if before, o.known, err = usage(t); err != nil {
+		if before, err = usage(t); err != nil {
 			return outcome{}, err
 		}
 		<-c.ended
 	case <-c.ended: // its output comes afterwards
 	}
-	after, known, err := usage(t)
+	after, err := usage(t)
 	if err := errors.Join(err, c.failed()); err != nil {
 		return outcome{}, err
 	}
@@ -100,25 +99,32 @@ func run(ctx context.Context, t bench.Trial, spec engine.Spec) (outcome, error) 
 	if err != nil {
 		return outcome{}, err
 	}
-	o.text, o.cpu, o.wall = out.Bytes(), after-before, end-began
+	o := outcome{text: out.Bytes(), cpu: after.cpu - before.cpu, wall: end - began}
 	// If most of the work was done when the output was seen at last, what follows says nothing of the limit.
-	o.known = o.known && known && o.wall > 0 && 2*o.cpu > before
+	o.known = before.known && after.known && o.wall > 0 && 2*o.cpu > before.cpu
 	return o, nil
+}
+
+// spent is the CPU time that a target has used so far.
+type spent struct {
+	cpu   time.Duration
+	known bool
+	alone bool // calls of the runtime have no part in it
 }
 
 // usage is the CPU time that the container and its sandbox have used so far, as far as it is known: a daemon's part cannot
 // be told from theirs everywhere.
-func usage(t bench.Trial) (used time.Duration, known bool, err error) {
+func usage(t bench.Trial) (spent, error) {
 	parts, err := t.CPU()
 	if err == nil {
-		return parts[monitor.Container] + parts[monitor.Sandbox], true, nil
+		return spent{cpu: parts[monitor.Container] + parts[monitor.Sandbox], known: true, alone: true}, nil
 	}
 	if !engine.Unsupported(err) {
-		return 0, false, err
+		return spent{}, err
 	}
 	all, err := t.Usage()
 	if err != nil && !engine.Unsupported(err) {
-		return 0, false, err
+		return spent{}, err
 	}
-	return all.CPU, err == nil && !all.Served, nil
+	return spent{cpu: all.CPU, known: err == nil && !all.Served}, nil
 }

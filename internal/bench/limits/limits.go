@@ -33,16 +33,19 @@ func optional(m result.Metric) result.Metric {
 	return m
 }
 
-// primes are the parameters of what is computed under a limit: the load of performance.cpu.time.
-func primes(events string) []bench.Param {
+// primes are the parameters of what is computed under a limit: the load of performance.cpu.time, so often.
+func primes(quick, paper string) []bench.Param {
 	return []bench.Param{
 		{Name: "prime", Help: "up to which number primes are counted", Quick: "20000", Paper: "20000", Check: bench.IntRange(3, 10_000_000)},
-		{Name: "events", Help: "how often they are counted", Quick: events, Paper: "10000", Check: bench.IntRange(100, 100_000_000)},
+		{Name: "events", Help: "how often they are counted", Quick: quick, Paper: paper, Check: bench.IntRange(100, 100_000_000)},
 	}
 }
 
-// period is how often a container gets its quota anew, in all engines.
-const period = "100 ms"
+// period is how often a container gets its quota anew, in all engines; periods are those of a second.
+const (
+	period  = "100 ms"
+	periods = 10
+)
 
 // percentOfCPU spells a limit of CPU time.
 func percentOfCPU(cpus float64) string {

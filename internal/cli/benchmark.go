@@ -257,7 +257,10 @@ func (a *App) execute(ctx context.Context, opts benchmarkOptions, p plan.Plan, e
 		return err
 	}
 	// The run is the same when another user goes on with it.
-	drops := p.DropsCaches(m.Root)
+	drops := p.DropsCaches(m.Root, work)
+	if p.DropCaches != nil && *p.DropCaches && !drops {
+		notes = append(notes, "drop-caches has no effect: nothing in this plan reads cold files; benchmarks with a parameter cache do with params: {cache: cold}")
+	}
 	p.DropCaches = &drops
 	if err := writable(opts.dir); err != nil {
 		return err
@@ -323,6 +326,9 @@ func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Sto
 		fmt.Fprintf(a.env.Stderr, "of %d trials %d failed and %d timed out; the report says which and why\n",
 			len(run.Trials), outcome.Counts[result.Failed], outcome.Counts[result.Timeout])
 		return &exitError{code: ExitTrials}
+	case !slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return t.Status == result.OK }):
+		fmt.Fprintln(a.env.Stderr, "nothing was measured; the report says why")
+		return &exitError{code: ExitFailure}
 	}
 	return nil
 }

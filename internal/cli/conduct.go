@@ -7,10 +7,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/host"
-	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -31,7 +29,7 @@ func (r *execution) allow(config *runner.Config) {
 		config.OOMKills = func() (int64, error) { return host.OOMKills("/") }
 	}
 	config.WorkloadCPUs, config.HostCPUs = r.plan.Pinning.Workload, r.plan.Pinning.Touchstone
-	if !r.plan.DropsCaches(os.Geteuid() == 0) || !slices.ContainsFunc(r.work, readsCold) {
+	if !r.plan.DropsCaches(os.Geteuid() == 0, r.work) {
 		return
 	}
 	caches := host.NewCaches("/")
@@ -47,9 +45,6 @@ func (r *execution) allow(config *runner.Config) {
 	}
 }
 
-// readsCold tells whether a benchmark reads files that are not in the page cache.
-func readsCold(w plan.Work) bool { return bench.Cache(w.Params["cache"]) == bench.Cold }
-
 // limits says of the run what was done to the host, and what was not.
 func (c *conduct) limits() []string {
 	var all []string
@@ -63,8 +58,15 @@ func (c *conduct) limits() []string {
 }
 
 // pinned says on which CPUs the parts of the run stay, for those that do.
-func pinned(p plan.Pinning) []string {
+func (r *execution) pinned() []string {
 	var all []string
+	p := r.plan.Pinning
+	if p.Engines != "" && !slices.ContainsFunc(r.targets, hasPrivateDaemon) {
+		p.Engines = ""
+		const note = "pinning: engines has no effect: the run has no daemon of its own"
+		fmt.Fprintf(r.app.env.Stderr, "note: %s\n", note)
+		all = append(all, note)
+	}
 	for _, part := range []struct{ what, cpus string }{
 		{"containers, and programs on native,", p.Workload},
 		{"daemons of the run", p.Engines},
@@ -75,6 +77,12 @@ func pinned(p plan.Pinning) []string {
 		}
 	}
 	return all
+}
+
+// hasPrivateDaemon tells whether a daemon of the run serves the target: only such a one has a cgroup of its own.
+func hasPrivateDaemon(t runner.Target) bool {
+	e, ok := t.Engine.(engine.Served)
+	return ok && e.Service().Group != nil
 }
 
 // hostEnd opens the engine for programs at the host's end of a network, if a target has one.

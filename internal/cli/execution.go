@@ -265,7 +265,7 @@ func (r *execution) record(ctx context.Context, facts []result.Target, images []
 	run := result.Run{
 		ID: r.runID, Name: r.plan.Name, State: result.Running, Started: time.Now().UTC(), Tool: tool(), Seed: seed,
 		Baseline: r.baseline(), Plan: string(r.plan.YAML()), Host: host.Facts("/"), Targets: facts,
-		Images: images, Limits: slices.Concat(r.plan.Notes, pinned(r.plan.Pinning)),
+		Images: images, Limits: slices.Concat(r.plan.Notes, r.pinned()),
 	}
 	for _, w := range r.work {
 		b := w.Benchmark

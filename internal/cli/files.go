@@ -77,7 +77,7 @@ func unavailable(name bench.Image, err error) error {
 	}
 	advice := "mend the file, or name another image in the plan"
 	if name == bench.WorkloadImage {
-		advice = "make it with touchstone image build, or load one with touchstone image load"
+		advice = "" // who could not make it has said what to do
 	}
 	return &engine.UnsupportedError{What: "image " + string(name), Reason: err.Error(), Advice: advice}
 }
@@ -164,6 +164,7 @@ func (s *session) makeImage(a *App) imageMaker {
 		if err != nil {
 			return nil, "", err
 		}
+		a.noteList(made)
 		a.step("getting the workload image ready")
 		rootfs, err := made.Rootfs(ctx) // which may make it again
 		return made.OCI(), rootfs, err

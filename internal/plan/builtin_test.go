@@ -42,8 +42,26 @@ func TestBuiltin(t *testing.T) {
 		}
 	}
 	all := len(catalogue.Catalogue{}.All())
-	if len(work["standard"]) != all || len(work["paper"]) != all {
-		t.Errorf("standard has %d benchmarks and paper %d, want all %d", len(work["standard"]), len(work["paper"]), all)
+	for _, name := range []string{"standard", "paper"} {
+		measured := map[string]bool{}
+		for _, w := range work[name] {
+			measured[w.Benchmark.Name] = true
+		}
+		if len(measured) != all {
+			t.Errorf("%s has %d benchmarks, want all %d", name, len(measured), all)
+		}
+	}
+	twice := map[string][]string{"performance.syscall.unixbench": {"1", "4"}, "performance.network.bandwidth": {"host", "containers"}, "performance.network.netperf": {"host", "containers"}}
+	for name, want := range twice {
+		var got []string
+		for _, w := range work["paper"] {
+			if w.Benchmark.Name == name {
+				got = append(got, w.Params["copies"]+w.Params["peer"])
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the plan of the paper has %s with %q, want %q", name, got, want)
+		}
 	}
 	if quick := len(work["quick"]); quick == 0 || quick >= all {
 		t.Errorf("quick has %d benchmarks of %d", quick, all)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -22,14 +23,20 @@ type Machine struct {
 	Root bool
 }
 
-// DropsCaches tells whether the run may drop the host's page cache: as the plan says, and else as root with the
-// paper's parameters, which ask for cold files.
-func (p Plan) DropsCaches(root bool) bool {
+// DropsCaches tells whether the run may drop the host's page cache for work that reads cold files: as the plan says, and
+// else as root with the paper's parameters, which ask for them.
+func (p Plan) DropsCaches(root bool, work []Work) bool {
+	if !slices.ContainsFunc(work, readsCold) {
+		return false
+	}
 	if p.DropCaches != nil {
 		return *p.DropCaches
 	}
 	return root && p.Parameters == PaperValues
 }
+
+// readsCold tells whether a benchmark reads files that are not in the page cache.
+func readsCold(w Work) bool { return bench.Cache(w.Params["cache"]) == bench.Cold }
 
 // Check tells what of the plan cannot be on this machine, before anything is measured: CPUs and images that are not there, and what only
 // root may do. Errors are as Resolve has them. The notes are about what can be, and should not.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cpuset"
 )
 
@@ -89,6 +90,7 @@ func TestDropsCaches(t *testing.T) {
 	for _, c := range []struct {
 		keys             string
 		flag, root, want bool
+		warm             bool // nothing reads cold files
 		errs             []string
 	}{
 		{keys: "", root: true, want: false},
@@ -99,6 +101,8 @@ func TestDropsCaches(t *testing.T) {
 		{keys: "drop-caches: true", root: false, want: true, errs: []string{"p:2:14: drop-caches: only root can drop the host's page cache; run as root, or leave it out"}},
 		{keys: "drop-caches: false", flag: true, root: false, want: true, errs: []string{"--drop-caches: drop-caches: only root can drop the host's page cache; run as root, or leave it out"}},
 		{keys: "drop-caches: false", flag: true, root: true, want: true},
+		{keys: "parameters: paper", warm: true, root: true, want: false},
+		{keys: "drop-caches: true", warm: true, root: true, want: false},
 	} {
 		p := mustParse(t, "p", "version: 1\n"+c.keys+"\n")
 		if c.flag {
@@ -107,7 +111,11 @@ func TestDropsCaches(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := p.DropsCaches(c.root); got != c.want {
+		work := []Work{{}, {Params: bench.Params{"cache": "cold"}}}
+		if c.warm {
+			work = []Work{{}, {Params: bench.Params{"cache": "warm"}}}
+		}
+		if got := p.DropsCaches(c.root, work); got != c.want {
 			t.Errorf("%q, root: %t: drops caches: %t, want %t", c.keys, c.root, got, c.want)
 		}
 		_, err := p.Check(Machine{Online: cpuset.Set{0}, Root: c.root})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -27,7 +28,8 @@ const (
 const abLast = "(longest request)\n"
 
 // ABRun calls ab, which fetches a file of some bytes again and again over one connection for some whole seconds. Values:
-// Latency (the mean), P50Latency and P99Latency of a request, and BitsPerSecond, that of the files' bytes.
+// Latency (the mean), P50Latency and P99Latency of a request, and BitsPerSecond, that of the files' bytes. A percentile that
+// there are too few requests for, as there are of P99Latency up to 50, is left out.
 func ABRun(server netip.AddrPort, file string, length int, d time.Duration) Program {
 	limit := int(d / time.Second)
 	return Program{
@@ -50,7 +52,7 @@ func readAB(stdout []byte, file string, length int, d time.Duration) (Values, er
 	if !ok || !bytes.HasPrefix(before, []byte("This is ApacheBench, Version 2.")) {
 		return nil, fmt.Errorf("it is cut off, or none: %.80q", stdout)
 	}
-	percentiles, after, err := abPercentiles(after)
+	times, after, err := abTimes(after)
 	if err != nil {
 		return nil, err
 	}
@@ -64,16 +66,38 @@ func readAB(stdout []byte, file string, length int, d time.Duration) (Values, er
 	if err := r.check(file, length, d); err != nil {
 		return nil, err
 	}
-	return Values{
+	times = times[:abKnown(r.complete)]
+	if !slices.IsSorted(times) {
+		return nil, errors.New("the distribution is not in order")
+	}
+	values := Values{
 		"Latency":       1 / r.rate, // there is one request at a time
-		"P50Latency":    percentiles[50] / 1e3,
-		"P99Latency":    percentiles[99] / 1e3,
 		"BitsPerSecond": r.rate * float64(length) * 8,
-	}, nil
+	}
+	if len(times) > 50 {
+		if times[50] == 0 {
+			return nil, errors.New("half of the requests took no time")
+		}
+		values["P50Latency"] = times[50] / 1e3
+	}
+	if len(times) > 99 {
+		values["P99Latency"] = times[99] / 1e3
+	}
+	return values, nil
 }
 
-// abPercentiles reads the times, in ms, that so many per cent of the requests took at most, and gives what follows.
-func abPercentiles(text []byte) (times []float64, rest []byte, err error) {
+// abKnown tells how many lines of the distribution are of requests. ab takes the line of n % from place
+// round(n % of the requests) of their times, counted from 0: of few requests the last lines lie behind the end, and hold no time.
+func abKnown(requests float64) int {
+	n := 0
+	for n < abRows && math.Floor(0.5+requests*float64(n)/100) < requests {
+		n++
+	}
+	return n
+}
+
+// abTimes reads the times, in ms, that so many per cent of the requests took at most, and gives what follows.
+func abTimes(text []byte) (times []float64, rest []byte, err error) {
 	for n := range abRows {
 		line, after, ok := bytes.Cut(text, []byte("\n"))
 		if !ok {
@@ -87,13 +111,7 @@ func abPercentiles(text []byte) (times []float64, rest []byte, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if n > 0 && time < times[n-1] {
-			return nil, nil, errors.New("the distribution is not in order")
-		}
 		times, text = append(times, time), after
-	}
-	if times[50] == 0 {
-		return nil, nil, errors.New("half of the requests took no time")
 	}
 	return times, text, nil
 }

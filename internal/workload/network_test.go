@@ -15,7 +15,7 @@ import (
 )
 
 // The captures are those of a second between two network namespaces that are joined by a veth pair. "german" is with
-// LC_ALL=de_DE.UTF-8, whose numbers have commas.
+// LC_ALL=de_DE.UTF-8, whose numbers have commas. "few" is at 420 Mbit/s, by tc.
 
 var (
 	peer      = netip.MustParseAddrPort("10.77.0.1:5201")
@@ -182,6 +182,7 @@ func TestABCaptured(t *testing.T) {
 		want       workload.Values
 	}{
 		{"ab-small.txt", "/small", 1, workload.Values{"Latency": 1 / 29949.55, "P50Latency": 21e-6, "P99Latency": 89e-6, "BitsPerSecond": 8 * 29949.55}},
+		{"ab-few.txt", "/large", mib, workload.Values{"Latency": 1 / 42.66, "P50Latency": 20890e-6, "BitsPerSecond": 8 * mib * 42.66}},
 		{"ab-large.txt", "/large", mib, workload.Values{"Latency": 1 / 1383.54, "P50Latency": 519e-6, "P99Latency": 2796e-6, "BitsPerSecond": 8 * mib * 1383.54}},
 	} {
 		got, err := workload.ABRun(webServer, tt.path, tt.length, time.Second).Parse(captured(t, tt.file))
@@ -189,6 +190,20 @@ func TestABCaptured(t *testing.T) {
 	}
 	if got, err := workload.ABRun(webServer, "/small", 1, time.Second).Parse(captured(t, "ab-german.txt")); err != nil || !(got["Latency"] > 10e-6) {
 		t.Errorf("in a German locale it is read as %v, %v", got, err)
+	}
+}
+
+// A percentile is one of a request: ab has a line, but no time, for those that there are too few requests for.
+func TestABOfFewRequests(t *testing.T) {
+	for requests, want := range map[string][]string{
+		"1": {"BitsPerSecond", "Latency"}, "2": {"BitsPerSecond", "Latency", "P50Latency"}, "50": {"BitsPerSecond", "Latency", "P50Latency"},
+		"51": {"BitsPerSecond", "Latency", "P50Latency", "P99Latency"},
+	} {
+		few := strings.NewReplacer("29949.55", requests, "29950", requests).Replace(string(captured(t, "ab-small.txt")))
+		got, err := workload.ABRun(webServer, "/small", 1, time.Second).Parse([]byte(few))
+		if names := slices.Sorted(maps.Keys(got)); err != nil || !slices.Equal(names, want) {
+			t.Errorf("of %s requests there are %q, %v; want %q", requests, names, err, want)
+		}
 	}
 }
 
@@ -231,7 +246,7 @@ func TestABRefuses(t *testing.T) {
 }
 
 func FuzzAB(f *testing.F) {
-	for _, file := range []string{"ab-small.txt", "ab-large.txt", "ab-404.txt", "ab-closed.txt", "ab-killed.txt"} {
+	for _, file := range []string{"ab-small.txt", "ab-large.txt", "ab-few.txt", "ab-404.txt", "ab-closed.txt", "ab-killed.txt"} {
 		f.Add(capturedFor(f, file))
 	}
 	f.Fuzz(func(t *testing.T, output []byte) {

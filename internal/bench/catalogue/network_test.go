@@ -410,6 +410,7 @@ func TestNetworkFaults(t *testing.T) {
 			"output",
 		},
 		{"a server ends badly", []string{networkHTTP, databaseRedis}, &wire{confused: true}, "the server "},
+		{"a slow server", []string{networkHTTP}, &wire{says: map[string]string{"/small": fewAnswers(t)}}, "too few answers"},
 	} {
 		for _, name := range tt.names {
 			e := &wire{says: tt.engine.says, exits: tt.engine.exits, dies: tt.engine.dies, confused: tt.engine.confused}
@@ -419,6 +420,16 @@ func TestNetworkFaults(t *testing.T) {
 			}
 		}
 	}
+}
+
+// fewAnswers is what ab says of a small file that it got too rarely for a 99th percentile.
+func fewAnswers(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../workload/testdata/ab-small.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.NewReplacer("29949.55", "48", "29950", "48").Replace(string(text))
 }
 
 // What never comes to an end runs into a limit.

@@ -2,6 +2,7 @@ package performance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -229,9 +230,13 @@ func overHTTP(ctx context.Context, t bench.Trial, d time.Duration) error {
 		if err != nil {
 			return err
 		}
+		p99, known := small["P99Latency"]
+		if !known {
+			return errors.New("the web server gave too few answers to tell their 99th percentile: set a longer duration")
+		}
 		t.Record("HTTPBandwidth", large["BitsPerSecond"])
 		t.Record("HTTPLatency", small["Latency"])
-		t.Record("HTTPLatencyP99", small["P99Latency"])
+		t.Record("HTTPLatencyP99", p99)
 		return nil
 	})
 }

@@ -57,7 +57,6 @@ var kinds = []Kind{
 		Name:      "youki",
 		Isolation: engine.SharedKernel,
 		Rootless:  []string{},
-		Notes:     []string{"youki's update with limits as options, as the engine oci calls it, returns success and changes nothing (seen with 0.7.0); with a file, as other engines call it, limits hold"},
 	},
 	{
 		Name:       "runsc",

@@ -78,13 +78,8 @@ With --lock FILE a list is read from a file, or with --update written to it and 
 			if renew && reset {
 				return usage(errors.New("--update and --pinned exclude each other"))
 			}
-			if err := setLock(&options, lock, renew); err != nil {
+			if err := setLock(&options, lock, renew, reset); err != nil {
 				return err
-			}
-			if reset {
-				if err := discardLock(options.Arch); err != nil {
-					return err
-				}
 			}
 			launcher, err := process.New(process.Options{})
 			if err != nil {
@@ -93,14 +88,23 @@ With --lock FILE a list is read from a file, or with --update written to it and 
 			defer func() { err = errors.Join(err, launcher.Close()) }()
 			options.Launcher, options.Progress = launcher, a.step
 			defer a.note("")
-			if renew {
-				if err := a.renewLock(cmd.Context(), &options, lock); err != nil {
+			build := debian.Build
+			switch {
+			case renew && lock == "":
+				build = debian.Renew
+			case renew:
+				if err := a.writeLock(cmd.Context(), &options, lock); err != nil {
 					return err
 				}
 			}
-			made, err := debian.Build(cmd.Context(), options)
+			made, err := build(cmd.Context(), options)
 			if err != nil {
 				return err
+			}
+			if reset {
+				if err := discardLock(options.Arch); err != nil {
+					return err
+				}
 			}
 			digest, err := made.OCI().Digest()
 			if err != nil {
@@ -126,10 +130,14 @@ func addArch(cmd *cobra.Command, arch *string) {
 	_ = cmd.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(debian.Architectures(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 }
 
-// setLock reads the list of packages from a file, unless it is to be written there.
-func setLock(o *debian.Options, file string, renew bool) error {
-	if _, err := debian.Embedded(o.Arch); err != nil {
+// setLock chooses a list of packages: that of a file, unless it is to be written there, or the one that comes with touchstone.
+func setLock(o *debian.Options, file string, renew, reset bool) error {
+	embedded, err := debian.Embedded(o.Arch)
+	if err != nil {
 		return usage(err)
+	}
+	if reset {
+		o.Lock = &embedded
 	}
 	if file == "" || renew {
 		return nil
@@ -154,24 +162,26 @@ func discardLock(arch string) error {
 	return debian.Discard(cache, arch)
 }
 
-// renewLock makes a new list of packages: for use, or in a file.
-func (a *App) renewLock(ctx context.Context, o *debian.Options, file string) error {
+// writeLock makes a new list of packages, and writes it to a file.
+func (a *App) writeLock(ctx context.Context, o *debian.Options, file string) error {
 	lock, err := debian.Update(ctx, *o)
 	if err != nil {
 		return err
 	}
 	o.Lock = &lock
-	if file != "" {
-		return a.writeTo(file, func(w io.Writer) error {
-			_, err := w.Write(lock.Format())
-			return err
-		})
-	}
-	cache, err := image.OpenCache("")
-	if err != nil {
+	return a.writeTo(file, func(w io.Writer) error {
+		_, err := w.Write(lock.Format())
 		return err
+	})
+}
+
+// noteList says that an image is not made of the list of packages that comes with touchstone.
+func (a *App) noteList(made *debian.Image) {
+	if !made.Pinned() {
+		a.note("")
+		fmt.Fprintln(a.env.Stderr, "note: the workload image is made of a list of packages of its own (touchstone image build --update);",
+			"touchstone image build --pinned returns to the one that comes with touchstone")
 	}
-	return debian.Keep(cache, lock)
 }
 
 // withImage gives what the argument of a verb names: an image of the cache, a file or folder, or without one the workload
@@ -199,6 +209,7 @@ func (a *App) withImage(ctx context.Context, arch string, args []string, do func
 	if made == nil {
 		return fmt.Errorf("the workload image for %s is not there; make it with touchstone image build --arch %[1]s, or load one that was saved: touchstone image load FILE", arch)
 	}
+	a.noteList(made)
 	return do(made.Name(), made.OCI())
 }
 

@@ -3,11 +3,14 @@ package cli_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"log"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -81,6 +84,16 @@ func TestRealImage(t *testing.T) {
 	}
 	if built := run(0, "build"); !strings.Contains(built, digest.String()) {
 		t.Errorf("what was loaded is not taken: %s", built)
+	}
+	list := filepath.Join(os.Getenv(image.CacheVariable), "packages-"+runtime.GOARCH+".lock")
+	if err := os.WriteFile(list, []byte("of one's own"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if built := run(0, "build", "--pinned"); !strings.Contains(built, digest.String()) {
+		t.Errorf("of the list that comes with touchstone: %s", built)
+	}
+	if _, err := os.Stat(list); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the other list is still in use: %v", err)
 	}
 	run(0, "load", file, "--name", "mine")
 	run(0, "prune")

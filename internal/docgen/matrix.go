@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,10 +24,12 @@ type Matrix struct {
 	Rows    []Row    `json:"rows"`
 }
 
-// Row is one benchmark. Reasons has a text for each target: why it does not work there, empty if it does.
+// Row is one benchmark. Reasons has a text for each target: why it does not work there, empty if it does. Lacks has one for what
+// was not measured where it works; it is nil where nothing is missing anywhere.
 type Row struct {
 	Benchmark string   `json:"benchmark"`
 	Reasons   []string `json:"reasons"`
+	Lacks     []string `json:"lacks,omitempty"`
 }
 
 // MatrixOf takes from a run the benchmarks of the performance and limits suites.
@@ -47,8 +50,15 @@ func MatrixOf(run result.Run) (Matrix, error) {
 			continue
 		}
 		row := Row{Benchmark: b.Name}
-		for _, target := range m.Targets {
+		lacks := make([]string, len(m.Targets))
+		for i, target := range m.Targets {
 			row.Reasons = append(row.Reasons, reason(run, b.Name, target))
+			if row.Reasons[i] == "" {
+				lacks[i] = lack(run, b.Name, target)
+			}
+			if lacks[i] != "" {
+				row.Lacks = lacks
+			}
 		}
 		m.Rows = append(m.Rows, row)
 	}
@@ -84,6 +94,24 @@ func reason(run result.Run, benchmark, target string) string {
 	return ""
 }
 
+// lack tells which metrics a benchmark has not measured on a target, and why: see performance.disk.mount.
+func lack(run result.Run, benchmark, target string) string {
+	var all []string
+	for i := range run.Trials {
+		t := &run.Trials[i]
+		if t.Benchmark != benchmark || t.Target != target {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(t.Conditions)) {
+			if why, not := strings.CutPrefix(t.Conditions[name], "not measured: "); not {
+				all = append(all, strings.TrimSuffix(name, " on")+" is not measured: "+why)
+			}
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), "; ")
+}
+
 // matrixPlace is where the matrix stands in a page.
 var matrixPlace = regexp.MustCompile(`(?s)(<!-- matrix -->\n).*?(<!-- end -->)`)
 
@@ -101,7 +129,7 @@ func WithMatrix(page, matrix []byte) ([]byte, error) {
 		}
 	}
 	for _, r := range m.Rows {
-		if len(r.Reasons) != len(m.Targets) {
+		if len(r.Reasons) != len(m.Targets) || r.Lacks != nil && len(r.Lacks) != len(m.Targets) {
 			return nil, fmt.Errorf("read the matrix of programs: %s has %d targets of %d", r.Benchmark, len(r.Reasons), len(m.Targets))
 		}
 		have = append(have, r.Benchmark)
@@ -126,19 +154,25 @@ func (m Matrix) table() string {
 	fmt.Fprintf(&w, "\nSeen on %s, by Touchstone %s on %s, with quick parameters.\n\n", m.Machine, m.Tool, m.Date)
 	fmt.Fprintf(&w, "| benchmark | %s |\n|---|%s\n", strings.Join(m.Targets, " | "), strings.Repeat("---|", len(m.Targets)))
 	var reasons []string
+	number := func(reason string) int {
+		n := slices.Index(reasons, reason)
+		if n < 0 {
+			n = len(reasons)
+			reasons = append(reasons, reason)
+		}
+		return n + 1
+	}
 	for _, r := range m.Rows {
 		cells := make([]string, len(r.Reasons))
 		for i, reason := range r.Reasons {
-			if reason == "" {
+			switch {
+			case reason != "":
+				cells[i] = fmt.Sprintf("cannot [%d]", number(reason))
+			case r.Lacks != nil && r.Lacks[i] != "":
+				cells[i] = fmt.Sprintf("in part [%d]", number(r.Lacks[i]))
+			default:
 				cells[i] = "works"
-				continue
 			}
-			n := slices.Index(reasons, reason)
-			if n < 0 {
-				n = len(reasons)
-				reasons = append(reasons, reason)
-			}
-			cells[i] = fmt.Sprintf("cannot [%d]", n+1)
 		}
 		fmt.Fprintf(&w, "| %s | %s |\n", r.Benchmark, strings.Join(cells, " | "))
 	}

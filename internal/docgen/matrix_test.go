@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,14 +76,17 @@ func TestMatrixOf(t *testing.T) {
 		}
 		return out
 	}
+	part := trial("performance.a.c", "oci/runc", result.OK)
+	part.Conditions = map[string]string{"Bind on": "ext4", "Tmpfs on": "not measured: there is none"}
 	run := result.Run{
 		Targets: []result.Target{{Name: "native"}, {Name: "oci/runc"}, {Name: "oci/runsc"}},
-		Bench:   []result.Benchmark{{Name: "operations.a.b"}, {Name: "performance.a.b"}, {Name: "limits.a.b"}},
+		Bench:   []result.Benchmark{{Name: "operations.a.b"}, {Name: "performance.a.b"}, {Name: "performance.a.c"}, {Name: "limits.a.b"}},
 		Trials: []result.Trial{
 			trial("operations.a.b", "native", result.Failed),
 			trial("performance.a.b", "native", result.OK), trial("performance.a.b", "native", result.OK),
 			trial("performance.a.b", "oci/runc", result.OK), trial("performance.a.b", "oci/runc", result.Failed),
 			trial("performance.a.b", "oci/runsc", result.Skipped),
+			trial("performance.a.c", "native", result.OK), part, part, trial("performance.a.c", "oci/runsc", result.Skipped),
 			trial("limits.a.b", "native", result.OK), trial("limits.a.b", "oci/runc", result.Timeout),
 		},
 	}
@@ -92,10 +96,46 @@ func TestMatrixOf(t *testing.T) {
 	}
 	want := []docgen.Row{
 		{Benchmark: "performance.a.b", Reasons: []string{"", "no such device", "no such device"}},
+		{
+			Benchmark: "performance.a.c", Reasons: []string{"", "", "no such device"},
+			Lacks: []string{"", "Tmpfs is not measured: there is none", ""},
+		},
 		{Benchmark: "limits.a.b", Reasons: []string{"", "no such device", "the run ended before it"}},
 	}
 	if diff := cmp.Diff(want, m.Rows); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What works in part is told from what works, with what is missing.
+func TestMatrixWithParts(t *testing.T) {
+	text, err := os.ReadFile(matrixFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m docgen.Matrix
+	if err := json.Unmarshal(text, &m); err != nil {
+		t.Fatal(err)
+	}
+	of := func(lacks ...string) ([]byte, error) {
+		m.Rows[0].Lacks = lacks
+		text, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return docgen.WithMatrix([]byte("<!-- matrix -->\n<!-- end -->\n"), text)
+	}
+	page, err := of(slices.Insert(make([]string, len(m.Targets)-1), 1, "Tmpfs is not measured: there is none")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"| " + m.Rows[0].Benchmark + " | works | in part [1] | works |", "\n1. Tmpfs is not measured: there is none\n"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("%q is not in\n%s", want, page)
+		}
+	}
+	if _, err := of("of one target"); err == nil {
+		t.Error("a row that lacks targets is accepted")
 	}
 }
 

@@ -79,6 +79,7 @@ var diskCaptures = []struct {
 	{"fio-german.txt", fioOnce(fioWrite()), workload.Values{"SeqWrite": 16777216 / 0.013}},
 	{"sqlite-native.txt", insertions(), workload.Values{"TotalTime": 0.964622008}},
 	{"sqlite-runsc.txt", insertions(), workload.Values{"TotalTime": 0.045219289}},
+	{"sqlite-german.txt", insertions(), workload.Values{"TotalTime": 0.015027815}},
 }
 
 func TestDiskPrograms(t *testing.T) {
@@ -115,6 +116,7 @@ func TestDiskProgramsFailed(t *testing.T) {
 		"fileio-write-full.txt": fileWrites(),
 		"fileio-killed.txt":     fileReads(),
 		"fio-full.txt":          fioAll(),
+		"sqlite-full.txt":       insertions(),
 	} {
 		if values, err := p.Parse(captured(t, file)); err == nil || values != nil {
 			t.Errorf("%s: %v, %v; want an error alone", file, values, err)

@@ -58,12 +58,17 @@ var programs = []struct {
 	{"dav1d-native.txt", workload.Dav1d(60, 1), workload.Values{"FramesPerSecond": 0}},
 	{"dav1d-runc.txt", workload.Dav1d(60, 1), workload.Values{"FramesPerSecond": 0}},
 	{"dav1d-runsc.txt", workload.Dav1d(60, 1), workload.Values{"FramesPerSecond": 0}},
+	{"dav1d-german.txt", workload.Dav1d(60, 1), workload.Values{"FramesPerSecond": 0}},
 	{"dav1d-native.txt", workload.Dav1d(61, 1), nil},
+	{"dav1d-short.txt", workload.Dav1d(60, 1), nil}, // of a clip that ends within its frame 40, with exit code 0
+	{"dav1d-killed.txt", workload.Dav1d(600, 1), nil},
 	{"dav1d-native.txt", workload.Dav1dVerify(100), nil},
 
 	{"linpack-native.txt", workload.Linpack(1000, 2, 2), workload.Values{"FlopPerSecond": 8794616793, "Threads": 2}},
 	{"linpack-runc.txt", workload.Linpack(2000, 3, 1), workload.Values{"FlopPerSecond": 24028074256, "Threads": 1}},
 	{"linpack-runsc.txt", workload.Linpack(2000, 3, 0), workload.Values{"FlopPerSecond": 51255572156, "Threads": 1}},
+	{"linpack-german.txt", workload.Linpack(1000, 2, 2), workload.Values{"FlopPerSecond": 41174882356, "Threads": 2}},
+	{"linpack-failed.txt", workload.Linpack(1000, 2, 2), nil}, // what it complains of without its library
 	{"linpack-native.txt", workload.Linpack(1000, 2, 1), nil},
 	{"linpack-native.txt", workload.Linpack(1000, 3, 2), nil},
 	{"linpack-native.txt", workload.Linpack(2000, 2, 2), nil},

@@ -62,7 +62,7 @@ func TestRealDisk(t *testing.T) {
 					}
 				}
 			}
-			if trial := l.run(t, "performance.disk.mount", bench.Params{"files": "2", "mib": "2"}); trial.Status != result.OK || len(trial.Samples) != 3 {
+			if trial := l.run(t, "performance.disk.mount", bench.Params{"files": "2", "mib": "2"}); trial.Status != result.OK || len(trial.Samples) != 4 {
 				t.Errorf("performance.disk.mount: %s because %s: %v, %v", trial.Status, trial.Reason, trial.Samples, trial.Conditions)
 			}
 			trial := l.run(t, "performance.disk.throughput", bench.Params{"mib": "4", "duration": "20ms", "direct": "1"})

@@ -184,7 +184,7 @@ func TestDiskValues(t *testing.T) {
 		{
 			"performance.disk.mount",
 			bench.Params{"files": "4", "mib": "2"},
-			map[string]float64{"Bind": 512 * request, "BindTmpfs": 512 * request, "Tmpfs": 512 * request},
+			map[string]float64{"Bind": 512 * request, "Rootfs": 512 * request, "BindTmpfs": 512 * request, "Tmpfs": 512 * request},
 		},
 		{
 			"performance.disk.throughput",
@@ -328,19 +328,48 @@ func TestColdCacheThatCannotBe(t *testing.T) {
 	}
 }
 
-// A target that lacks a way of mounting has the values of the others, and says why that one is missing.
+// A target that lacks a way of mounting, or a host without room for one, has the values of the others, and says why that one
+// is missing.
 func TestMountsThatAreNotThere(t *testing.T) {
-	trial := ok(t, "performance.disk.mount", "fake/a@no=tmpfs", nil)
-	if len(trial.Values("Tmpfs")) > 0 || len(trial.Values("Bind")) != 1 || len(trial.Values("BindTmpfs")) != 1 {
-		t.Errorf("without tmpfs the samples are %v", trial.Samples)
+	const gib = 1 << 30
+	room := func(disk, memory int64) func(*runner.Config) {
+		return func(c *runner.Config) {
+			c.Free = func(dir string) (int64, error) {
+				if dir == c.Data {
+					return disk, nil
+				}
+				return memory, nil
+			}
+			c.Available = func() (int64, error) { return memory, nil }
+		}
 	}
-	if said := trial.Conditions["Tmpfs on"]; !strings.HasPrefix(said, "not measured: ") || !strings.Contains(said, "taken away") {
-		t.Errorf("of the tmpfs it says %q", said)
-	}
-	l := newDiskLab(t, "fake/a")
-	trial = runOn(t, "performance.disk.mount", l, l.clock, nil, func(c *runner.Config) { c.Memory = "" })
-	if trial.Status != result.OK || len(trial.Values("BindTmpfs")) > 0 || len(trial.Values("Bind")) != 1 || len(trial.Values("Tmpfs")) != 1 {
-		t.Errorf("without memory on the host: %s because %q, %v", trial.Status, trial.Reason, trial.Samples)
+	all := []string{"Bind", "Rootfs", "BindTmpfs", "Tmpfs"}
+	for _, tt := range []struct {
+		name, target string
+		config       func(*runner.Config)
+		missing      []string
+		why          string
+	}{
+		{"without tmpfs", "fake/a@no=tmpfs", func(*runner.Config) {}, []string{"Tmpfs"}, "taken away"},
+		{"without a writable root", "fake/a@no=writable-root", func(*runner.Config) {}, []string{"Rootfs"}, "taken away"},
+		{"without memory on the host", "fake/a", func(c *runner.Config) { c.Memory = "" }, []string{"BindTmpfs"}, "no file system in memory"},
+		{"with room for all", "fake/a", room(gib, gib), nil, ""},
+		{"with little memory", "fake/a", room(gib, 96<<20), []string{"BindTmpfs", "Tmpfs"}, "it writes up to 96 MiB to memory"},
+	} {
+		l := newDiskLab(t, tt.target)
+		trial := runOn(t, "performance.disk.mount", l, l.clock, nil, tt.config)
+		if trial.Status != result.OK {
+			t.Errorf("%s: %s because %q", tt.name, trial.Status, trial.Reason)
+		}
+		for _, metric := range all {
+			n, said := 1, trial.Conditions[metric+" on"]
+			if slices.Contains(tt.missing, metric) {
+				n = 0
+			}
+			if notMeasured := strings.HasPrefix(said, "not measured: ") && strings.Contains(said, tt.why); len(trial.Values(metric)) != n || notMeasured == (n == 1) {
+				t.Errorf("%s: %s has %d values, want %d; it says %q", tt.name, metric, len(trial.Values(metric)), n, said)
+			}
+		}
 	}
 }
 
@@ -387,7 +416,7 @@ func TestSpace(t *testing.T) {
 		{"performance.disk.read", bench.Params{"files": "128", "mib": "16", "on": "bind-tmpfs"}, exactly(bench.Space{Memory: 2 << 30})},
 		{"performance.disk.write", bench.Params{"files": "3", "mib": "1", "on": "rootfs"}, exactly(bench.Space{Disk: 3 << 20})},
 		{"performance.disk.write", bench.Params{"files": "3", "mib": "1", "on": "tmpfs"}, exactly(bench.Space{Tmpfs: 3 << 20})},
-		{"performance.disk.mount", bench.Params{"files": "3", "mib": "1"}, exactly(bench.Space{Disk: 3 << 20, Memory: 3 << 20, Tmpfs: 3 << 20})},
+		{"performance.disk.mount", bench.Params{"files": "3", "mib": "1"}, exactly(bench.Space{Disk: 3 << 20})},
 		{"performance.disk.throughput", bench.Params{"mib": "16384"}, exactly(bench.Space{Disk: 16 << 30})},
 		{"performance.disk.throughput", bench.Params{"mib": "16384", "on": "bind-tmpfs"}, exactly(bench.Space{Memory: 16 << 30})},
 		{"performance.disk.sqlite", bench.Params{"insertions": "2500"}, [2]bench.Space{{Disk: 2500 * 100}, {Disk: 16 << 20}}},

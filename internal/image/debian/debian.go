@@ -17,6 +17,7 @@ package debian
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -61,6 +62,7 @@ type Image struct {
 	cache   *image.Cache
 	name    string
 	image   v1.Image
+	pinned  bool
 }
 
 // Name is what the cache knows it by.
@@ -68,6 +70,9 @@ func (i *Image) Name() string { return i.name }
 
 // OCI is the image. Its layers are files of the cache.
 func (i *Image) OCI() v1.Image { return i.image }
+
+// Pinned tells whether it is made of the list of packages that comes with the program.
+func (i *Image) Pinned() bool { return i.pinned }
 
 // Rootfs gives a directory with the file system of the image, which is unpacked at the first time: see
 // image.Cache.Rootfs. An image that turns out to be damaged is made again.
@@ -200,7 +205,13 @@ func (b *builderOf) cached() (*Image, error) {
 	case err != nil:
 		return nil, err
 	}
-	return &Image{options: b.Options, cache: b.cache, name: b.name, image: oci}, nil
+	return b.image(oci), nil
+}
+
+func (b *builderOf) image(oci v1.Image) *Image {
+	embedded, err := Embedded(b.Arch)
+	pinned := err == nil && bytes.Equal(b.lock.Format(), embedded.Format())
+	return &Image{options: b.Options, cache: b.cache, name: b.name, image: oci, pinned: pinned}
 }
 
 // Room on the disk that the making takes, by what packages weigh: their files and what is in them, twice while it is
@@ -241,7 +252,7 @@ func (b *builderOf) make(ctx context.Context) (*Image, error) {
 	if oci, err = b.cache.Put(ctx, b.name, oci); err != nil {
 		return nil, err
 	}
-	return &Image{options: b.Options, cache: b.cache, name: b.name, image: oci}, nil
+	return b.image(oci), nil
 }
 
 // packages are packages that were fetched and unpacked.

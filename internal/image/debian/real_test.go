@@ -118,6 +118,9 @@ func wantWorkload(t *testing.T, made *Image) {
 	if err := validate.Image(made.OCI()); err != nil {
 		t.Error(err)
 	}
+	if !made.Pinned() {
+		t.Error("it is said to be of another list of packages than comes with the program")
+	}
 	const limit = 80 << 20
 	manifest, err := made.OCI().Manifest()
 	if err != nil {
@@ -228,17 +231,7 @@ func TestDamagedIsMadeAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	packed := filepath.Join(t.TempDir(), "layer")
-	if err := skeleton().write(packed); err != nil {
-		t.Fatal(err)
-	}
-	oci, err := assemble(runtime.GOARCH, packed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.cache.Put(t.Context(), b.name, oci); err != nil {
-		t.Fatal(err)
-	}
+	putSkeleton(t, b)
 	left := filepath.Join(o.Cache, "tmp", image.OwnPrefix+"of-a-killed-build")
 	if err := os.MkdirAll(filepath.Join(left, "mmdebstrap.1"), 0o700); err != nil {
 		t.Fatal(err)
@@ -275,6 +268,22 @@ func TestDamagedIsMadeAgain(t *testing.T) {
 	}
 	if made, err := Cached(o); made != nil || err != nil {
 		t.Errorf("the damaged image is still there: %v, %v", made, err)
+	}
+}
+
+// putSkeleton puts an image without programs into the cache, for the one that is asked for.
+func putSkeleton(t *testing.T, b *builderOf) {
+	t.Helper()
+	packed := filepath.Join(t.TempDir(), "layer")
+	if err := skeleton().write(packed); err != nil {
+		t.Fatal(err)
+	}
+	oci, err := assemble(b.Arch, packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.cache.Put(t.Context(), b.name, oci); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -514,6 +523,68 @@ func TestCurrent(t *testing.T) {
 		t.Error(err)
 	}
 	want(len(embedded.Packages))
+}
+
+// A new list is the one in use once there is an image of it, and not before.
+func TestRenew(t *testing.T) {
+	launcher, err := process.New(process.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := launcher.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	archive := treeOf(t,
+		file{archivesDir + "/thing_1_all.deb", debOf(t, "", file{"control", "Package: thing\nVersion: 1\n"})},
+		file{"var/lib/apt/lists/mirror_InRelease", "Date: Sat, 12 Sep 2026 07:55:41 UTC\n"},
+	).file.(*os.File).Name()
+	bin := t.TempDir()
+	for name, script := range map[string]string{mmdebstrap: "exec cat '" + archive + "'", "apt-get": "", "dpkg-deb": ""} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	defer func(was []string) { keyrings = was }(keyrings)
+	keyrings = []string{archive}
+	o := Options{Cache: t.TempDir(), Arch: runtime.GOARCH, Mirror: "http://mirror.example/debian", Launcher: launcher}
+	cache, err := image.OpenCache(o.Cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := Renew(t.Context(), o); err == nil || !strings.Contains(err.Error(), "make the workload image: ") {
+		t.Errorf("of packages without the programs: %v", err)
+	}
+	embedded, err := Embedded(o.Arch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used, err := Current(cache, o.Arch); err != nil || !slices.Equal(used.Packages, embedded.Packages) {
+		t.Errorf("a list of %d packages without an image is in use, %v", len(used.Packages), err)
+	}
+
+	lock, err := Update(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := newBuilder(Options{Cache: o.Cache, Arch: o.Arch, Lock: &lock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	putSkeleton(t, b)
+	made, err := Renew(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used, err := Current(cache, o.Arch); err != nil || !slices.Equal(used.Packages, lock.Packages) {
+		t.Errorf("the list of the new image is not in use: %d packages, %v", len(used.Packages), err)
+	}
+	if made.Pinned() {
+		t.Error("the new list is taken for the one that comes with the program")
+	}
 }
 
 func TestPatternIsTheSame(t *testing.T) {

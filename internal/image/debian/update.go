@@ -56,6 +56,21 @@ func Discard(cache *image.Cache, arch string) error {
 	return nil
 }
 
+// Renew makes the image of what a mirror has now, and its list the one in use.
+func Renew(ctx context.Context, o Options) (*Image, error) {
+	lock, err := Update(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	o.Lock = &lock
+	made, err := Build(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	// Not before: a list that no image can be made of would leave the next run without one.
+	return made, Keep(made.cache, lock)
+}
+
 // Update asks a mirror what packages the image is made of now.
 func Update(ctx context.Context, o Options) (Lock, error) {
 	lock, err := update(ctx, o)

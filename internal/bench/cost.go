@@ -18,7 +18,7 @@ func CostMetrics() []result.Metric {
 		},
 		{
 			Name: "HostMemory", Unit: result.Bytes, Better: result.Lower, Optional: true,
-			Help: "highest memory charged at once to all processes involved, page cache and kernel memory included; not known where a daemon is involved",
+			Help: "highest memory charged at once to all processes involved, page cache and kernel memory included; not known where a daemon is involved, nor on cgroup v2 before Linux 5.19",
 		},
 	}
 }

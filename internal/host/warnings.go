@@ -67,7 +67,8 @@ func (t tree) warnings(h result.Host, memory map[string]int64, groups *cgroup.Hi
 	}
 	if groups != nil && groups.Mode != cgroup.None {
 		if _, ok := groups.Controller("memory"); !ok {
-			warn("the kernel offers no memory cgroup controller: memory limits do not work and peak memory is not known; boot with cgroup_enable=memory")
+			warn("the kernel offers no memory cgroup controller: memory limits do not work and peak memory is not known; " +
+				"boot without cgroup_disable=memory, on a Raspberry Pi with cgroup_enable=memory")
 		}
 	}
 	return all

@@ -9,9 +9,10 @@ usage() {
 usage: bench-programs.sh [-r ROUNDS]
 
 Runs the programs of the workload image on bare metal by turns with Touchstone (a trial of the target
-native) and by hand, and prints the median of both and their ratio. Beside it stand the median of the
-ratios within a turn with its interval (95 %), and the spread of the program itself: the standard
-deviation from run to run by hand, over the mean.
+native) and by hand, and prints the median of both, and the median of their ratios within a turn with
+its interval (95 %). By hand each program is run twice in a turn: beside the ratio stands that of
+the two, which is chance alone and tells what the machine can resolve. "Within 2 %" is said of a ratio,
+"apart" if its whole interval is further from 1 than 2 %, and "cannot tell" of what is between.
 
 By hand means: by bash and unshare(1), from the same root file system, with the same arguments, in
 a mount namespace with /proc, /dev, /sys, a tmpfs at /tmp and an empty directory at /data; in cgroups
@@ -23,11 +24,11 @@ Programs are compared, not machines: both sides run them on the same CPU, on lit
 in memory. Where the kernel puts two processes, which pages it gives them and how much a disk varies
 says nothing of who runs the program.
 
-  -r ROUNDS    rounds through all programs, 5 or more (default 7): one turn each, two for those that
-               are over soon. There is no interval of less than 6 turns.
+  -r ROUNDS    rounds through all programs, 6 or more (default 7), of which an interval can be made:
+               one turn each, two for those that are over soon
 
-It builds the workload image if there is none, and takes some seven minutes. It must run as root,
-on a machine that does nothing else. Exit code: 1 if medians are more than 2 % apart.
+It builds the workload image if there is none, and takes some ten minutes. It must run as root,
+on a machine that does nothing else. Exit code: 1 if a value is apart.
 END
 }
 
@@ -46,7 +47,7 @@ while getopts r:h option; do
 done
 shift $((OPTIND - 1))
 [ $# -eq 0 ] || { usage >&2 && exit 2; }
-[[ $rounds =~ ^[0-9]+$ && $rounds -ge 5 ]] || die "-r $rounds: must be 5 or more"
+[[ $rounds =~ ^[0-9]+$ && $rounds -ge 6 ]] || die "-r $rounds: must be 6 or more"
 [ "$(id -u)" -eq 0 ] || die "cgroups and chroot need root: run it as root"
 
 cd "$(dirname "$0")/.."

@@ -129,10 +129,9 @@ func TestBadRuntime(t *testing.T) {
 }
 
 // TestHangingRuntime: a runtime that does not answer costs its time limits and nothing else.
-// All wait at the same time.
+// All wait at the same time, and beside the tests that are not parallel.
 func TestHangingRuntime(t *testing.T) {
 	needRoot(t, "runc")
-	t.Parallel()
 	bystander := exec.Command("sleep", "1000")
 	if err := bystander.Start(); err != nil {
 		t.Fatal(err)
@@ -140,23 +139,37 @@ func TestHangingRuntime(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- bystander.Wait() }()
 
+	mute := func(t *testing.T) *wrapper {
+		w := newWrapper(t, "true")
+		w.on("version", "reach; sleep 1000")
+		return w
+	}
 	const noAnswer = `no answer within [0-9]+s`
-	var waiting []func()
+	type begun struct {
+		badRuntime
+		w *wrapper
+		p *program
+	}
+	var all []begun
 	for _, b := range []badRuntime{
-		{"version hangs", script("sleep 1000"), noAnswer},
-		{"create hangs", hollow("sleep 1000"), noAnswer},
-		{"start hangs", nearly("start", "sleep 1000"), noAnswer},
-		{"the container never ends", nearly("start", "exit 0"), noAnswer},
+		{"version hangs", mute, noAnswer},
+		{"create hangs", hollow("reach; sleep 1000"), noAnswer},
+		{"start hangs", nearly("start", "reach; sleep 1000"), noAnswer},
+		{"the container never ends", nearly("start", "reach; exit 0"), noAnswer},
 		// Of processes that are not the runtime's the end is not known. They must live on.
-		{"pid of a bystander", hollow("echo " + strconv.Itoa(bystander.Process.Pid) + ` >"$pidfile"; exit 0`), `.`},
-		{"pid of nobody", hollow(`echo 2147483646 >"$pidfile"; exit 0`), `.`},
+		{"pid of a bystander", hollow("reach; echo " + strconv.Itoa(bystander.Process.Pid) + ` >"$pidfile"; exit 0`), `.`},
+		{"pid of nobody", hollow(`reach; echo 2147483646 >"$pidfile"; exit 0`), `.`},
 	} {
 		w := b.make(t)
-		p := b.startWith(t, w, "oci/bad,native")
-		waiting = append(waiting, func() { t.Run(b.name, func(t *testing.T) { w.t, p.t = t, t; b.check(t, w, p) }) })
+		all = append(all, begun{b, w, b.startWith(t, w, "oci/bad,native")})
 	}
-	for _, wait := range waiting {
-		wait()
+	for _, b := range all {
+		b.w.reached() // so that it has swept what killed runs left, before tests kill any
+		go func() { _, _ = b.p.ended() }()
+	}
+	t.Parallel()
+	for _, b := range all {
+		t.Run(b.name, func(t *testing.T) { b.w.t, b.p.t = t, t; b.check(t, b.w, b.p) })
 	}
 	select {
 	case err := <-ended:

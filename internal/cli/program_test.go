@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,6 +31,8 @@ type program struct {
 	stderr io.ReadCloser
 	said   bytes.Buffer // what was read of it so far
 	stdout bytes.Buffer
+	// ended reads standard error to its end and waits for the program's, which it gives each time.
+	ended func() (readErr, err error)
 }
 
 // start executes touchstone in a folder.
@@ -74,9 +77,15 @@ func (p *program) run() {
 	if err := p.cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
+	p.ended = sync.OnceValues(func() (error, error) {
+		_, readErr := io.Copy(&p.said, p.lines)
+		return readErr, p.cmd.Wait()
+	})
 	p.t.Cleanup(func() {
+		// All are for a test that has failed.
 		_ = p.cmd.Process.Kill()
-		_ = p.cmd.Wait() // both are for a test that has failed
+		_ = p.stderr.Close()
+		_, _ = p.ended()
 	})
 }
 
@@ -113,8 +122,7 @@ func (p *program) signal(s os.Signal) {
 // are right, it depends on the host which one it is.
 func (p *program) ends(codes ...int) {
 	p.t.Helper()
-	_, readErr := io.Copy(&p.said, p.lines)
-	err := p.cmd.Wait()
+	readErr, err := p.ended()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		p.t.Fatal(err)
 	}

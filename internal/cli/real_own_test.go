@@ -36,6 +36,7 @@ workloads:
 // TestRealOwnImage runs a program of an image that the plan names by its file.
 func TestRealOwnImage(t *testing.T) {
 	needRoot(t, "runc", "containerd")
+	t.Parallel()
 	dir := t.TempDir()
 	made, err := image.Build(runtime.GOARCH)
 	if err != nil {
@@ -49,8 +50,8 @@ func TestRealOwnImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("TOUCHSTONE_CACHE", filepath.Join(dir, "cache"))
 	p := prepare(t, dir, "touchstone", "benchmark", "-f", "plan.yaml")
+	p.cmd.Env = append(p.cmd.Env, "TOUCHSTONE_CACHE="+filepath.Join(dir, "cache"))
 	p.run()
 	p.ends(3)
 	run := export(t, dir, "latest")
@@ -73,6 +74,7 @@ func TestRealOwnImage(t *testing.T) {
 func TestRealOwnWorkload(t *testing.T) {
 	needRoot(t, "runc", "crun", "runsc")
 	enginetest.Workload(t)
+	t.Parallel()
 	example, err := filepath.Abs("../../examples/own-workload.yaml")
 	if err != nil {
 		t.Fatal(err)

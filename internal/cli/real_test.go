@@ -68,6 +68,7 @@ func TestRealInterrupt(t *testing.T) {
 	// The first container only tries the runtime; it ends by itself and need not be killed.
 	for _, call := range []string{"create-3", "start-3", "kill-2", "delete-3"} {
 		t.Run(call, func(t *testing.T) {
+			t.Parallel()
 			w, dir, args := realRun(t)
 			w.on(call, "hold")
 			p := start(t, dir, args...)
@@ -95,6 +96,7 @@ func TestRealInterruptBeforeFirstTrial(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{"version-1", "create-1", "start-1"} {
 		t.Run(call, func(t *testing.T) {
+			t.Parallel()
 			w, dir, args := realRun(t)
 			w.on(call, "hold")
 			p := start(t, dir, args...)
@@ -161,63 +163,97 @@ func TestRealKill(t *testing.T) {
 	}
 }
 
-// TestRealKillOfEngines kills runs with private engines while one of these is about to start a container: what has
-// to go is the engine with all that it has made. Not parallel: see TestRealKill.
+// needEngine is needRoot for a private engine that runs runc, by the program of its daemon.
+func needEngine(t *testing.T, name, program string) {
+	t.Helper()
+	var err error
+	if _, lookErr := exec.LookPath(program); lookErr != nil {
+		err = &engine.UnsupportedError{What: name + "/runc", Reason: lookErr.Error()}
+	}
+	enginetest.Require(t, name+"/runc", err)
+}
+
+// engineRun is a run of a wrapped runc behind a private engine.
+type engineRun struct {
+	target, dir, id string
+	w               *wrapper
+	p               *program
+}
+
+// holdEngine begins a run whose engine is held when it is about to start the container of the first trial.
+func holdEngine(t *testing.T, name string) *engineRun {
+	t.Helper()
+	r := &engineRun{target: name + "/held", dir: t.TempDir(), w: newWrapper(t, "runc")}
+	// CRI engines have two containers, with the pod's; the first pair or the first one tries the runtime.
+	r.w.on("start-4", "hold")
+	// A call may be held until all the others are.
+	plan := "version: 1\ntargets: [" + r.target + "]\nruntimes: {held: " + r.w.path + "}\nengines: {managed: true}\n" +
+		"benchmarks: [" + lifecycle + "]\nblocks: 3\nwarmup: 1\ntimeout: {trial: 10m, call: 10m}\n"
+	if err := os.WriteFile(filepath.Join(r.dir, "plan.yaml"), []byte(plan), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.p = start(t, r.dir, "benchmark", "-f", "plan.yaml")
+	return r
+}
+
+// TestRealKillOfEngines kills runs with private engines while each of these is about to start a container: what has
+// to go is the engine with all that it has made. The runs are beside each other. None begins between the first kill and the
+// clean-up: it would sweep. Not parallel: see TestRealKill.
 func TestRealKillOfEngines(t *testing.T) {
 	needRoot(t, "runc")
-	for _, engineName := range []string{"containerd", "crio", "docker", "podman"} {
-		t.Run(engineName, func(t *testing.T) {
-			program := map[string]string{"docker": "dockerd"}[engineName]
-			if program == "" {
-				program = engineName
-			}
-			var err error
-			if _, lookErr := exec.LookPath(program); lookErr != nil {
-				err = &engine.UnsupportedError{What: engineName + "/runc", Reason: lookErr.Error()}
-			}
-			enginetest.Require(t, engineName+"/runc", err)
-			links := command(t, "ip", "-o", "link")
-
-			w := newWrapper(t, "runc")
-			dir := t.TempDir()
-			args := append([]string{"benchmark", "--managed", "--targets", engineName + "/held", "--filter", lifecycle, "--runs", "3"}, w.flags("held")...)
-			// CRI engines have two containers, with the pod's; the first pair or the first one tries the runtime.
-			w.on("start-4", "hold")
-			p := start(t, dir, args...)
-			w.reached()
-			p.signal(syscall.SIGKILL)
-			p.ends(-1)
-			run := export(t, dir, "latest")
-			if left := leftovers(t, run.ID); len(left) < 5 {
-				t.Errorf("a killed run has left only %q; there is nothing to test", left)
-			}
-			p = start(t, dir, "cleanup")
-			p.ends(0)
-			p.says(`^removed run ` + run.ID + `: [0-9]+ processes, 1 cgroup, .*its files$`)
-			nothingLeft(t, run.ID)
-			nobodyIn(t, w.dir)
-			if now := command(t, "ip", "-o", "link"); now != links {
-				t.Errorf("the host's interfaces were\n%s\nand are\n%s", links, now)
-			}
-
-			w.off("start-4")
-			start(t, dir, "benchmark", "--resume", "latest").ends(0)
-			nothingLeft(t, run.ID)
-			if run := export(t, dir, run.ID); run.State != result.Complete || len(run.Trials) != 4 {
-				t.Errorf("the resumed run is %s and has %d trials", run.State, len(run.Trials))
-			}
+	var runs []*engineRun
+	links := command(t, "ip", "-o", "link")
+	for _, e := range []struct{ name, program string }{{"containerd", "containerd"}, {"crio", "crio"}, {"docker", "dockerd"}, {"podman", "podman"}} {
+		there := false
+		t.Run(e.name, func(t *testing.T) {
+			needEngine(t, e.name, e.program)
+			there = true
 		})
+		if there {
+			runs = append(runs, holdEngine(t, e.name))
+		}
+	}
+	for _, r := range runs {
+		r.w.reached()
+	}
+	for _, r := range runs {
+		r.p.signal(syscall.SIGKILL)
+		r.p.ends(-1)
+	}
+	for _, r := range runs {
+		r.id = export(t, r.dir, "latest").ID
+		if left := leftovers(t, r.id); len(left) < 5 {
+			t.Errorf("%s: a killed run has left only %q; there is nothing to test", r.target, left)
+		}
+	}
+	p := start(t, t.TempDir(), "cleanup")
+	p.ends(0)
+	for _, r := range runs {
+		p.says(`^removed run ` + r.id + `: [0-9]+ processes, 1 cgroup, .*its files$`)
+		nothingLeft(t, r.id)
+		nobodyIn(t, r.w.dir)
+	}
+	if now := command(t, "ip", "-o", "link"); now != links {
+		t.Errorf("the host's interfaces were\n%s\nand are\n%s", links, now)
+	}
+
+	for _, r := range runs {
+		r.w.off("start-4")
+		r.p = start(t, r.dir, "benchmark", "--resume", "latest")
+	}
+	for _, r := range runs {
+		r.p.ends(0)
+		nothingLeft(t, r.id)
+		if run := export(t, r.dir, r.id); run.State != result.Complete || len(run.Trials) != 4 {
+			t.Errorf("%s: the resumed run is %s and has %d trials", r.target, run.State, len(run.Trials))
+		}
 	}
 }
 
 // TestRealDaemonDies: a private daemon that dies costs the trial under way, is started again, and the run goes on.
 func TestRealDaemonDies(t *testing.T) {
 	needRoot(t, "runc")
-	var err error
-	if _, lookErr := exec.LookPath("containerd"); lookErr != nil {
-		err = &engine.UnsupportedError{What: "containerd/runc", Reason: lookErr.Error()}
-	}
-	enginetest.Require(t, "containerd/runc", err)
+	needEngine(t, "containerd", "containerd")
 	t.Parallel()
 	w := newWrapper(t, "runc")
 	dir := t.TempDir()

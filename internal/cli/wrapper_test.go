@@ -78,7 +78,8 @@ done
 echo $verb >>verbs
 n=$(grep -cx $verb verbs)
 say() { echo '{"level":"error","msg":"'"$1"'"}' >>"$log"; }
-hold() { echo >reached; read go <go; }
+reach() { echo >reached; }
+hold() { reach; read go <go; }
 if [ -e on-$verb ]; then . ./on-$verb; fi
 if [ -e on-$verb-$n ]; then . ./on-$verb-$n; fi
 exec %s "$@"
@@ -110,7 +111,7 @@ func (w *wrapper) off(call string) {
 	}
 }
 
-// reached waits until a hook holds. It is held until its process is killed.
+// reached waits until a hook holds, which it does until its process is killed, or says that it was reached.
 func (w *wrapper) reached() {
 	w.t.Helper()
 	// Opened for writing too, it can be waited for with a limit.
@@ -123,7 +124,7 @@ func (w *wrapper) reached() {
 		w.t.Fatal(err)
 	}
 	if _, err := f.Read(make([]byte, 1)); err != nil {
-		w.t.Fatalf("wait for a hook to hold: %v", err)
+		w.t.Fatalf("wait for a hook to be reached: %v", err)
 	}
 }
 

@@ -6,6 +6,7 @@
 #   scripts/tools.sh --cached runsc youki   # only what is there already; builds nothing
 #
 #   runsc youki crun           runtimes; Debian's crun is too old for the engines below
+#   runsc-amd64 runsc-arm64    runsc for a machine of that architecture
 #   containerd                 with its shim for runc, ctr and containerd-stress
 #   containerd1.7              the same of the version before
 #   containerd-shim-runsc-v1   containerd's shim for gVisor
@@ -25,7 +26,7 @@ runsc_shim=$(cd "$(dirname "$0")/tools/runsc-shim" && pwd)
 
 version_of() {
 	case $1 in
-	runsc) awk '$1 == "gvisor.dev/gvisor" { print $2 }' "$runsc_shim/go.mod" ;;
+	runsc | runsc-amd64 | runsc-arm64) awk '$1 == "gvisor.dev/gvisor" { print $2 }' "$runsc_shim/go.mod" ;;
 	youki) echo 0.7.0 ;;
 	crun) echo 1.21 ;;
 	containerd) echo v2.4.2 ;;
@@ -35,7 +36,7 @@ version_of() {
 	crictl) echo v1.34.0 ;;
 	golangci-lint) echo v2.12.0 ;;
 	*)
-		echo "tools: there is no tool $1; there are runsc, youki, crun, containerd, containerd1.7," \
+		echo "tools: there is no tool $1; there are runsc, runsc-amd64, runsc-arm64, youki, crun, containerd, containerd1.7," \
 			"containerd-shim-runsc-v1, crio, crictl, golangci-lint" >&2
 		exit 2
 		;;
@@ -49,9 +50,15 @@ build() {
 	cd "$bin"
 	case $1 in
 	runsc)
-		# Its version is set by the linker; without, it says VERSION_MISSING.
-		CGO_ENABLED=0 go install -trimpath \
-			-ldflags "-s -w -X gvisor.dev/gvisor/runsc/version.version=$version" "gvisor.dev/gvisor/runsc@$version"
+		install_runsc "$version"
+		;;
+	runsc-*)
+		# Programs of another architecture go below GOPATH, and nowhere else.
+		GOMODCACHE=$(go env GOMODCACHE)
+		export GOMODCACHE GOPATH=$bin.path GOARCH=${1#runsc-}
+		unset GOBIN
+		install_runsc "$version"
+		find "$GOPATH/bin" -name runsc -exec mv {} "$bin" \;
 		;;
 	youki)
 		# The default features lack cgroup v1.
@@ -99,6 +106,13 @@ build() {
 		go install -trimpath "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$version"
 		;;
 	esac
+}
+
+# install_runsc VERSION installs runsc where Go's environment says.
+install_runsc() {
+	# Its version is set by the linker; without, it says VERSION_MISSING.
+	CGO_ENABLED=0 go install -trimpath \
+		-ldflags "-s -w -X gvisor.dev/gvisor/runsc/version.version=$1" "gvisor.dev/gvisor/runsc@$1"
 }
 
 # build_containerd SOURCE VARIABLE is what the versions of containerd have in common; VARIABLE is

@@ -20,7 +20,7 @@ import (
 
 // Options say how to boot a machine.
 type Options struct {
-	// Out is the directory for the files that come out.
+	// Out is the directory for the files that come out, and for ConsoleLog.
 	Out string
 	// BootLimit is how long the machine may take until it is up, Limit how long in all.
 	BootLimit, Limit time.Duration
@@ -30,6 +30,9 @@ type Options struct {
 	kvm    bool     // not emulated
 	began  func(qemu *os.Process)
 }
+
+// ConsoleLog is the file with what a machine has written to its console.
+const ConsoleLog = "console.log"
 
 // Limits for machines that are emulated on a busy computer.
 const (
@@ -87,11 +90,7 @@ func (l *Lab) Boot(ctx context.Context, m Machine, i Image, work job.Job, files 
 
 func (l *Lab) boot(ctx context.Context, m Machine, i Image, work job.Job, files map[string]string, o Options) (job.Report, error) {
 	none := job.Report{}
-	e, ok := emulators[m.Arch]
-	if !ok {
-		return none, fmt.Errorf("machine %s: there is no emulator for %s", m.Name, m.Arch)
-	}
-	program, err := e.find(ctx, l.Launcher)
+	e, program, err := l.emulator(ctx, m)
 	if err != nil {
 		return none, fmt.Errorf("machine %s: %w", m.Name, err)
 	}
@@ -100,14 +99,15 @@ func (l *Lab) boot(ctx context.Context, m Machine, i Image, work job.Job, files 
 		return none, fmt.Errorf("prepare machine %s: %w", m.Name, err)
 	}
 	defer d.close()
-	console := &console{limit: consoleEnd, up: make(chan struct{}), progress: func(line string) { l.progress(m, "%s", line) }}
+	console := &console{limit: consoleKept, up: make(chan struct{}), progress: func(line string) { l.progress(m, "%s", line) }}
 	cause := l.emulate(ctx, program, e.args(m, i, o), d, console, o)
+	cause = errors.Join(cause, os.WriteFile(filepath.Join(o.Out, ConsoleLog), []byte(console.text(consoleKept)), 0o644))
 	if cause != nil {
-		return none, &BootError{Machine: m.Name, Cause: cause, Console: console.String()}
+		return none, &BootError{Machine: m.Name, Cause: cause, Console: console.text(consoleEnd)}
 	}
 	report, err := d.report(o.Out)
 	if err != nil {
-		return none, &BootError{Machine: m.Name, Cause: fmt.Errorf("it is off: %w%s", err, console.panicked()), Console: console.String()}
+		return none, &BootError{Machine: m.Name, Cause: fmt.Errorf("it is off: %w%s", err, console.panicked()), Console: console.text(consoleEnd)}
 	}
 	return report, nil
 }
@@ -170,13 +170,18 @@ func (d disks) report(to string) (job.Report, error) {
 	return job.ReadReport(bufio.NewReaderSize(d.out, 1<<20), to)
 }
 
+// fastKernel are arguments for a kernel whose CPU is emulated: what protects it costs the most there, and code that is always at
+// the same address is translated once.
+var fastKernel = []string{"mitigations=off", "init_on_alloc=0", "nokaslr", "norandmaps"}
+
 // args is the command line of QEMU, without the program.
 func (e emulator) args(m Machine, i Image, o Options) []string {
 	cpu := e.emulated
 	if o.kvm {
 		cpu = e.native
 	}
-	kernel := append([]string{"console=" + e.console, "panic=-1", "quiet", "mitigations=off", "init_on_alloc=0"}, o.kernel...)
+	kernel := append([]string{"console=" + e.console, "panic=-1", "quiet"}, fastKernel...)
+	kernel = append(kernel, o.kernel...)
 	args := append([]string{"-name", m.Name, "-nodefaults", "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot"}, e.board...)
 	args = append(args, cpu...)
 	args = append(args,

@@ -73,6 +73,9 @@ func (l *Lab) Build(ctx context.Context, m Machine) (Image, error) {
 }
 
 func (l *Lab) build(ctx context.Context, m Machine) (i Image, err error) {
+	if _, _, err := l.emulator(ctx, m); err != nil {
+		return Image{}, err // nobody could boot it
+	}
 	key, err := m.key()
 	if err != nil {
 		return Image{}, err

@@ -9,12 +9,16 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/lab/job"
 )
 
-// consoleEnd is how much of the end of a console is kept, in bytes.
-const consoleEnd = 4 << 10
+// consoleKept is how much of what a machine writes to its console is kept, consoleEnd how much of the end of that is part of an
+// error; in bytes.
+const (
+	consoleKept = 1 << 20
+	consoleEnd  = 4 << 10
+)
 
 // console takes what a machine writes to its console: it keeps the end, and passes on what is for the host.
 type console struct {
-	limit    int
+	limit    int           // what is kept, in bytes
 	up       chan struct{} // closed when the machine is up
 	progress func(line string)
 
@@ -70,12 +74,12 @@ func printable(line []byte) string {
 	}, string(line)))
 }
 
-// String is the end of what was written, without what is for terminals.
-func (c *console) String() string {
+// text is the end of what was written, of at most so many bytes, without what is for terminals.
+func (c *console) text(most int) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var lines []string
-	for line := range bytes.Lines(c.end) {
+	for line := range bytes.Lines(c.end[max(0, len(c.end)-most):]) {
 		if text := printable(line); text != "" {
 			lines = append(lines, text)
 		}

@@ -19,8 +19,8 @@ func TestConsole(t *testing.T) {
 			return false
 		}
 	}
-	if c.String() != "" || c.panicked() != "" {
-		t.Errorf("an empty console has %q, %q", c.String(), c.panicked())
+	if c.text(c.limit) != "" || c.panicked() != "" {
+		t.Errorf("an empty console has %q, %q", c.text(c.limit), c.panicked())
 	}
 	text := "\x1bc\x1b[?7lSeaBIOS\r\n" + strings.Repeat("early\r\n", 100) + "[    1.0] " + job.Prefix + job.Up + "\r\n" + job.Prefix + job.Up + "\r\n" +
 		job.Prefix + "step one\r\n[    2.0] Kernel panic - not syncing: the first\r\n[    2.1] ---[ end Kernel panic - not syncing: the first ]---\r\nno newline"
@@ -38,7 +38,10 @@ func TestConsole(t *testing.T) {
 	if got := c.panicked(); got != "; its kernel panicked: not syncing: the first" {
 		t.Errorf("the reason of the panic is %q", got)
 	}
-	end := c.String()
+	if got := c.text(12); got != "no newline" {
+		t.Errorf("its last 12 bytes are %q", got)
+	}
+	end := c.text(c.limit)
 	if len(end) > c.limit || !strings.HasSuffix(end, "\nno newline") || strings.Contains(end, "SeaBIOS") || strings.ContainsAny(end, "\r\x1b") {
 		t.Errorf("the end is %q", end)
 	}

@@ -45,10 +45,13 @@ func TestQEMUThatWillNotDo(t *testing.T) {
 		{lab.Machine{Name: "odd", Arch: "s390x"}, "", []string{"no emulator for s390x"}},
 	} {
 		program(t, map[string]string{"amd64": "qemu-system-x86_64", "arm64": "qemu-system-aarch64"}[tt.machine.Arch], tt.script)
-		_, err := l.Boot(t.Context(), tt.machine, lab.Image{}, job.Job{}, nil, lab.Options{})
-		for _, want := range tt.want {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s, %q: %v; want %q in it", tt.machine.Name, tt.script, err, want)
+		_, buildErr := l.Build(t.Context(), tt.machine)
+		_, bootErr := l.Boot(t.Context(), tt.machine, lab.Image{}, job.Job{}, nil, lab.Options{})
+		for _, err := range []error{buildErr, bootErr} {
+			for _, want := range tt.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s, %q: %v; want %q in it", tt.machine.Name, tt.script, err, want)
+				}
 			}
 		}
 	}
@@ -123,7 +126,8 @@ func TestFaults(t *testing.T) {
 		kill    string   // when this comes on the console
 	}{
 		{"panics", lab.Options{}.WithKernel("rdinit=/no-such-program", "root=/dev/none"), []string{"there is no report", "its kernel panicked", "VFS: Unable to mount root fs"}, ""},
-		{"hangs at boot", lab.Options{BootLimit: 2 * time.Second}.WithQEMU("-S"), []string{"it was not up within 2s", "(nothing)"}, ""},
+		{"does not start", lab.Options{BootLimit: 2 * time.Second}.WithQEMU("-S"), []string{"it was not up within 2s", "(nothing)"}, ""},
+		{"hangs at boot", lab.Options{BootLimit: 10 * time.Second}.WithKernel("loglevel=7", "rdinit=/no-such-program", "root=/dev/none", "rootwait"), []string{"it was not up within 10s", "Waiting for root device"}, ""},
 		{"does not end", lab.Options{Limit: 20 * time.Second}, []string{"it did not end within 20s", job.Prefix + "step wait"}, ""},
 		{"is killed", lab.Options{}, []string{"killed by signal 9", job.Prefix + "step wait"}, "step wait"},
 		{"has wrong arguments", lab.Options{}.WithQEMU("-no-such-option"), []string{"exit code 1", "-no-such-option"}, ""},
@@ -146,6 +150,9 @@ func TestFaults(t *testing.T) {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("%v; want %q in it", err, want)
 				}
+			}
+			if text, readErr := os.ReadFile(filepath.Join(tt.options.Out, lab.ConsoleLog)); readErr != nil || !strings.Contains(err.Error(), string(text)) {
+				t.Errorf("what came on the console is %q, %v; it should be in the error", text, readErr)
 			}
 			gone(t, qemu)
 		})
@@ -187,6 +194,9 @@ func TestFullDisk(t *testing.T) {
 	}
 	if text, err := os.ReadFile(filepath.Join(out, "machine")); err != nil || string(text) != "aarch64\n" {
 		t.Errorf("the machine is %q, %v", text, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(out, lab.ConsoleLog)); err != nil || !strings.Contains(string(text), job.Prefix+"step ordinary") {
+		t.Errorf("what came on the console is %q, %v", text, err)
 	}
 	if want := []string{"file /root/reserve", "file /root/zero", "file /tmp/theirs"}; strings.Join(report.Left, ",") != strings.Join(want, ",") {
 		t.Errorf("left is %q, want %q", report.Left, want)

@@ -38,7 +38,7 @@ type Machine struct {
 func V2() Machine {
 	return Machine{
 		Name: "v2", Arch: "amd64", Memory: 3072, CPUs: 2,
-		Packages: []string{"base-files", "containerd", "containernetworking-plugins", "coreutils", "crun", "runc", "runsc", "util-linux"},
+		Packages: []string{"base-files", "containerd", "containernetworking-plugins", "coreutils", "crun", "runc", "util-linux"},
 		Modules:  modules,
 	}
 }
@@ -47,7 +47,7 @@ func V2() Machine {
 func ARM() Machine {
 	return Machine{
 		Name: "arm", Arch: "arm64", Memory: 1024, CPUs: 2,
-		Packages: []string{"base-files", "coreutils", "crun", "runc", "runsc", "util-linux"},
+		Packages: []string{"base-files", "coreutils", "crun", "runc", "util-linux"},
 		Modules:  modules,
 	}
 }

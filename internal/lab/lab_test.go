@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,12 +17,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/lab"
 	"github.com/touchstone-bench/touchstone/internal/lab/job"
+	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
 // labVariable names the directory with what scripts/test-lab.sh has built: for each architecture the programs
-// guest-ARCH and touchstone-ARCH, the tests native-ARCH.test and oci-ARCH.test, and the workload
+// guest-ARCH, touchstone-ARCH and runsc-ARCH, the tests native-ARCH.test and oci-ARCH.test, and the workload
 // image workload-ARCH.tar, with its list of packages as packages-ARCH.lock unless that is the usual one.
 const labVariable = "TOUCHSTONE_LAB"
 
@@ -51,16 +53,14 @@ func open(t *testing.T) *lab.Lab {
 }
 
 const (
-	// quickBudget ends the quick plan after the block that each benchmark has in any case.
-	quickBudget = 60 * time.Second
-	// quickTargets are those that it takes a minute for.
-	quickTargets = "native,oci/runc,oci/crun"
+	// quickTargets are those of the quick plan, which has one block: an emulated machine takes a minute for it.
+	quickTargets = "native,oci/runc,oci/crun,oci/runsc"
 
 	// limitPlan is limits.cpu.time with a higher limit than usual: a tenth of a CPU that is emulated is little. The work must take
 	// more CPU time than the creation of the container, or it is not known what was used under the limit.
 	limitPlan = `version: 1
 name: limits
-targets: [oci/runc, oci/crun]
+targets: [oci/runc, oci/crun, oci/runsc]
 benchmarks:
   - {name: limits.cpu.time, params: {prime: 5000, events: 1500, percent: 50}}
 blocks: 1
@@ -78,20 +78,9 @@ func conformance(name, engine, tests, user, targets string) job.Step {
 	}
 }
 
-// brief makes a step with the conformance suite a brief one: the whole is made once, with the runtime that is the quickest where a
-// CPU is emulated. A container of crun takes half a second there, of runc two, of gVisor four.
+// brief makes a step with the conformance suite a brief one.
 func brief(step job.Step) job.Step {
 	step.Env = append(step.Env, enginetest.AllBrief+"=1")
-	return step
-}
-
-// beyondGVisor are subtests of the suite that Debian's gVisor fails: that of 2024 has no bridged network, and emulated it takes
-// longer to write files than the suite grants to any call.
-const beyondGVisor = "Bridge|Mount|Writable"
-
-// without leaves subtests out of a conformance suite.
-func without(subtests string, step job.Step) job.Step {
-	step.Args = append(step.Args, "-test.skip=//^("+subtests+")$")
 	return step
 }
 
@@ -118,15 +107,11 @@ func ownList(built string, m lab.Machine) (file string, ok bool) {
 
 // steps are those of all machines.
 func steps(built string, m lab.Machine) []job.Step {
-	crun := conformance("crun", "oci", "^TestConformance$/^oci_crun$", "", "oci/crun")
-	if m.Name != lab.V2().Name {
-		crun = brief(crun)
-	}
 	steps := []job.Step{
 		conformance("native", "native", "^TestConformance$/^native$", "", "native"),
-		crun,
-		brief(conformance("runc", "oci", "^TestConformance$/^oci_runc$", "", "oci/runc")),
-		without(beyondGVisor, brief(conformance("runsc", "oci", "^TestConformance$/^oci_runsc@platform=systrap$", "", "oci/runsc@platform=systrap"))),
+		conformance("crun", "oci", "^TestConformance$/^oci_crun$", "", "oci/crun"),
+		conformance("runc", "oci", "^TestConformance$/^oci_runc$", "", "oci/runc"),
+		conformance("runsc", "oci", "^TestConformance$/^oci_runsc@platform=systrap$", "", "oci/runsc@platform=systrap"),
 		touchstone("image", 3*time.Minute, "image", "load", job.Dir+"/workload.tar"),
 	}
 	if _, ok := ownList(built, m); ok {
@@ -134,7 +119,7 @@ func steps(built string, m lab.Machine) []job.Step {
 		steps = append(steps, job.Step{Name: "packages", Args: []string{"cp", job.Dir + "/packages.lock", to}, Limit: time.Minute})
 	}
 	// It has scalability.runtime.5.
-	steps = append(steps, exported("quick", 5*time.Minute, "--targets", quickTargets, "--warmup", "0", "--budget", quickBudget.String())...)
+	steps = append(steps, exported("quick", 5*time.Minute, "--targets", quickTargets, "--warmup", "0", "--runs", "1")...)
 	steps = append(steps, exported("limits", 4*time.Minute, "-f", job.Dir+"/limits.yaml")...)
 	return steps
 }
@@ -143,7 +128,7 @@ func steps(built string, m lab.Machine) []job.Step {
 func clean() []job.Step {
 	return []job.Step{
 		touchstone("cleanup", time.Minute, "cleanup"),
-		touchstone("killed", 10*time.Second, "benchmark", "-d", "/root/killed", "--targets", "oci/runc", "--filter", "scalability.runtime.50", "--timeout", "10m"),
+		touchstone("killed", 5*time.Second, "benchmark", "-d", "/root/killed", "--targets", "oci/runc", "--filter", "scalability.runtime.50", "--timeout", "10m"),
 		touchstone("sweep", time.Minute, "cleanup"),
 	}
 }
@@ -164,7 +149,10 @@ func inputs(t *testing.T, built string, m lab.Machine, work []job.Step) map[stri
 	if err := os.WriteFile(plan, []byte(limitPlan), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	files := map[string]string{"limits.yaml": plan, "touchstone": filepath.Join(built, "touchstone-"+m.Arch)}
+	files := map[string]string{"limits.yaml": plan}
+	for _, program := range []string{"touchstone", "runsc"} {
+		files[program] = filepath.Join(built, program+"-"+m.Arch)
+	}
 	if file, ok := ownList(built, m); ok {
 		files["packages.lock"] = file
 	}
@@ -182,7 +170,7 @@ func inputs(t *testing.T, built string, m lab.Machine, work []job.Step) map[stri
 func TestLab(t *testing.T) {
 	dir := built(t)
 	l := open(t)
-	results := t.TempDir() // runs of the quick plan, as JSON
+	results := t.TempDir() // runs as JSON, of each machine in a directory of its name
 	machines := []lab.Machine{lab.V2(), lab.ARM()}
 	for _, m := range machines {
 		t.Run(m.Name, func(t *testing.T) {
@@ -190,19 +178,22 @@ func TestLab(t *testing.T) {
 			if m.Name == lab.V2().Name {
 				work = append(work, more()...)
 			}
+			if m.Name == lab.ARM().Name {
+				work = append(work, touchstone("wear", 2*time.Minute, "benchmark", "-d", "/root/wear", "--targets", "native",
+					"--filter", "operations.container.lifecycle", "--runs", strconv.Itoa(wearTrials), "--warmup", "0"))
+			}
 			out, report := live(t, l, dir, m, work)
 			if m.Name == lab.ARM().Name {
-				smallFootprint(t, report.Step("quick"))
+				smallFootprint(t, &report, decode(t, filepath.Join(out, "quick.json")))
 			}
-			quick := read(t, filepath.Join(out, "quick.json"))
-			if err := os.WriteFile(filepath.Join(results, m.Name+".json"), quick, 0o600); err != nil {
+			if err := os.CopyFS(filepath.Join(results, m.Name), os.DirFS(out)); err != nil {
 				t.Fatal(err)
 			}
 		})
 	}
 	t.Run("report", func(t *testing.T) {
 		for _, m := range machines {
-			if _, err := os.Stat(filepath.Join(results, m.Name+".json")); err != nil {
+			if _, err := os.Stat(filepath.Join(results, m.Name)); err != nil {
 				t.Skipf("there is no run of machine %s: %v", m.Name, err)
 			}
 		}
@@ -210,15 +201,32 @@ func TestLab(t *testing.T) {
 	})
 }
 
-// smallFootprint checks what Touchstone itself took for the quick plan on a small board.
-func smallFootprint(t *testing.T, quick *job.Outcome) {
+// wearTrials is the number of trials of the step that tells what a trial writes.
+const wearTrials = 100
+
+// smallFootprint checks what Touchstone itself takes for the quick plan on a small board. What it writes is known by trial, since all
+// blocks of the plan would take too long here, and since one of its benchmarks writes to the disk to measure it.
+func smallFootprint(t *testing.T, report *job.Report, block result.Run) {
 	t.Helper()
 	const mostMemory, mostWritten = 48 << 20, 20e6
-	if quick.Memory == 0 || quick.Memory >= mostMemory {
-		t.Errorf("Touchstone took %d bytes of memory for the quick plan; it should be less than %d", quick.Memory, mostMemory)
+	for _, step := range []*job.Outcome{report.Step("quick"), report.Step("wear")} {
+		if step.Memory == 0 || step.Memory >= mostMemory {
+			t.Errorf("Touchstone took %d bytes of memory for %s; it should be less than %d", step.Memory, step.Name, mostMemory)
+		}
 	}
-	if quick.Written == 0 || quick.Written >= mostWritten {
-		t.Errorf("%d bytes were written to the disk for the quick plan; it should be less than %.0f", quick.Written, mostWritten)
+	measured := 0
+	for _, trial := range block.Trials {
+		if trial.Status == result.OK {
+			measured++
+		}
+	}
+	quick := plan.Quick()
+	trials := measured * (quick.Blocks + quick.Warmup)
+	wear := report.Step("wear").Written
+	written := float64(wear) / wearTrials * float64(trials)
+	t.Logf("the whole quick plan has %d trials, for which %.1f MB are written", trials, written/1e6)
+	if wear == 0 || written >= mostWritten {
+		t.Errorf("%.0f bytes would be written to the disk for the quick plan; it should be less than %.0f", written, mostWritten)
 	}
 }
 
@@ -226,16 +234,25 @@ func smallFootprint(t *testing.T, quick *job.Outcome) {
 func merged(t *testing.T, l *lab.Lab, dir, results string, machines []lab.Machine) {
 	t.Helper()
 	own := filepath.Join(results, "own")
-	host(t, l, dir, "benchmark", "-d", own, "--targets", quickTargets, "--warmup", "0", "--budget", quickBudget.String())
-	files := []string{filepath.Join(results, "own.json")}
-	host(t, l, dir, "export", "-d", own, "-O", files[0])
+	host(t, l, dir, "benchmark", "-d", own, "--targets", quickTargets, "--warmup", "0", "--runs", "1")
+	quick := []string{filepath.Join(results, "own.json")}
+	host(t, l, dir, "export", "-d", own, "-O", quick[0])
+	files := quick[:1:1]
 	for _, m := range machines {
-		files = append(files, filepath.Join(results, m.Name+".json"))
+		quick = append(quick, filepath.Join(results, m.Name, "quick.json"))
+		exports, err := filepath.Glob(filepath.Join(results, m.Name, "*.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, exports...)
 	}
 	all := filepath.Join(results, "all")
 	host(t, l, dir, append([]string{"import", "-d", all}, files...)...)
+	if kept := strings.Count(host(t, l, dir, "runs", "-d", all, "-o", "json"), `"id"`); kept != len(files) {
+		t.Errorf("of %d exports %d runs are kept", len(files), kept)
+	}
 	var ids, names []string
-	for _, file := range files {
+	for _, file := range quick {
 		run := decode(t, file)
 		ids, names = append(ids, run.ID), append(names, run.Host.Hostname)
 	}
@@ -244,6 +261,18 @@ func merged(t *testing.T, l *lab.Lab, dir, results string, machines []lab.Machin
 		Machines []struct {
 			Name string `json:"name"`
 		} `json:"machines"`
+		Benchmarks []struct {
+			Name    string `json:"name"`
+			Metrics []struct {
+				Name    string `json:"name"`
+				Targets []struct {
+					Target string `json:"target"`
+					Runs   []struct {
+						Reason string `json:"reason"`
+					} `json:"runs"`
+				} `json:"targets"`
+			} `json:"metrics"`
+		} `json:"benchmarks"`
 	}
 	report := func(args ...string) (j joint, text string) {
 		args = append(append([]string{"report", "-d", all, "-o", "json"}, args...), ids...)
@@ -262,6 +291,25 @@ func merged(t *testing.T, l *lab.Lab, dir, results string, machines []lab.Machin
 	}
 	if !slices.Equal(got, names) {
 		t.Errorf("the report is of the machines %q, want %q", got, names)
+	}
+	beside := 0 // rows of what all of them have measured
+	for _, b := range plain.Benchmarks {
+		for _, metric := range b.Metrics {
+			for _, row := range metric.Targets {
+				if b.Name != "scalability.runtime.5" || metric.Name != "TotalTime" || len(row.Runs) != len(quick) {
+					continue
+				}
+				beside++
+				for i, run := range row.Runs {
+					if run.Reason != "" {
+						t.Errorf("%s of %s on %s has no value of %s: %s", metric.Name, b.Name, row.Target, names[i], run.Reason)
+					}
+				}
+			}
+		}
+	}
+	if want := len(strings.Split(quickTargets, ",")); beside != want {
+		t.Errorf("%d targets have the values of all machines beside each other, want %d", beside, want)
 	}
 	if plain.Across || strings.Contains(text, compared) {
 		t.Error("the report compares absolute values of different machines without being told to")
@@ -347,8 +395,45 @@ func live(t *testing.T, l *lab.Lab, built string, m lab.Machine, work []job.Step
 		t.Errorf("%s is left in the machine", left)
 	}
 	limitsHold(t, decode(t, filepath.Join(out, "limits.json")))
-	scales(t, decode(t, filepath.Join(out, "quick.json")))
+	quick := decode(t, filepath.Join(out, "quick.json"))
+	known(t, m, quick)
+	scales(t, quick)
 	return out, report
+}
+
+// known checks that a machine is what it is meant to be, and that there is everything of its kernel's that is measured: what is
+// not known is left out of results.
+func known(t *testing.T, m lab.Machine, run result.Run) {
+	t.Helper()
+	if host := run.Host; host.Cgroup != "v2" || host.Arch != m.Arch || host.CPUs != m.CPUs {
+		t.Errorf("the machine has %d CPUs of %s and cgroup %s", host.CPUs, host.Arch, host.Cgroup)
+	}
+	for _, warning := range run.Host.Warnings {
+		if strings.Contains(warning, "the kernel offers no") {
+			t.Errorf("the machine is not whole: %s", warning)
+		}
+	}
+	costs := []string{"HostCPU", "HostMemory", "HostCPURuntime"}
+	for _, trial := range run.Trials {
+		if trial.Status != result.OK {
+			continue
+		}
+		if host := trial.Host; host.Steal == nil || host.CPUPressure == nil || host.MemoryPressure == nil || host.IOPressure == nil {
+			t.Errorf("what the machine did during %s on %s is not known: %+v", trial.Benchmark, trial.Target, host)
+		}
+		if trial.Benchmark != "operations.container.lifecycle" || trial.Target == "native" {
+			continue
+		}
+		inside := []string{"HostCPUContainer", "PSSContainer"}
+		if trial.Target == "oci/runsc" {
+			inside = []string{"HostCPUSandbox", "PSSSandbox"}
+		}
+		for _, metric := range append(inside, costs...) {
+			if values := trial.Values(metric); len(values) != 1 || values[0] <= 0 {
+				t.Errorf("%s of %s on %s is %v", metric, trial.Benchmark, trial.Target, values)
+			}
+		}
+	}
 }
 
 // limitsHold checks that each target kept to its limit of CPU time.
@@ -372,7 +457,7 @@ func limitsHold(t *testing.T, run result.Run) {
 				trial.Benchmark, trial.Target, trial.Status, trial.Reason, values, bound.Most)
 		}
 	}
-	if len(run.Trials) != 2 {
+	if len(run.Trials) != 3 {
 		t.Errorf("limits were tried on %d targets", len(run.Trials))
 	}
 }
@@ -391,6 +476,48 @@ func scales(t *testing.T, run result.Run) {
 	slices.Sort(want)
 	if got := slices.Compact(worked); !slices.Equal(got, want) {
 		t.Errorf("scalability.runtime.5 worked on %q, want %q", got, want)
+	}
+}
+
+// Boards boot without the memory controller: what needs it is skipped with the reason, and all else is measured.
+func TestWithoutMemoryController(t *testing.T) {
+	dir, out := built(t), t.TempDir()
+	l, m := open(t), lab.ARM()
+	image, err := l.Build(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := exported("board", 3*time.Minute, "--targets", "native,oci/crun", "--runs", "1", "--warmup", "0",
+		"--filter", "operations.container.lifecycle,limits.memory.oom")
+	report, err := l.Boot(t.Context(), m, image, job.Job{Hostname: m.Name, Steps: work, Keep: []string{"/root"}}, inputs(t, dir, m, work),
+		lab.Options{Out: out}.WithKernel("cgroup_disable=memory"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range report.Steps {
+		if !step.OK() {
+			t.Errorf("step %s: exit code %d, %s\n%s", step.Name, step.Code, step.Error, step.Output)
+		}
+	}
+	run := decode(t, filepath.Join(out, "board.json"))
+	if warned := strings.Join(run.Host.Warnings, "\n"); !strings.Contains(warned, "memory cgroup controller") {
+		t.Errorf("the host is warned of %q, not of the memory controller that it lacks", warned)
+	}
+	for _, trial := range run.Trials {
+		switch trial.Benchmark {
+		case "limits.memory.oom":
+			if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "memory") {
+				t.Errorf("%s on %s is %s: %q", trial.Benchmark, trial.Target, trial.Status, trial.Reason)
+			}
+		default:
+			// The memory of processes can be read all the same.
+			if len(trial.Values("HostCPU")) != 1 || len(trial.Values("PSSContainer")) != 1 || len(trial.Values("HostMemory")) != 0 {
+				t.Errorf("%s on %s is %s (%s), with %v", trial.Benchmark, trial.Target, trial.Status, trial.Reason, trial.Samples)
+			}
+		}
+	}
+	if len(run.Trials) != 4 {
+		t.Errorf("there are %d trials of two benchmarks on two targets", len(run.Trials))
 	}
 }
 

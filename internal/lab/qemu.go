@@ -3,6 +3,7 @@ package lab
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -49,6 +50,16 @@ const versionLimit = 30 * time.Second
 
 var versionLine = regexp.MustCompile(`^QEMU emulator version (\d+)\.(\d+)`)
 
+// emulator gives what runs a machine, and where its program is.
+func (l *Lab) emulator(ctx context.Context, m Machine) (e emulator, program string, err error) {
+	e, ok := emulators[m.Arch]
+	if !ok {
+		return e, "", fmt.Errorf("there is no emulator for %s", m.Arch)
+	}
+	program, err = e.find(ctx, l.Launcher)
+	return e, program, err
+}
+
 // find finds the program, and makes sure that it is new enough.
 func (e emulator) find(ctx context.Context, launcher *process.Launcher) (string, error) {
 	path, err := exec.LookPath(e.program)
@@ -89,7 +100,7 @@ func (l *Lab) useKVM(ctx context.Context, m Machine, i Image) bool {
 	why, known := l.kvm[m.Name]
 	if !known {
 		l.progress(m, "trying KVM")
-		_, why = l.boot(ctx, m, i, job.Job{Hostname: m.Name}, nil, Options{BootLimit: kvmLimit, Limit: kvmLimit, Out: os.TempDir(), kvm: true})
+		why = l.tryKVM(ctx, m, i)
 		if ctx.Err() != nil {
 			return false
 		}
@@ -102,4 +113,14 @@ func (l *Lab) useKVM(ctx context.Context, m Machine, i Image) bool {
 		}
 	}
 	return why == nil
+}
+
+// tryKVM boots a machine that has nothing to do.
+func (l *Lab) tryKVM(ctx context.Context, m Machine, i Image) error {
+	out, err := os.MkdirTemp("", "lab-")
+	if err != nil {
+		return err
+	}
+	_, err = l.boot(ctx, m, i, job.Job{Hostname: m.Name}, nil, Options{BootLimit: kvmLimit, Limit: kvmLimit, Out: out, kvm: true})
+	return errors.Join(err, os.RemoveAll(out))
 }

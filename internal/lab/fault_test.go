@@ -151,8 +151,10 @@ func TestFaults(t *testing.T) {
 					t.Errorf("%v; want %q in it", err, want)
 				}
 			}
-			if text, readErr := os.ReadFile(filepath.Join(tt.options.Out, lab.ConsoleLog)); readErr != nil || !strings.Contains(err.Error(), string(text)) {
-				t.Errorf("what came on the console is %q, %v; it should be in the error", text, readErr)
+			text, readErr := os.ReadFile(filepath.Join(tt.options.Out, lab.ConsoleLog))
+			last := string(text[bytes.LastIndexByte(text, '\n')+1:])
+			if readErr != nil || !strings.HasSuffix(err.Error(), last) {
+				t.Errorf("what came on the console ends with %q, %v; the error should do so as well: %v", last, readErr, err)
 			}
 			gone(t, qemu)
 		})

@@ -221,7 +221,7 @@ func (s *suite) removeImage(t *testing.T, p engine.Puller, ref string) {
 
 // files writes and reads small files in a directory of the container.
 func files(dir string) []string {
-	return workload.Files(workload.PaperFilesLoad(dir, 1), 100*time.Millisecond)
+	return workload.Files(workload.FilesLoad{Dir: dir, Writers: 1, Readers: 1, Seed: 1}, 100*time.Millisecond)
 }
 
 func (s *suite) testMount(t *testing.T) {

@@ -170,7 +170,7 @@ func (d disks) report(to string) (job.Report, error) {
 	return job.ReadReport(bufio.NewReaderSize(d.out, 1<<20), to)
 }
 
-// fastKernel are arguments for a kernel whose CPU is emulated: what protects it costs the most there, and code that is always at
+// fastKernel are arguments for kernels whose CPU may be emulated: what protects it costs the most there, and code that is always at
 // the same address is translated once.
 var fastKernel = []string{"mitigations=off", "init_on_alloc=0", "nokaslr", "norandmaps"}
 

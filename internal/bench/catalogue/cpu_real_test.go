@@ -92,7 +92,7 @@ func TestRealLimits(t *testing.T) {
 // A limit that is accepted and ignored is found out.
 func TestRealLimitIgnored(t *testing.T) {
 	l := newRealLab(t, "native", native.Driver{})
-	l.engine = deaf{l.engine.(*native.Engine)}
+	l.engine = updating{l.engine.(*native.Engine), func(context.Context, engine.Updater, engine.Resources) error { return nil }}
 	trial := l.run(t, "limits.cpu.scaling", bench.Params{"events": "600", "steps": "2", "percent": "20"})
 	if got := sample(t, trial, "Behind"); got < 1.4 || got > 3 {
 		t.Errorf("Behind = %v of an engine that ignores updates", got)
@@ -121,17 +121,25 @@ func (e unlimited) Create(ctx context.Context, spec engine.Spec) (engine.Contain
 	return e.Engine.Create(ctx, spec)
 }
 
-// deaf is native with updates that do nothing.
-type deaf struct{ *native.Engine }
+// updating is native with updates that are made in another way, out of its own.
+type updating struct {
+	*native.Engine
+	update func(ctx context.Context, own engine.Updater, r engine.Resources) error
+}
 
-func (e deaf) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
+func (e updating) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
 	c, err := e.Engine.Create(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	return deafContainer{c}, nil
+	return updatedContainer{c, e}, nil
 }
 
-type deafContainer struct{ engine.Container }
+type updatedContainer struct {
+	engine.Container
+	engine updating
+}
 
-func (deafContainer) Update(context.Context, engine.Resources) error { return nil }
+func (c updatedContainer) Update(ctx context.Context, r engine.Resources) error {
+	return c.engine.update(ctx, c.Container.(engine.Updater), r)
+}

@@ -487,29 +487,14 @@ func TestScalingReachesTheFullLimit(t *testing.T) {
 // A limit that the first update ends is found out on a real kernel.
 func TestRealLimitDropped(t *testing.T) {
 	l := newRealLab(t, "native", native.Driver{})
-	l.engine = generous{l.engine.(*native.Engine)}
+	l.engine = updating{l.engine.(*native.Engine), func(ctx context.Context, own engine.Updater, r engine.Resources) error {
+		r.CPU = 1
+		return own.Update(ctx, r)
+	}}
 	trial := l.run(t, "limits.cpu.scaling", bench.Params{"events": "3000", "steps": "2", "percent": "20"})
 	if got := sample(t, trial, "Used"); got < 1.5 || got > 7 || len(trial.Values("Behind")) > 0 {
 		t.Errorf("Used = %v and Behind = %v of an engine whose updates end the limit", got, trial.Values("Behind"))
 	}
-}
-
-// generous is native with updates that give a container a whole CPU.
-type generous struct{ *native.Engine }
-
-func (e generous) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
-	c, err := e.Engine.Create(ctx, spec)
-	if err != nil {
-		return nil, err
-	}
-	return generousContainer{c}, nil
-}
-
-type generousContainer struct{ engine.Container }
-
-func (c generousContainer) Update(ctx context.Context, r engine.Resources) error {
-	r.CPU = 1
-	return c.Container.(engine.Updater).Update(ctx, r)
 }
 
 // Used is what was used from the first output on, over what the limit allows.

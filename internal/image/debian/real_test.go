@@ -36,6 +36,12 @@ func fetching(t *testing.T) *process.Launcher {
 	if err := (&fetcher{}).ready(); err != nil {
 		unavailable(t, err)
 	}
+	return launching(t)
+}
+
+// launching gives a launcher, which ends with the test.
+func launching(t *testing.T) *process.Launcher {
+	t.Helper()
 	launcher, err := process.New(process.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -527,15 +533,7 @@ func TestCurrent(t *testing.T) {
 
 // A new list is the one in use once there is an image of it, and not before.
 func TestRenew(t *testing.T) {
-	launcher, err := process.New(process.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := launcher.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	launcher := launching(t)
 	archive := treeOf(t,
 		file{archivesDir + "/thing_1_all.deb", debOf(t, "", file{"control", "Package: thing\nVersion: 1\n"})},
 		file{"var/lib/apt/lists/mirror_InRelease", "Date: Sat, 12 Sep 2026 07:55:41 UTC\n"},

@@ -28,7 +28,7 @@ says nothing of who runs the program.
                one turn each, two for those that are over soon
 
 It builds the workload image if there is none, and takes some ten minutes. It must run as root,
-on a machine that does nothing else. Exit code: 1 if a value is apart.
+on a machine that does nothing else. Exit code: 1 unless all values are within 2 %.
 END
 }
 

@@ -290,9 +290,10 @@ func TestProgramsBesideThemselves(t *testing.T) {
 		for i, v := range c.values {
 			name, found := c.benchmark+" "+v.name, c.compare(i)
 			fmt.Fprintf(w, "%s\t%v\n", name, found)
-			verdicts[found.verdict()]++
-			if found.verdict() == apart {
-				t.Errorf("%s: Touchstone reports %.3f times what the program says by hand", name, found.turns.Ratio)
+			verdict := found.verdict()
+			verdicts[verdict]++
+			if verdict != agrees {
+				t.Errorf("%s: %s: Touchstone reports %.3f times what the program says by hand", name, verdict, found.turns.Ratio)
 			}
 		}
 	}
@@ -353,7 +354,7 @@ func TestWhatProgramsSay(t *testing.T) {
 	}
 }
 
-// A ratio further from 1 than 2 % is an error where it cannot be chance.
+// Of a ratio further from 1 than 2 % the verdict tells whether it can be chance.
 func TestPeersVerdict(t *testing.T) {
 	turns := func(values ...float64) (all [][]float64) {
 		for _, v := range values {

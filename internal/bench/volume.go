@@ -11,6 +11,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
+// NotMeasured begins the condition of a volume that a trial has left out; the reason follows.
+const NotMeasured = "not measured: "
+
 // Volume is what the files of a benchmark lie on, as a parameter spells it.
 type Volume string
 

@@ -103,7 +103,7 @@ func lack(run result.Run, benchmark, target string) string {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(t.Conditions)) {
-			if why, not := strings.CutPrefix(t.Conditions[name], "not measured: "); not {
+			if why, not := strings.CutPrefix(t.Conditions[name], bench.NotMeasured); not {
 				all = append(all, strings.TrimSuffix(name, " on")+" is not measured: "+why)
 			}
 		}

@@ -179,7 +179,7 @@ func diskMount() bench.Benchmark {
 					if way.volume == bench.Bind || !engine.Unsupported(err) {
 						return err
 					}
-					t.Condition(way.metric+" on", "not measured: "+err.Error())
+					t.Condition(way.metric+" on", bench.NotMeasured+err.Error())
 					continue
 				}
 				t.Condition(way.metric+" on", m.On)

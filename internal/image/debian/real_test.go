@@ -68,7 +68,7 @@ func unavailable(t *testing.T, err error) {
 func TestRealBuildIsReproducible(t *testing.T) {
 	launcher := fetching(t)
 	made := buildAnew(t, launcher)
-	wantWorkload(t, made)
+	wantWorkload(t, launcher, made)
 	other, err := Cached(Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func buildAnew(t *testing.T, launcher *process.Launcher) *Image {
 	return made
 }
 
-func wantWorkload(t *testing.T, made *Image) {
+func wantWorkload(t *testing.T, launcher *process.Launcher, made *Image) {
 	t.Helper()
 	if err := validate.Image(made.OCI()); err != nil {
 		t.Error(err)
@@ -166,15 +166,16 @@ func wantWorkload(t *testing.T, made *Image) {
 			t.Error(err)
 		}
 	}
-	wantLinpack(t, rootfs)
+	wantLinpack(t, launcher, rootfs)
 	again, err := Build(t.Context(), Options{Cache: filepath.Dir(filepath.Dir(rootfs))})
 	if err != nil || again.Name() != made.Name() {
 		t.Errorf("from the cache: %v", err)
 	}
 }
 
-// wantLinpack runs linpack as the image has it, by the image's dynamic linker and libraries.
-func wantLinpack(t *testing.T, rootfs string) {
+// wantLinpack runs linpack as the image has it, by the image's dynamic linker and libraries. The launcher starts it, which
+// would reap it from whoever else did.
+func wantLinpack(t *testing.T, launcher *process.Launcher, rootfs string) {
 	t.Helper()
 	lib := filepath.Join(rootfs, "usr/lib", architectures[runtime.GOARCH].triplet)
 	linker, err := filepath.Glob(filepath.Join(rootfs, "usr/lib*", "ld-linux-*"))
@@ -186,12 +187,21 @@ func wantLinpack(t *testing.T, rootfs string) {
 	}
 	linpack := func(args ...string) (stdout, stderr string, code int) {
 		var out, errs bytes.Buffer
-		cmd := exec.CommandContext(t.Context(), linker[len(linker)-1], append([]string{"--library-path", lib, filepath.Join(rootfs, "usr/bin/linpack")}, args...)...)
-		cmd.Stdout, cmd.Stderr = &out, &errs
-		if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		var output process.Output
+		if err := output.Open(&out, &errs); err != nil {
 			t.Fatal(err)
 		}
-		return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+		cmd := exec.CommandContext(t.Context(), linker[len(linker)-1], append([]string{"--library-path", lib, filepath.Join(rootfs, "usr/bin/linpack")}, args...)...)
+		output.Set(cmd)
+		err := launcher.Run(t.Context(), cmd)
+		var exit *process.ExitError
+		if errors.As(err, &exit) {
+			code, err = exit.Exit.Status.ExitStatus(), nil
+		}
+		if err = errors.Join(err, output.Close(), output.Wait(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		return out.String(), errs.String(), code
 	}
 	out, errs, code := linpack("--n", "400", "--runs", "3", "--threads", "1")
 	var found struct {

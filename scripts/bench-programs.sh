@@ -6,7 +6,7 @@ export LC_ALL=C
 
 usage() {
 	cat <<'END'
-usage: bench-programs.sh [-r ROUNDS]
+usage: bench-programs.sh [-r ROUNDS] [BENCHMARK...]
 
 Runs the programs of the workload image on bare metal by turns with Touchstone (a trial of the target
 native) and by hand, and prints the median of both, and the median of their ratios within a turn with
@@ -26,9 +26,10 @@ says nothing of who runs the program.
 
   -r ROUNDS    rounds through all programs, 6 or more (default 7), of which an interval can be made:
                one turn each, two for those that are over soon
+  BENCHMARK    what is compared, such as performance.cpu.sevenzip, instead of all
 
-It builds the workload image if there is none, and takes some ten minutes. It must run as root,
-on a machine that does nothing else. Exit code: 1 unless all values are within 2 %.
+It builds the workload image if there is none, and takes some ten minutes for all. It must run as root,
+on a machine that does nothing else. Exit code: 1 unless all values compared are within 2 %.
 END
 }
 
@@ -46,7 +47,6 @@ while getopts r:h option; do
 	esac
 done
 shift $((OPTIND - 1))
-[ $# -eq 0 ] || { usage >&2 && exit 2; }
 [[ $rounds =~ ^[0-9]+$ && $rounds -ge 6 ]] || die "-r $rounds: must be 6 or more"
 [ "$(id -u)" -eq 0 ] || die "cgroups and chroot need root: run it as root"
 
@@ -59,7 +59,7 @@ package=internal/bench/catalogue
 go test -c -o "$data/programs.test" "./$package"
 echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg), $(nproc) CPUs"
 code=0
-(cd "$package" && TOUCHSTONE_PEER_ROUNDS=$rounds "$data/programs.test" -test.v -test.timeout 1h -test.run '^TestProgramsBesideThemselves$') >"$data/log" 2>&1 || code=1
+(cd "$package" && TOUCHSTONE_PEER_ROUNDS=$rounds TOUCHSTONE_PEERS=$* "$data/programs.test" -test.v -test.timeout 1h -test.run '^TestProgramsBesideThemselves$') >"$data/log" 2>&1 || code=1
 grep -q '^--- PASS' "$data/log" || code=1 # nor may it be skipped
 sed -E -e '/^(===|---|PASS|FAIL)/d' -e 's/^    //' -e 's/^[a-z_]+_test\.go:[0-9]+: //' "$data/log"
 echo "load average after: $(cut -d ' ' -f 1-3 /proc/loadavg)"

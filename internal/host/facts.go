@@ -29,7 +29,7 @@ import (
 )
 
 // Facts describes the machine whose file system begins at root ("/", or a copy for
-// tests). Root is a fact of the calling process.
+// tests). Root and PageSize are what the calling process sees.
 func Facts(root string) result.Host {
 	t := tree{os.DirFS(root)}
 	cpuinfo := t.cpuinfo()
@@ -46,6 +46,7 @@ func Facts(root string) result.Host {
 		SMT:        t.text("sys/devices/system/cpu/smt/control"),
 		Memory:     memory["MemTotal"],
 		Swap:       memory["SwapTotal"],
+		PageSize:   int64(os.Getpagesize()),
 		Virtual:    t.virtual(cpuinfo),
 		LSM:        t.text("sys/kernel/security/lsm"),
 		Mitigation: t.mitigations(),

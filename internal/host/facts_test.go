@@ -49,7 +49,7 @@ func TestFacts(t *testing.T) {
 	for _, name := range machines(t) {
 		t.Run(name, func(t *testing.T) {
 			h := Facts(unpack(t, name))
-			h.Root = false // that of the test
+			h.Root, h.PageSize = false, 0 // those of the test
 			got, err := json.MarshalIndent(h, "", "  ")
 			if err != nil {
 				t.Fatal(err)
@@ -98,7 +98,7 @@ func TestFactsHoldNoSecrets(t *testing.T) {
 
 func TestFactsOfNothing(t *testing.T) {
 	got := Facts(t.TempDir())
-	got.Root = false
+	got.Root, got.PageSize = false, 0
 	want := result.Host{Arch: got.Arch, Cgroup: "none"}
 	want.Warnings = got.Warnings
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -111,8 +111,8 @@ func TestFactsOfNothing(t *testing.T) {
 
 func TestFactsOfThisMachine(t *testing.T) {
 	h := Facts("/")
-	if h.Kernel == "" || h.CPUs < 1 || h.Memory < 1 || h.Cgroup == "" || h.Arch == "" {
-		t.Errorf("facts of this machine have gaps: %+v", h)
+	if h.Kernel == "" || h.CPUs < 1 || h.Memory < 1 || h.Cgroup == "" || h.Arch == "" || h.PageSize < 4096 || h.PageSize&(h.PageSize-1) != 0 {
+		t.Errorf("facts of this machine have gaps, or are none: %+v", h)
 	}
 }
 

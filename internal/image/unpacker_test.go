@@ -146,8 +146,8 @@ func TestUnpackLayersRefuses(t *testing.T) {
 	}
 }
 
-// wholeDisk is a reserve that no disk has free.
-var wholeDisk = reserve{bytes: 1 << 60, share: 1}
+// wholeDisk is a reserve that no disk has free, an empty one neither.
+var wholeDisk = reserve{bytes: 1 << 60, share: 2}
 
 // Unpacking ends before the disk is full, and the error says so.
 func TestUnpackLeavesAReserve(t *testing.T) {

@@ -15,9 +15,12 @@ type NamedText struct{ Name, Text string }
 // empty.
 func HostFacts(r *result.Run) []NamedText {
 	h := &r.Host
-	root := "no"
+	root, pages := "no", ""
 	if h.Root {
 		root = "yes"
+	}
+	if h.PageSize > 0 {
+		pages = Quantity(float64(h.PageSize), result.Bytes)
 	}
 	all := []NamedText{
 		{"Name", h.Hostname},
@@ -32,6 +35,7 @@ func HostFacts(r *result.Run) []NamedText {
 		{"SMT", h.SMT},
 		{"Memory", Quantity(float64(h.Memory), result.Bytes)},
 		{"Swap", Quantity(float64(h.Swap), result.Bytes)},
+		{"Page size", pages},
 		{"Cgroup", h.Cgroup},
 		{"Security modules", h.LSM},
 		{"Mitigations", h.Mitigation},

@@ -41,7 +41,7 @@ func fullDocument() Document {
 			Plan:     "name: quick\n",
 			Host: Host{
 				Hostname: "bench1", OS: "Debian GNU/Linux 12", Kernel: "6.18.0 #1 SMP", Arch: "amd64", CPU: "Example CPU", CPUs: 2,
-				Governor: "performance", Turbo: "off", SMT: "off", Memory: 24 << 30, Swap: 1 << 30, Cgroup: "v2", Virtual: "kvm",
+				Governor: "performance", Turbo: "off", SMT: "off", Memory: 24 << 30, Swap: 1 << 30, PageSize: 16 << 10, Cgroup: "v2", Virtual: "kvm",
 				LSM: "apparmor", Mitigation: "spectre_v2: IBRS", Cmdline: "quiet <&>", Root: true, Warnings: []string{"it is a guest"},
 			},
 			Targets: []Target{
@@ -251,6 +251,7 @@ func TestValidateRefuses(t *testing.T) {
 		"the end -0001":                 func(r *Run) { r.Ended = time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC) },
 		"overhead is negative":          func(r *Run) { r.Overhead.Exec = negative },
 		"negative number of CPUs":       func(r *Run) { r.Host.Swap = -1 },
+		"CPUs or bytes":                 func(r *Run) { r.Host.PageSize = -1 },
 		"target 2 has no name":          func(r *Run) { r.Targets[1].Name = "" },
 		`target "native" is there`:      func(r *Run) { r.Targets[1].Name = "native" },
 		"benchmark 1 has no name":       func(r *Run) { r.Bench[0].Name = "" },

@@ -293,14 +293,15 @@ type Host struct {
 	CPU        string `json:"cpu"`    // model name
 	CPUs       int    `json:"cpus"`   // online logical CPUs
 	Governor   string `json:"governor,omitempty"`
-	Turbo      string `json:"turbo,omitempty"`          // "on", "off" or empty if not known
-	SMT        string `json:"smt,omitempty"`            // as /sys/devices/system/cpu/smt/control says
-	Memory     int64  `json:"memory_bytes"`             // MemTotal
-	Swap       int64  `json:"swap_bytes"`               // SwapTotal
-	Cgroup     string `json:"cgroup"`                   // "v1", "hybrid" or "v2"
-	Virtual    string `json:"virtualisation,omitempty"` // hypervisor, if the host is a guest
-	LSM        string `json:"lsm,omitempty"`            // active security modules
-	Mitigation string `json:"mitigations,omitempty"`    // one line: which vulnerabilities are mitigated and how
+	Turbo      string `json:"turbo,omitempty"`           // "on", "off" or empty if not known
+	SMT        string `json:"smt,omitempty"`             // as /sys/devices/system/cpu/smt/control says
+	Memory     int64  `json:"memory_bytes"`              // MemTotal
+	Swap       int64  `json:"swap_bytes"`                // SwapTotal
+	PageSize   int64  `json:"page_size_bytes,omitempty"` // of the kernel; 0 if not known
+	Cgroup     string `json:"cgroup"`                    // "v1", "hybrid" or "v2"
+	Virtual    string `json:"virtualisation,omitempty"`  // hypervisor, if the host is a guest
+	LSM        string `json:"lsm,omitempty"`             // active security modules
+	Mitigation string `json:"mitigations,omitempty"`     // one line: which vulnerabilities are mitigated and how
 	Cmdline    string `json:"kernel_cmdline,omitempty"`
 	Root       bool   `json:"root"`
 	// Warnings says what on this host makes results less stable, and what to do.

@@ -69,7 +69,7 @@ func (r *Run) validateFacts() error {
 		return fmt.Errorf("the end %v is not a time between the years 0 and 9999", r.Ended)
 	case r.Overhead.EmptyRegion < 0 || r.Overhead.Exec < 0:
 		return errors.New("the overhead is negative")
-	case r.Host.CPUs < 0 || r.Host.Memory < 0 || r.Host.Swap < 0:
+	case r.Host.CPUs < 0 || r.Host.Memory < 0 || r.Host.Swap < 0 || r.Host.PageSize < 0:
 		return errors.New("the host has a negative number of CPUs or bytes")
 	}
 	if n := max(len(r.Targets), len(r.Bench), len(r.Images)); n > MaxNames {

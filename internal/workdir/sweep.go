@@ -77,13 +77,14 @@ func (s Swept) String() string {
 func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy, ask Ask) ([]Swept, error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
 	defer cancel()
-	roots, unlock, err := guard(roots)
+	named := roots
+	roots, unlock, err := guard(named)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		unlock()
-		vacate(roots)
+		vacate(named)
 	}()
 	ids, err := runsIn(roots)
 	if err != nil {

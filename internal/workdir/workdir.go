@@ -104,7 +104,8 @@ type Dir struct {
 	// Memory is on a file system in memory, mode 0700; empty if there is none.
 	Memory string
 
-	roots Roots
+	roots Roots // without symbolic links
+	named Roots // as Create was given them
 	mu    sync.Mutex
 	lock  *os.File // nil once all is removed
 }
@@ -124,12 +125,13 @@ func Create(roots Roots, runID string) (*Dir, error) {
 	if !idPattern.MatchString(runID) {
 		return nil, fmt.Errorf("make the directories of run %q: that is no run ID", runID)
 	}
-	roots, unlock, err := guard(roots)
+	named := roots
+	roots, unlock, err := guard(named)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	d := &Dir{RunID: runID, State: filepath.Join(roots.State, runID), Data: filepath.Join(roots.Data, runID), roots: roots}
+	d := &Dir{RunID: runID, State: filepath.Join(roots.State, runID), Data: filepath.Join(roots.Data, runID), roots: roots, named: named}
 	for _, dir := range roots.of(runID) {
 		if _, err := os.Lstat(dir); err == nil {
 			return nil, fmt.Errorf("make the directories of run %s: %s exists: the run is under way, or was killed (touchstone cleanup removes what it left)", runID, dir)
@@ -227,7 +229,8 @@ func current(f *os.File, path string) error {
 }
 
 // vacate removes the directories for runs if no run is left in them. If another program is
-// making or sweeping directories it does nothing: that one comes here too.
+// making or sweeping directories it does nothing: that one comes here too. Where somebody has put a symbolic link in the
+// place of one, that and the directory it leads to are theirs and stay.
 func vacate(roots Roots) {
 	path := filepath.Join(roots.State, lockName)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -243,13 +246,23 @@ func vacate(roots Roots) {
 		return
 	}
 	for _, dir := range roots.all()[1:] {
+		if isLink(dir) {
+			continue
+		}
 		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) { // it fails unless it is empty
 			return
 		}
 	}
 	// Who finds the file or the directory gone makes them again.
 	_ = os.Remove(path)
-	_ = os.Remove(roots.State)
+	if !isLink(roots.State) {
+		_ = os.Remove(roots.State)
+	}
+}
+
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().Type() == fs.ModeSymlink
 }
 
 // ours refuses a link of somebody else's: it could lead to a directory of ours that is for other
@@ -316,7 +329,7 @@ func (d *Dir) Remove(ctx context.Context, groups *cgroup.Hierarchy) error {
 	if d.lock != nil { // nobody else has removed it meanwhile
 		_ = d.lock.Close()
 		d.lock = nil
-		vacate(d.roots)
+		vacate(d.named)
 	}
 	return nil
 }

@@ -51,6 +51,40 @@ func TestCreateAndRemove(t *testing.T) {
 	}
 }
 
+// Who keeps a directory for runs on another disk by a symbolic link has it there for all runs, and once more after a sweep.
+func TestLinkedRoots(t *testing.T) {
+	real := newRoots(t)
+	links := t.TempDir()
+	roots := workdir.Roots{State: filepath.Join(links, "state"), Data: filepath.Join(links, "data"), Memory: filepath.Join(links, "memory")}
+	real.Memory = filepath.Join(t.TempDir(), "memory")
+	for link, dir := range map[string]string{roots.State: real.State, roots.Data: real.Data, roots.Memory: real.Memory} {
+		if err := errors.Join(os.MkdirAll(dir, 0o700), os.Symlink(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		d, err := workdir.Create(roots, newID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Dir(d.State) != real.State || filepath.Dir(d.Data) != real.Data || filepath.Dir(d.Memory) != real.Memory {
+			t.Errorf("the run has %s, %s and %s", d.State, d.Data, d.Memory)
+		}
+		if err := d.Remove(t.Context(), nil); err != nil {
+			t.Error(err)
+		}
+		sweep(t, roots, nil)
+		for _, link := range []string{roots.State, roots.Data, roots.Memory} {
+			if left, err := os.ReadDir(link); err != nil || len(left) > 0 {
+				t.Errorf("the link leads to what holds %v, %v", left, err)
+			}
+			if target, err := os.Readlink(link); err != nil {
+				t.Errorf("the link is %q, %v", target, err)
+			}
+		}
+	}
+}
+
 // IDs become parts of paths and of names of cgroups.
 func TestIDsThatAreNone(t *testing.T) {
 	good := newID()

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"text/tabwriter"
 	"time"
@@ -19,6 +20,9 @@ import (
 // peerRounds is the environment variable with the number of rounds. The comparison takes minutes and means nothing on
 // a busy machine: without it it is left out. scripts/bench-programs.sh sets it.
 const peerRounds = "TOUCHSTONE_PEER_ROUNDS"
+
+// peerNames is the environment variable with the benchmarks that are compared, separated by spaces; without it all are.
+const peerNames = "TOUCHSTONE_PEERS"
 
 const (
 	peerMostApart = 0.02        // by which the medians may differ
@@ -80,6 +84,27 @@ const sysbenchTotal = `^ *total time: +([0-9.]+)s$`
 
 // peers are all that are compared, but for the benchmarks whose program is the probe.
 func peers() []peer { return append(lonePeers(), networkPeers()...) }
+
+// namedPeers are those with these names, and all for none.
+func namedPeers(names []string) ([]peer, error) {
+	all := peers()
+	if len(names) == 0 {
+		return all, nil
+	}
+	var named []peer
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(p peer) bool { return p.benchmark == name })
+		if i < 0 {
+			var known []string
+			for _, p := range all {
+				known = append(known, p.benchmark)
+			}
+			return nil, fmt.Errorf("%s: there is no such comparison; there are those of %s", name, strings.Join(known, ", "))
+		}
+		named = append(named, all[i])
+	}
+	return named, nil
+}
 
 // lonePeers are those of one program at a time. What they work on fits into the caches of a CPU where it can: which pages of
 // memory a program gets, and how a virtual machine has them, differs from run to run by more than is to be found
@@ -278,7 +303,11 @@ func TestProgramsBesideThemselves(t *testing.T) {
 	if err != nil || rounds < 1 {
 		t.Skipf("takes minutes on a quiet machine: %s says how many rounds", peerRounds)
 	}
-	all := newPeerLab(t).takeTurns(peers(), rounds)
+	wanted, err := namedPeers(strings.Fields(os.Getenv(peerNames)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := newPeerLab(t).takeTurns(wanted, rounds)
 	w := tabwriter.NewWriter(t.Output(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\tturns\tTouchstone\tby hand\tratio in a turn (95 %)\tby hand twice (95 %)\t")
 	verdicts := map[string]int{}
@@ -351,6 +380,19 @@ func TestWhatProgramsSay(t *testing.T) {
 	}
 	if len(wanted) > 0 {
 		t.Errorf("nobody is compared by the benchmarks %v", slices.Sorted(maps.Keys(wanted)))
+	}
+}
+
+func TestNamedPeers(t *testing.T) {
+	named, err := namedPeers([]string{"performance.network.http", "performance.cpu.time"})
+	if err != nil || len(named) != 2 || named[0].benchmark != "performance.network.http" || named[1].benchmark != "performance.cpu.time" {
+		t.Errorf("two of them: %v, %v", named, err)
+	}
+	if all, err := namedPeers(nil); err != nil || len(all) != len(peers()) {
+		t.Errorf("all of them: %d, %v", len(all), err)
+	}
+	if _, err := namedPeers([]string{"performance.cpu.tim"}); err == nil || !strings.Contains(err.Error(), "performance.cpu.tim: there is no such comparison; there are those of performance.cpu.time, ") {
+		t.Errorf("an unknown one: %v", err)
 	}
 }
 

@@ -22,7 +22,7 @@ func Machines() []result.Run {
 	board := newMachine("20261121-080000-cccc", 3, 9.1)
 	board.run.Host = result.Host{
 		Hostname: "raspberrypi", OS: "Debian GNU/Linux 12 (bookworm)", Kernel: "6.12.20-v8 #1 SMP PREEMPT", Arch: "arm64",
-		CPU: "Raspberry Pi 4 Model B Rev 1.4 (implementer 0x41, part 0xd08)", CPUs: 4, Governor: "ondemand", Memory: 1 << 30, Swap: 100 << 20, Cgroup: "v2", Root: true,
+		CPU: "Raspberry Pi 4 Model B Rev 1.4 (implementer 0x41, part 0xd08)", CPUs: 4, Governor: "ondemand", Memory: 1 << 30, Swap: 100 << 20, PageSize: 16 << 10, Cgroup: "v2", Root: true,
 		Warnings: []string{"the CPU frequency governor is ondemand: the clock follows the load; set performance (cpupower frequency-set -g performance)"},
 	}
 	again := newMachine("20261122-093000-dddd", 4, 1.02)

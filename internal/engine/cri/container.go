@@ -25,9 +25,11 @@ const (
 	undoLimit = 20 * time.Second
 	// settleLimit is how long an engine may take to finish what nobody waits for any more.
 	settleLimit = 10 * time.Second
-	// settleRounds bounds the calls in which an engine has to note an end that has happened: that moment
-	// takes a few milliseconds, and each round one or more.
-	settleRounds = 200
+	// settleRounds bounds the calls in which an engine has to note an end that has happened. Each is followed by a pause
+	// that is longer than the one before by settleStep: some ten seconds in all, and the end is known late by a few
+	// hundredths of the time that the engine took.
+	settleRounds = 1000
+	settleStep   = 20 * time.Microsecond
 	// patience is the time for ending after SIGTERM, which the caller's context bounds before.
 	patience = 24 * time.Hour
 )
@@ -319,11 +321,14 @@ func (c *container) status(ctx context.Context) (now, error) {
 }
 
 // settle returns when the engine says that a container has exited whose process has ended. StopContainer
-// waits for that, but for a moment in which containerd loses its hold of the process and has not noted the end
-// yet: the call then fails or returns too early.
+// waits for that, but for the time in which the task is gone and containerd has not noted the end yet: the call then fails
+// or returns too early. Meanwhile containerd has the shim end, which takes a few milliseconds; if it fails in that, as it may
+// on a busy machine, it tries again after a second, and then after two and four.
 func (c *container) settle(ctx context.Context) (engine.Exit, error) {
 	var stop error
-	for range settleRounds {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for round := range settleRounds {
 		stop = c.stop(ctx, 0)
 		now, err := c.status(ctx)
 		if err != nil {
@@ -338,6 +343,12 @@ func (c *container) settle(ctx context.Context) (engine.Exit, error) {
 		case api.ContainerState_CONTAINER_RUNNING:
 		default:
 			return engine.Exit{}, errNoProcess
+		}
+		pause.Reset(time.Duration(round) * settleStep)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return engine.Exit{}, context.Cause(ctx)
 		}
 	}
 	return engine.Exit{}, errors.Join(errors.New("the process has ended and the engine does not say so"), stop)

@@ -59,7 +59,7 @@ package=internal/bench/catalogue
 go test -c -o "$data/programs.test" "./$package"
 echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg), $(nproc) CPUs"
 code=0
-(cd "$package" && TOUCHSTONE_PEER_ROUNDS=$rounds TOUCHSTONE_PEERS=$* "$data/programs.test" -test.v -test.timeout 1h -test.run '^TestProgramsBesideThemselves$') >"$data/log" 2>&1 || code=1
+(cd "$package" && TOUCHSTONE_PEER_ROUNDS=$rounds TOUCHSTONE_PEERS=$* "$data/programs.test" -test.v -test.timeout 0 -test.run '^TestProgramsBesideThemselves$') >"$data/log" 2>&1 || code=1
 grep -q '^--- PASS' "$data/log" || code=1 # nor may it be skipped
 sed -E -e '/^(===|---|PASS|FAIL)/d' -e 's/^    //' -e 's/^[a-z_]+_test\.go:[0-9]+: //' "$data/log"
 echo "load average after: $(cut -d ' ' -f 1-3 /proc/loadavg)"

@@ -52,9 +52,30 @@ type Metric struct {
 	// Optional tells that not every target has it.
 	Optional bool   `json:"optional,omitempty"`
 	Help     string `json:"help"`
+	// Phrase completes the sentence "TARGET … VALUE" of a finding: "creates and starts a container in".
+	// Findings prefer metrics with a phrase. "N" in it stands for the last component of the benchmark's name.
+	Phrase string `json:"phrase,omitempty"`
+	// Group is the heading under which a report shows a metric that is one part of a quantity, such as "CPU time by
+	// component". Component is the part. Both are empty for a metric that stands by itself.
+	Group     string `json:"group,omitempty"`
+	Component string `json:"component,omitempty"`
+	// Layer is the role of the metric in the split of a container's start into layers. It is empty for other metrics.
+	Layer Layer `json:"layer,omitempty"`
+	// DerivedFrom is the metric of the same benchmark from which this one is computed. A derived metric is no evidence of
+	// its own: verdicts do not count it.
+	DerivedFrom string `json:"derived_from,omitempty"`
 	// Bound is what the values stay below if something holds that the metric tells of, such as a limit.
 	Bound Bound `json:"bound,omitzero"`
 }
+
+// Layer is the role of a metric in the split of a container's start into layers.
+type Layer string
+
+// The roles of metrics in the split into layers.
+const (
+	LayerTotal   Layer = "total"   // the quantity that is split
+	LayerSandbox Layer = "sandbox" // the part of the first total that a pod's sandbox and its network take
+)
 
 // Bound is a value that a metric should not exceed. There is none if Broken is empty.
 type Bound struct {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Boots virtual machines and runs Touchstone in them, after the whole set-up that this needs; this is
-# `make test-lab`. See internal/lab. It must run as root: the disks of the machines have files of several users.
-# Arguments go to go test.
+# Builds virtual machines, boots them and runs Touchstone in them. It installs everything that this needs.
+# `make test-lab` calls it; the code is in test/lab. It must run as root: the disks hold files of several users.
+# Arguments are passed to go test.
 #
-# LAB_OUT is a directory for what comes out of the machines: output of each step, runs as JSON, the report.
+# LAB_OUT names a directory for the results: the output of each step, the runs as JSON, and the report.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,11 +20,11 @@ trap 'rm -rf "$dir"' EXIT
 export CGO_ENABLED=0
 for arch in amd64 arm64; do
 	echo "test-lab: building for $arch"
-	# Debian's gVisor is too old for a network of its own.
+	# Debian's gVisor is too old to run containers with their own network.
 	runsc=runsc
 	[ "$arch" = "$(go env GOARCH)" ] || runsc+=-$arch
 	cp "$(scripts/tools.sh "$runsc")/runsc" "$dir/runsc-$arch"
-	for program in guest:internal/lab/guest touchstone:cmd/touchstone; do
+	for program in guest:test/lab/guest touchstone:cmd/touchstone; do
 		GOARCH=$arch go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$dir/${program%%:*}-$arch" "./${program#*:}"
 	done
 	for test in native oci; do
@@ -33,7 +33,7 @@ for arch in amd64 arm64; do
 done
 touchstone=$dir/touchstone-$(go env GOARCH)
 for arch in amd64 arm64; do
-	# Debian's point releases take packages of the list off the mirrors: see docs/image.md.
+	# A Debian point release removes listed packages from the mirrors: see docs/image.md.
 	"$touchstone" image build --arch "$arch" || {
 		echo "test-lab: the list of packages is out of date; trying what the mirror has now" >&2
 		"$touchstone" image build --arch "$arch" --update
@@ -42,7 +42,7 @@ for arch in amd64 arm64; do
 	list=${TOUCHSTONE_CACHE:-/var/cache/touchstone}/packages-$arch.lock
 	[ ! -e "$list" ] || cp "$list" "$dir"
 done
-path=$(scripts/tools.sh runsc) # for this machine's part of the report
+path=$(scripts/tools.sh runsc) # the merged report has a run of this machine as well
 export PATH="$path:$PATH"
-# One package, or what it says would be shown at its end.
-TOUCHSTONE_LAB=$dir go test -count=1 -v -timeout 30m "$@" ./internal/lab
+# With a single package, go test prints progress at once and not at the end.
+TOUCHSTONE_LAB=$dir go test -count=1 -v -timeout 30m "$@" ./test/lab

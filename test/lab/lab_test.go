@@ -1,4 +1,4 @@
-package lab_test
+package lab
 
 import (
 	"bytes"
@@ -15,8 +15,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
-	"github.com/touchstone-bench/touchstone/internal/lab"
-	"github.com/touchstone-bench/touchstone/internal/lab/job"
+	"github.com/touchstone-bench/touchstone/test/lab/job"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -38,7 +37,7 @@ func built(t *testing.T) string {
 }
 
 // open gives a lab, whose launcher is the test's.
-func open(t *testing.T) *lab.Lab {
+func open(t *testing.T) *Lab {
 	t.Helper()
 	launcher, err := process.New(process.Options{})
 	if err != nil {
@@ -49,7 +48,7 @@ func open(t *testing.T) *lab.Lab {
 			t.Error(err)
 		}
 	})
-	return &lab.Lab{Launcher: launcher, Guest: os.Getenv(labVariable), Progress: func(step string) { t.Log(step) }}
+	return &Lab{Launcher: launcher, Guest: os.Getenv(labVariable), Progress: func(step string) { t.Log(step) }}
 }
 
 const (
@@ -99,14 +98,14 @@ func exported(name string, limit time.Duration, args ...string) []job.Step {
 
 // ownList is the list of packages that the workload image was made of, if it is not the one that comes with touchstone: see
 // docs/image.md. Without it the image that is loaded would be another one than is looked for.
-func ownList(built string, m lab.Machine) (file string, ok bool) {
+func ownList(built string, m Machine) (file string, ok bool) {
 	file = filepath.Join(built, "packages-"+m.Arch+".lock")
 	_, err := os.Stat(file)
 	return file, err == nil
 }
 
 // steps are those of all machines.
-func steps(built string, m lab.Machine) []job.Step {
+func steps(built string, m Machine) []job.Step {
 	steps := []job.Step{
 		conformance("native", "native", "^TestConformance$/^native$", "", "native"),
 		conformance("crun", "oci", "^TestConformance$/^oci_crun$", "", "oci/crun"),
@@ -143,7 +142,7 @@ func more() []job.Step {
 }
 
 // inputs are the files that steps need in a machine.
-func inputs(t *testing.T, built string, m lab.Machine, work []job.Step) map[string]string {
+func inputs(t *testing.T, built string, m Machine, work []job.Step) map[string]string {
 	t.Helper()
 	plan := filepath.Join(t.TempDir(), "limits.yaml")
 	if err := os.WriteFile(plan, []byte(limitPlan), 0o644); err != nil {
@@ -171,19 +170,19 @@ func TestLab(t *testing.T) {
 	dir := built(t)
 	l := open(t)
 	results := t.TempDir() // runs as JSON, of each machine in a directory of its name
-	machines := []lab.Machine{lab.V2(), lab.ARM()}
+	machines := []Machine{V2(), ARM()}
 	for _, m := range machines {
 		t.Run(m.Name, func(t *testing.T) {
 			work := steps(dir, m)
-			if m.Name == lab.V2().Name {
+			if m.Name == V2().Name {
 				work = append(work, more()...)
 			}
-			if m.Name == lab.ARM().Name {
+			if m.Name == ARM().Name {
 				work = append(work, touchstone("wear", 2*time.Minute, "benchmark", "-d", "/root/wear", "--targets", "native",
 					"--filter", "operations.container.lifecycle", "--runs", strconv.Itoa(wearTrials), "--warmup", "0"))
 			}
 			out, report := live(t, l, dir, m, work)
-			if m.Name == lab.ARM().Name {
+			if m.Name == ARM().Name {
 				smallFootprint(t, &report, decode(t, filepath.Join(out, "quick.json")))
 			}
 			if err := os.CopyFS(filepath.Join(results, m.Name), os.DirFS(out)); err != nil {
@@ -231,7 +230,7 @@ func smallFootprint(t *testing.T, report *job.Report, block result.Run) {
 }
 
 // merged takes the same plan on this machine, imports the runs of all into one store, and makes one report of them.
-func merged(t *testing.T, l *lab.Lab, dir, results string, machines []lab.Machine) {
+func merged(t *testing.T, l *Lab, dir, results string, machines []Machine) {
 	t.Helper()
 	own := filepath.Join(results, "own")
 	host(t, l, dir, "benchmark", "-d", own, "--targets", quickTargets, "--warmup", "0", "--runs", "1")
@@ -346,7 +345,7 @@ func keep(t *testing.T, file string) {
 }
 
 // outOf is the directory for what comes out of a machine.
-func outOf(t *testing.T, m lab.Machine) string {
+func outOf(t *testing.T, m Machine) string {
 	t.Helper()
 	dir := os.Getenv(keepVariable)
 	if dir == "" {
@@ -360,7 +359,7 @@ func outOf(t *testing.T, m lab.Machine) string {
 }
 
 // live boots a machine, has it take the steps and those that clean up, and checks all that is the same for all machines.
-func live(t *testing.T, l *lab.Lab, built string, m lab.Machine, work []job.Step) (out string, report job.Report) {
+func live(t *testing.T, l *Lab, built string, m Machine, work []job.Step) (out string, report job.Report) {
 	t.Helper()
 	image, err := l.Build(t.Context(), m)
 	if err != nil {
@@ -372,7 +371,7 @@ func live(t *testing.T, l *lab.Lab, built string, m lab.Machine, work []job.Step
 		Hostname: m.Name, Steps: work,
 		// Results, and the cache of images, are to stay.
 		Keep: []string{"/root", "/home/user", "/var/cache/touchstone"},
-	}, inputs(t, built, m, work), lab.Options{Out: out})
+	}, inputs(t, built, m, work), Options{Out: out})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,7 +402,7 @@ func live(t *testing.T, l *lab.Lab, built string, m lab.Machine, work []job.Step
 
 // known checks that a machine is what it is meant to be, and that there is everything of its kernel's that is measured: what is
 // not known is left out of results.
-func known(t *testing.T, m lab.Machine, run result.Run) {
+func known(t *testing.T, m Machine, run result.Run) {
 	t.Helper()
 	if host := run.Host; host.Cgroup != "v2" || host.Arch != m.Arch || host.CPUs != m.CPUs {
 		t.Errorf("the machine has %d CPUs of %s and cgroup %s", host.CPUs, host.Arch, host.Cgroup)
@@ -482,7 +481,7 @@ func scales(t *testing.T, run result.Run) {
 // Boards boot without the memory controller: what needs it is skipped with the reason, and all else is measured.
 func TestWithoutMemoryController(t *testing.T) {
 	dir, out := built(t), t.TempDir()
-	l, m := open(t), lab.ARM()
+	l, m := open(t), ARM()
 	image, err := l.Build(t.Context(), m)
 	if err != nil {
 		t.Fatal(err)
@@ -490,7 +489,7 @@ func TestWithoutMemoryController(t *testing.T) {
 	work := exported("board", 3*time.Minute, "--targets", "native,oci/crun", "--runs", "1", "--warmup", "0",
 		"--filter", "operations.container.lifecycle,limits.memory.oom")
 	report, err := l.Boot(t.Context(), m, image, job.Job{Hostname: m.Name, Steps: work, Keep: []string{"/root"}}, inputs(t, dir, m, work),
-		lab.Options{Out: out}.WithKernel("cgroup_disable=memory"))
+		Options{Out: out, kernel: []string{"cgroup_disable=memory"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -544,7 +543,7 @@ func decode(t *testing.T, file string) result.Run {
 }
 
 // host runs a command of this machine, and gives what it wrote to standard output. Nothing else may start processes here.
-func host(t *testing.T, l *lab.Lab, dir string, args ...string) string {
+func host(t *testing.T, l *Lab, dir string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()

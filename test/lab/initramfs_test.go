@@ -9,7 +9,7 @@ import (
 
 	"github.com/cavaliergopher/cpio"
 
-	"github.com/touchstone-bench/touchstone/internal/lab/job"
+	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
 // writeInitramfs writes the file system that the kernel starts from: the guest's program as init, and the modules.

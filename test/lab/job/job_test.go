@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/touchstone-bench/touchstone/internal/lab/job"
+	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
 func write(t *testing.T, dir, name, content string, mode os.FileMode) string {

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/touchstone-bench/touchstone/internal/lab/job"
+	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
 // The machine's disks, in the order of the host's command line.

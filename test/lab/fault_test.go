@@ -1,4 +1,4 @@
-package lab_test
+package lab
 
 import (
 	"bytes"
@@ -14,8 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/touchstone-bench/touchstone/internal/lab"
-	"github.com/touchstone-bench/touchstone/internal/lab/job"
+	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
 // program puts a program for tests on PATH, as the only one.
@@ -33,20 +32,20 @@ func program(t *testing.T, name, script string) {
 func TestQEMUThatWillNotDo(t *testing.T) {
 	l := open(t)
 	for _, tt := range []struct {
-		machine lab.Machine
+		machine Machine
 		script  string
 		want    []string
 	}{
-		{lab.V2(), "", []string{"qemu-system-x86_64", "install the package qemu-system-x86"}},
-		{lab.ARM(), "", []string{"qemu-system-aarch64", "install the package qemu-system-arm"}},
-		{lab.ARM(), "echo QEMU emulator version 6.2.0 '(Debian 1:6.2+dfsg-2ubuntu6)'", []string{"version 6.2", "7.0 is needed", "qemu-system-arm"}},
-		{lab.ARM(), "echo something else", []string{"does not tell its version", "something else"}},
-		{lab.ARM(), "exit 3", []string{"exit code 3"}},
-		{lab.Machine{Name: "odd", Arch: "s390x"}, "", []string{"no emulator for s390x"}},
+		{V2(), "", []string{"qemu-system-x86_64", "install the package qemu-system-x86"}},
+		{ARM(), "", []string{"qemu-system-aarch64", "install the package qemu-system-arm"}},
+		{ARM(), "echo QEMU emulator version 6.2.0 '(Debian 1:6.2+dfsg-2ubuntu6)'", []string{"version 6.2", "7.0 is needed", "qemu-system-arm"}},
+		{ARM(), "echo something else", []string{"does not tell its version", "something else"}},
+		{ARM(), "exit 3", []string{"exit code 3"}},
+		{Machine{Name: "odd", Arch: "s390x"}, "", []string{"no emulator for s390x"}},
 	} {
 		program(t, map[string]string{"amd64": "qemu-system-x86_64", "arm64": "qemu-system-aarch64"}[tt.machine.Arch], tt.script)
 		_, buildErr := l.Build(t.Context(), tt.machine)
-		_, bootErr := l.Boot(t.Context(), tt.machine, lab.Image{}, job.Job{}, nil, lab.Options{})
+		_, bootErr := l.Boot(t.Context(), tt.machine, Image{}, job.Job{}, nil, Options{})
 		for _, err := range []error{buildErr, bootErr} {
 			for _, want := range tt.want {
 				if err == nil || !strings.Contains(err.Error(), want) {
@@ -58,10 +57,10 @@ func TestQEMUThatWillNotDo(t *testing.T) {
 }
 
 // small is a machine that faults are tried with, and its system: the one of another architecture, which KVM is not tried for.
-func small(t *testing.T) (*lab.Lab, lab.Machine, lab.Image) {
+func small(t *testing.T) (*Lab, Machine, Image) {
 	t.Helper()
 	built(t)
-	l, m := open(t), lab.ARM()
+	l, m := open(t), ARM()
 	image, err := l.Build(t.Context(), m)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +78,7 @@ func small(t *testing.T) (*lab.Lab, lab.Machine, lab.Image) {
 }
 
 // unchanged checks at the end of the test that a system is as it was.
-func unchanged(t *testing.T, image lab.Image) {
+func unchanged(t *testing.T, image Image) {
 	t.Helper()
 	state := func() (state string) {
 		for _, file := range []string{image.Kernel, image.Disk} {
@@ -121,16 +120,16 @@ func TestFaults(t *testing.T) {
 	waiting := job.Job{Steps: []job.Step{{Name: "wait", Args: []string{"sleep", "1000"}, Limit: time.Hour}}}
 	for _, tt := range []struct {
 		name    string
-		options lab.Options
+		options Options
 		want    []string // of the error, console included
 		kill    string   // when this comes on the console
 	}{
-		{"panics", lab.Options{}.WithKernel("rdinit=/no-such-program", "root=/dev/none"), []string{"there is no report", "its kernel panicked", "VFS: Unable to mount root fs"}, ""},
-		{"does not start", lab.Options{BootLimit: 2 * time.Second}.WithQEMU("-S"), []string{"it was not up within 2s", "(nothing)"}, ""},
-		{"hangs at boot", lab.Options{BootLimit: 10 * time.Second}.WithKernel("loglevel=7", "rdinit=/no-such-program", "root=/dev/none", "rootwait"), []string{"it was not up within 10s", "Waiting for root device"}, ""},
-		{"does not end", lab.Options{Limit: 20 * time.Second}, []string{"it did not end within 20s", job.Prefix + "step wait"}, ""},
-		{"is killed", lab.Options{}, []string{"killed by signal 9", job.Prefix + "step wait"}, "step wait"},
-		{"has wrong arguments", lab.Options{}.WithQEMU("-no-such-option"), []string{"exit code 1", "-no-such-option"}, ""},
+		{"panics", Options{kernel: []string{"rdinit=/no-such-program", "root=/dev/none"}}, []string{"there is no report", "its kernel panicked", "VFS: Unable to mount root fs"}, ""},
+		{"does not start", Options{BootLimit: 2 * time.Second, qemu: []string{"-S"}}, []string{"it was not up within 2s", "(nothing)"}, ""},
+		{"hangs at boot", Options{BootLimit: 10 * time.Second, kernel: []string{"loglevel=7", "rdinit=/no-such-program", "root=/dev/none", "rootwait"}}, []string{"it was not up within 10s", "Waiting for root device"}, ""},
+		{"does not end", Options{Limit: 20 * time.Second}, []string{"it did not end within 20s", job.Prefix + "step wait"}, ""},
+		{"is killed", Options{}, []string{"killed by signal 9", job.Prefix + "step wait"}, "step wait"},
+		{"has wrong arguments", Options{qemu: []string{"-no-such-option"}}, []string{"exit code 1", "-no-such-option"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var qemu *os.Process
@@ -141,17 +140,17 @@ func TestFaults(t *testing.T) {
 					}
 				}
 			}
-			tt.options.Out = t.TempDir()
-			report, err := l.Boot(t.Context(), m, image, waiting, nil, tt.options.WithProcess(func(p *os.Process) { qemu = p }))
-			if boot := (*lab.BootError)(nil); !errors.As(err, &boot) || boot.Machine != m.Name {
-				t.Fatalf("%+v, %v; want a *lab.BootError", report, err)
+			tt.options.Out, tt.options.began = t.TempDir(), func(p *os.Process) { qemu = p }
+			report, err := l.Boot(t.Context(), m, image, waiting, nil, tt.options)
+			if boot := (*BootError)(nil); !errors.As(err, &boot) || boot.Machine != m.Name {
+				t.Fatalf("%+v, %v; want a *BootError", report, err)
 			}
 			for _, want := range tt.want {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("%v; want %q in it", err, want)
 				}
 			}
-			text, readErr := os.ReadFile(filepath.Join(tt.options.Out, lab.ConsoleLog))
+			text, readErr := os.ReadFile(filepath.Join(tt.options.Out, ConsoleLog))
 			last := string(text[bytes.LastIndexByte(text, '\n')+1:])
 			if readErr != nil || !strings.HasSuffix(err.Error(), last) {
 				t.Errorf("what came on the console ends with %q, %v; the error should do so as well: %v", last, readErr, err)
@@ -172,7 +171,7 @@ func TestFullDisk(t *testing.T) {
 		{Name: "slow", Args: []string{"sleep", "1000"}, Limit: time.Second},
 		{Name: "missing", Args: []string{"no-such-program"}, Limit: time.Second},
 		{Name: "ordinary", Args: []string{"touch", "/root/mine", "/tmp/theirs"}, User: "user", Limit: time.Second},
-	}}, nil, lab.Options{Out: out})
+	}}, nil, Options{Out: out})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +196,7 @@ func TestFullDisk(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(out, "machine")); err != nil || string(text) != "aarch64\n" {
 		t.Errorf("the machine is %q, %v", text, err)
 	}
-	if text, err := os.ReadFile(filepath.Join(out, lab.ConsoleLog)); err != nil || !strings.Contains(string(text), job.Prefix+"step ordinary") {
+	if text, err := os.ReadFile(filepath.Join(out, ConsoleLog)); err != nil || !strings.Contains(string(text), job.Prefix+"step ordinary") {
 		t.Errorf("what came on the console is %q, %v", text, err)
 	}
 	if want := []string{"file /root/reserve", "file /root/zero", "file /tmp/theirs"}; strings.Join(report.Left, ",") != strings.Join(want, ",") {
@@ -213,16 +212,16 @@ func TestVictim(t *testing.T) {
 	if os.Getenv(victimVariable) == "" {
 		t.Skip("run by TestMachineEndsWithItsProgram")
 	}
-	l, m := open(t), lab.ARM()
+	l, m := open(t), ARM()
 	image, err := l.Build(t.Context(), m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = l.Boot(t.Context(), m, image, job.Job{}, nil, lab.Options{Out: t.TempDir()}.WithQEMU("-S").WithProcess(func(p *os.Process) {
+	_, err = l.Boot(t.Context(), m, image, job.Job{}, nil, Options{Out: t.TempDir(), qemu: []string{"-S"}, began: func(p *os.Process) {
 		if _, err := fmt.Println("qemu", p.Pid); err != nil {
 			t.Error(err)
 		}
-	}))
+	}})
 	t.Error(err)
 }
 

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/touchstone-bench/touchstone/internal/lab/job"
+	"github.com/touchstone-bench/touchstone/test/lab/job"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 

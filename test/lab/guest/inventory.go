@@ -12,7 +12,7 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 
-	"github.com/touchstone-bench/touchstone/internal/lab/job"
+	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
 // things are what there is on the machine, each by what it is and where.

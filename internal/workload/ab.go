@@ -15,6 +15,8 @@ import (
 // AB is the path of ab, Apache's HTTP benchmark, in the workload image.
 const AB = "/usr/bin/ab"
 
+var abTool = Tool{Name: "ab", Packages: []string{"apache2-utils"}, Files: []string{AB}}
+
 // abPerSecond is far more than one connection can ask for in a second: ab ends by its time. It has 32 bytes for each.
 const abPerSecond = 100_000
 

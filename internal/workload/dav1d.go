@@ -11,6 +11,8 @@ import (
 
 const dav1d = "/usr/bin/dav1d"
 
+var dav1dTool = Tool{Name: "dav1d", Packages: []string{"dav1d"}, Files: []string{dav1d}}
+
 // clipSums are the MD5 of the decoded pictures of the image's clip, by how many there are from its beginning.
 var clipSums = map[int]string{100: "d81f4928998d33a4ef4d633b61391e79", ClipFrames: ClipMD5}
 

@@ -12,6 +12,10 @@ import (
 	"time"
 )
 
+const fio = "/usr/bin/fio"
+
+var fioTool = Tool{Name: "fio", Packages: []string{"fio"}, Files: []string{fio}}
+
 // Fio is what fio works on: one file of the directory Dir. It reads and writes one block after the other, with pread and
 // pwrite, which every sandbox has. It leaves the page cache as it is: fio's own way to drop a file from it works on
 // native alone.
@@ -60,7 +64,7 @@ type FioRun struct {
 // Run calls fio, which makes the runs one after the other.
 func (f Fio) Run(runs ...FioRun) Step {
 	args := []string{
-		"/usr/bin/fio", "--output-format=json", "--name=global", "--directory=" + f.Dir, "--filename=" + FioFile,
+		fio, "--output-format=json", "--name=global", "--directory=" + f.Dir, "--filename=" + FioFile,
 		"--thread", "--ioengine=psync", "--invalidate=0", "--fallocate=none", "--randseed=1", "--size=" + strconv.Itoa(f.MiB) + "m",
 	}
 	if f.Direct {

@@ -13,6 +13,8 @@ import (
 // Iperf is the path of iperf3 in the workload image.
 const Iperf = "/usr/bin/iperf3"
 
+var iperfTool = Tool{Name: "iperf3", Packages: []string{"iperf3"}, Files: []string{Iperf}}
+
 // IperfPort is the port of iperf3's server.
 const IperfPort = 5201
 

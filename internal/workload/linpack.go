@@ -8,6 +8,11 @@ import (
 	"strings"
 )
 
+// linpackTool has no file from Debian but OpenBLAS: linpack itself is compiled into Touchstone.
+var linpackTool = Tool{
+	Name: "LINPACK", Packages: []string{"libopenblas0-pthread"}, Libraries: []string{"openblas-pthread/libopenblas.so.0"},
+}
+
 // Linpack solves a dense system of n equations by LU factorisation with OpenBLAS, so often, in threads (0: as many as the
 // program sees CPUs). Values: FlopPerSecond, that of the fastest run by the operations that LINPACK counts, 2/3 n³ + 2 n²
 // (folder linpack at the top); and Threads, how many it ran.

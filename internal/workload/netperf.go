@@ -17,6 +17,8 @@ const (
 	Netserver = "/usr/bin/netserver"
 )
 
+var netperfTool = Tool{Name: "netperf", Packages: []string{"netperf"}, Files: []string{Netperf, Netserver}}
+
 // Ports of netserver.
 const (
 	NetserverPort     = 12865 // of the control connection

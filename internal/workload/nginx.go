@@ -8,6 +8,8 @@ import (
 // Nginx is the path of nginx in the workload image.
 const Nginx = "/usr/sbin/nginx"
 
+var nginxTool = Tool{Name: "nginx", Packages: []string{"nginx-light"}, Files: []string{Nginx, "/etc/nginx/mime.types"}}
+
 // NginxPort is the port on which it listens.
 const NginxPort = 8080
 

@@ -17,6 +17,10 @@ const (
 	RedisBenchmark = "/usr/bin/redis-benchmark"
 )
 
+var redisTool = Tool{
+	Name: "Redis", Packages: []string{"redis-server", "redis-tools"}, Files: []string{RedisServer, RedisBenchmark, "/usr/bin/redis-cli"},
+}
+
 // RedisPort is the port of the server.
 const RedisPort = 6379
 

@@ -10,6 +10,13 @@ import (
 	"time"
 )
 
+const sevenZip = "/usr/bin/7z"
+
+var sevenZipTool = Tool{
+	Name: "7-Zip", Packages: []string{"7zip"},
+	Files: []string{sevenZip, "/usr/lib/7zip/7z", "/usr/lib/7zip/7z.so"}, // a script, and the files that it starts and loads
+}
+
 // SevenZip is 7-Zip's own benchmark, which compresses and decompresses with LZMA in memory.
 type SevenZip struct {
 	// Threads is 0 for as many as the program sees CPUs, which in a virtual machine is not what the host has.
@@ -35,7 +42,7 @@ func (z SevenZip) Program() Program {
 	}
 	return Program{
 		Args: []string{
-			"/usr/bin/7z", "b", "1", "-mmt=" + threads, "-md=" + strconv.Itoa(z.Dictionary), "-mtimems=" + milliseconds(z.Step),
+			sevenZip, "b", "1", "-mmt=" + threads, "-md=" + strconv.Itoa(z.Dictionary), "-mtimems=" + milliseconds(z.Step),
 		},
 		Parse: func(stdout []byte) (Values, error) {
 			v, err := z.parse(stdout)

@@ -10,6 +10,8 @@ import (
 // SQLite is the path of SQLite's shell in the workload image.
 const SQLite = "/usr/bin/sqlite3"
 
+var sqliteTool = Tool{Name: "SQLite", Packages: []string{"sqlite3"}, Files: []string{SQLite}}
+
 // The files of the insertions, in the current directory.
 const (
 	sqliteFile   = "touchstone.db"

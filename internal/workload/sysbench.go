@@ -12,6 +12,8 @@ import (
 // Sysbench is the path of sysbench in the workload image.
 const Sysbench = "/usr/bin/sysbench"
 
+var sysbenchTool = Tool{Name: "sysbench", Packages: []string{"sysbench"}, Files: []string{Sysbench}}
+
 // sysbenchVersion is how the reports begin that readSysbench knows.
 const sysbenchVersion = "sysbench 1.0."
 

@@ -374,12 +374,12 @@ func (b *builderOf) pack(p *packages, clip string) (v1.Image, error) {
 func debianLayer(p *packages, arch architecture) (layout, map[string][]string, error) {
 	l := skeleton()
 	c := newClosure(p.tree, arch, func(program string) bool { return program == "/bin/sh" })
-	for _, file := range wantedFiles {
+	for _, file := range wantedFiles() {
 		if err := c.add(file); err != nil {
 			return nil, nil, err
 		}
 	}
-	for _, library := range wantedLibraries {
+	for _, library := range wantedLibraries() {
 		if err := c.add(path.Join("/usr/lib", arch.triplet, library)); err != nil {
 			return nil, nil, err
 		}

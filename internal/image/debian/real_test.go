@@ -161,7 +161,7 @@ func wantWorkload(t *testing.T, launcher *process.Launcher, made *Image) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range wantedFiles {
+	for _, file := range wantedFiles() {
 		if _, err := os.Stat(filepath.Join(rootfs, file)); err != nil {
 			t.Error(err)
 		}

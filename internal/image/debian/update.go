@@ -107,7 +107,7 @@ func update(ctx context.Context, o Options) (lock Lock, err error) {
 	for _, set := range []struct {
 		packages []string
 		clip     bool
-	}{{wantedPackages, false}, {[]string{clipPackage}, true}} {
+	}{{wantedPackages(), false}, {[]string{clipPackage}, true}} {
 		if err := lock.ask(ctx, f, request{arch: o.Arch, packages: set.packages, mirror: o.Mirror, lists: true}, set.clip); err != nil {
 			return Lock{}, err
 		}

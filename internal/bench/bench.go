@@ -31,7 +31,11 @@ type Benchmark struct {
 	// other tools of the field do.
 	Source  string
 	Metrics []result.Metric
-	Params  []Param
+	// Phases is set if a report shows the timed regions of the trials.
+	Phases bool
+	// Place labels the places of its series in plots.
+	Place  string
+	Params []Param
 	// Waits are the media that the benchmark itself waits for, so that pressure on them during a trial is no disturbance
 	// from outside.
 	Waits []Medium
@@ -78,6 +82,11 @@ type Space struct {
 func (b Benchmark) Suite() string {
 	suite, _, _ := strings.Cut(b.Name, ".")
 	return suite
+}
+
+// Recorded is the description of the benchmark that its runs keep.
+func (b Benchmark) Recorded() result.Benchmark {
+	return result.Benchmark{Name: b.Name, Summary: b.Summary, Source: b.Source, Metrics: b.Metrics, Phases: b.Phases, Place: b.Place}
 }
 
 // Param is a parameter of a benchmark.

@@ -30,10 +30,12 @@ func ComponentMetrics() []result.Metric {
 		what := about(c)
 		cpu = append(cpu, result.Metric{
 			Name: cpuMetric(c), Unit: result.Seconds, Better: result.Lower, Optional: true, Help: "CPU time of " + what + cpuOther(c),
+			Group: "CPU time by component", Component: string(c),
 		})
 		memory = append(memory, result.Metric{
 			Name: memoryMetric(c), Unit: result.Bytes, Better: result.Lower, Optional: true,
-			Help: "memory (PSS) while the container runs of " + what,
+			Help:  "memory (PSS) while the container runs of " + what,
+			Group: "Memory by component", Component: string(c),
 		})
 	}
 	return append(cpu, memory...)

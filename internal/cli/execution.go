@@ -234,6 +234,14 @@ func targetFacts(info engine.Info, err error) result.Target {
 		Name: info.Target.String(), Binary: info.Binary, Version: result.ConditionText(info.Version), Isolation: string(info.Isolation),
 		Cgroup: info.Cgroup, Rootless: info.Rootless, Notes: info.Notes,
 	}
+	switch {
+	case info.Target.Engine == target.Native:
+		t.Kind = result.KindNative
+	case info.Bare:
+		t.Kind, t.Runtime = result.KindRuntime, info.Target.RuntimeText()
+	default:
+		t.Kind, t.Runtime = result.KindEngine, info.Target.RuntimeText()
+	}
 	if err != nil {
 		t.Unavailable = why(err)
 	}
@@ -270,7 +278,7 @@ func (r *execution) record(ctx context.Context, facts []result.Target, images []
 	for _, w := range r.work {
 		b := w.Benchmark
 		if !slices.ContainsFunc(run.Bench, func(o result.Benchmark) bool { return o.Name == b.Name }) {
-			run.Bench = append(run.Bench, result.Benchmark{Name: b.Name, Summary: b.Summary, Source: b.Source, Metrics: b.Metrics})
+			run.Bench = append(run.Bench, b.Recorded())
 		}
 	}
 	if r.session == nil {

@@ -229,6 +229,8 @@ type Info struct {
 	// ("v1", "hybrid", "v2"), or "none" with the reason in Notes.
 	Cgroup   string
 	Rootless bool
+	// Bare is set for an engine that calls the runtime itself, without a daemon, shim or monitor.
+	Bare bool
 	// Notes says what was arranged for this target on this host, or is known to
 	// differ from others.
 	Notes []string

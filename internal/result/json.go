@@ -94,7 +94,11 @@ func decode(r io.Reader, limit int64) (Document, error) {
 			return Document{}, fmt.Errorf("decode result document: run %q: %w", doc.Runs[i].ID, err)
 		}
 	}
-	return canonical(doc), nil
+	doc = canonical(doc)
+	for i := range doc.Runs {
+		Describe(&doc.Runs[i])
+	}
+	return doc, nil
 }
 
 // exported says what to do about a document that cannot be read.

@@ -53,7 +53,7 @@ type Metric struct {
 	Optional bool   `json:"optional,omitempty"`
 	Help     string `json:"help"`
 	// Phrase completes the sentence "TARGET … VALUE" of a finding: "creates and starts a container in".
-	// Findings prefer metrics with a phrase. "N" in it stands for the last component of the benchmark's name.
+	// Findings prefer metrics with a phrase, in the order of the benchmark.
 	Phrase string `json:"phrase,omitempty"`
 	// Group is the heading under which a report shows a metric that is one part of a quantity, such as "CPU time by
 	// component". Component is the part. Both are empty for a metric that stands by itself.
@@ -222,7 +222,13 @@ type Disturbance struct {
 
 // Target is a target of a run as it was found on the host.
 type Target struct {
-	Name      string `json:"name"`
+	Name string `json:"name"`
+	// Kind is the way in which the target starts a program. It is empty for a target that takes no part in the split
+	// into layers.
+	Kind Kind `json:"kind,omitempty"`
+	// Runtime is the runtime with its options, such as "runsc@platform=systrap". The targets of a bare runtime and of
+	// the engines that drive it have the same.
+	Runtime   string `json:"runtime,omitempty"`
 	Binary    string `json:"binary,omitempty"`
 	Version   string `json:"version,omitempty"`
 	Isolation string `json:"isolation,omitempty"`
@@ -234,6 +240,16 @@ type Target struct {
 	Unavailable string `json:"unavailable,omitempty"`
 }
 
+// Kind is the way in which a target starts a program.
+type Kind string
+
+// The kinds of targets, from the inside out.
+const (
+	KindNative  Kind = "native"  // a process of the host, without a container
+	KindRuntime Kind = "runtime" // a runtime that Touchstone calls itself
+	KindEngine  Kind = "engine"  // an engine, with its shim or monitor, that calls the runtime
+)
+
 // Benchmark is a benchmark of a run with its metrics, so that a stored run can
 // be read without the program that made it.
 type Benchmark struct {
@@ -241,6 +257,10 @@ type Benchmark struct {
 	Summary string   `json:"summary"`
 	Source  string   `json:"source"`
 	Metrics []Metric `json:"metrics"`
+	// Phases is set if a report shows the timed regions of the trials.
+	Phases bool `json:"phases,omitempty"`
+	// Place labels the places of a series in plots, such as "number of the container, in order of start".
+	Place string `json:"place,omitempty"`
 }
 
 // Image is an image that programs of a run come from.

@@ -257,8 +257,8 @@ func constants(t *testing.T) map[string][]string {
 	for _, list := range words {
 		slices.Sort(list)
 	}
-	if len(words) != 4 {
-		t.Fatalf("result.go has %d types of words, want State, Status, Unit and Direction: %v", len(words), words)
+	if len(words) != 6 {
+		t.Fatalf("result.go has %d types of words, want State, Status, Unit, Direction, Layer and Kind: %v", len(words), words)
 	}
 	return words
 }
@@ -270,6 +270,8 @@ func TestEveryWordIsValid(t *testing.T) {
 		"Status":    func(r *Run, word string) { r.Trials[1].Status = Status(word) },
 		"Unit":      func(r *Run, word string) { r.Bench[0].Metrics[0].Unit = Unit(word) },
 		"Direction": func(r *Run, word string) { r.Bench[0].Metrics[0].Better = Direction(word) },
+		"Layer":     func(r *Run, word string) { r.Bench[0].Metrics[0].Layer = Layer(word) },
+		"Kind":      func(r *Run, word string) { r.Targets[0].Kind = Kind(word) },
 	}
 	for typ, words := range constants(t) {
 		for _, word := range words {

@@ -82,6 +82,11 @@ func (r *Run) validateFacts() error {
 		if slices.ContainsFunc(r.Targets[:i], func(o Target) bool { return o.Name == t.Name }) {
 			return fmt.Errorf("target %q is there twice", t.Name)
 		}
+		switch t.Kind {
+		case "", KindNative, KindRuntime, KindEngine:
+		default:
+			return fmt.Errorf("target %q: the kind %q is none of %q, %q, %q", t.Name, t.Kind, KindNative, KindRuntime, KindEngine)
+		}
 	}
 	for i, b := range r.Bench {
 		if b.Name == "" {
@@ -125,6 +130,11 @@ func validateMetrics(metrics []Metric) error {
 		case Lower, Higher:
 		default:
 			return fmt.Errorf("metric %q: the better direction %q is neither %q nor %q", m.Name, m.Better, Lower, Higher)
+		}
+		switch m.Layer {
+		case "", LayerTotal, LayerSandbox:
+		default:
+			return fmt.Errorf("metric %q: the layer %q is neither %q nor %q", m.Name, m.Layer, LayerTotal, LayerSandbox)
 		}
 		if !finite(m.Bound.Most) || m.Bound.Broken == "" && m.Bound.Most != 0 {
 			return fmt.Errorf("metric %q: the bound %v is no number, or does not say what it means to exceed it", m.Name, m.Bound.Most)

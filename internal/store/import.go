@@ -57,7 +57,9 @@ func (s *Store) importRun(ctx context.Context, tx *sql.Tx, run *result.Run) (add
 	if err != nil {
 		return false, err
 	}
-	now, err := digest(run)
+	described := *run
+	result.Describe(&described) // as the one that was read
+	now, err := digest(&described)
 	if err != nil {
 		return false, err
 	}

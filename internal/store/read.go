@@ -104,6 +104,7 @@ func readRun(ctx context.Context, tx *sql.Tx, id string) (result.Run, error) {
 	if r.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {
 		return result.Run{}, fmt.Errorf("read the seed: %w", err)
 	}
+	result.Describe(&r)
 	r.Trials, err = readTrials(ctx, tx, key)
 	return r, err
 }

@@ -113,6 +113,12 @@ func (t Target) String() string {
 	return b.String()
 }
 
+// RuntimeText spells the runtime with its options, as in the name of the target.
+func (t Target) RuntimeText() string {
+	_, text, _ := strings.Cut(t.String(), "/")
+	return text
+}
+
 // Option gives the value of an option and whether it is set.
 func (t Target) Option(name string) (string, bool) {
 	for _, o := range t.Options {

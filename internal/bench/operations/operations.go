@@ -15,7 +15,11 @@ import (
 
 // Benchmarks lists the suite.
 func Benchmarks() []bench.Benchmark {
-	return []bench.Benchmark{lifecycle(), exec(), pause(), update(), stats(), pull(), service()}
+	all := []bench.Benchmark{lifecycle(), exec(), pause(), update(), stats(), pull(), service()}
+	for i := range all {
+		all[i].Phases = true
+	}
+	return all
 }
 
 func seconds(name, help string) result.Metric {
@@ -25,7 +29,7 @@ func seconds(name, help string) result.Metric {
 // criSteps are the metrics of the steps of CRI, which targets have whose engine speaks it.
 func criSteps() []result.Metric {
 	steps := []result.Metric{
-		seconds("RunPodSandbox", "CRI step of Create: the pod's sandbox with its network"),
+		layered(result.LayerSandbox, seconds("RunPodSandbox", "CRI step of Create: the pod's sandbox with its network")),
 		seconds("CreateContainer", "CRI step of Create: the container in the sandbox"),
 		seconds("StartContainer", "CRI step of Run: all of it"),
 		seconds("StopContainer", "CRI step of Destroy: kill at once, with the wait for the end"),
@@ -37,6 +41,16 @@ func criSteps() []result.Metric {
 		steps[i].Optional = true
 	}
 	return steps
+}
+
+func phrased(phrase string, m result.Metric) result.Metric {
+	m.Phrase = phrase
+	return m
+}
+
+func layered(role result.Layer, m result.Metric) result.Metric {
+	m.Layer = role
+	return m
 }
 
 // recordSteps records the steps of CRI. Those of other engines are phases of the trial and no metrics.
@@ -53,6 +67,13 @@ func series(m result.Metric) result.Metric {
 	return m
 }
 
+// layeredCost are the cost metrics, of which the CPU time is split into layers.
+func layeredCost() []result.Metric {
+	cost := bench.CostMetrics()
+	cost[0] = layered(result.LayerTotal, cost[0])
+	return cost
+}
+
 func lifecycle() bench.Benchmark {
 	return bench.Benchmark{
 		Name:    "operations.container.lifecycle",
@@ -61,10 +82,10 @@ func lifecycle() bench.Benchmark {
 		Metrics: slices.Concat([]result.Metric{
 			seconds("Create", "the container exists, its process does not run yet (espe: OpCreate)"),
 			seconds("Run", "from created to running (espe: OpRun)"),
-			seconds("CreateAndRun", "Create and Run together (espe: OpCreateAndRun)"),
-			seconds("Destroy", "kill, wait for the end, delete (espe: OpDestroy)"),
-			seconds("FirstInstruction", "from just before create to the first byte that the container's first process writes, by the host's clock"),
-		}, criSteps(), bench.CostMetrics(), bench.ComponentMetrics()),
+			layered(result.LayerTotal, phrased("creates and starts a container in", seconds("CreateAndRun", "Create and Run together (espe: OpCreateAndRun)"))),
+			phrased("destroys a container in", seconds("Destroy", "kill, wait for the end, delete (espe: OpDestroy)")),
+			phrased("brings a container to its first instruction in", seconds("FirstInstruction", "from just before create to the first byte that the container's first process writes, by the host's clock")),
+		}, criSteps(), layeredCost(), bench.ComponentMetrics()),
 		Components: true,
 		Run: func(ctx context.Context, t bench.Trial) error {
 			out := t.Watch()
@@ -113,7 +134,7 @@ func exec() bench.Benchmark {
 		Name:    "operations.container.exec",
 		Summary: "run a further process in a running container, to its end",
 		Source:  "peers (bucketbench, critest)",
-		Metrics: []result.Metric{series(seconds("Exec", "from the call to the end of a process that does nothing"))},
+		Metrics: []result.Metric{series(phrased("runs a further process in a container in", seconds("Exec", "from the call to the end of a process that does nothing")))},
 		Params:  []bench.Param{repeats},
 		Needs:   []engine.Capability{engine.CanExec},
 		Run: func(ctx context.Context, t bench.Trial) error {
@@ -136,7 +157,7 @@ func pause() bench.Benchmark {
 		Summary: "freeze and thaw a running container",
 		Source:  "peers (bucketbench)",
 		Metrics: []result.Metric{
-			series(seconds("Pause", "from running to paused")),
+			series(phrased("pauses a container in", seconds("Pause", "from running to paused"))),
 			series(seconds("Resume", "from paused to running")),
 		},
 		Params: []bench.Param{repeats},

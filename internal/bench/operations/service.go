@@ -19,7 +19,7 @@ func service() bench.Benchmark {
 		Source:  "peers (cold-start benchmarks)",
 		Metrics: []result.Metric{
 			seconds("Listening", "from just before create to the server's word that it listens"),
-			seconds("Ready", "from just before create to the end of the first answer"),
+			phrased("answers the first request after", seconds("Ready", "from just before create to the end of the first answer")),
 		},
 		Needs: []engine.Capability{engine.NetworkHost},
 		Run: func(ctx context.Context, t bench.Trial) error {

@@ -94,6 +94,7 @@ func unixbench() bench.Benchmark {
 		higher("LoopsPerSecond", result.PerSecond, "loops of close(dup(fd)) of a pipe, getpid, getuid and umask a second, over all copies"),
 		higher("Index", result.Score, "UnixBench's index of the same: 15000 loops per second are index 10"),
 	}
+	metrics[1].DerivedFrom = metrics[0].Name
 	return bench.Benchmark{
 		Name:    "performance.syscall.unixbench",
 		Summary: "the system call mix of UnixBench, by the probe",

@@ -43,20 +43,31 @@ func Lookup(name string) (bench.Benchmark, bool) {
 }
 
 func runtime(n int) bench.Benchmark {
-	metric := func(name, help string, series bool) result.Metric {
-		return result.Metric{Name: name, Unit: result.Seconds, Better: result.Lower, Series: series, Help: help}
+	metric := func(name, help string) result.Metric {
+		return result.Metric{Name: name, Unit: result.Seconds, Better: result.Lower, Help: help}
+	}
+	whole := func(name, phrase, help string) result.Metric {
+		m := metric(name, help)
+		m.Phrase = fmt.Sprintf("%s %d containers in", phrase, n)
+		return m
+	}
+	each := func(name, help string) result.Metric {
+		m := metric(name, help)
+		m.Series = true
+		return m
 	}
 	return bench.Benchmark{
 		Name:    prefix + strconv.Itoa(n),
 		Summary: fmt.Sprintf("start %d long-running containers, then destroy them", n),
 		Source:  "espe figure 6; wang figure 17",
 		Metrics: append([]result.Metric{
-			metric("TotalTime", "from before the first create to the end of the last start (espe: TotalTime)", false),
-			metric("DestroyTime", "from before the first kill to the end of the last delete", false),
-			metric("StartLatency", "create and start of each container, in the order of their number: as a function of how many run already", true),
-			metric("FirstInstruction", "from just before create to the first byte of each container, in the same order", true),
-			metric("DestroyLatency", "kill, wait and delete of each container, in the same order", true),
+			whole("TotalTime", "starts", "from before the first create to the end of the last start (espe: TotalTime)"),
+			whole("DestroyTime", "destroys", "from before the first kill to the end of the last delete"),
+			each("StartLatency", "create and start of each container, in the order of their number: as a function of how many run already"),
+			each("FirstInstruction", "from just before create to the first byte of each container, in the same order"),
+			each("DestroyLatency", "kill, wait and delete of each container, in the same order"),
 		}, bench.CostMetrics()...),
+		Place: "number of the container, in order of start",
 		Params: []bench.Param{{
 			Name: "mode", Help: "one after the other, or all at once", Quick: "sequential", Paper: "sequential",
 			Check: bench.OneOf("sequential", "parallel"),

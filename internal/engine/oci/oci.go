@@ -55,7 +55,7 @@ func (d Driver) Candidates(ctx context.Context, s engine.Session) []engine.Candi
 		}
 		for n, t := range r.Targets(d.Name()) {
 			found = append(found, engine.Candidate{
-				Info: engine.Info{Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation},
+				Info: engine.Info{Target: t, Bare: true, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation},
 				Err:  err, Default: n == 0,
 			})
 		}
@@ -90,7 +90,7 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 	e := &Engine{
 		session: s, kind: r.Kind, flags: flags, cannot: map[engine.Capability]string{},
 		info: engine.Info{
-			Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation, Cgroup: string(cgroup.None),
+			Target: t, Bare: true, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation, Cgroup: string(cgroup.None),
 			Rootless: os.Geteuid() != 0, Notes: slices.Clone(r.Notes),
 		},
 	}

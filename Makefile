@@ -73,8 +73,9 @@ bench: $(PROBE)$(ARCH) ## Run the Go benchmarks
 lint: export GOLANGCI_LINT_CACHE := $(CURDIR)/bin/lint
 
 .PHONY: lint
-lint: ## Check style, layers and the clock rule
+lint: ## Check style, layers, the clock rule and the prose
 	path=$$(scripts/tools.sh golangci-lint) && "$$path/golangci-lint" run --allow-parallel-runners ./...
+	go test ./internal/docgen -run TestProse
 
 .PHONY: cross
 cross: ## Check that all of it, tests too, compiles for the other architectures

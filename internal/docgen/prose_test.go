@@ -1,0 +1,283 @@
+package docgen_test
+
+import (
+	"flag"
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Limits of the prose check, in findings per 1000 lines of prose of one package or page.
+const (
+	proseLimit          = 600 // without test files
+	proseLimitWithTests = 600
+)
+
+var showProse = flag.Bool("prose", false, "list every finding of TestProse, also where the limit holds")
+
+// proseRule is a construction that plain technical English avoids. CONTRIBUTING.md has the rules with examples.
+type proseRule struct {
+	advice  string
+	pattern *regexp.Regexp
+	// except cancels a match if it matches the text after it. It may be nil.
+	except *regexp.Regexp
+}
+
+var proseRules = []proseRule{
+	{
+		"noun-less 'what': name the thing ('the value that …')",
+		regexp.MustCompile(`(?i)(?:^|[.;:(]\s+|,\s+(?:and|or|but)?\s*|\b(?:of|from|to|by|with|for|in|on|at|than|as|like|beside|below|above|behind|` +
+			`into|after|before|about|without|and|or|but|not|all|only|just|is|are|was|were|be|also)\s+)(?:what|whatever)\b`),
+		regexp.MustCompile(`(?i)^(?:[^.;]*\?|\s+(?:to|if|happens|happened)\b)`),
+	},
+	{"noun-less 'who': name the person or program", regexp.MustCompile(`(?i)(?:^|[.;:,]\s+|\b(?:by|for|to|of|from|that|and|or)\s+)who\b`), nil},
+	{"'that of', 'those of', 'the one of': repeat the noun", regexp.MustCompile(`(?i)\b(?:that|those|the one|the ones) of\b`), nil},
+	{
+		"'of which', 'of whom', 'by which': split the sentence",
+		regexp.MustCompile(`(?i)\b(?:of|by|in|from|with|at|on|for|to|below|above|after) (?:which|whom|whose)\b`), nil,
+	},
+	{"a person for a program", regexp.MustCompile(`(?i)\b(?:nobody|somebody|anybody|no one|someone|whoever)\b`), nil},
+	{
+		"inverted sentence: put the subject first",
+		regexp.MustCompile(`(?:^|[.;:]\s+)(?:Of|Below|Above|Beside|Behind|Neither|Nor|So many|Where) [^.;:]{0,60}?` +
+			`\b(?:is|are|has|have|was|were)\b (?:no|not|a|an|the|none|nothing)\b`), nil,
+	},
+	{
+		"'X says/tells that' about code: 'reports', 'returns', 'means'",
+		regexp.MustCompile(`(?i)\b(?:tells?|told|says?|said) (?:that|whether|of|how|what|why|which|apart)\b`), nil,
+	},
+	{"'there is no … that'", regexp.MustCompile(`(?i)\bthere (?:is|are) (?:no|none|nothing)\b`), nil},
+	{"'is to be', 'has to be': 'must be'", regexp.MustCompile(`(?i)\b(?:is|are|was|were|has|have) to be\b`), nil},
+	{"'as it does', 'as X do': say it directly", regexp.MustCompile(`(?i)\bas (?:it|they|he|she|one) (?:does|do|did)\b`), nil},
+}
+
+// findings returns how often a line violates the rule.
+func (r proseRule) findings(text string) int {
+	n := 0
+	for _, at := range r.pattern.FindAllStringIndex(text, -1) {
+		if r.except == nil || !r.except.MatchString(text[at[1]:]) {
+			n++
+		}
+	}
+	return n
+}
+
+// proseLine is one line of a comment, a string literal or a page.
+type proseLine struct {
+	number int
+	text   string
+}
+
+var (
+	cComment    = regexp.MustCompile(`(?:(?:^|\s)//\s?|^\s*/?\*+\s)(.*)$`)
+	hashComment = regexp.MustCompile(`^\s*#+\s(.*)$`)
+	codeSpan    = regexp.MustCompile("`[^`]*`")
+)
+
+// proseOf returns the prose of a file: the comments of Go, C, shell, YAML and Make, the string literals of Go, and the text of Markdown.
+func proseOf(path string, content []byte) []proseLine {
+	switch ext := filepath.Ext(path); {
+	case ext == ".go":
+		return goProse(path, content)
+	case ext == ".md":
+		return markdownProse(content)
+	case ext == ".c", ext == ".h", ext == ".S":
+		return commentProse(content, cComment)
+	case ext == ".sh", ext == ".yaml", ext == ".yml", filepath.Base(path) == "Makefile":
+		return commentProse(content, hashComment)
+	}
+	return nil
+}
+
+func commentProse(content []byte, comment *regexp.Regexp) (prose []proseLine) {
+	for i, line := range strings.Split(string(content), "\n") {
+		if m := comment.FindStringSubmatch(line); m != nil {
+			prose = append(prose, proseLine{i + 1, m[1]})
+		}
+	}
+	return prose
+}
+
+// markdownProse leaves out code: fenced, indented or between backticks.
+func markdownProse(content []byte) (prose []proseLine) {
+	fenced := false
+	for i, line := range strings.Split(string(content), "\n") {
+		switch {
+		case strings.HasPrefix(strings.TrimSpace(line), "```"):
+			fenced = !fenced
+		case !fenced && strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "    "):
+			prose = append(prose, proseLine{i + 1, codeSpan.ReplaceAllString(strings.TrimSpace(line), "``")})
+		}
+	}
+	return prose
+}
+
+// goProse returns nothing for a generated file. A string literal is prose if it has a few words.
+func goProse(path string, content []byte) (prose []proseLine) {
+	files := token.NewFileSet()
+	file := files.AddFile(path, -1, len(content))
+	var s scanner.Scanner
+	s.Init(file, content, nil, scanner.ScanComments)
+	for {
+		at, kind, literal := s.Scan()
+		switch {
+		case kind == token.EOF:
+			return prose
+		case kind == token.COMMENT && strings.HasPrefix(literal, "// Code generated"):
+			return nil
+		case kind != token.COMMENT && kind != token.STRING:
+			continue
+		}
+		for i, line := range strings.Split(literal, "\n") {
+			isProse := len(line) > 25 && strings.Count(line, " ") >= 3
+			if kind == token.COMMENT {
+				line = strings.TrimSpace(strings.TrimPrefix(line, "//"))
+				isProse = line != "" && !strings.HasPrefix(line, "go:") && !strings.HasPrefix(line, "nolint")
+			}
+			if isProse {
+				prose = append(prose, proseLine{file.Line(at) + i, strings.Trim(line, "\"`")})
+			}
+		}
+	}
+}
+
+// proseCount counts the lines and the findings of one package or page.
+type proseCount struct {
+	lines    int
+	findings []string
+}
+
+func (c *proseCount) add(path string, prose []proseLine) {
+	for _, line := range prose {
+		c.lines++
+		for _, rule := range proseRules {
+			for range rule.findings(line.text) {
+				c.findings = append(c.findings, fmt.Sprintf("%s:%d: %s\n\t%s", path, line.number, rule.advice, line.text))
+			}
+		}
+	}
+}
+
+// check fails if there are more findings than the limit allows. One is always allowed, since a rule can be wrong.
+func (c *proseCount) check(t *testing.T, name string, limit int) {
+	t.Helper()
+	if allowed := 1 + c.lines*limit/1000; len(c.findings) > allowed {
+		t.Errorf("%s: %d findings in %d lines of prose, allowed are %d:\n%s", name, len(c.findings), c.lines, allowed, strings.Join(c.findings, "\n"))
+	} else if *showProse && len(c.findings) > 0 {
+		t.Logf("%s: %d findings in %d lines of prose:\n%s", name, len(c.findings), c.lines, strings.Join(c.findings, "\n"))
+	}
+}
+
+// TestProse checks the writing rules of CONTRIBUTING.md on every package and every page.
+func TestProse(t *testing.T) {
+	const root = "../.."
+	code, withTests := map[string]*proseCount{}, map[string]*proseCount{}
+	count := func(counts map[string]*proseCount, unit, path string, prose []proseLine) {
+		if counts[unit] == nil {
+			counts[unit] = &proseCount{}
+		}
+		counts[unit].add(path, prose)
+	}
+	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := entry.Name()
+		if entry.IsDir() {
+			if path != root && (strings.HasPrefix(name, ".") || slices.Contains([]string{"bin", "out", "testdata"}, name)) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		prose := proseOf(path, content)
+		if len(prose) == 0 {
+			return nil
+		}
+		path, err = filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		unit := filepath.Dir(path)
+		if filepath.Ext(path) == ".md" {
+			unit = path
+		}
+		if !strings.HasSuffix(name, "_test.go") {
+			count(code, unit, path, prose)
+		}
+		count(withTests, unit, path, prose)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, unit := range slices.Sorted(maps.Keys(code)) {
+		code[unit].check(t, unit, proseLimit)
+	}
+	for _, unit := range slices.Sorted(maps.Keys(withTests)) {
+		if c := withTests[unit]; code[unit] == nil || c.lines > code[unit].lines {
+			c.check(t, unit+" with tests", proseLimitWithTests)
+		}
+	}
+}
+
+// TestProseRules checks the rules with the examples in CONTRIBUTING.md: a rule must find each bad sentence and none of the good ones.
+func TestProseRules(t *testing.T) {
+	page, err := os.ReadFile("../../CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\|$").FindAllStringSubmatch(string(page), -1)
+	if len(examples) < len(proseRules) {
+		t.Errorf("CONTRIBUTING.md has %d examples for %d rules", len(examples), len(proseRules))
+	}
+	unused := slices.Clone(proseRules)
+	for _, example := range examples {
+		bad, good := example[1], example[2]
+		found := func(r proseRule) bool { return r.findings(bad) > 0 }
+		if !slices.ContainsFunc(proseRules, found) {
+			t.Errorf("no rule finds %q", bad)
+		}
+		unused = slices.DeleteFunc(unused, found)
+		for _, rule := range proseRules {
+			if rule.findings(good) > 0 {
+				t.Errorf("%q is found by the rule %s", good, rule.advice)
+			}
+		}
+	}
+	for _, rule := range unused {
+		t.Errorf("CONTRIBUTING.md has no example of %s", rule.advice)
+	}
+}
+
+// TestProseOf checks which text of a file counts as prose.
+func TestProseOf(t *testing.T) {
+	for _, tt := range []struct {
+		path, content string
+		want          []proseLine
+	}{
+		{"x.go", "// Package x is one.\npackage x\n\n//go:embed y\nconst a = \"too short\" // a comment\n", []proseLine{{1, "Package x is one."}, {5, "a comment"}}},
+		{"x.go", "package x\n\nconst a = `the first line of some help\nand the second line of the help`\n", []proseLine{
+			{3, "the first line of some help"}, {4, "and the second line of the help"},
+		}},
+		{"x.go", "// Code generated by y. DO NOT EDIT.\npackage x\n", nil},
+		{"x.c", "/* one\n * two\n */\nint x; // three\nint y = 2 * 3;\n", []proseLine{{1, "one"}, {2, "two"}, {4, "three"}}},
+		{"x.sh", "#!/bin/sh\n# one\nfalse # not read\n", []proseLine{{2, "one"}}},
+		{"x.md", "# Title\n\nA `span of code` is left out.\n\n    indented\n```\nfenced\n```\n", []proseLine{{1, "# Title"}, {3, "A `` is left out."}}},
+		{"x.png", "# binary", nil},
+	} {
+		if got := proseOf(tt.path, []byte(tt.content)); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q\n\thas the prose %+v, want %+v", tt.path, tt.content, got, tt.want)
+		}
+	}
+}

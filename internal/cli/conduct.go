@@ -81,8 +81,8 @@ func (r *execution) pinned() []string {
 
 // hasPrivateDaemon tells whether a daemon of the run serves the target: only such a one has a cgroup of its own.
 func hasPrivateDaemon(t runner.Target) bool {
-	e, ok := t.Engine.(engine.Served)
-	return ok && e.Service().Group != nil
+	e, ok := t.Engine.(engine.DaemonBacked)
+	return ok && e.Daemon().Cgroup != nil
 }
 
 // hostEnd opens the engine for programs at the host's end of a network, if a target has one.

@@ -37,7 +37,7 @@ type served struct {
 	group *cgroup.Group
 }
 
-func (s served) Service() engine.Service { return engine.Service{Daemons: []int{1}, Group: s.group} }
+func (s served) Daemon() engine.Daemon { return engine.Daemon{PIDs: []int{1}, Cgroup: s.group} }
 
 // The CPUs of daemons are told of those of the run alone: bare runtimes have none, and the user's stay where they are.
 func TestPinnedParts(t *testing.T) {

@@ -59,7 +59,7 @@ func (a *App) open(ctx context.Context, runID string, p plan.Plan) (*session, er
 		defer cancel()
 		if s.Launcher != nil && groups != nil {
 			// Our own thread must be out of the cgroups that are to go.
-			_ = s.Place("")
+			_ = s.SetCgroupParent("")
 		}
 		if err := dir.Remove(ctx, groups); err != nil {
 			fmt.Fprintf(a.env.Stderr, "touchstone: %v; touchstone cleanup removes the rest\n", err)

@@ -106,15 +106,15 @@ func (s Session) Hides(path string) bool {
 // it is named after the engine and holds the address. By it a later run finds what a killed one left.
 const DaemonsDir = "daemons"
 
-// Use notes that the run is about to make something with a daemon of the user's.
-func (s Session) Use(engineName, address string) error {
+// RecordDaemon records that the run is about to make something with a daemon of the user's.
+func (s Session) RecordDaemon(engineName, address string) error {
 	dir := filepath.Join(s.State, DaemonsDir)
 	err := os.MkdirAll(dir, 0o700)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, engineName), []byte(address), 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("note that %s at %s is used: %w", engineName, address, err)
+		return fmt.Errorf("record that %s at %s is used: %w", engineName, address, err)
 	}
 	return nil
 }
@@ -125,10 +125,10 @@ const Label = "touchstone.run"
 // Prefix begins the name of everything that Touchstone makes on a host.
 const Prefix = "touchstone-"
 
-// Place makes all that the launcher starts from now on begin in the child "host" of
-// a cgroup, whose path counts from the hierarchy's base; with an empty group, in the
-// cgroup of this program again. It may be called for a group again.
-func (s Session) Place(group string) error {
+// SetCgroupParent makes all processes that the launcher starts from now on begin in the child "host" of a cgroup, whose
+// path counts from the hierarchy's base. With an empty group they begin in the cgroup of this program again. It may be
+// called for the same group again.
+func (s Session) SetCgroupParent(group string) error {
 	if group == "" {
 		own, err := s.Cgroups.OwnThreadFiles()
 		if err != nil {
@@ -150,9 +150,9 @@ func (s Session) Place(group string) error {
 	return s.Launcher.Place(g.ThreadFiles(), dir)
 }
 
-// InGroup calls f while what an engine starts is placed in a cgroup of the run, by which all that is left of it is
-// ended then, within the limit. Without cgroups it only calls f.
-func (s Session) InGroup(ctx context.Context, p Placer, name string, limit time.Duration, f func() error) error {
+// InCgroup calls f while p starts its processes in a cgroup of the run with this name. Afterwards it kills all processes
+// left in the cgroup, within the limit. Without cgroups it only calls f.
+func (s Session) InCgroup(ctx context.Context, p CgroupPlacer, name string, limit time.Duration, f func() error) error {
 	if s.Cgroups == nil {
 		return f()
 	}
@@ -161,17 +161,17 @@ func (s Session) InGroup(ctx context.Context, p Placer, name string, limit time.
 	if err != nil {
 		return err
 	}
-	if err = p.Place(path); err == nil {
+	if err = p.SetCgroupParent(path); err == nil {
 		err = f()
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	return errors.Join(err, p.Place(""), group.Destroy(ctx))
+	return errors.Join(err, p.SetCgroupParent(""), group.Destroy(ctx))
 }
 
-// Group gives the cgroup of a container below the one that Place was given last, or
-// below the run's own; nil where there are no cgroups.
-func (s Session) Group(parent, id string) (*cgroup.Group, error) {
+// ContainerCgroup returns the cgroup of a container below parent, or below the run's own cgroup if parent is empty. It is nil
+// on a host without cgroups.
+func (s Session) ContainerCgroup(parent, id string) (*cgroup.Group, error) {
 	if s.Cgroups == nil {
 		return nil, nil
 	}

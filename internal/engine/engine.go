@@ -1,25 +1,21 @@
-// Package engine is the contract between what is measured and what drives it.
+// Package engine is the contract between a measured target and the code that drives it.
 //
-// An [Engine] is a target made live: one runtime, driven in one way. It creates
-// containers; a [Container] goes through start, kill, wait and delete. What only
-// some can do (exec, pause, update) is an optional interface of the container,
-// and [Engine.Supports] says beforehand whether it will work, with the reason if
-// not. There are no stubs that return "not supported".
+// An [Engine] is an open target: one runtime, driven in one way. It creates containers. A [Container] goes
+// through start, kill, wait and delete. [Engine.Supports] reports whether a capability works on the target. A
+// capability that comes with methods (exec, pause, update) has an optional interface, which is present whenever
+// Supports returns nil.
 //
-// The contract keeps engines honest for measuring: a method does one thing and
-// returns when that thing is done, by waiting on an event, never by polling; no
-// method keeps time. Every method obeys its context: when it is cancelled
-// the method returns soon, and whatever the call was about to make can be removed
-// by Delete. Errors carry what the runtime said.
+// The contract keeps measurements honest. A method does one thing, waits for an event instead of polling, and
+// returns when the thing is done. No method keeps time. A method whose context is cancelled returns soon, and
+// Delete can remove everything that the call was about to make. Errors carry the runtime's own message.
 //
-// The packages below implement it: native, oci, cri, docker, podman, fake. enginetest is the
-// conformance suite they all pass, engines is the list of them, runtimes finds the low-level
-// runtimes that they share, managed runs daemons for those that need one.
+// The packages native, oci, cri, docker, podman and fake implement the contract. Package enginetest is their
+// conformance suite, and engines is the list of them. Package runtimes finds the low-level runtimes that engines
+// share, and managed runs private daemons.
 package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -33,66 +29,63 @@ import (
 
 // Engine drives one target. Its methods may be called from several goroutines.
 type Engine interface {
-	// Info says what the engine is. It does not change during a run.
+	// Info describes the target. It does not change during a run.
 	Info() Info
-	// Supports returns nil if the capability works on this target and host, and
-	// an *UnsupportedError with the reason if not.
+	// Supports returns nil if the capability works on this target and host, and an *UnsupportedError with the
+	// reason if not.
 	Supports(Capability) error
-	// Create makes a container whose process does not run yet: a prepared
-	// cgroup, namespaces and root file system, as the OCI runtime specification
-	// defines it. If it fails or is cancelled, nothing is left for the caller to
-	// remove.
+	// Create makes a container whose process does not run yet: a prepared cgroup, namespaces and root file
+	// system, as the OCI runtime specification defines it. If Create fails or is cancelled, it leaves nothing
+	// behind.
 	Create(ctx context.Context, spec Spec) (Container, error)
-	// Close removes what the engine itself set up. Containers must be gone.
-	// It is idempotent.
+	// Close removes everything that the engine itself set up. All containers must be deleted before. It is
+	// idempotent.
 	Close() error
 }
 
-// Placer is an Engine that can put all it starts on the host (runtime binary,
-// sandbox, containers) below a given cgroup, so that their cost can be told from
-// the rest of the machine.
-type Placer interface {
-	// Place makes group the parent of all that is started from now on.
-	// It must not be called while containers exist.
-	Place(group string) error
+// CgroupPlacer is an Engine that can start all its processes on the host (runtime binary, sandbox, containers) below
+// a given cgroup, which separates their cost from the rest of the machine.
+type CgroupPlacer interface {
+	// SetCgroupParent makes group the parent of all processes that start from now on. It must not be called
+	// while containers exist.
+	SetCgroupParent(group string) error
 }
 
-// Accountant is an Engine that knows what its host processes have used so far,
-// also where no cgroup can tell (rootless).
+// Accountant is an Engine that counts the cost of its host processes itself, also where it has no cgroup (rootless).
 type Accountant interface {
-	// Usage gives the total of all processes that have ended since the start.
+	// Usage returns the total of all processes that have exited since the engine was opened.
 	Usage() Usage
 }
 
-// Usage is what processes cost the host.
+// Usage is the cost of processes to the host.
 type Usage struct {
 	// CPU is user and system time.
 	CPU time.Duration
-	// PeakMemory is the highest sum of memory that was charged to them at once, in
-	// bytes; 0 if it is not known.
+	// PeakMemory is the highest sum of memory that was charged to the processes at once, in bytes; 0 if it is
+	// not known.
 	PeakMemory int64
-	// Served tells that a daemon's part is in it, which no limit of a container binds.
-	Served bool
+	// IncludesDaemon reports that CPU contains the daemon's share, which a container's limits do not bind.
+	IncludesDaemon bool
 }
 
-// Served is an Engine whose containers are made by processes that were there before: a daemon,
-// and what it starts for a container (shims, runtime calls, network plug-ins), which run where the
-// daemon does and not where Place puts them.
-type Served interface {
-	Service() Service
+// DaemonBacked is an Engine whose containers are made by a daemon that was running before. The processes that the
+// daemon starts for a container (shims, runtime calls, network plug-ins) run in the daemon's cgroup, and not below
+// the one that SetCgroupParent names.
+type DaemonBacked interface {
+	Daemon() Daemon
 }
 
-// Service is what serves the containers of an engine.
-type Service struct {
-	// Daemons are the pids of the processes that outlive containers.
-	Daemons []int
-	// Group is the cgroup in which they and what they start run; nil if it is not theirs alone or cannot
-	// be told.
-	Group *cgroup.Group
+// Daemon is the set of processes behind a DaemonBacked engine.
+type Daemon struct {
+	// PIDs are the processes that outlive containers.
+	PIDs []int
+	// Cgroup holds the daemon and everything that it starts. It is nil if the daemon shares its cgroup with
+	// others, or if its cgroup is not known.
+	Cgroup *cgroup.Group
 }
 
-// Dialer is an Engine whose containers have another host network than this process: that of a
-// daemon in a network namespace of its own.
+// Dialer is an Engine whose containers have another host network than this process, such as that of a daemon in a
+// network namespace of its own.
 type Dialer interface {
 	// Dial connects to an address of the network that containers with HostNet have.
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
@@ -100,59 +93,57 @@ type Dialer interface {
 
 // Networker is an Engine whose containers can be Bridged.
 type Networker interface {
-	// Link describes the network that Bridged containers share with each other and with the host's end.
-	// It makes what is missing of it. It does not change while the engine is open.
+	// Link describes the network that Bridged containers share with each other and with the host's end. It makes
+	// the parts that are missing. The network does not change while the engine is open. A host on which the
+	// network cannot be made is an *UnsupportedError.
 	Link(ctx context.Context) (Link, error)
 }
 
 // Link is a network between containers and the host.
 type Link struct {
-	// Namespace is the path of the network namespace in which the host's end lies; empty is that of this
+	// Namespace is the path of the network namespace of the host's end. It is empty for the namespace of this
 	// process.
 	Namespace string
 	// Host is the address of the host's end, as containers reach it.
 	Host netip.Addr
-	// About says what the packets go through, for the record: "interface", "mtu", "offloads" and the like. It is
-	// read only: all calls give the same.
+	// About describes the path of the packets for the record: "interface", "mtu", "offloads" and the like. All
+	// calls return the same map, which must not be modified.
 	About map[string]string
 }
 
-// Puller is an Engine that gets images from a registry.
+// Puller is an Engine that pulls images from a registry.
 type Puller interface {
 	// Pull fetches an image that is not there yet, and unpacks it.
 	Pull(ctx context.Context, ref string) error
-	// RemoveImage removes an image with what was unpacked of it. It is idempotent.
+	// RemoveImage removes an image with its unpacked layers. It is idempotent.
 	RemoveImage(ctx context.Context, ref string) error
 }
 
-// Container is one container. Its ID is unique on the host and carries the
-// run's ID. Start, Kill, Wait and State refer to its first process.
+// Container is one container. Its ID is unique on the host and contains the run's ID. Start, Kill, Wait and State
+// refer to its first process.
 type Container interface {
 	ID() string
 	// Start runs the process of a created container.
 	Start(ctx context.Context) error
-	// Kill sends a signal to the process. Killing a process that has ended
-	// is no error.
+	// Kill sends a signal to the process. Killing a process that has exited is no error.
 	Kill(ctx context.Context, signal syscall.Signal) error
-	// Wait returns when the process has ended. It can be called again, and by
-	// several goroutines. A process that fails is no error of Wait.
+	// Wait returns when the process has exited. It can be called again, and by several goroutines. A non-zero
+	// exit code is no error of Wait.
 	Wait(ctx context.Context) (Exit, error)
-	// State asks the runtime.
+	// State queries the runtime.
 	State(ctx context.Context) (State, error)
-	// Delete removes the container by force, whatever its state, with all that
-	// belongs to it. It is idempotent. It returns when output has been
-	// written to the Spec's writers to its end.
+	// Delete removes the container by force, whatever its state, with everything that belongs to it. It returns
+	// when all output has been written to the Spec's writers. It is idempotent.
 	Delete(ctx context.Context) error
 }
 
-// Execer is a container in which further processes can be started. Exec returns
-// when the process has ended and its output has been written.
+// Execer is a container in which further processes can be started. Exec returns when the process has exited and its
+// output has been written.
 type Execer interface {
 	Exec(ctx context.Context, p Process) (Exit, error)
 }
 
-// Pauser is a container that can be frozen and thawed. Each call returns
-// when the container is in the new state.
+// Pauser is a container that can be frozen and thawed. Each call returns when the container is in the new state.
 type Pauser interface {
 	Pause(ctx context.Context) error
 	Resume(ctx context.Context) error
@@ -163,51 +154,28 @@ type Updater interface {
 	Update(ctx context.Context, r Resources) error
 }
 
-// Meter is a container of which the engine tells what it uses, by its own interface: what a kubelet or an
-// operator's dashboard asks for every few seconds.
+// Meter is a container whose resource use the engine reports by its own interface, as a kubelet or a dashboard
+// queries it every few seconds.
 type Meter interface {
 	Stats(ctx context.Context) (Stats, error)
 }
 
-// Stats are what an engine says that a container uses.
+// Stats is the resource use of a container, as its engine reports it.
 type Stats struct {
-	// CPU is the time that its processes have used so far.
+	// CPU is the time that the container's processes have used so far.
 	CPU time.Duration
-	// Memory is what is charged to them now, in bytes, as the engine counts it.
+	// Memory is the memory charged to them now, in bytes, as the engine counts it.
 	Memory int64
 }
 
 // Addressed is a container that is Bridged.
 type Addressed interface {
-	// Address gives the container's address in the network of its engine's Link. The container has been started.
+	// Address returns the container's address in the network of its engine's Link. The container has been
+	// started.
 	Address(ctx context.Context) (netip.Addr, error)
 }
 
-// Capability is something that not every target can do.
-type Capability string
-
-// The capabilities there are. CanExec, CanPause, CanUpdate and CanStats name the optional interface that
-// a container of a target with the capability has, CanPull that of the engine. NetworkBridge promises
-// Networker of the engine and Addressed of Bridged containers. CanWrite and CanTmpfs tell that a Spec may be
-// Writable, and that its mounts may be empty file systems in memory.
-const (
-	CanExec       Capability = "exec"
-	CanPause      Capability = "pause"
-	CanUpdate     Capability = "update"
-	NetworkHost   Capability = "host network"
-	NetworkBridge Capability = "bridged network"
-	CanPull       Capability = "pull"
-	CanStats      Capability = "stats"
-	CanWrite      Capability = "writable root"
-	CanTmpfs      Capability = "tmpfs"
-)
-
-// Capabilities lists all capabilities in the order in which they are shown.
-func Capabilities() []Capability {
-	return []Capability{CanExec, CanPause, CanUpdate, NetworkHost, NetworkBridge, CanPull, CanStats, CanWrite, CanTmpfs}
-}
-
-// Isolation is what stands between a container and the host's kernel.
+// Isolation is the boundary between a container and the host's kernel.
 type Isolation string
 
 // The kinds of isolation.
@@ -219,45 +187,45 @@ const (
 	Unknown      Isolation = "not known"
 )
 
-// Info says what an engine is.
+// Info describes an engine's target.
 type Info struct {
 	Target  target.Target
 	Binary  string // path of the runtime's binary, empty for native
-	Version string // as the binary says it, on one line
+	Version string // as the binary prints it, on one line
 	Isolation
-	// Cgroup says how containers are limited and accounted: the mode of the host
-	// ("v1", "hybrid", "v2"), or "none" with the reason in Notes.
+	// Cgroup is the way in which containers are limited and accounted: the mode of the host ("v1", "hybrid",
+	// "v2"), or "none" with the reason in Notes.
 	Cgroup   string
 	Rootless bool
 	// Bare is set for an engine that calls the runtime itself, without a daemon, shim or monitor.
 	Bare bool
-	// Notes says what was arranged for this target on this host, or is known to
-	// differ from others.
+	// Notes lists the settings that were made for this target on this host, and known differences from other
+	// targets.
 	Notes []string
 }
 
-// Spec describes a container. The same Spec gives the same program, root file
-// system and arguments on every target.
+// Spec describes a container. The same Spec gives the same program, root file system and arguments on every target.
 type Spec struct {
 	// ID is unique on the host and begins with "touchstone-" and the run's ID.
 	ID string
-	// Rootfs is the directory that is the container's root, for engines that take one. Containers share it, and
-	// none writes to it.
+	// Rootfs is the directory of the container's root, for engines that take one. Containers share it, and none
+	// writes to it.
 	Rootfs string
 	// Image is the reference of an image with the same file system, for engines that pull.
 	Image string
 	// Process is the container's first process.
 	Process Process
-	// Writable lets the process write to its root file system, into a layer of its own that goes with the
-	// container: that of the engine's snapshotter, and an overlay on the run's disk where the engine has none.
-	// On native, which has no layers, it is a directory of the run's disk at /data alone. Otherwise the root is read-only.
+	// Writable lets the process write to its root file system. The writes go to a layer that is deleted with the
+	// container: a layer of the engine's snapshotter, or an overlay on the run's disk where the engine has none.
+	// Native has no layers, and offers a directory of the run's disk at /data instead. Without Writable the root
+	// is read-only.
 	Writable bool
 	// Mounts are mounts in addition to /proc, /dev, /sys and /tmp.
 	Mounts []Mount
 	// Network is NoNetwork unless set.
 	Network Network
-	// Join is the path of a network namespace that the process runs in instead of what Network says. Only
-	// native can do it: this is how a program comes to the host's end of a Link.
+	// Join is the path of a network namespace in which the process runs, instead of Network. Only native
+	// supports it. The programs at the host's end of a Link use it.
 	Join string
 	// Resources are the limits at creation.
 	Resources Resources
@@ -267,13 +235,12 @@ type Spec struct {
 type Process struct {
 	Args []string
 	Env  []string
-	// Stdout and Stderr receive the output; nil discards it. Each is written by one
-	// goroutine, in order, as the bytes come, and closed after the last byte if it is
-	// an io.Closer.
+	// Stdout and Stderr receive the output; nil discards it. One goroutine writes to each of them, in order, as
+	// the bytes come. It closes a writer that is an io.Closer after the last byte.
 	Stdout, Stderr io.Writer
 }
 
-// CloseOutput closes the writers of p that can be closed.
+// CloseOutput closes the writers of p that are io.Closers.
 func (p Process) CloseOutput() {
 	for _, w := range []io.Writer{p.Stdout, p.Stderr} {
 		if c, ok := w.(io.Closer); ok {
@@ -282,22 +249,22 @@ func (p Process) CloseOutput() {
 	}
 }
 
-// Mount binds a directory of the host into a container. Without a Source it is an empty file system in
-// memory, made by the runtime for the container.
+// Mount binds a directory of the host into a container. Without a Source it is an empty file system in memory, which
+// the runtime makes for the container.
 type Mount struct {
 	Source, Target string
 	ReadOnly       bool
 }
 
-// Network is what a container can reach.
+// Network is the network of a container.
 type Network string
 
-// The networks there are.
+// The networks.
 const (
-	NoNetwork Network = ""     // a namespace of its own, with the loopback interface and what the engine gives every container
+	NoNetwork Network = ""     // a namespace of its own, with the loopback interface and the engine's defaults
 	HostNet   Network = "host" // the host's own
-	// Bridged is a namespace of the container's own with an interface, by which the host's end of the engine's
-	// Link and its other Bridged containers are reached.
+	// Bridged is a namespace of the container's own. Its interface reaches the host's end of the engine's Link and
+	// the other Bridged containers.
 	Bridged Network = "bridge"
 )
 
@@ -305,16 +272,16 @@ const (
 type Resources struct {
 	// CPU is the number of CPUs' worth of time the container may use.
 	CPU float64
-	// Memory is in bytes. Engines ask for no limit of swap: below the groups that Touchstone makes there is none, and a
-	// program that exceeds the limit is killed on every host. Only a daemon of the user's that has its containers elsewhere can let
-	// them swap.
+	// Memory is in bytes. Engines set no limit of swap. The cgroups that Touchstone makes have no swap, so a
+	// program that exceeds the limit is killed on every host. Only a user's daemon that puts its containers
+	// elsewhere can let them swap.
 	Memory int64
-	// CPUSet are the CPUs on which the container may run, as the kernel spells them: "0-3,6".
+	// CPUSet lists the CPUs on which the container may run, in the kernel's notation: "0-3,6".
 	CPUSet string
 }
 
-// Exit is how a process ended. Signal is 0 if it exited by itself; runtimes that
-// report a signal as 128+n are translated.
+// Exit is the result of a process. Signal is 0 if the process exited by itself. Engines translate the exit code
+// 128+n, by which runtimes report a signal.
 type Exit struct {
 	Code   int
 	Signal syscall.Signal
@@ -327,7 +294,7 @@ func (e Exit) String() string {
 	return fmt.Sprintf("exit code %d", e.Code)
 }
 
-// OK tells whether the process ended by itself with code 0.
+// OK reports whether the process exited by itself with code 0.
 func (e Exit) OK() bool { return e == Exit{} }
 
 // State is the state of a container as the OCI runtime specification names it.
@@ -340,25 +307,3 @@ const (
 	Paused  State = "paused"
 	Stopped State = "stopped"
 )
-
-// UnsupportedError says that a target cannot do something on this host.
-type UnsupportedError struct {
-	What   string // the capability, or the target
-	Reason string
-	Advice string // what to do about it, if anything
-}
-
-func (e *UnsupportedError) Error() string {
-	s := fmt.Sprintf("%s: %s", e.What, e.Reason)
-	if e.Advice != "" {
-		s += "; " + e.Advice
-	}
-	return s
-}
-
-// Unsupported tells whether err says that something cannot work here, as opposed
-// to something that went wrong.
-func Unsupported(err error) bool {
-	var u *UnsupportedError
-	return errors.As(err, &u)
-}

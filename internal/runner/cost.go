@@ -13,22 +13,22 @@ import (
 
 // cost is what a trial needs to know of what it costs the host.
 type cost struct {
-	served  bool
-	service engine.Service
-	before  time.Duration // CPU time that an accountant, or a service's cgroup, had used
-	err     error         // why before is not known
-	account *monitor.Account
-	notes   []string // what of the cost cannot be known, for people
+	daemonBacked bool
+	daemon       engine.Daemon
+	before       time.Duration // CPU time that an accountant, or a service's cgroup, had used
+	err          error         // why before is not known
+	account      *monitor.Account
+	notes        []string // what of the cost cannot be known, for people
 }
 
 // beginCost notes what was used before the trial.
 func (t *trial) beginCost() {
 	c := &t.cost
 	switch e := t.engine.(type) {
-	case engine.Served:
-		c.served, c.service = true, e.Service()
-		if c.service.Group != nil {
-			usage, err := c.service.Group.Usage()
+	case engine.DaemonBacked:
+		c.daemonBacked, c.daemon = true, e.Daemon()
+		if c.daemon.Cgroup != nil {
+			usage, err := c.daemon.Cgroup.Usage()
 			c.before, c.err = usage.CPU, err
 		}
 	case engine.Accountant:
@@ -39,8 +39,8 @@ func (t *trial) beginCost() {
 	}
 	info := t.engine.Info()
 	c.account = monitor.Begin(monitor.Target{
-		Daemons: c.service.Daemons, Runtimes: []string{filepath.Base(info.Binary), info.Target.Runtime},
-		Procs: t.procs, Search: t.group == nil || c.served && c.service.Group == nil,
+		Daemons: c.daemon.PIDs, Runtimes: []string{filepath.Base(info.Binary), info.Target.Runtime},
+		Procs: t.procs, Search: t.group == nil || c.daemonBacked && c.daemon.Cgroup == nil,
 	})
 }
 
@@ -54,7 +54,7 @@ func (t *trial) procs() ([]int, error) {
 		}
 		pids = found
 	}
-	if group := t.cost.service.Group; group != nil {
+	if group := t.cost.daemon.Cgroup; group != nil {
 		found, err := group.Procs()
 		if err != nil {
 			return nil, err
@@ -93,8 +93,8 @@ func (t *trial) Usage() (engine.Usage, error) {
 	}
 	a, ok := t.engine.(engine.Accountant)
 	switch {
-	case t.cost.served:
-		return t.servedUsage()
+	case t.cost.daemonBacked:
+		return t.daemonUsage()
 	case t.group != nil:
 		u, err := t.group.Usage()
 		if err != nil {
@@ -113,32 +113,32 @@ func unknown(reason string) error {
 	return &engine.UnsupportedError{What: "the cost to the host", Reason: reason}
 }
 
-// servedUsage adds what the daemon's cgroup has used since the trial began. The highest memory of the trial in that
+// daemonUsage adds what the daemon's cgroup has used since the trial began. The highest memory of the trial in that
 // cgroup is not known: the kernel keeps that of all times.
-func (t *trial) servedUsage() (engine.Usage, error) {
-	if err := t.sameService(); err != nil {
+func (t *trial) daemonUsage() (engine.Usage, error) {
+	if err := t.sameDaemon(); err != nil {
 		return engine.Usage{}, err
 	}
 	own, err := t.group.Usage()
 	if err != nil {
 		return engine.Usage{}, fmt.Errorf("read what the trial has used: %w", err)
 	}
-	service, err := t.cost.service.Group.Usage()
+	daemon, err := t.cost.daemon.Cgroup.Usage()
 	if err != nil {
 		return engine.Usage{}, fmt.Errorf("read what the daemon has used: %w", err)
 	}
-	return engine.Usage{CPU: own.CPU + service.CPU - t.cost.before, Served: true}, nil
+	return engine.Usage{CPU: own.CPU + daemon.CPU - t.cost.before, IncludesDaemon: true}, nil
 }
 
-// sameService tells why what the daemon costs cannot be told from what it cost before, or costs others.
-func (t *trial) sameService() error {
-	before, now := t.cost.service, t.engine.(engine.Served).Service()
+// sameDaemon tells why what the daemon costs cannot be told from what it cost before, or costs others.
+func (t *trial) sameDaemon() error {
+	before, now := t.cost.daemon, t.engine.(engine.DaemonBacked).Daemon()
 	switch {
-	case t.group == nil || before.Group == nil:
+	case t.group == nil || before.Cgroup == nil:
 		return unknown("the daemon or its containers are in no cgroup of their own, and others may be there too")
 	case t.cost.err != nil:
 		return unknown("what the daemon used before the trial is not known: " + t.cost.err.Error())
-	case now.Group == nil || now.Group.Path() != before.Group.Path() || !slices.Equal(now.Daemons, before.Daemons):
+	case now.Cgroup == nil || now.Cgroup.Path() != before.Cgroup.Path() || !slices.Equal(now.PIDs, before.PIDs):
 		return unknown("the daemon was started again during the trial")
 	}
 	return nil
@@ -148,8 +148,8 @@ func (t *trial) Throttled() (int64, error) {
 	if t.group == nil {
 		return 0, unknown("without cgroups it is not known how often a limit held it back")
 	}
-	if t.cost.served {
-		if err := t.sameService(); err != nil {
+	if t.cost.daemonBacked {
+		if err := t.sameDaemon(); err != nil {
 			return 0, err
 		}
 	}
@@ -167,8 +167,8 @@ func (t *trial) CPU() (map[monitor.Component]time.Duration, error) {
 	if err := t.unmixed(); err != nil {
 		return nil, t.note("CPU time", err)
 	}
-	if t.cost.served {
-		if err := t.sameService(); err != nil {
+	if t.cost.daemonBacked {
+		if err := t.sameDaemon(); err != nil {
 			return nil, t.note("CPU time", err)
 		}
 	}

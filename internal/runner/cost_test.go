@@ -17,10 +17,10 @@ import (
 // served is a placed fake engine with a daemon.
 type served struct {
 	*placed
-	service engine.Service
+	service engine.Daemon
 }
 
-func (s *served) Service() engine.Service { return s.service }
+func (s *served) Daemon() engine.Daemon { return s.service }
 
 // newServed gives a lab on an engine whose daemon has a cgroup of its own.
 func newServed(t *testing.T) (*lab, *served) {
@@ -31,7 +31,7 @@ func newServed(t *testing.T) (*lab, *served) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &served{p, engine.Service{Daemons: []int{1 << 30}, Group: group}}
+	s := &served{p, engine.Daemon{PIDs: []int{1 << 30}, Cgroup: group}}
 	l.config.Targets[0].Engine = s
 	l.config.Work[0].Benchmark.Components = true
 	return l, s
@@ -51,11 +51,11 @@ func work(ctx context.Context, t *testing.T, group *cgroup.Group) time.Duration 
 // What a trial costs has what the daemon used meanwhile, not what it used before.
 func TestUsageWithADaemon(t *testing.T) {
 	l, s := newServed(t)
-	before := work(t.Context(), t, s.service.Group) + work(t.Context(), t, s.service.Group) + work(t.Context(), t, s.service.Group)
+	before := work(t.Context(), t, s.service.Cgroup) + work(t.Context(), t, s.service.Cgroup) + work(t.Context(), t, s.service.Cgroup)
 	var usage engine.Usage
 	var during time.Duration
 	l.config.Work[0].Benchmark.Run = func(ctx context.Context, trial bench.Trial) (err error) {
-		during = work(ctx, t, s.service.Group)
+		during = work(ctx, t, s.service.Cgroup)
 		usage, err = trial.Usage()
 		return err
 	}
@@ -78,9 +78,9 @@ func TestUsageOfADaemonThatIsNotKnown(t *testing.T) {
 		before     func(*served)
 		during     func(*served)
 	}{
-		{name: "the daemon's cgroup is not its own", says: "others may be there too", before: func(s *served) { s.service.Group = nil }},
-		{name: "another daemon", says: "started again", during: func(s *served) { s.service.Daemons = []int{1<<30 + 1} }},
-		{name: "no daemon any more", says: "started again", during: func(s *served) { s.service = engine.Service{} }},
+		{name: "the daemon's cgroup is not its own", says: "others may be there too", before: func(s *served) { s.service.Cgroup = nil }},
+		{name: "another daemon", says: "started again", during: func(s *served) { s.service.PIDs = []int{1<<30 + 1} }},
+		{name: "no daemon any more", says: "started again", during: func(s *served) { s.service = engine.Daemon{} }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l, s := newServed(t)

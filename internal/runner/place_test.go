@@ -24,7 +24,7 @@ type placed struct {
 	place  func(group string) error
 }
 
-func (p *placed) Place(group string) error {
+func (p *placed) SetCgroupParent(group string) error {
 	p.groups = append(p.groups, group)
 	return p.place(group)
 }

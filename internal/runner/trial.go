@@ -201,7 +201,7 @@ func (t *trial) CreateHost(ctx context.Context, spec engine.Spec) (engine.Contai
 // apart calls f while what the host's engine starts begins in a cgroup beside the trial's: not an instruction of it is
 // to count as the target's. The engine of the target shares the launcher, and must not be called meanwhile.
 func (t *trial) apart(f func() error) error {
-	placer, ok := t.r.Host.(engine.Placer)
+	placer, ok := t.r.Host.(engine.CgroupPlacer)
 	if !ok || t.group == nil {
 		t.mu.Lock()
 		t.mixed = true
@@ -216,12 +216,12 @@ func (t *trial) apart(f func() error) error {
 		}
 		t.beside = g
 	}
-	if err := placer.Place(beside); err != nil {
+	if err := placer.SetCgroupParent(beside); err != nil {
 		return err
 	}
 	err := f()
 	// Where the launcher's processes go again is for the target's engine to say: not each has them in the trial's cgroup.
-	return errors.Join(err, placer.Place(""), t.engine.(engine.Placer).Place(t.groupName()))
+	return errors.Join(err, placer.SetCgroupParent(""), t.engine.(engine.CgroupPlacer).SetCgroupParent(t.groupName()))
 }
 
 // groupName is the path of the trial's cgroup.
@@ -459,7 +459,7 @@ func (t *trial) run(ctx context.Context) (err error) {
 
 // place makes a cgroup for all that the trial will start.
 func (t *trial) place() error {
-	placer, ok := t.engine.(engine.Placer)
+	placer, ok := t.engine.(engine.CgroupPlacer)
 	if !ok || t.r.Cgroups == nil {
 		return nil
 	}
@@ -469,7 +469,7 @@ func (t *trial) place() error {
 		return fmt.Errorf("make a cgroup for the trial: %w", err)
 	}
 	t.group = g
-	return placer.Place(name)
+	return placer.SetCgroupParent(name)
 }
 
 // cleanUp removes what the benchmark left, also when the run is being interrupted.
@@ -495,7 +495,7 @@ func (t *trial) cleanUp(ctx context.Context) error {
 		t.r.Images.Forget(ref)
 	}
 	if t.group != nil {
-		if err := t.engine.(engine.Placer).Place(""); err != nil {
+		if err := t.engine.(engine.CgroupPlacer).SetCgroupParent(""); err != nil {
 			errs = append(errs, fmt.Errorf("clean up: %w", err))
 		}
 		for _, g := range []*cgroup.Group{t.group, t.beside} {

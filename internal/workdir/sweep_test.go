@@ -322,7 +322,7 @@ func TestSweepAsksDaemons(t *testing.T) {
 	dead(t, roots, id)
 	run := engine.Session{RunID: id, State: filepath.Join(roots.State, id)}
 	for name, address := range map[string]string{"containerd": "/run/c.sock", "docker": "unix:///run/d.sock"} {
-		if err := run.Use(name, address); err != nil {
+		if err := run.RecordDaemon(name, address); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -611,11 +611,11 @@ func TestCPULimitOfParts(t *testing.T) {
 // withDaemon is a worker whose containers a daemon serves, and which can be placed.
 type withDaemon struct {
 	*worker
-	service engine.Service
+	service engine.Daemon
 }
 
-func (e withDaemon) Service() engine.Service { return e.service }
-func (withDaemon) Place(string) error        { return nil }
+func (e withDaemon) Daemon() engine.Daemon      { return e.service }
+func (withDaemon) SetCgroupParent(string) error { return nil }
 
 // Where a daemon's work cannot be told from the container's, nothing is said of the limit, however busy the daemon is.
 func TestCPULimitBesideABusyDaemon(t *testing.T) {
@@ -653,7 +653,7 @@ func TestCPULimitBesideABusyDaemon(t *testing.T) {
 			t.Error(err)
 		}
 		used = usage.CPU
-	})), engine.Service{Daemons: []int{1 << 30}, Group: daemon}}
+	})), engine.Daemon{PIDs: []int{1 << 30}, Cgroup: daemon}}
 	trial := runOn(t, "limits.cpu.time", e, e, bench.Params{"percent": "10"}, watched(r), func(c *runner.Config) {
 		c.RunID, c.Cgroups = run, groups
 	})

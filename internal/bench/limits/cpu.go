@@ -126,5 +126,5 @@ func usage(t bench.Trial) (spent, error) {
 	if err != nil && !engine.Unsupported(err) {
 		return spent{}, err
 	}
-	return spent{cpu: all.CPU, known: err == nil && !all.Served}, nil
+	return spent{cpu: all.CPU, known: err == nil && !all.IncludesDaemon}, nil
 }

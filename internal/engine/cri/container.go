@@ -132,7 +132,7 @@ func settled(ctx context.Context, call func(context.Context) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	inner, cancel := engine.Patient(ctx, settleLimit)
+	inner, cancel := engine.WithGracePeriod(ctx, settleLimit)
 	defer cancel()
 	return call(inner)
 }

@@ -231,7 +231,7 @@ func (d *Driver) connect(ctx context.Context, s engine.Session) (*service, error
 	switch {
 	case c != nil:
 		shared = &service{client: c, name: d.name}
-		if err := s.Use(d.name, socket); err != nil {
+		if err := s.RecordDaemon(d.name, socket); err != nil {
 			return nil, errors.Join(err, c.close())
 		}
 	case d.brand == nil:

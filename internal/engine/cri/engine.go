@@ -42,16 +42,16 @@ type (
 )
 
 var (
-	_ engine.Engine    = (*Engine)(nil)
-	_ engine.Served    = (*Engine)(nil)
-	_ engine.Puller    = (*Engine)(nil)
-	_ engine.Networker = (*Engine)(nil)
-	_ engine.Placer    = placed{}
-	_ engine.Dialer    = private{}
-	_ engine.Execer    = (*container)(nil)
-	_ engine.Updater   = (*container)(nil)
-	_ engine.Meter     = (*container)(nil)
-	_ engine.Addressed = (*container)(nil)
+	_ engine.Engine       = (*Engine)(nil)
+	_ engine.DaemonBacked = (*Engine)(nil)
+	_ engine.Puller       = (*Engine)(nil)
+	_ engine.Networker    = (*Engine)(nil)
+	_ engine.CgroupPlacer = placed{}
+	_ engine.Dialer       = private{}
+	_ engine.Execer       = (*container)(nil)
+	_ engine.Updater      = (*container)(nil)
+	_ engine.Meter        = (*container)(nil)
+	_ engine.Addressed    = (*container)(nil)
 )
 
 // Info says what the engine and the runtime are.
@@ -68,8 +68,8 @@ func (e *Engine) Supports(c engine.Capability) error {
 	return nil
 }
 
-// Place implements engine.Placer. Nothing that the launcher starts belongs to a container here.
-func (p placed) Place(group string) error {
+// SetCgroupParent implements engine.CgroupPlacer. Nothing that the launcher starts belongs to a container here.
+func (p placed) SetCgroupParent(group string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.group = group
@@ -100,8 +100,8 @@ func (e *Engine) shown() engine.Engine {
 	}
 }
 
-// Service implements engine.Served.
-func (e *Engine) Service() engine.Service { return e.service.processes() }
+// Daemon implements engine.DaemonBacked.
+func (e *Engine) Daemon() engine.Daemon { return e.service.processes() }
 
 // Create makes a pod with one container.
 func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
@@ -123,7 +123,7 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	var group *cgroup.Group
 	if e.places() {
 		var err error
-		if group, err = e.session.Group(parent, spec.ID); err != nil {
+		if group, err = e.session.ContainerCgroup(parent, spec.ID); err != nil {
 			return fail(err)
 		}
 	}

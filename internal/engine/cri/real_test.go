@@ -97,15 +97,15 @@ func limits(t *testing.T, s engine.Session, parent, id string) string {
 	return read("cpu", "cpu.cfs_quota_us", "cpu.max") + " " + read("memory", "memory.limit_in_bytes", "memory.max")
 }
 
-// Limits hold, and containers are where Place says.
-func TestLimitsAndPlace(t *testing.T) {
+// Limits hold, and containers are where SetCgroupParent says.
+func TestLimitsAndCgroup(t *testing.T) {
 	s := session(t, "", "containerd/runc")
 	if s.Cgroups == nil {
 		t.Skip("needs the right to make cgroups")
 	}
 	e := opened(t, s)
 	place := "/" + engine.Prefix + s.RunID + "/t7"
-	if err := e.(engine.Placer).Place(place); err != nil {
+	if err := e.(engine.CgroupPlacer).SetCgroupParent(place); err != nil {
 		t.Fatal(err)
 	}
 	limited := enginetest.Spec(s, "limited")
@@ -120,7 +120,7 @@ func TestLimitsAndPlace(t *testing.T) {
 	if got, want := limits(t, s, place, c.ID()), fmt.Sprint("25000 ", 128<<20); got != want {
 		t.Errorf("limits after Update are %q, want %q", got, want)
 	}
-	if service := e.(engine.Served).Service(); len(service.Daemons) == 0 || service.Group == nil {
+	if service := e.(engine.DaemonBacked).Daemon(); len(service.PIDs) == 0 || service.Cgroup == nil {
 		t.Errorf("the private engine's processes are %+v", service)
 	}
 }
@@ -177,7 +177,7 @@ func TestUsersOwnEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if service := other.(engine.Served).Service(); len(service.Daemons) != 1 || service.Group != nil {
+	if service := other.(engine.DaemonBacked).Daemon(); len(service.PIDs) != 1 || service.Cgroup != nil {
 		t.Errorf("the user's engine has the processes %+v, want the daemon alone", service)
 	}
 	// Its pods are in a network that is not ours.
@@ -263,7 +263,7 @@ func TestEngineThatDies(t *testing.T) {
 	before := leftovers(s)
 	die := func(c engine.Container) {
 		t.Helper()
-		daemon := e.(engine.Served).Service().Daemons[0]
+		daemon := e.(engine.DaemonBacked).Daemon().PIDs[0]
 		ended := make(chan error)
 		go func() {
 			_, err := c.Wait(t.Context())

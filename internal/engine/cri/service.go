@@ -123,16 +123,16 @@ func (s *service) revive(ctx context.Context) error {
 }
 
 // processes are those that serve containers.
-func (s *service) processes() engine.Service {
+func (s *service) processes() engine.Daemon {
 	if s.private != nil {
-		return s.private.Service()
+		return s.private.Daemon()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
 	defer cancel()
 	if pid := server(ctx, s.socket); pid != 0 {
-		return engine.Service{Daemons: []int{pid}}
+		return engine.Daemon{PIDs: []int{pid}}
 	}
-	return engine.Service{}
+	return engine.Daemon{}
 }
 
 // close removes the image if it was not there before, and ends a private engine.

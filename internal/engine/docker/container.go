@@ -61,7 +61,7 @@ func (b *box) ID() string { return b.name }
 
 // create makes the container.
 func (b *box) create(ctx context.Context, options client.ContainerCreateOptions) error {
-	inner, cancel := engine.Patient(ctx, undoLimit)
+	inner, cancel := engine.WithGracePeriod(ctx, undoLimit)
 	defer cancel()
 	made, err := b.e.client.ContainerCreate(inner, options)
 	b.id = made.ID

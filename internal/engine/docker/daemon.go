@@ -79,7 +79,7 @@ func (d *daemon) settle(ctx context.Context) error {
 	if d.private != nil {
 		return d.pull(ctx, d.session.Registry.Probe())
 	}
-	if err := d.session.Use(name, d.host); err != nil {
+	if err := d.session.RecordDaemon(name, d.host); err != nil {
 		return err
 	}
 	return d.pull(ctx, d.session.Registry.Probe())

@@ -40,17 +40,17 @@ type Engine struct {
 type placer struct{ *Engine }
 
 var (
-	_ engine.Engine    = (*Engine)(nil)
-	_ engine.Placer    = placer{}
-	_ engine.Puller    = (*Engine)(nil)
-	_ engine.Served    = (*Engine)(nil)
-	_ engine.Dialer    = (*Engine)(nil)
-	_ engine.Networker = (*Engine)(nil)
-	_ engine.Execer    = (*box)(nil)
-	_ engine.Pauser    = (*box)(nil)
-	_ engine.Updater   = (*box)(nil)
-	_ engine.Meter     = (*box)(nil)
-	_ engine.Addressed = (*box)(nil)
+	_ engine.Engine       = (*Engine)(nil)
+	_ engine.CgroupPlacer = placer{}
+	_ engine.Puller       = (*Engine)(nil)
+	_ engine.DaemonBacked = (*Engine)(nil)
+	_ engine.Dialer       = (*Engine)(nil)
+	_ engine.Networker    = (*Engine)(nil)
+	_ engine.Execer       = (*box)(nil)
+	_ engine.Pauser       = (*box)(nil)
+	_ engine.Updater      = (*box)(nil)
+	_ engine.Meter        = (*box)(nil)
+	_ engine.Addressed    = (*box)(nil)
 )
 
 // open makes a target live. release is called when it is closed, not if this fails.
@@ -138,9 +138,9 @@ func (e *Engine) Supports(c engine.Capability) error {
 	return nil
 }
 
-// Place implements engine.Placer. It is called between trials, which is when a private daemon that has
+// SetCgroupParent implements engine.CgroupPlacer. It is called between trials, which is when a private daemon that has
 // died may be started again.
-func (p placer) Place(group string) error {
+func (p placer) SetCgroupParent(group string) error {
 	if group == "" {
 		group = "/" + engine.Prefix + p.session.RunID
 	} else if err := p.revive(); err != nil {
@@ -159,12 +159,12 @@ func (d *daemon) revive() error {
 	return d.private.Revive(context.Background()) // which has a time limit of its own
 }
 
-// Service implements engine.Served. The user's daemon may serve others too.
-func (e *Engine) Service() engine.Service {
+// Daemon implements engine.DaemonBacked. The user's daemon may serve others too.
+func (e *Engine) Daemon() engine.Daemon {
 	if e.private == nil {
-		return engine.Service{}
+		return engine.Daemon{}
 	}
-	return e.private.Service()
+	return e.private.Daemon()
 }
 
 // Dial implements engine.Dialer.

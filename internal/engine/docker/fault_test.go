@@ -227,7 +227,7 @@ func TestDaemonDies(t *testing.T) {
 		if err := c.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := syscall.Kill(e.(engine.Served).Service().Daemons[0], syscall.SIGKILL); err != nil {
+		if err := syscall.Kill(e.(engine.DaemonBacked).Daemon().PIDs[0], syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 		if exit, err := c.Wait(t.Context()); err == nil {
@@ -249,7 +249,7 @@ func TestDaemonDies(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	place := func() error { return e.(engine.Placer).Place("/" + engine.Prefix + s.RunID + "/trial") }
+	place := func() error { return e.(engine.CgroupPlacer).SetCgroupParent("/" + engine.Prefix + s.RunID + "/trial") }
 	die("first")
 	if err := place(); err != nil {
 		t.Fatalf("the daemon is not started again: %v", err)

@@ -21,7 +21,7 @@ func limits(t *testing.T, s engine.Session, group string) string {
 
 // Limits are what was asked for, in the cgroup that was asked for, with runtimes that read Docker's zeros
 // differently. All targets share one daemon, which ends with the last of them.
-func TestLimitsAndPlace(t *testing.T) {
+func TestLimitsAndCgroup(t *testing.T) {
 	s, socket := private(t)
 	driver := docker.NewDriver()
 	var engines []engine.Engine
@@ -32,11 +32,11 @@ func TestLimitsAndPlace(t *testing.T) {
 	}
 	for n, e := range engines {
 		group := fmt.Sprintf("/%s%s/t%d", engine.Prefix, s.RunID, n)
-		p, ok := e.(engine.Placer)
+		p, ok := e.(engine.CgroupPlacer)
 		if !ok {
 			t.Fatalf("%s cannot be placed", e.Info().Target)
 		}
-		if err := p.Place(group); err != nil {
+		if err := p.SetCgroupParent(group); err != nil {
 			t.Fatal(err)
 		}
 		sp := enginetest.Spec(s, fmt.Sprint("limits", n))
@@ -64,8 +64,8 @@ func TestLimitsAndPlace(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	service := engines[0].(engine.Served).Service()
-	if service.Group == nil || len(service.Daemons) < 2 {
+	service := engines[0].(engine.DaemonBacked).Daemon()
+	if service.Cgroup == nil || len(service.PIDs) < 2 {
 		t.Errorf("the private daemon and its containerd are told as %+v", service)
 	}
 	if err := engines[0].Close(); err != nil {

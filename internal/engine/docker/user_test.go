@@ -183,9 +183,9 @@ func TestUsersDaemon(t *testing.T) {
 
 	for _, name := range []string{"docker/runc", "docker/slim", "docker/slim@log-level=error"} {
 		e := enginetest.Open(t, driver, name, s)
-		if p, ok := e.(engine.Placer); !ok {
+		if p, ok := e.(engine.CgroupPlacer); !ok {
 			t.Errorf("%s cannot be placed although the daemon's cgroup driver is cgroupfs", name)
-		} else if err := p.Place("/" + engine.Prefix + s.RunID + "/trial"); err != nil {
+		} else if err := p.SetCgroupParent("/" + engine.Prefix + s.RunID + "/trial"); err != nil {
 			t.Error(err)
 		}
 		if !strings.Contains(e.Info().Version, "Docker ") || !strings.Contains(e.Info().Version, "run version ") && !strings.Contains(e.Info().Version, "runc version ") {

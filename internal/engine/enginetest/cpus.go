@@ -20,7 +20,7 @@ func EngineCPUs(t *testing.T, d engine.Driver, name string, s engine.Session) en
 	}
 	s.EngineCPUs = "0"
 	e := Open(t, d, name, s)
-	for _, pid := range e.(engine.Served).Service().Daemons {
+	for _, pid := range e.(engine.DaemonBacked).Daemon().PIDs {
 		if got := allowedCPUs(t, pid); got != s.EngineCPUs {
 			t.Errorf("the daemon's process %d may run on the CPUs %s, want %s", pid, got, s.EngineCPUs)
 		}

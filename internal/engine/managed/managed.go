@@ -195,7 +195,7 @@ func (d *Daemon) launch() error {
 	cmd.ExtraFiles = []*os.File{ns}
 	done, err := d.session.Launcher.Start(cmd)
 	if d.group != nil {
-		err = errors.Join(err, d.session.Place(""))
+		err = errors.Join(err, d.session.SetCgroupParent(""))
 	}
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ func (d *Daemon) place() (first []string, err error) {
 	if d.group == nil {
 		return nil, nil
 	}
-	if err := d.session.Place(d.groupName()); err != nil {
+	if err := d.session.SetCgroupParent(d.groupName()); err != nil {
 		return nil, err
 	}
 	if d.session.EngineCPUs == "" {
@@ -228,7 +228,7 @@ func (d *Daemon) place() (first []string, err error) {
 	}
 	join, err := d.group.SetCPUs(d.session.EngineCPUs)
 	if err != nil {
-		return nil, errors.Join(err, d.session.Place(""))
+		return nil, errors.Join(err, d.session.SetCgroupParent(""))
 	}
 	if join != "" {
 		first = []string{"enter", "--cgroup", join, "--root", "/", "--", d.session.Probe}
@@ -321,10 +321,10 @@ func (d *Daemon) Dial(ctx context.Context, kind, address string) (net.Conn, erro
 
 // Service tells what serves containers: the daemon with those of its children that it started on
 // its own account, and the cgroup of them all.
-func (d *Daemon) Service() engine.Service {
+func (d *Daemon) Daemon() engine.Daemon {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return engine.Service{Daemons: append([]int{d.process.Pid}, d.children...), Group: d.group}
+	return engine.Daemon{PIDs: append([]int{d.process.Pid}, d.children...), Cgroup: d.group}
 }
 
 // Notes say what is particular about the daemon, for Info.Notes.

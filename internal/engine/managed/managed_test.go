@@ -130,12 +130,12 @@ func TestSurroundings(t *testing.T) {
 		t.Errorf("the registry answers %q in the daemon's network", body)
 	}
 
-	service := d.Service()
-	if len(service.Daemons) != 2 { // the shell and its child
-		t.Errorf("it is served by %v", service.Daemons)
+	service := d.Daemon()
+	if len(service.PIDs) != 2 { // the shell and its child
+		t.Errorf("it is served by %v", service.PIDs)
 	}
-	if service.Group != nil {
-		usage, err := service.Group.Usage()
+	if service.Cgroup != nil {
+		usage, err := service.Cgroup.Usage()
 		if err != nil || usage.CPU <= 0 {
 			t.Errorf("its cgroup has used %+v, %v", usage, err)
 		}
@@ -143,7 +143,7 @@ func TestSurroundings(t *testing.T) {
 	if err := d.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
-	for _, pid := range service.Daemons {
+	for _, pid := range service.PIDs {
 		if lives(t, pid) {
 			t.Errorf("process %d lives on", pid)
 		}
@@ -252,7 +252,7 @@ func TestEngineCPUs(t *testing.T) {
 		}
 	}
 	stays()
-	if err := unix.Kill(d.Service().Daemons[0], unix.SIGKILL); err != nil {
+	if err := unix.Kill(d.Daemon().PIDs[0], unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	d.WaitEnd()
@@ -335,7 +335,7 @@ func TestRevive(t *testing.T) {
 	}
 	kill := func() []int {
 		t.Helper()
-		was := d.Service().Daemons
+		was := d.Daemon().PIDs
 		if err := unix.Kill(was[0], unix.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
@@ -349,7 +349,7 @@ func TestRevive(t *testing.T) {
 	if err := d.Revive(t.Context()); err != nil || d.Err() != nil {
 		t.Fatalf("Revive: %v, %v", err, d.Err())
 	}
-	if now := d.Service().Daemons; now[0] == was[0] {
+	if now := d.Daemon().PIDs; now[0] == was[0] {
 		t.Errorf("it is still process %d", now[0])
 	}
 	if s.Cgroups != nil {

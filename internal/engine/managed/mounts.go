@@ -103,7 +103,7 @@ func (m *Mounts) start(ctx context.Context, name string, needs []string) error {
 	if m.session.Cgroups != nil {
 		group := "/" + engine.Prefix + m.session.RunID + "/" + name
 		if m.group, err = m.session.Cgroups.Open(group); err == nil {
-			err = m.session.Place(group)
+			err = m.session.SetCgroupParent(group)
 		}
 		if err != nil {
 			return errors.Join(err, says.Close())
@@ -111,7 +111,7 @@ func (m *Mounts) start(ctx context.Context, name string, needs []string) error {
 	}
 	done, err := m.session.Launcher.Start(cmd)
 	if m.group != nil {
-		err = errors.Join(err, m.session.Place(""))
+		err = errors.Join(err, m.session.SetCgroupParent(""))
 	}
 	err = errors.Join(err, says.Close())
 	if done == nil {

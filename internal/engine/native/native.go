@@ -120,13 +120,13 @@ type Engine struct {
 }
 
 var (
-	_ engine.Engine     = (*Engine)(nil)
-	_ engine.Placer     = (*Engine)(nil)
-	_ engine.Accountant = (*Engine)(nil)
-	_ engine.Networker  = (*Engine)(nil)
-	_ engine.Execer     = (*container)(nil)
-	_ engine.Updater    = (*container)(nil)
-	_ engine.Addressed  = (*container)(nil)
+	_ engine.Engine       = (*Engine)(nil)
+	_ engine.CgroupPlacer = (*Engine)(nil)
+	_ engine.Accountant   = (*Engine)(nil)
+	_ engine.Networker    = (*Engine)(nil)
+	_ engine.Execer       = (*container)(nil)
+	_ engine.Updater      = (*container)(nil)
+	_ engine.Addressed    = (*container)(nil)
 )
 
 // Info says what the host is.
@@ -191,9 +191,9 @@ func (e *Engine) network() (*network.Pair, error) {
 	return e.pair, nil
 }
 
-// Place implements engine.Placer.
-func (e *Engine) Place(group string) error {
-	if err := e.session.Place(group); err != nil {
+// SetCgroupParent implements engine.CgroupPlacer.
+func (e *Engine) SetCgroupParent(group string) error {
+	if err := e.session.SetCgroupParent(group); err != nil {
 		return err
 	}
 	e.mu.Lock()

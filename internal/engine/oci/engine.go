@@ -39,14 +39,14 @@ type Engine struct {
 }
 
 var (
-	_ engine.Engine     = (*Engine)(nil)
-	_ engine.Placer     = (*Engine)(nil)
-	_ engine.Accountant = (*Engine)(nil)
-	_ engine.Networker  = (*Engine)(nil)
-	_ engine.Execer     = (*container)(nil)
-	_ engine.Pauser     = (*container)(nil)
-	_ engine.Updater    = (*container)(nil)
-	_ engine.Addressed  = (*container)(nil)
+	_ engine.Engine       = (*Engine)(nil)
+	_ engine.CgroupPlacer = (*Engine)(nil)
+	_ engine.Accountant   = (*Engine)(nil)
+	_ engine.Networker    = (*Engine)(nil)
+	_ engine.Execer       = (*container)(nil)
+	_ engine.Pauser       = (*container)(nil)
+	_ engine.Updater      = (*container)(nil)
+	_ engine.Addressed    = (*container)(nil)
 )
 
 // Info says what the runtime is.
@@ -69,10 +69,10 @@ func (e *Engine) Supports(c engine.Capability) error {
 	}
 }
 
-// Place implements engine.Placer.
-func (e *Engine) Place(group string) error {
+// SetCgroupParent implements engine.CgroupPlacer.
+func (e *Engine) SetCgroupParent(group string) error {
 	e.session.Launcher.IgnoreStrays(e.tidy && group != "")
-	if err := e.session.Place(group); err != nil {
+	if err := e.session.SetCgroupParent(group); err != nil {
 		return err
 	}
 	e.mu.Lock()
@@ -92,7 +92,7 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	e.mu.Lock()
 	parent := e.group
 	e.mu.Unlock()
-	group, err := e.session.Group(parent, spec.ID)
+	group, err := e.session.ContainerCgroup(parent, spec.ID)
 	if err != nil {
 		return nil, fmt.Errorf("create container %q: %w", spec.ID, err)
 	}

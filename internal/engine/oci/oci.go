@@ -192,7 +192,7 @@ func (e *Engine) prepare() error {
 // tryOut runs one container through its life, in a cgroup by which all of it can be
 // ended if it hangs. The caller's context bounds it.
 func (e *Engine) tryOut(ctx context.Context) error {
-	return e.session.InGroup(ctx, e, "try"+filepath.Base(e.dir), undoLimit, func() error { return e.tryContainer(ctx) })
+	return e.session.InCgroup(ctx, e, "try"+filepath.Base(e.dir), undoLimit, func() error { return e.tryContainer(ctx) })
 }
 
 // tryContainer runs a container through its life, and learns from it what the runtime leaves.

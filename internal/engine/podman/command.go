@@ -58,7 +58,7 @@ func (e *Engine) change(ctx context.Context, m manner, args ...string) (string, 
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	inner, cancel := engine.Patient(ctx, undoLimit)
+	inner, cancel := engine.WithGracePeriod(ctx, undoLimit)
 	defer cancel()
 	answer, err := e.run(inner, e.command(inner, m, args...))
 	if err == nil && ctx.Err() != nil {

@@ -48,15 +48,15 @@ type Engine struct {
 }
 
 var (
-	_ engine.Engine     = (*Engine)(nil)
-	_ engine.Placer     = (*Engine)(nil)
-	_ engine.Accountant = (*Engine)(nil)
-	_ engine.Puller     = (*Engine)(nil)
-	_ engine.Networker  = (*Engine)(nil)
-	_ engine.Execer     = (*box)(nil)
-	_ engine.Pauser     = (*box)(nil)
-	_ engine.Updater    = (*box)(nil)
-	_ engine.Addressed  = (*box)(nil)
+	_ engine.Engine       = (*Engine)(nil)
+	_ engine.CgroupPlacer = (*Engine)(nil)
+	_ engine.Accountant   = (*Engine)(nil)
+	_ engine.Puller       = (*Engine)(nil)
+	_ engine.Networker    = (*Engine)(nil)
+	_ engine.Execer       = (*box)(nil)
+	_ engine.Pauser       = (*box)(nil)
+	_ engine.Updater      = (*box)(nil)
+	_ engine.Addressed    = (*box)(nil)
 )
 
 // Info says what Podman and the runtime are.
@@ -76,9 +76,9 @@ func (e *Engine) Supports(c engine.Capability) error {
 	return nil
 }
 
-// Place implements engine.Placer.
-func (e *Engine) Place(group string) error {
-	if err := e.session.Place(group); err != nil {
+// SetCgroupParent implements engine.CgroupPlacer.
+func (e *Engine) SetCgroupParent(group string) error {
+	if err := e.session.SetCgroupParent(group); err != nil {
 		return err
 	}
 	e.mu.Lock()

@@ -199,7 +199,7 @@ func older(version string, major, minor int) bool {
 
 // tryOut runs one container through its life, in a cgroup by which all of it can be ended.
 func (e *Engine) tryOut(ctx context.Context) error {
-	return e.session.InGroup(ctx, e, "try-podman-"+filepath.Base(e.state), undoLimit, func() error { return e.tryContainer(ctx) })
+	return e.session.InCgroup(ctx, e, "try-podman-"+filepath.Base(e.state), undoLimit, func() error { return e.tryContainer(ctx) })
 }
 
 // tryContainer runs a container through its life, and another one on a bridge.

@@ -28,13 +28,13 @@ func limits(t *testing.T, s engine.Session, group string) string {
 }
 
 // Limits are what was asked for, in the cgroup that was asked for.
-func TestLimitsAndPlace(t *testing.T) {
+func TestLimitsAndCgroup(t *testing.T) {
 	for _, name := range []string{"podman/runc", "podman/crun", "podman/youki", "podman/runsc@platform=systrap"} {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			s := enginetest.Session(t, oci.Surroundings)
 			e := enginetest.Open(t, podman.Driver{}, name, s)
 			group := "/" + engine.Prefix + s.RunID + "/trial"
-			if err := e.(engine.Placer).Place(group); err != nil {
+			if err := e.(engine.CgroupPlacer).SetCgroupParent(group); err != nil {
 				t.Fatal(err)
 			}
 			sp := enginetest.Spec(s, "limits")
@@ -61,7 +61,7 @@ func TestLimitsAndPlace(t *testing.T) {
 			if err := c.Delete(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if err := e.(engine.Placer).Place(""); err != nil {
+			if err := e.(engine.CgroupPlacer).SetCgroupParent(""); err != nil {
 				t.Error(err)
 			}
 		})

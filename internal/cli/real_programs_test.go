@@ -13,63 +13,69 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// littleWork are benchmarks with as little work as they accept.
-type littleWork struct {
-	benchmarks string
-	suites     []string // that these are, or parts of them
+// shortBenchmarks are plan entries of benchmarks whose quick values take long.
+var shortBenchmarks = map[string]string{
+	"performance.cpu.time":             "{events: 100}",
+	"performance.cpu.linpack":          "{n: 500, runs: 1}",
+	"performance.cpu.dav1d":            "{threads: all}",
+	"performance.memory.total":         "{mib: 1024}",
+	"performance.memory.minavglatency": "{mib: 1024}",
+	"performance.memory.maxlatency":    "{mib: 1024}",
+	"performance.disk.read":            "{files: 4, mib: 2, requests: 200}",
+	"performance.disk.write":           "{files: 4, mib: 2, requests: 200}",
+	"performance.disk.mount":           "{files: 4, mib: 2}",
+	"performance.disk.throughput":      "{mib: 32, duration: 100ms}",
+	"performance.disk.sqlite":          "{insertions: 50}",
+	"performance.database.redis":       "{requests: 1000, duration: 500ms}",
+	"limits.cpu.time":                  "{events: 200}",
+	"limits.cpu.scaling":               "{events: 1000, steps: 2, percent: 20}",
 }
 
-// triedAlone are those that package catalogue runs on bare metal and the runtimes alone (TestRealCPU, TestRealDisk,
-// TestRealLimits), and untried the others of the performance and limits suites.
-var (
-	triedAlone = littleWork{`
-  - {name: performance.cpu.time, params: {events: 100}}
-  - {name: performance.cpu.linpack, params: {n: 500, runs: 1}}
-  - {name: performance.memory.total, params: {mib: 1024}}
-  - {name: performance.memory.minavglatency, params: {mib: 1024}}
-  - {name: performance.memory.maxlatency, params: {mib: 1024}}
-  - {name: performance.disk.read, params: {files: 4, mib: 2, requests: 200}}
-  - {name: performance.disk.write, params: {files: 4, mib: 2, requests: 200}}
-  - {name: performance.disk.mount, params: {files: 4, mib: 2}}
-  - {name: performance.disk.throughput, params: {mib: 32, duration: 100ms}}
-  - {name: performance.disk.sqlite, params: {insertions: 50}}
-  - {name: limits.cpu.time, params: {events: 200}}
-  - {name: limits.cpu.scaling, params: {events: 1000, steps: 2, percent: 20}}
-  - performance.cpu.sevenzip
-  - {name: performance.cpu.dav1d, params: {threads: all}}
-  - performance.disk.blog
-  - limits.memory.oom`, []string{
-		"performance.cpu.", "performance.memory.total", "performance.memory.minavglatency", "performance.memory.maxlatency", "performance.disk.", "limits.",
-	}}
-	untried = littleWork{`
-  - {name: performance.database.redis, params: {requests: 1000, duration: 500ms}}
-  - performance.memory.stream
-  - performance.network
-  - performance.syscall`, []string{"performance.database.", "performance.memory.stream", "performance.network.", "performance.syscall."}}
-	everything = littleWork{triedAlone.benchmarks + untried.benchmarks, []string{"performance.", "limits."}}
-)
+// triedAlone reports whether package catalogue runs the benchmark on bare metal and on the runtimes alone (TestRealCPU,
+// TestRealDisk, TestRealLimits).
+func triedAlone(b bench.Benchmark) bool {
+	return bench.Matches("performance.cpu", b.Name) || bench.Matches("performance.disk", b.Name) || bench.Matches("limits", b.Name) ||
+		bench.Matches("performance.memory", b.Name) && b.Image == bench.WorkloadImage
+}
 
-// TestRealPrograms runs every benchmark of the performance and limits suites behind containerd, and on bare metal and the
-// runtimes alone those that package catalogue does not run there: all of them work. Of several plans beside each other
-// some programs wait, or take one CPU, while others work.
+// realPrograms returns the benchmarks of the performance and limits suites that are selected, and the list of a plan with them.
+func realPrograms(selected func(bench.Benchmark) bool) (all []bench.Benchmark, list string) {
+	for _, b := range (catalogue.Catalogue{}).All() {
+		if suite := b.Suite(); suite != "performance" && suite != "limits" || !selected(b) {
+			continue
+		}
+		all = append(all, b)
+		if params := shortBenchmarks[b.Name]; params != "" {
+			list += "\n  - {name: " + b.Name + ", params: " + params + "}"
+		} else {
+			list += "\n  - " + b.Name
+		}
+	}
+	return all, list
+}
+
+// TestRealPrograms runs every benchmark of the performance and limits suites behind containerd. On bare metal and on the
+// runtimes alone it runs the benchmarks that package catalogue does not run there. The plans run at the same time, because
+// some programs wait or use one CPU only.
 func TestRealPrograms(t *testing.T) {
 	needRoot(t, "runc", "crun", "runsc", "containerd")
 	t.Parallel()
 	const limit = 12 * time.Minute
 	for _, tt := range []struct {
-		name    string
-		targets []string
-		work    littleWork
+		name     string
+		targets  []string
+		selected func(bench.Benchmark) bool
 	}{
 		{"containerd_runsc", []string{"containerd/runsc"}, triedAlone},
-		{"containerd_runsc_more", []string{"containerd/runsc"}, untried}, // the slowest target has two plans
-		{"containerd_crun", []string{"containerd/crun"}, everything},
-		{"alone", []string{"native", "oci/runc", "oci/runsc"}, untried},
+		{"containerd_runsc_more", []string{"containerd/runsc"}, func(b bench.Benchmark) bool { return !triedAlone(b) }}, // the slowest target has two plans
+		{"containerd_crun", []string{"containerd/crun"}, func(bench.Benchmark) bool { return true }},
+		{"alone", []string{"native", "oci/runc", "oci/runsc"}, func(b bench.Benchmark) bool { return !triedAlone(b) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			plan := "version: 1\ntargets: [" + strings.Join(tt.targets, ", ") + "]\nblocks: 1\nwarmup: 0\nbenchmarks:" + tt.work.benchmarks + "\n"
+			benchmarks, list := realPrograms(tt.selected)
+			plan := "version: 1\ntargets: [" + strings.Join(tt.targets, ", ") + "]\nblocks: 1\nwarmup: 0\nbenchmarks:" + list + "\n"
 			if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -81,28 +87,25 @@ func TestRealPrograms(t *testing.T) {
 			if len(run.Targets) != len(tt.targets) {
 				t.Fatalf("there are %d targets, want %d", len(run.Targets), len(tt.targets))
 			}
-			checkTrials(t, run, tt.work.suites)
+			checkTrials(t, run, benchmarks)
 		})
 	}
 }
 
-// checkTrials checks that all benchmarks of some suites, or parts of them, have worked on all targets of a run.
-func checkTrials(t *testing.T, run result.Run, suites []string) {
+// checkTrials checks that benchmarks have worked on all targets of a run.
+func checkTrials(t *testing.T, run result.Run, benchmarks []bench.Benchmark) {
 	t.Helper()
 	trials := map[result.Cell]result.Trial{}
 	for _, trial := range run.Trials {
 		trial.Params = ""
 		trials[trial.Cell] = trial
 	}
-	for _, b := range (catalogue.Catalogue{}).All() {
-		if !slices.ContainsFunc(suites, func(suite string) bool { return strings.HasPrefix(b.Name, suite) }) {
-			continue
-		}
+	for _, b := range benchmarks {
 		for _, target := range run.Targets {
 			trial, ok := trials[result.Cell{Benchmark: b.Name, Target: target.Name}]
 			switch {
 			case !ok:
-				t.Errorf("%s on %s: there is no trial", b.Name, target.Name)
+				t.Errorf("%s on %s: no trial", b.Name, target.Name)
 			case trial.Status != result.OK:
 				t.Errorf("%s on %s: %s because %s\n%s", b.Name, target.Name, trial.Status, trial.Reason, trial.Output)
 			default:

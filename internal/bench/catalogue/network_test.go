@@ -192,7 +192,7 @@ func (e *wire) output(args string) string {
 	}
 	for part, file := range captures() {
 		if strings.Contains(args, part) && (part != "--json" || !strings.Contains(args, "--reverse")) {
-			text, err := os.ReadFile(filepath.Join("../../workload/testdata", file))
+			text, err := os.ReadFile(filepath.Join(captureDir, file))
 			if err != nil {
 				return err.Error()
 			}
@@ -425,7 +425,7 @@ func TestNetworkFaults(t *testing.T) {
 // fewAnswers is what ab says of a small file that it got too rarely for a 99th percentile.
 func fewAnswers(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../workload/testdata/ab-small.txt")
+	text, err := os.ReadFile(filepath.Join(captureDir, "ab-small.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -365,7 +366,7 @@ func TestWhatProgramsSay(t *testing.T) {
 		delete(wanted, p.benchmark)
 		var output []byte
 		for _, file := range want.files {
-			text, err := os.ReadFile("../../workload/testdata/" + file)
+			text, err := os.ReadFile(filepath.Join(captureDir, file))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,22 +2,54 @@ package catalogue_test
 
 import (
 	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// install puts imitations of the image's programs into the root file system of fake containers.
+// captureDir is the directory with the captured output of programs.
+const captureDir = "../../workload/testdata"
+
+// install puts imitations of the image's programs into the root file system of fake containers. A program without an
+// imitation here repeats its capture with quick parameters, PROGRAM-quick.txt, if there is one.
 func install(d *fake.Driver) {
-	d.Install("/usr/bin/sysbench", byFirst(map[string]fake.Program{"fileio": fileio, "cpu": sysbenchCPU, "memory": sysbenchMemory}))
-	d.Install("/usr/bin/7z", sevenZip)
-	d.Install("/usr/bin/dav1d", dav1d)
-	d.Install("/usr/bin/linpack", linpack)
-	d.Install("/usr/bin/fio", fio)
-	d.Install("/usr/bin/sqlite3", sqlite())
+	for name, program := range imitations() {
+		d.Install(name, program)
+	}
 }
 
-// byFirst is a program that does what its first argument says.
+// imitations returns the imitated programs by their paths in the image.
+func imitations() map[string]fake.Program {
+	all := map[string]fake.Program{
+		"/usr/bin/sysbench": byFirst(map[string]fake.Program{"fileio": fileio, "cpu": sysbenchCPU, "memory": sysbenchMemory}),
+		"/usr/bin/7z":       sevenZip,
+		"/usr/bin/dav1d":    dav1d,
+		"/usr/bin/linpack":  linpack,
+		"/usr/bin/fio":      fio,
+		"/usr/bin/sqlite3":  sqlite(),
+	}
+	for _, tool := range workload.Tools() {
+		for _, file := range tool.Files {
+			text, err := os.ReadFile(filepath.Join(captureDir, path.Base(file)+"-quick.txt"))
+			if _, scripted := all[file]; !scripted && err == nil {
+				all[file] = repeated(string(text))
+			}
+		}
+	}
+	return all
+}
+
+// repeated is a program that takes a second and writes a text, whatever its arguments are.
+func repeated(text string) fake.Program {
+	return func([]string, engine.Spec) fake.Behaviour { return fake.Behaviour{Took: time.Second, Stdout: text} }
+}
+
+// byFirst is a program with a subcommand as its first argument.
 func byFirst(commands map[string]fake.Program) fake.Program {
 	return func(args []string, spec engine.Spec) fake.Behaviour {
 		if len(args) > 0 {
@@ -25,6 +57,6 @@ func byFirst(commands map[string]fake.Program) fake.Program {
 				return command(args[1:], spec)
 			}
 		}
-		return fake.Behaviour{Stderr: fmt.Sprintf("there is no such command: %q\n", args), Exit: engine.Exit{Code: 1}}
+		return fake.Behaviour{Stderr: fmt.Sprintf("unknown command: %q\n", args), Exit: engine.Exit{Code: 1}}
 	}
 }

@@ -1,0 +1,34 @@
+package performance
+
+import (
+	"context"
+	"errors"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+func linpack() bench.Benchmark {
+	metrics := []result.Metric{higher("FlopPerSecond", result.FlopPerSecond, "2/3 n³ + 2 n² operations over the time of the fastest solution")}
+	return bench.Benchmark{
+		Name:    "performance.cpu.linpack",
+		Summary: "solving a dense system of linear equations with OpenBLAS, as LINPACK does",
+		Source:  "wang section 5.8; Dongarra, Luszczek, Petitet, The LINPACK Benchmark (2003)",
+		Metrics: metrics,
+		Image:   bench.WorkloadImage,
+		Params: []bench.Param{
+			{Name: "n", Help: "how many equations; the matrix takes 8 n² bytes", Quick: "2000", Paper: "5000", Check: bench.IntRange(100, 40_000)},
+			{Name: "runs", Help: "how often it is solved", Quick: "3", Paper: "3", Check: bench.IntRange(1, 1000)},
+			threadsParam(allThreads, "how many threads work at once, or all for as many as the program sees CPUs"),
+		},
+		Run: func(ctx context.Context, t bench.Trial) error {
+			var n, runs int
+			threads, err := threads(t)
+			if err := errors.Join(err, bench.Numbers(t, map[string]*int{"n": &n, "runs": &runs})); err != nil {
+				return err
+			}
+			return measureProgram(ctx, t, workload.Linpack(n, runs, threads), metrics)
+		},
+	}
+}

@@ -1,0 +1,61 @@
+package performance
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+func sevenZip() bench.Benchmark {
+	var metrics []result.Metric
+	for _, d := range []struct{ name, of string }{
+		{"Compress", "compressing, the mean of the passes"}, {"Decompress", "decompressing, the mean of the passes"}, {"Total", "the mean of both"},
+	} {
+		metrics = append(metrics,
+			higher(d.name+"Rating", result.Score, "7-Zip's rating in MIPS of "+d.of),
+			higher(d.name+"Usage", result.Ratio, "CPU time over the time passed of "+d.of+", as the program sees both; 100 % is one CPU"),
+			higher(d.name+"PerUsage", result.Score, "7-Zip's R/U in MIPS of "+d.of+": the rating of one CPU; it compares only targets with the same usage"),
+		)
+	}
+	return bench.Benchmark{
+		Name:    "performance.cpu.sevenzip",
+		Summary: "compressing and decompressing in memory with 7-Zip's benchmark",
+		Source:  "sateri section 4.3, tables 4.7 and 4.8",
+		Metrics: metrics,
+		Image:   bench.WorkloadImage,
+		Params: []bench.Param{
+			threadsParam(allThreads, "how many threads work at once, or all for as many as the program sees CPUs, as in the paper: in a virtual machine these are its own"),
+			{
+				Name: "dictionary", Help: "size of the largest dictionary as a power of two; there are passes from 18 to it, and from 22 on from 22 to it",
+				Quick: "18", Paper: "25", Check: bench.IntRange(18, 30),
+			},
+			{
+				Name: "step", Help: "how much work a step is, by the time it takes on a slow CPU; usage is counted in ticks of 10ms, and is the coarser the shorter a step",
+				Quick: "500ms", Paper: "4s", Check: stepOf,
+			},
+		},
+		Run: func(ctx context.Context, t bench.Trial) error {
+			var z workload.SevenZip
+			var errs [3]error
+			z.Threads, errs[0] = threads(t)
+			errs[1] = bench.Numbers(t, map[string]*int{"dictionary": &z.Dictionary})
+			z.Step, errs[2] = time.ParseDuration(t.Param("step"))
+			if err := errors.Join(errs[:]...); err != nil {
+				return err
+			}
+			return measureProgram(ctx, t, z.Program(), metrics)
+		},
+	}
+}
+
+// stepOf checks the length of a step of 7-Zip's.
+func stepOf(v string) error {
+	if d, err := time.ParseDuration(v); err != nil || d < 100*time.Millisecond || d > time.Hour {
+		return errors.New("must be a time from 100ms to 1h, such as 1s")
+	}
+	return nil
+}

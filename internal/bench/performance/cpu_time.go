@@ -1,0 +1,32 @@
+package performance
+
+import (
+	"context"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+func cpuTime() bench.Benchmark {
+	metrics := []result.Metric{total("TotalTime", "time until all events are done, in each of which the primes are counted anew")}
+	return bench.Benchmark{
+		Name:    "performance.cpu.time",
+		Summary: "counting primes with sysbench cpu, a fixed amount of work",
+		Source:  "espe figure 3, table 1 (CPUTime); nishimura section 4.3, tables 3 and 4; wang figure 6 with four threads",
+		Metrics: metrics,
+		Image:   bench.WorkloadImage,
+		Params: []bench.Param{
+			{Name: "prime", Help: "up to which number primes are counted", Quick: "20000", Paper: "20000", Check: bench.IntRange(3, 10_000_000)},
+			{Name: "events", Help: "how often they are counted", Quick: "1000", Paper: "10000", Check: bench.IntRange(100, 100_000_000)},
+			{Name: "threads", Help: "how many threads share the work; wang takes 4", Quick: "1", Paper: "1", Check: bench.IntRange(1, 256)},
+		},
+		Run: func(ctx context.Context, t bench.Trial) error {
+			var prime, events, threads int
+			if err := bench.Numbers(t, map[string]*int{"prime": &prime, "events": &events, "threads": &threads}); err != nil {
+				return err
+			}
+			return measureProgram(ctx, t, workload.SysbenchCPU(prime, events, threads), metrics)
+		},
+	}
+}

@@ -135,9 +135,10 @@ type Trial interface {
 	// trial if it is still there. The error is an *engine.UnsupportedError if the engine pulls nothing.
 	Pull(ctx context.Context, ref string) (Span, error)
 	RemoveImage(ctx context.Context, ref string) (Span, error)
-	// Time runs call, which holds exactly one call of the engine, as a phase.
+	// Time runs call, which holds exactly one call of the engine, as a phase. The phase lasts from the begin of the
+	// call's first step to the end of its last one (see engine.Step), or as long as a call without steps.
 	Time(ctx context.Context, phase string, call func(context.Context) error) (Span, error)
-	// Steps are the steps of all phases so far, as the engine names them: see engine.Step.
+	// Steps are the named steps of all phases so far: see engine.Step.
 	// Engines whose methods are one call each have none.
 	Steps() []Step
 	// Dial connects to the host network as the target's containers have it.
@@ -173,8 +174,11 @@ type Step struct {
 	Span
 }
 
-// Seconds is the length of the span.
-func (s Span) Seconds() float64 { return (s.End - s.Start).Seconds() }
+// Length is the time from the start to the end.
+func (s Span) Length() time.Duration { return s.End - s.Start }
+
+// Seconds is the length in seconds.
+func (s Span) Seconds() float64 { return s.Length().Seconds() }
 
 // MaxOutput is how much of a program's output is kept, in bytes. A program that writes
 // more ends the trial, which has then failed.

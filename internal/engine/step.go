@@ -2,23 +2,30 @@ package engine
 
 import "context"
 
-// Stopwatch times a step: it makes the call and returns its error.
+// Stopwatch times a step: it makes the call and returns its error. The empty name stands for the method's own call, which
+// needs no name beside the method's.
 type Stopwatch func(step string, call func() error) error
 
 type stopwatchKey struct{}
 
-// WithStopwatch gives engines a stopwatch for the steps of the method that the context goes to.
+// WithStopwatch gives engines a stopwatch for the steps of one method.
 func WithStopwatch(ctx context.Context, s Stopwatch) context.Context {
 	return context.WithValue(ctx, stopwatchKey{}, s)
 }
 
-// Step makes one of several calls that a method of an engine consists of, such as CRI's
-// RunPodSandbox and CreateContainer in Create. Steps carry the names that users know from the
-// engine's interface. They follow each other and do not nest. The engine itself keeps no time: if
-// the context has a stopwatch it is the caller's.
+// Step makes one of the calls that a method of an engine consists of, such as CRI's RunPodSandbox and CreateContainer
+// in Create. Steps follow each other and do not nest. Their names are the names of the engine's own interface.
+//
+// The steps of a method bound its time: it lasts from the begin of the first step to the end of the last one. An
+// engine's own work before and after (a bundle, a request, a confirmation) is not measured. Engines keep no time
+// themselves: without a stopwatch in the context, Step only makes the call. A method without steps is measured whole.
 func Step(ctx context.Context, name string, call func() error) error {
 	if time, ok := ctx.Value(stopwatchKey{}).(Stopwatch); ok {
 		return time(name, call)
 	}
 	return call()
 }
+
+// Call is Step for the only call of a method, such as the start of a runtime's command. It is not recorded apart from the
+// method.
+func Call(ctx context.Context, call func() error) error { return Step(ctx, "", call) }

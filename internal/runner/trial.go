@@ -315,12 +315,22 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 	var whole bench.Span
 	var steps []bench.Step
 	err := t.bounded(ctx, phase, func(ctx context.Context) (err error) {
+		var region *bench.Span // from the first step to the last
 		ctx = engine.WithStopwatch(ctx, func(name string, call func() error) error {
 			span, err := t.span(call)
-			steps = append(steps, bench.Step{Name: name, Span: span})
+			if region == nil {
+				region = &bench.Span{Start: span.Start}
+			}
+			region.End = span.End
+			if name != "" {
+				steps = append(steps, bench.Step{Name: name, Span: span})
+			}
 			return err
 		})
 		whole, err = t.span(func() error { return call(ctx) })
+		if region != nil {
+			whole = *region
+		}
 		return err
 	})
 	if err != nil {

@@ -26,9 +26,9 @@ func TestPhasesAreExact(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		span, err := bench.Destroy(ctx, t, c)
+		destroy, _, err := bench.Destroy(ctx, t, c)
 		if err == nil {
-			t.Record("Value", span.Seconds())
+			t.Record("Value", destroy.Seconds())
 		}
 		return err
 	})
@@ -49,6 +49,42 @@ func TestPhasesAreExact(t *testing.T) {
 	}
 	if trial.Elapsed != 28*ms {
 		t.Errorf("the trial took %v, want 28ms", trial.Elapsed)
+	}
+}
+
+// A phase lasts from the begin of its first step to the end of its last one.
+func TestStepsBoundThePhase(t *testing.T) {
+	l := newLab(t, "fake/a")
+	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
+		step := func(ctx context.Context, name string, d time.Duration) error {
+			return engine.Step(ctx, name, func() error { l.clock.Advance(d); return nil })
+		}
+		span, err := t.Time(ctx, "create", func(ctx context.Context) error {
+			l.clock.Advance(1 * ms) // the bundle
+			err := errors.Join(step(ctx, "RunPodSandbox", 2*ms), step(ctx, "CreateContainer", 4*ms))
+			l.clock.Advance(8 * ms) // a confirmation
+			return err
+		})
+		t.Record("Value", span.Seconds())
+		_, again := t.Time(ctx, "start", func(ctx context.Context) error {
+			l.clock.Advance(1 * ms)
+			return engine.Call(ctx, func() error { l.clock.Advance(16 * ms); return nil })
+		})
+		return errors.Join(err, again)
+	})
+	l.ok()
+	want := []result.Phase{
+		{Name: "create", Start: 1 * ms, Duration: 6 * ms},
+		{Name: "create/RunPodSandbox", Start: 1 * ms, Duration: 2 * ms},
+		{Name: "create/CreateContainer", Start: 3 * ms, Duration: 4 * ms},
+		{Name: "start", Start: 16 * ms, Duration: 16 * ms},
+	}
+	trial := l.only()
+	if diff := cmp.Diff(want, trial.Phases); diff != "" {
+		t.Errorf("phases (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]result.Sample{{Metric: "Value", Value: 0.006}}, trial.Samples); diff != "" {
+		t.Errorf("samples (-want +got):\n%s", diff)
 	}
 }
 
@@ -313,7 +349,7 @@ func TestUsageIsOfTheTrial(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if _, err := bench.Destroy(ctx, t, c); err != nil {
+		if _, _, err := bench.Destroy(ctx, t, c); err != nil {
 			return err
 		}
 		u, err := t.Usage()

@@ -83,7 +83,7 @@ func lifecycle() bench.Benchmark {
 			seconds("Create", "the container exists, its process does not run yet (espe: OpCreate)"),
 			seconds("Run", "from created to running (espe: OpRun)"),
 			layered(result.LayerTotal, phrased("creates and starts a container in", seconds("CreateAndRun", "Create and Run together (espe: OpCreateAndRun)"))),
-			phrased("destroys a container in", seconds("Destroy", "kill, wait for the end, delete (espe: OpDestroy)")),
+			phrased("destroys a container in", seconds("Destroy", "the sum of kill, wait for the exit and delete (espe: OpDestroy)")),
 			phrased("brings a container to its first instruction in", seconds("FirstInstruction", "from just before create to the first byte that the container's first process writes, by the host's clock")),
 		}, criSteps(), layeredCost(), bench.ComponentMetrics()),
 		Components: true,
@@ -109,7 +109,7 @@ func lifecycle() bench.Benchmark {
 			if err := bench.RecordMemory(t); err != nil {
 				return err
 			}
-			destroy, err := bench.Destroy(ctx, t, c)
+			destroy, _, err := bench.Destroy(ctx, t, c)
 			if err != nil {
 				return err
 			}

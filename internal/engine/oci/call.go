@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
@@ -35,15 +36,21 @@ func (c *container) call(ctx context.Context, command ...string) ([]byte, error)
 	return text, err
 }
 
-// run calls the runtime with files for what it prints.
+// run calls the runtime with files for its output, as the timed step of the method.
 func (c *container) run(ctx context.Context, stdout, stderr *os.File, command ...string) error {
-	exit, err := c.e.session.Launcher.Call(ctx, process.Program{
-		Args: c.argv(c.log, command...), Env: c.e.env, Stdout: stdout, Stderr: stderr,
-	})
+	exit, err := c.launch(ctx, process.Program{Args: c.argv(c.log, command...), Env: c.e.env, Stdout: stdout, Stderr: stderr})
 	if err == nil && exit.Status != 0 {
 		err = &process.ExitError{Command: c.e.info.Binary, Exit: exit}
 	}
 	return err
+}
+
+func (c *container) launch(ctx context.Context, p process.Program) (exit process.Exit, err error) {
+	err = engine.Call(ctx, func() error {
+		exit, err = c.e.session.Launcher.Call(ctx, p)
+		return err
+	})
+	return exit, err
 }
 
 // blanks are files in memory that nothing was printed into, as is the rule: they serve again. A

@@ -322,7 +322,7 @@ func (c *container) Pause(ctx context.Context) error {
 	if c.e.kind.Isolation != engine.SharedKernel || c.group == nil {
 		return nil // it is not the cgroup that holds it
 	}
-	// crun returns when it has asked the kernel for it.
+	// crun returns before the processes are frozen. This confirmation is no part of the timed step.
 	if err := c.group.AwaitFrozen(ctx); err != nil {
 		return fmt.Errorf("pause container %q with %s: %w", c.id, c.e.info.Target, err)
 	}

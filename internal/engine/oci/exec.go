@@ -36,7 +36,7 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 		return engine.Exit{}, fmt.Errorf("execute in container %q: %w", c.id, err)
 	}
 	stdout, stderr := out.Files()
-	ended, err := c.e.session.Launcher.Call(ctx, process.Program{
+	ended, err := c.launch(ctx, process.Program{
 		Args: c.argv(log, "exec", "--process", file, c.id), Env: c.e.env, Stdout: stdout, Stderr: stderr,
 	})
 	_ = out.Close()

@@ -45,8 +45,8 @@ func (r *execution) allow(config *runner.Config) {
 	}
 }
 
-// limits says of the run what was done to the host, and what was not.
-func (c *conduct) limits() []string {
+// caveats returns a sentence for each change to the host during the run, and for each that was refused.
+func (c *conduct) caveats() []string {
 	var all []string
 	if n := c.drops.Load(); n > 0 {
 		all = append(all, fmt.Sprintf("the page cache of the whole machine was dropped %d times, each right before a cold reading", n))

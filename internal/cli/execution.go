@@ -179,7 +179,7 @@ func (r *execution) run(ctx context.Context) (runner.Outcome, error) {
 	if err != nil || outcome.Interrupted {
 		state = result.Interrupted
 	}
-	return outcome, errors.Join(err, r.db.Finish(context.WithoutCancel(ctx), r.runID, state, time.Now().UTC(), slices.Concat(run.Limits, r.conduct.limits(), outcome.Cut)))
+	return outcome, errors.Join(err, r.db.Finish(context.WithoutCancel(ctx), r.runID, state, time.Now().UTC(), slices.Concat(run.Caveats, r.conduct.caveats(), outcome.Cut)))
 }
 
 // openTargets makes the plan's targets live. What cannot work stays in the run with its
@@ -273,7 +273,7 @@ func (r *execution) record(ctx context.Context, facts []result.Target, images []
 	run := result.Run{
 		ID: r.runID, Name: r.plan.Name, State: result.Running, Started: time.Now().UTC(), Tool: tool(), Seed: seed,
 		Baseline: r.baseline(), Plan: string(r.plan.YAML()), Host: host.Facts("/"), Targets: facts,
-		Images: images, Limits: slices.Concat(r.plan.Notes, r.pinned()),
+		Images: images, Caveats: slices.Concat(r.plan.Notes, r.pinned()),
 	}
 	for _, w := range r.work {
 		b := w.Benchmark
@@ -282,7 +282,7 @@ func (r *execution) record(ctx context.Context, facts []result.Target, images []
 		}
 	}
 	if r.session == nil {
-		run.Limits = append(run.Limits, "all targets are fake: nothing was measured, the numbers are made up")
+		run.Caveats = append(run.Caveats, "all targets are fake: nothing was measured, the numbers are made up")
 	} else {
 		overhead, err := runner.MeasureOverhead(ctx, r.clock, r.session.Launcher, r.session.Probe)
 		if err != nil {

@@ -207,7 +207,7 @@ func TestPullingIsShown(t *testing.T) {
 
 func TestWhatWasDoneToTheHost(t *testing.T) {
 	var c conduct
-	if got := c.limits(); got != nil {
+	if got := c.caveats(); got != nil {
 		t.Errorf("of nothing the run says %q", got)
 	}
 	c.drops.Store(7)
@@ -216,7 +216,7 @@ func TestWhatWasDoneToTheHost(t *testing.T) {
 		"the page cache of the whole machine was dropped 7 times, each right before a cold reading",
 		"the page cache was not dropped, though it might have been: it is read-only",
 	}
-	if diff := cmp.Diff(want, c.limits()); diff != "" {
+	if diff := cmp.Diff(want, c.caveats()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

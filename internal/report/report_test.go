@@ -351,7 +351,7 @@ func TestWarningsAreCollected(t *testing.T) {
 	}
 	for title, want := range map[string]string{
 		"The host":             "the CPU frequency governor is schedutil",
-		"Limits of this run":   "the CPU frequency was not held constant",
+		"Caveats of this run":  "the CPU frequency was not held constant",
 		"Too few blocks":       "operations.container.pause repeats=5: of the 7 blocks that a verdict needs here there are: " + runsc + " 2",
 		"Disturbed trials":     "1 trial: the hypervisor withheld 3.1 % of the CPU time",
 		"Values in two groups": "operations.container.lifecycle, Create on oci/crun",

@@ -17,7 +17,7 @@ func warnings(m *Model, trials []result.Trial) []WarningGroup {
 		state(m.Run.State),
 		emulation(&m.Run.Host),
 		{Title: "The host", Items: m.Run.Host.Warnings},
-		{Title: "Limits of this run", Items: m.Run.Limits},
+		{Title: "Caveats of this run", Items: m.Run.Caveats},
 		fewBlocks(m),
 		disturbed(trials),
 		ofKind(m, stats.Bimodal, "Values in two groups"),

@@ -83,7 +83,11 @@ func decode(r io.Reader, limit int64) (Document, error) {
 		return Document{}, fmt.Errorf("decode result document: %w: it follows version %d of the schema and this touchstone knows %d; use a newer touchstone", ErrNewer, *head.Schema, SchemaVersion)
 	}
 	var doc Document
-	if err := json.Unmarshal(data, &doc); err != nil {
+	err = json.Unmarshal(data, &doc)
+	if err == nil && *head.Schema == 1 {
+		err = doc.upgrade(data)
+	}
+	if err != nil {
 		return Document{}, fmt.Errorf("decode result document: %w", located(data, err))
 	}
 	if err := validateRuns(doc.Runs); err != nil {
@@ -94,11 +98,7 @@ func decode(r io.Reader, limit int64) (Document, error) {
 			return Document{}, fmt.Errorf("decode result document: run %q: %w", doc.Runs[i].ID, err)
 		}
 	}
-	doc = canonical(doc)
-	for i := range doc.Runs {
-		Describe(&doc.Runs[i])
-	}
-	return doc, nil
+	return canonical(doc), nil
 }
 
 // exported says what to do about a document that cannot be read.

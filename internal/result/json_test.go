@@ -63,7 +63,7 @@ func fullDocument() Document {
 				{Name: "workload", Digest: "sha256:0123", Size: 62 << 20},
 				{Name: "mine.tar", Unavailable: "there is no such file"},
 			},
-			Limits: []string{"the frequency was not held"},
+			Caveats: []string{"the frequency was not held"},
 			Trials: []Trial{
 				{
 					Seq: 1, Cell: lifecycle, Block: 1, Warmup: true, Status: OK, Started: start.Add(time.Second), Elapsed: 200 * time.Millisecond,
@@ -202,7 +202,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"another document":  {`{"results": []}`, "no schema_version"},
 		"an array":          {`[]`, "touchstone export"},
 		"version 0":         {`{"schema_version": 0}`, "no schema_version"},
-		"a newer version":   {`{"schema_version": 2, "runs": "elsewhere"}`, "version 2 of the schema and this touchstone knows 1"},
+		"a newer version":   {`{"schema_version": 3, "runs": "elsewhere"}`, "version 3 of the schema and this touchstone knows 2"},
 		"something after":   {full + "{}", "after top-level value"},
 		"a wrong type":      {"{\"schema_version\": 1,\n \"runs\": [{\"id\": \"a\", \"trials\": [{\"seq\": \"one\"}]}]}", "line 2, column 46: runs.trials.seq is a JSON string, which is no int"},
 		"a cut document":    {full[:strings.Index(full, `"hostname"`)], "line 24, column 4: unexpected end of JSON input: the document was cut off there; export or copy it again"},
@@ -345,7 +345,7 @@ func FuzzConditionText(f *testing.F) {
 func FuzzDecode(f *testing.F) {
 	f.Add(encoded(f, fullDocument()))
 	f.Add([]byte(`{"schema_version": 1}`))
-	f.Add([]byte(`{"schema_version": 1, "runs": [{"id": "a", "state": "running", "started": "0001-01-01T00:00:00+01:00"}]}`))
+	f.Add([]byte(`{"schema_version": 2, "runs": [{"id": "a", "state": "running", "started": "0001-01-01T00:00:00+01:00"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		doc, err := Decode(bytes.NewReader(data))
 		if err != nil {

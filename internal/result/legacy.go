@@ -1,24 +1,92 @@
 package result
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"unicode"
 )
 
-// Describe completes a run whose targets, benchmarks and metrics do not describe themselves, because an earlier version
-// recorded it. It leaves other runs as they are. Only here does a reader conclude anything from names: those versions
-// gave no other names the same meanings.
-func Describe(run *Run) {
-	if slices.ContainsFunc(run.Targets, func(t Target) bool { return t.Kind != "" }) {
+// Rename is a metric of a benchmark that has another name since version 2 of the schema.
+type Rename struct{ Benchmark, Old, New string }
+
+// renames lists the metrics of Touchstone's benchmarks that were renamed. Custom workloads cannot have these benchmark names.
+func renames() []Rename {
+	return []Rename{
+		{"limits.cpu.time", "Used", "CPULimitUse"},
+		{"limits.cpu.scaling", "Used", "CPULimitUse"},
+		{"limits.cpu.scaling", "Behind", "LimitResponse"},
+	}
+}
+
+// Upgrade brings a run that follows an earlier version of the schema to SchemaVersion, in place. It is the one upgrade path:
+// Decode calls it for documents and the store calls it for its rows. It returns the renamed metrics of the run's benchmarks,
+// for a caller that keeps the samples elsewhere. A second call changes nothing.
+func (r *Run) Upgrade() []Rename {
+	r.describe()
+	var done []Rename
+	for _, rename := range renames() {
+		for i := range r.Bench {
+			b := &r.Bench[i]
+			if b.Name != rename.Benchmark {
+				continue
+			}
+			for j := range b.Metrics {
+				if m := &b.Metrics[j]; m.Name == rename.Old {
+					m.Name = rename.New
+					done = append(done, rename)
+				}
+			}
+		}
+	}
+	for i := range r.Trials {
+		t := &r.Trials[i]
+		for _, rename := range done {
+			if t.Benchmark != rename.Benchmark {
+				continue
+			}
+			for j := range t.Samples {
+				if s := &t.Samples[j]; s.Metric == rename.Old {
+					s.Metric = rename.New
+				}
+			}
+		}
+	}
+	return done
+}
+
+// upgrade brings a document of version 1 to SchemaVersion. There the caveats of a run had the key "limits"; data is the
+// document as it was read.
+func (d *Document) upgrade(data []byte) error {
+	var old struct {
+		Runs []struct {
+			Limits []string `json:"limits"`
+		} `json:"runs"`
+	}
+	if err := json.Unmarshal(data, &old); err != nil {
+		return err
+	}
+	d.Schema = SchemaVersion
+	for i := range d.Runs {
+		d.Runs[i].Caveats = old.Runs[i].Limits
+		d.Runs[i].Upgrade()
+	}
+	return nil
+}
+
+// describe completes the targets, benchmarks and metrics of a run, which did not describe themselves in version 1 of the
+// schema. It leaves other runs as they are. Only here does a reader conclude anything from names: version 1 gave no
+// other names the same meanings.
+func (r *Run) describe() {
+	if slices.ContainsFunc(r.Targets, func(t Target) bool { return t.Kind != "" }) {
 		return
 	}
-	run.Targets, run.Bench = slices.Clone(run.Targets), slices.Clone(run.Bench) // the caller's stay
-	for i := range run.Targets {
-		run.Targets[i].describe()
+	r.Targets, r.Bench = slices.Clone(r.Targets), slices.Clone(r.Bench) // the caller's stay
+	for i := range r.Targets {
+		r.Targets[i].describe()
 	}
-	for i := range run.Bench {
-		run.Bench[i].describe()
+	for i := range r.Bench {
+		r.Bench[i].describe()
 	}
 }
 

@@ -15,7 +15,7 @@ func TestDescribeCompletesRunsOfEarlierVersions(t *testing.T) {
 			{Name: "performance.syscall.unixbench", Metrics: []Metric{{Name: "LoopsPerSecond"}, {Name: "Index"}}},
 		},
 	}
-	Describe(&run)
+	run.Upgrade()
 	want := Run{
 		Targets: []Target{
 			{Name: "native", Kind: KindNative},
@@ -48,7 +48,7 @@ func TestDescribeLeavesDescribedRuns(t *testing.T) {
 		Targets: []Target{{Name: "native", Kind: KindNative}},
 		Bench:   []Benchmark{{Name: "operations.container.lifecycle", Metrics: []Metric{{Name: "CreateAndRun"}}}},
 	}
-	Describe(&run)
+	run.Upgrade()
 	if run.Bench[0].Phases || run.Bench[0].Metrics[0].Phrase != "" {
 		t.Errorf("got %+v", run.Bench[0])
 	}

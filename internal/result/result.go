@@ -13,9 +13,9 @@ import (
 	"unicode"
 )
 
-// SchemaVersion is the version of the JSON that Export writes. It is raised when
-// a field changes its meaning or goes away; a new field does not raise it.
-const SchemaVersion = 1
+// SchemaVersion is the version of the JSON that Encode writes. It is raised when a field changes its meaning or is
+// removed; a new field does not raise it. Decode and the store upgrade runs of earlier versions, see Run.Upgrade.
+const SchemaVersion = 2
 
 // Unit is the unit of a metric's values.
 type Unit string
@@ -312,10 +312,9 @@ type Run struct {
 	Overhead Overhead    `json:"overhead"`
 	// Images are those that the run's programs come from, beside the probe's own.
 	Images []Image `json:"images,omitempty"`
-	// Limits is a statement of all that Touchstone did not measure or could not
-	// hold constant in this run.
-	Limits []string `json:"limits,omitempty"`
-	Trials []Trial  `json:"trials"`
+	// Caveats are sentences about things that Touchstone did not measure or could not hold constant in this run.
+	Caveats []string `json:"caveats,omitempty"`
+	Trials  []Trial  `json:"trials"`
 }
 
 // Tool is the program that made a run.

@@ -15,8 +15,6 @@ var (
 	ErrForeign = errors.New("it is not a results file of Touchstone")
 	// ErrNewer: a newer touchstone wrote it. It is left as it is.
 	ErrNewer = errors.New("a newer touchstone wrote it")
-	// ErrOlder: an older touchstone wrote it, and it is open for reading only.
-	ErrOlder = errors.New("an older touchstone wrote it")
 	// ErrDamaged: SQLite cannot make sense of it.
 	ErrDamaged = errors.New("it is damaged, or not a SQLite database")
 	// ErrBusy: another process has been writing for longer than the time limit.

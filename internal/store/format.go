@@ -10,7 +10,12 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
 )
+
+// errOlder is the error of current for a file of an earlier version.
+var errOlder = errors.New("the file has an earlier version")
 
 // applicationID marks a SQLite file as Touchstone's; migrations/0001_runs.sql
 // sets it. It reads "TSTN".
@@ -138,11 +143,39 @@ func (s *Store) migrate(ctx context.Context) error {
 		for i := found.version; i < len(scripts); i++ {
 			// A PRAGMA takes no parameters; the version is a number of ours.
 			if _, err := tx.ExecContext(ctx, fmt.Sprintf("%s;\nPRAGMA user_version = %d", scripts[i], i+1)); err != nil {
-				return fmt.Errorf("bring the file from version %d to %d: %w", i, i+1, err)
+				return fmt.Errorf("upgrade the file from version %d to %d: %w", i, i+1, err)
 			}
 		}
-		return nil
+		return upgradeRuns(ctx, tx)
 	})
+}
+
+// upgradeRuns brings all runs of the file to the current version of the result schema.
+func upgradeRuns(ctx context.Context, tx *sql.Tx) error {
+	runs := map[int64]*result.Run{}
+	err := each(ctx, tx, func(scan scan) error {
+		var key int64
+		var run result.Run
+		err := scan(&key, document{&run.Targets}, document{&run.Bench})
+		runs[key] = &run
+		return err
+	}, `SELECT key, targets, benchmarks FROM run`)
+	if err != nil {
+		return err
+	}
+	for key, run := range runs {
+		renames := run.Upgrade()
+		if _, err := tx.ExecContext(ctx, `UPDATE run SET targets = ?, benchmarks = ? WHERE key = ?`, document{&run.Targets}, document{&run.Bench}, key); err != nil {
+			return err
+		}
+		for _, r := range renames {
+			if _, err := tx.ExecContext(ctx, `UPDATE sample SET metric = ? WHERE metric = ? AND trial IN (SELECT key FROM trial WHERE run = ? AND benchmark = ?)`,
+				r.New, r.Old, key, r.Benchmark); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // current refuses a file that is not of the present version.
@@ -162,10 +195,7 @@ func (s *Store) current(ctx context.Context) error {
 		return &FileError{Path: s.path, Kind: ErrForeign, Err: errors.New("it is empty"), Advice: foreignAdvice}
 	}
 	if found.version < len(scripts) {
-		return &FileError{
-			Path: s.path, Kind: ErrOlder, Advice: "open it once for writing, which brings it up to date: touchstone benchmark or touchstone import",
-			Err: fmt.Errorf("the file has version %d and this touchstone reads %d", found.version, len(scripts)),
-		}
+		return errOlder
 	}
 	return nil
 }

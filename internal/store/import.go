@@ -57,9 +57,7 @@ func (s *Store) importRun(ctx context.Context, tx *sql.Tx, run *result.Run) (add
 	if err != nil {
 		return false, err
 	}
-	described := *run
-	result.Describe(&described) // as the one that was read
-	now, err := digest(&described)
+	now, err := digest(run)
 	if err != nil {
 		return false, err
 	}

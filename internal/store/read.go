@@ -94,17 +94,16 @@ func readRun(ctx context.Context, tx *sql.Tx, id string) (result.Run, error) {
 	var r result.Run
 	var key int64
 	var seed string
-	err := tx.QueryRowContext(ctx, `SELECT key, id, name, state, started, ended, tool, seed, baseline, plan, host, targets, benchmarks, overhead, images, limits
+	err := tx.QueryRowContext(ctx, `SELECT key, id, name, state, started, ended, tool, seed, baseline, plan, host, targets, benchmarks, overhead, images, caveats
 		FROM run WHERE id = ?`, id).Scan(
 		&key, &r.ID, &r.Name, &r.State, instant{&r.Started}, instant{&r.Ended}, document{&r.Tool}, &seed, &r.Baseline, &r.Plan,
-		document{&r.Host}, document{&r.Targets}, document{&r.Bench}, document{&r.Overhead}, document{&r.Images}, document{&r.Limits})
+		document{&r.Host}, document{&r.Targets}, document{&r.Bench}, document{&r.Overhead}, document{&r.Images}, document{&r.Caveats})
 	if err != nil {
 		return result.Run{}, err
 	}
 	if r.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {
 		return result.Run{}, fmt.Errorf("read the seed: %w", err)
 	}
-	result.Describe(&r)
 	r.Trials, err = readTrials(ctx, tx, key)
 	return r, err
 }

@@ -53,6 +53,8 @@ type Store struct {
 	path string
 	log  string // the write-ahead log, by its absolute name
 	db   *sql.DB
+	// temporary is the folder of an upgraded copy, empty if there is none.
+	temporary string
 
 	insertTrial, insertPhase, insertSample, insertDistribution *sql.Stmt
 }
@@ -124,7 +126,7 @@ func openReadOnly(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err = s.ready(ctx, func() error { return s.current(ctx) })
+	s, err = s.ready(ctx, func() error { return s.readable(ctx) })
 	if !errors.Is(err, ErrNotWritable) || !settled(name) {
 		return s, err
 	}
@@ -132,7 +134,43 @@ func openReadOnly(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.ready(ctx, func() error { return s.current(ctx) })
+	return s.ready(ctx, func() error { return s.readable(ctx) })
+}
+
+// readable refuses a file that cannot be read, and replaces a file of an earlier version by an upgraded copy.
+func (s *Store) readable(ctx context.Context) error {
+	err := s.current(ctx)
+	if errors.Is(err, errOlder) {
+		return s.upgradeCopy(ctx)
+	}
+	return err
+}
+
+// upgradeCopy makes s read an upgraded copy in a temporary folder, which Close removes. The file itself stays as it is.
+func (s *Store) upgradeCopy(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "touchstone-")
+	if err != nil {
+		return fmt.Errorf("make a folder for an upgraded copy: %w", err)
+	}
+	s.temporary = dir
+	name := filepath.Join(dir, filepath.Base(s.path))
+	if _, err := s.db.ExecContext(ctx, "VACUUM INTO ?", name); err != nil {
+		return err
+	}
+	upgraded, err := open(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := upgraded.Close(); err != nil {
+		return err
+	}
+	reader, err := connect(s.path, dsn(name, "mode=rw", "_query_only=1"))
+	if err != nil {
+		return err
+	}
+	old := s.db
+	s.db = reader.db
+	return old.Close()
 }
 
 // Close closes the file. The store must not be used afterwards.
@@ -144,6 +182,9 @@ func (s *Store) Close() error {
 		}
 	}
 	errs = append(errs, s.db.Close())
+	if s.temporary != "" {
+		errs = append(errs, os.RemoveAll(s.temporary))
+	}
 	return s.explain(errors.Join(errs...))
 }
 

@@ -115,7 +115,7 @@ func TestRunComesBackWhole(t *testing.T) {
 					return err
 				}
 			}
-			return s.Finish(t.Context(), want.ID, want.State, want.Ended, want.Limits)
+			return s.Finish(t.Context(), want.ID, want.State, want.Ended, want.Caveats)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	insertRun = `INSERT INTO run (id, name, state, started, ended, tool, seed, baseline, plan, host, targets, benchmarks, overhead, images, limits, imported)
+	insertRun = `INSERT INTO run (id, name, state, started, ended, tool, seed, baseline, plan, host, targets, benchmarks, overhead, images, caveats, imported)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	insertTrial = `INSERT INTO trial (run, seq, benchmark, params, target, block, warmup, status, reason, output, started, elapsed_ns, conditions, host, self_cpu_ns)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
@@ -47,7 +47,7 @@ func (s *Store) insertRunRows(ctx context.Context, tx *sql.Tx, run *result.Run, 
 	row, err := tx.ExecContext(ctx, insertRun,
 		run.ID, run.Name, run.State, instant{&run.Started}, instant{&run.Ended}, document{&run.Tool},
 		strconv.FormatUint(run.Seed, 10), run.Baseline, run.Plan, document{&run.Host}, document{&run.Targets},
-		document{&run.Bench}, document{&run.Overhead}, document{&run.Images}, document{&run.Limits}, imported)
+		document{&run.Bench}, document{&run.Overhead}, document{&run.Images}, document{&run.Caveats}, imported)
 	if isTaken(err) {
 		return ErrExists
 	}
@@ -142,14 +142,13 @@ func (s *Store) insertTrialRows(ctx context.Context, tx *sql.Tx, run int64, t *r
 	return nil
 }
 
-// Finish records that a run has ended, with result.Complete or result.Interrupted, and
-// what it did not do, in place of what Create was told.
-// An *IDError if there is no such run.
-func (s *Store) Finish(ctx context.Context, runID string, state result.State, ended time.Time, limits []string) error {
+// Finish records the end of a run with its state, result.Complete or result.Interrupted. The caveats replace those
+// that Create recorded. An unknown run is an *IDError.
+func (s *Store) Finish(ctx context.Context, runID string, state result.State, ended time.Time, caveats []string) error {
 	if state != result.Complete && state != result.Interrupted {
 		return fmt.Errorf("finish run %q: a run that has ended is %q or %q, not %q", runID, result.Complete, result.Interrupted, state)
 	}
-	return s.change(ctx, "finish", runID, `UPDATE run SET state = ?, ended = ?, limits = ? WHERE id = ?`, state, instant{&ended}, document{&limits}, runID)
+	return s.change(ctx, "finish", runID, `UPDATE run SET state = ?, ended = ?, caveats = ? WHERE id = ?`, state, instant{&ended}, document{&caveats}, runID)
 }
 
 // Resume records that a run goes on: it is running, and has not ended. An

@@ -291,7 +291,7 @@ func TestTextOfARunIsEscapedEverywhere(t *testing.T) {
 	bad := `"'><svg/onload=alert(1)>{{.}}` + "`</style></title></pre>"
 	for _, s := range []*string{
 		&run.ID, &run.Name, &run.Plan, &run.Baseline, &run.Tool.Version, &run.Host.CPU, &run.Host.Kernel, &run.Host.Warnings[0],
-		&run.Limits[0], &run.Targets[1].Name, &run.Targets[1].Version, &run.Targets[1].Binary, &run.Bench[0].Summary, &run.Bench[0].Source,
+		&run.Caveats[0], &run.Targets[1].Name, &run.Targets[1].Version, &run.Targets[1].Binary, &run.Bench[0].Summary, &run.Bench[0].Source,
 		&run.Bench[0].Name, &run.Bench[0].Metrics[0].Help, &run.Bench[0].Metrics[0].Bound.Broken,
 	} {
 		*s += bad

@@ -42,7 +42,7 @@ func newRun(m *report.Model) run {
 	return run{
 		ID: r.ID, Name: r.Name, State: r.State, Started: r.Started.UTC(), Ended: r.Ended.UTC(),
 		Tool: r.Tool, Seed: r.Seed, Baseline: r.Baseline, Host: r.Host, Overhead: r.Overhead,
-		SelfCPU: digits(r.Self), Images: r.Images, Limits: r.Limits, Trials: r.Counts, Warmup: r.Warmup,
+		SelfCPU: digits(r.Self), Images: r.Images, Caveats: r.Caveats, Trials: r.Counts, Warmup: r.Warmup,
 	}
 }
 

@@ -42,7 +42,7 @@ func jointSchema(t *testing.T) *jsonschema.Schema {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.AddResource("urn:touchstone:schema:result:1", exported); err != nil {
+	if err := c.AddResource("urn:touchstone:schema:result:2", exported); err != nil {
 		t.Fatal(err)
 	}
 	schema, err := c.Compile(schemas + "joint-report.schema.json")

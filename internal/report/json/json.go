@@ -21,7 +21,7 @@ import (
 
 // SchemaVersion is the version of the document. It is raised when a field changes its
 // meaning or goes away; a new field does not raise it.
-const SchemaVersion = 1
+const SchemaVersion = 2
 
 // Kind stands in every document, to tell it from the export of a run.
 const Kind = "touchstone-report"
@@ -66,7 +66,7 @@ type run struct {
 	Overhead result.Overhead       `json:"overhead"`
 	SelfCPU  float64               `json:"self_cpu_share"`
 	Images   []result.Image        `json:"images,omitempty"`
-	Limits   []string              `json:"limits,omitempty"`
+	Caveats  []string              `json:"caveats,omitempty"`
 	Trials   map[result.Status]int `json:"trials"`
 	Warmup   int                   `json:"warmup_trials"`
 }

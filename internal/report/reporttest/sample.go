@@ -95,7 +95,7 @@ func newSampler(id, name string) *sampler {
 				{Name: runsc, Binary: "/usr/local/bin/runsc", Version: "runsc version release-20260905", Isolation: "user-space kernel", Cgroup: "v2", Notes: []string{"systrap needs a spare core", "no network: <none>"}},
 			},
 			Overhead: result.Overhead{EmptyRegion: 84 * time.Nanosecond, Exec: 640 * time.Microsecond},
-			Limits:   []string{"the CPU frequency was not held constant"},
+			Caveats:  []string{"the CPU frequency was not held constant"},
 		},
 	}
 }

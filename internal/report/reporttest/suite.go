@@ -102,7 +102,7 @@ func Suite() result.Run {
 		{Name: "workload", Digest: "sha256:5e2c1e8a5f2d0c6d8b6f6b2a9f4f1f0e7b8a9c0d1e2f30415263748596a7b8c9", Size: 62 << 20},
 		{Name: "mine.tar", Unavailable: "there is no such file <here>"},
 	}
-	s.run.Limits = append(s.run.Limits, "the page cache of the whole machine was dropped 70 times, each right before a cold reading")
+	s.run.Caveats = append(s.run.Caveats, "the page cache of the whole machine was dropped 70 times, each right before a cold reading")
 	for _, name := range []string{containerdRunc, "containerd/crun", containerdRunsc} {
 		s.run.Targets = append(s.run.Targets, result.Target{Name: name, Version: "containerd 2.4.2", Isolation: "shared kernel", Cgroup: "v2"})
 	}

@@ -145,7 +145,7 @@ func TestNoControlCharacterOfTheRunReachesTheTerminal(t *testing.T) {
 	run.Host.CPU += bad
 	run.Bench[0].Summary += bad
 	run.Targets[1].Name += bad
-	run.Limits = []string{bad}
+	run.Caveats = []string{bad}
 	run.Images = []result.Image{{Name: bad, Digest: bad}, {Name: bad + "2", Unavailable: bad}}
 	run.Bench[0].Metrics[0].Bound = result.Bound{Most: -1, Broken: bad}
 	for i := range run.Trials {

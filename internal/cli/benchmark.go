@@ -12,15 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
-	"github.com/touchstone-bench/touchstone/internal/cpuset"
-	"github.com/touchstone-bench/touchstone/internal/host"
+	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/report/html"
 	reportjson "github.com/touchstone-bench/touchstone/internal/report/json"
 	"github.com/touchstone-bench/touchstone/internal/report/text"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
@@ -170,10 +167,6 @@ func readPlans(opts benchmarkOptions) ([]plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := thisMachine()
-	if err != nil {
-		return nil, err
-	}
 	var plans []plan.Plan
 	var errs []error
 	add := func(p plan.Plan, err error) {
@@ -181,10 +174,7 @@ func readPlans(opts benchmarkOptions) ([]plan.Plan, error) {
 			p, err = applied(p, own, opts.overrides)
 		}
 		if err == nil {
-			_, err = p.Resolve(catalogue.Catalogue{})
-		}
-		if err == nil {
-			_, err = p.Check(m)
+			_, _, err = execution.Check(p)
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -207,61 +197,26 @@ func readPlans(opts benchmarkOptions) ([]plan.Plan, error) {
 	return plans, nil
 }
 
-// thisMachine is what plans have to fit here.
-func thisMachine() (plan.Machine, error) {
-	online, err := cpuset.Online("/")
-	if err != nil {
-		return plan.Machine{}, err
-	}
-	return plan.Machine{Online: online, Cores: cpuset.Cores("/", online), Root: os.Geteuid() == 0}, nil
-}
-
-// resume goes on with a run from the results file.
+// resume resumes a run from the results file.
 func (a *App) resume(ctx context.Context, opts benchmarkOptions) error {
 	if o := opts.overrides; opts.files != nil || opts.builtin != "" || o.Targets != nil || o.Filters != nil || o.Blocks != nil || o.Warmup != nil || o.Seed != nil ||
 		o.Precision != nil || o.Budget != nil || o.Timeout != nil || o.Runtimes != nil || o.CRI != nil || o.Binaries != nil || o.Managed != nil ||
 		o.Pin != nil || o.DropCaches != nil {
-		return usage(errors.New("--resume goes on with the plan of the run; leave the flags that would change it out"))
+		return usage(errors.New("--resume continues with the plan of the run; leave out the flags that would change it"))
 	}
 	run, err := a.load(ctx, opts.dir, opts.resume)
 	if err != nil {
 		return err
 	}
-	if run.State == result.Complete {
-		return usage(fmt.Errorf("run %s is complete; start a new one", run.ID))
-	}
-	if now := host.Facts("/"); now.Hostname != run.Host.Hostname || now.Kernel != run.Host.Kernel || now.CPU != run.Host.CPU {
-		return fmt.Errorf("run %s was made on %s (%s, %s), which this machine is not; its results would be mixed: start a new run",
-			run.ID, run.Host.Hostname, run.Host.CPU, run.Host.Kernel)
-	}
-	p, err := plan.Parse("run "+run.ID, []byte(run.Plan))
+	p, err := execution.ResumedPlan(run)
 	if err != nil {
-		return fmt.Errorf("read the plan of run %s: %w", run.ID, err)
+		return err
 	}
 	return a.execute(ctx, opts, p, &run)
 }
 
-// execute executes one plan, from the beginning or from where earlier left off, and
-// shows the results.
+// execute executes one plan, from the beginning or from the end of an earlier part of the run, and shows the results.
 func (a *App) execute(ctx context.Context, opts benchmarkOptions, p plan.Plan, earlier *result.Run) (err error) {
-	work, err := p.Resolve(catalogue.Catalogue{})
-	if err != nil {
-		return err
-	}
-	m, err := thisMachine()
-	if err != nil {
-		return err
-	}
-	notes, err := p.Check(m)
-	if err != nil {
-		return err
-	}
-	// The run is the same when another user goes on with it.
-	drops := p.DropsCaches(m.Root, work)
-	if p.DropCaches != nil && *p.DropCaches && !drops {
-		notes = append(notes, "drop-caches has no effect: nothing in this plan reads cold files; benchmarks with a parameter cache do with params: {cache: cold}")
-	}
-	p.DropCaches = &drops
 	if err := writable(opts.dir); err != nil {
 		return err
 	}
@@ -270,30 +225,27 @@ func (a *App) execute(ctx context.Context, opts benchmarkOptions, p plan.Plan, e
 		return err
 	}
 	defer func() { err = orExit(db.Close(), err) }()
-	for _, note := range slices.Concat(p.Notes, notes) {
-		fmt.Fprintf(a.env.Stderr, "note: %s\n", note)
-	}
-	runID := a.env.RunID()
-	if earlier != nil {
-		runID = earlier.ID
-	}
-	surroundings, err := a.surround(ctx, p, runID, opts.dir)
+	progress := &progress{status: a.status}
+	e, err := execution.New(execution.Config{
+		Plan: p, Store: db, RunID: a.env.RunID(), Earlier: earlier, Folder: opts.dir, Tool: tool(), Observer: progress,
+	})
 	if err != nil {
 		return err
 	}
-	r := &execution{app: a, surroundings: surroundings, plan: p, work: work, db: db, runID: runID, earlier: earlier}
-	outcome, err := r.run(ctx)
-	err = errors.Join(err, r.close())
-	if !r.created {
+	defer a.onAbandon(e.Abandon)()
+	progress.clock = e.Clock()
+	outcome, err := e.Run(ctx)
+	progress.clear()
+	if !outcome.Recorded {
 		return err
 	}
-	// What was recorded is shown, whatever ended the run.
-	return orExit(err, a.conclude(context.WithoutCancel(ctx), opts, db, r, outcome))
+	// The results are shown, whatever ended the run.
+	return orExit(err, a.conclude(context.WithoutCancel(ctx), opts, db, e, outcome))
 }
 
-// conclude shows the results, writes the report and gives the exit code.
-func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Store, r *execution, outcome runner.Outcome) error {
-	run, err := db.Run(ctx, r.runID)
+// conclude shows the results, writes the report and returns the exit code as an error.
+func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Store, e *execution.Execution, outcome execution.Outcome) error {
+	run, err := db.Run(ctx, e.RunID)
 	if err != nil {
 		return err
 	}
@@ -306,9 +258,9 @@ func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Sto
 	// One that cannot be written does not keep the others from being.
 	page := filepath.Join(opts.dir, "report.html")
 	err = errors.Join(err, writeFile(page, func(w *os.File) error { return html.Write(w, m) }))
-	if r.plan.JSON != "" {
+	if e.Plan.JSON != "" {
 		doc := result.Document{Generator: tool(), Runs: []result.Run{run}}
-		file := filepath.Join(opts.dir, r.plan.JSON)
+		file := filepath.Join(opts.dir, e.Plan.JSON)
 		err = errors.Join(err, writeFile(file, func(w *os.File) error { return result.Encode(w, doc) }))
 	}
 	if err != nil {
@@ -319,7 +271,7 @@ func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Sto
 	case outcome.Interrupted:
 		fmt.Fprintf(a.env.Stderr, "interrupted; go on with: touchstone benchmark --resume %s -d %s\n", run.ID, opts.dir)
 		return &exitError{code: ExitInterrupted}
-	case !slices.ContainsFunc(r.targets, func(t runner.Target) bool { return t.Engine != nil }):
+	case !outcome.Available:
 		fmt.Fprintln(a.env.Stderr, "no target is available: see touchstone targets")
 		return &exitError{code: ExitNoTarget}
 	case outcome.Counts[result.Failed]+outcome.Counts[result.Timeout] > 0:
@@ -347,4 +299,16 @@ func writeFile(path string, write func(*os.File) error) error {
 		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
 	}
 	return nil
+}
+
+// writable creates the output folder and checks that files can be created in it, before any measurement.
+func writable(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the output folder: %w; give another with -d", err)
+	}
+	f, err := os.CreateTemp(dir, ".touchstone-*")
+	if err != nil {
+		return fmt.Errorf("write to the output folder: %w; give another with -d", err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }

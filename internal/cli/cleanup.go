@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/image"
-	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
 func (a *App) cleanupCommand() *cobra.Command {
@@ -20,15 +20,7 @@ the image cache. Runs that are under way, results, images that are kept, and wha
 did not make stay as they are. Every benchmark and every listing of targets does the same for
 runs when it begins, and every build of the workload image for the cache.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			roots, err := workdir.HostRoots()
-			if err != nil {
-				return err
-			}
-			groups, err := hostCgroups()
-			if err != nil {
-				return err
-			}
-			swept, err := workdir.Sweep(cmd.Context(), roots, groups, askDaemon)
+			swept, err := execution.Sweep(cmd.Context())
 			for _, s := range swept {
 				fmt.Fprintf(a.env.Stdout, "removed %v\n", s)
 			}

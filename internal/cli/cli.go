@@ -21,7 +21,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
-	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
@@ -75,29 +75,37 @@ func System() Environment {
 
 // App is the program.
 type App struct {
-	env Environment
+	status
 
 	mu      sync.Mutex
-	abandon func() // removes at once what the run under way has on the host
+	abandon func() error // removes at once what the run under way has on the host
 }
 
 // New makes the program.
-func New(env Environment) *App { return &App{env: env} }
+func New(env Environment) *App { return &App{status: status{env}} }
 
 // Abandon removes what a run under way has on the host, without waiting for anything in
 // it. The program must end right after.
 func (a *App) Abandon() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.abandon != nil {
-		a.abandon()
+	if a.abandon == nil {
+		return
+	}
+	if err := a.abandon(); err != nil {
+		fmt.Fprintf(a.env.Stderr, "touchstone: %v\n", err)
 	}
 }
 
-func (a *App) onAbandon(f func()) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.abandon = f
+// onAbandon sets the function that Abandon calls, until the returned function is called.
+func (a *App) onAbandon(f func() error) (reset func()) {
+	set := func(f func() error) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.abandon = f
+	}
+	set(f)
+	return func() { set(nil) }
 }
 
 // Run executes the command line and gives the exit code.
@@ -161,13 +169,14 @@ func codeOf(err error) int {
 		param  *bench.ParamError
 		syntax *target.SyntaxError
 		id     *store.IDError
+		usage  *execution.UsageError
 	)
 	switch {
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.Is(err, ErrInterrupted), errors.Is(err, context.Canceled):
 		return ExitInterrupted
-	case errors.As(err, &inPlan), errors.As(err, &inFlag), errors.As(err, &param), errors.As(err, &syntax), errors.As(err, &id):
+	case errors.As(err, &inPlan), errors.As(err, &inFlag), errors.As(err, &param), errors.As(err, &syntax), errors.As(err, &id), errors.As(err, &usage):
 		return ExitUsage
 	default:
 		return ExitFailure
@@ -285,22 +294,4 @@ func tool() result.Tool {
 		}
 	}
 	return t
-}
-
-// reasonOf gives an error of a target in two parts: why, and what to do.
-func reasonOf(err error) (reason, advice string) {
-	var u *engine.UnsupportedError
-	if errors.As(err, &u) {
-		return u.Reason, u.Advice
-	}
-	return err.Error(), ""
-}
-
-// why gives an error of a target in one sentence that does not name the target.
-func why(err error) string {
-	reason, advice := reasonOf(err)
-	if advice == "" {
-		return reason
-	}
-	return reason + "; " + advice
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/spf13/cobra"
 
+	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/image/debian"
 	"github.com/touchstone-bench/touchstone/internal/process"
@@ -87,7 +88,7 @@ With --lock FILE a list is read from a file, or with --update written to it and 
 			}
 			defer func() { err = errors.Join(err, launcher.Close()) }()
 			options.Launcher, options.Progress = launcher, a.step
-			defer a.note("")
+			defer a.clear()
 			build := debian.Build
 			switch {
 			case renew && lock == "":
@@ -110,7 +111,7 @@ With --lock FILE a list is read from a file, or with --update written to it and 
 			if err != nil {
 				return err
 			}
-			a.note("")
+			a.clear()
 			fmt.Fprintf(a.env.Stdout, "%s %s\n", made.Name(), digest)
 			return nil
 		},
@@ -178,16 +179,14 @@ func (a *App) writeLock(ctx context.Context, o *debian.Options, file string) err
 // noteList says that an image is not made of the list of packages that comes with touchstone.
 func (a *App) noteList(made *debian.Image) {
 	if !made.Pinned() {
-		a.note("")
-		fmt.Fprintln(a.env.Stderr, "note: the workload image is made of a list of packages of its own (touchstone image build --update);",
-			"touchstone image build --pinned returns to the one that comes with touchstone")
+		a.line("note: " + execution.UnpinnedNote)
 	}
 }
 
 // withImage gives what the argument of a verb names: an image of the cache, a file or folder, or without one the workload
 // image, which is not made for that.
 func (a *App) withImage(ctx context.Context, arch string, args []string, do func(name string, img v1.Image) error) error {
-	defer a.note("")
+	defer a.clear()
 	if len(args) > 0 {
 		cache, err := image.OpenCache("")
 		if err != nil {
@@ -335,7 +334,7 @@ docker load, podman load, skopeo and ctr images import.`,
 		Args: between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withImage(cmd.Context(), arch, args[1:], func(name string, img v1.Image) error {
-				a.note("writing %s …", args[0])
+				a.show(fmt.Sprintf("writing %s …", args[0]))
 				return a.writeTo(args[0], func(w io.Writer) error { return image.Save(cmd.Context(), w, name, img) })
 			})
 		},
@@ -370,8 +369,8 @@ has written, also compressed by gzip, or an OCI layout. All of it is compared wi
 			if err != nil {
 				return err
 			}
-			defer a.note("")
-			a.note("reading %s …", args[0])
+			defer a.clear()
+			a.show(fmt.Sprintf("reading %s …", args[0]))
 			name, img, err := cache.Import(cmd.Context(), args[0], as)
 			if err != nil {
 				return err
@@ -380,7 +379,7 @@ has written, also compressed by gzip, or an OCI layout. All of it is compared wi
 			if err != nil {
 				return err
 			}
-			a.note("")
+			a.clear()
 			fmt.Fprintf(a.env.Stdout, "%s %s\n", name, digest)
 			return nil
 		},
@@ -404,7 +403,7 @@ plain HTTP, else by HTTPS, with the credentials that docker login or podman logi
 				return usage(err)
 			}
 			return a.withImage(cmd.Context(), arch, args[1:], func(_ string, img v1.Image) error {
-				a.note("pushing %s …", ref)
+				a.show(fmt.Sprintf("pushing %s …", ref))
 				if err := remote.Write(ref, img, remote.WithContext(cmd.Context()), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
 					return fmt.Errorf("push %s: %w", ref, err)
 				}
@@ -412,7 +411,7 @@ plain HTTP, else by HTTPS, with the credentials that docker login or podman logi
 				if err != nil {
 					return err
 				}
-				a.note("")
+				a.clear()
 				fmt.Fprintf(a.env.Stdout, "%s@%s\n", ref.Context(), digest)
 				return nil
 			})
@@ -460,12 +459,12 @@ passing; this is for a disk that is not trusted. A damaged workload image is mad
 					names = append(names, e.Name)
 				}
 			}
-			defer a.note("")
+			defer a.clear()
 			var errs []error
 			for _, name := range names {
-				a.note("reading %s …", name)
+				a.show(fmt.Sprintf("reading %s …", name))
 				err := cache.Verify(cmd.Context(), name)
-				a.note("")
+				a.clear()
 				if err == nil {
 					fmt.Fprintf(a.env.Stdout, "%s is whole\n", name)
 				}

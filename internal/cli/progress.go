@@ -5,23 +5,20 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 )
 
-// plainInterval is how often a line of progress is printed where it cannot be redrawn.
+// plainInterval is the time between lines of progress where a line cannot be redrawn.
 const plainInterval = 10 * time.Second
 
-// progress shows how far a run is: one line that is redrawn on a terminal, now and
-// then a plain line otherwise. What goes wrong gets a line of its own.
+// progress shows the events of an execution. On a terminal it redraws the status line. Elsewhere it prints a plain
+// line every plainInterval. Failures, skips and notes always get a line of their own.
 type progress struct {
-	env   Environment
+	status
 	clock runner.Clock
-	last  time.Time
-}
-
-func newProgress(env Environment, clock runner.Clock) *progress {
-	return &progress{env: env, clock: clock, last: clock.Now()}
+	last  time.Time // of the last plain line, or of the first trial
 }
 
 func (p *progress) Started(t result.Trial, at runner.Progress) {
@@ -33,48 +30,42 @@ func (p *progress) Started(t result.Trial, at runner.Progress) {
 		line += fmt.Sprintf("  %v left", at.Left.Round(time.Second))
 	}
 	if p.env.Live {
-		p.redraw(line)
+		p.show(line)
 		return
 	}
-	if now := p.clock.Now(); now.Sub(p.last) >= plainInterval {
+	now := p.clock.Now()
+	if p.last.IsZero() {
+		p.last = now
+	}
+	if now.Sub(p.last) >= plainInterval {
 		p.last = now
 		fmt.Fprintln(p.env.Stderr, line)
 	}
 }
 
-// Pulling is told before a target gets an image, which takes its time.
-func (p *progress) Pulling(target string, image bench.Image) {
-	line := fmt.Sprintf("getting image %s ready on %s …", image, target)
-	if !p.env.Live {
-		fmt.Fprintln(p.env.Stderr, line)
-		return
-	}
-	p.redraw(line)
-}
-
-// redraw puts a line in the place of the one before.
-func (p *progress) redraw(line string) {
-	if runes := []rune(line); p.env.Width > 0 && len(runes) >= p.env.Width {
-		line = string(runes[:p.env.Width-1])
-	}
-	fmt.Fprintf(p.env.Stderr, "\r\x1b[K%s", line)
-}
-
 func (p *progress) Ended(t result.Trial) {
-	if t.Status == result.OK {
-		return
+	if t.Status != result.OK {
+		p.line(fmt.Sprintf("%s: %s on %s: %s", t.Status, name(t.Cell), t.Target, printable(t.Reason)))
 	}
-	clear := ""
-	if p.env.Live {
-		clear = "\r\x1b[K"
-	}
-	fmt.Fprintf(p.env.Stderr, "%s%s: %s on %s: %s\n", clear, t.Status, name(t.Cell), t.Target, printable(t.Reason))
 }
 
-// done clears the line.
-func (p *progress) done() {
-	if p.env.Live {
-		fmt.Fprint(p.env.Stderr, "\r\x1b[K")
+func (p *progress) Pulling(target string, image bench.Image) {
+	p.step(fmt.Sprintf("getting image %s ready on %s", image, target))
+}
+
+func (p *progress) Report(e execution.Event) {
+	text := printable(e.Text)
+	switch e.Kind {
+	case execution.Opening:
+		p.show("trying " + text + " …")
+	case execution.Step:
+		p.step(text)
+	case execution.Skipped:
+		p.line("skipped: " + text)
+	case execution.Swept:
+		p.line("removed what a killed run had left: " + text)
+	case execution.Note:
+		p.line("note: " + text)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/target"
@@ -78,11 +79,16 @@ What hangs is given up after a while; ^C ends it all.`,
 }
 
 func (a *App) listTargets(ctx context.Context, p plan.Plan, format format) (err error) {
-	s, err := a.open(ctx, a.env.RunID(), p)
+	s := execution.NewSession(a.env.RunID(), p)
+	defer a.onAbandon(s.Abandon)()
+	swept, err := s.Open(ctx)
+	for _, left := range swept {
+		(&progress{status: a.status}).Report(execution.Event{Kind: execution.Swept, Text: left.String()})
+	}
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, a.close(s)) }()
+	defer func() { err = errors.Join(err, s.Close()) }()
 	rows, err := a.tryAll(ctx, engines.All(fake.NewClock(), s.Sockets), p, &s.Session)
 	if err != nil {
 		return err
@@ -102,8 +108,8 @@ func (a *App) listTargets(ctx context.Context, p plan.Plan, format format) (err 
 // tryAll tries all candidates, which the session gets to know first. All stay open until the last was tried, so
 // that a daemon starts once and not for each of its targets.
 func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, p plan.Plan, s *engine.Session) (rows []targetRow, err error) {
-	defer a.note("")
-	a.note("looking for runtimes and engines …")
+	defer a.clear()
+	a.show("looking for runtimes and engines …")
 	candidates := drivers.Candidates(ctx, *s)
 	for _, c := range candidates {
 		if c.Err == nil {
@@ -132,7 +138,7 @@ func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, p plan.Plan, 
 			// What hangs without an engine would hang with each of them.
 			c.Err = bare[runtimeOf(c.Target)]
 			tried++
-			a.note("trying %d of %d: %s …", tried, len(s.Targets), c.Target)
+			a.show(fmt.Sprintf("trying %d of %d: %s …", tried, len(s.Targets), c.Target))
 		}
 		row, e, err := tryTarget(ctx, drivers, c, *s)
 		if e != nil {
@@ -144,7 +150,7 @@ func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, p plan.Plan, 
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		row.Default = isDefault(p, c)
+		row.Default = execution.IsDefault(p, c)
 		rows = append(rows, row)
 	}
 	return rows, nil
@@ -164,7 +170,7 @@ func tryTarget(ctx context.Context, drivers engines.Drivers, c engine.Candidate,
 			row.Works, row.Cannot = true, map[string]string{}
 			for _, capability := range engine.Capabilities() {
 				if err := e.Supports(capability); err != nil {
-					row.Cannot[string(capability)], _ = reasonOf(err)
+					row.Cannot[string(capability)], _ = execution.Reason(err)
 				} else {
 					row.Can = append(row.Can, string(capability))
 				}
@@ -183,7 +189,7 @@ func tryTarget(ctx context.Context, drivers engines.Drivers, c engine.Candidate,
 // fail makes the row that of a target that does not work.
 func (r *targetRow) fail(err error) {
 	r.Works = false
-	r.Reason, r.Advice = reasonOf(err)
+	r.Reason, r.Advice = execution.Reason(err)
 }
 
 // runtimeOf is a target's spelling without its engine.
@@ -341,12 +347,4 @@ func dash(s string) string {
 		return "-"
 	}
 	return s
-}
-
-// note shows a passing message on a terminal, in place of the one before; an empty
-// one clears the line.
-func (a *App) note(format string, args ...any) {
-	if a.env.Live {
-		fmt.Fprintf(a.env.Stderr, "\r\x1b[K"+format, args...)
-	}
 }

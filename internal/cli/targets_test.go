@@ -52,14 +52,21 @@ func lab(t *testing.T, opening func(target.Target)) (drivers engines.Drivers, op
 	missing := &engine.UnsupportedError{What: "it", Reason: "crun is not on PATH", Advice: "install it"}
 	kvm := &engine.UnsupportedError{What: "it", Reason: "no answer within 20s"}
 	for _, d := range []struct{ name, list string }{
-		{"oci", "oci/runc! -oci/crun! oci/runsc! oci/runsc@platform=kvm"},
+		{"oci", "oci/runc -oci/crun oci/runsc oci/runsc@platform=kvm"},
 		{"containerd", "containerd/runc -containerd/crun containerd/runsc containerd/runsc@platform=kvm containerd/kata"},
 	} {
-		candidates := machine(t, d.list)
-		for i := range candidates {
-			if candidates[i].Err != nil {
-				candidates[i].Err = missing
+		var candidates []engine.Candidate
+		for item := range strings.FieldsSeq(d.list) {
+			name, isMissing := strings.CutPrefix(item, "-")
+			parsed, err := target.Parse(name)
+			if err != nil {
+				t.Fatal(err)
 			}
+			c := engine.Candidate{Info: engine.Info{Target: parsed}}
+			if isMissing {
+				c.Err = missing
+			}
+			candidates = append(candidates, c)
 		}
 		drivers = append(drivers, stub{
 			name: d.name, candidates: candidates, opened: opened, told: told, opening: opening,

@@ -1,4 +1,4 @@
-package cli
+package execution
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// machine makes candidates: "name" works as far as it shows, "-name" cannot; with a ! behind it is one of
+// machine returns candidates: "name" may work and "-name" cannot work. A final ! marks a candidate of
 // the default plan.
 func machine(t *testing.T, list string) []engine.Candidate {
 	t.Helper()
@@ -22,7 +22,7 @@ func machine(t *testing.T, list string) []engine.Candidate {
 		name, isDefault := strings.CutSuffix(item, "!")
 		name, broken := strings.CutPrefix(name, "-")
 		if c.Default = isDefault; broken {
-			c.Err = errors.New("it does not go")
+			c.Err = errors.New("it does not work")
 		}
 		parsed, err := target.Parse(name)
 		if err != nil {
@@ -50,13 +50,13 @@ func TestSelectTargets(t *testing.T) {
 		{"a CRI socket", usual, "version: 1\nengines: {sockets: {containerd: /run/c.sock}}", nil, "native oci/runc oci/runsc containerd/runc containerd/runsc"},
 		{"Docker's address", usual + " docker/runc!", "version: 1\nengines: {sockets: {docker: /run/d.sock}}", nil, "native oci/runc oci/runsc"},
 		{"nothing but bare metal", "native! -oci/runc! -oci/crun!", "version: 1", nil, "native"},
-		{"a runtime of the user's", "native! -oci/runc! -oci/kata! -containerd/runc! -containerd/kata!", kata, nil, "native oci/kata"},
+		{"a runtime that the plan defines", "native! -oci/runc! -oci/kata! -containerd/runc! -containerd/kata!", kata, nil, "native oci/kata"},
 		{"the same by a pattern", "native! oci/runc! -oci/kata! containerd/runc containerd/kata -crio/kata", kata, []string{"*/kata"}, "oci/kata containerd/kata"},
 		{"a baseline beside the default", usual, "version: 1\nbaseline: containerd/runc", nil, "native oci/runc oci/runsc containerd/runc"},
-		{"one by its name", usual, "version: 1", []string{"docker/crun", "native"}, "docker/crun native"},
+		{"exact names", usual, "version: 1", []string{"docker/crun", "native"}, "docker/crun native"},
 		{"an engine", usual, "version: 1", []string{"containerd/*"}, "containerd/runc containerd/runsc"},
 		{"a runtime", usual, "version: 1", []string{"*/runc"}, "oci/runc containerd/runc crio/runc"},
-		{"a pair that does not go together", usual, "version: 1", []string{"*/runsc"}, "oci/runsc containerd/runsc crio/runsc"},
+		{"a pair that does not work together", usual, "version: 1", []string{"*/runsc"}, "oci/runsc containerd/runsc crio/runsc"},
 		{"options", usual, "version: 1", []string{"*/runsc@platform=kvm"}, "oci/runsc@platform=kvm containerd/runsc@platform=kvm crio/runsc@platform=kvm"},
 		{"all", usual, "version: 1", []string{"all"}, "native oci/runc oci/runsc containerd/runc containerd/runsc crio/runc crio/runsc"},
 		{"each once, in the order of the plan", usual, "version: 1", []string{"crio/runc", "*/runc", "oci/*", "native"}, "crio/runc oci/runc containerd/runc oci/runsc native"},
@@ -87,13 +87,13 @@ func TestSelectTargets(t *testing.T) {
 	}
 }
 
-func TestSelectNothing(t *testing.T) {
+func TestPatternWithoutMatchIsRefused(t *testing.T) {
 	p, err := plan.Quick().Apply(plan.Overrides{Targets: []string{"native", "lxc/*"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	selected, err := selectTargets(p, machine(t, "native! oci/runc!"))
-	if err == nil || codeOf(err) != ExitUsage || !strings.Contains(err.Error(), "lxc/*") || selected != nil {
-		t.Errorf("a pattern that nothing is like selects %v, %v", selected, err)
+	if usage := (*UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "lxc/*") || selected != nil {
+		t.Errorf("a pattern without a match selects %v, %v", selected, err)
 	}
 }

@@ -1,0 +1,87 @@
+package execution
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/cpuset"
+	"github.com/touchstone-bench/touchstone/internal/host"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// UsageError is an error in the plan or in a request, as opposed to a failure of the execution.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// Check resolves a plan to its work and checks that the plan fits this machine. The notes name settings of the
+// plan that have no effect here.
+func Check(p plan.Plan) (work []plan.Work, notes []string, err error) {
+	work, err = p.Resolve(catalogue.Catalogue{})
+	if err != nil {
+		return nil, nil, err
+	}
+	online, err := cpuset.Online("/")
+	if err != nil {
+		return nil, nil, err
+	}
+	notes, err = p.Check(plan.Machine{Online: online, Cores: cpuset.Cores("/", online), Root: isRoot()})
+	if p.DropCaches != nil && *p.DropCaches && !dropsCaches(p, work) {
+		notes = append(notes, "drop-caches has no effect: nothing in this plan reads cold files; benchmarks with a parameter cache do with params: {cache: cold}")
+	}
+	return work, notes, err
+}
+
+func isRoot() bool { return os.Geteuid() == 0 }
+
+func dropsCaches(p plan.Plan, work []plan.Work) bool { return p.DropsCaches(isRoot(), work) }
+
+// ResumedPlan returns the plan of a run that can be resumed on this machine.
+func ResumedPlan(run result.Run) (plan.Plan, error) {
+	if run.State == result.Complete {
+		return plan.Plan{}, &UsageError{fmt.Errorf("run %s is complete; start a new one", run.ID)}
+	}
+	if now := host.Facts("/"); now.Hostname != run.Host.Hostname || now.Kernel != run.Host.Kernel || now.CPU != run.Host.CPU {
+		return plan.Plan{}, fmt.Errorf("run %s was made on another machine, %s (%s, %s); its results would be mixed: start a new run",
+			run.ID, run.Host.Hostname, run.Host.CPU, run.Host.Kernel)
+	}
+	p, err := plan.Parse("run "+run.ID, []byte(run.Plan))
+	if err != nil {
+		return plan.Plan{}, fmt.Errorf("read the plan of run %s: %w", run.ID, err)
+	}
+	return p, nil
+}
+
+// sameTargets checks that the targets are unchanged since the run started.
+func sameTargets(then, now []result.Target) error {
+	for _, t := range then {
+		i := slices.IndexFunc(now, func(n result.Target) bool { return n.Name == t.Name })
+		switch {
+		case i < 0 || now[i].Unavailable != "" && t.Unavailable == "":
+			return fmt.Errorf("%s worked when the run started and does not work now", t.Name)
+		case now[i].Version != t.Version || now[i].Binary != t.Binary:
+			return fmt.Errorf("%s was %s (%s) when the run started and is %s (%s) now", t.Name, t.Version, t.Binary, now[i].Version, now[i].Binary)
+		}
+	}
+	return nil
+}
+
+// sameImages checks that the images are unchanged since the run started.
+func sameImages(then, now []result.Image) error {
+	for _, i := range then {
+		at := slices.IndexFunc(now, func(n result.Image) bool { return n.Name == i.Name })
+		switch {
+		case i.Unavailable != "":
+		case at < 0 || now[at].Unavailable != "":
+			return fmt.Errorf("image %s was available when the run started and is not available now", i.Name)
+		case now[at].Digest != i.Digest:
+			return fmt.Errorf("image %s was %s when the run started and is %s now", i.Name, i.Digest, now[at].Digest)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,329 @@
+// Package execution executes a plan on this machine, for any front end: the command line, a server or
+// an agent of a cluster.
+//
+// An [Execution] opens a [Session] on the host, opens the targets, prepares the images, runs the trials and
+// records them in a store. At its end it removes everything that it has on the host. The package prints
+// nothing and reads no flags: events go to an [Observer], and results go to the store.
+//
+// It refuses a plan that does not fit this machine, a plan that mixes fake and real targets, and a resumed
+// run whose targets or images have changed since its start.
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/engines"
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/host"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/store"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// Config describes one execution.
+type Config struct {
+	Plan  plan.Plan
+	Store *store.Store
+	// RunID names the run. A resumed run has the ID of Earlier.
+	RunID string
+	// Earlier is the run to resume, with its trials; nil starts a new run.
+	Earlier *result.Run
+	// Folder is the output folder. Fake targets keep their files in it while they run.
+	Folder   string
+	Tool     result.Tool
+	Observer Observer
+}
+
+// Outcome is how an execution ended.
+type Outcome struct {
+	runner.Outcome
+	// Recorded is true if the store holds the run, even when the execution returned an error.
+	Recorded bool
+	// Available is true if at least one target could be opened.
+	Available bool
+}
+
+// Observer receives the events of an execution, one call at a time.
+type Observer interface {
+	runner.Observer
+	// Pulling reports that a target is about to pull an image, which may take minutes.
+	Pulling(target string, image bench.Image)
+	// Report reports any other event.
+	Report(e Event)
+}
+
+// Event is an event outside the trials.
+type Event struct {
+	Kind EventKind
+	Text string
+}
+
+// EventKind is the kind of an event.
+type EventKind int
+
+// The kinds of events.
+const (
+	// Note is a fact that the user should know.
+	Note EventKind = iota
+	// Opening is the attempt to open a target. Text is the target's name.
+	Opening
+	// Step is the start of a step that may take minutes, for example the build of an image.
+	Step
+	// Skipped is a target or an image that is not available, with the reason.
+	Skipped
+	// Swept is the removal of what a killed run left.
+	Swept
+)
+
+// Execution is one execution of a plan. It is used once.
+type Execution struct {
+	Config
+	environment
+
+	work    []plan.Work
+	targets []runner.Target
+	host    engine.Engine // runs the peer programs on the host; nil if no target has a network with a peer
+	caches  pageCache
+}
+
+// environment holds the engines, the clock and the noise source of an execution. For fake targets they
+// are simulated and touch nothing.
+type environment struct {
+	drivers engines.Drivers
+	clock   runner.Clock
+	noise   runner.Noise
+	session *Session      // nil for fake targets
+	sampler *host.Sampler // nil for fake targets
+	scratch string        // for fake targets: the directory for trials' files, created when it is needed
+}
+
+// New prepares an execution and touches nothing on the host.
+func New(config Config) (*Execution, error) {
+	e := &Execution{Config: config}
+	if e.Earlier != nil {
+		e.RunID = e.Earlier.ID
+	}
+	isFake := func(t plan.Pattern) bool { return t.Engine == fake.Name }
+	var err error
+	switch {
+	case !slices.ContainsFunc(e.Plan.Targets, isFake):
+		e.drivers, e.clock = engines.All(fake.NewClock(), e.Plan.Engines.Sockets), runner.SystemClock{}
+		e.session = NewSession(e.RunID, e.Plan)
+	case slices.ContainsFunc(e.Plan.Targets, func(t plan.Pattern) bool { return !isFake(t) }):
+		err = &UsageError{errors.New("a plan has either fake targets or real ones: the two kinds do not share a clock")}
+	default:
+		e.environment, err = fakeEnvironment(e.RunID, e.Folder, e.Plan)
+	}
+	return e, err
+}
+
+// Clock returns the clock of the execution. Fake targets have a simulated one.
+func (e *Execution) Clock() runner.Clock { return e.clock }
+
+// Abandon removes at once what the execution has on the host. It may be called from another goroutine while
+// Run is under way; the program must end right after.
+func (e *Execution) Abandon() error {
+	if e.session == nil {
+		return nil
+	}
+	return e.session.Abandon()
+}
+
+// Run executes the plan. All recorded trials stay in the store, whatever ends the run. A cancelled ctx ends
+// the run in order: the outcome is then Interrupted.
+func (e *Execution) Run(ctx context.Context) (Outcome, error) {
+	work, notes, err := Check(e.Plan)
+	if err != nil {
+		return Outcome{}, err
+	}
+	e.work = work
+	// A resumed run drops the page cache as before, also for another user.
+	drops := dropsCaches(e.Plan, work)
+	e.Plan.DropCaches = &drops
+	for _, note := range slices.Concat(e.Plan.Notes, notes) {
+		e.report(Note, note)
+	}
+	if err := e.open(ctx); err != nil {
+		return Outcome{}, err
+	}
+	outcome, err := e.run(ctx)
+	outcome.Available = slices.ContainsFunc(e.targets, available)
+	return outcome, errors.Join(err, e.close())
+}
+
+func (e *Execution) report(kind EventKind, text string) { e.Observer.Report(Event{kind, text}) }
+
+// open opens the session on the host. Fake targets have none.
+func (e *Execution) open(ctx context.Context) error {
+	if e.session == nil {
+		return nil
+	}
+	swept, err := e.session.Open(ctx)
+	for _, s := range swept {
+		e.report(Swept, s.String())
+	}
+	if err == nil {
+		e.sampler = host.NewSampler("/")
+		e.noise = hostNoise{e.sampler}
+	}
+	return err
+}
+
+// engineSession is the session that engines receive.
+func (e *Execution) engineSession() engine.Session {
+	if e.session == nil {
+		return engine.Session{RunID: e.RunID}
+	}
+	return e.session.Session
+}
+
+func (e *Execution) run(ctx context.Context) (Outcome, error) {
+	facts, err := e.openTargets(ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if ctx.Err() != nil {
+		return Outcome{}, context.Cause(ctx)
+	}
+	files, images, err := e.images(ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	run, err := e.record(ctx, facts, images)
+	if err != nil {
+		return Outcome{}, err
+	}
+	config, err := e.runnerConfig(ctx, run, files)
+	if err != nil {
+		return Outcome{Recorded: true}, err
+	}
+	outcome, err := runner.Run(ctx, config)
+	state := result.Complete
+	if err != nil || outcome.Interrupted {
+		state = result.Interrupted
+	}
+	caveats := slices.Concat(run.Caveats, e.caches.caveats(), outcome.Cut)
+	err = errors.Join(err, e.Store.Finish(context.WithoutCancel(ctx), e.RunID, state, time.Now().UTC(), caveats))
+	return Outcome{Outcome: outcome, Recorded: true}, err
+}
+
+func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[bench.Image]runner.Files) (runner.Config, error) {
+	config := runner.Config{
+		RunID: e.RunID, Seed: run.Seed, Work: e.work, Targets: e.targets,
+		Blocks: e.Plan.Blocks, Warmup: e.Plan.Warmup, MaxBlocks: e.Plan.BlockLimit(),
+		Budget: e.Plan.Budget, TrialLimit: e.Plan.Timeout.Trial, CallLimit: e.Plan.Timeout.Call,
+		Clock: e.clock, Noise: e.noise, Done: run.Trials,
+		Files: files, Data: e.scratch, Images: &fakeImages{},
+		Record: func(t result.Trial) error {
+			// A finished trial is kept, also when the run is being interrupted.
+			return e.Store.Append(context.WithoutCancel(ctx), e.RunID, t)
+		},
+		Observer: e.Observer, Pulling: e.Observer.Pulling,
+	}
+	if e.Plan.Precision > 0 {
+		config.Precise = func(trials []result.Trial) bool { return report.Precise(trials, e.Plan.Precision, run.Seed) }
+	}
+	if e.session == nil {
+		return config, nil
+	}
+	config.Data, config.Cgroups, config.Images = e.session.dir.Data, e.session.Cgroups, e.session.Registry
+	config.Components = true
+	e.useHost(&config)
+	var err error
+	e.host, err = e.openHostEngine(ctx)
+	config.Host = e.host
+	return config, err
+}
+
+// record creates the run in the store, or resumes the earlier one.
+func (e *Execution) record(ctx context.Context, facts []result.Target, images []result.Image) (result.Run, error) {
+	if e.Earlier != nil {
+		if err := errors.Join(sameTargets(e.Earlier.Targets, facts), sameImages(e.Earlier.Images, images)); err != nil {
+			return result.Run{}, fmt.Errorf("resume run %s: %w; its results would be mixed: start a new run", e.RunID, err)
+		}
+		return *e.Earlier, e.Store.Resume(ctx, e.RunID)
+	}
+	seed := rand.Uint64()
+	if e.Plan.Seed != nil {
+		seed = *e.Plan.Seed
+	}
+	var targets []target.Target
+	for _, f := range facts {
+		t, err := target.Parse(f.Name)
+		if err != nil {
+			return result.Run{}, err
+		}
+		targets = append(targets, t)
+	}
+	e.Plan = e.Plan.Pin(targets, e.work, seed)
+	run := result.Run{
+		ID: e.RunID, Name: e.Plan.Name, State: result.Running, Started: time.Now().UTC(), Tool: e.Tool, Seed: seed,
+		Baseline: e.baseline(), Plan: string(e.Plan.YAML()), Host: host.Facts("/"), Targets: facts,
+		Images: images, Caveats: slices.Concat(e.Plan.Notes, e.pinned()),
+	}
+	for _, w := range e.work {
+		b := w.Benchmark
+		if !slices.ContainsFunc(run.Bench, func(o result.Benchmark) bool { return o.Name == b.Name }) {
+			run.Bench = append(run.Bench, b.Recorded())
+		}
+	}
+	if e.session == nil {
+		run.Caveats = append(run.Caveats, "all targets are fake: nothing was measured, the numbers are made up")
+	} else {
+		overhead, err := runner.MeasureOverhead(ctx, e.clock, e.session.Launcher, e.session.Probe)
+		if err != nil {
+			return result.Run{}, err
+		}
+		run.Overhead = overhead
+	}
+	return run, e.Store.Create(ctx, run)
+}
+
+// baseline returns the plan's baseline, else native if it works, else the first target that works.
+func (e *Execution) baseline() string {
+	if e.Plan.Baseline.Engine != "" {
+		return e.Plan.Baseline.String()
+	}
+	first := ""
+	for _, t := range e.targets {
+		switch {
+		case !available(t):
+		case t.Name == target.Native:
+			return t.Name
+		case first == "":
+			first = t.Name
+		}
+	}
+	return first
+}
+
+// close closes all engines and removes what the run has on the host.
+func (e *Execution) close() error {
+	var errs []error
+	for _, t := range e.targets {
+		if available(t) {
+			errs = append(errs, t.Engine.Close())
+		}
+	}
+	if e.host != nil {
+		errs = append(errs, e.host.Close())
+	}
+	if e.session == nil {
+		errs = append(errs, os.RemoveAll(e.scratch))
+	} else {
+		e.sampler.Close()
+		errs = append(errs, e.session.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,116 @@
+package execution
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/host"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// hostNoise is the real host's noise.
+type hostNoise struct{ *host.Sampler }
+
+func (n hostNoise) Begin() func([]bench.Medium) result.Disturbance {
+	before := n.Sampler.Begin()
+	return func(waits []bench.Medium) result.Disturbance {
+		var loads []host.Resource
+		for _, m := range waits {
+			switch m {
+			case bench.Disk:
+				loads = append(loads, host.IO)
+			case bench.Memory:
+				loads = append(loads, host.Memory)
+			}
+		}
+		return n.End(before, loads...)
+	}
+}
+
+// pageCache counts the drops of the host's page cache during the run.
+type pageCache struct {
+	drops   atomic.Int64
+	refused string // why the host does not allow a drop that the plan allows; empty otherwise
+}
+
+// caveats states for the run's record what happened to the page cache.
+func (c *pageCache) caveats() []string {
+	var all []string
+	if n := c.drops.Load(); n > 0 {
+		all = append(all, fmt.Sprintf("the page cache of the whole machine was dropped %d times, each right before a cold read", n))
+	}
+	if c.refused != "" {
+		all = append(all, "the page cache was not dropped, although the plan allows it: "+c.refused)
+	}
+	return all
+}
+
+// useHost gives the runner the host's memory, CPUs and page cache, as far as the plan allows.
+func (e *Execution) useHost(config *runner.Config) {
+	config.Memory, config.Free = e.session.dir.Memory, host.Free
+	if _, err := host.Available("/"); err == nil {
+		config.Available = func() (int64, error) { return host.Available("/") }
+	}
+	if _, err := host.OOMKills("/"); err == nil {
+		config.OOMKills = func() (int64, error) { return host.OOMKills("/") }
+	}
+	config.WorkloadCPUs, config.HostCPUs = e.Plan.Pinning.Workload, e.Plan.Pinning.Touchstone
+	if !dropsCaches(e.Plan, e.work) {
+		return
+	}
+	caches := host.NewCaches("/")
+	if err := caches.Check(); err != nil {
+		e.caches.refused = err.Error()
+		e.report(Note, fmt.Sprintf("the page cache is not dropped: %v", err))
+		return
+	}
+	e.report(Note, "the page cache of this whole machine is dropped before each cold read; --drop-caches=false prevents it")
+	config.DropCaches = func(ctx context.Context) error {
+		e.caches.drops.Add(1)
+		return caches.Drop(ctx)
+	}
+}
+
+// pinned states for the run's record which parts of the run stay on which CPUs.
+func (e *Execution) pinned() []string {
+	var all []string
+	p := e.Plan.Pinning
+	if p.Engines != "" && !slices.ContainsFunc(e.targets, hasPrivateDaemon) {
+		p.Engines = ""
+		const note = "pinning: engines has no effect: the run has no private daemon"
+		e.report(Note, note)
+		all = append(all, note)
+	}
+	for _, part := range []struct{ what, cpus string }{
+		{"containers, and programs on native,", p.Workload},
+		{"private daemons", p.Engines},
+		{"Touchstone, with the peer programs on the host,", p.Touchstone},
+	} {
+		if part.cpus != "" {
+			all = append(all, fmt.Sprintf("%s stayed on CPUs %s", part.what, part.cpus))
+		}
+	}
+	return all
+}
+
+// hasPrivateDaemon is true if a daemon of the run serves the target. Only a private daemon has a cgroup of its own.
+func hasPrivateDaemon(t runner.Target) bool {
+	e, ok := t.Engine.(engine.DaemonBacked)
+	return ok && e.Daemon().Cgroup != nil
+}
+
+// openHostEngine opens the engine for the peer programs on the host. It returns nil if no target has a bridge network.
+func (e *Execution) openHostEngine(ctx context.Context) (engine.Engine, error) {
+	for _, t := range e.targets {
+		if available(t) && t.Engine.Supports(engine.NetworkBridge) == nil {
+			return e.drivers.Open(ctx, target.Target{Engine: target.Native}, e.engineSession())
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,156 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// makes returns a maker of images with two layers. It fails for the names in fails.
+func makes(t *testing.T, fails map[bench.Image]error) imageMaker {
+	t.Helper()
+	return func(_ context.Context, name bench.Image) (v1.Image, string, error) {
+		if err := fails[name]; err != nil {
+			return nil, "", err
+		}
+		made, err := random.Image(1000, 2)
+		return made, "/rootfs/of/" + string(name), err
+	}
+}
+
+func TestImagesArePublished(t *testing.T) {
+	published := map[string]v1.Image{}
+	publish := func(_ context.Context, as string, made v1.Image) (string, error) {
+		published[as] = made
+		return "registry/" + as, nil
+	}
+	work := []plan.Work{
+		{Benchmark: bench.Benchmark{Image: bench.WorkloadImage}},
+		{},
+		{Benchmark: bench.Benchmark{Image: "Mine and/thine.tar"}},
+		{Benchmark: bench.Benchmark{Image: bench.WorkloadImage}},
+	}
+	files, facts, err := prepareImages(t.Context(), imagesOf(work), makes(t, nil), publish)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != 2 || files[bench.WorkloadImage].Ref != "registry/workload:latest" || files[bench.WorkloadImage].Rootfs != "/rootfs/of/workload" ||
+		files["Mine and/thine.tar"].Ref != "registry/custom-2:latest" {
+		t.Errorf("files are %+v", files)
+	}
+	digest, err := published["workload:latest"].Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(facts) != 2 || facts[0].Name != "workload" || facts[0].Digest != digest.String() || facts[0].Size < 2000 || facts[0].Unavailable != "" {
+		t.Errorf("the record is %+v, want the digest %s", facts, digest)
+	}
+}
+
+// An unavailable image is an error of its own, and the others are still published.
+func TestUnavailableImage(t *testing.T) {
+	refused := errors.New("the registry is full")
+	publish := func(_ context.Context, as string, _ v1.Image) (string, error) {
+		if as == "custom-3:latest" {
+			return "", refused
+		}
+		return as, nil
+	}
+	own := &engine.UnsupportedError{What: "x", Reason: "y", Advice: "z"}
+	images := []bench.Image{bench.WorkloadImage, "a.tar", "b.tar", "c.tar"}
+	files, facts, err := prepareImages(t.Context(), images, makes(t, map[bench.Image]error{bench.WorkloadImage: errors.New("no mirror responds"), "a.tar": own}), publish)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{
+		"image workload: no mirror responds",
+		"x: y; z",
+		"image b.tar: the registry is full; fix the file, or name another image in the plan",
+		"",
+	} {
+		err := files[images[i]].Err
+		if want == "" {
+			if err != nil || facts[i].Digest == "" {
+				t.Errorf("%s: %v, %+v", images[i], err, facts[i])
+			}
+			continue
+		}
+		if !engine.Unsupported(err) || err.Error() != want || facts[i] != (result.Image{Name: string(images[i]), Unavailable: want}) {
+			t.Errorf("%s: %v, recorded as %+v; want %q", images[i], err, facts[i], want)
+		}
+	}
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errStop)
+	if _, _, err := prepareImages(ctx, images, makes(t, map[bench.Image]error{bench.WorkloadImage: errStop}), publish); !errors.Is(err, errStop) {
+		t.Errorf("interrupted: %v", err)
+	}
+}
+
+// An image of the user's is read from an OCI layout and unpacked. Anything else is refused.
+func TestUsersImageIsRead(t *testing.T) {
+	imageDir, cache := t.TempDir(), filepath.Join(t.TempDir(), "none")
+	t.Setenv(image.CacheVariable, cache)
+	wanted, err := image.Build(runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	saved, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := saved.AppendImage(wanted); err != nil {
+		t.Fatal(err)
+	}
+	loaded, rootfs, err := load(t.Context(), imageDir, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := wanted.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := loaded.Digest(); got != want || err != nil {
+		t.Errorf("the digest is %v, %v; want %v", got, err, want)
+	}
+	if !strings.HasPrefix(rootfs, imageDir) {
+		t.Errorf("it is unpacked to %s, want a directory below %s", rootfs, imageDir)
+	}
+	if _, err := os.Stat(cache); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the shared cache was used: %v", err)
+	}
+	if info, err := os.Stat(filepath.Join(rootfs, "probe")); err != nil || info.Mode()&0o111 == 0 {
+		t.Errorf("the probe in %s: %v, %v", rootfs, info, err)
+	}
+	for _, path := range []string{"/no/such/image.tar", t.TempDir()} {
+		if _, _, err := load(t.Context(), imageDir, path); err == nil {
+			t.Errorf("%s is read as an image", path)
+		}
+	}
+}
+
+var errStop = errors.New("stop")
+
+func TestFakeTargetsHaveNoPrograms(t *testing.T) {
+	files := fakeFiles([]bench.Image{bench.WorkloadImage, "mine.tar"})
+	if !engine.Unsupported(files[bench.WorkloadImage].Err) || files["mine.tar"].Err != nil || files[bench.ProbeImage].Rootfs == "" || len(files) != 3 {
+		t.Errorf("files are %+v", files)
+	}
+}

@@ -1,0 +1,168 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/engines"
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/internal/workdir"
+)
+
+// closeLimit bounds the removal of what a session has on the host.
+const closeLimit = 30 * time.Second
+
+// abandonLimit bounds the same removal when the user does not wait any longer.
+const abandonLimit = 3 * time.Second
+
+// Session is what engines need on the host: directories with a lock, cgroups, the launcher of processes
+// and an image registry.
+type Session struct {
+	engine.Session
+	pinning plan.Pinning
+
+	mu  sync.Mutex   // guards dir and Launcher against Abandon
+	dir *workdir.Dir // nil unless the session is open
+}
+
+// NewSession returns a session for the runtimes and engines of a plan. It is not open yet.
+func NewSession(runID string, p plan.Plan) *Session {
+	return &Session{pinning: p.Pinning, Session: engine.Session{
+		RunID: runID, Runtimes: p.Runtimes, Engines: p.Engines.Binaries, Sockets: p.Engines.Sockets, Managed: p.Engines.Managed,
+		EngineCPUs: p.Pinning.Engines,
+	}}
+}
+
+// Open removes what killed runs left, and returns it, also with an error. Then it creates all that the
+// session has on the host. After an error nothing of the session remains.
+func (s *Session) Open(ctx context.Context) ([]workdir.Swept, error) {
+	roots, err := workdir.HostRoots()
+	if err != nil {
+		return nil, err
+	}
+	s.Cgroups, err = hostCgroups()
+	if err != nil {
+		return nil, err
+	}
+	swept, err := workdir.Sweep(ctx, roots, s.Cgroups, sweepDaemon)
+	if err != nil {
+		return swept, err
+	}
+	dir, err := workdir.Create(roots, s.RunID)
+	if err != nil {
+		return swept, err
+	}
+	s.mu.Lock()
+	s.dir = dir
+	s.mu.Unlock()
+	s.State, s.Data, s.Rootfs, s.Probe = dir.State, dir.Data, filepath.Join(dir.Data, "rootfs"), filepath.Join(dir.Data, "probe")
+	err = s.prepare(ctx)
+	if err == nil {
+		err = process.Pin(s.pinning.Touchstone)
+	}
+	if err != nil {
+		return swept, errors.Join(err, s.Close())
+	}
+	return swept, nil
+}
+
+func (s *Session) prepare(ctx context.Context) error {
+	if err := image.WriteRootfs(s.Rootfs); err != nil {
+		return err
+	}
+	if err := image.WriteProbe(s.Probe); err != nil {
+		return err
+	}
+	options := oci.Surroundings(s.Cgroups)
+	launcher, err := process.New(options)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.Launcher, s.Hidden = launcher, options.Hide
+	s.mu.Unlock()
+	s.Registry, err = image.NewRegistry(ctx, s.RunID)
+	return err
+}
+
+// Close removes all that the session has on the host.
+func (s *Session) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+	defer cancel()
+	err := s.dir.Remove(ctx, s.Cgroups)
+	s.mu.Lock()
+	s.dir = nil
+	s.mu.Unlock()
+	if s.Registry != nil {
+		err = errors.Join(err, s.Registry.Close())
+	}
+	if s.Launcher != nil {
+		err = errors.Join(err, s.Launcher.Close())
+	}
+	err = errors.Join(err, process.Pin("")) // the next plan may have other CPUs
+	if err != nil {
+		return fmt.Errorf("clean up: %w; touchstone cleanup may remove the rest", err)
+	}
+	return nil
+}
+
+// Abandon removes the cgroups, processes and files of the session at once, without waiting for anything in
+// them. It may be called from another goroutine at any time; the program must end right after.
+func (s *Session) Abandon() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dir == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), abandonLimit)
+	defer cancel()
+	if s.Launcher != nil && s.Cgroups != nil {
+		// The launcher's thread must leave the cgroups before they are removed.
+		_ = s.SetCgroupParent("")
+	}
+	if err := s.dir.Remove(ctx, s.Cgroups); err != nil {
+		return fmt.Errorf("%w; touchstone cleanup removes the rest", err)
+	}
+	return nil
+}
+
+// Sweep removes what killed runs left on this machine.
+func Sweep(ctx context.Context) ([]workdir.Swept, error) {
+	roots, err := workdir.HostRoots()
+	if err != nil {
+		return nil, err
+	}
+	groups, err := hostCgroups()
+	if err != nil {
+		return nil, err
+	}
+	return workdir.Sweep(ctx, roots, groups, sweepDaemon)
+}
+
+// hostCgroups returns the cgroups of the host, nil if this user may create none.
+func hostCgroups() (*cgroup.Hierarchy, error) {
+	groups, err := cgroup.Detect("/")
+	if err != nil {
+		return nil, err
+	}
+	if groups.Base() == "" {
+		return nil, nil
+	}
+	return groups, nil
+}
+
+// sweepDaemon removes what a killed run left in a daemon of the user's.
+func sweepDaemon(ctx context.Context, runID, engineName, address string) (int, error) {
+	s := engine.Session{RunID: runID, Sockets: map[string]string{engineName: address}}
+	return engines.All(fake.NewClock(), s.Sockets).Sweep(ctx, s, engineName)
+}

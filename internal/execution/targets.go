@@ -1,0 +1,191 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// available is true for a target that could be opened.
+func available(t runner.Target) bool { return t.Engine != nil }
+
+// openTargets opens the plan's targets. A target that does not work stays in the run with its reason.
+func (e *Execution) openTargets(ctx context.Context) ([]result.Target, error) {
+	var candidates []engine.Candidate
+	if e.session != nil && needsCandidates(e.Plan) { // there are no candidates for fake targets
+		candidates = e.drivers.Candidates(ctx, e.engineSession())
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+	wanted, err := selectTargets(e.Plan, candidates)
+	if err != nil {
+		return nil, err
+	}
+	if e.session != nil {
+		e.session.Targets = wanted
+	}
+	var facts []result.Target
+	for _, t := range wanted {
+		e.report(Opening, t.String())
+		opened, err := e.drivers.Open(ctx, t, e.engineSession())
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		info := engine.Info{Target: t}
+		switch {
+		case err == nil:
+			info = opened.Info()
+		case t.Engine == fake.Name:
+			return nil, &UsageError{err} // its options are wrong
+		case !engine.Unsupported(err):
+			return nil, fmt.Errorf("open target %s: %w", t, err)
+		default:
+			var open *engine.OpenError
+			if errors.As(err, &open) {
+				info = open.Info
+			}
+			e.report(Skipped, err.Error())
+		}
+		e.targets = append(e.targets, runner.Target{Name: t.String(), Engine: opened, Err: err})
+		facts = append(facts, targetFacts(info, err))
+	}
+	return facts, nil
+}
+
+func targetFacts(info engine.Info, err error) result.Target {
+	t := result.Target{
+		Name: info.Target.String(), Binary: info.Binary, Version: result.ConditionText(info.Version), Isolation: string(info.Isolation),
+		Cgroup: info.Cgroup, Rootless: info.Rootless, Notes: info.Notes,
+	}
+	switch {
+	case info.Target.Engine == target.Native:
+		t.Kind = result.KindNative
+	case info.Bare:
+		t.Kind, t.Runtime = result.KindRuntime, info.Target.RuntimeText()
+	default:
+		t.Kind, t.Runtime = result.KindEngine, info.Target.RuntimeText()
+	}
+	if err != nil {
+		reason, advice := Reason(err)
+		if advice != "" {
+			reason += "; " + advice
+		}
+		t.Unavailable = reason
+	}
+	return t
+}
+
+// Reason splits the error of a target into the reason and the advice, which may be empty. Neither names the
+// target.
+func Reason(err error) (reason, advice string) {
+	var u *engine.UnsupportedError
+	if errors.As(err, &u) {
+		return u.Reason, u.Advice
+	}
+	return err.Error(), ""
+}
+
+// IsDefault is true for a candidate that a plan without targets measures: a runtime without options, called by an
+// engine without a daemon or by an engine that the plan requests. A first run must neither start daemons
+// nor take an hour.
+func IsDefault(p plan.Plan, c engine.Candidate) bool {
+	return c.Default && (c.Target.Engine == target.Native || c.Target.Engine == oci.Driver{}.Name() || requested(p, c.Target.Engine))
+}
+
+// requested is true if the plan requests daemons: private ones, or the daemon of this engine at a socket. A socket
+// of Docker is no request: DOCKER_HOST may be set for other programs.
+func requested(p plan.Plan, engineName string) bool {
+	_, named := p.Engines.Sockets[engineName]
+	return p.Engines.Managed || named && engineName != "docker"
+}
+
+// needsCandidates is true if the plan's targets depend on the candidates of this machine.
+func needsCandidates(p plan.Plan) bool {
+	return p.Targets == nil || slices.ContainsFunc(p.Targets, func(pattern plan.Pattern) bool {
+		_, exact := pattern.Exact()
+		return !exact
+	})
+}
+
+// selectTargets returns the targets of a plan on a machine with these candidates, each once.
+//
+// A target that the plan names is always in the run. A pattern selects the targets whose engine and runtime are both
+// installed, also a pair that does not work together: the run then holds the reason. It leaves out a
+// target whose engine or runtime is missing, because a report about containerd does not need a skip for each
+// engine that is not installed. If nothing that a pattern matches is installed, all its matches are in the
+// run with their reasons.
+func selectTargets(p plan.Plan, candidates []engine.Candidate) ([]target.Target, error) {
+	installed := installed(p, candidates)
+	var selected []target.Target
+	add := func(t target.Target) {
+		if !slices.ContainsFunc(selected, func(s target.Target) bool { return s.String() == t.String() }) {
+			selected = append(selected, t)
+		}
+	}
+	if p.Targets == nil {
+		for _, c := range candidates {
+			if IsDefault(p, c) && installed(c) {
+				add(c.Target)
+			}
+		}
+	}
+	for _, pattern := range p.Targets {
+		if t, exact := pattern.Exact(); exact {
+			add(t)
+			continue
+		}
+		var found, missing []target.Target
+		for _, c := range candidates {
+			t, ok := pattern.Select(c.Target)
+			switch {
+			case !ok:
+			case installed(c):
+				found = append(found, t)
+			default:
+				missing = append(missing, t)
+			}
+		}
+		if len(found) == 0 {
+			found = missing
+		}
+		if len(found) == 0 {
+			return nil, &UsageError{fmt.Errorf("no target matches %s; touchstone targets lists the targets of this machine", pattern)}
+		}
+		for _, t := range found {
+			add(t)
+		}
+	}
+	if p.Baseline.Engine != "" {
+		add(p.Baseline)
+	}
+	return selected, nil
+}
+
+// installed returns a function that is true for a candidate whose engine and runtime are both on this machine. An
+// engine or a runtime is installed if some candidate with it may work, or if the plan has its path or
+// socket. An engine without a daemon is also installed for a runtime that the plan defines.
+func installed(p plan.Plan, candidates []engine.Candidate) func(engine.Candidate) bool {
+	engines, runtimes := map[string]bool{}, map[string]bool{}
+	for name := range p.Engines.Sockets {
+		engines[name] = true
+	}
+	for name := range p.Runtimes {
+		runtimes[name] = true
+	}
+	for _, c := range candidates {
+		if _, named := p.Runtimes[c.Target.Runtime]; c.Err == nil || IsDefault(p, c) && named {
+			engines[c.Target.Engine], runtimes[c.Target.Runtime] = true, true
+		}
+	}
+	return func(c engine.Candidate) bool { return engines[c.Target.Engine] && runtimes[c.Target.Runtime] }
+}

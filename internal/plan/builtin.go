@@ -33,8 +33,8 @@ func Builtin(name string) (Plan, error) {
 		}
 		names = append(names, b.Name)
 	}
-	f := flaw{"no plan is named " + quote(name), didYouMean(name, names, "there are "+strings.Join(names, ", ")+"; a plan of your own is given with -f")}
-	return Plan{}, place{flag: "--plan"}.fault(name, f)
+	f := problem{"no plan is named " + quote(name), didYouMean(name, names, "there are "+strings.Join(names, ", ")+"; a plan of your own is given with -f")}
+	return Plan{}, location{flag: "--plan"}.error(name, f)
 }
 
 func builtin(name string) (Plan, error) {

@@ -27,41 +27,41 @@ const (
 )
 
 // checkCount refuses numbers outside lo to hi.
-func checkCount(n, lo, hi int) *flaw {
+func checkCount(n, lo, hi int) *problem {
 	if n < lo || n > hi {
 		return notCount(strconv.Itoa(n), lo, hi)
 	}
 	return nil
 }
 
-func notCount(shown string, lo, hi int) *flaw {
-	return &flaw{fmt.Sprintf("%s is not a whole number from %d to %d", shown, lo, hi), ""}
+func notCount(shown string, lo, hi int) *problem {
+	return &problem{fmt.Sprintf("%s is not a whole number from %d to %d", shown, lo, hi), ""}
 }
 
 // decimal matches whole numbers in the one spelling that every version of YAML reads alike.
 var decimal = regexp.MustCompile(`^(0|[1-9][0-9]*)$`)
 
 // checkDuration refuses durations that are not positive, or absurd.
-func checkDuration(d time.Duration) *flaw {
+func checkDuration(d time.Duration) *problem {
 	switch {
 	case d <= 0:
-		return noDuration(formatDuration(d))
+		return notDuration(formatDuration(d))
 	case d > MaxDuration:
-		return &flaw{fmt.Sprintf("%s is longer than %s", formatDuration(d), formatDuration(MaxDuration)), "give less"}
+		return &problem{fmt.Sprintf("%s is longer than %s", formatDuration(d), formatDuration(MaxDuration)), "give less"}
 	}
 	return nil
 }
 
-func noDuration(shown string) *flaw {
-	return &flaw{shown + " is no length of time", "write a number above 0 with a unit, such as 30s or 10m"}
+func notDuration(shown string) *problem {
+	return &problem{shown + " is no length of time", "write a number above 0 with a unit, such as 30s or 10m"}
 }
 
 var percentage = regexp.MustCompile(`^([0-9]{1,20}(?:\.[0-9]{1,20})?)%$`)
 
 // parsePercent reads a percentage above 0 up to 100 as a share. The exponent is written
 // behind the digits, so that the result is the float nearest to what is written.
-func parsePercent(s string) (float64, *flaw) {
-	bad := &flaw{quote(s) + " is not a percentage above 0 % and up to 100 %", "write it like 2%"}
+func parsePercent(s string) (float64, *problem) {
+	bad := &problem{quote(s) + " is not a percentage above 0 % and up to 100 %", "write it like 2%"}
 	m := percentage.FindStringSubmatch(s)
 	if m == nil {
 		return 0, bad
@@ -103,17 +103,17 @@ func formatDuration(d time.Duration) string {
 }
 
 // parseTarget reads a target.
-func parseTarget(s string) (target.Target, *flaw) {
+func parseTarget(s string) (target.Target, *problem) {
 	t, err := target.Parse(s)
 	if err == nil && (len(s) > maxName || !isPrintable(s)) {
-		return t, &flaw{quote(s) + " is too long or not printable", ""}
+		return t, &problem{quote(s) + " is too long or not printable", ""}
 	}
 	if err != nil {
 		reason := err.Error()
 		if syntax := (*target.SyntaxError)(nil); errors.As(err, &syntax) {
 			reason = syntax.Reason
 		}
-		return t, &flaw{
+		return t, &problem{
 			quote(s) + " is no target: " + printable(reason),
 			"write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options",
 		}
@@ -122,15 +122,15 @@ func parseTarget(s string) (target.Target, *flaw) {
 }
 
 // checkTargets refuses lists that name a target twice or have too many.
-func checkTargets(targets []Pattern) *flaw {
+func checkTargets(targets []Pattern) *problem {
 	if len(targets) > MaxTargets {
-		return &flaw{fmt.Sprintf("there are more than %d targets", MaxTargets), "split the plan"}
+		return &problem{fmt.Sprintf("there are more than %d targets", MaxTargets), "split the plan"}
 	}
 	seen := map[string]bool{}
 	for _, t := range targets {
 		s := t.String()
 		if seen[s] {
-			return &flaw{quote(s) + " is given twice", "leave one out"}
+			return &problem{quote(s) + " is given twice", "leave one out"}
 		}
 		seen[s] = true
 	}
@@ -140,17 +140,17 @@ func checkTargets(targets []Pattern) *flaw {
 var filterSyntax = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
 // checkFilter refuses what cannot be the name of a benchmark or of a group of them.
-func checkFilter(s string) *flaw {
+func checkFilter(s string) *problem {
 	if len(s) > maxName || !filterSyntax.MatchString(s) {
-		return &flaw{quote(s) + " is not the name of a benchmark", "write whole components, such as operations or scalability.runtime.5"}
+		return &problem{quote(s) + " is not the name of a benchmark", "write whole components, such as operations or scalability.runtime.5"}
 	}
 	return nil
 }
 
 // checkName refuses names of plans that would not show well.
-func checkName(s string) *flaw {
+func checkName(s string) *problem {
 	if s == "" || len(s) > maxName || strings.TrimSpace(s) != s || !isPrintable(s) {
-		return &flaw{quote(s) + " is not a name", fmt.Sprintf("write up to %d printable characters on one line", maxName)}
+		return &problem{quote(s) + " is not a name", fmt.Sprintf("write up to %d printable characters on one line", maxName)}
 	}
 	return nil
 }
@@ -166,26 +166,26 @@ func nameFrom(file string) string {
 }
 
 // checkRuntimeName refuses a name that no target could spell.
-func checkRuntimeName(name string) *flaw {
+func checkRuntimeName(name string) *problem {
 	if t, err := target.Parse("oci/" + name); err != nil || t.Runtime != name || len(name) > maxName {
-		return &flaw{quote(name) + " is not a name for a runtime", "use letters, digits and . _ -"}
+		return &problem{quote(name) + " is not a name for a runtime", "use letters, digits and . _ -"}
 	}
 	return nil
 }
 
 // checkBinary refuses a path that depends on the folder in which Touchstone is started.
-func checkBinary(name, path string) *flaw {
+func checkBinary(name, path string) *problem {
 	if !filepath.IsAbs(path) || len(path) > maxPath || !isPrintable(path) {
-		return &flaw{fmt.Sprintf("the binary %s of %s is not an absolute path", quote(path), name), "write it from the root, such as /usr/bin/crun"}
+		return &problem{fmt.Sprintf("the binary %s of %s is not an absolute path", quote(path), name), "write it from the root, such as /usr/bin/crun"}
 	}
 	return nil
 }
 
 // checkFileName refuses all but a plain file name: a plan must not choose which files of
 // the machine are overwritten. The ending keeps it off the database.
-func checkFileName(s string) *flaw {
+func checkFileName(s string) *problem {
 	if len(s) > maxName || !isPrintable(s) || strings.HasPrefix(s, ".") || strings.ContainsAny(s, `/\:`) || !strings.HasSuffix(s, ".json") {
-		return &flaw{quote(s) + " is not a plain file name that ends in .json", "write one such as results.json; it is made in the output folder"}
+		return &problem{quote(s) + " is not a plain file name that ends in .json", "write one such as results.json; it is made in the output folder"}
 	}
 	return nil
 }
@@ -193,16 +193,16 @@ func checkFileName(s string) *flaw {
 var paramName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
 // checkParamName and checkParam refuse what "name=value name=value" could not spell.
-func checkParamName(name string) *flaw {
+func checkParamName(name string) *problem {
 	if len(name) > maxName || !paramName.MatchString(name) {
-		return &flaw{quote(name) + " is not the name of a parameter", "use letters, digits, _ and -"}
+		return &problem{quote(name) + " is not the name of a parameter", "use letters, digits, _ and -"}
 	}
 	return nil
 }
 
-func checkParam(name, value string) *flaw {
+func checkParam(name, value string) *problem {
 	if value == "" || len(value) > maxName || strings.ContainsRune(value, ' ') || !isPrintable(value) {
-		return &flaw{fmt.Sprintf("%s is not a value for %s", quote(value), name), "write it without blanks"}
+		return &problem{fmt.Sprintf("%s is not a value for %s", quote(value), name), "write it without blanks"}
 	}
 	return nil
 }

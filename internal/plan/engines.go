@@ -28,7 +28,7 @@ func (r *reader) enginesFields() []field {
 		{"managed", func(n ast.Node) {
 			b, ok := n.(*ast.BoolNode)
 			if !ok {
-				r.wants(n, "engines.managed", "true or false is", "")
+				r.wrongKind(n, "engines.managed", "true or false is", "")
 				return
 			}
 			e.Managed = b.Value
@@ -45,14 +45,14 @@ func (r *reader) enginesFields() []field {
 func (r *reader) engines(n ast.Node) {
 	entries, ok := pairs(n)
 	if !ok {
-		r.wants(n, "engines", "managed, sockets or binaries are", "write it like {managed: true}")
+		r.wrongKind(n, "engines", "managed, sockets or binaries are", "write it like {managed: true}")
 		return
 	}
 	r.entries(entries, "engines", r.enginesFields())
 }
 
 // paths reads a mapping of names to addresses or paths.
-func (r *reader) paths(n ast.Node, key, example string, checkName func(string) *flaw, check func(name, path string) *flaw, into *map[string]string) {
+func (r *reader) paths(n ast.Node, key, example string, checkName func(string) *problem, check func(name, path string) *problem, into *map[string]string) {
 	for _, e := range r.named(n, key, "a mapping of names to paths is", "write it like "+example, MaxRuntimes) {
 		name, ok := r.key(e.Key)
 		if !ok {
@@ -63,7 +63,7 @@ func (r *reader) paths(n ast.Node, key, example string, checkName func(string) *
 			continue
 		}
 		var path string
-		r.text(e.Value, key, func(s string) *flaw { return check(name, s) }, &path)
+		r.text(e.Value, key, func(s string) *problem { return check(name, s) }, &path)
 		if path != "" {
 			put(into, name, path)
 		}
@@ -79,31 +79,31 @@ func put[V any](into *map[string]V, name string, value V) {
 }
 
 // checkEngineName refuses names of engines that no daemon of the user's can stand behind.
-func checkEngineName(name string) *flaw {
+func checkEngineName(name string) *problem {
 	if slices.Contains([]string{target.Native, "oci", "fake"}, name) {
-		return &flaw{quote(name) + " is an engine without a daemon", "leave it out"}
+		return &problem{quote(name) + " is an engine without a daemon", "leave it out"}
 	}
 	if t, err := target.Parse(name + "/x"); err != nil || t.Engine != name || len(name) > maxName {
-		return &flaw{quote(name) + " is not a name for an engine", "use letters, digits and . _ -"}
+		return &problem{quote(name) + " is not a name for an engine", "use letters, digits and . _ -"}
 	}
 	return nil
 }
 
 // checkCRIName refuses names of engines that do not speak CRI.
-func checkCRIName(name string) *flaw {
+func checkCRIName(name string) *problem {
 	switch name {
 	case "docker":
-		return &flaw{"docker does not speak CRI", "give its address in DOCKER_HOST"}
+		return &problem{"docker does not speak CRI", "give its address in DOCKER_HOST"}
 	case "podman":
-		return &flaw{"podman does not speak CRI", "give its socket in a plan, as engines: {sockets: {podman: /run/podman/podman.sock}}"}
+		return &problem{"podman does not speak CRI", "give its socket in a plan, as engines: {sockets: {podman: /run/podman/podman.sock}}"}
 	}
 	return checkEngineName(name)
 }
 
 // checkProgramName refuses what is no name of a program.
-func checkProgramName(name string) *flaw {
+func checkProgramName(name string) *problem {
 	if checkRuntimeName(name) != nil {
-		return &flaw{quote(name) + " is not the name of a program", "use letters, digits and . _ -, as in containerd-shim-runc-v2"}
+		return &problem{quote(name) + " is not the name of a program", "use letters, digits and . _ -, as in containerd-shim-runc-v2"}
 	}
 	return nil
 }
@@ -112,12 +112,12 @@ var url = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://[^ ]+$`)
 
 // checkAddress refuses what is neither a path nor a URL. Whether an engine understands the URL is for
 // the engine to say.
-func checkAddress(name, address string) *flaw {
+func checkAddress(name, address string) *problem {
 	if checkBinary(name, address) == nil {
 		return nil
 	}
 	if len(address) > maxPath || !isPrintable(address) || !url.MatchString(address) {
-		return &flaw{
+		return &problem{
 			fmt.Sprintf("%s is no address of %s", quote(address), name),
 			"write the absolute path of a socket, or a URL that begins with unix:// or tcp://",
 		}

@@ -53,42 +53,42 @@ func withAdvice(problem, advice string) string {
 	return problem + "; " + advice
 }
 
-// flaw is what is wrong with a value, wherever it was written.
-type flaw struct{ problem, advice string }
+// problem is what is wrong with a value, wherever it was written.
+type problem struct{ message, advice string }
 
 // place is where a value was written: in a file, or on the command line.
-type place struct {
+type location struct {
 	file         string
 	line, column int
 	flag         string
 }
 
 // fault makes the error for a flawed value.
-func (p place) fault(value string, f flaw) error {
+func (p location) error(value string, f problem) error {
 	if p.flag != "" {
-		return &FlagError{Flag: p.flag, Value: value, Problem: f.problem, Advice: f.advice}
+		return &FlagError{Flag: p.flag, Value: value, Problem: f.message, Advice: f.advice}
 	}
-	return &Error{File: p.file, Line: p.line, Column: p.column, Value: value, Problem: f.problem, Advice: f.advice}
+	return &Error{File: p.file, Line: p.line, Column: p.column, Value: value, Problem: f.message, Advice: f.advice}
 }
 
-// maxFaults is how many errors are told at once: more help nobody, and looking for near
+// maxProblems is how many errors are told at once: more help nobody, and looking for near
 // names costs time.
-const maxFaults = 20
+const maxProblems = 20
 
-// faults collects errors in the order in which they are found.
-type faults struct{ errs []error }
+// problems collects errors in the order in which they are found.
+type problems struct{ errs []error }
 
-func (f *faults) full() bool { return len(f.errs) >= maxFaults }
+func (f *problems) full() bool { return len(f.errs) >= maxProblems }
 
-// add keeps the error for a flawed value; beyond maxFaults it drops it.
-func (f *faults) add(at place, value string, fl flaw) {
+// add keeps the error for a flawed value; beyond maxProblems it drops it.
+func (f *problems) add(at location, value string, fl problem) {
 	if !f.full() {
-		f.errs = append(f.errs, at.fault(value, fl))
+		f.errs = append(f.errs, at.error(value, fl))
 	}
 }
 
 // err joins what was collected, nil if that is nothing.
-func (f *faults) err() error { return errors.Join(f.errs...) }
+func (f *problems) err() error { return errors.Join(f.errs...) }
 
 // quote shows a value from a file in a message: quoted, so that nothing in it
 // reaches the terminal raw, and cut where it is long.

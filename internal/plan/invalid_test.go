@@ -276,7 +276,7 @@ var invalid = []struct {
 	{"a mix the other way", "oci: [runc]\nbaseline: oci/runc\n", true, []string{`p:1:1: oci is a key of TouchStone's own format and baseline one of ours; use the keys of one of them; write targets instead`}},
 }
 
-// parseRate is a parse without a flaw.
+// parseRate is a parse without a problem.
 const parseRate = "parse: [{metric: Rate, regex: 'rate: ([0-9.]+)', unit: 1/s, better: higher}]"
 
 // workload is a plan with a workload of these keys, the first in line 3.
@@ -377,8 +377,8 @@ func TestParseRefusesHostileYAML(t *testing.T) {
 
 func TestParseTellsSoManyErrorsAndNoMore(t *testing.T) {
 	_, err := Parse("p", []byte("version: 1\ntargets:\n"+strings.Repeat("  - x\n", 90)))
-	if got := lines(err); len(got) != maxFaults {
-		t.Errorf("%d errors are told, want %d", len(got), maxFaults)
+	if got := lines(err); len(got) != maxProblems {
+		t.Errorf("%d errors are told, want %d", len(got), maxProblems)
 	}
 }
 

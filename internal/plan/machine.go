@@ -41,28 +41,28 @@ func readsCold(w Work) bool { return bench.Cache(w.Params["cache"]) == bench.Col
 // Check tells what of the plan cannot be on this machine, before anything is measured: CPUs and images that are not there, and what only
 // root may do. Errors are as Resolve has them. The notes are about what can be, and should not.
 func (p Plan) Check(m Machine) (notes []string, err error) {
-	var faults faults
+	var problems problems
 	sets := p.Pinning.sets()
 	for _, part := range p.Pinning.parts() {
 		if missing := sets[part.name].Without(m.Online); len(missing) > 0 {
-			faults.add(p.at["pinning."+part.name], *part.cpus, flaw{
+			problems.add(p.at["pinning."+part.name], *part.cpus, problem{
 				fmt.Sprintf("pinning: %s is to run on CPU %s, which this machine does not have", part.name, missing), "there are " + m.Online.String(),
 			})
 		}
 	}
 	if p.DropCaches != nil && *p.DropCaches && !m.Root {
-		faults.add(p.at["drop-caches"], "true", flaw{"drop-caches: only root can drop the host's page cache", "run as root, or leave it out"})
+		problems.add(p.at["drop-caches"], "true", problem{"drop-caches: only root can drop the host's page cache", "run as root, or leave it out"})
 	}
 	for _, w := range p.Workloads {
-		if f := checkThere(w.Image); f != nil {
-			faults.add(w.imageAt, string(w.Image), *f)
+		if f := checkImageExists(w.Image); f != nil {
+			problems.add(w.imageAt, string(w.Image), *f)
 		}
 	}
-	return p.Pinning.shared(m), faults.err()
+	return p.Pinning.shared(m), problems.err()
 }
 
-// checkThere refuses the path of an image at which there is none. Whether it is sound shows when it is read.
-func checkThere(image bench.Image) *flaw {
+// checkImageExists refuses the path of an image at which there is none. Whether it is sound shows when it is read.
+func checkImageExists(image bench.Image) *problem {
 	for _, ours := range images() {
 		if image == ours {
 			return nil
@@ -75,15 +75,15 @@ func checkThere(image bench.Image) *flaw {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		name := filepath.Base(path)
-		return &flaw{"workloads.image: there is no " + shown, didYouMean(name, []string{probeImage, workloadImage}, advice)}
+		return &problem{"workloads.image: there is no " + shown, didYouMean(name, []string{probeImage, workloadImage}, advice)}
 	case err != nil:
-		return &flaw{"workloads.image: " + printable(err.Error()), advice}
+		return &problem{"workloads.image: " + printable(err.Error()), advice}
 	case at.IsDir():
 		if _, err := os.Stat(filepath.Join(path, "index.json")); err != nil {
-			return &flaw{"workloads.image: the folder " + shown + " has no index.json, so that it is no OCI layout", advice}
+			return &problem{"workloads.image: the folder " + shown + " has no index.json, so that it is no OCI layout", advice}
 		}
 	case !at.Mode().IsRegular() || at.Size() == 0:
-		return &flaw{"workloads.image: " + shown + " is empty or no file", advice}
+		return &problem{"workloads.image: " + shown + " is empty or no file", advice}
 	}
 	return nil
 }

@@ -35,10 +35,10 @@ type Overrides struct {
 // Apply gives p with the overrides. The error is a *FlagError, or several of them joined.
 // A filter that selects nothing is found by Resolve.
 func (p Plan) Apply(o Overrides) (Plan, error) {
-	var faults faults
-	fail := func(flag, value string, f *flaw) bool {
+	var problems problems
+	fail := func(flag, value string, f *problem) bool {
 		if f != nil {
-			faults.add(place{flag: flag}, value, *f)
+			problems.add(location{flag: flag}, value, *f)
 		}
 		return f != nil
 	}
@@ -51,11 +51,11 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 	if o.Filters != nil {
 		p.Benchmarks = nil
 		if len(o.Filters) == 0 {
-			fail("--filter", "", &flaw{"no benchmark is named", "name some, or leave the flag out"})
+			fail("--filter", "", &problem{"no benchmark is named", "name some, or leave the flag out"})
 		}
 		for _, s := range o.Filters {
 			if !fail("--filter", s, checkFilter(s)) {
-				p.Benchmarks = append(p.Benchmarks, Item{Name: s, at: place{flag: "--filter"}})
+				p.Benchmarks = append(p.Benchmarks, Item{Name: s, at: location{flag: "--filter"}})
 			}
 		}
 	}
@@ -68,7 +68,7 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 		p.Blocks = *o.Blocks
 		f := checkCount(p.Blocks, 1, MaxBlocks)
 		if f == nil && p.MaxBlocks != 0 && p.Blocks > p.MaxBlocks {
-			f = &flaw{fmt.Sprintf("%d is more than max-blocks (%d) of the plan", p.Blocks, p.MaxBlocks), "give less, or raise max-blocks in the plan"}
+			f = &problem{fmt.Sprintf("%d is more than max-blocks (%d) of the plan", p.Blocks, p.MaxBlocks), "give less, or raise max-blocks in the plan"}
 		}
 		fail("--runs", strconv.Itoa(p.Blocks), f)
 	}
@@ -89,12 +89,12 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 		p.Seed = &seed
 	}
 	// named reads the values of a flag that are name=path.
-	named := func(flag string, list []string, form, example string, checkName func(string) *flaw, check func(name, path string) *flaw, add func(name, path string)) {
+	named := func(flag string, list []string, form, example string, checkName func(string) *problem, check func(name, path string) *problem, add func(name, path string)) {
 		for _, s := range list {
 			name, path, ok := strings.Cut(s, "=")
 			switch {
 			case !ok:
-				fail(flag, s, &flaw{quote(s) + " is not " + form, "write it like " + example})
+				fail(flag, s, &problem{quote(s) + " is not " + form, "write it like " + example})
 			case fail(flag, s, checkName(name)) || fail(flag, s, check(name, path)):
 			default:
 				add(name, path)
@@ -117,7 +117,7 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 	})
 	for flag, n := range map[string]int{"--runtime": len(p.Runtimes), "--cri": len(p.Engines.Sockets), "--engine-bin": len(p.Engines.Binaries)} {
 		if n > MaxRuntimes {
-			fail(flag, strconv.Itoa(n), &flaw{fmt.Sprintf("with those of the plan there are more than %d", MaxRuntimes), "leave out what is not used"})
+			fail(flag, strconv.Itoa(n), &problem{fmt.Sprintf("with those of the plan there are more than %d", MaxRuntimes), "leave out what is not used"})
 		}
 	}
 	if o.Managed != nil {
@@ -128,9 +128,9 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 	if o.DropCaches != nil {
 		allowed := *o.DropCaches
 		p.DropCaches = &allowed
-		put(&p.at, "drop-caches", place{flag: "--drop-caches"})
+		put(&p.at, "drop-caches", location{flag: "--drop-caches"})
 	}
-	if err := faults.err(); err != nil {
+	if err := problems.err(); err != nil {
 		return Plan{}, err
 	}
 	return p, nil
@@ -153,9 +153,9 @@ func joinOptions(list []string) []string {
 }
 
 // targetsOf reads the targets of --targets.
-func targetsOf(list []string, fail func(flag, value string, f *flaw) bool) []Pattern {
+func targetsOf(list []string, fail func(flag, value string, f *problem) bool) []Pattern {
 	if len(list) == 0 {
-		fail("--targets", "", &flaw{"no target is named", "name some, or leave the flag out to have all that are found"})
+		fail("--targets", "", &problem{"no target is named", "name some, or leave the flag out to have all that are found"})
 		return nil
 	}
 	var targets []Pattern

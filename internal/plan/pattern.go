@@ -38,7 +38,7 @@ func (p Pattern) Select(found target.Target) (target.Target, bool) {
 	if exact, ok := p.Exact(); ok {
 		return exact, exact.String() == found.String()
 	}
-	if len(found.Options) > 0 || p.String() != everything && (found.Engine == target.Native || !stands(p.Engine, found.Engine) || !stands(p.Runtime, found.Runtime)) {
+	if len(found.Options) > 0 || p.String() != everything && (found.Engine == target.Native || !matches(p.Engine, found.Engine) || !matches(p.Runtime, found.Runtime)) {
 		return target.Target{}, false
 	}
 	for _, o := range p.Options {
@@ -48,7 +48,7 @@ func (p Pattern) Select(found target.Target) (target.Target, bool) {
 }
 
 // stands tells whether a name of a pattern stands for a name.
-func stands(pattern, name string) bool { return pattern == wildcard || pattern == name }
+func matches(pattern, name string) bool { return pattern == wildcard || pattern == name }
 
 // String spells a pattern as parsePattern reads it.
 func (p Pattern) String() string {
@@ -59,7 +59,7 @@ func (p Pattern) String() string {
 }
 
 // parsePattern reads a target or a pattern of them.
-func parsePattern(s string) (Pattern, *flaw) {
+func parsePattern(s string) (Pattern, *problem) {
 	if s == everything {
 		return Pattern{Engine: wildcard}, nil
 	}

@@ -54,16 +54,16 @@ func FuzzParsePattern(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		p, flaw := parsePattern(s)
-		if flaw != nil {
-			if !strings.Contains(flaw.problem, quote(s)) {
-				t.Errorf("the error of %q does not show it: %s", s, flaw.problem)
+		p, problem := parsePattern(s)
+		if problem != nil {
+			if !strings.Contains(problem.message, quote(s)) {
+				t.Errorf("the error of %q does not show it: %s", s, problem.message)
 			}
 			return
 		}
-		again, flaw := parsePattern(p.String())
-		if flaw != nil || again.String() != p.String() {
-			t.Errorf("%q is %s, which is read as %s (%v)", s, p, again, flaw)
+		again, problem := parsePattern(p.String())
+		if problem != nil || again.String() != p.String() {
+			t.Errorf("%q is %s, which is read as %s (%v)", s, p, again, problem)
 		}
 	})
 }

@@ -29,9 +29,9 @@ func (p *Pinning) parts() []part {
 }
 
 // checkCPUs refuses what is no list of CPUs. Whether this machine has them is for Check to say.
-func checkCPUs(s string) *flaw {
+func checkCPUs(s string) *problem {
 	if _, err := cpuset.Parse(s); err != nil || len(s) > maxPath {
-		return &flaw{quote(s) + " is no list of CPUs", "write it like 0-3,8"}
+		return &problem{quote(s) + " is no list of CPUs", "write it like 0-3,8"}
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func (r *reader) pinningFields() []field {
 				*p.cpus = s
 				return
 			}
-			r.wants(n, key, "a list of CPUs is", `write it in quotes, like "0-3,8"`)
+			r.wrongKind(n, key, "a list of CPUs is", `write it in quotes, like "0-3,8"`)
 		}})
 	}
 	return fields
@@ -61,7 +61,7 @@ func (r *reader) pinningFields() []field {
 func (r *reader) pinning(n ast.Node) {
 	entries, ok := pairs(n)
 	if !ok {
-		r.wants(n, "pinning", "workload, engines or touchstone are", `write it like {workload: "1", engines: "0", touchstone: "0"}`)
+		r.wrongKind(n, "pinning", "workload, engines or touchstone are", `write it like {workload: "1", engines: "0", touchstone: "0"}`)
 		return
 	}
 	r.entries(entries, "pinning", r.pinningFields())
@@ -69,7 +69,7 @@ func (r *reader) pinning(n ast.Node) {
 
 // pin reads the values of --pin: part=CPUs with commas between them. A list of CPUs has commas too: what is no
 // part= goes on with the list before it.
-func (p *Plan) pin(values []string, fail func(flag, value string, f *flaw) bool) {
+func (p *Plan) pin(values []string, fail func(flag, value string, f *problem) bool) {
 	var items []string
 	for _, value := range values {
 		for i, item := range strings.Split(value, ",") {
@@ -83,7 +83,7 @@ func (p *Plan) pin(values []string, fail func(flag, value string, f *flaw) bool)
 	for _, item := range items {
 		name, cpus, ok := strings.Cut(item, "=")
 		if !ok {
-			fail("--pin", item, &flaw{quote(item) + " is not part=CPUs", "write it like workload=2-3,engines=1,touchstone=0"})
+			fail("--pin", item, &problem{quote(item) + " is not part=CPUs", "write it like workload=2-3,engines=1,touchstone=0"})
 			continue
 		}
 		var names []string
@@ -94,12 +94,12 @@ func (p *Plan) pin(values []string, fail func(flag, value string, f *flaw) bool)
 				found = true
 				if !fail("--pin", cpus, checkCPUs(cpus)) {
 					*part.cpus = cpus
-					put(&p.at, "pinning."+name, place{flag: "--pin"})
+					put(&p.at, "pinning."+name, location{flag: "--pin"})
 				}
 			}
 		}
 		if !found {
-			fail("--pin", name, &flaw{quote(name) + " is no part of a run", didYouMean(name, names, "there are "+strings.Join(names, ", "))})
+			fail("--pin", name, &problem{quote(name) + " is no part of a run", didYouMean(name, names, "there are "+strings.Join(names, ", "))})
 		}
 	}
 }

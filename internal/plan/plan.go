@@ -108,7 +108,7 @@ type Plan struct {
 	Notes []string
 
 	// at is where the values stand that Check looks at, by their keys.
-	at map[string]place
+	at map[string]location
 }
 
 // Item selects benchmarks, and may set parameters of theirs.
@@ -119,8 +119,8 @@ type Item struct {
 	Image  string
 	Params bench.Params
 
-	at      place
-	paramAt map[string]place
+	at      location
+	paramAt map[string]location
 }
 
 // Timeout limits the time of what can hang.
@@ -196,14 +196,14 @@ func (p Plan) WithRuntimes(users map[string]target.Runtime) Plan {
 func Parse(file string, data []byte) (Plan, error) {
 	root, err := parseTree(file, data)
 	if err == nil && root == nil {
-		err = place{file: file}.fault("", flaw{"the plan is empty", `write at least "version: 1"`})
+		err = location{file: file}.error("", problem{"the plan is empty", `write at least "version: 1"`})
 	}
 	if err != nil {
 		return Plan{}, err
 	}
 	r := &reader{file: file}
 	r.read(root)
-	if err := r.faults.err(); err != nil {
+	if err := r.problems.err(); err != nil {
 		return Plan{}, err
 	}
 	return r.plan, nil

@@ -84,7 +84,7 @@ func mustPatterns(t *testing.T, list ...string) []Pattern {
 	for _, s := range list {
 		p, f := parsePattern(s)
 		if f != nil {
-			t.Fatal(f.problem)
+			t.Fatal(f.message)
 		}
 		patterns = append(patterns, p)
 	}

@@ -16,12 +16,12 @@ import (
 // reader makes a plan of a syntax tree. It goes on after an error, so that one reading
 // tells them all.
 type reader struct {
-	file   string
-	plan   Plan
-	faults faults
+	file     string
+	plan     Plan
+	problems problems
 	// start is where the file's mapping begins, seen where the value of each of its keys stands.
-	start place
-	seen  map[string]place
+	start location
+	seen  map[string]location
 }
 
 // field is a key with the function that reads its value.
@@ -92,17 +92,17 @@ func keys(fields []field) []string {
 	return names
 }
 
-func (r *reader) at(n ast.Node) place { return position(r.file, n) }
+func (r *reader) at(n ast.Node) location { return position(r.file, n) }
 
 // fail records that a value is wrong.
-func (r *reader) fail(n ast.Node, problem, advice string) {
+func (r *reader) fail(n ast.Node, message, advice string) {
 	value, _ := scalar(n)
-	r.faults.add(r.at(n), value, flaw{problem, advice})
+	r.problems.add(r.at(n), value, problem{message, advice})
 }
 
-// failKey records a flaw of the value of a key.
-func (r *reader) failKey(n ast.Node, key string, f *flaw) {
-	r.fail(n, key+": "+f.problem, f.advice)
+// failKey records a problem of the value of a key.
+func (r *reader) failKey(n ast.Node, key string, f *problem) {
+	r.fail(n, key+": "+f.message, f.advice)
 }
 
 // read reads a file of either format.
@@ -112,7 +112,7 @@ func (r *reader) read(root ast.Node) {
 		r.fail(root, "a plan is a mapping of keys to values, not "+shown(root), `begin with "version: 1"`)
 		return
 	}
-	r.start, r.seen = r.at(root), map[string]place{}
+	r.start, r.seen = r.at(root), map[string]location{}
 	for _, e := range entries {
 		if key, ok := text(e.Key); ok {
 			r.seen[key] = r.at(e.Value)
@@ -121,19 +121,19 @@ func (r *reader) read(root ast.Node) {
 	switch touchstone, mixed := r.format(entries); {
 	case mixed: // one error says it all
 	case touchstone:
-		r.touchstone(entries)
+		r.readTouchstone(entries)
 	default:
-		r.own(entries)
+		r.readPlan(entries)
 	}
 }
 
 // wants records that a value is of another kind than its key wants.
-func (r *reader) wants(n ast.Node, key, what, advice string) {
+func (r *reader) wrongKind(n ast.Node, key, what, advice string) {
 	r.fail(n, fmt.Sprintf("%s: %s wanted, not %s", key, what, shown(n)), advice)
 }
 
 // own reads a plan in our format.
-func (r *reader) own(entries []*ast.MappingValueNode) {
+func (r *reader) readPlan(entries []*ast.MappingValueNode) {
 	r.plan = Plan{
 		Name:       nameFrom(r.file),
 		Parameters: QuickValues,
@@ -147,34 +147,34 @@ func (r *reader) own(entries []*ast.MappingValueNode) {
 		r.plan.Timeout.Trial = r.plan.Parameters.trialTimeout()
 	}
 	if !r.has("version") {
-		r.faults.add(r.start, "", flaw{"version is missing", fmt.Sprintf(`write "version: %d"`, Version)})
+		r.problems.add(r.start, "", problem{"version is missing", fmt.Sprintf(`write "version: %d"`, Version)})
 	}
-	r.together()
+	r.checkCombinations()
 }
 
 func (r *reader) has(key string) bool { _, ok := r.seen[key]; return ok }
 
 // together checks what only several keys can have wrong. What is wrong by itself
 // has been told already.
-func (r *reader) together() {
+func (r *reader) checkCombinations() {
 	p := &r.plan
 	if at, ok := r.seen["baseline"]; ok && p.Targets != nil && p.Baseline.Engine != "" {
 		if f := checkBaseline(p.Baseline, p.Targets); f != nil {
-			r.faults.add(at, p.Baseline.String(), *f)
+			r.problems.add(at, p.Baseline.String(), *f)
 		}
 	}
 	if at, ok := r.seen["max-blocks"]; ok && p.MaxBlocks != 0 {
 		switch {
 		case !r.has("precision"):
-			r.faults.add(at, strconv.Itoa(p.MaxBlocks), flaw{"max-blocks has no effect without precision", "give a precision such as 2%, or leave max-blocks out"})
+			r.problems.add(at, strconv.Itoa(p.MaxBlocks), problem{"max-blocks has no effect without precision", "give a precision such as 2%, or leave max-blocks out"})
 		case p.MaxBlocks < p.Blocks:
-			r.faults.add(at, strconv.Itoa(p.MaxBlocks), flaw{fmt.Sprintf("max-blocks (%d) is less than blocks (%d)", p.MaxBlocks, p.Blocks), "raise the one or lower the other"})
+			r.problems.add(at, strconv.Itoa(p.MaxBlocks), problem{fmt.Sprintf("max-blocks (%d) is less than blocks (%d)", p.MaxBlocks, p.Blocks), "raise the one or lower the other"})
 		}
 	}
 }
 
 // checkBaseline refuses a baseline that is not measured.
-func checkBaseline(baseline target.Target, targets []Pattern) *flaw {
+func checkBaseline(baseline target.Target, targets []Pattern) *problem {
 	name := baseline.String()
 	var names []string
 	for _, t := range targets {
@@ -183,7 +183,7 @@ func checkBaseline(baseline target.Target, targets []Pattern) *flaw {
 		}
 		names = append(names, t.String())
 	}
-	return &flaw{"baseline " + quote(name) + " is not among the targets", didYouMean(name, names, "add it to targets")}
+	return &problem{"baseline " + quote(name) + " is not among the targets", didYouMean(name, names, "add it to targets")}
 }
 
 // entries reads a mapping with known keys.
@@ -195,7 +195,7 @@ func (r *reader) entries(entries []*ast.MappingValueNode, of string, fields []fi
 		}
 		i := slices.IndexFunc(fields, func(f field) bool { return f.key == key })
 		if i < 0 {
-			if !r.faults.full() {
+			if !r.problems.full() {
 				names := keys(fields)
 				r.fail(e.Key, quote(key)+" is no key of "+of, didYouMean(key, names, "there are "+strings.Join(names, ", ")))
 			}
@@ -219,7 +219,7 @@ func (r *reader) list(n ast.Node, key string, most int) []ast.Node {
 	seq, ok := n.(*ast.SequenceNode)
 	switch {
 	case !ok:
-		r.wants(n, key, "a list is", "write it in brackets or with dashes")
+		r.wrongKind(n, key, "a list is", "write it in brackets or with dashes")
 		return nil
 	case len(seq.Values) == 0:
 		r.fail(n, key+" is empty", "leave the key out to have all")
@@ -230,11 +230,11 @@ func (r *reader) list(n ast.Node, key string, most int) []ast.Node {
 	return seq.Values
 }
 
-// text reads a string and keeps it if check finds no flaw.
-func (r *reader) text(n ast.Node, key string, check func(string) *flaw, into *string) {
+// text reads a string and keeps it if check finds no problem.
+func (r *reader) text(n ast.Node, key string, check func(string) *problem, into *string) {
 	s, ok := text(n)
 	if !ok {
-		r.wants(n, key, "a text is", "put quotes around it if it looks like a number")
+		r.wrongKind(n, key, "a text is", "put quotes around it if it looks like a number")
 		return
 	}
 	if f := check(s); f != nil {
@@ -264,7 +264,7 @@ func (r *reader) duration(n ast.Node, key string, into *time.Duration) {
 	d, err := time.ParseDuration(s)
 	f := checkDuration(d)
 	if err != nil || d <= 0 {
-		f = noDuration(shown(n))
+		f = notDuration(shown(n))
 	}
 	if f != nil {
 		r.failKey(n, key, f)
@@ -280,10 +280,10 @@ func (r *reader) version(n ast.Node) {
 }
 
 // parsed reads a target, or a pattern of them.
-func parsed[T any](r *reader, n ast.Node, key string, parse func(string) (T, *flaw)) (t T, ok bool) {
+func parsed[T any](r *reader, n ast.Node, key string, parse func(string) (T, *problem)) (t T, ok bool) {
 	s, ok := text(n)
 	if !ok {
-		r.wants(n, key, "a text such as oci/runc is", "")
+		r.wrongKind(n, key, "a text such as oci/runc is", "")
 		return t, false
 	}
 	t, f := parse(s)
@@ -327,7 +327,7 @@ func (r *reader) benchmarks(n ast.Node) {
 func (r *reader) params(n ast.Node, item *Item) {
 	entries, ok := pairs(n)
 	if !ok {
-		r.wants(n, "params", "a mapping of names to values is", "write it like {mode: parallel}")
+		r.wrongKind(n, "params", "a mapping of names to values is", "write it like {mode: parallel}")
 		return
 	}
 	for _, e := range entries {
@@ -337,7 +337,7 @@ func (r *reader) params(n ast.Node, item *Item) {
 		}
 		value, ok := scalar(e.Value)
 		if !ok {
-			r.wants(e.Value, "params", "a single value for "+quote(name)+" is", "")
+			r.wrongKind(e.Value, "params", "a single value for "+quote(name)+" is", "")
 			continue
 		}
 		if f := checkParamName(name); f != nil {
@@ -349,7 +349,7 @@ func (r *reader) params(n ast.Node, item *Item) {
 			continue
 		}
 		if item.Params == nil {
-			item.Params, item.paramAt = bench.Params{}, map[string]place{}
+			item.Params, item.paramAt = bench.Params{}, map[string]location{}
 		}
 		item.Params[name], item.paramAt[name] = value, r.at(e.Value)
 	}
@@ -378,7 +378,7 @@ func (r *reader) precision(n ast.Node) {
 func (r *reader) timeout(n ast.Node) {
 	entries, ok := pairs(n)
 	if !ok {
-		r.wants(n, "timeout", "trial or call or both are", "write it like {trial: 2m, call: 30s}")
+		r.wrongKind(n, "timeout", "trial or call or both are", "write it like {trial: 2m, call: 30s}")
 		return
 	}
 	r.entries(entries, "timeout", r.timeoutFields())
@@ -387,7 +387,7 @@ func (r *reader) timeout(n ast.Node) {
 func (r *reader) dropCaches(n ast.Node) {
 	b, ok := n.(*ast.BoolNode)
 	if !ok {
-		r.wants(n, "drop-caches", "true or false is", "leave it out to have true as root with the paper's parameters")
+		r.wrongKind(n, "drop-caches", "true or false is", "leave it out to have true as root with the paper's parameters")
 		return
 	}
 	allowed := b.Value

@@ -31,7 +31,7 @@ type Work struct {
 // for a filter from the command line, or several of them joined.
 func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 	paper := p.Parameters == PaperValues
-	all, err := p.withOwn(catalogue)
+	all, err := p.withWorkloads(catalogue)
 	if err != nil {
 		return nil, err
 	}
@@ -42,24 +42,24 @@ func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 		}
 	}
 	var (
-		work   []Work
-		faults faults
-		seen   = map[string]bool{}
+		work     []Work
+		problems problems
+		seen     = map[string]bool{}
 	)
 	for _, item := range items {
-		if faults.full() {
+		if problems.full() {
 			break
 		}
 		selected, known := item.selects(catalogue, all)
 		switch {
 		case selected != nil:
 		case known:
-			faults.add(item.at, item.Name, flaw{"no benchmark of " + quote(item.Name) + " has its programs from the image " + item.Image, "leave image out"})
+			problems.add(item.at, item.Name, problem{"no benchmark of " + quote(item.Name) + " has its programs from the image " + item.Image, "leave image out"})
 		default:
-			faults.add(item.at, item.Name, unknown(item.Name, all))
+			problems.add(item.at, item.Name, unknown(item.Name, all))
 		}
 		for _, b := range selected {
-			params, ok := item.resolve(b, paper, &faults)
+			params, ok := item.resolve(b, paper, &problems)
 			if !ok {
 				break // the others of the group would say the same
 			}
@@ -69,30 +69,30 @@ func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 			}
 		}
 	}
-	if err := faults.err(); err != nil {
+	if err := problems.err(); err != nil {
 		return nil, err
 	}
 	return work, nil
 }
 
-// withOwn gives the benchmarks of the catalogue, and then those of the plan. The user's own may have no name that the catalogue
+// withWorkloads gives the benchmarks of the catalogue, and then those of the plan. The user's own may have no name that the catalogue
 // knows: results would be taken for those of another program.
-func (p Plan) withOwn(catalogue Catalogue) ([]bench.Benchmark, error) {
-	var faults faults
+func (p Plan) withWorkloads(catalogue Catalogue) ([]bench.Benchmark, error) {
+	var problems problems
 	all := slices.Clone(catalogue.All())
 	for _, w := range p.Workloads {
 		if _, taken := catalogue.Lookup(w.Name); taken {
-			faults.add(w.at, w.Name, flaw{"workloads: " + quote(w.Name) + " is a benchmark of Touchstone's", "give the workload another name"})
+			problems.add(w.at, w.Name, problem{"workloads: " + quote(w.Name) + " is a benchmark of Touchstone's", "give the workload another name"})
 			continue
 		}
 		b, err := own.Benchmark(w.Workload)
 		if err != nil {
-			faults.add(w.at, w.Name, flaw{"workloads: " + printable(err.Error()), ""})
+			problems.add(w.at, w.Name, problem{"workloads: " + printable(err.Error()), ""})
 			continue
 		}
 		all = append(all, b)
 	}
-	return all, faults.err()
+	return all, problems.err()
 }
 
 // selects gives the benchmarks that an item names and does not leave out, and tells whether it names any.
@@ -124,7 +124,7 @@ func (i Item) has(b bench.Benchmark) bool {
 
 // resolve fills in the parameters of one benchmark. Each given one is tried by itself
 // first, so that every wrong one is told at its place.
-func (i Item) resolve(b bench.Benchmark, paper bool, faults *faults) (bench.Params, bool) {
+func (i Item) resolve(b bench.Benchmark, paper bool, problems *problems) (bench.Params, bool) {
 	right := true
 	for _, name := range slices.Sorted(maps.Keys(i.Params)) {
 		value := i.Params[name]
@@ -137,14 +137,14 @@ func (i Item) resolve(b bench.Benchmark, paper bool, faults *faults) (bench.Para
 		if !ok {
 			at = i.at
 		}
-		faults.add(at, value, flaw{err.Error(), nearParam(b, name)})
+		problems.add(at, value, problem{err.Error(), nearParam(b, name)})
 	}
 	if !right {
 		return nil, false
 	}
 	params, err := b.Resolve(i.Params, paper)
 	if err != nil {
-		faults.add(i.at, i.Name, flaw{err.Error(), ""})
+		problems.add(i.at, i.Name, problem{err.Error(), ""})
 		return nil, false
 	}
 	return params, true
@@ -163,7 +163,7 @@ func nearParam(b bench.Benchmark, name string) string {
 }
 
 // unknown says that a filter selects nothing, and which near name would.
-func unknown(name string, all []bench.Benchmark) flaw {
+func unknown(name string, all []bench.Benchmark) problem {
 	var names []string
 	for _, b := range all {
 		for at, c := range b.Name + "." {
@@ -173,7 +173,7 @@ func unknown(name string, all []bench.Benchmark) flaw {
 		}
 	}
 	slices.Sort(names)
-	return flaw{
+	return problem{
 		"no benchmark is named " + quote(name) + " or is in a group of that name",
 		didYouMean(name, slices.Compact(names), "touchstone list shows what there is; a filter holds whole components of a name"),
 	}

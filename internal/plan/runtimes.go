@@ -38,7 +38,7 @@ func (r *reader) named(n ast.Node, key, what, advice string, most int) []*ast.Ma
 	entries, ok := pairs(n)
 	switch {
 	case !ok:
-		r.wants(n, key, what, advice)
+		r.wrongKind(n, key, what, advice)
 		return nil
 	case len(entries) > most:
 		r.fail(entries[most].Key, fmt.Sprintf("%s has more than %d entries", key, most), "leave out what is not used")
@@ -52,7 +52,7 @@ func (r *reader) runtimeFields(name string, into *target.Runtime) []field {
 	key := "runtimes." + name + "."
 	return []field{
 		{"path", func(n ast.Node) {
-			r.text(n, key+"path", func(s string) *flaw { return checkBinary(name, s) }, &into.Path)
+			r.text(n, key+"path", func(s string) *problem { return checkBinary(name, s) }, &into.Path)
 		}},
 		{"type", func(n ast.Node) { r.text(n, key+"type", checkRuntimeType, &into.Type) }},
 		{"options", func(n ast.Node) { into.Options = r.options(n, key+"options") }},
@@ -61,7 +61,7 @@ func (r *reader) runtimeFields(name string, into *target.Runtime) []field {
 
 // runtime reads one runtime; ok tells that it has no fault.
 func (r *reader) runtime(name string, n ast.Node) (runtime target.Runtime, ok bool) {
-	before := len(r.faults.errs)
+	before := len(r.problems.errs)
 	entries, isMapping := pairs(n)
 	path, isText := text(n)
 	switch {
@@ -71,17 +71,17 @@ func (r *reader) runtime(name string, n ast.Node) (runtime target.Runtime, ok bo
 		}
 		runtime.Path = path
 	case !isMapping:
-		r.wants(n, "runtimes", "the path of "+name+" is", "write it like /usr/bin/crun, or {type: io.containerd.kata.v2}")
+		r.wrongKind(n, "runtimes", "the path of "+name+" is", "write it like /usr/bin/crun, or {type: io.containerd.kata.v2}")
 	default:
 		r.entries(entries, "a runtime", r.runtimeFields(name, &runtime))
 		switch {
 		case runtime.Path != "" && runtime.Type != "":
 			r.fail(n, fmt.Sprintf("runtimes: %s has a path and a type", name), "a runtime is a binary or a containerd shim; leave one of them out")
-		case runtime.Path+runtime.Type == "" && runtime.Options == nil && len(r.faults.errs) == before:
+		case runtime.Path+runtime.Type == "" && runtime.Options == nil && len(r.problems.errs) == before:
 			r.fail(n, "runtimes: nothing is said of "+name, "give its path, its type or options")
 		}
 	}
-	return runtime, len(r.faults.errs) == before
+	return runtime, len(r.problems.errs) == before
 }
 
 // options reads options of a runtime, in order of their names.
@@ -94,7 +94,7 @@ func (r *reader) options(n ast.Node, key string) []target.Option {
 		}
 		value, ok := scalar(e.Value)
 		if !ok {
-			r.wants(e.Value, key, "a single value for "+quote(name)+" is", "")
+			r.wrongKind(e.Value, key, "a single value for "+quote(name)+" is", "")
 			continue
 		}
 		if f := checkOption(name, value); f != nil {
@@ -110,18 +110,18 @@ func (r *reader) options(n ast.Node, key string) []target.Option {
 var runtimeType = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+$`)
 
 // checkRuntimeType refuses what containerd makes no name of a shim from.
-func checkRuntimeType(s string) *flaw {
+func checkRuntimeType(s string) *problem {
 	if len(s) > maxName || !runtimeType.MatchString(s) {
-		return &flaw{quote(s) + " is not the runtime type of a containerd shim", "write it like io.containerd.kata.v2; give a binary with path instead"}
+		return &problem{quote(s) + " is not the runtime type of a containerd shim", "write it like io.containerd.kata.v2; give a binary with path instead"}
 	}
 	return nil
 }
 
 // checkOption refuses an option that a target could not spell.
-func checkOption(name, value string) *flaw {
+func checkOption(name, value string) *problem {
 	t, err := target.Parse("x/x@" + name + "=" + value)
 	if got, _ := t.Option(name); err != nil || got != value || len(t.Options) != 1 || len(name) > maxName || len(value) > maxPath || !isPrintable(value) {
-		return &flaw{fmt.Sprintf("%s=%s is not an option", quote(name), quote(value)), "write name and value without blanks and commas"}
+		return &problem{fmt.Sprintf("%s=%s is not an option", quote(name), quote(value)), "write name and value without blanks and commas"}
 	}
 	return nil
 }
@@ -150,5 +150,5 @@ func parseRuntimes(file string, data []byte) (map[string]target.Runtime, error) 
 	} else {
 		r.fail(root, "a file of runtimes is a mapping, not "+shown(root), `begin with "runtimes:", and write names to paths below it`)
 	}
-	return r.plan.Runtimes, r.faults.err()
+	return r.plan.Runtimes, r.problems.err()
 }

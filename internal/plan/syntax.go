@@ -15,9 +15,9 @@ import (
 
 // parseTree reads the one document of a YAML file; nil if there is nothing in it.
 func parseTree(file string, data []byte) (root ast.Node, err error) {
-	whole := place{file: file}
+	whole := location{file: file}
 	if len(data) > MaxSize {
-		return nil, whole.fault("", flaw{fmt.Sprintf("the file is longer than %d bytes", MaxSize), "give a smaller file"})
+		return nil, whole.error("", problem{fmt.Sprintf("the file is longer than %d bytes", MaxSize), "give a smaller file"})
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
@@ -26,7 +26,7 @@ func parseTree(file string, data []byte) (root ast.Node, err error) {
 	// The library is written for trusted input; a panic of its is the file's fault.
 	defer func() {
 		if v := recover(); v != nil {
-			root, err = nil, whole.fault("", flaw{printable(fmt.Sprintf("the file cannot be read as YAML: %v", v)), "write it more simply"})
+			root, err = nil, whole.error("", problem{printable(fmt.Sprintf("the file cannot be read as YAML: %v", v)), "write it more simply"})
 		}
 	}()
 	tokens := lexer.Tokenize(string(data))
@@ -41,7 +41,7 @@ func parseTree(file string, data []byte) (root ast.Node, err error) {
 		switch {
 		case doc.Body == nil:
 		case root != nil:
-			return nil, position(file, doc.Body).fault("", flaw{"a second document begins", "write one into a file"})
+			return nil, position(file, doc.Body).error("", problem{"a second document begins", "write one into a file"})
 		default:
 			root = doc.Body
 		}
@@ -63,12 +63,12 @@ func refuse(file string, tokens token.Tokens) error {
 		if t.Type == token.CommentType {
 			continue
 		}
-		at := place{file: file, line: t.Position.Line, column: t.Position.Column}
+		at := location{file: file, line: t.Position.Line, column: t.Position.Column}
 		if what, ok := refused[t.Type]; ok {
-			return at.fault(t.Value, flaw{what + " has no place here", "write the value itself; put quotes around it if it begins with that character"})
+			return at.error(t.Value, problem{what + " has no place here", "write the value itself; put quotes around it if it begins with that character"})
 		}
 		if count++; count > MaxTokens {
-			return at.fault("", flaw{fmt.Sprintf("the file has more than %d words and marks", MaxTokens), "split it"})
+			return at.error("", problem{fmt.Sprintf("the file has more than %d words and marks", MaxTokens), "split it"})
 		}
 	}
 	return nil
@@ -79,18 +79,18 @@ func refuse(file string, tokens token.Tokens) error {
 func syntaxError(file string, err error) error {
 	var detail yaml.Error
 	if !errors.As(err, &detail) {
-		return place{file: file}.fault("", flaw{problem: printable(err.Error())})
+		return location{file: file}.error("", problem{message: printable(err.Error())})
 	}
-	at, value := place{file: file}, ""
+	at, value := location{file: file}, ""
 	if t := detail.GetToken(); t != nil && t.Position != nil {
 		at.line, at.column, value = t.Position.Line, t.Position.Column, t.Value
 	}
-	return at.fault(value, flaw{problem: printable(detail.GetMessage())})
+	return at.error(value, problem{message: printable(detail.GetMessage())})
 }
 
 // invalidUTF8 finds the first byte that is not UTF-8.
 func invalidUTF8(file string, data []byte) error {
-	at := place{file: file, line: 1, column: 1}
+	at := location{file: file, line: 1, column: 1}
 	for len(data) > 0 {
 		r, size := utf8.DecodeRune(data)
 		if r == utf8.RuneError && size == 1 {
@@ -101,18 +101,18 @@ func invalidUTF8(file string, data []byte) error {
 		}
 		data = data[size:]
 	}
-	return at.fault("", flaw{"the file is not UTF-8", "save it as UTF-8"})
+	return at.error("", problem{"the file is not UTF-8", "save it as UTF-8"})
 }
 
 // position is where a node begins.
-func position(file string, n ast.Node) place {
+func position(file string, n ast.Node) location {
 	if m, ok := n.(*ast.MappingNode); ok && !m.IsFlowStyle && len(m.Values) > 0 {
 		n = m.Values[0].Key // the mapping's own token is its first colon
 	}
 	if t := n.GetToken(); t != nil && t.Position != nil {
-		return place{file: file, line: t.Position.Line, column: t.Position.Column}
+		return location{file: file, line: t.Position.Line, column: t.Position.Column}
 	}
-	return place{file: file}
+	return location{file: file}
 }
 
 // pairs gives the entries of a mapping.

@@ -10,12 +10,12 @@ import (
 )
 
 // foreign is what a file of TouchStone's own says (espe, 4.2.2), key by key.
-type foreign struct {
+type touchstoneFile struct {
 	cri, oci, filter []ast.Node
 }
 
 // touchstoneFields are the keys of TouchStone's format.
-func (r *reader) touchstoneFields(f *foreign) []field {
+func (r *reader) touchstoneFields(f *touchstoneFile) []field {
 	scale := 1
 	return []field{
 		{"cri", func(n ast.Node) { f.cri = r.words(n, "cri") }},
@@ -45,7 +45,7 @@ func ours(key string) string {
 // format tells whose format a file has: TouchStone's if it has any of its keys and none
 // of ours. A file with both is refused, since the same words would mean different things.
 func (r *reader) format(entries []*ast.MappingValueNode) (touchstone, mixed bool) {
-	own, theirs := keys(r.fields()), keys(r.touchstoneFields(&foreign{}))
+	own, theirs := keys(r.fields()), keys(r.touchstoneFields(&touchstoneFile{}))
 	var first *ast.MappingValueNode // of TouchStone's
 	var our string
 	for _, e := range entries {
@@ -67,21 +67,21 @@ func (r *reader) format(entries []*ast.MappingValueNode) (touchstone, mixed bool
 
 // touchstone reads a file of TouchStone's own. What it says is kept: each cri with
 // each oci is a target, and its defaults hold (no warm-up, the paper's parameters).
-func (r *reader) touchstone(entries []*ast.MappingValueNode) {
+func (r *reader) readTouchstone(entries []*ast.MappingValueNode) {
 	r.plan = Plan{
 		Name:       nameFrom(r.file),
 		Parameters: PaperValues,
 		Blocks:     DefaultBlocks,
 		Timeout:    Timeout{Trial: DefaultPaperTimeout, Call: DefaultCallTimeout},
 	}
-	var f foreign
+	var f touchstoneFile
 	r.entries(entries, "TouchStone's format", r.touchstoneFields(&f))
-	if f.oci == nil && r.faults.errs == nil {
+	if f.oci == nil && r.problems.errs == nil {
 		at, ok := r.seen["oci"]
 		if !ok {
 			at = r.start
 		}
-		r.faults.add(at, "", flaw{"oci names no runtime, so there is nothing to measure", "write it like [runc]"})
+		r.problems.add(at, "", problem{"oci names no runtime, so there is nothing to measure", "write it like [runc]"})
 	}
 	r.matrix(f)
 	r.filters(f.filter)
@@ -97,7 +97,7 @@ func (r *reader) words(n ast.Node, key string) []ast.Node {
 	}
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok {
-		r.wants(n, key, "a list is", "write it in brackets or with dashes")
+		r.wrongKind(n, key, "a list is", "write it in brackets or with dashes")
 		return nil
 	}
 	if len(seq.Values) > MaxTargets {
@@ -107,7 +107,7 @@ func (r *reader) words(n ast.Node, key string) []ast.Node {
 	var words []ast.Node
 	for _, v := range seq.Values {
 		if _, ok := text(v); !ok {
-			r.wants(v, key, "a text is", "")
+			r.wrongKind(v, key, "a text is", "")
 			continue
 		}
 		words = append(words, v)
@@ -117,7 +117,7 @@ func (r *reader) words(n ast.Node, key string) []ast.Node {
 
 // matrix makes a target of each cri with each oci, or of each oci without a daemon where
 // there is no cri. Errors stand at the entry that causes them.
-func (r *reader) matrix(f foreign) {
+func (r *reader) matrix(f touchstoneFile) {
 	engines := []string{"oci"}
 	if f.cri != nil {
 		engines = nil

@@ -18,7 +18,7 @@ import (
 type Workload struct {
 	own.Workload
 
-	at, imageAt place
+	at, imageAt location
 }
 
 // Names of our images in plans. Other images are paths.
@@ -56,7 +56,7 @@ func (r *reader) workloadFields(w *Workload) []field {
 		{"writable", func(n ast.Node) {
 			b, ok := n.(*ast.BoolNode)
 			if !ok {
-				r.wants(n, "workloads.writable", "true or false is", "")
+				r.wrongKind(n, "workloads.writable", "true or false is", "")
 				return
 			}
 			w.Writable = b.Value
@@ -80,7 +80,7 @@ func (r *reader) metricFields(m *own.Metric) []field {
 			return
 		}
 		if _, err := m.Reading(); err != nil {
-			r.failKey(n, "parse."+key, &flaw{quote(*into) + ": " + printable(err.Error()), adviceOf(key)})
+			r.failKey(n, "parse."+key, &problem{quote(*into) + ": " + printable(err.Error()), adviceOf(key)})
 		}
 	}
 	return []field{
@@ -110,14 +110,14 @@ func (r *reader) workloads(n ast.Node) {
 	for _, v := range r.list(n, "workloads", MaxWorkloads) {
 		entries, ok := pairs(v)
 		if !ok {
-			r.wants(v, "workloads", "a mapping is", "write it like {name: app.start.cold, image: ./app.tar, argv: [/app], parse: […]}")
+			r.wrongKind(v, "workloads", "a mapping is", "write it like {name: app.start.cold, image: ./app.tar, argv: [/app], parse: […]}")
 			continue
 		}
 		w := Workload{at: r.at(v)}
 		r.entries(entries, "a workload", r.workloadFields(&w))
 		r.required(v, entries, "the workload", "name", "image", "argv", "parse")
 		if slices.ContainsFunc(r.plan.Workloads, func(o Workload) bool { return o.Name == w.Name && w.Name != "" }) {
-			r.faults.add(w.at, w.Name, flaw{"workloads: there are two of the name " + quote(w.Name), "give one of them another name"})
+			r.problems.add(w.at, w.Name, problem{"workloads: there are two of the name " + quote(w.Name), "give one of them another name"})
 		}
 		r.plan.Workloads = append(r.plan.Workloads, w)
 	}
@@ -132,7 +132,7 @@ func (r *reader) required(n ast.Node, entries []*ast.MappingValueNode, what stri
 		}
 	}
 	if missing != nil {
-		r.faults.add(r.at(n), "", flaw{what + " has no " + strings.Join(missing, ", no "), "it needs " + strings.Join(wanted, ", ")})
+		r.problems.add(r.at(n), "", problem{what + " has no " + strings.Join(missing, ", no "), "it needs " + strings.Join(wanted, ", ")})
 	}
 }
 
@@ -164,7 +164,7 @@ func (r *reader) argv(n ast.Node) []string {
 	seq, ok := n.(*ast.SequenceNode)
 	switch {
 	case !ok:
-		r.wants(n, "workloads.argv", "a list is", "write the program and each argument by itself, like [/usr/bin/sysbench, cpu, run]; there is no shell")
+		r.wrongKind(n, "workloads.argv", "a list is", "write the program and each argument by itself, like [/usr/bin/sysbench, cpu, run]; there is no shell")
 		return nil
 	case len(seq.Values) == 0:
 		r.fail(n, "workloads.argv is empty", "write the path of the program first, as it is in the image")
@@ -178,7 +178,7 @@ func (r *reader) argv(n ast.Node) []string {
 		s, ok := scalar(v)
 		switch {
 		case !ok:
-			r.wants(v, "workloads.argv", "a single value is", "")
+			r.wrongKind(v, "workloads.argv", "a single value is", "")
 		case len(s) > maxPath || !isPrintable(s):
 			r.fail(v, "workloads.argv: "+quote(s)+" is too long or not printable", "write it on one line")
 		case i == 0 && !strings.HasPrefix(s, "/"):
@@ -201,7 +201,7 @@ func (r *reader) env(n ast.Node) map[string]string {
 		value, ok := scalar(e.Value)
 		switch {
 		case !ok:
-			r.wants(e.Value, "workloads.env", "a single value for "+quote(name)+" is", "")
+			r.wrongKind(e.Value, "workloads.env", "a single value for "+quote(name)+" is", "")
 		case len(name) > maxName || !variable.MatchString(name):
 			r.fail(e.Key, "workloads.env: "+quote(name)+" is not the name of a variable", "use letters, digits and _")
 		case name == "PATH":
@@ -225,7 +225,7 @@ func (r *reader) parse(n ast.Node) []own.Metric {
 	for _, v := range r.list(n, "parse", MaxMetrics) {
 		entries, ok := pairs(v)
 		if !ok {
-			r.wants(v, "parse", "a mapping is", `write it like {metric: Rate, regex: 'rate: ([0-9.]+) op/s', unit: 1/s, better: higher}`)
+			r.wrongKind(v, "parse", "a mapping is", `write it like {metric: Rate, regex: 'rate: ([0-9.]+) op/s', unit: 1/s, better: higher}`)
 			continue
 		}
 		m := own.Metric{Scale: 1}
@@ -265,38 +265,38 @@ var (
 )
 
 // checkWorkloadName refuses what does not look like the names of the other benchmarks.
-func checkWorkloadName(s string) *flaw {
+func checkWorkloadName(s string) *problem {
 	if len(s) > maxName || !benchmarkName.MatchString(s) {
-		return &flaw{quote(s) + " is not the name of a benchmark", "write context.component.facet, such as app.start.cold"}
+		return &problem{quote(s) + " is not the name of a benchmark", "write context.component.facet, such as app.start.cold"}
 	}
 	return nil
 }
 
 // checkMetric refuses names that would not look like the others, and those of metrics that every workload has.
-func checkMetric(s string) *flaw {
+func checkMetric(s string) *problem {
 	if len(s) > maxName || !metricName.MatchString(s) {
-		return &flaw{quote(s) + " is not the name of a metric", "use letters and digits, such as Rate or LatencyP99"}
+		return &problem{quote(s) + " is not the name of a metric", "use letters and digits, such as Rate or LatencyP99"}
 	}
 	for _, m := range bench.CostMetrics() {
 		if m.Name == s {
-			return &flaw{quote(s) + " is the name of a metric that every workload has", "give another name"}
+			return &problem{quote(s) + " is the name of a metric that every workload has", "give another name"}
 		}
 	}
 	return nil
 }
 
 // checkImage refuses what is neither a name nor a path.
-func checkImage(s string) *flaw {
+func checkImage(s string) *problem {
 	if s == "" || len(s) > maxPath || !isPrintable(s) {
-		return &flaw{quote(s) + " is no image", "write workload, probe, or the path of an OCI layout or an archive, such as ./my-image.tar"}
+		return &problem{quote(s) + " is no image", "write workload, probe, or the path of an OCI layout or an archive, such as ./my-image.tar"}
 	}
 	return nil
 }
 
 // checkExpression refuses what could not be shown.
-func checkExpression(s string) *flaw {
+func checkExpression(s string) *problem {
 	if s == "" || len(s) > maxExpression || !isPrintable(s) {
-		return &flaw{quote(s) + " is empty, too long or not printable", ""}
+		return &problem{quote(s) + " is empty, too long or not printable", ""}
 	}
 	return nil
 }
@@ -321,7 +321,7 @@ func multiples() map[string]string {
 }
 
 // checkUnit refuses units that reports do not know, and says how a multiple of one is written.
-func checkUnit(s string) *flaw {
+func checkUnit(s string) *problem {
 	known := own.Units()
 	if slices.Contains(known, s) {
 		return nil
@@ -330,20 +330,20 @@ func checkUnit(s string) *flaw {
 	if how, ok := multiples()[s]; ok {
 		advice = "write " + how
 	}
-	return &flaw{quote(s) + " is no unit", advice}
+	return &problem{quote(s) + " is no unit", advice}
 }
 
-// spelledWorkloads gives workloads as YAML has them.
-func spelledWorkloads(workloads []Workload) []ownWorkload {
-	var all []ownWorkload
+// workloadsYAML gives workloads as YAML has them.
+func workloadsYAML(workloads []Workload) []workloadYAML {
+	var all []workloadYAML
 	for _, w := range workloads {
-		spelled := ownWorkload{Name: w.Name, Summary: w.Summary, Image: imageName(w.Image), Args: w.Args, Env: w.Env, Writable: w.Writable, Network: w.Network}
+		spelled := workloadYAML{Name: w.Name, Summary: w.Summary, Image: imageName(w.Image), Args: w.Args, Env: w.Env, Writable: w.Writable, Network: w.Network}
 		for _, m := range w.Metrics {
 			scale := m.Scale
 			if scale == 1 {
 				scale = 0 // which leaves it out
 			}
-			spelled.Parse = append(spelled.Parse, ownMetric{m.Name, m.Regex, m.JSON, m.Unit, m.Better, scale})
+			spelled.Parse = append(spelled.Parse, metricYAML{m.Name, m.Regex, m.JSON, m.Unit, m.Better, scale})
 		}
 		all = append(all, spelled)
 	}

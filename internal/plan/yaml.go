@@ -27,7 +27,7 @@ type document struct {
 	Engines    *engines       `yaml:"engines,omitempty"`
 	Pinning    *pinning       `yaml:"pinning,omitempty"`
 	DropCaches *bool          `yaml:"drop-caches,omitempty"`
-	Workloads  []ownWorkload  `yaml:"workloads,omitempty"`
+	Workloads  []workloadYAML `yaml:"workloads,omitempty"`
 	JSON       string         `yaml:"json,omitempty"`
 }
 
@@ -56,7 +56,7 @@ type pinning struct {
 	Touchstone string `yaml:"touchstone,omitempty"`
 }
 
-type ownWorkload struct {
+type workloadYAML struct {
 	Name     string            `yaml:"name"`
 	Summary  string            `yaml:"summary,omitempty"`
 	Image    string            `yaml:"image"`
@@ -64,10 +64,10 @@ type ownWorkload struct {
 	Env      map[string]string `yaml:"env,omitempty"`
 	Writable bool              `yaml:"writable,omitempty"`
 	Network  string            `yaml:"network,omitempty"`
-	Parse    []ownMetric       `yaml:"parse"`
+	Parse    []metricYAML      `yaml:"parse"`
 }
 
-type ownMetric struct {
+type metricYAML struct {
 	Metric string  `yaml:"metric"`
 	Regex  string  `yaml:"regex,omitempty"`
 	JSON   string  `yaml:"json,omitempty"`
@@ -95,14 +95,14 @@ func (p Plan) YAML() []byte {
 		Timeout:    timeout{formatDuration(p.Timeout.Trial), formatDuration(p.Timeout.Call)},
 		Seed:       p.Seed,
 		DropCaches: p.DropCaches,
-		Workloads:  spelledWorkloads(p.Workloads),
+		Workloads:  workloadsYAML(p.Workloads),
 		JSON:       p.JSON,
 	}
 	for _, t := range p.Targets {
 		d.Targets = append(d.Targets, t.String())
 	}
 	for name, r := range p.Runtimes {
-		put(&d.Runtimes, name, spelled(r))
+		put(&d.Runtimes, name, runtimeYAML(r))
 	}
 	if e := p.Engines; e.Managed || len(e.Sockets)+len(e.Binaries) > 0 {
 		d.Engines = &engines{e.Managed, e.Sockets, e.Binaries}
@@ -131,7 +131,7 @@ func (p Plan) YAML() []byte {
 }
 
 // spelled gives a runtime as YAML has it: its path alone where there is nothing else to say.
-func spelled(r target.Runtime) any {
+func runtimeYAML(r target.Runtime) any {
 	if r.Type == "" && len(r.Options) == 0 {
 		return r.Path
 	}

@@ -14,43 +14,43 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/touchstone-bench/touchstone/test/lab/job"
 	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
-// Options say how to boot a machine.
+// Options configure the boot of a machine.
 type Options struct {
-	// Out is the directory for the files that come out, and for ConsoleLog.
+	// Out is the directory for the job's output files and for ConsoleLog.
 	Out string
-	// BootLimit is how long the machine may take until it is up, Limit how long in all.
+	// BootLimit limits the time until the machine is up, Limit the time until it is off.
 	BootLimit, Limit time.Duration
 
-	kernel []string // further arguments of the kernel
-	qemu   []string // further arguments of QEMU
-	kvm    bool     // not emulated
-	began  func(qemu *os.Process)
+	kernel []string               // extra arguments for the kernel
+	qemu   []string               // extra arguments for QEMU
+	kvm    bool                   // use KVM instead of emulation
+	began  func(qemu *os.Process) // called when QEMU has started; nil for none
 }
 
-// ConsoleLog is the file with what a machine has written to its console.
+// ConsoleLog is the name of the file with the machine's console output.
 const ConsoleLog = "console.log"
 
-// Limits for machines that are emulated on a busy computer.
+// Default limits, long enough for an emulated machine on a busy computer.
 const (
 	usualBootLimit = 2 * time.Minute
 	usualLimit     = 15 * time.Minute
 )
 
-// outputLimit bounds the wait for the rest of the output of QEMU, which has ended.
+// outputLimit bounds the wait for buffered output after QEMU has exited.
 const outputLimit = 10 * time.Second
 
-// outSize is the most that can come out of a machine, in bytes; the file is as long as what does.
+// outSize is the size of the output disk in bytes. Its file is sparse.
 const outSize = 512 << 20
 
-// BootError says that a machine has not done its job to the end.
+// BootError reports that a machine did not finish its job.
 type BootError struct {
 	Machine string
 	Cause   error
-	// Console is the end of what the machine wrote to its console.
+	// Console holds the last lines of the machine's console output.
 	Console string
 }
 
@@ -59,14 +59,14 @@ func (e *BootError) Error() string {
 	if console == "" {
 		console = "(nothing)"
 	}
-	return fmt.Sprintf("machine %s: %v; its console ends with:\n%s", e.Machine, e.Cause, console)
+	return fmt.Sprintf("machine %s: %v; end of its console output:\n%s", e.Machine, e.Cause, console)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *BootError) Unwrap() error { return e.Cause }
 
-// shortly is the first line of an error, without the console.
-func shortly(err error) string {
+// firstLine returns the first line of an error, without the console output.
+func firstLine(err error) string {
 	if b := (*BootError)(nil); errors.As(err, &b) {
 		err = b.Cause
 	}
@@ -74,9 +74,9 @@ func shortly(err error) string {
 	return line
 }
 
-// Boot boots a machine with its system, has it do a job with files of the host, and gives the report, when the machine is off. Steps
-// that fail are in the report; an error is that there is none, and if the machine was started it is a *BootError. Nothing is
-// left of the machine in either case.
+// Boot boots a machine from its system image, passes it a job with files of the host, waits until the machine is off, and returns the
+// report. A failed step is part of the report. Boot returns an error only if the report is missing: a *BootError if QEMU was started.
+// Boot removes everything that belongs to the machine, also after an error.
 func (l *Lab) Boot(ctx context.Context, m Machine, i Image, work job.Job, files map[string]string, o Options) (job.Report, error) {
 	if o.BootLimit == 0 {
 		o.BootLimit = usualBootLimit
@@ -107,15 +107,15 @@ func (l *Lab) boot(ctx context.Context, m Machine, i Image, work job.Job, files 
 	}
 	report, err := d.report(o.Out)
 	if err != nil {
-		return none, &BootError{Machine: m.Name, Cause: fmt.Errorf("it is off: %w%s", err, console.panicked()), Console: console.text(consoleEnd)}
+		return none, &BootError{Machine: m.Name, Cause: fmt.Errorf("powered off: %w%s", err, console.panicked()), Console: console.text(consoleEnd)}
 	}
 	return report, nil
 }
 
-// disks are the files of a boot. They have no names any more.
+// disks are the files of one boot. They are unlinked, and live as long as their descriptors.
 type disks struct{ initramfs, in, out *os.File }
 
-// The descriptors that QEMU has them by.
+// The descriptors of these files in QEMU.
 const (
 	initramfsFD = 3 + iota
 	inFD
@@ -157,12 +157,12 @@ func buffered(file *os.File, write func(io.Writer) error) error {
 func (d disks) close() {
 	for _, file := range []*os.File{d.initramfs, d.in, d.out} {
 		if file != nil {
-			_ = file.Close() // of a file that nobody can open any more
+			_ = file.Close() // the file has no name, so nothing reads it later
 		}
 	}
 }
 
-// report reads what has come out.
+// report reads the report from the output disk, and writes its files to a directory.
 func (d disks) report(to string) (job.Report, error) {
 	if _, err := d.out.Seek(0, io.SeekStart); err != nil {
 		return job.Report{}, err
@@ -170,11 +170,11 @@ func (d disks) report(to string) (job.Report, error) {
 	return job.ReadReport(bufio.NewReaderSize(d.out, 1<<20), to)
 }
 
-// fastKernel are arguments for kernels whose CPU may be emulated: what protects it costs the most there, and code that is always at
-// the same address is translated once.
+// fastKernel holds kernel arguments that make an emulated machine faster. Mitigations cost the most under emulation. Without address
+// randomization QEMU translates code once.
 var fastKernel = []string{"mitigations=off", "init_on_alloc=0", "nokaslr", "norandmaps"}
 
-// args is the command line of QEMU, without the program.
+// args returns the arguments of QEMU.
 func (e emulator) args(m Machine, i Image, o Options) []string {
 	cpu := e.emulated
 	if o.kvm {
@@ -189,7 +189,7 @@ func (e emulator) args(m Machine, i Image, o Options) []string {
 		"-kernel", i.Kernel, "-initrd", descriptor(initramfsFD), "-append", strings.Join(kernel, " "),
 	)
 	for _, disk := range []string{
-		// What is written goes to a file of QEMU's own, which it deletes at once.
+		// QEMU writes changes to a temporary file, which it unlinks at once.
 		"file=" + i.Disk + ",snapshot=on,cache=unsafe",
 		"file=" + descriptor(inFD) + ",readonly=on,cache=unsafe",
 		"file=" + descriptor(outFD) + ",cache=unsafe",
@@ -199,9 +199,9 @@ func (e emulator) args(m Machine, i Image, o Options) []string {
 	return append(args, o.qemu...)
 }
 
-// emulate runs QEMU to its end. An error says why that is not the one that the machine has brought about.
+// emulate runs QEMU until it exits. It returns an error unless the machine powered itself off within the limits.
 func (l *Lab) emulate(ctx context.Context, program string, args []string, d disks, console *console, o Options) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, o.Limit, fmt.Errorf("it did not end within %v", o.Limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, o.Limit, fmt.Errorf("still running after %v", o.Limit))
 	defer cancel()
 	ctx, hang := context.WithCancelCause(ctx)
 	defer hang(nil)
@@ -210,7 +210,7 @@ func (l *Lab) emulate(ctx context.Context, program string, args []string, d disk
 		return err
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(os.Environ(), "TMPDIR="+os.TempDir()) // where it makes the snapshot
+	cmd.Env = append(os.Environ(), "TMPDIR="+os.TempDir()) // the directory of QEMU's snapshot file
 	cmd.ExtraFiles = []*os.File{d.initramfs, d.in, d.out}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	output.Set(cmd)
@@ -230,11 +230,11 @@ func (l *Lab) emulate(ctx context.Context, program string, args []string, d disk
 			slow.Stop()
 			up = nil
 		case <-slow.C:
-			hang(fmt.Errorf("it was not up within %v", o.BootLimit))
+			hang(fmt.Errorf("still booting after %v", o.BootLimit))
 		case exit := <-ended:
-			// All that it said comes at once, now that nobody holds the other end.
+			// QEMU has closed its end of the pipe, so the rest of the output arrives at once.
 			rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), outputLimit)
-			said := output.Wait(rest)
+			outputErr := output.Wait(rest)
 			cancel()
 			switch {
 			case ctx.Err() != nil:
@@ -242,7 +242,7 @@ func (l *Lab) emulate(ctx context.Context, program string, args []string, d disk
 			case exit.Status != 0:
 				return fmt.Errorf("%w: %s", &process.ExitError{Command: program, Exit: exit}, strings.TrimSpace(output.Tail()))
 			default:
-				return said
+				return outputErr
 			}
 		}
 	}

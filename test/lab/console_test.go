@@ -11,16 +11,15 @@ import (
 	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
-// consoleKept is how much of what a machine writes to its console is kept, consoleEnd how much of the end of that is part of an
-// error; in bytes.
+// consoleKept and consoleEnd are sizes in bytes: of the console output in the log, and of its end in an error.
 const (
 	consoleKept = 1 << 20
 	consoleEnd  = 4 << 10
 )
 
-// console takes what a machine writes to its console: it keeps the end, and passes on what is for the host.
+// console receives the output of a machine's console. It keeps the last bytes, and passes on the lines with job.Prefix.
 type console struct {
-	limit    int           // what is kept, in bytes
+	limit    int           // the number of bytes to keep
 	up       chan struct{} // closed when the machine is up
 	progress func(line string)
 
@@ -28,7 +27,7 @@ type console struct {
 	end    []byte
 	line   []byte
 	isUp   bool
-	reason string // of a panic
+	reason string // the reason of a kernel panic
 }
 
 // Write never fails.
@@ -44,29 +43,29 @@ func (c *console) Write(p []byte) (int, error) {
 			break
 		}
 		c.line = rest
-		c.see(printable(line))
+		c.parse(printable(line))
 	}
 	c.line = c.line[max(0, len(c.line)-c.limit):]
 	return len(p), nil
 }
 
-// see looks at a line.
-func (c *console) see(line string) {
+// parse handles one line.
+func (c *console) parse(line string) {
 	if _, reason, ok := strings.Cut(line, "Kernel panic - "); ok && c.reason == "" {
 		c.reason = reason
 	}
-	_, said, ok := strings.Cut(line, job.Prefix)
+	_, message, ok := strings.Cut(line, job.Prefix)
 	switch {
 	case !ok:
-	case said == job.Up && !c.isUp:
+	case message == job.Up && !c.isUp:
 		c.isUp = true
 		close(c.up)
 	default:
-		c.progress(said)
+		c.progress(message)
 	}
 }
 
-// printable is a line without what firmware writes for terminals.
+// printable removes the terminal control characters of the firmware from a line.
 func printable(line []byte) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r == '\t' || unicode.IsPrint(r) {
@@ -76,7 +75,7 @@ func printable(line []byte) string {
 	}, string(line)))
 }
 
-// text is the end of what was written, of at most so many bytes, without what is for terminals.
+// text returns the last bytes of the output, at most most bytes, without control characters and empty lines.
 func (c *console) text(most int) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +88,7 @@ func (c *console) text(most int) string {
 	return strings.Join(lines, "\n")
 }
 
-// panicked is the reason of a panic of the kernel, to follow another one.
+// panicked returns the reason of a kernel panic as a suffix for an error message. It is empty without a panic.
 func (c *console) panicked() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,28 +114,28 @@ func TestConsole(t *testing.T) {
 	}
 	text := "\x1bc\x1b[?7lSeaBIOS\r\n" + strings.Repeat("early\r\n", 100) + "[    1.0] " + job.Prefix + job.Up + "\r\n" + job.Prefix + job.Up + "\r\n" +
 		job.Prefix + "step one\r\n[    2.0] Kernel panic - not syncing: the first\r\n[    2.1] ---[ end Kernel panic - not syncing: the first ]---\r\nno newline"
-	for i := range len(text) { // as it comes, in whatever pieces
+	for i := range len(text) { // in pieces of one byte
 		if _, err := c.Write([]byte(text[i : i+1])); err != nil {
 			t.Fatal(err)
 		}
 		if up := strings.Contains(text[:i+1], job.Up+"\r\n"); up != isUp() {
-			t.Fatalf("after %q it is up: %t", text[:i+1], isUp())
+			t.Fatalf("after %q: up is %t, want %t", text[:i+1], isUp(), up)
 		}
 	}
 	if want := []string{job.Up, "step one"}; !slices.Equal(progress, want) {
-		t.Errorf("it passed on %q, want %q", progress, want)
+		t.Errorf("progress messages are %q, want %q", progress, want)
 	}
 	if got := c.panicked(); got != "; its kernel panicked: not syncing: the first" {
-		t.Errorf("the reason of the panic is %q", got)
+		t.Errorf("panicked() is %q", got)
 	}
 	if got := c.text(12); got != "no newline" {
-		t.Errorf("its last 12 bytes are %q", got)
+		t.Errorf("the last 12 bytes are %q", got)
 	}
 	end := c.text(c.limit)
 	if len(end) > c.limit || !strings.HasSuffix(end, "\nno newline") || strings.Contains(end, "SeaBIOS") || strings.ContainsAny(end, "\r\x1b") {
 		t.Errorf("the end is %q", end)
 	}
 	if _, err := c.Write([]byte(strings.Repeat("x", 1<<20))); err != nil || len(c.line) > c.limit || len(c.end) > c.limit {
-		t.Errorf("of a long line it keeps %d and %d bytes, %v", len(c.line), len(c.end), err)
+		t.Errorf("a long line fills the buffers with %d and %d bytes, limit %d, %v", len(c.line), len(c.end), c.limit, err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
-// program puts a program for tests on PATH, as the only one.
+// program makes a shell script the only program on PATH. An empty script means no program at all.
 func program(t *testing.T, name, script string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func program(t *testing.T, name, script string) {
 	t.Setenv("PATH", dir)
 }
 
-func TestQEMUThatWillNotDo(t *testing.T) {
+func TestUnusableQEMU(t *testing.T) {
 	l := open(t)
 	for _, tt := range []struct {
 		machine Machine
@@ -38,8 +38,8 @@ func TestQEMUThatWillNotDo(t *testing.T) {
 	}{
 		{V2(), "", []string{"qemu-system-x86_64", "install the package qemu-system-x86"}},
 		{ARM(), "", []string{"qemu-system-aarch64", "install the package qemu-system-arm"}},
-		{ARM(), "echo QEMU emulator version 6.2.0 '(Debian 1:6.2+dfsg-2ubuntu6)'", []string{"version 6.2", "7.0 is needed", "qemu-system-arm"}},
-		{ARM(), "echo something else", []string{"does not tell its version", "something else"}},
+		{ARM(), "echo QEMU emulator version 6.2.0 '(Debian 1:6.2+dfsg-2ubuntu6)'", []string{"version 6.2", "7.0 is required", "qemu-system-arm"}},
+		{ARM(), "echo something else", []string{"unknown version of", "something else"}},
 		{ARM(), "exit 3", []string{"exit code 3"}},
 		{Machine{Name: "odd", Arch: "s390x"}, "", []string{"no emulator for s390x"}},
 	} {
@@ -56,7 +56,7 @@ func TestQEMUThatWillNotDo(t *testing.T) {
 	}
 }
 
-// small is a machine that faults are tried with, and its system: the one of another architecture, which KVM is not tried for.
+// small returns a machine for fault tests and its image. It has another architecture than the usual host, so KVM is not tried.
 func small(t *testing.T) (*Lab, Machine, Image) {
 	t.Helper()
 	built(t)
@@ -66,7 +66,7 @@ func small(t *testing.T) (*Lab, Machine, Image) {
 		t.Fatal(err)
 	}
 	unchanged(t, image)
-	// Files of a boot are made here, and must be gone.
+	// A boot creates its temporary files here, and must remove them.
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	t.Cleanup(func() {
@@ -77,7 +77,7 @@ func small(t *testing.T) (*Lab, Machine, Image) {
 	return l, m, image
 }
 
-// unchanged checks at the end of the test that a system is as it was.
+// unchanged checks at the end of the test that the image has not changed.
 func unchanged(t *testing.T, image Image) {
 	t.Helper()
 	state := func() (state string) {
@@ -93,13 +93,13 @@ func unchanged(t *testing.T, image Image) {
 	before := state()
 	t.Cleanup(func() {
 		if after := state(); after != before {
-			t.Errorf("the system was\n%sand is\n%s", before, after)
+			t.Errorf("the image changed from\n%sto\n%s", before, after)
 		}
 	})
 }
 
-// gone checks that a process has ended, and waits for it for a moment.
-func gone(t *testing.T, qemu *os.Process) {
+// waitExit waits up to 10 seconds until a process has exited.
+func waitExit(t *testing.T, qemu *os.Process) {
 	t.Helper()
 	fd, err := unix.PidfdOpen(qemu.Pid, 0)
 	if errors.Is(err, unix.ESRCH) {
@@ -110,24 +110,25 @@ func gone(t *testing.T, qemu *os.Process) {
 	}
 	defer func() { _ = unix.Close(fd) }()
 	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10_000); n != 1 || err != nil {
-		t.Errorf("QEMU, process %d, still runs: %d, %v", qemu.Pid, n, err)
+		t.Errorf("QEMU, process %d, is still running: %d, %v", qemu.Pid, n, err)
 	}
 }
 
-// Whatever becomes of a machine, the error comes within the limit, says why, has the end of the console, and nothing is left.
+// TestFaults checks for each fault that Boot returns in time, that the error has the cause and the end of the console output, and that
+// nothing is left.
 func TestFaults(t *testing.T) {
 	l, m, image := small(t)
 	waiting := job.Job{Steps: []job.Step{{Name: "wait", Args: []string{"sleep", "1000"}, Limit: time.Hour}}}
 	for _, tt := range []struct {
 		name    string
 		options Options
-		want    []string // of the error, console included
-		kill    string   // when this comes on the console
+		want    []string // texts in the error, which includes console output
+		kill    string   // kill QEMU when this text appears on the console
 	}{
-		{"panics", Options{kernel: []string{"rdinit=/no-such-program", "root=/dev/none"}}, []string{"there is no report", "its kernel panicked", "VFS: Unable to mount root fs"}, ""},
-		{"does not start", Options{BootLimit: 2 * time.Second, qemu: []string{"-S"}}, []string{"it was not up within 2s", "(nothing)"}, ""},
-		{"hangs at boot", Options{BootLimit: 10 * time.Second, kernel: []string{"loglevel=7", "rdinit=/no-such-program", "root=/dev/none", "rootwait"}}, []string{"it was not up within 10s", "Waiting for root device"}, ""},
-		{"does not end", Options{Limit: 20 * time.Second}, []string{"it did not end within 20s", job.Prefix + "step wait"}, ""},
+		{"panics", Options{kernel: []string{"rdinit=/no-such-program", "root=/dev/none"}}, []string{"the report is missing", "its kernel panicked", "VFS: Unable to mount root fs"}, ""},
+		{"does not start", Options{BootLimit: 2 * time.Second, qemu: []string{"-S"}}, []string{"still booting after 2s", "(nothing)"}, ""},
+		{"hangs at boot", Options{BootLimit: 10 * time.Second, kernel: []string{"loglevel=7", "rdinit=/no-such-program", "root=/dev/none", "rootwait"}}, []string{"still booting after 10s", "Waiting for root device"}, ""},
+		{"does not end", Options{Limit: 20 * time.Second}, []string{"still running after 20s", job.Prefix + "step wait"}, ""},
 		{"is killed", Options{}, []string{"killed by signal 9", job.Prefix + "step wait"}, "step wait"},
 		{"has wrong arguments", Options{qemu: []string{"-no-such-option"}}, []string{"exit code 1", "-no-such-option"}, ""},
 	} {
@@ -153,19 +154,19 @@ func TestFaults(t *testing.T) {
 			text, readErr := os.ReadFile(filepath.Join(tt.options.Out, ConsoleLog))
 			last := string(text[bytes.LastIndexByte(text, '\n')+1:])
 			if readErr != nil || !strings.HasSuffix(err.Error(), last) {
-				t.Errorf("what came on the console ends with %q, %v; the error should do so as well: %v", last, readErr, err)
+				t.Errorf("%v; want the last line of the console output in it: %q, %v", err, last, readErr)
 			}
-			gone(t, qemu)
+			waitExit(t, qemu)
 		})
 	}
 }
 
-// A step that fills the disk is told from one that works, and what comes out does so all the same.
+// TestFullDisk checks that a full disk fails the step that fills it and no other one, and that the output arrives.
 func TestFullDisk(t *testing.T) {
 	l, m, image := small(t)
 	out := t.TempDir()
 	report, err := l.Boot(t.Context(), m, image, job.Job{Steps: []job.Step{
-		{Name: "reserve", Args: []string{"fallocate", "--length=1T", "/root/reserve"}, Limit: time.Minute}, // most of it, fast
+		{Name: "reserve", Args: []string{"fallocate", "--length=1T", "/root/reserve"}, Limit: time.Minute}, // fills most of the disk quickly
 		{Name: "fill", Args: []string{"cp", "/dev/zero", "/root/zero"}, Limit: time.Minute},
 		{Name: "after", Args: []string{"uname", "-m"}, Stdout: "machine", Limit: time.Minute},
 		{Name: "slow", Args: []string{"sleep", "1000"}, Limit: time.Second},
@@ -179,13 +180,13 @@ func TestFullDisk(t *testing.T) {
 		"reserve":  "exit code 1: fallocate: fallocate failed: No space left on device",
 		"fill":     "exit code 1: cp: error writing '/root/zero': No space left on device",
 		"after":    "exit code 0",
-		"slow":     "exit code -1 it took longer than its limit of 1s, and was killed",
+		"slow":     "exit code -1 killed after its limit of 1s",
 		"missing":  `exit code -1 exec: "no-such-program": executable file not found in $PATH`,
 		"ordinary": "exit code 1: touch: cannot touch '/root/mine': Permission denied",
 	} {
 		step := report.Step(name)
 		if step == nil {
-			t.Errorf("there is no step %s", name)
+			t.Errorf("step %s is missing", name)
 			continue
 		}
 		got := fmt.Sprintf("exit code %d %s: %s", step.Code, step.Error, step.Output)
@@ -197,20 +198,20 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("the machine is %q, %v", text, err)
 	}
 	if text, err := os.ReadFile(filepath.Join(out, ConsoleLog)); err != nil || !strings.Contains(string(text), job.Prefix+"step ordinary") {
-		t.Errorf("what came on the console is %q, %v", text, err)
+		t.Errorf("the console output is %q, %v", text, err)
 	}
 	if want := []string{"file /root/reserve", "file /root/zero", "file /tmp/theirs"}; strings.Join(report.Left, ",") != strings.Join(want, ",") {
 		t.Errorf("left is %q, want %q", report.Left, want)
 	}
 }
 
-// victimVariable makes TestVictim the program that TestMachineEndsWithItsProgram kills.
+// victimVariable is set in the process that TestMachineDiesWithItsProgram kills.
 const victimVariable = "TOUCHSTONE_TEST_LAB_VICTIM"
 
-// TestVictim is no test by itself.
+// TestVictim is a helper process, not a test of its own.
 func TestVictim(t *testing.T) {
 	if os.Getenv(victimVariable) == "" {
-		t.Skip("run by TestMachineEndsWithItsProgram")
+		t.Skip("run by TestMachineDiesWithItsProgram")
 	}
 	l, m := open(t), ARM()
 	image, err := l.Build(t.Context(), m)
@@ -225,17 +226,17 @@ func TestVictim(t *testing.T) {
 	t.Error(err)
 }
 
-// When the program that boots a machine is killed, the machine goes with it.
-func TestMachineEndsWithItsProgram(t *testing.T) {
+// QEMU must be killed when the program that booted the machine is killed.
+func TestMachineDiesWithItsProgram(t *testing.T) {
 	built(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// There is no launcher here, which would reap the victim.
+	// The test has no launcher, because it would reap the victim.
 	victim := exec.CommandContext(t.Context(), self, "-test.run=^TestVictim$", "-test.timeout=1m")
 	victim.Env = append(os.Environ(), victimVariable+"=yes", "TMPDIR="+t.TempDir())
-	said, err := victim.StdoutPipe()
+	stdout, err := victim.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,13 +245,13 @@ func TestMachineEndsWithItsProgram(t *testing.T) {
 	}
 	var pid int
 	line := make([]byte, 100)
-	n, err := said.Read(line)
+	n, err := stdout.Read(line)
 	if _, scanErr := fmt.Sscanf(string(bytes.TrimSpace(line[:n])), "qemu %d", &pid); err != nil || scanErr != nil {
-		t.Fatalf("it said %q, %v, %v", line[:n], err, scanErr)
+		t.Fatalf("the victim printed %q, %v, %v", line[:n], err, scanErr)
 	}
 	if err := victim.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	_ = victim.Wait() // it was killed
-	gone(t, &os.Process{Pid: pid})
+	waitExit(t, &os.Process{Pid: pid})
 }

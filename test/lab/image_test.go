@@ -19,27 +19,27 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// recipe is the version of how a system is made here. Another one makes systems of another name.
+// recipe is the version of the build steps in this file. It is part of the image's cache key.
 const recipe = "2"
 
 const (
-	// diskSize is that of the machine's disk, of which the host's takes what is in use.
+	// diskSize is the size of the machine's disk. The file is sparse.
 	diskSize = "2G"
-	// inodes are enough for what is unpacked in a machine; for the usual number of them the kernel would write tables for a while.
+	// inodes is enough for the images that a machine unpacks. With mke2fs's default number the kernel would write inode tables for a while.
 	inodes = "65536"
-	// room is what the making takes on the host's disk, in bytes.
-	room = 3 << 30
+	// buildSpace is the free disk space in bytes that a build needs on the host.
+	buildSpace = 3 << 30
 	// toolLimit bounds one call of tar or mke2fs.
 	toolLimit = 5 * time.Minute
 )
 
-// Image is the system of a machine. Its files are the cache's, for reading only.
+// Image is the system image of a machine. Its files belong to the cache and are read-only.
 type Image struct {
-	// Kernel is the file with the kernel.
+	// Kernel is the path of the kernel.
 	Kernel string
-	// Disk is the file with the root file system, ext4.
+	// Disk is the path of the root file system, ext4.
 	Disk string
-	// Modules is the directory with the kernel's modules that are to be loaded, in the order of their names.
+	// Modules is the directory of the kernel modules. The guest loads them in the order of their names.
 	Modules string
 }
 
@@ -47,8 +47,8 @@ func imageIn(dir string) Image {
 	return Image{Kernel: filepath.Join(dir, "kernel"), Disk: filepath.Join(dir, "disk"), Modules: filepath.Join(dir, "modules")}
 }
 
-// key is a digest of all that determines the system, but for what versions of packages the mirror has. A machine that has
-// been made stays as it is until something of that changes, or somebody deletes it.
+// key returns a digest of everything that determines the image, except the package versions on the mirror. A cached image stays
+// in use until its key changes or the cache directory is deleted.
 func (m Machine) key() (string, error) {
 	text, err := json.Marshal([]any{recipe, debian.Suite, m.Arch, m.packages(), m.Modules, skeleton, diskSize, inodes})
 	if err != nil {
@@ -58,13 +58,14 @@ func (m Machine) key() (string, error) {
 	return hex.EncodeToString(sum[:])[:12], nil
 }
 
-// packages are those of the machine with its kernel, which is Debian's for virtual machines.
+// packages returns the machine's packages and Debian's kernel for virtual machines.
 func (m Machine) packages() []string {
 	return append([]string{"linux-image-cloud-" + m.Arch}, m.Packages...)
 }
 
-// Build gives the system of a machine: from the cache, or made and put there, in place of older ones of the same machine. Of
-// several processes one makes it, and the others wait. It needs root, since files of the system belong to different users.
+// Build returns the system image of a machine. It builds the image if the cache has none with this key, and then removes older images of
+// the same machine. Concurrent processes wait for the first one to build. Build needs root, because the files of the image
+// belong to different users.
 func (l *Lab) Build(ctx context.Context, m Machine) (Image, error) {
 	i, err := l.build(ctx, m)
 	if err != nil {
@@ -75,7 +76,7 @@ func (l *Lab) Build(ctx context.Context, m Machine) (Image, error) {
 
 func (l *Lab) build(ctx context.Context, m Machine) (i Image, err error) {
 	if _, _, err := l.emulator(ctx, m); err != nil {
-		return Image{}, err // nobody could boot it
+		return Image{}, err // without QEMU the image would be useless
 	}
 	key, err := m.key()
 	if err != nil {
@@ -91,18 +92,18 @@ func (l *Lab) build(ctx context.Context, m Machine) (i Image, err error) {
 		return imageIn(dir), nil
 	}
 	if os.Geteuid() != 0 {
-		return Image{}, errors.New("only root can make its files")
+		return Image{}, errors.New("needs root to create the files of several users")
 	}
-	temporary, release, err := cache.Exclusive(ctx, "lab-"+m.Name, func() { l.progress(m, "waiting for another process that builds it") })
+	temporary, release, err := cache.Exclusive(ctx, "lab-"+m.Name, func() { l.progress(m, "waiting for another process, which builds the image") })
 	if err != nil {
 		return Image{}, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if _, err := os.Stat(dir); err == nil { // somebody has made it meanwhile
+	if _, err := os.Stat(dir); err == nil { // another process built it while this one waited
 		return imageIn(dir), nil
 	}
 	made := filepath.Join(temporary, "image")
-	if err := l.make(ctx, m, temporary, made); err != nil {
+	if err := l.buildIn(ctx, m, temporary, made); err != nil {
 		return Image{}, err
 	}
 	if err := os.MkdirAll(kept, 0o700); err != nil {
@@ -120,10 +121,10 @@ func (l *Lab) build(ctx context.Context, m Machine) (i Image, err error) {
 	return imageIn(dir), os.Rename(made, dir)
 }
 
-// make makes the system in a directory. temporary has room for what is needed on the way.
-func (l *Lab) make(ctx context.Context, m Machine, temporary, to string) error {
+// buildIn builds the image in the directory to. temporary is a directory for intermediate files.
+func (l *Lab) buildIn(ctx context.Context, m Machine, temporary, to string) error {
 	options := debian.Options{Arch: m.Arch, Launcher: l.Launcher, Progress: func(step string) { l.progress(m, "%s", step) }}
-	packages, err := debian.Fetch(ctx, options, temporary, m.packages(), room)
+	packages, err := debian.Fetch(ctx, options, temporary, m.packages(), buildSpace)
 	if err != nil {
 		return err
 	}
@@ -137,27 +138,27 @@ func (l *Lab) make(ctx context.Context, m Machine, temporary, to string) error {
 			return err
 		}
 	}
-	l.progress(m, "making the disk")
+	l.progress(m, "building the disk")
 	unpack := []string{"tar", "--extract", "--file=" + packages.Name(), "--directory=" + tree, "--numeric-owner", "--exclude=./var/cache/apt", "--exclude=./dev/*"}
 	if err := l.tool(ctx, unpack...); err != nil {
 		return err
 	}
-	if err := takeKernel(tree, i.Kernel); err != nil {
+	if err := moveKernel(tree, i.Kernel); err != nil {
 		return err
 	}
-	if err := takeModules(filepath.Join(tree, "usr/lib/modules"), i.Modules, m.Modules); err != nil {
+	if err := extractModules(filepath.Join(tree, "usr/lib/modules"), i.Modules, m.Modules); err != nil {
 		return err
 	}
 	for path, content := range skeleton {
-		if err := place(tree, path, content); err != nil {
+		if err := addSkeleton(tree, path, content); err != nil {
 			return err
 		}
 	}
-	// The tables are written now: the kernel would do it later, and it would count as written by what runs then.
+	// mke2fs writes all tables now. Otherwise the kernel would write them during a step, and the step's write count would include them.
 	return l.tool(ctx, "mke2fs", "-q", "-t", "ext4", "-N", inodes, "-E", "lazy_itable_init=0,lazy_journal_init=0", "-d", tree, i.Disk, diskSize)
 }
 
-// tool runs a program of the host.
+// tool runs a program on the host.
 func (l *Lab) tool(ctx context.Context, args ...string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, toolLimit, fmt.Errorf("%s took longer than %v", args[0], toolLimit))
 	defer cancel()
@@ -174,8 +175,9 @@ func (l *Lab) tool(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// skeleton is what no package brings. What ends in a slash is a directory; what begins with "-> ", a link. There is an
-// ordinary user, and the configuration that installing packages would have made.
+// skeleton holds the files that the packages lack, by path: links of the merged /usr, directories, an ordinary user, and configuration
+// that the packages' installation scripts would have written. A path with a final slash is a directory. Content that begins with "-> "
+// is the target of a link.
 var skeleton = map[string]string{
 	"bin": "-> usr/bin", "lib": "-> usr/lib", "lib64": "-> usr/lib64", "sbin": "-> usr/sbin",
 	"dev/": "", "proc/": "", "sys/": "", "run/": "", "tmp/": "", "root/": "", "home/user/": "", "opt/": "", "usr/lib64/": "", "usr/sbin/": "",
@@ -184,12 +186,12 @@ var skeleton = map[string]string{
 	"etc/group":         "root:x:0:\ntty:x:5:\nuser:x:1000:\nnogroup:x:65534:\n",
 	"etc/hosts":         "127.0.0.1 localhost\n::1 localhost\n",
 	"etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
-	"etc/machine-id":    "", // as before the first boot
+	"etc/machine-id":    "", // empty means: never booted
 }
 
-// place puts something of the skeleton into a tree, unless a package has brought it. Where there is to be a link, an empty
-// directory of a package gives way, as it does when the package is installed.
-func place(tree, path, content string) error {
+// addSkeleton adds one entry of the skeleton to a tree, unless a package has the path already. A link replaces an empty directory of
+// a package, like at installation.
+func addSkeleton(tree, path, content string) error {
 	full := filepath.Join(tree, path)
 	to, isLink := strings.CutPrefix(content, "-> ")
 	if info, err := os.Lstat(full); err == nil {
@@ -213,19 +215,19 @@ func place(tree, path, content string) error {
 	}
 }
 
-// takeKernel moves the kernel out of a tree: QEMU loads it.
-func takeKernel(tree, to string) error {
+// moveKernel moves the kernel out of a tree, because QEMU loads it from the host.
+func moveKernel(tree, to string) error {
 	kernels, err := filepath.Glob(filepath.Join(tree, "boot/vmlinuz-*"))
 	if err != nil {
 		return err
 	}
 	if len(kernels) != 1 {
-		return fmt.Errorf("the packages have %d kernels, and should have one", len(kernels))
+		return fmt.Errorf("found %d kernels in the packages, want 1", len(kernels))
 	}
 	return os.Rename(kernels[0], to)
 }
 
-// What determines a system gives it another name, and what does not leaves it.
+// TestKey checks that exactly the inputs of the image change its key.
 func TestKey(t *testing.T) {
 	key := func(m Machine) string {
 		k, err := m.key()
@@ -236,9 +238,9 @@ func TestKey(t *testing.T) {
 	}
 	m := V2()
 	before := key(m)
-	m.Memory, m.CPUs = 1, 1 // of no concern to the disk
+	m.Memory, m.CPUs = 1, 1 // the disk does not depend on them
 	if after := key(m); after != before {
-		t.Errorf("with another memory the key is %s, and was %s", after, before)
+		t.Errorf("memory changed the key from %s to %s", before, after)
 	}
 	for name, change := range map[string]func(*Machine){
 		"another package":      func(m *Machine) { m.Packages = append([]string{"sysbench"}, m.Packages...) },
@@ -247,12 +249,12 @@ func TestKey(t *testing.T) {
 	} {
 		m := V2()
 		if change(&m); key(m) == before {
-			t.Errorf("%s leaves the key as it is", name)
+			t.Errorf("%s does not change the key", name)
 		}
 	}
 }
 
-func TestPlace(t *testing.T) {
+func TestAddSkeleton(t *testing.T) {
 	tree := t.TempDir()
 	for _, dir := range []string{"var/run", "etc", "full/kept", "elsewhere"} {
 		if err := os.MkdirAll(filepath.Join(tree, dir), 0o755); err != nil {
@@ -263,7 +265,7 @@ func TestPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, content := range map[string]string{"var/run": "-> /run", "etc/hosts": "ours", "etc/passwd": "ours", "bin": "-> usr/bin", "home/user/": ""} {
-		if err := place(tree, path, content); err != nil {
+		if err := addSkeleton(tree, path, content); err != nil {
 			t.Error(err)
 		}
 	}
@@ -280,7 +282,7 @@ func TestPlace(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(tree, "home/user")); err != nil || !info.IsDir() {
 		t.Errorf("the user's home is %v, %v", info, err)
 	}
-	if err := place(tree, "full", "-> elsewhere"); err == nil {
-		t.Error("a directory that is not empty gives way to a link")
+	if err := addSkeleton(tree, "full", "-> elsewhere"); err == nil {
+		t.Error("a link replaced a directory that is not empty")
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
-// writeInitramfs writes the file system that the kernel starts from: the guest's program as init, and the modules.
+// writeInitramfs writes the kernel's initial file system: the guest program as /init, and the modules.
 func writeInitramfs(w io.Writer, guest, modules string) error {
 	archive := cpio.NewWriter(w)
 	entries, err := os.ReadDir(modules)
 	if err != nil {
 		return err
 	}
-	// Their directory comes before them.
+	// The directory must precede the files in it.
 	if err := archive.WriteHeader(&cpio.Header{Name: job.Modules[1:], Mode: cpio.TypeDir | 0o755, Links: 2}); err != nil {
 		return err
 	}

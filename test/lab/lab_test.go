@@ -15,28 +15,28 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
-	"github.com/touchstone-bench/touchstone/test/lab/job"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
-// labVariable names the directory with what scripts/test-lab.sh has built: for each architecture the programs
-// guest-ARCH, touchstone-ARCH and runsc-ARCH, the tests native-ARCH.test and oci-ARCH.test, and the workload
-// image workload-ARCH.tar, with its list of packages as packages-ARCH.lock unless that is the usual one.
+// labVariable names the directory with the files that scripts/test-lab.sh has built. For each architecture there are the
+// programs guest-ARCH, touchstone-ARCH and runsc-ARCH, the tests native-ARCH.test and oci-ARCH.test, and the workload
+// image workload-ARCH.tar. If the image has another list of packages than the built-in one, packages-ARCH.lock is its list.
 const labVariable = "TOUCHSTONE_LAB"
 
-// built gives the directory, or skips the test.
+// built returns the directory, or skips the test.
 func built(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv(labVariable)
 	if dir == "" {
-		t.Skipf("boots virtual machines, for which %s is not set: run make test-lab", labVariable)
+		t.Skipf("boots virtual machines, but %s is not set: run make test-lab", labVariable)
 	}
 	return dir
 }
 
-// open gives a lab, whose launcher is the test's.
+// open returns a lab for the duration of the test.
 func open(t *testing.T) *Lab {
 	t.Helper()
 	launcher, err := process.New(process.Options{})
@@ -52,11 +52,11 @@ func open(t *testing.T) *Lab {
 }
 
 const (
-	// quickTargets are those of the quick plan, which has one block: an emulated machine takes a minute for it.
+	// quickTargets are the targets for the quick plan. An emulated machine takes a minute for one block.
 	quickTargets = "native,oci/runc,oci/crun,oci/runsc"
 
-	// limitPlan is limits.cpu.time with a higher limit than usual: a tenth of a CPU that is emulated is little. The work must take
-	// more CPU time than the creation of the container, or it is not known what was used under the limit.
+	// limitPlan runs limits.cpu.time with a higher limit than usual, because a tenth of an emulated CPU is little. The work must
+	// use more CPU time than the creation of the container. Otherwise the use under the limit cannot be computed.
 	limitPlan = `version: 1
 name: limits
 targets: [oci/runc, oci/crun, oci/runsc]
@@ -67,8 +67,8 @@ warmup: 0
 `
 )
 
-// conformance is a step with the conformance suite of an engine's package on targets, which must run; tests is the pattern
-// for their subtests.
+// conformance returns a step that runs the conformance suite of an engine's package. The tests of the targets must not be skipped;
+// tests is the pattern of their names.
 func conformance(name, engine, tests, user, targets string) job.Step {
 	return job.Step{
 		Name: name, User: user, Limit: 5 * time.Minute,
@@ -77,18 +77,18 @@ func conformance(name, engine, tests, user, targets string) job.Step {
 	}
 }
 
-// brief makes a step with the conformance suite a brief one.
+// brief selects the brief version of the conformance suite.
 func brief(step job.Step) job.Step {
 	step.Env = append(step.Env, enginetest.AllBrief+"=1")
 	return step
 }
 
-// touchstone is a step with one of Touchstone's verbs.
+// touchstone returns a step that runs one of Touchstone's commands.
 func touchstone(name string, limit time.Duration, args ...string) job.Step {
 	return job.Step{Name: name, Args: append([]string{"touchstone"}, args...), Limit: limit}
 }
 
-// exported are two steps: a benchmark, and its run as JSON.
+// exported returns two steps: a benchmark, and the export of its run as JSON.
 func exported(name string, limit time.Duration, args ...string) []job.Step {
 	dir := "/root/" + name
 	export := touchstone("export-"+name, time.Minute, "export", "-d", dir)
@@ -96,15 +96,15 @@ func exported(name string, limit time.Duration, args ...string) []job.Step {
 	return []job.Step{touchstone(name, limit, append([]string{"benchmark", "-d", dir}, args...)...), export}
 }
 
-// ownList is the list of packages that the workload image was made of, if it is not the one that comes with touchstone: see
-// docs/image.md. Without it the image that is loaded would be another one than is looked for.
-func ownList(built string, m Machine) (file string, ok bool) {
+// packageList returns the list of packages of the workload image, if it differs from the built-in one: see docs/image.md. Without
+// it Touchstone in the machine would look for another image than the loaded one.
+func packageList(built string, m Machine) (file string, ok bool) {
 	file = filepath.Join(built, "packages-"+m.Arch+".lock")
 	_, err := os.Stat(file)
 	return file, err == nil
 }
 
-// steps are those of all machines.
+// steps returns the steps for all machines.
 func steps(built string, m Machine) []job.Step {
 	steps := []job.Step{
 		conformance("native", "native", "^TestConformance$/^native$", "", "native"),
@@ -113,17 +113,17 @@ func steps(built string, m Machine) []job.Step {
 		conformance("runsc", "oci", "^TestConformance$/^oci_runsc@platform=systrap$", "", "oci/runsc@platform=systrap"),
 		touchstone("image", 3*time.Minute, "image", "load", job.Dir+"/workload.tar"),
 	}
-	if _, ok := ownList(built, m); ok {
+	if _, ok := packageList(built, m); ok {
 		to := "/var/cache/touchstone/packages-" + m.Arch + ".lock"
 		steps = append(steps, job.Step{Name: "packages", Args: []string{"cp", job.Dir + "/packages.lock", to}, Limit: time.Minute})
 	}
-	// It has scalability.runtime.5.
+	// The quick plan includes scalability.runtime.5.
 	steps = append(steps, exported("quick", 5*time.Minute, "--targets", quickTargets, "--warmup", "0", "--runs", "1")...)
 	steps = append(steps, exported("limits", 4*time.Minute, "-f", job.Dir+"/limits.yaml")...)
 	return steps
 }
 
-// clean are the steps after which nothing may be left: what was killed leaves something, and that is removed.
+// clean returns steps that kill a run and clean up after it. Nothing may be left after them.
 func clean() []job.Step {
 	return []job.Step{
 		touchstone("cleanup", time.Minute, "cleanup"),
@@ -132,7 +132,7 @@ func clean() []job.Step {
 	}
 }
 
-// more are those of the machine with daemons. A conformance suite behind containerd would take longer there than all the rest.
+// more returns the steps for the machine with daemons. The conformance suite on containerd would take longer than all other steps.
 func more() []job.Step {
 	return append(
 		exported("containerd", 3*time.Minute, "--managed", "--targets", "containerd/runc,containerd/crun",
@@ -141,7 +141,7 @@ func more() []job.Step {
 	)
 }
 
-// inputs are the files that steps need in a machine.
+// inputs returns the host files for the steps, by their names in the machine.
 func inputs(t *testing.T, built string, m Machine, work []job.Step) map[string]string {
 	t.Helper()
 	plan := filepath.Join(t.TempDir(), "limits.yaml")
@@ -152,7 +152,7 @@ func inputs(t *testing.T, built string, m Machine, work []job.Step) map[string]s
 	for _, program := range []string{"touchstone", "runsc"} {
 		files[program] = filepath.Join(built, program+"-"+m.Arch)
 	}
-	if file, ok := ownList(built, m); ok {
+	if file, ok := packageList(built, m); ok {
 		files["packages.lock"] = file
 	}
 	for _, step := range work {
@@ -169,7 +169,7 @@ func inputs(t *testing.T, built string, m Machine, work []job.Step) map[string]s
 func TestLab(t *testing.T) {
 	dir := built(t)
 	l := open(t)
-	results := t.TempDir() // runs as JSON, of each machine in a directory of its name
+	results := t.TempDir() // a subdirectory for each machine with its runs as JSON
 	machines := []Machine{V2(), ARM()}
 	for _, m := range machines {
 		t.Run(m.Name, func(t *testing.T) {
@@ -181,9 +181,9 @@ func TestLab(t *testing.T) {
 				work = append(work, touchstone("wear", 2*time.Minute, "benchmark", "-d", "/root/wear", "--targets", "native",
 					"--filter", "operations.container.lifecycle", "--runs", strconv.Itoa(wearTrials), "--warmup", "0"))
 			}
-			out, report := live(t, l, dir, m, work)
+			out, report := boot(t, l, dir, m, work)
 			if m.Name == ARM().Name {
-				smallFootprint(t, &report, decode(t, filepath.Join(out, "quick.json")))
+				checkFootprint(t, &report, decode(t, filepath.Join(out, "quick.json")))
 			}
 			if err := os.CopyFS(filepath.Join(results, m.Name), os.DirFS(out)); err != nil {
 				t.Fatal(err)
@@ -193,24 +193,24 @@ func TestLab(t *testing.T) {
 	t.Run("report", func(t *testing.T) {
 		for _, m := range machines {
 			if _, err := os.Stat(filepath.Join(results, m.Name)); err != nil {
-				t.Skipf("there is no run of machine %s: %v", m.Name, err)
+				t.Skipf("the run of machine %s is missing: %v", m.Name, err)
 			}
 		}
 		merged(t, l, dir, results, machines)
 	})
 }
 
-// wearTrials is the number of trials of the step that tells what a trial writes.
+// wearTrials is the number of trials in the step "wear", which measures the bytes written per trial.
 const wearTrials = 100
 
-// smallFootprint checks what Touchstone itself takes for the quick plan on a small board. What it writes is known by trial, since all
-// blocks of the plan would take too long here, and since one of its benchmarks writes to the disk to measure it.
-func smallFootprint(t *testing.T, report *job.Report, block result.Run) {
+// checkFootprint checks Touchstone's own memory use and disk writes for the quick plan on a small board. It extrapolates the
+// writes from the writes per trial. All blocks of the plan would take too long here, and one of its benchmarks writes to the disk itself.
+func checkFootprint(t *testing.T, report *job.Report, block result.Run) {
 	t.Helper()
 	const mostMemory, mostWritten = 48 << 20, 20e6
 	for _, step := range []*job.Outcome{report.Step("quick"), report.Step("wear")} {
 		if step.Memory == 0 || step.Memory >= mostMemory {
-			t.Errorf("Touchstone took %d bytes of memory for %s; it should be less than %d", step.Memory, step.Name, mostMemory)
+			t.Errorf("Touchstone used %d bytes of memory for %s, want less than %d", step.Memory, step.Name, mostMemory)
 		}
 	}
 	measured := 0
@@ -223,13 +223,13 @@ func smallFootprint(t *testing.T, report *job.Report, block result.Run) {
 	trials := measured * (quick.Blocks + quick.Warmup)
 	wear := report.Step("wear").Written
 	written := float64(wear) / wearTrials * float64(trials)
-	t.Logf("the whole quick plan has %d trials, for which %.1f MB are written", trials, written/1e6)
+	t.Logf("the whole quick plan has %d trials, which write %.1f MB", trials, written/1e6)
 	if wear == 0 || written >= mostWritten {
-		t.Errorf("%.0f bytes would be written to the disk for the quick plan; it should be less than %.0f", written, mostWritten)
+		t.Errorf("the quick plan would write %.0f bytes to the disk, want less than %.0f", written, mostWritten)
 	}
 }
 
-// merged takes the same plan on this machine, imports the runs of all into one store, and makes one report of them.
+// merged runs the same plan on this machine, imports the runs of all machines into one store, and checks the joint report.
 func merged(t *testing.T, l *Lab, dir, results string, machines []Machine) {
 	t.Helper()
 	own := filepath.Join(results, "own")
@@ -248,7 +248,7 @@ func merged(t *testing.T, l *Lab, dir, results string, machines []Machine) {
 	all := filepath.Join(results, "all")
 	host(t, l, dir, append([]string{"import", "-d", all}, files...)...)
 	if kept := strings.Count(host(t, l, dir, "runs", "-d", all, "-o", "json"), `"id"`); kept != len(files) {
-		t.Errorf("of %d exports %d runs are kept", len(files), kept)
+		t.Errorf("%d exports were imported, but the store has %d runs", len(files), kept)
 	}
 	var ids, names []string
 	for _, file := range quick {
@@ -281,7 +281,7 @@ func merged(t *testing.T, l *Lab, dir, results string, machines []Machine) {
 		}
 		return j, text
 	}
-	// That of the first run, by which another machine's absolute values would be compared.
+	// The ratio of a machine's absolute value to the value of the first run.
 	const compared = `"to_first_run"`
 	plain, text := report()
 	var got []string
@@ -289,32 +289,32 @@ func merged(t *testing.T, l *Lab, dir, results string, machines []Machine) {
 		got = append(got, m.Name)
 	}
 	if !slices.Equal(got, names) {
-		t.Errorf("the report is of the machines %q, want %q", got, names)
+		t.Errorf("the report has the machines %q, want %q", got, names)
 	}
-	beside := 0 // rows of what all of them have measured
+	complete := 0 // rows with a value of every machine
 	for _, b := range plain.Benchmarks {
 		for _, metric := range b.Metrics {
 			for _, row := range metric.Targets {
 				if b.Name != "scalability.runtime.5" || metric.Name != "TotalTime" || len(row.Runs) != len(quick) {
 					continue
 				}
-				beside++
+				complete++
 				for i, run := range row.Runs {
 					if run.Reason != "" {
-						t.Errorf("%s of %s on %s has no value of %s: %s", metric.Name, b.Name, row.Target, names[i], run.Reason)
+						t.Errorf("%s of %s on %s has no value for %s: %s", metric.Name, b.Name, row.Target, names[i], run.Reason)
 					}
 				}
 			}
 		}
 	}
-	if want := len(strings.Split(quickTargets, ",")); beside != want {
-		t.Errorf("%d targets have the values of all machines beside each other, want %d", beside, want)
+	if want := len(strings.Split(quickTargets, ",")); complete != want {
+		t.Errorf("%d targets have values of all machines, want %d", complete, want)
 	}
 	if plain.Across || strings.Contains(text, compared) {
-		t.Error("the report compares absolute values of different machines without being told to")
+		t.Error("the report compares absolute values of different machines by default")
 	}
-	if told, text := report("--across-machines"); !told.Across || !strings.Contains(text, compared) {
-		t.Error("the report does not compare absolute values of different machines although told to")
+	if across, text := report("--across-machines"); !across.Across || !strings.Contains(text, compared) {
+		t.Error("with --across-machines the report does not compare absolute values of different machines")
 	}
 	for _, kind := range []string{"table", "html"} {
 		file := filepath.Join(results, "report."+kind)
@@ -322,17 +322,17 @@ func merged(t *testing.T, l *Lab, dir, results string, machines []Machine) {
 		text := string(read(t, file))
 		for _, name := range names {
 			if !strings.Contains(text, name) {
-				t.Errorf("the %s has no machine %s", kind, name)
+				t.Errorf("the %s report does not contain machine %s", kind, name)
 			}
 		}
 		keep(t, file)
 	}
 }
 
-// keepVariable names a directory for what comes out of the machines, which is else deleted.
+// keepVariable names a directory for the output files of the machines. Without it the test deletes them.
 const keepVariable = "LAB_OUT"
 
-// keep copies a file there.
+// keep copies a file to that directory.
 func keep(t *testing.T, file string) {
 	t.Helper()
 	dir := os.Getenv(keepVariable)
@@ -344,7 +344,7 @@ func keep(t *testing.T, file string) {
 	}
 }
 
-// outOf is the directory for what comes out of a machine.
+// outOf returns the directory for the output files of a machine.
 func outOf(t *testing.T, m Machine) string {
 	t.Helper()
 	dir := os.Getenv(keepVariable)
@@ -358,8 +358,8 @@ func outOf(t *testing.T, m Machine) string {
 	return dir
 }
 
-// live boots a machine, has it take the steps and those that clean up, and checks all that is the same for all machines.
-func live(t *testing.T, l *Lab, built string, m Machine, work []job.Step) (out string, report job.Report) {
+// boot boots a machine, runs the steps and the clean-up steps in it, and checks the results that all machines have in common.
+func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step) (out string, report job.Report) {
 	t.Helper()
 	image, err := l.Build(t.Context(), m)
 	if err != nil {
@@ -369,7 +369,7 @@ func live(t *testing.T, l *Lab, built string, m Machine, work []job.Step) (out s
 	out = outOf(t, m)
 	report, err = l.Boot(t.Context(), m, image, job.Job{
 		Hostname: m.Name, Steps: work,
-		// Results, and the cache of images, are to stay.
+		// Results and the cache of images may stay.
 		Keep: []string{"/root", "/home/user", "/var/cache/touchstone"},
 	}, inputs(t, built, m, work), Options{Out: out})
 	if err != nil {
@@ -382,34 +382,34 @@ func live(t *testing.T, l *Lab, built string, m Machine, work []job.Step) (out s
 		}
 	}
 	if killed := report.Step("killed"); !strings.Contains(killed.Error, "limit") {
-		t.Errorf("the run that was to be killed ended: exit code %d, %s\n%s", killed.Code, killed.Error, killed.Output)
+		t.Errorf("the run exited before it was killed: exit code %d, %s\n%s", killed.Code, killed.Error, killed.Output)
 	}
-	if says := report.Step("cleanup").Output; !strings.Contains(says, "there is nothing to remove") {
-		t.Errorf("cleanup after runs that ended by themselves: %s", says)
+	if output := report.Step("cleanup").Output; !strings.Contains(output, "nothing to remove") {
+		t.Errorf("cleanup after completed runs: %s", output)
 	}
-	if says := report.Step("sweep").Output; !strings.Contains(says, "removed") {
-		t.Errorf("cleanup after a run that was killed: %s", says)
+	if output := report.Step("sweep").Output; !strings.Contains(output, "removed") {
+		t.Errorf("cleanup after a killed run: %s", output)
 	}
 	for _, left := range report.Left {
 		t.Errorf("%s is left in the machine", left)
 	}
-	limitsHold(t, decode(t, filepath.Join(out, "limits.json")))
+	checkLimits(t, decode(t, filepath.Join(out, "limits.json")))
 	quick := decode(t, filepath.Join(out, "quick.json"))
-	known(t, m, quick)
-	scales(t, quick)
+	checkHost(t, m, quick)
+	checkScaling(t, quick)
 	return out, report
 }
 
-// known checks that a machine is what it is meant to be, and that there is everything of its kernel's that is measured: what is
-// not known is left out of results.
-func known(t *testing.T, m Machine, run result.Run) {
+// checkHost checks that the run has the machine's own properties, and that the kernel provides everything that Touchstone measures.
+// Touchstone omits a value from the results if the kernel does not provide it.
+func checkHost(t *testing.T, m Machine, run result.Run) {
 	t.Helper()
 	if host := run.Host; host.Cgroup != "v2" || host.Arch != m.Arch || host.CPUs != m.CPUs {
-		t.Errorf("the machine has %d CPUs of %s and cgroup %s", host.CPUs, host.Arch, host.Cgroup)
+		t.Errorf("the machine has %d CPUs, architecture %s and cgroup %s", host.CPUs, host.Arch, host.Cgroup)
 	}
 	for _, warning := range run.Host.Warnings {
 		if strings.Contains(warning, "the kernel offers no") {
-			t.Errorf("the machine is not whole: %s", warning)
+			t.Errorf("the kernel lacks a feature: %s", warning)
 		}
 	}
 	costs := []string{"HostCPU", "HostMemory", "HostCPURuntime"}
@@ -418,7 +418,7 @@ func known(t *testing.T, m Machine, run result.Run) {
 			continue
 		}
 		if host := trial.Host; host.Steal == nil || host.CPUPressure == nil || host.MemoryPressure == nil || host.IOPressure == nil {
-			t.Errorf("what the machine did during %s on %s is not known: %+v", trial.Benchmark, trial.Target, host)
+			t.Errorf("values of the host are missing for %s on %s: %+v", trial.Benchmark, trial.Target, host)
 		}
 		if trial.Benchmark != "operations.container.lifecycle" || trial.Target == "native" {
 			continue
@@ -435,8 +435,8 @@ func known(t *testing.T, m Machine, run result.Run) {
 	}
 }
 
-// limitsHold checks that each target kept to its limit of CPU time.
-func limitsHold(t *testing.T, run result.Run) {
+// checkLimits checks that each target stayed within its limit of CPU time.
+func checkLimits(t *testing.T, run result.Run) {
 	t.Helper()
 	var bound result.Bound
 	for _, b := range run.Bench {
@@ -447,22 +447,22 @@ func limitsHold(t *testing.T, run result.Run) {
 		}
 	}
 	if bound.Broken == "" {
-		t.Fatalf("the run has no metric that tells whether a limit holds: %+v", run.Bench)
+		t.Fatalf("the run has no metric with a bound for the limit: %+v", run.Bench)
 	}
 	for _, trial := range run.Trials {
 		values := trial.Values("Used")
 		if trial.Status != result.OK || len(values) != 1 || values[0] <= 0 || values[0] > bound.Most {
-			t.Errorf("%s on %s is %s (%s), and used %v of its limit; at most %v shows that it holds",
+			t.Errorf("%s on %s is %s (%s) and used %v of its limit, want at most %v",
 				trial.Benchmark, trial.Target, trial.Status, trial.Reason, values, bound.Most)
 		}
 	}
 	if len(run.Trials) != 3 {
-		t.Errorf("limits were tried on %d targets", len(run.Trials))
+		t.Errorf("limits ran on %d targets, want 3", len(run.Trials))
 	}
 }
 
-// scales checks that the quick plan had five containers run beside each other on each target.
-func scales(t *testing.T, run result.Run) {
+// checkScaling checks that the quick plan ran five concurrent containers on each target.
+func checkScaling(t *testing.T, run result.Run) {
 	t.Helper()
 	var worked []string
 	for _, trial := range run.Trials {
@@ -474,11 +474,11 @@ func scales(t *testing.T, run result.Run) {
 	want := strings.Split(quickTargets, ",")
 	slices.Sort(want)
 	if got := slices.Compact(worked); !slices.Equal(got, want) {
-		t.Errorf("scalability.runtime.5 worked on %q, want %q", got, want)
+		t.Errorf("scalability.runtime.5 succeeded on %q, want %q", got, want)
 	}
 }
 
-// Boards boot without the memory controller: what needs it is skipped with the reason, and all else is measured.
+// Some boards boot without the memory controller. Benchmarks that need it must be skipped with the reason, and all others measured.
 func TestWithoutMemoryController(t *testing.T) {
 	dir, out := built(t), t.TempDir()
 	l, m := open(t), ARM()
@@ -500,7 +500,7 @@ func TestWithoutMemoryController(t *testing.T) {
 	}
 	run := decode(t, filepath.Join(out, "board.json"))
 	if warned := strings.Join(run.Host.Warnings, "\n"); !strings.Contains(warned, "memory cgroup controller") {
-		t.Errorf("the host is warned of %q, not of the memory controller that it lacks", warned)
+		t.Errorf("no warning about the missing memory controller, only %q", warned)
 	}
 	for _, trial := range run.Trials {
 		switch trial.Benchmark {
@@ -509,14 +509,14 @@ func TestWithoutMemoryController(t *testing.T) {
 				t.Errorf("%s on %s is %s: %q", trial.Benchmark, trial.Target, trial.Status, trial.Reason)
 			}
 		default:
-			// The memory of processes can be read all the same.
+			// Process memory comes from /proc and needs no controller.
 			if len(trial.Values("HostCPU")) != 1 || len(trial.Values("PSSContainer")) != 1 || len(trial.Values("HostMemory")) != 0 {
 				t.Errorf("%s on %s is %s (%s), with %v", trial.Benchmark, trial.Target, trial.Status, trial.Reason, trial.Samples)
 			}
 		}
 	}
 	if len(run.Trials) != 4 {
-		t.Errorf("there are %d trials of two benchmarks on two targets", len(run.Trials))
+		t.Errorf("%d trials of two benchmarks on two targets, want 4", len(run.Trials))
 	}
 }
 
@@ -542,7 +542,8 @@ func decode(t *testing.T, file string) result.Run {
 	return document.Runs[0]
 }
 
-// host runs a command of this machine, and gives what it wrote to standard output. Nothing else may start processes here.
+// host runs Touchstone on this machine, and returns its standard output. It uses the lab's launcher, because only one part of a
+// process may start children.
 func host(t *testing.T, l *Lab, dir string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

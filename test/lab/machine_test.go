@@ -1,18 +1,17 @@
-// Package lab boots small virtual machines, in which tests run Touchstone where the machine that builds it is not like its
-// users': on a pure cgroup v2, on ARM, with a kernel and programs as Debian ships them. It is part of the tests: no package of
-// the product may import it, which lint sees to.
+// Package lab runs Touchstone in small virtual machines. Users have systems that differ from the build machine: pure
+// cgroup v2, ARM, Debian's kernel and programs. The package has only tests.
 //
-// [Lab.Build] makes the system of a [Machine] from packages of Debian: a kernel, its modules, and a disk. Nothing of it
-// is executed, so that it is made for any architecture, and it is kept in the image cache. [Lab.Boot] starts it with QEMU,
-// gives it a [job.Job], and gives back the report. What is init there is the program in guest: it needs no shell, and does
-// nothing that nobody has asked for.
+// [Lab.Build] builds the [Image] of a [Machine] from Debian packages: a kernel, its modules, and a disk. It executes no program from
+// the packages, so it can build for any architecture. It stores the image in the image cache. [Lab.Boot] starts the machine with
+// QEMU, passes it a [job.Job], and returns the report. The init process of the machine is the program in directory guest: it needs no
+// shell, and starts no process besides the steps of the job.
 //
-// A machine has no network. The job comes on a disk and the report goes to another one, both tar archives: see package job.
-// All files of a boot are deleted before QEMU starts and live by their descriptors, the disk of the system is opened as a snapshot,
-// and QEMU dies with this process: however a boot ends, nothing is left, and what is cached is as it was.
+// A machine has no network. The job is on one disk, the machine writes the report to another one, and both are tar archives: see
+// package job. A boot leaves nothing behind, however it ends: its files are unlinked before QEMU starts, QEMU opens the system disk as a
+// snapshot, and QEMU is killed when this process exits.
 //
-// Machines are emulated unless KVM is seen to work, which a device alone does not promise: it is tried with the
-// machine itself. Times in a machine say nothing of any other one.
+// Machines are emulated unless KVM works. A readable /dev/kvm does not prove that, so the lab boots the machine itself once with
+// KVM. Durations in a machine cannot be compared with durations elsewhere.
 package lab
 
 import (
@@ -28,13 +27,13 @@ type Machine struct {
 	// Memory is in MiB.
 	Memory int
 	CPUs   int
-	// Packages are those of Debian that the disk has, with what they depend on.
+	// Packages are the Debian packages on the disk. Their dependencies are added.
 	Packages []string
-	// Modules are those of the kernel that are loaded at boot, with what they depend on: nothing is loaded later.
+	// Modules are the kernel modules that the guest loads at boot. Their dependencies are added. No module is loaded later.
 	Modules []string
 }
 
-// V2 is an x86-64 machine with nothing but cgroup v2, as most servers are.
+// V2 returns an x86-64 machine with pure cgroup v2, like most servers.
 func V2() Machine {
 	return Machine{
 		Name: "v2", Arch: "amd64", Memory: 3072, CPUs: 2,
@@ -43,7 +42,7 @@ func V2() Machine {
 	}
 }
 
-// ARM is as small as the boards of embedded engineers: 1 GiB of memory, and no daemon.
+// ARM returns an arm64 machine as small as an embedded board: 1 GiB of memory, and no daemon.
 func ARM() Machine {
 	return Machine{
 		Name: "arm", Arch: "arm64", Memory: 1024, CPUs: 2,
@@ -52,19 +51,19 @@ func ARM() Machine {
 	}
 }
 
-// modules are what disks and containers need, those that kernels have built in as well.
+// modules are the modules for disks and containers. Some kernels have some of them built in.
 var modules = []string{"virtio_pci", "virtio_blk", "ext4", "overlay", "veth", "bridge", "br_netfilter", "nf_tables", "tun", "fuse"}
 
 // Lab builds and boots machines.
 type Lab struct {
 	// Launcher starts processes.
 	Launcher *process.Launcher
-	// Guest is the directory with the program of package guest for each architecture, as guest-ARCH.
+	// Guest is the directory of the guest program, which is named guest-ARCH for each architecture.
 	Guest string
-	// Progress is told each step; nil for nobody.
+	// Progress receives a message for each step. It may be nil.
 	Progress func(step string)
 
-	kvm map[string]error // by the name of a machine: why it is not used
+	kvm map[string]error // the result of the KVM trial, by machine name; nil if KVM works
 }
 
 func (l *Lab) progress(m Machine, format string, args ...any) {

@@ -17,11 +17,11 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// takeModules writes modules of a kernel with all that they depend on to a directory, uncompressed, with names in the order in which
-// they have to be loaded, and removes the tree of modules. It stands for depmod and modprobe: a kernel's package has no
-// modules.dep, but each module says on what it depends.
-func takeModules(tree, to string, wanted []string) error {
-	m := moduleTree{files: map[string]string{}, there: map[string]bool{}, to: to}
+// extractModules writes kernel modules with their dependencies to a directory, uncompressed and named in load order. Then it removes
+// the tree of modules. It replaces depmod and modprobe: a kernel package has no modules.dep, but each module lists its
+// dependencies.
+func extractModules(tree, to string, wanted []string) error {
+	m := moduleTree{files: map[string]string{}, done: map[string]bool{}, to: to}
 	if err := m.index(tree); err != nil {
 		return fmt.Errorf("look for modules of the kernel: %w", err)
 	}
@@ -35,13 +35,13 @@ func takeModules(tree, to string, wanted []string) error {
 
 // moduleTree is a kernel's directory of modules.
 type moduleTree struct {
-	files map[string]string // paths, by the modules' names
-	there map[string]bool   // those that are built in or have been added
+	files map[string]string // paths by module name
+	done  map[string]bool   // modules that are built in or already added
 	to    string
 	count int
 }
 
-// moduleName is the name of a module whose file has a path: modprobe makes no difference between hyphens and underscores.
+// moduleName returns the module name for a path. Like modprobe, it treats hyphens as underscores.
 func moduleName(path string) string {
 	name, _, _ := strings.Cut(filepath.Base(path), ".")
 	return strings.ReplaceAll(name, "-", "_")
@@ -59,7 +59,7 @@ func (m *moduleTree) index(tree string) error {
 				return err
 			}
 			for _, line := range strings.Fields(string(list)) {
-				m.there[moduleName(line)] = true
+				m.done[moduleName(line)] = true
 			}
 		case strings.HasSuffix(base, ".ko"), strings.HasSuffix(base, ".ko.xz"):
 			m.files[moduleName(path)] = path
@@ -68,28 +68,28 @@ func (m *moduleTree) index(tree string) error {
 	})
 }
 
-// add writes a module after those that it depends on.
+// add writes a module after its dependencies.
 func (m *moduleTree) add(name string) error {
 	name = strings.ReplaceAll(name, "-", "_")
-	if m.there[name] {
+	if m.done[name] {
 		return nil
 	}
 	path, ok := m.files[name]
 	if !ok {
-		return fmt.Errorf("%w in the kernel's package", fs.ErrNotExist)
+		return fmt.Errorf("%w in the kernel package", fs.ErrNotExist)
 	}
 	content, err := readModule(path)
 	if err != nil {
 		return err
 	}
-	needed, err := dependencies(content)
+	deps, err := dependencies(content)
 	if err != nil {
 		return err
 	}
-	m.there[name] = true
-	for _, n := range needed {
-		if err := m.add(n); err != nil {
-			return fmt.Errorf("it depends on %s: %w", n, err)
+	m.done[name] = true
+	for _, dep := range deps {
+		if err := m.add(dep); err != nil {
+			return fmt.Errorf("dependency %s: %w", dep, err)
 		}
 	}
 	m.count++
@@ -114,7 +114,7 @@ func readModule(path string) (content []byte, err error) {
 	return io.ReadAll(io.LimitReader(r, maxModule))
 }
 
-// dependencies reads from a module's .modinfo on which others it depends, by commas.
+// dependencies reads the comma-separated dependencies in a module's .modinfo section.
 func dependencies(content []byte) ([]string, error) {
 	file, err := elf.NewFile(bytes.NewReader(content))
 	if err != nil {
@@ -122,7 +122,7 @@ func dependencies(content []byte) ([]string, error) {
 	}
 	section := file.Section(".modinfo")
 	if section == nil {
-		return nil, errors.New("it does not say on what it depends")
+		return nil, errors.New("section .modinfo is missing")
 	}
 	info, err := section.Data()
 	if err != nil {
@@ -136,7 +136,7 @@ func dependencies(content []byte) ([]string, error) {
 	return nil, nil
 }
 
-// module is the least of an ELF file that says on what a module depends.
+// module returns a minimal ELF file with a .modinfo section.
 func module(t *testing.T, info string) []byte {
 	t.Helper()
 	names := "\x00.modinfo\x00.shstrtab\x00"
@@ -175,7 +175,7 @@ func compressed(t *testing.T, content []byte) []byte {
 	return b.Bytes()
 }
 
-// kernelTree is the directory of modules of a kernel's package.
+// kernelTree returns a directory like the module tree of a kernel package.
 func kernelTree(t *testing.T) string {
 	t.Helper()
 	tree := filepath.Join(t.TempDir(), "modules")
@@ -199,9 +199,9 @@ func kernelTree(t *testing.T) string {
 	return tree
 }
 
-func TestModulesComeInOrder(t *testing.T) {
+func TestModulesAreInLoadOrder(t *testing.T) {
 	tree, to := kernelTree(t), t.TempDir()
-	if err := takeModules(tree, to, []string{"virtio-mmio", "virtio_pci", "virtio", "bridge"}); err != nil {
+	if err := extractModules(tree, to, []string{"virtio-mmio", "virtio_pci", "virtio", "bridge"}); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(to)
@@ -216,17 +216,17 @@ func TestModulesComeInOrder(t *testing.T) {
 		t.Errorf("the modules are %q, want %q", got, want)
 	}
 	if content, err := os.ReadFile(filepath.Join(to, "003-virtio_pci.ko")); err != nil || !bytes.HasPrefix(content, []byte(elf.ELFMAG)) {
-		t.Errorf("a module is %.10q, %v; want it uncompressed", content, err)
+		t.Errorf("the module begins with %.10q, %v; want an uncompressed ELF file", content, err)
 	}
 	if _, err := os.Stat(tree); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the tree is still there: %v", err)
+		t.Errorf("the tree still exists: %v", err)
 	}
 }
 
-func TestModulesThatCannotBeLoaded(t *testing.T) {
+func TestUnusableModules(t *testing.T) {
 	for _, name := range []string{"missing", "lone", "silent"} {
-		if err := takeModules(kernelTree(t), t.TempDir(), []string{name}); err == nil {
-			t.Errorf("module %s is taken", name)
+		if err := extractModules(kernelTree(t), t.TempDir(), []string{name}); err == nil {
+			t.Errorf("module %s is accepted", name)
 		}
 	}
 }

@@ -14,24 +14,24 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/touchstone-bench/touchstone/test/lab/job"
 	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
-// emulator is what runs machines of an architecture.
+// emulator describes QEMU for one architecture.
 type emulator struct {
 	program string
-	pkg     string // of Debian
+	pkg     string // the Debian package
 	board   []string
 	console string
-	// emulated and native are the arguments for the CPU, by software and by KVM.
+	// emulated and native are the CPU arguments for emulation and for KVM.
 	emulated, native []string
 }
 
 var emulators = map[string]emulator{
 	"amd64": {
 		program: "qemu-system-x86_64", pkg: "qemu-system-x86", board: []string{"-machine", "q35"}, console: "ttyS0",
-		// With these features, or with a thread for each CPU, kernels crash in QEMU 7.2.
+		// In QEMU 7.2 kernels crash with the features that are disabled here.
 		emulated: []string{"-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max,-cx16,-la57,-pku"},
 		native:   []string{"-accel", "kvm", "-cpu", "host"},
 	},
@@ -42,57 +42,57 @@ var emulators = map[string]emulator{
 	},
 }
 
-// oldest is the oldest version of QEMU that the machines are known to work with.
+// oldest is the lowest major version of QEMU that is known to work.
 const oldest = 7
 
-// versionLimit bounds the call that asks for QEMU's version.
+// versionLimit bounds the call of QEMU with --version.
 const versionLimit = 30 * time.Second
 
 var versionLine = regexp.MustCompile(`^QEMU emulator version (\d+)\.(\d+)`)
 
-// emulator gives what runs a machine, and where its program is.
+// emulator returns the emulator for a machine and the path of its program.
 func (l *Lab) emulator(ctx context.Context, m Machine) (e emulator, program string, err error) {
 	e, ok := emulators[m.Arch]
 	if !ok {
-		return e, "", fmt.Errorf("there is no emulator for %s", m.Arch)
+		return e, "", fmt.Errorf("no emulator for %s", m.Arch)
 	}
 	program, err = e.find(ctx, l.Launcher)
 	return e, program, err
 }
 
-// find finds the program, and makes sure that it is new enough.
+// find looks for the program on PATH and checks its version.
 func (e emulator) find(ctx context.Context, launcher *process.Launcher) (string, error) {
 	path, err := exec.LookPath(e.program)
 	if err != nil {
 		return "", fmt.Errorf("%w; install the package %s", err, e.pkg)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, versionLimit, fmt.Errorf("%s did not tell its version within %v", e.program, versionLimit))
+	ctx, cancel := context.WithTimeoutCause(ctx, versionLimit, fmt.Errorf("%s printed no version within %v", e.program, versionLimit))
 	defer cancel()
-	var said bytes.Buffer
+	var stdout bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, "--version")
-	cmd.Stdout = &said
+	cmd.Stdout = &stdout
 	if err := launcher.Run(ctx, cmd); err != nil {
-		return "", fmt.Errorf("ask %s for its version: %w", e.program, err)
+		return "", fmt.Errorf("read the version of %s: %w", e.program, err)
 	}
-	return path, e.check(said.Bytes())
+	return path, e.check(stdout.Bytes())
 }
 
-// check reads what the program says of its version.
-func (e emulator) check(said []byte) error {
-	found := versionLine.FindSubmatch(said)
+// check checks the output of the program with --version.
+func (e emulator) check(stdout []byte) error {
+	found := versionLine.FindSubmatch(stdout)
 	if found == nil {
-		return fmt.Errorf("%s does not tell its version: %.200q", e.program, said)
+		return fmt.Errorf("unknown version of %s: %.200q", e.program, stdout)
 	}
 	if major, err := strconv.Atoi(string(found[1])); err != nil || major < oldest {
-		return fmt.Errorf("%s is of version %s.%s, and %d.0 is needed; install a newer package %s", e.program, found[1], found[2], oldest, e.pkg)
+		return fmt.Errorf("%s has version %s.%s, but %d.0 is required; install a newer package %s", e.program, found[1], found[2], oldest, e.pkg)
 	}
 	return nil
 }
 
-// kvmLimit is how long a machine may take to boot and switch itself off where KVM works, which is done in a few seconds.
+// kvmLimit limits the boot with KVM that only tests KVM. A machine takes a few seconds to boot and power off if KVM works.
 const kvmLimit = 15 * time.Second
 
-// useKVM tells whether KVM runs a machine: if it does not work, the kernel refuses, or never gets anywhere.
+// useKVM reports whether KVM can run a machine. Where KVM does not work, QEMU exits with an error or the machine hangs.
 func (l *Lab) useKVM(ctx context.Context, m Machine, i Image) bool {
 	if m.Arch != runtime.GOARCH || unix.Access("/dev/kvm", unix.R_OK|unix.W_OK) != nil {
 		return false
@@ -109,13 +109,13 @@ func (l *Lab) useKVM(ctx context.Context, m Machine, i Image) bool {
 		}
 		l.kvm[m.Name] = why
 		if why != nil {
-			l.progress(m, "KVM does not work here, it is emulated: %v", shortly(why))
+			l.progress(m, "emulated, because KVM does not work: %v", firstLine(why))
 		}
 	}
 	return why == nil
 }
 
-// tryKVM boots a machine that has nothing to do.
+// tryKVM boots a machine with an empty job.
 func (l *Lab) tryKVM(ctx context.Context, m Machine, i Image) error {
 	out, err := os.MkdirTemp("", "lab-")
 	if err != nil {

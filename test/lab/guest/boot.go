@@ -13,7 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
-// mount is one of the file systems that systemd mounts, with its options.
+// mount is a file system that systemd would mount, with its options.
 type mount struct {
 	target, kind string
 	flags        uintptr
@@ -25,7 +25,7 @@ const (
 	noFiles   = noDevices | unix.MS_NOEXEC
 )
 
-// mounts are those of a freshly booted Debian, and the place for what comes out.
+// mounts are the mounts of a freshly booted Debian, and the directory for the job's output.
 var mounts = []mount{
 	{"/proc", "proc", noFiles, ""},
 	{"/sys", "sysfs", noFiles, ""},
@@ -40,7 +40,7 @@ var mounts = []mount{
 	{job.Out, "tmpfs", noDevices, "size=128M"},
 }
 
-// boot turns what the kernel has started into a running system.
+// boot sets up the system: console, modules, root file system, mounts, loopback interface and cgroup controllers.
 func boot() error {
 	if err := os.MkdirAll("/dev", 0o755); err != nil {
 		return err
@@ -79,10 +79,10 @@ func boot() error {
 	if err != nil {
 		return fmt.Errorf("bring up the loopback interface: %w", err)
 	}
-	return handDown("/sys/fs/cgroup")
+	return enableControllers("/sys/fs/cgroup")
 }
 
-// openConsole makes the console standard input and output: an initramfs without a device for it leaves them closed.
+// openConsole makes the console standard input, output and error. The kernel leaves them closed if the initramfs has no /dev/console.
 func openConsole() error {
 	fd, err := unix.Open("/dev/console", unix.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -102,7 +102,7 @@ func openConsole() error {
 	return nil
 }
 
-// loadModules loads the modules of a directory in the order of their names, and gives back the memory that they take there.
+// loadModules loads the modules of a directory in the order of their names. Then it removes the directory to free its memory.
 func loadModules(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -128,7 +128,7 @@ func loadModule(file string) error {
 	return nil
 }
 
-// switchRoot makes the disk the root, in the way of switch_root(8): the file system of the initramfs cannot be unmounted.
+// switchRoot makes the disk the root, like switch_root(8). The file system of the initramfs cannot be unmounted.
 func switchRoot() error {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return err
@@ -148,19 +148,19 @@ func switchRoot() error {
 	if err := unix.Chroot("."); err != nil {
 		return fmt.Errorf("change the root: %w", err)
 	}
-	// As systemd has it: what is mounted in one namespace is seen in the others, unless they say otherwise.
+	// Like systemd: mounts propagate to other mount namespaces unless these disable propagation.
 	return errors.Join(os.Chdir("/"), unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, ""))
 }
 
-// handDown enables all controllers of a cgroup for its children.
-func handDown(group string) error {
+// enableControllers enables all controllers of a cgroup for its children.
+func enableControllers(group string) error {
 	controllers, err := os.ReadFile(filepath.Join(group, "cgroup.controllers"))
 	if err != nil {
 		return err
 	}
 	for _, c := range strings.Fields(string(controllers)) {
 		if err := os.WriteFile(filepath.Join(group, "cgroup.subtree_control"), []byte("+"+c), 0); err != nil {
-			return fmt.Errorf("hand down controller %s in %s: %w", c, group, err)
+			return fmt.Errorf("enable controller %s in %s: %w", c, group, err)
 		}
 	}
 	return nil

@@ -16,11 +16,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/touchstone-bench/touchstone/test/lab/job"
 	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
-// path is the PATH of steps: a login's on Debian, and the job's own programs.
+// path is the PATH of the steps: the job's own programs, and the PATH of a login on Debian.
 const path = job.Dir + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // machine executes steps.
@@ -29,17 +29,17 @@ type machine struct {
 	sessions map[string]*session // by user
 }
 
-// session is what a login gives a user.
+// session is the environment of a logged-in user.
 type session struct {
-	id   syscall.Credential
-	home string
-	env  []string
-	dir  string // its cgroup
+	id     syscall.Credential
+	home   string
+	env    []string
+	cgroup string // the directory
 }
 
-// execute executes the steps of a job. What cannot be executed is in the report.
+// execute executes the steps of a job. The report contains the steps that failed to start as well.
 func execute(work job.Job) (report job.Report, err error) {
-	if err := os.Setenv("PATH", path); err != nil { // where programs are looked for
+	if err := os.Setenv("PATH", path); err != nil { // for exec.LookPath
 		return report, err
 	}
 	launcher, err := process.New(process.Options{})
@@ -75,7 +75,7 @@ func execute(work job.Job) (report job.Report, err error) {
 	return report, nil
 }
 
-// execute executes a step, and sees how much it wrote to the disk.
+// execute executes a step, and measures how much it wrote to the disk.
 func (m *machine) execute(step job.Step) job.Outcome {
 	outcome := job.Outcome{Name: step.Name, Code: -1}
 	log := out(step.Name + ".log")
@@ -88,15 +88,15 @@ func (m *machine) execute(step job.Step) job.Outcome {
 	if err := errors.Join(err, errAfter); err != nil {
 		outcome.Error = err.Error()
 	}
-	if outcome.Error == "" || outcome.Elapsed > 0 { // it was started
+	if outcome.Error == "" || outcome.Elapsed > 0 { // the program was started
 		outcome.Output = tailOf(log)
 	}
 	return outcome
 }
 
-// run runs the program of a step to its end.
+// run runs the program of a step until it exits.
 func (m *machine) run(step job.Step, log string, outcome *job.Outcome) (err error) {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), step.Limit, fmt.Errorf("it took longer than its limit of %v, and was killed", step.Limit))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), step.Limit, fmt.Errorf("killed after its limit of %v", step.Limit))
 	defer cancel()
 	s := m.sessions[step.User]
 	program, err := exec.LookPath(step.Args[0])
@@ -117,10 +117,10 @@ func (m *machine) run(step job.Step, log string, outcome *job.Outcome) (err erro
 		if err != nil {
 			return err
 		}
-		defer func() { _ = file.Close() }() // it is in memory
+		defer func() { _ = file.Close() }() // cannot fail on a tmpfs
 		cmd.Stdout = file
 	}
-	dir, err := os.Open(s.dir)
+	dir, err := os.Open(s.cgroup)
 	if err != nil {
 		return err
 	}
@@ -145,13 +145,13 @@ func (m *machine) run(step job.Step, log string, outcome *job.Outcome) (err erro
 	}
 }
 
-// look is the time between two looks at a program's memory.
-const look = 20 * time.Millisecond
+// memoryInterval is the time between two reads of a program's peak memory.
+const memoryInterval = 20 * time.Millisecond
 
-// watch waits for the end of a process, and notes its peak of resident memory. That is gone with the process, and the peak of
-// its rusage is that of its children as well: so it is looked at until then.
+// watch waits until a process exits, and records its peak of resident memory. The kernel drops that value when the process exits,
+// and the peak in rusage includes the children. So watch reads it repeatedly.
 func watch(pid int, ended <-chan process.Exit, memory *int64) process.Exit {
-	ticker := time.NewTicker(look)
+	ticker := time.NewTicker(memoryInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -165,7 +165,7 @@ func watch(pid int, ended <-chan process.Exit, memory *int64) process.Exit {
 	}
 }
 
-// peakOf gives the high-water mark of a process's resident memory, in bytes: proc_pid_status(5).
+// peakOf returns the high-water mark of a process's resident memory, in bytes: proc_pid_status(5).
 func peakOf(pid int) (int64, bool) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -173,14 +173,14 @@ func peakOf(pid int) (int64, bool) {
 	}
 	_, rest, ok := bytes.Cut(status, []byte("\nVmHWM:"))
 	if !ok {
-		return 0, false // it has ended, and is no longer more than its exit status
+		return 0, false // a zombie has no memory
 	}
 	fields := strings.Fields(string(rest[:min(len(rest), 64)]))
 	kibibytes, err := strconv.ParseInt(fields[0], 10, 64)
 	return kibibytes << 10, err == nil
 }
 
-// written gives how much was written to the disk so far, in bytes, once nothing is to be written any more.
+// written flushes all caches to the disk, and returns the number of bytes written to it since boot.
 func written() (int64, error) {
 	unix.Sync()
 	text, err := os.ReadFile(filepath.Join("/sys/class/block", filepath.Base(rootDisk), "stat"))
@@ -190,14 +190,14 @@ func written() (int64, error) {
 	const sectors, sector = 6, 512 // Documentation/block/stat.rst
 	fields := strings.Fields(string(text))
 	if len(fields) <= sectors {
-		return 0, fmt.Errorf("the statistics of %s are %q", rootDisk, text)
+		return 0, fmt.Errorf("unknown statistics of %s: %q", rootDisk, text)
 	}
 	n, err := strconv.ParseInt(fields[sectors], 10, 64)
 	return n * sector, err
 }
 
-// login makes what a user needs to run programs: directories, and a cgroup. Root's is a scope of systemd-logind, an ordinary
-// user's is one that is delegated, as with systemd-run --user --scope.
+// login creates a user's session: directories, and a cgroup. Root gets a scope like systemd-logind's. An ordinary user gets a delegated
+// scope, like with systemd-run --user --scope.
 func (m *machine) login(name string) error {
 	if m.sessions[name] != nil {
 		return nil
@@ -226,7 +226,8 @@ func (m *machine) login(name string) error {
 		id:   syscall.Credential{Uid: uint32(id), Gid: uint32(id)},
 		home: home,
 		env:  []string{"PATH=" + path, "HOME=" + home, "USER=" + login, "LOGNAME=" + login, "XDG_RUNTIME_DIR=" + runtimeDir, "LANG=C.UTF-8"},
-		dir:  "/sys/fs/cgroup",
+
+		cgroup: "/sys/fs/cgroup",
 	}
 	groups := []string{"user.slice", "user-0.slice", "session-1.scope"}
 	if id != 0 {
@@ -234,16 +235,16 @@ func (m *machine) login(name string) error {
 	}
 	for i, group := range groups {
 		if i > 0 {
-			if err := handDown(s.dir); err != nil {
+			if err := enableControllers(s.cgroup); err != nil {
 				return err
 			}
 		}
-		s.dir = filepath.Join(s.dir, group)
-		if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		s.cgroup = filepath.Join(s.cgroup, group)
+		if err := os.MkdirAll(s.cgroup, 0o755); err != nil {
 			return err
 		}
 		if i >= 2 && id != 0 {
-			if err := delegate(s.dir, id); err != nil {
+			if err := delegate(s.cgroup, id); err != nil {
 				return err
 			}
 		}
@@ -252,7 +253,7 @@ func (m *machine) login(name string) error {
 	return nil
 }
 
-// delegate gives a user the right to divide a cgroup: cgroups(7), "Cgroups delegation".
+// delegate delegates a cgroup to a user: cgroups(7), "Cgroups delegation".
 func delegate(group string, id int) error {
 	files, err := os.ReadFile("/sys/kernel/cgroup/delegate")
 	if err != nil {

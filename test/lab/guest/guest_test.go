@@ -7,8 +7,8 @@ import (
 )
 
 func TestLeft(t *testing.T) {
-	before := things{"file /etc": true, "mount / ext4": true, "process 1 \"init\", S": true}
-	now := things{
+	before := resources{"file /etc": true, "mount / ext4": true, "process 1 \"init\", S": true}
+	now := resources{
 		"file /etc": true, "mount / ext4": true,
 		"file /root/out": true, "file /root/out/x": true, "file /root/outer": true, "mount /root/out tmpfs": true, "cgroup /sys/fs/cgroup/x": true,
 	}
@@ -24,6 +24,6 @@ func TestPeakOf(t *testing.T) {
 		t.Errorf("the peak of this program is %d bytes, %t", peak, ok)
 	}
 	if peak, ok := peakOf(-1); ok {
-		t.Errorf("the peak of no program is %d bytes", peak)
+		t.Errorf("the peak of a process that does not exist is %d bytes", peak)
 	}
 }

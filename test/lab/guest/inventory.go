@@ -15,41 +15,41 @@ import (
 	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
-// things are what there is on the machine, each by what it is and where.
-type things map[string]bool
+// resources is a set of the machine's resources. A key is the kind and the name or path.
+type resources map[string]bool
 
-// inventory looks for all that a program may leave behind. Network namespaces live by processes or by mounts, and interfaces
-// other than those of the host by namespaces.
-func inventory() (things, error) {
-	t := things{}
-	for _, look := range []func() error{t.processes, t.mounts, t.cgroups, t.interfaces, t.files} {
-		if err := look(); err != nil {
-			return nil, fmt.Errorf("see what there is: %w", err)
+// inventory lists all resources that a program may leave behind. It needs no list of network namespaces: a process or a mount keeps a
+// namespace alive, and the namespace its interfaces.
+func inventory() (resources, error) {
+	r := resources{}
+	for _, list := range []func() error{r.processes, r.mounts, r.cgroups, r.interfaces, r.files} {
+		if err := list(); err != nil {
+			return nil, fmt.Errorf("list resources: %w", err)
 		}
 	}
-	return t, nil
+	return r, nil
 }
 
-// left lists what there is now and was not then, but for files that may be.
-func (t things) left(now things, keep []string) []string {
+// left lists the resources in now that are not in r, except files below the paths to keep.
+func (r resources) left(now resources, keep []string) []string {
 	var left []string
-	for thing := range now {
-		kind, path, _ := strings.Cut(thing, " ")
+	for resource := range now {
+		kind, path, _ := strings.Cut(resource, " ")
 		kept := kind == "file" && slices.ContainsFunc(keep, func(k string) bool { return path == k || strings.HasPrefix(path, k+"/") })
-		if !t[thing] && !kept {
-			left = append(left, thing)
+		if !r[resource] && !kept {
+			left = append(left, resource)
 		}
 	}
 	slices.Sort(left)
 	return left
 }
 
-func (t things) add(kind, what string) { t[kind+" "+what] = true }
+func (r resources) add(kind, name string) { r[kind+" "+name] = true }
 
-// kernelThreads is the process whose children are threads of the kernel.
+// kernelThreads is the ID of kthreadd, the parent of all kernel threads.
 const kernelThreads = 2
 
-func (t things) processes() error {
+func (r resources) processes() error {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return err
@@ -57,9 +57,9 @@ func (t things) processes() error {
 	for _, dir := range dirs {
 		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
 		if err != nil {
-			continue // it has ended
+			continue // the process has exited
 		}
-		// What follows the name, which may hold anything: state and parent.
+		// State and parent follow the name, which may contain any character.
 		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 		pid, parent := filepath.Base(dir), string(fields[1])
 		if pid == strconv.Itoa(os.Getpid()) || pid == strconv.Itoa(kernelThreads) || parent == strconv.Itoa(kernelThreads) {
@@ -69,38 +69,38 @@ func (t things) processes() error {
 		if err != nil {
 			continue
 		}
-		t.add("process", fmt.Sprintf("%s %q, %s", pid, bytes.ReplaceAll(line, []byte{0}, []byte{' '}), fields[0]))
+		r.add("process", fmt.Sprintf("%s %q, %s", pid, bytes.ReplaceAll(line, []byte{0}, []byte{' '}), fields[0]))
 	}
 	return nil
 }
 
-func (t things) mounts() error {
+func (r resources) mounts() error {
 	mounts, err := mountinfo.GetMounts(nil)
 	for _, m := range mounts {
-		t.add("mount", m.Mountpoint+" "+m.FSType)
+		r.add("mount", m.Mountpoint+" "+m.FSType)
 	}
 	return err
 }
 
-func (t things) cgroups() error {
+func (r resources) cgroups() error {
 	return filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
-			t.add("cgroup", path)
+			r.add("cgroup", path)
 		}
 		return err
 	})
 }
 
-func (t things) interfaces() error {
+func (r resources) interfaces() error {
 	entries, err := os.ReadDir("/sys/class/net")
 	for _, e := range entries {
-		t.add("interface", e.Name())
+		r.add("interface", e.Name())
 	}
 	return err
 }
 
-// files lists those on the disk and in memory, but not those of the lab itself.
-func (t things) files() error {
+// files lists all files on the disk and on tmpfs, except the lab's own.
+func (r resources) files() error {
 	skip := []string{"/proc", "/sys", job.Dir, job.Out}
 	return filepath.WalkDir("/", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -109,7 +109,7 @@ func (t things) files() error {
 		if d.IsDir() && slices.Contains(skip, path) {
 			return filepath.SkipDir
 		}
-		t.add("file", path)
+		r.add("file", path)
 		return nil
 	})
 }

@@ -1,10 +1,10 @@
-// Command guest is the first and only process of a machine of the lab: what the kernel starts from its initramfs, and what
-// init is afterwards. It loads modules, mounts the disk and what Debian mounts, executes the job that it finds on the second
-// disk, one step after the other, writes the report to the third, and switches the machine off.
+// Command guest is the init process of the lab's virtual machines, in the initramfs and afterwards. It loads modules, mounts
+// the disk and the usual file systems of Debian, executes the steps of the job on the second disk one after the other, writes the
+// report to the third disk, and powers the machine off.
 //
-// It stands for systemd in what Touchstone can see: cgroup v2 with all controllers handed down, a session's cgroup that is no
-// root, shared mounts, /run and /tmp in memory, orphans that are reaped. Whatever goes wrong is said on the console, of
-// which the host keeps the end.
+// It provides the parts of systemd that Touchstone depends on: cgroup v2 with all controllers enabled, a session cgroup below the root
+// cgroup, shared mounts, /run and /tmp in memory, and a reaper of orphans. It writes errors to the console, and the host keeps the
+// last lines of the console output.
 package main
 
 import (
@@ -20,33 +20,33 @@ import (
 	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
-// The machine's disks, in the order of the host's command line.
+// The machine's disks, in the order of the -drive arguments of QEMU.
 const (
 	rootDisk = "/dev/vda"
 	inDisk   = "/dev/vdb"
 	outDisk  = "/dev/vdc"
 )
 
-// root is where the disk is mounted before it becomes the root.
+// root is the mount point of the disk before it becomes the root.
 const root = "/root"
 
 func main() {
-	if err := live(); err != nil {
+	if err := run(); err != nil {
 		say("%v", err)
 	}
 	unix.Sync()
 	if err := unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF); err != nil {
-		say("switch off: %v", err)
+		say("power off: %v", err)
 	}
-	select {} // if the first process ended the kernel would panic
+	select {} // the kernel panics if the init process exits
 }
 
-// say writes a line that the host passes on.
+// say writes a message for the host to the console.
 func say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, job.Prefix+format+"\n", args...)
 }
 
-func live() error {
+func run() error {
 	if err := boot(); err != nil {
 		return fmt.Errorf("boot: %w", err)
 	}
@@ -56,7 +56,7 @@ func live() error {
 		return fmt.Errorf("read the job: %w", err)
 	}
 	if err := unix.Sethostname([]byte(work.Hostname)); err != nil {
-		return fmt.Errorf("set the name of the host: %w", err)
+		return fmt.Errorf("set the hostname: %w", err)
 	}
 	report, err := execute(work)
 	if err != nil {
@@ -90,7 +90,7 @@ func writeReport(report job.Report) error {
 	return errors.Join(err, buffered.Flush(), disk.Sync(), disk.Close())
 }
 
-// tailOf gives the end of a file.
+// tailOf returns the last 32 KiB of a file, or the text of the error.
 func tailOf(file string) string {
 	const most = 32 << 10
 	f, err := os.Open(file)
@@ -110,5 +110,5 @@ func tailOf(file string) string {
 	return string(text)
 }
 
-// out is the path of a file that is to come out.
+// out returns the path of an output file.
 func out(name string) string { return filepath.Join(job.Out, name) }

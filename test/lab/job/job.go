@@ -1,6 +1,6 @@
-// Package job is what the host and a machine of the lab tell each other: a [Job] goes in, a [Report] comes out, each as a tar
-// archive that lies on a disk of its own. A tar archive, because it needs no file system of which the two would have
-// to agree, and tells where it ends on a disk that is longer.
+// Package job defines the messages between the host and a virtual machine of the lab. The host writes a [Job] to one disk, the
+// machine writes a [Report] to another one. Each disk holds a plain tar archive. A tar archive needs no file system that both sides
+// support, and it marks its end on a longer disk. The package refuses archives with anything but regular files with plain names.
 package job
 
 import (
@@ -18,31 +18,31 @@ import (
 	"time"
 )
 
-// Where things are in the machine.
+// Directories in the machine.
 const (
-	// Dir has the files of the job.
+	// Dir holds the files of the job.
 	Dir = "/opt/lab"
-	// Out is for the files that are to come out. It is in memory, so that there is room in it when the disk is full.
+	// Out is the directory for output files. It is in memory, so steps can write to it when the disk is full.
 	Out = "/out"
-	// Modules has, in the initramfs, the kernel modules that the machine needs, in the order of their names.
+	// Modules is the directory of kernel modules in the initramfs. The names are in load order.
 	Modules = "/modules"
 )
 
-// What the machine says on its console.
+// Messages of the machine on its console.
 const (
-	// Prefix begins the lines that are for the host.
+	// Prefix marks the lines that are meant for the host.
 	Prefix = "lab: "
-	// Up follows it when the machine has booted.
+	// Up is the message after the boot.
 	Up = "the machine is up"
 )
 
-// Job is what a machine is to do.
+// Job is the work of a machine.
 type Job struct {
 	// Hostname is the machine's name.
 	Hostname string `json:"hostname"`
-	// Steps are executed one after the other, whatever becomes of those before.
+	// Steps are executed one after the other. A failed step does not stop the job.
 	Steps []Step `json:"steps"`
-	// Keep are paths of files and directories that steps may leave behind; see Report.Left.
+	// Keep lists files and directories that steps may leave behind; see Report.Left.
 	Keep []string `json:"keep,omitempty"`
 }
 
@@ -52,25 +52,24 @@ type Step struct {
 	Name string `json:"name"`
 	// Args are the program and its arguments.
 	Args []string `json:"args"`
-	// Env are variables beside PATH and those of the user.
+	// Env holds environment variables in addition to PATH and the user's variables.
 	Env []string `json:"env,omitempty"`
-	// Stdout names a file below Out for what the program writes to standard output; empty is Name.log.
+	// Stdout names a file below Out for the standard output. The default is Name.log.
 	Stdout string `json:"stdout,omitempty"`
-	// User is who runs it, as /etc/passwd names them; empty is root. It starts in the user's home.
+	// User is the name of the account in /etc/passwd that runs the step, in its home directory. The default is root.
 	User string `json:"user,omitempty"`
-	// Limit is how long it may take. Then its process group is killed.
+	// Limit is the timeout. After it the step's process group is killed.
 	Limit time.Duration `json:"limit_ns"`
 }
 
-// Report is what became of a job.
+// Report is the result of a job.
 type Report struct {
 	Steps []Outcome `json:"steps"`
-	// Left is what there is at the end and was not before the first step: processes, mounts, cgroups, network interfaces,
-	// and files that are not the job's to keep.
+	// Left lists the resources that the steps left behind: processes, mounts, cgroups, network interfaces, and files outside Job.Keep.
 	Left []string `json:"left"`
 }
 
-// Step gives the outcome of the step of a name; nil if there is none.
+// Step returns the outcome of the step with this name, or nil.
 func (r *Report) Step(name string) *Outcome {
 	if i := slices.IndexFunc(r.Steps, func(o Outcome) bool { return o.Name == name }); i >= 0 {
 		return &r.Steps[i]
@@ -78,25 +77,25 @@ func (r *Report) Step(name string) *Outcome {
 	return nil
 }
 
-// Outcome is what became of a step.
+// Outcome is the result of a step.
 type Outcome struct {
 	Name string `json:"name"`
-	// Code is the exit code; -1 if there is none.
+	// Code is the exit code, or -1 without one.
 	Code int `json:"code"`
-	// Error says why there is no exit code: it could not be started, was killed, or took longer than its limit.
+	// Error is the reason for a missing exit code: the program did not start, was killed, or exceeded its limit.
 	Error string `json:"error,omitempty"`
-	// Elapsed is the time it took, by the machine's clock.
+	// Elapsed is the duration by the machine's clock.
 	Elapsed time.Duration `json:"elapsed_ns"`
-	// Memory is the most resident memory that the program itself had, without those that it started, in bytes. It is the
-	// kernel's high-water mark as seen shortly before the end.
+	// Memory is the peak resident memory of the program in bytes, without its children. It is the kernel's high-water mark, read
+	// shortly before the exit.
 	Memory int64 `json:"memory_bytes"`
-	// Written is what was written to the disk until all of it was there, in bytes, by whomever.
+	// Written is the number of bytes that all processes wrote to the disk, with the caches flushed after the step.
 	Written int64 `json:"written_bytes"`
-	// Output is the end of what was written to Name.log.
+	// Output is the end of Name.log.
 	Output string `json:"output,omitempty"`
 }
 
-// OK tells whether the program ended with exit code 0.
+// OK reports whether the program exited with code 0.
 func (o *Outcome) OK() bool { return o != nil && o.Code == 0 && o.Error == "" }
 
 // Names in the archives.
@@ -105,13 +104,13 @@ const (
 	reportName = "report.json"
 )
 
-// Bounds of what is read from a disk, in bytes.
+// Size limits for files on a disk, in bytes.
 const (
 	maxDocument = 64 << 20
 	maxFile     = 1 << 30
 )
 
-// Write writes a job's archive, with files of the host: they will be in Dir by these names.
+// Write writes the archive of a job. files maps names in Dir to files of the host.
 func Write(w io.Writer, job Job, files map[string]string) error {
 	archive := tar.NewWriter(w)
 	if err := addDocument(archive, jobName, job); err != nil {
@@ -125,15 +124,15 @@ func Write(w io.Writer, job Job, files map[string]string) error {
 	return archive.Close()
 }
 
-// Read reads a job's archive, and puts its files into a directory.
+// Read reads the archive of a job, and writes its files to a directory.
 func Read(r io.Reader, dir string) (Job, error) {
 	var job Job
 	err := extract(r, dir, jobName, &job)
 	return job, err
 }
 
-// WriteReport writes a report's archive, with the regular files of a directory. The report comes last: an archive
-// that has it is whole.
+// WriteReport writes the archive of a report with the regular files of a directory. The report is the last entry, so an archive with a
+// report is complete.
 func WriteReport(w io.Writer, report Report, dir string) error {
 	archive := tar.NewWriter(w)
 	entries, err := os.ReadDir(dir)
@@ -154,10 +153,10 @@ func WriteReport(w io.Writer, report Report, dir string) error {
 	return archive.Close()
 }
 
-// ErrNoReport says that a machine has ended without one.
-var ErrNoReport = errors.New("there is no report")
+// ErrNoReport is the error for a disk to which the machine wrote no report.
+var ErrNoReport = errors.New("the report is missing")
 
-// ReadReport reads a report's archive, and puts its files into a directory.
+// ReadReport reads the archive of a report, and writes its files to a directory.
 func ReadReport(r io.Reader, dir string) (Report, error) {
 	var report Report
 	err := extract(r, dir, reportName, &report)
@@ -189,7 +188,7 @@ func addFile(archive *tar.Writer, name, file string) error {
 	if err != nil {
 		return err
 	}
-	// What is still being written must not grow past what was promised.
+	// A process may still append to the file. The entry must not exceed the size in its header.
 	header := tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: int64(info.Mode().Perm()), Size: info.Size()}
 	if err := archive.WriteHeader(&header); err != nil {
 		return fmt.Errorf("pack %s: %w", name, err)
@@ -200,7 +199,7 @@ func addFile(archive *tar.Writer, name, file string) error {
 	return nil
 }
 
-// extract puts the files of an archive into a directory, and reads its document. The error is fs.ErrNotExist if it has none.
+// extract writes the files of an archive to a directory, and decodes its document. Without a document it returns fs.ErrNotExist.
 func extract(r io.Reader, dir, name string, document any) (err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -234,7 +233,7 @@ func extract(r io.Reader, dir, name string, document any) (err error) {
 
 func extractFile(root *os.Root, header *tar.Header, content io.Reader) error {
 	if header.Typeflag != tar.TypeReg || path.Base(header.Name) != header.Name || header.Size > maxFile {
-		return errors.New("it is no file of at most 1 GiB with a plain name")
+		return errors.New("not a regular file of at most 1 GiB with a plain name")
 	}
 	file, err := root.OpenFile(header.Name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fs.FileMode(header.Mode)&fs.ModePerm)
 	if err != nil {

@@ -24,10 +24,10 @@ func write(t *testing.T, dir, name, content string, mode os.FileMode) string {
 	return file
 }
 
-// padded is an archive as it is on a disk that is longer.
+// padded returns an archive on a longer disk.
 func padded(archive []byte) []byte { return append(bytes.Clone(archive), make([]byte, 1<<20)...) }
 
-func TestJobComesBack(t *testing.T) {
+func TestJobRoundTrip(t *testing.T) {
 	want := job.Job{
 		Hostname: "v2", Keep: []string{"/root"},
 		Steps: []job.Step{{Name: "one", Args: []string{"prog", "-x"}, Env: []string{"A=b"}, Stdout: "one.json", User: "user", Limit: time.Minute}},
@@ -49,11 +49,11 @@ func TestJobComesBack(t *testing.T) {
 		t.Errorf("the program is %q, %v", content, err)
 	}
 	if err := job.Write(&archive, want, map[string]string{"prog": "/no/such/file"}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("a missing file: %v", err)
 	}
 }
 
-func TestReportComesBack(t *testing.T) {
+func TestReportRoundTrip(t *testing.T) {
 	out := t.TempDir()
 	write(t, out, "one.log", "output", 0o600)
 	if err := os.Mkdir(filepath.Join(out, "directory"), 0o700); err != nil {
@@ -77,8 +77,8 @@ func TestReportComesBack(t *testing.T) {
 	}
 }
 
-// A machine that ended before its time has left nothing, or an archive that is cut off: neither is a report.
-func TestReportThatIsCutOff(t *testing.T) {
+// A machine that crashed leaves an empty disk or a truncated archive.
+func TestTruncatedReport(t *testing.T) {
 	out := t.TempDir()
 	write(t, out, "one.log", strings.Repeat("output", 1000), 0o600)
 	var archive bytes.Buffer
@@ -86,18 +86,18 @@ func TestReportThatIsCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := job.ReadReport(bytes.NewReader(make([]byte, 1<<20)), t.TempDir()); !errors.Is(err, job.ErrNoReport) {
-		t.Errorf("of an empty disk: %v", err)
+		t.Errorf("an empty disk: %v", err)
 	}
-	for n := 512; n < archive.Len()-1024; n += 512 { // the last two blocks are its end
+	for n := 512; n < archive.Len()-1024; n += 512 { // the last two blocks are the end marker
 		disk := append(bytes.Clone(archive.Bytes()[:n]), make([]byte, archive.Len())...)
 		if got, err := job.ReadReport(bytes.NewReader(disk), t.TempDir()); err == nil {
-			t.Fatalf("of the first %d bytes of %d: %+v", n, archive.Len(), got)
+			t.Fatalf("the first %d bytes of %d are accepted: %+v", n, archive.Len(), got)
 		}
 	}
 }
 
-// What a machine says is not believed as to where it goes.
-func TestNamesThatLeadOut(t *testing.T) {
+// An archive of a machine must not write outside the directory.
+func TestReportWithUnsafeNames(t *testing.T) {
 	for _, header := range []tar.Header{
 		{Typeflag: tar.TypeReg, Name: "../out"},
 		{Typeflag: tar.TypeReg, Name: "/etc/out"},
@@ -112,7 +112,7 @@ func TestNamesThatLeadOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := job.ReadReport(&archive, t.TempDir()); err == nil || errors.Is(err, job.ErrNoReport) {
-			t.Errorf("%c %s: %v; want a refusal", header.Typeflag, header.Name, err)
+			t.Errorf("%c %s: %v; want an error about the name", header.Typeflag, header.Name, err)
 		}
 	}
 }

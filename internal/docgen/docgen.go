@@ -1,15 +1,15 @@
-// Package docgen makes the pages of docs that repeat what the code says: docs/cli from the
-// command line's own help, and the tables of docs/benchmarks.md from the catalogue. Its test
-// fails when a page is stale; make gen writes it anew.
+// Package docgen generates the parts of docs that repeat the code: docs/cli from the command line's own help, the tables of
+// docs/benchmarks.md from the catalogue, and the table of docs/image.md from the tools of package workload. Its test
+// fails if a page is stale; make gen writes the page again.
 //
-// A page of the command line is what --help prints, word for word. cobra's own generator of
-// Markdown was rejected: it leaves out the exit codes, makes a paragraph of every aligned
-// table, and brings three modules along.
+// A page of the command line is the output of --help, word for word. cobra's own Markdown generator was rejected: it omits
+// the exit codes, turns every aligned table into a paragraph, and adds three modules.
 package docgen
 
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -19,9 +19,10 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/cli"
+	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// Commands gives the pages of docs/cli by their names.
+// Commands returns the pages of docs/cli by their names.
 func Commands(ctx context.Context) (map[string][]byte, error) {
 	verbs, err := verbs(ctx)
 	if err != nil {
@@ -48,7 +49,7 @@ func Commands(ctx context.Context) (map[string][]byte, error) {
 
 type verb struct{ name, short string }
 
-// verbs asks for the commands as a shell does to complete them.
+// verbs lists the commands by the completion that shells use.
 func verbs(ctx context.Context) ([]verb, error) {
 	text, err := output(ctx, "__complete", "")
 	if err != nil {
@@ -63,23 +64,23 @@ func verbs(ctx context.Context) ([]verb, error) {
 	return verbs, nil
 }
 
-// output runs the command line and gives what it prints.
+// output runs the command line and returns its standard output.
 func output(ctx context.Context, args ...string) (string, error) {
 	var out bytes.Buffer
 	if code := cli.New(cli.Environment{Stdout: &out, Stderr: io.Discard}).Run(ctx, args); code != cli.ExitOK {
-		return "", fmt.Errorf("touchstone %s ended with exit code %d", strings.Join(args, " "), code)
+		return "", fmt.Errorf("touchstone %s exited with code %d", strings.Join(args, " "), code)
 	}
 	return out.String(), nil
 }
 
-// generated finds the tables of a benchmark: what lies between two comments.
+// generated finds the tables of a benchmark, which stand between two comments.
 var generated = regexp.MustCompile(`(?s)(<!-- generated: ([a-zA-Z0-9.]+) -->\n).*?(<!-- end -->)`)
 
-// numbered is a benchmark that there is for any number.
+// numbered matches the end of the name of a benchmark that exists for any number.
 var numbered = regexp.MustCompile(`\.[0-9]+$`)
 
-// Benchmarks gives docs/benchmarks.md with its tables as the catalogue has them. The page
-// must have a place for each benchmark of the catalogue, and for no other.
+// Benchmarks returns docs/benchmarks.md with tables from the catalogue. The page must have a place for each benchmark of the
+// catalogue, and for no other.
 func Benchmarks(page []byte) ([]byte, error) {
 	tables := map[string]string{}
 	for _, b := range (catalogue.Catalogue{}).All() {
@@ -97,15 +98,32 @@ func Benchmarks(page []byte) ([]byte, error) {
 		return slices.Concat(part[1], []byte(text), part[3])
 	})
 	if len(unknown) > 0 {
-		return nil, fmt.Errorf("the page has tables of %s, which the catalogue has not, or has them twice", strings.Join(unknown, ", "))
+		return nil, fmt.Errorf("the page has tables of unknown benchmarks, or has tables twice: %s", strings.Join(unknown, ", "))
 	}
 	for name := range tables {
-		return nil, fmt.Errorf("the page says nothing of %s: write a section with the lines <!-- generated: %[1]s --> and <!-- end -->", name)
+		return nil, fmt.Errorf("the page has no section about %s: write a section with the lines <!-- generated: %[1]s --> and <!-- end -->", name)
 	}
 	return page, nil
 }
 
-// table describes a benchmark by its own words.
+// programsPlace finds the table of programs in docs/image.md.
+var programsPlace = regexp.MustCompile(`(?s)(<!-- programs -->\n).*?(<!-- end -->)`)
+
+// Programs returns docs/image.md with a table of the programs of the workload image.
+func Programs(page []byte) ([]byte, error) {
+	if !programsPlace.Match(page) {
+		return nil, errors.New("the page has no place for the table of programs: <!-- programs --> and <!-- end -->")
+	}
+	var w strings.Builder
+	w.WriteString("\n| program | packages of Debian |\n|---|---|\n")
+	for _, tool := range workload.Tools() {
+		fmt.Fprintf(&w, "| %s | %s |\n", tool.Name, strings.Join(tool.Packages, ", "))
+	}
+	w.WriteString("\n")
+	return programsPlace.ReplaceAll(page, []byte("${1}"+w.String()+"${2}")), nil
+}
+
+// table formats the declaration of a benchmark.
 func table(b bench.Benchmark) string {
 	var w strings.Builder
 	fmt.Fprintf(&w, "\nSource: %s.", b.Source)
@@ -134,5 +152,5 @@ func table(b bench.Benchmark) string {
 	return w.String()
 }
 
-// cell keeps a text from ending its cell.
+// cell escapes the characters that would end a cell.
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

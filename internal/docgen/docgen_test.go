@@ -36,24 +36,29 @@ func TestCommandPagesAreFresh(t *testing.T) {
 			continue
 		}
 		if !*update {
-			t.Errorf("%s is of a command that there is not; make gen removes it", e.Name())
+			t.Errorf("%s describes a command that does not exist; make gen removes it", e.Name())
 		} else if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-func TestBenchmarkTablesAreFresh(t *testing.T) {
-	file := filepath.Join(docs, "benchmarks.md")
-	page, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+func TestTablesAreFresh(t *testing.T) {
+	for name, generate := range map[string]func([]byte) ([]byte, error){"benchmarks.md": docgen.Benchmarks, "image.md": docgen.Programs} {
+		file := filepath.Join(docs, name)
+		page, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := generate(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(t, file, want)
 	}
-	want, err := docgen.Benchmarks(page)
-	if err != nil {
-		t.Fatal(err)
+	if _, err := docgen.Programs([]byte("a page")); err == nil {
+		t.Error("a page without a place for the programs is accepted")
 	}
-	compare(t, file, want)
 }
 
 func compare(t *testing.T, file string, want []byte) {
@@ -69,7 +74,7 @@ func compare(t *testing.T, file string, want []byte) {
 	}
 }
 
-func TestBenchmarksRefusesWhatTheCatalogueHasNot(t *testing.T) {
+func TestBenchmarksRefusesWrongTables(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(docs, "benchmarks.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +124,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// Pages name tests as what keeps a promise: there must be such tests.
+// Every test that a page names exists.
 func TestNamedTestsExist(t *testing.T) {
 	tests := map[string]bool{}
 	defined := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
@@ -144,7 +149,7 @@ func TestNamedTestsExist(t *testing.T) {
 		}
 		for _, name := range named.FindAllString(string(text), -1) {
 			if !tests[name] {
-				t.Errorf("%s names %s, which is no test", page, name)
+				t.Errorf("%s names the test %s, which does not exist", page, name)
 			}
 		}
 	}

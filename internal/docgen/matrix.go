@@ -14,8 +14,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// Matrix is on which targets the programs worked in a real run. It is kept beside the pages, so that they can be made
-// without that run. It has no figures: those of one machine and a few trials would be quoted.
+// Matrix records the targets on which the programs worked in a real run. It is stored beside the pages, so that they can be
+// generated without that run. It has no figures, because readers would quote the figures of one machine and a few trials.
 type Matrix struct {
 	Machine string   `json:"machine"`
 	Tool    string   `json:"tool"`
@@ -24,15 +24,39 @@ type Matrix struct {
 	Rows    []Row    `json:"rows"`
 }
 
-// Row is one benchmark. Reasons has a text for each target: why it does not work there, empty if it does. Lacks has one for what
-// was not measured where it works; it is nil where nothing is missing anywhere.
+// Row is one benchmark. Reasons has a text for each target: the reason why the benchmark does not work there, empty if it does.
+// Lacks names the metrics that a working benchmark could not measure on a target; it is nil if every target has all metrics.
 type Row struct {
-	Benchmark string   `json:"benchmark"`
-	Reasons   []string `json:"reasons"`
-	Lacks     []string `json:"lacks,omitempty"`
+	Benchmark string `json:"benchmark"`
+	// Seen is the run of the row, if the row comes from a later run than the matrix.
+	Seen    string   `json:"seen,omitempty"`
+	Reasons []string `json:"reasons"`
+	Lacks   []string `json:"lacks,omitempty"`
 }
 
-// MatrixOf takes from a run the benchmarks of the performance and limits suites.
+// seen describes the run of a matrix.
+func (m Matrix) seen() string {
+	return fmt.Sprintf("on %s, by Touchstone %s on %s", m.Machine, m.Tool, m.Date)
+}
+
+// Update returns m with the rows of a newer matrix, which may have a part of the benchmarks. The targets must be the same.
+func (m Matrix) Update(newer Matrix) (Matrix, error) {
+	if !slices.Equal(m.Targets, newer.Targets) {
+		return Matrix{}, fmt.Errorf("the matrix of programs has the targets %q, the new run %q", m.Targets, newer.Targets)
+	}
+	m.Rows = slices.Clone(m.Rows)
+	for _, row := range newer.Rows {
+		row.Seen = newer.seen()
+		if i := slices.IndexFunc(m.Rows, func(old Row) bool { return old.Benchmark == row.Benchmark }); i >= 0 {
+			m.Rows[i] = row
+		} else {
+			m.Rows = append(m.Rows, row)
+		}
+	}
+	return m, nil
+}
+
+// MatrixOf returns the matrix of the benchmarks of a run that belong to the performance and limits suites.
 func MatrixOf(run result.Run) (Matrix, error) {
 	m := Matrix{
 		Machine: fmt.Sprintf("%s, %d CPUs, Linux %s, cgroup %s", run.Host.CPU, run.Host.CPUs, firstWord(run.Host.Kernel), run.Host.Cgroup),
@@ -43,7 +67,7 @@ func MatrixOf(run result.Run) (Matrix, error) {
 		m.Targets = append(m.Targets, t.Name)
 	}
 	if len(m.Targets) == 0 {
-		return Matrix{}, errors.New("make the matrix of programs: the run has no target")
+		return Matrix{}, errors.New("derive the matrix of programs: the run has no target")
 	}
 	for _, b := range run.Bench {
 		if !inMatrix(b.Name) {
@@ -65,7 +89,7 @@ func MatrixOf(run result.Run) (Matrix, error) {
 	return m, nil
 }
 
-// inMatrix tells whether a benchmark is of a suite that the matrix is about.
+// inMatrix reports whether the matrix covers the suite of a benchmark.
 func inMatrix(benchmark string) bool {
 	return bench.Matches("performance", benchmark) || bench.Matches("limits", benchmark)
 }
@@ -75,7 +99,7 @@ func firstWord(s string) string {
 	return word
 }
 
-// reason tells why a benchmark has not worked on a target, empty if it has: once is not enough if it has failed too.
+// reason returns why a benchmark does not work on a target. It is empty if every trial worked.
 func reason(run result.Run, benchmark, target string) string {
 	worked := false
 	for i := range run.Trials {
@@ -94,7 +118,7 @@ func reason(run result.Run, benchmark, target string) string {
 	return ""
 }
 
-// lack tells which metrics a benchmark has not measured on a target, and why: see performance.disk.mount.
+// lack returns the metrics that a benchmark did not measure on a target, with the reasons: see performance.disk.mount.
 func lack(run result.Run, benchmark, target string) string {
 	var all []string
 	for i := range run.Trials {
@@ -112,32 +136,37 @@ func lack(run result.Run, benchmark, target string) string {
 	return strings.Join(slices.Compact(all), "; ")
 }
 
-// matrixPlace is where the matrix stands in a page.
+// matrixPlace finds the matrix in a page.
 var matrixPlace = regexp.MustCompile(`(?s)(<!-- matrix -->\n).*?(<!-- end -->)`)
 
-// WithMatrix gives a page with the table of a matrix. The matrix must have each benchmark of the catalogue that it is
-// about, and no other: it is made anew when there are new ones.
+// WithMatrix returns a page with the table of a matrix. The matrix must have a row for each benchmark of the catalogue in its
+// suites, and no other row. A new benchmark needs a new run.
 func WithMatrix(page, matrix []byte) ([]byte, error) {
 	var m Matrix
 	if err := json.Unmarshal(matrix, &m); err != nil {
 		return nil, fmt.Errorf("read the matrix of programs: %w", err)
 	}
-	var want, have []string
-	for _, b := range (catalogue.Catalogue{}).All() {
-		if inMatrix(b.Name) {
-			want = append(want, b.Name)
-		}
-	}
+	rows := map[string]Row{}
 	for _, r := range m.Rows {
 		if len(r.Reasons) != len(m.Targets) || r.Lacks != nil && len(r.Lacks) != len(m.Targets) {
 			return nil, fmt.Errorf("read the matrix of programs: %s has %d targets of %d", r.Benchmark, len(r.Reasons), len(m.Targets))
 		}
-		have = append(have, r.Benchmark)
+		rows[r.Benchmark] = r
 	}
-	slices.Sort(want)
-	slices.Sort(have)
-	if !slices.Equal(want, have) {
-		return nil, fmt.Errorf("the matrix of programs has the benchmarks %s, the catalogue %s: run scripts/workload-matrix.sh", strings.Join(have, ", "), strings.Join(want, ", "))
+	m.Rows = nil // in the order of the catalogue
+	for _, b := range (catalogue.Catalogue{}).All() {
+		if !inMatrix(b.Name) {
+			continue
+		}
+		row, ok := rows[b.Name]
+		if !ok {
+			return nil, fmt.Errorf("the matrix of programs has no row for %s: run scripts/workload-matrix.sh %[1]s", b.Name)
+		}
+		m.Rows = append(m.Rows, row)
+		delete(rows, b.Name)
+	}
+	for name := range rows {
+		return nil, fmt.Errorf("the matrix of programs has a row for %s, which the catalogue does not have: run scripts/workload-matrix.sh", name)
 	}
 	if !matrixPlace.Match(page) {
 		return nil, errors.New("the page has no place for the matrix of programs: <!-- matrix --> and <!-- end -->")
@@ -148,10 +177,10 @@ func WithMatrix(page, matrix []byte) ([]byte, error) {
 	}), nil
 }
 
-// table writes the matrix, with a number for each reason, which are told below.
+// table formats the matrix. A cell has the number of its reason; the reasons follow the table.
 func (m Matrix) table() string {
 	var w strings.Builder
-	fmt.Fprintf(&w, "\nSeen on %s, by Touchstone %s on %s, with quick parameters.\n\n", m.Machine, m.Tool, m.Date)
+	fmt.Fprintf(&w, "\nSeen %s, with quick parameters.\n\n", m.seen())
 	fmt.Fprintf(&w, "| benchmark | %s |\n|---|%s\n", strings.Join(m.Targets, " | "), strings.Repeat("---|", len(m.Targets)))
 	var reasons []string
 	number := func(reason string) int {
@@ -182,6 +211,11 @@ func (m Matrix) table() string {
 	}
 	if len(reasons) > 0 {
 		w.WriteString("\n")
+	}
+	for _, r := range m.Rows {
+		if r.Seen != "" {
+			fmt.Fprintf(&w, "%s was seen %s.\n\n", r.Benchmark, r.Seen)
+		}
 	}
 	return w.String()
 }

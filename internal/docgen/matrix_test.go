@@ -16,7 +16,10 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-var from = flag.String("from", "", "an exported run, to make the matrix of programs of; see scripts/workload-matrix.sh")
+var (
+	from = flag.String("from", "", "an exported run for the matrix of programs; see scripts/workload-matrix.sh")
+	part = flag.Bool("part", false, "the run of -from has a part of the benchmarks; the others keep their rows")
+)
 
 const matrixFile = "testdata/matrix.json"
 
@@ -55,6 +58,11 @@ func writeMatrix(t *testing.T, export string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if *part {
+		if m, err = storedMatrix(t).Update(m); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetIndent("", "\t")
@@ -67,7 +75,50 @@ func writeMatrix(t *testing.T, export string) {
 	}
 }
 
-// TestMatrixOf: what failed once does not work, and of what was not tried nobody says that it does.
+func storedMatrix(t *testing.T) (m docgen.Matrix) {
+	t.Helper()
+	text, err := os.ReadFile(matrixFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// A run with a part of the benchmarks replaces their rows, or adds them, and says so below the table.
+func TestUpdateMatrix(t *testing.T) {
+	m := storedMatrix(t)
+	changed := docgen.Row{Benchmark: m.Rows[0].Benchmark, Reasons: make([]string, len(m.Targets))}
+	added := docgen.Row{Benchmark: "performance.cpu.new", Reasons: make([]string, len(m.Targets))}
+	newer := docgen.Matrix{Machine: "a CPU", Tool: "v9", Date: "2030-01-02", Targets: m.Targets, Rows: []docgen.Row{changed, added}}
+	got, err := m.Update(newer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed.Seen = "on a CPU, by Touchstone v9 on 2030-01-02"
+	added.Seen = changed.Seen
+	want := slices.Concat([]docgen.Row{changed}, m.Rows[1:], []docgen.Row{added})
+	if diff := cmp.Diff(want, got.Rows); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	got.Rows = got.Rows[:len(m.Rows)]
+	text, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := docgen.WithMatrix([]byte("<!-- matrix -->\n<!-- end -->\n"), text)
+	if want := changed.Benchmark + " was seen " + changed.Seen + ".\n"; err != nil || !strings.Contains(string(page), want) {
+		t.Errorf("%v, no %q in\n%s", err, want, page)
+	}
+	newer.Targets = newer.Targets[1:]
+	if got, err := m.Update(newer); err == nil {
+		t.Errorf("a run of other targets is accepted: %v", got)
+	}
+}
+
+// A benchmark that failed once does not work on the target. A benchmark that was not tried does not either.
 func TestMatrixOf(t *testing.T) {
 	trial := func(benchmark, target string, status result.Status) result.Trial {
 		out := result.Trial{Cell: result.Cell{Benchmark: benchmark, Target: target}, Status: status}
@@ -107,16 +158,9 @@ func TestMatrixOf(t *testing.T) {
 	}
 }
 
-// What works in part is told from what works, with what is missing.
+// A benchmark with missing metrics "works in part"; the page lists the metrics and the reasons.
 func TestMatrixWithParts(t *testing.T) {
-	text, err := os.ReadFile(matrixFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var m docgen.Matrix
-	if err := json.Unmarshal(text, &m); err != nil {
-		t.Fatal(err)
-	}
+	m := storedMatrix(t)
 	of := func(lacks ...string) ([]byte, error) {
 		m.Rows[0].Lacks = lacks
 		text, err := json.Marshal(m)
@@ -139,7 +183,7 @@ func TestMatrixWithParts(t *testing.T) {
 	}
 }
 
-func TestMatrixRefusesWhatTheCatalogueHasNot(t *testing.T) {
+func TestMatrixRefusesUnknownRows(t *testing.T) {
 	matrix, err := os.ReadFile(matrixFile)
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 const captureDir = "../../workload/testdata"
 
 // install puts imitations of the image's programs into the root file system of fake containers. A program without an
-// imitation here repeats its capture with quick parameters, PROGRAM-quick.txt, if there is one.
+// imitation here repeats its capture with quick parameters, PROGRAM-native.txt, if there is one.
 func install(d *fake.Driver) {
 	for name, program := range imitations() {
 		d.Install(name, program)
@@ -35,7 +35,7 @@ func imitations() map[string]fake.Program {
 	}
 	for _, tool := range workload.Tools() {
 		for _, file := range tool.Files {
-			text, err := os.ReadFile(filepath.Join(captureDir, path.Base(file)+"-quick.txt"))
+			text, err := os.ReadFile(filepath.Join(captureDir, path.Base(file)+"-native.txt"))
 			if _, scripted := all[file]; !scripted && err == nil {
 				all[file] = repeated(string(text))
 			}

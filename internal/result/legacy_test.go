@@ -1,12 +1,16 @@
 package result
 
 import (
+	"bytes"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-func TestDescribeCompletesRunsOfEarlierVersions(t *testing.T) {
+func TestUpgradeDescribesMetrics(t *testing.T) {
 	run := Run{
 		Targets: []Target{{Name: "native"}, {Name: "oci/runsc@platform=kvm"}, {Name: "containerd/runsc@platform=kvm"}, {Name: "odd"}},
 		Bench: []Benchmark{
@@ -43,7 +47,7 @@ func TestDescribeCompletesRunsOfEarlierVersions(t *testing.T) {
 	}
 }
 
-func TestDescribeLeavesDescribedRuns(t *testing.T) {
+func TestUpgradeLeavesCurrentRuns(t *testing.T) {
 	run := Run{
 		Targets: []Target{{Name: "native", Kind: KindNative}},
 		Bench:   []Benchmark{{Name: "operations.container.lifecycle", Metrics: []Metric{{Name: "CreateAndRun"}}}},
@@ -51,5 +55,53 @@ func TestDescribeLeavesDescribedRuns(t *testing.T) {
 	run.Upgrade()
 	if run.Bench[0].Phases || run.Bench[0].Metrics[0].Phrase != "" {
 		t.Errorf("got %+v", run.Bench[0])
+	}
+}
+
+// TestDecodeVersion1 decodes an export that an earlier touchstone wrote.
+func TestDecodeVersion1(t *testing.T) {
+	data, err := os.ReadFile("testdata/v1/export.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Runs) != 2 || len(doc.Runs[0].Trials) != 50 || len(doc.Runs[1].Trials) != 30 {
+		t.Fatal("the document lost runs or trials")
+	}
+	samples := map[string]int{}
+	for _, run := range doc.Runs {
+		if len(run.Caveats) == 0 || !strings.HasPrefix(run.Caveats[0], "a") {
+			t.Errorf("run %s has the caveats %q", run.ID, run.Caveats)
+		}
+		for _, target := range run.Targets {
+			if target.Kind == "" && !strings.HasPrefix(target.Name, "fake/") {
+				t.Errorf("target %s has no kind", target.Name)
+			}
+		}
+		for _, trial := range run.Trials {
+			for _, s := range trial.Samples {
+				samples[trial.Benchmark+" "+s.Metric]++
+			}
+		}
+	}
+	for name, want := range map[string]int{
+		"limits.cpu.time CPULimitUse": 14, "limits.cpu.time Used": 0,
+		"limits.cpu.scaling CPULimitUse": 14, "limits.cpu.scaling Used": 0,
+		"limits.cpu.scaling LimitResponse": 14, "limits.cpu.scaling Behind": 0,
+		"app.say.number Used": bytes.Count(data, []byte(`"value": 1250.5`)), // a custom workload keeps its names
+	} {
+		if samples[name] != want {
+			t.Errorf("there are %d samples of %s, want %d", samples[name], name, want)
+		}
+	}
+	again, err := Decode(bytes.NewReader(encoded(t, doc)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(doc, again, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the upgraded document changed on its way through JSON (-want +got):\n%s", diff)
 	}
 }

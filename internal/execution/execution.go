@@ -24,9 +24,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
-	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -221,7 +221,7 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[bench.Image]runner.Files) (runner.Config, error) {
 	config := runner.Config{
 		RunID: e.RunID, Seed: run.Seed, Work: e.work, Targets: e.targets,
-		Blocks: e.Plan.Blocks, Warmup: e.Plan.Warmup, MaxBlocks: e.Plan.BlockLimit(),
+		Warmup: e.Plan.Warmup, Stop: stats.StopRule{Min: e.Plan.Blocks, Max: e.Plan.BlockLimit(), Precision: e.Plan.Precision, Seed: run.Seed},
 		Budget: e.Plan.Budget, TrialLimit: e.Plan.Timeout.Trial, CallLimit: e.Plan.Timeout.Call,
 		Clock: e.clock, Noise: e.noise, Done: run.Trials,
 		Files: files, Data: e.scratch, Images: &fakeImages{},
@@ -230,9 +230,6 @@ func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[
 			return e.Store.Append(context.WithoutCancel(ctx), e.RunID, t)
 		},
 		Observer: e.Observer, Pulling: e.Observer.Pulling,
-	}
-	if e.Plan.Precision > 0 {
-		config.Precise = func(trials []result.Trial) bool { return report.Precise(trials, e.Plan.Precision, run.Seed) }
 	}
 	if e.session == nil {
 		return config, nil

@@ -414,33 +414,3 @@ func TestNewLeavesTheRunAlone(t *testing.T) {
 		t.Errorf("New has changed the run (-before +after):\n%s", diff)
 	}
 }
-
-func TestPreciseIsTheStopRuleOfAllTargetsAndMetrics(t *testing.T) {
-	trials := func(spread float64) []result.Trial {
-		run := reporttest.Small()
-		for i := range run.Trials {
-			tr := &run.Trials[i]
-			tr.Samples = []result.Sample{{Metric: "Steady", Value: 1}, {Metric: "Wide", Value: 1}}
-			switch {
-			case tr.Warmup:
-				tr.Samples[0].Value = 100
-			case tr.Target != "native":
-				tr.Samples[1].Value += spread * float64(tr.Block)
-			}
-		}
-		return run.Trials
-	}
-	components := trials(0)
-	for i := range components {
-		components[i].Samples = append(components[i].Samples, result.Sample{Metric: "HostCPUNetwork", Value: float64(i % 3)})
-	}
-	if !report.Precise(components, 0.02, 1) {
-		t.Error("trials are not precise as one component is not")
-	}
-	if !report.Precise(trials(0), 0.02, 1) {
-		t.Error("trials that are all equal are not precise")
-	}
-	if report.Precise(trials(0.1), 0.02, 1) {
-		t.Error("trials are precise though one metric on one target is not")
-	}
-}

@@ -88,7 +88,7 @@ func TestUsageOfADaemonThatIsNotKnown(t *testing.T) {
 				tt.before(s)
 			}
 			var errs []error
-			l.config.Blocks = 2
+			l.config.Stop.Min = 2
 			l.config.Work[0].Benchmark.Run = func(_ context.Context, trial bench.Trial) error {
 				if tt.during != nil {
 					was := s.service

@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 func unavailable(name string) runner.Target {
@@ -21,7 +22,7 @@ func unavailable(name string) runner.Target {
 
 func TestWhatCannotWorkIsSkippedOnce(t *testing.T) {
 	l := newLab(t, "fake/a", "fake/less@no=exec")
-	l.config.Blocks, l.config.Warmup = 3, 1
+	l.config.Stop.Min, l.config.Warmup = 3, 1
 	l.config.Targets = append(l.config.Targets, unavailable("oci/none"))
 	l.work("test.one.x", live)
 	l.config.Work[0].Benchmark.Needs = []engine.Capability{engine.CanPause, engine.CanExec}
@@ -47,7 +48,7 @@ func TestWhatCannotWorkIsSkippedOnce(t *testing.T) {
 // A benchmark may find out only while it runs that a target cannot do it.
 func TestSkippedByTheBenchmark(t *testing.T) {
 	l := newLab(t, "fake/a", "fake/less@no=exec")
-	l.config.Blocks = 3
+	l.config.Stop.Min = 3
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
 		if err := live(ctx, t); err != nil {
 			return err
@@ -80,7 +81,7 @@ func TestGivenUp(t *testing.T) {
 	} {
 		t.Run(tt.target, func(t *testing.T) {
 			l := newLab(t, tt.target, "fake/good")
-			l.config.Blocks, l.config.Warmup = 8, tt.warmup
+			l.config.Stop.Min, l.config.Warmup = 8, tt.warmup
 			l.work("test.one.x", live)
 			l.work("test.two.x", func(context.Context, bench.Trial) error { return nil })
 			out := l.ok()
@@ -166,10 +167,9 @@ func TestBudget(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLab(t, "fake/a")
-			l.config.Blocks, l.config.Warmup, l.config.Budget = 3, tt.warmup, tt.budget
+			l.config.Stop.Min, l.config.Warmup, l.config.Budget = 3, tt.warmup, tt.budget
 			if tt.precise {
-				l.config.MaxBlocks = 100
-				l.config.Precise = func([]result.Trial) bool { return false }
+				l.config.Stop.Max, l.config.Stop.Precision = 100, 0.01
 			}
 			l.work("test.one.x", live)
 			l.work("test.two.x", live)
@@ -184,44 +184,9 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-func TestStopRule(t *testing.T) {
-	for _, tt := range []struct {
-		name      string
-		enough    map[string]int // trials that a benchmark needs
-		maxBlocks int
-		want      map[string][2]int
-	}{
-		{"enough at first", map[string]int{"test.one.x": 1, "test.two.x": 1}, 100, map[string][2]int{"test.one.x": {1, 2}, "test.two.x": {1, 2}}},
-		{"one has enough before the other", map[string]int{"test.one.x": 3, "test.two.x": 14}, 100, map[string][2]int{"test.one.x": {1, 7}, "test.two.x": {1, 17}}},
-		{"never enough", map[string]int{"test.one.x": 3, "test.two.x": 1000}, 9, map[string][2]int{"test.one.x": {1, 7}, "test.two.x": {1, 9}}},
-		{"at most fewer than at least", map[string]int{"test.one.x": 1000, "test.two.x": 1000}, 1, map[string][2]int{"test.one.x": {1, 2}, "test.two.x": {1, 2}}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			l := newLab(t, "fake/a")
-			l.config.Blocks, l.config.Warmup, l.config.MaxBlocks = 2, 1, tt.maxBlocks
-			l.config.Precise = func(trials []result.Trial) bool {
-				for i, trial := range trials {
-					if trial.Warmup || trial.Benchmark != trials[0].Benchmark || trial.Block != i {
-						t.Errorf("the stop rule is asked about %v", spell(trials))
-					}
-				}
-				return len(trials) >= tt.enough[trials[0].Benchmark]
-			}
-			l.work("test.one.x", live)
-			l.work("test.two.x", live)
-			if out := l.ok(); len(out.Cut) > 0 {
-				t.Errorf("cut: %q", out.Cut)
-			}
-			if diff := cmp.Diff(tt.want, after(l)); diff != "" {
-				t.Errorf("blocks of warm-up and measured (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 func TestProgress(t *testing.T) {
 	l := newLab(t, "fake/a", "fake/bad@fail=create")
-	l.config.Blocks, l.config.Warmup = 4, 1
+	l.config.Stop.Min, l.config.Warmup = 4, 1
 	l.config.Targets = append(l.config.Targets, unavailable("oci/none"))
 	l.work("test.one.x", live)
 	l.ok()
@@ -263,7 +228,7 @@ func TestProgress(t *testing.T) {
 
 func TestProgressCountsWhatAResumedRunHas(t *testing.T) {
 	l := newLab(t, "fake/a")
-	l.config.Blocks = 4
+	l.config.Stop.Min = 4
 	ctx, interrupt := context.WithCancel(t.Context())
 	l.work("test.one.x", live)
 	record := l.config.Record
@@ -286,8 +251,8 @@ func TestProgressCountsWhatAResumedRunHas(t *testing.T) {
 // Nobody shall read "trial 7 of 6", nor be told of more time than the budget leaves.
 func TestProgressUnderStopRuleAndBudget(t *testing.T) {
 	l := newLab(t, "fake/a")
-	l.config.Blocks, l.config.MaxBlocks, l.config.Budget = 3, 6, time.Hour
-	l.config.Precise = func([]result.Trial) bool { return false }
+	l.config.Stop = stats.StopRule{Min: 3, Max: 6, Precision: 0.01} // too few blocks for an interval
+	l.config.Budget = time.Hour
 	l.work("test.one.x", live)
 	l.ok()
 	for i, p := range l.at {
@@ -296,7 +261,7 @@ func TestProgressUnderStopRuleAndBudget(t *testing.T) {
 		}
 	}
 	l = newLab(t, "fake/a")
-	l.config.Blocks, l.config.Budget = 100, 100*ms
+	l.config.Stop.Min, l.config.Budget = 100, 100*ms
 	l.work("test.one.x", live)
 	l.ok()
 	if want := 100*ms - 23*ms; l.at[1].Left != want {

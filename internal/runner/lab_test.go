@@ -14,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
@@ -43,7 +44,7 @@ func newLab(t testing.TB, targets ...string) *lab {
 	l := &lab{TB: t, clock: clock, driver: fake.NewDriver(clock)}
 	l.config = runner.Config{
 		RunID: runID, Seed: 1, Files: map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: "/"}}, Data: t.TempDir(),
-		Blocks: 1, MaxBlocks: 1, TrialLimit: time.Hour, CallLimit: time.Minute,
+		Stop: stats.StopRule{Min: 1, Max: 1}, TrialLimit: time.Hour, CallLimit: time.Minute,
 		Clock: clock, Noise: quiet{}, Observer: l, Images: &l.images,
 		Record: func(trial result.Trial) error {
 			l.trials = append(l.trials, trial)
@@ -184,6 +185,20 @@ func live(ctx context.Context, t bench.Trial) error {
 	}
 	t.Record("Value", 1)
 	return nil
+}
+
+// values returns a benchmark whose n-th trial, from 1, has the value value(n).
+func values(value func(n int) float64) func(context.Context, bench.Trial) error {
+	n := 0
+	return func(ctx context.Context, t bench.Trial) error {
+		_, err := bench.Start(ctx, t)
+		if err != nil {
+			return err
+		}
+		n++
+		t.Record("Value", value(n))
+		return nil
+	}
 }
 
 // exit runs a container to its end.

@@ -12,6 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 // orders gives the targets of each block of a benchmark, warm-up first.
@@ -35,7 +36,7 @@ func orders(trials []result.Trial, benchmark string) (blocks [][]string) {
 
 func TestEachBlockHasEachTargetOnce(t *testing.T) {
 	l := newLab(t, "fake/a", "fake/b", "fake/c")
-	l.config.Blocks, l.config.Warmup = 4, 2
+	l.config.Stop.Min, l.config.Warmup = 4, 2
 	l.work("test.one.x", live)
 	l.work("test.two.x", live)
 	l.ok()
@@ -71,7 +72,7 @@ func TestEachBlockHasEachTargetOnce(t *testing.T) {
 func TestOrderOfASeed(t *testing.T) {
 	order := func(seed uint64) [][]string {
 		l := newLab(t, "fake/a", "fake/b", "fake/c")
-		l.config.Seed, l.config.Blocks, l.config.Warmup = seed, 4, 1
+		l.config.Seed, l.config.Stop.Min, l.config.Warmup = seed, 4, 1
 		l.work("test.one.x", exit)
 		l.ok()
 		return orders(l.trials, "test.one.x")
@@ -95,7 +96,7 @@ func TestOrderOfASeed(t *testing.T) {
 func TestOrdersAreBalanced(t *testing.T) {
 	const blocks = 600
 	l := newLab(t, "fake/a", "fake/b", "fake/c")
-	l.config.Blocks = blocks
+	l.config.Stop.Min = blocks
 	l.work("test.one.x", func(context.Context, bench.Trial) error { return nil })
 	l.ok()
 	count := map[string]int{}
@@ -117,19 +118,9 @@ func TestOrdersAreBalanced(t *testing.T) {
 func TestResumedRunIsTheSameRun(t *testing.T) {
 	fresh := func() *lab {
 		l := newLab(t, "fake/a", "fake/bad@fail=start", "fake/less@no=exec")
-		l.config.Blocks, l.config.Warmup, l.config.MaxBlocks = 5, 1, 18
-		l.config.Precise = func(trials []result.Trial) bool {
-			ok := 0
-			for _, trial := range trials {
-				if trial.Status == result.OK {
-					ok++
-				}
-			}
-			// Whole blocks only: it is asked every five.
-			return ok == 20 || ok%5 > 0
-		}
-		l.work("test.one.x", live) // has 20 after 10 blocks
-		l.work("test.two.x", exit) // has never 20 when it is asked
+		l.config.Warmup, l.config.Stop = 1, stats.StopRule{Min: 5, Max: 18, Precision: 0.02}
+		l.work("test.one.x", live)                                              // precise at the second check, after 10 blocks
+		l.work("test.two.x", values(func(n int) float64 { return float64(n) })) // never precise
 		l.config.Work[1].Benchmark.Needs = []engine.Capability{engine.CanExec}
 		return l
 	}
@@ -171,7 +162,7 @@ func TestResumedRunIsTheSameRun(t *testing.T) {
 func TestErrorOfRecordingEndsTheRun(t *testing.T) {
 	for _, fatal := range []int{1, 2, 4} {
 		l := newLab(t, "fake/a", "fake/b")
-		l.config.Blocks = 3
+		l.config.Stop.Min = 3
 		l.config.Targets = append(l.config.Targets, unavailable("oci/none"))
 		record := l.config.Record
 		l.config.Record = func(trial result.Trial) error {

@@ -78,7 +78,7 @@ func BenchmarkTime(b *testing.B) {
 // BenchmarkTrial is the runner's own part of a trial.
 func BenchmarkTrial(b *testing.B) {
 	l := newLab(b, "fake/a", "fake/b")
-	l.config.Blocks = max(1, b.N/2)
+	l.config.Stop.Min = max(1, b.N/2)
 	l.config.Record = func(result.Trial) error { return nil }
 	l.work("test.one.x", func(context.Context, bench.Trial) error { return nil })
 	l.ok()

@@ -68,7 +68,7 @@ func left(l *lab) (dirs []string) {
 
 func TestEachTrialHasACgroupOfItsOwn(t *testing.T) {
 	l, p := newPlaced(t)
-	l.config.Blocks = 2
+	l.config.Stop.Min = 2
 	there := 0
 	l.config.Work[0].Benchmark.Run = func(_ context.Context, t bench.Trial) error {
 		if len(left(l)) > 0 {
@@ -96,7 +96,7 @@ func TestEachTrialHasACgroupOfItsOwn(t *testing.T) {
 // trial was to be, and its group must go.
 func TestPlaceFailsHalfWay(t *testing.T) {
 	l, p := newPlaced(t)
-	l.config.Blocks = 2
+	l.config.Stop.Min = 2
 	ran := false
 	l.config.Work[0].Benchmark.Run = func(context.Context, bench.Trial) error {
 		ran = true

@@ -42,7 +42,7 @@ func (p *pace) note(t result.Trial) {
 func (r *run) progress(work, block int) Progress {
 	var p Progress
 	for i, w := range r.Work {
-		blocks := r.Blocks
+		blocks := r.Stop.Min
 		if i == work {
 			blocks = max(blocks, block+1)
 		}
@@ -59,7 +59,7 @@ func (r *run) progress(work, block int) Progress {
 		}
 	}
 	if r.Budget > 0 {
-		p.Left = min(p.Left, max(0, r.Budget-r.Clock.Now().Sub(r.began)))
+		p.Left = min(p.Left, max(0, r.Budget-r.elapsed()))
 	}
 	return p
 }

@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -23,6 +22,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 // A cell is given up after so many trials in a row that did not work, or so many of them that
@@ -34,10 +34,6 @@ const (
 
 // memoryReserve is the part of the available memory, one in so many, that files in memory leave to programs.
 const memoryReserve = 4
-
-// preciseEvery is how many blocks lie between two questions whether they suffice. Who
-// asks after every block stops at lucky moments, and intervals come out too narrow.
-const preciseEvery = 5
 
 // Config is all that a run needs.
 type Config struct {
@@ -65,14 +61,12 @@ type Config struct {
 	// WorkloadCPUs are the CPUs on which containers run, HostCPUs those of programs at the host's end of a network, as the
 	// kernel spells them; empty is all.
 	WorkloadCPUs, HostCPUs string
-	// Blocks are measured, after Warmup blocks that are kept but marked. With Precise, up to
-	// MaxBlocks are.
-	Blocks, Warmup, MaxBlocks int
-	// Precise tells from the trials of a benchmark (without warm-up) whether they suffice;
-	// nil if Blocks are enough.
-	Precise func(trials []result.Trial) bool
-	// Budget ends the run before a block that would begin later; 0 is none.
-	// Every benchmark gets one block at least.
+	// Warmup is the number of blocks that are recorded and marked as warm-up. Stop decides about the number of
+	// measured blocks.
+	Warmup int
+	Stop   stats.StopRule
+	// Budget is the longest time for the run, the trials in Done included: no block begins after it. 0 is no limit.
+	// Every benchmark gets at least one block.
 	Budget                time.Duration
 	TrialLimit, CallLimit time.Duration
 	// Done are the trials that an earlier process recorded for this run.
@@ -149,16 +143,17 @@ type Outcome struct {
 
 type run struct {
 	Config
-	began  time.Time
-	seq    int
-	done   map[slot]bool
-	over   map[result.Cell]bool // skipped or given up: no trial will follow
-	failed map[result.Cell]streak
-	trials map[int][]result.Trial // what Precise is asked of: by index of work, without warm-up
-	ready  map[int]bool           // by index of work: Precise said that its trials suffice
-	pulled []pulled
-	pace   pace
-	out    Outcome
+	began   time.Time
+	earlier time.Duration // the trials in Done
+	seq     int
+	done    map[slot]bool
+	over    map[result.Cell]bool // skipped or given up: no trial will follow
+	failed  map[result.Cell]streak
+	trials  map[int][]result.Trial // for the stop rule: by index of work, without warm-up
+	ready   map[int]bool           // by index of work: the stop rule needs no more blocks
+	pulled  []pulled
+	pace    pace
+	out     Outcome
 }
 
 // slot is the place of a trial in a run.
@@ -184,6 +179,7 @@ func Run(ctx context.Context, config Config) (Outcome, error) {
 	for _, t := range r.Done {
 		r.note(t)
 		r.seq = max(r.seq, t.Seq)
+		r.earlier += t.Elapsed
 	}
 	if err := r.skips(); err != nil {
 		return r.out, err
@@ -318,30 +314,10 @@ func (r *run) rounds(ctx context.Context) error {
 	}
 }
 
-// enough tells whether a benchmark needs no block of this number any more.
-func (r *run) enough(i, block int) bool {
-	if block < r.Blocks {
-		return false
-	}
-	if r.Precise == nil || block >= r.MaxBlocks || r.ready[i] {
-		return true
-	}
-	if (block-r.Blocks)%preciseEvery != 0 {
-		return false
-	}
-	// A resumed run may have part of this block already: the run that made it asked without.
-	before := slices.DeleteFunc(slices.Clone(r.trials[i]), func(t result.Trial) bool { return t.Block >= block })
-	r.ready[i] = r.Precise(before)
-	return r.ready[i]
-}
-
-// spent tells whether the budget has ended.
-func (r *run) spent() bool { return r.Budget > 0 && r.Clock.Now().Sub(r.began) >= r.Budget }
-
 // cut says that the budget ended before a block.
 func (r *run) cut(block int) {
-	text := fmt.Sprintf("the budget of %v ended after %d of %d blocks", r.Budget, block, r.Blocks)
-	if block >= r.Blocks {
+	text := fmt.Sprintf("the budget of %v ended after %d of %d blocks", r.Budget, block, r.Stop.Min)
+	if block >= r.Stop.Min {
 		text = fmt.Sprintf("the budget of %v ended after %d blocks, before all results were as precise as asked", r.Budget, block)
 	}
 	r.out.Cut = append(r.out.Cut, text)
@@ -436,7 +412,7 @@ func (r *run) note(t result.Trial) {
 	if t.Status != result.Skipped {
 		r.pace.note(t)
 	}
-	if t.Warmup || r.Precise == nil {
+	if t.Warmup || r.Stop.Precision == 0 {
 		return
 	}
 	for i, w := range r.Work {

@@ -46,7 +46,7 @@ func TestImageIsPulledOnce(t *testing.T) {
 	l := newLab(t, "fake/a@pull=20s,create=1ms,start=1ms,delete=1ms", "fake/b@pull=20s,create=1ms,start=1ms,delete=1ms")
 	var told []string
 	l.config.Pulling = func(target string, image bench.Image) { told = append(told, target[:6]+" "+string(image)) }
-	l.config.Blocks = 3
+	l.config.Stop.Min = 3
 	l.work("test.one.x", live)
 	l.work("test.two.x", live)
 	l.needsImage()
@@ -76,7 +76,7 @@ func TestImageThatIsNotPulled(t *testing.T) {
 	} {
 		t.Run(tt.target, func(t *testing.T) {
 			l := newLab(t, tt.target)
-			l.config.Blocks = 3
+			l.config.Stop.Min = 3
 			l.work("test.one.x", live)
 			l.needsImage()
 			outcome := l.ok()

@@ -190,7 +190,7 @@ func TestInterrupted(t *testing.T) {
 	for _, where := range []string{"before", "create", "start", "wait", "end"} {
 		t.Run(where, func(t *testing.T) {
 			l := newLab(t, "fake/a", "fake/b")
-			l.config.Blocks, l.config.Warmup = 3, 1
+			l.config.Stop.Min, l.config.Warmup = 3, 1
 			ctx, cancel := context.WithCancelCause(t.Context())
 			trials := 0
 			stop := func(here string) {
@@ -258,7 +258,7 @@ func TestInterruptedBeforeItBegan(t *testing.T) {
 // A benchmark leaves containers in every state, made in turn and at once.
 func TestWhatABenchmarkLeavesIsRemoved(t *testing.T) {
 	l := newLab(t, "fake/a")
-	l.config.Blocks = 2
+	l.config.Stop.Min = 2
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
 		errs := make(chan error)
 		for i := range 8 {
@@ -290,7 +290,7 @@ func TestWhatABenchmarkLeavesIsRemoved(t *testing.T) {
 
 func TestSpecsAndScratchAreTheTrialsOwn(t *testing.T) {
 	l := newLab(t, "fake/a")
-	l.config.Blocks = 2
+	l.config.Stop.Min = 2
 	ids, dirs := map[string]bool{}, map[string]bool{}
 	l.work("test.one.x", func(_ context.Context, t bench.Trial) error {
 		for range 12 {

@@ -126,8 +126,8 @@ func pair(baseline, other []Sample) (a, b []float64) {
 	}
 	slices.Sort(common)
 	for _, block := range common {
-		a = append(a, medianOf(blocksA[block]))
-		b = append(b, medianOf(blocksB[block]))
+		a = append(a, Median(blocksA[block]))
+		b = append(b, Median(blocksB[block]))
 	}
 	return a, b
 }
@@ -140,7 +140,8 @@ func byBlock(samples []Sample) map[int][]float64 {
 	return blocks
 }
 
-func medianOf(values []float64) float64 {
+// Median returns the median of values, of which there is at least one.
+func Median(values []float64) float64 {
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)
 	return median(sorted)

@@ -46,10 +46,10 @@ func subtract(whole []Sample, less [][]Sample, seed uint64, resamples int) Diffe
 	}
 	var differences []float64
 	for block, values := range blocks {
-		left, held := medianOf(values), 0
+		left, held := Median(values), 0
 		for _, other := range taken {
 			if values, has := other[block]; has {
-				left -= medianOf(values)
+				left -= Median(values)
 				held++
 			}
 		}

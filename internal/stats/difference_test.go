@@ -161,7 +161,7 @@ func TestPairsSharpenTheDifference(t *testing.T) {
 		d := subtract(whole, less, uint64(trial), 2)
 		away := d.Median - 0.03
 		ofDifferences += away * away / trials
-		away = medianOf(values(whole)) - medianOf(values(less[0])) - 0.03
+		away = Median(values(whole)) - Median(values(less[0])) - 0.03
 		ofMedians += away * away / trials
 	}
 	t.Logf("standard error of the difference in %d blocks: %.2g as a median of differences, %.2g as a difference of medians",

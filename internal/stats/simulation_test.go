@@ -148,7 +148,7 @@ func TestPower(t *testing.T) {
 				for trial := range uint64(trials) {
 					detectable = append(detectable, compared(r, trial, 1).Detectable)
 				}
-				difference := medianOf(detectable)
+				difference := Median(detectable)
 				var found int
 				for trial := range uint64(trials) {
 					if compared(r, trial, 1+difference).Verdict == Slower {
@@ -177,8 +177,8 @@ func TestPairsSharpenTheRatio(t *testing.T) {
 		for i, log := range logarithms(a) {
 			logs[i] -= log
 		}
-		ofQuotients += math.Pow(medianOf(logs), 2) / trials
-		ofMedians += math.Pow(math.Log(medianOf(b)/medianOf(a)), 2) / trials
+		ofQuotients += math.Pow(Median(logs), 2) / trials
+		ofMedians += math.Pow(math.Log(Median(b)/Median(a)), 2) / trials
 	}
 	t.Logf("standard error of the ratio in %d blocks: %.2f %% as a median of quotients, %.2f %% as a quotient of medians",
 		n, 100*math.Sqrt(ofQuotients), 100*math.Sqrt(ofMedians))
@@ -187,8 +187,8 @@ func TestPairsSharpenTheRatio(t *testing.T) {
 	}
 }
 
-// Stopping at a narrow interval favours the intervals that are narrow by chance: the price
-// is as Precise says.
+// A rule that stops at a narrow interval favours intervals that are narrow by chance. The loss of coverage is as
+// stopInterval states.
 func TestStopRuleCoverage(t *testing.T) {
 	simulates(t)
 	const trials, precision, blocks = 500, 0.02, 60

@@ -115,25 +115,6 @@ func allFinite(values []float64) bool {
 	return !slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
-// Precise is the stop rule: it tells whether the interval of the median of values is no
-// wider than ± precision (0.02 is ± 2 %). It is false below MinSamples.
-//
-// Who stops at the first narrow interval favours those that are narrow by chance. Asked
-// after every block from the tenth on, at a precision of 2 %, the interval at the stop
-// covers the median in 93–95 % of simulated runs; asked after every fifth block in 94–95 %.
-func Precise(values []float64, precision float64, seed uint64) bool {
-	return precise(values, precision, seed, Resamples)
-}
-
-func precise(values []float64, precision float64, seed uint64, resamples int) bool {
-	if len(values) < MinSamples || !allFinite(values) {
-		return false
-	}
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
-	return relativeHalfWidth(median(sorted), *medianInterval(sorted, seed, resamples)) <= precision
-}
-
 // Overhead is the performance overhead of a container against the same program without
 // one, |virt − native| / native (wang, equation 1). It has no sign: see a comparison's
 // Ratio for the direction. It is +Inf or NaN where native is zero.

@@ -63,7 +63,7 @@ func drift(values, sorted []float64) (Warning, bool) {
 	rho := stat.Correlation(midranks(values, 0), sequence, nil)
 	t := rho * math.Sqrt(float64(n-2)/max(0, 1-rho*rho))
 	limit := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 2)}.Quantile(1 - driftLevel/2)
-	change := (medianOf(values[n-n/3:]) - medianOf(values[:n/3])) / math.Abs(median(sorted))
+	change := (Median(values[n-n/3:]) - Median(values[:n/3])) / math.Abs(median(sorted))
 	if !(math.Abs(t) > limit) || !notable(change) {
 		return Warning{}, false
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -112,7 +113,7 @@ func (l *realLab) run(t *testing.T, name string, given bench.Params) result.Tria
 	_, err = runner.Run(t.Context(), runner.Config{
 		RunID: l.session.RunID, Files: l.files, Data: l.session.Data, Memory: memoryDir(t), Work: []plan.Work{{Benchmark: b, Params: params}},
 		Targets: []runner.Target{{Name: l.name, Engine: l.engine}}, DropCaches: func(context.Context) error { return dropFiles(l.session.Data) },
-		Blocks: 1, MaxBlocks: 1, TrialLimit: time.Minute, CallLimit: time.Minute,
+		Stop: stats.StopRule{Min: 1}, TrialLimit: time.Minute, CallLimit: time.Minute,
 		Clock: runner.SystemClock{}, Cgroups: l.session.Cgroups, Noise: quiet{}, Observer: quiet{},
 		Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
 	})

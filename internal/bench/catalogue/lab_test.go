@@ -15,6 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -66,7 +67,7 @@ func runOn(t testing.TB, name string, e engine.Engine, clock runner.Clock, given
 		RunID: runID, Files: map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: "/"}, bench.WorkloadImage: {Rootfs: "/"}},
 		Data: t.TempDir(), Memory: t.TempDir(), Work: []plan.Work{{Benchmark: b, Params: params}},
 		Targets: []runner.Target{{Name: "under/test", Engine: e}},
-		Images:  images{}, Blocks: 1, MaxBlocks: 1, TrialLimit: time.Hour, CallLimit: 10 * time.Minute,
+		Images:  images{}, Stop: stats.StopRule{Min: 1}, TrialLimit: time.Hour, CallLimit: 10 * time.Minute,
 		Clock: clock, Noise: quiet{}, Observer: quiet{},
 		Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
 	}

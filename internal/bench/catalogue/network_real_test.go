@@ -14,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -61,7 +62,7 @@ func TestRealNetwork(t *testing.T) {
 				outcome, err := runner.Run(t.Context(), runner.Config{
 					RunID: s.RunID, Files: map[bench.Image]runner.Files{bench.WorkloadImage: {Rootfs: rootfs}}, Data: t.TempDir(),
 					Work: []plan.Work{{Benchmark: b, Params: params}}, Targets: []runner.Target{{Name: tt.target, Engine: e}}, Host: host,
-					Blocks: 1, MaxBlocks: 1, TrialLimit: time.Minute, CallLimit: time.Minute,
+					Stop: stats.StopRule{Min: 1}, TrialLimit: time.Minute, CallLimit: time.Minute,
 					Clock: runner.SystemClock{}, Cgroups: s.Cgroups, Noise: quiet{}, Observer: quiet{},
 					Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
 				})

@@ -21,6 +21,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -214,7 +215,7 @@ func runOnWire(t *testing.T, name string, e *wire, given bench.Params, clock run
 	_, err = runner.Run(t.Context(), runner.Config{
 		RunID: runID, Files: map[bench.Image]runner.Files{bench.WorkloadImage: {Rootfs: "/"}}, Data: t.TempDir(),
 		Work: []plan.Work{{Benchmark: b, Params: params}}, Targets: []runner.Target{{Name: "under/test", Engine: e}}, Host: e,
-		Blocks: 1, MaxBlocks: 1, TrialLimit: time.Hour, CallLimit: 10 * time.Minute, Clock: clock, Noise: quiet{}, Observer: quiet{},
+		Stop: stats.StopRule{Min: 1}, TrialLimit: time.Hour, CallLimit: 10 * time.Minute, Clock: clock, Noise: quiet{}, Observer: quiet{},
 		Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
 	})
 	if err != nil || len(trials) != 1 {

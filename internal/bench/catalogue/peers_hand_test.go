@@ -21,6 +21,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -107,7 +108,7 @@ func (l *peerLab) measure(p peer) ([]float64, []program, error) {
 		RunID: l.session.RunID, Files: map[bench.Image]runner.Files{b.Image: {Rootfs: l.rootfs}}, Data: l.session.Data, Memory: l.memory,
 		Work: []plan.Work{{Benchmark: b, Params: params}}, Targets: []runner.Target{{Name: target.Native, Engine: l}}, Host: l,
 		WorkloadCPUs: l.cpu, HostCPUs: l.cpu,
-		Blocks: 1, MaxBlocks: 1, TrialLimit: peerLimit, CallLimit: peerLimit,
+		Stop: stats.StopRule{Min: 1}, TrialLimit: peerLimit, CallLimit: peerLimit,
 		Clock: runner.SystemClock{}, Cgroups: l.session.Cgroups, Noise: quiet{}, Observer: quiet{},
 		Record: func(t result.Trial) error { trial = t; return nil },
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -53,7 +54,7 @@ func TestRealComponents(t *testing.T) {
 			outcome, err := runner.Run(t.Context(), runner.Config{
 				RunID: s.RunID, Files: map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: s.Rootfs}}, Data: t.TempDir(), Work: []plan.Work{{Benchmark: find(t, name)}},
 				Targets: []runner.Target{{Name: tt.target, Engine: e}},
-				Blocks:  3, MaxBlocks: 3, TrialLimit: time.Minute, CallLimit: time.Minute,
+				Stop:    stats.StopRule{Min: 3}, TrialLimit: time.Minute, CallLimit: time.Minute,
 				Clock: runner.SystemClock{}, Cgroups: s.Cgroups, Components: true, Noise: quiet{}, Observer: quiet{},
 				Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
 			})

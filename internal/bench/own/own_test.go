@@ -17,6 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -67,7 +68,7 @@ func run(t *testing.T, w own.Workload, program fake.Program, targetName string) 
 	_, err = runner.Run(t.Context(), runner.Config{
 		RunID: runID, Files: map[bench.Image]runner.Files{image: {Rootfs: "/app"}}, Data: t.TempDir(),
 		Work: []plan.Work{{Benchmark: b}}, Targets: []runner.Target{{Name: targetName, Engine: e}},
-		Blocks: 1, MaxBlocks: 1, TrialLimit: time.Hour, CallLimit: time.Minute, Clock: clock, Noise: quiet{}, Observer: quiet{},
+		Stop: stats.StopRule{Min: 1}, TrialLimit: time.Hour, CallLimit: time.Minute, Clock: clock, Noise: quiet{}, Observer: quiet{},
 		Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
 	})
 	if err != nil || len(trials) != 1 {

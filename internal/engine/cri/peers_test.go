@@ -145,7 +145,7 @@ func (l *peerLab) measure(name string, given bench.Params, trials int) []result.
 		RunID: l.session.RunID, Seed: 1, Data: l.session.Data, Images: l.session.Registry,
 		Files: map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: l.session.Rootfs, Ref: l.session.Registry.Probe()}},
 		Work:  []plan.Work{{Benchmark: b, Params: params}}, Targets: []runner.Target{{Name: l.opened.Info().Target.String(), Engine: l.opened}},
-		Blocks: trials, MaxBlocks: trials, TrialLimit: peerLimit, CallLimit: peerLimit,
+		Stop: stats.StopRule{Min: trials}, TrialLimit: peerLimit, CallLimit: peerLimit,
 		Clock: runner.SystemClock{}, Cgroups: l.session.Cgroups, Components: true, Noise: unwatched{}, Observer: unwatched{},
 		Record: func(t result.Trial) error {
 			if t.Status != result.OK {

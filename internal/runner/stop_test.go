@@ -1,0 +1,112 @@
+package runner_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+func TestStopRule(t *testing.T) {
+	steady := func(int) float64 { return 1 }
+	rising := func(n int) float64 { return float64(n) }
+	settling := func(n int) float64 { // precise after 16 blocks
+		if n <= 6 && n%2 == 0 {
+			return 2
+		}
+		return 1
+	}
+	for _, tt := range []struct {
+		name     string
+		one, two func(n int) float64
+		max      int
+		want     map[string][2]int // warm-up blocks, blocks
+	}{
+		{"precise at the first check", steady, steady, 100, map[string][2]int{"test.one.x": {1, 6}, "test.two.x": {1, 6}}},
+		{"one is precise before the other", steady, settling, 100, map[string][2]int{"test.one.x": {1, 6}, "test.two.x": {1, 16}}},
+		{"never precise", steady, rising, 9, map[string][2]int{"test.one.x": {1, 6}, "test.two.x": {1, 9}}},
+		{"the maximum is below the minimum", rising, rising, 1, map[string][2]int{"test.one.x": {1, 6}, "test.two.x": {1, 6}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(t, "fake/a")
+			l.config.Warmup, l.config.Stop = 1, stats.StopRule{Min: 6, Max: tt.max, Precision: 0.02}
+			l.work("test.one.x", values(tt.one))
+			l.work("test.two.x", values(tt.two))
+			if out := l.ok(); len(out.Cut) > 0 {
+				t.Errorf("cut: %q", out.Cut)
+			}
+			if diff := cmp.Diff(tt.want, after(l)); diff != "" {
+				t.Errorf("blocks of warm-up and measured (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPreciseRequiresEveryMetric(t *testing.T) {
+	for metric, want := range map[string]int{"Steady": 6, "Wide": 12, "Component": 6} {
+		l := newLab(t, "fake/a", "fake/bad@fail=create")
+		l.config.Warmup, l.config.Stop = 1, stats.StopRule{Min: 6, Max: 12, Precision: 0.02}
+		n := 0.0
+		l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
+			if err := live(ctx, t); err != nil {
+				return err
+			}
+			n++
+			t.Record(metric, n)
+			t.Record(metric, -n) // the median of a trial is 0
+			if metric == "Wide" {
+				t.Record(metric, n)
+			}
+			return nil
+		})
+		l.config.Work[0].Benchmark.Metrics = append(l.config.Work[0].Benchmark.Metrics,
+			result.Metric{Name: "Steady", Series: true}, result.Metric{Name: "Wide", Series: true}, result.Metric{Name: "Component", Series: true, Component: "shim"})
+		if got := l.ok().Counts[result.OK] - 1; got != want { // one is warm-up
+			t.Errorf("%s: the run has %d blocks, want %d", metric, got, want)
+		}
+	}
+}
+
+// The budget of a resumed run includes the trials of the earlier process.
+func TestBudgetCountsEarlierTrials(t *testing.T) {
+	whole := newLab(t, "fake/a")
+	whole.config.Stop.Min, whole.config.Budget = 100, 100*ms // a trial takes 23 ms
+	whole.work("test.one.x", live)
+	out := whole.ok()
+
+	first := newLab(t, "fake/a")
+	first.config.Stop.Min, first.config.Budget = 100, 100*ms
+	ctx, interrupt := context.WithCancel(t.Context())
+	first.work("test.one.x", live)
+	record := first.config.Record
+	first.config.Record = func(trial result.Trial) error {
+		if trial.Seq == 3 {
+			interrupt()
+		}
+		return record(trial)
+	}
+	if out, err := first.run(ctx); err != nil || !out.Interrupted {
+		t.Fatalf("Run() = %+v, %v", out, err)
+	}
+	second := first.again()
+	resumed := second.ok()
+	if got, want := len(first.trials)+len(second.trials), len(whole.trials); got != want {
+		t.Errorf("the resumed run has %d trials, the uninterrupted one %d", got, want)
+	}
+	if diff := cmp.Diff(out.Cut, resumed.Cut); diff != "" {
+		t.Errorf("cut of the uninterrupted (-) and the resumed (+) run:\n%s", diff)
+	}
+	if got, want := second.at[0].Left, 31*ms; got != want { // 100 ms − 3 × 23 ms
+		t.Errorf("the estimate of the time left is %v, want %v", got, want)
+	}
+	spent := second.again()
+	spent.config.Budget = 50 * ms
+	if spent.ok(); len(spent.trials) > 0 {
+		t.Errorf("a run that has spent its budget has %d more trials after %v", len(spent.trials), 5*23*time.Millisecond)
+	}
+}

@@ -134,7 +134,7 @@ func (s Session) SetCgroupParent(group string) error {
 		if err != nil {
 			return err
 		}
-		return s.Launcher.Place(own, nil)
+		return s.Launcher.SetCgroup(own, nil)
 	}
 	g, err := s.Cgroups.Create(group + "/host")
 	if errors.Is(err, fs.ErrExist) {
@@ -147,7 +147,7 @@ func (s Session) SetCgroupParent(group string) error {
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) { // v1 has no such directory
 		return fmt.Errorf("open the cgroup for the runtime's processes: %w", err)
 	}
-	return s.Launcher.Place(g.ThreadFiles(), dir)
+	return s.Launcher.SetCgroup(g.ThreadFiles(), dir)
 }
 
 // InCgroup calls f while p starts its processes in a cgroup of the run with this name. Afterwards it kills all processes

@@ -13,23 +13,23 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cpuset"
 )
 
-// usualAffinity is the CPUs on which the program was started, which are the children's.
+// usualAffinity returns the CPUs that the program was started on. Children run on them.
 var usualAffinity = sync.OnceValues(func() (unix.CPUSetDynamic, error) { return affinity(0) })
 
-// affinity gives the CPUs of a thread; 0 is the calling one.
+// affinity returns the CPUs of a thread; 0 is the calling thread.
 func affinity(thread int) (unix.CPUSetDynamic, error) {
 	set := unix.NewCPUSet(cpuset.Max + 1)
 	return set, unix.SchedGetaffinityDynamic(thread, set)
 }
 
-// pinning guards forker, the ID of the thread that forks; 0 without one. It is held while threads are pinned, so that
-// a launcher that begins meanwhile has its thread as it wants it.
+// pinning guards forker, the ID of the forking thread, or 0. Pin holds it as well, so it cannot pin the forking thread of a
+// launcher that starts at the same time.
 var (
 	pinning sync.Mutex
 	forker  int
 )
 
-// setForker says which thread forks, and gives it the affinity that children are to have. It is called on that thread.
+// setForker records the forking thread, and gives it the affinity for children. It must be called on that thread.
 func setForker(thread int) error {
 	pinning.Lock()
 	defer pinning.Unlock()
@@ -44,21 +44,21 @@ func setForker(thread int) error {
 	return nil
 }
 
-// unsetForker says that no thread forks any more.
+// unsetForker records that the forking thread has ended.
 func unsetForker() {
 	pinning.Lock()
 	defer pinning.Unlock()
 	forker = 0
 }
 
-// Pin keeps this program's own threads on CPUs, spelled as the kernel does: "0-3,8"; with none it gives them back those on
-// which the program was started. What a Launcher starts is not affected, whether that is there already or not.
-// Threads of the Go runtime that begin later come from threads that are pinned, and never from that which
-// forks: the runtime makes none from a thread that a goroutine has locked. An error may leave some threads pinned.
+// Pin pins this program's own threads to CPUs in the kernel's format: "0-3,8". An empty list resets them to the CPUs that the program
+// was started on. Pin does not affect children of a Launcher, whether the launcher exists already or not.
+// Later threads of the Go runtime inherit the pinning. The runtime creates no thread from the forking thread, because a goroutine has
+// locked that thread. After an error some threads may be pinned.
 func Pin(cpus string) error {
 	want, err := usualAffinity()
 	if err != nil {
-		return fmt.Errorf("learn the CPUs of this program: %w", err)
+		return fmt.Errorf("read the CPU affinity of this program: %w", err)
 	}
 	if cpus != "" {
 		list, err := cpuset.Parse(cpus)
@@ -72,8 +72,8 @@ func Pin(cpus string) error {
 	}
 	pinning.Lock()
 	defer pinning.Unlock()
-	// A thread that one not yet pinned has made since the threads were listed is found by another look. When one finds
-	// all pinned, so is whatever they make.
+	// A thread that is not yet pinned may create another one after the threads were listed. So list them again until all are pinned:
+	// then their new threads are pinned as well.
 	for {
 		changed, err := pinAll(want)
 		if err != nil {
@@ -85,7 +85,7 @@ func Pin(cpus string) error {
 	}
 }
 
-// pinAll pins the threads there are, but for that which forks, and tells whether any was not pinned before.
+// pinAll pins all current threads except the forking thread. It reports whether it changed any.
 func pinAll(want unix.CPUSetDynamic) (changed bool, err error) {
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -100,7 +100,7 @@ func pinAll(want unix.CPUSetDynamic) (changed bool, err error) {
 			continue
 		}
 		moved, err := pinThread(thread, want)
-		if err != nil && !errors.Is(err, unix.ESRCH) { // which has ended
+		if err != nil && !errors.Is(err, unix.ESRCH) { // ESRCH: the thread has ended
 			return false, err
 		}
 		changed = changed || moved
@@ -108,7 +108,7 @@ func pinAll(want unix.CPUSetDynamic) (changed bool, err error) {
 	return changed, nil
 }
 
-// pinThread pins one thread, and tells whether it was not pinned before.
+// pinThread pins one thread, and reports whether that changed its affinity.
 func pinThread(thread int, want unix.CPUSetDynamic) (changed bool, err error) {
 	have, err := affinity(thread)
 	if err != nil || slices.Equal(have, want) {
@@ -117,9 +117,9 @@ func pinThread(thread int, want unix.CPUSetDynamic) (changed bool, err error) {
 	if err := unix.SchedSetaffinityDynamic(thread, want); err != nil {
 		return false, err
 	}
-	// The kernel leaves CPUs out that are not there, or not for this program, and says nothing.
+	// The kernel silently drops CPUs that do not exist or that this program may not use.
 	if have, err = affinity(thread); err == nil && !slices.Equal(have, want) {
-		err = errors.New("not all of them are there for this program")
+		err = errors.New("not all of them are available to this program")
 	}
 	return true, err
 }

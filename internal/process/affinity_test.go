@@ -16,7 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cpuset"
 )
 
-// allowed spells the CPUs that a thread may run on, as /proc/PID/status has them.
+// allowed returns the CPU list in a /proc/PID/status file.
 func allowed(status string) string {
 	for line := range strings.Lines(status) {
 		if list, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
@@ -26,7 +26,7 @@ func allowed(status string) string {
 	return ""
 }
 
-// affinities gives the CPUs of each thread of this program.
+// affinities returns the CPUs of each thread of this program.
 func affinities(t *testing.T) map[int]string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/self/task/*/status")
@@ -37,7 +37,7 @@ func affinities(t *testing.T) map[int]string {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended
+			continue // the thread has ended
 		}
 		thread, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		if err != nil {
@@ -48,7 +48,7 @@ func affinities(t *testing.T) map[int]string {
 	return found
 }
 
-// makeThreads makes the Go runtime begin threads, and returns how many it has locked at once.
+// makeThreads makes the Go runtime create threads, and returns how many it has locked at once.
 func makeThreads(n int) {
 	var ready, done sync.WaitGroup
 	release := make(chan struct{})
@@ -66,7 +66,7 @@ func makeThreads(n int) {
 	done.Wait()
 }
 
-// childrensCPUs are those of what the launcher starts, in both of its ways.
+// childrensCPUs returns the CPUs of one child of Spawn and one child of Call.
 func childrensCPUs(t *testing.T, l *Launcher) []string {
 	t.Helper()
 	var spawned strings.Builder
@@ -90,7 +90,7 @@ func childrensCPUs(t *testing.T, l *Launcher) []string {
 	return []string{allowed(spawned.String()), allowed(string(called))}
 }
 
-// usualList are the CPUs that the tests were started with.
+// usualList returns the CPUs that the tests were started on.
 func usualList(t *testing.T) cpuset.Set {
 	t.Helper()
 	usual, err := usualAffinity()
@@ -109,7 +109,7 @@ func usualList(t *testing.T) cpuset.Set {
 func TestPin(t *testing.T) {
 	usual := usualList(t)
 	if len(usual) < 2 {
-		t.Skip("needs two CPUs: with one, all is pinned anyhow")
+		t.Skip("needs two CPUs")
 	}
 	one := strconv.Itoa(usual[len(usual)-1])
 	t.Cleanup(func() {
@@ -141,18 +141,18 @@ func TestPin(t *testing.T) {
 			}
 			before := len(affinities(t))
 			makeThreads(before + 8)
-			var thread int // that forks
+			var thread int // the forking thread
 			if err := l.do(func() error { thread = unix.Gettid(); return nil }); err != nil {
 				t.Fatal(err)
 			}
 			now := affinities(t)
 			if len(now) <= before {
-				t.Errorf("there are %d threads, and no new ones", len(now))
+				t.Errorf("no new threads, still %d", len(now))
 			}
 			for id, cpus := range now {
 				if want := one; id == thread {
 					if cpus != usual.String() {
-						t.Errorf("the thread that forks is on CPUs %s, want %s", cpus, usual)
+						t.Errorf("the forking thread is on CPUs %s, want %s", cpus, usual)
 					}
 				} else if cpus != want {
 					t.Errorf("thread %d of %d is on CPUs %s, want %s", id, len(now), cpus, want)
@@ -168,7 +168,7 @@ func TestPin(t *testing.T) {
 			}
 			for id, cpus := range affinities(t) {
 				if cpus != usual.String() {
-					t.Errorf("given back, thread %d is on CPUs %s, want %s", id, cpus, usual)
+					t.Errorf("after a reset thread %d is on CPUs %s, want %s", id, cpus, usual)
 				}
 			}
 		})
@@ -181,7 +181,7 @@ func TestPinRefuses(t *testing.T) {
 	for cpus, want := range map[string]string{
 		"1-":                                    `pin this program to CPUs "1-": "1-" is not a CPU or a range of CPUs`,
 		strconv.Itoa(cpuset.Max):                "invalid argument",
-		usual.String() + ",8000,8100-" + "8191": "not all of them are there for this program",
+		usual.String() + ",8000,8100-" + "8191": "not all of them are available to this program",
 	} {
 		if err := Pin(cpus); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Pin(%q) = %v, want %s", cpus, err, want)

@@ -17,7 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// shell is a script as a program whose output goes into a file.
+// shell returns a shell script as a program that writes its output to a file.
 func shell(script string, output *os.File) process.Program {
 	return process.Program{Args: []string{"/bin/sh", "-c", script}, Env: []string{"WORD=said"}, Stdout: output, Stderr: output}
 }
@@ -29,7 +29,7 @@ func TestCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = output.Close() }()
-	// It gets its environment, both files, no input, and a process group of its own.
+	// The program gets its environment, both files, no input, and its own process group.
 	script := `read x && echo input; echo $WORD; echo complaint >&2; [ $$ = $(cut -d" " -f5 /proc/$$/stat) ] && exit 3`
 	exit, err := l.Call(t.Context(), shell(script, output))
 	if err != nil || exit.Status.ExitStatus() != 3 || exit.CPU <= 0 {
@@ -40,16 +40,16 @@ func TestCall(t *testing.T) {
 	}
 	exit, err = l.Call(t.Context(), shell("kill -9 $$", output))
 	if err != nil || exit.Status.Signal() != syscall.SIGKILL {
-		t.Errorf("Call() = %+v, %v; want the end by signal 9", exit, err)
+		t.Errorf("Call() = %+v, %v; want killed by signal 9", exit, err)
 	}
 	nothing := shell("", output)
 	nothing.Args[0] = "/no/such/program"
 	if _, err := l.Call(t.Context(), nothing); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a program that is not there: %v", err)
+		t.Errorf("a missing program: %v", err)
 	}
 }
 
-func TestCancelledCallTakesItsChildrenAlong(t *testing.T) {
+func TestCancelledCallKillsProcessGroup(t *testing.T) {
 	l := launcher(t, process.Options{})
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -67,15 +67,14 @@ func TestCancelledCallTakesItsChildrenAlong(t *testing.T) {
 	if _, err := l.Call(ctx, shell("(while :; do read x </dev/zero; done) & echo $!; wait", w)); !errors.Is(err, why) {
 		t.Errorf("Call() = %v, want the cause of the cancellation", err)
 	}
-	<-l.Adopt(<-child).Done() // hangs if the child does not end
+	<-l.Adopt(<-child).Done() // hangs if the child does not exit
 	_, _ = r.Close(), w.Close()
 	if _, err := l.Call(ctx, shell("echo started >&2", os.Stderr)); !errors.Is(err, why) {
 		t.Errorf("Call() = %v after the end of the context, want its cause", err)
 	}
 }
 
-// While strays are ignored children and adopted orphans are known to end as ever, and strays
-// are reaped in the end.
+// While strays are ignored, exits of children and adopted orphans are still reported. Strays are reaped afterwards.
 func TestIgnoreStrays(t *testing.T) {
 	l := launcher(t, process.Options{})
 	l.IgnoreStrays(true)
@@ -101,7 +100,7 @@ func TestIgnoreStrays(t *testing.T) {
 	}
 	cmd := exec.Command("/bin/sh", "-c", `(read x <&3; exit 7) >&2 & echo $!; (read x <&3; exit 8) >&2 & echo $!`)
 	cmd.ExtraFiles = []*os.File{r}
-	// The pipe ends when both have.
+	// The pipe is at its end when both have exited.
 	held, holds, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -125,9 +124,9 @@ func TestIgnoreStrays(t *testing.T) {
 	_, _ = io.Copy(io.Discard, held)
 	_ = held.Close()
 	if err := syscall.Kill(pids[1], 0); err != nil {
-		t.Errorf("the stray %d is not there any more: %v", pids[1], err)
+		t.Errorf("the stray %d is already reaped: %v", pids[1], err)
 	}
-	for l.Strays() == 0 { // its files are closed before it can be reaped
+	for l.Strays() == 0 { // a process closes its files before it becomes a zombie
 		runtime.Gosched()
 	}
 	l.IgnoreStrays(false)

@@ -12,28 +12,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outputGrace is how long a killed or finished command's output pipes may stay open
-// (held by something it left behind) before they are closed under it.
+// outputGrace limits how long a process left behind may hold the output pipes of an exited command open.
 const outputGrace = 2 * time.Second
 
-// Exit is how a process ended and what it used.
+// Exit is the exit status of a process and the CPU time that it used.
 type Exit struct {
 	Status syscall.WaitStatus
 	CPU    time.Duration
 }
 
-// Child is a process that was started here.
+// Child is a process that the launcher started.
 type Child struct {
 	l     *Launcher
 	pid   int
 	cmd   *exec.Cmd // nil for a Program
 	pidfd *os.File  // nil without pidfds
-	ended chan Exit // gets its end from who reaps it
+	ended chan Exit // receives the exit from the goroutine that reaps the process
 }
 
-// Spawn starts cmd. Its end is to be had from the child, not from cmd.Wait.
-// The command gets a process group of its own, so that a ^C at the terminal
-// reaches only Touchstone, which then ends it in order.
+// Spawn starts cmd. Use Child.Wait instead of cmd.Wait.
+// The command gets its own process group. So a ^C at the terminal reaches only Touchstone, which then stops the command
+// in order.
 func (l *Launcher) Spawn(cmd *exec.Cmd) (*Child, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -43,7 +42,7 @@ func (l *Launcher) Spawn(cmd *exec.Cmd) (*Child, error) {
 		cmd.Stdin = l.null // package exec would open it for each command
 	}
 	c := &Child{l: l, cmd: cmd, ended: make(chan Exit, 1)}
-	if cmd.Cancel != nil { // it obeys a context
+	if cmd.Cancel != nil { // the command has a context
 		cmd.Cancel = c.killGroup
 	}
 	return c, l.start(c, cmd.SysProcAttr, func() (int, error) {
@@ -54,14 +53,14 @@ func (l *Launcher) Spawn(cmd *exec.Cmd) (*Child, error) {
 	})
 }
 
-// start makes a child by a call of fork on the forking thread.
+// start calls fork on the forking thread and registers the child.
 func (l *Launcher) start(c *Child, attr *syscall.SysProcAttr, fork func() (pid int, err error)) error {
 	return l.do(func() (err error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		attr.Setpgid = true
-		if l.born != nil {
-			attr.UseCgroupFD, attr.CgroupFD = true, int(l.born.Fd())
+		if l.cgroup != nil {
+			attr.UseCgroupFD, attr.CgroupFD = true, int(l.cgroup.Fd())
 		}
 		if c.pid, err = fork(); err != nil {
 			return err
@@ -72,19 +71,18 @@ func (l *Launcher) start(c *Child, attr *syscall.SysProcAttr, fork func() (pid i
 	})
 }
 
-// Wait returns when the child has ended and its output has been copied. It must be called
+// Wait returns when the child has exited and its output has been copied. It must be called
 // once.
 func (c *Child) Wait() Exit {
 	c.l.await(c.pidfd, func() bool { return c.l.children[c.pid] != c || c.l.collect(c.pid) })
 	exit := <-c.ended
 	if c.cmd != nil {
-		// The error says that it has been reaped, or speaks of output cut off after the grace.
-		_ = c.cmd.Wait()
+		_ = c.cmd.Wait() // an error means: already reaped, or output cut off after outputGrace
 	}
 	return exit
 }
 
-// Start is Spawn for those who wait beside other things: the channel gets what Wait gives.
+// Start is Spawn for a caller that selects on several channels. The channel receives the result of Wait.
 func (l *Launcher) Start(cmd *exec.Cmd) (<-chan Exit, error) {
 	c, err := l.Spawn(cmd)
 	if err != nil {
@@ -95,19 +93,19 @@ func (l *Launcher) Start(cmd *exec.Cmd) (<-chan Exit, error) {
 	return done, nil
 }
 
-// killGroup kills a command with what it has started, unless that has a process group of
-// its own, as containers have. A runtime that is a script would leave what it waits for behind.
+// killGroup kills a command and its process group. Containers have their own process group and survive. Killing only the command
+// would leave the children of a runtime that is a shell script.
 func (c *Child) killGroup() error {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
-	if c.l.children[c.pid] != c { // reaped, so that the ID may be another's by now
+	if c.l.children[c.pid] != c { // already reaped: another process may have the ID now
 		return os.ErrProcessDone
 	}
 	return unix.Kill(-c.pid, unix.SIGKILL)
 }
 
-// Run starts cmd and waits for its end. An exit code other than 0 is an
-// *ExitError; a cancelled context is that context's error.
+// Run starts cmd and waits until it exits. If the context is cancelled, Run returns the context's cause. It returns an *ExitError if
+// the exit code is not 0.
 func (l *Launcher) Run(ctx context.Context, cmd *exec.Cmd) error {
 	c, err := l.Spawn(cmd)
 	if err != nil {
@@ -123,17 +121,16 @@ func (l *Launcher) Run(ctx context.Context, cmd *exec.Cmd) error {
 	return nil
 }
 
-// Program is what Call runs: an exec.Cmd without what that spends on copying, on looking for the
-// program and on a goroutine for the context.
+// Program is a program for Call. An exec.Cmd would cost more: it copies output, searches PATH, and starts a goroutine for the
+// context.
 type Program struct {
-	Args           []string // of which the first is the program's path
+	Args           []string // the first is the program's path
 	Env            []string
 	Stdout, Stderr *os.File
 }
 
-// Call runs a program, which gets no input, and gives how it ended. It is the way for what is
-// called within a timed region. If the context ends it kills the program with its
-// process group, and gives the context's cause.
+// Call runs a program without input until it exits. Use it for programs within a timed region. If the context ends, Call kills the
+// program with its process group and returns the context's cause.
 func (l *Launcher) Call(ctx context.Context, p Program) (Exit, error) {
 	if ctx.Err() != nil {
 		return Exit{}, context.Cause(ctx)
@@ -156,7 +153,7 @@ func (l *Launcher) Call(ctx context.Context, p Program) (Exit, error) {
 	return exit, nil
 }
 
-// ExitError says that a command did not end well.
+// ExitError reports that a command exited with a code other than 0, or was killed by a signal.
 type ExitError struct {
 	Command string
 	Exit    Exit

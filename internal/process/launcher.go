@@ -1,25 +1,20 @@
-// Package process starts the processes of the host and learns of their end, and of
-// the end of those they leave behind.
+// Package process starts processes on the host, and reaps them and their orphans.
 //
-// An OCI runtime's create command leaves the container's process behind as an
-// orphan. Its end must be known at once, with its exit status and what it cost, and
-// it must be reaped, or the runtime believes that it still runs. The process
-// that runs Touchstone therefore becomes a child subreaper, and a [Launcher]
-// reaps every orphan. Whoever waits for a process, child or orphan, does so by its pidfd in Go's
-// poller, which costs one wake-up of a thread; a thread that waited for each in the kernel
-// would cost more than starting it does. SIGCHLD is for what nobody waits for, see
-// [Launcher.IgnoreStrays]. All of that only works if all children of the program are started here:
-// lint forbids os/exec elsewhere.
+// The create command of an OCI runtime exits and leaves the container's process as an orphan. Touchstone needs the exit of
+// that process at once, with its status and CPU time. It must also reap the process, because the runtime reports an unreaped process
+// as running. So Touchstone becomes a child subreaper, and a [Launcher] reaps every orphan.
 //
-// All forks are made by one thread of the launcher's own. That thread can be put
-// into a cgroup by itself (v1) and into a mount namespace of its own, so that what
-// it starts is accounted and isolated from its first instruction, and the mount
-// namespace ends with the program however that ends.
+// A caller waits for a child or an orphan through its pidfd in Go's poller. This costs one wake-up of a thread. A thread per process
+// that blocks in the kernel would cost more than the start of the process. SIGCHLD handles the remaining processes, see
+// [Launcher.IgnoreStrays]. This design requires that the launcher starts all children of the program, so lint forbids os/exec elsewhere.
 //
-// Rejected: scanning /proc/self/task/*/children (costs grow with the number of
-// containers); a helper process that forks for us (a second program to install,
-// protect and keep alive); moving the whole program into the namespace (its own
-// view of the host would change).
+// The launcher forks only on one dedicated thread. That thread can enter a cgroup (v1) and a mount namespace alone. So its
+// children are accounted and isolated from their first instruction, and the mount namespace disappears when the program exits,
+// also after a crash.
+//
+// Rejected: scanning /proc/self/task/*/children (the cost grows with the number of containers); a helper process that
+// forks (a second program to install, protect and keep alive); moving the whole program into the namespace (its own view of the
+// host would change).
 package process
 
 import (
@@ -35,25 +30,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Launcher starts processes. There can be one at a time in a program, because
-// it owns SIGCHLD, the subreaper attribute and the timer slack.
+// Launcher starts processes. A program can have one at a time, because a launcher owns SIGCHLD, the subreaper attribute and the
+// timer slack.
 type Launcher struct {
 	requests chan request
 	retired  chan struct{} // closed when the forking thread has ended
 	signals  chan os.Signal
 	stopped  chan struct{} // closed when the reaping goroutine has ended
 
-	mu       sync.Mutex // held while forking and while reaping, so that no child is reaped before it is known
+	mu       sync.Mutex // held for fork and for reap, so that a child is registered before it is reaped
 	children map[int]*Child
 	orphans  map[int]*Orphan
-	ended    map[int]Exit // orphans that ended before they were adopted, or never will be
-	strays   int          // how many orphans ended that were not adopted so far
+	ended    map[int]Exit // exits of orphans that are not adopted, or not yet
+	strays   int          // the number of exited orphans that are not adopted
 	cpu      time.Duration
 
-	born    *os.File      // cgroup v2: where children are born
-	null    *os.File      // what children read that get no input
-	pidfds  bool          // the kernel has pidfds that can be polled
-	handler signalHandler // of SIGCHLD while strays are ignored
+	cgroup  *os.File      // the cgroup v2 directory for children; nil for this program's own cgroup
+	null    *os.File      // standard input of children without input
+	pidfds  bool          // the kernel supports polling of pidfds
+	handler signalHandler // the handler of SIGCHLD while strays are ignored
 }
 
 type request struct {
@@ -61,26 +56,25 @@ type request struct {
 	done chan error
 }
 
-// Options say in what surroundings processes start.
+// Options configure the mount namespace of children.
 type Options struct {
-	// Hide lists mount points that the started processes do not see.
+	// Hide lists mount points that children do not see.
 	Hide []string
-	// Private gives the started processes a mount namespace of their own also if there is nothing to hide, for
-	// mounts that only they see: see Inside.
+	// Private gives children their own mount namespace, also without mount points to hide. InNamespace can mount into it.
 	Private bool
 }
 
-// exists tells that there is a launcher. A second one would reap the first one's children.
+// exists is true while the program has a launcher. A second one would reap the first one's children.
 var exists atomic.Bool
 
-// New makes this program the subreaper of all that it starts.
+// New makes this program the subreaper of all its descendants.
 func New(opts Options) (*Launcher, error) {
 	if !exists.CompareAndSwap(false, true) {
-		return nil, errors.New("make a launcher of processes: there is one already")
+		return nil, errors.New("create a process launcher: the program has one already")
 	}
-	usualSlack() // before it is changed
-	// Makes package os try out pidfds now: it does so by forking, and that child must
-	// not be taken for an orphan.
+	usualSlack() // reads the value before setSlack changes it
+	// Package os forks once to test for pidfds. FindProcess triggers that test now, so that the launcher does not reap that child as
+	// an orphan.
 	if p, err := os.FindProcess(os.Getpid()); err == nil {
 		_ = p.Release()
 	}
@@ -89,7 +83,7 @@ func New(opts Options) (*Launcher, error) {
 		err = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("become a child subreaper: %w", err), giveBack(null))
+		return nil, errors.Join(fmt.Errorf("become a child subreaper: %w", err), restore(null))
 	}
 	setSlack(slack)
 	l := &Launcher{
@@ -106,7 +100,7 @@ func New(opts Options) (*Launcher, error) {
 	ready := make(chan error)
 	go l.fork(opts, ready)
 	if err := <-ready; err != nil {
-		return nil, errors.Join(err, giveBack(null))
+		return nil, errors.Join(err, restore(null))
 	}
 	signal.Notify(l.signals, unix.SIGCHLD)
 	go func() {
@@ -118,13 +112,13 @@ func New(opts Options) (*Launcher, error) {
 	return l, nil
 }
 
-// fork is the thread that makes all children. It must not be the program's main
-// thread, whose namespace and cgroup /proc/self shows.
+// fork runs on the thread that forks all children. That must not be the program's main thread, because /proc/self shows the
+// namespace and cgroup of the main thread.
 func (l *Launcher) fork(opts Options, ready chan<- error) {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	if unix.Gettid() == os.Getpid() {
 		go l.fork(opts, ready)
-		<-l.retired // holds the main thread until the other one has ended
+		<-l.retired // keeps the main thread locked until the other one has ended
 		return
 	}
 	defer close(l.retired)
@@ -133,7 +127,7 @@ func (l *Launcher) fork(opts Options, ready chan<- error) {
 		return
 	}
 	defer unsetForker()
-	// What is started here is to have timers as it would have without us.
+	// Children must have the same timer slack as without Touchstone.
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(usualSlack()), 0, 0, 0); err != nil {
 		ready <- fmt.Errorf("set the timer slack of children: %w", err)
 		return
@@ -148,15 +142,15 @@ func (l *Launcher) fork(opts Options, ready chan<- error) {
 	for r := range l.requests {
 		r.done <- r.do()
 	}
-	if l.born != nil {
-		_ = l.born.Close()
+	if l.cgroup != nil {
+		_ = l.cgroup.Close()
 	}
 }
 
 // hide unmounts mount points in a new mount namespace of the calling thread.
 func hide(points []string) error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-		return fmt.Errorf("make a mount namespace: %w", err)
+		return fmt.Errorf("create a mount namespace: %w", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("detach the mount namespace: %w", err)
@@ -169,9 +163,9 @@ func hide(points []string) error {
 	return nil
 }
 
-// Inside calls f on the thread that starts processes. What f mounts, if the launcher is private, is there for them, is not
-// on the host, and goes with this program however that ends. Nothing starts meanwhile.
-func (l *Launcher) Inside(f func() error) error { return l.do(f) }
+// InNamespace calls f on the forking thread, in the mount namespace of the children. If Options.Private is set, children see the mounts of
+// f and the host does not, and the mounts disappear when this program exits. No process starts while f runs.
+func (l *Launcher) InNamespace(f func() error) error { return l.do(f) }
 
 // do runs f on the forking thread.
 func (l *Launcher) do(f func() error) error {
@@ -180,16 +174,15 @@ func (l *Launcher) do(f func() error) error {
 	return <-r.done
 }
 
-// Place makes all processes that are started from now on begin in a cgroup: on
-// v1 the one with these tasks files, on v2 the one of this directory, which is the
-// launcher's to close from then on; nil is this program's own. If it fails they may be in
-// one group in some hierarchies and in another in others, until it succeeds.
-func (l *Launcher) Place(tasks []string, dir *os.File) error {
+// SetCgroup sets the cgroup in which later children start. On v1 it is given by its tasks files, on v2 by its directory; nil is
+// this program's own cgroup. The launcher closes dir. After an error children may start in different cgroups in different v1
+// hierarchies until a later call succeeds.
+func (l *Launcher) SetCgroup(tasks []string, dir *os.File) error {
 	return l.do(func() error {
-		if l.born != nil {
-			_ = l.born.Close()
+		if l.cgroup != nil {
+			_ = l.cgroup.Close()
 		}
-		l.born = dir
+		l.cgroup = dir
 		var errs []error
 		for _, file := range tasks {
 			if err := os.WriteFile(file, []byte("0"), 0); err != nil {
@@ -200,8 +193,7 @@ func (l *Launcher) Place(tasks []string, dir *os.File) error {
 	})
 }
 
-// Close ends the forking thread and the reaping. Nothing that was started must
-// run any more. It must be called once.
+// Close ends the forking thread and stops reaping. All children must have exited. It must be called once.
 func (l *Launcher) Close() error {
 	l.IgnoreStrays(false)
 	close(l.requests)
@@ -210,14 +202,14 @@ func (l *Launcher) Close() error {
 	close(l.signals)
 	<-l.stopped
 	l.reap()
-	return giveBack(l.null)
+	return restore(l.null)
 }
 
-// giveBack undoes what New has done to the program.
-func giveBack(null *os.File) error {
+// restore undoes the changes of New to the program.
+func restore(null *os.File) error {
 	defer exists.Store(false)
 	setSlack(usualSlack())
-	_ = null.Close() // which may be nil
+	_ = null.Close() // null may be nil
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("stop being a child subreaper: %w", err)
 	}

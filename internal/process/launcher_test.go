@@ -35,7 +35,7 @@ func launcher(t *testing.T, opts process.Options) *process.Launcher {
 func TestOrphanIsReapedWithItsStatus(t *testing.T) {
 	l := launcher(t, process.Options{})
 	pidFile := filepath.Join(t.TempDir(), "pid")
-	// The shell leaves its child behind, which ends with 7 when its input ends.
+	// The shell leaves its child behind. The child exits with 7 at the end of its input.
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestOrphanIsReapedWithItsStatus(t *testing.T) {
 	o := l.Adopt(pid)
 	select {
 	case <-o.Done():
-		t.Fatal("the orphan counts as ended while it runs")
+		t.Fatal("a running orphan is reported as exited")
 	default:
 	}
 	_ = w.Close()
@@ -70,13 +70,13 @@ func TestOrphanIsReapedWithItsStatus(t *testing.T) {
 	}
 }
 
-func TestOrphanThatEndedBeforeItWasAdopted(t *testing.T) {
+func TestAdoptAfterExit(t *testing.T) {
 	l := launcher(t, process.Options{})
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The orphan ends after the shell, which would reap it otherwise.
+	// The orphan must exit after the shell, or the shell would reap it.
 	cmd := exec.Command("/bin/sh", "-c", `(read x <&3; exit 5) >&2 & echo $!`)
 	cmd.ExtraFiles = []*os.File{r}
 	var out strings.Builder
@@ -89,7 +89,7 @@ func TestOrphanThatEndedBeforeItWasAdopted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) { // until it was reaped
+	for !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) { // until the orphan is reaped
 		runtime.Gosched()
 	}
 	o := l.Adopt(pid)
@@ -99,9 +99,8 @@ func TestOrphanThatEndedBeforeItWasAdopted(t *testing.T) {
 	}
 }
 
-// Hundreds of children and orphans end at the same time; none of the children is
-// stolen and every orphan is reaped.
-func TestChildrenAreNotStolen(t *testing.T) {
+// Hundreds of children and orphans exit at the same time. Run must get the exit of each child, and every orphan must be reaped.
+func TestConcurrentExits(t *testing.T) {
 	l := launcher(t, process.Options{})
 	var wg sync.WaitGroup
 	for range 8 {
@@ -149,8 +148,8 @@ func TestCancelledCommandIsKilled(t *testing.T) {
 	}
 }
 
-// A runtime that is a script has children. They must not outlive it when it is given up.
-func TestCancelledCommandTakesItsChildrenAlong(t *testing.T) {
+// A runtime can be a script with children. They must be killed with it.
+func TestCancelledCommandKillsProcessGroup(t *testing.T) {
 	l := launcher(t, process.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w, err := os.Pipe()
@@ -176,9 +175,9 @@ func TestCancelledCommandTakesItsChildrenAlong(t *testing.T) {
 	}
 	pid := <-child
 	if pid <= 1 {
-		t.Fatalf("the command has told %d as the pid of its child", pid)
+		t.Fatalf("the command printed %d as the pid of its child", pid)
 	}
-	<-l.Adopt(pid).Done() // hangs if the child does not end
+	<-l.Adopt(pid).Done() // hangs if the child does not exit
 	for _, f := range []*os.File{r, w, block, hold} {
 		_ = f.Close()
 	}
@@ -194,7 +193,7 @@ func TestHiddenMountIsHiddenFromChildrenOnly(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, 0); err != nil {
-			t.Errorf("the mount is gone for the program too: %v", err)
+			t.Errorf("the program does not see the mount either: %v", err)
 		}
 	})
 	mounts := func(l *process.Launcher) string {

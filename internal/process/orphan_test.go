@@ -21,9 +21,8 @@ func isSubreaper(t *testing.T) bool {
 	return on != 0
 }
 
-// An orphan of yesterday had the ID that a container's process has today. Its end must
-// not be taken for the container's.
-func TestOrphanWithTheIDOfOneThatEnded(t *testing.T) {
+// A container's process may get the ID of an orphan that exited earlier. The old exit must not be reported for it.
+func TestAdoptWithReusedPID(t *testing.T) {
 	l, err := New(Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -55,24 +54,24 @@ func TestOrphanWithTheIDOfOneThatEnded(t *testing.T) {
 	o := l.Adopt(pid)
 	select {
 	case <-o.Done():
-		t.Fatalf("it counts as ended, with exit status %d, while it runs", o.Exit().Status.ExitStatus())
+		t.Fatalf("a running process is reported as exited with status %d", o.Exit().Status.ExitStatus())
 	default:
 	}
 	_ = w.Close()
 	<-o.Done()
 	if got := o.Exit().Status.ExitStatus(); got != 7 {
-		t.Errorf("exit status %d, want its own, 7", got)
+		t.Errorf("exit status %d, want 7", got)
 	}
 }
 
-// The exits of orphans that nobody asks for do not add up.
+// The number of remembered exits of strays is bounded.
 func TestRememberedOrphansAreBounded(t *testing.T) {
 	l := &Launcher{children: map[int]*Child{}, orphans: map[int]*Orphan{}, ended: map[int]Exit{}}
 	for pid := range rememberedOrphans {
 		l.ended[1<<22+pid] = Exit{}
 	}
 	cmd := exec.CommandContext(t.Context(), "/bin/true")
-	if err := cmd.Start(); err != nil { // no child of the launcher's: to it this is an orphan
+	if err := cmd.Start(); err != nil { // not a child of the launcher, so the launcher treats it as an orphan
 		t.Fatal(err)
 	}
 	for len(l.ended) >= rememberedOrphans {
@@ -81,32 +80,32 @@ func TestRememberedOrphansAreBounded(t *testing.T) {
 	if _, ok := l.ended[cmd.Process.Pid]; !ok || len(l.ended) != 1 {
 		t.Errorf("%d exits are remembered, the last among them: %v", len(l.ended), ok)
 	}
-	_ = cmd.Wait() // somebody else has reaped it
+	_ = cmd.Wait() // the launcher has reaped it
 }
 
-func TestLauncherThatCannotBeMade(t *testing.T) {
+func TestFailedNewRestoresState(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: makes a mount namespace")
 	}
 	if _, err := New(Options{Hide: []string{t.TempDir()}}); err == nil || !strings.Contains(err.Error(), "unmount") {
-		t.Errorf("New() = %v with a mount point that is none", err)
+		t.Errorf("New() = %v with an invalid mount point", err)
 	}
 	if isSubreaper(t) {
-		t.Error("the program is still a subreaper: orphans pile up that nobody reaps")
+		t.Error("the program is still a subreaper, so unreaped orphans accumulate")
 	}
 }
 
-func TestLauncherGivesBackWhatItTook(t *testing.T) {
-	for range 3 { // one after the other there can be many
+func TestCloseRestoresState(t *testing.T) {
+	for range 3 { // launchers one after the other are allowed
 		l, err := New(Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !isSubreaper(t) {
-			t.Error("the program is no subreaper")
+			t.Error("the program is not a subreaper")
 		}
 		if second, err := New(Options{}); err == nil {
-			t.Error("there is a second launcher, which steals the children of the first")
+			t.Error("New creates a second launcher, which would reap the children of the first")
 			_ = second.Close()
 		}
 		if err := l.Close(); err != nil {

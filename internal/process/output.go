@@ -12,47 +12,45 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tailSize is how much of standard error is kept for messages, in bytes.
+// tailSize is the size in bytes of the part of standard error that error messages include.
 const tailSize = 4 << 10
 
-// Output carries the output of a process from pipes to writers. Pipes, because that
-// is what every runtime passes on as it is: some versions of runsc write into a
-// regular file from offset 0. The zero value is ready for Open.
+// Output copies the output of a process from pipes to writers. Every runtime passes a pipe on unchanged. With a regular file some
+// versions of runsc write from offset 0. The zero value is ready for Open.
 type Output struct {
-	stdout, stderr *os.File // the write ends, ours until the process has started
-	copying        atomic.Int32
-	copied         chan struct{} // closed when nothing is copied any more
+	stdout, stderr *os.File      // the write ends, open here until the process has started
+	copying        atomic.Int32  // the number of unfinished copies
+	copied         chan struct{} // closed when all copies are finished
 	tail           tail
 }
 
-// Open makes the pipes and begins to copy. A nil writer discards; a writer that is
-// an io.Closer is closed after the last byte.
+// Open creates the pipes and starts to copy. The output for a nil writer is discarded. A writer that is an io.Closer is closed
+// after the last byte.
 func (o *Output) Open(stdout, stderr io.Writer) (err error) {
 	o.copied = make(chan struct{})
-	o.copying.Store(1) // until all pipes are made
+	o.copying.Store(1) // for Open itself, until both pipes exist
 	defer o.copyEnds()
 	if o.stdout, err = o.pipe(stdout); err != nil {
-		return fmt.Errorf("make a pipe for output: %w", err)
+		return fmt.Errorf("create a pipe for output: %w", err)
 	}
 	if o.stderr, err = o.pipe(&tee{&o.tail, stderr}); err != nil {
 		_ = o.Close()
-		return fmt.Errorf("make a pipe for output: %w", err)
+		return fmt.Errorf("create a pipe for output: %w", err)
 	}
 	return nil
 }
 
 func (o *Output) pipe(w io.Writer) (*os.File, error) {
 	if w == nil {
-		// Not /dev/null: runtimes replace that by the container's own, and youki then
-		// makes it one that cannot be written.
+		// A pipe and not /dev/null: runtimes replace /dev/null by the container's device, and youki's is then not writable.
 		w = io.Discard
 	}
-	// os.Pipe would have Go's poller look after our write end, too, which we only pass on.
+	// os.Pipe would also add the write end to Go's poller, though only the child uses it.
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
 		return nil, err
 	}
-	_ = unix.SetNonblock(ends[0], true) // by which package os knows what to poll
+	_ = unix.SetNonblock(ends[0], true) // package os polls only nonblocking descriptors
 	r := os.NewFile(uintptr(ends[0]), "|0")
 	o.copying.Add(1)
 	go func() {
@@ -72,8 +70,8 @@ func (o *Output) copyEnds() {
 	}
 }
 
-// copyAll copies with a buffer far smaller than io.Copy's, since every container has two
-// of them. A writer that fails must not block the container: the rest is discarded.
+// copyAll copies with a much smaller buffer than io.Copy, because each container needs two. If a writer fails, copyAll discards the
+// rest, so that the container does not block.
 func copyAll(w io.Writer, r io.Reader) {
 	buffer := make([]byte, 4<<10)
 	for {
@@ -89,11 +87,10 @@ func copyAll(w io.Writer, r io.Reader) {
 	}
 }
 
-// Wait returns when all output has been copied, which is when no process holds the
-// write ends any more.
+// Wait returns when all output has been copied. Before that, all processes must have closed the write ends.
 func (o *Output) Wait(ctx context.Context) error {
 	if o.copied == nil {
-		return nil // it was not opened
+		return nil // Open was not called
 	}
 	select {
 	case <-o.copied:
@@ -104,20 +101,20 @@ func (o *Output) Wait(ctx context.Context) error {
 	case <-o.copied:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("wait for the end of the output, which something still holds open: %w", context.Cause(ctx))
+		return fmt.Errorf("wait for the end of the output, because a process still holds it open: %w", context.Cause(ctx))
 	}
 }
 
-// Tail is the end of what came on standard error.
+// Tail returns the end of standard error.
 func (o *Output) Tail() string { return o.tail.String() }
 
-// Set gives the write ends to a command.
+// Set connects the write ends to a command.
 func (o *Output) Set(cmd *exec.Cmd) { cmd.Stdout, cmd.Stderr = o.Files() }
 
-// Files gives the write ends.
+// Files returns the write ends.
 func (o *Output) Files() (stdout, stderr *os.File) { return o.stdout, o.stderr }
 
-// Close closes our copies of the write ends. It is idempotent.
+// Close closes this program's copies of the write ends. It is idempotent.
 func (o *Output) Close() error {
 	for _, f := range []**os.File{&o.stdout, &o.stderr} {
 		if *f != nil {
@@ -128,7 +125,7 @@ func (o *Output) Close() error {
 	return nil
 }
 
-// tail keeps the end of what is written.
+// tail is a writer that keeps the last tailSize bytes.
 type tail struct {
 	mu   sync.Mutex
 	data []byte
@@ -150,7 +147,7 @@ func (t *tail) String() string {
 	return string(t.data)
 }
 
-// tee keeps the tail of what goes to a writer, which may be nil.
+// tee passes writes on to a writer, which may be nil, and keeps their tail.
 type tee struct {
 	*tail
 	w io.Writer

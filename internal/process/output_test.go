@@ -16,7 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// sink keeps what is written and counts the ends. From the fault-th write on it fails.
+// sink stores the written bytes and counts calls of Close. Writes fail from number fault on.
 type sink struct {
 	mu     sync.Mutex
 	data   bytes.Buffer
@@ -51,10 +51,10 @@ func (s *sink) ends() int {
 	return s.closed
 }
 
-// carry runs a shell script with its output carried to two writers.
+// carry runs a shell script with an Output that copies to two writers.
 func carry(t *testing.T, stdout, stderr io.Writer, script string) *process.Output {
 	t.Helper()
-	l, err := process.New(process.Options{}) // not for the test: there can be but one
+	l, err := process.New(process.Options{}) // closed before carry returns, because a program can have only one launcher
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,9 +70,9 @@ func carry(t *testing.T, stdout, stderr io.Writer, script string) *process.Outpu
 	return &o
 }
 
-func TestOutputIsWhole(t *testing.T) {
+func TestOutputIsComplete(t *testing.T) {
 	var out, complaints sink
-	// More than a pipe holds, on both at once.
+	// More than the capacity of a pipe, on both pipes at once.
 	carry(t, &out, &complaints, `i=0; while [ $i -lt 4000 ]; do echo "out $i: 0123456789012345678901234567890123456789"; echo "err $i" >&2; i=$((i+1)); done`)
 	for name, s := range map[string]*sink{"out": &out, "err": &complaints} {
 		lines := slices.Collect(strings.Lines(s.data.String()))
@@ -90,7 +90,7 @@ func TestOutputIsWhole(t *testing.T) {
 	}
 }
 
-func TestTailIsTheEndOfStandardError(t *testing.T) {
+func TestTail(t *testing.T) {
 	const bound = 4 << 10
 	o := carry(t, nil, nil, `i=0; while [ $i -lt 2000 ]; do echo "line $i" >&2; echo noise; i=$((i+1)); done`)
 	tail := o.Tail()
@@ -102,16 +102,16 @@ func TestTailIsTheEndOfStandardError(t *testing.T) {
 		t.Errorf("the tail is %q and the output %q", o.Tail(), &complaints.data)
 	}
 	if o = carry(t, nil, nil, "echo out"); o.Tail() != "" {
-		t.Errorf("the tail is %q, which was written to standard output", o.Tail())
+		t.Errorf("the tail contains standard output: %q", o.Tail())
 	}
 }
 
-// A writer that fails must not block the process, nor keep the other from its bytes.
+// A failing writer must not block the process or the other writer.
 func TestFailingWriter(t *testing.T) {
 	out, complaints := sink{fault: 2}, sink{}
-	o := carry(t, &out, &complaints, `i=0; while [ $i -lt 8000 ]; do echo "line $i of much that nobody keeps"; i=$((i+1)); done; echo end >&2`)
+	o := carry(t, &out, &complaints, `i=0; while [ $i -lt 8000 ]; do echo "line $i of a long discarded output"; i=$((i+1)); done; echo end >&2`)
 	if out.writes != 2 || out.closed != 1 {
-		t.Errorf("%d writes and %d ends, want 2 writes, of which the last fails, and 1 end", out.writes, out.closed)
+		t.Errorf("%d writes and %d calls of Close, want 2 writes (the second fails) and 1 call", out.writes, out.closed)
 	}
 	if complaints.data.String() != "end\n" || o.Tail() != "end\n" {
 		t.Errorf("standard error is %q and its tail %q", &complaints.data, o.Tail())
@@ -122,9 +122,8 @@ func TestFailingWriter(t *testing.T) {
 	}
 }
 
-// Something that was left behind holds the pipes: waiting ends with the context, and with the
-// holder.
-func TestWaitForOutputThatIsHeld(t *testing.T) {
+// A process left behind holds the pipes. Wait returns when the context ends or the process exits.
+func TestWaitForHeldOutput(t *testing.T) {
 	l := launcher(t, process.Options{})
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -146,7 +145,7 @@ func TestWaitForOutputThatIsHeld(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
 	if err := o.Wait(ctx); !errors.Is(err, why) {
-		t.Errorf("Wait() = %v while something holds the output, want the cause", err)
+		t.Errorf("Wait() = %v while a process holds the output, want the cause", err)
 	}
 	if out.ends() > 0 {
 		t.Error("the writer was closed before the end")
@@ -154,7 +153,7 @@ func TestWaitForOutputThatIsHeld(t *testing.T) {
 	_ = w.Close()
 	for range 2 {
 		if err := o.Wait(t.Context()); err != nil {
-			t.Errorf("Wait() = %v after the holder has ended", err)
+			t.Errorf("Wait() = %v after the process has exited", err)
 		}
 	}
 	if out.data.String() != "first\nlast\n" || out.closed != 1 {
@@ -162,11 +161,11 @@ func TestWaitForOutputThatIsHeld(t *testing.T) {
 	}
 }
 
-// Output that no process was ever given ends when it is closed.
+// Close ends an Output that was never connected to a process.
 func TestOutputWithoutAProcess(t *testing.T) {
 	var unopened process.Output
 	if err := errors.Join(unopened.Close(), unopened.Wait(t.Context())); err != nil || unopened.Tail() != "" {
-		t.Errorf("an output that was not opened: %v, %q", err, unopened.Tail())
+		t.Errorf("an output without Open: %v, %q", err, unopened.Tail())
 	}
 	before := descriptors(t)
 	var out, complaints sink
@@ -200,8 +199,8 @@ func descriptors(t *testing.T) int {
 	return len(entries)
 }
 
-// Starting many processes leaves neither descriptors nor goroutines nor zombies.
-func TestNothingIsLeftOfProcesses(t *testing.T) {
+// Many processes must not leave descriptors, goroutines or zombies.
+func TestNoLeaks(t *testing.T) {
 	l := launcher(t, process.Options{})
 	cycle := func() {
 		var out sink
@@ -215,7 +214,7 @@ func TestNothingIsLeftOfProcesses(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := l.Run(t.Context(), exec.Command("/no/such/program")); err == nil {
-			t.Fatal("a program that is not there was started")
+			t.Fatal("a missing program was started")
 		}
 	}
 	cycle()
@@ -223,7 +222,7 @@ func TestNothingIsLeftOfProcesses(t *testing.T) {
 	for range 50 {
 		cycle()
 	}
-	// What a goroutine does after its last visible act is not to be waited for.
+	// A goroutine may still be running its last instructions, and no event marks their end.
 	if now := descriptors(t); now > files+2 {
 		t.Errorf("%d file descriptors are open, before %d", now, files)
 	}

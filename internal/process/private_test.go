@@ -11,7 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// What is mounted inside a private launcher is there for its children, and not for this program or the host.
+// Only children see a mount in the launcher's private mount namespace; this program and the host do not.
 func TestPrivateMounts(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root: makes mounts")
@@ -22,7 +22,7 @@ func TestPrivateMounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = l.Inside(func() error {
+	err = l.InNamespace(func() error {
 		if err := syscall.Mount("touchstone-test", dir, "tmpfs", 0, ""); err != nil {
 			return err
 		}

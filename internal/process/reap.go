@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Orphan is a process that something started by the launcher left behind.
+// Orphan is a process that a child of the launcher left behind.
 type Orphan struct {
 	pid  int
 	done chan struct{}
 	exit Exit
 }
 
-// Adopt gives the orphan with this pid, which may have ended already. It must
-// be one: the pid of any other process is never reported as ended.
+// Adopt returns the orphan with this pid, which may have exited already. If the process is not an orphan, its exit is never
+// reported.
 func (l *Launcher) Adopt(pid int) *Orphan {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -28,7 +28,7 @@ func (l *Launcher) Adopt(pid int) *Orphan {
 	o := &Orphan{pid: pid, done: make(chan struct{})}
 	exit, ended := l.ended[pid]
 	delete(l.ended, pid)
-	// The ID of an orphan that ended long ago may be another process's by now.
+	// Another process may have the ID of an orphan that exited long ago.
 	if ended && errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
 		l.strays--
 		o.exit = exit
@@ -42,37 +42,35 @@ func (l *Launcher) Adopt(pid int) *Orphan {
 	return o
 }
 
-// Pid is the process's ID.
+// Pid returns the process's ID.
 func (o *Orphan) Pid() int { return o.pid }
 
-// Done is closed when the process has ended and was reaped.
+// Done returns a channel that is closed when the process has exited and is reaped.
 func (o *Orphan) Done() <-chan struct{} { return o.done }
 
-// Exit is how the process ended, once Done is closed.
+// Exit returns the exit of the process. It is valid once Done is closed.
 func (o *Orphan) Exit() Exit { return o.exit }
 
-// CPU is the time used by all processes that have ended so far, children and orphans,
-// each with the descendants that it waited for.
+// CPU returns the CPU time of all reaped processes, children and orphans, each with the descendants that it waited for.
 func (l *Launcher) CPU() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cpu
 }
 
-// Strays tells how many orphans have ended that nobody had adopted: sandbox helpers and the like.
+// Strays returns the number of strays so far. A stray is an exited orphan that is not adopted, such as a sandbox helper.
 func (l *Launcher) Strays() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.reapAll() // whose end has not been signalled yet
+	l.reapAll() // includes exits whose signal is still pending
 	return l.strays
 }
 
-// IgnoreStrays says whether orphans that nobody has adopted may stay unreaped, until it is
-// called again with false. Otherwise every process that ends sends a signal, which
-// interrupts a thread and wakes two more, and all children have to be looked through. It is for
-// what is known to leave no strays; a runtime that does may wait until they are reaped.
+// IgnoreStrays turns the SIGCHLD handler off or on again. While it is off, strays stay unreaped. While it is on, each exit
+// of a process sends a signal, which interrupts a thread, wakes two more and makes the launcher check all children. Ignore strays only for
+// runtimes that leave none: a runtime that leaves strays may wait until they are reaped.
 func (l *Launcher) IgnoreStrays(ignore bool) {
-	if !l.pidfds { // the signal is all there is
+	if !l.pidfds { // without pidfds the launcher depends on the signal
 		return
 	}
 	l.mu.Lock()
@@ -89,21 +87,20 @@ func (l *Launcher) IgnoreStrays(ignore bool) {
 	l.reapAll()
 }
 
-// signalHandler is the kernel's struct sigaction on 64-bit architectures, or room for it: those without
-// sa_restorer, such as riscv64, use three of the four words. The zero value is the default action, which for
-// SIGCHLD is that there is no signal at all; to ignore it by package signal would let the kernel reap the children.
+// signalHandler has the layout of the kernel's struct sigaction on 64-bit architectures. Architectures without sa_restorer, such as
+// riscv64, use three of the four words. The zero value is the default action. For SIGCHLD the default discards the signal. signal.Ignore
+// is no alternative, because the kernel would then reap the children.
 type signalHandler [4]uint64
 
-// setHandler replaces the handler of a signal, in a way that package signal does not know of, and gives
-// the one before.
+// setHandler replaces the handler of a signal behind the back of package signal, and returns the previous handler.
 func setHandler(signal unix.Signal, handler signalHandler) (before signalHandler) {
-	// It fails for numbers that are no signals only.
+	// The call fails only for an invalid signal number.
 	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(signal),
 		uintptr(unsafe.Pointer(&handler)), uintptr(unsafe.Pointer(&before)), 8, 0, 0)
 	return before
 }
 
-// pollable tells whether the kernel has pidfds that can be polled, as it does since Linux 5.3.
+// pollable reports whether the kernel supports polling of pidfds, like Linux 5.3 and later.
 func pollable() bool {
 	fd, err := unix.PidfdOpen(os.Getpid(), 0)
 	if err != nil {
@@ -114,7 +111,7 @@ func pollable() bool {
 	return pidfd.SetDeadline(time.Time{}) == nil
 }
 
-// open gives a pidfd in Go's poller; nil if there is none.
+// open returns a pidfd in Go's poller, or nil if that is impossible.
 func (l *Launcher) open(pid int) *os.File {
 	if !l.pidfds {
 		return nil
@@ -127,13 +124,13 @@ func (l *Launcher) open(pid int) *os.File {
 }
 
 func polled(fd int) *os.File {
-	// Package os polls what does not block.
+	// Package os polls only nonblocking descriptors.
 	_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFL, unix.O_NONBLOCK)
 	return os.NewFile(uintptr(fd), "pidfd")
 }
 
-// await returns when a process has ended and reaped, which is called with the lock held, has
-// told so. It closes pidfd, and returns at once if that is nil.
+// await returns when the process of pidfd has exited and reaped returns true. It calls reaped with the lock held. It closes pidfd,
+// and returns at once if pidfd is nil.
 func (l *Launcher) await(pidfd *os.File, reaped func() bool) {
 	if pidfd == nil {
 		return
@@ -150,11 +147,10 @@ func (l *Launcher) await(pidfd *os.File, reaped func() bool) {
 	})
 }
 
-// rememberedOrphans bounds the exits kept for orphans that nobody has adopted (yet):
-// sandbox helpers and the like, which nobody ever will.
+// rememberedOrphans bounds the number of exits kept for later calls of Adopt. Sandbox helpers are never adopted.
 const rememberedOrphans = 4096
 
-// reap takes the exit status of every child and orphan that has ended.
+// reap reaps all exited children and orphans.
 func (l *Launcher) reap() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,8 +163,7 @@ func (l *Launcher) reapAll() {
 	}
 }
 
-// collect takes the exit status of a process if it has ended, and tells whoever waits for it. It gives
-// false if the process still runs.
+// collect reaps a process and passes its exit on to the waiting goroutine. It returns false if the process is still running.
 func (l *Launcher) collect(pid int) bool {
 	c := l.children[pid]
 	exit, err := Exit{}, error(nil)
@@ -200,8 +195,7 @@ func (l *Launcher) collect(pid int) bool {
 	return true
 }
 
-// reap takes the exit status of a child that has ended. Package os does it, which has a descriptor
-// of the process to close.
+// reap reaps an exited child through package os, which must also close its descriptor of the process.
 func (c *Child) reap() Exit {
 	exit := Exit{}
 	if s, err := c.cmd.Process.Wait(); err == nil {
@@ -211,8 +205,7 @@ func (c *Child) reap() Exit {
 	return exit
 }
 
-// reapOne takes the exit status of a process that has ended. The error is EAGAIN if it
-// runs, and ECHILD if it is none of ours.
+// reapOne reaps an exited process. It returns EAGAIN if the process is running, and ECHILD if it is not a child of this program.
 func reapOne(pid int) (Exit, error) {
 	var status syscall.WaitStatus
 	var usage syscall.Rusage
@@ -229,11 +222,10 @@ func reapOne(pid int) (Exit, error) {
 	}
 }
 
-// endedChild gives the pid of some child that has ended, among all or the one with an ID, and leaves it
-// unreaped; 0 if there is none.
+// endedChild returns the pid of an exited child, or 0. It checks all children or the one with an ID. It does not reap the child.
 func endedChild(idType, id int) int {
-	// siginfo_t of the 64-bit architectures: three ints, padding, then the
-	// union, which begins with the pid for SIGCHLD. x/sys/unix hides the union.
+	// The layout of siginfo_t on 64-bit architectures: three ints, padding, and a union, whose first field for SIGCHLD is the
+	// pid. x/sys/unix does not export the union.
 	var info struct {
 		_   [4]int32
 		pid int32

@@ -9,16 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slack is how late timers of this program's own threads may fire, in nanoseconds.
+// slack is the timer slack of this program's own threads, in nanoseconds: the longest delay of their timers.
 //
-// While any goroutine runs, Go's monitor thread wakes up every 20 µs, for as long as a
-// child takes to be forked, too. In a virtual machine such a wake-up costs as much as it lets
-// pass, on a CPU that may be the one which runs what is measured: a quarter of all that
-// Touchstone took. It does nothing there that cannot wait for some milliseconds, and no
-// other timer is set more finely.
+// While a goroutine runs, Go's monitor thread wakes up every 20 µs, also during a fork. In a virtual machine a wake-up costs
+// about as much time as there is between two, perhaps on the CPU of the measured container. It was a quarter of Touchstone's total
+// overhead. The work of the monitor thread can wait for some milliseconds, and no other timer of Touchstone is finer.
 const slack = 4_000_000
 
-// usualSlack is the timer slack that the program was started with, which is the children's.
+// usualSlack returns the timer slack that the program was started with. Children have this slack.
 var usualSlack = sync.OnceValue(func() int {
 	ns, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
 	if err != nil || ns <= 0 {
@@ -27,12 +25,12 @@ var usualSlack = sync.OnceValue(func() int {
 	return ns
 })
 
-// setSlack sets the timer slack of all threads of this program, and so that of threads which
-// these make. It is of no consequence if that is not allowed.
+// setSlack sets the timer slack of all threads of this program. Their new threads inherit it. Missing permission is not an error: the
+// slack only reduces overhead.
 func setSlack(ns int) {
 	tasks, _ := filepath.Glob("/proc/self/task/*")
 	for _, task := range tasks {
-		// The directory of the task itself has no such file.
+		// /proc/self/task/*/ has no timerslack_ns, but /proc/TID has.
 		_ = os.WriteFile(filepath.Join("/proc", filepath.Base(task), "timerslack_ns"), []byte(strconv.Itoa(ns)), 0)
 	}
 }

@@ -41,7 +41,7 @@ func (y *layer) mount(lower string) error {
 		}
 	}
 	options := "lowerdir=" + escape(lower) + ",upperdir=" + escape(upper) + ",workdir=" + escape(work)
-	err := y.launcher.Inside(func() error { return unix.Mount("overlay", y.root(), "overlay", 0, options) })
+	err := y.launcher.InNamespace(func() error { return unix.Mount("overlay", y.root(), "overlay", 0, options) })
 	if err != nil {
 		return &os.PathError{Op: "mount overlay", Path: y.root(), Err: err}
 	}
@@ -60,7 +60,7 @@ func (y *layer) root() string { return filepath.Join(y.dir, "root") }
 // remove removes the layer with all that was written to it. It is idempotent.
 func (y *layer) remove() error {
 	if y.mounted {
-		err := y.launcher.Inside(func() error { return unix.Unmount(y.root(), unix.MNT_DETACH) })
+		err := y.launcher.InNamespace(func() error { return unix.Unmount(y.root(), unix.MNT_DETACH) })
 		if err != nil {
 			return &os.PathError{Op: "unmount", Path: y.root(), Err: err}
 		}

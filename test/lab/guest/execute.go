@@ -124,7 +124,7 @@ func (m *machine) run(step job.Step, log string, outcome *job.Outcome) (err erro
 	if err != nil {
 		return err
 	}
-	if err := m.launcher.Place(nil, dir); err != nil {
+	if err := m.launcher.SetCgroup(nil, dir); err != nil {
 		return err
 	}
 	began := time.Now()

@@ -15,7 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// groups gives the host's cgroups and a name below which the test may make some.
+// groups returns the host's cgroup hierarchy and the name of a cgroup for the test.
 func groups(t *testing.T) (*cgroup.Hierarchy, string) {
 	t.Helper()
 	h, err := cgroup.Detect("/")
@@ -23,7 +23,7 @@ func groups(t *testing.T) (*cgroup.Hierarchy, string) {
 		t.Fatal(err)
 	}
 	if h.Base() == "" {
-		t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
+		t.Skip("needs permission to create cgroups: run as root, or in a delegated cgroup")
 	}
 	name := "/" + cgroup.Prefix + "test-" + strings.ToLower(rand.Text()[:8])
 	t.Cleanup(func() {
@@ -38,9 +38,8 @@ func groups(t *testing.T) (*cgroup.Hierarchy, string) {
 	return h, name
 }
 
-// born gives the lines of /proc/self/cgroup of a process that the launcher starts, and of
-// what that starts in turn.
-func born(t *testing.T, l *process.Launcher) []string {
+// childCgroups returns the lines of /proc/self/cgroup of a child and of its own child.
+func childCgroups(t *testing.T, l *process.Launcher) []string {
 	t.Helper()
 	var out bytes.Buffer
 	cmd := exec.Command("/bin/sh", "-c", "cat /proc/$$/cgroup; cat /proc/self/cgroup")
@@ -51,7 +50,8 @@ func born(t *testing.T, l *process.Launcher) []string {
 	return strings.Split(strings.TrimSpace(out.String()), "\n")
 }
 
-func place(t *testing.T, l *process.Launcher, h *cgroup.Hierarchy, name string) {
+// enter creates a cgroup and starts later children in it.
+func enter(t *testing.T, l *process.Launcher, h *cgroup.Hierarchy, name string) {
 	t.Helper()
 	g, err := h.Create(name)
 	if err != nil {
@@ -61,66 +61,67 @@ func place(t *testing.T, l *process.Launcher, h *cgroup.Hierarchy, name string) 
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		t.Fatal(err)
 	}
-	if err := l.Place(g.ThreadFiles(), dir); err != nil {
+	if err := l.SetCgroup(g.ThreadFiles(), dir); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func home(t *testing.T, l *process.Launcher, h *cgroup.Hierarchy) {
+// leave starts later children in the test's own cgroup.
+func leave(t *testing.T, l *process.Launcher, h *cgroup.Hierarchy) {
 	t.Helper()
 	own, err := h.OwnThreadFiles()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Place(own, nil); err != nil {
+	if err := l.SetCgroup(own, nil); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestPlace(t *testing.T) {
+func TestSetCgroup(t *testing.T) {
 	h, top := groups(t)
 	l := launcher(t, process.Options{})
-	before := born(t, l)
+	before := childCgroups(t, l)
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := descriptors(t)
-	for _, name := range []string{top + "/one", top + "/two"} { // straight from one to the other
-		place(t, l, h, name)
+	for _, name := range []string{top + "/one", top + "/two"} { // directly from one to the other
+		enter(t, l, h, name)
 		inside := 0
-		for _, line := range born(t, l) {
+		for _, line := range childCgroups(t, l) {
 			path := line[strings.LastIndex(line, ":")+1:]
 			if strings.HasSuffix(path, name) {
 				inside++
 			} else if strings.Contains(path, top) {
-				t.Errorf("a process was born in %s, want %s", path, name)
+				t.Errorf("a process started in %s, want %s", path, name)
 			}
 		}
 		want := 0
 		for _, m := range h.Mounts {
 			if m.V2 || filepath.Base(m.Dir) != "cpuset" && len(m.Controllers) > 0 {
-				want++ // some of which no process joins
+				want++ // an upper limit: processes do not enter every hierarchy
 			}
 		}
 		if inside == 0 || inside > 2*want {
-			t.Errorf("processes were born in %s in %d hierarchies", name, inside)
+			t.Errorf("processes started in %s in %d hierarchies, want 1 to %d", name, inside, 2*want)
 		}
 	}
 	if now, err := os.ReadFile("/proc/self/cgroup"); err != nil || !bytes.Equal(own, now) {
 		t.Errorf("the program itself was moved: %s, %v", now, err)
 	}
-	home(t, l, h)
-	if after := born(t, l); strings.Join(after, "\n") != strings.Join(before, "\n") {
-		t.Errorf("back home processes are born in\n%s\nand not in\n%s", after, before)
+	leave(t, l, h)
+	if after := childCgroups(t, l); strings.Join(after, "\n") != strings.Join(before, "\n") {
+		t.Errorf("afterwards processes start in\n%s\nwant\n%s", after, before)
 	}
 	if now := descriptors(t); now > files {
 		t.Errorf("%d file descriptors are open, before %d", now, files)
 	}
 }
 
-// The directory of the last place is the launcher's to close.
-func TestCloseWhilePlaced(t *testing.T) {
+// Close must close the directory of the last cgroup.
+func TestCloseClosesCgroup(t *testing.T) {
 	before := descriptors(t)
 	l, err := process.New(process.Options{})
 	if err != nil {
@@ -130,7 +131,7 @@ func TestCloseWhilePlaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(l.Place(nil, dir), l.Close()); err != nil {
+	if err := errors.Join(l.SetCgroup(nil, dir), l.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if now := descriptors(t); now > before {
@@ -138,9 +139,8 @@ func TestCloseWhilePlaced(t *testing.T) {
 	}
 }
 
-// What fails in one hierarchy must not keep the launcher from being placed in the others: it
-// could then not be brought home.
-func TestPlaceFailsInOneHierarchy(t *testing.T) {
+// An error in one hierarchy must not stop SetCgroup in the others. Otherwise the launcher could not leave a cgroup.
+func TestSetCgroupFailsInOneHierarchy(t *testing.T) {
 	h, top := groups(t)
 	if h.Mode == cgroup.V2 {
 		t.Skip("needs a cgroup v1 hierarchy: on v2 nothing is moved")
@@ -151,11 +151,11 @@ func TestPlaceFailsInOneHierarchy(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := append([]string{"/no/such/tasks"}, g.ThreadFiles()...)
-	if err := l.Place(files, nil); err == nil {
-		t.Error("Place succeeds with a file that is not there")
+	if err := l.SetCgroup(files, nil); err == nil {
+		t.Error("SetCgroup succeeds with a missing file")
 	}
-	if !strings.Contains(strings.Join(born(t, l), "\n"), top+"/one") {
-		t.Error("the launcher was placed in no hierarchy at all")
+	if !strings.Contains(strings.Join(childCgroups(t, l), "\n"), top+"/one") {
+		t.Error("the children start in the new cgroup in no hierarchy")
 	}
-	home(t, l, h)
+	leave(t, l, h)
 }

@@ -184,14 +184,14 @@ func unreachable(name, path string, err error) error {
 	case errors.Is(err, errNoAnswer):
 		u.Reason, u.Advice = err.Error(), "look whether it is a CRI socket and the engine works: crictl --runtime-endpoint unix://"+path+" version"
 	default:
-		u.Reason, u.Advice = said(err), "look whether it is a CRI socket: crictl --runtime-endpoint unix://"+path+" version"
+		u.Reason, u.Advice = message(err), "look whether it is a CRI socket: crictl --runtime-endpoint unix://"+path+" version"
 	}
 	u.Reason = "the socket " + path + ": " + u.Reason
 	return u
 }
 
 // said is the message of an error without gRPC's frame.
-func said(err error) string {
+func message(err error) string {
 	if s, ok := status.FromError(err); ok {
 		return s.Message()
 	}

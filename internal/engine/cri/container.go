@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	// undoLimit bounds the removal of a container whose creation failed or was given up.
+	// undoLimit bounds the removal of a container whose creation failed or was cancelled.
 	undoLimit = 20 * time.Second
-	// settleLimit is how long an engine may take to finish what nobody waits for any more.
-	settleLimit = 10 * time.Second
-	// settleRounds bounds the calls in which an engine has to note an end that has happened. Each is followed by a pause
-	// that is longer than the one before by settleStep: some ten seconds in all, and the end is known late by a few
+	// cancelGrace is the time in which the engine may finish a call after the caller's context has ended.
+	cancelGrace = 10 * time.Second
+	// confirmRounds bounds the requests for an exit that the engine has not recorded yet. The pause after each request is
+	// longer than the one before by confirmStep: about ten seconds in all. The exit is then seen late by a few
 	// hundredths of the time that the engine took.
-	settleRounds = 1000
-	settleStep   = 20 * time.Microsecond
-	// patience is the time for ending after SIGTERM, which the caller's context bounds before.
-	patience = 24 * time.Hour
+	confirmRounds = 1000
+	confirmStep   = 20 * time.Microsecond
+	// termTimeout is the timeout of StopContainer for SIGTERM. The caller's context ends before it.
+	termTimeout = 24 * time.Hour
 )
 
 var errNoProcess = errors.New("the container has no process")
@@ -44,18 +44,18 @@ type container struct {
 	dir   string
 	group *cgroup.Group // nil if the engine chooses cgroups by itself
 	log   *crilog.Follower
-	pod   string // as the engine calls it; empty before it is made
-	name  string // of the container, likewise
+	pod   string // the engine's ID of the pod; empty before it exists
+	name  string // the engine's ID of the container; empty before it exists
 
 	updating sync.Mutex
-	limits   engine.Resources // of the pod, behind updating
+	limits   engine.Resources // of the pod, guarded by updating
 
 	mu      sync.Mutex
-	ending  *ending // nil for an engine without such events
+	event   *exitEvent // nil for an engine without exit events
 	started bool
-	ended   bool // exit is known
+	exited  bool // exit is known
 	exit    engine.Exit
-	removed bool // the engine does not know it any more
+	removed bool // the engine has removed the container and the pod
 	deleted bool
 }
 
@@ -74,7 +74,7 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 	limits := c.e.handler.resources(spec.Resources)
 	pod := podConfig(spec, limits, c.e.session.RunID, c.dir, cgroupParent)
 	err := engine.Step(ctx, "RunPodSandbox", func() error {
-		return settled(ctx, func(ctx context.Context) error {
+		return uninterrupted(ctx, func(ctx context.Context) error {
 			answer, err := s.RunPodSandbox(ctx, &api.RunPodSandboxRequest{Config: pod, RuntimeHandler: c.e.handler.name})
 			c.pod = answer.GetPodSandboxId()
 			return err
@@ -88,7 +88,7 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 	}
 	request := &api.CreateContainerRequest{PodSandboxId: c.pod, Config: containerConfig(spec, limits, c.e.session.RunID, c.dir, spec.Image == s.image), SandboxConfig: pod}
 	err = engine.Step(ctx, "CreateContainer", func() error {
-		return settled(ctx, func(ctx context.Context) error {
+		return uninterrupted(ctx, func(ctx context.Context) error {
 			answer, err := s.CreateContainer(ctx, request)
 			c.name = answer.GetContainerId()
 			return err
@@ -97,14 +97,14 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 	if err == nil {
 		err = context.Cause(ctx)
 	}
-	if err == nil && s.endings != nil {
-		c.ending, err = s.endings.expect(ctx, c.name)
+	if err == nil && s.exits != nil {
+		c.event, err = s.exits.expect(ctx, c.name)
 	}
 	return err
 }
 
-// prepare makes what the engine is to find: the cgroup of the pod, as the kubelet does, the directory
-// that is the container's /tmp, and its log.
+// prepare makes the cgroup of the pod, as the kubelet does, the directory for the container's /tmp, and its log. All
+// of it precedes the first step of Create.
 func (c *container) prepare(spec engine.Spec) (err error) {
 	tmp := c.dir + "/tmp"
 	if err := os.Mkdir(tmp, 0o700); err != nil {
@@ -115,7 +115,7 @@ func (c *container) prepare(spec engine.Spec) (err error) {
 	}
 	if c.group != nil {
 		if err := c.e.makeGroup(c.group); err != nil {
-			c.group = nil // it is not ours
+			c.group = nil // it may belong to another container
 			return err
 		}
 		if err := c.limitPod(spec.Resources); err != nil {
@@ -126,19 +126,18 @@ func (c *container) prepare(spec engine.Spec) (err error) {
 	return err
 }
 
-// settled makes a call that goes on for a while when ctx is cancelled: only its answer tells what there is to
-// remove, and until then names are taken and containers cannot be removed.
-func settled(ctx context.Context, call func(context.Context) error) error {
+// uninterrupted makes a call that may go on for cancelGrace after ctx is cancelled. Only the response names the objects to
+// remove. Until then their names are taken, and they cannot be removed.
+func uninterrupted(ctx context.Context, call func(context.Context) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	inner, cancel := engine.WithGracePeriod(ctx, settleLimit)
+	inner, cancel := engine.WithGracePeriod(ctx, cancelGrace)
 	defer cancel()
 	return call(inner)
 }
 
-// undo removes a container whose creation failed or was given up. What the engine may have made without
-// telling is found by its labels.
+// undo removes a container whose creation failed or was cancelled. A pod without a response is found by its labels.
 func (c *container) undo(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 	defer cancel()
@@ -157,7 +156,7 @@ func (c *container) undo(ctx context.Context) error {
 	if err == nil || c.group == nil || c.e.service.dead() != nil {
 		return err
 	}
-	// What hangs is ended from outside, and the engine may see it then.
+	// The processes of a call that hangs are killed by their cgroup. The engine may then see the exit.
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 	defer cancel()
 	if err := c.group.Kill(ctx); err != nil {
@@ -184,13 +183,13 @@ func (c *container) Start(ctx context.Context) error {
 		return err
 	}
 	err := engine.Step(ctx, "StartContainer", func() error {
-		return settled(ctx, func(ctx context.Context) error {
+		return uninterrupted(ctx, func(ctx context.Context) error {
 			_, err := c.e.service.StartContainer(ctx, &api.StartContainerRequest{ContainerId: c.name})
 			return err
 		})
 	})
 	c.mu.Lock()
-	// Also if the call was given up: it may have worked.
+	// A cancelled call may have worked.
 	c.started = c.started || err == nil || ctx.Err() != nil
 	c.mu.Unlock()
 	if err != nil {
@@ -199,28 +198,35 @@ func (c *container) Start(ctx context.Context) error {
 	return nil
 }
 
-// reasonless is what the shim says of a runtime that has ended without a word.
+// reasonless is the shim's message about a runtime that failed without a message.
 var reasonless = regexp.MustCompile(`did not terminate successfully: exit status [0-9]+(: unknown)?$`)
 
-// specify adds what was to be run to an error without a reason: the shim knows where runc and gVisor write theirs, and
-// loses that of others (youki).
+// specify adds the program to an error without a reason. The shim finds the messages of runc and gVisor, and loses the
+// messages of other runtimes (youki).
 func (c *container) specify(err error) error {
-	if !reasonless.MatchString(said(err)) {
+	if !reasonless.MatchString(message(err)) {
 		return err
 	}
-	return status.Errorf(status.Code(err), "%s: the runtime failed without a reason that reaches the engine; it was to run %q", said(err), c.args)
+	return status.Errorf(status.Code(err), "%s: the runtime failed, and its reason did not reach the engine; the program was %q", message(err), c.args)
 }
 
-// over tells whether the process is known to have ended.
-func (c *container) over() (engine.Exit, bool) {
+// knownExit returns the exit of the process, and whether it is known.
+func (c *container) knownExit() (engine.Exit, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.exit, c.ended
+	return c.exit, c.exited
 }
 
-// Kill maps signals to what CRI has: StopContainer.
+func (c *container) setExit(code int) engine.Exit {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.exit, c.exited = engine.ExitOfCode(code), true
+	return c.exit
+}
+
+// Kill maps SIGKILL and SIGTERM to StopContainer, the only call of CRI that sends signals.
 func (c *container) Kill(ctx context.Context, signal syscall.Signal) error {
-	if _, over := c.over(); over {
+	if _, exited := c.knownExit(); exited {
 		return nil
 	}
 	if err := c.check("kill"); err != nil {
@@ -229,8 +235,8 @@ func (c *container) Kill(ctx context.Context, signal syscall.Signal) error {
 	var timeout time.Duration
 	switch signal {
 	case syscall.SIGKILL:
-	case syscall.SIGTERM: // the default, which no image of ours changes
-		timeout = patience
+	case syscall.SIGTERM: // the default stop signal, which our images do not change
+		timeout = termTimeout
 	default:
 		return fmt.Errorf("kill container %q: CRI has no call that sends signal %d (%s), only SIGTERM and SIGKILL", c.id, int(signal), signal)
 	}
@@ -239,128 +245,171 @@ func (c *container) Kill(ctx context.Context, signal syscall.Signal) error {
 		return nil
 	}
 	if now, unknown := c.status(ctx); unknown == nil && now.state == api.ContainerState_CONTAINER_EXITED {
-		return nil // it ended while we were about it
+		return nil // the process exited meanwhile
 	}
 	return c.explain(ctx, "kill", err)
 }
 
-// stop is StopContainer, which returns when the container has stopped and the engine knows it.
+// stop is StopContainer, which returns when the engine has recorded the exit of the container.
 func (c *container) stop(ctx context.Context, timeout time.Duration) error {
 	_, err := c.e.service.StopContainer(ctx, &api.StopContainerRequest{ContainerId: c.name, Timeout: int64(timeout / time.Second)})
 	return err
 }
 
 func (c *container) Wait(ctx context.Context) (engine.Exit, error) {
-	if exit, over := c.over(); over {
+	if exit, exited := c.knownExit(); exited {
 		return exit, nil
 	}
 	if err := c.check("wait for"); err != nil {
 		return engine.Exit{}, err
 	}
-	exit, err := c.wait(ctx)
+	wait := c.waitForProcess
+	if c.event != nil {
+		wait = c.waitForEvent
+	}
+	exit, err := wait(ctx)
 	if err == nil {
 		return exit, nil
 	}
-	if exit, over := c.over(); over {
+	if exit, exited := c.knownExit(); exited {
 		return exit, nil // it was deleted meanwhile
 	}
 	return engine.Exit{}, c.explain(ctx, "wait for", err)
 }
 
-// wait waits for the event of the end, and until the engine has taken note of it.
-func (c *container) wait(ctx context.Context) (engine.Exit, error) {
-	if c.ending != nil {
+// waitForEvent waits for the exit event, which holds the exit code. It makes no request.
+func (c *container) waitForEvent(ctx context.Context) (engine.Exit, error) {
+	err := engine.Call(ctx, func() error {
 		select {
-		case <-c.ending.done:
+		case <-c.event.done:
+			return c.event.err
 		case <-ctx.Done():
-			return engine.Exit{}, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
-		if c.ending.err != nil {
-			return engine.Exit{}, c.ending.err
-		}
-	} else if err := c.awaitProcess(ctx); err != nil {
+	})
+	if err != nil {
 		return engine.Exit{}, err
 	}
-	return c.settle(ctx)
+	return c.setExit(c.event.code), nil
 }
 
-// awaitProcess waits for the end of the container's process on the host.
-func (c *container) awaitProcess(ctx context.Context) error {
-	now, err := c.status(ctx)
-	if err != nil || now.state == api.ContainerState_CONTAINER_EXITED {
-		return err
+// waitForProcess waits for the exit of the container's process on the host, for engines without exit events. The
+// requests for the process's ID are recorded steps. confirmExit gets the exit code after the last step.
+func (c *container) waitForProcess(ctx context.Context) (engine.Exit, error) {
+	now, err := c.statusStep(ctx)
+	if err != nil {
+		return engine.Exit{}, err
 	}
-	if now.pid <= 0 { // also one that was only created has a process
-		return fmt.Errorf("%s does not tell the process of a container", c.e.service.title())
+	if now.state == api.ContainerState_CONTAINER_EXITED {
+		return c.setExit(now.code), nil
 	}
-	return awaitProcess(ctx, now.pid, func() (bool, error) {
-		again, err := c.status(ctx)
-		return again.state != api.ContainerState_CONTAINER_EXITED && again.pid == now.pid, err
-	})
+	if now.pid <= 0 { // a created container has a process too
+		return engine.Exit{}, fmt.Errorf("%s does not report the process of a container", c.e.service.title())
+	}
+	process, err := openProcess(now.pid)
+	if err != nil {
+		return engine.Exit{}, err
+	}
+	if process != nil {
+		defer func() { _ = process.Close() }()
+		// The kernel may have given the ID to another process before it was opened.
+		again, err := c.statusStep(ctx)
+		if err != nil {
+			return engine.Exit{}, err
+		}
+		if again.state != api.ContainerState_CONTAINER_EXITED && again.pid == now.pid {
+			if err := engine.Call(ctx, func() error { return awaitExit(ctx, process) }); err != nil {
+				return engine.Exit{}, err
+			}
+		}
+	}
+	return c.confirmExit(ctx)
 }
 
-// now is the state of a container.
-type now struct {
+// containerStatus is the engine's view of a container.
+type containerStatus struct {
 	state api.ContainerState
 	code  int
-	pid   int // 0 if the engine does not tell
+	pid   int // 0 if the engine does not report it
 }
 
-// status asks for the state of the container.
-func (c *container) status(ctx context.Context) (now, error) {
-	answer, err := c.e.service.ContainerStatus(ctx, &api.ContainerStatusRequest{ContainerId: c.name, Verbose: c.ending == nil})
+// status requests the state of the container.
+func (c *container) status(ctx context.Context) (containerStatus, error) {
+	answer, err := c.e.service.ContainerStatus(ctx, &api.ContainerStatusRequest{ContainerId: c.name, Verbose: c.event == nil})
 	if err != nil {
-		return now{}, err
+		return containerStatus{}, err
 	}
-	n := now{state: answer.GetStatus().GetState(), code: int(answer.GetStatus().GetExitCode())}
+	now := containerStatus{state: answer.GetStatus().GetState(), code: int(answer.GetStatus().GetExitCode())}
 	var info struct{ Pid int }
 	if json.Unmarshal([]byte(answer.GetInfo()["info"]), &info) == nil {
-		n.pid = info.Pid
+		now.pid = info.Pid
 	}
-	return n, nil
+	return now, nil
 }
 
-// settle returns when the engine says that a container has exited whose process has ended. StopContainer
-// waits for that, but for the time in which the task is gone and containerd has not noted the end yet: the call then fails
-// or returns too early. Meanwhile containerd has the shim end, which takes a few milliseconds; if it fails in that, as it may
-// on a busy machine, it tries again after a second, and then after two and four.
-func (c *container) settle(ctx context.Context) (engine.Exit, error) {
+// statusStep is status as a recorded step.
+func (c *container) statusStep(ctx context.Context) (now containerStatus, err error) {
+	err = engine.Step(ctx, "ContainerStatus", func() error {
+		now, err = c.status(ctx)
+		return err
+	})
+	return now, err
+}
+
+// confirmExit returns when the engine has recorded the exit of a process that has exited. It polls. Its requests are no
+// steps, so that they follow the timed region of Wait.
+//
+// StopContainer waits for the record, except while containerd has deleted the task and not recorded the exit yet: the call
+// then fails or returns early. In that time containerd shuts the shim down, which takes some milliseconds. If that
+// fails, as on a busy machine, containerd retries after one second, and then after two and four.
+func (c *container) confirmExit(ctx context.Context) (engine.Exit, error) {
 	var stop error
 	pause := time.NewTimer(0)
 	defer pause.Stop()
-	for round := range settleRounds {
-		stop = c.stop(ctx, 0)
+	for round := range confirmRounds {
 		now, err := c.status(ctx)
 		if err != nil {
 			return engine.Exit{}, err
 		}
 		switch now.state {
 		case api.ContainerState_CONTAINER_EXITED:
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.exit, c.ended = engine.ExitOfCode(now.code), true
-			return c.exit, nil
+			return c.setExit(now.code), nil
 		case api.ContainerState_CONTAINER_RUNNING:
 		default:
 			return engine.Exit{}, errNoProcess
 		}
-		pause.Reset(time.Duration(round) * settleStep)
+		stop = c.stop(ctx, 0)
+		pause.Reset(time.Duration(round) * confirmStep)
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
 			return engine.Exit{}, context.Cause(ctx)
 		}
 	}
-	return engine.Exit{}, errors.Join(errors.New("the process has ended and the engine does not say so"), stop)
+	return engine.Exit{}, errors.Join(errors.New("the process has exited, and the engine does not record it"), stop)
+}
+
+// confirmExitStep is confirmExit as one recorded step.
+func (c *container) confirmExitStep(ctx context.Context) error {
+	return engine.Step(ctx, "ContainerStatus", func() error {
+		_, err := c.confirmExit(ctx)
+		return err
+	})
 }
 
 func (c *container) State(ctx context.Context) (engine.State, error) {
-	if err := c.check("ask for the state of"); err != nil {
+	const op = "get the state of"
+	if err := c.check(op); err != nil {
 		return "", err
 	}
 	now, err := c.status(ctx)
+	if _, exited := c.knownExit(); err == nil && exited && now.state == api.ContainerState_CONTAINER_RUNNING {
+		// The exit event precedes the engine's own record.
+		_, err = c.confirmExit(ctx)
+		now.state = api.ContainerState_CONTAINER_EXITED
+	}
 	if err != nil {
-		return "", c.explain(ctx, "ask for the state of", err)
+		return "", c.explain(ctx, op, err)
 	}
 	switch now.state {
 	case api.ContainerState_CONTAINER_CREATED:
@@ -370,7 +419,7 @@ func (c *container) State(ctx context.Context) (engine.State, error) {
 	case api.ContainerState_CONTAINER_EXITED:
 		return engine.Stopped, nil
 	default:
-		return "", fmt.Errorf("ask for the state of container %q: %s says %s", c.id, c.e.service.title(), now.state)
+		return "", fmt.Errorf("%s container %q: %s reports %s", op, c.id, c.e.service.title(), now.state)
 	}
 }
 
@@ -388,45 +437,31 @@ func (c *container) Delete(ctx context.Context) error {
 			if c.e.service.dead() == nil {
 				return err
 			}
-			// Nobody will remove it any more; what it has on the host can go all the same.
+			// A dead engine removes nothing. The container's files on the host can still be removed.
 			return errors.Join(err, c.clear(ctx))
 		}
 	}
 	return c.clear(ctx)
 }
 
-// remove lets the engine remove the container and the pod.
+// remove has the engine remove the container and the pod.
 func (c *container) remove(ctx context.Context) error {
 	s := c.e.service
 	if c.name != "" {
-		if _, over := c.over(); !over {
-			// Also if it was not started: CRI-O gives what crun has created ten seconds to end. If it fails
-			// because the process is just ending, settle finds out.
-			_ = engine.Step(ctx, "StopContainer", func() error { return c.stop(ctx, 0) })
-		}
-		if _, over := c.over(); !over && c.wasStarted() {
-			// What waiting is told from now on. A container that is lost has no end, and can go all the same.
-			if _, err := c.settle(ctx); err != nil && ctx.Err() != nil {
-				return err
-			}
-		}
-		if err := engine.Step(ctx, "RemoveContainer", func() error {
-			_, err := s.RemoveContainer(ctx, &api.RemoveContainerRequest{ContainerId: c.name})
-			return known(err)
-		}); err != nil {
+		if err := c.removeContainer(ctx); err != nil {
 			return err
 		}
 	}
 	if c.pod != "" {
 		if err := engine.Step(ctx, "StopPodSandbox", func() error {
 			_, err := s.StopPodSandbox(ctx, &api.StopPodSandboxRequest{PodSandboxId: c.pod})
-			return known(err)
+			return ignoreNotFound(err)
 		}); err != nil {
 			return err
 		}
 		if err := engine.Step(ctx, "RemovePodSandbox", func() error {
 			_, err := s.RemovePodSandbox(ctx, &api.RemovePodSandboxRequest{PodSandboxId: c.pod})
-			return known(err)
+			return ignoreNotFound(err)
 		}); err != nil {
 			return err
 		}
@@ -437,21 +472,48 @@ func (c *container) remove(ctx context.Context) error {
 	return nil
 }
 
+// removeContainer removes the container, after it has stopped a process that may run.
+func (c *container) removeContainer(ctx context.Context) error {
+	remove := func() error {
+		return engine.Step(ctx, "RemoveContainer", func() error {
+			_, err := c.e.service.RemoveContainer(ctx, &api.RemoveContainerRequest{ContainerId: c.name})
+			return ignoreNotFound(err)
+		})
+	}
+	if _, exited := c.knownExit(); exited {
+		err := remove()
+		if err == nil || c.confirmExitStep(ctx) != nil {
+			return err
+		}
+		return remove() // the engine had not recorded the exit
+	}
+	// StopContainer also precedes the removal of a container that was not started: CRI-O gives a process of crun ten seconds
+	// to exit. If the call fails because the process is just exiting, confirmExit finds out.
+	_ = engine.Step(ctx, "StopContainer", func() error { return c.stop(ctx, 0) })
+	if c.wasStarted() {
+		// Callers of Wait need the exit. A container that is lost has none, and can still be removed.
+		if err := c.confirmExitStep(ctx); err != nil && ctx.Err() != nil {
+			return err
+		}
+	}
+	return remove()
+}
+
 func (c *container) wasStarted() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.started
 }
 
-// known takes away the error that the engine does not know a container or pod.
-func known(err error) error {
+// ignoreNotFound drops the error about an object that does not exist.
+func ignoreNotFound(err error) error {
 	if status.Code(err) == codes.NotFound {
 		return nil
 	}
 	return err
 }
 
-// clear removes what belongs to the container and is not the engine's: its cgroup, its output, its directory.
+// clear removes the cgroup and the directory of the container, which are not the engine's, and ends its output.
 func (c *container) clear(ctx context.Context) error {
 	if c.group != nil {
 		if err := c.group.Destroy(ctx); err != nil {
@@ -464,8 +526,8 @@ func (c *container) clear(ctx context.Context) error {
 			return fmt.Errorf("delete container %q: %w", c.id, bad)
 		}
 	}
-	if c.ending != nil {
-		c.e.service.endings.forget(c.name)
+	if c.event != nil {
+		c.e.service.exits.forget(c.name)
 	}
 	if err := os.RemoveAll(c.dir); err != nil {
 		return fmt.Errorf("remove the directory of container %q: %w", c.id, err)
@@ -479,7 +541,7 @@ func (c *container) clear(ctx context.Context) error {
 	return nil
 }
 
-// Exec runs a further process by ExecSync, which passes output on when the process has ended.
+// Exec runs a further process by ExecSync, which returns the output when the process has exited.
 func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
 	defer p.CloseOutput()
 	if err := c.check("execute in"); err != nil {
@@ -488,11 +550,15 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	if len(p.Env) > 0 {
 		return engine.Exit{}, fmt.Errorf("execute in container %q: CRI passes no environment to a further process", c.id)
 	}
-	answer, err := c.e.service.ExecSync(ctx, &api.ExecSyncRequest{ContainerId: c.name, Cmd: p.Args})
+	var answer *api.ExecSyncResponse
+	err := engine.Call(ctx, func() (err error) {
+		answer, err = c.e.service.ExecSync(ctx, &api.ExecSyncRequest{ContainerId: c.name, Cmd: p.Args})
+		return err
+	})
 	if err != nil {
 		return engine.Exit{}, c.explain(ctx, "execute in", err)
 	}
-	// A writer that fails gets no more, as with the output of a container.
+	// The error of a writer is ignored, as for the output of a container.
 	if p.Stdout != nil {
 		_, _ = p.Stdout.Write(answer.GetStdout())
 	}
@@ -502,8 +568,8 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	return engine.ExitOfCode(int(answer.GetExitCode())), nil
 }
 
-// Update changes the limits of the container, and those of its pod as limitPod has it: for the time of the call the pod
-// has the wider of old and new, because on v1 no group can have more than the one above it.
+// Update changes the limits of the container as its timed step, and the limits of the pod before and after. During the step
+// the pod has the wider of the old and new limits, because on v1 no cgroup can have more than its parent.
 func (c *container) Update(ctx context.Context, r engine.Resources) error {
 	if err := c.check("update"); err != nil {
 		return err
@@ -513,7 +579,11 @@ func (c *container) Update(ctx context.Context, r engine.Resources) error {
 	then := merged(c.limits, r)
 	err := c.limitPod(wider(c.limits, then))
 	if err == nil {
-		_, err = c.e.service.UpdateContainerResources(ctx, &api.UpdateContainerResourcesRequest{ContainerId: c.name, Linux: c.e.handler.resources(r)})
+		request := &api.UpdateContainerResourcesRequest{ContainerId: c.name, Linux: c.e.handler.resources(r)}
+		err = engine.Call(ctx, func() error {
+			_, err := c.e.service.UpdateContainerResources(ctx, request)
+			return err
+		})
 	}
 	if err == nil {
 		err = c.limitPod(then)
@@ -524,24 +594,28 @@ func (c *container) Update(ctx context.Context, r engine.Resources) error {
 	return nil
 }
 
-// Stats asks the engine, as a kubelet does.
+// Stats makes the request that a kubelet makes.
 func (c *container) Stats(ctx context.Context) (engine.Stats, error) {
-	const op = "ask what is used by"
+	const op = "get the resource usage of"
 	if err := c.check(op); err != nil {
 		return engine.Stats{}, err
 	}
-	answer, err := c.e.service.ContainerStats(ctx, &api.ContainerStatsRequest{ContainerId: c.name})
+	var answer *api.ContainerStatsResponse
+	err := engine.Call(ctx, func() (err error) {
+		answer, err = c.e.service.ContainerStats(ctx, &api.ContainerStatsRequest{ContainerId: c.name})
+		return err
+	})
 	if err != nil {
 		return engine.Stats{}, c.explain(ctx, op, err)
 	}
 	cpu, memory := answer.GetStats().GetCpu().GetUsageCoreNanoSeconds(), answer.GetStats().GetMemory().GetWorkingSetBytes()
 	if cpu == nil || memory == nil {
-		return engine.Stats{}, fmt.Errorf("%s container %q: %s tells nothing", op, c.id, c.e.service.title())
+		return engine.Stats{}, fmt.Errorf("%s container %q: %s reports none", op, c.id, c.e.service.title())
 	}
 	return engine.Stats{CPU: time.Duration(cpu.GetValue()), Memory: int64(memory.GetValue())}, nil
 }
 
-// explain makes what an engine said the error of a call.
+// explain wraps an error of the engine in the error of a call.
 func (c *container) explain(ctx context.Context, op string, err error) error {
 	return c.e.explain(ctx, fmt.Sprintf("%s container %q", op, c.id), err)
 }

@@ -210,7 +210,7 @@ func (d *Driver) refusal(ctx context.Context, t target.Target, err error) error 
 	if errors.As(err, &u) {
 		return refuse(t, u.Reason, u.Advice)
 	}
-	return refuse(t, said(err), "look at the engine's log")
+	return refuse(t, message(err), "look at the engine's log")
 }
 
 // connect gives the user's own engine if there is one, and starts a private one if not.
@@ -250,7 +250,7 @@ func (d *Driver) connect(ctx context.Context, s engine.Session) (*service, error
 	if err == nil {
 		return shared, nil
 	}
-	reason, advice := said(err), "look at the engine's log"
+	reason, advice := message(err), "look at the engine's log"
 	if strings.Contains(reason, "server gave HTTP response to HTTPS client") {
 		advice = "let it pull from " + s.Registry.Addr() + " without TLS: a [[registry]] with location = \"127.0.0.1\" and insecure = true in /etc/containers/registries.conf.d"
 	}
@@ -335,6 +335,11 @@ func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, sh
 	if !e.places() {
 		e.info.Notes = append(e.info.Notes, "its cgroups are made by systemd, not below the run's: what containers cost the host is not known")
 	}
+	exits := "an exit is containerd's exit event, without a request in the phase"
+	if shared.exits == nil {
+		exits = "an exit is the exit of the process on the host: the engine has no exit event in use, and the phase holds ContainerStatus as a step"
+	}
+	e.info.Notes = append(e.info.Notes, exits)
 	if shared.engine == "cri-o" {
 		e.info.Notes = append(e.info.Notes, "CRI-O sends SIGTERM before SIGKILL, and looks for the end of a container that it stops every 100 ms")
 	}

@@ -221,7 +221,7 @@ func (e *Engine) explain(ctx context.Context, op string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s with %s: %w", op, e.info.Target, context.Cause(ctx))
 	}
-	failed := &EngineError{Op: op, Target: e.info.Target.String(), Message: said(err), Err: err}
+	failed := &EngineError{Op: op, Target: e.info.Target.String(), Message: message(err), Err: err}
 	if dead := e.service.lost(ctx, err); dead != nil {
 		return fmt.Errorf("%w; %w", failed, dead)
 	}

@@ -281,7 +281,7 @@ func startPrivate(ctx context.Context, s engine.Session, c managed.Config, socke
 		for {
 			err := shared.ask(ctx, grpc.WaitForReady(true))
 			// containerd 1.6 says that it is ready some milliseconds before its CRI is, and has no event for that.
-			if ctx.Err() != nil || err == nil || !strings.Contains(said(err), "not initialized yet") {
+			if ctx.Err() != nil || err == nil || !strings.Contains(message(err), "not initialized yet") {
 				return err
 			}
 		}

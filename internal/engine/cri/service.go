@@ -19,8 +19,8 @@ import (
 // service is an engine that serves, with what all its targets share.
 type service struct {
 	*client
-	name     string   // in targets
-	endings  *endings // nil for an engine that is not containerd
+	name     string      // in targets
+	exits    *exitEvents // nil for an engine that is not containerd
 	private  *managed.Daemon
 	notify   *notifySocket    // of a private one
 	entries  map[string]entry // of a private one's configuration, by target
@@ -37,7 +37,7 @@ func (s *service) title() string { return s.engine + " " + s.version }
 // open gets ready for containers: it pulls the probe's image and subscribes to events.
 func (s *service) open(ctx context.Context, registry registry) error {
 	if s.isContainerd() {
-		s.endings = newEndings(s.conn)
+		s.exits = newExitEvents(s.conn)
 	}
 	if err := s.askStorage(ctx); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (s *service) pull(ctx context.Context, ref string) error {
 // removeImage removes an image, which need not be there.
 func (s *service) removeImage(ctx context.Context, ref string) error {
 	_, err := s.images.RemoveImage(ctx, &api.RemoveImageRequest{Image: imageSpec(ref)})
-	return known(err)
+	return ignoreNotFound(err)
 }
 
 // dead says that a private engine has ended, and how; nil if it runs or is not ours.
@@ -142,11 +142,11 @@ func (s *service) close(ctx context.Context) error {
 	var errs []error
 	if s.pulled && s.private == nil {
 		if err := s.removeImage(ctx, s.image); err != nil {
-			errs = append(errs, fmt.Errorf("remove image %s: %s", s.image, said(err)))
+			errs = append(errs, fmt.Errorf("remove image %s: %s", s.image, message(err)))
 		}
 	}
-	if s.endings != nil {
-		s.endings.close()
+	if s.exits != nil {
+		s.exits.close()
 	}
 	errs = append(errs, s.client.close())
 	if s.private != nil {

@@ -32,7 +32,7 @@ func (d *Driver) Sweep(ctx context.Context, s engine.Session) (removed int, err 
 func (c *client) sweepPods(ctx context.Context, runID string) (removed int, err error) {
 	list, err := c.ListPodSandbox(ctx, &api.ListPodSandboxRequest{Filter: &api.PodSandboxFilter{LabelSelector: map[string]string{engine.Label: runID}}})
 	if err != nil {
-		return 0, fmt.Errorf("list the run's pods: %s", said(err))
+		return 0, fmt.Errorf("list the run's pods: %s", message(err))
 	}
 	var errs []error
 	for _, pod := range list.GetItems() {
@@ -41,7 +41,7 @@ func (c *client) sweepPods(ctx context.Context, runID string) (removed int, err 
 			_, err = c.RemovePodSandbox(ctx, &api.RemovePodSandboxRequest{PodSandboxId: pod.GetId()})
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("remove pod %s: %s", pod.GetMetadata().GetName(), said(err)))
+			errs = append(errs, fmt.Errorf("remove pod %s: %s", pod.GetMetadata().GetName(), message(err)))
 			continue
 		}
 		removed++
@@ -53,7 +53,7 @@ func (c *client) sweepPods(ctx context.Context, runID string) (removed int, err 
 func (c *client) sweepImages(ctx context.Context, runID string) (removed int, err error) {
 	list, err := c.images.ListImages(ctx, &api.ListImagesRequest{})
 	if err != nil {
-		return 0, fmt.Errorf("list the run's images: %s", said(err))
+		return 0, fmt.Errorf("list the run's images: %s", message(err))
 	}
 	for _, i := range list.GetImages() {
 		for _, ref := range i.GetRepoTags() {
@@ -61,7 +61,7 @@ func (c *client) sweepImages(ctx context.Context, runID string) (removed int, er
 				continue
 			}
 			if _, err := c.images.RemoveImage(ctx, &api.RemoveImageRequest{Image: imageSpec(ref)}); err != nil {
-				return removed, fmt.Errorf("remove image %s: %s", ref, said(err))
+				return removed, fmt.Errorf("remove image %s: %s", ref, message(err))
 			}
 			removed++
 		}

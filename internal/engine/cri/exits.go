@@ -15,34 +15,33 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// endings tells of the end of containers by containerd's own events, which it has at the same socket. It
-// subscribes once, for all targets of the engine.
+// exitEvents are the exits of containers by containerd's own event service, which listens at the same socket. There is
+// one subscription for all targets of the engine.
 //
 // CRI's GetContainerEvents is not used: containerd 1.6 lacks it; containerd 1.7 gives each event to one
-// subscriber only, so that a kubelet on the same host would miss those that we get; CRI-O has it switched
-// off by default.
-type endings struct {
+// subscriber only, so that a kubelet on the same host would miss ours; CRI-O has it off by default.
+type exitEvents struct {
 	conn grpc.ClientConnInterface
 
 	mu      sync.Mutex
 	cancel  context.CancelFunc // of the subscription; nil if there is none
 	ended   chan struct{}      // closed when the subscription has ended
-	waiting map[string]*ending
+	waiting map[string]*exitEvent
 }
 
-// ending is the end of one container.
-type ending struct {
+// exitEvent is the exit of one container.
+type exitEvent struct {
 	done chan struct{}
 	code int   // once done is closed
-	err  error // why it will not be known
+	err  error // the reason why the exit stays unknown
 }
 
-func newEndings(conn grpc.ClientConnInterface) *endings {
-	return &endings{conn: conn, waiting: map[string]*ending{}}
+func newExitEvents(conn grpc.ClientConnInterface) *exitEvents {
+	return &exitEvents{conn: conn, waiting: map[string]*exitEvent{}}
 }
 
-// expect gives the ending of a container that has not been started.
-func (e *endings) expect(ctx context.Context, id string) (*ending, error) {
+// expect returns the future exit event of a container that has not been started.
+func (e *exitEvents) expect(ctx context.Context, id string) (*exitEvent, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.cancel == nil {
@@ -50,20 +49,20 @@ func (e *endings) expect(ctx context.Context, id string) (*ending, error) {
 			return nil, err
 		}
 	}
-	w := &ending{done: make(chan struct{})}
+	w := &exitEvent{done: make(chan struct{})}
 	e.waiting[id] = w
 	return w, nil
 }
 
-// forget is called when nobody waits for the end of a container any more.
-func (e *endings) forget(id string) {
+// forget drops the event of a container that was deleted.
+func (e *exitEvents) forget(id string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.waiting, id)
 }
 
 // subscribe must be called with the mutex held.
-func (e *endings) subscribe(ctx context.Context) error {
+func (e *exitEvents) subscribe(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	stream, err := events.NewEventsClient(e.conn).Subscribe(ctx, &events.SubscribeRequest{
 		Filters: []string{`namespace=="k8s.io",topic=="/tasks/exit"`},
@@ -82,7 +81,7 @@ func (e *endings) subscribe(ctx context.Context) error {
 		e.cancel = nil
 		cancel()
 		for id, w := range e.waiting {
-			w.end(0, fmt.Errorf("the engine's stream of events has ended: %w", err))
+			w.set(0, fmt.Errorf("the engine's event stream has ended: %w", err))
 			delete(e.waiting, id)
 		}
 	}()
@@ -90,7 +89,7 @@ func (e *endings) subscribe(ctx context.Context) error {
 }
 
 // receive passes events on until the stream ends.
-func (e *endings) receive(stream events.Events_SubscribeClient) error {
+func (e *exitEvents) receive(stream events.Events_SubscribeClient) error {
 	for {
 		envelope, err := stream.Recv()
 		if err != nil {
@@ -108,7 +107,7 @@ func (e *endings) receive(stream events.Events_SubscribeClient) error {
 		}
 		e.mu.Lock()
 		if w, ok := e.waiting[exit.GetContainerID()]; ok {
-			w.end(int(exit.GetExitStatus()), nil)
+			w.set(int(exit.GetExitStatus()), nil)
 			delete(e.waiting, exit.GetContainerID())
 		}
 		e.mu.Unlock()
@@ -116,7 +115,7 @@ func (e *endings) receive(stream events.Events_SubscribeClient) error {
 }
 
 // close ends the subscription.
-func (e *endings) close() {
+func (e *exitEvents) close() {
 	e.mu.Lock()
 	cancel, ended := e.cancel, e.ended
 	e.mu.Unlock()
@@ -126,31 +125,30 @@ func (e *endings) close() {
 	}
 }
 
-func (w *ending) end(code int, err error) {
+func (w *exitEvent) set(code int, err error) {
 	w.code, w.err = code, err
 	close(w.done)
 }
 
-// awaitProcess returns when the process of this pid has ended. still tells whether the pid is that of the
-// process that is meant: asked once the process is held, since an ID may come to mean another process.
-func awaitProcess(ctx context.Context, pid int, still func() (bool, error)) error {
+// openProcess opens a pidfd of a process, which the caller closes. It returns nil if the process has been reaped.
+func openProcess(pid int) (*os.File, error) {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if errors.Is(err, unix.ESRCH) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return os.NewSyscallError("pidfd_open", err)
+		return nil, os.NewSyscallError("pidfd_open", err)
 	}
-	file := os.NewFile(uintptr(fd), "pidfd") // non-blocking: it is waited for with all other events
-	defer func() { _ = file.Close() }()
-	if same, err := still(); err != nil || !same {
-		return err
-	}
-	raw, err := file.SyscallConn()
+	return os.NewFile(uintptr(fd), "pidfd"), nil // non-blocking, and therefore in Go's poller
+}
+
+// awaitExit returns when the process of a pidfd has exited.
+func awaitExit(ctx context.Context, pidfd *os.File) error {
+	raw, err := pidfd.SyscallConn()
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = file.SetReadDeadline(time.Unix(1, 0)) }) // long ago
+	stop := context.AfterFunc(ctx, func() { _ = pidfd.SetReadDeadline(time.Unix(1, 0)) }) // long ago
 	defer stop()
 	err = raw.Read(func(fd uintptr) bool {
 		ready, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)

@@ -1,0 +1,77 @@
+package cri
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	api "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
+
+// slowRecorder is an engine that records the exit of a container's process late.
+type slowRecorder struct {
+	api.RuntimeServiceClient
+	recorded time.Time
+	requests int
+}
+
+func (s *slowRecorder) StopContainer(context.Context, *api.StopContainerRequest, ...grpc.CallOption) (*api.StopContainerResponse, error) {
+	return &api.StopContainerResponse{}, nil
+}
+
+func (s *slowRecorder) ContainerStatus(ctx context.Context, _ *api.ContainerStatusRequest, _ ...grpc.CallOption) (*api.ContainerStatusResponse, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	s.requests++
+	time.Sleep(time.Millisecond)
+	answer := &api.ContainerStatus{State: api.ContainerState_CONTAINER_RUNNING}
+	if !time.Now().Before(s.recorded) {
+		answer.State, answer.ExitCode = api.ContainerState_CONTAINER_EXITED, 3
+	}
+	return &api.ContainerStatusResponse{Status: answer}, nil
+}
+
+// confirmExit returns soon after an engine has recorded an exit late, and makes few requests until then.
+func TestExitRecordedLate(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		after    time.Duration // until the engine records the exit
+		given    time.Duration // limit of the call
+		want     time.Duration // longest time of the call
+		requests int           // most requests
+		message  string
+	}{
+		{"at once", 0, time.Minute, 2 * time.Millisecond, 1, ""},
+		{"after the usual moment", 5 * time.Millisecond, time.Minute, 7 * time.Millisecond, 7, ""},
+		{"after one retry", 1100 * time.Millisecond, time.Minute, 1110 * time.Millisecond, 300, ""},
+		{"after the third retry", 7100 * time.Millisecond, time.Minute, 7130 * time.Millisecond, 900, ""},
+		{"never", time.Hour, time.Minute, 11 * time.Second, confirmRounds, "does not record it"},
+		{"after the caller's deadline", time.Hour, 3 * time.Second, 3100 * time.Millisecond, 600, "deadline exceeded"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				slow := &slowRecorder{recorded: time.Now().Add(tt.after)}
+				c := &container{e: &Engine{service: &service{client: &client{RuntimeServiceClient: slow}}}}
+				ctx, cancel := context.WithTimeout(t.Context(), tt.given)
+				defer cancel()
+				began := time.Now()
+				exit, err := c.confirmExit(ctx)
+				if tt.message == "" && (err != nil || exit != engine.Exit{Code: 3}) {
+					t.Errorf("confirmExit() = %+v, %v; want exit code 3", exit, err)
+				}
+				if tt.message != "" && (err == nil || !strings.Contains(err.Error(), tt.message)) {
+					t.Errorf("error %v, want one with %q", err, tt.message)
+				}
+				if took := time.Since(began); took > tt.want || slow.requests > tt.requests {
+					t.Errorf("confirmExit took %v and %d requests, want at most %v and %d", took, slow.requests, tt.want, tt.requests)
+				}
+			})
+		})
+	}
+}

@@ -29,3 +29,19 @@ func Step(ctx context.Context, name string, call func() error) error {
 // Call is Step for the only call of a method, such as the start of a runtime's command. It is not recorded apart from the
 // method.
 func Call(ctx context.Context, call func() error) error { return Step(ctx, "", call) }
+
+type tracerKey struct{}
+
+// WithTracer gives engines a function that they call before each request to a daemon, with the request's name. By it the
+// conformance suite finds requests outside of steps.
+func WithTracer(ctx context.Context, trace func(request string)) context.Context {
+	return context.WithValue(ctx, tracerKey{}, trace)
+}
+
+// Trace reports a request to the tracer of the context, if it has one. Clients call it for every request. Requests by
+// net/http and starts of processes need no report: net/http/httptrace and process.Launcher.Started show them.
+func Trace(ctx context.Context, request string) {
+	if trace, ok := ctx.Value(tracerKey{}).(func(request string)); ok {
+		trace(request)
+	}
+}

@@ -67,6 +67,7 @@ func (l *Launcher) start(c *Child, attr *syscall.SysProcAttr, fork func() (pid i
 		}
 		c.pidfd = l.open(c.pid)
 		l.children[c.pid] = c
+		l.started++
 		return nil
 	})
 }

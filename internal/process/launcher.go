@@ -43,6 +43,7 @@ type Launcher struct {
 	orphans  map[int]*Orphan
 	ended    map[int]Exit // exits of orphans that are not adopted, or not yet
 	strays   int          // the number of exited orphans that are not adopted
+	started  int64        // the number of processes that were started
 	cpu      time.Duration
 
 	cgroup  *os.File      // the cgroup v2 directory for children; nil for this program's own cgroup

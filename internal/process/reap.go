@@ -58,6 +58,13 @@ func (l *Launcher) CPU() time.Duration {
 	return l.cpu
 }
 
+// Started is the number of processes that the launcher has started so far.
+func (l *Launcher) Started() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.started
+}
+
 // Strays returns the number of strays so far. A stray is an exited orphan that is not adopted, such as a sandbox helper.
 func (l *Launcher) Strays() int {
 	l.mu.Lock()

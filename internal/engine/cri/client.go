@@ -84,9 +84,10 @@ func dial(path string) (*client, error) {
 	return &client{RuntimeServiceClient: api.NewRuntimeServiceClient(conn), images: api.NewImageServiceClient(conn), conn: conn, socket: path}, nil
 }
 
-// keepDeadline makes a call with the deadline kept on this side, which then cancels the call. An engine that is
-// told of it may answer first that it has passed, and who asks does not know yet.
+// keepDeadline traces a call, and keeps its deadline on this side, which then cancels the call. An engine that
+// knows the deadline may report its end before this side's context has ended.
 func keepDeadline(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	engine.Trace(ctx, method)
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()

@@ -67,6 +67,8 @@ type Options struct {
 	// Limits gives what the host's cgroups say of a container, as the function Limits of this package does; nil if it
 	// is not known where they are.
 	Limits func(t *testing.T, c engine.Container) string
+	// Started counts the processes that the engine has started, as process.Launcher does; nil if it starts none.
+	Started func() int64
 	// Leftovers lists what there is on the host of this run's containers: processes,
 	// cgroups, bundles, mounts. The subtests must add nothing, and the last checks
 	// that once the engine is closed there is nothing but what was there before it was opened. What belongs to the session and
@@ -129,6 +131,7 @@ var subtests = []subtest{
 	{name: "HostNetwork", test: (*suite).testHostNetwork},
 	{name: "Pull", test: (*suite).testPull},
 	{name: "Limits", test: (*suite).testLimits, alone: true}, // Options.Limits may know of one container only
+	{name: "Steps", test: (*suite).testSteps, alone: true},   // Options.Started counts the processes of all containers
 	{name: "Close", test: (*suite).testClose, alone: true},
 }
 

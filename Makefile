@@ -86,8 +86,9 @@ fmt: ## Format the code
 	path=$$(scripts/tools.sh golangci-lint) && "$$path/golangci-lint" fmt ./...
 
 .PHONY: gen
-gen: $(PROBE)$(ARCH) ## Write the generated pages: docs/cli, and the tables of docs/benchmarks.md
+gen: $(PROBE)$(ARCH) ## Write the generated pages: docs/cli, the tables of docs/benchmarks.md, and the schema of plans
 	go test ./internal/docgen -count=1 -update
+	go test ./internal/plan -count=1 -run TestSchemaIsCurrent -update
 
 .PHONY: verify
 verify: lint cross test ## Run all that must pass before a change goes in

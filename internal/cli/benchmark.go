@@ -143,7 +143,7 @@ func (a *App) benchmark(ctx context.Context, opts benchmarkOptions) error {
 	if opts.resume != "" {
 		return a.resume(ctx, opts)
 	}
-	plans, err := readPlans(opts)
+	plans, err := a.readPlans(opts)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (a *App) benchmark(ctx context.Context, opts benchmarkOptions) error {
 }
 
 // readPlans reads and checks all plans before the first is executed.
-func readPlans(opts benchmarkOptions) ([]plan.Plan, error) {
+func (a *App) readPlans(opts benchmarkOptions) ([]plan.Plan, error) {
 	own, err := ownRuntimes()
 	if err != nil {
 		return nil, err
@@ -189,7 +189,11 @@ func readPlans(opts benchmarkOptions) ([]plan.Plan, error) {
 		add(plan.Quick(), nil)
 	}
 	for _, file := range opts.files {
-		add(plan.Load(file))
+		p, err := plan.Load(file)
+		for _, hint := range p.Hints {
+			fmt.Fprintf(a.env.Stderr, "hint: %s\n", hint)
+		}
+		add(p, err)
 	}
 	if len(errs) > 0 {
 		return nil, usage(errors.Join(errs...))
@@ -258,9 +262,9 @@ func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Sto
 	// One that cannot be written does not keep the others from being.
 	page := filepath.Join(opts.dir, "report.html")
 	err = errors.Join(err, writeFile(page, func(w *os.File) error { return html.Write(w, m) }))
-	if e.Plan.JSON != "" {
+	if e.Plan.Export != "" {
 		doc := result.Document{Generator: tool(), Runs: []result.Run{run}}
-		file := filepath.Join(opts.dir, e.Plan.JSON)
+		file := filepath.Join(opts.dir, e.Plan.Export)
 		err = errors.Join(err, writeFile(file, func(w *os.File) error { return result.Encode(w, doc) }))
 	}
 	if err != nil {

@@ -75,7 +75,7 @@ func TestRealOwnWorkload(t *testing.T) {
 	needRoot(t, "runc", "crun", "runsc")
 	enginetest.Workload(t)
 	t.Parallel()
-	example, err := filepath.Abs("../../examples/own-workload.yaml")
+	example, err := filepath.Abs("../../examples/custom-workload.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

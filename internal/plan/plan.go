@@ -101,11 +101,14 @@ type Plan struct {
 	DropCaches *bool
 	// Workloads are benchmarks of the user's own.
 	Workloads []Workload
-	// JSON is the name of a file to export to beside the database; empty for none.
-	JSON string
+	// Export is the name of a JSON file to which the run is exported beside the database; empty for none.
+	Export string
 	// Notes say what in the file has no effect, and why. They are about the file
 	// and no part of the plan: YAML leaves them out.
 	Notes []string
+
+	// Hints name the present keys for old ones in the file, each with its location. YAML leaves them out.
+	Hints []string
 
 	// at is where the values stand that Check looks at, by their keys.
 	at map[string]location
@@ -206,5 +209,6 @@ func Parse(file string, data []byte) (Plan, error) {
 	if err := r.problems.err(); err != nil {
 		return Plan{}, err
 	}
+	r.plan.Hints = r.hints
 	return r.plan, nil
 }

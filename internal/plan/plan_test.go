@@ -21,7 +21,7 @@ import (
 // same compares plans by what they say, not by where it is written.
 var same = cmp.Options{
 	cmpopts.IgnoreUnexported(Item{}, Workload{}, Plan{}),
-	cmpopts.IgnoreFields(Plan{}, "Notes"),
+	cmpopts.IgnoreFields(Plan{}, "Notes", "Hints"),
 }
 
 // whole has every key of the format.
@@ -66,7 +66,7 @@ workloads:
       - {metric: P99, json: "$.latency['p-99']", unit: s, better: lower, scale: 1e-3}
       - {metric: Size, json: size, unit: B, better: lower, scale: 1048576}
   - {name: app.stop.warm, image: workload, argv: [/usr/bin/busybox], network: bridge, parse: [{metric: A, json: a, unit: score, better: lower}]}
-json: results.json
+export: results.json
 `
 
 func mustTarget(t *testing.T, s string) target.Target {
@@ -148,7 +148,7 @@ func TestParse(t *testing.T) {
 				Metrics: []own.Metric{{Name: "A", Unit: "score", Better: "lower", JSON: "a", Scale: 1}},
 			}},
 		},
-		JSON: "results.json",
+		Export: "results.json",
 	}
 	for name, text := range map[string]string{
 		"as it is":          whole,

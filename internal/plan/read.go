@@ -22,6 +22,7 @@ type reader struct {
 	// start is where the file's mapping begins, seen where the value of each of its keys stands.
 	start location
 	seen  map[string]location
+	hints []string
 }
 
 // field is a key with the function that reads its value.
@@ -52,7 +53,7 @@ func (r *reader) fields() []field {
 		{"pinning", r.pinning},
 		{"drop-caches", r.dropCaches},
 		{"workloads", r.workloads},
-		{"json", func(n ast.Node) { r.text(n, "json", checkFileName, &p.JSON) }},
+		{"export", func(n ast.Node) { r.text(n, "export", checkFileName, &p.Export) }},
 	}
 }
 
@@ -81,6 +82,11 @@ func (r *reader) itemFields(item *Item) []field {
 		}},
 		{"params", func(n ast.Node) { r.params(n, item) }},
 	}
+}
+
+// renamed gives the present name of a key of a plan that was renamed, empty for other keys.
+func renamed(key string) string {
+	return map[string]string{"json": "export"}[key]
 }
 
 // keys lists the keys of fields.
@@ -118,12 +124,30 @@ func (r *reader) read(root ast.Node) {
 			r.seen[key] = r.at(e.Value)
 		}
 	}
+	r.rename(entries)
 	switch touchstone, mixed := r.format(entries); {
 	case mixed: // one error says it all
 	case touchstone:
 		r.readTouchstone(entries)
 	default:
 		r.readPlan(entries)
+	}
+}
+
+// rename gives keys with an old name their present one, and adds a hint for each.
+func (r *reader) rename(entries []*ast.MappingValueNode) {
+	for _, e := range entries {
+		old, _ := text(e.Key)
+		present := renamed(old)
+		if present == "" {
+			continue
+		}
+		if r.has(present) {
+			r.fail(e.Key, old+" is the old name of "+present+", which is there too", "leave "+old+" out")
+		}
+		at := r.at(e.Key)
+		r.hints = append(r.hints, fmt.Sprintf("%s:%d:%d: the key %s is called %s now; the old name still works", at.file, at.line, at.column, old, present))
+		e.Key.(*ast.StringNode).Value, r.seen[present] = present, r.at(e.Value)
 	}
 }
 

@@ -1,11 +1,12 @@
 package plan
 
 import (
+	"bytes"
 	"encoding/json"
-	"maps"
+	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,11 +14,226 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/bench/own"
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 const schemaFile = "../../docs/schema/plan.schema.json"
+
+// schema is a JSON Schema or a part of one.
+type schema map[string]any
+
+// with adds keywords to a schema.
+func (s schema) with(more schema) schema {
+	all := schema{}
+	for _, part := range []schema{s, more} {
+		for keyword, value := range part {
+			all[keyword] = value
+		}
+	}
+	return all
+}
+
+// The building blocks of the schema. Their limits are those of the parser.
+func textOf(longest int, pattern string, examples ...any) schema {
+	s := schema{"type": "string", "maxLength": longest, "pattern": pattern}
+	if examples != nil {
+		s["examples"] = examples
+	}
+	return s
+}
+
+func count(least int) schema {
+	return schema{"type": "integer", "minimum": least, "maximum": MaxBlocks}
+}
+
+func listOf(most int, items schema) schema {
+	return schema{"type": "array", "minItems": 1, "maxItems": most, "items": items}
+}
+
+func mapOf(most int, names, values schema) schema {
+	return schema{"type": "object", "maxProperties": most, "propertyNames": names, "additionalProperties": values}
+}
+
+func ref(name string) schema { return schema{"$ref": "#/$defs/" + name} }
+
+var plain = []string{"string", "number", "boolean"}
+
+// shapes gives the constraints of each key by the path of its section and key in docs/plan.md.
+func shapes() map[string]schema {
+	boolean, name := schema{"type": "boolean"}, textOf(maxName, `^\S(.*\S)?$`).with(schema{"minLength": 1})
+	export := textOf(maxName, `^[^./\\:][^/\\:]*\.json$`)
+	cost := []string{}
+	for _, m := range bench.CostMetrics() {
+		cost = append(cost, m.Name)
+	}
+	return map[string]schema{
+		"version":           {"const": Version},
+		"name":              name,
+		"targets":           listOf(MaxTargets, schema{"anyOf": []schema{ref("target"), ref("pattern")}}).with(schema{"uniqueItems": true}),
+		"baseline":          ref("target"),
+		"benchmarks":        listOf(MaxItems, schema{}),
+		"benchmarks.name":   ref("filter"),
+		"benchmarks.image":  {"enum": []string{probeImage, workloadImage}},
+		"benchmarks.params": {"type": "object", "propertyNames": textOf(maxName, paramName.String()), "additionalProperties": textOf(maxName, `^\S+$`).with(schema{"type": plain})},
+		"parameters":        {"enum": []Parameters{QuickValues, PaperValues}, "default": QuickValues},
+		"blocks":            count(1).with(schema{"default": DefaultBlocks}),
+		"warmup":            count(0).with(schema{"default": DefaultWarmup}),
+		"precision":         {"type": "string", "pattern": strings.ReplaceAll(percentage.String(), "?:", ""), "examples": []string{"2%"}},
+		"max-blocks":        count(1),
+		"budget":            ref("duration"),
+		"timeout":           {},
+		"timeout.trial":     ref("duration"),
+		"timeout.call":      ref("duration").with(schema{"default": formatDuration(DefaultCallTimeout)}),
+		"seed":              {"type": "integer", "minimum": 0, "maximum": uint64(1<<64 - 1)},
+		"runtimes":          mapOf(MaxRuntimes, ref("name"), schema{}),
+		"runtimes.path":     ref("path"),
+		"runtimes.type":     textOf(maxName, runtimeType.String(), "io.containerd.kata.v2"),
+		"runtimes.options":  mapOf(MaxOptions, ref("name"), textOf(maxPath, `^[^\s,]+$`).with(schema{"type": plain})),
+		"engines":           {},
+		"engines.managed":   boolean,
+		"engines.sockets": mapOf(MaxRuntimes, schema{"allOf": []schema{ref("name"), {"not": schema{"enum": []string{target.Native, "oci", fake.Name}}}}},
+			textOf(maxPath, `^(/|[a-z][a-z0-9+.-]*://[^ ])`, "/run/containerd/containerd.sock")),
+		"engines.binaries":   mapOf(MaxRuntimes, ref("name"), ref("path")),
+		"pinning":            {},
+		"pinning.workload":   ref("cpus"),
+		"pinning.engines":    ref("cpus"),
+		"pinning.touchstone": ref("cpus"),
+		"drop-caches":        boolean,
+		"workloads":          listOf(MaxWorkloads, schema{}),
+		"workloads.name":     textOf(maxName, benchmarkName.String(), "app.start.cold"),
+		"workloads.summary":  name,
+		"workloads.image":    {"type": "string", "minLength": 1, "maxLength": maxPath, "examples": []string{"./my-image.tar", workloadImage}},
+		"workloads.argv":     listOf(maxArgs, schema{"type": plain, "maxLength": maxPath}).with(schema{"prefixItems": []schema{ref("path")}}),
+		"workloads.env":      mapOf(maxArgs, textOf(maxName, variable.String()).with(schema{"not": schema{"const": "PATH"}}), schema{"type": plain, "maxLength": maxPath}),
+		"workloads.writable": boolean.with(schema{"default": false}),
+		"workloads.network":  {"enum": own.Networks()},
+		"workloads.parse":    listOf(MaxMetrics, schema{}),
+		"parse.metric":       textOf(maxName, metricName.String(), "Rate", "LatencyP99").with(schema{"not": schema{"enum": cost}}),
+		"parse.regex":        {"type": "string", "minLength": 1, "maxLength": maxExpression, "format": "regex", "examples": []string{"rate: ([0-9.]+) op/s"}},
+		"parse.json":         {"type": "string", "minLength": 1, "maxLength": maxExpression, "examples": []string{"latency.p99", "jobs[0].read.iops"}},
+		"parse.unit":         {"enum": own.Units()},
+		"parse.better":       {"enum": own.Directions()},
+		"parse.scale":        {"type": []string{"number", "string"}, "exclusiveMinimum": 0, "pattern": factor.String(), "default": 1},
+		"export":             export,
+		"json":               export.with(schema{"deprecated": true, "description": "The old name of export."}),
+	}
+}
+
+// definitions are the shared parts of the schema.
+func definitions() schema {
+	const word, options = `[A-Za-z0-9][A-Za-z0-9._-]*`, `(@[A-Za-z0-9][A-Za-z0-9._-]*=[^\s,]+(,[A-Za-z0-9][A-Za-z0-9._-]*=[^\s,]+)*)?`
+	return schema{
+		"target": textOf(maxName, "^(native|"+word+"/"+word+")"+options+"$", "native", "oci/runc", "oci/runsc@platform=systrap"),
+		"pattern": textOf(maxName, `^(all|(\*/(\*|`+word+`)|`+word+`/\*)`+options+`)$`, "all", "containerd/*", "*/runc").
+			with(schema{"not": schema{"pattern": "^native/"}}),
+		"name":   textOf(maxName, "^"+word+"$"),
+		"path":   textOf(maxPath, "^/"),
+		"filter": textOf(maxName, filterSyntax.String(), "operations", "scalability.runtime.5"),
+		"cpus": textOf(maxPath, "^[0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*$", "0-3,8").
+			with(schema{"type": []string{"string", "integer"}, "minimum": 0, "maximum": 8191}),
+		"duration": schema{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`, "examples": []string{"30s", "10m", "1h30m"}},
+	}
+}
+
+// descriptions reads the meaning of each key from docs/plan.md: the first paragraph of its section, or its row in a table.
+func descriptions(t *testing.T) map[string]string {
+	t.Helper()
+	markup := regexp.MustCompile("\\[([^]]*)\\]\\([^)]*\\)|`")
+	all := map[string]string{}
+	for _, section := range strings.Split(readPage(t), "\n### ")[1:] {
+		key, body, _ := strings.Cut(section, "\n\n")
+		first, _, _ := strings.Cut(body, "\n\n")
+		all[key] = markup.ReplaceAllString(strings.ReplaceAll(first, "\n", " "), "$1")
+		for _, line := range strings.Split(body, "\n") {
+			if strings.HasPrefix(line, "Each entry of `parse`") {
+				key = "parse"
+			}
+			if row := regexp.MustCompile("^\\| `([a-z-]+)` \\| (.*) \\|$").FindStringSubmatch(line); row != nil {
+				all[key+"."+row[1]] = markup.ReplaceAllString(row[2], "$1")
+			}
+		}
+	}
+	return all
+}
+
+// planSchema makes the schema of the keys that the parser reads, the shapes and the descriptions. Each key needs all three.
+func planSchema(t *testing.T) schema {
+	t.Helper()
+	shapes, texts := shapes(), descriptions(t)
+	used := map[string]bool{"image": true, "json": true} // a section about images, and the old name of a key
+	object := func(path string, fields []field) schema {
+		properties := schema{}
+		for _, f := range fields {
+			key := strings.TrimPrefix(path+"."+f.key, ".")
+			if shapes[key] == nil || texts[key] == "" {
+				t.Errorf("%s needs a shape here and a description in %s", key, page)
+			}
+			used[key] = true
+			properties[f.key] = shapes[key].with(schema{"description": texts[key]})
+		}
+		return schema{"type": "object", "additionalProperties": false, "properties": properties}
+	}
+	r := &reader{}
+	plan := object("", r.fields())
+	properties := plan["properties"].(schema)
+	nest := func(key string, more schema) { properties[key] = properties[key].(schema).with(more) }
+	nest("timeout", object("timeout", r.timeoutFields()))
+	nest("engines", object("engines", r.enginesFields()))
+	nest("pinning", object("pinning", r.pinningFields()))
+	item := object("benchmarks", r.itemFields(&Item{})).with(schema{"required": []string{"name"}})
+	nest("benchmarks", schema{"items": schema{"oneOf": []schema{ref("filter"), item}}})
+	runtime := object("runtimes", r.runtimeFields("x", &target.Runtime{})).with(schema{"minProperties": 1, "not": schema{"required": []string{"path", "type"}}})
+	nest("runtimes", schema{"additionalProperties": schema{"oneOf": []schema{ref("path"), runtime}}})
+	metric := object("parse", r.metricFields(&own.Metric{})).with(schema{
+		"required": []string{"metric", "unit", "better"}, "oneOf": []schema{{"required": []string{"regex"}}, {"required": []string{"json"}}},
+	})
+	workload := object("workloads", r.workloadFields(&Workload{})).with(schema{"required": []string{"name", "image", "argv", "parse"}})
+	parse := workload["properties"].(schema)["parse"].(schema)
+	parse["items"] = metric
+	nest("workloads", schema{"items": workload})
+	properties["json"] = shapes["json"]
+	for key := range texts {
+		if !used[key] {
+			t.Errorf("%s describes %s, which is not a key", page, key)
+		}
+	}
+	for key := range shapes {
+		if !used[key] {
+			t.Errorf("there is a shape for %s, which is not a key", key)
+		}
+	}
+	return plan.with(schema{
+		"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": fmt.Sprintf("urn:touchstone:schema:plan:%d", Version),
+		"title": fmt.Sprintf("Touchstone plan, version %d", Version), "description": "Targets × benchmarks × parameters × repetitions.",
+		"required": []string{"version"}, "dependentRequired": schema{"max-blocks": []string{"precision"}}, "$defs": definitions(),
+	})
+}
+
+// TestSchemaIsCurrent compares the published schema with the parser's keys and docs/plan.md.
+func TestSchemaIsCurrent(t *testing.T) {
+	var want bytes.Buffer
+	enc := json.NewEncoder(&want)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(planSchema(t)); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(schemaFile, want.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.String(), string(got)); diff != "" {
+		t.Errorf("the schema is out of date; run: make gen (-want +file):\n%s", diff)
+	}
+}
 
 func compiledSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
@@ -74,82 +290,6 @@ func TestSchemaRefusesWhatParseRefuses(t *testing.T) {
 	for _, c := range invalid {
 		if err := validate(schema, []byte(c.text)); (err != nil) != c.structural {
 			t.Errorf("%s: structural: %t, but the schema says %v", c.name, c.structural, err)
-		}
-	}
-}
-
-// object is the part of a schema that names keys.
-type object struct {
-	Properties map[string]json.RawMessage `json:"properties"`
-}
-
-func TestSchemaHasTheKeysThatParseAccepts(t *testing.T) {
-	text, err := os.ReadFile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var top object
-	if err := json.Unmarshal(text, &top); err != nil {
-		t.Fatal(err)
-	}
-	var limits object
-	if err := json.Unmarshal(top.Properties["timeout"], &limits); err != nil {
-		t.Fatal(err)
-	}
-	var list struct {
-		Items struct {
-			OneOf []object `json:"oneOf"`
-		} `json:"items"`
-	}
-	if err := json.Unmarshal(top.Properties["benchmarks"], &list); err != nil {
-		t.Fatal(err)
-	}
-	var named struct {
-		Values struct {
-			OneOf []object `json:"oneOf"`
-		} `json:"additionalProperties"`
-	}
-	if err := json.Unmarshal(top.Properties["runtimes"], &named); err != nil {
-		t.Fatal(err)
-	}
-	var daemons object
-	if err := json.Unmarshal(top.Properties["engines"], &daemons); err != nil {
-		t.Fatal(err)
-	}
-	var pinned object
-	if err := json.Unmarshal(top.Properties["pinning"], &pinned); err != nil {
-		t.Fatal(err)
-	}
-	var workloads struct{ Items object }
-	if err := json.Unmarshal(top.Properties["workloads"], &workloads); err != nil {
-		t.Fatal(err)
-	}
-	var metrics struct{ Items object }
-	if err := json.Unmarshal(workloads.Items.Properties["parse"], &metrics); err != nil {
-		t.Fatal(err)
-	}
-	r := &reader{}
-	for _, c := range []struct {
-		of     string
-		schema object
-		fields []field
-	}{
-		{"a plan", top, r.fields()},
-		{"timeout", limits, r.timeoutFields()},
-		{"a benchmark", list.Items.OneOf[1], r.itemFields(&Item{})},
-		{"a runtime", named.Values.OneOf[1], r.runtimeFields("x", &target.Runtime{})},
-		{"engines", daemons, r.enginesFields()},
-		{"pinning", pinned, r.pinningFields()},
-		{"a workload", workloads.Items, r.workloadFields(&Workload{})},
-		{"an entry of parse", metrics.Items, r.metricFields(&own.Metric{})},
-	} {
-		if diff := cmp.Diff(slices.Sorted(maps.Keys(c.schema.Properties)), slices.Sorted(slices.Values(keys(c.fields)))); diff != "" {
-			t.Errorf("keys of %s (-schema +Parse):\n%s", c.of, diff)
-		}
-	}
-	for key, property := range top.Properties {
-		if !strings.Contains(string(property), `"description"`) {
-			t.Errorf("the schema does not describe %s", key)
 		}
 	}
 }

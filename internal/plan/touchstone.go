@@ -23,7 +23,7 @@ func (r *reader) touchstoneFields(f *touchstoneFile) []field {
 		{"filter", func(n ast.Node) { f.filter = r.words(n, "filter") }},
 		{"runs", func(n ast.Node) { r.count(n, "runs", 1, &r.plan.Blocks) }},
 		{"scale", func(n ast.Node) { r.count(n, "scale", 0, &scale) }},
-		{"output", func(n ast.Node) { r.text(n, "output", checkFileName, &r.plan.JSON) }},
+		{"output", func(n ast.Node) { r.text(n, "output", checkFileName, &r.plan.Export) }},
 	}
 }
 
@@ -37,7 +37,7 @@ func ours(key string) string {
 	case "runs":
 		return "write blocks instead"
 	case "output":
-		return "write json instead"
+		return "write export instead"
 	}
 	return "leave it out"
 }

@@ -28,7 +28,7 @@ type document struct {
 	Pinning    *pinning       `yaml:"pinning,omitempty"`
 	DropCaches *bool          `yaml:"drop-caches,omitempty"`
 	Workloads  []workloadYAML `yaml:"workloads,omitempty"`
-	JSON       string         `yaml:"json,omitempty"`
+	Export     string         `yaml:"export,omitempty"`
 }
 
 type entry struct {
@@ -96,7 +96,7 @@ func (p Plan) YAML() []byte {
 		Seed:       p.Seed,
 		DropCaches: p.DropCaches,
 		Workloads:  workloadsYAML(p.Workloads),
-		JSON:       p.JSON,
+		Export:     p.Export,
 	}
 	for _, t := range p.Targets {
 		d.Targets = append(d.Targets, t.String())

@@ -198,7 +198,7 @@ func TestBenchmarkDescribesItself(t *testing.T) {
 
 // The example reads what the programs wrote that it calls.
 func TestExample(t *testing.T) {
-	p, err := plan.Load("../../../examples/own-workload.yaml")
+	p, err := plan.Load("../../../examples/custom-workload.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

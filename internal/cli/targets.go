@@ -15,7 +15,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
-	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
@@ -144,13 +143,13 @@ func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, p plan.Plan, 
 		if e != nil {
 			live[len(rows)] = e
 		}
-		if err != nil && c.Err == nil && c.Target.Engine == (oci.Driver{}).Name() {
+		if err != nil && c.Err == nil && drivers.Describe(c.Target.Engine).Kind == engine.BareRuntime {
 			bare[runtimeOf(c.Target)] = err
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		row.Default = execution.IsDefault(p, c)
+		row.Default = execution.IsDefault(p, drivers.Describe(c.Target.Engine), c)
 		rows = append(rows, row)
 	}
 	return rows, nil

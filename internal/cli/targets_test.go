@@ -29,7 +29,13 @@ type stub struct {
 	opening    func(target.Target)
 }
 
-func (s stub) Name() string { return s.name }
+func (s stub) Describe() engine.Description {
+	kind := engine.FullEngine
+	if s.name == "oci" {
+		kind = engine.BareRuntime
+	}
+	return engine.Description{Name: s.name, Kind: kind}
+}
 
 func (s stub) Candidates(context.Context, engine.Session) []engine.Candidate { return s.candidates }
 

@@ -17,36 +17,36 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// Driver makes the targets of one engine live.
+// Driver opens the targets of one engine.
 type Driver interface {
-	// Name is the engine's name in targets.
-	Name() string
-	// Candidates lists the targets that may be on this machine, without running a
-	// container on them.
+	// Describe declares the engine. It is constant.
+	Describe() Description
+	// Candidates lists the targets that may be on this machine, without running a container on them.
 	Candidates(ctx context.Context, s Session) []Candidate
-	// Open makes t live, after it has run one container if it can fail to. It is
-	// bounded: a runtime that hangs is found out. If the target cannot work here the
-	// error is an *UnsupportedError, with an *OpenError around it where more is known.
+	// Open opens t, after one test container if the target can fail to run it. It has a time limit, so a runtime
+	// that hangs is detected. If the target cannot work here the error is an *UnsupportedError, inside an
+	// *OpenError if the target's Info is known.
 	Open(ctx context.Context, t target.Target, s Session) (Engine, error)
 }
 
-// Sweeper is a Driver that uses daemons which outlive a run: the user's own.
+// Sweeper is a Driver for user daemons, which outlive a run.
 type Sweeper interface {
-	// Sweep removes what run s.RunID has left with the daemon at s.Sockets[Name()]: what carries its
-	// label, and nothing else. It returns how many containers, sandboxes and images it removed.
+	// Sweep removes the objects that run s.RunID has left with the daemon at the engine's entry of s.Sockets. It
+	// removes only objects with the run's label. It returns the number of containers, sandboxes and images that it
+	// removed.
 	Sweep(ctx context.Context, s Session) (removed int, err error)
 }
 
 // Candidate is a target that may be on this machine.
 type Candidate struct {
 	Info
-	// Err is why it cannot work here, as far as that shows without trying.
+	// Err is the reason why the target cannot work here, as far as it shows without a container.
 	Err error
-	// Default tells that it is the runtime as it is, not one more time with an option.
+	// Default reports that the target is the plain runtime, and not a variant with an option.
 	Default bool
 }
 
-// OpenError says why a target does not work, with what it is all the same.
+// OpenError is the reason why a target does not work, with the facts about it that are known.
 type OpenError struct {
 	Info Info
 	Err  *UnsupportedError
@@ -54,59 +54,56 @@ type OpenError struct {
 
 func (e *OpenError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the *UnsupportedError.
+// Unwrap returns the *UnsupportedError.
 func (e *OpenError) Unwrap() error { return e.Err }
 
-// Session is what the engines of one run share.
+// Session is the environment that the engines of one run share.
 type Session struct {
-	// RunID marks all that is made: names begin with Prefix and the run's ID.
+	// RunID marks all objects of the run: their names begin with Prefix and the run's ID.
 	RunID string
-	// State is the run's own directory for what runtimes keep while they run, mode 0700,
-	// in memory where the host has such a place (/run), as runtimes have it by default.
+	// State is the run's own directory for the state of running containers, mode 0700. It is in memory if the host
+	// has /run, which is the default place of runtimes.
 	State string
 	// Data is the run's own directory on disk, mode 0700.
 	Data string
-	// Rootfs is a root file system that holds the probe, to try runtimes with.
+	// Rootfs is a root file system that holds the probe, for test containers.
 	Rootfs string
 	// Probe is the path of the probe on the host.
 	Probe string
-	// Runtimes says what names of runtimes stand for; a name that is not in it is
-	// looked up on PATH.
+	// Runtimes maps names of runtimes to binaries and options. Other names are looked up on PATH.
 	Runtimes map[string]target.Runtime
-	// Targets are those that are about to be opened: an engine that is configured before it
-	// starts is configured for them.
+	// Targets are the targets that the run is about to open. An engine whose configuration precedes its start is
+	// configured for them.
 	Targets []target.Target
-	// Engines gives binaries to names of engines' programs (containerd, dockerd, podman,
-	// crio, …); a name that is not in it is looked up on PATH.
+	// Engines maps the programs of engines (containerd, dockerd, podman, crio, …) to paths. Other programs are looked
+	// up on PATH.
 	Engines map[string]string
-	// Sockets gives the address of the user's own daemon to names of engines: a path, or a URL with
-	// unix:// or tcp://.
+	// Sockets maps engines to the address of the user's own daemon: a path, or a URL with unix:// or tcp://.
 	Sockets map[string]string
-	// Managed tells not to use the user's own daemons, even if they can be reached.
+	// Managed forbids the user's own daemons, even if they can be reached.
 	Managed bool
-	// EngineCPUs are the CPUs on which daemons of the run stay, as the kernel spells them; empty is all.
+	// EngineCPUs are the CPUs of the run's daemons, in the kernel's notation; empty is all.
 	EngineCPUs string
-	// Registry serves the images, for engines that pull; nil for those that do not.
+	// Registry serves the images to engines that pull; nil if none does.
 	Registry *image.Registry
 	// Launcher starts all processes.
 	Launcher *process.Launcher
-	// Cgroups is nil where this process may not make cgroups (no root, no
-	// delegation).
+	// Cgroups is nil if this process may not make cgroups (no root, no delegation).
 	Cgroups *cgroup.Hierarchy
-	// Hidden are the mount points that processes of the launcher do not see.
+	// Hidden are the mount points that are hidden from the launcher's processes.
 	Hidden []string
 }
 
-// Hides tells whether a path lies where processes of the launcher do not see it.
+// Hides reports whether a path is hidden from the launcher's processes.
 func (s Session) Hides(path string) bool {
 	return slices.ContainsFunc(s.Hidden, func(point string) bool { return strings.HasPrefix(path, point+"/") })
 }
 
-// DaemonsDir is the directory in State with a file for each of the user's daemons that the run uses:
-// it is named after the engine and holds the address. By it a later run finds what a killed one left.
+// DaemonsDir is the directory in State with a file for each user daemon that the run uses. The file has the name of the
+// engine and contains the address. A later run reads it to remove the objects of a killed run.
 const DaemonsDir = "daemons"
 
-// RecordDaemon records that the run is about to make something with a daemon of the user's.
+// RecordDaemon records that the run is about to make objects with a daemon of the user's.
 func (s Session) RecordDaemon(engineName, address string) error {
 	dir := filepath.Join(s.State, DaemonsDir)
 	err := os.MkdirAll(dir, 0o700)
@@ -114,12 +111,12 @@ func (s Session) RecordDaemon(engineName, address string) error {
 		err = os.WriteFile(filepath.Join(dir, engineName), []byte(address), 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("record that %s at %s is used: %w", engineName, address, err)
+		return fmt.Errorf("record the use of %s at %s: %w", engineName, address, err)
 	}
 	return nil
 }
 
-// Label is the key of the label that all objects with a daemon carry; its value is the run's ID.
+// Label is the key of the label on all objects of a daemon; its value is the run's ID.
 const Label = "touchstone.run"
 
 // Prefix begins the name of everything that Touchstone makes on a host.

@@ -197,8 +197,6 @@ type Info struct {
 	// "v2"), or "none" with the reason in Notes.
 	Cgroup   string
 	Rootless bool
-	// Bare is set for an engine that calls the runtime itself, without a daemon, shim or monitor.
-	Bare bool
 	// Notes lists the settings that were made for this target on this host, and known differences from other
 	// targets.
 	Notes []string

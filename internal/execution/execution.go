@@ -235,7 +235,7 @@ func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[
 		return config, nil
 	}
 	config.Data, config.Cgroups, config.Images = e.session.dir.Data, e.session.Cgroups, e.session.Registry
-	config.Components = true
+	config.Programs = e.drivers.Programs()
 	e.useHost(&config)
 	var err error
 	e.host, err = e.openHostEngine(ctx)

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
-	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -27,7 +27,7 @@ func (e *Execution) openTargets(ctx context.Context) ([]result.Target, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
-	wanted, err := selectTargets(e.Plan, candidates)
+	wanted, err := selectTargets(e.Plan, e.drivers, candidates)
 	if err != nil {
 		return nil, err
 	}
@@ -57,23 +57,18 @@ func (e *Execution) openTargets(ctx context.Context) ([]result.Target, error) {
 			e.report(Skipped, err.Error())
 		}
 		e.targets = append(e.targets, runner.Target{Name: t.String(), Engine: opened, Err: err})
-		facts = append(facts, targetFacts(info, err))
+		facts = append(facts, targetFacts(info, e.drivers.Describe(t.Engine).Kind, err))
 	}
 	return facts, nil
 }
 
-func targetFacts(info engine.Info, err error) result.Target {
+func targetFacts(info engine.Info, kind engine.Kind, err error) result.Target {
 	t := result.Target{
-		Name: info.Target.String(), Binary: info.Binary, Version: result.ConditionText(info.Version), Isolation: string(info.Isolation),
+		Name: info.Target.String(), Kind: result.Kind(kind), Binary: info.Binary, Version: result.ConditionText(info.Version), Isolation: string(info.Isolation),
 		Cgroup: info.Cgroup, Rootless: info.Rootless, Notes: info.Notes,
 	}
-	switch {
-	case info.Target.Engine == target.Native:
-		t.Kind = result.KindNative
-	case info.Bare:
-		t.Kind, t.Runtime = result.KindRuntime, info.Target.RuntimeText()
-	default:
-		t.Kind, t.Runtime = result.KindEngine, info.Target.RuntimeText()
+	if kind != engine.HostProcess {
+		t.Runtime = info.Target.RuntimeText()
 	}
 	if err != nil {
 		reason, advice := Reason(err)
@@ -97,16 +92,16 @@ func Reason(err error) (reason, advice string) {
 
 // IsDefault is true for a candidate that a plan without targets measures: a runtime without options, called by an
 // engine without a daemon or by an engine that the plan requests. A first run must neither start daemons
-// nor take an hour.
-func IsDefault(p plan.Plan, c engine.Candidate) bool {
-	return c.Default && (c.Target.Engine == target.Native || c.Target.Engine == oci.Driver{}.Name() || requested(p, c.Target.Engine))
+// nor take an hour. The description must be of the candidate's engine.
+func IsDefault(p plan.Plan, d engine.Description, c engine.Candidate) bool {
+	return c.Default && (d.Kind != engine.FullEngine || requested(p, d))
 }
 
-// requested is true if the plan requests daemons: private ones, or the daemon of this engine at a socket. A socket
-// of Docker is no request: DOCKER_HOST may be set for other programs.
-func requested(p plan.Plan, engineName string) bool {
-	_, named := p.Engines.Sockets[engineName]
-	return p.Engines.Managed || named && engineName != "docker"
+// requested is true if the plan requests the engine: by private daemons, or by the socket of its daemon. An address that may
+// come from the environment is no request: DOCKER_HOST may be set for other programs.
+func requested(p plan.Plan, d engine.Description) bool {
+	_, named := p.Engines.Sockets[d.Name]
+	return p.Engines.Managed || named && d.AddressVariable == ""
 }
 
 // needsCandidates is true if the plan's targets depend on the candidates of this machine.
@@ -124,8 +119,8 @@ func needsCandidates(p plan.Plan) bool {
 // target whose engine or runtime is missing, because a report about containerd does not need a skip for each
 // engine that is not installed. If nothing that a pattern matches is installed, all its matches are in the
 // run with their reasons.
-func selectTargets(p plan.Plan, candidates []engine.Candidate) ([]target.Target, error) {
-	installed := installed(p, candidates)
+func selectTargets(p plan.Plan, drivers engines.Drivers, candidates []engine.Candidate) ([]target.Target, error) {
+	installed := installed(p, drivers, candidates)
 	var selected []target.Target
 	add := func(t target.Target) {
 		if !slices.ContainsFunc(selected, func(s target.Target) bool { return s.String() == t.String() }) {
@@ -134,7 +129,7 @@ func selectTargets(p plan.Plan, candidates []engine.Candidate) ([]target.Target,
 	}
 	if p.Targets == nil {
 		for _, c := range candidates {
-			if IsDefault(p, c) && installed(c) {
+			if IsDefault(p, drivers.Describe(c.Target.Engine), c) && installed(c) {
 				add(c.Target)
 			}
 		}
@@ -174,18 +169,18 @@ func selectTargets(p plan.Plan, candidates []engine.Candidate) ([]target.Target,
 // installed returns a function that is true for a candidate whose engine and runtime are both on this machine. An
 // engine or a runtime is installed if some candidate with it may work, or if the plan has its path or
 // socket. An engine without a daemon is also installed for a runtime that the plan defines.
-func installed(p plan.Plan, candidates []engine.Candidate) func(engine.Candidate) bool {
-	engines, runtimes := map[string]bool{}, map[string]bool{}
+func installed(p plan.Plan, drivers engines.Drivers, candidates []engine.Candidate) func(engine.Candidate) bool {
+	present, runtimes := map[string]bool{}, map[string]bool{}
 	for name := range p.Engines.Sockets {
-		engines[name] = true
+		present[name] = true
 	}
 	for name := range p.Runtimes {
 		runtimes[name] = true
 	}
 	for _, c := range candidates {
-		if _, named := p.Runtimes[c.Target.Runtime]; c.Err == nil || IsDefault(p, c) && named {
-			engines[c.Target.Engine], runtimes[c.Target.Runtime] = true, true
+		if _, named := p.Runtimes[c.Target.Runtime]; c.Err == nil || IsDefault(p, drivers.Describe(c.Target.Engine), c) && named {
+			present[c.Target.Engine], runtimes[c.Target.Runtime] = true, true
 		}
 	}
-	return func(c engine.Candidate) bool { return engines[c.Target.Engine] && runtimes[c.Target.Runtime] }
+	return func(c engine.Candidate) bool { return present[c.Target.Engine] && runtimes[c.Target.Runtime] }
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/engines"
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -72,7 +74,7 @@ func TestSelectTargets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			selected, err := selectTargets(p, machine(t, c.machine))
+			selected, err := selectTargets(p, engines.All(fake.NewClock(), p.Engines.Sockets), machine(t, c.machine))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +94,7 @@ func TestPatternWithoutMatchIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	selected, err := selectTargets(p, machine(t, "native! oci/runc!"))
+	selected, err := selectTargets(p, engines.All(fake.NewClock(), p.Engines.Sockets), machine(t, "native! oci/runc!"))
 	if usage := (*UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "lxc/*") || selected != nil {
 		t.Errorf("a pattern without a match selects %v, %v", selected, err)
 	}

@@ -1,13 +1,13 @@
-// Package monitor tells apart what the components of a target cost the host: its daemon, shims, calls of the
-// runtime, sandboxes, network plug-ins, and the container itself.
+// Package monitor splits the cost of a target to the host into components: its daemon, shims, runtime calls,
+// sandboxes, network plug-ins, and the container itself.
 //
-// CPU time is from the kernel's taskstats, a record of each thread that ends, which wait in a socket until the timed
-// regions are over: nothing runs while something is measured. Memory is the proportional set size of what lives. A
-// process belongs to a component by its name, or by what it descends from, and counts only if it descends from
-// Touchstone or the target's daemon. docs/adr/0013 says why so.
+// CPU time comes from the kernel's taskstats, which send a record of each thread that exits. The records wait in a
+// socket until the timed regions are over, so nothing runs during a measurement. Memory is the proportional set size
+// of living processes. A process belongs to a component by its name or by its ancestors, and counts only if it
+// descends from Touchstone or the target's daemon. docs/adr/0013 gives the reasons.
 //
-// It refuses to guess: where the records are not to be had, are of an old kernel, or were more than the socket
-// holds, CPU times are not known. It keeps no time, and judges nothing.
+// The package does not guess. CPU times are not known if the kernel provides no records, if it is too old, or if the
+// socket overflowed. The package reads no clock and judges nothing.
 package monitor
 
 import (
@@ -21,38 +21,40 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Target says where the processes of a target are found.
+// Target describes how to find and classify the processes of a target.
 type Target struct {
-	// Daemons are the IDs of the processes that serve it.
+	// Daemons are the IDs of the target's daemon processes.
 	Daemons []int
-	// Runtimes are names that the program of its runtime may have, beside those that are known.
+	// Programs are the programs of components.
+	Programs Programs
+	// Runtimes are further names of the runtime's program.
 	Runtimes []string
 	// Procs lists processes that are known to be the target's.
 	Procs func() ([]int, error)
-	// Search tells that it may have others, to be found among all processes of the host by their parents:
-	// where not all that the target runs is in cgroups of its own.
+	// Search also looks for the target's processes among all processes of the host, by their parents. It is for
+	// targets that have processes outside their own cgroups.
 	Search bool
 }
 
-// Account keeps account of a target's processes during a trial. Its methods may be called from several
-// goroutines, and wait for each other.
+// Account tracks a target's processes during a trial. Its methods may be called from several goroutines, and wait for
+// each other.
 type Account struct {
 	Target
 
 	mu     sync.Mutex
 	self   int
-	born   int                   // the last process that was made before
-	before map[int]time.Duration // what living processes had used
-	seen   map[int]process       // what was ever seen alive, by ID
+	last   int                   // ID of the last process before the account began
+	before map[int]time.Duration // CPU time of the processes that lived then
+	seen   map[int]process       // processes that were seen alive, by ID
 
-	ends []record // what the kernel said of ends so far
+	exits []record // records of exited threads so far
 
-	err    error // why CPU times are not known
-	events *conn // what the kernel says of ends
+	err    error // the reason why CPU times are not known
+	events *conn // receives the records
 	query  *conn
 }
 
-// Begin begins to keep account. It costs some system calls, and nothing more until CPU or Memory is called.
+// Begin begins an account. It costs some system calls, and nothing more until CPU or Memory is called.
 func Begin(t Target) *Account {
 	a := &Account{Target: t, self: os.Getpid(), before: map[int]time.Duration{}, seen: map[int]process{}}
 	a.err = a.begin()
@@ -60,7 +62,7 @@ func Begin(t Target) *Account {
 }
 
 func (a *Account) begin() (err error) {
-	if a.born, err = born(); err != nil {
+	if a.last, err = lastPID(); err != nil {
 		return err
 	}
 	if a.query, err = open(0); err != nil {
@@ -76,9 +78,9 @@ func (a *Account) begin() (err error) {
 		return err
 	}
 	if len(a.Daemons) == 0 {
-		return nil // nothing of the target runs yet
+		return nil // no process of the target runs yet
 	}
-	living, err := a.look()
+	living, err := a.living()
 	if err != nil {
 		return err
 	}
@@ -91,7 +93,7 @@ func (a *Account) begin() (err error) {
 	return nil
 }
 
-// times adds the CPU times of processes, and leaves out those that have ended.
+// times adds the CPU times of processes, and leaves out processes that have exited.
 func (a *Account) times(living []process) ([]process, error) {
 	var timed []process
 	for _, p := range living {
@@ -100,7 +102,7 @@ func (a *Account) times(living []process) ([]process, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("ask for the CPU time of process %d: %w", p.pid, err)
+			return nil, fmt.Errorf("query the CPU time of process %d: %w", p.pid, err)
 		}
 		p.cpu = cpu
 		timed = append(timed, p)
@@ -122,8 +124,8 @@ func (a *Account) Close() error {
 	return errors.Join(errs...)
 }
 
-// look lists the living processes of the target.
-func (a *Account) look() ([]process, error) {
+// living lists the living processes of the target.
+func (a *Account) living() ([]process, error) {
 	pids, err := a.Procs()
 	if err != nil {
 		return nil, err
@@ -156,7 +158,7 @@ func (a *Account) look() ([]process, error) {
 	return living, nil
 }
 
-// search adds the relatives of processes.
+// search adds the relatives of the known processes.
 func (a *Account) search(known []process) ([]process, error) {
 	pids, err := running()
 	if err != nil {
@@ -172,28 +174,28 @@ func (a *Account) search(known []process) ([]process, error) {
 			all = append(all, p)
 		}
 	}
-	last, err := born()
+	last, err := lastPID()
 	if err != nil {
 		return nil, err
 	}
-	return relatives(known, all, func(p process) bool { return p.ppid == a.self && a.since(p.pid, last) }), nil
+	return a.relatives(known, all, func(p process) bool { return p.ppid == a.self && a.since(p.pid, last) }), nil
 }
 
-// relatives adds to known those of all that keep the known ones (shims and the like, by their names), those that
-// are ours by themselves, and all that have one of them for a parent.
-func relatives(known, all []process, ours func(process) bool) []process {
+// relatives adds three sorts of processes from all to known: the parents of known processes that are programs of
+// components (such as shims), the processes that ours selects, and all descendants.
+func (t Target) relatives(known, all []process, ours func(process) bool) []process {
 	has := map[int]bool{}
 	for _, p := range known {
 		has[p.pid] = true
 	}
-	keeps := func(p process) bool {
-		_, ok := component(p.comm)
+	isShim := func(p process) bool {
+		_, ok := t.Programs.component(p.comm)
 		return ok && slices.ContainsFunc(known, func(k process) bool { return k.ppid == p.pid })
 	}
 	for grown := true; grown; {
 		grown = false
 		for _, p := range all {
-			if !has[p.pid] && (has[p.ppid] || ours(p) || keeps(p)) {
+			if !has[p.pid] && (has[p.ppid] || ours(p) || isShim(p)) {
 				known = append(known, p)
 				has[p.pid], grown = true, true
 			}
@@ -202,34 +204,35 @@ func relatives(known, all []process, ours func(process) bool) []process {
 	return known
 }
 
-// accounted tells whether it is known what a process used before the account began.
+// accounted reports whether the CPU time of a process before the account began is known.
 func (a *Account) accounted(pid, last int) bool {
 	_, was := a.before[pid]
 	return was || a.since(pid, last)
 }
 
-// since tells whether a process was made during the account, if last was made now: IDs are given out in turn.
+// since reports whether a process started during the account. The ID last is the newest now. The kernel assigns IDs in
+// ascending order, and wraps around.
 func (a *Account) since(pid, last int) bool {
-	if last < a.born {
-		return pid > a.born || pid <= last
+	if last < a.last {
+		return pid > a.last || pid <= last
 	}
-	return pid > a.born
+	return pid > a.last
 }
 
-// CPU gives the CPU time by component since the account began. A component that never was there is not in it. It
-// lacks what a process costs while it ends, since the kernel gives its record before it takes its memory back, and what
-// it used since the scheduler last counted, less than a tick. The error says why it cannot be known.
+// CPU returns the CPU time by component since the account began. Components without a process are absent. Two parts are
+// missing: the cost of a process's exit, because the kernel sends the record before it frees the memory, and the time
+// since the scheduler last counted, which is less than a tick. The error is the reason why the time is not known.
 func (a *Account) CPU() (map[Component]time.Duration, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.err != nil {
 		return nil, a.err
 	}
-	living, err := a.look()
+	living, err := a.living()
 	if err != nil {
 		return nil, err
 	}
-	// Before the records are read: who ends in between is in them.
+	// This precedes the reading of the records, which then include every process that exits in between.
 	if living, err = a.times(living); err != nil {
 		return nil, err
 	}
@@ -237,12 +240,12 @@ func (a *Account) CPU() (map[Component]time.Duration, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.ends = append(a.ends, records...)
-	last, err := born()
+	a.exits = append(a.exits, records...)
+	last, err := lastPID()
 	if err != nil {
 		return nil, err
 	}
-	ended := a.ended(a.ends)
+	ended := a.ended(a.exits)
 	has := map[int]bool{}
 	for _, p := range ended {
 		has[p.pid] = true
@@ -251,25 +254,25 @@ func (a *Account) CPU() (map[Component]time.Duration, error) {
 	return a.sum(ended, living, last), nil
 }
 
-// sum adds up what the target's processes among those that ended, and those that live, used since the account
-// began. last is the ID of the process that was made last.
+// sum adds up the CPU time of the target's processes since the account began, exited and living ones. last is the ID of
+// the newest process.
 func (a *Account) sum(ended, living []process, last int) map[Component]time.Duration {
 	cpu := map[Component]time.Duration{}
 	f := a.family(ended, living)
 	for i, p := range slices.Concat(ended, living) {
 		if !a.accounted(p.pid, last) {
-			f.placed[i] = place{} // another target's, of a trial before: and so is what it starts
+			f.known[i] = membership{} // a process of the trial before, as are its children
 		}
 	}
 	for i, p := range slices.Concat(ended, living) {
-		if at := f.place(i); at.ours {
-			cpu[at.component] += p.cpu - a.before[p.pid]
+		if m := f.membership(i); m.ours {
+			cpu[m.component] += p.cpu - a.before[p.pid]
 		}
 	}
 	return cpu
 }
 
-// ended makes processes of the records of threads, in the order of their ends.
+// ended combines the records of threads into processes, in order of exit.
 func (a *Account) ended(records []record) []process {
 	var all []*life
 	latest := map[int]*life{} // by process ID
@@ -293,22 +296,22 @@ func (a *Account) ended(records []record) []process {
 	return ended
 }
 
-// life is what the records say of one process.
+// life is the combination of one process's records.
 type life struct {
 	process
 	threads []int
 	sum     time.Duration // of the threads
-	over    bool          // the last thread's record has come
+	over    bool          // the last thread's record has arrived
 }
 
-// add adds a record. That of the last thread has the sum of all threads there ever were, but need not be the last record, nor its
-// sum the whole: a thread that ends at the same time on another CPU may come into both later. What the records add
-// up to may lack threads that ended before there were records. Neither is ever too much.
+// add adds a record. The last thread's record contains the sum of all threads, but it need not arrive last, and its sum need
+// not be complete: a thread that exits at the same time on another CPU may enter both later. The sum of the records in
+// turn lacks threads that exited before the account began. Both are lower bounds, so the larger one counts.
 func (l *life) add(r record) {
 	if r.last {
 		name := r.comm
 		if slices.Contains(l.threads, r.tgid) {
-			name = l.comm // its first thread's, after which it is called
+			name = l.comm // the process has the name of its first thread
 		}
 		l.process = process{pid: r.tgid, ppid: r.ppid, comm: name, cpu: max(l.cpu, r.whole)}
 		l.over = true
@@ -320,16 +323,16 @@ func (l *life) add(r record) {
 	l.cpu = max(l.cpu, l.sum)
 }
 
-// family is all that is known of who descends from whom.
+// family is the tree of all known processes.
 type family struct {
 	*Account
 	ended, living []process     // numbered as one list
 	numbers       map[int][]int // by process ID
-	placed        map[int]place
+	known         map[int]membership
 }
 
 func (a *Account) family(ended, living []process) *family {
-	f := &family{Account: a, ended: ended, living: living, numbers: map[int][]int{}, placed: map[int]place{}}
+	f := &family{Account: a, ended: ended, living: living, numbers: map[int][]int{}, known: map[int]membership{}}
 	for i := range len(ended) + len(living) {
 		pid := f.process(i).pid
 		f.numbers[pid] = append(f.numbers[pid], i)
@@ -337,8 +340,8 @@ func (a *Account) family(ended, living []process) *family {
 	return f
 }
 
-// place is whose a process is.
-type place struct {
+// membership is a process's component, and whether the process is the target's.
+type membership struct {
 	component Component
 	ours      bool
 }
@@ -350,33 +353,33 @@ func (f *family) process(i int) process {
 	return f.living[i-len(f.ended)]
 }
 
-// place tells of the ith process whose it is.
-func (f *family) place(i int) place {
-	if at, ok := f.placed[i]; ok {
-		return at
+// membership classifies the ith process.
+func (f *family) membership(i int) membership {
+	if m, ok := f.known[i]; ok {
+		return m
 	}
-	f.placed[i] = place{} // IDs that were given out twice may make a circle
+	f.known[i] = membership{} // reused IDs may form a cycle
 	p := f.process(i)
-	at := place{}
-	_, at.ours = f.seen[p.pid]
+	var m membership
+	_, m.ours = f.seen[p.pid]
 	switch parent := f.parent(i); {
 	case slices.Contains(f.Daemons, p.pid):
-		at = place{Daemon, true}
+		m = membership{Daemon, true}
 	case p.ppid == f.self:
-		at = place{classify(p, "", nil, f.Runtimes), true}
+		m = membership{f.classify(p, "", nil), true}
 	case parent >= 0:
-		of := f.place(parent)
-		at = place{classify(p, of.component, f.process(parent).called(), f.Runtimes), at.ours || of.ours}
-	case at.ours:
-		at.component = classify(p, "", nil, f.Runtimes)
+		of := f.membership(parent)
+		m = membership{f.classify(p, of.component, f.process(parent).names()), m.ours || of.ours}
+	case m.ours:
+		m.component = f.classify(p, "", nil)
 	}
-	f.placed[i] = at
-	return at
+	f.known[i] = m
+	return m
 }
 
-// parent gives the number of the parent of the ith process; -1 if it is not known. A parent mostly ends after its
-// children, so that of two processes with the same ID the later one is the parent. But the first process of a PID
-// namespace ends before the others, which it takes with it.
+// parent returns the number of the ith process's parent, or -1 if it is not known. A parent usually exits after its
+// children, so the later one of two processes with the same ID is the parent. The first process of a PID namespace is an
+// exception: it exits before the others, which the kernel then kills.
 func (f *family) parent(i int) int {
 	same := f.numbers[f.process(i).ppid]
 	before := -1
@@ -391,12 +394,12 @@ func (f *family) parent(i int) int {
 	return before
 }
 
-// Memory gives the memory of the target's living processes by component, in bytes, as proportional set size: memory
-// that processes share is divided among them.
+// Memory returns the memory of the target's living processes by component, in bytes, as proportional set size: shared
+// memory is divided among the processes that share it.
 func (a *Account) Memory() (map[Component]int64, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	living, err := a.look()
+	living, err := a.living()
 	if err != nil {
 		return nil, err
 	}
@@ -407,8 +410,8 @@ func (a *Account) Memory() (map[Component]int64, error) {
 		if err != nil {
 			return nil, err
 		}
-		if bytes > 0 { // it has not just ended
-			memory[f.place(i).component] += bytes
+		if bytes > 0 { // the process has not just exited
+			memory[f.membership(i).component] += bytes
 		}
 	}
 	return memory, nil

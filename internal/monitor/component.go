@@ -7,135 +7,148 @@ import (
 	"time"
 )
 
-// Component is a part of what a target runs on the host.
+// Component is a part of a target's processes on the host.
 type Component string
 
-// The components there are.
+// The components.
 const (
-	// Daemon is a service that was there before, and programs of no other component that it calls.
+	// Daemon is a service that was running before, and the programs of no other component that it calls.
 	Daemon Component = "daemon"
-	// Engine is an engine that is called for each step and ends again: Podman.
+	// Engine is an engine that is called for each step and exits again: Podman.
 	Engine Component = "engine"
-	// Shim is a process of the engine's beside each container or pod.
+	// Shim is a process of the engine beside each container or pod.
 	Shim Component = "shim"
 	// Monitor is conmon, the shim of Podman and CRI-O.
 	Monitor Component = "monitor"
-	// Runtime is a call of the low-level runtime, with what it starts before the container.
+	// Runtime is a call of the low-level runtime, with the programs that it starts before the container.
 	Runtime Component = "runtime"
-	// Sandbox is what a container runs in and is not the host's kernel: gVisor's kernel with its
-	// file servers and the processes it runs programs in, a hypervisor with its, a pod's pause process.
+	// Sandbox is the layer between a container and the host's kernel: gVisor's kernel with its file servers and
+	// its processes for programs, a hypervisor with its helpers, a pod's pause process.
 	Sandbox Component = "sandbox"
-	// Network is network plug-ins and what they call.
+	// Network is network plug-ins and the programs that they call.
 	Network Component = "network"
-	// Container is the container's own processes. The first one was the runtime's before it became the
-	// container's program, and that part of its cost is here too.
+	// Container is the container's own processes. The first one was the runtime's process before it executed the
+	// container's program, and that part of its cost counts here too.
 	Container Component = "container"
-	// Other is what belongs to the target and to none of the above.
+	// Other is the part of a target's processes that belongs to no component above.
 	Other Component = "other"
 )
 
-// Components lists all components, in the order in which they are shown.
+// Components lists all components in display order.
 func Components() []Component {
 	return []Component{Daemon, Engine, Shim, Monitor, Runtime, Sandbox, Network, Container, Other}
 }
 
-// names are the programs of components, by the name that the kernel has for their processes.
-var names = map[Component][]string{
-	Daemon:  {"containerd", "dockerd", "crio"},
-	Engine:  {"podman", "ctr", "nerdctl", "crictl", "docker"},
-	Monitor: {"conmon", "conmonrs"},
-	Runtime: {"runc", "crun", "youki", "runsc", "kata-runtime", "rune"},
-	Sandbox: {
-		"runsc-sandbox", "runsc-gofer", "gvisor-sentry", "gvisor-gofer",
-		"qemu-system-x86_64", "qemu-system-aarch64", "qemu-system-riscv64", "qemu-kvm", "cloud-hypervisor", "firecracker", "jailer",
-		"stratovirt", "virtiofsd", "nydusd", "pause", "catatonit",
-	},
-	// Those of Docker and Podman; plugins are others.
-	Network: {"aardvark-dns", "docker-proxy", "netavark", "pasta", "pasta.avx2", "slirp4netns"},
+// Programs maps components to the names of their programs, as the kernel shows them for processes. Engines and runtimes
+// declare them. The kernel keeps 15 bytes of a name, so only these count. A name that ends in "*" matches all names with
+// that beginning. A name "PARENT/NAME" matches a child of PARENT, and a process whose parent is not known.
+type Programs map[Component][]string
+
+// Add adds the programs of other to p.
+func (p Programs) Add(other Programs) {
+	for c, names := range other {
+		for _, n := range names {
+			if !slices.Contains(p[c], n) {
+				p[c] = append(p[c], n)
+			}
+		}
+	}
 }
 
-// plugins are the network programs that a daemon or an engine calls and waits for. A container may run a program of
-// such a name as its first.
-var plugins = []string{
-	// The plug-ins of containernetworking.
-	"bandwidth", "bridge", "dhcp", "dummy", "firewall", "host-device", "host-local", "ipvlan", "loopback", "macvlan",
-	"portmap", "ptp", "sbr", "static", "tap", "tuning", "vlan", "vrf",
-	// Those of clusters.
-	"antrea", "aws-cni", "azure-vnet", "calico", "calico-ipam", "cilium-cni", "flannel", "kube-ovn", "kube-router", "multus",
-	"multus-shim", "ovn-k8s-cni-overlay", "weave-net", "whereabouts",
-	// What they call.
-	"conntrack", "ebtables", "ip", "ip6tables", "ip6tables-restore", "ip6tables-save", "ipset", "iptables", "iptables-restore", "iptables-save",
-	"nft", "tc", "xtables-legacy-multi", "xtables-nft-multi",
-}
-
-// component gives the component whose program has a name.
-func component(name string) (Component, bool) {
-	switch {
-	case name == "":
+// component returns the component of the program with this name.
+func (p Programs) component(name string) (Component, bool) {
+	if name == "" {
 		return "", false
-	case strings.HasPrefix(name, "containerd-shim"):
-		return Shim, true
-	case strings.HasPrefix(name, "runc:["), strings.HasPrefix(name, "youki:["):
-		return Runtime, true // runc's and youki's children on the way to the container
+	}
+	matches := func(pattern string) bool {
+		if start, ok := strings.CutSuffix(pattern, "*"); ok {
+			return strings.HasPrefix(name, start)
+		}
+		return cut(pattern) == cut(name)
 	}
 	for _, c := range Components() {
-		if among(names[c], name) {
+		if slices.ContainsFunc(p[c], matches) {
 			return c, true
 		}
 	}
 	return "", false
 }
 
-// among tells whether a name is one of several, as far as the kernel keeps names.
+// child returns the component of a program that is declared as "PARENT/NAME". An orphan's parent has exited.
+func (p Programs) child(name string, orphan bool, parentNames []string) (Component, bool) {
+	for _, c := range Components() {
+		for _, pattern := range p[c] {
+			parent, child, ok := strings.Cut(pattern, "/")
+			if ok && child == name && (orphan || slices.Contains(parentNames, parent)) {
+				return c, true
+			}
+		}
+	}
+	return "", false
+}
+
+// plugins are the network programs that any daemon or engine may call and wait for. They belong to the standard for network
+// plug-ins (CNI) and to the system, and not to an engine. A container may run a program of such a name as its first.
+var plugins = []string{
+	// The plug-ins of containernetworking.
+	"bandwidth", "bridge", "dhcp", "dummy", "firewall", "host-device", "host-local", "ipvlan", "loopback", "macvlan",
+	"portmap", "ptp", "sbr", "static", "tap", "tuning", "vlan", "vrf",
+	// The plug-ins of clusters.
+	"antrea", "aws-cni", "azure-vnet", "calico", "calico-ipam", "cilium-cni", "flannel", "kube-ovn", "kube-router", "multus",
+	"multus-shim", "ovn-k8s-cni-overlay", "weave-net", "whereabouts",
+	// The programs that plug-ins call.
+	"conntrack", "ebtables", "ip", "ip6tables", "ip6tables-restore", "ip6tables-save", "ipset", "iptables", "iptables-restore", "iptables-save",
+	"nft", "tc", "xtables-legacy-multi", "xtables-nft-multi",
+}
+
+// among reports whether a list contains a name, up to the length that the kernel keeps.
 func among(all []string, name string) bool {
 	return slices.ContainsFunc(all, func(n string) bool { return cut(n) == cut(name) })
 }
 
-// cut shortens a name to what the kernel keeps of it.
+// cut shortens a name to the length that the kernel keeps.
 func cut(name string) string { return name[:min(len(name), 15)] }
 
-// process is what is known of one.
+// process is one process of the host.
 type process struct {
 	pid, ppid int
 	comm      string
-	args      []string // of one that was seen alive
+	args      []string // of a process that was seen alive
 	cpu       time.Duration
 }
 
-// called gives the names of a process: what it calls itself, if it was seen alive, and the kernel's.
-func (p process) called() []string {
+// names returns the names of a process: its first argument, if it was seen alive, and the kernel's name.
+func (p process) names() []string {
 	if len(p.args) == 0 {
 		return []string{p.comm}
 	}
 	return []string{filepath.Base(p.args[0]), p.comm}
 }
 
-// classify gives the component of a process of a target, by its name and its parent's: "" if the parent is
-// Touchstone, to which orphans come, or is not known. runtimes are names of the target's runtime.
-func classify(p process, parent Component, parentNames []string, runtimes []string) Component {
+// classify returns the component of a process of the target, by its name and its parent's. The parent's component is ""
+// if the parent is Touchstone, which adopts orphans, or is not known.
+func (t Target) classify(p process, parent Component, parentNames []string) Component {
 	if parent == Container || parent == Sandbox {
 		return parent // whatever a program in there is called
 	}
 	orphan := parent == "" || parent == Shim || parent == Monitor
-	for _, name := range p.called() {
-		if c, ok := component(name); ok {
+	for _, name := range p.names() {
+		if c, ok := t.Programs.component(name); ok {
 			return c
 		}
 		switch {
 		case name == "":
-		case among(runtimes, name):
+		case among(t.Runtimes, name):
 			return Runtime
 		case !orphan && among(plugins, name):
 			return Network
 		}
 	}
-	switch again := p.comm == "exe"; {
-	// A Go program that has called itself. As an orphan it is gVisor's, whose caller has ended.
-	case again && (orphan || slices.Contains(parentNames, "runsc")):
-		return Sandbox
-	case orphan:
-		return Container
-	default:
-		return parent
+	if c, ok := t.Programs.child(p.comm, orphan, parentNames); ok {
+		return c
 	}
+	if orphan {
+		return Container
+	}
+	return parent
 }

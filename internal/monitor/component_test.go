@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tree is a process with those below it, to be read from the test.
+// tree is a process of a test's process tree.
 type tree struct {
 	pid, ppid int
 	comm      string
@@ -20,7 +20,18 @@ const (
 	daemon = 20
 )
 
-// The trees are those of real engines, seen while a container runs and at its end.
+// programs are declarations of the form that engines and runtimes make.
+var programs = Programs{
+	Daemon:  {"containerd", "dockerd"},
+	Engine:  {"podman"},
+	Shim:    {"containerd-shim*"},
+	Monitor: {"conmon"},
+	Runtime: {"runc", "runc:[*", "crun", "runsc"},
+	Sandbox: {"runsc-sandbox", "runsc-gofer", "runsc/exe", "qemu-system-x86_64", "cloud-hypervisor", "virtiofsd", "pause"},
+	Network: {"docker-proxy", "netavark"},
+}
+
+// The process trees were recorded with real engines, during a container's life and at its end.
 func TestClassify(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -31,9 +42,9 @@ func TestClassify(t *testing.T) {
 			{30, self, "runc", "", Runtime},
 			{31, 30, "runc:[0:PARENT]", "", Runtime},
 			{32, 30, "runc:[1:CHILD]", "", Runtime},
-			{33, 30, "exe", "", Runtime}, // before it had a name
+			{33, 30, "exe", "", Runtime}, // before it set its name
 			{34, self, "probe", "/probe", Container},
-			{35, 34, "runc", "", Container}, // a container may call its programs what it likes
+			{35, 34, "runc", "", Container}, // a container may give its programs any name
 		}},
 		{"bare runtime of another name", "fastrun-with-a-long-name", []tree{
 			{30, self, "fastrun-with-a-", "", Runtime},
@@ -43,7 +54,7 @@ func TestClassify(t *testing.T) {
 		{"bare gVisor", "runsc", []tree{
 			{30, self, "runsc", "", Runtime},
 			{31, 30, "exe", "runsc-gofer", Sandbox},
-			{32, 30, "exe", "", Sandbox}, // known by its end alone
+			{32, 30, "exe", "", Sandbox}, // known only by its exit record
 			{33, self, "exe", "runsc-sandbox", Sandbox},
 			{34, 33, "exe", "", Sandbox}, // a process of the container, without a command line
 			{35, self, "exe", "", Sandbox},
@@ -65,7 +76,7 @@ func TestClassify(t *testing.T) {
 		}},
 		{"gVisor's shim", "runsc", []tree{
 			{daemon, self, "containerd", "", Daemon},
-			{31, 1, "containerd-shim", "", Shim}, // of a daemon that is not Touchstone's own
+			{31, 1, "containerd-shim", "", Shim}, // of a daemon that Touchstone did not start
 			{32, 31, "exe", "runsc-sandbox", Sandbox},
 			{33, 32, "exe", "", Sandbox},
 			{34, 33, "", "", Sandbox},
@@ -98,7 +109,7 @@ func TestClassify(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := &Account{Target: Target{Daemons: []int{daemon}, Runtimes: []string{tt.runtime}}, self: self, seen: map[int]process{31: {}}}
+			a := &Account{Target: Target{Daemons: []int{daemon}, Programs: programs, Runtimes: []string{tt.runtime}}, self: self, seen: map[int]process{31: {}}}
 			var processes []process
 			for _, b := range tt.trees {
 				p := process{pid: b.pid, ppid: b.ppid, comm: b.comm}
@@ -109,7 +120,7 @@ func TestClassify(t *testing.T) {
 			}
 			f := a.family(nil, processes)
 			for i, b := range tt.trees {
-				if got := f.place(i); !got.ours || got.component != b.want {
+				if got := f.membership(i); !got.ours || got.component != b.want {
 					t.Errorf("%d %s below %d is %q (ours: %v), want %q", b.pid, b.comm, b.ppid, got.component, got.ours, b.want)
 				}
 			}
@@ -117,51 +128,33 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// Every component has a place in the list by which it is shown, and is there once.
-func TestComponents(t *testing.T) {
-	listed := map[Component]int{}
-	for _, c := range Components() {
-		listed[c]++
-	}
-	for c := range names {
-		if listed[c] != 1 {
-			t.Errorf("%s is listed %d times", c, listed[c])
-		}
-	}
-	for _, n := range plugins {
-		if c, ok := component(n); ok {
-			t.Errorf("%s is a plug-in, and a program of %s", n, c)
-		}
-	}
-	owner := map[string]Component{}
-	for c, all := range names {
-		for _, n := range all {
-			if other, ok := owner[cut(n)]; ok && other != c {
-				t.Errorf("%s is a program of %s and of %s", n, c, other)
-			}
-			owner[cut(n)] = c
-		}
+func TestAddKeepsNamesUnique(t *testing.T) {
+	all := Programs{}
+	all.Add(Programs{Daemon: {"containerd"}, Shim: {"containerd-shim*"}})
+	all.Add(Programs{Daemon: {"dockerd", "containerd"}})
+	if diff := cmp.Diff(Programs{Daemon: {"containerd", "dockerd"}, Shim: {"containerd-shim*"}}, all); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// Only the target's processes count, and of those that were there before only what they used since.
+// Only the target's processes count. Processes that are older than the account count with the time used since.
 func TestWhoCounts(t *testing.T) {
 	const ms = time.Millisecond
 	a := &Account{
-		Target: Target{Daemons: []int{daemon}, Runtimes: []string{"runc"}}, self: self, born: 100,
+		Target: Target{Daemons: []int{daemon}, Programs: programs}, self: self, last: 100,
 		before: map[int]time.Duration{daemon: 70 * ms, 50: 5 * ms}, seen: map[int]process{daemon: {}, 50: {}},
 	}
 	records := []record{
-		{pid: 101, tgid: 101, ppid: 1, comm: "cron", last: true, cpu: 1000 * ms},           // a stranger's
-		{pid: 102, tgid: 102, ppid: 101, comm: "runc", last: true, cpu: 1000 * ms},         // a stranger's child
+		{pid: 101, tgid: 101, ppid: 1, comm: "cron", last: true, cpu: 1000 * ms},           // of another program
+		{pid: 102, tgid: 102, ppid: 101, comm: "runc", last: true, cpu: 1000 * ms},         // a child of another program
 		{pid: 60, tgid: 60, ppid: self, comm: "containerd-shim", last: true, cpu: 50 * ms}, // of the trial before
-		{pid: 103, tgid: 103, ppid: 60, comm: "runc", last: true, cpu: 1000 * ms},          // which it called
-		{pid: 105, tgid: 104, ppid: self, comm: "runc", cpu: 3 * ms},                       // a thread that others outlived
+		{pid: 103, tgid: 103, ppid: 60, comm: "runc", last: true, cpu: 1000 * ms},          // a child of that shim
+		{pid: 105, tgid: 104, ppid: self, comm: "runc", cpu: 3 * ms},                       // a thread that exits before others
 		{pid: 106, tgid: 104, ppid: self, comm: "runc", last: true, cpu: 1 * ms, whole: 12 * ms},
 		{pid: 107, tgid: 107, ppid: 108, comm: "host-local", last: true, cpu: 2 * ms},
 		{pid: 108, tgid: 108, ppid: daemon, comm: "bridge", last: true, cpu: 4 * ms},
 		{pid: 110, tgid: 110, ppid: self, comm: "exe", last: true, cpu: 20 * ms}, // the first of a PID namespace
-		{pid: 111, tgid: 111, ppid: 110, comm: "exe", last: true, cpu: 6 * ms},   // which took this one with it
+		{pid: 111, tgid: 111, ppid: 110, comm: "exe", last: true, cpu: 6 * ms},   // a process of that namespace
 		{pid: 112, tgid: 112, ppid: self, comm: "thread-of-it", cpu: 1 * ms},     // the first thread ends first
 		{pid: 50, tgid: 50, ppid: self, comm: "containerd-shim", last: true, cpu: 9 * ms},
 	}
@@ -176,7 +169,7 @@ func TestWhoCounts(t *testing.T) {
 	}
 }
 
-// A process is called what its first thread is, and has used what all its threads did, whichever way their records come.
+// A process has the name of its first thread and the CPU time of all threads, in whatever order the records arrive.
 func TestEnded(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -184,7 +177,7 @@ func TestEnded(t *testing.T) {
 		want    []process
 	}{
 		{
-			"the first thread ends first, and the ID comes again",
+			"the first thread exits first, and the ID is reused",
 			[]record{
 				{pid: 5, tgid: 5, ppid: 1, comm: "qemu-system-x86", cpu: 2},
 				{pid: 6, tgid: 5, ppid: 1, comm: "CPU 0/KVM", last: true, cpu: 1, whole: 3},
@@ -193,7 +186,7 @@ func TestEnded(t *testing.T) {
 			[]process{{pid: 5, ppid: 1, comm: "qemu-system-x86", cpu: 3}, {pid: 5, ppid: 1, comm: "cat", cpu: 4}},
 		},
 		{
-			"a thread that ended with the last one comes after it",
+			"the record of another thread follows the last one",
 			[]record{
 				{pid: 7, tgid: 5, ppid: 1, comm: "worker", cpu: 1},
 				{pid: 6, tgid: 5, ppid: 1, comm: "worker", last: true, cpu: 2, whole: 3},
@@ -202,7 +195,7 @@ func TestEnded(t *testing.T) {
 			[]process{{pid: 5, ppid: 1, comm: "runc", cpu: 13}},
 		},
 		{
-			"it comes after it, and was counted with it",
+			"the record of another thread follows the last one, which includes it",
 			[]record{
 				{pid: 6, tgid: 5, ppid: 1, comm: "worker", last: true, cpu: 2, whole: 12},
 				{pid: 5, tgid: 5, ppid: 1, comm: "runc", cpu: 10},
@@ -210,7 +203,7 @@ func TestEnded(t *testing.T) {
 			[]process{{pid: 5, ppid: 1, comm: "runc", cpu: 12}},
 		},
 		{
-			"threads ended before there were records",
+			"threads exited before the account began",
 			[]record{
 				{pid: 6, tgid: 5, ppid: 1, comm: "containerd", cpu: 1},
 				{pid: 5, tgid: 5, ppid: 1, comm: "containerd", last: true, cpu: 2, whole: 50},
@@ -218,7 +211,7 @@ func TestEnded(t *testing.T) {
 			[]process{{pid: 5, ppid: 1, comm: "containerd", cpu: 50}},
 		},
 		{
-			"the ID comes again for a process of several threads",
+			"the ID is reused for a process with several threads",
 			[]record{
 				{pid: 5, tgid: 5, ppid: 1, comm: "true", last: true, cpu: 1},
 				{pid: 5, tgid: 5, ppid: 2, comm: "runc", cpu: 3},
@@ -226,7 +219,7 @@ func TestEnded(t *testing.T) {
 			},
 			[]process{{pid: 5, ppid: 1, comm: "true", cpu: 1}, {pid: 5, ppid: 2, comm: "runc", cpu: 4}},
 		},
-		{"it lives on", []record{{pid: 6, tgid: 5, ppid: 1, comm: "containerd", cpu: 1}}, nil},
+		{"the process is alive", []record{{pid: 6, tgid: 5, ppid: 1, comm: "containerd", cpu: 1}}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ended := (&Account{}).ended(tt.records)
@@ -237,8 +230,8 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// A process whose first thread, which had used most, was overtaken by the last one at the end: the records as an arm64
-// kernel (Linux 6.12, two CPUs) sent them.
+// The first thread of this process used most of its time, and its record follows that of the last thread. An arm64 kernel
+// (Linux 6.12, two CPUs) sent the records.
 func TestOvertaken(t *testing.T) {
 	var records []record
 	for _, name := range []string{"overtaken-1", "overtaken-2", "overtaken-3", "overtaken-4"} {
@@ -253,42 +246,42 @@ func TestOvertaken(t *testing.T) {
 	}
 	ended := (&Account{}).ended(records)
 	if len(ended) != 1 || ended[0].cpu != 109068160+761642704 || ended[0].pid != 169 {
-		t.Errorf("ended = %+v, want one process that used what all its threads did", ended)
+		t.Errorf("ended = %+v, want one process with the CPU time of all its threads", ended)
 	}
 }
 
-// IDs that were given out again may lead in a circle.
-func TestCircleOfParents(t *testing.T) {
-	a := &Account{self: self, born: 100, seen: map[int]process{}}
+// Reused IDs may form a cycle of parents.
+func TestCycleOfParents(t *testing.T) {
+	a := &Account{self: self, last: 100, seen: map[int]process{}}
 	ended := []process{{pid: 101, ppid: 102, cpu: 1}, {pid: 102, ppid: 101, cpu: 1}, {pid: 103, ppid: 103, cpu: 1}}
 	if got := a.sum(ended, nil, 150); len(got) > 0 {
-		t.Errorf("strangers count: %v", got)
+		t.Errorf("processes of others count: %v", got)
 	}
 }
 
 func TestSince(t *testing.T) {
 	for _, tt := range []struct {
-		born, last, pid int
-		want            bool
+		before, now, pid int
+		want             bool
 	}{
 		{100, 200, 100, false},
 		{100, 200, 101, true},
 		{100, 200, 50, false},
-		{32000, 400, 32001, true}, // the IDs began again
+		{32000, 400, 32001, true}, // the kernel has wrapped around
 		{32000, 400, 399, true},
 		{32000, 400, 401, false},
 	} {
-		if got := (&Account{born: tt.born}).since(tt.pid, tt.last); got != tt.want {
-			t.Errorf("with %d as the last one before and %d now, %d is new: %v", tt.born, tt.last, tt.pid, got)
+		if got := (&Account{last: tt.before}).since(tt.pid, tt.now); got != tt.want {
+			t.Errorf("with newest IDs %d before and %d now, since(%d) = %v", tt.before, tt.now, tt.pid, got)
 		}
 	}
 }
 
-// Where a daemon shares its cgroup with others, its shims are found by the containers they keep.
+// The shims of a daemon that shares its cgroup with others are found as the parents of its containers.
 func TestRelatives(t *testing.T) {
 	all := []process{
 		{pid: 1, comm: "systemd"},
-		{pid: 5, ppid: 1, comm: "containerd-shim"}, // a stranger's
+		{pid: 5, ppid: 1, comm: "containerd-shim"}, // of another program
 		{pid: 6, ppid: 5, comm: "nginx"},
 		{pid: daemon, ppid: 1, comm: "containerd"},
 		{pid: 30, ppid: 1, comm: "containerd-shim"},
@@ -297,11 +290,11 @@ func TestRelatives(t *testing.T) {
 		{pid: 33, ppid: 32, comm: "exe"},
 		{pid: 40, ppid: self, comm: "crun"},
 		{pid: 41, ppid: 1, comm: "bash"},
-		{pid: 42, ppid: 41, comm: "probe"}, // which someone runs by hand
+		{pid: 42, ppid: 41, comm: "probe"}, // started by hand
 	}
 	known := []process{all[3], all[5]}
 	var pids []int
-	for _, p := range relatives(known, all, func(p process) bool { return p.ppid == self }) {
+	for _, p := range (Target{Programs: programs}).relatives(known, all, func(p process) bool { return p.ppid == self }) {
 		pids = append(pids, p.pid)
 	}
 	want := []int{daemon, 31, 30, 32, 33, 40}

@@ -13,22 +13,22 @@ import (
 )
 
 // minVersion is the first version of struct taskstats that names the process of a thread (Linux 5.19).
-// Without it the threads of one process cannot be told from processes.
+// Older records do not distinguish the threads of one process from processes.
 const minVersion = 12
 
-// lastThread is the flag AGROUP of linux/acct.h: no thread of the process is left.
+// lastThread is the flag AGROUP of linux/acct.h, which the last thread of a process has.
 const lastThread = 0x20
 
-// versionError says that the kernel's records lack what is needed.
+// versionError reports a kernel whose records do not name the process.
 type versionError struct{ Version int }
 
 func (e *versionError) Error() string {
-	return fmt.Sprintf("the kernel's records of processes are of version %d, and tell a process from its threads from version %d (Linux 5.19) on",
+	return fmt.Sprintf("the kernel's records of processes have version %d, but only version %d (Linux 5.19) names the process of a thread",
 		e.Version, minVersion)
 }
 
-// errCutOff says that a message from the kernel ends before it should.
-var errCutOff = errors.New("a message of the kernel is cut off")
+// errCutOff reports a message that is shorter than its header says.
+var errCutOff = errors.New("a message from the kernel is truncated")
 
 // message is one netlink message.
 type message struct {
@@ -36,7 +36,7 @@ type message struct {
 	body []byte
 }
 
-// messages takes a datagram apart.
+// messages splits a datagram.
 func messages(data []byte) ([]message, error) {
 	var all []message
 	for len(data) > 0 {
@@ -53,10 +53,10 @@ func messages(data []byte) ([]message, error) {
 	return all, nil
 }
 
-// aligned is the place of what follows n bytes: netlink aligns all to 4.
+// aligned rounds n up to the alignment of netlink, 4 bytes.
 func aligned(n int) int { return (n + unix.NLA_ALIGNTO - 1) &^ (unix.NLA_ALIGNTO - 1) }
 
-// flags are bits of an attribute's kind that are none of it.
+// flags are the bits of an attribute's kind that do not identify it.
 const flags = unix.NLA_F_NESTED | unix.NLA_F_NET_BYTEORDER
 
 // attribute is one netlink attribute.
@@ -82,7 +82,7 @@ func attributes(data []byte) ([]attribute, error) {
 	return all, nil
 }
 
-// find gives the value of the first attribute of a kind.
+// find returns the value of the first attribute of a kind.
 func find(all []attribute, kind uint16) ([]byte, bool) {
 	for _, a := range all {
 		if a.kind == kind {
@@ -92,17 +92,17 @@ func find(all []attribute, kind uint16) ([]byte, bool) {
 	return nil, false
 }
 
-// record is what the kernel says about a thread, and, with the last one of a process, about all of them.
+// record is the kernel's record of a thread. The record of a process's last thread also covers the process.
 type record struct {
 	pid, tgid, ppid int
 	comm            string
 	last            bool
 	cpu             time.Duration
-	whole           time.Duration // of the threads that ended before and this one, with the last of several
+	whole           time.Duration // of all threads so far, in the record of the last one of several
 }
 
-// parseThread reads the body of a message about one thread. If that has ended as the last of its process, the
-// message is about the process too.
+// parseThread reads the body of a message about one thread. The message about the last thread of a process also describes
+// the process.
 func parseThread(body []byte) (record, error) {
 	about, err := contents(body)
 	if err != nil {
@@ -125,7 +125,7 @@ func parseThread(body []byte) (record, error) {
 	return r, err
 }
 
-// parseProcess reads from a message the CPU time of all threads that a process has or had.
+// parseProcess reads the CPU time of all threads of a process, exited ones included, from a message.
 func parseProcess(body []byte) (time.Duration, error) {
 	about, err := contents(body)
 	if err != nil {
@@ -138,7 +138,7 @@ func parseProcess(body []byte) (time.Duration, error) {
 	return process.cpu(), nil
 }
 
-// parseFamily reads the ID of a generic netlink family from the body of the answer about it.
+// parseFamily reads the ID of a generic netlink family from the body of the response.
 func parseFamily(body []byte) (uint16, error) {
 	about, err := contents(body)
 	if err != nil {
@@ -163,7 +163,7 @@ func parseError(body []byte) error {
 	return unix.Errno(-code)
 }
 
-// contents gives the attributes of a generic netlink message.
+// contents returns the attributes of a generic netlink message.
 func contents(body []byte) ([]attribute, error) {
 	if len(body) < unix.GENL_HDRLEN {
 		return nil, errCutOff
@@ -174,7 +174,7 @@ func contents(body []byte) ([]attribute, error) {
 // taskstats is a struct taskstats as the kernel sent it. Versions only add fields at the end.
 type taskstats []byte
 
-// Where in the struct is what is looked at.
+// Offsets and sizes of the fields in use.
 const (
 	offFlag = unsafe.Offsetof(unix.Taskstats{}.Ac_flag)
 	offCPU  = unsafe.Offsetof(unix.Taskstats{}.Cpu_run_virtual_total)
@@ -187,7 +187,7 @@ const (
 	sizeUsed = offTGID + unsafe.Sizeof(unix.Taskstats{}.Ac_tgid)
 )
 
-// stats gives the struct in an aggregate attribute.
+// stats returns the struct in an aggregate attribute.
 func stats(all []attribute, aggregate uint16) (taskstats, error) {
 	value, ok := find(all, aggregate)
 	if !ok {
@@ -210,7 +210,7 @@ func stats(all []attribute, aggregate uint16) (taskstats, error) {
 	return nil, errCutOff
 }
 
-// version is 0 where the kernel does not fill it in: in sums over a process that has ended.
+// version is 0 in the sums over an exited process, where the kernel does not set it.
 func (s taskstats) version() int { return int(binary.NativeEndian.Uint16(s)) }
 
 func (s taskstats) id(at uintptr) int { return int(binary.NativeEndian.Uint32(s[at:])) }
@@ -220,8 +220,8 @@ func (s taskstats) comm() string {
 	return string(name)
 }
 
-// cpu is the time on a CPU by the scheduler's count, which is also that of cgroups. The fields for user and
-// system time may be counted in ticks, as which a runtime's short processes are nothing or too much.
+// cpu is the time on a CPU as the scheduler counts it, which is also the count of cgroups. The kernel may count the fields for
+// user and system time in ticks, which are too coarse for a runtime's short processes.
 func (s taskstats) cpu() time.Duration {
 	return time.Duration(min(binary.NativeEndian.Uint64(s[offCPU:]), math.MaxInt64))
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// recorded gives a datagram as a kernel (Linux 6.18, version 17 of the record) sent it.
+// recorded returns a datagram that a kernel (Linux 6.18, version 17 of the record) sent.
 func recorded(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
@@ -25,7 +25,7 @@ func recorded(t testing.TB, name string) []byte {
 	return data
 }
 
-// body gives the body of the one message of a recorded datagram.
+// body returns the body of the only message in a recorded datagram.
 func body(t testing.TB, name string) []byte {
 	t.Helper()
 	all, err := messages(recorded(t, name))
@@ -39,7 +39,7 @@ func TestParseThread(t *testing.T) {
 	for name, want := range map[string]record{
 		"only-thread":  {pid: 17804, tgid: 17804, ppid: 17792, comm: "crun", last: true, cpu: 3618020},
 		"first-thread": {pid: 17798, tgid: 17798, ppid: 17792, comm: "runc", cpu: 4129630},
-		// The five threads of this process used 5.4 ms, this one next to nothing.
+		// The five threads of this process used 5.4 ms, of which this one used 31 µs.
 		"last-thread": {pid: 17801, tgid: 17798, ppid: 17792, comm: "runc", last: true, cpu: 30756, whole: 5435149},
 	} {
 		got, err := parseThread(body(t, name))
@@ -57,10 +57,10 @@ func TestParseAnswers(t *testing.T) {
 		t.Errorf("family = %d, %v", family, err)
 	}
 	if err := parseError(body(t, "no-process")); !errors.Is(err, unix.ESRCH) {
-		t.Errorf("the answer about no process = %v, want %v", err, unix.ESRCH)
+		t.Errorf("the response about a missing process = %v, want %v", err, unix.ESRCH)
 	}
 	if err := parseError(make([]byte, 4)); err != nil {
-		t.Errorf("an acknowledgement is the error %v", err)
+		t.Errorf("parseError of an acknowledgement = %v", err)
 	}
 }
 
@@ -75,20 +75,20 @@ func TestOldKernelIsRefused(t *testing.T) {
 	}
 }
 
-// Wherever a message is cut off, it is refused and not read beyond its end.
-func TestCutOff(t *testing.T) {
+// A truncated message is refused at every length, and not read beyond its end.
+func TestTruncated(t *testing.T) {
 	for _, name := range []string{"only-thread", "last-thread", "live", "family", "no-process"} {
 		whole := recorded(t, name)
 		for n := 1; n < len(whole); n++ {
 			if all, err := messages(whole[:n:n]); err == nil {
-				t.Fatalf("%s cut off after %d of %d bytes is taken for %v", name, n, len(whole), all)
+				t.Fatalf("%s truncated to %d of %d bytes is parsed as %v", name, n, len(whole), all)
 			}
 		}
 	}
 	whole := body(t, "last-thread")
 	for n := range len(whole) {
 		if r, err := parseThread(whole[:n:n]); err == nil {
-			t.Fatalf("the body cut off after %d of %d bytes is taken for %+v", n, len(whole), r)
+			t.Fatalf("the body truncated to %d of %d bytes is parsed as %+v", n, len(whole), r)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What is asked is spelled as the answers are, and so comes back whole.
+// Requests have the encoding of responses, so the parser reads them back.
 func TestRequestReadsBack(t *testing.T) {
 	for _, value := range []string{"", "x", "0-127\x00", "TASKSTATS\x00"} {
 		all, err := messages(request(21, 0, 7, 1, 3, []byte(value)))
@@ -145,7 +145,7 @@ func TestParseStat(t *testing.T) {
 		}
 	}
 	if _, ok, err := parseStat("42 (crun) Z 7 42 42\n"); ok || err != nil {
-		t.Errorf("a process that has ended: %v, %v", ok, err)
+		t.Errorf("parseStat of a zombie = %v, %v", ok, err)
 	}
 	for _, text := range []string{"", "42", "42 (crun", "x (crun) S 1", "42 (crun) S", "42 (crun) S x"} {
 		if p, _, err := parseStat(text); err == nil {
@@ -170,7 +170,7 @@ func TestParsePSS(t *testing.T) {
 		}
 	}
 	if got, err := parsePSS(""); err != nil || got != 0 {
-		t.Errorf("PSS of a process that is ending = %d, %v", got, err)
+		t.Errorf("PSS of an exiting process = %d, %v", got, err)
 	}
 	for _, text := range []string{"Rss: 1 kB\n", "Pss: x kB\n", "Pss: 1\n", "Pss: -1 kB\n", "Pss: 9223372036854775807 kB\n"} {
 		if got, err := parsePSS(text); err == nil {
@@ -179,7 +179,7 @@ func TestParsePSS(t *testing.T) {
 	}
 }
 
-// A process that has ended has no memory; with a kernel that does not tell, nobody's is known.
+// An exited process has no memory. Without the kernel's support the memory of no process is known.
 func TestPSSOfKernels(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -188,7 +188,7 @@ func TestPSSOfKernels(t *testing.T) {
 		err   error
 	}{
 		{"lives", map[string]string{"self/smaps_rollup": "", "7/smaps_rollup": "Pss: 3 kB\n"}, 3 << 10, nil},
-		{"has ended", map[string]string{"self/smaps_rollup": ""}, 0, nil},
+		{"has exited", map[string]string{"self/smaps_rollup": ""}, 0, nil},
 		{"without CONFIG_PROC_PAGE_MONITOR", map[string]string{"self/stat": "", "7/stat": ""}, 0, errNoPSS},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

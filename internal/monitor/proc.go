@@ -13,15 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gone tells whether err says that a process has ended.
-func gone(err error) bool {
+// exited reports whether err means that a process has exited.
+func exited(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH)
 }
 
-// status gives what the kernel says of a living process; ok is false if it has ended.
+// status reads the kernel's record of a living process; ok is false if the process has exited.
 func status(pid int) (p process, ok bool, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if gone(err) {
+	if exited(err) {
 		return process{}, false, nil
 	}
 	if err != nil {
@@ -30,10 +30,10 @@ func status(pid int) (p process, ok bool, err error) {
 	return parseStat(string(text))
 }
 
-// arguments gives the command line of a process; that of one that has ended is empty.
+// arguments returns the command line of a process. It is empty for a process that has exited.
 func arguments(pid int) ([]string, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil && !gone(err) {
+	if err != nil && !exited(err) {
 		return nil, err
 	}
 	if args := strings.TrimRight(string(text), "\x00"); args != "" {
@@ -42,23 +42,23 @@ func arguments(pid int) ([]string, error) {
 	return nil, nil
 }
 
-// parseStat reads a stat file of /proc; ok is false for a process that has ended and was not waited for.
+// parseStat reads a stat file of /proc; ok is false for a zombie.
 func parseStat(text string) (p process, ok bool, err error) {
 	number, rest, found := strings.Cut(text, " (")
-	end := strings.LastIndex(rest, ") ") // a name may hold any of it
+	end := strings.LastIndex(rest, ") ") // a name may contain both separators
 	if !found || end < 0 {
-		return process{}, false, fmt.Errorf("a stat file of /proc is %q", text)
+		return process{}, false, fmt.Errorf("parse /proc/PID/stat: no process name in %q", text)
 	}
 	fields := strings.Fields(rest[end+2:])
 	if len(fields) < 2 {
-		return process{}, false, fmt.Errorf("a stat file of /proc ends after %q", text)
+		return process{}, false, fmt.Errorf("parse /proc/PID/stat: it ends after %q", text)
 	}
 	p.comm = rest[:end]
 	if p.pid, err = strconv.Atoi(number); err != nil {
-		return process{}, false, fmt.Errorf("the ID in a stat file of /proc: %w", err)
+		return process{}, false, fmt.Errorf("parse the process ID in /proc/PID/stat: %w", err)
 	}
 	if p.ppid, err = strconv.Atoi(fields[1]); err != nil {
-		return process{}, false, fmt.Errorf("the parent in a stat file of /proc: %w", err)
+		return process{}, false, fmt.Errorf("parse the parent in /proc/PID/stat: %w", err)
 	}
 	return p, fields[0] != "Z" && fields[0] != "X", nil
 }
@@ -83,21 +83,21 @@ func running() ([]int, error) {
 	return pids, nil
 }
 
-// errNoPSS says that the kernel does not tell how much memory processes have of their own and share.
+// errNoPSS reports a kernel without proportional set sizes.
 var errNoPSS = errors.New("the kernel was built without /proc/PID/smaps_rollup (CONFIG_PROC_PAGE_MONITOR)")
 
-// pss gives the proportional set size of a process in bytes: its own memory, and of what it shares with others
-// its share. It is 0 of one that has ended. proc is where the kernel tells of processes: /proc, but for tests.
+// pss returns the proportional set size of a process in bytes: its private memory and its share of shared memory. It is 0
+// for a process that has exited. proc is /proc, except in tests.
 func pss(proc string, pid int) (int64, error) {
 	const file = "smaps_rollup"
 	text, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), file))
 	if errors.Is(err, fs.ErrNotExist) {
-		// This process at least has not ended.
+		// The process may have exited, but this one has not.
 		if _, err := os.Stat(filepath.Join(proc, "self", file)); errors.Is(err, fs.ErrNotExist) {
 			return 0, errNoPSS
 		}
 	}
-	if gone(err) {
+	if exited(err) {
 		return 0, nil
 	}
 	if err != nil {
@@ -106,7 +106,7 @@ func pss(proc string, pid int) (int64, error) {
 	return parsePSS(string(text))
 }
 
-// parsePSS reads a smaps_rollup file of /proc; that of a process which is just ending is empty.
+// parsePSS reads a smaps_rollup file of /proc. The file of a process that is just exiting is empty.
 func parsePSS(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
@@ -119,16 +119,15 @@ func parsePSS(text string) (int64, error) {
 		value, ok = strings.CutSuffix(strings.TrimSpace(value), " kB")
 		n, err := strconv.ParseInt(value, 10, 52)
 		if !ok || err != nil || n < 0 {
-			return 0, fmt.Errorf("the line %q of a smaps_rollup file of /proc", line)
+			return 0, fmt.Errorf("parse /proc/PID/smaps_rollup: %q is not a size in kB", line)
 		}
 		return n << 10, nil
 	}
-	return 0, errors.New("a smaps_rollup file of /proc has no Pss")
+	return 0, errors.New("parse /proc/PID/smaps_rollup: no line Pss")
 }
 
-// born gives the ID of the process or thread that was made last. Later ones have higher IDs, until they begin again
-// at the bottom.
-func born() (int, error) {
+// lastPID returns the ID of the newest process or thread. Later ones have higher IDs, until the kernel wraps around.
+func lastPID() (int, error) {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return 0, err

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// burnVariable makes a process that is this test use so many ms of CPU time, in several threads, and say at its end how many
-// ns it has used.
+// burnVariable is the CPU time in ms that a child process of this test burns, in several threads. The child prints the CPU
+// time that it used, in ns.
 const burnVariable = "TOUCHSTONE_TEST_BURN"
 
 func TestMain(m *testing.M) {
@@ -41,7 +41,7 @@ func burn(total time.Duration) {
 	wg.Wait()
 }
 
-// used gives the CPU time that this process has used so far.
+// used returns this process's CPU time so far.
 func used() time.Duration {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &now); err != nil {
@@ -50,11 +50,11 @@ func used() time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// needRoot passes where the kernel tells of processes.
+// needRoot skips the test if the kernel sends no records of processes to this user.
 func needRoot(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("starts processes, which -short is not for")
+		t.Skip("starts processes; -short skips it")
 	}
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
@@ -90,14 +90,14 @@ func burner(t *testing.T, ms int) *exec.Cmd {
 	return cmd
 }
 
-// within tells whether a time is between two others, but for what the scheduler counts at ticks only.
+// within reports whether a time is between two others, up to the scheduler's tick and 10 %.
 func within(got, least, most time.Duration) bool {
 	const exact, tick = 0.1, 0.003
 	return got.Seconds() > (1-exact)*least.Seconds()-tick && got.Seconds() < (1+exact)*most.Seconds()+tick
 }
 
-// What a process with several threads used is known, once and whole: no less than it knows itself just before its end, and no
-// more than its parent does after it.
+// The CPU time of a process with several threads is counted once and completely. It lies between the process's own reading
+// just before its exit and its parent's reading after the exit.
 func TestCPUOfThreads(t *testing.T) {
 	needRoot(t)
 	before := burner(t, 5)
@@ -128,7 +128,7 @@ func TestCPUOfThreads(t *testing.T) {
 	}
 }
 
-// Of a daemon counts what it used since, and what it called and is nothing else.
+// A daemon's CPU time counts from the beginning of the account, with the programs of no other component that it calls.
 func TestCPUOfADaemon(t *testing.T) {
 	needRoot(t)
 	const script = `i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; echo began; read go; "$1" >/dev/null; echo called; read end`
@@ -154,7 +154,7 @@ func TestCPUOfADaemon(t *testing.T) {
 	lines.Scan()
 	memory, err := a.Memory()
 	if err != nil || len(memory) != 1 || memory[Daemon] < 4<<10 || memory[Daemon] > 64<<20 {
-		t.Errorf("memory by component is %v, %v; want some KiB of the daemon", memory, err)
+		t.Errorf("memory by component is %v, %v; want some KiB for the daemon", memory, err)
 	}
 	got, err := a.CPU()
 	if err != nil {
@@ -164,23 +164,23 @@ func TestCPUOfADaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	if said := lines.Text(); said != "called" {
-		t.Errorf("the daemon said %q", said)
+		t.Errorf("the daemon printed %q", said)
 	}
-	_ = shell.Wait() // it ends badly when its input does
+	_ = shell.Wait() // the shell fails when its input ends
 	if len(got) != 1 || got[Daemon] < 27*time.Millisecond {
-		t.Errorf("CPU time by component is %v, want the 30 ms of what the daemon called", got)
+		t.Errorf("CPU time by component is %v, want the 30 ms of the program that the daemon called", got)
 	}
-	// Its whole time has what it used before.
+	// Its total includes the time before the account.
 	if whole := shell.ProcessState.SystemTime() + shell.ProcessState.UserTime(); got[Daemon] > whole-5*time.Millisecond {
-		t.Errorf("the daemon is said to have used %v since, of %v in all", got[Daemon], whole)
+		t.Errorf("the daemon used %v since the account began, of %v in all", got[Daemon], whole)
 	}
 }
 
-// Processes that are not below Touchstone or the daemon are nobody's business.
-func TestStrangersDoNotCount(t *testing.T) {
+// Processes that do not descend from Touchstone or the daemon do not count.
+func TestOtherProcessesDoNotCount(t *testing.T) {
 	needRoot(t)
 	a := begin(t, Target{})
-	a.self = 1 << 30 // what this test starts is a stranger's now
+	a.self = 1 << 30 // this test's children are another program's now
 	if err := burner(t, 5).Run(); err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestStrangersDoNotCount(t *testing.T) {
 	}
 }
 
-// More ends than the kernel keeps records of are noticed.
+// An overflow of the kernel's queue is detected.
 func TestOverflow(t *testing.T) {
 	needRoot(t)
 	query, err := open(0)
@@ -205,7 +205,7 @@ func TestOverflow(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := events.subscribe(1); err != nil { // the kernel takes its least instead
+	if err := events.subscribe(1); err != nil { // the kernel uses its minimum instead
 		t.Fatal(err)
 	}
 	for range 20 {
@@ -218,7 +218,7 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
-// Where the records cannot be had, memory is known all the same.
+// Memory does not depend on the kernel's records.
 func TestMemoryWithoutRecords(t *testing.T) {
 	needRoot(t)
 	sleeper := exec.CommandContext(t.Context(), "cat")
@@ -233,7 +233,7 @@ func TestMemoryWithoutRecords(t *testing.T) {
 	a.err = errOverflow
 	memory, err := a.Memory()
 	if err != nil || len(memory) != 1 || memory[Runtime] == 0 {
-		t.Errorf("memory by component is %v, %v; want that of cat as the runtime's", memory, err)
+		t.Errorf("memory by component is %v, %v; want cat's memory as the runtime's", memory, err)
 	}
 	if _, err := a.CPU(); !errors.Is(err, errOverflow) {
 		t.Errorf("CPU: %v, want %v", err, errOverflow)

@@ -11,27 +11,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// queued is how much the kernel keeps of what has not been read, in bytes: the records of some
-// ten thousand threads.
+// queued is the size of the socket's receive buffer in bytes. It holds the records of some ten thousand threads.
 const queued = 32 << 20
 
-// largest is more than any message of the kernel, in bytes.
+// largest is an upper bound of the kernel's messages, in bytes.
 const largest = 8 << 10
 
-// errOverflow says that more processes ended than the kernel keeps records of.
-var errOverflow = errors.New("more processes ended during the trial than the kernel keeps records of")
+// errOverflow reports that the kernel dropped records.
+var errOverflow = errors.New("more processes exited during the trial than the kernel keeps records of")
 
-// conn is a socket on which the kernel's taskstats are asked for. It is no socket of Go's network poller:
-// that would wake up for each process that ends. What it is asked the kernel answers within the call.
+// conn is a socket for the kernel's taskstats. It does not use Go's network poller, which would wake up for each process that
+// exits. The kernel answers a request within the call.
 type conn struct {
 	fd     int
 	family uint16
 	seq    uint32
 	buf    []byte
-	cpus   []byte // on which threads end that are subscribed to
+	cpus   []byte // the CPUs whose records the socket receives
 }
 
-// open opens a socket; family is the number of the kernel's taskstats, 0 if it has yet to be asked for.
+// open opens a socket. The number of the taskstats family is queried if family is 0.
 func open(family uint16) (*conn, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_GENERIC)
 	if err != nil {
@@ -44,7 +43,7 @@ func open(family uint16) (*conn, error) {
 	return c, nil
 }
 
-// close closes the socket, and tells the kernel before that nobody will read its records.
+// close cancels the subscription and closes the socket.
 func (c *conn) close() error {
 	if c.cpus != nil {
 		_ = c.send(c.family, 0, unix.TASKSTATS_CMD_GET, unix.TASKSTATS_CMD_ATTR_DEREGISTER_CPUMASK, c.cpus)
@@ -52,7 +51,7 @@ func (c *conn) close() error {
 	return os.NewSyscallError("close", unix.Close(c.fd))
 }
 
-// resolve learns the number of the family, which the kernel gives out when it starts.
+// resolve queries the number of the family, which the kernel assigns at boot.
 func (c *conn) resolve() error {
 	if err := unix.Bind(c.fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return os.NewSyscallError("bind", err)
@@ -65,13 +64,13 @@ func (c *conn) resolve() error {
 		return errors.New("the kernel was built without taskstats")
 	}
 	if err != nil {
-		return fmt.Errorf("ask for the kernel's taskstats: %w", err)
+		return fmt.Errorf("query the kernel's taskstats: %w", err)
 	}
 	c.family, err = parseFamily(answer)
 	return err
 }
 
-// request spells a generic netlink message with one attribute.
+// request encodes a generic netlink message with one attribute.
 func request(kind, flags uint16, seq uint32, command uint8, attr uint16, value []byte) []byte {
 	size := unix.SizeofNlMsghdr + unix.GENL_HDRLEN + unix.SizeofNlAttr + aligned(len(value))
 	b := make([]byte, 0, size)
@@ -79,8 +78,8 @@ func request(kind, flags uint16, seq uint32, command uint8, attr uint16, value [
 	b = binary.NativeEndian.AppendUint16(b, kind)
 	b = binary.NativeEndian.AppendUint16(b, unix.NLM_F_REQUEST|flags)
 	b = binary.NativeEndian.AppendUint32(b, seq)
-	b = binary.NativeEndian.AppendUint32(b, 0) // the kernel knows who asks
-	b = append(b, command, 1, 0, 0)            // a version, and nothing
+	b = binary.NativeEndian.AppendUint32(b, 0) // the sender, which the kernel fills in
+	b = append(b, command, 1, 0, 0)            // version and reserved bytes
 	b = binary.NativeEndian.AppendUint16(b, uint16(unix.SizeofNlAttr+len(value)))
 	b = binary.NativeEndian.AppendUint16(b, attr)
 	b = append(b, value...)
@@ -92,7 +91,7 @@ func (c *conn) send(kind, flags uint16, command uint8, attr uint16, value []byte
 	return os.NewSyscallError("send", unix.Sendto(c.fd, request(kind, flags, c.seq, command, attr, value), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
 }
 
-// ask gives the body of the answer to a question.
+// ask sends a request and returns the body of the response.
 func (c *conn) ask(kind uint16, command uint8, attr uint16, value []byte) ([]byte, error) {
 	if err := c.send(kind, 0, command, attr, value); err != nil {
 		return nil, err
@@ -114,7 +113,8 @@ func (c *conn) ask(kind uint16, command uint8, attr uint16, value []byte) ([]byt
 	return nil, errCutOff
 }
 
-// receive reads what is there; unix.EAGAIN is nothing. What it returns is valid until the next call.
+// receive reads the next datagram. The error unix.EAGAIN means that the queue is empty. The messages are valid until the next
+// call.
 func (c *conn) receive() ([]message, error) {
 	for {
 		n, _, flags, _, err := unix.Recvmsg(c.fd, c.buf, nil, 0)
@@ -130,27 +130,27 @@ func (c *conn) receive() ([]message, error) {
 	}
 }
 
-// self asks about the calling thread: what the kernel does not say about that it says about none.
+// self queries the calling thread. If the kernel omits a field for this task, it omits it for all.
 func (c *conn) self() error {
 	tid := binary.NativeEndian.AppendUint32(nil, uint32(os.Getpid()))
 	answer, err := c.ask(c.family, unix.TASKSTATS_CMD_GET, unix.TASKSTATS_CMD_ATTR_PID, tid)
 	if errors.Is(err, unix.EPERM) {
-		return errors.New("the kernel tells of processes to root of the host only (CAP_NET_ADMIN): run as root")
+		return errors.New("the kernel sends records of processes only to root of the host (CAP_NET_ADMIN): run as root")
 	}
 	if err != nil {
-		return fmt.Errorf("ask for a record of the kernel: %w", err)
+		return fmt.Errorf("query the kernel's record of this process: %w", err)
 	}
 	r, err := parseThread(answer)
 	if err != nil {
 		return err
 	}
 	if r.cpu == 0 {
-		return errors.New("the kernel was built without delay accounting, and so does not record CPU time")
+		return errors.New("the kernel was built without delay accounting (CONFIG_TASK_DELAY_ACCT), and does not record CPU time")
 	}
 	return nil
 }
 
-// process gives the CPU time of a living process; unix.ESRCH if there is none.
+// process returns the CPU time of a living process, or unix.ESRCH if there is no such process.
 func (c *conn) process(pid int) (time.Duration, error) {
 	answer, err := c.ask(c.family, unix.TASKSTATS_CMD_GET, unix.TASKSTATS_CMD_ATTR_TGID, binary.NativeEndian.AppendUint32(nil, uint32(pid)))
 	if err != nil {
@@ -159,8 +159,7 @@ func (c *conn) process(pid int) (time.Duration, error) {
 	return parseProcess(answer)
 }
 
-// subscribe makes the kernel keep a record for the socket of every thread that ends from now on, up to a
-// number of bytes.
+// subscribe makes the kernel send a record of every thread that exits from now on. The socket queues up to queue bytes.
 func (c *conn) subscribe(queue int) error {
 	if err := unix.SetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, queue); err != nil {
 		return os.NewSyscallError("setsockopt", err)
@@ -170,18 +169,17 @@ func (c *conn) subscribe(queue int) error {
 		return err
 	}
 	c.cpus = append([]byte(strings.TrimSpace(string(cpus))), 0)
-	// Without an acknowledgement: it would come among the records. An error comes all the same.
+	// The request asks for no acknowledgement, which would arrive among the records. An error arrives in any case.
 	if err := c.send(c.family, 0, unix.TASKSTATS_CMD_GET, unix.TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, c.cpus); err != nil {
 		return err
 	}
 	if _, err := c.drain(); !errors.Is(err, unix.EINVAL) {
 		return err
 	}
-	return errors.New("the kernel tells of processes to the host's own PID namespace only: run outside of containers")
+	return errors.New("the kernel sends records of processes only to the host's own PID namespace: run outside of containers")
 }
 
-// drain reads all records that are there, in the order in which the threads ended, or nearly so where
-// they were on different CPUs.
+// drain reads all queued records. They are in the order of the threads' exits, or nearly so for threads on different CPUs.
 func (c *conn) drain() ([]record, error) {
 	var all []record
 	for {

@@ -34,12 +34,12 @@ func (t *trial) beginCost() {
 	case engine.Accountant:
 		c.before = e.Usage().CPU
 	}
-	if !t.r.Components || !t.work.Benchmark.Components {
+	if t.r.Programs == nil || !t.work.Benchmark.Components {
 		return
 	}
 	info := t.engine.Info()
 	c.account = monitor.Begin(monitor.Target{
-		Daemons: c.daemon.PIDs, Runtimes: []string{filepath.Base(info.Binary), info.Target.Runtime},
+		Daemons: c.daemon.PIDs, Programs: t.r.Programs, Runtimes: []string{filepath.Base(info.Binary), info.Target.Runtime},
 		Procs: t.procs, Search: t.group == nil || c.daemonBacked && c.daemon.Cgroup == nil,
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -26,7 +27,7 @@ func (s *served) Daemon() engine.Daemon { return s.service }
 func newServed(t *testing.T) (*lab, *served) {
 	t.Helper()
 	l, p := newPlaced(t)
-	l.config.Components = true
+	l.config.Programs = monitor.Programs{}
 	group, err := l.config.Cgroups.Create("/" + engine.Prefix + l.config.RunID + "/daemon")
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +121,7 @@ func TestComponentsNobodyAskedFor(t *testing.T) {
 		if where == "benchmark" {
 			l.config.Work[0].Benchmark.Components = false
 		} else {
-			l.config.Components = false
+			l.config.Programs = nil
 		}
 		var errs []error
 		l.config.Work[0].Benchmark.Run = func(_ context.Context, trial bench.Trial) error {

@@ -20,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -74,11 +75,12 @@ type Config struct {
 
 	Clock   Clock
 	Cgroups *cgroup.Hierarchy // nil: trials have no cgroups of their own
-	// Components tells that the targets have processes on this host, whose cost is told apart.
-	Components bool
-	Noise      Noise
-	Record     func(result.Trial) error
-	Observer   Observer
+	// Programs are the programs of engines and runtimes, by which the cost of a target is split into components. It is nil
+	// for targets without processes on this host.
+	Programs monitor.Programs
+	Noise    Noise
+	Record   func(result.Trial) error
+	Observer Observer
 	// Pulling is told that a target is about to get an image, which takes its time; nil if nobody is to know.
 	Pulling func(target string, image bench.Image)
 }

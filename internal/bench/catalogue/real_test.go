@@ -8,7 +8,9 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
@@ -55,7 +57,7 @@ func TestRealComponents(t *testing.T) {
 				RunID: s.RunID, Files: map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: s.Rootfs}}, Data: t.TempDir(), Work: []plan.Work{{Benchmark: find(t, name)}},
 				Targets: []runner.Target{{Name: tt.target, Engine: e}},
 				Stop:    stats.StopRule{Min: 3}, TrialLimit: time.Minute, CallLimit: time.Minute,
-				Clock: runner.SystemClock{}, Cgroups: s.Cgroups, Components: true, Noise: quiet{}, Observer: quiet{},
+				Clock: runner.SystemClock{}, Cgroups: s.Cgroups, Programs: engines.All(fake.NewClock(), nil).Programs(), Noise: quiet{}, Observer: quiet{},
 				Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
 			})
 			if err != nil || len(trials) != 3 || len(outcome.Cut) > 0 {

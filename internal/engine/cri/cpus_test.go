@@ -10,8 +10,8 @@ import (
 // An engine that is kept on CPUs keeps no container there.
 func TestEngineCPUs(t *testing.T) {
 	for _, d := range []*cri.Driver{cri.NewContainerd(), cri.NewCRIO()} {
-		t.Run(d.Name(), func(t *testing.T) {
-			name := d.Name() + "/runc"
+		t.Run(d.Describe().Name, func(t *testing.T) {
+			name := d.Describe().Name + "/runc"
 			enginetest.EngineCPUs(t, d, name, session(t, "", name))
 		})
 	}

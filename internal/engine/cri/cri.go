@@ -26,6 +26,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/crilog"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -49,8 +50,15 @@ func NewCRIO() *Driver { return &Driver{name: "crio", brand: &crio} }
 // New drives the engine whose socket the session has under this name.
 func New(name string) *Driver { return &Driver{name: name} }
 
-// Name is the engine's name in targets.
-func (d *Driver) Name() string { return d.name }
+// Describe declares the engine.
+func (d *Driver) Describe() engine.Description {
+	return engine.Description{
+		Name: d.name, Kind: engine.FullEngine, Daemon: true, CRI: true,
+		Programs: monitor.Programs{
+			monitor.Daemon: {d.name}, monitor.Shim: {"containerd-shim*"}, monitor.Monitor: {"conmon", "conmonrs"}, monitor.Sandbox: {"pause"},
+		},
+	}
+}
 
 // brand is what is known of an engine beyond CRI.
 type brand struct {

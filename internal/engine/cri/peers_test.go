@@ -29,6 +29,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -140,13 +141,17 @@ func (l *peerLab) measure(name string, given bench.Params, trials int) []result.
 	if err != nil {
 		l.Fatal(err)
 	}
+	programs := runtimes.Programs()
+	for _, d := range []engine.Driver{NewContainerd(), NewCRIO()} {
+		programs.Add(d.Describe().Programs)
+	}
 	var all []result.Trial
 	_, err = runner.Run(l.Context(), runner.Config{
 		RunID: l.session.RunID, Seed: 1, Data: l.session.Data, Images: l.session.Registry,
 		Files: map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: l.session.Rootfs, Ref: l.session.Registry.Probe()}},
 		Work:  []plan.Work{{Benchmark: b, Params: params}}, Targets: []runner.Target{{Name: l.opened.Info().Target.String(), Engine: l.opened}},
 		Stop: stats.StopRule{Min: trials}, TrialLimit: peerLimit, CallLimit: peerLimit,
-		Clock: runner.SystemClock{}, Cgroups: l.session.Cgroups, Components: true, Noise: unwatched{}, Observer: unwatched{},
+		Clock: runner.SystemClock{}, Cgroups: l.session.Cgroups, Programs: programs, Noise: unwatched{}, Observer: unwatched{},
 		Record: func(t result.Trial) error {
 			if t.Status != result.OK {
 				return fmt.Errorf("%s: %s", t.Status, t.Reason)

@@ -22,6 +22,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -41,8 +42,15 @@ var (
 // NewDriver gives a driver that has no daemon yet.
 func NewDriver() *Driver { return &Driver{} }
 
-// Name is "docker".
-func (*Driver) Name() string { return name }
+// Describe declares Docker.
+func (*Driver) Describe() engine.Description {
+	return engine.Description{
+		Name: name, Kind: engine.FullEngine, Daemon: true, AddressVariable: "DOCKER_HOST",
+		Programs: monitor.Programs{
+			monitor.Daemon: {"dockerd", "containerd"}, monitor.Shim: {"containerd-shim*"}, monitor.Network: {"docker-proxy"},
+		},
+	}
+}
 
 // Candidates lists the runtimes found and those that the user's daemon has of its own. It
 // asks that daemon, if it is to be used, and starts none.

@@ -1,4 +1,4 @@
-// Package engines lists the engines there are and opens targets through them.
+// Package engines is the list of engines. It opens targets through their drivers.
 package engines
 
 import (
@@ -15,22 +15,60 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/engine/podman"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// Drivers are the engines there are, in the order in which their targets are shown.
+// Drivers are engines in display order.
 type Drivers []engine.Driver
 
-// All lists every engine: those there are, and one for each further name that has a socket, which speaks
-// CRI. The clock is that of the fake one.
+// All lists every engine. A name in sockets that no engine has becomes a further engine, which speaks CRI. The fake engine
+// uses the clock.
 func All(clock *fake.Clock, sockets map[string]string) Drivers {
 	all := Drivers{
 		native.Driver{}, oci.Driver{}, cri.NewContainerd(), cri.NewCRIO(), docker.NewDriver(), podman.Driver{}, fake.NewDriver(clock),
 	}
 	for _, name := range slices.Sorted(maps.Keys(sockets)) {
-		if !slices.ContainsFunc(all, func(d engine.Driver) bool { return d.Name() == name }) {
+		if all.find(name) == nil {
 			all = append(all, cri.New(name))
 		}
+	}
+	return all
+}
+
+// find returns the driver of an engine, or nil.
+func (d Drivers) find(name string) engine.Driver {
+	for _, driver := range d {
+		if driver.Describe().Name == name {
+			return driver
+		}
+	}
+	return nil
+}
+
+// Describe returns the description of an engine. It is empty for an unknown one.
+func (d Drivers) Describe(name string) engine.Description {
+	if driver := d.find(name); driver != nil {
+		return driver.Describe()
+	}
+	return engine.Description{}
+}
+
+// Descriptions lists the descriptions of all engines.
+func (d Drivers) Descriptions() []engine.Description {
+	var all []engine.Description
+	for _, driver := range d {
+		all = append(all, driver.Describe())
+	}
+	return all
+}
+
+// Programs returns the programs of all engines and runtimes, for the accounting of their cost.
+func (d Drivers) Programs() monitor.Programs {
+	all := runtimes.Programs()
+	for _, driver := range d {
+		all.Add(driver.Describe().Programs)
 	}
 	return all
 }
@@ -44,15 +82,15 @@ func (d Drivers) Candidates(ctx context.Context, s engine.Session) []engine.Cand
 	return all
 }
 
-// Open makes a target live. A target of an engine that there is not is an
-// *engine.UnsupportedError too: a plan may name what other versions have.
+// Open opens a target. An unknown engine is an *engine.UnsupportedError too, because a plan may name engines of other
+// versions.
 func (d Drivers) Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
+	if driver := d.find(t.Engine); driver != nil {
+		return driver.Open(ctx, t, s)
+	}
 	var names []string
 	for _, driver := range d {
-		if driver.Name() == t.Engine {
-			return driver.Open(ctx, t, s)
-		}
-		names = append(names, driver.Name())
+		names = append(names, driver.Describe().Name)
 	}
 	return nil, &engine.UnsupportedError{
 		What:   t.String(),
@@ -61,13 +99,10 @@ func (d Drivers) Open(ctx context.Context, t target.Target, s engine.Session) (e
 	}
 }
 
-// Sweep has the daemon at s.Sockets[engineName] remove what run s.RunID has left with it, and
-// tells how many objects that were.
+// Sweep removes the objects that run s.RunID has left with the daemon at s.Sockets[engineName], and returns their number.
 func (d Drivers) Sweep(ctx context.Context, s engine.Session, engineName string) (int, error) {
-	for _, driver := range d {
-		if sweeper, ok := driver.(engine.Sweeper); ok && driver.Name() == engineName {
-			return sweeper.Sweep(ctx, s)
-		}
+	if sweeper, ok := d.find(engineName).(engine.Sweeper); ok {
+		return sweeper.Sweep(ctx, s)
 	}
-	return 0, fmt.Errorf("this version has no engine %q that could remove it", engineName)
+	return 0, fmt.Errorf("this version has no engine %q that could remove its objects", engineName)
 }

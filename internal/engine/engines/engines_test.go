@@ -12,12 +12,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 func names(sockets map[string]string) (names []string) {
 	for _, d := range engines.All(fake.NewClock(), sockets) {
-		names = append(names, d.Name())
+		names = append(names, d.Describe().Name)
 	}
 	return names
 }
@@ -29,12 +30,34 @@ func TestMustRunNamesEngines(t *testing.T) {
 func TestAll(t *testing.T) {
 	want := []string{"native", "oci", "containerd", "crio", "docker", "podman", "fake"}
 	if got := names(nil); !slices.Equal(got, want) {
-		t.Errorf("there are the engines %q, want %q", got, want)
+		t.Errorf("the engines are %q, want %q", got, want)
 	}
-	// A further name with a socket is an engine that speaks CRI.
+	// A further name with a socket becomes an engine that speaks CRI.
 	sockets := map[string]string{"containerd": "/run/c.sock", "mine": "/run/m.sock", "docker": "/run/d.sock", "another": "/run/a.sock"}
 	if got := names(sockets); !slices.Equal(got, append(want, "another", "mine")) {
-		t.Errorf("with sockets there are the engines %q", got)
+		t.Errorf("with sockets the engines are %q", got)
+	}
+}
+
+// The kernel keeps 15 bytes of a name. A program of two components would make the split of the cost ambiguous.
+func TestProgramsBelongToOneComponent(t *testing.T) {
+	owner := map[string]monitor.Component{}
+	for component, programs := range engines.All(fake.NewClock(), nil).Programs() {
+		if !slices.Contains(monitor.Components(), component) {
+			t.Errorf("there is no component %q", component)
+		}
+		for _, p := range programs {
+			name := p[:min(len(p), 15)]
+			if other, ok := owner[name]; ok && other != component {
+				t.Errorf("%s is a program of %s and of %s", p, component, other)
+			}
+			owner[name] = component
+		}
+	}
+	for _, name := range []string{"containerd", "dockerd", "crio", "podman", "conmon", "containerd-shim", "runc", "crun", "youki", "runsc"} {
+		if owner[name] == "" {
+			t.Errorf("no engine or runtime declares %s", name)
+		}
 	}
 }
 
@@ -45,13 +68,13 @@ func TestCandidates(t *testing.T) {
 	for _, c := range engines.All(fake.NewClock(), nil).Candidates(t.Context(), s) {
 		name := c.Target.String()
 		if _, twice := found[name]; twice {
-			t.Errorf("%s is there twice", name)
+			t.Errorf("%s is listed twice", name)
 		}
 		if again, err := target.Parse(name); err != nil || again.String() != name {
-			t.Errorf("%s is no target: %v", name, err)
+			t.Errorf("parse target %s: %v", name, err)
 		}
 		if c.Err != nil && !engine.Unsupported(c.Err) {
-			t.Errorf("%s: %v is no reason", name, c.Err)
+			t.Errorf("%s: error %v, want an UnsupportedError", name, c.Err)
 		}
 		if c.Err == nil && c.Version == "" {
 			t.Errorf("%s has no version", name)
@@ -67,19 +90,19 @@ func TestCandidates(t *testing.T) {
 		t.Errorf("native: %+v", c)
 	}
 	if err := found["oci/mine"].Err; err == nil || !strings.Contains(err.Error(), "/no/such/runtime") {
-		t.Errorf("a runtime that is not there: %v", err)
+		t.Errorf("a missing runtime: %v", err)
 	}
 	for name, c := range found {
 		if strings.HasPrefix(name, fake.Name) {
-			t.Errorf("%s is a candidate: a plan has fake targets only by name", name)
+			t.Errorf("%s is a candidate, but only a plan that names it has a fake target", name)
 		}
 		if len(c.Target.Options) > 0 && c.Default {
-			t.Errorf("%s is measured without being asked for", name)
+			t.Errorf("%s has options and is measured by default", name)
 		}
 	}
 }
 
-func TestOpenOfAnEngineThatThereIsNot(t *testing.T) {
+func TestOpenUnknownEngine(t *testing.T) {
 	_, err := engines.All(fake.NewClock(), nil).Open(t.Context(), target.Target{Engine: "lxc", Runtime: "runc"}, engine.Session{})
 	var u *engine.UnsupportedError
 	if !errors.As(err, &u) || u.What != "lxc/runc" || u.Advice != "measure the runtime itself with oci/runc" {

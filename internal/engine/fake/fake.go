@@ -89,8 +89,10 @@ func (d *Driver) Install(name string, p Program) {
 	d.host.programs[name] = p
 }
 
-// Name is "fake".
-func (d *Driver) Name() string { return Name }
+// Describe declares an engine without processes.
+func (d *Driver) Describe() engine.Description {
+	return engine.Description{Name: Name, Kind: engine.FullEngine}
+}
 
 // Candidates is empty: a plan has fake targets only by name.
 func (d *Driver) Candidates(context.Context, engine.Session) []engine.Candidate { return nil }

@@ -36,8 +36,10 @@ type Driver struct{}
 
 var _ engine.Driver = Driver{}
 
-// Name is "native".
-func (Driver) Name() string { return target.Native }
+// Describe declares processes of the host.
+func (Driver) Describe() engine.Description {
+	return engine.Description{Name: target.Native, Kind: engine.HostProcess}
+}
 
 // Candidates gives the one target there is without options.
 func (d Driver) Candidates(context.Context, engine.Session) []engine.Candidate {

@@ -41,21 +41,26 @@ type Driver struct{}
 
 var _ engine.Driver = Driver{}
 
-// Name is "oci".
-func (Driver) Name() string { return "oci" }
+// name is the engine's name in targets.
+const name = "oci"
+
+// Describe declares the runtimes that Touchstone calls itself.
+func (Driver) Describe() engine.Description {
+	return engine.Description{Name: name, Kind: engine.BareRuntime}
+}
 
 // Candidates lists the known runtimes and those named in the session, each also with the
 // options that make another target of it.
 func (d Driver) Candidates(ctx context.Context, s engine.Session) []engine.Candidate {
 	var found []engine.Candidate
-	for _, r := range runtimes.Find(ctx, s, d.Name()) {
+	for _, r := range runtimes.Find(ctx, s, name) {
 		err := r.Err
 		if err == nil {
 			err = bare(r.Runtime)
 		}
-		for n, t := range r.Targets(d.Name()) {
+		for n, t := range r.Targets(name) {
 			found = append(found, engine.Candidate{
-				Info: engine.Info{Target: t, Bare: true, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation},
+				Info: engine.Info{Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation},
 				Err:  err, Default: n == 0,
 			})
 		}
@@ -90,7 +95,7 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 	e := &Engine{
 		session: s, kind: r.Kind, flags: flags, cannot: map[engine.Capability]string{},
 		info: engine.Info{
-			Target: t, Bare: true, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation, Cgroup: string(cgroup.None),
+			Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation, Cgroup: string(cgroup.None),
 			Rootless: os.Geteuid() != 0, Notes: slices.Clone(r.Notes),
 		},
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -40,8 +41,16 @@ type Driver struct{}
 
 var _ engine.Driver = Driver{}
 
-// Name is "podman".
-func (Driver) Name() string { return name }
+// Describe declares Podman, which has no daemon.
+func (Driver) Describe() engine.Description {
+	return engine.Description{
+		Name: name, Kind: engine.FullEngine,
+		Programs: monitor.Programs{
+			monitor.Engine: {"podman"}, monitor.Monitor: {"conmon", "conmonrs"}, monitor.Sandbox: {"catatonit"},
+			monitor.Network: {"aardvark-dns", "netavark", "pasta", "pasta.avx2", "slirp4netns"},
+		},
+	}
+}
 
 // Candidates lists the runtimes found.
 func (Driver) Candidates(ctx context.Context, s engine.Session) []engine.Candidate {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
@@ -31,6 +32,8 @@ type Kind struct {
 	// Cannot gives the reason for capabilities that do not work, by version.
 	Cannot func(ctx context.Context, l *process.Launcher, binary, version string) map[engine.Capability]string
 	Notes  []string
+	// Programs are the runtime's own programs, by component of the cost.
+	Programs monitor.Programs
 	// onlyNamed tells that it is not looked for: the user has to name one.
 	onlyNamed bool
 }
@@ -41,6 +44,8 @@ var kinds = []Kind{
 		Name:      "runc",
 		Isolation: engine.SharedKernel,
 		Rootless:  []string{"--rootless=true"},
+		// Its children on the way to the container are called runc:[0:PARENT] and the like. rune is a fork.
+		Programs: monitor.Programs{monitor.Runtime: {"runc", "runc:[*", "rune"}},
 	},
 	{
 		Name:      "crun",
@@ -52,11 +57,13 @@ var kinds = []Kind{
 			engine.CanPause:  "without root crun is used without a cgroup manager, and then cannot freeze",
 			engine.CanUpdate: "without root crun is used without a cgroup manager, and then has no limits",
 		},
+		Programs: monitor.Programs{monitor.Runtime: {"crun"}},
 	},
 	{
 		Name:      "youki",
 		Isolation: engine.SharedKernel,
 		Rootless:  []string{},
+		Programs:  monitor.Programs{monitor.Runtime: {"youki", "youki:[*"}},
 	},
 	{
 		Name:       "runsc",
@@ -70,9 +77,32 @@ var kinds = []Kind{
 		HostNetwork: []string{"--network=host"},
 		Cannot:      runscCannot,
 		Notes:       []string{"the sandbox's own processes (sentry, gofer) are part of the container's cost"},
+		// It executes itself for the sandbox's processes, which the kernel then calls exe.
+		Programs: monitor.Programs{
+			monitor.Runtime: {"runsc"},
+			monitor.Sandbox: {"runsc-sandbox", "runsc-gofer", "gvisor-sentry", "gvisor-gofer", "runsc/exe"},
+		},
 	},
 	// An OCI runtime before version 2 of Kata Containers, and a utility since: it is not looked for.
-	{Name: "kata-runtime", Isolation: engine.VM, NoRootless: "a virtual machine needs root", onlyNamed: true},
+	{
+		Name: "kata-runtime", Isolation: engine.VM, NoRootless: "a virtual machine needs root", onlyNamed: true,
+		Programs: monitor.Programs{
+			monitor.Runtime: {"kata-runtime"},
+			monitor.Sandbox: {
+				"qemu-system-x86_64", "qemu-system-aarch64", "qemu-system-riscv64", "qemu-kvm", "cloud-hypervisor", "firecracker", "jailer",
+				"stratovirt", "virtiofsd", "nydusd",
+			},
+		},
+	},
+}
+
+// Programs returns the programs of all kinds of runtimes.
+func Programs() monitor.Programs {
+	all := monitor.Programs{}
+	for _, k := range kinds {
+		all.Add(k.Programs)
+	}
+	return all
 }
 
 // other is the kind of a runtime that is not known.

@@ -1,26 +1,20 @@
-// Package cgroup makes, measures, empties and removes control groups, on cgroup
-// v1, hybrid and v2 alike.
+// Package cgroup creates, measures, empties and removes control groups on cgroup v1, hybrid and v2.
 //
-// Touchstone needs groups for three things: to tell what a trial cost the host
-// from what the rest of the machine did, to give the native baseline a group of
-// its own beside the containers' (in the caller's group it competes with
-// everything the caller runs), and to find and end whatever a trial left behind.
+// Touchstone needs groups for three reasons. They separate the cost of a trial from the other load of the machine. They give the
+// native baseline its own group, like a container: in the caller's group it would compete with everything that the
+// caller runs. And they find the processes that a trial left behind, and kill them.
 //
-// [Detect] reads where the controllers are. A [Group] is one path in all
-// hierarchies at once, so that callers need not know which kind of machine they
-// are on. Processes join only the hierarchies that account or end processes: cpu,
-// cpuacct, memory, pids and freezer on v1, and the unified tree. cpuset is
-// left to [Group.SetCPUs], because a new v1 cpuset refuses processes until it has been given
-// CPUs and memory nodes. Removing is wider:
-// it visits every hierarchy that is mounted, named ones too, because runtimes make
-// their groups in all of them.
+// [Detect] finds the controllers. A [Group] is one path in all hierarchies at once, so callers need no distinction between the kinds of
+// machines. Processes join only the hierarchies that account or kill processes: cpu, cpuacct, memory, pids and freezer on v1,
+// and the unified tree. They join cpuset only through [Group.SetCPUs], because a new v1 cpuset refuses processes until it has CPUs
+// and memory nodes. Remove visits every mounted hierarchy, including named ones, because runtimes create their groups in all of
+// them.
 //
-// The package refuses any path that does not begin with [Prefix]: it runs as root
-// beside other people's groups and must not be able to kill or remove one of them.
+// The package refuses any path that does not begin with [Prefix]. It runs as root beside other groups and must not be able to kill
+// or remove one of them.
 //
-// github.com/containerd/cgroups is not used: it brings systemd, D-Bus and eBPF
-// libraries along, sets up much that is not needed here, and neither waits for
-// processes to end nor cleans the named hierarchies.
+// github.com/containerd/cgroups was rejected: it depends on systemd, D-Bus and eBPF libraries, configures much that Touchstone
+// does not need, does not wait until processes exit, and does not clean the named hierarchies.
 package cgroup
 
 import (
@@ -38,23 +32,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Prefix begins the name of every top-level group that Touchstone makes.
+// Prefix begins the name of every top-level group of Touchstone.
 const Prefix = "touchstone-"
 
-// Mode is how a machine arranges its control groups.
+// Mode is the cgroup version of a machine.
 type Mode string
 
-// The modes. What counts is where the controllers are that Touchstone uses: a
-// machine whose only v1 hierarchies are named ones, or carry controllers that
-// Touchstone does not use, is V2.
+// The modes. They depend on the hierarchies of the controllers that Touchstone uses. A machine is V2 if its v1 hierarchies are all
+// named or have only other controllers.
 const (
-	None   Mode = "none"   // nothing is mounted
-	V1     Mode = "v1"     // controllers on v1 and no unified tree
-	Hybrid Mode = "hybrid" // controllers on v1, with a unified tree beside them
+	None   Mode = "none"   // no cgroup file system is mounted
+	V1     Mode = "v1"     // controllers on v1, no unified tree
+	Hybrid Mode = "hybrid" // controllers on v1, and a unified tree
 	V2     Mode = "v2"     // controllers on the unified tree
 )
 
-// controllers are all controllers a v1 mount can name among its options.
+// controllers are all controllers that the options of a v1 mount can name.
 var controllers = []string{
 	"blkio", "cpu", "cpuacct", "cpuset", "debug", "devices", "freezer", "hugetlb",
 	"memory", "misc", "net_cls", "net_prio", "perf_event", "pids", "rdma",
@@ -63,48 +56,46 @@ var controllers = []string{
 // used are the controllers whose v1 hierarchies processes join.
 var used = []string{"cpu", "cpuacct", "freezer", "memory", "pids"}
 
-// enabled are the controllers that are switched on for groups of the unified
-// tree, which has the work of cpuacct and freezer built in.
+// enabled are the controllers to enable for groups of the unified tree. The functions of cpuacct and freezer are built into it.
 var enabled = []string{"cpu", "memory", "pids"}
 
-// Hierarchy is all cgroup hierarchies of a machine, as one process sees them.
+// Hierarchy holds all cgroup hierarchies of a machine that this process can see.
 type Hierarchy struct {
 	Mode Mode
-	// Mounts are the hierarchies, each once, in the order of their mounting.
+	// Mounts are the hierarchies in mount order, without duplicates.
 	Mounts []Mount
 
-	// base is where groups can be made, empty if nowhere; noAccess says why.
+	// base is the group below which groups can be created. If it is empty, noAccess is the reason.
 	base     string
 	noAccess error
-	// own is the file with the groups of this process.
+	// own is the path of this process's /proc/self/cgroup.
 	own string
 }
 
 // Mount is one hierarchy.
 type Mount struct {
-	// Dir is the mount point. Paths of groups count from here, as they do for
-	// OCI runtimes.
+	// Dir is the mount point. Paths of groups are relative to it, like for OCI runtimes.
 	Dir string
-	// V2 tells the unified tree from a v1 hierarchy.
+	// V2 is true for the unified tree.
 	V2 bool
-	// Name is the name of a v1 hierarchy that has one, such as systemd.
+	// Name is the name of a named v1 hierarchy, such as systemd.
 	Name string
 	// Controllers are in alphabetical order.
 	Controllers []string
 
-	root string // the group that the mount shows as its root
+	root string // the group at the root of the mount
 }
 
-// has tells whether the hierarchy carries any of the given controllers.
+// has reports whether the hierarchy has any of the given controllers.
 func (m Mount) has(names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(m.Controllers, n) })
 }
 
-// joined tells whether Touchstone's processes join the hierarchy.
+// joined reports whether Touchstone's processes join the hierarchy.
 func (m Mount) joined() bool { return m.V2 || m.has(used...) }
 
-// Detect finds the hierarchies of the machine whose file system begins at root
-// ("/", or a copy for tests). A machine without any is no error: its mode is None.
+// Detect finds the hierarchies of a machine. root is the root of its file system: "/", or a copy in tests. A machine without
+// cgroups is not an error: its mode is None.
 func Detect(root string) (*Hierarchy, error) {
 	f, err := os.Open(filepath.Join(root, "proc/self/mountinfo"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -142,8 +133,8 @@ func Detect(root string) (*Hierarchy, error) {
 
 var errNothingMounted = errors.New("no cgroup file system is mounted")
 
-// parseMounts reads a mountinfo file. A hierarchy that is mounted more than once
-// is taken where it stands first below /sys/fs/cgroup, else where it stands first.
+// parseMounts reads a mountinfo file. If a hierarchy has several mounts, it returns the first one below /sys/fs/cgroup, or
+// else the first one.
 func parseMounts(r io.Reader) ([]Mount, error) {
 	infos, err := mountinfo.GetMountsFromReader(r, func(i *mountinfo.Info) (skip, stop bool) {
 		return i.FSType != "cgroup" && i.FSType != "cgroup2", false
@@ -152,7 +143,7 @@ func parseMounts(r io.Reader) ([]Mount, error) {
 		return nil, fmt.Errorf("read the mount table: %w", err)
 	}
 	var mounts []Mount
-	seen := map[string]int{} // what the mount carries → its place in mounts
+	seen := map[string]int{} // index in mounts by version, name and controllers
 	for _, info := range infos {
 		m := Mount{Dir: info.Mountpoint, root: info.Root, V2: info.FSType == "cgroup2"}
 		if !m.V2 {
@@ -171,15 +162,15 @@ func parseMounts(r io.Reader) ([]Mount, error) {
 		case !twice:
 			seen[key] = len(mounts)
 			mounts = append(mounts, m)
-		case usual(m.Dir) && !usual(mounts[i].Dir):
+		case standard(m.Dir) && !standard(mounts[i].Dir):
 			mounts[i] = m
 		}
 	}
 	return mounts, nil
 }
 
-// usual tells whether dir is where runtimes expect a hierarchy.
-func usual(dir string) bool {
+// standard reports whether runtimes expect a hierarchy at dir.
+func standard(dir string) bool {
 	return dir == "/sys/fs/cgroup" || strings.HasPrefix(dir, "/sys/fs/cgroup/")
 }
 
@@ -197,8 +188,7 @@ func modeOf(mounts []Mount) Mode {
 	return None
 }
 
-// ownPath reads the calling process's group in the unified tree from a
-// /proc/PID/cgroup file; it is empty if there is none.
+// ownPath reads the group in the unified tree from a /proc/PID/cgroup file. The path is empty without one.
 func ownPath(file string) (string, error) {
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -217,8 +207,8 @@ func ownPath(file string) (string, error) {
 	return "", lines.Err()
 }
 
-// findBase looks for the place where groups can be made: the root, else on v2 the
-// group of this process if it has been delegated to its user.
+// findBase looks for a group below which groups can be created: the root, or on v2 the group of this process if it is
+// delegated to the user.
 func (h *Hierarchy) findBase(own string) {
 	if h.Mode == None {
 		h.noAccess = errNothingMounted
@@ -245,8 +235,7 @@ func (h *Hierarchy) findBase(own string) {
 	if own == "" || err != nil || !filepath.IsLocal(rel) || rel == "." {
 		return
 	}
-	// Moving a process asks for write access to cgroup.procs of the group that
-	// holds both its old and its new place.
+	// A process can move only with write access to cgroup.procs of the common ancestor of its old and its new group.
 	for _, file := range []string{"", "cgroup.procs"} {
 		name := filepath.Join(m.Dir, rel, file)
 		if err := unix.Access(name, unix.W_OK); err != nil {
@@ -257,12 +246,11 @@ func (h *Hierarchy) findBase(own string) {
 	h.base, h.noAccess = "/"+rel, nil
 }
 
-// Base is the group below which groups can be made: "/", or the caller's own group
-// where it has been delegated to an ordinary user, or empty if there is no such
-// place. The paths that Create, Open and Find know count from it.
+// Base returns the group below which groups can be created: "/", or the caller's own group if that is delegated to an ordinary
+// user. It is empty if groups cannot be created. The paths of Create, Open and Find are relative to it.
 func (h *Hierarchy) Base() string { return h.base }
 
-// Controller gives the hierarchy that carries a controller.
+// Controller returns the hierarchy with a controller.
 func (h *Hierarchy) Controller(name string) (Mount, bool) {
 	i := slices.IndexFunc(h.Mounts, func(m Mount) bool { return m.has(name) })
 	if i < 0 {
@@ -271,7 +259,7 @@ func (h *Hierarchy) Controller(name string) (Mount, bool) {
 	return h.Mounts[i], true
 }
 
-// unified gives the unified tree.
+// unified returns the unified tree.
 func (h *Hierarchy) unified() (Mount, bool) {
 	i := slices.IndexFunc(h.Mounts, func(m Mount) bool { return m.V2 })
 	if i < 0 {
@@ -280,8 +268,8 @@ func (h *Hierarchy) unified() (Mount, bool) {
 	return h.Mounts[i], true
 }
 
-// Find gives the paths of the top-level groups, in any hierarchy, whose names begin
-// with prefix, in alphabetical order. Prefix itself must begin with [Prefix].
+// Find returns the paths of the top-level groups with a name prefix in any hierarchy, in alphabetical order. prefix must begin with
+// [Prefix].
 func (h *Hierarchy) Find(prefix string) ([]string, error) {
 	if err := checkPath("/" + prefix); err != nil {
 		return nil, err
@@ -305,7 +293,7 @@ func (h *Hierarchy) Find(prefix string) ([]string, error) {
 	return slices.Compact(found), nil
 }
 
-// words reads a file of words, such as cgroup.controllers.
+// words reads a file with a list of words, such as cgroup.controllers.
 func words(dir, file string) ([]string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {

@@ -10,22 +10,22 @@ import (
 	"strings"
 )
 
-// SetCPUs keeps the processes of the group and of all below it on these CPUs, spelled as the kernel does: "0-3,6". The
-// group must be there.
+// SetCPUs restricts the processes of the group and of all groups below it to these CPUs, in the kernel's format: "0-3,6". The
+// group must exist.
 //
-// On v1, where Create makes no group in the hierarchy of cpuset, it makes this one there, with all CPUs and memory nodes for
-// the parents that it lacks, and join is the file by which a process comes into it. In the unified tree join is empty:
-// who is in the group is in its cpuset. Without the controller the error is errors.ErrUnsupported.
+// On v1 Create does not create the group in the cpuset hierarchy. SetCPUs does, gives all CPUs and memory nodes to the parents
+// that it creates, and returns in join the file with which a process joins the cpuset. In the unified tree join is empty, because a
+// process of the group is in its cpuset. Without the controller the error is errors.ErrUnsupported.
 func (g *Group) SetCPUs(cpus string) (join string, err error) {
 	m, ok := g.h.Controller("cpuset")
 	if !ok {
-		return "", fmt.Errorf("keep cgroup %q on CPUs %s: the host has no controller cpuset: %w", g.path, cpus, errors.ErrUnsupported)
+		return "", fmt.Errorf("restrict cgroup %q to CPUs %s: the host has no controller cpuset: %w", g.path, cpus, errors.ErrUnsupported)
 	}
 	dir := filepath.Join(m.Dir, g.path)
 	err = g.PassCPUs()
 	if m.V2 {
 		if exists(dir, "") && !exists(dir, "cpuset.cpus") {
-			err = fmt.Errorf("the controller cpuset is not passed on to this group: %w", errors.ErrUnsupported)
+			err = fmt.Errorf("the controller cpuset is not enabled for this group: %w", errors.ErrUnsupported)
 		}
 	} else {
 		err = errors.Join(err, makeCPUSet(dir))
@@ -35,13 +35,13 @@ func (g *Group) SetCPUs(cpus string) (join string, err error) {
 		err = write(dir, "cpuset.cpus", cpus)
 	}
 	if err != nil {
-		return "", fmt.Errorf("keep cgroup %q on CPUs %s: %w", g.path, cpus, err)
+		return "", fmt.Errorf("restrict cgroup %q to CPUs %s: %w", g.path, cpus, err)
 	}
 	return join, nil
 }
 
-// PassCPUs has the groups above this one, which need not be there, pass on to it the CPUs that they have, so that
-// whoever makes it can choose among them. Without the controller it does nothing.
+// PassCPUs makes the parents of this group pass their CPUs on to it, so that a runtime that creates the group can choose among them.
+// It creates missing parents on v1. Without the controller it does nothing.
 func (g *Group) PassCPUs() (err error) {
 	m, ok := g.h.Controller("cpuset")
 	if !ok {
@@ -49,7 +49,7 @@ func (g *Group) PassCPUs() (err error) {
 	}
 	g.above(m, func(dir string) {
 		if m.V2 {
-			_ = write(dir, "cgroup.subtree_control", "+cpuset") // what is refused shows when CPUs are chosen
+			_ = write(dir, "cgroup.subtree_control", "+cpuset") // an error shows up when cpuset.cpus is written
 			return
 		}
 		err = errors.Join(err, makeCPUSet(dir))
@@ -57,11 +57,11 @@ func (g *Group) PassCPUs() (err error) {
 	return err
 }
 
-// above calls f for the directories of the groups that hold g, from the base down.
+// above calls f for the directories of the group's parents, from the base down.
 func (g *Group) above(m Mount, f func(dir string)) {
 	dir := filepath.Join(m.Dir, g.h.base)
 	f(dir)
-	below, _ := filepath.Rel(path.Join("/", g.h.base), g.path) // a group is below the base
+	below, _ := filepath.Rel(path.Join("/", g.h.base), g.path) // cannot fail: a group is below the base
 	for _, name := range strings.Split(filepath.Dir(below), "/") {
 		if name == "." {
 			return
@@ -71,8 +71,8 @@ func (g *Group) above(m Mount, f func(dir string)) {
 	}
 }
 
-// makeCPUSet makes a v1 cpuset unless it is there, and gives it all that its parent has if it has nothing: it refuses
-// processes and children until then.
+// makeCPUSet creates a v1 cpuset unless it exists. If the cpuset is empty, makeCPUSet gives it all CPUs and memory nodes of its parent,
+// because an empty one refuses processes and children.
 func makeCPUSet(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -84,9 +84,9 @@ func makeCPUSet(dir string) error {
 			}
 			continue
 		}
-		given, err := words(filepath.Dir(dir), file)
+		parent, err := words(filepath.Dir(dir), file)
 		if err == nil {
-			err = write(dir, file, strings.Join(given, ""))
+			err = write(dir, file, strings.Join(parent, ""))
 		}
 		if err != nil {
 			return err

@@ -35,16 +35,16 @@ func TestSetCPUs(t *testing.T) {
 			t.Errorf("a process in the group: %v\n%s", err, status)
 		}
 		if _, err := g.SetCPUs("8191"); err == nil || !strings.Contains(err.Error(), "8191") {
-			t.Errorf("CPUs that there are not: %v", err)
+			t.Errorf("CPUs that do not exist: %v", err)
 		}
-		// The group above keeps all CPUs, for others beside this one.
+		// The parent keeps all CPUs for its other children.
 		if got, want := cpusOf(t, m, outer.Path()), cpusOf(t, m, "/"); got != want {
-			t.Errorf("the group above has the CPUs %q, want %q", got, want)
+			t.Errorf("the parent has the CPUs %q, want %q", got, want)
 		}
 	})
 }
 
-// cpusOf gives the CPUs that a group has, by itself or from above.
+// cpusOf returns the effective CPUs of a group.
 func cpusOf(t *testing.T, m Mount, group string) string {
 	t.Helper()
 	got, err := words(filepath.Join(m.Dir, group), "cpuset.effective_cpus")
@@ -57,7 +57,7 @@ func cpusOf(t *testing.T, m Mount, group string) string {
 	return strings.Join(got, "")
 }
 
-// On v2 the controller is switched on all the way down, and only where it is missing the group is refused.
+// On v2 SetCPUs enables the controller in all parents, and fails only without the controller.
 func TestSetCPUsUnified(t *testing.T) {
 	root := t.TempDir()
 	h := &Hierarchy{Mode: V2, Mounts: []Mount{{Dir: root, V2: true, Controllers: []string{"cpuset"}}}, base: "/"}

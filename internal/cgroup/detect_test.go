@@ -10,7 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// unpack writes a fixture to a directory that stands for a root file system.
+// unpack writes a fixture to a directory that serves as the root file system.
 func unpack(t *testing.T, name string) (root string) {
 	t.Helper()
 	archive, err := txtar.ParseFile(filepath.Join("testdata", name+".txtar"))
@@ -28,7 +28,7 @@ func TestDetect(t *testing.T) {
 	tests := []struct {
 		fixture string
 		mode    Mode
-		where   map[string]string // controller → mount point; "" if it is nowhere
+		where   map[string]string // controller → mount point; "" without one
 		named   string            // mount point of name=systemd
 		joined  []string
 	}{
@@ -149,7 +149,7 @@ func TestBase(t *testing.T) {
 	}
 }
 
-func TestPathsThatAreNotOursAreRefused(t *testing.T) {
+func TestForeignPathsAreRefused(t *testing.T) {
 	h := &Hierarchy{Mode: V2, base: "/"}
 	for _, path := range []string{
 		"", "/", "touchstone-a", "/system.slice", "/touchstone", "/a/touchstone-a", "/touchstone-a/..",
@@ -212,7 +212,7 @@ func FuzzParseMounts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		mounts, err := parseMounts(strings.NewReader(text))
 		if err != nil && mounts != nil {
-			t.Errorf("parseMounts(%q) gives mounts beside the error %v", text, err)
+			t.Errorf("parseMounts(%q) returns mounts and the error %v", text, err)
 		}
 		unified := 0
 		for _, m := range mounts {
@@ -221,7 +221,7 @@ func FuzzParseMounts(f *testing.F) {
 			}
 		}
 		if unified > 1 {
-			t.Errorf("parseMounts(%q) gives %d unified trees", text, unified)
+			t.Errorf("parseMounts(%q) returns %d unified trees", text, unified)
 		}
 	})
 }

@@ -32,7 +32,7 @@ func TestEnable(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := len(written) > 0; got != c.want {
-				t.Errorf("controllers are switched on: %v (%q), want %v", got, written, c.want)
+				t.Errorf("enabled is %v (%q), want %v", got, written, c.want)
 			}
 		})
 	}

@@ -12,13 +12,13 @@ import (
 	"unicode"
 )
 
-// ErrNoAccess is what an *AccessError wraps.
+// ErrNoAccess is wrapped by every *AccessError.
 var ErrNoAccess = errors.New("no access to cgroups")
 
-// AccessError says that groups cannot be made here, and what is missing.
+// AccessError reports that this process may not create groups, and why.
 type AccessError struct {
-	Path  string // the group that was to be made
-	Cause error  // what the system said
+	Path  string // the group that Create could not create
+	Cause error  // the error of the system
 }
 
 func (e *AccessError) Error() string {
@@ -26,7 +26,7 @@ func (e *AccessError) Error() string {
 		"(systemd-run --user --scope --property=Delegate=yes …)", e.Path, e.Cause)
 }
 
-// Unwrap lets errors.Is find both ErrNoAccess and the cause.
+// Unwrap returns ErrNoAccess and the cause.
 func (e *AccessError) Unwrap() []error { return []error{ErrNoAccess, e.Cause} }
 
 // Group is one control group, the same path in all hierarchies. Its methods may be
@@ -36,22 +36,19 @@ type Group struct {
 	path string // from the root of the hierarchies
 }
 
-// Create makes a group at an absolute path below [Hierarchy.Base], with the parents
-// it lacks, in every hierarchy that processes join. It fails with fs.ErrExist if
-// the group is there already, as its counters would tell of something else, and
-// with an *AccessError where this process may not make groups. If it fails nothing
-// is left.
+// Create creates a group at an absolute path below [Hierarchy.Base], with missing parents, in every hierarchy that processes
+// join. It fails with fs.ErrExist if the group exists, because its counters include earlier work. It fails with an *AccessError if this
+// process may not create groups. After an error nothing is left.
 //
-// In the unified tree it switches the controllers cpu, memory and pids on in all
-// parents that hold no processes, and in the root. What is switched on in the root stays on when the
-// group goes, because others may rely on it by then. A controller that cannot
-// be had is no error: [Group.Missing] names it.
+// In the unified tree Create enables the controllers cpu, memory and pids in the root and in all parents without processes.
+// They stay enabled in the root after the group is removed, because others may depend on them by then. An unavailable
+// controller is not an error: [Group.Missing] lists it.
 //
-// A new group and all below it have no swap where the kernel can deny it: a limit of memory is one of memory
-// and swap, whatever an engine asks for.
+// A new group and all groups below it have no swap if the kernel can deny it. So a memory limit includes swap on every
+// engine.
 //
-// In the unified tree a group that passes controllers on can hold no
-// processes: put processes only into groups without children.
+// In the unified tree a group that enables controllers for its children cannot hold processes. Put processes only into groups without
+// children.
 func (h *Hierarchy) Create(name string) (*Group, error) {
 	if err := checkPath(name); err != nil {
 		return nil, err
@@ -81,7 +78,7 @@ func (h *Hierarchy) Create(name string) (*Group, error) {
 	return g, nil
 }
 
-// createIn makes the directories of a group in one hierarchy and gives those it made.
+// createIn creates the directories of a group in one hierarchy, and returns the new ones.
 func (h *Hierarchy) createIn(m Mount, name string) (made []string, err error) {
 	names := strings.Split(strings.TrimPrefix(name, "/"), "/")
 	dir := filepath.Join(m.Dir, h.base)
@@ -106,16 +103,14 @@ func (h *Hierarchy) createIn(m Mount, name string) (made []string, err error) {
 	return made, nil
 }
 
-// enable switches on what groups below dir need. It goes one controller at a time so
-// that one that is refused does not take the others along; what is refused is for
-// Missing to tell.
+// enable enables the controllers for groups below dir. It writes one controller at a time, so that the kernel can refuse one and
+// accept the others. Missing lists refused controllers.
 //
-// A group with processes of its own, as a delegated one has at first, is left alone.
-// memory it could not pass on, and cpu and pids would make it the root of a threaded subtree: no
-// process can join a group below it any more.
+// enable skips a group with processes, such as a delegated group at first. Such a group cannot enable memory. cpu and pids would make
+// it the root of a threaded subtree, and then no process can join a group below it.
 func enable(dir string) {
 	if procs, _ := words(dir, "cgroup.procs"); len(procs) > 0 && exists(dir, "cgroup.type") {
-		return // only the root of the whole tree has no type, and may have both
+		return // only the root of the whole tree has no cgroup.type, and may have processes and controllers
 	}
 	available, _ := words(dir, "cgroup.controllers")
 	already, _ := words(dir, "cgroup.subtree_control")
@@ -126,8 +121,8 @@ func enable(dir string) {
 	}
 }
 
-// makeHierarchical lets a v1 memory group count what its children use. Kernels since
-// 5.11 always do; before, the root decided for all and may have decided against.
+// makeHierarchical makes a v1 memory group include the memory of its children. Kernels since 5.11 always do this. Earlier kernels
+// inherit the setting of the root, which may be off.
 func makeHierarchical(m Mount, dir string) error {
 	if m.V2 || !m.has("memory") {
 		return nil
@@ -138,8 +133,8 @@ func makeHierarchical(m Mount, dir string) error {
 	return nil
 }
 
-// Open gives the group at an absolute path below [Hierarchy.Base], whether
-// there is one or not: to end and remove what an earlier run left.
+// Open returns the group at an absolute path below [Hierarchy.Base], whether it exists or not. Use it to kill and remove the
+// remains of an earlier run.
 func (h *Hierarchy) Open(name string) (*Group, error) {
 	if err := checkPath(name); err != nil {
 		return nil, err
@@ -147,23 +142,23 @@ func (h *Hierarchy) Open(name string) (*Group, error) {
 	return &Group{h: h, path: path.Join("/", h.base, name)}, nil
 }
 
-// checkPath refuses every path that could mean a group which is not ours.
+// checkPath refuses every path that could lead to a group that Touchstone did not create.
 func checkPath(name string) error {
 	switch {
 	case !strings.HasPrefix(name, "/"+Prefix):
 		return fmt.Errorf("cgroup path %q: it must begin with /%s", name, Prefix)
 	case path.Clean(name) != name:
-		return fmt.Errorf("cgroup path %q: it must hold no empty, . or .. component", name)
+		return fmt.Errorf("cgroup path %q: it must not contain an empty, . or .. component", name)
 	case strings.ContainsFunc(name, unicode.IsControl):
-		return fmt.Errorf("cgroup path %q: it must hold no control characters", name)
+		return fmt.Errorf("cgroup path %q: it must not contain control characters", name)
 	}
 	return nil
 }
 
-// Path is the absolute path of the group, what an OCI runtime takes as cgroupsPath.
+// Path returns the absolute path of the group. It is a valid cgroupsPath for an OCI runtime.
 func (g *Group) Path() string { return g.path }
 
-// dirs gives the directories of the group in the hierarchies that want takes.
+// dirs returns the directories of the group in the hierarchies for which want returns true.
 func (g *Group) dirs(want func(Mount) bool) []string {
 	var dirs []string
 	for _, m := range g.h.Mounts {
@@ -174,23 +169,21 @@ func (g *Group) dirs(want func(Mount) bool) []string {
 	return dirs
 }
 
-// dir gives the directory of the group where a controller is.
+// dir returns the directory of the group in the hierarchy of a controller.
 func (g *Group) dir(controller string) (dir string, v2, ok bool) {
 	m, ok := g.h.Controller(controller)
 	return filepath.Join(m.Dir, g.path), m.V2, ok
 }
 
-// ProcsFiles gives the files into which a process writes its own ID, or 0, to join
-// the group with all its threads.
+// ProcsFiles returns the cgroup.procs files. A process writes its own ID, or 0, to each of them to join the group with all its
+// threads.
 func (g *Group) ProcsFiles() []string {
 	return inEach(g.dirs(Mount.joined), "cgroup.procs")
 }
 
-// ThreadFiles gives the files into which a thread writes its own ID, or 0, to join
-// the v1 part of the group by itself, so that what it forks is born there. The
-// unified tree has no such thing for threads of one process; use OpenDir there.
-// The thread must leave again, by the same files of another group, before the group
-// can be removed.
+// ThreadFiles returns the v1 tasks files. A single thread writes its own ID, or 0, to each of them to join the group, so that
+// its children start there. The unified tree does not support this; use OpenDir there. Before the group can be removed, the thread must
+// join another group in the same way.
 func (g *Group) ThreadFiles() []string {
 	return inEach(g.dirs(func(m Mount) bool { return !m.V2 && m.joined() }), "tasks")
 }
@@ -202,9 +195,8 @@ func inEach(dirs []string, file string) []string {
 	return dirs
 }
 
-// OpenDir opens the group's directory in the unified tree, whose descriptor
-// clone3 takes with CLONE_INTO_CGROUP (SysProcAttr.CgroupFD). Without a unified tree
-// the error is errors.ErrUnsupported.
+// OpenDir opens the group's directory in the unified tree. clone3 with CLONE_INTO_CGROUP (SysProcAttr.CgroupFD) takes the
+// descriptor. Without a unified tree the error is errors.ErrUnsupported.
 func (g *Group) OpenDir() (*os.File, error) {
 	m, ok := g.h.unified()
 	if !ok {
@@ -217,10 +209,8 @@ func (g *Group) OpenDir() (*os.File, error) {
 	return f, nil
 }
 
-// Missing names the controllers among cpu, memory and pids that do not act on the group,
-// in alphabetical order: limits of their kind cannot be set, and without
-// memory the peak is not known. CPU time is known without any controller in the
-// unified tree.
+// Missing lists the controllers among cpu, memory and pids that are not enabled for the group, in alphabetical order. Their limits
+// cannot be set, and without memory the peak is unknown. In the unified tree the CPU time needs no controller.
 func (g *Group) Missing() []string {
 	var missing []string
 	for _, name := range enabled {
@@ -236,7 +226,7 @@ func (g *Group) Missing() []string {
 	return missing
 }
 
-// write writes a value into a control file, which it never creates.
+// write writes a value to an existing control file.
 func write(dir, file, value string) error {
 	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childEnv makes the test binary play a process of a group instead of testing.
+// childEnv is set in a test binary that acts as a process of a group.
 const childEnv = "TOUCHSTONE_CGROUP_CHILD"
 
 // touched is the memory and burnt the CPU time that the child "work" uses.
@@ -55,12 +55,12 @@ func play(role string) error {
 		for i := 0; i < len(memory); i += os.Getpagesize() {
 			memory[i] = 1
 		}
-		// What was used before the process joined the group is not the group's.
+		// The group does not account the use before the process joined it.
 		for before := cpuTime(); cpuTime()-before < burnt; {
 			runtime.Gosched()
 		}
 		runtime.KeepAlive(memory)
-	case "breed": // has children without end, in groups that limit them
+	case "breed": // forks forever, in groups with a limit of processes
 		for first := true; ; first = false {
 			child := exec.Command("/proc/self/exe")
 			child.Env = append(os.Environ(), childEnv+"=wait")
@@ -86,14 +86,14 @@ func cpuTime() time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// playRootless is an ordinary user whose group has been delegated to it.
+// playRootless acts as an ordinary user with a delegated group.
 func playRootless() error {
 	h, err := Detect("/")
 	if err != nil {
 		return err
 	}
 	if h.Base() != "" && h.Mode != V2 {
-		return fmt.Errorf("an ordinary user may make groups at %q on v1", h.Base())
+		return fmt.Errorf("an ordinary user may create groups at %q on v1", h.Base())
 	}
 	h = part(h, true)
 	own, err := ownPath("/proc/self/cgroup")
@@ -114,13 +114,13 @@ func playRootless() error {
 	if _, err := g.Usage(); err != nil {
 		return err
 	}
-	// Its own group holds this process: what is born below must find it a group like any other.
+	// The user's own group contains this process. A child must still be able to start in a group below it.
 	dir, err := g.OpenDir()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = dir.Close() }()
-	child := exec.Command("/proc/self/exe") // no input: it ends at once
+	child := exec.Command("/proc/self/exe") // exits at once without input
 	child.Env = append(os.Environ(), childEnv+"=wait")
 	child.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
 	if err := child.Run(); err != nil {
@@ -141,24 +141,24 @@ func playRootless() error {
 	return nil
 }
 
-// part gives the machine as it would be with its unified tree alone, or with its v1 hierarchies alone.
+// part returns the machine's hierarchies with only the unified tree, or with only the v1 hierarchies.
 func part(h *Hierarchy, v2 bool) *Hierarchy {
 	mounts := slices.DeleteFunc(slices.Clone(h.Mounts), func(m Mount) bool { return m.V2 != v2 })
 	return &Hierarchy{Mode: modeOf(mounts), Mounts: mounts, own: h.own}
 }
 
-// machines calls test with this machine's hierarchies, and where they are hybrid with either kind alone.
+// machines calls test with this machine's hierarchies. On a hybrid machine it also calls test with each kind alone.
 func machines(t *testing.T, test func(t *testing.T, h *Hierarchy)) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("making cgroups needs root")
+		t.Skip("needs root: creates cgroups")
 	}
 	h, err := Detect("/")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if h.Base() != "/" {
-		t.Skipf("cgroups cannot be made here: %v", h.noAccess)
+		t.Skipf("cannot create cgroups: %v", h.noAccess)
 	}
 	t.Run(string(h.Mode), func(t *testing.T) { test(t, h) })
 	if h.Mode == Hybrid {
@@ -170,7 +170,7 @@ func machines(t *testing.T, test func(t *testing.T, h *Hierarchy)) {
 	}
 }
 
-// top makes a top-level group with a name of its own and removes it after the test.
+// top creates a top-level group with a unique name, and removes it after the test.
 func top(t *testing.T, h *Hierarchy) *Group {
 	t.Helper()
 	g, err := h.Create(fmt.Sprintf("/%stest-%d-%d", Prefix, os.Getpid(), time.Now().UnixNano()))
@@ -178,7 +178,7 @@ func top(t *testing.T, h *Hierarchy) *Group {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// t.Context is done by now.
+		// t.Context is already done.
 		if err := errors.Join(g.Kill(context.Background()), g.Remove(context.Background())); err != nil {
 			t.Error(err)
 		}
@@ -186,7 +186,7 @@ func top(t *testing.T, h *Hierarchy) *Group {
 	return g
 }
 
-// sub makes a group below another.
+// sub creates a group below another one.
 func sub(t *testing.T, g *Group, name string) *Group {
 	t.Helper()
 	child, err := g.h.Create(g.Path() + "/" + name)
@@ -213,21 +213,21 @@ func start(t *testing.T, g *Group, role string) *exec.Cmd {
 	}
 	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "ready\n" {
-		t.Fatalf("child says %q, %v", line, err)
+		t.Fatalf("the child printed %q, %v", line, err)
 	}
 	return cmd
 }
 
-// killed checks that a child ended by SIGKILL.
+// killed checks that SIGKILL ended a child.
 func killed(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	_ = cmd.Wait()
 	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != unix.SIGKILL {
-		t.Errorf("child ended with %v, not by SIGKILL", cmd.ProcessState)
+		t.Errorf("the child ended with %v, want SIGKILL", cmd.ProcessState)
 	}
 }
 
-// remains lists the directories that a group has in any hierarchy.
+// remains lists the existing directories of a group.
 func remains(g *Group) []string {
 	return slices.DeleteFunc(g.dirs(func(Mount) bool { return true }), func(dir string) bool { return !exists(dir, "") })
 }
@@ -256,7 +256,7 @@ func TestUsage(t *testing.T) {
 	})
 }
 
-func TestUsageOfNothing(t *testing.T) {
+func TestMissingGroup(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
 		g, err := h.Open("/touchstone-nothing")
 		if err != nil {
@@ -289,7 +289,7 @@ func TestCreate(t *testing.T) {
 		}
 		for _, file := range slices.Concat(deep.ProcsFiles(), deep.ThreadFiles()) {
 			if _, err := os.Stat(file); err != nil {
-				t.Errorf("file to join by: %v", err)
+				t.Errorf("cgroup.procs: %v", err)
 			}
 		}
 		found, err := h.Find(strings.TrimPrefix(g.Path(), "/"))
@@ -299,8 +299,8 @@ func TestCreate(t *testing.T) {
 	})
 }
 
-// A group that cannot be made in the last hierarchy leaves nothing in the first.
-func TestCreateLeavesNothingWhenItFails(t *testing.T) {
+// If Create fails in the last hierarchy, nothing is left in the first.
+func TestFailedCreateLeavesNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		obstacle func(dir string) error
@@ -355,7 +355,7 @@ func TestKillAndRemove(t *testing.T) {
 	})
 }
 
-// A group that is empty goes without being searched; one that is not is emptied first.
+// removeEmpty removes only empty groups; Destroy removes the others as well.
 func TestRemoveEmpty(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
 		g := top(t, h)
@@ -379,7 +379,7 @@ func TestRemoveEmpty(t *testing.T) {
 	})
 }
 
-// Runtimes make groups in hierarchies that Touchstone itself does not join.
+// Runtimes create groups in hierarchies that Touchstone itself does not join.
 func TestRemoveVisitsAllHierarchies(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
 		g := top(t, h)
@@ -415,7 +415,7 @@ func TestRemoveWaitsForProcesses(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := <-done; err != nil {
-			t.Errorf("Remove of a group whose process ends: %v", err)
+			t.Errorf("Remove of a group with an exiting process: %v", err)
 		}
 	})
 }
@@ -432,7 +432,7 @@ func TestKillCancelled(t *testing.T) {
 	})
 }
 
-func TestKillEndsPausedProcesses(t *testing.T) {
+func TestKillFrozenProcesses(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
 		g := top(t, h)
 		inner := sub(t, g, "a")
@@ -453,7 +453,7 @@ func TestKillEndsPausedProcesses(t *testing.T) {
 	})
 }
 
-// AwaitFrozen returns once the freezing that somebody has begun is done, and not before.
+// AwaitFrozen returns once all processes of a group are frozen, and not before.
 func TestAwaitFrozen(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
 		g := top(t, h)
@@ -461,7 +461,7 @@ func TestAwaitFrozen(t *testing.T) {
 		given, give := context.WithCancel(t.Context())
 		give()
 		if err := g.AwaitFrozen(given); !errors.Is(err, context.Canceled) {
-			t.Errorf("AwaitFrozen of a group that nobody freezes = %v, want context.Canceled", err)
+			t.Errorf("AwaitFrozen of a thawed group = %v, want context.Canceled", err)
 		}
 		dir, _, ok := g.dir("freezer")
 		file, value := "freezer.state", "FROZEN"
@@ -487,7 +487,7 @@ func TestKillOutrunsForks(t *testing.T) {
 		g := top(t, h)
 		dir, _, ok := g.dir("pids")
 		if !ok {
-			t.Skip("without the pids controller nothing bounds the children of this test")
+			t.Skip("needs the pids controller to limit the children of this test")
 		}
 		if err := write(dir, "pids.max", "60"); err != nil {
 			t.Fatal(err)
@@ -498,12 +498,12 @@ func TestKillOutrunsForks(t *testing.T) {
 		}
 		killed(t, cmd)
 		if now, err := words(dir, "pids.max"); err != nil || !slices.Equal(now, []string{"60"}) {
-			t.Errorf("pids.max after Kill = %v, %v; want 60 as before", now, err)
+			t.Errorf("pids.max after Kill = %v, %v; want 60, the previous value", now, err)
 		}
 	})
 }
 
-// A kernel without pidfd_open leaves only plain signals.
+// Without pidfd_open Kill must use plain signals.
 func TestMemberWithoutDescriptor(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), childEnv+"=wait")
@@ -519,7 +519,7 @@ func TestMemberWithoutDescriptor(t *testing.T) {
 	}
 	killed(t, cmd)
 	if err := m.kill(); err != nil {
-		t.Errorf("killing a process that has ended: %v", err)
+		t.Errorf("killing an exited process: %v", err)
 	}
 	if err := awaitExit(t.Context(), []member{m}); err != nil {
 		t.Error(err)
@@ -533,18 +533,17 @@ func TestHoldSparesInitAndCaller(t *testing.T) {
 	}
 }
 
-// A thread of the caller that was placed in the group is neither killed nor
-// waited for.
+// Kill and Remove must not kill a thread of the caller or wait for it.
 func TestOwnThread(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
 		g := top(t, h)
 		files := g.ThreadFiles()
 		if len(files) == 0 {
-			t.Skip("the unified tree takes no single threads")
+			t.Skip("single threads cannot join the unified tree")
 		}
 		home, err := h.OwnThreadFiles()
 		if err != nil || len(home) != len(files) {
-			t.Fatalf("OwnThreadFiles = %v, %v; want a way back from each of %v", home, err, files)
+			t.Fatalf("OwnThreadFiles = %v, %v; want one for each of %v", home, err, files)
 		}
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
@@ -568,12 +567,12 @@ func TestOwnThread(t *testing.T) {
 			}
 		}
 		if pids, err := g.Procs(); err != nil || len(pids) > 0 {
-			t.Errorf("Procs after the thread went back = %v, %v", pids, err)
+			t.Errorf("Procs after the thread left = %v, %v", pids, err)
 		}
 	})
 }
 
-func TestLimitOfRealGroups(t *testing.T) {
+func TestLimitRealGroups(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
 		g := top(t, h)
 		missing := g.Missing()
@@ -613,13 +612,13 @@ func TestLimitOfRealGroups(t *testing.T) {
 	})
 }
 
-// A group has no swap, and what a runtime makes below it has none either.
+// A group has no swap, and a group that a runtime creates below it has none either.
 func TestGroupsHaveNoSwap(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
 		g := top(t, h)
 		dir, v2, ok := g.dir("memory")
 		if !ok {
-			t.Skip("the hierarchies have no controller memory")
+			t.Skip("needs the controller memory")
 		}
 		file := "memory.swap.max"
 		if !v2 {
@@ -629,7 +628,7 @@ func TestGroupsHaveNoSwap(t *testing.T) {
 			}
 		}
 		if !exists(dir, file) {
-			t.Skipf("the kernel has no %s here", file)
+			t.Skipf("needs %s", file)
 		}
 		if got, err := words(dir, file); err != nil || !slices.Equal(got, []string{"0"}) {
 			t.Errorf("%s is %q, %v", file, got, err)
@@ -656,7 +655,7 @@ func limitsOf(t *testing.T, g *Group) (l limits) {
 	return limits{read("cpu", "cpu.cfs_quota_us")[0], read("cpu", "cpu.cfs_period_us")[0], read("memory", "memory.limit_in_bytes")[0]}
 }
 
-func TestOpenDirPlacesNewProcesses(t *testing.T) {
+func TestOpenDirForNewProcess(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
 		g := top(t, h)
 		dir, err := g.OpenDir()
@@ -692,7 +691,7 @@ func TestOpenDirPlacesNewProcesses(t *testing.T) {
 func TestRootless(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
 		if h.Mode != V2 {
-			t.Skip("only the unified tree can be delegated")
+			t.Skip("needs a unified tree: v1 cannot be delegated")
 		}
 		const nobody = 65534
 		g := top(t, h)
@@ -714,7 +713,7 @@ func TestRootless(t *testing.T) {
 		}
 		out, err := cmd.CombinedOutput()
 		if err != nil || string(out) != "rootless works\n" {
-			t.Errorf("an ordinary user in its own group: %v\n%s", err, out)
+			t.Errorf("an ordinary user with a delegated group: %v\n%s", err, out)
 		}
 	})
 }

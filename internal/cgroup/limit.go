@@ -9,23 +9,22 @@ import (
 	"strconv"
 )
 
-// Limits are upper bounds for all processes of a group together; a zero field is not touched.
+// Limits are upper bounds for all processes of a group together. Limit does not change the limit for a zero field.
 type Limits struct {
-	// CPU is in CPUs: 0.1 is a tenth of the time of one.
+	// CPU is in CPUs: 0.1 is a tenth of one CPU's time.
 	CPU float64
-	// Memory is in bytes. There is no swap beside it: groups have none, see [Hierarchy.Create].
+	// Memory is in bytes. Groups have no swap, see [Hierarchy.Create].
 	Memory int64
 }
 
-// period is the accounting period of CPU limits in microseconds, the kernel's default and that of
-// OCI runtimes.
+// period is the accounting period of CPU limits in microseconds. The kernel and OCI runtimes have the same default.
 const period = 100_000
 
-// minQuota is the smallest CPU quota the kernel takes, in microseconds.
+// minQuota is the smallest CPU quota that the kernel accepts, in microseconds.
 const minQuota = 1_000
 
-// Limit sets limits of the group and all below it, at any time. It fails with errors.ErrUnsupported if there is no
-// controller for one, see [Group.Missing], and with fs.ErrNotExist if there is no such group.
+// Limit sets limits for the group and all groups below it, at any time. It fails with errors.ErrUnsupported if a controller is
+// missing, see [Group.Missing], and with fs.ErrNotExist if the group does not exist.
 func (g *Group) Limit(l Limits) error {
 	if err := g.limit(l); err != nil {
 		return fmt.Errorf("limit cgroup %q: %w", g.path, err)
@@ -55,7 +54,7 @@ func (g *Group) limit(l Limits) error {
 func (g *Group) limitCPU(cpus float64) error {
 	q := math.Round(cpus * period)
 	if q < minQuota || q > math.MaxInt32 {
-		return fmt.Errorf("%v CPUs: the kernel takes limits from %v CPUs to %d", cpus, float64(minQuota)/period, math.MaxInt32/period)
+		return fmt.Errorf("%v CPUs: the kernel accepts limits from %v to %d CPUs", cpus, float64(minQuota)/period, math.MaxInt32/period)
 	}
 	quota, all := strconv.Itoa(int(q)), strconv.Itoa(period)
 	return g.set("cpu",
@@ -67,7 +66,7 @@ func (g *Group) limitCPU(cpus float64) error {
 // setting is a value for a control file.
 type setting struct{ file, value string }
 
-// set writes the setting of the unified tree, or those of v1, to where a controller is.
+// set writes the setting for the unified tree or the settings for v1, in the hierarchy of a controller.
 func (g *Group) set(controller string, unified setting, v1 ...setting) error {
 	dir, v2, ok := g.dir(controller)
 	if !ok {
@@ -76,7 +75,7 @@ func (g *Group) set(controller string, unified setting, v1 ...setting) error {
 	if v2 {
 		v1 = []setting{unified}
 	}
-	// A kernel can be built without CPU quotas, and a unified tree can keep a controller to itself.
+	// A kernel can lack CPU quotas, and a parent in the unified tree may not enable the controller.
 	if last := v1[len(v1)-1]; !exists(dir, last.file) {
 		return fmt.Errorf("the controller %s has no %s for this group: %w", controller, last.file, errors.ErrUnsupported)
 	}
@@ -88,13 +87,12 @@ func (g *Group) set(controller string, unified setting, v1 ...setting) error {
 	return nil
 }
 
-// denySwap lets a new group and all below it use no swap when they reach a limit of memory: else a limit would mean what each
-// engine makes of it, and a host with swap would let through a program that another kills.
+// denySwap keeps a new group and all groups below it from swapping at a memory limit. Otherwise the meaning of a limit would depend on the
+// engine, and a program that is killed on one host would continue on a host with swap.
 //
-// It is done here and not by what an engine is asked for, because runtimes differ: youki leaves swap alone in the
-// unified tree when it is to be 0, and runsc raises memory and swap on v1 in an order that the kernel refuses. On v1
-// memory.memsw is missing from many hosts; groups inherit a swappiness of 0, and then the kernel swaps nothing of theirs out
-// for the sake of a limit.
+// The limits in a container's configuration cannot do this, because runtimes differ: youki ignores a swap limit of 0 in the unified tree,
+// and runsc raises memory and swap on v1 in an order that the kernel refuses. Many v1 hosts have no memory.memsw. But groups
+// inherit a swappiness of 0, and then the kernel does not swap their memory out because of a limit.
 func denySwap(m Mount, dir string) error {
 	if !m.has("memory") {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// limitFiles makes a group with these control files in a hierarchy.
+// limitFiles creates a group with these control files in a hierarchy.
 func limitFiles(t *testing.T, v2 bool, files ...string) (*Group, string) {
 	t.Helper()
 	m := Mount{Dir: t.TempDir(), V2: v2, Controllers: []string{"cpu", "memory"}}
@@ -58,7 +58,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// In the unified tree swap has a limit of its own, where the kernel can limit it.
+// The unified tree has a separate limit for swap if the kernel supports it.
 func TestDenySwap(t *testing.T) {
 	for _, tt := range []struct {
 		v2         bool
@@ -88,12 +88,12 @@ func TestDenySwap(t *testing.T) {
 }
 
 func TestLimitWithoutController(t *testing.T) {
-	unified, _ := limitFiles(t, true) // the controllers are there, and not passed on to the group
+	unified, _ := limitFiles(t, true) // the controllers exist but are not enabled for the group
 	none := &Group{h: &Hierarchy{}, path: "/touchstone-x"}
 	for _, g := range []*Group{unified, none} {
 		err := g.Limit(Limits{CPU: 1, Memory: 1})
 		if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "controller cpu") || !strings.Contains(err.Error(), "controller memory") {
-			t.Errorf("Limit: %v, want one that names both controllers", err)
+			t.Errorf("Limit: %v, want both controllers in it", err)
 		}
 	}
 }

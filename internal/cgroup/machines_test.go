@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestGroupOfMachines reads and limits a group as kernels show it: its control files, from real machines.
+// TestGroupOfMachines reads and limits a group with control files from real machines.
 func TestGroupOfMachines(t *testing.T) {
 	const v1 = "sys/fs/cgroup/"
 	unified := map[string]string{
@@ -22,13 +22,13 @@ func TestGroupOfMachines(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		fixture string
-		lacks   []string // files that older kernels do not have
+		lacks   []string // files that older kernels lack
 		mode    Mode
 		usage   Usage
 		missing []string
 		limits  map[string]string // files after half a CPU and 64 MiB
 		cpus    map[string]string // files after the CPUs 1-1
-		join    string            // the file by which a process comes to these CPUs
+		join    string            // the file with which a process joins the cpuset
 	}{
 		{fixture: "group-v2", mode: V2, usage: Usage{CPU: 4306656 * time.Microsecond, PeakMemory: 8945664}, limits: unified, cpus: unifiedCPUs},
 		{
@@ -86,7 +86,7 @@ func TestGroupOfMachines(t *testing.T) {
 			}
 			wantFiles(t, root, tt.limits)
 			empty(t, root, tt.cpus)
-			join, err := g.SetCPUs("1-1") // as long as 0-1, which a group of v1 is given first
+			join, err := g.SetCPUs("1-1") // as long as 0-1, the first value of a v1 group in the fixture
 			if (err != nil) != (tt.cpus == nil) || err != nil && !errors.Is(err, errors.ErrUnsupported) || strings.TrimPrefix(join, root+"/") != tt.join {
 				t.Errorf("SetCPUs = %q, %v; want %q", join, err, tt.join)
 			}
@@ -95,7 +95,7 @@ func TestGroupOfMachines(t *testing.T) {
 	}
 }
 
-// empty empties files whose values the kernel would replace whole.
+// empty truncates files, because the kernel replaces a value on each write.
 func empty(t *testing.T, root string, files map[string]string) {
 	t.Helper()
 	for file := range files {

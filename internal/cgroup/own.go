@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// OwnThreadFiles gives the v1 tasks files of the groups that this process is in: where
-// a thread goes back to that has joined another group by [Group.ThreadFiles].
+// OwnThreadFiles returns the v1 tasks files of this process's own groups. A thread that has joined another group through
+// [Group.ThreadFiles] returns with them.
 func (h *Hierarchy) OwnThreadFiles() ([]string, error) {
-	// The process's first thread, which never moves, stands for the process.
+	// /proc/self/cgroup shows the groups of the main thread, which never joins another group.
 	text, err := os.ReadFile(h.own)
 	if err != nil {
 		return nil, fmt.Errorf("find the cgroups of this process: %w", err)

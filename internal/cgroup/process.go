@@ -15,10 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Procs gives the IDs of all processes in the group and the groups below it, in any
-// hierarchy, in ascending order. A process is listed in v1 hierarchies if one of its
-// threads is in the group. A process of another PID namespace, which has no ID here,
-// is listed as 0.
+// Procs returns the IDs of all processes in the group and the groups below it, in any hierarchy, in ascending order. A v1
+// hierarchy lists a process if one of its threads is in the group. A process of another PID namespace has no ID here and is listed
+// as 0.
 func (g *Group) Procs() ([]int, error) {
 	var pids []int
 	for _, dir := range g.dirs(func(Mount) bool { return true }) {
@@ -38,9 +37,7 @@ func procsBelow(dir string) ([]int, error) {
 	err := walk(dir, func(dir string) error {
 		found, err := words(dir, "cgroup.procs")
 		if gone(err) || errors.Is(err, unix.EOPNOTSUPP) {
-			// A threaded group cannot say; its processes are listed in the group
-			// above it that is not threaded.
-			return nil
+			return nil // removed, or a threaded group: the nearest parent that is not threaded lists its processes
 		}
 		if err != nil {
 			return err
@@ -58,8 +55,7 @@ func procsBelow(dir string) ([]int, error) {
 	return slices.Compact(pids), err
 }
 
-// walk visits dir and all groups below it, children first. Groups that vanish
-// meanwhile are passed over.
+// walk visits dir and all groups below it, children first. It skips groups that are removed meanwhile.
 func walk(dir string, visit func(dir string) error) error {
 	entries, err := os.ReadDir(dir)
 	if gone(err) {
@@ -79,20 +75,18 @@ func walk(dir string, visit func(dir string) error) error {
 	return visit(dir)
 }
 
-// gone tells whether err says that a group has been removed, or never was there.
+// gone reports whether err means that a group does not exist.
 func gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV)
 }
 
-// member is a process of a group, held by a descriptor so that its ID cannot come
-// to mean another process.
+// member is a process of a group with an open pidfd, so that its ID cannot be reused.
 type member struct {
 	pid int
 	fd  int // -1 where the kernel (before 5.3) or a seccomp filter has no pidfd_open
 }
 
-// hold opens descriptors of the processes among pids that can be signalled: not those
-// without an ID here, never init, never the caller.
+// hold opens pidfds for pids. It skips processes without an ID here, init, and the caller.
 func hold(pids []int) []member {
 	var members []member
 	for _, pid := range pids {
@@ -118,7 +112,7 @@ func release(members []member) {
 	}
 }
 
-// kill sends SIGKILL. A process that has ended is no error.
+// kill sends SIGKILL. It is not an error if the process has exited.
 func (m member) kill() error {
 	var err error
 	if m.fd >= 0 {
@@ -132,15 +126,14 @@ func (m member) kill() error {
 	return nil
 }
 
-// awaitExit returns when all members that are held by descriptors have ended, or
-// with the context's error.
+// awaitExit returns when all members with a descriptor have exited, or with the context's error.
 func awaitExit(ctx context.Context, members []member) error {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("wait for processes to end: %w", err)
 	}
 	defer func() { _, _ = r.Close(), w.Close() }()
-	// Closing the pipe is what ends poll when the context does.
+	// When the context ends, closing the pipe wakes poll.
 	defer context.AfterFunc(ctx, func() { _ = w.Close() })()
 
 	waiting := []unix.PollFd{{Fd: int32(r.Fd())}}
@@ -161,9 +154,8 @@ func awaitExit(ctx context.Context, members []member) error {
 	return nil
 }
 
-// pause waits a moment that doubles with each round, from 1 to 32 ms. It is the last
-// resort, for what no event tells of: that the kernel has let go of a process which
-// has ended, or that one without a descriptor has.
+// pause waits for a time that doubles with each round, from 1 to 32 ms. It is the last resort where no event exists: for the exit of a
+// process without a descriptor, and until the kernel has removed an exited process from its group.
 func pause(ctx context.Context, round int) error {
 	timer := time.NewTimer(time.Millisecond << min(round, 5))
 	defer timer.Stop()
@@ -175,7 +167,7 @@ func pause(ctx context.Context, round int) error {
 	}
 }
 
-// describe names processes for people, the first few of them.
+// describe formats the first few processes for an error message.
 func describe(pids []int) string {
 	const most = 5
 	var items []string
@@ -196,12 +188,11 @@ func describe(pids []int) string {
 	return strings.Join(items, ", ")
 }
 
-// comm gives the name of a process, and its state where that explains why it
-// does not end.
+// comm returns the name of a process, and its state if that explains why it does not exit.
 func comm(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return "ended"
+		return "exited"
 	}
 	_, rest, _ := strings.Cut(string(text), "(")
 	i := strings.LastIndex(rest, ") ")
@@ -214,7 +205,7 @@ func comm(pid int) string {
 	case 'T', 't':
 		return name + ", stopped"
 	case 'Z':
-		return name + ", ended but not reaped"
+		return name + ", a zombie"
 	default:
 		return name
 	}

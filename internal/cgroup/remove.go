@@ -15,15 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kill ends all processes of the group and the groups below it with SIGKILL and
-// returns when there are none left; paused ones too. It spares the calling process,
-// should one of its threads be in the group. It is bounded by ctx alone: a process that
-// waits in the kernel cannot be killed until it wakes. A group that is
-// not there has no processes.
+// Kill kills all processes of the group and the groups below it with SIGKILL, also frozen ones, and returns when none is left. It spares
+// the calling process if one of its threads is in the group. Only ctx limits it: a process in an uninterruptible wait exits
+// only after that wait. Kill does nothing if the group does not exist.
 //
-// It uses cgroup.kill (Linux 5.14 and later) where there is a unified tree, and
-// signals what remains one by one. New processes are held off meanwhile by
-// the pids controller, so that a fork bomb cannot outrun it.
+// It writes to cgroup.kill in the unified tree (Linux 5.14 and later), and sends signals to the remaining processes one by one. Meanwhile
+// the pids controller forbids new processes, so that a fork bomb cannot outrun Kill.
 func (g *Group) Kill(ctx context.Context) error {
 	allowForks := g.forbidForks()
 	defer allowForks()
@@ -47,8 +44,7 @@ func (g *Group) Kill(ctx context.Context) error {
 	}
 }
 
-// killRound kills the processes that are in the group now, of which pids is a first
-// list, and waits for their end.
+// killRound kills the processes in the group and waits until they have exited. pids is an earlier list of them.
 func (g *Group) killRound(ctx context.Context, pids []int) error {
 	if err := g.thaw(); err != nil {
 		return err
@@ -58,8 +54,7 @@ func (g *Group) killRound(ctx context.Context, pids []int) error {
 	}
 	members := hold(pids)
 	defer release(members)
-	// An ID may have come to mean another process before it was held. What is
-	// in the group now, after all are held, is what may be killed.
+	// An ID may have been reused before hold opened its pidfd. Only the IDs that are still in the group now may be killed.
 	now, err := g.others()
 	if err != nil {
 		return err
@@ -78,14 +73,14 @@ func (g *Group) killRound(ctx context.Context, pids []int) error {
 	}))
 }
 
-// others gives the processes of the group without the calling one.
+// others returns the processes of the group without the calling process.
 func (g *Group) others() ([]int, error) {
 	pids, err := g.Procs()
 	return slices.DeleteFunc(pids, func(pid int) bool { return pid == os.Getpid() }), err
 }
 
-// forbidForks stops new processes in the group where the pids controller can,
-// and gives the function that allows them again as before.
+// forbidForks forbids new processes in the group if it has the pids controller. It returns a function that restores the
+// previous limit.
 func (g *Group) forbidForks() (allow func()) {
 	dir, _, ok := g.dir("pids")
 	before, err := words(dir, "pids.max")
@@ -98,8 +93,7 @@ func (g *Group) forbidForks() (allow func()) {
 	return func() { _ = write(dir, "pids.max", before[0]) }
 }
 
-// thaw wakes frozen v1 groups, whose processes would not take the signal. The
-// unified tree needs no such thing.
+// thaw thaws frozen v1 groups, because frozen processes do not handle a signal. In the unified tree they do.
 func (g *Group) thaw() error {
 	dir, v2, ok := g.dir("freezer")
 	if !ok || v2 {
@@ -153,10 +147,10 @@ func (g *Group) AwaitFrozen(ctx context.Context) error {
 	}
 }
 
-// frozenLimit is how often a context is looked at while the kernel is waited for.
+// frozenLimit is the interval between checks of the context while AwaitFrozen waits for the kernel.
 const frozenLimit = 100 * time.Millisecond
 
-// killAtOnce uses cgroup.kill, unless the calling process is in the group.
+// killAtOnce writes to cgroup.kill, unless the calling process is in the group.
 func (g *Group) killAtOnce() error {
 	m, ok := g.h.unified()
 	if !ok {
@@ -173,10 +167,8 @@ func (g *Group) killAtOnce() error {
 	return nil
 }
 
-// Remove removes the group and all groups below it from every hierarchy, those that
-// it did not make included. It is idempotent. It does not kill: it waits for
-// processes that are about to end until ctx is done, and then says which are
-// still there.
+// Remove removes the group and all groups below it from every hierarchy, also groups that other programs created. It is
+// idempotent. It does not kill: it waits for exiting processes until ctx is done, and then returns an error with the remaining ones.
 func (g *Group) Remove(ctx context.Context) error {
 	var errs []error
 	for _, dir := range g.dirs(func(Mount) bool { return true }) {
@@ -187,13 +179,13 @@ func (g *Group) Remove(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Exists tells whether the group is there in any hierarchy.
+// Exists reports whether the group exists in any hierarchy.
 func (g *Group) Exists() bool {
 	return slices.ContainsFunc(g.dirs(func(Mount) bool { return true }), present)
 }
 
-// ExistsInOne tells whether the group is there in one hierarchy, which stands for all where groups come
-// and go in all together. To ask each takes the kernel some microseconds.
+// ExistsInOne reports whether the group exists in the first hierarchy that processes join. That is enough if a group is created and
+// removed in all hierarchies together. Each further check would cost some microseconds.
 func (g *Group) ExistsInOne() bool {
 	dirs := g.dirs(Mount.joined)
 	return len(dirs) > 0 && present(dirs[0])
@@ -201,8 +193,7 @@ func (g *Group) ExistsInOne() bool {
 
 func present(dir string) bool { return !errors.Is(unix.Access(dir, unix.F_OK), unix.ENOENT) }
 
-// Destroy kills what is in the group and removes it: Kill, then Remove, unless the group
-// turns out to be gone or empty at the first try.
+// Destroy calls Kill and Remove. If the group does not exist or is empty, it needs only one call of rmdir per hierarchy.
 func (g *Group) Destroy(ctx context.Context) error {
 	if g.removeEmpty() {
 		return nil
@@ -213,9 +204,9 @@ func (g *Group) Destroy(ctx context.Context) error {
 	return g.Remove(ctx)
 }
 
-// removeEmpty removes the group where it has neither processes nor groups below it, and
-// tells whether it is gone from every hierarchy. It takes one system call for each, as it is done
-// within the timed deletion of a container, whose runtime has mostly removed the group.
+// removeEmpty removes the group from each hierarchy in which it has neither processes nor children. It reports whether no hierarchy has
+// the group any more. It makes one system call per hierarchy, because it runs within the timed deletion of a container. The
+// runtime has usually removed the group already.
 func (g *Group) removeEmpty() bool {
 	removed := true
 	for _, dir := range g.dirs(func(Mount) bool { return true }) {
@@ -242,7 +233,7 @@ func removeTree(ctx context.Context, dir string) error {
 			return listErr
 		}
 		if slices.Equal(pids, []int{os.Getpid()}) {
-			return fmt.Errorf("%w: it holds %s; move it out first", err, describe(pids))
+			return fmt.Errorf("%w: it contains %s; move it out first", err, describe(pids))
 		}
 		members := hold(pids)
 		waitErr := awaitExit(ctx, members)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Each group counts the periods of its own limit, and the sum is that of all below.
+// Throttled is the sum over the group and all groups below it.
 func TestThrottled(t *testing.T) {
 	const none = "usage_usec 4306656\nuser_usec 1\n"
 	for _, tt := range []struct {

@@ -12,19 +12,17 @@ import (
 	"time"
 )
 
-// Usage is what the processes of a group and of all groups below it have cost since
-// the group was made.
+// Usage is the resource use of a group and of all groups below it since the group was created.
 type Usage struct {
 	// CPU is user and system time (v2: usage_usec of cpu.stat, v1: cpuacct.usage).
 	CPU time.Duration
-	// PeakMemory is the highest sum of memory charged to the group at once, in bytes,
-	// page cache and kernel memory included; 0 if it is not known. The kernel charges in
-	// batches per CPU, so that it is exact to some hundred KiB.
+	// PeakMemory is the highest amount of memory charged to the group at one time, in bytes, with page cache and kernel memory.
+	// It is 0 if unknown. Its precision is some hundred KiB, because the kernel charges in batches per CPU.
 	// (v2: memory.peak, Linux 5.19 and later; v1: memory.max_usage_in_bytes.)
 	PeakMemory int64
 }
 
-// Usage reads the counters of the group. A group that is gone is fs.ErrNotExist.
+// Usage reads the counters of the group. The error is fs.ErrNotExist if the group does not exist.
 func (g *Group) Usage() (Usage, error) {
 	cpu, err := g.cpuTime()
 	if err != nil {
@@ -37,9 +35,9 @@ func (g *Group) Usage() (Usage, error) {
 	return Usage{CPU: cpu, PeakMemory: peak}, nil
 }
 
-// Throttled is in how many periods so far processes of the group, or of one below it, had used up a limit of CPU time and had
-// to wait: each group that has a limit counts its own (nr_throttled of cpu.stat). It is errors.ErrUnsupported where the kernel
-// has no such limits. A group that goes takes its count along.
+// Throttled returns the number of throttled periods of the group and all groups below it. In such a period a group had used up its
+// CPU limit and its processes had to wait (nr_throttled in cpu.stat). The count of a removed group is lost. The error is
+// errors.ErrUnsupported if the kernel has no CPU limits.
 func (g *Group) Throttled() (int64, error) {
 	dir, _, ok := g.dir("cpu")
 	if !ok {
@@ -83,7 +81,7 @@ func (g *Group) cpuTime() (time.Duration, error) {
 	return parseCPUStat(string(text))
 }
 
-// parseCPUStat gives usage_usec of a cpu.stat file.
+// parseCPUStat returns usage_usec from a cpu.stat file.
 func parseCPUStat(text string) (time.Duration, error) {
 	us, ok, err := statField(text, "usage_usec")
 	switch {
@@ -97,7 +95,7 @@ func parseCPUStat(text string) (time.Duration, error) {
 	return time.Duration(us) * time.Microsecond, nil
 }
 
-// statField gives a count of a cpu.stat file, if it has it.
+// statField returns a counter from a cpu.stat file, and whether the file has it.
 func statField(text, name string) (n int64, ok bool, err error) {
 	for line := range strings.Lines(text) {
 		value, is := strings.CutPrefix(line, name+" ")
@@ -128,7 +126,7 @@ func (g *Group) peakMemory() (int64, error) {
 	return peak, err
 }
 
-// readInt reads a file that holds one number.
+// readInt reads a file with one number.
 func readInt(dir, file string) (int64, error) {
 	text, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {

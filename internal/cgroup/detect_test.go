@@ -149,7 +149,7 @@ func TestBase(t *testing.T) {
 	}
 }
 
-func TestForeignPathsAreRefused(t *testing.T) {
+func TestPathsWithoutPrefixAreRefused(t *testing.T) {
 	h := &Hierarchy{Mode: V2, base: "/"}
 	for _, path := range []string{
 		"", "/", "touchstone-a", "/system.slice", "/touchstone", "/a/touchstone-a", "/touchstone-a/..",

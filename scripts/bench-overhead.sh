@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints how much longer Touchstone's CreateAndRun + Destroy is than the same create, start,
-# kill and delete done by a bare C loop; see -h and docs/overhead.md.
+# Prints the ratio of Touchstone's CreateAndRun + Destroy to the same create, start, kill and delete by a bare loop in C;
+# see -h and docs/overhead.md.
 set -euo pipefail
 export LC_ALL=C
 
@@ -9,16 +9,17 @@ usage() {
 usage: bench-overhead.sh [-b BATCHES] [-n LIFECYCLES] [RUNTIME...]
 
 Compares the time that Touchstone reports for the life of a container (CreateAndRun + Destroy of
-operations.container.lifecycle) with that of a bare C loop (scripts/bareloop) around the same
-runtime: same bundle, root file system, arguments, cgroups, mount namespace and pauses. The two take
-turns, a batch each, in alternating order. Prints both medians and their ratio for each runtime.
+operations.container.lifecycle) with the time of a bare C loop (scripts/bareloop) around the same runtime: same bundle,
+root file system, arguments, cgroups, mount namespace and pauses. The two run in turn, a batch each, and the first one of
+a pair alternates. For each runtime the script prints the 10th percentiles and the medians of all lifecycles with their
+ratios, and the median ratio of the paired batches with its 95 % interval.
 
-  -b BATCHES     batches of each side, 6 or more (default 10)
-  -n LIFECYCLES  lifecycles in a batch, 2 or more (default 10)
+  -b BATCHES     batches of each side, 6 or more (default 40)
+  -n LIFECYCLES  lifecycles in a batch, 2 or more (default 15)
   RUNTIME        crun and runc unless given; a name on PATH
 
-TOUCHSTONE is the binary, bin/touchstone unless set. It must run as root, with gcc and go.
-Exit code: 0 if every ratio is within 0.90 to 1.10, 1 if not.
+TOUCHSTONE is the binary, bin/touchstone unless set. The script must run as root, with gcc and go.
+Exit code: 0 if both ratios of every runtime are within 0.90 to 1.03, 1 if not.
 END
 }
 
@@ -27,7 +28,7 @@ die() {
 	exit 1
 }
 
-batches=10 lifecycles=10
+batches=40 lifecycles=15
 while getopts b:n:h option; do
 	case $option in
 	b) batches=$OPTARG ;;
@@ -204,7 +205,7 @@ with_touchstone() {
 	"$touchstone" benchmark -d "$out" --targets "oci/$1" --filter operations.container.lifecycle \
 		--runs "$lifecycles" --warmup 1 >/dev/null 2>"$data/$1/log" || die "Touchstone on $1: $(cat "$data/$1/log")"
 	"$touchstone" export -d "$out" >"$data/$1/last.json"
-	cp "$data/$1/last.json" "$data/$1/batch-$2.json"
+	cp "$data/$1/last.json" "$data/$1/batch-$(printf %04d "$2").json"
 }
 
 gcc -O2 -o "$data/bareloop" "$root/scripts/bareloop/bareloop.c"

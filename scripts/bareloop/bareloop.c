@@ -1,27 +1,25 @@
-/* bareloop: the life of a container, again and again, by the runtime's command line and
- * nothing else. It is what Touchstone's own overhead is measured against
- * (scripts/bench-overhead.sh; docs/overhead.md).
+/* bareloop repeats the life of a container by the runtime's command line and does nothing else. Touchstone's own
+ * overhead is measured against it (scripts/bench-overhead.sh; docs/overhead.md).
  *
  *	bareloop [-n COUNT] [-w WARMUP] [-p PAUSE] [-c PREFIX] [-g DIR]... [-o DIR]... RUNTIME WORDS
  *
- * RUNTIME is the binary. WORDS is a directory with the arguments of the four commands, one a
- * line, in the files create, start, kill and delete; it also holds config.json, in which every
- * @GROUP@ is replaced by the lifecycle's own cgroup, and bundle, the directory named by create,
- * into which config.json is written and where create leaves the file pid. Each -g names a
- * directory of a cgroup hierarchy; a lifecycle gets the child tN of it, and the runtime's
- * processes the child tN/host, as in a trial of Touchstone. Each -o names one of a hierarchy that
- * only the container is in. PREFIX comes before /tN in the place of @GROUP@.
+ * RUNTIME is the binary. WORDS is a directory with the arguments of the four commands, one a line, in the files
+ * create, start, kill and delete. It also holds config.json and the directory bundle, which create names. bareloop
+ * replaces every @GROUP@ in config.json by the lifecycle's own cgroup and writes the result into bundle. create leaves
+ * the file pid there. Each -g names a directory of a cgroup hierarchy. A lifecycle gets the child tN of it, and the
+ * runtime's processes the child tN/host, as in a trial of Touchstone. Each -o names a directory of a hierarchy that only
+ * the container joins. PREFIX comes before /tN in the place of @GROUP@.
  *
- * For each lifecycle after the first WARMUP, one line is printed: the nanoseconds of create,
- * start and destroy on CLOCK_MONOTONIC. Destroy is kill, the wait for the end of the container's
- * process and delete. What goes before and after (cgroups, config.json) is not timed.
+ * For each lifecycle after the first WARMUP, bareloop prints one line: the nanoseconds of create, start and destroy on
+ * CLOCK_MONOTONIC. Destroy is kill, the wait for the exit of the container's process, and delete. The work before and
+ * between the commands (cgroups, config.json, pipes, the file pid) is not timed.
  *
- * From the end of one lifecycle to the begin of the next it lets PAUSE microseconds pass. The
- * rhythm matters: the first process that is moved to a cgroup after a while waits for a grace
- * period of RCU, many milliseconds, which one that follows soon after another does not.
+ * PAUSE is the time in microseconds from the end of a lifecycle to the begin of the next one. The rhythm matters: the
+ * first process that moves to a cgroup after a while waits many milliseconds for a grace period of RCU. A process
+ * that follows soon after another does not.
  *
- * It waits for events only: the end of a command, the first byte on the container's standard
- * output, the end of the container's process, whose new parent it is (subreaper). */
+ * bareloop waits for events only: the exit of a command, the first byte on the container's standard output, and the
+ * exit of the container's process, which it adopts as subreaper. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -126,9 +124,8 @@ static struct command read_command(char *runtime, const char *dir, const char *v
 	return c;
 }
 
-/* Runs a command to its end with the given standard output and error. The child does nothing
- * between fork and exec but what a shell does too; vfork spares it the copy of our page tables,
- * as Go's own fork does. */
+/* Runs a command with the given standard output and error, and waits for its exit. Between fork and exec the child does
+ * the same as the child of a shell. vfork avoids a copy of our page tables, as Go's own fork does. */
 static void run(const struct command *c, int out, int err)
 {
 	pid_t pid = vfork();
@@ -245,18 +242,19 @@ struct words {
 	struct command create, start, kill, delete;
 };
 
-/* Gives the time at which the lifecycle ended. */
+/* Returns the time at which the lifecycle ended. */
 static int64_t lifecycle(const struct words *w, const char *bundle, int null, bool print)
 {
-	int64_t began = now_ns();
 	int out[2], err[2];
 	if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0)
 		die("make a pipe");
+	int64_t began = now_ns();
 	run(&w->create, out[1], err[1]);
+	int64_t created = now_ns();
 	close(out[1]);
 	close(err[1]);
 	pid_t pid = read_pid(bundle);
-	int64_t created = now_ns();
+	int64_t starting = now_ns();
 	run(&w->start, null, null);
 	int64_t started = now_ns();
 
@@ -281,7 +279,7 @@ static int64_t lifecycle(const struct words *w, const char *bundle, int null, bo
 		die("the container's process ended with status 0x%x instead of by the kill", status);
 	}
 	if (print)
-		printf("%lld %lld %lld\n", (long long)(created - began), (long long)(started - created), (long long)(deleted - killing));
+		printf("%lld %lld %lld\n", (long long)(created - began), (long long)(started - starting), (long long)(deleted - killing));
 	return deleted;
 }
 

@@ -1,20 +1,19 @@
-// Package crilog follows the log files that CRI engines and conmon write, and turns them back into the
-// output of a container's process.
+// Package crilog follows the log files of CRI engines and conmon, and turns them back into the output of a container's
+// process.
 //
 // A line of such a file is
 //
 //	2026-11-21T20:54:33.541228768Z stdout F text
 //
-// with the time, the stream, a tag and what the process wrote. The tag F ends a line of the process, P says
-// that the next entry of the stream goes on with it. The times are the container engine's and are ignored.
+// with the time, the stream, a tag and the text. The tag F ends a line of the process. The tag P means that the next
+// entry of the stream continues the line. The times are the engine's and are ignored.
 //
-// Changes are waited for by inotify. That a log has ended no line of it says: it has when nobody has the
-// file open for writing any more, which the kernel tells by granting a read lease. Rejected: the event of the
-// container's end, after which an engine may still be writing; counting inotify's events for open and close,
-// which merge.
+// Package crilog waits for changes by inotify. The format has no mark for the end of a log. A log has ended when no
+// process has the file open for writing: the kernel then grants a read lease. Rejected: the exit event of the container,
+// after which an engine may still be writing; a count of inotify's events for open and close, which merge.
 //
-// The format does not tell whether the last line of the process had an end. conmon marks one without as partial,
-// containerd adds the end.
+// The format does not show whether the last line of the process had a newline. conmon marks a line without newline as
+// partial, containerd adds a newline.
 package crilog
 
 import (
@@ -23,7 +22,7 @@ import (
 	"fmt"
 )
 
-// longestLine bounds a line of the file, in bytes. Engines cut lines at 16 KiB unless they are told otherwise.
+// longestLine bounds a line of the file, in bytes. Engines split lines at 16 KiB by default.
 const longestLine = 1 << 20
 
 // stream is one of the two outputs of a process.
@@ -37,7 +36,7 @@ const (
 // entry is a line of the file.
 type entry struct {
 	stream  stream
-	partial bool   // the next entry of the stream goes on with the line
+	partial bool   // the next entry of the stream continues the line
 	text    []byte // without the end of the line
 }
 
@@ -55,7 +54,7 @@ func parse(line []byte) (entry, error) {
 	default:
 		return entry{}, fmt.Errorf("the stream is neither stdout nor stderr, but %.40q", fields[1])
 	}
-	tag, _, _ := bytes.Cut(fields[2], []byte(":")) // what may follow has no meaning yet
+	tag, _, _ := bytes.Cut(fields[2], []byte(":")) // further tags have no meaning yet
 	switch string(tag) {
 	case "F":
 	case "P":

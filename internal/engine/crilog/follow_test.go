@@ -15,7 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 )
 
-// sink keeps what is written, tells of each write, and counts the ends.
+// sink keeps all data, reports each write, and counts calls of Close.
 type sink struct {
 	mu     sync.Mutex
 	data   bytes.Buffer
@@ -119,7 +119,7 @@ func TestLinesComeAsTheyAreWritten(t *testing.T) {
 	complaints.check(t, "oh, dear\n")
 }
 
-// An engine that is still writing when it says that the container has ended is waited for.
+// Finish waits for an engine that still writes after the container's exit.
 func TestFinishWaitsForTheWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	out := newSink()
@@ -154,7 +154,7 @@ func TestFinishWaitsForTheWriter(t *testing.T) {
 }
 
 // A container that was never started has an empty log.
-func TestLogThatNobodyOpens(t *testing.T) {
+func TestLogWithoutWriter(t *testing.T) {
 	out, complaints := newSink(), newSink()
 	f, err := watcher(t).Follow(filepath.Join(t.TempDir(), "log"), out, complaints)
 	if err != nil {
@@ -167,7 +167,7 @@ func TestLogThatNobodyOpens(t *testing.T) {
 	complaints.check(t, "")
 }
 
-func TestLogThatIsThereAlready(t *testing.T) {
+func TestExistingLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(path, []byte("T stdout F before\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestLogThatIsThereAlready(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Follow(path, nil, nil); err == nil || !strings.Contains(err.Error(), "followed already") {
+	if _, err := w.Follow(path, nil, nil); err == nil || !strings.Contains(err.Error(), "another follower") {
 		t.Errorf("a second follower of the same log: %v", err)
 	}
 	if err := os.Remove(path); err != nil {
@@ -190,11 +190,11 @@ func TestLogThatIsThereAlready(t *testing.T) {
 	out.check(t, "before\n")
 }
 
-// What is wrong with a log is said, and what is right is passed on.
+// Finish reports the errors of a log. The correct lines are copied.
 func TestBadLogs(t *testing.T) {
 	for _, tt := range []struct{ name, log, want, err string }{
 		{"a line", "T stdout F one\nnonsense\nT stdout F three\nmore\n", "one\nthree\n", "line 2: it is not of the form"},
-		{"no end", "T stdout F one\nT stdout F tw", "one\n", "line 2: it is not whole"},
+		{"no end", "T stdout F one\nT stdout F tw", "one\n", "line 2: it is incomplete"},
 		{"a long line", "T stdout F one\nT stdout F " + strings.Repeat("x", 3<<20) + "\nT stdout F three\n", "one\nthree\n", "line 2: it is longer than 1048576 bytes"},
 		{"nothing but one long line", strings.Repeat("x", 3<<20), "", "line 1: it is longer"},
 	} {
@@ -218,7 +218,7 @@ func TestBadLogs(t *testing.T) {
 	}
 }
 
-// A writer that fails gets no more, is closed, and does not stop the other one.
+// A writer that fails gets no further data, is closed, and does not stop the other writer.
 func TestWriterThatFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(path, []byte("T stdout F one\nT stderr F two\nT stdout F three\n"), 0o600); err != nil {
@@ -261,7 +261,7 @@ func TestFollowRefuses(t *testing.T) {
 	}
 }
 
-// Closing the watcher ends what nobody has finished.
+// Close of the watcher ends followers without Finish.
 func TestCloseEndsFollowers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	out := newSink()
@@ -280,7 +280,7 @@ func TestCloseEndsFollowers(t *testing.T) {
 	}
 }
 
-// Many logs at once, and nothing left of them.
+// Many logs at once leave nothing behind.
 func TestManyLogs(t *testing.T) {
 	w := watcher(t)
 	dir := t.TempDir()

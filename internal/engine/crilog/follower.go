@@ -18,23 +18,23 @@ type Follower struct {
 	file       *os.File
 	descriptor int
 	writers    [2]io.Writer // by stream
-	line       []byte       // the beginning of a line that is not whole yet
-	number     int          // of lines so far
-	skipping   bool         // the rest of a line that is too long
+	line       []byte       // the beginning of an incomplete line
+	number     int          // number of lines so far
+	skipping   bool         // the current line is too long, and its rest is dropped
 
 	changed   chan struct{} // holds one item if the file has changed since it was last read
 	finishing chan struct{} // closed when the container has ended
 	finish    sync.Once
-	abandoned chan struct{} // closed when nobody waits for the end any more
-	done      chan struct{} // closed when the writers are
-	err       error         // the first that was met
+	abandoned chan struct{} // closed with the watcher
+	done      chan struct{} // closed when the writers are closed
+	err       error         // the first error
 }
 
-// Follow copies what is written to the log at path, from its beginning and as it comes, until Finish is called. It
-// makes the file if there is none yet; its directory must be there. A nil writer discards; one that is an io.Closer
-// is closed after the last byte. A writer that fails gets no more, and that is no error here.
+// Follow copies the output in the log at path, from its beginning and as it comes, until Finish is called. It makes a
+// missing file, but not its directory. A nil writer discards. A writer that is an io.Closer is closed after the last
+// byte. A writer that fails gets no further data. Its failure is no error of Follow.
 func (w *Watcher) Follow(path string, toStdout, toStderr io.Writer) (*Follower, error) {
-	// Writers find it there and append. Its mode is what engines give it.
+	// Engines append to an existing file. The mode is the mode that engines use.
 	file, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|unix.O_NOFOLLOW, 0o640)
 	if err != nil {
 		return nil, fmt.Errorf("follow a log: %w", err)
@@ -60,9 +60,9 @@ func (w *Watcher) Follow(path string, toStdout, toStderr io.Writer) (*Follower, 
 	return f, nil
 }
 
-// Finish says that the container has ended. It returns when all that was written to the log has been passed on and
-// the writers are closed, which is after its last writer has closed it. The error is of the context, or the
-// first thing that was wrong with the log. It can be called again.
+// Finish must be called after the container's exit. It returns when the last writer of the log has closed it, the whole
+// log is copied, and the follower's writers are closed. The error is the context's, or the first error in the log.
+// Finish may be called again.
 func (f *Follower) Finish(ctx context.Context) error {
 	f.finish.Do(func() { close(f.finishing) })
 	select {
@@ -78,7 +78,7 @@ func (f *Follower) Finish(ctx context.Context) error {
 	}
 }
 
-// wake tells that the file has changed.
+// wake reports a change of the file to run.
 func (f *Follower) wake() {
 	select {
 	case f.changed <- struct{}{}:
@@ -86,18 +86,18 @@ func (f *Follower) wake() {
 	}
 }
 
-// written tells whether anybody has the file open for writing.
+// written reports whether a process has the file open for writing.
 func (f *Follower) written() (bool, error) {
 	_, err := unix.FcntlInt(f.file.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
 	switch {
 	case errors.Is(err, unix.EAGAIN):
 		return true, nil
 	case err != nil:
-		return false, fmt.Errorf("ask who writes to it: %w", os.NewSyscallError("fcntl", err))
+		return false, fmt.Errorf("take a read lease: %w", os.NewSyscallError("fcntl", err))
 	}
-	// At once: while there is a lease, opening the file for writing takes its time.
+	// The lease ends at once: it delays processes that open the file for writing.
 	if _, err := unix.FcntlInt(f.file.Fd(), unix.F_SETLEASE, unix.F_UNLCK); err != nil {
-		return false, fmt.Errorf("give up a lease: %w", os.NewSyscallError("fcntl", err))
+		return false, fmt.Errorf("release a read lease: %w", os.NewSyscallError("fcntl", err))
 	}
 	return false, nil
 }
@@ -107,7 +107,7 @@ func (f *Follower) run() {
 	defer close(f.done)
 	defer f.watcher.remove(f)
 	buffer := make([]byte, 4<<10)
-	last := false // nobody writes any more, so that the next end of the file is the log's
+	last := false // no process has the file open for writing: the next end of the file is the end of the log
 	for {
 		n, err := f.file.Read(buffer)
 		f.split(buffer[:n])
@@ -127,7 +127,7 @@ func (f *Follower) run() {
 		}
 	}
 	if len(f.line) > 0 {
-		f.note(f.wrong(errors.New("it is not whole")))
+		f.note(f.wrong(errors.New("it is incomplete")))
 	}
 	f.note(f.file.Close())
 	for _, w := range f.writers {
@@ -137,7 +137,7 @@ func (f *Follower) run() {
 	}
 }
 
-// pause waits for a change, and tells whether it was the last one.
+// pause waits for a change, and reports whether it was the last one.
 func (f *Follower) pause() (last bool, err error) {
 	select {
 	case <-f.changed:
@@ -158,7 +158,7 @@ func (f *Follower) pause() (last bool, err error) {
 	}
 }
 
-// split passes on the lines that data completes.
+// split copies the lines that data completes.
 func (f *Follower) split(data []byte) {
 	for len(data) > 0 {
 		part, rest, whole := bytes.Cut(data, []byte("\n"))
@@ -181,7 +181,7 @@ func (f *Follower) split(data []byte) {
 	}
 }
 
-// pass writes what a line of the log says.
+// pass writes the text of one line of the log.
 func (f *Follower) pass(line []byte) {
 	e, err := parse(line)
 	if err != nil {
@@ -190,8 +190,7 @@ func (f *Follower) pass(line []byte) {
 	}
 	text := e.text
 	if !e.partial {
-		// In one write with its end, as the process wrote it. The line ends in the capacity of f.line.
-		text = append(text, '\n')
+		text = append(text, '\n') // one write for line and newline, in the capacity of f.line
 	}
 	if len(text) == 0 {
 		return
@@ -201,7 +200,7 @@ func (f *Follower) pass(line []byte) {
 	}
 }
 
-// broken is a writer that has failed. It discards, and can still be closed.
+// broken is a writer that has failed. It discards all data. Close still closes the writer.
 type broken struct{ w io.Writer }
 
 func (broken) Write(p []byte) (int, error) { return len(p), nil }
@@ -220,7 +219,7 @@ func (f *Follower) note(err error) {
 	}
 }
 
-// wrong says where the log is not as it should be.
+// wrong adds the place in the log to an error.
 func (f *Follower) wrong(err error) error {
 	return fmt.Errorf("log %s, line %d: %w", f.file.Name(), f.number+1, err)
 }

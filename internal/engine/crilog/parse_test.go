@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Lines as containerd 1.6, 1.7, 2.4, CRI-O 1.34 and conmon under Podman wrote them, and what looks like one.
+// The samples are lines of containerd 1.6, 1.7, 2.4, CRI-O 1.34 and conmon under Podman, and malformed lines.
 var lines = []struct {
 	line string
 	want entry
@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 		switch {
 		case tt.err != "":
 			if err == nil || !strings.Contains(err.Error(), tt.err) {
-				t.Errorf("parse(%q) = %+v, %v; want an error that says %q", tt.line, got, err, tt.err)
+				t.Errorf("parse(%q) = %+v, %v; want an error with %q", tt.line, got, err, tt.err)
 			}
 		case err != nil || got.stream != tt.want.stream || got.partial != tt.want.partial || !bytes.Equal(got.text, tt.want.text):
 			t.Errorf("parse(%q) = %+v, %v; want %+v", tt.line, got, err, tt.want)
@@ -42,7 +42,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What is parsed and printed again is parsed to the same.
+// A parsed line that is printed and parsed again gives the same entry.
 func FuzzParse(f *testing.F) {
 	for _, tt := range lines {
 		f.Add([]byte(tt.line))

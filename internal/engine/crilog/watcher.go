@@ -10,18 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Watcher learns of changes to log files. An engine needs one for all of its containers: the kernel allows a
-// user 128 by default. Its methods may be called from several goroutines.
+// Watcher waits for changes of log files. An engine has one for all of its containers, because the kernel allows a user
+// 128 inotify instances by default. The methods may be called from several goroutines.
 type Watcher struct {
 	inotify *os.File
-	fd      int           // of inotify; os.File.Fd would make it block
-	ended   chan struct{} // closed when no more events come
+	fd      int           // of inotify; os.File.Fd would set it to blocking
+	ended   chan struct{} // closed when read has returned
 
 	mu        sync.Mutex
 	followers map[int]*Follower // by watch descriptor
 }
 
-// New makes a watcher, which must be closed.
+// New makes a watcher. The caller must close it.
 func New() (*Watcher, error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
@@ -35,7 +35,7 @@ func New() (*Watcher, error) {
 // read passes events on until the watcher is closed.
 func (w *Watcher) read() {
 	defer close(w.ended)
-	var buffer [64 * unix.SizeofInotifyEvent]byte // files that are watched themselves give events without names
+	var buffer [64 * unix.SizeofInotifyEvent]byte // events of watched files have no names
 	for {
 		n, err := w.inotify.Read(buffer[:])
 		if err != nil {
@@ -70,7 +70,7 @@ func (w *Watcher) add(f *Follower) error {
 		return os.NewSyscallError("inotify_add_watch", err)
 	}
 	if w.followers[descriptor] != nil {
-		return errors.New("it is being followed already")
+		return errors.New("another follower has the log")
 	}
 	f.descriptor = descriptor
 	w.followers[descriptor] = f
@@ -85,11 +85,11 @@ func (w *Watcher) remove(f *Follower) {
 		return
 	}
 	delete(w.followers, f.descriptor)
-	// The file, and the watch with it, may be gone.
+	// The watch does not exist any more if the file was removed.
 	_, _ = unix.InotifyRmWatch(w.fd, uint32(f.descriptor))
 }
 
-// Close ends the watching. Followers that have not been finished end with what there is. It is idempotent.
+// Close ends the watching. Followers without Finish end with the log as it is. Close is idempotent.
 func (w *Watcher) Close() error {
 	w.mu.Lock()
 	followers := w.followers

@@ -18,14 +18,14 @@ const (
 	portName   = "eth0"
 )
 
-// Bridge is a namespace with a bridge, whose own interface is the host's end. Its methods may be called
-// from several goroutines.
+// Bridge is a namespace with a bridge. The bridge's own interface is the host's end. The methods may be called from
+// several goroutines.
 type Bridge struct {
 	ns    *Namespace
 	about map[string]string
 
 	mu   sync.Mutex
-	last netip.Addr // that was given to a port
+	last netip.Addr // of the port that was made last
 	used map[netip.Addr]bool
 }
 
@@ -39,7 +39,7 @@ func NewBridge() (*Bridge, error) {
 	err = ns.Do(func() error {
 		attributes := netlink.NewLinkAttrs()
 		attributes.Name, attributes.HardwareAddr = bridgeName, hardware(hostAddr)
-		snooping := false // of multicast, which asks ports for members now and then
+		snooping := false // multicast snooping sends queries to the ports now and then
 		if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attributes, MulticastSnooping: &snooping}); err != nil {
 			return err
 		}
@@ -61,8 +61,8 @@ func NewBridge() (*Bridge, error) {
 	return b, nil
 }
 
-// describePort adds to the description what a container's interface is, by one that is made for it: containers shall not
-// take longer by the look at theirs.
+// describePort adds the properties of a container's interface to the description. It makes a port for that, so that the
+// creation of containers takes no longer.
 func (b *Bridge) describePort() (err error) {
 	p, err := b.Connect()
 	if err != nil {
@@ -85,19 +85,18 @@ func (b *Bridge) Link() engine.Link {
 	return engine.Link{Namespace: b.ns.Path(), Host: hostAddr, About: b.about}
 }
 
-// Close lets go of the bridge. Ports that are open keep their namespaces. It is idempotent.
+// Close closes the bridge. Open ports keep their namespaces. It is idempotent.
 func (b *Bridge) Close() error { return b.ns.Close() }
 
-// Port is the network namespace of one container with an interface, eth0, the other end of which is in the
-// bridge.
+// Port is the network namespace of one container with the interface eth0, whose other end is in the bridge.
 type Port struct {
 	bridge  *Bridge
 	ns      *Namespace
 	address netip.Addr
 }
 
-// Connect makes a namespace with an interface in the bridge, an address and a default route. It is the container's
-// alone: gVisor takes the addresses off the interface, for its own network stack.
+// Connect makes a namespace with an interface in the bridge, an address and a default route. Containers do not share
+// namespaces: gVisor moves the addresses from the interface to its own network stack.
 func (b *Bridge) Connect() (*Port, error) {
 	address, err := b.reserve()
 	if err != nil {
@@ -146,13 +145,13 @@ func (p *Port) connect() (err error) {
 	})
 }
 
-// reserve chooses an address. One that was given back comes again only when all others have been used.
+// reserve chooses an address. A released address is reused only after all others.
 func (b *Bridge) reserve() (netip.Addr, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for range 1 << (b.last.BitLen() - subnet.Bits()) {
 		b.last = b.last.Next()
-		if !subnet.Contains(b.last.Next()) { // the last one is for broadcasts
+		if !subnet.Contains(b.last.Next()) { // the last address is the broadcast address
 			b.last = hostAddr.Next()
 		}
 		if !b.used[b.last] {
@@ -163,7 +162,7 @@ func (b *Bridge) reserve() (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("all addresses of %s are in use", subnet)
 }
 
-// name is that of the end in the bridge.
+// name is the name of the interface in the bridge.
 func (p *Port) name() string {
 	a := p.address.As4()
 	return fmt.Sprintf("%s%d-%d", portPrefix, a[2], a[3])
@@ -172,15 +171,15 @@ func (p *Port) name() string {
 // portPrefix begins the names of interfaces in bridges.
 const portPrefix = "touch"
 
-// Path is that of the namespace, for the runtime.
+// Path is the path of the namespace, for the runtime.
 func (p *Port) Path() string { return p.ns.Path() }
 
-// Address is that of the interface.
+// Address is the address of the interface.
 func (p *Port) Address() netip.Addr { return p.address }
 
-// Close takes the interface out of the bridge and lets go of the namespace. It is idempotent.
+// Close removes the interface from the bridge and closes the namespace. It is idempotent.
 func (p *Port) Close() error {
-	if p.ns == nil { // it was never made
+	if p.ns == nil { // New failed
 		p.bridge.release(p.address)
 		return nil
 	}
@@ -194,8 +193,8 @@ func (p *Port) Close() error {
 		}
 		return err
 	})
-	if err != nil && !errors.Is(err, os.ErrClosed) { // a bridge that has gone before has no ports
-		return fmt.Errorf("take the interface %s out of the bridge: %w", p.name(), err)
+	if err != nil && !errors.Is(err, os.ErrClosed) { // a closed bridge has no ports
+		return fmt.Errorf("remove the interface %s from the bridge: %w", p.name(), err)
 	}
 	p.bridge.release(p.address)
 	return p.ns.Close()

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// offloads are what a network interface may do for the kernel, by the short names of ethtool(8), with the
-// commands of linux/ethtool.h that ask for each. They decide how much of the work on a packet is done once for many.
+// offloads are the tasks that a network interface may do for the kernel, by the short names of ethtool(8), with the
+// commands of linux/ethtool.h that read them. They decide whether the kernel does the work on packets one by one or for
+// many at once.
 var offloads = []struct {
 	name string
 	get  uint32
@@ -24,8 +25,8 @@ var offloads = []struct {
 	{"gro", unix.ETHTOOL_GGRO},
 }
 
-// Describe says what an interface of this thread's namespace is, for the record: its name, kind, MTU in bytes and the
-// offloads that are on. A driver that says nothing of one has it off.
+// Describe returns the properties of an interface of this thread's namespace for the record: its name, kind, MTU in bytes
+// and the enabled offloads. An offload that the driver does not report counts as disabled.
 func Describe(name string) (map[string]string, error) {
 	i, err := net.InterfaceByName(name)
 	if err != nil {
@@ -55,10 +56,10 @@ func Describe(name string) (map[string]string, error) {
 // ethtoolValue is struct ethtool_value.
 type ethtoolValue struct{ command, data uint32 }
 
-// ethtool asks an interface's driver for one value.
+// ethtool reads one value from an interface's driver.
 func ethtool(socket int, name string, command uint32) (uint32, error) {
 	value := ethtoolValue{command: command}
-	var request struct { // struct ifreq, of which value is one of several
+	var request struct { // struct ifreq; value is one member of its union
 		name  [unix.IFNAMSIZ]byte
 		value *ethtoolValue
 		_     [16]byte

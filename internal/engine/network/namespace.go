@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespace is a network namespace without a name. It lives as long as this value, a process or a socket in
-// it does: there is nothing to remove from the host.
+// Namespace is a network namespace without a name. It exists as long as this value, or a process or socket in it. Nothing
+// must be removed from the host.
 type Namespace struct {
 	file *os.File
 }
 
-// New makes a namespace with the loopback interface and without IPv6, whose own traffic (neighbour discovery, duplicate
-// addresses) would run beside what is measured.
+// New makes a namespace with the loopback interface and without IPv6. The kernel's own IPv6 traffic (neighbour discovery,
+// duplicate addresses) would disturb the measurement.
 func New() (*Namespace, error) {
 	n := &Namespace{}
 	err := onThread(func() error { return unix.Unshare(unix.CLONE_NEWNET) }, func() (err error) {
@@ -37,13 +37,13 @@ func New() (*Namespace, error) {
 	return n, nil
 }
 
-// Path is a path of the namespace for other processes, as long as it is open.
+// Path is the namespace's path for other processes. It is valid while the namespace is open.
 func (n *Namespace) Path() string {
 	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), n.file.Fd())
 }
 
-// Do calls f on a thread in the namespace; what sockets f itself makes belong to it. Once the namespace has been closed
-// the error is os.ErrClosed.
+// Do calls f on a thread in the namespace. Sockets that f makes belong to the namespace. The error is os.ErrClosed if the
+// namespace has been closed.
 func (n *Namespace) Do(f func() error) error {
 	if n.file.Fd() == ^uintptr(0) {
 		return os.ErrClosed
@@ -51,7 +51,7 @@ func (n *Namespace) Do(f func() error) error {
 	return onThread(func() error { return unix.Setns(int(n.file.Fd()), unix.CLONE_NEWNET) }, f)
 }
 
-// Close lets go of the namespace. It is idempotent.
+// Close closes the namespace. It is idempotent.
 func (n *Namespace) Close() error {
 	if err := n.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return fmt.Errorf("close a network namespace: %w", err)
@@ -59,8 +59,7 @@ func (n *Namespace) Close() error {
 	return nil
 }
 
-// onThread calls f on a thread of its own in the network namespace that enter leads to, and leads
-// the thread back.
+// onThread locks a thread, moves it to a network namespace by enter, calls f, and moves the thread back.
 func onThread(enter, f func() error) error {
 	runtime.LockOSThread()
 	home, err := os.Open("/proc/thread-self/ns/net")
@@ -75,14 +74,14 @@ func onThread(enter, f func() error) error {
 	}
 	err = f()
 	if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back != nil {
-		// The thread stays locked, and nobody else comes into the wrong network by it.
+		// The thread stays locked, so that no other goroutine runs in the wrong network.
 		return errors.Join(err, fmt.Errorf("return to the host's network namespace: %w", back))
 	}
 	runtime.UnlockOSThread()
 	return err
 }
 
-// silenceIPv6 takes IPv6 from this thread's namespace, where the kernel has it.
+// silenceIPv6 disables IPv6 in this thread's namespace. Without IPv6 in the kernel it does nothing.
 func silenceIPv6() error {
 	for _, which := range []string{"all", "default"} {
 		err := os.WriteFile("/proc/sys/net/ipv6/conf/"+which+"/disable_ipv6", []byte("1"), 0)

@@ -1,13 +1,13 @@
-// Package network is the networks of engines that have none of their own: the bridge of bare runtimes, and
-// the pair of namespaces between which a bare process talks.
+// Package network makes the networks of engines without a network of their own: the bridge of bare runtimes, and the
+// pair of namespaces between two bare processes.
 //
-// All of a network lies in network namespaces that only this program holds open, by descriptors.
-// The host has no bridge, interface, address, route or rule of it, and nothing to remove, however a run
-// ends: the kernel removes a namespace with its last user. No packet leaves it. Addresses are
-// those that RFC 2544 has set aside for benchmarks (198.18.0.0/15), in each network the same.
+// A network lies entirely in network namespaces that only this program holds open, by descriptors. The host has no
+// bridge, interface, address, route or rule of it. However a run ends, nothing remains: the kernel removes a
+// namespace with its last user. No packet leaves the network. All networks use the same addresses, from the range
+// for benchmarks in RFC 2544 (198.18.0.0/15).
 //
 // Rejected: named namespaces (ip netns), which are mounts that a killed run leaves; a bridge in the host's
-// namespace, whose firewall rules and addresses would have a part in what is measured.
+// namespace, whose firewall rules and addresses would be measured too.
 package network
 
 import (
@@ -22,19 +22,19 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// subnet is the network's; the host's end has its first address.
+// The host's end of a network has the first address of the subnet.
 var (
 	subnet   = netip.MustParsePrefix("198.18.0.0/16")
 	hostAddr = subnet.Addr().Next()
 )
 
-// hardware gives the hardware address that goes with an address: a container that has an address after another one
-// has the same for it, and what others remember of it stays true.
+// hardware derives the hardware address from the IP address. A container that reuses the IP address of another one then
+// has its hardware address too, and the neighbour caches of its peers stay valid.
 func hardware(a netip.Addr) net.HardwareAddr {
 	return append(net.HardwareAddr{0x02, 0x54}, a.AsSlice()...) // 02: administered locally
 }
 
-// assign gives an address to an interface of this thread's namespace.
+// assign adds an address to an interface of this thread's namespace.
 func assign(link netlink.Link, a netip.Addr) error {
 	mask := net.CIDRMask(subnet.Bits(), a.BitLen())
 	err := netlink.AddrAdd(link, &netlink.Addr{IPNet: &net.IPNet{IP: a.AsSlice(), Mask: mask}})
@@ -44,7 +44,7 @@ func assign(link netlink.Link, a netip.Addr) error {
 	return nil
 }
 
-// route sends all that is not for the subnet to the host's end.
+// route adds a default route to the host's end.
 func route(link netlink.Link) error {
 	err := netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: hostAddr.AsSlice()})
 	if err != nil {
@@ -53,8 +53,8 @@ func route(link netlink.Link) error {
 	return nil
 }
 
-// veth makes a pair of interfaces: name in this thread's namespace, with the hardware address of an
-// address, and peer in another one. Both are down.
+// veth makes a pair of interfaces: name in this thread's namespace, with the hardware address for a, and peer in another
+// namespace. Both are down.
 func veth(name string, a netip.Addr, peer string, other *Namespace) (netlink.Link, error) {
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name, attributes.HardwareAddr = name, hardware(a)
@@ -69,26 +69,26 @@ func veth(name string, a netip.Addr, peer string, other *Namespace) (netlink.Lin
 	return link, nil
 }
 
-// Pair is where bare processes and the host's end are: in two namespaces that an Ethernet pair joins, or together in
-// one. Its methods may be called from several goroutines.
+// Pair is the network of bare processes and the host's end: two namespaces with a veth pair between them, or one namespace
+// for both. Its methods may be called from several goroutines.
 type Pair struct {
 	inside, host *Namespace
 	address      netip.Addr // inside
 	about        map[string]string
 
 	mu      sync.Mutex
-	present [2]int // processes at the inner and at the host's end
+	present [2]int // number of processes at the inner and at the host's end
 }
 
-// End is the end of a pair at which a process is.
+// End is one process's end of a pair.
 type End struct {
 	pair    *Pair
 	atHost  bool
 	release sync.Once
 }
 
-// Connect chooses the end for a process: the one with fewer of them, or the inner one. Of two processes that talk to each
-// other the second one is at the host's end, and what they say goes through the pair. Three or more share ends.
+// Connect chooses the end with fewer processes, or the inner end if both have the same number. The second of two
+// processes is therefore at the host's end, and their packets go through the pair. Three or more processes share ends.
 func (p *Pair) Connect() *End {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +104,7 @@ func (e *End) index() int {
 	return 0
 }
 
-// Path is that of the namespace.
+// Path is the path of the end's namespace.
 func (e *End) Path() string {
 	if e.atHost {
 		return e.pair.host.Path()
@@ -112,7 +112,7 @@ func (e *End) Path() string {
 	return e.pair.inside.Path()
 }
 
-// Address is that of the end.
+// Address is the address of the end.
 func (e *End) Address() netip.Addr {
 	if e.atHost {
 		return hostAddr
@@ -120,7 +120,7 @@ func (e *End) Address() netip.Addr {
 	return e.pair.address
 }
 
-// Close leaves the end to others. It is idempotent.
+// Close frees the end for other processes. It is idempotent.
 func (e *End) Close() {
 	e.release.Do(func() {
 		e.pair.mu.Lock()
@@ -165,7 +165,7 @@ func NewPair() (*Pair, error) {
 			if err != nil {
 				return err
 			}
-			return route(link) // now that there is a way
+			return route(link) // the host's end is up now
 		})
 	}
 	if err != nil {
@@ -175,8 +175,8 @@ func NewPair() (*Pair, error) {
 	return p, nil
 }
 
-// NewLoopback makes one namespace for both ends. Its loopback interface has an address beside 127.0.0.1, which
-// programs such as netperf cannot use where there is nothing else.
+// NewLoopback makes one namespace for both ends. Its loopback interface has a second address, because programs such as
+// netperf cannot use 127.0.0.1 as the only address.
 func NewLoopback() (*Pair, error) {
 	n, err := New()
 	if err != nil {
@@ -204,12 +204,12 @@ func (p *Pair) Link() engine.Link {
 	return engine.Link{Namespace: p.host.Path(), Host: hostAddr, About: p.about}
 }
 
-// Close lets go of both namespaces. It is idempotent.
+// Close closes both namespaces. It is idempotent.
 func (p *Pair) Close() error {
 	return errors.Join(p.inside.Close(), p.host.Close())
 }
 
-// describe is Describe with what packets go through as a whole.
+// describe is Describe with the path of packets through the whole network.
 func describe(name, whole string) (map[string]string, error) {
 	about, err := Describe(name)
 	if err == nil {

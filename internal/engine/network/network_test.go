@@ -50,7 +50,7 @@ func wantReached(t *testing.T, path string, addr netip.AddrPort) {
 		}
 		text, err := io.ReadAll(conn)
 		if string(text) != "hello" {
-			t.Errorf("%s says %q, want hello", addr, text)
+			t.Errorf("read %q from %s, want hello", text, addr)
 		}
 		return errors.Join(err, conn.Close())
 	})
@@ -69,8 +69,8 @@ func in(t *testing.T, path string, f func() error) {
 	}
 }
 
-// unchanged checks at the end of the test that this program holds no namespace more, and that the host has the
-// interfaces that it had.
+// unchanged checks at the end of the test that this program holds no further namespace and the host has no further
+// interface.
 func unchanged(t *testing.T) {
 	t.Helper()
 	state := func() string {
@@ -134,7 +134,7 @@ func TestBridge(t *testing.T) {
 	wantReached(t, second.Path(), listen(t, link.Namespace, link.Host))
 	wantAbout(t, link)
 	if link.About["container's kind"] != "veth" || link.About["container's mtu"] != "1500" || link.About["container's offloads"] == "" {
-		t.Errorf("of a container's interface is known %v", link.About)
+		t.Errorf("the description of the network is %v, and lacks a container's interface", link.About)
 	}
 
 	old := first.Address()
@@ -147,13 +147,13 @@ func TestBridge(t *testing.T) {
 		t.Errorf("the third container has %s, after %s and %s", third.Address(), old, second.Address())
 	}
 	wantReached(t, third.Path(), listen(t, second.Path(), second.Address()))
-	// What has to go later can go in any order.
+	// Close works in any order.
 	closeAll(t, second, b)
 	closeAll(t, third)
 }
 
-// Who has an address after somebody else is reached at once, although the others remember that one.
-func TestAddressComesAgain(t *testing.T) {
+// A server with a reused address is reachable at once, although its peers have the old one in their neighbour caches.
+func TestReusedAddress(t *testing.T) {
 	needRoot(t)
 	b, err := NewBridge()
 	if err != nil {
@@ -190,7 +190,7 @@ func TestReserve(t *testing.T) {
 		b.used[a] = true
 	}
 	if got, err := b.reserve(); err == nil {
-		t.Errorf("the address %s is given although all are in use", got)
+		t.Errorf("reserve() = %s although all addresses are in use", got)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestPair(t *testing.T) {
 				first.Close()
 			}
 			if third := p.Connect(); third.Path() != first.Path() || third.Address() != first.Address() {
-				t.Errorf("after the first process another one is at %s, %s; want its place", third.Path(), third.Address())
+				t.Errorf("the process after the first one is at %s, %s; want the freed end", third.Path(), third.Address())
 			}
 			if same := p.inside == p.host; same != (name == "loopback") || !strings.Contains(link.About["network"], name) {
 				t.Errorf("both ends share a namespace: %t; it is called %s", same, link.About["network"])
@@ -236,18 +236,18 @@ func wantAbout(t *testing.T, link engine.Link) {
 	if mtu := link.About["mtu"]; mtu != "1500" && mtu != "65536" {
 		t.Errorf("the MTU is %q", mtu)
 	}
-	// What the kernel gives all these interfaces.
+	// The kernel enables these offloads on all the interfaces.
 	for _, want := range []string{"tx", "tso", "gso"} {
 		if !slices.Contains(strings.Fields(link.About["offloads"]), want) {
 			t.Errorf("the offloads are %q, without %s", link.About["offloads"], want)
 		}
 	}
 	if !strings.HasPrefix(link.Namespace, "/proc/") || strings.Contains(link.Namespace, "self") {
-		t.Errorf("the host's end is at %s, which other processes do not find", link.Namespace)
+		t.Errorf("the host's end is at %s, which other processes cannot open", link.Namespace)
 	}
 }
 
-// A namespace begins with nothing but a loopback interface that is up.
+// A new namespace has only a loopback interface, which is up.
 func TestNewNamespace(t *testing.T) {
 	needRoot(t)
 	unchanged(t)

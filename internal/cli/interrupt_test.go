@@ -77,15 +77,24 @@ func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	p := start(t, dir, longRun...)
 	recorded := p.awaitProgress() - 1
+	list := start(t, dir, "runs")
+	list.ends(0)
+	list.says(`  running  `)
+	resume := start(t, dir, "benchmark", "--resume", "latest")
+	resume.ends(1)
+	resume.says(`it is under way in another process`)
 	p.signal(syscall.SIGKILL)
 	p.ends(-1)
 	run := export(t, dir, "latest")
-	if n := len(run.Trials); n < recorded || run.State != result.Running {
+	if n := len(run.Trials); n < recorded || run.State != result.Killed {
 		t.Fatalf("the run is %s and has %d trials, of which %d had been recorded", run.State, n, recorded)
 	}
+	list = start(t, dir, "runs")
+	list.ends(0)
+	list.says(`  killed  `)
 	p = start(t, dir, "report")
 	p.ends(0)
-	p.says(`it was still under way, or was killed`)
+	p.says(`it was killed; the report shows`)
 	start(t, dir, "benchmark", "--resume", "latest").ends(0)
 	compareRuns(t, whole, export(t, dir, run.ID))
 }

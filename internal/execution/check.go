@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
 // UsageError is an error in the plan or in a request, as opposed to a failure of the execution.
@@ -43,8 +44,12 @@ func dropsCaches(p plan.Plan, work []plan.Work) bool { return p.DropsCaches(isRo
 
 // ResumedPlan returns the plan of a run that can be resumed on this machine.
 func ResumedPlan(run result.Run) (plan.Plan, error) {
-	if run.State == result.Complete {
+	switch run.State {
+	case result.Complete:
 		return plan.Plan{}, &UsageError{fmt.Errorf("run %s is complete; start a new one", run.ID)}
+	case result.Running:
+		return plan.Plan{}, fmt.Errorf("resume run %s: %w", run.ID, store.ErrUnderWay)
+	case result.Interrupted, result.Killed:
 	}
 	if now := host.Facts("/"); now.Hostname != run.Host.Hostname || now.Kernel != run.Host.Kernel || now.CPU != run.Host.CPU {
 		return plan.Plan{}, fmt.Errorf("run %s was made on another machine, %s (%s, %s); its results would be mixed: start a new run",

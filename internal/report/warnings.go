@@ -33,7 +33,10 @@ func state(s result.State) WarningGroup {
 	case result.Interrupted:
 		g.Items = []string{"it was interrupted; the report shows what was measured until then"}
 	case result.Running:
-		g.Items = []string{"it was still under way, or was killed, when this report was made"}
+		g.Items = []string{"it was still under way when this report was made"}
+		g.Advice = ""
+	case result.Killed:
+		g.Items = []string{"it was killed; the report shows the trials that were recorded until then"}
 	case result.Complete:
 	}
 	return g

@@ -287,12 +287,12 @@ type Overhead struct {
 // State is how far a run came.
 type State string
 
-// The states of a run. A run that is running and that no process works on was
-// killed; it can be resumed.
+// The states of a run. All but a complete one can be resumed.
 const (
 	Running     State = "running"
 	Complete    State = "complete"
-	Interrupted State = "interrupted"
+	Interrupted State = "interrupted" // ended in order before its plan was complete
+	Killed      State = "killed"      // the process that executed it ended without recording an end
 )
 
 // Run is one execution of one plan, stored whole.

@@ -54,9 +54,9 @@ func (r *Run) ValidateTrial(t *Trial) error {
 
 func (r *Run) validateFacts() error {
 	switch r.State {
-	case Running, Complete, Interrupted:
+	case Running, Complete, Interrupted, Killed:
 	default:
-		return fmt.Errorf("state %q is none of %q, %q, %q", r.State, Running, Complete, Interrupted)
+		return fmt.Errorf("state %q is none of %q, %q, %q, %q", r.State, Running, Complete, Interrupted, Killed)
 	}
 	switch {
 	case r.ID == "":

@@ -68,10 +68,14 @@ func (s *Store) importRun(ctx context.Context, tx *sql.Tx, run *result.Run) (add
 }
 
 // digest tells the content of runs apart. It is that of a document with the run alone, in which absent
-// lists and times of other zones are spelled in one way.
+// lists and times of other zones are spelled in one way. Earlier versions exported a killed run as running.
 func digest(run *result.Run) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
-	if err := result.Encode(h, result.Document{Runs: []result.Run{*run}}); err != nil {
+	alike := *run
+	if alike.State == result.Killed {
+		alike.State = result.Running
+	}
+	if err := result.Encode(h, result.Document{Runs: []result.Run{alike}}); err != nil {
 		return sum, err
 	}
 	copy(sum[:], h.Sum(nil))

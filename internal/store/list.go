@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -23,27 +24,46 @@ type Summary struct {
 	Benchmarks []string `json:"benchmarks"`
 }
 
-// Runs lists all runs, the newest first.
+// Runs lists all runs, the newest first. A run that was killed has the state result.Killed.
 func (s *Store) Runs(ctx context.Context) ([]Summary, error) {
-	all := []Summary{}
-	err := s.read(ctx, func(tx *sql.Tx) error {
+	all, _, err := s.summaries(ctx)
+	if err == nil && slices.ContainsFunc(all, func(sum Summary) bool { return s.stale(sum.ID, sum.State) }) {
+		// A run may have ended between the read and the look at its lock.
+		var imported map[string]bool
+		all, imported, err = s.summaries(ctx)
+		for i := range all {
+			if s.stale(all[i].ID, all[i].State) {
+				all[i].State = staleState(imported[all[i].ID])
+			}
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", s.explain(err))
+	}
+	return all, nil
+}
+
+func (s *Store) summaries(ctx context.Context) (all []Summary, imported map[string]bool, err error) {
+	all, imported = []Summary{}, map[string]bool{}
+	err = s.read(ctx, func(tx *sql.Tx) error {
 		at := map[int64]int{} // place in all by key
 		err := each(ctx, tx, func(scan scan) error {
 			var key int64
+			var foreign bool
 			var targets []result.Target
 			var benchmarks []result.Benchmark
 			sum := Summary{Trials: map[result.Status]int{}, Targets: []string{}, Benchmarks: []string{}}
-			err := scan(&key, &sum.ID, &sum.Name, &sum.State, instant{&sum.Started}, instant{&sum.Ended}, document{&targets}, document{&benchmarks})
+			err := scan(&key, &sum.ID, &sum.Name, &sum.State, instant{&sum.Started}, instant{&sum.Ended}, document{&targets}, document{&benchmarks}, &foreign)
 			for _, t := range targets {
 				sum.Targets = append(sum.Targets, t.Name)
 			}
 			for _, b := range benchmarks {
 				sum.Benchmarks = append(sum.Benchmarks, b.Name)
 			}
-			at[key] = len(all)
+			at[key], imported[sum.ID] = len(all), foreign
 			all = append(all, sum)
 			return err
-		}, `SELECT key, id, name, state, started, ended, targets, benchmarks FROM run ORDER BY started DESC, key DESC`)
+		}, `SELECT key, id, name, state, started, ended, targets, benchmarks, imported FROM run ORDER BY started DESC, key DESC`)
 		if err != nil {
 			return err
 		}
@@ -56,10 +76,7 @@ func (s *Store) Runs(ctx context.Context) ([]Summary, error) {
 			return err
 		}, `SELECT r.key, t.status, count(*) FROM run r JOIN trial t ON t.run = r.key GROUP BY r.key, t.status`)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list runs: %w", s.explain(err))
-	}
-	return all, nil
+	return all, imported, err
 }
 
 // IndexEntry says for one metric of one cell where results of it are. As

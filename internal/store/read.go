@@ -73,21 +73,34 @@ func unknownIn(ctx context.Context, q querier, runID string) error {
 
 // Run gives the run that ref names, as Resolve has it, whole: its trials in order of
 // Seq, what belongs to each in the order in which it was recorded. It is a
-// consistent picture also while another process writes.
+// consistent picture also while another process writes. A run that was killed has the state result.Killed.
 func (s *Store) Run(ctx context.Context, ref string) (result.Run, error) {
-	var run result.Run
-	err := s.read(ctx, func(tx *sql.Tx) error {
-		id, err := resolve(ctx, tx, ref)
-		if err != nil {
-			return err
+	run, _, err := s.readRef(ctx, ref)
+	if err == nil && s.stale(run.ID, run.State) {
+		// The run may have ended between the read and the look at its lock.
+		var imported bool
+		if run, imported, err = s.readRef(ctx, run.ID); err == nil && s.stale(run.ID, run.State) {
+			run.State = staleState(imported)
 		}
-		run, err = readRun(ctx, tx, id)
-		return err
-	})
+	}
 	if err != nil {
 		return result.Run{}, fmt.Errorf("read run %q: %w", ref, s.explain(err))
 	}
 	return run, nil
+}
+
+func (s *Store) readRef(ctx context.Context, ref string) (run result.Run, imported bool, err error) {
+	err = s.read(ctx, func(tx *sql.Tx) error {
+		id, err := resolve(ctx, tx, ref)
+		if err != nil {
+			return err
+		}
+		if run, err = readRun(ctx, tx, id); err != nil {
+			return err
+		}
+		return tx.QueryRowContext(ctx, `SELECT imported FROM run WHERE id = ?`, id).Scan(&imported)
+	})
+	return run, imported, err
 }
 
 func readRun(ctx context.Context, tx *sql.Tx, id string) (result.Run, error) {

@@ -22,9 +22,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
 	"modernc.org/sqlite"
 )
@@ -55,6 +58,9 @@ type Store struct {
 	db   *sql.DB
 	// temporary is the folder of an upgraded copy, empty if there is none.
 	temporary string
+
+	mu    sync.Mutex
+	locks map[string]*os.File // of the runs that this process executes, by ID
 
 	insertTrial, insertPhase, insertSample, insertDistribution *sql.Stmt
 }
@@ -182,6 +188,9 @@ func (s *Store) Close() error {
 		}
 	}
 	errs = append(errs, s.db.Close())
+	for _, runID := range slices.Collect(maps.Keys(s.locks)) {
+		errs = append(errs, s.unlock(runID))
+	}
 	if s.temporary != "" {
 		errs = append(errs, os.RemoveAll(s.temporary))
 	}
@@ -274,7 +283,7 @@ func connect(path, name string) (*Store, error) {
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
-	return &Store{path: path, db: db}, nil
+	return &Store{path: path, db: db, locks: map[string]*os.File{}}, nil
 }
 
 // ready finishes the opening of s with check, or closes s.

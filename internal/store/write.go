@@ -27,14 +27,14 @@ const (
 	insertDistribution = `INSERT INTO distribution (trial, ord, metric, histogram) VALUES (?, ?, ?, ?)`
 )
 
-// Create records a run that has no trials yet. ErrExists if its id is taken.
+// Create records a run that has no trials yet, and locks it until Finish or Close. ErrExists if its id is taken.
 func (s *Store) Create(ctx context.Context, run result.Run) error {
 	if len(run.Trials) > 0 {
 		return fmt.Errorf("record run %q: it has trials already; use Import", run.ID)
 	}
 	err := fit(&run)
 	if err == nil {
-		err = s.write(ctx, func(tx *sql.Tx) error { return s.insertRunRows(ctx, tx, &run, false) })
+		err = s.writeLocked(ctx, run.ID, func(tx *sql.Tx) error { return s.insertRunRows(ctx, tx, &run, false) })
 	}
 	if err != nil {
 		return fmt.Errorf("record run %q: %w", run.ID, s.explain(err))
@@ -148,11 +148,12 @@ func (s *Store) Finish(ctx context.Context, runID string, state result.State, en
 	if state != result.Complete && state != result.Interrupted {
 		return fmt.Errorf("finish run %q: a run that has ended is %q or %q, not %q", runID, result.Complete, result.Interrupted, state)
 	}
-	return s.change(ctx, "finish", runID, `UPDATE run SET state = ?, ended = ?, caveats = ? WHERE id = ?`, state, instant{&ended}, document{&caveats}, runID)
+	err := s.change(ctx, "finish", runID, `UPDATE run SET state = ?, ended = ?, caveats = ? WHERE id = ?`, state, instant{&ended}, document{&caveats}, runID)
+	return errors.Join(err, s.unlock(runID))
 }
 
-// Resume records that a run goes on: it is running, and has not ended. An
-// *IDError if there is no such run, ErrImported if it was made elsewhere.
+// Resume records that a run is running again, and locks it until Finish or Close. An *IDError if there is no such
+// run, ErrImported if it was made elsewhere, ErrUnderWay if another process executes it.
 func (s *Store) Resume(ctx context.Context, runID string) error {
 	imported, err := s.Imported(ctx, runID)
 	if err != nil {
@@ -161,7 +162,13 @@ func (s *Store) Resume(ctx context.Context, runID string) error {
 	if imported {
 		return fmt.Errorf("resume run %q: %w", runID, ErrImported)
 	}
-	return s.change(ctx, "resume", runID, `UPDATE run SET state = ?, ended = NULL WHERE id = ?`, result.Running, runID)
+	err = s.writeLocked(ctx, runID, func(tx *sql.Tx) error {
+		return changeRow(ctx, tx, runID, `UPDATE run SET state = ?, ended = NULL WHERE id = ?`, result.Running, runID)
+	})
+	if err != nil {
+		return fmt.Errorf("resume run %q: %w", runID, s.explain(err))
+	}
+	return nil
 }
 
 // Delete removes a run with its trials. It takes the whole id, no prefix: see
@@ -172,20 +179,38 @@ func (s *Store) Delete(ctx context.Context, runID string) error {
 
 // change executes a statement that changes the one row of a run.
 func (s *Store) change(ctx context.Context, verb, runID, query string, args ...any) error {
-	err := s.write(ctx, func(tx *sql.Tx) error {
-		rows, err := tx.ExecContext(ctx, query, args...)
-		if err != nil {
-			return err
-		}
-		if n, err := rows.RowsAffected(); err != nil || n == 1 {
-			return err
-		}
-		return unknownIn(ctx, tx, runID)
-	})
+	err := s.write(ctx, func(tx *sql.Tx) error { return changeRow(ctx, tx, runID, query, args...) })
 	if err != nil {
 		return fmt.Errorf("%s run %q: %w", verb, runID, s.explain(err))
 	}
 	return nil
+}
+
+func changeRow(ctx context.Context, tx *sql.Tx, runID, query string, args ...any) error {
+	rows, err := tx.ExecContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	if n, err := rows.RowsAffected(); err != nil || n == 1 {
+		return err
+	}
+	return unknownIn(ctx, tx, runID)
+}
+
+// writeLocked is write, with the lock of a run taken before the commit. After an error the lock is as before.
+func (s *Store) writeLocked(ctx context.Context, runID string, do func(*sql.Tx) error) error {
+	taken := false
+	err := s.write(ctx, func(tx *sql.Tx) error {
+		err := do(tx)
+		if err == nil {
+			taken, err = s.lock(runID)
+		}
+		return err
+	})
+	if err != nil && taken {
+		err = errors.Join(err, s.unlock(runID))
+	}
+	return err
 }
 
 // write calls do in a transaction, as transact does. When it returns nil, what do wrote is on the disk.

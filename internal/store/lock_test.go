@@ -1,0 +1,76 @@
+package store_test
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/store"
+)
+
+// stateOf is the state of run "a" as another process reads it, in a listing and by itself.
+func stateOf(t *testing.T, path string) result.State {
+	t.Helper()
+	s, err := store.OpenReadOnly(t.Context(), path)
+	must(t, err)
+	defer closeStore(t, s)
+	run, err := s.Run(t.Context(), "a")
+	must(t, err)
+	all, err := s.Runs(t.Context())
+	must(t, err)
+	if all[0].State != run.State {
+		t.Errorf("the run is %s, and %s in the listing", run.State, all[0].State)
+	}
+	return run.State
+}
+
+func TestKilledRunIsNotRunning(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.db")
+	open := func() *store.Store {
+		s, err := store.Open(t.Context(), path)
+		must(t, err)
+		return s
+	}
+	check := func(want result.State) {
+		t.Helper()
+		if got := stateOf(t, path); got != want {
+			t.Errorf("the run is %s, want %s", got, want)
+		}
+	}
+	first := open()
+	must(t, first.Create(t.Context(), emptyRun("a", 0)))
+	check(result.Running)
+	second := open()
+	defer closeStore(t, second)
+	if err := second.Resume(t.Context(), "a"); !errors.Is(err, store.ErrUnderWay) {
+		t.Errorf("Resume of a run that another process executes: %v", err)
+	}
+	if err := first.Create(t.Context(), emptyRun("a", 0)); !errors.Is(err, store.ErrExists) {
+		t.Errorf("Create of a run that exists: %v", err)
+	}
+	check(result.Running) // neither error dropped the lock
+	closeStore(t, first)
+	check(result.Killed)
+	must(t, second.Resume(t.Context(), "a"))
+	check(result.Running)
+	must(t, second.Finish(t.Context(), "a", result.Complete, time.Now(), nil))
+	check(result.Complete)
+	if left, err := filepath.Glob(path + "*.lock"); len(left) > 0 || err != nil {
+		t.Errorf("lock files are left: %q, %v", left, err)
+	}
+}
+
+// An imported run that was under way at its export is not running here, and nobody here killed it.
+func TestImportedRunIsNotRunning(t *testing.T) {
+	s := newStore(t)
+	run := emptyRun("a", 0)
+	for range 2 { // the second time it is there already
+		_, err := s.Import(t.Context(), run)
+		must(t, err)
+	}
+	if got := stateOf(t, s.Path()); got != result.Interrupted {
+		t.Errorf("the imported run is %s, want %s", got, result.Interrupted)
+	}
+}

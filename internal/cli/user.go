@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/internal/engine/engines"
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -28,7 +30,7 @@ func addEngineFlags(cmd *cobra.Command, o *plan.Overrides, managed *bool) {
 // applied gives a plan with the user's own runtimes, what the environment says, and then the flags. The plan
 // holds over the former two, the flags over all.
 func applied(p plan.Plan, own map[string]target.Runtime, o plan.Overrides) (plan.Plan, error) {
-	o.DockerHost = os.Getenv("DOCKER_HOST")
+	o.Engines, o.Getenv = engines.All(fake.NewClock(), nil).Descriptions(), os.Getenv
 	p, err := p.WithRuntimes(own).Apply(o)
 	if err != nil {
 		return plan.Plan{}, err

@@ -18,9 +18,9 @@ type Description struct {
 	// Name is the engine's name in targets. It is also the key of its socket in a plan and in Session.Sockets.
 	Name string
 	Kind Kind
-	// Daemon reports that the engine has a daemon, so that a user can name the socket of their own.
-	Daemon bool
-	// CRI reports that the daemon speaks CRI, so that --cri can name its socket.
+	// Socket reports that a plan may name the socket of the user's own engine, which also selects its targets.
+	Socket bool
+	// CRI reports that the engine speaks CRI, so that --cri can name its socket.
 	CRI bool
 	// AddressVariable is the environment variable with the address of the user's own daemon, such as DOCKER_HOST.
 	// Users set it for other purposes too, so an address alone does not select the engine's targets.

@@ -1,12 +1,13 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
-	"slices"
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -66,6 +67,7 @@ func (r *reader) paths(n ast.Node, key, example string, checkName func(string) *
 		r.text(e.Value, key, func(s string) *problem { return check(name, s) }, &path)
 		if path != "" {
 			put(into, name, path)
+			r.seen[key+"."+name] = r.at(e.Key)
 		}
 	}
 }
@@ -78,26 +80,42 @@ func put[V any](into *map[string]V, name string, value V) {
 	(*into)[name] = value
 }
 
-// checkEngineName refuses names of engines that no daemon of the user's can stand behind.
+// checkEngineName refuses a name that cannot be an engine's.
 func checkEngineName(name string) *problem {
-	if slices.Contains([]string{target.Native, "oci", "fake"}, name) {
-		return &problem{quote(name) + " is an engine without a daemon", "leave it out"}
-	}
-	if t, err := target.Parse(name + "/x"); err != nil || t.Engine != name || len(name) > maxName {
+	if t, err := target.Parse(name + "/x"); name != target.Native && (err != nil || t.Engine != name || len(name) > maxName) {
 		return &problem{quote(name) + " is not a name for an engine", "use letters, digits and . _ -"}
 	}
 	return nil
 }
 
-// checkCRIName refuses names of engines that do not speak CRI.
-func checkCRIName(name string) *problem {
-	switch name {
-	case "docker":
-		return &problem{"docker does not speak CRI", "give its address in DOCKER_HOST"}
-	case "podman":
-		return &problem{"podman does not speak CRI", "give its socket in a plan, as engines: {sockets: {podman: /run/podman/podman.sock}}"}
+// checkSocket refuses a socket of an engine that has none. An unknown name is an engine that speaks CRI.
+func (o Overrides) checkSocket(name string) *problem {
+	if d := o.engine(name); d != nil && !d.Socket {
+		return &problem{quote(name) + " is an engine without a daemon", "leave it out"}
 	}
-	return checkEngineName(name)
+	return nil
+}
+
+// checkCRIName refuses names of engines that do not speak CRI.
+func (o Overrides) checkCRIName(name string) *problem {
+	switch d := o.engine(name); {
+	case d == nil || d.CRI || !d.Socket:
+		return cmp.Or(checkEngineName(name), o.checkSocket(name))
+	case d.AddressVariable != "":
+		return &problem{name + " does not speak CRI", "give its address in " + d.AddressVariable}
+	default:
+		return &problem{name + " does not speak CRI", fmt.Sprintf("give its socket in a plan, as engines: {sockets: {%[1]s: /run/%[1]s/%[1]s.sock}}", name)}
+	}
+}
+
+// engine returns the description of an engine, or nil.
+func (o Overrides) engine(name string) *engine.Description {
+	for _, d := range o.Engines {
+		if d.Name == name {
+			return &d
+		}
+	}
+	return nil
 }
 
 // checkProgramName refuses what is no name of a program.

@@ -143,11 +143,6 @@ var invalid = []struct {
 		`p:7:13: engines.sockets: "://x" is no address of docker; write the absolute path of a socket, or a URL that begins with unix:// or tcp://`,
 		`p:8:13: engines.binaries: a mapping of names to paths is wanted, not a list; write it like {containerd: /usr/local/bin/containerd}`,
 	}},
-	{"sockets of engines without a daemon", "version: 1\nengines:\n  sockets: {oci: /x, native: /x, fake: /x}\n", true, []string{
-		`p:3:13: engines.sockets: "oci" is an engine without a daemon; leave it out`,
-		`p:3:22: engines.sockets: "native" is an engine without a daemon; leave it out`,
-		`p:3:34: engines.sockets: "fake" is an engine without a daemon; leave it out`,
-	}},
 	{"bad binaries", "version: 1\nengines:\n  binaries: {crio: bin/crio, a b: /x}\n", true, []string{
 		`p:3:20: engines.binaries: the binary "bin/crio" of crio is not an absolute path; write it from the root, such as /usr/bin/crun`,
 		`p:3:30: engines.binaries: "a b" is not the name of a program; use letters, digits and . _ -, as in containerd-shim-runc-v2`,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -28,12 +29,14 @@ type Overrides struct {
 	// Pin has the values of --pin; parts that they do not name stay as the plan has them.
 	Pin        []string
 	DropCaches *bool // --drop-caches
-	// DockerHost is the variable DOCKER_HOST. The plan's socket of docker holds over it.
-	DockerHost string
+	// Engines describes the engines of this version. Getenv reads the environment variables with the addresses of the
+	// user's own daemons, over which the plan's sockets take precedence; nil reads none.
+	Engines []engine.Description
+	Getenv  func(string) string
 }
 
-// Apply gives p with the overrides. The error is a *FlagError, or several of them joined.
-// A filter that selects nothing is found by Resolve.
+// Apply returns p with the overrides. The error is a *FlagError, an *Error for a socket in the plan's file, or several of
+// them joined. Resolve finds a filter that selects nothing.
 func (p Plan) Apply(o Overrides) (Plan, error) {
 	var problems problems
 	fail := func(flag, value string, f *problem) bool {
@@ -106,11 +109,21 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 		put(&p.Runtimes, name, target.Runtime{Path: path})
 	})
 	p.Engines.Sockets, p.Engines.Binaries = maps.Clone(p.Engines.Sockets), maps.Clone(p.Engines.Binaries)
-	named("--cri", o.CRI, "name=socket", "containerd=/run/containerd/containerd.sock", checkCRIName, checkAddress, func(name, address string) {
+	named("--cri", o.CRI, "name=socket", "containerd=/run/containerd/containerd.sock", o.checkCRIName, checkAddress, func(name, address string) {
 		put(&p.Engines.Sockets, name, address)
 	})
-	if _, given := p.Engines.Sockets["docker"]; o.DockerHost != "" && !given && !fail("DOCKER_HOST", o.DockerHost, checkAddress("docker", o.DockerHost)) {
-		put(&p.Engines.Sockets, "docker", o.DockerHost)
+	for _, d := range o.Engines {
+		const key = "engines.sockets"
+		if _, given := p.Engines.Sockets[d.Name]; given {
+			if f := o.checkSocket(d.Name); f != nil {
+				problems.add(p.at[key+"."+d.Name], d.Name, problem{key + ": " + f.message, f.advice})
+			}
+		} else if d.AddressVariable != "" && o.Getenv != nil {
+			address := o.Getenv(d.AddressVariable)
+			if address != "" && !fail(d.AddressVariable, address, checkAddress(d.Name, address)) {
+				put(&p.Engines.Sockets, d.Name, address)
+			}
+		}
 	}
 	named("--engine-bin", o.Binaries, "name=path", "containerd=/usr/local/bin/containerd", checkProgramName, checkBinary, func(name, path string) {
 		put(&p.Engines.Binaries, name, path)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -100,7 +101,7 @@ func TestApplyRefuses(t *testing.T) {
 			`--runtime: "a/b" is not a name for a runtime; use letters, digits and . _ -`,
 			`--runtime: the binary "bin/c" of c is not an absolute path; write it from the root, such as /usr/bin/crun`,
 		}},
-		{"sockets", Overrides{CRI: []string{"/run/c.sock", "a/b=/x", "containerd=c.sock", "docker=/x", "podman=/x", "oci=/x"}}, []string{
+		{"sockets", Overrides{CRI: []string{"/run/c.sock", "a/b=/x", "containerd=c.sock", "docker=/x", "podman=/x", "oci=/x"}, Engines: someEngines}, []string{
 			`--cri: "/run/c.sock" is not name=socket; write it like containerd=/run/containerd/containerd.sock`,
 			`--cri: "a/b" is not a name for an engine; use letters, digits and . _ -`,
 			`--cri: "c.sock" is no address of containerd; write the absolute path of a socket, or a URL that begins with unix:// or tcp://`,
@@ -122,6 +123,24 @@ func TestApplyRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// someEngines are engines of each sort.
+var someEngines = []engine.Description{
+	{Name: "native", Kind: engine.HostProcess},
+	{Name: "oci", Kind: engine.BareRuntime},
+	{Name: "containerd", Kind: engine.FullEngine, Socket: true, CRI: true},
+	{Name: "docker", Kind: engine.FullEngine, Socket: true, AddressVariable: "DOCKER_HOST"},
+	{Name: "podman", Kind: engine.FullEngine, Socket: true},
+}
+
+func TestSocketsOfEnginesWithoutDaemon(t *testing.T) {
+	p := mustParse(t, "p", "version: 1\nengines:\n  sockets: {oci: /x, native: /x, podman: /x, mine: /x}\n")
+	_, err := p.Apply(Overrides{Engines: someEngines})
+	checkLines(t, err, []string{
+		`p:3:22: engines.sockets: "native" is an engine without a daemon; leave it out`,
+		`p:3:13: engines.sockets: "oci" is an engine without a daemon; leave it out`,
+	})
 }
 
 func TestTargetsWithOptions(t *testing.T) {

@@ -58,12 +58,12 @@ func TestParseRuntimesOfAFile(t *testing.T) {
 	}
 }
 
-// What the plan says holds over the user's surroundings, and what the flags say over both.
-func TestWhatHoldsOverWhat(t *testing.T) {
+// The plan takes precedence over the user's environment, and flags take precedence over both.
+func TestPrecedenceOfPlanFlagsAndEnvironment(t *testing.T) {
 	p := mustParse(t, "p", "version: 1\nruntimes: {a: /plan/a, b: /plan/b}\nengines: {sockets: {crio: /plan/crio}}\n")
 	users := map[string]target.Runtime{"b": {Path: "/user/b"}, "c": {Path: "/user/c"}, "d": {Type: "x.y"}}
 	before := maps.Clone(users)
-	got, err := p.WithRuntimes(users).Apply(Overrides{Runtimes: []string{"c=/flag/c"}, DockerHost: "unix:///user/docker"})
+	got, err := p.WithRuntimes(users).Apply(Overrides{Runtimes: []string{"c=/flag/c"}, Engines: someEngines, Getenv: environment("unix:///user/docker")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,11 +85,21 @@ func TestWhatHoldsOverWhat(t *testing.T) {
 	}
 
 	p = mustParse(t, "p", "version: 1\nengines: {sockets: {docker: /plan/docker}}\n")
-	if got, err := p.Apply(Overrides{DockerHost: "tcp://10.0.0.1:2375"}); err != nil || got.Engines.Sockets["docker"] != "/plan/docker" {
+	if got, err := p.Apply(Overrides{Engines: someEngines, Getenv: environment("tcp://10.0.0.1:2375")}); err != nil || got.Engines.Sockets["docker"] != "/plan/docker" {
 		t.Errorf("the plan's socket gives way to the variable: %+v, %v", got.Engines, err)
 	}
-	_, err = Quick().Apply(Overrides{DockerHost: "docker.sock"})
+	_, err = Quick().Apply(Overrides{Engines: someEngines, Getenv: environment("docker.sock")})
 	checkLines(t, err, []string{`DOCKER_HOST: "docker.sock" is no address of docker; write the absolute path of a socket, or a URL that begins with unix:// or tcp://`})
+}
+
+// environment has DOCKER_HOST alone.
+func environment(dockerHost string) func(string) string {
+	return func(name string) string {
+		if name == "DOCKER_HOST" {
+			return dockerHost
+		}
+		return ""
+	}
 }
 
 // Together they are no more than a plan may have: the run's plan is read again to resume it.

@@ -53,7 +53,7 @@ func New(name string) *Driver { return &Driver{name: name} }
 // Describe declares the engine.
 func (d *Driver) Describe() engine.Description {
 	return engine.Description{
-		Name: d.name, Kind: engine.FullEngine, Daemon: true, CRI: true,
+		Name: d.name, Kind: engine.FullEngine, Socket: true, CRI: true,
 		Programs: monitor.Programs{
 			monitor.Daemon: {d.name}, monitor.Shim: {"containerd-shim*"}, monitor.Monitor: {"conmon", "conmonrs"}, monitor.Sandbox: {"pause"},
 		},

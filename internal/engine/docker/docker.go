@@ -45,7 +45,7 @@ func NewDriver() *Driver { return &Driver{} }
 // Describe declares Docker.
 func (*Driver) Describe() engine.Description {
 	return engine.Description{
-		Name: name, Kind: engine.FullEngine, Daemon: true, AddressVariable: "DOCKER_HOST",
+		Name: name, Kind: engine.FullEngine, Socket: true, AddressVariable: "DOCKER_HOST",
 		Programs: monitor.Programs{
 			monitor.Daemon: {"dockerd", "containerd"}, monitor.Shim: {"containerd-shim*"}, monitor.Network: {"docker-proxy"},
 		},

@@ -41,10 +41,10 @@ type Driver struct{}
 
 var _ engine.Driver = Driver{}
 
-// Describe declares Podman, which has no daemon.
+// Describe declares Podman, which has no daemon. A socket of Podman's service in a plan only selects its targets.
 func (Driver) Describe() engine.Description {
 	return engine.Description{
-		Name: name, Kind: engine.FullEngine,
+		Name: name, Kind: engine.FullEngine, Socket: true,
 		Programs: monitor.Programs{
 			monitor.Engine: {"podman"}, monitor.Monitor: {"conmon", "conmonrs"}, monitor.Sandbox: {"catatonit"},
 			monitor.Network: {"aardvark-dns", "netavark", "pasta", "pasta.avx2", "slirp4netns"},

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// armPart is the design of an ARM core, as MIDR_EL1 has it and /proc/cpuinfo spells it.
+// armPart identifies the design of an ARM core: two fields of MIDR_EL1 in the format of /proc/cpuinfo.
 type armPart struct{ implementer, part string }
 
-// String names the core, or gives its numbers.
+// String returns the name of the core, or its numbers if the name is unknown.
 func (p armPart) String() string {
 	if name, ok := armParts[p]; ok {
 		return name
@@ -16,8 +16,7 @@ func (p armPart) String() string {
 	return "implementer " + p.implementer + ", part " + p.part
 }
 
-// armParts are the cores of boards and servers on which containers run, as lscpu(1) names them. A core that is not
-// among them is given by its numbers.
+// armParts holds the names that lscpu(1) uses, for the cores of boards and servers that run containers.
 var armParts = map[armPart]string{
 	{"0x41", "0xd01"}: "Cortex-A32",
 	{"0x41", "0xd02"}: "Cortex-A34",
@@ -65,8 +64,8 @@ var armParts = map[armPart]string{
 	{"0xc0", "0xac4"}: "Ampere-1a",
 }
 
-// armCores names the cores of an ARM machine: their design, and where there are several how many of each
-// (big.LITTLE), in the order of the CPUs.
+// armCores returns the names of the cores of an ARM machine, in the order of the CPUs. With several designs (big.LITTLE) each name has the
+// number of cores.
 func (t tree) armCores() string {
 	var kinds []armPart
 	count := map[armPart]int{}

@@ -13,16 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropCaches is the file by which the kernel drops what it caches of files.
+// dropCaches is the kernel's file for dropping the page cache.
 const dropCaches = "proc/sys/vm/drop_caches"
 
-// Caches are the page cache of the machine whose file system begins at a root ("/", or a copy for tests).
+// Caches is the page cache of a machine.
 type Caches struct{ root string }
 
-// NewCaches gives those of a machine.
+// NewCaches returns the page cache of a machine. root is the root of its file system: "/", or a copy in tests.
 func NewCaches(root string) Caches { return Caches{root} }
 
-// Check tells why this process cannot drop them, as in a container in which /proc/sys is read-only.
+// Check returns an error if this process cannot drop the page cache, for example in a container with a read-only /proc/sys.
 func (c Caches) Check() error {
 	err := unix.Access(filepath.Join(c.root, dropCaches), unix.W_OK)
 	if err != nil {
@@ -31,8 +31,8 @@ func (c Caches) Check() error {
 	return nil
 }
 
-// Drop writes to the disks what has changed, since the kernel keeps such pages, and then drops the page cache with
-// dentries and inodes, of the whole machine. When ctx ends it returns, though the kernel may go on writing.
+// Drop drops the page cache, dentries and inodes of the whole machine. First it writes dirty pages to the disks, because the kernel would
+// keep them. It returns when ctx ends, but the kernel may continue to write.
 func (c Caches) Drop(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() {
@@ -40,7 +40,7 @@ func (c Caches) Drop(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return
 		}
-		// The file is there, or this is no Linux: it is not to be made.
+		// The file always exists on Linux, so it must not be created.
 		f, err := os.OpenFile(filepath.Join(c.root, dropCaches), os.O_WRONLY, 0)
 		if err == nil {
 			_, err = f.WriteString("3\n")
@@ -59,39 +59,39 @@ func (c Caches) Drop(ctx context.Context) error {
 	}
 }
 
-// Free tells how many bytes this user can write to the file system of a directory.
+// Free returns the number of bytes that this user can write to the file system of a directory.
 func Free(dir string) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
-		return 0, fmt.Errorf("ask how much space %s has: %w", dir, err)
+		return 0, fmt.Errorf("read the free space of %s: %w", dir, err)
 	}
 	return int64(s.Bavail) * int64(s.Bsize), nil
 }
 
-// Available tells how many bytes of memory the kernel of the machine at root can give without swapping (MemAvailable).
+// Available returns the number of bytes of memory that programs can allocate without swapping (MemAvailable), on the machine at root.
 func Available(root string) (int64, error) {
 	n, known := tree{os.DirFS(root)}.meminfo()["MemAvailable"]
 	if !known {
-		return 0, fmt.Errorf("ask how much memory is available: /proc/meminfo does not say: %w", fs.ErrNotExist)
+		return 0, fmt.Errorf("read the available memory: no MemAvailable in /proc/meminfo: %w", fs.ErrNotExist)
 	}
 	return n, nil
 }
 
-// OOMKills counts the processes that the kernel of the machine at root has killed since its start for want of
-// memory, of a limit or of the machine. Kernels before 4.13 do not count; the error is then fs.ErrNotExist.
+// OOMKills returns the number of OOM kills on the machine at root since boot, because of a memory limit or for lack of memory on
+// the machine. Kernels before 4.13 have no counter; the error is then fs.ErrNotExist.
 func OOMKills(root string) (int64, error) {
 	b, err := os.ReadFile(filepath.Join(root, "proc/vmstat"))
 	if err != nil {
-		return 0, fmt.Errorf("count kills for want of memory: %w", err)
+		return 0, fmt.Errorf("read the number of OOM kills: %w", err)
 	}
 	for line := range strings.Lines(string(b)) {
 		if value, ok := strings.CutPrefix(line, "oom_kill "); ok {
 			n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
 			if err != nil {
-				return 0, fmt.Errorf("count kills for want of memory: %w", err)
+				return 0, fmt.Errorf("read the number of OOM kills: %w", err)
 			}
 			return n, nil
 		}
 	}
-	return 0, fmt.Errorf("count kills for want of memory: /proc/vmstat does not: %w", fs.ErrNotExist)
+	return 0, fmt.Errorf("read the number of OOM kills: no oom_kill in /proc/vmstat: %w", fs.ErrNotExist)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/host"
 )
 
-// machine makes a file of a machine's /proc.
+// machine writes a file of a machine's /proc.
 func machine(t *testing.T, file, text string) (root string) {
 	t.Helper()
 	root = t.TempDir()
@@ -32,11 +32,11 @@ func TestCachesAreDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(filepath.Join(root, "proc/sys/vm/drop_caches")); string(got) != "3\n" || err != nil {
-		t.Errorf("the kernel was told %q, %v", got, err)
+		t.Errorf("Drop wrote %q, %v", got, err)
 	}
 }
 
-func TestCachesThatCannotBeDropped(t *testing.T) {
+func TestDropFails(t *testing.T) {
 	root := t.TempDir()
 	caches := host.NewCaches(root)
 	for name, err := range map[string]error{"Check": caches.Check(), "Drop": caches.Drop(t.Context())} {
@@ -45,13 +45,13 @@ func TestCachesThatCannotBeDropped(t *testing.T) {
 		}
 	}
 	if entries, err := os.ReadDir(root); len(entries) > 0 || err != nil {
-		t.Errorf("it made %v, %v", entries, err)
+		t.Errorf("Drop created %v, %v", entries, err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ended := errors.New("the trial is over")
 	cancel(ended)
 	if err := host.NewCaches(machine(t, "proc/sys/vm/drop_caches", "")).Drop(ctx); !errors.Is(err, ended) {
-		t.Errorf("Drop for a trial that is over: %v", err)
+		t.Errorf("Drop with an ended context: %v", err)
 	}
 }
 
@@ -61,7 +61,7 @@ func TestFree(t *testing.T) {
 		t.Errorf("Free = %d, %v", free, err)
 	}
 	if _, err := host.Free("/no/such/directory"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Free of no directory: %v", err)
+		t.Errorf("Free of a missing directory: %v", err)
 	}
 }
 
@@ -88,6 +88,6 @@ func TestOOMKills(t *testing.T) {
 		}
 	}
 	if _, err := host.OOMKills(machine(t, "proc/vmstat", "oom_kill many\n")); err == nil {
-		t.Error("OOMKills reads many")
+		t.Error("OOMKills accepts a malformed number")
 	}
 }

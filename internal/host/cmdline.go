@@ -5,22 +5,20 @@ import (
 	"strings"
 )
 
-// redacted stands for a value that was left out.
+// redacted replaces a private value.
 const redacted = "…"
 
 var (
-	// privateName matches names of kernel parameters whose values identify a machine, or
-	// open it. Boot loaders of small boards pass serial numbers and hardware addresses
-	// this way, installers and network boots passwords and keys.
+	// privateName matches names of kernel parameters whose values identify a machine or give access to it. Boot loaders of small
+	// boards pass serial numbers and hardware addresses this way. Installers and network boots pass passwords and keys.
 	privateName = regexp.MustCompile(`(?i)serial|\bmac\b|machine_?id|uuid|guid|\buid|token|secret|passw|pwd|key|cred|user(name)?\b|auth|luks|crypt|iscsi|nfs|nbd|cifs|smb|url|hostn|hostid|\bip\b|addr|dns|domain|label|^root$|^resume$`)
-	// privateValue matches values that do so: hardware and network addresses, UUIDs,
-	// addresses with a user and password in them, long runs of hexadecimal digits.
+	// privateValue matches such values: hardware and network addresses, UUIDs, URLs, which may contain a password, and long
+	// hexadecimal numbers.
 	privateValue = regexp.MustCompile(`(?i)([0-9a-f]{2}[:-]){5}[0-9a-f]{2}|[0-9a-f]{8}-[0-9a-f]{4}-|\b\d{1,3}(\.\d{1,3}){3}\b|://|[0-9a-f]{16}`)
 )
 
-// redact gives the kernel's command line without values that identify the machine or
-// its owner. Names stay, so that a reader sees which parameters were set. What
-// follows "--" is for the first process, not the kernel, and is left out.
+// redact returns the kernel command line without values that identify the machine or its owner. It keeps the names of all
+// parameters. It drops the arguments after "--", because they are meant for the init process and not for the kernel.
 func redact(cmdline string) string {
 	var items []string
 	for _, item := range fields(cmdline) {
@@ -39,7 +37,7 @@ func redact(cmdline string) string {
 	return strings.Join(items, " ")
 }
 
-// fields splits a command line at blanks outside double quotes, as the kernel does.
+// fields splits a command line at blanks outside double quotes, like the kernel.
 func fields(s string) []string {
 	quoted := false
 	return strings.FieldsFunc(s, func(r rune) bool {

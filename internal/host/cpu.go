@@ -9,7 +9,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cpuset"
 )
 
-// onlineCPUs gives the numbers of the logical CPUs that are online.
+// onlineCPUs returns the numbers of the online logical CPUs.
 func (t tree) onlineCPUs() []int {
 	if cpus := t.cpuList("sys/devices/system/cpu/online"); len(cpus) > 0 {
 		return cpus
@@ -25,14 +25,13 @@ func (t tree) onlineCPUs() []int {
 	return cpus
 }
 
-// cpuList reads a file with a list of CPUs. It has none if it is not there or malformed.
+// cpuList reads a file with a list of CPUs. The list is empty if the file is missing or malformed.
 func (t tree) cpuList(name string) cpuset.Set {
-	set, _ := cpuset.Parse(t.text(name)) // which gives none with an error
+	set, _ := cpuset.Parse(t.text(name)) // the set is empty after an error
 	return set
 }
 
-// cpuinfo gives the fields of /proc/cpuinfo for the first CPU that has them, by
-// their names in lower case.
+// cpuinfo returns the fields of /proc/cpuinfo by name in lower case. A value is from the first CPU with that field.
 func (t tree) cpuinfo() map[string]string {
 	info := map[string]string{}
 	for _, line := range t.lines("proc/cpuinfo") {
@@ -44,14 +43,14 @@ func (t tree) cpuinfo() map[string]string {
 	return info
 }
 
-// infoLine takes a line of /proc/cpuinfo apart: its name in lower case, and its value.
+// infoLine splits a line of /proc/cpuinfo into its name in lower case and its value.
 func infoLine(line string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(line, ":")
 	return strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(value), ok
 }
 
-// cpuModel names the CPU. x86 has a name for it. On ARM and RISC-V the kernel
-// knows only numbers, or the core's design, so the board's name stands first there.
+// cpuModel returns the name of the CPU. On ARM and RISC-V the kernel reports only numbers or the design of the core, so the board's
+// name precedes them.
 func (t tree) cpuModel(cpuinfo map[string]string) string {
 	if name := cpuinfo["model name"]; name != "" {
 		return name
@@ -77,11 +76,11 @@ func (t tree) cpuModel(cpuinfo map[string]string) string {
 	return board + " (" + core + ")"
 }
 
-// kinds gives the CPUs that are online by how fast their cores are, the slowest first, where the machine says that they differ
-// (big.LITTLE, performance and efficiency cores); nil where they are alike, or the kernel does not tell.
+// kinds groups the online CPUs by the speed of their cores, slowest first (big.LITTLE, performance and efficiency cores). It returns nil
+// if all cores are alike, or if the kernel does not report their speed.
 func (t tree) kinds() []cpuset.Set {
 	online := cpuset.Set(t.onlineCPUs())
-	// x86 has a performance monitoring unit for each kind.
+	// x86 has one performance monitoring unit per kind.
 	efficient, fast := t.cpuList("sys/devices/cpu_atom/cpus").And(online), t.cpuList("sys/devices/cpu_core/cpus").And(online)
 	if len(efficient) > 0 && len(fast) > 0 {
 		return []cpuset.Set{efficient, fast}
@@ -96,9 +95,9 @@ func (t tree) kinds() []cpuset.Set {
 	}
 	slices.SortStableFunc(online, func(a, b int) int { return capacity[a] - capacity[b] })
 	var kinds []cpuset.Set
-	least := 0 // capacity of the last kind
+	least := 0 // lowest capacity of the last kind
 	for _, cpu := range online {
-		// Cores of one design can differ by some per cent, as firmware has tested them.
+		// The firmware's values for cores of one design can differ by some per cent.
 		if len(kinds) == 0 || float64(capacity[cpu]) > 1.1*float64(least) {
 			kinds, least = append(kinds, nil), capacity[cpu]
 		}
@@ -113,13 +112,12 @@ func (t tree) kinds() []cpuset.Set {
 	return kinds
 }
 
-// policies are the directories of the CPU frequency policies: groups of CPUs that
-// change their frequency together.
+// policies returns the directories of the CPU frequency policies. A policy is a group of CPUs with a common frequency.
 func (t tree) policies() []string {
 	return t.glob("sys/devices/system/cpu/cpufreq/policy*")
 }
 
-// governor gives the frequency governors in use, usually one for all CPUs.
+// governor returns the frequency governors in use, usually one for all CPUs.
 func (t tree) governor() string {
 	var names []string
 	for _, dir := range t.policies() {
@@ -131,8 +129,7 @@ func (t tree) governor() string {
 	return strings.Join(slices.Compact(names), ",")
 }
 
-// The switches of turbo: Intel's driver says when it is off, all others when it is
-// on.
+// The switches of turbo. In Intel's driver 1 means off, in all others 1 means on.
 const (
 	noTurboFile = "sys/devices/system/cpu/intel_pstate/no_turbo"
 	boostFile   = "sys/devices/system/cpu/cpufreq/boost"
@@ -149,14 +146,13 @@ func (t tree) turbo() string {
 	return ""
 }
 
-// nominalMHz gives the frequency that the CPUs of a policy promise without turbo, 0 if it is
-// not known: what Intel's driver and firmware's CPPC table say, else, on a machine without
-// turbo, the highest frequency.
+// nominalMHz returns the guaranteed frequency of a policy's CPUs without turbo, or 0 if it is unknown. The sources are Intel's driver and
+// the firmware's CPPC table. On a machine without turbo it is the highest frequency.
 func (t tree) nominalMHz(policy string) float64 {
 	if kHz, err := strconv.ParseFloat(t.text(path.Join(policy, "base_frequency")), 64); err == nil {
 		return kHz / 1000
 	}
-	cpu := strings.TrimPrefix(path.Base(policy), "policy") // the first of its CPUs, whose name it has
+	cpu := strings.TrimPrefix(path.Base(policy), "policy") // a policy has the number of its first CPU
 	if mhz, err := strconv.ParseFloat(t.text("sys/devices/system/cpu/cpu"+cpu+"/acpi_cppc/nominal_freq"), 64); err == nil && mhz > 0 {
 		return mhz
 	}
@@ -167,7 +163,7 @@ func (t tree) nominalMHz(policy string) float64 {
 	return kHz / 1000
 }
 
-// meanNominalMHz is the mean over policies, whose CPUs need not be alike; 0 if it is not known of one of them.
+// meanNominalMHz returns the mean over policies, or 0 if it is unknown for one of them.
 func (t tree) meanNominalMHz(policies []string) float64 {
 	var total float64
 	for _, policy := range policies {

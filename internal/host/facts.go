@@ -1,18 +1,13 @@
-// Package host says what machine a run was made on and what disturbed it.
+// Package host describes the machine of a run and detects disturbances of trials.
 //
-// [Facts] is the fingerprint: what a reader must know to tell whether two runs can be
-// compared, with warnings about what makes results less stable here. A [Sampler]
-// brackets each trial and says what the machine did meanwhile beside the trial.
+// [Facts] returns the machine's fingerprint. A reader needs it to decide whether two runs can be compared. It includes warnings
+// about conditions that make results less stable. A [Sampler] measures before and after each trial how other load disturbed it.
 //
-// Everything is read from /proc, /sys and /etc below a root directory, so that tests
-// use copies of real machines. What a machine does not offer is left empty; nothing
-// that is missing is an error, because a fingerprint with a gap is better than no
-// run.
+// The package reads only /proc, /sys and /etc below a root directory, so that tests can use copies of real machines. A missing
+// value is empty and not an error, because a fingerprint with a gap is better than no run.
 //
-// Results are published. The package therefore never reads what identifies a
-// machine or its owner beyond the host name: no machine ID, serial number, hardware
-// or network address; the kernel command line is recorded without values of that
-// kind.
+// Results are published. So the package reads the host name, but nothing else that identifies a machine or its owner: no
+// machine ID, serial number, hardware or network address. It removes such values from the kernel command line.
 package host
 
 import (
@@ -28,8 +23,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// Facts describes the machine whose file system begins at root ("/", or a copy for
-// tests). Root and PageSize are what the calling process sees.
+// Facts describes a machine. root is the root of its file system: "/", or a copy in tests. Root and PageSize are properties of the
+// calling process.
 func Facts(root string) result.Host {
 	t := tree{os.DirFS(root)}
 	cpuinfo := t.cpuinfo()
@@ -64,9 +59,8 @@ func Facts(root string) result.Host {
 // tree is a machine's file system.
 type tree struct{ fs.FS }
 
-// text gives the content of a file on one line, without what surrounds it: blanks,
-// line ends, and the zero byte at the end of device-tree strings. It is empty if the
-// file cannot be read.
+// text returns the content of a file as one line. It trims blanks, line ends, and the zero byte at the end of device-tree strings. The
+// text is empty if the file cannot be read.
 func (t tree) text(name string) string {
 	b, err := fs.ReadFile(t.FS, name)
 	if err != nil {
@@ -75,7 +69,7 @@ func (t tree) text(name string) string {
 	return strings.TrimSpace(blank(string(b)))
 }
 
-// blank puts blanks in place of control characters: what is known of a machine is shown on one line.
+// blank replaces control characters with blanks, because reports show each value on one line.
 func blank(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -85,7 +79,7 @@ func blank(text string) string {
 	}, text)
 }
 
-// lines gives the lines of a file.
+// lines returns the lines of a file.
 func (t tree) lines(name string) []string {
 	b, err := fs.ReadFile(t.FS, name)
 	if err != nil {
@@ -98,7 +92,7 @@ func (t tree) lines(name string) []string {
 	return lines
 }
 
-// glob gives the files that match a pattern, in alphabetical order.
+// glob returns the files that match a pattern, in alphabetical order.
 func (t tree) glob(pattern string) []string {
 	names, err := fs.Glob(t.FS, pattern)
 	if err != nil {
@@ -107,7 +101,7 @@ func (t tree) glob(pattern string) []string {
 	return names
 }
 
-// osName gives the name of the distribution with its version.
+// osName returns the name of the distribution with its version.
 func (t tree) osName() string {
 	for _, file := range []string{"etc/os-release", "usr/lib/os-release"} {
 		for _, line := range t.lines(file) {
@@ -119,7 +113,7 @@ func (t tree) osName() string {
 	return ""
 }
 
-// unquote takes the quotes off a value of os-release, which are those of the shell.
+// unquote removes the shell quotes of a value in os-release.
 func unquote(s string) string {
 	s = strings.TrimSpace(s)
 	if len(s) < 2 || s[0] != s[len(s)-1] || s[0] != '"' && s[0] != '\'' {
@@ -132,14 +126,13 @@ func unquote(s string) string {
 	return strings.NewReplacer(`\"`, `"`, `\\`, `\`, `\$`, `$`, "\\`", "`").Replace(s)
 }
 
-// goArch gives Go's names for the kernel's.
+// goArch maps the kernel's names of architectures to Go's names.
 var goArch = map[string]string{
 	"x86_64": "amd64", "i686": "386", "aarch64": "arm64", "armv6l": "arm", "armv7l": "arm", "armv8l": "arm",
 	"riscv64": "riscv64", "ppc64le": "ppc64le", "s390x": "s390x", "loongarch64": "loong64",
 }
 
-// arch gives the architecture of the kernel, which Linux tells since 6.1, else that of
-// this program.
+// arch returns the architecture of the kernel. Before Linux 6.1 it returns the architecture of this program.
 func (t tree) arch() string {
 	if arch, ok := goArch[t.text("proc/sys/kernel/arch")]; ok {
 		return arch
@@ -147,7 +140,7 @@ func (t tree) arch() string {
 	return runtime.GOARCH
 }
 
-// meminfo gives /proc/meminfo in bytes.
+// meminfo returns the values of /proc/meminfo in bytes.
 func (t tree) meminfo() map[string]int64 {
 	info := map[string]int64{}
 	for _, line := range t.lines("proc/meminfo") {
@@ -165,8 +158,8 @@ func (t tree) meminfo() map[string]int64 {
 	return info
 }
 
-// mitigations says which vulnerabilities of the CPU the kernel mitigates, and how,
-// and which it leaves open. Those that the CPU does not have are left out.
+// mitigations lists the vulnerabilities of the CPU with their mitigation by the kernel. It omits vulnerabilities that do not affect the
+// CPU.
 func (t tree) mitigations() string {
 	var items []string
 	for _, file := range t.glob("sys/devices/system/cpu/vulnerabilities/*") {

@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write golden files")
 
-// unpack writes a fixture to a directory that stands for a root file system.
+// unpack writes a fixture to a directory that serves as the root file system.
 func unpack(t *testing.T, name string) (root string) {
 	t.Helper()
 	archive, err := txtar.ParseFile(filepath.Join("testdata", name+".txtar"))
@@ -49,7 +49,7 @@ func TestFacts(t *testing.T) {
 	for _, name := range machines(t) {
 		t.Run(name, func(t *testing.T) {
 			h := Facts(unpack(t, name))
-			h.Root, h.PageSize = false, 0 // those of the test
+			h.Root, h.PageSize = false, 0 // properties of the test process
 			got, err := json.MarshalIndent(h, "", "  ")
 			if err != nil {
 				t.Fatal(err)
@@ -72,8 +72,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// Results are published: nothing of the fixtures that identifies a machine may
-// come through.
+// Results are published, so facts must not contain anything from the fixtures that identifies a machine.
 func TestFactsHoldNoSecrets(t *testing.T) {
 	private := regexp.MustCompile(`(?i)abcdef|DC:A6|0f2b6c1e|4c0f37a2|738a4d67|web3-root|10\.1\.2|example\.org/|SECRET|secret words`)
 	seen := false
@@ -96,7 +95,7 @@ func TestFactsHoldNoSecrets(t *testing.T) {
 	}
 }
 
-func TestFactsOfNothing(t *testing.T) {
+func TestFactsOfEmptyFileSystem(t *testing.T) {
 	got := Facts(t.TempDir())
 	got.Root, got.PageSize = false, 0
 	want := result.Host{Arch: got.Arch, Cgroup: "none"}
@@ -105,14 +104,14 @@ func TestFactsOfNothing(t *testing.T) {
 		t.Errorf("facts of an empty file system (-want +got):\n%s", diff)
 	}
 	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "PSI") {
-		t.Errorf("warnings = %q, want just that PSI is missing", got.Warnings)
+		t.Errorf("warnings = %q, want only one about PSI", got.Warnings)
 	}
 }
 
 func TestFactsOfThisMachine(t *testing.T) {
 	h := Facts("/")
 	if h.Kernel == "" || h.CPUs < 1 || h.Memory < 1 || h.Cgroup == "" || h.Arch == "" || h.PageSize < 4096 || h.PageSize&(h.PageSize-1) != 0 {
-		t.Errorf("facts of this machine have gaps, or are none: %+v", h)
+		t.Errorf("facts of this machine lack values: %+v", h)
 	}
 }
 
@@ -141,7 +140,7 @@ func TestOnlineCPUs(t *testing.T) {
 	stat := &fstest.MapFile{Data: []byte("cpu  9 9\ncpu0 4 4\ncpu2 5 5\nintr 1\n")}
 	for list, want := range map[string][]int{
 		"0-1,4,6-7\n":  {0, 1, 4, 6, 7},
-		"":             {0, 2}, // of /proc/stat
+		"":             {0, 2}, // from /proc/stat
 		"1-0\n":        {0, 2},
 		"0-99999999\n": {0, 2},
 	} {
@@ -195,7 +194,7 @@ func TestUnquote(t *testing.T) {
 	}
 }
 
-// The strings of a device tree end in a zero byte.
+// The strings of a device tree end with a zero byte.
 func TestTextOfDeviceTree(t *testing.T) {
 	machine := tree{fstest.MapFS{"proc/device-tree/model": {Data: []byte("Board v1\x00")}}}
 	if got := machine.cpuModel(nil); got != "Board v1" {

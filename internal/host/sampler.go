@@ -13,34 +13,30 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// From where on a trial counts as disturbed.
+// Thresholds above which a trial counts as disturbed.
 //
-// A mark must not be the trial's own doing. The hypervisor's steal, throttling and a
-// falling frequency never are. Waiting for memory is not either, unless the trial
-// presses against a limit, nor is waiting for I/O, unless the trial does I/O: End takes
-// what the trial loads by itself. CPU pressure has no threshold here at all, because a
-// trial that runs ten processes on two cores makes its own; it is recorded, and
-// only the report, which sees the other trials of the same benchmark, can say
-// whether it was unusual.
+// A trial must not mark itself. It never causes steal, throttling or a falling frequency. It waits for memory only if it reaches a
+// limit, and for I/O only if it does I/O: the caller of End lists the resources that the trial itself loads. CPU pressure has
+// no threshold, because a trial with ten processes on two cores causes pressure itself. The sampler records it, and the
+// report can compare it with other trials of the same benchmark.
 const (
 	stealMark  = 0.02 // share of all CPU time
 	memoryMark = 0.01 // share of the trial
 	ioMark     = 0.05 // share of the trial
 	speedMark  = 0.9  // of the nominal frequency
-	// stealTicks is the least steal that is marked. The kernel counts in ticks of 10 ms,
-	// and the first may have been gathered mostly before the trial.
+	// stealTicks is the least steal that marks a trial. The kernel counts in ticks of 10 ms, and most of the first tick may belong to
+	// the time before the trial.
 	stealTicks = 2
 )
 
-// ticksPerSecond is the unit of /proc/stat, USER_HZ, which is 100 on all
-// architectures that Go runs on.
+// ticksPerSecond is the unit of /proc/stat, USER_HZ. It is 100 on all architectures that Go supports.
 const ticksPerSecond = 100
 
-// maxPolicies bounds how many frequency policies are read. On kernels before 5.18 one
-// reading can take 10 ms, and a mean over sixteen says enough.
+// maxPolicies bounds the number of frequency policies to read. On kernels before 5.18 one read can take 10 ms, and a mean over
+// sixteen is precise enough.
 const maxPolicies = 16
 
-// Resource is what a program can wait for.
+// Resource is a resource that programs can wait for.
 type Resource int
 
 // The resources. They number the files of a Sampler.
@@ -50,9 +46,9 @@ const (
 	IO
 )
 
-// Sampler brackets trials. It keeps the kernel's files open, so that a pair of
-// Begin and End costs well under 100 µs on a small machine and does not disturb
-// what it observes. Its methods may be called from several goroutines; pairs may overlap.
+// Sampler measures the machine before and after a trial. It keeps the kernel's files open, so that a pair of Begin and End costs well
+// under 100 µs on a small machine and does not disturb the trial. Its methods may be called from several goroutines; pairs
+// may overlap.
 type Sampler struct {
 	now        func() time.Duration // monotonic
 	cpus       int
@@ -60,25 +56,25 @@ type Sampler struct {
 	pressure   [3]*source
 	throttle   []*source
 	speed      []*source // current frequency of each policy, kHz
-	ceiling    []*source // highest frequency each policy may take now, kHz
-	cpuinfo    *source   // where there are no policies
+	ceiling    []*source // current highest allowed frequency of each policy, kHz
+	cpuinfo    *source   // set only without policies
 	undervolt  *source
-	nominal    float64 // MHz that a CPU must keep up, 0 if nothing can be demanded
+	nominal    float64 // nominal frequency in MHz; 0 disables its check
 }
 
-// Snapshot is the state of the machine when a trial began.
+// Snapshot is the state of the machine at the start of a trial.
 type Snapshot struct {
 	at       time.Duration
 	steal    uint64
 	hasSteal bool
-	waits    [3]uint64 // microseconds in which some task waited for it, since boot
+	waits    [3]uint64 // microseconds in which at least one task waited for the resource, since boot
 	hasWaits [3]bool
 	throttle int64
 	ceiling  float64 // MHz, mean over the policies
 }
 
-// NewSampler opens the files of the machine whose file system begins at root. Those that
-// are missing, or that the kernel refuses to read, are left out for good.
+// NewSampler opens the files of a machine. root is the root of its file system. The sampler ignores a file from then on if it
+// cannot be opened and read now.
 func NewSampler(root string) *Sampler {
 	t := tree{os.DirFS(root)}
 	open := func(name string) *source { return openSource(filepath.Join(root, name)) }
@@ -102,7 +98,7 @@ func NewSampler(root string) *Sampler {
 		s.cpuinfo = open("proc/cpuinfo")
 	}
 	if t.governor() == "performance" {
-		// Under any other governor an idle CPU is slow because it is idle.
+		// With any other governor an idle CPU runs at a low frequency.
 		s.nominal = t.meanNominalMHz(policies)
 	}
 	if file := t.voltageAlarm(); file != "" {
@@ -111,7 +107,7 @@ func NewSampler(root string) *Sampler {
 	return s
 }
 
-// spread chooses so many of all at most, from all over them.
+// spread returns at most most elements, evenly spread over all.
 func spread(all []string, most int) []string {
 	n := min(len(all), most)
 	chosen := make([]string, n)
@@ -128,7 +124,7 @@ func appendOpen(list []*source, s *source) []*source {
 	return append(list, s)
 }
 
-// Close closes the files; what is sampled later has only gaps. It is idempotent.
+// Close closes the files. Later samples have no values. It is idempotent.
 func (s *Sampler) Close() {
 	all := []*source{s.stat, s.load, s.cpuinfo, s.undervolt}
 	for _, more := range [][]*source{s.pressure[:], s.throttle, s.speed, s.ceiling} {
@@ -139,7 +135,7 @@ func (s *Sampler) Close() {
 	}
 }
 
-// Begin notes the state of the machine before a trial.
+// Begin records the state of the machine before a trial.
 func (s *Sampler) Begin() Snapshot {
 	b := Snapshot{throttle: sum(s.throttle), ceiling: meanMHz(s.ceiling)}
 	b.steal, b.hasSteal = s.stealTicks()
@@ -150,9 +146,8 @@ func (s *Sampler) Begin() Snapshot {
 	return b
 }
 
-// End says what the machine did since Begin, and marks the trial if it was disturbed.
-// loads are the resources that the trial itself is made to wait for, whose
-// pressure therefore does not mark it.
+// End returns the disturbances since Begin, and marks the trial if they exceed a threshold. loads lists the resources that the trial
+// itself waits for. Their pressure does not mark it.
 func (s *Sampler) End(b Snapshot, loads ...Resource) result.Disturbance {
 	elapsed := (s.now() - b.at).Seconds()
 	var waits [3]*float64
@@ -183,8 +178,8 @@ func (s *Sampler) End(b Snapshot, loads ...Resource) result.Disturbance {
 	return d
 }
 
-// share gives part/whole as a share between 0 and 1, nil if there was no time. Counters
-// are read one after the other, so that it can come out a little above 1.
+// share returns part/whole, or nil if whole is 0. It is limited to 1, because the counters are read one after the other and the quotient
+// can be slightly higher.
 func share(part, whole float64) *float64 {
 	if whole <= 0 {
 		return nil
@@ -193,7 +188,7 @@ func share(part, whole float64) *float64 {
 	return &v
 }
 
-// marks says why a trial counts as disturbed.
+// marks returns the reasons why a trial counts as disturbed.
 func (s *Sampler) marks(b Snapshot, d result.Disturbance, stolen uint64, loads []Resource) []string {
 	var all []string
 	mark := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
@@ -227,7 +222,7 @@ func (s *Sampler) stealTicks() (uint64, bool) {
 	return times.steal, ok
 }
 
-// meanSpeed gives the mean frequency of the CPUs in MHz, 0 if it is not known.
+// meanSpeed returns the mean frequency of the CPUs in MHz, or 0 if it is unknown.
 func (s *Sampler) meanSpeed() float64 {
 	if s.cpuinfo != nil {
 		return parseMHz(s.cpuinfo.readLong(64 << 10))

@@ -12,10 +12,10 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// files are the new contents of files of a machine.
+// files maps files of a machine to new contents.
 type files map[string]string
 
-// quiet is what the machine "server-v2" is like when nothing has changed.
+// quiet is the disturbance on the machine "server-v2" if its files do not change.
 func quiet() result.Disturbance {
 	return result.Disturbance{
 		Steal: new(0.0), CPUPressure: new(0.0), MemoryPressure: new(0.0), IOPressure: new(0.0),
@@ -233,7 +233,7 @@ func rewrite(t *testing.T, root string, changes files) {
 func TestSamplerOfThisMachine(t *testing.T) {
 	s := NewSampler("/")
 	b := s.Begin()
-	// Something must have taken time between the two.
+	// Some time must pass between Begin and End.
 	for s.now() == b.at {
 	}
 	d := s.End(b)
@@ -243,7 +243,7 @@ func TestSamplerOfThisMachine(t *testing.T) {
 		}
 	}
 	if d.Steal == nil || d.Load == nil {
-		t.Errorf("disturbance has gaps that no Linux has: %+v", d)
+		t.Errorf("the disturbance lacks values that every Linux has: %+v", d)
 	}
 	for range 2 {
 		s.Close()
@@ -253,7 +253,7 @@ func TestSamplerOfThisMachine(t *testing.T) {
 	}
 }
 
-// On a machine with many policies only some are read, from all over it.
+// On a machine with many policies the sampler reads a few, evenly spread over all.
 func TestPoliciesAreSpreadOut(t *testing.T) {
 	root := t.TempDir()
 	const count = 40
@@ -280,7 +280,7 @@ func TestParseCPUTimes(t *testing.T) {
 		ok   bool
 	}{
 		{"cpu  49901 0 7988 126872 370 0 91 51 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n", cpuTimes{51, 185273}, true},
-		{"cpu  1 1 1 1 1 1 1 1 5 5", cpuTimes{1, 8}, true}, // guests' time is in user's already
+		{"cpu  1 1 1 1 1 1 1 1 5 5", cpuTimes{1, 8}, true}, // user includes the time of guests
 		{"cpu  1 2 3 4", cpuTimes{}, false},
 		{"cpu0 1 2 3 4 5 6 7 8 9 10", cpuTimes{}, false},
 		{"cpu  1 2 3 4 5 6 7 x", cpuTimes{}, false},
@@ -317,7 +317,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("processor\t: 0\ncpu MHz\t\t: 2299.998\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if times, ok := parseCPUTimes(text); !ok && times != (cpuTimes{}) {
-			t.Errorf("parseCPUTimes gives %v beside a failure", times)
+			t.Errorf("parseCPUTimes fails and returns %v", times)
 		}
 		parsePressure(text)
 		if mhz := parseMHz(text); mhz < 0 {
@@ -326,8 +326,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// BenchmarkSampler is what Touchstone adds to each trial by looking at the host. The
-// aim is less than 100 µs.
+// BenchmarkSampler measures the cost of the sampler for each trial. The goal is less than 100 µs.
 func BenchmarkSampler(b *testing.B) {
 	s := NewSampler("/")
 	defer s.Close()

@@ -9,14 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// source is a file of the kernel that is kept open and read again and again from its
-// beginning. A nil source is a file that is not there. Plain descriptors are used
-// because os.File would put files that can be polled, as those of PSI and sysfs can,
-// under the scheduler's watch.
+// source is an open file of the kernel for repeated reads from its beginning. A nil source is a missing file. It uses a plain
+// descriptor, because os.File would add files that can be polled, such as PSI and sysfs, to Go's poller.
 type source struct{ fd int }
 
-// openSource opens a file if it can be read. PSI that is built in but switched off
-// opens, and refuses to be read.
+// openSource opens a file and tests whether it can be read. If PSI is built in but disabled, open succeeds and read fails.
 func openSource(name string) *source {
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -30,15 +27,15 @@ func openSource(name string) *source {
 	return s
 }
 
-// read gives the beginning of the file by one call, nothing if it cannot be read. The
-// kernel's short files come whole.
+// read returns the beginning of the file with one system call, or nothing after an error. That is enough for the kernel's short
+// files.
 func (s *source) read(most int) []byte {
 	buffer := make([]byte, most)
 	return buffer[:s.readAt(buffer, 0)]
 }
 
-// readLong gives the beginning of a file whose entries the kernel hands out a few at a
-// time, as those of /proc/cpuinfo.
+// readLong returns the beginning of a file with several system calls, because one read of a file such as /proc/cpuinfo returns only a few
+// entries.
 func (s *source) readLong(most int) []byte {
 	buffer := make([]byte, most)
 	length := 0
@@ -75,7 +72,7 @@ func (s *source) close() {
 	}
 }
 
-// sum adds up files that each hold one number.
+// sum returns the sum over files with one number each.
 func sum(sources []*source) int64 {
 	var total int64
 	for _, s := range sources {
@@ -86,8 +83,7 @@ func sum(sources []*source) int64 {
 	return total
 }
 
-// meanMHz gives the mean of files that each hold a frequency in kHz, 0 if there are
-// none.
+// meanMHz returns the mean over files with a frequency in kHz each, or 0 without files.
 func meanMHz(sources []*source) float64 {
 	if len(sources) == 0 {
 		return 0
@@ -98,9 +94,8 @@ func meanMHz(sources []*source) float64 {
 // cpuTimes are from the line for all CPUs in /proc/stat, in ticks since boot.
 type cpuTimes struct{ steal, total uint64 }
 
-// parseCPUTimes reads the first line of /proc/stat: user, nice, system, idle, iowait,
-// irq, softirq, steal; then the parts of user and nice that guests took, which do not
-// count again.
+// parseCPUTimes reads the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. It ignores the
+// following two times of guests, because user and nice include them.
 func parseCPUTimes(text []byte) (times cpuTimes, ok bool) {
 	const steal, count = 7, 8
 	line, _, _ := bytes.Cut(text, []byte("\n"))
@@ -121,8 +116,7 @@ func parseCPUTimes(text []byte) (times cpuTimes, ok bool) {
 	return times, true
 }
 
-// parsePressure reads from a PSI file for how many microseconds since boot some task
-// has waited.
+// parsePressure reads the microseconds since boot in which at least one task waited, from a PSI file.
 func parsePressure(text []byte) (micros uint64, ok bool) {
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	if !bytes.HasPrefix(line, []byte("some ")) {
@@ -133,7 +127,7 @@ func parsePressure(text []byte) (micros uint64, ok bool) {
 	return n, err == nil
 }
 
-// parseMHz gives the mean of the lines "cpu MHz" of /proc/cpuinfo, 0 if there are none.
+// parseMHz returns the mean of the lines "cpu MHz" in /proc/cpuinfo, or 0 without such lines.
 func parseMHz(text []byte) float64 {
 	var total, count float64
 	for line := range bytes.Lines(text) {
@@ -152,8 +146,8 @@ func parseMHz(text []byte) float64 {
 	return total / count
 }
 
-// throttleFiles gives the counters of thermal throttling events, each event once: a
-// core's at its first thread, a package's at its first CPU.
+// throttleFiles returns the counters of thermal throttling. To count each event once, it takes a core's counter from the first thread
+// and a package's counter from the first CPU.
 func (t tree) throttleFiles() []string {
 	var files []string
 	packages := map[string]bool{}

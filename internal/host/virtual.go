@@ -2,8 +2,8 @@ package host
 
 import "strings"
 
-// virtual names the hypervisor that the machine is a guest of, as systemd-detect-virt
-// names it, with the product in brackets where firmware tells; empty on bare metal.
+// virtual returns the name of the machine's hypervisor in the terms of systemd-detect-virt. The product follows in brackets if the
+// firmware has it. The name is empty on bare metal.
 func (t tree) virtual(cpuinfo map[string]string) string {
 	hypervisor := t.hypervisor(cpuinfo)
 	if hypervisor == "" {
@@ -16,11 +16,11 @@ func (t tree) virtual(cpuinfo map[string]string) string {
 	return hypervisor + " (" + product + ")"
 }
 
-// hypervisor follows systemd's detection in short. The CPUID leaf that names the
-// hypervisor is not asked, as that needs assembly; the clock sources tell as much.
+// hypervisor is a short version of systemd's detection. It does not read the CPUID leaf with the hypervisor's name, because that needs
+// assembly. The clock sources give the same information.
 func (t tree) hypervisor(cpuinfo map[string]string) string {
 	if strings.Contains(t.text("proc/xen/capabilities"), "control_d") {
-		return "" // Xen's control domain is the host
+		return "" // this is Xen's control domain, which is the host
 	}
 	if name := t.text("sys/hypervisor/type"); name != "" {
 		return name
@@ -34,15 +34,13 @@ func (t tree) hypervisor(cpuinfo map[string]string) string {
 	flags, isX86 := cpuinfo["flags"]
 	flagged := strings.Contains(" "+flags+" ", " hypervisor ")
 	if isX86 && !flagged {
-		// Without the flag firmware may still name a vendor of clouds: it is one of their
-		// bare-metal machines.
-		return ""
+		return "" // a bare-metal machine, though its firmware may name a cloud vendor
 	}
 	firmware, clock := t.dmiHypervisor(), t.clockHypervisor()
 	switch {
-	case firmware != "" && firmware != "qemu": // VirtualBox, too, offers KVM's clock
+	case firmware != "" && firmware != "qemu": // precedes the clock, because VirtualBox also has KVM's clock
 		return firmware
-	case clock != "": // QEMU alone emulates, with KVM's clock it does not
+	case clock != "": // precedes QEMU's firmware, because QEMU uses KVM if the machine has its clock
 		return clock
 	case firmware != "":
 		return firmware
@@ -52,7 +50,7 @@ func (t tree) hypervisor(cpuinfo map[string]string) string {
 	return ""
 }
 
-// treeHypervisor asks the device tree.
+// treeHypervisor reads the hypervisor from the device tree.
 func (t tree) treeHypervisor() string {
 	compatible := t.text("proc/device-tree/hypervisor/compatible")
 	for _, name := range []string{"kvm", "xen", "vmware"} {
@@ -69,8 +67,7 @@ func (t tree) treeHypervisor() string {
 	return ""
 }
 
-// dmiVendors are the beginnings of what firmware of virtual machines says of itself,
-// from systemd's table.
+// dmiVendors holds prefixes of DMI fields of virtual machines, from systemd's table.
 var dmiVendors = []struct{ mark, name string }{
 	{"KVM", "kvm"},
 	{"OpenStack", "kvm"},
@@ -91,13 +88,13 @@ var dmiVendors = []struct{ mark, name string }{
 	{"Google Compute Engine", "google"},
 }
 
-// dmiHypervisor asks the firmware's tables.
+// dmiHypervisor reads the hypervisor from the firmware's DMI tables.
 func (t tree) dmiHypervisor() string {
 	const dir = "sys/class/dmi/id/"
 	if strings.HasSuffix(t.text(dir+"product_name"), ".metal") {
-		return "" // EC2's machines without a hypervisor
+		return "" // an EC2 instance without a hypervisor
 	}
-	// The product stands first, to tell KVM from plain QEMU.
+	// The product comes first because it distinguishes KVM from plain QEMU.
 	for _, file := range []string{"product_name", "sys_vendor", "board_vendor", "bios_vendor", "product_version"} {
 		text := t.text(dir + file)
 		for _, v := range dmiVendors {
@@ -109,7 +106,7 @@ func (t tree) dmiHypervisor() string {
 	return ""
 }
 
-// clockHypervisor asks which clocks there are: hypervisors offer their own.
+// clockHypervisor returns the hypervisor of the available clock sources.
 func (t tree) clockHypervisor() string {
 	clocks := t.text("sys/devices/system/clocksource/clocksource0/available_clocksource")
 	switch {

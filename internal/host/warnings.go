@@ -10,18 +10,17 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// From where on the state of a machine before a run is worth a warning.
+// Thresholds for warnings before a run.
 const (
-	stealSinceBoot = 0.01     // share of all CPU time
-	busyShare      = 0.25     // load average for each CPU,
-	busyLeast      = 0.5      // but not below this load
-	swapInUse      = 16 << 20 // bytes
-	lowShare       = 0.1      // available memory of all memory,
-	lowBytes       = 256 << 20
+	stealSinceBoot = 0.01      // share of all CPU time
+	busyShare      = 0.25      // load average per CPU
+	busyLeast      = 0.5       // lowest load average for a warning
+	swapInUse      = 16 << 20  // bytes
+	lowShare       = 0.1       // available memory as a share of all memory
+	lowBytes       = 256 << 20 // available memory in bytes
 )
 
-// warnings says what makes results on this machine less stable or less complete, each
-// with what to do about it.
+// warnings returns the conditions that make results on this machine less stable or less complete. Each includes a remedy.
 func (t tree) warnings(h result.Host, memory map[string]int64, groups *cgroup.Hierarchy) []string {
 	var all []string
 	warn := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
@@ -34,13 +33,13 @@ func (t tree) warnings(h result.Host, memory map[string]int64, groups *cgroup.Hi
 		warn("CPU turbo is on: speed depends on temperature and on how many cores are busy; switch it off for comparisons (%s)", t.turboAdvice())
 	}
 	if t.text("sys/devices/system/cpu/smt/active") == "1" {
-		warn("SMT is on: two threads share a core, and what runs on one slows the other; " +
+		warn("SMT is on: two threads share a core and slow each other; " +
 			"small differences are clearer with it off (echo off > /sys/devices/system/cpu/smt/control)")
 	}
 	if kinds := t.kinds(); kinds != nil {
 		slow, fast := kinds[0], kinds[len(kinds)-1]
-		warn("the CPUs are of %d kinds, of which %s are slower than %s: how fast a program is depends on where it runs; "+
-			"keep what is measured on one kind (--pin workload=%s)", len(kinds), slow, fast, fast)
+		warn("the CPUs are of %d kinds, and %s are slower than %s: the speed of a program depends on its CPU; "+
+			"pin the workload to one kind (--pin workload=%s)", len(kinds), slow, fast, fast)
 	}
 	if share := t.stealShare(); h.Virtual != "" && share > stealSinceBoot {
 		warn("the hypervisor has withheld %.1f %% of the CPU time since boot: other guests disturb this one; use a dedicated machine, or more blocks", 100*share)
@@ -50,7 +49,7 @@ func (t tree) warnings(h result.Host, memory map[string]int64, groups *cgroup.Hi
 		warn("the load average is %.2f on %d CPUs before the run: other programs are busy; stop them or wait", load1, h.CPUs)
 	}
 	if used := memory["SwapTotal"] - memory["SwapFree"]; used > swapInUse {
-		warn("%d MiB of swap are in use: memory that is touched again must be read back first; free memory, then swapoff -a && swapon -a", used>>20)
+		warn("%d MiB of swap are in use: access to swapped memory is slow; free memory, then swapoff -a && swapon -a", used>>20)
 	}
 	available, known := memory["MemAvailable"]
 	if known && (available < lowBytes || float64(available) < lowShare*float64(h.Memory)) {
@@ -63,11 +62,11 @@ func (t tree) warnings(h result.Host, memory map[string]int64, groups *cgroup.Hi
 		warn("the power supply's voltage is too low: firmware slows the CPU; use a stronger supply or cable")
 	}
 	if t.text("proc/pressure/cpu") == "" {
-		warn("the kernel offers no pressure information (PSI): disturbed trials cannot be told as well; boot with psi=1 if the kernel has it built in")
+		warn("the kernel offers no pressure information (PSI): Touchstone detects fewer disturbed trials; boot with psi=1 if the kernel has it built in")
 	}
 	if groups != nil && groups.Mode != cgroup.None {
 		if _, ok := groups.Controller("memory"); !ok {
-			warn("the kernel offers no memory cgroup controller: memory limits do not work and peak memory is not known; " +
+			warn("the kernel offers no memory cgroup controller: memory limits do not work and peak memory is unknown; " +
 				"boot without cgroup_disable=memory, on a Raspberry Pi with cgroup_enable=memory")
 		}
 	}
@@ -81,7 +80,7 @@ func (t tree) turboAdvice() string {
 	return "echo 0 > /" + boostFile
 }
 
-// stealShare gives the share of all CPU time since boot that a hypervisor withheld.
+// stealShare returns the share of all CPU time since boot that a hypervisor withheld.
 func (t tree) stealShare() float64 {
 	lines := t.lines("proc/stat")
 	if len(lines) == 0 {
@@ -94,8 +93,8 @@ func (t tree) stealShare() float64 {
 	return float64(times.steal) / float64(times.total)
 }
 
-// onBattery tells whether there is a mains adapter that gives no power, and nothing
-// else that does. Batteries are not asked: those of mice and headsets are listed too.
+// onBattery reports whether a mains adapter exists but is offline, and no other supply is online. It ignores batteries, because the kernel
+// also lists the batteries of mice and headsets.
 func (t tree) onBattery() bool {
 	unplugged := false
 	for _, dir := range t.glob("sys/class/power_supply/*") {
@@ -110,7 +109,7 @@ func (t tree) onBattery() bool {
 	return unplugged
 }
 
-// undervoltage asks the Raspberry Pi's sensor (Linux driver raspberrypi-hwmon).
+// undervoltage reads the Raspberry Pi's sensor (Linux driver raspberrypi-hwmon).
 func (t tree) undervoltage() bool {
 	file := t.voltageAlarm()
 	return file != "" && t.text(file) == "1"

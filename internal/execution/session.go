@@ -83,7 +83,7 @@ func (s *Session) prepare(ctx context.Context) error {
 	if err := image.WriteProbe(s.Probe); err != nil {
 		return err
 	}
-	options := oci.Surroundings(s.Cgroups)
+	options := oci.LauncherOptions(s.Cgroups)
 	launcher, err := process.New(options)
 	if err != nil {
 		return err

@@ -85,7 +85,7 @@ type realLab struct {
 func newRealLab(t *testing.T, targetName string, driver engine.Driver) *realLab {
 	t.Helper()
 	rootfs, _ := enginetest.Workload(t)
-	l := &realLab{name: targetName, session: enginetest.Session(t, oci.Surroundings)}
+	l := &realLab{name: targetName, session: enginetest.Session(t, oci.LauncherOptions)}
 	l.files = map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: l.session.Rootfs}, bench.WorkloadImage: {Rootfs: rootfs}}
 	parsed, err := target.Parse(targetName)
 	if err != nil {

@@ -35,7 +35,7 @@ func TestRealNetwork(t *testing.T) {
 		{"oci/runsc@platform=systrap", oci.Driver{}, map[string]bench.Params{networkBandwidth: between}},
 	} {
 		t.Run(strings.ReplaceAll(tt.target, "/", "_"), func(t *testing.T) {
-			s := enginetest.Session(t, oci.Surroundings)
+			s := enginetest.Session(t, oci.LauncherOptions)
 			parsed, err := target.Parse(tt.target)
 			if err != nil {
 				t.Fatal(err)

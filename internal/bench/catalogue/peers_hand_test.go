@@ -63,7 +63,7 @@ func (l *peerLab) Create(ctx context.Context, spec engine.Spec) (engine.Containe
 func newPeerLab(t *testing.T) *peerLab {
 	t.Helper()
 	rootfs, _ := enginetest.Workload(t)
-	l := &peerLab{T: t, session: enginetest.Session(t, oci.Surroundings), rootfs: rootfs, memory: memoryDir(t), cpu: lastCPU(t)}
+	l := &peerLab{T: t, session: enginetest.Session(t, oci.LauncherOptions), rootfs: rootfs, memory: memoryDir(t), cpu: lastCPU(t)}
 	if l.session.Cgroups == nil {
 		t.Skip("needs the right to make cgroups: run as root")
 	}

@@ -37,7 +37,7 @@ func TestRealComponents(t *testing.T) {
 		{"oci/runsc@platform=systrap", oci.Driver{}, []monitor.Component{monitor.Runtime, monitor.Sandbox}, []monitor.Component{monitor.Sandbox}},
 	} {
 		t.Run(strings.ReplaceAll(tt.target, "/", "_"), func(t *testing.T) {
-			s := enginetest.Session(t, oci.Surroundings)
+			s := enginetest.Session(t, oci.LauncherOptions)
 			if s.Cgroups == nil {
 				t.Skip("needs the right to make cgroups: run as root")
 			}

@@ -41,7 +41,7 @@ const moreContainerds = "TOUCHSTONE_CONTAINERDS"
 // session is one that has nothing but private engines, which are configured for these targets.
 func session(t *testing.T, binary string, names ...string) engine.Session {
 	t.Helper()
-	s := enginetest.Session(t, oci.Surroundings)
+	s := enginetest.Session(t, oci.LauncherOptions)
 	s.Managed = true
 	if binary != "" {
 		s.Engines = map[string]string{"containerd": binary}

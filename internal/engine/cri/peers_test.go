@@ -70,7 +70,7 @@ func newPeerLab(t *testing.T, program string) *peerLab {
 	if _, err := exec.LookPath(program); err != nil {
 		t.Skipf("there is nothing to compare with: %v", err)
 	}
-	l := &peerLab{T: t, session: enginetest.Session(t, oci.Surroundings), rounds: rounds}
+	l := &peerLab{T: t, session: enginetest.Session(t, oci.LauncherOptions), rounds: rounds}
 	l.session.Managed = true
 	made := target.Target{Engine: "containerd", Runtime: "runc"}
 	l.session.Targets = []target.Target{made}

@@ -60,7 +60,7 @@ func TestSteps(t *testing.T) {
 	if _, err := c.Wait(ctx); err != nil {
 		t.Error(err)
 	}
-	want("Wait")
+	want("Wait", "") // the exit event
 	if err := c.Delete(ctx); err != nil {
 		t.Error(err)
 	}

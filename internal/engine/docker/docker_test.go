@@ -87,7 +87,7 @@ func connect(t *testing.T, socket string) *client.Client {
 // private gives a session that has a Docker daemon of its own.
 func private(t *testing.T) (engine.Session, string) {
 	t.Helper()
-	s := enginetest.Session(t, oci.Surroundings)
+	s := enginetest.Session(t, oci.LauncherOptions)
 	s.Managed = true
 	return s, filepath.Join(s.State, "docker", "sock")
 }

@@ -39,7 +39,7 @@ func listen(t *testing.T, socket string, answer http.HandlerFunc) net.Listener {
 
 // A socket that was named and cannot be used is refused with what is wrong with it.
 func TestWrongSocket(t *testing.T) {
-	s := enginetest.Session(t, oci.Surroundings)
+	s := enginetest.Session(t, oci.LauncherOptions)
 	for _, tt := range []struct {
 		name string
 		make func(t *testing.T, socket string)
@@ -85,7 +85,7 @@ func TestWrongSocket(t *testing.T) {
 }
 
 func TestWrongAddress(t *testing.T) {
-	s := enginetest.Session(t, oci.Surroundings)
+	s := enginetest.Session(t, oci.LauncherOptions)
 	for _, address := range []string{"ssh://user@host", "docker.sock", "tcp://127.0.0.1:1", "tcp://"} {
 		s.Sockets = map[string]string{"docker": address}
 		if _, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s); !engine.Unsupported(err) || !strings.Contains(err.Error(), address+":") {
@@ -99,7 +99,7 @@ func TestSocketOfOthers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to make a socket that is not the caller's")
 	}
-	s := enginetest.Session(t, oci.Surroundings)
+	s := enginetest.Session(t, oci.LauncherOptions)
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "sock")
 	listen(t, socket, nil)
@@ -121,7 +121,7 @@ func TestSocketOfOthers(t *testing.T) {
 
 // A daemon of another machine.
 func TestRemoteDaemon(t *testing.T) {
-	s := enginetest.Session(t, oci.Surroundings)
+	s := enginetest.Session(t, oci.LauncherOptions)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestRemoteDaemon(t *testing.T) {
 
 // Without the programs for a private daemon the candidates say which one is missing.
 func TestNoPrograms(t *testing.T) {
-	s := enginetest.Session(t, oci.Surroundings)
+	s := enginetest.Session(t, oci.LauncherOptions)
 	s.Managed = true
 	s.Engines = map[string]string{"containerd": filepath.Join(s.State, "no-such-file")}
 	for _, c := range docker.NewDriver().Candidates(t.Context(), s) {

@@ -39,7 +39,7 @@ func TestLifeBesideDockerRun(t *testing.T) {
 	if err != nil {
 		t.Skipf("there is nothing to compare with: %v", err)
 	}
-	s := enginetest.Session(t, oci.Surroundings)
+	s := enginetest.Session(t, oci.LauncherOptions)
 	s.Managed = true
 	runc := target.Target{Engine: name, Runtime: "runc"}
 	s.Targets = []target.Target{runc}

@@ -27,7 +27,7 @@ import (
 // with an image and a running container of its own.
 func user(t *testing.T) (engine.Session, string) {
 	t.Helper()
-	s := enginetest.Session(t, oci.Surroundings)
+	s := enginetest.Session(t, oci.LauncherOptions)
 	dockerd, err := exec.LookPath("dockerd")
 	if err != nil {
 		t.Skip("needs dockerd: ", err)

@@ -62,7 +62,7 @@ func TestProgramsBelongToOneComponent(t *testing.T) {
 }
 
 func TestCandidates(t *testing.T) {
-	s := enginetest.Session(t, oci.Surroundings)
+	s := enginetest.Session(t, oci.LauncherOptions)
 	s.Runtimes = map[string]target.Runtime{"mine": {Path: "/no/such/runtime"}}
 	found := map[string]engine.Candidate{}
 	for _, c := range engines.All(fake.NewClock(), nil).Candidates(t.Context(), s) {

@@ -46,7 +46,7 @@ func TestImages(t *testing.T) {
 	for _, names := range pulling {
 		engineName, _, _ := strings.Cut(names[0], "/")
 		t.Run(engineName, func(t *testing.T) {
-			s := enginetest.Session(t, oci.Surroundings)
+			s := enginetest.Session(t, oci.LauncherOptions)
 			s.Managed = true
 			for _, name := range names {
 				parsed, err := target.Parse(name)

@@ -28,7 +28,7 @@ func session(t *testing.T) engine.Session {
 	if os.Geteuid() != 0 {
 		t.Skip("makes namespaces, which takes root")
 	}
-	return enginetest.Session(t, oci.Surroundings)
+	return enginetest.Session(t, oci.LauncherOptions)
 }
 
 // daemon is a shell script as a daemon, ready when its FIFO has been opened for writing: an event.

@@ -17,7 +17,7 @@ func TestConformance(t *testing.T) {
 	enginetest.CheckMustRun(t, target.Native, targets...)
 	for _, name := range targets {
 		t.Run(name, func(t *testing.T) {
-			s := enginetest.Session(t, oci.Surroundings) // a run has the same for all engines
+			s := enginetest.Session(t, oci.LauncherOptions) // a run has the same for all engines
 			wanted, err := target.Parse(name)
 			if err != nil {
 				t.Fatal(err)

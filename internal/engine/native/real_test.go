@@ -22,7 +22,7 @@ import (
 
 func open(t *testing.T) (engine.Session, engine.Engine) {
 	t.Helper()
-	s := enginetest.Session(t, oci.Surroundings)
+	s := enginetest.Session(t, oci.LauncherOptions)
 	e, err := native.Driver{}.Open(t.Context(), target.Target{Engine: target.Native}, s)
 	enginetest.Require(t, target.Native, err)
 	return s, e

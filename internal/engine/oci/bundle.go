@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The files of a bundle: config.json by the OCI specification, pid and log for the runtime to make.
+// The files of a bundle: config.json by the OCI specification. The runtime makes pid and log.
 const (
 	configName    = "config.json"
 	pidName       = "pid"
@@ -17,11 +17,10 @@ const (
 	resourcesName = "resources.json" // of the last update
 )
 
-// Bundles are written, read and removed within timed calls. These functions do what their
-// namesakes of package os do in half the system calls, as they try neither to poll a
-// file nor to list a directory whose files are known.
+// Every container has a bundle. These functions need half the system calls of their counterparts in package os: they do
+// not try to poll a file, and do not list a directory with known files.
 
-// writeSmall makes a file that is not there yet.
+// writeSmall makes a new file.
 func writeSmall(name string, data []byte) error {
 	fd, err := open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
 	if err != nil {
@@ -37,7 +36,7 @@ func writeSmall(name string, data []byte) error {
 	return nil
 }
 
-// readSmall gives the beginning of a file, which is all of a pid file.
+// readSmall returns the beginning of a file, which is the whole of a pid file.
 func readSmall(name string) ([]byte, error) {
 	fd, err := open(name, unix.O_RDONLY)
 	if err != nil {
@@ -63,7 +62,7 @@ func open(name string, flags int) (int, error) {
 	}
 }
 
-// removeBundle removes a bundle with all that is in it. It is idempotent.
+// removeBundle removes a bundle with all its files. It is idempotent.
 func removeBundle(dir string) error {
 	for _, name := range []string{configName, pidName, logName} {
 		_ = unix.Unlink(filepath.Join(dir, name))
@@ -71,5 +70,5 @@ func removeBundle(dir string) error {
 	if unix.Rmdir(dir) == nil {
 		return nil
 	}
-	return os.RemoveAll(dir) // there is more in it, or it says what is wrong
+	return os.RemoveAll(dir) // for further files, or for the error
 }

@@ -15,18 +15,18 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// argv is a command line of the runtime: its global flags, and a command with the arguments. What
-// goes wrong it writes into the log, as JSON.
+// argv is a command line of the runtime: its global flags, and a command with the arguments. The runtime writes errors into
+// the log, as JSON.
 func (c *container) argv(log string, command ...string) []string {
 	flags := []string{c.e.info.Binary, "--root", c.e.root, "--log", log, "--log-format", "json"}
 	return slices.Concat(flags, c.e.flags, c.network, command)
 }
 
-// call calls the runtime and gives what it prints.
+// call calls the runtime and returns its output.
 func (c *container) call(ctx context.Context, command ...string) ([]byte, error) {
 	file, err := blank()
 	if err != nil {
-		return nil, fmt.Errorf("make a file for what %s prints: %w", c.e.info.Binary, err)
+		return nil, fmt.Errorf("make a file for the output of %s: %w", c.e.info.Binary, err)
 	}
 	err = c.run(ctx, file, file, command...)
 	text := printed(file)
@@ -36,7 +36,7 @@ func (c *container) call(ctx context.Context, command ...string) ([]byte, error)
 	return text, err
 }
 
-// run calls the runtime with files for its output, as the timed step of the method.
+// run calls the runtime with files for its output.
 func (c *container) run(ctx context.Context, stdout, stderr *os.File, command ...string) error {
 	exit, err := c.launch(ctx, process.Program{Args: c.argv(c.log, command...), Env: c.e.env, Stdout: stdout, Stderr: stderr})
 	if err == nil && exit.Status != 0 {
@@ -45,6 +45,7 @@ func (c *container) run(ctx context.Context, stdout, stderr *os.File, command ..
 	return err
 }
 
+// launch runs a program as the timed step of the method.
 func (c *container) launch(ctx context.Context, p process.Program) (exit process.Exit, err error) {
 	err = engine.Call(ctx, func() error {
 		exit, err = c.e.session.Launcher.Call(ctx, p)
@@ -53,9 +54,8 @@ func (c *container) launch(ctx context.Context, p process.Program) (exit process
 	return exit, err
 }
 
-// blanks are files in memory that nothing was printed into, as is the rule: they serve again. A
-// pipe would need somebody to read it beside the call: within a timed region that is one thread more to
-// wake.
+// blanks are empty files in memory. Most calls print nothing, and their file is reused. A pipe would need a reader beside
+// the call, which is one more thread to wake within a timed region.
 var blanks sync.Pool
 
 func blank() (*os.File, error) {
@@ -69,11 +69,10 @@ func blank() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "printed"), nil
 }
 
-// longestPrint bounds what is read of what a call prints, in bytes: it is a state of a few lines, or a message.
+// longestPrint bounds the output of a call, in bytes. It is a state of a few lines, or a message.
 const longestPrint = 1 << 20
 
-// printed gives what was printed into a file, and the file up. What cannot be read is missing
-// from a message, no more.
+// printed returns the content of a file, and releases the file. A read error only shortens a message.
 func printed(file *os.File) []byte {
 	if n, _ := file.ReadAt(make([]byte, 1), 0); n == 0 {
 		blanks.Put(file)

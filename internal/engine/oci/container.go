@@ -25,19 +25,18 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// undoLimit bounds the removal of a container whose creation was given up.
+// undoLimit bounds the removal of a container whose creation failed or was cancelled.
 const undoLimit = 20 * time.Second
 
-// drainLimit bounds the wait for the last words of a runtime that has failed.
+// drainLimit bounds the wait for the last output of a runtime that has failed.
 const drainLimit = time.Second
 
-// container is a container of a bare runtime: a bundle on disk and a process that
-// the runtime left behind for us.
+// container is a container of a bare runtime: a bundle, and a process that the runtime has left behind.
 type container struct {
 	e       *Engine
 	id      string
 	bundle  string
-	log     string        // what the runtime says when a call goes wrong
+	log     string        // path of the runtime's error log
 	network []string      // global flags for the container's network
 	group   *cgroup.Group // nil without cgroups
 	layer   *layer        // nil unless the root is writable
@@ -48,15 +47,15 @@ type container struct {
 	init    *process.Orphan // nil until created
 	paused  bool
 	deleted bool
-	// leftGroup tells that the runtime's delete has left the cgroup in some hierarchy.
+	// leftGroup is set if the runtime's delete has left the cgroup in some hierarchy.
 	leftGroup bool
 	execs     int
 }
 
 func (c *container) ID() string { return c.id }
 
-// exists refuses calls for a container that was deleted: a runtime would fail too, but some
-// make the directory of their log again first.
+// exists refuses calls for a container that was deleted. A runtime would fail too, but some runtimes would first make the
+// directory of their log again.
 func (c *container) exists(op string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,19 +99,19 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 		c.mu.Unlock()
 	}
 	if err != nil {
-		// What it said last may still be in the pipe, which what it left may hold open.
+		// The last output may still be in the pipe. A process that the runtime has left may hold the pipe open.
 		drain, cancel := context.WithTimeout(ctx, drainLimit)
 		defer cancel()
 		_ = c.output.Wait(drain)
 		return c.explain(ctx, "create", err)
 	}
 	if pidErr != nil {
-		return fmt.Errorf("create container %q: %s said that it is done, but: %w", c.id, c.e.info.Target, pidErr)
+		return fmt.Errorf("create container %q: %s returned success: %w", c.id, c.e.info.Target, pidErr)
 	}
 	return nil
 }
 
-// makeWritable gives the container a root file system that it can write to.
+// makeWritable makes a writable root file system for the container.
 func (c *container) makeWritable(bundle *specs.Spec) (err error) {
 	if c.layer, err = newLayer(c.e.session.Launcher, filepath.Join(c.e.layers, c.id), bundle.Root.Path); err != nil {
 		return err
@@ -121,7 +120,7 @@ func (c *container) makeWritable(bundle *specs.Spec) (err error) {
 	return nil
 }
 
-// connect gives the container a network namespace with an interface in the engine's bridge.
+// connect makes a network namespace for the container, with an interface in the engine's bridge.
 func (c *container) connect(bundle *specs.Spec) error {
 	b, err := c.e.network()
 	if err != nil {
@@ -154,7 +153,7 @@ func readPid(file string) (int, error) {
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || pid <= 1 {
-		return 0, fmt.Errorf("read the runtime's pid file: %q is no pid", text)
+		return 0, fmt.Errorf("read the runtime's pid file: %q is not a process ID", text)
 	}
 	return pid, nil
 }
@@ -177,7 +176,7 @@ func (c *container) Kill(ctx context.Context, signal syscall.Signal) error {
 	}
 	if _, err := c.call(ctx, "kill", c.id, strconv.Itoa(int(signal))); err != nil {
 		select {
-		case <-c.init.Done(): // it ended while we were about it
+		case <-c.init.Done(): // the process exited meanwhile
 			return nil
 		default:
 			return c.explain(ctx, "kill", err)
@@ -187,7 +186,7 @@ func (c *container) Kill(ctx context.Context, signal syscall.Signal) error {
 }
 
 func (c *container) Wait(ctx context.Context) (engine.Exit, error) {
-	// An exit that is known is told even to a caller whose time is up.
+	// A known exit is returned even if the context has ended.
 	select {
 	case <-c.init.Done():
 		return exitOf(c.init.Exit().Status), nil
@@ -201,8 +200,7 @@ func (c *container) Wait(ctx context.Context) (engine.Exit, error) {
 	}
 }
 
-// exitOf translates a wait status. A sandbox (runsc) reports the end of its
-// container by its own exit code, as a shell does, and so does every exec.
+// exitOf translates a wait status. A sandbox (runsc) and every exec report a signal by their exit code, as a shell does.
 func exitOf(s syscall.WaitStatus) engine.Exit {
 	if s.Signaled() {
 		return engine.Exit{Signal: s.Signal()}
@@ -211,7 +209,7 @@ func exitOf(s syscall.WaitStatus) engine.Exit {
 }
 
 func (c *container) State(ctx context.Context) (engine.State, error) {
-	if err := c.exists("ask for the state of"); err != nil {
+	if err := c.exists("get the state of"); err != nil {
 		return "", err
 	}
 	text, err := c.call(ctx, "state", c.id)
@@ -220,7 +218,7 @@ func (c *container) State(ctx context.Context) (engine.State, error) {
 		err = json.Unmarshal(text, &state)
 	}
 	if err != nil {
-		return "", c.explain(ctx, "ask for the state of", err)
+		return "", c.explain(ctx, "get the state of", err)
 	}
 	return state.Status, nil
 }
@@ -232,13 +230,12 @@ func (c *container) Delete(ctx context.Context) error {
 		return nil
 	}
 	if c.paused {
-		// A frozen process does not die of a signal on cgroup v1. If this does not work
-		// the cgroup is emptied below.
+		// On cgroup v1 a signal does not kill a frozen process. If resume fails, the cgroup is emptied below.
 		_, _ = c.call(ctx, "resume", c.id)
 	}
 	if c.init != nil {
-		// delete --force of a running container polls in some runtimes; kill and wait do
-		// not. A runtime that cannot kill is left to delete --force and the cgroup.
+		// In some runtimes delete --force polls for the exit of a running container; kill and wait do not. If kill fails,
+		// delete --force and the cgroup end the process.
 		if err := c.Kill(ctx, syscall.SIGKILL); err == nil {
 			if _, err := c.Wait(ctx); err != nil {
 				return fmt.Errorf("delete container %q: %w", c.id, err)
@@ -246,15 +243,14 @@ func (c *container) Delete(ctx context.Context) error {
 		}
 	}
 	if c.init == nil && c.group != nil {
-		// What a create that was given up has left may hang, and delete with it.
+		// The processes of a cancelled create may hang, and delete with them.
 		if err := c.group.Kill(ctx); err != nil {
 			return fmt.Errorf("delete container %q: %w", c.id, err)
 		}
 	}
 	_, err := c.call(ctx, "delete", "--force", c.id)
 	if c.init == nil {
-		// The runtime may not know a container that it never finished to create, and says
-		// so; what counts is what is left.
+		// The runtime may report an unknown container if it did not finish create. Its cgroup and files are removed below.
 		err = nil
 	}
 	if err != nil {
@@ -266,9 +262,8 @@ func (c *container) Delete(ctx context.Context) error {
 	return errors.Join(err, c.remove(ctx))
 }
 
-// groupLeft tells whether the runtime has left the container's cgroup. Of one that is known to remove
-// it everywhere a single hierarchy is asked; should it fail to in another one, the group goes
-// with the trial's.
+// groupLeft reports whether the runtime has left the container's cgroup. If the runtime is known to remove it from all
+// hierarchies, groupLeft looks in one only. A cgroup that is left in another one is removed with the trial's.
 func (c *container) groupLeft() bool {
 	if c.e.sweeps {
 		return c.group.ExistsInOne()
@@ -276,8 +271,8 @@ func (c *container) groupLeft() bool {
 	return c.group.Exists()
 }
 
-// remove removes what belongs to the container and is not the runtime's: its cgroup
-// with whatever still runs in it, its output, its bundle.
+// remove removes the parts of the container that the runtime does not know: its cgroup with all processes in it, its
+// output, its network, its layer and its bundle.
 func (c *container) remove(ctx context.Context) error {
 	if c.leftGroup {
 		if err := c.group.Destroy(ctx); err != nil {
@@ -304,7 +299,7 @@ func (c *container) remove(ctx context.Context) error {
 	return nil
 }
 
-// undo removes a container whose creation failed or was given up.
+// undo removes a container whose creation failed or was cancelled.
 func (c *container) undo(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 	defer cancel()
@@ -320,7 +315,7 @@ func (c *container) Pause(ctx context.Context) error {
 	}
 	c.setPaused(true)
 	if c.e.kind.Isolation != engine.SharedKernel || c.group == nil {
-		return nil // it is not the cgroup that holds it
+		return nil // the runtime does not freeze the cgroup
 	}
 	// crun returns before the processes are frozen. This confirmation is no part of the timed step.
 	if err := c.group.AwaitFrozen(ctx); err != nil {
@@ -364,10 +359,10 @@ func (c *container) Update(ctx context.Context, r engine.Resources) error {
 	return nil
 }
 
-// RuntimeError is what a runtime said when a call went wrong.
+// RuntimeError is the error of a runtime's call.
 type RuntimeError struct {
 	Op, ID, Target string
-	Message        string // from its log or standard error, or how it ended
+	Message        string // from the runtime's log or standard error, or its exit code
 	Err            error
 }
 
@@ -392,8 +387,8 @@ func (c *container) explainLog(ctx context.Context, op string, err error, log, s
 	return e
 }
 
-// lastError gives the last error of a runtime's JSON log, empty if it has none. runc, crun and
-// runsc call it msg; youki calls it message and adds a stack.
+// lastError returns the last error in a runtime's JSON log, empty if there is none. The field is msg with runc, crun and
+// runsc. With youki it is message, and has a stack appended.
 func lastError(file string) string {
 	data, err := os.ReadFile(file)
 	if err != nil {

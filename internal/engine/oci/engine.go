@@ -25,8 +25,8 @@ type Engine struct {
 	layers  string   // writable root file systems, on disk
 	flags   []string // global flags of every call
 	env     []string // of every call
-	// What its first container has shown of the runtime:
-	tidy   bool // it leaves no processes behind but the containers'
+	// The first container shows these properties of the runtime:
+	tidy   bool // it leaves no processes behind except the container's
 	sweeps bool // its delete removes the container's cgroup from all hierarchies
 
 	mu     sync.Mutex
@@ -34,8 +34,8 @@ type Engine struct {
 	bridge *network.Bridge // nil until it is needed
 
 	linking sync.Mutex
-	linked  bool  // a container has been tried out on the bridge
-	noLink  error // and it did not work
+	linked  bool  // a container has been tried on the bridge
+	noLink  error // the reason why that container failed
 }
 
 var (
@@ -49,10 +49,10 @@ var (
 	_ engine.Addressed    = (*container)(nil)
 )
 
-// Info says what the runtime is.
+// Info implements engine.Engine.
 func (e *Engine) Info() engine.Info { return e.info }
 
-// Supports tells what the runtime can do, as far as it is known beforehand.
+// Supports implements engine.Engine.
 func (e *Engine) Supports(c engine.Capability) error {
 	if reason, ok := e.cannot[c]; ok {
 		return &engine.UnsupportedError{What: string(c), Reason: reason}
@@ -61,11 +61,11 @@ func (e *Engine) Supports(c engine.Capability) error {
 	case engine.CanPull:
 		return &engine.UnsupportedError{What: string(c), Reason: "it takes the root file system as a directory, and pulls nothing"}
 	case engine.CanStats:
-		return &engine.UnsupportedError{What: string(c), Reason: "the OCI runtime specification has no such call"}
+		return &engine.UnsupportedError{What: string(c), Reason: "the OCI runtime specification has no call for it"}
 	case engine.CanExec, engine.CanPause, engine.CanUpdate, engine.NetworkHost, engine.NetworkBridge, engine.CanWrite, engine.CanTmpfs:
 		return nil
 	default:
-		return &engine.UnsupportedError{What: string(c), Reason: "there is no such capability"}
+		return &engine.UnsupportedError{What: string(c), Reason: "unknown capability"}
 	}
 }
 
@@ -84,7 +84,7 @@ func (e *Engine) SetCgroupParent(group string) error {
 // Usage implements engine.Accountant.
 func (e *Engine) Usage() engine.Usage { return engine.Usage{CPU: e.session.Launcher.CPU()} }
 
-// Create writes a bundle and has the runtime create a container from it.
+// Create implements engine.Engine.
 func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("create container %q: %w", spec.ID, context.Cause(ctx))
@@ -100,7 +100,7 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 		return nil, fmt.Errorf("create container %q: %w", spec.ID, err)
 	}
 	if group != nil && spec.Resources.CPUSet != "" {
-		// gVisor does not do that itself on v1.
+		// gVisor does not pass the CPUs down on v1.
 		if err := group.PassCPUs(); err != nil {
 			return nil, fmt.Errorf("create container %q: %w", spec.ID, err)
 		}
@@ -121,15 +121,15 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	return c, nil
 }
 
-// check refuses what the runtime would not be told of, so that it is not taken for granted.
+// check refuses specs that the runtime would silently ignore.
 func (e *Engine) check(spec engine.Spec) error {
 	if (e.info.Rootless || e.session.Cgroups == nil) && spec.Resources != (engine.Resources{}) {
 		return &engine.UnsupportedError{
-			What: "limits", Reason: "they need cgroups, and a user other than root gets none with a bare runtime", Advice: "run as root",
+			What: "limits", Reason: "they need cgroups, and a bare runtime gets none without root", Advice: "run as root",
 		}
 	}
 	if spec.Join != "" {
-		return &engine.UnsupportedError{What: "joining a network namespace", Reason: "that is for native processes at the host's end"}
+		return &engine.UnsupportedError{What: "joining a network namespace", Reason: "only native processes at the host's end can do it"}
 	}
 	switch spec.Network {
 	case engine.NoNetwork:
@@ -148,8 +148,8 @@ func (e *Engine) check(spec engine.Spec) error {
 	return nil
 }
 
-// networkFlags are the runtime's global flags that go with a network; a network among the target's options is the user's
-// choice. A sandbox takes an interface over by default.
+// networkFlags are the runtime's global flags for a network. An option network of the target is the user's choice and needs
+// none. By default a sandbox takes over the interface.
 func (e *Engine) networkFlags(n engine.Network) []string {
 	if _, chosen := e.info.Target.Option("network"); chosen {
 		return nil
@@ -164,8 +164,8 @@ func (e *Engine) networkFlags(n engine.Network) []string {
 	}
 }
 
-// Link implements engine.Networker. It lets one container run with the network, as Open does without: an older
-// gVisor cannot take over an interface on a newer kernel.
+// Link implements engine.Networker. It tries one container with the network, as Open does without it: an older gVisor
+// cannot take over an interface on a newer kernel.
 func (e *Engine) Link(ctx context.Context) (engine.Link, error) {
 	b, err := e.network()
 	if err != nil {
@@ -188,7 +188,7 @@ func (e *Engine) Link(ctx context.Context) (engine.Link, error) {
 	return b.Link(), e.noLink
 }
 
-// network gives the bridge, and makes it for the first container.
+// network returns the bridge. The first call makes it.
 func (e *Engine) network() (*network.Bridge, error) {
 	if err := e.Supports(engine.NetworkBridge); err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (e *Engine) network() (*network.Bridge, error) {
 	return e.bridge, nil
 }
 
-// Close removes the runtime's state directory, and the mounts that the runtime has left there.
+// Close removes the runtime's state directory, with mounts that the runtime has left there.
 func (e *Engine) Close() error {
 	err := unmountBelow(e.dir)
 	if err == nil {

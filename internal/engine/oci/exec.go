@@ -15,8 +15,8 @@ import (
 // Exec runs a further process.
 func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
 	select {
-	case <-c.init.Done(): // what a runtime then exits with could be a program's code
-		return engine.Exit{}, fmt.Errorf("execute in container %q: its process has ended", c.id)
+	case <-c.init.Done(): // the runtime's own exit code would look like a program's
+		return engine.Exit{}, fmt.Errorf("execute in container %q: its process has exited", c.id)
 	default:
 	}
 	c.mu.Lock()
@@ -50,5 +50,5 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	if !exit.OK() && lastError(log) != "" {
 		return engine.Exit{}, c.explainLog(ctx, "execute in", fmt.Errorf("%s exec ended with %v", c.e.info.Target, exit), log, out.Tail())
 	}
-	return exit, nil // the program's own: the runtime has nothing to complain of
+	return exit, nil // of the program: the runtime's log has no error
 }

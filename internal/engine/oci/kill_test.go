@@ -26,7 +26,7 @@ func TestVictim(t *testing.T) {
 	if os.Getenv(victimVariable) == "" {
 		t.Skip("run by TestKilledLeavesNothing")
 	}
-	s := enginetest.Session(t, oci.Surroundings)
+	s := enginetest.Session(t, oci.LauncherOptions)
 	e, err := oci.Driver{}.Open(t.Context(), target.Target{Engine: "oci", Runtime: "crun"}, s)
 	enginetest.Require(t, "oci/crun", err)
 	spec := enginetest.Spec(s, "victim")

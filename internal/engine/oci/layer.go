@@ -12,16 +12,15 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// layer is a writable root file system over a shared one: an overlay with its directories on the run's
-// disk. It is mounted for the processes of the launcher alone, so that the host has no mount of it, also when
-// this program is killed.
+// layer is a writable root file system over a shared one: an overlay with its directories on the run's disk. Only the
+// processes of the launcher see the mount. The host therefore keeps no mount when this program is killed.
 type layer struct {
 	launcher *process.Launcher
 	dir      string
 	mounted  bool
 }
 
-// newLayer makes a layer over lower in a directory that is not there yet.
+// newLayer makes a layer over lower in a new directory.
 func newLayer(l *process.Launcher, dir, lower string) (*layer, error) {
 	y := &layer{launcher: l, dir: dir}
 	if err := y.mount(lower); err != nil {
@@ -49,15 +48,15 @@ func (y *layer) mount(lower string) error {
 	return nil
 }
 
-// escape lets a path stand among the options of an overlay.
+// escape quotes a path for the options of an overlay.
 func escape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `:`, `\:`, `,`, `\,`).Replace(path)
 }
 
-// root is where the file system is, for the runtime.
+// root is the path of the file system for the runtime.
 func (y *layer) root() string { return filepath.Join(y.dir, "root") }
 
-// remove removes the layer with all that was written to it. It is idempotent.
+// remove removes the layer with all its files. It is idempotent.
 func (y *layer) remove() error {
 	if y.mounted {
 		err := y.launcher.InNamespace(func() error { return unix.Unmount(y.root(), unix.MNT_DETACH) })
@@ -69,8 +68,8 @@ func (y *layer) remove() error {
 	return os.RemoveAll(y.dir)
 }
 
-// tryLayer says why there can be no layers: an overlay cannot have another one, as in a container, for its upper
-// directory.
+// tryLayer reports why layers do not work here: the upper directory of an overlay cannot lie on another overlay, as in a
+// container.
 func (e *Engine) tryLayer() error {
 	y, err := newLayer(e.session.Launcher, filepath.Join(e.layers, "try"), e.session.Rootfs)
 	if err != nil {

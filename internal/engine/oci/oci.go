@@ -1,19 +1,17 @@
-// Package oci is the engine without a daemon: it writes a bundle and calls the
-// binary of an OCI runtime itself.
+// Package oci is the engine without a daemon: it writes a bundle and calls the binary of an OCI runtime itself.
 //
-// Any binary that follows the command line of runc will do; what is known of the
-// families of runtimes beyond that is in package runtimes. Options of a target are global flags
-// of the runtime: oci/runsc@platform=ptrace calls runsc --platform=ptrace. A
-// [process.Launcher] makes the calls, so that the container's process, which every create leaves
-// behind, is ours to wait for.
+// Any binary with the command line of runc works. Package runtimes has the properties of the families of runtimes beyond
+// that. Options of a target are global flags of the runtime: oci/runsc@platform=ptrace calls runsc
+// --platform=ptrace. A [process.Launcher] makes the calls. It adopts the container's process, which every create leaves
+// behind, and waits for it.
 //
-// On a hybrid cgroup host the unified hierarchy is hidden from the runtimes: crun
-// refuses to work while it has controllers, and all runtimes are to see the same.
+// On a hybrid cgroup host the unified hierarchy is hidden from the runtimes: crun refuses to work while that hierarchy has
+// controllers, and all runtimes must see the same.
 //
-// What engines with a daemon have and a bare runtime has not is made here, in the plainest way: a writable root is an
-// overlay over the shared root file system, with its layer on the run's disk; a bridged network is a bridge and
-// a veth pair (package network). They are part of what Create and Delete of such a container
-// cost, and of no other's.
+// The timed step of each method is the call of the runtime alone. The engine's own work comes before and after: the
+// bundle, the pipes, the adoption of the process, the removal of files. So do the two parts that a bare runtime lacks:
+// a writable root, which is an overlay over the shared root file system with its layer on the run's disk, and a bridged
+// network, which is a bridge and a veth pair (package network).
 package oci
 
 import (
@@ -49,8 +47,7 @@ func (Driver) Describe() engine.Description {
 	return engine.Description{Name: name, Kind: engine.BareRuntime}
 }
 
-// Candidates lists the known runtimes and those named in the session, each also with the
-// options that make another target of it.
+// Candidates lists the known runtimes and the runtimes of the session, each with its variants by options.
 func (d Driver) Candidates(ctx context.Context, s engine.Session) []engine.Candidate {
 	var found []engine.Candidate
 	for _, r := range runtimes.Find(ctx, s, name) {
@@ -74,12 +71,12 @@ func bare(r runtimes.Runtime) error {
 		return nil
 	}
 	return &engine.UnsupportedError{
-		What: "oci/" + r.Name, Reason: "it is the containerd shim " + r.Type + ", not a binary that can be called",
+		What: "oci/" + r.Name, Reason: "it is the containerd shim " + r.Type + ", not an executable runtime",
 		Advice: "measure it as containerd/" + r.Name,
 	}
 }
 
-// Open finds the runtime, asks what it is and lets it run one container.
+// Open finds the runtime and runs one container with it.
 func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
 	r, err := runtimes.Get(ctx, s, t)
 	if err == nil {
@@ -123,7 +120,7 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 	return e, nil
 }
 
-// adapt takes into account what this host and this user leave the runtime.
+// adapt applies the limits of this host and this user to the runtime.
 func (e *Engine) adapt(ctx context.Context) {
 	info := &e.info
 	if e.kind.Cannot != nil {
@@ -146,8 +143,8 @@ func (e *Engine) adapt(ctx context.Context) {
 		e.cannot[engine.CanWrite] = "the overlay for it needs root"
 	}
 	if info.Isolation == engine.UserKernel {
-		info.Notes = append(info.Notes, "what a container writes to its root stays in gVisor's own overlay (overlay2=root:self, "+
-			"unless an option says otherwise): an fsync there does not reach the disk")
+		info.Notes = append(info.Notes, "writes of a container to its root stay in gVisor's own overlay (overlay2=root:self, "+
+			"unless an option changes it): an fsync there does not reach the disk")
 	}
 	for _, h := range e.session.Hidden {
 		info.Notes = append(info.Notes, h+" is hidden from the runtime, which then sees cgroup v1 only")
@@ -155,7 +152,7 @@ func (e *Engine) adapt(ctx context.Context) {
 	if e.session.Cgroups != nil {
 		info.Cgroup = string(e.session.Cgroups.Mode)
 	} else {
-		info.Notes = append(info.Notes, "no cgroups: limits are not set, and cost is known from ended processes only")
+		info.Notes = append(info.Notes, "no cgroups: limits are not set, and the cost is known from exited processes only")
 		e.cannot[engine.CanPause] = "freezing needs cgroups, which this user may not make"
 		e.cannot[engine.CanUpdate] = "limits need cgroups, which this user may not make"
 	}
@@ -165,8 +162,8 @@ func (e *Engine) adapt(ctx context.Context) {
 	}
 }
 
-// prepare makes the engine's directory. Its name is short, because runtimes put
-// sockets below it, whose paths may have 107 bytes.
+// prepare makes the engine's directory. Its name is short, because runtimes put sockets below it, and the path of a socket
+// has at most 107 bytes.
 func (e *Engine) prepare() error {
 	parent := filepath.Join(e.session.State, "oci")
 	if err := os.MkdirAll(parent, 0o700); err != nil {
@@ -189,18 +186,18 @@ func (e *Engine) prepare() error {
 	}
 	e.root = filepath.Join(e.dir, "root")
 	e.layers = filepath.Join(e.session.Data, "oci", filepath.Base(e.dir))
-	// A runtime would tell systemd about itself, if that has started us.
+	// If systemd has started Touchstone, a runtime would notify systemd.
 	e.env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "NOTIFY_SOCKET=") })
 	return nil
 }
 
-// tryOut runs one container through its life, in a cgroup by which all of it can be
-// ended if it hangs. The caller's context bounds it.
+// tryOut runs one container in a cgroup, by which all processes are killed if the runtime hangs. The caller's context
+// bounds it.
 func (e *Engine) tryOut(ctx context.Context) error {
 	return e.session.InCgroup(ctx, e, "try"+filepath.Base(e.dir), undoLimit, func() error { return e.tryContainer(ctx) })
 }
 
-// tryContainer runs a container through its life, and learns from it what the runtime leaves.
+// tryContainer runs a container, and notes the processes and cgroups that the runtime leaves behind.
 func (e *Engine) tryContainer(ctx context.Context) error {
 	before := e.session.Launcher.Strays()
 	c, err := e.runOne(ctx, engine.NoNetwork)
@@ -212,7 +209,7 @@ func (e *Engine) tryContainer(ctx context.Context) error {
 	return nil
 }
 
-// runOne runs a container with a network through its life.
+// runOne creates, runs and deletes a container with a network.
 func (e *Engine) runOne(ctx context.Context, n engine.Network) (*container, error) {
 	id := fmt.Sprintf("%s%s-try-%s", engine.Prefix, e.session.RunID, filepath.Base(e.dir))
 	made, err := e.Create(ctx, engine.Spec{
@@ -225,12 +222,12 @@ func (e *Engine) runOne(ctx context.Context, n engine.Network) (*container, erro
 	return c, errors.Join(engine.RunToExit(ctx, c, 42), c.undo(ctx))
 }
 
-// advise says what may help against an error that is known.
+// advise returns the advice for a known error.
 func advise(err error) string {
 	text := err.Error()
 	switch {
 	case strings.Contains(text, "no answer within"):
-		return "look whether the runtime works by hand, and whether the machine is too busy for it; of runsc choose another platform (systrap works nearly everywhere)"
+		return "check whether the runtime works by hand, and whether the machine is too busy; with runsc choose another platform (systrap works nearly everywhere)"
 	case strings.Contains(text, "hybrid mode"):
 		return "run as root, so that the unified hierarchy can be hidden from the runtime"
 	case errors.Is(err, syscall.EPERM) || strings.Contains(text, "ermission denied") || strings.Contains(text, "not permitted"):
@@ -241,10 +238,9 @@ func advise(err error) string {
 	return "try the runtime by hand"
 }
 
-// Surroundings are the launcher options under which OCI runtimes work on a host
-// with these cgroups: on hybrid hosts the unified hierarchy is hidden. As root, mounts that
-// are for the runtimes alone are private.
-func Surroundings(groups *cgroup.Hierarchy) process.Options {
+// LauncherOptions are the options under which OCI runtimes work on a host with these cgroups. On hybrid hosts the unified
+// hierarchy is hidden. As root, mounts for the runtimes are private.
+func LauncherOptions(groups *cgroup.Hierarchy) process.Options {
 	if os.Geteuid() != 0 {
 		return process.Options{}
 	}

@@ -18,7 +18,7 @@ func TestConformance(t *testing.T) {
 	enginetest.CheckMustRun(t, "oci", targets...)
 	for _, name := range targets {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
-			s := enginetest.Session(t, oci.Surroundings)
+			s := enginetest.Session(t, oci.LauncherOptions)
 			open := func(t *testing.T) engine.Engine {
 				wanted, err := target.Parse(name)
 				if err != nil {

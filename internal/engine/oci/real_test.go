@@ -32,7 +32,7 @@ func on(t *testing.T, targets []string, test func(t *testing.T, s engine.Session
 	t.Helper()
 	for _, name := range targets {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
-			s := enginetest.Session(t, oci.Surroundings)
+			s := enginetest.Session(t, oci.LauncherOptions)
 			parsed, err := target.Parse(name)
 			if err != nil {
 				t.Fatal(err)
@@ -218,7 +218,7 @@ func TestErrorsSayWhatTheRuntimeSaid(t *testing.T) {
 			continue // ptrace says the same
 		}
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
-			s := enginetest.Session(t, oci.Surroundings)
+			s := enginetest.Session(t, oci.LauncherOptions)
 			parsed, err := target.Parse(name)
 			if err != nil {
 				t.Fatal(err)

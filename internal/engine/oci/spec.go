@@ -22,15 +22,14 @@ var defaultCapabilities = []string{
 	"CAP_SETPCAP", "CAP_NET_BIND_SERVICE", "CAP_SYS_CHROOT", "CAP_KILL",
 }
 
-// bundleSpec is the config.json of a container. It is what `runc spec` writes (no
-// seccomp filter, a user-space view of /proc and /sys that is masked), with a few things left
-// out that not every runtime and host can do: the cgroup mount and the message queue.
+// bundleSpec is the config.json of a container. It is the output of `runc spec` (no seccomp filter, masked paths in /proc
+// and /sys) without the cgroup mount and the message queue, which not every runtime and host supports.
 //
-// No seccomp filter: engines bring their own, which differ, and a filter costs
-// something at every system call; here it is the runtime alone that is measured.
+// There is no seccomp filter: a filter costs time at every system call, and engines bring different ones. Only the runtime
+// is measured here.
 func bundleSpec(spec engine.Spec, cgroupsPath string, rootless bool) *specs.Spec {
 	s := &specs.Spec{
-		Version:  "1.0.2", // the oldest that has all we use: crun 1.8 refuses newer ones
+		Version:  "1.0.2", // crun 1.8 refuses newer versions
 		Root:     &specs.Root{Path: spec.Rootfs, Readonly: true},
 		Hostname: "touchstone",
 		Process:  processSpec(spec.Process),
@@ -55,8 +54,7 @@ func bundleSpec(spec engine.Spec, cgroupsPath string, rootless bool) *specs.Spec
 	}
 	if spec.Network != engine.HostNet {
 		s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: specs.NetworkNamespace})
-		// In the host's network namespace sysfs belongs to the host's user namespace
-		// and cannot be mounted without root.
+		// The sysfs of the host's network namespace belongs to the host's user namespace, and needs root for a mount.
 		s.Mounts = append(s.Mounts, specs.Mount{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "noexec", "nodev", "ro"}})
 	}
 	for _, m := range spec.Mounts {

@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unmountBelow unmounts what is mounted at dir and below, without which dir cannot be removed.
-// A runsc of 2026 keeps an empty network namespace for its gofers at null-netns in its root
-// directory, for as long as that directory lasts.
+// unmountBelow removes all mounts at dir and below, so that dir can be removed. A runsc of 2026 keeps an empty network
+// namespace for its gofers at null-netns in its root directory, until that directory is removed.
 func unmountBelow(dir string) error {
 	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
 	if err != nil {

@@ -65,7 +65,7 @@ func TestConformance(t *testing.T) {
 	enginetest.CheckMustRun(t, "podman", all...)
 	for n, name := range all {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
-			s := enginetest.Session(t, oci.Surroundings)
+			s := enginetest.Session(t, oci.LauncherOptions)
 			enginetest.Run(t, func(t *testing.T) engine.Engine {
 				e, err := podman.Driver{}.Open(t.Context(), parse(t, name), s)
 				enginetest.Require(t, name, err)

@@ -31,7 +31,7 @@ func limits(t *testing.T, s engine.Session, group string) string {
 func TestLimitsAndCgroup(t *testing.T) {
 	for _, name := range []string{"podman/runc", "podman/crun", "podman/youki", "podman/runsc@platform=systrap"} {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
-			s := enginetest.Session(t, oci.Surroundings)
+			s := enginetest.Session(t, oci.LauncherOptions)
 			e := enginetest.Open(t, podman.Driver{}, name, s)
 			group := "/" + engine.Prefix + s.RunID + "/trial"
 			if err := e.(engine.CgroupPlacer).SetCgroupParent(group); err != nil {
@@ -70,7 +70,7 @@ func TestLimitsAndCgroup(t *testing.T) {
 
 // Many lives leave no descriptors, no goroutines, no processes and no files.
 func TestNothingIsLeftOfManyLives(t *testing.T) {
-	s := enginetest.Session(t, oci.Surroundings)
+	s := enginetest.Session(t, oci.LauncherOptions)
 	e := enginetest.Open(t, podman.Driver{}, "podman/crun", s)
 	before := remains(s)
 	enginetest.ManyLives(t, 12, s, e)
@@ -134,7 +134,7 @@ func TestHostStaysAsItIs(t *testing.T) {
 
 // Two runs have containers of the same name beside each other.
 func TestForeignContainerIsLeftAlone(t *testing.T) {
-	s := enginetest.Session(t, oci.Surroundings)
+	s := enginetest.Session(t, oci.LauncherOptions)
 	mine, theirs := enginetest.Open(t, podman.Driver{}, "podman/crun", s), enginetest.Open(t, podman.Driver{}, "podman/crun", s)
 	sp := enginetest.Spec(s, "same")
 	a, b := enginetest.Running(t, mine, sp), enginetest.Running(t, theirs, sp)
@@ -148,7 +148,7 @@ func TestForeignContainerIsLeftAlone(t *testing.T) {
 
 // What is refused is refused with the reason and what to do.
 func TestRefuses(t *testing.T) {
-	s := enginetest.Session(t, oci.Surroundings)
+	s := enginetest.Session(t, oci.LauncherOptions)
 	s.Runtimes = map[string]target.Runtime{"broken": {Path: "/bin/false"}, "shim": {Type: "io.containerd.kata.v2"}}
 	old := filepath.Join(s.State, "old")
 	if err := os.WriteFile(old, []byte("#!/bin/sh\necho 'Error: no luck today' >&2\nexit 125\n"), 0o700); err != nil {
@@ -208,7 +208,7 @@ func TestCreateFails(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s := enginetest.Session(t, oci.Surroundings)
+	s := enginetest.Session(t, oci.LauncherOptions)
 	s.Data = small
 	e := enginetest.Open(t, podman.Driver{}, "podman/crun", s)
 	missing := s.Registry.Addr() + "/touchstone/no-such-image:latest"
@@ -236,7 +236,7 @@ func TestCreateFails(t *testing.T) {
 
 // Without conmon nobody tells how a container ended.
 func TestConmonDies(t *testing.T) {
-	s := enginetest.Session(t, oci.Surroundings)
+	s := enginetest.Session(t, oci.LauncherOptions)
 	e := enginetest.Open(t, podman.Driver{}, "podman/crun", s)
 	c := enginetest.Running(t, e, enginetest.Spec(s, "orphan"))
 	files, err := filepath.Glob(filepath.Join(s.Data, "podman", "*", "logs", c.ID()+".conmon"))
@@ -264,7 +264,7 @@ func TestConmonDies(t *testing.T) {
 
 // Nothing stays of a container that nobody has deleted.
 func TestCloseWithContainer(t *testing.T) {
-	s := enginetest.Session(t, oci.Surroundings)
+	s := enginetest.Session(t, oci.LauncherOptions)
 	e := enginetest.Open(t, podman.Driver{}, "podman/crun", s)
 	c, err := e.Create(t.Context(), enginetest.Spec(s, "kept"))
 	if err != nil {

@@ -114,12 +114,16 @@ func TestSuiteAndSpan(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	params := bench.Params{"mib": "64", "block": "4", "on": "bind"}
 	var mib, block int
-	if err := bench.Numbers(params, map[string]*int{"mib": &mib, "block": &block}); err != nil || mib != 64 || block != 4 {
+	if err := params.Numbers(map[string]*int{"mib": &mib, "block": &block}); err != nil || mib != 64 || block != 4 {
 		t.Errorf("Numbers gives %d and %d, %v; want 64 and 4", mib, block, err)
 	}
-	for _, name := range []string{"on", "none"} {
-		if err := bench.Numbers(params, map[string]*int{name: new(int)}); err == nil || !strings.Contains(err.Error(), "parameter "+name) {
-			t.Errorf("Numbers of %s: %v", name, err)
-		}
+	if err := params.Numbers(map[string]*int{"on": new(int)}); err == nil || !strings.Contains(err.Error(), "parameter on") {
+		t.Errorf("Numbers of a word: %v", err)
 	}
+	defer func() {
+		if recover() == nil {
+			t.Error("Param of an undeclared parameter does not panic")
+		}
+	}()
+	params.Param("none")
 }

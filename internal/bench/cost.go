@@ -18,7 +18,7 @@ func CostMetrics() []result.Metric {
 		},
 		{
 			Name: "HostMemory", Unit: result.Bytes, Better: result.Lower, Optional: true,
-			Help: "highest memory charged at once to all processes involved, page cache and kernel memory included; not known where a daemon is involved, nor on cgroup v2 before Linux 5.19",
+			Help: "peak memory charged to all processes involved, with page cache and kernel memory; unknown with a daemon, and on cgroup v2 before Linux 5.19",
 		},
 	}
 }
@@ -27,14 +27,14 @@ func CostMetrics() []result.Metric {
 func ComponentMetrics() []result.Metric {
 	var cpu, memory []result.Metric
 	for _, c := range monitor.Components() {
-		what := about(c)
+		processes := describe(c)
 		cpu = append(cpu, result.Metric{
-			Name: cpuMetric(c), Unit: result.Seconds, Better: result.Lower, Optional: true, Help: "CPU time of " + what + cpuOther(c),
+			Name: cpuMetric(c), Unit: result.Seconds, Better: result.Lower, Optional: true, Help: "CPU time of " + processes + cpuOther(c),
 			Group: "CPU time by component", Component: string(c),
 		})
 		memory = append(memory, result.Metric{
 			Name: memoryMetric(c), Unit: result.Bytes, Better: result.Lower, Optional: true,
-			Help:  "memory (PSS) while the container runs of " + what,
+			Help:  "memory (PSS) while the container runs: " + processes,
 			Group: "Memory by component", Component: string(c),
 		})
 	}
@@ -46,16 +46,16 @@ func memoryMetric(c monitor.Component) string { return "PSS" + title(c) }
 
 func title(c monitor.Component) string { return strings.ToUpper(string(c[:1])) + string(c[1:]) }
 
-// cpuOther is what is said of CPU time alone.
+// cpuOther completes the help of the CPU time of processes of no component.
 func cpuOther(c monitor.Component) string {
 	if c == monitor.Other {
-		return ", and the rest of HostCPU: what starting and ending processes costs"
+		return ", and the rest of HostCPU: the cost of starting and ending processes"
 	}
 	return ""
 }
 
-// about says for people what a component is.
-func about(c monitor.Component) string {
+// describe describes the processes of a component for people.
+func describe(c monitor.Component) string {
 	switch c {
 	case monitor.Daemon:
 		return "the engine's daemon"
@@ -66,21 +66,21 @@ func about(c monitor.Component) string {
 	case monitor.Monitor:
 		return "conmon"
 	case monitor.Runtime:
-		return "calls of the runtime, with what it starts before the container"
+		return "calls of the runtime, with the processes that it starts before the container"
 	case monitor.Sandbox:
-		return "what the container runs in (gVisor's kernel and its helpers, a virtual machine, a pod's pause process)"
+		return "the sandbox of the container (gVisor's kernel and its helpers, a virtual machine, a pod's pause process)"
 	case monitor.Network:
-		return "network plug-ins and what they call"
+		return "network plug-ins and the programs that they call"
 	case monitor.Container:
-		return "the container's processes, with what the first one did for the runtime before it became the container's"
+		return "the container's processes, with the work of the first one for the runtime before it became the container's"
 	default:
 		return "processes of no other component"
 	}
 }
 
-// RecordMemory records the memory of each component that is there at the moment.
+// RecordMemory records the current memory of each component that has processes.
 func RecordMemory(t Trial) error {
-	memory, err := t.Memory()
+	memory, err := t.Cost.Memory()
 	if err != nil {
 		return unlessUnknown(err)
 	}
@@ -92,10 +92,9 @@ func RecordMemory(t Trial) error {
 	return nil
 }
 
-// RecordCost records what the trial has cost the host so far. What cannot be known
-// here is left out, never a zero.
+// RecordCost records the cost of the trial to the host so far. An unknown cost is left out and never recorded as zero.
 func RecordCost(t Trial) error {
-	usage, err := t.Usage()
+	usage, err := t.Cost.Usage()
 	if err != nil {
 		return unlessUnknown(err)
 	}
@@ -103,14 +102,14 @@ func RecordCost(t Trial) error {
 	return nil
 }
 
-// RecordCostByComponent is RecordCost, and tells the CPU time apart. All components together are HostCPU: what the
-// kernel tells of no single process is Other's.
+// RecordCostByComponent is RecordCost, and splits the CPU time by component. The components sum up to HostCPU: CPU time
+// that the kernel reports for no single process counts as Other.
 func RecordCostByComponent(t Trial) error {
-	cpu, err := t.CPU()
+	cpu, err := t.Cost.CPU()
 	if err != nil {
 		return errors.Join(unlessUnknown(err), RecordCost(t))
 	}
-	usage, err := t.Usage() // after the parts, so that it is no less than their sum
+	usage, err := t.Cost.Usage() // after the parts, so that it is no less than their sum
 	if err != nil {
 		return unlessUnknown(err)
 	}
@@ -137,10 +136,9 @@ func recordUsage(t Trial, usage engine.Usage) {
 	}
 }
 
-// unlessUnknown passes over errors that say that a cost cannot be known here.
+// unlessUnknown drops the errors of unknown costs.
 func unlessUnknown(err error) error {
-	var unsupported *engine.UnsupportedError
-	if errors.As(err, &unsupported) {
+	if engine.Unsupported(err) {
 		return nil
 	}
 	return err

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -15,116 +14,106 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// The values of Peer.
+// The values of the parameter of Peer.
 const (
 	HostPeer      = "host"
 	ContainerPeer = "containers"
 )
 
-// peer is the name of the parameter that Peer gives.
+// peer is the name of the parameter of Peer.
 const peer = "peer"
 
-// Peer is the parameter of benchmarks with Serve that says where their clients run.
+// Peer is the parameter for the place of the clients, of benchmarks that call Serve.
 func Peer(value string) Param {
 	return Param{
 		Name: peer, Quick: value, Paper: value, Check: OneOf(HostPeer, ContainerPeer),
-		Help: "who asks the server in a container: the host's end of the network, or another container of the target",
+		Help: "the client of the server in a container: a process at the host's end of the network, or another container of the target",
 	}
 }
 
-// AtHost tells whether the clients of a benchmark with the parameter Peer run at the host's end.
+// AtHost reports whether the clients of a benchmark with the parameter of Peer run at the host's end.
 func AtHost(t Trial) bool { return t.Param(peer) == HostPeer }
 
-// Ending is how a server ends.
+// AsClient runs the program in the place that the parameter of Peer selects.
+func AsClient(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error) {
+	if AtHost(t) {
+		return onHost(ctx, t, spec)
+	}
+	spec.Network = engine.Bridged
+	return InContainer(ctx, t, spec)
+}
+
+// Ending is the way in which a server ends.
 type Ending int
 
-// The ends of servers.
+// The ways in which servers end.
 const (
-	Terminated Ending = iota // by SIGTERM, with code 0
-	ByItself                 // when it has served once, with code 0
-	ByForce                  // it knows no end and is deleted
+	Terminated Ending = iota // SIGTERM makes it exit with code 0
+	ByItself                 // it exits with code 0 after one client
+	ByForce                  // it never exits and is deleted
 )
 
 // Server is a program that listens on an IPv4 TCP port of a container.
 type Server struct {
-	// Spec is what SpecOf or Trial.Spec gives, with the mounts that the program needs.
+	// Spec is the result of SpecOf or Core.Spec, with the mounts that the program needs.
 	Spec engine.Spec
 	Port uint16
-	// Listening is how the first line begins that the program writes when it listens. Without one Serve knows it
-	// from a connection that is accepted: not for a program that takes the first one for its client.
+	// Listening is the prefix of the first line that the program writes when it listens. If it is empty, Serve connects
+	// until the server accepts; this does not work for a server that takes the first connection for its client.
 	Listening string
 	End       Ending
 }
 
-// reachable is how long a server may take until it listens, far more than any needs in the slowest sandbox.
+// reachable is the time in which a server must listen, far more than any server needs in the slowest sandbox.
 const reachable = time.Minute
 
-// Serve runs a server in a Bridged container of the target while use works with it, and puts on record what is between the two.
-// A server that ends badly is an error, whatever use makes of it, and ends the context of use.
+// Serve runs a server in a container of the target's bridged network, calls use with its address, and ends the server.
+// The context of use is cancelled if the server fails.
 func Serve(ctx context.Context, t Trial, s Server, use func(ctx context.Context, at netip.AddrPort) error) error {
 	if err := recordPath(ctx, t); err != nil {
 		return err
 	}
-	out, complaints := t.Watch(), t.Watch()
 	s.Spec.Network = engine.Bridged
-	s.Spec.Process.Stdout, s.Spec.Process.Stderr = out, complaints
-	c, _, err := t.Create(ctx, s.Spec)
+	s.Spec.Process.Stderr = t.Watch()
+	r, err := Launch(ctx, t, s.Spec)
 	if err != nil {
 		return err
 	}
-	if _, err := t.Time(ctx, "start", c.Start); err != nil {
-		return err
-	}
 	serving, stop := context.WithCancelCause(ctx)
-	r := running{Server: s, container: c, ended: make(chan struct{})}
-	go r.watch(serving, stop)
+	exit := r.Await(serving)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		<-exit.Done
+		if err := s.failure(exit); err != nil {
+			stop(err)
+		}
+	}()
 	defer func() {
 		stop(nil)
-		<-r.ended
+		<-stopped
 	}()
-	at, err := s.listening(serving, t, c, out)
+	at, err := s.listening(serving, t, r)
 	if err == nil {
 		err = use(serving, at)
 	}
 	if early := context.Cause(serving); early != nil && ctx.Err() == nil {
-		return early // what it broke says less
+		return early // the clients' errors follow from it
 	}
 	if err != nil {
 		return err
 	}
-	return r.end(ctx, t)
+	return s.end(ctx, t, r, exit)
 }
 
-// running is a server whose process runs.
-type running struct {
-	Server
-	container engine.Container
-	// ended is closed when the process has ended, after bad is set if it ended badly.
-	ended chan struct{}
-	bad   error
-}
-
-// watch waits for the end and stops those who need the server if that is a bad one.
-func (r *running) watch(ctx context.Context, stop context.CancelCauseFunc) {
-	defer close(r.ended)
-	exit, err := r.container.Wait(ctx)
-	if err == nil && !exit.OK() {
-		err = fmt.Errorf("the server %q ended: %v", r.Spec.Process.Args, exit)
-	}
+// listening waits until the server can be reached, and returns its address.
+func (s Server) listening(ctx context.Context, t Trial, r *Running) (netip.AddrPort, error) {
+	addressed, err := Optional[engine.Addressed](r.Container, engine.NetworkBridge)
 	if err != nil {
-		r.bad = err
-		stop(err)
-	}
-}
-
-// listening waits until the server can be reached, and says where.
-func (s Server) listening(ctx context.Context, t Trial, c engine.Container, out Watch) (netip.AddrPort, error) {
-	addressed, ok := c.(engine.Addressed)
-	if !ok {
-		return netip.AddrPort{}, errors.New("the engine says that it has bridged networks, and its containers have no address")
+		return netip.AddrPort{}, err
 	}
 	var addr netip.Addr
-	_, err := t.Time(ctx, "address", func(ctx context.Context) (err error) {
+	_, err = t.Time(ctx, "address", func(ctx context.Context) (err error) {
 		addr, err = addressed.Address(ctx)
 		return err
 	})
@@ -133,12 +122,12 @@ func (s Server) listening(ctx context.Context, t Trial, c engine.Container, out 
 	}
 	at := netip.AddrPortFrom(addr, s.Port)
 	if s.Listening == "" {
-		if _, err := Client(ctx, t, t.Spec(workload.Reach(at, reachable)...)); err != nil {
+		if _, err := AsClient(ctx, t, t.Spec(workload.Reach(at, reachable)...)); err != nil {
 			return netip.AddrPort{}, fmt.Errorf("reach the server at %s: %w", at, err)
 		}
 		return at, nil
 	}
-	line, _, err := out.FirstLine(ctx)
+	line, _, err := r.Output.FirstLine(ctx)
 	if err != nil {
 		return netip.AddrPort{}, fmt.Errorf("wait for the server's first line: %w", err)
 	}
@@ -148,19 +137,19 @@ func (s Server) listening(ctx context.Context, t Trial, c engine.Container, out 
 	return at, nil
 }
 
-// end ends a server whose clients are done.
-func (r *running) end(ctx context.Context, t Trial) error {
-	if r.End == Terminated {
-		kill := func(ctx context.Context) error { return r.container.Kill(ctx, syscall.SIGTERM) }
+// end ends a server that has no more clients.
+func (s Server) end(ctx context.Context, t Trial, r *Running, exit *Exit) error {
+	if s.End == Terminated {
+		kill := func(ctx context.Context) error { return r.Kill(ctx, syscall.SIGTERM) }
 		if _, err := t.Time(ctx, "kill", kill); err != nil {
 			return err
 		}
 	}
-	if r.End != ByForce {
+	if s.End != ByForce {
 		_, err := t.Time(ctx, "exit", func(ctx context.Context) error {
 			select {
-			case <-r.ended:
-				return r.bad
+			case <-exit.Done:
+				return s.failure(exit)
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
@@ -169,41 +158,30 @@ func (r *running) end(ctx context.Context, t Trial) error {
 			return err
 		}
 	}
-	_, err := t.Time(ctx, "delete", r.container.Delete)
+	_, err := t.Time(ctx, "delete", r.Delete)
 	return err
 }
 
-// Client runs a program to its end where the benchmark's parameter Peer has the clients, and returns what it wrote on
-// standard output.
-func Client(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error) {
-	if AtHost(t) {
-		return HostProgram(ctx, t, spec)
+// failure is the error of a server that has failed.
+func (Server) failure(exit *Exit) error {
+	if err := exit.Failure(); err != nil {
+		return fmt.Errorf("the server: %w", err)
 	}
-	spec.Network = engine.Bridged
-	return Program(ctx, t, spec)
+	return nil
 }
 
-// MeasureClient is Client for a program whose output is read.
-func MeasureClient(ctx context.Context, t Trial, p workload.Program) (workload.Values, error) {
-	text, err := Client(ctx, t, SpecOf(t, p))
-	if err != nil {
-		return nil, err
-	}
-	return read(text, engine.Exit{}, p)
-}
-
-// recordPath puts on record who serves whom over what.
+// recordPath records the places of server and client, and the network between them.
 func recordPath(ctx context.Context, t Trial) error {
-	link, err := t.Link(ctx)
+	link, err := t.Network.Link(ctx)
 	if err != nil {
 		return err
 	}
-	t.Condition("server", "a container of the target")
+	client := "another container of the target"
 	if AtHost(t) {
-		t.Condition("client", "a process at the host's end of the network")
-	} else {
-		t.Condition("client", "another container of the target")
+		client = "a process at the host's end of the network"
 	}
+	t.Condition("server", "a container of the target")
+	t.Condition("client", client)
 	t.Condition("address family", "IPv4")
 	for _, name := range slices.Sorted(maps.Keys(link.About)) {
 		t.Condition(name, link.About[name])

@@ -2,89 +2,40 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"syscall"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// Program runs a container to its end and returns what its program wrote on standard
-// output. A program that ends badly is an error: its output is no result.
-func Program(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error) {
-	return toItsEnd(ctx, t, spec, "", func(ctx context.Context, spec engine.Spec) (engine.Container, error) {
-		c, _, err := t.Create(ctx, spec)
-		return c, err
-	})
-}
+// Where runs the program of a spec to its exit in some place and returns its standard output: InContainer, AsClient or
+// the result of Within. A program that fails is an error: its output is not a result.
+type Where func(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error)
 
-// HostProgram is Program for a process at the host's end of the target's Link.
-func HostProgram(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error) {
-	return toItsEnd(ctx, t, spec, "host ", t.CreateHost)
-}
-
-// toItsEnd runs what create makes to its end. The names of its phases begin with a prefix.
-func toItsEnd(
-	ctx context.Context, t Trial, spec engine.Spec, prefix string, create func(context.Context, engine.Spec) (engine.Container, error),
-) ([]byte, error) {
-	out, complaints := t.Watch(), t.Watch()
-	spec.Process.Stdout, spec.Process.Stderr = out, complaints
-	c, err := create(ctx, spec)
+// Run runs the program of a spec and parses its output.
+func Run[T any](ctx context.Context, t Trial, where Where, spec engine.Spec, parse func(stdout []byte) (T, error)) (T, error) {
+	var none T
+	text, err := where(ctx, t, spec)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	if _, err := t.Time(ctx, prefix+"start", c.Start); err != nil {
-		return nil, err
-	}
-	// Bounded by the trial's limit only: how long a program runs is a parameter.
-	exit, err := c.Wait(ctx)
+	parsed, err := parse(text)
 	if err != nil {
-		return nil, err
+		return none, fmt.Errorf("read the output of %q: %w", spec.Process.Args, err)
 	}
-	if !exit.OK() {
-		return nil, fmt.Errorf("the program %q ended: %v", spec.Process.Args, exit)
-	}
-	// Some engines know only then that no more output will come.
-	if _, err := t.Time(ctx, prefix+"delete", c.Delete); err != nil {
-		return nil, err
-	}
-	if err := out.Ended(ctx); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	return parsed, nil
 }
 
-// Start creates and starts a container that runs the probe's ready command, and waits
-// for its first line.
-func Start(ctx context.Context, t Trial) (engine.Container, error) {
-	return StartReady(ctx, t, t.Spec(workload.Ready()...))
-}
-
-// StartReady is Start with a spec of that command.
-func StartReady(ctx context.Context, t Trial, spec engine.Spec) (engine.Container, error) {
-	out := t.Watch()
-	spec.Process.Stdout = out
-	c, _, err := t.Create(ctx, spec)
-	if err != nil {
-		return nil, err
+// Measure is Run for a program of the benchmark's image. The options complete the container's spec.
+func Measure(ctx context.Context, t Trial, where Where, p workload.Program, options ...func(*engine.Spec)) (workload.Values, error) {
+	spec := SpecOf(t, p)
+	for _, option := range options {
+		option(&spec)
 	}
-	if _, err := t.Time(ctx, "start", c.Start); err != nil {
-		return nil, err
-	}
-	return c, CheckReady(ctx, out)
-}
-
-// CheckReady waits for the first line of the probe's ready command.
-func CheckReady(ctx context.Context, out Watch) error {
-	line, _, err := out.FirstLine(ctx)
-	if err != nil {
-		return err
-	}
-	if line != workload.ReadyLine {
-		return fmt.Errorf("the program's first line is %q instead of %q", line, workload.ReadyLine)
-	}
-	return nil
+	return Run(ctx, t, where, spec, p.Parse)
 }
 
 // SpecOf describes a container that runs a program of the benchmark's image.
@@ -94,44 +45,7 @@ func SpecOf(t Trial, p workload.Program) engine.Spec {
 	return spec
 }
 
-// Measure runs a program to its end in a container and reads what it wrote. The spec is what SpecOf
-// gives, with what the benchmark adds to it.
-func Measure(ctx context.Context, t Trial, spec engine.Spec, p workload.Program) (workload.Values, error) {
-	text, err := Program(ctx, t, spec)
-	if err != nil {
-		return nil, err
-	}
-	return read(text, engine.Exit{}, p) // Program refuses any other end
-}
-
-// MeasureIn is Measure in a container that runs, as a further process.
-func MeasureIn(ctx context.Context, t Trial, c engine.Container, p workload.Program) (workload.Values, error) {
-	execer, ok := c.(engine.Execer)
-	if !ok {
-		return nil, errors.New("the engine says that it can start further processes, and has no way to")
-	}
-	out, complaints := t.Watch(), t.Watch()
-	// Bounded by the trial's limit only, as in Program.
-	exit, err := execer.Exec(ctx, engine.Process{Args: p.Args, Env: p.Env, Stdout: out, Stderr: complaints})
-	if err != nil {
-		return nil, err
-	}
-	return read(out.Bytes(), exit, p)
-}
-
-// read gives the values of a program that has ended.
-func read(text []byte, exit engine.Exit, p workload.Program) (workload.Values, error) {
-	if !exit.OK() {
-		return nil, fmt.Errorf("the program %q ended: %v", p.Args, exit)
-	}
-	values, err := p.Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("read the output of %q: %w", p.Args, err)
-	}
-	return values, nil
-}
-
-// RecordAll records the metrics, of which the values must have each that is not optional.
+// RecordAll records the metrics. It returns an error if the values lack a metric that is not optional.
 func RecordAll(t Trial, values workload.Values, metrics []result.Metric) error {
 	for _, m := range metrics {
 		value, ok := values[m.Name]
@@ -143,4 +57,182 @@ func RecordAll(t Trial, values workload.Values, metrics []result.Metric) error {
 		}
 	}
 	return nil
+}
+
+// InContainer runs the program as the first process of a new container.
+func InContainer(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error) {
+	return runToExit(ctx, t, spec, "", t.Create)
+}
+
+// onHost runs the program at the host's end of the target's Link.
+func onHost(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error) {
+	return runToExit(ctx, t, spec, "host ", func(ctx context.Context, spec engine.Spec) (engine.Container, Span, error) {
+		c, err := t.Network.CreateHost(ctx, spec)
+		return c, Span{}, err
+	})
+}
+
+// Within runs the program as a further process of a running container.
+func Within(c engine.Container) Where {
+	return func(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error) {
+		execer, err := Optional[engine.Execer](c, engine.CanExec)
+		if err != nil {
+			return nil, err
+		}
+		out := t.Watch()
+		spec.Process.Stdout, spec.Process.Stderr = out, t.Watch()
+		exit, err := execer.Exec(ctx, spec.Process) // bounded only by the trial's limit, as in Running.WaitOK
+		if err != nil {
+			return nil, err
+		}
+		return out.Bytes(), exitError(spec, exit)
+	}
+}
+
+// runToExit runs a program in the container that create makes. The names of its phases begin with a prefix.
+func runToExit(ctx context.Context, t Trial, spec engine.Spec, prefix string, create createFunc) ([]byte, error) {
+	spec.Process.Stderr = t.Watch()
+	r, err := launch(ctx, t, spec, prefix, create)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.WaitOK(ctx); err != nil {
+		return nil, err
+	}
+	if _, err := r.Remove(ctx, t); err != nil {
+		return nil, err
+	}
+	return r.Output.Bytes(), nil
+}
+
+// createFunc is Core.Create, or its counterpart on the host.
+type createFunc func(context.Context, engine.Spec) (engine.Container, Span, error)
+
+// Running is a container whose program was started.
+type Running struct {
+	engine.Container
+	Output                Watch // standard output
+	CreateSpan, StartSpan Span  // of the phases "create" and "start"
+
+	spec   engine.Spec
+	prefix string // of the names of phases
+}
+
+// Launch creates and starts a container. Standard output goes to a Watch: the spec's own, if it has one.
+func Launch(ctx context.Context, t Trial, spec engine.Spec) (*Running, error) {
+	return launch(ctx, t, spec, "", t.Create)
+}
+
+func launch(ctx context.Context, t Trial, spec engine.Spec, prefix string, create createFunc) (_ *Running, err error) {
+	r := &Running{prefix: prefix}
+	own := false
+	if r.Output, own = spec.Process.Stdout.(Watch); !own {
+		r.Output = t.Watch()
+		spec.Process.Stdout = r.Output
+	}
+	r.spec = spec
+	if r.Container, r.CreateSpan, err = create(ctx, spec); err != nil {
+		return nil, err
+	}
+	if r.StartSpan, err = t.Time(ctx, prefix+"start", r.Start); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Start launches a container that runs the probe's ready command, and waits for its first line. The options complete the
+// container's spec.
+func Start(ctx context.Context, t Trial, options ...func(*engine.Spec)) (*Running, error) {
+	spec := t.Spec(workload.Ready()...)
+	for _, option := range options {
+		option(&spec)
+	}
+	r, err := Launch(ctx, t, spec)
+	if err != nil {
+		return nil, err
+	}
+	_, err = r.Ready(ctx)
+	return r, err
+}
+
+// Ready waits for the first line of the probe's ready command, and returns the time of its first byte.
+func (r *Running) Ready(ctx context.Context) (time.Duration, error) {
+	line, first, err := r.Output.FirstLine(ctx)
+	if err == nil && line != workload.ReadyLine {
+		err = fmt.Errorf("the program's first line is %q instead of %q", line, workload.ReadyLine)
+	}
+	return first, err
+}
+
+// WaitOK waits for the program's exit. Only the trial's limit bounds it: the run time of a program is a parameter. A program
+// that fails is an error.
+func (r *Running) WaitOK(ctx context.Context) error {
+	exit, err := r.Container.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	return exitError(r.spec, exit)
+}
+
+func exitError(spec engine.Spec, exit engine.Exit) error {
+	if exit.OK() {
+		return nil
+	}
+	return fmt.Errorf("the program %q ended: %v", spec.Process.Args, exit)
+}
+
+// Remove deletes the container after its exit, as the phase "delete", and waits for the end of its output: some engines
+// know only then that no more output follows.
+func (r *Running) Remove(ctx context.Context, t Trial) (Span, error) {
+	span, err := t.Time(ctx, r.prefix+"delete", r.Delete)
+	if err != nil {
+		return Span{}, err
+	}
+	return span, r.Output.Ended(ctx)
+}
+
+// Destroy kills the container, waits for its exit and deletes it, as the phases "kill", "exit" and "delete". It returns the
+// sum of the three phases, and the span from the start of the first to the end of the last.
+func (r *Running) Destroy(ctx context.Context, t Trial) (time.Duration, Span, error) {
+	kill, err := t.Time(ctx, "kill", func(ctx context.Context) error { return r.Kill(ctx, syscall.SIGKILL) })
+	if err != nil {
+		return 0, Span{}, err
+	}
+	exit, err := t.Time(ctx, "exit", func(ctx context.Context) error {
+		_, err := r.Container.Wait(ctx)
+		return err
+	})
+	if err != nil {
+		return 0, Span{}, err
+	}
+	remove, err := t.Time(ctx, "delete", r.Delete)
+	return kill.Length() + exit.Length() + remove.Length(), Span{Start: kill.Start, End: remove.End}, err
+}
+
+// Exit is the exit of a program, for which a goroutine waits.
+type Exit struct {
+	Done <-chan struct{} // closed after the exit, when the other fields are set
+	engine.Exit
+	Err error // of the wait
+
+	spec engine.Spec
+}
+
+// Await waits for the exit in the background until ctx ends.
+func (r *Running) Await(ctx context.Context) *Exit {
+	done := make(chan struct{})
+	e := &Exit{Done: done, spec: r.spec}
+	go func() {
+		defer close(done)
+		e.Exit, e.Err = r.Container.Wait(ctx)
+	}()
+	return e
+}
+
+// Failure is the error of the wait or of the program, after Done.
+func (e *Exit) Failure() error {
+	if e.Err != nil {
+		return e.Err
+	}
+	return exitError(e.spec, e.Exit)
 }

@@ -11,24 +11,24 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// NotMeasured begins the condition of a volume that a trial has left out; the reason follows.
+// NotMeasured is the prefix of the condition of a volume that a trial has left out; the reason follows.
 const NotMeasured = "not measured: "
 
-// Volume is what the files of a benchmark lie on, as a parameter spells it.
+// Volume is the storage of a benchmark's files, as a parameter spells it.
 type Volume string
 
-// The volumes there are.
+// The volumes.
 const (
 	Rootfs    Volume = "rootfs"     // the container's own root file system: the engine's snapshotter
 	Bind      Volume = "bind"       // a directory on the host's disk
-	Tmpfs     Volume = "tmpfs"      // a file system in memory, which the runtime makes for the container
+	Tmpfs     Volume = "tmpfs"      // a file system in memory that the runtime makes for the container
 	BindTmpfs Volume = "bind-tmpfs" // a directory of the host in memory
 )
 
 // Volumes lists all volumes.
 func Volumes() []Volume { return []Volume{Rootfs, Bind, Tmpfs, BindTmpfs} }
 
-// DataDir is the directory of containers at which every volume is.
+// DataDir is the directory of containers at which every volume is mounted.
 const DataDir = "/data"
 
 // OnParam is the parameter for the volume.
@@ -39,49 +39,50 @@ func OnParam(quick, paper Volume) Param {
 	}
 	return Param{
 		Name: "on", Quick: string(quick), Paper: string(paper), Check: OneOf(names...),
-		Help: "what the files lie on: the container's root file system, a bind mount of the host's disk, a tmpfs that the runtime makes, a bind mount of a tmpfs of the host",
+		Help: "the storage of the files: the container's root file system, a bind mount of the host's disk, a tmpfs that the runtime makes, a bind mount of a tmpfs of the host",
 	}
 }
 
-// OnDisk tells whether files on the volume are files on the host's disk.
+// OnDisk reports whether files on the volume are files on the host's disk.
 func (v Volume) OnDisk() bool { return v == Rootfs || v == Bind }
 
-// Space is what files of so many bytes take on the volume.
-func (v Volume) Space(bytes int64) Space {
+// Needs returns the requirements of files of so many bytes on the volume.
+func (v Volume) Needs(bytes int64) Needs {
 	switch v {
+	case Rootfs:
+		return Needs{Capabilities: []engine.Capability{engine.CanWrite}, Space: Space{Disk: bytes}}
 	case Tmpfs:
-		return Space{Tmpfs: bytes}
+		return Needs{Capabilities: []engine.Capability{engine.CanTmpfs}, Space: Space{Tmpfs: bytes}}
 	case BindTmpfs:
-		return Space{Memory: bytes}
+		return Needs{Space: Space{Memory: bytes}}
 	default:
-		return Space{Disk: bytes}
+		return Needs{Space: Space{Disk: bytes}}
 	}
 }
 
-// Mounted is a volume as the containers of a trial get it.
+// Mounted is a volume as the containers of a trial receive it.
 type Mounted struct {
 	Volume
-	// Dir is its directory on the host, which all containers share that are given it; empty if each has its own.
+	// Dir is the volume's directory on the host, which all containers share; empty if each container has its own.
 	Dir string
-	// On says in words what it is.
+	// On describes the storage in words.
 	On string
 }
 
-// Mount makes a volume for a trial. It is an *engine.UnsupportedError if the target has none of the kind.
+// Mount makes a volume for a trial whose target meets the volume's Needs. The error is an *engine.UnsupportedError if
+// the host has no such medium.
 func (v Volume) Mount(t Trial) (Mounted, error) {
 	m := Mounted{Volume: v}
 	var err error
 	switch v {
 	case Rootfs:
-		m.On = rootOf(t)
-		err = t.Supports(engine.CanWrite)
+		m.On = describeRoot(t)
 	case Tmpfs:
 		m.On = "a tmpfs of the container"
-		err = t.Supports(engine.CanTmpfs)
 	case Bind:
-		m.Dir, err = t.Scratch(Disk)
+		m.Dir, err = t.Storage.Scratch(Disk)
 	case BindTmpfs:
-		m.Dir, err = t.Scratch(Memory)
+		m.Dir, err = t.Storage.Scratch(Memory)
 	}
 	if err == nil && m.Dir != "" {
 		var fs string
@@ -91,7 +92,7 @@ func (v Volume) Mount(t Trial) (Mounted, error) {
 	return m, err
 }
 
-// Into gives a container the volume at DataDir.
+// Into mounts the volume into a container at DataDir.
 func (m Mounted) Into(spec *engine.Spec) {
 	switch {
 	case m.Dir != "":
@@ -103,31 +104,31 @@ func (m Mounted) Into(spec *engine.Spec) {
 	}
 }
 
-// rootOf says in words where a container's root file system keeps what is written: see engine.Spec.Writable.
-func rootOf(t Trial) string {
+// describeRoot describes the storage of files in a container's root file system: see engine.Spec.Writable.
+func describeRoot(t Trial) string {
 	const root = "the container's root file system: "
-	switch isolation := t.Info().Isolation; {
+	switch isolation := t.Info.Isolation; {
 	case isolation == engine.NoIsolation:
 		return "a directory of the run's disk, bound to " + DataDir
 	case isolation == engine.UserKernel:
-		return root + "what is written may stay in an overlay of the sandbox's own"
-	case t.Supports(engine.CanPull) == nil:
+		return root + "files may stay in an overlay inside the sandbox"
+	case t.Require(Needs{Capabilities: []engine.Capability{engine.CanPull}}) == nil:
 		return root + "a layer of the engine's snapshotter"
 	default:
 		return root + "an overlay on the run's disk"
 	}
 }
 
-// fileSystemOf says in words what a directory of the host lies on.
+// fileSystemOf describes the file system of a directory of the host.
 func fileSystemOf(dir string) (string, error) {
 	mounts, err := mountinfo.GetMounts(mountinfo.ParentsFilter(dir))
+	if err == nil && len(mounts) == 0 {
+		err = os.ErrNotExist
+	}
 	if err != nil {
-		return "", fmt.Errorf("look what %s lies on: %w", dir, err)
+		return "", fmt.Errorf("find the file system of %s: %w", dir, err)
 	}
-	if len(mounts) == 0 {
-		return "", fmt.Errorf("look what %s lies on: %w", dir, os.ErrNotExist)
-	}
-	// Of several at the same place the last one is seen.
+	// The last of several mounts at the same path is visible.
 	slices.SortStableFunc(mounts, func(a, b *mountinfo.Info) int { return len(a.Mountpoint) - len(b.Mountpoint) })
 	m := mounts[len(mounts)-1]
 	if m.Source == "" || m.Source == "none" || m.Source == m.FSType {
@@ -139,9 +140,9 @@ func fileSystemOf(dir string) (string, error) {
 // Cache is the state of the host's page cache before files are read, as a parameter spells it.
 type Cache string
 
-// The states there are.
+// The states of the page cache.
 const (
-	Warm Cache = "warm" // what was just written is still in it
+	Warm Cache = "warm" // it holds the files, which were written just before
 	Cold Cache = "cold" // it was dropped
 )
 
@@ -149,25 +150,25 @@ const (
 func CacheParam(quick, paper Cache) Param {
 	return Param{
 		Name: "cache", Quick: string(quick), Paper: string(paper), Check: OneOf(string(Warm), string(Cold)),
-		Help: "whether what is read lies in the host's page cache, or that was dropped right before",
+		Help: "warm: the files are read from the host's page cache; cold: the page cache is dropped right before reading",
 	}
 }
 
-// Check refuses files that cannot be in the state.
+// Check returns an error for files that cannot be in the state.
 func (c Cache) Check(v Volume) error {
 	if c == Warm || v.OnDisk() {
 		return nil
 	}
 	return &engine.UnsupportedError{
-		What: "a cold page cache", Reason: "files on " + string(v) + " lie in memory, cached or not",
+		What: "a cold page cache", Reason: "files on " + string(v) + " are always in memory",
 		Advice: "measure with cache=warm, or on=bind",
 	}
 }
 
-// Prepare brings the host's page cache into the state. It has no place in a timed region.
+// Prepare brings the host's page cache into the state. It must not be called in a timed region.
 func (c Cache) Prepare(ctx context.Context, t Trial) error {
 	if c == Warm {
 		return nil
 	}
-	return t.DropCaches(ctx)
+	return t.Storage.DropCaches(ctx)
 }

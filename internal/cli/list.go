@@ -105,7 +105,7 @@ func describe(b bench.Benchmark) benchmarkRow {
 	for _, p := range b.Params {
 		row.Params = append(row.Params, paramRow{p.Name, p.Help, p.Quick, p.Paper})
 	}
-	for _, n := range b.Needs {
+	for _, n := range b.Capabilities() {
 		row.Needs = append(row.Needs, string(n))
 	}
 	return row

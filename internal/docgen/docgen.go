@@ -127,9 +127,9 @@ func Programs(page []byte) ([]byte, error) {
 func table(b bench.Benchmark) string {
 	var w strings.Builder
 	fmt.Fprintf(&w, "\nSource: %s.", b.Source)
-	if len(b.Needs) > 0 {
+	if capabilities := b.Capabilities(); len(capabilities) > 0 {
 		var needs []string
-		for _, n := range b.Needs {
+		for _, n := range capabilities {
 			needs = append(needs, string(n))
 		}
 		fmt.Fprintf(&w, " Needs of the target: %s.", strings.Join(needs, ", "))

@@ -14,7 +14,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
-	"github.com/touchstone-bench/touchstone/internal/bench/own"
+	"github.com/touchstone-bench/touchstone/internal/bench/custom"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -133,19 +133,19 @@ func TestParse(t *testing.T) {
 		Pinning:    Pinning{Workload: "1-3,5", Engines: "4", Touchstone: "0"},
 		DropCaches: new(bool),
 		Workloads: []Workload{
-			{Workload: own.Workload{
+			{Workload: custom.Workload{
 				Name: "app.start.cold", Summary: "from nothing: to the first answer", Image: "/srv/images/app.tar",
 				Args: []string{"/usr/bin/app", "--bench", "5", "a b", `it's "$HOME"`, "true", ""}, Env: map[string]string{"LC_ALL": "C", "A": "5"},
 				Writable: true, Network: "host",
-				Metrics: []own.Metric{
+				Metrics: []custom.Metric{
 					{Name: "Rate", Unit: "1/s", Better: "higher", Regex: `rate: ([0-9.]+) "op"\/s #`, Scale: 1},
 					{Name: "P99", Unit: "s", Better: "lower", JSON: "$.latency['p-99']", Scale: 0.001},
 					{Name: "Size", Unit: "B", Better: "lower", JSON: "size", Scale: 1 << 20},
 				},
 			}},
-			{Workload: own.Workload{
+			{Workload: custom.Workload{
 				Name: "app.stop.warm", Image: bench.WorkloadImage, Args: []string{"/usr/bin/busybox"}, Network: "bridge",
-				Metrics: []own.Metric{{Name: "A", Unit: "score", Better: "lower", JSON: "a", Scale: 1}},
+				Metrics: []custom.Metric{{Name: "A", Unit: "score", Better: "lower", JSON: "a", Scale: 1}},
 			}},
 		},
 		Export: "results.json",

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
-	"github.com/touchstone-bench/touchstone/internal/bench/own"
+	"github.com/touchstone-bench/touchstone/internal/bench/custom"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -85,7 +85,7 @@ func (p Plan) withWorkloads(catalogue Catalogue) ([]bench.Benchmark, error) {
 			problems.add(w.at, w.Name, problem{"workloads: " + quote(w.Name) + " is a benchmark of Touchstone's", "give the workload another name"})
 			continue
 		}
-		b, err := own.Benchmark(w.Workload)
+		b, err := custom.Benchmark(w.Workload)
 		if err != nil {
 			problems.add(w.at, w.Name, problem{"workloads: " + printable(err.Error()), ""})
 			continue

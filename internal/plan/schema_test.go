@@ -15,7 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
-	"github.com/touchstone-bench/touchstone/internal/bench/own"
+	"github.com/touchstone-bench/touchstone/internal/bench/custom"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -109,13 +109,13 @@ func shapes() map[string]schema {
 		"workloads.argv":     listOf(maxArgs, schema{"type": plain, "maxLength": maxPath}).with(schema{"prefixItems": []schema{ref("path")}}),
 		"workloads.env":      mapOf(maxArgs, textOf(maxName, variable.String()).with(schema{"not": schema{"const": "PATH"}}), schema{"type": plain, "maxLength": maxPath}),
 		"workloads.writable": boolean.with(schema{"default": false}),
-		"workloads.network":  {"enum": own.Networks()},
+		"workloads.network":  {"enum": custom.Networks()},
 		"workloads.parse":    listOf(MaxMetrics, schema{}),
 		"parse.metric":       textOf(maxName, metricName.String(), "Rate", "LatencyP99").with(schema{"not": schema{"enum": cost}}),
 		"parse.regex":        {"type": "string", "minLength": 1, "maxLength": maxExpression, "format": "regex", "examples": []string{"rate: ([0-9.]+) op/s"}},
 		"parse.json":         {"type": "string", "minLength": 1, "maxLength": maxExpression, "examples": []string{"latency.p99", "jobs[0].read.iops"}},
-		"parse.unit":         {"enum": own.Units()},
-		"parse.better":       {"enum": own.Directions()},
+		"parse.unit":         {"enum": custom.Units()},
+		"parse.better":       {"enum": custom.Directions()},
 		"parse.scale":        {"type": []string{"number", "string"}, "exclusiveMinimum": 0, "pattern": factor.String(), "default": 1},
 		"export":             export,
 		"json":               export.with(schema{"deprecated": true, "description": "The old name of export."}),
@@ -187,7 +187,7 @@ func planSchema(t *testing.T) schema {
 	nest("benchmarks", schema{"items": schema{"oneOf": []schema{ref("filter"), item}}})
 	runtime := object("runtimes", r.runtimeFields("x", &target.Runtime{})).with(schema{"minProperties": 1, "not": schema{"required": []string{"path", "type"}}})
 	nest("runtimes", schema{"additionalProperties": schema{"oneOf": []schema{ref("path"), runtime}}})
-	metric := object("parse", r.metricFields(&own.Metric{})).with(schema{
+	metric := object("parse", r.metricFields(&custom.Metric{})).with(schema{
 		"required": []string{"metric", "unit", "better"}, "oneOf": []schema{{"required": []string{"regex"}}, {"required": []string{"json"}}},
 	})
 	workload := object("workloads", r.workloadFields(&Workload{})).with(schema{"required": []string{"name", "image", "argv", "parse"}})

@@ -11,12 +11,12 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
-	"github.com/touchstone-bench/touchstone/internal/bench/own"
+	"github.com/touchstone-bench/touchstone/internal/bench/custom"
 )
 
 // Workload is a program of the user's own, which is a benchmark of the plan.
 type Workload struct {
-	own.Workload
+	custom.Workload
 
 	at, imageAt location
 }
@@ -63,7 +63,7 @@ func (r *reader) workloadFields(w *Workload) []field {
 		}},
 		{"network", func(n ast.Node) {
 			s, _ := text(n)
-			if !slices.Contains(own.Networks(), s) {
+			if !slices.Contains(custom.Networks(), s) {
 				r.fail(n, fmt.Sprintf("workloads.network: %s is neither host nor bridge", shown(n)), "leave it out to have only the loopback interface")
 			}
 			w.Network = s
@@ -73,7 +73,7 @@ func (r *reader) workloadFields(w *Workload) []field {
 }
 
 // metricFields are the keys of an entry of parse.
-func (r *reader) metricFields(m *own.Metric) []field {
+func (r *reader) metricFields(m *custom.Metric) []field {
 	expression := func(key string, n ast.Node, into *string) {
 		r.text(n, "parse."+key, checkExpression, into)
 		if *into == "" {
@@ -90,7 +90,7 @@ func (r *reader) metricFields(m *own.Metric) []field {
 		{"unit", func(n ast.Node) { r.text(n, "parse.unit", checkUnit, &m.Unit) }},
 		{"better", func(n ast.Node) {
 			m.Better, _ = text(n)
-			if directions := own.Directions(); !slices.Contains(directions, m.Better) {
+			if directions := custom.Directions(); !slices.Contains(directions, m.Better) {
 				r.fail(n, fmt.Sprintf("parse.better: %s is neither lower nor higher", shown(n)), didYouMean(m.Better, directions, "write which values are the better ones"))
 			}
 		}},
@@ -216,8 +216,8 @@ func (r *reader) env(n ast.Node) map[string]string {
 }
 
 // parse reads how values are found in what a program writes.
-func (r *reader) parse(n ast.Node) []own.Metric {
-	var metrics []own.Metric
+func (r *reader) parse(n ast.Node) []custom.Metric {
+	var metrics []custom.Metric
 	if seq, ok := n.(*ast.SequenceNode); ok && len(seq.Values) == 0 {
 		r.fail(n, "parse is empty", "write an entry for each metric; a workload needs one at least")
 		return nil
@@ -228,7 +228,7 @@ func (r *reader) parse(n ast.Node) []own.Metric {
 			r.wrongKind(v, "parse", "a mapping is", `write it like {metric: Rate, regex: 'rate: ([0-9.]+) op/s', unit: 1/s, better: higher}`)
 			continue
 		}
-		m := own.Metric{Scale: 1}
+		m := custom.Metric{Scale: 1}
 		r.entries(entries, "an entry of parse", r.metricFields(&m))
 		r.required(v, entries, "the entry of parse", "metric", "unit", "better")
 		has := func(key string) bool {
@@ -237,7 +237,7 @@ func (r *reader) parse(n ast.Node) []own.Metric {
 		if has("regex") == has("json") {
 			r.fail(v, "the entry of parse wants either regex or json", "say where the value stands: "+adviceOf("regex")+", or "+adviceOf("json"))
 		}
-		if slices.ContainsFunc(metrics, func(o own.Metric) bool { return o.Name == m.Name && m.Name != "" }) {
+		if slices.ContainsFunc(metrics, func(o custom.Metric) bool { return o.Name == m.Name && m.Name != "" }) {
 			r.fail(v, "parse: there are two metrics of the name "+quote(m.Name), "give one of them another name")
 		}
 		metrics = append(metrics, m)
@@ -322,7 +322,7 @@ func multiples() map[string]string {
 
 // checkUnit refuses units that reports do not know, and says how a multiple of one is written.
 func checkUnit(s string) *problem {
-	known := own.Units()
+	known := custom.Units()
 	if slices.Contains(known, s) {
 		return nil
 	}

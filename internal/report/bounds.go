@@ -22,7 +22,7 @@ type Breach struct {
 // Title is the benchmark's name with its parameters.
 func (b *Breach) Title() string { return title(b.Benchmark, b.Params) }
 
-// String says it in one sentence: "limits.cpu.time quota=0.1: containerd/runsc does not hold its CPU limit: Used is 980 %,
+// String says it in one sentence: "limits.cpu.time quota=0.1: containerd/runsc does not hold its CPU limit: CPULimitUse is 980 %,
 // and 110 % is the most that holds (median of 10 trials)."
 func (b *Breach) String() string { return b.Title() + ": " + b.Short() + "." }
 

@@ -11,17 +11,20 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 )
 
-// cost is what a trial needs to know of what it costs the host.
+// cost is the state from which a trial computes its cost to the host.
 type cost struct {
 	daemonBacked bool
 	daemon       engine.Daemon
-	before       time.Duration // CPU time that an accountant, or a service's cgroup, had used
-	err          error         // why before is not known
+	before       time.Duration // CPU time of an accountant, or of a daemon's cgroup, before the trial
+	err          error         // the reason if before is unknown
 	account      *monitor.Account
-	notes        []string // what of the cost cannot be known, for people
+	notes        []string // the unknown parts of the cost, for people
 }
 
-// beginCost notes what was used before the trial.
+// trialCost implements bench.Cost.
+type trialCost struct{ *trial }
+
+// beginCost reads the counters before the trial.
 func (t *trial) beginCost() {
 	c := &t.cost
 	switch e := t.engine.(type) {
@@ -44,7 +47,7 @@ func (t *trial) beginCost() {
 	})
 }
 
-// procs lists the processes in the cgroups of the trial and of what serves it.
+// procs lists the processes in the cgroups of the trial and of the daemon that serves it.
 func (t *trial) procs() ([]int, error) {
 	var pids []int
 	if t.group != nil {
@@ -64,7 +67,7 @@ func (t *trial) procs() ([]int, error) {
 	return pids, nil
 }
 
-// endCost ends the account, and lets the run tell what of the cost cannot be known.
+// endCost ends the account, and adds the unknown parts of the cost to the run's caveats.
 func (t *trial) endCost() error {
 	for _, note := range t.cost.notes {
 		if !slices.Contains(t.r.out.Cut, note) {
@@ -77,17 +80,17 @@ func (t *trial) endCost() error {
 	return t.cost.account.Close()
 }
 
-// unmixed tells why the cost would be that of the target and of the host's end together.
+// unmixed returns an error if the cost would include the processes at the host's end.
 func (t *trial) unmixed() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.mixed {
-		return unknown("without cgroups that of the programs at the host's end of the network cannot be told from it")
+	if t.costMixed {
+		return unknown("without cgroups it would include the programs at the host's end of the network")
 	}
 	return nil
 }
 
-func (t *trial) Usage() (engine.Usage, error) {
+func (t trialCost) Usage() (engine.Usage, error) {
 	if err := t.unmixed(); err != nil {
 		return engine.Usage{}, err
 	}
@@ -98,14 +101,14 @@ func (t *trial) Usage() (engine.Usage, error) {
 	case t.group != nil:
 		u, err := t.group.Usage()
 		if err != nil {
-			return engine.Usage{}, fmt.Errorf("read what the trial has used: %w", err)
+			return engine.Usage{}, fmt.Errorf("read the usage of the trial: %w", err)
 		}
 		return engine.Usage{CPU: u.CPU, PeakMemory: u.PeakMemory}, nil
 	case ok:
 		u := a.Usage()
 		return engine.Usage{CPU: u.CPU - t.cost.before, PeakMemory: u.PeakMemory}, nil
 	default:
-		return engine.Usage{}, unknown("without cgroups it is not known for this engine")
+		return engine.Usage{}, unknown("without cgroups this engine does not report it")
 	}
 }
 
@@ -113,40 +116,41 @@ func unknown(reason string) error {
 	return &engine.UnsupportedError{What: "the cost to the host", Reason: reason}
 }
 
-// daemonUsage adds what the daemon's cgroup has used since the trial began. The highest memory of the trial in that
-// cgroup is not known: the kernel keeps that of all times.
-func (t *trial) daemonUsage() (engine.Usage, error) {
+// daemonUsage adds the usage of the daemon's cgroup since the start of the trial. The trial's peak memory in that cgroup
+// is unknown: the kernel keeps only the peak since the cgroup was made.
+func (t trialCost) daemonUsage() (engine.Usage, error) {
 	if err := t.sameDaemon(); err != nil {
 		return engine.Usage{}, err
 	}
 	own, err := t.group.Usage()
 	if err != nil {
-		return engine.Usage{}, fmt.Errorf("read what the trial has used: %w", err)
+		return engine.Usage{}, fmt.Errorf("read the usage of the trial: %w", err)
 	}
 	daemon, err := t.cost.daemon.Cgroup.Usage()
 	if err != nil {
-		return engine.Usage{}, fmt.Errorf("read what the daemon has used: %w", err)
+		return engine.Usage{}, fmt.Errorf("read the usage of the daemon: %w", err)
 	}
 	return engine.Usage{CPU: own.CPU + daemon.CPU - t.cost.before, IncludesDaemon: true}, nil
 }
 
-// sameDaemon tells why what the daemon costs cannot be told from what it cost before, or costs others.
-func (t *trial) sameDaemon() error {
+// sameDaemon returns an error if the daemon's cost for this trial cannot be separated from its earlier cost or from its
+// cost for others.
+func (t trialCost) sameDaemon() error {
 	before, now := t.cost.daemon, t.engine.(engine.DaemonBacked).Daemon()
 	switch {
 	case t.group == nil || before.Cgroup == nil:
-		return unknown("the daemon or its containers are in no cgroup of their own, and others may be there too")
+		return unknown("the daemon or its containers share a cgroup with other processes")
 	case t.cost.err != nil:
-		return unknown("what the daemon used before the trial is not known: " + t.cost.err.Error())
+		return unknown("the usage of the daemon before the trial is unknown: " + t.cost.err.Error())
 	case now.Cgroup == nil || now.Cgroup.Path() != before.Cgroup.Path() || !slices.Equal(now.PIDs, before.PIDs):
-		return unknown("the daemon was started again during the trial")
+		return unknown("the daemon was restarted during the trial")
 	}
 	return nil
 }
 
-func (t *trial) Throttled() (int64, error) {
+func (t trialCost) Throttled() (int64, error) {
 	if t.group == nil {
-		return 0, unknown("without cgroups it is not known how often a limit held it back")
+		return 0, unknown("throttling is counted by cgroups, and this trial has none")
 	}
 	if t.cost.daemonBacked {
 		if err := t.sameDaemon(); err != nil {
@@ -160,7 +164,7 @@ func (t *trial) Throttled() (int64, error) {
 	return n, err
 }
 
-func (t *trial) CPU() (map[monitor.Component]time.Duration, error) {
+func (t trialCost) CPU() (map[monitor.Component]time.Duration, error) {
 	if t.cost.account == nil {
 		return nil, unknown("the target's processes are not on this host")
 	}
@@ -176,7 +180,7 @@ func (t *trial) CPU() (map[monitor.Component]time.Duration, error) {
 	return cpu, t.note("CPU time", err)
 }
 
-func (t *trial) Memory() (map[monitor.Component]int64, error) {
+func (t trialCost) Memory() (map[monitor.Component]int64, error) {
 	if t.cost.account == nil {
 		return nil, unknown("the target's processes are not on this host")
 	}
@@ -187,7 +191,7 @@ func (t *trial) Memory() (map[monitor.Component]int64, error) {
 	return memory, t.note("memory", err)
 }
 
-// note keeps why a cost is not known by component, and gives it as an *engine.UnsupportedError.
+// note records why the cost by component is unknown, and returns the reason as an *engine.UnsupportedError.
 func (t *trial) note(what string, err error) error {
 	if err == nil {
 		return nil

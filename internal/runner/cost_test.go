@@ -57,7 +57,7 @@ func TestUsageWithADaemon(t *testing.T) {
 	var during time.Duration
 	l.config.Work[0].Benchmark.Run = func(ctx context.Context, trial bench.Trial) (err error) {
 		during = work(ctx, t, s.service.Cgroup)
-		usage, err = trial.Usage()
+		usage, err = trial.Cost.Usage()
 		return err
 	}
 	l.ok()
@@ -79,9 +79,9 @@ func TestUsageOfADaemonThatIsNotKnown(t *testing.T) {
 		before     func(*served)
 		during     func(*served)
 	}{
-		{name: "the daemon's cgroup is not its own", says: "others may be there too", before: func(s *served) { s.service.Cgroup = nil }},
-		{name: "another daemon", says: "started again", during: func(s *served) { s.service.PIDs = []int{1<<30 + 1} }},
-		{name: "no daemon any more", says: "started again", during: func(s *served) { s.service = engine.Daemon{} }},
+		{name: "the daemon's cgroup is not its own", says: "share a cgroup with other processes", before: func(s *served) { s.service.Cgroup = nil }},
+		{name: "another daemon", says: "restarted during", during: func(s *served) { s.service.PIDs = []int{1<<30 + 1} }},
+		{name: "no daemon any more", says: "restarted during", during: func(s *served) { s.service = engine.Daemon{} }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l, s := newServed(t)
@@ -96,8 +96,8 @@ func TestUsageOfADaemonThatIsNotKnown(t *testing.T) {
 					defer func() { s.service = was }()
 					tt.during(s)
 				}
-				_, usage := trial.Usage()
-				_, cpu := trial.CPU()
+				_, usage := trial.Cost.Usage()
+				_, cpu := trial.Cost.CPU()
 				errs = append(errs, usage, cpu)
 				return nil
 			}
@@ -125,8 +125,8 @@ func TestComponentsNobodyAskedFor(t *testing.T) {
 		}
 		var errs []error
 		l.config.Work[0].Benchmark.Run = func(_ context.Context, trial bench.Trial) error {
-			_, cpu := trial.CPU()
-			_, memory := trial.Memory()
+			_, cpu := trial.Cost.CPU()
+			_, memory := trial.Cost.Memory()
 			errs = append(errs, cpu, memory)
 			return nil
 		}

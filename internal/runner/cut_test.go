@@ -25,7 +25,7 @@ func TestWhatCannotWorkIsSkippedOnce(t *testing.T) {
 	l.config.Stop.Min, l.config.Warmup = 3, 1
 	l.config.Targets = append(l.config.Targets, unavailable("oci/none"))
 	l.work("test.one.x", live)
-	l.config.Work[0].Benchmark.Needs = []engine.Capability{engine.CanPause, engine.CanExec}
+	l.config.Work[0].Benchmark.Needs = bench.Always(engine.CanPause, engine.CanExec)
 	out := l.ok()
 	reasons := map[string][]string{}
 	for _, trial := range l.trials {
@@ -53,7 +53,7 @@ func TestSkippedByTheBenchmark(t *testing.T) {
 		if err := live(ctx, t); err != nil {
 			return err
 		}
-		return t.Supports(engine.CanExec)
+		return t.Require(bench.Needs{Capabilities: []engine.Capability{engine.CanExec}})
 	})
 	out := l.ok()
 	if diff := cmp.Diff(map[result.Status]int{result.OK: 3, result.Skipped: 1}, out.Counts); diff != "" {

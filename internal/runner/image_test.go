@@ -13,11 +13,11 @@ import (
 
 // pullOne pulls a fresh image, and leaves its removal to the runner.
 func pullOne(ctx context.Context, t bench.Trial) error {
-	ref, err := t.FreshImage(ctx, 1<<20)
+	ref, err := t.Images.Fresh(ctx, 1<<20)
 	if err != nil {
 		return err
 	}
-	span, err := t.Pull(ctx, ref)
+	span, err := t.Images.Pull(ctx, ref)
 	if err == nil {
 		t.Record("Value", span.Seconds())
 	}
@@ -26,14 +26,14 @@ func pullOne(ctx context.Context, t bench.Trial) error {
 
 // pullAndRemove removes it itself.
 func pullAndRemove(ctx context.Context, t bench.Trial) error {
-	ref, err := t.FreshImage(ctx, 1<<20)
+	ref, err := t.Images.Fresh(ctx, 1<<20)
 	if err != nil {
 		return err
 	}
-	if _, err := t.Pull(ctx, ref); err != nil {
+	if _, err := t.Images.Pull(ctx, ref); err != nil {
 		return err
 	}
-	span, err := t.RemoveImage(ctx, ref)
+	span, err := t.Images.Remove(ctx, ref)
 	if err == nil {
 		t.Record("Value", span.Seconds())
 	}

@@ -11,8 +11,54 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// pullLimit bounds one pull of an image that a benchmark runs from, which may have a hundred times the size of those that
-// calls are bounded for.
+// trialImages implements bench.Images.
+type trialImages struct{ *trial }
+
+func (t trialImages) Fresh(ctx context.Context, size int64) (string, error) {
+	ref, err := t.r.Images.Fresh(ctx, size)
+	if err != nil {
+		return "", err
+	}
+	t.mu.Lock()
+	t.fresh = append(t.fresh, ref)
+	t.mu.Unlock()
+	return ref, nil
+}
+
+func (t trialImages) Pull(ctx context.Context, ref string) (bench.Span, error) {
+	puller, err := t.puller()
+	if err != nil {
+		return bench.Span{}, err
+	}
+	t.mu.Lock()
+	t.pulled = append(t.pulled, ref)
+	t.mu.Unlock()
+	return t.Time(ctx, "pull", func(ctx context.Context) error { return puller.Pull(ctx, ref) })
+}
+
+func (t trialImages) Remove(ctx context.Context, ref string) (bench.Span, error) {
+	puller, err := t.puller()
+	if err != nil {
+		return bench.Span{}, err
+	}
+	span, err := t.Time(ctx, "remove", func(ctx context.Context) error { return puller.RemoveImage(ctx, ref) })
+	if err == nil {
+		t.mu.Lock()
+		t.pulled = slices.DeleteFunc(t.pulled, func(p string) bool { return p == ref })
+		t.mu.Unlock()
+	}
+	return span, err
+}
+
+func (t trialImages) puller() (engine.Puller, error) {
+	if err := t.engine.Supports(engine.CanPull); err != nil {
+		return nil, err
+	}
+	return bench.Optional[engine.Puller](t.engine, engine.CanPull)
+}
+
+// pullLimit bounds the pull of an image that a benchmark runs from. Such an image may be a hundred times larger than the
+// images for which CallLimit is set.
 const pullLimit = 5 * time.Minute
 
 // pulled is an image that an engine has for the run.
@@ -22,9 +68,8 @@ type pulled struct {
 	ref    string
 }
 
-// pull makes sure that an engine which pulls has an image. It does so once a run, outside of every trial: that the
-// first trial pays for all would be an outlier, and its cost nobody's. The probe's image is there when
-// an engine has been opened.
+// pull pulls an image once in a run for an engine that pulls. It does so outside of the trials: otherwise the first
+// trial would be an outlier and carry the cost of all. Opening an engine provides the probe's image.
 func (r *run) pull(ctx context.Context, image bench.Image, t Target) error {
 	puller, ok := t.Engine.(engine.Puller)
 	ref := r.Files[image].Ref
@@ -32,7 +77,7 @@ func (r *run) pull(ctx context.Context, image bench.Image, t Target) error {
 	if !ok || image == bench.ProbeImage || ref == "" || slices.ContainsFunc(r.pulled, has) {
 		return nil
 	}
-	// One that takes directories may pull too, for the benchmark of it.
+	// An engine that takes root directories may also pull, for operations.image.pull.
 	if err := t.Engine.Supports(engine.CanPull); err != nil {
 		return err
 	}
@@ -41,14 +86,14 @@ func (r *run) pull(ctx context.Context, image bench.Image, t Target) error {
 	}
 	err := r.limit(ctx, "the pull of image "+string(image), pullLimit, func(ctx context.Context) error { return puller.Pull(ctx, ref) })
 	if err != nil {
-		// Part of it may be there.
+		// The engine may have part of it.
 		return errors.Join(fmt.Errorf("get image %s ready: %w", image, err), r.removeImage(ctx, puller, ref))
 	}
 	r.pulled = append(r.pulled, pulled{t.Name, puller, ref})
 	return nil
 }
 
-// removeImages removes what was pulled, also when the run is being interrupted: an engine of the user's lives on.
+// removeImages removes the pulled images, also if the run is interrupted: the user's own engines outlive the run.
 func (r *run) removeImages(ctx context.Context) {
 	for _, p := range r.pulled {
 		if err := r.removeImage(ctx, p.engine, p.ref); err != nil {

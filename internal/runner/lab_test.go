@@ -203,7 +203,7 @@ func values(value func(n int) float64) func(context.Context, bench.Trial) error 
 
 // exit runs a container to its end.
 func exit(ctx context.Context, t bench.Trial) error {
-	_, err := bench.Program(ctx, t, t.Spec(workload.Exit(0)...))
+	_, err := bench.InContainer(ctx, t, t.Spec(workload.Exit(0)...))
 	return err
 }
 

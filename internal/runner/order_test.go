@@ -121,7 +121,7 @@ func TestResumedRunIsTheSameRun(t *testing.T) {
 		l.config.Warmup, l.config.Stop = 1, stats.StopRule{Min: 5, Max: 18, Precision: 0.02}
 		l.work("test.one.x", live)                                              // precise at the second check, after 10 blocks
 		l.work("test.two.x", values(func(n int) float64 { return float64(n) })) // never precise
-		l.config.Work[1].Benchmark.Needs = []engine.Capability{engine.CanExec}
+		l.config.Work[1].Benchmark.Needs = bench.Always(engine.CanExec)
 		return l
 	}
 	whole := fresh()

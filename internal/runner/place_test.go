@@ -74,7 +74,7 @@ func TestEachTrialHasACgroupOfItsOwn(t *testing.T) {
 		if len(left(l)) > 0 {
 			there++
 		}
-		_, err := t.Usage()
+		_, err := t.Cost.Usage()
 		return err
 	}
 	l.ok()

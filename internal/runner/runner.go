@@ -33,9 +33,6 @@ const (
 	timeoutsAllowed = 2
 )
 
-// memoryReserve is the part of the available memory, one in so many, that files in memory leave to programs.
-const memoryReserve = 4
-
 // Config is all that a run needs.
 type Config struct {
 	RunID string
@@ -202,11 +199,7 @@ func (r *run) skips() error {
 				reason = lack
 			}
 			if reason == nil && t.Engine != nil {
-				for _, need := range w.Benchmark.Needs {
-					if reason = t.Engine.Supports(need); reason != nil {
-						break
-					}
-				}
+				reason = supports(t.Engine, needs(w).Capabilities)
 			}
 			if reason == nil {
 				continue
@@ -219,58 +212,35 @@ func (r *run) skips() error {
 	return nil
 }
 
-// lack says why a benchmark cannot run on any target.
+// lack returns an error if a benchmark cannot run on any target.
 func (r *run) lack(w plan.Work) error {
 	files, known := r.Files[w.Benchmark.Image]
 	switch {
 	case !known:
-		return &engine.UnsupportedError{What: "image " + string(w.Benchmark.Image), Reason: "nobody has made it ready for this run"}
-	case files.Err != nil || w.Benchmark.Space == nil:
+		return &engine.UnsupportedError{What: "image " + string(w.Benchmark.Image), Reason: "it was not prepared for this run"}
+	case files.Err != nil:
 		return files.Err
 	}
-	return r.room(w.Benchmark.Space(w.Params))
+	return r.room(needs(w).Space)
 }
 
-// room says why there is not enough of it.
-func (r *run) room(need bench.Space) error {
-	if r.Memory == "" {
-		need.Memory = 0 // Scratch gives no such directory
+// needs returns the needs of a benchmark with its parameters.
+func needs(w plan.Work) bench.Needs {
+	if w.Benchmark.Needs == nil {
+		return bench.Needs{}
 	}
-	for _, at := range []struct {
-		dir  string
-		need int64
-	}{{r.Data, need.Disk}, {r.Memory, need.Memory}} {
-		if at.need == 0 || r.Free == nil {
-			continue
-		}
-		free, err := r.Free(at.dir)
-		if err != nil {
+	return w.Benchmark.Needs(w.Params)
+}
+
+// supports returns the engine's error for the first capability that it does not support.
+func supports(e engine.Engine, capabilities []engine.Capability) error {
+	for _, c := range capabilities {
+		if err := e.Supports(c); err != nil {
 			return err
 		}
-		if at.need > free {
-			return noRoom(fmt.Sprintf("it writes up to %s, and %s has %s free", mebibytes(at.need), at.dir, mebibytes(free)), "make room there")
-		}
-	}
-	memory := need.Memory + need.Tmpfs
-	if memory == 0 || r.Available == nil {
-		return nil
-	}
-	available, err := r.Available()
-	if err != nil {
-		return err
-	}
-	if memory > available-available/memoryReserve {
-		return noRoom(fmt.Sprintf("it writes up to %s to memory, and this host has %s available, of which a quarter is not to be filled",
-			mebibytes(memory), mebibytes(available)), "free memory")
 	}
 	return nil
 }
-
-func noRoom(reason, advice string) error {
-	return &engine.UnsupportedError{What: "space for its files", Reason: reason, Advice: advice + ", or set smaller parameters"}
-}
-
-func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
 
 func (r *run) skip(at slot, reason string) error {
 	if r.over[at.Cell] {

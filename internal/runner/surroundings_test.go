@@ -26,7 +26,7 @@ const program = "/usr/bin/program"
 
 // runsProgram runs it to its end.
 func runsProgram(ctx context.Context, t bench.Trial) error {
-	text, err := bench.Program(ctx, t, t.Spec(program))
+	text, err := bench.InContainer(ctx, t, t.Spec(program))
 	if err == nil {
 		t.Record("Value", float64(len(text)))
 	}
@@ -129,7 +129,7 @@ func TestImageThatIsNotThere(t *testing.T) {
 	l.ok()
 	want := map[string]string{
 		"test.one.x": "the workload image: no mirror answers; load one", "test.two.x": "",
-		"test.three.x": "image mine.tar: nobody has made it ready for this run",
+		"test.three.x": "image mine.tar: it was not prepared for this run",
 	}
 	got := map[string]string{}
 	for _, trial := range l.trials {
@@ -166,7 +166,7 @@ func TestSpaceIsLookedForFirst(t *testing.T) {
 		{name: "tmpfs of a container is not in that directory", need: bench.Space{Tmpfs: 2 * gib}, free: map[string]int64{"MEMORY": gib}},
 		{
 			name: "memory", need: bench.Space{Memory: 2 * gib, Tmpfs: 2 * gib}, free: map[string]int64{"available": 5 * gib},
-			reason: "space for its files: it writes up to 4096 MiB to memory, and this host has 5120 MiB available, of which a quarter is not to be filled; " +
+			reason: "space for its files: it writes up to 4096 MiB to memory; this host has 5120 MiB available, and a quarter of it must stay free; " +
 				"free memory, or set smaller parameters",
 		},
 		{name: "not known", need: bench.Space{Disk: 1}, err: errBroken, reason: errBroken.Error()},
@@ -177,11 +177,11 @@ func TestSpaceIsLookedForFirst(t *testing.T) {
 			l.config.Memory = t.TempDir()
 			l.work("test.one.x", live)
 			l.config.Work[0].Params = bench.Params{"gib": "2"}
-			l.config.Work[0].Benchmark.Space = func(p bench.Params) bench.Space {
+			l.config.Work[0].Benchmark.Needs = func(p bench.Params) bench.Needs {
 				if p["gib"] != "2" {
-					t.Errorf("the benchmark is asked with %v", p)
+					t.Errorf("Needs is called with %v", p)
 				}
-				return tt.need
+				return bench.Needs{Space: tt.need}
 			}
 			names := strings.NewReplacer(l.config.Data, "DATA", l.config.Memory, "MEMORY")
 			free := func(where string) (int64, error) {
@@ -208,7 +208,7 @@ func TestSpaceIsLookedForFirst(t *testing.T) {
 func TestSpaceInMemoryThatIsNotThere(t *testing.T) {
 	l := newLab(t, "fake/a")
 	l.work("test.one.x", live)
-	l.config.Work[0].Benchmark.Space = func(bench.Params) bench.Space { return bench.Space{Memory: 1 << 60} }
+	l.config.Work[0].Benchmark.Needs = func(bench.Params) bench.Needs { return bench.Needs{Space: bench.Space{Memory: 1 << 60}} }
 	l.config.Free = func(string) (int64, error) { return 0, errBroken }
 	l.config.Available = func() (int64, error) { return 0, errBroken }
 	l.ok()
@@ -236,7 +236,7 @@ func TestPrograms(t *testing.T) {
 		},
 		{
 			name: "killed", behaviour: fake.Behaviour{Exit: engine.Exit{Signal: 9}}, kills: 1,
-			status: result.Failed, reason: "killed by signal 9 (killed); for want of memory the kernel killed processes on this host meanwhile (1): if they were of this trial, and that was not the point, set smaller",
+			status: result.Failed, reason: "killed by signal 9 (killed); during the trial the kernel killed processes of this host because it was out of memory (1): if the trial was not meant to cause this, set smaller",
 		},
 		{
 			name: "killed by somebody", behaviour: fake.Behaviour{Exit: engine.Exit{Signal: 9}},
@@ -256,7 +256,7 @@ func TestPrograms(t *testing.T) {
 			l.work("test.one.x", runsProgram)
 			l.ok()
 			trial := l.only()
-			if trial.Status != tt.status || !strings.Contains(trial.Reason, tt.reason) || strings.Contains(trial.Reason, "for want of memory") != strings.Contains(tt.reason, "for want of memory") {
+			if trial.Status != tt.status || !strings.Contains(trial.Reason, tt.reason) || strings.Contains(trial.Reason, "out of memory") != strings.Contains(tt.reason, "out of memory") {
 				t.Errorf("%s because %q, want %s because %q", trial.Status, trial.Reason, tt.status, tt.reason)
 			}
 			if len(trial.Samples) > 0 != (tt.status == result.OK) || len(trial.Output) > 8<<10 {
@@ -279,14 +279,14 @@ func TestFloodEndsTheTrial(t *testing.T) {
 		if n := len(w.Bytes()); n != bench.MaxOutput {
 			l.Errorf("%d bytes are kept, want %d", n, bench.MaxOutput)
 		}
-		var flood runner.FloodError
+		var flood runner.OutputLimitError
 		if _, _, err := t.Create(ctx, t.Spec(workload.Ready()...)); !errors.As(err, &flood) {
 			l.Errorf("a call after the flood: %v", err)
 		}
 		return nil
 	})
 	l.ok()
-	if trial := l.only(); trial.Status != result.Failed || !strings.HasPrefix(trial.Reason, runner.FloodError{}.Error()) {
+	if trial := l.only(); trial.Status != result.Failed || !strings.HasPrefix(trial.Reason, runner.OutputLimitError{}.Error()) {
 		t.Errorf("%s because %q", trial.Status, trial.Reason)
 	}
 }
@@ -332,7 +332,7 @@ func TestCachesAreDroppedWithPermissionOnly(t *testing.T) {
 		status result.Status
 		reason string
 	}{
-		{nil, result.Skipped, "a cold page cache: the page cache is the whole host's, and dropping it was not allowed; allow it with --drop-caches"},
+		{nil, result.Skipped, "a cold page cache: the page cache belongs to the whole host, and dropping it was not allowed; allow it with --drop-caches"},
 		{func(context.Context) error { return nil }, result.OK, ""},
 		{func(context.Context) error { return errBroken }, result.Failed, errBroken.Error()},
 		{func(ctx context.Context) error {
@@ -344,7 +344,7 @@ func TestCachesAreDroppedWithPermissionOnly(t *testing.T) {
 	} {
 		l := newLab(t, "fake/a")
 		l.config.DropCaches = tt.drop
-		l.work("test.one.x", func(ctx context.Context, t bench.Trial) error { return t.DropCaches(ctx) })
+		l.work("test.one.x", func(ctx context.Context, t bench.Trial) error { return t.Storage.DropCaches(ctx) })
 		l.ok()
 		if trial := l.only(); trial.Status != tt.status || !strings.HasPrefix(trial.Reason, tt.reason) || len(trial.Phases) > 0 {
 			t.Errorf("%s because %q, with the phases %v; want %s because %q", trial.Status, trial.Reason, trial.Phases, tt.status, tt.reason)
@@ -362,7 +362,7 @@ func TestScratchInMemory(t *testing.T) {
 		var dirs []string
 		l.work("test.one.x", func(_ context.Context, t bench.Trial) error {
 			for _, m := range []bench.Medium{bench.Memory, bench.Disk, bench.Memory} {
-				dir, err := t.Scratch(m)
+				dir, err := t.Storage.Scratch(m)
 				if err != nil {
 					return err
 				}
@@ -446,7 +446,7 @@ func TestHostsEnd(t *testing.T) {
 		l.config.Work[0].Benchmark.Run = func(ctx context.Context, t bench.Trial) error {
 			spec := t.Spec(workload.Ready()...)
 			spec.Resources.CPUSet = "5"
-			c, err := t.CreateHost(ctx, spec)
+			c, err := t.Network.CreateHost(ctx, spec)
 			if err != nil {
 				return err
 			}
@@ -479,7 +479,7 @@ func TestHostsEnd(t *testing.T) {
 
 func TestHostsEndThatFails(t *testing.T) {
 	create := func(ctx context.Context, t bench.Trial) error {
-		_, err := t.CreateHost(ctx, t.Spec(workload.Ready()...))
+		_, err := t.Network.CreateHost(ctx, t.Spec(workload.Ready()...))
 		return err
 	}
 	t.Run("not created", func(t *testing.T) {
@@ -528,17 +528,17 @@ func TestHostsEndWithoutCgroups(t *testing.T) {
 	l.config.Targets[0].Engine = target
 	l.config.Host = hostEnd{placed: &placed{Engine: target.Engine, place: func(string) error { return nil }}, asked: new([]engine.Spec)}
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
-		if _, err := t.Usage(); err != nil {
+		if _, err := t.Cost.Usage(); err != nil {
 			l.Errorf("the cost before: %v", err)
 		}
-		if _, err := t.CreateHost(ctx, t.Spec(workload.Ready()...)); err != nil {
+		if _, err := t.Network.CreateHost(ctx, t.Spec(workload.Ready()...)); err != nil {
 			return err
 		}
-		_, err := t.Usage()
+		_, err := t.Cost.Usage()
 		return err
 	})
 	l.ok()
-	if trial := l.only(); trial.Status != result.Skipped || !strings.Contains(trial.Reason, "the cost to the host: without cgroups that of the programs at the host's end") {
+	if trial := l.only(); trial.Status != result.Skipped || !strings.Contains(trial.Reason, "the cost to the host: without cgroups it would include the programs at the host's end") {
 		t.Errorf("%s because %q", trial.Status, trial.Reason)
 	}
 }

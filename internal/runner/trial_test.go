@@ -26,7 +26,7 @@ func TestPhasesAreExact(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		destroy, _, err := bench.Destroy(ctx, t, c)
+		destroy, _, err := c.Destroy(ctx, t)
 		if err == nil {
 			t.Record("Value", destroy.Seconds())
 		}
@@ -104,7 +104,7 @@ func TestFailures(t *testing.T) {
 		{"fake/a@fail=wait", exit, result.Failed, "scripted fault: call 1 of wait fails", ""},
 		{"fake/a", func(ctx context.Context, t bench.Trial) error {
 			t.Record("Value", 1)
-			_, err := bench.Program(ctx, t, t.Spec(workload.Probe, "dance"))
+			_, err := bench.InContainer(ctx, t, t.Spec(workload.Probe, "dance"))
 			return err
 		}, result.Failed, `the program ["/probe" "dance"] ended: exit code 2`, "probe: unknown command dance\n"},
 		{"fake/a@hang=create", live, result.Timeout, "create took longer than its limit of 1m0s", ""},
@@ -158,7 +158,7 @@ func TestFailures(t *testing.T) {
 		{"fake/a", func(_ context.Context, t bench.Trial) error {
 			t.Param("size")
 			return nil
-		}, result.Failed, `benchmark test.one.x asks for its parameter "size", which it does not declare`, ""},
+		}, result.Failed, `the benchmark reads the parameter "size", which it does not declare`, ""},
 	} {
 		t.Run(tt.target+" "+tt.reason, func(t *testing.T) {
 			l := newLab(t, tt.target)
@@ -202,7 +202,7 @@ func TestInterrupted(t *testing.T) {
 			l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
 				trials++
 				stop("before")
-				dir, err := t.Scratch(bench.Disk)
+				dir, err := t.Storage.Scratch(bench.Disk)
 				if err != nil {
 					return err
 				}
@@ -302,7 +302,7 @@ func TestSpecsAndScratchAreTheTrialsOwn(t *testing.T) {
 				}
 			}
 			ids[id] = true
-			dir, err := t.Scratch(bench.Disk)
+			dir, err := t.Storage.Scratch(bench.Disk)
 			if err != nil {
 				return err
 			}
@@ -340,7 +340,7 @@ func TestUsageIsOfTheTrial(t *testing.T) {
 		if err := exit(ctx, t); err != nil {
 			return err
 		}
-		u, err := t.Usage()
+		u, err := t.Cost.Usage()
 		got = append(got, u)
 		return err
 	})
@@ -349,10 +349,10 @@ func TestUsageIsOfTheTrial(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if _, _, err := bench.Destroy(ctx, t, c); err != nil {
+		if _, _, err := c.Destroy(ctx, t); err != nil {
 			return err
 		}
-		u, err := t.Usage()
+		u, err := t.Cost.Usage()
 		got = append(got, u)
 		return err
 	})
@@ -370,7 +370,7 @@ func TestUsageThatIsNotKnown(t *testing.T) {
 	l := newLab(t, "fake/a")
 	l.config.Targets[0].Engine = sleepy{l.config.Targets[0].Engine}
 	l.work("test.one.x", func(_ context.Context, t bench.Trial) error {
-		_, err := t.Usage()
+		_, err := t.Cost.Usage()
 		if !engine.Unsupported(err) {
 			l.Errorf("Usage() = %v, want an UnsupportedError", err)
 		}

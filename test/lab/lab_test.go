@@ -441,7 +441,7 @@ func checkLimits(t *testing.T, run result.Run) {
 	var bound result.Bound
 	for _, b := range run.Bench {
 		for _, metric := range b.Metrics {
-			if metric.Name == "Used" {
+			if metric.Name == "CPULimitUse" {
 				bound = metric.Bound
 			}
 		}
@@ -450,7 +450,7 @@ func checkLimits(t *testing.T, run result.Run) {
 		t.Fatalf("the run has no metric with a bound for the limit: %+v", run.Bench)
 	}
 	for _, trial := range run.Trials {
-		values := trial.Values("Used")
+		values := trial.Values("CPULimitUse")
 		if trial.Status != result.OK || len(values) != 1 || values[0] <= 0 || values[0] > bound.Most {
 			t.Errorf("%s on %s is %s (%s) and used %v of its limit, want at most %v",
 				trial.Benchmark, trial.Target, trial.Status, trial.Reason, values, bound.Most)

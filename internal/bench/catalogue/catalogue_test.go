@@ -66,7 +66,7 @@ func TestEveryBenchmarkIsDescribed(t *testing.T) {
 					t.Errorf("its own values are wrong: %v", err)
 				}
 			}
-			for _, need := range b.Needs {
+			for _, need := range b.Capabilities() {
 				if !slices.Contains(engine.Capabilities(), need) {
 					t.Errorf("it needs %q, which is no capability", need)
 				}
@@ -86,7 +86,7 @@ func units() []result.Unit {
 // while its limit is raised has tests on an engine where it can (limits_test.go).
 func onFake() []bench.Benchmark {
 	return slices.DeleteFunc(catalogue.Catalogue{}.All(), func(b bench.Benchmark) bool {
-		return slices.Contains(b.Needs, engine.NetworkBridge) || b.Name == "limits.cpu.scaling"
+		return slices.Contains(b.Capabilities(), engine.NetworkBridge) || b.Name == "limits.cpu.scaling"
 	})
 }
 
@@ -118,7 +118,7 @@ func TestEveryBenchmarkRunsOnTheFake(t *testing.T) {
 func TestNoBenchmarkSurvivesAFault(t *testing.T) {
 	for _, b := range onFake() {
 		faults := []string{"fail=create", "fail=start", "hang=create", "hang=start", "die=start", "garbage=1", "leak=delete#1"}
-		if slices.Contains(b.Needs, engine.CanPull) { // and makes no container
+		if slices.Contains(b.Capabilities(), engine.CanPull) { // and makes no container
 			faults = []string{"fail=pull", "hang=pull", "fail=remove#1", "hang=remove#1"}
 		}
 		for _, fault := range faults {
@@ -145,7 +145,7 @@ func TestMissingCapabilities(t *testing.T) {
 			}
 			trial := run(t, b.Name, "fake/a@no="+strings.ReplaceAll(string(c), " ", "-"), nil)
 			want := result.OK
-			if slices.Contains(b.Needs, c) {
+			if slices.Contains(b.Capabilities(), c) {
 				want = result.Skipped
 			}
 			if trial.Status != want {

@@ -79,7 +79,7 @@ func TestRealLimits(t *testing.T) {
 				}
 				for _, m := range find(t, name).Metrics {
 					values := trial.Values(m.Name)
-					if len(values) == 0 && m.Name != "KillTime" && m.Name != "Behind" { // which a busy host can make unknown
+					if len(values) == 0 && m.Name != "KillTime" && m.Name != "LimitResponse" { // which a busy host can make unknown
 						t.Errorf("%s: there is no %s", name, m.Name)
 					}
 					for _, v := range values {
@@ -98,8 +98,8 @@ func TestRealLimitIgnored(t *testing.T) {
 	l := newRealLab(t, "native", native.Driver{})
 	l.engine = updating{l.engine.(*native.Engine), func(context.Context, engine.Updater, engine.Resources) error { return nil }}
 	trial := l.run(t, "limits.cpu.scaling", bench.Params{"events": "600", "steps": "2", "percent": "20"})
-	if got := sample(t, trial, "Behind"); got < 1.4 || got > 3 {
-		t.Errorf("Behind = %v of an engine that ignores updates", got)
+	if got := sample(t, trial, "LimitResponse"); got < 1.4 || got > 3 {
+		t.Errorf("LimitResponse = %v of an engine that ignores updates", got)
 	}
 }
 
@@ -108,8 +108,8 @@ func TestRealNoLimit(t *testing.T) {
 	l := newRealLab(t, "native", native.Driver{})
 	l.engine = unlimited{l.engine.(*native.Engine)}
 	trial := l.run(t, "limits.cpu.time", bench.Params{"events": "200"})
-	if got := sample(t, trial, "Used"); got < 2 || got > 11 {
-		t.Errorf("Used = %v of a limit of a tenth that nobody set", got)
+	if got := sample(t, trial, "CPULimitUse"); got < 2 || got > 11 {
+		t.Errorf("CPULimitUse = %v of a limit of a tenth that nobody set", got)
 	}
 	trial = l.run(t, "limits.memory.oom", bench.Params{"mib": "16"})
 	if got := sample(t, trial, "Reached"); got != 2 || len(trial.Values("Usable")) > 0 {

@@ -245,7 +245,7 @@ func TestColdCacheOfASandbox(t *testing.T) {
 			l := newDiskLab(t, "fake/a")
 			l.isolation = isolation
 			trial := l.run(t, "performance.disk.read", bench.Params{"cache": "cold", "on": volume})
-			if said := trial.Conditions["page cache"]; trial.Status != result.OK || strings.Contains(said, "what the sandbox keeps is not known") == known {
+			if said := trial.Conditions["page cache"]; trial.Status != result.OK || strings.Contains(said, "the sandbox's own cache is unknown") == known {
 				t.Errorf("isolation %s, on %s: %s because %q, says %q", isolation, volume, trial.Status, trial.Reason, said)
 			}
 		}
@@ -260,7 +260,7 @@ func TestColdCacheThatStaysWarm(t *testing.T) {
 		want string
 	}{
 		{"in the cache", make([]byte, 1<<20), "1048576 bytes of the files are still in it after it was dropped"},
-		{"not there", nil, "nothing of the files has come to the host"},
+		{"not there", nil, "no data of the files has reached the host"},
 	} {
 		l := newDiskLab(t, "fake/a")
 		l.driver.Install("/usr/bin/sysbench", func(args []string, spec engine.Spec) fake.Behaviour {
@@ -286,7 +286,7 @@ func TestRootFileSystems(t *testing.T) {
 		{"fake/a", engine.NoIsolation, "a directory of the run's disk, bound to /data"},
 		{"fake/a", engine.SharedKernel, "the container's root file system: a layer of the engine's snapshotter"},
 		{"fake/a@no=pull", engine.SharedKernel, "the container's root file system: an overlay on the run's disk"},
-		{"fake/a", engine.UserKernel, "the container's root file system: what is written may stay in an overlay of the sandbox's own"},
+		{"fake/a", engine.UserKernel, "the container's root file system: files may stay in an overlay inside the sandbox"},
 	} {
 		l := newDiskLab(t, tt.target)
 		l.isolation = tt.isolation
@@ -305,8 +305,8 @@ func TestColdCacheThatCannotBe(t *testing.T) {
 			given  bench.Params
 			want   string
 		}{
-			{"fake/a", bench.Params{"cache": "cold", "on": "tmpfs"}, "lie in memory"},
-			{"fake/a", bench.Params{"cache": "cold", "on": "bind-tmpfs"}, "lie in memory"},
+			{"fake/a", bench.Params{"cache": "cold", "on": "tmpfs"}, "are always in memory"},
+			{"fake/a", bench.Params{"cache": "cold", "on": "bind-tmpfs"}, "are always in memory"},
 			{"fake/a@no=exec", bench.Params{"cache": "cold", "on": "bind"}, "taken away"},
 		} {
 			l := newDiskLab(t, tt.target)
@@ -379,7 +379,7 @@ func TestDirect(t *testing.T) {
 	for _, volume := range []string{"tmpfs", "bind-tmpfs"} {
 		l := newDiskLab(t, "fake/a")
 		trial := l.run(t, "performance.disk.throughput", bench.Params{"direct": "1", "on": volume})
-		if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "nowhere but in memory") {
+		if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "exist only in memory") {
 			t.Errorf("direct on %s: %s because %q", volume, trial.Status, trial.Reason)
 		}
 	}
@@ -428,7 +428,7 @@ func TestSpace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, least, most := b.Space(params), tt.want[0], tt.want[1]
+		got, least, most := b.Needs(params).Space, tt.want[0], tt.want[1]
 		if got.Disk < least.Disk || got.Disk > most.Disk || got.Memory < least.Memory || got.Memory > most.Memory || got.Tmpfs < least.Tmpfs || got.Tmpfs > most.Tmpfs {
 			t.Errorf("%s with %v takes %+v, want %+v to %+v", tt.name, tt.given, got, least, most)
 		}

@@ -24,7 +24,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/runner"
 )
 
-// worker is an engine whose containers run a program in the steps that a test gives it.
+// worker is an engine whose containers run a program in steps that the test controls.
 type worker struct {
 	talker
 	work func(w *working)
@@ -32,8 +32,8 @@ type worker struct {
 	mu   sync.Mutex
 	now  time.Time
 	used time.Duration
-	asks chan struct{} // a token for each time that the usage was asked for
-	tell func()        // to be called when the clock is read next; nil for nothing
+	asks chan struct{} // a token for each call of Usage
+	tell func()        // called at the next reading of the clock; may be nil
 }
 
 func newWorker(work func(w *working)) *worker {
@@ -52,7 +52,7 @@ func (e *worker) Usage() engine.Usage {
 	return engine.Usage{CPU: e.used}
 }
 
-// pass lets time pass in which so much CPU time is used.
+// pass advances the clock by d and the usage by used.
 func (e *worker) pass(d, used time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -60,7 +60,7 @@ func (e *worker) pass(d, used time.Duration) {
 	e.used += used
 }
 
-// Now makes the engine the clock of its trials.
+// Now implements runner.Clock: the engine is the clock of its trials.
 func (e *worker) Now() time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -79,8 +79,8 @@ func (e *worker) WithTimeoutCause(ctx context.Context, _ time.Duration, _ error)
 type working struct {
 	talk
 	engine *worker
-	limits chan float64 // of updates, when they have been answered
-	last   atomic.Bool  // no update is answered until it has ended
+	limits chan float64 // the limit of each update, after it has returned
+	last   atomic.Bool  // no update returns before the program exits
 	ended  chan struct{}
 }
 
@@ -116,8 +116,8 @@ func (w *working) Update(_ context.Context, r engine.Resources) error {
 	return nil
 }
 
-// progressing is sysbench with progress: seconds pass at rates that depend on the limit, and after each of them
-// but the last it waits until it has been given another limit.
+// progressing is sysbench with progress reports: seconds pass at rates that depend on the limit. After each second except
+// the last it waits for another limit.
 func progressing(seconds int, rate func(limit float64) float64) func(w *working) {
 	return func(w *working) {
 		program := sysbenchCPU(w.spec.Process.Args[2:], w.spec)
@@ -147,8 +147,7 @@ func sample(t *testing.T, trial result.Trial, metric string) float64 {
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-3*b }
 
-// The limit that a program follows is told from the one that is accepted and ignored.
-func TestScaling(t *testing.T) {
+func TestLimitResponse(t *testing.T) {
 	const name = "limits.cpu.scaling"
 	for _, tt := range []struct {
 		what    string
@@ -157,18 +156,18 @@ func TestScaling(t *testing.T) {
 		updates int
 		behind  float64
 	}{
-		{"it follows", 5, func(limit float64) float64 { return 1600 * limit }, 4, 1},
-		{"it does not", 5, func(float64) float64 { return 800 }, 4, 2},
-		{"it follows half of the way", 5, func(limit float64) float64 { return 1600 * math.Sqrt(limit) }, 4, math.Sqrt2},
-		{"it is done before the last step", 3, func(limit float64) float64 { return 1600 * limit }, 2, 1},
+		{"full response", 5, func(limit float64) float64 { return 1600 * limit }, 4, 1},
+		{"no response", 5, func(float64) float64 { return 800 }, 4, 2},
+		{"half a response", 5, func(limit float64) float64 { return 1600 * math.Sqrt(limit) }, 4, math.Sqrt2},
+		{"exit before the last step", 3, func(limit float64) float64 { return 1600 * limit }, 2, 1},
 	} {
 		e := newWorker(progressing(tt.seconds, tt.rate))
 		trial := runOn(t, name, e, e, bench.Params{"steps": "4", "percent": "100", "events": "8000"})
 		if trial.Status != result.OK {
 			t.Fatalf("%s: %s because %s", tt.what, trial.Status, trial.Reason)
 		}
-		if got := sample(t, trial, "Behind"); !near(got, tt.behind) {
-			t.Errorf("%s: Behind = %v, want %v", tt.what, got, tt.behind)
+		if got := sample(t, trial, "LimitResponse"); !near(got, tt.behind) {
+			t.Errorf("%s: LimitResponse = %v, want %v", tt.what, got, tt.behind)
 		}
 		if got := trial.Values("Update"); len(got) != tt.updates || !near(got[0], 1e-3) {
 			t.Errorf("%s: updates %v, want %d of 1 ms", tt.what, got, tt.updates)
@@ -179,13 +178,13 @@ func TestScaling(t *testing.T) {
 	}
 	e := newWorker(progressing(5, func(limit float64) float64 { return 1600 * limit }))
 	trial := runOn(t, name, e, e, bench.Params{"steps": "4", "percent": "80", "from": "10", "events": "8000"})
-	if got := trial.Conditions["CPU limit"]; got != "from 8 % of a CPU, in each 100 ms to 80 % of a CPU, in each 100 ms" || !near(sample(t, trial, "Behind"), 1) {
-		t.Errorf("from a tenth: on record is the limit %q, Behind = %v", got, trial.Values("Behind"))
+	if got := trial.Conditions["CPU limit"]; got != "from 8 % of a CPU, in each 100 ms to 80 % of a CPU, in each 100 ms" || !near(sample(t, trial, "LimitResponse"), 1) {
+		t.Errorf("from a tenth: the recorded limit is %q, LimitResponse = %v", got, trial.Values("LimitResponse"))
 	}
 	reached := fmt.Sprintf("from 50 %% of a CPU, in each 100 ms to %v %% of a CPU, in each 100 ms", 75)
 	e = newWorker(progressing(3, func(limit float64) float64 { return limit }))
 	if got := runOn(t, name, e, e, bench.Params{"steps": "4", "percent": "100", "events": "8000"}).Conditions["CPU limit"]; got != reached {
-		t.Errorf("on record is the limit %q, want %q", got, reached)
+		t.Errorf("the recorded limit is %q, want %q", got, reached)
 	}
 }
 
@@ -198,11 +197,11 @@ func TestScalingFails(t *testing.T) {
 		exit   engine.Exit
 		reason string
 	}{
-		{"it is done too soon", progressing(1, good), engine.Exit{}, "give it more events"},
-		{"it stands still", progressing(3, func(float64) float64 { return 0 }), engine.Exit{}, "got nothing done"},
-		{"it says nothing", func(*working) {}, engine.Exit{}, "read sysbench's report"},
-		{"it is killed", progressing(3, good), engine.Exit{Signal: 9}, "killed by signal 9"},
-		{"a second is missing", func(w *working) {
+		{"early exit", progressing(1, good), engine.Exit{}, "set more events"},
+		{"no progress", progressing(3, func(float64) float64 { return 0 }), engine.Exit{}, "completed no event"},
+		{"no output", func(*working) {}, engine.Exit{}, "read the output of"},
+		{"killed", progressing(3, good), engine.Exit{Signal: 9}, "killed by signal 9"},
+		{"missing second", func(w *working) {
 			progressing(3, good)(w)
 			w.say("[ 9s ] thds: 1 eps: 1 lat (ms,95%): 1\n")
 		}, engine.Exit{}, ""},
@@ -216,8 +215,8 @@ func TestScalingFails(t *testing.T) {
 	}
 }
 
-// Without updates it is skipped, and on engines that go wrong it fails, and leaves nothing.
-func TestScalingOnTheFake(t *testing.T) {
+// limits.cpu.scaling is skipped without updates. It fails on faulty engines and leaves nothing behind.
+func TestScalingOnFaultyEngines(t *testing.T) {
 	for _, tt := range []struct {
 		option string
 		want   result.Status
@@ -237,20 +236,20 @@ func TestScalingOnTheFake(t *testing.T) {
 	}
 }
 
-// loaded is a worker whose containers run sysbench until its events are done, under what the engine makes of the limits that it is
-// given, and on a host that has so much left.
+// loaded is a worker whose containers run sysbench until its events are done. The engine may change limits, and the host may
+// be busy.
 type loaded struct {
 	*worker
-	rate    float64                           // events a second of a whole CPU
-	inForce func(first, last float64) float64 // what comes of the limit at creation and of the last update
-	left    func(second int) float64          // what the host can give, in CPUs
-	steps   int                               // updates that will come
-	mixed   bool                              // what was used is read after updates too
+	rate    float64                           // events per second of a whole CPU
+	inForce func(first, last float64) float64 // the effective limit, from the limits at creation and of the last update
+	left    func(second int) float64          // CPUs that the host can grant
+	steps   int                               // number of updates to expect
+	mixed   bool                              // the usage is also read after updates
 
 	counts    sync.Mutex
 	cpu       time.Duration
 	throttled int64
-	read      chan struct{} // a token for each time that the CPU time was asked for
+	read      chan struct{} // a token for each reading of the CPU time
 }
 
 func (e *loaded) sysbench(w *working) {
@@ -285,13 +284,13 @@ func (e *loaded) sysbench(w *working) {
 	w.say("CPU speed:" + tail)
 }
 
-// loadedTrial is a trial that knows what the container alone uses.
-type loadedTrial struct {
-	bench.Trial
+// loadedCost is a cost with the CPU time of the container alone.
+type loadedCost struct {
+	bench.Cost
 	engine *loaded
 }
 
-func (t loadedTrial) CPU() (map[monitor.Component]time.Duration, error) {
+func (t loadedCost) CPU() (map[monitor.Component]time.Duration, error) {
 	t.engine.counts.Lock()
 	parts := map[monitor.Component]time.Duration{monitor.Container: t.engine.cpu, monitor.Daemon: time.Second}
 	t.engine.counts.Unlock()
@@ -299,43 +298,44 @@ func (t loadedTrial) CPU() (map[monitor.Component]time.Duration, error) {
 	return parts, nil
 }
 
-// throttledTrial is one that knows how often a limit held it back, too.
-type throttledTrial struct {
-	loadedTrial
+// throttledCost is a loadedCost with throttling.
+type throttledCost struct {
+	loadedCost
 	err error
 }
 
-func (t throttledTrial) Throttled() (int64, error) {
+func (t throttledCost) Throttled() (int64, error) {
 	t.engine.counts.Lock()
 	defer t.engine.counts.Unlock()
 	return t.engine.throttled, t.err
 }
 
-// mixedTrial is one that knows only what the container and the runtime's calls, of which each takes 300 ms, use together.
-type mixedTrial struct {
-	loadedTrial
+// mixedCost is a cost with only the sum of the container and of the runtime's calls, which take 300 ms each.
+type mixedCost struct {
+	loadedCost
 	reads *int
 }
 
-func (mixedTrial) CPU() (map[monitor.Component]time.Duration, error) {
-	return nil, &engine.UnsupportedError{What: "CPU time by component", Reason: "the kernel does not tell"}
+func (mixedCost) CPU() (map[monitor.Component]time.Duration, error) {
+	return nil, &engine.UnsupportedError{What: "CPU time by component", Reason: "the kernel does not report it"}
 }
 
-func (t mixedTrial) Usage() (engine.Usage, error) {
-	parts, err := t.loadedTrial.CPU()
-	calls := min(*t.reads/2, t.engine.steps) // reads are before and after each, but the first
+func (t mixedCost) Usage() (engine.Usage, error) {
+	parts, err := t.loadedCost.CPU()
+	calls := min(*t.reads/2, t.engine.steps) // the usage is read once before the first call, then before and after each
 	*t.reads++
 	return engine.Usage{CPU: parts[monitor.Container] + time.Duration(calls)*300*ms}, err
 }
 
-// scaled runs limits.cpu.scaling in a trial that wrap makes of the one on a loaded worker.
-func scaled(t *testing.T, e *loaded, params bench.Params, wrap func(loadedTrial) bench.Trial) result.Trial {
+// scaled runs limits.cpu.scaling on a loaded worker, with the cost that wrap returns.
+func scaled(t *testing.T, e *loaded, params bench.Params, wrap func(loadedCost) bench.Cost) result.Trial {
 	t.Helper()
 	e.worker, e.steps, e.read = newWorker(e.sysbench), wholeOf(params["steps"]), make(chan struct{})
 	return runOn(t, "limits.cpu.scaling", e, e, params, func(c *runner.Config) {
 		run := c.Work[0].Benchmark.Run
 		c.Work[0].Benchmark.Run = func(ctx context.Context, trial bench.Trial) error {
-			return run(ctx, wrap(loadedTrial{trial, e}))
+			trial.Cost = wrap(loadedCost{trial.Cost, e})
+			return run(ctx, trial)
 		}
 	})
 }
@@ -354,8 +354,8 @@ func follows(_, last float64) float64  { return last }
 func ignores(first, _ float64) float64 { return first }
 func idle(int) float64                 { return 1 }
 
-// A raised limit holds in both directions, or it is found out, and a busy host is not taken for a limit.
-func TestScalingHolds(t *testing.T) {
+// A limit that does not hold, or that is not raised, is detected. A busy host is not mistaken for a limit.
+func TestScaledLimits(t *testing.T) {
 	drops := func(first, last float64) float64 {
 		if last > first {
 			return 1
@@ -364,7 +364,7 @@ func TestScalingHolds(t *testing.T) {
 	}
 	half := func(first, last float64) float64 { return math.Sqrt(first * last) }
 	none := func(_, _ float64) float64 { return 1 }
-	// in is a host that gives only a part of the limit in some of the seconds.
+	// in is a host that grants only a part of the limit in some of the seconds.
 	in := func(seconds []int, cpus float64) func(int) float64 {
 		return func(second int) float64 {
 			if slices.Contains(seconds, second) {
@@ -380,61 +380,61 @@ func TestScalingHolds(t *testing.T) {
 		inForce func(first, last float64) float64
 		left    func(second int) float64
 		used    float64
-		behind  []float64 // from, to; nil if there is none
+		behind  []float64 // from, to; nil without a value
 	}{
-		{"it follows", quick, follows, idle, 1, []float64{1, 1}},
-		{"it follows", paper, follows, idle, 1, []float64{1, 1}},
-		{"it does not", quick, ignores, idle, 1, []float64{2, 2}},
-		{"it does not", paper, ignores, idle, 1, []float64{2, 2}},
-		{"half of the way", quick, half, idle, 1, []float64{math.Sqrt2, math.Sqrt2}},
-		{"half of the way", paper, half, idle, 1, []float64{math.Sqrt2, math.Sqrt2}},
-		{"it drops the limit", quick, drops, idle, 3, nil},
-		{"it drops the limit", paper, drops, idle, 1 / 0.55, nil},
-		{"there never was one", quick, none, idle, 4, nil},
-		{"there never was one", paper, none, idle, 2, nil},
+		{"full response", quick, follows, idle, 1, []float64{1, 1}},
+		{"full response", paper, follows, idle, 1, []float64{1, 1}},
+		{"no response", quick, ignores, idle, 1, []float64{2, 2}},
+		{"no response", paper, ignores, idle, 1, []float64{2, 2}},
+		{"half a response", quick, half, idle, 1, []float64{math.Sqrt2, math.Sqrt2}},
+		{"half a response", paper, half, idle, 1, []float64{math.Sqrt2, math.Sqrt2}},
+		{"dropped limit", quick, drops, idle, 3, nil},
+		{"dropped limit", paper, drops, idle, 1 / 0.55, nil},
+		{"no limit", quick, none, idle, 4, nil},
+		{"no limit", paper, none, idle, 2, nil},
 		{"starved at first", quick, follows, in([]int{1}, 0.2), 1, nil},
 		{"starved at first", paper, follows, in([]int{1}, 0.4), 1, nil},
 		{"starved at last", quick, follows, in([]int{4}, 0.4), 1, nil},
 		{"starved at last", paper, follows, in([]int{9, 10, 11, 12, 13}, 0.6), 1, nil},
 		{"starved all the time", paper, follows, func(int) float64 { return 0.5 }, 1, nil},
 		{"starved a little", quick, follows, in([]int{4}, 0.45), 1, []float64{1, 1.1}},
-		{"it does not, on a busy host", paper, ignores, func(int) float64 { return 0.52 }, 1, []float64{2, 2}},
+		{"no response on a busy host", paper, ignores, func(int) float64 { return 0.52 }, 1, []float64{2, 2}},
 	} {
 		e := &loaded{rate: 1900, inForce: tt.inForce, left: tt.left}
-		trial := scaled(t, e, tt.params, func(l loadedTrial) bench.Trial { return throttledTrial{l, nil} })
+		trial := scaled(t, e, tt.params, func(l loadedCost) bench.Cost { return throttledCost{l, nil} })
 		if trial.Status != result.OK {
 			t.Fatalf("%s: %s because %s", tt.what, trial.Status, trial.Reason)
 		}
-		if got := sample(t, trial, "Used"); !near(got, tt.used) {
-			t.Errorf("%s, %v: Used = %v, want %v", tt.what, tt.params, got, tt.used)
+		if got := sample(t, trial, "CPULimitUse"); !near(got, tt.used) {
+			t.Errorf("%s, %v: CPULimitUse = %v, want %v", tt.what, tt.params, got, tt.used)
 		}
-		got := trial.Values("Behind")
+		got := trial.Values("LimitResponse")
 		if len(got) != len(tt.behind)/2 || len(got) == 1 && !(got[0] > tt.behind[0]-1e-3 && got[0] < tt.behind[1]+1e-3) {
-			t.Errorf("%s, %v: Behind = %v, want one from %v", tt.what, tt.params, got, tt.behind)
+			t.Errorf("%s, %v: LimitResponse = %v, want one from %v", tt.what, tt.params, got, tt.behind)
 		}
 	}
 }
 
-// Where it is not known how often limits held the program back, a host counts as busy that gives less than the first one. What
-// the runtime's calls use is none of the container's.
-func TestScalingOfWhatIsKnown(t *testing.T) {
+// If throttling is unknown, a host counts as busy if it grants less than the first limit. The CPU time of the runtime's calls
+// does not count as the container's.
+func TestScalingWithUnknownThrottling(t *testing.T) {
 	quick, _ := defaults(t)
-	unknown := &engine.UnsupportedError{What: "the cost to the host", Reason: "without cgroups it is not known"}
+	unknown := &engine.UnsupportedError{What: "the cost to the host", Reason: "it is unknown without cgroups"}
 	const mixed = "Usage"
-	wraps := map[string]func(loadedTrial) bench.Trial{
-		"CPU":          func(l loadedTrial) bench.Trial { return l },
-		"no Throttled": func(l loadedTrial) bench.Trial { return throttledTrial{l, unknown} },
-		mixed:          func(l loadedTrial) bench.Trial { return mixedTrial{l, new(int)} },
+	wraps := map[string]func(loadedCost) bench.Cost{
+		"CPU":          func(l loadedCost) bench.Cost { return l },
+		"no Throttled": func(l loadedCost) bench.Cost { return throttledCost{l, unknown} },
+		mixed:          func(l loadedCost) bench.Cost { return mixedCost{l, new(int)} },
 	}
 	for _, tt := range []struct {
 		what    string
 		inForce func(first, last float64) float64
-		second  int // in which the host gives no more than left, in CPUs
+		second  int // in which the host grants at most left, in CPUs
 		left    float64
 		known   bool
 	}{
-		{"it follows", follows, 1, 1, true},
-		{"it does not", ignores, 1, 1, true},
+		{"full response", follows, 1, 1, true},
+		{"no response", ignores, 1, 1, true},
 		{"starved at first", follows, 1, 0.21, false},
 		{"starved a little at first", follows, 1, 0.215, true},
 		{"starved at last", follows, 4, 0.21, false},
@@ -447,21 +447,21 @@ func TestScalingOfWhatIsKnown(t *testing.T) {
 				}
 				return 1
 			}}, quick, wrap)
-			if got := trial.Values("Behind"); trial.Status != result.OK || (len(got) == 1) != tt.known {
-				t.Errorf("%s, with %s: %s because %q, Behind = %v", tt.what, name, trial.Status, trial.Reason, got)
+			if got := trial.Values("LimitResponse"); trial.Status != result.OK || (len(got) == 1) != tt.known {
+				t.Errorf("%s, with %s: %s because %q, LimitResponse = %v", tt.what, name, trial.Status, trial.Reason, got)
 			}
-			if got := sample(t, trial, "Used"); !near(got, 1) {
-				t.Errorf("%s, with %s: Used = %v", tt.what, name, got)
+			if got := sample(t, trial, "CPULimitUse"); !near(got, 1) {
+				t.Errorf("%s, with %s: CPULimitUse = %v", tt.what, name, got)
 			}
 		}
 	}
-	broken := func(l loadedTrial) bench.Trial { return throttledTrial{l, errors.New("no such file")} }
+	broken := func(l loadedCost) bench.Cost { return throttledCost{l, errors.New("no such file")} }
 	if trial := scaled(t, &loaded{rate: 1900, inForce: follows, left: idle}, quick, broken); trial.Status != result.Failed {
-		t.Errorf("a count that cannot be read: %s", trial.Status)
+		t.Errorf("unreadable throttling: %s", trial.Status)
 	}
 }
 
-// The default parameters get to the full limit, as the page says, on machines up to a speed.
+// The default parameters reach the full limit on machines up to the speed that the comment on the parameters gives.
 func TestScalingReachesTheFullLimit(t *testing.T) {
 	quick, paper := defaults(t)
 	for _, tt := range []struct {
@@ -477,14 +477,14 @@ func TestScalingReachesTheFullLimit(t *testing.T) {
 		{paper, 2400, "from 50 % of a CPU, in each 100 ms to 100 % of a CPU, in each 100 ms", true},
 		{paper, 2440, "from 50 % of a CPU, in each 100 ms to 100 % of a CPU, in each 100 ms", false},
 	} {
-		trial := scaled(t, &loaded{rate: tt.rate, inForce: follows, left: idle}, tt.params, func(l loadedTrial) bench.Trial { return l })
+		trial := scaled(t, &loaded{rate: tt.rate, inForce: follows, left: idle}, tt.params, func(l loadedCost) bench.Cost { return l })
 		if got := trial.Conditions["CPU limit"]; trial.Status != result.OK || (got == tt.want) != tt.full {
-			t.Errorf("%v at %v events a second: %s because %q; on record is the limit %q", tt.params, tt.rate, trial.Status, trial.Reason, got)
+			t.Errorf("%v at %v events a second: %s because %q; the recorded limit is %q", tt.params, tt.rate, trial.Status, trial.Reason, got)
 		}
 	}
 }
 
-// A limit that the first update ends is found out on a real kernel.
+// The benchmark detects a limit that the first update ends, on a real kernel.
 func TestRealLimitDropped(t *testing.T) {
 	l := newRealLab(t, "native", native.Driver{})
 	l.engine = updating{l.engine.(*native.Engine), func(ctx context.Context, own engine.Updater, r engine.Resources) error {
@@ -492,24 +492,24 @@ func TestRealLimitDropped(t *testing.T) {
 		return own.Update(ctx, r)
 	}}
 	trial := l.run(t, "limits.cpu.scaling", bench.Params{"events": "3000", "steps": "2", "percent": "20"})
-	if got := sample(t, trial, "Used"); got < 1.5 || got > 7 || len(trial.Values("Behind")) > 0 {
-		t.Errorf("Used = %v and Behind = %v of an engine whose updates end the limit", got, trial.Values("Behind"))
+	if got := sample(t, trial, "CPULimitUse"); got < 1.5 || got > 7 || len(trial.Values("LimitResponse")) > 0 {
+		t.Errorf("CPULimitUse = %v and LimitResponse = %v of an engine whose updates end the limit", got, trial.Values("LimitResponse"))
 	}
 }
 
-// Used is what was used from the first output on, over what the limit allows.
+// CPULimitUse is the CPU time from the first output on, over the allowed CPU time.
 func TestCPULimit(t *testing.T) {
 	const name = "limits.cpu.time"
 	for _, tt := range []struct {
 		what   string
-		before time.Duration // used until the first output
-		used   time.Duration // in the two seconds after it
+		before time.Duration // CPU time until the first output
+		used   time.Duration // CPU time in the two seconds after it
 		want   []float64
 	}{
-		{"it holds", 100 * ms, 200 * ms, []float64{1}},
-		{"it does not", 100 * ms, 2 * time.Second, []float64{10}},
-		{"the output came late", 500 * ms, 200 * ms, nil},
-		{"nothing is known", 0, 0, nil},
+		{"the limit holds", 100 * ms, 200 * ms, []float64{1}},
+		{"the limit does not hold", 100 * ms, 2 * time.Second, []float64{10}},
+		{"late output", 500 * ms, 200 * ms, nil},
+		{"unknown usage", 0, 0, nil},
 	} {
 		e := newWorker(nil)
 		e.work = func(w *working) {
@@ -523,25 +523,25 @@ func TestCPULimit(t *testing.T) {
 			w.say(rest)
 		}
 		trial := runOn(t, name, e, e, bench.Params{"percent": "10"})
-		if got := trial.Values("Used"); trial.Status != result.OK || len(got) != len(tt.want) || len(got) > 0 && !near(got[0], tt.want[0]) {
-			t.Errorf("%s: %s because %q, Used = %v, want %v", tt.what, trial.Status, trial.Reason, got, tt.want)
+		if got := trial.Values("CPULimitUse"); trial.Status != result.OK || len(got) != len(tt.want) || len(got) > 0 && !near(got[0], tt.want[0]) {
+			t.Errorf("%s: %s because %q, CPULimitUse = %v, want %v", tt.what, trial.Status, trial.Reason, got, tt.want)
 		}
 		if got := trial.Conditions["CPU limit"]; got != "10 % of a CPU, in each 100 ms" {
-			t.Errorf("%s: on record is the limit %q", tt.what, got)
+			t.Errorf("%s: the recorded limit is %q", tt.what, got)
 		}
 	}
 }
 
-// reading is a trial that tells when its cost has been read, and can have parts of its own.
+// reading is a cost that signals each reading. It can replace the CPU time by component.
 type reading struct {
-	bench.Trial
+	bench.Cost
 	parts func() map[monitor.Component]time.Duration // nil for the trial's own
 	read  chan struct{}
 }
 
 func (r reading) CPU() (map[monitor.Component]time.Duration, error) {
 	if r.parts == nil {
-		return r.Trial.CPU()
+		return r.Cost.CPU()
 	}
 	parts := r.parts()
 	r.read <- struct{}{}
@@ -549,23 +549,24 @@ func (r reading) CPU() (map[monitor.Component]time.Duration, error) {
 }
 
 func (r reading) Usage() (engine.Usage, error) {
-	usage, err := r.Trial.Usage()
+	usage, err := r.Cost.Usage()
 	r.read <- struct{}{}
 	return usage, err
 }
 
-// watched has the benchmark read its costs by way of r.
+// watched makes the benchmark read its cost through r.
 func watched(r reading) func(*runner.Config) {
 	return func(c *runner.Config) {
 		run := c.Work[0].Benchmark.Run
 		c.Work[0].Benchmark.Run = func(ctx context.Context, t bench.Trial) error {
-			r.Trial = t
-			return run(ctx, r)
+			r.Cost = t.Cost
+			t.Cost = r
+			return run(ctx, t)
 		}
 	}
 }
 
-// counting is sysbench for two seconds, in which other things happen.
+// counting is sysbench for two seconds, during which it calls meanwhile.
 func counting(read <-chan struct{}, meanwhile func()) func(w *working) {
 	return func(w *working) {
 		program := sysbenchCPU(w.spec.Process.Args[2:], w.spec)
@@ -578,7 +579,7 @@ func counting(read <-chan struct{}, meanwhile func()) func(w *working) {
 	}
 }
 
-// Used has what is under the limit, and nothing of what serves the container.
+// CPULimitUse includes only the processes under the limit, and not the daemon and shims.
 func TestCPULimitOfParts(t *testing.T) {
 	for _, tt := range []struct {
 		container, sandbox, daemon, shim time.Duration // used in two seconds
@@ -602,13 +603,13 @@ func TestCPULimitOfParts(t *testing.T) {
 		}}
 		e := newWorker(counting(r.read, func() { later.Store(true) }))
 		trial := runOn(t, "limits.cpu.time", e, e, bench.Params{"percent": "10"}, watched(r))
-		if got := sample(t, trial, "Used"); !near(got, tt.want) {
-			t.Errorf("%+v: Used = %v", tt, got)
+		if got := sample(t, trial, "CPULimitUse"); !near(got, tt.want) {
+			t.Errorf("%+v: CPULimitUse = %v", tt, got)
 		}
 	}
 }
 
-// withDaemon is a worker whose containers a daemon serves, and which can be placed.
+// withDaemon is a worker with a daemon and with engine.Placer.
 type withDaemon struct {
 	*worker
 	service engine.Daemon
@@ -617,7 +618,7 @@ type withDaemon struct {
 func (e withDaemon) Daemon() engine.Daemon      { return e.service }
 func (withDaemon) SetCgroupParent(string) error { return nil }
 
-// Where a daemon's work cannot be told from the container's, nothing is said of the limit, however busy the daemon is.
+// CPULimitUse is left out if a daemon's CPU time cannot be separated from the container's, even if the daemon is busy.
 func TestCPULimitBesideABusyDaemon(t *testing.T) {
 	groups, err := cgroup.Detect("/")
 	if err != nil {
@@ -626,7 +627,7 @@ func TestCPULimitBesideABusyDaemon(t *testing.T) {
 	if groups.Base() == "" {
 		t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
 	}
-	run := "test-" + strings.ToLower(rand.Text()[:8]) // a name of no run, so that no sweep takes it for a dead one
+	run := "test-" + strings.ToLower(rand.Text()[:8]) // not the name of a run, so that no sweep removes it
 	top, err := groups.Open("/" + engine.Prefix + run)
 	if err != nil {
 		t.Fatal(err)
@@ -657,12 +658,12 @@ func TestCPULimitBesideABusyDaemon(t *testing.T) {
 	trial := runOn(t, "limits.cpu.time", e, e, bench.Params{"percent": "10"}, watched(r), func(c *runner.Config) {
 		c.RunID, c.Cgroups = run, groups
 	})
-	if got := trial.Values("Used"); trial.Status != result.OK || len(got) > 0 || used == 0 {
-		t.Errorf("%s because %q: Used = %v; the daemon used %v", trial.Status, trial.Reason, got, used)
+	if got := trial.Values("CPULimitUse"); trial.Status != result.OK || len(got) > 0 || used == 0 {
+		t.Errorf("%s because %q: CPULimitUse = %v; the daemon used %v", trial.Status, trial.Reason, got, used)
 	}
 }
 
-// heldMiB is what the probe says as it takes so much memory.
+// heldMiB is the output of the probe when it allocates so many MiB.
 func heldMiB(mib int) string {
 	var out strings.Builder
 	for n := range mib + 1 {
@@ -680,26 +681,26 @@ func TestMemoryLimit(t *testing.T) {
 		exit            engine.Exit
 		reached, usable []float64 // nil if the trial fails
 	}{
-		{"it holds", heldMiB(62), killed, []float64{1}, []float64{62.0 / 64}},
-		{"it holds, as the sandbox says", heldMiB(40), code, []float64{1}, []float64{40.0 / 64}},
-		{"it holds, and the sandbox is gone", heldMiB(41), engine.Exit{Code: 128}, []float64{1}, []float64{41.0 / 64}},
+		{"the limit holds", heldMiB(62), killed, []float64{1}, []float64{62.0 / 64}},
+		{"the limit holds, with an exit code", heldMiB(40), code, []float64{1}, []float64{40.0 / 64}},
+		{"the limit holds and ends the sandbox", heldMiB(41), engine.Exit{Code: 128}, []float64{1}, []float64{41.0 / 64}},
 		{"another code", heldMiB(41), engine.Exit{Code: 129}, nil, nil},
-		{"it holds too late", heldMiB(96), killed, []float64{1.5}, []float64{1.5}},
-		{"it does not hold", heldMiB(128), engine.Exit{}, []float64{2}, nil},
-		{"it ended before the limit", heldMiB(62), engine.Exit{}, nil, nil},
-		{"it failed", heldMiB(62), engine.Exit{Code: 1}, nil, nil},
+		{"late kill", heldMiB(96), killed, []float64{1.5}, []float64{1.5}},
+		{"the limit does not hold", heldMiB(128), engine.Exit{}, []float64{2}, nil},
+		{"exit below the limit", heldMiB(62), engine.Exit{}, nil, nil},
+		{"failure", heldMiB(62), engine.Exit{Code: 1}, nil, nil},
 		{"another signal", heldMiB(62), engine.Exit{Signal: 15}, nil, nil},
 		{"killed with a third of its limit", heldMiB(22), killed, []float64{1}, []float64{22.0 / 64}},
 		{"killed far below its limit", heldMiB(21), killed, nil, nil},
-		{"a sandbox that is gone far below the limit", heldMiB(21), engine.Exit{Code: 128}, nil, nil},
-		{"killed when it had all", heldMiB(128), killed, nil, nil},
-		{"killed before it had any", heldMiB(0), killed, nil, nil},
-		{"killed without a word", "", killed, nil, nil},
-		{"more than there is", heldMiB(129), engine.Exit{}, nil, nil},
+		{"sandbox exit far below the limit", heldMiB(21), engine.Exit{Code: 128}, nil, nil},
+		{"killed with all memory", heldMiB(128), killed, nil, nil},
+		{"killed without memory", heldMiB(0), killed, nil, nil},
+		{"killed without output", "", killed, nil, nil},
+		{"more than possible", heldMiB(129), engine.Exit{}, nil, nil},
 		{"less than before", heldMiB(2) + heldMiB(2), killed, nil, nil},
 		{"garbage", heldMiB(2) + "hold 7\n", killed, nil, nil},
-		{"no whole MiB", "held 4096\n", killed, nil, nil},
-		{"a flood", strings.Repeat("held\n", bench.MaxOutput), killed, nil, nil},
+		{"not a whole MiB", "held 4096\n", killed, nil, nil},
+		{"too much output", strings.Repeat("held\n", bench.MaxOutput), killed, nil, nil},
 	} {
 		trial := runOn(t, name, talker{says: tt.says, exit: tt.exit}, still{}, bench.Params{"mib": "64"})
 		want := result.OK
@@ -717,7 +718,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// The time of the kill is from the last line to the end.
+// KillTime is the time from the last line to the exit.
 func TestKillTime(t *testing.T) {
 	trial := ok(t, "limits.memory.oom", "fake/a@exit=7ms", nil)
 	if got := sample(t, trial, "KillTime"); !near(got, 7e-3) {

@@ -385,7 +385,7 @@ func TestNetworkFaults(t *testing.T) {
 		engine *wire
 		reason string
 	}{
-		{"the server dies", overNetwork(), &wire{dies: true}, "the server "},
+		{"the server dies", overNetwork(), &wire{dies: true}, "the server: "},
 		{"nobody listens", []string{networkNetperf, networkHTTP, databaseRedis}, &wire{exits: map[string]engine.Exit{"reach": failed}}, "reach the server at 10.9.0.2:"},
 		{
 			"a client fails", overNetwork(),
@@ -410,8 +410,8 @@ func TestNetworkFaults(t *testing.T) {
 			}},
 			"output",
 		},
-		{"a server ends badly", []string{networkHTTP, databaseRedis}, &wire{confused: true}, "the server "},
-		{"a slow server", []string{networkHTTP}, &wire{says: map[string]string{"/small": fewAnswers(t)}}, "too few answers"},
+		{"a server ends badly", []string{networkHTTP, databaseRedis}, &wire{confused: true}, "the server: "},
+		{"a slow server", []string{networkHTTP}, &wire{says: map[string]string{"/small": fewAnswers(t)}}, "too few responses"},
 	} {
 		for _, name := range tt.names {
 			e := &wire{says: tt.engine.says, exits: tt.engine.exits, dies: tt.engine.dies, confused: tt.engine.confused}

@@ -116,7 +116,7 @@ func TestWrongOutputIsNoResult(t *testing.T) {
 			{"a line is missing", talker{says: strings.Replace(whole(lines), lines[0]+"\n", "", 1)}, "some were lost"},
 			{"a flood", talker{says: strings.Repeat(lines[0]+"\n", 2*bench.MaxOutput/len(lines[0]))}, "line"},
 			{"a flood of one line", talker{says: strings.Repeat("x", 2*bench.MaxOutput)}, "line 1"},
-			{"a zero", talker{says: whole(zero)}, "no"},
+			{"a zero", talker{says: whole(zero)}, " 0 for "},
 			{"another unit", talker{says: whole(unit)}, ""},
 			{"exit code", talker{says: whole(lines), complains: "disk full\n", exit: engine.Exit{Code: 1}}, "ended: exit code 1"},
 			{"signal", talker{says: whole(lines), exit: engine.Exit{Signal: 9}}, "ended: killed by signal 9"},

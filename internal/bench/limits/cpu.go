@@ -3,7 +3,6 @@ package limits
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -17,10 +16,10 @@ import (
 func cpuTime() bench.Benchmark {
 	metrics := []result.Metric{
 		seconds("TotalTime", "time until all events are done under the limit (espe: HardLimit)"),
-		// A program can begin with a whole quota just before a period ends, and the kernel notices with a tick that one is
-		// used up: in a second, this makes up to 1.15.
-		optional(bounded("Used", 1.25, "does not hold its CPU limit",
-			"CPU time of the container and its sandbox, without shims and daemons, over what the limit allows, from the program's first output to its end; without a limit it is 1 over the limit")),
+		// A program can start with a whole quota just before a period ends, and the kernel notices an exhausted quota only at
+		// a tick: within a second this adds up to 1.15.
+		optional(bounded("CPULimitUse", 1.25, "does not hold its CPU limit",
+			"CPU time of the container and its sandbox, without shims and daemons, over the CPU time that the limit allows, from the program's first output to its exit; without a limit it is 1 over the limit")),
 	}
 	return bench.Benchmark{
 		Name:    "limits.cpu.time",
@@ -33,7 +32,7 @@ func cpuTime() bench.Benchmark {
 		}),
 		Run: func(ctx context.Context, t bench.Trial) error {
 			var prime, events, percent int
-			if err := bench.Numbers(t, map[string]*int{"prime": &prime, "events": &events, "percent": &percent}); err != nil {
+			if err := t.Numbers(map[string]*int{"prime": &prime, "events": &events, "percent": &percent}); err != nil {
 				return err
 			}
 			limit := float64(percent) / 100
@@ -41,90 +40,84 @@ func cpuTime() bench.Benchmark {
 			p := workload.SysbenchCPU(prime, events, 1)
 			spec := bench.SpecOf(t, p)
 			spec.Resources.CPU = limit
-			out, err := run(ctx, t, spec)
+			var used usage
+			values, err := bench.Run(ctx, t, used.measure, spec, p.Parse)
 			if err != nil {
 				return err
 			}
-			values, err := p.Parse(out.text)
-			if err != nil {
-				return fmt.Errorf("read the output of %q: %w", p.Args, err)
-			}
-			if out.known {
-				values["Used"] = out.cpu.Seconds() / (limit * out.wall.Seconds())
+			if used.known {
+				values["CPULimitUse"] = used.cpu.Seconds() / (limit * used.wall.Seconds())
 			}
 			return bench.RecordAll(t, values, metrics)
 		},
 	}
 }
 
-// outcome is what a program wrote, and what the target used meanwhile.
-type outcome struct {
-	text []byte
-	// cpu is the CPU time of what is under the container's limit, wall the time, both from the program's first output to its
-	// end. They are known where the engine's costs are.
+// usage is the CPU time of the processes under a container's limit, and the elapsed time, both from the program's first
+// output to its exit. They are known if the engine's cost is.
+type usage struct {
 	cpu, wall time.Duration
 	known     bool
 }
 
-// run is bench.Program, and takes what the target used meanwhile: what it cost to create and start the container, which is
-// mostly not under its limit, is not in it.
-func run(ctx context.Context, t bench.Trial, spec engine.Spec) (outcome, error) {
-	spoke := make(chan struct{})
-	once := sync.OnceFunc(func() { close(spoke) })
-	out, complaints := &follower{Watch: t.Watch(), line: func(string) { once() }}, t.Watch()
-	spec.Process.Stdout, spec.Process.Stderr = out, complaints
-	c, err := start(ctx, t, spec)
+// measure is bench.InContainer, and measures the usage. The cost of creating and starting the container is mostly not under
+// its limit and not included.
+func (u *usage) measure(ctx context.Context, t bench.Trial, spec engine.Spec) ([]byte, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	output := make(chan struct{})
+	once := sync.OnceFunc(func() { close(output) })
+	c, err := start(ctx, t, spec, func(string) { once() })
 	if err != nil {
-		return outcome{}, err
+		return nil, err
 	}
-	defer c.cancel()
-	var before spent
+	var before cpuCount
 	select {
-	case <-spoke:
-		if before, err = usage(t); err != nil {
-			return outcome{}, err
+	case <-output:
+		if before, err = countCPU(t); err != nil {
+			return nil, err
 		}
-		<-c.ended
-	case <-c.ended: // its output comes afterwards
+		<-c.exit.Done
+	case <-c.exit.Done: // its output follows
 	}
-	after, err := usage(t)
-	if err := errors.Join(err, c.failed()); err != nil {
-		return outcome{}, err
+	after, err := countCPU(t)
+	if err := errors.Join(err, c.exit.Failure()); err != nil {
+		return nil, err
 	}
-	end, err := c.remove(ctx, t, out)
+	deleted, err := c.Remove(ctx, t)
 	if err != nil {
-		return outcome{}, err
+		return nil, err
 	}
-	_, began, err := out.FirstLine(ctx)
+	_, began, err := c.Output.FirstLine(ctx)
 	if err != nil {
-		return outcome{}, err
+		return nil, err
 	}
-	o := outcome{text: out.Bytes(), cpu: after.cpu - before.cpu, wall: end - began}
-	// If most of the work was done when the output was seen at last, what follows says nothing of the limit.
-	o.known = before.known && after.known && o.wall > 0 && 2*o.cpu > before.cpu
-	return o, nil
+	u.cpu, u.wall = after.cpu-before.cpu, deleted.Start-began // the deletion starts when the exit is known
+	// If the output arrived after most of the work was done, the rest proves nothing about the limit.
+	u.known = before.known && after.known && u.wall > 0 && 2*u.cpu > before.cpu
+	return c.Output.Bytes(), nil
 }
 
-// spent is the CPU time that a target has used so far.
-type spent struct {
+// cpuCount is the CPU time of a container and its sandbox so far.
+type cpuCount struct {
 	cpu   time.Duration
 	known bool
-	alone bool // calls of the runtime have no part in it
+	exact bool // calls of the runtime are not included
 }
 
-// usage is the CPU time that the container and its sandbox have used so far, as far as it is known: a daemon's part cannot
-// be told from theirs everywhere.
-func usage(t bench.Trial) (spent, error) {
-	parts, err := t.CPU()
+// countCPU reads the CPU time of the container and its sandbox. It is unknown if a daemon's CPU time cannot be separated
+// from it.
+func countCPU(t bench.Trial) (cpuCount, error) {
+	parts, err := t.Cost.CPU()
 	if err == nil {
-		return spent{cpu: parts[monitor.Container] + parts[monitor.Sandbox], known: true, alone: true}, nil
+		return cpuCount{cpu: parts[monitor.Container] + parts[monitor.Sandbox], known: true, exact: true}, nil
 	}
 	if !engine.Unsupported(err) {
-		return spent{}, err
+		return cpuCount{}, err
 	}
-	all, err := t.Usage()
+	all, err := t.Cost.Usage()
 	if err != nil && !engine.Unsupported(err) {
-		return spent{}, err
+		return cpuCount{}, err
 	}
-	return spent{cpu: all.CPU, known: err == nil && !all.IncludesDaemon}, nil
+	return cpuCount{cpu: all.CPU, known: err == nil && !all.IncludesDaemon}, nil
 }

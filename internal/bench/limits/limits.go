@@ -1,13 +1,12 @@
-// Package limits is the suite of whether limits hold, and what running under them costs. That a limit was accepted says
-// little: TouchStone's authors met a runtime that ignored it, and found out by the time that a program took. So what was
-// really used is measured here, by what the host counts, and is a metric with a bound.
+// Package limits is the suite of resource limits: whether they hold, and the cost of running under them. An accepted limit
+// proves little: TouchStone's authors found a runtime that ignored it, by the time that a program took. Therefore these
+// benchmarks measure the real use of a resource, as the host counts it, and record it as a metric with a bound.
 package limits
 
 import (
 	"bytes"
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -17,7 +16,7 @@ import (
 // Benchmarks lists the suite.
 func Benchmarks() []bench.Benchmark { return []bench.Benchmark{cpuTime(), cpuScaling(), memoryOOM()} }
 
-// bounded is a metric that exceeds most only where a limit does not hold.
+// bounded is a metric that exceeds most only if a limit does not hold.
 func bounded(name string, most float64, broken, help string) result.Metric {
 	return result.Metric{
 		Name: name, Unit: result.Ratio, Better: result.Lower, Help: help, Bound: result.Bound{Most: most, Broken: broken},
@@ -33,37 +32,37 @@ func optional(m result.Metric) result.Metric {
 	return m
 }
 
-// primes are the parameters of what is computed under a limit: the load of performance.cpu.time, so often.
+// primes are the parameters of the load under a limit: the load of performance.cpu.time, with its own number of events.
 func primes(quick, paper string) []bench.Param {
 	return []bench.Param{
-		{Name: "prime", Help: "up to which number primes are counted", Quick: "20000", Paper: "20000", Check: bench.IntRange(3, 10_000_000)},
-		{Name: "events", Help: "how often they are counted", Quick: quick, Paper: paper, Check: bench.IntRange(100, 100_000_000)},
+		{Name: "prime", Help: "the number up to which primes are counted", Quick: "20000", Paper: "20000", Check: bench.IntRange(3, 10_000_000)},
+		{Name: "events", Help: "number of times that they are counted", Quick: quick, Paper: paper, Check: bench.IntRange(100, 100_000_000)},
 	}
 }
 
-// period is how often a container gets its quota anew, in all engines; periods are those of a second.
+// period is the period of CPU quotas in all engines; periods is the number of periods in a second.
 const (
 	period  = "100 ms"
 	periods = 10
 )
 
-// percentOfCPU spells a limit of CPU time.
+// percentOfCPU formats a CPU limit.
 func percentOfCPU(cpus float64) string {
 	return fmt.Sprintf("%.3g %% of a CPU, in each %s", 100*cpus, period)
 }
 
-// follower is a watch that tells of each line when it is whole, in the order of the lines.
-type follower struct {
+// lineWatch is a watch that calls line for each complete line of output, in order.
+type lineWatch struct {
 	bench.Watch
 	line func(line string)
 	rest []byte
 }
 
-// maxLine is how much of a line is kept, in bytes: more than any line that is waited for has.
+// maxLine is the number of bytes that is kept of a line, more than any expected line has.
 const maxLine = 4096
 
 // Write is called by one goroutine.
-func (f *follower) Write(p []byte) (int, error) {
+func (f *lineWatch) Write(p []byte) (int, error) {
 	n, err := f.Watch.Write(p) // first, since it notes the time
 	for piece := range bytes.Lines(p) {
 		text, ends := bytes.CutSuffix(piece, []byte("\n"))
@@ -76,62 +75,25 @@ func (f *follower) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// heard notes that a line has come: the watch it gives knows when.
-func heard(t bench.Trial) bench.Watch {
+// timestamp returns a watch whose first byte has the current time.
+func timestamp(t bench.Trial) bench.Watch {
 	w := t.Watch()
-	_, _ = w.Write([]byte("\n")) // a watch takes all
+	_, _ = w.Write([]byte("\n")) // a watch never fails
 	return w
 }
 
-// running is a container whose end is waited for while something else is done.
-type running struct {
-	engine.Container
-	process engine.Process
-	ended   chan struct{}
-	cancel  context.CancelFunc
-
-	// Of the end, once ended is closed.
-	exit engine.Exit
-	err  error
+// limited is a container that runs under a limit while its exit is awaited.
+type limited struct {
+	*bench.Running
+	exit *bench.Exit
 }
 
-// start makes a container and lets it run. The caller ends the wait with cancel.
-func start(ctx context.Context, t bench.Trial, spec engine.Spec) (*running, error) {
-	c, _, err := t.Create(ctx, spec)
+// start launches a container and calls line for each line of its output. The context bounds the wait for its exit.
+func start(ctx context.Context, t bench.Trial, spec engine.Spec, line func(string)) (limited, error) {
+	spec.Process.Stdout, spec.Process.Stderr = &lineWatch{Watch: t.Watch(), line: line}, t.Watch()
+	r, err := bench.Launch(ctx, t, spec)
 	if err != nil {
-		return nil, err
+		return limited{}, err
 	}
-	if _, err := t.Time(ctx, "start", c.Start); err != nil {
-		return nil, err
-	}
-	r := &running{Container: c, process: spec.Process, ended: make(chan struct{})}
-	// Bounded by the trial's limit only: how long a program runs is a parameter.
-	ctx, r.cancel = context.WithCancel(ctx)
-	go func() {
-		defer close(r.ended)
-		r.exit, r.err = c.Wait(ctx)
-	}()
-	return r, nil
-}
-
-// remove deletes a container that has ended, and waits for the end of its output. It tells when it began, which is
-// when the end was known.
-func (r *running) remove(ctx context.Context, t bench.Trial, out bench.Watch) (time.Duration, error) {
-	// Some engines know only when it is deleted that no more output will come.
-	deleted, err := t.Time(ctx, "delete", r.Delete)
-	if err != nil {
-		return 0, err
-	}
-	return deleted.Start, out.Ended(ctx)
-}
-
-// failed tells why the end is none of a program that did its work.
-func (r *running) failed() error {
-	switch {
-	case r.err != nil:
-		return r.err
-	case !r.exit.OK():
-		return fmt.Errorf("the program %q ended: %v", r.process.Args, r.exit)
-	}
-	return nil
+	return limited{r, r.Await(ctx)}, nil
 }

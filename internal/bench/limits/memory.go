@@ -15,40 +15,40 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// beyond is how much memory the program asks for, over its limit. Then it ends by itself, so that the host is in no danger
-// where the limit does not hold.
+// beyond is the memory that the program allocates, over its limit. Then it exits, so that the host is in no danger if the
+// limit does not hold.
 const beyond = 2
 
-// least is the part of its limit that a program has at least when the limit kills it. Also gVisor's sandbox, which takes most
-// within the same limit, leaves it more of the default one.
+// least is the minimum part of its limit that a program has when the limit kills it. gVisor's sandbox uses the most memory
+// within the same limit, and even it leaves more than this of the default limit.
 const least = 1.0 / 3
 
-// sandboxGone is the code by which gVisor's shim tells that a container ended with its sandbox. The program itself never ends
-// with it.
-const sandboxGone = 128
+// sandboxExit is the exit code with which gVisor's shim reports that a container ended with its sandbox. The program never
+// exits with it.
+const sandboxExit = 128
 
 func memoryOOM() bench.Benchmark {
 	metrics := []result.Metric{
 		bounded("Reached", 1.1, "does not hold its memory limit",
-			"most memory that the program had, over its limit: 1 if it never had more than that, 2 if nothing stopped it"),
+			"peak memory of the program over its limit: 1 if it never exceeded the limit, 2 if nothing stopped it"),
 		optional(result.Metric{
 			Name: "Usable", Unit: result.Ratio, Better: result.Higher,
-			Help: "memory that the program had when it was killed, over its limit: the rest is what serves it within the same limit",
+			Help: "memory of the program when it was killed, over its limit; the sandbox uses the rest of the limit",
 		}),
-		optional(seconds("KillTime", "from the last memory that the program had, to the end of the container as the engine tells it")),
+		optional(seconds("KillTime", "from the program's last report of its memory to the exit of the container as the engine reports it")),
 	}
 	return bench.Benchmark{
 		Name:    "limits.memory.oom",
-		Summary: "a program that takes more memory than its limit, and whether and when it is killed",
+		Summary: "a program that exceeds its memory limit, and whether and when it is killed",
 		Source:  "peers (docker run --memory, the kubelet's OOM tests)",
 		Metrics: metrics,
-		Waits:   []bench.Medium{bench.Memory}, // the program's own, under its limit
+		Waits:   []bench.Medium{bench.Memory}, // the program's own memory, under its limit
 		Params: []bench.Param{
 			{Name: "mib", Help: "the limit in MiB; the program takes twice as much if nothing stops it", Quick: "64", Paper: "64", Check: bench.IntRange(16, 64<<10)},
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			var mib int
-			if err := bench.Numbers(t, map[string]*int{"mib": &mib}); err != nil {
+			mib, err := t.Number("mib")
+			if err != nil {
 				return err
 			}
 			limit := int64(mib) << 20
@@ -62,12 +62,12 @@ func memoryOOM() bench.Benchmark {
 			if err := end.check(limit); err != nil {
 				return err
 			}
-			had := float64(end.held) / float64(limit)
-			t.Record("Reached", max(1, had))
+			peak := float64(end.held) / float64(limit)
+			t.Record("Reached", max(1, peak))
 			if end.killed {
-				t.Record("Usable", had)
+				t.Record("Usable", peak)
 			}
-			if end.killed && end.took > 0 { // where the output does not come later than the end
+			if end.killed && end.took > 0 { // unless the output arrives after the exit
 				t.Record("KillTime", end.took.Seconds())
 			}
 			return nil
@@ -75,14 +75,14 @@ func memoryOOM() bench.Benchmark {
 	}
 }
 
-// growth is what a program says of the memory it has, and when it was heard.
+// growth is the memory that a program has reported.
 type growth struct {
 	t    bench.Trial
 	most int64
 
 	mu   sync.Mutex
 	held int64       // -1 before the first line
-	last bench.Watch // when the last line came
+	last bench.Watch // the time of the last line
 	err  error
 }
 
@@ -94,69 +94,68 @@ func (g *growth) line(line string) {
 	}
 	held, err := workload.ParseHeld(line)
 	if err == nil && (held <= g.held || held > g.most) {
-		err = fmt.Errorf("the program has %d of %d bytes after it had %d", held, g.most, g.held)
+		err = fmt.Errorf("the program reports %d of %d bytes after %d", held, g.most, g.held)
 	}
 	if err != nil {
 		g.err = err
 		return
 	}
-	g.held, g.last = held, heard(g.t)
+	g.held, g.last = held, timestamp(g.t)
 }
 
-// fate is how a program ended that took more and more memory.
-type fate struct {
+// oomEnd is the end of a program whose memory grew.
+type oomEnd struct {
 	held   int64
 	killed bool
-	took   time.Duration // from the last it said of its memory to its end
+	took   time.Duration // from the last report of its memory to its exit
 	exit   engine.Exit
 }
 
-// grow runs the program to its end, whatever that is.
-func grow(ctx context.Context, t bench.Trial, spec engine.Spec, most int64) (fate, error) {
+// grow runs the program until it exits or is killed.
+func grow(ctx context.Context, t bench.Trial, spec engine.Spec, most int64) (oomEnd, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	g := &growth{t: t, most: most, held: -1}
-	out, complaints := &follower{Watch: t.Watch(), line: g.line}, t.Watch()
-	spec.Process.Stdout, spec.Process.Stderr = out, complaints
-	c, err := start(ctx, t, spec)
+	c, err := start(ctx, t, spec, g.line)
 	if err != nil {
-		return fate{}, err
+		return oomEnd{}, err
 	}
-	defer c.cancel()
-	<-c.ended
-	if c.err != nil {
-		return fate{}, c.err
+	<-c.exit.Done
+	if c.exit.Err != nil {
+		return oomEnd{}, c.exit.Err
 	}
-	end, err := c.remove(ctx, t, out)
+	deleted, err := c.Remove(ctx, t)
 	if err != nil {
-		return fate{}, err
+		return oomEnd{}, err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.err != nil {
-		return fate{}, g.err
+		return oomEnd{}, g.err
 	}
-	f := fate{held: g.held, exit: c.exit}
-	f.killed = c.exit.Signal == syscall.SIGKILL || slices.Contains([]int{128 + int(syscall.SIGKILL), sandboxGone}, c.exit.Code)
+	end := oomEnd{held: g.held, exit: c.exit.Exit}
+	end.killed = end.exit.Signal == syscall.SIGKILL || slices.Contains([]int{128 + int(syscall.SIGKILL), sandboxExit}, end.exit.Code)
 	if g.last != nil {
 		_, at, err := g.last.FirstLine(ctx)
 		if err != nil {
-			return fate{}, err
+			return oomEnd{}, err
 		}
-		f.took = end - at
+		end.took = deleted.Start - at
 	}
-	return f, nil
+	return end, nil
 }
 
-// check tells whether the program ended as a limit, or the lack of one, makes it end.
-func (f fate) check(limit int64) error {
+// check returns an error unless the program ended in a way that a limit, or a missing limit, explains.
+func (e oomEnd) check(limit int64) error {
 	most := beyond * limit
 	switch {
-	case f.held <= 0:
-		return fmt.Errorf("the program got no memory at all: %v", f.exit)
-	case f.killed && float64(f.held) < least*float64(limit):
+	case e.held <= 0:
+		return fmt.Errorf("the program got no memory: %v", e.exit)
+	case e.killed && float64(e.held) < least*float64(limit):
 		return fmt.Errorf("the program was killed with %d bytes, less than a third of its limit of %d: the host may be out of "+
-			"memory, or what serves the program needs the rest; free memory, or give a higher limit", f.held, limit)
-	case f.killed && f.held < most, f.exit.OK() && f.held == most:
+			"memory, or the sandbox uses the rest; free memory, or set a higher limit", e.held, limit)
+	case e.killed && e.held < most, e.exit.OK() && e.held == most:
 		return nil
 	}
-	return fmt.Errorf("the program ended with %d of %d bytes: %v", f.held, most, f.exit)
+	return fmt.Errorf("the program ended with %d of %d bytes: %v", e.held, most, e.exit)
 }

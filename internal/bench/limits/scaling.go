@@ -15,11 +15,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// Bounds of a limit that is held and followed. As with limits.cpu.time, the kernel lets a bit more through, and gives a whole
-// quota at once with each new limit.
+// Bounds of a limit that holds and of a program that responds to it. As with limits.cpu.time, the kernel allows slightly
+// more, and grants a whole quota at once with each new limit.
 const (
-	mostUsed   = 1.25
-	mostBehind = 1.4
+	mostUse      = 1.25
+	mostResponse = 1.4
 )
 
 func cpuScaling() bench.Benchmark {
@@ -27,12 +27,12 @@ func cpuScaling() bench.Benchmark {
 		seconds("TotalTime", "time until all events are done while the limit is raised (espe: ScalingLimit)"),
 		{
 			Name: "Update", Unit: result.Seconds, Better: result.Lower, Series: true,
-			Help: "time of a call that raises the limit, to its answer",
+			Help: "time of a call that raises the limit, until it returns",
 		},
-		optional(bounded("Used", mostUsed, "does not hold a CPU limit that is raised",
-			"the most CPU time in a second of the container and its sandbox, without shims and daemons, over what the limit in force allows: 1 where it holds, more where there is none or a raise ends it")),
-		optional(bounded("Behind", mostBehind, "does not follow a raised CPU limit",
-			"how many times a doubled limit is what the program makes of it: 1 where it works twice as fast, 2 where it works no faster than before; left out where the host is too busy to give what a limit allows, and where the limit does not hold")),
+		optional(bounded("CPULimitUse", mostUse, "does not hold a CPU limit that is raised",
+			"the highest CPU time in a second of the container and its sandbox, without shims and daemons, over the CPU time that the current limit allows: 1 if it holds, more if it is missing or a raise ends it")),
+		optional(bounded("LimitResponse", mostResponse, "does not follow a raised CPU limit",
+			"factor by which the speedup of the program falls short of a doubled limit: 1 if it works twice as fast, 2 if it works no faster; left out if the host is too busy to grant the limit, and if the limit does not hold")),
 	}
 	return bench.Benchmark{
 		Name:    "limits.cpu.scaling",
@@ -40,32 +40,39 @@ func cpuScaling() bench.Benchmark {
 		Source:  "espe section 5.5, table 1 (ScalingLimit): from half to full; TouchStone's code: from 10 % to full",
 		Metrics: metrics,
 		Image:   bench.WorkloadImage, Components: true,
-		Needs: []engine.Capability{engine.CanUpdate},
-		// Enough events for a second under the full limit, up to 2000 and 2400 events a second without any.
+		Needs: bench.Always(engine.CanUpdate),
+		// The events suffice for a second under the full limit, on hosts with up to 2000 and 2400 events per second without
+		// a limit.
 		Params: append(primes("3000", "20000"),
 			bench.Param{
-				Name: "steps", Help: "in how many steps the limit is raised; a fast machine needs more events to get to the last",
+				Name: "steps", Help: "number of steps in which the limit is raised; a fast machine needs more events to reach the last",
 				Quick: "3", Paper: "10", Check: bench.IntRange(1, 100),
 			},
 			bench.Param{
 				Name: "percent", Help: "the last limit, the full one, in per cent of a CPU",
-				Quick: "50", Paper: "100", Check: bench.IntRange(10, 100), // 10 % of 10 % is the least that the kernel takes
+				Quick: "50", Paper: "100", Check: bench.IntRange(10, 100), // 10 % of 10 % is the kernel's minimum
 			},
 			bench.Param{
 				Name: "from", Help: "the first limit in per cent of the full one; TouchStone's code takes 10",
-				Quick: "50", Paper: "50", Check: bench.IntRange(10, 80), // more would be too little to tell whether it follows
+				Quick: "50", Paper: "50", Check: bench.IntRange(10, 80), // above 80 the raise is too small to show a response
 			},
 		),
 		Run: func(ctx context.Context, t bench.Trial) error {
 			var prime, events, steps, percent, from int
-			err := bench.Numbers(t, map[string]*int{"prime": &prime, "events": &events, "steps": &steps, "percent": &percent, "from": &from})
+			err := t.Numbers(map[string]*int{"prime": &prime, "events": &events, "steps": &steps, "percent": &percent, "from": &from})
 			if err != nil {
 				return err
 			}
 			p := workload.SysbenchCPUProgress(prime, events, 1)
 			full := float64(percent) / 100
 			run := &progress{t: t, first: full * float64(from) / 100, full: full, steps: steps, passed: make(chan struct{}, steps+2)}
-			text, err := run.scale(ctx, bench.SpecOf(t, p))
+			var rates []float64
+			values, err := bench.Run(ctx, t, run.scale, bench.SpecOf(t, p), func(text []byte) (values workload.Values, err error) {
+				if rates, err = workload.Rates(text); err != nil {
+					return nil, err
+				}
+				return p.Parse(text)
+			})
 			if err != nil {
 				return err
 			}
@@ -73,71 +80,63 @@ func cpuScaling() bench.Benchmark {
 			if err != nil {
 				return err
 			}
-			values, err := p.Parse(text)
-			if err != nil {
-				return fmt.Errorf("read the output of %q: %w", p.Args, err)
-			}
-			rates, err := workload.Rates(text)
-			if err != nil {
-				return fmt.Errorf("read the output of %q: %w", p.Args, err)
-			}
-			stretches := run.stretches()
-			used, known := most(stretches)
-			holds := !known || used <= mostUsed
-			missed, err := behind(limits, rates)
-			if err != nil && (holds || len(run.raised) == 0) { // without a limit it is done in no time
+			intervals := run.intervals()
+			used, known := mostUsed(intervals)
+			holds := !known || used <= mostUse
+			response, err := limitResponse(limits, rates)
+			if err != nil && (holds || len(run.raised) == 0) { // without a limit the program exits too soon
 				return err
 			}
 			t.Condition("CPU limit", fmt.Sprintf("from %s to %s", percentOfCPU(limits[0]), percentOfCPU(limits[len(limits)-1])))
 			t.Record("TotalTime", values["TotalTime"])
 			if known {
-				t.Record("Used", used)
+				t.Record("CPULimitUse", used)
 			}
-			// Who gains so much more than is allowed does not go by the limit at all, known or not.
-			if holds && missed > 1/mostBehind && !run.starved(stretches) {
-				t.Record("Behind", missed)
+			// A program that speeds up far more than the limit allows is not under the limit, even if its use is unknown.
+			if holds && response > 1/mostResponse && !run.starved(intervals) {
+				t.Record("LimitResponse", response)
 			}
 			return nil
 		},
 	}
 }
 
-// progress is how far a program has come, whose limit is raised in steps.
+// progress is the progress of a program whose limit is raised in steps.
 type progress struct {
 	t           bench.Trial
 	first, full float64 // limits in CPUs
 	steps       int
-	raised      []time.Duration // when each step had been made
-	passed      chan struct{}   // a token for the first output and for each second, as far as there is room
-	spoke       bool            // there was output
+	raised      []time.Duration // the end of each step
+	passed      chan struct{}   // a token for the first output and for each second, up to the channel's capacity
+	output      bool            // the program has written output
 	marks       []mark          // for each token
-	calls       time.Duration   // CPU time of calls so far that counts as the container's
+	calls       time.Duration   // CPU time of calls so far that is counted as the container's
 
 	mu      sync.Mutex
-	seconds []bench.Watch // when it said that each had passed
+	seconds []bench.Watch // the times of the program's progress lines
 }
 
 func (p *progress) line(line string) {
 	if workload.IsProgress(line) {
 		p.mu.Lock()
-		p.seconds = append(p.seconds, heard(p.t))
+		p.seconds = append(p.seconds, timestamp(p.t))
 		p.mu.Unlock()
-	} else if p.spoke {
+	} else if p.output {
 		return
 	}
-	p.spoke = true
+	p.output = true
 	select {
 	case p.passed <- struct{}{}:
 	default:
 	}
 }
 
-// limit is that after so many steps.
+// limit is the limit after so many steps.
 func (p *progress) limit(steps int) float64 {
 	return p.first + (p.full-p.first)*float64(steps)/float64(p.steps)
 }
 
-// limits gives the limits that were in force when each of the program's seconds had passed. The program has ended.
+// limits returns the limits that were in force at the end of each of the program's seconds. The program has exited.
 func (p *progress) limits(ctx context.Context) ([]float64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,40 +155,36 @@ func (p *progress) limits(ctx context.Context) ([]float64, error) {
 	return all, nil
 }
 
-// scale runs a program that tells of each second, and raises its limit each time. It gives what the program wrote.
-func (p *progress) scale(ctx context.Context, spec engine.Spec) ([]byte, error) {
-	out, complaints := &follower{Watch: p.t.Watch(), line: p.line}, p.t.Watch()
-	spec.Process.Stdout, spec.Process.Stderr = out, complaints
+// scale runs a program that reports each second, and raises its limit each time. It is a bench.Where.
+func (p *progress) scale(ctx context.Context, t bench.Trial, spec engine.Spec) ([]byte, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	spec.Resources.CPU = p.limit(0)
-	c, err := start(ctx, p.t, spec)
+	c, err := start(ctx, t, spec, p.line)
 	if err != nil {
 		return nil, err
 	}
-	defer c.cancel()
 	if err := p.follow(ctx, c, spec.Resources); err != nil {
 		return nil, err
 	}
-	<-c.ended
-	if err := c.failed(); err != nil {
+	<-c.exit.Done
+	if err := c.exit.Failure(); err != nil {
 		return nil, err
 	}
-	if _, err := c.remove(ctx, p.t, out); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	_, err = c.Remove(ctx, t)
+	return c.Output.Bytes(), err
 }
 
-// follow raises the limit with each second that the program has worked, until it has been raised to the full, and ends with
-// the program.
-func (p *progress) follow(ctx context.Context, c *running, limits engine.Resources) error {
-	updater, ok := c.Container.(engine.Updater)
-	if !ok {
-		return errors.New("the engine says that it can update containers, and has no way to")
+// follow raises the limit after each second of the program's work up to the full limit. It returns when the program exits.
+func (p *progress) follow(ctx context.Context, c limited, limits engine.Resources) error {
+	updater, err := bench.Optional[engine.Updater](c.Container, engine.CanUpdate)
+	if err != nil {
+		return err
 	}
 	for step := 0; ; step++ {
 		select {
 		case <-p.passed:
-		case <-c.ended:
+		case <-c.exit.Done:
 			return nil
 		}
 		limits.CPU = p.limit(min(step, p.steps))
@@ -201,29 +196,29 @@ func (p *progress) follow(ctx context.Context, c *running, limits engine.Resourc
 		}
 		span, err := p.t.Time(ctx, "update", func(ctx context.Context) error { return updater.Update(ctx, limits) })
 		if err != nil {
-			if state, asked := c.State(ctx); asked == nil && state == engine.Stopped {
-				return nil // it ended in between
+			if state, known := c.State(ctx); known == nil && state == engine.Stopped {
+				return nil // it exited in between
 			}
 			return err
 		}
 		p.t.Record("Update", span.Seconds())
 		p.raised = append(p.raised, span.End)
-		if err := p.called(); err != nil {
+		if err := p.countCall(); err != nil {
 			return err
 		}
 	}
 }
 
-// behind compares how much faster a program became with how much more it was allowed, over seconds with known limits. The
-// rate is taken for a power of the limit, and the power fitted to all seconds, so that one disturbed second does not
-// decide: 2 to the power of what is missing from 1.
-func behind(limits, rates []float64) (float64, error) {
+// limitResponse compares the speedup of a program with the raise of its limit, over seconds with known limits. It models the
+// rate as a power of the limit and fits the power to all seconds, so that one disturbed second does not decide. The result
+// is 2 to the power of the shortfall from 1.
+func limitResponse(limits, rates []float64) (float64, error) {
 	n := min(len(limits), len(rates))
 	if n < 2 || limits[n-1] < 1.15*limits[0] {
-		return 0, fmt.Errorf("the program was done after %d whole seconds, too soon to raise its limit: give it more events", n)
+		return 0, fmt.Errorf("the program exited after %d whole seconds, too soon to raise its limit: set more events", n)
 	}
 	if slices.Min(rates[:n]) <= 0 {
-		return 0, errors.New("the program got nothing done in one of its seconds")
+		return 0, errors.New("the program completed no event in one of its seconds")
 	}
 	var x, y, xx, xy float64
 	for i := range n {

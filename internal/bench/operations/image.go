@@ -2,7 +2,6 @@ package operations
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -15,29 +14,29 @@ func pull() bench.Benchmark {
 		Summary: "pull and unpack an image that the engine has not seen, from a registry on this host, and remove it",
 		Source:  "peers (critest)",
 		Metrics: []result.Metric{
-			seconds("Pull", "from the call until the image is unpacked and can be used"),
-			seconds("Remove", "the image and what was unpacked of it"),
+			seconds("Pull", "from the call until the image is unpacked and ready to use"),
+			seconds("Remove", "time to remove the image and its unpacked files"),
 		},
 		Params: []bench.Param{{
-			Name: "size", Help: "size of the one layer that is new, of bytes that do not compress, in MiB",
+			Name: "size", Help: "size of the one new layer in MiB; its bytes do not compress",
 			Quick: "8", Paper: "64", Check: bench.IntRange(1, 1024),
 		}},
 		Waits: []bench.Medium{bench.Disk},
-		Needs: []engine.Capability{engine.CanPull},
+		Needs: bench.Always(engine.CanPull),
 		Run: func(ctx context.Context, t bench.Trial) error {
-			mib, err := strconv.ParseInt(t.Param("size"), 10, 64)
+			mib, err := t.Number("size")
 			if err != nil {
 				return err
 			}
-			ref, err := t.FreshImage(ctx, mib<<20)
+			ref, err := t.Images.Fresh(ctx, int64(mib)<<20)
 			if err != nil {
 				return err
 			}
-			pulled, err := t.Pull(ctx, ref)
+			pulled, err := t.Images.Pull(ctx, ref)
 			if err != nil {
 				return err
 			}
-			removed, err := t.RemoveImage(ctx, ref)
+			removed, err := t.Images.Remove(ctx, ref)
 			if err != nil {
 				return err
 			}

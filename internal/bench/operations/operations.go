@@ -1,14 +1,12 @@
-// Package operations is the suite of what engines do to containers: the latency of
-// each operation, and what it costs the host.
+// Package operations is the suite of the operations of engines on containers and images: the latency of each operation,
+// and its cost to the host.
 package operations
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
-	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
@@ -26,15 +24,16 @@ func seconds(name, help string) result.Metric {
 	return result.Metric{Name: name, Unit: result.Seconds, Better: result.Lower, Help: help}
 }
 
-// criSteps are the metrics of the steps of CRI, which targets have whose engine speaks it.
+// criSteps are the metrics of the steps of CRI, which only targets over CRI have. The trial records a step that has the
+// name of a metric. Steps of other engines are only phases of the trial.
 func criSteps() []result.Metric {
 	steps := []result.Metric{
 		layered(result.LayerSandbox, seconds("RunPodSandbox", "CRI step of Create: the pod's sandbox with its network")),
 		seconds("CreateContainer", "CRI step of Create: the container in the sandbox"),
 		seconds("StartContainer", "CRI step of Run: all of it"),
-		seconds("StopContainer", "CRI step of Destroy: kill at once, with the wait for the end"),
+		seconds("StopContainer", "CRI step of Destroy: kill at once, and wait for the exit"),
 		seconds("RemoveContainer", "CRI step of Destroy"),
-		seconds("StopPodSandbox", "CRI step of Destroy: the sandbox's end, with its network's"),
+		seconds("StopPodSandbox", "CRI step of Destroy: the end of the sandbox and of its network"),
 		seconds("RemovePodSandbox", "CRI step of Destroy"),
 	}
 	for i := range steps {
@@ -53,21 +52,7 @@ func layered(role result.Layer, m result.Metric) result.Metric {
 	return m
 }
 
-// recordSteps records the steps of CRI. Those of other engines are phases of the trial and no metrics.
-func recordSteps(t bench.Trial) {
-	for _, step := range t.Steps() {
-		if slices.ContainsFunc(criSteps(), func(m result.Metric) bool { return m.Name == step.Name }) {
-			t.Record(step.Name, step.Seconds())
-		}
-	}
-}
-
-func series(m result.Metric) result.Metric {
-	m.Series = true
-	return m
-}
-
-// layeredCost are the cost metrics, of which the CPU time is split into layers.
+// layeredCost returns the cost metrics, with the CPU time as a metric that reports split into layers.
 func layeredCost() []result.Metric {
 	cost := bench.CostMetrics()
 	cost[0] = layered(result.LayerTotal, cost[0])
@@ -88,88 +73,27 @@ func lifecycle() bench.Benchmark {
 		}, criSteps(), layeredCost(), bench.ComponentMetrics()),
 		Components: true,
 		Run: func(ctx context.Context, t bench.Trial) error {
-			out := t.Watch()
-			spec := t.Spec(workload.Ready()...)
-			spec.Process.Stdout = out
-			c, create, err := t.Create(ctx, spec)
+			c, err := bench.Launch(ctx, t, t.Spec(workload.Ready()...))
 			if err != nil {
 				return err
 			}
-			start, err := t.Time(ctx, "start", c.Start)
-			if err != nil {
-				return err
-			}
-			if err := bench.CheckReady(ctx, out); err != nil {
-				return err
-			}
-			_, first, err := out.FirstLine(ctx)
+			first, err := c.Ready(ctx)
 			if err != nil {
 				return err
 			}
 			if err := bench.RecordMemory(t); err != nil {
 				return err
 			}
-			destroy, _, err := bench.Destroy(ctx, t, c)
+			destroy, _, err := c.Destroy(ctx, t)
 			if err != nil {
 				return err
 			}
-			t.Record("Create", create.Seconds())
-			t.Record("Run", start.Seconds())
-			t.Record("CreateAndRun", create.Seconds()+start.Seconds())
+			t.Record("Create", c.CreateSpan.Seconds())
+			t.Record("Run", c.StartSpan.Seconds())
+			t.Record("CreateAndRun", c.CreateSpan.Seconds()+c.StartSpan.Seconds())
 			t.Record("Destroy", destroy.Seconds())
-			t.Record("FirstInstruction", (first - create.Start).Seconds())
-			recordSteps(t)
+			t.Record("FirstInstruction", (first - c.CreateSpan.Start).Seconds())
 			return bench.RecordCostByComponent(t)
-		},
-	}
-}
-
-// repeats is the parameter of benchmarks that repeat an operation in one container.
-var repeats = bench.Param{
-	Name: "repeats", Help: "operations in a row in the same container", Quick: "5", Paper: "20", Check: bench.IntRange(1, 1000),
-}
-
-func exec() bench.Benchmark {
-	return bench.Benchmark{
-		Name:    "operations.container.exec",
-		Summary: "run a further process in a running container, to its end",
-		Source:  "peers (bucketbench, critest)",
-		Metrics: []result.Metric{series(phrased("runs a further process in a container in", seconds("Exec", "from the call to the end of a process that does nothing")))},
-		Params:  []bench.Param{repeats},
-		Needs:   []engine.Capability{engine.CanExec},
-		Run: func(ctx context.Context, t bench.Trial) error {
-			return repeated(ctx, t, func(c engine.Container, _ int) error {
-				return timed(ctx, t, "Exec", func(ctx context.Context) error {
-					exit, err := c.(engine.Execer).Exec(ctx, engine.Process{Args: workload.Exit(0)})
-					if err == nil && !exit.OK() {
-						err = fmt.Errorf("the process ended: %v", exit)
-					}
-					return err
-				})
-			})
-		},
-	}
-}
-
-func pause() bench.Benchmark {
-	return bench.Benchmark{
-		Name:    "operations.container.pause",
-		Summary: "freeze and thaw a running container",
-		Source:  "peers (bucketbench)",
-		Metrics: []result.Metric{
-			series(phrased("pauses a container in", seconds("Pause", "from running to paused"))),
-			series(seconds("Resume", "from paused to running")),
-		},
-		Params: []bench.Param{repeats},
-		Needs:  []engine.Capability{engine.CanPause},
-		Run: func(ctx context.Context, t bench.Trial) error {
-			return repeated(ctx, t, func(c engine.Container, _ int) error {
-				p := c.(engine.Pauser)
-				if err := timed(ctx, t, "Pause", p.Pause); err != nil {
-					return err
-				}
-				return timed(ctx, t, "Resume", p.Resume)
-			})
 		},
 	}
 }

@@ -8,28 +8,38 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// repeated does something with one running container as often as the parameter repeats says. It gets the number
-// of the time.
-func repeated(ctx context.Context, t bench.Trial, do func(c engine.Container, n int) error) error {
-	var repeats int
-	if err := bench.Numbers(t, map[string]*int{"repeats": &repeats}); err != nil {
-		return err
+// repeated completes a benchmark that repeats operations on one running container. The container implements T, which the
+// capability promises. Operate receives the number of the repetition.
+func repeated[T any](b bench.Benchmark, capability engine.Capability, operate func(ctx context.Context, t bench.Trial, c T, n int) error) bench.Benchmark {
+	for i := range b.Metrics {
+		b.Metrics[i].Series = true
 	}
-	c, err := bench.Start(ctx, t)
-	if err != nil {
-		return err
-	}
-	for n := range repeats {
-		if err := do(c, n); err != nil {
+	b.Params = []bench.Param{{
+		Name: "repeats", Help: "operations in a row in the same container", Quick: "5", Paper: "20", Check: bench.IntRange(1, 1000),
+	}}
+	b.Needs = bench.Always(capability)
+	b.Run = func(ctx context.Context, t bench.Trial) error {
+		repeats, err := t.Number("repeats")
+		if err != nil {
 			return err
 		}
+		running, err := bench.Start(ctx, t)
+		if err != nil {
+			return err
+		}
+		c, err := bench.Optional[T](running.Container, capability)
+		for n := 0; err == nil && n < repeats; n++ {
+			err = operate(ctx, t, c, n)
+		}
+		return err
 	}
-	return nil
+	return b
 }
 
-// timed makes a call as a phase that is named after the metric, and records its time.
+// timed makes a call as a phase named after the metric, and records its time.
 func timed(ctx context.Context, t bench.Trial, metric string, call func(context.Context) error) error {
 	span, err := t.Time(ctx, strings.ToLower(metric), call)
 	if err == nil {
@@ -38,43 +48,66 @@ func timed(ctx context.Context, t bench.Trial, metric string, call func(context.
 	return err
 }
 
+func exec() bench.Benchmark {
+	return repeated(bench.Benchmark{
+		Name:    "operations.container.exec",
+		Summary: "run a further process in a running container until it exits",
+		Source:  "peers (bucketbench, critest)",
+		Metrics: []result.Metric{phrased("runs a further process in a container in", seconds("Exec", "from the call to the exit of a process that does nothing"))},
+	}, engine.CanExec, func(ctx context.Context, t bench.Trial, c engine.Execer, _ int) error {
+		return timed(ctx, t, "Exec", func(ctx context.Context) error {
+			exit, err := c.Exec(ctx, engine.Process{Args: workload.Exit(0)})
+			if err == nil && !exit.OK() {
+				err = fmt.Errorf("the process ended: %v", exit)
+			}
+			return err
+		})
+	})
+}
+
+func pause() bench.Benchmark {
+	return repeated(bench.Benchmark{
+		Name:    "operations.container.pause",
+		Summary: "freeze and thaw a running container",
+		Source:  "peers (bucketbench)",
+		Metrics: []result.Metric{
+			phrased("pauses a container in", seconds("Pause", "from running to paused")), seconds("Resume", "from paused to running"),
+		},
+	}, engine.CanPause, func(ctx context.Context, t bench.Trial, c engine.Pauser, _ int) error {
+		if err := timed(ctx, t, "Pause", c.Pause); err != nil {
+			return err
+		}
+		return timed(ctx, t, "Resume", c.Resume)
+	})
+}
+
 func update() bench.Benchmark {
-	return bench.Benchmark{
+	return repeated(bench.Benchmark{
 		Name:    "operations.container.update",
 		Summary: "change the CPU limit of a running container",
 		Source:  "peers (docker update, the kubelet's resize of a pod)",
-		Metrics: []result.Metric{series(seconds("Update", "from the call to its answer; whether the limit then holds is not part of it"))},
-		Params:  []bench.Param{repeats},
-		Needs:   []engine.Capability{engine.CanUpdate},
-		Run: func(ctx context.Context, t bench.Trial) error {
-			return repeated(ctx, t, func(c engine.Container, n int) error {
-				return timed(ctx, t, "Update", func(ctx context.Context) error {
-					// Another limit each time, so that there is something to change.
-					return c.(engine.Updater).Update(ctx, engine.Resources{CPU: 0.5 + float64(n%2)/2})
-				})
-			})
-		},
-	}
+		Metrics: []result.Metric{seconds("Update", "from the call to its return; it does not check that the limit then holds")},
+	}, engine.CanUpdate, func(ctx context.Context, t bench.Trial, c engine.Updater, n int) error {
+		return timed(ctx, t, "Update", func(ctx context.Context) error {
+			// The limit differs each time, so that each call changes it.
+			return c.Update(ctx, engine.Resources{CPU: 0.5 + float64(n%2)/2})
+		})
+	})
 }
 
 func stats() bench.Benchmark {
-	return bench.Benchmark{
+	return repeated(bench.Benchmark{
 		Name:    "operations.container.stats",
-		Summary: "ask the engine what a running container uses",
+		Summary: "query the engine for the resource usage of a running container",
 		Source:  "peers (the kubelet, docker stats)",
-		Metrics: []result.Metric{series(seconds("Stats", "from the call to its answer"))},
-		Params:  []bench.Param{repeats},
-		Needs:   []engine.Capability{engine.CanStats},
-		Run: func(ctx context.Context, t bench.Trial) error {
-			return repeated(ctx, t, func(c engine.Container, _ int) error {
-				return timed(ctx, t, "Stats", func(ctx context.Context) error {
-					used, err := c.(engine.Meter).Stats(ctx)
-					if err == nil && used.Memory <= 0 {
-						err = fmt.Errorf("the engine says that a running container uses %d bytes of memory", used.Memory)
-					}
-					return err
-				})
-			})
-		},
-	}
+		Metrics: []result.Metric{seconds("Stats", "from the call to its return")},
+	}, engine.CanStats, func(ctx context.Context, t bench.Trial, c engine.Meter, _ int) error {
+		return timed(ctx, t, "Stats", func(ctx context.Context) error {
+			used, err := c.Stats(ctx)
+			if err == nil && used.Memory <= 0 {
+				err = fmt.Errorf("the engine reports that a running container uses %d bytes of memory", used.Memory)
+			}
+			return err
+		})
+	})
 }

@@ -15,26 +15,21 @@ import (
 func service() bench.Benchmark {
 	return bench.Benchmark{
 		Name:    "operations.service.ready",
-		Summary: "from create to the first answered HTTP request, over the host's network",
+		Summary: "from create to the first HTTP response, over the host's network",
 		Source:  "peers (cold-start benchmarks)",
 		Metrics: []result.Metric{
-			seconds("Listening", "from just before create to the server's word that it listens"),
-			phrased("answers the first request after", seconds("Ready", "from just before create to the end of the first answer")),
+			seconds("Listening", "from just before create until the server reports that it listens"),
+			phrased("answers the first request after", seconds("Ready", "from just before create to the end of the first response")),
 		},
-		Needs: []engine.Capability{engine.NetworkHost},
+		Needs: bench.Always(engine.NetworkHost),
 		Run: func(ctx context.Context, t bench.Trial) error {
-			out := t.Watch()
 			spec := t.Spec(workload.Serve(0)...)
-			spec.Process.Stdout = out
 			spec.Network = engine.HostNet
-			c, create, err := t.Create(ctx, spec)
+			c, err := bench.Launch(ctx, t, spec)
 			if err != nil {
 				return err
 			}
-			if _, err := t.Time(ctx, "start", c.Start); err != nil {
-				return err
-			}
-			line, listening, err := out.FirstLine(ctx)
+			line, listening, err := c.Output.FirstLine(ctx)
 			if err != nil {
 				return err
 			}
@@ -46,33 +41,33 @@ func service() bench.Benchmark {
 			if err != nil {
 				return err
 			}
-			t.Record("Listening", (listening - create.Start).Seconds())
-			t.Record("Ready", (request.End - create.Start).Seconds())
+			t.Record("Listening", (listening - c.CreateSpan.Start).Seconds())
+			t.Record("Ready", (request.End - c.CreateSpan.Start).Seconds())
 			return nil
 		},
 	}
 }
 
-// get asks the server once, over a connection of its own.
+// get sends one request to the server, over a connection of its own.
 func get(ctx context.Context, t bench.Trial, port int) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/", port), nil)
 	if err != nil {
 		return err
 	}
-	transport := &http.Transport{Proxy: nil, DialContext: t.Dial, DisableKeepAlives: true}
+	transport := &http.Transport{Proxy: nil, DialContext: t.Network.Dial, DisableKeepAlives: true}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
-		return fmt.Errorf("ask the server in the container: %w", err)
+		return fmt.Errorf("send a request to the server in the container: %w", err)
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(len(workload.ServeBody))+1))
 	if err := response.Body.Close(); err != nil {
-		return fmt.Errorf("end the answer of the server in the container: %w", err)
+		return fmt.Errorf("close the response of the server in the container: %w", err)
 	}
 	if err != nil {
-		return fmt.Errorf("read the answer of the server in the container: %w", err)
+		return fmt.Errorf("read the response of the server in the container: %w", err)
 	}
 	if response.StatusCode != http.StatusOK || string(body) != workload.ServeBody {
-		return fmt.Errorf("the server in the container answered %s %q instead of 200 %q", response.Status, body, workload.ServeBody)
+		return fmt.Errorf("the server in the container responded with %s %q instead of 200 %q", response.Status, body, workload.ServeBody)
 	}
 	return nil
 }

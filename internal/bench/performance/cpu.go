@@ -6,15 +6,15 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 )
 
-// cpu lists the benchmarks of how fast programs compute.
+// cpu lists the benchmarks of the speed of computation.
 func cpu() []bench.Benchmark {
 	return []bench.Benchmark{cpuTime(), sevenZip(), dav1d(), linpack()}
 }
 
-// allThreads asks for as many threads as the program sees CPUs.
+// allThreads stands for one thread for each CPU that the program sees.
 const allThreads = "all"
 
-// threadsParam is the parameter for how many threads work at once.
+// threadsParam is the parameter for the number of threads that work at once.
 func threadsParam(paper, help string) bench.Param {
 	number := bench.IntRange(1, 256)
 	return bench.Param{
@@ -31,10 +31,10 @@ func threadsParam(paper, help string) bench.Param {
 	}
 }
 
-// threads reads the parameter; 0 is all.
-func threads(t bench.Trial) (n int, err error) {
-	if t.Param("threads") != allThreads {
-		err = bench.Numbers(t, map[string]*int{"threads": &n})
+// threads reads the parameter; 0 stands for all.
+func threads(t bench.Trial) (int, error) {
+	if t.Param("threads") == allThreads {
+		return 0, nil
 	}
-	return n, err
+	return t.Number("threads")
 }

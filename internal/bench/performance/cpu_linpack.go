@@ -18,14 +18,14 @@ func linpack() bench.Benchmark {
 		Metrics: metrics,
 		Image:   bench.WorkloadImage,
 		Params: []bench.Param{
-			{Name: "n", Help: "how many equations; the matrix takes 8 n² bytes", Quick: "2000", Paper: "5000", Check: bench.IntRange(100, 40_000)},
-			{Name: "runs", Help: "how often it is solved", Quick: "3", Paper: "3", Check: bench.IntRange(1, 1000)},
-			threadsParam(allThreads, "how many threads work at once, or all for as many as the program sees CPUs"),
+			{Name: "n", Help: "number of equations; the matrix takes 8 n² bytes", Quick: "2000", Paper: "5000", Check: bench.IntRange(100, 40_000)},
+			{Name: "runs", Help: "number of times that it is solved", Quick: "3", Paper: "3", Check: bench.IntRange(1, 1000)},
+			threadsParam(allThreads, "number of threads, or all for one for each CPU that the program sees"),
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			var n, runs int
 			threads, err := threads(t)
-			if err := errors.Join(err, bench.Numbers(t, map[string]*int{"n": &n, "runs": &runs})); err != nil {
+			if err := errors.Join(err, t.Numbers(map[string]*int{"n": &n, "runs": &runs})); err != nil {
 				return err
 			}
 			return measureProgram(ctx, t, workload.Linpack(n, runs, threads), metrics)

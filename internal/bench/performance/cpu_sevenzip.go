@@ -17,7 +17,7 @@ func sevenZip() bench.Benchmark {
 	} {
 		metrics = append(metrics,
 			higher(d.name+"Rating", result.Score, "7-Zip's rating in MIPS of "+d.of),
-			higher(d.name+"Usage", result.Ratio, "CPU time over the time passed of "+d.of+", as the program sees both; 100 % is one CPU"),
+			higher(d.name+"Usage", result.Ratio, "CPU time over elapsed time of "+d.of+", as the program sees both; 100 % is one CPU"),
 			higher(d.name+"PerUsage", result.Score, "7-Zip's R/U in MIPS of "+d.of+": the rating of one CPU; it compares only targets with the same usage"),
 		)
 	}
@@ -28,13 +28,13 @@ func sevenZip() bench.Benchmark {
 		Metrics: metrics,
 		Image:   bench.WorkloadImage,
 		Params: []bench.Param{
-			threadsParam(allThreads, "how many threads work at once, or all for as many as the program sees CPUs, as in the paper: in a virtual machine these are its own"),
+			threadsParam(allThreads, "number of threads, or all for one for each CPU that the program sees, as in the paper; a virtual machine has CPUs of its own"),
 			{
-				Name: "dictionary", Help: "size of the largest dictionary as a power of two; there are passes from 18 to it, and from 22 on from 22 to it",
+				Name: "dictionary", Help: "size of the largest dictionary as a power of two; the passes go from 18 to it, or from 22 if it is at least 22",
 				Quick: "18", Paper: "25", Check: bench.IntRange(18, 30),
 			},
 			{
-				Name: "step", Help: "how much work a step is, by the time it takes on a slow CPU; usage is counted in ticks of 10ms, and is the coarser the shorter a step",
+				Name: "step", Help: "amount of work in a step, as its time on a slow CPU; usage is counted in ticks of 10ms, so that short steps make it coarse",
 				Quick: "500ms", Paper: "4s", Check: stepOf,
 			},
 		},
@@ -42,7 +42,7 @@ func sevenZip() bench.Benchmark {
 			var z workload.SevenZip
 			var errs [3]error
 			z.Threads, errs[0] = threads(t)
-			errs[1] = bench.Numbers(t, map[string]*int{"dictionary": &z.Dictionary})
+			errs[1] = t.Numbers(map[string]*int{"dictionary": &z.Dictionary})
 			z.Step, errs[2] = time.ParseDuration(t.Param("step"))
 			if err := errors.Join(errs[:]...); err != nil {
 				return err
@@ -52,7 +52,7 @@ func sevenZip() bench.Benchmark {
 	}
 }
 
-// stepOf checks the length of a step of 7-Zip's.
+// stepOf checks the length of a step of 7-Zip.
 func stepOf(v string) error {
 	if d, err := time.ParseDuration(v); err != nil || d < 100*time.Millisecond || d > time.Hour {
 		return errors.New("must be a time from 100ms to 1h, such as 1s")

@@ -9,7 +9,7 @@ import (
 )
 
 func cpuTime() bench.Benchmark {
-	metrics := []result.Metric{total("TotalTime", "time until all events are done, in each of which the primes are counted anew")}
+	metrics := []result.Metric{seconds("TotalTime", "time until all events are done; each event counts the primes again")}
 	return bench.Benchmark{
 		Name:    "performance.cpu.time",
 		Summary: "counting primes with sysbench cpu, a fixed amount of work",
@@ -17,13 +17,13 @@ func cpuTime() bench.Benchmark {
 		Metrics: metrics,
 		Image:   bench.WorkloadImage,
 		Params: []bench.Param{
-			{Name: "prime", Help: "up to which number primes are counted", Quick: "20000", Paper: "20000", Check: bench.IntRange(3, 10_000_000)},
-			{Name: "events", Help: "how often they are counted", Quick: "1000", Paper: "10000", Check: bench.IntRange(100, 100_000_000)},
-			{Name: "threads", Help: "how many threads share the work; wang takes 4", Quick: "1", Paper: "1", Check: bench.IntRange(1, 256)},
+			{Name: "prime", Help: "the number up to which primes are counted", Quick: "20000", Paper: "20000", Check: bench.IntRange(3, 10_000_000)},
+			{Name: "events", Help: "number of times that they are counted", Quick: "1000", Paper: "10000", Check: bench.IntRange(100, 100_000_000)},
+			{Name: "threads", Help: "number of threads that share the work; wang takes 4", Quick: "1", Paper: "1", Check: bench.IntRange(1, 256)},
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			var prime, events, threads int
-			if err := bench.Numbers(t, map[string]*int{"prime": &prime, "events": &events, "threads": &threads}); err != nil {
+			if err := t.Numbers(map[string]*int{"prime": &prime, "events": &events, "threads": &threads}); err != nil {
 				return err
 			}
 			return measureProgram(ctx, t, workload.SysbenchCPU(prime, events, threads), metrics)

@@ -19,19 +19,19 @@ func database() []bench.Benchmark {
 	return []bench.Benchmark{redis()}
 }
 
-// redisSteps says how exact latencies are: redis-benchmark counts them in a histogram (HdrHistogram from 10 µs, so by 8).
+// redisSteps is the resolution of latencies: redis-benchmark counts them in a histogram (HdrHistogram from 10 µs, hence 8).
 const redisSteps = ", in steps of 8 µs"
 
-// redisLatency is one of the times that redis-benchmark tells of a test's requests. It is a series with a value for each test: as
-// metrics of their own they would be 120.
+// redisLatency is a latency that redis-benchmark reports for each test. It is a series with a value for each test: metrics
+// of their own would be 120.
 type redisLatency struct {
 	metric result.Metric
 	of     func(workload.RedisResult) float64
 }
 
 func redisLatencies() []redisLatency {
-	series := func(name, what, steps string) result.Metric {
-		m := latencyMetric(name, what+" of the time that a request takes, of each test in the order above"+steps)
+	series := func(name, statistic, steps string) result.Metric {
+		m := seconds(name, statistic+" of the time of a request, of each test in the order above"+steps)
 		m.Series = true
 		return m
 	}
@@ -45,7 +45,7 @@ func redisLatencies() []redisLatency {
 	}
 }
 
-// named tells whether a test has latencies by names of their own beside the series.
+// named reports whether a test has metrics for its latencies beside the series.
 func named(test workload.RedisTest) bool {
 	return slices.Contains([]string{"SET", "GET"}, test.Name)
 }
@@ -53,11 +53,11 @@ func named(test workload.RedisTest) bool {
 func redis() bench.Benchmark {
 	var rates, times []result.Metric
 	for _, test := range workload.RedisTests() {
-		rates = append(rates, higher(test.Name, result.PerSecond, "requests answered a second: "+test.Title()))
+		rates = append(rates, higher(test.Name, result.PerSecond, "completed requests per second: "+test.Title()))
 		if named(test) {
 			times = append(times,
-				latencyMetric(test.Name+"P50", "median of the time that a "+test.Name+" takes"+redisSteps),
-				latencyMetric(test.Name+"P99", "99th percentile of the time that a "+test.Name+" takes"+redisSteps),
+				seconds(test.Name+"P50", "median of the time of a "+test.Name+redisSteps),
+				seconds(test.Name+"P99", "99th percentile of the time of a "+test.Name+redisSteps),
 			)
 		}
 	}
@@ -71,15 +71,15 @@ func redis() bench.Benchmark {
 		Metrics: slices.Concat(rates, times),
 		Params: []bench.Param{
 			bench.Peer(bench.ContainerPeer),
-			{Name: "requests", Help: "the most requests in each test", Quick: "50000", Paper: "100000", Check: bench.IntRange(fewestRequests, 10_000_000)},
+			{Name: "requests", Help: "maximum number of requests in each test", Quick: "50000", Paper: "100000", Check: bench.IntRange(fewestRequests, 10_000_000)},
 			{
 				Name: "duration", Quick: "3s", Paper: "0s", Check: redisTime,
-				Help: "about how long the tests take together: each has as many requests as all can have in that time, from 1000 on; 0s sets no limit",
+				Help: "approximate time of all tests together: each has the same number of requests, at least 1000; 0s sets no limit",
 			},
-			{Name: "clients", Help: "connections that ask at once", Quick: "50", Paper: "50", Check: bench.IntRange(1, 1000)},
+			{Name: "clients", Help: "number of concurrent connections", Quick: "50", Paper: "50", Check: bench.IntRange(1, 1000)},
 		},
 		Image: bench.WorkloadImage,
-		Needs: []engine.Capability{engine.NetworkBridge},
+		Needs: bench.Always(engine.NetworkBridge),
 		Run: func(ctx context.Context, t bench.Trial) error {
 			var run workload.RedisRun
 			within, err := settings(t, map[string]*int{"requests": &run.Requests, "clients": &run.Clients})
@@ -95,7 +95,7 @@ func redis() bench.Benchmark {
 	}
 }
 
-// fewestRequests make the lists long enough for LRANGE_600.
+// fewestRequests is enough to fill the lists of LRANGE_600.
 const fewestRequests = 1000
 
 func redisTime(v string) error {
@@ -105,22 +105,22 @@ func redisTime(v string) error {
 	return nil
 }
 
-// runRedis runs the tests with as many requests, up to those of the run, as a run with the fewest says that there is time for.
-// redis-benchmark counts whole milliseconds, and has no limit by time itself.
+// runRedis runs the tests with as many requests as fit into the time, at most those of run. A run with the fewest requests
+// estimates the number. redis-benchmark counts whole milliseconds and has no time limit of its own.
 func runRedis(ctx context.Context, t bench.Trial, run workload.RedisRun, within time.Duration) error {
 	var results []workload.RedisResult
 	if within > 0 {
 		first := run
 		first.Requests = fewestRequests
 		var err error
-		if results, err = askRedis(ctx, t, first); err != nil {
+		if results, err = measureRedis(ctx, t, first); err != nil {
 			return err
 		}
 		run.Requests = requestsWithin(within, results, run.Requests)
 	}
 	if results == nil || run.Requests > fewestRequests {
 		var err error
-		if results, err = askRedis(ctx, t, run); err != nil {
+		if results, err = measureRedis(ctx, t, run); err != nil {
 			return err
 		}
 	}
@@ -129,10 +129,11 @@ func runRedis(ctx context.Context, t bench.Trial, run workload.RedisRun, within 
 	return nil
 }
 
-// requestsWithin tells how many requests each test can have, up to most, so that all together take a time, by the results of
-// fewer. They are rounded down to 1, 2 or 5 times a power of ten: trials of a target have the same.
+// requestsWithin computes from the results of a shorter run the number of requests in each test, at most most, with which
+// all tests together take the time d. The number is rounded down to 1, 2 or 5 times a power of ten, so that all trials of a
+// target have the same.
 func requestsWithin(d time.Duration, results []workload.RedisResult, most int) int {
-	var one float64 // seconds that a request in each test takes
+	var one float64 // seconds for one request in each test
 	for _, r := range results {
 		one += 1 / r.RequestsPerSecond
 	}
@@ -147,12 +148,8 @@ func requestsWithin(d time.Duration, results []workload.RedisResult, most int) i
 	return n
 }
 
-func askRedis(ctx context.Context, t bench.Trial, run workload.RedisRun) ([]workload.RedisResult, error) {
-	text, err := bench.Client(ctx, t, t.Spec(run.Args()...))
-	if err != nil {
-		return nil, err
-	}
-	return run.Read(text)
+func measureRedis(ctx context.Context, t bench.Trial, run workload.RedisRun) ([]workload.RedisResult, error) {
+	return bench.Run(ctx, t, bench.AsClient, t.Spec(run.Args()...), run.Read)
 }
 
 func recordRedis(t bench.Trial, results []workload.RedisResult) {

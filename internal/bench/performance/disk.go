@@ -18,17 +18,38 @@ func disk() []bench.Benchmark {
 // stage is a program that works on the files of a benchmark.
 type stage struct {
 	workload.Step
-	// reads tells that the state of the page cache matters to it.
+	// reads reports that the result depends on the state of the page cache.
 	reads bool
 }
 
-// storage is what the files of a trial lie on, and how.
+// storage is the storage of a trial's files, and the state of the page cache.
 type storage struct {
 	bench.Mounted
 	cache bench.Cache
 }
 
-// storageOf makes the volume that the parameter on names, and puts it on record.
+// storageNeeds returns the needs of a benchmark whose parameters on and cache select the storage of so many bytes.
+func storageNeeds(p bench.Params, bytes int64) bench.Needs {
+	needs := bench.Volume(p.Param("on")).Needs(bytes)
+	if p.Has("cache") && p.Param("cache") == string(bench.Cold) {
+		needs.Capabilities = append(needs.Capabilities, engine.CanExec) // see storage.measure
+	}
+	return needs
+}
+
+// product multiplies bytes by the values of parameters.
+func product(p bench.Params, bytes int64, params ...string) int64 {
+	for _, name := range params {
+		n, err := p.Number(name)
+		if err != nil {
+			return 0 // Resolve refuses the value
+		}
+		bytes *= int64(n)
+	}
+	return bytes
+}
+
+// storageOf makes the volume that the parameter on selects, and records it as a condition.
 func storageOf(t bench.Trial, cache bench.Cache) (storage, error) {
 	volume := bench.Volume(t.Param("on"))
 	if err := cache.Check(volume); err != nil {
@@ -43,25 +64,17 @@ func storageOf(t bench.Trial, cache bench.Cache) (storage, error) {
 }
 
 // measure runs programs one after the other on the storage, in its directory. With a warm cache they are all of one
-// container's first process. To drop the page cache between two of them the container has to wait: each is
-// then a further process of it. (A container for each would do for files that lie on the host, and for no others.)
+// container's first process. To drop the page cache between two programs the container must wait: each program is then a
+// further process of it. A container for each program would work only for files that are on the host.
 func (s storage) measure(ctx context.Context, t bench.Trial, stages ...stage) (workload.Values, error) {
 	if s.cache == bench.Warm {
 		var steps []workload.Step
 		for _, st := range stages {
 			steps = append(steps, st.Step)
 		}
-		p := workload.Sequence(bench.DataDir, steps...)
-		spec := bench.SpecOf(t, p)
-		s.Into(&spec)
-		return bench.Measure(ctx, t, spec, p)
+		return bench.Measure(ctx, t, bench.InContainer, workload.Sequence(bench.DataDir, steps...), s.Into)
 	}
-	if err := t.Supports(engine.CanExec); err != nil {
-		return nil, err
-	}
-	spec := t.Spec(workload.Ready()...)
-	s.Into(&spec)
-	c, err := bench.StartReady(ctx, t, spec)
+	c, err := bench.Start(ctx, t, s.Into)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +85,7 @@ func (s storage) measure(ctx context.Context, t bench.Trial, stages ...stage) (w
 				return nil, err
 			}
 		}
-		values, err := bench.MeasureIn(ctx, t, c, workload.Sequence(bench.DataDir, st.Step))
+		values, err := bench.Measure(ctx, t, bench.Within(c.Container), workload.Sequence(bench.DataDir, st.Step))
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +94,7 @@ func (s storage) measure(ctx context.Context, t bench.Trial, stages ...stage) (w
 	return all, nil
 }
 
-// prepareCache brings the page cache into its state. What should be cold and is not is an *engine.UnsupportedError.
+// prepareCache brings the page cache into its state. A cache that stays warm is an *engine.UnsupportedError.
 func (s storage) prepareCache(ctx context.Context, t bench.Trial) error {
 	if err := s.cache.Prepare(ctx, t); err != nil || s.cache == bench.Warm || s.Dir == "" {
 		return err
@@ -90,32 +103,30 @@ func (s storage) prepareCache(ctx context.Context, t bench.Trial) error {
 	if err != nil {
 		return err
 	}
-	const cold, advice = "a cold page cache", "measure with cache=warm"
+	var reason string
 	switch {
 	case size == 0:
-		return &engine.UnsupportedError{What: cold, Reason: "nothing of the files has come to the host: they are cached elsewhere", Advice: advice}
+		reason = "no data of the files has reached the host: they are cached elsewhere"
 	case inCache(cached, size):
-		return &engine.UnsupportedError{
-			What: cold, Reason: fmt.Sprintf("%d of %d bytes of the files are still in it after it was dropped", cached, size), Advice: advice,
-		}
+		reason = fmt.Sprintf("%d of %d bytes of the files are still in it after it was dropped", cached, size)
+	default:
+		return nil
 	}
-	return nil
+	return &engine.UnsupportedError{What: "a cold page cache", Reason: reason, Advice: "measure with cache=warm"}
 }
 
-// recordCache puts the state of the page cache on record, once it is sure. What cannot be seen is not called cold.
+// recordCache records the state of the page cache after the measurement has confirmed it. A state that cannot be observed
+// is not called cold.
 func (s storage) recordCache(t bench.Trial) {
-	text := "warm: what is read was written right before"
+	text := "warm: the files were written right before reading"
 	if s.cache == bench.Cold {
 		text = "cold: right before reading the files were out of the host's page cache"
 		if s.Dir == "" {
-			text = "dropped on the host right before reading; whether the files were out of it cannot be seen on " + string(s.Volume)
+			text = "dropped on the host right before reading; whether it held the files cannot be seen on " + string(s.Volume)
 		}
-		if i := t.Info().Isolation; i != engine.NoIsolation && i != engine.SharedKernel {
-			text += "; what the sandbox keeps is not known"
+		if i := t.Info.Isolation; i != engine.NoIsolation && i != engine.SharedKernel {
+			text += "; the sandbox's own cache is unknown"
 		}
 	}
 	t.Condition("page cache", text)
 }
-
-// spaceOf gives the space that a benchmark takes if its files have so many bytes.
-func spaceOf(p bench.Params, bytes int64) bench.Space { return bench.Volume(p["on"]).Space(bytes) }

@@ -9,13 +9,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// blogSpace is what the probe's load fills at most, in bytes: see probe/files.c.
+// blogSpace is the most space that the probe's load takes, in bytes: see probe/files.c.
 const blogSpace = 30 << 20
 
 func diskBlog() bench.Benchmark {
 	metrics := []result.Metric{
-		higher("ReadScore", result.Score, "blogs read whole a second"),
-		higher("WriteScore", result.Score, "blogs written whole a second"),
+		higher("ReadScore", result.Score, "whole blogs read per second"),
+		higher("WriteScore", result.Score, "whole blogs written per second"),
 	}
 	return bench.Benchmark{
 		Name:    "performance.disk.blog",
@@ -24,10 +24,10 @@ func diskBlog() bench.Benchmark {
 		Metrics: metrics,
 		Waits:   []bench.Medium{bench.Disk},
 		Params: []bench.Param{
-			duration(500*time.Millisecond, 30*time.Second, "how long the load runs"),
+			duration(500*time.Millisecond, 30*time.Second, "run time of the load"),
 			bench.OnParam(bench.Bind, bench.Bind),
 		},
-		Space: func(p bench.Params) bench.Space { return spaceOf(p, blogSpace) },
+		Needs: func(p bench.Params) bench.Needs { return storageNeeds(p, blogSpace) },
 		Run: func(ctx context.Context, t bench.Trial) error {
 			d, err := settings(t, nil)
 			if err != nil {
@@ -37,14 +37,8 @@ func diskBlog() bench.Benchmark {
 			if err != nil {
 				return err
 			}
-			// The same seed in every trial: all targets get the same files.
-			spec := t.Spec(workload.Files(workload.PaperFilesLoad(bench.DataDir, 1), d)...)
-			on.Into(&spec)
-			out, err := measure(ctx, t, spec)
-			if err != nil {
-				return err
-			}
-			return record(t, out, metrics)
+			// The seed is the same in every trial, so that all targets get the same files.
+			return measureProbe(ctx, t, workload.Files(workload.PaperFilesLoad(bench.DataDir, 1), d), metrics, on.Into)
 		},
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inCache tells whether more of files is in the page cache than the kernel itself leaves or brings there.
+// inCache reports whether the page cache holds more of the files than the kernel itself keeps or reads in.
 func inCache(cached, size int64) bool { return cached > size/100 }
 
-// cachedBytes is how much of the files at or below a path lies in the host's page cache, and how much there is. It asks
-// mincore and not cachestat: the files of an overlay are in the cache as those of its layers, where only a mapping leads.
+// cachedBytes returns the bytes of the files at or below a path that are in the host's page cache, and their size. It uses
+// mincore and not cachestat: files of an overlay are cached as files of its layers, which only a mapping reaches.
 func cachedBytes(path string) (cached, size int64, err error) {
 	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
@@ -43,7 +43,7 @@ func cachedOf(name string) (cached, size int64, err error) {
 		return 0, 0, err
 	}
 	page, size := int64(os.Getpagesize()), info.Size()
-	const window = 1 << 30 // mapped at once; nothing is read by it
+	const window = 1 << 30 // mapped at once; mapping reads nothing
 	resident := make([]byte, (min(size, window)+page-1)/page)
 	for at := int64(0); at < size; at += window {
 		length := min(size-at, window)

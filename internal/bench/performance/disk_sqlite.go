@@ -8,12 +8,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// sqliteSpace is what the database, its journal and the script take at most for each insertion, in bytes.
+// sqliteSpace is the most space that the database, its journal and the script take for each insertion, in bytes.
 const sqliteSpace = 1 << 10
 
 func diskSQLite() bench.Benchmark {
 	metrics := []result.Metric{
-		total("TotalTime", "time of the insertions, each a transaction that is synced, with SQLite's start (wang: Seconds)"),
+		seconds("TotalTime", "time of SQLite's start and of the insertions, each a transaction that is synced (wang: Seconds)"),
 	}
 	return bench.Benchmark{
 		Name:    "performance.disk.sqlite",
@@ -23,19 +23,15 @@ func diskSQLite() bench.Benchmark {
 		Waits:   []bench.Medium{bench.Disk},
 		Image:   bench.WorkloadImage,
 		Params: []bench.Param{
-			{Name: "insertions", Help: "how many rows are inserted", Quick: "250", Paper: "2500", Check: bench.IntRange(1, 65_536)},
+			{Name: "insertions", Help: "number of rows that are inserted", Quick: "250", Paper: "2500", Check: bench.IntRange(1, 65_536)},
 			bench.OnParam(bench.Bind, bench.Bind),
 		},
-		Space: func(p bench.Params) bench.Space {
-			var n int
-			if bench.Numbers(p, map[string]*int{"insertions": &n}) != nil {
-				return bench.Space{} // Resolve refuses it
-			}
-			return spaceOf(p, 1<<20+int64(n)*sqliteSpace)
+		Needs: func(p bench.Params) bench.Needs {
+			return storageNeeds(p, 1<<20+product(p, sqliteSpace, "insertions"))
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			var n int
-			if err := bench.Numbers(t, map[string]*int{"insertions": &n}); err != nil {
+			n, err := t.Number("insertions")
+			if err != nil {
 				return err
 			}
 			on, err := storageOf(t, bench.Warm)

@@ -14,8 +14,8 @@ import (
 
 func diskThroughput() bench.Benchmark {
 	metrics := []result.Metric{
-		higher("SeqWrite", result.BytesPerSecond, "writing the file anew from beginning to end, with the sync at the end"),
-		higher("SeqRead", result.BytesPerSecond, "reading the file from beginning to end; with a warm cache again and again"),
+		higher("SeqWrite", result.BytesPerSecond, "writing the new file from beginning to end, with the sync at the end"),
+		higher("SeqRead", result.BytesPerSecond, "reading the file from beginning to end; with a warm cache repeatedly"),
 		higher("RndRead", result.PerSecond, "reads at random positions"),
 		higher("RndWrite", result.PerSecond, "writes at random positions, with the sync at the end"),
 	}
@@ -30,18 +30,12 @@ func diskThroughput() bench.Benchmark {
 			{Name: "mib", Help: "size of the file in MiB", Quick: "128", Paper: "16384", Check: bench.IntRange(1, 1<<24)},
 			{Name: "block", Help: "size of a sequential request in KiB", Quick: "128", Paper: "128", Check: bench.IntRange(4, 65_536)},
 			{Name: "rndblock", Help: "size of a random request in KiB", Quick: "4", Paper: "4", Check: bench.IntRange(4, 65_536)},
-			duration(300*time.Millisecond, 30*time.Second, "how long the random requests go on at most, and reading again and again"),
+			duration(300*time.Millisecond, 30*time.Second, "run time limit of the random requests, and of repeated reading"),
 			bench.OnParam(bench.Bind, bench.Bind),
 			bench.CacheParam(bench.Warm, bench.Cold),
-			{Name: "direct", Help: "1 passes by the page cache (O_DIRECT), where that is honoured", Quick: "0", Paper: "0", Check: bench.OneOf("0", "1")},
+			{Name: "direct", Help: "1 bypasses the page cache (O_DIRECT), if the target honours it", Quick: "0", Paper: "0", Check: bench.OneOf("0", "1")},
 		},
-		Space: func(p bench.Params) bench.Space {
-			var mib int
-			if bench.Numbers(p, map[string]*int{"mib": &mib}) != nil {
-				return bench.Space{} // Resolve refuses it
-			}
-			return spaceOf(p, int64(mib)<<20)
-		},
+		Needs: func(p bench.Params) bench.Needs { return storageNeeds(p, product(p, 1<<20, "mib")) },
 		Run: func(ctx context.Context, t bench.Trial) error {
 			f := workload.Fio{Dir: bench.DataDir, Direct: t.Param("direct") == "1"}
 			var block, rndBlock int
@@ -57,9 +51,9 @@ func diskThroughput() bench.Benchmark {
 				return err
 			}
 			if f.Direct && !on.OnDisk() {
-				return &engine.UnsupportedError{What: "direct I/O", Reason: "files on " + string(on.Volume) + " are nowhere but in memory", Advice: "measure with direct=0"}
+				return &engine.UnsupportedError{What: "direct I/O", Reason: "files on " + string(on.Volume) + " exist only in memory", Advice: "measure with direct=0"}
 			}
-			// Again and again a file would be read from the cache after the first time.
+			// With a cold cache the file is read once: a repetition would read it from the cache.
 			again := on.cache == bench.Warm
 			sequential := workload.FioRun{Mode: workload.FioRead, Metric: "SeqRead", Unit: workload.BytesPerSecond, Block: block, Again: again}
 			if again {
@@ -85,7 +79,7 @@ func diskThroughput() bench.Benchmark {
 	}
 }
 
-// runs gives fio's runs to as many calls of it as the page cache asks for: it takes a while to start.
+// runs groups fio's runs into calls. A cold cache needs a call for each run; otherwise one call saves fio's start-up time.
 func (s storage) runs(f workload.Fio, runs ...workload.FioRun) []stage {
 	if s.cache == bench.Warm {
 		return []stage{{Step: f.Run(runs...)}}
@@ -97,13 +91,13 @@ func (s storage) runs(f workload.Fio, runs ...workload.FioRun) []stage {
 	return stages
 }
 
-// checkDirect tells whether a file was read and written past the host's page cache, as was asked. gVisor takes O_DIRECT
-// without a word and then uses the cache, which makes it many times as fast as bare metal: that is no result. What the
-// host cannot see is put on record as not known.
+// checkDirect returns an error if requests with O_DIRECT used the host's page cache. gVisor accepts O_DIRECT silently and
+// uses the cache, which makes it many times as fast as bare metal: this is not a valid result. If the host cannot see the
+// file, the condition says so.
 func (s storage) checkDirect(t bench.Trial, file string) error {
 	const name = "direct I/O"
 	if s.Dir == "" {
-		t.Condition(name, "asked for; whether it is honoured cannot be seen on "+string(s.Volume))
+		t.Condition(name, "requested; whether it is honoured cannot be seen on "+string(s.Volume))
 		return nil
 	}
 	cached, size, err := cachedBytes(filepath.Join(s.Dir, file))

@@ -2,7 +2,6 @@ package performance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,27 +11,25 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// latency has a metric for each call, the median of its distribution; the distributions
-// themselves are kept whole beside the samples.
+// latency has a metric for each system call: the median of its distribution. The whole distributions are kept beside the
+// samples.
 func latency() bench.Benchmark {
 	var metrics []result.Metric
 	for _, name := range workload.Calls() {
-		metrics = append(metrics, result.Metric{
-			Name: name, Unit: result.Seconds, Better: result.Lower, Help: "median time of one call, timed in batches",
-		})
+		metrics = append(metrics, seconds(name, "median time of one call, timed in batches"))
 	}
 	return bench.Benchmark{
 		Name:    "performance.syscall.latency",
-		Summary: "time of single system calls, a distribution a call",
+		Summary: "time of single system calls, with the distribution for each",
 		Source:  "peers (lmbench, gVisor's benchmarks)",
 		Metrics: metrics,
-		Params:  []bench.Param{duration(500*time.Millisecond, 10*time.Second, "how long, all calls together")},
+		Params:  []bench.Param{duration(500*time.Millisecond, 10*time.Second, "run time, all calls together")},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			d, err := settings(t, nil)
 			if err != nil {
 				return err
 			}
-			out, err := measure(ctx, t, t.Spec(workload.Latency(d)...))
+			out, err := runProbe(ctx, t, workload.Latency(d))
 			if err != nil {
 				return err
 			}
@@ -42,7 +39,7 @@ func latency() bench.Benchmark {
 					return fmt.Errorf("the program's output has no call %s", name)
 				}
 				if out.Calls[i].P50 <= 0 {
-					return errors.New("the program's output has a call that takes no time: " + name)
+					return fmt.Errorf("the program's output has 0 for %s", name)
 				}
 				t.Record(name, out.Calls[i].P50.Seconds())
 				t.RecordDistribution(distributionOf(out.Calls[i]))

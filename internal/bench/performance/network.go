@@ -15,16 +15,16 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// network lists the benchmarks of the network between containers and the host. The server is always in a container; whether
-// the client is at the host's end or in another container is the parameter peer.
+// network lists the benchmarks of the network between containers and the host. The server is always in a container. The
+// parameter peer places the client at the host's end or in another container.
 func network() []bench.Benchmark {
 	return []bench.Benchmark{bandwidth(), netperf(), web()}
 }
 
-// longestTest bounds the time of a test, and with it ab's memory, which grows with it.
+// longestTest bounds the time of a test, with which ab's memory grows.
 const longestTest = 5 * time.Minute
 
-// testTime is the parameter for how long each of a benchmark's tests takes. iperf3, netperf and ab count in seconds.
+// testTime is the parameter for the time of each of a benchmark's tests. iperf3, netperf and ab count in whole seconds.
 func testTime(help string) bench.Param {
 	return bench.Param{
 		Name: "duration", Help: help, Quick: time.Second.String(), Paper: (10 * time.Second).String(),
@@ -41,10 +41,10 @@ func wholeSeconds(least time.Duration) func(string) error {
 	}
 }
 
-// overNetwork completes a benchmark whose tests take some time each, between a server and a client.
+// overNetwork completes a benchmark with tests of a given time each between a server and a client.
 func overNetwork(b bench.Benchmark, timeHelp string, run func(ctx context.Context, t bench.Trial, each time.Duration) error) bench.Benchmark {
 	b.Params = []bench.Param{bench.Peer(bench.HostPeer), testTime(timeHelp)}
-	b.Image, b.Needs = bench.WorkloadImage, []engine.Capability{engine.NetworkBridge}
+	b.Image, b.Needs = bench.WorkloadImage, bench.Always(engine.NetworkBridge)
 	b.Run = func(ctx context.Context, t bench.Trial) error {
 		each, err := settings(t, nil)
 		if err != nil {
@@ -65,10 +65,10 @@ func bandwidth() bench.Benchmark {
 			higher("Receive", result.BitsPerSecond, "payload from the client to the server's container"),
 			{
 				Name: "Retransmits", Unit: result.PerSecond, Better: result.Lower, Optional: true,
-				Help: "segments that the host sends again a second while the container receives, counted whole over the test's duration; with peer=host only, as sandboxes do not count theirs",
+				Help: "segments per second that the host retransmits while the container receives, their count over the test's duration; only with peer=host, since sandboxes do not count theirs",
 			},
 		},
-	}, "how long each direction is measured", func(ctx context.Context, t bench.Trial, each time.Duration) error {
+	}, "time of the measurement in each direction", func(ctx context.Context, t bench.Trial, each time.Duration) error {
 		omit, err := time.ParseDuration(t.Param("omit"))
 		if err != nil {
 			return err
@@ -91,24 +91,20 @@ func bandwidth() bench.Benchmark {
 		return nil
 	})
 	b.Params = append(b.Params, bench.Param{
-		Name: "omit", Help: "how long a stream runs before that, until TCP has found its pace: some milliseconds here, seconds over long distances",
+		Name: "omit", Help: "run time of a stream before the measurement, until TCP reaches a steady rate: milliseconds on one host, seconds over long distances",
 		Quick: "0s", Paper: "1s", Check: wholeSeconds(0),
 	})
 	return b
 }
 
-// iperf runs one test of iperf3, with a server of its own.
+// iperf runs one test of iperf3 with its own server.
 func iperf(ctx context.Context, t bench.Trial, test workload.IperfTest) (report workload.IperfReport, err error) {
 	server := bench.Server{
 		Spec: t.Spec(workload.IperfServer()...), Port: workload.IperfPort, Listening: workload.IperfListening, End: bench.ByItself,
 	}
 	err = bench.Serve(ctx, t, server, func(ctx context.Context, at netip.AddrPort) error {
 		test.Server = at
-		text, err := bench.Client(ctx, t, t.Spec(test.Args()...))
-		if err != nil {
-			return err
-		}
-		report, err = test.Read(text)
+		report, err = bench.Run(ctx, t, bench.AsClient, t.Spec(test.Args()...), test.Read)
 		return err
 	})
 	return report, err
@@ -117,25 +113,25 @@ func iperf(ctx context.Context, t bench.Trial, test workload.IperfTest) (report 
 func netperf() bench.Benchmark {
 	metrics := []result.Metric{
 		higher(string(workload.TCPStream), result.BitsPerSecond, "payload from the client to the server's container, over one connection"),
-		higher(string(workload.TCPRR), result.PerSecond, "requests of one byte with answers of one byte, one after the other, over one connection"),
-		higher(string(workload.TCPCRR), result.PerSecond, "the same, each over a connection of its own; there are a fifth as many of them, and 100 at least"),
-		higher(string(workload.UDPRR), result.PerSecond, "the same in datagrams"),
+		higher(string(workload.TCPRR), result.PerSecond, "transactions of one byte in each direction, one after the other, over one connection"),
+		higher(string(workload.TCPCRR), result.PerSecond, "TCP_RR with a new connection for each transaction; a fifth as many transactions, at least 100"),
+		higher(string(workload.UDPRR), result.PerSecond, "TCP_RR with datagrams"),
 	}
 	return overNetwork(bench.Benchmark{
 		Name:    "performance.network.netperf",
 		Summary: "netperf's TCP_STREAM, TCP_RR, TCP_CRR and UDP_RR",
 		Source:  "wang figures 13 and 14",
 		Metrics: metrics,
-	}, "how long each of the four tests takes, but for TCP_CRR", func(ctx context.Context, t bench.Trial, each time.Duration) error {
+	}, "time of each of the four tests except TCP_CRR", func(ctx context.Context, t bench.Trial, each time.Duration) error {
 		return bench.Serve(ctx, t, netserver(t), func(ctx context.Context, at netip.AddrPort) error {
-			var rate float64 // of the transactions of the test before
+			var rate float64 // of the previous test
 			for _, m := range metrics {
 				test := workload.NetperfTest(m.Name)
 				run := workload.NetperfRun(test, at, each)
 				if test == workload.TCPCRR {
 					run = workload.NetperfCount(test, at, connections(rate*each.Seconds()))
 				}
-				values, err := bench.MeasureClient(ctx, t, run)
+				values, err := bench.Measure(ctx, t, bench.AsClient, run)
 				if err != nil {
 					return err
 				}
@@ -147,19 +143,15 @@ func netperf() bench.Benchmark {
 	})
 }
 
-// connections is how many transactions over connections of their own are made, by how many there were over one: a fifth, since to connect
-// takes several packets more, and enough for a rate where even those were few.
+// connections is the number of transactions of TCP_CRR, from the number of TCP_RR: a fifth, since a connection takes
+// several more packets, and at least 100, which suffice for a rate on a slow target.
 func connections(transactions float64) int { return max(100, int(transactions/5)) }
 
 func netserver(t bench.Trial) bench.Server {
 	return bench.Server{Spec: t.Spec(workload.NetperfServer()...), Port: workload.NetserverPort, End: bench.ByForce}
 }
 
-func latencyMetric(name, help string) result.Metric {
-	return result.Metric{Name: name, Unit: result.Seconds, Better: result.Lower, Help: help}
-}
-
-// webRoot is where the web server's files are in its container.
+// webRoot is the directory of the web server's files in its container.
 const webRoot = "/data"
 
 // The files of the web server.
@@ -175,13 +167,13 @@ func web() bench.Benchmark {
 		Source:  "wang table 3 (Ethr)",
 		Metrics: []result.Metric{
 			higher("TCPBandwidth", result.BitsPerSecond, "payload from the server's container to its client (TCP_MAERTS)"),
-			higher("HTTPBandwidth", result.BitsPerSecond, "bytes of a file of 1 MiB that is fetched again and again, without headers"),
-			latencyMetric("TCPLatency", "mean time from a byte sent to a byte received in answer (TCP_RR)"),
-			latencyMetric("HTTPLatency", "mean time from a request to the end of its answer, a file of one byte"),
-			latencyMetric("TCPLatencyP99", "99th percentile of the same as TCPLatency, in whole microseconds"),
-			latencyMetric("HTTPLatencyP99", "99th percentile of the same as HTTPLatency, in whole microseconds"),
+			higher("HTTPBandwidth", result.BitsPerSecond, "bytes of repeated transfers of a file of 1 MiB, without headers"),
+			seconds("TCPLatency", "mean time from a byte sent to the byte received in response (TCP_RR)"),
+			seconds("HTTPLatency", "mean time from a request to the end of its response, a file of one byte"),
+			seconds("TCPLatencyP99", "99th percentile of TCPLatency, in whole microseconds"),
+			seconds("HTTPLatencyP99", "99th percentile of HTTPLatency, in whole microseconds"),
 		},
-	}, "how long each of the four tests takes", func(ctx context.Context, t bench.Trial, each time.Duration) error {
+	}, "time of each of the four tests", func(ctx context.Context, t bench.Trial, each time.Duration) error {
 		if err := overTCP(ctx, t, each); err != nil {
 			return err
 		}
@@ -191,11 +183,11 @@ func web() bench.Benchmark {
 
 func overTCP(ctx context.Context, t bench.Trial, d time.Duration) error {
 	return bench.Serve(ctx, t, netserver(t), func(ctx context.Context, at netip.AddrPort) error {
-		stream, err := bench.MeasureClient(ctx, t, workload.NetperfRun(workload.TCPMaerts, at, d))
+		stream, err := bench.Measure(ctx, t, bench.AsClient, workload.NetperfRun(workload.TCPMaerts, at, d))
 		if err != nil {
 			return err
 		}
-		turns, err := bench.MeasureClient(ctx, t, workload.NetperfRun(workload.TCPRR, at, d))
+		turns, err := bench.Measure(ctx, t, bench.AsClient, workload.NetperfRun(workload.TCPRR, at, d))
 		if err != nil {
 			return err
 		}
@@ -207,7 +199,7 @@ func overTCP(ctx context.Context, t bench.Trial, d time.Duration) error {
 }
 
 func overHTTP(ctx context.Context, t bench.Trial, d time.Duration) error {
-	dir, err := t.Scratch(bench.Disk)
+	dir, err := t.Storage.Scratch(bench.Disk)
 	if err != nil {
 		return err
 	}
@@ -216,23 +208,23 @@ func overHTTP(ctx context.Context, t bench.Trial, d time.Duration) error {
 		workload.NginxConfig: []byte(workload.NginxConfiguration(webRoot)),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			return fmt.Errorf("write what the web server serves: %w", err)
+			return fmt.Errorf("write the web server's files: %w", err)
 		}
 	}
 	server := bench.Server{Spec: t.Spec(workload.NginxServer(webRoot)...), Port: workload.NginxPort, End: bench.Terminated}
 	server.Spec.Mounts = []engine.Mount{{Source: dir, Target: webRoot, ReadOnly: true}}
 	return bench.Serve(ctx, t, server, func(ctx context.Context, at netip.AddrPort) error {
-		large, err := bench.MeasureClient(ctx, t, workload.ABRun(at, largeFile, largeBytes, d))
+		large, err := bench.Measure(ctx, t, bench.AsClient, workload.ABRun(at, largeFile, largeBytes, d))
 		if err != nil {
 			return err
 		}
-		small, err := bench.MeasureClient(ctx, t, workload.ABRun(at, smallFile, smallBytes, d))
+		small, err := bench.Measure(ctx, t, bench.AsClient, workload.ABRun(at, smallFile, smallBytes, d))
 		if err != nil {
 			return err
 		}
 		p99, known := small["P99Latency"]
 		if !known {
-			return errors.New("the web server gave too few answers to tell their 99th percentile: set a longer duration")
+			return errors.New("the web server sent too few responses for their 99th percentile: set a longer duration")
 		}
 		t.Record("HTTPBandwidth", large["BitsPerSecond"])
 		t.Record("HTTPLatency", small["Latency"])

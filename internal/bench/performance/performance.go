@@ -1,5 +1,5 @@
-// Package performance is the suite of how fast programs run inside: those of the workload image and the probe's
-// own loads, in containers of each target. A benchmark says in its Source whose measurement it repeats.
+// Package performance is the suite of the speed of programs inside containers: programs of the workload image, and the
+// loads of the probe. The Source of a benchmark names the measurement that it repeats.
 package performance
 
 import (
@@ -27,7 +27,11 @@ func higher(name string, unit result.Unit, help string) result.Metric {
 	return result.Metric{Name: name, Unit: unit, Better: result.Higher, Help: help}
 }
 
-// duration is the parameter for how long a load runs.
+func seconds(name, help string) result.Metric {
+	return result.Metric{Name: name, Unit: result.Seconds, Better: result.Lower, Help: help}
+}
+
+// duration is the parameter for the run time of a load.
 func duration(quick, paper time.Duration, help string) bench.Param {
 	return bench.Param{
 		Name: "duration", Help: help, Quick: quick.String(), Paper: paper.String(),
@@ -40,49 +44,49 @@ func duration(quick, paper time.Duration, help string) bench.Param {
 	}
 }
 
-// settings reads parameters that are whole numbers, and the one for how long a load runs.
+// settings reads parameters that are whole numbers, and the parameter duration.
 func settings(t bench.Trial, numbers map[string]*int) (time.Duration, error) {
-	if err := bench.Numbers(t, numbers); err != nil {
+	if err := t.Numbers(numbers); err != nil {
 		return 0, err
 	}
 	return time.ParseDuration(t.Param("duration"))
 }
 
-// measure runs one of the probe's loads to its end and reads its output.
-func measure(ctx context.Context, t bench.Trial, spec engine.Spec) (workload.Output, error) {
-	text, err := bench.Program(ctx, t, spec)
-	if err != nil {
-		return workload.Output{}, err
-	}
-	out, err := workload.Parse(text)
-	if err != nil {
-		return workload.Output{}, fmt.Errorf("read the output of %q: %w", spec.Process.Args, err)
-	}
-	return out, nil
-}
-
-// measureProgram runs a program of the benchmark's image and records the benchmark's metrics, and how many threads
-// it ran if it says so.
+// measureProgram runs a program of the benchmark's image in a container. It records the benchmark's metrics, and the
+// number of threads if the program reports it.
 func measureProgram(ctx context.Context, t bench.Trial, p workload.Program, metrics []result.Metric) error {
-	values, err := bench.Measure(ctx, t, bench.SpecOf(t, p), p)
+	values, err := bench.Measure(ctx, t, bench.InContainer, p)
 	if err != nil {
 		return err
 	}
-	if n, says := values["Threads"]; says {
+	if n, known := values["Threads"]; known {
 		t.Condition("threads", strconv.Itoa(int(n)))
 	}
 	return bench.RecordAll(t, values, metrics)
 }
 
-// record records the benchmark's metrics, each of which the output must have.
-func record(t bench.Trial, out workload.Output, metrics []result.Metric) error {
+// runProbe runs one of the probe's loads in a container.
+func runProbe(ctx context.Context, t bench.Trial, argv []string, options ...func(*engine.Spec)) (workload.Output, error) {
+	spec := t.Spec(argv...)
+	for _, option := range options {
+		option(&spec)
+	}
+	return bench.Run(ctx, t, bench.InContainer, spec, workload.Parse)
+}
+
+// measureProbe runs one of the probe's loads in a container, and records the benchmark's metrics.
+func measureProbe(ctx context.Context, t bench.Trial, argv []string, metrics []result.Metric, options ...func(*engine.Spec)) error {
+	out, err := runProbe(ctx, t, argv, options...)
+	if err != nil {
+		return err
+	}
 	for _, m := range metrics {
 		value, ok := out.Metrics[m.Name]
 		if !ok || string(value.Unit) != string(m.Unit) {
 			return fmt.Errorf("the program's output has no %s in %s", m.Name, m.Unit)
 		}
 		if value.Value == 0 {
-			return fmt.Errorf("the program's output has 0 for %s: it got nothing done in its time", m.Name)
+			return fmt.Errorf("the program's output has 0 for %s: it completed no operation in its time", m.Name)
 		}
 		t.Record(m.Name, value.Value)
 	}
@@ -91,8 +95,8 @@ func record(t bench.Trial, out workload.Output, metrics []result.Metric) error {
 
 func unixbench() bench.Benchmark {
 	metrics := []result.Metric{
-		higher("LoopsPerSecond", result.PerSecond, "loops of close(dup(fd)) of a pipe, getpid, getuid and umask a second, over all copies"),
-		higher("Index", result.Score, "UnixBench's index of the same: 15000 loops per second are index 10"),
+		higher("LoopsPerSecond", result.PerSecond, "loops of close(dup(fd)) of a pipe, getpid, getuid and umask per second, over all copies"),
+		higher("Index", result.Score, "UnixBench's index of LoopsPerSecond: 15000 loops per second are index 10"),
 	}
 	metrics[1].DerivedFrom = metrics[0].Name
 	return bench.Benchmark{
@@ -102,7 +106,7 @@ func unixbench() bench.Benchmark {
 		Metrics: metrics,
 		Params: []bench.Param{
 			{Name: "copies", Help: "copies at once; UnixBench takes 1 and one for each CPU, wang 1 and 4", Quick: "1", Paper: "1", Check: bench.IntRange(1, 256)},
-			duration(300*time.Millisecond, 10*time.Second, "how long the loops run"),
+			duration(300*time.Millisecond, 10*time.Second, "run time of the loops"),
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			var copies int
@@ -110,11 +114,7 @@ func unixbench() bench.Benchmark {
 			if err != nil {
 				return err
 			}
-			out, err := measure(ctx, t, t.Spec(workload.Syscall(copies, d)...))
-			if err != nil {
-				return err
-			}
-			return record(t, out, metrics)
+			return measureProbe(ctx, t, workload.Syscall(copies, d), metrics)
 		},
 	}
 }
@@ -133,7 +133,7 @@ func stream() bench.Benchmark {
 		Metrics: metrics,
 		Params: []bench.Param{
 			{Name: "mib", Help: "size of each of the three arrays in MiB; should be 4 times the last cache", Quick: "32", Paper: "128", Check: bench.IntRange(1, 65536)},
-			duration(200*time.Millisecond, 5*time.Second, "how long the kernels repeat"),
+			duration(200*time.Millisecond, 5*time.Second, "run time of the repeated kernels"),
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			var mib int
@@ -141,11 +141,7 @@ func stream() bench.Benchmark {
 			if err != nil {
 				return err
 			}
-			out, err := measure(ctx, t, t.Spec(workload.Stream(mib, d)...))
-			if err != nil {
-				return err
-			}
-			return record(t, out, metrics)
+			return measureProbe(ctx, t, workload.Stream(mib, d), metrics)
 		},
 	}
 }

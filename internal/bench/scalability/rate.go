@@ -15,25 +15,25 @@ import (
 
 const ratePrefix = "scalability.rate."
 
-// mostWorkers bounds the workers of one trial: far more than an engine does at a time.
+// mostWorkers bounds the workers of one trial, far above the parallelism of any engine.
 const mostWorkers = 256
 
 func rate(workers int) bench.Benchmark {
 	return bench.Benchmark{
 		Name:    ratePrefix + strconv.Itoa(workers),
-		Summary: fmt.Sprintf("whole lives of containers by %d workers at once: create, start, wait for the program's end, delete", workers),
+		Summary: fmt.Sprintf("complete lifecycles of containers by %d workers at once: create, start, wait for the exit, delete", workers),
 		Source:  "peers (containerd-stress, bucketbench)",
 		Metrics: []result.Metric{{
 			Name: "Rate", Unit: result.PerSecond, Better: result.Higher,
-			Help: "lives a second, all workers together, from before the first create to the end of the last delete",
+			Help: "lifecycles per second of all workers together, from before the first create to the end of the last delete",
 		}},
 		Params: []bench.Param{{
-			Name: "lives", Help: "lives in a trial, all workers together", Quick: "16", Paper: "200",
+			Name: "lives", Help: "lifecycles in a trial, all workers together", Quick: "16", Paper: "200",
 			Check: bench.IntRange(1, largest),
 		}},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			var lives int
-			if err := bench.Numbers(t, map[string]*int{"lives": &lives}); err != nil {
+			lives, err := t.Number("lives")
+			if err != nil {
 				return err
 			}
 			return drive(ctx, t, workers, lives)
@@ -41,7 +41,7 @@ func rate(workers int) bench.Benchmark {
 	}
 }
 
-// drive shares the lives among the workers: who is done takes the next one.
+// drive shares the lifecycles among the workers: an idle worker takes the next one.
 func drive(ctx context.Context, t bench.Trial, workers, lives int) error {
 	spans := make([]bench.Span, lives)
 	errs := make([]error, workers)
@@ -55,7 +55,7 @@ func drive(ctx context.Context, t bench.Trial, workers, lives int) error {
 					return
 				}
 				if spans[n], errs[w] = life(ctx, t); errs[w] != nil {
-					next.Store(int64(lives)) // the trial has failed: nobody begins another one
+					next.Store(int64(lives)) // the trial has failed: no worker begins another lifecycle
 					return
 				}
 			}
@@ -73,28 +73,18 @@ func drive(ctx context.Context, t bench.Trial, workers, lives int) error {
 	return nil
 }
 
-// life is one container from its creation to its deletion. Its program ends by itself at once.
+// life creates, starts and deletes one container, whose program exits at once.
 func life(ctx context.Context, t bench.Trial) (bench.Span, error) {
-	out := t.Watch()
-	spec := t.Spec(workload.Exit(0)...)
-	spec.Process.Stdout = out
-	c, create, err := t.Create(ctx, spec)
+	c, err := bench.Launch(ctx, t, t.Spec(workload.Exit(0)...))
 	if err != nil {
 		return bench.Span{}, err
 	}
-	if _, err := t.Time(ctx, "start", c.Start); err != nil {
+	if err := c.WaitOK(ctx); err != nil {
 		return bench.Span{}, err
 	}
-	exit, err := c.Wait(ctx)
-	if err == nil && !exit.OK() {
-		err = fmt.Errorf("the program ended: %v", exit)
+	remove, err := c.Remove(ctx, t)
+	if output := c.Output.Bytes(); err == nil && len(output) > 0 {
+		err = fmt.Errorf("the program must write nothing and wrote %.100q", output)
 	}
-	if err != nil {
-		return bench.Span{}, err
-	}
-	remove, err := t.Time(ctx, "delete", c.Delete)
-	if said := out.Bytes(); err == nil && len(said) > 0 {
-		err = fmt.Errorf("the program, which has nothing to say, wrote %.100q", said)
-	}
-	return bench.Span{Start: create.Start, End: remove.End}, err
+	return bench.Span{Start: c.CreateSpan.Start, End: remove.End}, err
 }

@@ -1,4 +1,4 @@
-// Package scalability is the suite of how an engine bears up as containers get more.
+// Package scalability is the suite of the behaviour of engines under a growing number of containers.
 package scalability
 
 import (
@@ -11,15 +11,14 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
-	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
 const prefix = "scalability.runtime."
 
-// largest bounds the number of containers of one trial: beyond it hosts run out of
-// processes and pipes before they say anything about a runtime.
+// largest bounds the number of containers of one trial: beyond it hosts run out of processes and pipes before a runtime
+// reaches its limits.
 const largest = 10_000
 
 // Benchmarks lists the sizes of the paper, and the rates.
@@ -27,7 +26,7 @@ func Benchmarks() []bench.Benchmark {
 	return []bench.Benchmark{runtime(5), runtime(10), runtime(50), rate(1), rate(4), rate(8)}
 }
 
-// Lookup gives the benchmark for any size: scalability.runtime.N and scalability.rate.N.
+// Lookup returns the benchmark for any size: scalability.runtime.N and scalability.rate.N.
 func Lookup(name string) (bench.Benchmark, bool) {
 	for _, family := range []struct {
 		prefix string
@@ -44,18 +43,11 @@ func Lookup(name string) (bench.Benchmark, bool) {
 }
 
 func runtime(n int) bench.Benchmark {
-	metric := func(name, help string) result.Metric {
-		return result.Metric{Name: name, Unit: result.Seconds, Better: result.Lower, Help: help}
-	}
 	whole := func(name, phrase, help string) result.Metric {
-		m := metric(name, help)
-		m.Phrase = fmt.Sprintf("%s %d containers in", phrase, n)
-		return m
+		return result.Metric{Name: name, Unit: result.Seconds, Better: result.Lower, Help: help, Phrase: fmt.Sprintf("%s %d containers in", phrase, n)}
 	}
 	each := func(name, help string) result.Metric {
-		m := metric(name, help)
-		m.Series = true
-		return m
+		return result.Metric{Name: name, Unit: result.Seconds, Better: result.Lower, Help: help, Series: true}
 	}
 	return bench.Benchmark{
 		Name:    prefix + strconv.Itoa(n),
@@ -64,7 +56,7 @@ func runtime(n int) bench.Benchmark {
 		Metrics: append([]result.Metric{
 			whole("TotalTime", "starts", "from before the first create to the end of the last start (espe: TotalTime)"),
 			whole("DestroyTime", "destroys", "from before the first kill to the end of the last delete"),
-			each("StartLatency", "create and start of each container, in the order of their number: as a function of how many run already"),
+			each("StartLatency", "create and start of each container, in the order of their number: a function of the number of running containers"),
 			each("FirstInstruction", "from just before create to the first byte of each container, in the same order"),
 			each("DestroyLatency", "the sum of kill, wait and delete of each container, in the same order"),
 		}, bench.CostMetrics()...),
@@ -79,10 +71,9 @@ func runtime(n int) bench.Benchmark {
 
 // member is one container of the crowd.
 type member struct {
-	container           engine.Container
-	out                 bench.Watch
-	create, start, gone bench.Span
-	destroy             time.Duration // without the time between its phases
+	*bench.Running
+	destroy   time.Duration // without the time between its phases
+	destroyed bench.Span
 }
 
 func run(ctx context.Context, t bench.Trial, n int) error {
@@ -91,53 +82,43 @@ func run(ctx context.Context, t bench.Trial, n int) error {
 		each = atOnce
 	}
 	crowd := make([]member, n)
-	if err := each(crowd, func(m *member) error { return m.begin(ctx, t) }); err != nil {
-		return err
-	}
-	for i := range crowd {
-		if err := bench.CheckReady(ctx, crowd[i].out); err != nil {
-			return fmt.Errorf("container %d of %d: %w", i+1, n, err)
-		}
-	}
+	// The next container starts as soon as the engine has started this one, before its first byte.
 	err := each(crowd, func(m *member) (err error) {
-		m.destroy, m.gone, err = bench.Destroy(ctx, t, m.container)
+		m.Running, err = bench.Launch(ctx, t, t.Spec(workload.Ready()...))
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	began, ended := crowd[0].create.Start, crowd[0].start.End
-	killed, gone := crowd[0].gone.Start, crowd[0].gone.End
-	for _, m := range crowd {
-		began, ended = min(began, m.create.Start), max(ended, m.start.End)
-		killed, gone = min(killed, m.gone.Start), max(gone, m.gone.End)
-		_, first, err := m.out.FirstLine(ctx)
-		if err != nil {
-			return err
+	firsts := make([]time.Duration, n)
+	for i := range crowd {
+		if firsts[i], err = crowd[i].Ready(ctx); err != nil {
+			return fmt.Errorf("container %d of %d: %w", i+1, n, err)
 		}
-		t.Record("StartLatency", (m.start.End - m.create.Start).Seconds())
-		t.Record("FirstInstruction", (first - m.create.Start).Seconds())
+	}
+	err = each(crowd, func(m *member) (err error) {
+		m.destroy, m.destroyed, err = m.Destroy(ctx, t)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	started := bench.Span{Start: crowd[0].CreateSpan.Start, End: crowd[0].StartSpan.End}
+	destroyed := crowd[0].destroyed
+	for i, m := range crowd {
+		create := m.CreateSpan.Start
+		started = bench.Span{Start: min(started.Start, create), End: max(started.End, m.StartSpan.End)}
+		destroyed = bench.Span{Start: min(destroyed.Start, m.destroyed.Start), End: max(destroyed.End, m.destroyed.End)}
+		t.Record("StartLatency", (m.StartSpan.End - create).Seconds())
+		t.Record("FirstInstruction", (firsts[i] - create).Seconds())
 		t.Record("DestroyLatency", m.destroy.Seconds())
 	}
-	t.Record("TotalTime", (ended - began).Seconds())
-	t.Record("DestroyTime", (gone - killed).Seconds())
+	t.Record("TotalTime", started.Seconds())
+	t.Record("DestroyTime", destroyed.Seconds())
 	return bench.RecordCost(t)
 }
 
-// begin creates and starts the container. It does not wait for its first byte: the next
-// one is to start as soon as the engine says that this one did.
-func (m *member) begin(ctx context.Context, t bench.Trial) (err error) {
-	m.out = t.Watch()
-	spec := t.Spec(workload.Ready()...)
-	spec.Process.Stdout = m.out
-	if m.container, m.create, err = t.Create(ctx, spec); err != nil {
-		return err
-	}
-	m.start, err = t.Time(ctx, "start", m.container.Start)
-	return err
-}
-
-// inTurn does one member after the other and stops at the first error.
+// inTurn calls do for one member after the other and stops at the first error.
 func inTurn(crowd []member, do func(*member) error) error {
 	for i := range crowd {
 		if err := do(&crowd[i]); err != nil {
@@ -147,7 +128,7 @@ func inTurn(crowd []member, do func(*member) error) error {
 	return nil
 }
 
-// atOnce does all members in parallel.
+// atOnce calls do for all members in parallel.
 func atOnce(crowd []member, do func(*member) error) error {
 	errs := make([]error, len(crowd))
 	var wg sync.WaitGroup

@@ -210,7 +210,7 @@ func TestKeysDiffer(t *testing.T) {
 func TestSuite(t *testing.T) {
 	got := written(t, reporttest.Suite())
 	for what, want := range map[string]string{
-		"what does not hold, first":        `(?s)<h2>Findings</h2>\s*<ul class="alarms">\s*<li>limits.cpu.time quota=0.1: containerd/runsc does not hold its CPU limit: Used is 9[0-9]+\x{a0}%, and 110\x{a0}% is the most that holds \(median of 10 trials\).</li>`,
+		"what does not hold, first":        `(?s)<h2>Findings</h2>\s*<ul class="alarms">\s*<li>limits.cpu.time quota=0.1: containerd/runsc does not hold its CPU limit: CPULimitUse is 9[0-9]+\x{a0}%, and 110\x{a0}% is the most that holds \(median of 10 trials\).</li>`,
 		"and in the overview":              `<td class="[a-z0-9 ]+ alarm"[^>]*>.*<em>does not hold its CPU limit</em></td>`,
 		"and with the benchmark":           `<li>containerd/runsc does not hold its memory limit: Kill is`,
 		"and in the table":                 `<em>does not hold its CPU limit: more than 110\s%</em>`,

@@ -129,8 +129,8 @@ func TestSuite(t *testing.T) {
 		t.Fatalf("broken are %+v", doc.Findings.Breaches)
 	}
 	b := doc.Findings.Breaches[0]
-	if b.Benchmark != "limits.cpu.time" || b.Params != "quota=0.1" || b.Target != "containerd/runsc" || b.Metric != "Used" || b.Unit != "ratio" ||
-		b.Most != 1.1 || b.Median < 9 || b.Trials != 10 || !strings.HasPrefix(b.Text, "limits.cpu.time quota=0.1: containerd/runsc does not hold its CPU limit: Used is 9") {
+	if b.Benchmark != "limits.cpu.time" || b.Params != "quota=0.1" || b.Target != "containerd/runsc" || b.Metric != "CPULimitUse" || b.Unit != "ratio" ||
+		b.Most != 1.1 || b.Median < 9 || b.Trials != 10 || !strings.HasPrefix(b.Text, "limits.cpu.time quota=0.1: containerd/runsc does not hold its CPU limit: CPULimitUse is 9") {
 		t.Errorf("broken is %+v", b)
 	}
 	breached, bounds := 0, 0

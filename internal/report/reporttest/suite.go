@@ -41,7 +41,7 @@ func rates(unit result.Unit, names ...string) []result.Metric {
 // programs are some thirty benchmarks with all units.
 func programs() []program {
 	limit := result.Metric{
-		Name: "Used", Unit: result.Ratio, Better: result.Lower, Help: "CPU time over quota",
+		Name: "CPULimitUse", Unit: result.Ratio, Better: result.Lower, Help: "CPU time over quota",
 		Bound: result.Bound{Most: 1.1, Broken: "does not hold its CPU limit"},
 	}
 	kill := result.Metric{Name: "Kill", Unit: result.Seconds, Better: result.Lower, Help: "from exceeding the limit to the kill", Bound: result.Bound{Most: 5, Broken: "does not hold its memory limit"}}
@@ -154,7 +154,7 @@ func (s *sampler) program(p program, target string, block int) {
 			v *= p.sandboxed
 		}
 		switch {
-		case target == containerdRunsc && m.Name == "Used":
+		case target == containerdRunsc && m.Name == "CPULimitUse":
 			v *= 9.7
 		case target == containerdRunsc && m.Name == "Kill":
 			v *= 400

@@ -1,4 +1,4 @@
-package own_test
+package custom_test
 
 import (
 	"math"
@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
-	"github.com/touchstone-bench/touchstone/internal/bench/own"
+	"github.com/touchstone-bench/touchstone/internal/bench/custom"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/plan"
@@ -25,10 +25,10 @@ import (
 const image bench.Image = "/srv/images/app.tar"
 
 // app is a workload of a program that the tests write.
-func app() own.Workload {
-	return own.Workload{
+func app() custom.Workload {
+	return custom.Workload{
 		Name: "app.start.cold", Image: image, Args: []string{"/usr/bin/app", "--bench", "5"}, Env: map[string]string{"B": "2", "A": "1"},
-		Metrics: []own.Metric{
+		Metrics: []custom.Metric{
 			{Name: "Rate", Unit: "1/s", Better: "higher", Regex: `rate: ([0-9.]+) op/s`, Scale: 1},
 			{Name: "P99", Unit: "s", Better: "lower", Regex: `p99: ([0-9.]+) ms`, Scale: 0.001},
 		},
@@ -44,9 +44,9 @@ func (quiet) Started(result.Trial, runner.Progress) {}
 func (quiet) Ended(result.Trial)                    {}
 
 // run executes one trial of a workload on a fake target, as a run does, with program as /usr/bin/app.
-func run(t *testing.T, w own.Workload, program fake.Program, targetName string) result.Trial {
+func run(t *testing.T, w custom.Workload, program fake.Program, targetName string) result.Trial {
 	t.Helper()
-	b, err := own.Benchmark(w)
+	b, err := custom.Benchmark(w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,12 +135,12 @@ func TestFailuresAreNoNumbers(t *testing.T) {
 
 func TestWhatAWorkloadNeeds(t *testing.T) {
 	for _, tt := range []struct {
-		change func(*own.Workload)
+		change func(*custom.Workload)
 		lacks  string
 		check  func(engine.Spec) bool
 	}{
-		{func(w *own.Workload) { w.Writable = true }, "writable-root", func(s engine.Spec) bool { return s.Writable && s.Network == engine.NoNetwork }},
-		{func(w *own.Workload) { w.Network = "host" }, "host-network", func(s engine.Spec) bool { return !s.Writable && s.Network == engine.HostNet }},
+		{func(w *custom.Workload) { w.Writable = true }, "writable-root", func(s engine.Spec) bool { return s.Writable && s.Network == engine.NoNetwork }},
+		{func(w *custom.Workload) { w.Network = "host" }, "host-network", func(s engine.Spec) bool { return !s.Writable && s.Network == engine.HostNet }},
 	} {
 		w := app()
 		tt.change(&w)
@@ -165,11 +165,11 @@ func TestWhatAWorkloadNeeds(t *testing.T) {
 
 // What a workload says of itself is what the run keeps: it must be fit for that.
 func TestBenchmarkDescribesItself(t *testing.T) {
-	for _, unit := range own.Units() {
-		for _, better := range own.Directions() {
+	for _, unit := range custom.Units() {
+		for _, better := range custom.Directions() {
 			w := app()
-			w.Metrics = []own.Metric{{Name: "A", Unit: unit, Better: better, JSON: "a.b", Scale: 1}}
-			b, err := own.Benchmark(w)
+			w.Metrics = []custom.Metric{{Name: "A", Unit: unit, Better: better, JSON: "a.b", Scale: 1}}
+			b, err := custom.Benchmark(w)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,11 +187,11 @@ func TestBenchmarkDescribesItself(t *testing.T) {
 	}
 	w := app()
 	w.Metrics[1].Regex = "("
-	if _, err := own.Benchmark(w); err == nil || !strings.Contains(err.Error(), "P99 of app.start.cold: error parsing regexp") {
+	if _, err := custom.Benchmark(w); err == nil || !strings.Contains(err.Error(), "P99 of app.start.cold: error parsing regexp") {
 		t.Errorf("with an expression that is none: %v", err)
 	}
 	w.Summary, w.Metrics = "starts", nil
-	if b, err := own.Benchmark(w); err != nil || b.Summary != "starts" || b.Run == nil {
+	if b, err := custom.Benchmark(w); err != nil || b.Summary != "starts" || b.Run == nil {
 		t.Errorf("got %+v, %v", b, err)
 	}
 }

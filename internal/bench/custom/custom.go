@@ -1,5 +1,6 @@
-// Package own makes benchmarks of programs of the user's own, which a plan describes.
-package own
+// Package custom makes benchmarks from the custom workloads of a plan: programs of the user, with a description of the
+// values in their output.
+package custom
 
 import (
 	"context"
@@ -14,44 +15,44 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// Workload is a program of the user's own and what its output tells.
+// Workload is a program of the user, and the metrics in its output.
 type Workload struct {
 	Name, Summary string
-	// Image is one of ours, or the path of an image of the user's.
+	// Image is a built-in image, or the path of an image of the user.
 	Image bench.Image
 	Args  []string
 	Env   map[string]string
-	// Writable lets the program write to its root file system.
+	// Writable allows the program to write to its root file system.
 	Writable bool
 	// Network is one of Networks, or empty for the loopback interface alone.
 	Network string
 	Metrics []Metric
 }
 
-// Networks are those that a workload can have.
+// Networks lists the values of Workload.Network.
 func Networks() []string { return []string{hostNetwork, bridge} }
 
 const (
 	hostNetwork = "host"
-	bridge      = "bridge" // one of the container's own, by which the host is reached
+	bridge      = "bridge" // a network namespace of the container, from which the host can be reached
 )
 
-// Metric is a value that the program's output tells.
+// Metric is a value in the program's output.
 type Metric struct {
 	Name string
 	// Unit is one of Units, and Better one of Directions.
 	Unit, Better string
-	// Regex or JSON say where the value stands; the other is empty. Scale is what it is multiplied by to be in Unit.
+	// Regex or JSON locates the value; the other is empty. The value multiplied by Scale is in Unit.
 	Regex, JSON string
 	Scale       float64
 }
 
-// Units are those that a metric can have.
+// Units lists the units of metrics.
 func Units() []string {
 	return spelled(result.Seconds, result.Bytes, result.BytesPerSecond, result.BitsPerSecond, result.PerSecond, result.FlopPerSecond, result.Ratio, result.Score)
 }
 
-// Directions tell which values of a metric are the better ones.
+// Directions lists the values of Metric.Better.
 func Directions() []string { return spelled(result.Lower, result.Higher) }
 
 func spelled[T ~string](words ...T) []string {
@@ -62,7 +63,7 @@ func spelled[T ~string](words ...T) []string {
 	return texts
 }
 
-// Reading gives the reader of the metric's value.
+// Reading returns the reader of the metric's value.
 func (m Metric) Reading() (workload.Reading, error) {
 	if m.JSON != "" {
 		return workload.JSON(m.Name, m.JSON, m.Scale)
@@ -70,7 +71,7 @@ func (m Metric) Reading() (workload.Reading, error) {
 	return workload.Regex(m.Name, m.Regex, m.Scale)
 }
 
-// help says of the metric where it comes from.
+// help describes the source of the metric.
 func (m Metric) help() string {
 	how, where := "by the expression", m.Regex
 	if m.JSON != "" {
@@ -79,7 +80,7 @@ func (m Metric) help() string {
 	return fmt.Sprintf("read from the program's output %s %s", how, where)
 }
 
-// Benchmark makes the benchmark. The error says of the first metric with an unusable expression or path what is wrong.
+// Benchmark makes the benchmark. The error describes the first metric with an unusable expression or path.
 func Benchmark(w Workload) (bench.Benchmark, error) {
 	var readings []workload.Reading
 	var metrics []result.Metric
@@ -112,11 +113,12 @@ func Benchmark(w Workload) (bench.Benchmark, error) {
 		summary = strings.Join(w.Args, " ")
 	}
 	return bench.Benchmark{
-		Name: w.Name, Summary: summary, Source: "the plan", Metrics: slices.Concat(metrics, bench.CostMetrics()), Image: w.Image, Needs: needs,
+		Name: w.Name, Summary: summary, Source: "the plan", Metrics: slices.Concat(metrics, bench.CostMetrics()), Image: w.Image,
+		Needs: bench.Always(needs...),
 		Run: func(ctx context.Context, t bench.Trial) error {
-			spec := bench.SpecOf(t, program)
-			spec.Writable, spec.Network = w.Writable, network
-			values, err := bench.Measure(ctx, t, spec, program)
+			values, err := bench.Measure(ctx, t, bench.InContainer, program, func(spec *engine.Spec) {
+				spec.Writable, spec.Network = w.Writable, network
+			})
 			if err != nil {
 				return err
 			}

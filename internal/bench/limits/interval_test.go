@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// marked gives marks at moments in seconds, between which so much CPU time was used, in seconds, under half a CPU.
+// marked returns marks at times in seconds, with the CPU time in seconds that was used since the mark before, under a limit
+// of half a CPU.
 func marked(points ...[2]float64) []mark {
-	all := []mark{{limit: 0.5, used: spent{known: true, alone: true}}}
+	all := []mark{{limit: 0.5, used: cpuCount{known: true, exact: true}}}
 	for _, p := range points {
 		last := all[len(all)-1]
 		last.at = time.Duration(p[0] * float64(time.Second))
@@ -18,56 +19,56 @@ func marked(points ...[2]float64) []mark {
 	return all
 }
 
-// A second that was heard of late makes no short stretch in which a quota would be much.
-func TestStretches(t *testing.T) {
+// A late report of a second must not cause a short interval, in which one quota is a large part.
+func TestIntervals(t *testing.T) {
 	for _, tt := range []struct {
-		what  string
+		name  string
 		marks []mark
 		want  []float64 // lengths in seconds
-		most  float64   // 0 if it is not known
+		most  float64   // 0 if it is unknown
 	}{
 		{"a second each", marked([2]float64{1, 0.5}, [2]float64{2, 0.5}, [2]float64{3, 0.6}), []float64{1, 1, 1}, 1.2},
 		{"one is late", marked([2]float64{1, 0.5}, [2]float64{2.9, 0.95}, [2]float64{3, 0.1}, [2]float64{4, 0.5}), []float64{1, 1.9, 1.1}, 0.6 / 0.55},
 		{"the last is late", marked([2]float64{1, 0.5}, [2]float64{2.9, 0.95}, [2]float64{3, 0.1}), []float64{1, 1.9}, 1},
 		{"the first output is late", marked([2]float64{0.8, 0.5}, [2]float64{1.8, 0.4}), []float64{1.8}, 1},
 		{"none", marked(), nil, 0},
-		{"a count that does not move", marked([2]float64{1, 0}, [2]float64{2, 0}), []float64{1, 1}, 0},
+		{"a counter that does not change", marked([2]float64{1, 0}, [2]float64{2, 0}), []float64{1, 1}, 0},
 	} {
 		p := progress{marks: tt.marks}
-		all := p.stretches()
+		all := p.intervals()
 		var got []float64
 		for _, s := range all {
 			got = append(got, s.seconds)
 		}
 		if len(got) != len(tt.want) {
-			t.Errorf("%s: stretches of %v seconds, want %v", tt.what, got, tt.want)
+			t.Errorf("%s: intervals of %v seconds, want %v", tt.name, got, tt.want)
 			continue
 		}
 		for i := range got {
 			if math.Abs(got[i]-tt.want[i]) > 1e-9 {
-				t.Errorf("%s: stretches of %v seconds, want %v", tt.what, got, tt.want)
+				t.Errorf("%s: intervals of %v seconds, want %v", tt.name, got, tt.want)
 			}
 		}
-		if got, known := most(all); known != (tt.most > 0) || math.Abs(got-tt.most) > 1e-9 {
-			t.Errorf("%s: the most is %v, %v, want %v", tt.what, got, known, tt.most)
+		if got, known := mostUsed(all); known != (tt.most > 0) || math.Abs(got-tt.most) > 1e-9 {
+			t.Errorf("%s: the highest use is %v, %v, want %v", tt.name, got, known, tt.most)
 		}
 	}
 }
 
-// What is not known of one moment is known of no stretch that it bounds, and a count that falls is none.
-func TestStretchesOfWhatIsNotKnown(t *testing.T) {
+// A value that is unknown at a mark is unknown in both intervals beside it. A throttling counter that falls is unknown.
+func TestIntervalsWithUnknownValues(t *testing.T) {
 	marks := marked([2]float64{1, 0.5}, [2]float64{2, 0.5}, [2]float64{3, 0.5}, [2]float64{4, 0.5})
 	for i := range marks {
-		marks[i].held = heldBack{periods: []int64{0, 10, 20, 15, 25}[i], known: true}
+		marks[i].throttled = throttling{periods: []int64{0, 10, 20, 15, 25}[i], known: true}
 	}
 	p := progress{marks: marks}
 	for i, known := range []bool{true, true, false, true} {
-		if got := p.stretches()[i]; got.held.known != known || !got.known {
-			t.Errorf("stretch %d is %+v", i, got)
+		if got := p.intervals()[i]; got.throttled.known != known || !got.known {
+			t.Errorf("interval %d is %+v", i, got)
 		}
 	}
 	marks[2].used.known = false
-	if all := p.stretches(); all[1].known || all[2].known || !all[3].known {
-		t.Errorf("what is known of the stretches beside an unknown mark: %+v", all)
+	if all := p.intervals(); all[1].known || all[2].known || !all[3].known {
+		t.Errorf("intervals beside an unknown mark: %+v", all)
 	}
 }

@@ -1,0 +1,130 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// Trial is one execution of a benchmark on one target. Its methods and the methods of its parts may be called from
+// several goroutines.
+type Trial struct {
+	Core
+	Params             // of the benchmark
+	Info   engine.Info // of the target's engine
+
+	Images  Images
+	Network Network
+	Storage Storage
+	Cost    Cost
+}
+
+// Core is the part of a trial that every benchmark uses.
+type Core interface {
+	// Require returns an *engine.UnsupportedError if the target or the host does not meet the needs. A benchmark calls
+	// it only for requirements that do not exclude the whole trial: see Benchmark.Needs.
+	Require(n Needs) error
+	// Spec describes a container that runs a program of the benchmark's image.
+	Spec(argv ...string) engine.Spec
+	// Create is the engine's Create as the timed phase "create". The runner deletes the container at the end of the
+	// trial if it still exists.
+	Create(ctx context.Context, spec engine.Spec) (engine.Container, Span, error)
+	// Time runs call, which holds exactly one call of the engine, as a timed phase. The phase lasts from the start of
+	// the call's first step to the end of its last one (see engine.Step), or as long as a call without steps. Each
+	// named step becomes a phase of its own, and a sample if the benchmark declares a metric with its name.
+	Time(ctx context.Context, phase string, call func(context.Context) error) (Span, error)
+	// Watch returns a writer for the output of a program.
+	Watch() Watch
+	// Record adds a sample of one of the benchmark's metrics.
+	Record(metric string, value float64)
+	// RecordDistribution keeps a whole distribution beside the samples.
+	RecordDistribution(d result.Distribution)
+	// Condition records a condition of the measurement under a name of one or two words.
+	Condition(name, value string)
+}
+
+// Images makes, pulls and removes images. Its errors are *engine.UnsupportedErrors if the engine pulls no images.
+type Images interface {
+	// Fresh publishes an image that no engine has seen: the image of Core.Spec with one more layer, of size bytes that
+	// do not compress. The runner withdraws it at the end of the trial.
+	Fresh(ctx context.Context, size int64) (ref string, err error)
+	// Pull and Remove are calls of the engine as the timed phases "pull" and "remove". The runner removes pulled images
+	// that still exist at the end of the trial.
+	Pull(ctx context.Context, ref string) (Span, error)
+	Remove(ctx context.Context, ref string) (Span, error)
+}
+
+// Network connects containers with the host.
+type Network interface {
+	// Link returns the network of Bridged containers, or an *engine.UnsupportedError if the target has none.
+	Link(ctx context.Context) (engine.Link, error)
+	// CreateHost creates a process at the host's end of the target's Link, from the same root file system: the native
+	// baseline does the same. Its cost is not part of the target's cost.
+	CreateHost(ctx context.Context, spec engine.Spec) (engine.Container, error)
+	// Dial connects to an address of the host network that the target's containers use.
+	Dial(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Storage holds files of a trial on the host.
+type Storage interface {
+	// Scratch creates an empty directory on the host, which the runner removes at the end of the trial. It returns an
+	// *engine.UnsupportedError if the host has no such medium.
+	Scratch(m Medium) (string, error)
+	// DropCaches writes all dirty pages of the host back and drops its page cache. It must not be called in a timed
+	// region. It returns an *engine.UnsupportedError if the user has not allowed it.
+	DropCaches(ctx context.Context) error
+}
+
+// Cost is the cost of the trial to the host. Each method returns an *engine.UnsupportedError if the value is unknown here.
+type Cost interface {
+	// Usage is the cost of the target so far in this trial. It is unknown after CreateHost without cgroups.
+	Usage() (engine.Usage, error)
+	// Throttled is the number of quota periods so far in which a CPU limit throttled the target's processes.
+	Throttled() (periods int64, err error)
+	// CPU splits the CPU time of Usage by component, as far as it is known of single processes. The sum is less than
+	// Usage by the cost of starting and ending processes. Only benchmarks with Components may call it. They call it
+	// after Memory if they call both. If the value is unknown the run records the reason.
+	CPU() (map[monitor.Component]time.Duration, error)
+	// Memory is the proportional set size of the target's live processes by component, in bytes. The rules of CPU hold.
+	// It takes time and must not be called in a timed region.
+	Memory() (map[monitor.Component]int64, error)
+}
+
+// Optional returns the optional interface T of an engine or a container, which a declared capability promises.
+func Optional[T any](of any, c engine.Capability) (T, error) {
+	if optional, ok := of.(T); ok {
+		return optional, nil
+	}
+	var none T
+	return none, fmt.Errorf("the engine declares the capability %q but does not implement it", c)
+}
+
+// Span is the time of a phase. Both ends count from the start of the trial on the host's monotonic clock.
+type Span struct{ Start, End time.Duration }
+
+// Length is the time from the start to the end.
+func (s Span) Length() time.Duration { return s.End - s.Start }
+
+// Seconds is the length in seconds.
+func (s Span) Seconds() float64 { return s.Length().Seconds() }
+
+// MaxOutput is the number of bytes that is kept of a program's output. A program that writes more fails the trial.
+const MaxOutput = 1 << 20
+
+// Watch is a writer that keeps the output of a program and notes the time of its first byte, on the clock of Span.
+type Watch interface {
+	io.WriteCloser
+	// FirstLine waits for the first line. It returns the line without its end, and the time of the first byte. The
+	// error is io.ErrUnexpectedEOF if the output ends before the line does.
+	FirstLine(ctx context.Context) (line string, at time.Duration, err error)
+	// Ended waits for the end of the output.
+	Ended(ctx context.Context) error
+	// Bytes returns the output so far, at most MaxOutput bytes.
+	Bytes() []byte
+}

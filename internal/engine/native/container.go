@@ -19,7 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// undoLimit bounds the removal of a process whose creation was given up.
+// undoLimit bounds the removal of a process whose creation failed or was cancelled.
 const undoLimit = 10 * time.Second
 
 // container is a process in a cgroup and root file system of its own.
@@ -28,12 +28,12 @@ type container struct {
 	spec  engine.Spec
 	group *cgroup.Group // nil without cgroups
 	end   *network.End  // nil unless bridged
-	netns string        // path of the network namespace to join; empty for the host's
-	layer string        // the directory of the run's disk that is writable; empty without one
+	netns string        // path of the network namespace; empty for the host's
+	layer string        // the writable directory on the run's disk; empty without one
 
 	init  *os.Process // nil until created
-	gate  *os.File    // a byte written here lets the program run
-	ready *os.File    // closes when the program runs
+	gate  *os.File    // one byte lets the program run
+	ready *os.File    // ends when the program runs
 	ended chan struct{}
 	exit  process.Exit
 
@@ -46,11 +46,10 @@ type container struct {
 
 func (c *container) ID() string { return c.spec.ID }
 
-// writableDir is the directory that a writable process can write to.
+// writableDir is the path of the writable directory for the process.
 const writableDir = "/data"
 
-// prepare makes what the process enters: its cgroup below another one, with the limits, its directory on disk, and the
-// network.
+// prepare makes the process's cgroup below parent, with the limits, its directory on disk, and the network.
 func (c *container) prepare(parent string) error {
 	s := c.e.session
 	if s.Cgroups != nil {
@@ -166,7 +165,7 @@ func (c *container) create(ctx context.Context) error {
 	return nil
 }
 
-// failed says why the process ended before its program ran.
+// failed returns the reason why the process exited before its program ran.
 func (c *container) failed(ctx context.Context, op string) error {
 	<-c.ended
 	if err := c.output.Wait(ctx); err != nil {
@@ -179,7 +178,7 @@ func (c *container) failed(ctx context.Context, op string) error {
 	return fmt.Errorf("%s %q: %s", op, c.spec.ID, why)
 }
 
-// Start lets the program run and returns when it does, or when it cannot.
+// Start lets the program run. It returns when the program runs or cannot be executed.
 func (c *container) Start(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("start %q: %w", c.spec.ID, context.Cause(ctx))
@@ -187,8 +186,8 @@ func (c *container) Start(ctx context.Context) error {
 	if _, err := c.gate.Write([]byte{1}); err != nil {
 		return fmt.Errorf("start %q: %w", c.spec.ID, err)
 	}
-	// The pipe is close-on-exec in the process: it ends when the program runs.
-	// A byte instead says that it could not be executed.
+	// The pipe is close-on-exec in the process and ends when the program runs. A byte in it means that the program
+	// could not be executed.
 	stop := context.AfterFunc(ctx, func() { _ = c.init.Kill() })
 	_, err := c.ready.Read(make([]byte, 1))
 	stop()
@@ -294,7 +293,7 @@ func (c *container) undo(ctx context.Context) error {
 func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
 	select {
 	case <-c.ended:
-		return engine.Exit{}, fmt.Errorf("execute in %q: its process has ended", c.spec.ID)
+		return engine.Exit{}, fmt.Errorf("execute in %q: its process has exited", c.spec.ID)
 	default:
 	}
 	var out process.Output

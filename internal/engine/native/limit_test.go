@@ -11,7 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// A limit of which the kernel has no controller is one that the target does not support, and no failure of it.
+// A limit without a controller in the kernel is unsupported, and not a failure.
 func TestLimitWithoutController(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{
@@ -39,6 +39,6 @@ func TestLimitWithoutController(t *testing.T) {
 		t.Errorf("limit of CPU time: %v", err)
 	}
 	if err := c.limit(engine.Resources{Memory: 1 << 20}); !engine.Unsupported(err) || !strings.Contains(err.Error(), "controller memory") {
-		t.Errorf("limit of memory: %v, want one that says what the kernel has not", err)
+		t.Errorf("limit of memory: %v, want one that names the missing controller", err)
 	}
 }

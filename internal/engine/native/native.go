@@ -1,17 +1,14 @@
-// Package native is the engine without a container: bare metal, the baseline of
-// all others.
+// Package native is the engine without a container: bare metal, the baseline of all other engines.
 //
-// It runs the same program with the same arguments from the same root file system, by
-// chroot, in a cgroup of its own beside those of the containers (in the caller's
-// cgroup a baseline is wrong by tens of per cent on a busy machine), and shares
-// all else with the host. The steps have their counterparts: Create makes the
-// cgroup and a process that has entered it and the root file system and waits;
-// Start lets it execute the program.
+// It runs the same program with the same arguments from the same root file system, by chroot. The process has a cgroup
+// of its own beside the cgroups of the containers, because in the caller's cgroup a baseline is wrong by tens of per
+// cent on a busy machine. It shares everything else with the host. Create makes the cgroup and a process, which enters the
+// cgroup and the root file system and waits. Start lets the process execute the program.
 //
-// What a container is asked for beyond that has the plainest counterpart there is: CPU and memory limits are those of
-// the cgroup; the CPUs it stays on are its affinity, for a cpuset that works on every host alike; a writable root is a
-// directory on the run's disk at /data; and a bridged network is a veth pair between two network namespaces, where a second
-// process is at the host's end, or with the target's option network=loopback the loopback interface of a single one.
+// Further parts of a container have plain counterparts. CPU and memory limits are limits of the cgroup. A cpuset is the
+// process's CPU affinity, which works on every host. A writable root is a directory on the run's disk at /data. A bridged
+// network is a veth pair between two network namespaces, with the second process at the host's end. With the target's
+// option network=loopback it is the loopback interface of one namespace.
 package native
 
 import (
@@ -41,13 +38,13 @@ func (Driver) Describe() engine.Description {
 	return engine.Description{Name: target.Native, Kind: engine.HostProcess}
 }
 
-// Candidates gives the one target there is without options.
+// Candidates returns the target without options.
 func (d Driver) Candidates(context.Context, engine.Session) []engine.Candidate {
 	info := engine.Info{Target: target.Target{Engine: target.Native}, Version: kernel(), Isolation: engine.NoIsolation}
 	return []engine.Candidate{{Info: info, Default: true}}
 }
 
-// kernel is what a bare process runs on.
+// kernel is the kernel's name and release.
 func kernel() string {
 	var uts unix.Utsname
 	if err := unix.Uname(&uts); err != nil {
@@ -65,12 +62,12 @@ func (Driver) Open(_ context.Context, t target.Target, s engine.Session) (engine
 	info := engine.Info{
 		Target: t, Version: kernel(), Isolation: engine.NoIsolation,
 		Rootless: os.Geteuid() != 0, Cgroup: string(cgroup.None),
-		Notes: []string{"shares the host's namespaces and network; root file system by chroot, of which only /data can be writable"},
+		Notes: []string{"shares the host's namespaces and network; root file system by chroot, where only /data can be writable"},
 	}
 	if s.Cgroups != nil {
 		info.Cgroup = string(s.Cgroups.Mode)
 	} else {
-		info.Notes = append(info.Notes, "in the caller's cgroup, for want of the right to make one: on a busy machine this baseline may be off")
+		info.Notes = append(info.Notes, "in the caller's cgroup, because this user may not make one: on a busy machine this baseline may be wrong")
 	}
 	if info.Rootless {
 		info.Notes = append(info.Notes, "rootless: chroot in a user namespace that maps this user to root")
@@ -78,15 +75,15 @@ func (Driver) Open(_ context.Context, t target.Target, s engine.Session) (engine
 	return &Engine{session: s, info: info, newPair: newPair, containers: map[string]bool{}}, nil
 }
 
-// The values of the option network: what is between a bridged process and the host's end.
+// The values of the option network, which sets the path between a bridged process and the host's end.
 const (
 	optionNetwork  = "network"
-	throughVeth    = "veth" // unless the option is set
+	throughVeth    = "veth" // the default
 	onLoopback     = "loopback"
 	networkChoices = throughVeth + " or " + onLoopback
 )
 
-// pairOf gives what makes the network that a target's options ask for.
+// pairOf returns the function that makes the network for a target's options.
 func pairOf(t target.Target) (func() (*network.Pair, error), error) {
 	kind := throughVeth
 	for _, o := range t.Options {
@@ -131,14 +128,14 @@ var (
 	_ engine.Addressed    = (*container)(nil)
 )
 
-// Info says what the host is.
+// Info implements engine.Engine.
 func (e *Engine) Info() engine.Info { return e.info }
 
-// Supports tells what a bare process can do.
+// Supports implements engine.Engine.
 func (e *Engine) Supports(c engine.Capability) error {
 	switch c {
 	case engine.CanPause:
-		return &engine.UnsupportedError{What: string(c), Reason: "there is no container that a runtime would freeze"}
+		return &engine.UnsupportedError{What: string(c), Reason: "a bare process has no container to freeze"}
 	case engine.CanUpdate:
 		if e.session.Cgroups == nil {
 			return noLimits(string(c))
@@ -146,21 +143,21 @@ func (e *Engine) Supports(c engine.Capability) error {
 		return nil
 	case engine.NetworkBridge:
 		if e.info.Rootless {
-			return &engine.UnsupportedError{What: string(c), Reason: "network namespaces that others can join need root", Advice: "run as root"}
+			return &engine.UnsupportedError{What: string(c), Reason: "shared network namespaces need root", Advice: "run as root"}
 		}
 		return nil
 	case engine.CanPull:
 		return &engine.UnsupportedError{What: string(c), Reason: "it takes the root file system as a directory, and pulls nothing"}
 	case engine.CanStats:
-		return &engine.UnsupportedError{What: string(c), Reason: "there is no engine to ask"}
+		return &engine.UnsupportedError{What: string(c), Reason: "no engine reports statistics"}
 	case engine.CanExec, engine.NetworkHost, engine.CanWrite, engine.CanTmpfs:
 		return nil
 	default:
-		return &engine.UnsupportedError{What: string(c), Reason: "there is no such capability"}
+		return &engine.UnsupportedError{What: string(c), Reason: "unknown capability"}
 	}
 }
 
-// noLimits says why a process has none.
+// noLimits is the refusal of limits without cgroups.
 func noLimits(what string) error {
 	return &engine.UnsupportedError{
 		What: what, Reason: "limits need cgroups, which this user may not make", Advice: "run as root, or in a delegated cgroup",
@@ -176,7 +173,7 @@ func (e *Engine) Link(context.Context) (engine.Link, error) {
 	return p.Link(), nil
 }
 
-// network gives the network of bridged processes, and makes it for the first of them.
+// network returns the network of bridged processes. The first call makes it.
 func (e *Engine) network() (*network.Pair, error) {
 	if err := e.Supports(engine.NetworkBridge); err != nil {
 		return nil, err
@@ -207,7 +204,7 @@ func (e *Engine) SetCgroupParent(group string) error {
 // Usage implements engine.Accountant.
 func (e *Engine) Usage() engine.Usage { return engine.Usage{CPU: e.session.Launcher.CPU()} }
 
-// Close lets go of the network.
+// Close closes the network.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -245,8 +242,8 @@ func (e *Engine) forget(id string) {
 	e.mu.Unlock()
 }
 
-// enter gives the command that runs a program in the container's surroundings, by the
-// probe, which joins and enters from within: a process cannot be born in a v1 cgroup.
+// enter returns the command of the probe that runs a program in the container's cgroup, network and root file system. The
+// probe joins them itself, because a process cannot be created in a v1 cgroup.
 func (c *container) enter(ctx context.Context, argv, env []string, gate bool) *exec.Cmd {
 	args := []string{"enter", "--root", c.spec.Rootfs}
 	if gate {
@@ -278,7 +275,7 @@ func (c *container) enter(ctx context.Context, argv, env []string, gate bool) *e
 	}
 	if c.group != nil {
 		for _, file := range c.group.ProcsFiles() {
-			if !c.e.session.Hides(file) { // it was born in that hierarchy's group of the trial
+			if !c.e.session.Hides(file) { // in a hidden hierarchy it stays in the trial's cgroup
 				args = append(args, "--cgroup", file)
 			}
 		}
@@ -290,7 +287,7 @@ func (c *container) enter(ctx context.Context, argv, env []string, gate bool) *e
 	return cmd
 }
 
-// complaint gives what the probe said about its own doing, if it said anything.
+// complaint returns the probe's own error message, or an empty string.
 func complaint(stderr string) string {
 	for line := range strings.Lines(stderr) {
 		if strings.HasPrefix(line, "enter: ") {

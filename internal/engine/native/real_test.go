@@ -34,7 +34,7 @@ func spec(s engine.Session, n int, args ...string) engine.Spec {
 	}
 }
 
-func TestWhatCannotBeEntered(t *testing.T) {
+func TestCreateFails(t *testing.T) {
 	s, e := open(t)
 	mount := spec(s, 1, workload.Ready()...)
 	mount.Mounts = []engine.Mount{{Source: filepath.Join(s.State, "no-such-source"), Target: "/data"}}
@@ -56,7 +56,7 @@ func TestWhatCannotBeEntered(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), tt.spec.ID) {
-			t.Errorf("Create: %v; want one that names %s and %s", err, tt.spec.ID, tt.want)
+			t.Errorf("Create: %v; want an error with %s and %s", err, tt.spec.ID, tt.want)
 		}
 	}
 }
@@ -80,17 +80,17 @@ func TestProgramThatCannotRun(t *testing.T) {
 	}
 	c := enginetest.Running(t, e, spec(s, 10, workload.Ready()...))
 	if _, err := c.(engine.Execer).Exec(t.Context(), engine.Process{Args: []string{"/no-such-program"}}); err == nil || !strings.Contains(err.Error(), "/no-such-program") {
-		t.Errorf("Exec of a program that is not there: %v", err)
+		t.Errorf("Exec of a missing program: %v", err)
 	}
-	// What a program itself says and exits with is its own affair.
+	// The output and exit code of a program are no errors of Exec.
 	exit, err := c.(engine.Execer).Exec(t.Context(), engine.Process{Args: []string{workload.Probe, "dance"}})
 	if err != nil || exit.Code != 2 {
 		t.Errorf("Exec of a program that fails = %v, %v", exit, err)
 	}
 }
 
-// The baseline has a cgroup of its own, beside those of containers: so do what it
-// executes besides, and nothing else.
+// The baseline has a cgroup of its own, beside the cgroups of containers. Only its process and the processes of Exec are
+// in it.
 func TestCgroupOfItsOwn(t *testing.T) {
 	s, e := open(t)
 	if s.Cgroups == nil {
@@ -136,13 +136,13 @@ func TestOptions(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := (native.Driver{}).Open(t.Context(), parsed, s); !engine.Unsupported(err) || !strings.Contains(err.Error(), want) {
-			t.Errorf("Open of %s: %v; want a refusal that names %s", name, err, want)
+			t.Errorf("Open of %s: %v; want a refusal with %s", name, err, want)
 		}
 	}
 }
 
-// A directory that was written to goes with its process, and so does one whose process could not be made.
-func TestWritableGoesWithTheProcess(t *testing.T) {
+// Delete removes the writable directory, and so does a failed Create.
+func TestWritableIsRemoved(t *testing.T) {
 	s, e := open(t)
 	for n, args := range [][]string{workload.Write("/data/x"), {"/no-such-program"}} {
 		sp := spec(s, n, args...)
@@ -171,7 +171,7 @@ func TestCallsObeyTheirContext(t *testing.T) {
 	why := errors.New("enough")
 	var ctx context.Context
 	c := enginetest.Running(t, e, spec(s, 1, workload.Ready()...))
-	for range 10 { // whatever is known first, the end of the process or that of the context
+	for range 10 { // the process and the context end in any order
 		var cancel context.CancelCauseFunc
 		ctx, cancel = context.WithCancelCause(t.Context())
 		out := &line{got: make(chan struct{})}
@@ -201,7 +201,7 @@ func TestCallsObeyTheirContext(t *testing.T) {
 	}
 }
 
-// line tells when the first byte has come.
+// line reports the first byte.
 type line struct {
 	got chan struct{}
 	n   int
@@ -215,7 +215,7 @@ func (l *line) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A process that was killed before it was started, or deleted, stays so.
+// A process that was killed or deleted before its start cannot be started.
 func TestStartAfterTheEnd(t *testing.T) {
 	s, e := open(t)
 	c, err := e.Create(t.Context(), spec(s, 1, workload.Ready()...))
@@ -229,7 +229,7 @@ func TestStartAfterTheEnd(t *testing.T) {
 		t.Errorf("Wait() = %v, %v", exit, err)
 	}
 	if err := c.Start(t.Context()); err == nil {
-		t.Error("Start of what was killed works")
+		t.Error("Start works after Kill")
 	}
 	if err := c.Kill(t.Context(), syscall.SIGTERM); err != nil {
 		t.Errorf("Kill after the end: %v", err)
@@ -240,7 +240,7 @@ func TestStartAfterTheEnd(t *testing.T) {
 		}
 	}
 	if err := c.Start(t.Context()); err == nil {
-		t.Error("Start of what was deleted works")
+		t.Error("Start works after Delete")
 	}
 }
 

@@ -8,8 +8,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 )
 
-// TestRootlessWithCgroups: in a delegated cgroup, runc can freeze; crun, which is told to
-// leave cgroups alone, cannot and must not promise it.
+// In a delegated cgroup runc can freeze. crun runs without cgroups there, and must not claim it.
 func TestRootlessWithCgroups(t *testing.T) {
 	for _, c := range []struct {
 		version  string

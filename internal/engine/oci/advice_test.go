@@ -12,7 +12,7 @@ import (
 
 func TestAdvice(t *testing.T) {
 	for text, want := range map[string]string{
-		"create container: no answer within 10s":                     "of runsc choose another platform",
+		"create container: no answer within 10s":                     "with runsc choose another platform",
 		"cgroups in hybrid mode not supported, drop all controllers": "so that the unified hierarchy can be hidden",
 		"open /run/x: permission denied":                             "run as root",
 		"unshare: operation not permitted":                           "run as root",
@@ -25,7 +25,7 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// A network that the target's options choose is the one of all its containers.
+// An option network of the target applies to all its containers.
 func TestChosenNetwork(t *testing.T) {
 	for name, host := range map[string]bool{
 		"oci/runsc":              true,

@@ -31,12 +31,12 @@ func TestFilesOfABundle(t *testing.T) {
 		t.Errorf("read %q, %v", got, err)
 	}
 	if _, err := readSmall(filepath.Join(dir, pidName)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("readSmall of a missing file: %v", err)
 	}
 	if _, err := readSmall(dir); err == nil {
 		t.Error("a directory was read as a file")
 	}
-	// What a process was executed from, and what a runtime may leave.
+	// Files of Exec, and files that a runtime may leave.
 	for _, left := range []string{pidName, "exec1.json", "left/over"} {
 		file := filepath.Join(dir, left)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600)); err != nil {

@@ -10,9 +10,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// Each call gets what it printed, and nothing of the one before, with whose file it may have
-// been started.
-func TestCallGivesWhatItPrints(t *testing.T) {
+// A call returns its own output, and nothing from the call before, whose file it may reuse.
+func TestCallReturnsItsOutput(t *testing.T) {
 	l, err := process.New(process.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -23,7 +22,7 @@ func TestCallGivesWhatItPrints(t *testing.T) {
 		}
 	}()
 	script := filepath.Join(t.TempDir(), "runtime")
-	// What it is told comes after three global flags with their values.
+	// The command follows three global flags with their values.
 	if err := os.WriteFile(script, []byte("#!/bin/sh\nshift 6\neval \"$1\"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -45,6 +44,6 @@ func TestCallGivesWhatItPrints(t *testing.T) {
 	}
 	c.e.info.Binary = "/no/such/program"
 	if _, err := c.call(t.Context(), ":"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a program that is not there: %v", err)
+		t.Errorf("call of a missing program: %v", err)
 	}
 }

@@ -387,8 +387,8 @@ func (c *container) explainLog(ctx context.Context, op string, err error, log, s
 	return e
 }
 
-// lastError returns the last error in a runtime's JSON log, empty if there is none. The field is msg with runc, crun and
-// runsc. With youki it is message, and has a stack appended.
+// lastError returns the last error in a runtime's JSON log, or an empty string. The field is msg with runc, crun and runsc.
+// With youki it is message, and has a stack appended.
 func lastError(file string) string {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -30,7 +30,7 @@ type Engine struct {
 	sweeps bool // its delete removes the container's cgroup from all hierarchies
 
 	mu     sync.Mutex
-	group  string          // cgroup below which containers are made
+	group  string          // parent of the containers' cgroups
 	bridge *network.Bridge // nil until it is needed
 
 	linking sync.Mutex

@@ -21,7 +21,7 @@ import (
 // victimVariable makes TestVictim the program that TestKilledLeavesNothing kills.
 const victimVariable = "TOUCHSTONE_TEST_VICTIM"
 
-// TestVictim is no test by itself.
+// TestVictim is a helper process of TestKilledLeavesNothing, and no test.
 func TestVictim(t *testing.T) {
 	if os.Getenv(victimVariable) == "" {
 		t.Skip("run by TestKilledLeavesNothing")
@@ -46,8 +46,8 @@ func TestVictim(t *testing.T) {
 	select {} // until it is killed
 }
 
-// A program that is killed leaves no mount and no interface on the host; what is in its namespaces goes with the
-// container's processes, which are found by their cgroup, and what is on its disk with its directory.
+// A killed program leaves no mount and no interface on the host. Its namespaces end with the container's processes, which
+// are found by their cgroup. Its files are removed with the run's directory.
 func TestKilledLeavesNothing(t *testing.T) {
 	if testing.Short() || os.Geteuid() != 0 {
 		t.Skip("needs root, and makes containers on this host, which -short is not for")
@@ -83,7 +83,7 @@ func TestKilledLeavesNothing(t *testing.T) {
 		t.Skip("oci/crun cannot run here")
 	}
 	if run == "" || len(namespaces) != 2 {
-		t.Fatalf("the victim says %q; want its run, and the namespaces of the bridge and of the container", said)
+		t.Fatalf("the victim printed %q; want its run, and the namespaces of the bridge and of the container", said)
 	}
 	for _, dir := range []string{state, data} {
 		t.Cleanup(func() {

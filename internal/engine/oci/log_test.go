@@ -26,7 +26,7 @@ func TestLastError(t *testing.T) {
 	}
 }
 
-func TestLastErrorOfALogThatIsNone(t *testing.T) {
+func TestLastErrorOfOtherText(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                          "",
 		"panic: out of memory\n":    "",
@@ -49,7 +49,7 @@ func TestExitOf(t *testing.T) {
 	for status, want := range map[syscall.WaitStatus]engine.Exit{
 		0:        {},
 		1 << 8:   {Code: 1},
-		128 << 8: {Code: 128}, // what runsc exits with when it fails itself
+		128 << 8: {Code: 128}, // runsc's own failure
 		255 << 8: {Code: 255},
 		9:        {Signal: syscall.SIGKILL},
 		15:       {Signal: syscall.SIGTERM},

@@ -191,8 +191,8 @@ func (e *Engine) prepare() error {
 	return nil
 }
 
-// tryOut runs one container in a cgroup, by which all processes are killed if the runtime hangs. The caller's context
-// bounds it.
+// tryOut runs one container in a cgroup. If the runtime hangs, all processes in the cgroup are killed. The caller's
+// context bounds it.
 func (e *Engine) tryOut(ctx context.Context) error {
 	return e.session.InCgroup(ctx, e, "try"+filepath.Base(e.dir), undoLimit, func() error { return e.tryContainer(ctx) })
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// targets are those that the conformance suite tries; see enginetest.MustRun.
+// targets are the targets of the conformance suite; see enginetest.MustRun.
 var targets = []string{"oci/runc", "oci/crun", "oci/youki", "oci/runsc@platform=ptrace", "oci/runsc@platform=systrap"}
 
 func TestConformance(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// quick are the targets of the tests here, which are about the engine and not the runtimes.
+// quick are the targets of the tests in this file, which test the engine and not the runtimes.
 var quick = []string{"oci/runc", "oci/crun"}
 
 // each runs a test on the quick targets.
@@ -49,7 +49,7 @@ func on(t *testing.T, targets []string, test func(t *testing.T, s engine.Session
 	}
 }
 
-// running gives a container with these limits whose process runs.
+// running returns a running container with these limits.
 func running(t *testing.T, s engine.Session, e engine.Engine, limits engine.Resources) engine.Container {
 	t.Helper()
 	spec := enginetest.Spec(s, "real")
@@ -63,8 +63,8 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// A cpuset is the cgroup's: also around a sandbox, which shows its container other CPUs. It needs no
-// other controller to be set.
+// A cpuset applies to the cgroup, also around a sandbox, which shows other CPUs to its container. It needs no other
+// controller.
 func TestCPUSet(t *testing.T) {
 	on(t, targets, func(t *testing.T, s engine.Session, e engine.Engine) {
 		if s.Cgroups == nil {
@@ -96,11 +96,11 @@ func TestCPUSet(t *testing.T) {
 	})
 }
 
-// What the runtime would not be told of is refused, not left out.
-func TestWhatIsRefused(t *testing.T) {
+// Create refuses specs that the runtime would ignore.
+func TestRefusedSpecs(t *testing.T) {
 	on(t, []string{"oci/runsc@network=host", "oci/runsc@network=none"}, func(t *testing.T, s engine.Session, e engine.Engine) {
 		if err := e.Supports(engine.NetworkBridge); !engine.Unsupported(err) || !strings.Contains(err.Error(), "network=") {
-			t.Errorf("Supports: %v, want a refusal that names the option", err)
+			t.Errorf("Supports: %v, want a refusal with the option", err)
 		}
 		if link, err := e.(engine.Networker).Link(t.Context()); !engine.Unsupported(err) {
 			t.Errorf("Link = %+v, %v; want a refusal", link, err)
@@ -115,7 +115,7 @@ func TestWhatIsRefused(t *testing.T) {
 	})
 }
 
-// What goes with a container does so too if its creation fails, and after many lives.
+// Layers and networks are removed with their container, also after a failed creation and after many lives.
 func TestNothingIsLeftOfWritableAndBridged(t *testing.T) {
 	each(t, func(t *testing.T, s engine.Session, e engine.Engine) {
 		link, err := e.(engine.Networker).Link(t.Context())
@@ -152,7 +152,7 @@ func TestNothingIsLeftOfWritableAndBridged(t *testing.T) {
 	})
 }
 
-// A layer is seen by runtimes, and not by the host.
+// Runtimes see a layer, and the host does not.
 func TestLayerIsNotOnTheHost(t *testing.T) {
 	each(t, func(t *testing.T, s engine.Session, e engine.Engine) {
 		if err := e.Supports(engine.CanWrite); err != nil {
@@ -171,8 +171,8 @@ func TestLayerIsNotOnTheHost(t *testing.T) {
 	})
 }
 
-// Somebody else's container of the same runtime, and of the same name, is left alone.
-func TestForeignContainerIsLeftAlone(t *testing.T) {
+// A container of the same runtime and the same name that Touchstone did not make stays as it is.
+func TestOtherContainersStay(t *testing.T) {
 	each(t, func(t *testing.T, s engine.Session, e engine.Engine) {
 		mine := running(t, s, e, engine.Resources{})
 		other := s
@@ -211,8 +211,8 @@ func TestForeignContainerIsLeftAlone(t *testing.T) {
 	})
 }
 
-// What a runtime says when it fails is what the user reads.
-func TestErrorsSayWhatTheRuntimeSaid(t *testing.T) {
+// Errors contain the runtime's own message.
+func TestErrorsHaveTheRuntimesMessage(t *testing.T) {
 	for _, name := range targets {
 		if strings.Contains(name, "systrap") {
 			continue // ptrace says the same
@@ -233,7 +233,7 @@ func TestErrorsSayWhatTheRuntimeSaid(t *testing.T) {
 			c := running(t, s, e, engine.Resources{})
 			_, err = c.(engine.Execer).Exec(t.Context(), engine.Process{Args: []string{"/no-such-program"}})
 			if err == nil || !strings.Contains(err.Error(), "no-such-program") || strings.Contains(err.Error(), "backtrace") {
-				t.Errorf("Exec of a program that is not there: %v", err)
+				t.Errorf("Exec of a missing program: %v", err)
 			}
 			if err := c.Start(t.Context()); err == nil || !strings.Contains(err.Error(), c.ID()) || strings.Contains(err.Error(), "backtrace") {
 				t.Errorf("Start of a running container: %v", err)
@@ -241,7 +241,7 @@ func TestErrorsSayWhatTheRuntimeSaid(t *testing.T) {
 			_, err = e.Create(t.Context(), engine.Spec{
 				ID: engine.Prefix + s.RunID + "-real-2", Rootfs: filepath.Join(s.State, "no-such-directory"), Process: engine.Process{Args: workload.Ready()},
 			})
-			// Not every runtime says which file there is not.
+			// Not every runtime names the missing file.
 			prefix := fmt.Sprintf("create container %q with %s: ", engine.Prefix+s.RunID+"-real-2", name)
 			if err == nil || !strings.HasPrefix(err.Error(), prefix) || len(err.Error()) < len(prefix)+20 || strings.Contains(err.Error(), "backtrace") {
 				t.Errorf("Create without a root file system: %v", err)
@@ -260,8 +260,8 @@ func TestNothingIsLeftOfManyLives(t *testing.T) {
 	})
 }
 
-// Creations that are given up, at whatever moment, leave as little.
-func TestNothingIsLeftOfCreationsThatAreGivenUp(t *testing.T) {
+// Creations that are cancelled at any moment leave nothing either.
+func TestNothingIsLeftOfCancelledCreations(t *testing.T) {
 	each(t, func(t *testing.T, s engine.Session, e engine.Engine) {
 		enginetest.Steady(t, 20, func(n int) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n)*2*time.Millisecond)

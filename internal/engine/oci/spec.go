@@ -15,8 +15,7 @@ import (
 // default.
 const cpuPeriod = 100_000
 
-// defaultCapabilities are what containerd, CRI-O, Docker and Podman all leave to a
-// container by default.
+// defaultCapabilities are the capabilities that containerd, CRI-O, Docker and Podman all grant by default.
 var defaultCapabilities = []string{
 	"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FSETID", "CAP_FOWNER", "CAP_SETGID", "CAP_SETUID",
 	"CAP_SETPCAP", "CAP_NET_BIND_SERVICE", "CAP_SYS_CHROOT", "CAP_KILL",
@@ -25,8 +24,8 @@ var defaultCapabilities = []string{
 // bundleSpec is the config.json of a container. It is the output of `runc spec` (no seccomp filter, masked paths in /proc
 // and /sys) without the cgroup mount and the message queue, which not every runtime and host supports.
 //
-// There is no seccomp filter: a filter costs time at every system call, and engines bring different ones. Only the runtime
-// is measured here.
+// The bundle has no seccomp filter: a filter costs time at every system call, and engines bring different ones. Only the
+// runtime is measured here.
 func bundleSpec(spec engine.Spec, cgroupsPath string, rootless bool) *specs.Spec {
 	s := &specs.Spec{
 		Version:  "1.0.2", // crun 1.8 refuses newer versions

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// What a container is made of decides what is measured: a change of it must be seen.
+// The bundle decides what is measured, so that a change of it must be visible.
 func TestBundle(t *testing.T) {
 	plain := engine.Spec{
 		ID: "touchstone-x-1", Rootfs: "/rootfs",
@@ -95,7 +95,7 @@ func decode(t *testing.T, text []byte) (value any) {
 	return value
 }
 
-// A limit of nothing is no limit: zeros would be limits to some runtimes.
+// A zero is left out: some runtimes would take it for a limit.
 func TestResources(t *testing.T) {
 	for _, tt := range []struct {
 		limits engine.Resources

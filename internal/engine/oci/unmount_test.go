@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestCloseUnmounts lets a runtime leave mounts in its directory: two on one file, as runsc does
-// when it starts two sandboxes at once, and one that hides them.
+// The runtime leaves mounts in its directory: two on one file, as runsc does when it starts two sandboxes at once, and one
+// that hides them.
 func TestCloseUnmounts(t *testing.T) {
 	e := &Engine{dir: filepath.Join(t.TempDir(), "0")}
 	root := filepath.Join(e.dir, "root")

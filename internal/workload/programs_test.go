@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
@@ -54,6 +55,13 @@ var programs = []struct {
 	{"sevenzip-runc.txt", workload.SevenZip{Threads: 1, Dictionary: 19, Step: 1}.Program(), nil},
 	{"sevenzip-killed.txt", workload.SevenZip{Threads: 1, Dictionary: 19, Step: 1}.Program(), nil},
 	{"sevenzip-failed.txt", workload.SevenZip{Threads: 1, Dictionary: 18, Step: 1}.Program(), nil},
+
+	{"zstd-native.txt", workload.Zstd(3, time.Second), workload.Values{"Compression": 11.42e6, "Decompression": 111.6e6}},
+	{"zstd-runc.txt", workload.Zstd(3, time.Second), workload.Values{"Compression": 58.17e6, "Decompression": 204.4e6}},
+	{"zstd-runsc.txt", workload.Zstd(3, time.Second), workload.Values{"Compression": 39.04e6, "Decompression": 515.1e6}},
+	{"zstd-native.txt", workload.Zstd(4, time.Second), nil},
+	{"zstd-native.txt", workload.Zstd(3, 2*time.Second), nil},
+	{"zstd-killed.txt", workload.Zstd(3, 3*time.Second), nil},
 
 	{"dav1d-native.txt", workload.Dav1d(60, 1), workload.Values{"FramesPerSecond": 0}},
 	{"dav1d-runc.txt", workload.Dav1d(60, 1), workload.Values{"FramesPerSecond": 0}},
@@ -159,6 +167,11 @@ func TestProgramsRefuse(t *testing.T) {
 		{"linpack-native.txt", line, "[0.161910933,", "["},
 		{"linpack-native.txt", line, "[0.161910933,", "[0,"},
 		{"linpack-native.txt", line, "}", "}\n{}"},
+		{"zstd-native.txt", workload.Zstd(3, time.Second), "1.5.7", "1.6.0"},
+		{"zstd-native.txt", workload.Zstd(3, time.Second), "2981954", "2881954"},
+		{"zstd-native.txt", workload.Zstd(3, time.Second), "11.42", "0.00"},
+		{"zstd-native.txt", workload.Zstd(3, time.Second), "11.42", "11,42"},
+		{"zstd-native.txt", workload.Zstd(3, time.Second), "Lorem ipsum", "Synthetic 50%"},
 		{"dav1d-native.txt", workload.Dav1d(60, 1), "\n", "\n-"},
 	} {
 		output := read(t, tt.file)
@@ -204,6 +217,7 @@ func TestProgramArguments(t *testing.T) {
 		{workload.Dav1dVerify(workload.ClipFrames), "/usr/bin/dav1d --quiet --input " + workload.ClipPath + " --limit 600 --verify " + workload.ClipMD5},
 		{workload.Linpack(5000, 1, 0), "/usr/bin/linpack --n 5000 --runs 1"},
 		{workload.Linpack(5000, 1, 4), "/usr/bin/linpack --n 5000 --runs 1 --threads 4"},
+		{workload.Zstd(19, 3*time.Second), "/usr/bin/zstd -q -b19 -i3 --single-thread"},
 		{workload.SevenZip{Dictionary: 18, Step: 1e9}.Program(), "/usr/bin/7z b 1 -mmt=on -md=18 -mtimems=1000"},
 	} {
 		if got := strings.Join(tt.program.Args, " "); got != tt.want {

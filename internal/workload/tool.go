@@ -15,6 +15,6 @@ type Tool struct {
 // Tools lists the programs of the workload image.
 func Tools() []Tool {
 	return []Tool{
-		sysbenchTool, sevenZipTool, dav1dTool, linpackTool, fioTool, sqliteTool, iperfTool, netperfTool, nginxTool, abTool, redisTool,
+		sysbenchTool, sevenZipTool, zstdTool, dav1dTool, linpackTool, fioTool, sqliteTool, iperfTool, netperfTool, nginxTool, abTool, redisTool,
 	}
 }

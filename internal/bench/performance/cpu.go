@@ -8,7 +8,7 @@ import (
 
 // cpu lists the benchmarks of the speed of computation.
 func cpu() []bench.Benchmark {
-	return []bench.Benchmark{cpuTime(), sevenZip(), dav1d(), linpack()}
+	return []bench.Benchmark{cpuTime(), sevenZip(), zstd(), dav1d(), linpack()}
 }
 
 // allThreads stands for one thread for each CPU that the program sees.

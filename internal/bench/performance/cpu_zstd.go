@@ -1,0 +1,35 @@
+package performance
+
+import (
+	"context"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+func zstd() bench.Benchmark {
+	metrics := []result.Metric{
+		higher("Compression", result.BytesPerSecond, "bytes of the text that are compressed a second, in the fastest run of about a second"),
+		higher("Decompression", result.BytesPerSecond, "bytes of the text that are restored a second, in the fastest run of about a second"),
+	}
+	return bench.Benchmark{
+		Name:    "performance.cpu.zstd",
+		Summary: "compressing and decompressing a text in memory with zstd's benchmark, in one thread",
+		Source:  "peers (lzbench, the Phoronix Test Suite's compress-zstd)",
+		Metrics: metrics,
+		Image:   bench.WorkloadImage,
+		Params: []bench.Param{
+			{Name: "level", Help: "compression level; a higher level compresses better and takes longer", Quick: "3", Paper: "3", Check: bench.IntRange(1, 19)},
+			{Name: "seconds", Help: "minimum time of each direction; zstd's own value is 3", Quick: "1", Paper: "3", Check: bench.IntRange(1, 3600)},
+		},
+		Run: func(ctx context.Context, t bench.Trial) error {
+			var level, seconds int
+			if err := t.Numbers(map[string]*int{"level": &level, "seconds": &seconds}); err != nil {
+				return err
+			}
+			return measureProgram(ctx, t, workload.Zstd(level, time.Duration(seconds)*time.Second), metrics)
+		},
+	}
+}

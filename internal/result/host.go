@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// memoryTolerance is how much the MemTotal of one machine may differ between kernels, as a share: each reserves
-// another part for itself.
+// memoryTolerance is the largest difference in MemTotal between kernels on one machine, as a share. Each kernel reserves a
+// different part of the memory.
 const memoryTolerance = 0.03
 
-// SameMachine tells whether two runs were made on one machine, as far as their facts tell: name,
-// architecture, model and number of CPUs, hypervisor, and memory but for what a kernel keeps for itself. It is
-// the one definition; whatever sets absolute times of two runs beside each other asks it.
+// SameMachine reports whether two runs were made on one machine, judged by their facts: name, architecture, model and number of
+// CPUs, hypervisor, and memory within memoryTolerance. It is the only definition; every comparison of absolute times across runs
+// uses it.
 //
-// The name alone is not enough, since many machines keep that of their image. Kernel, cgroup mode, governor
-// and the like are no part of it: they are what one changes on a machine to see the difference. A machine of
-// which name, CPU or memory is not known is like no other. Runs are published, so that no serial number or
-// machine ID is recorded, and two boards of one model with one name cannot be told apart.
+// The name alone is not enough, since many machines keep the name of their image. Kernel, cgroup mode, governor and similar facts
+// do not count: users change them on one machine to see the difference. A machine with unknown name, CPU or memory equals no other
+// machine. Runs are published, so they contain no serial number or machine ID, and two boards of one model with one name are
+// indistinguishable.
 func (h *Host) SameMachine(other *Host) bool {
 	if h.Hostname == "" || h.CPU == "" || h.Memory <= 0 || other.Memory <= 0 {
 		return false
@@ -27,24 +27,24 @@ func (h *Host) SameMachine(other *Host) bool {
 		h.Virtual == other.Virtual && float64(most-least) <= memoryTolerance*float64(most)
 }
 
-// Nature is what a machine is as far as its facts tell.
+// Nature is the kind of a machine, judged by its facts.
 type Nature int
 
-// The natures there are.
+// The natures.
 const (
-	// Physical is a machine on which no hypervisor was found.
+	// Physical is a machine without a detected hypervisor.
 	Physical Nature = iota
 	// Guest is a virtual machine on the CPU of its host.
 	Guest
-	// Emulated is a machine whose CPU is a program: it is many times slower, and not by the same factor everywhere.
+	// Emulated is a machine whose CPU is a program. It is many times slower, and the factor differs between operations.
 	Emulated
-	// GuestOrEmulated is a machine of QEMU that tells no more.
+	// GuestOrEmulated is a QEMU machine without further facts.
 	GuestOrEmulated
 )
 
-// Nature tells what the machine is. QEMU without a hypervisor emulates; on x86 a guest of KVM would have
-// its clock, and be called kvm; elsewhere only the CPU may tell, and does not if QEMU imitates one that exists. Arm
-// leaves the implementer 0 to software.
+// Nature returns the nature of the machine. QEMU without a hypervisor emulates. On x86 a KVM guest would have KVM's clock and be
+// called kvm. On other architectures only the CPU can reveal emulation, unless QEMU imitates an existing CPU. Arm reserves
+// implementer 0 for software.
 func (h *Host) Nature() Nature {
 	hypervisor, _, _ := strings.Cut(h.Virtual, " ")
 	switch {
@@ -60,7 +60,7 @@ func (h *Host) Nature() Nature {
 	return GuestOrEmulated
 }
 
-// NatureText says in words what the machine is: "no hypervisor found", "guest of kvm", "emulated by qemu".
+// NatureText describes the nature of the machine: "no hypervisor found", "guest of kvm", "emulated by qemu".
 func (h *Host) NatureText() string {
 	switch h.Nature() {
 	case Physical:

@@ -10,32 +10,28 @@ import (
 	"slices"
 )
 
-// MaxDocument is the size in bytes from which Decode refuses a document: about
-// six million samples, more than any plan makes, and little enough to hold.
+// MaxDocument is the maximum size of a document in bytes. It holds about six million samples, more than any plan produces, and fits
+// in memory.
 const MaxDocument = 512 << 20
 
-// ErrNewer is in the error of Decode for a document whose schema_version is
-// higher than SchemaVersion.
-var ErrNewer = errors.New("it was written by a newer touchstone")
+// ErrNewer is in the error of Decode for a document with a schema_version above SchemaVersion.
+var ErrNewer = errors.New("a newer touchstone wrote it")
 
-// Document is what `touchstone export` writes and `touchstone import` reads. It
-// can be understood without the program that wrote it: each run describes its
-// metrics with unit and direction. docs/schema/result.schema.json is its schema.
+// Document is the content of a file that `touchstone export` writes and `touchstone import` reads. It is readable without the
+// program that wrote it: each run describes its metrics with unit and direction. docs/schema/result.schema.json is its schema.
 //
-// Times are RFC 3339 in UTC. Durations are whole nanoseconds in keys that end
-// in _ns. What a host does not offer is absent, never zero.
+// Times are RFC 3339 in UTC. Durations are whole nanoseconds in keys that end in _ns. A fact that the host does not offer is
+// absent, never zero.
 type Document struct {
-	// Schema is the SchemaVersion that the document follows.
+	// Schema is the SchemaVersion of the document.
 	Schema int `json:"schema_version"`
-	// Generator is the program that wrote the document, which need not be the
-	// one that made the runs.
+	// Generator is the program that wrote the document. Another program may have made the runs.
 	Generator Tool  `json:"generator"`
 	Runs      []Run `json:"runs"`
 }
 
-// Encode writes doc in the current schema, whatever doc.Schema says. It refuses
-// a run that Validate refuses and a run that is there twice, before it writes.
-// Bytes in strings that are not UTF-8 become U+FFFD.
+// Encode writes doc in the current schema; it ignores doc.Schema. It refuses a run that Validate refuses and a repeated run before
+// it writes. Bytes in strings that are not UTF-8 become U+FFFD.
 func Encode(w io.Writer, doc Document) error {
 	doc.Schema = SchemaVersion
 	doc = canonical(doc)
@@ -50,11 +46,10 @@ func Encode(w io.Writer, doc Document) error {
 	return nil
 }
 
-// Decode reads a document that Encode wrote, of this or an earlier version of
-// touchstone. Fields that it does not know are passed over, since a new
-// field does not raise the schema's version. A higher version (ErrNewer), more than
-// MaxDocument bytes, anything after the document, runs that Validate refuses and
-// control characters in what is shown on one line are errors, which say where.
+// Decode reads a document of this or an earlier version of touchstone, and upgrades its runs to SchemaVersion. It ignores unknown
+// fields, since a new field does not raise the schema's version. It refuses a higher version (ErrNewer), more than MaxDocument
+// bytes, data after the document, runs that Validate refuses, and control characters in text for one line. The errors contain the
+// location.
 func Decode(r io.Reader) (Document, error) { return decode(r, MaxDocument) }
 
 func decode(r io.Reader, limit int64) (Document, error) {
@@ -65,8 +60,8 @@ func decode(r io.Reader, limit int64) (Document, error) {
 	if int64(len(data)) > limit {
 		return Document{}, fmt.Errorf("read result document: it is larger than %d MiB; export fewer runs into one file", limit>>20)
 	}
-	// The version is read first: a later version may have given other types to
-	// other fields, and the reader is to be told of the version, not of those.
+	// The version is read first: a later version may have given other types to other fields, and the error should name the version
+	// instead of those fields.
 	var head struct {
 		Schema *int   `json:"schema_version"`
 		Kind   string `json:"kind"`
@@ -76,11 +71,11 @@ func decode(r io.Reader, limit int64) (Document, error) {
 	}
 	switch {
 	case head.Kind != "": // an export has none
-		return Document{}, fmt.Errorf("decode result document: it is a %.50q, which has no samples; give a file written by touchstone export", head.Kind)
+		return Document{}, fmt.Errorf("decode result document: it is a %.50q, which has no samples; give a file that touchstone export wrote", head.Kind)
 	case head.Schema == nil || *head.Schema < 1:
-		return Document{}, errors.New("decode result document: there is no schema_version in it; it must be a file written by touchstone export")
+		return Document{}, errors.New("decode result document: it has no schema_version; give a file that touchstone export wrote")
 	case *head.Schema > SchemaVersion:
-		return Document{}, fmt.Errorf("decode result document: %w: it follows version %d of the schema and this touchstone knows %d; use a newer touchstone", ErrNewer, *head.Schema, SchemaVersion)
+		return Document{}, fmt.Errorf("decode result document: %w: it has schema version %d and this touchstone knows %d; use a newer touchstone", ErrNewer, *head.Schema, SchemaVersion)
 	}
 	var doc Document
 	err = json.Unmarshal(data, &doc)
@@ -101,10 +96,10 @@ func decode(r io.Reader, limit int64) (Document, error) {
 	return canonical(doc), nil
 }
 
-// exported says what to do about a document that cannot be read.
-const exported = "give a file as touchstone export wrote it"
+// exported is the remedy for an unreadable document.
+const exported = "give a file that touchstone export wrote"
 
-// located says where in a document encoding/json met an error.
+// located adds the location in the document to an error of encoding/json.
 func located(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError
@@ -112,17 +107,17 @@ func located(data []byte, err error) error {
 	case len(bytes.TrimSpace(data)) == 0:
 		return fmt.Errorf("it is empty; %s", exported)
 	case errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input":
-		return fmt.Errorf("%s: %w: the document was cut off there; export or copy it again", place(data, int64(len(data))), err)
+		return fmt.Errorf("%s: %w: the document is truncated; export or copy it again", position(data, int64(len(data))), err)
 	case errors.As(err, &syntax):
-		return fmt.Errorf("%s: %w; %s", place(data, syntax.Offset), err, exported)
+		return fmt.Errorf("%s: %w; %s", position(data, syntax.Offset), err, exported)
 	case errors.As(err, &typ):
-		return fmt.Errorf("%s: %s is a JSON %s, which is no %v; %s", place(data, typ.Offset), cmp.Or(typ.Field, "the document"), typ.Value, typ.Type, exported)
+		return fmt.Errorf("%s: %s is a JSON %s, not %v; %s", position(data, typ.Offset), cmp.Or(typ.Field, "the document"), typ.Value, typ.Type, exported)
 	}
 	return fmt.Errorf("%w; %s", err, exported)
 }
 
-// place gives the line and the column, both from 1, of the last of the first offset bytes.
-func place(data []byte, offset int64) string {
+// position returns the line and the column, both from 1, of the last of the first offset bytes.
+func position(data []byte, offset int64) string {
 	before := data[:min(max(offset-1, 0), int64(len(data)))]
 	return fmt.Sprintf("line %d, column %d", bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n'))
 }
@@ -134,15 +129,15 @@ func validateRuns(runs []Run) error {
 			return err
 		}
 		if seen[runs[i].ID] {
-			return fmt.Errorf("run %q is there twice", runs[i].ID)
+			return fmt.Errorf("run %q occurs twice", runs[i].ID)
 		}
 		seen[runs[i].ID] = true
 	}
 	return nil
 }
 
-// canonical gives doc with all times in UTC and with empty lists in place of
-// absent ones where the schema wants a list. It leaves the caller's slices alone.
+// canonical returns doc with all times in UTC, and with empty lists instead of absent ones where the schema requires a list. It
+// does not change the caller's slices.
 func canonical(doc Document) Document {
 	doc.Runs = list(doc.Runs)
 	for i := range doc.Runs {

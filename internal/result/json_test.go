@@ -22,8 +22,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 const golden = "testdata/document.json"
 
-// fullDocument has every field set in some element; TestFullDocumentIsFull holds
-// it to that.
+// fullDocument sets every field in some element; TestFullDocumentIsFull checks this.
 func fullDocument() Document {
 	share := func(v float64) *float64 { return &v }
 	throttled := int64(2)
@@ -95,7 +94,7 @@ func encoded(t testing.TB, doc Document) []byte {
 	return b.Bytes()
 }
 
-// TestFullDocumentIsFull makes the other tests cover a new field as soon as it is there.
+// TestFullDocumentIsFull makes the other tests cover each new field.
 func TestFullDocumentIsFull(t *testing.T) {
 	set := map[string]bool{}
 	var walk func(v reflect.Value)
@@ -135,8 +134,7 @@ func TestDocumentRoundTrip(t *testing.T) {
 	}
 }
 
-// TestDocumentGolden keeps the spelling of the document: what is exported today
-// has to be readable by every touchstone of the same schema version.
+// TestDocumentGolden keeps the spelling of the document: every touchstone of the same schema version must read today's exports.
 func TestDocumentGolden(t *testing.T) {
 	got := encoded(t, fullDocument())
 	if *update {
@@ -182,7 +180,7 @@ func TestEncodeIsCanonical(t *testing.T) {
 	}
 }
 
-func TestDecodePassesOverUnknownFields(t *testing.T) {
+func TestDecodeIgnoresUnknownFields(t *testing.T) {
 	data := bytes.Replace(encoded(t, fullDocument()), []byte(`"seq": 1,`), []byte(`"seq": 1, "later": {"a": [1]},`), 1)
 	got, err := Decode(bytes.NewReader(data))
 	if err != nil {
@@ -196,24 +194,24 @@ func TestDecodePassesOverUnknownFields(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	full := string(encoded(t, fullDocument()))
 	for name, c := range map[string]struct{ input, want string }{
-		"nothing":           {"", "it is empty; give a file as touchstone export wrote it"},
-		"no JSON":           {"PK\x03\x04", "line 1, column 1: invalid character 'P' looking for beginning of value; give a file as touchstone export wrote it"},
+		"nothing":           {"", "it is empty; give a file that touchstone export wrote"},
+		"no JSON":           {"PK\x03\x04", "line 1, column 1: invalid character 'P' looking for beginning of value; give a file that touchstone export wrote"},
 		"a report":          {`{"schema_version": 1, "kind": "touchstone-report", "runs": []}`, `it is a "touchstone-report", which has no samples`},
 		"another document":  {`{"results": []}`, "no schema_version"},
 		"an array":          {`[]`, "touchstone export"},
 		"version 0":         {`{"schema_version": 0}`, "no schema_version"},
-		"a newer version":   {`{"schema_version": 3, "runs": "elsewhere"}`, "version 3 of the schema and this touchstone knows 2"},
+		"a newer version":   {`{"schema_version": 3, "runs": "elsewhere"}`, "it has schema version 3 and this touchstone knows 2; use a newer touchstone"},
 		"something after":   {full + "{}", "after top-level value"},
-		"a wrong type":      {"{\"schema_version\": 1,\n \"runs\": [{\"id\": \"a\", \"trials\": [{\"seq\": \"one\"}]}]}", "line 2, column 46: runs.trials.seq is a JSON string, which is no int"},
-		"a cut document":    {full[:strings.Index(full, `"hostname"`)], "line 24, column 4: unexpected end of JSON input: the document was cut off there; export or copy it again"},
+		"a wrong type":      {"{\"schema_version\": 1,\n \"runs\": [{\"id\": \"a\", \"trials\": [{\"seq\": \"one\"}]}]}", "line 2, column 46: runs.trials.seq is a JSON string, not int"},
+		"a cut document":    {full[:strings.Index(full, `"hostname"`)], "line 24, column 4: unexpected end of JSON input: the document is truncated; export or copy it again"},
 		"a line of control": {strings.Replace(full, `"cpu": "Example CPU"`, `"cpu": "\u001b[2J"`, 1), `the cpu ("\x1b[2J") has a control character`},
 		"a named control":   {strings.ReplaceAll(full, `"oci/kata"`, `"oci/\u009b"`), `the name of a target ("oci/\u009b") has a control character`},
 		"a phase":           {strings.Replace(full, `"name": "create"`, `"name": "create\n"`, 1), `the name of a phase of trial 1 ("create\n") has a control character`},
 		"an endless name":   {strings.Replace(full, `"hostname": "bench1"`, `"hostname": "`+strings.Repeat("b", 10_001)+`"`, 1), "the hostname (\"bbb"},
-		"a path for an id":  {strings.Replace(full, `"id": "01JZZZZZZZZZZZZZZZZZZZZZZZ"`, `"id": "../../etc"`, 1), `run "../../etc": the id has more than letters, digits`},
+		"a path for an id":  {strings.Replace(full, `"id": "01JZZZZZZZZZZZZZZZZZZZZZZZ"`, `"id": "../../etc"`, 1), `run "../../etc": the id has other characters than letters, digits`},
 		"an infinite value": {strings.Replace(full, `"value": 50`, `"value": 1e999`, 1), "1e999"},
 		"the same run twice": {
-			strings.Replace(full, `"runs": [`, `"runs": [{"id": "01JZZZZZZZZZZZZZZZZZZZZZZZ", "state": "running"},`, 1), "there twice",
+			strings.Replace(full, `"runs": [`, `"runs": [{"id": "01JZZZZZZZZZZZZZZZZZZZZZZZ", "state": "running"},`, 1), "occurs twice",
 		},
 		"a time that UTC cannot spell": {strings.Replace(full, "2026-11-20T10:00:00.123456789Z", "9999-12-31T23:59:59-01:00", 1), "years 0 and 9999"},
 		"an invalid run":               {strings.Replace(full, `"state": "complete"`, `"state": "done"`, 1), `state "done"`},
@@ -243,56 +241,56 @@ func TestDecodeIsLimited(t *testing.T) {
 func TestValidateRefuses(t *testing.T) {
 	negative, nan := -time.Nanosecond, math.NaN()
 	for want, spoil := range map[string]func(r *Run){
-		"id is missing":                 func(r *Run) { r.ID = "" },
-		"the id has more":               func(r *Run) { r.ID = "a b" },
-		"longer than 64":                func(r *Run) { r.ID = strings.Repeat("a", 65) },
-		"2003 targets":                  func(r *Run) { r.Targets = append(r.Targets, make([]Target, MaxNames)...) },
-		"it has 2003 metrics":           func(r *Run) { r.Bench[0].Metrics = append(r.Bench[0].Metrics, make([]Metric, MaxNames)...) },
-		`the kind "vm"`:                 func(r *Run) { r.Targets[0].Kind = "vm" },
-		`the layer "top"`:               func(r *Run) { r.Bench[0].Metrics[0].Layer = "top" },
-		`state "paused"`:                func(r *Run) { r.State = "paused" },
-		"the start 10000":               func(r *Run) { r.Started = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) },
-		"the end -0001":                 func(r *Run) { r.Ended = time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC) },
-		"overhead is negative":          func(r *Run) { r.Overhead.Exec = negative },
-		"negative number of CPUs":       func(r *Run) { r.Host.Swap = -1 },
-		"CPUs or bytes":                 func(r *Run) { r.Host.PageSize = -1 },
-		"target 2 has no name":          func(r *Run) { r.Targets[1].Name = "" },
-		`target "native" is there`:      func(r *Run) { r.Targets[1].Name = "native" },
-		"benchmark 1 has no name":       func(r *Run) { r.Bench[0].Name = "" },
-		"described twice":               func(r *Run) { r.Bench = append(r.Bench, r.Bench[0]) },
-		"metric 1 has no name":          func(r *Run) { r.Bench[0].Metrics[0].Name = "" },
-		`metric "Create" is described`:  func(r *Run) { r.Bench[0].Metrics[2].Name = "Create" },
-		`no unit "ms"`:                  func(r *Run) { r.Bench[0].Metrics[0].Unit = "ms" },
-		`direction ""`:                  func(r *Run) { r.Bench[0].Metrics[0].Better = "" },
-		`status "error"`:                func(r *Run) { r.Trials[0].Status = "error" },
-		"counted from 1":                func(r *Run) { r.Trials[0].Seq = 0 },
-		"trial 1 stands after trial 1":  func(r *Run) { r.Trials[1].Seq = 1 },
-		"block -1":                      func(r *Run) { r.Trials[0].Block = -1 },
-		"duration is negative":          func(r *Run) { r.Trials[0].Self = negative },
-		"trial 1 (operations.container": func(r *Run) { r.Trials[0].Started = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) },
-		"although it is failed":         func(r *Run) { r.Trials[1].Samples = []Sample{{"Create", 1}} },
-		"no such target":                func(r *Run) { r.Trials[0].Target = "oci/runc" },
-		"no such benchmark":             func(r *Run) { r.Trials[0].Benchmark = "operations.container" },
-		`no metric "create"`:            func(r *Run) { r.Trials[0].Samples[0].Metric = "create" },
-		"value of Rate is NaN":          func(r *Run) { r.Trials[0].Samples[1].Value = nan },
-		"value of Rate is -Inf":         func(r *Run) { r.Trials[0].Samples[2].Value = math.Inf(-1) },
-		"no metric \"Other\"":           func(r *Run) { r.Trials[0].Distributions[0].Metric = "Other" },
-		`Create: there is no unit ""`:   func(r *Run) { r.Trials[0].Distributions[0].Unit = "" },
-		"means of no events":            func(r *Run) { r.Trials[0].Distributions[0].Batch = 0 },
-		"2 buckets and 3 counts":        func(r *Run) { r.Trials[0].Distributions[0].Counts = []uint64{1, 2, 3} },
-		"bucket 2 begins at 1e-07":      func(r *Run) { r.Trials[0].Distributions[0].Lows[1] = 1e-7 },
-		"bucket 1 begins at NaN":        func(r *Run) { r.Trials[0].Distributions[0].Lows[0] = nan },
-		"although it is skipped":        func(r *Run) { r.Trials[0].Status, r.Trials[0].Samples = Skipped, nil },
-		"host's load1 is NaN":           func(r *Run) { r.Trials[0].Host.Load = &nan },
-		"image 1 has no name":           func(r *Run) { r.Images[0].Name = "" },
-		`image "workload" is there`:     func(r *Run) { r.Images[1].Name = "workload" },
-		`"mine.tar" has a negative`:     func(r *Run) { r.Images[1].Size = -1 },
-		"the bound NaN":                 func(r *Run) { r.Bench[0].Metrics[2].Bound.Most = nan },
-		"the bound 100":                 func(r *Run) { r.Bench[0].Metrics[2].Bound.Broken = "" },
-		`condition ""`:                  func(r *Run) { r.Trials[0].Conditions[""] = "x" },
-		`condition "a\x1b[2J"`:          func(r *Run) { r.Trials[0].Conditions["a\x1b[2J"] = "x" },
-		`condition "cpus"`:              func(r *Run) { r.Trials[0].Conditions["cpus"] = "0\n1" },
-		`condition "long"`:              func(r *Run) { r.Trials[0].Conditions["long"] = strings.Repeat("x", MaxCondition+1) },
+		"id is missing":                  func(r *Run) { r.ID = "" },
+		"the id has other":               func(r *Run) { r.ID = "a b" },
+		"longer than 64":                 func(r *Run) { r.ID = strings.Repeat("a", 65) },
+		"2003 targets":                   func(r *Run) { r.Targets = append(r.Targets, make([]Target, MaxNames)...) },
+		"it has 2003 metrics":            func(r *Run) { r.Bench[0].Metrics = append(r.Bench[0].Metrics, make([]Metric, MaxNames)...) },
+		`the kind "vm"`:                  func(r *Run) { r.Targets[0].Kind = "vm" },
+		`the layer "top"`:                func(r *Run) { r.Bench[0].Metrics[0].Layer = "top" },
+		`state "paused"`:                 func(r *Run) { r.State = "paused" },
+		"the start 10000":                func(r *Run) { r.Started = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"the end -0001":                  func(r *Run) { r.Ended = time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"overhead is negative":           func(r *Run) { r.Overhead.Exec = negative },
+		"negative number of CPUs":        func(r *Run) { r.Host.Swap = -1 },
+		"CPUs or bytes":                  func(r *Run) { r.Host.PageSize = -1 },
+		"target 2 has no name":           func(r *Run) { r.Targets[1].Name = "" },
+		`target "native" occurs`:         func(r *Run) { r.Targets[1].Name = "native" },
+		"benchmark 1 has no name":        func(r *Run) { r.Bench[0].Name = "" },
+		"described twice":                func(r *Run) { r.Bench = append(r.Bench, r.Bench[0]) },
+		"metric 1 has no name":           func(r *Run) { r.Bench[0].Metrics[0].Name = "" },
+		`metric "Create" is described`:   func(r *Run) { r.Bench[0].Metrics[2].Name = "Create" },
+		`unknown unit "ms"`:              func(r *Run) { r.Bench[0].Metrics[0].Unit = "ms" },
+		`direction ""`:                   func(r *Run) { r.Bench[0].Metrics[0].Better = "" },
+		`status "error"`:                 func(r *Run) { r.Trials[0].Status = "error" },
+		"counted from 1":                 func(r *Run) { r.Trials[0].Seq = 0 },
+		"trial 1 follows trial 1":        func(r *Run) { r.Trials[1].Seq = 1 },
+		"block -1":                       func(r *Run) { r.Trials[0].Block = -1 },
+		"duration is negative":           func(r *Run) { r.Trials[0].Self = negative },
+		"trial 1 (operations.container":  func(r *Run) { r.Trials[0].Started = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"although its status is failed":  func(r *Run) { r.Trials[1].Samples = []Sample{{"Create", 1}} },
+		"no such target":                 func(r *Run) { r.Trials[0].Target = "oci/runc" },
+		"no such benchmark":              func(r *Run) { r.Trials[0].Benchmark = "operations.container" },
+		`no metric "create"`:             func(r *Run) { r.Trials[0].Samples[0].Metric = "create" },
+		"value of Rate is NaN":           func(r *Run) { r.Trials[0].Samples[1].Value = nan },
+		"value of Rate is -Inf":          func(r *Run) { r.Trials[0].Samples[2].Value = math.Inf(-1) },
+		"no metric \"Other\"":            func(r *Run) { r.Trials[0].Distributions[0].Metric = "Other" },
+		`Create: unknown unit ""`:        func(r *Run) { r.Trials[0].Distributions[0].Unit = "" },
+		"means of no events":             func(r *Run) { r.Trials[0].Distributions[0].Batch = 0 },
+		"2 buckets and 3 counts":         func(r *Run) { r.Trials[0].Distributions[0].Counts = []uint64{1, 2, 3} },
+		"bucket 2 begins at 1e-07":       func(r *Run) { r.Trials[0].Distributions[0].Lows[1] = 1e-7 },
+		"bucket 1 begins at NaN":         func(r *Run) { r.Trials[0].Distributions[0].Lows[0] = nan },
+		"although its status is skipped": func(r *Run) { r.Trials[0].Status, r.Trials[0].Samples = Skipped, nil },
+		"host's load1 is NaN":            func(r *Run) { r.Trials[0].Host.Load = &nan },
+		"image 1 has no name":            func(r *Run) { r.Images[0].Name = "" },
+		`image "workload" occurs`:        func(r *Run) { r.Images[1].Name = "workload" },
+		`"mine.tar" has a negative`:      func(r *Run) { r.Images[1].Size = -1 },
+		"the bound NaN":                  func(r *Run) { r.Bench[0].Metrics[2].Bound.Most = nan },
+		"the bound 100":                  func(r *Run) { r.Bench[0].Metrics[2].Bound.Broken = "" },
+		`condition ""`:                   func(r *Run) { r.Trials[0].Conditions[""] = "x" },
+		`condition "a\x1b[2J"`:           func(r *Run) { r.Trials[0].Conditions["a\x1b[2J"] = "x" },
+		`condition "cpus"`:               func(r *Run) { r.Trials[0].Conditions["cpus"] = "0\n1" },
+		`condition "long"`:               func(r *Run) { r.Trials[0].Conditions["long"] = strings.Repeat("x", MaxCondition+1) },
 		"it has 33 conditions": func(r *Run) {
 			for i := range MaxConditions - 1 {
 				r.Trials[0].Conditions[fmt.Sprint(i)] = ""

@@ -19,9 +19,9 @@ func renames() []Rename {
 	}
 }
 
-// Upgrade brings a run that follows an earlier version of the schema to SchemaVersion, in place. It is the one upgrade path:
-// Decode calls it for documents and the store calls it for its rows. It returns the renamed metrics of the run's benchmarks,
-// for a caller that keeps the samples elsewhere. A second call changes nothing.
+// Upgrade brings a run of an earlier schema version to SchemaVersion, in place. Decode calls it for documents and the store calls
+// it for its rows, so there is one upgrade path. It returns the renamed metrics of the run's benchmarks, for a caller with separate
+// samples. A second call changes nothing.
 func (r *Run) Upgrade() []Rename {
 	r.describe()
 	var done []Rename
@@ -74,9 +74,8 @@ func (d *Document) upgrade(data []byte) error {
 	return nil
 }
 
-// describe completes the targets, benchmarks and metrics of a run, which did not describe themselves in version 1 of the
-// schema. It leaves other runs as they are. Only here does a reader conclude anything from names: version 1 gave no
-// other names the same meanings.
+// describe completes the targets, benchmarks and metrics of a run, which did not describe themselves in version 1 of the schema. It
+// does not change other runs. Only this function draws conclusions from names: in version 1 no other name has the same meaning.
 func (r *Run) describe() {
 	if slices.ContainsFunc(r.Targets, func(t Target) bool { return t.Kind != "" }) {
 		return
@@ -90,7 +89,7 @@ func (r *Run) describe() {
 	}
 }
 
-// describe concludes the kind and the runtime from "engine/runtime@options".
+// describe derives the kind and the runtime from "engine/runtime@options".
 func (t *Target) describe() {
 	engine, runtime, driven := strings.Cut(t.Name, "/")
 	switch {

@@ -1,10 +1,8 @@
-// Package result holds what a run leaves behind: the run, its trials and their
-// samples, with units, times and the facts of the host.
+// Package result holds the record of a run: its trials and samples with units and times, and facts about the host.
 //
-// The types are the versioned JSON of `touchstone export` and what the store
-// keeps; nothing here computes. Samples keep the order in which they were taken.
-// Values are in base units (seconds, bytes, operations per second) so that no
-// reader has to guess a prefix; presentation chooses prefixes.
+// The types are the versioned JSON of `touchstone export` and the content of the store. The package computes nothing. Samples keep
+// the order of their measurement. Values are in base units (seconds, bytes, operations per second), so a reader never guesses a
+// prefix; reports choose prefixes.
 package result
 
 import (
@@ -20,7 +18,7 @@ const SchemaVersion = 2
 // Unit is the unit of a metric's values.
 type Unit string
 
-// The units there are.
+// The units.
 const (
 	Seconds        Unit = "s"
 	Bytes          Unit = "B"
@@ -32,10 +30,10 @@ const (
 	Score          Unit = "score" // a dimensionless score or index, defined by its benchmark
 )
 
-// Direction tells which values of a metric are the better ones.
+// Direction is the direction in which values of a metric are better.
 type Direction string
 
-// The directions there are.
+// The directions.
 const (
 	Lower  Direction = "lower"
 	Higher Direction = "higher"
@@ -46,10 +44,9 @@ type Metric struct {
 	Name   string    `json:"name"`
 	Unit   Unit      `json:"unit"`
 	Better Direction `json:"better"`
-	// Series tells that one trial takes many values, in order (say, the start
-	// latency of the first, second, … container), not one.
+	// Series is set if one trial takes several values in order, such as the start latency of the first, second, … container.
 	Series bool `json:"series,omitempty"`
-	// Optional tells that not every target has it.
+	// Optional is set if some targets do not have the metric.
 	Optional bool   `json:"optional,omitempty"`
 	Help     string `json:"help"`
 	// Phrase completes the sentence "TARGET … VALUE" of a finding: "creates and starts a container in".
@@ -61,10 +58,10 @@ type Metric struct {
 	Component string `json:"component,omitempty"`
 	// Layer is the role of the metric in the split of a container's start into layers. It is empty for other metrics.
 	Layer Layer `json:"layer,omitempty"`
-	// DerivedFrom is the metric of the same benchmark from which this one is computed. A derived metric is no evidence of
-	// its own: verdicts do not count it.
+	// DerivedFrom is the source metric of a computed metric, in the same benchmark. A derived metric is no evidence of its own:
+	// verdicts do not count it.
 	DerivedFrom string `json:"derived_from,omitempty"`
-	// Bound is what the values stay below if something holds that the metric tells of, such as a limit.
+	// Bound is a value that the metric should not exceed, such as a limit.
 	Bound Bound `json:"bound,omitzero"`
 }
 
@@ -77,17 +74,17 @@ const (
 	LayerSandbox Layer = "sandbox" // the part of the first total that a pod's sandbox and its network take
 )
 
-// Bound is a value that a metric should not exceed. There is none if Broken is empty.
+// Bound is a value that a metric should not exceed. Broken is empty without a bound.
 type Bound struct {
 	Most float64 `json:"most"`
-	// Broken says in words what it means for a target whose median is more: "does not hold its CPU limit".
+	// Broken follows the name of a target whose median exceeds the bound: "does not hold its CPU limit".
 	Broken string `json:"broken"`
 }
 
-// Status is how a trial ended.
+// Status is the outcome of a trial.
 type Status string
 
-// The ends of a trial.
+// The outcomes of a trial.
 const (
 	OK      Status = "ok"
 	Failed  Status = "failed"
@@ -95,56 +92,51 @@ const (
 	Skipped Status = "skipped"
 )
 
-// Cell is what a trial repeats: one benchmark with its parameters on one target.
+// Cell is the unit of repetition: one benchmark with its parameters on one target.
 type Cell struct {
 	Benchmark string `json:"benchmark"`
-	// Params is the canonical spelling of the parameters, "name=value name=value"
-	// in order of names.
+	// Params is the canonical spelling of the parameters, "name=value name=value" in order of names.
 	Params string `json:"params,omitempty"`
 	Target string `json:"target"`
 }
 
-// Trial is one execution of one benchmark on one target. It is recorded however
-// it ended.
+// Trial is one execution of one benchmark on one target. Every trial is recorded, whatever its outcome.
 type Trial struct {
 	// Seq counts the trials of a run from 1 in the order of their execution.
 	Seq int `json:"seq"`
 	Cell
-	// Block counts the blocks of this benchmark from 0; warm-up blocks have a
-	// count of their own.
+	// Block counts the blocks of this benchmark from 0. Warm-up blocks have their own count.
 	Block  int    `json:"block"`
 	Warmup bool   `json:"warmup,omitempty"`
 	Status Status `json:"status"`
-	// Reason says why a trial is not ok, with what to do where that is known.
+	// Reason is the cause if the trial is not ok, with a remedy if one is known.
 	Reason string `json:"reason,omitempty"`
-	// Output is the end of what the failed program or runtime wrote.
+	// Output is the end of the output of the failed program or runtime.
 	Output string `json:"output,omitempty"`
-	// Started is wall-clock time, for reading; nothing is computed from it.
+	// Started is wall-clock time for readers; no value is computed from it.
 	Started time.Time `json:"started"`
 	// Elapsed is the length of the whole trial with its set-up and clean-up.
 	Elapsed time.Duration `json:"elapsed_ns"`
 	Phases  []Phase       `json:"phases,omitempty"`
 	Samples []Sample      `json:"samples,omitempty"`
-	// Distributions are what a program inside found out of many values that it
-	// does not report one by one.
+	// Distributions are histograms from a program in the container that does not report each value.
 	Distributions []Distribution `json:"distributions,omitempty"`
-	// Conditions are what the trial was measured under, in words by name: the path of the packets, the
-	// file system, whether caches were cold.
+	// Conditions are properties of the measurement by name: the path of the packets, the file system, cold or warm caches.
 	Conditions map[string]string `json:"conditions,omitempty"`
 	Host       Disturbance       `json:"host"`
-	// Self is the CPU time that Touchstone itself used during the trial.
+	// Self is the CPU time of Touchstone itself during the trial.
 	Self time.Duration `json:"self_cpu_ns"`
 }
 
-// Bounds of what a trial says of its conditions.
+// Limits on the conditions of a trial.
 const (
 	MaxConditions = 32
 	// MaxCondition is the longest name or value, in bytes.
 	MaxCondition = 1000
 )
 
-// ConditionText makes text that programs or the host gave fit for a condition, or for another place on one line: printable, and
-// not longer than MaxCondition.
+// ConditionText makes text from programs or the host fit for a condition, or for another single line. The result is printable and
+// at most MaxCondition bytes long.
 func ConditionText(text string) string {
 	text = strings.TrimSpace(strings.Map(func(r rune) rune {
 		switch {
@@ -163,8 +155,8 @@ func ConditionText(text string) string {
 	return text
 }
 
-// Phase is a named timed region of a trial. It holds exactly one call of the engine. Where that
-// consists of several calls to a daemon, each is a step, named "phase/Step", within the phase.
+// Phase is a named timed region of a trial. It contains exactly one call of the engine. If that call makes several calls to a
+// daemon, each of them is a step within the phase, named "phase/Step".
 type Phase struct {
 	Name string `json:"name"`
 	// Start counts from the start of the trial.
@@ -172,24 +164,23 @@ type Phase struct {
 	Duration time.Duration `json:"duration_ns"`
 }
 
-// Sample is one value of a metric. The samples of a series stand in order.
+// Sample is one value of a metric. The samples of a series are in order.
 type Sample struct {
 	Metric string  `json:"metric"`
 	Value  float64 `json:"value"`
 }
 
-// Distribution is a histogram. Bucket i begins at Lows[i], where the one before ends at
-// the latest, and has Counts[i] values.
+// Distribution is a histogram. Bucket i has Counts[i] values from Lows[i] up to Lows[i+1].
 type Distribution struct {
 	Metric string    `json:"metric"`
 	Unit   Unit      `json:"unit"`
 	Lows   []float64 `json:"lows"`
 	Counts []uint64  `json:"counts"`
-	// Batch is the number of events each value is the mean of, 1 for single events.
+	// Batch is the number of events behind each value, which is their mean. It is 1 for single events.
 	Batch uint64 `json:"batch"`
 }
 
-// Values gives the values of a metric in the order in which they were taken.
+// Values returns the values of a metric in the order of their measurement.
 func (t *Trial) Values(metric string) []float64 {
 	var values []float64
 	for _, s := range t.Samples {
@@ -200,13 +191,12 @@ func (t *Trial) Values(metric string) []float64 {
 	return values
 }
 
-// Disturbance is what the host did during a trial beside the trial. Fields that
-// the host does not offer are absent (nil), never zero.
+// Disturbance describes the activity of the host during a trial. A field that the host does not offer is absent (nil), never zero.
 type Disturbance struct {
 	// Steal is the share (0–1) of all CPU time that the hypervisor withheld.
 	Steal *float64 `json:"steal,omitempty"`
-	// CPUPressure, MemoryPressure and IOPressure are the shares (0–1) of the
-	// trial in which some task waited for it (PSI, "some").
+	// CPUPressure, MemoryPressure and IOPressure are the shares (0–1) of the trial during which some task waited for that resource
+	// (PSI, "some").
 	CPUPressure    *float64 `json:"cpu_pressure,omitempty"`
 	MemoryPressure *float64 `json:"memory_pressure,omitempty"`
 	IOPressure     *float64 `json:"io_pressure,omitempty"`
@@ -216,15 +206,14 @@ type Disturbance struct {
 	MHz *float64 `json:"cpu_mhz,omitempty"`
 	// Throttled counts thermal throttling events of all cores during the trial.
 	Throttled *int64 `json:"throttled,omitempty"`
-	// Marks says in words why the trial counts as disturbed; empty if it does not.
+	// Marks are the reasons why the trial counts as disturbed; empty if it is not disturbed.
 	Marks []string `json:"marks,omitempty"`
 }
 
-// Target is a target of a run as it was found on the host.
+// Target is a target of a run, as found on the host.
 type Target struct {
 	Name string `json:"name"`
-	// Kind is the way in which the target starts a program. It is empty for a target that takes no part in the split
-	// into layers.
+	// Kind is how the target starts a program. It is empty for a target that takes no part in the split into layers.
 	Kind Kind `json:"kind,omitempty"`
 	// Runtime is the runtime with its options, such as "runsc@platform=systrap". The targets of a bare runtime and of
 	// the engines that drive it have the same.
@@ -234,24 +223,23 @@ type Target struct {
 	Isolation string `json:"isolation,omitempty"`
 	Cgroup    string `json:"cgroup,omitempty"`
 	Rootless  bool   `json:"rootless,omitempty"`
-	// Notes says what had to be arranged for this target on this host.
+	// Notes describe adaptations that this target needed on this host.
 	Notes []string `json:"notes,omitempty"`
 	// Unavailable is the reason why no trial could run on it, empty if one could.
 	Unavailable string `json:"unavailable,omitempty"`
 }
 
-// Kind is the way in which a target starts a program.
+// Kind is how a target starts a program.
 type Kind string
 
-// The kinds of targets, from the inside out.
+// The kinds of targets, from the innermost layer outwards.
 const (
 	KindNative  Kind = "native"  // a process of the host, without a container
 	KindRuntime Kind = "runtime" // a runtime that Touchstone calls itself
 	KindEngine  Kind = "engine"  // an engine, with its shim or monitor, that calls the runtime
 )
 
-// Benchmark is a benchmark of a run with its metrics, so that a stored run can
-// be read without the program that made it.
+// Benchmark is a benchmark of a run with its metrics. It makes a stored run readable without the program that made it.
 type Benchmark struct {
 	Name    string   `json:"name"`
 	Summary string   `json:"summary"`
@@ -263,28 +251,28 @@ type Benchmark struct {
 	Place string `json:"place,omitempty"`
 }
 
-// Image is an image that programs of a run come from.
+// Image is an image with programs of a run.
 type Image struct {
 	// Name is as plans have it: "workload", or a path or reference of the user's.
 	Name string `json:"name"`
-	// Digest is that of the image's manifest: "sha256:…". It is absent if the image could not be had.
+	// Digest is the digest of the image's manifest: "sha256:…". It is absent if the image is not available.
 	Digest string `json:"digest,omitempty"`
-	// Size is that of all layers as a registry serves them, in bytes.
+	// Size is the size of all layers as a registry serves them, in bytes.
 	Size int64 `json:"size_bytes,omitempty"`
-	// Unavailable is the reason why it could not be had, empty if it could.
+	// Unavailable is the reason why the image is not available, empty if it is.
 	Unavailable string `json:"unavailable,omitempty"`
 }
 
 // Overhead is Touchstone's own cost, measured at the start of the run.
 type Overhead struct {
-	// EmptyRegion is the median length of a timed region that holds nothing.
+	// EmptyRegion is the median length of an empty timed region.
 	EmptyRegion time.Duration `json:"empty_region_ns"`
-	// Exec is the median time to start the probe as a bare process, which does
-	// nothing, and to see its end: what every call of a runtime's binary pays.
+	// Exec is the median time from the start of the idle probe as a bare process to its exit. Every call of a runtime's binary
+	// includes this cost.
 	Exec time.Duration `json:"exec_ns"`
 }
 
-// State is how far a run came.
+// State is the progress of a run.
 type State string
 
 // The states of a run. All but a complete one can be resumed.
@@ -310,7 +298,7 @@ type Run struct {
 	Targets  []Target    `json:"targets"`
 	Bench    []Benchmark `json:"benchmarks"`
 	Overhead Overhead    `json:"overhead"`
-	// Images are those that the run's programs come from, beside the probe's own.
+	// Images are the images with the run's programs, except for the image of the probe.
 	Images []Image `json:"images,omitempty"`
 	// Caveats are sentences about things that Touchstone did not measure or could not hold constant in this run.
 	Caveats []string `json:"caveats,omitempty"`
@@ -344,6 +332,6 @@ type Host struct {
 	Mitigation string `json:"mitigations,omitempty"`     // one line: which vulnerabilities are mitigated and how
 	Cmdline    string `json:"kernel_cmdline,omitempty"`
 	Root       bool   `json:"root"`
-	// Warnings says what on this host makes results less stable, and what to do.
+	// Warnings are properties of this host that make results less stable, each with a remedy.
 	Warnings []string `json:"warnings,omitempty"`
 }

@@ -88,7 +88,7 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 }
 
-// object is the part of a schema that TestSchemaMatchesTypes looks at.
+// object is the part of a schema that TestSchemaMatchesTypes compares.
 type object struct {
 	Description string            `json:"description"`
 	Type        string            `json:"type"`
@@ -102,9 +102,8 @@ type object struct {
 	Defs        map[string]object `json:"$defs"`
 }
 
-// TestSchemaMatchesTypes keeps the schema and the Go types together: every field
-// of one is in the other, required exactly if Encode always writes it, of the same
-// type, and described.
+// TestSchemaMatchesTypes checks that the schema and the Go types have the same fields, of the same types. The schema describes each
+// field, and requires it exactly if Encode always writes it.
 func TestSchemaMatchesTypes(t *testing.T) {
 	data, err := os.ReadFile(schemaFile)
 	if err != nil {
@@ -196,7 +195,7 @@ type field struct {
 	always, quoted bool
 }
 
-// fields gives the fields of a struct as encoding/json sees them.
+// fields returns the fields of a struct in the view of encoding/json.
 func fields(typ reflect.Type) []field {
 	var all []field
 	for i := range typ.NumField() {
@@ -228,7 +227,7 @@ func jsonType(typ reflect.Type) string {
 	}
 }
 
-// constants reads from result.go the constants of its string types, sorted.
+// constants reads the sorted constants of the string types in result.go.
 func constants(t *testing.T) map[string][]string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "result.go", nil, parser.SkipObjectResolution)
@@ -263,7 +262,7 @@ func constants(t *testing.T) map[string][]string {
 	return words
 }
 
-// TestEveryWordIsValid makes Validate keep up with the constants.
+// TestEveryWordIsValid checks that Validate knows all constants.
 func TestEveryWordIsValid(t *testing.T) {
 	set := map[string]func(r *Run, word string){
 		"State":     func(r *Run, word string) { r.State = State(word) },

@@ -17,13 +17,11 @@ const MaxNames = 2000
 // maxID is the longest id of a run.
 const maxID = 64
 
-// idPattern is what ids of runs look like. They become parts of paths and of command lines.
+// idPattern matches the ids of runs, which become parts of paths and of command lines.
 var idPattern = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._-]{0,%d}$`, maxID-1))
 
-// Validate says what makes r unfit to be kept or passed on: a missing name or
-// an unknown word, a time that RFC 3339 cannot spell, trials that are not in
-// order, or a trial that ValidateTrial refuses. It is what stands between an
-// imported file, or a fault of our own, and the store.
+// Validate refuses a run that is unfit to keep or to export: a missing name, an unknown word, a time that RFC 3339 cannot express,
+// trials out of order, or a trial that ValidateTrial refuses. It protects the store from imported files and from our own faults.
 func (r *Run) Validate() error {
 	if err := r.validateFacts(); err != nil {
 		return fmt.Errorf("run %q: %w", r.ID, err)
@@ -35,16 +33,15 @@ func (r *Run) Validate() error {
 			return fmt.Errorf("run %q: %w", r.ID, err)
 		}
 		if t.Seq <= last {
-			return fmt.Errorf("run %q: trial %d stands after trial %d; trials stand in the order of their execution, each once", r.ID, t.Seq, last)
+			return fmt.Errorf("run %q: trial %d follows trial %d; trials must be in the order of their execution, without repetition", r.ID, t.Seq, last)
 		}
 		last = t.Seq
 	}
 	return nil
 }
 
-// ValidateTrial says what makes t unfit to be a trial of r: a value that is no
-// number, a sample that r describes no metric for, a target that r does not
-// have, samples of a trial that is not ok. The other trials of r do not matter.
+// ValidateTrial refuses a trial that is unfit for r: a value that is not a number, a sample of an undescribed metric, an unknown
+// target, or samples of a trial that is not ok. The other trials of r have no effect.
 func (r *Run) ValidateTrial(t *Trial) error {
 	if err := r.validateTrial(t); err != nil {
 		return fmt.Errorf("trial %d (%s on %s): %w", t.Seq, t.Benchmark, t.Target, err)
@@ -62,7 +59,7 @@ func (r *Run) validateFacts() error {
 	case r.ID == "":
 		return errors.New("the id is missing")
 	case !idPattern.MatchString(r.ID):
-		return fmt.Errorf("the id has more than letters, digits, '-', '_' and '.', or is longer than %d characters", maxID)
+		return fmt.Errorf("the id has other characters than letters, digits, '-', '_' and '.', or is longer than %d characters", maxID)
 	case !spellable(r.Started):
 		return fmt.Errorf("the start %v is not a time between the years 0 and 9999", r.Started)
 	case !spellable(r.Ended):
@@ -80,7 +77,7 @@ func (r *Run) validateFacts() error {
 			return fmt.Errorf("target %d has no name", i+1)
 		}
 		if slices.ContainsFunc(r.Targets[:i], func(o Target) bool { return o.Name == t.Name }) {
-			return fmt.Errorf("target %q is there twice", t.Name)
+			return fmt.Errorf("target %q occurs twice", t.Name)
 		}
 		switch t.Kind {
 		case "", KindNative, KindRuntime, KindEngine:
@@ -106,7 +103,7 @@ func (r *Run) validateFacts() error {
 		case image.Size < 0:
 			return fmt.Errorf("image %q has a negative size", image.Name)
 		case slices.ContainsFunc(r.Images[:i], func(o Image) bool { return o.Name == image.Name }):
-			return fmt.Errorf("image %q is there twice", image.Name)
+			return fmt.Errorf("image %q occurs twice", image.Name)
 		}
 	}
 	return nil
@@ -124,7 +121,7 @@ func validateMetrics(metrics []Metric) error {
 			return fmt.Errorf("metric %q is described twice", m.Name)
 		}
 		if !known(m.Unit) {
-			return fmt.Errorf("metric %q: there is no unit %q", m.Name, m.Unit)
+			return fmt.Errorf("metric %q: unknown unit %q", m.Name, m.Unit)
 		}
 		switch m.Better {
 		case Lower, Higher:
@@ -137,7 +134,7 @@ func validateMetrics(metrics []Metric) error {
 			return fmt.Errorf("metric %q: the layer %q is neither %q nor %q", m.Name, m.Layer, LayerTotal, LayerSandbox)
 		}
 		if !finite(m.Bound.Most) || m.Bound.Broken == "" && m.Bound.Most != 0 {
-			return fmt.Errorf("metric %q: the bound %v is no number, or does not say what it means to exceed it", m.Name, m.Bound.Most)
+			return fmt.Errorf("metric %q: the bound %v is not a number, or has no text for a target that exceeds it", m.Name, m.Bound.Most)
 		}
 	}
 	return nil
@@ -159,7 +156,7 @@ func (r *Run) validateTrial(t *Trial) error {
 	case !spellable(t.Started):
 		return fmt.Errorf("the start %v is not a time between the years 0 and 9999", t.Started)
 	case t.Status != OK && len(t.Samples)+len(t.Distributions) > 0:
-		return fmt.Errorf("it has samples although it is %s; only trials that are ok have samples", t.Status)
+		return fmt.Errorf("it has samples although its status is %s; only trials with status ok have samples", t.Status)
 	case !slices.ContainsFunc(r.Targets, func(o Target) bool { return o.Name == t.Target }):
 		return errors.New("the run has no such target")
 	}
@@ -178,7 +175,7 @@ func (r *Run) validateTrial(t *Trial) error {
 			return fmt.Errorf("sample %d: the benchmark describes no metric %q", i+1, s.Metric)
 		}
 		if !finite(s.Value) {
-			return fmt.Errorf("sample %d: the value of %s is %v, which is not a number that can be kept", i+1, s.Metric, s.Value)
+			return fmt.Errorf("sample %d: the value of %s is %v, which is not a finite number", i+1, s.Metric, s.Value)
 		}
 	}
 	for _, d := range t.Distributions {
@@ -195,14 +192,14 @@ func (r *Run) validateTrial(t *Trial) error {
 	return t.Host.validate()
 }
 
-// validateConditions holds what a trial says of its conditions to what ConditionText gives.
+// validateConditions refuses conditions that ConditionText does not return.
 func validateConditions(conditions map[string]string) error {
 	if len(conditions) > MaxConditions {
 		return fmt.Errorf("it has %d conditions; %d are allowed", len(conditions), MaxConditions)
 	}
 	for name, value := range conditions {
 		if name == "" || name != ConditionText(name) || value != ConditionText(value) {
-			return fmt.Errorf("condition %.50q: names and values are printable text on one line, of %d bytes at most", name, MaxCondition)
+			return fmt.Errorf("condition %.50q: names and values must be printable text on one line, at most %d bytes", name, MaxCondition)
 		}
 	}
 	return nil
@@ -211,7 +208,7 @@ func validateConditions(conditions map[string]string) error {
 func (d *Distribution) validate() error {
 	switch {
 	case !known(d.Unit):
-		return fmt.Errorf("there is no unit %q", d.Unit)
+		return fmt.Errorf("unknown unit %q", d.Unit)
 	case d.Batch < 1:
 		return errors.New("its values are means of no events")
 	case len(d.Lows) != len(d.Counts):
@@ -219,7 +216,7 @@ func (d *Distribution) validate() error {
 	}
 	for i, low := range d.Lows {
 		if !finite(low) || i > 0 && low <= d.Lows[i-1] {
-			return fmt.Errorf("bucket %d begins at %v; buckets stand in order", i+1, low)
+			return fmt.Errorf("bucket %d begins at %v; buckets must be in increasing order", i+1, low)
 		}
 	}
 	return nil
@@ -238,18 +235,17 @@ func (d *Disturbance) validate() error {
 		{"cpu_mhz", d.MHz},
 	} {
 		if f.value != nil && !finite(*f.value) {
-			return fmt.Errorf("the host's %s is %v, which is not a number that can be kept", f.name, *f.value)
+			return fmt.Errorf("the host's %s is %v, which is not a finite number", f.name, *f.value)
 		}
 	}
 	return nil
 }
 
-// maxText is the longest text, in bytes, that stands on one line in reports: far more than any name has.
+// maxText is the longest text, in bytes, on one line of a report. It is far longer than any name.
 const maxText = 10_000
 
-// validateText says which text of r is not fit to stand on one line: it has control characters, or no end. What
-// programs wrote, plans, reasons and advice have lines of their own, and may have anything: whoever shows them
-// has to take control characters out.
+// validateText refuses control characters and overlong text in fields that reports print on one line. Output of programs, plans,
+// reasons and advice have their own lines and may contain anything: reports remove their control characters.
 func (r *Run) validateText() error {
 	var l lines
 	h := &r.Host
@@ -303,7 +299,7 @@ func (r *Run) validateText() error {
 	return l.err
 }
 
-// lines checks texts that stand on one line, and keeps the first error.
+// lines checks texts for one line, and keeps the first error.
 type lines struct{ err error }
 
 func (l *lines) check(text, format string, args ...any) {
@@ -331,8 +327,7 @@ func known(u Unit) bool {
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// spellable tells whether RFC 3339, which has four digits for the year, can
-// spell t in UTC.
+// spellable reports whether RFC 3339, which has four digits for the year, can express t in UTC.
 func spellable(t time.Time) bool {
 	year := t.UTC().Year()
 	return 0 <= year && year <= 9999

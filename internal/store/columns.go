@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// timeLayout is RFC 3339 in UTC with a fixed number of digits, so that times sort
-// as text.
+// timeLayout is RFC 3339 in UTC with a fixed number of digits, so times sort as text.
 const timeLayout = "2006-01-02T15:04:05.000000000Z"
 
-// instant keeps a time as text, the zero time as NULL.
+// instant stores a time as text, and the zero time as NULL.
 type instant struct{ *time.Time }
 
 // Value implements driver.Valuer.
@@ -33,11 +32,11 @@ func (i instant) Scan(column any) error {
 		*i.Time = t
 		return err
 	default:
-		return fmt.Errorf("a time is kept as %T", column)
+		return fmt.Errorf("the column of a time has type %T", column)
 	}
 }
 
-// document keeps what a pointer points to as JSON.
+// document stores the value behind a pointer as JSON.
 type document struct{ pointer any }
 
 // Value implements driver.Valuer.
@@ -50,7 +49,7 @@ func (d document) Value() (driver.Value, error) {
 func (d document) Scan(column any) error {
 	text, ok := column.(string)
 	if !ok {
-		return fmt.Errorf("JSON is kept as %T", column)
+		return fmt.Errorf("the column of a JSON document has type %T", column)
 	}
 	return json.Unmarshal([]byte(text), d.pointer)
 }

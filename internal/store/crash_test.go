@@ -17,8 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
-// What must be done in a process of its own is a function that TestMain calls in a
-// second copy of this program: childVariable names it.
+// childVariable names the function that TestMain calls in a second process of this program.
 const childVariable = "TOUCHSTONE_STORE_CHILD"
 
 func TestMain(m *testing.M) {
@@ -43,8 +42,7 @@ func exit(err error) {
 	os.Exit(1)
 }
 
-// appendForever appends trials to run "a" and writes the seq of each when the store
-// has taken it.
+// appendForever appends trials to run "a" and prints the seq of each recorded trial.
 func appendForever(ctx context.Context, path string) error {
 	s, err := store.Open(ctx, path)
 	if err != nil {
@@ -64,9 +62,9 @@ func appendForever(ctx context.Context, path string) error {
 	}
 }
 
-// TestKill kills a process that appends, again and again on the same file: each trial
-// that it was told was recorded is there, and each that is there is whole.
-func TestKill(t *testing.T) {
+// TestKilledWriterLosesNoTrial kills a writing process several times on the same file. Every acknowledged trial is in the file, and
+// every trial in the file is whole.
+func TestKilledWriterLosesNoTrial(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "touchstone.db")
 	s, err := store.Open(t.Context(), path)
 	must(t, err)
@@ -79,7 +77,7 @@ func TestKill(t *testing.T) {
 		must(t, err)
 		progress, err := s.Progress(t.Context(), "a")
 		must(t, err)
-		// It may have been killed between the commit and the word of it.
+		// The kill may have come between the commit and its acknowledgement.
 		if progress.Last != acknowledged && progress.Last != acknowledged+1 {
 			t.Errorf("the last trial is %d, and %d was recorded last", progress.Last, acknowledged)
 		}
@@ -88,8 +86,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killAfter kills a process that appends when it has recorded some trials, at whatever it
-// does then, and gives the seq of the last of which it said so.
+// killAfter kills a writing process after some recorded trials, at an arbitrary moment. It returns the seq of the last acknowledged
+// trial.
 func killAfter(t *testing.T, path string, trials int) int {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0], path)
@@ -124,8 +122,7 @@ func killAfter(t *testing.T, path string, trials int) int {
 	return last
 }
 
-// inMountNamespace runs the calling test in a child that may mount, and tells
-// whether this is the child.
+// inMountNamespace runs the calling test in a child process that may mount. It reports whether the current process is this child.
 func inMountNamespace(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(childVariable) != "" {
@@ -145,7 +142,7 @@ func inMountNamespace(t *testing.T) bool {
 	case errors.As(err, &exit):
 		t.Errorf("in a mount namespace: %v\n%s", err, out)
 	case err != nil:
-		t.Skipf("there is no mount namespace to be had here: %v", err)
+		t.Skipf("mount namespaces are not available: %v", err)
 	case !strings.Contains(string(out), "--- PASS: "+t.Name()):
 		t.Errorf("the child did not run the test:\n%s", out)
 	}
@@ -181,7 +178,7 @@ func TestFullDisk(t *testing.T) {
 	must(t, s.Append(t.Context(), "a", okTrial(n+1)))
 	checkTrials(t, s, "a", n+1)
 
-	// A file that is closed, and opened again, on a full disk loses nothing.
+	// A file loses nothing when it is closed and opened again on a full disk.
 	n++
 	for ; err == nil; n++ {
 		err = s.Append(t.Context(), "a", okTrial(n+1))
@@ -205,7 +202,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	path, dirty := filepath.Join(dir, "touchstone.db"), filepath.Join(dir, "dirty.db")
 	s := open(t, path)
 	record(t, s, emptyRun("a", 0), 3)
-	// What a kill leaves, copied while the log holds the trials.
+	// A copy made while the log holds the trials equals the files after a kill.
 	for _, suffix := range []string{"", "-wal"} {
 		data, err := os.ReadFile(path + suffix)
 		must(t, err)

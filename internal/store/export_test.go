@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// ApplicationID is the mark of the file's format.
+// ApplicationID marks the file format.
 const ApplicationID = applicationID
 
 // Versions is the number of migrations.
@@ -17,11 +17,10 @@ func Versions(t *testing.T) int {
 	return len(scripts)
 }
 
-// DB is the store's database, to look behind the store.
+// DB returns the store's database.
 func (s *Store) DB() *sql.DB { return s.db }
 
-// Pragma sets a pragma for all that follows, on the only connection that is then
-// left.
+// Pragma sets a pragma and limits the pool to this one connection.
 func (s *Store) Pragma(t *testing.T, pragma string) {
 	t.Helper()
 	s.db.SetMaxOpenConns(1)
@@ -30,5 +29,5 @@ func (s *Store) Pragma(t *testing.T, pragma string) {
 	}
 }
 
-// Path is the path that the store was opened with.
+// Path returns the path given to Open.
 func (s *Store) Path() string { return s.path }

@@ -35,7 +35,7 @@ func script(t *testing.T, path string, statements ...string) {
 	must(t, db.Close())
 }
 
-// folder gives the contents of all files of a folder.
+// folder returns the contents of all files of a folder.
 func folder(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	contents := map[string]string{}
@@ -49,7 +49,7 @@ func folder(t *testing.T, dir string) map[string]string {
 	return contents
 }
 
-func TestBadFilesAreRefusedAndLeftAlone(t *testing.T) {
+func TestBadFilesAreRefusedUnchanged(t *testing.T) {
 	newer := store.Versions(t) + 1
 	for name, c := range map[string]struct {
 		make func(t *testing.T, path string)
@@ -148,7 +148,7 @@ func TestNoFile(t *testing.T) {
 	}
 }
 
-// TestEmptyFile: a process that is killed just after it has made the file leaves it so.
+// TestEmptyFile opens an empty file, which a process leaves if it is killed right after the creation.
 func TestEmptyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "touchstone.db")
 	must(t, os.WriteFile(path, nil, 0o600))
@@ -158,7 +158,7 @@ func TestEmptyFile(t *testing.T) {
 	record(t, open(t, path), emptyRun("a", 0), 1)
 }
 
-func TestOlderFileIsBroughtUpToDate(t *testing.T) {
+func TestOlderFileIsUpgraded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "touchstone.db")
 	script(t, path, fmt.Sprintf("PRAGMA application_id = %d", store.ApplicationID))
 	for _, open := range []func(context.Context, string) (*store.Store, error){store.OpenReadOnly, store.Open, store.OpenReadOnly} {
@@ -168,8 +168,8 @@ func TestOlderFileIsBroughtUpToDate(t *testing.T) {
 	}
 }
 
-// A file of the first version keeps its runs, to which there were neither images nor conditions.
-func TestRunsOfTheFirstVersion(t *testing.T) {
+// TestUpgradeVersion1 upgrades a file of version 1, whose runs have no images and no conditions.
+func TestUpgradeVersion1(t *testing.T) {
 	first, err := os.ReadFile("migrations/0001_runs.sql")
 	must(t, err)
 	path := filepath.Join(t.TempDir(), "touchstone.db")
@@ -219,8 +219,7 @@ func TestFilesArePrivate(t *testing.T) {
 	}
 }
 
-// TestEveryConnectionIsSafe looks at all connections of the pool: a pragma is a
-// connection's, not the file's.
+// TestEveryConnectionIsSafe checks all connections of the pool: a pragma belongs to a connection, not to the file.
 func TestEveryConnectionIsSafe(t *testing.T) {
 	s := newStore(t)
 	n := s.DB().Stats().MaxOpenConnections
@@ -243,9 +242,8 @@ func TestEveryConnectionIsSafe(t *testing.T) {
 	}
 }
 
-// TestRecordedIsOnTheDisk: synchronous=NORMAL leaves it to the store to put the log on the disk after each commit, which it cannot
-// do if the log is gone.
-func TestRecordedIsOnTheDisk(t *testing.T) {
+// TestCommitFlushesTheLog checks that each commit flushes the log, since synchronous=NORMAL does not. A missing log is an error.
+func TestCommitFlushesTheLog(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("a", 0), 1)
 	log := s.Path() + "-wal"
@@ -263,8 +261,8 @@ func TestRecordedIsOnTheDisk(t *testing.T) {
 	must(t, s.Append(t.Context(), "a", okTrial(3)))
 }
 
-// TestTrialCostsTheDiskLittle: what a trial writes is a few small pages, and the log is written over, again and again.
-func TestTrialCostsTheDiskLittle(t *testing.T) {
+// TestTrialWritesFewPages checks that a trial writes a few small pages, and that SQLite overwrites the log repeatedly.
+func TestTrialWritesFewPages(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("a", 0), 0)
 	s.Pragma(t, "wal_checkpoint(TRUNCATE)")
@@ -284,7 +282,7 @@ func TestTrialCostsTheDiskLittle(t *testing.T) {
 	checkTrials(t, s, "a", many)
 }
 
-// logSize gives the bytes of the write-ahead log.
+// logSize returns the size of the write-ahead log in bytes.
 func logSize(t *testing.T, s *store.Store) int64 {
 	t.Helper()
 	info, err := os.Stat(s.Path() + "-wal")
@@ -317,7 +315,7 @@ func TestBusyFile(t *testing.T) {
 	other.Pragma(t, "busy_timeout = 0")
 	tx, err := s.DB().BeginTx(t.Context(), nil)
 	must(t, err)
-	if err := other.Append(t.Context(), "a", okTrial(2)); !errors.Is(err, store.ErrBusy) || !strings.Contains(err.Error(), "try again") {
+	if err := other.Append(t.Context(), "a", okTrial(2)); !errors.Is(err, store.ErrBusy) || !strings.Contains(err.Error(), "retry") {
 		t.Errorf("Append while another writes: %v", err)
 	}
 	if _, err := other.Run(t.Context(), "a"); err != nil {
@@ -327,8 +325,8 @@ func TestBusyFile(t *testing.T) {
 	must(t, other.Append(t.Context(), "a", okTrial(2)))
 }
 
-// TestSwitchToWriteAheadWaits: the context ends the wait for a writer of a file that
-// is not in write-ahead mode yet. Without the wait the file would be busy at once.
+// TestSwitchToWriteAheadWaits checks that the switch waits for a writer until the context ends. Without the wait SQLite reports a
+// busy file immediately.
 func TestSwitchToWriteAheadWaits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "touchstone.db")
 	s, err := store.Open(t.Context(), path)
@@ -360,8 +358,7 @@ func TestFullFile(t *testing.T) {
 	checkTrials(t, s, "a", n+1)
 }
 
-// fill appends trials until the store says that it is full, and gives the
-// number of those that it took.
+// fill appends trials until the store is full, and returns their number.
 func fill(t testing.TB, s *store.Store, runID string) int {
 	t.Helper()
 	for seq := 1; seq < 100_000; seq++ {
@@ -377,7 +374,7 @@ func fill(t testing.TB, s *store.Store, runID string) int {
 	return 0
 }
 
-// checkTrials checks that a run has the trials 1 to n, whole, and that the file is sound.
+// checkTrials checks that a run has the whole trials 1 to n, and that the file is undamaged.
 func checkTrials(t testing.TB, s *store.Store, runID string, n int) {
 	t.Helper()
 	run, err := s.Run(t.Context(), runID)
@@ -435,8 +432,7 @@ func checkDamaged(t *testing.T, err error) {
 	}
 }
 
-// TestHalfCheckpoint: a kill amid a checkpoint leaves a file that makes sense
-// together with its log only.
+// TestHalfCheckpoint reads a file after a kill during a checkpoint, which is complete only together with its log.
 func TestHalfCheckpoint(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("a", 0), 20)
@@ -468,7 +464,7 @@ func TestCheckFindsOrphans(t *testing.T) {
 	if _, err := s.DB().ExecContext(t.Context(), "DELETE FROM run"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Check(t.Context()); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "a row of trial belongs to nothing in run") {
+	if err := s.Check(t.Context()); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "a row of trial has no parent in run") {
 		t.Errorf("Check of a trial without a run: %v", err)
 	}
 	if _, err := s.Runs(t.Context()); err != nil {

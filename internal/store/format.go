@@ -17,12 +17,11 @@ import (
 // errOlder is the error of current for a file of an earlier version.
 var errOlder = errors.New("the file has an earlier version")
 
-// applicationID marks a SQLite file as Touchstone's; migrations/0001_runs.sql
-// sets it. It reads "TSTN".
+// applicationID marks a SQLite file as Touchstone's; migrations/0001_runs.sql sets it. It reads "TSTN".
 const applicationID = 0x5453544E
 
-// busyTimeout is how long a statement waits for another process that writes. A
-// transaction of ours holds the file for milliseconds.
+// busyTimeout is the maximum time a statement waits for the write lock of another process. Our transactions hold the lock for
+// milliseconds.
 const busyTimeout = 10 * time.Second
 
 // busyPause is the time between two tries where SQLite itself does not wait.
@@ -31,8 +30,8 @@ const busyPause = 20 * time.Millisecond
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// migrations gives the scripts that lead from version to version: the first makes
-// version 1 of an empty file. The version of the format is their number.
+// migrations returns the scripts from version to version: the first creates version 1 in an empty file. Their number is the current
+// version of the file format.
 func migrations() ([]string, error) {
 	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
 	if err != nil {
@@ -49,14 +48,14 @@ func migrations() ([]string, error) {
 	return scripts, nil
 }
 
-// stamp is what a SQLite file says of itself.
+// stamp is the identification of a SQLite file.
 type stamp struct {
 	application int64
 	version     int
 	objects     int // tables, indices, …; only read if application is 0
 }
 
-// empty tells whether nothing has been put into the file yet.
+// empty reports whether the file has no content yet.
 func (s stamp) empty() bool { return s == stamp{} }
 
 // querier is a *sql.DB or a *sql.Tx.
@@ -80,8 +79,7 @@ func readStamp(ctx context.Context, q querier) (stamp, error) {
 	return s, err
 }
 
-// admit refuses a file that is not ours or that is too new. known is the number
-// of migrations.
+// admit refuses a file that is not Touchstone's or that is too new. known is the number of migrations.
 func (s stamp) admit(path string, known int) error {
 	switch {
 	case s.empty():
@@ -97,10 +95,9 @@ func (s stamp) admit(path string, known int) error {
 	return nil
 }
 
-// peek refuses the file called name if admit does, and leaves no trace: SQLite is told
-// that the file is immutable, and so neither locks it nor repairs it. What is in
-// a log only is not seen; where there is one, damage can be what a kill amid a
-// checkpoint leaves, and the log mends it. migrate and current then look again.
+// peek refuses the file called name if admit does, and leaves no trace: SQLite opens the file as immutable, without locks and
+// without repairs. It ignores content that is only in a log. If a log exists, apparent damage can come from a kill during a
+// checkpoint, and the log repairs it. migrate and current then check the file again.
 func peek(ctx context.Context, path, name string) error {
 	known, err := migrations()
 	if err != nil {
@@ -121,17 +118,17 @@ func peek(ctx context.Context, path, name string) error {
 	return found.admit(path, len(known))
 }
 
-// migrate brings the file to the present version, in one transaction.
+// migrate brings the file to the current version, in one transaction.
 func (s *Store) migrate(ctx context.Context) error {
 	scripts, err := migrations()
 	if err != nil {
 		return err
 	}
-	// Most files are up to date: they need no lock.
+	// Most files are up to date and need no lock.
 	if found, err := readStamp(ctx, s.db); err != nil || found.application == applicationID && found.version == len(scripts) {
 		return err
 	}
-	// A new file has no log yet; and what is lost of this is done again.
+	// The log need not be flushed: a new file has none yet, and a lost migration is repeated.
 	return s.transact(ctx, func(tx *sql.Tx) error {
 		found, err := readStamp(ctx, tx)
 		if err != nil {
@@ -141,7 +138,7 @@ func (s *Store) migrate(ctx context.Context) error {
 			return err
 		}
 		for i := found.version; i < len(scripts); i++ {
-			// A PRAGMA takes no parameters; the version is a number of ours.
+			// A PRAGMA takes no parameters. The version is our own number.
 			if _, err := tx.ExecContext(ctx, fmt.Sprintf("%s;\nPRAGMA user_version = %d", scripts[i], i+1)); err != nil {
 				return fmt.Errorf("upgrade the file from version %d to %d: %w", i, i+1, err)
 			}
@@ -178,7 +175,7 @@ func upgradeRuns(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// current refuses a file that is not of the present version.
+// current refuses a file that does not have the current version.
 func (s *Store) current(ctx context.Context) error {
 	scripts, err := migrations()
 	if err != nil {
@@ -200,10 +197,9 @@ func (s *Store) current(ctx context.Context) error {
 	return nil
 }
 
-// writeAhead switches the file to write-ahead mode, in which it then stays. For
-// the switch SQLite raises a read lock to an exclusive one; if another process has
-// the write lock it does not wait, as it does elsewhere, since both might wait for
-// each other, but says at once that the file is busy.
+// writeAhead switches the file to write-ahead mode, which is permanent. For the switch SQLite raises a read lock to an exclusive
+// lock. If another process has the write lock, SQLite does not wait, because both processes might wait for each other, but reports
+// a busy file immediately.
 func (s *Store) writeAhead(ctx context.Context) error {
 	pause := time.NewTicker(busyPause)
 	defer pause.Stop()
@@ -224,14 +220,14 @@ func (s *Store) writeAhead(ctx context.Context) error {
 	}
 }
 
-// dsn is the data source name of a file, which must be absolute. Each parameter is
-// name=value, of SQLite's URI or of the driver.
+// dsn is the data source name of a file with an absolute path. Each parameter is name=value, a parameter of SQLite's URI or of the
+// driver.
 func dsn(name string, parameters ...string) string {
 	query := url.Values{}
 	for _, p := range append(parameters,
 		fmt.Sprintf("_pragma=busy_timeout(%d)", busyTimeout.Milliseconds()),
-		"_pragma=cell_size_check(1)", // notice damage early
-		"_pragma=trusted_schema(0)",  // the file may come from anybody
+		"_pragma=cell_size_check(1)", // detect damage early
+		"_pragma=trusted_schema(0)",  // the file is untrusted
 		"_defensive=1",
 		"_dqs=0",
 		"_error_rc=1",

@@ -12,15 +12,15 @@ import (
 
 var (
 	// ErrConflict is in the error for a run whose id another run has.
-	ErrConflict = errors.New("another run of that id, with other content, is recorded already; import it into another folder, or remove one of the two")
-	// ErrImported is in the error for a run that cannot go on because it came from elsewhere: that would execute
-	// a plan nobody here has written.
-	ErrImported = errors.New("it was imported, and can only go on where it was made; start a new run")
+	ErrConflict = errors.New("another run with this id and other content is already recorded; import it into another folder, or delete one of the two")
+	// ErrImported is in the error for the resumption of an imported run. To resume it would execute a plan from another
+	// this machine.
+	ErrImported = errors.New("it was imported and can only be resumed on its own machine; start a new run")
 )
 
-// Import records runs that were made elsewhere, with their trials, all or none of them, and tells which are new. A
-// run that is there already with the same content stays as it is. The error has ErrConflict if one is there
-// with other content. The runs are as result.Decode gives them.
+// Import records runs of other machines, with their trials, all or none of them. It reports for each run whether it is new. A
+// recorded run with the same content stays as it is. A recorded run with other content is an ErrConflict. The runs must come from
+// result.Decode.
 func (s *Store) Import(ctx context.Context, runs ...result.Run) (added []bool, err error) {
 	for i := range runs {
 		if err := fit(&runs[i]); err != nil {
@@ -67,8 +67,8 @@ func (s *Store) importRun(ctx context.Context, tx *sql.Tx, run *result.Run) (add
 	return false, nil
 }
 
-// digest tells the content of runs apart. It is that of a document with the run alone, in which absent
-// lists and times of other zones are spelled in one way. Earlier versions exported a killed run as running.
+// digest identifies the content of a run. It hashes a document with only this run, since there absent lists and times of other zones
+// have one spelling. Earlier versions exported a killed run as running.
 func digest(run *result.Run) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
 	alike := *run
@@ -82,7 +82,7 @@ func digest(run *result.Run) (sum [sha256.Size]byte, err error) {
 	return sum, nil
 }
 
-// Imported tells whether a run was made elsewhere. It takes the whole id. An *IDError if there is no such run.
+// Imported reports whether a run was imported. It requires the whole id. An unknown run is an *IDError.
 func (s *Store) Imported(ctx context.Context, runID string) (bool, error) {
 	var imported bool
 	err := s.db.QueryRowContext(ctx, `SELECT imported FROM run WHERE id = ?`, runID).Scan(&imported)

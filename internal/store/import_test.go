@@ -26,7 +26,7 @@ func TestImportAgain(t *testing.T) {
 	s := newStore(t)
 	full := fullRun(t)
 	odd := withTrials("odd", 2)
-	// What JSON and SQLite spell in several ways is no other content.
+	// Values with several spellings in JSON and SQLite are the same content.
 	odd.Trials[0].Samples[0].Value = math.Copysign(0, -1)
 	odd.Trials[0].Conditions = map[string]string{}
 	odd.Started = odd.Started.In(time.FixedZone("elsewhere", 3600))
@@ -44,7 +44,7 @@ func TestImportAgain(t *testing.T) {
 	}
 }
 
-// TestImportConflict holds that another run of a taken id changes nothing, and that nothing that came with it is there.
+// TestImportConflict imports another run with a recorded id. Nothing changes, and none of the runs imported with it is recorded.
 func TestImportConflict(t *testing.T) {
 	for name, change := range map[string]func(r *result.Run){
 		"a sample":  func(r *result.Run) { r.Trials[1].Samples[3].Value++ },
@@ -75,8 +75,8 @@ func TestImportConflict(t *testing.T) {
 	}
 }
 
-// TestImportedRunsDoNotGoOn keeps a file from having its plan executed.
-func TestImportedRunsDoNotGoOn(t *testing.T) {
+// TestImportedRunsCannotResume protects the user: to resume an imported run would execute the plan of a file.
+func TestImportedRunsCannotResume(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("own", 0), 1)
 	foreign := withTrials("foreign", 1)
@@ -102,7 +102,7 @@ func TestImportedRunsDoNotGoOn(t *testing.T) {
 	if _, err := s.Imported(t.Context(), "nothing"); !errors.As(err, &none) {
 		t.Errorf("Imported of no run: %v", err)
 	}
-	// What is there already stays the user's own.
+	// An import of the user's own run does not mark it as imported.
 	own, err := s.Run(t.Context(), "own")
 	must(t, err)
 	_, err = s.Import(t.Context(), own)
@@ -112,7 +112,7 @@ func TestImportedRunsDoNotGoOn(t *testing.T) {
 	}
 }
 
-func TestImportRefusesWhatIsUnfit(t *testing.T) {
+func TestImportRefusesUnfitRuns(t *testing.T) {
 	s := newStore(t)
 	bad := withTrials("bad", 1)
 	bad.State = "odd"

@@ -13,7 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
-// TestOpenVersion3 opens a database of file version 3, which an earlier touchstone wrote. Its runs equal those of the export
+// TestOpenVersion3 opens a database of file version 3, which an earlier touchstone wrote. Its runs equal the runs of the export
 // that the same touchstone made.
 func TestOpenVersion3(t *testing.T) {
 	const folder = "../result/testdata/v1/"

@@ -10,16 +10,16 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// Summary is a run in a listing.
+// Summary is a run in a list.
 type Summary struct {
 	ID      string       `json:"id"`
 	Name    string       `json:"name"`
 	State   result.State `json:"state"`
 	Started time.Time    `json:"started"`
 	Ended   time.Time    `json:"ended,omitzero"`
-	// Trials counts the trials, warm-ups too, by how they ended.
+	// Trials counts the trials, including warm-ups, by status.
 	Trials map[result.Status]int `json:"trials"`
-	// Targets and Benchmarks are the names of those of the run, in its order.
+	// Targets and Benchmarks are names, in the order of the run.
 	Targets    []string `json:"targets"`
 	Benchmarks []string `json:"benchmarks"`
 }
@@ -46,7 +46,7 @@ func (s *Store) Runs(ctx context.Context) ([]Summary, error) {
 func (s *Store) summaries(ctx context.Context) (all []Summary, imported map[string]bool, err error) {
 	all, imported = []Summary{}, map[string]bool{}
 	err = s.read(ctx, func(tx *sql.Tx) error {
-		at := map[int64]int{} // place in all by key
+		at := map[int64]int{} // index in all by key
 		err := each(ctx, tx, func(scan scan) error {
 			var key int64
 			var foreign bool
@@ -79,21 +79,19 @@ func (s *Store) summaries(ctx context.Context) (all []Summary, imported map[stri
 	return all, imported, err
 }
 
-// IndexEntry says for one metric of one cell where results of it are. As
-// TouchStone's index does, it persists across plans and runs (espe.txt §4.2.3).
+// IndexEntry lists the results for one metric of one cell. Like TouchStone's index, it covers all plans and runs (espe.txt §4.2.3).
 type IndexEntry struct {
 	result.Cell
 	Metric string `json:"metric"`
-	// Trials counts the trials that are ok and no warm-ups, over all runs.
+	// Trials counts the ok trials without warm-ups, over all runs.
 	Trials int `json:"trials"`
-	// Runs are the ids of the runs that have such trials, the newest first.
+	// Runs are the ids of the runs with such trials, the newest first.
 	Runs []string `json:"runs"`
-	// Last is when the last of the trials started.
+	// Last is the start of the last of these trials.
 	Last time.Time `json:"last"`
 }
 
-// Index lists every metric of every cell that some run has a result of, in order of
-// benchmark, parameters, target and metric.
+// Index lists every metric of every cell with a result in some run, in order of benchmark, parameters, target and metric.
 func (s *Store) Index(ctx context.Context) ([]IndexEntry, error) {
 	index := []IndexEntry{}
 	err := each(ctx, s.db, func(scan scan) error {

@@ -11,12 +11,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// Latest is the reference that stands for the run that was started last.
+// Latest is the reference to the run that was started last.
 const Latest = "latest"
 
-// Resolve gives the id of the run that ref names: a whole id, the beginning of just one
-// (capitals do not matter), or Latest. Its error is an *IDError if there is none or
-// more than one.
+// Resolve returns the id of the run for a reference: a whole id, the unambiguous beginning of an id (case does not matter), or
+// Latest. If no run or several runs match, the error is an *IDError.
 func (s *Store) Resolve(ctx context.Context, ref string) (string, error) {
 	id, err := resolve(ctx, s.db, ref)
 	return id, s.explain(err)
@@ -49,7 +48,7 @@ func resolve(ctx context.Context, q querier, ref string) (string, error) {
 	}
 }
 
-// ids gives the ids of all runs, the newest first.
+// ids returns the ids of all runs, the newest first.
 func ids(ctx context.Context, q querier) ([]string, error) {
 	var all []string
 	err := each(ctx, q, func(scan scan) error {
@@ -71,9 +70,8 @@ func unknownIn(ctx context.Context, q querier, runID string) error {
 	return &IDError{Ref: runID, Candidates: all}
 }
 
-// Run gives the run that ref names, as Resolve has it, whole: its trials in order of
-// Seq, what belongs to each in the order in which it was recorded. It is a
-// consistent picture also while another process writes. A run that was killed has the state result.Killed.
+// Run returns the whole run for a reference, see Resolve. Trials are in order of Seq; phases, samples and distributions are in the
+// order of their recording. The run is consistent even while another process writes. A killed run has the state result.Killed.
 func (s *Store) Run(ctx context.Context, ref string) (result.Run, error) {
 	run, _, err := s.readRef(ctx, ref)
 	if err == nil && s.stale(run.ID, run.State) {
@@ -123,7 +121,7 @@ func readRun(ctx context.Context, tx *sql.Tx, id string) (result.Run, error) {
 
 func readTrials(ctx context.Context, tx *sql.Tx, run int64) ([]result.Trial, error) {
 	var trials []result.Trial
-	at := map[int64]int{} // place in trials by key
+	at := map[int64]int{} // index in trials by key
 	err := each(ctx, tx, func(scan scan) error {
 		var key int64
 		var t result.Trial
@@ -173,24 +171,22 @@ func readTrials(ctx context.Context, tx *sql.Tx, run int64) ([]result.Trial, err
 	return trials, err
 }
 
-// Slot is what a trial of a run fills: one block of one cell.
+// Slot is the position of a trial in a run: one block of one cell.
 type Slot struct {
 	result.Cell
 	Block  int
 	Warmup bool
 }
 
-// Progress is how far a run came.
+// Progress is the progress of a run.
 type Progress struct {
-	// Done has the slots that are filled, with how their trials ended; if one was
-	// filled twice, the later trial.
+	// Done holds the status of each filled slot. A slot that was filled twice has the status of the later trial.
 	Done map[Slot]result.Status
-	// Last is the Seq of the last trial, 0 if there is none.
+	// Last is the Seq of the last trial, 0 without trials.
 	Last int
 }
 
-// Progress gives how far a run came, for whoever resumes it. It takes the whole id.
-// An *IDError if there is no such run.
+// Progress returns the progress of a run, for its resumption. It requires the whole id. An unknown run is an *IDError.
 func (s *Store) Progress(ctx context.Context, runID string) (Progress, error) {
 	progress := Progress{Done: map[Slot]result.Status{}}
 	err := s.read(ctx, func(tx *sql.Tx) error {
@@ -216,7 +212,7 @@ func (s *Store) Progress(ctx context.Context, runID string) (Progress, error) {
 	return progress, nil
 }
 
-// read calls do in a transaction that only reads: all that do sees is of one moment.
+// read calls do in a read-only transaction, which sees a consistent snapshot.
 func (s *Store) read(ctx context.Context, do func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -225,7 +221,7 @@ func (s *Store) read(ctx context.Context, do func(*sql.Tx) error) error {
 	return errors.Join(do(tx), ended(tx.Rollback()))
 }
 
-// scan copies the columns of a row, as sql.Rows has it.
+// scan copies the columns of a row, like sql.Rows.Scan.
 type scan = func(columns ...any) error
 
 // each calls row for every row of a query.

@@ -1,19 +1,16 @@
 // Package store keeps runs in one SQLite file.
 //
-// A trial is committed, and on the disk, when Append returns: a kill or a power
-// cut at any moment loses at most the trial under way, and the run can be resumed
-// from what is there. The file is in write-ahead mode, so that a report can be made
-// while a run writes, and several processes may use it at once.
+// A trial is committed and on the disk when Append returns. A kill or a power cut at any moment loses at most the current trial,
+// and the run can be resumed. The file is in write-ahead mode, so reports work during a run, and several processes may use the file
+// at once.
 //
-// Samples and phases are rows, so that anybody can query them with the sqlite3
-// program; facts that are only ever read whole (host, targets, benchmarks) are
-// JSON columns in the spelling of `touchstone export`. The file's format has a
-// version (PRAGMA user_version), and an older file is brought up to date by the
-// numbered files in migrations when it is opened for writing.
+// Samples and phases are rows, for queries with the sqlite3 program. Facts that are always read whole (host, targets, benchmarks)
+// are JSON columns with the spelling of `touchstone export`. The file format has a version (PRAGMA user_version). The numbered
+// files in migrations and result.Run.Upgrade upgrade an older file when it is opened for writing. A reader of an older file reads
+// an upgraded copy.
 //
-// The package refuses a file that is not Touchstone's, that is damaged, or that a newer
-// touchstone wrote, and leaves it as it is. It refuses runs and trials that
-// result.Run's Validate refuses: a value that is not a number never becomes a row.
+// The package refuses a file that is not Touchstone's, that is damaged, or that a newer touchstone wrote, and leaves it unchanged.
+// It refuses runs and trials that result.Run.Validate refuses: a value that is not a number never becomes a row.
 package store
 
 import (
@@ -32,31 +29,29 @@ import (
 	"modernc.org/sqlite"
 )
 
-// fileMode is the mode of the file and of SQLite's files beside it (-wal, -shm,
-// -journal), which SQLite creates with the mode of the database.
+// fileMode is the mode of the file and of SQLite's files beside it (-wal, -shm, -journal), which inherit the mode of the database.
 const fileMode fs.FileMode = 0o600
 
-// connections bounds the pool: one for the writer, the others for readers.
+// connections is the size of the pool: one writer and several readers.
 const connections = 4
 
-// What a trial costs the disk. On a board the file may lie on a card that wears out, and a commit writes each page that it
-// changes whole: a trial has some 2 KB, in five tables and indices. See also flush.
+// These values keep the disk writes of a trial small. On a board the file may be on a card that wears out, and a commit writes
+// each changed page whole: a trial has about 2 KB, in five tables and indices. See also flush.
 const (
-	// pageSize is that of a new file, in bytes, a quarter of SQLite's own. A file keeps the one that it was made with.
+	// pageSize is the page size of a new file in bytes, a quarter of SQLite's default. An existing file keeps its page size.
 	pageSize = 1024
-	// logPages is how long the log grows before it is brought into the file, and begins anew. A fifth of SQLite's own: to
-	// write over the old log costs a file system less than to append, which it has to enter into its own journal.
+	// logPages is the length of the log at which its content moves to the file, and the log starts again. It is a fifth of SQLite's
+	// default: to overwrite the old log is cheaper for a file system than to append, which it must record in its own journal.
 	logPages = 200
 )
 
-// Store is an open results file. Its methods may be called from several
-// goroutines. All of them obey their context; a write whose context ends before
-// its commit leaves no trace.
+// Store is an open results file. Its methods are safe for concurrent use. All of them obey their context; a write whose context
+// ends before the commit leaves no trace.
 type Store struct {
 	path string
 	log  string // the write-ahead log, by its absolute name
 	db   *sql.DB
-	// temporary is the folder of an upgraded copy, empty if there is none.
+	// temporary is the folder of an upgraded copy, empty without a copy.
 	temporary string
 
 	mu    sync.Mutex
@@ -65,10 +60,9 @@ type Store struct {
 	insertTrial, insertPhase, insertSample, insertDistribution *sql.Stmt
 }
 
-// Open opens the results file at path for reading and writing. If there is none it
-// is created, empty, with mode 0600 whatever the umask; an existing file keeps its
-// mode. The folder must exist. A file of an older version is brought up to date.
-// Errors about the file are *FileError.
+// Open opens the results file at path for reading and writing. It creates a missing file with mode 0600 whatever the umask; an
+// existing file keeps its mode. The folder must exist. Open upgrades a file of an older version. Errors about the file are
+// *FileError.
 func Open(ctx context.Context, path string) (*Store, error) {
 	s, err := open(ctx, path)
 	if err != nil {
@@ -81,7 +75,7 @@ func open(ctx context.Context, path string) (*Store, error) {
 	name, err := locate(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := create(path); err != nil {
-			return nil, &FileError{Path: path, Kind: ErrNotWritable, Err: err, Advice: "name a folder that exists and in which you may write"}
+			return nil, &FileError{Path: path, Kind: ErrNotWritable, Err: err, Advice: "give an existing folder with write permission"}
 		}
 		name, err = locate(path)
 	}
@@ -105,11 +99,9 @@ func open(ctx context.Context, path string) (*Store, error) {
 	})
 }
 
-// OpenReadOnly opens the results file at path for reading; every write fails with
-// ErrNotWritable. What a killed process left in the write-ahead log is read
-// too. A file on a medium or in a folder that cannot be written can be read unless
-// such a log is beside it. Errors about the file are *FileError, or have
-// fs.ErrNotExist.
+// OpenReadOnly opens the results file at path for reading; every write fails with ErrNotWritable. It also reads the write-ahead log
+// of a killed process. A file on a medium or in a folder without write permission is readable unless it has such a log. Errors
+// about the file are *FileError or have fs.ErrNotExist.
 func OpenReadOnly(ctx context.Context, path string) (*Store, error) {
 	s, err := openReadOnly(ctx, path)
 	if err != nil {
@@ -126,8 +118,7 @@ func openReadOnly(ctx context.Context, path string) (*Store, error) {
 	if err := peek(ctx, path, name); err != nil {
 		return nil, err
 	}
-	// mode=ro would leave a -wal and a -shm behind, which only a connection that
-	// may write removes; query_only keeps this one from changing anything.
+	// mode=ro would leave a -wal and a -shm behind, which only a writable connection removes. query_only prevents changes.
 	s, err := connect(path, dsn(name, "mode=rw", "_query_only=1"))
 	if err != nil {
 		return nil, err
@@ -197,8 +188,7 @@ func (s *Store) Close() error {
 	return s.explain(errors.Join(errs...))
 }
 
-// Check reads the whole file and says what is damaged in it: the error is then a
-// *FileError with ErrDamaged. It takes as long as reading the file does.
+// Check reads the whole file and reports damage as a *FileError with ErrDamaged.
 func (s *Store) Check(ctx context.Context) error {
 	findings, err := s.findings(ctx)
 	if err != nil {
@@ -212,7 +202,7 @@ func (s *Store) Check(ctx context.Context) error {
 
 func (s *Store) findings(ctx context.Context) ([]string, error) {
 	const query = `SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'
-		UNION ALL SELECT 'a row of ' || "table" || ' belongs to nothing in ' || parent FROM pragma_foreign_key_check`
+		UNION ALL SELECT 'a row of ' || "table" || ' has no parent in ' || parent FROM pragma_foreign_key_check`
 	var findings []string
 	err := each(ctx, s.db, func(scan scan) error {
 		var finding string
@@ -223,8 +213,8 @@ func (s *Store) findings(ctx context.Context) ([]string, error) {
 	return findings, err
 }
 
-// locate gives the absolute name of a regular file, with links resolved: SQLite
-// keeps its other files beside the file that a link points to.
+// locate returns the absolute name of a regular file, with links resolved: SQLite keeps its other files beside the target of a
+// link.
 func locate(path string) (string, error) {
 	name, err := filepath.Abs(path)
 	if err != nil {
@@ -235,7 +225,7 @@ func locate(path string) (string, error) {
 		return "", fmt.Errorf("find results file: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return "", &FileError{Path: path, Kind: ErrForeign, Err: fmt.Errorf("it is no file but %v", info.Mode()), Advice: foreignAdvice}
+		return "", &FileError{Path: path, Kind: ErrForeign, Err: fmt.Errorf("not a regular file (%v)", info.Mode()), Advice: foreignAdvice}
 	}
 	name, err = filepath.EvalSymlinks(name)
 	if err != nil {
@@ -244,12 +234,11 @@ func locate(path string) (string, error) {
 	return name, nil
 }
 
-// create makes an empty file, which SQLite takes for an empty database. A file
-// that another process has made meanwhile is fine.
+// create makes an empty file, which SQLite reads as an empty database. It accepts a file that another process created in the
+// meantime.
 //
-// It is the only place where the file is opened other than by SQLite: to close any
-// descriptor of a file drops all POSIX locks that the process has on it, those of
-// SQLite too. This file is new, so there are none.
+// No other function opens the file without SQLite: to close any descriptor of a file drops all POSIX locks of the process on it,
+// including SQLite's. This file is new and has no locks.
 func create(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
 	if errors.Is(err, fs.ErrExist) {
@@ -258,12 +247,12 @@ func create(path string) error {
 	if err != nil {
 		return err
 	}
-	// The umask may have taken bits away.
+	// The umask may have removed bits.
 	return errors.Join(f.Chmod(fileMode), f.Close())
 }
 
-// settled tells whether the file makes sense by itself: no transaction is in a log
-// only, and none that was cut short has to be rolled back.
+// settled reports whether the file is complete without a log: no transaction is only in a log, and no interrupted transaction needs
+// a rollback.
 func settled(name string) bool {
 	for _, suffix := range []string{"-wal", "-journal"} {
 		info, err := os.Stat(name + suffix)
@@ -274,7 +263,7 @@ func settled(name string) bool {
 	return true
 }
 
-// connect makes a store of a data source name. Nothing is opened yet.
+// connect makes a store for a data source name. It opens nothing yet.
 func connect(path, name string) (*Store, error) {
 	connector, err := sqlite.NewConnector(name)
 	if err != nil {
@@ -286,7 +275,7 @@ func connect(path, name string) (*Store, error) {
 	return &Store{path: path, db: db, locks: map[string]*os.File{}}, nil
 }
 
-// ready finishes the opening of s with check, or closes s.
+// ready completes the opening of s with check, or closes s.
 func (s *Store) ready(ctx context.Context, check func() error) (*Store, error) {
 	err := check()
 	if err == nil {

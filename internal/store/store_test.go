@@ -35,7 +35,7 @@ func emptyRun(id string, hour int) result.Run {
 	}
 }
 
-// okTrial is a trial whose rows all tell its seq, in block seq-1.
+// okTrial is a trial in block seq-1. Each of its rows contains seq.
 func okTrial(seq int) result.Trial {
 	t := result.Trial{
 		Seq: seq, Cell: result.Cell{Benchmark: lifecycle, Target: "oci/runc"}, Block: seq - 1, Status: result.OK,
@@ -52,7 +52,7 @@ func okTrial(seq int) result.Trial {
 	return t
 }
 
-// fullRun is a run in which every field is set.
+// fullRun is a run with every field set.
 func fullRun(t testing.TB) result.Run {
 	t.Helper()
 	data, err := os.ReadFile("../result/testdata/document.json")
@@ -119,7 +119,7 @@ func TestRunComesBackWhole(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "a?b#c%41 d.db") // what a URI would take for its own
+			path := filepath.Join(t.TempDir(), "a?b#c%41 d.db") // with special characters of URIs
 			s, err := store.Open(t.Context(), path)
 			must(t, err)
 			must(t, put(s))
@@ -155,7 +155,7 @@ func TestTrialsComeInOrderOfSeq(t *testing.T) {
 	}
 }
 
-func TestTakenIDsAreRefused(t *testing.T) {
+func TestRecordedIDsAreRefused(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("a", 0), 1)
 	record(t, s, emptyRun("b", 0), 1) // the same seq in another run is no clash
@@ -174,7 +174,7 @@ func TestTakenIDsAreRefused(t *testing.T) {
 	}
 }
 
-func TestInvalidIsRefused(t *testing.T) {
+func TestInvalidRunsAndTrialsAreRefused(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("a", 0), 0)
 	for want, spoil := range map[string]func(*result.Trial){
@@ -222,7 +222,7 @@ func TestImportIsAllOrNothing(t *testing.T) {
 	}
 }
 
-func TestReferences(t *testing.T) {
+func TestResolve(t *testing.T) {
 	s := newStore(t)
 	var none *store.IDError
 	if _, err := s.Run(t.Context(), store.Latest); !errors.As(err, &none) || len(none.Candidates) != 0 {
@@ -255,7 +255,7 @@ func TestReferences(t *testing.T) {
 			t.Errorf("Resolve(%q) gives another error (-want +got):\n%s", ref, diff)
 		}
 	}
-	// What changes a run takes no prefix.
+	// Methods that change a run accept no prefix.
 	for name, err := range map[string]error{
 		"Append": s.Append(t.Context(), "01AB", okTrial(1)),
 		"Finish": s.Finish(t.Context(), "01AB", result.Complete, epoch, nil),
@@ -277,10 +277,10 @@ func TestIDErrorMessages(t *testing.T) {
 		many = append(many, fmt.Sprint("0", i))
 	}
 	for want, err := range map[string]error{
-		`run "x": there are no runs in the file`: &store.IDError{Ref: "x"},
-		`run "0": 12 runs begin with it: 00, 01, 02, 03, 04, 05, 06, 07, 08, 09 and 2 more; give more of the id`:                         &store.IDError{Ref: "0", Ambiguous: true, Candidates: many},
-		`run "x": there is no such run; there are 00, 01, 02, 03, 04, 05, 06, 07, 08, 09; give an id, the beginning of one, or "latest"`: &store.IDError{Ref: "x", Candidates: many[:10]},
-		`results file "a.db": a newer touchstone wrote it (the file has version 9 and this touchstone knows 1); use a newer touchstone`:  &store.FileError{Path: "a.db", Kind: store.ErrNewer, Err: errors.New("the file has version 9 and this touchstone knows 1"), Advice: "use a newer touchstone"},
+		`run "x": the file has no runs`: &store.IDError{Ref: "x"},
+		`run "0": 12 ids begin with it: 00, 01, 02, 03, 04, 05, 06, 07, 08, 09 and 2 more; give more characters of the id`:              &store.IDError{Ref: "0", Ambiguous: true, Candidates: many},
+		`run "x": no such run; the runs are 00, 01, 02, 03, 04, 05, 06, 07, 08, 09; give an id, the beginning of an id, or "latest"`:    &store.IDError{Ref: "x", Candidates: many[:10]},
+		`results file "a.db": a newer touchstone wrote it (the file has version 9 and this touchstone knows 1); use a newer touchstone`: &store.FileError{Path: "a.db", Kind: store.ErrNewer, Err: errors.New("the file has version 9 and this touchstone knows 1"), Advice: "use a newer touchstone"},
 	} {
 		if err.Error() != want {
 			t.Errorf("the message is\n%s\nwant\n%s", err, want)
@@ -399,7 +399,7 @@ func TestCancelledAppendLeavesNoTrace(t *testing.T) {
 	must(t, s.Append(t.Context(), "a", okTrial(2)))
 }
 
-func TestWritersAtOnce(t *testing.T) {
+func TestConcurrentWriters(t *testing.T) {
 	const stores, trials = 4, 25
 	path := filepath.Join(t.TempDir(), "touchstone.db")
 	errs := make(chan error, stores)
@@ -443,7 +443,7 @@ func TestWritersAtOnce(t *testing.T) {
 	must(t, s.Check(t.Context()))
 }
 
-func TestReaderSeesWhatIsCommitted(t *testing.T) {
+func TestReaderSeesCommits(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("a", 0), 0)
 	reader, err := store.OpenReadOnly(t.Context(), s.Path())

@@ -27,10 +27,10 @@ const (
 	insertDistribution = `INSERT INTO distribution (trial, ord, metric, histogram) VALUES (?, ?, ?, ?)`
 )
 
-// Create records a run that has no trials yet, and locks it until Finish or Close. ErrExists if its id is taken.
+// Create records a run without trials, and locks it until Finish or Close. A recorded id is ErrExists.
 func (s *Store) Create(ctx context.Context, run result.Run) error {
 	if len(run.Trials) > 0 {
-		return fmt.Errorf("record run %q: it has trials already; use Import", run.ID)
+		return fmt.Errorf("record run %q: it already has trials; use Import", run.ID)
 	}
 	err := fit(&run)
 	if err == nil {
@@ -42,7 +42,7 @@ func (s *Store) Create(ctx context.Context, run result.Run) error {
 	return nil
 }
 
-// insertRunRows records a run with its trials. ErrExists if its id is taken.
+// insertRunRows records a run with its trials. A recorded id is ErrExists.
 func (s *Store) insertRunRows(ctx context.Context, tx *sql.Tx, run *result.Run, imported bool) error {
 	row, err := tx.ExecContext(ctx, insertRun,
 		run.ID, run.Name, run.State, instant{&run.Started}, instant{&run.Ended}, document{&run.Tool},
@@ -66,22 +66,19 @@ func (s *Store) insertRunRows(ctx context.Context, tx *sql.Tx, run *result.Run, 
 	return nil
 }
 
-// fit says what makes a run unfit to be recorded.
+// fit refuses a run that is unfit for the store.
 func fit(run *result.Run) error {
 	if strings.EqualFold(run.ID, Latest) {
-		return fmt.Errorf("the id %q would hide the name of the newest run", run.ID)
+		return fmt.Errorf("the id %q is reserved for the newest run", run.ID)
 	}
 	return run.Validate()
 }
 
-// Append records a trial of a run with all that belongs to it, in one
-// transaction. When it returns nil the trial is on the disk; otherwise nothing of it is
-// recorded, unless it is the disk that failed. The error has ErrExists if the run has a trial of the same Seq, and is
-// an *IDError if there is no such run. A trial that result.Run's ValidateTrial refuses
-// does not reach the database.
+// Append records a trial of a run with its rows, in one transaction. When it returns nil, the trial is on the disk. Otherwise
+// nothing of the trial is recorded, unless the disk failed. A recorded Seq is ErrExists, and an unknown run is an *IDError. Append
+// refuses a trial that result.Run.ValidateTrial refuses.
 //
-// A caller that wants to record a trial which was cut short by the end of its own
-// context has to pass another one.
+// A caller that records a trial after the end of its own context must pass another context.
 func (s *Store) Append(ctx context.Context, runID string, trial result.Trial) error {
 	if err := s.appendTrial(ctx, runID, &trial); err != nil {
 		return fmt.Errorf("record trial %d of run %q: %w", trial.Seq, runID, s.explain(err))
@@ -142,18 +139,18 @@ func (s *Store) insertTrialRows(ctx context.Context, tx *sql.Tx, run int64, t *r
 	return nil
 }
 
-// Finish records the end of a run with its state, result.Complete or result.Interrupted. The caveats replace those
-// that Create recorded. An unknown run is an *IDError.
+// Finish records the end of a run with its state, result.Complete or result.Interrupted. The caveats replace the caveats of Create.
+// An unknown run is an *IDError.
 func (s *Store) Finish(ctx context.Context, runID string, state result.State, ended time.Time, caveats []string) error {
 	if state != result.Complete && state != result.Interrupted {
-		return fmt.Errorf("finish run %q: a run that has ended is %q or %q, not %q", runID, result.Complete, result.Interrupted, state)
+		return fmt.Errorf("finish run %q: the state of a finished run is %q or %q, not %q", runID, result.Complete, result.Interrupted, state)
 	}
 	err := s.change(ctx, "finish", runID, `UPDATE run SET state = ?, ended = ?, caveats = ? WHERE id = ?`, state, instant{&ended}, document{&caveats}, runID)
 	return errors.Join(err, s.unlock(runID))
 }
 
-// Resume records that a run is running again, and locks it until Finish or Close. An *IDError if there is no such
-// run, ErrImported if it was made elsewhere, ErrUnderWay if another process executes it.
+// Resume sets the state of a run to running, and locks it until Finish or Close. An unknown run is an *IDError, an imported run is
+// ErrImported, and a run that another process executes is ErrUnderWay.
 func (s *Store) Resume(ctx context.Context, runID string) error {
 	imported, err := s.Imported(ctx, runID)
 	if err != nil {
@@ -171,13 +168,12 @@ func (s *Store) Resume(ctx context.Context, runID string) error {
 	return nil
 }
 
-// Delete removes a run with its trials. It takes the whole id, no prefix: see
-// Resolve. An *IDError if there is no such run.
+// Delete removes a run with its trials. It requires the whole id; see Resolve for prefixes. An unknown run is an *IDError.
 func (s *Store) Delete(ctx context.Context, runID string) error {
 	return s.change(ctx, "delete", runID, `DELETE FROM run WHERE id = ?`, runID)
 }
 
-// change executes a statement that changes the one row of a run.
+// change executes a statement that changes the row of one run.
 func (s *Store) change(ctx context.Context, verb, runID, query string, args ...any) error {
 	err := s.write(ctx, func(tx *sql.Tx) error { return changeRow(ctx, tx, runID, query, args...) })
 	if err != nil {
@@ -213,7 +209,7 @@ func (s *Store) writeLocked(ctx context.Context, runID string, do func(*sql.Tx) 
 	return err
 }
 
-// write calls do in a transaction, as transact does. When it returns nil, what do wrote is on the disk.
+// write calls do in a transaction, like transact. When it returns nil, the writes of do are on the disk.
 func (s *Store) write(ctx context.Context, do func(*sql.Tx) error) error {
 	if err := s.transact(ctx, do); err != nil {
 		return err
@@ -221,11 +217,11 @@ func (s *Store) write(ctx context.Context, do func(*sql.Tx) error) error {
 	return s.flush()
 }
 
-// flush puts what was committed on the disk, and with it the log's length, if that has changed. With synchronous=FULL SQLite
-// does it itself, by fsync: then a file system with a journal writes there too that the log was changed, which
-// is as much again as a trial. A log that is gone is an error, since what is in it is not where the next reader looks.
+// flush puts the commits on the disk, and also the log's length if it has changed. With synchronous=FULL SQLite does this itself by
+// fsync. Then a journaling file system also records the change of the log in its journal, which costs as much again as a trial. A
+// missing log is an error, since the next reader would not find its content.
 func (s *Store) flush() error {
-	// To close it again drops no lock: SQLite has none on the log.
+	// The close drops no lock: SQLite has none on the log.
 	log, err := os.OpenFile(s.log, os.O_WRONLY, 0)
 	if err != nil {
 		return fmt.Errorf("put the log on the disk: %w", err)
@@ -236,7 +232,7 @@ func (s *Store) flush() error {
 	return log.Close()
 }
 
-// transact calls do in a transaction that holds the write lock from its start.
+// transact calls do in a transaction with the write lock from its start.
 func (s *Store) transact(ctx context.Context, do func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -248,8 +244,7 @@ func (s *Store) transact(ctx context.Context, do func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// ended passes over that a transaction has been rolled back already, as it is at the
-// end of its context.
+// ended ignores the error of a rollback after the end of the context, which has already rolled back the transaction.
 func ended(err error) error {
 	if errors.Is(err, sql.ErrTxDone) {
 		return nil

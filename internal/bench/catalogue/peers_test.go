@@ -129,6 +129,11 @@ func lonePeers() []peer {
 		},
 		{benchmark: "performance.cpu.sevenzip", values: []value{one("TotalRating", `^Tot: +[0-9]+ +[0-9]+ +([0-9]+)$`, nil)}},
 		{
+			benchmark: "performance.cpu.zstd", values: []value{
+				one("Compression", `^-3 .* ([0-9.]+) MB/s +[0-9.]+ MB/s`, times(1e6)), one("Decompression", `^-3 .* ([0-9.]+) MB/s  Lorem`, times(1e6)),
+			},
+		},
+		{
 			benchmark: "performance.cpu.dav1d", values: []value{one("FramesPerSecond", ` ([0-9.]+)(?:/[0-9.]+)? fps`, nil)},
 			without: []string{"--quiet", "--frametimes", "/dev/stdout"},
 		},
@@ -341,6 +346,7 @@ func TestWhatProgramsSay(t *testing.T) {
 	}{
 		"performance.cpu.time":        {[]string{"sysbench-cpu-native.txt"}, []float64{0.3127}},
 		"performance.cpu.sevenzip":    {[]string{"sevenzip-native.txt"}, []float64{11347}},
+		"performance.cpu.zstd":        {[]string{"zstd-native.txt"}, []float64{11.42e6, 111.6e6}},
 		"performance.cpu.linpack":     {[]string{"linpack-native.txt"}, []float64{8794616793}},
 		"performance.disk.read":       {[]string{"fileio-read-native.txt"}, []float64{0.0013}},
 		"performance.disk.throughput": {[]string{"fio-native.txt"}, []float64{14920362666, 40457.142857, 305245.901639}},

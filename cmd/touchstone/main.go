@@ -1,4 +1,4 @@
-// Touchstone tells what a container runtime costs on this machine.
+// Touchstone measures the cost of container runtimes on this machine.
 package main
 
 import (

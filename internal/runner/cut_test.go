@@ -34,7 +34,7 @@ func TestWhatCannotWorkIsSkippedOnce(t *testing.T) {
 		}
 	}
 	want := map[string][]string{
-		"fake/less@no=exec": {"exec: taken away by the target's option no; leave it out of the option to have it"},
+		"fake/less@no=exec": {"exec: taken away by the target's option no"},
 		"oci/none":          {"oci/none: it is not on PATH; install it"},
 	}
 	if diff := cmp.Diff(want, reasons); diff != "" {

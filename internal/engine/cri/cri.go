@@ -432,29 +432,18 @@ func identify(ctx context.Context, s engine.Session, t target.Target, c configur
 
 // adapt takes into account what the interface and the runtime leave.
 func (e *Engine) adapt() {
-	e.cannot = map[engine.Capability]*engine.UnsupportedError{
-		engine.CanPause: {What: string(engine.CanPause), Reason: "CRI has no call that pauses a container"},
-		engine.CanTmpfs: {
-			What: string(engine.CanTmpfs), Reason: "CRI has no mount that is a tmpfs: for a volume in memory a kubelet binds a directory of a tmpfs of the host",
-			Advice: "measure bind-tmpfs, which is just that",
-		},
+	e.Missing = engine.Missing{
+		engine.CanPause: "CRI has no call that pauses a container",
+		engine.CanTmpfs: "CRI has no tmpfs mount: a kubelet binds a directory of a tmpfs of the host instead; measure bind-tmpfs, which does the same",
 	}
 	if network, _ := e.info.Target.Option("network"); e.handler.isGVisor() && network != "host" {
-		e.cannot[engine.NetworkHost] = &engine.UnsupportedError{
-			What: string(engine.NetworkHost), Reason: "gVisor has a network of its own, which in the host's network namespace has no addresses",
-			Advice: "use the option network=host",
-		}
+		e.Missing[engine.NetworkHost] = "gVisor has its own network stack, which has no addresses in the host's network namespace; use the option network=host"
 	}
 	switch network, _ := e.info.Target.Option("network"); {
 	case e.handler.isGVisor() && network == "none":
-		e.cannot[engine.NetworkBridge] = &engine.UnsupportedError{
-			What: string(engine.NetworkBridge), Reason: "the target's option network=none rules it out",
-		}
+		e.Missing[engine.NetworkBridge] = "the target's option network=none rules it out"
 	case e.handler.isGVisor() && e.handler.shim == shimRunc && network != "host":
-		e.cannot[engine.NetworkBridge] = &engine.UnsupportedError{
-			What: string(engine.NetworkBridge), Reason: "the pod's pause container is a sandbox too, and takes the address away from the pod's network interface",
-			Advice: "leave out the option shim=runc, or set network=host",
-		}
+		e.Missing[engine.NetworkBridge] = "the pod's pause container is a sandbox too, and takes the address away from the pod's network interface; leave out the option shim=runc, or set network=host"
 	}
 	if e.places() {
 		e.info.Notes = append(e.info.Notes, "limits are set in the cgroup of the pod too, as a kubelet does")
@@ -467,14 +456,10 @@ func (e *Engine) adapt() {
 		e.info.Notes = append(e.info.Notes, "a container's limits do not hold, at creation or by an update that returns success: all processes of a sandbox are in the pod's cgroup")
 	}
 	if e.service.engine == "cri-o" && e.handler.isGVisor() && e.info.Cgroup != string(cgroup.V2) {
-		e.cannot[engine.CanUpdate] = &engine.UnsupportedError{
-			What: string(engine.CanUpdate), Reason: "CRI-O limits memory and swap together, and runsc raises the two in an order that cgroup v1 refuses",
-		}
+		e.Missing[engine.CanUpdate] = "CRI-O limits memory and swap together, and runsc raises the two in an order that cgroup v1 refuses"
 	}
 	if e.handler.hasGVisorShim() {
-		e.cannot[engine.CanStats] = &engine.UnsupportedError{
-			What: string(engine.CanStats), Reason: "gVisor's shim now and then tells a CPU time of 0 of a container that has used some",
-		}
+		e.Missing[engine.CanStats] = "gVisor's shim sometimes reports a CPU time of 0 for a container that has used some"
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
@@ -23,10 +22,10 @@ type Engine struct {
 	release func() error
 	handler handler
 	info    engine.Info
-	cannot  map[engine.Capability]*engine.UnsupportedError
-	dir     string // of its containers
-	logs    *crilog.Watcher
-	link    engine.Link // once the first container has been tried
+	engine.Missing
+	dir  string // of its containers
+	logs *crilog.Watcher
+	link engine.Link // once the first container has been tried
 
 	mu    sync.Mutex
 	group string // cgroup below which containers are made
@@ -56,17 +55,6 @@ var (
 
 // Info says what the engine and the runtime are.
 func (e *Engine) Info() engine.Info { return e.info }
-
-// Supports tells what the handler can do, as far as it is known beforehand.
-func (e *Engine) Supports(c engine.Capability) error {
-	if u, ok := e.cannot[c]; ok {
-		return u
-	}
-	if !slices.Contains(engine.Capabilities(), c) {
-		return &engine.UnsupportedError{What: string(c), Reason: "there is no such capability"}
-	}
-	return nil
-}
 
 // SetCgroupParent implements engine.CgroupPlacer. Nothing that the launcher starts belongs to a container here.
 func (p placed) SetCgroupParent(group string) error {

@@ -40,7 +40,7 @@ func (c *container) Address(ctx context.Context) (netip.Addr, error) {
 // meet learns the way to pods from the one of the container, which has been created. That pods cannot be reached is
 // no reason not to use the engine.
 func (e *Engine) meet(ctx context.Context, c *container) error {
-	if _, known := e.cannot[engine.NetworkBridge]; known {
+	if _, known := e.Missing[engine.NetworkBridge]; known {
 		return nil
 	}
 	link, err := e.findLink(ctx, c)
@@ -48,9 +48,7 @@ func (e *Engine) meet(ctx context.Context, c *container) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		e.cannot[engine.NetworkBridge] = &engine.UnsupportedError{
-			What: string(engine.NetworkBridge), Reason: "the network of its pods: " + err.Error(), Advice: "look at the engine's network configuration (CNI)",
-		}
+		e.Missing[engine.NetworkBridge] = "the network of its pods: " + err.Error() + "; look at the engine's network configuration (CNI)"
 	}
 	e.link = link
 	return nil

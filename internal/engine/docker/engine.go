@@ -7,7 +7,6 @@ import (
 	"math"
 	"net"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 
@@ -26,9 +25,9 @@ const cpuPeriod = 100_000
 // Engine drives one runtime through Docker.
 type Engine struct {
 	*daemon
-	target  engine.Info
-	choice  choice
-	cannot  map[engine.Capability]string
+	target engine.Info
+	choice choice
+	engine.Missing
 	release func() error
 	link    engine.Link
 
@@ -59,7 +58,7 @@ func (d *daemon) open(ctx context.Context, t target.Target, release func() error
 	if err != nil {
 		return nil, openError(info, err)
 	}
-	e := &Engine{daemon: d, target: info, choice: c, cannot: map[engine.Capability]string{}, release: release}
+	e := &Engine{daemon: d, target: info, choice: c, Missing: engine.Missing{}, release: release}
 	e.adapt(ctx)
 	if err := e.meet(ctx); err != nil {
 		return nil, err
@@ -94,24 +93,24 @@ func (e *Engine) adapt(ctx context.Context) {
 	}
 	if e.choice.kind.Cannot != nil {
 		for c, reason := range e.choice.kind.Cannot(ctx, e.session.Launcher, e.target.Binary, e.target.Version) {
-			e.cannot[c] = reason
+			e.Missing[c] = reason
 		}
 	}
 	if e.choice.noHost != "" {
-		e.cannot[engine.NetworkHost] = e.choice.noHost
+		e.Missing[engine.NetworkHost] = e.choice.noHost
 	}
 	if e.choice.noBridge != "" {
-		e.cannot[engine.NetworkBridge] = e.choice.noBridge
+		e.Missing[engine.NetworkBridge] = e.choice.noBridge
 	}
 	if e.target.Rootless {
-		e.cannot[engine.NetworkHost] = "rootless Docker has a network namespace of its own, which cannot be reached from here"
+		e.Missing[engine.NetworkHost] = "rootless Docker has a network namespace of its own, which cannot be reached from here"
 	}
 	if e.info.CgroupDriver != "cgroupfs" {
 		note("the daemon uses the cgroup driver %s: containers are where it puts them, and their cost cannot be told by their place", e.info.CgroupDriver)
 	}
 	if e.info.CgroupDriver == "none" {
-		e.cannot[engine.CanPause] = "the daemon has no cgroups, and cannot freeze"
-		e.cannot[engine.CanUpdate] = "the daemon has no cgroups, and no limits"
+		e.Missing[engine.CanPause] = "the daemon has no cgroups, and cannot freeze"
+		e.Missing[engine.CanUpdate] = "the daemon has no cgroups, and no limits"
 	}
 	if e.secured("seccomp") {
 		note("containers have Docker's seccomp filter, which costs something at every system call")
@@ -126,17 +125,6 @@ func (e *Engine) adapt(ctx context.Context) {
 
 // Info says what Docker and the runtime are.
 func (e *Engine) Info() engine.Info { return e.target }
-
-// Supports tells what the target can do, as far as it is known beforehand.
-func (e *Engine) Supports(c engine.Capability) error {
-	if reason, ok := e.cannot[c]; ok {
-		return &engine.UnsupportedError{What: string(c), Reason: reason}
-	}
-	if !slices.Contains(engine.Capabilities(), c) {
-		return &engine.UnsupportedError{What: string(c), Reason: "there is no such capability"}
-	}
-	return nil
-}
 
 // SetCgroupParent implements engine.CgroupPlacer. It is called between trials, which is when a private daemon that has
 // died may be started again.

@@ -18,10 +18,10 @@ const bridge = "bridge"
 // meet learns what the daemon's bridge is. That there is none is no reason not to use the daemon.
 func (e *Engine) meet(ctx context.Context) error {
 	switch {
-	case e.cannot[engine.NetworkBridge] != "":
+	case e.Missing[engine.NetworkBridge] != "":
 		return nil
 	case e.target.Rootless:
-		e.cannot[engine.NetworkBridge] = "rootless Docker has its bridge in a network namespace of its own, which cannot be reached from here"
+		e.Missing[engine.NetworkBridge] = "rootless Docker has its bridge in a network namespace of its own, which cannot be reached from here"
 		return nil
 	}
 	link, err := e.inspectBridge(ctx)
@@ -29,7 +29,7 @@ func (e *Engine) meet(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		e.cannot[engine.NetworkBridge] = fmt.Sprintf("the daemon's network %s: %v", bridge, &saidError{err})
+		e.Missing[engine.NetworkBridge] = fmt.Sprintf("the daemon's network %s: %v", bridge, &saidError{err})
 	}
 	e.link = link
 	return nil

@@ -27,6 +27,28 @@ func (s *suite) testSupports(t *testing.T) {
 			t.Errorf("Supports(%s) refuses without a reason", c)
 		}
 	}
+	container := s.create(t, s.spec(workload.Exit(0))).Container
+	for _, c := range engine.Capabilities() {
+		has, ok := promised[c]
+		if ok && s.engine.Supports(c) == nil && !has(s.engine) && !has(container) {
+			t.Errorf("Supports(%s) = nil, but neither the engine nor its containers have the interface of the capability", c)
+		}
+	}
+}
+
+// promised checks the optional interfaces that Supports promises.
+var promised = map[engine.Capability]func(any) bool{
+	engine.CanExec:       has[engine.Execer],
+	engine.CanPause:      has[engine.Pauser],
+	engine.CanUpdate:     has[engine.Updater],
+	engine.CanStats:      has[engine.Meter],
+	engine.CanPull:       has[engine.Puller],
+	engine.NetworkBridge: has[engine.Networker],
+}
+
+func has[T any](v any) bool {
+	_, ok := v.(T)
+	return ok
 }
 
 // needs skips the test if the target lacks the capability.

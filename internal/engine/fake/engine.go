@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +17,7 @@ import (
 
 // Engine is a fake target made live.
 type Engine struct {
+	engine.Missing
 	target  target.Target
 	script  *script
 	clock   *Clock
@@ -44,7 +44,8 @@ var (
 
 func newEngine(t target.Target, s *script, clock *Clock, h *host, session engine.Session) *Engine {
 	return &Engine{
-		target: t, script: s, clock: clock, host: h, session: session, prefix: engine.Prefix + session.RunID,
+		Missing: s.missing,
+		target:  t, script: s, clock: clock, host: h, session: session, prefix: engine.Prefix + session.RunID,
 		calls: map[op]int{}, random: map[string]*rand.Rand{},
 	}
 }
@@ -64,30 +65,13 @@ func (e *Engine) Info() engine.Info {
 	}
 }
 
-// Supports refuses what the script takes away.
-func (e *Engine) Supports(c engine.Capability) error {
-	if !slices.Contains(engine.Capabilities(), c) {
-		return &engine.UnsupportedError{What: string(c), Reason: "the fake engine does not know this capability"}
-	}
-	if c == engine.NetworkBridge {
-		return &engine.UnsupportedError{What: string(c), Reason: "fake containers have no network of their own"}
-	}
-	if slices.Contains(e.script.missing, c) {
-		return &engine.UnsupportedError{
-			What: string(c), Reason: "taken away by the target's option no",
-			Advice: "leave it out of the option to have it",
-		}
-	}
-	return nil
-}
-
 // Create makes a container of the probe.
 func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
 	c, err := e.create(ctx, spec)
 	if err != nil {
 		return nil, fmt.Errorf("create container %q: %w", spec.ID, err)
 	}
-	return c.withCapabilities(), nil
+	return c, nil
 }
 
 func (e *Engine) create(ctx context.Context, spec engine.Spec) (*container, error) {

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"syscall"
@@ -8,73 +9,19 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// The optional interfaces are types of their own, so that a container whose
-// target lacks a capability lacks its methods.
-type (
-	execer  struct{ c *container }
-	pauser  struct{ c *container }
-	updater struct{ c *container }
-)
-
-// withCapabilities gives c with the interfaces of its target's capabilities.
-func (c *container) withCapabilities() engine.Container {
-	has := func(capability engine.Capability) bool { return c.engine.Supports(capability) == nil }
-	switch [3]bool{has(engine.CanExec), has(engine.CanPause), has(engine.CanUpdate)} {
-	case [3]bool{true, true, true}:
-		return struct {
-			*container
-			execer
-			pauser
-			updater
-		}{c, execer{c}, pauser{c}, updater{c}}
-	case [3]bool{true, true, false}:
-		return struct {
-			*container
-			execer
-			pauser
-		}{c, execer{c}, pauser{c}}
-	case [3]bool{true, false, true}:
-		return struct {
-			*container
-			execer
-			updater
-		}{c, execer{c}, updater{c}}
-	case [3]bool{true, false, false}:
-		return struct {
-			*container
-			execer
-		}{c, execer{c}}
-	case [3]bool{false, true, true}:
-		return struct {
-			*container
-			pauser
-			updater
-		}{c, pauser{c}, updater{c}}
-	case [3]bool{false, true, false}:
-		return struct {
-			*container
-			pauser
-		}{c, pauser{c}}
-	case [3]bool{false, false, true}:
-		return struct {
-			*container
-			updater
-		}{c, updater{c}}
-	}
-	return c
-}
-
-// Exec runs a further process to its end, or to the container's.
-func (x execer) Exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
-	exit, err := x.exec(ctx, p)
+// Exec runs a further process until it exits or the container stops.
+func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
+	exit, err := c.exec(ctx, p)
 	if err != nil {
-		return engine.Exit{}, fmt.Errorf("execute a process in container %q: %w", x.c.spec.ID, err)
+		return engine.Exit{}, fmt.Errorf("execute a process in container %q: %w", c.spec.ID, err)
 	}
 	return exit, nil
 }
 
-func (x execer) exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
-	c := x.c
+func (c *container) exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
+	if err := c.engine.Supports(engine.CanExec); err != nil {
+		return engine.Exit{}, err
+	}
 	if state := c.current(); state != engine.Running {
 		return engine.Exit{}, fmt.Errorf("it is %s, not running", state)
 	}
@@ -119,23 +66,25 @@ func (x execer) exec(ctx context.Context, p engine.Process) (engine.Exit, error)
 }
 
 // Pause freezes the container and the time left to its process.
-func (x pauser) Pause(ctx context.Context) error {
-	if err := x.freeze(ctx, opPause, engine.Running, engine.Paused); err != nil {
-		return fmt.Errorf("pause container %q: %w", x.c.spec.ID, err)
+func (c *container) Pause(ctx context.Context) error {
+	if err := c.freeze(ctx, opPause, engine.Running, engine.Paused); err != nil {
+		return fmt.Errorf("pause container %q: %w", c.spec.ID, err)
 	}
 	return nil
 }
 
-// Resume thaws it.
-func (x pauser) Resume(ctx context.Context) error {
-	if err := x.freeze(ctx, opResume, engine.Paused, engine.Running); err != nil {
-		return fmt.Errorf("resume container %q: %w", x.c.spec.ID, err)
+// Resume thaws the container.
+func (c *container) Resume(ctx context.Context) error {
+	if err := c.freeze(ctx, opResume, engine.Paused, engine.Running); err != nil {
+		return fmt.Errorf("resume container %q: %w", c.spec.ID, err)
 	}
 	return nil
 }
 
-func (x pauser) freeze(ctx context.Context, o op, from, to engine.State) error {
-	c := x.c
+func (c *container) freeze(ctx context.Context, o op, from, to engine.State) error {
+	if err := c.engine.Supports(engine.CanPause); err != nil {
+		return err
+	}
 	if state := c.current(); state != from {
 		return fmt.Errorf("it is %s, not %s", state, from)
 	}
@@ -152,8 +101,7 @@ func (x pauser) freeze(ctx context.Context, o op, from, to engine.State) error {
 	return nil
 }
 
-// postpone takes the end of a frozen process off the clock, or puts it back. It
-// needs the mutex.
+// postpone takes the exit of a frozen process off the clock, or puts it back. The caller holds the mutex.
 func (c *container) postpone(pausing bool) {
 	switch {
 	case pausing && c.ending != nil:
@@ -167,33 +115,35 @@ func (c *container) postpone(pausing bool) {
 	}
 }
 
-// Update accepts all limits; a fake process uses nothing that could be limited.
-func (x updater) Update(ctx context.Context, r engine.Resources) error {
-	if err := x.update(ctx, r); err != nil {
-		return fmt.Errorf("update container %q: %w", x.c.spec.ID, err)
+// Update accepts all limits: a fake process uses no resources.
+func (c *container) Update(ctx context.Context, r engine.Resources) error {
+	if err := c.update(ctx, r); err != nil {
+		return fmt.Errorf("update container %q: %w", c.spec.ID, err)
 	}
 	return nil
 }
 
-func (x updater) update(ctx context.Context, r engine.Resources) error {
-	if err := checkResources(r); err != nil {
+func (c *container) update(ctx context.Context, r engine.Resources) error {
+	if err := cmp.Or(c.engine.Supports(engine.CanUpdate), checkResources(r)); err != nil {
 		return err
 	}
-	if state := x.c.current(); state == engine.Stopped {
+	if state := c.current(); state == engine.Stopped {
 		return fmt.Errorf("it is %s", state)
 	}
-	return x.c.engine.do(ctx, opUpdate, x.c.index)
+	return c.engine.do(ctx, opUpdate, c.index)
 }
 
-// Stats tells what the target's options say, of a container that is there. It is a method of every fake
-// container; whether it is promised is for Supports to say.
+// Stats returns the values of the target's options for a running container.
 func (c *container) Stats(ctx context.Context) (engine.Stats, error) {
-	err := c.engine.do(ctx, opStats, c.index)
+	err := c.engine.Supports(engine.CanStats)
+	if err == nil {
+		err = c.engine.do(ctx, opStats, c.index)
+	}
 	if state := c.current(); err == nil && state != engine.Running {
 		err = fmt.Errorf("it is %s, not running", state)
 	}
 	if err != nil {
-		return engine.Stats{}, fmt.Errorf("ask what container %q uses: %w", c.spec.ID, err)
+		return engine.Stats{}, fmt.Errorf("query the resource use of container %q: %w", c.spec.ID, err)
 	}
 	return engine.Stats{CPU: c.engine.script.cpu, Memory: c.engine.script.memory}, nil
 }

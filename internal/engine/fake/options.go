@@ -47,7 +47,7 @@ type script struct {
 
 	fail, hang, leak, die []fault
 	garbage               []int
-	missing               []engine.Capability
+	missing               engine.Missing
 
 	score  float64
 	cpu    time.Duration
@@ -117,6 +117,8 @@ func parseScript(t target.Target) (*script, error) {
 		score:  1,
 		cpu:    12 * ms,
 		memory: 8 << 20,
+
+		missing: engine.Missing{engine.NetworkBridge: "fake containers have no network of their own"},
 	}
 	known := options()
 	for _, given := range t.Options {
@@ -213,7 +215,7 @@ func setMissing(s *script, v string) error {
 			}
 			return fmt.Errorf("%q is not a capability; there are %s, several are joined by +", item, strings.Join(names, ", "))
 		}
-		s.missing = append(s.missing, name)
+		s.missing[name] = "taken away by the target's option no"
 	}
 	return nil
 }

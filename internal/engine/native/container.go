@@ -97,7 +97,7 @@ func (c *container) limit(r engine.Resources) error {
 		return nil
 	}
 	if c.group == nil {
-		return noLimits("limits")
+		return &engine.UnsupportedError{What: "limits", Reason: noLimits}
 	}
 	err := c.group.Limit(cgroup.Limits{CPU: r.CPU, Memory: r.Memory})
 	if errors.Is(err, errors.ErrUnsupported) {

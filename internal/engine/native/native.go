@@ -72,7 +72,18 @@ func (Driver) Open(_ context.Context, t target.Target, s engine.Session) (engine
 	if info.Rootless {
 		info.Notes = append(info.Notes, "rootless: chroot in a user namespace that maps this user to root")
 	}
-	return &Engine{session: s, info: info, newPair: newPair, containers: map[string]bool{}}, nil
+	missing := engine.Missing{
+		engine.CanPause: "a bare process has no container to freeze",
+		engine.CanPull:  "it takes the root file system as a directory, and pulls nothing",
+		engine.CanStats: "no engine reports statistics",
+	}
+	if s.Cgroups == nil {
+		missing[engine.CanUpdate] = noLimits
+	}
+	if info.Rootless {
+		missing[engine.NetworkBridge] = "shared network namespaces need root; run as root"
+	}
+	return &Engine{Missing: missing, session: s, info: info, newPair: newPair, containers: map[string]bool{}}, nil
 }
 
 // The values of the option network, which sets the path between a bridged process and the host's end.
@@ -108,6 +119,7 @@ func pairOf(t target.Target) (func() (*network.Pair, error), error) {
 
 // Engine runs processes on the host.
 type Engine struct {
+	engine.Missing
 	session engine.Session
 	info    engine.Info
 	newPair func() (*network.Pair, error)
@@ -131,38 +143,8 @@ var (
 // Info implements engine.Engine.
 func (e *Engine) Info() engine.Info { return e.info }
 
-// Supports implements engine.Engine.
-func (e *Engine) Supports(c engine.Capability) error {
-	switch c {
-	case engine.CanPause:
-		return &engine.UnsupportedError{What: string(c), Reason: "a bare process has no container to freeze"}
-	case engine.CanUpdate:
-		if e.session.Cgroups == nil {
-			return noLimits(string(c))
-		}
-		return nil
-	case engine.NetworkBridge:
-		if e.info.Rootless {
-			return &engine.UnsupportedError{What: string(c), Reason: "shared network namespaces need root", Advice: "run as root"}
-		}
-		return nil
-	case engine.CanPull:
-		return &engine.UnsupportedError{What: string(c), Reason: "it takes the root file system as a directory, and pulls nothing"}
-	case engine.CanStats:
-		return &engine.UnsupportedError{What: string(c), Reason: "no engine reports statistics"}
-	case engine.CanExec, engine.NetworkHost, engine.CanWrite, engine.CanTmpfs:
-		return nil
-	default:
-		return &engine.UnsupportedError{What: string(c), Reason: "unknown capability"}
-	}
-}
-
-// noLimits is the refusal of limits without cgroups.
-func noLimits(what string) error {
-	return &engine.UnsupportedError{
-		What: what, Reason: "limits need cgroups, which this user may not make", Advice: "run as root, or in a delegated cgroup",
-	}
-}
+// noLimits is the reason why a process has none without cgroups.
+const noLimits = "limits need cgroups, which this user may not make; run as root, or in a delegated cgroup"
 
 // Link implements engine.Networker.
 func (e *Engine) Link(context.Context) (engine.Link, error) {

@@ -36,7 +36,7 @@ func TestChosenNetwork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := &Engine{info: engine.Info{Target: parsed}, kind: runtimes.KindOf("runsc version 1"), cannot: map[engine.Capability]string{}}
+		e := &Engine{info: engine.Info{Target: parsed}, kind: runtimes.KindOf("runsc version 1"), Missing: engine.Missing{}}
 		e.kind.Cannot = nil // it would ask the binary
 		e.adapt(t.Context())
 		if err := e.Supports(engine.NetworkHost); (err == nil) != host {

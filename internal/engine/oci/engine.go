@@ -19,12 +19,12 @@ type Engine struct {
 	session engine.Session
 	info    engine.Info
 	kind    runtimes.Kind
-	cannot  map[engine.Capability]string
-	dir     string   // bundles and the runtime's own state
-	root    string   // the runtime's state
-	layers  string   // writable root file systems, on disk
-	flags   []string // global flags of every call
-	env     []string // of every call
+	engine.Missing
+	dir    string   // bundles and the runtime's own state
+	root   string   // the runtime's state
+	layers string   // writable root file systems, on disk
+	flags  []string // global flags of every call
+	env    []string // of every call
 	// The first container shows these properties of the runtime:
 	tidy   bool // it leaves no processes behind except the container's
 	sweeps bool // its delete removes the container's cgroup from all hierarchies
@@ -51,23 +51,6 @@ var (
 
 // Info implements engine.Engine.
 func (e *Engine) Info() engine.Info { return e.info }
-
-// Supports implements engine.Engine.
-func (e *Engine) Supports(c engine.Capability) error {
-	if reason, ok := e.cannot[c]; ok {
-		return &engine.UnsupportedError{What: string(c), Reason: reason}
-	}
-	switch c {
-	case engine.CanPull:
-		return &engine.UnsupportedError{What: string(c), Reason: "it takes the root file system as a directory, and pulls nothing"}
-	case engine.CanStats:
-		return &engine.UnsupportedError{What: string(c), Reason: "the OCI runtime specification has no call for it"}
-	case engine.CanExec, engine.CanPause, engine.CanUpdate, engine.NetworkHost, engine.NetworkBridge, engine.CanWrite, engine.CanTmpfs:
-		return nil
-	default:
-		return &engine.UnsupportedError{What: string(c), Reason: "unknown capability"}
-	}
-}
 
 // SetCgroupParent implements engine.CgroupPlacer.
 func (e *Engine) SetCgroupParent(group string) error {

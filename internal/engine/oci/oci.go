@@ -90,7 +90,10 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 		return nil, err
 	}
 	e := &Engine{
-		session: s, kind: r.Kind, flags: flags, cannot: map[engine.Capability]string{},
+		session: s, kind: r.Kind, flags: flags, Missing: engine.Missing{
+			engine.CanPull:  "it takes the root file system as a directory, and pulls nothing",
+			engine.CanStats: "the OCI runtime specification has no call for it",
+		},
 		info: engine.Info{
 			Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation, Cgroup: string(cgroup.None),
 			Rootless: os.Geteuid() != 0, Notes: slices.Clone(r.Notes),
@@ -110,7 +113,7 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 	}
 	if !e.info.Rootless {
 		if err := e.tryLayer(); err != nil {
-			e.cannot[engine.CanWrite] = err.Error()
+			e.Missing[engine.CanWrite] = err.Error()
 		}
 	}
 	if err := e.tryOut(ctx); err != nil {
@@ -124,23 +127,23 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 func (e *Engine) adapt(ctx context.Context) {
 	info := &e.info
 	if e.kind.Cannot != nil {
-		maps.Copy(e.cannot, e.kind.Cannot(ctx, e.session.Launcher, info.Binary, info.Version))
+		maps.Copy(e.Missing, e.kind.Cannot(ctx, e.session.Launcher, info.Binary, info.Version))
 	}
 	if info.Rootless {
-		maps.Copy(e.cannot, e.kind.RootlessCannot)
+		maps.Copy(e.Missing, e.kind.RootlessCannot)
 	}
 	if network, chosen := info.Target.Option("network"); chosen && e.kind.HostNetwork != nil {
 		ruledOut := fmt.Sprintf("the target's option network=%s rules it out", network)
 		if network != "host" {
-			e.cannot[engine.NetworkHost] = ruledOut
+			e.Missing[engine.NetworkHost] = ruledOut
 		}
 		if network != "sandbox" {
-			e.cannot[engine.NetworkBridge] = ruledOut
+			e.Missing[engine.NetworkBridge] = ruledOut
 		}
 	}
 	if info.Rootless {
-		e.cannot[engine.NetworkBridge] = "network namespaces with an interface outside need root"
-		e.cannot[engine.CanWrite] = "the overlay for it needs root"
+		e.Missing[engine.NetworkBridge] = "network namespaces with an interface outside need root"
+		e.Missing[engine.CanWrite] = "the overlay for it needs root"
 	}
 	if info.Isolation == engine.UserKernel {
 		info.Notes = append(info.Notes, "writes of a container to its root stay in gVisor's own overlay (overlay2=root:self, "+
@@ -153,8 +156,8 @@ func (e *Engine) adapt(ctx context.Context) {
 		info.Cgroup = string(e.session.Cgroups.Mode)
 	} else {
 		info.Notes = append(info.Notes, "no cgroups: limits are not set, and the cost is known from exited processes only")
-		e.cannot[engine.CanPause] = "freezing needs cgroups, which this user may not make"
-		e.cannot[engine.CanUpdate] = "limits need cgroups, which this user may not make"
+		e.Missing[engine.CanPause] = "freezing needs cgroups, which this user may not make"
+		e.Missing[engine.CanUpdate] = "limits need cgroups, which this user may not make"
 	}
 	if info.Rootless {
 		e.flags = slices.Concat(e.kind.Rootless, e.flags)

@@ -34,7 +34,7 @@ type Engine struct {
 	version string // Podman's own
 	kind    runtimes.Kind
 	flags   []string // global flags of the runtime
-	cannot  map[engine.Capability]string
+	engine.Missing
 
 	state, data string // directories, in memory where the host has that, and on disk
 	exits       *exits
@@ -61,20 +61,6 @@ var (
 
 // Info says what Podman and the runtime are.
 func (e *Engine) Info() engine.Info { return e.info }
-
-// Supports tells what the target can do, as far as it is known beforehand.
-func (e *Engine) Supports(c engine.Capability) error {
-	if reason, ok := e.cannot[c]; ok {
-		return &engine.UnsupportedError{What: string(c), Reason: reason}
-	}
-	if c == engine.CanStats {
-		return &engine.UnsupportedError{What: string(c), Reason: "podman stats watches for some seconds before it says anything"}
-	}
-	if !slices.Contains(engine.Capabilities(), c) {
-		return &engine.UnsupportedError{What: string(c), Reason: "there is no such capability"}
-	}
-	return nil
-}
 
 // SetCgroupParent implements engine.CgroupPlacer.
 func (e *Engine) SetCgroupParent(group string) error {

@@ -60,7 +60,7 @@ func (e *Engine) makeNetwork(ctx context.Context) (backend string, err error) {
 // tryBridge tries a container on the bridge, and learns the way to it. That there is no bridge is no reason not to use
 // Podman.
 func (e *Engine) tryBridge(ctx context.Context) error {
-	if e.cannot[engine.NetworkBridge] != "" {
+	if e.Missing[engine.NetworkBridge] != "" {
 		return nil
 	}
 	link, err := e.findLink(ctx)
@@ -68,7 +68,7 @@ func (e *Engine) tryBridge(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		e.cannot[engine.NetworkBridge] = err.Error()
+		e.Missing[engine.NetworkBridge] = err.Error()
 	}
 	e.link = link
 	return nil

@@ -123,7 +123,9 @@ func (Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engi
 		return nil, err
 	}
 	e := &Engine{
-		session: s, paths: p, kind: r.Kind, flags: flags, cannot: map[engine.Capability]string{}, boxes: map[string]*box{},
+		session: s, paths: p, kind: r.Kind, flags: flags, Missing: engine.Missing{
+			engine.CanStats: "podman stats watches for some seconds before it prints a value",
+		}, boxes: map[string]*box{},
 		info: engine.Info{
 			Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation, Cgroup: string(cgroup.None), Notes: slices.Clone(r.Notes),
 		},
@@ -175,17 +177,17 @@ func (e *Engine) ask(ctx context.Context) error {
 func (e *Engine) adapt(ctx context.Context) {
 	info := &e.info
 	if e.kind.Cannot != nil {
-		maps.Copy(e.cannot, e.kind.Cannot(ctx, e.session.Launcher, info.Binary, info.Version))
+		maps.Copy(e.Missing, e.kind.Cannot(ctx, e.session.Launcher, info.Binary, info.Version))
 	}
 	if older(e.version, 4, 3) {
-		e.cannot[engine.CanUpdate] = fmt.Sprintf("Podman %s has no update; 4.3 and later have", e.version)
+		e.Missing[engine.CanUpdate] = fmt.Sprintf("Podman %s has no update; 4.3 and later have", e.version)
 	}
 	if network, chosen := info.Target.Option("network"); chosen && e.kind.HostNetwork != nil && network != string(engine.HostNet) {
-		e.cannot[engine.NetworkHost] = fmt.Sprintf("the target's option network=%s rules it out", network)
+		e.Missing[engine.NetworkHost] = fmt.Sprintf("the target's option network=%s rules it out", network)
 	}
 	for _, flag := range e.kind.NoNetwork {
 		if slices.Contains(e.flags, flag) {
-			e.cannot[engine.NetworkBridge] = "the target's option " + strings.TrimPrefix(flag, "--") + " rules it out"
+			e.Missing[engine.NetworkBridge] = "the target's option " + strings.TrimPrefix(flag, "--") + " rules it out"
 		}
 	}
 	for _, h := range e.session.Hidden {

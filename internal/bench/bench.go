@@ -39,7 +39,7 @@ type Benchmark struct {
 	// Place labels the places of its series in plots.
 	Place  string
 	Params []Param
-	// Waits are the media on which the benchmark itself waits. Pressure on them during a trial is not reported as a
+	// Waits are the media that the benchmark itself waits for. Pressure on them during a trial is not reported as a
 	// disturbance of the host.
 	Waits []Medium
 	// Components enables the cost by component: see Cost.CPU.
@@ -187,7 +187,7 @@ func (b Benchmark) Resolve(given Params, paper bool) (Params, error) {
 	}
 	for name, value := range given {
 		if _, ok := resolved[name]; !ok {
-			return nil, &ParamError{Benchmark: b.Name, Param: name, Value: value, Reason: "there is no such parameter; " + b.paramNames()}
+			return nil, &ParamError{Benchmark: b.Name, Param: name, Value: value, Reason: "the benchmark does not have this parameter; " + b.paramNames()}
 		}
 	}
 	return resolved, nil

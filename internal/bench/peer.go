@@ -43,10 +43,10 @@ func AsClient(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error) {
 	return InContainer(ctx, t, spec)
 }
 
-// Ending is the way in which a server ends.
+// Ending is the way to end a server.
 type Ending int
 
-// The ways in which servers end.
+// The ways to end a server.
 const (
 	Terminated Ending = iota // SIGTERM makes it exit with code 0
 	ByItself                 // it exits with code 0 after one client
@@ -64,7 +64,7 @@ type Server struct {
 	End       Ending
 }
 
-// reachable is the time in which a server must listen, far more than any server needs in the slowest sandbox.
+// reachable is the deadline for a server to listen, far more than any server needs in the slowest sandbox.
 const reachable = time.Minute
 
 // Serve runs a server in a container of the target's bridged network, calls use with its address, and ends the server.

@@ -209,7 +209,7 @@ func (r *Running) Destroy(ctx context.Context, t Trial) (time.Duration, Span, er
 	return kill.Length() + exit.Length() + remove.Length(), Span{Start: kill.Start, End: remove.End}, err
 }
 
-// Exit is the exit of a program, for which a goroutine waits.
+// Exit is the exit of a program that a goroutine awaits.
 type Exit struct {
 	Done <-chan struct{} // closed after the exit, when the other fields are set
 	engine.Exit

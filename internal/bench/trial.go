@@ -85,7 +85,7 @@ type Storage interface {
 type Cost interface {
 	// Usage is the cost of the target so far in this trial. It is unknown after CreateHost without cgroups.
 	Usage() (engine.Usage, error)
-	// Throttled is the number of quota periods so far in which a CPU limit throttled the target's processes.
+	// Throttled is the number of quota periods so far with throttled processes of the target.
 	Throttled() (periods int64, err error)
 	// CPU splits the CPU time of Usage by component, as far as it is known of single processes. The sum is less than
 	// Usage by the cost of starting and ending processes. Only benchmarks with Components may call it. They call it

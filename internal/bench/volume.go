@@ -28,7 +28,7 @@ const (
 // Volumes lists all volumes.
 func Volumes() []Volume { return []Volume{Rootfs, Bind, Tmpfs, BindTmpfs} }
 
-// DataDir is the directory of containers at which every volume is mounted.
+// DataDir is the mount point of every volume in containers.
 const DataDir = "/data"
 
 // OnParam is the parameter for the volume.

@@ -213,18 +213,18 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 	if err != nil || outcome.Interrupted {
 		state = result.Interrupted
 	}
-	caveats := slices.Concat(run.Caveats, e.caches.caveats(), outcome.Cut)
+	caveats := slices.Concat(run.Caveats, e.caches.caveats(), outcome.Caveats)
 	err = errors.Join(err, e.Store.Finish(context.WithoutCancel(ctx), e.RunID, state, time.Now().UTC(), caveats))
 	return Outcome{Outcome: outcome, Recorded: true}, err
 }
 
-func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[bench.Image]runner.Files) (runner.Config, error) {
+func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[bench.Image]runner.Image) (runner.Config, error) {
 	config := runner.Config{
 		RunID: e.RunID, Seed: run.Seed, Work: e.work, Targets: e.targets,
 		Warmup: e.Plan.Warmup, Stop: stats.StopRule{Min: e.Plan.Blocks, Max: e.Plan.BlockLimit(), Precision: e.Plan.Precision, Seed: run.Seed},
 		Budget: e.Plan.Budget, TrialLimit: e.Plan.Timeout.Trial, CallLimit: e.Plan.Timeout.Call,
 		Clock: e.clock, Noise: e.noise, Done: run.Trials,
-		Files: files, Data: e.scratch, Images: &fakeImages{},
+		Images: files, Data: e.scratch, Registry: &fakeImages{},
 		Record: func(t result.Trial) error {
 			// A finished trial is kept, also when the run is being interrupted.
 			return e.Store.Append(context.WithoutCancel(ctx), e.RunID, t)
@@ -234,7 +234,7 @@ func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[
 	if e.session == nil {
 		return config, nil
 	}
-	config.Data, config.Cgroups, config.Images = e.session.dir.Data, e.session.Cgroups, e.session.Registry
+	config.Data, config.Cgroups, config.Registry = e.session.dir.Data, e.session.Cgroups, e.session.Registry
 	config.Programs = e.drivers.Programs()
 	e.useHost(&config)
 	var err error

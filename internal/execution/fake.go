@@ -36,12 +36,12 @@ const fakeRootfs = "/"
 
 // fakeFiles are the images of fake targets. The fake engine imitates the probe, not the programs of the
 // workload image.
-func fakeFiles(images []bench.Image) map[bench.Image]runner.Files {
-	files := map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: fakeRootfs}}
+func fakeFiles(images []bench.Image) map[bench.Image]runner.Image {
+	files := map[bench.Image]runner.Image{bench.ProbeImage: {Rootfs: fakeRootfs}}
 	for _, name := range images {
-		files[name] = runner.Files{Rootfs: fakeRootfs}
+		files[name] = runner.Image{Rootfs: fakeRootfs}
 		if name == bench.WorkloadImage {
-			files[name] = runner.Files{Err: &engine.UnsupportedError{
+			files[name] = runner.Image{Err: &engine.UnsupportedError{
 				What: "image " + string(name), Reason: "fake targets have no programs but the probe and echo", Advice: "measure on native or a runtime",
 			}}
 		}

@@ -39,14 +39,14 @@ func imagesOf(work []plan.Work) []bench.Image {
 }
 
 // images prepares the images that the run's work needs, if at least one target works.
-func (e *Execution) images(ctx context.Context) (map[bench.Image]runner.Files, []result.Image, error) {
+func (e *Execution) images(ctx context.Context) (map[bench.Image]runner.Image, []result.Image, error) {
 	wanted := imagesOf(e.work)
 	if e.session == nil {
 		return fakeFiles(wanted), nil, nil
 	}
-	probe := runner.Files{Rootfs: e.session.Rootfs, Ref: e.session.Registry.Probe()}
+	probe := runner.Image{Rootfs: e.session.Rootfs, Ref: e.session.Registry.Probe()}
 	if len(wanted) == 0 || !slices.ContainsFunc(e.targets, available) {
-		return map[bench.Image]runner.Files{bench.ProbeImage: probe}, nil, nil
+		return map[bench.Image]runner.Image{bench.ProbeImage: probe}, nil, nil
 	}
 	files, facts, err := prepareImages(ctx, wanted, e.makeImage, e.session.Registry.Publish)
 	if err != nil {
@@ -63,8 +63,8 @@ func (e *Execution) images(ctx context.Context) (map[bench.Image]runner.Files, [
 
 // prepareImages makes and publishes images. An image that cannot be made has its reason, and the benchmarks that
 // need it are skipped. The only error is that of ctx.
-func prepareImages(ctx context.Context, images []bench.Image, maker imageMaker, publish publisher) (map[bench.Image]runner.Files, []result.Image, error) {
-	files := map[bench.Image]runner.Files{}
+func prepareImages(ctx context.Context, images []bench.Image, maker imageMaker, publish publisher) (map[bench.Image]runner.Image, []result.Image, error) {
+	files := map[bench.Image]runner.Image{}
 	var facts []result.Image
 	for i, name := range images {
 		fact := result.Image{Name: string(name)}
@@ -83,7 +83,7 @@ func prepareImages(ctx context.Context, images []bench.Image, maker imageMaker, 
 			err = unavailable(name, err)
 			fact = result.Image{Name: string(name), Unavailable: err.Error()}
 		}
-		files[name] = runner.Files{Rootfs: rootfs, Ref: ref, Err: err}
+		files[name] = runner.Image{Rootfs: rootfs, Ref: ref, Err: err}
 		facts = append(facts, fact)
 	}
 	return files, facts, nil

@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// Clock is the only clock by which anything is timed. Its readings are monotonic:
-// only differences of them mean something.
+// Clock is the only clock of all measurements. Its readings are monotonic: only their differences are meaningful.
 type Clock interface {
 	Now() time.Time
-	// WithTimeoutCause is context.WithTimeoutCause by this clock.
+	// WithTimeoutCause is context.WithTimeoutCause on this clock.
 	WithTimeoutCause(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc)
 }
 

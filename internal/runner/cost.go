@@ -11,7 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 )
 
-// cost is the state from which a trial computes its cost to the host.
+// cost is the state of a trial for computing its cost to the host.
 type cost struct {
 	daemonBacked bool
 	daemon       engine.Daemon
@@ -70,8 +70,8 @@ func (t *trial) procs() ([]int, error) {
 // endCost ends the account, and adds the unknown parts of the cost to the run's caveats.
 func (t *trial) endCost() error {
 	for _, note := range t.cost.notes {
-		if !slices.Contains(t.r.out.Cut, note) {
-			t.r.out.Cut = append(t.r.out.Cut, note)
+		if !slices.Contains(t.r.out.Caveats, note) {
+			t.r.out.Caveats = append(t.r.out.Caveats, note)
 		}
 	}
 	if t.cost.account == nil {

@@ -107,8 +107,8 @@ func TestUsageOfADaemonThatIsNotKnown(t *testing.T) {
 					t.Errorf("the error is %v, want one that says %q", err, tt.says)
 				}
 			}
-			if len(errs) != 4 || len(out.Cut) != 1 || !strings.HasPrefix(out.Cut[0], "CPU time by component is missing from trials on fake/a: ") {
-				t.Errorf("%d errors; the run's limits are %q, want one for all trials", len(errs), out.Cut)
+			if len(errs) != 4 || len(out.Caveats) != 1 || !strings.HasPrefix(out.Caveats[0], "CPU time by component is missing from trials on fake/a: ") {
+				t.Errorf("%d errors; the run's limits are %q, want one for all trials", len(errs), out.Caveats)
 			}
 		})
 	}
@@ -131,8 +131,8 @@ func TestComponentsNobodyAskedFor(t *testing.T) {
 			return nil
 		}
 		out := l.ok()
-		if slices.ContainsFunc(errs, func(err error) bool { return !engine.Unsupported(err) }) || len(out.Cut) > 0 {
-			t.Errorf("not asked for by the %s: %v; limits %q", where, errs, out.Cut)
+		if slices.ContainsFunc(errs, func(err error) bool { return !engine.Unsupported(err) }) || len(out.Caveats) > 0 {
+			t.Errorf("not asked for by the %s: %v; limits %q", where, errs, out.Caveats)
 		}
 	}
 }

@@ -113,15 +113,15 @@ func TestGivenUp(t *testing.T) {
 			}
 			tries := len(tt.want) - 1
 			if strings.ContainsAny(tt.want, "sS") {
-				reason := fmt.Sprintf("given up after %d trials in a row that did not work", tries)
+				reason := fmt.Sprintf("given up after %d consecutive trials without success", tries)
 				if last.Reason != reason {
 					t.Errorf("reason %q, want %q", last.Reason, reason)
 				}
-				if diff := cmp.Diff([]string{"test.one.x on " + tt.target + " was " + reason}, out.Cut); diff != "" {
+				if diff := cmp.Diff([]string{"test.one.x on " + tt.target + " was " + reason}, out.Caveats); diff != "" {
 					t.Errorf("cut (-want +got):\n%s", diff)
 				}
-			} else if len(out.Cut) > 0 {
-				t.Errorf("cut: %q", out.Cut)
+			} else if len(out.Caveats) > 0 {
+				t.Errorf("cut: %q", out.Caveats)
 			}
 		})
 	}
@@ -162,7 +162,7 @@ func TestBudget(t *testing.T) {
 		{
 			"in the search for precision", 200 * ms, 0, true,
 			map[string][2]int{"test.one.x": {0, 5}, "test.two.x": {0, 4}},
-			"the budget of 200ms ended after 4 blocks, before all results were as precise as asked",
+			"the budget of 200ms ended after 4 blocks, before all results reached the requested precision",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestBudget(t *testing.T) {
 			if diff := cmp.Diff(tt.want, after(l)); diff != "" {
 				t.Errorf("blocks of warm-up and measured (-want +got):\n%s", diff)
 			}
-			if got := strings.Join(out.Cut, "\n"); got != tt.cut {
+			if got := strings.Join(out.Caveats, "\n"); got != tt.cut {
 				t.Errorf("cut %q, want %q", got, tt.cut)
 			}
 		})

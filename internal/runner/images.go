@@ -15,7 +15,7 @@ import (
 type trialImages struct{ *trial }
 
 func (t trialImages) Fresh(ctx context.Context, size int64) (string, error) {
-	ref, err := t.r.Images.Fresh(ctx, size)
+	ref, err := t.r.Registry.Fresh(ctx, size)
 	if err != nil {
 		return "", err
 	}
@@ -58,7 +58,7 @@ func (t trialImages) puller() (engine.Puller, error) {
 }
 
 // pullLimit bounds the pull of an image that a benchmark runs from. Such an image may be a hundred times larger than the
-// images for which CallLimit is set.
+// images that CallLimit suits.
 const pullLimit = 5 * time.Minute
 
 // pulled is an image that an engine has for the run.
@@ -72,7 +72,7 @@ type pulled struct {
 // trial would be an outlier and carry the cost of all. Opening an engine provides the probe's image.
 func (r *run) pull(ctx context.Context, image bench.Image, t Target) error {
 	puller, ok := t.Engine.(engine.Puller)
-	ref := r.Files[image].Ref
+	ref := r.Images[image].Ref
 	has := func(p pulled) bool { return p.target == t.Name && p.ref == ref }
 	if !ok || image == bench.ProbeImage || ref == "" || slices.ContainsFunc(r.pulled, has) {
 		return nil
@@ -97,7 +97,7 @@ func (r *run) pull(ctx context.Context, image bench.Image, t Target) error {
 func (r *run) removeImages(ctx context.Context) {
 	for _, p := range r.pulled {
 		if err := r.removeImage(ctx, p.engine, p.ref); err != nil {
-			r.out.Cut = append(r.out.Cut, fmt.Sprintf("the image %s stays with %s: %v", p.ref, p.target, err))
+			r.out.Caveats = append(r.out.Caveats, fmt.Sprintf("the image %s stays with %s: %v", p.ref, p.target, err))
 		}
 	}
 }

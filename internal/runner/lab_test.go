@@ -43,9 +43,9 @@ func newLab(t testing.TB, targets ...string) *lab {
 	clock := fake.NewClock()
 	l := &lab{TB: t, clock: clock, driver: fake.NewDriver(clock)}
 	l.config = runner.Config{
-		RunID: runID, Seed: 1, Files: map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: "/"}}, Data: t.TempDir(),
+		RunID: runID, Seed: 1, Images: map[bench.Image]runner.Image{bench.ProbeImage: {Rootfs: "/"}}, Data: t.TempDir(),
 		Stop: stats.StopRule{Min: 1, Max: 1}, TrialLimit: time.Hour, CallLimit: time.Minute,
-		Clock: clock, Noise: quiet{}, Observer: l, Images: &l.images,
+		Clock: clock, Noise: quiet{}, Observer: l, Registry: &l.images,
 		Record: func(trial result.Trial) error {
 			l.trials = append(l.trials, trial)
 			return nil

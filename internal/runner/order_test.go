@@ -127,7 +127,7 @@ func TestResumedRunIsTheSameRun(t *testing.T) {
 	whole := fresh()
 	out := whole.ok()
 	// Skipped are less in test.two.x, and bad twice when it is given up.
-	if len(out.Cut) != 2 || out.Counts[result.Skipped] != 3 || out.Counts[result.Failed] != 6 {
+	if len(out.Caveats) != 2 || out.Counts[result.Skipped] != 3 || out.Counts[result.Failed] != 6 {
 		t.Fatalf("the run lacks what this test is about: %+v", out)
 	}
 	if one, two := len(orders(whole.trials, "test.one.x")), len(orders(whole.trials, "test.two.x")); one != 1+10 || two != 1+18+1 {

@@ -11,14 +11,14 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// Repetitions of the measurement of our own overhead.
+// Repetitions of the measurement of Touchstone's own overhead.
 const (
 	emptyRegions = 1000
 	bareExecs    = 21
 )
 
-// MeasureOverhead measures what Touchstone itself adds to a measurement: a timed
-// region that holds nothing, and the start of a bare process that ends at once.
+// MeasureOverhead measures Touchstone's own part in a measurement: an empty timed region, and the start of a bare process
+// that exits at once.
 func MeasureOverhead(ctx context.Context, clock Clock, launcher *process.Launcher, probe string) (result.Overhead, error) {
 	t := &trial{r: &run{Config: Config{Clock: clock, CallLimit: time.Minute}}, began: clock.Now()}
 	nothing := func(context.Context) error { return nil }

@@ -6,7 +6,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// pace is how long trials take.
+// pace is the mean time of trials.
 type pace struct {
 	cells map[result.Cell]mean
 	all   mean
@@ -37,8 +37,8 @@ func (p *pace) note(t result.Trial) {
 	p.all = p.all.add(t.Elapsed)
 }
 
-// progress counts the trials of all cells that can still work, and estimates the rest of
-// the time from the pace of each cell so far. A block of one work is about to have a trial.
+// progress counts the trials of all cells that still have trials, and estimates the remaining time from the pace of each
+// cell. The next trial belongs to the given block of one work.
 func (r *run) progress(work, block int) Progress {
 	var p Progress
 	for i, w := range r.Work {

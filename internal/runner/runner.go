@@ -1,12 +1,10 @@
-// Package runner executes a plan. It holds the only stopwatch, decides the order
-// of trials, bounds them, records every one, and cleans up after each.
+// Package runner executes a plan. It holds the only stopwatch, orders the trials, bounds their time, records each of them,
+// and cleans up after each.
 //
-// The order is drawn in blocks: a block is one trial of a benchmark on each
-// target, in an order shuffled from the run's seed, so that drift of the host hits all
-// targets alike. Blocks of different benchmarks take turns, so that a run which is
-// interrupted, or whose budget ends, has a little of everything. The order of a block
-// depends on nothing but the seed and the block, which makes a resumed run the same
-// run.
+// Trials are ordered in blocks. A block is one trial of a benchmark on each target, in an order shuffled from the run's seed,
+// so that a drift of the host affects all targets alike. Blocks of different benchmarks alternate, so that a run that is
+// interrupted or exceeds its budget has results for all benchmarks. The order of a block depends only on the seed and the
+// block, so that a resumed run equals an uninterrupted one.
 package runner
 
 import (
@@ -26,38 +24,40 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// A cell is given up after so many trials in a row that did not work, or so many of them that
-// ran into a limit: what hangs for a minute each time would otherwise hold up the whole run.
+// A cell is given up after failuresAllowed consecutive trials without success, or timeoutsAllowed of them that exceeded a
+// limit: a target that hangs for a minute in each trial would otherwise delay the whole run.
 const (
 	failuresAllowed = 3
 	timeoutsAllowed = 2
 )
 
-// Config is all that a run needs.
+// Config is the input of a run.
 type Config struct {
 	RunID string
 	Seed  uint64
-	// Files are the images of Work.
-	Files map[bench.Image]Files
-	// Data and Memory are directories on disk and in memory for what trials write; an empty Memory is none.
+	// Images are the images of Work.
+	Images map[bench.Image]Image
+	// Data and Memory are directories on disk and in memory for the files of trials. Memory is empty if the host has no
+	// such directory.
 	Data, Memory string
-	// Images makes the images that Trial.FreshImage gives.
-	Images  Images
-	Work    []plan.Work
-	Targets []Target
-	// Host runs what is at the host's end of a network; nil where no target has one. It shares the session of
-	// the targets.
+	// Registry publishes fresh images for bench.Images.
+	Registry Registry
+	Work     []plan.Work
+	Targets  []Target
+	// Host runs processes at the host's end of a network; nil if no target has a network. It shares the session of the
+	// targets.
 	Host engine.Engine
 	// DropCaches drops the host's page cache; nil if the user has not allowed it.
 	DropCaches func(context.Context) error
-	// Free tells how many bytes can be written below a directory; nil if nobody asks.
+	// Free returns the writable bytes below a directory. If it is nil, space is not checked.
 	Free func(dir string) (int64, error)
-	// Available tells how many bytes of the host's memory can be used without swapping; nil if nobody asks.
+	// Available returns the bytes of the host's memory that can be used without swapping. If it is nil, memory is not
+	// checked.
 	Available func() (int64, error)
-	// OOMKills counts the processes that the kernel has ended for want of memory; nil where it cannot be known.
+	// OOMKills counts the processes that the kernel has killed because the host was out of memory; nil if unknown.
 	OOMKills func() (int64, error)
-	// WorkloadCPUs are the CPUs on which containers run, HostCPUs those of programs at the host's end of a network, as the
-	// kernel spells them; empty is all.
+	// WorkloadCPUs are the CPUs of containers, HostCPUs the CPUs of programs at the host's end of a network, as the kernel
+	// spells them. Empty stands for all CPUs.
 	WorkloadCPUs, HostCPUs string
 	// Warmup is the number of blocks that are recorded and marked as warm-up. Stop decides about the number of
 	// measured blocks.
@@ -71,14 +71,14 @@ type Config struct {
 	Done []result.Trial
 
 	Clock   Clock
-	Cgroups *cgroup.Hierarchy // nil: trials have no cgroups of their own
-	// Programs are the programs of engines and runtimes, by which the cost of a target is split into components. It is nil
-	// for targets without processes on this host.
+	Cgroups *cgroup.Hierarchy // nil if trials have no cgroups
+	// Programs are the programs of engines and runtimes. They assign the processes of a target to components. It is nil for
+	// targets without processes on this host.
 	Programs monitor.Programs
 	Noise    Noise
 	Record   func(result.Trial) error
 	Observer Observer
-	// Pulling is told that a target is about to get an image, which takes its time; nil if nobody is to know.
+	// Pulling is called before a target pulls an image, which may take long; it may be nil.
 	Pulling func(target string, image bench.Image)
 }
 
@@ -87,56 +87,55 @@ func cellOf(w plan.Work, target string) result.Cell {
 	return result.Cell{Benchmark: w.Benchmark.Name, Params: w.Params.String(), Target: target}
 }
 
-// Files are an image, ready for use. If it cannot be had Err says why, and what needs it is skipped.
-type Files struct {
+// Image is a prepared image. Err is set if it could not be prepared; benchmarks that need it are skipped.
+type Image struct {
 	Rootfs string // a directory with the image's file system
 	Ref    string // a reference for engines that pull
 	Err    error
 }
 
-// Target is a target of the run. Engine is nil if it cannot work here, and Err says
-// why.
+// Target is a target of the run. If it cannot work here, Engine is nil and Err is the reason.
 type Target struct {
 	Name   string
 	Engine engine.Engine
 	Err    error
 }
 
-// Images makes images that no engine has seen, for engines that pull.
-type Images interface {
-	// Fresh makes one with a layer of size bytes that is nowhere else, and gives its reference.
+// Registry publishes images that no engine has seen, for engines that pull.
+type Registry interface {
+	// Fresh publishes an image with a new layer of size bytes, and returns its reference.
 	Fresh(ctx context.Context, size int64) (ref string, err error)
-	// Forget takes it back. It is idempotent.
+	// Forget withdraws the image. It is idempotent.
 	Forget(ref string)
 }
 
-// Noise watches the host during a trial: the function that Begin returns says what was
-// seen since. waits are what the trial waited for by its nature.
+// Noise observes the host during a trial. The function that Begin returns reports the disturbance since then, without
+// the waits of the trial itself.
 type Noise interface {
 	Begin() func(waits []bench.Medium) result.Disturbance
 }
 
-// Observer is told what happens, one call at a time.
+// Observer follows the run. Its methods are called one at a time.
 type Observer interface {
-	// Started tells which trial begins, and how much is left.
+	// Started is called before a trial, with the progress of the run.
 	Started(t result.Trial, p Progress)
-	// Ended tells how it ended.
+	// Ended is called after a trial.
 	Ended(t result.Trial)
 }
 
-// Progress is how far a run is. Total may grow while a stop rule asks for more blocks.
+// Progress is the progress of a run in trials. Total may grow while a stop rule requires more blocks.
 type Progress struct {
 	Done, Total int
-	// Left is an estimate of the time to the end, 0 if there is none yet.
+	// Left is the estimated time to the end; 0 without an estimate.
 	Left time.Duration
 }
 
-// Outcome is how a run ended.
+// Outcome is the end of a run.
 type Outcome struct {
 	Counts map[result.Status]int
-	// Cut says in words what was left out (the budget ended, cells were given up, a cost cannot be known).
-	Cut []string
-	// Interrupted tells that the context was cancelled.
+	// Caveats describe the missing results: the budget ended, a cell was given up, a cost is unknown.
+	Caveats []string
+	// Interrupted is set if the context was cancelled.
 	Interrupted bool
 }
 
@@ -155,7 +154,7 @@ type run struct {
 	out     Outcome
 }
 
-// slot is the place of a trial in a run.
+// slot identifies a trial in the order of a run.
 type slot struct {
 	result.Cell
 	Block  int
@@ -168,8 +167,8 @@ func (s streak) over() bool {
 	return s.failures+s.timeouts >= failuresAllowed || s.timeouts >= timeoutsAllowed
 }
 
-// Run executes the plan until it is done, its budget ends or ctx is cancelled. The error
-// is one of recording: then nothing can be kept any more and the run ends.
+// Run executes the plan until it is done, its budget ends or ctx is cancelled. It returns an error only if a trial cannot be
+// recorded: the run then ends, since further results would be lost.
 func Run(ctx context.Context, config Config) (Outcome, error) {
 	r := &run{
 		Config: config, began: config.Clock.Now(), done: map[slot]bool{}, over: map[result.Cell]bool{}, failed: map[result.Cell]streak{},
@@ -214,7 +213,7 @@ func (r *run) skips() error {
 
 // lack returns an error if a benchmark cannot run on any target.
 func (r *run) lack(w plan.Work) error {
-	files, known := r.Files[w.Benchmark.Image]
+	files, known := r.Images[w.Benchmark.Image]
 	switch {
 	case !known:
 		return &engine.UnsupportedError{What: "image " + string(w.Benchmark.Image), Reason: "it was not prepared for this run"}
@@ -253,7 +252,7 @@ func (r *run) skip(at slot, reason string) error {
 	})
 }
 
-// rounds gives every benchmark a block in turn until all have enough.
+// rounds executes a block of each benchmark in turn until all have enough.
 func (r *run) rounds(ctx context.Context) error {
 	for n := 0; ; n++ {
 		worked := false
@@ -271,7 +270,7 @@ func (r *run) rounds(ctx context.Context) error {
 			worked = true
 			if block > 0 && r.spent() {
 				if warmup {
-					continue // to the measured block that every benchmark gets
+					continue // every benchmark gets at least one measured block
 				}
 				r.cut(block)
 				return nil
@@ -286,16 +285,16 @@ func (r *run) rounds(ctx context.Context) error {
 	}
 }
 
-// cut says that the budget ended before a block.
+// cut records that the budget ended before a block.
 func (r *run) cut(block int) {
 	text := fmt.Sprintf("the budget of %v ended after %d of %d blocks", r.Budget, block, r.Stop.Min)
 	if block >= r.Stop.Min {
-		text = fmt.Sprintf("the budget of %v ended after %d blocks, before all results were as precise as asked", r.Budget, block)
+		text = fmt.Sprintf("the budget of %v ended after %d blocks, before all results reached the requested precision", r.Budget, block)
 	}
-	r.out.Cut = append(r.out.Cut, text)
+	r.out.Caveats = append(r.out.Caveats, text)
 }
 
-// block executes one trial on each target in the order that the seed gives.
+// block executes one trial on each target, in the order that follows from the seed.
 func (r *run) block(ctx context.Context, i, block int, warmup bool) error {
 	w := r.Work[i]
 	for _, n := range r.order(w, block, warmup) {
@@ -330,7 +329,7 @@ func (r *run) block(ctx context.Context, i, block int, warmup bool) error {
 	return nil
 }
 
-// attempt executes a trial, if what it needs of images is there.
+// attempt executes a trial after it has pulled the image.
 func (r *run) attempt(ctx context.Context, w plan.Work, t Target, seq int) (_ result.Trial, counts bool) {
 	began := r.Clock.Now()
 	if err := r.pull(ctx, w.Benchmark.Image, t); err != nil {
@@ -341,11 +340,11 @@ func (r *run) attempt(ctx context.Context, w plan.Work, t Target, seq int) (_ re
 	return r.execute(ctx, w, t.Engine, seq)
 }
 
-// giveUp records that a cell is not tried any more.
+// giveUp records that a cell has no further trials.
 func (r *run) giveUp(at slot) error {
 	s := r.failed[at.Cell]
-	reason := fmt.Sprintf("given up after %d trials in a row that did not work", s.failures+s.timeouts)
-	r.out.Cut = append(r.out.Cut, fmt.Sprintf("%s on %s was %s", at.Benchmark, at.Target, reason))
+	reason := fmt.Sprintf("given up after %d consecutive trials without success", s.failures+s.timeouts)
+	r.out.Caveats = append(r.out.Caveats, fmt.Sprintf("%s on %s was %s", at.Benchmark, at.Target, reason))
 	return r.skip(at, reason)
 }
 
@@ -365,7 +364,7 @@ func (r *run) record(t result.Trial) error {
 	return nil
 }
 
-// note takes a recorded trial into account.
+// note updates the state of the run with a recorded trial.
 func (r *run) note(t result.Trial) {
 	r.done[slot{t.Cell, t.Block, t.Warmup}] = true
 	r.out.Counts[t.Status]++

@@ -37,8 +37,8 @@ func TestStopRule(t *testing.T) {
 			l.config.Warmup, l.config.Stop = 1, stats.StopRule{Min: 6, Max: tt.max, Precision: 0.02}
 			l.work("test.one.x", values(tt.one))
 			l.work("test.two.x", values(tt.two))
-			if out := l.ok(); len(out.Cut) > 0 {
-				t.Errorf("cut: %q", out.Cut)
+			if out := l.ok(); len(out.Caveats) > 0 {
+				t.Errorf("cut: %q", out.Caveats)
 			}
 			if diff := cmp.Diff(tt.want, after(l)); diff != "" {
 				t.Errorf("blocks of warm-up and measured (-want +got):\n%s", diff)
@@ -98,7 +98,7 @@ func TestBudgetCountsEarlierTrials(t *testing.T) {
 	if got, want := len(first.trials)+len(second.trials), len(whole.trials); got != want {
 		t.Errorf("the resumed run has %d trials, the uninterrupted one %d", got, want)
 	}
-	if diff := cmp.Diff(out.Cut, resumed.Cut); diff != "" {
+	if diff := cmp.Diff(out.Caveats, resumed.Caveats); diff != "" {
 		t.Errorf("cut of the uninterrupted (-) and the resumed (+) run:\n%s", diff)
 	}
 	if got, want := second.at[0].Left, 31*ms; got != want { // 100 ms − 3 × 23 ms

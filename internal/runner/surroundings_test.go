@@ -35,7 +35,7 @@ func runsProgram(ctx context.Context, t bench.Trial) error {
 
 // needsImage makes all work of the lab need the workload image, which has to be pulled.
 func (l *lab) needsImage() {
-	l.config.Files[bench.WorkloadImage] = runner.Files{Rootfs: "/", Ref: "registry/" + string(bench.WorkloadImage)}
+	l.config.Images[bench.WorkloadImage] = runner.Image{Rootfs: "/", Ref: "registry/" + string(bench.WorkloadImage)}
 	for i := range l.config.Work {
 		l.config.Work[i].Benchmark.Image = bench.WorkloadImage
 	}
@@ -87,7 +87,7 @@ func TestImageThatIsNotPulled(t *testing.T) {
 			if !slices.Equal(got, tt.want) || !strings.Contains(l.trials[0].Reason, tt.reason) {
 				t.Errorf("trials are %v because %q, want %v because %q", got, l.trials[0].Reason, tt.want, tt.reason)
 			}
-			if cut := strings.Join(outcome.Cut, "\n"); !strings.Contains(cut, tt.cut) || tt.cut == "" && cut != "" {
+			if cut := strings.Join(outcome.Caveats, "\n"); !strings.Contains(cut, tt.cut) || tt.cut == "" && cut != "" {
 				t.Errorf("the run says %q, want %q", cut, tt.cut)
 			}
 		})
@@ -100,7 +100,7 @@ func TestImageThatStaysWithItsEngine(t *testing.T) {
 	l.work("test.one.x", live)
 	l.needsImage()
 	outcome, err := runner.Run(t.Context(), l.config)
-	if err != nil || len(outcome.Cut) != 1 || !strings.Contains(outcome.Cut[0], "the image registry/workload stays with fake/a@fail=remove: remove image") {
+	if err != nil || len(outcome.Caveats) != 1 || !strings.Contains(outcome.Caveats[0], "the image registry/workload stays with fake/a@fail=remove: remove image") {
 		t.Errorf("Run() = %+v, %v", outcome, err)
 	}
 }
@@ -125,7 +125,7 @@ func TestImageThatIsNotThere(t *testing.T) {
 	l.config.Work[0].Benchmark.Image = bench.WorkloadImage
 	l.work("test.three.x", live)
 	l.config.Work[2].Benchmark.Image = "mine.tar"
-	l.config.Files[bench.WorkloadImage] = runner.Files{Err: &engine.UnsupportedError{What: "the workload image", Reason: "no mirror answers", Advice: "load one"}}
+	l.config.Images[bench.WorkloadImage] = runner.Image{Err: &engine.UnsupportedError{What: "the workload image", Reason: "no mirror answers", Advice: "load one"}}
 	l.ok()
 	want := map[string]string{
 		"test.one.x": "the workload image: no mirror answers; load one", "test.two.x": "",

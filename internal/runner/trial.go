@@ -48,7 +48,7 @@ type trial struct {
 	seq       int
 	began     time.Time
 	group     *cgroup.Group
-	hostGroup *cgroup.Group // of processes at the host's end; nil if there are none, or no cgroups
+	hostGroup *cgroup.Group // of processes at the host's end; nil without such processes or without cgroups
 	cost      cost
 	// cancel cancels the benchmark's context with an error that no call of the benchmark returns.
 	cancel context.CancelCauseFunc
@@ -91,7 +91,7 @@ func (t *trial) Spec(argv ...string) engine.Spec {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.created++
-	files := t.r.Files[t.work.Benchmark.Image]
+	files := t.r.Images[t.work.Benchmark.Image]
 	return engine.Spec{
 		// The width is fixed: runsc accepts a prefix of an ID, and reports 1 and 10 as "ambiguous".
 		ID:        fmt.Sprintf("%s%s-t%d-%05d", engine.Prefix, t.r.RunID, t.seq, t.created),
@@ -137,7 +137,7 @@ func (t *trial) keep(c engine.Container) {
 	t.mu.Unlock()
 }
 
-// canLimit returns an error if limits cannot work on this host, whatever the engine. Runtimes differ on a kernel without
+// canLimit returns an error if limits cannot work on this host with any engine. Runtimes differ on a kernel without
 // the controller: some fail with messages of their own, others ignore the limit.
 func (t *trial) canLimit(r engine.Resources) error {
 	if t.group == nil || r.CPU == 0 && r.Memory == 0 {
@@ -350,7 +350,7 @@ func (t *trial) cleanUp(ctx context.Context) error {
 		}
 	}
 	for _, ref := range t.fresh {
-		t.r.Images.Forget(ref)
+		t.r.Registry.Forget(ref)
 	}
 	if t.group != nil {
 		add(t.engine.(engine.CgroupPlacer).SetCgroupParent(""))

@@ -11,11 +11,10 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 )
 
-// watch implements bench.Watch. The clock is read before anything else is done with the
-// first bytes.
+// watch implements bench.Watch. It reads the clock before it handles the first bytes.
 type watch struct {
 	now func() time.Duration
-	// flooded is called when more is written than is kept.
+	// flooded is called when the output exceeds bench.MaxOutput.
 	flooded func()
 
 	mu       sync.Mutex

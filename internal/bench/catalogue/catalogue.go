@@ -1,4 +1,4 @@
-// Package catalogue lists the benchmarks there are.
+// Package catalogue lists all benchmarks.
 package catalogue
 
 import (
@@ -11,11 +11,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench/scalability"
 )
 
-// Catalogue is where plans find benchmarks.
+// Catalogue resolves the names of benchmarks in plans.
 type Catalogue struct{}
 
-// All lists the benchmarks in the order in which they are shown. Of benchmarks with a number
-// in their names it has those of the paper.
+// All lists the benchmarks in display order. Of benchmarks with a number in their names it lists only the numbers of the
+// paper.
 func (Catalogue) All() []bench.Benchmark {
 	return slices.Concat(operations.Benchmarks(), scalability.Benchmarks(), performance.Benchmarks(), limits.Benchmarks())
 }

@@ -79,14 +79,14 @@ type realLab struct {
 	name    string
 	engine  engine.Engine
 	session engine.Session
-	files   map[bench.Image]runner.Files
+	files   map[bench.Image]runner.Image
 }
 
 func newRealLab(t *testing.T, targetName string, driver engine.Driver) *realLab {
 	t.Helper()
 	rootfs, _ := enginetest.Workload(t)
 	l := &realLab{name: targetName, session: enginetest.Session(t, oci.LauncherOptions)}
-	l.files = map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: l.session.Rootfs}, bench.WorkloadImage: {Rootfs: rootfs}}
+	l.files = map[bench.Image]runner.Image{bench.ProbeImage: {Rootfs: l.session.Rootfs}, bench.WorkloadImage: {Rootfs: rootfs}}
 	parsed, err := target.Parse(targetName)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func (l *realLab) run(t *testing.T, name string, given bench.Params) result.Tria
 	}
 	var trials []result.Trial
 	_, err = runner.Run(t.Context(), runner.Config{
-		RunID: l.session.RunID, Files: l.files, Data: l.session.Data, Memory: memoryDir(t), Work: []plan.Work{{Benchmark: b, Params: params}},
+		RunID: l.session.RunID, Images: l.files, Data: l.session.Data, Memory: memoryDir(t), Work: []plan.Work{{Benchmark: b, Params: params}},
 		Targets: []runner.Target{{Name: l.name, Engine: l.engine}}, DropCaches: func(context.Context) error { return dropFiles(l.session.Data) },
 		Stop: stats.StopRule{Min: 1}, TrialLimit: time.Minute, CallLimit: time.Minute,
 		Clock: runner.SystemClock{}, Cgroups: l.session.Cgroups, Noise: quiet{}, Observer: quiet{},

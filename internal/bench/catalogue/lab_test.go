@@ -64,10 +64,10 @@ func runOn(t testing.TB, name string, e engine.Engine, clock runner.Clock, given
 	}
 	var trials []result.Trial
 	config := runner.Config{
-		RunID: runID, Files: map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: "/"}, bench.WorkloadImage: {Rootfs: "/"}},
+		RunID: runID, Images: map[bench.Image]runner.Image{bench.ProbeImage: {Rootfs: "/"}, bench.WorkloadImage: {Rootfs: "/"}},
 		Data: t.TempDir(), Memory: t.TempDir(), Work: []plan.Work{{Benchmark: b, Params: params}},
-		Targets: []runner.Target{{Name: "under/test", Engine: e}},
-		Images:  images{}, Stop: stats.StopRule{Min: 1}, TrialLimit: time.Hour, CallLimit: 10 * time.Minute,
+		Targets:  []runner.Target{{Name: "under/test", Engine: e}},
+		Registry: images{}, Stop: stats.StopRule{Min: 1}, TrialLimit: time.Hour, CallLimit: 10 * time.Minute,
 		Clock: clock, Noise: quiet{}, Observer: quiet{},
 		Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
 	}

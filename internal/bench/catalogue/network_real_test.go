@@ -60,7 +60,7 @@ func TestRealNetwork(t *testing.T) {
 				}
 				var trials []result.Trial
 				outcome, err := runner.Run(t.Context(), runner.Config{
-					RunID: s.RunID, Files: map[bench.Image]runner.Files{bench.WorkloadImage: {Rootfs: rootfs}}, Data: t.TempDir(),
+					RunID: s.RunID, Images: map[bench.Image]runner.Image{bench.WorkloadImage: {Rootfs: rootfs}}, Data: t.TempDir(),
 					Work: []plan.Work{{Benchmark: b, Params: params}}, Targets: []runner.Target{{Name: tt.target, Engine: e}}, Host: host,
 					Stop: stats.StopRule{Min: 1}, TrialLimit: time.Minute, CallLimit: time.Minute,
 					Clock: runner.SystemClock{}, Cgroups: s.Cgroups, Noise: quiet{}, Observer: quiet{},

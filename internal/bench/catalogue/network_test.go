@@ -213,7 +213,7 @@ func runOnWire(t *testing.T, name string, e *wire, given bench.Params, clock run
 	}
 	var trials []result.Trial
 	_, err = runner.Run(t.Context(), runner.Config{
-		RunID: runID, Files: map[bench.Image]runner.Files{bench.WorkloadImage: {Rootfs: "/"}}, Data: t.TempDir(),
+		RunID: runID, Images: map[bench.Image]runner.Image{bench.WorkloadImage: {Rootfs: "/"}}, Data: t.TempDir(),
 		Work: []plan.Work{{Benchmark: b, Params: params}}, Targets: []runner.Target{{Name: "under/test", Engine: e}}, Host: e,
 		Stop: stats.StopRule{Min: 1}, TrialLimit: time.Hour, CallLimit: 10 * time.Minute, Clock: clock, Noise: quiet{}, Observer: quiet{},
 		Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },

@@ -105,7 +105,7 @@ func (l *peerLab) measure(p peer) ([]float64, []program, error) {
 	l.programs = nil
 	var trial result.Trial
 	_, err = runner.Run(l.Context(), runner.Config{
-		RunID: l.session.RunID, Files: map[bench.Image]runner.Files{b.Image: {Rootfs: l.rootfs}}, Data: l.session.Data, Memory: l.memory,
+		RunID: l.session.RunID, Images: map[bench.Image]runner.Image{b.Image: {Rootfs: l.rootfs}}, Data: l.session.Data, Memory: l.memory,
 		Work: []plan.Work{{Benchmark: b, Params: params}}, Targets: []runner.Target{{Name: target.Native, Engine: l}}, Host: l,
 		WorkloadCPUs: l.cpu, HostCPUs: l.cpu,
 		Stop: stats.StopRule{Min: 1}, TrialLimit: peerLimit, CallLimit: peerLimit,

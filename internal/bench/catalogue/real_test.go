@@ -54,13 +54,13 @@ func TestRealComponents(t *testing.T) {
 			})
 			var trials []result.Trial
 			outcome, err := runner.Run(t.Context(), runner.Config{
-				RunID: s.RunID, Files: map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: s.Rootfs}}, Data: t.TempDir(), Work: []plan.Work{{Benchmark: find(t, name)}},
+				RunID: s.RunID, Images: map[bench.Image]runner.Image{bench.ProbeImage: {Rootfs: s.Rootfs}}, Data: t.TempDir(), Work: []plan.Work{{Benchmark: find(t, name)}},
 				Targets: []runner.Target{{Name: tt.target, Engine: e}},
 				Stop:    stats.StopRule{Min: 3}, TrialLimit: time.Minute, CallLimit: time.Minute,
 				Clock: runner.SystemClock{}, Cgroups: s.Cgroups, Programs: engines.All(fake.NewClock(), nil).Programs(), Noise: quiet{}, Observer: quiet{},
 				Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
 			})
-			if err != nil || len(trials) != 3 || len(outcome.Cut) > 0 {
+			if err != nil || len(trials) != 3 || len(outcome.Caveats) > 0 {
 				t.Fatalf("Run() = %+v, %v with %d trials", outcome, err, len(trials))
 			}
 			for _, trial := range trials {

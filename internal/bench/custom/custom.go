@@ -34,7 +34,7 @@ func Networks() []string { return []string{hostNetwork, bridge} }
 
 const (
 	hostNetwork = "host"
-	bridge      = "bridge" // a network namespace of the container, from which the host can be reached
+	bridge      = "bridge" // a network namespace of the container with access to the host
 )
 
 // Metric is a value in the program's output.

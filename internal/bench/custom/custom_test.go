@@ -66,7 +66,7 @@ func run(t *testing.T, w custom.Workload, program fake.Program, targetName strin
 	}
 	var trials []result.Trial
 	_, err = runner.Run(t.Context(), runner.Config{
-		RunID: runID, Files: map[bench.Image]runner.Files{image: {Rootfs: "/app"}}, Data: t.TempDir(),
+		RunID: runID, Images: map[bench.Image]runner.Image{image: {Rootfs: "/app"}}, Data: t.TempDir(),
 		Work: []plan.Work{{Benchmark: b}}, Targets: []runner.Target{{Name: targetName, Engine: e}},
 		Stop: stats.StopRule{Min: 1}, TrialLimit: time.Hour, CallLimit: time.Minute, Clock: clock, Noise: quiet{}, Observer: quiet{},
 		Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },

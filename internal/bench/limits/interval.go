@@ -7,7 +7,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// mark is the usage so far at a time from which a limit is in force.
+// mark is the usage so far at the time when a limit comes into force.
 type mark struct {
 	at        time.Duration // on the trial's clock
 	used      cpuCount
@@ -15,7 +15,7 @@ type mark struct {
 	limit     float64 // in CPUs
 }
 
-// throttling is the number of quota periods in which a CPU limit throttled a trial's processes.
+// throttling counts the quota periods with throttled processes of a trial.
 type throttling struct {
 	periods int64
 	known   bool

@@ -35,8 +35,8 @@ func optional(m result.Metric) result.Metric {
 // primes are the parameters of the load under a limit: the load of performance.cpu.time, with its own number of events.
 func primes(quick, paper string) []bench.Param {
 	return []bench.Param{
-		{Name: "prime", Help: "the number up to which primes are counted", Quick: "20000", Paper: "20000", Check: bench.IntRange(3, 10_000_000)},
-		{Name: "events", Help: "number of times that they are counted", Quick: quick, Paper: paper, Check: bench.IntRange(100, 100_000_000)},
+		{Name: "prime", Help: "largest number in the search for primes", Quick: "20000", Paper: "20000", Check: bench.IntRange(3, 10_000_000)},
+		{Name: "events", Help: "number of searches", Quick: quick, Paper: paper, Check: bench.IntRange(100, 100_000_000)},
 	}
 }
 

@@ -23,8 +23,8 @@ const beyond = 2
 // within the same limit, and even it leaves more than this of the default limit.
 const least = 1.0 / 3
 
-// sandboxExit is the exit code with which gVisor's shim reports that a container ended with its sandbox. The program never
-// exits with it.
+// sandboxExit is the exit code of gVisor's shim for a container that ended with its sandbox. The program never exits with
+// it.
 const sandboxExit = 128
 
 func memoryOOM() bench.Benchmark {

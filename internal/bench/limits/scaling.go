@@ -32,7 +32,7 @@ func cpuScaling() bench.Benchmark {
 		optional(bounded("CPULimitUse", mostUse, "does not hold a CPU limit that is raised",
 			"the highest CPU time in a second of the container and its sandbox, without shims and daemons, over the CPU time that the current limit allows: 1 if it holds, more if it is missing or a raise ends it")),
 		optional(bounded("LimitResponse", mostResponse, "does not follow a raised CPU limit",
-			"factor by which the speedup of the program falls short of a doubled limit: 1 if it works twice as fast, 2 if it works no faster; left out if the host is too busy to grant the limit, and if the limit does not hold")),
+			"doubling of the limit over the speedup of the program: 1 if it works twice as fast, 2 if it works no faster; left out if the host is too busy to grant the limit, and if the limit does not hold")),
 	}
 	return bench.Benchmark{
 		Name:    "limits.cpu.scaling",
@@ -45,7 +45,7 @@ func cpuScaling() bench.Benchmark {
 		// a limit.
 		Params: append(primes("3000", "20000"),
 			bench.Param{
-				Name: "steps", Help: "number of steps in which the limit is raised; a fast machine needs more events to reach the last",
+				Name: "steps", Help: "number of steps to the full limit; a fast machine needs more events to reach the last",
 				Quick: "3", Paper: "10", Check: bench.IntRange(1, 100),
 			},
 			bench.Param{

@@ -19,7 +19,7 @@ func linpack() bench.Benchmark {
 		Image:   bench.WorkloadImage,
 		Params: []bench.Param{
 			{Name: "n", Help: "number of equations; the matrix takes 8 n² bytes", Quick: "2000", Paper: "5000", Check: bench.IntRange(100, 40_000)},
-			{Name: "runs", Help: "number of times that it is solved", Quick: "3", Paper: "3", Check: bench.IntRange(1, 1000)},
+			{Name: "runs", Help: "number of solutions", Quick: "3", Paper: "3", Check: bench.IntRange(1, 1000)},
 			threadsParam(allThreads, "number of threads, or all for one for each CPU that the program sees"),
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {

@@ -17,8 +17,8 @@ func cpuTime() bench.Benchmark {
 		Metrics: metrics,
 		Image:   bench.WorkloadImage,
 		Params: []bench.Param{
-			{Name: "prime", Help: "the number up to which primes are counted", Quick: "20000", Paper: "20000", Check: bench.IntRange(3, 10_000_000)},
-			{Name: "events", Help: "number of times that they are counted", Quick: "1000", Paper: "10000", Check: bench.IntRange(100, 100_000_000)},
+			{Name: "prime", Help: "largest number in the search for primes", Quick: "20000", Paper: "20000", Check: bench.IntRange(3, 10_000_000)},
+			{Name: "events", Help: "number of searches", Quick: "1000", Paper: "10000", Check: bench.IntRange(100, 100_000_000)},
 			{Name: "threads", Help: "number of threads that share the work; wang takes 4", Quick: "1", Paper: "1", Check: bench.IntRange(1, 256)},
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {

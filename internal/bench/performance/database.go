@@ -105,7 +105,7 @@ func redisTime(v string) error {
 	return nil
 }
 
-// runRedis runs the tests with as many requests as fit into the time, at most those of run. A run with the fewest requests
+// runRedis runs the tests with as many requests as fit into the time, at most run.Requests. A run with the fewest requests
 // estimates the number. redis-benchmark counts whole milliseconds and has no time limit of its own.
 func runRedis(ctx context.Context, t bench.Trial, run workload.RedisRun, within time.Duration) error {
 	var results []workload.RedisResult
@@ -129,8 +129,8 @@ func runRedis(ctx context.Context, t bench.Trial, run workload.RedisRun, within 
 	return nil
 }
 
-// requestsWithin computes from the results of a shorter run the number of requests in each test, at most most, with which
-// all tests together take the time d. The number is rounded down to 1, 2 or 5 times a power of ten, so that all trials of a
+// requestsWithin estimates from the results of a shorter run how many requests, at most most, each test can have if all tests
+// together take the time d. The number is rounded down to 1, 2 or 5 times a power of ten, so that all trials of a
 // target have the same.
 func requestsWithin(d time.Duration, results []workload.RedisResult, most int) int {
 	var one float64 // seconds for one request in each test

@@ -29,7 +29,7 @@ func requestsParam() bench.Param {
 // fsyncParam is the parameter for the interval of syncs.
 func fsyncParam() bench.Param {
 	return bench.Param{
-		Name: "fsync", Help: "number of writes after which all files are synced; 0 syncs only once, at the end",
+		Name: "fsync", Help: "number of writes between two syncs of all files; 0 syncs only once, at the end",
 		Quick: "0", Paper: "100", Check: bench.IntRange(0, 1_000_000),
 	}
 }
@@ -113,8 +113,8 @@ func diskWrite() bench.Benchmark {
 	})
 }
 
-// diskMount has a metric for each volume. A volume other than Bind that the target does not support, or for which the host
-// has no space, has no value; a condition of the trial gives the reason.
+// diskMount has a metric for each volume. Volumes other than Bind may be unsupported by the target or too large for the host:
+// they have no value, and a condition of the trial gives the reason.
 func diskMount() bench.Benchmark {
 	metrics := []result.Metric{
 		seconds("Bind", "SeqWrite on a bind mount of the host's disk"),

@@ -21,7 +21,7 @@ func network() []bench.Benchmark {
 	return []bench.Benchmark{bandwidth(), netperf(), web()}
 }
 
-// longestTest bounds the time of a test, with which ab's memory grows.
+// longestTest bounds the time of a test, and thus ab's memory, which grows with it.
 const longestTest = 5 * time.Minute
 
 // testTime is the parameter for the time of each of a benchmark's tests. iperf3, netperf and ab count in whole seconds.

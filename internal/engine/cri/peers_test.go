@@ -147,9 +147,9 @@ func (l *peerLab) measure(name string, given bench.Params, trials int) []result.
 	}
 	var all []result.Trial
 	_, err = runner.Run(l.Context(), runner.Config{
-		RunID: l.session.RunID, Seed: 1, Data: l.session.Data, Images: l.session.Registry,
-		Files: map[bench.Image]runner.Files{bench.ProbeImage: {Rootfs: l.session.Rootfs, Ref: l.session.Registry.Probe()}},
-		Work:  []plan.Work{{Benchmark: b, Params: params}}, Targets: []runner.Target{{Name: l.opened.Info().Target.String(), Engine: l.opened}},
+		RunID: l.session.RunID, Seed: 1, Data: l.session.Data, Registry: l.session.Registry,
+		Images: map[bench.Image]runner.Image{bench.ProbeImage: {Rootfs: l.session.Rootfs, Ref: l.session.Registry.Probe()}},
+		Work:   []plan.Work{{Benchmark: b, Params: params}}, Targets: []runner.Target{{Name: l.opened.Info().Target.String(), Engine: l.opened}},
 		Stop: stats.StopRule{Min: trials}, TrialLimit: peerLimit, CallLimit: peerLimit,
 		Clock: runner.SystemClock{}, Cgroups: l.session.Cgroups, Programs: programs, Noise: unwatched{}, Observer: unwatched{},
 		Record: func(t result.Trial) error {

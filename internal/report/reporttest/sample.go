@@ -215,7 +215,7 @@ func (s *sampler) pause(block int) {
 			case block <= 3:
 				t.Status, t.Reason = result.Timeout, "resume took longer than its limit of 30s"
 			case block == 4:
-				t.Status, t.Reason = result.Skipped, "given up after 2 trials in a row that did not work"
+				t.Status, t.Reason = result.Skipped, "given up after 2 consecutive trials without success"
 			default:
 				s.run.Trials = s.run.Trials[:len(s.run.Trials)-1]
 			}

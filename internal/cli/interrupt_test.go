@@ -56,7 +56,7 @@ func TestInterrupt(t *testing.T) {
 			p.ends(130)
 			run := export(t, dir, "latest")
 			p.says(
-				`^interrupted; continue with: touchstone benchmark --resume `+run.ID+` -d out$`,
+				`^interrupted; go on with: touchstone benchmark --resume `+run.ID+` -d out$`,
 				`^Run      `+run.ID+`, .*interrupted`,
 				`^operations.container.lifecycle$`,
 			)
@@ -94,7 +94,7 @@ func TestKill(t *testing.T) {
 	list.says(`  killed  `)
 	p = start(t, dir, "report")
 	p.ends(0)
-	p.says(`it was killed; the report shows`)
+	p.says(`the process of the run was killed; the report has`)
 	start(t, dir, "benchmark", "--resume", "latest").ends(0)
 	compareRuns(t, whole, export(t, dir, run.ID))
 }

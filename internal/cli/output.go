@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// format is the value of a listing's --output flag.
+// format is the value of --output of a listing.
 type format string
 
 const (
@@ -34,14 +34,15 @@ func (f *format) Set(s string) error {
 	}
 }
 
-// addFormat adds the --output flag of a listing.
+// addFormat gives a listing its --output flag.
 func addFormat(cmd *cobra.Command, f *format) {
 	*f = formatTable
-	cmd.Flags().VarP(f, "output", "o", "output format: table, json or yaml")
+	cmd.Flags().VarP(f, "output", "o", "how to print: table, json or yaml")
+	// The values are known, so the shell can complete them.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// print writes a listing: data as JSON or YAML, or rows below a header as a table.
+// print writes a listing: data as JSON or YAML, or rows below a header.
 func (f format) print(w io.Writer, data any, header []string, rows [][]string) error {
 	switch f {
 	case formatJSON:
@@ -70,7 +71,7 @@ func (f format) print(w io.Writer, data any, header []string, rows [][]string) e
 	}
 }
 
-// printable removes control characters, so that the output of programs cannot control the terminal.
+// printable keeps what programs said from driving the terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -84,14 +85,14 @@ func printable(s string) string {
 	}, s)
 }
 
-// usualWidth is the assumed width of a terminal of unknown width.
+// usualWidth is that of a terminal whose width is not known.
 const usualWidth = 80
 
-// hanging is the indentation of all lines of a text but the first.
+// hanging stands before the lines that follow the first of a text.
 const hanging = "    "
 
-// printWrapped writes text in lines of the terminal's width: the first after lead, the others indented. Each line of the
-// text, such as one of several errors, starts a new line. Text may contain the output of programs.
+// printWrapped writes text, of which programs may have said a part, in lines of the terminal's width: the
+// first after lead, the others indented. A line of the text, such as one of several errors, begins a new one.
 func printWrapped(w io.Writer, width int, lead, text string) {
 	if width <= 0 {
 		width = usualWidth

@@ -15,9 +15,10 @@ type entry struct {
 	content string
 }
 
-// tree returns the files of the image, parents first.
+// tree is what the image holds, parents first. It is the only list of it.
 //
-// Engines need etc/passwd and etc/group to look up the name of user 0. Benchmarks bind a directory of the host to /data.
+// Users and groups are there for engines that look up the name of user 0; /data is where
+// benchmarks bind a directory of the host.
 func tree(probe []byte) []entry {
 	return []entry{
 		{name: "data", mode: fs.ModeDir | 0o755},
@@ -32,7 +33,7 @@ func tree(probe []byte) []entry {
 	}
 }
 
-// pack builds the layer: an uncompressed, reproducible tar archive.
+// pack makes the layer: an uncompressed tar with no time, owner or order but those given.
 func pack(entries []entry) ([]byte, error) {
 	var layer bytes.Buffer
 	w := tar.NewWriter(&layer)

@@ -2,28 +2,28 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// Breach is a median beyond the bound of its metric: something does not hold that the user relies on. It says so by
-// itself, whatever the baseline does.
+// Breach is a median beyond the bound of its metric: a limit that does not hold, whatever the baseline does.
 type Breach struct {
 	Benchmark, Params, Target string
 	Metric                    result.Metric
 	Median                    float64
-	// Trials is how many values the median is of.
+	// Trials is the number of values behind the median.
 	Trials int
-	// Doubt says why it might be chance, empty if the whole interval of the median lies beyond the bound.
+	// Doubt is the reason why the breach may be chance. It is empty if the whole interval of the median is beyond the bound.
 	Doubt string
 }
 
 // Title is the benchmark's name with its parameters.
 func (b *Breach) Title() string { return title(b.Benchmark, b.Params) }
 
-// String says it in one sentence: "limits.cpu.time quota=0.1: containerd/runsc does not hold its CPU limit: CPULimitUse is 980 %,
-// and 110 % is the most that holds (median of 10 trials)."
+// String spells it in one sentence: "limits.cpu.time quota=0.1: containerd/runsc does not hold its CPU limit: CPULimitUse is
+// 980 %, above the bound of 110 % (median of 10 trials)."
 func (b *Breach) String() string { return b.Title() + ": " + b.Short() + "." }
 
 // Short is String without the benchmark.
@@ -33,38 +33,71 @@ func (b *Breach) Short() string {
 		trials = "one trial"
 	}
 	if b.Doubt != "" {
-		trials += ", " + b.Doubt
+		trials += "; " + b.Doubt
 	}
-	return fmt.Sprintf("%s %s: %s is %s, and %s is the most that holds (%s)",
+	return fmt.Sprintf("%s %s: %s is %s, above the bound of %s (%s)",
 		b.Target, b.Metric.Bound.Broken, b.Metric.Name, Quantity(b.Median, b.Metric.Unit), Quantity(b.Metric.Bound.Most, b.Metric.Unit), trials)
 }
 
-// Breached tells whether the median lies beyond the bound of the cell's metric.
-func (m *Metric) Breached(c *Cell) bool {
-	return m.Bound.Broken != "" && c.Summary != nil && c.Summary.Median > m.Bound.Most
-}
-
-// breaches lists those of a benchmark.
-func breaches(b *Benchmark) []Breach {
+// breaches lists the breaches of a benchmark in one run.
+func (b *Benchmark) breaches(run int) []Breach {
 	var all []Breach
 	for i := range b.Metrics {
 		m := &b.Metrics[i]
-		for j := range m.Cells {
-			if c := &m.Cells[j]; m.Breached(c) {
-				all = append(all, Breach{b.Name, b.Params, c.Target, m.Metric, c.Summary.Median, c.Summary.N, doubt(m.Bound, c.Summary)})
+		for _, row := range m.Rows {
+			if c := &row.Cells[run]; m.Breached(c) {
+				all = append(all, Breach{b.Name, b.Params, row.Target, m.Metric, c.Summary.Median, c.Summary.N, doubt(m.Bound, c.Summary)})
 			}
 		}
 	}
 	return all
 }
 
-// doubt says why a median beyond a bound might be chance.
+// doubt is the reason why a median beyond a bound may be chance.
 func doubt(bound result.Bound, s *stats.Summary) string {
 	switch {
 	case s.CI == nil:
-		return "too few to be sure: repeat it"
+		return "too few trials for an interval: repeat it"
 	case s.CI.Lo <= bound.Most:
-		return "whose interval reaches below that: repeat it on a quiet host"
+		return "its interval includes the bound: repeat it on a quiet host"
 	}
 	return ""
+}
+
+// breaches describes the breaches of all runs, with the runs if there are several.
+func (r *Report) breaches() []string {
+	type kind struct{ title, target, broken, metric string }
+	var kinds []kind
+	first := map[kind]Breach{}
+	where := map[kind][]string{}
+	for _, bench := range r.Benchmarks() {
+		for run, s := range bench.Sections {
+			if s == nil {
+				continue
+			}
+			for _, b := range s.Breaches {
+				k := kind{b.Title(), b.Target, b.Metric.Bound.Broken, b.Metric.Name}
+				if _, known := first[k]; !known {
+					kinds = append(kinds, k)
+					first[k] = b
+				}
+				text := r.Runs[run].Label + " (" + Quantity(b.Median, b.Metric.Unit)
+				if b.Doubt != "" {
+					text += "; " + b.Doubt
+				}
+				where[k] = append(where[k], text+")")
+			}
+		}
+	}
+	var all []string
+	for _, k := range kinds {
+		b := first[k]
+		if len(r.Runs) == 1 {
+			all = append(all, b.String())
+			continue
+		}
+		all = append(all, fmt.Sprintf("%s: %s %s on %s: %s is above the bound of %s.",
+			k.title, k.target, k.broken, strings.Join(where[k], ", "), k.metric, Quantity(b.Metric.Bound.Most, b.Metric.Unit)))
+	}
+	return all
 }

@@ -11,47 +11,45 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// key is what a table of the report is about.
+// key identifies a benchmark of a report.
 type key struct{ benchmark, params string }
 
-// New makes the model of a run. The run may be of any state, also without trials.
-func New(run result.Run, opts Options) Model {
-	m := Model{Run: facts(run), Seed: opts.Seed}
-	for _, t := range run.Targets {
-		m.Targets = append(m.Targets, targetOf(t, run.Trials))
+// New makes the report of at least one run. Runs may be in any state and without trials. Each run has the numbers of its
+// own report, because the bootstraps have the run's own seed.
+func New(runs []result.Run, opts Options) Report {
+	sorted, machines := byMachine(runs)
+	r := Report{Machines: machines, Facts: runFacts(sorted), Versions: versions(sorted), AcrossMachines: opts.AcrossMachines}
+	common, apart := commonBaselines(sorted)
+	names := labels(sorted)
+	var all [][]builder
+	for i := range sorted {
+		r.Runs = append(r.Runs, newRun(&sorted[i], names[i]))
+		all = append(all, builders(&sorted[i], common))
 	}
-	for _, build := range builders(&run, opts) {
-		m.Missing = append(m.Missing, build.missing()...)
-		if b := build.benchmark(); b.untried() {
-			m.leaveOut(b)
-		} else {
-			m.add(b)
+	for i, m := range machines {
+		for _, at := range m.Runs {
+			r.Runs[at].Machine = i
 		}
 	}
-	for _, s := range m.Suites {
-		for _, b := range s.Benchmarks {
-			m.Families += families(b)
+	for i := range all {
+		for n := range all[i] {
+			r.add(i, &all[i][n])
 		}
 	}
-	m.Warnings = warnings(&m, run.Trials)
-	m.Findings = findings(&m)
-	return m
-}
-
-// add puts a benchmark into its suite. Suites stand in the order of their first benchmark.
-func (m *Model) add(b Benchmark) {
-	name, _, _ := strings.Cut(b.Name, ".")
-	at := slices.IndexFunc(m.Suites, func(s Suite) bool { return s.Name == name })
-	if at < 0 {
-		m.Suites = append(m.Suites, Suite{Name: name})
-		at = len(m.Suites) - 1
+	for _, b := range r.Benchmarks() {
+		r.finish(b, apart[key{b.Name, b.Params}])
 	}
-	m.Suites[at].Benchmarks = append(m.Suites[at].Benchmarks, b)
+	r.cover(all)
+	for i := range r.Runs {
+		r.Runs[i].Warnings = r.warnings(i, sorted[i].Trials)
+	}
+	r.Findings = r.findings()
+	return r
 }
 
-func facts(run result.Run) Run {
-	r := Run{Run: run, Counts: map[result.Status]int{}}
-	r.Trials, r.Targets, r.Bench = nil, nil, nil
+func newRun(run *result.Run, label string) Run {
+	r := Run{Run: *run, Label: label, Counts: map[result.Status]int{}}
+	r.Trials, r.Run.Targets, r.Bench = nil, nil, nil
 	var self, elapsed time.Duration
 	for _, t := range run.Trials {
 		self, elapsed = self+t.Self, elapsed+t.Elapsed
@@ -64,38 +62,164 @@ func facts(run result.Run) Run {
 	if elapsed > 0 {
 		r.Self = self.Seconds() / elapsed.Seconds()
 	}
+	for _, t := range run.Targets {
+		target := Target{Target: t}
+		for _, trial := range run.Trials {
+			if trial.Target != t.Name || trial.Warmup {
+				continue
+			}
+			target.Total++
+			if trial.Status == result.OK {
+				target.OK++
+			}
+		}
+		r.Targets = append(r.Targets, target)
+	}
 	return r
 }
 
-func targetOf(t result.Target, trials []result.Trial) Target {
-	target := Target{Target: t}
-	for _, trial := range trials {
-		if trial.Target != t.Name || trial.Warmup {
-			continue
-		}
-		target.Total++
-		if trial.Status == result.OK {
-			target.OK++
-		}
+// add adds the benchmark of one run to its place. Suites and benchmarks are in the order of their first run.
+func (r *Report) add(run int, from *builder) {
+	r.Runs[run].Missing = append(r.Runs[run].Missing, from.missing()...)
+	section := from.section()
+	if section.skipped() {
+		r.Runs[run].leaveOut(title(from.key.benchmark, from.key.params), section)
+		return
 	}
-	return target
+	name, _, _ := strings.Cut(from.key.benchmark, ".")
+	at := slices.IndexFunc(r.Suites, func(s Suite) bool { return s.Name == name })
+	if at < 0 {
+		r.Suites, at = append(r.Suites, Suite{Name: name}), len(r.Suites)
+	}
+	suite := &r.Suites[at]
+	place := slices.IndexFunc(suite.Benchmarks, func(b Benchmark) bool { return b.Name == from.key.benchmark && b.Params == from.key.params })
+	if place < 0 {
+		suite.Benchmarks, place = append(suite.Benchmarks, Benchmark{
+			Name: from.key.benchmark, Params: from.key.params, Summary: from.described.Summary, Source: from.described.Source,
+			Place: from.described.Place, Sections: make([]*Section, len(r.Runs)),
+		}), len(suite.Benchmarks)
+	}
+	b := &suite.Benchmarks[place]
+	b.Sections[run] = section
+	families, comparisons := from.metrics(run, b, section)
+	r.Runs[run].Families += families
+	r.Runs[run].Comparisons += comparisons
+	section.Breaches = b.breaches(run)
 }
 
-// builder makes one benchmark of the model.
+// finish fills in the parts of a benchmark that need all its runs.
+func (r *Report) finish(b *Benchmark, apart bool) {
+	r.baseline(b, apart)
+	for i := range b.Metrics {
+		m := &b.Metrics[i]
+		for n := range m.Rows {
+			row := &m.Rows[n]
+			row.Baseline = row.Target == b.Baseline
+			for run := range row.Cells {
+				if c := &row.Cells[run]; c.Summary == nil {
+					c.Lack, c.Reason = r.lack(b, m, row, run)
+				}
+			}
+			r.across(m, row)
+		}
+	}
+	b.Conditions = b.conditions()
+}
+
+// baseline sets the target of all ratios.
+func (r *Report) baseline(b *Benchmark, apart bool) {
+	to := Fact{Values: make([]string, len(b.Sections))}
+	for i, s := range b.Sections {
+		if s == nil || s.Baseline == "" {
+			continue
+		}
+		to.Values[i] = s.Baseline
+		if b.Baseline == "" {
+			b.Baseline = s.Baseline
+		}
+		if b.Note == "" {
+			b.Note = s.BaselineNote
+		}
+	}
+	if !apart {
+		return
+	}
+	var parts []string
+	for _, g := range to.Groups() {
+		if g.Value != "" {
+			parts = append(parts, g.Value+" on "+r.Labels(g.Runs))
+		}
+	}
+	b.Baseline = ""
+	b.Note = "no target has a value in all runs, so the ratios are to different targets and must not be compared: " + strings.Join(parts, "; ")
+}
+
+// lack gives the reason why a cell has no number.
+func (r *Report) lack(b *Benchmark, m *Metric, row *Row, run int) (brief, full string) {
+	of := &r.Runs[run]
+	at := slices.IndexFunc(of.Targets, func(t Target) bool { return t.Name == row.Target })
+	switch section := b.Sections[run]; {
+	case at < 0:
+		return "not run", "the run has no such target"
+	case section == nil:
+		return "not run", of.without(b.Title())
+	case section.outcome(row.Target) == nil:
+		return "not available", of.Targets[at].Unavailable
+	default:
+		o := section.outcome(row.Target)
+		switch {
+		case row.Cells[run].Absent:
+			return "", "not recorded on this target"
+		case o.OK > 0:
+			return o.Lack(), "not recorded on this target"
+		default:
+			return o.Lack(), o.Why()
+		}
+	}
+}
+
+// without gives the reason why a run has no section of a benchmark.
+func (r *Run) without(title string) string {
+	for _, u := range r.Unmeasured {
+		if !slices.Contains(u.Benchmarks, title) {
+			continue
+		}
+		var parts []string
+		for _, reason := range u.Reasons {
+			parts = append(parts, reason.String())
+		}
+		return "skipped: " + strings.Join(parts, "; ")
+	}
+	return "not in this run"
+}
+
+// across compares the absolute medians of a row with the first run's.
+func (r *Report) across(m *Metric, row *Row) {
+	if !r.AcrossMachines || row.Cells[0].Summary == nil {
+		return
+	}
+	reference := valuesOf(row.Cells[0].Points)
+	for i := 1; i < len(row.Cells); i++ {
+		if c := &row.Cells[i]; c.Summary != nil {
+			compared := stats.CompareUnpaired(reference, valuesOf(c.Points), stats.Direction(m.Better), r.Runs[0].Seed^r.Runs[i].Seed)
+			c.Across = &compared
+		}
+	}
+}
+
+// builder makes the section of one benchmark in one run.
 type builder struct {
 	run       *result.Run
 	key       key
 	described result.Benchmark
 	cells     map[result.Cell][]*result.Trial
-	seed      uint64
-	// common is the baseline that is wanted in place of the run's, empty if none is.
+	// common is the baseline that the runs have in common, if it is another one than the run's.
 	common string
 }
 
-// builders gives one for each benchmark of a run: in the order of the run's benchmarks, whatever came first in the
-// shuffled run; the parameters of one benchmark as they came. A benchmark that the run does not describe has
-// none: no value of it could be read.
-func builders(run *result.Run, opts Options) []builder {
+// builders are the builders of a run in the order of its benchmarks. The order of the trials is shuffled and decides only
+// the order of parameters. A benchmark without a description has no builder, because its values have no unit.
+func builders(run *result.Run, common map[key]string) []builder {
 	cells := map[result.Cell][]*result.Trial{}
 	var all []builder
 	place := map[string]int{}
@@ -109,7 +233,7 @@ func builders(run *result.Run, opts Options) []builder {
 		k := key{t.Benchmark, t.Params}
 		if at, described := place[t.Benchmark]; described && !known[k] {
 			known[k] = true
-			all = append(all, builder{run: run, key: k, described: run.Bench[at], cells: cells, seed: opts.Seed, common: opts.baselines[k]})
+			all = append(all, builder{run: run, key: k, described: run.Bench[at], cells: cells, common: common[k]})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b builder) int { return cmp.Compare(place[a.key.benchmark], place[b.key.benchmark]) })
@@ -131,63 +255,46 @@ func (b *builder) valid(target string) []*result.Trial {
 	return ok
 }
 
-// outcomes tells how the trials on each target ended, but for those that could not run at all: they are listed
-// once, with the targets.
-func (b *builder) outcomes() []Outcome {
-	var all []Outcome
-	for _, t := range b.run.Targets {
-		if len(b.trials(t.Name)) > 0 && (t.Unavailable == "" || len(b.valid(t.Name)) > 0) {
-			all = append(all, b.outcome(t.Name))
+// samples gives the values of a metric by target.
+func (b *builder) samples(targets []Outcome, metric string) map[string][]stats.Sample {
+	all := map[string][]stats.Sample{}
+	for _, o := range targets {
+		for _, p := range points(b.valid(o.Target), metric) {
+			all[o.Target] = append(all[o.Target], stats.Sample{Block: p.Block, Value: p.Value})
 		}
 	}
 	return all
 }
 
-func (b *builder) benchmark() Benchmark {
-	described := b.described
-	out := Benchmark{Name: b.key.benchmark, Params: b.key.params, Summary: described.Summary, Source: described.Source, Targets: b.outcomes()}
+func (b *builder) section() *Section {
+	s := &Section{Targets: b.outcomes()}
 	blocks := map[int]bool{}
-	for _, o := range out.Targets {
+	for _, o := range s.Targets {
 		for _, trial := range b.valid(o.Target) {
 			blocks[trial.Block] = true
 		}
 	}
-	out.Blocks = len(blocks)
-	out.Baseline, out.BaselineNote = b.baseline(out.Targets)
-	for _, m := range described.Metrics {
-		if isComponent(m.Name) {
-			continue
-		}
-		metric := b.metric(m, &out)
-		switch {
-		case !slices.ContainsFunc(metric.Cells, func(c Cell) bool { return c.Summary != nil }):
-			if !m.Optional {
-				out.Unrecorded = append(out.Unrecorded, m.Name)
-			}
-			continue
-		case !slices.ContainsFunc(metric.Cells, func(c Cell) bool { return c.Baseline }):
-			out.Unbased = append(out.Unbased, m.Name)
-		}
-		out.Metrics = append(out.Metrics, metric)
-	}
-	out.Layers = b.layers(&out)
-	out.Components = b.components(described.Metrics, &out)
-	out.Conditions = b.conditions(out.Targets)
-	out.Breaches = breaches(&out)
-	return out
+	s.Blocks = len(blocks)
+	s.Baseline, s.BaselineNote = b.baseline(s.Targets)
+	s.Layers = b.layers(s.Targets)
+	s.Components = b.components(s.Targets)
+	s.Conditions = b.conditions(s.Targets)
+	return s
 }
 
-// baseline is the run's baseline if it has numbers, else the first target that has; or the one that several runs
-// have in common.
+// baseline is the run's baseline if it has numbers, else the first target that has, or the one that several runs have in
+// common.
 func (b *builder) baseline(targets []Outcome) (name, note string) {
-	if b.common != "" && slices.ContainsFunc(targets, func(o Outcome) bool { return o.Target == b.common && o.OK > 0 }) {
+	ok := func(name string) bool {
+		return slices.ContainsFunc(targets, func(o Outcome) bool { return o.Target == name && o.OK > 0 })
+	}
+	if b.common != "" && ok(b.common) {
 		return b.common, "the runs of this report have no other baseline in common here"
 	}
-	at := slices.IndexFunc(targets, func(o Outcome) bool { return o.Target == b.run.Baseline && o.OK > 0 })
-	if at >= 0 {
+	if ok(b.run.Baseline) {
 		return b.run.Baseline, ""
 	}
-	at = slices.IndexFunc(targets, func(o Outcome) bool { return o.OK > 0 })
+	at := slices.IndexFunc(targets, func(o Outcome) bool { return o.OK > 0 })
 	if at < 0 {
 		return "", ""
 	}
@@ -200,6 +307,17 @@ func (b *builder) baseline(targets []Outcome) (name, note string) {
 		note += " (" + targets[i].Why() + ")"
 	}
 	return name, note
+}
+
+// outcomes counts the trials on each target. Unavailable targets are left out, because the list of targets has them.
+func (b *builder) outcomes() []Outcome {
+	var all []Outcome
+	for _, t := range b.run.Targets {
+		if len(b.trials(t.Name)) > 0 && (t.Unavailable == "" || len(b.valid(t.Name)) > 0) {
+			all = append(all, b.outcome(t.Name))
+		}
+	}
+	return all
 }
 
 func (b *builder) outcome(target string) Outcome {
@@ -226,71 +344,13 @@ func (b *builder) outcome(target string) Outcome {
 			o.Reason = t.Reason
 		}
 	}
-	if strings.HasPrefix(b.key.benchmark, "operations.") {
+	if b.described.Phases {
 		o.Phases = phases(b.valid(target))
 	}
 	return o
 }
 
-// Total counts the trials without warm-up.
-func (o *Outcome) Total() int { return o.OK + o.Failed + o.Timeout + o.Skipped }
-
-// Counts says how the trials ended: "10 ok", "8 ok, 2 failed".
-func (o *Outcome) Counts() string {
-	var parts []string
-	for _, p := range []struct {
-		n    int
-		word string
-	}{{o.OK, "ok"}, {o.Failed, "failed"}, {o.Timeout, "timed out"}, {o.Skipped, "skipped"}} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.word))
-		}
-	}
-	if len(parts) == 0 {
-		return "warm-up only"
-	}
-	return strings.Join(parts, ", ")
-}
-
-// Why says why a target has no number or not all: "skipped: the reason",
-// "failed 2 of 10: the reason of the first". It is empty if all trials were ok.
-func (o *Outcome) Why() string {
-	var what string
-	switch {
-	case o.Failed > 0:
-		what = fmt.Sprintf("failed %d of %d", o.Failed+o.Timeout, o.Total())
-	case o.Timeout > 0:
-		what = fmt.Sprintf("timed out %d of %d", o.Timeout, o.Total())
-	case o.Skipped > 0:
-		what = "skipped"
-	case o.Total() == 0:
-		return "warm-up only"
-	default:
-		return ""
-	}
-	if o.Reason == "" {
-		return what
-	}
-	return what + ": " + o.Reason
-}
-
-// Lack says in a word or two why a target has no value of a metric.
-func (o *Outcome) Lack() string {
-	switch {
-	case o.OK > 0:
-		return "not recorded"
-	case o.Failed > 0:
-		return "failed"
-	case o.Timeout > 0:
-		return "timed out"
-	case o.Skipped > 0:
-		return "skipped"
-	}
-	return "warm-up only"
-}
-
-// missing lists the cells of a benchmark that lack something, also on targets that could
-// not run at all.
+// missing lists the cells of the benchmark with trials that did not end well, on targets that were available.
 func (b *builder) missing() []Missing {
 	var all []Missing
 	for _, target := range b.run.Targets {
@@ -325,8 +385,8 @@ func (b *builder) missing() []Missing {
 	return all
 }
 
-// phases gives the median duration of each phase in the order in which phases first happen, with
-// its steps. A step of a phase that is not there stands as a phase of its own.
+// phases gives the median duration of each phase with its steps, in the order of their first occurrence. A step without
+// its phase is a phase of its own.
 func phases(trials []*result.Trial) []Phase {
 	var names []string
 	medians := map[string][]float64{}
@@ -362,31 +422,9 @@ func phases(trials []*result.Trial) []Phase {
 	return all
 }
 
-// median is the median of values, of which there is at least one.
+// median is the median of at least one value.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	lo, hi := sorted[(len(sorted)-1)/2], sorted[len(sorted)/2]
 	return lo + (hi-lo)/2
-}
-
-// families counts the metrics with a comparison that was judged.
-func families(b Benchmark) int {
-	var n int
-	for _, m := range b.Metrics {
-		if slices.ContainsFunc(m.Cells, func(c Cell) bool { return c.Comparison != nil && judged(*c.Comparison) }) {
-			n++
-		}
-	}
-	return n
-}
-
-// judged tells whether there were enough samples for a verdict on them.
-func judged(c stats.Comparison) bool {
-	switch c.Verdict {
-	case stats.Faster, stats.Slower, stats.NoDifference, stats.TooNoisy:
-		return true
-	case stats.TooFew, stats.NotComparable:
-		return false
-	}
-	return false
 }

@@ -2,107 +2,73 @@ package report
 
 import (
 	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// componentSet is the metrics that tell apart which component caused a cost: they are named by a
-// prefix and the component, such as HostCPUShim, and stand together instead of each by itself.
-type componentSet struct {
-	prefix, title string
-	unit          result.Unit
-}
-
-func componentSets() []componentSet {
-	return []componentSet{
-		{"HostCPU", "CPU time by component", result.Seconds},
-		{"PSS", "Memory by component", result.Bytes},
-	}
-}
-
-// component is the component that a metric of the set is about, false if it is none of the set.
-func (s componentSet) component(metric string) (string, bool) {
-	rest, is := strings.CutPrefix(metric, s.prefix)
-	if first, _ := utf8.DecodeRuneInString(rest); !is || !unicode.IsUpper(first) {
-		return "", false
-	}
-	return strings.ToLower(rest), true
-}
-
-// isComponent tells whether a metric is of any set.
-func isComponent(metric string) bool {
-	return slices.ContainsFunc(componentSets(), func(s componentSet) bool {
-		_, is := s.component(metric)
-		return is
-	})
-}
-
-// Components is a cost told apart by component: daemon, shim, runtime and so on.
+// Components is a cost by component: daemon, shim, runtime and so on. It is the metrics of one group.
 type Components struct {
-	// Title says which cost it is, in Unit.
+	// Title is the group's heading.
 	Title string
 	Unit  result.Unit
-	// Names are the components of which some target has a value, Metrics their metrics.
+	// Names are the components with a value on some target, Metrics their metrics.
 	Names, Metrics []string
-	// Rows are the targets that have a value of any.
+	// Rows are the targets with a value of any component.
 	Rows []ComponentRow
 }
 
 // ComponentRow is the cost on one target.
 type ComponentRow struct {
 	Target string
-	// Total is the sum over the components in a trial, as a median over trials.
+	// Total is the median over trials of the sum over components.
 	Total stats.Summary
-	// Cells stand in the order of Components.Names, nil for components that the target has not.
+	// Cells are in the order of Components.Names, nil for components that the target does not have.
 	Cells []*stats.Summary
 }
 
-// components takes the metrics of a set out of those of a benchmark.
-func (b *builder) components(described []result.Metric, bench *Benchmark) []Components {
+// components collects the groups of the benchmark's metrics, in the order of their first metrics.
+func (b *builder) components(targets []Outcome) []Components {
 	var all []Components
-	for _, set := range componentSets() {
-		c := Components{Title: set.title, Unit: set.unit}
-		for _, m := range described {
-			name, is := set.component(m.Name)
-			if is && slices.ContainsFunc(bench.Targets, func(o Outcome) bool { return len(points(b.valid(o.Target), m.Name)) > 0 }) {
-				c.Names, c.Metrics = append(c.Names, name), append(c.Metrics, m.Name)
-			}
+	for _, m := range b.described.Metrics {
+		if m.Group == "" || len(b.samples(targets, m.Name)) == 0 {
+			continue
 		}
-		for _, o := range bench.Targets {
-			if row, has := b.componentRow(o.Target, c.Metrics, set.prefix); has {
-				c.Rows = append(c.Rows, row)
-			}
+		at := slices.IndexFunc(all, func(c Components) bool { return c.Title == m.Group })
+		if at < 0 {
+			all, at = append(all, Components{Title: m.Group, Unit: m.Unit}), len(all)
 		}
-		if len(c.Rows) > 0 {
-			all = append(all, c)
+		all[at].Names, all[at].Metrics = append(all[at].Names, m.Component), append(all[at].Metrics, m.Name)
+	}
+	for i := range all {
+		for _, o := range targets {
+			if row, has := b.componentRow(o.Target, &all[i]); has {
+				all[i].Rows = append(all[i].Rows, row)
+			}
 		}
 	}
 	return all
 }
 
-// componentRow is false for a target that has no value. A trial that tells of other components and not
-// of this one had none of it: it counts as nothing there, as it does in the trial's sum.
-func (b *builder) componentRow(target string, metrics []string, total string) (ComponentRow, bool) {
-	row := ComponentRow{Target: target, Cells: make([]*stats.Summary, len(metrics))}
+// componentRow returns false for a target without a value. A trial with values of other components counts as 0 for a
+// component without one, as it does in the trial's sum.
+func (b *builder) componentRow(target string, c *Components) (ComponentRow, bool) {
+	row := ComponentRow{Target: target, Cells: make([]*stats.Summary, len(c.Metrics))}
 	var sums []float64
-	values := make([][]float64, len(metrics))
-	seen := make([]bool, len(metrics))
+	values := make([][]float64, len(c.Metrics))
+	seen := make([]bool, len(c.Metrics))
 	for _, t := range b.valid(target) {
 		var sum float64
-		told := false
-		costs := make([]float64, len(metrics))
-		for i, metric := range metrics {
+		has := false
+		costs := make([]float64, len(c.Metrics))
+		for i, metric := range c.Metrics {
 			if of := t.Values(metric); len(of) > 0 {
 				costs[i] = median(of)
 				sum += costs[i]
-				seen[i], told = true, true
+				seen[i], has = true, true
 			}
 		}
-		if !told {
+		if !has {
 			continue
 		}
 		sums = append(sums, sum)
@@ -110,12 +76,12 @@ func (b *builder) componentRow(target string, metrics []string, total string) (C
 			values[i] = append(values[i], cost)
 		}
 	}
-	for i, metric := range metrics {
+	for i, metric := range c.Metrics {
 		if seen[i] {
 			summary := stats.Summarize(values[i], b.cellSeed(target, metric))
 			row.Cells[i] = &summary
 		}
 	}
-	row.Total = stats.Summarize(sums, b.cellSeed(target, total+" of components"))
+	row.Total = stats.Summarize(sums, b.cellSeed(target, c.Title))
 	return row, len(sums) > 0
 }

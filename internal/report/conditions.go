@@ -8,21 +8,24 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// Condition is what trials of a benchmark were measured under, in words by name.
+// Condition is a condition of the trials of a benchmark, in words by name.
 type Condition struct {
 	Name   string
 	Values []ConditionValue
 }
 
-// ConditionValue is a value with the targets that had it; they are nil if every target did in each of its
-// trials. A target whose trials differ stands with each of their values.
+// ConditionValue is a value with the targets that had it. Targets is nil if every target had it in each of its trials. A
+// target whose trials differ is listed with each of their values.
 type ConditionValue struct {
 	Value   string
 	Targets []string
 }
 
 // String spells the condition: "cache cold", "path loopback (native), bridge, veth (oci/runc, oci/crun)".
-func (c Condition) String() string {
+func (c Condition) String() string { return c.Name + " " + c.Text() }
+
+// Text spells the values.
+func (c Condition) Text() string {
 	var parts []string
 	for _, v := range c.Values {
 		part := v.Value
@@ -31,10 +34,10 @@ func (c Condition) String() string {
 		}
 		parts = append(parts, part)
 	}
-	return c.Name + " " + strings.Join(parts, ", ")
+	return strings.Join(parts, ", ")
 }
 
-// conditions collects those of the trials that count, in order of their names.
+// conditions collects the conditions of the trials that count, sorted by name.
 func (b *builder) conditions(targets []Outcome) []Condition {
 	var measured []Outcome
 	values := map[string][]ConditionValue{}
@@ -46,7 +49,7 @@ func (b *builder) conditions(targets []Outcome) []Condition {
 		measured = append(measured, o)
 		for _, t := range trials {
 			for name, value := range t.Conditions {
-				values[name] = meet(values[name], value, o.Target)
+				values[name] = addCondition(values[name], value, o.Target)
 			}
 		}
 	}
@@ -61,8 +64,8 @@ func (b *builder) conditions(targets []Outcome) []Condition {
 	return all
 }
 
-// meet notes that a target was seen with a value.
-func meet(values []ConditionValue, value, target string) []ConditionValue {
+// addCondition adds a target to a value.
+func addCondition(values []ConditionValue, value, target string) []ConditionValue {
 	at := slices.IndexFunc(values, func(v ConditionValue) bool { return v.Value == value })
 	if at < 0 {
 		return append(values, ConditionValue{value, []string{target}})
@@ -73,7 +76,7 @@ func meet(values []ConditionValue, value, target string) []ConditionValue {
 	return values
 }
 
-// always tells whether each trial has the condition.
+// always reports whether each trial has the condition.
 func (b *builder) always(name string, measured []Outcome) bool {
 	return !slices.ContainsFunc(measured, func(o Outcome) bool {
 		return slices.ContainsFunc(b.valid(o.Target), func(t *result.Trial) bool {
@@ -81,4 +84,33 @@ func (b *builder) always(name string, measured []Outcome) bool {
 			return !has
 		})
 	})
+}
+
+// conditions are the conditions of a benchmark by run.
+func (b *Benchmark) conditions() []Fact {
+	all := facts{runs: len(b.Sections)}
+	for i, s := range b.Sections {
+		if s != nil {
+			for _, c := range s.Conditions {
+				*all.value(c.Name, i, "") = c.Text()
+			}
+		}
+	}
+	for i := range all.all {
+		f := &all.all[i]
+		first := ""
+		for run, v := range f.Values {
+			switch {
+			case b.Sections[run] == nil:
+			case v == "":
+				f.Values[run] = "not recorded"
+				f.Differs = true
+			case first == "":
+				first = v
+			case v != first:
+				f.Differs = true
+			}
+		}
+	}
+	return all.all
 }

@@ -11,7 +11,34 @@ import (
 // NamedText is a fact in words.
 type NamedText struct{ Name, Text string }
 
-// HostFacts are the facts of the machine of a run, of the program that made it, and its images. What is not known is
+// Fact is a fact of each run, in the order of Report.Runs. An unknown value is empty.
+type Fact struct {
+	Name   string
+	Values []string
+	// Differs is set if the runs differ in a fact that could be the same.
+	Differs bool
+}
+
+// FactGroup is the runs with the same value of a fact.
+type FactGroup struct {
+	Value string
+	Runs  []int
+}
+
+// Groups groups the runs by value.
+func (f *Fact) Groups() []FactGroup {
+	var groups []FactGroup
+	for i, v := range f.Values {
+		at := slices.IndexFunc(groups, func(g FactGroup) bool { return g.Value == v })
+		if at < 0 {
+			groups, at = append(groups, FactGroup{Value: v}), len(groups)
+		}
+		groups[at].Runs = append(groups[at].Runs, i)
+	}
+	return groups
+}
+
+// HostFacts are the facts of the machine of a run, of the program that made it, and of its images. An unknown fact is
 // empty.
 func HostFacts(r *result.Run) []NamedText {
 	h := &r.Host
@@ -49,62 +76,62 @@ func HostFacts(r *result.Run) []NamedText {
 	return all
 }
 
-// jointFacts are the facts of runs by name: those of HostFacts, with all images of a run on one line, and
-// what tells the plans apart.
-func jointFacts(runs []result.Run) []Fact {
-	var all []Fact
-	set := func(run int, name, text string) {
-		at := slices.IndexFunc(all, func(f Fact) bool { return f.Name == name })
-		if at < 0 {
-			all, at = append(all, Fact{Name: name, Values: make([]string, len(runs))}), len(all)
-		}
-		if all[at].Values[run] != "" {
-			text = all[at].Values[run] + "; " + text
-		}
-		all[at].Values[run] = text
-	}
-	for i := range runs {
-		for _, f := range HostFacts(&runs[i]) {
-			set(i, f.Name, f.Text)
-		}
-		set(i, "Plan", runs[i].Name)
-		set(i, "Baseline", runs[i].Baseline)
-	}
-	return settle(all, "Name")
+// facts collects facts by run.
+type facts struct {
+	all  []Fact
+	runs int
 }
 
-// settle leaves out facts that no run has and marks those in which the runs differ, but for one that differs by
-// its nature.
-func settle(all []Fact, natural string) []Fact {
-	all = slices.DeleteFunc(all, func(f Fact) bool { return !slices.ContainsFunc(f.Values, func(v string) bool { return v != "" }) })
-	for i := range all {
-		f := &all[i]
+// value is the value of a fact in a run, which is unset at first.
+func (f *facts) value(name string, run int, unset string) *string {
+	at := slices.IndexFunc(f.all, func(known Fact) bool { return known.Name == name })
+	if at < 0 {
+		at = len(f.all)
+		f.all = append(f.all, Fact{Name: name, Values: make([]string, f.runs)})
+		for i := range f.all[at].Values {
+			f.all[at].Values[i] = unset
+		}
+	}
+	return &f.all[at].Values[run]
+}
+
+// known drops facts that are unknown in all runs and marks the differences, except in one fact that differs by nature.
+func (f *facts) known(natural string) []Fact {
+	f.all = slices.DeleteFunc(f.all, func(f Fact) bool { return !slices.ContainsFunc(f.Values, func(v string) bool { return v != "" }) })
+	for i := range f.all {
+		f := &f.all[i]
 		f.Differs = f.Name != natural && slices.ContainsFunc(f.Values, func(v string) bool { return v != f.Values[0] })
 	}
-	return all
+	return f.all
 }
 
-// jointVersions are the versions of the targets of runs.
-func jointVersions(runs []result.Run) []Fact {
-	var all []Fact
+// runFacts are HostFacts by run, with all images of a run on one line, and the names of plans and baselines.
+func runFacts(runs []result.Run) []Fact {
+	all := facts{runs: len(runs)}
+	for i := range runs {
+		for _, f := range HostFacts(&runs[i]) {
+			value := all.value(f.Name, i, "")
+			if *value != "" {
+				*value += "; "
+			}
+			*value += f.Text
+		}
+		*all.value("Plan", i, "") = runs[i].Name
+		*all.value("Baseline", i, "") = runs[i].Baseline
+	}
+	return all.known("Name")
+}
+
+// versions are the versions of the targets by run.
+func versions(runs []result.Run) []Fact {
+	all := facts{runs: len(runs)}
 	for i := range runs {
 		for _, t := range runs[i].Targets {
-			at := slices.IndexFunc(all, func(f Fact) bool { return f.Name == t.Name })
-			if at < 0 {
-				at = len(all)
-				all = append(all, Fact{Name: t.Name, Values: make([]string, len(runs))})
-				for j := range runs {
-					all[at].Values[j] = absentTarget
-				}
-			}
-			all[at].Values[i] = versionText(&t)
+			*all.value(t.Name, i, "not in this run") = versionText(&t)
 		}
 	}
-	return settle(all, "")
+	return all.known("")
 }
-
-// absentTarget stands where a run has no such target.
-const absentTarget = "not in this run"
 
 func versionText(t *result.Target) string {
 	var parts []string

@@ -7,215 +7,301 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// Bounds of the list of findings. More than a handful is no summary; one target that is
-// slow at everything must not crowd out the others.
+// Limits of the list of findings. A summary has only a few, and one target that differs everywhere must not displace the
+// others. The last two limit lists of targets and runs in a sentence.
 const (
 	mostFindings  = 6
 	mostPerTarget = 3
 	mostGaps      = 6
 	mostEqual     = 5
+	mostSpelled   = 4
 )
 
-// phrase says in plain words what a metric of a benchmark tells of a target. Of a benchmark
-// that has several, the first for which a difference is shown speaks for it. An N in the
-// words is the last component of the benchmark's name.
-type phrase struct{ benchmark, metric, words string }
-
-// phraseOf gives the words for a metric with their place among all; without words, a place behind all.
-func phraseOf(benchmark, metric string) (place int, words string) {
-	all := phrases()
-	for i, p := range all {
-		if p.metric == metric && (benchmark == p.benchmark || strings.HasPrefix(benchmark, p.benchmark+".")) {
-			return i, strings.Replace(p.words, "N", benchmark[strings.LastIndexByte(benchmark, '.')+1:], 1)
-		}
-	}
-	return len(all), ""
+// Findings are the clearest statements that the runs support.
+type Findings struct {
+	// Breaches are bounds that medians exceed. They come first and need no comparison.
+	Breaches []string
+	// Opposite are targets that are better than the baseline in one run and worse in another.
+	Opposite []string
+	// Statements are the largest differences that are shown.
+	Statements []string
+	// Comparisons counts the comparisons by verdict; with several runs, by agreement of the runs. It is empty if there are
+	// none.
+	Comparisons string
+	// NotMeasured lists the gaps of a single run by reason.
+	NotMeasured []string
 }
 
-func phrases() []phrase {
-	return []phrase{
-		{"operations.container.lifecycle", "CreateAndRun", "creates and starts a container in"},
-		{"operations.container.lifecycle", "FirstInstruction", "brings a container to its first instruction in"},
-		{"operations.container.lifecycle", "Destroy", "destroys a container in"},
-		{"operations.container.exec", "Exec", "runs a further process in a container in"},
-		{"operations.container.pause", "Pause", "pauses a container in"},
-		{"operations.service.ready", "Ready", "answers the first request after"},
-		{"scalability.runtime", "TotalTime", "starts N containers in"},
-		{"scalability.runtime", "DestroyTime", "destroys N containers in"},
-	}
-}
-
-// finding is a benchmark on a target with the metrics on which the same verdict is shown.
-type finding struct {
+// evidence is a row with a comparison in some run.
+type evidence struct {
 	benchmark *Benchmark
-	target    string
-	verdict   stats.Verdict
-	metrics   []shown
-	compared  int // metrics of the benchmark that were compared at all
+	metric    *Metric
+	row       *Row
+	// The runs by verdict: better, worse, and no difference shown.
+	better, worse, none []int
 }
 
-type shown struct {
-	metric *Metric
-	cell   *Cell
-}
-
-// size is how far the ratio is from 1, in either direction.
-func (s shown) size() float64 { return math.Abs(math.Log(s.cell.Comparison.Ratio)) }
-
-// findings picks the largest differences that are shown: one statement for a suite on a
-// target, of its benchmark that differs most, the metric that speaks for it with the
-// others counted.
-func findings(m *Model) Findings {
-	all := candidates(m)
-	slices.SortStableFunc(all, func(a, b finding) int {
-		x, _ := a.lead()
-		y, _ := b.lead()
-		return cmp.Compare(y.size(), x.size())
-	})
-	var f Findings
-	type topic struct{ target, suite string }
-	told := map[topic]bool{}
-	perTarget := map[string]int{}
-	for _, candidate := range all {
-		suite, _, _ := strings.Cut(candidate.benchmark.Name, ".")
-		about := topic{candidate.target, suite}
-		if len(f.Statements) == mostFindings || told[about] || perTarget[candidate.target] == mostPerTarget {
+// evidence lists the rows of all metrics that were compared in at least one run, in two of several. A benchmark without a
+// common baseline has none.
+func (r *Report) evidence() []evidence {
+	var all []evidence
+	for _, b := range r.Benchmarks() {
+		if b.Baseline == "" {
 			continue
 		}
-		told[about] = true
-		perTarget[candidate.target]++
-		f.Statements = append(f.Statements, candidate.String())
-	}
-	for _, s := range m.Suites {
-		for _, b := range s.Benchmarks {
-			f.Breaches = append(f.Breaches, b.Breaches...)
-		}
-	}
-	f.Comparisons = comparisons(m)
-	f.NotMeasured = notMeasured(m)
-	return f
-}
-
-func candidates(m *Model) []finding {
-	var all []finding
-	for i := range m.Suites {
-		for j := range m.Suites[i].Benchmarks {
-			b := &m.Suites[i].Benchmarks[j]
-			for t := range b.Targets {
-				all = append(all, ofTarget(b, t)...)
+		for m := range b.Metrics {
+			for n := range b.Metrics[m].Rows {
+				e := evidence{benchmark: b, metric: &b.Metrics[m], row: &b.Metrics[m].Rows[n]}
+				for run, c := range e.row.Cells {
+					if c.Comparison == nil {
+						continue
+					}
+					switch c.Comparison.Verdict {
+					case stats.Faster:
+						e.better = append(e.better, run)
+					case stats.Slower:
+						e.worse = append(e.worse, run)
+					case stats.NoDifference, stats.TooNoisy, stats.TooFew, stats.NotComparable:
+						e.none = append(e.none, run)
+					}
+				}
+				if len(e.runs()) >= min(2, len(r.Runs)) && len(e.runs()) > 0 {
+					all = append(all, e)
+				}
 			}
 		}
 	}
 	return all
 }
 
-func ofTarget(b *Benchmark, at int) []finding {
-	faster := finding{benchmark: b, target: b.Targets[at].Target, verdict: stats.Faster}
-	slower := finding{benchmark: b, target: b.Targets[at].Target, verdict: stats.Slower}
-	compared := 0
-	for i := range b.Metrics {
-		cell := &b.Metrics[i].Cells[at]
-		if cell.Comparison == nil {
+// runs are all runs with a comparison.
+func (e evidence) runs() []int {
+	return slices.Sorted(slices.Values(slices.Concat(e.better, e.worse, e.none)))
+}
+
+// size is the largest difference that is shown, as a logarithm.
+func (e evidence) size() float64 {
+	var size float64
+	for _, i := range slices.Concat(e.better, e.worse) {
+		size = max(size, math.Abs(math.Log(e.row.Cells[i].Comparison.Ratio)))
+	}
+	return size
+}
+
+// finding is the evidence of one benchmark on one target with the same verdict.
+type finding struct {
+	evidence []evidence
+	verdict  stats.Verdict
+	compared int // metrics of the benchmark on the target with a comparison
+}
+
+// lead is the evidence that represents the finding: the first metric with a phrase, else the metric that differs most.
+func (f finding) lead() evidence {
+	return slices.MinFunc(f.evidence, func(a, b evidence) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(b.size(), a.size()))
+	})
+}
+
+// rank is the place of the metric among those of its benchmark, behind all of them without a phrase.
+func (e evidence) rank() int {
+	if e.metric.Phrase == "" {
+		return len(e.benchmark.Metrics)
+	}
+	return slices.IndexFunc(e.benchmark.Metrics, func(m Metric) bool { return m.Name == e.metric.Name && m.Unit == e.metric.Unit })
+}
+
+// findings states the largest differences that are shown: one for each suite and target.
+func (r *Report) findings() Findings {
+	f := Findings{Breaches: r.breaches()}
+	all := r.evidence()
+	if len(r.Runs) == 1 {
+		f.Comparisons = r.verdicts()
+		f.NotMeasured = r.Runs[0].notMeasured()
+	} else {
+		f.Comparisons = agreement(all)
+	}
+	var opposite []finding
+	var candidates []finding
+	for _, group := range byTarget(all) {
+		contradicts := func(e evidence) bool { return len(e.better) > 0 && len(e.worse) > 0 }
+		if odd := slices.DeleteFunc(slices.Clone(group), func(e evidence) bool { return !contradicts(e) }); len(odd) > 0 {
+			opposite = append(opposite, finding{evidence: odd})
 			continue
 		}
-		compared++
-		switch s := (shown{&b.Metrics[i], cell}); cell.Comparison.Verdict {
-		case stats.Faster:
-			faster.metrics = append(faster.metrics, s)
-		case stats.Slower:
-			slower.metrics = append(slower.metrics, s)
-		case stats.NoDifference, stats.TooNoisy, stats.TooFew, stats.NotComparable:
+		for _, v := range []stats.Verdict{stats.Faster, stats.Slower} {
+			shown := slices.DeleteFunc(slices.Clone(group), func(e evidence) bool {
+				return len(e.better) == 0 && v == stats.Faster || len(e.worse) == 0 && v == stats.Slower
+			})
+			if len(shown) > 0 {
+				candidates = append(candidates, finding{shown, v, len(group)})
+			}
 		}
 	}
-	faster.compared, slower.compared = compared, compared
-	return slices.DeleteFunc([]finding{faster, slower}, func(f finding) bool { return len(f.metrics) == 0 })
-}
-
-// lead is the metric that speaks for the finding, with its words if there are any.
-func (f finding) lead() (shown, string) {
-	speaks := slices.MinFunc(f.metrics, func(a, b shown) int {
-		first, _ := phraseOf(f.benchmark.Name, a.metric.Name)
-		second, _ := phraseOf(f.benchmark.Name, b.metric.Name)
-		return cmp.Or(cmp.Compare(first, second), cmp.Compare(b.size(), a.size()))
-	})
-	_, words := phraseOf(f.benchmark.Name, speaks.metric.Name)
-	return speaks, words
-}
-
-func (f finding) String() string {
-	s, words := f.lead()
-	value := Quantity(s.cell.Summary.Median, s.metric.Unit)
-	relation := relation(s.cell.Comparison.Ratio, s.metric.Metric, f.benchmark.Baseline)
-	var out string
-	if words != "" {
-		out = fmt.Sprintf("%s %s %s, %s", f.target, words, value, relation)
-	} else {
-		out = fmt.Sprintf("%s: %s %s, %s", f.target, s.metric.Name, value, relation)
+	f.Opposite = r.opposites(opposite)
+	slices.SortStableFunc(candidates, func(a, b finding) int { return cmp.Compare(b.lead().size(), a.lead().size()) })
+	type topic struct{ target, suite string }
+	covered := map[topic]bool{}
+	perTarget := map[string]int{}
+	for _, c := range candidates {
+		lead := c.lead()
+		suite, _, _ := strings.Cut(lead.benchmark.Name, ".")
+		about := topic{lead.row.Target, suite}
+		if len(f.Statements) == mostFindings || covered[about] || perTarget[lead.row.Target] == mostPerTarget {
+			continue
+		}
+		covered[about] = true
+		perTarget[lead.row.Target]++
+		f.Statements = append(f.Statements, r.statement(c))
 	}
-	out += fmt.Sprintf(" (95 %% interval %s; %s", RatioInterval(s.cell.Comparison.CI), f.benchmark.Title())
-	word := VerdictWord(f.verdict, s.metric.Unit)
+	return f
+}
+
+// byTarget groups evidence by benchmark and target.
+func byTarget(all []evidence) [][]evidence {
+	var groups [][]evidence
+	for _, e := range all {
+		at := slices.IndexFunc(groups, func(g []evidence) bool { return g[0].benchmark == e.benchmark && g[0].row.Target == e.row.Target })
+		if at < 0 {
+			groups, at = append(groups, nil), len(groups)
+		}
+		groups[at] = append(groups[at], e)
+	}
+	return groups
+}
+
+// statement spells a finding: "oci/runc creates and starts a container in 25.5 ms, 28.1 × slower than native (…)". With
+// several runs it has a factor for each of them.
+func (r *Report) statement(f finding) string {
+	e := f.lead()
+	if len(r.Runs) > 1 {
+		return fmt.Sprintf("%s: %s is %s (%s).", e.row.Target, e.metric.Name, e.factors(r), e.benchmark.Title())
+	}
+	c := &e.row.Cells[0]
+	lead := e.row.Target + ": " + e.metric.Name
+	if e.metric.Phrase != "" {
+		lead = e.row.Target + " " + e.metric.Phrase
+	}
+	out := fmt.Sprintf("%s %s, %s than %s (95 %% interval %s; %s", lead, Quantity(c.Summary.Median, e.metric.Unit),
+		Factor(c.Comparison.Ratio, e.metric.Metric), e.benchmark.Baseline, FactorInterval(c.Comparison), e.benchmark.Title())
+	word := VerdictWord(f.verdict, e.metric.Metric)
 	switch {
-	case len(f.metrics) == 1:
-	case len(f.metrics) == f.compared:
+	case len(f.evidence) == 1:
+	case len(f.evidence) == f.compared:
 		out += fmt.Sprintf(", %s on all %d metrics", word, f.compared)
 	default:
-		out += fmt.Sprintf(", %s on %d of %d metrics", word, len(f.metrics), f.compared)
+		out += fmt.Sprintf(", %s on %d of %d metrics", word, len(f.evidence), f.compared)
 	}
 	out += ")."
-	if slices.ContainsFunc(s.cell.Summary.Warnings, func(w stats.Warning) bool { return w.Kind == stats.Bimodal }) {
+	if slices.ContainsFunc(c.Summary.Warnings, func(w stats.Warning) bool { return w.Kind == stats.Bimodal }) {
 		out += " Its values lie in two groups: see the plot."
 	}
 	return out
 }
 
-// relation says how a value stands to the baseline's, as a factor from two on and in per
-// cent below.
-func relation(ratio float64, m result.Metric, baseline string) string {
-	duration := m.Unit == result.Seconds
-	switch {
-	case duration && ratio >= 2:
-		return fmt.Sprintf("%s × as long as %s", Number(ratio), baseline)
-	case duration && ratio > 1:
-		return fmt.Sprintf("%s longer than %s", Percent(ratio-1), baseline)
-	case duration && ratio > 0.5:
-		return fmt.Sprintf("%s less than %s", Percent(1-ratio), baseline)
-	case duration:
-		return fmt.Sprintf("%s × as fast as %s", Number(1/ratio), baseline)
-	case ratio >= 2 || ratio <= 0.5:
-		return fmt.Sprintf("%s × that of %s", Number(ratio), baseline)
-	case ratio > 1:
-		return fmt.Sprintf("%s more than %s", Percent(ratio-1), baseline)
-	default:
-		return fmt.Sprintf("%s less than %s", Percent(1-ratio), baseline)
+// factors spells the factors of all runs, or the smallest and the largest ratio of many.
+func (e evidence) factors(r *Report) string {
+	runs := e.runs()
+	if len(runs) <= mostSpelled {
+		return e.spelled(r, runs, " than "+e.benchmark.Baseline)
 	}
+	slices.SortStableFunc(runs, func(a, b int) int {
+		return cmp.Compare(e.row.Cells[a].Comparison.Ratio, e.row.Cells[b].Comparison.Ratio)
+	})
+	return fmt.Sprintf("between %s and %s, in %d runs", e.spelled(r, runs[:1], " than "+e.benchmark.Baseline), e.spelled(r, runs[len(runs)-1:], ""), len(runs))
 }
 
-func comparisons(m *Model) string {
+// spelled spells the factors of some runs, the first with the baseline: "8.13 × slower than native on bench1 (7.90 to 8.40),
+// 9.20 × slower on vm (8.80 to 9.60)".
+func (e evidence) spelled(r *Report, runs []int, than string) string {
+	var parts []string
+	for _, i := range runs {
+		c := e.row.Cells[i].Comparison
+		on := " on " + r.Runs[i].Label
+		text := "not comparable" + on
+		if factor := Factor(c.Ratio, e.metric.Metric); factor != None {
+			text = factor + than + on
+			than = ""
+		}
+		var notes []string
+		if interval := FactorInterval(c); interval != None {
+			notes = append(notes, interval)
+		}
+		if !Shown(c) {
+			notes = append(notes, VerdictWord(c.Verdict, e.metric.Metric))
+		}
+		if len(notes) > 0 {
+			text += " (" + strings.Join(notes, ", ") + ")"
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// opposites describes the benchmarks on targets that are better than the baseline in one run and worse in another.
+func (r *Report) opposites(findings []finding) []string {
+	var all []string
+	for i, f := range findings {
+		if i == mostFindings {
+			return append(all, fmt.Sprintf("The same holds for %s more.", counted(len(findings)-i, "target")))
+		}
+		e := f.lead()
+		others := ""
+		if n := len(f.evidence) - 1; n > 0 {
+			others = " and " + counted(n, "more metric")
+		}
+		all = append(all, fmt.Sprintf("%s: %s is %s, but %s (%s%s of %s).", e.row.Target, e.metric.Name,
+			e.spelled(r, e.better, " than "+e.benchmark.Baseline), e.spelled(r, e.worse, ""), e.metric.Name, others, e.benchmark.Title()))
+	}
+	return all
+}
+
+// agreement counts the comparisons of several runs by agreement.
+func agreement(all []evidence) string {
+	if len(all) == 0 {
+		return ""
+	}
+	var same, some, none, opposite int
+	for _, e := range all {
+		switch {
+		case len(e.better) > 0 && len(e.worse) > 0:
+			opposite++
+		case len(e.better)+len(e.worse) == 0:
+			none++
+		case len(e.none) == 0:
+			same++
+		default:
+			some++
+		}
+	}
+	return fmt.Sprintf("Two runs or more share %d comparisons with the baseline: %d show the same difference in each run, %d opposite ones, "+
+		"%d a difference in some runs only, and %d none, which is no proof of equality.", len(all), same, opposite, some, none)
+}
+
+// verdicts counts the comparisons of a single run by verdict.
+func (r *Report) verdicts() string {
 	count := map[stats.Verdict]int{}
 	total := 0
 	var targets []string
 	equal := map[string]int{}
-	for _, s := range m.Suites {
-		for _, b := range s.Benchmarks {
-			for _, metric := range b.Metrics {
-				for _, c := range metric.Cells {
-					if c.Comparison == nil {
-						continue
-					}
-					total++
-					count[c.Comparison.Verdict]++
-					if c.Comparison.Verdict != stats.NoDifference {
-						continue
-					}
-					if equal[c.Target] == 0 {
-						targets = append(targets, c.Target)
-					}
-					equal[c.Target]++
+	for _, b := range r.Benchmarks() {
+		for _, m := range b.Metrics {
+			for _, row := range m.Rows {
+				c := row.Cells[0].Comparison
+				if c == nil {
+					continue
 				}
+				total++
+				count[c.Verdict]++
+				if c.Verdict != stats.NoDifference {
+					continue
+				}
+				if equal[row.Target] == 0 {
+					targets = append(targets, row.Target)
+				}
+				equal[row.Target]++
 			}
 		}
 	}
@@ -237,37 +323,36 @@ func comparisons(m *Model) string {
 		verdict stats.Verdict
 		words   string
 	}{
-		{stats.TooNoisy, "too noisy to tell"},
-		{stats.TooFew, "of too few samples"},
-		{stats.NotComparable, "not comparable"},
+		{stats.TooNoisy, "are too noisy for a verdict"},
+		{stats.TooFew, "have too few samples"},
+		{stats.NotComparable, "are not comparable"},
 	} {
 		if n := count[rest.verdict]; n > 0 {
-			out += fmt.Sprintf("; %d are %s", n, rest.words)
+			out += fmt.Sprintf("; %d %s", n, rest.words)
 		}
 	}
 	return out + "."
 }
 
-// notMeasured names what has no number, all with the same reason together: the first reasons,
-// with the others counted.
-func notMeasured(m *Model) []string {
+// notMeasured lists the gaps of a run by reason: the first reasons, and the number of the others.
+func (r *Run) notMeasured() []string {
 	var gaps []gap
-	for _, t := range m.Targets {
+	for _, t := range r.Targets {
 		if t.Unavailable != "" && t.OK == 0 {
 			gaps = put(gaps, "", t.Unavailable, t.Name)
 		}
 	}
-	for _, u := range m.Unmeasured {
-		for _, r := range u.Reasons {
-			where := named(u.Benchmarks)
-			if r.Targets != nil {
+	for _, u := range r.Unmeasured {
+		for _, reason := range u.Reasons {
+			where := named(u.Benchmarks, "benchmarks")
+			if reason.Targets != nil {
 				where += " on "
 			}
-			gaps = append(gaps, gap{where, r.Text, r.Targets})
+			gaps = append(gaps, gap{where, reason.Text, reason.Targets})
 		}
 	}
-	for _, miss := range m.Missing {
-		if miss.Count == miss.Total && m.measured(miss) { // else there are numbers
+	for _, miss := range r.Missing {
+		if miss.Count == miss.Total && r.measured(miss) { // else there are numbers
 			gaps = put(gaps, miss.Title()+" on ", StatusWord(miss.Status)+": "+miss.Reason, miss.Target)
 		}
 	}
@@ -281,7 +366,7 @@ func notMeasured(m *Model) []string {
 	return items
 }
 
-// gap is targets, all if there are none, that lack the same thing for the same reason.
+// gap is the targets without the same thing for the same reason. No targets means all of them.
 type gap struct {
 	where, reason string
 	targets       []string

@@ -16,10 +16,10 @@ import (
 )
 
 // machines is the report of four runs, which tests read and do not change.
-var machines = sync.OnceValue(func() report.Joint { return report.NewJoint(reporttest.Machines(), report.JointOptions{}) })
+var machines = sync.OnceValue(func() report.Report { return report.New(reporttest.Machines(), report.Options{}) })
 
-// jointCells gives the cells of a metric on a target, by run.
-func jointCells(t *testing.T, j report.Joint, benchmark, metric, target string) []report.JointCell {
+// cellsByRun gives the cells of a metric on a target, by run.
+func cellsByRun(t *testing.T, j report.Report, benchmark, metric, target string) []report.Cell {
 	t.Helper()
 	for _, s := range j.Suites {
 		for _, b := range s.Benchmarks {
@@ -36,7 +36,7 @@ func jointCells(t *testing.T, j report.Joint, benchmark, metric, target string) 
 	return nil
 }
 
-func jointBenchmark(t *testing.T, j report.Joint, title string) report.JointBenchmark {
+func titled(t *testing.T, j report.Report, title string) report.Benchmark {
 	t.Helper()
 	for _, s := range j.Suites {
 		for _, b := range s.Benchmarks {
@@ -46,7 +46,7 @@ func jointBenchmark(t *testing.T, j report.Joint, title string) report.JointBenc
 		}
 	}
 	t.Fatalf("there is no %s", title)
-	return report.JointBenchmark{}
+	return report.Benchmark{}
 }
 
 const (
@@ -68,13 +68,13 @@ func TestJointRatiosAreThoseOfEachRun(t *testing.T) {
 	j := machines()
 	compared := 0
 	for i := range j.Runs {
-		at := slices.IndexFunc(runs, func(r result.Run) bool { return r.ID == j.Runs[i].Run.ID })
-		own := report.New(runs[at], report.Options{Seed: runs[at].Seed})
+		at := slices.IndexFunc(runs, func(r result.Run) bool { return r.ID == j.Runs[i].ID })
+		own := report.New(runs[at:at+1], report.Options{})
 		b := benchmark(t, own, lifecycle)
 		for _, target := range []string{"native", "oci/runc", "oci/crun"} {
 			want := cell(t, b, "CreateAndRun", target)
-			got := jointCells(t, j, lifecycle, "CreateAndRun", target)[i]
-			if diff := cmp.Diff(want, *got.Cell); diff != "" {
+			got := cellsByRun(t, j, lifecycle, "CreateAndRun", target)[i]
+			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s on %s differs from the report of the run (-own +joint):\n%s", target, j.Runs[i].Label, diff)
 			}
 			if got.Comparison != nil {
@@ -110,7 +110,7 @@ func TestNamesThatSeveralMachinesHave(t *testing.T) {
 	other.Host.CPU = "Other CPU"
 	unnamed.Host.Hostname = ""
 	long.Host.Hostname = "a-very-long-name.of.a.machine.example.org"
-	j := report.NewJoint([]result.Run{one, other, unnamed, long}, report.JointOptions{})
+	j := report.New([]result.Run{one, other, unnamed, long}, report.Options{})
 	var labels []string
 	for _, r := range j.Runs {
 		labels = append(labels, r.Label)
@@ -123,7 +123,7 @@ func TestNamesThatSeveralMachinesHave(t *testing.T) {
 // Absolute values are not compared, on one machine or across, unless that is asked for; then without a verdict.
 func TestAbsoluteValuesAreComparedOnlyWhenAsked(t *testing.T) {
 	runs := reporttest.Machines()
-	count := func(j report.Joint) (n int) {
+	count := func(j report.Report) (n int) {
 		for _, s := range j.Suites {
 			for _, b := range s.Benchmarks {
 				for _, m := range b.Metrics {
@@ -133,7 +133,7 @@ func TestAbsoluteValuesAreComparedOnlyWhenAsked(t *testing.T) {
 								continue
 							}
 							n++
-							if i == 0 || !r.Cells[0].Has() {
+							if i == 0 || r.Cells[0].Summary == nil {
 								t.Errorf("%s %s of run %d is compared", b.Title(), m.Name, i)
 							}
 						}
@@ -146,11 +146,11 @@ func TestAbsoluteValuesAreComparedOnlyWhenAsked(t *testing.T) {
 	if n := count(machines()); n != 0 {
 		t.Errorf("%d absolute values are compared though nobody asked", n)
 	}
-	j := report.NewJoint(runs, report.JointOptions{AcrossMachines: true})
+	j := report.New(runs, report.Options{AcrossMachines: true})
 	if n := count(j); n < 50 {
 		t.Errorf("%d absolute values are compared", n)
 	}
-	cells := jointCells(t, j, lifecycle, "CreateAndRun", "oci/runc")
+	cells := cellsByRun(t, j, lifecycle, "CreateAndRun", "oci/runc")
 	want := stats.CompareUnpaired(valuesOf(cells[0].Points), valuesOf(cells[2].Points), stats.Lower, runs[0].Seed^runs[1].Seed)
 	if diff := cmp.Diff(want, *cells[2].Across); diff != "" || want.Ratio < 5 || want.Ratio > 8 {
 		t.Errorf("the emulated machine takes %+v of the server's time (-want +got):\n%s", cells[2].Across, diff)
@@ -168,19 +168,19 @@ func valuesOf(points []report.Point) []float64 {
 // Runs whose own baselines differ take one that all of them have, in each of them.
 func TestCommonBaseline(t *testing.T) {
 	j := machines()
-	b := jointBenchmark(t, j, unixbench)
+	b := titled(t, j, unixbench)
 	if b.Baseline != "oci/runc" || !strings.Contains(b.Note, "no other baseline in common") {
 		t.Errorf("the baseline is %q, noted %q", b.Baseline, b.Note)
 	}
-	for _, run := range b.Runs {
+	for _, run := range b.Sections {
 		if run != nil && run.Baseline != "oci/runc" {
 			t.Errorf("a run has the baseline %s", run.Baseline)
 		}
 	}
-	if c := jointCells(t, j, unixbench, "Index", "native"); c[0].Has() || c[0].Lack != "failed" || !c[2].Has() || c[2].Comparison == nil {
+	if c := cellsByRun(t, j, unixbench, "LoopsPerSecond", "native"); c[0].Summary != nil || c[0].Lack != "failed" || c[2].Summary == nil || c[2].Comparison == nil {
 		t.Errorf("native is %+v and %+v", c[0], c[2])
 	}
-	if b := jointBenchmark(t, j, lifecycle); b.Baseline != "native" || b.Note != "" {
+	if b := titled(t, j, lifecycle); b.Baseline != "native" || b.Note != "" {
 		t.Errorf("the baseline of the lifecycle is %q, noted %q", b.Baseline, b.Note)
 	}
 }
@@ -196,30 +196,30 @@ func TestNoCommonBaseline(t *testing.T) {
 	for i := range other.Trials {
 		other.Trials[i].Target = map[string]string{"native": "oci/crun", "oci/runc": "oci/youki"}[other.Trials[i].Target]
 	}
-	j := report.NewJoint([]result.Run{one, other}, report.JointOptions{})
-	b := jointBenchmark(t, j, lifecycle)
-	if b.Baseline != "" || !strings.Contains(b.Note, "native on bench1; oci/crun on other. Do not set them beside each other") {
+	j := report.New([]result.Run{one, other}, report.Options{})
+	b := titled(t, j, lifecycle)
+	if b.Baseline != "" || !strings.Contains(b.Note, "must not be compared: native on bench1; oci/crun on other") {
 		t.Errorf("the baseline is %q, noted %q", b.Baseline, b.Note)
 	}
 	if f := j.Findings; f.Comparisons != "" || f.Statements != nil {
 		t.Errorf("the findings are %+v", f)
 	}
-	if c := jointCells(t, j, lifecycle, "Create", "oci/youki"); c[0].Lack != "not run" || c[0].Why != "the run has no such target" || c[1].Comparison == nil {
+	if c := cellsByRun(t, j, lifecycle, "Create", "oci/youki"); c[0].Lack != "not run" || c[0].Reason != "the run has no such target" || c[1].Comparison == nil {
 		t.Errorf("youki is %+v and %+v", c[0], c[1])
 	}
 }
 
 func TestJointFindings(t *testing.T) {
-	f := report.NewJoint(reporttest.Machines()[:3], report.JointOptions{}).Findings
+	f := report.New(reporttest.Machines()[:3], report.Options{}).Findings
 	if len(f.Breaches) != 3 || !strings.HasPrefix(f.Breaches[1], "operations.container.lifecycle: oci/runc does not hold its time limit on lab-v2 (") {
 		t.Errorf("broken are %q", f.Breaches)
 	}
-	if len(f.Opposite) != 1 || !strings.HasPrefix(f.Opposite[0], "oci/crun is faster than native in one run, × 1.") ||
-		!strings.Contains(f.Opposite[0], "on server (") || !strings.Contains(f.Opposite[0], "and slower in another, × 0.") || !strings.HasSuffix(f.Opposite[0], "as 3 more metrics of "+stream+".") {
+	if len(f.Opposite) != 1 || !strings.HasPrefix(f.Opposite[0], "oci/crun: Triad is 1.") || !strings.Contains(f.Opposite[0], " × faster than native on server (") ||
+		!strings.Contains(f.Opposite[0], ", but 1.") || !strings.Contains(f.Opposite[0], " × slower on lab-v2 (") || !strings.HasSuffix(f.Opposite[0], "and 3 more metrics of "+stream+").") {
 		t.Errorf("opposite are %q", f.Opposite)
 	}
-	if len(f.Statements) == 0 || !strings.HasPrefix(f.Statements[0], "oci/runsc@platform=systrap creates and starts a container in × 11") ||
-		!strings.Contains(f.Statements[0], "the time of native on server (") || !strings.Contains(f.Statements[0], " on lab-v2 (") || strings.Contains(f.Statements[0], "raspberrypi") {
+	if len(f.Statements) == 0 || !strings.HasPrefix(f.Statements[0], "oci/runsc@platform=systrap: CreateAndRun is 11") ||
+		!strings.Contains(f.Statements[0], " × slower than native on server (") || !strings.Contains(f.Statements[0], " × slower on lab-v2 (") || strings.Contains(f.Statements[0], "raspberrypi") {
 		t.Errorf("the first statement is %q", f.Statements)
 	}
 	if slices.ContainsFunc(f.Statements, func(s string) bool { return strings.Contains(s, stream) && strings.HasPrefix(s, "oci/crun") }) {
@@ -238,7 +238,7 @@ func TestStatementOfManyRuns(t *testing.T) {
 		run.ID = fmt.Sprint(i)
 		runs = append(runs, run)
 	}
-	j := report.NewJoint(runs, report.JointOptions{})
+	j := report.New(runs, report.Options{})
 	if len(j.Findings.Statements) != 1 || !strings.Contains(j.Findings.Statements[0], "in 12 runs (") || len(j.Machines) != 1 {
 		t.Errorf("the statements are %q of %d machines", j.Findings.Statements, len(j.Machines))
 	}
@@ -292,8 +292,8 @@ func TestCoverage(t *testing.T) {
 
 // Conditions that are not the same make ratios less alike than they look.
 func TestJointConditions(t *testing.T) {
-	b := jointBenchmark(t, machines(), stream)
-	want := []report.Fact{{Name: "cpus", Values: []string{"0-1 (oci/crun)", "not told", "0-1 (oci/crun)", "not told"}, Differs: true}}
+	b := titled(t, machines(), stream)
+	want := []report.Fact{{Name: "cpus", Values: []string{"0-1 (oci/crun)", "not recorded", "0-1 (oci/crun)", "not recorded"}, Differs: true}}
 	if diff := cmp.Diff(want, b.Conditions); diff != "" {
 		t.Errorf("the conditions differ (-want +got):\n%s", diff)
 	}
@@ -306,7 +306,7 @@ func TestMetricsOfOtherUnitsStandApart(t *testing.T) {
 	other.Bench = slices.Clone(other.Bench)
 	other.Bench[0].Metrics = slices.Clone(other.Bench[0].Metrics)
 	other.Bench[0].Metrics[0].Unit = result.Score
-	b := jointBenchmark(t, report.NewJoint([]result.Run{one, other}, report.JointOptions{}), lifecycle)
+	b := titled(t, report.New([]result.Run{one, other}, report.Options{}), lifecycle)
 	creates := 0
 	for _, m := range b.Metrics {
 		if m.Name != "Create" {
@@ -314,7 +314,7 @@ func TestMetricsOfOtherUnitsStandApart(t *testing.T) {
 		}
 		creates++
 		for _, r := range m.Rows {
-			if r.Cells[0].Has() == r.Cells[1].Has() {
+			if (r.Cells[0].Summary == nil) == (r.Cells[1].Summary == nil) {
 				t.Errorf("Create in %s is in both runs", m.Unit)
 			}
 		}
@@ -328,9 +328,9 @@ func TestEmulatedMachinesAreWarnedOf(t *testing.T) {
 	runs := reporttest.Machines()
 	for i, want := range []bool{false, true, false} {
 		runs[i].Trials = nil
-		m := report.New(runs[i], report.Options{Seed: 1})
-		if got := slices.ContainsFunc(m.Warnings, func(g report.WarningGroup) bool { return g.Title == "The CPU is emulated" }); got != want {
-			t.Errorf("%s: warned of emulation: %v, want %v", m.Run.Host.Hostname, got, want)
+		r := report.New(runs[i:i+1], report.Options{}).Runs[0]
+		if got := slices.ContainsFunc(r.Warnings, func(g report.WarningGroup) bool { return g.Title == "The CPU is emulated" }); got != want {
+			t.Errorf("%s: warned of emulation: %v, want %v", r.Host.Hostname, got, want)
 		}
 	}
 }

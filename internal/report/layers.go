@@ -9,21 +9,20 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
-	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// Layer is one of the layers that the start of a container goes through.
+// Layer is a layer that the start of a container passes through.
 type Layer int
 
 // The layers, from the inside out.
 const (
 	// ProcessLayer is the program itself, as native starts it.
 	ProcessLayer Layer = iota
-	// RuntimeLayer is what a bare runtime adds to that: oci/R − native.
+	// RuntimeLayer is the addition of a bare runtime: bare runtime − native.
 	RuntimeLayer
-	// EngineLayer is what an engine and its shim or monitor add to the runtime.
+	// EngineLayer is the addition of an engine and its shim or monitor.
 	EngineLayer
-	// SandboxLayer is the pod's sandbox with its network, a step of CRI of its own.
+	// SandboxLayer is the pod's sandbox with its network, a step of its own in some engines.
 	SandboxLayer
 )
 
@@ -32,77 +31,62 @@ func LayerNames() []string {
 	return []string{ProcessLayer: "process", RuntimeLayer: "runtime", EngineLayer: "shim and engine", SandboxLayer: "sandbox and network"}
 }
 
-// The benchmark that is split into layers, and the metric of the step that is the sandbox's.
-const (
-	layeredBenchmark = "operations.container.lifecycle"
-	sandboxStep      = "RunPodSandbox"
-)
-
-// roundingError is the share of a sum of which nothing but the arithmetic can be the reason.
+// roundingError is the largest share of a sum that is an error of the arithmetic.
 const roundingError = 1e-9
 
-// sandboxed is the metric of which sandboxStep is a part.
-const sandboxed = "CreateAndRun"
-
-// layeredMetrics are the metrics that are split.
-func layeredMetrics() []string { return []string{sandboxed, "HostCPU"} }
-
-// bareEngine is the engine that calls the runtime itself, without a daemon.
-const bareEngine = "oci"
-
-// Layers is what each layer adds to one metric of a benchmark.
+// Layers is the split of one metric of a benchmark into layers.
 type Layers struct {
 	Metric result.Metric
-	// Stacks stand runtime by runtime, the bare one first.
+	// Whole is set if the sandbox is not separable from shim and engine, because the step has no such metric.
+	Whole bool
+	// Stacks are sorted by runtime, with the bare runtime first.
 	Stacks []Stack
 }
 
-// Stack is a target as the sum of its layers, over the blocks in which all targets that tell them
-// apart have a value. Within a block the parts add up to the whole exactly. Their medians need
-// not: see Remainder.
+// Stack is a target as the sum of its layers, over the blocks in which all targets that separate the layers have a value.
+// Within a block the parts add up to the whole exactly. Their medians need not: see Remainder.
 type Stack struct {
 	Target string
-	// Runtime is the runtime with its options, which a bare target and one of an engine share.
+	// Runtime is the runtime with its options. A bare runtime and the engines that drive it share it.
 	Runtime string
 	// Total is the metric itself.
 	Total stats.Difference
 	Parts []Part
-	// Remainder is what the medians of the parts lack to the median of the whole; negative if
-	// they exceed it.
+	// Remainder is the median of the whole minus the medians of the parts.
 	Remainder float64
-	// Note says which layers could not be told apart, and why.
+	// Note names the targets that are missing to separate layers.
 	Note string
 }
 
-// Part is one layer of a stack, or several that cannot be told apart.
+// Part is one layer of a stack, or several that are not separable.
 type Part struct {
 	First, Last Layer
 	stats.Difference
-	// Subtracted tells that the part is a difference, which may be nothing or negative. The
-	// others are times or costs themselves.
+	// Subtracted is set if the part is a difference, which may be zero or negative. Other parts are times or costs.
 	Subtracted bool
 }
 
-// Name is the name of the part's layers: "runtime, shim and engine".
+// Name is the names of the part's layers: "runtime, shim and engine".
 func (p Part) Name() string {
 	return strings.Join(LayerNames()[p.First:p.Last+1], ", ")
 }
 
-// Unclear tells that the part was not shown to differ from nothing.
+// Unclear reports whether the interval of the part includes 0.
 func (p Part) Unclear() bool { return p.Subtracted && p.CI != nil && !p.Shown() }
 
-// depth is the outermost layer that a target goes through; of those of an engine, the first.
-func depth(name, runtime string) Layer {
-	switch name {
-	case target.Native:
+// depth is the outermost layer of a kind of target; for an engine, the first of its layers.
+func depth(kind result.Kind) Layer {
+	switch kind {
+	case result.KindNative:
 		return ProcessLayer
-	case bareEngine + "/" + runtime:
+	case result.KindRuntime:
 		return RuntimeLayer
+	case result.KindEngine:
 	}
 	return EngineLayer
 }
 
-// Blocks counts the blocks behind the numbers; 0 if there is a value that is not finite.
+// Blocks counts the blocks behind the numbers. It is 0 if a value is not finite.
 func (s *Stack) Blocks() int {
 	if !finite(s.Remainder) {
 		return 0
@@ -110,25 +94,25 @@ func (s *Stack) Blocks() int {
 	return s.Total.N
 }
 
-// Merged tells whether some stack has layers that cannot be told apart.
+// Merged reports whether some stack has layers that are not separable.
 func (l *Layers) Merged() bool {
 	return slices.ContainsFunc(l.Stacks, func(s Stack) bool {
 		return slices.ContainsFunc(s.Parts, func(p Part) bool { return p.First != p.Last })
 	})
 }
 
-// Notes say what the numbers are, and what they cannot tell.
+// Notes explain the numbers and their limits.
 func (l *Layers) Notes() []string {
 	notes := []string{
-		"A layer is the difference to the layers below it in the same block. Within a block the layers add up to the whole; medians need not, " +
-			"and the remainder is what they lack. Each interval is a 95 % interval by itself: of twenty layers that add nothing, one may seem to.",
+		"A layer is the difference to the layers below it in the same block. Within a block the layers add up to the whole. Their medians need not: " +
+			"the remainder is the difference. Each interval is a 95 % interval by itself, so one in twenty layers that add nothing may seem to add something.",
 	}
-	if l.Metric.Name != sandboxed {
-		notes = append(notes, "No step tells the sandbox's part of "+l.Metric.Name+" apart: where an engine makes one, it is with shim and engine.")
+	if l.Whole {
+		notes = append(notes, "No step measures the sandbox's part of "+l.Metric.Name+": if an engine makes a sandbox, its cost is in shim and engine.")
 	}
 	if slices.ContainsFunc(l.Stacks, sandboxFirst) {
-		notes = append(notes, "Where shim and engine is negative beside a sandbox, the sandbox has done what the bare runtime does in create, "+
-			"such as to start gVisor's kernel or a virtual machine: read the two together.")
+		notes = append(notes, "If shim and engine is negative beside a sandbox, the sandbox has done work that the bare runtime does in create, "+
+			"such as starting gVisor's kernel or a virtual machine. Read the two together.")
 	}
 	var lacking []gap
 	for _, s := range l.Stacks {
@@ -142,124 +126,128 @@ func (l *Layers) Notes() []string {
 	return notes
 }
 
-// sandboxFirst tells whether the engine adds less than nothing and the sandbox something.
+// sandboxFirst reports whether the engine has a negative part beside a sandbox.
 func sandboxFirst(s Stack) bool {
 	return slices.ContainsFunc(s.Parts, func(p Part) bool { return p.Last == SandboxLayer }) &&
 		slices.ContainsFunc(s.Parts, func(p Part) bool { return p.Last == EngineLayer && p.Shown() && p.Median < 0 })
 }
 
-// layers splits the metrics of a benchmark. There is nothing to split unless an engine drives
-// a runtime, and another target goes through fewer layers.
-func (b *builder) layers(bench *Benchmark) []Layers {
-	if bench.Name != layeredBenchmark {
-		return nil
+// layers splits the benchmark's metrics with [result.LayerTotal]. A split needs an engine, and another target with fewer
+// layers.
+func (b *builder) layers(targets []Outcome) []Layers {
+	sandbox := map[string][]stats.Sample{}
+	if at := slices.IndexFunc(b.described.Metrics, func(m result.Metric) bool { return m.Layer == result.LayerSandbox }); at >= 0 {
+		sandbox = b.samples(targets, b.described.Metrics[at].Name)
 	}
 	var all []Layers
-	sandbox := bench.samples(sandboxStep)
-	for _, name := range layeredMetrics() {
-		at := slices.IndexFunc(bench.Metrics, func(m Metric) bool { return m.Name == name })
-		if at < 0 {
+	first := true // the metric that the sandbox's step is part of
+	for _, m := range b.described.Metrics {
+		if m.Layer != result.LayerTotal {
 			continue
 		}
-		parts := splitter{builder: b, metric: name, whole: bench.samples(name), sandbox: sandbox}
-		out := Layers{Metric: bench.Metrics[at].Metric, Stacks: parts.stacks(bench.Targets)}
-		if slices.ContainsFunc(out.Stacks, func(s Stack) bool { return len(s.Parts) > 1 && depth(s.Target, s.Runtime) == EngineLayer }) {
+		s := splitter{builder: b, metric: m.Name, whole: b.samples(targets, m.Name), sandbox: sandbox, separable: first}
+		out := Layers{Metric: m, Whole: !first, Stacks: s.stacks(targets)}
+		first = false
+		if slices.ContainsFunc(out.Stacks, func(s Stack) bool { return len(s.Parts) > 1 && b.target(s.Target).Kind == result.KindEngine }) {
 			all = append(all, out)
 		}
 	}
 	return all
 }
 
-// samples gives the values of a metric by target.
-func (b *Benchmark) samples(metric string) map[string][]stats.Sample {
-	all := map[string][]stats.Sample{}
-	for _, m := range b.Metrics {
-		if m.Name != metric {
-			continue
-		}
-		for _, c := range m.Cells {
-			for _, p := range c.Points {
-				all[c.Target] = append(all[c.Target], stats.Sample{Block: p.Block, Value: p.Value})
-			}
+// target is a target of the run.
+func (b *builder) target(name string) result.Target {
+	for _, t := range b.run.Targets {
+		if t.Name == name {
+			return t
 		}
 	}
-	return all
+	return result.Target{}
 }
 
 // splitter splits one metric of one benchmark.
 type splitter struct {
 	*builder
 	metric string
-	// whole is the metric, sandbox that of the sandbox's step, by target.
+	// whole is the metric, sandbox the metric of the sandbox's step, by target.
 	whole, sandbox map[string][]stats.Sample
+	// separable is set if the sandbox's step is part of the metric.
+	separable bool
 }
 
-// stacks splits the metric on all targets that have it and whose names tell an engine from a
-// runtime.
+// stacks splits the metric on all targets that have it and take part in the split.
 func (s *splitter) stacks(targets []Outcome) []Stack {
 	var all []Stack
 	place := map[string]int{} // of a runtime, in the order of the run
 	for _, o := range targets {
-		if _, err := target.Parse(o.Target); err != nil || len(s.whole[o.Target]) == 0 {
+		t := s.target(o.Target)
+		if t.Kind == "" || len(s.whole[t.Name]) == 0 {
 			continue
 		}
-		_, runtime, _ := strings.Cut(o.Target, "/") // "" of native
-		if _, known := place[runtime]; !known {
-			place[runtime] = len(place)
+		if _, known := place[t.Runtime]; !known {
+			place[t.Runtime] = len(place)
 		}
-		if stack := s.stack(o.Target, runtime); stack.Blocks() > 0 {
+		if stack := s.stack(t); stack.Blocks() > 0 {
 			all = append(all, stack)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Stack) int {
 		return cmp.Or(
 			cmp.Compare(place[a.Runtime], place[b.Runtime]),
-			cmp.Compare(depth(a.Target, a.Runtime), depth(b.Target, b.Runtime)),
+			cmp.Compare(depth(s.target(a.Target).Kind), depth(s.target(b.Target).Kind)),
 		)
 	})
 	return all
 }
 
-// stack splits one target. Where the target that would tell two layers apart has no values, they
-// stay together.
-func (s *splitter) stack(name, runtime string) Stack {
+// stack splits one target. Layers stay together if the target that separates them has no values.
+func (s *splitter) stack(t result.Target) Stack {
 	var lacking []string
-	known := func(lower string) []stats.Sample {
-		if len(s.whole[lower]) == 0 {
-			lacking = append(lacking, lower)
+	known := func(kind result.Kind, runtime string) []stats.Sample {
+		at := slices.IndexFunc(s.run.Targets, func(t result.Target) bool { return t.Kind == kind && t.Runtime == runtime })
+		if at >= 0 && len(s.whole[s.run.Targets[at].Name]) > 0 {
+			return s.whole[s.run.Targets[at].Name]
 		}
-		return s.whole[lower]
+		switch {
+		case at >= 0:
+			lacking = append(lacking, s.run.Targets[at].Name)
+		case kind == result.KindNative:
+			lacking = append(lacking, "native")
+		default:
+			lacking = append(lacking, "the bare runtime "+runtime)
+		}
+		return nil
 	}
 	var parts split
-	if native := known(target.Native); len(native) > 0 {
+	if native := known(result.KindNative, ""); len(native) > 0 {
 		parts.add(ProcessLayer, native)
 	}
-	depth := depth(name, runtime)
+	depth := depth(t.Kind)
 	if depth >= RuntimeLayer {
-		if bare := known(bareEngine + "/" + runtime); len(bare) > 0 {
+		if bare := known(result.KindRuntime, t.Runtime); len(bare) > 0 {
 			parts.add(RuntimeLayer, bare)
 		}
 	}
 	if depth >= EngineLayer {
-		switch sandbox := s.sandbox[name]; {
+		switch sandbox := s.sandbox[t.Name]; {
 		case len(sandbox) == 0: // the engine makes none
-			parts.add(EngineLayer, s.whole[name])
-		case s.metric == sandboxed:
-			parts.add(EngineLayer, s.whole[name], sandbox)
+			parts.add(EngineLayer, s.whole[t.Name])
+		case s.separable:
+			parts.add(EngineLayer, s.whole[t.Name], sandbox)
 			parts.series = append(parts.series, series{first: SandboxLayer, last: SandboxLayer, whole: sandbox})
 		default:
-			parts.add(SandboxLayer, s.whole[name])
+			parts.add(SandboxLayer, s.whole[t.Name])
 		}
 	}
 	blocks := parts.blocks()
-	out := Stack{Target: name, Runtime: runtime, Total: stats.Subtract(within(s.whole[name], blocks), nil, s.cellSeed(name, s.metric))}
+	out := Stack{Target: t.Name, Runtime: t.Runtime, Total: stats.Subtract(within(s.whole[t.Name], blocks), nil, s.cellSeed(t.Name, s.metric))}
 	if len(lacking) > 0 {
-		out.Note = fmt.Sprintf("no value of %s to tell layers apart", strings.Join(lacking, " and "))
+		out.Note = fmt.Sprintf("no value of %s to separate the layers", strings.Join(lacking, " and "))
 	}
 	out.Remainder = out.Total.Median
 	for _, p := range parts.series {
 		part := Part{First: p.first, Last: p.last, Subtracted: p.subtracted}
-		part.Difference = stats.Subtract(within(p.whole, blocks), p.less, s.cellSeed(name, s.metric+" "+part.Name()))
+		part.Difference = stats.Subtract(within(p.whole, blocks), p.less, s.cellSeed(t.Name, s.metric+" "+part.Name()))
 		out.Remainder -= part.Median
 		out.Parts = append(out.Parts, part)
 	}
@@ -269,14 +257,14 @@ func (s *splitter) stack(name, runtime string) Stack {
 	return out
 }
 
-// split is the parts of a stack as they are added from the inside out.
+// split collects the parts of a stack from the inside out.
 type split struct {
 	series []series
 	below  []stats.Sample
 	next   Layer
 }
 
-// series is a part by the samples that it is the difference of.
+// series is a part as a difference of samples: whole minus all of less.
 type series struct {
 	first, last Layer
 	whole       []stats.Sample
@@ -284,8 +272,8 @@ type series struct {
 	subtracted  bool
 }
 
-// add adds the part that ends with a layer, of which whole is the metric up to there, and less
-// what else is in it.
+// add adds the part that ends with a layer. The metric up to that layer is whole, and less is in it besides the parts
+// below.
 func (s *split) add(last Layer, whole []stats.Sample, less ...[]stats.Sample) {
 	part := series{first: s.next, last: last, whole: whole, less: less}
 	if len(s.below) > 0 {
@@ -296,7 +284,7 @@ func (s *split) add(last Layer, whole []stats.Sample, less ...[]stats.Sample) {
 	s.below, s.next = whole, last+1
 }
 
-// blocks are those in which all parts have values.
+// blocks are the blocks in which all parts have values.
 func (s *split) blocks() map[int]bool {
 	var all [][]stats.Sample
 	for _, p := range s.series {

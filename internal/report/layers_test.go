@@ -15,7 +15,7 @@ import (
 )
 
 // engines is the model of the run of engines as it is.
-var engines = sync.OnceValue(func() report.Model { return model(reporttest.Engines()) })
+var engines = sync.OnceValue(func() report.Report { return model(reporttest.Engines()) })
 
 // fewEngines is the lifecycle of that run on some targets.
 func fewEngines() result.Run {
@@ -26,7 +26,7 @@ func fewEngines() result.Run {
 	return run
 }
 
-func layersOf(t *testing.T, m report.Model, metric string) report.Layers {
+func layersOf(t *testing.T, m report.Report, metric string) report.Layers {
 	t.Helper()
 	for _, l := range benchmark(t, m, lifecycle).Layers {
 		if l.Metric.Name == metric {
@@ -138,7 +138,7 @@ func TestLayersGoByEngineAndRuntime(t *testing.T) {
 		t.Errorf("the note of docker/youki is %q", note)
 	}
 	if notes := l.Notes(); !slices.ContainsFunc(notes, func(n string) bool {
-		return strings.HasPrefix(n, "containerd/youki, crio/youki, docker/youki: no value of oci/youki")
+		return strings.HasPrefix(n, "containerd/youki, crio/youki, docker/youki: no value of oci/youki to separate the layers")
 	}) {
 		t.Errorf("the notes are %q", notes)
 	}
@@ -162,7 +162,7 @@ func TestLayersSayWhatIsNotShown(t *testing.T) {
 	if faster.Median >= 0 || !faster.Shown() || faster.Unclear() {
 		t.Errorf("an engine that is faster than the bare runtime adds %+v", faster)
 	}
-	const together = "Where shim and engine is negative beside a sandbox"
+	const together = "If shim and engine is negative beside a sandbox"
 	said := func(l report.Layers) bool {
 		return slices.ContainsFunc(l.Notes(), func(n string) bool { return strings.HasPrefix(n, together) })
 	}
@@ -202,11 +202,10 @@ func TestLayersWithoutATarget(t *testing.T) {
 		}
 	}
 	for name, run := range map[string]result.Run{"no engine": reporttest.Sample(), "no trial": {ID: "01K9Z0TOUCHSTONE0EMPTY0000"}} {
-		for _, s := range model(run).Suites {
-			for _, b := range s.Benchmarks {
-				if len(b.Layers) > 0 {
-					t.Errorf("%s: %s has the layers %+v", name, b.Name, b.Layers)
-				}
+		r := model(run)
+		for _, b := range r.Benchmarks() {
+			if l := b.Sections[0].Layers; len(l) > 0 {
+				t.Errorf("%s: %s has the layers %+v", name, b.Name, l)
 			}
 		}
 	}
@@ -262,7 +261,7 @@ func TestComponentsStandTogether(t *testing.T) {
 	if whole := cell(t, b, "HostCPU", "docker/runc").Summary; math.Abs(row.Total.Median-whole.Median) > 1e-12 {
 		t.Errorf("together they are %v, want %v", row.Total.Median, whole.Median)
 	}
-	for _, w := range m.Warnings {
+	for _, w := range m.Runs[0].Warnings {
 		for _, item := range w.Items {
 			if strings.Contains(item, "PSS") {
 				t.Errorf("there is a warning of a component: %s", item)

@@ -3,77 +3,110 @@ package report
 import (
 	"encoding/binary"
 	"hash/fnv"
+	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
-	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// metric makes one metric of a benchmark on all its targets.
-func (b *builder) metric(described result.Metric, bench *Benchmark) Metric {
-	m := Metric{Metric: described}
-	samples := map[string][]stats.Sample{}
-	for i := range bench.Targets {
-		outcome := &bench.Targets[i]
-		cell := Cell{Target: outcome.Target}
-		trials := b.valid(outcome.Target)
-		cell.Points = points(trials, described.Name)
-		if len(cell.Points) == 0 {
-			cell.Reason = outcome.Why()
-			if outcome.OK > 0 {
-				cell.Reason = "not recorded on this target"
-				cell.Absent = described.Optional
-			}
-			m.Cells = append(m.Cells, cell)
+// metrics fills in the cells of one run in the metrics of a benchmark. It returns the number of families that were judged
+// and of the comparisons in them.
+func (b *builder) metrics(run int, bench *Benchmark, s *Section) (families, comparisons int) {
+	for _, described := range b.described.Metrics {
+		if described.Group != "" {
 			continue
 		}
-		for _, p := range cell.Points {
-			samples[cell.Target] = append(samples[cell.Target], stats.Sample{Block: p.Block, Value: p.Value})
+		samples := b.samples(s.Targets, described.Name)
+		if len(samples) == 0 {
+			if !described.Optional {
+				s.Unrecorded = append(s.Unrecorded, described.Name)
+			}
+			continue
 		}
-		summary := stats.Summarize(valuesOf(cell.Points), b.cellSeed(cell.Target, described.Name))
-		cell.Summary = &summary
-		cell.Baseline = cell.Target == bench.Baseline
-		if described.Series {
-			cell.Curve = curve(trials, described.Name)
+		at := slices.IndexFunc(bench.Metrics, func(m Metric) bool {
+			return m.Name == described.Name && m.Unit == described.Unit && m.Better == described.Better
+		})
+		if at < 0 {
+			bench.Metrics, at = append(bench.Metrics, Metric{Metric: described}), len(bench.Metrics)
 		}
-		m.Cells = append(m.Cells, cell)
+		m := &bench.Metrics[at]
+		for i := range s.Targets {
+			m.row(s.Targets[i].Target, len(bench.Sections)).Cells[run] = b.newCell(described, s, &s.Targets[i])
+		}
+		if len(samples[s.Baseline]) == 0 {
+			s.Unbased = append(s.Unbased, described.Name)
+			continue
+		}
+		if n := b.compare(m, run, s, samples); n > 0 {
+			families++
+			comparisons += n
+		}
 	}
-	b.compare(&m, bench.Baseline, samples)
-	return m
+	return families, comparisons
 }
 
-// compare fills in the comparisons with the baseline and judges them as one family.
-func (b *builder) compare(m *Metric, baseline string, samples map[string][]stats.Sample) {
-	if len(samples[baseline]) == 0 {
-		return
+func (b *builder) newCell(described result.Metric, s *Section, o *Outcome) Cell {
+	trials := b.valid(o.Target)
+	c := Cell{Points: points(trials, described.Name)}
+	if len(c.Points) == 0 {
+		c.Absent = o.OK > 0 && described.Optional
+		return c
 	}
-	var reference float64
-	for _, c := range m.Cells {
-		if c.Baseline {
-			reference = c.Summary.Median
-		}
+	summary := stats.Summarize(valuesOf(c.Points), b.cellSeed(o.Target, described.Name))
+	c.Summary = &summary
+	c.Baseline = o.Target == s.Baseline
+	if described.Series {
+		c.Curve = curve(trials, described.Name)
 	}
+	return c
+}
+
+// compare fills in the comparisons with the baseline and judges them as one family. It returns the number of judged
+// comparisons.
+func (b *builder) compare(m *Metric, run int, s *Section, samples map[string][]stats.Sample) (judgedCount int) {
+	if m.DerivedFrom != "" {
+		return 0
+	}
+	native := slices.ContainsFunc(b.run.Targets, func(t result.Target) bool { return t.Name == s.Baseline && t.Kind == result.KindNative })
 	var family []stats.Comparison
 	var members []*Cell
-	for i := range m.Cells {
-		c := &m.Cells[i]
+	for i := range m.Rows {
+		c := &m.Rows[i].Cells[run]
 		if c.Baseline || c.Summary == nil {
 			continue
 		}
-		family = append(family, stats.Compare(samples[baseline], samples[c.Target], stats.Direction(m.Better), b.cellSeed(c.Target, m.Name)))
+		target := m.Rows[i].Target
+		family = append(family, stats.Compare(samples[s.Baseline], samples[target], stats.Direction(m.Better), b.cellSeed(target, m.Name)))
 		members = append(members, c)
-		if baseline == target.Native && reference > 0 {
-			overhead := stats.Overhead(reference, c.Summary.Median)
-			c.Overhead = &overhead
+	}
+	for i, compared := range stats.Judge(family, stats.Alpha) {
+		members[i].Comparison = &compared
+		if native && finite(compared.Ratio) {
+			overhead := stats.Overhead(compared.Ratio)
+			members[i].Overhead = &overhead
+		}
+		if judged(compared) {
+			judgedCount++
 		}
 	}
-	for i, c := range stats.Judge(family, stats.Alpha) {
-		members[i].Comparison = &c
+	needed := stats.BlocksNeeded(max(1, len(family)))
+	for i := range m.Rows {
+		m.Rows[i].Cells[run].BlocksNeeded = needed
 	}
-	m.BlocksNeeded = stats.BlocksNeeded(max(1, len(family)))
+	return judgedCount
 }
 
-// points gives one value a trial, the median if the trial took several.
+// judged reports whether there were enough samples for a verdict.
+func judged(c stats.Comparison) bool {
+	switch c.Verdict {
+	case stats.Faster, stats.Slower, stats.NoDifference, stats.TooNoisy:
+		return true
+	case stats.TooFew, stats.NotComparable:
+	}
+	return false
+}
+
+// points gives one value a trial: the median if the trial has several.
 func points(trials []*result.Trial, metric string) []Point {
 	var all []Point
 	for _, t := range trials {
@@ -92,8 +125,7 @@ func valuesOf(points []Point) []float64 {
 	return values
 }
 
-// curve gives a series by the place of its values. Trials of different lengths count as
-// far as they go.
+// curve gives a series by place. A shorter trial counts up to its end.
 func curve(trials []*result.Trial, metric string) []Place {
 	var all []Place
 	for _, t := range trials {
@@ -110,11 +142,11 @@ func curve(trials []*result.Trial, metric string) []Place {
 	return all
 }
 
-// cellSeed gives every cell a seed of its own that depends on nothing but its name, so that
-// its interval stays when other benchmarks or targets come or go.
+// cellSeed derives the seed of a cell from the run's seed and the names of the cell, so that the interval of a cell stays
+// the same if other benchmarks or targets come or go.
 func (b *builder) cellSeed(target, metric string) uint64 {
 	h := fnv.New64a()
-	_ = binary.Write(h, binary.LittleEndian, b.seed)
+	_ = binary.Write(h, binary.LittleEndian, b.run.Seed)
 	for _, s := range []string{b.key.benchmark, b.key.params, target, metric} {
 		_, _ = h.Write([]byte(s))
 		_, _ = h.Write([]byte{0})

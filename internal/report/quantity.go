@@ -10,25 +10,23 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// Digits is the number of significant digits of a quantity: more than that no median of
-// some tens of trials carries.
+// Digits is the number of significant digits of a quantity. A median of some tens of trials carries no more.
 const Digits = 3
 
-// None stands where there is no number.
+// None is the text in the place of a missing number.
 const None = "–"
 
-// Scale is a unit with a prefix, in which several values can be shown beside each other.
+// Scale is a unit with a prefix. Several values can share it.
 type Scale struct {
-	// Name is what stands after the number, such as "ms"; empty for a score.
+	// Name follows the number, such as "ms". It is empty for a score.
 	Name   string
 	factor float64
-	// from is the least value, in the scale, that is written in it; 1 unless set.
+	// from is the least value, in the scale, that is spelled in it; 1 unless set.
 	from float64
 }
 
-// scales are the prefixes of each unit, ascending. Memory goes by powers of two, as
-// cgroup limits and smaps do; rates go by powers of ten, as disks and networks do. A ratio is a
-// percentage, as shares and usages are read, until that has more digits than anybody reads at once.
+// scales are the prefixes of each unit, ascending. Memory has powers of two, like cgroup limits and smaps. Rates have
+// powers of ten, like disks and networks. A ratio is a percentage below 10 and a factor from 10 on.
 func scales(unit result.Unit) []Scale {
 	switch unit {
 	case result.Seconds:
@@ -50,8 +48,7 @@ func scales(unit result.Unit) []Scale {
 	return []Scale{{Name: "", factor: 1}}
 }
 
-// ScaleFor gives the scale in which value is written with the shortest number of at least
-// one.
+// ScaleFor gives the scale in which value has the shortest number of at least one.
 func ScaleFor(value float64, unit result.Unit) Scale {
 	all := scales(unit)
 	best := all[0]
@@ -71,10 +68,10 @@ func ScaleFor(value float64, unit result.Unit) Scale {
 	return best
 }
 
-// Number is value in the scale, without the unit.
+// Number spells value in the scale, without the unit.
 func (s Scale) Number(value float64) string { return Number(value / s.factor) }
 
-// Unit is the value that is one in the scale: 0.001 for ms.
+// Unit is the value of one in the scale: 0.001 for ms.
 func (s Scale) Unit() float64 { return s.factor }
 
 // with puts the unit behind a number.
@@ -89,7 +86,7 @@ func (s Scale) with(number string) string {
 }
 
 // Quantity spells a value of a unit with three significant digits: "21.3 ms", "8.10 GB/s".
-// A value that is no number is [None].
+// It is [None] for NaN and infinities.
 func Quantity(value float64, unit result.Unit) string {
 	s := ScaleFor(value, unit)
 	return s.with(s.Number(value))
@@ -100,9 +97,8 @@ func (s Scale) Tick(value float64) string {
 	return s.with(strconv.FormatFloat(round(value/s.factor), 'f', -1, 64))
 }
 
-// Median spells the median of s with the larger half of its interval: "21.3 ± 0.42 ms". The
-// intervals are not symmetric; the larger half errs on the careful side and takes the place
-// of one number. Without an interval it is the median alone.
+// Median spells the median of s with the larger half of its interval: "21.3 ± 0.42 ms". The intervals are not symmetric;
+// the larger half is the cautious choice and takes less room than both. Without an interval it is the median alone.
 func Median(s *stats.Summary, unit result.Unit) string {
 	if s == nil {
 		return None
@@ -135,7 +131,7 @@ func DifferenceInterval(d stats.Difference, unit result.Unit) string {
 	return signed(scale.with(scale.Number(d.CI.Lo) + " to " + scale.Number(d.CI.Hi)))
 }
 
-// differenceScale is that of the interval: a difference near nothing has no size of its own.
+// differenceScale is the scale of the interval, because a difference near 0 has no size of its own.
 func differenceScale(d stats.Difference, unit result.Unit) Scale {
 	return ScaleFor(max(math.Abs(d.CI.Lo), math.Abs(d.CI.Hi)), unit)
 }
@@ -145,8 +141,8 @@ func Signed(value float64, unit result.Unit) string { return signed(Quantity(val
 
 func signed(s string) string { return strings.ReplaceAll(s, "-", "−") }
 
-// Interval spells an interval of values: "20.9 to 21.8 ms", both in the scale of the median
-// that it belongs to. It is [None] without one.
+// Interval spells the interval of a median: "20.9 to 21.8 ms", both ends in the scale of the median. It is [None] without
+// an interval.
 func Interval(ci *stats.Interval, median float64, unit result.Unit) string {
 	if ci == nil {
 		return None
@@ -155,29 +151,46 @@ func Interval(ci *stats.Interval, median float64, unit result.Unit) string {
 	return s.with(s.Number(ci.Lo) + " to " + s.Number(ci.Hi))
 }
 
-// Ratio spells a ratio to the baseline: "× 1.23".
-func Ratio(ratio float64) string {
-	if !finite(ratio) {
+// Factor spells the difference between a target and its baseline: the ratio as a factor of at least 1 in the direction of
+// the difference, such as "152 × slower" for 152 times the time or 1/152 of the rate. A ratio of exactly 1 has no
+// direction: "1.00 ×".
+func Factor(ratio float64, m result.Metric) string {
+	switch {
+	case !finite(ratio) || ratio <= 0:
 		return None
+	case ratio == 1:
+		return "1.00 ×"
 	}
-	return "× " + ratioNumber(ratio)
+	return factorNumber(max(ratio, 1/ratio)) + " × " + factorWord(ratio, m)
 }
 
-// ratioNumber has one decimal more just above 1, as it has just below: a difference that
-// is shown must not read as none.
-func ratioNumber(ratio float64) string {
-	if ratio >= 1 && ratio < 1.005 {
-		return strconv.FormatFloat(ratio, 'f', 3, 64)
+// factorWord is the word for values that are ratio times the baseline's.
+func factorWord(ratio float64, m result.Metric) string {
+	if (ratio > 1) == (m.Better == result.Higher) {
+		return VerdictWord(stats.Faster, m)
 	}
-	return Number(ratio)
+	return VerdictWord(stats.Slower, m)
 }
 
-// RatioInterval spells the interval of a ratio: "1.20 to 1.27".
-func RatioInterval(ci *stats.Interval) string {
-	if ci == nil {
+// FactorInterval spells the interval of a ratio in the direction of the ratio itself: "149 to 155". Its lower end is below
+// 1 if the interval includes the other direction.
+func FactorInterval(c *stats.Comparison) string {
+	if c.CI == nil {
 		return None
 	}
-	return ratioNumber(ci.Lo) + " to " + ratioNumber(ci.Hi)
+	lo, hi := c.CI.Lo, c.CI.Hi
+	if c.Ratio < 1 {
+		lo, hi = 1/hi, 1/lo
+	}
+	return factorNumber(lo) + " to " + factorNumber(hi)
+}
+
+// factorNumber has one decimal more just above 1, as numbers just below 1 have: a difference must not read as none.
+func factorNumber(factor float64) string {
+	if factor >= 1 && factor < 1.005 {
+		return strconv.FormatFloat(factor, 'f', 3, 64)
+	}
+	return Number(factor)
 }
 
 // Percent spells a share with two significant digits: "3.1 %".
@@ -188,7 +201,7 @@ func Percent(share float64) string {
 	return significant(100*share, 2) + " %"
 }
 
-// PValue spells a p-value; what is below a thousandth is not told apart.
+// PValue spells a p-value. All values below 0.001 have the same text.
 func PValue(p float64) string {
 	switch {
 	case !finite(p):
@@ -200,8 +213,8 @@ func PValue(p float64) string {
 	}
 }
 
-// Number spells a number with three significant digits. Digits before the point are all
-// shown: 12345 stays 12345. Only what no benchmark measures has an exponent.
+// Number spells a number with three significant digits and all digits before the point: 12345 stays 12345. Only numbers
+// outside of the range of benchmarks have an exponent.
 func Number(value float64) string { return significant(value, Digits) }
 
 func significant(value float64, digits int) string {
@@ -225,7 +238,7 @@ func significant(value float64, digits int) string {
 
 func round(value float64) float64 { return roundTo(value, Digits) }
 
-// roundTo rounds to significant digits by way of the decimal spelling, which is exact.
+// roundTo rounds to significant digits through the decimal spelling, which is exact.
 func roundTo(value float64, digits int) float64 {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(value, 'e', digits-1, 64), 64)
 	if err != nil {
@@ -236,10 +249,10 @@ func roundTo(value float64, digits int) float64 {
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// digestShown is how much of a digest tells it from all others that a person may meet; JSON has all of it.
+// digestShown is the length of a digest in texts, enough to be unique in practice. JSON has the whole digest.
 const digestShown = len("sha256:") + 12
 
-// ImageText names an image of a run with its digest and size, or with why it could not be had.
+// ImageText spells an image of a run with its digest and size, or with the reason why it was not available.
 func ImageText(i result.Image) string {
 	if i.Unavailable != "" {
 		return i.Name + ": not available: " + i.Unavailable
@@ -247,7 +260,7 @@ func ImageText(i result.Image) string {
 	return fmt.Sprintf("%s: %s, %s", i.Name, i.Digest[:min(len(i.Digest), digestShown)], Quantity(float64(i.Size), result.Bytes))
 }
 
-// StatusWord is how the end of a trial is shown.
+// StatusWord spells the status of a trial.
 func StatusWord(s result.Status) string {
 	if s == result.Timeout {
 		return "timed out"
@@ -255,16 +268,29 @@ func StatusWord(s result.Status) string {
 	return string(s)
 }
 
-// VerdictWord is how a verdict is shown for values of a unit: less time is faster, fewer
-// bytes are lighter, a higher score is better.
-func VerdictWord(v stats.Verdict, unit result.Unit) string {
-	better, worse := "faster", "slower"
-	switch unit {
-	case result.Bytes:
-		better, worse = "lighter", "heavier"
+// VerdictWord spells a verdict for a metric: less time or a higher rate is faster, fewer bytes are less, a higher score is
+// better.
+func VerdictWord(v stats.Verdict, m result.Metric) string {
+	var better, worse string
+	lower := m.Better == result.Lower
+	switch m.Unit {
 	case result.Score, result.Ratio:
 		better, worse = "better", "worse"
-	case result.Seconds, result.BytesPerSecond, result.BitsPerSecond, result.PerSecond, result.FlopPerSecond:
+	case result.Seconds:
+		if lower {
+			better, worse = "faster", "slower"
+		}
+	case result.BytesPerSecond, result.BitsPerSecond, result.PerSecond, result.FlopPerSecond:
+		if !lower {
+			better, worse = "faster", "slower"
+		}
+	case result.Bytes:
+	}
+	if better == "" {
+		better, worse = "more", "less"
+		if lower {
+			better, worse = worse, better
+		}
 	}
 	switch v {
 	case stats.Faster:
@@ -272,8 +298,13 @@ func VerdictWord(v stats.Verdict, unit result.Unit) string {
 	case stats.Slower:
 		return worse
 	case stats.TooFew:
-		return "too few" // stands in every cell of a short run
+		return "too few" // short, because it is in every cell of a short run
 	case stats.NoDifference, stats.TooNoisy, stats.NotComparable:
 	}
 	return string(v)
+}
+
+// Shown reports whether the verdict is a difference.
+func Shown(c *stats.Comparison) bool {
+	return c != nil && (c.Verdict == stats.Faster || c.Verdict == stats.Slower)
 }

@@ -74,22 +74,56 @@ func TestMedianShowsTheLargerHalf(t *testing.T) {
 func TestVerdictWordGoesByTheUnit(t *testing.T) {
 	for _, c := range []struct {
 		unit          result.Unit
+		direction     result.Direction
 		better, worse string
 	}{
-		{result.Seconds, "faster", "slower"},
-		{result.BytesPerSecond, "faster", "slower"},
-		{result.PerSecond, "faster", "slower"},
-		{result.Bytes, "lighter", "heavier"},
-		{result.Score, "better", "worse"},
-		{result.Ratio, "better", "worse"},
-		{result.BitsPerSecond, "faster", "slower"},
-		{result.FlopPerSecond, "faster", "slower"},
+		{result.Seconds, result.Lower, "faster", "slower"},
+		{result.Seconds, result.Higher, "more", "less"},
+		{result.BytesPerSecond, result.Higher, "faster", "slower"},
+		{result.PerSecond, result.Higher, "faster", "slower"},
+		{result.PerSecond, result.Lower, "less", "more"}, // such as retransmits
+		{result.Bytes, result.Lower, "less", "more"},
+		{result.Bytes, result.Higher, "more", "less"},
+		{result.Score, result.Higher, "better", "worse"},
+		{result.Ratio, result.Lower, "better", "worse"},
+		{result.BitsPerSecond, result.Higher, "faster", "slower"},
+		{result.FlopPerSecond, result.Higher, "faster", "slower"},
 	} {
-		if b, w := report.VerdictWord(stats.Faster, c.unit), report.VerdictWord(stats.Slower, c.unit); b != c.better || w != c.worse {
-			t.Errorf("for %s the words are %q and %q, want %q and %q", c.unit, b, w, c.better, c.worse)
+		m := result.Metric{Unit: c.unit, Better: c.direction}
+		if b, w := report.VerdictWord(stats.Faster, m), report.VerdictWord(stats.Slower, m); b != c.better || w != c.worse {
+			t.Errorf("for %s, %s is better, the words are %q and %q, want %q and %q", c.unit, c.direction, b, w, c.better, c.worse)
 		}
-		if got := report.VerdictWord(stats.NoDifference, c.unit); got != "no difference shown" {
+		if got := report.VerdictWord(stats.NoDifference, m); got != "no difference shown" {
 			t.Errorf("for %s no difference is %q", c.unit, got)
+		}
+	}
+}
+
+func TestFactorIsInTheDirectionOfTheDifference(t *testing.T) {
+	time := result.Metric{Unit: result.Seconds, Better: result.Lower}
+	rate := result.Metric{Unit: result.PerSecond, Better: result.Higher}
+	for _, c := range []struct {
+		ratio    float64
+		ci       *stats.Interval
+		metric   result.Metric
+		factor   string
+		interval string
+	}{
+		{152, &stats.Interval{Lo: 149, Hi: 155}, time, "152 × slower", "149 to 155"},
+		{0.0066, &stats.Interval{Lo: 0.0065, Hi: 0.0067}, rate, "152 × slower", "149 to 154"},
+		{0.5, &stats.Interval{Lo: 0.4, Hi: 0.625}, time, "2.00 × faster", "1.60 to 2.50"},
+		{2, nil, rate, "2.00 × faster", report.None},
+		{1.001, &stats.Interval{Lo: 0.98, Hi: 1.02}, time, "1.001 × slower", "0.980 to 1.02"},
+		{0.8, &stats.Interval{Lo: 0.5, Hi: 2}, time, "1.25 × faster", "0.500 to 2.00"},
+		{1, nil, time, "1.00 ×", report.None},
+		{math.NaN(), nil, time, report.None, report.None},
+		{0, nil, time, report.None, report.None},
+	} {
+		if got := report.Factor(c.ratio, c.metric); got != c.factor {
+			t.Errorf("Factor(%v) = %q, want %q", c.ratio, got, c.factor)
+		}
+		if got := report.FactorInterval(&stats.Comparison{Ratio: c.ratio, CI: c.ci}); got != c.interval {
+			t.Errorf("FactorInterval(%v, %v) = %q, want %q", c.ratio, c.ci, got, c.interval)
 		}
 	}
 }

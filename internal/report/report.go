@@ -1,85 +1,132 @@
-// Package report is the pure model of a report: what can be said of a run, ready to be
-// laid out. The packages below it (text, html, json) lay it out and decide nothing.
+// Package report is the model of a report: the facts, numbers and statements of one run or several, ready for layout. It
+// computes and does no input or output. The packages below it (text, html, json) lay it out and decide nothing.
 //
-// The rules, in one place, so that every report of a run says the same:
+// A report of one run is the report of several with a single run. Several runs add their differences and a ratio in
+// each run.
 //
-//   - Only trials that are ok and no warm-up give numbers. All others are counted and
-//     listed with their reasons; none becomes a number or an empty cell without one.
-//   - A block is the unit of repetition. A metric of which one trial takes many values (a
-//     series) gives one value a trial, their median: the values of one trial share its
-//     container and its moment, and to count each would make every interval too narrow.
-//     The raw values stay in the model for plots.
-//   - The baseline of a benchmark is the run's if it has a trial of that benchmark with
-//     these parameters that is ok, else the first target that has one.
-//   - Comparisons are paired by block with the baseline. A family, in which Holm's
-//     correction keeps the chance of one false verdict at 5 %, is one metric of one
-//     benchmark: all targets against the baseline, as in Dunnett's comparisons with a
-//     control (C. W. Dunnett, "A Multiple Comparison Procedure for Comparing Several
-//     Treatments with a Control", JASA 50 (1955) 1096–1121). All metrics of a benchmark
-//     as one family was rejected: a verdict on one metric would then depend on how many
-//     others the benchmark happens to record, and the twenty metrics of
-//     performance.syscall.latency on four targets could show nothing with the ten blocks
-//     of the quick plan, be one of them fifty times slower. What this costs is said in the
-//     report: see [Model.Families].
-//   - A metric that the baseline lacks has no ratios, rather than another baseline for that
-//     metric alone: a ratio to another target than the one named above it misleads.
-//   - What a layer adds is the median of the differences within blocks: see [Layers]. It is
-//     an estimate with an interval, no verdict, and belongs to no family.
-//   - Costs by component (see [Components]) have neither verdicts nor a part in the findings:
-//     they say where a cost lies, and the metrics of the whole are compared.
-//   - Overhead (wang, equation 1) is given only against native.
-//   - A median beyond the bound of its metric is a finding by itself, before all others, from the first trial on: a
-//     limit that does not hold is no matter of statistics, and a runtime that ignores it does so on any baseline.
-//   - A benchmark that every target skipped has no section, and stands with the reason in a list.
+// # Numbers
 //
-// It refuses to say anything of fewer than [stats.MinSamples] blocks but the values.
+//   - Only trials that are ok and no warm-up give numbers. All others are counted, and listed with their reasons.
+//   - A block is the unit of repetition. A series (a metric with many values in one trial) gives one value a trial: their
+//     median. The values of one trial share its container and its moment, so counting each would make every interval too
+//     narrow. The raw values stay in the model for plots.
+//   - A derived metric is computed from another one. It has neither ratio nor verdict, because it would count the same
+//     evidence twice.
+//   - Costs by component (see [Components]) have no verdicts and no part in findings. They locate a cost; the metric of the
+//     whole is the one that is compared.
+//   - A benchmark that every target skipped has no section. It is listed with the reason.
+//   - With fewer than [stats.MinSamples] blocks the report shows values and nothing else.
+//
+// # Ratios
+//
+//   - The ratio of a target is the median over blocks of target / baseline within the block: see [stats.Compare]. Tables,
+//     plots, findings, JSON and Overhead all use it. It is not the quotient of the two medians.
+//   - People read it as a factor of at least 1 in the direction of the verdict, "152 × slower": see [Factor].
+//   - Overhead is |ratio − 1| (wang, equation 1). It exists only against a native baseline.
+//   - The baseline of a benchmark is the run's baseline if that has a trial of the benchmark, with these parameters, that is
+//     ok. Otherwise it is the first target that has one.
+//   - A metric without a value on the baseline has no ratios. Another baseline for that metric alone would mislead.
+//   - A family is one metric of one benchmark in one run: all targets against the baseline, as in Dunnett's comparisons with
+//     a control (C. W. Dunnett, "A Multiple Comparison Procedure for Comparing Several Treatments with a Control", JASA 50
+//     (1955) 1096–1121). Holm's correction keeps the chance of one false verdict in a family at 5 %. We rejected all metrics
+//     of a benchmark as one family: a verdict on one metric would then depend on how many others the benchmark records. With
+//     the ten blocks of the quick plan, the twenty metrics of a latency benchmark on four targets could show nothing, not
+//     even a factor of fifty. The report states the cost of the choice: see [Report].Families.
+//   - The part of a layer is the median of the differences within blocks: see [Layers]. It is an estimate with an interval.
+//     It has no verdict and belongs to no family.
+//   - A median beyond the bound of its metric is a finding by itself, before all others and from the first trial on. A
+//     broken limit needs no statistics, and it is broken on any baseline.
+//
+// # Several runs
+//
+//   - Runs share the ratio to a baseline within each run, with the interval and the verdict of the run's own report. If
+//     the runs have different baselines for a benchmark, the first target that all of them have becomes the baseline. If
+//     there is none, each ratio stands under its own baseline, and there is no statement about them together.
+//   - Absolute values of different machines are shown side by side and never compared: no ratio, no verdict, no common
+//     axis. Only [Options].AcrossMachines gives their ratios, with an interval and without a verdict.
+//     [result.Host.SameMachine] decides which runs are of one machine.
+//   - Absolute values of runs of one machine may share an axis. There is no verdict between them either, because such a
+//     verdict needs the variation from run to run.
+//   - Benchmarks are the same if name and parameters are the same; metrics, if name, unit and direction are.
+//   - A run that lacks a value has the reason in its place.
 package report
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// Options say how a report is made.
+// MostRuns is the largest number of runs in a report. Tables and plots of more would be unreadable.
+const MostRuns = 12
+
+// Options are the choices of the user.
 type Options struct {
-	// Seed is that of the bootstraps. The same run and seed give the same report.
-	Seed uint64
-	// baselines are those that benchmarks are to have in place of the run's, where they can.
-	baselines map[key]string
+	// AcrossMachines compares absolute values of the runs with those of the first run.
+	AcrossMachines bool
 }
 
-// Model is all that a report of one run says.
-type Model struct {
-	Run Run
-	// Targets are those of the run, in its order, also those that could not run.
-	Targets []Target
-	// Suites hold the benchmarks in the order of the run.
-	Suites   []Suite
-	Findings Findings
-	// Warnings say what makes numbers of this run less trustworthy, the same kinds together.
-	Warnings []WarningGroup
-	// Missing are the cells in which trials did not end well.
-	Missing []Missing
-	// Unmeasured are the benchmarks that were skipped on every target; they are in no suite.
-	Unmeasured []Unmeasured
-	// Families counts the families of comparisons that were judged (see the package
-	// comment). In each the chance of a false verdict is 5 % at most, so that of Families
-	// metrics on which no target differs up to one in twenty may seem to.
-	Families int
-	Seed     uint64
+// Report is the content of a report of one run or several.
+type Report struct {
+	// Runs are sorted by machine, and machines by their first run. The first run is the reference.
+	Runs     []Run
+	Machines []Machine
+	// Facts are those of machines and runs, Versions those of targets, both by run.
+	Facts, Versions []Fact
+	// Suites are in the order of the runs.
+	Suites         []Suite
+	Coverage       []Coverage
+	Findings       Findings
+	AcrossMachines bool
 }
 
-// Run are the facts of a run. Trials, targets and benchmarks stand elsewhere in the model.
+// Families is the number of families of comparisons in all runs (see the package comment), Comparisons the number of
+// comparisons in them. In each family the chance of a false verdict is at most 5 %. If no target differed on any metric,
+// about one family in twenty could still show a difference.
+func (r *Report) Families() (families, comparisons int) {
+	for i := range r.Runs {
+		families += r.Runs[i].Families
+		comparisons += r.Runs[i].Comparisons
+	}
+	return families, comparisons
+}
+
+// Benchmarks are the benchmarks of all suites.
+func (r *Report) Benchmarks() []*Benchmark {
+	var all []*Benchmark
+	for i := range r.Suites {
+		for n := range r.Suites[i].Benchmarks {
+			all = append(all, &r.Suites[i].Benchmarks[n])
+		}
+	}
+	return all
+}
+
+// Run is a run of a report. Its Trials and Bench are empty: their content is in the rest of the model.
 type Run struct {
 	result.Run
-	// Counts are the trials that are no warm-up by the way they ended; Warmup is the number
-	// of the others.
+	// Label names the run: its host, with a number if several runs have the same.
+	Label string
+	// Machine is an index into Report.Machines.
+	Machine int
+	// Targets are all targets in the order of the run, including unavailable ones.
+	Targets []Target
+	// Counts are the numbers of trials by status, without warm-up. Warmup is the number of warm-up trials.
 	Counts map[result.Status]int
 	Warmup int
-	// Self is the share of all trials' time that Touchstone itself spent on the CPU.
+	// Self is Touchstone's own CPU time as a share of the time of all trials.
 	Self float64
+	// Warnings are reasons to trust the numbers of this run less, by kind.
+	Warnings []WarningGroup
+	// Missing are the cells with trials that did not end well.
+	Missing []Missing
+	// Unmeasured are the benchmarks that every target skipped. They are in no suite.
+	Unmeasured []Unmeasured
+	// Families and Comparisons count the judged families and the comparisons in them.
+	Families, Comparisons int
 }
 
 // Target is a target of a run.
@@ -89,38 +136,26 @@ type Target struct {
 	OK, Total int
 }
 
-// Suite is the benchmarks of one context.
+// Suite is the benchmarks whose names have the same first component.
 type Suite struct {
 	Name       string
 	Benchmarks []Benchmark
 }
 
-// Benchmark is one benchmark with its parameters on all targets.
+// Benchmark is one benchmark with its parameters, on all targets of all runs.
 type Benchmark struct {
 	Name, Params    string
 	Summary, Source string
-	// Baseline is the target the others are compared with, empty if no trial was ok.
-	Baseline string
-	// BaselineNote says why it is not the run's, empty if it is.
-	BaselineNote string
-	// Blocks counts the measured blocks in which a trial was ok.
-	Blocks int
-	// Targets are the outcomes on all targets that could run at all, in the order of the run.
-	Targets []Outcome
-	// Metrics are those of which some target has a value; Unrecorded names the others, but for
-	// optional ones. The metrics of Components are in neither.
-	Metrics    []Metric
-	Unrecorded []string
-	// Unbased names the metrics that the baseline lacks, so that there are no ratios.
-	Unbased []string
-	// Layers is what each layer adds, where a run has targets that tell layers apart.
-	Layers []Layers
-	// Components are costs by the component that caused them.
-	Components []Components
-	// Conditions are what it was measured under.
-	Conditions []Condition
-	// Breaches are medians beyond the bounds of their metrics.
-	Breaches []Breach
+	// Place labels the places of its series.
+	Place string
+	// Baseline is the target of all ratios. It is empty if the runs have no baseline in common, or no trial was ok. Note
+	// explains an unusual baseline.
+	Baseline, Note string
+	// Sections are by run, nil for a run that did not measure the benchmark.
+	Sections []*Section
+	Metrics  []Metric
+	// Conditions are the conditions of the measurements, by run.
+	Conditions []Fact
 }
 
 // Title is the benchmark's name with its parameters.
@@ -133,100 +168,231 @@ func title(name, params string) string {
 	return name + " " + params
 }
 
-// Outcome is how the trials of a benchmark on one target ended.
+// Derived lists the derived metrics with their sources: "Index from LoopsPerSecond".
+func (b *Benchmark) Derived() []string {
+	var all []string
+	for _, m := range b.Metrics {
+		if m.DerivedFrom != "" {
+			all = append(all, m.Name+" from "+m.DerivedFrom)
+		}
+	}
+	return all
+}
+
+// Section is a benchmark in one run, apart from its metrics.
+type Section struct {
+	// Baseline is the target of the run's ratios, empty if no trial was ok. BaselineNote gives the reason if it is not the
+	// run's baseline.
+	Baseline, BaselineNote string
+	// Blocks counts the measured blocks with a trial that was ok.
+	Blocks int
+	// Targets are the outcomes on all targets that were available, in the order of the run.
+	Targets []Outcome
+	// Unrecorded names the metrics without a value on any target, except optional ones and components.
+	Unrecorded []string
+	// Unbased names the metrics without a value on the baseline. They have no ratios.
+	Unbased []string
+	// Layers split metrics by layer. They exist if the run has targets that differ by one layer.
+	Layers     []Layers
+	Components []Components
+	Conditions []Condition
+	// Breaches are medians beyond the bounds of their metrics.
+	Breaches []Breach
+}
+
+// outcome is the outcome on a target, nil if it was unavailable.
+func (s *Section) outcome(target string) *Outcome {
+	if i := slices.IndexFunc(s.Targets, func(o Outcome) bool { return o.Target == target }); i >= 0 {
+		return &s.Targets[i]
+	}
+	return nil
+}
+
+// Outcome counts the trials of a benchmark on one target by their ends.
 type Outcome struct {
 	Target string
-	// OK, Failed, Timeout and Skipped count trials without warm-up, Warmup the others.
+	// OK, Failed, Timeout and Skipped count trials without warm-up. Warmup counts warm-up trials.
 	OK, Failed, Timeout, Skipped, Warmup int
-	// Disturbed counts the ok trials during which the host did something else.
+	// Disturbed counts the ok trials that other activity on the host disturbed.
 	Disturbed int
-	// Reason is that of the first trial that was not ok; see also Why.
+	// Reason is the reason of the first trial that was not ok. See also Why.
 	Reason string
-	// Phases are the timed regions of operations, in the order in which they happened.
+	// Phases are the timed regions in their order, for benchmarks that show them.
 	Phases []Phase
+}
+
+// Total counts the trials without warm-up.
+func (o *Outcome) Total() int { return o.OK + o.Failed + o.Timeout + o.Skipped }
+
+// Counts spells the counts: "10 ok", "8 ok, 2 failed".
+func (o *Outcome) Counts() string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		word string
+	}{{o.OK, "ok"}, {o.Failed, "failed"}, {o.Timeout, "timed out"}, {o.Skipped, "skipped"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.word))
+		}
+	}
+	if len(parts) == 0 {
+		return "warm-up only"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Why is the reason for missing values: "skipped: REASON", "failed 2 of 10: REASON OF THE FIRST". It is empty if all
+// trials were ok.
+func (o *Outcome) Why() string {
+	var what string
+	switch {
+	case o.Failed > 0:
+		what = fmt.Sprintf("failed %d of %d", o.Failed+o.Timeout, o.Total())
+	case o.Timeout > 0:
+		what = fmt.Sprintf("timed out %d of %d", o.Timeout, o.Total())
+	case o.Skipped > 0:
+		what = "skipped"
+	case o.Total() == 0:
+		return "warm-up only"
+	default:
+		return ""
+	}
+	if o.Reason == "" {
+		return what
+	}
+	return what + ": " + o.Reason
+}
+
+// Lack is the reason for a missing value in one or two words.
+func (o *Outcome) Lack() string {
+	switch {
+	case o.OK > 0:
+		return "not recorded"
+	case o.Failed > 0:
+		return "failed"
+	case o.Timeout > 0:
+		return "timed out"
+	case o.Skipped > 0:
+		return "skipped"
+	}
+	return "warm-up only"
 }
 
 // Phase is a timed region over the ok trials of a cell, or a step of one.
 type Phase struct {
 	Name string
-	// Seconds is the median over trials; for a phase that a trial goes through several
-	// times, of the trials' medians.
+	// Seconds is the median over trials. For a phase that occurs several times in a trial it is the median of the trials'
+	// medians.
 	Seconds float64
-	// Times is how often a trial goes through it.
+	// Times is the number of occurrences in a trial.
 	Times int
-	// Steps are the calls that it consists of, if it is several; they are part of Seconds.
+	// Steps are the calls of a phase that consists of several. Seconds includes them.
 	Steps []Phase
 }
 
-// Metric is a metric of a benchmark on all its targets.
+// Metric is a metric of a benchmark on all targets of all runs.
 type Metric struct {
 	result.Metric
-	// Cells stand in the order of Benchmark.Targets.
-	Cells []Cell
-	// BlocksNeeded is the least number of blocks with which a family as large as this
-	// metric's can show anything.
-	BlocksNeeded int
+	// Rows are by target, in the order of the runs.
+	Rows []Row
 }
 
-// Cell is one metric on one target.
-type Cell struct {
+// Unbased reports whether no run has a value of the metric on its baseline.
+func (m *Metric) Unbased() bool {
+	return !slices.ContainsFunc(m.Rows, func(r Row) bool { return slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Baseline }) })
+}
+
+// Breached reports whether the median of the cell is beyond the bound of the metric.
+func (m *Metric) Breached(c *Cell) bool {
+	return m.Bound.Broken != "" && c.Summary != nil && c.Summary.Median > m.Bound.Most
+}
+
+// row is the row of a target. It adds the row, with a cell for each run, if there is none.
+func (m *Metric) row(target string, runs int) *Row {
+	i := slices.IndexFunc(m.Rows, func(r Row) bool { return r.Target == target })
+	if i < 0 {
+		m.Rows, i = append(m.Rows, Row{Target: target, Cells: make([]Cell, runs)}), len(m.Rows)
+	}
+	return &m.Rows[i]
+}
+
+// Row is a metric on one target.
+type Row struct {
 	Target string
-	// Summary is nil if there is no number; Reason then says why.
-	Summary *stats.Summary
-	Reason  string
-	// Absent tells that the metric is optional and this target has none: nothing is missing.
-	Absent bool
-	// Baseline tells that the others are compared with this cell.
+	// Baseline is set for the target of all ratios in all runs.
 	Baseline bool
-	// Comparison is with the baseline; nil for the baseline itself and where one of the two
-	// has no number.
+	// Cells are by run.
+	Cells []Cell
+}
+
+// Has reports whether any run has a number.
+func (r *Row) Has() bool {
+	return slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Summary != nil })
+}
+
+// Cell is a metric on one target in one run.
+type Cell struct {
+	// Summary is nil if there is no number. Reason is then the reason, and Lack the reason in one or two words.
+	Summary      *stats.Summary
+	Reason, Lack string
+	// Absent is set if the metric is optional and this target does not have it. Nothing is missing then.
+	Absent bool
+	// Baseline is set on the cell that the run's other cells are compared with.
+	Baseline bool
+	// Comparison is the comparison with the baseline. It is nil on the baseline, for a derived metric, and if one of the
+	// two has no number.
 	Comparison *stats.Comparison
-	// Overhead is that of wang's equation 1; nil unless the baseline is native.
+	// Overhead is |ratio − 1| (wang, equation 1). It is nil unless the baseline is native.
 	Overhead *float64
-	// Points are the values behind Summary in the order in which they were taken.
+	// BlocksNeeded is the smallest number of blocks that can give a verdict in a family of this size.
+	BlocksNeeded int
+	// Points are the values of Summary in the order of the trials.
 	Points []Point
-	// Curve is a series by the place of its values; nil for metrics that are none.
+	// Curve is a series by place; nil for other metrics.
 	Curve []Place
+	// Across is the ratio of the absolute median to the first run's. It has no verdict. It is nil without
+	// Options.AcrossMachines.
+	Across *stats.Comparison
 }
 
 // Point is the value of one trial.
 type Point struct {
 	Seq, Block int
 	Value      float64
-	// Disturbed tells that the trial is marked as disturbed.
+	// Disturbed is set if the trial is marked as disturbed.
 	Disturbed bool
 }
 
-// Place is one place in a series (the first, second, … container) over all trials.
+// Place is one place in a series (the first, second, … value) over all trials.
 type Place struct {
 	Median float64
 	Values []float64 // in the order of the trials
 }
 
-// Missing is a cell in which trials did not end well.
+// Missing is a cell with trials that did not end well.
 type Missing struct {
 	Benchmark, Params, Target string
 	Status                    result.Status
-	// Count of Total trials without warm-up ended so.
+	// Count is the number of trials with this status, of Total trials without warm-up.
 	Count, Total int
-	// Reason and Output are those of the first.
+	// Reason and Output are those of the first such trial.
 	Reason, Output string
 }
 
 // Title is the benchmark's name with its parameters.
 func (m *Missing) Title() string { return title(m.Benchmark, m.Params) }
 
-// MissingGroup is the targets on which a benchmark lacks the same for the same reason.
+// MissingGroup is the targets with the same gap for the same reason.
 type MissingGroup struct {
 	Missing // of the first target
 	Targets []string
 }
 
-// MissingGroups puts together what is missing in the same way, of benchmarks that were measured on some target.
-func (m *Model) MissingGroups() []MissingGroup {
+// MissingGroups groups equal gaps of benchmarks that were measured on some target.
+func (r *Run) MissingGroups() []MissingGroup {
 	var groups []MissingGroup
-	for _, miss := range m.Missing {
-		if !m.measured(miss) {
+	for _, miss := range r.Missing {
+		if !r.measured(miss) {
 			continue
 		}
 		at := slices.IndexFunc(groups, func(g MissingGroup) bool {
@@ -235,28 +401,14 @@ func (m *Model) MissingGroups() []MissingGroup {
 			return alike == g.Missing
 		})
 		if at < 0 {
-			groups = append(groups, MissingGroup{Missing: miss})
-			at = len(groups) - 1
+			groups, at = append(groups, MissingGroup{Missing: miss}), len(groups)
 		}
 		groups[at].Targets = append(groups[at].Targets, miss.Target)
 	}
 	return groups
 }
 
-// Findings are the clearest statements that the run supports.
-type Findings struct {
-	// Breaches are what does not hold: bounds that medians exceed. They come first, and need no comparison.
-	Breaches []Breach
-	// Statements each rest on comparisons that show a difference, the largest first.
-	Statements []string
-	// Comparisons counts what the comparisons show, those without a difference among
-	// them; empty if there are none.
-	Comparisons string
-	// NotMeasured says what is not in the numbers and why, an item for each reason.
-	NotMeasured []string
-}
-
-// WarningGroup is warnings of one kind.
+// WarningGroup is the warnings of one kind.
 type WarningGroup struct {
 	Title, Advice string
 	Items         []string

@@ -8,27 +8,35 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// Unmeasured is benchmarks without a single number that no target was even tried on, for the same reasons.
+// Unmeasured is benchmarks that every target skipped for the same reasons.
 type Unmeasured struct {
 	Benchmarks []string
 	Reasons    []Reason
 }
 
-// Reason is why some targets were not tried; Targets is nil if it holds for all.
+// Reason is the reason why some targets skipped a benchmark. Targets is nil if it holds for all of them.
 type Reason struct {
 	Text    string
 	Targets []string
 }
 
-// untried tells whether every target was skipped.
-func (b *Benchmark) untried() bool {
-	return !slices.ContainsFunc(b.Targets, func(o Outcome) bool { return o.Skipped == 0 || o.OK+o.Failed+o.Timeout > 0 })
+// String spells the reason: "native, oci/runc: REASON".
+func (r Reason) String() string {
+	if r.Targets == nil {
+		return r.Text
+	}
+	return strings.Join(r.Targets, ", ") + ": " + r.Text
 }
 
-// leaveOut notes that a benchmark was not measured.
-func (m *Model) leaveOut(b Benchmark) {
+// skipped reports whether every target skipped the benchmark.
+func (s *Section) skipped() bool {
+	return !slices.ContainsFunc(s.Targets, func(o Outcome) bool { return o.Skipped == 0 || o.OK+o.Failed+o.Timeout > 0 })
+}
+
+// leaveOut lists a benchmark as not measured.
+func (r *Run) leaveOut(title string, s *Section) {
 	var reasons []Reason
-	for _, o := range b.Targets {
+	for _, o := range s.Targets {
 		at := slices.IndexFunc(reasons, func(r Reason) bool { return r.Text == o.Reason })
 		if at < 0 {
 			reasons, at = append(reasons, Reason{Text: o.Reason}), len(reasons)
@@ -44,25 +52,25 @@ func (m *Model) leaveOut(b Benchmark) {
 	same := func(u Unmeasured) bool {
 		return slices.EqualFunc(u.Reasons, reasons, func(a, b Reason) bool { return a.Text == b.Text && slices.Equal(a.Targets, b.Targets) })
 	}
-	at := slices.IndexFunc(m.Unmeasured, same)
+	at := slices.IndexFunc(r.Unmeasured, same)
 	if at < 0 {
-		m.Unmeasured, at = append(m.Unmeasured, Unmeasured{Reasons: reasons}), len(m.Unmeasured)
+		r.Unmeasured, at = append(r.Unmeasured, Unmeasured{Reasons: reasons}), len(r.Unmeasured)
 	}
-	m.Unmeasured[at].Benchmarks = append(m.Unmeasured[at].Benchmarks, b.Title())
+	r.Unmeasured[at].Benchmarks = append(r.Unmeasured[at].Benchmarks, title)
 }
 
-// mostNames is how many benchmarks are named where there is a list of them elsewhere.
+// mostNames is how many names a text spells out if there is a full list elsewhere.
 const mostNames = 3
 
-// named names benchmarks, or the first of them and how many more there are.
-func named(names []string) string {
+// named lists the first names and the number of the other things.
+func named(names []string, things string) string {
 	if more := len(names) - mostNames; more > 1 {
-		return fmt.Sprintf("%s and %d more benchmarks", strings.Join(names[:mostNames], ", "), more)
+		return fmt.Sprintf("%s and %d more %s", strings.Join(names[:mostNames], ", "), more, things)
 	}
 	return strings.Join(names, ", ")
 }
 
-// measured leaves out what is missing of benchmarks that were not measured at all: those stand by themselves.
-func (m *Model) measured(miss Missing) bool {
-	return miss.Status != result.Skipped || !slices.ContainsFunc(m.Unmeasured, func(u Unmeasured) bool { return slices.Contains(u.Benchmarks, miss.Title()) })
+// measured reports whether the gap belongs to a benchmark that was measured on some target.
+func (r *Run) measured(miss Missing) bool {
+	return miss.Status != result.Skipped || !slices.ContainsFunc(r.Unmeasured, func(u Unmeasured) bool { return slices.Contains(u.Benchmarks, miss.Title()) })
 }

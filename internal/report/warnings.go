@@ -10,84 +10,88 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// warnings collects what makes the numbers less trustworthy, what concerns all of them
-// first.
-func warnings(m *Model, trials []result.Trial) []WarningGroup {
+// warnings collects the reasons to trust the numbers of a run less. Warnings about all numbers come first.
+func (r *Report) warnings(run int, trials []result.Trial) []WarningGroup {
+	of := &r.Runs[run]
 	groups := []WarningGroup{
-		state(m.Run.State),
-		emulation(&m.Run.Host),
-		{Title: "The host", Items: m.Run.Host.Warnings},
-		{Title: "Caveats of this run", Items: m.Run.Caveats},
-		fewBlocks(m),
+		state(of.State),
+		emulation(&of.Host),
+		{Title: "The host", Items: of.Host.Warnings},
+		{Title: "Caveats of this run", Items: of.Caveats},
+		r.fewBlocks(run),
 		disturbed(trials),
-		ofKind(m, stats.Bimodal, "Values in two groups"),
-		ofKind(m, stats.Drift, "Drift over the run"),
-		ofKind(m, stats.Outliers, "Outliers"),
+		r.ofKind(run, stats.Bimodal, "Values in two groups"),
+		r.ofKind(run, stats.Drift, "Drift over the run"),
+		r.ofKind(run, stats.Outliers, "Outliers"),
 	}
 	return slices.DeleteFunc(groups, func(g WarningGroup) bool { return len(g.Items) == 0 })
 }
 
 func state(s result.State) WarningGroup {
-	g := WarningGroup{Title: "The run is not complete", Advice: "go on with touchstone benchmark --resume"}
+	g := WarningGroup{Title: "The run is not complete", Advice: "resume it with touchstone benchmark --resume"}
 	switch s {
 	case result.Interrupted:
-		g.Items = []string{"it was interrupted; the report shows what was measured until then"}
+		g.Items = []string{"the run was interrupted; the report has the trials until then"}
 	case result.Running:
-		g.Items = []string{"it was still under way when this report was made"}
+		g.Items = []string{"the run was in progress when this report was made"}
 		g.Advice = ""
 	case result.Killed:
-		g.Items = []string{"it was killed; the report shows the trials that were recorded until then"}
+		g.Items = []string{"the process of the run was killed; the report has the trials until then"}
 	case result.Complete:
 	}
 	return g
 }
 
-// emulation warns of a machine whose CPU is a program.
+// emulation warns of a machine with an emulated CPU.
 func emulation(h *result.Host) WarningGroup {
-	g := WarningGroup{Title: "The CPU is emulated", Advice: "take results of an emulated machine for what works and what does not, and measure on a real one"}
+	g := WarningGroup{Title: "The CPU is emulated", Advice: "use results of an emulated machine to check features and failures; measure on a real machine"}
 	switch h.Nature() {
 	case result.Emulated:
-		g.Items = []string{"times are those of the emulator, many times longer, and not by the same factor everywhere, so that ratios too need not be those of a real machine"}
+		g.Items = []string{"times are those of the emulator: many times longer, and by different factors for different operations; ratios may differ from those of a real machine"}
 	case result.GuestOrEmulated:
 		g.Title = "The CPU may be emulated"
-		g.Items = []string{"the machine is QEMU's, and does not tell whether its CPU is a program; if so, ratios too need not be those of a real machine"}
+		g.Items = []string{"the machine is a QEMU machine that does not report whether its CPU is emulated; if it is, ratios may differ from those of a real machine"}
 	case result.Physical, result.Guest:
 	}
 	return g
 }
 
-func fewBlocks(m *Model) WarningGroup {
-	g := WarningGroup{Title: "Too few blocks", Advice: "run more blocks: an interval needs six, a verdict more with every target"}
-	for _, s := range m.Suites {
-		for _, b := range s.Benchmarks {
-			need := stats.MinSamples
-			for _, metric := range b.Metrics {
-				need = max(need, metric.BlocksNeeded)
+func (r *Report) fewBlocks(run int) WarningGroup {
+	g := WarningGroup{Title: "Too few blocks", Advice: "run more blocks: an interval needs six, and a verdict needs more with every target"}
+	for _, b := range r.Benchmarks() {
+		s := b.Sections[run]
+		if s == nil {
+			continue
+		}
+		need := stats.MinSamples
+		for _, metric := range b.Metrics {
+			for _, row := range metric.Rows {
+				need = max(need, row.Cells[run].BlocksNeeded)
 			}
-			var few []string
-			var counts []int
-			for _, o := range b.Targets {
-				if 0 < o.OK && o.OK < need {
-					few, counts = append(few, fmt.Sprintf("%s %d", o.Target, o.OK)), append(counts, o.OK)
-				}
+		}
+		var few []string
+		var counts []int
+		for _, o := range s.Targets {
+			if 0 < o.OK && o.OK < need {
+				few, counts = append(few, fmt.Sprintf("%s %d", o.Target, o.OK)), append(counts, o.OK)
 			}
-			if len(few) == len(b.Targets) && len(few) > 1 && slices.Min(counts) == slices.Max(counts) {
-				few = []string{fmt.Sprintf("%d on each target", counts[0])}
-			}
-			if len(few) > 0 {
-				g.Items = append(g.Items, fmt.Sprintf("%s: of the %d blocks that a verdict needs here there are: %s", b.Title(), need, strings.Join(few, ", ")))
-			}
+		}
+		if len(few) == len(s.Targets) && len(few) > 1 && slices.Min(counts) == slices.Max(counts) {
+			few = []string{fmt.Sprintf("%d on each target", counts[0])}
+		}
+		if len(few) > 0 {
+			g.Items = append(g.Items, fmt.Sprintf("%s: a verdict needs %d blocks; measured: %s", b.Title(), need, strings.Join(few, ", ")))
 		}
 	}
 	return g
 }
 
-// disturbed counts the trials behind the numbers by what the host did. Marks that differ in
-// their numbers only are counted together.
+// disturbed counts the trials behind the numbers by their marks. Marks that differ only in their numbers are counted
+// together.
 func disturbed(trials []result.Trial) WarningGroup {
 	g := WarningGroup{
 		Title:  "Disturbed trials",
-		Advice: "they are kept, and hollow in plots; stop what else runs on the host, and run more blocks",
+		Advice: "the trials count, and plots show them hollow; stop other programs on the host, and run more blocks",
 	}
 	var kinds []string
 	count := map[string]int{}
@@ -115,7 +119,7 @@ func disturbed(trials []result.Trial) WarningGroup {
 	return g
 }
 
-// withoutNumbers puts an ellipsis in the place of each number.
+// withoutNumbers replaces each number by an ellipsis.
 func withoutNumbers(s string) string {
 	var b strings.Builder
 	inNumber := false
@@ -135,21 +139,19 @@ func withoutNumbers(s string) string {
 	return b.String()
 }
 
-// ofKind collects the warnings of one kind over all cells.
-func ofKind(m *Model, kind stats.WarningKind, title string) WarningGroup {
+// ofKind collects the warnings of one kind over all cells of a run.
+func (r *Report) ofKind(run int, kind stats.WarningKind, title string) WarningGroup {
 	g := WarningGroup{Title: title}
-	for _, s := range m.Suites {
-		for _, b := range s.Benchmarks {
-			for _, metric := range b.Metrics {
-				for _, c := range metric.Cells {
-					if c.Summary == nil {
-						continue
-					}
-					for _, w := range c.Summary.Warnings {
-						if w.Kind == kind {
-							g.Advice = w.Advice
-							g.Items = append(g.Items, fmt.Sprintf("%s, %s on %s: %s", b.Title(), metric.Name, c.Target, w.Message))
-						}
+	for _, b := range r.Benchmarks() {
+		for _, metric := range b.Metrics {
+			for _, row := range metric.Rows {
+				if row.Cells[run].Summary == nil {
+					continue
+				}
+				for _, w := range row.Cells[run].Summary.Warnings {
+					if w.Kind == kind {
+						g.Advice = w.Advice
+						g.Items = append(g.Items, fmt.Sprintf("%s, %s on %s: %s", b.Title(), metric.Name, row.Target, w.Message))
 					}
 				}
 			}

@@ -21,7 +21,7 @@ import (
 
 const ms = time.Millisecond
 
-// lab is a run on fake targets. It keeps the recorded trials and the calls of the observer.
+// lab is a run on fake targets, with what it recorded and told.
 type lab struct {
 	testing.TB
 	clock  *fake.Clock
@@ -37,7 +37,7 @@ type lab struct {
 
 const runID = "20260101-000000-test"
 
-// newLab returns a lab of one block without warm-up. No healthy trial reaches its limits.
+// newLab gives a lab of one block without warm-up, with limits that no healthy trial meets.
 func newLab(t testing.TB, targets ...string) *lab {
 	t.Helper()
 	clock := fake.NewClock()
@@ -75,7 +75,8 @@ func (l *lab) open(name string) runner.Target {
 	return runner.Target{Name: name, Engine: e}
 }
 
-// again returns a lab that resumes l as another process would: with its own clock and engines, and the trials of l.
+// again gives a lab like l as another process would make it: with clock and engines of its
+// own, and with what l recorded.
 func (l *lab) again() *lab {
 	l.Helper()
 	var names []string
@@ -103,7 +104,7 @@ func (l *lab) work(name string, run func(context.Context, bench.Trial) error) {
 	}})
 }
 
-// run executes the plan. No container or image may be left afterwards.
+// run executes the plan. Whatever the benchmarks do, no container may be left.
 func (l *lab) run(ctx context.Context) (runner.Outcome, error) {
 	l.Helper()
 	out, err := runner.Run(ctx, l.config)
@@ -116,7 +117,7 @@ func (l *lab) run(ctx context.Context) (runner.Outcome, error) {
 	return out, err
 }
 
-// ok is run, which must not fail or be interrupted.
+// ok is run that must neither fail nor be cut.
 func (l *lab) ok() runner.Outcome {
 	l.Helper()
 	out, err := l.run(l.Context())
@@ -126,7 +127,7 @@ func (l *lab) ok() runner.Outcome {
 	return out
 }
 
-// only returns the only recorded trial.
+// only gives the one trial that was recorded.
 func (l *lab) only() result.Trial {
 	l.Helper()
 	if len(l.trials) != 1 {
@@ -135,7 +136,7 @@ func (l *lab) only() result.Trial {
 	return l.trials[0]
 }
 
-// spell formats trials: "2 a.b.c fake/x block 0 ok".
+// spell writes trials short: "2 a.b.c fake/x block 0 ok".
 func spell(trials []result.Trial) []string {
 	var lines []string
 	for _, t := range trials {
@@ -148,7 +149,7 @@ func spell(trials []result.Trial) []string {
 	return lines
 }
 
-// images is a registry of empty images that lists the published ones.
+// images hold nothing, and tell which of them there are.
 type images struct {
 	made int
 	left []string
@@ -169,14 +170,14 @@ func (i *images) Forget(ref string) {
 	i.left = slices.DeleteFunc(i.left, func(l string) bool { return l == ref })
 }
 
-// quiet is a host without disturbances.
+// quiet is a host on which nothing happens.
 type quiet struct{}
 
 func (quiet) Begin() func([]bench.Medium) result.Disturbance {
 	return func([]bench.Medium) result.Disturbance { return result.Disturbance{} }
 }
 
-// live creates and starts one container and does not remove it.
+// live creates and starts one container, and leaves its removal to the runner.
 func live(ctx context.Context, t bench.Trial) error {
 	_, err := bench.Start(ctx, t)
 	if err != nil {
@@ -200,7 +201,7 @@ func values(value func(n int) float64) func(context.Context, bench.Trial) error 
 	}
 }
 
-// exit runs a container until it exits.
+// exit runs a container to its end.
 func exit(ctx context.Context, t bench.Trial) error {
 	_, err := bench.InContainer(ctx, t, t.Spec(workload.Exit(0)...))
 	return err

@@ -115,9 +115,6 @@ func allFinite(values []float64) bool {
 	return !slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
-// Overhead is the performance overhead of a container against the same program without
-// one, |virt − native| / native (wang, equation 1). It has no sign: see a comparison's
-// Ratio for the direction. It is +Inf or NaN where native is zero.
-func Overhead(native, virt float64) float64 {
-	return math.Abs(virt-native) / native
-}
+// Overhead is the performance overhead of a container against the same program without one, |virt − native| / native (wang,
+// equation 1), for the ratio virt / native of a [Comparison]. It has no sign; the ratio has the direction.
+func Overhead(ratio float64) float64 { return math.Abs(ratio - 1) }

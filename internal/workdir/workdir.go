@@ -1,11 +1,13 @@
-// Package workdir creates the directories of a run on the host, with a lock that lasts as long as the run's process.
-// It also removes the leftovers of killed runs: processes, cgroups, mounts and files.
+// Package workdir keeps what a run has on the host while it lasts: its two directories
+// and the lock that tells whether the run still lives. It also removes what
+// runs have left behind that were killed.
 //
-// The ID of a dead run identifies its leftovers, without any engine: cgroups carry the ID as their name, and
-// processes, mounts and files contain the paths of its directories. The package touches nothing else. Objects in
-// daemons of the user's are removed by a function that the caller of Sweep provides. A run without directories
-// here is ignored, even if a cgroup has its name. Its directories and its lock may be elsewhere, for
-// example in a container that shares the host's cgroups.
+// What belongs to a dead run is known by its ID alone, without asking any engine: cgroups
+// are named after it, and processes, mounts and files name its directories. Anything
+// else is not touched. Only what it had with daemons of the user's is theirs to remove: the caller of
+// Sweep asks them. A run without directories is none of ours, even if there is a cgroup
+// of its name: it may live where its directories, and with them its lock, are elsewhere, as in a
+// container that shares the host's cgroups.
 package workdir
 
 import (
@@ -28,17 +30,17 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 )
 
-// Roots are the parents of the runs' directories.
+// Roots are the directories below which runs have theirs.
 type Roots struct {
-	// State is for the state of runtimes. It is in memory on most hosts.
+	// State is in memory on most hosts: runtimes keep their state there.
 	State string
-	// Data is for root file systems and for the files of trials. It is on disk and must allow programs to be executed.
+	// Data is on disk and may hold programs: root file systems, what trials write.
 	Data string
-	// Memory is in memory. It is empty if State is in memory, or if the host has no such file system.
+	// Memory is in memory, for hosts on which State is not; empty where State is, or where there is no such place.
 	Memory string
 }
 
-// all lists the directories that are not empty.
+// all lists the directories there are.
 func (r Roots) all() []string {
 	if r.Memory == "" {
 		return []string{r.State, r.Data}
@@ -46,7 +48,7 @@ func (r Roots) all() []string {
 	return []string{r.State, r.Data, r.Memory}
 }
 
-// of lists the directories of a run. The last one holds the lock.
+// of lists the directories of a run, that with the lock last.
 func (r Roots) of(runID string) []string {
 	var dirs []string
 	for _, root := range slices.Backward(r.all()) {
@@ -55,9 +57,9 @@ func (r Roots) of(runID string) []string {
 	return dirs
 }
 
-// HostRoots returns the roots for this user: /run and /var/lib for root, the user's runtime and cache directories
-// for others. If /run is on disk, as in some containers and virtual machines, root uses /dev/shm instead: a file
-// system with a journal would add to the measured times.
+// HostRoots gives the places for this user: root has /run and /var/lib, others have
+// their runtime and cache directories. Where /run is on disk, as in some containers and
+// virtual machines, root has /dev/shm: a file system with a journal would be measured along.
 func HostRoots() (Roots, error) {
 	if os.Geteuid() == 0 {
 		run := "/run"
@@ -68,24 +70,24 @@ func HostRoots() (Roots, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return Roots{}, fmt.Errorf("find a directory for the run's files: %w", err)
+		return Roots{}, fmt.Errorf("find a place for the run's files: %w", err)
 	}
-	unique := "touchstone-" + strconv.Itoa(os.Getuid())
-	parent, name := os.TempDir(), unique
+	own := "touchstone-" + strconv.Itoa(os.Getuid())
+	parent, name := os.TempDir(), own
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
 		parent, name = dir, "touchstone"
 	}
 	roots := Roots{State: filepath.Join(parent, name), Data: filepath.Join(cache, "touchstone", "runs")}
 	if !inMemory(parent) && inMemory(shared) {
-		roots.Memory = filepath.Join(shared, unique)
+		roots.Memory = filepath.Join(shared, own)
 	}
 	return roots, nil
 }
 
-// shared is Linux's file system in memory for all users.
+// shared is where Linux has a file system in memory for everybody.
 const shared = "/dev/shm"
 
-// inMemory reports whether a directory is on a file system in memory.
+// inMemory tells whether a directory is of a file system in memory.
 func inMemory(dir string) bool {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
@@ -94,37 +96,37 @@ func inMemory(dir string) bool {
 	return s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC
 }
 
-// Dir holds the directories of a living run.
+// Dir is what a living run has on the host.
 type Dir struct {
 	RunID string
 	State string // mode 0700
 	Data  string // mode 0700
-	// Memory is on a file system in memory, mode 0700. It is empty if the host has none.
+	// Memory is on a file system in memory, mode 0700; empty if there is none.
 	Memory string
 
 	roots Roots // without symbolic links
-	named Roots // as given to Create
+	named Roots // as Create was given them
 	mu    sync.Mutex
-	lock  *os.File // nil after the removal
+	lock  *os.File // nil once all is removed
 }
 
-// NewRunID returns an ID that sorts by the start of the run and is easy to type.
+// NewRunID gives an ID that sorts by the time of the run and can be typed.
 func NewRunID(now time.Time) string {
 	return now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:4])
 }
 
-// idPattern is the form of run IDs. They become parts of paths and of cgroup names. Nothing with another name is
-// ever removed.
+// idPattern is what run IDs look like. They become parts of paths and cgroup names, and
+// nothing that is named otherwise is ever removed.
 var idPattern = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[a-z2-7]{4}$`)
 
-// Create creates the directories of a run and locks them. Remove drops the lock, and so does the kernel when the
-// process ends.
+// Create makes the directories of a run and locks them until Remove or the end of the
+// program, however it ends.
 func Create(roots Roots, runID string) (*Dir, error) {
 	if !idPattern.MatchString(runID) {
-		return nil, fmt.Errorf("make the directories of run %q: it is not a run ID", runID)
+		return nil, fmt.Errorf("make the directories of run %q: that is no run ID", runID)
 	}
 	named := roots
-	roots, unlock, err := lockRoots(named)
+	roots, unlock, err := guard(named)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +134,7 @@ func Create(roots Roots, runID string) (*Dir, error) {
 	d := &Dir{RunID: runID, State: filepath.Join(roots.State, runID), Data: filepath.Join(roots.Data, runID), roots: roots, named: named}
 	for _, dir := range roots.of(runID) {
 		if _, err := os.Lstat(dir); err == nil {
-			return nil, fmt.Errorf("make the directories of run %s: %s exists: the run is under way, or was killed (touchstone cleanup removes its leftovers)", runID, dir)
+			return nil, fmt.Errorf("make the directories of run %s: %s exists: the run is under way, or was killed (touchstone cleanup removes what it left)", runID, dir)
 		}
 	}
 	for _, dir := range roots.of(runID) {
@@ -154,7 +156,7 @@ func Create(roots Roots, runID string) (*Dir, error) {
 	return d, nil
 }
 
-// findMemory sets the run's directory in memory.
+// findMemory gives the run its directory in memory.
 func (d *Dir) findMemory(roots Roots) error {
 	switch {
 	case roots.Memory != "":
@@ -168,19 +170,20 @@ func (d *Dir) findMemory(roots Roots) error {
 
 const lockName = "lock"
 
-// lockRoots lets only one process at a time create or sweep directories: a sweep must not take a run that is being
-// created for a dead one. It returns the roots without symbolic links, as mount tables show them.
-func lockRoots(roots Roots) (Roots, func(), error) {
+// guard lets only one program at a time make or sweep directories: a run that is being made
+// must not be taken for a dead one. It gives the roots without symbolic links, as mount tables
+// have them.
+func guard(roots Roots) (Roots, func(), error) {
 	for {
-		found, unlock, err := lockRootsOnce(roots)
-		// Another process may just have removed the directories: see removeRoots.
+		found, unlock, err := guardOnce(roots)
+		// Another program may just have removed the directories: see vacate.
 		if !errors.Is(err, fs.ErrNotExist) {
 			return found, unlock, err
 		}
 	}
 }
 
-func lockRootsOnce(roots Roots) (_ Roots, unlock func(), err error) {
+func guardOnce(roots Roots) (_ Roots, unlock func(), err error) {
 	wanted := []*string{&roots.State, &roots.Data}
 	if roots.Memory != "" {
 		wanted = append(wanted, &roots.Memory)
@@ -189,7 +192,7 @@ func lockRootsOnce(roots Roots) (_ Roots, unlock func(), err error) {
 		if err := os.MkdirAll(*dir, 0o700); err != nil {
 			return roots, nil, fmt.Errorf("make a directory for runs: %w", err)
 		}
-		if err := owned(*dir); err != nil {
+		if err := ours(*dir); err != nil {
 			return roots, nil, err
 		}
 		if *dir, err = filepath.EvalSymlinks(*dir); err != nil {
@@ -211,8 +214,8 @@ func lockRootsOnce(roots Roots) (_ Roots, unlock func(), err error) {
 	return roots, func() { _ = f.Close() }, nil
 }
 
-// current checks that a locked file is still the file at its path. Another process may have removed the file
-// while this one waited for the lock. The error is then fs.ErrNotExist.
+// current makes sure that a locked file is still the one at its path: who waited for the lock
+// may hold one that was removed meanwhile. The error is then fs.ErrNotExist.
 func current(f *os.File, path string) error {
 	held, err := f.Stat()
 	if err != nil {
@@ -225,10 +228,10 @@ func current(f *os.File, path string) error {
 	return err
 }
 
-// removeRoots removes the roots if no run is left in them. It does nothing if another process is creating or sweeping
-// directories, because that process calls removeRoots too. A root that is a symbolic link belongs to the user:
-// the link and its target stay.
-func removeRoots(roots Roots) {
+// vacate removes the directories for runs if no run is left in them. If another program is
+// making or sweeping directories it does nothing: that one comes here too. Where somebody has put a symbolic link in the
+// place of one, that and the directory it leads to are theirs and stay.
+func vacate(roots Roots) {
 	path := filepath.Join(roots.State, lockName)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -250,7 +253,7 @@ func removeRoots(roots Roots) {
 			return
 		}
 	}
-	// A process that misses the file or the directory creates them again.
+	// Who finds the file or the directory gone makes them again.
 	_ = os.Remove(path)
 	if !isLink(roots.State) {
 		_ = os.Remove(roots.State)
@@ -262,28 +265,28 @@ func isLink(path string) bool {
 	return err == nil && info.Mode().Type() == fs.ModeSymlink
 }
 
-// owned refuses a root that another user owns. Such a symbolic link could lead to a directory of this user with other
-// contents.
-func owned(dir string) error {
+// ours refuses a link of somebody else's: it could lead to a directory of ours that is for other
+// things.
+func ours(dir string) error {
 	var s unix.Stat_t
 	if err := unix.Lstat(dir, &s); err != nil {
 		return fmt.Errorf("look at the directory for runs %s: %w", dir, err)
 	}
 	if int(s.Uid) != os.Geteuid() {
-		return fmt.Errorf("use the directory for runs %s: other users can write in it, because it is not yours; remove it", dir)
+		return fmt.Errorf("use the directory for runs %s: others can write in it, as it is not yours; remove it", dir)
 	}
 	return nil
 }
 
-// private refuses a directory that other users can write to. It may be in /tmp, where any user could
-// have created it first.
+// private refuses a directory in which others can make and rename files: it may lie in /tmp,
+// where anybody could have been there before.
 func private(dir string) error {
 	var s unix.Stat_t
 	if err := unix.Stat(dir, &s); err != nil {
 		return fmt.Errorf("look at the directory for runs %s: %w", dir, err)
 	}
 	if int(s.Uid) != os.Geteuid() || s.Mode&0o022 != 0 {
-		return fmt.Errorf("use the directory for runs %s: other users can write in it; remove it, or restrict it to yourself (chmod 700)", dir)
+		return fmt.Errorf("use the directory for runs %s: others can write in it; remove it, or make it yours alone (chmod 700)", dir)
 	}
 	return nil
 }
@@ -308,9 +311,9 @@ func flock(f *os.File, how int) error {
 	}
 }
 
-// Remove removes the run's cgroups with all processes in them, the mounts below its directories, and the
-// directories. It is idempotent and may be called again after an error. The run counts as living until Remove
-// has succeeded.
+// Remove removes the run's cgroups with whatever still runs in them, unmounts what is
+// mounted below its directories, and removes these. It is idempotent, and may be called again
+// after an error: until it has worked the run counts as living.
 func (d *Dir) Remove(ctx context.Context, groups *cgroup.Hierarchy) error {
 	d.mu.Lock()
 	removed := d.lock == nil
@@ -323,10 +326,10 @@ func (d *Dir) Remove(ctx context.Context, groups *cgroup.Hierarchy) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.lock != nil { // a concurrent call may have dropped it
+	if d.lock != nil { // nobody else has removed it meanwhile
 		_ = d.lock.Close()
 		d.lock = nil
-		removeRoots(d.named)
+		vacate(d.named)
 	}
 	return nil
 }

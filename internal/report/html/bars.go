@@ -11,14 +11,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// bars is stacked bars, all in one scale, and a table with the values of their parts. The two stand
-// apart: beside the table a bar has no room, on a phone least of all.
+// bars is stacked bars in one scale, and a table with the values of their parts. The two are separate, because there is no room
+// for bars beside the table, especially on a phone.
 type bars struct {
-	// Label names the table, Caption says what a bar is, Notes what else is to be known of it.
+	// Label names the table. Caption and Notes explain the bars.
 	Label, Caption string
 	Notes          []string
-	// Whole heads the column of what the parts make up, Rest that of what they lack to it, which
-	// is empty if there is no such column.
+	// Whole is the heading of the column of sums. Rest is the heading of the remainder's column, empty if there is none.
 	Whole, Rest string
 	Parts       []barPart
 	Rows        []bar
@@ -27,7 +26,7 @@ type bars struct {
 // barPart is a part that bars have, and a column.
 type barPart struct {
 	Name, Class string
-	// Small says more of the name.
+	// Small is an addition to the name.
 	Small string
 }
 
@@ -41,22 +40,22 @@ const mostColours = 9
 
 type bar struct {
 	Head heading
-	// First tells that the row begins a group.
+	// First is set on the first row of a group.
 	First    bool
 	Alt      string
 	Segments []segment
-	// Mark is where the whole ends and Zero where the bar begins, empty if they are the bar's own ends.
+	// Mark is the end of the whole, Zero the start of the bar. They are empty at the bar's own ends.
 	Mark, Zero string
-	// Short is the whole as it stands beside the bar; Cells begin with it.
+	// Short is the whole, beside the bar and as the first cell.
 	Short, Rest string
 	Cells       []barCell
 }
 
-// barCell is the value of a part, or of several that lie side by side.
+// barCell is the value of a part, or of several adjacent parts.
 type barCell struct {
 	Value string
 	Small []string
-	// Soft tells that there is no value, or none that was shown to be any.
+	// Soft is set if there is no value, or none that is shown to differ from 0.
 	Soft bool
 	Span int
 }
@@ -68,16 +67,16 @@ func wholeHeight(class string, x, width float64, title string) segment {
 	return segment{class, fine(x), "0", fine(width), "10", title}
 }
 
-// fine spells a coordinate of a bar that is 100 wide and drawn much wider.
+// fine spells a coordinate of a bar. Bars are 100 wide in their own units and much wider on the screen.
 func fine(v float64) string { return strconv.FormatFloat(math.Round(v*1e3)/1e3, 'f', -1, 64) }
 
 // newPhases is nil if no target has several phases.
-func newPhases(b *report.Benchmark) *bars {
+func newPhases(s *report.Section) *bars {
 	out := bars{Label: "Phases", Whole: "Together", Caption: "Phases: the median of each timed region, in order; all bars have the same scale"}
 	at := map[string]int{}
 	longest := 0.0
 	several, steps := false, false
-	for _, o := range b.Targets {
+	for _, o := range s.Targets {
 		several = several || len(o.Phases) > 1
 		total := 0.0
 		for _, p := range o.Phases {
@@ -98,9 +97,9 @@ func newPhases(b *report.Benchmark) *bars {
 		return nil
 	}
 	if steps {
-		out.Notes = []string{"The lower edge of a phase that is several calls of the engine shows them: they are part of the phase."}
+		out.Notes = []string{"The lower edge of a phase shows its calls of the engine, if there are several. They are part of the phase."}
 	}
-	for _, o := range b.Targets {
+	for _, o := range s.Targets {
 		if len(o.Phases) == 0 {
 			continue
 		}
@@ -115,11 +114,11 @@ func newPhases(b *report.Benchmark) *bars {
 			row.Segments = append(row.Segments, wholeHeight(out.Parts[at[p.Name]].Class, x, width, p.Name+" "+value))
 			cell := barCell{Value: value, Span: 1}
 			step := x
-			for i, s := range p.Steps {
-				title := s.Name + " " + report.Quantity(s.Seconds, result.Seconds)
+			for i, st := range p.Steps {
+				title := st.Name + " " + report.Quantity(st.Seconds, result.Seconds)
 				cell.Small = append(cell.Small, title)
 				// Medians do not add up: the last may end beyond the phase's.
-				end := min(step+100*s.Seconds/longest, x+width)
+				end := min(step+100*st.Seconds/longest, x+width)
 				row.Segments = append(row.Segments, segment{fmt.Sprintf("step s%d", i%2+1), fine(step), "6", fine(end - step), "4", title})
 				step = end
 			}
@@ -134,18 +133,18 @@ func newPhases(b *report.Benchmark) *bars {
 	return &out
 }
 
-// newLayers shows what each layer adds.
+// newLayers shows the addition of each layer.
 func newLayers(l *report.Layers) *bars {
 	out := &bars{
 		Label:   "Layers of " + l.Metric.Name,
-		Caption: "What each layer adds to " + l.Metric.Name + ": medians of the differences within a block, with 95 % intervals. A line marks the whole; what a layer takes away lies left of zero; all bars have the same scale",
+		Caption: "Layers of " + l.Metric.Name + ": medians of the differences within a block, with 95 % intervals. A line marks the whole. Negative layers are left of zero. All bars have the same scale",
 		Whole:   l.Metric.Name, Rest: "Remainder",
 	}
 	for _, n := range l.Notes() {
 		out.Notes = append(out.Notes, tied(n))
 	}
 	if l.Merged() {
-		out.Notes = append(out.Notes, "A piece of a bar with several colours above each other is layers that cannot be told apart.")
+		out.Notes = append(out.Notes, "A piece of a bar with several colours one above the other is layers that are not separable.")
 	}
 	for _, name := range report.LayerNames() {
 		out.addPart(name, "")
@@ -168,7 +167,7 @@ func newLayers(l *report.Layers) *bars {
 	return out
 }
 
-// extent is how far the parts of a stack reach below and above zero.
+// extent is the reach of the parts of a stack below and above zero.
 func extent(s report.Stack) (below, above float64) {
 	for _, p := range s.Parts {
 		below, above = below+min(p.Median, 0), above+max(p.Median, 0)
@@ -176,8 +175,8 @@ func extent(s report.Stack) (below, above float64) {
 	return below, above
 }
 
-// newStack draws what is added to the right of zero, and what is taken away to the left of it. Layers
-// that cannot be told apart share a piece, each with a band.
+// newStack draws positive parts to the right of zero and negative ones to the left. Layers that are not separable share a
+// piece, each with a band.
 func newStack(s *report.Stack, unit result.Unit, parts []barPart, zero float64, scale func(float64) float64) bar {
 	row := bar{
 		Head: newHeading(s.Target), Short: report.Signed(s.Total.Median, unit), Rest: report.None,
@@ -247,7 +246,7 @@ func newComponents(c *report.Components) *bars {
 		Label:   c.Title,
 		Caption: c.Title + ": medians over trials; all bars have the same scale",
 		Whole:   "Together",
-		Notes:   []string{"“Together” is the median of the sums in each trial, to which the medians of the components need not add up."},
+		Notes:   []string{"“Together” is the median of the sums in each trial. The medians of the components need not add up to it."},
 	}
 	for _, name := range c.Names {
 		out.addPart(name, "")

@@ -10,10 +10,9 @@ import (
 const (
 	curveHeight = 180.0
 	curveLeft   = 46.0
-	// mostRaw is how many raw values a curve shows: beyond it they are a smear, and the file
-	// grows.
+	// mostRaw is the largest number of raw values in a curve. More would be a smear and a large file.
 	mostRaw = 4000
-	// fewestPlaces is the shortest series that is worth a curve.
+	// fewestPlaces is the length of the shortest series with a curve.
 	fewestPlaces = 3
 )
 
@@ -36,11 +35,12 @@ type line struct {
 	Path, Marks, Dots string
 }
 
-// newCurve is nil for metrics that are no series, or too short a one.
+// newCurve is nil for metrics that are not series, and for short series.
 func newCurve(m *report.Metric, label string) *curve {
 	places, raw := 0, 0
 	var values []float64
-	for _, c := range m.Cells {
+	for _, row := range m.Rows {
+		c := &row.Cells[0]
 		places = max(places, len(c.Curve))
 		for _, p := range c.Curve {
 			raw += len(p.Values)
@@ -67,11 +67,12 @@ func newCurve(m *report.Metric, label string) *curve {
 		out.X = append(out.X, tick{At: num(x(place)), Label: fmt.Sprint(place + 1)})
 	}
 	alt := []string{m.Name + " by " + label}
-	for i, c := range m.Cells {
+	for i, row := range m.Rows {
+		c := &row.Cells[0]
 		if len(c.Curve) == 0 {
 			continue
 		}
-		l := line{Target: c.Target, Class: fmt.Sprintf("c%d d%d", i%mostColours+1, i%4+1)}
+		l := line{Target: row.Target, Class: fmt.Sprintf("c%d d%d", i%mostColours+1, i%4+1)}
 		var path, marks, dots strings.Builder
 		for place, p := range c.Curve {
 			letter := "L"
@@ -89,7 +90,7 @@ func newCurve(m *report.Metric, label string) *curve {
 		l.Path, l.Marks, l.Dots = path.String(), marks.String(), dots.String()
 		out.Lines = append(out.Lines, l)
 		first, last := c.Curve[0].Median, c.Curve[len(c.Curve)-1].Median
-		alt = append(alt, fmt.Sprintf("%s from %s to %s", c.Target, report.Quantity(first, m.Unit), report.Quantity(last, m.Unit)))
+		alt = append(alt, fmt.Sprintf("%s from %s to %s", row.Target, report.Quantity(first, m.Unit), report.Quantity(last, m.Unit)))
 	}
 	out.Alt = strings.Join(alt, "; ")
 	return out

@@ -9,11 +9,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// Drawings are this wide in their own units and are laid out in columns about as wide in CSS
-// pixels, so that their text is as large as it says, on a phone too.
+// Sizes of drawings in their own units. Their columns have about the same width in CSS pixels, so that text keeps its size, on a
+// phone too.
 const (
 	figureWidth = 320.0
 	margin      = 8.0
@@ -23,7 +24,7 @@ const (
 	axisHeight  = 24.0
 )
 
-// longestName is how much of a target's name a lane has room for.
+// longestName is the longest name of a target that fits into a lane.
 const longestName = 30
 
 // num spells a coordinate.
@@ -35,9 +36,9 @@ func num(v float64) string {
 type strip struct {
 	Metric, Better string
 	Series         bool
-	// Only says that not all targets have the metric.
+	// Only counts the targets with the metric, if some do not have it.
 	Only string
-	// Alt says in words what the drawing shows.
+	// Alt is the drawing in words.
 	Alt           string
 	Width, Height string
 	AxisY, LabelY string
@@ -51,9 +52,9 @@ type lane struct {
 	Baseline          bool
 	LabelY            string
 	Band              *band
-	// MedianX and the Y's are those of the median's line.
+	// MedianX, Top and Bottom are the coordinates of the median's line.
 	MedianX, Top, Bottom string
-	// Dots is the path of the points, Rings those of disturbed trials.
+	// Dots is the path of the points, Rings are the points of disturbed trials.
 	Dots  string
 	Rings []ring
 }
@@ -65,7 +66,8 @@ type ring struct{ X, Y string }
 func newStrip(m *report.Metric) strip {
 	var values []float64
 	blocks := 1
-	for _, c := range m.Cells {
+	for _, row := range m.Rows {
+		c := &row.Cells[0]
 		for _, p := range c.Points {
 			values = append(values, p.Value)
 			blocks = max(blocks, p.Block+1)
@@ -74,26 +76,27 @@ func newStrip(m *report.Metric) strip {
 			values = append(values, c.Summary.CI.Lo, c.Summary.CI.Hi)
 		}
 	}
-	cells := slices.DeleteFunc(slices.Clone(m.Cells), func(c report.Cell) bool { return c.Absent })
-	height := float64(len(cells)) * laneHeight
+	rows := slices.DeleteFunc(slices.Clone(m.Rows), func(r report.Row) bool { return r.Cells[0].Absent })
+	height := float64(len(rows)) * laneHeight
 	s := strip{
 		Metric: m.Name, Better: string(m.Better) + " is better", Series: m.Series, Alt: alternative(m),
 		Width: num(figureWidth), Height: num(height + axisHeight), AxisY: num(height), LabelY: num(height + 15),
 	}
 	s.Axis, s.Drawn = newAxis(values, m.Unit, margin, figureWidth-margin)
-	if len(cells) < len(m.Cells) {
-		s.Only = fmt.Sprintf("on %d of %d targets", len(cells), len(m.Cells))
+	if len(rows) < len(m.Rows) {
+		s.Only = fmt.Sprintf("on %d of %d targets", len(rows), len(m.Rows))
 	}
-	for i, c := range cells {
-		s.Lanes = append(s.Lanes, newLane(&s, &c, m, float64(i)*laneHeight, blocks))
+	for i, r := range rows {
+		s.Lanes = append(s.Lanes, newLane(&s, &r, m, float64(i)*laneHeight, blocks))
 	}
 	return s
 }
 
-func newLane(s *strip, c *report.Cell, m *report.Metric, y float64, blocks int) lane {
+func newLane(s *strip, r *report.Row, m *report.Metric, y float64, blocks int) lane {
 	top := y + laneTop
+	c := &r.Cells[0]
 	l := lane{
-		Name: shortened(c.Target), Full: c.Target, Baseline: c.Baseline, LabelY: num(y + 13),
+		Name: shortened(r.Target), Full: r.Target, Baseline: c.Baseline, LabelY: num(y + 13),
 		Top: num(top - 3), Bottom: num(top + laneDepth + 3),
 	}
 	if c.Summary == nil {
@@ -122,11 +125,12 @@ func newLane(s *strip, c *report.Cell, m *report.Metric, y float64, blocks int) 
 	return l
 }
 
-// alternative says in words what a plot of a metric shows.
+// alternative is the plot of a metric in words.
 func alternative(m *report.Metric) string {
 	parts := []string{m.Name}
-	for _, c := range m.Cells {
-		s := c.Target + ": "
+	for _, row := range m.Rows {
+		c := &row.Cells[0]
+		s := row.Target + ": "
 		switch {
 		case c.Absent:
 			continue
@@ -135,14 +139,26 @@ func alternative(m *report.Metric) string {
 		case c.Comparison == nil:
 			s += report.Median(c.Summary, m.Unit)
 		default:
-			s += fmt.Sprintf("%s, %s %s", report.Median(c.Summary, m.Unit), report.Ratio(c.Comparison.Ratio), report.VerdictWord(c.Comparison.Verdict, m.Unit))
+			s += fmt.Sprintf("%s, %s", report.Median(c.Summary, m.Unit), factorText(c.Comparison, m.Metric))
 		}
 		parts = append(parts, s)
 	}
 	return strings.Join(parts, "; ")
 }
 
-// shortened cuts a name that a lane has no room for; the whole stands in its title.
+// factorText is the factor with a verdict that is no difference: "1.01 × slower, no difference shown".
+func factorText(c *stats.Comparison, m result.Metric) string {
+	factor, word := report.Factor(c.Ratio, m), report.VerdictWord(c.Verdict, m)
+	switch {
+	case factor == report.None:
+		return word
+	case report.Shown(c):
+		return factor
+	}
+	return factor + ", " + word
+}
+
+// shortened cuts a name to the width of a lane. The title has the whole name.
 func shortened(name string) string {
 	if utf8.RuneCountInString(name) <= longestName {
 		return name
@@ -150,8 +166,7 @@ func shortened(name string) string {
 	return string([]rune(name)[:longestName-1]) + "…"
 }
 
-// level is how strongly a shown difference is coloured, 1 to 5, by the logarithm of its
-// ratio.
+// level is the strength of the colour of a shown difference, 1 to 5, by the logarithm of its ratio.
 func level(ratio float64) int {
 	switch size := math.Abs(math.Log(ratio)); {
 	case size < math.Log(1.1):

@@ -20,10 +20,16 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden file")
 
+// single is the report of one run, with the same bootstraps whatever the seed of the run.
+func single(run result.Run) report.Report {
+	run.Seed = 1
+	return report.New([]result.Run{run}, report.Options{})
+}
+
 func written(t *testing.T, run result.Run) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := html.Write(&b, report.New(run, report.Options{Seed: 1})); err != nil {
+	if err := html.Write(&b, single(run)); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -50,10 +56,10 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func writtenJoint(t *testing.T, runs []result.Run, opts report.JointOptions) string {
+func writtenJoint(t *testing.T, runs []result.Run, opts report.Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := html.WriteJoint(&b, report.NewJoint(runs, opts)); err != nil {
+	if err := html.Write(&b, report.New(runs, opts)); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -63,7 +69,7 @@ func TestJointGolden(t *testing.T) {
 	small, board := reporttest.Small(), reporttest.Small()
 	board.ID = "board"
 	board.Host.Hostname, board.Host.Arch = "board", "arm64"
-	golden(t, "testdata/machines.golden.html", writtenJoint(t, []result.Run{small, board}, report.JointOptions{AcrossMachines: true}))
+	golden(t, "testdata/machines.golden.html", writtenJoint(t, []result.Run{small, board}, report.Options{AcrossMachines: true}))
 }
 
 func TestSampleShowsAllThereIs(t *testing.T) {
@@ -77,7 +83,7 @@ func TestSampleShowsAllThereIs(t *testing.T) {
 		"a failure":                       "1 of 10 failed",
 		"a time-out":                      "2 of 5 timed out",
 		"another baseline":                "Compared with <b>oci/runc</b>",
-		"the words for bytes":             "heavier",
+		"the words for bytes":             " × more</b>",
 		"the words for scores":            "worse",
 		"two groups":                      "Values in two groups",
 		"a disturbed trial":               `class="ring"`,
@@ -101,19 +107,19 @@ func TestSampleShowsAllThereIs(t *testing.T) {
 func TestEnginesShowLayersAndComponents(t *testing.T) {
 	got := written(t, reporttest.Engines())
 	for what, want := range map[string]string{
-		"layers":                              "What each layer adds to CreateAndRun",
+		"layers":                              "Layers of CreateAndRun: medians of the differences",
 		"a layer that is not shown":           `<small>not shown to differ from 0</small>`,
 		"its pale piece":                      `class="c3 unclear"`,
 		"a layer that takes away":             `<td>−[0-9.]+ ms<small>−[0-9.]+ to −[0-9.]+ ms</small></td>`,
 		"the zero it lies left of":            `class="zero"`,
 		"layers that cannot be told apart":    `<td colspan="2">[0-9.]+ ms<small>`,
 		"a word for them":                     `<small>runtime, shim and engine</small>`,
-		"why not":                             "no value of oci/youki to tell layers apart",
+		"why not":                             "no value of oci/youki to separate the layers",
 		"what a bar says without eyes":        `aria-label="oci/crun: [0-9.]+ ± [0-9.]+ ms; process [0-9.]+ ± [0-9.]+ ms; runtime [0-9.]+ ± [0-9.]+ ms"`,
 		"a step within its phase":             `<small>RunPodSandbox [0-9.]+ ms</small>`,
 		"CPU time by component":               "CPU time by component",
 		"memory by component":                 "Memory by component",
-		"that there is no ratio, once":        "Without a value on the baseline, and so without a ratio: RunPodSandbox, CreateContainer",
+		"that there is no ratio, once":        "Without a value on the baseline, so without a ratio: RunPodSandbox, CreateContainer",
 		"that a plot is not of all targets":   "on 9 of 21 targets",
 		"where a metric is not":               "not recorded on native, oci/runc, oci/crun",
 		"targets as rows of the overview":     `<th scope="row">crio/crun</th><td class="worse`,
@@ -144,13 +150,13 @@ func TestEnginesShowLayersAndComponents(t *testing.T) {
 
 func TestJointShowsAllThereIs(t *testing.T) {
 	runs := reporttest.Machines()
-	got := writtenJoint(t, runs, report.JointOptions{})
+	got := writtenJoint(t, runs, report.Options{})
 	for what, want := range map[string]string{
-		"what becomes of absolute values": `<p class="rule">Absolute values are what each machine measured and are not compared across machines: no ratio, no verdict and no axis`,
+		"what becomes of absolute values": `<p class="rule">Absolute values are the measurements of each machine. They are not compared across machines: no ratio, no verdict, no common axis`,
 		"an emulated machine":             `<b>lab-v2</b> QEMU TCG CPU version 2.5&#43;, amd64, 2 CPUs, cgroup v2 <em>emulated</em>`,
 		"what differs":                    `<tr><th scope="row">Cgroup</th><td>hybrid</td><td class="odd">v2</td><td class="odd">v2</td><td class="odd">v2</td></tr>`,
 		"what does not":                   `<dt>Run as root</dt><dd>yes</dd>`,
-		"what is opposite":                `Not the same everywhere</h3>\s*<ul class="findings">\s*<li>oci/crun is faster than native in one run,`,
+		"what is opposite":                `Opposite differences</h3>\s*<ul class="findings">\s*<li>oci/crun: Triad is 1[.0-9]+\x{a0}×\x{a0}faster than native on server #1`,
 		"what does not hold":              `<ul class="alarms">\s*<li>operations.container.lifecycle: oci/runsc@platform=systrap does not hold its time limit on server #1 \(`,
 		"the overview":                    `<tr class="group"><th scope="rowgroup" colspan="5"><a href="#b1">operations.container.lifecycle</a></th></tr>`,
 		"an absolute value":               `<small class="absolute">[0-9.]+ ± [0-9.]+ ms, n = 10</small>`,
@@ -158,9 +164,9 @@ func TestJointShowsAllThereIs(t *testing.T) {
 		"absolute values of one machine":  `<b>CreateAndRun</b> absolute, on server, lower is better`,
 		"a hollow mark":                   `<path class="side c1" d="M`,
 		"a filled one":                    `<path class="side full c3" d="M`,
-		"what a plot says without eyes":   `aria-label="CreateAndRun, ratio to native of the same run, lower is better; oci/runc on server #1: × [0-9.]+ slower, `,
-		"another baseline":                `Compared with <b>oci/runc</b>, as the runs of this report have no other baseline in common here`,
-		"conditions that differ":          `<dt>cpus</dt><dd>0-1 \(oci/crun\) on server #1, lab-v2; not told on server #2, raspberrypi</dd>`,
+		"what a plot says without eyes":   `aria-label="CreateAndRun, ratio to native of the same run, lower is better; oci/runc on server #1: [0-9.]+ × slower, `,
+		"another baseline":                `Compared with <b>oci/runc</b>, because the runs of this report have no other baseline in common here`,
+		"conditions that differ":          `<dt>cpus</dt><dd>0-1 \(oci/crun\) on server #1, lab-v2; not recorded on server #2, raspberrypi</dd>`,
 		"what a run does not have":        `<tr><th scope="row">performance.disk.blog time=5s</th><td>not in this run</td><td>not in this run</td>`,
 		"the warnings of a run":           `<b>lab-v2</b> <span>The CPU is emulated \(1\), The host \(2\)`,
 		"why there is no value":           `title="runsc does not know this CPU; build it for arm64"><b>–</b> not available`,
@@ -176,7 +182,7 @@ func TestJointShowsAllThereIs(t *testing.T) {
 		t.Errorf("the report has %q", found)
 	}
 	// Absolute values of two machines are on no axis together, and in no ratio.
-	for _, not := range []string{"absolute, on lab-v2", "absolute, on raspberrypi", "as a ratio to that of"} {
+	for _, not := range []string{"absolute, on lab-v2", "absolute, on raspberrypi", "Across runs:"} {
 		if strings.Contains(got, not) {
 			t.Errorf("the report has %q", not)
 		}
@@ -185,7 +191,7 @@ func TestJointShowsAllThereIs(t *testing.T) {
 	if _, matrix, _ := strings.Cut(overview, `id="matrix"`); strings.Contains(matrix, "blog") {
 		t.Error("the overview has what one run alone has")
 	}
-	if got := writtenJoint(t, runs[:2], report.JointOptions{AcrossMachines: true}); !strings.Contains(got, "as a ratio to that of server, with the 95 % interval; no verdict") {
+	if got := writtenJoint(t, runs[:2], report.Options{AcrossMachines: true}); !strings.Contains(got, "the ratio of the absolute median to that on server, with the 95 % interval and without a verdict") {
 		t.Error("nothing is compared across machines though that was asked for")
 	}
 }
@@ -197,7 +203,7 @@ func TestKeysDiffer(t *testing.T) {
 		runs = append(runs, result.Run{ID: strconv.Itoa(i), State: result.Complete})
 	}
 	keys := map[string]bool{}
-	for _, key := range regexp.MustCompile(`<li><svg class="shape"[^>]*>(<path[^>]*>)</svg>`).FindAllStringSubmatch(writtenJoint(t, runs, report.JointOptions{}), -1) {
+	for _, key := range regexp.MustCompile(`<li><svg class="shape"[^>]*>(<path[^>]*>)</svg>`).FindAllStringSubmatch(writtenJoint(t, runs, report.Options{}), -1) {
 		keys[key[1]] = true
 	}
 	if len(keys) != report.MostRuns {
@@ -210,12 +216,12 @@ func TestKeysDiffer(t *testing.T) {
 func TestSuite(t *testing.T) {
 	got := written(t, reporttest.Suite())
 	for what, want := range map[string]string{
-		"what does not hold, first":        `(?s)<h2>Findings</h2>\s*<ul class="alarms">\s*<li>limits.cpu.time quota=0.1: containerd/runsc does not hold its CPU limit: CPULimitUse is 9[0-9]+\x{a0}%, and 110\x{a0}% is the most that holds \(median of 10 trials\).</li>`,
+		"what does not hold, first":        `(?s)<h2>Findings</h2>\s*<ul class="alarms">\s*<li>limits.cpu.time quota=0.1: containerd/runsc does not hold its CPU limit: CPULimitUse is 9[0-9]+\x{a0}%, above the bound of 110\x{a0}% \(median of 10 trials\).</li>`,
 		"and in the overview":              `<td class="[a-z0-9 ]+ alarm"[^>]*>.*<em>does not hold its CPU limit</em></td>`,
 		"and with the benchmark":           `<li>containerd/runsc does not hold its memory limit: Kill is`,
-		"and in the table":                 `<em>does not hold its CPU limit: more than 110\s%</em>`,
+		"and in the table":                 `<em>does not hold its CPU limit: above 110\s%</em>`,
 		"and in the contents":              `<a href="#b[0-9]+">cpu.time</a> <b class="mark"`,
-		"a brief overview":                 "Of each benchmark it has one metric",
+		"a brief overview":                 "The overview has one metric of each benchmark",
 		"where the rest is":                `<th scope="row"><a href="#b2">sevenzip</a><small>Compression</small></th>`,
 		"a component that is closed":       `<details id="c-b1">\s*<summary><b>performance.cpu</b> <span>time, sevenzip, dav1d, linpack</span></summary>`,
 		"its contents":                     `<li><a href="#c-b1">cpu</a><ul><li><a href="#b1">time</a></li>`,
@@ -320,7 +326,7 @@ func TestTextOfARunIsEscapedEverywhere(t *testing.T) {
 	run.Host.Hostname = bad
 	one := reporttest.Small()
 	one.ID = "one"
-	for _, got := range []string{written(t, run), writtenJoint(t, []result.Run{one, run}, report.JointOptions{AcrossMachines: true})} {
+	for _, got := range []string{written(t, run), writtenJoint(t, []result.Run{one, run}, report.Options{AcrossMachines: true})} {
 		if !strings.Contains(got, "&lt;svg/onload=alert(1)&gt;") {
 			t.Fatal("the text of the run is not in the report")
 		}
@@ -368,7 +374,7 @@ func TestOddRunsBesideAnother(t *testing.T) {
 			continue // of which a joint report has none
 		}
 		run.ID = "odd"
-		got := writtenJoint(t, []result.Run{run, small}, report.JointOptions{AcrossMachines: true})
+		got := writtenJoint(t, []result.Run{run, small}, report.Options{AcrossMachines: true})
 		if found := notNumbers.FindString(got); found != "" {
 			at := strings.Index(got, found)
 			t.Errorf("%s: the report has %q: %s", name, found, got[max(0, at-100):min(len(got), at+100)])
@@ -400,10 +406,10 @@ var errBroken = errors.New("no space left")
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
 func TestWriteGivesTheWritersError(t *testing.T) {
-	if err := html.Write(broken{}, report.Model{}); !errors.Is(err, errBroken) {
+	if err := html.Write(broken{}, report.Report{}); !errors.Is(err, errBroken) {
 		t.Errorf("Write = %v, want %v", err, errBroken)
 	}
-	if err := html.WriteJoint(broken{}, report.NewJoint([]result.Run{{ID: "a"}, {ID: "b"}}, report.JointOptions{})); !errors.Is(err, errBroken) {
+	if err := html.Write(broken{}, report.New([]result.Run{{ID: "a"}, {ID: "b"}}, report.Options{})); !errors.Is(err, errBroken) {
 		t.Errorf("WriteJoint = %v, want %v", err, errBroken)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// key is how a run is drawn: a shape in a colour, so that neither has to tell it by itself.
+// key is the mark of a run: a shape in a colour. Either of them identifies the run of a small report.
 type key struct{ Class, Path string }
 
 // The key of a run in a legend: the middle and the size of its shape.
@@ -26,8 +26,8 @@ func keyOf(run int) key {
 
 func colourOf(run int) string { return fmt.Sprintf("c%d", run%mostColours+1) }
 
-// shape is the path of the run's mark around a point. Shapes repeat after six runs and colours after nine, so that
-// no two of twelve runs have both.
+// shape is the path of the run's mark around a point. Shapes repeat after six runs and colours after nine, so no two of
+// twelve runs have the same mark.
 func shape(run int, x, y, r float64) string {
 	at := func(dx, dy float64) string { return num(x+dx*r) + " " + num(y+dy*r) }
 	switch run % 6 {
@@ -39,7 +39,7 @@ func shape(run int, x, y, r float64) string {
 		return "M" + at(0, -1.1) + "L" + at(1.1, .9) + "L" + at(-1.1, .9) + "z"
 	case 3: // diamond
 		return "M" + at(0, -1.25) + "L" + at(1.25, 0) + "L" + at(0, 1.25) + "L" + at(-1.25, 0) + "z"
-	case 4: // triangle that stands on its head
+	case 4: // inverted triangle
 		return "M" + at(0, 1.1) + "L" + at(1.1, -.9) + "L" + at(-1.1, -.9) + "z"
 	default: // hourglass
 		return "M" + at(-1, -1.1) + "L" + at(1, -1.1) + "L" + at(-1, 1.1) + "L" + at(1, 1.1) + "z"
@@ -51,7 +51,7 @@ type sides struct {
 	Metric, Caption, Alt         string
 	Width, Height, AxisY, LabelY string
 	Axis                         axis
-	// One is where a ratio is 1, empty for absolute values.
+	// One is the coordinate of the ratio 1, empty for absolute values.
 	One    string
 	Lanes  []sideLane
 	Legend []runHead
@@ -64,68 +64,65 @@ type sideLane struct {
 
 type mark struct{ Class, Path, Colour, Whisker, Title string }
 
-// What a lane of several runs takes.
+// Sizes of a lane of several runs.
 const (
 	sideTop    = 20.0 // of the first mark, below the lane's label
 	sideStep   = 11.0 // from mark to mark
 	sideRadius = 3.6
 )
 
-// estimate is what a mark stands for.
+// estimate is the value of a mark.
 type estimate struct {
 	value float64
 	ci    *stats.Interval
-	// shown tells that it is not hollow.
+	// shown is false for a hollow mark.
 	shown bool
 	text  string
 }
 
-// newSides gives the plot of the ratios of a metric, and for each machine with several runs one of absolute values:
-// only those of one machine share an axis.
-func newSides(j *report.Joint, b *report.JointBenchmark, m *report.JointMetric) []sides {
+// newSides gives the plot of the ratios of a metric, and a plot of absolute values for each machine with several runs.
+// Absolute values of different machines share no axis.
+func newSides(r *report.Report, b *report.Benchmark, m *report.Metric) []sides {
 	var all []sides
 	var runs []int
-	for i := range j.Runs {
+	for i := range r.Runs {
 		runs = append(runs, i)
 	}
-	if b.Baseline != "" && !m.Unbased {
-		ratio := func(c *report.JointCell) (estimate, bool) {
-			if !c.Has() || c.Comparison == nil || report.Ratio(c.Comparison.Ratio) == report.None {
+	if b.Baseline != "" && !m.Unbased() {
+		ratio := func(c *report.Cell) (estimate, bool) {
+			k := c.Comparison
+			if k == nil || report.Factor(k.Ratio, m.Metric) == report.None {
 				return estimate{}, false
 			}
-			k := c.Comparison
-			return estimate{
-				value: k.Ratio, ci: k.CI, shown: k.Verdict == stats.Faster || k.Verdict == stats.Slower,
-				text: strings.TrimSpace(fmt.Sprintf("%s %s, %s", report.Ratio(k.Ratio), report.VerdictWord(k.Verdict, m.Unit), report.RatioInterval(k.CI))),
-			}, true
+			return estimate{k.Ratio, k.CI, report.Shown(k), factorText(k, m.Metric) + ", " + report.FactorInterval(k)}, true
 		}
 		caption := "ratio to " + b.Baseline + " of the same run, " + string(m.Better) + " is better"
-		if s, ok := drawSides(j, m, runs, result.Score, ratio, caption, true); ok {
+		if s, ok := drawSides(r, m, runs, result.Score, ratio, caption, true); ok {
 			all = append(all, s)
 		}
 	}
-	absolute := func(c *report.JointCell) (estimate, bool) {
-		if !c.Has() {
+	absolute := func(c *report.Cell) (estimate, bool) {
+		if c.Summary == nil {
 			return estimate{}, false
 		}
 		return estimate{c.Summary.Median, c.Summary.CI, true, report.Median(c.Summary, m.Unit)}, true
 	}
-	for _, machine := range j.Machines {
+	for _, machine := range r.Machines {
 		if len(machine.Runs) < 2 {
 			continue
 		}
 		caption := "absolute, on " + machine.Name + ", " + string(m.Better) + " is better"
-		if s, ok := drawSides(j, m, machine.Runs, m.Unit, absolute, caption, false); ok {
+		if s, ok := drawSides(r, m, machine.Runs, m.Unit, absolute, caption, false); ok {
 			all = append(all, s)
 		}
 	}
 	return all
 }
 
-// drawSides draws what of gives of the cells of some runs. It is false if there is nothing to draw.
-func drawSides(j *report.Joint, m *report.JointMetric, runs []int, unit result.Unit, of func(*report.JointCell) (estimate, bool), caption string, ratio bool) (sides, bool) {
+// drawSides draws the estimates of the cells of some runs. It returns false if there is nothing to draw.
+func drawSides(all *report.Report, m *report.Metric, runs []int, unit result.Unit, of func(*report.Cell) (estimate, bool), caption string, ratio bool) (sides, bool) {
 	var values []float64
-	var rows []*report.JointRow
+	var rows []*report.Row
 	var drawn []int
 	for i := range m.Rows {
 		r := &m.Rows[i]
@@ -173,7 +170,7 @@ func drawSides(j *report.Joint, m *report.JointMetric, runs []int, unit result.U
 				continue
 			}
 			middle := y + sideTop + sideStep*float64(n) + 2
-			mark := mark{Class: "side", Colour: colourOf(run), Path: shape(run, s.Axis.at(e.value), middle, sideRadius), Title: j.Runs[run].Label + ": " + e.text}
+			mark := mark{Class: "side", Colour: colourOf(run), Path: shape(run, s.Axis.at(e.value), middle, sideRadius), Title: all.Runs[run].Label + ": " + e.text}
 			if e.shown {
 				mark.Class += " full"
 			}
@@ -187,7 +184,7 @@ func drawSides(j *report.Joint, m *report.JointMetric, runs []int, unit result.U
 		s.Lanes = append(s.Lanes, lane)
 	}
 	for _, run := range drawn {
-		s.Legend = append(s.Legend, runHead{Key: keyOf(run), Label: j.Runs[run].Label})
+		s.Legend = append(s.Legend, runHead{Key: keyOf(run), Label: all.Runs[run].Label})
 	}
 	s.Alt = strings.Join(alt, "; ")
 	return s, true

@@ -9,36 +9,39 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-func newDocument(m *report.Model) document {
+func newDocument(r *report.Report) document {
+	run := &r.Runs[0]
 	doc := document{
-		Schema: SchemaVersion, Kind: Kind,
-		Run:        newRun(m),
-		Method:     newMethod(m.Seed, m.Families),
-		Findings:   findings{Statements: list(m.Findings.Statements), Comparisons: m.Findings.Comparisons, NotMeasured: strings.Join(m.Findings.NotMeasured, "; ")},
-		Targets:    []result.Target{},
-		Benchmarks: []benchmark{},
-		Missing:    []missing{},
-		Warnings:   []warnings{},
+		Schema: SchemaVersion, Kind: Kind, Run: newRun(run), Method: newMethod(run),
+		Findings: findings{
+			Breaches: newBreaches(r, 0), Statements: list(r.Findings.Statements), Comparisons: r.Findings.Comparisons,
+			NotMeasured: strings.Join(r.Findings.NotMeasured, "; "),
+		},
+		Targets: newTargets(run), Benchmarks: []benchmark{}, Missing: newMissing(run), Unmeasured: newUnmeasured(run), Warnings: newWarnings(run),
 	}
-	doc.Findings.Breaches = newBreaches(m)
-	doc.Unmeasured = newUnmeasured(m)
-	for _, t := range m.Targets {
-		doc.Targets = append(doc.Targets, t.Target)
-	}
-	for _, s := range m.Suites {
-		for _, b := range s.Benchmarks {
-			doc.Benchmarks = append(doc.Benchmarks, newBenchmark(b))
-		}
-	}
-	doc.Missing = append(doc.Missing, newMissing(m)...)
-	for _, g := range m.Warnings {
-		doc.Warnings = append(doc.Warnings, warnings(g))
+	for _, b := range r.Benchmarks() {
+		doc.Benchmarks = append(doc.Benchmarks, newBenchmark(b))
 	}
 	return doc
 }
 
-func newRun(m *report.Model) run {
-	r := &m.Run
+func newTargets(r *report.Run) []result.Target {
+	all := []result.Target{}
+	for _, t := range r.Targets {
+		all = append(all, t.Target)
+	}
+	return all
+}
+
+func newWarnings(r *report.Run) []warnings {
+	all := []warnings{}
+	for _, g := range r.Warnings {
+		all = append(all, warnings(g))
+	}
+	return all
+}
+
+func newRun(r *report.Run) run {
 	return run{
 		ID: r.ID, Name: r.Name, State: r.State, Started: r.Started.UTC(), Ended: r.Ended.UTC(),
 		Tool: r.Tool, Seed: r.Seed, Baseline: r.Baseline, Host: r.Host, Overhead: r.Overhead,
@@ -46,27 +49,33 @@ func newRun(m *report.Model) run {
 	}
 }
 
-func newMethod(seed uint64, families int) method {
+func newMethod(r *report.Run) method {
 	return method{
-		Seed: seed, Resamples: stats.Resamples, Interval: 0.95, Alpha: stats.Alpha, Power: stats.Power,
-		MinSamples: stats.MinSamples, Family: "all targets against the baseline on one metric of one benchmark", Families: families,
+		Seed: r.Seed, Resamples: stats.Resamples, Interval: 0.95, Alpha: stats.Alpha, Power: stats.Power,
+		MinSamples: stats.MinSamples, Family: "all targets against the baseline on one metric of one benchmark", Families: r.Families, Comparisons: r.Comparisons,
+		Ratio: "median over blocks of target / baseline within the block; overhead is |ratio - 1|",
 	}
 }
 
-func newBreaches(m *report.Model) []breach {
+func newBreaches(r *report.Report, run int) []breach {
 	var all []breach
-	for _, b := range m.Findings.Breaches {
-		all = append(all, breach{
-			Benchmark: b.Benchmark, Params: b.Params, Target: b.Target, Metric: b.Metric.Name, Unit: b.Metric.Unit,
-			Median: number(b.Median), Most: b.Metric.Bound.Most, Trials: b.Trials, Doubt: b.Doubt, Text: b.String(),
-		})
+	for _, bench := range r.Benchmarks() {
+		if bench.Sections[run] == nil {
+			continue
+		}
+		for _, b := range bench.Sections[run].Breaches {
+			all = append(all, breach{
+				Benchmark: b.Benchmark, Params: b.Params, Target: b.Target, Metric: b.Metric.Name, Unit: b.Metric.Unit,
+				Median: number(b.Median), Most: b.Metric.Bound.Most, Trials: b.Trials, Doubt: b.Doubt, Text: b.String(),
+			})
+		}
 	}
 	return all
 }
 
-func newUnmeasured(m *report.Model) []unmeasured {
+func newUnmeasured(r *report.Run) []unmeasured {
 	var all []unmeasured
-	for _, u := range m.Unmeasured {
+	for _, u := range r.Unmeasured {
 		converted := unmeasured{Benchmarks: u.Benchmarks}
 		for _, r := range u.Reasons {
 			converted.Reasons = append(converted.Reasons, reason(r))
@@ -76,9 +85,9 @@ func newUnmeasured(m *report.Model) []unmeasured {
 	return all
 }
 
-func newMissing(m *report.Model) []missing {
-	var all []missing
-	for _, miss := range m.Missing {
+func newMissing(r *report.Run) []missing {
+	all := []missing{}
+	for _, miss := range r.Missing {
 		all = append(all, missing{
 			Benchmark: miss.Benchmark, Params: miss.Params, Target: miss.Target,
 			Status: miss.Status, Count: miss.Count, Total: miss.Total, Reason: miss.Reason,
@@ -90,35 +99,33 @@ func newMissing(m *report.Model) []missing {
 // list clones s into a slice that is not nil: an empty list is [], not null.
 func list[T any](s []T) []T { return append(make([]T, 0, len(s)), s...) }
 
-func newBenchmark(b report.Benchmark) benchmark {
+// newBenchmark describes a benchmark of the only run.
+func newBenchmark(b *report.Benchmark) benchmark {
+	s := b.Sections[0]
 	out := benchmark{
-		Name: b.Name, Params: b.Params, Source: b.Source, Baseline: b.Baseline, BaselineNote: b.BaselineNote,
-		Blocks: b.Blocks, Outcomes: []outcome{}, Metrics: []metric{}, Unrecorded: slices.Clone(b.Unrecorded), Unbased: slices.Clone(b.Unbased),
+		Name: b.Name, Params: b.Params, Source: b.Source, Baseline: s.Baseline, BaselineNote: s.BaselineNote,
+		Blocks: s.Blocks, Outcomes: []outcome{}, Metrics: []metric{}, Unrecorded: slices.Clone(s.Unrecorded), Unbased: slices.Clone(s.Unbased),
 	}
-	for _, o := range b.Targets {
-		converted := outcome{
+	for _, o := range s.Targets {
+		out.Outcomes = append(out.Outcomes, outcome{
 			Target: o.Target, OK: o.OK, Failed: o.Failed, Timeout: o.Timeout, Skipped: o.Skipped,
-			Warmup: o.Warmup, Disturbed: o.Disturbed, Reason: o.Reason,
-		}
-		converted.Phases = newPhases(o.Phases)
-		out.Outcomes = append(out.Outcomes, converted)
+			Warmup: o.Warmup, Disturbed: o.Disturbed, Reason: o.Reason, Phases: newPhases(o.Phases),
+		})
 	}
 	for _, m := range b.Metrics {
-		converted := metric{Name: m.Name, Unit: m.Unit, Better: m.Better, Series: m.Series, Bound: m.Bound, Cells: []cell{}}
-		for _, c := range m.Cells {
-			cell := newCell(c, m.Unit)
-			cell.Breached = m.Breached(&c)
-			converted.Cells = append(converted.Cells, cell)
+		converted := metric{Name: m.Name, Unit: m.Unit, Better: m.Better, Series: m.Series, DerivedFrom: m.DerivedFrom, Bound: m.Bound, Cells: []cell{}}
+		for i := range m.Rows {
+			converted.Cells = append(converted.Cells, newCell(&m, &m.Rows[i]))
 		}
 		out.Metrics = append(out.Metrics, converted)
 	}
-	for _, l := range b.Layers {
+	for _, l := range s.Layers {
 		out.Layers = append(out.Layers, newLayers(l))
 	}
-	for _, c := range b.Components {
+	for _, c := range s.Components {
 		out.Components = append(out.Components, newComponents(c))
 	}
-	for _, c := range b.Conditions {
+	for _, c := range s.Conditions {
 		converted := condition{Name: c.Name}
 		for _, v := range c.Values {
 			converted.Values = append(converted.Values, conditionValue(v))
@@ -172,17 +179,15 @@ func newEstimate(s *stats.Summary) estimate {
 	return estimate{N: s.N, Median: number(s.Median), Interval: bounds(s.CI)}
 }
 
-func newCell(c report.Cell, unit result.Unit) cell {
-	out := cell{Target: c.Target, Reason: c.Reason, Baseline: c.Baseline}
+func newCell(m *report.Metric, row *report.Row) cell {
+	c := &row.Cells[0]
+	out := cell{Target: row.Target, Reason: c.Reason, Baseline: c.Baseline, Breached: m.Breached(c), Comparison: newComparison(c.Comparison, m.Metric)}
 	if s := c.Summary; s != nil {
 		out.N, out.Median, out.Interval = s.N, number(s.Median), bounds(s.CI)
 		out.Mean, out.SD, out.Min, out.Max, out.MAD = number(s.Mean), number(s.SD), number(s.Min), number(s.Max), number(s.MAD)
 		out.P90, out.P95, out.P99 = s.P90, s.P95, s.P99
-		for _, w := range s.Warnings {
-			out.Warnings = append(out.Warnings, warning(w))
-		}
+		out.Warnings = newCellWarnings(c)
 	}
-	out.Comparison = newComparison(c.Comparison, unit)
 	if c.Overhead != nil {
 		out.Overhead = number(*c.Overhead)
 	}
@@ -192,13 +197,21 @@ func newCell(c report.Cell, unit result.Unit) cell {
 	return out
 }
 
+func newCellWarnings(c *report.Cell) []warning {
+	var all []warning
+	for _, w := range c.Summary.Warnings {
+		all = append(all, warning(w))
+	}
+	return all
+}
+
 // newComparison is nil if there is none.
-func newComparison(k *stats.Comparison, unit result.Unit) *comparison {
+func newComparison(k *stats.Comparison, m result.Metric) *comparison {
 	if k == nil {
 		return nil
 	}
 	return &comparison{
 		Pairs: k.N, Ratio: number(k.Ratio), Interval: bounds(k.CI), P: number(k.P), Adjusted: number(k.Adjusted),
-		Verdict: k.Verdict, Word: report.VerdictWord(k.Verdict, unit), Detectable: number(k.Detectable),
+		Verdict: k.Verdict, Word: report.VerdictWord(k.Verdict, m), Detectable: number(k.Detectable),
 	}
 }

@@ -1,23 +1,15 @@
 package reportjson
 
 import (
-	"io"
-
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// JointKind stands in every report of several runs. docs/schema/joint-report.schema.json is its schema.
-const JointKind = "touchstone-joint-report"
-
-// WriteJoint writes a report of several runs to w as one JSON document, the same bytes for the same model.
-func WriteJoint(w io.Writer, j report.Joint) error { return encode(w, newJoint(&j)) }
-
-// jointDocument has each run once; what is said of a run elsewhere refers to it by its place in Runs.
+// jointDocument has each run once. Other parts refer to a run by its place in Runs.
 type jointDocument struct {
 	Schema int    `json:"schema_version"`
 	Kind   string `json:"kind"`
-	// Absolute says what becomes of absolute values; AcrossMachines that they were to be compared.
+	// Absolute explains the absolute values. AcrossMachines is set if they are compared.
 	Absolute       string           `json:"absolute_values"`
 	AcrossMachines bool             `json:"across_machines"`
 	Machines       []machine        `json:"machines"`
@@ -35,7 +27,7 @@ type machine struct {
 	Runs   []int  `json:"runs"`
 }
 
-// jointRun is what is known of one run by itself.
+// jointRun is the content of the report about one run alone.
 type jointRun struct {
 	Label      string          `json:"label"`
 	Machine    int             `json:"machine"`
@@ -48,7 +40,7 @@ type jointRun struct {
 	Warnings   []warnings      `json:"warnings"`
 }
 
-// fact has a value for each run, empty if it is not known.
+// fact has a value for each run. An unknown value is empty.
 type fact struct {
 	Name    string   `json:"name"`
 	Values  []string `json:"values"`
@@ -66,7 +58,7 @@ type jointBenchmark struct {
 	Name   string `json:"name"`
 	Params string `json:"params,omitempty"`
 	Source string `json:"source,omitempty"`
-	// Baseline is absent if the runs have none in common; each cell's run has its own then.
+	// Baseline is absent if the runs have none in common. Runs then have their own.
 	Baseline   string        `json:"baseline,omitempty"`
 	Note       string        `json:"note,omitempty"`
 	Conditions []fact        `json:"conditions,omitempty"`
@@ -74,7 +66,7 @@ type jointBenchmark struct {
 	Metrics    []jointMetric `json:"metrics"`
 }
 
-// runOf is what a run has of a benchmark.
+// runOf is a benchmark in one run.
 type runOf struct {
 	Run      int    `json:"run"`
 	Baseline string `json:"baseline,omitempty"`
@@ -85,7 +77,9 @@ type jointMetric struct {
 	Name   string           `json:"name"`
 	Unit   result.Unit      `json:"unit"`
 	Better result.Direction `json:"better"`
-	Rows   []jointRow       `json:"targets"`
+	// DerivedFrom is the metric that this one is computed from. A derived metric has no comparison.
+	DerivedFrom string     `json:"derived_from,omitempty"`
+	Rows        []jointRow `json:"targets"`
 }
 
 type jointRow struct {
@@ -93,7 +87,7 @@ type jointRow struct {
 	Cells  []jointCell `json:"runs"`
 }
 
-// jointCell is a metric on a target in a run; without a median, Reason says why.
+// jointCell is a metric on a target in a run. Reason is the reason for a missing median.
 type jointCell struct {
 	Run    int    `json:"run"`
 	Reason string `json:"reason,omitempty"`
@@ -104,7 +98,7 @@ type jointCell struct {
 	Warnings   []warning   `json:"warnings,omitempty"`
 }
 
-// across is the ratio of the absolute median to that of the first run. It has no verdict.
+// across is the ratio of the absolute median to the median of the first run. It has no verdict.
 type across struct {
 	Ratio    *float64  `json:"ratio"`
 	Interval *interval `json:"interval"`
@@ -125,26 +119,28 @@ type covered struct {
 	Reason  string   `json:"reason,omitempty"`
 }
 
-func newJoint(j *report.Joint) jointDocument {
+func newJoint(r *report.Report) jointDocument {
 	doc := jointDocument{
-		Schema: SchemaVersion, Kind: JointKind, Absolute: j.AbsoluteNote(), AcrossMachines: j.AcrossMachines,
-		Machines: []machine{}, Runs: []jointRun{}, Facts: newFacts(j.Facts), Versions: newFacts(j.Versions), Benchmarks: []jointBenchmark{}, Coverage: []coverage{},
+		Schema: SchemaVersion, Kind: JointKind, Absolute: r.AbsoluteNote(), AcrossMachines: r.AcrossMachines,
+		Machines: []machine{}, Runs: []jointRun{}, Facts: newFacts(r.Facts), Versions: newFacts(r.Versions), Benchmarks: []jointBenchmark{}, Coverage: []coverage{},
 		Findings: jointFindings{
-			Breaches: j.Findings.Breaches, Opposite: list(j.Findings.Opposite), Statements: list(j.Findings.Statements), Comparisons: j.Findings.Comparisons,
+			Breaches: r.Findings.Breaches, Opposite: list(r.Findings.Opposite), Statements: list(r.Findings.Statements), Comparisons: r.Findings.Comparisons,
 		},
 	}
-	for _, m := range j.Machines {
+	for _, m := range r.Machines {
 		doc.Machines = append(doc.Machines, machine(m))
 	}
-	for i := range j.Runs {
-		doc.Runs = append(doc.Runs, newJointRun(&j.Runs[i]))
+	for i := range r.Runs {
+		of := &r.Runs[i]
+		doc.Runs = append(doc.Runs, jointRun{
+			Label: of.Label, Machine: of.Machine, Run: newRun(of), Method: newMethod(of), Targets: newTargets(of),
+			Breaches: newBreaches(r, i), Missing: newMissing(of), Unmeasured: newUnmeasured(of), Warnings: newWarnings(of),
+		})
 	}
-	for _, s := range j.Suites {
-		for i := range s.Benchmarks {
-			doc.Benchmarks = append(doc.Benchmarks, newJointBenchmark(&s.Benchmarks[i]))
-		}
+	for _, b := range r.Benchmarks() {
+		doc.Benchmarks = append(doc.Benchmarks, newJointBenchmark(b))
 	}
-	for _, c := range j.Coverage {
+	for _, c := range r.Coverage {
 		converted := coverage{Benchmark: c.Benchmark, Params: c.Params, Differs: c.Differs}
 		for i, of := range c.Cells {
 			converted.Runs = append(converted.Runs, covered{Run: i, Targets: list(of.Targets), Lacking: of.Lacking, Blocks: of.Blocks, Reason: of.Reason})
@@ -162,36 +158,25 @@ func newFacts(facts []report.Fact) []fact {
 	return all
 }
 
-func newJointRun(r *report.JointRun) jointRun {
-	out := jointRun{
-		Label: r.Label, Machine: r.Machine, Run: newRun(&r.Model), Method: newMethod(r.Seed, r.Families), Targets: []result.Target{},
-		Breaches: newBreaches(&r.Model), Missing: list(newMissing(&r.Model)), Unmeasured: newUnmeasured(&r.Model), Warnings: []warnings{},
-	}
-	for _, t := range r.Targets {
-		out.Targets = append(out.Targets, t.Target)
-	}
-	for _, g := range r.Warnings {
-		out.Warnings = append(out.Warnings, warnings(g))
-	}
-	return out
-}
-
-func newJointBenchmark(b *report.JointBenchmark) jointBenchmark {
+func newJointBenchmark(b *report.Benchmark) jointBenchmark {
 	out := jointBenchmark{Name: b.Name, Params: b.Params, Source: b.Source, Baseline: b.Baseline, Note: b.Note, Runs: []runOf{}, Metrics: []jointMetric{}}
 	if len(b.Conditions) > 0 {
 		out.Conditions = newFacts(b.Conditions)
 	}
-	for i, of := range b.Runs {
-		if of != nil {
-			out.Runs = append(out.Runs, runOf{Run: i, Baseline: of.Baseline, Blocks: of.Blocks})
+	for i, s := range b.Sections {
+		if s != nil {
+			out.Runs = append(out.Runs, runOf{Run: i, Baseline: s.Baseline, Blocks: s.Blocks})
 		}
 	}
 	for _, m := range b.Metrics {
-		converted := jointMetric{Name: m.Name, Unit: m.Unit, Better: m.Better, Rows: []jointRow{}}
+		converted := jointMetric{Name: m.Name, Unit: m.Unit, Better: m.Better, DerivedFrom: m.DerivedFrom, Rows: []jointRow{}}
 		for _, r := range m.Rows {
+			if !r.Has() {
+				continue
+			}
 			row := jointRow{Target: r.Target}
 			for i := range r.Cells {
-				row.Cells = append(row.Cells, newJointCell(i, &r.Cells[i], m.Unit))
+				row.Cells = append(row.Cells, newJointCell(i, &r.Cells[i], m.Metric))
 			}
 			converted.Rows = append(converted.Rows, row)
 		}
@@ -200,18 +185,12 @@ func newJointBenchmark(b *report.JointBenchmark) jointBenchmark {
 	return out
 }
 
-func newJointCell(run int, c *report.JointCell, unit result.Unit) jointCell {
-	out := jointCell{Run: run, Reason: c.Why}
-	if !c.Has() {
-		if c.Cell != nil && c.Absent {
-			out.Reason = c.Reason
-		}
+func newJointCell(run int, c *report.Cell, m result.Metric) jointCell {
+	out := jointCell{Run: run, Reason: c.Reason}
+	if c.Summary == nil {
 		return out
 	}
-	out.estimate, out.Baseline, out.Comparison = newEstimate(c.Summary), c.Baseline, newComparison(c.Comparison, unit)
-	for _, w := range c.Summary.Warnings {
-		out.Warnings = append(out.Warnings, warning(w))
-	}
+	out.estimate, out.Baseline, out.Comparison, out.Warnings = newEstimate(c.Summary), c.Baseline, newComparison(c.Comparison, m), newCellWarnings(c)
 	if c.Across != nil {
 		out.Across = &across{number(c.Across.Ratio), bounds(c.Across.CI)}
 	}

@@ -19,10 +19,10 @@ import (
 
 const schemas = "../../../docs/schema/"
 
-func writtenJoint(t *testing.T, runs []result.Run, opts report.JointOptions) []byte {
+func writtenJoint(t *testing.T, runs []result.Run, opts report.Options) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := reportjson.WriteJoint(&b, report.NewJoint(runs, opts)); err != nil {
+	if err := reportjson.Write(&b, report.New(runs, opts)); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -66,7 +66,7 @@ func TestJointGolden(t *testing.T) {
 	small, board := reporttest.Small(), reporttest.Small()
 	board.ID = "board"
 	board.Host.Hostname, board.Host.Arch = "board", "arm64"
-	got := writtenJoint(t, []result.Run{small, board}, report.JointOptions{AcrossMachines: true})
+	got := writtenJoint(t, []result.Run{small, board}, report.Options{AcrossMachines: true})
 	if *update {
 		if err := os.WriteFile(golden, got, 0o644); err != nil {
 			t.Fatal(err)
@@ -85,9 +85,9 @@ func TestJointObeysTheSchema(t *testing.T) {
 	schema := jointSchema(t)
 	machines := reporttest.Machines()
 	documents := map[string][]byte{
-		"machines": writtenJoint(t, machines, report.JointOptions{}),
-		"across":   writtenJoint(t, []result.Run{machines[0], reporttest.Small()}, report.JointOptions{AcrossMachines: true}),
-		"suite":    writtenJoint(t, []result.Run{reporttest.Suite(), reporttest.Small()}, report.JointOptions{}),
+		"machines": writtenJoint(t, machines, report.Options{}),
+		"across":   writtenJoint(t, []result.Run{machines[0], reporttest.Small()}, report.Options{AcrossMachines: true}),
+		"suite":    writtenJoint(t, []result.Run{reporttest.Suite(), reporttest.Small()}, report.Options{}),
 	}
 	for name, run := range reporttest.Odd() {
 		if strings.Contains(name, "layers") {
@@ -95,7 +95,7 @@ func TestJointObeysTheSchema(t *testing.T) {
 		}
 		odd := run
 		odd.ID = "odd"
-		documents[name] = writtenJoint(t, []result.Run{reporttest.Small(), odd}, report.JointOptions{AcrossMachines: true})
+		documents[name] = writtenJoint(t, []result.Run{reporttest.Small(), odd}, report.Options{AcrossMachines: true})
 	}
 	for name, document := range documents {
 		if err := validate(t, schema, document); err != nil {
@@ -139,7 +139,7 @@ func TestJointSaysWhatIsMissing(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(writtenJoint(t, reporttest.Machines(), report.JointOptions{}), &doc); err != nil {
+	if err := json.Unmarshal(writtenJoint(t, reporttest.Machines(), report.Options{}), &doc); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(doc.Absolute, "not compared across machines") || len(doc.Machines) != 3 {
@@ -166,7 +166,7 @@ func TestJointSaysWhatIsMissing(t *testing.T) {
 }
 
 func TestWriteJointGivesTheWritersError(t *testing.T) {
-	if err := reportjson.WriteJoint(broken{}, report.Joint{}); !errors.Is(err, errBroken) {
+	if err := reportjson.Write(broken{}, report.Report{}); !errors.Is(err, errBroken) {
 		t.Errorf("WriteJoint = %v, want %v", err, errBroken)
 	}
 }

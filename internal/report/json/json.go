@@ -1,9 +1,11 @@
-// Package reportjson writes a report for programs: what the other reports say, number by
-// number. It is not the run: raw samples, phases of trials and what the host did are in
-// the document of `touchstone export`, from which this one can be made again.
+// Package reportjson writes a report for programs: the numbers and statements of the other reports. It is not the run: raw
+// samples, phases of trials and the activity of the host are in the document of `touchstone export`, from which this document
+// can be made again.
 //
-// Values are in base units (seconds, bytes, per second). What is not known, or is no number,
-// is null or absent, never zero.
+// A report of one run and a report of several have different kinds of documents, because programs that read the first need no
+// lists by run. Both consist of the same parts.
+//
+// Values are in base units (seconds, bytes, per second). An unknown value is null or absent, never zero.
 package reportjson
 
 import (
@@ -23,13 +25,21 @@ import (
 // meaning or goes away; a new field does not raise it.
 const SchemaVersion = 2
 
-// Kind stands in every document, to tell it from the export of a run.
-const Kind = "touchstone-report"
+// The kinds of documents, which distinguish them from the export of a run. docs/schema/joint-report.schema.json is the schema
+// of JointKind.
+const (
+	Kind      = "touchstone-report"       // of one run
+	JointKind = "touchstone-joint-report" // of several runs
+)
 
-// Write writes m to w as one JSON document, the same bytes for the same model.
-func Write(w io.Writer, m report.Model) error { return encode(w, newDocument(&m)) }
-
-func encode(w io.Writer, document any) error {
+// Write writes r to w as one JSON document, the same bytes for the same report.
+func Write(w io.Writer, r report.Report) error {
+	var document any
+	if len(r.Runs) == 1 {
+		document = newDocument(&r)
+	} else {
+		document = newJoint(&r)
+	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")
 	enc.SetEscapeHTML(false)
@@ -71,7 +81,7 @@ type run struct {
 	Warmup   int                   `json:"warmup_trials"`
 }
 
-// method states what the numbers are.
+// method describes the numbers.
 type method struct {
 	Seed       uint64  `json:"bootstrap_seed,string"`
 	Resamples  int     `json:"bootstrap_resamples"`
@@ -81,10 +91,13 @@ type method struct {
 	MinSamples int     `json:"min_samples"`
 	Family     string  `json:"family"`
 	Families   int     `json:"families"`
+	// Comparisons is the number of comparisons in the families.
+	Comparisons int    `json:"comparisons"`
+	Ratio       string `json:"ratio"`
 }
 
 type findings struct {
-	// Breaches are what does not hold, with or without a comparison.
+	// Breaches are medians beyond the bounds of their metrics.
 	Breaches    []breach `json:"broken_bounds,omitempty"`
 	Statements  []string `json:"statements"`
 	Comparisons string   `json:"comparisons,omitempty"`
@@ -115,7 +128,7 @@ type reason struct {
 	Targets []string `json:"targets,omitempty"`
 }
 
-// condition is what the benchmark was measured under.
+// condition is a condition of the measurements.
 type condition struct {
 	Name   string           `json:"name"`
 	Values []conditionValue `json:"values"`
@@ -137,14 +150,14 @@ type benchmark struct {
 	Outcomes     []outcome `json:"outcomes"`
 	Metrics      []metric  `json:"metrics"`
 	Unrecorded   []string  `json:"unrecorded,omitempty"`
-	// Unbased are the metrics that the baseline lacks.
+	// Unbased are the metrics without a value on the baseline.
 	Unbased    []string     `json:"without_baseline,omitempty"`
 	Layers     []layers     `json:"layers,omitempty"`
 	Components []components `json:"components,omitempty"`
 	Conditions []condition  `json:"conditions,omitempty"`
 }
 
-// layers is what each layer adds to a metric.
+// layers is the split of a metric into layers.
 type layers struct {
 	Metric string      `json:"metric"`
 	Unit   result.Unit `json:"unit"`
@@ -160,11 +173,11 @@ type stack struct {
 	Note      string   `json:"note,omitempty"`
 }
 
-// part is one layer or several that cannot be told apart.
+// part is one layer, or several that are not separable.
 type part struct {
 	Layers []string `json:"layers"`
 	difference
-	// Subtracted tells that the part is a difference between targets.
+	// Subtracted is set if the part is a difference between targets.
 	Subtracted bool `json:"subtracted"`
 }
 
@@ -224,8 +237,10 @@ type metric struct {
 	Unit   result.Unit      `json:"unit"`
 	Better result.Direction `json:"better"`
 	Series bool             `json:"series,omitempty"`
-	Bound  result.Bound     `json:"bound,omitzero"`
-	Cells  []cell           `json:"cells"`
+	// DerivedFrom is the metric that this one is computed from. A derived metric has no comparison.
+	DerivedFrom string       `json:"derived_from,omitempty"`
+	Bound       result.Bound `json:"bound,omitzero"`
+	Cells       []cell       `json:"cells"`
 }
 
 type cell struct {
@@ -243,10 +258,11 @@ type cell struct {
 	P95      *float64  `json:"p95,omitempty"`
 	P99      *float64  `json:"p99,omitempty"`
 	Baseline bool      `json:"baseline,omitempty"`
-	// Breached tells that the median exceeds the bound of the metric.
+	// Breached is set if the median exceeds the bound of the metric.
 	Breached   bool        `json:"bound_broken,omitempty"`
 	Comparison *comparison `json:"comparison,omitempty"`
-	Overhead   *float64    `json:"overhead,omitempty"`
+	// Overhead is |ratio − 1|, against a native baseline only.
+	Overhead *float64 `json:"overhead,omitempty"`
 	// Curve holds the medians of a series by place.
 	Curve    []float64 `json:"median_by_place,omitempty"`
 	Warnings []warning `json:"warnings,omitempty"`
@@ -258,12 +274,13 @@ type interval struct {
 }
 
 type comparison struct {
-	Pairs    int       `json:"pairs"`
+	Pairs int `json:"pairs"`
+	// Ratio is the median over blocks of target / baseline within the block.
 	Ratio    *float64  `json:"ratio"`
 	Interval *interval `json:"interval"`
 	P        *float64  `json:"p"`
 	Adjusted *float64  `json:"adjusted_p"`
-	// Verdict is as package stats spells it; Word is for people and goes by the unit.
+	// Verdict has the spelling of package stats. Word is for people and depends on the metric.
 	Verdict    stats.Verdict `json:"verdict"`
 	Word       string        `json:"word"`
 	Detectable *float64      `json:"detectable"`
@@ -291,9 +308,8 @@ type missing struct {
 	Reason    string        `json:"reason"`
 }
 
-// number is nil for what JSON cannot spell. It keeps twelve digits: more than any clock
-// gives, and few enough that all machines write the same, whether or not theirs fuses
-// multiplication and addition.
+// number is nil for NaN and infinities, which JSON does not have. It keeps twelve digits: more than any clock gives, and few
+// enough for the same text from machines with and without fused multiplication and addition.
 func number(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil

@@ -49,6 +49,7 @@ func Engines() result.Run {
 	s.describe()
 	s.run.Bench = []result.Benchmark{s.run.Bench[0], s.run.Bench[2]}
 	s.run.Bench[0].Metrics = append(s.run.Bench[0].Metrics, componentMetrics()...)
+	s.run.Upgrade()
 	return s.run
 }
 

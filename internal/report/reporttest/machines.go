@@ -94,6 +94,7 @@ func newMachine(id string, seed uint64, slower float64) *machine {
 
 func (m *machine) finish() {
 	m.describe()
+	m.run.Upgrade()
 	m.run.Bench = slices.DeleteFunc(m.run.Bench, func(b result.Benchmark) bool {
 		return !slices.ContainsFunc(m.run.Trials, func(t result.Trial) bool { return t.Benchmark == b.Name })
 	})

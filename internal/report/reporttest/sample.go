@@ -46,6 +46,7 @@ func Sample() result.Run {
 		s.blog(block)
 	}
 	s.describe()
+	s.run.Upgrade() // describes the roles of targets and metrics
 	return s.run
 }
 
@@ -59,6 +60,7 @@ func Small() result.Run {
 	s.run.Trials[5].Host.Marks = []string{"programs waited for I/O 14.2 % of the time"}
 	s.describe()
 	s.run.Bench = s.run.Bench[:1]
+	s.run.Upgrade()
 	return s.run
 }
 

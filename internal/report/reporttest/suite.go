@@ -127,6 +127,7 @@ func Suite() result.Run {
 			}
 		}
 	}
+	s.run.Upgrade()
 	return s.run
 }
 

@@ -14,13 +14,13 @@ import (
 // gap is the number of blanks between columns.
 const gap = 3
 
-// entry is a field of a table: up to three lines, of which the second and third may be empty.
+// entry is a field of a table with up to three lines. The second and the third may be empty.
 type entry struct {
 	top, below string
-	style      style // of the second line, or of the first if there is none
+	style      style // of the second line, or of the first if there is no second
 	// lead is the style of the first line, unless the field is a heading.
 	lead style
-	// third is the third line, which is dim.
+	// third is the third line. It is dim.
 	third string
 }
 
@@ -28,13 +28,13 @@ func (e entry) width() int {
 	return max(utf8.RuneCountInString(e.top), utf8.RuneCountInString(e.below), utf8.RuneCountInString(e.third))
 }
 
-// table has an entry in each cell; rows and columns have headings.
+// table has headings for rows and columns, and an entry in each cell.
 type table struct {
 	rows, columns []entry
 	cells         [][]entry // by row
 }
 
-// turned is the table with rows and columns exchanged.
+// turned exchanges rows and columns.
 func (t table) turned() table {
 	out := table{rows: t.columns, columns: t.rows}
 	for c := range t.columns {
@@ -63,7 +63,7 @@ func (t table) columnWidth(c int) int {
 	return w
 }
 
-// parts splits the columns into stretches that fit into width, each of one column at least.
+// parts splits the columns into parts that fit into width, with at least one column each.
 func (t table) parts(width int) [][]int {
 	var all [][]int
 	var part []int
@@ -80,28 +80,37 @@ func (t table) parts(width int) [][]int {
 	return append(all, part)
 }
 
-// benchmark writes a benchmark: a row a target if that fits, else a row a metric.
 func (p *printer) benchmark(b *report.Benchmark) {
 	p.title(clean(b.Title()))
-	about := fmt.Sprintf("%s; %d blocks", clean(b.Summary), b.Blocks)
-	if b.Baseline == "" {
-		about = clean(b.Summary) + "; no trial is ok"
-	} else if b.BaselineNote != "" {
-		about += "; compared with " + b.Baseline + ", as " + b.BaselineNote
+	about := clean(b.Summary)
+	if p.single {
+		about += p.about(b.Sections[0])
+	} else {
+		if b.Baseline != "" {
+			about += "; compared with " + b.Baseline
+			if b.Note != "" {
+				about += ", because " + b.Note
+			}
+		}
 	}
-	if len(b.Unbased) > 0 {
-		about += "; no ratio where " + b.Baseline + " has no value: " + strings.Join(b.Unbased, ", ")
+	if derived := b.Derived(); len(derived) > 0 {
+		about += "; derived, so without a verdict: " + strings.Join(derived, ", ")
 	}
 	p.wrapped("  ", about)
-	if len(b.Conditions) > 0 {
+	if !p.single {
+		p.sideBySide(b)
+		return
+	}
+	s := b.Sections[0]
+	if len(s.Conditions) > 0 {
 		var parts []string
-		for _, c := range b.Conditions {
+		for _, c := range s.Conditions {
 			parts = append(parts, c.String())
 		}
-		p.wrapped("  ", "Measured under: "+strings.Join(parts, "; "))
+		p.wrapped("  ", "Conditions: "+strings.Join(parts, "; "))
 	}
-	for i := range b.Breaches {
-		p.alarm(b.Breaches[i].Short() + ".")
+	for i := range s.Breaches {
+		p.alarm(s.Breaches[i].Short() + ".")
 	}
 	common, partial := byPresence(b)
 	for _, some := range [][]*report.Metric{common, partial} {
@@ -114,25 +123,139 @@ func (p *printer) benchmark(b *report.Benchmark) {
 		}
 		p.table(t)
 	}
-	if len(b.Layers) > 0 {
-		p.layers(&b.Layers[0])
+	if len(s.Layers) > 0 {
+		p.layers(&s.Layers[0])
 	}
 	if t, ok := phases(b); ok {
 		p.line("")
 		p.line("  Phases, median")
 		p.table(t)
 	}
-	for i := range b.Components {
+	for i := range s.Components {
 		p.line("")
-		p.line("  " + b.Components[i].Title + ", median")
-		p.table(components(&b.Components[i]))
+		p.line("  " + s.Components[i].Title + ", median")
+		p.table(components(&s.Components[i]))
 	}
 }
 
-// layers writes what each layer adds. What the process takes is native's row.
+// about describes the section of the only run.
+func (p *printer) about(s *report.Section) string {
+	if s.Baseline == "" {
+		return "; no trial is ok"
+	}
+	about := fmt.Sprintf("; %d blocks", s.Blocks)
+	if s.BaselineNote != "" {
+		about += "; compared with " + s.Baseline + ", because " + s.BaselineNote
+	}
+	if len(s.Unbased) > 0 {
+		about += "; no ratio where " + s.Baseline + " has no value: " + strings.Join(s.Unbased, ", ")
+	}
+	return about
+}
+
+// sideBySide writes a table for each metric, with a column for each run.
+func (p *printer) sideBySide(b *report.Benchmark) {
+	if b.Note != "" && b.Baseline == "" {
+		p.alarm(b.Note + ".")
+	}
+	for _, c := range b.Conditions {
+		if c.Differs {
+			p.wrapped("  ", "The conditions differ: "+c.Name+" "+p.byRun(c, ""))
+		}
+	}
+	var runs []int
+	var heads []entry
+	for i, s := range b.Sections {
+		if s == nil {
+			continue
+		}
+		head := entry{top: clean(p.report.Runs[i].Label)}
+		if b.Baseline == "" && s.Baseline != "" {
+			head.below = "to " + clean(s.Baseline)
+		}
+		runs, heads = append(runs, i), append(heads, head)
+	}
+	for i := range b.Metrics {
+		m := &b.Metrics[i]
+		about := string(m.Better) + " is better"
+		if m.Unbased() {
+			about += "; no ratio, because " + clean(b.Baseline) + " has no value"
+		}
+		p.line("")
+		p.wrappedIn(bold, "  ", clean(m.Name)+": "+about)
+		t := table{columns: heads}
+		for n := range m.Rows {
+			row := &m.Rows[n]
+			if !row.Has() {
+				continue
+			}
+			t.rows = append(t.rows, heading(row.Target, row.Baseline))
+			var cells []entry
+			for _, run := range runs {
+				cells = append(cells, sideField(m, &row.Cells[run]))
+			}
+			t.cells = append(t.cells, cells)
+		}
+		p.table(t)
+		if p.report.AcrossMachines {
+			p.across(m)
+		}
+	}
+}
+
+// sideField is the factor with the verdict, its interval, and the absolute value.
+func sideField(m *report.Metric, c *report.Cell) entry {
+	if c.Summary == nil {
+		return entry{top: report.None, below: c.Lack, style: dim}
+	}
+	e := verdict(c.Comparison, m.Metric)
+	switch median := value(m, c); {
+	case c.Baseline:
+		return entry{top: median, below: "baseline", style: dim}
+	case c.Comparison == nil:
+		return entry{top: median}
+	default:
+		interval := report.FactorInterval(c.Comparison)
+		if e.third != "" {
+			interval += ", " + e.third
+		}
+		return entry{top: e.below, lead: e.style, below: interval, third: median}
+	}
+}
+
+// across writes the ratios of absolute medians to the first run's.
+func (p *printer) across(m *report.Metric) {
+	var t table
+	for _, r := range p.report.Runs[1:] {
+		t.columns = append(t.columns, entry{top: clean(r.Label)})
+	}
+	for _, r := range m.Rows {
+		var row []entry
+		has := false
+		for _, c := range r.Cells[1:] {
+			e := entry{top: report.None}
+			if c.Across != nil {
+				has = true
+				e = entry{top: report.Factor(c.Across.Ratio, m.Metric), below: report.FactorInterval(c.Across)}
+			}
+			row = append(row, e)
+		}
+		if has {
+			t.rows = append(t.rows, heading(r.Target, false))
+			t.cells = append(t.cells, row)
+		}
+	}
+	if len(t.rows) > 0 {
+		p.line("")
+		p.wrapped("  ", "Across runs: the ratio of the absolute median of "+m.Name+" to that on "+p.report.Runs[0].Label)
+		p.table(t)
+	}
+}
+
+// layers writes the addition of each layer. The process is native's row.
 func (p *printer) layers(l *report.Layers) {
 	p.line("")
-	p.line("  Layers: what each adds to " + clean(l.Metric.Name))
+	p.line("  Layers of " + clean(l.Metric.Name))
 	t := table{columns: []entry{{top: "whole"}}}
 	unclear := false
 	for _, name := range report.LayerNames()[report.RuntimeLayer:] {
@@ -171,14 +294,14 @@ func (p *printer) layers(l *report.Layers) {
 		p.wrapped("  ", n)
 	}
 	if unclear {
-		p.wrapped("  ", "not shown: the interval holds 0, so that the layer is not shown to add or to take away anything.")
+		p.wrapped("  ", "not shown: the interval includes 0, so no addition or saving by this layer is shown.")
 	}
 	if l.Merged() {
-		p.wrapped("  ", "→ is with the layer to its right.")
+		p.wrapped("  ", "→: this layer is included in the layer to its right.")
 	}
 }
 
-// components is the table of a cost by component: medians alone, so that it fits.
+// components is the table of a cost by component. It has only medians, so that it fits.
 func components(c *report.Components) table {
 	t := table{columns: []entry{{top: "together"}}}
 	for _, name := range c.Names {
@@ -199,14 +322,13 @@ func components(c *report.Components) table {
 	return t
 }
 
-// byPresence tells the metrics that some targets have by their nature, and the baseline does not,
-// from the others, if there are several.
+// byPresence separates metrics that the baseline and other targets lack by their nature, if there are several.
 func byPresence(b *report.Benchmark) (common, partial []*report.Metric) {
 	var all []*report.Metric
 	for i := range b.Metrics {
 		m := &b.Metrics[i]
 		all = append(all, m)
-		if slices.Contains(b.Unbased, m.Name) && slices.ContainsFunc(m.Cells, func(c report.Cell) bool { return c.Absent }) {
+		if m.Unbased() && slices.ContainsFunc(m.Rows, func(r report.Row) bool { return r.Cells[0].Absent }) {
 			partial = append(partial, m)
 		} else {
 			common = append(common, m)
@@ -218,31 +340,30 @@ func byPresence(b *report.Benchmark) (common, partial []*report.Metric) {
 	return common, partial
 }
 
-// fewestPartial is how many metrics are worth a table of their own.
+// fewestPartial is the smallest number of metrics in a table of their own.
 const fewestPartial = 3
 
-// metrics is the table of some metrics with a row for each target, but for those that have none of
-// them by their nature.
+// metrics is the table of some metrics, with a row for each target that has or lacks one of them.
 func metrics(b *report.Benchmark, some []*report.Metric) table {
 	var t table
 	for _, m := range some {
 		t.columns = append(t.columns, entry{top: clean(m.Name)})
 	}
-	for i, o := range b.Targets {
-		if !slices.ContainsFunc(some, func(m *report.Metric) bool { return !m.Cells[i].Absent }) {
+	for i, o := range b.Sections[0].Targets {
+		if !slices.ContainsFunc(some, func(m *report.Metric) bool { return !m.Rows[i].Cells[0].Absent }) {
 			continue
 		}
 		t.rows = append(t.rows, heading(o.Target, o.Target == b.Baseline))
 		var row []entry
 		for _, m := range some {
-			row = append(row, field(m, &m.Cells[i], &b.Targets[i]))
+			row = append(row, field(m, &m.Rows[i].Cells[0]))
 		}
 		t.cells = append(t.cells, row)
 	}
 	return t
 }
 
-// heading breaks a target's name before its options.
+// heading breaks the name of a target before its options.
 func heading(target string, baseline bool) entry {
 	name, options, has := strings.Cut(clean(target), "@")
 	e := entry{top: name}
@@ -255,45 +376,57 @@ func heading(target string, baseline bool) entry {
 	return e
 }
 
-func field(m *report.Metric, c *report.Cell, o *report.Outcome) entry {
+// field is the absolute value, the factor, and the verdict if it is no difference.
+func field(m *report.Metric, c *report.Cell) entry {
 	if c.Summary == nil {
-		e := entry{top: report.None, style: dim}
-		if !c.Absent {
-			e.below = o.Lack()
-		}
-		return e
+		return entry{top: report.None, below: c.Lack, style: dim}
 	}
-	e := entry{top: report.Median(c.Summary, m.Unit)}
-	if m.Breached(c) {
-		e.top = alarmMark + e.top
-	}
-	if c.Comparison == nil {
-		return e
-	}
-	word := report.VerdictWord(c.Comparison.Verdict, m.Unit)
-	switch c.Comparison.Verdict {
-	case stats.Faster:
-		e.style = green
-	case stats.Slower:
-		e.style = red
-	case stats.NoDifference:
-		word, e.style = "no diff.", dim
-	case stats.TooNoisy, stats.TooFew, stats.NotComparable:
-		e.style = dim
-	}
-	e.below = word
-	if ratio := report.Ratio(c.Comparison.Ratio); ratio != report.None {
-		e.below = ratio + " " + word
-	}
+	e := verdict(c.Comparison, m.Metric)
+	e.top = value(m, c)
 	return e
 }
 
-// phases is the table of median durations of the phases, if any target has several. A step of a phase
-// is a column behind it, unless it stands among the metrics already.
+// value is the median, marked if it exceeds the bound of the metric.
+func value(m *report.Metric, c *report.Cell) string {
+	median := report.Median(c.Summary, m.Unit)
+	if m.Breached(c) {
+		return alarmMark + median
+	}
+	return median
+}
+
+// verdict has the factor in the second line, and in the third the verdict if it is no difference.
+func verdict(c *stats.Comparison, m result.Metric) entry {
+	if c == nil {
+		return entry{}
+	}
+	e := entry{below: report.Factor(c.Ratio, m), style: dim}
+	word := report.VerdictWord(c.Verdict, m)
+	switch c.Verdict {
+	case stats.Faster:
+		e.style = green
+		return e
+	case stats.Slower:
+		e.style = red
+		return e
+	case stats.NoDifference:
+		word = "no diff."
+	case stats.TooNoisy, stats.TooFew, stats.NotComparable:
+	}
+	if e.below == report.None {
+		return entry{below: word, style: dim}
+	}
+	e.third = word
+	return e
+}
+
+// phases is the table of median durations of the phases, if any target has several. Steps are columns behind their phase,
+// except steps that are metrics.
 func phases(b *report.Benchmark) (table, bool) {
 	var t table
 	at := map[string]int{}
 	several := false
+	targets := b.Sections[0].Targets
 	column := func(key string, ph report.Phase, lead string) {
 		if _, known := at[key]; known {
 			return
@@ -308,10 +441,10 @@ func phases(b *report.Benchmark) (table, bool) {
 	isMetric := func(name string) bool {
 		return slices.ContainsFunc(b.Metrics, func(m report.Metric) bool { return m.Name == name })
 	}
-	for _, o := range b.Targets {
+	for _, o := range targets {
 		several = several || len(o.Phases) > 2
 	}
-	for _, ph := range phasesOf(b) {
+	for _, ph := range phasesOf(targets) {
 		column(ph.Name, ph, "")
 		for _, step := range ph.Steps {
 			if !isMetric(step.Name) {
@@ -319,7 +452,7 @@ func phases(b *report.Benchmark) (table, bool) {
 			}
 		}
 	}
-	for _, o := range b.Targets {
+	for _, o := range targets {
 		if len(o.Phases) == 0 {
 			continue
 		}
@@ -341,9 +474,8 @@ func phases(b *report.Benchmark) (table, bool) {
 	return t, several
 }
 
-// phasesOf gives the phases of all targets in the order in which they first come, each with the steps
-// that any target has.
-func phasesOf(b *report.Benchmark) []report.Phase {
+// phasesOf gives the phases of all targets in the order of their first occurrence, each with the steps of any target.
+func phasesOf(targets []report.Outcome) []report.Phase {
 	var all []report.Phase
 	merge := func(phases []report.Phase, ph report.Phase) ([]report.Phase, int) {
 		at := slices.IndexFunc(phases, func(known report.Phase) bool { return known.Name == ph.Name })
@@ -352,7 +484,7 @@ func phasesOf(b *report.Benchmark) []report.Phase {
 		}
 		return phases, at
 	}
-	for _, o := range b.Targets {
+	for _, o := range targets {
 		for _, ph := range o.Phases {
 			var at int
 			all, at = merge(all, ph)

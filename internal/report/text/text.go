@@ -1,19 +1,17 @@
-// Package text writes a report for a terminal: first what was measured where and what it
-// shows, then a table for each benchmark, then what makes the numbers less trustworthy.
+// Package text writes a report for a terminal: the runs and their findings, then a table for each benchmark, then the reasons
+// to trust the numbers less.
 //
-// It is the first screen that a user sees, so it keeps to what a screen carries: the
-// median with the larger half of its interval, the ratio to the baseline, the verdict. All
-// else is in the HTML and JSON reports. Colour repeats what words say and is off by default.
+// It is the first output that a user sees, so a number is the median with the larger half of its interval, the factor to the
+// baseline, and the verdict. The HTML and JSON reports have the rest. Colour repeats words and is off by default.
 //
-// Text that comes from programs loses its control characters, so that no runtime can write
-// to the terminal through a report.
+// Text of programs loses its control characters, so that no runtime can write to the terminal through a report.
 package text
 
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -21,7 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// Options say what the terminal can show.
+// Options describe the terminal.
 type Options struct {
 	// Width is the number of columns; 0 stands for 100, less than 60 for 60.
 	Width int
@@ -32,36 +30,47 @@ type Options struct {
 const (
 	defaultWidth = 100
 	leastWidth   = 60
-	// mostItems is the number of warnings of one kind that are shown.
+	// mostItems is the largest number of warnings of one kind in the text.
 	mostItems = 4
-	// mostBreaches is the number of limits that do not hold that are shown at the top.
+	// mostBreaches is the largest number of breaches at the top.
 	mostBreaches = 8
+	// longestFact is the largest indent of the values of facts.
+	longestFact = 22
 )
 
-// Write writes m to w.
-func Write(w io.Writer, m report.Model, opts Options) error {
+// Write writes r to w.
+func Write(w io.Writer, r report.Report, opts Options) error {
 	if opts.Width == 0 {
 		opts.Width = defaultWidth
 	}
-	p := &printer{width: max(opts.Width, leastWidth), color: opts.Color}
-	p.headline(&m)
-	p.findings(&m)
-	for _, s := range m.Suites {
-		for i := range s.Benchmarks {
-			p.benchmark(&s.Benchmarks[i])
-		}
+	p := &printer{width: max(opts.Width, leastWidth), color: opts.Color, report: &r, single: len(r.Runs) == 1}
+	if p.single {
+		p.headline(&r.Runs[0])
+	} else {
+		p.headlines()
+		p.differences()
 	}
-	p.unmeasured(&m)
-	p.legend(&m)
-	p.warnings(&m)
-	p.missing(&m)
+	p.findings()
+	for _, b := range r.Benchmarks() {
+		p.benchmark(b)
+	}
+	if p.single {
+		p.unmeasured(&r.Runs[0])
+		p.legend()
+		p.warnings(&r.Runs[0])
+		p.missing(&r.Runs[0])
+	} else {
+		p.coverage()
+		p.legend()
+		p.summaries()
+	}
 	if _, err := io.WriteString(w, p.out.String()); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil
 }
 
-// style is how a piece of text is set off. Each is an ANSI code.
+// style is the ANSI code of a piece of text.
 type style string
 
 const (
@@ -73,9 +82,12 @@ const (
 )
 
 type printer struct {
-	out   strings.Builder
-	width int
-	color bool
+	out    strings.Builder
+	width  int
+	color  bool
+	report *report.Report
+	// single is set for a report of one run.
+	single bool
 }
 
 func (p *printer) styled(s string, st style) string {
@@ -96,7 +108,7 @@ func (p *printer) title(s string) {
 	p.line(p.styled(s, bold))
 }
 
-// wrapped writes text that may be long: the first line after lead, the others indented as far.
+// wrapped breaks text into lines. The first line follows lead, the others are indented like it.
 func (p *printer) wrapped(lead, text string) { p.wrappedIn(plain, lead, text) }
 
 // wrappedIn is wrapped in a style.
@@ -118,7 +130,7 @@ func (p *printer) wrappedIn(st style, lead, text string) {
 	p.line(p.styled(current, st))
 }
 
-// clean takes control characters out of text.
+// clean replaces control characters.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -132,25 +144,42 @@ func clean(s string) string {
 	}, s)
 }
 
-func (p *printer) headline(m *report.Model) {
-	r := &m.Run
-	state := string(r.State)
-	if !r.Ended.IsZero() {
-		state += " after " + r.Ended.Sub(r.Started).Round(time.Second).String()
-	}
+// headline describes the only run.
+func (p *printer) headline(r *report.Run) {
 	name := r.Name
 	if name == "" {
 		name = "without a name"
 	}
 	p.line(p.styled("Touchstone "+clean(r.Tool.Version)+"  "+clean(name), bold))
-	p.wrapped("Run      ", fmt.Sprintf("%s, %s, %s", r.ID, r.Started.UTC().Format("2006-01-02 15:04 UTC"), state))
+	p.wrapped("Run      ", fmt.Sprintf("%s, %s, %s", r.ID, started(r), r.StateText()))
 	p.wrapped("Host     ", host(&r.Host))
-	p.wrapped("Targets  ", targets(m))
+	p.wrapped("Targets  ", targets(r))
 	for _, i := range r.Images {
 		p.wrapped("Image    ", report.ImageText(i))
 	}
-	p.wrapped("Trials   ", trials(m))
+	p.wrapped("Trials   ", p.trials(0))
 }
+
+// headlines describe several runs.
+func (p *printer) headlines() {
+	r := p.report
+	p.line(p.styled("Touchstone  "+r.Heading()+" side by side", bold))
+	width := 0
+	for i := range r.Runs {
+		width = max(width, utf8.RuneCountInString(r.Runs[i].Label))
+	}
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		p.wrapped(lead(run.Label, width), fmt.Sprintf("run %s, %s, %s; %s, %s, cgroup %s; %s", run.ID, started(run), run.StateText(),
+			r.Machines[run.Machine].Nature, run.Host.Arch, run.Host.Cgroup, p.trials(i)))
+	}
+	p.wrapped("  ", r.AbsoluteNote())
+}
+
+func started(r *report.Run) string { return r.Started.UTC().Format("2006-01-02 15:04 UTC") }
+
+// lead is the indented name of an item of a list.
+func lead(name string, width int) string { return fmt.Sprintf("  %-*s  ", width, clean(name)) }
 
 func host(h *result.Host) string {
 	parts := []string{fmt.Sprintf("%s: %s, %d CPUs", h.Hostname, h.CPU, h.CPUs), report.Quantity(float64(h.Memory), result.Bytes), h.OS, "kernel " + h.Kernel, "cgroup " + h.Cgroup}
@@ -163,14 +192,14 @@ func host(h *result.Host) string {
 	return strings.Join(parts, ", ")
 }
 
-func targets(m *report.Model) string {
+func targets(r *report.Run) string {
 	var parts []string
-	for _, t := range m.Targets {
+	for _, t := range r.Targets {
 		s := t.Name
 		switch {
 		case t.Unavailable != "" && t.OK == 0:
 			s += " (not available)"
-		case t.Name == m.Run.Baseline:
+		case t.Name == r.Baseline:
 			s += " (baseline)"
 		}
 		parts = append(parts, s)
@@ -181,13 +210,22 @@ func targets(m *report.Model) string {
 	return strings.Join(parts, ", ")
 }
 
-func trials(m *report.Model) string {
-	r := &m.Run
-	lo, hi := blocks(m)
+// trials counts the blocks and trials of a run.
+func (p *printer) trials(run int) string {
+	lo, hi := -1, 0
+	for _, b := range p.report.Benchmarks() {
+		if s := b.Sections[run]; s != nil {
+			hi = max(hi, s.Blocks)
+			if lo < 0 || s.Blocks < lo {
+				lo = s.Blocks
+			}
+		}
+	}
 	out := fmt.Sprintf("%d blocks", hi)
-	if lo != hi {
+	if lo = max(lo, 0); lo != hi {
 		out = fmt.Sprintf("%d to %d blocks", lo, hi)
 	}
+	r := &p.report.Runs[run]
 	for _, s := range []result.Status{result.OK, result.Failed, result.Timeout, result.Skipped} {
 		if n := r.Counts[s]; n > 0 || s == result.OK {
 			out += fmt.Sprintf(", %d %s", n, report.StatusWord(s))
@@ -199,38 +237,73 @@ func trials(m *report.Model) string {
 	return out
 }
 
-// blocks is the least and the greatest number of blocks of a benchmark.
-func blocks(m *report.Model) (lo, hi int) {
-	lo = -1
-	for _, s := range m.Suites {
-		for _, b := range s.Benchmarks {
-			hi = max(hi, b.Blocks)
-			if lo < 0 || b.Blocks < lo {
-				lo = b.Blocks
-			}
+// differences lists the facts that differ between the runs, and names the others.
+func (p *printer) differences() {
+	var differ []report.Fact
+	var same []string
+	width := 0
+	for _, f := range slices.Concat(p.report.Facts, p.report.Versions) {
+		if f.Differs {
+			differ = append(differ, f)
+			width = max(width, utf8.RuneCountInString(f.Name))
+		} else if len(f.Groups()) == 1 {
+			same = append(same, f.Name+" "+f.Values[0])
 		}
 	}
-	return max(lo, 0), hi
+	p.title("Differences between the runs")
+	if len(differ) == 0 {
+		p.line("  None are known, of machines or targets.")
+	}
+	for _, f := range differ {
+		p.wrapped(lead(f.Name, min(width, longestFact)), p.byRun(f, "not known"))
+	}
+	if len(same) > 0 {
+		p.title("The same in all runs")
+		p.wrapped("  ", strings.Join(same, "; "))
+	}
 }
 
-func (p *printer) findings(m *report.Model) {
-	f := &m.Findings
+// byRun spells a fact with the runs of each value.
+func (p *printer) byRun(f report.Fact, unknown string) string {
+	var parts []string
+	for _, g := range f.Groups() {
+		value := g.Value
+		if value == "" {
+			value = unknown
+		}
+		if value != "" {
+			parts = append(parts, value+" ("+p.report.Labels(g.Runs)+")")
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (p *printer) findings() {
+	f := &p.report.Findings
 	p.title("Findings")
 	for i, b := range f.Breaches {
 		if i == mostBreaches && len(f.Breaches) > mostBreaches+1 {
 			p.line(fmt.Sprintf("  ! and %d more, at their benchmarks", len(f.Breaches)-i))
 			break
 		}
-		p.alarm(b.String())
+		p.alarm(b)
 	}
-	switch {
-	case f.Comparisons == "":
-		p.line("  There is nothing to compare.")
-	case len(f.Statements) == 0:
-		p.line("  No difference between targets is shown.")
+	if len(f.Opposite) > 0 {
+		p.line("  Opposite differences:")
+		for _, s := range f.Opposite {
+			p.wrapped("  - ", s)
+		}
 	}
 	for i, s := range f.Statements {
 		p.wrapped(fmt.Sprintf("%3d. ", i+1), s)
+	}
+	switch {
+	case f.Comparisons == "" && p.single:
+		p.line("  There is nothing to compare.")
+	case f.Comparisons == "":
+		p.line("  No two runs have a comparison in common.")
+	case len(f.Statements)+len(f.Opposite) == 0:
+		p.line("  No difference between targets is shown.")
 	}
 	if f.Comparisons != "" {
 		p.wrapped("  ", f.Comparisons)
@@ -243,25 +316,20 @@ func (p *printer) findings(m *report.Model) {
 	}
 }
 
-// alarm writes what does not hold.
-func (p *printer) alarm(text string) {
-	p.wrappedIn(red, "  "+alarmMark, text)
-}
+// alarm writes a breach.
+func (p *printer) alarm(text string) { p.wrappedIn(red, "  "+alarmMark, text) }
 
-// alarmMark stands before what does not hold, also before the number.
+// alarmMark precedes a breach and the number of a broken limit.
 const alarmMark = "! "
 
-func (p *printer) unmeasured(m *report.Model) {
-	if len(m.Unmeasured) == 0 {
+func (p *printer) unmeasured(r *report.Run) {
+	if len(r.Unmeasured) == 0 {
 		return
 	}
 	p.title("Not measured")
-	for _, u := range m.Unmeasured {
-		for i, r := range u.Reasons {
-			text := r.Text
-			if r.Targets != nil {
-				text = strings.Join(r.Targets, ", ") + ": " + text
-			}
+	for _, u := range r.Unmeasured {
+		for i, reason := range u.Reasons {
+			text := reason.String()
 			if i == 0 {
 				text = strings.Join(u.Benchmarks, ", ") + " – " + text
 			}
@@ -270,18 +338,47 @@ func (p *printer) unmeasured(m *report.Model) {
 	}
 }
 
-func (p *printer) legend(m *report.Model) {
-	if len(m.Suites) == 0 {
+// coverage lists the benchmarks that differ between the runs.
+func (p *printer) coverage() {
+	var lines []string
+	same := 0
+	for i := range p.report.Coverage {
+		c := &p.report.Coverage[i]
+		if !c.Differs {
+			same++
+			continue
+		}
+		f := report.Fact{}
+		for n := range c.Cells {
+			f.Values = append(f.Values, c.Cells[n].String())
+		}
+		lines = append(lines, c.Title()+" – "+p.byRun(f, ""))
+	}
+	p.title("Benchmarks by run")
+	p.wrapped("  ", fmt.Sprintf("Of %d benchmarks %d have the same targets and blocks in all runs.", len(p.report.Coverage), same))
+	for _, l := range lines {
+		p.wrapped("  - ", l)
+	}
+}
+
+func (p *printer) legend() {
+	if len(p.report.Suites) == 0 {
 		return
 	}
 	p.title("How to read the tables")
-	p.wrapped("  ", "Each number is the median over blocks ± the larger half of its 95 % bootstrap interval; × is the ratio to the baseline (*), "+
-		"paired by block. A verdict stands where Holm's correction over the targets of a metric leaves less than 5 % for a false one; "+
-		`"no diff." is: no difference shown, which is no proof of equality. A metric of which a trial takes many values counts with its median in each trial.`)
+	factor := "× is the ratio to the baseline (*) of the same run: the median of the ratios within blocks, as a factor in the direction of the difference. "
+	if p.single {
+		p.wrapped("  ", "A number is the median over blocks ± the larger half of its 95 % bootstrap interval. "+factor+
+			"A series, with many values in one trial, has one value a trial: their median.")
+	} else {
+		p.wrapped("  ", factor+"Below it are its 95 % bootstrap interval, and the absolute median ± the larger half of its interval. "+
+			"There is no verdict between runs. The report of each run has its layers, phases and components.")
+	}
+	p.wrapped("  ", p.report.FamiliesNote()+` "no diff." means that no difference is shown, which is no proof of equality.`)
 }
 
-func (p *printer) warnings(m *report.Model) {
-	for _, g := range m.Warnings {
+func (p *printer) warnings(r *report.Run) {
+	for _, g := range r.Warnings {
 		p.title("Warning: " + g.Title)
 		for i, item := range g.Items {
 			if i == mostItems && len(g.Items) > mostItems+1 {
@@ -296,8 +393,30 @@ func (p *printer) warnings(m *report.Model) {
 	}
 }
 
-func (p *printer) missing(m *report.Model) {
-	groups := m.MissingGroups()
+// summaries write the first warning of each kind, by run.
+func (p *printer) summaries() {
+	for i := range p.report.Runs {
+		r := &p.report.Runs[i]
+		if len(r.Warnings) == 0 && len(r.Missing) == 0 {
+			continue
+		}
+		p.title("Warnings of " + clean(r.Label))
+		for _, g := range r.Warnings {
+			text := g.Title + ": " + g.Items[0]
+			if more := len(g.Items) - 1; more > 0 {
+				text += fmt.Sprintf(" – and %d more", more)
+			}
+			p.wrapped("  - ", text)
+		}
+		if n := r.Counts[result.Failed] + r.Counts[result.Timeout]; n > 0 {
+			p.wrapped("  - ", fmt.Sprintf("Trials that failed or timed out: %d", n))
+		}
+		p.wrapped("  → ", "all of them: touchstone report "+r.ID)
+	}
+}
+
+func (p *printer) missing(r *report.Run) {
+	groups := r.MissingGroups()
 	if len(groups) == 0 {
 		return
 	}

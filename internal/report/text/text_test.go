@@ -20,10 +20,16 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
+// single is the report of one run, with the same bootstraps whatever the seed of the run.
+func single(run result.Run) report.Report {
+	run.Seed = 1
+	return report.New([]result.Run{run}, report.Options{})
+}
+
 func written(t *testing.T, run result.Run, opts text.Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := text.Write(&b, report.New(run, report.Options{Seed: 1}), opts); err != nil {
+	if err := text.Write(&b, single(run), opts); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -47,10 +53,10 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func writtenJoint(t *testing.T, j report.Joint, opts text.Options) string {
+func writtenJoint(t *testing.T, j report.Report, opts text.Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := text.WriteJoint(&b, j, opts); err != nil {
+	if err := text.Write(&b, j, opts); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -59,12 +65,12 @@ func writtenJoint(t *testing.T, j report.Joint, opts text.Options) string {
 func TestJointGolden(t *testing.T) {
 	runs := reporttest.Machines()
 	for name, c := range map[string]struct {
-		joint report.Joint
+		joint report.Report
 		width int
 	}{
-		"machines-80":  {report.NewJoint(runs[:3], report.JointOptions{}), 80},
-		"machines-100": {report.NewJoint(runs, report.JointOptions{AcrossMachines: true}), 100},
-		"one-machine":  {report.NewJoint([]result.Run{runs[0], runs[3]}, report.JointOptions{}), 80},
+		"machines-80":  {report.New(runs[:3], report.Options{}), 80},
+		"machines-100": {report.New(runs, report.Options{AcrossMachines: true}), 100},
+		"one-machine":  {report.New([]result.Run{runs[0], runs[3]}, report.Options{}), 80},
 	} {
 		t.Run(name, func(t *testing.T) { golden(t, name, writtenJoint(t, c.joint, text.Options{Width: c.width})) })
 	}
@@ -90,11 +96,11 @@ func golden(t *testing.T, name, got string) {
 
 // TestFits holds what can be broken to the terminal's width.
 func TestFits(t *testing.T) {
-	models := map[string]report.Model{}
+	models := map[string]report.Report{}
 	for name, run := range map[string]result.Run{"sample": reporttest.Sample(), "engines": reporttest.Engines(), "suite": reporttest.Suite()} {
-		models[name] = report.New(run, report.Options{Seed: 1})
+		models[name] = single(run)
 	}
-	joint := report.NewJoint(reporttest.Machines(), report.JointOptions{AcrossMachines: true})
+	joint := report.New(reporttest.Machines(), report.Options{AcrossMachines: true})
 	for _, width := range []int{60, 80, 100, 120, 160} {
 		for name, m := range models {
 			var b bytes.Buffer
@@ -158,7 +164,7 @@ func TestNoControlCharacterOfTheRunReachesTheTerminal(t *testing.T) {
 	run.Host.Hostname += bad
 	one := reporttest.Small()
 	one.ID = "one"
-	for _, r := range written(t, run, text.Options{}) + writtenJoint(t, report.NewJoint([]result.Run{one, run}, report.JointOptions{AcrossMachines: true}), text.Options{}) {
+	for _, r := range written(t, run, text.Options{}) + writtenJoint(t, report.New([]result.Run{one, run}, report.Options{AcrossMachines: true}), text.Options{}) {
 		if r < ' ' && r != '\n' || 0x7f <= r && r < 0xa0 {
 			t.Fatalf("the report has the control character %U", r)
 		}
@@ -183,7 +189,7 @@ func TestOddRunsBesideAnother(t *testing.T) {
 			continue // of which a joint report has none
 		}
 		run.ID = "odd"
-		got := writtenJoint(t, report.NewJoint([]result.Run{run, small}, report.JointOptions{AcrossMachines: true}), text.Options{})
+		got := writtenJoint(t, report.New([]result.Run{run, small}, report.Options{AcrossMachines: true}), text.Options{})
 		if !strings.Contains(got, "Findings") || strings.Contains(got, "NaN") || strings.Contains(got, "Inf") {
 			t.Errorf("%s: the report is\n%s", name, got)
 		}
@@ -197,10 +203,10 @@ var errBroken = errors.New("no space left")
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
 func TestWriteGivesTheWritersError(t *testing.T) {
-	if err := text.Write(broken{}, report.Model{}, text.Options{}); !errors.Is(err, errBroken) {
+	if err := text.Write(broken{}, report.Report{}, text.Options{}); !errors.Is(err, errBroken) {
 		t.Errorf("Write = %v, want %v", err, errBroken)
 	}
-	if err := text.WriteJoint(broken{}, report.NewJoint([]result.Run{{ID: "a"}, {ID: "b"}}, report.JointOptions{}), text.Options{}); !errors.Is(err, errBroken) {
+	if err := text.Write(broken{}, report.New([]result.Run{{ID: "a"}, {ID: "b"}}, report.Options{}), text.Options{}); !errors.Is(err, errBroken) {
 		t.Errorf("WriteJoint = %v, want %v", err, errBroken)
 	}
 }

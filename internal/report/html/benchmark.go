@@ -1,0 +1,241 @@
+package html
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+)
+
+type suite struct {
+	Name       string
+	Components []component
+}
+
+// component is the benchmarks of one component of a suite, or of a whole short suite.
+type component struct {
+	// ID and Name are empty for a whole suite.
+	ID, Name   string
+	Benchmarks []*benchmark
+	// Alarms counts the breaches.
+	Alarms int
+}
+
+// mostTogether is the largest number of benchmarks in a suite that shows all of them. The benchmarks of a longer suite are in
+// components, which are closed at first.
+const mostTogether = 8
+
+// newSuite arranges the benchmarks of a suite.
+func newSuite(name string, all []*benchmark) suite {
+	if len(all) <= mostTogether {
+		return suite{Name: name, Components: []component{{Benchmarks: all}}}
+	}
+	out := suite{Name: name}
+	for _, b := range all {
+		of, _ := componentOf(b.Name)
+		last := len(out.Components) - 1
+		if last < 0 || out.Components[last].Name != of {
+			out.Components = append(out.Components, component{ID: "c-" + b.ID, Name: of})
+			last++
+		}
+		c := &out.Components[last]
+		c.Benchmarks = append(c.Benchmarks, b)
+		c.Alarms += len(b.Alarms)
+	}
+	return out
+}
+
+// Short is the name without the suite, for the table of contents.
+func (c component) Short() string {
+	_, short, _ := strings.Cut(c.Name, ".")
+	return short
+}
+
+// componentOf splits a name into its first two components and the rest.
+func componentOf(name string) (component, facet string) {
+	parts := strings.SplitN(name, ".", 3)
+	if len(parts) < 3 {
+		return name, name
+	}
+	return parts[0] + "." + parts[1], parts[2]
+}
+
+type benchmark struct {
+	*report.Benchmark
+	ID string
+	// Extra is the parameters, if another benchmark of the report has the same name.
+	Extra string
+	// Conditions are the conditions in words, Alarms the breaches.
+	Conditions []fact
+	Alarms     []string
+	// Section and the fields below it are about the only run. Section is nil with several runs.
+	Section  *report.Section
+	Outcomes []outcome
+	Strips   []strip
+	// Layers precede the plots, Bars follow them.
+	Layers, Bars []*bars
+	Curves       []curve
+	Table        *statistics
+	// Heads and the fields below it are about several runs.
+	Heads   []runHead
+	Figures []sides
+	Groups  []matrixGroup
+	// Across are the ratios of absolute medians to the first run's.
+	Across []matrixGroup
+	// Side is the page's content about several runs.
+	Side *side
+}
+
+// Facet is the name without suite and component, for the table of contents.
+func (b *benchmark) Facet() string {
+	_, facet := componentOf(b.Name)
+	return facet + b.Extra
+}
+
+// Short is the name without the suite, for the table of contents.
+func (b *benchmark) Short() string {
+	_, short, _ := strings.Cut(b.Name, ".")
+	return short + b.Extra
+}
+
+// Width counts the columns of its table of several runs.
+func (b *benchmark) Width() int { return 1 + len(b.Heads) }
+
+// benchmarks adds the sections of the benchmarks, and the overview.
+func (p *page) benchmarks(r *report.Report) {
+	names := map[string]int{}
+	for _, b := range r.Benchmarks() {
+		names[b.Name]++
+	}
+	count := 0
+	var all []*benchmark
+	for i := range r.Suites {
+		s := &r.Suites[i]
+		var of []*benchmark
+		for n := range s.Benchmarks {
+			count++
+			b := &benchmark{Benchmark: &s.Benchmarks[n], ID: fmt.Sprintf("b%d", count)}
+			if names[b.Name] > 1 {
+				b.Extra = " " + b.Params
+			}
+			if p.Single != nil {
+				b.single()
+			} else {
+				b.Side = p.Side
+				b.sideBySide(r)
+			}
+			of = append(of, b)
+		}
+		p.Suites = append(p.Suites, newSuite(s.Name, of))
+		all = append(all, of...)
+	}
+	if p.Single != nil {
+		p.Matrix = newMatrix(&r.Runs[0], all)
+	} else {
+		p.Matrix = newSideMatrix(p.Side.Heads, all)
+	}
+}
+
+// single adds the content about the only run.
+func (b *benchmark) single() {
+	s := b.Sections[0]
+	b.Section, b.Table, b.Outcomes = s, newStatistics(b.Benchmark), outcomes(s)
+	for i := range s.Layers {
+		b.Layers = append(b.Layers, newLayers(&s.Layers[i]))
+	}
+	if phases := newPhases(s); phases != nil {
+		b.Bars = append(b.Bars, phases)
+	}
+	for i := range s.Components {
+		b.Bars = append(b.Bars, newComponents(&s.Components[i]))
+	}
+	for i := range s.Breaches {
+		b.Alarms = append(b.Alarms, tied(s.Breaches[i].Short()))
+	}
+	for _, c := range s.Conditions {
+		b.Conditions = append(b.Conditions, fact{c.Name, c.Text()})
+	}
+	for i := range b.Metrics {
+		b.Strips = append(b.Strips, newStrip(&b.Metrics[i]))
+		if c := newCurve(&b.Metrics[i], cmp.Or(b.Place, "place in the series")); c != nil {
+			b.Curves = append(b.Curves, *c)
+		}
+	}
+}
+
+// sideBySide adds the content about several runs.
+func (b *benchmark) sideBySide(r *report.Report) {
+	if b.Baseline == "" && b.Note != "" {
+		b.Alarms = append(b.Alarms, b.Note+".")
+	}
+	for i, s := range b.Sections {
+		if s == nil {
+			continue
+		}
+		head := runHead{Key: keyOf(i), Label: r.Runs[i].Label}
+		if b.Baseline == "" && s.Baseline != "" {
+			head.Small = "to " + s.Baseline
+		}
+		b.Heads = append(b.Heads, head)
+	}
+	for _, c := range b.Benchmark.Conditions {
+		var parts []string
+		for _, g := range c.Groups() {
+			switch {
+			case g.Value == "":
+			case c.Differs:
+				parts = append(parts, g.Value+" on "+r.Labels(g.Runs))
+			default:
+				parts = append(parts, g.Value)
+			}
+		}
+		b.Conditions = append(b.Conditions, fact{c.Name, strings.Join(parts, "; ")})
+	}
+	for i := range b.Metrics {
+		m := &b.Metrics[i]
+		b.Figures = append(b.Figures, newSides(r, b.Benchmark, m)...)
+		b.Groups = append(b.Groups, newSideGroup(b.Benchmark, m))
+		if rows := acrossRows(m); len(rows) > 0 {
+			b.Across = append(b.Across, matrixGroup{Title: m.Name, Rows: rows})
+		}
+	}
+}
+
+type outcome struct{ Targets, Counts, Why string }
+
+// mostNamed is the largest number of targets that a line names if they have the same counts and nothing is missing.
+const mostNamed = 4
+
+// outcomes counts the trials of each target. Many targets with the same outcome share a line.
+func outcomes(s *report.Section) []outcome {
+	var all []outcome
+	var alike [][]string
+	for i := range s.Targets {
+		o := &s.Targets[i]
+		counts := o.Counts()
+		if o.Disturbed > 0 {
+			counts += fmt.Sprintf(" (%d disturbed)", o.Disturbed)
+		}
+		at := -1
+		if len(s.Targets) > mostColumns {
+			at = slices.IndexFunc(all, func(other outcome) bool { return other.Counts == counts && other.Why == o.Why() })
+		}
+		if at < 0 {
+			at = len(all)
+			all, alike = append(all, outcome{Counts: counts, Why: o.Why()}), append(alike, nil)
+		}
+		alike[at] = append(alike[at], o.Target)
+	}
+	for i, names := range alike {
+		all[i].Targets = strings.Join(names, ", ")
+		if all[i].Why == "" && len(names) > mostNamed {
+			all[i].Targets = fmt.Sprintf("%d targets", len(names))
+		}
+		if len(names) > 1 {
+			all[i].Counts += " each"
+		}
+	}
+	return all
+}

@@ -1,0 +1,248 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// Machine is a machine with its runs.
+type Machine struct {
+	// Name is the host name in the first run, Nature the kind of machine in words.
+	Name, Nature string
+	// Runs are indexes into Report.Runs.
+	Runs []int
+}
+
+// StateText spells the state of the run with its duration: "complete after 2m51s".
+func (r *Run) StateText() string {
+	if r.Ended.IsZero() {
+		return string(r.State)
+	}
+	return string(r.State) + " after " + r.Ended.Sub(r.Started).Round(time.Second).String()
+}
+
+// FamiliesNote explains families and counts those of the report.
+func (r *Report) FamiliesNote() string {
+	families, comparisons := r.Families()
+	note := fmt.Sprintf("A family is all targets on one metric in one run. Holm's correction keeps the chance of a false verdict in it below %s.", Percent(stats.Alpha))
+	if families == 0 {
+		return note + " No comparison of this report has enough samples for a verdict."
+	}
+	return note + fmt.Sprintf(" The verdicts of this report are on %s in %s. If no target differed, about %s could still show a difference by chance.",
+		counted(comparisons, "comparison"), familyCount(families), familyCount(int(stats.Alpha*float64(families)+0.5)))
+}
+
+func familyCount(n int) string {
+	if n == 1 {
+		return "1 family"
+	}
+	return fmt.Sprintf("%d families", n)
+}
+
+// Labels lists the labels of some runs.
+func (r *Report) Labels(runs []int) string {
+	var names []string
+	for _, i := range runs {
+		names = append(names, r.Runs[i].Label)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Heading is the title of the report.
+func (r *Report) Heading() string {
+	switch {
+	case len(r.Runs) == 1 && r.Runs[0].Name != "":
+		return r.Runs[0].Name
+	case len(r.Runs) == 1:
+		return "Run " + r.Runs[0].ID
+	case len(r.Machines) == 1:
+		return fmt.Sprintf("%d runs of one machine", len(r.Runs))
+	}
+	return fmt.Sprintf("%d runs of %d machines", len(r.Runs), len(r.Machines))
+}
+
+// AbsoluteNote states whether absolute values of the runs are compared.
+func (r *Report) AbsoluteNote() string {
+	switch {
+	case r.AcrossMachines:
+		return "Absolute values of different runs are compared because of --across-machines: as ratios of medians to " + r.Runs[0].Label +
+			". Their intervals cover the noise within the two runs and no other difference between them. There are no verdicts."
+	case len(r.Machines) == 1:
+		return "All runs are of one machine, so absolute values share a scale. There is no verdict between runs."
+	}
+	return "Absolute values are the measurements of each machine. They are not compared across machines: no ratio, no verdict, no common axis (--across-machines compares them)."
+}
+
+// longestLabel is the longest label that fits into a column.
+const longestLabel = 18
+
+// labels names runs by their hosts, with numbers for runs of hosts with the same name.
+func labels(runs []result.Run) []string {
+	names := make([]string, len(runs))
+	count := map[string]int{}
+	for i, r := range runs {
+		name := r.Host.Hostname
+		if name == "" {
+			name = "unnamed"
+		}
+		if utf8.RuneCountInString(name) > longestLabel {
+			name = string([]rune(name)[:longestLabel-1]) + "…"
+		}
+		names[i] = name
+		count[name]++
+	}
+	next := map[string]int{}
+	for i, name := range names {
+		if count[name] > 1 {
+			next[name]++
+			names[i] = fmt.Sprintf("%s #%d", name, next[name])
+		}
+	}
+	return names
+}
+
+// byMachine sorts runs by machine. The first run of a machine identifies it.
+func byMachine(runs []result.Run) ([]result.Run, []Machine) {
+	var groups [][]result.Run
+	for _, r := range runs {
+		at := slices.IndexFunc(groups, func(g []result.Run) bool { return g[0].Host.SameMachine(&r.Host) })
+		if at < 0 {
+			groups, at = append(groups, nil), len(groups)
+		}
+		groups[at] = append(groups[at], r)
+	}
+	var sorted []result.Run
+	var machines []Machine
+	for _, g := range groups {
+		m := Machine{Name: g[0].Host.Hostname, Nature: g[0].Host.NatureText()}
+		for range g {
+			m.Runs = append(m.Runs, len(sorted)+len(m.Runs))
+		}
+		sorted = append(sorted, g...)
+		machines = append(machines, m)
+	}
+	return sorted, machines
+}
+
+// commonBaselines gives a baseline for each benchmark with different baselines in the runs: the first target of the first
+// run that has a trial that is ok in all of them. A benchmark without such a target is in apart.
+func commonBaselines(runs []result.Run) (common map[key]string, apart map[key]bool) {
+	common, apart = map[key]string{}, map[key]bool{}
+	outcomes := map[key][][]Outcome{}
+	baselines := map[key][]string{}
+	for i := range runs {
+		for _, b := range builders(&runs[i], nil) {
+			targets := b.outcomes()
+			if name, _ := b.baseline(targets); name != "" {
+				outcomes[b.key] = append(outcomes[b.key], targets)
+				baselines[b.key] = append(baselines[b.key], name)
+			}
+		}
+	}
+	for k, names := range baselines {
+		if !slices.ContainsFunc(names, func(name string) bool { return name != names[0] }) {
+			continue
+		}
+		at := slices.IndexFunc(outcomes[k][0], func(candidate Outcome) bool {
+			return !slices.ContainsFunc(outcomes[k], func(of []Outcome) bool {
+				return !slices.ContainsFunc(of, func(o Outcome) bool { return o.Target == candidate.Target && o.OK > 0 })
+			})
+		})
+		if at < 0 {
+			apart[k] = true
+		} else {
+			common[k] = outcomes[k][0][at].Target
+		}
+	}
+	return common, apart
+}
+
+// Coverage is the extent of one benchmark in each run.
+type Coverage struct {
+	Benchmark, Params string
+	Cells             []Covered
+	// Differs is set if the runs differ in it.
+	Differs bool
+}
+
+// Title is the benchmark's name with its parameters.
+func (c *Coverage) Title() string { return title(c.Benchmark, c.Params) }
+
+// Covered is the extent of one benchmark in one run.
+type Covered struct {
+	// Targets are those with a trial that is ok, Lacking the other targets with trials.
+	Targets, Lacking []string
+	// Blocks counts the measured blocks.
+	Blocks int
+	// Reason is the reason why there is no number at all, empty if there is one.
+	Reason string
+}
+
+// String spells it: "4 targets, 10 blocks; not youki".
+func (c *Covered) String() string {
+	if c.Reason != "" {
+		return c.Reason
+	}
+	out := fmt.Sprintf("%s, %s", counted(len(c.Targets), "target"), counted(c.Blocks, "block"))
+	if len(c.Lacking) > 0 {
+		out += "; not " + named(c.Lacking, "targets")
+	}
+	return out
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// cover lists the extent of every benchmark of any run, including benchmarks without a number.
+func (r *Report) cover(all [][]builder) {
+	var keys []key
+	for _, run := range all {
+		for _, b := range run {
+			if !slices.Contains(keys, b.key) {
+				keys = append(keys, b.key)
+			}
+		}
+	}
+	for _, k := range keys {
+		c := Coverage{Benchmark: k.benchmark, Params: k.params}
+		for i := range r.Runs {
+			c.Cells = append(c.Cells, r.covered(k, i))
+		}
+		c.Differs = slices.ContainsFunc(c.Cells, func(of Covered) bool {
+			return of.Reason != c.Cells[0].Reason || of.Blocks != c.Cells[0].Blocks || !slices.Equal(of.Targets, c.Cells[0].Targets)
+		})
+		r.Coverage = append(r.Coverage, c)
+	}
+}
+
+func (r *Report) covered(k key, run int) Covered {
+	for _, b := range r.Benchmarks() {
+		s := b.Sections[run]
+		if s == nil || b.Name != k.benchmark || b.Params != k.params {
+			continue
+		}
+		c := Covered{Blocks: s.Blocks}
+		for _, o := range s.Targets {
+			if o.OK > 0 {
+				c.Targets = append(c.Targets, o.Target)
+			} else {
+				c.Lacking = append(c.Lacking, o.Target)
+			}
+		}
+		if len(c.Targets) == 0 {
+			c.Reason = "no trial was ok"
+		}
+		return c
+	}
+	return Covered{Reason: r.Runs[run].without(title(k.benchmark, k.params))}
+}

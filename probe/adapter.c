@@ -1,19 +1,18 @@
-/* The adapter: stands in for an OCI runtime where an engine can name a binary but no flags for it.
+/* The adapter: a wrapper of an OCI runtime, for engines that accept a binary but no flags for it.
  *
- * A copy of the probe whose file's name begins with "runtime-" is an adapter. The file beside it
- * with ".conf" added says what it does, a line each:
- *   binary PATH           the runtime, which takes the adapter's place
- *   flag TEXT             put before the arguments; may be repeated
- *   hide PREFIX           spoil the names of annotations that begin so; may be repeated
- *   over TEXT             a kill that fails with TEXT is one of a container that has ended
+ * A copy of the probe is an adapter if its file name begins with "runtime-". The configuration is the file with
+ * the same name and ".conf". Each line is one of:
+ *   binary PATH           execute this runtime in place of the adapter
+ *   flag TEXT             insert TEXT before the arguments; may be repeated
+ *   hide PREFIX           hide annotations whose names begin with PREFIX; may be repeated
+ *   over TEXT             if a kill fails with TEXT, the container has exited
  *
- * An annotation is hidden by an x in place of the first letter of its name in the bundle's
- * config.json, before the runtime's create. gVisor needs it: an annotation of CRI
- * (io.kubernetes.cri…) makes it take a container for a part of a pod's sandbox, which only its own shim
- * can start.
+ * To hide an annotation, the adapter replaces the first letter of its name in the bundle's config.json with an x
+ * before the runtime's create. gVisor needs this: with an annotation of CRI (io.kubernetes.cri…) it treats the
+ * container as part of a pod's sandbox, and only gVisor's own shim can start that.
  *
- * containerd's shim takes a failed kill for "it has ended" if the runtime says so in runc's words,
- * "container not running". gVisor has other ones. For such a kill the adapter stays, and says it.
+ * containerd's shim accepts a failed kill of an exited container only if the error has runc's text, "container not
+ * running". gVisor has other texts. For a kill the adapter keeps running and translates the error.
  *
  * A failure is exit code 126, and 127 if the runtime itself cannot be run. */
 #include "probe.h"
@@ -52,7 +51,7 @@ bool is_adapter(void)
 	return begins(base, "runtime-");
 }
 
-/* Reads the whole file, at most max - 1 bytes, and ends it with a zero. */
+/* Reads the whole file, at most max - 1 bytes, and appends a zero. */
 static size_t read_all(int fd, const char *name, char *buf, size_t max)
 {
 	size_t n = 0;
@@ -72,7 +71,7 @@ static size_t read_all(int fd, const char *name, char *buf, size_t max)
 	return n;
 }
 
-/* The value of --bundle or -b, NULL if this call has none. */
+/* Returns the value of --bundle or -b, or NULL without one. */
 static const char *bundle_of(char **argv)
 {
 	static const char flag[] = "--bundle=";
@@ -124,7 +123,7 @@ static bool contains(const char *text, const char *part)
 	return false;
 }
 
-/* Runs a kill and passes on how it ends, but for the end of one that came too late. */
+/* Runs a kill and exits with its status. Translates the error for an exited container. */
 _Noreturn static void kill_translated(char **arguments, char **envp, const char *over)
 {
 	static char said[CONF_MAX];

@@ -1,5 +1,4 @@
-/* The monotonic clock. It serves for the probe's own durations; it is never compared with
- * another clock. */
+/* The monotonic clock. It measures only the probe's own durations, and is never compared with another clock. */
 #include "probe.h"
 
 uint64_t now_ns(void)

@@ -1,4 +1,4 @@
-/* cpus: writes the CPUs on which it may run. */
+/* cpus: writes the list of its allowed CPUs. */
 #include "cpus.h"
 
 enum { WORD_BITS = 8 * sizeof(unsigned long) };

@@ -1,4 +1,4 @@
-/* Sets of CPUs, as the kernel has them and spells them: "0-3,6". */
+/* Sets of CPUs in the kernel's representation and text format: "0-3,6". */
 #pragma once
 
 #include "probe.h"
@@ -11,6 +11,6 @@ struct cpus {
 
 bool has_cpu(const struct cpus *set, unsigned cpu);
 void add_cpu(struct cpus *set, unsigned cpu);
-/* parse_cpus gives false for what is no list, or an empty one, or has too large a number. */
+/* parse_cpus returns false if the list is malformed, empty, or has a number that is too large. */
 bool parse_cpus(const char *text, struct cpus *set);
 void put_cpus(struct sink *s, const struct cpus *set);

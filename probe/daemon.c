@@ -1,16 +1,15 @@
-/* daemon: runs a program where what it does to the machine ends with it. It is how Touchstone
- * runs an engine's daemon beside the user's own, and the commands of an engine that has none.
+/* daemon: runs a program in namespaces, so that its mounts and network disappear when it exits. Touchstone uses it for
+ * private daemons of engines beside the user's own, and for the commands of engines without a daemon.
  *
- * In this order:
- *   --network FD          enter the network namespace that descriptor FD holds, and close it
- *   --mounts FD           enter the mount namespace that descriptor FD holds, and close it,
- *                         instead of a new one
- *   --private DIR         an empty tmpfs at DIR, in a new mount namespace
- *   --keep PATH           a directory below a private one that shows through as it is
- * then the program runs, with the environment as it is.
+ * It applies the options in this order:
+ *   --network FD          enter the network namespace of descriptor FD, and close FD
+ *   --mounts FD           enter the mount namespace of descriptor FD instead of a new one, and close FD
+ *   --private DIR         mount an empty tmpfs at DIR, in a new mount namespace
+ *   --keep PATH           keep this directory below a private one visible
+ * Then it executes the program with its own environment.
  *
- * All that is mounted in a new mount namespace is gone when the last process in it has ended.
- * Mounts of the host still show up in it.
+ * The mounts of a new mount namespace disappear when the last process in it has exited. New mounts of the host still
+ * propagate into it.
  *
  * A failure is exit code 126, and 127 if the program itself cannot be run. */
 #include "probe.h"
@@ -22,7 +21,7 @@ _Noreturn static void fail(const char *what, const char *subject, long error)
 	die(EXIT_NOT_PREPARED, "daemon", what, subject, error);
 }
 
-/* Makes the directory with those above it. The path is as it was afterwards. */
+/* Creates the directory and its parents. It changes the path temporarily and restores it. */
 static void make_directories(char *path)
 {
 	for (char *p = path + 1;; p++) {

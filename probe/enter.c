@@ -1,29 +1,27 @@
-/* enter: runs a program in another root directory. It is the host's side of the bare-metal
- * baseline: the same program from the same root file system as in a container, and nothing of
- * a container but what is asked for.
+/* enter: runs a program in another root directory. The bare-metal baseline uses it: it runs the same program from the
+ * same root file system as in a container, but without the isolation of a container, except for the given options.
  *
- * In this order:
- *   --cgroup FILE         write "0" to FILE (cgroup.procs, or tasks on v1): joins the group
- *   --cpus LIST           stay on these CPUs, a list like "0-3,6"
+ * It applies the options in this order:
+ *   --cgroup FILE         join a cgroup: write "0" to FILE (cgroup.procs, or tasks on v1)
+ *   --cpus LIST           set the CPU affinity, a list like "0-3,6"
  *   --netns FILE          join the network namespace of FILE
- *   --uidmap              new user namespace in which the caller is root (for use without root)
- *   --system              the host's /proc, /dev and /sys (that one read-only) in the new root
- *   --bind SRC:DST[:ro]   SRC of the host at DST in the new root (no colons in either)
- *   --tmpfs DST           an empty tmpfs at DST in the new root
- *   --read-only           the new root itself cannot be written
+ *   --uidmap              create a user namespace in which the caller is root (for use without root)
+ *   --system              mount the host's /proc, /dev and /sys (/sys read-only) in the new root
+ *   --bind SRC:DST[:ro]   mount SRC of the host at DST in the new root (paths without colons)
+ *   --tmpfs DST           mount an empty tmpfs at DST in the new root
+ *   --read-only           make the new root itself read-only
  *   --root DIR            chroot to DIR, and chdir to /
- *   --gate                wait for the caller, as below
- * then the program runs, by its path in the new root, with the environment as it is.
+ *   --gate                wait for the caller, see below
+ * Then it executes the program, by its path in the new root, with its own environment.
  *
- * At the gate one byte is written to descriptor 3, which says that all is prepared, and one
- * byte is read from descriptor 4, which says go. The end of file on 4 instead means that
- * nobody wants the program any more: exit code 125. Descriptor 3 ends when the program has
- * been executed; a second byte on it says that it could not be. The program inherits neither.
+ * At the gate it writes one byte to descriptor 3 when everything is prepared, and waits for one byte on descriptor 4. If
+ * descriptor 4 is at its end instead, the caller has cancelled, and the exit code is 125. Descriptor 3 is closed when
+ * the program has been executed. A second byte on it means that exec failed. The program inherits neither descriptor.
  *
- * All but --cgroup, --cpus, --netns, --uidmap, --root and --gate make a mount namespace, from which nothing
- * comes back to the host's. Targets must exist. What is mounted is opened before the chroot
- * and attached after it, so that no link in the new root can lead a mount out of it; that
- * needs Linux 5.2. Binds and tmpfs are mounted in the order in which they are given.
+ * All options except --cgroup, --cpus, --netns, --uidmap, --root and --gate create a mount namespace, from which mounts do
+ * not propagate to the host. Targets must exist. Each mount is created before the chroot and attached after it, so that
+ * no link in the new root can lead a mount out of it. This needs Linux 5.2. Binds and tmpfs are mounted in the order of
+ * the arguments.
  *
  * A failure is exit code 126, and 127 if the program itself cannot be run. */
 #include "cpus.h"
@@ -36,10 +34,10 @@ struct attachment {
 	const char *target;
 	int tree;
 	bool read_only;
-	unsigned long locked; /* flags that a remount has to repeat */
+	unsigned long locked; /* flags that a remount must repeat */
 };
 
-enum { NO_TREE = -1 }; /* a tmpfs instead */
+enum { NO_TREE = -1 }; /* marks a tmpfs */
 
 static struct attachment attachments[LIST_MAX + 3];
 static size_t attachment_count;
@@ -102,7 +100,7 @@ static void become_root_of_user_namespace(void)
 	write_id_map("/proc/self/gid_map", gid);
 }
 
-/* Mounts of the host still show up, ours do not. */
+/* Mounts of the host propagate into the new namespace, but not back. */
 static void make_mount_namespace(void)
 {
 	long e = sys_unshare(CLONE_NEWNS);
@@ -116,7 +114,7 @@ static void make_mount_namespace(void)
 /* In a user namespace a remount must not drop these flags. */
 static unsigned long locked_flags(const char *path)
 {
-	/* statfs has its own numbers for some of the flags of mount. */
+	/* statfs uses other numbers than mount for some flags. */
 	static const struct {
 		unsigned long statfs, mount;
 	} flags[] = {
@@ -184,7 +182,7 @@ static void attach(const struct attachment *a)
 		fail("make read-only", a->target, e);
 }
 
-/* Only the root's own mount becomes read-only, and only here. */
+/* Makes only the root's own mount read-only, and only in this namespace. */
 static void make_root_read_only(const char *root)
 {
 	long e = sys_mount(root, root, NULL, MS_BIND | MS_REC, NULL);

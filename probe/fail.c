@@ -1,7 +1,7 @@
-/* How the probe fails: one line on standard error, and an exit code. */
+/* Failures: one line on standard error, and an exit code. */
 #include "probe.h"
 
-/* The errors one may meet; the others are shown by number alone. */
+/* The names of usual errors. Other errors are shown only by number. */
 static const char *error_name(long number)
 {
 #define NAME(e) \

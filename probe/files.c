@@ -1,36 +1,32 @@
-/* files: many small files at once, a load after Blogbench (F. Denis), which wang tab. 2 uses.
+/* files: a load of many small files, modelled on Blogbench (F. Denis), which wang tab. 2 uses.
  *
- * A blog is a directory with ARTICLES articles and the comments on them. Four kinds of workers
- * run side by side, processes all, until the time is over:
+ * A blog is a directory with ARTICLES articles and their comments. Four kinds of worker processes run concurrently
+ * until the time is over:
  *
  *   writers     replace blogs, one after the other, by new ones
  *   readers     read blogs at random: list the directory, stat and read every article and its comments
  *   rewriters   replace articles at random, PAUSE_MS apart
  *   commenters  append comments to articles at random, PAUSE_MS apart
  *
- * WriteScore is the number of blogs written whole per second, over all writers; ReadScore the
- * number of blogs read whole per second, over all readers. Blogbench's scores are the same two
- * counts over its fixed five minutes, but its blogs are larger and of random size: compare
- * ratios with it, not scores. Rewriters and commenters have pauses, as there, so that they are
- * much the same background load everywhere; they have no part in the scores.
+ * WriteScore is the number of completely written blogs per second over all writers. ReadScore is the number of
+ * completely read blogs per second over all readers. Blogbench counts the same over its fixed five minutes, but its blogs
+ * are larger and of random size: compare ratios with it, not scores. Rewriters and commenters pause like in Blogbench,
+ * so that they are a similar background load everywhere. The scores do not include them.
  *
- * As in Blogbench an article is written in pieces of WRITE_SIZE to a temporary file that is
- * then renamed, and read in pieces of READ_SIZE; the defaults are the paper's numbers of
- * workers. Nothing is synced: it is the file system's code that is measured, more than the
- * disk.
+ * As in Blogbench, a writer writes an article in pieces of WRITE_SIZE to a temporary file and renames it, and a reader
+ * reads pieces of READ_SIZE. The default numbers of workers are the paper's. Nothing is synced, so the result depends
+ * more on the file system's code than on the disk.
  *
- * Unlike there, the number of blogs is constant: each writer owns BLOGS of them, made before
- * the time begins, and replaces the oldest. So the rates do not depend on how long it runs,
- * and the space is bounded: ARTICLES * (ARTICLE_MAX + COMMENTS_MAX) bytes a blog, 10 MiB a
- * writer, 30 MiB with the default three, and half of that on average. A reader, rewriter or
- * commenter may come to a blog that is being replaced: that is a miss, is counted, and is no
- * failure. Every article begins with its length, so that torn ones are found: those are
- * failures. */
+ * Unlike in Blogbench, the number of blogs is constant: each writer owns BLOGS blogs, creates them before the measurement,
+ * and replaces the oldest. So the rates do not depend on the duration, and the space is bounded: ARTICLES *
+ * (ARTICLE_MAX + COMMENTS_MAX) bytes per blog, 10 MiB per writer, 30 MiB with the default three writers, and half of it on
+ * average. If a reader, rewriter or commenter finds a blog that is being replaced, it counts a miss, which is not a
+ * failure. Every article begins with its length, so that torn articles are detected. These are failures. */
 #include "files.h"
 
 static const char work_dir[] = "touchstone-files";
 
-/* What a blog's file is called: a kind and a number. */
+/* Returns the name of a blog's file: a kind and a number. */
 static struct name name_in_blog(struct name blog, char kind, unsigned number)
 {
 	blog.text[blog.len++] = '/';
@@ -59,7 +55,7 @@ struct name comments_name(struct name blog, unsigned article) { return name_in_b
 
 struct name temporary_name(struct name blog, unsigned worker) { return name_in_blog(blog, 't', worker); }
 
-/* Removes the files of a directory, but not the directory. */
+/* Removes the files of a directory, but not the directory itself. */
 static long empty(const char *path)
 {
 	static char buf[4096];
@@ -84,7 +80,7 @@ static long empty(const char *path)
 
 long remove_blog(const char *path)
 {
-	/* A rewriter that found the blog before it was taken away may still put a file
+	/* A rewriter that found the blog before its removal may still create a file
 	 * into it; each has one under way at most. */
 	for (int attempt = 0; attempt < TEAM_MAX; attempt++) {
 		long e = empty(path);
@@ -96,7 +92,7 @@ long remove_blog(const char *path)
 	return -ENOTEMPTY;
 }
 
-/* Removes what is left in the working directory, which is the current one. */
+/* Removes all files in the working directory, which is the current directory. */
 static long remove_all(unsigned writers)
 {
 	long first = 0;
@@ -176,7 +172,7 @@ void command_files(char **argv)
 		die(EXIT_FAILED, "files", "open directory", dir, parent);
 	if ((e = sys_fchdir((int)parent)) < 0)
 		die(EXIT_FAILED, "files", "enter directory", dir, e);
-	/* If it is there already, it is not ours to fill and to remove. */
+	/* An existing directory belongs to another program. */
 	if ((e = sys_mkdir(work_dir, 0755)) < 0)
 		die(EXIT_FAILED, "files", "make working directory", work_dir, e);
 	if ((e = sys_chdir(work_dir)) < 0)

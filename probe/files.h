@@ -1,16 +1,16 @@
-/* The parts of files: the layout of the blogs (files.c) and the workers (files_workers.c). */
+/* The interface between the layout of the blogs (files.c) and the workers (files_workers.c). */
 #pragma once
 
 #include "probe.h"
 
 enum {
-	BLOGS = 32, /* a writer */
-	ARTICLES = 8, /* a blog */
+	BLOGS = 32, /* per writer */
+	ARTICLES = 8, /* per blog */
 	ARTICLE_MIN = 1 << 10,
 	ARTICLE_MAX = 32 << 10,
 	COMMENT_MIN = 64,
 	COMMENT_MAX = 512,
-	COMMENTS_MAX = 8 << 10, /* a file of comments that has grown to this begins anew */
+	COMMENTS_MAX = 8 << 10, /* a file of comments is truncated at this size */
 	WRITE_SIZE = 8 << 10,
 	READ_SIZE = 64 << 10,
 	PAUSE_MS = 10,
@@ -30,7 +30,7 @@ enum {
 	BYTES_WRITTEN,
 };
 
-/* A path in the working directory, which is the current one. */
+/* A path in the working directory, which is the current directory. */
 struct name {
 	char text[40];
 	unsigned len;
@@ -45,11 +45,11 @@ struct name temporary_name(struct name blog, unsigned worker);
 /* Removes a blog with its files. */
 long remove_blog(const char *path);
 
-/* What workers do before the start. */
+/* The preparations of the workers before the start. */
 void fill_content(struct worker *w);
 long make_blogs(struct worker *w);
 
-/* What they do until the time is over; blogs is the number of all blogs. */
+/* The work until the time is over; blogs is the number of all blogs. */
 long write_blogs(struct worker *w);
 long rewrite_articles(struct worker *w, unsigned blogs);
 long append_comments(struct worker *w, unsigned blogs);

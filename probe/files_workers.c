@@ -1,8 +1,8 @@
-/* The workers of files: what each kind does, described in files.c. */
+/* The workers of files, see files.c. */
 #include "files.h"
 
-/* Random bytes, of which articles and comments are the beginnings. An article begins with its
- * length. Each worker is a process and has its own. */
+/* Random bytes: an article or a comment is a prefix of them. An article begins with its length. Each worker process has
+ * its own copy. */
 static union {
 	uint64_t words[ARTICLE_MAX / 8];
 	char bytes[ARTICLE_MAX];
@@ -20,8 +20,7 @@ static long fail(struct worker *w, const char *what, long error)
 	return error;
 }
 
-/* What lies in a blog that is being replaced may be gone: -ENOENT goes back to the caller, to
- * be counted as a miss. */
+/* A file of a blog that is being replaced may be missing. Returns -ENOENT then, and the caller counts a miss. */
 static long fail_unless_gone(struct worker *w, const char *what, long error)
 {
 	return error == -ENOENT ? error : fail(w, what, error);
@@ -60,7 +59,7 @@ static long write_all(struct worker *w, int fd, size_t n)
 	return 0;
 }
 
-/* Writes an article to a temporary file and renames it. Returns -ENOENT if the blog has gone. */
+/* Writes an article to a temporary file and renames it. Returns -ENOENT if the blog was removed. */
 static long put_article(struct worker *w, struct name blog, unsigned article)
 {
 	struct name temporary = temporary_name(blog, w->index);
@@ -172,11 +171,11 @@ long append_comments(struct worker *w, unsigned blogs)
 }
 
 static union {
-	uint64_t length; /* what an article begins with */
+	uint64_t length; /* the first word of an article */
 	char bytes[READ_SIZE];
 } buffer;
 
-/* Reads a file to its end; returns its length, and sets length to what the first word says. */
+/* Reads a file to its end, returns its length, and sets length to the value of the first word. */
 static long read_all(struct worker *w, int fd, uint64_t *length)
 {
 	long total = 0;
@@ -203,7 +202,7 @@ static long list(struct worker *w, struct name blog)
 	while ((n = sys_getdents((int)dir, buffer.bytes, READ_SIZE)) > 0)
 		;
 	sys_close((int)dir);
-	/* An open directory that is removed lists as missing. */
+	/* getdents returns -ENOENT for a removed directory. */
 	return n < 0 ? fail_unless_gone(w, "list a blog", n) : 0;
 }
 

@@ -1,8 +1,8 @@
-/* grow: takes more and more memory, to be stopped by a limit.
+/* grow: allocates memory until a limit stops it.
  *
- * It touches so many MiB in steps of one, and keeps them. Before the first step and after each it writes "held BYTES"
- * and a line end, unbuffered, so that the last line says how much it had when something ended it. With all of it, it
- * ends by itself, with code 0: it never takes more, whoever forgot to limit it. */
+ * It touches --mib MiB in steps of one, and keeps them. Before the first step and after each step it writes "held BYTES"
+ * and a line end, unbuffered, so that the last line shows how much it had when it was killed. With all of the memory it exits
+ * with code 0. So it is bounded also without a limit. */
 #include "probe.h"
 
 enum { MIB = 1 << 20, PAGE = 4096 };
@@ -24,13 +24,13 @@ void command_grow(char **argv)
 	parse_all("grow", argv, options, COUNT(options));
 	if (!mib)
 		usage("grow", "an option is missing:", "--mib");
-	/* Not reserved: the kernel must not refuse now what a limit is to stop later. */
+	/* MAP_NORESERVE, because the kernel must not refuse now the memory that a limit shall stop later. */
 	long base = sys_mmap(mib * MIB, MAP_PRIVATE | MAP_NORESERVE);
 	if (base < 0 && base > -PAGE)
 		die(EXIT_FAILED, "grow", "map memory", NULL, base);
 	tell(0);
 	for (uint64_t held = 0; held < mib * MIB; tell(held))
 		for (uint64_t end = held + MIB; held < end; held += PAGE)
-			*(volatile uint64_t *)(base + (long)held) = held + 1; /* no page is like another, or empty */
+			*(volatile uint64_t *)(base + (long)held) = held + 1; /* all pages differ and none is empty */
 	sys_exit(EXIT_OK);
 }

@@ -1,21 +1,20 @@
-/* latency: how long single system calls take, as a distribution for each.
+/* latency: measures the distribution of the duration of single system calls.
  *
- * Method. The clock is itself a system call here (no C library, no vDSO) and the CPU's
- * counters are trapped or distorted by some sandboxes, so that a cheap call cannot be timed
- * alone. Calls are timed in batches of k, with one look at the clock between two batches. k is
- * the smallest power of two that makes a batch last BATCH_NS and BATCH_CLOCKS looks at the
- * clock: the clock's part in the result is then below 1/32 = 3 %, on every runtime alike.
- * Nothing is subtracted. A value is a batch's time over k: for k = 1 (the output says it) the
- * distribution is that of single calls, for larger k that of means of k.
+ * Method. The clock is itself a system call here (no C library, no vDSO), and some sandboxes trap or distort the CPU's
+ * counters. So a cheap call cannot be timed alone. Calls are timed in batches of k, with one read of the clock between two
+ * batches. k is the smallest power of two with which a batch lasts at least BATCH_NS and BATCH_CLOCKS reads of the clock. So
+ * the clock contributes less than 1/32 = 3 % to the result, equally on every runtime. Nothing is subtracted. A value is a
+ * batch's time divided by k. With k = 1 (part of the output) the values are single calls, with larger k they are means over
+ * k calls.
  *
- * Every call gets the same share of the time, and at least one batch; percentiles are exact
- * (nearest rank) and not taken from the histogram, whose buckets are 1/16 of an octave wide. */
+ * Every call gets the same share of the time, and at least one batch. Percentiles are exact (nearest rank). They do not
+ * come from the histogram, which has buckets of 1/16 octave. */
 #include "latency.h"
 
 enum {
 	BATCH_NS = 20000,
 	BATCH_CLOCKS = 32,
-	BATCHES_MAX = 1 << 18, /* 2 MiB; at 20 µs a batch, more than 5 s a call */
+	BATCHES_MAX = 1 << 18, /* 2 MiB; enough for more than 5 s per call with batches of 20 µs */
 	SUB_BITS = 4,
 	SUBS = 1 << SUB_BITS,
 	BUCKETS = (64 - SUB_BITS + 1) * SUBS,
@@ -52,8 +51,8 @@ static void batch(const struct call *c, struct subject *s, uint64_t k)
 	}
 }
 
-/* The time of one look at the clock: the best of a few, since a disturbed one would make all
- * batches too long. */
+/* The duration of one read of the clock: the shortest of a few, because a disturbed one would make all batches too
+ * long. */
 static uint64_t clock_cost(void)
 {
 	uint64_t best = UINT64_MAX;
@@ -66,7 +65,7 @@ static uint64_t clock_cost(void)
 	return best;
 }
 
-/* Whether a batch of k lasts long enough, also at its fastest: first calls are slow. */
+/* Returns whether the fastest batch of k lasts long enough. The first calls are slow. */
 static bool lasts(const struct call *c, struct subject *s, uint64_t k, uint64_t batch_ns)
 {
 	for (int i = 0; i < 4; i++) {
@@ -86,7 +85,7 @@ static uint64_t calibrate(const struct call *c, struct subject *s, uint64_t batc
 	return k;
 }
 
-/* Fills times with the lengths of batches and returns their number. */
+/* Fills times with the durations of batches and returns their number. */
 static size_t measure(const struct call *c, struct subject *s, uint64_t k, uint64_t share_ns, uint64_t *times)
 {
 	uint64_t start = now_ns(), end, last = start;
@@ -100,7 +99,7 @@ static size_t measure(const struct call *c, struct subject *s, uint64_t k, uint6
 	return n;
 }
 
-/* Lets the value at root sink into the heap of n values below it. */
+/* Sifts the value at root down in a heap of n values. */
 static void sift(uint64_t *v, size_t root, size_t n)
 {
 	for (size_t child; (child = 2 * root + 1) < n; root = child) {
@@ -126,7 +125,7 @@ static void heap_sort(uint64_t *v, size_t n)
 	}
 }
 
-/* The nearest rank: the smallest value that p per cent of all do not exceed. */
+/* The nearest rank: the smallest value that is not exceeded by p per cent of all values. */
 static uint64_t percentile(const uint64_t *sorted, size_t n, size_t p)
 {
 	size_t rank = (n * p + 99) / 100;
@@ -210,7 +209,7 @@ void command_latency(char **argv, const char *self)
 	struct subject subject = {0};
 	open_subject(&subject, self);
 	uint64_t *times = shared_memory("latency", BATCHES_MAX * sizeof *times);
-	/* Touched now: a page fault must not fall into a batch. */
+	/* Touch the memory now, because a page fault must not happen in a batch. */
 	for (size_t i = 0; i < BATCHES_MAX; i++)
 		times[i] = 1;
 	uint64_t batch_ns = clock_cost() * BATCH_CLOCKS;

@@ -1,9 +1,8 @@
-/* The system calls that are measured: cheap ones of every kind that a runtime may intercept
- * (identity, time, files, memory, signals, processes). Where a call can only be made in a pair
- * (open and close, mmap and munmap) the pair counts as one.
+/* The measured system calls: cheap calls of every kind that a runtime may intercept (identity, time, files, memory,
+ * signals, processes). Calls that must occur in a pair (open and close, mmap and munmap) count as one.
  *
- * Not among them: calls that wait for a time (nanosleep), and calls whose work depends on what
- * else the machine holds (getdents of a directory, sync). */
+ * Calls that wait for a time (nanosleep) are excluded, and so are calls with a cost that depends on the state of the
+ * machine (getdents of a directory, sync). */
 #include "latency.h"
 
 enum { PAGE = 4096 };
@@ -80,7 +79,7 @@ static long do_rt_sigprocmask(struct subject *s)
 	return sys_sigprocmask(SIG_BLOCK, NULL, &old);
 }
 
-/* Of a pipe, as in syscall.c. */
+/* Duplicates a pipe, like syscall.c. */
 static long do_dup_close(struct subject *s)
 {
 	long fd = sys_dup(s->pipe[0]);

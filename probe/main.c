@@ -1,6 +1,5 @@
-/* The probe: the program that Touchstone runs in containers, and beside them. As an adapter it
- * never has a command of the probe's for its first argument: those of runtimes are others, and
- * options come first. */
+/* The probe: the program that Touchstone runs in containers and on the host. The name of the file selects the adapter. The
+ * probe's commands and the arguments of a runtime cannot be confused: runtimes have other commands, and options first. */
 #include "probe.h"
 
 static const char help[] =
@@ -53,7 +52,7 @@ _Noreturn static void run(char **argv, char **envp)
 	const char *self = argv[0];
 	const char *command = argv[1];
 	argv += 2;
-	/* First, so that as little as can be lies before the first byte of "ready". */
+	/* "ready" comes first, so that as few instructions as possible precede its first byte. */
 	if (same(command, "ready"))
 		command_ready(argv);
 	if (same(command, "pause"))
@@ -91,8 +90,7 @@ _Noreturn static void run(char **argv, char **envp)
 	usage("probe", "unknown command", command);
 }
 
-/* Called by _start with what the kernel leaves on the stack: the number of arguments, the
- * arguments, NULL, the environment, NULL. */
+/* _start calls it with the initial stack: the number of arguments, the arguments, NULL, the environment, NULL. */
 _Noreturn void probe_start(char **stack);
 
 void probe_start(char **stack)

@@ -1,7 +1,7 @@
-/* The four functions that the compiler may call without being asked, and strings.
+/* Strings, and the four functions that the compiler may call implicitly.
  *
- * They need not be fast: nothing that is measured goes through them. The build keeps the
- * compiler from turning their loops into calls of themselves. */
+ * They need not be fast, because no measured code calls them. A flag of the build prevents the compiler from replacing their
+ * loops with calls of themselves. */
 #include "probe.h"
 
 void *memcpy(void *restrict to, const void *restrict from, size_t n);

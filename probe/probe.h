@@ -1,16 +1,15 @@
-/* What the parts of the probe share: output, failure, options, time, randomness, and teams of
- * worker processes. */
+/* The shared parts of the probe: output, failures, options, time, random numbers, and teams of worker processes. */
 #pragma once
 
 #include "sys.h"
 
-/* Raised when the output changes in a way that an older reader would misread. */
+/* Increased when the output changes so that an older reader would misread it. */
 #define PROBE_VERSION "1"
 
-/* The exit codes. A command that fails exits with EXIT_FAILED unless it says otherwise. */
+/* The exit codes. A command that fails exits with EXIT_FAILED unless its file documents another code. */
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-/* The commands: one a file, but for the two that end at once. */
+/* The commands. Each has its own file, except the two that exit at once. */
 _Noreturn void command_cpus(char **argv);
 _Noreturn void command_daemon(char **argv, char **envp);
 _Noreturn void command_enter(char **argv, char **envp);
@@ -27,7 +26,7 @@ _Noreturn void command_stream(char **argv);
 _Noreturn void command_syscall(char **argv);
 _Noreturn void command_write(char **argv);
 
-/* The other program that this is, by the name of its file (adapter.c). */
+/* The adapter, selected by the name of the file (adapter.c). */
 bool is_adapter(void);
 _Noreturn void run_adapter(char **argv, char **envp);
 
@@ -35,8 +34,7 @@ _Noreturn void run_adapter(char **argv, char **envp);
 bool same(const char *a, const char *b);
 size_t length(const char *s);
 
-/* Buffered output (sink.c). out ends in a failure if it cannot be written; err is written as
- * far as it goes. */
+/* Buffered output (sink.c). A write error on out ends the program; a write error on err is ignored. */
 struct sink {
 	int fd;
 	size_t len;
@@ -52,11 +50,11 @@ void flush(struct sink *s);
 
 /* The result of a measuring command: JSON lines (report.c). */
 void report_metric(const char *name, double value, const char *unit);
-void report_line(void); /* counts a line that the caller has put itself */
+void report_line(void); /* counts a line that the caller has written itself */
 _Noreturn void report_done(void);
 
-/* Failure (fail.c). error is negative, as system calls give it, or 0 if what says it all;
- * subject is the thing it went wrong on, or NULL. */
+/* Failures (fail.c). error is a negative error number, or 0 without one; subject is the object of the failed operation, or
+ * NULL. */
 _Noreturn void die(int code, const char *command, const char *what, const char *subject, long error);
 _Noreturn void usage(const char *command, const char *what, const char *subject);
 
@@ -68,29 +66,29 @@ enum { LIST_MAX = 32 };
 struct list {
 	size_t n;
 	char *items[LIST_MAX];
-	const char *names[LIST_MAX]; /* of the option that gave each: several can share a list */
+	const char *names[LIST_MAX]; /* the option of each item, because several options can share a list */
 };
 
 struct option {
 	const char *name;
 	enum option_kind kind;
 	void *value;	   /* uint64_t, char *, struct list or bool, by kind */
-	uint64_t min, max; /* for a number */
+	uint64_t min, max; /* the range of a number */
 };
 
-/* parse_options reads options up to the first word that is none, or past "--", and returns the
- * rest; parse_all refuses a rest. Both end the program if they cannot read it. */
+/* parse_options parses options until "--" or the first other word, and returns the remaining words. parse_all refuses
+ * remaining words. Both end the program after an error. */
 char **parse_options(const char *command, char **argv, const struct option *options, size_t n);
 void parse_all(const char *command, char **argv, const struct option *options, size_t n);
 bool parse_number(const char *text, uint64_t *value);
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-/* The longest time a measurement can be asked to take: an hour. */
+/* The longest duration of a measurement: an hour. */
 #define MS_MAX 3600000
 
-/* CLOCK_MONOTONIC (clock.c). There is no vDSO without a C library: each look at the clock is a
- * system call, and commands take care to look seldom. */
+/* CLOCK_MONOTONIC (clock.c). Without a C library the vDSO is unavailable, so each read of the clock is a system call, and
+ * commands read it rarely. */
 uint64_t now_ns(void);
 
 /* Deterministic random numbers: splitmix64 (random.c). */
@@ -106,12 +104,12 @@ extern volatile bool alarm_rang;
 enum { TEAM_MAX = 256, TEAM_COUNTERS = 12 };
 
 struct worker {
-	_Alignas(128) uint64_t counts[TEAM_COUNTERS]; /* a cache line of its own */
-	uint64_t elapsed_ns; /* from the common start to the end of its work */
+	_Alignas(128) uint64_t counts[TEAM_COUNTERS]; /* in its own cache line */
+	uint64_t elapsed_ns; /* from the common start to the end of the worker's work */
 	uint64_t seed;
 	unsigned index;
 	long error; /* negative if it failed */
-	const char *failed; /* at what */
+	const char *failed; /* the failed operation */
 };
 
 struct team {
@@ -127,12 +125,12 @@ struct team {
 	struct worker *workers; /* shared by all; filled in by team_run */
 };
 
-/* team_run returns when all workers have ended; if one failed, it returns that one and the
- * others end early. */
+/* team_run returns when all workers have exited. If a worker fails, the others stop early, and team_run returns the failed
+ * one. */
 struct worker *team_run(struct team *t);
 bool over(void);
-/* team_rate is a counter's sum of the workers' own rates, per second. */
+/* team_rate returns the sum of the workers' rates of a counter, per second. */
 double team_rate(const struct team *t, unsigned counter);
 uint64_t team_count(const struct team *t, unsigned counter);
-/* shared_memory ends the program if there is none. */
+/* shared_memory ends the program if the kernel has no memory. */
 void *shared_memory(const char *command, size_t n);

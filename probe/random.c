@@ -1,5 +1,5 @@
-/* Random numbers from a seed: splitmix64 (Steele, Lea, Flood 2014), which has no bad seeds, so
- * that workers can be given consecutive ones. */
+/* Random numbers from a seed: splitmix64 (Steele, Lea, Flood 2014). It has no bad seeds, so workers can use consecutive
+ * seeds. */
 #include "probe.h"
 
 uint64_t random_next(uint64_t *state)
@@ -10,5 +10,5 @@ uint64_t random_next(uint64_t *state)
 	return z ^ z >> 31;
 }
 
-/* The ranges asked for are far below 2^32: the modulo's bias is below 1 in 2^32. */
+/* All ranges are far below 2^32, so the bias of the modulo is below 1 in 2^32. */
 unsigned random_below(uint64_t *state, unsigned n) { return (unsigned)(random_next(state) % n); }

@@ -1,15 +1,14 @@
-/* reach: connects to a TCP port, again and again until it is accepted.
+/* reach: connects to a TCP port, and retries until the connection is accepted.
  *
- * It is how to know that a server in another container, and the network up to it, are there. It
- * ends as soon as a connection is accepted, which it closes without a word, and fails if none is
- * within --ms. */
+ * A benchmark uses it to wait for a server in another container and the network between them. It closes the accepted
+ * connection without sending data and exits. It fails if no connection is accepted within --ms. */
 #include "probe.h"
 
-/* Between two attempts: short against what starts a server, long against one attempt. */
+/* The pause between two attempts: short compared to the start of a server, long compared to one attempt. */
 enum { PAUSE_NS = 1000000 };
 
-/* The longest time of one attempt. A network that is not up yet swallows the first packet, and
- * the kernel waits a second before it sends another one. */
+/* The timeout of one attempt. A network that is not up yet drops the first packet, and the kernel sends the next one
+ * only after a second. */
 enum { ATTEMPT_NS = 250000000 };
 
 static struct __kernel_timespec timespec_of(uint64_t ns)
@@ -17,7 +16,7 @@ static struct __kernel_timespec timespec_of(uint64_t ns)
 	return (struct __kernel_timespec){.tv_sec = (int64_t)(ns / 1000000000), .tv_nsec = (int64_t)(ns % 1000000000)};
 }
 
-/* Four decimal numbers with points between them. */
+/* Parses four decimal numbers, separated by points. */
 static bool parse_address(const char *text, uint32_t *address)
 {
 	*address = 0;
@@ -34,7 +33,7 @@ static bool parse_address(const char *text, uint32_t *address)
 	return !*text;
 }
 
-/* One attempt, which may take so long: 0 if it was accepted. */
+/* Makes one attempt with a timeout. Returns 0 if the connection was accepted. */
 static long attempt(const struct sockaddr_in *addr, uint64_t ns)
 {
 	long fd = sys_socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -82,7 +81,7 @@ void command_reach(char **argv)
 		long last = attempt(&addr, end - now < ATTEMPT_NS ? end - now : ATTEMPT_NS);
 		if (last == 0)
 			sys_exit(EXIT_OK);
-		if (last != -ETIMEDOUT && last != -EINTR) /* what it says before the time is over tells more */
+		if (last != -ETIMEDOUT && last != -EINTR) /* an error before the timeout is more informative */
 			e = last;
 		const struct __kernel_timespec pause = timespec_of(PAUSE_NS);
 		sys_poll(NULL, 0, &pause);

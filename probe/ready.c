@@ -1,8 +1,8 @@
-/* ready: says that it runs, and waits until it is told to end. exit: ends.
+/* ready: writes "ready" and waits for SIGTERM. exit: exits.
  *
- * The first byte of "ready" is the first thing the program does, so that the host can take its
- * arrival for the first instruction in the container. The end of the line comes when SIGTERM
- * is handled: whoever has read the whole line can send it. */
+ * The first byte of "ready" is the program's first action. So the host can use its arrival as the time of the first
+ * instruction in the container. The program writes the end of the line when it handles SIGTERM: a reader of the whole
+ * line can send the signal. */
 #include "probe.h"
 
 void command_ready(char **argv)

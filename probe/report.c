@@ -1,6 +1,6 @@
 /* The JSON lines of a measuring command.
  *
- * The last line counts the others, so that output which was cut off is noticed. */
+ * The last line has the number of the others, so that a reader detects truncated output. */
 #include "probe.h"
 
 static unsigned lines;

@@ -1,28 +1,25 @@
-/* sequence: runs programs one after the other in a directory, and says after each how long it
- * took.
+/* sequence: runs programs one after the other in a directory, and writes the duration of each.
  *
  *   sequence [--dir DIR] -- PROGRAM [ARG]... [--then PROGRAM [ARG]...]...
  *
- * It is for programs of several commands (make files, work on them) whose files go with the
- * container, and for those that know no other place for their files than the current directory.
- * No program can have an argument "--then".
+ * It is for benchmarks with several commands (create files, work on them) whose files are removed with the container, and
+ * for programs that can store files only in the current directory. No program can have an argument "--then".
  *
- * The programs share standard output and error with it. When one has ended with code 0 the line
+ * The programs share its standard output and error. After a program has exited with code 0, sequence writes a line:
  *
  *   {"step":1,"of":3,"ns":123456789}
  *
- * follows its output: what lies between two of these lines is the output of one program, and
- * what has not the last of them is cut off. ns is the time from just before the program's
- * process was made to when it was gone. After a program that ends otherwise nothing more runs,
- * and its code is that of sequence, 128 + N if signal N killed it, 127 if it could not be run. */
+ * The text between two of these lines is the output of one program. Without the last line the output is truncated. ns is the
+ * time from just before the fork until the process was reaped. If a program fails, sequence runs no further program and
+ * exits with the same code, with 128 + N if signal N killed the program, or with 127 if it could not be executed. */
 #include "probe.h"
 
 enum { EXIT_NOT_RUN = 127, EXIT_SIGNALLED = 128 };
 
 static const char then[] = "--then";
 
-/* Ends the arguments of the first program where those of the next begin, and returns these, or
- * NULL if it is the last. */
+/* Terminates the arguments of the first program at "--then", and returns the arguments of the next program, or NULL if the
+ * program is the last. */
 static char **cut(char **program)
 {
 	for (; *program; program++)
@@ -42,7 +39,7 @@ static uint64_t count(char **programs)
 	return n;
 }
 
-/* The code of a program that has ended. */
+/* Returns the exit code for a wait status. */
 static int run(char **program, char **envp)
 {
 	long pid = sys_fork();
@@ -112,7 +109,7 @@ void command_sequence(char **argv, char **envp)
 		report(step, steps, ns);
 		while (*program)
 			program++;
-		program++; /* what cut has ended */
+		program++; /* skip the NULL that cut has written */
 	}
 	sys_exit(EXIT_OK);
 }

@@ -1,7 +1,7 @@
-/* serve: an HTTP server that answers every request with 200 and "touchstone".
+/* serve: an HTTP server that responds to every request with 200 and "touchstone".
  *
- * It listens on 127.0.0.1 only, or with --any on all addresses, writes "ready port=N" when it
- * does, and serves one connection at a time until SIGTERM. */
+ * It listens only on 127.0.0.1, or with --any on all addresses. Then it writes "ready port=N", and serves one connection at a
+ * time until SIGTERM. */
 #include "probe.h"
 
 static const char response[] =
@@ -33,7 +33,7 @@ static int listen_on(bool any, uint64_t port, uint64_t *bound)
 	return (int)fd;
 }
 
-/* How long a client may say nothing, which must not keep the others waiting. */
+/* The timeout for a silent client, so that other clients do not wait forever. */
 enum { PATIENCE_S = 5 };
 
 static bool readable(int fd)
@@ -47,8 +47,8 @@ static bool readable(int fd)
 	return n > 0;
 }
 
-/* Reads to the empty line that ends the header of a request. It polls before it reads: a
- * runsc of 2022 takes SO_RCVTIMEO for "do not wait". */
+/* Reads to the empty line at the end of a request's header. It polls before it reads, because a runsc of 2022 treats
+ * SO_RCVTIMEO as nonblocking mode. */
 static bool read_request(int fd)
 {
 	static const char end[] = "\r\n\r\n";
@@ -70,7 +70,7 @@ static bool read_request(int fd)
 	return false;
 }
 
-/* What goes wrong with a client is the client's affair. */
+/* Errors of a client are ignored. */
 static void answer(int fd)
 {
 	if (read_request(fd))

@@ -15,7 +15,7 @@ static void on_sigterm(int signal)
 	sys_exit(EXIT_OK);
 }
 
-/* SA_RESTART: the alarm must not make the calls that are measured fail. */
+/* SA_RESTART, because the alarm must not interrupt measured calls. */
 static long handle(int signal, void (*handler)(int))
 {
 	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
@@ -26,8 +26,7 @@ static long handle(int signal, void (*handler)(int))
 	return sys_sigaction(signal, &action, NULL);
 }
 
-/* The first process of a container does not get signals that it does not handle, SIGTERM among
- * them. */
+/* The kernel does not deliver unhandled signals, such as SIGTERM, to the first process of a container. */
 void exit_on_sigterm(void)
 {
 	long e = handle(SIGTERM, on_sigterm);

@@ -1,4 +1,4 @@
-/* Where the program begins, how it enters the kernel, and how a signal handler returns, on
+/* The entry point, the system call, and the return from a signal handler, on
  * aarch64. The kernel's calling convention is in syscall(2). */
 #include <asm/unistd.h>
 

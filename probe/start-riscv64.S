@@ -1,6 +1,5 @@
-/* Where the program begins and how it enters the kernel, on riscv64. The kernel's calling
- * convention is in syscall(2). Signal handlers return by the vDSO here: the kernel takes no
- * address for it. */
+/* The entry point and the system call on riscv64. The kernel's calling convention is in syscall(2). Signal handlers return
+ * through the vDSO, because the kernel accepts no address for the return. */
 
 	.text
 	.globl	_start

@@ -6,13 +6,12 @@
  *   Add    c = a + b      24
  *   Triad  a = b + s·c    24
  *
- * As there: a round is REPETITIONS repetitions of the four, of which the first is not counted,
- * and after each round the arrays are checked against the values they must have. Rounds are
- * repeated until the time is over (STREAM makes one), with fresh arrays in each since the
- * values grow 15-fold a repetition. Copy, Scale, Add and Triad are the best rates, as STREAM
- * reports them; the medians stand beside them. One process, as STREAM without OpenMP; and the
- * build forbids the compiler to make a call of memcpy of Copy. The arrays should be at least
- * four times the size of the last cache each: that is the caller's choice. */
+ * Like in STREAM, a round has REPETITIONS repetitions of the four kernels, the first repetition does not count, and the
+ * values of the arrays are checked after each round. Unlike STREAM, it repeats rounds until the time is over. Each round has fresh arrays,
+ * because the values grow 15-fold per repetition. Copy, Scale, Add and Triad are the best rates, as in STREAM's report, and the
+ * medians are reported as well. It uses one process, like STREAM without OpenMP. A flag of the build prevents the compiler
+ * from replacing Copy with a call of memcpy. Each array should be at least four times as large as the last-level cache. The
+ * caller chooses the size. */
 #include "probe.h"
 
 enum { REPETITIONS = 10, KERNELS = 4, TIMES_MAX = 4096 };
@@ -71,7 +70,7 @@ static void repetition(uint64_t took[KERNELS])
 		took[k] = at[k + 1] - at[k];
 }
 
-/* The mean relative error that STREAM allows for doubles. */
+/* The highest mean relative error that STREAM accepts for doubles. */
 static const double tolerance = 1e-13;
 
 static void check_array(const char *name, const double *v, double want)

@@ -1,8 +1,7 @@
-/* The system calls that the probe makes, one typed function each.
+/* The system calls of the probe, one typed function each.
  *
- * There is no errno: a call that fails returns the negative error number. Numbers, structures
- * and flags are the kernel's own (linux-libc-dev), so that nothing of the three architectures
- * is written down here. */
+ * A call that fails returns the negative error number; errno does not exist. Numbers, structures and flags come from the
+ * kernel's headers (linux-libc-dev), so the file has nothing specific to the three architectures. */
 #pragma once
 
 #include <asm/signal.h>
@@ -27,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The kernel does not export these to programs; they are the same everywhere the probe runs. */
+/* The kernel does not export these to programs. They are the same on all architectures of the probe. */
 enum {
 	AF_INET = 2,
 	SOCK_STREAM = 1,
@@ -36,7 +35,7 @@ enum {
 	MSG_NOSIGNAL = 0x4000,
 };
 
-/* What getdents64 fills in. */
+/* The result of getdents64. */
 struct dirent64 {
 	uint64_t ino;
 	int64_t off;
@@ -206,7 +205,7 @@ static inline long sys_geteuid(void) { return syscall6(__NR_geteuid, 0, 0, 0, 0,
 
 static inline long sys_getegid(void) { return syscall6(__NR_getegid, 0, 0, 0, 0, 0, 0); }
 
-/* A fork is a clone that shares nothing; two of the architectures have no fork. */
+/* A fork is a clone that shares nothing. Two of the architectures have no fork. */
 static inline long sys_fork(void) { return syscall6(__NR_clone, SIGCHLD, 0, 0, 0, 0, 0); }
 
 static inline long sys_wait(int pid, int *status)
@@ -226,7 +225,7 @@ static inline long sys_prctl(int option, unsigned long value)
 
 static inline long sys_sched_yield(void) { return syscall6(__NR_sched_yield, 0, 0, 0, 0, 0, 0); }
 
-/* Of the calling process; n is the size of the set in bytes. */
+/* The affinity of the calling process; n is the size of the set in bytes. */
 static inline long sys_sched_getaffinity(void *set, size_t n)
 {
 	return syscall6(__NR_sched_getaffinity, 0, (long)n, (long)set, 0, 0, 0);
@@ -273,7 +272,7 @@ static inline long sys_futex_wake(uint32_t *word, int n)
 
 static inline uint16_t big_endian(uint16_t v) { return __builtin_bswap16(v); }
 
-/* By hand: where the CPU has no instruction for it the builtin is a call of a library. */
+/* Without the builtin, because on a CPU without an instruction for it the builtin calls a library function. */
 static inline uint32_t big_endian32(uint32_t v)
 {
 	return v << 24 | (v & 0xff00) << 8 | (v >> 8 & 0xff00) | v >> 24;

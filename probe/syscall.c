@@ -1,19 +1,17 @@
-/* syscall: the "mix" of UnixBench's syscall test. A loop is close(dup(fd)), getpid(), getuid(),
- * umask(022): five system calls.
+/* syscall: the "mix" of UnixBench's syscall test. A loop has five system calls: close(dup(fd)), getpid(), getuid(),
+ * umask(022).
  *
- * What is duplicated is a pipe of the program's own. UnixBench takes descriptor 0, and that is
- * another file on each target: on bare metal mostly the host's /dev/null, of which every close
- * costs some 100 ns more while anybody on the host holds a lock on it, so that containers, which
- * have a /dev/null of their own, seem faster than bare metal.
+ * The program duplicates its own pipe. UnixBench duplicates descriptor 0, but that is a different file on each target. On bare
+ * metal it is usually the host's /dev/null, and each close costs some 100 ns more while a process on the host holds a lock on
+ * it. Containers have their own /dev/null, so they would seem faster than bare metal.
  *
- * LoopsPerSecond is the sum over the copies of each copy's loops over its own time. Index is
- * UnixBench's: its reference machine does 15000 loops a second and has index 10, so that Index
- * = LoopsPerSecond / 1500. */
+ * LoopsPerSecond is the sum of the copies' rates: loops divided by the copy's own time. Index is UnixBench's: the reference
+ * machine executes 15000 loops per second and has index 10, so Index = LoopsPerSecond / 1500. */
 #include "probe.h"
 
 enum { LOOPS };
 
-static int ends[2]; /* of the pipe */
+static int ends[2]; /* the pipe */
 
 static long mix(struct worker *w)
 {

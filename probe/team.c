@@ -1,12 +1,11 @@
-/* Teams: worker processes that start together, each for the same time.
+/* Teams: worker processes that start together and run for the same time.
  *
- * Processes and not threads: they need no C library, and the programs we stand in for
- * (UnixBench, Blogbench) meet the kernel in the same way with either. Workers share one piece
- * of memory, in which each writes its own part only. Each measures its own time, so that one
- * that the scheduler runs late is not charged for waiting. */
+ * Workers are processes, because threads would need a C library. For the kernel the load of the original programs (UnixBench,
+ * Blogbench) is the same with either. Workers share one piece of memory, and each writes only its own part. Each measures its own
+ * time, so that a worker that the scheduler starts late is not charged for the wait. */
 #include "probe.h"
 
-/* Set by the first worker that fails; it ends the others. */
+/* The first worker that fails sets it, and the others stop. */
 static volatile bool *failed;
 
 bool over(void) { return alarm_rang || *failed; }
@@ -25,8 +24,7 @@ static long fail(struct worker *w, const char *what, long error)
 	return error;
 }
 
-/* Workers wait for the start by reading a pipe that nobody writes: the read ends when the last
- * writing end is closed. */
+/* Workers wait for the start in a read from a pipe without data. The read returns when the last write end is closed. */
 static long wait_for_start(int gate)
 {
 	char byte;
@@ -50,7 +48,7 @@ static long measured(const struct team *t, struct worker *w)
 
 _Noreturn static void be_worker(const struct team *t, struct worker *w, long parent, int ready[2], int gate[2])
 {
-	/* Workers must not outlive a parent that is killed, be it before this call. */
+	/* Workers must not outlive a killed parent, even if it is killed before this call. */
 	long e = sys_prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (e < 0)
 		fail(w, "ask for a signal at the end of the parent", e);
@@ -78,7 +76,7 @@ _Noreturn static void be_worker(const struct team *t, struct worker *w, long par
 	sys_exit(EXIT_OK);
 }
 
-/* Waits until every worker is ready or has died: each closes its end of the pipe. */
+/* Waits until every worker is ready or has exited. Each closes its end of the pipe then. */
 static void wait_until_ready(int ready)
 {
 	char bytes[64];

@@ -1,5 +1,4 @@
-/* write: makes a file with one line in it, and leaves it there. It shows what can be written,
- * and where that ends up. */
+/* write: creates a file with one line. A test uses it to check which paths are writable, and where the file appears. */
 #include "probe.h"
 
 void command_write(char **argv)

@@ -9,13 +9,13 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// generator gives the random numbers of a resampling. PCG's sequence is part of its
-// definition, so that a seed gives the same report with every Go release as long as gonum
-// draws from its distributions in the same way. The stream tells apart the generators that
-// one comparison needs.
+// generator returns the source of random numbers for a resampling. The sequence is part of
+// the definition of PCG. So a seed gives the same report with every Go release, as long as
+// gonum does not change the way it draws from its distributions. The stream distinguishes
+// the generators of one comparison.
 func generator(seed, stream uint64) *rand.PCG { return rand.NewPCG(seed, stream) }
 
-// medianInterval is the interval of the median of independent values, nil below
+// medianInterval is the interval of the median of independent values. It is nil below
 // MinSamples.
 func medianInterval(sorted []float64, seed uint64, resamples int) *Interval {
 	if len(sorted) < MinSamples {
@@ -26,16 +26,16 @@ func medianInterval(sorted []float64, seed uint64, resamples int) *Interval {
 	return &ci
 }
 
-// resampledMedians are the medians of bootstrap resamples of sorted, drawn without drawing
-// the resamples, in a time that does not depend on their size: a resample is x[⌊nU₁⌋],
-// x[⌊nU₂⌋], … for independent uniform U, and ⌊n·⌋ is monotonic, so that its k-th order
-// statistic is x[⌊nU₍ₖ₎⌋]. Of 2k uniforms U₍ₖ₎ is Beta(k, k+1), and U₍ₖ₊₁₎ is the least of
-// the k that lie above it.
+// resampledMedians returns the medians of bootstrap resamples of sorted. It draws the medians
+// directly, in a time that does not depend on the size of the resamples. A resample is
+// x[⌊nU₁⌋], x[⌊nU₂⌋], … for independent uniform U. ⌊n·⌋ is monotonic, so the k-th order
+// statistic of the resample is x[⌊nU₍ₖ₎⌋]. U₍ₖ₎ of 2k uniforms has the distribution
+// Beta(k, k+1), and U₍ₖ₊₁₎ is the least of the k uniforms above it.
 //
-// A resample has an even number of values, n or n−1 (see Summarize). Each is followed by its
-// mirror image, with the ranks counted from the other end, which is as likely: so the
-// medians of −x are exactly the negative medians of x, and no verdict depends on which of
-// two targets is the baseline. The count is rounded down to an even one.
+// A resample has an even number of values, n or n−1 (see Summarize). After each resample comes
+// its mirror image, with the ranks counted from the other end, which is equally likely. So the
+// medians of −x are exactly the negative medians of x, and swapping the two targets never
+// changes a verdict. An odd count is rounded down to an even one.
 func resampledMedians(sorted []float64, source *rand.PCG, count int) []float64 {
 	n, last := float64(len(sorted)), len(sorted)-1
 	k := float64(len(sorted) / 2)
@@ -51,7 +51,7 @@ func resampledMedians(sorted []float64, source *rand.PCG, count int) []float64 {
 	return medians
 }
 
-// order gives the indices of values in ascending order of the values, NaN first.
+// order returns the indices of values in ascending order of the values, NaN first.
 func order(values []float64) []int {
 	indices := make([]int, len(values))
 	for i := range indices {
@@ -61,16 +61,15 @@ func order(values []float64) []int {
 	return indices
 }
 
-// expandedInterval takes the expanded percentiles (see Summarize) of the estimates
-// of bootstrap resamples of n values. It reorders the estimates.
+// expandedInterval returns the expanded percentiles (see Summarize) of the estimates
+// from bootstrap resamples of n values. It reorders the estimates.
 func expandedInterval(estimates []float64, n int) Interval {
 	stretch := math.Sqrt(float64(n) / float64(n-1))
 	return percentileInterval(estimates, distuv.UnitNormal.CDF(-stretch*student(n).Quantile(0.975)))
 }
 
-// percentileInterval leaves the share tail of the estimates on either side. The ranks of
-// its ends mirror each other, so that the interval of inverse ratios is the inverse of the
-// interval.
+// percentileInterval excludes the share tail of the estimates on each side. The ranks of its
+// ends are symmetric, so that the interval of inverse ratios is the inverse of the interval.
 func percentileInterval(estimates []float64, tail float64) Interval {
 	k := int(tail * float64(len(estimates)))
 	return Interval{Lo: selectRank(estimates, k), Hi: selectRank(estimates, len(estimates)-1-k)}
@@ -81,9 +80,9 @@ func student(n int) distuv.StudentsT {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}
 }
 
-// selectRank gives the value that would stand at index k if values were sorted. It
-// reorders values (Hoare's FIND, CACM 4 (1961) 321: sorting 10 000 estimates for
-// two of them was the greater part of a report's time).
+// selectRank returns the value at index k of the sorted values. It reorders values (Hoare's
+// FIND, CACM 4 (1961) 321). A full sort of 10 000 estimates for two of them took most of
+// a report's time.
 func selectRank(values []float64, k int) float64 {
 	lo, hi := 0, len(values)-1
 	for lo < hi {

@@ -8,24 +8,24 @@ import (
 	"gonum.org/v1/gonum/stat/combin"
 )
 
-// Compare compares a target with the baseline of the same run, paired by block: what
-// the host did to a block it did to both. Only blocks that hold both count; several
-// samples of a block are first reduced to their median.
+// Compare compares a target with the baseline of the same run, paired by block: the
+// host disturbs both in the same way within a block. Only blocks with both count.
+// Several samples of a block are first reduced to their median.
 //
-// Ratio is the median over the blocks of other/baseline within the block, and its interval
-// the one of a median (see Summarize), so that whole blocks are resampled. It is not
-// the quotient of the two medians, although the two estimate the same factor and mostly
-// agree: that quotient makes little use of the pairs. With noise of 2 % a trial, blocks
-// that differ by 5 % and a drift of 30 % over 20 blocks, its standard error is 1.39 %, and
-// that of the median of quotients 0.78 % (TestPairsSharpenTheRatio), which is worth three
-// times as many blocks.
+// Ratio is the median over the blocks of other/baseline within the block. Its interval
+// is the interval of a median (see Summarize), so that whole blocks are resampled. Ratio
+// is not the quotient of the two medians. Both estimate the same factor and mostly
+// agree, but the quotient makes little use of the pairs. With noise of 2 % per trial,
+// blocks that differ by 5 % and a drift of 30 % over 20 blocks, the standard error of the
+// quotient is 1.39 %. The standard error of the median of ratios is 0.78 %
+// (TestPairsSharpenTheRatio), which is worth three times as many blocks.
 //
-// P is that of Wilcoxon's signed-rank test of the blocks' log ratios, exact up to 100
-// blocks. The verdict is that of a family of one; use [Judge] for comparisons that are
-// shown together. Swapping baseline and other inverts Ratio and CI and leaves P as it is.
+// P is the p-value of Wilcoxon's signed-rank test of the blocks' log ratios, exact up to 100
+// blocks. The verdict is for a family of one; use [Judge] for comparisons that are
+// shown together. Swapping baseline and other inverts Ratio and CI and does not change P.
 //
-// A ratio needs positive values: with one that is zero, negative or not finite the
-// verdict is NotComparable and all numbers but N are unknown (NaN, Detectable +Inf).
+// A ratio needs positive values. With a value that is zero, negative or not finite the
+// verdict is NotComparable, and all numbers but N are unknown (NaN, Detectable +Inf).
 func Compare(baseline, other []Sample, better Direction, seed uint64) Comparison {
 	return compare(baseline, other, better, seed, Resamples)
 }
@@ -38,8 +38,8 @@ func compare(baseline, other []Sample, better Direction, seed uint64, resamples 
 	}
 	logRatios := logarithms(b)
 	for i, log := range logarithms(a) {
-		// Not the logarithm of the quotient: this difference just changes its sign
-		// when a and b are swapped.
+		// A difference of logarithms changes only its sign if a and b are swapped. The logarithm of the
+		// quotient may also change its last bits.
 		logRatios[i] -= log
 	}
 	sorted := slices.Clone(logRatios)
@@ -56,14 +56,14 @@ func compare(baseline, other []Sample, better Direction, seed uint64, resamples 
 	return Judge([]Comparison{c}, Alpha)[0]
 }
 
-// CompareUnpaired compares two runs, or other samples without blocks in common, as
-// independent samples. Ratio is the quotient of the medians, for its interval both sides
-// are resampled apart, and P is that of the Mann–Whitney U test (by benchmath: exact up to
-// 50 values a side, 25 with ties). All else is as with Compare, but that swapping the two
-// inverts CI only up to the noise of resampling.
+// CompareUnpaired compares two runs, or other samples without common blocks, as
+// independent samples. Ratio is the quotient of the medians. Its interval resamples each
+// side independently. P is the p-value of the Mann–Whitney U test (by benchmath: exact up
+// to 50 values a side, 25 with ties). The rest is the same as in Compare, except that swapping the
+// two inverts CI only up to the noise of resampling.
 //
-// One run shows nothing of the variation from run to run: whatever changed on the host
-// between two runs is part of their difference.
+// One run does not show the variation between runs: every change of the host between
+// two runs is part of their difference.
 func CompareUnpaired(baseline, other []float64, better Direction, seed uint64) Comparison {
 	return compareUnpaired(baseline, other, better, seed, Resamples)
 }
@@ -94,7 +94,7 @@ func compareUnpaired(baseline, other []float64, better Direction, seed uint64, r
 }
 
 // mannWhitney is the two-sided p-value of the Mann–Whitney U test of sorted values. It is 1
-// where all values are equal.
+// if all values are equal.
 func mannWhitney(a, b []float64) float64 {
 	thresholds := benchmath.DefaultThresholds
 	return benchmath.AssumeNothing.Compare(
@@ -102,7 +102,7 @@ func mannWhitney(a, b []float64) float64 {
 		&benchmath.Sample{Values: b, Thresholds: &thresholds}).P
 }
 
-// newComparison is one of which nothing but the counts is known yet.
+// newComparison returns a comparison in which only the counts are known.
 func newComparison(a, b []float64, better Direction) Comparison {
 	nan := math.NaN()
 	c := Comparison{
@@ -115,7 +115,7 @@ func newComparison(a, b []float64, better Direction) Comparison {
 	return c
 }
 
-// pair gives the medians of the blocks that hold both, in the order of the blocks.
+// pair returns the medians of the blocks that are in both, in the order of the blocks.
 func pair(baseline, other []Sample) (a, b []float64) {
 	blocksA, blocksB := byBlock(baseline), byBlock(other)
 	var common []int
@@ -140,7 +140,7 @@ func byBlock(samples []Sample) map[int][]float64 {
 	return blocks
 }
 
-// Median returns the median of values, of which there is at least one.
+// Median returns the median of at least one value.
 func Median(values []float64) float64 {
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)
@@ -155,7 +155,7 @@ func logarithms(values []float64) []float64 {
 	return logs
 }
 
-// positive tells whether all values are finite and above zero.
+// positive reports whether all values are finite and above zero.
 func positive(values []float64) bool {
 	return allFinite(values) && !slices.ContainsFunc(values, func(v float64) bool { return v <= 0 })
 }

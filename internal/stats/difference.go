@@ -5,35 +5,32 @@ import (
 	"slices"
 )
 
-// Difference is what remains of a metric after others have been taken away from it, block by
-// block, in the metric's unit.
+// Difference is a metric minus other metrics, block by block, in the metric's unit.
 type Difference struct {
-	N int // blocks that hold all of them
-	// Median over the blocks, NaN if there is no block or a value that is not finite.
+	N int // blocks with all of the metrics
+	// Median over the blocks. It is NaN without a block, or with a value that is not finite.
 	Median float64
 	// CI is the bootstrap interval of Median, nil below MinSamples.
 	CI *Interval
 }
 
-// Shown tells whether the interval excludes zero. If it does not, that is no proof that
-// nothing was added.
+// Shown reports whether the interval excludes zero. A false result is no proof of equality.
 func (d Difference) Shown() bool { return d.CI != nil && (d.CI.Lo > 0 || d.CI.Hi < 0) }
 
-// Subtract takes the medians of other series away from that of whole in each block that all of
-// them hold: what a layer adds, if whole goes through one layer more than the others together.
-// Without others it describes whole itself.
+// Subtract subtracts the medians of other series from the median of whole, in each block that all of
+// them have. If whole goes through one layer more than the others together, the difference is
+// the cost of that layer. Without others Subtract describes whole itself.
 //
-// Median is the median of the blocks' differences, and CI the interval of that (see
-// Summarize), so that whole blocks are resampled: what the host did to a block is in all of
-// its values. Swapping two series changes the signs of Median and CI and nothing else.
+// Median is the median of the blocks' differences, and CI is its interval (see Summarize), so that
+// whole blocks are resampled: the state of the host in a block affects all values of the block.
+// Swapping two series changes only the signs of Median and CI.
 //
-// Within a block, parts that have been subtracted from one another add up to the whole. Their
-// medians need not: the median is not additive. The mean would be, but one disturbed trial
-// moves it.
+// Within a block, the parts add up to the whole. Their medians need not add up, because the
+// median is not additive. The mean is additive, but one disturbed trial moves it.
 //
-// The interval covers the median of the differences in 94 % or more of simulated runs of 6
-// to 20 blocks (TestDifferenceCoverage). There is no test and no correction for a family:
-// of twenty intervals for layers that add nothing, one may exclude zero.
+// The interval covers the median of the differences in at least 94 % of simulated runs of 6
+// to 20 blocks (TestDifferenceCoverage). Subtract has no test and no correction for a family:
+// of twenty intervals for layers without a cost, one may exclude zero.
 func Subtract(whole []Sample, less [][]Sample, seed uint64) Difference {
 	return subtract(whole, less, seed, Resamples)
 }

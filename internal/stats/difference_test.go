@@ -30,8 +30,8 @@ func TestDifferencePublished(t *testing.T) {
 	if d.N != 15 || d.Median != 24 {
 		t.Errorf("of Darwin's maize there are %d differences with the median %g, want 15, 24", d.N, d.Median)
 	}
-	// The exact interval of the sign test, between the 4th and the 12th of the differences that
-	// Fisher lists, covers with 96.5 %. The bootstrap's must be about that.
+	// The exact interval of the sign test, between the 4th and the 12th of Fisher's differences, covers with
+	// 96.5 %. The bootstrap's interval must be similar.
 	if d.CI == nil || !d.Shown() || d.CI.Lo < 6 || d.CI.Lo > 14 || d.CI.Hi < 41 || d.CI.Hi > 56 {
 		t.Errorf("the interval is %v, want about 8 to 49", d.CI)
 	}
@@ -49,7 +49,7 @@ func TestDifferenceChangesItsSign(t *testing.T) {
 	}
 }
 
-// Of three series in blocks that not all of them hold, in any order, those count that do.
+// Only blocks with all three series count, in any order.
 func TestDifferencePairsBlocks(t *testing.T) {
 	whole := []Sample{{0, 100}, {1, 10}, {2, 20}, {3, 30}, {9, 5}}
 	first := []Sample{{3, 3}, {2, 2}, {1, 0}, {1, 1}, {1, 2}, {9, 1}}
@@ -71,9 +71,8 @@ func TestDifferencePairsBlocks(t *testing.T) {
 	}
 }
 
-// A layer that adds 30 ms to a start that takes 100 ms, with what blocks share and drift on
-// top, on three kinds of layers: as steady as what is below, ten times noisier, and one of which
-// two others have been taken away.
+// A layer adds 30 ms to a start of 100 ms, with noise that blocks share and drift. There are three kinds of
+// layers: as steady as the layers below it, ten times noisier, and a layer minus two others.
 func TestDifferenceCoverage(t *testing.T) {
 	simulates(t)
 	const trials = 1000
@@ -110,8 +109,7 @@ func TestDifferenceCoverage(t *testing.T) {
 	}
 }
 
-// medianDifference is the true median, from so many draws that its error is far below an
-// interval's width.
+// medianDifference is the true median, from enough draws that its error is far below the width of an interval.
 func medianDifference(layer func(*rand.Rand) (float64, []float64)) float64 {
 	r := random(99)
 	draws := make([]float64, 200_000)
@@ -126,8 +124,8 @@ func medianDifference(layer func(*rand.Rand) (float64, []float64)) float64 {
 	return median(draws)
 }
 
-// layeredRun is n blocks of a layer and of those below it. What a block shares is in the whole
-// and in the first of the others: it went through that as well.
+// layeredRun returns n blocks of a layer and of the layers below it. The noise of a block is in the whole and in
+// the first of the others, because the whole goes through that layer too.
 func layeredRun(r *rand.Rand, n int, layer func(*rand.Rand) (float64, []float64)) (whole []Sample, less [][]Sample) {
 	for block := range n {
 		shared := 0.1*bimodal.draw(r) + 0.03*float64(block)/float64(n)
@@ -146,8 +144,8 @@ func layeredRun(r *rand.Rand, n int, layer func(*rand.Rand) (float64, []float64)
 	return whole, less
 }
 
-// Pairs are why a layer of 3 ms can be seen on a host whose blocks differ by tens: the
-// difference of the two medians has a far wider error.
+// Pairs show a layer of 3 ms on a host with blocks that differ by tens of milliseconds. The difference of the two
+// medians has a far greater error.
 func TestPairsSharpenTheDifference(t *testing.T) {
 	simulates(t)
 	const trials, n = 2000, 20

@@ -6,15 +6,15 @@ import (
 )
 
 // dip is Hartigan's dip statistic of sorted values: the greatest distance between their
-// empirical distribution and the unimodal distribution that lies nearest to it
+// empirical distribution and the nearest unimodal distribution
 // (J. A. Hartigan and P. M. Hartigan, "The Dip Test of Unimodality", Annals of Statistics
-// 13 (1985) 70–84, whose section 4 is the algorithm). It lies between 1/2n and 1/4.
+// 13 (1985) 70–84; section 4 has the algorithm). It is between 1/2n and 1/4.
 //
 // The empirical distribution is a staircase. A unimodal distribution is convex up to its
-// mode and concave after it, so that it is nearest to the greatest convex minorant of the
-// stairs' lower corners on the left and to the least concave majorant of their upper
-// corners on the right. The interval in which the mode lies is narrowed until the two
-// fit within the dip that was found outside it.
+// mode and concave after it. On the left, the nearest one follows the greatest convex minorant of the
+// lower corners of the stairs, and on the right the least concave majorant of the upper
+// corners. The algorithm narrows the interval of the mode until the two fit within the dip
+// that it has found outside the interval.
 func dip(sorted []float64) float64 {
 	lower, upper := corners(sorted, 0)
 	best := 1.0 // twice the dip, in steps of the staircase
@@ -75,8 +75,8 @@ func find(corners []point, x float64) int {
 	return i
 }
 
-// corners gives for each distinct value the count of values below it, and the count of
-// values up to it. Values no farther than tolerance above another count as equal to it.
+// corners returns, for each distinct value, the count of smaller values and the count of
+// values up to it. A value at most tolerance above another counts as equal to it.
 func corners(sorted []float64, tolerance float64) (lower, upper []point) {
 	for from := 0; from < len(sorted); {
 		to := from + 1
@@ -96,7 +96,7 @@ func minorant(points []point) line { return hull(points, 1) }
 // majorant is the least concave line that passes below no point.
 func majorant(points []point) line { return hull(points, -1) }
 
-// hull walks along points and drops each that its neighbours make superfluous
+// hull removes each point that is not on the hull of its neighbours
 // (A. M. Andrew's monotone chain, 1979). Side is 1 for the lower hull, −1 for the upper.
 func hull(points []point, side float64) line {
 	var l line
@@ -113,10 +113,9 @@ func hull(points []point, side float64) line {
 	return l
 }
 
-// widest is the greatest distance of the concave line from the convex one below it,
-// with the ends of the interval to which that narrows the mode: a vertex of the convex
-// line on the left and one of the concave line on the right, one of them where the
-// distance was found.
+// widest returns the greatest distance of the concave line from the convex line below it,
+// and the new interval of the mode. The interval starts at a vertex of the convex line and
+// ends at a vertex of the concave line. One of the two is the place of the greatest distance.
 func widest(convex, concave line) (gap, from, to float64) {
 	for _, p := range convex {
 		if d := concave.at(p.x) - p.y; d > gap {
@@ -162,8 +161,8 @@ var dipQuantile = [...]dipRow{
 	{5000, 0.00839},
 }
 
-// dipLimit is the dip that bimodality asks n values for, n ≥ MinSamples: √n·dip, which tends
-// to a constant, interpolated between the tabulated n.
+// dipLimit is the dip of n values, n ≥ MinSamples, above which they are bimodal. It interpolates
+// √n·dip, which tends to a constant, between the tabulated n.
 func dipLimit(n int) float64 {
 	last := len(dipQuantile) - 1
 	i, found := slices.BinarySearchFunc(dipQuantile[:], n, func(row dipRow, n int) int { return row.n - n })
@@ -178,10 +177,9 @@ func dipLimit(n int) float64 {
 	return (scaled(i-1) + share*(scaled(i)-scaled(i-1))) / math.Sqrt(float64(n))
 }
 
-// unrounded spreads tied values evenly over the step to which they were rounded: the dip
-// takes each heap of ties for a mode. The step is the least distance between two distinct
-// values. With two distinct values it is not known, and they stay as they are: exact values
-// in two places are two modes.
+// unrounded spreads tied values evenly over their rounding step, because the dip takes each group
+// of ties for a mode. The step is the least distance between two distinct values. With only two
+// distinct values the step is not known, and the values stay: they are two modes.
 func unrounded(sorted []float64) []float64 {
 	tolerance := roundingError * max(math.Abs(sorted[0]), math.Abs(sorted[len(sorted)-1]))
 	lower, upper := corners(sorted, tolerance)

@@ -21,7 +21,7 @@ var (
 	lognormal = model{"lognormal", func(r *rand.Rand) float64 {
 		return math.Exp(0.5 * r.NormFloat64())
 	}, 1}
-	// A floor and a tail, as running times have it.
+	// A floor and a tail, as in running times.
 	tailed = model{"tailed", func(r *rand.Rand) float64 {
 		return 1 + 0.1*(r.ExpFloat64()-math.Ln2)
 	}, 1}
@@ -61,8 +61,8 @@ func (m model) series(r *rand.Rand, n int, factor float64) []float64 {
 	return values
 }
 
-// run is n blocks of a baseline and of targets that differ from it by a factor. What a
-// block shares comes from shared, on top of a drift of 30 % over the run.
+// run returns n blocks of a baseline and of targets that differ from it by a factor. The noise of a block comes from
+// shared, in addition to a drift of 30 % over the run.
 func run(r *rand.Rand, noise, shared model, n int, factors ...float64) [][]Sample {
 	targets := make([][]Sample, len(factors))
 	for block := range n {
@@ -79,8 +79,8 @@ func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 20)) }
 // share of trials, as a fraction.
 func share(count, trials int) float64 { return float64(count) / float64(trials) }
 
-// simulationError is the standard error of a share that is simulated. Seeds are fixed, so
-// that a simulation which passes once passes always.
+// simulationError is the standard error of a simulated share. Seeds are fixed, so a simulation always has the same
+// result.
 func simulationError(p float64, trials int) float64 { return math.Sqrt(p * (1 - p) / float64(trials)) }
 
 func values(samples []Sample) []float64 {

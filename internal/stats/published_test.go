@@ -51,7 +51,7 @@ func TestSummaryOfMichelson(t *testing.T) {
 	near(t, "median", s.Median, 299.85, 1e-12)
 	near(t, "least", s.Min, 299.62, 0)
 	near(t, "greatest", s.Max, 300.07, 0)
-	// Counted in the sorted list: half the values lie within 45 km/s of the median.
+	// From the sorted list: half of the values are within 45 km/s of the median.
 	near(t, "MAD", s.MAD, 0.045, 1e-9)
 	near(t, "P90", *s.P90, 299.96, 0)
 	near(t, "P95", *s.P95, 299.98, 0)
@@ -82,7 +82,7 @@ func TestSignedRankPublished(t *testing.T) {
 	}
 }
 
-// The normal approximation takes over where it no longer matters.
+// At exactLimit the normal approximation and the exact distribution agree.
 func TestSignedRankApproximation(t *testing.T) {
 	r := random(3)
 	differences := make([]float64, exactLimit)
@@ -153,7 +153,7 @@ func TestDipPublished(t *testing.T) {
 	}
 }
 
-// Our simulation against another: quantiles at 0.98 of the dip of n uniform values as published by
+// Our simulation agrees with another one: quantiles at 0.98 of the dip of n uniform values as published by
 // M. Maechler in the R package diptest, from 1 000 001 samples each.
 func TestDipLimitPublished(t *testing.T) {
 	for n, want := range map[int]float64{

@@ -7,12 +7,12 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// roundingError is the relative difference below which two values count as tied:
-// it comes from arithmetic in floating point, not from a measurement.
+// roundingError is the relative difference up to which two values count as tied. Such a
+// difference comes from floating-point arithmetic, not from a measurement.
 const roundingError = 1e-9
 
-// midranks ranks values from 1, tied values by the mean of their ranks. Values that
-// differ by no more than tolerance from the least of a group are tied with it.
+// midranks ranks values from 1. Tied values get the mean of their ranks. A value is tied
+// with the least value of a group if the two differ by at most tolerance.
 func midranks(values []float64, tolerance float64) []float64 {
 	ascending := order(values)
 	ranks := make([]float64, len(values))
@@ -29,20 +29,19 @@ func midranks(values []float64, tolerance float64) []float64 {
 	return ranks
 }
 
-// exactLimit is the number of pairs up to which the distribution of the signed-rank
-// sum is counted out, which takes n³ steps. Above it the normal approximation
-// differs from it by less than 1 % of the p-value at p = 0.05.
+// exactLimit is the greatest number of pairs for the exact distribution of the signed-rank
+// sum, which takes n³ steps. For more pairs the normal approximation differs from it by less
+// than 1 % of the p-value at p = 0.05.
 const exactLimit = 100
 
 // signedRank is the two-sided p-value of Wilcoxon's signed-rank test of paired log
-// ratios: the probability that flipping the sign of each at random gives a sum of
-// signed ranks as far from zero. That is a permutation test, and it is exact for
-// this very experiment: in each block the order of the targets is drawn at random, so
-// that without a difference each sign is as likely as the other.
+// ratios: the probability that random signs give a sum of signed ranks as far from zero.
+// It is a permutation test, and it is exact for this experiment: the order of the targets
+// in each block is random, so that without a difference both signs are equally likely.
 //
 // Ratios of 1 have no sign and are left out (F. Wilcoxon, "Individual Comparisons
 // by Ranking Methods", Biometrics Bulletin 1 (1945) 80–83); ties have midranks, and
-// the exact distribution is that of the midranks.
+// the exact distribution is the distribution of the midranks.
 func signedRank(logRatios []float64) float64 {
 	doubled, smaller := signedRankSum(logRatios)
 	switch {
@@ -55,9 +54,8 @@ func signedRank(logRatios []float64) float64 {
 	}
 }
 
-// signedRankSum gives the ranks of those values that have a sign, and the smaller one of
-// the sums of the positive and of the negative ranks. All are doubled, which makes whole
-// numbers of midranks.
+// signedRankSum returns the ranks of the values with a sign, and the smaller of the two sums
+// of positive and negative ranks. All are doubled, because doubled midranks are integers.
 func signedRankSum(values []float64) (doubled []int, smaller int) {
 	var signed, sizes []float64
 	for _, v := range values {
@@ -78,9 +76,9 @@ func signedRankSum(values []float64) (doubled []int, smaller int) {
 	return doubled, min(positive, negative)
 }
 
-// signedRankExact counts out how likely each sum of positive ranks is.
+// signedRankExact computes the probability of each sum of positive ranks.
 func signedRankExact(doubled []int, smaller int) float64 {
-	probability := make([]float64, smaller+1) // of each sum of the ranks seen so far
+	probability := make([]float64, smaller+1) // of each sum of the ranks so far
 	probability[0] = 1
 	for _, rank := range doubled {
 		for sum := smaller; sum >= 0; sum-- {
@@ -95,7 +93,7 @@ func signedRankExact(doubled []int, smaller int) float64 {
 }
 
 // signedRankApproximate is the normal approximation with the correction for continuity. The
-// variance is that of the midranks, which accounts for ties.
+// variance of the midranks accounts for ties.
 func signedRankApproximate(doubled []int, smaller int) float64 {
 	var total, variance float64
 	for _, rank := range doubled {

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// Fewer resamples than Resamples keep the simulations short; they make intervals no better.
+// fewResamples keeps the simulations short. Fewer resamples do not improve an interval.
 const fewResamples = 400
 
-// simulates lets the simulations run beside one another, and not in short mode.
+// simulates runs the simulations in parallel, and skips them in short mode.
 func simulates(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -49,12 +49,12 @@ func TestMedianCoverage(t *testing.T) {
 		}
 		t.Logf("n = %d: coverage %.1f–%.1f %%; of the plain percentile interval %.1f–%.1f %%", n, 100*least, 100*greatest, 100*leastPlain, 100*greatestPlain)
 		if n == 7 && leastPlain > 0.92 {
-			t.Errorf("the plain percentile interval covers in %.1f %%: then there is no need for a better one", 100*leastPlain)
+			t.Errorf("the plain percentile interval covers in %.1f %%: then no better interval is necessary", 100*leastPlain)
 		}
 	}
 }
 
-// plainInterval is the textbook's percentile bootstrap, by drawing resamples.
+// plainInterval is the plain percentile bootstrap, with drawn resamples.
 func plainInterval(sorted []float64, r *rand.Rand) Interval {
 	medians := make([]float64, 200)
 	resample := make([]float64, len(sorted))
@@ -68,8 +68,8 @@ func plainInterval(sorted []float64, r *rand.Rand) Interval {
 	return percentileInterval(medians, 0.025)
 }
 
-// Nothing differs, though blocks do, and drift: how often does a family of comparisons
-// show a difference?
+// The targets do not differ, but the blocks do, and the host drifts. The test counts how often a family of
+// comparisons shows a difference.
 func TestFalseAlarmsOfFamilies(t *testing.T) {
 	simulates(t)
 	const trials, blocks = 1000, 12
@@ -127,7 +127,7 @@ func TestRatioCoverage(t *testing.T) {
 	}
 }
 
-// A difference as large as Detectable says is found as often as Power says, or nearly.
+// A comparison shows a difference as large as Detectable with a probability close to Power.
 func TestPower(t *testing.T) {
 	simulates(t)
 	const trials = 500
@@ -163,7 +163,7 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// Why Ratio is the median of the quotients and not the quotient of the medians.
+// Ratio is the median of the quotients, because its error is smaller than the error of the quotient of the medians.
 func TestPairsSharpenTheRatio(t *testing.T) {
 	simulates(t)
 	const trials, n = 2000, 20
@@ -212,7 +212,7 @@ func TestStopRuleCoverage(t *testing.T) {
 	}
 }
 
-// Drawing medians directly is drawing resamples and taking their medians.
+// Medians that are drawn directly have the distribution of the medians of drawn resamples.
 func TestResampledMedians(t *testing.T) {
 	simulates(t)
 	const draws = 200_000
@@ -255,7 +255,7 @@ func TestWarningsFalseAlarms(t *testing.T) {
 				}
 			}
 			if got := share(alarms, trials); got > 0.05 {
-				t.Errorf("n = %d, %s: warnings for %.1f %% of the series, of which nothing is to be said", n, m.name, 100*got)
+				t.Errorf("n = %d, %s: warnings for %.1f %% of unremarkable series", n, m.name, 100*got)
 			}
 		}
 	}

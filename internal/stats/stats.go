@@ -1,10 +1,11 @@
 // Package stats turns samples into statements: estimates with intervals,
-// comparisons with verdicts, and warnings. All functions are pure; a random
-// number comes from a seed that the caller gives, so that a report is the same
-// each time it is made. No function sorts or changes what it is given.
+// comparisons with verdicts, and warnings. It also has the rule that stops a
+// benchmark with enough blocks ([StopRule]). All functions are pure. Random
+// numbers come from the caller's seed, so that a report is always the same.
+// No function sorts or changes its arguments.
 //
-// Benchmark samples are few, skewed, sometimes of two modes, and drift with the
-// host. Nothing here assumes a distribution:
+// Benchmark samples are few and skewed, sometimes have two modes, and drift with the
+// host. No function assumes a distribution:
 //
 //   - The headline is the median. Its 95 % interval is an expanded percentile
 //     bootstrap ([Summarize]).
@@ -14,18 +15,18 @@
 //   - Comparisons that are shown together are judged together ([Judge]): Holm's
 //     correction keeps the probability of one false "faster" or "slower" in the
 //     whole family at 5 %.
-//   - What the numbers hide is said in words ([Warning]).
+//   - Properties that the estimates hide, such as drift, are warnings ([Warning]).
 //
-// Why ranks and not the plain sign-flip or label-shuffle test of a mean: one
-// disturbed trial moves a mean but not a rank; and the distribution of a rank
-// statistic can be counted to its end for any number of blocks, where shuffling
-// 10 000 times cannot give a p-value below 1/10 001 and so can never pass Holm's
-// correction in a family of 500 comparisons.
+// The tests use ranks, not the sign-flip or label-shuffle test of a mean. One
+// disturbed trial moves a mean but not a rank. The distribution of a rank
+// statistic is exact for any number of blocks, but 10 000 shuffles cannot give a
+// p-value below 1/10 001, which never passes Holm's correction in a family of
+// 500 comparisons.
 //
-// What it refuses: an interval or a verdict below [MinSamples], a percentile that
-// fewer than two samples exceed, a ratio of values that are not positive. It
-// cannot tell why two runs differ: the host may have changed between them.
+// The package refuses an interval or a verdict below [MinSamples], a percentile that
+// fewer than two samples exceed, and a ratio of values that are not positive. It
+// cannot find the cause of a difference between two runs: the host may have changed.
 //
-// The claims (coverage of intervals, false alarms, power) are simulated by the
-// tests, on normal, skewed, heavy-tailed and bimodal noise.
+// The tests simulate the claims (coverage of intervals, false alarms, power)
+// on normal, skewed, heavy-tailed and bimodal noise.
 package stats

@@ -36,7 +36,7 @@ func times(values []float64, factor float64) []float64 {
 	return scaled
 }
 
-func TestSummarizeIgnoresTheOrder(t *testing.T) {
+func TestSummarizeIgnoresOrder(t *testing.T) {
 	series := normal.series(random(1), 50, 1)
 	s := Summarize(series, 1)
 	shuffled := slices.Clone(series)
@@ -51,7 +51,7 @@ func TestSummarizeIgnoresTheOrder(t *testing.T) {
 	}
 }
 
-func TestNothingIsReordered(t *testing.T) {
+func TestArgumentsAreNotChanged(t *testing.T) {
 	r := random(1)
 	a, b := normal.series(r, 20, 1), normal.series(r, 20, 1)
 	targets := run(r, normal, normal, 20, 1, 1)
@@ -68,7 +68,7 @@ func TestNothingIsReordered(t *testing.T) {
 	}
 }
 
-func TestSeedMakesItRepeatable(t *testing.T) {
+func TestSameSeedSameResult(t *testing.T) {
 	r := random(1)
 	series := lognormal.series(r, 20, 1)
 	targets := run(r, lognormal, normal, 20, 1, 1.2)
@@ -120,7 +120,7 @@ func TestComparePairsBlocks(t *testing.T) {
 	var a, b []Sample
 	for block := range 8 {
 		a = append(a, Sample{block, float64(block + 1)})
-		// Three samples in a block, of which the median counts.
+		// The median of three samples in a block counts.
 		b = append(b, Sample{block, 2 * float64(block+1)}, Sample{block, 1000}, Sample{block, 0.001})
 	}
 	a = append(a, Sample{100, 1e9}) // no partner
@@ -129,7 +129,7 @@ func TestComparePairsBlocks(t *testing.T) {
 	near(t, "lower end", c.CI.Lo, 2, 1e-15)
 	near(t, "upper end", c.CI.Hi, 2, 1e-15)
 	if c.N != 8 || c.Verdict != Slower || c.P != 2.0/256 || c.MinP != c.P {
-		t.Errorf("eight blocks in which b is twice a compare as %+v", c)
+		t.Errorf("eight blocks with b = 2a compare as %+v", c)
 	}
 	if c := Compare(a, b, Higher, 1); c.Verdict != Faster {
 		t.Errorf("twice the score is %q", c.Verdict)

@@ -7,26 +7,26 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Summarize describes values, which stand in the order in which they were taken.
-// The order matters for the warning of drift only.
+// Summarize describes values in the order of measurement. Only the warning about drift depends on the
+// order.
 //
 // The interval of the median is an expanded percentile bootstrap (T. Hesterberg, "What
 // Teachers Should Know About the Bootstrap", The American Statistician 69 (2015) 371–386):
-// its ends are not the 2.5th and 97.5th percentile of the resampled medians but those that
-// make up for the bootstrap's being too narrow by √((n−1)/n), and for the normal quantile
-// where Student's is due. And resamples have an even number of values, n or n−1: the median
-// of an odd number is one of the n values, so that the interval's ends jump from value to
-// value as n grows and it covers too rarely for n = 11, 19, 29, 43, … (93.4 %).
+// its ends are not the 2.5th and 97.5th percentile of the resampled medians. They compensate for
+// the bootstrap, which is too narrow by √((n−1)/n), and use Student's quantile in place of the
+// normal one. Resamples have an even number of values, n or n−1. The median of an odd number is
+// one of the n values, so the ends of the interval would jump from value to value as n grows, and
+// the interval would cover too rarely for n = 11, 19, 29, 43, … (93.4 %).
 //
-// Coverage in per cent, the least and the greatest over six noise models, as simulated by
+// The coverage in per cent, least to greatest over six noise models, simulated by
 // TestMedianCoverage:
 //
 //	n                      6      7      8     10     11     20     50
 //	plain percentiles  91–94  87–90  89–91  91–94  92–94  92–96  92–96
 //	this interval      96–98  97–99  96–98  96–97  97–98  94–96  95–96
 //
-// The exact interval between order statistics, as benchmath has it, is never below 95 %, but
-// for normal noise it is 28 % wider at n = 8 and 18 % at n = 10, and it has no counterpart
+// The exact interval between order statistics, as in benchmath, never covers less than 95 %. But
+// for normal noise it is 28 % wider at n = 8 and 18 % at n = 10, and no such interval exists
 // for the quotient of two medians.
 func Summarize(values []float64, seed uint64) Summary {
 	return summarize(values, seed, Resamples)
@@ -57,9 +57,9 @@ func summarize(values []float64, seed uint64, resamples int) Summary {
 	return s
 }
 
-// RelativeHalfWidth is half the interval's width as a share of the median: what
-// the stop rule compares with the wanted precision. It is +Inf without an interval,
-// and where the median is zero but the interval has a width.
+// RelativeHalfWidth is half the interval's width as a share of the median. The stop rule
+// compares it with its precision. It is +Inf without an interval, and for a median of zero
+// with an interval that has a width.
 func (s Summary) RelativeHalfWidth() float64 {
 	if s.CI == nil {
 		return math.Inf(1)
@@ -75,14 +75,14 @@ func relativeHalfWidth(median float64, ci Interval) float64 {
 	return width / 2 / math.Abs(median)
 }
 
-// median is the median of sorted values, of which there is at least one.
+// median is the median of at least one value, sorted.
 func median(sorted []float64) float64 {
 	n := len(sorted)
 	return midpoint(sorted[(n-1)/2], sorted[n/2])
 }
 
-// midpoint lies halfway between a and b. Halving first keeps the sum of two huge
-// values finite.
+// midpoint is halfway between a and b. It halves first, so that the sum of two huge values
+// stays finite.
 func midpoint(a, b float64) float64 {
 	if a == b {
 		return a
@@ -100,7 +100,7 @@ func deviation(values []float64, centre float64) float64 {
 	return median(away)
 }
 
-// percentile is the p-th percentile, nil unless at least two values stand above its rank.
+// percentile is the p-th percentile, nil unless at least two values are above its rank.
 func percentile(sorted []float64, p int) *float64 {
 	n := len(sorted)
 	rank := (p*n + 99) / 100 // the smallest whole number ≥ p/100 · n

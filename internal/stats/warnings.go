@@ -9,12 +9,12 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// negligible is the relative size below which no drift, no distance between modes and no
-// outlier is worth a warning: the precision at which the stop rule rests.
+// negligible is the relative size below which drift, a distance between modes or an outlier has
+// no warning. It is the usual precision of the stop rule.
 const negligible = 0.02
 
-// The levels of the three tests. Together they warn of at most one in twenty series of
-// independent values with one mode and a tail no heavier than the exponential, at any
+// The levels of the three tests. Together they warn about at most one in twenty series of
+// independent values with one mode and a tail that is not heavier than exponential, at any
 // number of samples.
 const (
 	driftLevel   = 0.01
@@ -22,8 +22,8 @@ const (
 	outlierLevel = 0.02
 )
 
-// warnings looks at values, in the order in which they were taken, for what their median
-// and interval do not tell.
+// warnings checks values, in the order of measurement, for properties that the median and its
+// interval hide.
 func warnings(values []float64) []Warning {
 	if len(values) < MinSamples {
 		return []Warning{{
@@ -41,8 +41,7 @@ func warnings(values []float64) []Warning {
 	if w, ok := drift(values, sorted); ok {
 		found = append(found, w)
 	}
-	// The rule for outliers takes for granted that there is one mode: values of a
-	// second one are none.
+	// The rule for outliers assumes one mode: values of a second mode are not outliers.
 	if w, ok := bimodality(sorted); ok {
 		found = append(found, w)
 	} else if w, ok := outlying(sorted); ok {
@@ -78,7 +77,7 @@ func drift(values, sorted []float64) (Warning, bool) {
 	}, true
 }
 
-// bimodality finds values that lie in two groups by Hartigan's dip test.
+// bimodality finds values in two groups by Hartigan's dip test.
 func bimodality(sorted []float64) (Warning, bool) {
 	if !(dip(unrounded(sorted)) > dipLimit(len(sorted))) {
 		return Warning{}, false
@@ -99,8 +98,8 @@ func bimodality(sorted []float64) (Warning, bool) {
 	}, true
 }
 
-// split is where sorted falls apart into two groups with the least variance within: the
-// number of values in the lower one. Minimal variance within is maximal variance between.
+// split divides sorted into the two groups with the least variance within, and returns the
+// number of values in the lower group. The least variance within is the greatest variance between.
 func split(sorted []float64) int {
 	n := float64(len(sorted))
 	centre := stat.Mean(sorted, nil)
@@ -116,14 +115,14 @@ func split(sorted []float64) int {
 	return at
 }
 
-// outlying counts values that lie too far from the median for noise of one mode.
+// outlying counts values that are too far from the median for noise with one mode.
 //
 // Distance is the modified z-score |x − median| / (1.4826 · MAD) of B. Iglewicz and
-// D. Hoaglin, "How to Detect and Handle Outliers" (1993). Their fixed limit of 3.5 is for a
-// look at one normal sample: it finds an outlier in 12 % of normal series of 10 values and
-// in 38 % of those of 1000, and in most series of running times, which have a floor and a
-// tail. So the limit depends on n and is that of an exponential tail; and where all values
-// are positive an outlier has to be one among the logarithms too.
+// D. Hoaglin, "How to Detect and Handle Outliers" (1993). Their fixed limit of 3.5 is for
+// one normal sample. It finds an outlier in 12 % of normal series of 10 values, in 38 % of
+// normal series of 1000 values, and in most series of running times, which have a floor and a
+// tail. So the limit here depends on n and fits an exponential tail. If all values are
+// positive, an outlier must also be an outlier among the logarithms.
 func outlying(sorted []float64) (Warning, bool) {
 	far := outliers(sorted)
 	if sorted[0] > 0 {
@@ -157,9 +156,9 @@ func outlying(sorted []float64) (Warning, bool) {
 	}, true
 }
 
-// outliers marks the values whose modified z-score exceeds the limit. Where more than half
-// the values are equal the MAD is zero and the mean absolute deviation stands in (Iglewicz
-// and Hoaglin, same place).
+// outliers marks the values whose modified z-score exceeds the limit. If more than half
+// of the values are equal, the MAD is zero, and the mean absolute deviation replaces it
+// (Iglewicz and Hoaglin, same source).
 func outliers(sorted []float64) []bool {
 	centre := median(sorted)
 	scale := deviation(sorted, centre) / distuv.UnitNormal.Quantile(0.75)
@@ -178,8 +177,8 @@ func outliers(sorted []float64) []bool {
 }
 
 // outlierLimit is the modified z-score that the farthest of n exponential values exceeds with
-// a probability of outlierLevel: ln(n/level) − ln 2 from the median, where the MAD is
-// ln((1+√5)/2), times a factor for the spread of the MAD that is fitted to simulations.
+// a probability of outlierLevel. That value is ln(n/level) − ln 2 from the median, and the MAD is
+// ln((1+√5)/2). A factor for the spread of the MAD is fitted to simulations.
 // It is 18 at n = 6, 14 at 10, 12 at 20 and 14 at 1000.
 func outlierLimit(n int) float64 {
 	farthest := math.Log(float64(n)/outlierLevel) - math.Ln2
@@ -187,8 +186,8 @@ func outlierLimit(n int) float64 {
 	return farthest / mad * distuv.UnitNormal.Quantile(0.75) * (1 + 6.5/float64(n-2))
 }
 
-// notable tells whether a relative size is worth a warning. Where the median is zero there is
-// no relative size (infinite, or not a number) and nothing to be said.
+// notable reports whether a relative size is worth a warning. With a median of zero the relative
+// size is infinite or not a number, and never notable.
 func notable(size float64) bool {
 	return math.Abs(size) >= negligible && !math.IsInf(size, 0)
 }

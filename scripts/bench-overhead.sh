@@ -19,7 +19,7 @@ ratios, and the median ratio of the paired batches with its 95 % interval.
   RUNTIME        crun and runc unless given; a name on PATH
 
 TOUCHSTONE is the binary, bin/touchstone unless set. The script must run as root, with gcc and go.
-Exit code: 0 if both ratios of every runtime are within 0.90 to 1.03, 1 if not.
+Exit code: 0 if both ratios of every runtime are at most 1.03, 1 if not.
 END
 }
 
@@ -50,13 +50,13 @@ for program in gcc go "$@"; do
 	command -v "$program" >/dev/null || die "$program is not on PATH: install it"
 done
 
-# Where Touchstone has the same: state in memory, what containers see on disk.
+# As in Touchstone, state is in memory, and the files of containers are on disk.
 state=$(mktemp -d /run/bareloop.XXXXXX)
 name=${state##*/}
 data=$(mktemp -d /var/lib/"$name".XXXXXX)
 joined=() others=()
 
-# Removes what is left, also of a container whose life was cut short.
+# Removes all remains, also of a container whose life was interrupted.
 # shellcheck disable=SC2317 # called by the trap
 clean_up() {
 	local code=$? dir words pids
@@ -92,8 +92,8 @@ mount_of() {
 	}' /proc/self/mountinfo
 }
 
-# capture RUNTIME: has Touchstone run one lifecycle and keeps what it gave the runtime: the
-# arguments of each command, config.json, the root file system and the cgroups.
+# capture RUNTIME: runs one lifecycle by Touchstone and keeps the runtime's input: the arguments of each command,
+# config.json, the root file system and the cgroups.
 capture() {
 	local words=$state/$1/words seen=$data/$1/seen
 	mkdir -p "$words/bundle" "$state/$1/root" "$seen"
@@ -120,7 +120,7 @@ END
 		--filter operations.container.lifecycle --runs 1 --warmup 0 >/dev/null 2>"$data/$1/log" ||
 		die "Touchstone's lifecycle on $1 did not work: $(cat "$data/$1/log")"
 
-	# The same words for another container: Touchstone's own names become ours.
+	# The same words for another container, with our names in the place of Touchstone's.
 	local verb word all bundle="" own="" id=""
 	mapfile -t all <"$seen/create"
 	for ((i = 0; i < ${#all[@]} - 1; i++)); do
@@ -144,8 +144,8 @@ END
 	grep -q @GROUP@ "$words/config.json" || die "Touchstone's config.json has no cgroup: $(cat "$seen/config.json")"
 }
 
-# make_groups RUNTIME: finds and makes the cgroups that stand for Touchstone's. Options for
-# bareloop go into $options, the mount points that Touchstone hides into $hidden.
+# make_groups RUNTIME: makes cgroups like Touchstone's. It sets $options to the options for bareloop, and $hidden to the
+# mount points that Touchstone hides.
 make_groups() {
 	local controllers path mounts
 	options=() hidden=() unified=
@@ -169,7 +169,7 @@ make_groups() {
 		fi
 		unified=$mount$prefix
 	done <"$data/$1/seen/cgroup"
-	# A unified tree beside v1 hierarchies is hidden from the runtimes; alone, it is the one.
+	# A unified hierarchy beside v1 hierarchies is hidden from the runtimes. Alone, it holds the cgroups.
 	mounts=$(mount_of cpu)
 	if [ -n "$mounts" ] && [ -n "$unified" ]; then
 		hidden=("$(mount_of "")")
@@ -183,8 +183,8 @@ make_groups() {
 	fi
 }
 
-# bare RUNTIME: one batch of the bare loop, a line a lifecycle. It pauses between two as
-# Touchstone did in its last batch.
+# bare RUNTIME: one batch of the bare loop, one line per lifecycle. The pause between two lifecycles is the pause of
+# Touchstone's last batch.
 bare() {
 	local pause
 	pause=$("$data/figures" pause "$data/$1/last.json")

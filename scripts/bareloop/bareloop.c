@@ -151,7 +151,7 @@ static void run(const struct command *c, int out, int err)
 	}
 }
 
-/* The cgroup directories below which each lifecycle gets its own. */
+/* The parents of the lifecycles' cgroup directories. */
 struct dirs {
 	const char *dir[MAX_GROUPS];
 	int n;
@@ -242,7 +242,7 @@ struct words {
 	struct command create, start, kill, delete;
 };
 
-/* Returns the time at which the lifecycle ended. */
+/* Returns the end of the lifecycle. */
 static int64_t lifecycle(const struct words *w, const char *bundle, int null, bool print)
 {
 	int out[2], err[2];

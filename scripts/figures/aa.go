@@ -13,7 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// falseAlarms counts the verdicts of reports in which two targets are the same runtime.
+// falseAlarms counts the verdicts of reports with two targets of the same runtime.
 func falseAlarms(w io.Writer, reports []string) error {
 	verdicts := map[stats.Verdict]int{}
 	total := 0
@@ -36,8 +36,8 @@ func falseAlarms(w io.Writer, reports []string) error {
 	claims := verdicts[stats.Faster] + verdicts[stats.Slower]
 	noisy := verdicts[stats.TooNoisy]
 	share := float64(claims) / float64(total)
-	// The comparisons of one run share its trials: what bounds the noise is the number
-	// of runs, as if each run gave one verdict.
+	// The comparisons of one run share its trials. The bound is therefore for the number of runs, as if each run gave one
+	// verdict.
 	bound := stats.Alpha + 2*math.Sqrt(stats.Alpha*(1-stats.Alpha)/float64(len(reports)))
 	fmt.Fprintf(w, "false alarms, verdicts that claim a difference: %d of %d (%.1f %%; limit %.1f %%: 5 %% and two standard errors of %d runs)\n",
 		claims, total, 100*share, 100*bound, len(reports))

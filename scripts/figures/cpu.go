@@ -5,12 +5,11 @@ import (
 	"io"
 )
 
-// mostOwnCPU is how much CPU time Touchstone may use for each second that the processes
-// which it starts use.
+// mostOwnCPU is the limit of Touchstone's own CPU time for each second of its child processes.
 const mostOwnCPU = 0.10
 
-// ownCPU prints, for each trial, Touchstone's own CPU time against that of all that it
-// started. The containers' own time is part of the latter; they do nothing but write a line.
+// ownCPU prints for each trial Touchstone's own CPU time relative to HostCPU. HostCPU includes the containers' own time, in
+// which they write one line.
 func ownCPU(w io.Writer, exports []string) error {
 	all, err := trials(exports)
 	if err != nil {

@@ -1,12 +1,12 @@
-// Command figures computes the figures that the scripts beside it print, from what
-// touchstone export and touchstone report write. It measures nothing.
+// Command figures computes the figures of the scripts beside it, from the output of touchstone export and touchstone report.
+// It measures nothing.
 //
 //	figures overhead TARGET BARE EXPORT...   Touchstone's times against a bare loop's
 //	figures pause EXPORT                     the time between Touchstone's trials
 //	figures cpu EXPORT...                    Touchstone's own CPU time against the runtimes'
 //	figures aa REPORT...                     verdicts where nothing differs
 //
-// Each ends with exit code 1 if the figure is beyond the limit that it prints.
+// The exit code is 1 if the figure is beyond its limit.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// errBeyond says that a figure was printed and is beyond its limit.
+// errBeyond is the error of a printed figure beyond its limit.
 var errBeyond = errors.New("beyond the limit")
 
 func main() {
@@ -49,8 +49,7 @@ func run(w io.Writer, args []string) error {
 	return errors.New("usage: figures overhead TARGET BARE EXPORT... | cpu EXPORT... | aa REPORT... | pause EXPORT")
 }
 
-// trials gives the measured trials of the exports. One that did not work is an error: a figure
-// without it would flatter.
+// trials returns the measured trials of the exports. A failed trial is an error: a figure without it would look too good.
 func trials(files []string) ([]result.Trial, error) {
 	var all []result.Trial
 	for _, name := range files {

@@ -11,11 +11,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// The limits of the ratio of Touchstone's time to the bare loop's, at the 10th percentile and at the median.
-const (
-	leastRatio = 0.90
-	mostRatio  = 1.03
-)
+// mostRatio is the limit of the ratio of Touchstone's time to the bare loop's, at the 10th percentile and at the median. There is
+// no lower limit: on a busy machine the bare loop, which shares its cgroup with the runtimes, is the slower side.
+const mostRatio = 1.03
 
 // overhead compares CreateAndRun + Destroy of the exported batches with the lifecycles of the bare loop. It prints the
 // 10th percentiles and the medians of all lifecycles with their ratios. Each export is one batch, in the order
@@ -53,8 +51,8 @@ func overhead(w io.Writer, target string, bare io.Reader, exports []string) erro
 		theirs, own := quantile(loop, q.q), quantile(ours, q.q)
 		ratio := own / theirs
 		fmt.Fprintf(w, "  %s: bare loop %v, touchstone %v, ratio %.3f\n", q.name, seconds(theirs), seconds(own), ratio)
-		if ratio < leastRatio || ratio > mostRatio {
-			beyond = errors.Join(beyond, fmt.Errorf("%s, %s: %w of %.2f to %.2f", target, q.name, errBeyond, leastRatio, mostRatio))
+		if ratio > mostRatio {
+			beyond = errors.Join(beyond, fmt.Errorf("%s, %s: %w of %.2f", target, q.name, errBeyond, mostRatio))
 		}
 	}
 	return beyond

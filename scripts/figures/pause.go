@@ -10,9 +10,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// pause prints the median time in microseconds from the end of a trial's last phase to the
-// begin of the next trial's first: what the bare loop lets pass as well. It is the difference
-// of wall-clock times, which is exact enough for keeping step.
+// pause prints the median time in microseconds from the end of a trial's last phase to the begin of the next trial's first
+// phase. The bare loop pauses as long. A difference of wall-clock times is exact enough for that.
 func pause(w io.Writer, export string) error {
 	all, err := trials([]string{export})
 	if err != nil {
@@ -29,7 +28,7 @@ func pause(w io.Writer, export string) error {
 		between = append(between, float64(gap.Microseconds()))
 	}
 	if len(between) == 0 {
-		return errors.New("there is one trial only: nothing lies between trials")
+		return errors.New("the export has only one trial, and no time between trials")
 	}
 	fmt.Fprintf(w, "%.0f\n", max(0, stats.Summarize(between, 1).Median))
 	return nil

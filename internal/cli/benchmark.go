@@ -22,12 +22,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
-// databaseName is the results file in an output folder.
+// databaseName is the name of the results file in an output folder.
 const databaseName = "touchstone.db"
 
 type benchmarkOptions struct {
 	files     []string
-	builtin   string // a plan that needs no file
+	builtin   string // name of a built-in plan
 	dir       string
 	resume    string
 	overrides plan.Overrides
@@ -44,23 +44,23 @@ func (a *App) benchmarkCommand() *cobra.Command {
 	var opts benchmarkOptions
 	cmd := &cobra.Command{
 		Use:   "benchmark",
-		Short: "Execute a plan and keep its results",
-		Long: `Executes a plan: its benchmarks on its targets, in blocks of shuffled order, and
-keeps every trial in DIR/touchstone.db. At the end the results are shown and
-DIR/report.html is written.
+		Short: "Execute a plan and record its results",
+		Long: `Executes a plan: its benchmarks on its targets, in blocks of shuffled order.
+Every trial is recorded in DIR/touchstone.db. At the end the command prints the
+results and writes DIR/report.html.
 
-There are plans that need no file, by --plan:
+--plan selects a built-in plan:
 ` + builtinPlans() + `
-Without --targets, and where the plan names none, native and each runtime found are
-measured, called without a daemon. A plan of your own is given with -f; TouchStone's own
-files (cri, oci, filter, runs, scale, output) are understood as well.
+-f reads a plan from a file. Files of TouchStone (cri, oci, filter, runs, scale,
+output) work too. Without --targets, a plan that names no targets measures native
+and each runtime on this machine, called without a daemon.
 
-In --targets and in plans * stands for every engine or runtime that is found:
-'containerd/*', '*/runc', '*/*'; all is the last one and native. Where no daemon of
-an engine can be reached, a private one is started for the run.
+In --targets and in plans * matches every engine or runtime on this machine:
+'containerd/*', '*/runc', '*/*'. all is '*/*' and native. If no daemon of an
+engine can be reached, a private daemon is started for the run.
 
-The first ^C ends the trial under way, cleans up and shows what there is; the
-second ends at once. An interrupted run goes on with --resume.`,
+The first ^C ends the trial under way, cleans up and shows the results so far. The
+second ^C ends the program at once. --resume continues an interrupted or killed run.`,
 		Example: `  touchstone benchmark
   touchstone benchmark --plan standard
   touchstone benchmark -f plan.yaml -d out/
@@ -73,13 +73,13 @@ second ends at once. An interrupted run goes on with --resume.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f := cmd.Flags()
 			if f.Changed("resume") && opts.resume == "" {
-				return usage(errors.New("--resume names no run: give its ID, the beginning of it, or latest"))
+				return usage(errors.New("--resume names no run: give an ID, the beginning of an ID, or latest"))
 			}
 			if f.Changed("plan") && opts.files != nil {
-				return usage(errors.New("--plan and --file each give a plan; leave one of them out"))
+				return usage(errors.New("--plan and --file exclude each other; leave out one of them"))
 			}
 			if f.Changed("plan") && opts.builtin == "" {
-				return usage(errors.New("--plan names no plan: there are " + strings.Join(builtinNames(), ", ")))
+				return usage(errors.New("--plan names no plan: the built-in plans are " + strings.Join(builtinNames(), ", ")))
 			}
 			set(f.Changed("runs"), &opts.overrides.Blocks, &opts.blocks)
 			set(f.Changed("warmup"), &opts.overrides.Warmup, &opts.warmup)
@@ -93,26 +93,26 @@ second ends at once. An interrupted run goes on with --resume.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&opts.files, "file", "f", nil, "plan `FILE`; given more than once, the plans are executed in turn")
-	f.StringVar(&opts.builtin, "plan", "", "plan by its `NAME` instead of a file: "+strings.Join(builtinNames(), ", "))
+	f.StringArrayVarP(&opts.files, "file", "f", nil, "plan `FILE`; several plans are executed one after the other")
+	f.StringVar(&opts.builtin, "plan", "", "`NAME` of a built-in plan: "+strings.Join(builtinNames(), ", "))
 	f.StringVarP(&opts.dir, "dir", "d", "out", "output `FOLDER`")
-	f.StringVar(&opts.resume, "resume", "", "go on with an interrupted `RUN`: its ID, the beginning of it, or latest")
-	f.StringSliceVarP(&opts.overrides.Targets, "targets", "t", nil, "`TARGETS` with commas between them, instead of the plan's")
-	f.StringSliceVar(&opts.overrides.Filters, "filter", nil, "benchmarks by whole components of their `NAMES`, instead of the plan's")
+	f.StringVar(&opts.resume, "resume", "", "continue an interrupted `RUN`: an ID, its beginning, or latest")
+	f.StringSliceVarP(&opts.overrides.Targets, "targets", "t", nil, "`TARGETS`, separated by commas, in place of the plan's")
+	f.StringSliceVar(&opts.overrides.Filters, "filter", nil, "benchmarks by whole components of their `NAMES`, in place of the plan's")
 	f.IntVarP(&opts.blocks, "runs", "n", 0, "`NUMBER` of measured blocks (repetitions)")
 	f.IntVar(&opts.warmup, "warmup", 0, "`NUMBER` of warm-up blocks")
-	f.StringVar(&opts.precision, "precision", "", "go on until each interval is narrower than a `PERCENTAGE`, such as 2%")
+	f.StringVar(&opts.precision, "precision", "", "add blocks until each median is known to ± `PERCENTAGE`, such as 2%")
 	f.DurationVar(&opts.budget, "budget", 0, "longest `TIME` for the whole run, such as 10m")
 	f.DurationVar(&opts.timeout, "timeout", 0, "longest `TIME` for one trial, such as 2m")
-	f.Uint64Var(&opts.seed, "seed", 0, "`NUMBER` from which the order of trials is drawn")
-	f.StringArrayVar(&opts.overrides.Pin, "pin", nil, "`CPUS` of the parts of the run: workload=2-3,engines=1,touchstone=0")
-	f.BoolVar(&opts.drop, "drop-caches", false, "drop the page cache before cold reads; as root, paper plans do so")
+	f.Uint64Var(&opts.seed, "seed", 0, "`NUMBER` that determines the order of trials")
+	f.StringArrayVar(&opts.overrides.Pin, "pin", nil, "`CPUS` for the parts of the run: workload=2-3,engines=1,touchstone=0")
+	f.BoolVar(&opts.drop, "drop-caches", false, "drop the page cache before cold reads; paper plans do so as root")
 	addEngineFlags(cmd, &opts.overrides, &opts.managed)
 	f.StringVarP(&opts.format, "output", "o", "table", "`FORMAT` of the printed results: table or json")
 	return cmd
 }
 
-// builtinNames are the names that --plan takes.
+// builtinNames are the values of --plan.
 func builtinNames() []string {
 	var names []string
 	for _, b := range plan.Builtins() {
@@ -121,7 +121,7 @@ func builtinNames() []string {
 	return names
 }
 
-// builtinPlans tells for the help what there is.
+// builtinPlans lists the built-in plans for the help.
 func builtinPlans() string {
 	var text strings.Builder
 	for _, b := range plan.Builtins() {
@@ -130,7 +130,7 @@ func builtinPlans() string {
 	return text.String()
 }
 
-// set points at a flag's value if the flag was given.
+// set sets *to to value if the flag was given.
 func set[T any](given bool, to **T, value *T) {
 	if given {
 		*to = value
@@ -164,7 +164,7 @@ func (a *App) benchmark(ctx context.Context, opts benchmarkOptions) error {
 
 // readPlans reads and checks all plans before the first is executed.
 func (a *App) readPlans(opts benchmarkOptions) ([]plan.Plan, error) {
-	own, err := ownRuntimes()
+	runtimes, err := userRuntimes()
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (a *App) readPlans(opts benchmarkOptions) ([]plan.Plan, error) {
 	var errs []error
 	add := func(p plan.Plan, err error) {
 		if err == nil {
-			p, err = applied(p, own, opts.overrides)
+			p, err = applied(p, runtimes, opts.overrides)
 		}
 		if err == nil {
 			_, _, err = execution.Check(p)
@@ -244,7 +244,7 @@ func (a *App) execute(ctx context.Context, opts benchmarkOptions, p plan.Plan, e
 	if !outcome.Recorded {
 		return err
 	}
-	// The results are shown, whatever ended the run.
+	// The results so far are shown after an error too.
 	return orExit(err, a.conclude(context.WithoutCancel(ctx), opts, db, e, outcome))
 }
 
@@ -260,7 +260,7 @@ func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Sto
 	} else {
 		err = text.Write(a.env.Stdout, m, text.Options{Width: a.env.Width, Color: a.env.Color})
 	}
-	// One that cannot be written does not keep the others from being.
+	// An error in one output does not prevent the others.
 	page := filepath.Join(opts.dir, "report.html")
 	err = errors.Join(err, writeFile(page, func(w *os.File) error { return html.Write(w, m) }))
 	if e.Plan.Export != "" {
@@ -274,23 +274,23 @@ func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Sto
 	fmt.Fprintf(a.env.Stderr, "\nrun %s: report %s, results %s\n", run.ID, page, filepath.Join(opts.dir, databaseName))
 	switch {
 	case outcome.Interrupted:
-		fmt.Fprintf(a.env.Stderr, "interrupted; go on with: touchstone benchmark --resume %s -d %s\n", run.ID, opts.dir)
+		fmt.Fprintf(a.env.Stderr, "interrupted; continue with: touchstone benchmark --resume %s -d %s\n", run.ID, opts.dir)
 		return &exitError{code: ExitInterrupted}
 	case !outcome.Available:
 		fmt.Fprintln(a.env.Stderr, "no target is available: see touchstone targets")
 		return &exitError{code: ExitNoTarget}
 	case outcome.Counts[result.Failed]+outcome.Counts[result.Timeout] > 0:
-		fmt.Fprintf(a.env.Stderr, "of %d trials %d failed and %d timed out; the report says which and why\n",
+		fmt.Fprintf(a.env.Stderr, "of %d trials %d failed and %d timed out; the report lists them with the reasons\n",
 			len(run.Trials), outcome.Counts[result.Failed], outcome.Counts[result.Timeout])
 		return &exitError{code: ExitTrials}
 	case !slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return t.Status == result.OK }):
-		fmt.Fprintln(a.env.Stderr, "nothing was measured; the report says why")
+		fmt.Fprintln(a.env.Stderr, "nothing was measured; the report has the reasons")
 		return &exitError{code: ExitFailure}
 	}
 	return nil
 }
 
-// writeFile writes a file whole or not at all.
+// writeFile writes a file as a whole or not at all.
 func writeFile(path string, write func(*os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".touchstone-*")
 	if err != nil {
@@ -309,11 +309,11 @@ func writeFile(path string, write func(*os.File) error) error {
 // writable creates the output folder and checks that files can be created in it, before any measurement.
 func writable(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the output folder: %w; give another with -d", err)
+		return fmt.Errorf("create the output folder: %w; name another folder with -d", err)
 	}
 	f, err := os.CreateTemp(dir, ".touchstone-*")
 	if err != nil {
-		return fmt.Errorf("write to the output folder: %w; give another with -d", err)
+		return fmt.Errorf("write to the output folder: %w; name another folder with -d", err)
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }

@@ -13,12 +13,12 @@ import (
 func (a *App) cleanupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "cleanup",
-		Short: "Remove what killed runs left on this machine",
-		Long: `Removes the processes, cgroups, mounts and files that killed runs left, and the containers and
-images that they have with daemons of yours; and what killed builds and loads of images left in
-the image cache. Runs that are under way, results, images that are kept, and whatever Touchstone
-did not make stay as they are. Every benchmark and every listing of targets does the same for
-runs when it begins, and every build of the workload image for the cache.`,
+		Short: "Remove the leftovers of killed runs",
+		Long: `Removes the leftovers of killed runs: processes, cgroups, mounts and files, and containers and
+images in your daemons. It also removes leftovers of killed image builds and loads from the image
+cache. It does not touch runs that are under way, results, cached images, or anything that
+Touchstone did not create. touchstone benchmark and touchstone targets remove leftovers of runs
+when they start, and a build of the workload image removes leftovers from the cache.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			swept, err := execution.Sweep(cmd.Context())
 			for _, s := range swept {
@@ -29,14 +29,14 @@ runs when it begins, and every build of the workload image for the cache.`,
 				fmt.Fprintf(a.env.Stdout, "removed %s\n", dir)
 			}
 			if err = errors.Join(err, cacheErr); len(swept)+len(left) == 0 && err == nil {
-				fmt.Fprintln(a.env.Stdout, "there is nothing to remove")
+				fmt.Fprintln(a.env.Stdout, "nothing to remove")
 			}
 			return err
 		},
 	}
 }
 
-// sweepCache removes what killed processes left in the image cache, which is not made for that.
+// sweepCache removes leftovers of killed processes from the image cache. It does not create the cache.
 func sweepCache() ([]string, error) {
 	dir, err := image.CacheDir()
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package cli is the command line: one file a verb. It wires the other packages
-// together and is the only place that prints or decides the exit code.
+// Package cli is the command line, with one file for each verb. It reads flags, prints, and decides the exit code;
+// no other package prints.
 //
-// All that a verb needs of its surroundings comes in one [System] value, so that
-// tests can run a verb in the program itself.
+// A verb gets its streams and the properties of the terminal in one [Environment], so that tests can run a verb
+// in their own process.
 package cli
 
 import (
@@ -43,23 +43,23 @@ const (
 // ErrInterrupted is the cause of a context that a signal cancelled.
 var ErrInterrupted = errors.New("interrupted")
 
-// version is set by the linker.
+// version is set by the linker's -X flag.
 var version = "dev"
 
-// Environment is the surroundings of the program.
+// Environment holds the streams of the program and the properties of its terminal.
 type Environment struct {
 	Stdout, Stderr io.Writer
-	// Live tells that Stderr is a terminal on which progress can be redrawn.
+	// Live is true if Stderr is a terminal that can redraw a line.
 	Live bool
-	// Width is the width of the terminal, 0 if there is none.
+	// Width is the width of the terminal, 0 without a terminal.
 	Width int
-	// Color tells that Stdout is a terminal and that nobody minds colours.
+	// Color is true if Stdout is a terminal and NO_COLOR is not set.
 	Color bool
-	// RunID names a new run.
+	// RunID returns the ID of a new run.
 	RunID func() string
 }
 
-// System is the real surroundings.
+// System returns the environment of the process.
 func System() Environment {
 	env := Environment{
 		Stdout: os.Stdout, Stderr: os.Stderr,
@@ -78,14 +78,13 @@ type App struct {
 	status
 
 	mu      sync.Mutex
-	abandon func() error // removes at once what the run under way has on the host
+	abandon func() error // removes at once all that the run under way has on the host
 }
 
-// New makes the program.
+// New returns the program in an environment.
 func New(env Environment) *App { return &App{status: status{env}} }
 
-// Abandon removes what a run under way has on the host, without waiting for anything in
-// it. The program must end right after.
+// Abandon removes at once all that a run under way has on the host. The program must end right after.
 func (a *App) Abandon() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -108,7 +107,7 @@ func (a *App) onAbandon(f func() error) (reset func()) {
 	return func() { set(nil) }
 }
 
-// Run executes the command line and gives the exit code.
+// Run executes the command line and returns the exit code.
 func (a *App) Run(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(args)
@@ -122,20 +121,19 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	if errors.As(err, &silent) && silent.err == nil {
 		return silent.code
 	}
-	if errors.Is(err, unix.EPIPE) { // whoever read the output has seen enough
+	if errors.Is(err, unix.EPIPE) { // the reader of the output has closed the pipe
 		return ExitFailure
 	}
 	fmt.Fprintf(a.env.Stderr, "touchstone: %s\n", indent(err.Error()))
 	return codeOf(err)
 }
 
-// indent sets the second and further lines of a message off from what follows.
+// indent indents the second and further lines of a message.
 func indent(message string) string {
 	return strings.ReplaceAll(strings.TrimSpace(message), "\n", "\n  ")
 }
 
-// exitError gives an error the exit code it ends the program with. Without an error, all
-// has been said already.
+// exitError is an error with an exit code. Without an inner error, the message is already printed.
 type exitError struct {
 	code int
 	err  error
@@ -150,8 +148,8 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// orExit gives err, joined with the error that ends the program. Of one that is only an exit
-// code nothing stays: it tells how the trials ended, and err that something else did not.
+// orExit joins err with the error that ends the program. If end is only an exit code, err replaces it: the code is
+// about the trials, and err is about another failure.
 func orExit(err, end error) error {
 	if exit := (*exitError)(nil); err != nil && errors.As(end, &exit) && exit.err == nil {
 		return err
@@ -186,13 +184,13 @@ func codeOf(err error) int {
 func (a *App) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "touchstone",
-		Short: "Tell what a container runtime costs on this machine",
-		Long: `Touchstone measures what container runtimes cost on this machine: how fast, how
-heavy and how predictable each engine × runtime is, against bare metal and
-against the others.
+		Short: "Measure the cost of container runtimes on this machine",
+		Long: `Touchstone measures the cost of container runtimes on this machine: the speed,
+the weight and the predictability of each engine × runtime, compared with bare
+metal and with each other.
 
-  touchstone benchmark        measure every runtime found, with the quick plan
-  touchstone targets          show what can be measured here, and why the rest cannot
+  touchstone benchmark        measure every runtime on this machine with the quick plan
+  touchstone targets          show the targets of this machine, and why others do not work
   touchstone report           show the newest results again
 
 A target is an engine and a runtime with its options: native, oci/runc,
@@ -204,7 +202,7 @@ oci/runsc@platform=systrap.`,
 		SilenceErrors: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage(fmt.Errorf("there is no command %q; see touchstone --help", args[0]))
+				return usage(fmt.Errorf("no command is named %q; see touchstone --help", args[0]))
 			}
 			return nil
 		},
@@ -225,13 +223,13 @@ Exit codes:
 	for _, cmd := range root.Commands() {
 		limitArgs(cmd)
 	}
-	addOwn(root)
+	addCobra(root)
 	return root
 }
 
-// addOwn adds the commands that cobra brings, help and completion. By themselves they
-// take a name they do not know for none, and end well.
-func addOwn(root *cobra.Command) {
+// addCobra adds cobra's own commands, help and completion. Without the checks here they accept an unknown name and
+// exit with 0.
+func addCobra(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
@@ -239,14 +237,14 @@ func addOwn(root *cobra.Command) {
 		case "help":
 			cmd.Args = func(_ *cobra.Command, args []string) error {
 				if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
-					return usage(fmt.Errorf("there is no command %q; see touchstone --help", strings.Join(args, " ")))
+					return usage(fmt.Errorf("no command is named %q; see touchstone --help", strings.Join(args, " ")))
 				}
 				return nil
 			}
 		case "completion":
 			cmd.Args = func(_ *cobra.Command, args []string) error {
 				if len(args) > 0 {
-					return usage(fmt.Errorf("there is no completion for %q; see touchstone completion --help", args[0]))
+					return usage(fmt.Errorf("no completion exists for %q; see touchstone completion --help", args[0]))
 				}
 				return nil
 			}
@@ -258,7 +256,7 @@ func addOwn(root *cobra.Command) {
 	}
 }
 
-// limitArgs makes a wrong number of arguments a usage error.
+// limitArgs turns a wrong number of arguments into a usage error.
 func limitArgs(cmd *cobra.Command) {
 	check := cmd.Args
 	if check == nil {
@@ -276,13 +274,13 @@ func limitArgs(cmd *cobra.Command) {
 func atMost(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > n {
-			return usage(fmt.Errorf("%s: %q is an argument too many", cmd.Name(), args[n]))
+			return usage(fmt.Errorf("%s: %q is one argument too many", cmd.Name(), args[n]))
 		}
 		return nil
 	}
 }
 
-// tool says what program this is.
+// tool returns the version of this program.
 func tool() result.Tool {
 	t := result.Tool{Version: version}
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -25,21 +25,21 @@ import (
 func (a *App) imageCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "image",
-		Short: "Make the workload image, and see, save, load and push it",
-		Long: `The workload image holds the programs that benchmarks run: sysbench, fio, 7z, dav1d, Redis,
-iperf3 and others, from packages of Debian, and nothing that they do not need. Benchmarks
-make it when they first need it.
+		Short: "Build, show, save, load and push the workload image",
+		Long: `The workload image holds the programs of benchmarks, with their dependencies only: sysbench,
+fio, 7z, dav1d, Redis, iperf3 and others, from Debian packages. A run builds the image when it
+first needs it.
 
-It is made of just the packages of a list and two programs that come with touchstone, and so
-is the same to the last bit wherever the same binary makes it. Making it needs mmdebstrap, a
-mirror of Debian and a minute, and no root. On a machine without them, load what was saved on
-another.
+The image consists of the packages on a list and two programs that are part of touchstone. The
+same touchstone builds the same image, bit for bit, on every machine. The build needs mmdebstrap, a Debian
+mirror and about a minute. It does not need root. A machine without mmdebstrap or a mirror can load an image
+that another machine saved.
 
-Images are kept in /var/cache/touchstone, or in the user's cache without root;
+The image cache is /var/cache/touchstone, or below the user's cache directory without root.
 TOUCHSTONE_CACHE names another directory.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage(fmt.Errorf("there is no command %q; see %s --help", args[0], cmd.CommandPath()))
+				return usage(fmt.Errorf("no command is named %q; see %s --help", args[0], cmd.CommandPath()))
 			}
 			return nil
 		},
@@ -63,15 +63,15 @@ func (a *App) imageBuildCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "build",
-		Short: "Make the workload image, unless it is there",
-		Long: `Makes the workload image of the packages on the list for the architecture. Nothing of that
-architecture is executed, so that it need not be this machine's.
+		Short: "Build the workload image, unless the cache has it",
+		Long: `Builds the workload image from the list of packages for the architecture. The build executes no
+program of that architecture, so it may differ from this machine's.
 
-A mirror has the packages of a list until Debian updates them, every two months or so; then they come
-from snapshot.debian.org. --update makes a new list of what the mirror has now. It is the one in use
-from then on, until --pinned returns to the one that comes with touchstone. Results from
-images of different lists are not to be compared: each run records the image's digest.
-With --lock FILE a list is read from a file, or with --update written to it and not put to use.`,
+A mirror has the packages of a list until Debian updates them, about every two months. After that they
+come from snapshot.debian.org. --update makes a new list from the mirror's current packages, and
+uses it until --pinned returns to the embedded list. Do not compare results from images of different
+lists: each run records the image's digest.
+--lock FILE reads a list from a file. With --update it writes the new list to the file and does not use it.`,
 		Example: `  touchstone image build
   touchstone image build --arch arm64 --mirror http://ftp.de.debian.org/debian
   touchstone image build --update`,
@@ -118,20 +118,20 @@ With --lock FILE a list is read from a file, or with --update written to it and 
 	}
 	f := cmd.Flags()
 	addArch(cmd, &options.Arch)
-	f.StringVar(&options.Mirror, "mirror", "", "`URL` of a mirror of Debian, instead of the one that apt uses here")
+	f.StringVar(&options.Mirror, "mirror", "", "`URL` of a Debian mirror, in place of the mirror that apt uses on this machine")
 	f.StringVar(&lock, "lock", "", "`FILE` with the list of packages")
-	f.BoolVar(&renew, "update", false, "make a new list of what the mirror has now")
-	f.BoolVar(&reset, "pinned", false, "return to the list that comes with touchstone")
+	f.BoolVar(&renew, "update", false, "make a new list from the mirror's current packages")
+	f.BoolVar(&reset, "pinned", false, "return to the embedded list")
 	return cmd
 }
 
-// addArch gives a verb the flag that says for which architecture the image is.
+// addArch adds the flag for the image's architecture.
 func addArch(cmd *cobra.Command, arch *string) {
 	cmd.Flags().StringVar(arch, "arch", runtime.GOARCH, "`ARCHITECTURE` of the image: "+strings.Join(debian.Architectures(), ", "))
-	_ = cmd.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(debian.Architectures(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("arch", cobra.FixedCompletions(debian.Architectures(), cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 }
 
-// setLock chooses a list of packages: that of a file, unless it is to be written there, or the one that comes with touchstone.
+// setLock selects a list of packages: the embedded list with reset, or the list in a file unless renew writes it.
 func setLock(o *debian.Options, file string, renew, reset bool) error {
 	embedded, err := debian.Embedded(o.Arch)
 	if err != nil {
@@ -163,7 +163,7 @@ func discardLock(arch string) error {
 	return debian.Discard(cache, arch)
 }
 
-// writeLock makes a new list of packages, and writes it to a file.
+// writeLock makes a new list of packages and writes it to a file.
 func (a *App) writeLock(ctx context.Context, o *debian.Options, file string) error {
 	lock, err := debian.Update(ctx, *o)
 	if err != nil {
@@ -176,15 +176,15 @@ func (a *App) writeLock(ctx context.Context, o *debian.Options, file string) err
 	})
 }
 
-// noteList says that an image is not made of the list of packages that comes with touchstone.
+// noteList prints a note about an image that is not built from the embedded list of packages.
 func (a *App) noteList(made *debian.Image) {
 	if !made.Pinned() {
 		a.line("note: " + execution.UnpinnedNote)
 	}
 }
 
-// withImage gives what the argument of a verb names: an image of the cache, a file or folder, or without one the workload
-// image, which is not made for that.
+// withImage calls do with the image that args name: an image of the cache, a file or a folder. Without args it is the
+// workload image, which withImage does not build.
 func (a *App) withImage(ctx context.Context, arch string, args []string, do func(name string, img v1.Image) error) error {
 	defer a.clear()
 	if len(args) > 0 {
@@ -206,7 +206,7 @@ func (a *App) withImage(ctx context.Context, arch string, args []string, do func
 		return err
 	}
 	if made == nil {
-		return fmt.Errorf("the workload image for %s is not there; make it with touchstone image build --arch %[1]s, or load one that was saved: touchstone image load FILE", arch)
+		return fmt.Errorf("the cache has no workload image for %s; build it with touchstone image build --arch %[1]s, or load a saved one with touchstone image load FILE", arch)
 	}
 	a.noteList(made)
 	return do(made.Name(), made.OCI())
@@ -217,10 +217,10 @@ func (a *App) imageShowCommand() *cobra.Command {
 	var arch string
 	cmd := &cobra.Command{
 		Use:   "show [IMAGE]",
-		Short: "Show what is in the workload image",
-		Long: `Shows the packages of which there are files in the image, with versions, licences and how much of
-each it is. The licences are those that a package's copyright file names, the first few of them in
-the table, and all with -o json; the files themselves are in the image, in /usr/share/doc.`,
+		Short: "Show the packages in the workload image",
+		Long: `Shows the packages with files in the image: version, licences, number of files and size. The
+licences come from the package's copyright file, which is in /usr/share/doc of the image. The table
+shows the first few of them, and -o json all.`,
 		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withImage(cmd.Context(), arch, args, func(name string, img v1.Image) error { return a.showImage(format, name, img) })
@@ -247,7 +247,7 @@ func (a *App) showImage(format format, name string, img v1.Image) error {
 	data := struct {
 		Name   string `json:"name"`
 		Digest string `json:"digest"`
-		// Size is what the image weighs, compressed, in bytes; Unpacked what its files do.
+		// Size is the compressed size in bytes, and Unpacked the size of the files.
 		Size     int64 `json:"size"`
 		Unpacked int64 `json:"unpacked"`
 		debian.Contents
@@ -272,7 +272,7 @@ func (a *App) imageSBOMCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "sbom [IMAGE]",
 		Short:   "Write the bill of materials of the workload image",
-		Long:    `Writes what is in the image as SPDX 2.3 in JSON, for programs that look for licences and known flaws.`,
+		Long:    `Writes the contents of the image as SPDX 2.3 in JSON, for programs that check licences and known vulnerabilities.`,
 		Example: `  touchstone image sbom -O sbom.spdx.json`,
 		Args:    atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -297,7 +297,7 @@ func (a *App) imageListCommand() *cobra.Command {
 	var format format
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the images that are kept",
+		Short: "List the images in the cache",
 		RunE: func(*cobra.Command, []string) error {
 			cache, err := image.OpenCache("")
 			if err != nil {
@@ -326,9 +326,9 @@ func (a *App) imageSaveCommand() *cobra.Command {
 	var arch string
 	cmd := &cobra.Command{
 		Use:   "save FILE [IMAGE]",
-		Short: "Write an image to a file, for a machine that cannot make it",
-		Long: `Writes the workload image, or another one that is kept, as a tar archive. touchstone image load reads it, and so do
-docker load, podman load, skopeo and ctr images import.`,
+		Short: "Write an image to a file, for a machine that cannot build it",
+		Long: `Writes the workload image, or another image of the cache, as a tar archive. touchstone image load, docker load,
+podman load, skopeo and ctr images import can read it.`,
 		Example: `  touchstone image save workload.tar
   scp workload.tar board: && ssh board touchstone image load workload.tar`,
 		Args: between(1, 2),
@@ -343,7 +343,7 @@ docker load, podman load, skopeo and ctr images import.`,
 	return cmd
 }
 
-// between refuses fewer or more arguments.
+// between accepts least to most arguments.
 func between(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least {
@@ -357,10 +357,10 @@ func (a *App) imageLoadCommand() *cobra.Command {
 	var as string
 	cmd := &cobra.Command{
 		Use:   "load FILE",
-		Short: "Keep an image from a file",
-		Long: `Reads an image and keeps it: the workload image that was saved on another machine by the same version of
-touchstone, or one of your own. It may be an archive that touchstone image save, docker save or podman save
-has written, also compressed by gzip, or an OCI layout. All of it is compared with its digests.`,
+		Short: "Load an image from a file into the cache",
+		Long: `Reads an image into the cache: the workload image that the same version of touchstone saved on another machine, or
+an image of your own. The file is an archive of touchstone image save, docker save or podman save, also compressed with
+gzip, or an OCI layout. The digests of all its parts are checked.`,
 		Example: `  touchstone image load workload.tar
   touchstone image load mine.tar --name mine`,
 		Args: between(1, 1),
@@ -384,7 +384,7 @@ has written, also compressed by gzip, or an OCI layout. All of it is compared wi
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&as, "name", "", "`NAME` to keep it by")
+	cmd.Flags().StringVar(&as, "name", "", "`NAME` of the image in the cache")
 	return cmd
 }
 
@@ -393,8 +393,8 @@ func (a *App) imagePushCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "push REFERENCE [IMAGE]",
 		Short: "Push an image to a registry",
-		Long: `Pushes the workload image, or another one that is kept, to a registry. On this machine's loopback addresses that is done by
-plain HTTP, else by HTTPS, with the credentials that docker login or podman login have left.`,
+		Long: `Pushes the workload image, or another image of the cache, to a registry, with the credentials of docker login or
+podman login. Registries on loopback addresses use plain HTTP, all others HTTPS.`,
 		Example: `  touchstone image push registry.example.org/bench/workload:trixie`,
 		Args:    between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -421,8 +421,8 @@ plain HTTP, else by HTTPS, with the credentials that docker login or podman logi
 	return cmd
 }
 
-// parseReference reads a reference. Plain HTTP is for this machine alone, whatever the library thinks of names that
-// end in .local.
+// parseReference parses a reference. Only loopback addresses use plain HTTP. The library by itself would also use it
+// for names that end in .local.
 func parseReference(text string) (reference.Reference, error) {
 	ref, err := reference.ParseReference(text)
 	if err != nil {
@@ -441,9 +441,9 @@ func parseReference(text string) (reference.Reference, error) {
 func (a *App) imageVerifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify [NAME...]",
-		Short: "Compare the images that are kept with their digests",
-		Long: `Reads the images, all without a name, and compares every byte with the digests. What is used is checked in
-passing; this is for a disk that is not trusted. A damaged workload image is made again when it is used.`,
+		Short: "Compare the images in the cache with their digests",
+		Long: `Reads the named images, or all, and compares every byte with the digests. Each use of an image includes a check of
+the parts that it reads; verify is for a disk that may be faulty. A damaged workload image is rebuilt when it is used.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			cache, err := image.OpenCache("")
@@ -466,7 +466,7 @@ passing; this is for a disk that is not trusted. A damaged workload image is mad
 				err := cache.Verify(cmd.Context(), name)
 				a.clear()
 				if err == nil {
-					fmt.Fprintf(a.env.Stdout, "%s is whole\n", name)
+					fmt.Fprintf(a.env.Stdout, "%s is intact\n", name)
 				}
 				errs = append(errs, err)
 			}
@@ -478,10 +478,10 @@ passing; this is for a disk that is not trusted. A damaged workload image is mad
 func (a *App) imageRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove NAME...",
-		Short: "Remove images that are kept",
+		Short: "Remove images from the cache",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage(fmt.Errorf("%s: name an image; touchstone image list shows them", cmd.Name()))
+				return usage(fmt.Errorf("%s: name an image; touchstone image list shows the names", cmd.Name()))
 			}
 			return nil
 		},
@@ -506,9 +506,9 @@ func (a *App) imageRemoveCommand() *cobra.Command {
 func (a *App) imagePruneCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "prune",
-		Short: "Remove the workload images of other versions, and what killed processes left",
-		Long: `Removes the workload images that this version of touchstone does not use, and what processes that were killed have left
-in the cache. Your own images stay; so does what a run is using.`,
+		Short: "Remove workload images of other versions, and leftovers of killed processes",
+		Long: `Removes the workload images that this version of touchstone does not use, and the leftovers of killed processes in
+the cache. It does not remove your own images, or images that a run is using.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cache, err := image.OpenCache("")
 			if err != nil {
@@ -526,7 +526,7 @@ in the cache. Your own images stay; so does what a run is using.`,
 	}
 }
 
-// firstOf spells the first few of a list for a table, and counts the others: -o json has them all.
+// firstOf joins the first few items of a list for a table, and counts the others.
 func firstOf(list []string) string {
 	const few = 3
 	if len(list) <= few {

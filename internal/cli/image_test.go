@@ -100,7 +100,7 @@ func TestRealImage(t *testing.T) {
 	if list := run(0, "list"); !strings.Contains(list, shown.Name) || !strings.Contains(list, "mine") {
 		t.Errorf("after pruning there is %s", list)
 	}
-	if verified := run(0, "verify"); strings.Count(verified, "is whole") != 2 {
+	if verified := run(0, "verify"); strings.Count(verified, "is intact") != 2 {
 		t.Errorf("verified: %s", verified)
 	}
 	run(0, "remove", shown.Name, "mine")

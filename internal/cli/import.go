@@ -20,7 +20,7 @@ import (
 // standardInput names standard input among files.
 const standardInput = "-"
 
-// importedRun is a run in the listing of what came in.
+// importedRun is a run in the listing of an import.
 type importedRun struct {
 	File    string       `json:"file"`
 	ID      string       `json:"id"`
@@ -30,7 +30,7 @@ type importedRun struct {
 	Targets []string     `json:"targets"`
 	Trials  int          `json:"trials"`
 	State   result.State `json:"state"`
-	// Came is "new" or "there already".
+	// Came is "new", or "there already" for a run that the folder had before.
 	Came string `json:"came"`
 }
 
@@ -40,23 +40,23 @@ func (a *App) importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE...",
 		Short: "Add runs of other machines to the results",
-		Long: `Reads runs that touchstone export wrote, here or on another machine, and adds them
-to the results in the folder, which is made if it is not there. "-" is standard
-input. Of a file either all runs come in or none. A run that is there already stays
-as it is; another run with the same ID is an error.
+		Long: `Reads files of touchstone export, from this machine or another one, and adds their runs
+to the results in the folder. It creates the folder if necessary. "-" is standard
+input. Either all runs of a file are added or none. A run that the folder already has
+is not changed. A different run with the same ID is an error.
 
-Files are not trusted: their size is limited and all that is in them is checked. An
-imported run can be shown, exported and compared, and cannot go on with benchmark
---resume, which would execute its plan.`,
+Files are not trusted: their size is limited and their content is checked. An
+imported run can be shown, exported and compared. benchmark --resume refuses it,
+because it would execute a plan from another machine.`,
 		Example: `  touchstone import board.json server.json
   ssh board touchstone export | touchstone import -
   touchstone report 20261120-0930 20261121`,
 		Args: func(_ *cobra.Command, files []string) error {
 			if len(files) == 0 {
-				return errors.New("import: no file is named: give one that touchstone export wrote, or - for standard input")
+				return errors.New("import: no file is named: name a file of touchstone export, or - for standard input")
 			}
 			if at := slices.Index(files, standardInput); at >= 0 && slices.Contains(files[at+1:], standardInput) {
-				return errors.New("import: - is given twice, and standard input can be read once")
+				return errors.New("import: - is given twice, but standard input can be read only once")
 			}
 			return nil
 		},
@@ -89,7 +89,7 @@ func (a *App) printImported(format format, all []importedRun) error {
 	return format.print(a.env.Stdout, all, []string{"CAME", "RUN", "MACHINE", "ARCH", "TRIALS", "STATE", "TARGETS", "FILE"}, rows)
 }
 
-// importFile adds the runs of a file to the results of a folder, all or none.
+// importFile adds all runs of a file to the results of a folder, or none.
 func importFile(ctx context.Context, dir, file string, stdin io.Reader) ([]importedRun, error) {
 	doc, err := readExport(ctx, file, stdin)
 	if err != nil {
@@ -97,7 +97,7 @@ func importFile(ctx context.Context, dir, file string, stdin io.Reader) ([]impor
 	}
 	added, err := addRuns(ctx, dir, doc.Runs)
 	if err != nil {
-		return nil, fmt.Errorf("import %s: nothing of it was added: %w", file, err)
+		return nil, fmt.Errorf("import %s: no run was added: %w", file, err)
 	}
 	var runs []importedRun
 	for i, r := range doc.Runs {
@@ -116,7 +116,7 @@ func importFile(ctx context.Context, dir, file string, stdin io.Reader) ([]impor
 	return runs, nil
 }
 
-// readExport reads a file that touchstone export wrote. It does not wait for a pipe beyond the end of ctx.
+// readExport reads a file of touchstone export. It stops waiting for a pipe when ctx ends.
 func readExport(ctx context.Context, file string, stdin io.Reader) (result.Document, error) {
 	type outcome struct {
 		doc result.Document
@@ -132,7 +132,7 @@ func readExport(ctx context.Context, file string, stdin io.Reader) (result.Docum
 		return result.Document{}, context.Cause(ctx)
 	case r := <-read:
 		if r.err == nil && len(r.doc.Runs) == 0 {
-			return result.Document{}, errors.New("there is no run in it")
+			return result.Document{}, errors.New("it has no run")
 		}
 		return r.doc, r.err
 	}
@@ -150,7 +150,7 @@ func openExport(file string, stdin io.Reader) (doc result.Document, err error) {
 	return result.Decode(f)
 }
 
-// addRuns adds runs to the results of a folder, which it makes, and tells which are new.
+// addRuns adds runs to the results of a folder, and reports which of them are new. It creates the folder if necessary.
 func addRuns(ctx context.Context, dir string, runs []result.Run) (added []bool, err error) {
 	if err := writable(dir); err != nil {
 		return nil, err

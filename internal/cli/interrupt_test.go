@@ -56,7 +56,7 @@ func TestInterrupt(t *testing.T) {
 			p.ends(130)
 			run := export(t, dir, "latest")
 			p.says(
-				`^interrupted; go on with: touchstone benchmark --resume `+run.ID+` -d out$`,
+				`^interrupted; continue with: touchstone benchmark --resume `+run.ID+` -d out$`,
 				`^Run      `+run.ID+`, .*interrupted`,
 				`^operations.container.lifecycle$`,
 			)

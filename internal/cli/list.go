@@ -36,14 +36,14 @@ func (a *App) listCommand() *cobra.Command {
 	var format format
 	cmd := &cobra.Command{
 		Use:   "list [FILTER...]",
-		Short: "List the benchmarks; with a filter, with their metrics and parameters",
-		Long: `Lists the benchmarks. A filter is a benchmark's name or whole components of it from
-its start: operations, performance.syscall. With filters, the metrics and the parameters
-of the benchmarks are shown too, these with their values in quick plans and in the
-paper's.
+		Short: "List the benchmarks; with a filter, their metrics and parameters",
+		Long: `Lists the benchmarks. A filter is the name of a benchmark or its first components:
+operations, performance.syscall. With a filter the list includes the metrics and the
+parameters, with the values of parameters in quick plans and in the paper's plans.
 
-Programs come from the probe's image, which is always there, or from the workload
-image, which touchstone image build makes and a run that needs it.`,
+The programs of a benchmark come from the probe's image, which is part of
+touchstone, or from the workload image, which touchstone image build or the first
+run that needs it builds.`,
 		Example: `  touchstone list
   touchstone list scalability.runtime.37
   touchstone list performance -o json`,
@@ -62,14 +62,14 @@ image, which touchstone image build makes and a run that needs it.`,
 			if len(filters) > 0 && format == formatTable {
 				return a.describeAll(data)
 			}
-			return format.print(a.env.Stdout, data, []string{"BENCHMARK", "IMAGE", "WHAT IS MEASURED", "FROM"}, rows)
+			return format.print(a.env.Stdout, data, []string{"BENCHMARK", "IMAGE", "MEASURES", "SOURCE"}, rows)
 		},
 	}
 	addFormat(cmd, &format)
 	return cmd
 }
 
-// selectBenchmarks gives those that filters select as they do in a plan; all without any.
+// selectBenchmarks returns the benchmarks that filters select as in a plan, or all without filters.
 func selectBenchmarks(filters []string) ([]bench.Benchmark, error) {
 	if len(filters) == 0 {
 		return catalogue.Catalogue{}.All(), nil
@@ -92,7 +92,7 @@ func selectBenchmarks(filters []string) ([]bench.Benchmark, error) {
 	return selected, nil
 }
 
-// imageName names the image that a benchmark of the catalogue needs.
+// imageName is the name of a benchmark's image.
 func imageName(b bench.Benchmark) string {
 	if b.Image == bench.ProbeImage {
 		return "probe"
@@ -117,7 +117,7 @@ func (a *App) describeAll(rows []benchmarkRow) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s: %s\n  from: %s\n  image: %s\n", b.Name, b.Summary, b.Source, b.Image)
+		fmt.Fprintf(w, "%s: %s\n  source: %s\n  image: %s\n", b.Name, b.Summary, b.Source, b.Image)
 		if len(b.Needs) > 0 {
 			fmt.Fprintf(w, "  needs: %s\n", strings.Join(b.Needs, ", "))
 		}

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Main is the program: it executes the command line in the real surroundings, obeys
-// signals and gives the exit code. The program must end right after.
+// Main executes the command line in the process's environment, handles signals and returns the exit code. The
+// program must end right after.
 func Main(args []string) int {
-	unread := make(chan struct{}, 1)
+	closed := make(chan struct{}, 1)
 	env := System()
-	env.Stdout, env.Stderr = reader{env.Stdout, unread}, reader{env.Stderr, unread}
+	env.Stdout, env.Stderr = pipe{env.Stdout, closed}, pipe{env.Stderr, closed}
 	app := New(env)
 	ctx, interrupt := context.WithCancelCause(context.Background())
 	signals := notify()
@@ -23,7 +23,7 @@ func Main(args []string) int {
 	go func() {
 		select {
 		case <-signals:
-		case <-unread:
+		case <-closed:
 		}
 		interrupt(ErrInterrupted) // the run ends in order
 		<-signals
@@ -34,12 +34,12 @@ func Main(args []string) int {
 	return <-ended
 }
 
-// notify asks for the signals that end the program. Those that it was started to ignore
-// (by nohup, or as a job of a script) stay ignored.
+// notify subscribes to the signals that end the program. Signals that the process ignores from its start
+// (nohup, or a background job of a script) stay ignored.
 //
-// SIGPIPE is not among them, but must be asked for: else it would kill the program in the middle of
-// a run when nobody reads its output any more, and leave its containers behind. It also comes when a
-// daemon has died that is being talked to, which is an error of that call and no more.
+// SIGPIPE does not end the program, but notify subscribes to it. Its default action would kill the program in the
+// middle of a run when the output pipe is closed, and leave containers behind. The kernel also sends it
+// when a daemon exits during a call; that call then returns an error.
 func notify() chan os.Signal {
 	signals := make(chan os.Signal, 2)
 	for _, s := range []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP} {
@@ -51,19 +51,19 @@ func notify() chan os.Signal {
 	return signals
 }
 
-// reader is somebody who reads what the program prints. That he is gone ends a run in order, and does not
-// count as a user's second signal.
-type reader struct {
+// pipe is an output stream. When its reader has closed it, the run ends in order. A
+// closed pipe never counts as the user's second signal.
+type pipe struct {
 	io.Writer
-	gone chan<- struct{}
+	closed chan<- struct{}
 }
 
-func (r reader) Write(p []byte) (int, error) {
-	n, err := r.Writer.Write(p)
+func (p pipe) Write(b []byte) (int, error) {
+	n, err := p.Writer.Write(b)
 	if errors.Is(err, unix.EPIPE) {
 		select {
-		case r.gone <- struct{}{}:
-		default: // it is known
+		case p.closed <- struct{}{}:
+		default: // already reported
 		}
 	}
 	return n, err

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// format is the value of --output of a listing.
+// format is the value of a listing's --output flag.
 type format string
 
 const (
@@ -34,15 +34,14 @@ func (f *format) Set(s string) error {
 	}
 }
 
-// addFormat gives a listing its --output flag.
+// addFormat adds the --output flag of a listing.
 func addFormat(cmd *cobra.Command, f *format) {
 	*f = formatTable
-	cmd.Flags().VarP(f, "output", "o", "how to print: table, json or yaml")
-	// The values are known, so the shell can complete them.
+	cmd.Flags().VarP(f, "output", "o", "output format: table, json or yaml")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// print writes a listing: data as JSON or YAML, or rows below a header.
+// print writes a listing: data as JSON or YAML, or rows below a header as a table.
 func (f format) print(w io.Writer, data any, header []string, rows [][]string) error {
 	switch f {
 	case formatJSON:
@@ -71,7 +70,7 @@ func (f format) print(w io.Writer, data any, header []string, rows [][]string) e
 	}
 }
 
-// printable keeps what programs said from driving the terminal.
+// printable removes control characters, so that the output of programs cannot control the terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -85,14 +84,14 @@ func printable(s string) string {
 	}, s)
 }
 
-// usualWidth is that of a terminal whose width is not known.
+// usualWidth is the assumed width of a terminal of unknown width.
 const usualWidth = 80
 
-// hanging stands before the lines that follow the first of a text.
+// hanging is the indentation of all lines of a text but the first.
 const hanging = "    "
 
-// printWrapped writes text, of which programs may have said a part, in lines of the terminal's width: the
-// first after lead, the others indented. A line of the text, such as one of several errors, begins a new one.
+// printWrapped writes text in lines of the terminal's width: the first after lead, the others indented. Each line of the
+// text, such as one of several errors, starts a new line. Text may contain the output of programs.
 func printWrapped(w io.Writer, width int, lead, text string) {
 	if width <= 0 {
 		width = usualWidth

@@ -23,16 +23,15 @@ func (a *App) reportCommand() *cobra.Command {
 	var opts reportOptions
 	cmd := &cobra.Command{
 		Use:   "report [RUN...]",
-		Short: "Show the results of a run, or of several side by side: as tables, JSON or an HTML page",
-		Long: fmt.Sprintf(`Shows the results of a run: medians with their intervals, ratios to the baseline with
-verdicts, warnings, and what could not be measured. The same run gives the same
-report. A run is named by its ID, the beginning of it, or "latest", which is the
-default.
+		Short: "Show the results of one run or of several runs as tables, JSON or an HTML page",
+		Long: fmt.Sprintf(`Shows the results of a run: medians with intervals, ratios to the baseline with
+verdicts, warnings, and trials without a number. The report of a run is always the
+same. Name a run by its ID, the beginning of its ID, or "latest", which is the default.
 
-With several runs, up to %d, there is one report of all of them: for each benchmark
-and target the ratio to the baseline in each run, and what differs between the runs
-and their machines. Absolute values of different machines are shown and not compared,
-unless --across-machines asks for their ratios to those of the first run.`, report.MostRuns),
+With several runs, up to %d, the report covers all of them: the ratio to the
+baseline in each run, for each benchmark and target, and the differences between
+the runs and their machines. It shows absolute values of different machines and
+compares them only with --across-machines, as ratios to the values of the first run.`, report.MostRuns),
 		Example: `  touchstone report
   touchstone report 20261120 -o html -O report.html
   touchstone report 20261120 20261121 latest -o html -O machines.html`,
@@ -42,7 +41,7 @@ unless --across-machines asks for their ratios to those of the first run.`, repo
 				return usage(fmt.Errorf("--output %q: must be one of %s", opts.format, strings.Join(reportFormats, ", ")))
 			}
 			if opts.across && len(refs) < 2 {
-				return usage(errors.New("--across-machines compares runs: name two or more"))
+				return usage(errors.New("--across-machines compares runs: name at least two"))
 			}
 			if len(refs) == 0 {
 				refs = []string{store.Latest}
@@ -57,8 +56,7 @@ unless --across-machines asks for their ratios to those of the first run.`, repo
 	addDir(cmd, &opts.dir)
 	addFile(cmd, &opts.file)
 	cmd.Flags().StringVarP(&opts.format, "output", "o", "table", "`FORMAT` of the report: table, json or html")
-	cmd.Flags().BoolVar(&opts.across, "across-machines", false, "compare absolute values of several runs too, with those of the first")
-	// The values are known, so the shell can complete them.
+	cmd.Flags().BoolVar(&opts.across, "across-machines", false, "compare absolute values too, with the values of the first run")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(reportFormats, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

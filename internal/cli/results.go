@@ -17,14 +17,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
-// This file has the verbs that read the results file: runs, index, export.
-
 // withStore opens the results file of a folder for reading.
 func (a *App) withStore(ctx context.Context, dir string, do func(*store.Store) error) error {
 	path := filepath.Join(dir, databaseName)
 	db, err := store.OpenReadOnly(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there are no results in %s; make some with touchstone benchmark -d %s, or name another folder with -d", path, dir)
+		return fmt.Errorf("%s does not exist; create it with touchstone benchmark -d %s, or name another folder with -d", path, dir)
 	}
 	if err != nil {
 		return err
@@ -32,7 +30,7 @@ func (a *App) withStore(ctx context.Context, dir string, do func(*store.Store) e
 	return errors.Join(do(db), db.Close())
 }
 
-// load gives a run whole, to go on with it: it must have been made here.
+// load returns a run that can be resumed: an imported run is an error.
 func (a *App) load(ctx context.Context, dir, ref string) (run result.Run, err error) {
 	err = a.withStore(ctx, dir, func(db *store.Store) error {
 		run, err = db.Run(ctx, ref)
@@ -48,7 +46,7 @@ func (a *App) load(ctx context.Context, dir, ref string) (run result.Run, err er
 	return run, err
 }
 
-// loadAll gives runs whole, each once.
+// loadAll returns runs with their trials, each once.
 func (a *App) loadAll(ctx context.Context, dir string, refs []string) (runs []result.Run, err error) {
 	err = a.withStore(ctx, dir, func(db *store.Store) error {
 		named := map[string]string{}
@@ -58,7 +56,7 @@ func (a *App) loadAll(ctx context.Context, dir string, refs []string) (runs []re
 				return err
 			}
 			if first, twice := named[run.ID]; twice {
-				return usage(fmt.Errorf("run %s is named twice, by %q and %q; leave one out", run.ID, first, ref))
+				return usage(fmt.Errorf("run %s is named twice, by %q and %q; leave out one of them", run.ID, first, ref))
 			}
 			named[run.ID] = ref
 			runs = append(runs, run)
@@ -77,7 +75,9 @@ func (a *App) runsCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "runs",
-		Short: "List the runs that are kept",
+		Short: "List the recorded runs",
+		Long: `Lists the runs in the results folder, the newest first. The state of a run is running,
+complete, interrupted or killed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withStore(cmd.Context(), dir, func(db *store.Store) error {
 				runs, err := db.Runs(cmd.Context())
@@ -106,9 +106,9 @@ func (a *App) indexCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "index",
-		Short: "List what there are results of, over all runs",
-		Long: `Lists every benchmark, target and metric that some run in the folder has results of,
-with the number of trials. The index grows with every run of every plan.`,
+		Short: "List every benchmark with stored results",
+		Long: `Lists every metric of every benchmark and target with results in the folder, over all
+runs, with the number of trials. The index grows with every run of every plan.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withStore(cmd.Context(), dir, func(db *store.Store) error {
 				entries, err := db.Index(cmd.Context())
@@ -135,9 +135,9 @@ func (a *App) exportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export [RUN...]",
 		Short: "Write runs with all their samples as JSON",
-		Long: `Writes runs whole as one JSON document: the plan, the facts of the host, every trial with
-its phases and every sample, with units. docs/schema/result.schema.json is its
-schema. A run is named by its ID, the beginning of it, or "latest", which is the default.`,
+		Long: `Writes runs as one JSON document: the plan, the facts about the host, and every trial
+with its phases and samples, with units. The schema is docs/schema/result.schema.json.
+Name a run by its ID, the beginning of its ID, or "latest", which is the default.`,
 		Example: `  touchstone export > run.json
   touchstone export 20261120 latest -O runs.json`,
 		Args: cobra.ArbitraryArgs,
@@ -159,10 +159,10 @@ schema. A run is named by its ID, the beginning of it, or "latest", which is the
 }
 
 func addFile(cmd *cobra.Command, file *string) {
-	cmd.Flags().StringVarP(file, "output-file", "O", "", "`FILE` to write to, instead of standard output")
+	cmd.Flags().StringVarP(file, "output-file", "O", "", "`FILE` to write, in place of standard output")
 }
 
-// writeTo writes a file whole or not at all, or standard output.
+// writeTo writes standard output, or a file as a whole or not at all.
 func (a *App) writeTo(file string, write func(io.Writer) error) error {
 	if file == "" {
 		return write(a.env.Stdout)

@@ -37,7 +37,7 @@ func TestWithoutRoot(t *testing.T) {
 
 	p := run("targets")
 	p.ends(0, 5)
-	p.says(`^RUNTIME +oci`, `^native +Linux |^native does not work \[1\]`, `^Without root only rootless containers can be measured`)
+	p.says(`^RUNTIME +oci`, `^native +Linux |^native does not work \[1\]`, `^Without root Touchstone measures only rootless containers`)
 
 	p = run("benchmark", "--filter", lifecycle, "--runs", "1", "--warmup", "0")
 	p.ends(0, 3, 5)
@@ -60,11 +60,11 @@ func TestWithoutRoot(t *testing.T) {
 
 	p = run("cleanup")
 	p.ends(0)
-	p.says(`^there is nothing to remove$`)
+	p.says(`^nothing to remove$`)
 
 	p = run("benchmark", "--targets", "fake/a", "--filter", lifecycle, "--runs", "1", "-d", "/proc/none")
 	p.ends(1)
-	p.says(`^touchstone: make the output folder: `)
+	p.says(`^touchstone: create the output folder: `)
 
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -21,15 +21,15 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// tryLimit is how long one target may take, the start of its daemon included. Engines have shorter
-// limits of their own, which say more.
+// tryLimit bounds the attempt to open one target, the start of its daemon included. Engines have shorter limits with
+// more specific errors.
 const tryLimit = 2 * time.Minute
 
 // targetRow is a target in the listing: a cell of the matrix engine × runtime.
 type targetRow struct {
 	Target string `json:"target"`
 	Engine string `json:"engine"`
-	// Runtime has the options too, as they stand in the target.
+	// Runtime includes the options, as in the target.
 	Runtime   string            `json:"runtime,omitempty"`
 	Works     bool              `json:"works"`
 	Default   bool              `json:"default"`
@@ -52,14 +52,14 @@ func (a *App) targetsCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "targets",
-		Short: "Show what can be measured on this machine, and why the rest cannot",
-		Long: `Tries every target that may be on this machine with one container: each runtime on
-each engine. Shows what works and what it can do, the matrix of runtimes and engines,
-for each pair that does not go together why, and what to do about it, and what in
-this machine makes results less complete or less stable.
+		Short: "Show the targets of this machine, and why others do not work",
+		Long: `Tries every target that this machine may have, each runtime on each engine, with one
+container. Shows the targets that work, their capabilities, and the matrix of runtimes
+and engines. Each pair that does not work has a reason and advice. At the end come
+the properties of this machine that make results less complete or less stable.
 
-Where no daemon of an engine can be reached, a private one is started for the time.
-What hangs is given up after a while; ^C ends it all.`,
+If no daemon of an engine can be reached, a private daemon is started for the
+attempt. A target that hangs is given up after a time limit. ^C ends the command.`,
 		Example: `  touchstone targets
   touchstone targets --runtime mycrun=/opt/crun/bin/crun -o json
   touchstone targets --managed --engine-bin containerd=/opt/containerd/bin/containerd`,
@@ -104,8 +104,8 @@ func (a *App) listTargets(ctx context.Context, p plan.Plan, format format) (err 
 	return nil
 }
 
-// tryAll tries all candidates, which the session gets to know first. All stay open until the last was tried, so
-// that a daemon starts once and not for each of its targets.
+// tryAll tries all candidates, after it has listed them in the session. All targets stay open until the last one
+// was tried, so that a daemon starts once and not for each of its targets.
 func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, p plan.Plan, s *engine.Session) (rows []targetRow, err error) {
 	defer a.clear()
 	a.show("looking for runtimes and engines …")
@@ -125,7 +125,7 @@ func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, p plan.Plan, 
 		}
 	}()
 	tried := 0
-	bare := map[string]error{} // why a runtime, with its options, does not work by itself
+	bare := map[string]error{} // the error of a runtime with its options, called without an engine
 	for i, c := range candidates {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -134,7 +134,7 @@ func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, p plan.Plan, 
 			fmt.Fprintf(a.env.Stderr, "trying the targets of %s\n", c.Target.Engine)
 		}
 		if c.Err == nil {
-			// What hangs without an engine would hang with each of them.
+			// A runtime that hangs by itself would hang with each engine.
 			c.Err = bare[runtimeOf(c.Target)]
 			tried++
 			a.show(fmt.Sprintf("trying %d of %d: %s …", tried, len(s.Targets), c.Target))
@@ -155,10 +155,10 @@ func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, p plan.Plan, 
 	return rows, nil
 }
 
-// tryTarget opens a candidate if it may work. The engine, nil if it does not, is the caller's to close. The error
-// says why it does not.
+// tryTarget opens a candidate that may work. The caller closes the engine, which is nil if the target does not work.
+// The error is then the reason.
 func tryTarget(ctx context.Context, drivers engines.Drivers, c engine.Candidate, s engine.Session) (targetRow, engine.Engine, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, tryLimit, fmt.Errorf("it did not work within %v", tryLimit))
+	ctx, cancel := context.WithTimeoutCause(ctx, tryLimit, fmt.Errorf("it did not start within %v", tryLimit))
 	defer cancel()
 	info, err := c.Info, c.Err
 	row := targetRow{}
@@ -185,7 +185,7 @@ func tryTarget(ctx context.Context, drivers engines.Drivers, c engine.Candidate,
 	return row, e, err
 }
 
-// fail makes the row that of a target that does not work.
+// fail turns the row into the row of a target that does not work.
 func (r *targetRow) fail(err error) {
 	r.Works = false
 	r.Reason, r.Advice = execution.Reason(err)
@@ -218,24 +218,24 @@ func printTargets(a *App, format format, rows []targetRow) error {
 	reasons.print(w, a.env.Width)
 	printIncapable(w, a.env.Width, rows)
 	if os.Geteuid() != 0 {
-		fmt.Fprintln(w, "\nWithout root only rootless containers can be measured. As root there is more.")
+		fmt.Fprintln(w, "\nWithout root Touchstone measures only rootless containers. Root has more targets.")
 	}
 	return nil
 }
 
-// printHost prints what a report will warn of on this machine, while there is time to do something about it.
+// printHost prints the warnings about this machine that a report will show, before a run.
 func printHost(w io.Writer, width int, warnings []string) {
 	if len(warnings) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "\nWhat makes numbers of this machine less complete or less stable:")
+	fmt.Fprintln(w, "\nProperties of this machine that make results less complete or less stable:")
 	for _, warning := range warnings {
 		printWrapped(w, width, "  - ", warning)
 	}
 }
 
-// printMatrix prints runtimes × engines, with native as a row of its own; what does not work has the number
-// of a note.
+// printMatrix prints runtimes × engines. A failure of native is a line above it. A pair that does not work has the
+// number of a note.
 func printMatrix(w io.Writer, rows []targetRow, reasons *notes) error {
 	header := []string{"RUNTIME"}
 	var table [][]string
@@ -269,17 +269,17 @@ func printMatrix(w io.Writer, rows []targetRow, reasons *notes) error {
 			line = append(line, "")
 		}
 		for column := range line {
-			line[column] = dash(line[column]) // no such target
+			line[column] = dash(line[column]) // the pair is not a candidate
 		}
 		table[i] = line
 	}
 	return formatTable.print(w, nil, header, table)
 }
 
-// notes are the reasons why targets do not work, each once.
+// notes holds the reasons of targets that do not work, each once.
 type notes []targetRow
 
-// number gives the number of a row's reason, from 1.
+// number returns the number of a row's reason, from 1.
 func (n *notes) number(r targetRow) int {
 	i := slices.IndexFunc(*n, func(o targetRow) bool { return o.Reason == r.Reason && o.Advice == r.Advice })
 	if i < 0 {
@@ -294,13 +294,12 @@ func (n notes) print(w io.Writer, width int) {
 		fmt.Fprintln(w)
 		printWrapped(w, width, fmt.Sprintf("[%d] ", i+1), r.Reason)
 		if r.Advice != "" {
-			printWrapped(w, width, "    what to do: ", r.Advice)
+			printWrapped(w, width, "    advice: ", r.Advice)
 		}
 	}
 }
 
-// printIncapable prints what those that work cannot do, which is little beside what they can: for each reason what it
-// keeps from whom.
+// printIncapable prints the capabilities that working targets lack, grouped by reason and targets.
 func printIncapable(w io.Writer, width int, rows []targetRow) {
 	type lack struct{ reason, targets string }
 	var lacks []lack

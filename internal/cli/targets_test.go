@@ -124,12 +124,12 @@ runsc@platform=kvm  cannot [2]  cannot [2]
 kata                -           cannot [3]
 
 [1] crun is not on PATH
-    what to do: install it
+    advice: install it
 
 [2] no answer within 20s
 
 [3] there is no shim` + "\uFFFD" + `[2J of it
-    what to do: install it
+    advice: install it
 
 no update: taken away by the target's option no
     on no target
@@ -137,7 +137,7 @@ no update: taken away by the target's option no
 no bridged network: fake containers have no network of their own
     on no target
 `
-	if diff := cmp.Diff(table, strings.TrimSuffix(out.String(), "\nWithout root only rootless containers can be measured. As root there is more.\n")); diff != "" {
+	if diff := cmp.Diff(table, strings.TrimSuffix(out.String(), "\nWithout root Touchstone measures only rootless containers. Root has more targets.\n")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 
@@ -220,7 +220,7 @@ func TestTargetsWarnOfTheHost(t *testing.T) {
 	}
 	printHost(&out, 60, []string{"the kernel offers no memory cgroup controller; boot with cgroup_enable=memory", "it is hot"})
 	const want = `
-What makes numbers of this machine less complete or less stable:
+Properties of this machine that make results less complete or less stable:
   - the kernel offers no memory cgroup controller; boot with
     cgroup_enable=memory
   - it is hot

@@ -18,40 +18,40 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// addEngineFlags gives a verb that talks to engines the flags that say which ones and how.
+// addEngineFlags adds the flags about engines and runtimes.
 func addEngineFlags(cmd *cobra.Command, o *plan.Overrides, managed *bool) {
 	f := cmd.Flags()
-	f.StringArrayVar(&o.Runtimes, "runtime", nil, "a runtime's binary, as `NAME=PATH`")
+	f.StringArrayVar(&o.Runtimes, "runtime", nil, "the binary of a runtime, as `NAME=PATH`")
 	f.StringArrayVar(&o.CRI, "cri", nil, "the socket of a CRI daemon, as `NAME=SOCKET`")
-	f.BoolVar(managed, "managed", false, "start private daemons, even where your own can be reached")
-	f.StringArrayVar(&o.Binaries, "engine-bin", nil, "an engine's program, or the folder cni, as `NAME=PATH`")
+	f.BoolVar(managed, "managed", false, "start private daemons, even if your own can be reached")
+	f.StringArrayVar(&o.Binaries, "engine-bin", nil, "a program of an engine, or the folder cni, as `NAME=PATH`")
 }
 
-// applied gives a plan with the user's own runtimes, what the environment says, and then the flags. The plan
-// holds over the former two, the flags over all.
-func applied(p plan.Plan, own map[string]target.Runtime, o plan.Overrides) (plan.Plan, error) {
+// applied applies the user's runtimes, the environment and the flags to a plan. The plan takes precedence over the
+// runtimes and the environment, and the flags take precedence over the plan.
+func applied(p plan.Plan, runtimes map[string]target.Runtime, o plan.Overrides) (plan.Plan, error) {
 	o.Engines, o.Getenv = engines.All(fake.NewClock(), nil).Descriptions(), os.Getenv
-	p, err := p.WithRuntimes(own).Apply(o)
+	p, err := p.WithRuntimes(runtimes).Apply(o)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	return p, binariesThere(p)
+	return p, checkBinaries(p)
 }
 
-// quickPlan is the plan of verbs that have none, for its runtimes and engines.
+// quickPlan is the plan of verbs without a plan. It provides their runtimes and engines.
 func quickPlan(o plan.Overrides) (plan.Plan, error) {
-	own, err := ownRuntimes()
+	runtimes, err := userRuntimes()
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	return applied(plan.Quick(), own, o)
+	return applied(plan.Quick(), runtimes, o)
 }
 
-// ownRuntimes reads the file in which the user's own runtimes stand; there need not be one. A file that others
-// could change is an error: what it names is executed, as root more often than not.
-func ownRuntimes() (map[string]target.Runtime, error) {
+// userRuntimes reads the file with the user's runtimes, which may be absent. A file that other users can change is
+// an error: Touchstone executes the programs in it, often as root.
+func userRuntimes() (map[string]target.Runtime, error) {
 	dir, _ := os.UserConfigDir()
-	if dir == "" { // there is no HOME
+	if dir == "" { // HOME is not set
 		return nil, nil
 	}
 	path := filepath.Join(dir, "touchstone", "runtimes.yaml")
@@ -61,22 +61,21 @@ func ownRuntimes() (map[string]target.Runtime, error) {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("look at the runtimes in %s: %w", path, err)
+		return nil, fmt.Errorf("read the runtimes in %s: %w", path, err)
 	case s.Uid != 0 && int(s.Uid) != os.Geteuid():
 		return nil, usage(fmt.Errorf("%s belongs to another user, and names programs to execute; make it yours, or remove it", path))
 	case s.Mode&0o022 != 0:
-		return nil, usage(fmt.Errorf("others can write to %s, which names programs to execute; run chmod go-w on it", path))
+		return nil, usage(fmt.Errorf("other users can write to %s, which names programs to execute; run chmod go-w on it", path))
 	}
 	return plan.LoadRuntimes(path)
 }
 
-// binariesThere makes sure that there is something at the paths of engines' programs. Whether it is what
-// it should be is for the engines to say.
-func binariesThere(p plan.Plan) error {
+// checkBinaries checks that the paths of engines' programs exist. The engines check the programs themselves.
+func checkBinaries(p plan.Plan) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(p.Engines.Binaries)) {
 		if _, err := os.Stat(p.Engines.Binaries[name]); err != nil {
-			errs = append(errs, fmt.Errorf("look for %s: %w; mend the path given for it", name, err))
+			errs = append(errs, fmt.Errorf("find %s: %w; correct its path", name, err))
 		}
 	}
 	if len(errs) > 0 {

@@ -18,7 +18,7 @@ func (a *App) versionCommand() *cobra.Command {
 	var format format
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Show the versions of touchstone and of the runtimes it finds",
+		Short: "Show the versions of touchstone and of the runtimes on this machine",
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			launcher, err := process.New(process.Options{})
 			if err != nil {

@@ -140,7 +140,7 @@ func (e *Execution) Abandon() error {
 	return e.session.Abandon()
 }
 
-// Run executes the plan. All recorded trials stay in the store, whatever ends the run. A cancelled ctx ends
+// Run executes the plan. All recorded trials stay in the store, also after an error. A cancelled ctx ends
 // the run in order: the outcome is then Interrupted.
 func (e *Execution) Run(ctx context.Context) (Outcome, error) {
 	work, notes, err := Check(e.Plan)

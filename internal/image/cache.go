@@ -23,24 +23,24 @@ import (
 // CacheVariable is the environment variable that names another directory for the cache.
 const CacheVariable = "TOUCHSTONE_CACHE"
 
-// ErrDamaged says that what a cache or an archive holds is not what its digest says. It
-// has to be built or loaded again.
+// ErrDamaged reports that content of a cache or an archive does not match its digest. The image must be built or loaded
+// again.
 var ErrDamaged = errors.New("it is damaged")
 
-// ErrNoImage says that the cache has no image of a name.
-var ErrNoImage = errors.New("there is no such image")
+// ErrNoImage reports that the cache has no image with the name.
+var ErrNoImage = errors.New("the image does not exist")
 
-// refName is the annotation by which an OCI layout names its images.
+// refName is the annotation with the name of an image in an OCI layout.
 const refName = "org.opencontainers.image.ref.name"
 
-// Cache keeps images on disk, as one OCI layout, and the root file systems that were unpacked
-// from them. Any number of processes may use it at once: what is in it has its name from the first
-// moment to the last, and is whole. A process that is killed leaves files in tmp/, which Sweep removes.
+// Cache stores images on disk as one OCI layout, and the root file systems that were unpacked from them. Several processes may
+// use it at once: files appear under their final name only when they are complete. A killed process leaves files in tmp/, which Sweep
+// removes.
 //
-// Nobody else may read it: users' images are in it, and programs with set-user-ID may be.
+// Other users cannot read the cache, because it may contain private images and set-user-ID programs.
 type Cache struct{ dir string }
 
-// CacheDir is where the cache lies unless told otherwise.
+// CacheDir returns the default directory of the cache.
 func CacheDir() (string, error) {
 	if dir := os.Getenv(CacheVariable); dir != "" {
 		return filepath.Abs(dir)
@@ -50,13 +50,12 @@ func CacheDir() (string, error) {
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("look for the user's cache: %w; set %s to a directory", err, CacheVariable)
+		return "", fmt.Errorf("find the user's cache directory: %w; set %s to a directory", err, CacheVariable)
 	}
 	return filepath.Join(dir, "touchstone"), nil
 }
 
-// OpenCache opens the cache in dir, which is made if it is not there; the one of CacheDir if dir
-// is empty.
+// OpenCache opens the cache in dir, and creates the directory if necessary. If dir is empty it opens the cache in CacheDir.
 func OpenCache(dir string) (*Cache, error) {
 	if dir == "" {
 		var err error
@@ -73,28 +72,28 @@ func OpenCache(dir string) (*Cache, error) {
 			return nil, fmt.Errorf("open the image cache: %w; set %s to a directory that you can write to", err, CacheVariable)
 		}
 	}
-	// The directory itself may be the user's, with more in it, and what lies in tmp is closed by itself.
+	// The directory itself may contain other files of the user. Directories in tmp have their own mode.
 	for _, sub := range []string{"blobs", "rootfs"} {
-		if err := closeToOthers(filepath.Join(dir, sub)); err != nil {
+		if err := makePrivate(filepath.Join(dir, sub)); err != nil {
 			return nil, fmt.Errorf("open the image cache: %w", err)
 		}
 	}
 	return &Cache{dir: dir}, nil
 }
 
-// closeToOthers takes the rights of other users from a directory of ours.
-func closeToOthers(dir string) error {
+// makePrivate removes the permissions of other users from a directory of the cache.
+func makePrivate(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil || info.Mode()&0o077 == 0 {
 		return err
 	}
-	if err := os.Chmod(dir, 0o700); err != nil && !errors.Is(err, fs.ErrPermission) { // it is another user's cache
+	if err := os.Chmod(dir, 0o700); err != nil && !errors.Is(err, fs.ErrPermission) { // another user owns the cache
 		return err
 	}
 	return nil
 }
 
-// Dir is the cache's directory.
+// Dir returns the cache's directory.
 func (c *Cache) Dir() string { return c.dir }
 
 func (c *Cache) path(elements ...string) string {
@@ -106,15 +105,15 @@ type Entry struct {
 	Name     string `json:"name"`
 	Digest   string `json:"digest"`
 	Platform string `json:"platform"`
-	// Size is what the image weighs, compressed, in bytes.
+	// Size is the compressed size of the image, in bytes.
 	Size int64 `json:"size"`
-	// Unpacked tells that its root file system is there too.
+	// Unpacked is true if the cache has the root file system of the image.
 	Unpacked bool `json:"unpacked"`
-	// Problem says what is wrong with it, if something is.
+	// Problem describes damage to the image. It is empty without damage.
 	Problem string `json:"problem,omitempty"`
 }
 
-// List gives the images of the cache, by name.
+// List returns the images of the cache, sorted by name.
 func (c *Cache) List() ([]Entry, error) {
 	index, err := c.index()
 	if err != nil {
@@ -140,7 +139,7 @@ func (c *Cache) List() ([]Entry, error) {
 	return entries, nil
 }
 
-// sizeOf is what an image weighs, in bytes.
+// sizeOf returns the compressed size of an image, in bytes.
 func sizeOf(m *v1.Manifest) int64 {
 	size := m.Config.Size
 	for _, l := range m.Layers {
@@ -149,9 +148,9 @@ func sizeOf(m *v1.Manifest) int64 {
 	return size
 }
 
-// Get gives the image of a name. The error wraps ErrNoImage if there is none, ErrDamaged if not
-// all of it is there. Manifest and configuration are read and compared with their digests; of layers
-// only the size is looked at: see Verify, and Rootfs, which reads them.
+// Get returns the image with a name. The error wraps ErrNoImage if the cache has none, and ErrDamaged if the image is incomplete. Get
+// compares the manifest and the configuration with their digests, but checks only the size of layers: Verify and Rootfs check
+// their content.
 func (c *Cache) Get(name string) (v1.Image, error) {
 	index, err := c.index()
 	if err != nil {
@@ -168,14 +167,14 @@ func (c *Cache) Get(name string) (v1.Image, error) {
 	return image, nil
 }
 
-// open gives an image of the index, if it is all there.
+// open returns an image of the index if it is complete.
 func (c *Cache) open(d v1.Descriptor) (v1.Image, error) {
-	// The library would read the index again, which may have another image by then. The root is closed with the image.
+	// The library would read the index again, and by then it may have another image. The root is closed with the image.
 	root, err := os.OpenRoot(c.dir)
 	if err != nil {
 		return nil, err
 	}
-	image, err := givenLayout{root}.imageOf(d)
+	image, err := untrustedLayout{root}.imageOf(d)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
@@ -199,13 +198,12 @@ func (c *Cache) open(d v1.Descriptor) (v1.Image, error) {
 func (c *Cache) blob(h v1.Hash) string { return c.path("blobs", h.Algorithm, h.Hex) }
 
 func digestOf(content []byte) v1.Hash {
-	// Reading from memory does not fail.
+	// A read from memory does not fail.
 	h, _, _ := v1.SHA256(bytes.NewReader(content))
 	return h
 }
 
-// Verify reads all of an image and compares it with its digests. The error wraps ErrDamaged if
-// something differs.
+// Verify compares the complete image with its digests. The error wraps ErrDamaged if a digest differs.
 func (c *Cache) Verify(ctx context.Context, name string) error {
 	image, err := c.Get(name)
 	if err != nil {
@@ -229,7 +227,7 @@ func verifyBlob(ctx context.Context, path string, want v1.Hash) error {
 	if err != nil {
 		return err
 	}
-	got, _, err := v1.SHA256(cancelled{ctx, file})
+	got, _, err := v1.SHA256(contextReader{ctx, file})
 	if err := errors.Join(err, file.Close()); err != nil {
 		return err
 	}
@@ -239,32 +237,32 @@ func verifyBlob(ctx context.Context, path string, want v1.Hash) error {
 	return nil
 }
 
-// cancelled is a reader that ends with a context.
-type cancelled struct {
+// contextReader is a reader that fails when its context ends.
+type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (c cancelled) Read(p []byte) (int, error) {
+func (c contextReader) Read(p []byte) (int, error) {
 	if c.ctx.Err() != nil {
 		return 0, context.Cause(c.ctx)
 	}
 	return c.r.Read(p)
 }
 
-// Put keeps an image under a name, in place of the one that has it, and gives it as it now lies
-// on disk. What was of the former alone goes with the next Remove or Prune. All of it is read and
-// compared with its digests; the error wraps ErrDamaged if something differs, and nothing is kept.
+// Put stores an image under a name, replaces an earlier image with this name, and returns the image in the cache. The next Remove or
+// Prune deletes the blobs of the earlier image. Put compares the complete image with its digests. If a digest differs the error
+// wraps ErrDamaged, and Put stores nothing.
 func (c *Cache) Put(ctx context.Context, name string, image v1.Image) (v1.Image, error) {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		return nil, fmt.Errorf("keep image as %q: a name has no spaces, and is not empty", name)
+		return nil, fmt.Errorf("store image as %q: the name must not be empty or contain spaces", name)
 	}
 	d, err := c.put(ctx, name, image)
 	if err == nil {
-		image, err = c.open(*d) // not by the name, which may be another's by now
+		image, err = c.open(*d) // by digest, because another process may have replaced the name
 	}
 	if err != nil {
-		return nil, fmt.Errorf("keep image %s in %s: %w", name, c.dir, err)
+		return nil, fmt.Errorf("store image %s in %s: %w", name, c.dir, err)
 	}
 	return image, nil
 }
@@ -277,7 +275,7 @@ func (c *Cache) put(ctx context.Context, name string, image v1.Image) (d *v1.Des
 	defer func() { err = errors.Join(err, release()) }()
 	d, err = stage(ctx, staged, image, defaultLimits.reserve)
 	if err != nil {
-		return nil, c.advise(err)
+		return nil, c.addAdvice(err)
 	}
 	d.Annotations = map[string]string{refName: name}
 	unlock, err := c.lock(ctx)
@@ -296,7 +294,7 @@ func (c *Cache) put(ctx context.Context, name string, image v1.Image) (d *v1.Des
 	}
 	index, err := c.index()
 	if errors.Is(err, ErrDamaged) {
-		index, err = emptyIndex() // what it named is to be put again
+		index, err = emptyIndex() // the images of a damaged index must be stored again
 	}
 	if err != nil {
 		return nil, err
@@ -306,7 +304,7 @@ func (c *Cache) put(ctx context.Context, name string, image v1.Image) (d *v1.Des
 	return d, c.writeIndex(index)
 }
 
-// stage writes an image to a directory and checks what was written.
+// stage writes an image to a directory and verifies the written files.
 func stage(ctx context.Context, dir string, image v1.Image, least reserve) (*v1.Descriptor, error) {
 	if err := layout.Path(dir).WriteImage(withContext{image, ctx, dir, least}); err != nil {
 		if ctx.Err() != nil {
@@ -339,7 +337,7 @@ func stage(ctx context.Context, dir string, image v1.Image, least reserve) (*v1.
 	return d, nil
 }
 
-// withContext is an image whose layers stop being read when a context ends, or a directory has no room for them.
+// withContext is an image with layers whose readers fail when a context ends, or when a directory has too little space for them.
 type withContext struct {
 	v1.Image
 	ctx   context.Context
@@ -368,19 +366,19 @@ func (l layerWithContext) Compressed() (io.ReadCloser, error) {
 	return struct {
 		io.Reader
 		io.Closer
-	}{sparing{cancelled{l.of.ctx, r}, &room{dir: l.of.dir, reserve: l.of.least}}, r}, nil
+	}{spaceReader{contextReader{l.of.ctx, r}, &spaceGuard{dir: l.of.dir, reserve: l.of.least}}, r}, nil
 }
 
-// Remove removes the image of a name, with its root file system and all blobs that no other image
-// shares. It is idempotent. What a run uses is left, and is an error.
+// Remove removes an image, its root file system, and all blobs that no other image shares. It is idempotent. It keeps a root file system
+// that a run uses, and returns an error.
 func (c *Cache) Remove(ctx context.Context, name string) error {
 	return c.change(ctx, func(index *v1.IndexManifest) {
 		index.Manifests = slices.DeleteFunc(index.Manifests, func(d v1.Descriptor) bool { return d.Annotations[refName] == name })
 	})
 }
 
-// Prune removes the images that keep does not want, what killed processes left, and all that belongs
-// to no image. What a run uses is left, and is an error.
+// Prune removes images for which keep returns false, leftovers of killed processes, and files that belong to no image. It keeps a
+// root file system that a run uses, and returns an error.
 func (c *Cache) Prune(ctx context.Context, keep func(name string) bool) error {
 	err := c.change(ctx, func(index *v1.IndexManifest) {
 		index.Manifests = slices.DeleteFunc(index.Manifests, func(d v1.Descriptor) bool { return !keep(d.Annotations[refName]) })
@@ -409,14 +407,14 @@ func (c *Cache) change(ctx context.Context, edit func(*v1.IndexManifest)) error 
 	return c.collect(index)
 }
 
-// collect removes blobs and root file systems that no image of the index has.
+// collect removes the blobs and root file systems that belong to no image of the index.
 func (c *Cache) collect(index *v1.IndexManifest) error {
 	wanted, images := map[string]bool{}, map[string]bool{}
 	for _, d := range index.Manifests {
 		wanted[d.Digest.Hex], images[d.Digest.Hex] = true, true
 		image, err := c.open(d)
 		if err != nil {
-			continue // it is built or loaded anew
+			continue // a damaged image must be built or loaded again
 		}
 		manifest, err := image.Manifest()
 		if err != nil {
@@ -449,7 +447,7 @@ func (c *Cache) collect(index *v1.IndexManifest) error {
 	return errors.Join(errs...)
 }
 
-// index reads what images there are.
+// index reads the list of images.
 func (c *Cache) index() (*v1.IndexManifest, error) {
 	content, err := os.ReadFile(c.path("index.json"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -491,5 +489,5 @@ func (c *Cache) writeIndex(index *v1.IndexManifest) error {
 	return errors.Join(err, root.Close())
 }
 
-// layoutMark is the file by which an OCI layout is known.
+// layoutMark is the content of oci-layout, the file that identifies an OCI layout.
 const layoutMark = `{"imageLayoutVersion":"1.0.0"}`

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// made makes an image for linux/amd64 of layers that are tar archives.
+// made builds an image for linux/amd64 from layers, which are tar archives.
 func made(t testing.TB, layers ...[]byte) v1.Image {
 	t.Helper()
 	image := empty.Image
@@ -67,7 +67,7 @@ func regularFile(name string) tar.Header {
 	return tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644}
 }
 
-func TestCacheKeeps(t *testing.T) {
+func TestCache(t *testing.T) {
 	c := testCache(t)
 	one, two := made(t, archive(t, regularFile("one"))), made(t, archive(t, regularFile("one")), archive(t, regularFile("two")))
 	kept := put(t, c, "one", one)
@@ -89,28 +89,28 @@ func TestCacheKeeps(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := c.Get("three"); !errors.Is(err, ErrNoImage) {
-		t.Errorf("of no image: %v", err)
+		t.Errorf("a missing image: %v", err)
 	}
 	for _, name := range []string{"", "a b", "a\n"} {
 		if _, err := c.Put(t.Context(), name, one); err == nil {
-			t.Errorf("the name %q is taken", name)
+			t.Errorf("the name %q is accepted", name)
 		}
 	}
 
-	// A layer that both have stays as long as one of them does.
+	// A shared layer stays as long as one of its images.
 	shared := len(blobsOf(t, c))
 	if err := errors.Join(c.Remove(t.Context(), "two"), c.Remove(t.Context(), "two")); err != nil {
 		t.Fatal(err)
 	}
 	if left := len(blobsOf(t, c)); left != shared-3 {
-		t.Errorf("%d of %d blobs are left, want three less: a layer, a configuration, a manifest", left, shared)
+		t.Errorf("%d of %d blobs are left, want three less: a layer, a configuration and a manifest", left, shared)
 	}
 	if err := c.Verify(t.Context(), "one"); err != nil {
 		t.Error(err)
 	}
 	put(t, c, "one", two)
 	if image, err := c.Get("one"); err != nil || digest(t, image) != digest(t, two) {
-		t.Errorf("the name means the earlier image (%v)", err)
+		t.Errorf("the name refers to the earlier image (%v)", err)
 	}
 }
 
@@ -130,7 +130,7 @@ func wantConsistentDigest(t *testing.T, got, want v1.Image) {
 	}
 }
 
-// Whatever is broken in the cache, it is noticed, never used, and mended by keeping the image again.
+// The cache must detect damage, not use a damaged image, and repair it when the image is stored again.
 func TestCacheDamage(t *testing.T) {
 	image := made(t, archive(t, regularFile("file")))
 	manifest, err := image.Manifest()
@@ -151,7 +151,7 @@ func TestCacheDamage(t *testing.T) {
 		name   string
 		path   func(*Cache) string
 		damage func(string) error
-		late   bool // only reading all of it tells
+		late   bool // detected only when the layers are read
 	}{
 		{"manifest cut off", func(c *Cache) string { return c.blob(digest(t, image)) }, cut, false},
 		{"manifest changed", func(c *Cache) string { return c.blob(digest(t, image)) }, flip, false},
@@ -179,7 +179,7 @@ func TestCacheDamage(t *testing.T) {
 					t.Errorf("unpacking: %v, want ErrDamaged", err)
 				}
 				if left, err := filepath.Glob(c.path("rootfs", "*", "*")); err != nil || len(left) > 0 {
-					t.Errorf("of the damaged image %v is left, %v", left, err)
+					t.Errorf("%v is left of the damaged image, %v", left, err)
 				}
 				err = c.Verify(t.Context(), "image")
 			}
@@ -188,13 +188,13 @@ func TestCacheDamage(t *testing.T) {
 			}
 			put(t, c, "image", image)
 			if err := c.Verify(t.Context(), "image"); err != nil {
-				t.Errorf("kept again: %v", err)
+				t.Errorf("stored again: %v", err)
 			}
 		})
 	}
 }
 
-// What is said to be a layer and is not, is not kept.
+// Put must not store a layer with a wrong digest.
 func TestPutChecksDigests(t *testing.T) {
 	c := testCache(t)
 	image := made(t, archive(t, regularFile("file")))
@@ -204,7 +204,7 @@ func TestPutChecksDigests(t *testing.T) {
 	stopped, stop := context.WithCancelCause(t.Context())
 	stop(errors.New("enough"))
 	if _, err := c.Put(stopped, "stopped", image); err == nil || !strings.Contains(err.Error(), "enough") {
-		t.Errorf("stopped: %v", err)
+		t.Errorf("cancelled: %v", err)
 	}
 	if entries, err := c.List(); err != nil || len(entries) > 0 || len(blobsOf(t, c)) > 0 {
 		t.Errorf("the cache has %v and %v (%v), want nothing", entries, blobsOf(t, c), err)
@@ -214,7 +214,7 @@ func TestPutChecksDigests(t *testing.T) {
 	}
 }
 
-// lyingImage has a layer that is not of its digest, but of its size.
+// lyingImage has a layer with the right size and a wrong digest.
 type lyingImage struct{ v1.Image }
 
 func (l lyingImage) Layers() ([]v1.Layer, error) {
@@ -240,8 +240,8 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Many at once keep, list, unpack and prune, and nobody sees anything by half.
-func TestCacheAtOnce(t *testing.T) {
+// Concurrent processes store, list, unpack and prune, and none sees a partial image.
+func TestConcurrentCacheUse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	images := []v1.Image{made(t, archive(t, regularFile("a"))), made(t, archive(t, regularFile("b")), archive(t, regularFile("c")))}
 	var all sync.WaitGroup
@@ -288,8 +288,8 @@ func TestCacheAtOnce(t *testing.T) {
 	}
 }
 
-// Other users of the machine see nothing of what is kept, whatever the umask, also where an older cache was open to them.
-func TestCacheIsClosed(t *testing.T) {
+// Other users cannot read the cache, whatever the umask. OpenCache also removes their permissions from an older cache.
+func TestCacheIsPrivate(t *testing.T) {
 	setUmask(t, 0)
 	dir := filepath.Join(t.TempDir(), "cache")
 	if err := os.MkdirAll(filepath.Join(dir, "blobs", "sha256"), 0o755); err != nil {
@@ -314,17 +314,17 @@ func TestCacheIsClosed(t *testing.T) {
 				t.Errorf("%s has the mode %v", name, info.Mode())
 			}
 			if name == c.path("rootfs") && err == nil {
-				return fs.SkipDir // what is below keeps the modes of the image
+				return fs.SkipDir // files below have the modes of the image
 			}
 			return err
 		})
 		if err != nil || seen < 10 {
-			t.Errorf("%d files were looked at, %v", seen, err)
+			t.Errorf("%d files were checked, %v", seen, err)
 		}
 	}
 }
 
-// What a killed process left goes, what a living one has stays, and so does what is not ours.
+// Sweep removes files of killed processes, and keeps files of running processes and files that do not belong to the cache.
 func TestSweep(t *testing.T) {
 	c := testCache(t)
 	dead := []string{OwnPrefix + "amd64-0123", "put-1", "import-2", "load-3"}
@@ -347,7 +347,7 @@ func TestSweep(t *testing.T) {
 	}
 	for _, name := range dead {
 		if _, err := os.Stat(c.path("tmp", name)); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s is still there: %v", name, err)
+			t.Errorf("%s still exists: %v", name, err)
 		}
 	}
 	for _, dir := range []string{building, importing, c.path("tmp", "of-others")} {
@@ -359,19 +359,19 @@ func TestSweep(t *testing.T) {
 		t.Error(err)
 	}
 	if again, err := Sweep(c.dir); err != nil || len(again) > 0 {
-		t.Errorf("again %v is removed, %v", again, err)
+		t.Errorf("the second Sweep removed %v, %v", again, err)
 	}
 	none := filepath.Join(t.TempDir(), "none")
 	if removed, err := Sweep(none); err != nil || removed != nil {
-		t.Errorf("where there is no cache %v is removed, %v", removed, err)
+		t.Errorf("without a cache Sweep removed %v, %v", removed, err)
 	}
 	if _, err := os.Stat(none); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a cache was made: %v", err)
+		t.Errorf("Sweep created a cache: %v", err)
 	}
 }
 
-// Directories that are made while others sweep are never taken from who makes them.
-func TestSweepAtOnce(t *testing.T) {
+// Concurrent sweeps must not remove a new directory of a running process.
+func TestConcurrentSweep(t *testing.T) {
 	c := testCache(t)
 	var all sync.WaitGroup
 	for range 4 {
@@ -403,45 +403,45 @@ func TestSweepAtOnce(t *testing.T) {
 
 func TestExclusive(t *testing.T) {
 	c := testCache(t)
-	if err := os.MkdirAll(c.path("tmp", "thing", "left"), 0o755); err != nil { // by a killed process
+	if err := os.MkdirAll(c.path("tmp", "thing", "left"), 0o755); err != nil { // a leftover of a killed process
 		t.Fatal(err)
 	}
-	dir, release, err := c.Exclusive(t.Context(), "thing", func() { t.Error("nobody else has it") })
+	dir, release, err := c.Exclusive(t.Context(), "thing", func() { t.Error("no other process has the lock") })
 	if err != nil {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("%v is in it, %v", left, err)
+		t.Errorf("it contains %v, %v", left, err)
 	}
 	waiting, stop := context.WithCancelCause(t.Context())
 	asked := 0
 	if _, _, err := c.Exclusive(waiting, "thing", func() { asked++; stop(errors.New("enough")) }); err == nil || !strings.Contains(err.Error(), "enough") {
-		t.Errorf("who waits is not stopped: %v", err)
+		t.Errorf("the context does not end the wait: %v", err)
 	}
 	if asked != 1 {
-		t.Errorf("who waits is told so %d times", asked)
+		t.Errorf("wait was called %d times", asked)
 	}
 	if err := c.Prune(t.Context(), func(string) bool { return true }); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(dir); err != nil {
-		t.Errorf("what is being made was swept: %v", err)
+		t.Errorf("Sweep removed a directory in use: %v", err)
 	}
 	if err := release(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the directory is still there: %v", err)
+		t.Errorf("the directory still exists: %v", err)
 	}
 	if err := errors.Join(os.MkdirAll(c.path("tmp", "put-1", "left"), 0o755), c.Prune(t.Context(), func(string) bool { return true })); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(c.path("tmp", "put-1")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("what a killed process left is still there: %v", err)
+		t.Errorf("the leftover of a killed process still exists: %v", err)
 	}
 }
 
-func TestRootfsIsMendedAndHeld(t *testing.T) {
+func TestRootfsIsRepairedAndLocked(t *testing.T) {
 	c := testCache(t)
 	image := put(t, c, "image", made(t, archive(t, regularFile("file"))))
 	dir, err := c.Rootfs(t.Context(), image)
@@ -452,7 +452,7 @@ func TestRootfsIsMendedAndHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A place to mount on, as runtimes make it, is no damage.
+	// Runtimes create mount points, which are not damage.
 	if err := os.Mkdir(filepath.Join(dir, "mnt"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -460,17 +460,17 @@ func TestRootfsIsMendedAndHeld(t *testing.T) {
 		t.Errorf("%s, %v; want %s", again, err, dir)
 	}
 	if after, err := os.Stat(filepath.Join(dir, "file")); err != nil || !os.SameFile(before, after) {
-		t.Errorf("it was unpacked again: %v", err)
+		t.Errorf("the image was unpacked again: %v", err)
 	}
-	// It is held, so that nobody removes it, not even with the image.
+	// The lock prevents its removal, even if the image is removed.
 	if err := c.Remove(t.Context(), "image"); !errors.Is(err, errLocked) {
-		t.Errorf("it was removed while it is held: %v", err)
+		t.Errorf("the locked directory was removed: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "file")); err != nil {
 		t.Error(err)
 	}
 
-	// Another cache, in which nobody holds it, is changed and mended.
+	// In another cache no process has the lock. There the directory is damaged and repaired.
 	c = testCache(t)
 	image = put(t, c, "image", made(t, archive(t, regularFile("file"))))
 	name := digest(t, image).Hex
@@ -491,7 +491,7 @@ func TestRootfsIsMendedAndHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := c.unchanged(name); err == nil {
-			t.Errorf("%s: it is not noticed", damage)
+			t.Errorf("%s: not detected", damage)
 		}
 		if err := c.unpackRootfs(t.Context(), image, name); err != nil {
 			t.Fatal(err)
@@ -501,7 +501,7 @@ func TestRootfsIsMendedAndHeld(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(c.path("rootfs", name)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the root file system is still there: %v", err)
+		t.Errorf("the root file system still exists: %v", err)
 	}
 }
 
@@ -510,8 +510,8 @@ func TestRequireSpace(t *testing.T) {
 		t.Error(err)
 	}
 	err := RequireSpace(t.TempDir(), 1<<60)
-	if err == nil || !strings.Contains(err.Error(), "MiB free") || !strings.Contains(err.Error(), CacheVariable) {
-		t.Errorf("%v, want one with what is free and what to do", err)
+	if err == nil || !strings.Contains(err.Error(), "are needed") || !strings.Contains(err.Error(), CacheVariable) {
+		t.Errorf("%v, want the free space and the remedy in it", err)
 	}
 }
 
@@ -530,6 +530,6 @@ func TestCacheDir(t *testing.T) {
 		t.Errorf("%s, %v; want %s", dir, err, want)
 	}
 	if _, err := OpenCache("/proc/no/cache"); err == nil || !strings.Contains(err.Error(), CacheVariable) {
-		t.Errorf("a cache that cannot be made: %v", err)
+		t.Errorf("a cache in an invalid directory: %v", err)
 	}
 }

@@ -18,19 +18,18 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// FreshPath is where the bytes of a fresh image lie in it.
+// FreshPath is the path of the random file in a fresh image.
 const FreshPath = "/fresh"
 
-// Fresh publishes an image that no engine has seen: the probe's with one layer more, of size
-// bytes in one file. It gives its reference, for Forget.
+// Fresh publishes an image that no engine has in its cache: the probe image and another layer with one file of size bytes. It returns
+// the reference for Forget.
 //
-// The bytes do not compress, so that size is what goes over the wire and what is unpacked. They come
-// from a generator whose seed is drawn each time and not the run's: an engine may still have the
-// layers of an earlier run.
+// The content is random and does not compress, so an engine transfers and unpacks size bytes. The seed differs for each image and does not
+// come from the run, because an engine may still have the layers of an earlier run.
 func (r *Registry) Fresh(ctx context.Context, size int64) (string, error) {
 	image, err := freshImage(size)
 	if err != nil {
-		return "", fmt.Errorf("make a fresh image of %d bytes: %w", size, err)
+		return "", fmt.Errorf("create a fresh image of %d bytes: %w", size, err)
 	}
 	r.mu.Lock()
 	r.fresh++
@@ -45,7 +44,7 @@ func freshImage(size int64) (v1.Image, error) {
 		return nil, err
 	}
 	var seed [32]byte
-	_, _ = crand.Read(seed[:]) // it never fails
+	_, _ = crand.Read(seed[:]) // Read never fails
 	packed, err := packBytes(rand.NewChaCha8(seed), size)
 	if err != nil {
 		return nil, err
@@ -61,11 +60,11 @@ func freshImage(size int64) (v1.Image, error) {
 	})
 }
 
-// packBytes makes a layer, gzip around tar, with size bytes of content in one file. It tries no
-// compression: there is nothing to gain.
+// packBytes packs a file with size bytes as a layer: tar inside gzip. It does not compress, because random bytes do not become
+// smaller.
 func packBytes(content io.Reader, size int64) ([]byte, error) {
-	const room = 4 << 10 // for the ends of tar and the heads of gzip's blocks, of 64 KiB each
-	layer := bytes.NewBuffer(make([]byte, 0, size+size/(8<<10)+room))
+	const overhead = 4 << 10 // for the padding of tar and the headers of gzip's blocks of 64 KiB
+	layer := bytes.NewBuffer(make([]byte, 0, size+size/(8<<10)+overhead))
 	zip, err := gzip.NewWriterLevel(layer, gzip.NoCompression)
 	if err != nil {
 		return nil, err

@@ -1,19 +1,16 @@
-// Package image holds the probe and the image that it makes: a file system from
-// scratch with the probe, the directories that runtimes mount on, and nothing
-// else; and it keeps, unpacks, reads and serves images of every kind. The workload image is
-// made by package debian below.
+// Package image builds the probe image, and stores, unpacks, reads and serves images of every kind. The probe image has only the
+// probe and the mount points for runtimes. Package debian below it builds the workload image.
 //
-// The probe is a C program (folder probe at the top) that is embedded per architecture, so that one
-// binary is all there is to install. The image has one layer. Build packs it for engines that pull,
-// WriteRootfs unpacks that very layer for those that want a directory: what they run cannot
-// differ. It is the same, to the byte and the digest, each time it is made from the same probe.
+// The probe is a C program (directory probe at the top). The binary embeds it for several architectures, so that a user installs a
+// single file. The probe image has one layer. Build packs it for engines that pull. WriteRootfs unpacks the same layer for engines that
+// need a directory, so all engines run the same files. The build is reproducible: the same probe gives the same bytes and
+// digest.
 //
-// Registry serves images to engines, and fresh ones with a layer more, to measure pulls with.
-// Cache keeps images on disk and unpacks each once, for engines that want a directory.
+// Registry serves images to engines. It also creates fresh images with another layer, to measure pulls. Cache stores images on
+// disk and unpacks each once, for engines that need a directory.
 //
-// Images of others are untrusted: the package refuses names and links that lead out of the directory, devices,
-// what grows without bounds, and whatever is not what its digest says. Of the probe's own layer
-// it takes nothing but files and directories.
+// Images from elsewhere are untrusted. The package refuses names and links that lead out of the directory, devices, images of unlimited
+// size, and content that does not match its digest. From the layer of the probe image it accepts only files and directories.
 package image
 
 import (
@@ -30,13 +27,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// ProbePath is where the probe lies in the image. It is the image's entry point.
+// ProbePath is the path of the probe in the image. It is the image's entry point.
 const ProbePath = "/probe"
 
-// WriteRootfs writes the root file system of the image for the host's architecture to
-// dir, which is made if it is not there (its parent is not). Modes are exact, whatever the
-// umask; the owner is root if the caller is. It may be called again, also while
-// containers run from dir: files are replaced as a whole, and what else lies in dir stays.
+// WriteRootfs writes the root file system of the probe image for the host's architecture to dir. It creates dir, but not its parent. Modes do
+// not depend on the umask. The owner is root if the caller is root. WriteRootfs may be called again while containers run
+// from dir: it replaces each file atomically and keeps other files.
 func WriteRootfs(dir string) error {
 	layer, err := packed(runtime.GOARCH)
 	if err != nil {
@@ -48,8 +44,7 @@ func WriteRootfs(dir string) error {
 	return nil
 }
 
-// Build makes the image for an architecture, named as Go does. The error wraps
-// ErrNoProbe if there is no probe for it.
+// Build builds the probe image for an architecture in Go's naming. The error wraps ErrNoProbe if the binary has no probe for it.
 func Build(arch string) (v1.Image, error) {
 	image, err := build(arch)
 	if err != nil {
@@ -71,14 +66,14 @@ func build(arch string) (v1.Image, error) {
 	return Assemble(arch, "touchstone", nil, layer)
 }
 
-// Assemble makes an image of layers for an architecture, that has the probe for its entry point. Its digest depends
-// on nothing else: it has no time of its own.
+// Assemble builds an image from layers with the probe as its entry point. The digest depends only on the arguments, because all
+// times are Epoch.
 func Assemble(arch, createdBy string, labels map[string]string, layers ...v1.Layer) (v1.Image, error) {
-	made := v1.Time{Time: Epoch()}
+	created := v1.Time{Time: Epoch()}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, layer := range layers {
 		var err error
-		image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: v1.History{Created: made, CreatedBy: createdBy}})
+		image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: v1.History{Created: created, CreatedBy: createdBy}})
 		if err != nil {
 			return nil, err
 		}
@@ -89,18 +84,18 @@ func Assemble(arch, createdBy string, labels map[string]string, layers ...v1.Lay
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Variant = "linux", arch, variant(arch)
-	config.Created = made
+	config.Created = created
 	config.Config = v1.Config{
-		// Without arguments it waits: the probe's image is also the sandbox ("pause") image of CRI engines.
+		// Without arguments the probe waits, because the image is also the sandbox ("pause") image of CRI engines.
 		Entrypoint: []string{ProbePath}, Cmd: []string{"pause"}, WorkingDir: "/", Env: []string{"PATH=" + searchPath}, Labels: labels,
 	}
 	return mutate.ConfigFile(image, config)
 }
 
-// searchPath is the PATH that images usually have. The probe has no use for it, but youki starts nothing without.
+// searchPath is the usual PATH of images. The probe does not need it, but youki starts no container without PATH.
 const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// variant is the architecture's variant as image indexes name it.
+// variant returns the variant of an architecture in image indexes.
 func variant(arch string) string {
 	if arch == "arm64" {
 		return "v8"
@@ -108,7 +103,7 @@ func variant(arch string) string {
 	return ""
 }
 
-// Epoch is the time of all that is in images of ours: a real one would change their digests.
+// Epoch returns the time of all files and fields in Touchstone's images. The current time would change their digests.
 func Epoch() time.Time { return time.Unix(0, 0).UTC() }
 
 func packed(arch string) ([]byte, error) {

@@ -23,7 +23,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// architectures are those for which a probe was built; the host's must be among them.
+// architectures returns the architectures with a probe. The host's must be one of them.
 func architectures(t *testing.T) []string {
 	t.Helper()
 	files, err := fs.Glob(embedded, "probe/probe-*")
@@ -31,7 +31,7 @@ func architectures(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	if _, err := Probe(runtime.GOARCH); err != nil {
-		t.Fatal(err) // says how to build it
+		t.Fatal(err) // the error contains the build command
 	}
 	var names []string
 	for _, file := range files {
@@ -48,7 +48,7 @@ func TestProbe(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(binary) >= 100<<10 {
-			t.Errorf("the probe for %s has %d bytes, and must have less than 100 KiB", arch, len(binary))
+			t.Errorf("the probe for %s has %d bytes, want less than 100 KiB", arch, len(binary))
 		}
 		f, err := elf.NewFile(strings.NewReader(string(binary)))
 		if err != nil {
@@ -69,7 +69,7 @@ func TestNoProbe(t *testing.T) {
 	for _, arch := range []string{"m68k", "", "../README"} {
 		_, err := Probe(arch)
 		if !errors.Is(err, ErrNoProbe) || !strings.Contains(err.Error(), "make build") {
-			t.Errorf("Probe(%q): %v, want ErrNoProbe and what to do", arch, err)
+			t.Errorf("Probe(%q): %v, want ErrNoProbe and the remedy", arch, err)
 		}
 		if _, err := Build(arch); !errors.Is(err, ErrNoProbe) {
 			t.Errorf("Build(%q): %v, want ErrNoProbe", arch, err)
@@ -91,13 +91,13 @@ func TestWriteProbe(t *testing.T) {
 		}
 		got, err := os.ReadFile(file)
 		if err != nil || string(got) != string(want) {
-			t.Errorf("something else is written (%v)", err)
+			t.Errorf("the file has other content (%v)", err)
 		}
 		if info, err := os.Lstat(file); err != nil || info.Mode() != 0o755 {
 			t.Errorf("mode %v, %v; want 0755", info.Mode(), err)
 		}
 	}
-	// A running program cannot be written to; it is replaced.
+	// A running program cannot be overwritten, so WriteProbe must replace the file.
 	cmd := exec.CommandContext(t.Context(), file, "ready")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -113,10 +113,10 @@ func TestWriteProbe(t *testing.T) {
 		t.Errorf("while the probe runs: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
-		t.Errorf("the directory holds %v (%v), want the probe alone", left, err)
+		t.Errorf("the directory contains %v (%v), want only the probe", left, err)
 	}
 	if err := errors.Join(cmd.Process.Kill(), WriteProbe(filepath.Join(dir, "missing", "probe"))); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("into a directory that is not there: %v", err)
+		t.Errorf("into a missing directory: %v", err)
 	}
 	_ = cmd.Wait() // killed
 }
@@ -134,7 +134,7 @@ func TestBuild(t *testing.T) {
 				t.Fatal(err)
 			}
 			if one, two := digest(t, image), digest(t, again); one != two {
-				t.Errorf("made twice it has the digests %v and %v", one, two)
+				t.Errorf("two builds have the digests %v and %v", one, two)
 			}
 			if media, err := image.MediaType(); err != nil || media != types.OCIManifestSchema1 {
 				t.Errorf("media type %v, %v", media, err)
@@ -147,7 +147,7 @@ func TestBuild(t *testing.T) {
 				t.Errorf("config %+v", config)
 			}
 			if got := slices.Concat(config.Config.Entrypoint, config.Config.Cmd); !slices.Equal(got, workload.Pause()) {
-				t.Errorf("without arguments it runs %q, want the program that waits", got)
+				t.Errorf("without arguments the image runs %q, want pause", got)
 			}
 			if len(config.Config.Env) != 1 || !strings.HasPrefix(config.Config.Env[0], "PATH=/") {
 				t.Errorf("environment %q, want a PATH", config.Config.Env)
@@ -168,24 +168,24 @@ func wantConsistent(t *testing.T, image v1.Image) {
 		t.Fatal(err)
 	}
 	if hash, size, err := v1.SHA256(bytes.NewReader(raw)); err != nil || hash != manifest.Config.Digest || size != manifest.Config.Size {
-		t.Errorf("the config has the digest %v and %d bytes (%v), and the manifest says %+v", hash, size, err, manifest.Config)
+		t.Errorf("the config has the digest %v and %d bytes (%v), want %+v", hash, size, err, manifest.Config)
 	}
 	layers, err := image.Layers()
 	if err != nil || len(layers) != 1 || len(manifest.Layers) != 1 {
-		t.Fatalf("%d layers, %v, and the manifest has %d; want one", len(layers), err, len(manifest.Layers))
+		t.Fatalf("%d layers (%v), %d in the manifest; want 1", len(layers), err, len(manifest.Layers))
 	}
 	if err := validate.Layer(layers[0]); err != nil {
 		t.Error(err)
 	}
 	if hash, err := layers[0].Digest(); err != nil || hash != manifest.Layers[0].Digest {
-		t.Errorf("the layer has the digest %v (%v), and the manifest says %v", hash, err, manifest.Layers[0].Digest)
+		t.Errorf("the layer has the digest %v (%v), want %v", hash, err, manifest.Layers[0].Digest)
 	}
 	config, err := image.ConfigFile()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if hash, err := layers[0].DiffID(); err != nil || len(config.RootFS.DiffIDs) != 1 || hash != config.RootFS.DiffIDs[0] {
-		t.Errorf("the layer's content has the digest %v (%v), and the config says %v", hash, err, config.RootFS.DiffIDs)
+		t.Errorf("the layer's content has the digest %v (%v), want %v", hash, err, config.RootFS.DiffIDs)
 	}
 }
 
@@ -198,7 +198,7 @@ func digest(t *testing.T, image v1.Image) v1.Hash {
 	return d
 }
 
-// The directory that WriteRootfs writes holds just what is in the image's layer.
+// WriteRootfs writes exactly the files of the image's layer.
 func TestWriteRootfsIsTheLayer(t *testing.T) {
 	image, err := Build(runtime.GOARCH)
 	if err != nil {
@@ -226,7 +226,7 @@ func TestWriteRootfsIsTheLayer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if header.Uid != 0 || header.Gid != 0 || !header.ModTime.Equal(Epoch()) {
-			t.Errorf("%s belongs to %d:%d and is of %v", header.Name, header.Uid, header.Gid, header.ModTime)
+			t.Errorf("%s has the owner %d:%d and the time %v", header.Name, header.Uid, header.Gid, header.ModTime)
 		}
 		want[path.Clean(header.Name)] = file{header.FileInfo().Mode(), string(b)}
 	}
@@ -242,7 +242,7 @@ func TestWriteRootfsIsTheLayer(t *testing.T) {
 		}
 	}
 
-	// Written again it is the same, whatever was done to it meanwhile.
+	// A second call repairs all changes to the files.
 	err = errors.Join(
 		os.WriteFile(filepath.Join(dir, "etc/passwd"), []byte("changed"), 0o600),
 		os.Chmod(filepath.Join(dir, "probe"), 0o600),
@@ -256,12 +256,11 @@ func TestWriteRootfsIsTheLayer(t *testing.T) {
 	if err := WriteRootfs(dir); err != nil {
 		t.Fatal(err)
 	}
-	want["data/other"] = file{0o640, ""} // what is not ours stays
+	want["data/other"] = file{0o640, ""} // other files stay
 	wantFiles(t, dir, want)
 }
 
-// The build of the probe gives the same bytes each time, and the embedded one is what
-// the source gives now.
+// The build of the probe is reproducible, and the embedded probe is up to date.
 func TestProbeIsReproducible(t *testing.T) {
 	architectures(t)
 	name := "probe-" + runtime.GOARCH
@@ -281,7 +280,7 @@ func TestProbeIsReproducible(t *testing.T) {
 			t.Fatal(err)
 		}
 		if string(built) != string(embeddedProbe) {
-			t.Fatalf("the embedded %s is not what probe/ gives now: run make build, with the same compiler", name)
+			t.Fatalf("the embedded %s is not up to date with probe/: run make build, with the same compiler", name)
 		}
 	}
 }

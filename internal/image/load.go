@@ -20,8 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Load gives an image of the user's: of a directory or an archive, as Import reads them, or the one of a name in the
-// cache. What is read from a file is kept apart until release is called, which may be done once.
+// Load returns a user's image: from a directory or an archive, with the formats of Import, or from the cache by name. An image from a
+// file is in a temporary cache until the caller calls release, at most once.
 func (c *Cache) Load(ctx context.Context, pathOrName string) (image v1.Image, release func() error, err error) {
 	_, err = os.Stat(pathOrName)
 	switch {
@@ -32,7 +32,7 @@ func (c *Cache) Load(ctx context.Context, pathOrName string) (image v1.Image, re
 	}
 	image, err = c.Get(pathOrName)
 	if errors.Is(err, ErrNoImage) {
-		err = fmt.Errorf("load image %s: there is no such file or directory, and no image of that name in the cache; touchstone image list shows those", pathOrName)
+		err = fmt.Errorf("load image %s: no such file, directory or image in the cache; touchstone image list shows the images", pathOrName)
 	}
 	return image, func() error { return nil }, err
 }
@@ -42,21 +42,20 @@ func (c *Cache) loadFile(ctx context.Context, file string) (v1.Image, func() err
 	if err != nil {
 		return nil, nil, fmt.Errorf("load image %s: %w", file, err)
 	}
-	apart, err := OpenCache(dir)
+	temporary, err := OpenCache(dir)
 	if err != nil {
 		return nil, nil, errors.Join(err, release())
 	}
-	_, image, err := apart.Import(ctx, file, "")
+	_, image, err := temporary.Import(ctx, file, "")
 	if err != nil {
 		return nil, nil, errors.Join(err, release())
 	}
 	return image, release, nil
 }
 
-// Import puts an image into the cache: from an OCI layout, a directory or a tar archive of one, or from an archive as docker
-// save writes it; archives may be compressed by gzip. Of several images it takes the one for the host's
-// platform. An empty name stands for the one that the archive gives it, if it is one of Touchstone's, else for one made of
-// its digest.
+// Import stores an image in the cache. The source is an OCI layout, as a directory or a tar archive, or an archive of docker
+// save. Archives may be compressed with gzip. From several images Import takes the one for the host's platform. If name is
+// empty, Import takes the name in the archive if that is a name of Touchstone's own images, or else derives one from the digest.
 func (c *Cache) Import(ctx context.Context, file, name string) (string, v1.Image, error) {
 	name, image, err := c.importFrom(ctx, file, name)
 	if err != nil {
@@ -91,14 +90,14 @@ func (c *Cache) importFrom(ctx context.Context, file, name string) (_ string, _ 
 	return name, image, err
 }
 
-// OwnPrefix begins the names of the images that Touchstone makes.
+// OwnPrefix begins the names of images that Touchstone builds.
 const OwnPrefix = "workload-"
 
-// IsOwn tells the names of images that Touchstone makes from those that users give.
+// IsOwn reports whether a name belongs to an image that Touchstone builds, and not to a user's image.
 func IsOwn(name string) bool { return strings.HasPrefix(name, OwnPrefix) }
 
-// read reads an image from a directory or an archive; the name is the one that it has there. temporary is for what
-// has to be unpacked, and must stay until done is called, after which the image is of no use.
+// read reads an image and its name from a directory or an archive. It unpacks an archive to the directory temporary. The image is valid until
+// done is called, and temporary must exist until then.
 func read(ctx context.Context, file, temporary string) (image v1.Image, name string, done func(), err error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -107,51 +106,51 @@ func read(ctx context.Context, file, temporary string) (image v1.Image, name str
 	if info.IsDir() {
 		return readLayout(file)
 	}
-	packed := archiveFile{ctx, file, defaultLimits}
-	isLayout, isDocker, err := packed.kind()
+	archive := archiveFile{ctx, file, defaultLimits}
+	isLayout, isDocker, err := archive.kind()
 	switch {
 	case err != nil:
 		return nil, "", nil, err
-	case isLayout: // Docker writes archives that are both; this one keeps digests
-		if err := packed.expand(temporary); err != nil {
+	case isLayout: // preferred if Docker wrote both formats, because a layout keeps the digests
+		if err := archive.expand(temporary); err != nil {
 			return nil, "", nil, err
 		}
 		return readLayout(temporary)
 	case isDocker:
-		image, err := packed.docker()
+		image, err := archive.docker()
 		if err != nil {
-			err = fmt.Errorf("read what docker save has written: %w", err)
+			err = fmt.Errorf("read the archive of docker save: %w", err)
 		}
 		return image, "", func() {}, err
 	default:
-		return nil, "", nil, errors.New("it is no archive of an image: there is neither oci-layout nor manifest.json in it")
+		return nil, "", nil, errors.New("not an archive of an image: it contains neither oci-layout nor manifest.json")
 	}
 }
 
-// readLayout reads the image of an OCI layout that is for the host.
+// readLayout reads the host's image of an OCI layout.
 func readLayout(dir string) (image v1.Image, name string, done func(), err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, "", nil, err
 	}
 	done = func() { _ = root.Close() } // it was only read
-	image, name, err = givenLayout{root}.image()
+	image, name, err = untrustedLayout{root}.image()
 	if err != nil {
 		done()
 	}
 	return image, name, done, err
 }
 
-// archiveFile is a tar archive, with gzip around it or not.
+// archiveFile is a tar archive, optionally compressed with gzip.
 type archiveFile struct {
 	ctx    context.Context
 	file   string
 	limits limits
 }
 
-// open gives what is in the archive, unzipped.
+// open returns the uncompressed tar stream.
 func (a archiveFile) open() (io.ReadCloser, error) {
-	f, err := os.OpenFile(a.file, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would be waited for
+	f, err := os.OpenFile(a.file, os.O_RDONLY|unix.O_NONBLOCK, 0) // O_NONBLOCK, because the path may be a pipe
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +160,7 @@ func (a archiveFile) open() (io.ReadCloser, error) {
 		}
 		return nil, errors.Join(err, f.Close())
 	}
-	r := bufio.NewReaderSize(cancelled{a.ctx, f}, 1<<20)
+	r := bufio.NewReaderSize(contextReader{a.ctx, f}, 1<<20)
 	opened := struct {
 		io.Reader
 		io.Closer
@@ -175,7 +174,7 @@ func (a archiveFile) open() (io.ReadCloser, error) {
 	return opened, nil
 }
 
-// bounded is a reader that refuses to give more than so many bytes.
+// bounded is a reader that fails after a number of bytes.
 type bounded struct {
 	r    io.Reader
 	left int64
@@ -189,7 +188,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// kind tells of what formats the archive is, or that it has the layout that is preferred.
+// kind returns the formats of the archive. It stops at the first sign of an OCI layout, because that is preferred.
 func (a archiveFile) kind() (isLayout, isDocker bool, err error) {
 	first := true
 	err = a.each(func(name string, _ *tar.Header, _ io.Reader) error {
@@ -204,12 +203,12 @@ func (a archiveFile) kind() (isLayout, isDocker bool, err error) {
 		return nil
 	})
 	if errors.Is(err, tar.ErrHeader) || first && errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New("it is no archive of an image: it is no tar archive, nor one compressed by gzip")
+		err = errors.New("not an archive of an image: it is not a tar archive, with or without gzip")
 	}
 	return isLayout, isDocker, err
 }
 
-// each calls do for each entry, until it gives an error. That of io.EOF only ends it.
+// each calls do for each entry until it returns an error. If do returns io.EOF, each stops without an error.
 func (a archiveFile) each(do func(name string, header *tar.Header, content io.Reader) error) error {
 	r, err := a.open()
 	if err != nil {
@@ -235,17 +234,17 @@ func (a archiveFile) each(do func(name string, header *tar.Header, content io.Re
 	}
 }
 
-// expand unpacks the files of an OCI layout to a directory. There are no links in one.
+// expand unpacks the files of an OCI layout to a directory. It refuses links, because a layout has none.
 func (a archiveFile) expand(dir string) (err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	space := &room{dir: dir, reserve: a.limits.reserve}
+	space := &spaceGuard{dir: dir, reserve: a.limits.reserve}
 	entries := a.limits.entries
 	return a.each(func(name string, header *tar.Header, content io.Reader) error {
-		isBlob, _ := path.Match("blobs/*/*", name) // the pattern is sound
+		isBlob, _ := path.Match("blobs/*/*", name) // the pattern is valid
 		switch {
 		case !isBlob && name != "oci-layout" && name != "index.json", isBlob && header.Typeflag == tar.TypeDir:
 			return nil
@@ -264,21 +263,21 @@ func (a archiveFile) expand(dir string) (err error) {
 	})
 }
 
-// docker gives the image of an archive of docker save. The library reads manifest and configuration whole, and
-// follows links to them.
+// docker returns the image of an archive of docker save. It first checks the manifest and the configuration, because the library reads
+// files of any size and follows links to them.
 func (a archiveFile) docker() (v1.Image, error) {
 	text, err := a.text("manifest.json")
 	if err != nil {
 		return nil, err
 	}
-	var there []dockerImage
-	if err := json.Unmarshal(text, &there); err != nil {
+	var images []dockerImage
+	if err := json.Unmarshal(text, &images); err != nil {
 		return nil, fmt.Errorf("read manifest.json: %w", err)
 	}
-	if len(there) != 1 {
-		return nil, fmt.Errorf("there are %d images in it; save a single image", len(there))
+	if len(images) != 1 {
+		return nil, fmt.Errorf("it contains %d images; save a single image", len(images))
 	}
-	if _, err := a.text(path.Clean(there[0].Config)); err != nil {
+	if _, err := a.text(path.Clean(images[0].Config)); err != nil {
 		return nil, err
 	}
 	return tarball.Image(a.open, nil)
@@ -301,7 +300,7 @@ func (a archiveFile) text(wanted string) (text []byte, err error) {
 		return io.EOF
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("%s: %w in it", wanted, fs.ErrNotExist)
+		err = fmt.Errorf("%s in the archive: %w", wanted, fs.ErrNotExist)
 	}
 	return text, err
 }

@@ -23,7 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forPlatform gives an image another architecture.
+// forPlatform returns an image with another architecture.
 func forPlatform(t *testing.T, image v1.Image, arch string) v1.Image {
 	t.Helper()
 	config, err := image.ConfigFile()
@@ -38,7 +38,7 @@ func forPlatform(t *testing.T, image v1.Image, arch string) v1.Image {
 	return image
 }
 
-// writeLayout writes an OCI layout with images in an index, or right in it.
+// writeLayout writes an OCI layout with images in a nested index or in its own index.
 func writeLayout(t *testing.T, nested bool, images ...v1.Image) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -93,7 +93,7 @@ func written(t *testing.T, content []byte) string {
 	return file
 }
 
-// dockerSaved is what docker save writes.
+// dockerSaved returns an archive in the format of docker save.
 func dockerSaved(t *testing.T, images ...v1.Image) []byte {
 	t.Helper()
 	tagged := map[name.Tag]v1.Image{}
@@ -130,17 +130,17 @@ func TestLoad(t *testing.T) {
 		{"docker save, compressed", written(t, zipped(t, dockerSaved(t, host))), "host"},
 		{"saved", written(t, own.Bytes()), "host"},
 		{"saved, compressed", written(t, zipped(t, own.Bytes())), "host"},
-		{"of other platforms", writeLayout(t, true, other, third), "error: there is none for linux/" + runtime.GOARCH + " in it, only for linux/s390x, linux/ppc64le"},
-		{"empty layout", writeLayout(t, false), "error: there is no image in it"},
+		{"of other platforms", writeLayout(t, true, other, third), "error: it contains no image for linux/" + runtime.GOARCH + ", only for linux/s390x, linux/ppc64le"},
+		{"empty layout", writeLayout(t, false), "error: it contains no image"},
 		{"several of docker", written(t, dockerSaved(t, host, other)), "error: a single image"},
-		{"no archive", written(t, []byte("what is this?\n"+strings.Repeat("x", 2000))), "error: no archive of an image"},
-		{"empty file", written(t, nil), "error: no archive of an image"},
+		{"not an archive", written(t, []byte("what is this?\n"+strings.Repeat("x", 2000))), "error: not an archive of an image"},
+		{"empty file", written(t, nil), "error: not an archive of an image"},
 		{"another archive", written(t, archive(t, regularFile("file"))), "error: neither oci-layout nor manifest.json"},
 		{"cut off", written(t, own.Bytes()[:own.Len()/2]), "error: damaged"},
 		{"compressed and cut off", written(t, zipped(t, own.Bytes())[:own.Len()/8]), "error: damaged"},
 		{"damaged compression", written(t, []byte("\x1f\x8bnot gzip at all")), "error: damaged"},
-		{"directory that is no layout", t.TempDir(), "error: no OCI layout"},
-		{"nothing", filepath.Join(t.TempDir(), "nothing"), "error: no such file or directory, and no image of that name"},
+		{"directory without a layout", t.TempDir(), "error: not an OCI layout"},
+		{"nothing", filepath.Join(t.TempDir(), "nothing"), "error: no such file, directory or image in the cache"},
 		{"name with a NUL", "a\x00b", "error: a\x00b"},
 	}
 	for _, test := range tests {
@@ -149,7 +149,7 @@ func TestLoad(t *testing.T) {
 			image, release, err := c.Load(t.Context(), test.path)
 			if want, ok := strings.CutPrefix(test.want, "error: "); ok {
 				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("error %v, want one with %q", err, want)
+					t.Errorf("error %v, want %q in it", err, want)
 				}
 				if left, err := os.ReadDir(c.path("tmp")); err != nil || len(left) > 0 || len(blobsOf(t, c)) > 0 {
 					t.Errorf("%v and %v is left, %v", left, blobsOf(t, c), err)
@@ -175,16 +175,16 @@ func TestLoad(t *testing.T) {
 					t.Error(err)
 				}
 				if left, err := os.ReadDir(c.path("tmp")); err != nil || len(left) > 0 || len(blobsOf(t, c)) > 0 {
-					t.Errorf("once it is released, %v and %v is left, %v", left, blobsOf(t, c), err)
+					t.Errorf("after release %v and %v are left, %v", left, blobsOf(t, c), err)
 				}
 			}()
-			for _, l := range layers { // large ones must not be held in memory to be served
+			for _, l := range layers { // a registry must not hold large layers in memory
 				r, err := l.Compressed()
 				if err != nil {
 					t.Fatal(err)
 				}
 				if _, ok := r.(*os.File); !ok {
-					t.Errorf("a layer is a %T and no file", r)
+					t.Errorf("a layer is a %T, not a file", r)
 				}
 				if err := r.Close(); err != nil {
 					t.Error(err)
@@ -194,7 +194,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// What is saved and loaded has its digest and, if it is one of ours, its name.
+// Save and Import keep the digest, and the name of an image that Touchstone builds.
 func TestSaveAndImport(t *testing.T) {
 	image := made(t, archive(t, regularFile("file")), archive(t, regularFile("file")))
 	for as, want := range map[string]string{OwnPrefix + "amd64-0123": OwnPrefix + "amd64-0123", "other": "loaded-" + digest(t, image).Hex[:12]} {
@@ -203,7 +203,7 @@ func TestSaveAndImport(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(one.Bytes(), two.Bytes()) {
-			t.Error("saved twice it is not the same")
+			t.Error("two archives of an image differ")
 		}
 		c := testCache(t)
 		name, kept, err := c.Import(t.Context(), written(t, one.Bytes()), "")
@@ -225,8 +225,8 @@ func TestSaveAndImport(t *testing.T) {
 	}
 }
 
-// Docker takes the archive by its manifest.json, whatever its version.
-func TestSavedIsDockers(t *testing.T) {
+// All versions of Docker load the archive through its manifest.json.
+func TestDockerReadsSavedImage(t *testing.T) {
 	image := made(t, archive(t, regularFile("file")))
 	var b bytes.Buffer
 	if err := Save(t.Context(), &b, "image", image); err != nil {
@@ -261,8 +261,7 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// A layout of a user's may hold anything, and is read as root: nothing outside of it is read, nothing is waited
-// for, and nothing large is taken into memory.
+// Touchstone reads a user's layout as root. It must not read files outside of the layout, block, or read large files into memory.
 func TestLoadRefuses(t *testing.T) {
 	host := forPlatform(t, made(t, archive(t, regularFile("file"))), runtime.GOARCH)
 	manifest, err := host.Manifest()
@@ -281,19 +280,19 @@ func TestLoadRefuses(t *testing.T) {
 		file   string
 		damage func(string) error
 		want   string
-		packed string // the same of an archive; empty if no archive can be so
+		packed string // the error for an archive; empty if an archive cannot have the fault
 	}{
-		{"endless index", index, link("/dev/zero"), "no regular file", "no regular file"},
-		{"index elsewhere", index, link("../index.json"), "no regular file", "no regular file"},
-		{"index that is a pipe", index, pipe, "no regular file", "no regular file"},
-		{"huge index", index, huge, "more than the 4 MiB", ""},
-		{"large index", index, large, "more than the 4 MiB", "more than the 4 MiB"},
-		{"large manifest", blobName(digest(t, host)), large, "more than the 4 MiB", "more than the 4 MiB"},
-		{"huge configuration", config, huge, "more than the 4 MiB", ""},
-		{"large configuration", config, large, "more than the 4 MiB", "more than the 4 MiB"},
-		{"endless configuration", config, link("/dev/zero"), "no regular file", "no regular file"},
-		{"layer elsewhere", layer, link("/etc/passwd"), "no regular file", "no regular file"},
-		{"layer that is a pipe", layer, pipe, "no regular file", "no regular file"},
+		{"endless index", index, link("/dev/zero"), "not a regular file", "not a regular file"},
+		{"index elsewhere", index, link("../index.json"), "not a regular file", "not a regular file"},
+		{"index that is a pipe", index, pipe, "not a regular file", "not a regular file"},
+		{"huge index", index, huge, "larger than 4 MiB", ""},
+		{"large index", index, large, "larger than 4 MiB", "larger than 4 MiB"},
+		{"large manifest", blobName(digest(t, host)), large, "larger than 4 MiB", "larger than 4 MiB"},
+		{"huge configuration", config, huge, "larger than 4 MiB", ""},
+		{"large configuration", config, large, "larger than 4 MiB", "larger than 4 MiB"},
+		{"endless configuration", config, link("/dev/zero"), "not a regular file", "not a regular file"},
+		{"layer elsewhere", layer, link("/etc/passwd"), "not a regular file", "not a regular file"},
+		{"layer that is a pipe", layer, pipe, "not a regular file", "not a regular file"},
 		{"huge layer", layer, huge, "damaged", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -312,7 +311,7 @@ func TestLoadRefuses(t *testing.T) {
 		if err := unix.Mkfifo(file, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		wantRefused(t, file, "no regular file")
+		wantRefused(t, file, "not a regular file")
 	})
 	t.Run("blobs elsewhere", func(t *testing.T) {
 		dir, other := writeLayout(t, false, host), writeLayout(t, false, host)
@@ -322,7 +321,7 @@ func TestLoadRefuses(t *testing.T) {
 		wantRefused(t, dir, "escapes")
 	})
 	t.Run("docker's manifest elsewhere", func(t *testing.T) {
-		wantRefused(t, written(t, archive(t, tar.Header{Typeflag: tar.TypeSymlink, Name: "manifest.json", Linkname: "/dev/zero"})), "no regular file")
+		wantRefused(t, written(t, archive(t, tar.Header{Typeflag: tar.TypeSymlink, Name: "manifest.json", Linkname: "/dev/zero"})), "not a regular file")
 	})
 }
 
@@ -330,14 +329,14 @@ func wantRefused(t *testing.T, file, want string) {
 	t.Helper()
 	c := testCache(t)
 	if _, _, err := c.Load(t.Context(), file); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("error %v, want one with %q", err, want)
+		t.Errorf("error %v, want %q in it", err, want)
 	}
 	if left, err := os.ReadDir(c.path("tmp")); err != nil || len(left) > 0 {
 		t.Errorf("%v is left, %v", left, err)
 	}
 }
 
-// tarOfAll packs a directory with all that is no regular file.
+// tarOfAll packs a directory with links and pipes.
 func tarOfAll(t *testing.T, dir string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -373,13 +372,13 @@ func tarOfAll(t *testing.T, dir string) []byte {
 	return b.Bytes()
 }
 
-// Docker's manifest and the configuration that it names are read whole.
+// The manifest and the configuration of docker save must not exceed the limit, because the library reads them into memory.
 func TestDockerSavedIsBounded(t *testing.T) {
 	manifest := `[{"Config":"c.json","Layers":[]}]`
 	for want, files := range map[string][]struct{ name, text string }{
-		"manifest.json has more":      {{"manifest.json", strings.Repeat(" ", maxJSON) + manifest}},
-		"c.json has more":             {{"c.json", strings.Repeat(" ", maxJSON+1)}, {"manifest.json", manifest}},
-		"c.json: file does not exist": {{"manifest.json", manifest}},
+		"manifest.json is larger":                    {{"manifest.json", strings.Repeat(" ", maxJSON) + manifest}},
+		"c.json is larger":                           {{"c.json", strings.Repeat(" ", maxJSON+1)}, {"manifest.json", manifest}},
+		"c.json in the archive: file does not exist": {{"manifest.json", manifest}},
 	} {
 		var b bytes.Buffer
 		w := tar.NewWriter(&b)
@@ -397,8 +396,8 @@ func TestDockerSavedIsBounded(t *testing.T) {
 	}
 }
 
-// A small archive that unzips to more than any image has is not read to its end.
-func TestArchiveThatNeverEnds(t *testing.T) {
+// A small archive can decompress to unlimited size, so reading must stop.
+func TestEndlessArchive(t *testing.T) {
 	var b bytes.Buffer
 	zip := gzip.NewWriter(&b)
 	w := tar.NewWriter(zip)
@@ -413,10 +412,10 @@ func TestArchiveThatNeverEnds(t *testing.T) {
 	}
 }
 
-func TestExpandLeavesAReserve(t *testing.T) {
+func TestExpandKeepsReserve(t *testing.T) {
 	packed := archiveFile{t.Context(), written(t, tarOf(t, writeLayout(t, false, made(t, archive(t, regularFile("file")))))), limits{1 << 30, 100, wholeDisk}}
-	if err := packed.expand(t.TempDir()); !errors.Is(err, errNoRoom) {
-		t.Errorf("%v, want %v", err, errNoRoom)
+	if err := packed.expand(t.TempDir()); !errors.Is(err, errNoSpace) {
+		t.Errorf("%v, want %v", err, errNoSpace)
 	}
 	packed.limits = limits{bytes: 1 << 30, entries: 3}
 	if err := packed.expand(t.TempDir()); !errors.Is(err, errTooMany) {
@@ -424,8 +423,8 @@ func TestExpandLeavesAReserve(t *testing.T) {
 	}
 }
 
-// What is neither a layout's nor regular is not unpacked.
-func TestExpandTakesALayoutAlone(t *testing.T) {
+// expand ignores files that do not belong to a layout.
+func TestExpandIgnoresOtherFiles(t *testing.T) {
 	dir := writeLayout(t, false, made(t, archive(t, regularFile("file"))))
 	want := len(filesBelow(t, dir))
 	if err := errors.Join(os.Symlink("/dev/zero", filepath.Join(dir, "repositories")), os.Mkdir(filepath.Join(dir, "more"), 0o700),
@@ -441,7 +440,7 @@ func TestExpandTakesALayoutAlone(t *testing.T) {
 	}
 }
 
-// filesBelow lists what is no directory.
+// filesBelow lists the files below a directory.
 func filesBelow(t *testing.T, dir string) (files []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockPause is the time between two looks at a lock that another process has.
+// lockPause is the time between two attempts to get a lock.
 const lockPause = 50 * time.Millisecond
 
-// lock is held while the index is changed.
+// lock locks the index for a change.
 func (c *Cache) lock(ctx context.Context) (unlock func(), err error) {
 	l, err := lockFile(ctx, c.path("lock"), unix.LOCK_EX, nil)
 	if err != nil {
@@ -26,12 +26,12 @@ func (c *Cache) lock(ctx context.Context) (unlock func(), err error) {
 	return l.release, nil
 }
 
-// Exclusive is held by the one process that makes something of a name. It gives a directory for it,
-// empty, which goes with the lock. Whoever has to wait for another process is told so, once.
+// Exclusive locks a name, so that only one process builds the object with this name. It returns an empty directory for the build, and
+// release removes it. If another process holds the lock, Exclusive calls wait once, and waits.
 func (c *Cache) Exclusive(ctx context.Context, name string, wait func()) (dir string, release func() error, err error) {
 	l, err := lockFile(ctx, c.path("tmp", name+".lock"), unix.LOCK_EX, wait)
 	if err != nil {
-		return "", nil, fmt.Errorf("wait for another touchstone that makes %s: %w", name, err)
+		return "", nil, fmt.Errorf("wait for another touchstone process that builds %s: %w", name, err)
 	}
 	dir = c.path("tmp", name)
 	release = func() error {
@@ -44,12 +44,12 @@ func (c *Cache) Exclusive(ctx context.Context, name string, wait func()) (dir st
 	}
 	if err != nil {
 		l.release()
-		return "", nil, fmt.Errorf("make a place for %s: %w", name, err)
+		return "", nil, fmt.Errorf("create a directory for %s: %w", name, err)
 	}
 	return dir, release, nil
 }
 
-// temporary makes a directory that nobody sweeps until release removes it.
+// temporary creates a directory that Sweep keeps until release removes it.
 func (c *Cache) temporary(kind string) (dir string, release func() error, err error) {
 	for {
 		dir, err = os.MkdirTemp(c.path("tmp"), kind+"-")
@@ -58,7 +58,7 @@ func (c *Cache) temporary(kind string) (dir string, release func() error, err er
 		}
 		l, err := lockDir(dir)
 		if errors.Is(err, errLocked) || errors.Is(err, fs.ErrNotExist) {
-			continue // it was swept before it was locked
+			continue // Sweep removed the directory before the lock
 		}
 		if err != nil {
 			return "", nil, errors.Join(err, os.RemoveAll(dir))
@@ -70,7 +70,7 @@ func (c *Cache) temporary(kind string) (dir string, release func() error, err er
 	}
 }
 
-// lockDir locks a directory, or gives errLocked; fs.ErrNotExist if it is removed meanwhile.
+// lockDir locks a directory, or returns errLocked. If the directory is removed meanwhile, it returns fs.ErrNotExist.
 func lockDir(path string) (fileLock, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -80,16 +80,16 @@ func lockDir(path string) (fileLock, error) {
 	if err != nil {
 		return 0, err
 	}
-	var there unix.Stat_t
-	if err := unix.Fstat(fd, &there); err != nil || there.Nlink == 0 {
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil || stat.Nlink == 0 {
 		l.release()
 		return 0, &fs.PathError{Op: "lock", Path: path, Err: fs.ErrNotExist}
 	}
 	return l, nil
 }
 
-// Sweep removes what killed processes have left in the cache of a directory, if there is one, and tells what. What a
-// living one uses stays.
+// Sweep removes the temporary files of killed processes from the cache in a directory, and returns their paths. It keeps files that a
+// running process uses. A missing cache is not an error.
 func Sweep(cache string) (removed []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(cache, "tmp"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,13 +111,13 @@ func Sweep(cache string) (removed []string, err error) {
 	return removed, errors.Join(errs...)
 }
 
-// temporaries are the directories of tmp/, by how their names begin. In a directory that a user names there may be others.
+// temporaries are the name prefixes of the cache's directories in tmp/. If a user chose the cache's directory, tmp/ may have other files.
 var temporaries = []string{OwnPrefix, "put-", "import-", "load-"}
 
-// sweepDir removes a directory of tmp/ that no living process has.
+// sweepDir removes a directory of tmp/ unless a running process uses it.
 func sweepDir(path string) (gone bool, err error) {
 	base := filepath.Base(path)
-	// Locks stay: who waits for one would else have a lock that nobody sees.
+	// Keep lock files: a process that waits for a removed lock file would lock a file that other processes cannot find.
 	if strings.HasSuffix(base, ".lock") || !slices.ContainsFunc(temporaries, func(p string) bool { return strings.HasPrefix(base, p) }) {
 		return false, nil
 	}
@@ -137,13 +137,13 @@ func sweepDir(path string) (gone bool, err error) {
 	return true, os.RemoveAll(path)
 }
 
-// fileLock is a lock on a file that ends with the process at the latest. It has a bare descriptor,
-// so that it does not go with what forgets it.
+// fileLock is a lock on a file until release or the end of the process. It uses a plain descriptor, because the finalizer of an os.File
+// would release the lock.
 type fileLock int
 
 var errLocked = errors.New("another process uses it")
 
-// tryLock locks a file, which it makes if need be, or gives errLocked.
+// tryLock locks a file, or returns errLocked. It creates the file if necessary.
 func tryLock(path string, how int) (fileLock, error) {
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -152,7 +152,7 @@ func tryLock(path string, how int) (fileLock, error) {
 	return locked(fd, path, how)
 }
 
-// locked locks what has been opened.
+// locked locks an open file.
 func locked(fd int, path string, how int) (fileLock, error) {
 	l := fileLock(fd)
 	if err := l.convert(how); err != nil {
@@ -165,7 +165,7 @@ func locked(fd int, path string, how int) (fileLock, error) {
 	return l, nil
 }
 
-// lockFile waits for a lock, and says so once.
+// lockFile waits for a lock. It calls wait once if it must wait.
 func lockFile(ctx context.Context, path string, how int, wait func()) (fileLock, error) {
 	l, err := tryLock(path, how)
 	if !errors.Is(err, errLocked) {

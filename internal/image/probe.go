@@ -10,17 +10,16 @@ import (
 	"runtime"
 )
 
-// ErrNoProbe says that this binary was built without the probe for an
-// architecture.
+// ErrNoProbe reports that this binary was built without the probe for an architecture.
 var ErrNoProbe = errors.New("this binary was built without the probe for it")
 
-// The folder holds a README and what scripts/build-probe.sh has built.
+// The directory contains a README and the output of scripts/build-probe.sh.
 //
 //go:embed probe
 var embedded embed.FS
 
-// Probe is the probe for an architecture, named as Go does: a static ELF executable. The
-// error wraps ErrNoProbe if there is none.
+// Probe returns the probe for an architecture in Go's naming: a static ELF executable. The error wraps ErrNoProbe if the binary has
+// none.
 func Probe(arch string) ([]byte, error) {
 	binary, err := embedded.ReadFile("probe/probe-" + arch)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
@@ -32,8 +31,8 @@ func Probe(arch string) ([]byte, error) {
 	return binary, nil
 }
 
-// WriteProbe writes the probe for the host's architecture to path, with mode 0755. The
-// file is whole or not there: it may be called while an older one runs.
+// WriteProbe writes the probe for the host's architecture to path, with mode 0755. It replaces the file atomically, so it may be called
+// while an older probe runs.
 func WriteProbe(path string) error {
 	binary, err := Probe(runtime.GOARCH)
 	if err != nil {

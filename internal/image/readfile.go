@@ -12,8 +12,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// ReadFile gives a regular file of an image, by its path without a slash at the beginning: the one of the
-// uppermost layer that has it. It has at most limit bytes.
+// ReadFile returns a regular file of an image from the uppermost layer that contains it. name is the path without a leading slash. A file
+// with more than limit bytes is an error.
 func ReadFile(image v1.Image, name string, limit int64) ([]byte, error) {
 	layers, err := image.Layers()
 	if err != nil {
@@ -44,7 +44,7 @@ func readFrom(layer v1.Layer, name string, limit int64) ([]byte, error) {
 		case path.Clean(header.Name) != name || header.Typeflag != tar.TypeReg:
 			continue
 		case header.Size > limit:
-			return nil, fmt.Errorf("%s of the image has %d bytes, and may have %d", name, header.Size, limit)
+			return nil, fmt.Errorf("%s of the image has %d bytes, more than %d", name, header.Size, limit)
 		}
 		return io.ReadAll(r)
 	}

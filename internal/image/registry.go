@@ -21,28 +21,27 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// Registry serves images over HTTP to engines on this host, so that they pull in their ordinary
-// way. It listens on a random port of the loopback address only, keeps in memory what lies in
-// no file, and takes no image from outside: it answers GET and HEAD, and what it has comes from
-// Publish and Fresh alone. It must be closed.
+// Registry serves images over HTTP to engines on this host, so that they can pull in the usual way. It listens only on the
+// loopback address, on a random port. It keeps images in memory unless they are in files. It refuses uploads: it handles only
+// GET and HEAD, and only Publish and Fresh add images. It must be closed.
 //
-// The one of go-containerregistry was rejected: it takes uploads from whoever can reach it, answers
-// 416 to the open-ended ranges that containerd asks for, and remembers the names of what was deleted.
+// The registry of go-containerregistry was rejected: it accepts uploads from every client, responds with 416 to containerd's open-ended
+// range requests, and keeps the names of deleted images.
 type Registry struct {
 	server *http.Server
 	port   int
-	path   string // of all repositories
+	path   string // the path of all repositories
 	probe  string
 	served sync.WaitGroup
 
 	mu        sync.RWMutex
-	fresh     int                  // images that Fresh has made
+	fresh     int                  // the number of images that Fresh created
 	images    map[string]published // by reference
 	manifests map[string]manifest  // by repository and tag, "touchstone/RUN/probe:latest"
 	blobs     map[v1.Hash]*blob
 }
 
-// published is what goes when an image is forgotten.
+// published lists the objects that Forget removes with an image.
 type published struct {
 	manifests []string
 	blobs     []v1.Hash
@@ -54,13 +53,13 @@ type manifest struct {
 	content   []byte
 }
 
-// blob is a layer or a configuration, which images may share.
+// blob is a layer or a configuration. Several images may share it.
 type blob struct {
 	open func() (io.ReadSeekCloser, error)
-	uses int
+	uses int // the number of images
 }
 
-// inMemory opens what is kept in memory.
+// inMemory returns an opener of content in memory.
 func inMemory(content []byte) func() (io.ReadSeekCloser, error) {
 	return func() (io.ReadSeekCloser, error) { return readSeekNopCloser{bytes.NewReader(content)}, nil }
 }
@@ -72,21 +71,20 @@ func (readSeekNopCloser) Close() error { return nil }
 // loopback is the address of all registries.
 const loopback = "127.0.0.1"
 
-// headerLimit bounds how long a client may take for the head of a request.
+// headerLimit limits the time in which a client must send the header of a request.
 const headerLimit = 10 * time.Second
 
-// repositories is the path of all repositories of a run.
+// repositories returns the path of all repositories of a run.
 func repositories(runID string) string { return "touchstone/" + runID + "/" }
 
-// IsOf tells whether a reference is one of an image that a run has published. By it an image is
-// known as the run's that is still with an engine.
+// IsOf reports whether a reference belongs to an image that a run published. Cleanup uses it to find the run's images in an
+// engine.
 func IsOf(ref, runID string) bool {
 	host, path, ok := strings.Cut(ref, "/")
 	return ok && strings.HasPrefix(host, loopback+":") && strings.HasPrefix(path, repositories(runID))
 }
 
-// NewRegistry starts a registry that has the probe's image. The run's ID is part of all references,
-// so it must be of lower case.
+// NewRegistry starts a registry with the probe image. All references contain the run's ID, so it must be lower case.
 func NewRegistry(ctx context.Context, runID string) (*Registry, error) {
 	r := &Registry{path: repositories(runID), images: map[string]published{}, manifests: map[string]manifest{}, blobs: map[v1.Hash]*blob{}}
 	r.server = &http.Server{Handler: r, ReadHeaderTimeout: headerLimit, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
@@ -107,23 +105,22 @@ func NewRegistry(ctx context.Context, runID string) (*Registry, error) {
 	return r, nil
 }
 
-// Addr is the address that is part of all references: 127.0.0.1 with a port.
+// Addr returns the address in all references: 127.0.0.1 with a port.
 func (r *Registry) Addr() string { return fmt.Sprintf("%s:%d", loopback, r.port) }
 
-// Port is the port of Addr.
+// Port returns the port of Addr.
 func (r *Registry) Port() int { return r.port }
 
-// Probe is the reference of the probe's image.
+// Probe returns the reference of the probe image.
 func (r *Registry) Probe() string { return r.probe }
 
-// Serve answers on one more listener, until Close: that of another network namespace, where
-// it should have the same port for references to mean the same.
+// Serve serves on another listener until Close, for example in another network namespace. The listener should have the same port, so that
+// references are valid there.
 func (r *Registry) Serve(l net.Listener) {
-	r.served.Go(func() { _ = r.server.Serve(l) }) // it ends with Close
+	r.served.Go(func() { _ = r.server.Serve(l) }) // returns at Close
 }
 
-// Publish adds an image under a name with a tag, in place of the one that has it, and gives its
-// reference.
+// Publish adds an image under a name with a tag, replaces an earlier image with this name, and returns the reference.
 func (r *Registry) Publish(ctx context.Context, as string, image v1.Image) (string, error) {
 	ref, err := name.NewTag(r.Addr()+"/"+r.path+as, name.Insecure, name.StrictValidation)
 	if err == nil {
@@ -147,7 +144,7 @@ func (r *Registry) publish(ctx context.Context, ref name.Tag, image v1.Image) er
 	r.Forget(ref.Name())
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// By its digest too: engines ask again by what the tag has given them.
+	// Engines resolve the tag to a digest, and then request the manifest by digest.
 	keys := []string{ref.RepositoryStr() + ":" + ref.TagStr(), ref.RepositoryStr() + "@" + m.digest.String()}
 	p := published{manifests: keys}
 	for _, key := range keys {
@@ -179,7 +176,7 @@ func manifestOf(image v1.Image) (manifest, error) {
 	return manifest{mediaType: string(mediaType), digest: digest, content: content}, err
 }
 
-// contentsOf gives the configuration and the layers of an image.
+// contentsOf returns openers of the configuration and the layers of an image.
 func contentsOf(ctx context.Context, image v1.Image) (map[v1.Hash]func() (io.ReadSeekCloser, error), error) {
 	config, err := image.RawConfigFile()
 	if err != nil {
@@ -209,8 +206,8 @@ func contentsOf(ctx context.Context, image v1.Image) (map[v1.Hash]func() (io.Rea
 	return contents, nil
 }
 
-// opener gives how to open a layer: its file, as often as it is asked for, if that is what the image
-// has; else what is read of it now.
+// opener returns an opener of a layer. If the layer is in a file, each call opens the file. Otherwise opener reads the layer into
+// memory now.
 func opener(layer v1.Layer) (open func() (io.ReadSeekCloser, error), err error) {
 	size, err := layer.Size()
 	if err != nil {
@@ -229,7 +226,7 @@ func opener(layer v1.Layer) (open func() (io.ReadSeekCloser, error), err error) 
 			}
 			file, ok := r.(io.ReadSeekCloser)
 			if !ok {
-				return nil, errors.Join(errors.New("the layer is no file any more"), r.Close())
+				return nil, errors.Join(errors.New("the layer is no longer a file"), r.Close())
 			}
 			return file, nil
 		}, nil
@@ -239,7 +236,7 @@ func opener(layer v1.Layer) (open func() (io.ReadSeekCloser, error), err error) 
 	return inMemory(content), err
 }
 
-// Forget removes an image, with all of it that no other one shares. It is idempotent.
+// Forget removes an image with all blobs that no other image shares. It is idempotent.
 func (r *Registry) Forget(ref string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -256,7 +253,7 @@ func (r *Registry) Forget(ref string) {
 	}
 }
 
-// Has tells whether there is an image of the reference that Publish or Fresh gave.
+// Has reports whether the registry has the image of a reference from Publish or Fresh.
 func (r *Registry) Has(ref string) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -271,17 +268,17 @@ func (r *Registry) Close() error {
 	return err
 }
 
-// ServeHTTP answers as the OCI distribution specification says for pulling.
+// ServeHTTP implements the pull part of the OCI distribution specification.
 func (r *Registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
 	if request.Method != http.MethodGet && request.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		refuse(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "this registry takes nothing from clients")
+		refuse(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "this registry is read-only")
 		return
 	}
 	path, ok := strings.CutPrefix(request.URL.Path, "/v2")
 	if path = strings.Trim(path, "/"); ok && path == "" {
-		return // the question whether this is a registry
+		return // a client checks whether this is a registry
 	}
 	rest, reference := cutLast(path)
 	repository, kind := cutLast(rest)
@@ -297,7 +294,7 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// serveCatalog lists the repositories, for whoever looks what is served here.
+// serveCatalog lists the repositories, for debugging.
 func (r *Registry) serveCatalog(w http.ResponseWriter) {
 	names := map[string]bool{}
 	r.mu.RLock()
@@ -305,7 +302,7 @@ func (r *Registry) serveCatalog(w http.ResponseWriter) {
 		names[key[:strings.IndexAny(key, ":@")]] = true
 	}
 	r.mu.RUnlock()
-	answer(w, http.StatusOK, map[string][]string{"repositories": slices.Sorted(maps.Keys(names))})
+	sendJSON(w, http.StatusOK, map[string][]string{"repositories": slices.Sorted(maps.Keys(names))})
 }
 
 // cutLast cuts a path before its last element.
@@ -323,7 +320,7 @@ func (r *Registry) serveManifest(w http.ResponseWriter, request *http.Request, r
 	m, ok := r.manifests[key]
 	r.mu.RUnlock()
 	if !ok {
-		refuse(w, http.StatusNotFound, "MANIFEST_UNKNOWN", "there is no such image")
+		refuse(w, http.StatusNotFound, "MANIFEST_UNKNOWN", "unknown image")
 		return
 	}
 	serve(w, request, m.mediaType, m.digest, bytes.NewReader(m.content))
@@ -332,14 +329,14 @@ func (r *Registry) serveManifest(w http.ResponseWriter, request *http.Request, r
 func (r *Registry) serveBlob(w http.ResponseWriter, request *http.Request, digest string) {
 	hash, err := v1.NewHash(digest)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, "DIGEST_INVALID", "that is no digest")
+		refuse(w, http.StatusBadRequest, "DIGEST_INVALID", "invalid digest")
 		return
 	}
 	r.mu.RLock()
 	b, ok := r.blobs[hash]
 	r.mu.RUnlock()
 	if !ok {
-		refuse(w, http.StatusNotFound, "BLOB_UNKNOWN", "there is no such blob")
+		refuse(w, http.StatusNotFound, "BLOB_UNKNOWN", "unknown blob")
 		return
 	}
 	content, err := b.open()
@@ -351,25 +348,25 @@ func (r *Registry) serveBlob(w http.ResponseWriter, request *http.Request, diges
 	_ = content.Close() // it was only read
 }
 
-// serve sends content, or the range of it that was asked for.
+// serve sends content, or the requested range of it.
 func serve(w http.ResponseWriter, request *http.Request, mediaType string, digest v1.Hash, content io.ReadSeeker) {
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Docker-Content-Digest", digest.String())
 	http.ServeContent(w, request, "", time.Time{}, content)
 }
 
-// refuse answers with an error as the specification has it.
+// refuse sends an error in the format of the specification.
 func refuse(w http.ResponseWriter, status int, code, message string) {
-	type flaw struct {
+	type problem struct {
 		Code    string `json:"code"`
 		Message string `json:"message"`
 	}
-	answer(w, status, map[string][]flaw{"errors": {{code, message}}})
+	sendJSON(w, status, map[string][]problem{"errors": {{code, message}}})
 }
 
-func answer(w http.ResponseWriter, status int, body any) {
+func sendJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// Who does not read the answer does not want it.
+	// An error means that the client has closed the connection.
 	_ = json.NewEncoder(w).Encode(body)
 }

@@ -25,7 +25,7 @@ import (
 func newRegistry(t *testing.T) *Registry {
 	t.Helper()
 	if _, err := Probe(runtime.GOARCH); err != nil {
-		t.Fatal(err) // says how to build it
+		t.Fatal(err) // the error contains the build command
 	}
 	r, err := NewRegistry(t.Context(), "run1")
 	if err != nil {
@@ -39,10 +39,10 @@ func newRegistry(t *testing.T) *Registry {
 	return r
 }
 
-// direct is a client that no proxy of the environment leads astray.
+// direct is a client that ignores the proxy of the environment.
 var direct = &http.Transport{Proxy: nil, DisableKeepAlives: true}
 
-// pull gets an image as a client of its own does, and follows all its digests.
+// pull pulls an image with a registry client, and checks all digests.
 func pull(t *testing.T, ref string) (v1.Image, error) {
 	t.Helper()
 	parsed, err := name.ParseReference(ref, name.Insecure)
@@ -77,7 +77,7 @@ func ask(t *testing.T, method, url string, header http.Header) (*http.Response, 
 func TestRegistryServesTheProbe(t *testing.T) {
 	r := newRegistry(t)
 	if host, _, err := net.SplitHostPort(r.Addr()); err != nil || host != "127.0.0.1" || !strings.HasPrefix(r.Probe(), r.Addr()+"/") {
-		t.Errorf("the probe is %s at %s, want an address of loopback", r.Probe(), r.Addr())
+		t.Errorf("the probe is %s at %s, want a loopback address", r.Probe(), r.Addr())
 	}
 	got, err := pull(t, r.Probe())
 	if err != nil {
@@ -88,20 +88,20 @@ func TestRegistryServesTheProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := digest(t, got), digest(t, want); got != want {
-		t.Errorf("the image that is served has the digest %v, want that of Build, %v", got, want)
+		t.Errorf("the served image has the digest %v, want %v", got, want)
 	}
 	if byDigest, err := pull(t, strings.TrimSuffix(r.Probe(), ":latest")+"@"+digest(t, want).String()); err != nil || digest(t, byDigest) != digest(t, want) {
 		t.Errorf("by its digest: %v", err)
 	}
 	if !r.Has(r.Probe()) || r.Has(r.Addr()+"/touchstone/run1/other:latest") {
-		t.Error("the registry does not know what it has")
+		t.Error("Has returns false for a published image")
 	}
 	if _, body := ask(t, http.MethodGet, "http://"+r.Addr()+"/v2/_catalog", nil); body != `{"repositories":["touchstone/run1/probe"]}`+"\n" {
 		t.Errorf("the catalogue is %s", body)
 	}
 }
 
-func TestRegistryTakesNothing(t *testing.T) {
+func TestRegistryIsReadOnly(t *testing.T) {
 	r := newRegistry(t)
 	before, err := pull(t, r.Probe())
 	if err != nil {
@@ -120,10 +120,10 @@ func TestRegistryTakesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := remote.Write(parsed, before, remote.WithContext(t.Context()), remote.WithTransport(direct)); err == nil {
-		t.Error("a client has pushed an image")
+		t.Error("a client pushed an image")
 	}
 	if after, err := pull(t, r.Probe()); err != nil || digest(t, after) != digest(t, before) {
-		t.Errorf("the image that was there has changed: %v", err)
+		t.Errorf("the existing image changed: %v", err)
 	}
 }
 
@@ -152,8 +152,7 @@ func TestRegistryRefuses(t *testing.T) {
 	}
 }
 
-// TestRegistryServesRanges: engines fetch large layers in pieces, and go on where a
-// connection broke.
+// Engines fetch large layers in pieces, and continue after a broken connection.
 func TestRegistryServesRanges(t *testing.T) {
 	r := newRegistry(t)
 	image, err := pull(t, r.Probe())
@@ -202,7 +201,7 @@ func TestFresh(t *testing.T) {
 	}
 	own, other, base := layersOf(t, one), layersOf(t, two), layersOf(t, probe)
 	if len(own) != 2 || len(other) != 2 || own[0] != base[0] || other[0] != base[0] || own[1] == other[1] {
-		t.Errorf("the layers are %v and %v, want the probe's and one that is nowhere else", own, other)
+		t.Errorf("the layers are %v and %v, want the probe's layer and a unique one", own, other)
 	}
 	config, err := one.ConfigFile()
 	if err != nil || len(config.Config.Entrypoint) != 1 || config.Config.Entrypoint[0] != ProbePath {
@@ -217,13 +216,13 @@ func TestFresh(t *testing.T) {
 	}
 
 	r.Forget(first)
-	r.Forget(first) // again
+	r.Forget(first) // must be idempotent
 	if _, err := pull(t, first); err == nil || r.Has(first) {
 		t.Errorf("a forgotten image can be pulled: %v", err)
 	}
 	for _, ref := range []string{second, r.Probe()} {
 		if _, err := pull(t, ref); err != nil {
-			t.Errorf("what shares a layer with a forgotten image cannot be pulled any more: %v", err)
+			t.Errorf("an image that shares a layer with a forgotten image cannot be pulled: %v", err)
 		}
 	}
 }
@@ -250,7 +249,7 @@ func layersOf(t *testing.T, image v1.Image) []v1.Hash {
 	return all
 }
 
-// TestForgottenImagesTakeNoMemory: a run makes hundreds of them.
+// A run creates hundreds of images, so forgotten ones must not use memory.
 func TestForgottenImagesTakeNoMemory(t *testing.T) {
 	r := newRegistry(t)
 	const size, n = 1 << 20, 50
@@ -268,11 +267,11 @@ func TestForgottenImagesTakeNoMemory(t *testing.T) {
 		t.Errorf("after %d images of %d bytes there are %d more on the heap", n, size, after-before)
 	}
 	if len(r.images) != 1 || len(r.manifests) != 2 || len(r.blobs) != 2 {
-		t.Errorf("%d images, %d manifests and %d blobs are kept, want those of the probe", len(r.images), len(r.manifests), len(r.blobs))
+		t.Errorf("%d images, %d manifests and %d blobs are left, want only the probe", len(r.images), len(r.manifests), len(r.blobs))
 	}
 }
 
-// An image that is published in place of another leaves nothing of it.
+// Publish must remove all of the image that it replaces.
 func TestPublishReplaces(t *testing.T) {
 	r := newRegistry(t)
 	for range 2 {
@@ -285,11 +284,11 @@ func TestPublishReplaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := pull(t, ref); err != nil || digest(t, got) != digest(t, image) {
-			t.Errorf("another image is served than was published: %v", err)
+			t.Errorf("the registry serves another image: %v", err)
 		}
 	}
 	if len(r.images) != 2 || len(r.manifests) != 4 || len(r.blobs) != 4 {
-		t.Errorf("%d images, %d manifests and %d blobs are kept, want those of two images", len(r.images), len(r.manifests), len(r.blobs))
+		t.Errorf("%d images, %d manifests and %d blobs are left, want only two images", len(r.images), len(r.manifests), len(r.blobs))
 	}
 	image, err := Build(runtime.GOARCH)
 	if err != nil {
@@ -318,7 +317,7 @@ func TestCloseFreesThePort(t *testing.T) {
 	}
 }
 
-// The layer is one that tar and gzip of others understand.
+// Other implementations of tar and gzip must be able to read the layer.
 func TestPackBytes(t *testing.T) {
 	content := bytes.Repeat([]byte("touchstone"), 20_000)
 	for _, size := range []int64{0, 1, 511, 65_536, int64(len(content))} {
@@ -327,15 +326,15 @@ func TestPackBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := untar(t, layer); got != string(content[:size]) {
-			t.Errorf("of %d bytes %d come back", size, len(got))
+			t.Errorf("%d bytes were packed, %d read", size, len(got))
 		}
 	}
 	if _, err := packBytes(strings.NewReader("short"), 100); err == nil {
-		t.Error("a layer is made of fewer bytes than it is to have")
+		t.Error("packBytes accepts too little content")
 	}
 }
 
-// untar gives the content of the one file of a layer.
+// untar returns the content of the only file in a layer.
 func untar(t *testing.T, layer []byte) string {
 	t.Helper()
 	zip, err := gzip.NewReader(bytes.NewReader(layer))
@@ -374,7 +373,7 @@ func TestIsOf(t *testing.T) {
 	}
 }
 
-// Layers that are files are served from there, whole and in ranges, and not kept in memory.
+// The registry serves layers in files directly, whole and in ranges, and does not keep them in memory.
 func TestRegistryServesFiles(t *testing.T) {
 	r, c := newRegistry(t), testCache(t)
 	image := put(t, c, "image", forPlatform(t, made(t, archive(t, regularFile("file"))), runtime.GOARCH))
@@ -411,6 +410,6 @@ func TestRegistryServesFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if response, body := ask(t, http.MethodGet, url, nil); response.StatusCode != http.StatusNotFound || !strings.Contains(body, "BLOB_UNKNOWN") {
-		t.Errorf("a file that is gone: %s, %s", response.Status, body)
+		t.Errorf("a removed file: %s, %s", response.Status, body)
 	}
 }

@@ -19,13 +19,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rootfs gives a directory with the file system of an image: that of its layers on top of each
-// other. It is unpacked once for each image; the next call finds it, and makes sure
-// that no file in it is missing or was changed. It is held until the process ends: nobody removes it
-// meanwhile. It is for reading only.
+// Rootfs returns a directory with the merged file system of an image. It unpacks each image once. Later calls check that no file is
+// missing or changed. The directory is locked until the process ends, so that it is not removed. It is read-only for the caller.
 //
-// The error wraps ErrDamaged if a layer is not what its digest says. Layers are refused that lead out of
-// the directory, have devices, or grow without bounds.
+// The error wraps ErrDamaged if a layer does not match its digest. Rootfs refuses layers with paths that lead out of the directory,
+// with devices, or of unlimited size.
 func (c *Cache) Rootfs(ctx context.Context, image v1.Image) (string, error) {
 	digest, err := image.Digest()
 	if err != nil {
@@ -51,7 +49,7 @@ func (c *Cache) rootfs(ctx context.Context, image v1.Image, name string) (string
 	if lock, err = lockFile(ctx, dir+".lock", unix.LOCK_EX, nil); err != nil {
 		return "", err
 	}
-	if c.unchanged(name) != nil { // nobody has mended it meanwhile
+	if c.unchanged(name) != nil { // no other process has unpacked it meanwhile
 		if err := c.unpackRootfs(ctx, image, name); err != nil {
 			lock.release()
 			return "", err
@@ -64,15 +62,15 @@ func (c *Cache) rootfs(ctx context.Context, image v1.Image, name string) (string
 	return dir, nil
 }
 
-// unpackRootfs makes or replaces a root file system, which is locked.
+// unpackRootfs creates or replaces a root file system. The caller holds the lock.
 func (c *Cache) unpackRootfs(ctx context.Context, image v1.Image, name string) (err error) {
 	manifest, err := image.Manifest()
 	if err != nil {
 		return err
 	}
-	// Programs and libraries become two to three times as large.
+	// Uncompressed programs and libraries are two to three times as large.
 	if err := requireSpace(c.dir, 3*sizeOf(manifest)); err != nil {
-		return c.advise(err)
+		return c.addAdvice(err)
 	}
 	temporary := c.path("rootfs", name+".new")
 	if err := errors.Join(os.RemoveAll(temporary), os.RemoveAll(c.path("rootfs", name))); err != nil {
@@ -80,7 +78,7 @@ func (c *Cache) unpackRootfs(ctx context.Context, image v1.Image, name string) (
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
 	if err := unpackImage(ctx, image, temporary, defaultLimits); err != nil {
-		return c.advise(err)
+		return c.addAdvice(err)
 	}
 	if err := writeList(temporary, c.path("rootfs", name+".list")); err != nil {
 		return err
@@ -88,9 +86,9 @@ func (c *Cache) unpackRootfs(ctx context.Context, image v1.Image, name string) (
 	return os.Rename(temporary, c.path("rootfs", name))
 }
 
-// removeRootfs removes a root file system that nobody uses.
+// removeRootfs removes a root file system unless a process uses it.
 func (c *Cache) removeRootfs(name string) error {
-	name, _ = strings.CutSuffix(name, ".new") // what a killed process left
+	name, _ = strings.CutSuffix(name, ".new") // a leftover of a killed process
 	path := c.path("rootfs", name)
 	lock, err := tryLock(path+".lock", unix.LOCK_EX)
 	if err != nil {
@@ -107,7 +105,7 @@ func removeIfThere(path string) error {
 	return nil
 }
 
-// writeList notes what lies in a directory, for unchanged.
+// writeList writes the list of files in a directory for unchanged.
 func writeList(dir, path string) (err error) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -132,13 +130,13 @@ func writeList(dir, path string) (err error) {
 	return errors.Join(err, w.Flush(), file.Close())
 }
 
-// stamp is by what a file is known to be unchanged.
+// stamp returns the properties of a file that unchanged compares.
 func stamp(info fs.FileInfo) string {
 	return fmt.Sprint(uint32(info.Mode()), info.Size(), info.ModTime().UnixNano())
 }
 
-// unchanged compares a root file system with the list of what was unpacked. What was added to it, as runtimes do
-// with places to mount on, does not matter.
+// unchanged compares a root file system with the list of unpacked files. It ignores added files, because runtimes create mount
+// points.
 func (c *Cache) unchanged(name string) error {
 	dir := c.path("rootfs", name)
 	if _, err := os.Stat(dir); err != nil {
@@ -181,7 +179,7 @@ func unpackImage(ctx context.Context, image v1.Image, dir string, limit limits) 
 		return err
 	}
 	if len(layers) != len(config.RootFS.DiffIDs) {
-		return fmt.Errorf("%w: it has %d layers, and its configuration says %d", ErrDamaged, len(layers), len(config.RootFS.DiffIDs))
+		return fmt.Errorf("%w: it has %d layers, but its configuration lists %d", ErrDamaged, len(layers), len(config.RootFS.DiffIDs))
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
@@ -191,7 +189,7 @@ func unpackImage(ctx context.Context, image v1.Image, dir string, limit limits) 
 		return err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	u := &unpacker{root: root, limits: limit, space: &room{dir: dir, reserve: limit.reserve}, directories: map[string]*tar.Header{}}
+	u := &unpacker{root: root, limits: limit, space: &spaceGuard{dir: dir, reserve: limit.reserve}, directories: map[string]*tar.Header{}}
 	for i, layer := range layers {
 		if err := u.layer(ctx, layer, config.RootFS.DiffIDs[i]); err != nil {
 			return fmt.Errorf("layer %d: %w", i+1, err)
@@ -208,20 +206,20 @@ func (u *unpacker) layer(ctx context.Context, layer v1.Layer, want v1.Hash) (err
 	}
 	defer func() { _ = content.Close() }() // it was only read
 	hash := sha256.New()
-	r := io.TeeReader(cancelled{ctx, content}, hash)
+	r := io.TeeReader(contextReader{ctx, content}, hash)
 	if err := u.archive(tar.NewReader(r)); err != nil {
 		return err
 	}
-	if _, err := io.Copy(io.Discard, r); err != nil { // what tar pads with
+	if _, err := io.Copy(io.Discard, r); err != nil { // the padding of tar
 		return readError(err)
 	}
 	if got := hex.EncodeToString(hash.Sum(nil)); got != want.Hex {
-		return fmt.Errorf("%w: its content has the digest %s, and %s is said", ErrDamaged, got, want.Hex)
+		return fmt.Errorf("%w: its content has the digest %s instead of %s", ErrDamaged, got, want.Hex)
 	}
 	return nil
 }
 
-// readError is the error of reading a layer: unless the reader was told to stop or gave up, the layer is at fault.
+// readError wraps an error of reading a layer. The layer is damaged unless the context ended or a limit was exceeded.
 func readError(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errTooLarge) {
 		return err

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 )
 
-// Save writes an image as a tar archive that Import, podman load, ctr images import and skopeo read as an OCI
-// layout, which keeps its digest, and every version of docker load by the manifest.json beside it.
+// Save writes an image as a tar archive in two formats. Import, podman load, ctr images import and skopeo read the OCI layout, which keeps
+// the digest. All versions of docker load read the manifest.json.
 func Save(ctx context.Context, w io.Writer, name string, image v1.Image) error {
 	if err := save(ctx, w, name, image); err != nil {
 		return fmt.Errorf("save image %s: %w", name, err)
@@ -38,7 +38,7 @@ func save(ctx context.Context, w io.Writer, name string, image v1.Image) error {
 		if err != nil {
 			return err
 		}
-		_, err = io.Copy(out, cancelled{ctx, r})
+		_, err = io.Copy(out, contextReader{ctx, r})
 		if err := errors.Join(err, r.Close()); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
@@ -53,7 +53,7 @@ type saved struct {
 	open func() (io.ReadCloser, error)
 }
 
-// filesOf lists what an archive of an image has.
+// filesOf returns the files of an image's archive.
 func filesOf(name string, image v1.Image) ([]saved, error) {
 	d, err := partial.Descriptor(image)
 	if err != nil {

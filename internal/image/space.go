@@ -9,93 +9,94 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoRoom says that a disk has not the room for an image.
-var errNoRoom = errors.New("there is not enough room")
+// errNoSpace reports that a disk has too little free space for an image.
+var errNoSpace = errors.New("not enough free space")
 
 const mebi = 1 << 20
 
-// RequireSpace makes sure that a disk has room for so many bytes. dir is in the cache.
+// RequireSpace returns an error if the disk of a cache directory has fewer than need bytes of free space.
 func RequireSpace(dir string, need int64) error {
 	err := requireSpace(dir, need)
-	if errors.Is(err, errNoRoom) {
+	if errors.Is(err, errNoSpace) {
 		err = fmt.Errorf("%w; %s", err, largerDisk)
 	}
 	return err
 }
 
-// largerDisk is the advice where the cache is on a disk that is full.
-const largerDisk = "make room, or set " + CacheVariable + " to a directory on a larger disk"
+// largerDisk is the advice for a cache on a full disk.
+const largerDisk = "free space, or set " + CacheVariable + " to a directory on a larger disk"
 
-// advise adds to an error what to do where there is no room.
-func (c *Cache) advise(err error) error {
-	if !errors.Is(err, errNoRoom) {
+// addAdvice adds a remedy to an error about free space.
+func (c *Cache) addAdvice(err error) error {
+	if !errors.Is(err, errNoSpace) {
 		return err
 	}
 	if dir, unknown := CacheDir(); unknown == nil && dir == c.dir {
 		return fmt.Errorf("%w; %s", err, largerDisk)
 	}
-	return fmt.Errorf("%w; make room there", err)
+	return fmt.Errorf("%w; free space there", err)
 }
 
 func requireSpace(dir string, need int64) error {
 	free, _, err := space(dir)
 	if err == nil && free < need {
-		err = fmt.Errorf("%w: %s has %d MiB free, and %d are needed", errNoRoom, dir, free/mebi, need/mebi+1)
+		err = fmt.Errorf("%w: %s has %d MiB, but %d are needed", errNoSpace, dir, free/mebi, need/mebi+1)
 	}
 	return err
 }
 
-// space gives what a file system has free, and has in all, in bytes.
+// space returns the free and the total size of a file system, in bytes.
 func space(dir string) (free, total int64, err error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
-		return 0, 0, fmt.Errorf("look for space in %s: %w", dir, err)
+		return 0, 0, fmt.Errorf("read the free space of %s: %w", dir, err)
 	}
 	return int64(s.Bavail) * s.Bsize, int64(s.Blocks) * s.Bsize, nil
 }
 
-// reserve is what must stay free of a file system: so many bytes, or a share of it if that is less.
+// reserve is the space of a file system that must stay free: a number of bytes, or a share of its size if that is less.
 type reserve struct {
 	bytes int64
 	share float64
 }
 
-// room watches that what is written to a directory leaves the reserve.
-type room struct {
+// spaceGuard checks during writes to a directory that the reserve stays free.
+type spaceGuard struct {
 	dir     string
 	reserve reserve
 	written int64
-	next    int64 // what has been written when it is looked again
+	next    int64 // the value of written at the next check
 }
 
-// roomStep is what is written, in bytes, between two looks at the disk.
-const roomStep = 16 << 20
+// checkInterval is the number of bytes between two checks of the disk.
+const checkInterval = 16 << 20
 
-func (r *room) take(n int) error {
-	if r.written += int64(n); r.written < r.next {
+// take accounts n written bytes.
+func (g *spaceGuard) take(n int) error {
+	if g.written += int64(n); g.written < g.next {
 		return nil
 	}
-	r.next = r.written + roomStep
-	free, total, err := space(r.dir)
+	g.next = g.written + checkInterval
+	free, total, err := space(g.dir)
 	if err != nil {
 		return err
 	}
-	if least := min(r.reserve.bytes, int64(r.reserve.share*float64(total))); free < least {
-		err := fmt.Errorf("%w: less than %d MiB would stay free", errNoRoom, least/mebi)
-		return &fs.PathError{Op: "write to", Path: r.dir, Err: err}
+	if least := min(g.reserve.bytes, int64(g.reserve.share*float64(total))); free < least {
+		err := fmt.Errorf("%w: less than %d MiB would stay free", errNoSpace, least/mebi)
+		return &fs.PathError{Op: "write to", Path: g.dir, Err: err}
 	}
 	return nil
 }
 
-// sparing reads what is to be written, and ends where there is no room for it.
-type sparing struct {
-	r    io.Reader
-	room *room
+// spaceReader is a reader of content for a disk. It fails when the disk has too little space.
+type spaceReader struct {
+	r     io.Reader
+	guard *spaceGuard
 }
 
-func (s sparing) Read(p []byte) (int, error) {
+func (s spaceReader) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
-	if full := s.room.take(n); full != nil {
+	if full := s.guard.take(n); full != nil {
 		return 0, full
 	}
 	return n, err

@@ -15,10 +15,9 @@ type entry struct {
 	content string
 }
 
-// tree is what the image holds, parents first. It is the only list of it.
+// tree returns the files of the image, parents first.
 //
-// Users and groups are there for engines that look up the name of user 0; /data is where
-// benchmarks bind a directory of the host.
+// Engines need etc/passwd and etc/group to look up the name of user 0. Benchmarks bind a directory of the host to /data.
 func tree(probe []byte) []entry {
 	return []entry{
 		{name: "data", mode: fs.ModeDir | 0o755},
@@ -33,7 +32,7 @@ func tree(probe []byte) []entry {
 	}
 }
 
-// pack makes the layer: an uncompressed tar with no time, owner or order but those given.
+// pack builds the layer: an uncompressed, reproducible tar archive.
 func pack(entries []entry) ([]byte, error) {
 	var layer bytes.Buffer
 	w := tar.NewWriter(&layer)

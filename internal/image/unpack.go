@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 )
 
-// maxFile is the most that a file of a layer may hold, in bytes.
+// maxFile is the maximum size of a file in the probe image's layer, in bytes.
 const maxFile = 16 << 20
 
-// unpack writes a layer to dir. All goes through an os.Root: nothing is written
-// outside, whatever the layer says and whatever links lie in dir.
+// unpack writes the probe image's layer to dir. It uses an os.Root, so it cannot write outside of dir, whatever the names in the
+// layer and the links in dir are.
 func unpack(layer io.Reader, dir string) (err error) {
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -54,7 +54,7 @@ func unpackEntry(root *os.Root, header *tar.Header, content io.Reader) error {
 		return makeDir(root, name, mode&^fs.ModeDir)
 	case tar.TypeReg:
 		if header.Size > maxFile {
-			return fmt.Errorf("%d bytes are more than the %d that a file may have", header.Size, maxFile)
+			return fmt.Errorf("the file has %d bytes, more than %d", header.Size, maxFile)
 		}
 		b, err := io.ReadAll(content)
 		if err != nil {
@@ -62,11 +62,11 @@ func unpackEntry(root *os.Root, header *tar.Header, content io.Reader) error {
 		}
 		return replace(root, name, b, mode)
 	default:
-		return fmt.Errorf("an entry of type %q is neither file nor directory", header.Typeflag)
+		return fmt.Errorf("an entry of type %q is neither a file nor a directory", header.Typeflag)
 	}
 }
 
-// makeDir makes a directory, or gives an existing one the mode and owner.
+// makeDir creates a directory, or sets the mode and owner of an existing one.
 func makeDir(root *os.Root, name string, mode fs.FileMode) error {
 	if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -76,15 +76,15 @@ func makeDir(root *os.Root, name string, mode fs.FileMode) error {
 		return err
 	}
 	if !info.IsDir() {
-		return errors.New("something that is no directory is in its place")
+		return errors.New("the path exists and is not a directory")
 	}
-	return own(root, name, mode)
+	return setOwner(root, name, mode)
 }
 
-// replace puts a file in place of what is there, in one step.
+// replace replaces or creates a file atomically.
 func replace(root *os.Root, name string, content []byte, mode fs.FileMode) (err error) {
 	temporary := path.Join(path.Dir(name), fmt.Sprintf(".touchstone-%d-%s", os.Getpid(), path.Base(name)))
-	// Left by a process of the same number that was killed.
+	// A killed process with the same ID may have left it.
 	if err := root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -101,15 +101,15 @@ func replace(root *os.Root, name string, content []byte, mode fs.FileMode) (err 
 	if err := errors.Join(err, file.Close()); err != nil {
 		return err
 	}
-	if err := own(root, temporary, mode); err != nil {
+	if err := setOwner(root, temporary, mode); err != nil {
 		return err
 	}
 	return root.Rename(temporary, name)
 }
 
-// own sets owner, mode and time, in this order: a new owner may clear bits of the mode. Only
-// root can give files to root.
-func own(root *os.Root, name string, mode fs.FileMode) error {
+// setOwner sets owner, mode and time, in this order, because a new owner may clear bits of the mode. It skips the owner unless the caller is
+// root.
+func setOwner(root *os.Root, name string, mode fs.FileMode) error {
 	if os.Geteuid() == 0 {
 		if err := root.Chown(name, 0, 0); err != nil {
 			return err

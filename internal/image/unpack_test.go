@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// file is what a test compares of a file.
+// file holds the properties of a file that tests compare.
 type file struct {
 	mode    fs.FileMode
 	content string
@@ -43,7 +43,7 @@ func wantFiles(t *testing.T, dir string, want map[string]file) {
 		}
 		found++
 		if w, ok := want[relative]; !ok {
-			t.Errorf("%s should not be there", relative)
+			t.Errorf("%s is unexpected", relative)
 		} else if got != w {
 			t.Errorf("%s: mode %v, want %v; same content: %t", relative, got.mode, w.mode, got.content == w.content)
 		}
@@ -60,7 +60,7 @@ func wantFiles(t *testing.T, dir string, want map[string]file) {
 	}
 }
 
-// setUmask is for tests that do not run in parallel.
+// setUmask must not be used in parallel tests.
 func setUmask(t *testing.T, mask int) {
 	t.Helper()
 	old := syscall.Umask(mask)
@@ -105,17 +105,17 @@ func TestUnpackRefuses(t *testing.T) {
 		{"no name", archive(t, regular("")), "leads out"},
 		{"through a link", archive(t, regular("out/escaped")), "escapes"},
 		{"directory through a link", archive(t, tar.Header{Typeflag: tar.TypeDir, Name: "out/escaped", Mode: 0o755}), "escapes"},
-		{"directory in place of a link", archive(t, tar.Header{Typeflag: tar.TypeDir, Name: "out", Mode: 0o755}), "no directory is in its place"},
-		{"directory in place of a file", archive(t, tar.Header{Typeflag: tar.TypeDir, Name: "file", Mode: 0o755}), "no directory is in its place"},
+		{"directory in place of a link", archive(t, tar.Header{Typeflag: tar.TypeDir, Name: "out", Mode: 0o755}), "not a directory"},
+		{"directory in place of a file", archive(t, tar.Header{Typeflag: tar.TypeDir, Name: "file", Mode: 0o755}), "not a directory"},
 		{"file below a file", archive(t, regular("file/below")), "not a directory"},
 		{"file below nothing", archive(t, regular("missing/below")), "no such file"},
-		{"link", archive(t, tar.Header{Typeflag: tar.TypeSymlink, Name: "link", Linkname: "/"}), "neither file nor directory"},
-		{"hard link", archive(t, tar.Header{Typeflag: tar.TypeLink, Name: "link", Linkname: "file"}), "neither file nor directory"},
-		{"device", archive(t, tar.Header{Typeflag: tar.TypeChar, Name: "null", Devmajor: 1, Devminor: 3}), "neither file nor directory"},
-		{"fifo", archive(t, tar.Header{Typeflag: tar.TypeFifo, Name: "fifo"}), "neither file nor directory"},
+		{"link", archive(t, tar.Header{Typeflag: tar.TypeSymlink, Name: "link", Linkname: "/"}), "neither a file nor a directory"},
+		{"hard link", archive(t, tar.Header{Typeflag: tar.TypeLink, Name: "link", Linkname: "file"}), "neither a file nor a directory"},
+		{"device", archive(t, tar.Header{Typeflag: tar.TypeChar, Name: "null", Devmajor: 1, Devminor: 3}), "neither a file nor a directory"},
+		{"fifo", archive(t, tar.Header{Typeflag: tar.TypeFifo, Name: "fifo"}), "neither a file nor a directory"},
 		{"cut off", archive(t, regular("file"))[:515], "unexpected EOF"},
 		{"no archive", bytes.Repeat([]byte("x"), 1024), "read layer"},
-		{"too large", tooLarge(t), "more than the 16777216"},
+		{"too large", tooLarge(t), "more than 16777216"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -130,24 +130,24 @@ func TestUnpackRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := unpack(bytes.NewReader(test.layer), dir); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v, want one with %q", err, test.want)
+				t.Errorf("error %v, want %q in it", err, test.want)
 			}
 			for place, want := range map[string]int{parent: 2, outside: 0, dir: 2} {
 				if entries, err := os.ReadDir(place); err != nil || len(entries) != want {
-					t.Errorf("%s holds %v (%v), want %d entries", filepath.Base(place), entries, err, want)
+					t.Errorf("%s contains %v (%v), want %d entries", filepath.Base(place), entries, err, want)
 				}
 			}
 			if info, err := os.Stat(outside); err != nil || info.Mode().Perm() != 0o700 {
 				t.Errorf("the directory outside was changed: %v, %v", info, err)
 			}
 			if old, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || string(old) != "old" {
-				t.Errorf("the file that was there: %q, %v", old, err)
+				t.Errorf("the existing file: %q, %v", old, err)
 			}
 		})
 	}
 }
 
-// tooLarge is the header of a file that is larger than it says and may be.
+// tooLarge returns the header of a file that exceeds the limit.
 func tooLarge(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -157,7 +157,7 @@ func tooLarge(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// A file that is a link is replaced, not followed.
+// A file replaces a link and does not follow it.
 func TestUnpackReplacesLink(t *testing.T) {
 	parent := t.TempDir()
 	dir, outside := filepath.Join(parent, "rootfs"), filepath.Join(parent, "outside")

@@ -14,37 +14,36 @@ import (
 	"strings"
 )
 
-// limits bound what an image may become on disk.
+// limits bound the unpacked size of an image.
 type limits struct {
 	bytes   int64
 	entries int
 	reserve reserve
 }
 
-// defaultLimits are far above what any image of a workload has. The reserve is what others on the machine
-// need to go on.
+// defaultLimits are far above the size of any workload image. The reserve is for other programs on the machine.
 var defaultLimits = limits{bytes: 32 << 30, entries: 1_000_000, reserve: reserve{bytes: 1 << 30, share: 0.05}}
 
 var (
-	errTooLarge = errors.New("there are more bytes than an image may have")
-	errTooMany  = errors.New("there are more files than an image may have")
+	errTooLarge = errors.New("the image has too many bytes")
+	errTooMany  = errors.New("the image has too many files")
 )
 
-// unpacker lays layers on top of each other, as the OCI image specification says. All goes through
-// an os.Root: whatever names and links a layer has, nothing outside is touched.
+// unpacker merges layers according to the OCI image specification. It uses an os.Root, so it cannot change files outside of its
+// directory, whatever the names and links of a layer are.
 //
-// Extended attributes are left out: what programs here need of them, file capabilities, root has.
+// It ignores extended attributes. Programs would need only file capabilities, and containers run as root.
 type unpacker struct {
 	root        *os.Root
 	limits      limits
-	space       *room
-	written     map[string]bool        // by the layer that is being unpacked
-	directories map[string]*tar.Header // whose modes and times are set at the end: what is put into them needs and changes them
+	space       *spaceGuard
+	written     map[string]bool        // paths from the current layer
+	directories map[string]*tar.Header // modes and times are set at the end, because new files need the mode and change the time
 }
 
 const (
-	whiteout = ".wh."         // before the name of what a layer removes
-	opaque   = ".wh..wh..opq" // in a directory of which a layer removes all that was there
+	whiteout = ".wh."         // prefix of a name that the layer removes
+	opaque   = ".wh..wh..opq" // marks a directory whose earlier content the layer removes
 )
 
 // archive unpacks one layer.
@@ -67,7 +66,7 @@ func (u *unpacker) archive(r *tar.Reader) error {
 	}
 }
 
-// entrySize is about what a file or directory takes on a disk beside its content, in bytes.
+// entrySize is the approximate disk space of a file or directory in addition to its content, in bytes.
 const entrySize = 4 << 10
 
 func (u *unpacker) entry(header *tar.Header, content io.Reader) error {
@@ -83,7 +82,7 @@ func (u *unpacker) entry(header *tar.Header, content io.Reader) error {
 	}
 	if name == "." {
 		if header.Typeflag != tar.TypeDir {
-			return errors.New("the root is no directory")
+			return errors.New("the root is not a directory")
 		}
 		u.directories[name] = header
 		return nil
@@ -95,7 +94,7 @@ func (u *unpacker) entry(header *tar.Header, content io.Reader) error {
 		return u.clear(path.Dir(name))
 	} else if hidden, ok := strings.CutPrefix(base, whiteout); ok {
 		if hidden == "" || hidden == "." || hidden == ".." {
-			return errors.New("it removes nothing that has a name")
+			return errors.New("the whiteout has no name")
 		}
 		return u.remove(path.Join(path.Dir(name), hidden))
 	}
@@ -114,7 +113,7 @@ func (u *unpacker) entry(header *tar.Header, content io.Reader) error {
 		if err := u.root.Symlink(header.Linkname, name); err != nil {
 			return err
 		}
-		return u.own(name, header)
+		return u.setOwner(name, header)
 	case tar.TypeLink:
 		target, err := local(header.Linkname)
 		if err != nil {
@@ -122,11 +121,11 @@ func (u *unpacker) entry(header *tar.Header, content io.Reader) error {
 		}
 		return u.root.Link(target, name)
 	default:
-		return fmt.Errorf("an entry of type %q, a device or the like, is not unpacked", header.Typeflag)
+		return fmt.Errorf("an entry of type %q, such as a device, is refused", header.Typeflag)
 	}
 }
 
-// local gives a name of a layer relative to the root: images are found whose names begin with "/" or "./".
+// local returns a name of a layer relative to the root. In some images names begin with "/" or "./".
 func local(name string) (string, error) {
 	cleaned := path.Clean(strings.TrimLeft(name, "/"))
 	if name == "" || !filepath.IsLocal(cleaned) {
@@ -135,7 +134,7 @@ func local(name string) (string, error) {
 	return cleaned, nil
 }
 
-// parents makes the directories that a layer does not mention.
+// parents creates directories that are missing in a layer.
 func (u *unpacker) parents(dir string) error {
 	if info, err := u.root.Lstat(dir); err == nil && info.IsDir() {
 		return nil
@@ -143,7 +142,7 @@ func (u *unpacker) parents(dir string) error {
 	return u.root.MkdirAll(dir, 0o755)
 }
 
-// directory makes a directory, in place of what is there and is none.
+// directory creates a directory. It replaces an existing file.
 func (u *unpacker) directory(name string) error {
 	if info, err := u.root.Lstat(name); err == nil && info.IsDir() {
 		return nil
@@ -154,7 +153,7 @@ func (u *unpacker) directory(name string) error {
 	return u.root.Mkdir(name, 0o755)
 }
 
-// remove removes what there is of a name.
+// remove removes a file or a directory tree. A missing one is not an error.
 func (u *unpacker) remove(name string) error {
 	info, err := u.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -170,7 +169,7 @@ func (u *unpacker) remove(name string) error {
 	return u.root.RemoveAll(name)
 }
 
-// clear removes what earlier layers have put into a directory.
+// clear removes the files of earlier layers from a directory.
 func (u *unpacker) clear(dir string) error {
 	d, err := u.root.Open(dir)
 	if err != nil {
@@ -200,26 +199,26 @@ func (u *unpacker) regular(name string, header *tar.Header, content io.Reader) e
 	if err := fill(u.root, name, content, u.space); err != nil {
 		return err
 	}
-	if err := u.own(name, header); err != nil {
+	if err := u.setOwner(name, header); err != nil {
 		return err
 	}
 	return u.mode(name, header)
 }
 
-// fill makes a file that is not there yet, as long as there is room on the disk.
-func fill(root *os.Root, name string, content io.Reader, space *room) error {
+// fill creates a new file. It fails if the disk has too little space.
+func fill(root *os.Root, name string, content io.Reader, space *spaceGuard) error {
 	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(file, sparing{content, space})
+	_, err = io.Copy(file, spaceReader{content, space})
 	if err := errors.Join(err, file.Close()); err != nil {
 		return readOrWriteError(err)
 	}
 	return nil
 }
 
-// readOrWriteError tells a layer that is cut off from a disk that is full.
+// readOrWriteError distinguishes a truncated layer from a full disk.
 func readOrWriteError(err error) error {
 	if inPath := (*fs.PathError)(nil); errors.As(err, &inPath) {
 		return err
@@ -227,19 +226,19 @@ func readOrWriteError(err error) error {
 	return readError(err)
 }
 
-// own gives what was made to its owner. Only root can.
-func (u *unpacker) own(name string, header *tar.Header) error {
+// setOwner sets the owner of a file. It does nothing unless the caller is root.
+func (u *unpacker) setOwner(name string, header *tar.Header) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
 	return u.root.Lchown(name, header.Uid, header.Gid)
 }
 
-// mode sets mode and time, after the owner: a new one may clear bits of the mode.
+// mode sets mode and time. It must follow setOwner, because a new owner may clear bits of the mode.
 func (u *unpacker) mode(name string, header *tar.Header) error {
 	mode := header.FileInfo().Mode() &^ fs.ModeType
 	if header.Typeflag == tar.TypeDir && os.Geteuid() != 0 {
-		mode |= 0o700 // else its owner could not remove what is in it
+		mode |= 0o700 // otherwise the owner could not remove its content
 	}
 	if err := u.root.Chmod(name, mode); err != nil {
 		return err
@@ -247,12 +246,12 @@ func (u *unpacker) mode(name string, header *tar.Header) error {
 	return u.root.Chtimes(name, header.ModTime, header.ModTime)
 }
 
-// finish sets what is known of directories, the deepest first.
+// finish sets owner, mode and time of the directories, the deepest first.
 func (u *unpacker) finish() error {
 	names := slices.Sorted(maps.Keys(u.directories))
 	slices.Reverse(names)
 	for _, name := range names {
-		if err := errors.Join(u.own(name, u.directories[name]), u.mode(name, u.directories[name])); err != nil {
+		if err := errors.Join(u.setOwner(name, u.directories[name]), u.mode(name, u.directories[name])); err != nil {
 			return fmt.Errorf("%q: %w", name, err)
 		}
 	}

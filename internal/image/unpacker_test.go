@@ -14,7 +14,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// unpacked unpacks an image to a new directory, beside which there is one that is to stay as it is.
+// unpacked unpacks an image to a new directory, and checks that the directory "outside" beside it does not change.
 func unpacked(t *testing.T, image v1.Image, limit limits) (dir string, err error) {
 	t.Helper()
 	parent := t.TempDir()
@@ -25,7 +25,7 @@ func unpacked(t *testing.T, image v1.Image, limit limits) (dir string, err error
 	dir = filepath.Join(parent, "rootfs")
 	err = unpackImage(t.Context(), image, dir, limit)
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) > 2 {
-		t.Errorf("beside the directory there is %v (%v)", entries, err)
+		t.Errorf("the parent contains %v (%v)", entries, err)
 	}
 	if kept, err := os.ReadFile(filepath.Join(outside, "kept")); err != nil || string(kept) != "kept" {
 		t.Errorf("outside: %q, %v", kept, err)
@@ -34,7 +34,7 @@ func unpacked(t *testing.T, image v1.Image, limit limits) (dir string, err error
 		t.Errorf("outside: %v, %v", info, err)
 	}
 	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 1 {
-		t.Errorf("outside there is %v (%v)", entries, err)
+		t.Errorf("outside contains %v (%v)", entries, err)
 	}
 	return dir, err
 }
@@ -60,7 +60,7 @@ func TestUnpackLayers(t *testing.T) {
 			regularFile(".wh.gone"), regularFile("emptied/new"), regularFile("emptied/.wh..wh..opq"),
 			directory("becomes-dir", 0o1777), regularFile("becomes-dir/file"), regularFile("becomes-file"),
 			regularFile("usr/lib/.wh.library"), regularFile("never/.wh.there"),
-			directory("lib", 0o755), // in place of the link
+			directory("lib", 0o755), // replaces the link
 		),
 	)
 	dir, err := unpacked(t, image, defaultLimits)
@@ -72,7 +72,7 @@ func TestUnpackLayers(t *testing.T) {
 		"hard": fs.ModeSetuid | 0o755, "out": fs.ModeSymlink | 0o777, "away": fs.ModeSymlink | 0o777, "emptied": fs.ModeDir | 0o755, "emptied/new": 0o644,
 		"becomes-dir": fs.ModeDir | fs.ModeSticky | 0o777, "becomes-dir/file": 0o644, "becomes-file": 0o644, "never": fs.ModeDir | 0o755,
 	}
-	if os.Geteuid() != 0 { // its owner must be able to remove what is in it
+	if os.Geteuid() != 0 { // the owner must be able to remove its content
 		want["usr/lib"] |= 0o700
 	}
 	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -99,7 +99,7 @@ func TestUnpackLayers(t *testing.T) {
 	one, err1 := os.Stat(filepath.Join(dir, "absolute"))
 	two, err2 := os.Stat(filepath.Join(dir, "hard"))
 	if err := errors.Join(err1, err2); err != nil || !os.SameFile(one, two) || !one.ModTime().Equal(at) {
-		t.Errorf("the hard link is another file, or the time is not kept: %v, %v", one, err)
+		t.Errorf("the hard link is another file, or has another time: %v, %v", one, err)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "usr/lib")); err != nil || !info.ModTime().Equal(at) {
 		t.Errorf("the time of a directory: %v, %v", info, err)
@@ -126,43 +126,43 @@ func TestUnpackLayersRefuses(t *testing.T) {
 		{"emptying through a link", [][]byte{archive(t, symlink("a", "../outside")), archive(t, regularFile("a/.wh..wh..opq"))}, "escapes"},
 		{"hard link outside", [][]byte{archive(t, tar.Header{Typeflag: tar.TypeLink, Name: "a", Linkname: "../outside/kept"})}, "leads out"},
 		{"hard link through a link", [][]byte{archive(t, symlink("a", "../outside"), tar.Header{Typeflag: tar.TypeLink, Name: "b", Linkname: "a/kept"})}, "escapes"},
-		{"removal of nothing", [][]byte{archive(t, regularFile(".wh."))}, "removes nothing"},
-		{"removal of the parent", [][]byte{archive(t, regularFile("a/.wh..."))}, "removes nothing"},
+		{"removal of nothing", [][]byte{archive(t, regularFile(".wh."))}, "whiteout has no name"},
+		{"removal of the parent", [][]byte{archive(t, regularFile("a/.wh..."))}, "whiteout has no name"},
 		{"device", [][]byte{archive(t, tar.Header{Typeflag: tar.TypeChar, Name: "null", Devmajor: 1, Devminor: 3})}, "device"},
 		{"disk", [][]byte{archive(t, tar.Header{Typeflag: tar.TypeBlock, Name: "sda", Devmajor: 8})}, "device"},
 		{"fifo", [][]byte{archive(t, tar.Header{Typeflag: tar.TypeFifo, Name: "fifo"})}, "device"},
-		{"root that is a file", [][]byte{archive(t, regularFile("."))}, "root is no directory"},
-		{"too many files", [][]byte{archive(t, regularFile("1"), regularFile("2")), archive(t, regularFile("3"), regularFile("4"))}, "more files"},
-		{"too many bytes", [][]byte{tooLarge(t)}, "more bytes"},
+		{"root that is a file", [][]byte{archive(t, regularFile("."))}, "root is not a directory"},
+		{"too many files", [][]byte{archive(t, regularFile("1"), regularFile("2")), archive(t, regularFile("3"), regularFile("4"))}, "has too many files"},
+		{"too many bytes", [][]byte{tooLarge(t)}, "has too many bytes"},
 		{"cut off", [][]byte{archive(t, regularFile("file"))[:515]}, "damaged"},
 		{"no archive", [][]byte{bytes.Repeat([]byte("x"), 1024)}, "damaged"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			if _, err := unpacked(t, made(t, test.layers...), limits{bytes: 1 << 20, entries: 3}); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v, want one with %q", err, test.want)
+				t.Errorf("error %v, want %q in it", err, test.want)
 			}
 		})
 	}
 }
 
-// wholeDisk is a reserve that no disk has free, an empty one neither.
+// wholeDisk is a reserve that exceeds the free space of every disk.
 var wholeDisk = reserve{bytes: 1 << 60, share: 2}
 
-// Unpacking ends before the disk is full, and the error says so.
-func TestUnpackLeavesAReserve(t *testing.T) {
+// Unpacking stops before the disk is full.
+func TestUnpackKeepsReserve(t *testing.T) {
 	for name, layer := range map[string][]byte{
 		"a file": archive(t, regularFile("file")), "a directory": archive(t, tar.Header{Typeflag: tar.TypeDir, Name: "dir", Mode: 0o755}),
 	} {
 		_, err := unpacked(t, made(t, layer), limits{bytes: 1 << 20, entries: 3, reserve: wholeDisk})
-		if !errors.Is(err, errNoRoom) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "would stay free") {
-			t.Errorf("%s: %v, want %v", name, err, errNoRoom)
+		if !errors.Is(err, errNoSpace) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "would stay free") {
+			t.Errorf("%s: %v, want %v", name, err, errNoSpace)
 		}
 	}
-	if _, err := stage(t.Context(), t.TempDir(), made(t, archive(t, regularFile("file"))), wholeDisk); !errors.Is(err, errNoRoom) {
-		t.Errorf("keeping: %v, want %v", err, errNoRoom)
+	if _, err := stage(t.Context(), t.TempDir(), made(t, archive(t, regularFile("file"))), wholeDisk); !errors.Is(err, errNoSpace) {
+		t.Errorf("Put: %v, want %v", err, errNoSpace)
 	}
-	// What is less counts: the share of a small disk, the bytes of a large one.
+	// The smaller value applies: the share on a small disk, the bytes on a large one.
 	for _, r := range []reserve{{1 << 60, 0}, {0, 1}} {
 		if _, err := unpacked(t, made(t, archive(t, regularFile("file"))), limits{bytes: 1 << 20, entries: 3, reserve: r}); err != nil {
 			t.Errorf("%+v: %v", r, err)
@@ -170,17 +170,17 @@ func TestUnpackLeavesAReserve(t *testing.T) {
 	}
 }
 
-func TestRoomIsLookedAtAgain(t *testing.T) {
-	space := &room{dir: t.TempDir()}
+func TestSpaceGuardChecksAgain(t *testing.T) {
+	space := &spaceGuard{dir: t.TempDir()}
 	if err := space.take(1); err != nil {
 		t.Fatal(err)
 	}
 	space.reserve = wholeDisk
-	if err := space.take(roomStep - 2); err != nil {
-		t.Errorf("before a step is done: %v", err)
+	if err := space.take(checkInterval - 2); err != nil {
+		t.Errorf("before the interval: %v", err)
 	}
-	if err := space.take(roomStep); !errors.Is(err, errNoRoom) {
-		t.Errorf("after it: %v, want %v", err, errNoRoom)
+	if err := space.take(checkInterval); !errors.Is(err, errNoSpace) {
+		t.Errorf("after the interval: %v, want %v", err, errNoSpace)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // BuiltinPlan is a plan that needs no file.
 type BuiltinPlan struct {
 	Name string
-	// Summary says in a line what it measures.
+	// Summary is a one-line description.
 	Summary string
 }
 
@@ -24,7 +24,7 @@ func Builtins() []BuiltinPlan {
 	}
 }
 
-// Builtin gives a plan by its name. The error says which there are.
+// Builtin returns a built-in plan. The error for an unknown name lists the names.
 func Builtin(name string) (Plan, error) {
 	var names []string
 	for _, b := range Builtins() {
@@ -46,7 +46,7 @@ func builtin(name string) (Plan, error) {
 	return Parse(file, text)
 }
 
-// Quick is the plan for when none is given.
+// Quick returns the default plan.
 func Quick() Plan {
 	p, err := builtin("quick")
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// The checks below hold for files and for flags alike. They return nil for a value
-// that is right.
+// The checks below apply to files and flags. They return nil for a valid value.
 
-// maxName is the longest name of anything, and maxPath the longest path, in bytes.
+// maxName is the maximum length of a name, and maxPath of a path, in bytes.
 const (
 	maxName = 128
 	maxPath = 4096
-	// maxArgs is the most arguments and variables of a program, and maxExpression the longest regular expression or JSON path, in bytes.
+	// maxArgs is the maximum number of arguments and of variables of a program, and maxExpression the maximum length of a regular
+	// expression or JSON path, in bytes.
 	maxArgs       = 1000
 	maxExpression = 1000
 )
@@ -38,10 +38,10 @@ func notCount(shown string, lo, hi int) *problem {
 	return &problem{fmt.Sprintf("%s is not a whole number from %d to %d", shown, lo, hi), ""}
 }
 
-// decimal matches whole numbers in the one spelling that every version of YAML reads alike.
+// decimal matches whole numbers in the only spelling that every version of YAML reads alike.
 var decimal = regexp.MustCompile(`^(0|[1-9][0-9]*)$`)
 
-// checkDuration refuses durations that are not positive, or absurd.
+// checkDuration refuses durations that are not positive, or longer than MaxDuration.
 func checkDuration(d time.Duration) *problem {
 	switch {
 	case d <= 0:
@@ -53,13 +53,13 @@ func checkDuration(d time.Duration) *problem {
 }
 
 func notDuration(shown string) *problem {
-	return &problem{shown + " is no length of time", "write a number above 0 with a unit, such as 30s or 10m"}
+	return &problem{shown + " is not a duration", "write a number above 0 with a unit, such as 30s or 10m"}
 }
 
 var percentage = regexp.MustCompile(`^([0-9]{1,20}(?:\.[0-9]{1,20})?)%$`)
 
-// parsePercent reads a percentage above 0 up to 100 as a share. The exponent is written
-// behind the digits, so that the result is the float nearest to what is written.
+// parsePercent reads a percentage above 0 up to 100 as a share. It appends the exponent to the digits, so the result is the nearest
+// float.
 func parsePercent(s string) (float64, *problem) {
 	bad := &problem{quote(s) + " is not a percentage above 0 % and up to 100 %", "write it like 2%"}
 	m := percentage.FindStringSubmatch(s)
@@ -73,8 +73,8 @@ func parsePercent(s string) (float64, *problem) {
 	return share, nil
 }
 
-// formatPercent is the inverse of parsePercent: it moves the point of the shortest
-// decimal that stands for share, since multiplying by 100 would round.
+// formatPercent is the inverse of parsePercent. It moves the point of the shortest decimal for share, since a multiplication by 100
+// would round.
 func formatPercent(share float64) string {
 	whole, frac, _ := strings.Cut(strconv.FormatFloat(share, 'f', -1, 64), ".")
 	for len(frac) < 2 {
@@ -90,7 +90,7 @@ func formatPercent(share float64) string {
 	return s + "%"
 }
 
-// formatDuration spells a duration without the zero units that time.Duration adds.
+// formatDuration spells a duration without the zero units of time.Duration.
 func formatDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -114,14 +114,14 @@ func parseTarget(s string) (target.Target, *problem) {
 			reason = syntax.Reason
 		}
 		return t, &problem{
-			quote(s) + " is no target: " + printable(reason),
+			quote(s) + " is not a target: " + printable(reason),
 			"write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options",
 		}
 	}
 	return t, nil
 }
 
-// checkTargets refuses lists that name a target twice or have too many.
+// checkTargets refuses repeated targets and too many targets.
 func checkTargets(targets []Pattern) *problem {
 	if len(targets) > MaxTargets {
 		return &problem{fmt.Sprintf("there are more than %d targets", MaxTargets), "split the plan"}
@@ -139,7 +139,7 @@ func checkTargets(targets []Pattern) *problem {
 
 var filterSyntax = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
-// checkFilter refuses what cannot be the name of a benchmark or of a group of them.
+// checkFilter refuses strings that cannot name a benchmark or a group.
 func checkFilter(s string) *problem {
 	if len(s) > maxName || !filterSyntax.MatchString(s) {
 		return &problem{quote(s) + " is not the name of a benchmark", "write whole components, such as operations or scalability.runtime.5"}
@@ -147,7 +147,7 @@ func checkFilter(s string) *problem {
 	return nil
 }
 
-// checkName refuses names of plans that would not show well.
+// checkName refuses plan names that are unfit for one line.
 func checkName(s string) *problem {
 	if s == "" || len(s) > maxName || strings.TrimSpace(s) != s || !isPrintable(s) {
 		return &problem{quote(s) + " is not a name", fmt.Sprintf("write up to %d printable characters on one line", maxName)}
@@ -155,7 +155,7 @@ func checkName(s string) *problem {
 	return nil
 }
 
-// nameFrom gives a plan without a name that of its file.
+// nameFrom derives the name of a plan from its file.
 func nameFrom(file string) string {
 	base := filepath.Base(file)
 	name := strings.TrimSuffix(base, filepath.Ext(base))
@@ -165,7 +165,7 @@ func nameFrom(file string) string {
 	return name
 }
 
-// checkRuntimeName refuses a name that no target could spell.
+// checkRuntimeName refuses names that cannot be part of a target.
 func checkRuntimeName(name string) *problem {
 	if t, err := target.Parse("oci/" + name); err != nil || t.Runtime != name || len(name) > maxName {
 		return &problem{quote(name) + " is not a name for a runtime", "use letters, digits and . _ -"}
@@ -173,7 +173,7 @@ func checkRuntimeName(name string) *problem {
 	return nil
 }
 
-// checkBinary refuses a path that depends on the folder in which Touchstone is started.
+// checkBinary refuses relative paths, which depend on the working directory.
 func checkBinary(name, path string) *problem {
 	if !filepath.IsAbs(path) || len(path) > maxPath || !isPrintable(path) {
 		return &problem{fmt.Sprintf("the binary %s of %s is not an absolute path", quote(path), name), "write it from the root, such as /usr/bin/crun"}
@@ -181,18 +181,18 @@ func checkBinary(name, path string) *problem {
 	return nil
 }
 
-// checkFileName refuses all but a plain file name: a plan must not choose which files of
-// the machine are overwritten. The ending keeps it off the database.
+// checkFileName accepts only a plain file name: a plan must not select files of the machine to overwrite. The extension protects
+// the database.
 func checkFileName(s string) *problem {
 	if len(s) > maxName || !isPrintable(s) || strings.HasPrefix(s, ".") || strings.ContainsAny(s, `/\:`) || !strings.HasSuffix(s, ".json") {
-		return &problem{quote(s) + " is not a plain file name that ends in .json", "write one such as results.json; it is made in the output folder"}
+		return &problem{quote(s) + " is not a plain file name that ends in .json", "write a name such as results.json; Touchstone writes it to the output folder"}
 	}
 	return nil
 }
 
 var paramName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
-// checkParamName and checkParam refuse what "name=value name=value" could not spell.
+// checkParamName and checkParam refuse strings that the form "name=value name=value" cannot express.
 func checkParamName(name string) *problem {
 	if len(name) > maxName || !paramName.MatchString(name) {
 		return &problem{quote(name) + " is not the name of a parameter", "use letters, digits, _ and -"}
@@ -207,7 +207,7 @@ func checkParam(name, value string) *problem {
 	return nil
 }
 
-// isPrintable tells whether s is text that can be shown on one line.
+// isPrintable reports whether s is printable text for one line.
 func isPrintable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }

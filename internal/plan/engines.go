@@ -11,14 +11,14 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// Engines says which daemons and which programs engines use.
+// Engines are the daemons and programs of the engines.
 type Engines struct {
-	// Managed starts private daemons, even where the user's own can be reached.
+	// Managed starts private daemons, even if the user's own daemons are running.
 	Managed bool
-	// Sockets gives the address of the user's own daemon to names of engines: a path, or a URL. A name
-	// that no engine has is that of a CRI engine.
+	// Sockets holds the addresses of the user's own daemons by engine name: a path, or a URL. An unknown name is an engine that
+	// speaks CRI.
 	Sockets map[string]string
-	// Binaries gives paths to names of engines' programs, such as containerd or conmon.
+	// Binaries holds the paths of engines' programs by name, such as containerd or conmon.
 	Binaries map[string]string
 }
 
@@ -26,14 +26,7 @@ type Engines struct {
 func (r *reader) enginesFields() []field {
 	e := &r.plan.Engines
 	return []field{
-		{"managed", func(n ast.Node) {
-			b, ok := n.(*ast.BoolNode)
-			if !ok {
-				r.wrongKind(n, "engines.managed", "true or false is", "")
-				return
-			}
-			e.Managed = b.Value
-		}},
+		{"managed", func(n ast.Node) { e.Managed = r.boolean(n, "engines.managed", "") }},
 		{"sockets", func(n ast.Node) {
 			r.paths(n, "engines.sockets", "{containerd: /run/containerd/containerd.sock}", checkEngineName, checkAddress, &e.Sockets)
 		}},
@@ -43,18 +36,9 @@ func (r *reader) enginesFields() []field {
 	}
 }
 
-func (r *reader) engines(n ast.Node) {
-	entries, ok := pairs(n)
-	if !ok {
-		r.wrongKind(n, "engines", "managed, sockets or binaries are", "write it like {managed: true}")
-		return
-	}
-	r.entries(entries, "engines", r.enginesFields())
-}
-
 // paths reads a mapping of names to addresses or paths.
 func (r *reader) paths(n ast.Node, key, example string, checkName func(string) *problem, check func(name, path string) *problem, into *map[string]string) {
-	for _, e := range r.named(n, key, "a mapping of names to paths is", "write it like "+example, MaxRuntimes) {
+	for _, e := range r.named(n, key, "a mapping of names to paths", example, MaxRuntimes) {
 		name, ok := r.key(e.Key)
 		if !ok {
 			continue
@@ -73,9 +57,9 @@ func (r *reader) paths(n ast.Node, key, example string, checkName func(string) *
 }
 
 // put sets an entry of a map that may be nil.
-func put[V any](into *map[string]V, name string, value V) {
+func put[M ~map[string]V, V any](into *M, name string, value V) {
 	if *into == nil {
-		*into = map[string]V{}
+		*into = M{}
 	}
 	(*into)[name] = value
 }
@@ -118,7 +102,7 @@ func (o Overrides) engine(name string) *engine.Description {
 	return nil
 }
 
-// checkProgramName refuses what is no name of a program.
+// checkProgramName refuses strings that cannot name a program.
 func checkProgramName(name string) *problem {
 	if checkRuntimeName(name) != nil {
 		return &problem{quote(name) + " is not the name of a program", "use letters, digits and . _ -, as in containerd-shim-runc-v2"}
@@ -128,15 +112,14 @@ func checkProgramName(name string) *problem {
 
 var url = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://[^ ]+$`)
 
-// checkAddress refuses what is neither a path nor a URL. Whether an engine understands the URL is for
-// the engine to say.
+// checkAddress accepts a path or a URL. The engine checks the URL further.
 func checkAddress(name, address string) *problem {
 	if checkBinary(name, address) == nil {
 		return nil
 	}
 	if len(address) > maxPath || !isPrintable(address) || !url.MatchString(address) {
 		return &problem{
-			fmt.Sprintf("%s is no address of %s", quote(address), name),
+			fmt.Sprintf("%s is not an address of %s", quote(address), name),
 			"write the absolute path of a socket, or a URL that begins with unix:// or tcp://",
 		}
 	}

@@ -8,16 +8,15 @@ import (
 	"unicode"
 )
 
-// Error says what is wrong at one place of a plan file.
+// Error is a problem at one location of a plan file.
 type Error struct {
 	File string
-	// Line and Column count from 1, columns in characters. Both are 0 where the
-	// error is about the file as a whole.
+	// Line and Column count from 1, columns in characters. Both are 0 for a problem of the whole file.
 	Line, Column int
-	// Value is what is wrong, as it was written; empty if something is missing.
+	// Value is the wrong value as written, empty if something is missing.
 	Value   string
 	Problem string
-	Advice  string // what to do about it; may be empty
+	Advice  string // the remedy; may be empty
 }
 
 func (e *Error) Error() string {
@@ -34,12 +33,12 @@ func (e *Error) Error() string {
 	return b.String() + withAdvice(e.Problem, e.Advice)
 }
 
-// FlagError says what is wrong with a flag that overrides a plan.
+// FlagError is a problem of a flag that overrides a plan.
 type FlagError struct {
 	Flag    string // with its dashes, or the name of a variable
 	Value   string
 	Problem string
-	Advice  string // what to do about it; may be empty
+	Advice  string // the remedy; may be empty
 }
 
 func (e *FlagError) Error() string {
@@ -53,17 +52,17 @@ func withAdvice(problem, advice string) string {
 	return problem + "; " + advice
 }
 
-// problem is what is wrong with a value, wherever it was written.
+// problem is a problem of a value, independent of its location.
 type problem struct{ message, advice string }
 
-// place is where a value was written: in a file, or on the command line.
+// location is the origin of a value: a file or the command line.
 type location struct {
 	file         string
 	line, column int
 	flag         string
 }
 
-// fault makes the error for a flawed value.
+// error returns the error for a wrong value.
 func (p location) error(value string, f problem) error {
 	if p.flag != "" {
 		return &FlagError{Flag: p.flag, Value: value, Problem: f.message, Advice: f.advice}
@@ -71,27 +70,25 @@ func (p location) error(value string, f problem) error {
 	return &Error{File: p.file, Line: p.line, Column: p.column, Value: value, Problem: f.message, Advice: f.advice}
 }
 
-// maxProblems is how many errors are told at once: more help nobody, and looking for near
-// names costs time.
+// maxProblems is the maximum number of reported errors. More do not help, and the search for similar names costs time.
 const maxProblems = 20
 
-// problems collects errors in the order in which they are found.
+// problems collects errors in the order of their detection.
 type problems struct{ errs []error }
 
 func (f *problems) full() bool { return len(f.errs) >= maxProblems }
 
-// add keeps the error for a flawed value; beyond maxProblems it drops it.
+// add records the error for a wrong value, up to maxProblems.
 func (f *problems) add(at location, value string, fl problem) {
 	if !f.full() {
 		f.errs = append(f.errs, at.error(value, fl))
 	}
 }
 
-// err joins what was collected, nil if that is nothing.
+// err joins the collected errors; nil if there are none.
 func (f *problems) err() error { return errors.Join(f.errs...) }
 
-// quote shows a value from a file in a message: quoted, so that nothing in it
-// reaches the terminal raw, and cut where it is long.
+// quote prepares a value from a file for a message: quoted, so no raw character reaches the terminal, and shortened if it is long.
 func quote(s string) string {
 	const most = 60
 	if runes := []rune(s); len(runes) > most {
@@ -100,7 +97,7 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// printable replaces what a terminal might obey.
+// printable replaces characters that can control a terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

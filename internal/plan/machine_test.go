@@ -28,20 +28,20 @@ func TestCheckOfPinning(t *testing.T) {
 		{
 			name: "one CPU for both", text: "pinning: {workload: 1-3, engines: 0-1, touchstone: 3}",
 			notes: []string{
-				"pinning: engines and workload share CPU 1, so that what measures takes time from what is measured",
-				"pinning: touchstone and workload share CPU 3, so that what measures takes time from what is measured",
+				"pinning: engines and workload share CPU 1, so engines takes CPU time from the workload",
+				"pinning: touchstone and workload share CPU 3, so touchstone takes CPU time from the workload",
 			},
 		},
 		{
 			name: "one core for both", text: "pinning: {workload: '1', touchstone: '3'}",
-			notes: []string{"pinning: CPU 3 of touchstone and CPU 1 of workload are threads of one core, and slow each other down"},
+			notes: []string{"pinning: CPU 3 of touchstone and CPU 1 of workload are threads of one core and slow each other down"},
 		},
 		{name: "what measures may share", text: "pinning: {engines: 0, touchstone: 0}"},
 		{
 			name: "CPUs that are not there", text: "pinning: {workload: 2-5, touchstone: 8191}",
 			errs: []string{
-				"p:2:21: pinning: workload is to run on CPU 4-5, which this machine does not have; there are 0-3",
-				"p:2:38: pinning: touchstone is to run on CPU 8191, which this machine does not have; there are 0-3",
+				"p:2:21: pinning: workload has CPU 4-5, which this machine does not have; the CPUs are 0-3",
+				"p:2:38: pinning: touchstone has CPU 8191, which this machine does not have; the CPUs are 0-3",
 			},
 		},
 		{
@@ -49,7 +49,7 @@ func TestCheckOfPinning(t *testing.T) {
 		},
 		{
 			name: "a flag that is wrong", text: "pinning: {workload: 7}", flags: []string{"workload=4"},
-			errs: []string{"--pin: pinning: workload is to run on CPU 4, which this machine does not have; there are 0-3"},
+			errs: []string{"--pin: pinning: workload has CPU 4, which this machine does not have; the CPUs are 0-3"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -78,10 +78,10 @@ func TestPinFlag(t *testing.T) {
 	_, err = Quick().Apply(Overrides{Pin: []string{"2-3", "workloads=1", "engines=", "touchstone=a,b=c", ""}})
 	checkLines(t, err, []string{
 		`--pin: "2-3" is not part=CPUs; write it like workload=2-3,engines=1,touchstone=0`,
-		`--pin: "workloads" is no part of a run; did you mean workload?`,
-		`--pin: "" is no list of CPUs; write it like 0-3,8`,
-		`--pin: "a" is no list of CPUs; write it like 0-3,8`,
-		`--pin: "b" is no part of a run; there are workload, engines, touchstone`,
+		`--pin: "workloads" is not a part of a run; did you mean workload?`,
+		`--pin: "" is not a list of CPUs; write it like 0-3,8`,
+		`--pin: "a" is not a list of CPUs; write it like 0-3,8`,
+		`--pin: "b" is not a part of a run; the parts are workload, engines, touchstone`,
 		`--pin: "" is not part=CPUs; write it like workload=2-3,engines=1,touchstone=0`,
 	})
 }
@@ -98,8 +98,8 @@ func TestDropsCaches(t *testing.T) {
 		{keys: "parameters: paper", root: false, want: false},
 		{keys: "parameters: paper\ndrop-caches: false", root: true, want: false},
 		{keys: "drop-caches: true", root: true, want: true},
-		{keys: "drop-caches: true", root: false, want: true, errs: []string{"p:2:14: drop-caches: only root can drop the host's page cache; run as root, or leave it out"}},
-		{keys: "drop-caches: false", flag: true, root: false, want: true, errs: []string{"--drop-caches: drop-caches: only root can drop the host's page cache; run as root, or leave it out"}},
+		{keys: "drop-caches: true", root: false, want: true, errs: []string{"p:2:14: drop-caches: only root can drop the host's page cache; run as root, or leave the key out"}},
+		{keys: "drop-caches: false", flag: true, root: false, want: true, errs: []string{"--drop-caches: drop-caches: only root can drop the host's page cache; run as root, or leave the key out"}},
 		{keys: "drop-caches: false", flag: true, root: true, want: true},
 		{keys: "parameters: paper", warm: true, root: true, want: false},
 		{keys: "drop-caches: true", warm: true, root: true, want: false},
@@ -123,7 +123,7 @@ func TestDropsCaches(t *testing.T) {
 	}
 }
 
-// The image of a workload is looked for from where the plan lies.
+// The image of a workload is looked for relative to the plan.
 func TestCheckOfImages(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -147,14 +147,14 @@ func TestCheckOfImages(t *testing.T) {
 		"layout":                        "",
 		"folder/../layout/":             "",
 		filepath.Join(dir, "app.tar"):   "",
-		"./none.tar":                    `workloads.image: there is no "DIR/none.tar"; give the path of an OCI layout (a folder) or of an OCI or Docker archive (a file), from where the plan lies`,
-		"worklaod":                      `workloads.image: there is no "DIR/worklaod"; did you mean workload?`,
-		"./probe":                       `workloads.image: there is no "DIR/probe"; did you mean probe?`,
-		"empty.tar":                     `workloads.image: "DIR/empty.tar" is empty or no file; give the path`,
-		"folder":                        `workloads.image: the folder "DIR/folder" has no index.json, so that it is no OCI layout; give the path`,
+		"./none.tar":                    `workloads.image: "DIR/none.tar" does not exist; give the path of an OCI layout (a folder) or of an OCI or Docker archive (a file), relative to the plan`,
+		"worklaod":                      `workloads.image: "DIR/worklaod" does not exist; did you mean workload?`,
+		"./probe":                       `workloads.image: "DIR/probe" does not exist; did you mean probe?`,
+		"empty.tar":                     `workloads.image: "DIR/empty.tar" is empty or not a file; give the path`,
+		"folder":                        `workloads.image: the folder "DIR/folder" has no index.json, so it is not an OCI layout; give the path`,
 		"app.tar/x":                     `not a directory; give the path`,
-		"/dev/null":                     `workloads.image: "/dev/null" is empty or no file; give the path`,
-		"docker.io/library/redis:7":     `workloads.image: there is no "DIR/docker.io/library/redis:7"; give the path`,
+		"/dev/null":                     `workloads.image: "/dev/null" is empty or not a file; give the path`,
+		"docker.io/library/redis:7":     `workloads.image: "DIR/docker.io/library/redis:7" does not exist; give the path`,
 		"../" + filepath.Base(dir) + "": `has no index.json`,
 	} {
 		text := workload("name: a.b.c", "image: "+image, "argv: [/a]", parseRate)
@@ -173,5 +173,5 @@ func TestCheckOfImages(t *testing.T) {
 func TestCheckTellsWhere(t *testing.T) {
 	p := mustParse(t, "/none/p.yaml", workload("name: a.b.c", "argv: [/a]", "image: app.tar", parseRate))
 	_, err := p.Check(four)
-	checkLines(t, err, []string{`/none/p.yaml:5:12: workloads.image: there is no "/none/app.tar"; give the path of an OCI layout (a folder) or of an OCI or Docker archive (a file), from where the plan lies`})
+	checkLines(t, err, []string{`/none/p.yaml:5:12: workloads.image: "/none/app.tar" does not exist; give the path of an OCI layout (a folder) or of an OCI or Docker archive (a file), relative to the plan`})
 }

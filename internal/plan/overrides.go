@@ -11,8 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// Overrides are what the flags of the command line change in a plan. What is nil was not
-// given and leaves the plan as it is.
+// Overrides are the changes to a plan by flags of the command line. A nil field leaves the plan as it is.
 type Overrides struct {
 	Targets   []string       // --targets
 	Filters   []string       // --filter; replaces the plan's benchmarks and their parameters
@@ -20,13 +19,13 @@ type Overrides struct {
 	Warmup    *int           // --warmup
 	Precision *string        // --precision, as in a plan
 	Budget    *time.Duration // --budget
-	Timeout   *time.Duration // --timeout, that of a trial
+	Timeout   *time.Duration // --timeout, for a trial
 	Seed      *uint64        // --seed
 	Runtimes  []string       // --runtime name=path; added to the plan's
 	CRI       []string       // --cri name=socket; added to the plan's sockets
 	Binaries  []string       // --engine-bin name=path; added to the plan's
 	Managed   *bool          // --managed
-	// Pin has the values of --pin; parts that they do not name stay as the plan has them.
+	// Pin has the values of --pin. Parts without a value keep the plan's CPUs.
 	Pin        []string
 	DropCaches *bool // --drop-caches
 	// Engines describes the engines of this version. Getenv reads the environment variables with the addresses of the
@@ -54,7 +53,7 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 	if o.Filters != nil {
 		p.Benchmarks = nil
 		if len(o.Filters) == 0 {
-			fail("--filter", "", &problem{"no benchmark is named", "name some, or leave the flag out"})
+			fail("--filter", "", &problem{"no benchmark is given", "give names, or leave the flag out"})
 		}
 		for _, s := range o.Filters {
 			if !fail("--filter", s, checkFilter(s)) {
@@ -130,7 +129,7 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 	})
 	for flag, n := range map[string]int{"--runtime": len(p.Runtimes), "--cri": len(p.Engines.Sockets), "--engine-bin": len(p.Engines.Binaries)} {
 		if n > MaxRuntimes {
-			fail(flag, strconv.Itoa(n), &problem{fmt.Sprintf("with those of the plan there are more than %d", MaxRuntimes), "leave out what is not used"})
+			fail(flag, strconv.Itoa(n), &problem{fmt.Sprintf("together with the plan there are more than %d", MaxRuntimes), "leave out unused entries"})
 		}
 	}
 	if o.Managed != nil {
@@ -149,8 +148,8 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 	return p, nil
 }
 
-// joinOptions puts targets together that were split at the commas between their options: an
-// item such as start=5ms goes on with the options of the target before it.
+// joinOptions repairs targets that were split at the commas between their options: an item such as start=5ms belongs to the target
+// before it.
 func joinOptions(list []string) []string {
 	var joined []string
 	for _, item := range list {
@@ -168,7 +167,7 @@ func joinOptions(list []string) []string {
 // targetsOf reads the targets of --targets.
 func targetsOf(list []string, fail func(flag, value string, f *problem) bool) []Pattern {
 	if len(list) == 0 {
-		fail("--targets", "", &problem{"no target is named", "name some, or leave the flag out to have all that are found"})
+		fail("--targets", "", &problem{"no target is given", "give targets, or leave the flag out for all targets found"})
 		return nil
 	}
 	var targets []Pattern

@@ -76,24 +76,24 @@ func TestApplyRefuses(t *testing.T) {
 		want []string
 	}{
 		{"targets", Overrides{Targets: []string{"native", "runc", "native"}}, []string{
-			`--targets: "runc" is no target: the runtime is missing; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
+			`--targets: "runc" is not a target: the runtime is missing; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
 			`--targets: "native" is given twice; leave one out`,
 		}},
 		{"targets without the baseline", Overrides{Targets: []string{"oci/runc"}}, []string{`--targets: baseline "native" is not among the targets; add it to targets`}},
 		{"nothing", Overrides{Targets: []string{}, Filters: []string{}}, []string{
-			`--targets: no target is named; name some, or leave the flag out to have all that are found`,
-			`--filter: no benchmark is named; name some, or leave the flag out`,
+			`--targets: no target is given; give targets, or leave the flag out for all targets found`,
+			`--filter: no benchmark is given; give names, or leave the flag out`,
 		}},
 		{"an option without a target", Overrides{Targets: []string{"native", "start=5ms"}}, []string{
-			`--targets: "start=5ms" is no target: the engine's name "start=5ms" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
+			`--targets: "start=5ms" is not a target: the engine's name "start=5ms" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
 		}},
 		{"filters", Overrides{Filters: []string{"a b"}}, []string{`--filter: "a b" is not the name of a benchmark; write whole components, such as operations or scalability.runtime.5`}},
 		{"numbers", Overrides{Blocks: new(0), Warmup: new(-1), Precision: new("2"), Budget: new(time.Duration(0)), Timeout: new(-time.Second)}, []string{
 			`--precision: "2" is not a percentage above 0 % and up to 100 %; write it like 2%`,
 			`--runs: 0 is not a whole number from 1 to 100000`,
 			`--warmup: -1 is not a whole number from 0 to 100000`,
-			`--budget: 0s is no length of time; write a number above 0 with a unit, such as 30s or 10m`,
-			`--timeout: -1s is no length of time; write a number above 0 with a unit, such as 30s or 10m`,
+			`--budget: 0s is not a duration; write a number above 0 with a unit, such as 30s or 10m`,
+			`--timeout: -1s is not a duration; write a number above 0 with a unit, such as 30s or 10m`,
 		}},
 		{"more than the plan's limit", Overrides{Blocks: new(61)}, []string{`--runs: 61 is more than max-blocks (60) of the plan; give less, or raise max-blocks in the plan`}},
 		{"runtimes", Overrides{Runtimes: []string{"crun", "a/b=/x", "c=bin/c"}}, []string{
@@ -104,7 +104,7 @@ func TestApplyRefuses(t *testing.T) {
 		{"sockets", Overrides{CRI: []string{"/run/c.sock", "a/b=/x", "containerd=c.sock", "docker=/x", "podman=/x", "oci=/x"}, Engines: someEngines}, []string{
 			`--cri: "/run/c.sock" is not name=socket; write it like containerd=/run/containerd/containerd.sock`,
 			`--cri: "a/b" is not a name for an engine; use letters, digits and . _ -`,
-			`--cri: "c.sock" is no address of containerd; write the absolute path of a socket, or a URL that begins with unix:// or tcp://`,
+			`--cri: "c.sock" is not an address of containerd; write the absolute path of a socket, or a URL that begins with unix:// or tcp://`,
 			`--cri: docker does not speak CRI; give its address in DOCKER_HOST`,
 			`--cri: podman does not speak CRI; give its socket in a plan, as engines: {sockets: {podman: /run/podman/podman.sock}}`,
 			`--cri: "oci" is an engine without a daemon; leave it out`,

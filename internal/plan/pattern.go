@@ -9,12 +9,12 @@ import (
 const (
 	// wildcard stands for any engine or any runtime.
 	wildcard = "*"
-	// everything is how the pattern of all targets is spelled.
+	// everything is the spelling of the pattern for all targets.
 	everything = "all"
 )
 
-// Pattern selects targets. A target selects itself, whether it is there or not. The others
-// select what is found on the machine:
+// Pattern selects targets. An exact target selects itself, even if it is not available. The other patterns select from the targets
+// found on the machine:
 //
 //	containerd/*               the engine with each runtime
 //	*/runc                     the runtime on each engine
@@ -22,18 +22,16 @@ const (
 //	*/*                        each runtime on each engine
 //	all                        the same, and native
 //
-// A * stands for a whole name and takes each runtime once, as it is without options. It is a target
-// with * for a name; that of all has no runtime.
+// A * matches a whole name. It selects each runtime once, without options. A pattern is a target with * as a name; the pattern for
+// all targets has no runtime.
 type Pattern target.Target
 
-// Exact gives the target that a pattern names. The second result is false if it is for what is
-// found.
+// Exact returns the target of an exact pattern. The second result is false for patterns that select from the targets found.
 func (p Pattern) Exact() (target.Target, bool) {
 	return target.Target(p), p.Engine != wildcard && p.Runtime != wildcard
 }
 
-// Select tells whether a pattern selects a target that was found, and as what: with the pattern's
-// options, if it has any.
+// Select reports whether a pattern selects a found target. It returns the target with the pattern's options, if any.
 func (p Pattern) Select(found target.Target) (target.Target, bool) {
 	if exact, ok := p.Exact(); ok {
 		return exact, exact.String() == found.String()
@@ -47,10 +45,10 @@ func (p Pattern) Select(found target.Target) (target.Target, bool) {
 	return found, true
 }
 
-// stands tells whether a name of a pattern stands for a name.
+// matches reports whether a name matches a name of a pattern.
 func matches(pattern, name string) bool { return pattern == wildcard || pattern == name }
 
-// String spells a pattern as parsePattern reads it.
+// String spells a pattern for parsePattern.
 func (p Pattern) String() string {
 	if p.Engine == wildcard && p.Runtime == "" {
 		return everything
@@ -75,7 +73,7 @@ func parsePattern(s string) (Pattern, *problem) {
 	}
 	t, f := parseTarget(stand)
 	if f != nil {
-		_, f = parseTarget(s) // which shows it as it was written
+		_, f = parseTarget(s) // its message shows the original spelling
 		return Pattern{}, f
 	}
 	if engine == wildcard {

@@ -9,12 +9,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cpuset"
 )
 
-// Pinning says on which CPUs the parts of a run stay, as the kernel spells them: "0-3,8". An empty
-// one stays where it is put.
+// Pinning holds the CPUs for each part of a run, in the kernel's syntax: "0-3,8". A part with an empty list is not pinned.
 type Pinning struct {
-	Workload   string // the containers, and what runs on native
-	Engines    string // the daemons of the run and what they start beside containers
-	Touchstone string // this program, with what runs at the host's end of a network
+	Workload   string // the containers, and the programs on native
+	Engines    string // the daemons of the run, and the processes that they start outside of containers
+	Touchstone string // this program, and the peer processes on the host for network benchmarks
 }
 
 // part is a part of a run that can be pinned.
@@ -23,15 +22,15 @@ type part struct {
 	cpus *string
 }
 
-// parts are those there are, by their names in plans and flags.
+// parts lists the parts by their names in plans and flags.
 func (p *Pinning) parts() []part {
 	return []part{{"workload", &p.Workload}, {"engines", &p.Engines}, {"touchstone", &p.Touchstone}}
 }
 
-// checkCPUs refuses what is no list of CPUs. Whether this machine has them is for Check to say.
+// checkCPUs refuses strings that are not a list of CPUs. Check compares the list with this machine.
 func checkCPUs(s string) *problem {
 	if _, err := cpuset.Parse(s); err != nil || len(s) > maxPath {
-		return &problem{quote(s) + " is no list of CPUs", "write it like 0-3,8"}
+		return &problem{quote(s) + " is not a list of CPUs", "write it like 0-3,8"}
 	}
 	return nil
 }
@@ -43,7 +42,7 @@ func (r *reader) pinningFields() []field {
 		fields = append(fields, field{p.name, func(n ast.Node) {
 			key := "pinning." + p.name
 			r.seen[key] = r.at(n)
-			// One CPU may be written as a number.
+			// A single CPU may be a number.
 			if s, ok := scalar(n); ok {
 				if f := checkCPUs(s); f != nil {
 					r.failKey(n, key, f)
@@ -52,23 +51,14 @@ func (r *reader) pinningFields() []field {
 				*p.cpus = s
 				return
 			}
-			r.wrongKind(n, key, "a list of CPUs is", `write it in quotes, like "0-3,8"`)
+			r.wrongKind(n, key, "a list of CPUs", `write it in quotes, like "0-3,8"`)
 		}})
 	}
 	return fields
 }
 
-func (r *reader) pinning(n ast.Node) {
-	entries, ok := pairs(n)
-	if !ok {
-		r.wrongKind(n, "pinning", "workload, engines or touchstone are", `write it like {workload: "1", engines: "0", touchstone: "0"}`)
-		return
-	}
-	r.entries(entries, "pinning", r.pinningFields())
-}
-
-// pin reads the values of --pin: part=CPUs with commas between them. A list of CPUs has commas too: what is no
-// part= goes on with the list before it.
+// pin reads the values of --pin: part=CPUs, separated by commas. A list of CPUs contains commas too: an item without part= belongs
+// to the list before it.
 func (p *Plan) pin(values []string, fail func(flag, value string, f *problem) bool) {
 	var items []string
 	for _, value := range values {
@@ -99,12 +89,12 @@ func (p *Plan) pin(values []string, fail func(flag, value string, f *problem) bo
 			}
 		}
 		if !found {
-			fail("--pin", name, &problem{quote(name) + " is no part of a run", didYouMean(name, names, "there are "+strings.Join(names, ", "))})
+			fail("--pin", name, &problem{quote(name) + " is not a part of a run", didYouMean(name, names, "the parts are "+strings.Join(names, ", "))})
 		}
 	}
 }
 
-// sets gives the pinned parts with their CPUs.
+// sets returns the pinned parts with their CPUs.
 func (p Pinning) sets() map[string]cpuset.Set {
 	sets := map[string]cpuset.Set{}
 	for _, part := range p.parts() {
@@ -115,7 +105,7 @@ func (p Pinning) sets() map[string]cpuset.Set {
 	return sets
 }
 
-// shared tells of each part that measures, and is pinned to a CPU of what is measured.
+// shared returns a note for each part that shares a CPU, or a core, with the workload.
 func (p Pinning) shared(m Machine) []string {
 	var notes []string
 	sets := p.sets()
@@ -123,12 +113,12 @@ func (p Pinning) shared(m Machine) []string {
 	for _, name := range []string{"engines", "touchstone"} {
 		both := workload.And(sets[name])
 		if len(both) > 0 {
-			notes = append(notes, fmt.Sprintf("pinning: %s and workload share CPU %s, so that what measures takes time from what is measured", name, both))
+			notes = append(notes, fmt.Sprintf("pinning: %s and workload share CPU %s, so %[1]s takes CPU time from the workload", name, both))
 			continue
 		}
 		for _, core := range m.Cores {
 			if a, b := core.And(workload), core.And(sets[name]); len(a) > 0 && len(b) > 0 {
-				notes = append(notes, fmt.Sprintf("pinning: CPU %s of %s and CPU %s of workload are threads of one core, and slow each other down", b, name, a))
+				notes = append(notes, fmt.Sprintf("pinning: CPU %s of %s and CPU %s of workload are threads of one core and slow each other down", b, name, a))
 			}
 		}
 	}

@@ -1,18 +1,15 @@
-// Package plan reads what to measure: a YAML file that says targets × benchmarks
-// × parameters × repetitions, or a file of TouchStone's own format, and resolves
-// it against the catalogue of benchmarks.
+// Package plan reads a plan: a YAML file with targets × benchmarks × parameters × repetitions, or a file of TouchStone's own
+// format. It resolves the plan against the catalogue of benchmarks.
 //
-// A plan is untrusted and is written by hand, so a mistake must neither pass nor
-// cost a search: keys are strict, every error has the line and the column of the value
-// it is about, near names are offered, and several errors are told at once. That is why
-// the file is read from its syntax tree and not decoded into a struct, which would
-// lose the positions that Resolve needs long after the parsing.
+// A plan is untrusted and written by hand, so a mistake must neither pass unnoticed nor be hard to find. Keys are strict, every
+// error has the line and the column of its value, advice contains similar names, and several errors are reported together. For this
+// reason the package reads the syntax tree. Decoding into a struct would lose the locations, which Resolve needs long after the
+// parsing.
 //
-// It refuses what a plan has no use for and an attacker might: input above MaxSize, more
-// than MaxTokens tokens, anchors, aliases, merge keys, tags, directives and
-// several documents in a file. Without aliases no input can grow when it is read.
+// The package refuses input that only an attacker needs: more than MaxSize bytes, more than MaxTokens tokens, anchors, aliases,
+// merge keys, tags, directives and several documents in a file. Without aliases no input can grow when it is read.
 //
-// Whether a target exists on this machine is not known here; the engines say so.
+// The engines, not this package, check the existence of targets on this machine.
 package plan
 
 import (
@@ -28,97 +25,92 @@ import (
 
 // Limits of a plan.
 const (
-	// Version is the version of the format. It is raised when a key changes its
-	// meaning or goes away; a new key does not raise it.
+	// Version is the version of the format. It is raised when a key changes its meaning or is removed; a new key or a new name does
+	// not raise it.
 	Version = 1
-	// MaxSize is the longest file that is read, in bytes.
+	// MaxSize is the maximum size of a file in bytes.
 	MaxSize = 1 << 20
-	// MaxTokens bounds the tokens of a file. The parser's effort can grow with their
-	// square, and its depth with their number.
+	// MaxTokens is the maximum number of tokens in a file. The parser's effort can grow with the square of this number, and its
+	// recursion depth with the number itself.
 	MaxTokens = 10_000
 	// MaxBlocks is the highest number of blocks.
 	MaxBlocks = 100_000
 	// MaxTargets and MaxItems bound the lists of a plan.
 	MaxTargets = 100
 	MaxItems   = 1000
-	// MaxRuntimes bounds the named runtimes, sockets and binaries, MaxOptions the options of a
-	// runtime.
+	// MaxRuntimes is the maximum number of named runtimes, sockets and binaries, MaxOptions of options per runtime.
 	MaxRuntimes = 100
 	MaxOptions  = 100
-	// MaxWorkloads bounds the user's own workloads, MaxMetrics the metrics of one.
+	// MaxWorkloads is the maximum number of custom workloads, MaxMetrics of metrics per workload.
 	MaxWorkloads = 100
 	MaxMetrics   = 100
 	// MaxDuration is the longest budget or time limit.
 	MaxDuration = 365 * 24 * time.Hour
 )
 
-// What holds where a plan file is silent.
+// Defaults of a plan.
 const (
 	DefaultBlocks = 20
 	DefaultWarmup = 1
-	// DefaultTrialTimeout holds for quick parameters, DefaultPaperTimeout for the paper's, with which programs do
-	// a fixed amount of work: what takes bare metal ten seconds may take a runtime that intercepts each system
-	// call ten minutes.
+	// DefaultTrialTimeout applies to quick parameters, DefaultPaperTimeout to paper parameters. With paper parameters programs do a
+	// fixed amount of work. Work that takes bare metal ten seconds may take a runtime that intercepts each system call ten minutes.
 	DefaultTrialTimeout = 2 * time.Minute
 	DefaultPaperTimeout = 30 * time.Minute
 	DefaultCallTimeout  = 30 * time.Second
-	// DefaultGrowth times the blocks is the most a stop rule may ask for.
+	// DefaultGrowth × Blocks is the default limit of blocks for a stop rule.
 	DefaultGrowth = 5
 )
 
-// Plan says what to measure and how often. Its zero value is no plan: one comes from
-// Load, Parse, Builtin or Quick.
+// Plan is a plan after reading. The zero value is not valid; use Load, Parse, Builtin or Quick.
 type Plan struct {
 	Name string
-	// Targets are measured in every block; nil stands for those that are found and that an engine
-	// offers by default.
+	// Targets are measured in every block. Nil selects the targets found that an engine offers by default.
 	Targets []Pattern
-	// Baseline is the target the others are compared with. The zero value stands
-	// for native where it can run the benchmark, and else the first target.
+	// Baseline is the target for comparisons. The zero value selects native if it can run the benchmark, otherwise the first
+	// target.
 	Baseline target.Target
-	// Benchmarks are what is measured; nil stands for all of the catalogue.
+	// Benchmarks selects the benchmarks; nil selects the whole catalogue.
 	Benchmarks []Item
 	Parameters Parameters
-	// Blocks is the number of measured repetitions, Warmup that of those before them.
+	// Blocks is the number of measured repetitions, Warmup of the repetitions before them.
 	Blocks, Warmup int
-	// Precision is the wanted half-width of each interval as a share of its median (0.02
-	// is ± 2 %). If it is not 0, blocks go on after Blocks until it is reached.
+	// Precision is the required half-width of each interval as a share of its median (0.02 is ± 2 %). If it is not 0, the run
+	// continues after Blocks until all intervals have it.
 	Precision float64
-	// MaxBlocks ends the search for Precision; 0 is not set. See BlockLimit.
+	// MaxBlocks is the limit of blocks for Precision; 0 is not set. See BlockLimit.
 	MaxBlocks int
-	// Budget is the longest time for the whole run; 0 is without limit.
+	// Budget is the maximum time of the whole run; 0 is no limit.
 	Budget  time.Duration
 	Timeout Timeout
-	// Seed decides the order of trials; nil asks for one to be drawn.
+	// Seed is the seed of the order of trials; without it a seed is drawn.
 	Seed *uint64
-	// Runtimes says what names of runtimes stand for.
+	// Runtimes holds the plan's own runtimes by name.
 	Runtimes map[string]target.Runtime
-	// Engines says which daemons and programs engines use.
+	// Engines are the daemons and programs of the engines.
 	Engines Engines
-	// Pinning says on which CPUs the parts of the run stay.
+	// Pinning holds the CPUs for each part of the run.
 	Pinning Pinning
 	// DropCaches lets benchmarks of cold files drop the host's page cache; nil leaves it to DropsCaches.
 	DropCaches *bool
-	// Workloads are benchmarks of the user's own.
+	// Workloads are the custom workloads.
 	Workloads []Workload
-	// Export is the name of a JSON file to which the run is exported beside the database; empty for none.
+	// Export is the name of a JSON file for an export of the run, in the folder of the database; empty for none.
 	Export string
-	// Notes say what in the file has no effect, and why. They are about the file
-	// and no part of the plan: YAML leaves them out.
+	// Notes list keys without effect, each with the reason. They describe the file, so YAML omits them.
 	Notes []string
 
-	// Hints name the present keys for old ones in the file, each with its location. YAML leaves them out.
+	// Hints list old keys, each with its location and present name. YAML omits them.
 	Hints []string
 
-	// at is where the values stand that Check looks at, by their keys.
+	// at holds the locations of values for Check, by key.
 	at map[string]location
 }
 
-// Item selects benchmarks, and may set parameters of theirs.
+// Item selects benchmarks, and may set their parameters.
 type Item struct {
 	// Name is a filter over whole components of names; see bench.Matches.
 	Name string
-	// Image leaves all benchmarks out whose programs come from another image than this one of ours; empty leaves none out.
+	// Image selects only benchmarks with programs from this image of Touchstone's; empty selects all.
 	Image  string
 	Params bench.Params
 
@@ -126,22 +118,22 @@ type Item struct {
 	paramAt map[string]location
 }
 
-// Timeout limits the time of what can hang.
+// Timeout holds limits for calls and trials that can hang.
 type Timeout struct {
 	Trial time.Duration // one trial, with its set-up
 	Call  time.Duration // one call of an engine
 }
 
-// Parameters says which values benchmark parameters have unless they are given.
+// Parameters selects the default values of benchmark parameters.
 type Parameters string
 
-// The choices of values there are.
+// The sets of default values.
 const (
 	QuickValues Parameters = "quick"
 	PaperValues Parameters = "paper"
 )
 
-// trialTimeout is what holds where none is given.
+// trialTimeout returns the default time limit of a trial.
 func (p Parameters) trialTimeout() time.Duration {
 	if p == PaperValues {
 		return DefaultPaperTimeout
@@ -149,8 +141,8 @@ func (p Parameters) trialTimeout() time.Duration {
 	return DefaultTrialTimeout
 }
 
-// BlockLimit is the highest number of measured blocks that the plan allows: Blocks
-// without a stop rule, and with one MaxBlocks or DefaultGrowth × Blocks.
+// BlockLimit returns the maximum number of measured blocks: Blocks without a stop rule; with one MaxBlocks, or DefaultGrowth ×
+// Blocks.
 func (p Plan) BlockLimit() int {
 	switch {
 	case p.Precision == 0:
@@ -162,7 +154,7 @@ func (p Plan) BlockLimit() int {
 	}
 }
 
-// Load reads a plan from a file. Errors of its content are as Parse has them.
+// Load reads a plan from a file. Its errors have the types of Parse's errors.
 func Load(path string) (Plan, error) {
 	data, err := read(path)
 	if err != nil {
@@ -171,7 +163,7 @@ func Load(path string) (Plan, error) {
 	return Parse(path, data)
 }
 
-// read reads a file, of which more than MaxSize shows that it has more.
+// read reads a file up to one byte more than MaxSize, which shows that the file is too long.
 func read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -181,8 +173,7 @@ func read(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, MaxSize+1))
 }
 
-// WithRuntimes gives p with the user's own runtimes too. What the plan itself says of the same name
-// holds.
+// WithRuntimes returns p with the user's own runtimes added. A runtime of the plan takes precedence.
 func (p Plan) WithRuntimes(users map[string]target.Runtime) Plan {
 	if len(users) == 0 {
 		return p
@@ -193,9 +184,8 @@ func (p Plan) WithRuntimes(users map[string]target.Runtime) Plan {
 	return p
 }
 
-// Parse reads a plan in our format or in TouchStone's own, which it tells apart by
-// their keys. The name of the file is for errors, and for the plan if it has no name.
-// The error is an *Error, or several of them joined.
+// Parse reads a plan in Touchstone's format or in TouchStone's own, which have different keys. The file name appears in errors and
+// is the default name of the plan. The error is an *Error, or several of them joined.
 func Parse(file string, data []byte) (Plan, error) {
 	root, err := parseTree(file, data)
 	if err == nil && root == nil {

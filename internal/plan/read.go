@@ -9,29 +9,28 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// reader makes a plan of a syntax tree. It goes on after an error, so that one reading
-// tells them all.
+// reader converts a syntax tree to a plan. It continues after an error, to report all errors together.
 type reader struct {
 	file     string
 	plan     Plan
 	problems problems
-	// start is where the file's mapping begins, seen where the value of each of its keys stands.
+	// start is the start of the file's mapping; seen holds the location of the value of each key.
 	start location
 	seen  map[string]location
 	hints []string
 }
 
-// field is a key with the function that reads its value.
+// field is a key with the function for its value.
 type field struct {
 	key  string
 	read func(value ast.Node)
 }
 
-// fields are the keys of our format, in canonical order.
+// fields are the keys of Touchstone's format, in canonical order. docs/plan.md describes each key; docs/schema/plan.schema.json is
+// generated from both.
 func (r *reader) fields() []field {
 	p := &r.plan
 	return []field{
@@ -46,12 +45,21 @@ func (r *reader) fields() []field {
 		{"precision", r.precision},
 		{"max-blocks", func(n ast.Node) { r.count(n, "max-blocks", 1, &p.MaxBlocks) }},
 		{"budget", func(n ast.Node) { r.duration(n, "budget", &p.Budget) }},
-		{"timeout", r.timeout},
+		{"timeout", func(n ast.Node) {
+			r.object(n, "timeout", "trial, call or both", "{trial: 2m, call: 30s}", r.timeoutFields())
+		}},
 		{"seed", r.seed},
 		{"runtimes", r.runtimes},
-		{"engines", r.engines},
-		{"pinning", r.pinning},
-		{"drop-caches", r.dropCaches},
+		{"engines", func(n ast.Node) {
+			r.object(n, "engines", "managed, sockets or binaries", "{managed: true}", r.enginesFields())
+		}},
+		{"pinning", func(n ast.Node) {
+			r.object(n, "pinning", "workload, engines or touchstone", `{workload: "1", engines: "0", touchstone: "0"}`, r.pinningFields())
+		}},
+		{"drop-caches", func(n ast.Node) {
+			allowed := r.boolean(n, "drop-caches", "leave it out for the default: true for root with paper parameters")
+			p.DropCaches = &allowed
+		}},
 		{"workloads", r.workloads},
 		{"export", func(n ast.Node) { r.text(n, "export", checkFileName, &p.Export) }},
 	}
@@ -76,7 +84,7 @@ func (r *reader) itemFields(item *Item) []field {
 		{"image", func(n ast.Node) {
 			s, _ := text(n)
 			if _, ours := images()[s]; !ours {
-				r.fail(n, fmt.Sprintf("image: %s is no image of Touchstone's", shown(n)), didYouMean(s, []string{probeImage, workloadImage}, "there are probe and workload"))
+				r.fail(n, fmt.Sprintf("image: %s is not an image of Touchstone's", shown(n)), didYouMean(s, []string{probeImage, workloadImage}, "the images are probe and workload"))
 			}
 			item.Image = s
 		}},
@@ -84,7 +92,7 @@ func (r *reader) itemFields(item *Item) []field {
 	}
 }
 
-// renamed gives the present name of a key of a plan that was renamed, empty for other keys.
+// renamed returns the present name of a renamed key of a plan, or an empty string.
 func renamed(key string) string {
 	return map[string]string{"json": "export"}[key]
 }
@@ -100,7 +108,7 @@ func keys(fields []field) []string {
 
 func (r *reader) at(n ast.Node) location { return position(r.file, n) }
 
-// fail records that a value is wrong.
+// fail records a problem of a value.
 func (r *reader) fail(n ast.Node, message, advice string) {
 	value, _ := scalar(n)
 	r.problems.add(r.at(n), value, problem{message, advice})
@@ -126,7 +134,7 @@ func (r *reader) read(root ast.Node) {
 	}
 	r.rename(entries)
 	switch touchstone, mixed := r.format(entries); {
-	case mixed: // one error says it all
+	case mixed: // one error is enough
 	case touchstone:
 		r.readTouchstone(entries)
 	default:
@@ -134,7 +142,7 @@ func (r *reader) read(root ast.Node) {
 	}
 }
 
-// rename gives keys with an old name their present one, and adds a hint for each.
+// rename replaces old names of keys by their present names, and adds a hint for each.
 func (r *reader) rename(entries []*ast.MappingValueNode) {
 	for _, e := range entries {
 		old, _ := text(e.Key)
@@ -151,12 +159,12 @@ func (r *reader) rename(entries []*ast.MappingValueNode) {
 	}
 }
 
-// wants records that a value is of another kind than its key wants.
+// wrongKind records a value of the wrong kind.
 func (r *reader) wrongKind(n ast.Node, key, what, advice string) {
-	r.fail(n, fmt.Sprintf("%s: %s wanted, not %s", key, what, shown(n)), advice)
+	r.fail(n, fmt.Sprintf("%s: want %s, not %s", key, what, shown(n)), advice)
 }
 
-// own reads a plan in our format.
+// readPlan reads a plan in Touchstone's format.
 func (r *reader) readPlan(entries []*ast.MappingValueNode) {
 	r.plan = Plan{
 		Name:       nameFrom(r.file),
@@ -178,8 +186,7 @@ func (r *reader) readPlan(entries []*ast.MappingValueNode) {
 
 func (r *reader) has(key string) bool { _, ok := r.seen[key]; return ok }
 
-// together checks what only several keys can have wrong. What is wrong by itself
-// has been told already.
+// checkCombinations checks keys that depend on each other. Problems of single keys are already recorded.
 func (r *reader) checkCombinations() {
 	p := &r.plan
 	if at, ok := r.seen["baseline"]; ok && p.Targets != nil && p.Baseline.Engine != "" {
@@ -192,12 +199,12 @@ func (r *reader) checkCombinations() {
 		case !r.has("precision"):
 			r.problems.add(at, strconv.Itoa(p.MaxBlocks), problem{"max-blocks has no effect without precision", "give a precision such as 2%, or leave max-blocks out"})
 		case p.MaxBlocks < p.Blocks:
-			r.problems.add(at, strconv.Itoa(p.MaxBlocks), problem{fmt.Sprintf("max-blocks (%d) is less than blocks (%d)", p.MaxBlocks, p.Blocks), "raise the one or lower the other"})
+			r.problems.add(at, strconv.Itoa(p.MaxBlocks), problem{fmt.Sprintf("max-blocks (%d) is less than blocks (%d)", p.MaxBlocks, p.Blocks), "raise max-blocks or lower blocks"})
 		}
 	}
 }
 
-// checkBaseline refuses a baseline that is not measured.
+// checkBaseline refuses a baseline that is not among the targets.
 func checkBaseline(baseline target.Target, targets []Pattern) *problem {
 	name := baseline.String()
 	var names []string
@@ -221,7 +228,7 @@ func (r *reader) entries(entries []*ast.MappingValueNode, of string, fields []fi
 		if i < 0 {
 			if !r.problems.full() {
 				names := keys(fields)
-				r.fail(e.Key, quote(key)+" is no key of "+of, didYouMean(key, names, "there are "+strings.Join(names, ", ")))
+				r.fail(e.Key, "unknown key "+quote(key)+" in "+of, didYouMean(key, names, "the keys are "+strings.Join(names, ", ")))
 			}
 			continue
 		}
@@ -229,24 +236,73 @@ func (r *reader) entries(entries []*ast.MappingValueNode, of string, fields []fi
 	}
 }
 
-// key reads a key that is a plain word.
+// object reads a mapping with known keys.
+func (r *reader) object(n ast.Node, key, want, example string, fields []field) {
+	entries, ok := pairs(n)
+	if !ok {
+		r.wrongKind(n, key, want, "write it like "+example)
+		return
+	}
+	r.entries(entries, key, fields)
+}
+
+// named reads a mapping with free names, with at most `most` entries.
+func (r *reader) named(n ast.Node, key, want, example string, most int) []*ast.MappingValueNode {
+	entries, ok := pairs(n)
+	switch {
+	case !ok:
+		r.wrongKind(n, key, want, "write it like "+example)
+		return nil
+	case len(entries) > most:
+		r.fail(entries[most].Key, fmt.Sprintf("%s has more than %d entries", key, most), "leave out unused entries")
+		return nil
+	}
+	return entries
+}
+
+// values reads a mapping of free names to single values, and calls add for each entry.
+func (r *reader) values(n ast.Node, key, example string, most int, add func(e *ast.MappingValueNode, name, value string)) {
+	for _, e := range r.named(n, key, "a mapping of names to values", example, most) {
+		name, ok := r.key(e.Key)
+		value, single := scalar(e.Value)
+		switch {
+		case !ok:
+		case !single:
+			r.wrongKind(e.Value, key, "a single value for "+quote(name), "")
+		default:
+			add(e, name, value)
+		}
+	}
+}
+
+// boolean reads true or false.
+func (r *reader) boolean(n ast.Node, key, advice string) bool {
+	b, ok := n.(*ast.BoolNode)
+	if !ok {
+		r.wrongKind(n, key, "true or false", advice)
+		return false
+	}
+	return b.Value
+}
+
+// key reads a key, which must be a string.
 func (r *reader) key(n ast.MapKeyNode) (string, bool) {
 	key, ok := text(n)
 	if !ok {
-		r.fail(n, "a key must be a word", "put quotes around it if it looks like a number")
+		r.fail(n, "a key must be a string", "put quotes around it if it looks like a number")
 	}
 	return key, ok
 }
 
-// list reads a list with entries, at most as many as given.
+// list reads a list with 1 to most entries.
 func (r *reader) list(n ast.Node, key string, most int) []ast.Node {
 	seq, ok := n.(*ast.SequenceNode)
 	switch {
 	case !ok:
-		r.wrongKind(n, key, "a list is", "write it in brackets or with dashes")
+		r.wrongKind(n, key, "a list", "write it in brackets or with dashes")
 		return nil
 	case len(seq.Values) == 0:
-		r.fail(n, key+" is empty", "leave the key out to have all")
+		r.fail(n, key+" is empty", "leave the key out to select all")
 	case len(seq.Values) > most:
 		r.fail(seq.Values[most], fmt.Sprintf("%s has more than %d entries", key, most), "split the plan")
 		return nil
@@ -254,11 +310,11 @@ func (r *reader) list(n ast.Node, key string, most int) []ast.Node {
 	return seq.Values
 }
 
-// text reads a string and keeps it if check finds no problem.
+// text reads a string that check accepts.
 func (r *reader) text(n ast.Node, key string, check func(string) *problem, into *string) {
 	s, ok := text(n)
 	if !ok {
-		r.wrongKind(n, key, "a text is", "put quotes around it if it looks like a number")
+		r.wrongKind(n, key, "a string", "put quotes around it if it looks like a number")
 		return
 	}
 	if f := check(s); f != nil {
@@ -282,7 +338,7 @@ func (r *reader) count(n ast.Node, key string, lo int, into *int) {
 	*into = v
 }
 
-// duration reads a length of time.
+// duration reads a duration.
 func (r *reader) duration(n ast.Node, key string, into *time.Duration) {
 	s, _ := scalar(n)
 	d, err := time.ParseDuration(s)
@@ -299,15 +355,15 @@ func (r *reader) duration(n ast.Node, key string, into *time.Duration) {
 
 func (r *reader) version(n ast.Node) {
 	if number, ok := n.(*ast.IntegerNode); !ok || number.Token.Value != strconv.Itoa(Version) {
-		r.fail(n, fmt.Sprintf("version %s of the plan format is not known", shown(n)), fmt.Sprintf(`write "version: %d", or use a Touchstone that knows it`, Version))
+		r.fail(n, fmt.Sprintf("version %s of the plan format is unknown", shown(n)), fmt.Sprintf(`write "version: %d", or use a newer Touchstone`, Version))
 	}
 }
 
-// parsed reads a target, or a pattern of them.
+// parsed reads a target or a pattern.
 func parsed[T any](r *reader, n ast.Node, key string, parse func(string) (T, *problem)) (t T, ok bool) {
 	s, ok := text(n)
 	if !ok {
-		r.wrongKind(n, key, "a text such as oci/runc is", "")
+		r.wrongKind(n, key, "a string such as oci/runc", "")
 		return t, false
 	}
 	t, f := parse(s)
@@ -349,34 +405,18 @@ func (r *reader) benchmarks(n ast.Node) {
 }
 
 func (r *reader) params(n ast.Node, item *Item) {
-	entries, ok := pairs(n)
-	if !ok {
-		r.wrongKind(n, "params", "a mapping of names to values is", "write it like {mode: parallel}")
-		return
-	}
-	for _, e := range entries {
-		name, ok := r.key(e.Key)
-		if !ok {
-			continue
-		}
-		value, ok := scalar(e.Value)
-		if !ok {
-			r.wrongKind(e.Value, "params", "a single value for "+quote(name)+" is", "")
-			continue
-		}
+	r.values(n, "params", "{mode: parallel}", MaxItems, func(e *ast.MappingValueNode, name, value string) {
 		if f := checkParamName(name); f != nil {
 			r.failKey(e.Key, "params", f)
-			continue
+			return
 		}
 		if f := checkParam(name, value); f != nil {
 			r.failKey(e.Value, "params", f)
-			continue
+			return
 		}
-		if item.Params == nil {
-			item.Params, item.paramAt = bench.Params{}, map[string]location{}
-		}
-		item.Params[name], item.paramAt[name] = value, r.at(e.Value)
-	}
+		put(&item.Params, name, value)
+		put(&item.paramAt, name, r.at(e.Value))
+	})
 }
 
 func (r *reader) parameters(n ast.Node) {
@@ -397,25 +437,6 @@ func (r *reader) precision(n ast.Node) {
 		return
 	}
 	r.plan.Precision = share
-}
-
-func (r *reader) timeout(n ast.Node) {
-	entries, ok := pairs(n)
-	if !ok {
-		r.wrongKind(n, "timeout", "trial or call or both are", "write it like {trial: 2m, call: 30s}")
-		return
-	}
-	r.entries(entries, "timeout", r.timeoutFields())
-}
-
-func (r *reader) dropCaches(n ast.Node) {
-	b, ok := n.(*ast.BoolNode)
-	if !ok {
-		r.wrongKind(n, "drop-caches", "true or false is", "leave it out to have true as root with the paper's parameters")
-		return
-	}
-	allowed := b.Value
-	r.plan.DropCaches = &allowed
 }
 
 func (r *reader) seed(n ast.Node) {

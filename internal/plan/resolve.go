@@ -9,13 +9,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// Catalogue is where plans find benchmarks.
+// Catalogue is the source of benchmarks for plans.
 type Catalogue interface {
-	// All lists the benchmarks that a plan without names measures, in the order
-	// in which they are shown.
+	// All lists the benchmarks for a plan without names, in display order.
 	All() []bench.Benchmark
-	// Lookup finds a benchmark by its full name. It also knows those that All does
-	// not list because their name holds a number, such as scalability.runtime.37.
+	// Lookup finds a benchmark by its full name. It also knows benchmarks with a number in their name that All omits, such as
+	// scalability.runtime.37.
 	Lookup(name string) (bench.Benchmark, bool)
 }
 
@@ -25,10 +24,9 @@ type Work struct {
 	Params    bench.Params
 }
 
-// Resolve finds the benchmarks of the plan and fills in their parameters. Items keep
-// their order, the benchmarks that one item selects have the catalogue's, and what
-// comes twice with the same parameters is done once. The error is an *Error, or a *FlagError
-// for a filter from the command line, or several of them joined.
+// Resolve finds the benchmarks of the plan and fills in their parameters. Items keep their order; the benchmarks of one item have
+// the order of the catalogue. A benchmark that is selected twice with the same parameters runs once. The error is an *Error, a
+// *FlagError for a filter from the command line, or several of them joined.
 func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 	paper := p.Parameters == PaperValues
 	all, err := p.withWorkloads(catalogue)
@@ -54,14 +52,14 @@ func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 		switch {
 		case selected != nil:
 		case known:
-			problems.add(item.at, item.Name, problem{"no benchmark of " + quote(item.Name) + " has its programs from the image " + item.Image, "leave image out"})
+			problems.add(item.at, item.Name, problem{"no benchmark of " + quote(item.Name) + " has programs from the image " + item.Image, "leave image out"})
 		default:
 			problems.add(item.at, item.Name, unknown(item.Name, all))
 		}
 		for _, b := range selected {
 			params, ok := item.resolve(b, paper, &problems)
 			if !ok {
-				break // the others of the group would say the same
+				break // the other benchmarks of the group have the same error
 			}
 			if key := b.Name + " " + params.String(); !seen[key] {
 				seen[key] = true
@@ -75,8 +73,8 @@ func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 	return work, nil
 }
 
-// withWorkloads gives the benchmarks of the catalogue, and then those of the plan. The user's own may have no name that the catalogue
-// knows: results would be taken for those of another program.
+// withWorkloads returns the benchmarks of the catalogue, followed by the plan's workloads. A workload must not have a name from the
+// catalogue, since its results would look like the results of another program.
 func (p Plan) withWorkloads(catalogue Catalogue) ([]bench.Benchmark, error) {
 	var problems problems
 	all := slices.Clone(catalogue.All())
@@ -95,7 +93,7 @@ func (p Plan) withWorkloads(catalogue Catalogue) ([]bench.Benchmark, error) {
 	return all, problems.err()
 }
 
-// selects gives the benchmarks that an item names and does not leave out, and tells whether it names any.
+// selects returns the benchmarks that an item selects. known reports whether any benchmark has the item's name.
 func (i Item) selects(catalogue Catalogue, all []bench.Benchmark) (selected []bench.Benchmark, known bool) {
 	var named []bench.Benchmark
 	for _, b := range all {
@@ -116,14 +114,14 @@ func (i Item) selects(catalogue Catalogue, all []bench.Benchmark) (selected []be
 	return selected, named != nil
 }
 
-// has tells whether a benchmark's programs come from the item's image.
+// has reports whether the programs of a benchmark come from the item's image.
 func (i Item) has(b bench.Benchmark) bool {
 	image, ours := images()[i.Image]
 	return !ours || b.Image == image
 }
 
-// resolve fills in the parameters of one benchmark. Each given one is tried by itself
-// first, so that every wrong one is told at its place.
+// resolve fills in the parameters of one benchmark. It first tries each given parameter alone, to report each error at its
+// location.
 func (i Item) resolve(b bench.Benchmark, paper bool, problems *problems) (bench.Params, bool) {
 	right := true
 	for _, name := range slices.Sorted(maps.Keys(i.Params)) {
@@ -150,7 +148,7 @@ func (i Item) resolve(b bench.Benchmark, paper bool, problems *problems) (bench.
 	return params, true
 }
 
-// nearParam offers a name for a parameter that the benchmark does not have.
+// nearParam suggests a name for an unknown parameter.
 func nearParam(b bench.Benchmark, name string) string {
 	var names []string
 	for _, p := range b.Params {
@@ -162,7 +160,7 @@ func nearParam(b bench.Benchmark, name string) string {
 	return didYouMean(name, names, "")
 }
 
-// unknown says that a filter selects nothing, and which near name would.
+// unknown returns the problem of a filter that selects nothing, with a similar name as advice.
 func unknown(name string, all []bench.Benchmark) problem {
 	var names []string
 	for _, b := range all {
@@ -174,14 +172,13 @@ func unknown(name string, all []bench.Benchmark) problem {
 	}
 	slices.Sort(names)
 	return problem{
-		"no benchmark is named " + quote(name) + " or is in a group of that name",
-		didYouMean(name, slices.Compact(names), "touchstone list shows what there is; a filter holds whole components of a name"),
+		"no benchmark or group has the name " + quote(name),
+		didYouMean(name, slices.Compact(names), "touchstone list shows all names; a filter consists of whole components of a name"),
 	}
 }
 
-// Pin gives p with all that it left open decided: the targets that were found, the
-// work that Resolve gave, the seed that was drawn. A pinned plan says the same on another
-// day, on which more targets are found and other values are quick.
+// Pin returns p with all defaults decided: the targets found, the work from Resolve, and the seed. A pinned plan has the same
+// meaning on another day, with more targets or other quick values.
 func (p Plan) Pin(targets []target.Target, work []Work, seed uint64) Plan {
 	p.Targets = nil
 	for _, t := range targets {

@@ -131,14 +131,14 @@ func TestResolveRefuses(t *testing.T) {
 		want       []string
 	}{
 		{"a near name", "version: 1\nbenchmarks:\n  - operation\n  - operations.container.exce\n", []string{
-			`p:3:5: no benchmark is named "operation" or is in a group of that name; did you mean operations?`,
-			`p:4:5: no benchmark is named "operations.container.exce" or is in a group of that name; did you mean operations.container.exec?`,
+			`p:3:5: no benchmark or group has the name "operation"; did you mean operations?`,
+			`p:4:5: no benchmark or group has the name "operations.container.exce"; did you mean operations.container.exec?`,
 		}},
 		{"half a component", "version: 1\nbenchmarks: [operations.cont]\n", []string{
-			`p:2:14: no benchmark is named "operations.cont" or is in a group of that name; touchstone list shows what there is; a filter holds whole components of a name`,
+			`p:2:14: no benchmark or group has the name "operations.cont"; touchstone list shows all names; a filter consists of whole components of a name`,
 		}},
 		{"a number out of range", "version: 1\nbenchmarks: [scalability.runtime.0]\n", []string{
-			`p:2:14: no benchmark is named "scalability.runtime.0" or is in a group of that name; did you mean scalability.runtime.10?`,
+			`p:2:14: no benchmark or group has the name "scalability.runtime.0"; did you mean scalability.runtime.10?`,
 		}},
 		{"parameters", "version: 1\nbenchmarks:\n  - name: performance.syscall.unixbench\n    params:\n      copys: 4\n      duration: long\n      copies: 4\n", []string{
 			`p:5:14: parameter copys=4 of performance.syscall.unixbench: there is no such parameter; it has copies, duration; did you mean copies?`,
@@ -151,8 +151,8 @@ func TestResolveRefuses(t *testing.T) {
 			`p:2:49: parameter mode=odd of scalability.runtime.5: must be one of sequential, parallel`,
 		}},
 		{"nothing of an image", "version: 1\nbenchmarks: [{name: operations, image: workload}, {name: scalability.runtime.37, image: workload}]\n", []string{
-			`p:2:21: no benchmark of "operations" has its programs from the image workload; leave image out`,
-			`p:2:58: no benchmark of "scalability.runtime.37" has its programs from the image workload; leave image out`,
+			`p:2:21: no benchmark of "operations" has programs from the image workload; leave image out`,
+			`p:2:58: no benchmark of "scalability.runtime.37" has programs from the image workload; leave image out`,
 		}},
 		{"a workload with a name of ours", "version: 1\n" + strings.ReplaceAll(ownOne, "app.start.cold", "performance.disk.blog") + strings.ReplaceAll(strings.TrimPrefix(ownOne, "workloads:\n"), "app.start.cold", "scalability.runtime.37"), []string{
 			`p:3:12: workloads: "performance.disk.blog" is a benchmark of Touchstone's; give the workload another name`,
@@ -162,10 +162,10 @@ func TestResolveRefuses(t *testing.T) {
 			`p:2:38: parameter a=1 of app.start.cold: there is no such parameter; it has none`,
 		}},
 		{"a near name of a workload", "version: 1\nbenchmarks: [app.strat]\n" + ownOne, []string{
-			`p:2:14: no benchmark is named "app.strat" or is in a group of that name; did you mean app.start?`,
+			`p:2:14: no benchmark or group has the name "app.strat"; did you mean app.start?`,
 		}},
 		{"TouchStone's half components", "oci: [runc]\nfilter:\n- scalability.run\n", []string{
-			`p:3:3: no benchmark is named "scalability.run" or is in a group of that name; touchstone list shows what there is; a filter holds whole components of a name`,
+			`p:3:3: no benchmark or group has the name "scalability.run"; touchstone list shows all names; a filter consists of whole components of a name`,
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestResolveOfItemsFromCode(t *testing.T) {
 	p.Benchmarks = []Item{{Name: "nothing"}, {Name: "scalability.runtime.5", Params: bench.Params{"mode": "odd"}}}
 	_, err := p.Resolve(testCatalogue())
 	checkLines(t, err, []string{
-		`no benchmark is named "nothing" or is in a group of that name; touchstone list shows what there is; a filter holds whole components of a name`,
+		`no benchmark or group has the name "nothing"; touchstone list shows all names; a filter consists of whole components of a name`,
 		`parameter mode=odd of scalability.runtime.5: must be one of sequential, parallel`,
 	})
 }
@@ -194,7 +194,7 @@ func TestResolveOfFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = p.Resolve(testCatalogue())
-	checkLines(t, err, []string{`--filter: no benchmark is named "operatoins" or is in a group of that name; did you mean operations?`})
+	checkLines(t, err, []string{`--filter: no benchmark or group has the name "operatoins"; did you mean operations?`})
 	if e := (*FlagError)(nil); !errors.As(err, &e) || e.Value != "operatoins" {
 		t.Errorf("%T is not the *FlagError wanted", err)
 	}

@@ -41,12 +41,12 @@ func TestParseRuntimesOfAFile(t *testing.T) {
 		{"with a version", "version: 1\nruntimes:\n  kata: {type: io.containerd.kata.v2}\n", kata, nil},
 		{"empty", "", nil, nil},
 		{"only comments", "# runtimes:\n#   kata: {}\n", nil, nil},
-		{"another version", "version: 2\n", nil, []string{`f:1:10: version "2" of the plan format is not known; write "version: 1", or use a Touchstone that knows it`}},
-		{"without the section's name", "kata: {type: io.containerd.kata.v2}\n", nil, []string{`f:1:1: "kata" is no key of a file of runtimes; there are version, runtimes`}},
-		{"a plan", "version: 1\nblocks: 3\n", nil, []string{`f:2:1: "blocks" is no key of a file of runtimes; there are version, runtimes`}},
+		{"another version", "version: 2\n", nil, []string{`f:1:10: version "2" of the plan format is unknown; write "version: 1", or use a newer Touchstone`}},
+		{"without the section's name", "kata: {type: io.containerd.kata.v2}\n", nil, []string{`f:1:1: unknown key "kata" in a file of runtimes; the keys are version, runtimes`}},
+		{"a plan", "version: 1\nblocks: 3\n", nil, []string{`f:2:1: unknown key "blocks" in a file of runtimes; the keys are version, runtimes`}},
 		{"a list", "- kata\n", nil, []string{`f:1:1: a file of runtimes is a mapping, not a list; begin with "runtimes:", and write names to paths below it`}},
 		{"a broken entry", "runtimes:\n  a: /bin/a\n  b: bin/b\n", nil, []string{`f:3:6: runtimes: the binary "bin/b" of b is not an absolute path; write it from the root, such as /usr/bin/crun`}},
-		{"a tag", "runtimes: !x {}\n", nil, []string{`f:1:11: a tag (!) has no place here; write the value itself; put quotes around it if it begins with that character`}},
+		{"a tag", "runtimes: !x {}\n", nil, []string{`f:1:11: a tag (!) is not allowed; write the value itself; put quotes around it if it begins with that character`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := parseRuntimes("f", []byte(c.text))
@@ -89,7 +89,7 @@ func TestPrecedenceOfPlanFlagsAndEnvironment(t *testing.T) {
 		t.Errorf("the plan's socket gives way to the variable: %+v, %v", got.Engines, err)
 	}
 	_, err = Quick().Apply(Overrides{Engines: someEngines, Getenv: environment("docker.sock")})
-	checkLines(t, err, []string{`DOCKER_HOST: "docker.sock" is no address of docker; write the absolute path of a socket, or a URL that begins with unix:// or tcp://`})
+	checkLines(t, err, []string{`DOCKER_HOST: "docker.sock" is not an address of docker; write the absolute path of a socket, or a URL that begins with unix:// or tcp://`})
 }
 
 // environment has DOCKER_HOST alone.
@@ -113,7 +113,7 @@ func TestTooManyRuntimesTogether(t *testing.T) {
 		t.Errorf("%d runtimes: %v", MaxRuntimes, err)
 	}
 	_, err := p.Apply(Overrides{Runtimes: []string{"more=/x"}})
-	checkLines(t, err, []string{"--runtime: with those of the plan there are more than 100; leave out what is not used"})
+	checkLines(t, err, []string{"--runtime: together with the plan there are more than 100; leave out unused entries"})
 }
 
 func FuzzParseRuntimes(f *testing.F) {

@@ -1,7 +1,6 @@
 package plan
 
-// didYouMean is advice that offers the candidate nearest to a mistyped name, and
-// otherwise if none is near.
+// didYouMean returns advice with the candidate nearest to a mistyped name, or otherwise if no candidate is near.
 func didYouMean(name string, candidates []string, otherwise string) string {
 	best, nearest := "", 1+max(1, min((len(name)+1)/3, 3))
 	for _, c := range candidates {
@@ -15,8 +14,8 @@ func didYouMean(name string, candidates []string, otherwise string) string {
 	return "did you mean " + best + "?"
 }
 
-// distance is the number of bytes to insert, delete, replace or swap with a
-// neighbour to make a into b (optimal string alignment), or limit if that is not less.
+// distance returns the number of bytes to insert, delete, replace or swap with a neighbour to turn a into b (optimal string
+// alignment), at most limit.
 func distance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit

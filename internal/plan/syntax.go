@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// parseTree reads the one document of a YAML file; nil if there is nothing in it.
+// parseTree reads the single document of a YAML file; nil for an empty file.
 func parseTree(file string, data []byte) (root ast.Node, err error) {
 	whole := location{file: file}
 	if len(data) > MaxSize {
@@ -23,7 +23,7 @@ func parseTree(file string, data []byte) (root ast.Node, err error) {
 	if !utf8.Valid(data) {
 		return nil, invalidUTF8(file, data)
 	}
-	// The library is written for trusted input; a panic of its is the file's fault.
+	// The library expects trusted input. A panic is reported as an error of the file.
 	defer func() {
 		if v := recover(); v != nil {
 			root, err = nil, whole.error("", problem{printable(fmt.Sprintf("the file cannot be read as YAML: %v", v)), "write it more simply"})
@@ -41,7 +41,7 @@ func parseTree(file string, data []byte) (root ast.Node, err error) {
 		switch {
 		case doc.Body == nil:
 		case root != nil:
-			return nil, position(file, doc.Body).error("", problem{"a second document begins", "write one into a file"})
+			return nil, position(file, doc.Body).error("", problem{"a second document begins here", "write one document per file"})
 		default:
 			root = doc.Body
 		}
@@ -49,7 +49,7 @@ func parseTree(file string, data []byte) (root ast.Node, err error) {
 	return root, nil
 }
 
-// refuse tells of tokens that a plan must not have, before the parser sees them.
+// refuse rejects tokens that a plan must not have, before the parser reads them.
 func refuse(file string, tokens token.Tokens) error {
 	refused := map[token.Type]string{
 		token.AnchorType:    "an anchor (&)",
@@ -65,17 +65,17 @@ func refuse(file string, tokens token.Tokens) error {
 		}
 		at := location{file: file, line: t.Position.Line, column: t.Position.Column}
 		if what, ok := refused[t.Type]; ok {
-			return at.error(t.Value, problem{what + " has no place here", "write the value itself; put quotes around it if it begins with that character"})
+			return at.error(t.Value, problem{what + " is not allowed", "write the value itself; put quotes around it if it begins with that character"})
 		}
 		if count++; count > MaxTokens {
-			return at.error("", problem{fmt.Sprintf("the file has more than %d words and marks", MaxTokens), "split it"})
+			return at.error("", problem{fmt.Sprintf("the file has more than %d tokens", MaxTokens), "split it"})
 		}
 	}
 	return nil
 }
 
-// syntaxError gives the library's error its place. Its Error method would print the source
-// too, in time that grows with the square of a line's length.
+// syntaxError adds the location to the library's error. The library's own Error method would also print the source, in time
+// quadratic in the length of a line.
 func syntaxError(file string, err error) error {
 	var detail yaml.Error
 	if !errors.As(err, &detail) {
@@ -104,7 +104,7 @@ func invalidUTF8(file string, data []byte) error {
 	return at.error("", problem{"the file is not UTF-8", "save it as UTF-8"})
 }
 
-// position is where a node begins.
+// position returns the start of a node.
 func position(file string, n ast.Node) location {
 	if m, ok := n.(*ast.MappingNode); ok && !m.IsFlowStyle && len(m.Values) > 0 {
 		n = m.Values[0].Key // the mapping's own token is its first colon
@@ -115,7 +115,7 @@ func position(file string, n ast.Node) location {
 	return location{file: file}
 }
 
-// pairs gives the entries of a mapping.
+// pairs returns the entries of a mapping.
 func pairs(n ast.Node) ([]*ast.MappingValueNode, bool) {
 	if m, ok := n.(*ast.MappingNode); ok {
 		return m.Values, true
@@ -123,7 +123,7 @@ func pairs(n ast.Node) ([]*ast.MappingValueNode, bool) {
 	return nil, false
 }
 
-// text gives a string, written plainly or in quotes.
+// text returns a string, plain or quoted.
 func text(n ast.Node) (string, bool) {
 	if s, ok := n.(*ast.StringNode); ok {
 		return s.Value, true
@@ -131,7 +131,7 @@ func text(n ast.Node) (string, bool) {
 	return "", false
 }
 
-// scalar gives any value but null as it is written, without quotes.
+// scalar returns any value except null as written, without quotes.
 func scalar(n ast.Node) (string, bool) {
 	switch n.(type) {
 	case *ast.StringNode:
@@ -142,7 +142,7 @@ func scalar(n ast.Node) (string, bool) {
 	return "", false
 }
 
-// shown is a node as it is put into a message.
+// shown returns the form of a node for messages.
 func shown(n ast.Node) string {
 	if s, ok := scalar(n); ok {
 		return quote(s)

@@ -9,7 +9,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// foreign is what a file of TouchStone's own says (espe, 4.2.2), key by key.
+// touchstoneFile is the content of a file of TouchStone's own format (espe, 4.2.2), by key.
 type touchstoneFile struct {
 	cri, oci, filter []ast.Node
 }
@@ -27,8 +27,8 @@ func (r *reader) touchstoneFields(f *touchstoneFile) []field {
 	}
 }
 
-// ours names our key for each of TouchStone's.
-func ours(key string) string {
+// replacement returns the advice to replace a key of TouchStone's.
+func replacement(key string) string {
 	switch key {
 	case "cri", "oci":
 		return "write targets instead"
@@ -42,11 +42,11 @@ func ours(key string) string {
 	return "leave it out"
 }
 
-// format tells whose format a file has: TouchStone's if it has any of its keys and none
-// of ours. A file with both is refused, since the same words would mean different things.
+// format detects the format of a file. A file with keys of TouchStone's and none of Touchstone's is TouchStone's. A file with keys
+// of both is refused, since the same words have different meanings.
 func (r *reader) format(entries []*ast.MappingValueNode) (touchstone, mixed bool) {
 	own, theirs := keys(r.fields()), keys(r.touchstoneFields(&touchstoneFile{}))
-	var first *ast.MappingValueNode // of TouchStone's
+	var first *ast.MappingValueNode // the first key of TouchStone's
 	var our string
 	for _, e := range entries {
 		key, _ := text(e.Key)
@@ -61,12 +61,12 @@ func (r *reader) format(entries []*ast.MappingValueNode) (touchstone, mixed bool
 		return first != nil, false
 	}
 	key, _ := text(first.Key)
-	r.fail(first.Key, fmt.Sprintf("%s is a key of TouchStone's own format and %s one of ours", key, our), "use the keys of one of them; "+ours(key))
+	r.fail(first.Key, fmt.Sprintf("%s is a key of TouchStone's format and %s is a key of Touchstone's", key, our), "use the keys of one format; "+replacement(key))
 	return false, true
 }
 
-// touchstone reads a file of TouchStone's own. What it says is kept: each cri with
-// each oci is a target, and its defaults hold (no warm-up, the paper's parameters).
+// readTouchstone reads a file of TouchStone's own format. Each cri with each oci is a target. TouchStone's defaults apply: no
+// warm-up, and paper parameters.
 func (r *reader) readTouchstone(entries []*ast.MappingValueNode) {
 	r.plan = Plan{
 		Name:       nameFrom(r.file),
@@ -81,23 +81,23 @@ func (r *reader) readTouchstone(entries []*ast.MappingValueNode) {
 		if !ok {
 			at = r.start
 		}
-		r.problems.add(at, "", problem{"oci names no runtime, so there is nothing to measure", "write it like [runc]"})
+		r.problems.add(at, "", problem{"oci is empty, so the plan has no targets", "write it like [runc]"})
 	}
 	r.matrix(f)
 	r.filters(f.filter)
 	if r.has("scale") {
-		r.plan.Notes = append(r.plan.Notes, "scale has no effect: TouchStone read it and never used it, and neither does Touchstone")
+		r.plan.Notes = append(r.plan.Notes, "scale has no effect: neither TouchStone nor Touchstone uses it")
 	}
 }
 
-// words reads a list of texts; nothing at all is an empty list.
+// words reads a list of strings; null is an empty list.
 func (r *reader) words(n ast.Node, key string) []ast.Node {
 	if _, ok := n.(*ast.NullNode); ok {
 		return nil
 	}
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok {
-		r.wrongKind(n, key, "a list is", "write it in brackets or with dashes")
+		r.wrongKind(n, key, "a list", "write it in brackets or with dashes")
 		return nil
 	}
 	if len(seq.Values) > MaxTargets {
@@ -107,7 +107,7 @@ func (r *reader) words(n ast.Node, key string) []ast.Node {
 	var words []ast.Node
 	for _, v := range seq.Values {
 		if _, ok := text(v); !ok {
-			r.wrongKind(v, key, "a text is", "")
+			r.wrongKind(v, key, "a string", "")
 			continue
 		}
 		words = append(words, v)
@@ -115,8 +115,8 @@ func (r *reader) words(n ast.Node, key string) []ast.Node {
 	return words
 }
 
-// matrix makes a target of each cri with each oci, or of each oci without a daemon where
-// there is no cri. Errors stand at the entry that causes them.
+// matrix makes a target of each cri with each oci. Without cri it makes a target of each oci without a daemon. An error is located
+// at the entry that causes it.
 func (r *reader) matrix(f touchstoneFile) {
 	engines := []string{"oci"}
 	if f.cri != nil {
@@ -146,8 +146,7 @@ func (r *reader) matrix(f touchstoneFile) {
 	}
 }
 
-// filters takes TouchStone's prefixes of names as whole components. The empty one is a
-// prefix of every name.
+// filters reads TouchStone's prefixes of names as whole components. The empty string is a prefix of every name.
 func (r *reader) filters(nodes []ast.Node) {
 	var items []Item
 	all := false

@@ -41,7 +41,7 @@ func TestParseTouchStone(t *testing.T) {
 }
 
 func TestTouchStoneScaleIsNoted(t *testing.T) {
-	want := []string{"scale has no effect: TouchStone read it and never used it, and neither does Touchstone"}
+	want := []string{"scale has no effect: neither TouchStone nor Touchstone uses it"}
 	if diff := cmp.Diff(want, mustParse(t, "p", "oci: [runc]\nscale: 0\n").Notes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -55,12 +55,12 @@ func TestParseTouchStoneRefuses(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"no runtime", "cri: [containerd]\n", []string{"p:1:1: oci names no runtime, so there is nothing to measure; write it like [runc]"}},
-		{"an empty list of runtimes", "cri: [containerd]\noci: []\n", []string{"p:2:6: oci names no runtime, so there is nothing to measure; write it like [runc]"}},
-		{"another key", "oci: [runc]\nfilters: [a]\n", []string{`p:2:1: "filters" is no key of TouchStone's format; did you mean filter?`}},
-		{"no list", "oci: runc\n", []string{`p:1:6: oci: a list is wanted, not "runc"; write it in brackets or with dashes`}},
+		{"no runtime", "cri: [containerd]\n", []string{"p:1:1: oci is empty, so the plan has no targets; write it like [runc]"}},
+		{"an empty list of runtimes", "cri: [containerd]\noci: []\n", []string{"p:2:6: oci is empty, so the plan has no targets; write it like [runc]"}},
+		{"another key", "oci: [runc]\nfilters: [a]\n", []string{`p:2:1: unknown key "filters" in TouchStone's format; did you mean filter?`}},
+		{"no list", "oci: runc\n", []string{`p:1:6: oci: want a list, not "runc"; write it in brackets or with dashes`}},
 		{"numbers", "oci: [runc, 5]\nruns: 0\nscale: -1\n", []string{
-			`p:1:13: oci: a text is wanted, not "5"`,
+			`p:1:13: oci: want a string, not "5"`,
 			`p:2:7: runs: "0" is not a whole number from 1 to 100000`,
 			`p:3:8: scale: "-1" is not a whole number from 0 to 100000`,
 		}},
@@ -70,15 +70,15 @@ func TestParseTouchStoneRefuses(t *testing.T) {
 			`p:1:36: cri: "" is not the name of an engine; write containerd or crio`,
 		}},
 		{"bad runtimes", "oci: [a/b, runc, runc]\n", []string{
-			`p:1:7: oci: "oci/a/b" is no target: the runtime's name "a/b" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
+			`p:1:7: oci: "oci/a/b" is not a target: the runtime's name "a/b" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
 			`p:1:18: oci: "oci/runc" is given twice; leave one out`,
 		}},
 		{"a bad filter", "oci: [runc]\nfilter: [a b]\n", []string{`p:2:10: filter: "a b" is not the name of a benchmark; write whole components, such as operations or scalability.runtime.5`}},
 		{"too many targets", "cri: [containerd, crio]\noci:\n" + numbered("  - a", 51, ""), []string{"p:52:5: oci: there are more than 100 targets; split the plan", "p:53:5: oci: there are more than 100 targets; split the plan"}},
 		{"too many entries", "oci:\n" + numbered("  - a", 101, ""), []string{"p:102:5: oci has more than 100 entries; split the plan"}},
-		{"output above the folder", "oci: [runc]\noutput: ../x.json\n", []string{`p:2:9: output: "../x.json" is not a plain file name that ends in .json; write one such as results.json; it is made in the output folder`}},
-		{"output anywhere", "oci: [runc]\noutput: /etc/x.json\n", []string{`p:2:9: output: "/etc/x.json" is not a plain file name that ends in .json; write one such as results.json; it is made in the output folder`}},
-		{"output over a hidden file", "oci: [runc]\noutput: .json\n", []string{`p:2:9: output: ".json" is not a plain file name that ends in .json; write one such as results.json; it is made in the output folder`}},
+		{"output above the folder", "oci: [runc]\noutput: ../x.json\n", []string{`p:2:9: output: "../x.json" is not a plain file name that ends in .json; write a name such as results.json; Touchstone writes it to the output folder`}},
+		{"output anywhere", "oci: [runc]\noutput: /etc/x.json\n", []string{`p:2:9: output: "/etc/x.json" is not a plain file name that ends in .json; write a name such as results.json; Touchstone writes it to the output folder`}},
+		{"output over a hidden file", "oci: [runc]\noutput: .json\n", []string{`p:2:9: output: ".json" is not a plain file name that ends in .json; write a name such as results.json; Touchstone writes it to the output folder`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Parse("p", []byte(c.text))

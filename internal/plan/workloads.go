@@ -14,25 +14,25 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench/custom"
 )
 
-// Workload is a program of the user's own, which is a benchmark of the plan.
+// Workload is a custom workload: a program of the user, which is a benchmark of the plan.
 type Workload struct {
 	custom.Workload
 
 	at, imageAt location
 }
 
-// Names of our images in plans. Other images are paths.
+// Names of Touchstone's images in plans. Other images are paths.
 const (
 	probeImage    = "probe"
 	workloadImage = "workload"
 )
 
-// images gives ours by their names in plans.
+// images returns Touchstone's images by their names in plans.
 func images() map[string]bench.Image {
 	return map[string]bench.Image{probeImage: bench.ProbeImage, workloadImage: bench.WorkloadImage}
 }
 
-// imageName is the inverse: the name of an image of ours, or a path.
+// imageName is the inverse: the name of one of Touchstone's images, or a path.
 func imageName(image bench.Image) string {
 	for name, i := range images() {
 		if i == image {
@@ -53,14 +53,7 @@ func (r *reader) workloadFields(w *Workload) []field {
 		{"image", func(n ast.Node) { r.image(n, w) }},
 		{"argv", func(n ast.Node) { w.Args = r.argv(n) }},
 		{"env", func(n ast.Node) { w.Env = r.env(n) }},
-		{"writable", func(n ast.Node) {
-			b, ok := n.(*ast.BoolNode)
-			if !ok {
-				r.wrongKind(n, "workloads.writable", "true or false is", "")
-				return
-			}
-			w.Writable = b.Value
-		}},
+		{"writable", func(n ast.Node) { w.Writable = r.boolean(n, "workloads.writable", "") }},
 		{"network", func(n ast.Node) {
 			s, _ := text(n)
 			if !slices.Contains(custom.Networks(), s) {
@@ -91,14 +84,14 @@ func (r *reader) metricFields(m *custom.Metric) []field {
 		{"better", func(n ast.Node) {
 			m.Better, _ = text(n)
 			if directions := custom.Directions(); !slices.Contains(directions, m.Better) {
-				r.fail(n, fmt.Sprintf("parse.better: %s is neither lower nor higher", shown(n)), didYouMean(m.Better, directions, "write which values are the better ones"))
+				r.fail(n, fmt.Sprintf("parse.better: %s is neither lower nor higher", shown(n)), didYouMean(m.Better, directions, "write lower or higher"))
 			}
 		}},
 		{"scale", func(n ast.Node) { r.scale(n, &m.Scale) }},
 	}
 }
 
-// adviceOf says how a regular expression and a JSON path are written.
+// adviceOf returns advice for the syntax of regular expressions and JSON paths.
 func adviceOf(key string) string {
 	if key == "json" {
 		return "write a JSON path such as latency.p99 or jobs[0].read.iops"
@@ -110,20 +103,20 @@ func (r *reader) workloads(n ast.Node) {
 	for _, v := range r.list(n, "workloads", MaxWorkloads) {
 		entries, ok := pairs(v)
 		if !ok {
-			r.wrongKind(v, "workloads", "a mapping is", "write it like {name: app.start.cold, image: ./app.tar, argv: [/app], parse: […]}")
+			r.wrongKind(v, "workloads", "a mapping", "write it like {name: app.start.cold, image: ./app.tar, argv: [/app], parse: […]}")
 			continue
 		}
 		w := Workload{at: r.at(v)}
 		r.entries(entries, "a workload", r.workloadFields(&w))
 		r.required(v, entries, "the workload", "name", "image", "argv", "parse")
 		if slices.ContainsFunc(r.plan.Workloads, func(o Workload) bool { return o.Name == w.Name && w.Name != "" }) {
-			r.problems.add(w.at, w.Name, problem{"workloads: there are two of the name " + quote(w.Name), "give one of them another name"})
+			r.problems.add(w.at, w.Name, problem{"workloads: the name " + quote(w.Name) + " occurs twice", "rename one of the workloads"})
 		}
 		r.plan.Workloads = append(r.plan.Workloads, w)
 	}
 }
 
-// required records which keys a mapping lacks.
+// required records missing keys of a mapping.
 func (r *reader) required(n ast.Node, entries []*ast.MappingValueNode, what string, wanted ...string) {
 	var missing []string
 	for _, key := range wanted {
@@ -136,7 +129,7 @@ func (r *reader) required(n ast.Node, entries []*ast.MappingValueNode, what stri
 	}
 }
 
-// image reads the name of an image of ours, or a path from where the plan lies.
+// image reads the name of one of Touchstone's images, or a path relative to the plan.
 func (r *reader) image(n ast.Node, w *Workload) {
 	w.imageAt = r.at(n)
 	var s string
@@ -152,7 +145,7 @@ func (r *reader) image(n ast.Node, w *Workload) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(filepath.Dir(r.file), path)
 	}
-	// It fails only where the working directory has been removed; what is there is then told by Check.
+	// Abs fails only if the working directory was removed. Check then reports the missing image.
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute
 	}
@@ -164,13 +157,13 @@ func (r *reader) argv(n ast.Node) []string {
 	seq, ok := n.(*ast.SequenceNode)
 	switch {
 	case !ok:
-		r.wrongKind(n, "workloads.argv", "a list is", "write the program and each argument by itself, like [/usr/bin/sysbench, cpu, run]; there is no shell")
+		r.wrongKind(n, "workloads.argv", "a list", "write the program and each argument as an entry, like [/usr/bin/sysbench, cpu, run]; there is no shell")
 		return nil
 	case len(seq.Values) == 0:
-		r.fail(n, "workloads.argv is empty", "write the path of the program first, as it is in the image")
+		r.fail(n, "workloads.argv is empty", "begin with the path of the program in the image")
 		return nil
 	case len(seq.Values) > maxArgs:
-		r.fail(seq.Values[maxArgs], fmt.Sprintf("workloads.argv has more than %d entries", maxArgs), "put them into a file of the image")
+		r.fail(seq.Values[maxArgs], fmt.Sprintf("workloads.argv has more than %d entries", maxArgs), "put the arguments into a file of the image")
 		return nil
 	}
 	var args []string
@@ -178,7 +171,7 @@ func (r *reader) argv(n ast.Node) []string {
 		s, ok := scalar(v)
 		switch {
 		case !ok:
-			r.wrongKind(v, "workloads.argv", "a single value is", "")
+			r.wrongKind(v, "workloads.argv", "a single value", "")
 		case len(s) > maxPath || !isPrintable(s):
 			r.fail(v, "workloads.argv: "+quote(s)+" is too long or not printable", "write it on one line")
 		case i == 0 && !strings.HasPrefix(s, "/"):
@@ -190,42 +183,35 @@ func (r *reader) argv(n ast.Node) []string {
 	return args
 }
 
-// env reads the variables of a program.
+// env reads the environment variables of a program.
 func (r *reader) env(n ast.Node) map[string]string {
 	var env map[string]string
-	for _, e := range r.named(n, "workloads.env", "a mapping of names to values is", "write it like {LC_ALL: C}", maxArgs) {
-		name, ok := r.key(e.Key)
-		if !ok {
-			continue
-		}
-		value, ok := scalar(e.Value)
+	r.values(n, "workloads.env", "{LC_ALL: C}", maxArgs, func(e *ast.MappingValueNode, name, value string) {
 		switch {
-		case !ok:
-			r.wrongKind(e.Value, "workloads.env", "a single value for "+quote(name)+" is", "")
 		case len(name) > maxName || !variable.MatchString(name):
 			r.fail(e.Key, "workloads.env: "+quote(name)+" is not the name of a variable", "use letters, digits and _")
 		case name == "PATH":
-			r.fail(e.Key, "workloads.env: PATH is set already, to the usual folders, on every target", "call programs by their paths")
+			r.fail(e.Key, "workloads.env: PATH is already set to the usual folders on every target", "call programs by their paths")
 		case len(value) > maxPath || !isPrintable(value):
 			r.fail(e.Value, fmt.Sprintf("workloads.env: the value %s of %s is too long or not printable", quote(value), name), "write it on one line")
 		default:
 			put(&env, name, value)
 		}
-	}
+	})
 	return env
 }
 
-// parse reads how values are found in what a program writes.
+// parse reads the metrics with their places in a program's output.
 func (r *reader) parse(n ast.Node) []custom.Metric {
 	var metrics []custom.Metric
 	if seq, ok := n.(*ast.SequenceNode); ok && len(seq.Values) == 0 {
-		r.fail(n, "parse is empty", "write an entry for each metric; a workload needs one at least")
+		r.fail(n, "parse is empty", "write an entry for each metric; a workload needs at least one")
 		return nil
 	}
 	for _, v := range r.list(n, "parse", MaxMetrics) {
 		entries, ok := pairs(v)
 		if !ok {
-			r.wrongKind(v, "parse", "a mapping is", `write it like {metric: Rate, regex: 'rate: ([0-9.]+) op/s', unit: 1/s, better: higher}`)
+			r.wrongKind(v, "parse", "a mapping", `write it like {metric: Rate, regex: 'rate: ([0-9.]+) op/s', unit: 1/s, better: higher}`)
 			continue
 		}
 		m := custom.Metric{Scale: 1}
@@ -235,10 +221,10 @@ func (r *reader) parse(n ast.Node) []custom.Metric {
 			return slices.ContainsFunc(entries, func(e *ast.MappingValueNode) bool { s, _ := text(e.Key); return s == key })
 		}
 		if has("regex") == has("json") {
-			r.fail(v, "the entry of parse wants either regex or json", "say where the value stands: "+adviceOf("regex")+", or "+adviceOf("json"))
+			r.fail(v, "the entry of parse needs either regex or json", adviceOf("regex")+", or "+adviceOf("json"))
 		}
 		if slices.ContainsFunc(metrics, func(o custom.Metric) bool { return o.Name == m.Name && m.Name != "" }) {
-			r.fail(v, "parse: there are two metrics of the name "+quote(m.Name), "give one of them another name")
+			r.fail(v, "parse: the metric "+quote(m.Name)+" occurs twice", "rename one of the metrics")
 		}
 		metrics = append(metrics, m)
 	}
@@ -247,12 +233,12 @@ func (r *reader) parse(n ast.Node) []custom.Metric {
 
 var factor = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
 
-// scale reads what values are multiplied by.
+// scale reads the factor for values.
 func (r *reader) scale(n ast.Node, into *float64) {
-	s, _ := scalar(n) // 1e-3 is a text in YAML, which wants 1.0e-3
+	s, _ := scalar(n) // YAML reads 1e-3 as a string, unlike 1.0e-3
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || f <= 0 || !factor.MatchString(s) {
-		r.fail(n, fmt.Sprintf("parse.scale: %s is not a number above 0", shown(n)), "write what a value is multiplied by to be in its unit, such as 0.001 where the program writes milliseconds")
+		r.fail(n, fmt.Sprintf("parse.scale: %s is not a number above 0", shown(n)), "write the factor from the number to the unit, such as 0.001 for a program that prints milliseconds")
 		return
 	}
 	*into = f
@@ -264,7 +250,7 @@ var (
 	variable      = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// checkWorkloadName refuses what does not look like the names of the other benchmarks.
+// checkWorkloadName refuses names without the form of a benchmark's name.
 func checkWorkloadName(s string) *problem {
 	if len(s) > maxName || !benchmarkName.MatchString(s) {
 		return &problem{quote(s) + " is not the name of a benchmark", "write context.component.facet, such as app.start.cold"}
@@ -272,28 +258,28 @@ func checkWorkloadName(s string) *problem {
 	return nil
 }
 
-// checkMetric refuses names that would not look like the others, and those of metrics that every workload has.
+// checkMetric refuses names without the form of a metric's name, and names of metrics that every workload has.
 func checkMetric(s string) *problem {
 	if len(s) > maxName || !metricName.MatchString(s) {
 		return &problem{quote(s) + " is not the name of a metric", "use letters and digits, such as Rate or LatencyP99"}
 	}
 	for _, m := range bench.CostMetrics() {
 		if m.Name == s {
-			return &problem{quote(s) + " is the name of a metric that every workload has", "give another name"}
+			return &problem{quote(s) + " is the name of a metric that every workload has", "choose another name"}
 		}
 	}
 	return nil
 }
 
-// checkImage refuses what is neither a name nor a path.
+// checkImage refuses strings that are neither a name nor a path.
 func checkImage(s string) *problem {
 	if s == "" || len(s) > maxPath || !isPrintable(s) {
-		return &problem{quote(s) + " is no image", "write workload, probe, or the path of an OCI layout or an archive, such as ./my-image.tar"}
+		return &problem{quote(s) + " is not an image", "write workload, probe, or the path of an OCI layout or an archive, such as ./my-image.tar"}
 	}
 	return nil
 }
 
-// checkExpression refuses what could not be shown.
+// checkExpression refuses strings that are unfit for a message.
 func checkExpression(s string) *problem {
 	if s == "" || len(s) > maxExpression || !isPrintable(s) {
 		return &problem{quote(s) + " is empty, too long or not printable", ""}
@@ -301,7 +287,7 @@ func checkExpression(s string) *problem {
 	return nil
 }
 
-// multiples are units that programs write, by what they are in ours.
+// multiples maps units in the output of programs to Touchstone's units.
 func multiples() map[string]string {
 	m := map[string]string{
 		"%": "unit: ratio and scale: 0.01", "min": "unit: s and scale: 60", "ms": "unit: s and scale: 1e-3", "us": "unit: s and scale: 1e-6",
@@ -320,20 +306,20 @@ func multiples() map[string]string {
 	return m
 }
 
-// checkUnit refuses units that reports do not know, and says how a multiple of one is written.
+// checkUnit refuses unknown units, and explains the use of scale for a multiple of a unit.
 func checkUnit(s string) *problem {
 	known := custom.Units()
 	if slices.Contains(known, s) {
 		return nil
 	}
-	advice := didYouMean(s, known, "there are "+strings.Join(known, ", ")+", and scale for multiples of them")
+	advice := didYouMean(s, known, "the units are "+strings.Join(known, ", ")+"; use scale for multiples of them")
 	if how, ok := multiples()[s]; ok {
 		advice = "write " + how
 	}
-	return &problem{quote(s) + " is no unit", advice}
+	return &problem{quote(s) + " is not a unit", advice}
 }
 
-// workloadsYAML gives workloads as YAML has them.
+// workloadsYAML converts workloads for YAML.
 func workloadsYAML(workloads []Workload) []workloadYAML {
 	var all []workloadYAML
 	for _, w := range workloads {

@@ -8,7 +8,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// document is a plan as YAML has it, its keys in canonical order.
+// document is the YAML form of a plan, with keys in canonical order.
 type document struct {
 	Version    int            `yaml:"version"`
 	Name       string         `yaml:"name"`
@@ -37,7 +37,7 @@ type entry struct {
 	Params map[string]string `yaml:"params,omitempty"`
 }
 
-// runtime is one that is more than a path.
+// runtime is the YAML form of a runtime that is more than a path.
 type runtime struct {
 	Path    string            `yaml:"path,omitempty"`
 	Type    string            `yaml:"type,omitempty"`
@@ -81,9 +81,8 @@ type timeout struct {
 	Call  string `yaml:"call"`
 }
 
-// YAML spells a plan canonically in our format, with every default written out: Parse
-// of it gives the same plan (but for Notes), and equal plans have equal spellings. This
-// is what a run keeps and is resumed from.
+// YAML spells a plan canonically in Touchstone's format, with every default. Parse returns the same plan from it (except Notes and
+// Hints), and equal plans have equal spellings. A run keeps this form and is resumed from it.
 func (p Plan) YAML() []byte {
 	d := document{
 		Version:    Version,
@@ -130,7 +129,7 @@ func (p Plan) YAML() []byte {
 	return out
 }
 
-// spelled gives a runtime as YAML has it: its path alone where there is nothing else to say.
+// runtimeYAML converts a runtime for YAML: to its path if it has nothing else.
 func runtimeYAML(r target.Runtime) any {
 	if r.Type == "" && len(r.Options) == 0 {
 		return r.Path

@@ -15,7 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// served is a placed fake engine with a daemon.
+// served is a fake engine with cgroups and a daemon.
 type served struct {
 	*placed
 	service engine.Daemon
@@ -23,7 +23,7 @@ type served struct {
 
 func (s *served) Daemon() engine.Daemon { return s.service }
 
-// newServed gives a lab on an engine whose daemon has a cgroup of its own.
+// newServed returns a lab on an engine whose daemon has its own cgroup.
 func newServed(t *testing.T) (*lab, *served) {
 	t.Helper()
 	l, p := newPlaced(t)
@@ -38,7 +38,7 @@ func newServed(t *testing.T) (*lab, *served) {
 	return l, s
 }
 
-// work runs a process in a cgroup and gives what it used.
+// work runs a process in a cgroup and returns its CPU time.
 func work(ctx context.Context, t *testing.T, group *cgroup.Group) time.Duration {
 	t.Helper()
 	const script = `for f in "$@"; do echo 0 > "$f"; done; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done`
@@ -49,7 +49,7 @@ func work(ctx context.Context, t *testing.T, group *cgroup.Group) time.Duration 
 	return cmd.ProcessState.SystemTime() + cmd.ProcessState.UserTime()
 }
 
-// What a trial costs has what the daemon used meanwhile, not what it used before.
+// The cost of a trial includes the CPU time of the daemon during the trial, and not before it.
 func TestUsageWithADaemon(t *testing.T) {
 	l, s := newServed(t)
 	before := work(t.Context(), t, s.service.Cgroup) + work(t.Context(), t, s.service.Cgroup) + work(t.Context(), t, s.service.Cgroup)
@@ -68,12 +68,12 @@ func TestUsageWithADaemon(t *testing.T) {
 		t.Errorf("the trial used %v of CPU time, want about %v; it was %v before", usage.CPU, during, before)
 	}
 	if usage.PeakMemory != 0 {
-		t.Errorf("the highest memory is %d, which nobody can know", usage.PeakMemory)
+		t.Errorf("the peak memory is %d, want unknown", usage.PeakMemory)
 	}
 }
 
-// What cannot be told from what it cost others has no number, and the run says why.
-func TestUsageOfADaemonThatIsNotKnown(t *testing.T) {
+// If the daemon's cost for the trial cannot be separated, the usage is unknown and the run records the reason.
+func TestUnknownUsageOfADaemon(t *testing.T) {
 	for _, tt := range []struct {
 		name, says string
 		before     func(*served)
@@ -81,7 +81,7 @@ func TestUsageOfADaemonThatIsNotKnown(t *testing.T) {
 	}{
 		{name: "the daemon's cgroup is not its own", says: "share a cgroup with other processes", before: func(s *served) { s.service.Cgroup = nil }},
 		{name: "another daemon", says: "restarted during", during: func(s *served) { s.service.PIDs = []int{1<<30 + 1} }},
-		{name: "no daemon any more", says: "restarted during", during: func(s *served) { s.service = engine.Daemon{} }},
+		{name: "the daemon exited", says: "restarted during", during: func(s *served) { s.service = engine.Daemon{} }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l, s := newServed(t)
@@ -104,18 +104,18 @@ func TestUsageOfADaemonThatIsNotKnown(t *testing.T) {
 			out := l.ok()
 			for _, err := range errs {
 				if !engine.Unsupported(err) || !strings.Contains(err.Error(), tt.says) {
-					t.Errorf("the error is %v, want one that says %q", err, tt.says)
+					t.Errorf("the error is %v, want one with %q", err, tt.says)
 				}
 			}
 			if len(errs) != 4 || len(out.Caveats) != 1 || !strings.HasPrefix(out.Caveats[0], "CPU time by component is missing from trials on fake/a: ") {
-				t.Errorf("%d errors; the run's limits are %q, want one for all trials", len(errs), out.Caveats)
+				t.Errorf("%d errors; the caveats are %q, want one for all trials", len(errs), out.Caveats)
 			}
 		})
 	}
 }
 
-// Only benchmarks that ask for it, on targets that have processes here, tell costs apart.
-func TestComponentsNobodyAskedFor(t *testing.T) {
+// The cost is split by component only for benchmarks with Components on targets with processes on this host.
+func TestCostIsNotSplitByDefault(t *testing.T) {
 	for _, where := range []string{"benchmark", "run"} {
 		l, _ := newServed(t)
 		if where == "benchmark" {
@@ -132,7 +132,7 @@ func TestComponentsNobodyAskedFor(t *testing.T) {
 		}
 		out := l.ok()
 		if slices.ContainsFunc(errs, func(err error) bool { return !engine.Unsupported(err) }) || len(out.Caveats) > 0 {
-			t.Errorf("not asked for by the %s: %v; limits %q", where, errs, out.Caveats)
+			t.Errorf("disabled by the %s: %v; caveats %q", where, errs, out.Caveats)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func unavailable(name string) runner.Target {
 	return runner.Target{Name: name, Err: &engine.UnsupportedError{What: name, Reason: "it is not on PATH", Advice: "install it"}}
 }
 
-func TestWhatCannotWorkIsSkippedOnce(t *testing.T) {
+func TestImpossibleCellsAreSkippedOnce(t *testing.T) {
 	l := newLab(t, "fake/a", "fake/less@no=exec")
 	l.config.Stop.Min, l.config.Warmup = 3, 1
 	l.config.Targets = append(l.config.Targets, unavailable("oci/none"))
@@ -45,7 +45,7 @@ func TestWhatCannotWorkIsSkippedOnce(t *testing.T) {
 	}
 }
 
-// A benchmark may find out only while it runs that a target cannot do it.
+// A benchmark may detect only while it runs that a target does not support it.
 func TestSkippedByTheBenchmark(t *testing.T) {
 	l := newLab(t, "fake/a", "fake/less@no=exec")
 	l.config.Stop.Min = 3
@@ -70,7 +70,7 @@ func TestGivenUp(t *testing.T) {
 	for _, tt := range []struct {
 		target string
 		warmup int
-		want   string // how the trials of the target end, warm-up in capitals
+		want   string // results of the target's trials, warm-up in capitals
 	}{
 		{"fake/bad@fail=create", 0, "fffs"},
 		{"fake/bad@fail=create", 2, "FFfs"},
@@ -127,7 +127,7 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// after gives the number of blocks that each benchmark had, warm-up apart.
+// after returns the number of blocks of each benchmark, separately for warm-up.
 func after(l *lab) map[string][2]int {
 	n := map[string][2]int{}
 	for _, benchmark := range []string{"test.one.x", "test.two.x"} {
@@ -226,7 +226,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-func TestProgressCountsWhatAResumedRunHas(t *testing.T) {
+func TestProgressOfAResumedRun(t *testing.T) {
 	l := newLab(t, "fake/a")
 	l.config.Stop.Min = 4
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -248,7 +248,7 @@ func TestProgressCountsWhatAResumedRunHas(t *testing.T) {
 	}
 }
 
-// Nobody shall read "trial 7 of 6", nor be told of more time than the budget leaves.
+// The progress never shows "trial 7 of 6", nor more time than the budget leaves.
 func TestProgressUnderStopRuleAndBudget(t *testing.T) {
 	l := newLab(t, "fake/a")
 	l.config.Stop = stats.StopRule{Min: 3, Max: 6, Precision: 0.01} // too few blocks for an interval

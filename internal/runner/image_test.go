@@ -11,7 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// pullOne pulls a fresh image, and leaves its removal to the runner.
+// pullOne pulls a fresh image and does not remove it.
 func pullOne(ctx context.Context, t bench.Trial) error {
 	ref, err := t.Images.Fresh(ctx, 1<<20)
 	if err != nil {
@@ -24,7 +24,7 @@ func pullOne(ctx context.Context, t bench.Trial) error {
 	return err
 }
 
-// pullAndRemove removes it itself.
+// pullAndRemove pulls a fresh image and removes it.
 func pullAndRemove(ctx context.Context, t bench.Trial) error {
 	ref, err := t.Images.Fresh(ctx, 1<<20)
 	if err != nil {
@@ -40,8 +40,7 @@ func pullAndRemove(ctx context.Context, t bench.Trial) error {
 	return err
 }
 
-// TestImages: whatever becomes of a trial, no image of it stays, neither with the engine nor in the registry:
-// the lab looks for both.
+// No image of a trial stays with the engine or in the registry, however the trial ends. The lab checks both.
 func TestImages(t *testing.T) {
 	for _, tt := range []struct {
 		name, target string
@@ -57,7 +56,7 @@ func TestImages(t *testing.T) {
 		{"not pulled", "fake/a@fail=pull", pullOne, result.Failed, "call 1 of pull fails", nil},
 		{"not pulled in time", "fake/a@hang=pull", pullOne, result.Timeout, "pull took longer than its limit of 1m0s", nil},
 		{"not removed at once", "fake/a@fail=remove#1,pull=40ms", pullAndRemove, result.Failed, "call 1 of remove fails", []result.Phase{{Name: "pull", Duration: 40 * ms}}},
-		{"by an engine that cannot", "fake/a@no=pull", pullOne, result.Skipped, "taken away", nil},
+		{"by an engine without pull", "fake/a@no=pull", pullOne, result.Skipped, "taken away", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLab(t, tt.target)
@@ -74,7 +73,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// An image that is not removed at once spoils the trial: it might have disturbed those to come.
+// An image whose first removal fails makes the trial fail: it might have disturbed later trials.
 func TestImageThatStays(t *testing.T) {
 	l := newLab(t, "fake/a@fail=remove#1")
 	l.work("test.one.x", pullOne)

@@ -21,7 +21,7 @@ import (
 
 const ms = time.Millisecond
 
-// lab is a run on fake targets, with what it recorded and told.
+// lab is a run on fake targets. It keeps the recorded trials and the calls of the observer.
 type lab struct {
 	testing.TB
 	clock  *fake.Clock
@@ -37,7 +37,7 @@ type lab struct {
 
 const runID = "20260101-000000-test"
 
-// newLab gives a lab of one block without warm-up, with limits that no healthy trial meets.
+// newLab returns a lab of one block without warm-up. No healthy trial reaches its limits.
 func newLab(t testing.TB, targets ...string) *lab {
 	t.Helper()
 	clock := fake.NewClock()
@@ -75,8 +75,7 @@ func (l *lab) open(name string) runner.Target {
 	return runner.Target{Name: name, Engine: e}
 }
 
-// again gives a lab like l as another process would make it: with clock and engines of its
-// own, and with what l recorded.
+// again returns a lab that resumes l as another process would: with its own clock and engines, and the trials of l.
 func (l *lab) again() *lab {
 	l.Helper()
 	var names []string
@@ -104,7 +103,7 @@ func (l *lab) work(name string, run func(context.Context, bench.Trial) error) {
 	}})
 }
 
-// run executes the plan. Whatever the benchmarks do, no container may be left.
+// run executes the plan. No container or image may be left afterwards.
 func (l *lab) run(ctx context.Context) (runner.Outcome, error) {
 	l.Helper()
 	out, err := runner.Run(ctx, l.config)
@@ -117,7 +116,7 @@ func (l *lab) run(ctx context.Context) (runner.Outcome, error) {
 	return out, err
 }
 
-// ok is run that must neither fail nor be cut.
+// ok is run, which must not fail or be interrupted.
 func (l *lab) ok() runner.Outcome {
 	l.Helper()
 	out, err := l.run(l.Context())
@@ -127,7 +126,7 @@ func (l *lab) ok() runner.Outcome {
 	return out
 }
 
-// only gives the one trial that was recorded.
+// only returns the only recorded trial.
 func (l *lab) only() result.Trial {
 	l.Helper()
 	if len(l.trials) != 1 {
@@ -136,7 +135,7 @@ func (l *lab) only() result.Trial {
 	return l.trials[0]
 }
 
-// spell writes trials short: "2 a.b.c fake/x block 0 ok".
+// spell formats trials: "2 a.b.c fake/x block 0 ok".
 func spell(trials []result.Trial) []string {
 	var lines []string
 	for _, t := range trials {
@@ -149,7 +148,7 @@ func spell(trials []result.Trial) []string {
 	return lines
 }
 
-// images hold nothing, and tell which of them there are.
+// images is a registry of empty images that lists the published ones.
 type images struct {
 	made int
 	left []string
@@ -170,14 +169,14 @@ func (i *images) Forget(ref string) {
 	i.left = slices.DeleteFunc(i.left, func(l string) bool { return l == ref })
 }
 
-// quiet is a host on which nothing happens.
+// quiet is a host without disturbances.
 type quiet struct{}
 
 func (quiet) Begin() func([]bench.Medium) result.Disturbance {
 	return func([]bench.Medium) result.Disturbance { return result.Disturbance{} }
 }
 
-// live creates and starts one container, and leaves its removal to the runner.
+// live creates and starts one container and does not remove it.
 func live(ctx context.Context, t bench.Trial) error {
 	_, err := bench.Start(ctx, t)
 	if err != nil {
@@ -201,7 +200,7 @@ func values(value func(n int) float64) func(context.Context, bench.Trial) error 
 	}
 }
 
-// exit runs a container to its end.
+// exit runs a container until it exits.
 func exit(ctx context.Context, t bench.Trial) error {
 	_, err := bench.InContainer(ctx, t, t.Spec(workload.Exit(0)...))
 	return err

@@ -15,7 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// orders gives the targets of each block of a benchmark, warm-up first.
+// orders returns the targets of each block of a benchmark, warm-up first.
 func orders(trials []result.Trial, benchmark string) (blocks [][]string) {
 	type block struct {
 		n      int
@@ -64,12 +64,12 @@ func TestEachBlockHasEachTargetOnce(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(spell(l.trials), spell(l.ended)); diff != "" {
-		t.Errorf("recorded (-) and told of (+):\n%s", diff)
+		t.Errorf("recorded (-) and observed (+):\n%s", diff)
 	}
 }
 
-// The order is part of what a seed means: a change of it makes old runs impossible to resume.
-func TestOrderOfASeed(t *testing.T) {
+// A seed always gives the same order: otherwise old runs could not be resumed.
+func TestSeedFixesTheOrder(t *testing.T) {
 	order := func(seed uint64) [][]string {
 		l := newLab(t, "fake/a", "fake/b", "fake/c")
 		l.config.Seed, l.config.Stop.Min, l.config.Warmup = seed, 4, 1
@@ -92,7 +92,7 @@ func TestOrderOfASeed(t *testing.T) {
 	}
 }
 
-// Every order of three targets comes up about as often as the others.
+// All orders of three targets are about equally frequent.
 func TestOrdersAreBalanced(t *testing.T) {
 	const blocks = 600
 	l := newLab(t, "fake/a", "fake/b", "fake/c")
@@ -113,9 +113,9 @@ func TestOrdersAreBalanced(t *testing.T) {
 	}
 }
 
-// A run that is interrupted after any number of trials and resumed has the trials of one
-// that was not, with failures, skips, a target that is given up and a stop rule.
-func TestResumedRunIsTheSameRun(t *testing.T) {
+// A run that is interrupted after any number of trials and resumed has the same trials as an uninterrupted run, with
+// failures, skips, a target that is given up and a stop rule.
+func TestResumedRunEqualsUninterruptedRun(t *testing.T) {
 	fresh := func() *lab {
 		l := newLab(t, "fake/a", "fake/bad@fail=start", "fake/less@no=exec")
 		l.config.Warmup, l.config.Stop = 1, stats.StopRule{Min: 5, Max: 18, Precision: 0.02}
@@ -126,12 +126,12 @@ func TestResumedRunIsTheSameRun(t *testing.T) {
 	}
 	whole := fresh()
 	out := whole.ok()
-	// Skipped are less in test.two.x, and bad twice when it is given up.
+	// Skipped are fake/less in test.two.x, and fake/bad in both benchmarks after it is given up.
 	if len(out.Caveats) != 2 || out.Counts[result.Skipped] != 3 || out.Counts[result.Failed] != 6 {
 		t.Fatalf("the run lacks what this test is about: %+v", out)
 	}
 	if one, two := len(orders(whole.trials, "test.one.x")), len(orders(whole.trials, "test.two.x")); one != 1+10 || two != 1+18+1 {
-		// The trial that says that less is skipped comes first and counts as a block of its own.
+		// The skipped trial of fake/less comes first and counts as a block.
 		t.Fatalf("%d and %d blocks, warm-up included, want 11 and 20", one, two)
 	}
 	for n := range len(whole.trials) {
@@ -159,7 +159,7 @@ func TestResumedRunIsTheSameRun(t *testing.T) {
 	}
 }
 
-func TestErrorOfRecordingEndsTheRun(t *testing.T) {
+func TestRecordErrorEndsTheRun(t *testing.T) {
 	for _, fatal := range []int{1, 2, 4} {
 		l := newLab(t, "fake/a", "fake/b")
 		l.config.Stop.Min = 3
@@ -180,7 +180,7 @@ func TestErrorOfRecordingEndsTheRun(t *testing.T) {
 			t.Errorf("record of trial %d fails: %d trials recorded and %d begun", fatal, len(l.trials), len(l.started))
 		}
 		if out.Interrupted {
-			t.Errorf("record of trial %d fails: the run says that it was interrupted", fatal)
+			t.Errorf("record of trial %d fails: the run is marked as interrupted", fatal)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func TestMeasureOverhead(t *testing.T) {
 	if o.EmptyRegion <= 0 || o.Exec <= o.EmptyRegion {
 		t.Errorf("%+v: an empty region takes some time, and a process more", o)
 	}
-	// On a clock that stands still nothing takes any time.
+	// On a stopped clock every region has the length 0.
 	if o, err = runner.MeasureOverhead(t.Context(), fake.NewClock(), launcher, probe); err != nil || o.EmptyRegion != 0 || o.Exec != 0 {
 		t.Errorf("on a clock that stands: %+v, %v", o, err)
 	}
@@ -58,8 +58,7 @@ func TestSystemClock(t *testing.T) {
 	}
 }
 
-// BenchmarkTime is the runner's own part of a timed region: what Overhead.EmptyRegion says,
-// with the context around it.
+// BenchmarkTime measures the runner's own part of a timed region: Overhead.EmptyRegion with the context around it.
 func BenchmarkTime(b *testing.B) {
 	l := newLab(b, "fake/a")
 	l.config.Clock = runner.SystemClock{}
@@ -75,7 +74,7 @@ func BenchmarkTime(b *testing.B) {
 	l.ok()
 }
 
-// BenchmarkTrial is the runner's own part of a trial.
+// BenchmarkTrial measures the runner's own part of a trial.
 func BenchmarkTrial(b *testing.B) {
 	l := newLab(b, "fake/a", "fake/b")
 	l.config.Stop.Min = max(1, b.N/2)

@@ -52,7 +52,7 @@ func TestPhasesAreExact(t *testing.T) {
 	}
 }
 
-// A phase lasts from the begin of its first step to the end of its last one.
+// A phase lasts from the start of its first step to the end of its last one.
 func TestStepsBoundThePhase(t *testing.T) {
 	l := newLab(t, "fake/a")
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
@@ -88,7 +88,7 @@ func TestStepsBoundThePhase(t *testing.T) {
 	}
 }
 
-// What goes wrong is recorded with its reason, and without a number.
+// A failed trial is recorded with its reason and without samples.
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct {
 		target string
@@ -119,7 +119,7 @@ func TestFailures(t *testing.T) {
 			}
 			return &engine.UnsupportedError{What: "something", Reason: "it cannot be"}
 		}, result.Failed, "something: it cannot be\nclean up: delete container", "ready\n"},
-		// One that tells of its context's end in words of its own.
+		// Its error for the cancelled context does not wrap the cause.
 		{"fake/a@hang=start", func(ctx context.Context, t bench.Trial) error {
 			if live(ctx, t) != nil {
 				return errBroken
@@ -185,7 +185,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// Interrupting takes the trial under way out of the record, but not its clean-up.
+// An interrupted trial is not recorded, but cleaned up.
 func TestInterrupted(t *testing.T) {
 	for _, where := range []string{"before", "create", "start", "wait", "end"} {
 		t.Run(where, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestInterrupted(t *testing.T) {
 					return err
 				}
 				if where == "wait" && trials == 4 {
-					go stop("wait") // while Wait waits for an end that does not come
+					go stop("wait") // during a Wait that does not return
 					_, err := c.Wait(ctx)
 					return err
 				}
@@ -229,7 +229,7 @@ func TestInterrupted(t *testing.T) {
 				t.Fatalf("Run() = %+v, %v; want an interrupted run", out, err)
 			}
 			want := 3
-			if where == "end" { // all was measured by then
+			if where == "end" { // the measurement was complete
 				want = 4
 			}
 			if len(l.trials) != want || out.Counts[result.OK] != want || trials != 4 {
@@ -244,7 +244,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-func TestInterruptedBeforeItBegan(t *testing.T) {
+func TestInterruptedBeforeTheFirstTrial(t *testing.T) {
 	l := newLab(t, "fake/a")
 	l.work("test.one.x", live)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -255,8 +255,8 @@ func TestInterruptedBeforeItBegan(t *testing.T) {
 	}
 }
 
-// A benchmark leaves containers in every state, made in turn and at once.
-func TestWhatABenchmarkLeavesIsRemoved(t *testing.T) {
+// A benchmark leaves containers in every state, created one by one and concurrently.
+func TestLeftContainersAreRemoved(t *testing.T) {
 	l := newLab(t, "fake/a")
 	l.config.Stop.Min = 2
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
@@ -280,7 +280,7 @@ func TestWhatABenchmarkLeavesIsRemoved(t *testing.T) {
 		}
 		return errors.Join(all...)
 	})
-	l.ok() // which looks for what is left
+	l.ok() // checks that no container is left
 	for _, trial := range l.trials {
 		if trial.Status != result.OK || len(trial.Samples) != 8 || len(trial.Phases) != 12 {
 			t.Errorf("%v with %d samples and %d phases: %s", spell(l.trials), len(trial.Samples), len(trial.Phases), trial.Reason)
@@ -288,7 +288,7 @@ func TestWhatABenchmarkLeavesIsRemoved(t *testing.T) {
 	}
 }
 
-func TestSpecsAndScratchAreTheTrialsOwn(t *testing.T) {
+func TestSpecsAndScratchDifferByTrial(t *testing.T) {
 	l := newLab(t, "fake/a")
 	l.config.Stop.Min = 2
 	ids, dirs := map[string]bool{}, map[string]bool{}
@@ -296,9 +296,9 @@ func TestSpecsAndScratchAreTheTrialsOwn(t *testing.T) {
 		for range 12 {
 			id := t.Spec("/probe").ID
 			for other := range ids {
-				// runsc takes the beginning of an ID for the ID.
+				// runsc accepts a prefix of an ID as the ID.
 				if strings.HasPrefix(id, other) || strings.HasPrefix(other, id) {
-					l.Errorf("IDs %s and %s cannot be told apart", id, other)
+					l.Errorf("IDs %s and %s are ambiguous", id, other)
 				}
 			}
 			ids[id] = true
@@ -331,8 +331,8 @@ func TestSpecsAndScratchAreTheTrialsOwn(t *testing.T) {
 	}
 }
 
-// The cost of a trial does not contain that of the trials before.
-func TestUsageIsOfTheTrial(t *testing.T) {
+// The cost of a trial excludes the cost of earlier trials.
+func TestUsageOfOneTrial(t *testing.T) {
 	l := newLab(t, "fake/a@cpu=12ms,mem=1000")
 	l.work("test.many.x", func(ctx context.Context, t bench.Trial) error { return errors.Join(live(ctx, t), live(ctx, t)) })
 	var got []engine.Usage
@@ -363,10 +363,10 @@ func TestUsageIsOfTheTrial(t *testing.T) {
 	}
 }
 
-// sleepy is an engine that costs nobody anything known.
+// sleepy is an engine with unknown cost.
 type sleepy struct{ engine.Engine }
 
-func TestUsageThatIsNotKnown(t *testing.T) {
+func TestUnknownUsage(t *testing.T) {
 	l := newLab(t, "fake/a")
 	l.config.Targets[0].Engine = sleepy{l.config.Targets[0].Engine}
 	l.work("test.one.x", func(_ context.Context, t bench.Trial) error {
@@ -382,7 +382,7 @@ func TestUsageThatIsNotKnown(t *testing.T) {
 	}
 }
 
-func TestHostIsWatchedDuringTheTrial(t *testing.T) {
+func TestNoiseCoversTheTrial(t *testing.T) {
 	l := newLab(t, "fake/a")
 	watch := &watchman{lab: l}
 	l.config.Noise = watch

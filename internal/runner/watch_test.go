@@ -13,7 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 )
 
-// ticks is a clock that goes on by a second each time it is read.
+// ticks is a clock that advances by a second at each reading.
 func ticks() func() time.Duration {
 	var mu sync.Mutex
 	var now time.Duration
@@ -66,7 +66,7 @@ func TestFirstLine(t *testing.T) {
 	}
 }
 
-func TestWatchKeepsNoMoreThanItMay(t *testing.T) {
+func TestWatchLimitsItsOutput(t *testing.T) {
 	w := newWatch(ticks(), func() {})
 	chunk := bytes.Repeat([]byte("0123456789abcdef"), 1000)
 	for written := 0; written < 3*bench.MaxOutput; written += len(chunk) {
@@ -80,11 +80,11 @@ func TestWatchKeepsNoMoreThanItMay(t *testing.T) {
 	}
 	got[0] = '!'
 	if w.Bytes()[0] == '!' {
-		t.Error("what Bytes gives is the watch's own memory")
+		t.Error("Bytes returns the watch's own memory")
 	}
 }
 
-func TestWatchObeysItsContext(t *testing.T) {
+func TestWatchStopsWithItsContext(t *testing.T) {
 	w := newWatch(ticks(), func() {})
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -101,8 +101,8 @@ func TestWatchObeysItsContext(t *testing.T) {
 	}
 }
 
-// A writer, and many who wait and look: for the race detector.
-func TestWatchIsShared(t *testing.T) {
+// One goroutine writes and many read: a test for the race detector.
+func TestWatchIsSharedByGoroutines(t *testing.T) {
 	w := newWatch(ticks(), func() {})
 	var wg sync.WaitGroup
 	for range 8 {

@@ -17,7 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
-// helper, set to a run's ID, makes the test binary a process that has that run.
+// helper is an environment variable with a run ID. It makes the test binary a process that executes this run.
 const helper = "TOUCHSTONE_TEST_RUN"
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// live has a run until its input ends, and then leaves it as it is.
+// live creates a run, waits for the end of its input and exits without removing the run.
 func live(id string, roots workdir.Roots) int {
 	if _, err := workdir.Create(roots, id); err != nil {
 		fmt.Println(err)
@@ -38,18 +38,17 @@ func live(id string, roots workdir.Roots) int {
 	return 0
 }
 
-// newRoots gives roots of the test's own.
+// newRoots returns temporary roots.
 func newRoots(t *testing.T) workdir.Roots {
 	t.Helper()
 	dir := t.TempDir()
 	return workdir.Roots{State: filepath.Join(dir, "state"), Data: filepath.Join(dir, "data")}
 }
 
-// newID gives the ID of a run that nobody has: cgroups are named after it, on the whole host.
+// newID returns a unique ID: cgroups of the host are named after it.
 func newID() string { return workdir.NewRunID(time.Now()) }
 
-// other starts a process that has a run and gives the function that ends it, as a
-// crash does.
+// other starts a process that executes a run. It returns the function that ends the process as a crash does.
 func other(t *testing.T, roots workdir.Roots, id string) (crash func()) {
 	t.Helper()
 	self, err := os.Executable()
@@ -76,12 +75,12 @@ func other(t *testing.T, roots workdir.Roots, id string) (crash func()) {
 	}
 	t.Cleanup(crash)
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "living\n" {
-		t.Fatalf("the other process says %q, %v", line, err)
+		t.Fatalf("the other process prints %q, %v", line, err)
 	}
 	return crash
 }
 
-// dead makes the directories of a run that was killed.
+// dead creates the directories of a killed run.
 func dead(t *testing.T, roots workdir.Roots, id string) {
 	t.Helper()
 	for _, dir := range []string{filepath.Join(roots.State, id, "oci"), filepath.Join(roots.Data, id, "t1")} {
@@ -127,7 +126,7 @@ func root(t *testing.T, why string) {
 	}
 }
 
-// groups gives the host's cgroups.
+// groups returns the host's cgroups.
 func groups(t *testing.T) *cgroup.Hierarchy {
 	t.Helper()
 	h, err := cgroup.Detect("/")
@@ -135,12 +134,12 @@ func groups(t *testing.T) *cgroup.Hierarchy {
 		t.Fatal(err)
 	}
 	if h.Base() == "" {
-		t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
+		t.Skip("needs permission to create cgroups: run as root, or in a delegated cgroup")
 	}
 	return h
 }
 
-// newGroup makes the cgroup of a run with a process in it, which waits.
+// newGroup creates the cgroup of a run, with a waiting process in it.
 func newGroup(t *testing.T, h *cgroup.Hierarchy, id string) (process *exec.Cmd) {
 	t.Helper()
 	name := "/" + engine.Prefix + id
@@ -166,8 +165,7 @@ func newGroup(t *testing.T, h *cgroup.Hierarchy, id string) (process *exec.Cmd) 
 	return process
 }
 
-// wait starts a shell that waits for an end of input that does not come, with further arguments
-// that mean nothing to it.
+// wait starts a shell that waits for input that never comes. The shell ignores the further arguments.
 func wait(t *testing.T, args []string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", "echo up; read x; :"}, args...)...)
@@ -175,8 +173,7 @@ func wait(t *testing.T, args []string) *exec.Cmd {
 	return cmd
 }
 
-// begin starts a process that says up, or ready, when it runs, and gives it an input that does
-// not end.
+// begin starts a process with an input that does not end, and waits until it prints up or ready.
 func begin(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	hold, err := cmd.StdinPipe()
@@ -196,11 +193,11 @@ func begin(t *testing.T, cmd *exec.Cmd) {
 		_ = hold.Close()
 	})
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		t.Fatalf("the process says %q, %v", line, err)
+		t.Fatalf("the process prints %q, %v", line, err)
 	}
 }
 
-// killed tells whether a process was killed; one that was not is let go.
+// killed checks whether a process was killed. It ends a process that was not.
 func killed(t *testing.T, cmd *exec.Cmd, want bool) {
 	t.Helper()
 	if !want {
@@ -208,6 +205,6 @@ func killed(t *testing.T, cmd *exec.Cmd, want bool) {
 	}
 	_ = cmd.Wait()
 	if got := cmd.ProcessState.String(); strings.Contains(got, "killed") != want {
-		t.Errorf("the process %q ended: %s; killed by the sweep it should be: %v", cmd.Args, got, want)
+		t.Errorf("the process %q ended: %s; want killed by the sweep: %v", cmd.Args, got, want)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
-// A directory in memory is one of the run's: made with the others, removed and swept like them.
-func TestMemoryOfItsOwn(t *testing.T) {
+// A directory in memory is created, removed and swept with the others.
+func TestMemoryRoot(t *testing.T) {
 	roots := newRoots(t)
 	roots.Memory = filepath.Join(t.TempDir(), "memory")
 	id := newID()
@@ -41,7 +41,7 @@ func TestMemoryOfItsOwn(t *testing.T) {
 			}
 		}
 	}
-	// What only memory has left of a run is swept as well.
+	// A leftover in memory alone is swept too.
 	if err := os.MkdirAll(filepath.Join(roots.Memory, id), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -50,8 +50,8 @@ func TestMemoryOfItsOwn(t *testing.T) {
 	}
 }
 
-// Others must not have made it before.
-func TestMemoryOfSomebodyElse(t *testing.T) {
+// A directory that another user has created is refused.
+func TestMemoryOfAnotherUser(t *testing.T) {
 	roots := newRoots(t)
 	roots.Memory = filepath.Join(t.TempDir(), "memory")
 	if err := os.Mkdir(roots.Memory, 0o700); err != nil {
@@ -60,12 +60,12 @@ func TestMemoryOfSomebodyElse(t *testing.T) {
 	if err := os.Chmod(roots.Memory, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := workdir.Create(roots, newID()); err == nil || !strings.Contains(err.Error(), "others can write in it") {
+	if _, err := workdir.Create(roots, newID()); err == nil || !strings.Contains(err.Error(), "other users can write in it") {
 		t.Errorf("Create: %v", err)
 	}
 }
 
-// Where the state is in memory already, a part of it will do.
+// If the state is in memory, the run's directory in memory is part of it.
 func TestMemoryBesideTheState(t *testing.T) {
 	shared, err := os.MkdirTemp("/dev/shm", "touchstone-test-") //nolint:usetesting // t.TempDir may be on a disk
 	if err != nil {

@@ -20,26 +20,24 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// sweepLimit bounds a sweep: a process that waits in the kernel cannot be killed, and nobody
-// should have to wait for it.
+// sweepLimit bounds a sweep: a process that is blocked in the kernel cannot be killed.
 const sweepLimit = 20 * time.Second
 
-// Swept is what was removed of one dead run.
+// Swept counts the removed leftovers of one dead run.
 type Swept struct {
 	RunID     string
 	Processes int
 	Cgroups   int
 	Mounts    int
-	// Objects are containers, sandboxes and images with daemons of the user's.
+	// Objects are containers, sandboxes and images in daemons of the user's.
 	Objects int
 	Files   bool
-	// Kept says what could not be removed for now; the next sweep tries again.
+	// Kept lists leftovers that could not be removed, with the reasons. The next sweep tries again.
 	Kept []string
 }
 
-// Ask removes what a run has left with a daemon of the user's, by the name of the engine and the
-// daemon's address, and tells how many objects that were.
-type Ask func(ctx context.Context, runID, engineName, address string) (removed int, err error)
+// SweepDaemon removes the leftovers of a run in a daemon of the user's, and returns the number of removed objects.
+type SweepDaemon func(ctx context.Context, runID, engineName, address string) (removed int, err error)
 
 func (s Swept) nothing() bool {
 	return s.Processes+s.Cgroups+s.Mounts+s.Objects+len(s.Kept) == 0 && !s.Files
@@ -57,11 +55,11 @@ func (s Swept) String() string {
 	count(s.Processes, "process")
 	count(s.Cgroups, "cgroup")
 	count(s.Mounts, "mount")
-	count(s.Objects, "object with a daemon")
+	count(s.Objects, "object in a daemon")
 	if s.Files {
 		parts = append(parts, "its files")
 	}
-	removed := strings.NewReplacer("processs", "processes", "object with a daemons", "objects with daemons").Replace(strings.Join(parts, ", "))
+	removed := strings.NewReplacer("processs", "processes", "object in a daemons", "objects in daemons").Replace(strings.Join(parts, ", "))
 	if removed == "" {
 		removed = "nothing"
 	}
@@ -71,20 +69,20 @@ func (s Swept) String() string {
 	return fmt.Sprintf("run %s: %s", s.RunID, removed)
 }
 
-// Sweep removes what dead runs left: those whose lock nobody holds. It goes on with
-// the others if one cannot be removed, and returns the errors joined. What a daemon of the user's
-// would have to remove and cannot, because it does not answer, is no error: it is Kept.
-func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy, ask Ask) ([]Swept, error) {
+// Sweep removes the leftovers of dead runs. A run is dead if no process holds its lock. If one run cannot be
+// removed, Sweep continues with the others and returns the errors joined. Objects in a daemon that does not respond
+// are no error: they are Kept.
+func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy, daemon SweepDaemon) ([]Swept, error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
 	defer cancel()
 	named := roots
-	roots, unlock, err := guard(named)
+	roots, unlock, err := lockRoots(named)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		unlock()
-		vacate(named)
+		removeRoots(named)
 	}()
 	ids, err := runsIn(roots)
 	if err != nil {
@@ -101,9 +99,9 @@ func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy, ask Ask) 
 		if alive {
 			continue
 		}
-		s, err := remove(ctx, id, roots.of(id), groups, ask)
+		s, err := remove(ctx, id, roots.of(id), groups, daemon)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("remove what run %s left: %w", id, err))
+			errs = append(errs, fmt.Errorf("remove the leftovers of run %s: %w", id, err))
 		}
 		if !s.nothing() { // the run may have ended meanwhile
 			swept = append(swept, s)
@@ -112,13 +110,13 @@ func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy, ask Ask) 
 	return swept, errors.Join(errs...)
 }
 
-// runsIn lists the runs of which there is a directory.
+// runsIn lists the runs that have a directory.
 func runsIn(roots Roots) ([]string, error) {
 	var ids []string
 	for _, root := range roots.all() {
 		entries, err := os.ReadDir(root)
 		if err != nil {
-			return nil, fmt.Errorf("look for what earlier runs left: %w", err)
+			return nil, fmt.Errorf("look for leftovers of earlier runs: %w", err)
 		}
 		for _, e := range entries {
 			if e.IsDir() && idPattern.MatchString(e.Name()) {
@@ -130,7 +128,7 @@ func runsIn(roots Roots) ([]string, error) {
 	return slices.Compact(ids), nil
 }
 
-// living tells whether somebody holds the lock of a run.
+// living reports whether a process holds the lock of a run.
 func living(roots Roots, id string) (bool, error) {
 	f, err := os.OpenFile(filepath.Join(roots.State, id, lockName), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -143,20 +141,19 @@ func living(roots Roots, id string) (bool, error) {
 		return true, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("see whether run %s is alive: %w", id, err)
+		return false, fmt.Errorf("check whether run %s is alive: %w", id, err)
 	}
 	return false, nil
 }
 
-// remove removes all of one run, in the order in which things let go of each other:
-// processes, cgroups, mounts, files. The files go only if all else has gone: by them a later
-// sweep finds the rest. dirs end with the one that holds the lock. A nil ask is that of a run which
-// has removed what it had with daemons.
-func remove(ctx context.Context, id string, dirs []string, groups *cgroup.Hierarchy, ask Ask) (Swept, error) {
+// remove removes all of one run in the order of dependency: processes, cgroups, mounts, files. The files are
+// removed only if the rest is removed, because a later sweep finds the rest by them. The last of dirs holds the
+// lock. daemon is nil for a run that has removed its objects in daemons itself.
+func remove(ctx context.Context, id string, dirs []string, groups *cgroup.Hierarchy, daemon SweepDaemon) (Swept, error) {
 	s := Swept{RunID: id}
 	var errs []error
-	if ask != nil {
-		if err := s.askDaemons(ctx, dirs[len(dirs)-1], ask); err != nil {
+	if daemon != nil {
+		if err := s.sweepDaemons(ctx, dirs[len(dirs)-1], daemon); err != nil {
 			return s, err
 		}
 	}
@@ -168,7 +165,7 @@ func remove(ctx context.Context, id string, dirs []string, groups *cgroup.Hierar
 		}
 		errs = append(errs, err)
 	}
-	n, err := killMarked(dirs)
+	n, err := killStray(dirs)
 	s.Processes += n
 	errs = append(errs, err)
 	s.Mounts, err = unmountBelow(dirs)
@@ -179,41 +176,41 @@ func remove(ctx context.Context, id string, dirs []string, groups *cgroup.Hierar
 	return s, err
 }
 
-// askLimit bounds the removal with one daemon.
-const askLimit = 10 * time.Second
+// daemonLimit bounds the removal in one daemon.
+const daemonLimit = 10 * time.Second
 
-// askDaemons has the daemons that the run used remove what it left with them.
-func (s *Swept) askDaemons(ctx context.Context, state string, ask Ask) error {
+// sweepDaemons removes the objects in the daemons that the run used.
+func (s *Swept) sweepDaemons(ctx context.Context, state string, daemon SweepDaemon) error {
 	dir := filepath.Join(state, engine.DaemonsDir)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look which daemons the run used: %w", err)
+		return fmt.Errorf("list the daemons that the run used: %w", err)
 	}
 	for _, e := range entries {
 		file := filepath.Join(dir, e.Name())
 		address, err := os.ReadFile(file)
 		if err != nil {
-			return fmt.Errorf("look which daemons the run used: %w", err)
+			return fmt.Errorf("list the daemons that the run used: %w", err)
 		}
-		ctx, cancel := context.WithTimeout(ctx, askLimit)
-		n, err := ask(ctx, s.RunID, e.Name(), string(address))
+		ctx, cancel := context.WithTimeout(ctx, daemonLimit)
+		n, err := daemon(ctx, s.RunID, e.Name(), string(address))
 		cancel()
 		s.Objects += n
 		if err != nil {
-			s.Kept = append(s.Kept, fmt.Sprintf("what it has with %s at %s: %v", e.Name(), address, err))
+			s.Kept = append(s.Kept, fmt.Sprintf("its objects in %s at %s: %v", e.Name(), address, err))
 			continue
 		}
 		if err := os.Remove(file); err != nil {
-			return fmt.Errorf("note what was removed: %w", err)
+			return fmt.Errorf("record the removal: %w", err)
 		}
 	}
 	return nil
 }
 
-// removeFiles removes the run's lock last, so that the run counts as living until then.
+// removeFiles removes the run's directories. The lock goes last: the run counts as living until then.
 func removeFiles(dirs []string) (removed bool, err error) {
 	for _, dir := range dirs {
 		entries, err := os.ReadDir(dir)
@@ -256,10 +253,9 @@ func removeGroup(ctx context.Context, id string, groups *cgroup.Hierarchy) (proc
 	return len(pids), true, g.Destroy(ctx)
 }
 
-// killMarked kills processes that are not in a cgroup of the run but are the run's by
-// what they are: runtimes whose --root lies in its directories, and processes whose
-// root file system is its own. Rootless runs have no cgroups.
-func killMarked(dirs []string) (int, error) {
+// killStray kills processes of the run outside its cgroups: runtimes with a --root in the run's directories, and
+// processes with a root file system there. Rootless runs have no cgroups.
+func killStray(dirs []string) (int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return 0, fmt.Errorf("list processes: %w", err)
@@ -268,7 +264,7 @@ func killMarked(dirs []string) (int, error) {
 	var errs []error
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == os.Getpid() || !marked(pid, dirs) {
+		if err != nil || pid == os.Getpid() || !stray(pid, dirs) {
 			continue
 		}
 		if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
@@ -280,11 +276,12 @@ func killMarked(dirs []string) (int, error) {
 	return killed, errors.Join(errs...)
 }
 
-func marked(pid int, dirs []string) bool {
+// stray reports whether a process belongs to the run with these directories.
+func stray(pid int, dirs []string) bool {
 	proc := filepath.Join("/proc", strconv.Itoa(pid))
 	cmdline, err := os.ReadFile(filepath.Join(proc, "cmdline"))
 	if err != nil {
-		return false // it has ended, or is none of this user's
+		return false // it has exited, or belongs to another user
 	}
 	args := strings.Split(string(bytes.TrimSuffix(cmdline, []byte{0})), "\x00")
 	for i, arg := range args {
@@ -302,8 +299,8 @@ func marked(pid int, dirs []string) bool {
 	return initOf(proc, args, dirs) || rootedIn(proc, dirs)
 }
 
-// initOf recognises a process that waits, between create and start, for its
-// container to be started: "RUNTIME init" with a file of the runtime's state open.
+// initOf recognises the init process of a container that is created and not started: "RUNTIME init" with an open
+// file of the runtime's state.
 func initOf(proc string, args, dirs []string) bool {
 	if len(args) != 2 || args[1] != "init" {
 		return false
@@ -318,8 +315,8 @@ func initOf(proc string, args, dirs []string) bool {
 	})
 }
 
-// rootedIn tells whether the root file system of a process in a mount namespace of its own
-// is a directory of the run: the directory is then the root of its "/" mount.
+// rootedIn reports whether a process in another mount namespace has its root file system in a directory of the run.
+// The directory is then the root of the process's "/" mount.
 func rootedIn(proc string, dirs []string) bool {
 	f, err := os.Open(filepath.Join(proc, "mountinfo"))
 	if err != nil {
@@ -335,9 +332,9 @@ func rootedIn(proc string, dirs []string) bool {
 	})
 }
 
-// within tells whether root, which counts from the root of its file system, lies below dir,
-// which counts from /. The file system may be mounted somewhere below /, or / may be a
-// part of it; the run's ID must be there and what stands before it must agree.
+// within reports whether root is below dir. root is relative to the root of its file system, and dir to /. The file system
+// may be mounted below /, or / may be a part of it. So the run's ID must occur in root, and the paths before it
+// must agree.
 func within(root, dir string) bool {
 	id := "/" + filepath.Base(dir) + "/"
 	at := strings.Index(root+"/", id)
@@ -348,14 +345,14 @@ func within(root, dir string) bool {
 	return strings.HasSuffix(before, parent) || strings.HasSuffix(parent, before)
 }
 
-// below tells whether path is one of dirs or lies below one.
+// below reports whether path is one of dirs or below one of them.
 func below(path string, dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool {
 		return path == dir || strings.HasPrefix(path, dir+"/")
 	})
 }
 
-// unmountBelow unmounts what is mounted below dirs, the deepest first.
+// unmountBelow removes the mounts below dirs, the deepest first.
 func unmountBelow(dirs []string) (int, error) {
 	mounts, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) { return !below(m.Mountpoint, dirs), false })
 	if err != nil {

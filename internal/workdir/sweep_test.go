@@ -21,7 +21,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
-func TestSweepRemovesWhatDeadRunsLeft(t *testing.T) {
+func TestSweepRemovesDeadRuns(t *testing.T) {
 	roots := newRoots(t)
 	both, state, data := newID(), newID(), newID()
 	dead(t, roots, both)
@@ -45,8 +45,8 @@ func TestSweepRemovesWhatDeadRunsLeft(t *testing.T) {
 	}
 }
 
-// What is named otherwise is somebody else's, and so is what only looks like a run's directory.
-func TestSweepLeavesTheRestAlone(t *testing.T) {
+// Sweep ignores files with other names, and files that are not a run's directory.
+func TestSweepIgnoresOtherFiles(t *testing.T) {
 	roots := newRoots(t)
 	outside := t.TempDir()
 	write(t, filepath.Join(outside, "file"))
@@ -70,7 +70,7 @@ func TestSweepLeavesTheRestAlone(t *testing.T) {
 		}
 		keep = append(keep, file, link)
 	}
-	// A run's own directory may hold a link that leads outside.
+	// A run's directory may hold a link to another directory.
 	dead(t, roots, id)
 	if err := os.Symlink(outside, filepath.Join(roots.Data, id, "t1", "link")); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestSweepLeavesTheRestAlone(t *testing.T) {
 	}
 }
 
-func TestSweepLeavesALivingRunAlone(t *testing.T) {
+func TestSweepIgnoresLivingRun(t *testing.T) {
 	roots, id, gone := newRoots(t), newID(), newID()
 	crash := other(t, roots, id)
 	dead(t, roots, gone)
@@ -93,11 +93,11 @@ func TestSweepLeavesALivingRunAlone(t *testing.T) {
 		t.Errorf("swept while %s lives (-want +got):\n%s", id, diff)
 	}
 	if _, err := workdir.Create(roots, id); err == nil {
-		t.Error("the run of another process was taken over")
+		t.Error("Create took over the run of another process")
 	}
 	crash()
 	if diff := cmp.Diff([]workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil)); diff != "" {
-		t.Errorf("swept when its process has gone (-want +got):\n%s", diff)
+		t.Errorf("swept after the exit of its process (-want +got):\n%s", diff)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestSweepOfCgroups(t *testing.T) {
 	roots, id, elsewhere := newRoots(t), newID(), newID()
 	dead(t, roots, id)
 	process := newGroup(t, h, id)
-	// A run that has its directories somewhere else, be it alive or not, is not for this sweep.
+	// A run with its directories elsewhere is not swept, dead or alive.
 	foreign := newGroup(t, h, elsewhere)
 	want := []workdir.Swept{{RunID: id, Processes: 1, Cgroups: 1, Files: true}}
 	if diff := cmp.Diff(want, sweep(t, roots, h)); diff != "" {
@@ -163,14 +163,14 @@ func TestSweepOfCgroups(t *testing.T) {
 	killed(t, process, true)
 	killed(t, foreign, false)
 	if found, err := h.Find(engine.Prefix + id); err != nil || len(found) > 0 {
-		t.Errorf("left are the cgroups %v, %v", found, err)
+		t.Errorf("the remaining cgroups are %v, %v", found, err)
 	}
 	if found, err := h.Find(engine.Prefix + elsewhere); err != nil || len(found) != 1 {
-		t.Errorf("of the run elsewhere there are the cgroups %v, %v", found, err)
+		t.Errorf("the cgroups of the run elsewhere are %v, %v", found, err)
 	}
 }
 
-// Without cgroups, processes are known by what they are.
+// Without cgroups, arguments identify a run's processes.
 func TestSweepOfProcesses(t *testing.T) {
 	roots, id := newRoots(t), newID()
 	dead(t, roots, id)
@@ -199,9 +199,9 @@ func TestSweepOfProcesses(t *testing.T) {
 	}
 }
 
-// A container's process without a runtime's name in its arguments is known by its root file
-// system, and one that waits to become it by the runtime's files that it has open.
-func TestSweepOfProcessesInside(t *testing.T) {
+// The root file system identifies a container's process. Open files of the runtime identify the init process of a
+// container that is not started.
+func TestSweepOfContainerProcesses(t *testing.T) {
 	root(t, "changes the root file system")
 	roots, id := newRoots(t), newID()
 	dead(t, roots, id)
@@ -250,9 +250,8 @@ func TestSweepOfProcessesInside(t *testing.T) {
 	}
 }
 
-// Runs begin and end while sweeps go on, in this process and in others: no living run is
-// taken for a dead one.
-func TestSweepBesideCreate(t *testing.T) {
+// Runs start and end during sweeps, in this process and in others. No living run is swept.
+func TestSweepDuringCreate(t *testing.T) {
 	roots := newRoots(t)
 	crash := other(t, roots, newID())
 	done := make(chan struct{})
@@ -294,15 +293,15 @@ func TestSweepBesideCreate(t *testing.T) {
 	close(done)
 	sweeps.Wait()
 	if swept := sweep(t, roots, nil); len(swept) > 0 {
-		t.Errorf("swept in the end: %v", swept)
+		t.Errorf("swept at the end: %v", swept)
 	}
 	crash()
 	if swept := sweep(t, roots, nil); len(swept) != 1 {
-		t.Errorf("of the crashed process was swept: %v", swept)
+		t.Errorf("swept after the crash: %v", swept)
 	}
 }
 
-func TestSweptSaysWhatItWas(t *testing.T) {
+func TestSweptString(t *testing.T) {
 	for want, swept := range map[string]workdir.Swept{
 		"run a: its files": {RunID: "a", Files: true},
 		"run a: 1 process, 1 cgroup, 1 mount, its files": {RunID: "a", Processes: 1, Cgroups: 1, Mounts: 1, Files: true},
@@ -314,9 +313,9 @@ func TestSweptSaysWhatItWas(t *testing.T) {
 	}
 }
 
-// What a killed run has with daemons of the user's is removed by them; one that does not answer is
-// asked again the next time, and nothing of the run is forgotten until then.
-func TestSweepAsksDaemons(t *testing.T) {
+// Sweep removes the objects of a killed run from daemons of the user's. If a daemon does not respond, the run's directories
+// stay, and the next sweep tries again.
+func TestSweepOfDaemons(t *testing.T) {
 	roots := newRoots(t)
 	id := newID()
 	dead(t, roots, id)
@@ -330,11 +329,11 @@ func TestSweepAsksDaemons(t *testing.T) {
 	answers := true
 	ask := func(ctx context.Context, runID, name, address string) (int, error) {
 		if _, bounded := ctx.Deadline(); !bounded {
-			t.Error("the question has no limit")
+			t.Error("the removal has no deadline")
 		}
 		asked = append(asked, runID+" "+name+" "+address)
 		if name == "docker" && !answers {
-			return 1, errors.New("nobody answers")
+			return 1, errors.New("no response")
 		}
 		return 2, nil
 	}
@@ -348,12 +347,12 @@ func TestSweepAsksDaemons(t *testing.T) {
 		return swept
 	}
 	answers = false
-	kept := []string{"what it has with docker at unix:///run/d.sock: nobody answers"}
+	kept := []string{"its objects in docker at unix:///run/d.sock: no response"}
 	if diff := cmp.Diff([]workdir.Swept{{RunID: id, Objects: 3, Kept: kept}}, sweepAsking()); diff != "" {
 		t.Errorf("swept (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{id + " containerd /run/c.sock", id + " docker unix:///run/d.sock"}, asked); diff != "" {
-		t.Errorf("asked (-want +got):\n%s", diff)
+		t.Errorf("called (-want +got):\n%s", diff)
 	}
 	answers = true
 	swept := sweepAsking()
@@ -361,9 +360,9 @@ func TestSweepAsksDaemons(t *testing.T) {
 		t.Errorf("swept the second time (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{id + " docker unix:///run/d.sock"}, asked); diff != "" {
-		t.Errorf("asked the second time (-want +got):\n%s", diff)
+		t.Errorf("called the second time (-want +got):\n%s", diff)
 	}
-	if got, want := swept[0].String(), "run "+id+": 2 objects with daemons, its files"; got != want {
-		t.Errorf("it says %q, want %q", got, want)
+	if got, want := swept[0].String(), "run "+id+": 2 objects in daemons, its files"; got != want {
+		t.Errorf("String() = %q, want %q", got, want)
 	}
 }

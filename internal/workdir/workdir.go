@@ -1,13 +1,11 @@
-// Package workdir keeps what a run has on the host while it lasts: its two directories
-// and the lock that tells whether the run still lives. It also removes what
-// runs have left behind that were killed.
+// Package workdir creates the directories of a run on the host, with a lock that lasts as long as the run's process.
+// It also removes the leftovers of killed runs: processes, cgroups, mounts and files.
 //
-// What belongs to a dead run is known by its ID alone, without asking any engine: cgroups
-// are named after it, and processes, mounts and files name its directories. Anything
-// else is not touched. Only what it had with daemons of the user's is theirs to remove: the caller of
-// Sweep asks them. A run without directories is none of ours, even if there is a cgroup
-// of its name: it may live where its directories, and with them its lock, are elsewhere, as in a
-// container that shares the host's cgroups.
+// The ID of a dead run identifies its leftovers, without any engine: cgroups carry the ID as their name, and
+// processes, mounts and files contain the paths of its directories. The package touches nothing else. Objects in
+// daemons of the user's are removed by a function that the caller of Sweep provides. A run without directories
+// here is ignored, even if a cgroup has its name. Its directories and its lock may be elsewhere, for
+// example in a container that shares the host's cgroups.
 package workdir
 
 import (
@@ -30,17 +28,17 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 )
 
-// Roots are the directories below which runs have theirs.
+// Roots are the parents of the runs' directories.
 type Roots struct {
-	// State is in memory on most hosts: runtimes keep their state there.
+	// State is for the state of runtimes. It is in memory on most hosts.
 	State string
-	// Data is on disk and may hold programs: root file systems, what trials write.
+	// Data is for root file systems and for the files of trials. It is on disk and must allow programs to be executed.
 	Data string
-	// Memory is in memory, for hosts on which State is not; empty where State is, or where there is no such place.
+	// Memory is in memory. It is empty if State is in memory, or if the host has no such file system.
 	Memory string
 }
 
-// all lists the directories there are.
+// all lists the directories that are not empty.
 func (r Roots) all() []string {
 	if r.Memory == "" {
 		return []string{r.State, r.Data}
@@ -48,7 +46,7 @@ func (r Roots) all() []string {
 	return []string{r.State, r.Data, r.Memory}
 }
 
-// of lists the directories of a run, that with the lock last.
+// of lists the directories of a run. The last one holds the lock.
 func (r Roots) of(runID string) []string {
 	var dirs []string
 	for _, root := range slices.Backward(r.all()) {
@@ -57,9 +55,9 @@ func (r Roots) of(runID string) []string {
 	return dirs
 }
 
-// HostRoots gives the places for this user: root has /run and /var/lib, others have
-// their runtime and cache directories. Where /run is on disk, as in some containers and
-// virtual machines, root has /dev/shm: a file system with a journal would be measured along.
+// HostRoots returns the roots for this user: /run and /var/lib for root, the user's runtime and cache directories
+// for others. If /run is on disk, as in some containers and virtual machines, root uses /dev/shm instead: a file
+// system with a journal would add to the measured times.
 func HostRoots() (Roots, error) {
 	if os.Geteuid() == 0 {
 		run := "/run"
@@ -70,24 +68,24 @@ func HostRoots() (Roots, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return Roots{}, fmt.Errorf("find a place for the run's files: %w", err)
+		return Roots{}, fmt.Errorf("find a directory for the run's files: %w", err)
 	}
-	own := "touchstone-" + strconv.Itoa(os.Getuid())
-	parent, name := os.TempDir(), own
+	unique := "touchstone-" + strconv.Itoa(os.Getuid())
+	parent, name := os.TempDir(), unique
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
 		parent, name = dir, "touchstone"
 	}
 	roots := Roots{State: filepath.Join(parent, name), Data: filepath.Join(cache, "touchstone", "runs")}
 	if !inMemory(parent) && inMemory(shared) {
-		roots.Memory = filepath.Join(shared, own)
+		roots.Memory = filepath.Join(shared, unique)
 	}
 	return roots, nil
 }
 
-// shared is where Linux has a file system in memory for everybody.
+// shared is Linux's file system in memory for all users.
 const shared = "/dev/shm"
 
-// inMemory tells whether a directory is of a file system in memory.
+// inMemory reports whether a directory is on a file system in memory.
 func inMemory(dir string) bool {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
@@ -96,37 +94,37 @@ func inMemory(dir string) bool {
 	return s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC
 }
 
-// Dir is what a living run has on the host.
+// Dir holds the directories of a living run.
 type Dir struct {
 	RunID string
 	State string // mode 0700
 	Data  string // mode 0700
-	// Memory is on a file system in memory, mode 0700; empty if there is none.
+	// Memory is on a file system in memory, mode 0700. It is empty if the host has none.
 	Memory string
 
 	roots Roots // without symbolic links
-	named Roots // as Create was given them
+	named Roots // as given to Create
 	mu    sync.Mutex
-	lock  *os.File // nil once all is removed
+	lock  *os.File // nil after the removal
 }
 
-// NewRunID gives an ID that sorts by the time of the run and can be typed.
+// NewRunID returns an ID that sorts by the start of the run and is easy to type.
 func NewRunID(now time.Time) string {
 	return now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:4])
 }
 
-// idPattern is what run IDs look like. They become parts of paths and cgroup names, and
-// nothing that is named otherwise is ever removed.
+// idPattern is the form of run IDs. They become parts of paths and of cgroup names. Nothing with another name is
+// ever removed.
 var idPattern = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[a-z2-7]{4}$`)
 
-// Create makes the directories of a run and locks them until Remove or the end of the
-// program, however it ends.
+// Create creates the directories of a run and locks them. Remove drops the lock, and so does the kernel when the
+// process ends.
 func Create(roots Roots, runID string) (*Dir, error) {
 	if !idPattern.MatchString(runID) {
-		return nil, fmt.Errorf("make the directories of run %q: that is no run ID", runID)
+		return nil, fmt.Errorf("make the directories of run %q: it is not a run ID", runID)
 	}
 	named := roots
-	roots, unlock, err := guard(named)
+	roots, unlock, err := lockRoots(named)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +132,7 @@ func Create(roots Roots, runID string) (*Dir, error) {
 	d := &Dir{RunID: runID, State: filepath.Join(roots.State, runID), Data: filepath.Join(roots.Data, runID), roots: roots, named: named}
 	for _, dir := range roots.of(runID) {
 		if _, err := os.Lstat(dir); err == nil {
-			return nil, fmt.Errorf("make the directories of run %s: %s exists: the run is under way, or was killed (touchstone cleanup removes what it left)", runID, dir)
+			return nil, fmt.Errorf("make the directories of run %s: %s exists: the run is under way, or was killed (touchstone cleanup removes its leftovers)", runID, dir)
 		}
 	}
 	for _, dir := range roots.of(runID) {
@@ -156,7 +154,7 @@ func Create(roots Roots, runID string) (*Dir, error) {
 	return d, nil
 }
 
-// findMemory gives the run its directory in memory.
+// findMemory sets the run's directory in memory.
 func (d *Dir) findMemory(roots Roots) error {
 	switch {
 	case roots.Memory != "":
@@ -170,20 +168,19 @@ func (d *Dir) findMemory(roots Roots) error {
 
 const lockName = "lock"
 
-// guard lets only one program at a time make or sweep directories: a run that is being made
-// must not be taken for a dead one. It gives the roots without symbolic links, as mount tables
-// have them.
-func guard(roots Roots) (Roots, func(), error) {
+// lockRoots lets only one process at a time create or sweep directories: a sweep must not take a run that is being
+// created for a dead one. It returns the roots without symbolic links, as mount tables show them.
+func lockRoots(roots Roots) (Roots, func(), error) {
 	for {
-		found, unlock, err := guardOnce(roots)
-		// Another program may just have removed the directories: see vacate.
+		found, unlock, err := lockRootsOnce(roots)
+		// Another process may just have removed the directories: see removeRoots.
 		if !errors.Is(err, fs.ErrNotExist) {
 			return found, unlock, err
 		}
 	}
 }
 
-func guardOnce(roots Roots) (_ Roots, unlock func(), err error) {
+func lockRootsOnce(roots Roots) (_ Roots, unlock func(), err error) {
 	wanted := []*string{&roots.State, &roots.Data}
 	if roots.Memory != "" {
 		wanted = append(wanted, &roots.Memory)
@@ -192,7 +189,7 @@ func guardOnce(roots Roots) (_ Roots, unlock func(), err error) {
 		if err := os.MkdirAll(*dir, 0o700); err != nil {
 			return roots, nil, fmt.Errorf("make a directory for runs: %w", err)
 		}
-		if err := ours(*dir); err != nil {
+		if err := owned(*dir); err != nil {
 			return roots, nil, err
 		}
 		if *dir, err = filepath.EvalSymlinks(*dir); err != nil {
@@ -214,8 +211,8 @@ func guardOnce(roots Roots) (_ Roots, unlock func(), err error) {
 	return roots, func() { _ = f.Close() }, nil
 }
 
-// current makes sure that a locked file is still the one at its path: who waited for the lock
-// may hold one that was removed meanwhile. The error is then fs.ErrNotExist.
+// current checks that a locked file is still the file at its path. Another process may have removed the file
+// while this one waited for the lock. The error is then fs.ErrNotExist.
 func current(f *os.File, path string) error {
 	held, err := f.Stat()
 	if err != nil {
@@ -228,10 +225,10 @@ func current(f *os.File, path string) error {
 	return err
 }
 
-// vacate removes the directories for runs if no run is left in them. If another program is
-// making or sweeping directories it does nothing: that one comes here too. Where somebody has put a symbolic link in the
-// place of one, that and the directory it leads to are theirs and stay.
-func vacate(roots Roots) {
+// removeRoots removes the roots if no run is left in them. It does nothing if another process is creating or sweeping
+// directories, because that process calls removeRoots too. A root that is a symbolic link belongs to the user:
+// the link and its target stay.
+func removeRoots(roots Roots) {
 	path := filepath.Join(roots.State, lockName)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -253,7 +250,7 @@ func vacate(roots Roots) {
 			return
 		}
 	}
-	// Who finds the file or the directory gone makes them again.
+	// A process that misses the file or the directory creates them again.
 	_ = os.Remove(path)
 	if !isLink(roots.State) {
 		_ = os.Remove(roots.State)
@@ -265,28 +262,28 @@ func isLink(path string) bool {
 	return err == nil && info.Mode().Type() == fs.ModeSymlink
 }
 
-// ours refuses a link of somebody else's: it could lead to a directory of ours that is for other
-// things.
-func ours(dir string) error {
+// owned refuses a root that another user owns. Such a symbolic link could lead to a directory of this user with other
+// contents.
+func owned(dir string) error {
 	var s unix.Stat_t
 	if err := unix.Lstat(dir, &s); err != nil {
 		return fmt.Errorf("look at the directory for runs %s: %w", dir, err)
 	}
 	if int(s.Uid) != os.Geteuid() {
-		return fmt.Errorf("use the directory for runs %s: others can write in it, as it is not yours; remove it", dir)
+		return fmt.Errorf("use the directory for runs %s: other users can write in it, because it is not yours; remove it", dir)
 	}
 	return nil
 }
 
-// private refuses a directory in which others can make and rename files: it may lie in /tmp,
-// where anybody could have been there before.
+// private refuses a directory that other users can write to. It may be in /tmp, where any user could
+// have created it first.
 func private(dir string) error {
 	var s unix.Stat_t
 	if err := unix.Stat(dir, &s); err != nil {
 		return fmt.Errorf("look at the directory for runs %s: %w", dir, err)
 	}
 	if int(s.Uid) != os.Geteuid() || s.Mode&0o022 != 0 {
-		return fmt.Errorf("use the directory for runs %s: others can write in it; remove it, or make it yours alone (chmod 700)", dir)
+		return fmt.Errorf("use the directory for runs %s: other users can write in it; remove it, or restrict it to yourself (chmod 700)", dir)
 	}
 	return nil
 }
@@ -311,9 +308,9 @@ func flock(f *os.File, how int) error {
 	}
 }
 
-// Remove removes the run's cgroups with whatever still runs in them, unmounts what is
-// mounted below its directories, and removes these. It is idempotent, and may be called again
-// after an error: until it has worked the run counts as living.
+// Remove removes the run's cgroups with all processes in them, the mounts below its directories, and the
+// directories. It is idempotent and may be called again after an error. The run counts as living until Remove
+// has succeeded.
 func (d *Dir) Remove(ctx context.Context, groups *cgroup.Hierarchy) error {
 	d.mu.Lock()
 	removed := d.lock == nil
@@ -326,10 +323,10 @@ func (d *Dir) Remove(ctx context.Context, groups *cgroup.Hierarchy) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.lock != nil { // nobody else has removed it meanwhile
+	if d.lock != nil { // a concurrent call may have dropped it
 		_ = d.lock.Close()
 		d.lock = nil
-		vacate(d.named)
+		removeRoots(d.named)
 	}
 	return nil
 }

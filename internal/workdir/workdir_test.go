@@ -51,7 +51,7 @@ func TestCreateAndRemove(t *testing.T) {
 	}
 }
 
-// Who keeps a directory for runs on another disk by a symbolic link has it there for all runs, and once more after a sweep.
+// A root may be a symbolic link to another disk. It stays one for all runs and after a sweep.
 func TestLinkedRoots(t *testing.T) {
 	real := newRoots(t)
 	links := t.TempDir()
@@ -76,7 +76,7 @@ func TestLinkedRoots(t *testing.T) {
 		sweep(t, roots, nil)
 		for _, link := range []string{roots.State, roots.Data, roots.Memory} {
 			if left, err := os.ReadDir(link); err != nil || len(left) > 0 {
-				t.Errorf("the link leads to what holds %v, %v", left, err)
+				t.Errorf("the target of the link holds %v, %v", left, err)
 			}
 			if target, err := os.Readlink(link); err != nil {
 				t.Errorf("the link is %q, %v", target, err)
@@ -85,8 +85,8 @@ func TestLinkedRoots(t *testing.T) {
 	}
 }
 
-// IDs become parts of paths and of names of cgroups.
-func TestIDsThatAreNone(t *testing.T) {
+// IDs become parts of paths and of cgroup names.
+func TestInvalidIDs(t *testing.T) {
 	good := newID()
 	for _, id := range []string{
 		"", ".", "..", "/", "../" + good, good + "/..", good + "/x", "lock", "20260101", good + "\n", "\n" + good, " " + good,
@@ -98,7 +98,7 @@ func TestIDsThatAreNone(t *testing.T) {
 			t.Errorf("Create accepts %q and makes %s", id, d.State)
 		}
 		if exists(t, roots.State) || exists(t, roots.Data) {
-			t.Errorf("Create of %q makes something", id)
+			t.Errorf("Create of %q creates files", id)
 		}
 	}
 }
@@ -112,7 +112,7 @@ func TestNewRunID(t *testing.T) {
 			t.Fatalf("NewRunID() = %s: not the time in UTC", id)
 		}
 		if _, err := workdir.Create(newRoots(t), id); err != nil {
-			t.Fatalf("NewRunID() = %s is no ID: %v", id, err)
+			t.Fatalf("NewRunID() = %s is not an ID: %v", id, err)
 		}
 		ids[id] = true
 	}
@@ -120,7 +120,7 @@ func TestNewRunID(t *testing.T) {
 		t.Errorf("100 runs of one second have %d IDs", len(ids))
 	}
 	if later := workdir.NewRunID(at.Add(time.Second)); slices.Max(slices.Collect(keys(ids))) > later {
-		t.Errorf("%s does not stand behind those of the second before", later)
+		t.Errorf("%s does not sort after the IDs of the second before", later)
 	}
 }
 
@@ -134,8 +134,8 @@ func keys(m map[string]bool) func(func(string) bool) {
 	}
 }
 
-// A Create that is refused leaves nothing, and touches nothing of what is there.
-func TestCreateBesideWhatAnEarlierRunLeft(t *testing.T) {
+// A refused Create leaves no files and changes no existing file.
+func TestCreateWithLeftovers(t *testing.T) {
 	for _, which := range []string{"state", "data"} {
 		roots, id := newRoots(t), newID()
 		there, other := filepath.Join(roots.State, id), filepath.Join(roots.Data, id)
@@ -150,7 +150,7 @@ func TestCreateBesideWhatAnEarlierRunLeft(t *testing.T) {
 			t.Errorf("Create takes over the %s of another run", which)
 		}
 		if !exists(t, filepath.Join(there, "file")) || exists(t, other) {
-			t.Errorf("Create that was refused because of %s changed something", which)
+			t.Errorf("the refused Create changed %s", which)
 		}
 		sweep(t, roots, nil)
 		if _, err := workdir.Create(roots, id); err != nil {
@@ -159,8 +159,8 @@ func TestCreateBesideWhatAnEarlierRunLeft(t *testing.T) {
 	}
 }
 
-// Others could put their own files in the place of a run's.
-func TestRootsThatOthersCanWriteIn(t *testing.T) {
+// Other users could replace a run's files.
+func TestSharedRootsAreRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		make func(dir string) error
@@ -187,20 +187,19 @@ func TestRootsThatOthersCanWriteIn(t *testing.T) {
 					t.Fatal(err)
 				}
 				dead(t, roots, newID())
-				if _, err := workdir.Create(roots, newID()); err == nil || !strings.Contains(err.Error(), "others can write in it") {
-					t.Errorf("Create in %s that others can write in: %v", which, err)
+				if _, err := workdir.Create(roots, newID()); err == nil || !strings.Contains(err.Error(), "other users can write in it") {
+					t.Errorf("Create in a shared %s: %v", which, err)
 				}
 				if swept, err := workdir.Sweep(t.Context(), roots, nil, nil); err == nil || len(swept) > 0 {
-					t.Errorf("Sweep of %s that others can write in: %v, %v", which, swept, err)
+					t.Errorf("Sweep of a shared %s: %v, %v", which, swept, err)
 				}
 			}
 		})
 	}
 }
 
-// A run whose removal did not work is not dead: its cgroup holds a process, and its
-// directories say so until it is gone.
-func TestRemoveThatDoesNotWorkAtFirst(t *testing.T) {
+// A run whose removal has failed counts as living: its cgroup still holds a process, and its directories stay.
+func TestRemoveAfterAnError(t *testing.T) {
 	h := groups(t)
 	roots, id := newRoots(t), newID()
 	d, err := workdir.Create(roots, id)
@@ -224,12 +223,12 @@ func TestRemoveThatDoesNotWorkAtFirst(t *testing.T) {
 	}
 	killed(t, process, true)
 	if found, err := h.Find(engine.Prefix + id); err != nil || len(found) > 0 || exists(t, d.State) || exists(t, d.Data) {
-		t.Errorf("left are the cgroups %v, %v, or a directory", found, err)
+		t.Errorf("the remaining cgroups are %v, %v, or a directory remains", found, err)
 	}
 }
 
-// An end in order and the end at once that a second ^C brings may meet.
-func TestRemoveFromSeveralSides(t *testing.T) {
+// The orderly end of a run and the immediate end after a second ^C may coincide.
+func TestConcurrentRemove(t *testing.T) {
 	d, err := workdir.Create(newRoots(t), newID())
 	if err != nil {
 		t.Fatal(err)
@@ -264,8 +263,7 @@ func TestHostRoots(t *testing.T) {
 	if syscall.Geteuid() != 0 {
 		return
 	}
-	// The file system below tells more than its name: the state is on disk only where no
-	// usual place is in memory.
+	// The type of the file system decides, not its name: the state is on disk only if no usual directory is in memory.
 	disk := func(dir string) bool {
 		var s syscall.Statfs_t
 		return syscall.Statfs(dir, &s) != nil || s.Type != 0x01021994 && s.Type != 0x858458f6 // tmpfs, ramfs
@@ -279,8 +277,8 @@ func TestHostRoots(t *testing.T) {
 	}
 }
 
-// Directories for runs go with the last run, also if one of them is missing.
-func TestVacateWithoutData(t *testing.T) {
+// The roots are removed with the last run, also if one of them is missing.
+func TestRootsAreRemovedWithoutData(t *testing.T) {
 	roots := newRoots(t)
 	dir, err := workdir.Create(roots, newID())
 	if err != nil {

@@ -22,15 +22,15 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// answerLimit is how long an engine that runs may take to say what it is.
+// answerLimit is the longest time in which a running engine may describe itself.
 const answerLimit = 5 * time.Second
 
 var errNoAnswer = fmt.Errorf("no answer within %v", answerLimit)
 
-// longestMessage bounds an answer, in bytes: engines cut the output of ExecSync at 16 MiB for each stream.
-const longestMessage = 40 << 20
+// maxMessageSize bounds an answer, in bytes: engines cut the output of ExecSync at 16 MiB for each stream.
+const maxMessageSize = 40 << 20
 
-// client talks CRI with the engine at one socket. Its methods may be called from several goroutines.
+// client is a CRI client of the engine at one socket. Its methods may be called from several goroutines.
 type client struct {
 	api.RuntimeServiceClient
 	images api.ImageServiceClient
@@ -39,12 +39,12 @@ type client struct {
 	about
 }
 
-// connect connects to the engine at a socket and asks what it is. An error about something that will not
-// work by itself is an *engine.UnsupportedError; name is for messages.
+// connect connects to the engine at a socket and reads its description. An error that needs the user's action is an
+// *engine.UnsupportedError. name is for messages.
 func connect(ctx context.Context, name, socket string) (*client, error) {
 	path, err := socketPath(socket)
 	if err != nil {
-		return nil, &engine.UnsupportedError{What: name, Reason: err.Error(), Advice: "give the path of the engine's CRI socket"}
+		return nil, &engine.UnsupportedError{What: name, Reason: err.Error(), Advice: "name the path of the engine's CRI socket"}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, errNoAnswer)
 	defer cancel()
@@ -64,15 +64,15 @@ func connect(ctx context.Context, name, socket string) (*client, error) {
 	return c, nil
 }
 
-// dial makes a client without asking anything yet.
+// dial makes a client without a request.
 func dial(path string) (*client, error) {
 	conn, err := grpc.NewClient("unix://"+path,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithUnaryInterceptor(keepDeadline),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(longestMessage)),
-		// A private engine that is being started again is back within a second.
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageSize)),
+		// A private engine that restarts is ready within a second.
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.5, MaxDelay: 500 * time.Millisecond},
 			MinConnectTimeout: answerLimit,
@@ -94,7 +94,7 @@ func keepDeadline(ctx context.Context, method string, request, reply any, conn *
 	return call(inner, method, request, reply, conn, opts...)
 }
 
-// ask fills in what the engine says of itself.
+// ask reads the engine's description of itself.
 func (c *client) ask(ctx context.Context, opts ...grpc.CallOption) error {
 	version, err := c.Version(ctx, &api.VersionRequest{Version: "v1"}, opts...)
 	if err != nil {
@@ -107,14 +107,14 @@ func (c *client) ask(ctx context.Context, opts ...grpc.CallOption) error {
 	if c.about, err = readStatus(version, answer); err != nil {
 		return err
 	}
-	// Engines before 2023 do not know this call, and say it in their status.
+	// Engines before 2023 lack this call, and have the cgroup driver in their status.
 	if config, err := c.RuntimeConfig(ctx, &api.RuntimeConfigRequest{}); err == nil && config.GetLinux() != nil {
 		c.systemd = config.GetLinux().GetCgroupDriver() == api.CgroupDriver_SYSTEMD
 	}
 	return nil
 }
 
-// tooOld finds out why an engine does not know CRI v1.
+// tooOld finds the reason why an engine lacks CRI v1.
 func (c *client) tooOld(ctx context.Context, err error) error {
 	if status.Code(err) != codes.Unimplemented {
 		return err
@@ -123,7 +123,7 @@ func (c *client) tooOld(ctx context.Context, err error) error {
 	var version api.VersionResponse
 	if old := c.conn.Invoke(ctx, "/runtime.v1alpha2.RuntimeService/Version", &api.VersionRequest{}, &version); old == nil {
 		return &engine.UnsupportedError{
-			Reason: fmt.Sprintf("%s %s knows CRI v1alpha2 only", version.GetRuntimeName(), version.GetRuntimeVersion()),
+			Reason: fmt.Sprintf("%s %s supports CRI v1alpha2 only", version.GetRuntimeName(), version.GetRuntimeVersion()),
 			Advice: "CRI v1 needs containerd 1.6 or CRI-O 1.23 at least",
 		}
 	}
@@ -140,17 +140,17 @@ func socketPath(socket string) (string, error) {
 	path := socket
 	if scheme, rest, isURL := strings.Cut(socket, "://"); isURL {
 		if scheme != "unix" {
-			return "", fmt.Errorf("%s is no address of a CRI socket: it is a Unix socket, not %s", socket, scheme)
+			return "", fmt.Errorf("%s is not the address of a CRI socket: it must be a Unix socket, not %s", socket, scheme)
 		}
 		path = rest
 	}
 	if !strings.HasPrefix(path, "/") {
-		return "", fmt.Errorf("%s is no absolute path of a socket", socket)
+		return "", fmt.Errorf("%s is not an absolute path of a socket", socket)
 	}
 	return path, nil
 }
 
-// reach tells whether somebody listens at a path.
+// reach reports whether an engine listens at a path.
 func reach(ctx context.Context, path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -167,7 +167,7 @@ func reach(ctx context.Context, path string) error {
 	return conn.Close()
 }
 
-// unreachable says why nobody at a socket answers as CRI has it, and what to do.
+// unreachable explains why no CRI engine answers at a socket, with advice.
 func unreachable(name, path string, err error) error {
 	u := &engine.UnsupportedError{What: name}
 	var known *engine.UnsupportedError
@@ -175,13 +175,13 @@ func unreachable(name, path string, err error) error {
 	case errors.As(err, &known):
 		u.Reason, u.Advice = known.Reason, known.Advice
 	case errors.Is(err, fs.ErrNotExist):
-		u.Reason, u.Advice = "there is no such file", "mend the path of the socket, or start the engine"
+		u.Reason, u.Advice = "no such file", "correct the path of the socket, or start the engine"
 	case errors.Is(err, syscall.ENOTSOCK):
-		u.Reason, u.Advice = "it is not a socket", "give the engine's CRI socket"
+		u.Reason, u.Advice = "it is not a socket", "name the engine's CRI socket"
 	case errors.Is(err, fs.ErrPermission):
 		u.Reason, u.Advice = "permission denied", "run as root"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		u.Reason, u.Advice = "nobody listens there", "start the engine"
+		u.Reason, u.Advice = "no engine listens there", "start the engine"
 	case errors.Is(err, errNoAnswer):
 		u.Reason, u.Advice = err.Error(), "look whether it is a CRI socket and the engine works: crictl --runtime-endpoint unix://"+path+" version"
 	default:
@@ -191,7 +191,7 @@ func unreachable(name, path string, err error) error {
 	return u
 }
 
-// said is the message of an error without gRPC's frame.
+// message is the message of an error without gRPC's prefix.
 func message(err error) string {
 	if s, ok := status.FromError(err); ok {
 		return s.Message()
@@ -199,8 +199,8 @@ func message(err error) string {
 	return err.Error()
 }
 
-// server gives the process that listens at a socket; 0 if it is not to be told, as with a socket that systemd
-// made.
+// server returns the process that listens at a socket; 0 if it cannot be determined, as with a socket that systemd
+// has made.
 func server(ctx context.Context, path string) int {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", path)

@@ -29,7 +29,7 @@ func TestSocketPath(t *testing.T) {
 	}
 }
 
-// listen makes a socket, whose connections go to serve.
+// listen makes a socket and passes its connections to serve.
 func listen(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
@@ -55,7 +55,7 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 	return path
 }
 
-// Sockets at which nobody is that could be used: what is said, and that it is said soon.
+// A socket without a usable engine is refused soon, with the reason.
 func TestBadSockets(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
@@ -72,9 +72,9 @@ func TestBadSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct{ socket, want string }{
-		"missing":        {filepath.Join(dir, "none"), "there is no such file"},
+		"missing":        {filepath.Join(dir, "none"), "no such file"},
 		"a file":         {file, "it is not a socket"},
-		"nobody listens": {abandoned, "nobody listens there"},
+		"no engine listens": {abandoned, "no engine listens there"},
 		"not a path":     {"tcp://127.0.0.1:1", "not tcp"},
 		"closes":         {listen(t, func(c net.Conn) { _ = c.Close() }), "look whether it is a CRI socket"},
 		"not gRPC": {listen(t, func(c net.Conn) {
@@ -84,12 +84,12 @@ func TestBadSockets(t *testing.T) {
 	} {
 		_, err := connect(t.Context(), "containerd", tt.socket)
 		if !engine.Unsupported(err) || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "containerd: ") {
-			t.Errorf("%s: %v; want a refusal that says %q", name, err, tt.want)
+			t.Errorf("%s: %v; want a refusal with %q", name, err, tt.want)
 		}
 	}
 }
 
-// A socket whose owner never says a word is given up when the caller gives up, and after answerLimit at the latest.
+// connect to a silent socket ends with the caller's context, and after answerLimit at the latest.
 func TestSocketThatNeverAnswers(t *testing.T) {
 	var conns []net.Conn
 	reached := make(chan struct{}, 100)
@@ -103,7 +103,7 @@ func TestSocketThatNeverAnswers(t *testing.T) {
 	gone := errors.New("the caller has gone")
 	go func() {
 		<-reached
-		<-reached // the second connection is that of the client
+		<-reached // the second connection is the client's
 		cancel(gone)
 	}()
 	if _, err := connect(ctx, "containerd", socket); err == nil || !strings.Contains(err.Error(), gone.Error()) {
@@ -111,7 +111,7 @@ func TestSocketThatNeverAnswers(t *testing.T) {
 	}
 }
 
-// oldEngine answers as engines did before CRI v1.
+// oldEngine answers as engines before CRI v1.
 type oldEngine struct{ name string }
 
 func (o oldEngine) serve(_ any, stream grpc.ServerStream) error {
@@ -131,7 +131,7 @@ func TestEnginesWithoutCRI(t *testing.T) {
 		engine oldEngine
 		want   []string
 	}{
-		"too old": {oldEngine{"containerd"}, []string{"containerd 1.4.0 knows CRI v1alpha2 only", "containerd 1.6"}},
+		"too old": {oldEngine{"containerd"}, []string{"containerd 1.4.0 supports CRI v1alpha2 only", "containerd 1.6"}},
 		"no CRI":  {oldEngine{}, []string{"it does not serve CRI", "disabled_plugins", "--managed"}},
 	} {
 		path := filepath.Join(t.TempDir(), "s")
@@ -145,7 +145,7 @@ func TestEnginesWithoutCRI(t *testing.T) {
 		_, err = connect(t.Context(), "containerd", path)
 		for _, want := range tt.want {
 			if !engine.Unsupported(err) || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v; want a refusal that says %q", name, err, want)
+				t.Errorf("%s: %v; want a refusal with %q", name, err, want)
 			}
 		}
 		server.Stop()

@@ -79,7 +79,7 @@ func TestCRIOConfig(t *testing.T) {
 	golden(t, "storage.conf", c.storage())
 }
 
-// How a target is run by a private engine, or why it cannot be.
+// fit describes the handler of a target, or refuses the target with the reason.
 func TestFit(t *testing.T) {
 	withShim, without := programs{runsc: "/usr/bin/containerd-shim-runsc-v1"}, programs{}
 	for _, tt := range []struct {
@@ -97,9 +97,9 @@ func TestFit(t *testing.T) {
 		{target: "containerd/runsc@platform=ptrace,shim=runc", runtime: aRunsc, programs: withShim, want: "io.containerd.runc.v2 --platform=ptrace hide io.kubernetes.cri"},
 		{target: "containerd/kata", runtime: aKata, want: "io.containerd.kata.v2"},
 		{target: "containerd/kata@config=/etc/kata.toml", runtime: aKata, want: "io.containerd.kata.v2 with /etc/kata.toml"},
-		{target: "containerd/kata@hypervisor=qemu", runtime: aKata, err: "passes the shim io.containerd.kata.v2 no option hypervisor"},
-		{target: "containerd/runc@shim=runc", runtime: aRunc, err: "no choice shim=runc"},
-		{target: "containerd/runsc@shim=kata", runtime: aRunsc, err: "no choice shim=kata"},
+		{target: "containerd/kata@hypervisor=qemu", runtime: aKata, err: "passes no option hypervisor to the shim io.containerd.kata.v2"},
+		{target: "containerd/runc@shim=runc", runtime: aRunc, err: "unknown value shim=runc"},
+		{target: "containerd/runsc@shim=kata", runtime: aRunsc, err: "unknown value shim=kata"},
 		{target: "containerd/runsc@root=/x", runtime: aRunsc, programs: withShim, err: "the option root is set by Touchstone itself"},
 		{target: "containerd/runc@root=/x", runtime: aRunc, err: "the option root is set by Touchstone itself"},
 		{target: "crio/crun", runtime: aCrun, want: ""},
@@ -114,7 +114,7 @@ func TestFit(t *testing.T) {
 		e, err := fit(engine.Session{}, tt.programs, tt.runtime, parsed(t, tt.target))
 		if tt.err != "" {
 			if !engine.Unsupported(err) || !strings.Contains(err.Error(), tt.err) {
-				t.Errorf("%s: %v; want a refusal that says %q", tt.target, err, tt.err)
+				t.Errorf("%s: %v; want a refusal with %q", tt.target, err, tt.err)
 			}
 			continue
 		}
@@ -137,7 +137,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// The runtime's own options count where the target sets no others.
+// The runtime's own options apply unless the target sets them.
 func TestFitKeepsTheRuntimesOptions(t *testing.T) {
 	r := aRunsc
 	r.Options = []target.Option{{Name: "network", Value: "none"}, {Name: "platform", Value: "kvm"}}

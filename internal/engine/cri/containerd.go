@@ -13,14 +13,14 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// containerd has a runtime type for each kind of shim. An OCI runtime is called by the shim of runc.
-var containerd = brand{
+// containerd has a runtime type for each kind of shim. The shim of runc calls OCI runtimes.
+var containerd = product{
 	title: "containerd", socket: "/run/containerd/containerd.sock", program: "containerd", deb: "containerd",
 	find: findContainerd, fit: fitContainerd, start: startContainerd,
 }
 
 // findContainerd finds containerd and its shims.
-func findContainerd(ctx context.Context, s engine.Session, b *brand) (programs, error) {
+func findContainerd(ctx context.Context, s engine.Session, b *product) (programs, error) {
 	// "containerd github.com/containerd/containerd/v2 v2.4.2 REVISION"
 	p, err := findEngine(ctx, s, b, func(line string) string {
 		if fields := strings.Fields(line); len(fields) > 2 {
@@ -32,7 +32,7 @@ func findContainerd(ctx context.Context, s engine.Session, b *brand) (programs, 
 		return p, err
 	}
 	if p.runc = lookUp(s, "containerd-shim-runc-v2", p.engine); p.runc == "" {
-		return p, &engine.UnsupportedError{What: "containerd", Reason: "containerd-shim-runc-v2 is neither beside " + p.engine + " nor on PATH", Advice: "install the whole of containerd"}
+		return p, &engine.UnsupportedError{What: "containerd", Reason: "containerd-shim-runc-v2 is neither beside " + p.engine + " nor on PATH", Advice: "install containerd with its shim"}
 	}
 	p.runsc = lookUp(s, "containerd-shim-runsc-v1", p.engine)
 	return p, nil
@@ -42,15 +42,15 @@ func findContainerd(ctx context.Context, s engine.Session, b *brand) (programs, 
 func fitContainerd(_ engine.Session, p programs, r runtimes.Runtime, t target.Target) (entry, error) {
 	options, shim := without(r.With(t), shimOption)
 	if shim != "" && (shim != "runc" || r.Kind.Name != "runsc") {
-		return entry{}, refuse(t, "there is no choice "+shimOption+"="+shim, "leave the option out; shim=runc is for gVisor")
+		return entry{}, refuse(t, "unknown value "+shimOption+"="+shim, "remove the option; shim=runc is for gVisor")
 	}
 	switch {
 	case r.Type != "":
 		e := entry{target: t, runtime: r, shim: r.Type}
 		options, e.config = without(options, "config")
 		if len(options.Options) > 0 {
-			return entry{}, refuse(t, fmt.Sprintf("containerd passes the shim %s no option %s, only the path of its configuration", r.Type, options.Options[0].Name),
-				"set it in a file, and name that with the option config=PATH")
+			return entry{}, refuse(t, fmt.Sprintf("containerd passes no option %s to the shim %s, only the path of its configuration", options.Options[0].Name, r.Type),
+				"set it in a file, and name the file with the option config=PATH")
 		}
 		return e, nil
 	case r.Kind.Name == "runsc" && shim == "" && p.runsc != "":
@@ -60,7 +60,7 @@ func fitContainerd(_ engine.Session, p programs, r runtimes.Runtime, t target.Ta
 		return entry{target: t, runtime: r, shim: shimRunsc, settings: options.Options}, nil
 	}
 	rest := r
-	rest.Options = nil // they are among the options already
+	rest.Options = nil // options contains them
 	e, err := fitBinary(rest, options)
 	e.target, e.runtime, e.shim = t, r, shimRunc
 	return e, err
@@ -108,7 +108,7 @@ func startContainerd(ctx context.Context, s engine.Session, p programs, entries 
 	}, c.socket)
 }
 
-// containerdConfig is what a private containerd is told.
+// containerdConfig is the configuration of a private containerd.
 type containerdConfig struct {
 	root, state, opt, socket, pause, plugins, network string
 	handlers                                          []containerdHandler
@@ -148,7 +148,7 @@ func (c containerdConfig) text(version string) string {
 		line(`  stream_server_port = "0"`)
 	}
 	line("  disable_apparmor = true")
-	// Otherwise nothing starts as root without CAP_SYS_RESOURCE.
+	// Without it no container starts as root without CAP_SYS_RESOURCE.
 	line("  restrict_oom_score_adj = true")
 	line("  [%s.cni]", runtime)
 	if old {
@@ -174,7 +174,7 @@ func (c containerdConfig) text(version string) string {
 	return b.String()
 }
 
-// typeURL names the type of a shim's options, as the shims themselves do: io.containerd.runsc.v1.options.
+// typeURL is the type of a shim's options in the shim's own spelling: io.containerd.runsc.v1.options.
 func typeURL(shim string) string { return shim + ".options" }
 
 // runscConfig is the configuration of gVisor's shim: the runtime's flags.

@@ -7,7 +7,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 )
 
-// An engine that is kept on CPUs keeps no container there.
+// A CPU set of the engine does not apply to its containers.
 func TestEngineCPUs(t *testing.T) {
 	for _, d := range []*cri.Driver{cri.NewContainerd(), cri.NewCRIO()} {
 		t.Run(d.Describe().Name, func(t *testing.T) {

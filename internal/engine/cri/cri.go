@@ -1,13 +1,14 @@
-// Package cri drives engines by the Container Runtime Interface of Kubernetes, in its version 1: containerd, CRI-O,
-// and any other at a socket that the user names.
+// Package cri drives engines by version 1 of the Container Runtime Interface of Kubernetes: containerd, CRI-O, and any
+// engine at a socket that the user names.
 //
-// A container is a pod with one container. Each call of the interface is a step: RunPodSandbox and
-// CreateContainer make Create, StartContainer is Start, StopContainer is Kill, and RemoveContainer,
-// StopPodSandbox and RemovePodSandbox are Delete. The runtime of a target is the engine's runtime handler.
+// A container is a pod with one container. Each request of the interface is a step: RunPodSandbox and CreateContainer
+// are Create, StartContainer is Start, StopContainer is Kill, and RemoveContainer, StopPodSandbox and
+// RemovePodSandbox are Delete. Wait makes no request if the engine has exit events. The runtime of a target is the
+// engine's runtime handler.
 //
-// The user's own engine is used as it is: what is made there carries the run's labels, and only that is
-// removed. Where there is none, or if the session says so, a private one is started whose configuration has
-// a handler for every runtime on the host and every target of the run.
+// The user's own engine is used as it is. Objects there carry the run's labels, and only labelled objects are removed.
+// Without such an engine, or if the session requires it, the package starts a private one. Its configuration has a
+// handler for every runtime on the host and every target of the run.
 package cri
 
 import (
@@ -33,8 +34,8 @@ import (
 // Driver opens the targets of one CRI engine. They share a connection, and a private engine if there is
 // one, which ends with the last of them. It must not be copied.
 type Driver struct {
-	name  string
-	brand *brand // nil if the engine is one that we cannot start
+	name    string
+	product *product // nil for an engine that this package cannot start
 
 	shared managed.Shared[*service]
 }
@@ -42,12 +43,12 @@ type Driver struct {
 var _ engine.Driver = (*Driver)(nil)
 
 // NewContainerd drives containerd.
-func NewContainerd() *Driver { return &Driver{name: "containerd", brand: &containerd} }
+func NewContainerd() *Driver { return &Driver{name: "containerd", product: &containerd} }
 
 // NewCRIO drives CRI-O.
-func NewCRIO() *Driver { return &Driver{name: "crio", brand: &crio} }
+func NewCRIO() *Driver { return &Driver{name: "crio", product: &crio} }
 
-// New drives the engine whose socket the session has under this name.
+// New drives an engine whose name and socket the session has.
 func New(name string) *Driver { return &Driver{name: name} }
 
 // Describe declares the engine.
@@ -60,64 +61,64 @@ func (d *Driver) Describe() engine.Description {
 	}
 }
 
-// brand is what is known of an engine beyond CRI.
-type brand struct {
+// product is the knowledge about an engine beyond CRI.
+type product struct {
 	title   string // for messages
-	socket  string // where it is by default
-	program string // the key of Session.Engines, and what is looked up on PATH
-	deb     string // the package that has the program
-	// find finds what a private one needs, and its version.
-	find func(ctx context.Context, s engine.Session, b *brand) (programs, error)
-	// fit describes a handler of a private one for a target.
+	socket  string // default path
+	program string // the key of Session.Engines, and the name on PATH
+	deb     string // the package with the program
+	// find finds the programs of a private engine, and its version.
+	find func(ctx context.Context, s engine.Session, b *product) (programs, error)
+	// fit describes a private engine's handler for a target.
 	fit func(s engine.Session, p programs, r runtimes.Runtime, t target.Target) (entry, error)
-	// start starts a private one.
+	// start starts a private engine.
 	start func(ctx context.Context, s engine.Session, p programs, entries []entry) (*service, error)
 }
 
-// handler is what a target runs on.
+// handler is the runtime handler of a target.
 type handler struct {
 	configured
 	runtimes.Kind
-	version string // of the runtime, as its binary says it
+	version string // of the runtime, from its binary
 	notes   []string
 }
 
-// address gives the socket of the user's own engine; empty if there is none. must tells that the user wants this
-// one and no other.
+// address returns the socket of the user's own engine, or an empty string. must reports that the user has named this
+// socket.
 func (d *Driver) address(s engine.Session) (socket string, must bool) {
 	if given := s.Sockets[d.name]; given != "" && !s.Managed {
 		return given, true
 	}
-	if d.brand == nil || s.Managed {
+	if d.product == nil || s.Managed {
 		return "", false
 	}
-	if _, err := os.Stat(d.brand.socket); err != nil {
+	if _, err := os.Stat(d.product.socket); err != nil {
 		return "", false
 	}
-	return d.brand.socket, false
+	return d.product.socket, false
 }
 
-// refuse says why a target cannot work.
+// refuse is the error of a target that cannot work.
 func refuse(what fmt.Stringer, reason, advice string) *engine.UnsupportedError {
 	return &engine.UnsupportedError{What: what.String(), Reason: reason, Advice: advice}
 }
 
-// Candidates lists the targets of the user's own engine, or those that a private one would have.
+// Candidates lists the targets of the user's own engine, or of a private one.
 func (d *Driver) Candidates(ctx context.Context, s engine.Session) []engine.Candidate {
 	if socket, must := d.address(s); socket != "" {
 		c, err := connect(ctx, d.name, socket)
 		if err == nil {
-			defer func() { _ = c.close() }() // nothing is under way
+			defer func() { _ = c.close() }() // no request is under way
 			return d.served(ctx, s, c)
 		}
 		if must {
 			return d.none(ctx, s, err)
 		}
 	}
-	if d.brand == nil {
+	if d.product == nil {
 		return nil
 	}
-	p, err := d.brand.find(ctx, s, d.brand)
+	p, err := d.product.find(ctx, s, d.product)
 	if err != nil {
 		return d.none(ctx, s, err)
 	}
@@ -126,21 +127,21 @@ func (d *Driver) Candidates(ctx context.Context, s engine.Session) []engine.Cand
 		for n, t := range f.Targets(d.name) {
 			err := f.Err
 			if err == nil {
-				_, err = d.brand.fit(s, p, f.Runtime, t)
+				_, err = d.product.fit(s, p, f.Runtime, t)
 			}
-			info := engine.Info{Target: t, Binary: f.Binary, Version: versions(d.brand.title+" "+p.version, f.Version), Isolation: f.Isolation}
+			info := engine.Info{Target: t, Binary: f.Binary, Version: versions(d.product.title+" "+p.version, f.Version), Isolation: f.Isolation}
 			found = append(found, engine.Candidate{Info: info, Err: err, Default: n == 0})
 		}
 	}
 	return found
 }
 
-// none lists what there would be if the engine worked.
+// none lists the targets of an engine that does not work.
 func (d *Driver) none(ctx context.Context, s engine.Session, err error) []engine.Candidate {
 	var found []engine.Candidate
 	for _, f := range runtimes.Find(ctx, s, d.name) {
-		if f.Err != nil && d.brand != nil {
-			continue // two reasons for one target help nobody
+		if f.Err != nil && d.product != nil {
+			continue // a target has one reason
 		}
 		info := engine.Info{Target: target.Target{Engine: d.name, Runtime: f.Name}, Binary: f.Binary, Version: f.Version, Isolation: f.Isolation}
 		found = append(found, engine.Candidate{Info: info, Err: err, Default: true})
@@ -148,7 +149,7 @@ func (d *Driver) none(ctx context.Context, s engine.Session, err error) []engine
 	return found
 }
 
-// served lists the handlers of an engine, and the host's runtimes that it has none for.
+// served lists the handlers of an engine, and the host's runtimes without a handler.
 func (d *Driver) served(ctx context.Context, s engine.Session, c *client) []engine.Candidate {
 	var found []engine.Candidate
 	for _, configured := range c.handlers {
@@ -174,10 +175,10 @@ func (c *client) title() string { return c.engine + " " + c.version }
 
 func (d *Driver) noHandler(t target.Target, c *client) error {
 	advice := "name one that it has, or configure one"
-	if d.brand != nil {
-		advice += ", or use --managed for a private " + d.brand.title + " that has a handler for every runtime of this host"
+	if d.product != nil {
+		advice += ", or use --managed for a private " + d.product.title + " that has a handler for every runtime of this host"
 	}
-	return refuse(t, fmt.Sprintf("%s at %s has no runtime handler %s, it has %s", c.title(), c.socket, t.Runtime, c.names()), advice)
+	return refuse(t, fmt.Sprintf("%s at %s has no runtime handler %s, only %s", c.title(), c.socket, t.Runtime, c.names()), advice)
 }
 
 func versions(engineVersion, runtimeVersion string) string {
@@ -187,7 +188,7 @@ func versions(engineVersion, runtimeVersion string) string {
 	return engineVersion + ", " + runtimeVersion
 }
 
-// Open connects to the engine, or starts a private one, and lets the handler run one container.
+// Open connects to the engine, or starts a private one, and runs one container on the handler.
 func (d *Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
 	shared, release, err := d.shared.Acquire(ctx, func(ctx context.Context) (*service, error) { return d.connect(ctx, s) },
 		func(shared *service) error { return shared.close(context.Background()) })
@@ -209,7 +210,7 @@ func (d *Driver) Open(ctx context.Context, t target.Target, s engine.Session) (e
 	return e.shown(), nil
 }
 
-// refusal makes the error of an engine that does not work that of a target.
+// refusal turns the error of an engine into the error of a target.
 func (d *Driver) refusal(ctx context.Context, t target.Target, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("open %s: %w", t, context.Cause(ctx))
@@ -221,7 +222,7 @@ func (d *Driver) refusal(ctx context.Context, t target.Target, err error) error 
 	return refuse(t, message(err), "look at the engine's log")
 }
 
-// connect gives the user's own engine if there is one, and starts a private one if not.
+// connect returns the user's own engine, or starts a private one.
 func (d *Driver) connect(ctx context.Context, s engine.Session) (*service, error) {
 	if s.Registry == nil {
 		return nil, errors.New("the session has no registry to pull images from")
@@ -242,14 +243,14 @@ func (d *Driver) connect(ctx context.Context, s engine.Session) (*service, error
 		if err := s.RecordDaemon(d.name, socket); err != nil {
 			return nil, errors.Join(err, c.close())
 		}
-	case d.brand == nil:
-		return nil, &engine.UnsupportedError{What: d.name, Reason: "it is not known where its socket is", Advice: "give it with --cri " + d.name + "=SOCKET"}
+	case d.product == nil:
+		return nil, &engine.UnsupportedError{What: d.name, Reason: "its socket is not known", Advice: "name it with --cri " + d.name + "=SOCKET"}
 	default:
 		if shared, err = d.start(ctx, s); err != nil {
 			return nil, err
 		}
 		if socket != "" {
-			shared.notes = append(shared.notes, fmt.Sprintf("a private %s, since the one at %s does not serve CRI", d.brand.title, socket))
+			shared.notes = append(shared.notes, fmt.Sprintf("a private %s, since the one at %s does not serve CRI", d.product.title, socket))
 		}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
@@ -267,20 +268,20 @@ func (d *Driver) connect(ctx context.Context, s engine.Session) (*service, error
 
 // start starts a private engine.
 func (d *Driver) start(ctx context.Context, s engine.Session) (*service, error) {
-	p, err := d.brand.find(ctx, s, d.brand)
+	p, err := d.product.find(ctx, s, d.product)
 	if err != nil {
 		return nil, err
 	}
 	var entries []entry
 	for _, t := range d.targets(ctx, s) {
-		e, err := d.brand.fit(s, p, t.Runtime, t.target)
+		e, err := d.product.fit(s, p, t.Runtime, t.target)
 		if err != nil {
-			continue // which Open says when it is asked for it
+			continue // Open reports it
 		}
 		e.handler = t.Name + "-" + strconv.Itoa(len(entries))
 		entries = append(entries, e)
 	}
-	shared, err := d.brand.start(ctx, s, p, entries)
+	shared, err := d.product.start(ctx, s, p, entries)
 	if err != nil {
 		return nil, err
 	}
@@ -298,7 +299,7 @@ type wanted struct {
 	target target.Target
 }
 
-// targets lists the targets of all runtimes of the host, and those that are about to be opened.
+// targets lists the targets of all runtimes of the host, and the session's targets.
 func (d *Driver) targets(ctx context.Context, s engine.Session) []wanted {
 	var all []wanted
 	found := runtimes.Find(ctx, s, d.name)
@@ -340,8 +341,8 @@ func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, sh
 	if s.Cgroups != nil {
 		e.info.Cgroup = string(s.Cgroups.Mode)
 	}
-	if !e.places() {
-		e.info.Notes = append(e.info.Notes, "its cgroups are made by systemd, not below the run's: what containers cost the host is not known")
+	if !e.ownsCgroups() {
+		e.info.Notes = append(e.info.Notes, "systemd makes its cgroups, not below the run's: the cost of containers to the host is not known")
 	}
 	exits := "an exit is containerd's exit event, without a request in the phase"
 	if shared.exits == nil {
@@ -349,7 +350,7 @@ func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, sh
 	}
 	e.info.Notes = append(e.info.Notes, exits)
 	if shared.engine == "cri-o" {
-		e.info.Notes = append(e.info.Notes, "CRI-O sends SIGTERM before SIGKILL, and looks for the end of a container that it stops every 100 ms")
+		e.info.Notes = append(e.info.Notes, "CRI-O sends SIGTERM before SIGKILL, and checks every 100 ms whether a container that it stops has exited")
 	}
 	e.info.Notes = append(e.info.Notes, "/tmp is a directory of the host: CRI has no tmpfs")
 	if shared.private != nil {
@@ -369,7 +370,7 @@ func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, sh
 func (d *Driver) userHandler(ctx context.Context, t target.Target, s engine.Session, shared *service) (handler, error) {
 	if len(t.Options) > 0 {
 		return handler{}, refuse(t, fmt.Sprintf("the options of its handlers are set in the configuration of %s at %s", shared.title(), shared.socket),
-			"leave them out, and name a handler that has them")
+			"remove them, and name a handler with these options")
 	}
 	configured, has := shared.handler(t.Runtime)
 	if !has {
@@ -390,17 +391,17 @@ func (d *Driver) privateHandler(ctx context.Context, t target.Target, s engine.S
 	r, err := runtimes.Get(ctx, s, t)
 	if err == nil {
 		var p programs
-		if p, err = d.brand.find(ctx, s, d.brand); err == nil {
-			_, err = d.brand.fit(s, p, r, t)
+		if p, err = d.product.find(ctx, s, d.product); err == nil {
+			_, err = d.product.fit(s, p, r, t)
 		}
 	}
 	if err == nil {
-		err = refuse(t, "the private "+d.brand.title+" was started without a handler for it", "name it among the targets of the run")
+		err = refuse(t, "the private "+d.product.title+" was started without a handler for it", "name it among the targets of the run")
 	}
 	return handler{}, err
 }
 
-// identify finds out what a handler of the user's own engine runs.
+// identify finds the runtime behind a handler of the user's own engine.
 func identify(ctx context.Context, s engine.Session, t target.Target, c configured) handler {
 	h := handler{configured: c, Kind: runtimes.KindOf("")}
 	var given target.Runtime
@@ -410,12 +411,12 @@ func identify(ctx context.Context, s engine.Session, t target.Target, c configur
 	case c.binary != "":
 		given.Path = c.binary
 	case c.shim == shimRunc:
-		t.Runtime = "runc" // which the shim looks up on PATH
+		t.Runtime = "runc" // the shim finds it on PATH
 	}
 	if c.shim != "" || c.binary != "" {
 		s.Runtimes = map[string]target.Runtime{t.Runtime: given}
 		r, err := runtimes.Get(ctx, s, t)
-		h.Kind = r.Kind // not known if it is not to be found from here
+		h.Kind = r.Kind // unknown if the runtime is not found
 		if err == nil {
 			h.version, h.binary = r.Version, r.Binary
 		}
@@ -430,7 +431,7 @@ func identify(ctx context.Context, s engine.Session, t target.Target, c configur
 	return h
 }
 
-// adapt takes into account what the interface and the runtime leave.
+// adapt applies the limits of CRI and of the runtime.
 func (e *Engine) adapt() {
 	e.Missing = engine.Missing{
 		engine.CanPause: "CRI has no call that pauses a container",
@@ -445,13 +446,13 @@ func (e *Engine) adapt() {
 	case e.handler.isGVisor() && e.handler.shim == shimRunc && network != "host":
 		e.Missing[engine.NetworkBridge] = "the pod's pause container is a sandbox too, and takes the address away from the pod's network interface; leave out the option shim=runc, or set network=host"
 	}
-	if e.places() {
+	if e.ownsCgroups() {
 		e.info.Notes = append(e.info.Notes, "limits are set in the cgroup of the pod too, as a kubelet does")
 	}
 	switch {
 	case !e.handler.hasGVisorShim():
-	case e.places():
-		e.info.Notes = append(e.info.Notes, "a container's own limits do nothing: all processes of a sandbox are in the pod's cgroup, whose limits are what holds")
+	case e.ownsCgroups():
+		e.info.Notes = append(e.info.Notes, "a container's own limits have no effect: all processes of a sandbox are in the pod's cgroup, whose limits hold")
 	default:
 		e.info.Notes = append(e.info.Notes, "a container's limits do not hold, at creation or by an update that returns success: all processes of a sandbox are in the pod's cgroup")
 	}
@@ -463,12 +464,12 @@ func (e *Engine) adapt() {
 	}
 }
 
-// isGVisor tells whether the handler runs gVisor.
+// isGVisor reports whether the handler runs gVisor.
 func (h handler) isGVisor() bool {
 	return h.Name == "runsc" || h.hasGVisorShim()
 }
 
-// hasGVisorShim tells whether gVisor's own shim runs it.
+// hasGVisorShim reports whether the handler uses gVisor's own shim.
 func (h handler) hasGVisorShim() bool { return strings.HasPrefix(h.shim, "io.containerd.runsc.") }
 
 // prepare makes the engine's directory and its watcher.

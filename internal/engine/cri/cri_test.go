@@ -15,9 +15,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// The targets that the conformance suite tries with private engines; see enginetest.MustRun. The first ones go through
-// the whole suite, and show that this package works; the further ones, and further versions of containerd, go through
-// enginetest.Options.Brief, which shows that they work with it.
+// The targets of the conformance suite with private engines; see enginetest.MustRun. The first ones run the whole suite,
+// which tests this package. The further ones, and further versions of containerd, run enginetest.Options.Brief, which tests
+// that they work with the package.
 var (
 	containerdTargets = []string{"containerd/runc", "containerd/crun", "containerd/runsc"}
 	containerdFurther = []string{
@@ -27,18 +27,18 @@ var (
 	crioFurther = []string{"crio/youki", "crio/runsc"}
 )
 
-// versionTargets are for further versions of containerd, one for each shim. The oldest has to understand gVisor's, and
-// those between it and the newest, which does too, are tried with runc alone.
+// versionTargets are for further versions of containerd, one for each shim. The oldest and the newest version run gVisor's
+// shim too, and the versions between them only runc.
 var (
 	oldestTargets  = []string{"containerd/runc", "containerd/runsc"}
 	versionTargets = []string{"containerd/runc"}
 )
 
-// moreContainerds names further versions of containerd that are tried beside the one on PATH: paths of
-// their binaries, the oldest first, separated by colons.
+// moreContainerds is the environment variable with further versions of containerd beside the one on PATH: paths of their
+// binaries, the oldest first, separated by colons.
 const moreContainerds = "TOUCHSTONE_CONTAINERDS"
 
-// session is one that has nothing but private engines, which are configured for these targets.
+// session has only private engines, which are configured for these targets.
 func session(t *testing.T, binary string, names ...string) engine.Session {
 	t.Helper()
 	s := enginetest.Session(t, oci.LauncherOptions)
@@ -61,7 +61,7 @@ func parse(t *testing.T, name string) target.Target {
 	return parsed
 }
 
-// conformAll puts targets through the conformance suite that share a private engine, as those of a run do.
+// conformAll runs the conformance suite on targets that share a private engine, as in a run.
 func conformAll(t *testing.T, d *cri.Driver, binary string, whole, brief []string) {
 	names := slices.Concat(whole, brief)
 	s := session(t, binary, names...)
@@ -71,7 +71,7 @@ func conformAll(t *testing.T, d *cri.Driver, binary string, whole, brief []strin
 	}
 }
 
-// conform puts a target through the conformance suite.
+// conform runs the conformance suite on a target.
 func conform(t *testing.T, d *cri.Driver, s engine.Session, name string, brief bool) {
 	open := func(t *testing.T) engine.Engine {
 		e, err := d.Open(t.Context(), parse(t, name), s)
@@ -89,7 +89,7 @@ func conform(t *testing.T, d *cri.Driver, s engine.Session, name string, brief b
 	})
 }
 
-// leftovers lists what there is of the session's containers.
+// leftovers lists the remains of the session's containers on the host.
 func leftovers(s engine.Session) []string {
 	left := enginetest.Leftovers(s)
 	for _, pattern := range []string{"cri/*/*", "containerd", "crio"} {

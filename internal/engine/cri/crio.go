@@ -14,14 +14,14 @@ import (
 )
 
 // crio calls OCI runtimes through conmon.
-var crio = brand{
+var crio = product{
 	title: "CRI-O", socket: "/run/crio/crio.sock", program: "crio", deb: "cri-o", find: findCRIO, fit: fitCRIO, start: startCRIO,
 }
 
-// crioDirs are where distributions have the helpers of CRI-O.
+// crioDirs are the directories of CRI-O's helpers in distributions.
 var crioDirs = []string{"/usr/libexec/crio", "/usr/lib/crio", "/usr/libexec/podman"}
 
-func findCRIO(ctx context.Context, s engine.Session, b *brand) (programs, error) {
+func findCRIO(ctx context.Context, s engine.Session, b *product) (programs, error) {
 	// "crio version 1.34.0"
 	p, err := findEngine(ctx, s, b, func(line string) string {
 		fields := strings.Fields(line)
@@ -97,7 +97,7 @@ func startCRIO(ctx context.Context, s engine.Session, p programs, entries []entr
 	}, c.socket)
 }
 
-// crioConfig is what a private CRI-O is told.
+// crioConfig is the configuration of a private CRI-O.
 type crioConfig struct {
 	state, data, socket      string
 	network, registry, pause string
@@ -131,7 +131,7 @@ func (c crioConfig) text() string {
 	line(`cgroup_manager = "cgroupfs"`)
 	line(`conmon_cgroup = "pod"`)
 	line("pinns_path = %s", quote(c.programs.pinns))
-	// A pause container would get a negative oom_score_adj, which root without CAP_SYS_RESOURCE may not set.
+	// A pause container has a negative oom_score_adj, which root may not set without CAP_SYS_RESOURCE.
 	line("drop_infra_ctr = true")
 	line(`apparmor_profile = "unconfined"`)
 	line("hooks_dir = []")
@@ -159,7 +159,7 @@ func (c crioConfig) text() string {
 	return b.String()
 }
 
-// storage writes storage.conf, which keeps what the libraries below CRI-O would take from the host's.
+// storage writes storage.conf. Without it the libraries of CRI-O read the host's.
 func (c crioConfig) storage() string {
 	return fmt.Sprintf("[storage]\ndriver = \"overlay\"\ngraphroot = %s\nrunroot = %s\n",
 		quote(filepath.Join(c.data, "root")), quote(filepath.Join(c.state, "run")))

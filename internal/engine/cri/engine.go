@@ -28,13 +28,13 @@ type Engine struct {
 	link engine.Link // once the first container has been tried
 
 	mu    sync.Mutex
-	group string // cgroup below which containers are made
+	group string // parent of the pods' cgroups
 }
 
-// placed is an Engine whose engine takes the cgroups that it is given.
+// placed is an Engine whose pods have cgroups of the run.
 type placed struct{ *Engine }
 
-// private is an Engine with a network of its own, and detached one that has no cgroups either.
+// private is a placed Engine with a network of its own. detached has such a network too, but no cgroups of the run.
 type (
 	private  struct{ placed }
 	detached struct{ *Engine }
@@ -53,7 +53,7 @@ var (
 	_ engine.Addressed    = (*container)(nil)
 )
 
-// Info says what the engine and the runtime are.
+// Info implements engine.Engine.
 func (e *Engine) Info() engine.Info { return e.info }
 
 // SetCgroupParent implements engine.CgroupPlacer. Nothing that the launcher starts belongs to a container here.
@@ -74,14 +74,14 @@ func (d detached) Dial(ctx context.Context, network, address string) (net.Conn, 
 	return d.service.private.Dial(ctx, network, address)
 }
 
-// shown gives the engine with the optional interfaces that it has.
+// shown returns the engine with the optional interfaces that apply.
 func (e *Engine) shown() engine.Engine {
 	switch own := e.service.private != nil; {
-	case own && e.places():
+	case own && e.ownsCgroups():
 		return private{placed{e}}
 	case own:
 		return detached{e}
-	case e.places():
+	case e.ownsCgroups():
 		return placed{e}
 	default:
 		return e
@@ -91,7 +91,7 @@ func (e *Engine) shown() engine.Engine {
 // Daemon implements engine.DaemonBacked.
 func (e *Engine) Daemon() engine.Daemon { return e.service.processes() }
 
-// Create makes a pod with one container.
+// Create implements engine.Engine: it makes a pod with one container.
 func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
 	fail := func(err error) (engine.Container, error) {
 		return nil, fmt.Errorf("create container %q: %w", spec.ID, err)
@@ -109,7 +109,7 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	parent := e.group
 	e.mu.Unlock()
 	var group *cgroup.Group
-	if e.places() {
+	if e.ownsCgroups() {
 		var err error
 		if group, err = e.session.ContainerCgroup(parent, spec.ID); err != nil {
 			return fail(err)
@@ -132,13 +132,13 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	return c, nil
 }
 
-// check refuses what no container here can be.
+// check refuses specs that CRI cannot express.
 func (e *Engine) check(spec engine.Spec) error {
 	if len(spec.Process.Args) == 0 {
-		return errors.New("there is no program to run")
+		return errors.New("the spec has no program")
 	}
 	if spec.Join != "" {
-		return errors.New("a container of an engine cannot run in a network namespace that is there already")
+		return errors.New("a container of an engine cannot join an existing network namespace")
 	}
 	if spec.Network == engine.Bridged {
 		if err := e.Supports(engine.NetworkBridge); err != nil {
@@ -153,12 +153,12 @@ func (e *Engine) check(spec engine.Spec) error {
 	return nil
 }
 
-// places tells whether pods get cgroups of ours.
-func (e *Engine) places() bool {
+// ownsCgroups reports whether pods have cgroups of the run.
+func (e *Engine) ownsCgroups() bool {
 	return e.session.Cgroups != nil && !e.service.systemd && !e.handler.systemd
 }
 
-// makeGroup makes the cgroup of a pod, so that controllers are switched on down to it.
+// makeGroup makes the cgroup of a pod, and enables the controllers down to it.
 func (e *Engine) makeGroup(g *cgroup.Group) error {
 	name, err := filepath.Rel(filepath.Join("/", e.session.Cgroups.Base()), g.Path())
 	if err != nil {
@@ -168,7 +168,7 @@ func (e *Engine) makeGroup(g *cgroup.Group) error {
 	return err
 }
 
-// Close gives up the engine, and removes the image if it was not there before.
+// Close releases the engine. The last target of an engine stops it, or removes the image if the run has pulled it.
 func (e *Engine) Close() error {
 	err := e.logs.Close()
 	if rm := os.RemoveAll(e.dir); rm != nil {
@@ -193,7 +193,7 @@ func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
 	return nil
 }
 
-// EngineError is what an engine said when a call went wrong.
+// EngineError is the error of a request to an engine.
 type EngineError struct {
 	Op, Target string
 	Message    string
@@ -204,7 +204,7 @@ func (e *EngineError) Error() string { return fmt.Sprintf("%s with %s: %s", e.Op
 
 func (e *EngineError) Unwrap() error { return e.Err }
 
-// explain makes what an engine said the error of a call.
+// explain wraps an error of the engine in the error of a call.
 func (e *Engine) explain(ctx context.Context, op string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s with %s: %w", op, e.info.Target, context.Cause(ctx))

@@ -15,7 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// What is behind a handler of the user's own engine.
+// identify finds the runtime behind a handler of the user's own engine.
 func TestIdentify(t *testing.T) {
 	l, err := process.New(process.Options{})
 	if err != nil {
@@ -77,9 +77,9 @@ func TestAdvise(t *testing.T) {
 	}
 }
 
-// Output that is kept for a message is bounded.
+// The output for a message is bounded.
 func TestFirst(t *testing.T) {
-	var f first
+	var f prefix
 	for range 3 {
 		if n, err := f.Write(make([]byte, 1000)); n != 1000 || err != nil {
 			t.Errorf("Write = %d, %v", n, err)
@@ -90,7 +90,7 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// notify says something as a service does.
+// notify sends a message as a service does.
 func notify(path, text string) error {
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
@@ -100,7 +100,7 @@ func notify(path, text string) error {
 	return errors.Join(err, conn.Close())
 }
 
-// A service says that it is ready in the way of systemd, among other things.
+// wait finds the message of readiness among other messages in systemd's form.
 func TestNotify(t *testing.T) {
 	n, err := newNotifySocket(filepath.Join(t.TempDir(), "notify"))
 	if err != nil {

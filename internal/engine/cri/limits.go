@@ -7,9 +7,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// limitPod limits the pod's cgroup to what its one container may use, as a kubelet does before it asks the engine for anything, and
-// when it resizes a pod. With most runtimes the container's own limits say the same once more. gVisor's shim does nothing
-// with these, and what holds is the pod's.
+// limitPod sets the limits of the pod's cgroup to the limits of its one container. A kubelet does so before its first request,
+// and when it resizes a pod. With most runtimes the container's own limits repeat them. gVisor's shim ignores the
+// container's limits, and only the pod's hold.
 func (c *container) limitPod(r engine.Resources) error {
 	if c.group == nil || r == c.limits {
 		return nil
@@ -28,8 +28,8 @@ func (c *container) limitPod(r engine.Resources) error {
 	return nil
 }
 
-// merged gives the limits of a pod whose container is given new ones, of which a zero field changes nothing. CPUs are only
-// added: the pause container keeps those it has, and on v1 no group has fewer than one below it.
+// merged returns the limits of a pod after an update of its container. A zero field of the update changes nothing. CPUs are
+// only added: the pause container keeps its CPUs, and on v1 a cgroup has at least the CPUs of its children.
 func merged(old, update engine.Resources) engine.Resources {
 	all := engine.Resources{CPU: cmp.Or(update.CPU, old.CPU), Memory: cmp.Or(update.Memory, old.Memory), CPUSet: old.CPUSet}
 	if old.CPUSet != "" && update.CPUSet != "" && update.CPUSet != old.CPUSet {
@@ -38,12 +38,12 @@ func merged(old, update engine.Resources) engine.Resources {
 	return all
 }
 
-// wider gives limits within which both an old and a new set lie.
+// wider returns limits that allow both the old and the new ones.
 func wider(old, then engine.Resources) engine.Resources {
 	return engine.Resources{CPU: more(old.CPU, then.CPU), Memory: more(old.Memory, then.Memory), CPUSet: then.CPUSet}
 }
 
-// more gives the higher of two limits, of which 0 is none.
+// more returns the higher of two limits. 0 means unlimited.
 func more[T float64 | int64](a, b T) T {
 	if a == 0 || b == 0 {
 		return 0

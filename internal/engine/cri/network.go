@@ -14,15 +14,15 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 )
 
-// Link implements engine.Networker. Each pod that is not in the host's network is in that of the engine's CNI
-// plug-ins, whether it is asked to be Bridged or not: the engine has no other.
+// Link implements engine.Networker. Every pod outside of the host's network is in the network of the engine's CNI plug-ins,
+// whether it is Bridged or not: the engine has no other network.
 func (e *Engine) Link(context.Context) (engine.Link, error) {
 	return e.link, e.Supports(engine.NetworkBridge)
 }
 
 // Address implements engine.Addressed.
 func (c *container) Address(ctx context.Context) (netip.Addr, error) {
-	const op = "ask for the address of"
+	const op = "get the address of"
 	if err := c.check(op); err != nil {
 		return netip.Addr{}, err
 	}
@@ -37,8 +37,8 @@ func (c *container) Address(ctx context.Context) (netip.Addr, error) {
 	return address.Unmap(), nil
 }
 
-// meet learns the way to pods from the one of the container, which has been created. That pods cannot be reached is
-// no reason not to use the engine.
+// meet finds the network path to pods from the address of a created container. An engine with unreachable pods can be used,
+// without bridged networks.
 func (e *Engine) meet(ctx context.Context, c *container) error {
 	if _, known := e.Missing[engine.NetworkBridge]; known {
 		return nil
@@ -60,7 +60,7 @@ func (e *Engine) findLink(ctx context.Context, c *container) (engine.Link, error
 		return engine.Link{}, err
 	}
 	find, names := managed.HostLink, e.service.plugins
-	if e.service.private != nil { // which may not tell its plug-ins
+	if e.service.private != nil { // it may not report its plug-ins
 		find, names = e.service.private.Link, cmp.Or(names, privatePlugin)
 	}
 	link, err := find(address)
@@ -73,8 +73,8 @@ func (e *Engine) findLink(ctx context.Context, c *container) (engine.Link, error
 	return link, nil
 }
 
-// plugins reads the CNI plug-ins from the verbose status of containerd, in their order. An engine that tells them
-// otherwise, or not at all, has none here.
+// plugins reads the CNI plug-ins from containerd's verbose status, in their order. It returns an empty string for other
+// engines.
 func plugins(config string) string {
 	var network struct {
 		Networks []struct {

@@ -38,11 +38,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// What peers reach is compared at the same private containerd, in batches that take turns, each round in another
-// order. docs/overhead.md has the figures, and scripts/bench-engines.sh makes them.
+// These tests compare Touchstone with its peers on the same private containerd, in alternating batches with another order in
+// each round. docs/overhead.md has the figures, and scripts/bench-engines.sh makes them.
 
-// peerRounds is the environment variable with the number of rounds. The comparisons take minutes and mean nothing on
-// a busy machine: without it they are left out.
+// peerRounds is the environment variable with the number of rounds. Without it the comparisons are skipped: they take minutes
+// and mean nothing on a busy machine.
 const peerRounds = "TOUCHSTONE_PEER_ROUNDS"
 
 const (
@@ -112,14 +112,14 @@ func roundsOf(t *testing.T) int {
 	return rounds
 }
 
-// peerCgroups lists where containerd puts what it is given no cgroup for.
+// peerCgroups lists containerd's default cgroups.
 func peerCgroups() []string {
 	v1, _ := filepath.Glob("/sys/fs/cgroup/*/k8s.io")
 	v2, _ := filepath.Glob("/sys/fs/cgroup/k8s.io")
 	return append(v1, v2...)
 }
 
-// run starts a peer's program and gives what it writes.
+// run runs a peer's program and returns its output.
 func (l *peerLab) run(program string, args ...string) (out, complaints []byte) {
 	l.Helper()
 	ctx, cancel := context.WithTimeout(l.Context(), peerLimit)
@@ -133,7 +133,7 @@ func (l *peerLab) run(program string, args ...string) (out, complaints []byte) {
 	return stdout.Bytes(), stderr.Bytes()
 }
 
-// measure has the runner make trials of a benchmark, as in any run.
+// measure runs trials of a benchmark, as in any run.
 func (l *peerLab) measure(name string, given bench.Params, trials int) []result.Trial {
 	l.Helper()
 	b, _ := catalogue.Catalogue{}.Lookup(name)
@@ -166,7 +166,7 @@ func (l *peerLab) measure(name string, given bench.Params, trials int) []result.
 	return all
 }
 
-// unwatched is a run that nobody watches.
+// unwatched is an observer that ignores a run's events.
 type unwatched struct{}
 
 func (unwatched) Started(result.Trial, runner.Progress) {}
@@ -175,14 +175,14 @@ func (unwatched) Begin() func([]bench.Medium) result.Disturbance {
 	return func([]bench.Medium) result.Disturbance { return result.Disturbance{} }
 }
 
-// side is one of those that take turns: it measures a batch and gives values by their names.
+// side is one of the compared sides. It measures a batch and returns values by their names.
 type side struct {
 	name  string
 	batch func() map[string][]float64
 }
 
-// takeTurns measures batches of all sides. A first round, to warm up, does not count. Who begins changes from
-// round to round.
+// takeTurns measures batches of all sides. The first round is a warm-up and does not count. The order of the sides changes
+// from round to round.
 func (l *peerLab) takeTurns(sides ...side) map[string]map[string][]stats.Sample {
 	l.Helper()
 	all := map[string]map[string][]stats.Sample{}
@@ -204,7 +204,7 @@ func (l *peerLab) takeTurns(sides ...side) map[string]map[string][]stats.Sample 
 	return all
 }
 
-// ratio spells the ratio of ours to a peer's, paired by round, with its interval if there are rounds enough.
+// ratio spells the ratio of our value to a peer's, paired by round, with its interval if the number of rounds allows it.
 func ratio(peer, ours []stats.Sample) (float64, string) {
 	c := stats.Compare(peer, ours, stats.Lower, 1)
 	if c.CI == nil {
@@ -213,7 +213,7 @@ func ratio(peer, ours []stats.Sample) (float64, string) {
 	return c.Ratio, fmt.Sprintf("%.2f (%.2f to %.2f)", c.Ratio, c.CI.Lo, c.CI.Hi)
 }
 
-// middle is the median of all values, whatever their round.
+// middle is the median of the values of all rounds.
 func middle(samples []stats.Sample) float64 {
 	var values []float64
 	for _, s := range samples {
@@ -230,14 +230,14 @@ const (
 	whole      = "all of them"
 )
 
-// criSteps are the steps of a life as both have them, in their order.
+// criSteps are the steps of both sides, in their order.
 var criSteps = []string{
 	"RunPodSandbox", "CreateContainer", "StartContainer", "StopContainer", "RemoveContainer", "StopPodSandbox", "RemovePodSandbox",
 }
 
-// TestLifecycleBesideCritest compares the steps of operations.container.lifecycle with what critest -benchmark says of
-// the same calls. The two ask for different pods; the third side makes critest's requests with our client, which
-// tells what comes of the requests from what comes of measuring.
+// TestLifecycleBesideCritest compares the steps of operations.container.lifecycle with the times of critest -benchmark for the
+// same calls. The two make different pods. A third side makes critest's requests with our client, and so separates the
+// effect of the requests from the effect of the measurement.
 func TestLifecycleBesideCritest(t *testing.T) {
 	l := newPeerLab(t, "critest")
 	top := l.publishTop()
@@ -295,7 +295,7 @@ func sums(steps map[string][]stats.Sample) []stats.Sample {
 	return all
 }
 
-// topSource is the program that critest runs: it waits for SIGTERM, as the first process of a PID namespace too.
+// topSource is critest's program. It waits for SIGTERM, also as the first process of a PID namespace.
 const topSource = `#include <signal.h>
 int main(void)
 {
@@ -308,11 +308,11 @@ int main(void)
 }
 `
 
-// publishTop makes the image that critest asks for, with a program named top, and lets containerd pull it.
+// publishTop makes critest's image, with a program named top, and has containerd pull it.
 func (l *peerLab) publishTop() string {
 	l.Helper()
 	if _, err := exec.LookPath("gcc"); err != nil {
-		l.Skipf("critest needs an image with a program, and there is nothing to build it with: %v", err)
+		l.Skipf("critest needs an image with a program, and the compiler for it is missing: %v", err)
 	}
 	dir := l.TempDir()
 	source, binary := filepath.Join(dir, "top.c"), filepath.Join(dir, "top")
@@ -354,7 +354,7 @@ func (l *peerLab) publishTop() string {
 	return ref
 }
 
-// critestSteps gives our names of steps to critest's, by its file.
+// critestSteps maps critest's files to our names of steps.
 var critestSteps = map[string]map[string]string{
 	"container_benchmark_data.json": {
 		"CreateContainer": "CreateContainer", "StartContainer": "StartContainer", "StopContainer": "StopContainer", "RemoveContainer": "RemoveContainer",
@@ -362,7 +362,7 @@ var critestSteps = map[string]map[string]string{
 	"pod_benchmark_data.json": {"CreatePod": "RunPodSandbox", "StopPod": "StopPodSandbox", "RemovePod": "RemovePodSandbox"},
 }
 
-// critest has critest measure one batch.
+// critest runs critest for one batch.
 func (l *peerLab) critest(top string) map[string][]float64 {
 	l.Helper()
 	dir := l.TempDir()
@@ -484,7 +484,7 @@ func (l *peerLab) likeCritest(top string) map[string][]float64 {
 	return steps
 }
 
-// peerPod is a pod as peers ask for it, with a name of its own.
+// peerPod is a pod as in the peers' requests, with a name of its own.
 func peerPod(name string, n int) *api.PodSandboxConfig {
 	id := fmt.Sprintf("%s-%d", name, n)
 	return &api.PodSandboxConfig{
@@ -492,8 +492,8 @@ func peerPod(name string, n int) *api.PodSandboxConfig {
 	}
 }
 
-// TestRateBesideStress compares the rate of pods that our client drives with that of containerd-stress, which makes the
-// same calls. Beside it the rate of whole lives, as scalability.rate reports it.
+// TestRateBesideStress compares the rate of pods by our client with the rate by containerd-stress, which makes the same
+// calls. It also prints the rate of whole lives, as scalability.rate reports it.
 func TestRateBesideStress(t *testing.T) {
 	l := newPeerLab(t, "containerd-stress")
 	w := tabwriter.NewWriter(t.Output(), 0, 0, 2, ' ', 0)
@@ -520,8 +520,8 @@ func TestRateBesideStress(t *testing.T) {
 	}
 }
 
-// podRate gives pods a second: as with containerd-stress those that are under way when the time is over are counted,
-// and so is the time until the last one has gone.
+// podRate returns pods per second. As with containerd-stress, pods that are under way at the deadline count, and so does the
+// time until the last one is removed.
 func (l *peerLab) podRate(workers int) float64 {
 	l.Helper()
 	pods, errs := make([]int, workers), make([]error, workers)
@@ -561,13 +561,13 @@ func (l *peerLab) pod(name string, n int) error {
 	return err
 }
 
-// stressRate has containerd-stress make pods.
+// stressRate runs containerd-stress.
 func (l *peerLab) stressRate(workers int) float64 {
 	l.Helper()
 	said, complaints := l.run("containerd-stress", "--address", "unix://"+l.service.socket, "--cri", "--runtime", l.handler,
 		"--concurrent", strconv.Itoa(workers), "--duration", peerSpan.String(), "--json")
 	var answer struct{ ContainersPerSecond float64 }
-	// It counts what failed, says that nothing did, and logs it.
+	// It counts failures, reports none, and logs them.
 	if err := json.Unmarshal(said, &answer); err != nil || bytes.Contains(complaints, []byte("level=error")) {
 		l.Fatalf("containerd-stress did not work (%v): %s%s", err, said, complaints)
 	}

@@ -27,19 +27,19 @@ const (
 	shimRunsc = "io.containerd.runsc.v1"
 )
 
-// shimOption is an option of our own: shim=runc runs gVisor behind the shim of runc, where its own is found.
+// shimOption is an option of Touchstone: shim=runc runs gVisor behind runc's shim although its own shim is found.
 const shimOption = "shim"
 
-// criAnnotations begin the annotations by which gVisor knows the containers of a pod. Behind a shim that is not
-// its own they make it wait for a sandbox that nobody starts; without them each container is a sandbox.
+// criAnnotations is the prefix of the annotations that describe a pod's containers to gVisor. Behind runc's shim they make
+// gVisor wait for a sandbox that never starts. Without them each container is a sandbox.
 const criAnnotations = "io.kubernetes.cri"
 
-// programs are what a private engine consists of, by path.
+// programs are the paths of a private engine's programs.
 type programs struct {
 	version string // of the engine
 	engine  string
 	runc    string // runc's shim
-	runsc   string // gVisor's shim, empty if there is none
+	runsc   string // gVisor's shim, may be empty
 	conmon  string
 	pinns   string
 	cni     string // the directory of the network plug-ins
@@ -51,14 +51,14 @@ type entry struct {
 	runtime runtimes.Runtime
 	handler string
 	shim    string // containerd's runtime type; empty with CRI-O
-	// flags of the runtime, and what is to be hidden from it: they need a program in between.
+	// flags of the runtime, and prefixes of annotations to hide from it. Both need an adapter between engine and runtime.
 	flags, hide []string
-	// settings are for the configuration of gVisor's shim, and config is the path of any shim's.
+	// settings go into the configuration of gVisor's shim. config is the path of any shim's configuration.
 	settings []target.Option
 	config   string
 }
 
-// notes say how the runtime is run.
+// notes describe the call of the runtime.
 func (e entry) notes() []string {
 	note := "private engine, handler " + e.handler
 	if e.shim != "" {
@@ -74,7 +74,7 @@ func (e entry) notes() []string {
 	}
 	notes := []string{note}
 	if slices.Contains(e.flags, overlayInMemory) {
-		notes = append(notes, "what containers write to their root file system stays in memory")
+		notes = append(notes, "writes of containers to their root file system stay in memory")
 	}
 	if len(e.hide) > 0 {
 		notes = append(notes, "each container, the pod's pause container too, is a sandbox of its own")
@@ -82,23 +82,23 @@ func (e entry) notes() []string {
 	return notes
 }
 
-// binary gives the path that the engine calls: of the runtime, or of an adapter in dir.
+// binary returns the path that the engine calls: the runtime, or an adapter in dir.
 func (e entry) binary(dir string) (string, error) {
 	if len(e.flags) == 0 && len(e.hide) == 0 {
 		return e.runtime.Binary, nil
 	}
 	a := runtimes.Adapter{Binary: e.runtime.Binary, Flags: e.flags, Hide: e.hide}
 	if len(e.hide) > 0 {
-		a.Over = gvisorOver
+		a.Over = gvisorNotRunning
 	}
 	return a.Write(filepath.Join(dir, "adapters"), e.handler)
 }
 
-// overlayInMemory is gVisor's flag for an overlay that has no file beside the root file system.
+// overlayInMemory is gVisor's flag for an overlay without a file in the root file system.
 const overlayInMemory = "--overlay2=root:memory"
 
-// gvisorOver is what runsc says of a kill that comes too late.
-const gvisorOver = "is not running"
+// gvisorNotRunning is part of runsc's message about a kill that comes too late.
+const gvisorNotRunning = "is not running"
 
 // fitBinary describes a handler that calls an OCI runtime.
 func fitBinary(r runtimes.Runtime, t target.Target) (entry, error) {
@@ -113,7 +113,7 @@ func fitBinary(r runtimes.Runtime, t target.Target) (entry, error) {
 	return e, nil
 }
 
-// without gives a target without one of its options, and that option's value.
+// without returns a target without one of its options, and that option's value.
 func without(t target.Target, option string) (target.Target, string) {
 	value, _ := t.Option(option)
 	rest := target.Target{Engine: t.Engine, Runtime: t.Runtime}
@@ -125,8 +125,8 @@ func without(t target.Target, option string) (target.Target, string) {
 	return rest, value
 }
 
-// lookUp finds a program of an engine: where the session says, beside the engine's own, on PATH, or in other
-// directories where distributions have it. It gives an empty string if it is nowhere.
+// lookUp finds a program of an engine: at the session's path, beside the engine's own program, on PATH, or in other
+// directories of distributions. It returns an empty string if the program is not found.
 func lookUp(s engine.Session, name, beside string, elsewhere ...string) string {
 	if given := s.Engines[name]; given != "" {
 		return given
@@ -148,8 +148,8 @@ func lookUp(s engine.Session, name, beside string, elsewhere ...string) string {
 	return ""
 }
 
-// findEngine finds the engine's own program and asks for its version.
-func findEngine(ctx context.Context, s engine.Session, b *brand, version func(string) string) (programs, error) {
+// findEngine finds the engine's own program and its version.
+func findEngine(ctx context.Context, s engine.Session, b *product, version func(string) string) (programs, error) {
 	refused := func(reason, advice string) error {
 		return &engine.UnsupportedError{What: b.program, Reason: reason, Advice: advice}
 	}
@@ -158,7 +158,7 @@ func findEngine(ctx context.Context, s engine.Session, b *brand, version func(st
 	}
 	p := programs{engine: lookUp(s, b.program, "")}
 	if p.engine == "" {
-		return programs{}, refused(b.program+" is not on PATH and nobody listens at "+b.socket,
+		return programs{}, refused(b.program+" is not on PATH, and no engine listens at "+b.socket,
 			fmt.Sprintf("install %s, or name it with --engine-bin %s=PATH", b.deb, b.program))
 	}
 	var err error
@@ -168,14 +168,14 @@ func findEngine(ctx context.Context, s engine.Session, b *brand, version func(st
 	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, p.engine, "--version")
-	var out first
+	var out prefix
 	cmd.Stdout = &out
 	if err := s.Launcher.Run(ctx, cmd); err != nil {
-		return programs{}, refused(fmt.Sprintf("ask %s for its version: %v", p.engine, err), "give a working one with --engine-bin "+b.program+"=PATH")
+		return programs{}, refused(fmt.Sprintf("get the version of %s: %v", p.engine, err), "name a working one with --engine-bin "+b.program+"=PATH")
 	}
 	line, _, _ := strings.Cut(out.String(), "\n")
 	if p.version = word(version(line)); p.version == "" {
-		return programs{}, refused(fmt.Sprintf("%s --version says nothing", p.engine), "give a working one with --engine-bin "+b.program+"=PATH")
+		return programs{}, refused(fmt.Sprintf("%s --version prints nothing", p.engine), "name a working one with --engine-bin "+b.program+"=PATH")
 	}
 	if p.cni, err = networkPlugins(cniDirs); err != nil {
 		return programs{}, refused(err.Error(), "install the package containernetworking-plugins")
@@ -183,7 +183,7 @@ func findEngine(ctx context.Context, s engine.Session, b *brand, version func(st
 	return p, nil
 }
 
-// cniDirs are where network plug-ins lie.
+// cniDirs are the usual directories of network plug-ins.
 var cniDirs = []string{"/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni", "/usr/local/lib/cni"}
 
 // networkPlugins finds the directory of CNI's plug-ins.
@@ -233,16 +233,16 @@ func writeFiles(dir string, files map[string]string) error {
 	return nil
 }
 
-// quote makes a string of JSON, which is one of TOML too.
+// quote returns a string in JSON, which is a string in TOML too.
 func quote(s string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string always can be
+	_ = e.Encode(s) // a string has no encoding error
 	return strings.TrimSpace(b.String())
 }
 
-// needs lists the files that a private engine has to see, beside its own program.
+// needs lists the files that a private engine must see besides its own program.
 func needs(p programs, entries []entry) []string {
 	files := []string{filepath.Join(p.cni, privatePlugin)}
 	for _, file := range []string{p.runc, p.runsc, p.conmon, p.pinns} {
@@ -280,7 +280,7 @@ func startPrivate(ctx context.Context, s engine.Session, c managed.Config, socke
 		}
 		for {
 			err := shared.ask(ctx, grpc.WaitForReady(true))
-			// containerd 1.6 says that it is ready some milliseconds before its CRI is, and has no event for that.
+			// containerd 1.6 reports readiness some milliseconds before its CRI is ready, and has no event for that.
 			if ctx.Err() != nil || err == nil || !strings.Contains(message(err), "not initialized yet") {
 				return err
 			}
@@ -292,7 +292,7 @@ func startPrivate(ctx context.Context, s engine.Session, c managed.Config, socke
 	return shared, nil
 }
 
-// notifySocket is where a service says that it is ready, as systemd has it (sd_notify).
+// notifySocket receives a service's message of readiness, by systemd's protocol (sd_notify).
 type notifySocket struct {
 	path string
 	conn *net.UnixConn
@@ -306,7 +306,7 @@ func newNotifySocket(path string) (*notifySocket, error) {
 	return &notifySocket{path, conn}, nil
 }
 
-// wait returns when the service says that it is ready.
+// wait returns when the service has reported readiness.
 func (n *notifySocket) wait(ctx context.Context) error {
 	if err := n.conn.SetReadDeadline(time.Time{}); err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 )
 
-// opened gives a target of a private containerd.
+// opened opens a target of a private containerd.
 func opened(t *testing.T, s engine.Session) engine.Engine {
 	t.Helper()
 	return enginetest.Open(t, cri.NewContainerd(), "containerd/runc", s)
@@ -97,7 +97,7 @@ func limits(t *testing.T, s engine.Session, parent, id string) string {
 	return read("cpu", "cpu.cfs_quota_us", "cpu.max") + " " + read("memory", "memory.limit_in_bytes", "memory.max")
 }
 
-// Limits hold, and containers are where SetCgroupParent says.
+// Limits hold, and containers are below the group of SetCgroupParent.
 func TestLimitsAndCgroup(t *testing.T) {
 	s := session(t, "", "containerd/runc")
 	if s.Cgroups == nil {
@@ -125,7 +125,7 @@ func TestLimitsAndCgroup(t *testing.T) {
 	}
 }
 
-// usersOwn gives another run's session for which the private engine of this one is the user's own.
+// usersOwn returns the session of another run. The private engine of this session is the user's own there.
 func usersOwn(t *testing.T, s engine.Session) engine.Session {
 	t.Helper()
 	user := s
@@ -147,7 +147,7 @@ func usersOwn(t *testing.T, s engine.Session) engine.Session {
 	return user
 }
 
-// Beside somebody else's containers at the same engine, ours come and go.
+// A run with the user's own engine leaves the containers of other clients as they are.
 func TestUsersOwnEngine(t *testing.T) {
 	s := session(t, "", "containerd/runc")
 	e := opened(t, s)
@@ -163,7 +163,7 @@ func TestUsersOwnEngine(t *testing.T) {
 				t.Errorf("candidate %+v", c)
 			}
 		} else if name == "crun" && !engine.Unsupported(c.Err) { // version 2 has a handler runc by itself
-			t.Errorf("%s, for which there is no handler, is refused with %v", c.Target, c.Err)
+			t.Errorf("%s without a handler: %v, want a refusal", c.Target, c.Err)
 		}
 	}
 	_, err := d.Open(t.Context(), parse(t, "containerd/crun"), user)
@@ -180,17 +180,17 @@ func TestUsersOwnEngine(t *testing.T) {
 	if service := other.(engine.DaemonBacked).Daemon(); len(service.PIDs) != 1 || service.Cgroup != nil {
 		t.Errorf("the user's engine has the processes %+v, want the daemon alone", service)
 	}
-	// Its pods are in a network that is not ours.
+	// Its pods are in another network.
 	bridged := enginetest.Spec(user, "bridged")
 	bridged.Network = engine.Bridged
 	if c, err := other.Create(t.Context(), bridged); !engine.Unsupported(err) {
-		t.Errorf("Create of a bridged container where nobody reaches it: %v, %v", c, err)
+		t.Errorf("Create of an unreachable bridged container: %v, %v", c, err)
 	}
 	mine, err := other.Create(t.Context(), enginetest.Spec(user, "mine"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A name that somebody else has: theirs is left alone.
+	// A container of the same name that another client has made stays.
 	taken := enginetest.Spec(user, "taken")
 	taken.ID = foreign.ID()
 	if _, err := other.Create(t.Context(), taken); err == nil || !strings.Contains(err.Error(), taken.ID) {
@@ -202,14 +202,14 @@ func TestUsersOwnEngine(t *testing.T) {
 	if state, err := foreign.State(t.Context()); err != nil || state != engine.Running {
 		t.Errorf("the other container is %s, %v; want it as it was, running", state, err)
 	}
-	// The image was there before.
+	// The image existed before.
 	second := enginetest.Running(t, e, enginetest.Spec(s, "second"))
 	if err := second.Delete(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-// What a killed run has left with the user's own engine goes, and nothing of anybody else.
+// Sweep removes the remains of a killed run from the user's own engine, and no objects of other clients.
 func TestSweep(t *testing.T) {
 	s := session(t, "", "containerd/runc")
 	e := opened(t, s)
@@ -256,7 +256,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// A private engine that dies takes the trial with it, is started again once, and leaves nothing.
+// The exit of a private engine fails the trial. The engine is restarted once, and nothing is left behind.
 func TestEngineThatDies(t *testing.T) {
 	s := session(t, "", "containerd/runc")
 	e := opened(t, s)
@@ -303,7 +303,7 @@ func TestEngineThatDies(t *testing.T) {
 	}
 }
 
-// program writes a shell script that stands in for containerd.
+// program writes a shell script in the place of containerd.
 func program(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "containerd")
@@ -336,13 +336,13 @@ func TestImageThatCannotBePulled(t *testing.T) {
 	}
 }
 
-// A disk that is full when an image is unpacked fails the pull, and the engine can be closed.
+// A full disk fails a pull, and the engine can still be closed.
 func TestDiskFullAtUnpack(t *testing.T) {
 	if testing.Short() || os.Geteuid() != 0 {
 		t.Skip("needs root, to mount a small disk")
 	}
 	disk := t.TempDir()
-	// Before the session, whose launcher may keep the mounts that it finds.
+	// The mount precedes the session, whose launcher may keep the mounts that it finds.
 	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=24m"); err != nil {
 		t.Fatal(err)
 	}
@@ -360,14 +360,14 @@ func TestDiskFullAtUnpack(t *testing.T) {
 	}
 	puller := e.(engine.Puller)
 	if err := puller.Pull(t.Context(), ref); err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), ref) {
-		t.Errorf("Pull: %v; want it to say that the disk is full, and for which image", err)
+		t.Errorf("Pull: %v; want an error with the full disk and the image", err)
 	}
 	if err := puller.RemoveImage(t.Context(), ref); err != nil {
 		t.Error(err)
 	}
 }
 
-// Without an engine there are no targets, and each says why.
+// Without an engine every candidate has the reason.
 func TestNoEngine(t *testing.T) {
 	s := session(t, "/no/such/containerd")
 	for _, c := range cri.NewContainerd().Candidates(t.Context(), s) {

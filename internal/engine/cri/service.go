@@ -16,25 +16,25 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 )
 
-// service is an engine that serves, with what all its targets share.
+// service is a running engine with the state that its targets share.
 type service struct {
 	*client
 	name     string      // in targets
 	exits    *exitEvents // nil for an engine that is not containerd
 	private  *managed.Daemon
-	notify   *notifySocket    // of a private one
-	entries  map[string]entry // of a private one's configuration, by target
+	notify   *notifySocket    // of a private engine
+	entries  map[string]entry // handlers of a private engine, by target
 	notes    []string         // about all targets
-	storage  string           // what has the file systems of containers; empty if the engine does not tell
+	storage  string           // the snapshotter or storage driver; empty if unknown
 	image    string           // the probe's
-	pulled   bool             // the image was not there before
-	reviving sync.Mutex       // held while a private one is being started again
+	pulled   bool             // the run has pulled the image
+	reviving sync.Mutex       // held during a restart of a private engine
 }
 
 // title names the engine in messages.
 func (s *service) title() string { return s.engine + " " + s.version }
 
-// open gets ready for containers: it pulls the probe's image and subscribes to events.
+// open prepares the engine for containers: it chooses the source of exits and pulls the probe's image.
 func (s *service) open(ctx context.Context, registry registry) error {
 	if s.isContainerd() {
 		s.exits = newExitEvents(s.conn)
@@ -57,8 +57,8 @@ func (s *service) open(ctx context.Context, registry registry) error {
 	return nil
 }
 
-// askStorage learns what makes file systems for containers, from the name of its directory: such as
-// io.containerd.snapshotter.v1.overlayfs, or overlay-images.
+// askStorage finds the snapshotter or storage driver by the name of its directory, such as
+// io.containerd.snapshotter.v1.overlayfs or overlay-images.
 func (s *service) askStorage(ctx context.Context) error {
 	answer, err := s.images.ImageFsInfo(ctx, &api.ImageFsInfoRequest{})
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *service) askStorage(ctx context.Context) error {
 	return nil
 }
 
-// storage reads that name; empty if it is another one.
+// storage reads the name of that directory. It returns an empty string for other names.
 func storage(dir string) string {
 	name := word(path.Base(dir))
 	if snapshotter, ok := strings.CutPrefix(name, "io.containerd.snapshotter.v1."); ok {
@@ -82,7 +82,7 @@ func storage(dir string) string {
 	return ""
 }
 
-// registry is what a service needs of the session's.
+// registry is the part of the session's registry that a service uses.
 type registry interface{ Probe() string }
 
 func (s *service) pull(ctx context.Context, ref string) error {
@@ -90,13 +90,13 @@ func (s *service) pull(ctx context.Context, ref string) error {
 	return err
 }
 
-// removeImage removes an image, which need not be there.
+// removeImage removes an image if it exists.
 func (s *service) removeImage(ctx context.Context, ref string) error {
 	_, err := s.images.RemoveImage(ctx, &api.RemoveImageRequest{Image: imageSpec(ref)})
 	return ignoreNotFound(err)
 }
 
-// dead says that a private engine has ended, and how; nil if it runs or is not ours.
+// dead reports the exit of a private engine; nil if it runs or is the user's.
 func (s *service) dead() error {
 	if s.private == nil {
 		return nil
@@ -104,7 +104,7 @@ func (s *service) dead() error {
 	return s.private.Err()
 }
 
-// lost says the same of an engine whose call has failed.
+// lost is dead for an engine whose request has failed.
 func (s *service) lost(ctx context.Context, err error) error {
 	if s.private != nil && status.Code(err) == codes.Unavailable {
 		return s.private.Lost(ctx)
@@ -112,7 +112,7 @@ func (s *service) lost(ctx context.Context, err error) error {
 	return s.dead()
 }
 
-// revive starts a private engine again if it has ended.
+// revive restarts a private engine that has exited.
 func (s *service) revive(ctx context.Context) error {
 	if s.private == nil {
 		return nil
@@ -122,7 +122,7 @@ func (s *service) revive(ctx context.Context) error {
 	return s.private.Revive(ctx)
 }
 
-// processes are those that serve containers.
+// processes are the engine's processes.
 func (s *service) processes() engine.Daemon {
 	if s.private != nil {
 		return s.private.Daemon()
@@ -135,7 +135,7 @@ func (s *service) processes() engine.Daemon {
 	return engine.Daemon{}
 }
 
-// close removes the image if it was not there before, and ends a private engine.
+// close removes the image if the run has pulled it, and stops a private engine.
 func (s *service) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 	defer cancel()

@@ -10,13 +10,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// Labels of all that is made, by which it is found again.
+// The labels of all objects of a run.
 const (
 	runLabel = engine.Label
 	idLabel  = "touchstone.id"
 )
 
-// namespace is the Kubernetes namespace in which our pods are.
+// namespace is the Kubernetes namespace of the pods.
 const namespace = "touchstone"
 
 // logName is a container's log in its directory.
@@ -25,12 +25,12 @@ const logName = "log"
 // cpuPeriod is the accounting period of CPU limits in microseconds, the kernel's default.
 const cpuPeriod = 100_000
 
-// unconfined is asked for, as on all targets: the filters that engines bring differ, and each costs something at
-// every system call.
+// unconfined is the profile of all targets: engines bring different filters, and each filter costs time at every system
+// call.
 var unconfined = &api.SecurityProfile{ProfileType: api.SecurityProfile_Unconfined}
 
-// podConfig is a pod for one container, with all that container may use: runtimes size a machine by it. The directory is for
-// its log; the cgroup is the pod's, empty for the engine's own choice.
+// podConfig is a pod for one container, with the limits of that container: runtimes size a virtual machine by them. dir holds
+// the log. cgroup is the pod's cgroup, empty for the engine's choice.
 func podConfig(spec engine.Spec, limits *api.LinuxContainerResources, runID, dir, cgroup string) *api.PodSandboxConfig {
 	c := &api.PodSandboxConfig{
 		Metadata:     &api.PodSandboxMetadata{Name: spec.ID, Uid: spec.ID, Namespace: namespace},
@@ -48,13 +48,13 @@ func podConfig(spec engine.Spec, limits *api.LinuxContainerResources, runID, dir
 	return c
 }
 
-// containerConfig is the container of that pod. own tells that the image is ours, which has no user: to name one then takes
-// the engine a look into the image for nothing.
+// containerConfig is the container of that pod. own marks the probe's image, which has no user. The config then names none
+// either, because the engine would look into the image for it.
 func containerConfig(spec engine.Spec, limits *api.LinuxContainerResources, runID, dir string, own bool) *api.ContainerConfig {
 	c := &api.ContainerConfig{
 		Metadata: &api.ContainerMetadata{Name: "probe"},
 		Image:    imageSpec(spec.Image),
-		// Both replace what the image has.
+		// Both replace the image's program.
 		Command:    spec.Process.Args[:1],
 		Args:       spec.Process.Args[1:],
 		WorkingDir: "/",
@@ -86,8 +86,8 @@ func labels(spec engine.Spec, runID string) map[string]string {
 	return map[string]string{runLabel: runID, idLabel: spec.ID}
 }
 
-// namespaces of a pod and its container. The process has a PID namespace of its own, and with it the ID 1, as on all
-// targets; CRI-O then needs no pause container.
+// namespaces are the namespaces of a pod and its container. The process has a PID namespace of its own and the ID 1, as on
+// all targets. CRI-O then needs no pause container.
 func namespaces(spec engine.Spec) *api.NamespaceOption {
 	o := &api.NamespaceOption{Pid: api.NamespaceMode_CONTAINER}
 	if spec.Network == engine.HostNet {
@@ -96,11 +96,11 @@ func namespaces(spec engine.Spec) *api.NamespaceOption {
 	return o
 }
 
-// imageSpec names an image. CRI-O looks at the second field only.
+// imageSpec names an image. CRI-O reads only the second field.
 func imageSpec(ref string) *api.ImageSpec { return &api.ImageSpec{Image: ref, UserSpecifiedImage: ref} }
 
-// resources are limits as CRI has them. Swap is left to the engine, which allows none, as a kubelet does by itself; but not
-// where runsc makes the cgroup, which raises a limit of memory before that of memory and swap and is refused on v1.
+// resources are limits in CRI's form. They leave swap to the engine, which allows none, as a kubelet does. If runsc makes the
+// cgroup they allow all swap: runsc raises the memory limit before the limit of memory and swap, which v1 refuses.
 func (h handler) resources(r engine.Resources) *api.LinuxContainerResources {
 	l := &api.LinuxContainerResources{MemoryLimitInBytes: r.Memory, CpusetCpus: r.CPUSet}
 	if r.CPU > 0 {

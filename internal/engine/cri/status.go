@@ -10,14 +10,14 @@ import (
 	api "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// about is what an engine says of itself.
+// about is an engine's description of itself.
 type about struct {
 	engine   string // its own name: containerd, cri-o
 	version  string
 	handlers []configured
-	complete bool   // handlers are all that there are
-	systemd  bool   // cgroups are made by systemd
-	plugins  string // of the network, if it tells
+	complete bool   // handlers is the complete list
+	systemd  bool   // systemd makes the cgroups
+	plugins  string // of the network, may be empty
 	ready    error
 }
 
@@ -30,15 +30,15 @@ type configured struct {
 	systemd bool
 }
 
-// longestWord bounds what is kept of an engine's name and version, in bytes.
-const longestWord = 100
+// maxWordLength bounds an engine's name and version, in bytes.
+const maxWordLength = 100
 
-// readStatus reads an engine's answers. What lies in the verbose part is not in CRI: an engine that has
-// nothing there, or something else, is used all the same.
+// readStatus reads an engine's responses. The content of the verbose part is not in CRI: an engine with nothing or
+// something else there can be used too.
 func readStatus(version *api.VersionResponse, answer *api.StatusResponse) (about, error) {
 	a := about{engine: word(version.GetRuntimeName()), version: word(version.GetRuntimeVersion())}
 	if a.engine == "" || a.version == "" {
-		return about{}, errors.New("it does not say what it is")
+		return about{}, errors.New("it does not report its name and version")
 	}
 	for _, condition := range answer.GetStatus().GetConditions() {
 		required := condition.GetType() == api.RuntimeReady || condition.GetType() == api.NetworkReady
@@ -61,7 +61,7 @@ func readStatus(version *api.VersionResponse, answer *api.StatusResponse) (about
 			Runtimes          map[string]struct{ RuntimePath, RuntimeType string }
 		}
 	}
-	// An engine that is neither gives nothing that could be read.
+	// Other engines have nothing readable here.
 	_ = json.Unmarshal([]byte(answer.GetInfo()["config"]), &info)
 	for name, r := range info.Containerd.Runtimes {
 		a.handlers = append(a.handlers, configured{name, r.RuntimeType, r.Options.BinaryName, r.Options.ConfigPath, r.Options.SystemdCgroup})
@@ -81,8 +81,7 @@ func readStatus(version *api.VersionResponse, answer *api.StatusResponse) (about
 	return a, nil
 }
 
-// handler finds a handler by its name. One that is not known may be there all the same unless the list
-// is complete.
+// handler finds a handler by its name. Unless the list is complete, an unknown handler may exist.
 func (a about) handler(name string) (configured, bool) {
 	for _, h := range a.handlers {
 		if h.name == name {
@@ -101,11 +100,11 @@ func (a about) names() string {
 	return strings.Join(names, ", ")
 }
 
-// isContainerd tells whether the engine is containerd, which has an interface of its own at the same socket.
+// isContainerd reports whether the engine is containerd, which has services of its own at the same socket.
 func (a about) isContainerd() bool { return a.engine == "containerd" }
 
-// word makes what an engine says fit for one line.
+// word turns text of an engine into one short line.
 func word(s string) string {
 	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ")
-	return strings.ToValidUTF8(s[:min(len(s), longestWord)], "")
+	return strings.ToValidUTF8(s[:min(len(s), maxWordLength)], "")
 }

@@ -12,7 +12,7 @@ import (
 	api "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// answers makes of captured answers what the engine sent: the conditions and handlers, and the verbose part as text.
+// answers restores an engine's responses from a capture: the conditions and handlers, and the verbose part as text.
 func answers(t testing.TB, data []byte) *api.StatusResponse {
 	t.Helper()
 	var captured struct {
@@ -72,7 +72,7 @@ func TestReadStatusOfOthers(t *testing.T) {
 		check  func(about) bool
 	}{
 		"nothing": {&api.StatusResponse{}, func(a about) bool {
-			return !a.complete && a.ready == nil && a.engine == "my engine" && len(a.version) == longestWord
+			return !a.complete && a.ready == nil && a.engine == "my engine" && len(a.version) == maxWordLength
 		}},
 		"nonsense": {&api.StatusResponse{Info: map[string]string{"config": `{"containerd":{"runtimes":[1,2]}}`}}, func(a about) bool { return !a.complete }},
 		"handlers": {
@@ -99,7 +99,7 @@ func TestReadStatusOfOthers(t *testing.T) {
 		}
 	}
 	if got, err := readStatus(&api.VersionResponse{}, &api.StatusResponse{}); err == nil {
-		t.Errorf("an engine that does not say what it is: %+v", got)
+		t.Errorf("an engine without a name or version: %+v", got)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestHandlers(t *testing.T) {
 	}
 }
 
-// Whatever an engine answers is read, in bounds, and its words fit on a line.
+// Any response of an engine is read within bounds, and its words fit on a line.
 func FuzzReadStatus(f *testing.F) {
 	files, err := filepath.Glob("testdata/status-*.json")
 	if err != nil || len(files) == 0 {
@@ -134,7 +134,7 @@ func FuzzReadStatus(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if strings.ContainsAny(a.engine+a.version, "\n\r") || len(a.engine) > longestWord || len(a.version) > longestWord {
+		if strings.ContainsAny(a.engine+a.version, "\n\r") || len(a.engine) > maxWordLength || len(a.version) > maxWordLength {
 			t.Errorf("name %q, version %q", a.engine, a.version)
 		}
 		if !slices.IsSortedFunc(a.handlers, func(x, y configured) int { return strings.Compare(x.name, y.name) }) {

@@ -12,19 +12,19 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 )
 
-// tryOut runs one container through its life, and looks whether its exit code and its output arrive.
+// tryOut runs one container, and checks that its exit code and its output arrive.
 func (e *Engine) tryOut(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
 	defer cancel()
-	// A private engine is asked while it is still about to be ready, and waits for that by itself.
+	// The status of a private engine is from before it was ready. It waits for that by itself.
 	if err := e.service.ready; err != nil && e.service.private == nil {
 		return err
 	}
-	var complaint first
+	var stderr prefix
 	const nonsense = "no-such-command"
 	c, err := e.Create(ctx, engine.Spec{
 		ID:    fmt.Sprintf("%s%s-try-%s-%s", engine.Prefix, e.session.RunID, e.service.name, filepath.Base(e.dir)),
-		Image: e.service.image, Process: engine.Process{Args: []string{"/probe", nonsense}, Stderr: &complaint},
+		Image: e.service.image, Process: engine.Process{Args: []string{"/probe", nonsense}, Stderr: &stderr},
 	})
 	if err != nil {
 		return err
@@ -36,51 +36,51 @@ func (e *Engine) tryOut(ctx context.Context) error {
 	if undo := c.(*container).undo(ctx); err != nil || undo != nil {
 		return errors.Join(err, undo)
 	}
-	if !strings.Contains(complaint.String(), nonsense) {
-		return fmt.Errorf("its output %q did not arrive in the log in %s: the engine must have the same file system as this program", complaint.String(), e.dir)
+	if !strings.Contains(stderr.String(), nonsense) {
+		return fmt.Errorf("its output %q did not arrive in the log in %s: the engine must have the same file system as this program", stderr.String(), e.dir)
 	}
 	return nil
 }
 
-// usageCode is what the probe exits with when it is not called as it should be.
+// usageCode is the probe's exit code for wrong arguments.
 const usageCode = 2
 
-// first keeps the beginning of what is written.
-type first struct {
+// prefix keeps the first bytes of output.
+type prefix struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-func (f *first) Write(p []byte) (int, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (p *prefix) Write(data []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	const most = 1 << 10
-	f.text = append(f.text, p[:min(len(p), most-len(f.text))]...)
-	return len(p), nil
+	p.text = append(p.text, data[:min(len(data), most-len(p.text))]...)
+	return len(data), nil
 }
 
-func (f *first) String() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return string(f.text)
+func (p *prefix) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return string(p.text)
 }
 
-// advise says what may help against an error that is known.
+// advise returns the advice for a known error.
 func advise(err error, h handler) string {
 	text := err.Error()
 	switch {
 	case strings.Contains(text, "unknown version specified"):
 		return "the runtime is too old for this engine: use crun 1.21 or later, named with --runtime crun=PATH"
 	case errors.Is(err, runtimes.ErrNoAnswer) && h.isGVisor():
-		return "choose another platform (systrap works nearly everywhere), or look whether runsc works by hand"
+		return "choose another platform (systrap works nearly everywhere), or check whether runsc works by hand"
 	case strings.Contains(text, "hybrid mode"):
 		return "the engine must not see the unified hierarchy of this host: use --managed"
 	case strings.Contains(text, "NetworkReady") || strings.Contains(text, "cni"):
 		return "look at the engine's network configuration (CNI)"
 	case strings.Contains(text, "no runtime for") || strings.Contains(text, "failed to find runtime handler"):
-		return "name a runtime handler that the engine has"
+		return "name a runtime handler of the engine"
 	case h.shim == shimRunsc:
-		return "try the option shim=runc, which leaves gVisor's own shim out"
+		return "try the option shim=runc, which avoids gVisor's own shim"
 	}
 	return "look at the engine's log"
 }

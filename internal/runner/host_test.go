@@ -21,10 +21,10 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// program is the path of a program that a test writes.
+// program is the path of a program that a test installs.
 const program = "/usr/bin/program"
 
-// runsProgram runs it to its end.
+// runsProgram runs it until it exits.
 func runsProgram(ctx context.Context, t bench.Trial) error {
 	text, err := bench.InContainer(ctx, t, t.Spec(program))
 	if err == nil {
@@ -33,7 +33,7 @@ func runsProgram(ctx context.Context, t bench.Trial) error {
 	return err
 }
 
-// needsImage makes all work of the lab need the workload image, which has to be pulled.
+// needsImage makes all work of the lab need the workload image, which must be pulled.
 func (l *lab) needsImage() {
 	l.config.Images[bench.WorkloadImage] = runner.Image{Rootfs: "/", Ref: "registry/" + string(bench.WorkloadImage)}
 	for i := range l.config.Work {
@@ -41,7 +41,7 @@ func (l *lab) needsImage() {
 	}
 }
 
-// TestImageIsPulledOnce: it costs no trial anything, and is gone when the run has ended: the lab looks for it.
+// The pull of an image is not part of any trial. The image is removed at the end of the run, which the lab checks.
 func TestImageIsPulledOnce(t *testing.T) {
 	l := newLab(t, "fake/a@pull=20s,create=1ms,start=1ms,delete=1ms", "fake/b@pull=20s,create=1ms,start=1ms,delete=1ms")
 	var told []string
@@ -62,16 +62,16 @@ func TestImageIsPulledOnce(t *testing.T) {
 	}
 }
 
-func TestImageThatIsNotPulled(t *testing.T) {
+func TestPullFails(t *testing.T) {
 	for _, tt := range []struct {
 		target string
 		want   []result.Status
-		reason string // a part, of the first
+		reason string // a part of the first trial's reason
 		cut    string // a part
 	}{
 		{"fake/a@fail=pull#1", []result.Status{result.Failed, result.OK, result.OK}, "get image workload ready: pull registry/workload: scripted fault", ""},
 		{"fake/a@hang=pull", []result.Status{result.Timeout, result.Timeout, result.Skipped}, "the pull of image workload took longer than its limit of 5m0s", "given up"},
-		{"fake/a@pull=4m", []result.Status{result.OK, result.OK, result.OK}, "", ""}, // longer than a call
+		{"fake/a@pull=4m", []result.Status{result.OK, result.OK, result.OK}, "", ""}, // longer than CallLimit
 		{"fake/a@no=pull", []result.Status{result.Skipped}, "pull: taken away", ""},
 	} {
 		t.Run(tt.target, func(t *testing.T) {
@@ -94,8 +94,8 @@ func TestImageThatIsNotPulled(t *testing.T) {
 	}
 }
 
-// An image that an engine does not give back is told of.
-func TestImageThatStaysWithItsEngine(t *testing.T) {
+// An image that the engine does not remove is a caveat of the run.
+func TestRemovalOfPulledImageFails(t *testing.T) {
 	l := newLab(t, "fake/a@fail=remove")
 	l.work("test.one.x", live)
 	l.needsImage()
@@ -117,8 +117,8 @@ func TestInterruptedPull(t *testing.T) {
 	}
 }
 
-// What needs an image that cannot be had is skipped with the reason, and the rest runs.
-func TestImageThatIsNotThere(t *testing.T) {
+// Benchmarks whose image is missing are skipped with the reason, and the others run.
+func TestMissingImage(t *testing.T) {
 	l := newLab(t, "fake/a")
 	l.work("test.one.x", live)
 	l.work("test.two.x", live)
@@ -143,13 +143,13 @@ func TestImageThatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestSpaceIsLookedForFirst(t *testing.T) {
+func TestSpaceIsCheckedFirst(t *testing.T) {
 	const gib = 1 << 30
 	plenty := map[string]int64{"DATA": 64 * gib, "MEMORY": 64 * gib, "available": 64 * gib}
 	for _, tt := range []struct {
 		name   string
 		need   bench.Space
-		free   map[string]int64 // where there is not plenty
+		free   map[string]int64 // exceptions to plenty
 		err    error
 		reason string
 	}{
@@ -169,8 +169,8 @@ func TestSpaceIsLookedForFirst(t *testing.T) {
 			reason: "space for its files: it writes up to 4096 MiB to memory; this host has 5120 MiB available, and a quarter of it must stay free; " +
 				"free memory, or set smaller parameters",
 		},
-		{name: "not known", need: bench.Space{Disk: 1}, err: errBroken, reason: errBroken.Error()},
-		{name: "memory not known", need: bench.Space{Tmpfs: 1}, err: errBroken, reason: errBroken.Error()},
+		{name: "unknown", need: bench.Space{Disk: 1}, err: errBroken, reason: errBroken.Error()},
+		{name: "unknown memory", need: bench.Space{Tmpfs: 1}, err: errBroken, reason: errBroken.Error()},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLab(t, "fake/a")
@@ -187,7 +187,7 @@ func TestSpaceIsLookedForFirst(t *testing.T) {
 			free := func(where string) (int64, error) {
 				n, known := plenty[names.Replace(where)]
 				if !known {
-					t.Errorf("%s is looked at", where)
+					t.Errorf("%s is checked", where)
 				}
 				if given, ok := tt.free[names.Replace(where)]; ok {
 					n = given
@@ -204,8 +204,8 @@ func TestSpaceIsLookedForFirst(t *testing.T) {
 	}
 }
 
-// A host without directories in memory says so in the trial, and has nothing to look at.
-func TestSpaceInMemoryThatIsNotThere(t *testing.T) {
+// On a host without directories in memory the trial reports it, and the space is not checked.
+func TestSpaceWithoutMemoryDirectory(t *testing.T) {
 	l := newLab(t, "fake/a")
 	l.work("test.one.x", live)
 	l.config.Work[0].Benchmark.Needs = func(bench.Params) bench.Needs { return bench.Needs{Space: bench.Space{Memory: 1 << 60}} }
@@ -221,17 +221,17 @@ func TestPrograms(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		behaviour fake.Behaviour
-		kills     int64 // for want of memory, meanwhile
+		kills     int64 // by the kernel, out of memory
 		status    result.Status
 		reason    string // a part
 	}{
-		{name: "as much as may be", behaviour: fake.Behaviour{Stdout: strings.Repeat("x", bench.MaxOutput)}, status: result.OK},
+		{name: "maximum output", behaviour: fake.Behaviour{Stdout: strings.Repeat("x", bench.MaxOutput)}, status: result.OK},
 		{
-			name: "flood", behaviour: fake.Behaviour{Stdout: strings.Repeat("x", bench.MaxOutput+1)},
+			name: "too much output", behaviour: fake.Behaviour{Stdout: strings.Repeat("x", bench.MaxOutput+1)},
 			status: result.Failed, reason: "a program wrote more than 1 MiB of output",
 		},
 		{
-			name: "flood of complaints", behaviour: fake.Behaviour{Stderr: strings.Repeat("x", 2*bench.MaxOutput)},
+			name: "too much on standard error", behaviour: fake.Behaviour{Stderr: strings.Repeat("x", 2*bench.MaxOutput)},
 			status: result.Failed, reason: "a program wrote more than 1 MiB of output",
 		},
 		{
@@ -239,10 +239,10 @@ func TestPrograms(t *testing.T) {
 			status: result.Failed, reason: "killed by signal 9 (killed); during the trial the kernel killed processes of this host because it was out of memory (1): if the trial was not meant to cause this, set smaller",
 		},
 		{
-			name: "killed by somebody", behaviour: fake.Behaviour{Exit: engine.Exit{Signal: 9}},
+			name: "killed by another program", behaviour: fake.Behaviour{Exit: engine.Exit{Signal: 9}},
 			status: result.Failed, reason: "killed by signal 9 (killed)",
 		},
-		{name: "another one killed", kills: 1, status: result.OK},
+		{name: "another process killed", kills: 1, status: result.OK},
 		{name: "hanging", behaviour: fake.Behaviour{Took: 100 * time.Hour}, status: result.Timeout, reason: "the trial took longer than its limit of 1h0m0s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -266,8 +266,8 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// A flood ends the trial even where the benchmark would not notice, and ends its calls.
-func TestFloodEndsTheTrial(t *testing.T) {
+// Too much output ends the trial and its calls, even if the benchmark ignores it.
+func TestTooMuchOutputEndsTheTrial(t *testing.T) {
 	l := newLab(t, "fake/a")
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
 		w := t.Watch()
@@ -291,7 +291,7 @@ func TestFloodEndsTheTrial(t *testing.T) {
 	}
 }
 
-func TestProgramThatIsNotInTheImage(t *testing.T) {
+func TestProgramMissingFromImage(t *testing.T) {
 	l := newLab(t, "fake/a")
 	l.work("test.one.x", runsProgram)
 	l.ok()
@@ -326,7 +326,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestCachesAreDroppedWithPermissionOnly(t *testing.T) {
+func TestDropCachesNeedsPermission(t *testing.T) {
 	for _, tt := range []struct {
 		drop   func(context.Context) error
 		status result.Status
@@ -388,7 +388,7 @@ func TestScratchInMemory(t *testing.T) {
 	}
 }
 
-// networked is a fake engine with a network whose host's end is elsewhere.
+// networked is a fake engine with a network. The host's end of the network is elsewhere.
 type networked struct {
 	engine.Engine
 	link func() (engine.Link, error)
@@ -403,7 +403,7 @@ func (n networked) Supports(c engine.Capability) error {
 
 func (n networked) Link(context.Context) (engine.Link, error) { return n.link() }
 
-// hostEnd is native as far as a fake can be it, and keeps what it was asked for.
+// hostEnd imitates the native engine at the host's end, and keeps the specs of its containers.
 type hostEnd struct {
 	*placed
 	asked *[]engine.Spec
@@ -437,9 +437,9 @@ func hostLab(t *testing.T) (*lab, *placed, *hostEnd) {
 	return l, target, host
 }
 
-// A process at the host's end begins in a cgroup beside the trial's, where its cost is nobody's, and is gone after
-// the trial however that ends: the lab looks for it.
-func TestHostsEnd(t *testing.T) {
+// A process at the host's end starts in a cgroup beside the trial's, so that its cost does not count. It is removed after the
+// trial, however that ends, which the lab checks.
+func TestHostEnd(t *testing.T) {
 	for _, bad := range []bool{false, true} {
 		l, target, host := hostLab(t)
 		var during []string
@@ -477,7 +477,7 @@ func TestHostsEnd(t *testing.T) {
 	}
 }
 
-func TestHostsEndThatFails(t *testing.T) {
+func TestHostEndFails(t *testing.T) {
 	create := func(ctx context.Context, t bench.Trial) error {
 		_, err := t.Network.CreateHost(ctx, t.Spec(workload.Ready()...))
 		return err
@@ -515,13 +515,13 @@ func TestHostsEndThatFails(t *testing.T) {
 	})
 }
 
-// accountant is an engine that says what all processes of the run have cost.
+// accountant is an engine that reports the usage of all processes of the run.
 type accountant struct{ networked }
 
 func (accountant) Usage() engine.Usage { return engine.Usage{CPU: time.Second} }
 
-// Without cgroups the programs at the host's end would be counted as the target's.
-func TestHostsEndWithoutCgroups(t *testing.T) {
+// Without cgroups the usage would include the programs at the host's end.
+func TestHostEndWithoutCgroups(t *testing.T) {
 	l := newLab(t, "fake/a")
 	link := func() (engine.Link, error) { return engine.Link{Namespace: "/proc/7/ns/net"}, nil }
 	target := accountant{networked{l.config.Targets[0].Engine, link}}

@@ -17,7 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// placed is a fake engine that is told where to be.
+// placed is a fake engine that records its cgroup parents.
 type placed struct {
 	engine.Engine
 	groups []string
@@ -42,7 +42,7 @@ func newPlaced(t *testing.T) (*lab, *placed) {
 	p := &placed{Engine: l.config.Targets[0].Engine, place: func(string) error { return nil }}
 	l.config.Targets[0].Engine = p
 	l.config.Cgroups = groups
-	// A name of no run, so that no sweep takes it for a dead one.
+	// This is not the name of a run, so that no sweep removes it.
 	l.config.RunID = "test-" + strings.ToLower(rand.Text()[:8])
 	l.work("test.one.x", func(context.Context, bench.Trial) error { return nil })
 	t.Cleanup(func() {
@@ -57,7 +57,7 @@ func newPlaced(t *testing.T) (*lab, *placed) {
 	return l, p
 }
 
-// left lists the groups of trials that are there.
+// left lists the existing cgroups of trials.
 func left(l *lab) (dirs []string) {
 	for _, m := range l.config.Cgroups.Mounts {
 		found, _ := filepath.Glob(filepath.Join(m.Dir, l.config.Cgroups.Base(), engine.Prefix+l.config.RunID, "t[0-9]*"))
@@ -66,7 +66,7 @@ func left(l *lab) (dirs []string) {
 	return dirs
 }
 
-func TestEachTrialHasACgroupOfItsOwn(t *testing.T) {
+func TestEachTrialHasItsOwnCgroup(t *testing.T) {
 	l, p := newPlaced(t)
 	l.config.Stop.Min = 2
 	there := 0
@@ -92,9 +92,8 @@ func TestEachTrialHasACgroupOfItsOwn(t *testing.T) {
 	}
 }
 
-// Placing fails when half of it is done; the rest of the run must not be where the
-// trial was to be, and its group must go.
-func TestPlaceFailsHalfWay(t *testing.T) {
+// SetCgroupParent fails halfway. Later trials must not run in the trial's cgroup, and that cgroup must be removed.
+func TestSetCgroupParentFailsHalfway(t *testing.T) {
 	l, p := newPlaced(t)
 	l.config.Stop.Min = 2
 	ran := false
@@ -127,7 +126,7 @@ func TestPlaceFailsHalfWay(t *testing.T) {
 	}
 }
 
-func TestPlaceBackFails(t *testing.T) {
+func TestResetOfCgroupParentFails(t *testing.T) {
 	l, p := newPlaced(t)
 	p.place = func(group string) error {
 		if group == "" {
@@ -144,8 +143,8 @@ func TestPlaceBackFails(t *testing.T) {
 	}
 }
 
-// A group that is there already is not the trial's: its counters tell of something else.
-func TestCgroupThatExists(t *testing.T) {
+// An existing cgroup cannot serve a trial: its counters include other processes.
+func TestExistingCgroup(t *testing.T) {
 	l, p := newPlaced(t)
 	if _, err := l.config.Cgroups.Create("/" + engine.Prefix + l.config.RunID + "/t1"); err != nil {
 		t.Fatal(err)
@@ -159,7 +158,7 @@ func TestCgroupThatExists(t *testing.T) {
 	}
 }
 
-// Where the kernel lacks a controller, as that of memory on many boards, what needs a limit of it is skipped.
+// Benchmarks with a limit are skipped if the kernel lacks its controller, as many boards lack the memory controller.
 func TestLimitWithoutController(t *testing.T) {
 	for controller, limits := range map[string]engine.Resources{"memory": {Memory: 64 << 20}, "cpu": {CPU: 0.5}} {
 		t.Run(controller, func(t *testing.T) {

@@ -10,9 +10,9 @@ usage: bench-programs.sh [-r ROUNDS] [BENCHMARK...]
 
 Runs the programs of the workload image on bare metal by turns with Touchstone (a trial of the target
 native) and by hand, and prints the median of both, and the median of their ratios within a turn with
-its interval (95 %). By hand each program is run twice in a turn: beside the ratio stands that of
-the two, which is chance alone and tells what the machine can resolve. "Within 2 %" is said of a ratio,
-"apart" if its whole interval is further from 1 than 2 %, and "cannot tell" of what is between.
+its interval (95 %). By hand each program runs twice in a turn. The ratio of these two runs stands
+beside the first ratio: it is pure chance and shows the resolution of the machine. A ratio is
+"within 2 %", or "differs" if its whole interval is outside of 2 %, or is "undecided".
 
 By hand means: by bash and unshare(1), from the same root file system, with the same arguments, in
 a mount namespace with /proc, /dev, /sys, a tmpfs at /tmp and an empty directory at /data; in cgroups
@@ -59,7 +59,7 @@ package=internal/bench/catalogue
 go test -c -o "$data/programs.test" "./$package"
 echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg), $(nproc) CPUs"
 code=0
-(cd "$package" && TOUCHSTONE_PEER_ROUNDS=$rounds TOUCHSTONE_PEERS=$* "$data/programs.test" -test.v -test.timeout 0 -test.run '^TestProgramsBesideThemselves$') >"$data/log" 2>&1 || code=1
+(cd "$package" && TOUCHSTONE_PEER_ROUNDS=$rounds TOUCHSTONE_PEERS=$* "$data/programs.test" -test.v -test.timeout 0 -test.run '^TestProgramsByHand$') >"$data/log" 2>&1 || code=1
 grep -q '^--- PASS' "$data/log" || code=1 # nor may it be skipped
 sed -E -e '/^(===|---|PASS|FAIL)/d' -e 's/^    //' -e 's/^[a-z_]+_test\.go:[0-9]+: //' "$data/log"
 echo "load average after: $(cut -d ' ' -f 1-3 /proc/loadavg)"

@@ -187,7 +187,7 @@ func (b Benchmark) Resolve(given Params, paper bool) (Params, error) {
 	}
 	for name, value := range given {
 		if _, ok := resolved[name]; !ok {
-			return nil, &ParamError{Benchmark: b.Name, Param: name, Value: value, Reason: "the benchmark does not have this parameter; " + b.paramNames()}
+			return nil, &ParamError{Benchmark: b.Name, Param: name, Value: value, Reason: "unknown name; " + b.paramNames()}
 		}
 	}
 	return resolved, nil
@@ -195,13 +195,13 @@ func (b Benchmark) Resolve(given Params, paper bool) (Params, error) {
 
 func (b Benchmark) paramNames() string {
 	if len(b.Params) == 0 {
-		return "it has none"
+		return "the benchmark has no parameters"
 	}
 	var names []string
 	for _, p := range b.Params {
 		names = append(names, p.Name)
 	}
-	return "it has " + strings.Join(names, ", ")
+	return "the benchmark has " + strings.Join(names, ", ")
 }
 
 // ParamError reports an unknown parameter or a bad value.

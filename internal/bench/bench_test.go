@@ -41,7 +41,7 @@ func TestResolve(t *testing.T) {
 				t.Errorf("Resolve() = %s, %v; want %s", got, err, tt.want)
 			}
 			if len(tt.given) > 0 && !cmp.Equal(before, tt.given) {
-				t.Errorf("Resolve changed what it was given to %v", tt.given)
+				t.Errorf("Resolve changed its argument to %v", tt.given)
 			}
 		})
 	}
@@ -58,8 +58,8 @@ func TestResolveRefuses(t *testing.T) {
 		{sized, bench.Params{"size": "1e1"}, "parameter size=1e1 of test.memory.size: must be a whole number from 1 to 100"},
 		{sized, bench.Params{"size": ""}, "parameter size= of test.memory.size: must be a whole number from 1 to 100"},
 		{sized, bench.Params{"mode": "Warm"}, "parameter mode=Warm of test.memory.size: must be one of cold, warm"},
-		{sized, bench.Params{"sise": "1"}, "parameter sise=1 of test.memory.size: there is no such parameter; it has size, mode, label"},
-		{bench.Benchmark{Name: "test.a.b"}, bench.Params{"x": "1"}, "parameter x=1 of test.a.b: there is no such parameter; it has none"},
+		{sized, bench.Params{"sise": "1"}, "parameter sise=1 of test.memory.size: unknown name; the benchmark has size, mode, label"},
+		{bench.Benchmark{Name: "test.a.b"}, bench.Params{"x": "1"}, "parameter x=1 of test.a.b: unknown name; the benchmark has no parameters"},
 	} {
 		got, err := tt.benchmark.Resolve(tt.given, false)
 		var wrong *bench.ParamError
@@ -69,10 +69,10 @@ func TestResolveRefuses(t *testing.T) {
 	}
 }
 
-// The spelling of parameters names a cell: two cells are the same if it is.
-func TestParamsAreSpelledInOrder(t *testing.T) {
+// The text of parameters identifies a cell, so it must not depend on their order.
+func TestStringOfParamsIsOrdered(t *testing.T) {
 	params := bench.Params{"zeta": "1", "alpha": "2", "mid": ""}
-	for range 20 { // the order of a map differs from time to time
+	for range 20 { // the order of a map is random
 		if got := params.String(); got != "alpha=2 mid= zeta=1" {
 			t.Fatalf("String() = %q", got)
 		}

@@ -141,11 +141,11 @@ func TestResolveRefuses(t *testing.T) {
 			`p:2:14: no benchmark or group has the name "scalability.runtime.0"; did you mean scalability.runtime.10?`,
 		}},
 		{"parameters", "version: 1\nbenchmarks:\n  - name: performance.syscall.unixbench\n    params:\n      copys: 4\n      duration: long\n      copies: 4\n", []string{
-			`p:5:14: parameter copys=4 of performance.syscall.unixbench: there is no such parameter; it has copies, duration; did you mean copies?`,
+			`p:5:14: parameter copys=4 of performance.syscall.unixbench: unknown name; the benchmark has copies, duration; did you mean copies?`,
 			`p:6:17: parameter duration=long of performance.syscall.unixbench: time: invalid duration "long"`,
 		}},
 		{"a parameter that not all of a group have", "version: 1\nbenchmarks: [{name: performance.syscall, params: {copies: 2}}]\n", []string{
-			`p:2:59: parameter copies=2 of performance.syscall.latency: there is no such parameter; it has none`,
+			`p:2:59: parameter copies=2 of performance.syscall.latency: unknown name; the benchmark has no parameters`,
 		}},
 		{"a bad value for a group", "version: 1\nbenchmarks: [{name: scalability, params: {mode: odd}}]\n", []string{
 			`p:2:49: parameter mode=odd of scalability.runtime.5: must be one of sequential, parallel`,
@@ -159,7 +159,7 @@ func TestResolveRefuses(t *testing.T) {
 			`p:4:12: workloads: "scalability.runtime.37" is a benchmark of Touchstone's; give the workload another name`,
 		}},
 		{"parameters of a workload", "version: 1\nbenchmarks: [{name: app, params: {a: 1}}]\n" + ownOne, []string{
-			`p:2:38: parameter a=1 of app.start.cold: there is no such parameter; it has none`,
+			`p:2:38: parameter a=1 of app.start.cold: unknown name; the benchmark has no parameters`,
 		}},
 		{"a near name of a workload", "version: 1\nbenchmarks: [app.strat]\n" + ownOne, []string{
 			`p:2:14: no benchmark or group has the name "app.strat"; did you mean app.start?`,

@@ -17,7 +17,7 @@ var (
 	nameOfParam     = regexp.MustCompile(`^[a-z]+$`)
 )
 
-// What reports, plans and the documents read of a benchmark must be there and clear.
+// Reports, plans and documents need a complete description of each benchmark.
 func TestEveryBenchmarkIsDescribed(t *testing.T) {
 	names := map[string]bool{}
 	for _, b := range (catalogue.Catalogue{}).All() {
@@ -26,21 +26,21 @@ func TestEveryBenchmarkIsDescribed(t *testing.T) {
 				t.Errorf("the name is not context.component.facet")
 			}
 			if names[b.Name] {
-				t.Errorf("the name is there twice")
+				t.Errorf("the name is not unique")
 			}
 			names[b.Name] = true
 			for what, text := range map[string]string{"summary": b.Summary, "source": b.Source} {
 				if text == "" || strings.TrimSpace(text) != text || strings.Contains(text, "\n") || strings.HasSuffix(text, ".") {
-					t.Errorf("the %s %q is not one line without a full stop", what, text)
+					t.Errorf("the %s %q must be one line without a full stop", what, text)
 				}
 			}
 			if b.Run == nil || len(b.Metrics) == 0 {
-				t.Error("nothing is measured")
+				t.Error("it has no metrics")
 			}
 			described := map[string]bool{}
 			for _, m := range b.Metrics {
 				if m.Name == "" || described[m.Name] {
-					t.Errorf("metric %q is there twice or has no name", m.Name)
+					t.Errorf("metric %q is not unique or has no name", m.Name)
 				}
 				described[m.Name] = true
 				if !slices.Contains(units(), m.Unit) {
@@ -55,20 +55,20 @@ func TestEveryBenchmarkIsDescribed(t *testing.T) {
 			}
 			for _, p := range b.Params {
 				if !nameOfParam.MatchString(p.Name) || p.Help == "" {
-					t.Errorf("parameter %q has no proper name or no help", p.Name)
+					t.Errorf("parameter %q has an invalid name or no help", p.Name)
 				}
 				if p.Check == nil || p.Check("no such value") == nil || p.Check("") == nil {
-					t.Errorf("parameter %s accepts anything", p.Name)
+					t.Errorf("parameter %s accepts every value", p.Name)
 				}
 			}
 			for _, paper := range []bool{false, true} {
 				if _, err := b.Resolve(nil, paper); err != nil {
-					t.Errorf("its own values are wrong: %v", err)
+					t.Errorf("its default values are invalid: %v", err)
 				}
 			}
 			for _, need := range b.Capabilities() {
 				if !slices.Contains(engine.Capabilities(), need) {
-					t.Errorf("it needs %q, which is no capability", need)
+					t.Errorf("it needs the unknown capability %q", need)
 				}
 			}
 		})
@@ -81,18 +81,17 @@ func units() []result.Unit {
 	}
 }
 
-// onFake lists the benchmarks that the fake engine can run. Its containers have no network of their own: what needs one has
-// tests on an engine that has (network_test.go). Its programs say all they say at once: that which is to say something
-// while its limit is raised has tests on an engine where it can (limits_test.go).
+// onFake lists the benchmarks that the fake engine can run. Its containers have no network: network_test.go tests the benchmarks
+// that need one. Its programs write all their output at once: limits_test.go tests the benchmark that raises a limit between
+// two lines of output.
 func onFake() []bench.Benchmark {
 	return slices.DeleteFunc(catalogue.Catalogue{}.All(), func(b bench.Benchmark) bool {
 		return slices.Contains(b.Capabilities(), engine.NetworkBridge) || b.Name == "limits.cpu.scaling"
 	})
 }
 
-// Every benchmark works on the fake engine, records all of its metrics and nothing else, a series
-// as often as it likes and others once.
-func TestEveryBenchmarkRunsOnTheFake(t *testing.T) {
+// Every benchmark works on the fake engine. It records each of its metrics once, or at least once if it is a series.
+func TestEveryBenchmarkRunsOnFakeEngine(t *testing.T) {
 	for _, b := range onFake() {
 		t.Run(b.Name, func(t *testing.T) {
 			trial := ok(t, b.Name, "fake/a", nil)
@@ -108,17 +107,17 @@ func TestEveryBenchmarkRunsOnTheFake(t *testing.T) {
 				}
 			}
 			if len(trial.Phases) == 0 {
-				t.Error("nothing was timed")
+				t.Error("it has no timed phase")
 			}
 		})
 	}
 }
 
-// On a target that goes wrong at any call, no benchmark gives a number or leaves a container.
-func TestNoBenchmarkSurvivesAFault(t *testing.T) {
+// A fault in any call fails the trial, without samples and without leftover containers.
+func TestFaultsFailTheTrial(t *testing.T) {
 	for _, b := range onFake() {
 		faults := []string{"fail=create", "fail=start", "hang=create", "hang=start", "die=start", "garbage=1", "leak=delete#1"}
-		if slices.Contains(b.Capabilities(), engine.CanPull) { // and makes no container
+		if slices.Contains(b.Capabilities(), engine.CanPull) { // creates no container
 			faults = []string{"fail=pull", "hang=pull", "fail=remove#1", "hang=remove#1"}
 		}
 		for _, fault := range faults {
@@ -136,12 +135,12 @@ func TestNoBenchmarkSurvivesAFault(t *testing.T) {
 	}
 }
 
-// Without a capability that it needs, a benchmark is skipped; without the others it works.
+// A benchmark is skipped without a capability that it needs, and works without the others.
 func TestMissingCapabilities(t *testing.T) {
 	for _, b := range onFake() {
 		for _, c := range engine.Capabilities() {
 			if c == engine.NetworkBridge {
-				continue // which it never has
+				continue // the fake engine never has it
 			}
 			trial := run(t, b.Name, "fake/a@no="+strings.ReplaceAll(string(c), " ", "-"), nil)
 			want := result.OK

@@ -11,12 +11,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 )
 
-// What follows imitates the programs of the image that compute, as far as the benchmarks read what they write.
+// The following functions imitate the CPU programs of the image. They write the output that the benchmarks read.
 
-// sysbenchEvent is how long each of sysbench's events takes in a thread.
+// sysbenchEvent is the time of each of sysbench's events in a thread.
 const sysbenchEvent = 600 * time.Microsecond
 
-// sysbenchReport is what sysbench writes, with what stands above and within it.
+// sysbenchReport is the output of sysbench, with a head and a section of the test.
 func sysbenchReport(o map[string]string, settings, results string) fake.Behaviour {
 	threads, events := wholeOf(o["threads"]), wholeOf(o["events"])
 	took := time.Duration(events/threads) * sysbenchEvent
@@ -51,14 +51,14 @@ Threads fairness:
 `, threads, settings, results, took.Seconds(), events, float64(events)*0.6, float64(events)/float64(threads), took.Seconds())}
 }
 
-// sysbenchCPU imitates sysbench's test cpu.
+// sysbenchCPU imitates the test cpu of sysbench.
 func sysbenchCPU(args []string, _ engine.Spec) fake.Behaviour {
 	o := optionsOf(args)
 	rate := float64(wholeOf(o["threads"])) / sysbenchEvent.Seconds()
 	return sysbenchReport(o, "Prime numbers limit: "+o["cpu-max-prime"]+"\n", fmt.Sprintf("CPU speed:\n    events per second: %8.2f\n", rate))
 }
 
-// sysbenchMemory imitates sysbench's test memory.
+// sysbenchMemory imitates the test memory of sysbench.
 func sysbenchMemory(args []string, _ engine.Spec) fake.Behaviour {
 	o := optionsOf(args)
 	return sysbenchReport(o, fmt.Sprintf(`Running memory speed test with the following options:
@@ -109,7 +109,7 @@ Tot:           %s
 `, n, passes.String(), line, result)}
 }
 
-// dav1dFrame is how long dav1d takes for a picture.
+// dav1dFrame is dav1d's time for a picture.
 const dav1dFrame = 4 * time.Millisecond
 
 // dav1d imitates dav1d.
@@ -122,10 +122,10 @@ func dav1d(args []string, _ engine.Spec) fake.Behaviour {
 	return b
 }
 
-// linpackRate is what linpack's imitation reaches.
+// linpackRate is the rate of the imitated linpack.
 const linpackRate = 40e9
 
-// linpack imitates our own program of that name, with two CPUs.
+// linpack imitates Touchstone's linpack program with two CPUs.
 func linpack(args []string, _ engine.Spec) fake.Behaviour {
 	value := func(name string, otherwise int) int {
 		if i := slices.Index(args, name); i >= 0 {

@@ -13,8 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// realTargets are those on which the programs of the image are tried: one for each kernel that runs them. TestRealDisk has
-// oci/runc.
+// realTargets are the targets for tests of the image's programs: one for each kernel. TestRealDisk adds oci/runc.
 var realTargets = []struct {
 	name   string
 	driver engine.Driver
@@ -59,7 +58,7 @@ func TestRealCPU(t *testing.T) {
 	}
 }
 
-// Limits hold on targets that are known to keep them, and what they cost is what the host counted.
+// Limits hold on targets that are known to enforce them, and the usage is the host's count.
 func TestRealLimits(t *testing.T) {
 	for _, tt := range realTargets {
 		t.Run(strings.ReplaceAll(tt.name, "/", "_"), func(t *testing.T) {
@@ -69,7 +68,7 @@ func TestRealLimits(t *testing.T) {
 			}
 			for name, params := range map[string]bench.Params{
 				"limits.cpu.time":    {"events": "200"},
-				"limits.cpu.scaling": {"events": "1000", "steps": "2", "percent": "20"}, // which a busy host can give too
+				"limits.cpu.scaling": {"events": "1000", "steps": "2", "percent": "20"}, // few enough for a busy host
 				"limits.memory.oom":  nil,
 			} {
 				trial := l.run(t, name, params)
@@ -79,8 +78,8 @@ func TestRealLimits(t *testing.T) {
 				}
 				for _, m := range find(t, name).Metrics {
 					values := trial.Values(m.Name)
-					if len(values) == 0 && m.Name != "KillTime" && m.Name != "LimitResponse" { // which a busy host can make unknown
-						t.Errorf("%s: there is no %s", name, m.Name)
+					if len(values) == 0 && m.Name != "KillTime" && m.Name != "LimitResponse" { // these may be unknown on a busy host
+						t.Errorf("%s: %s is missing", name, m.Name)
 					}
 					for _, v := range values {
 						if !(v > 0) || m.Bound.Broken != "" && v > m.Bound.Most {
@@ -93,7 +92,7 @@ func TestRealLimits(t *testing.T) {
 	}
 }
 
-// A limit that is accepted and ignored is found out.
+// An accepted but ignored limit is detected.
 func TestRealLimitIgnored(t *testing.T) {
 	l := newRealLab(t, "native", native.Driver{})
 	l.engine = updating{l.engine.(*native.Engine), func(context.Context, engine.Updater, engine.Resources) error { return nil }}
@@ -103,17 +102,17 @@ func TestRealLimitIgnored(t *testing.T) {
 	}
 }
 
-// Without a limit the program uses what there is, which is far beyond the bound.
+// Without a limit the program exceeds the bound by far.
 func TestRealNoLimit(t *testing.T) {
 	l := newRealLab(t, "native", native.Driver{})
 	l.engine = unlimited{l.engine.(*native.Engine)}
 	trial := l.run(t, "limits.cpu.time", bench.Params{"events": "200"})
 	if got := sample(t, trial, "CPULimitUse"); got < 2 || got > 11 {
-		t.Errorf("CPULimitUse = %v of a limit of a tenth that nobody set", got)
+		t.Errorf("CPULimitUse = %v with a limit of a tenth that was not set", got)
 	}
 	trial = l.run(t, "limits.memory.oom", bench.Params{"mib": "16"})
 	if got := sample(t, trial, "Reached"); got != 2 || len(trial.Values("Usable")) > 0 {
-		t.Errorf("Reached = %v of a limit that nobody set: %v", got, trial.Samples)
+		t.Errorf("Reached = %v with a limit that was not set: %v", got, trial.Samples)
 	}
 }
 
@@ -125,7 +124,7 @@ func (e unlimited) Create(ctx context.Context, spec engine.Spec) (engine.Contain
 	return e.Engine.Create(ctx, spec)
 }
 
-// updating is native with updates that are made in another way, out of its own.
+// updating is native with other updates, which may use native's own.
 type updating struct {
 	*native.Engine
 	update func(ctx context.Context, own engine.Updater, r engine.Resources) error

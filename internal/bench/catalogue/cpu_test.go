@@ -14,8 +14,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// What a program says is recorded, in base units, and what it was told is what the parameters say.
-func TestComputing(t *testing.T) {
+// The benchmarks pass their parameters to the programs and record the programs' values in base units.
+func TestCPUPrograms(t *testing.T) {
 	const event = 600e-6
 	for _, tt := range []struct {
 		name       string
@@ -110,7 +110,7 @@ func TestWrongOutputFails(t *testing.T) {
 				t.Errorf("%s, %s: %s because %q with %d samples", name, tt.what, trial.Status, trial.Reason, len(trial.Samples))
 			}
 			if !strings.Contains(trial.Output, tt.engine.complains) {
-				t.Errorf("%s, %s: the output %.100q lacks what it complained of", name, tt.what, trial.Output)
+				t.Errorf("%s, %s: the output %.100q lacks its standard error", name, tt.what, trial.Output)
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func TestWrongOutputFails(t *testing.T) {
 	}
 }
 
-// The clip is checked before it is measured how fast it is decoded.
+// The clip is verified before the measurement.
 func TestClipIsVerified(t *testing.T) {
 	trial := runOn(t, "performance.cpu.dav1d", talker{says: strings.Repeat("4000000\n", 100)}, still{}, nil)
 	if trial.Status != result.Failed || !strings.Contains(trial.Reason, "should say nothing") {
@@ -139,11 +139,11 @@ func TestClipIsVerified(t *testing.T) {
 	}
 	trial = runOn(t, "performance.cpu.dav1d", e, clock, nil)
 	if trial.Status != result.Failed || !strings.Contains(trial.Reason, "exit code 1") {
-		t.Errorf("with another sum: %s because %q", trial.Status, trial.Reason)
+		t.Errorf("with another checksum: %s because %q", trial.Status, trial.Reason)
 	}
 }
 
-func TestComputingParams(t *testing.T) {
+func TestCPUParams(t *testing.T) {
 	for _, tt := range []struct{ name, param, good, bad string }{
 		{"performance.cpu.time", "events", "100", "99"},
 		{"performance.cpu.time", "threads", "256", "257"},

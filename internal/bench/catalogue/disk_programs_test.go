@@ -11,9 +11,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 )
 
-// What follows imitates the programs of the image that work on files, as far as the benchmarks read what they write.
+// The following functions imitate the disk programs of the image. They write the output that the benchmarks read.
 
-// optionsOf gives the options of a command line, "--name=value" or "--name".
+// optionsOf returns the options of a command line, "--name=value" or "--name".
 func optionsOf(args []string) map[string]string {
 	options := map[string]string{}
 	for _, arg := range args {
@@ -31,10 +31,10 @@ func wholeOf(text string) int {
 	return n
 }
 
-// fileioRequest is how long each of sysbench's events takes.
+// fileioRequest is the time of each of sysbench's events.
 const fileioRequest = 10 * time.Microsecond
 
-// fileio imitates sysbench's test of that name.
+// fileio imitates the test fileio of sysbench.
 func fileio(args []string, _ engine.Spec) fake.Behaviour {
 	o := optionsOf(args)
 	if args[len(args)-1] == "prepare" {
@@ -84,13 +84,13 @@ Threads fairness:
 `, reads, writes, syncs, reads/64, writes/64, took.Seconds(), events, 1e3*took.Seconds(), events, took.Seconds())}
 }
 
-// The rates of fio's imitation.
+// The rates of the imitated fio.
 const (
 	fioBytesPerSecond = 1 << 30
 	fioTook           = time.Second // of a run that ends with its file
 )
 
-// fio makes each of its jobs read or write the file, or go on for its time.
+// fio imitates fio: each job reads or writes the file once, or runs for its time.
 func fio(args []string, _ engine.Spec) fake.Behaviour {
 	var groups [][]string
 	for _, arg := range args {
@@ -134,10 +134,10 @@ func fio(args []string, _ engine.Spec) fake.Behaviour {
 	return fake.Behaviour{Took: whole, Stdout: string(text) + "\n"}
 }
 
-// sqliteTook is how long SQLite takes for anything.
+// sqliteTook is the time of each call of SQLite.
 const sqliteTook = 2 * time.Second
 
-// sqlite imitates SQLite's shell for the insertions: it is told by the tables' size how many there are.
+// sqlite imitates SQLite's shell for the insertions. The size of the tables determines their number.
 func sqlite() fake.Program {
 	rows := ""
 	return func(args []string, _ engine.Spec) fake.Behaviour {

@@ -24,10 +24,10 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// The programs of the image do what the benchmarks expect of them, in containers and beside them, on every volume. Behind
-// an engine TestRealPrograms of package cli has them do so.
+// The disk benchmarks work on bare metal and in containers, on every volume. TestRealPrograms of package cli runs them behind an
+// engine.
 func TestRealDisk(t *testing.T) {
-	all := bench.Volumes() // which are the same to all benchmarks: reading and writing try each, the others one
+	all := bench.Volumes() // reading and writing test each, the other benchmarks one
 	small := []struct {
 		name    string
 		volumes []bench.Volume
@@ -74,7 +74,7 @@ func TestRealDisk(t *testing.T) {
 	}
 }
 
-// realLab is a real target with the images.
+// realLab runs benchmarks on a real target with the images.
 type realLab struct {
 	name    string
 	engine  engine.Engine
@@ -101,7 +101,7 @@ func newRealLab(t *testing.T, targetName string, driver engine.Driver) *realLab 
 	return l
 }
 
-// run makes one trial. The page cache belongs to the whole host: of it only the files of the trial are dropped.
+// run executes one trial. The page cache belongs to the whole host, so only the files of the trial are dropped.
 func (l *realLab) run(t *testing.T, name string, given bench.Params) result.Trial {
 	t.Helper()
 	b := find(t, name)
@@ -123,7 +123,7 @@ func (l *realLab) run(t *testing.T, name string, given bench.Params) result.Tria
 	return trials[0]
 }
 
-// dropFiles writes the files back that trials have in directories on disk, and drops them from the page cache.
+// dropFiles writes the trials' files on disk back, and drops them from the page cache.
 func dropFiles(data string) error {
 	dirs, err := filepath.Glob(filepath.Join(data, "t[0-9]*"))
 	for _, dir := range dirs {

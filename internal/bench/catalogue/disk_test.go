@@ -21,14 +21,14 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// diskLab is a fake target whose containers are written down, with a page cache that can be dropped.
+// diskLab is a fake target that records its containers, with a page cache that can be dropped.
 type diskLab struct {
 	engine.Engine
 	driver    *fake.Driver
 	clock     *fake.Clock
 	isolation engine.Isolation
 	created   []engine.Spec
-	events    []string // what ran, and when the cache was dropped
+	events    []string // programs and drops of the cache, in order
 }
 
 func (l *diskLab) Info() engine.Info {
@@ -46,7 +46,7 @@ func diskPrograms() map[string]fake.Program {
 		programs[name] = func(args []string, spec engine.Spec) fake.Behaviour {
 			b := program(args, spec)
 			if len(spec.Mounts) > 0 && spec.Mounts[0].Source != "" {
-				// A hole: it has a size, and nothing of it is in the page cache.
+				// The file is a hole: it has a size, and none of it is in the page cache.
 				file := filepath.Join(spec.Mounts[0].Source, "hole")
 				if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Truncate(file, 1<<20)); err != nil {
 					b.Exit, b.Stderr = engine.Exit{Code: 1}, err.Error()
@@ -78,7 +78,7 @@ func newDiskLab(t *testing.T, targetName string) *diskLab {
 	return l
 }
 
-// what says in a word what a program is to do.
+// what describes the task of a program in a word.
 func what(name string, args []string) string {
 	switch o := optionsOf(args); filepath.Base(name) {
 	case "sysbench":
@@ -112,10 +112,10 @@ func (l *diskLab) run(t *testing.T, name string, given bench.Params) result.Tria
 	return trial
 }
 
-// onVolumes are the benchmarks that have the parameter on.
+// onVolumes are the benchmarks with the parameter on.
 var onVolumes = []string{"performance.disk.read", "performance.disk.write", "performance.disk.throughput", "performance.disk.sqlite", "performance.disk.blog"}
 
-// The container gets the volume that the parameter names, and the trial says which it was.
+// The container gets the volume that the parameter selects, and the trial records it.
 func TestVolumes(t *testing.T) {
 	for _, name := range onVolumes {
 		for volume, want := range map[bench.Volume]struct {
@@ -134,11 +134,11 @@ func TestVolumes(t *testing.T) {
 				continue
 			}
 			if on := trial.Conditions["files on"]; !strings.HasPrefix(on, want.says) || on == "a bind mount of " {
-				t.Errorf("%s on %s says that its files are on %q", name, volume, on)
+				t.Errorf("%s on %s records its files on %q", name, volume, on)
 			}
 			spec := l.created[0]
 			if spec.Writable != want.writable || (len(spec.Mounts) == 1) != want.mounted {
-				t.Errorf("%s on %s: a container that is writable %v with the mounts %v", name, volume, spec.Writable, spec.Mounts)
+				t.Errorf("%s on %s: writable is %v and the mounts are %v", name, volume, spec.Writable, spec.Mounts)
 				continue
 			}
 			if want.mounted {
@@ -151,8 +151,8 @@ func TestVolumes(t *testing.T) {
 	}
 }
 
-// A target that has no such volume is skipped with its reason, not run on another one.
-func TestVolumesThatAreNotThere(t *testing.T) {
+// A target without the volume is skipped with its reason, and not run on another volume.
+func TestUnsupportedVolumes(t *testing.T) {
 	for volume, capability := range map[string]string{"rootfs": "writable-root", "tmpfs": "tmpfs"} {
 		for _, name := range onVolumes {
 			l := newDiskLab(t, "fake/a@no="+capability)
@@ -205,7 +205,7 @@ func TestDiskValues(t *testing.T) {
 	}
 }
 
-// The cache is dropped between writing and reading, right before each reading, and by no benchmark that is to be warm.
+// With cache=cold the cache is dropped right before each reading. With cache=warm it is never dropped.
 func TestColdCache(t *testing.T) {
 	for _, tt := range []struct {
 		name, cache string
@@ -227,16 +227,16 @@ func TestColdCache(t *testing.T) {
 			}
 			said := trial.Conditions["page cache"]
 			if want := volume == "bind" || tt.cache == "warm"; strings.HasPrefix(said, tt.cache+": ") != want || strings.Contains(said, "cannot be seen on rootfs") == want {
-				t.Errorf("%s, %s, on %s says that the page cache was %q", tt.name, tt.cache, volume, said)
+				t.Errorf("%s, %s, on %s: the recorded page cache is %q", tt.name, tt.cache, volume, said)
 			}
 			if len(l.created) != 1 {
-				t.Errorf("%s, %s, on %s: %d containers; what is on a root file system goes with its container", tt.name, tt.cache, volume, len(l.created))
+				t.Errorf("%s, %s, on %s: %d containers, want 1: the root file system belongs to its container", tt.name, tt.cache, volume, len(l.created))
 			}
 		}
 	}
 }
 
-// Of a target that may have a cache of its own nobody knows whether that is cold.
+// The cache inside a sandbox is unknown and not called cold.
 func TestColdCacheOfASandbox(t *testing.T) {
 	for isolation, known := range map[engine.Isolation]bool{
 		engine.NoIsolation: true, engine.SharedKernel: true, engine.UserKernel: false, engine.VM: false, engine.Unknown: false,
@@ -246,14 +246,14 @@ func TestColdCacheOfASandbox(t *testing.T) {
 			l.isolation = isolation
 			trial := l.run(t, "performance.disk.read", bench.Params{"cache": "cold", "on": volume})
 			if said := trial.Conditions["page cache"]; trial.Status != result.OK || strings.Contains(said, "the sandbox's own cache is unknown") == known {
-				t.Errorf("isolation %s, on %s: %s because %q, says %q", isolation, volume, trial.Status, trial.Reason, said)
+				t.Errorf("isolation %s, on %s: %s because %q, recorded as %q", isolation, volume, trial.Status, trial.Reason, said)
 			}
 		}
 	}
 }
 
-// Files that stay in the cache are not read cold, and neither are those that are not on the host.
-func TestColdCacheThatStaysWarm(t *testing.T) {
+// A cold read is skipped if the files stay in the cache, or if they are not on the host.
+func TestCacheStaysWarm(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		file []byte
@@ -276,7 +276,7 @@ func TestColdCacheThatStaysWarm(t *testing.T) {
 	}
 }
 
-// A root file system is told by where it keeps what is written.
+// The trial records where the root file system keeps written files.
 func TestRootFileSystems(t *testing.T) {
 	for _, tt := range []struct {
 		target    string
@@ -297,8 +297,8 @@ func TestRootFileSystems(t *testing.T) {
 	}
 }
 
-// What cannot be cold is not measured, and neither is it called cold.
-func TestColdCacheThatCannotBe(t *testing.T) {
+// A read that cannot be cold is skipped before any program runs.
+func TestImpossibleColdCache(t *testing.T) {
 	for _, name := range []string{"performance.disk.read", "performance.disk.throughput"} {
 		for _, tt := range []struct {
 			target string
@@ -323,14 +323,14 @@ func TestColdCacheThatCannotBe(t *testing.T) {
 			c.DropCaches = func(context.Context) error { return errors.New("no way") }
 		})
 		if trial.Status != result.Failed || !strings.Contains(trial.Reason, "no way") || len(trial.Conditions["page cache"]) > 0 {
-			t.Errorf("%s of a cache that stays: %s because %q", name, trial.Status, trial.Reason)
+			t.Errorf("%s with a cache that stays: %s because %q", name, trial.Status, trial.Reason)
 		}
 	}
 }
 
-// A target that lacks a way of mounting, or a host without room for one, has the values of the others, and says why that one
-// is missing.
-func TestMountsThatAreNotThere(t *testing.T) {
+// performance.disk.mount leaves out a volume that the target lacks or for which the host has no space. It measures the others
+// and records the reason.
+func TestMissingMounts(t *testing.T) {
 	const gib = 1 << 30
 	room := func(disk, memory int64) func(*runner.Config) {
 		return func(c *runner.Config) {
@@ -367,13 +367,13 @@ func TestMountsThatAreNotThere(t *testing.T) {
 				n = 0
 			}
 			if notMeasured := strings.HasPrefix(said, "not measured: ") && strings.Contains(said, tt.why); len(trial.Values(metric)) != n || notMeasured == (n == 1) {
-				t.Errorf("%s: %s has %d values, want %d; it says %q", tt.name, metric, len(trial.Values(metric)), n, said)
+				t.Errorf("%s: %s has %d values, want %d; the condition is %q", tt.name, metric, len(trial.Values(metric)), n, said)
 			}
 		}
 	}
 }
 
-// Files that pass by the page cache are not in it. Those of the imitation are in none; a file that the host wrote itself is.
+// Direct I/O leaves no files in the page cache. The imitated fio writes none there; a file that the test writes is in it.
 func TestDirect(t *testing.T) {
 	direct := bench.Params{"direct": "1", "mib": "1"}
 	for _, volume := range []string{"tmpfs", "bind-tmpfs"} {
@@ -386,12 +386,12 @@ func TestDirect(t *testing.T) {
 	l := newDiskLab(t, "fake/a")
 	trial := l.run(t, "performance.disk.throughput", bench.Params{"direct": "1", "on": "rootfs"})
 	if trial.Status != result.OK || !strings.Contains(trial.Conditions["direct I/O"], "cannot be seen") {
-		t.Errorf("direct on rootfs: %s because %q, says %q", trial.Status, trial.Reason, trial.Conditions["direct I/O"])
+		t.Errorf("direct on rootfs: %s because %q, recorded as %q", trial.Status, trial.Reason, trial.Conditions["direct I/O"])
 	}
 	l = newDiskLab(t, "fake/a")
 	l.driver.Install("/usr/bin/fio", func(args []string, spec engine.Spec) fake.Behaviour {
 		if !slices.Contains(args, "--direct=1") {
-			t.Errorf("fio is not told: %q", args)
+			t.Errorf("fio lacks the option: %q", args)
 		}
 		if err := os.WriteFile(filepath.Join(spec.Mounts[0].Source, "touchstone.fio"), make([]byte, 1<<20), 0o600); err != nil {
 			t.Error(err)
@@ -400,17 +400,17 @@ func TestDirect(t *testing.T) {
 	})
 	trial = l.run(t, "performance.disk.throughput", direct)
 	if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "the target ignores it") || len(trial.Samples) > 0 {
-		t.Errorf("direct I/O that was ignored: %s because %q", trial.Status, trial.Reason)
+		t.Errorf("ignored direct I/O: %s because %q", trial.Status, trial.Reason)
 	}
 }
 
-// The space that a benchmark asks for is that of its files, where they lie.
+// A benchmark needs the space of its files, on the volume that holds them.
 func TestSpace(t *testing.T) {
 	exactly := func(s bench.Space) [2]bench.Space { return [2]bench.Space{s, s} }
 	for _, tt := range []struct {
 		name  string
 		given bench.Params
-		want  [2]bench.Space // the least and the most
+		want  [2]bench.Space // minimum and maximum
 	}{
 		{"performance.disk.read", bench.Params{"files": "128", "mib": "16"}, exactly(bench.Space{Disk: 2 << 30})},
 		{"performance.disk.read", bench.Params{"files": "128", "mib": "16", "on": "bind-tmpfs"}, exactly(bench.Space{Memory: 2 << 30})},
@@ -435,8 +435,8 @@ func TestSpace(t *testing.T) {
 	}
 }
 
-// Whatever the programs do wrong, there is no number.
-func TestWrongOutputOfDiskProgramsIsNoResult(t *testing.T) {
+// Wrong output of a disk program fails the trial without samples.
+func TestWrongOutputOfDiskProgramsFails(t *testing.T) {
 	for _, name := range []string{"performance.disk.read", "performance.disk.write", "performance.disk.mount", "performance.disk.throughput", "performance.disk.sqlite"} {
 		for _, cache := range []string{"warm", "cold"} {
 			given := bench.Params{}
@@ -478,15 +478,15 @@ func TestWrongOutputOfDiskProgramsIsNoResult(t *testing.T) {
 					t.Errorf("%s, %s, %s: %s because %q with the samples %v", name, cache, what, trial.Status, trial.Reason, trial.Samples)
 				}
 				if what == "a full disk" && !strings.Contains(trial.Output, "No space left") {
-					t.Errorf("%s, %s: the output %.100q lacks what was complained of", name, what, trial.Output)
+					t.Errorf("%s, %s: the output %.100q lacks the standard error", name, what, trial.Output)
 				}
 			}
 		}
 	}
 }
 
-// A request that is larger than the file is refused before anything runs.
-func TestRequestsHaveToFit(t *testing.T) {
+// A request that is larger than the file is refused before a program runs.
+func TestRequestsMustFit(t *testing.T) {
 	trial := run(t, "performance.disk.throughput", "fake/a", bench.Params{"mib": "1", "block": "2048"})
 	if trial.Status != result.Failed || !strings.Contains(trial.Reason, fmt.Sprint(2<<20)) {
 		t.Errorf("requests larger than the file: %s because %q", trial.Status, trial.Reason)

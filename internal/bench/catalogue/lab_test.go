@@ -23,7 +23,7 @@ const ms = time.Millisecond
 
 const runID = "20260101-000000-test"
 
-// find gives a benchmark of the catalogue.
+// find returns a benchmark of the catalogue.
 func find(t testing.TB, name string) bench.Benchmark {
 	t.Helper()
 	b, ok := catalogue.Catalogue{}.Lookup(name)
@@ -54,7 +54,7 @@ func run(t testing.TB, name, targetName string, given bench.Params) result.Trial
 	return trial
 }
 
-// runOn executes one trial on an engine, with changes to what a run is made of.
+// runOn executes one trial on an engine, with changes to the configuration of the run.
 func runOn(t testing.TB, name string, e engine.Engine, clock runner.Clock, given bench.Params, changes ...func(*runner.Config)) result.Trial {
 	t.Helper()
 	b := find(t, name)
@@ -81,7 +81,7 @@ func runOn(t testing.TB, name string, e engine.Engine, clock runner.Clock, given
 	return trials[0]
 }
 
-// images hold nothing.
+// images is a registry of empty images.
 type images struct{}
 
 func (images) Fresh(_ context.Context, size int64) (string, error) {
@@ -98,7 +98,7 @@ func (quiet) Begin() func([]bench.Medium) result.Disturbance {
 func (quiet) Started(result.Trial, runner.Progress) {}
 func (quiet) Ended(result.Trial)                    {}
 
-// ok is run on a target on which the trial must work.
+// ok is run for a trial that must succeed.
 func ok(t testing.TB, name, targetName string, given bench.Params) result.Trial {
 	t.Helper()
 	trial := run(t, name, targetName, given)
@@ -108,7 +108,7 @@ func ok(t testing.TB, name, targetName string, given bench.Params) result.Trial 
 	return trial
 }
 
-// still is a clock that stands.
+// still is a stopped clock.
 type still struct{}
 
 func (still) Now() time.Time { return time.Time{} }
@@ -117,8 +117,7 @@ func (still) WithTimeoutCause(ctx context.Context, _ time.Duration, _ error) (co
 	return context.WithCancel(ctx)
 }
 
-// talker is an engine whose containers all write the same and end at once, whatever
-// program they are to run.
+// talker is an engine whose containers write the same output and exit at once, for every program.
 type talker struct {
 	says, complains string
 	exit            engine.Exit

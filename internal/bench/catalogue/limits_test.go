@@ -609,7 +609,7 @@ func TestCPULimitOfParts(t *testing.T) {
 	}
 }
 
-// withDaemon is a worker with a daemon and with engine.Placer.
+// withDaemon is a worker with a daemon and with engine.CgroupPlacer.
 type withDaemon struct {
 	*worker
 	service engine.Daemon

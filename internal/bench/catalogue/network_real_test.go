@@ -18,8 +18,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// The programs of the image serve and ask each other over the networks of real engines. Between containers and the host,
-// and behind containerd, TestRealPrograms of package cli has them do so.
+// The network benchmarks work over the networks of real engines. TestRealPrograms of package cli runs them between containers
+// and the host, and behind containerd.
 func TestRealNetwork(t *testing.T) {
 	rootfs, _ := enginetest.Workload(t)
 	between, beside := bench.Params{"peer": "containers"}, bench.Params{"peer": "host"}
@@ -75,7 +75,7 @@ func TestRealNetwork(t *testing.T) {
 	}
 }
 
-// checkNetwork checks that a trial has all that its benchmark promises.
+// checkNetwork checks that a trial has all metrics and conditions of its benchmark.
 func checkNetwork(t *testing.T, b bench.Benchmark, trial result.Trial) {
 	t.Helper()
 	if trial.Status != result.OK {
@@ -90,7 +90,7 @@ func checkNetwork(t *testing.T, b bench.Benchmark, trial result.Trial) {
 	}
 	for _, condition := range []string{"interface", "mtu", "server", "client"} {
 		if trial.Conditions[condition] == "" {
-			t.Errorf("%s: nothing is on record of the %s: %v", b.Name, condition, trial.Conditions)
+			t.Errorf("%s: the condition %s is missing: %v", b.Name, condition, trial.Conditions)
 		}
 	}
 }

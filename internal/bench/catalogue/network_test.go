@@ -25,18 +25,18 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// wire is a network of imagined containers: engine, network and the host's end in one. The programs in it are
-// clients, which write what was captured from the real ones and end at once, and servers, which run until something ends them.
+// wire is a network of imitated containers: engine, network and the host's end in one. Its clients write the captured output of
+// the real programs and exit at once. Its servers run until they are killed or deleted.
 type wire struct {
-	// says gives what a client writes instead of its capture, by a part of its arguments.
+	// says replaces the captured output of a client, by a part of its arguments.
 	says map[string]string
-	// exits are the ends of clients, by a part of their arguments.
+	// exits are the exits of clients, by a part of their arguments.
 	exits map[string]engine.Exit
-	// dies ends a server badly as soon as the first client starts.
+	// dies makes a server fail as soon as the first client starts.
 	dies bool
-	// dumb servers say nothing when they listen; stubborn ones ignore SIGTERM, confused ones end badly on it.
+	// dumb servers write nothing when they listen. Stubborn servers ignore SIGTERM, confused servers fail on it.
 	dumb, stubborn, confused bool
-	// hangs is told that a dumb or stubborn server will be waited for in vain.
+	// hangs is called when a wait for a dumb or stubborn server begins.
 	hangs func()
 
 	mu   sync.Mutex
@@ -99,7 +99,7 @@ func (c *wired) Start(context.Context) error {
 	}
 	if c.wire.dies {
 		c.wire.each(func(s *wired) { s.end(engine.Exit{Code: 3}) })
-		return nil // and waits for a server that is no more
+		return nil // it waits for a server that has exited
 	}
 	exit := engine.Exit{}
 	for part, e := range c.wire.exits {
@@ -112,7 +112,7 @@ func (c *wired) Start(context.Context) error {
 	}
 	c.end(exit)
 	if c.spec.Process.Args[0] == workload.Iperf {
-		c.wire.each(func(s *wired) { s.end(engine.Exit{}) }) // it serves once
+		c.wire.each(func(s *wired) { s.end(engine.Exit{}) }) // the server exits after one client
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (c *wired) Delete(context.Context) error {
 	return nil
 }
 
-// captures are what the real programs wrote when they were called with such arguments, by the captures of package workload.
+// captures are the captured outputs of the real programs from package workload, by parts of their arguments.
 func captures() map[string]string {
 	return map[string]string{
 		"--reverse": "iperf3-receive.json", "--json": "iperf3-send.json",
@@ -238,7 +238,7 @@ func overNetwork() []string {
 	return []string{networkBandwidth, networkNetperf, networkHTTP, databaseRedis}
 }
 
-// The values are those of the captures.
+// The values equal the values in the captures.
 func TestNetworkValues(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -278,7 +278,7 @@ func TestRedisValues(t *testing.T) {
 			t.Errorf("%s = %v, want %v", metric, got, want)
 		}
 	}
-	// Each of sateri's tables A.1 to A.9 is there whole.
+	// The series cover sateri's tables A.1 to A.9.
 	for _, metric := range []string{"LatencyAvg", "LatencyMin", "LatencyP50", "LatencyP95", "LatencyP99", "LatencyMax"} {
 		values := trial.Values(metric)
 		if len(values) != len(workload.RedisTests()) {
@@ -293,8 +293,8 @@ func TestRedisValues(t *testing.T) {
 	}
 }
 
-// The capture's rates let a request in each of the tests take 0.33 ms. Where there is time for more requests than the fewest the
-// result is that of a second run.
+// With the capture's rates, one request in each of the tests takes 0.33 ms. If the time allows more than the fewest requests, the
+// result comes from a second run.
 func TestRedisRequests(t *testing.T) {
 	for _, tt := range []struct {
 		requests, duration string
@@ -330,7 +330,7 @@ func TestRedisRequests(t *testing.T) {
 			}
 		}
 		if last := trial.Conditions["requests in each test"]; !slices.Equal(asked, tt.want) || last != tt.want[len(tt.want)-1] {
-			t.Errorf("%v: %v requests are made, and %s on record; want %v", given, asked, last, tt.want)
+			t.Errorf("%v: %v requests were made and %s recorded; want %v", given, asked, last, tt.want)
 		}
 		if got := trial.Values("SET"); len(got) != 1 {
 			t.Errorf("%v: SET = %v, want one value", given, got)
@@ -338,8 +338,8 @@ func TestRedisRequests(t *testing.T) {
 	}
 }
 
-// Servers are in containers, clients where the parameter says; who is where is on record.
-func TestWhereServersAndClientsRun(t *testing.T) {
+// Servers run in containers, clients in the place that the parameter selects. The trial records both places.
+func TestPlacesOfServersAndClients(t *testing.T) {
 	for _, name := range overNetwork() {
 		for peer, want := range map[string]string{"host": "host", "containers": "container"} {
 			e := &wire{}
@@ -361,7 +361,7 @@ func TestWhereServersAndClientsRun(t *testing.T) {
 				if !server {
 					clients++
 					if !strings.Contains(args, "10.9.0.2") {
-						t.Errorf("%s: the client %q does not ask the server", name, args)
+						t.Errorf("%s: the client %q does not connect to the server", name, args)
 					}
 				}
 			}
@@ -376,7 +376,7 @@ func TestWhereServersAndClientsRun(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong at either end is an error that says what, and no number.
+// A fault at either end fails the trial with a reason and without samples.
 func TestNetworkFaults(t *testing.T) {
 	failed := engine.Exit{Code: 1}
 	for _, tt := range []struct {
@@ -398,19 +398,19 @@ func TestNetworkFaults(t *testing.T) {
 			"killed by signal 9",
 		},
 		{
-			"a client says something new", overNetwork(),
+			"unknown output of a client", overNetwork(),
 			&wire{says: map[string]string{"--json": "{}", workload.Netperf + " ": "hello\n", workload.AB: "hello\n", workload.RedisBenchmark: "hello\n"}},
 			"read ",
 		},
 		{
-			"a client floods", overNetwork(),
+			"too much output of a client", overNetwork(),
 			&wire{says: map[string]string{
 				"--json": strings.Repeat("{", 2*bench.MaxOutput), workload.Netperf + " ": strings.Repeat("PROTOCOL=TCP\n", bench.MaxOutput/6),
 				workload.AB: strings.Repeat("x", 2*bench.MaxOutput), workload.RedisBenchmark: strings.Repeat("\"\n", bench.MaxOutput),
 			}},
 			"output",
 		},
-		{"a server ends badly", []string{networkHTTP, databaseRedis}, &wire{confused: true}, "the server: "},
+		{"a server fails on SIGTERM", []string{networkHTTP, databaseRedis}, &wire{confused: true}, "the server: "},
 		{"a slow server", []string{networkHTTP}, &wire{says: map[string]string{"/small": fewAnswers(t)}}, "too few responses"},
 	} {
 		for _, name := range tt.names {
@@ -423,7 +423,7 @@ func TestNetworkFaults(t *testing.T) {
 	}
 }
 
-// fewAnswers is what ab says of a small file that it got too rarely for a 99th percentile.
+// fewAnswers is the output of ab after too few transfers for a 99th percentile.
 func fewAnswers(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(captureDir, "ab-small.txt"))
@@ -433,7 +433,7 @@ func fewAnswers(t *testing.T) string {
 	return strings.NewReplacer("29949.55", "48", "29950", "48").Replace(string(text))
 }
 
-// What never comes to an end runs into a limit.
+// A server that never exits or never listens makes the trial exceed a limit.
 func TestNetworkHangs(t *testing.T) {
 	for _, tt := range []struct {
 		what, name string
@@ -451,7 +451,7 @@ func TestNetworkHangs(t *testing.T) {
 	}
 }
 
-// limit is a clock that stands until all limits are reached at once.
+// limit is a stopped clock on which all limits can expire at once.
 type limit struct {
 	still
 	mu      sync.Mutex

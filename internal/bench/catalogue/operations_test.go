@@ -11,18 +11,18 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// values gives all samples of a trial by metric, in milliseconds.
+// values returns all samples of a trial by metric, in milliseconds.
 func values(t *testing.T, trial result.Trial) map[string][]float64 {
 	t.Helper()
 	got := map[string][]float64{}
 	for _, s := range trial.Samples {
-		// The clock is exact to the nanosecond, its binary fractions are not.
+		// Times are exact to the nanosecond, but their binary fractions are not.
 		got[s.Metric] = append(got[s.Metric], math.Round(s.Value*1e9)/1e6)
 	}
 	return got
 }
 
-// repeat gives n times the same value.
+// repeat returns n copies of a value.
 func repeat(n int, v float64) (all []float64) {
 	for range n {
 		all = append(all, v)
@@ -30,7 +30,7 @@ func repeat(n int, v float64) (all []float64) {
 	return all
 }
 
-const mib = 1 << 20 * 1e3 // a mebibyte, as values has it
+const mib = 1 << 20 * 1e3 // a mebibyte in the unit of values
 
 func TestOperations(t *testing.T) {
 	for _, tt := range []struct {
@@ -60,7 +60,7 @@ func TestOperations(t *testing.T) {
 			map[string][]float64{"Pull": {200}, "Remove": {30}},
 		},
 		{
-			// The server is a real one, and answers in no time on the fake clock.
+			// The server is real and responds in no time on the fake clock.
 			"operations.service.ready", "fake/a@create=10ms,start=6ms,ready=2ms", nil,
 			map[string][]float64{"Listening": {12}, "Ready": {16}},
 		},
@@ -74,20 +74,20 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// A container that says something else than it should is no result, however fast it was.
-func TestOperationsCheckWhatTheProgramSays(t *testing.T) {
+// Unexpected output of a container fails the trial.
+func TestOperationsCheckTheOutput(t *testing.T) {
 	for _, tt := range []struct{ name, says string }{
 		{"operations.container.lifecycle", "redy\n"},
 		{"operations.container.lifecycle", "ready"},
 		{"operations.container.exec", ""},
 		{"operations.service.ready", "ready\n"},
 		{"operations.service.ready", "ready port=0\n"},
-		{"operations.service.ready", "ready port=1\n"}, // where nobody answers
+		{"operations.service.ready", "ready port=1\n"}, // no server listens there
 		{"scalability.runtime.3", "redy\n"},
 	} {
 		trial := runOn(t, tt.name, talker{says: tt.says}, still{}, nil)
 		if trial.Status != result.Failed || len(trial.Samples) > 0 {
-			t.Errorf("%s of a program that says %q: %s with the samples %v", tt.name, tt.says, trial.Status, trial.Samples)
+			t.Errorf("%s of a program with the output %q: %s with the samples %v", tt.name, tt.says, trial.Status, trial.Samples)
 		}
 	}
 }
@@ -113,9 +113,8 @@ func TestScalability(t *testing.T) {
 	}
 }
 
-// checkParallel checks the series of containers that were made at once. On the fake clock
-// their calls take turns in an order that the scheduler chooses: they last as long as
-// alone at least, and no longer than all together.
+// checkParallel checks the series of containers that were created in parallel. On the fake clock the scheduler orders their
+// calls: each takes at least its own time, and at most the time of all together.
 func checkParallel(t *testing.T, got, want map[string][]float64) {
 	t.Helper()
 	for series, total := range map[string]string{"StartLatency": "TotalTime", "FirstInstruction": "TotalTime", "DestroyLatency": "DestroyTime"} {
@@ -130,7 +129,7 @@ func checkParallel(t *testing.T, got, want map[string][]float64) {
 		delete(got, series)
 		delete(want, series)
 	}
-	// The ends of processes overlap: 3 ms after the kill, whoever else is being removed then.
+	// The exits of processes overlap: each comes 3 ms after its kill, whatever other calls run then.
 	if d := got["DestroyTime"][0]; d > want["DestroyTime"][0] {
 		t.Errorf("DestroyTime is %v ms, want at most %v", d, want["DestroyTime"][0])
 	}
@@ -138,7 +137,7 @@ func checkParallel(t *testing.T, got, want map[string][]float64) {
 	delete(want, "DestroyTime")
 }
 
-// The latency of the nth start shows what those before it cost, in the order of their number.
+// The latencies of starts are recorded in the order of the containers.
 func TestScalabilityKeepsTheOrder(t *testing.T) {
 	trial := ok(t, "scalability.runtime.5", "fake/a@create=10ms,start=10ms,drift=0.1", nil)
 	want := []float64{20, 22, 24, 26, 28}

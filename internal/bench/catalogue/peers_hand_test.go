@@ -31,20 +31,20 @@ type peerLab struct {
 	*native.Engine
 	session        engine.Session
 	rootfs, memory string
-	// cpu is the one on which all programs run: where the kernel puts two that talk to each other decides
-	// how fast they do, and it does not put them at the same place each time.
+	// cpu is the CPU of all programs: the kernel's choice of CPUs for two communicating programs decides about their
+	// speed, and differs between runs.
 	cpu      string
 	programs []program // of the trial
 }
 
-// program is one that a trial has run.
+// program is a program that a trial has run.
 type program struct {
 	argv   []string
 	server bool
-	files  string // a copy of the directory that a server was given; empty if it has none
+	files  string // a copy of the directory of a server; empty without one
 }
 
-// Create notes what program is run.
+// Create records the program.
 func (l *peerLab) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
 	p := program{argv: spec.Process.Args, server: spec.Network == engine.Bridged}
 	if p.server && len(spec.Mounts) > 0 {
@@ -78,7 +78,7 @@ func newPeerLab(t *testing.T) *peerLab {
 	return l
 }
 
-// lastCPU is the last of the CPUs on which this program may run: the first ones have more to do besides.
+// lastCPU is the last CPU that this process may use: the first CPUs serve more other work.
 func lastCPU(t *testing.T) string {
 	t.Helper()
 	var here unix.CPUSet
@@ -94,7 +94,7 @@ func lastCPU(t *testing.T) string {
 	return fmt.Sprint(last)
 }
 
-// measure gives Touchstone's values, by a trial as in any run, and the programs that the trial has run.
+// measure returns Touchstone's values, from a trial as in any run, and the programs of the trial.
 func (l *peerLab) measure(p peer) ([]float64, []program, error) {
 	l.Helper()
 	b := find(l.T, p.benchmark)
@@ -132,9 +132,8 @@ func (l *peerLab) measure(p peer) ([]float64, []program, error) {
 	return values, l.programs, nil
 }
 
-// inRoot begins the scripts by which programs are run by hand, as one would in a shell: in the root directory $1, with
-// the directory $2 at /data. The mounts are the script's own. It joins cgroups: what is charged to one, memory above
-// all, costs time.
+// inRoot is the head of the scripts that run programs by hand, as in a shell: in the root directory $1, with the directory $2
+// at /data. The script has its own mounts. It joins cgroups, since the accounting of a cgroup, mostly of memory, costs time.
 const inRoot = `
 set -eu
 root=$1 data=$2
@@ -146,7 +145,7 @@ join() { for file in $1; do echo 0 >"$file"; done; }
 in_root() { unshare --root="$root" --wd=/data "$@"; }
 `
 
-// oneByOneScript runs programs that are separated by "--then".
+// oneByOneScript runs programs, separated by "--then", one after the other.
 const oneByOneScript = inRoot + `
 join "$PROGRAM"
 TIMEFORMAT='took %3R'
@@ -158,10 +157,10 @@ while [ $# -gt 0 ]; do
 done
 `
 
-// took is what oneByOneScript writes after each program.
+// took matches the time that oneByOneScript writes after each program.
 const took = `^took ([0-9.]+)$`
 
-// byHand gives what the programs of a trial say themselves when they are run by hand.
+// byHand runs the programs of a trial by hand and returns their values.
 func (l *peerLab) byHand(p peer, programs []program) ([]float64, error) {
 	l.Helper()
 	var output []byte
@@ -177,7 +176,7 @@ func (l *peerLab) byHand(p peer, programs []program) ([]float64, error) {
 	return p.read(output)
 }
 
-// oneByOne runs a program, or those that a sequence has, one after the other.
+// oneByOne runs a program, or the programs of a sequence, one after the other.
 func (l *peerLab) oneByOne(p peer, last program) ([]byte, error) {
 	args := slices.DeleteFunc(slices.Clone(last.argv), func(arg string) bool { return slices.Contains(p.without, arg) })
 	if i := slices.Index(args, "--"); i > 0 && slices.Contains(args[:i], "sequence") {
@@ -186,16 +185,16 @@ func (l *peerLab) oneByOne(p peer, last program) ([]byte, error) {
 	return l.shell(hand{script: oneByOneScript, in: l.memory, groups: []string{"PROGRAM"}}, args...)
 }
 
-// hand is how programs are run by hand.
+// hand describes a run by hand.
 type hand struct {
 	script    string
-	in        string   // where the directory for /data is made
-	files     string   // what is in it
-	groups    []string // variables with the files by which the script joins cgroups
-	namespace string   // an option of unshare for one more namespace than that of mounts; empty if there is none
+	in        string   // parent of the directory for /data
+	files     string   // directory with its content
+	groups    []string // variables with the files for joining cgroups
+	namespace string   // an option of unshare for a namespace in addition to mounts; may be empty
 }
 
-// shell runs a script with arguments and gives what it writes. Its cgroups are beside those of trials.
+// shell runs a script with arguments and returns its output. Its cgroups are beside the cgroups of trials.
 func (l *peerLab) shell(h hand, args ...string) (output []byte, err error) {
 	data, err := os.MkdirTemp(h.in, "")
 	if err != nil {
@@ -225,7 +224,7 @@ func (l *peerLab) shell(h hand, args ...string) (output []byte, err error) {
 	return written.Bytes(), err
 }
 
-// joining is run with a cgroup whose files are in a variable of the command's.
+// joining calls run with a cgroup whose files are in an environment variable of the command.
 func (l *peerLab) joining(ctx context.Context, cmd *exec.Cmd, variable string, run func() error) func() error {
 	name := "by-hand-" + strings.ToLower(variable)
 	return func() error {

@@ -8,7 +8,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// networkPeers are those with a server, and clients at the host's end.
+// networkPeers are the peers with a server, and with clients at the host's end.
 func networkPeers() []peer {
 	beside := func(more bench.Params) bench.Params {
 		more["peer"] = bench.HostPeer
@@ -17,14 +17,14 @@ func networkPeers() []peer {
 	iperf := func(metric, reverse string) value {
 		return one(metric, `"reverse":\s*`+reverse+`,(?s:.*?)"sum_received":(?s:.*?)"bits_per_second":\s*([0-9.e+]+)`, nil)
 	}
-	// A report of netperf's begins with what the test was.
+	// A report of netperf begins with the name of the test.
 	netperf := func(test, protocol, direction string, unit float64) value {
 		return one(test, `^PROTOCOL=`+protocol+`\nDIRECTION=`+direction+`\n(?s:.*?)\nTHROUGHPUT=([0-9.]+)$`, times(unit))
 	}
 	ab := func(metric, file, number string, of func(float64) float64) value {
 		return one(metric, `^Document Path: +/`+file+`$(?s:.*?)^`+number+`: +([0-9.]+) `, of)
 	}
-	// One test alone is over too soon for redis-benchmark, which counts whole milliseconds.
+	// One test alone is too short for redis-benchmark, which counts whole milliseconds.
 	redis := value{name: "all tests", says: `^"[A-Z_0-9]+(?: \([^)]*\))?","([0-9.]+)"`, together: serially}
 	for _, test := range workload.RedisTests() {
 		redis.metrics = append(redis.metrics, test.Name)
@@ -43,7 +43,7 @@ func networkPeers() []peer {
 		},
 		{
 			benchmark: "performance.network.http", params: beside(bench.Params{"duration": "1s"}), turns: 1,
-			// Its tests with netperf are among those above.
+			// The tests with netperf are compared above.
 			values: []value{ab("HTTPBandwidth", "large", "Transfer rate", times(8*1024)), ab("HTTPLatency", "small", "Requests per second", inverse)},
 		},
 		{
@@ -53,11 +53,12 @@ func networkPeers() []peer {
 	}
 }
 
-// overNetworkScript runs programs that each follow a word: a "server" at one end of a network and a "client" at the other one, to its end.
-// "listening" waits for the first line of the server. A server ends when the next one begins, or nobody is left to ask it.
+// overNetworkScript runs programs, each after a word: a "server" at one end of a network, or a "client" at the other end until
+// it exits. "listening" waits for the first line of the server. A server is killed before the next one starts, or after the
+// last client.
 //
-// The network is as Touchstone makes it for bare metal: two namespaces that an Ethernet pair joins, of which the script's own
-// is the host's end, with the same addresses and without IPv6.
+// The network is Touchstone's network for bare metal: an Ethernet pair between two namespaces, with the same addresses and
+// without IPv6. The script's own namespace is the host's end.
 const overNetworkScript = inRoot + `
 begin() {
 	for which in all default; do
@@ -122,7 +123,7 @@ func (l *peerLab) overNetwork(programs []program) ([]byte, error) {
 			}
 			h.files = p.files
 		}
-		// A server that nobody tries to reach first says itself when it listens.
+		// A server without a probing client reports itself that it listens.
 		if p.server && i+1 < len(programs) && !slices.Contains(programs[i+1].argv, "reach") {
 			args = append(args, "listening", "--then")
 		}

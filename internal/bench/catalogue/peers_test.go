@@ -18,47 +18,47 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// peerRounds is the environment variable with the number of rounds. The comparison takes minutes and means nothing on
-// a busy machine: without it it is left out. scripts/bench-programs.sh sets it.
+// peerRounds is the environment variable with the number of rounds. The comparison takes minutes and is meaningless on a busy
+// machine, so it is skipped without the variable. scripts/bench-programs.sh sets it.
 const peerRounds = "TOUCHSTONE_PEER_ROUNDS"
 
-// peerNames is the environment variable with the benchmarks that are compared, separated by spaces; without it all are.
+// peerNames is the environment variable with the benchmarks to compare, separated by spaces. Without it all are compared.
 const peerNames = "TOUCHSTONE_PEERS"
 
 const (
-	peerMostApart = 0.02        // by which the medians may differ
+	peerTolerance = 0.02        // largest relative difference of the medians
 	peerLimit     = time.Minute // for one run of a program
 )
 
-// peer is a benchmark whose values by Touchstone are compared with what its programs say when they are run by hand.
+// peer is a benchmark whose values by Touchstone are compared with the values of its programs when they are run by hand.
 type peer struct {
 	benchmark string
 	params    bench.Params
 	values    []value
-	// without are arguments that only serve to get a value to standard output.
+	// without are arguments that only write a value to standard output, and are left out by hand.
 	without []string
-	// turns is how often it is run in a round: what is over soon varies the more, and can be run the more often.
+	// turns is the number of runs in a round. Short programs vary more, and can run more often.
 	turns int
 }
 
-// value is a metric, or what several of them come to, and where it stands in what the programs say.
+// value is a metric, or a combination of several metrics, and its place in the output of the programs.
 type value struct {
 	name    string
 	metrics []string
-	// says finds the number of the metric, the last one if there are several; or those of several metrics.
+	// says matches the number of the metric, the last of several numbers, or the numbers of several metrics.
 	says string
-	// of gives the metric's value for the number; nil if it is the number.
+	// of converts the number to the metric's value; nil if they are equal.
 	of func(float64) float64
-	// together makes one of the values of several metrics.
+	// together combines the values of several metrics.
 	together func([]float64) float64
 }
 
-// one is the value of one metric.
+// one returns the value of one metric.
 func one(metric, says string, of func(float64) float64) value {
 	return value{name: metric, metrics: []string{metric}, says: says, of: of}
 }
 
-// one makes one value of those of the metrics.
+// one combines the values of the metrics.
 func (v value) one(values []float64) float64 {
 	if v.together != nil {
 		return v.together(values)
@@ -66,13 +66,13 @@ func (v value) one(values []float64) float64 {
 	return values[len(values)-1]
 }
 
-// times gives the value for a number of so many units.
+// times converts a number in the given unit.
 func times(unit float64) func(float64) float64 { return func(v float64) float64 { return unit * v } }
 
-// inverse gives the time for a rate.
+// inverse converts a rate to a time.
 func inverse(v float64) float64 { return 1 / v }
 
-// serially gives the time that one of each takes, one after the other, for their rates.
+// serially returns the total time of one operation at each rate, one after the other.
 func serially(rates []float64) (time float64) {
 	for _, rate := range rates {
 		time += 1 / rate
@@ -83,10 +83,10 @@ func serially(rates []float64) (time float64) {
 // sysbenchTotal is sysbench's total time.
 const sysbenchTotal = `^ *total time: +([0-9.]+)s$`
 
-// peers are all that are compared, but for the benchmarks whose program is the probe.
+// peers are all benchmarks of the workload image's programs. Benchmarks of the probe have no peer.
 func peers() []peer { return append(lonePeers(), networkPeers()...) }
 
-// namedPeers are those with these names, and all for none.
+// namedPeers returns the peers with the names, or all peers without names.
 func namedPeers(names []string) ([]peer, error) {
 	all := peers()
 	if len(names) == 0 {
@@ -100,16 +100,16 @@ func namedPeers(names []string) ([]peer, error) {
 			for _, p := range all {
 				known = append(known, p.benchmark)
 			}
-			return nil, fmt.Errorf("%s: there is no such comparison; there are those of %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("%s has no comparison; the benchmarks with one are %s", name, strings.Join(known, ", "))
 		}
 		named = append(named, all[i])
 	}
 	return named, nil
 }
 
-// lonePeers are those of one program at a time. What they work on fits into the caches of a CPU where it can: which pages of
-// memory a program gets, and how a virtual machine has them, differs from run to run by more than is to be found
-// here. For the same reason they are short and their files are in memory.
+// lonePeers are the peers with one program at a time. Their data fits into the caches of a CPU if possible: the choice of memory
+// pages, by the kernel and by a virtual machine, differs between runs by more than the tolerance. For the same reason the
+// programs are short and their files are in memory.
 func lonePeers() []peer {
 	files := func(more bench.Params) bench.Params {
 		more["on"] = string(bench.BindTmpfs)
@@ -158,13 +158,13 @@ func lonePeers() []peer {
 	return peers
 }
 
-// read finds the values in what the programs say.
+// read parses the values in the output of the programs.
 func (p peer) read(output []byte) ([]float64, error) {
 	var all []float64
 	for _, v := range p.values {
 		found := regexp.MustCompile(`(?m)`+v.says).FindAllSubmatch(output, -1)
 		if len(found) == 0 || v.together != nil && len(found) != len(v.metrics) {
-			return nil, fmt.Errorf("%q is not in what the program says, or not as often as it must be: %s", v.says, output)
+			return nil, fmt.Errorf("the output lacks matches of %q: %s", v.says, output)
 		}
 		var values []float64
 		for _, groups := range found {
@@ -182,19 +182,19 @@ func (p peer) read(output []byte) ([]float64, error) {
 	return all, nil
 }
 
-// contest is a peer and what came of it, by turn; the values of each turn are in the order of the peer's.
+// contest is a peer and its results by turn. The values of each turn are in the order of the peer's values.
 type contest struct {
 	peer
 	programs []program // of the last trial
 	ours     [][]float64
-	// By hand everything is run twice in a turn. What the two say differs by chance alone.
+	// By hand everything runs twice in a turn. The two results differ only by chance.
 	theirs, again [][]float64
-	err           error // with which it was given up
+	err           error // the reason if the contest was given up
 }
 
-// takeTurns has all peers run by Touchstone and by hand, round after round through all of them, so that whatever the machine goes
-// through it does to all. Who begins changes from turn to turn. A trial of each before that does not count: it tells
-// what is to be run by hand.
+// takeTurns runs all peers by Touchstone and by hand. Each round goes through all peers, so that a drift of the machine affects
+// all. The side that begins changes from turn to turn. A first trial of each peer does not count: it lists the programs to
+// run by hand.
 func (l *peerLab) takeTurns(peers []peer, rounds int) []*contest {
 	var all []*contest
 	for _, p := range peers {
@@ -214,7 +214,7 @@ func (l *peerLab) takeTurns(peers []peer, rounds int) []*contest {
 	return all
 }
 
-// turn runs all sides once.
+// turn runs each side once.
 func (l *peerLab) turn(c *contest) error {
 	var ours, theirs, again []float64
 	byHand := func(values *[]float64) func() error {
@@ -245,10 +245,10 @@ func (l *peerLab) turn(c *contest) error {
 	return nil
 }
 
-// comparison is what came of a value.
+// comparison is the result for a value.
 type comparison struct {
 	ours, theirs float64 // medians
-	// turns compares Touchstone's with those by hand, and control those by hand among themselves.
+	// turns compares Touchstone's values with the values by hand, and control compares the two values by hand.
 	turns, control stats.Comparison
 }
 
@@ -264,23 +264,23 @@ func (c *contest) compare(i int) comparison {
 	again, againSamples := column(c.again)
 	return comparison{
 		stats.Summarize(ours, 1).Median, stats.Summarize(append(theirs, again...), 1).Median,
-		// The two by hand are samples of one block. Which direction is the better one matters to verdicts only.
+		// The two values by hand are samples of one block. The direction affects only verdicts.
 		stats.Compare(append(theirSamples, againSamples...), ourSamples, stats.Lower, 1),
 		stats.Compare(theirSamples, againSamples, stats.Lower, 1),
 	}
 }
 
-// What comes of a comparison.
+// The verdicts.
 const (
 	agrees    = "within 2 %"
-	undecided = "cannot tell"
-	apart     = "apart"
+	undecided = "undecided"
+	differs   = "differs"
 )
 
-// verdict tells whether the ratio is as near to 1 as it must be. It is further away if its whole interval is; and where
-// it may be chance, nobody can tell.
+// verdict reports whether the ratio is within the tolerance of 1. It differs if its whole interval is outside of the tolerance,
+// and is undecided if the difference may be chance.
 func (c comparison) verdict() string {
-	const least, most = 1 - peerMostApart, 1 + peerMostApart
+	const least, most = 1 - peerTolerance, 1 + peerTolerance
 	ci := c.turns.CI
 	switch {
 	case c.turns.Ratio >= least && c.turns.Ratio <= most:
@@ -288,10 +288,10 @@ func (c comparison) verdict() string {
 	case ci == nil || ci.Lo <= most && ci.Hi >= least:
 		return undecided
 	}
-	return apart
+	return differs
 }
 
-// String is a line of the table, in columns.
+// String formats a line of the table in columns.
 func (c comparison) String() string {
 	ratio := func(c stats.Comparison) string {
 		if c.CI == nil {
@@ -302,12 +302,12 @@ func (c comparison) String() string {
 	return fmt.Sprintf("%d\t%.5g\t%.5g\t%s\t%s\t%s", c.turns.N, c.ours, c.theirs, ratio(c.turns), ratio(c.control), c.verdict())
 }
 
-// TestProgramsBesideThemselves compares what Touchstone reports of the image's programs on bare metal with what the
-// same programs say by hand in the same root directory: one after the other, by turns.
-func TestProgramsBesideThemselves(t *testing.T) {
+// TestProgramsByHand compares Touchstone's values for the image's programs on bare metal with the values of the same programs,
+// run by hand in the same root directory: one after the other, in turns.
+func TestProgramsByHand(t *testing.T) {
 	rounds, err := strconv.Atoi(os.Getenv(peerRounds))
 	if err != nil || rounds < 1 {
-		t.Skipf("takes minutes on a quiet machine: %s says how many rounds", peerRounds)
+		t.Skipf("takes minutes on a quiet machine: set %s to the number of rounds", peerRounds)
 	}
 	wanted, err := namedPeers(strings.Fields(os.Getenv(peerNames)))
 	if err != nil {
@@ -328,18 +328,18 @@ func TestProgramsBesideThemselves(t *testing.T) {
 			verdict := found.verdict()
 			verdicts[verdict]++
 			if verdict != agrees {
-				t.Errorf("%s: %s: Touchstone reports %.3f times what the program says by hand", name, verdict, found.turns.Ratio)
+				t.Errorf("%s: %s: Touchstone reports %.3f times the value by hand", name, verdict, found.turns.Ratio)
 			}
 		}
 	}
 	if err := w.Flush(); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d values are within 2 %%, of %d nobody can tell on this machine, %d are apart", verdicts[agrees], verdicts[undecided], verdicts[apart])
+	t.Logf("%d values are within 2 %%, %d are undecided on this machine, %d differ", verdicts[agrees], verdicts[undecided], verdicts[differs])
 }
 
-// What is read of programs run by hand is the number that is meant, among all that they say.
-func TestWhatProgramsSay(t *testing.T) {
+// The expressions find the right numbers in captured output.
+func TestReadingOfOutput(t *testing.T) {
 	wanted := map[string]struct {
 		files  []string
 		values []float64
@@ -382,11 +382,11 @@ func TestWhatProgramsSay(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", p.benchmark, got, err, want.values)
 		}
 		if got, err := p.read(output[:len(output)/8]); err == nil {
-			t.Errorf("%s: the values %v are read of what is cut off", p.benchmark, got)
+			t.Errorf("%s: the values %v are read from truncated output", p.benchmark, got)
 		}
 	}
 	if len(wanted) > 0 {
-		t.Errorf("nobody is compared by the benchmarks %v", slices.Sorted(maps.Keys(wanted)))
+		t.Errorf("the benchmarks %v have no peer", slices.Sorted(maps.Keys(wanted)))
 	}
 }
 
@@ -398,12 +398,12 @@ func TestNamedPeers(t *testing.T) {
 	if all, err := namedPeers(nil); err != nil || len(all) != len(peers()) {
 		t.Errorf("all of them: %d, %v", len(all), err)
 	}
-	if _, err := namedPeers([]string{"performance.cpu.tim"}); err == nil || !strings.Contains(err.Error(), "performance.cpu.tim: there is no such comparison; there are those of performance.cpu.time, ") {
+	if _, err := namedPeers([]string{"performance.cpu.tim"}); err == nil || !strings.Contains(err.Error(), "performance.cpu.tim has no comparison; the benchmarks with one are performance.cpu.time, ") {
 		t.Errorf("an unknown one: %v", err)
 	}
 }
 
-// Of a ratio further from 1 than 2 % the verdict tells whether it can be chance.
+// The verdict on a ratio outside of the tolerance depends on its interval.
 func TestPeersVerdict(t *testing.T) {
 	turns := func(values ...float64) (all [][]float64) {
 		for _, v := range values {
@@ -419,10 +419,10 @@ func TestPeersVerdict(t *testing.T) {
 	}{
 		{"equal", steady, steady, agrees},
 		{"nearly equal", turns(101.9, 102.9, 100.9, 101.9, 102.9, 100.9, 101.9), steady, agrees},
-		{"more", turns(104, 105, 103, 104, 105, 103, 104), steady, apart},
-		{"less", turns(96, 97, 95, 96, 97, 95, 96), steady, apart},
-		{"perhaps apart", turns(96, 95, 103, 96, 140, 80, 96), shaky, undecided},
-		{"too few to tell", turns(104, 104), turns(100, 100), undecided},
+		{"more", turns(104, 105, 103, 104, 105, 103, 104), steady, differs},
+		{"less", turns(96, 97, 95, 96, 97, 95, 96), steady, differs},
+		{"may be chance", turns(96, 95, 103, 96, 140, 80, 96), shaky, undecided},
+		{"too few turns", turns(104, 104), turns(100, 100), undecided},
 	} {
 		c := contest{peer: peer{values: make([]value, 1)}, ours: tt.ours, theirs: tt.theirs, again: tt.theirs}
 		found := c.compare(0)

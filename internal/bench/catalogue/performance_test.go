@@ -15,7 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// The fake engine's bare machine, of which score=0.5 gives half the rate and twice the time.
+// The fake engine's option score=0.5 halves the rates of its bare machine and doubles the times.
 func TestPerformance(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -36,7 +36,7 @@ func TestPerformance(t *testing.T) {
 	}
 }
 
-func TestCopiesAreCountedTogether(t *testing.T) {
+func TestCopiesAreSummed(t *testing.T) {
 	trial := ok(t, "performance.syscall.unixbench", "fake/a", bench.Params{"copies": "4"})
 	if got := trial.Values("LoopsPerSecond"); !slices.Equal(got, []float64{6e6}) {
 		t.Errorf("LoopsPerSecond of 4 copies = %v, want 6e6", got)
@@ -62,18 +62,18 @@ func TestLatencyKeepsTheDistributions(t *testing.T) {
 	}
 }
 
-// The time that a plan gives is the time that the program gets.
+// The program runs for the duration in the plan.
 func TestDurationReachesTheProgram(t *testing.T) {
 	for _, name := range []string{"performance.syscall.unixbench", "performance.syscall.latency", "performance.memory.stream", "performance.disk.blog"} {
 		trial := ok(t, name, "fake/a@create=10ms,start=6ms,ready=2ms,exit=0s,delete=8ms", bench.Params{"duration": "12s"})
-		// Start's other half passes while the program works.
+		// The other half of start passes while the program runs.
 		if got := trial.Elapsed; got != 12_000*ms+10*ms+2*ms+8*ms {
 			t.Errorf("%s took %v", name, got)
 		}
 	}
 }
 
-// good is output of the probe that has every metric of a benchmark, and calls where it has those.
+// good is output of the probe with every metric of a benchmark, and with its calls.
 func good(t *testing.T, name string) []string {
 	t.Helper()
 	var lines []string
@@ -87,13 +87,13 @@ func good(t *testing.T, name string) []string {
 	return lines
 }
 
-// whole ends output as the probe does.
+// whole completes output with the probe's last line.
 func whole(lines []string) string {
 	return strings.Join(slices.Concat(lines, []string{fmt.Sprintf(`{"done":true,"metrics":%d}`, len(lines))}), "\n") + "\n"
 }
 
-// Whatever a program does wrong becomes an error with its reason, never a number.
-func TestWrongOutputIsNoResult(t *testing.T) {
+// Wrong output of the probe fails the trial with a reason and without samples.
+func TestWrongProbeOutputFails(t *testing.T) {
 	for _, name := range []string{"performance.syscall.unixbench", "performance.syscall.latency", "performance.memory.stream", "performance.disk.blog"} {
 		lines := good(t, name)
 		if trial := runOn(t, name, talker{says: whole(lines)}, still{}, nil); trial.Status != result.OK {
@@ -108,14 +108,14 @@ func TestWrongOutputIsNoResult(t *testing.T) {
 			engine talker
 			reason string
 		}{
-			{"nothing", talker{}, workload.ErrCutOff.Error()},
+			{"no output", talker{}, workload.ErrCutOff.Error()},
 			{"garbage", talker{says: "\x00\xff{\"metric\": gar\n"}, "line 1"},
 			{"a metric is missing", talker{says: whole(lines[:len(lines)-1])}, "the program's output has no "},
 			{"the end is missing", talker{says: strings.Join(lines, "\n") + "\n"}, workload.ErrCutOff.Error()},
 			{"the last byte is missing", talker{says: strings.TrimSuffix(whole(lines), "\n")}, workload.ErrCutOff.Error()},
 			{"a line is missing", talker{says: strings.Replace(whole(lines), lines[0]+"\n", "", 1)}, "some were lost"},
-			{"a flood", talker{says: strings.Repeat(lines[0]+"\n", 2*bench.MaxOutput/len(lines[0]))}, "line"},
-			{"a flood of one line", talker{says: strings.Repeat("x", 2*bench.MaxOutput)}, "line 1"},
+			{"too much output", talker{says: strings.Repeat(lines[0]+"\n", 2*bench.MaxOutput/len(lines[0]))}, "line"},
+			{"too much output in one line", talker{says: strings.Repeat("x", 2*bench.MaxOutput)}, "line 1"},
 			{"a zero", talker{says: whole(zero)}, " 0 for "},
 			{"another unit", talker{says: whole(unit)}, ""},
 			{"exit code", talker{says: whole(lines), complains: "disk full\n", exit: engine.Exit{Code: 1}}, "ended: exit code 1"},
@@ -129,7 +129,7 @@ func TestWrongOutputIsNoResult(t *testing.T) {
 				t.Errorf("%s, %s: because %q, want %q", name, tt.what, trial.Reason, tt.reason)
 			}
 			if !strings.Contains(trial.Output, tt.engine.complains) {
-				t.Errorf("%s, %s: the output %.100q lacks what it complained of", name, tt.what, trial.Output)
+				t.Errorf("%s, %s: the output %.100q lacks its standard error", name, tt.what, trial.Output)
 			}
 		}
 	}

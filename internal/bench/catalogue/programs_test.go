@@ -44,7 +44,7 @@ func imitations() map[string]fake.Program {
 	return all
 }
 
-// repeated is a program that takes a second and writes a text, whatever its arguments are.
+// repeated is a program that takes a second and writes a text, with any arguments.
 func repeated(text string) fake.Program {
 	return func([]string, engine.Spec) fake.Behaviour { return fake.Behaviour{Took: time.Second, Stdout: text} }
 }

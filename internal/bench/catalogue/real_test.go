@@ -21,14 +21,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// The costs of components are those of the real processes, and together what the kernel says of
-// all of them.
+// The costs of components are the costs of the real processes. Their sum is the kernel's count of all processes.
 func TestRealComponents(t *testing.T) {
 	const name = "operations.container.lifecycle"
 	for _, tt := range []struct {
 		target string
 		driver engine.Driver
-		cpu    []monitor.Component // beside Other
+		cpu    []monitor.Component // in addition to Other
 		memory []monitor.Component
 	}{
 		{"native", native.Driver{}, []monitor.Component{monitor.Container}, []monitor.Component{monitor.Container}},
@@ -95,10 +94,10 @@ func checkComponents(t *testing.T, trial result.Trial, cpu, memory []monitor.Com
 	if !(math.Abs(sum-whole) < 1e-6) {
 		t.Errorf("the components used %v s, all together %v s", sum, whole)
 	}
-	// What processes cost while they begin and end, and since the scheduler's last count: see
-	// docs/adr/0013. It is the more the busier the host.
+	// The rest is the cost of starting and ending processes, and the time since the scheduler's last tick: see
+	// docs/adr/0013. It grows on a busy host.
 	if rest := one("HostCPUOther"); !(rest < 0.25*whole+0.005) {
-		t.Errorf("%v s of %v s are of no component", rest, whole)
+		t.Errorf("%v s of %v s belong to no component", rest, whole)
 	}
 	for _, c := range memory {
 		if bytes := one("PSS" + title(c)); !(bytes >= 4<<10 && bytes < 1<<30) {
@@ -112,7 +111,7 @@ func checkComponents(t *testing.T, trial result.Trial, cpu, memory []monitor.Com
 		}
 	}
 	if want := len(cpu) + 2 + len(memory); known != want {
-		t.Errorf("there are %d costs, want %d: %v", known, want, trial.Samples)
+		t.Errorf("%d costs are known, want %d: %v", known, want, trial.Samples)
 	}
 }
 

@@ -21,10 +21,10 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// image is the path of the user's.
+// image is the path of the user's image.
 const image bench.Image = "/srv/images/app.tar"
 
-// app is a workload of a program that the tests write.
+// app is a workload whose program the tests install.
 func app() custom.Workload {
 	return custom.Workload{
 		Name: "app.start.cold", Image: image, Args: []string{"/usr/bin/app", "--bench", "5"}, Env: map[string]string{"B": "2", "A": "1"},
@@ -43,7 +43,7 @@ func (quiet) Begin() func([]bench.Medium) result.Disturbance {
 func (quiet) Started(result.Trial, runner.Progress) {}
 func (quiet) Ended(result.Trial)                    {}
 
-// run executes one trial of a workload on a fake target, as a run does, with program as /usr/bin/app.
+// run executes one trial of a workload on a fake target, with program as /usr/bin/app.
 func run(t *testing.T, w custom.Workload, program fake.Program, targetName string) result.Trial {
 	t.Helper()
 	b, err := custom.Benchmark(w)
@@ -106,7 +106,7 @@ func TestBenchmark(t *testing.T) {
 	}
 }
 
-func TestFailuresAreNoNumbers(t *testing.T) {
+func TestFailuresHaveNoSamples(t *testing.T) {
 	says := func(b fake.Behaviour) fake.Program {
 		return func([]string, engine.Spec) fake.Behaviour { return b }
 	}
@@ -133,7 +133,7 @@ func TestFailuresAreNoNumbers(t *testing.T) {
 	}
 }
 
-func TestWhatAWorkloadNeeds(t *testing.T) {
+func TestNeedsOfAWorkload(t *testing.T) {
 	for _, tt := range []struct {
 		change func(*custom.Workload)
 		lacks  string
@@ -163,7 +163,7 @@ func TestWhatAWorkloadNeeds(t *testing.T) {
 	}
 }
 
-// What a workload says of itself is what the run keeps: it must be fit for that.
+// The run records the benchmark's description, so it must be valid.
 func TestBenchmarkDescribesItself(t *testing.T) {
 	for _, unit := range custom.Units() {
 		for _, better := range custom.Directions() {
@@ -188,7 +188,7 @@ func TestBenchmarkDescribesItself(t *testing.T) {
 	w := app()
 	w.Metrics[1].Regex = "("
 	if _, err := custom.Benchmark(w); err == nil || !strings.Contains(err.Error(), "P99 of app.start.cold: error parsing regexp") {
-		t.Errorf("with an expression that is none: %v", err)
+		t.Errorf("with an invalid expression: %v", err)
 	}
 	w.Summary, w.Metrics = "starts", nil
 	if b, err := custom.Benchmark(w); err != nil || b.Summary != "starts" || b.Run == nil {
@@ -196,7 +196,7 @@ func TestBenchmarkDescribesItself(t *testing.T) {
 	}
 }
 
-// The example reads what the programs wrote that it calls.
+// The example's plan parses the captured output of its programs.
 func TestExample(t *testing.T) {
 	p, err := plan.Load("../../../examples/custom-workload.yaml")
 	if err != nil {
@@ -215,7 +215,7 @@ func TestExample(t *testing.T) {
 	for _, w := range p.Workloads {
 		c, ok := captured[w.Name]
 		if !ok {
-			t.Errorf("there is no capture of %s", w.Name)
+			t.Errorf("%s has no captured output", w.Name)
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join("testdata", c.file))
@@ -234,7 +234,7 @@ func TestExample(t *testing.T) {
 			delete(c.want, s.Metric)
 		}
 		if len(c.want) > 0 {
-			t.Errorf("%s: there are no %v", w.Name, c.want)
+			t.Errorf("%s: the samples lack %v", w.Name, c.want)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What was just written is in the page cache; what was written back and dropped is read from the disk, and is in it again.
+// A written file is in the page cache. After it is written back and dropped it is not, and reading brings it back.
 func TestCachedBytes(t *testing.T) {
 	dir := t.TempDir()
 	const size = 1<<20 + 100 // ends within a page
@@ -29,7 +29,7 @@ func TestCachedBytes(t *testing.T) {
 		return cached
 	}
 	if cached := look("written"); cached != size {
-		t.Errorf("%d of %d bytes are cached of what was just written", cached, size)
+		t.Errorf("%d of %d bytes are cached after writing", cached, size)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -47,13 +47,13 @@ func TestCachedBytes(t *testing.T) {
 		return
 	}
 	if inCache(cached, size) {
-		t.Errorf("%d of %d bytes are cached of what was dropped", cached, size)
+		t.Errorf("%d of %d bytes are cached after dropping", cached, size)
 	}
 	if _, err := os.ReadFile(path); err != nil {
 		t.Fatal(err)
 	}
 	if cached := look("read"); cached != size {
-		t.Errorf("%d of %d bytes are cached of what was just read", cached, size)
+		t.Errorf("%d of %d bytes are cached after reading", cached, size)
 	}
 }
 

@@ -14,53 +14,53 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
-	"github.com/moby/moby/api/types/container"
+	api "github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// box is a container of the daemon.
-type box struct {
+// container is a container of the daemon.
+type container struct {
 	e       *Engine
 	name    string
 	program []string // with its arguments
 	id      string   // the daemon's own; empty until created
-	// group is the container's cgroup; nil where the daemon chooses it.
+	// group is the container's cgroup; nil if the daemon chooses it.
 	group *cgroup.Group
-	// life is the context of what goes on beside the calls: waiting, and copying output.
+	// life is the context of the background work: waiting, and copying output.
 	life context.Context
 	end  context.CancelFunc
 
-	output  *stream       // nil if nobody wants the output
-	waiting bool          // for the end, since creation
-	done    chan struct{} // closed when exit or lost is known
+	output  *stream       // nil without writers
+	waiting bool          // await runs
+	done    chan struct{} // closed when exit or lost is set
 	exit    engine.Exit
-	lost    error // why the exit is not known
+	lost    error // the reason why the exit is not known
 
 	mu      sync.Mutex
-	started bool  // or it was tried to
-	refused error // why Start failed: the process may not have run
+	started bool  // Start was called
+	refused error // the error of Start: the process may not have run
 	paused  bool
 	memory  int64 // the limit in bytes; 0 is none
 	deleted bool
 }
 
-// unlimited is the limit that the kernel shows where there is none: all bytes that a signed number
-// can count, in whole pages of the largest size.
+// unlimited is the value that the kernel shows for no limit: the largest signed number, rounded down to the largest page
+// size.
 const unlimited = math.MaxInt64 &^ (64<<10 - 1)
 
-func newBox(ctx context.Context, e *Engine, spec engine.Spec) *box {
-	b := &box{e: e, name: spec.ID, program: spec.Process.Args, memory: spec.Resources.Memory, done: make(chan struct{})}
+func newContainer(ctx context.Context, e *Engine, spec engine.Spec) *container {
+	b := &container{e: e, name: spec.ID, program: spec.Process.Args, memory: spec.Resources.Memory, done: make(chan struct{})}
 	b.life, b.end = context.WithCancel(context.WithoutCancel(ctx))
 	return b
 }
 
-func (b *box) ID() string { return b.name }
+func (b *container) ID() string { return b.name }
 
-// create makes the container.
-func (b *box) create(ctx context.Context, options client.ContainerCreateOptions) error {
+// create sends the request to create the container.
+func (b *container) create(ctx context.Context, options client.ContainerCreateOptions) error {
 	inner, cancel := engine.WithGracePeriod(ctx, undoLimit)
 	defer cancel()
 	made, err := b.e.client.ContainerCreate(inner, options)
@@ -74,9 +74,9 @@ func (b *box) create(ctx context.Context, options client.ContainerCreateOptions)
 	return err
 }
 
-// attach begins to copy the output, and to wait for the end.
-func (b *box) attach(ctx context.Context, p engine.Process) error {
-	stop := context.AfterFunc(ctx, b.end) // which gives up the requests, too
+// attach starts to copy the output, and to wait for the exit.
+func (b *container) attach(ctx context.Context, p engine.Process) error {
+	stop := context.AfterFunc(ctx, b.end) // this cancels the requests too
 	defer stop()
 	if p.Stdout != nil || p.Stderr != nil {
 		err := engine.Step(ctx, "ContainerAttach", func() error {
@@ -91,8 +91,8 @@ func (b *box) attach(ctx context.Context, p engine.Process) error {
 		}
 	}
 	return engine.Step(ctx, "ContainerWait", func() error {
-		// It returns when the daemon waits too, so that no end is missed.
-		result := b.e.client.ContainerWait(b.life, b.id, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
+		// It returns when the daemon waits too, so no exit is missed.
+		result := b.e.client.ContainerWait(b.life, b.id, client.ContainerWaitOptions{Condition: api.WaitConditionNextExit})
 		select {
 		case err := <-result.Error:
 			return err
@@ -104,8 +104,8 @@ func (b *box) attach(ctx context.Context, p engine.Process) error {
 	})
 }
 
-// await keeps how the container's process ended.
-func (b *box) await(result client.ContainerWaitResult) {
+// await stores the exit of the container's process.
+func (b *container) await(result client.ContainerWaitResult) {
 	defer close(b.done)
 	select {
 	case end := <-result.Result:
@@ -117,13 +117,13 @@ func (b *box) await(result client.ContainerWaitResult) {
 	}
 }
 
-// explain says what a call did to the container and why it failed.
-func (b *box) explain(ctx context.Context, op string, err error) error {
+// explain adds the operation and the container to an error.
+func (b *container) explain(ctx context.Context, op string, err error) error {
 	return b.e.explain(ctx, fmt.Sprintf("%s container %q with %s", op, b.name, b.e.target.Target), err)
 }
 
-// exists refuses calls for a container that was deleted.
-func (b *box) exists(op string) error {
+// exists refuses calls on a deleted container.
+func (b *container) exists(op string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.deleted {
@@ -132,7 +132,7 @@ func (b *box) exists(op string) error {
 	return nil
 }
 
-func (b *box) Start(ctx context.Context) error {
+func (b *container) Start(ctx context.Context) error {
 	if err := b.exists("start"); err != nil {
 		return err
 	}
@@ -145,22 +145,21 @@ func (b *box) Start(ctx context.Context) error {
 	return err
 }
 
-// specify adds what was to run to an error that does not tell why it did not: the log of some runtimes (youki)
-// is none that containerd's shim can read.
-func (b *box) specify(err error) error {
+// specify adds the program to an error without a reason. containerd's shim cannot read the log of some runtimes (youki).
+func (b *container) specify(err error) error {
 	if strings.HasSuffix(err.Error(), "exit status 1: unknown") {
-		return fmt.Errorf("%w: the runtime failed without a reason that reaches the daemon; it was to run %q", err, b.program)
+		return fmt.Errorf("%w: the runtime failed to run %q, and its reason did not reach the daemon", err, b.program)
 	}
 	return err
 }
 
-func (b *box) set(started bool, refused error) {
+func (b *container) set(started bool, refused error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.started, b.refused = started, refused
 }
 
-func (b *box) ended() bool {
+func (b *container) ended() bool {
 	select {
 	case <-b.done:
 		return true
@@ -169,7 +168,7 @@ func (b *box) ended() bool {
 	}
 }
 
-func (b *box) Kill(ctx context.Context, signal syscall.Signal) error {
+func (b *container) Kill(ctx context.Context, signal syscall.Signal) error {
 	if b.ended() {
 		return nil
 	}
@@ -177,15 +176,15 @@ func (b *box) Kill(ctx context.Context, signal syscall.Signal) error {
 	b.mu.Lock()
 	started := b.started
 	b.mu.Unlock()
-	// The daemon refuses to kill what does not run, and may know of an end before we do.
+	// The daemon refuses to kill a container that does not run, and may know of the exit first.
 	if err != nil && (!started || !errdefs.IsConflict(err)) {
 		return b.explain(ctx, "kill", err)
 	}
 	return nil
 }
 
-func (b *box) Wait(ctx context.Context) (engine.Exit, error) {
-	// An exit that is known is told even to a caller whose time is up.
+func (b *container) Wait(ctx context.Context) (engine.Exit, error) {
+	// A known exit is returned even if the context has ended.
 	if !b.ended() {
 		select {
 		case <-b.done:
@@ -197,7 +196,7 @@ func (b *box) Wait(ctx context.Context) (engine.Exit, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err == nil && b.exit.OK() && (!b.started || b.refused != nil) {
-		err = errors.New("it was removed before its process ran") // which the daemon tells as 0
+		err = errors.New("it was removed before its process ran") // the daemon reports exit code 0
 	}
 	if err != nil {
 		return engine.Exit{}, b.explain(context.WithoutCancel(ctx), "wait for", err)
@@ -205,40 +204,40 @@ func (b *box) Wait(ctx context.Context) (engine.Exit, error) {
 	return b.exit, nil
 }
 
-func (b *box) State(ctx context.Context) (engine.State, error) {
-	if err := b.exists("ask for the state of"); err != nil {
+func (b *container) State(ctx context.Context) (engine.State, error) {
+	if err := b.exists("query the state of"); err != nil {
 		return "", err
 	}
 	answer, err := b.e.client.ContainerInspect(ctx, b.id, client.ContainerInspectOptions{})
 	if err != nil {
-		return "", b.explain(ctx, "ask for the state of", err)
+		return "", b.explain(ctx, "query the state of", err)
 	}
 	if answer.Container.State == nil {
-		return "", b.explain(ctx, "ask for the state of", errors.New("the daemon does not tell"))
+		return "", b.explain(ctx, "query the state of", errors.New("the daemon's response has no state"))
 	}
 	switch status := answer.Container.State.Status; status {
-	case container.StateExited, container.StateDead, container.StateRemoving:
+	case api.StateExited, api.StateDead, api.StateRemoving:
 		return engine.Stopped, nil
 	default:
 		return engine.State(status), nil
 	}
 }
 
-func (b *box) Delete(ctx context.Context) error {
+func (b *container) Delete(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.deleted {
 		return nil
 	}
 	if b.paused {
-		// runsc gets no signal while it is frozen. If this does not work the daemon says more.
+		// A frozen runsc gets no signal. If this call fails, the daemon returns the reason at the next one.
 		_, _ = b.e.client.ContainerUnpause(ctx, b.id, client.ContainerUnpauseOptions{})
 	}
 	if err := b.remove(ctx); err != nil {
 		return b.explain(ctx, "delete", err)
 	}
 	if b.group != nil {
-		// Some runtimes (runsc of 2026) leave it behind if the container was paused or did not start.
+		// Some runtimes (runsc of 2026) leave the cgroup behind if the container was paused or did not start.
 		if err := b.group.Destroy(ctx); err != nil {
 			return b.explain(ctx, "delete", err)
 		}
@@ -246,7 +245,7 @@ func (b *box) Delete(ctx context.Context) error {
 	if b.output != nil {
 		ran := b.started && b.refused == nil
 		if !ran {
-			b.output.stop() // nothing has come, and nothing ends it
+			b.output.stop() // the stream of a container without a process does not end
 		}
 		err := b.output.wait(ctx)
 		if ran {
@@ -268,11 +267,11 @@ func (b *box) Delete(ctx context.Context) error {
 	return nil
 }
 
-// remove has the daemon kill and remove the container, or waits until it has if it is about it already.
-func (b *box) remove(ctx context.Context) error {
+// remove kills and removes the container through the daemon. If a removal is in progress it waits for it.
+func (b *container) remove(ctx context.Context) error {
 	_, err := b.e.client.ContainerRemove(ctx, b.id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 	if errdefs.IsConflict(err) {
-		result := b.e.client.ContainerWait(ctx, b.id, client.ContainerWaitOptions{Condition: container.WaitConditionRemoved})
+		result := b.e.client.ContainerWait(ctx, b.id, client.ContainerWaitOptions{Condition: api.WaitConditionRemoved})
 		select {
 		case <-result.Result:
 			return nil
@@ -285,8 +284,8 @@ func (b *box) remove(ctx context.Context) error {
 	return err
 }
 
-// undo removes a container whose creation failed or was given up.
-func (b *box) undo(ctx context.Context) error {
+// undo removes a container whose creation failed or was cancelled.
+func (b *container) undo(ctx context.Context) error {
 	defer b.end()
 	if b.id == "" {
 		return nil
@@ -296,7 +295,7 @@ func (b *box) undo(ctx context.Context) error {
 	return b.Delete(ctx)
 }
 
-func (b *box) Pause(ctx context.Context) error {
+func (b *container) Pause(ctx context.Context) error {
 	if err := b.exists("pause"); err != nil {
 		return err
 	}
@@ -307,7 +306,7 @@ func (b *box) Pause(ctx context.Context) error {
 	return nil
 }
 
-func (b *box) Resume(ctx context.Context) error {
+func (b *container) Resume(ctx context.Context) error {
 	if err := b.exists("resume"); err != nil {
 		return err
 	}
@@ -318,20 +317,20 @@ func (b *box) Resume(ctx context.Context) error {
 	return nil
 }
 
-func (b *box) setPaused(paused bool) {
+func (b *container) setPaused(paused bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.paused = paused
 }
 
-func (b *box) Update(ctx context.Context, r engine.Resources) error {
+func (b *container) Update(ctx context.Context, r engine.Resources) error {
 	if err := b.exists("update"); err != nil {
 		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r.Memory == 0 && b.e.choice.kind.Name == "crun" {
-		// The daemon sends 0 for what is not to change, and crun takes that for a limit.
+		// The daemon sends 0 for an unchanged limit, and crun would set it.
 		r.Memory = cmp.Or(b.memory, unlimited)
 	}
 	answer, err := b.e.client.ContainerUpdate(ctx, b.id, client.ContainerUpdateOptions{Resources: resources(r)})
@@ -345,13 +344,13 @@ func (b *box) Update(ctx context.Context, r engine.Resources) error {
 	return nil
 }
 
-// Stats asks the daemon for one reading.
-func (b *box) Stats(ctx context.Context) (engine.Stats, error) {
-	const op = "ask what is used by"
+// Stats queries the daemon once.
+func (b *container) Stats(ctx context.Context) (engine.Stats, error) {
+	const op = "query the resource use of"
 	if err := b.exists(op); err != nil {
 		return engine.Stats{}, err
 	}
-	var read container.StatsResponse
+	var read api.StatsResponse
 	answer, err := b.e.client.ContainerStats(ctx, b.id, client.ContainerStatsOptions{})
 	if err == nil {
 		err = errors.Join(json.NewDecoder(answer.Body).Decode(&read), answer.Body.Close())

@@ -21,18 +21,18 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 )
 
-// defaultSocket is where Docker has its socket.
+// defaultSocket is Docker's default.
 const defaultSocket = "/var/run/docker.sock"
 
-// answerLimit is how long a daemon that runs may take to say what it is.
+// answerLimit is the deadline for the first requests to a running daemon.
 const answerLimit = 5 * time.Second
 
-// undoLimit bounds what has to be done although nobody waits for it any more.
+// undoLimit is the deadline for clean-up after the caller's context has ended.
 const undoLimit = 20 * time.Second
 
 var errNoAnswer = fmt.Errorf("no answer within %v", answerLimit)
 
-// daemon is a Docker daemon with what all its targets share.
+// daemon is a Docker daemon, which all targets of a session share.
 type daemon struct {
 	session engine.Session
 	client  *client.Client
@@ -49,7 +49,7 @@ func (d *daemon) String() string {
 	return "the Docker daemon at " + d.host
 }
 
-// newDaemon connects to the user's daemon, or starts a private one, and has it pull the probe's image.
+// newDaemon connects to the user's daemon, or starts a private one, and pulls the probe's image.
 func newDaemon(ctx context.Context, s engine.Session) (*daemon, error) {
 	if s.Registry == nil {
 		return nil, errors.New("use Docker: the session has no registry to pull images from")
@@ -61,21 +61,21 @@ func newDaemon(ctx context.Context, s engine.Session) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.settle(ctx); err != nil {
+	if err := d.pullProbe(ctx); err != nil {
 		err = errors.Join(err, d.close(ctx))
 		if ctx.Err() != nil {
 			return nil, err
 		}
 		return nil, &engine.UnsupportedError{
-			What: name, Reason: err.Error(), Advice: "the daemon has to reach this host's loopback address, and to have space for images",
+			What: name, Reason: err.Error(), Advice: "the daemon needs access to this host's loopback address and space for images",
 		}
 	}
 	return d, nil
 }
 
-// settle has the daemon pull the probe's image. With the user's it is noted first that there will be something of the
-// run's, so that it can be removed if the run is killed.
-func (d *daemon) settle(ctx context.Context) error {
+// pullProbe pulls the probe's image. It first records the use of a user daemon, so that a later run can remove the image if this
+// run is killed.
+func (d *daemon) pullProbe(ctx context.Context) error {
 	if d.private != nil {
 		return d.pull(ctx, d.session.Registry.Probe())
 	}
@@ -85,8 +85,8 @@ func (d *daemon) settle(ctx context.Context) error {
 	return d.pull(ctx, d.session.Registry.Probe())
 }
 
-// userDaemon connects to the user's own daemon: the one that was named, or the one at the usual
-// place if it answers. Without an error and a daemon a private one is called for.
+// userDaemon connects to the user's own daemon at the named address, or at the default socket. It returns neither a daemon nor
+// an error if a private one can be started instead.
 func userDaemon(ctx context.Context, s engine.Session) (*daemon, error) {
 	if s.Managed {
 		return nil, nil
@@ -100,13 +100,13 @@ func userDaemon(ctx context.Context, s engine.Session) (*daemon, error) {
 	if err == nil || named {
 		return d.orNil(err), err
 	}
-	if os.Geteuid() != 0 { // who would have to be root for a private one
+	if os.Geteuid() != 0 { // a private daemon needs root
 		return nil, err
 	}
 	return nil, nil
 }
 
-// url spells the address of a daemon, which may be a path.
+// url turns the address of a daemon, which may be a path, into a URL.
 func url(address string) string {
 	if strings.HasPrefix(address, "/") {
 		return "unix://" + address
@@ -121,12 +121,11 @@ func (d *daemon) orNil(err error) *daemon {
 	return d
 }
 
-// connect asks a daemon that should be running what it is. If it cannot the error is an
-// *engine.UnsupportedError.
+// connect connects to a running daemon and queries its properties. The error is an *engine.UnsupportedError.
 func (d *daemon) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, errNoAnswer)
 	defer cancel()
-	err := d.greet(ctx)
+	err := d.dial(ctx)
 	if err == nil {
 		return nil
 	}
@@ -140,26 +139,26 @@ func (d *daemon) connect(ctx context.Context) error {
 	return &engine.UnsupportedError{What: name, Reason: fmt.Sprintf("the daemon at %s: %v", d.host, err), Advice: advice}
 }
 
-func (d *daemon) greet(ctx context.Context) error {
+func (d *daemon) dial(ctx context.Context) error {
 	options := []client.Opt{client.WithHost(d.host)}
 	switch scheme, path, _ := strings.Cut(d.host, "://"); scheme {
 	case "unix":
-		// The client's own messages tell these cases badly from each other.
+		// The client's own messages do not distinguish these cases.
 		if err := checkSocket(ctx, path); err != nil {
 			return err
 		}
 	case "tcp", "http", "https":
 		options = slices.Insert(options, 0, client.WithTLSClientConfigFromEnv())
 	default:
-		return errors.New("this is neither a path nor an address with unix:// or tcp://")
+		return errors.New("the address is neither a path nor a URL with unix:// or tcp://")
 	}
 	var err error
 	if d.client, err = client.New(options...); err != nil {
 		return err
 	}
-	err = d.ask(ctx)
+	err = d.query(ctx)
 	if err == nil {
-		err = d.here()
+		err = d.checkHost()
 	}
 	if err != nil {
 		d.disconnect()
@@ -167,8 +166,8 @@ func (d *daemon) greet(ctx context.Context) error {
 	return err
 }
 
-// ask asks the daemon what it is.
-func (d *daemon) ask(ctx context.Context) error {
+// query queries the daemon's properties.
+func (d *daemon) query(ctx context.Context) error {
 	if _, err := d.client.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true}); err != nil {
 		return &saidError{err}
 	}
@@ -177,27 +176,27 @@ func (d *daemon) ask(ctx context.Context) error {
 		return &saidError{err}
 	}
 	if answer.Info.ServerVersion == "" {
-		return errors.New("what answers is not Docker")
+		return errors.New("the process behind the address is not Docker")
 	}
 	d.info = answer.Info
 	return nil
 }
 
-// checkSocket finds out what is wrong with a socket.
+// checkSocket returns an error for a socket that cannot be used.
 func checkSocket(ctx context.Context, path string) error {
 	stat, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return errors.New("there is no such socket")
+		return errors.New("the socket does not exist")
 	case err != nil:
 		return err
 	case stat.Mode()&fs.ModeSocket == 0:
-		return errors.New("this is not a socket")
+		return errors.New("the file is not a socket")
 	}
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", path)
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return errors.New("nobody listens on this socket")
+		return errors.New("no process listens on the socket")
 	}
 	if err != nil {
 		return err
@@ -205,20 +204,20 @@ func checkSocket(ctx context.Context, path string) error {
 	return conn.Close()
 }
 
-// here refuses a daemon of another host: what Touchstone notes about the host would be about the
-// wrong one. A Unix socket leads to this host, or into a machine inside it, whose name differs.
-func (d *daemon) here() error {
+// checkHost refuses a daemon on another host, because Touchstone's facts about the host would be wrong. A Unix socket leads to
+// this host, or to a virtual machine on it, which has another name.
+func (d *daemon) checkHost() error {
 	self, err := os.Hostname()
 	if err != nil || d.info.Name == self || strings.HasPrefix(d.host, "unix://") {
 		return err
 	}
-	return fmt.Errorf("it runs on %s, and this is %s: what is measured must run on the host that is watched meanwhile; start Touchstone there", d.info.Name, self)
+	return fmt.Errorf("it runs on %s, and Touchstone on %s, but Touchstone watches its own host during a measurement; start Touchstone on the daemon's host", d.info.Name, self)
 }
 
-// disconnect gives up the connection.
-func (d *daemon) disconnect() { _ = d.client.Close() } // it only closes idle connections, without errors
+// disconnect closes the connection.
+func (d *daemon) disconnect() { _ = d.client.Close() } // it closes idle connections, and returns no errors
 
-// end is close with what it was about.
+// end is close with the daemon's name in the error.
 func (d *daemon) end() error {
 	if err := d.close(context.Background()); err != nil {
 		return fmt.Errorf("end the use of %s: %w", d, err)
@@ -226,7 +225,7 @@ func (d *daemon) end() error {
 	return nil
 }
 
-// close ends the use of the daemon: the probe's image goes from the user's, and a private one ends.
+// close ends the use of the daemon. It removes the run's images from a user daemon, and stops a private one.
 func (d *daemon) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 	defer cancel()
@@ -250,7 +249,7 @@ func (d *daemon) pull(ctx context.Context, ref string) error {
 	return nil
 }
 
-// removeImage removes an image unless it is gone.
+// removeImage removes an image, if it exists.
 func (d *daemon) removeImage(ctx context.Context, ref string) error {
 	_, err := d.client.ImageRemove(ctx, ref, client.ImageRemoveOptions{PruneChildren: true})
 	if err != nil && !errdefs.IsNotFound(err) {
@@ -259,7 +258,7 @@ func (d *daemon) removeImage(ctx context.Context, ref string) error {
 	return nil
 }
 
-// explain says what failed and what the daemon said, or why it says nothing any more.
+// explain adds the operation to an error. If the daemon has exited, it adds the reason.
 func (d *daemon) explain(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", what, context.Cause(ctx))
@@ -279,7 +278,7 @@ func (d *daemon) explain(ctx context.Context, what string, err error) error {
 	return err
 }
 
-// saidError leaves out of a message that it comes from the daemon.
+// saidError removes the daemon's prefix from a message.
 type saidError struct{ err error }
 
 func (e *saidError) Error() string {

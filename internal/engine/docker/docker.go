@@ -1,14 +1,12 @@
 // Package docker is the engine that drives a Docker daemon over its API.
 //
-// The runtime of a target is HostConfig.Runtime: an entry of the daemon's configuration, or the
-// runtime type of a containerd shim. Containers get what the daemon gives every container (its
-// seccomp filter, its log driver, its storage), because that is what Docker costs; what is equal to
-// the other engines is the image, the program, the network and the limits.
+// The runtime of a target is HostConfig.Runtime: an entry of the daemon's configuration, or the runtime type of a
+// containerd shim. Containers keep the daemon's defaults (its seccomp filter, log driver and storage), because they are
+// part of Docker's cost. The image, the program, the network and the limits are the same as with the other engines.
 //
-// The daemon is the user's own (DOCKER_HOST, or the socket where Docker has it), in which nothing is
-// touched but what carries the run's name, or a private one that is started for the run and has an
-// entry for every runtime that was found. All docker targets of a run share it: the last one that is
-// closed ends it.
+// The daemon is the user's own (DOCKER_HOST, or the default socket), where the engine touches only objects with the
+// run's name, or a private one. The private daemon has an entry for every runtime that was found. All docker targets
+// of a run share the daemon, and the last one to be closed ends its use.
 package docker
 
 import (
@@ -29,7 +27,7 @@ import (
 // name is the engine's name in targets, of its socket and in messages.
 const name = "docker"
 
-// Driver opens the targets of Docker, which share a daemon in one session. It must not be copied.
+// Driver opens the targets of Docker. The targets of a session share a daemon. It must not be copied.
 type Driver struct {
 	shared managed.Shared[*daemon]
 }
@@ -39,7 +37,7 @@ var (
 	_ engine.Sweeper = (*Driver)(nil)
 )
 
-// NewDriver gives a driver that has no daemon yet.
+// NewDriver returns a driver without a daemon.
 func NewDriver() *Driver { return &Driver{} }
 
 // Describe declares Docker.
@@ -52,8 +50,8 @@ func (*Driver) Describe() engine.Description {
 	}
 }
 
-// Candidates lists the runtimes found and those that the user's daemon has of its own. It
-// asks that daemon, if it is to be used, and starts none.
+// Candidates lists the runtimes of the host and the further entries of the user's daemon. It queries that daemon, unless
+// the session forbids it, and starts none.
 func (d *Driver) Candidates(ctx context.Context, s engine.Session) []engine.Candidate {
 	user, err := userDaemon(ctx, s)
 	if user == nil && err == nil {
@@ -81,7 +79,7 @@ func (d *Driver) Candidates(ctx context.Context, s engine.Session) []engine.Cand
 	}
 	for _, entry := range slices.Sorted(maps.Keys(user.info.Runtimes)) {
 		t := target.Target{Engine: name, Runtime: entry}
-		// The daemon's own spellings of runc, which are the same target twice.
+		// These are the daemon's own names of runc, which would be the same target twice.
 		known := strings.HasPrefix(entry, "io.containerd.runc.") || strings.HasPrefix(entry, "io.containerd.runtime.") ||
 			slices.ContainsFunc(found, func(f runtimes.Found) bool { return f.Name == entry })
 		if _, err := target.Parse(t.String()); err != nil || known {
@@ -93,8 +91,7 @@ func (d *Driver) Candidates(ctx context.Context, s engine.Session) []engine.Cand
 	return all
 }
 
-// Open connects to the daemon, starts a private one if there is none, and lets the target run one
-// container.
+// Open connects to the daemon, or starts a private one, and runs a test container on the target.
 func (d *Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
 	held, release, err := d.shared.Acquire(ctx, func(ctx context.Context) (*daemon, error) { return newDaemon(ctx, s) }, (*daemon).end)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// targets are those that the conformance suite tries; see enginetest.MustRun. The further ones are tried in brief.
+// targets go through the whole conformance suite; see enginetest.MustRun. The further ones go through the brief one.
 var (
 	targets = []string{"docker/runc", "docker/crun", "docker/runsc"}
 	further = []string{"docker/youki", "docker/runsc@platform=systrap"}
@@ -33,7 +33,7 @@ func parse(t *testing.T, name string) target.Target {
 	return parsed
 }
 
-// remains lists what the daemon at a socket and the host have of the session's containers.
+// remains lists the traces of the session's containers at the daemon behind a socket and on the host.
 func remains(t *testing.T, s engine.Session, socket string) []string {
 	t.Helper()
 	left := enginetest.Leftovers(s)
@@ -47,7 +47,7 @@ func remains(t *testing.T, s engine.Session, socket string) []string {
 		}
 	}
 	if _, err := os.Stat(socket); err != nil {
-		return left // the daemon has gone, with all it had
+		return left // the daemon has stopped, and its objects with it
 	}
 	for _, name := range containers(t, socket) {
 		if strings.Contains(name, s.RunID) {
@@ -73,7 +73,7 @@ func containers(t *testing.T, socket string) []string {
 	return names
 }
 
-// connect gives a client of the test's own.
+// connect returns a client for the test.
 func connect(t *testing.T, socket string) *client.Client {
 	t.Helper()
 	c, err := client.New(client.WithHost("unix://" + socket))
@@ -84,7 +84,7 @@ func connect(t *testing.T, socket string) *client.Client {
 	return c
 }
 
-// private gives a session that has a Docker daemon of its own.
+// private returns a session with a private Docker daemon.
 func private(t *testing.T) (engine.Session, string) {
 	t.Helper()
 	s := enginetest.Session(t, oci.LauncherOptions)
@@ -100,7 +100,7 @@ func TestConformance(t *testing.T) {
 		s.Targets = append(s.Targets, parse(t, name))
 	}
 	d := docker.NewDriver()
-	enginetest.Hold(t, d, all[0], s) // the targets share the daemon, as those of a run do
+	enginetest.Hold(t, d, all[0], s) // the targets share the daemon, like in a run
 	for n, name := range all {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			enginetest.Run(t, func(t *testing.T) engine.Engine {

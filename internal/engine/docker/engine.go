@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/moby/moby/api/types/container"
+	api "github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/client"
 
@@ -32,10 +32,10 @@ type Engine struct {
 	link    engine.Link
 
 	mu    sync.Mutex
-	group string // cgroup below which containers are made; empty leaves the daemon's own
+	group string // cgroup parent of containers; empty is the daemon's own
 }
 
-// placer is an Engine whose daemon lets the client choose the cgroups of containers.
+// placer is an Engine whose daemon accepts a cgroup parent.
 type placer struct{ *Engine }
 
 var (
@@ -45,14 +45,14 @@ var (
 	_ engine.DaemonBacked = (*Engine)(nil)
 	_ engine.Dialer       = (*Engine)(nil)
 	_ engine.Networker    = (*Engine)(nil)
-	_ engine.Execer       = (*box)(nil)
-	_ engine.Pauser       = (*box)(nil)
-	_ engine.Updater      = (*box)(nil)
-	_ engine.Meter        = (*box)(nil)
-	_ engine.Addressed    = (*box)(nil)
+	_ engine.Execer       = (*container)(nil)
+	_ engine.Pauser       = (*container)(nil)
+	_ engine.Updater      = (*container)(nil)
+	_ engine.Meter        = (*container)(nil)
+	_ engine.Addressed    = (*container)(nil)
 )
 
-// open makes a target live. release is called when it is closed, not if this fails.
+// open opens a target. The engine's Close calls release; a failed open does not.
 func (d *daemon) open(ctx context.Context, t target.Target, release func() error) (engine.Engine, error) {
 	c, info, err := d.lookup(ctx, t)
 	if err != nil {
@@ -60,7 +60,7 @@ func (d *daemon) open(ctx context.Context, t target.Target, release func() error
 	}
 	e := &Engine{daemon: d, target: info, choice: c, Missing: engine.Missing{}, release: release}
 	e.adapt(ctx)
-	if err := e.meet(ctx); err != nil {
+	if err := e.findBridge(ctx); err != nil {
 		return nil, err
 	}
 	var live engine.Engine = e
@@ -72,7 +72,7 @@ func (d *daemon) open(ctx context.Context, t target.Target, release func() error
 	defer cancel()
 	if err := e.tryOut(ctx); err != nil {
 		return nil, openError(e.target, &engine.UnsupportedError{
-			What: t.String(), Reason: fmt.Sprintf("its first container did not work: %v", err), Advice: "try the runtime with docker run by hand",
+			What: t.String(), Reason: fmt.Sprintf("its test container failed: %v", err), Advice: "try the runtime with docker run by hand",
 		})
 	}
 	return live, nil
@@ -86,7 +86,7 @@ func openError(info engine.Info, err error) error {
 	return err
 }
 
-// adapt takes into account what this daemon and this runtime leave the target.
+// adapt records the capabilities that this daemon and this runtime lack, and notes about them.
 func (e *Engine) adapt(ctx context.Context) {
 	note := func(format string, args ...any) {
 		e.target.Notes = append(e.target.Notes, fmt.Sprintf(format, args...))
@@ -103,19 +103,19 @@ func (e *Engine) adapt(ctx context.Context) {
 		e.Missing[engine.NetworkBridge] = e.choice.noBridge
 	}
 	if e.target.Rootless {
-		e.Missing[engine.NetworkHost] = "rootless Docker has a network namespace of its own, which cannot be reached from here"
+		e.Missing[engine.NetworkHost] = "rootless Docker has its own network namespace, which cannot be reached from here"
 	}
 	if e.info.CgroupDriver != "cgroupfs" {
-		note("the daemon uses the cgroup driver %s: containers are where it puts them, and their cost cannot be told by their place", e.info.CgroupDriver)
+		note("the daemon uses the cgroup driver %s and chooses the cgroups of containers, so their cost cannot be separated by cgroup", e.info.CgroupDriver)
 	}
 	if e.info.CgroupDriver == "none" {
-		e.Missing[engine.CanPause] = "the daemon has no cgroups, and cannot freeze"
-		e.Missing[engine.CanUpdate] = "the daemon has no cgroups, and no limits"
+		e.Missing[engine.CanPause] = "the daemon has no cgroups, and cannot freeze containers"
+		e.Missing[engine.CanUpdate] = "the daemon has no cgroups, and cannot limit containers"
 	}
 	if e.secured("seccomp") {
-		note("containers have Docker's seccomp filter, which costs something at every system call")
+		note("containers have Docker's seccomp filter, which adds cost to every system call")
 	}
-	note("the log driver %s also keeps all output", e.info.LoggingDriver)
+	note("the log driver %s also stores all output", e.info.LoggingDriver)
 	if e.private != nil {
 		note("a private daemon of this run")
 		e.target.Notes = append(e.target.Notes, e.private.Notes()...)
@@ -123,11 +123,11 @@ func (e *Engine) adapt(ctx context.Context) {
 	note("storage driver %s", e.info.Driver)
 }
 
-// Info says what Docker and the runtime are.
+// Info implements engine.Engine.
 func (e *Engine) Info() engine.Info { return e.target }
 
-// SetCgroupParent implements engine.CgroupPlacer. It is called between trials, which is when a private daemon that has
-// died may be started again.
+// SetCgroupParent implements engine.CgroupPlacer. It is called between trials, when a private daemon that has exited may be
+// restarted.
 func (p placer) SetCgroupParent(group string) error {
 	if group == "" {
 		group = "/" + engine.Prefix + p.session.RunID
@@ -144,10 +144,10 @@ func (d *daemon) revive() error {
 	if d.private == nil {
 		return nil
 	}
-	return d.private.Revive(context.Background()) // which has a time limit of its own
+	return d.private.Revive(context.Background()) // the daemon has its own time limit
 }
 
-// Daemon implements engine.DaemonBacked. The user's daemon may serve others too.
+// Daemon implements engine.DaemonBacked. It is empty for the user's daemon, which other programs may use too.
 func (e *Engine) Daemon() engine.Daemon {
 	if e.private == nil {
 		return engine.Daemon{}
@@ -170,22 +170,22 @@ func (e *Engine) Pull(ctx context.Context, ref string) error { return e.pull(ctx
 // RemoveImage implements engine.Puller.
 func (e *Engine) RemoveImage(ctx context.Context, ref string) error { return e.removeImage(ctx, ref) }
 
-// Close gives up the daemon, and ends it if it is a private one that nobody else uses.
+// Close ends the use of the daemon. The last target to be closed stops a private one.
 func (e *Engine) Close() error { return e.release() }
 
-// Create has the daemon create a container, and attaches to it.
+// Create creates a container through the daemon, and attaches to it.
 func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
 	what := fmt.Sprintf("create container %q with %s", spec.ID, e.target.Target)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", what, context.Cause(ctx))
 	}
 	if spec.Join != "" {
-		return nil, fmt.Errorf("%s: a container of Docker cannot run in a network namespace that is there already", what)
+		return nil, fmt.Errorf("%s: Docker cannot run a container in an existing network namespace", what)
 	}
 	e.mu.Lock()
 	parent := e.group
 	e.mu.Unlock()
-	b := newBox(ctx, e, spec)
+	b := newContainer(ctx, e, spec)
 	err := engine.Step(ctx, "ContainerCreate", func() error { return b.create(ctx, e.options(spec, parent)) })
 	if err == nil && parent != "" {
 		b.group, err = e.session.Cgroups.Open(path.Join(parent, b.id))
@@ -200,13 +200,13 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	return nil, errors.Join(err, b.undo(ctx))
 }
 
-// options describe a container to the daemon, with the cgroup below which it is to be.
+// options encodes a container for the daemon, below a cgroup parent.
 func (e *Engine) options(spec engine.Spec, parent string) client.ContainerCreateOptions {
-	network := container.NetworkMode("none")
+	network := api.NetworkMode("none")
 	if spec.Network != engine.NoNetwork {
-		network = container.NetworkMode(spec.Network) // by Docker's own names
+		network = api.NetworkMode(spec.Network) // the names are Docker's too
 	}
-	host := &container.HostConfig{
+	host := &api.HostConfig{
 		Runtime: e.choice.of(spec.Network), NetworkMode: network, ReadonlyRootfs: !spec.Writable,
 		Tmpfs: map[string]string{"/tmp": "rw,exec,nosuid,nodev,mode=1777"}, Resources: *resources(spec.Resources),
 	}
@@ -222,7 +222,7 @@ func (e *Engine) options(spec engine.Spec, parent string) client.ContainerCreate
 	}
 	return client.ContainerCreateOptions{
 		Name: spec.ID,
-		Config: &container.Config{
+		Config: &api.Config{
 			Image: spec.Image, Entrypoint: spec.Process.Args, Env: spec.Process.Env, User: "0:0", WorkingDir: "/",
 			AttachStdout: true, AttachStderr: true, Labels: map[string]string{engine.Label: e.session.RunID},
 		},
@@ -230,10 +230,10 @@ func (e *Engine) options(spec engine.Spec, parent string) client.ContainerCreate
 	}
 }
 
-// resources are limits as Docker has them. Swap is left to the group above, as with the bare runtimes; by
-// itself Docker would allow as much of it as of memory, and refuse to raise the one without the other.
-func resources(r engine.Resources) *container.Resources {
-	s := &container.Resources{CpusetCpus: r.CPUSet}
+// resources encodes limits for the daemon. The parent cgroup limits swap, as with bare runtimes. By default Docker would
+// allow as much swap as memory, and refuse to raise one without the other.
+func resources(r engine.Resources) *api.Resources {
+	s := &api.Resources{CpusetCpus: r.CPUSet}
 	if r.CPU > 0 {
 		s.CPUPeriod, s.CPUQuota = cpuPeriod, int64(math.Round(r.CPU*cpuPeriod))
 	}
@@ -243,8 +243,8 @@ func resources(r engine.Resources) *container.Resources {
 	return s
 }
 
-// ignored turns the daemon's warning that it leaves out a limit into an error: the container would not be what
-// was asked for.
+// ignored turns the daemon's warning about a discarded limit into an error, because the container would differ from its
+// Spec.
 func ignored(warnings []string) error {
 	for _, w := range warnings {
 		if strings.Contains(strings.ToLower(w), "discarded") {
@@ -254,7 +254,7 @@ func ignored(warnings []string) error {
 	return nil
 }
 
-// tryOut runs one container through its life.
+// tryOut runs a test container.
 func (e *Engine) tryOut(ctx context.Context) error {
 	c, err := e.Create(ctx, engine.Spec{
 		ID: fmt.Sprintf("%s%s-try", engine.Prefix, e.session.RunID), Image: e.session.Registry.Probe(),
@@ -263,5 +263,5 @@ func (e *Engine) tryOut(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(engine.RunToExit(ctx, c, 42), c.(*box).undo(ctx))
+	return errors.Join(engine.RunToExit(ctx, c, 42), c.(*container).undo(ctx))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// Exec runs a further process and waits for its end.
-func (b *box) Exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
+// Exec runs a further process until it exits.
+func (b *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
 	if err := b.exists("execute in"); err != nil {
 		return engine.Exit{}, err
 	}
@@ -22,7 +22,7 @@ func (b *box) Exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
 	return exit, nil
 }
 
-func (b *box) exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
+func (b *container) exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
 	var made client.ExecCreateResult
 	err := engine.Step(ctx, "ExecCreate", func() (err error) {
 		made, err = b.e.client.ExecCreate(ctx, b.id, client.ExecCreateOptions{
@@ -58,12 +58,12 @@ func (b *box) exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
 	case err != nil:
 		return engine.Exit{}, err
 	case ended.Running:
-		return engine.Exit{}, errors.New("the process has closed its output and goes on")
+		return engine.Exit{}, errors.New("the process has closed its output and still runs")
 	case strings.HasPrefix(beginning.kept.String(), failedExec) && (ended.ExitCode == 126 || ended.ExitCode == 127):
 		return engine.Exit{}, errors.New(strings.TrimSpace(beginning.kept.String()))
 	}
 	return engine.ExitOfCode(ended.ExitCode), nil
 }
 
-// failedExec is how the daemon begins what it writes as output if the process could not be started.
+// failedExec begins the text that the daemon writes as output if the process did not start.
 const failedExec = "OCI runtime exec failed"

@@ -21,7 +21,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 )
 
-// listen makes a socket, and answers on it if there is a handler.
+// listen makes a socket, and serves it if there is a handler.
 func listen(t *testing.T, socket string, answer http.HandlerFunc) net.Listener {
 	t.Helper()
 	l, err := net.Listen("unix", socket)
@@ -37,7 +37,7 @@ func listen(t *testing.T, socket string, answer http.HandlerFunc) net.Listener {
 	return l
 }
 
-// A socket that was named and cannot be used is refused with what is wrong with it.
+// An error about a named socket contains the cause.
 func TestWrongSocket(t *testing.T) {
 	s := enginetest.Session(t, oci.LauncherOptions)
 	for _, tt := range []struct {
@@ -45,21 +45,21 @@ func TestWrongSocket(t *testing.T) {
 		make func(t *testing.T, socket string)
 		want string
 	}{
-		{"none", func(*testing.T, string) {}, "there is no such socket"},
+		{"none", func(*testing.T, string) {}, "the socket does not exist"},
 		{"file", func(t *testing.T, socket string) {
 			if err := os.WriteFile(socket, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, "this is not a socket"},
+		}, "the file is not a socket"},
 		{"left", func(t *testing.T, socket string) {
 			l := listen(t, socket, nil).(*net.UnixListener)
 			l.SetUnlinkOnClose(false)
 			_ = l.Close()
-		}, "nobody listens on this socket"},
+		}, "no process listens on the socket"},
 		{"silent", func(t *testing.T, socket string) { listen(t, socket, nil) }, "no answer within 5s"},
 		{"other", func(t *testing.T, socket string) {
 			listen(t, socket, func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "{}") })
-		}, "what answers is not Docker"},
+		}, "the process behind the address is not Docker"},
 		{"old", func(t *testing.T, socket string) {
 			listen(t, socket, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Api-Version", "1.24") })
 		}, "API version 1.24 is not supported"},
@@ -70,7 +70,7 @@ func TestWrongSocket(t *testing.T) {
 			s := s
 			s.Sockets = map[string]string{"docker": "unix://" + socket}
 			var candidates []engine.Candidate
-			var both sync.WaitGroup // so that a socket that never answers is waited for once
+			var both sync.WaitGroup // both wait for a silent socket at the same time
 			both.Go(func() { candidates = docker.NewDriver().Candidates(t.Context(), s) })
 			_, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s)
 			if !engine.Unsupported(err) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), socket) {
@@ -94,10 +94,10 @@ func TestWrongAddress(t *testing.T) {
 	}
 }
 
-// A user who is not in the socket's group.
+// The user is not in the socket's group.
 func TestSocketOfOthers(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to make a socket that is not the caller's")
+		t.Skip("needs root, to make a socket of another user")
 	}
 	s := enginetest.Session(t, oci.LauncherOptions)
 	dir := t.TempDir()
@@ -107,7 +107,7 @@ func TestSocketOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Sockets = map[string]string{"docker": socket}
-	runtime.LockOSThread() // whose user another one becomes for files, without root's rights
+	runtime.LockOSThread() // the thread gets another user for files, without root's rights
 	defer runtime.UnlockOSThread()
 	if err := unix.Setfsuid(65534); err != nil {
 		t.Fatal(err)
@@ -115,11 +115,11 @@ func TestSocketOfOthers(t *testing.T) {
 	_, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s)
 	_ = unix.Setfsuid(0)
 	if !engine.Unsupported(err) || !strings.Contains(err.Error(), "permission denied") || !strings.Contains(err.Error(), "group") {
-		t.Errorf("open: %v; want a refusal for want of permission", err)
+		t.Errorf("open: %v; want a refusal because of missing permission", err)
 	}
 }
 
-// A daemon of another machine.
+// The daemon runs on another machine.
 func TestRemoteDaemon(t *testing.T) {
 	s := enginetest.Session(t, oci.LauncherOptions)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -141,14 +141,14 @@ func TestRemoteDaemon(t *testing.T) {
 	}
 }
 
-// Without the programs for a private daemon the candidates say which one is missing.
+// If a program of a private daemon is missing, the candidates have its name in their errors.
 func TestNoPrograms(t *testing.T) {
 	s := enginetest.Session(t, oci.LauncherOptions)
 	s.Managed = true
 	s.Engines = map[string]string{"containerd": filepath.Join(s.State, "no-such-file")}
 	for _, c := range docker.NewDriver().Candidates(t.Context(), s) {
 		if !engine.Unsupported(c.Err) || !strings.Contains(c.Err.Error(), "containerd is missing") && !strings.Contains(c.Err.Error(), "dockerd is missing") {
-			t.Errorf("candidate %s: %v; want a refusal that says what is missing", c.Target, c.Err)
+			t.Errorf("candidate %s: %v; want a refusal that names the missing program", c.Target, c.Err)
 		}
 	}
 	if _, err := docker.NewDriver().Open(t.Context(), parse(t, "docker/runc"), s); !engine.Unsupported(err) {
@@ -156,7 +156,7 @@ func TestNoPrograms(t *testing.T) {
 	}
 }
 
-// A private daemon that does not come up is refused with what it said, once for all targets.
+// A private daemon that does not start is tried once for all targets. The error contains its log.
 func TestPrivateDaemonFails(t *testing.T) {
 	s, _ := private(t)
 	script := filepath.Join(s.State, "dockerd")
@@ -168,18 +168,18 @@ func TestPrivateDaemonFails(t *testing.T) {
 	for range 2 {
 		_, err := driver.Open(t.Context(), parse(t, "docker/runc"), s)
 		if !engine.Unsupported(err) || !strings.Contains(err.Error(), "no luck today") {
-			t.Errorf("open: %v; want a refusal with the daemon's last words", err)
+			t.Errorf("open: %v; want a refusal with the end of the daemon's log", err)
 		}
 	}
 	if starts, err := os.ReadFile(filepath.Join(s.State, "starts")); err != nil || string(starts) != "started\n" {
-		t.Errorf("the daemon was started so often: %q, %v; want once", starts, err)
+		t.Errorf("the daemon was started %q times, %v; want once", starts, err)
 	}
 }
 
-// Images that cannot be had, or have no room.
+// Missing images, and images without space on the disk, are errors.
 func TestPullFails(t *testing.T) {
 	small := t.TempDir()
-	// Before the session, whose launcher may not see later mounts.
+	// This precedes the session, whose launcher may not see later mounts.
 	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=24m"); err != nil {
 		t.Skip("needs the right to mount: ", err)
 	}
@@ -195,27 +195,27 @@ func TestPullFails(t *testing.T) {
 
 	missing := s.Registry.Addr() + "/touchstone/no-such-image:latest"
 	if err := p.Pull(t.Context(), missing); err == nil || !strings.Contains(err.Error(), missing) || !strings.Contains(err.Error(), "not found") && !strings.Contains(err.Error(), "unknown") {
-		t.Errorf("pull an image that there is not: %v", err)
+		t.Errorf("pull a missing image: %v", err)
 	}
 	if _, err := e.Create(t.Context(), engine.Spec{ID: engine.Prefix + s.RunID + "-no", Image: missing}); err == nil || !strings.Contains(err.Error(), "o such image") {
-		t.Errorf("create from an image that there is not: %v", err)
+		t.Errorf("create from a missing image: %v", err)
 	}
 	large, err := s.Registry.Fresh(t.Context(), 32<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Pull(t.Context(), large); err == nil || !strings.Contains(err.Error(), "no space left on device") {
-		t.Errorf("pull an image that has no room: %v", err)
+		t.Errorf("pull an image without space for it: %v", err)
 	}
-	// What was there goes on.
+	// The other image still works.
 	c := enginetest.Running(t, e, enginetest.Spec(s, "after"))
 	if err := c.Delete(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-// A daemon that dies takes the trial with it, and is started again for the next one, once.
-func TestDaemonDies(t *testing.T) {
+// A daemon that is killed fails the trial, and is restarted once, for the next trial.
+func TestKilledDaemonIsRestartedOnce(t *testing.T) {
 	s, _ := private(t)
 	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
 	die := func(name string) {
@@ -231,16 +231,16 @@ func TestDaemonDies(t *testing.T) {
 			t.Fatal(err)
 		}
 		if exit, err := c.Wait(t.Context()); err == nil {
-			t.Errorf("Wait = %v although the daemon has died", exit)
+			t.Errorf("Wait = %v although the daemon was killed", exit)
 		}
-		// Its connections break a little before its end is known.
+		// The connections break a little before the exit is known.
 		for err = nil; t.Context().Err() == nil && !strings.Contains(fmt.Sprint(err), "signal 9"); runtime.Gosched() {
 			_, err = e.Create(t.Context(), enginetest.Spec(s, name+"-next"))
 		}
 		if !strings.Contains(fmt.Sprint(err), "the end of its log") {
-			t.Errorf("Create without a daemon: %v; want its last words", err)
+			t.Errorf("Create without a daemon: %v; want the end of its log", err)
 		}
-		_ = c.Delete(t.Context()) // nobody is there to remove it; the trial's cgroup is emptied by the runner
+		_ = c.Delete(t.Context()) // the daemon cannot remove it; the runner empties the trial's cgroup
 		group, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID)
 		if err != nil {
 			t.Fatal(err)
@@ -252,7 +252,7 @@ func TestDaemonDies(t *testing.T) {
 	place := func() error { return e.(engine.CgroupPlacer).SetCgroupParent("/" + engine.Prefix + s.RunID + "/trial") }
 	die("first")
 	if err := place(); err != nil {
-		t.Fatalf("the daemon is not started again: %v", err)
+		t.Fatalf("the daemon was not restarted: %v", err)
 	}
 	sp := enginetest.Spec(s, "again")
 	c := enginetest.Running(t, e, sp)
@@ -261,6 +261,6 @@ func TestDaemonDies(t *testing.T) {
 	}
 	die("second")
 	if err := place(); err == nil || !strings.Contains(err.Error(), "once already") {
-		t.Errorf("the daemon has died twice: %v", err)
+		t.Errorf("after a second kill: %v", err)
 	}
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 )
 
-// bridge is the network that a daemon has by itself, and in which containers are unless told otherwise.
+// bridge is the daemon's default network.
 const bridge = "bridge"
 
-// meet learns what the daemon's bridge is. That there is none is no reason not to use the daemon.
-func (e *Engine) meet(ctx context.Context) error {
+// findBridge finds the daemon's bridge. A daemon without a bridge only lacks the capability.
+func (e *Engine) findBridge(ctx context.Context) error {
 	switch {
 	case e.Missing[engine.NetworkBridge] != "":
 		return nil
 	case e.target.Rootless:
-		e.Missing[engine.NetworkBridge] = "rootless Docker has its bridge in a network namespace of its own, which cannot be reached from here"
+		e.Missing[engine.NetworkBridge] = "rootless Docker has its bridge in its own network namespace, which cannot be reached from here"
 		return nil
 	}
 	link, err := e.inspectBridge(ctx)
@@ -40,14 +40,14 @@ func (d *daemon) inspectBridge(ctx context.Context) (engine.Link, error) {
 	if err != nil {
 		return engine.Link{}, err
 	}
-	var inside netip.Addr // of the network, whosever it is
+	var inside netip.Addr // an address of the network, assigned or not
 	for _, c := range answer.Network.IPAM.Config {
 		if c.Subnet.IsValid() && (c.Subnet.Addr().Is4() || !inside.IsValid()) {
 			inside = c.Subnet.Masked().Addr().Next()
 		}
 	}
 	if !inside.IsValid() {
-		return engine.Link{}, errors.New("it has no addresses")
+		return engine.Link{}, errors.New("it has no subnet")
 	}
 	find := managed.HostLink
 	if d.private != nil {
@@ -67,8 +67,8 @@ func (e *Engine) Link(context.Context) (engine.Link, error) {
 }
 
 // Address implements engine.Addressed.
-func (b *box) Address(ctx context.Context) (netip.Addr, error) {
-	const op = "ask for the address of"
+func (b *container) Address(ctx context.Context) (netip.Addr, error) {
+	const op = "query the address of"
 	if err := b.exists(op); err != nil {
 		return netip.Addr{}, err
 	}
@@ -81,5 +81,5 @@ func (b *box) Address(ctx context.Context) (netip.Addr, error) {
 			return end.IPAddress, nil
 		}
 	}
-	return netip.Addr{}, b.explain(ctx, op, errors.New("it has none in the network "+bridge))
+	return netip.Addr{}, b.explain(ctx, op, errors.New("it has no address in the network "+bridge))
 }

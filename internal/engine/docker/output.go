@@ -15,11 +15,11 @@ import (
 // stream carries the output of a process from the daemon to writers.
 type stream struct {
 	from client.HijackedResponse
-	done chan struct{} // closed when the writers are
-	err  error         // once done is closed: why the output is not whole
+	done chan struct{} // closed when the writers are closed
+	err  error         // once done is closed: the reason why the output is incomplete
 }
 
-// copyOutput begins to copy until the output or the connection ends.
+// copyOutput starts to copy until the output or the connection ends.
 func copyOutput(from client.HijackedResponse, p engine.Process) *stream {
 	s := &stream{from: from, done: make(chan struct{})}
 	go func() {
@@ -31,7 +31,7 @@ func copyOutput(from client.HijackedResponse, p engine.Process) *stream {
 	return s
 }
 
-// stop ends the copying before the output has ended.
+// stop ends the copying early.
 func (s *stream) stop() { s.from.Close() }
 
 // wait returns when all output has been copied.
@@ -44,8 +44,8 @@ func (s *stream) wait(ctx context.Context) error {
 	}
 }
 
-// sink passes on to a writer, which may be nil, until that fails. The rest is discarded: a writer
-// that fails must not block the container.
+// sink writes to w, which may be nil, until w fails. It discards the rest, because a failing writer must not block the
+// container.
 type sink struct {
 	w      io.Writer
 	failed bool
@@ -59,10 +59,10 @@ func (s *sink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// headSize is how much of the beginning of an output is kept, in bytes.
+// headSize is the size of the kept beginning of an output in bytes.
 const headSize = 1 << 10
 
-// head keeps the beginning of what goes to a writer.
+// head keeps the beginning of an output on its way to a writer.
 type head struct {
 	sink
 	kept bytes.Buffer

@@ -20,24 +20,24 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// peerRounds is the environment variable with the number of rounds of comparisons with peers. They take minutes and
-// mean nothing on a busy machine: without it they are left out.
+// peerRounds is the environment variable with the number of rounds of the comparison. The comparison takes minutes and is
+// meaningless on a busy machine, so it is skipped without the variable.
 const peerRounds = "TOUCHSTONE_PEER_ROUNDS"
 
 const (
 	peerLives     = 8           // in a batch
 	peerLimit     = time.Minute // for one life
-	peerMostApart = 0.10        // by which the lives may differ
+	peerMostApart = 0.10        // the largest relative difference of the lives
 )
 
-// TestLifeBesideDockerRun compares the whole life of a container whose program ends at once with docker run --rm, at
-// the same private daemon, in batches that take turns. The command line is a process of its own, which first asks the
-// daemon for its version: docker version does that and no more, and what it takes is subtracted.
+// TestLifeBesideDockerRun compares the whole life of a container, whose program exits at once, with docker run --rm. Both use
+// the same private daemon, in alternating batches. The command line is a process of its own, which first queries the
+// daemon's version. docker version does only that, so its time is subtracted.
 func TestLifeBesideDockerRun(t *testing.T) {
 	rounds := peerRoundsOf(t)
 	cli, err := exec.LookPath("docker")
 	if err != nil {
-		t.Skipf("there is nothing to compare with: %v", err)
+		t.Skipf("the peer is missing: %v", err)
 	}
 	s := enginetest.Session(t, oci.LauncherOptions)
 	s.Managed = true
@@ -52,7 +52,7 @@ func TestLifeBesideDockerRun(t *testing.T) {
 	})
 	e, ok := opened.(placer)
 	if !ok {
-		t.Skip("containers cannot be given cgroups here")
+		t.Skip("the daemon accepts no cgroup parent")
 	}
 	p := &peers{T: t, e: e.Engine, cli: cli, env: append(os.Environ(), "DOCKER_HOST="+e.host, "DOCKER_CONFIG="+t.TempDir())}
 
@@ -83,7 +83,7 @@ func TestLifeBesideDockerRun(t *testing.T) {
 		t.Error(err)
 	}
 	if c.Ratio < 1-peerMostApart || c.Ratio > 1+peerMostApart {
-		t.Errorf("a life takes us %s times as long as docker run without its own start, more than %.0f %% apart", spell(c), 100*peerMostApart)
+		t.Errorf("a life takes %s times as long as docker run without its own start; the limit is %.0f %%", spell(c), 100*peerMostApart)
 	}
 }
 
@@ -91,16 +91,16 @@ func peerRoundsOf(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv(peerRounds)
 	if text == "" {
-		t.Skipf("takes minutes on a quiet machine: %s says how many rounds", peerRounds)
+		t.Skipf("takes minutes on a quiet machine: set %s to the number of rounds", peerRounds)
 	}
 	rounds, err := strconv.Atoi(text)
 	if err != nil || rounds < 1 {
-		t.Fatalf("%s=%s is no number of rounds", peerRounds, text)
+		t.Fatalf("%s=%s is not a number of rounds", peerRounds, text)
 	}
 	return rounds
 }
 
-// batch measures some lives in a row.
+// batch measures consecutive lives.
 func batch(round int, life func()) []stats.Sample {
 	var all []stats.Sample
 	for range peerLives {
@@ -111,7 +111,7 @@ func batch(round int, life func()) []stats.Sample {
 	return all
 }
 
-// medianOf is the median of all samples, or of those of some rounds.
+// medianOf is the median of all samples, or of the samples of some rounds.
 func medianOf(samples []stats.Sample, rounds ...int) float64 {
 	var values []float64
 	for _, s := range samples {
@@ -122,7 +122,7 @@ func medianOf(samples []stats.Sample, rounds ...int) float64 {
 	return stats.Summarize(values, 1).Median
 }
 
-// spell writes a ratio with its interval, if there are rounds enough for one.
+// spell formats a ratio, with its interval if there are enough rounds.
 func spell(c stats.Comparison) string {
 	if c.CI == nil {
 		return fmt.Sprintf("%.2f", c.Ratio)
@@ -130,7 +130,7 @@ func spell(c stats.Comparison) string {
 	return fmt.Sprintf("%.2f (%.2f to %.2f)", c.Ratio, c.CI.Lo, c.CI.Hi)
 }
 
-// peers are the two that drive one daemon.
+// peers are the two clients of one daemon.
 type peers struct {
 	*testing.T
 	e     *Engine
@@ -147,7 +147,7 @@ func (p *peers) spec() engine.Spec {
 	}
 }
 
-// life is one of a container of ours.
+// life runs one container through the engine.
 func (p *peers) life() {
 	ctx, cancel := context.WithTimeout(p.Context(), peerLimit)
 	defer cancel()
@@ -166,7 +166,7 @@ func (p *peers) life() {
 	}
 }
 
-// run gives the arguments that make the command line ask for the same container.
+// run returns the arguments of docker run for the same container.
 func (p *peers) run() []string {
 	spec := p.spec()
 	asked := p.e.options(spec, p.e.group)
@@ -181,7 +181,7 @@ func (p *peers) run() []string {
 	return append(args, spec.Process.Args[1:]...)
 }
 
-// docker calls the command line.
+// docker runs the command line.
 func (p *peers) docker(args ...string) {
 	ctx, cancel := context.WithTimeout(p.Context(), peerLimit)
 	defer cancel()

@@ -21,17 +21,17 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// entries are the runtimes in a private daemon's configuration, by their names there, which begin with
-// Touchstone's prefix: "runc" is reserved, and means whatever the daemon finds by that name.
+// entries are the runtimes in a private daemon's configuration, by name. The names begin with Touchstone's prefix, because
+// the daemon reserves "runc" and looks it up on PATH.
 type entries map[string]entry
 
-// entry is a runtime as the configuration has it.
+// entry is a runtime in the configuration.
 type entry struct {
 	Path string   `json:"path"`
 	Args []string `json:"runtimeArgs,omitempty"`
 }
 
-// add makes an entry for a runtime with these flags, unless there is one.
+// add adds an entry for a runtime with these flags, unless it exists.
 func (e entries) add(r runtimes.Runtime, flags []string) {
 	if _, ok := e.find(r.Binary, flags); !ok {
 		e[engine.Prefix+r.Name+"-"+strconv.Itoa(len(e))] = entry{r.Binary, flags}
@@ -47,8 +47,8 @@ func (e entries) find(binary string, flags []string) (string, bool) {
 	return "", false
 }
 
-// networkFlags gives the flags of a runtime with those that go with no network and with the host's; a bridged one needs
-// none.
+// networkFlags returns a runtime's flags for containers without a network and with the host's. A bridged container needs
+// no further flags.
 func networkFlags(r runtimes.Runtime, t target.Target, flags []string) (none, host []string) {
 	if _, chosen := r.With(t).Option("network"); chosen {
 		return flags, flags
@@ -59,12 +59,12 @@ func networkFlags(r runtimes.Runtime, t target.Target, flags []string) (none, ho
 // choose finds the entries for a target.
 func (e entries) choose(c *choice, r runtimes.Runtime, t target.Target, flags []string) error {
 	if r.Type != "" && len(flags) == 0 {
-		c.none, c.host, c.bridge = r.Type, r.Type, r.Type // the daemon finds shims by their type
+		c.none, c.host, c.bridge = r.Type, r.Type, r.Type // the daemon looks shims up by their type
 		return nil
 	}
 	if r.Type != "" {
 		return &engine.UnsupportedError{
-			What: t.String(), Reason: "Docker gives no options to containerd shims by their type", Advice: "measure it through containerd",
+			What: t.String(), Reason: "Docker cannot pass options to a containerd shim that is given by its type", Advice: "measure it through containerd",
 		}
 	}
 	none, host := networkFlags(r, t, flags)
@@ -86,7 +86,7 @@ func (e entries) choose(c *choice, r runtimes.Runtime, t target.Target, flags []
 	return nil
 }
 
-// findEntries makes an entry for every runtime found, with the options of all targets that are wanted.
+// findEntries returns an entry for every runtime of the host, with the options of all targets of the run.
 func findEntries(ctx context.Context, s engine.Session) entries {
 	e := entries{}
 	for _, r := range runtimes.Find(ctx, s, name) {
@@ -102,7 +102,7 @@ func findEntries(ctx context.Context, s engine.Session) entries {
 		for _, t := range targets {
 			flags, err := runtimes.Flags(r.With(t))
 			if err != nil {
-				continue // which Open will say
+				continue // Open returns the error
 			}
 			none, host := networkFlags(r.Runtime, t, flags)
 			for _, f := range [][]string{none, host, flags} {
@@ -113,11 +113,11 @@ func findEntries(ctx context.Context, s engine.Session) entries {
 	return e
 }
 
-// programs are what a private daemon needs on PATH.
+// programs are the programs that a private daemon needs.
 var programs = []string{"dockerd", "containerd", "containerd-shim-runc-v2"}
 
-// binaries finds the programs of a private daemon, and gives the path of dockerd and the directories
-// in which it is to look for the others. The error is an *engine.UnsupportedError.
+// binaries finds the programs of a private daemon. It returns the path of dockerd and a PATH for dockerd that contains
+// the others. The error is an *engine.UnsupportedError.
 func binaries(s engine.Session) (found struct{ dockerd, path string }, err error) {
 	if os.Geteuid() != 0 {
 		return found, &engine.UnsupportedError{
@@ -133,7 +133,7 @@ func binaries(s engine.Session) (found struct{ dockerd, path string }, err error
 		}
 		if err != nil {
 			return found, &engine.UnsupportedError{
-				What: name, Reason: fmt.Sprintf("no Docker daemon can be reached, and for a private one %s is missing: %v", program, err),
+				What: name, Reason: fmt.Sprintf("no Docker daemon can be reached, and a private one needs %s: %v", program, err),
 				Advice: fmt.Sprintf("start Docker, install its packages (docker.io, or docker-ce and containerd.io), or give --engine-bin %s=PATH", program),
 			}
 		}
@@ -179,7 +179,7 @@ func startPrivate(ctx context.Context, s engine.Session) (*daemon, error) {
 		},
 	})
 	if err == nil {
-		if err = d.ask(ctx); err == nil {
+		if err = d.query(ctx); err == nil {
 			return d, nil
 		}
 		err = errors.Join(err, d.private.Stop(ctx))
@@ -190,8 +190,8 @@ func startPrivate(ctx context.Context, s engine.Session) (*daemon, error) {
 	return nil, err
 }
 
-// configure writes the daemon's configuration. Its bridge is in a network namespace of its own, and it makes no rules for
-// packets there: there is nowhere to go to.
+// configure writes the daemon's configuration. The bridge is in a network namespace of its own. It has no packet filter rules,
+// because the namespace has no way out.
 func (d *daemon) configure(file string, dirs managed.Dirs) error {
 	config := map[string]any{
 		"data-root":  filepath.Join(dirs.Data, "root"),
@@ -208,7 +208,7 @@ func (d *daemon) configure(file string, dirs managed.Dirs) error {
 		"userland-proxy": false,
 		"raw-logs":       true,
 		"runtimes":       d.entries,
-		// Versions up to 23 make a key in /etc/docker otherwise. Later ones do not mind.
+		// Versions up to 23 would make a key in /etc/docker. Later ones ignore this field.
 		"deprecated-key-path": filepath.Join(dirs.Data, "key.json"),
 	}
 	text, err := json.Marshal(config)

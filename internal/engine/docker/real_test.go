@@ -13,14 +13,14 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// limits reads the limits of the one container below a cgroup.
+// limits reads the limits of the only container below a cgroup.
 func limits(t *testing.T, s engine.Session, group string) string {
 	t.Helper()
 	return enginetest.Limits(t, s, group+"/"+strings.Repeat("[0-9a-f]", 64))
 }
 
-// Limits are what was asked for, in the cgroup that was asked for, with runtimes that read Docker's zeros
-// differently. All targets share one daemon, which ends with the last of them.
+// Containers have the requested limits and the requested cgroup, also with runtimes that read Docker's zeros differently. All
+// targets share one daemon, which stops with the last of them.
 func TestLimitsAndCgroup(t *testing.T) {
 	s, socket := private(t)
 	driver := docker.NewDriver()
@@ -34,7 +34,7 @@ func TestLimitsAndCgroup(t *testing.T) {
 		group := fmt.Sprintf("/%s%s/t%d", engine.Prefix, s.RunID, n)
 		p, ok := e.(engine.CgroupPlacer)
 		if !ok {
-			t.Fatalf("%s cannot be placed", e.Info().Target)
+			t.Fatalf("%s is no CgroupPlacer", e.Info().Target)
 		}
 		if err := p.SetCgroupParent(group); err != nil {
 			t.Fatal(err)
@@ -66,13 +66,13 @@ func TestLimitsAndCgroup(t *testing.T) {
 	}
 	service := engines[0].(engine.DaemonBacked).Daemon()
 	if service.Cgroup == nil || len(service.PIDs) < 2 {
-		t.Errorf("the private daemon and its containerd are told as %+v", service)
+		t.Errorf("the private daemon and its containerd are reported as %+v", service)
 	}
 	if err := engines[0].Close(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(socket); err != nil {
-		t.Errorf("the daemon has ended although a target uses it: %v", err)
+		t.Errorf("the daemon has exited although a target uses it: %v", err)
 	}
 	for _, e := range engines[1:] {
 		if err := e.Close(); err != nil {
@@ -80,12 +80,12 @@ func TestLimitsAndCgroup(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(socket); err == nil {
-		t.Error("the daemon goes on although nobody uses it")
+		t.Error("the daemon still runs although no target uses it")
 	}
 }
 
-// Many lives, and creations that are given up at whatever moment, leave no descriptors, no goroutines, no
-// containers and no cgroups.
+// Many lives, and creations that are cancelled at random moments, leave no descriptors, no goroutines, no containers and no
+// cgroups.
 func TestNothingIsLeftOfManyLives(t *testing.T) {
 	s, socket := private(t)
 	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
@@ -93,18 +93,18 @@ func TestNothingIsLeftOfManyLives(t *testing.T) {
 	enginetest.ManyLives(t, 15, s, e)
 	enginetest.GivenUp(t, 20, 2*time.Millisecond, s, e)
 	for _, left := range remains(t, s, socket)[len(before):] {
-		t.Errorf("%s is left", left)
+		t.Errorf("%s is left behind", left)
 	}
 }
 
-// What is refused is refused with what the target is, and what to do.
+// A refusal contains the target and the remedy.
 func TestOpenRefuses(t *testing.T) {
 	s, _ := private(t)
 	driver := docker.NewDriver()
 	s.Runtimes = map[string]target.Runtime{
 		"broken": {Path: "/bin/false"}, "shim": {Type: "io.containerd.no-such-shim.v2"},
 	}
-	enginetest.Open(t, driver, "docker/runc", s) // holds the daemon
+	enginetest.Open(t, driver, "docker/runc", s) // keeps the daemon running
 	for name, want := range map[string]string{
 		"docker/no-such-runtime":  "no-such-runtime is not on PATH",
 		"docker/broken":           "ended with exit code 1",

@@ -15,11 +15,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// choice is how containers of a target get their runtime.
+// choice is the runtime of a target in the daemon's terms.
 type choice struct {
 	kind runtimes.Kind
-	// none, host and bridge are the values of HostConfig.Runtime that go with the networks. Without
-	// the second noHost is the reason, without the third noBridge.
+	// none, host and bridge are the values of HostConfig.Runtime for the networks. If host or bridge is empty, noHost
+	// or noBridge is the reason.
 	none, host, bridge string
 	noHost, noBridge   string
 }
@@ -35,13 +35,12 @@ func (c choice) of(n engine.Network) string {
 	}
 }
 
-// lookup finds out how the daemon runs a target, if it can. What is known of the target comes with
-// an error too, which is an *engine.UnsupportedError.
+// lookup returns the daemon's runtime for a target. The error is an *engine.UnsupportedError; the Info is valid in any case.
 func (d *daemon) lookup(ctx context.Context, t target.Target) (choice, engine.Info, error) {
 	r, err := runtimes.Get(ctx, d.sessionFor(t.Runtime), t)
 	info := engine.Info{
 		Target: t, Binary: r.Binary, Isolation: r.Isolation, Cgroup: string(cgroup.None),
-		Version:  fmt.Sprintf("Docker %s, %s", d.info.ServerVersion, cmp.Or(r.Version, t.Runtime+" of a version that is not known")),
+		Version:  fmt.Sprintf("Docker %s, %s", d.info.ServerVersion, cmp.Or(r.Version, t.Runtime+" of an unknown version")),
 		Rootless: d.secured("rootless"), Notes: slices.Clone(r.Notes),
 	}
 	if d.info.CgroupVersion != "" {
@@ -66,7 +65,7 @@ func (d *daemon) lookup(ctx context.Context, t target.Target) (choice, engine.In
 	return c, info, err
 }
 
-// sessionFor is the session in which a name means the runtime that the user's daemon has under it.
+// sessionFor returns a session in which the name of a runtime means the entry of the user's daemon.
 func (d *daemon) sessionFor(runtime string) engine.Session {
 	s := d.session
 	entry, ok := d.info.Runtimes[runtime]
@@ -86,7 +85,7 @@ func (d *daemon) sessionFor(runtime string) engine.Session {
 	return s
 }
 
-// choose finds the entry of the user's daemon that has the runtime with just these flags.
+// choose finds the entry of the user's daemon for the runtime with exactly these flags.
 func (d *daemon) choose(c *choice, info *engine.Info, r runtimes.Runtime, t target.Target, flags []string) error {
 	var entryName string
 	var args []string
@@ -110,12 +109,12 @@ func (d *daemon) choose(c *choice, info *engine.Info, r runtimes.Runtime, t targ
 	}
 	for _, flag := range r.HostNetwork {
 		if !slices.Contains(args, flag) {
-			c.host, c.noHost = "", fmt.Sprintf("%s needs %s for it, which the daemon's runtime %s does not have", r.Kind.Name, flag, entryName)
+			c.host, c.noHost = "", fmt.Sprintf("%s needs the flag %s, which the daemon's runtime %s lacks", r.Kind.Name, flag, entryName)
 		}
 	}
 	for _, flag := range r.NoNetwork {
 		if slices.Contains(args, flag) {
-			c.bridge, c.noBridge = "", fmt.Sprintf("the daemon's runtime %s has %s, which rules it out", entryName, flag)
+			c.bridge, c.noBridge = "", fmt.Sprintf("the daemon's runtime %s has the flag %s, which rules it out", entryName, flag)
 		}
 	}
 	return nil
@@ -125,25 +124,25 @@ func equalSets(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// unknown says that the user's daemon does not have what a target needs, and how to give it that.
+// unknown is the error for a target that the user's daemon lacks, with the remedy.
 func (d *daemon) unknown(r runtimes.Runtime, t target.Target, flags []string) error {
 	entry := t.Runtime
-	what := fmt.Sprintf("the daemon does not know the runtime %s", t.Runtime)
+	reason := fmt.Sprintf("the daemon does not know the runtime %s", t.Runtime)
 	args := ""
 	if len(flags) > 0 {
 		entry = strings.NewReplacer("@", "-", "=", "-", ",", "-", "/", "-").Replace(strings.TrimPrefix(t.String(), name+"/"))
-		what = fmt.Sprintf("the daemon has no runtime %s with %s alone", t.Runtime, strings.Join(flags, " "))
+		reason = fmt.Sprintf("the daemon has no runtime %s with exactly %s", t.Runtime, strings.Join(flags, " "))
 		args = fmt.Sprintf(`, "runtimeArgs": ["%s"]`, strings.Join(flags, `", "`))
 	}
 	return &engine.UnsupportedError{
 		What:   t.String(),
-		Reason: fmt.Sprintf("%s; it has %s", what, strings.Join(slices.Sorted(maps.Keys(d.info.Runtimes)), ", ")),
+		Reason: fmt.Sprintf("%s; it has %s", reason, strings.Join(slices.Sorted(maps.Keys(d.info.Runtimes)), ", ")),
 		Advice: fmt.Sprintf(`add "runtimes": {"%s": {"path": "%s"%s}} to its /etc/docker/daemon.json and restart it, or use a private daemon with --managed`,
 			entry, cmp.Or(r.Binary, "/path/to/"+t.Runtime), args),
 	}
 }
 
-// secured tells whether the daemon has a security option, such as seccomp.
+// secured reports whether the daemon has a security option, such as seccomp.
 func (d *daemon) secured(option string) bool {
 	return slices.ContainsFunc(d.info.SecurityOptions, func(o string) bool {
 		return o == "name="+option || strings.HasPrefix(o, "name="+option+",")

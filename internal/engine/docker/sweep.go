@@ -47,7 +47,7 @@ func (d *daemon) sweepContainers(ctx context.Context) (removed int, err error) {
 	return removed, errors.Join(errs...)
 }
 
-// sweepImages removes the images that the run has published, by their names.
+// sweepImages removes the images with names of the run.
 func (d *daemon) sweepImages(ctx context.Context) (removed int, err error) {
 	list, err := d.client.ImageList(ctx, client.ImageListOptions{})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/moby/moby/api/types/container"
+	api "github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -23,8 +23,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// user gives a session and the socket of a daemon that is not Touchstone's: on the host's network,
-// with an image and a running container of its own.
+// user returns a session and the socket of a daemon that Touchstone did not start. The daemon is on the host's network, and has an
+// image and a running container.
 func user(t *testing.T) (engine.Session, string) {
 	t.Helper()
 	s := enginetest.Session(t, oci.LauncherOptions)
@@ -73,23 +73,23 @@ func user(t *testing.T) (engine.Session, string) {
 	if err := docker.Listening(t.Context(), socket); err != nil {
 		t.Fatal(err)
 	}
-	settle(t, s, connect(t, socket))
+	addUserContainer(t, s, connect(t, socket))
 	s.Sockets = map[string]string{"docker": socket}
 	return s, socket
 }
 
-// foreign is the name of the user's own container, and of the image it is from.
-const foreign = "foreign:latest"
+// userContainer is the name of the user's own container, and of its image.
+const userContainer = "userContainer:latest"
 
-// settle gives the user's daemon an image and a container.
-func settle(t *testing.T, s engine.Session, c *client.Client) {
+// addUserContainer adds an image and a container to the user's daemon.
+func addUserContainer(t *testing.T, s engine.Session, c *client.Client) {
 	t.Helper()
 	pulled, err := c.ImagePull(t.Context(), s.Registry.Probe(), client.ImagePullOptions{})
 	if err == nil {
 		err = pulled.Wait(t.Context())
 	}
 	if err == nil {
-		_, err = c.ImageTag(t.Context(), client.ImageTagOptions{Source: s.Registry.Probe(), Target: foreign})
+		_, err = c.ImageTag(t.Context(), client.ImageTagOptions{Source: s.Registry.Probe(), Target: userContainer})
 	}
 	if err == nil {
 		_, err = c.ImageRemove(t.Context(), s.Registry.Probe(), client.ImageRemoveOptions{})
@@ -98,8 +98,8 @@ func settle(t *testing.T, s engine.Session, c *client.Client) {
 		t.Fatal(err)
 	}
 	made, err := c.ContainerCreate(t.Context(), client.ContainerCreateOptions{
-		Name: "foreign", Config: &container.Config{Image: foreign, Entrypoint: workload.Ready()},
-		HostConfig: &container.HostConfig{NetworkMode: "none"},
+		Name: "userContainer", Config: &api.Config{Image: userContainer, Entrypoint: workload.Ready()},
+		HostConfig: &api.HostConfig{NetworkMode: "none"},
 	})
 	if err == nil {
 		_, err = c.ContainerStart(t.Context(), made.ID, client.ContainerStartOptions{})
@@ -114,7 +114,7 @@ func settle(t *testing.T, s engine.Session, c *client.Client) {
 	})
 }
 
-// inventory lists what a daemon has, with the states of containers.
+// inventory lists a daemon's objects, with the states of containers.
 func inventory(t *testing.T, c *client.Client) []string {
 	t.Helper()
 	ctx := t.Context()
@@ -151,7 +151,7 @@ func inventory(t *testing.T, c *client.Client) []string {
 	return all
 }
 
-// Beside the user's own containers and images only ours come and go.
+// A run changes only its own containers and images.
 func TestUsersDaemon(t *testing.T) {
 	s, socket := user(t)
 	c := connect(t, socket)
@@ -163,7 +163,7 @@ func TestUsersDaemon(t *testing.T) {
 		if candidate.Err == nil {
 			names = append(names, candidate.Target.String())
 		} else if candidate.Target.String() == "docker/crun" && !strings.Contains(candidate.Err.Error(), `it has `) {
-			t.Errorf("the daemon does not know crun, and the candidate says %v", candidate.Err)
+			t.Errorf("the daemon does not know crun, but the candidate's error is %v", candidate.Err)
 		}
 	}
 	if !slices.Contains(names, "docker/runc") || !slices.Contains(names, "docker/slim") || slices.Contains(names, "docker/crun") {
@@ -178,13 +178,13 @@ func TestUsersDaemon(t *testing.T) {
 	}
 	_, err = driver.Open(t.Context(), parse(t, "docker/slim@log-level=debug"), s)
 	if !engine.Unsupported(err) || !strings.Contains(err.Error(), `"runtimeArgs": ["--log-level=debug"]`) {
-		t.Errorf("open docker/slim@log-level=debug: %v; want a refusal that says how to configure it", err)
+		t.Errorf("open docker/slim@log-level=debug: %v; want a refusal with the configuration to add", err)
 	}
 
 	for _, name := range []string{"docker/runc", "docker/slim", "docker/slim@log-level=error"} {
 		e := enginetest.Open(t, driver, name, s)
 		if p, ok := e.(engine.CgroupPlacer); !ok {
-			t.Errorf("%s cannot be placed although the daemon's cgroup driver is cgroupfs", name)
+			t.Errorf("%s is no CgroupPlacer although the daemon's cgroup driver is cgroupfs", name)
 		} else if err := p.SetCgroupParent("/" + engine.Prefix + s.RunID + "/trial"); err != nil {
 			t.Error(err)
 		}
@@ -198,7 +198,7 @@ func TestUsersDaemon(t *testing.T) {
 		sp.Network = engine.HostNet
 		one := enginetest.Running(t, e, sp)
 		if got := inventory(t, c); len(got) <= len(before) {
-			t.Errorf("with a container of ours the daemon has %q", got)
+			t.Errorf("with the run's container the daemon has %q", got)
 		}
 		if err := one.Delete(t.Context()); err != nil {
 			t.Error(err)
@@ -212,7 +212,7 @@ func TestUsersDaemon(t *testing.T) {
 	}
 }
 
-// What a killed run has left is removed by its ID, and only that.
+// Sweep removes the objects of a killed run by its ID, and no others.
 func TestSweep(t *testing.T) {
 	s, socket := user(t)
 	c := connect(t, socket)
@@ -236,7 +236,7 @@ func TestSweep(t *testing.T) {
 	}
 	with := inventory(t, c)
 	if n := sweep(s.RunID + "x"); n != 0 || !slices.Equal(inventory(t, c), with) {
-		t.Errorf("the sweep of another run has removed %d objects: %q", n, inventory(t, c))
+		t.Errorf("the sweep of another run removed %d objects: %q", n, inventory(t, c))
 	}
 	if n := sweep(s.RunID); n != 3 { // a container and two images
 		t.Errorf("%d objects were removed, want 3", n)
@@ -245,26 +245,26 @@ func TestSweep(t *testing.T) {
 		t.Errorf("after the sweep the daemon has %q, and had %q", after, before)
 	}
 	if n := sweep(s.RunID); n != 0 {
-		t.Errorf("another sweep has removed %d objects", n)
+		t.Errorf("a second sweep removed %d objects", n)
 	}
 }
 
-// A name that is taken, even by somebody else's container, stays with who has it.
+// Create does not touch a container of another user with the same name.
 func TestNameInUse(t *testing.T) {
 	s, socket := user(t)
 	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
 	sp := enginetest.Spec(s, "taken")
-	sp.ID = "foreign"
+	sp.ID = "userContainer"
 	_, err := e.Create(t.Context(), sp)
 	if err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("Create with a name that is in use: %v", err)
 	}
-	if names := containers(t, socket); !slices.Equal(names, []string{"/foreign"}) {
-		t.Errorf("the daemon's containers are %q, want the foreign one alone", names)
+	if names := containers(t, socket); !slices.Equal(names, []string{"/userContainer"}) {
+		t.Errorf("the daemon's containers are %q, want only the user's", names)
 	}
 }
 
-// hostState is what a private daemon must not change: the network, its rules, and where Docker keeps things.
+// hostState is the state that a private daemon must not change: the network, its rules, and Docker's directories.
 func hostState(t *testing.T, s engine.Session) map[string]string {
 	t.Helper()
 	state := map[string]string{}
@@ -278,7 +278,7 @@ func hostState(t *testing.T, s engine.Session) map[string]string {
 			if err := s.Launcher.Run(t.Context(), cmd); err != nil {
 				t.Fatalf("%q: %v", command, err)
 			}
-			var rules []string // without comments, which have the time, and counters
+			var rules []string // without counters, and without comments, which contain the time
 			for line := range strings.Lines(out.String()) {
 				if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, ":") {
 					rules = append(rules, line)
@@ -300,7 +300,7 @@ func hostState(t *testing.T, s engine.Session) map[string]string {
 		for _, e := range entries {
 			info, err := e.Info()
 			if err != nil {
-				continue // it is somebody's, and gone
+				continue // another program has removed it
 			}
 			state[dir] += fmt.Sprintln(e.Name(), info.ModTime())
 		}
@@ -308,7 +308,7 @@ func hostState(t *testing.T, s engine.Session) map[string]string {
 	return state
 }
 
-// TestHostStaysAsItIs has a private daemon beside one of the user's.
+// A private daemon runs beside the user's.
 func TestHostStaysAsItIs(t *testing.T) {
 	s, socket := user(t)
 	c := connect(t, socket)
@@ -316,8 +316,8 @@ func TestHostStaysAsItIs(t *testing.T) {
 	s.Managed = true
 	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
 	one := enginetest.Running(t, e, enginetest.Spec(s, "private"))
-	if names := containers(t, socket); !slices.Equal(names, []string{"/foreign"}) {
-		t.Errorf("the user's daemon has %q although a private one is used", names)
+	if names := containers(t, socket); !slices.Equal(names, []string{"/userContainer"}) {
+		t.Errorf("the user's daemon has %q although the run uses a private one", names)
 	}
 	if err := one.Delete(t.Context()); err != nil {
 		t.Error(err)
@@ -327,7 +327,7 @@ func TestHostStaysAsItIs(t *testing.T) {
 	}
 	for what, now := range hostState(t, s) {
 		if now != before[what] {
-			t.Errorf("%s has become\n%s\nand was\n%s", what, now, before[what])
+			t.Errorf("%s is\n%s\nafter the run, and was\n%s", what, now, before[what])
 		}
 	}
 	if has := inventory(t, c); !slices.Equal(has, had) {

@@ -1,6 +1,6 @@
 package managed
 
-// WaitEnd waits until the daemon's end is known.
+// WaitEnd waits until the daemon's exit is known.
 func (d *Daemon) WaitEnd() {
 	d.mu.Lock()
 	exited := d.exited

@@ -10,7 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/network"
 )
 
-// routes is /proc/net/route of a host with Docker and a pod of Calico, on a machine with the lower byte first.
+// routes is /proc/net/route of a little-endian host with Docker and a pod of Calico.
 const routes = `Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT
 eth0	00000000	0100000A	0003	0	0	0	00000000	0	0	0
 eth0	0000000A	00000000	0001	0	0	0	00FFFFFF	0	0	0
@@ -21,7 +21,7 @@ cali12345678901	0541A8C0	00000000	0005	0	0	0	FFFFFFFF	0	0	0
 
 func TestRouteTo(t *testing.T) {
 	if table, err := os.ReadFile("/proc/self/net/route"); err != nil || strings.Fields(string(table))[7] != "Mask" {
-		t.Errorf("the kernel's table is %q, %v: it has other columns", table, err)
+		t.Errorf("the kernel's table has other columns: %q, %v", table, err)
 	}
 	for _, c := range []struct{ table, to, name, complaint string }{
 		{routes, "172.17.0.5", "docker0", ""},
@@ -54,19 +54,19 @@ func FuzzRouteTo(f *testing.F) {
 
 func TestNoLink(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("makes namespaces, which takes root")
+		t.Skip("needs root, to make namespaces")
 	}
 	n, err := network.New()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if l, err := linkFrom(n, netip.AddrFrom4([4]byte{10, 88, 0, 2})); err == nil {
-		t.Errorf("from a namespace with nothing but its loopback the way is %+v", l)
+		t.Errorf("link from a namespace with only a loopback interface = %+v, want an error", l)
 	}
 	if err := n.Close(); err != nil {
 		t.Error(err)
 	}
 	if l, err := linkFrom(n, netip.AddrFrom4([4]byte{10, 88, 0, 2})); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("from a namespace that is closed the way is %+v, %v", l, err)
+		t.Errorf("link from a closed namespace = %+v, %v; want an error", l, err)
 	}
 }

@@ -26,12 +26,12 @@ import (
 func session(t *testing.T) engine.Session {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("makes namespaces, which takes root")
+		t.Skip("needs root, to make namespaces")
 	}
 	return enginetest.Session(t, oci.LauncherOptions)
 }
 
-// daemon is a shell script as a daemon, ready when its FIFO has been opened for writing: an event.
+// daemon starts a shell script as a daemon. The daemon is ready when it has opened its FIFO for writing.
 func daemon(t *testing.T, s engine.Session, script string) managed.Config {
 	t.Helper()
 	fifo := filepath.Join(s.State, "ready")
@@ -45,7 +45,7 @@ func daemon(t *testing.T, s engine.Session, script string) managed.Config {
 	return managed.Config{
 		Name: "script", Args: []string{sh, "-c", script}, Env: []string{"FIFO=" + fifo, "PROBE=" + s.Probe},
 		Ready: func(ctx context.Context) error {
-			// Opened for both, so that neither end waits for the other.
+			// The FIFO is opened for both directions, so that neither end waits for the other.
 			f, err := os.OpenFile(fifo, os.O_RDWR, 0)
 			if err != nil {
 				return err
@@ -55,7 +55,7 @@ func daemon(t *testing.T, s engine.Session, script string) managed.Config {
 			defer stop()
 			line, err := bufio.NewReader(f).ReadString('\n')
 			if err == nil && line != "ready\n" {
-				err = fmt.Errorf("it said %q", line)
+				err = fmt.Errorf("the daemon wrote %q", line)
 			}
 			return err
 		},
@@ -76,8 +76,8 @@ func start(t *testing.T, s engine.Session, c managed.Config) *managed.Daemon {
 	return d
 }
 
-// TestSurroundings: what the daemon sees of the machine and what the machine sees of it.
-func TestSurroundings(t *testing.T) {
+// The daemon does not see the host's /run, /var/lib and network, and the host does not see the daemon's.
+func TestDaemonIsIsolated(t *testing.T) {
 	s := session(t)
 	mounts := mountTable(t)
 	d := start(t, s, daemon(t, s, `
@@ -100,44 +100,44 @@ func TestSurroundings(t *testing.T) {
 	}
 	for name := range strings.FieldsSeq(read("run")) {
 		if name != "systemd" && name != "resolvconf" && name != "NetworkManager" {
-			t.Errorf("it sees /run/%s of the host", name)
+			t.Errorf("the daemon sees /run/%s of the host", name)
 		}
 	}
 	if own, err := os.Readlink("/proc/self/ns/net"); err != nil || own == read("net") {
-		t.Errorf("it is in the host's network %s (%v)", own, err)
+		t.Errorf("the daemon is in the host's network %s (%v)", own, err)
 	}
 	if now := mountTable(t); now != mounts {
 		t.Errorf("the host's mounts have changed:\n%s\nbefore:\n%s", now, mounts)
 	}
 	if seen := read("lib"); seen != "" {
-		t.Errorf("it sees %s of the host's /var/lib", seen)
+		t.Errorf("the daemon sees %s of the host's /var/lib", seen)
 	}
 	if _, err := os.Stat("/var/lib/touchstone-test"); err == nil {
-		t.Error("what it makes in /var/lib is on the host")
+		t.Error("a file that the daemon makes in /var/lib is on the host")
 	}
 
-	// Its host network is reached through it, and only so.
+	// The daemon's network can be reached only through the daemon.
 	address := "127.0.0.1:" + strconv.Itoa(servedPort(t, filepath.Join(d.Dirs().Data, "served")))
 	within := http.Client{Transport: &http.Transport{DialContext: d.Dial, DisableKeepAlives: true}}
 	if body := get(t, within, "http://"+address); body != workload.ServeBody {
-		t.Errorf("a server in its network answers %q", body)
+		t.Errorf("a server in the daemon's network returns %q", body)
 	}
 	if _, err := (&http.Client{Transport: &http.Transport{Proxy: nil}}).Get("http://" + address); err == nil {
-		t.Error("a server in its network can be reached from the host's")
+		t.Error("a server in the daemon's network can be reached from the host's")
 	}
-	// The registry is in there, under the same address.
+	// The registry serves the daemon's network under the same address.
 	if body := get(t, within, "http://"+s.Registry.Addr()+"/v2/_catalog"); !strings.Contains(body, "touchstone/"+s.RunID+"/probe") {
-		t.Errorf("the registry answers %q in the daemon's network", body)
+		t.Errorf("the registry returns %q in the daemon's network", body)
 	}
 
 	service := d.Daemon()
 	if len(service.PIDs) != 2 { // the shell and its child
-		t.Errorf("it is served by %v", service.PIDs)
+		t.Errorf("the daemon's processes are %v, want the shell and its child", service.PIDs)
 	}
 	if service.Cgroup != nil {
 		usage, err := service.Cgroup.Usage()
 		if err != nil || usage.CPU <= 0 {
-			t.Errorf("its cgroup has used %+v, %v", usage, err)
+			t.Errorf("the usage of its cgroup is %+v, %v", usage, err)
 		}
 	}
 	if err := d.Stop(t.Context()); err != nil {
@@ -145,17 +145,17 @@ func TestSurroundings(t *testing.T) {
 	}
 	for _, pid := range service.PIDs {
 		if lives(t, pid) {
-			t.Errorf("process %d lives on", pid)
+			t.Errorf("process %d still runs", pid)
 		}
 	}
 	for _, dir := range []string{d.Dirs().State, d.Dirs().Data} {
 		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s is left: %v", dir, err)
+			t.Errorf("%s is left behind: %v", dir, err)
 		}
 	}
 }
 
-// lives tells whether a process has not ended. One that waits to be reaped has.
+// lives reports whether a process runs. A zombie does not.
 func lives(t *testing.T, pid int) bool {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -178,7 +178,7 @@ func mountTable(t *testing.T) string {
 	return string(text)
 }
 
-// servedPort waits for the first line of the probe's serve.
+// servedPort waits for the first line of the probe's command serve.
 func servedPort(t *testing.T, file string) int {
 	t.Helper()
 	watch, err := unix.InotifyInit1(unix.IN_CLOEXEC)
@@ -225,8 +225,7 @@ func get(t *testing.T, client http.Client, url string) string {
 	return string(body)
 }
 
-// A daemon that does not start says why, and leaves nothing.
-// A daemon and what it starts stay on the CPUs that the run has for engines, also when it is started again.
+// A daemon and its children stay on the session's CPUs for engines, also after a restart.
 func TestEngineCPUs(t *testing.T) {
 	s := session(t)
 	if s.Cgroups == nil {
@@ -245,7 +244,7 @@ func TestEngineCPUs(t *testing.T) {
 		file := filepath.Join(d.Dirs().Data, "cpus")
 		text, err := os.ReadFile(file)
 		if err != nil || strings.TrimSpace(string(text)) != s.EngineCPUs {
-			t.Errorf("what the daemon starts may run on the CPUs %s, %v; want %s", text, err, s.EngineCPUs)
+			t.Errorf("children of the daemon may run on the CPUs %s, %v; want %s", text, err, s.EngineCPUs)
 		}
 		if err := os.Remove(file); err != nil {
 			t.Error(err)
@@ -261,12 +260,12 @@ func TestEngineCPUs(t *testing.T) {
 	}
 	stays()
 	if notes := strings.Join(d.Notes(), "; "); !strings.Contains(notes, "CPUs 0") {
-		t.Errorf("of its CPUs is noted %q", notes)
+		t.Errorf("the notes about its CPUs are %q", notes)
 	}
 
 	s.EngineCPUs = "8191"
 	if _, err := managed.Start(t.Context(), s, managed.Config{Name: "other", Args: []string{"/bin/true"}}); err == nil || !strings.Contains(err.Error(), "8191") {
-		t.Errorf("Start on a CPU that there is not: %v", err)
+		t.Errorf("Start on a missing CPU: %v", err)
 	}
 	s.Cgroups = nil
 	if _, err := managed.Start(t.Context(), s, managed.Config{Name: "other", Args: []string{"/bin/true"}}); err == nil || !strings.Contains(err.Error(), "may not make cgroups") {
@@ -274,6 +273,7 @@ func TestEngineCPUs(t *testing.T) {
 	}
 }
 
+// The error of a daemon that does not start contains the reason, and nothing is left behind.
 func TestStartFails(t *testing.T) {
 	s := session(t)
 	for _, c := range []struct {
@@ -288,11 +288,11 @@ func TestStartFails(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := managed.Start(t.Context(), s, daemon(t, s, c.script))
 			if err == nil {
-				t.Fatal("it started")
+				t.Fatal("Start succeeds")
 			}
 			for _, part := range c.says {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("the error is %q and does not say %q", err, part)
+					t.Errorf("the error %q does not contain %q", err, part)
 				}
 			}
 			if len(err.Error()) > 4096 {
@@ -300,7 +300,7 @@ func TestStartFails(t *testing.T) {
 			}
 			for _, dir := range []string{s.State, s.Data} {
 				if _, err := os.Stat(filepath.Join(dir, "script")); !errors.Is(err, os.ErrNotExist) {
-					t.Errorf("its directory is left in %s: %v", dir, err)
+					t.Errorf("its directory is left behind in %s: %v", dir, err)
 				}
 			}
 		})
@@ -314,7 +314,7 @@ func TestStartFails(t *testing.T) {
 			return ctx.Err()
 		}
 		if _, err := managed.Start(ctx, s, c); !errors.Is(err, context.Canceled) {
-			t.Errorf("Start: %v, want that it was cancelled", err)
+			t.Errorf("Start: %v, want a cancellation", err)
 		}
 	})
 	t.Run("no such program", func(t *testing.T) {
@@ -326,12 +326,12 @@ func TestStartFails(t *testing.T) {
 	})
 }
 
-// TestRevive: a daemon that dies is started again once, with what it left behind ended.
+// A daemon that is killed is restarted once, and its remaining children are killed.
 func TestRevive(t *testing.T) {
 	s := session(t)
 	d := start(t, s, daemon(t, s, `echo "I am $$"; sleep 1000 & echo ready >"$FIFO"; wait`))
 	if err := d.Revive(t.Context()); err != nil || d.Err() != nil {
-		t.Fatalf("Revive of a daemon that lives: %v, %v", err, d.Err())
+		t.Fatalf("Revive of a running daemon: %v, %v", err, d.Err())
 	}
 	kill := func() []int {
 		t.Helper()
@@ -344,17 +344,17 @@ func TestRevive(t *testing.T) {
 	}
 	was := kill()
 	if err := d.Lost(t.Context()); err == nil || !strings.Contains(err.Error(), "was killed by signal 9") || !strings.Contains(err.Error(), "I am ") {
-		t.Errorf("Lost after its death: %v", err)
+		t.Errorf("Lost after the kill: %v", err)
 	}
 	if err := d.Revive(t.Context()); err != nil || d.Err() != nil {
 		t.Fatalf("Revive: %v, %v", err, d.Err())
 	}
 	if now := d.Daemon().PIDs; now[0] == was[0] {
-		t.Errorf("it is still process %d", now[0])
+		t.Errorf("the process is still %d", now[0])
 	}
 	if s.Cgroups != nil {
 		if lives(t, was[1]) {
-			t.Error("its child lives on")
+			t.Error("its child still runs")
 		}
 	}
 	kill()
@@ -380,14 +380,14 @@ func TestShared(t *testing.T) {
 			t.Fatal(err)
 		}
 		if last != nil && d != last {
-			t.Error("the users have several daemons")
+			t.Error("the users have different daemons")
 		}
 		last = d
 		releases = append(releases, release, release)
 	}
 	for i, release := range releases {
 		if last.Err() != nil {
-			t.Fatalf("it has ended after %d of %d releases", i, len(releases))
+			t.Fatalf("the daemon exited after %d of %d releases", i, len(releases))
 		}
 		if i == len(releases)-2 {
 			break
@@ -397,10 +397,10 @@ func TestShared(t *testing.T) {
 		}
 	}
 	if err := releases[len(releases)-1](); err != nil || last.Err() == nil {
-		t.Errorf("after the last release: %v, it lives: %v", err, last.Err() == nil)
+		t.Errorf("after the last release: %v, the daemon runs: %v", err, last.Err() == nil)
 	}
 	if starts != 1 {
-		t.Errorf("it was started %d times", starts)
+		t.Errorf("the daemon was started %d times, want once", starts)
 	}
 
 	var broken managed.Shared[*managed.Daemon]
@@ -410,10 +410,10 @@ func TestShared(t *testing.T) {
 	}
 	for range 2 {
 		if _, _, err := broken.Acquire(t.Context(), fails, end); err == nil {
-			t.Error("a daemon that fails can be had")
+			t.Error("Acquire succeeds although the daemon fails")
 		}
 	}
 	if starts != 2 {
-		t.Errorf("a daemon that failed was started again: %d starts in all", starts)
+		t.Errorf("a failed daemon was started again: %d starts in all", starts)
 	}
 }

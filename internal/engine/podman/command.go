@@ -16,35 +16,35 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// longestAnswer bounds what is read of what Podman prints, in bytes.
+// longestAnswer bounds the output that is read from Podman, in bytes.
 const longestAnswer = 64 << 10
 
-// PodmanError is what Podman said when a command went wrong.
+// PodmanError is the error of a Podman command.
 type PodmanError struct {
-	Message string // from its standard error, or how it ended
+	Message string // from its standard error, or its exit
 	Exit    process.Exit
 }
 
 func (e *PodmanError) Error() string { return e.Message }
 
-// manner is how Podman is called for a container.
-type manner struct {
+// invocation holds the parts of a Podman command that depend on the container's network.
+type invocation struct {
 	flags   []string // of the runtime
-	bridged bool     // in the network namespace that has the bridge
+	bridged bool     // in the network namespace with the bridge
 }
 
-// command is a Podman command on this target's directories.
-func (e *Engine) command(ctx context.Context, m manner, args ...string) *exec.Cmd {
+// command returns a Podman command on this target's directories.
+func (e *Engine) command(ctx context.Context, how invocation, args ...string) *exec.Cmd {
 	all := []string{
 		"--root", e.root(), "--runroot", e.runRoot(), "--tmpdir", e.tmpDir(), "--cgroup-manager", "cgroupfs",
 		"--runtime", e.info.Binary,
 	}
-	for _, f := range m.flags {
+	for _, f := range how.flags {
 		all = append(all, "--runtime-flag", strings.TrimPrefix(f, "--"))
 	}
 	cmd := exec.CommandContext(ctx, e.paths.podman, append(all, args...)...)
 	cmd.Env, cmd.Dir = e.environment(), "/"
-	if m.bridged {
+	if how.bridged {
 		e.mounts.EnterBoth(cmd)
 	} else {
 		e.mounts.Enter(cmd)
@@ -52,29 +52,29 @@ func (e *Engine) command(ctx context.Context, m manner, args ...string) *exec.Cm
 	return cmd
 }
 
-// change runs a Podman command that changes something. If the caller has given up meanwhile that is the error,
-// and what was printed is given all the same.
-func (e *Engine) change(ctx context.Context, m manner, args ...string) (string, error) {
+// change runs a Podman command that changes state. If ctx ends meanwhile, its cause is the error. The output is returned in any
+// case.
+func (e *Engine) change(ctx context.Context, how invocation, args ...string) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
 	inner, cancel := engine.WithGracePeriod(ctx, undoLimit)
 	defer cancel()
-	answer, err := e.run(inner, e.command(inner, m, args...))
+	answer, err := e.run(inner, e.command(inner, how, args...))
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	return answer, err
 }
 
-// run runs a Podman command and gives what it prints on standard output. It prints into files in memory: a pipe
-// would be held open by what the command leaves behind.
+// run runs a Podman command and returns its standard output. The output goes to files in memory, because conmon would hold a
+// pipe open.
 func (e *Engine) run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	var printed [2]*os.File
 	for n := range printed {
 		fd, err := unix.MemfdCreate("printed", unix.MFD_CLOEXEC)
 		if err != nil {
-			return "", fmt.Errorf("make a file for what Podman prints: %w", err)
+			return "", fmt.Errorf("make a file for Podman's output: %w", err)
 		}
 		printed[n] = os.NewFile(uintptr(fd), "printed")
 		defer func() { _ = printed[n].Close() }() // it is in memory
@@ -90,7 +90,7 @@ func (e *Engine) run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	return contents(printed[0]), err
 }
 
-// contents reads what was printed. What cannot be read is missing from a message, no more.
+// contents reads a file of output. After a read error it is incomplete, which only shortens a message.
 func contents(f *os.File) string {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return ""
@@ -99,14 +99,14 @@ func contents(f *os.File) string {
 	return strings.ToValidUTF8(string(bytes.TrimSpace(text)), "")
 }
 
-// longestMessage bounds what an error says of what was printed, in bytes: youki repeats itself at each layer.
+// longestMessage bounds the output in an error, in bytes. youki repeats its message at each layer.
 const longestMessage = 1 << 10
 
-// errorPrefix begins the line with which a Podman command ends that fails.
+// errorPrefix begins the last line of a failing Podman command.
 const errorPrefix = "Error: "
 
-// message takes from what Podman and the runtime printed what tells of the error: all but the lines of Podman's
-// log. The runtime's own words may stand before Podman's, which then has only its exit code.
+// message extracts the error from the output of Podman and the runtime: all lines except Podman's log. The runtime's own message
+// may precede Podman's, which then has only the exit code.
 func message(printed, otherwise string) string {
 	var lines []string
 	for line := range strings.Lines(printed) {

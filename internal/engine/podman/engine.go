@@ -20,7 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 )
 
-// undoLimit bounds what has to be done although nobody waits for it any more.
+// undoLimit is the deadline for clean-up after the caller's context has ended.
 const undoLimit = 20 * time.Second
 
 // cpuPeriod is the accounting period of CPU limits in microseconds, the kernel's default.
@@ -36,15 +36,15 @@ type Engine struct {
 	flags   []string // global flags of the runtime
 	engine.Missing
 
-	state, data string // directories, in memory where the host has that, and on disk
+	state, data string // directories: in memory if the host has /run, and on disk
 	exits       *exits
 	logs        *crilog.Watcher
 	mounts      *managed.Mounts
 	link        engine.Link
 
-	mu    sync.Mutex
-	group string          // cgroup below which containers are made; empty is the run's
-	boxes map[string]*box // that are not deleted, by Podman's ID
+	mu         sync.Mutex
+	group      string                // cgroup parent of containers; empty is the run's
+	containers map[string]*container // existing ones, by Podman's ID
 }
 
 var (
@@ -53,13 +53,13 @@ var (
 	_ engine.Accountant   = (*Engine)(nil)
 	_ engine.Puller       = (*Engine)(nil)
 	_ engine.Networker    = (*Engine)(nil)
-	_ engine.Execer       = (*box)(nil)
-	_ engine.Pauser       = (*box)(nil)
-	_ engine.Updater      = (*box)(nil)
-	_ engine.Addressed    = (*box)(nil)
+	_ engine.Execer       = (*container)(nil)
+	_ engine.Pauser       = (*container)(nil)
+	_ engine.Updater      = (*container)(nil)
+	_ engine.Addressed    = (*container)(nil)
 )
 
-// Info says what Podman and the runtime are.
+// Info implements engine.Engine.
 func (e *Engine) Info() engine.Info { return e.info }
 
 // SetCgroupParent implements engine.CgroupPlacer.
@@ -78,7 +78,7 @@ func (e *Engine) Usage() engine.Usage { return engine.Usage{CPU: e.session.Launc
 
 // Pull implements engine.Puller.
 func (e *Engine) Pull(ctx context.Context, ref string) error {
-	_, err := e.run(ctx, e.command(ctx, manner{},
+	_, err := e.run(ctx, e.command(ctx, invocation{},
 		"pull", "--quiet", "--tls-verify=false", "--signature-policy", filepath.Join(e.state, "policy.json"), ref))
 	if err != nil {
 		return fmt.Errorf("pull image %s: %w", ref, err)
@@ -88,7 +88,7 @@ func (e *Engine) Pull(ctx context.Context, ref string) error {
 
 // RemoveImage implements engine.Puller.
 func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
-	_, err := e.run(ctx, e.command(ctx, manner{}, "rmi", "--force", ref))
+	_, err := e.run(ctx, e.command(ctx, invocation{}, "rmi", "--force", ref))
 	if err != nil && !strings.Contains(err.Error(), "image not known") {
 		return fmt.Errorf("remove image %s: %w", ref, err)
 	}
@@ -102,8 +102,8 @@ func (e *Engine) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 	defer cancel()
 	e.mu.Lock()
-	left := e.boxes
-	e.boxes = nil
+	left := e.containers
+	e.containers = nil
 	e.mu.Unlock()
 	for _, b := range left {
 		if b.Delete(ctx) != nil {
@@ -112,7 +112,7 @@ func (e *Engine) close(ctx context.Context) error {
 	}
 	var errs []error
 	if e.mounts != nil {
-		errs = append(errs, e.mounts.Close(ctx)) // with all that storage has mounted
+		errs = append(errs, e.mounts.Close(ctx)) // this also removes the mounts of the storage
 	}
 	if e.exits != nil {
 		errs = append(errs, e.exits.close())
@@ -133,15 +133,15 @@ func (e *Engine) close(ctx context.Context) error {
 	return nil
 }
 
-// Create has Podman create a container: its record and its layer. What the OCI specification calls create is
-// part of Start, as it is for those who use Podman.
+// Create makes the container's record and layer through Podman. The OCI specification's create is part of Start, like for
+// Podman's users.
 func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
 	what := fmt.Sprintf("create container %q with %s", spec.ID, e.info.Target)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", what, context.Cause(ctx))
 	}
 	if spec.Join != "" {
-		return nil, fmt.Errorf("%s: a container of Podman cannot run in a network namespace that is there already", what)
+		return nil, fmt.Errorf("%s: Podman cannot run a container in an existing network namespace", what)
 	}
 	e.mu.Lock()
 	parent := e.group
@@ -149,10 +149,10 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	if parent == "" {
 		parent = "/" + engine.Prefix + e.session.RunID
 	}
-	b := &box{e: e, name: spec.ID, log: filepath.Join(e.logDir(), spec.ID), manner: e.manner(spec.Network)}
-	id, err := e.change(ctx, b.manner, e.createArgs(b, spec, parent)...)
+	b := &container{e: e, name: spec.ID, log: filepath.Join(e.logDir(), spec.ID), how: e.invocation(spec.Network)}
+	id, err := e.change(ctx, b.how, e.createArgs(b, spec, parent)...)
 	if id == "" && err == nil {
-		err = errors.New("there is no error, and no ID either")
+		err = errors.New("Podman printed neither an error nor an ID")
 	}
 	if id == "" {
 		return nil, fmt.Errorf("%s: %w", what, err)
@@ -160,7 +160,7 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	b.id = id
 	b.exit = e.exits.await(id)
 	e.mu.Lock()
-	e.boxes[id] = b
+	e.containers[id] = b
 	e.mu.Unlock()
 	if err == nil && e.session.Cgroups != nil {
 		b.group, err = e.session.Cgroups.Open(path.Join(parent, "libpod-"+id))
@@ -174,9 +174,9 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	return b, nil
 }
 
-// manner gives the runtime's flags that go with a network, and tells where it is made.
-func (e *Engine) manner(n engine.Network) manner {
-	m := manner{flags: e.flags, bridged: n == engine.Bridged}
+// invocation returns the runtime's flags for a network, and whether commands run in the bridge's namespace.
+func (e *Engine) invocation(n engine.Network) invocation {
+	m := invocation{flags: e.flags, bridged: n == engine.Bridged}
 	if _, chosen := e.info.Target.Option("network"); chosen {
 		return m
 	}
@@ -185,13 +185,13 @@ func (e *Engine) manner(n engine.Network) manner {
 		m.flags = slices.Concat(e.flags, e.kind.NoNetwork)
 	case engine.HostNet:
 		m.flags = slices.Concat(e.flags, e.kind.HostNetwork)
-	case engine.Bridged: // by the interface that the runtime finds
+	case engine.Bridged: // the runtime finds the interface by itself
 	}
 	return m
 }
 
-// createArgs describe a container to Podman.
-func (e *Engine) createArgs(b *box, spec engine.Spec, parent string) []string {
+// createArgs encodes a container for podman create.
+func (e *Engine) createArgs(b *container, spec engine.Spec, parent string) []string {
 	network := "none"
 	switch spec.Network {
 	case engine.NoNetwork:
@@ -224,11 +224,11 @@ func (e *Engine) createArgs(b *box, spec engine.Spec, parent string) []string {
 		args = append(args, "--mount", mount)
 	}
 	args = append(args, limits(spec.Resources)...)
-	// The entry point is a list with the whole program, so that nothing of the image's is added.
+	// The entry point is a list with all arguments, so Podman adds none of the image's.
 	return append(args, "--entrypoint", entrypoint(spec.Process.Args), spec.Image)
 }
 
-// tmpfs spells an empty file system in memory. youki does not know tmpcopyup.
+// tmpfs encodes an empty file system in memory. youki does not support tmpcopyup.
 func tmpfs(target string, readOnly bool) string {
 	mode := "rw"
 	if readOnly {
@@ -237,7 +237,7 @@ func tmpfs(target string, readOnly bool) string {
 	return target + ":" + mode + ",exec,nosuid,nodev,mode=1777,notmpcopyup"
 }
 
-// limits are the options of create and update. Swap is left to the group above, as with the bare runtimes.
+// limits encodes limits for create and update. The parent cgroup limits swap, as with bare runtimes.
 func limits(r engine.Resources) []string {
 	var args []string
 	if r.CPU > 0 {

@@ -15,25 +15,25 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// exits learns from conmon how containers ended: it writes the exit code into a file that is named
-// after the container, under another name first.
+// exits receives the exit codes of containers. conmon writes the code to a file with the container's ID as its name, and renames
+// the complete file to it.
 type exits struct {
 	dir    string
 	events *os.File
-	ended  chan struct{} // closed when no more events come
+	ended  chan struct{} // closed when the watch has ended
 
 	mu      sync.Mutex
 	waiting map[string]*exit // by container
 }
 
-// exit is how one container ended, or why that is not known, once done is closed.
+// exit is the exit of one container, or the reason why it is not known, once done is closed.
 type exit struct {
 	done chan struct{}
 	engine.Exit
 	err error
 }
 
-// watchExits begins to watch the directory, which must be there.
+// watchExits starts to watch the directory, which must exist.
 func watchExits(dir string) (*exits, error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
@@ -48,17 +48,17 @@ func watchExits(dir string) (*exits, error) {
 	return x, nil
 }
 
-// await begins to wait for the end of a container.
+// await starts to wait for the exit of a container.
 func (x *exits) await(id string) *exit {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	e := &exit{done: make(chan struct{})}
 	x.waiting[id] = e
-	x.look(id) // it may be there
+	x.look(id) // the file may exist already
 	return e
 }
 
-// known tells whether a container's end is known by now, without waiting for the event of it.
+// known reports whether a container's exit file exists, without waiting for its event.
 func (x *exits) known(id string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -67,8 +67,8 @@ func (x *exits) known(id string) bool {
 	return !waiting
 }
 
-// settle ends the waiting for a container that has been removed: if there is no exit file, its end was otherwise.
-func (x *exits) settle(id string, otherwise engine.Exit, err error) {
+// finish ends the wait for a removed container. Without an exit file the given exit or error counts.
+func (x *exits) finish(id string, otherwise engine.Exit, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.look(id)
@@ -106,7 +106,7 @@ func (x *exits) read() {
 	}
 }
 
-// look reads the exit file of a container if it is awaited and there. x.mu is held.
+// look reads the exit file of an awaited container, if it exists. x.mu is held.
 func (x *exits) look(id string) {
 	e, ok := x.waiting[id]
 	if !ok {
@@ -118,7 +118,7 @@ func (x *exits) look(id string) {
 	}
 	code, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
-		e.err = fmt.Errorf("conmon's exit file says %.40q, which is no exit code", text)
+		e.err = fmt.Errorf("conmon's exit file contains %.40q, which is not an exit code", text)
 	}
 	e.Exit = engine.ExitOfCode(code)
 	delete(x.waiting, id)

@@ -11,7 +11,7 @@ func TestMessage(t *testing.T) {
 		"":                           "it ended",
 		"Error: no such container\n": "no such container",
 		"time=\"2026-11-21T20:58:38Z\" level=warning msg=\"old cgroups\"\nError: the name is in use": "the name is in use",
-		// runsc's words, and then Podman's.
+		// runsc's message, and then Podman's.
 		"starting container: failed to load /x: no such file or directory\nError: `runsc start` failed: exit status 128": "starting container: failed to load /x: no such file or directory; `runsc start` failed: exit status 128",
 	} {
 		if got := message(printed, "it ended"); got != want {
@@ -30,12 +30,12 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-// Podman refuses a longer path of its own.
+// Podman refuses a longer path of its run root.
 func TestRunRootIsShort(t *testing.T) {
 	e := &Engine{session: engine.Session{State: "/dev/shm/touchstone/20261121-205838-abcd", Data: t.TempDir()}}
 	e.state = e.stateDir(99)
 	if len(e.runRoot()) >= 50 {
-		t.Errorf("the run root %s has %d characters", e.runRoot(), len(e.runRoot()))
+		t.Errorf("the run root %s has %d characters, want fewer than 50", e.runRoot(), len(e.runRoot()))
 	}
 }
 

@@ -13,16 +13,16 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 )
 
-// networkName is the name of the run's network, in a network namespace of the target's own: Podman makes the bridge where its
-// command runs, and leaves it there.
+// networkName is the name of the run's network. Podman makes the bridge in the network namespace of its command, which is the
+// target's own, and leaves it there.
 const networkName = "touchstone"
 
-// networksDir is where Podman finds its networks, in the state directory.
+// networksDir is the directory of Podman's networks, in the state directory.
 const networksDir = "networks"
 
-// backends make networks for Podman: CNI's plug-ins for versions 3 and 4, netavark for versions 4 and 5. For each a file
-// in the directory describes the run's network. With CNI nothing is masqueraded and there are no rules for packets, as with
-// other private engines; netavark always makes its rules (versions before 1.6 know no other way).
+// backends make Podman's networks: CNI's plug-ins for versions 3 and 4, netavark for versions 4 and 5. Each has a file that
+// describes the run's network. CNI's has no masquerading and no packet filter rules, like the other private engines. netavark
+// always makes its rules, because versions before 1.6 cannot omit them.
 var backends = map[string]struct{ file, text string }{
 	"cni": {networkName + ".conflist", fmt.Sprintf(`{
   "cniVersion": "0.4.0",
@@ -41,15 +41,15 @@ var backends = map[string]struct{ file, text string }{
 `, networkName, networkName, managed.BridgeName, managed.BridgeSubnet, managed.BridgeHost)},
 }
 
-// makeNetwork describes the run's network to Podman, and tells what makes it. Podman chooses that as long as there is
-// none: a file for CNI would be a reason to choose CNI.
+// makeNetwork writes the description of the run's network, and returns its backend. Podman chooses the backend while there is no
+// network: a file for CNI would make it choose CNI.
 func (e *Engine) makeNetwork(ctx context.Context) (backend string, err error) {
-	if backend, err = e.run(ctx, e.command(ctx, manner{}, "info", "--format", "{{.Host.NetworkBackend}}")); err != nil {
-		return "", fmt.Errorf("ask Podman what makes its networks: %w", err)
+	if backend, err = e.run(ctx, e.command(ctx, invocation{}, "info", "--format", "{{.Host.NetworkBackend}}")); err != nil {
+		return "", fmt.Errorf("query Podman's network backend: %w", err)
 	}
 	b, ok := backends[backend]
 	if !ok {
-		return "", fmt.Errorf("it is not known how to describe a network to %.20q, which makes those of Podman here", backend)
+		return "", fmt.Errorf("Podman's network backend here is %.20q, which Touchstone does not support", backend)
 	}
 	if err := os.WriteFile(filepath.Join(e.state, networksDir, b.file), []byte(b.text), 0o600); err != nil {
 		return "", fmt.Errorf("describe a network: %w", err)
@@ -57,8 +57,7 @@ func (e *Engine) makeNetwork(ctx context.Context) (backend string, err error) {
 	return backend, nil
 }
 
-// tryBridge tries a container on the bridge, and learns the way to it. That there is no bridge is no reason not to use
-// Podman.
+// tryBridge runs a container on the bridge, and finds the link to it. Without a bridge the target only lacks the capability.
 func (e *Engine) tryBridge(ctx context.Context) error {
 	if e.Missing[engine.NetworkBridge] != "" {
 		return nil
@@ -86,7 +85,7 @@ func (e *Engine) findLink(ctx context.Context) (engine.Link, error) {
 	if err != nil {
 		return engine.Link{}, err
 	}
-	b := c.(*box)
+	b := c.(*container)
 	var link engine.Link
 	if err = b.Start(ctx); err == nil {
 		var address netip.Addr
@@ -107,8 +106,8 @@ func (e *Engine) Link(context.Context) (engine.Link, error) {
 }
 
 // Address implements engine.Addressed.
-func (b *box) Address(ctx context.Context) (netip.Addr, error) {
-	const op = "ask for the address of"
+func (b *container) Address(ctx context.Context) (netip.Addr, error) {
+	const op = "query the address of"
 	answer, err := b.call(ctx, op, "container", "inspect", "--format", "{{json .NetworkSettings.Networks}}")
 	if err != nil {
 		return netip.Addr{}, err
@@ -120,15 +119,15 @@ func (b *box) Address(ctx context.Context) (netip.Addr, error) {
 	return address, nil
 }
 
-// addressIn reads the address of a container from the networks that Podman says it is in.
+// addressIn reads the address of a container from Podman's list of its networks.
 func addressIn(answer string) (netip.Addr, error) {
 	var in map[string]struct{ IPAddress string }
 	if err := json.Unmarshal([]byte(answer), &in); err != nil {
-		return netip.Addr{}, fmt.Errorf("what Podman says of its networks is %.80q: %w", answer, err)
+		return netip.Addr{}, fmt.Errorf("parse Podman's list of its networks %.80q: %w", answer, err)
 	}
 	address, err := netip.ParseAddr(in[networkName].IPAddress)
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("it has none in the network %s: %w", networkName, err)
+		return netip.Addr{}, fmt.Errorf("it has no address in the network %s: %w", networkName, err)
 	}
 	return address, nil
 }

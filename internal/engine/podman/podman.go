@@ -1,17 +1,16 @@
-// Package podman is the engine that drives Podman by its command line, which is how Podman is used: it
-// has no daemon, and each command is a process that opens the storage, does its work and ends. What
-// stays is conmon, one for each container.
+// Package podman is the engine that drives Podman by its command line, which is Podman's usual interface. Podman has no
+// daemon: each command is a process that opens the storage, does its work and exits. Only conmon stays, one for each
+// container.
 //
-// Podman runs on directories of the run alone, with a configuration that is written for them, and in a
-// mount namespace of its own with an empty /run and /var/lib, so that images, containers and locks of the
-// user's own are not touched and nothing stays behind where runtimes keep their state. Its runtime is --runtime with
-// the path of the binary; options of a target are --runtime-flag. Containers get what Podman gives
-// every container (its seccomp filter, conmon, a log file). Commands for a bridged container run in a network namespace
-// of the target's own too, so that the bridge is not on the host; those for others run in the host's, as they always do.
+// Podman runs on directories of the run, with a configuration for them, and in a mount namespace of its own with an
+// empty /run and /var/lib. The images, containers and locks of the user are not touched, and no state of a runtime is
+// left behind. --runtime is the path of the runtime's binary, and --runtime-flag passes the options of a target.
+// Containers keep Podman's defaults (its seccomp filter, conmon, a log file). Commands for a bridged container also run
+// in a network namespace of the target, so the bridge is not on the host. Other commands run in the host's network.
 //
-// conmon is left behind by the command that starts a container, and thereby becomes ours to reap. The
-// end of a container is told by the exit file that conmon writes, and its output by the log; both are
-// waited for by inotify. "podman wait" and "podman logs --follow" poll.
+// The command that starts a container leaves conmon behind as an orphan, which Touchstone reaps. The exit code of a
+// container comes from the exit file that conmon writes, and its output from the log file. The engine waits for both by
+// inotify, because "podman wait" and "podman logs --follow" poll.
 package podman
 
 import (
@@ -52,7 +51,7 @@ func (Driver) Describe() engine.Description {
 	}
 }
 
-// Candidates lists the runtimes found.
+// Candidates lists the runtimes of the host.
 func (Driver) Candidates(ctx context.Context, s engine.Session) []engine.Candidate {
 	_, err := programs(s)
 	var all []engine.Candidate
@@ -74,12 +73,12 @@ func callable(r runtimes.Runtime) error {
 		return nil
 	}
 	return &engine.UnsupportedError{
-		What: name + "/" + r.Name, Reason: "Podman calls the binaries of OCI runtimes, and this is the containerd shim " + r.Type,
+		What: name + "/" + r.Name, Reason: "Podman calls the binaries of OCI runtimes, and " + r.Type + " is a containerd shim",
 		Advice: "measure it as containerd/" + r.Name,
 	}
 }
 
-// paths are those of the programs that make up Podman.
+// paths are the paths of Podman's programs.
 type paths struct{ podman, conmon string }
 
 // programs finds Podman. The error is an *engine.UnsupportedError.
@@ -93,7 +92,7 @@ func programs(s engine.Session) (p paths, err error) {
 			*path, err = filepath.Abs(found)
 		}
 		if err != nil && program == "conmon" && s.Engines[program] == "" {
-			continue // Podman knows more places
+			continue // Podman looks in more directories
 		}
 		if err != nil {
 			return p, &engine.UnsupportedError{
@@ -105,7 +104,7 @@ func programs(s engine.Session) (p paths, err error) {
 	return p, nil
 }
 
-// Open prepares storage for the target, pulls the probe's image and lets it run one container, and another one on a bridge.
+// Open prepares storage for the target, pulls the probe's image, and runs a test container, and another one on a bridge.
 func (Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
 	if s.Registry == nil {
 		return nil, errors.New("use Podman: the session has no registry to pull images from")
@@ -125,7 +124,7 @@ func (Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engi
 	e := &Engine{
 		session: s, paths: p, kind: r.Kind, flags: flags, Missing: engine.Missing{
 			engine.CanStats: "podman stats watches for some seconds before it prints a value",
-		}, boxes: map[string]*box{},
+		}, containers: map[string]*container{},
 		info: engine.Info{
 			Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation, Cgroup: string(cgroup.None), Notes: slices.Clone(r.Notes),
 		},
@@ -145,7 +144,7 @@ func (e *Engine) open(ctx context.Context) error {
 	if err := e.prepare(ctx); err != nil {
 		return err
 	}
-	if err := e.ask(ctx); err != nil {
+	if err := e.queryVersion(ctx); err != nil {
 		return err
 	}
 	e.adapt(ctx)
@@ -155,32 +154,32 @@ func (e *Engine) open(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
 	defer cancel()
 	if err := e.tryOut(ctx); err != nil {
-		return fmt.Errorf("its first container did not work: %w", err)
+		return fmt.Errorf("its test container failed: %w", err)
 	}
 	return nil
 }
 
-// ask asks Podman for its version.
-func (e *Engine) ask(ctx context.Context) error {
+// queryVersion queries Podman's version.
+func (e *Engine) queryVersion(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
 	defer cancel()
-	answer, err := e.run(ctx, e.command(ctx, manner{}, "version", "--format", "{{.Client.Version}}"))
+	answer, err := e.run(ctx, e.command(ctx, invocation{}, "version", "--format", "{{.Client.Version}}"))
 	if err != nil {
-		return fmt.Errorf("ask Podman for its version: %w", err)
+		return fmt.Errorf("query Podman's version: %w", err)
 	}
 	e.version = strings.TrimSpace(answer)
 	e.info.Version = fmt.Sprintf("Podman %s, %s", e.version, e.info.Version)
 	return nil
 }
 
-// adapt takes into account what this host and this version leave the target.
+// adapt records the capabilities that the target lacks with this version on this host, and notes about it.
 func (e *Engine) adapt(ctx context.Context) {
 	info := &e.info
 	if e.kind.Cannot != nil {
 		maps.Copy(e.Missing, e.kind.Cannot(ctx, e.session.Launcher, info.Binary, info.Version))
 	}
 	if older(e.version, 4, 3) {
-		e.Missing[engine.CanUpdate] = fmt.Sprintf("Podman %s has no update; 4.3 and later have", e.version)
+		e.Missing[engine.CanUpdate] = fmt.Sprintf("Podman %s has no update; version 4.3 added it", e.version)
 	}
 	if network, chosen := info.Target.Option("network"); chosen && e.kind.HostNetwork != nil && network != string(engine.HostNet) {
 		e.Missing[engine.NetworkHost] = fmt.Sprintf("the target's option network=%s rules it out", network)
@@ -191,15 +190,15 @@ func (e *Engine) adapt(ctx context.Context) {
 		}
 	}
 	for _, h := range e.session.Hidden {
-		info.Notes = append(info.Notes, h+" is hidden from Podman and the runtime, which then see cgroup v1 only")
+		info.Notes = append(info.Notes, h+" is hidden from Podman and the runtime, which then see only cgroup v1")
 	}
 	if e.session.Cgroups != nil {
 		info.Cgroup = string(e.session.Cgroups.Mode)
 	}
-	info.Notes = append(info.Notes, "containers have Podman's seccomp filter, which costs something at every system call", "conmon also keeps all output, in a log file", "storage driver "+storageDriver)
+	info.Notes = append(info.Notes, "containers have Podman's seccomp filter, which adds cost to every system call", "conmon also writes all output to a log file", "storage driver "+storageDriver)
 }
 
-// older tells whether a version is older than major.minor. One that cannot be read is not.
+// older reports whether a version is older than major.minor. It is false for a malformed version.
 func older(version string, major, minor int) bool {
 	var has [2]int
 	if n, _ := fmt.Sscanf(version, "%d.%d", &has[0], &has[1]); n < len(has) {
@@ -208,12 +207,12 @@ func older(version string, major, minor int) bool {
 	return slices.Compare(has[:], []int{major, minor}) < 0
 }
 
-// tryOut runs one container through its life, in a cgroup by which all of it can be ended.
+// tryOut runs the test containers in a cgroup, by which all their processes can be killed.
 func (e *Engine) tryOut(ctx context.Context) error {
 	return e.session.InCgroup(ctx, e, "try-podman-"+filepath.Base(e.state), undoLimit, func() error { return e.tryContainer(ctx) })
 }
 
-// tryContainer runs a container through its life, and another one on a bridge.
+// tryContainer runs a test container, and another one on a bridge.
 func (e *Engine) tryContainer(ctx context.Context) error {
 	c, err := e.Create(ctx, engine.Spec{
 		ID: fmt.Sprintf("%s%s-try", engine.Prefix, e.session.RunID), Image: e.session.Registry.Probe(),
@@ -222,7 +221,7 @@ func (e *Engine) tryContainer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(engine.RunToExit(ctx, c, 42), c.(*box).undo(ctx)); err != nil {
+	if err := errors.Join(engine.RunToExit(ctx, c, 42), c.(*container).undo(ctx)); err != nil {
 		return err
 	}
 	return e.tryBridge(ctx)

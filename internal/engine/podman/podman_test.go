@@ -15,7 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// targets are those that the conformance suite tries; see enginetest.MustRun. The further ones are tried in brief.
+// targets go through the whole conformance suite; see enginetest.MustRun. The further ones go through the brief one.
 var (
 	targets = []string{"podman/runc", "podman/crun"}
 	further = []string{"podman/youki", "podman/runsc@platform=systrap"}
@@ -30,7 +30,7 @@ func parse(t *testing.T, name string) target.Target {
 	return parsed
 }
 
-// remains lists what the host has of the session's containers.
+// remains lists the traces of the session's containers on the host.
 func remains(s engine.Session) []string {
 	left := enginetest.Leftovers(s)
 	if s.Cgroups != nil {
@@ -44,7 +44,7 @@ func remains(s engine.Session) []string {
 	}
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	for line := range strings.Lines(string(mounts)) {
-		// Storage binds its own directory to itself for as long as it is used.
+		// The storage binds its own directory to itself while it is in use.
 		if strings.Contains(line, s.Data) && strings.Contains(line, "/merged ") {
 			left = append(left, "mount "+line)
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 )
 
-// prepare makes the directories and the configuration of this target. Targets share no storage: they
-// would wait for each other's locks.
+// prepare makes the directories and the configuration of this target. Targets do not share storage, because they would wait for
+// each other's locks.
 func (e *Engine) prepare(ctx context.Context) error {
 	for n := 0; ; n++ {
 		e.state = e.stateDir(n)
@@ -58,7 +58,7 @@ func (e *Engine) prepare(ctx context.Context) error {
 	return err
 }
 
-// stateDir is the directory of the nth target. Its name is short: Podman refuses paths of 50 characters.
+// stateDir is the directory of the nth target. Its name is short, because Podman refuses paths of 50 characters.
 func (e *Engine) stateDir(n int) string { return filepath.Join(e.session.State, "p"+strconv.Itoa(n)) }
 
 func (e *Engine) root() string    { return filepath.Join(e.data, "root") }
@@ -67,9 +67,9 @@ func (e *Engine) tmpDir() string  { return filepath.Join(e.state, "t") }
 func (e *Engine) exitDir() string { return filepath.Join(e.tmpDir(), "exits") }
 func (e *Engine) logDir() string  { return filepath.Join(e.data, "logs") }
 
-// configuration is containers.conf. Locks are files: the default is one piece of shared memory for all
-// Podmans of a host, in which those of a run that is killed would stay taken. conmon calls Podman when a
-// container has ended, and must find the same configuration; without it that call waits for 20 s.
+// configuration is containers.conf. Locks are files: the default is one shared memory for all Podmans of a host, where a killed
+// run would leave its locks behind. conmon calls Podman when a container has exited, and must find the same configuration;
+// without it that call waits for 20 s.
 func (e *Engine) configuration() string {
 	var env []string
 	for _, v := range e.environment() {
@@ -77,7 +77,7 @@ func (e *Engine) configuration() string {
 	}
 	lines := []string{
 		"[containers]",
-		`apparmor_profile = "unconfined"`, // loading one would leave it in the kernel
+		`apparmor_profile = "unconfined"`, // a loaded profile would stay in the kernel
 	}
 	if limits := ulimits(); limits != "" {
 		lines = append(lines, "default_ulimits = ["+limits+"]")
@@ -99,17 +99,16 @@ func (e *Engine) configuration() string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// storageDriver has the layers of containers.
+// storageDriver is the driver for the layers of containers.
 const storageDriver = "overlay"
 
-// ulimits are limits for containers that this process can give: without CAP_SYS_RESOURCE nobody can raise
-// them, and those that Podman gives by itself are higher than most users have. Podman lowers its own number of
-// processes to that of pids.
+// ulimits are limits for containers that this process can set. Without CAP_SYS_RESOURCE it cannot raise a limit, and Podman's
+// defaults are higher than most users' limits. Podman lowers its own limit of processes to pid_max.
 func ulimits() string {
 	var data [2]unix.CapUserData
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	if err := unix.Capget(&header, &data[0]); err == nil && data[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0 {
-		return "" // Podman's own
+		return "" // Podman's defaults
 	}
 	pids := uint64(1) << 22
 	if text, err := os.ReadFile("/proc/sys/kernel/pid_max"); err == nil {
@@ -131,7 +130,7 @@ func ulimits() string {
 	return strings.Join(list, ", ")
 }
 
-// environment is all that Podman knows of the environment: the user's own could point it elsewhere.
+// environment is the whole environment of Podman. The user's own variables could refer to other directories.
 func (e *Engine) environment() []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"),

@@ -21,13 +21,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// limits reads the limits of the one container below a cgroup.
+// limits reads the limits of the only container below a cgroup.
 func limits(t *testing.T, s engine.Session, group string) string {
 	t.Helper()
 	return enginetest.Limits(t, s, group+"/libpod-"+strings.Repeat("[0-9a-f]", 64))
 }
 
-// Limits are what was asked for, in the cgroup that was asked for.
+// Containers have the requested limits and the requested cgroup.
 func TestLimitsAndCgroup(t *testing.T) {
 	for _, name := range []string{"podman/runc", "podman/crun", "podman/youki", "podman/runsc@platform=systrap"} {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
@@ -76,11 +76,11 @@ func TestNothingIsLeftOfManyLives(t *testing.T) {
 	enginetest.ManyLives(t, 12, s, e)
 	enginetest.GivenUp(t, 8, 10*time.Millisecond, s, e)
 	for _, left := range remains(s)[len(before):] {
-		t.Errorf("%s is left", left)
+		t.Errorf("%s is left behind", left)
 	}
 }
 
-// userState is what the user's own Podman has on the host, which a private one must not touch.
+// userState is the state of the user's own Podman on the host, which a run must not change.
 func userState(t *testing.T) map[string]string {
 	t.Helper()
 	state := map[string]string{}
@@ -98,7 +98,7 @@ func userState(t *testing.T) map[string]string {
 		for _, e := range entries {
 			info, err := e.Info()
 			if err != nil {
-				continue // it is somebody's, and gone
+				continue // another program has removed it
 			}
 			state[dir] += fmt.Sprintln(e.Name(), info.ModTime())
 		}
@@ -106,7 +106,7 @@ func userState(t *testing.T) map[string]string {
 	return state
 }
 
-// Also where processes have no mount namespace of their own, nothing stays behind in the host's.
+// Nothing is left in the host's mount namespace, even if the launcher has no namespace of its own.
 func TestHostStaysAsItIs(t *testing.T) {
 	lock, err := os.ReadFile("/dev/shm/libpod_lock")
 	if err != nil {
@@ -124,7 +124,7 @@ func TestHostStaysAsItIs(t *testing.T) {
 	}
 	for what, now := range userState(t) {
 		if was, ok := before[what]; ok && now != was {
-			t.Errorf("%s has become\n%s\nand was\n%s", what, now, was)
+			t.Errorf("%s is\n%s\nafter the run, and was\n%s", what, now, was)
 		}
 	}
 	if now, err := os.ReadFile("/dev/shm/libpod_lock"); err == nil && !bytes.Equal(now, lock) {
@@ -132,8 +132,8 @@ func TestHostStaysAsItIs(t *testing.T) {
 	}
 }
 
-// Two runs have containers of the same name beside each other.
-func TestForeignContainerIsLeftAlone(t *testing.T) {
+// Two runs can have containers of the same name.
+func TestContainerOfAnotherRunIsLeftAlone(t *testing.T) {
 	s := enginetest.Session(t, oci.LauncherOptions)
 	mine, theirs := enginetest.Open(t, podman.Driver{}, "podman/crun", s), enginetest.Open(t, podman.Driver{}, "podman/crun", s)
 	sp := enginetest.Spec(s, "same")
@@ -142,11 +142,11 @@ func TestForeignContainerIsLeftAlone(t *testing.T) {
 		t.Error(err)
 	}
 	if state, err := b.State(t.Context()); err != nil || state != engine.Running {
-		t.Errorf("the other container is %s, %v; want it as it was, running", state, err)
+		t.Errorf("the other container is %s, %v; want it unchanged and running", state, err)
 	}
 }
 
-// What is refused is refused with the reason and what to do.
+// A refusal contains the reason and the remedy.
 func TestRefuses(t *testing.T) {
 	s := enginetest.Session(t, oci.LauncherOptions)
 	s.Runtimes = map[string]target.Runtime{"broken": {Path: "/bin/false"}, "shim": {Type: "io.containerd.kata.v2"}}
@@ -182,7 +182,7 @@ func TestRefuses(t *testing.T) {
 	}
 	left, err := filepath.Glob(filepath.Join(s.State, "p*"))
 	if err != nil || len(left) > 0 {
-		t.Errorf("left in the state directory: %q, %v", left, err)
+		t.Errorf("files left in the state directory: %q, %v", left, err)
 	}
 	candidates := podman.Driver{}.Candidates(t.Context(), s)
 	found := false
@@ -192,14 +192,14 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 	if !found {
-		t.Errorf("candidates %v do not say why a shim cannot be used", candidates)
+		t.Errorf("candidates %v, want the reason why a shim cannot be used", candidates)
 	}
 }
 
-// Images that cannot be had, or have no room, and names that are taken.
+// Missing images, images without space on the disk, and names in use are errors.
 func TestCreateFails(t *testing.T) {
 	small := t.TempDir()
-	// Before the session, whose launcher may not see later mounts.
+	// This precedes the session, whose launcher may not see later mounts.
 	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=24m"); err != nil {
 		t.Skip("needs the right to mount: ", err)
 	}
@@ -213,29 +213,29 @@ func TestCreateFails(t *testing.T) {
 	e := enginetest.Open(t, podman.Driver{}, "podman/crun", s)
 	missing := s.Registry.Addr() + "/touchstone/no-such-image:latest"
 	if err := e.(engine.Puller).Pull(t.Context(), missing); err == nil || !strings.Contains(err.Error(), missing) || !strings.Contains(err.Error(), "unknown") {
-		t.Errorf("pull an image that there is not: %v", err)
+		t.Errorf("pull a missing image: %v", err)
 	}
 	sp := enginetest.Spec(s, "missing")
 	sp.Image = missing
 	if _, err := e.Create(t.Context(), sp); err == nil || !strings.Contains(err.Error(), "image not known") {
-		t.Errorf("create from an image that there is not: %v", err)
+		t.Errorf("create from a missing image: %v", err)
 	}
 	large, err := s.Registry.Fresh(t.Context(), 32<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := e.(engine.Puller).Pull(t.Context(), large); err == nil || !strings.Contains(err.Error(), "no space left on device") {
-		t.Errorf("pull an image that has no room: %v", err)
+		t.Errorf("pull an image without space for it: %v", err)
 	}
 	sp = enginetest.Spec(s, "taken")
 	enginetest.Running(t, e, sp)
 	if _, err := e.Create(t.Context(), sp); err == nil || !strings.Contains(err.Error(), "in use") {
-		t.Errorf("create with a name that is taken: %v", err)
+		t.Errorf("create with a name in use: %v", err)
 	}
 }
 
-// Without conmon nobody tells how a container ended.
-func TestConmonDies(t *testing.T) {
+// If conmon is killed, the exit of its container is not known.
+func TestKilledConmon(t *testing.T) {
 	s := enginetest.Session(t, oci.LauncherOptions)
 	e := enginetest.Open(t, podman.Driver{}, "podman/crun", s)
 	c := enginetest.Running(t, e, enginetest.Spec(s, "orphan"))
@@ -255,14 +255,14 @@ func TestConmonDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	if exit, err := c.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "conmon") {
-		t.Errorf("Wait = %v, %v although conmon has died", exit, err)
+		t.Errorf("Wait = %v, %v although conmon was killed", exit, err)
 	}
 	if err := c.Delete(t.Context()); err != nil {
 		t.Errorf("Delete: %v", err)
 	}
 }
 
-// Nothing stays of a container that nobody has deleted.
+// Close removes a container that was not deleted.
 func TestCloseWithContainer(t *testing.T) {
 	s := enginetest.Session(t, oci.LauncherOptions)
 	e := enginetest.Open(t, podman.Driver{}, "podman/crun", s)
@@ -277,6 +277,6 @@ func TestCloseWithContainer(t *testing.T) {
 		t.Error(err)
 	}
 	for _, left := range remains(s) {
-		t.Errorf("%s is left", left)
+		t.Errorf("%s is left behind", left)
 	}
 }

@@ -17,10 +17,11 @@ const AB = "/usr/bin/ab"
 
 var abTool = Tool{Name: "ab", Packages: []string{"apache2-utils"}, Files: []string{AB}}
 
-// abPerSecond is far more than one connection can ask for in a second: ab ends by its time. It has 32 bytes for each.
+// abPerSecond is far above the number of requests that one connection can make in a second, so that ab ends by its time. ab
+// allocates 32 bytes for each request.
 const abPerSecond = 100_000
 
-// The distribution that ab writes beside its report: a line for each per cent from 0 to 99.
+// The distribution beside ab's report has a line for each per cent from 0 to 99.
 const (
 	abTable = "Percentage served,Time in ms\n"
 	abRows  = 100
@@ -29,9 +30,9 @@ const (
 // abLast ends the last line of a report.
 const abLast = "(longest request)\n"
 
-// ABRun calls ab, which fetches a file of some bytes again and again over one connection for some whole seconds. Values:
-// Latency (the mean), P50Latency and P99Latency of a request, and BitsPerSecond, that of the files' bytes. A percentile that
-// there are too few requests for, as there are of P99Latency up to 50, is left out.
+// ABRun calls ab, which fetches a file of length bytes again and again over one connection for some whole seconds. Values:
+// Latency (the mean), P50Latency and P99Latency of a request, and BitsPerSecond of the bytes of the files. A percentile is left
+// out if there are too few requests for it: P99Latency needs more than 50.
 func ABRun(server netip.AddrPort, file string, length int, d time.Duration) Program {
 	limit := int(d / time.Second)
 	return Program{
@@ -39,27 +40,21 @@ func ABRun(server netip.AddrPort, file string, length int, d time.Duration) Prog
 			AB, "-q", "-k", "-c", "1", "-t", strconv.Itoa(limit), "-n", strconv.Itoa(limit * abPerSecond), "-e", "/proc/self/fd/1",
 			fmt.Sprintf("http://%s%s", server, file),
 		},
-		Parse: func(stdout []byte) (Values, error) {
-			values, err := readAB(stdout, file, length, d)
-			if err != nil {
-				return nil, fmt.Errorf("read ab's report: %w", err)
-			}
-			return values, nil
-		},
+		Parse: reading("ab's report", func(stdout []byte) (Values, error) { return readAB(stdout, file, length, d) }),
 	}
 }
 
 func readAB(stdout []byte, file string, length int, d time.Duration) (Values, error) {
 	before, after, ok := bytes.Cut(stdout, []byte(abTable))
 	if !ok || !bytes.HasPrefix(before, []byte("This is ApacheBench, Version 2.")) {
-		return nil, fmt.Errorf("it is cut off, or none: %.80q", stdout)
+		return nil, fmt.Errorf("%w, or it is not a report of ab 2: %q", ErrCutOff, cut(string(stdout)))
 	}
 	times, after, err := abTimes(after)
 	if err != nil {
 		return nil, err
 	}
 	if !bytes.HasSuffix(after, []byte(abLast)) {
-		return nil, errors.New("it is cut off")
+		return nil, ErrCutOff
 	}
 	r := abReport{}
 	if err := r.read(append(slices.Clone(before), after...)); err != nil {
@@ -73,7 +68,7 @@ func readAB(stdout []byte, file string, length int, d time.Duration) (Values, er
 		return nil, errors.New("the distribution is not in order")
 	}
 	values := Values{
-		"Latency":       1 / r.rate, // there is one request at a time
+		"Latency":       1 / r.rate, // one request at a time
 		"BitsPerSecond": r.rate * float64(length) * 8,
 	}
 	if len(times) > 50 {
@@ -88,8 +83,8 @@ func readAB(stdout []byte, file string, length int, d time.Duration) (Values, er
 	return values, nil
 }
 
-// abKnown tells how many lines of the distribution are of requests. ab takes the line of n % from place
-// round(n % of the requests) of their times, counted from 0: of few requests the last lines lie behind the end, and hold no time.
+// abKnown returns the number of lines of the distribution that contain a time. For n % ab takes the time at index
+// round(n % of the requests), counted from 0. With few requests the last indexes are beyond the end, and their lines have no time.
 func abKnown(requests float64) int {
 	n := 0
 	for n < abRows && math.Floor(0.5+requests*float64(n)/100) < requests {
@@ -98,18 +93,18 @@ func abKnown(requests float64) int {
 	return n
 }
 
-// abTimes reads the times, in ms, that so many per cent of the requests took at most, and gives what follows.
+// abTimes reads the percentiles of the times, in ms, and returns the text that follows.
 func abTimes(text []byte) (times []float64, rest []byte, err error) {
 	for n := range abRows {
 		line, after, ok := bytes.Cut(text, []byte("\n"))
 		if !ok {
-			return nil, nil, errors.New("it is cut off")
+			return nil, nil, ErrCutOff
 		}
 		ms, ok := strings.CutPrefix(string(line), strconv.Itoa(n)+",")
 		if !ok {
-			return nil, nil, fmt.Errorf("%.80q is not the %d. line of the distribution", line, n)
+			return nil, nil, fmt.Errorf("%q is not line %d of the distribution", cut(string(line)), n)
 		}
-		time, err := positive(ms)
+		time, err := readDecimal(ms)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -118,16 +113,16 @@ func abTimes(text []byte) (times []float64, rest []byte, err error) {
 	return times, text, nil
 }
 
-// abReport is what is read of a report.
+// abReport has the fields of a report that are used.
 type abReport struct {
 	path                     string
 	length, concurrency      float64
 	seconds, rate            float64
 	complete, failed, reused float64
-	bytes                    float64 // of all answers, without their headers
+	bytes                    float64 // of all answers, without headers
 }
 
-// read reads the fields, each of which must be there once.
+// read reads the fields. Each must exist.
 func (r *abReport) read(text []byte) error {
 	numbers := map[string]struct {
 		unit  string
@@ -152,16 +147,16 @@ func (r *abReport) read(text []byte) error {
 		case "Document Path":
 			r.path = value
 		case "Non-2xx responses", "Write errors":
-			return fmt.Errorf("%s %s: the server did not give what was asked for", value, name)
+			return fmt.Errorf("%s %s: the server did not answer as requested", value, name)
 		}
 		if n, wanted := numbers[name]; wanted {
 			digits, ok := strings.CutSuffix(value, n.unit)
-			v, err := positive(digits)
+			v, err := readDecimal(digits)
 			if err != nil || !ok {
-				return fmt.Errorf("%s is %.80q, which is no number%s", name, value, n.unit)
+				return fmt.Errorf("%s is %q, which is not a number%s", name, cut(value), n.unit)
 			}
 			*n.value = v
-			delete(numbers, name) // one that comes again changes nothing
+			delete(numbers, name) // a repetition changes nothing
 		}
 	}
 	for name := range numbers {
@@ -170,19 +165,19 @@ func (r *abReport) read(text []byte) error {
 	return nil
 }
 
-// check tells whether the report is that of the run, and of one in which all went well.
+// check returns an error if the report belongs to another run, or to a run with errors.
 func (r *abReport) check(file string, length int, d time.Duration) error {
 	switch {
 	case r.path != file || r.length != float64(length) || r.concurrency != 1:
-		return fmt.Errorf("it is that of %.0f connections for %.80q with %.0f bytes, instead of one for %q with %d", r.concurrency, r.path, r.length, file, length)
+		return fmt.Errorf("it belongs to %.0f connections for %q with %.0f bytes, instead of one for %q with %d", r.concurrency, cut(r.path), r.length, file, length)
 	case r.failed > 0:
 		return fmt.Errorf("%.0f requests failed", r.failed)
 	case r.complete < 1:
 		return errors.New("no request was answered")
 	case r.reused != r.complete:
-		return fmt.Errorf("the connection was kept for %.0f of %.0f requests only", r.reused, r.complete)
+		return fmt.Errorf("the connection was kept for only %.0f of %.0f requests", r.reused, r.complete)
 	case !lasted(r.seconds, d):
-		return fmt.Errorf("it is over %g s instead of %g", r.seconds, d.Seconds())
+		return fmt.Errorf("it covers %g s instead of %g", r.seconds, d.Seconds())
 	case r.bytes < r.complete*r.length || r.bytes >= (r.complete+1)*r.length:
 		return fmt.Errorf("%.0f bytes are not %.0f files of %.0f bytes", r.bytes, r.complete, r.length)
 	case !near(r.rate, r.complete/r.seconds, 0.01):

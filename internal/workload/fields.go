@@ -9,33 +9,33 @@ import (
 	"math"
 )
 
-// fields are the fields of one JSON object that have not been read yet. Unlike
-// json.Unmarshal it tells a field that is missing, null, twice there or differs in case only.
+// fields are the fields of one JSON object that have not been read yet. Unlike json.Unmarshal it detects a field that is missing,
+// null, duplicate or different in case only.
 type fields map[string]json.RawMessage
 
 func parseFields(line []byte) (fields, error) {
 	d := json.NewDecoder(bytes.NewReader(line))
 	if token, err := d.Token(); err != nil || token != json.Delim('{') {
-		return nil, fmt.Errorf("it is no JSON object: %q", cut(string(line)))
+		return nil, fmt.Errorf("it is not a JSON object: %q", cut(string(line)))
 	}
 	f := fields{}
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return nil, fmt.Errorf("it is no JSON object: %w", err)
+			return nil, fmt.Errorf("it is not a JSON object: %w", err)
 		}
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
-			return nil, fmt.Errorf("it is no JSON object: %w", err)
+			return nil, fmt.Errorf("it is not a JSON object: %w", err)
 		}
-		name, _ := key.(string) // in an object the decoder gives nothing else
+		name, _ := key.(string) // in an object the decoder returns only strings
 		if f.has(name) {
-			return nil, fmt.Errorf("field %q is there twice", cut(name))
+			return nil, fmt.Errorf("field %q occurs twice", cut(name))
 		}
 		f[name] = value
 	}
 	if _, err := d.Token(); err != nil {
-		return nil, fmt.Errorf("it is no JSON object: %w", err)
+		return nil, fmt.Errorf("it is not a JSON object: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("something follows the JSON object")

@@ -1,29 +1,28 @@
 package workload
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"strconv"
-	"time"
+	"strings"
 )
 
-// FileIO is what sysbench's fileio works on, in the current directory.
+// FileIO are the files of sysbench's fileio, in the current directory.
 type FileIO struct {
 	Files int
 	// MiB is the size of each file.
 	MiB int
-	// Requests are those of a random mode. A sequential one goes once through all files.
+	// Requests is the number of requests in a random mode. A sequential mode processes all files once.
 	Requests int
-	// SyncEvery is after how many writes all files are synced; 0 is never. At the end of a mode that writes they are
-	// synced always.
+	// SyncEvery is the number of writes after which all files are synced; 0 is never. A mode that writes always syncs them at
+	// its end.
 	SyncEvery int
 }
 
-// FileMode is a test mode of sysbench's fileio, as sysbench spells it.
+// FileMode is a test mode of sysbench's fileio, by sysbench's name.
 type FileMode string
 
-// The modes that have a metric. SeqWrite makes the files new; the others need them.
+// The modes. SeqWrite makes the files; the others need them.
 const (
 	SeqRead    FileMode = "seqrd"
 	RndRead    FileMode = "rndrd"
@@ -32,13 +31,13 @@ const (
 	RndWrite   FileMode = "rndwr"
 )
 
-// fileBlock is the size of a request in bytes: sysbench's own, and that of espe.
+// fileBlock is the size of a request in bytes, the same as in espe; it is sysbench's default.
 const fileBlock = 16 << 10
 
 // Bytes is the size of all files together.
 func (f FileIO) Bytes() int64 { return int64(f.Files) * int64(f.MiB) << 20 }
 
-// options are those of all of sysbench's commands. The seed gives all targets the same random positions.
+// options are common to all commands of sysbench. The seed gives all targets the same random positions.
 func (f FileIO) options() []string {
 	return []string{
 		"--file-num=" + strconv.Itoa(f.Files), "--file-total-size=" + strconv.FormatInt(f.Bytes(), 10),
@@ -46,43 +45,37 @@ func (f FileIO) options() []string {
 	}
 }
 
-// Prepare makes the files. It gives no values.
-func (f FileIO) Prepare() Step {
-	return Step{
-		Args:  append(append([]string{Sysbench, "fileio"}, f.options()...), "prepare"),
-		Parse: func(stdout []byte, _ time.Duration) (Values, error) { return nil, f.prepared(stdout) },
-	}
+// Prepare makes the files. It has no values.
+func (f FileIO) Prepare() Program {
+	return Program{Args: append(append([]string{Sysbench, "fileio"}, f.options()...), "prepare"), Parse: reading("sysbench's report", f.prepared)}
 }
 
 // prepared checks the last line of sysbench's prepare.
-func (f FileIO) prepared(stdout []byte) error {
-	text, complete := bytes.CutSuffix(stdout, []byte("\n"))
-	if !complete {
-		return ErrCutOff
+func (f FileIO) prepared(stdout []byte) (Values, error) {
+	lines, err := completeLines(stdout)
+	if err != nil {
+		return nil, err
 	}
-	last := text[bytes.LastIndexByte(text, '\n')+1:]
-	if want := fmt.Sprintf("%d bytes written in ", f.Bytes()); !bytes.HasPrefix(last, []byte(want)) {
-		return fmt.Errorf("sysbench's last words are %q instead of %q", cut(string(last)), want)
+	last := lines[len(lines)-1]
+	if want := fmt.Sprintf("%d bytes written in ", f.Bytes()); !strings.HasPrefix(last, want) {
+		return nil, fmt.Errorf("its last line is %q instead of %q", cut(last), want)
 	}
-	return nil
+	return Values{}, nil
 }
 
-// Run measures a mode. The value, by the name that is given, is the total time in seconds of a fixed amount of work:
-// modern sysbench would stop after ten seconds. It contains the sync at the end.
-func (f FileIO) Run(mode FileMode, metric string) Step {
+// Run measures a mode. The metric is the total time in seconds of a fixed amount of work, with the sync at the end. Modern
+// sysbench would stop after ten seconds by default.
+func (f FileIO) Run(mode FileMode, metric string) Program {
 	events := f.requests(mode) + f.syncs(mode)
 	args := sysbenchRun("fileio", 1, events, append(f.options(),
 		"--file-test-mode="+string(mode), "--file-io-mode=sync", "--file-fsync-freq="+strconv.Itoa(f.SyncEvery), "--file-fsync-end=on")...)
-	return Step{Args: args, Parse: func(stdout []byte, _ time.Duration) (Values, error) {
+	return Program{Args: args, Parse: reading("sysbench's report", func(stdout []byte) (Values, error) {
 		seconds, err := f.parse(stdout, mode, events)
-		if err != nil {
-			return nil, err
-		}
-		return Values{metric: seconds}, nil
-	}}
+		return Values{metric: seconds}, err
+	})}
 }
 
-// requests is how many reads or writes a mode does.
+// requests returns the number of reads or writes of a mode.
 func (f FileIO) requests(mode FileMode) int {
 	if mode == RndRead || mode == RndWrite {
 		return f.Requests
@@ -92,8 +85,8 @@ func (f FileIO) requests(mode FileMode) int {
 
 func (m FileMode) writes() bool { return m != SeqRead && m != RndRead }
 
-// syncs is how many of sysbench's events are syncs of a file: they count as events as requests do, but for those at the
-// end. Without them a sequential write ends before the last file does, which the next mode then complains of.
+// syncs returns the number of sysbench's events that are syncs of a file. Syncs count as events like requests, except for the
+// syncs at the end. If they were left out, a sequential write would end before the last file, and the next mode would fail.
 func (f FileIO) syncs(mode FileMode) int {
 	if f.SyncEvery == 0 || !mode.writes() {
 		return 0
@@ -101,7 +94,7 @@ func (f FileIO) syncs(mode FileMode) int {
 	return f.Files * ((f.requests(mode) - 1) / f.SyncEvery)
 }
 
-// parse reads the report of a run and gives its total time.
+// parse reads the report of a run and returns its total time.
 func (f FileIO) parse(stdout []byte, mode FileMode, events int) (float64, error) {
 	r, err := readSysbench(stdout)
 	if err != nil {

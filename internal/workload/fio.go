@@ -1,11 +1,8 @@
 package workload
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -16,21 +13,20 @@ const fio = "/usr/bin/fio"
 
 var fioTool = Tool{Name: "fio", Packages: []string{"fio"}, Files: []string{fio}}
 
-// Fio is what fio works on: one file of the directory Dir. It reads and writes one block after the other, with pread and
-// pwrite, which every sandbox has. It leaves the page cache as it is: fio's own way to drop a file from it works on
-// native alone.
+// Fio is the file of fio's runs, in the directory Dir. fio reads and writes one block after the other, with pread and pwrite,
+// which every sandbox has. It does not drop the file from the page cache: fio's own way to do so works on native only.
 type Fio struct {
 	Dir string
 	// MiB is the size of the file.
 	MiB int
-	// Direct asks to pass by the page cache (O_DIRECT). A sandbox may ignore it without a word.
+	// Direct requests to bypass the page cache (O_DIRECT). A sandbox may silently ignore the flag.
 	Direct bool
 }
 
-// FioMode is how fio goes through the file, as fio spells it.
+// FioMode is the order of fio's accesses, by fio's name.
 type FioMode string
 
-// The modes there are. FioWrite makes the file; the others need it.
+// The modes. FioWrite makes the file; the others need it.
 const (
 	FioRead      FioMode = "read"
 	FioWrite     FioMode = "write"
@@ -40,29 +36,29 @@ const (
 
 func (m FioMode) writes() bool { return m == FioWrite || m == FioRandWrite }
 
-// FioFile is the name of the file that fio works on.
+// FioFile is the name of fio's file.
 const FioFile = "touchstone.fio"
 
-// fioVersion is how the version begins that parseFio knows.
+// fioVersion begins the versions that parse accepts.
 const fioVersion = "fio-3."
 
 // FioRun is one run through the file.
 type FioRun struct {
 	Mode FioMode
-	// Metric is the name of the value, which is over all of the run's time, the sync at the end of writing included.
+	// Metric is the name of the value, over the whole time of the run. The time includes the sync at the end of writing.
 	Metric string
 	// Unit is BytesPerSecond or PerSecond: requests a second.
 	Unit Unit
-	// Block is how many bytes are read or written at once.
+	// Block is the size of a request in bytes.
 	Block int
-	// For is after how long the run ends at the latest; 0 is never, so that it ends with the file. With Again it does
-	// not end with the file but goes through it again.
+	// For is the longest time of the run. With 0 the run ends with the file. With Again the run does not end with the file but
+	// starts again at its beginning.
 	For   time.Duration
 	Again bool
 }
 
 // Run calls fio, which makes the runs one after the other.
-func (f Fio) Run(runs ...FioRun) Step {
+func (f Fio) Run(runs ...FioRun) Program {
 	args := []string{
 		fio, "--output-format=json", "--name=global", "--directory=" + f.Dir, "--filename=" + FioFile,
 		"--thread", "--ioengine=psync", "--invalidate=0", "--fallocate=none", "--randseed=1", "--size=" + strconv.Itoa(f.MiB) + "m",
@@ -82,16 +78,10 @@ func (f Fio) Run(runs ...FioRun) Step {
 			args = append(args, "--time_based")
 		}
 	}
-	return Step{Args: args, Parse: func(stdout []byte, _ time.Duration) (Values, error) {
-		values, err := f.parse(stdout, runs)
-		if err != nil {
-			return nil, fmt.Errorf("read fio's report: %w", err)
-		}
-		return values, nil
-	}}
+	return Program{Args: args, Parse: reading("fio's report", func(stdout []byte) (Values, error) { return f.parse(stdout, runs) })}
 }
 
-// fioReport is what is read of fio's JSON. Pointers tell what is missing from what is 0.
+// fioReport has the fields of fio's JSON that are used. A nil pointer is a missing field.
 type fioReport struct {
 	Version string   `json:"fio version"`
 	Jobs    []fioJob `json:"jobs"`
@@ -120,18 +110,11 @@ type fioSide struct {
 // parse reads fio's report.
 func (f Fio) parse(stdout []byte, runs []FioRun) (Values, error) {
 	var report fioReport
-	d := json.NewDecoder(bytes.NewReader(stdout))
-	if err := d.Decode(&report); err != nil {
-		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-			return nil, ErrCutOff
-		}
+	if err := unmarshal(stdout, &report); err != nil {
 		return nil, err
 	}
-	if rest := strings.TrimSpace(string(stdout[d.InputOffset():])); rest != "" {
-		return nil, fmt.Errorf("after it there is more: %q", cut(rest))
-	}
 	if !strings.HasPrefix(report.Version, fioVersion) {
-		return nil, fmt.Errorf("it is one of version %q instead of %s", cut(report.Version), fioVersion)
+		return nil, fmt.Errorf("it has the version %q instead of %s", cut(report.Version), fioVersion)
 	}
 	if len(report.Jobs) != len(runs) {
 		return nil, fmt.Errorf("it has %d jobs instead of %d", len(report.Jobs), len(runs))
@@ -147,13 +130,13 @@ func (f Fio) parse(stdout []byte, runs []FioRun) (Values, error) {
 	return values, nil
 }
 
-// check tells whether a job did what it was to do, and gives its value.
+// check returns the value of a job, or an error if the job differs from the requested run.
 func (f Fio) check(job fioJob, run FioRun) (float64, error) {
 	if job.Error == nil || *job.Error != 0 {
-		return 0, errors.New("it has an error, or does not say that it has none")
+		return 0, errors.New("it has an error, or the field for errors is missing")
 	}
 	if job.Name != run.Metric || job.Options.Mode != run.Mode || job.Options.Block != strconv.Itoa(run.Block) {
-		return 0, fmt.Errorf("it is another one: %q, mode %q of blocks of %q",
+		return 0, fmt.Errorf("it is another job: %q, mode %q with blocks of %q",
 			cut(job.Name), cut(string(job.Options.Mode)), cut(job.Options.Block))
 	}
 	side, other := job.Read, job.Write
@@ -161,10 +144,10 @@ func (f Fio) check(job fioJob, run FioRun) (float64, error) {
 		side, other = other, side
 	}
 	if !side.whole() || !other.whole() {
-		return 0, errors.New("a number is missing: it is of another version")
+		return 0, errors.New("a number is missing: the report has another version")
 	}
 	if *other.Count != 0 {
-		return 0, fmt.Errorf("mode %s did %d requests of the other kind", run.Mode, *other.Count)
+		return 0, fmt.Errorf("mode %s made %d requests of the other kind", run.Mode, *other.Count)
 	}
 	return side.check(run, uint64(f.MiB)<<20)
 }
@@ -173,14 +156,14 @@ func (s *fioSide) whole() bool {
 	return s != nil && s.Bytes != nil && s.Count != nil && s.Short != nil && s.Dropped != nil && s.MS != nil && s.PerSecond != nil
 }
 
-// check is what is asked of the side that a run is about, on a file of so many bytes.
+// check checks the side of a run, on a file of size bytes, and returns its value.
 func (s *fioSide) check(run FioRun, size uint64) (float64, error) {
 	block := uint64(run.Block)
 	seconds := float64(*s.MS) / 1000
-	const early = 0.95 // by which fio may end before its time
+	const early = 0.95 // fio may end this much before its time
 	switch {
 	case *s.Count == 0 || *s.MS == 0:
-		return 0, errors.New("nothing was done in its time")
+		return 0, errors.New("it completed no request in its time")
 	case *s.Short != 0 || *s.Dropped != 0:
 		return 0, fmt.Errorf("%d requests were short and %d were dropped", *s.Short, *s.Dropped)
 	case *s.Bytes/block != *s.Count || *s.Bytes%block != 0:

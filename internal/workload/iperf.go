@@ -1,12 +1,14 @@
 package workload
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
+	"io"
 	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -18,15 +20,15 @@ var iperfTool = Tool{Name: "iperf3", Packages: []string{"iperf3"}, Files: []stri
 // IperfPort is the port of iperf3's server.
 const IperfPort = 5201
 
-// IperfListening is how the first line begins that iperf3's server writes, when it listens.
+// IperfListening begins the first line of iperf3's server, which it writes when it listens.
 const IperfListening = "-----"
 
-// IperfServer calls a server for one test. It ends with code 0 after it.
+// IperfServer calls a server for one test. It exits with code 0 after the test.
 func IperfServer() []string {
 	return []string{Iperf, "--server", "--one-off", "--forceflush", "--port", strconv.Itoa(IperfPort)}
 }
 
-// IperfTest is one test of iperf3: one TCP stream, as fast as it goes.
+// IperfTest is one test of iperf3: one TCP stream at full speed.
 type IperfTest struct {
 	Server netip.AddrPort
 	// Duration counts from the end of Omit, in which the stream begins. Both are whole seconds.
@@ -35,19 +37,9 @@ type IperfTest struct {
 	Reverse bool
 }
 
-// IperfReport is what a test found.
-type IperfReport struct {
-	// BitsPerSecond is the payload that came to the receiver, by the receiver's clock.
-	BitsPerSecond float64
-	// Retransmits are the segments that the sender's kernel sent again, a second. A sandbox that does not
-	// count them says 0.
-	Retransmits float64
-	// Congestion names the sender's congestion control; it is empty if that is not known.
-	Congestion string
-}
-
-// Args call the client.
-func (t IperfTest) Args() []string {
+// Program calls the client. Values: BitsPerSecond, the received payload by the receiver's clock; and Retransmits, the
+// segments a second that the sender's kernel sent again. A sandbox that does not count them reports 0.
+func (t IperfTest) Program() Program {
 	args := []string{
 		Iperf, "--client", t.Server.Addr().String(), "--port", strconv.Itoa(int(t.Server.Port())), "--json",
 		"--time", wholeSeconds(t.Duration), "--omit", wholeSeconds(t.Omit), "--interval", "0", "--connect-timeout", "10000",
@@ -55,10 +47,16 @@ func (t IperfTest) Args() []string {
 	if t.Reverse {
 		args = append(args, "--reverse")
 	}
-	return args
+	return Program{Args: args, Parse: reading("iperf3's report", t.read)}
 }
 
-// iperfSum is the sum over the streams, as one side saw it.
+// IperfCongestion returns the sender's congestion control from the client's report. It is empty if it is unknown.
+func IperfCongestion(stdout []byte) (string, error) {
+	out, err := readIperf(stdout)
+	return out.End.Congestion, err
+}
+
+// iperfSum is the sum over the streams, as one side measured it.
 type iperfSum struct {
 	Seconds       float64 `json:"seconds"`
 	Bytes         float64 `json:"bytes"`
@@ -66,7 +64,7 @@ type iperfSum struct {
 	Retransmits   float64 `json:"retransmits"`
 }
 
-// iperfOutput is the part of the client's JSON that is read.
+// iperfOutput has the fields of the client's JSON that are used.
 type iperfOutput struct {
 	Error string `json:"error"`
 	Start struct {
@@ -85,23 +83,39 @@ type iperfOutput struct {
 	} `json:"end"`
 }
 
-// Read reads what the client has written. It refuses the report of another test, of one that ended early, and sums that do not
-// agree with each other.
-func (t IperfTest) Read(stdout []byte) (IperfReport, error) {
-	report, err := t.read(stdout)
-	if err != nil {
-		return IperfReport{}, fmt.Errorf("read iperf3's report: %w", err)
-	}
-	return report, nil
-}
-
-func (t IperfTest) read(stdout []byte) (IperfReport, error) {
-	var out iperfOutput
-	if err := json.Unmarshal(stdout, &out); err != nil {
-		return IperfReport{}, fmt.Errorf("it is cut off, or no report in JSON: %w", err)
+func readIperf(stdout []byte) (out iperfOutput, err error) {
+	if err := unmarshal(stdout, &out); err != nil {
+		return iperfOutput{}, err
 	}
 	if out.Error != "" {
-		return IperfReport{}, fmt.Errorf("iperf3 says %.200q", out.Error)
+		return iperfOutput{}, fmt.Errorf("iperf3 reports an error: %.200q", out.Error)
+	}
+	if len(out.End.Congestion) > maxName {
+		return iperfOutput{}, fmt.Errorf("%q is not a congestion control", cut(out.End.Congestion))
+	}
+	return out, nil
+}
+
+// unmarshal decodes a report that is one JSON document.
+func unmarshal(stdout []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(stdout))
+	switch err := d.Decode(into); {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return ErrCutOff
+	case err != nil:
+		return fmt.Errorf("it is not a report in JSON: %w", err)
+	}
+	if rest := strings.TrimSpace(string(stdout[d.InputOffset():])); rest != "" {
+		return fmt.Errorf("it is not one report in JSON: %q follows", cut(rest))
+	}
+	return nil
+}
+
+// read refuses the report of another test or of a test that ended early, and sums that contradict each other.
+func (t IperfTest) read(stdout []byte) (Values, error) {
+	out, err := readIperf(stdout)
+	if err != nil {
+		return nil, err
 	}
 	reverse := 0
 	if t.Reverse {
@@ -110,53 +124,36 @@ func (t IperfTest) read(stdout []byte) (IperfReport, error) {
 	ran := out.Start.Test
 	if ran.Protocol != "TCP" || ran.Streams != 1 || ran.Reverse != reverse ||
 		float64(ran.Duration) != t.Duration.Seconds() || float64(ran.Omit) != t.Omit.Seconds() {
-		return IperfReport{}, fmt.Errorf("it is that of another test: %+v", ran)
+		return nil, fmt.Errorf("it belongs to another test: %+v", ran)
 	}
 	sent, received := out.End.Sent, out.End.Received
 	if sent == nil || received == nil {
-		return IperfReport{}, errors.New("the sums of the end are missing")
+		return nil, errors.New("the sums of the end are missing")
 	}
 	for _, side := range []struct {
 		name string
 		*iperfSum
 	}{{"sender", sent}, {"receiver", received}} {
 		if err := side.check(t.Duration); err != nil {
-			return IperfReport{}, fmt.Errorf("the %s's sum: %w", side.name, err)
+			return nil, fmt.Errorf("the %s's sum: %w", side.name, err)
 		}
 	}
-	// They do not count the same moments, so some of either may be missing in the other.
+	// The two sides count at different moments, so some bytes of one may be missing on the other.
 	if r := received.Bytes / sent.Bytes; !(r > 0.5 && r < 1.5) {
-		return IperfReport{}, fmt.Errorf("%g bytes were received of %g that were sent", received.Bytes, sent.Bytes)
+		return nil, fmt.Errorf("%g bytes were received of %g that were sent", received.Bytes, sent.Bytes)
 	}
-	if len(out.End.Congestion) > maxName {
-		return IperfReport{}, fmt.Errorf("%.80q is no congestion control", out.End.Congestion)
-	}
-	return IperfReport{
-		BitsPerSecond: received.BitsPerSecond, Retransmits: sent.Retransmits / sent.Seconds, Congestion: out.End.Congestion,
-	}, nil
+	return Values{"BitsPerSecond": received.BitsPerSecond, "Retransmits": sent.Retransmits / sent.Seconds}, nil
 }
 
-// check tells whether the sum can be that of a test which took so long. One that was cut short has a time of no sense.
+// check returns an error if a test of the time d cannot have the sum. A test that was cut short has a meaningless time.
 func (s *iperfSum) check(d time.Duration) error {
 	switch {
 	case !(s.Bytes > 0) || s.Retransmits < 0:
 		return fmt.Errorf("nothing was transferred (%g bytes, %g retransmits)", s.Bytes, s.Retransmits)
 	case !lasted(s.Seconds, d):
-		return fmt.Errorf("it is over %g s instead of %g", s.Seconds, d.Seconds())
+		return fmt.Errorf("it covers %g s instead of %g", s.Seconds, d.Seconds())
 	case !near(s.BitsPerSecond, 8*s.Bytes/s.Seconds, 0.01):
 		return fmt.Errorf("%g bytes in %g s are not %g bit/s", s.Bytes, s.Seconds, s.BitsPerSecond)
 	}
 	return nil
 }
-
-// wholeSeconds spells a time for programs that know nothing shorter than a second.
-func wholeSeconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
-
-// lasted tells whether a program that was to run for a time has done so: it looks at its clock now and then only, so that
-// it may run on for a while, the longer the slower its sandbox is.
-func lasted(seconds float64, d time.Duration) bool {
-	return seconds > 0.8*d.Seconds() && seconds < 1.5*d.Seconds()+5
-}
-
-// near tells whether two numbers differ by less than a share of the second.
-func near(a, b, share float64) bool { return math.Abs(a-b) <= share*math.Abs(b) }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 )
 
 // linpackTool has no file from Debian but OpenBLAS: linpack itself is compiled into Touchstone.
@@ -13,35 +12,32 @@ var linpackTool = Tool{
 	Name: "LINPACK", Packages: []string{"libopenblas0-pthread"}, Libraries: []string{"openblas-pthread/libopenblas.so.0"},
 }
 
-// Linpack solves a dense system of n equations by LU factorisation with OpenBLAS, so often, in threads (0: as many as the
-// program sees CPUs). Values: FlopPerSecond, that of the fastest run by the operations that LINPACK counts, 2/3 n³ + 2 n²
-// (folder linpack at the top); and Threads, how many it ran.
+// Linpack solves a dense system of n equations by LU factorisation with OpenBLAS, a number of times, in threads (0: the number
+// of CPUs that the program sees). Values: FlopPerSecond of the fastest run, with LINPACK's number of operations, 2/3 n³ + 2 n²
+// (folder linpack at the top); and Threads, the number of threads.
 func Linpack(n, runs, threads int) Program {
 	args := []string{"/usr/bin/linpack", "--n", strconv.Itoa(n), "--runs", strconv.Itoa(runs)}
 	if threads > 0 {
 		args = append(args, "--threads", strconv.Itoa(threads))
 	}
 	return Program{
-		Args: args,
-		Parse: func(stdout []byte) (Values, error) {
-			v, err := readLinpack(stdout, n, runs, threads)
-			if err != nil {
-				return nil, fmt.Errorf("read linpack's result: %w", err)
-			}
-			return v, nil
-		},
+		Args:  args,
+		Parse: reading("linpack's result", func(stdout []byte) (Values, error) { return readLinpack(stdout, n, runs, threads) }),
 	}
 }
 
-// maxResidual is what the solution's residual must stay below, in units of n times the rounding error: HPL's check.
+// maxResidual is the bound of the solution's residual, in units of n times the rounding error: HPL's check.
 const maxResidual = 16
 
 func readLinpack(stdout []byte, n, runs, threads int) (Values, error) {
-	line, complete := strings.CutSuffix(string(stdout), "\n")
-	if !complete || strings.Contains(line, "\n") {
-		return nil, errors.New("it is not one line")
+	lines, err := completeLines(stdout)
+	if err != nil {
+		return nil, err
 	}
-	f, err := parseFields([]byte(line))
+	if len(lines) != 1 {
+		return nil, fmt.Errorf("it has %d lines instead of one", len(lines))
+	}
+	f, err := parseFields([]byte(lines[0]))
 	if err != nil {
 		return nil, err
 	}
@@ -57,10 +53,10 @@ func readLinpack(stdout []byte, n, runs, threads int) (Values, error) {
 		return nil, err
 	}
 	if program != "linpack" || version != 1 {
-		return nil, fmt.Errorf("it is of %s, version %d", cut(program), version)
+		return nil, fmt.Errorf("it comes from %s, version %d", cut(program), version)
 	}
 	if size != uint64(n) || count != uint64(runs) || len(seconds) != runs {
-		return nil, fmt.Errorf("it is of %d runs of %d equations with %d times instead of %d runs of %d", count, size, len(seconds), runs, n)
+		return nil, fmt.Errorf("it has %d runs of %d equations with %d times instead of %d runs of %d", count, size, len(seconds), runs, n)
 	}
 	if used == 0 || threads > 0 && used != uint64(threads) {
 		return nil, fmt.Errorf("it ran %d threads instead of %d", used, threads)
@@ -78,7 +74,7 @@ func readLinpack(stdout []byte, n, runs, threads int) (Values, error) {
 	operations := 2.0/3*float64(n)*float64(n)*float64(n) + 2*float64(n)*float64(n)
 	// The time has nine decimals.
 	if off := rate*fastest/operations - 1; math.Abs(off) > 1e-6+1e-9/fastest {
-		return nil, fmt.Errorf("%v operations a second for %v s are not those of %d equations", rate, fastest, n)
+		return nil, fmt.Errorf("%v operations a second for %v s do not solve %d equations", rate, fastest, n)
 	}
 	return Values{"FlopPerSecond": rate, "Threads": float64(used)}, nil
 }

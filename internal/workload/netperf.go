@@ -1,8 +1,6 @@
 package workload
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -25,28 +23,28 @@ const (
 	netserverDataPort = 12866
 )
 
-// NetperfServer calls the server of netperf's tests, which serves one after the other in its first process and goes on until
-// it is killed.
+// NetperfServer calls the server of netperf's tests. It serves one test after the other in its first process, until it is
+// killed.
 func NetperfServer() []string {
 	return []string{Netserver, "-D", "-f", "-N", "-4", "-p", strconv.Itoa(NetserverPort)}
 }
 
-// NetperfTest is what netperf measures.
+// NetperfTest is a test of netperf.
 type NetperfTest string
 
-// The tests there are. A transaction is a request of one byte and an answer of one byte.
+// The tests. A transaction is a request of one byte and an answer of one byte.
 const (
-	TCPStream NetperfTest = "TCP_STREAM" // the client sends as fast as it goes
-	TCPMaerts NetperfTest = "TCP_MAERTS" // the server does
+	TCPStream NetperfTest = "TCP_STREAM" // the client sends at full speed
+	TCPMaerts NetperfTest = "TCP_MAERTS" // the server sends at full speed
 	TCPRR     NetperfTest = "TCP_RR"     // transactions, one after the other, over one connection
 	TCPCRR    NetperfTest = "TCP_CRR"    // transactions, each over a connection of its own
 	UDPRR     NetperfTest = "UDP_RR"     // transactions in datagrams
 )
 
-// stream tells whether the test has a throughput of bytes instead of transactions.
+// stream reports whether the test has a throughput of bytes instead of transactions.
 func (t NetperfTest) stream() bool { return t == TCPStream || t == TCPMaerts }
 
-// The values that netperf gives, in the order in which it is asked for them.
+// The values of netperf's report, in the requested order.
 const (
 	netperfProtocol   = "PROTOCOL"
 	netperfDirection  = "DIRECTION"
@@ -54,7 +52,7 @@ const (
 	netperfUnits      = "THROUGHPUT_UNITS"
 	netperfSent       = "LOCAL_BYTES_SENT"
 	netperfReceived   = "LOCAL_BYTES_RECVD"
-	netperfMean       = "MEAN_LATENCY" // in µs, as those that follow
+	netperfMean       = "MEAN_LATENCY" // in µs, like the following ones
 	netperfP50        = "P50_LATENCY"
 	netperfP99        = "P99_LATENCY"
 	netperfThroughput = "THROUGHPUT"
@@ -67,44 +65,38 @@ func netperfKeys() []string {
 	}
 }
 
-// NetperfRun calls a test of some whole seconds. Values: Throughput in bit/s of payload, or in transactions a second; of the latter
-// also MeanLatency, P50Latency and P99Latency, the percentiles as whole microseconds.
+// NetperfRun calls a test of some whole seconds. Values: Throughput in bit/s of payload, or in transactions a second. Tests of
+// transactions also have MeanLatency, P50Latency and P99Latency, with percentiles in whole microseconds.
 //
-// The server goes on for four seconds after a TCP_CRR, and netperf waits for it: NetperfCount has no end to wait for.
+// The server continues for four seconds after a TCP_CRR, and netperf waits for it. NetperfCount does not have this wait.
 func NetperfRun(test NetperfTest, server netip.AddrPort, d time.Duration) Program {
 	return netperfProgram(test, server, wholeSeconds(d), func(elapsed, _ float64) error {
 		if !lasted(elapsed, d) {
-			return fmt.Errorf("it is over %g s instead of %g", elapsed, d.Seconds())
+			return fmt.Errorf("it covers %g s instead of %g", elapsed, d.Seconds())
 		}
 		return nil
 	})
 }
 
-// NetperfCount is NetperfRun for so many transactions, however long they take.
+// NetperfCount is NetperfRun for a number of transactions, whatever time they take.
 func NetperfCount(test NetperfTest, server netip.AddrPort, transactions int) Program {
 	return netperfProgram(test, server, strconv.Itoa(-transactions), func(_, done float64) error {
 		if done != float64(transactions) {
-			return fmt.Errorf("it is over %g transactions instead of %d", done, transactions)
+			return fmt.Errorf("it covers %g transactions instead of %d", done, transactions)
 		}
 		return nil
 	})
 }
 
-// netperfProgram calls a test of a length as netperf spells it. whole tells whether a report of a time and of what was sent, or done, is
-// one over all of that length.
+// netperfProgram calls a test with a length in netperf's format. whole returns an error if the elapsed time, or the number of sent bytes
+// or transactions, does not cover that length.
 func netperfProgram(test NetperfTest, server netip.AddrPort, length string, whole func(elapsed, done float64) error) Program {
 	return Program{
 		Args: []string{
 			Netperf, "-4", "-H", server.Addr().String(), "-p", strconv.Itoa(int(server.Port())), "-t", string(test),
 			"-l", length, "-P", "0", "--", "-P", "," + strconv.Itoa(netserverDataPort), "-k", strings.Join(netperfKeys(), ","),
 		},
-		Parse: func(stdout []byte) (Values, error) {
-			values, err := readNetperf(stdout, test, whole)
-			if err != nil {
-				return nil, fmt.Errorf("read netperf's report: %w", err)
-			}
-			return values, nil
-		},
+		Parse: reading("netperf's report", func(stdout []byte) (Values, error) { return readNetperf(stdout, test, whole) }),
 	}
 }
 
@@ -122,7 +114,7 @@ func readNetperf(stdout []byte, test NetperfTest, whole func(elapsed, done float
 		units, scale = "10^6bits/s", 1e6
 	}
 	if text[netperfProtocol] != protocol || text[netperfDirection] != direction || text[netperfUnits] != units {
-		return nil, fmt.Errorf("it is that of another test: %q", text)
+		return nil, fmt.Errorf("it belongs to another test: %q", text)
 	}
 	elapsed, done := numbers[netperfElapsed], numbers[netperfSent]
 	if err := whole(elapsed, done); err != nil {
@@ -134,9 +126,9 @@ func readNetperf(stdout []byte, test NetperfTest, whole func(elapsed, done float
 		done = 8 * numbers[netperfReceived]
 	case TCPStream:
 		done *= 8
-	case TCPRR, TCPCRR, UDPRR: // of which each sends one byte
+	case TCPRR, TCPCRR, UDPRR: // one byte for each transaction
 	}
-	// The time has two decimals only, and what was under way at the end is counted by some.
+	// The time has only two decimals, and some tests count the transaction in flight at the end.
 	if !(done > 0) || !near(values["Throughput"], done/elapsed, 0.03) && !near(values["Throughput"]*elapsed, done, 2/done) {
 		return nil, fmt.Errorf("%g %s over %g s are not %g in all", numbers[netperfThroughput], units, elapsed, done)
 	}
@@ -146,15 +138,15 @@ func readNetperf(stdout []byte, test NetperfTest, whole func(elapsed, done float
 	return transactions(values, done, elapsed, numbers)
 }
 
-// transactions adds the latencies of a test that did so many of them.
+// transactions adds the latencies of a test with a number of completed transactions.
 func transactions(values Values, done, elapsed float64, numbers map[string]float64) (Values, error) {
 	mean := numbers[netperfMean] / 1e6
 	p50, p99 := numbers[netperfP50]/1e6, numbers[netperfP99]/1e6
 	if !(mean > 0) || !(p50 > 0) || p99 < p50 {
 		return nil, fmt.Errorf("the latencies are not in order: mean %g s, P50 %g s, P99 %g s", mean, p50, p99)
 	}
-	// One transaction follows the other, so that their latencies fill the time. When a datagram gets lost netperf waits for the
-	// answer to the end, and the rate is that of the time before over the whole.
+	// One transaction follows the other, so their latencies fill the time. After a lost datagram netperf waits for the answer until
+	// the end, and its rate covers the time before the loss and the wait.
 	if busy := done * mean; busy < 0.9*elapsed-mean || busy > 1.1*elapsed+2*mean {
 		return nil, fmt.Errorf("%g transactions of %g s each do not fill %g s: a packet was lost, or the program stood still", done, mean, elapsed)
 	}
@@ -162,56 +154,40 @@ func transactions(values Values, done, elapsed float64, numbers map[string]float
 	return values, nil
 }
 
-// netperfLate is what netperf says when the end of its time is told a second time before it has seen the first: on a busy
-// host. The time that it reports is the one that passed.
+// netperfLate is a line that netperf writes on a busy host, if its timer fires twice before it reacts. The reported time is
+// nevertheless the elapsed time.
 const netperfLate = "catcher: timer popped with times_up != 0"
 
-// netperfFields reads lines of KEY=VALUE, which are those asked for in their order.
+// netperfFields reads lines of KEY=VALUE, with the requested keys in their order.
 func netperfFields(stdout []byte) (text map[string]string, numbers map[string]float64, err error) {
 	text, numbers = map[string]string{}, map[string]float64{}
 	keys := netperfKeys()
 	words := []string{netperfProtocol, netperfDirection, netperfUnits}
-	for line := range bytes.Lines(stdout) {
-		content, complete := strings.CutSuffix(string(line), "\n")
-		if content == netperfLate && complete {
+	lines, err := completeLines(stdout)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, line := range lines {
+		if line == netperfLate {
 			continue
 		}
-		name, value, ok := strings.Cut(content, "=")
-		if len(keys) == 0 || !ok || !complete || name != keys[0] {
-			return nil, nil, fmt.Errorf("%.80q is none of the values that follow: %q", content, keys)
+		name, value, ok := strings.Cut(line, "=")
+		if len(keys) == 0 || !ok || name != keys[0] {
+			return nil, nil, fmt.Errorf("%q is not one of the values %q", cut(line), keys)
 		}
 		keys = keys[1:]
 		if slices.Contains(words, name) {
 			text[name] = cut(value)
 			continue
 		}
-		n, err := positive(value)
+		n, err := readDecimal(value)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
 		numbers[name] = n
 	}
 	if len(keys) > 0 {
-		return nil, nil, fmt.Errorf("it is cut off: %q are missing", keys)
+		return nil, nil, fmt.Errorf("%w: %q are missing", ErrCutOff, keys)
 	}
 	return text, numbers, nil
-}
-
-// maxNumber is far above all that programs can find, and far below what computing with it could make infinite.
-const maxNumber = 1e18
-
-// positive reads a number from 0 to maxNumber in plain decimals with a point.
-func positive(s string) (float64, error) {
-	plain := func(r rune) bool { return r >= '0' && r <= '9' || r == '.' }
-	if s == "" || strings.TrimFunc(s, plain) != "" {
-		return 0, fmt.Errorf("%.80q is no number from 0", s)
-	}
-	n, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%.80q is no number from 0", s)
-	}
-	if n > maxNumber {
-		return 0, errors.New("the number is too large to be one")
-	}
-	return n, nil
 }

@@ -10,20 +10,20 @@ const Nginx = "/usr/sbin/nginx"
 
 var nginxTool = Tool{Name: "nginx", Packages: []string{"nginx-light"}, Files: []string{Nginx, "/etc/nginx/mime.types"}}
 
-// NginxPort is the port on which it listens.
+// NginxPort is the port of nginx.
 const NginxPort = 8080
 
-// NginxConfig is the name of nginx's configuration in the directory that it serves.
+// NginxConfig is the name of the configuration in the directory with the files.
 const NginxConfig = "nginx.conf"
 
-// NginxServer calls nginx for the files in a directory of the container, in which the configuration is too. It ends
+// NginxServer calls nginx for the files in a directory of the container, which also contains the configuration. nginx exits
 // with code 0 on SIGTERM.
 func NginxServer(dir string) []string {
 	return []string{Nginx, "-e", "stderr", "-c", path.Join(dir, NginxConfig)}
 }
 
-// NginxConfiguration is for one process that serves dir, writes below /tmp only, keeps files open and connections for ever, and
-// says nothing but what is wrong. The process stays root: the others of a Debian are not in the image.
+// NginxConfiguration configures one process that serves dir, writes only below /tmp, keeps files and connections open, and logs
+// only warnings and errors. The process stays root, because the image does not have Debian's other users.
 func NginxConfiguration(dir string) string {
 	return fmt.Sprintf(`daemon off;
 master_process off;

@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Unit is the unit of a metric, as the probe spells it.
+// Unit is the unit of a metric in the probe's output.
 type Unit string
 
-// The units there are. All but Count are those of results.
+// The units. Results use all of them except Count.
 const (
 	PerSecond      Unit = "1/s"
 	BytesPerSecond Unit = "B/s"
@@ -23,7 +23,7 @@ const (
 	Count          Unit = "count"
 )
 
-// Output is what a measuring program found.
+// Output is the parsed output of one of the probe's measurements.
 type Output struct {
 	// Metrics are the metrics by name.
 	Metrics map[string]Metric
@@ -37,24 +37,21 @@ type Metric struct {
 	Unit  Unit
 }
 
-// Nanoseconds is a time as the probe reports it, with fractions where it is the
-// mean of several.
+// Nanoseconds is a time in the probe's output. The mean of several times has a fraction.
 type Nanoseconds float64
 
-// Seconds gives the time in the unit of results.
+// Seconds returns the time in the unit of results.
 func (n Nanoseconds) Seconds() float64 { return float64(n) / 1e9 }
 
-// Call is the distribution of the time of one system call. Calls are timed in batches, and the
-// distribution is that of the batches' means: that of single calls only if Batch
-// is 1. It contains the cost of reading the clock once a batch, less than 1/32.
+// Call is the distribution of the time of one system call. Calls are timed in batches, and the distribution contains the mean of
+// each batch. With a Batch of 1 it contains single calls. It includes the cost of reading the clock once a batch, less than 1/32.
 type Call struct {
 	Name string
-	// Batch is the number of calls in a batch, Count that of all calls.
+	// Batch is the number of calls in a batch, Count the number of all calls.
 	Batch, Count uint64
 	// The percentiles are exact, by nearest rank.
 	Min, P50, P90, P99, Max Nanoseconds
-	// Histogram counts batches, in order; a bucket is at most 1/16 wider than
-	// its lower bound.
+	// Histogram counts batches, in order. The width of a bucket is at most 1/16 of its lower bound.
 	Histogram []Bucket
 }
 
@@ -64,21 +61,17 @@ type Bucket struct {
 	Count uint64
 }
 
-// ErrCutOff says that the end of a program's output is missing.
-var ErrCutOff = errors.New("the output is cut off: its last line, which counts the others, is missing")
-
-// Limits of what is read; the probe stays far below them.
+// Limits of the accepted output; the probe stays far below them.
 const (
 	maxLine  = 1 << 20 // bytes
 	maxLines = 10_000
 	maxName  = 64
 	maxPairs = 1024
-	maxLow   = 1 << 53 // nanoseconds: a hundred days, up to which a float64 is exact
+	maxLow   = 1 << 53 // nanoseconds: a hundred days, and the largest exact whole float64
 )
 
-// Parse reads the output of a measuring program. The errors say in which line what is
-// wrong; ErrCutOff is among them. No part of output with an error is to be believed, and none
-// is returned.
+// Parse reads the output of one of the probe's measurements. Errors name the line; ErrCutOff is among them. Output with an error is
+// refused as a whole.
 func Parse(output []byte) (Output, error) {
 	p := parser{output: Output{Metrics: map[string]Metric{}}}
 	n := 0
@@ -92,7 +85,7 @@ func Parse(output []byte) (Output, error) {
 		case len(content) > maxLine:
 			err = fmt.Errorf("it is longer than %d bytes", maxLine)
 		case p.done:
-			err = errors.New("it comes after the last")
+			err = errors.New("it follows the last line")
 		case !complete:
 			err = ErrCutOff
 		default:
@@ -127,7 +120,7 @@ func (p *parser) line(content []byte) error {
 	case f.has("done"):
 		return p.last(f)
 	}
-	return fmt.Errorf("it is neither metric, call nor end: it has the fields %q", names(f))
+	return fmt.Errorf("it is not a metric, a call or the last line: it has the fields %q", names(f))
 }
 
 func (p *parser) metric(f fields) error {
@@ -138,10 +131,10 @@ func (p *parser) metric(f fields) error {
 		return err
 	}
 	if !isName(name) {
-		return fmt.Errorf("%q is no name of a metric", name)
+		return fmt.Errorf("%q is not a name of a metric", name)
 	}
 	if _, twice := p.output.Metrics[name]; twice {
-		return fmt.Errorf("metric %s is there twice", name)
+		return fmt.Errorf("metric %s occurs twice", name)
 	}
 	switch Unit(unit) {
 	case PerSecond, BytesPerSecond, Bytes, Score, Count:
@@ -169,7 +162,7 @@ func (p *parser) call(f fields) error {
 		c.Histogram = append(c.Histogram, Bucket{Low: Nanoseconds(pair[0]), Count: pair[1]})
 	}
 	if slices.ContainsFunc(p.output.Calls, func(other Call) bool { return other.Name == c.Name }) {
-		return fmt.Errorf("call %q is there twice", c.Name)
+		return fmt.Errorf("call %q occurs twice", c.Name)
 	}
 	if unit != "ns" {
 		return fmt.Errorf("call %q has the unknown unit %q", c.Name, unit)
@@ -181,13 +174,13 @@ func (p *parser) call(f fields) error {
 	return nil
 }
 
-// check tells whether c can be a distribution.
+// check returns an error if c cannot be a distribution.
 func (c Call) check() error {
 	if c.Name == "" || len(c.Name) > maxName || strings.ContainsFunc(c.Name, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return errors.New("this is no name of a call")
+		return errors.New("this is not a name of a call")
 	}
 	if c.Batch == 0 || c.Count == 0 {
-		return errors.New("there are no measurements")
+		return errors.New("it has no measurements")
 	}
 	if !slices.IsSorted([]Nanoseconds{c.Min, c.P50, c.P90, c.P99, c.Max}) {
 		return errors.New("the percentiles are not in order")
@@ -202,7 +195,7 @@ func (c Call) check() error {
 		batches += b.Count
 	}
 	if c.Count%c.Batch != 0 || batches != c.Count/c.Batch {
-		return fmt.Errorf("the histogram counts %d batches of %d, and there are %d calls", batches, c.Batch, c.Count)
+		return fmt.Errorf("the histogram has %d batches of %d, which are not %d calls", batches, c.Batch, c.Count)
 	}
 	return nil
 }
@@ -214,17 +207,16 @@ func (p *parser) last(f fields) error {
 		return err
 	}
 	if !done {
-		return errors.New("the last line says that the program is not done")
+		return errors.New("the last line has false for done")
 	}
 	if found := len(p.output.Metrics) + len(p.output.Calls); uint64(found) != count {
-		return fmt.Errorf("the last line counts %d results, and there are %d: some were lost", count, found)
+		return fmt.Errorf("the last line counts %d results, and the output has %d: some were lost", count, found)
 	}
 	p.done = true
 	return nil
 }
 
-// ParseServing reads the first line of the program that Serve calls, without its end,
-// and gives the port.
+// ParseServing reads the first line of the program that Serve calls, without its end, and returns the port.
 func ParseServing(line string) (port int, err error) {
 	text, ok := strings.CutPrefix(line, "ready port=")
 	if !ok {
@@ -232,15 +224,12 @@ func ParseServing(line string) (port int, err error) {
 	}
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || n == 0 {
-		return 0, fmt.Errorf("read the server's first line: %q is no port", cut(text))
+		return 0, fmt.Errorf("read the server's first line: %q is not a port", cut(text))
 	}
 	return int(n), nil
 }
 
-// cut keeps an error message short, whatever a program writes.
-func cut(s string) string { return s[:min(len(s), maxName)] }
-
-// isName tells whether s is a metric's name: a letter, then letters and digits.
+// isName reports whether s is a metric's name: a letter, then letters and digits.
 func isName(s string) bool {
 	for i, r := range s {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'

@@ -6,16 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// says is a step that runs a shell's script, and gives its output.
-func says(script string, output *string) workload.Step {
-	return workload.Step{Args: []string{"/bin/sh", "-c", script}, Parse: func(stdout []byte, took time.Duration) (workload.Values, error) {
+// says runs a shell script and stores its output. The script is the name of its time.
+func says(script string, output *string) workload.Program {
+	return workload.Program{Args: []string{"/bin/sh", "-c", script}, Elapsed: script, Parse: func(stdout []byte) (workload.Values, error) {
 		*output = string(stdout)
-		return workload.Values{script: took.Seconds()}, nil
+		return workload.Values{}, nil
 	}}
 }
 
@@ -42,7 +41,7 @@ func TestProbeSequence(t *testing.T) {
 		t.Errorf("the programs wrote %q, %q, %q", first, second, third)
 	}
 	if took := values["sleep 0.02; cat file"]; took < 0.02 || took > 60 {
-		t.Errorf("what sleeps for 20 ms took %v s", took)
+		t.Errorf("a script that sleeps for 20 ms took %v s", took)
 	}
 	if len(values) != 3 {
 		t.Errorf("values %v", values)
@@ -52,19 +51,19 @@ func TestProbeSequence(t *testing.T) {
 	}
 }
 
-// The first program that fails is the last one, and its end is that of all.
+// A program that fails ends the sequence, with the exit code of the program.
 func TestProbeSequenceFails(t *testing.T) {
 	var output string
 	good := says("echo good", &output)
 	for _, tt := range []struct {
 		name   string
-		bad    workload.Step
+		bad    workload.Program
 		code   int
 		stderr string
 	}{
 		{"code", says("exit 3", &output), 3, "step 2 of 3, /bin/sh, ended with code 3"},
 		{"signal", says("kill -9 $$", &output), 137, "ended with code 137"},
-		{"no such program", workload.Step{Args: []string{"/no/such"}}, 127, "run /no/such: ENOENT"},
+		{"no such program", workload.Program{Args: []string{"/no/such"}}, 127, "run /no/such: ENOENT"},
 	} {
 		p := workload.Sequence(t.TempDir(), good, tt.bad, good)
 		r := run(t, sequence(t, p))
@@ -77,7 +76,7 @@ func TestProbeSequenceFails(t *testing.T) {
 	}
 	r := run(t, sequence(t, workload.Sequence(filepath.Join(t.TempDir(), "none"), good)))
 	if r.code != 1 || !strings.Contains(r.stderr, "change to") || r.stdout != "" {
-		t.Errorf("in a directory that is not there: code %d, %q, %q", r.code, r.stdout, r.stderr)
+		t.Errorf("in a directory that does not exist: code %d, %q, %q", r.code, r.stdout, r.stderr)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -24,7 +25,7 @@ var redisTool = Tool{
 // RedisPort is the port of the server.
 const RedisPort = 6379
 
-// RedisServe calls a server that keeps its data in memory only. It ends with code 0 on SIGTERM.
+// RedisServe calls a server that keeps its data in memory only. It exits with code 0 on SIGTERM.
 func RedisServe() []string {
 	return []string{
 		RedisServer, "--port", strconv.Itoa(RedisPort), "--bind", "0.0.0.0", "--protected-mode", "no",
@@ -34,13 +35,12 @@ func RedisServe() []string {
 
 // RedisTest is a test of redis-benchmark.
 type RedisTest struct {
-	// Name is ours: redis-benchmark's without what stands in parentheses, but for the LPUSH that comes
-	// before the LRANGEs.
+	// Name is redis-benchmark's name without the text in parentheses. The LPUSH before the LRANGEs has a name of our own.
 	Name  string
 	title string
 }
 
-// Title is the test's name as redis-benchmark spells it.
+// Title is the name of the test in redis-benchmark's report.
 func (t RedisTest) Title() string { return t.title }
 
 // RedisTests lists the 20 tests of sateri's tables 4.5 and 4.6, in the order in which redis-benchmark runs them.
@@ -62,57 +62,59 @@ func RedisTests() []RedisTest {
 
 const redisFill = "LPUSH (needed to benchmark LRANGE)"
 
-// redisSelection is how redis-benchmark is asked for the tests: without it newer ones run more.
+// redisSelection selects the tests: newer versions of redis-benchmark run more tests by default.
 const redisSelection = "ping,set,get,incr,lpush,rpush,lpop,rpop,sadd,hset,spop,zadd,zpopmin,lrange,mset"
 
-// RedisResult is what redis-benchmark found in a test. Times are in seconds, those of single requests as a client saw them.
-type RedisResult struct {
-	RedisTest
-	RequestsPerSecond            float64
-	Avg, Min, P50, P95, P99, Max float64
-}
-
-// RedisRun is a run of redis-benchmark, in which Clients at once make so many Requests for each test.
+// RedisRun is a run of redis-benchmark: Clients at once make Requests in each test.
 type RedisRun struct {
 	Server            netip.AddrPort
 	Requests, Clients int
 }
 
-// Args call redis-benchmark.
-func (r RedisRun) Args() []string {
-	return []string{
-		RedisBenchmark, "-h", r.Server.Addr().String(), "-p", strconv.Itoa(int(r.Server.Port())),
-		"-n", strconv.Itoa(r.Requests), "-c", strconv.Itoa(r.Clients), "-t", redisSelection, "--csv",
+// Latencies of a test, by their columns in redis-benchmark's report.
+const (
+	RedisAvg = "avg"
+	RedisMin = "min"
+	RedisP50 = "p50"
+	RedisP95 = "p95"
+	RedisP99 = "p99"
+	RedisMax = "max"
+)
+
+func redisLatencies() []string {
+	return []string{RedisAvg, RedisMin, RedisP50, RedisP95, RedisP99, RedisMax}
+}
+
+// RedisValue is the name of the value of a test's latency.
+func RedisValue(t RedisTest, latency string) string { return t.Name + " " + latency }
+
+// Program calls redis-benchmark. Values: the requests a second of each of RedisTests by its name, and its latencies in seconds,
+// as a client measures them, by RedisValue.
+func (r RedisRun) Program() Program {
+	return Program{
+		Args: []string{
+			RedisBenchmark, "-h", r.Server.Addr().String(), "-p", strconv.Itoa(int(r.Server.Port())),
+			"-n", strconv.Itoa(r.Requests), "-c", strconv.Itoa(r.Clients), "-t", redisSelection, "--csv",
+		},
+		Parse: reading("redis-benchmark's report", r.read),
 	}
 }
 
-// redisColumns are the columns of the report: the test, requests a second, times in ms.
-func redisColumns() []string {
-	return []string{
-		"test", "rps", "avg_latency_ms", "min_latency_ms", "p50_latency_ms", "p95_latency_ms", "p99_latency_ms", "max_latency_ms",
-	}
-}
-
-// Read reads what redis-benchmark has written: the results of RedisTests, in their order.
-func (r RedisRun) Read(stdout []byte) ([]RedisResult, error) {
-	results, err := r.read(stdout)
-	if err != nil {
-		return nil, fmt.Errorf("read redis-benchmark's report: %w", err)
-	}
-	return results, nil
-}
-
-func (r RedisRun) read(stdout []byte) ([]RedisResult, error) {
+func (r RedisRun) read(stdout []byte) (Values, error) {
 	if !bytes.HasSuffix(stdout, []byte("\n")) {
-		return nil, errors.New("it is cut off")
+		return nil, ErrCutOff
+	}
+	columns := []string{"test", "rps"}
+	for _, latency := range redisLatencies() {
+		columns = append(columns, latency+"_latency_ms")
 	}
 	reader := csv.NewReader(bytes.NewReader(stdout))
-	reader.FieldsPerRecord = len(redisColumns())
+	reader.FieldsPerRecord = len(columns)
 	rows, err := reader.ReadAll()
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) == 0 || !slices.Equal(rows[0], redisColumns()) {
+	if len(rows) == 0 || !slices.Equal(rows[0], columns) {
 		return nil, errors.New("it does not begin with the names of the columns")
 	}
 	rows = rows[1:]
@@ -120,49 +122,48 @@ func (r RedisRun) read(stdout []byte) ([]RedisResult, error) {
 	if len(rows) != len(tests) {
 		return nil, fmt.Errorf("it has %d tests instead of %d", len(rows), len(tests))
 	}
-	var results []RedisResult
+	all := Values{}
 	for i, test := range tests {
 		if rows[i][0] != test.title {
-			return nil, fmt.Errorf("test %d is %.80q instead of %q", i+1, rows[i][0], test.title)
+			return nil, fmt.Errorf("test %d is %q instead of %q", i+1, cut(rows[i][0]), test.title)
 		}
-		result, err := r.result(test, rows[i][1:])
+		values, err := r.test(test, rows[i][1:])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", test.title, err)
 		}
-		results = append(results, result)
+		maps.Copy(all, values)
 	}
-	return results, nil
+	return all, nil
 }
 
-func (r RedisRun) result(test RedisTest, row []string) (RedisResult, error) {
-	result := RedisResult{RedisTest: test}
-	scale := 1.0
-	for i, field := range []*float64{
-		&result.RequestsPerSecond, &result.Avg, &result.Min, &result.P50, &result.P95, &result.P99, &result.Max,
-	} {
-		v, err := positive(row[i])
+// test reads the requests a second and the latencies of a test, in ms, and checks them.
+func (r RedisRun) test(test RedisTest, row []string) (Values, error) {
+	rate, err := readDecimal(row[0])
+	if err != nil {
+		return nil, err
+	}
+	values, of := Values{test.Name: rate}, map[string]float64{}
+	for i, latency := range redisLatencies() {
+		ms, err := readDecimal(row[1+i])
 		if err != nil {
-			return RedisResult{}, err
+			return nil, err
 		}
-		*field = v * scale
-		scale = 1e-3 // what follows is in ms
+		of[latency] = ms * 1e-3
+		values[RedisValue(test, latency)] = of[latency]
 	}
-	return result, r.check(result)
-}
-
-// check tells whether the result can be.
-func (r RedisRun) check(f RedisResult) error {
-	if !(f.RequestsPerSecond > 0) {
-		return errors.New("no request was answered")
+	if !(rate > 0) {
+		return nil, errors.New("no request was answered")
 	}
-	if !(f.Avg > 0) || !slices.IsSorted([]float64{f.Min, f.P50, f.P95, f.P99, f.Max}) || f.Avg < f.Min || f.Avg > f.Max {
-		return errors.New("the latencies are not in order")
+	avg := of[RedisAvg]
+	ordered := slices.IsSorted([]float64{of[RedisMin], of[RedisP50], of[RedisP95], of[RedisP99], of[RedisMax]})
+	if !(avg > 0) || !ordered || avg < of[RedisMin] || avg > of[RedisMax] {
+		return nil, errors.New("the latencies are not in order")
 	}
-	// By Little's law no more requests can be under way, on average, than there are clients. The rate
-	// comes from a time in whole milliseconds.
+	// By Little's law, the mean number of requests in flight is at most the number of clients. The rate comes from a time in
+	// whole milliseconds.
 	requests, clients := float64(r.Requests), float64(r.Clients)
-	if elapsed := requests/f.RequestsPerSecond + 1e-3; requests*f.Avg > 1.1*clients*elapsed {
-		return fmt.Errorf("%d clients do not have %g requests a second answered in %g s each", r.Clients, f.RequestsPerSecond, f.Avg)
+	if elapsed := requests/rate + 1e-3; requests*avg > 1.1*clients*elapsed {
+		return nil, fmt.Errorf("%d clients with a latency of %g s cannot make %g requests a second", r.Clients, avg, rate)
 	}
-	return nil
+	return values, nil
 }

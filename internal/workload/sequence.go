@@ -4,16 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"strconv"
 	"time"
 )
-
-// Step is one of several programs that run one after the other.
-type Step struct {
-	Args []string
-	// Parse is as Program's, and is told how long the program took from its start to its end, by the clock inside.
-	Parse func(stdout []byte, took time.Duration) (Values, error)
-}
 
 // then separates the programs in the arguments of a sequence.
 const then = "--then"
@@ -21,45 +13,49 @@ const then = "--then"
 // marker begins the line that follows the output of each program of a sequence.
 const marker = `{"step":`
 
-// Sequence calls programs one after the other in a directory of the container, until one fails. The values are
-// those of all of them: no two may give the same.
-func Sequence(dir string, steps ...Step) Program {
+// Sequence calls programs one after the other in a directory of the container, until one fails. The values are the values of
+// all programs; no name may occur twice.
+func Sequence(dir string, programs ...Program) Program {
 	args := []string{Probe, "sequence", "--dir", dir, "--"}
-	for i, s := range steps {
+	for i, p := range programs {
 		if i > 0 {
 			args = append(args, then)
 		}
-		args = append(args, s.Args...)
+		args = append(args, p.Args...)
 	}
-	return Program{Args: args, Parse: func(stdout []byte) (Values, error) { return parseSequence(stdout, steps) }}
+	return Program{Args: args, Parse: func(stdout []byte) (Values, error) { return parseSequence(stdout, programs) }}
 }
 
-func parseSequence(stdout []byte, steps []Step) (Values, error) {
+func parseSequence(stdout []byte, programs []Program) (Values, error) {
 	all := Values{}
-	for i, s := range steps {
-		output, took, rest, err := cutStep(stdout, i+1, len(steps))
+	for i, p := range programs {
+		output, took, rest, err := cutStep(stdout, i+1, len(programs))
 		if err != nil {
-			return nil, fmt.Errorf("read what step %d of %d has written: %w", i+1, len(steps), err)
+			return nil, fmt.Errorf("find the output of step %d of %d: %w", i+1, len(programs), err)
 		}
 		stdout = rest
-		values, err := s.Parse(output, took)
+		parsed, err := p.Parse(output)
 		if err != nil {
-			return nil, fmt.Errorf("read the output of step %d of %d, %q: %w", i+1, len(steps), s.Args[0], err)
+			return nil, fmt.Errorf("read the output of step %d of %d, %q: %w", i+1, len(programs), p.Args[0], err)
+		}
+		values := maps.Clone(parsed)
+		if p.Elapsed != "" {
+			values[p.Elapsed] = took.Seconds()
 		}
 		for name := range values {
 			if _, twice := all[name]; twice {
-				return nil, fmt.Errorf("step %d of %d gives %s once more", i+1, len(steps), name)
+				return nil, fmt.Errorf("step %d of %d has %s once more", i+1, len(programs), name)
 			}
 		}
 		maps.Copy(all, values)
 	}
 	if len(stdout) > 0 {
-		return nil, fmt.Errorf("after the last step there is more: %q", cut(string(stdout)))
+		return nil, fmt.Errorf("more output follows the last step: %q", cut(string(stdout)))
 	}
 	return all, nil
 }
 
-// cutStep cuts off the output of the first step of several.
+// cutStep separates the output of a step from the rest.
 func cutStep(stdout []byte, step, of int) (output []byte, took time.Duration, rest []byte, err error) {
 	end := 0
 	for line := range bytes.Lines(stdout) {
@@ -97,7 +93,7 @@ func parseMarker(line []byte, step, of int) (time.Duration, error) {
 		return 0, fmt.Errorf("it is the end of step %d of %d", gotStep, gotOf)
 	}
 	if ns == 0 || ns > maxLow {
-		return 0, fmt.Errorf("a program took %s ns", strconv.FormatUint(ns, 10))
+		return 0, fmt.Errorf("a program took %d ns", ns)
 	}
 	return time.Duration(ns), nil
 }

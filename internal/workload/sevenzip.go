@@ -19,22 +19,22 @@ var sevenZipTool = Tool{
 
 // SevenZip is 7-Zip's own benchmark, which compresses and decompresses with LZMA in memory.
 type SevenZip struct {
-	// Threads is 0 for as many as the program sees CPUs, which in a virtual machine is not what the host has.
+	// Threads is 0 for the number of CPUs that the program sees. In a virtual machine this is not the number of the host.
 	Threads int
 	// Dictionary is the size of the largest dictionary, as a power of two. Up to 21, passes go from 18 to it; from 22 on,
 	// from 22 to it.
 	Dictionary int
-	// Step is how much work a step is, by the time that it would take on a slow CPU; 7-Zip takes 4 s unless told
-	// otherwise. Usage is counted in ticks of 10 ms, so that it is the coarser the shorter a step.
+	// Step is the amount of work in a step, as its time on a slow CPU; 7-Zip's default is 4 s. Usage is counted in ticks of
+	// 10 ms. A shorter step therefore gives a coarser usage.
 	Step time.Duration
 }
 
-// The first dictionaries of the passes: 7-Zip leaves out the small ones where a large one is asked for.
+// The first dictionaries of the passes: 7-Zip omits the small ones if a large one is requested.
 const smallDictionary, largeDictionary = 18, 22
 
 // Program calls the benchmark once. Values: CompressRating, in MIPS as 7-Zip defines them, CompressUsage, the CPU time used over
 // the time passed, and CompressPerUsage, 7-Zip's R/U, the rating of one CPU used in full; the same of Decompress and Total, the
-// mean of both; and Threads, how many it ran.
+// mean of both; and Threads, the number of threads.
 func (z SevenZip) Program() Program {
 	threads := "on"
 	if z.Threads > 0 {
@@ -44,17 +44,11 @@ func (z SevenZip) Program() Program {
 		Args: []string{
 			sevenZip, "b", "1", "-mmt=" + threads, "-md=" + strconv.Itoa(z.Dictionary), "-mtimems=" + milliseconds(z.Step),
 		},
-		Parse: func(stdout []byte) (Values, error) {
-			v, err := z.parse(stdout)
-			if err != nil {
-				return nil, fmt.Errorf("read 7-Zip's benchmark: %w", err)
-			}
-			return v, nil
-		},
+		Parse: reading("7-Zip's benchmark", z.parse),
 	}
 }
 
-// passes are the dictionaries that there are lines for.
+// passes lists the dictionaries in the table.
 func (z SevenZip) passes() (all []int) {
 	first := largeDictionary
 	if z.Dictionary < largeDictionary {
@@ -66,7 +60,7 @@ func (z SevenZip) passes() (all []int) {
 	return all
 }
 
-// What stands above the table.
+// The text above the table.
 const (
 	sevenZipBanner  = "\n7-Zip "
 	sevenZipThreads = "# Benchmark threads:"
@@ -76,7 +70,7 @@ const (
 `
 )
 
-// rating is what 7-Zip found in one direction, or together.
+// rating is the result in one direction, or of both together.
 type rating struct{ usage, perUsage, rating float64 }
 
 func (z SevenZip) parse(stdout []byte) (Values, error) {
@@ -87,16 +81,17 @@ func (z SevenZip) parse(stdout []byte) (Values, error) {
 	_, text, counted := strings.Cut(above, sevenZipThreads)
 	text, _, _ = strings.Cut(text, "\n")
 	if !found || !counted {
-		return nil, errors.New("it has no table of compressing and decompressing: it is cut off, or of another version")
+		return nil, fmt.Errorf("it has no table of compressing and decompressing: %w, or it is of another version", ErrCutOff)
 	}
 	threads, err := readWhole(strings.TrimSpace(text))
 	if err != nil || threads == 0 || z.Threads > 0 && threads != uint64(z.Threads) {
 		return nil, fmt.Errorf("it ran %q threads instead of %d", cut(text), z.Threads)
 	}
-	if !strings.HasSuffix(table, "\n") {
-		return nil, errors.New("it is cut off")
+	lines, err := completeLines([]byte(table))
+	if err != nil {
+		return nil, err
 	}
-	averages, total, err := z.table(strings.Split(strings.TrimSuffix(table, "\n"), "\n"), float64(threads))
+	averages, total, err := z.table(lines, float64(threads))
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +102,7 @@ func (z SevenZip) parse(stdout []byte) (Values, error) {
 	return v, nil
 }
 
-// table reads a line for each pass, a rule, their averages and the averages of both directions.
+// table reads a line for each pass, a rule, the averages of the passes, and the average of both directions.
 func (z SevenZip) table(lines []string, threads float64) (averages [2]rating, total rating, err error) {
 	passes := z.passes()
 	if len(lines) != len(passes)+3 {
@@ -142,7 +137,7 @@ func (z SevenZip) table(lines []string, threads float64) (averages [2]rating, to
 	}
 	for j, sum := range sums {
 		if !sum.like(averages[j]) {
-			return averages, total, errors.New("the averages are not those of the passes")
+			return averages, total, errors.New("the averages do not match the passes")
 		}
 	}
 	both := rating{usage: (averages[0].usage + averages[1].usage) / 2, rating: (averages[0].rating + averages[1].rating) / 2}
@@ -152,23 +147,23 @@ func (z SevenZip) table(lines []string, threads float64) (averages [2]rating, to
 	return averages, total, nil
 }
 
-// like tells whether the numbers of r are those of another, which are rounded.
+// like reports whether two ratings are equal except for rounding.
 func (r rating) like(other rating) bool {
 	return math.Abs(r.usage-other.usage) <= 1.5 && math.Abs(r.rating-other.rating) <= 1.5
 }
 
-// check tells whether the numbers of a pass belong together, and can be. The program takes all of them by the clocks
-// inside: where these go wrong, its ratings are wrong.
+// check returns an error if the numbers of a pass contradict each other or are impossible. They depend on the clocks inside: if
+// the clocks are wrong, the ratings are wrong.
 func (r rating) check(threads float64) error {
 	if r.usage == 0 || r.rating == 0 {
-		return errors.New("it got nothing done in its time")
+		return errors.New("it completed no work in its time")
 	}
 	if off := r.perUsage*r.usage/100 - r.rating; math.Abs(off) > 0.006*r.perUsage+0.002*r.rating+1 {
-		return errors.New("usage, R/U and rating do not belong together")
+		return errors.New("usage, R/U and rating contradict each other")
 	}
-	// A tick more than there was time for is possible, at each end.
+	// The ticks can exceed the time by one at each end.
 	if r.usage > 150*threads {
-		return fmt.Errorf("%v threads used %v %% of a CPU: its clocks cannot be right", threads, r.usage)
+		return fmt.Errorf("%v threads used %v %% of a CPU: its clocks are wrong", threads, r.usage)
 	}
 	return nil
 }
@@ -178,7 +173,7 @@ func directions(line, title string) (both [2]rating, err error) {
 	compress, decompress, found := strings.Cut(line, "|")
 	first, second := strings.Fields(compress), strings.Fields(decompress)
 	if !found || len(first) != 5 || len(second) != 4 || first[0] != title {
-		return both, fmt.Errorf("%q is not the line that begins with %q", cut(line), title)
+		return both, fmt.Errorf("%q is not the line %q", cut(line), title)
 	}
 	if both[0], err = readRating(first[2:]); err != nil {
 		return both, err

@@ -14,26 +14,25 @@ const Sysbench = "/usr/bin/sysbench"
 
 var sysbenchTool = Tool{Name: "sysbench", Packages: []string{"sysbench"}, Files: []string{Sysbench}}
 
-// sysbenchVersion is how the reports begin that readSysbench knows.
+// sysbenchVersion begins the reports that readSysbench accepts.
 const sysbenchVersion = "sysbench 1.0."
 
-// The sections of a report that all tests have. A line with spaces before it belongs to the section whose title
-// stands above it without any.
+// The sections that every report has. An indented line belongs to the section with the title above it, which is not indented.
 const (
 	sysbenchGeneral  = "General statistics"
 	sysbenchLatency  = "Latency (ms)"
 	sysbenchFairness = "Threads fairness"
 )
 
-// sysbenchReport is what sysbench 1.0 writes at the end of a run, whatever the test.
+// sysbenchReport is the report of sysbench 1.0 at the end of a run, for every test.
 type sysbenchReport struct {
-	// sections are the fields of each section by the titles of both, as they are spelled without the colon.
+	// sections are the fields of each section, by the titles of section and field without the colon.
 	sections map[string]map[string]string
-	// lines are those of no section: progress, the test's own settings and results.
+	// lines belong to no section: progress, the test's own settings and results.
 	lines []string
 
 	threads uint64
-	seconds float64 // that all threads together took, by the clock inside; a multiple of 0.1 ms
+	seconds float64 // total time of all threads together, by the clock inside; a multiple of 0.1 ms
 	events  uint64
 	latency sysbenchTimes
 }
@@ -41,24 +40,20 @@ type sysbenchReport struct {
 // sysbenchTimes are times of single events in seconds. All but mean are rounded to 10 µs.
 type sysbenchTimes struct{ min, mean, max float64 }
 
-// sysbenchRun gives the arguments of a run that ends when so many events are done, however long it takes, and not
-// after sysbench's ten seconds.
+// sysbenchRun returns the arguments of a run that ends after a number of events, instead of sysbench's default of ten seconds.
 func sysbenchRun(test string, threads, events int, options ...string) []string {
 	args := append([]string{Sysbench, test}, options...)
 	return append(args, "--threads="+strconv.Itoa(threads), "--events="+strconv.Itoa(events), "--time=0", "run")
 }
 
-// readSysbench reads a report of events done by threads. It refuses one that is cut off, of another version or locale,
-// that warns of anything, or whose counts and times do not agree with each other.
+// readSysbench reads a report. It refuses a report that is cut off or comes from another version or locale, and a report with a
+// warning or with counts and times that contradict each other.
 func readSysbench(output []byte) (*sysbenchReport, error) {
 	r := &sysbenchReport{sections: map[string]map[string]string{}}
 	if err := r.read(output); err != nil {
-		return nil, fmt.Errorf("read sysbench's report: %w", err)
+		return nil, err
 	}
-	if err := r.check(); err != nil {
-		return nil, fmt.Errorf("read sysbench's report: %w", err)
-	}
-	return r, nil
+	return r, r.check()
 }
 
 // read sorts the lines into sections.
@@ -69,7 +64,7 @@ func (r *sysbenchReport) read(text []byte) error {
 		content := strings.TrimLeft(line, " ")
 		for _, complaint := range []string{"WARNING:", "FATAL:", "ALERT:", "CRITICAL:"} {
 			if strings.HasPrefix(content, complaint) {
-				return fmt.Errorf("sysbench complains: %.200q", content)
+				return fmt.Errorf("it has a warning or an error: %.200q", content)
 			}
 		}
 		name, value, isField := strings.Cut(content, ":")
@@ -77,13 +72,13 @@ func (r *sysbenchReport) read(text []byte) error {
 		case content == "":
 		case !indented && isField && value == "":
 			if _, twice := r.sections[name]; twice {
-				return fmt.Errorf("the section %q is there twice", cut(name))
+				return fmt.Errorf("the section %q occurs twice", cut(name))
 			}
 			section = map[string]string{}
 			r.sections[name] = section
 		case indented && isField && section != nil:
 			if _, twice := section[name]; twice {
-				return fmt.Errorf("%q is there twice", cut(name))
+				return fmt.Errorf("%q occurs twice", cut(name))
 			}
 			section[name] = strings.TrimLeft(value, " ")
 		default:
@@ -95,16 +90,16 @@ func (r *sysbenchReport) read(text []byte) error {
 	case !bytes.HasPrefix(text, []byte(sysbenchVersion)):
 		return fmt.Errorf("it begins with %q instead of %q", cut(string(text)), sysbenchVersion)
 	case !bytes.HasSuffix(text, []byte("\n\n")):
-		return errors.New("it is cut off")
+		return ErrCutOff
 	}
 	return nil
 }
 
-// check reads what every report has, and tells whether it can be.
+// check reads the fields that every report has, and returns an error if they contradict each other.
 func (r *sysbenchReport) check() error {
 	total, ok := strings.CutSuffix(r.sections[sysbenchGeneral]["total time"], "s")
 	if !ok {
-		return errors.New("it has no total time: it is cut off, or of another version")
+		return fmt.Errorf("it has no total time: %w, or it is of another version", ErrCutOff)
 	}
 	var err error
 	if r.seconds, err = readDecimal(total); err != nil {
@@ -126,28 +121,28 @@ func (r *sysbenchReport) check() error {
 	perThread, _, _ := strings.Cut(r.sections[sysbenchFairness]["events (avg/stddev)"], "/")
 	mean, err := readDecimal(perThread)
 	if err != nil {
-		return fmt.Errorf("the events of each thread, with which a report ends: %w", err)
+		return fmt.Errorf("the events of each thread, at the end of the report: %w", err)
 	}
 	if _, ok := r.sections[sysbenchFairness]["execution time (avg/stddev)"]; !ok {
-		return errors.New("its last line is missing: it is cut off")
+		return fmt.Errorf("%w: its last line is missing", ErrCutOff)
 	}
 	const rounded = 0.5001e-5 // of latencies, in seconds
 	switch r.latency.mean = sum / float64(r.events); {
 	case r.events == 0 || r.threads == 0 || r.seconds == 0:
-		return errors.New("nothing was done in its time")
+		return errors.New("it completed no event in its time")
 	case math.Abs(mean*float64(r.threads)-float64(r.events)) > 1e-4*float64(r.threads):
-		return fmt.Errorf("%d threads with %v events each did %d together", r.threads, mean, r.events)
+		return fmt.Errorf("%d threads with %v events each cannot have %d together", r.threads, mean, r.events)
 	case math.Abs(r.latency.mean-each) > 2*rounded:
-		return fmt.Errorf("%d events of %v s each took %v s together", r.events, each, sum)
+		return fmt.Errorf("%d events of %v s each cannot take %v s together", r.events, each, sum)
 	case r.latency.min > each || each > r.latency.max:
 		return fmt.Errorf("the latencies %v, %v, %v s are not in order", r.latency.min, each, r.latency.max)
 	case sum > r.seconds*float64(r.threads)+1e-4*float64(r.threads):
-		return fmt.Errorf("events took %v s together, more than %d threads have in %v s", sum, r.threads, r.seconds)
+		return fmt.Errorf("events took %v s together, more than the time of %d threads in %v s", sum, r.threads, r.seconds)
 	}
 	return nil
 }
 
-// did refuses a run of another number of events.
+// did refuses a run with another number of events.
 func (r *sysbenchReport) did(events int) error {
 	if r.events != uint64(events) {
 		return fmt.Errorf("sysbench did %d events instead of %d", r.events, events)
@@ -155,7 +150,7 @@ func (r *sysbenchReport) did(events int) error {
 	return nil
 }
 
-// with refuses a run of another number of threads.
+// with refuses a run with another number of threads.
 func (r *sysbenchReport) with(threads int) error {
 	if r.threads != uint64(threads) {
 		return fmt.Errorf("sysbench ran %d threads instead of %d", r.threads, threads)
@@ -163,7 +158,7 @@ func (r *sysbenchReport) with(threads int) error {
 	return nil
 }
 
-// setting gives the whole number that stands after a text at the beginning of one of the lines of no section.
+// setting returns the whole number after a text that begins one of the lines outside of sections.
 func (r *sysbenchReport) setting(text string) (uint64, error) {
 	for _, line := range r.lines {
 		if value, ok := strings.CutPrefix(line, text); ok {
@@ -174,7 +169,7 @@ func (r *sysbenchReport) setting(text string) (uint64, error) {
 	return 0, fmt.Errorf("the line %q is missing", text)
 }
 
-// number gives a field of a section.
+// number returns a field of a section.
 func (r *sysbenchReport) number(section, name string) (float64, error) {
 	v, err := readDecimal(r.sections[section][name])
 	if err != nil {
@@ -183,32 +178,11 @@ func (r *sysbenchReport) number(section, name string) (float64, error) {
 	return v, nil
 }
 
-// count gives a field of a section that is a whole number.
+// count returns a field of a section that is a whole number.
 func (r *sysbenchReport) count(section, name string) (uint64, error) {
 	n, err := readWhole(r.sections[section][name])
 	if err != nil {
 		return 0, fmt.Errorf("%s of %s: %w", name, section, err)
-	}
-	return n, nil
-}
-
-// readDecimal reads a number as programs write it in the locale C: digits with a point, no sign, no exponent.
-func readDecimal(s string) (float64, error) {
-	if s == "" || len(s) > maxName || strings.Trim(s, "0123456789.") != "" {
-		return 0, fmt.Errorf("%q is no number", cut(s))
-	}
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%q is no number", cut(s))
-	}
-	return v, nil
-}
-
-// readWhole reads a whole number.
-func readWhole(s string) (uint64, error) {
-	n, err := strconv.ParseUint(s, 10, 53)
-	if err != nil {
-		return 0, fmt.Errorf("%q is no whole number", cut(s))
 	}
 	return n, nil
 }

@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// SysbenchCPU looks for the primes up to a number in each of events, which threads share. Values: TotalTime.
+// SysbenchCPU counts the primes up to a number in each event; threads share the events. Values: TotalTime.
 func SysbenchCPU(prime, events, threads int) Program {
 	return Program{
 		Args: sysbenchRun("cpu", threads, events, "--cpu-max-prime="+strconv.Itoa(prime)),
-		Parse: func(stdout []byte) (Values, error) {
+		Parse: reading("sysbench's report", func(stdout []byte) (Values, error) {
 			r, err := readSysbench(stdout)
 			if err != nil {
 				return nil, err
 			}
 			return r.cpu(prime, events, threads)
-		},
+		}),
 	}
 }
 
-// cpu reads what a run of the test cpu found.
+// cpu reads the result of the test cpu.
 func (r *sysbenchReport) cpu(prime, events, threads int) (Values, error) {
 	limit, err := r.setting("Prime numbers limit: ")
 	if err != nil {
@@ -35,14 +35,14 @@ func (r *sysbenchReport) cpu(prime, events, threads int) (Values, error) {
 	if err := errors.Join(r.did(events), r.with(threads)); err != nil {
 		return nil, err
 	}
-	// The rate is over a longer time: on a busy CPU, any time can pass before sysbench looks at the clock again.
+	// The rate covers a longer time: on a busy CPU, sysbench may read the clock much later.
 	if limit != uint64(prime) || rate*r.seconds > 1.02*float64(events)+rate*20e-3 {
-		return nil, fmt.Errorf("%v events a second for %v s, with primes to %d, are not the %d asked for with primes to %d", rate, r.seconds, limit, events, prime)
+		return nil, fmt.Errorf("%v events a second for %v s, with primes to %d, are not the requested %d events with primes to %d", rate, r.seconds, limit, events, prime)
 	}
 	return Values{"TotalTime": r.seconds}, nil
 }
 
-// SysbenchCPUProgress is SysbenchCPU, and writes a line that IsProgress knows each second. Rates reads them.
+// SysbenchCPUProgress is SysbenchCPU with a line of progress each second: see IsProgress and Rates.
 func SysbenchCPUProgress(prime, events, threads int) Program {
 	p := SysbenchCPU(prime, events, threads)
 	run := len(p.Args) - 1
@@ -50,11 +50,10 @@ func SysbenchCPUProgress(prime, events, threads int) Program {
 	return p
 }
 
-// IsProgress tells whether a line of sysbench says how far it has come.
+// IsProgress reports whether a line of sysbench is a report of its progress.
 func IsProgress(line string) bool { return strings.HasPrefix(line, "[ ") }
 
-// Rates gives the events a second that a run with progress did in each of its seconds, without the last that was not
-// whole.
+// Rates returns the events a second in each second of a run with progress. The last, incomplete second is left out.
 func Rates(stdout []byte) ([]float64, error) {
 	var rates []float64
 	for line := range bytes.Lines(stdout) {
@@ -69,12 +68,12 @@ func Rates(stdout []byte) ([]float64, error) {
 		rate, _, found := strings.Cut(rest, " lat (ms,")
 		v, err := readDecimal(rate)
 		if err != nil || !found {
-			return nil, fmt.Errorf("sysbench's progress: %q is no rate", cut(string(line)))
+			return nil, fmt.Errorf("sysbench's progress: %q is not a rate", cut(string(line)))
 		}
 		rates = append(rates, v)
 	}
 	if len(rates) == 0 {
-		return nil, errors.New("sysbench's progress: there is none")
+		return nil, errors.New("sysbench's progress is missing")
 	}
 	return rates, nil
 }

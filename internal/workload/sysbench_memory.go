@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// MemoryLoad is what sysbench does in memory: threads write or read blocks of a size, until together they have done so
-// with so many MiB. A block is written again and again, so that one that fits into the CPU's caches stays there.
+// MemoryLoad is sysbench's load in memory: threads write or read blocks until they have processed TotalMiB together. Each
+// thread uses its block again and again, so a block that fits into the CPU's caches stays there.
 type MemoryLoad struct {
 	BlockKiB, TotalMiB, Threads int
 	Operation                   string // "write" or "read"
@@ -24,9 +24,9 @@ func PaperMemoryLoad(totalMiB int) MemoryLoad {
 
 // SysbenchMemory works on blocks of memory. Values: TotalTime; MinLatency, AvgLatency and MaxLatency of single blocks.
 //
-// sysbench prints latencies in steps of 10 µs, a third of what a block of 1 MiB takes. The average is therefore made of the
-// sum, which is printed as coarsely but of all events, and the minimum is the lowest bucket of the histogram: it is up to
-// 1 % and 0.5 µs off.
+// sysbench prints latencies in steps of 10 µs, a third of the time for a block of 1 MiB. The average is therefore computed from
+// the sum of all events, which has the same steps. The minimum is the lowest bucket of the histogram, with an error of up to
+// 1 % and 0.5 µs.
 func SysbenchMemory(load MemoryLoad) Program {
 	each := int64(load.TotalMiB) * 1024 / int64(load.BlockKiB) / int64(load.Threads) // sysbench drops the rest
 	events := int(each) * load.Threads
@@ -36,17 +36,17 @@ func SysbenchMemory(load MemoryLoad) Program {
 			"--memory-total-size="+strconv.Itoa(load.TotalMiB)+"M", "--memory-oper="+load.Operation,
 			"--memory-access-mode="+load.Access, "--histogram=on",
 		),
-		Parse: func(stdout []byte) (Values, error) {
+		Parse: reading("sysbench's report", func(stdout []byte) (Values, error) {
 			r, err := readSysbench(stdout)
 			if err != nil {
 				return nil, err
 			}
 			return r.memory(load, events)
-		},
+		}),
 	}
 }
 
-// memory reads what a run of the test memory found.
+// memory reads the result of the test memory.
 func (r *sysbenchReport) memory(load MemoryLoad, events int) (Values, error) {
 	settings := r.sections["Running memory speed test with the following options"]
 	for name, want := range map[string]string{
@@ -71,12 +71,12 @@ func (r *sysbenchReport) memory(load MemoryLoad, events int) (Values, error) {
 		return nil, err
 	}
 	if lowest == 0 {
-		return nil, fmt.Errorf("%d blocks of %d KiB took less than sysbench can measure", events, load.BlockKiB)
+		return nil, fmt.Errorf("the time of %d blocks of %d KiB was too short for sysbench", events, load.BlockKiB)
 	}
 	return Values{"TotalTime": r.seconds, "MinLatency": lowest, "AvgLatency": r.latency.mean, "MaxLatency": r.latency.max}, nil
 }
 
-// lowest gives the lowest latency of the histogram, in seconds, of which the buckets count all events.
+// lowest returns the lowest latency of the histogram, in seconds. The buckets must count all events.
 func (r *sysbenchReport) lowest() (float64, error) {
 	lowest, last, events := -1.0, 0.0, uint64(0)
 	for _, line := range r.lines {
@@ -104,7 +104,7 @@ func (r *sysbenchReport) lowest() (float64, error) {
 	if events != r.events {
 		return 0, fmt.Errorf("the histogram counts %d of %d events", events, r.events)
 	}
-	// Buckets are 1.8 % wide and stand in the report with three decimals.
+	// Buckets are 1.8 % wide and have three decimals in the report.
 	if math.Abs(lowest/1000-r.latency.min) > 0.51e-5+0.01*r.latency.min {
 		return 0, fmt.Errorf("the histogram begins at %v ms, and the shortest event took %v s", lowest, r.latency.min)
 	}

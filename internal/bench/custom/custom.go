@@ -107,7 +107,7 @@ func Benchmark(w Workload) (bench.Benchmark, error) {
 	case bridge:
 		network, needs = engine.Bridged, append(needs, engine.NetworkBridge)
 	}
-	program := workload.Own(w.Args, env, readings...)
+	program := workload.Custom(w.Args, env, readings...)
 	summary := w.Summary
 	if summary == "" {
 		summary = strings.Join(w.Args, " ")

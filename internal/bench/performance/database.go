@@ -26,7 +26,7 @@ const redisSteps = ", in steps of 8 µs"
 // of their own would be 120.
 type redisLatency struct {
 	metric result.Metric
-	of     func(workload.RedisResult) float64
+	of     string // the name of the latency in package workload
 }
 
 func redisLatencies() []redisLatency {
@@ -36,12 +36,12 @@ func redisLatencies() []redisLatency {
 		return m
 	}
 	return []redisLatency{
-		{series("LatencyAvg", "mean", ""), func(r workload.RedisResult) float64 { return r.Avg }},
-		{series("LatencyMin", "minimum", redisSteps), func(r workload.RedisResult) float64 { return r.Min }},
-		{series("LatencyP50", "median", redisSteps), func(r workload.RedisResult) float64 { return r.P50 }},
-		{series("LatencyP95", "95th percentile", redisSteps), func(r workload.RedisResult) float64 { return r.P95 }},
-		{series("LatencyP99", "99th percentile", redisSteps), func(r workload.RedisResult) float64 { return r.P99 }},
-		{series("LatencyMax", "maximum", redisSteps), func(r workload.RedisResult) float64 { return r.Max }},
+		{series("LatencyAvg", "mean", ""), workload.RedisAvg},
+		{series("LatencyMin", "minimum", redisSteps), workload.RedisMin},
+		{series("LatencyP50", "median", redisSteps), workload.RedisP50},
+		{series("LatencyP95", "95th percentile", redisSteps), workload.RedisP95},
+		{series("LatencyP99", "99th percentile", redisSteps), workload.RedisP99},
+		{series("LatencyMax", "maximum", redisSteps), workload.RedisMax},
 	}
 }
 
@@ -108,19 +108,19 @@ func redisTime(v string) error {
 // runRedis runs the tests with as many requests as fit into the time, at most run.Requests. A run with the fewest requests
 // estimates the number. redis-benchmark counts whole milliseconds and has no time limit of its own.
 func runRedis(ctx context.Context, t bench.Trial, run workload.RedisRun, within time.Duration) error {
-	var results []workload.RedisResult
+	var results workload.Values
 	if within > 0 {
 		first := run
 		first.Requests = fewestRequests
 		var err error
-		if results, err = measureRedis(ctx, t, first); err != nil {
+		if results, err = bench.Measure(ctx, t, bench.AsClient, first.Program()); err != nil {
 			return err
 		}
 		run.Requests = requestsWithin(within, results, run.Requests)
 	}
 	if results == nil || run.Requests > fewestRequests {
 		var err error
-		if results, err = measureRedis(ctx, t, run); err != nil {
+		if results, err = bench.Measure(ctx, t, bench.AsClient, run.Program()); err != nil {
 			return err
 		}
 	}
@@ -132,10 +132,10 @@ func runRedis(ctx context.Context, t bench.Trial, run workload.RedisRun, within 
 // requestsWithin estimates from the results of a shorter run how many requests, at most most, each test can have if all tests
 // together take the time d. The number is rounded down to 1, 2 or 5 times a power of ten, so that all trials of a
 // target have the same.
-func requestsWithin(d time.Duration, results []workload.RedisResult, most int) int {
+func requestsWithin(d time.Duration, results workload.Values, most int) int {
 	var one float64 // seconds for one request in each test
-	for _, r := range results {
-		one += 1 / r.RequestsPerSecond
+	for _, test := range workload.RedisTests() {
+		one += 1 / results[test.Name]
 	}
 	n := fewestRequests
 	for scale := fewestRequests; scale <= most; scale *= 10 {
@@ -148,19 +148,15 @@ func requestsWithin(d time.Duration, results []workload.RedisResult, most int) i
 	return n
 }
 
-func measureRedis(ctx context.Context, t bench.Trial, run workload.RedisRun) ([]workload.RedisResult, error) {
-	return bench.Run(ctx, t, bench.AsClient, t.Spec(run.Args()...), run.Read)
-}
-
-func recordRedis(t bench.Trial, results []workload.RedisResult) {
-	for _, r := range results {
-		t.Record(r.Name, r.RequestsPerSecond)
-		if named(r.RedisTest) {
-			t.Record(r.Name+"P50", r.P50)
-			t.Record(r.Name+"P99", r.P99)
+func recordRedis(t bench.Trial, results workload.Values) {
+	for _, test := range workload.RedisTests() {
+		t.Record(test.Name, results[test.Name])
+		if named(test) {
+			t.Record(test.Name+"P50", results[workload.RedisValue(test, workload.RedisP50)])
+			t.Record(test.Name+"P99", results[workload.RedisValue(test, workload.RedisP99)])
 		}
 		for _, l := range redisLatencies() {
-			t.Record(l.metric.Name, l.of(r))
+			t.Record(l.metric.Name, results[workload.RedisValue(test, l.of)])
 		}
 	}
 }

@@ -17,7 +17,7 @@ func disk() []bench.Benchmark {
 
 // stage is a program that works on the files of a benchmark.
 type stage struct {
-	workload.Step
+	workload.Program
 	// reads reports that the result depends on the state of the page cache.
 	reads bool
 }
@@ -68,11 +68,11 @@ func storageOf(t bench.Trial, cache bench.Cache) (storage, error) {
 // further process of it. A container for each program would work only for files that are on the host.
 func (s storage) measure(ctx context.Context, t bench.Trial, stages ...stage) (workload.Values, error) {
 	if s.cache == bench.Warm {
-		var steps []workload.Step
+		var programs []workload.Program
 		for _, st := range stages {
-			steps = append(steps, st.Step)
+			programs = append(programs, st.Program)
 		}
-		return bench.Measure(ctx, t, bench.InContainer, workload.Sequence(bench.DataDir, steps...), s.Into)
+		return bench.Measure(ctx, t, bench.InContainer, workload.Sequence(bench.DataDir, programs...), s.Into)
 	}
 	c, err := bench.Start(ctx, t, s.Into)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s storage) measure(ctx context.Context, t bench.Trial, stages ...stage) (w
 				return nil, err
 			}
 		}
-		values, err := bench.Measure(ctx, t, bench.Within(c.Container), workload.Sequence(bench.DataDir, st.Step))
+		values, err := bench.Measure(ctx, t, bench.Within(c.Container), workload.Sequence(bench.DataDir, st.Program))
 		if err != nil {
 			return nil, err
 		}

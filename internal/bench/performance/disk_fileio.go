@@ -86,9 +86,9 @@ func diskRead() bench.Benchmark {
 		Params: fileParams("8", requestsParam(), bench.OnParam(bench.Bind, bench.Rootfs), bench.CacheParam(bench.Warm, bench.Warm)),
 	}, func(f workload.FileIO) []stage {
 		return []stage{
-			{Step: f.Prepare()},
-			{Step: f.Run(workload.SeqRead, "SeqRead"), reads: true},
-			{Step: f.Run(workload.RndRead, "RndRead"), reads: true},
+			{Program: f.Prepare()},
+			{Program: f.Run(workload.SeqRead, "SeqRead"), reads: true},
+			{Program: f.Run(workload.RndRead, "RndRead"), reads: true},
 		}
 	})
 }
@@ -106,9 +106,9 @@ func diskWrite() bench.Benchmark {
 		Params: fileParams("8", requestsParam(), fsyncParam(), bench.OnParam(bench.Bind, bench.Rootfs)),
 	}, func(f workload.FileIO) []stage {
 		return []stage{
-			{Step: f.Run(workload.SeqWrite, "SeqWrite")},
-			{Step: f.Run(workload.SeqRewrite, "SeqRewrite")},
-			{Step: f.Run(workload.RndWrite, "RndWrite")},
+			{Program: f.Run(workload.SeqWrite, "SeqWrite")},
+			{Program: f.Run(workload.SeqRewrite, "SeqRewrite")},
+			{Program: f.Run(workload.RndWrite, "RndWrite")},
 		}
 	})
 }
@@ -157,7 +157,7 @@ func diskMount() bench.Benchmark {
 					continue
 				}
 				t.Condition(metric+" on", m.On)
-				values, err := storage{m, bench.Warm}.measure(ctx, t, stage{Step: f.Run(workload.SeqWrite, metric)})
+				values, err := storage{m, bench.Warm}.measure(ctx, t, stage{Program: f.Run(workload.SeqWrite, metric)})
 				if err != nil {
 					return err
 				}

@@ -39,8 +39,8 @@ func diskSQLite() bench.Benchmark {
 				return err
 			}
 			var stages []stage
-			for _, step := range workload.Insertions(n, "TotalTime") {
-				stages = append(stages, stage{Step: step})
+			for _, p := range workload.Insertions(n, "TotalTime") {
+				stages = append(stages, stage{Program: p})
 			}
 			values, err := on.measure(ctx, t, stages...)
 			if err != nil {

@@ -82,11 +82,11 @@ func diskThroughput() bench.Benchmark {
 // runs groups fio's runs into calls. A cold cache needs a call for each run; otherwise one call saves fio's start-up time.
 func (s storage) runs(f workload.Fio, runs ...workload.FioRun) []stage {
 	if s.cache == bench.Warm {
-		return []stage{{Step: f.Run(runs...)}}
+		return []stage{{Program: f.Run(runs...)}}
 	}
 	var stages []stage
 	for _, r := range runs {
-		stages = append(stages, stage{Step: f.Run(r), reads: r.Mode == workload.FioRead || r.Mode == workload.FioRandRead})
+		stages = append(stages, stage{Program: f.Run(r), reads: r.Mode == workload.FioRead || r.Mode == workload.FioRandRead})
 	}
 	return stages
 }

@@ -73,21 +73,21 @@ func bandwidth() bench.Benchmark {
 		if err != nil {
 			return err
 		}
-		receive, err := iperf(ctx, t, workload.IperfTest{Duration: each, Omit: omit})
+		receive, clients, err := iperf(ctx, t, workload.IperfTest{Duration: each, Omit: omit})
 		if err != nil {
 			return err
 		}
-		send, err := iperf(ctx, t, workload.IperfTest{Duration: each, Omit: omit, Reverse: true})
+		send, servers, err := iperf(ctx, t, workload.IperfTest{Duration: each, Omit: omit, Reverse: true})
 		if err != nil {
 			return err
 		}
-		t.Record("Send", send.BitsPerSecond)
-		t.Record("Receive", receive.BitsPerSecond)
+		t.Record("Send", send["BitsPerSecond"])
+		t.Record("Receive", receive["BitsPerSecond"])
 		if bench.AtHost(t) {
-			t.Record("Retransmits", receive.Retransmits)
+			t.Record("Retransmits", receive["Retransmits"])
 		}
-		t.Condition("server's congestion", send.Congestion)
-		t.Condition("client's congestion", receive.Congestion)
+		t.Condition("server's congestion", servers)
+		t.Condition("client's congestion", clients)
 		return nil
 	})
 	b.Params = append(b.Params, bench.Param{
@@ -97,17 +97,24 @@ func bandwidth() bench.Benchmark {
 	return b
 }
 
-// iperf runs one test of iperf3 with its own server.
-func iperf(ctx context.Context, t bench.Trial, test workload.IperfTest) (report workload.IperfReport, err error) {
+// iperf runs one test of iperf3 with its own server. It also returns the sender's congestion control.
+func iperf(ctx context.Context, t bench.Trial, test workload.IperfTest) (values workload.Values, congestion string, err error) {
 	server := bench.Server{
 		Spec: t.Spec(workload.IperfServer()...), Port: workload.IperfPort, Listening: workload.IperfListening, End: bench.ByItself,
 	}
 	err = bench.Serve(ctx, t, server, func(ctx context.Context, at netip.AddrPort) error {
 		test.Server = at
-		report, err = bench.Run(ctx, t, bench.AsClient, t.Spec(test.Args()...), test.Read)
+		p := test.Program()
+		values, err = bench.Run(ctx, t, bench.AsClient, bench.SpecOf(t, p), func(text []byte) (workload.Values, error) {
+			var err error
+			if congestion, err = workload.IperfCongestion(text); err != nil {
+				return nil, err
+			}
+			return p.Parse(text)
+		})
 		return err
 	})
-	return report, err
+	return values, congestion, err
 }
 
 func netperf() bench.Benchmark {

@@ -30,7 +30,7 @@ func jsonPath(t testing.TB, metric, path string, scale float64) workload.Reading
 	return r
 }
 
-func TestOwn(t *testing.T) {
+func TestCustom(t *testing.T) {
 	for _, tt := range []struct {
 		file     string
 		readings []workload.Reading
@@ -68,7 +68,7 @@ func TestOwn(t *testing.T) {
 		},
 	} {
 		t.Run(tt.file, func(t *testing.T) {
-			p := workload.Own([]string{"/prog"}, []string{"A=b"}, tt.readings...)
+			p := workload.Custom([]string{"/prog"}, []string{"A=b"}, tt.readings...)
 			if diff := cmp.Diff([]string{"/prog", "A=b"}, append(p.Args, p.Env...)); diff != "" {
 				t.Error(diff)
 			}
@@ -89,7 +89,7 @@ func TestOwn(t *testing.T) {
 }
 
 // What failed, was cut off or is of another program has none of the values, and the error says what was there instead.
-func TestOwnRefusesOutput(t *testing.T) {
+func TestCustomRefusesOutput(t *testing.T) {
 	rate := regex(t, "Rate", `events per second: +([0-9.]+)`, 1)
 	sent := jsonPath(t, "Sent", "end.sum_sent.bits_per_second", 1)
 	whole := string(captured(t, "iperf3-send.json"))
@@ -101,18 +101,18 @@ func TestOwnRefusesOutput(t *testing.T) {
 		{"failed", string(captured(t, "sysbench-cpu-failed.txt")), rate, `Rate: the expression "events per second: +([0-9.]+)" matches nothing in the output, which begins with "sysbench 1.0.20`},
 		{"killed", string(captured(t, "sysbench-cpu-killed.txt")), rate, "matches nothing"},
 		{"nothing", "", rate, `matches nothing in the output, which begins with ""`},
-		{"nothing as JSON", "", sent, `Sent: the output is no JSON document (unexpected end of JSON input): it begins with ""`},
-		{"JSON of a failure", string(captured(t, "iperf3-refused.json")), sent, `the path "end.sum_sent.bits_per_second" leads to nothing in the output, which begins with "{`},
-		{"no JSON", string(captured(t, "sysbench-cpu-killed.txt")), sent, `the output is no JSON document (invalid character 's' looking for beginning of value): it begins with "sysbench`},
+		{"nothing as JSON", "", sent, `Sent: the output is not a JSON document (unexpected end of JSON input): it begins with ""`},
+		{"JSON of a failure", string(captured(t, "iperf3-refused.json")), sent, `the path "end.sum_sent.bits_per_second" selects nothing in the output, which begins with "{`},
+		{"no JSON", string(captured(t, "sysbench-cpu-killed.txt")), sent, `the output is not a JSON document (invalid character 's' looking for beginning of value): it begins with "sysbench`},
 		{"JSON that is cut off", whole[:len(whole)-3], sent, "unexpected end of JSON input"},
-		{"JSON with something behind it", whole + "done\n", sent, "no JSON document (invalid character 'd' after top-level value)"},
+		{"JSON with something behind it", whole + "done\n", sent, "not a JSON document (invalid character 'd' after top-level value)"},
 		{"two documents", whole + whole, sent, "after top-level value"},
-		{"a word for a number", `{"a":"12"}`, jsonPath(t, "A", "a", 1), `the path "a" leads to "12", which is not a number`},
-		{"null", `{"a":null}`, jsonPath(t, "A", "a", 1), `leads to null, which is not a number`},
-		{"an object", `{"a":{"b":1}}`, jsonPath(t, "A", "a", 1), `leads to {"b":1}, which is not a number`},
-		{"several values", `{"a":[1,2,3]}`, jsonPath(t, "A", "a[*]", 1), `the path "a[*]" leads to 3 values, of which the first are 1 and 2`},
+		{"a word for a number", `{"a":"12"}`, jsonPath(t, "A", "a", 1), `the path "a" selects "12", which is not a number`},
+		{"null", `{"a":null}`, jsonPath(t, "A", "a", 1), `selects null, which is not a number`},
+		{"an object", `{"a":{"b":1}}`, jsonPath(t, "A", "a", 1), `selects {"b":1}, which is not a number`},
+		{"several values", `{"a":[1,2,3]}`, jsonPath(t, "A", "a[*]", 1), `the path "a[*]" selects 3 values; the first are 1 and 2`},
 		{"a number too large", `{"a":1e999}`, jsonPath(t, "A", "a", 1), "1e999"},
-		{"NaN in JSON", `{"a":NaN}`, jsonPath(t, "A", "a", 1), "no JSON document (invalid character 'N'"},
+		{"NaN in JSON", `{"a":NaN}`, jsonPath(t, "A", "a", 1), "not a JSON document (invalid character 'N'"},
 		{"below 0", `{"a":-1}`, jsonPath(t, "A", "a", 1), "-1 is below 0"},
 		{"two matches", "rate 1 op\nrate 2 op\n", regex(t, "A", `rate ([0-9]+) op`, 1), `matches more than once: "rate 1 op" and "rate 2 op"`},
 		{"without the group", "rate none", regex(t, "A", `rate (?:none|([0-9]+) op)`, 1), `matches "rate none" without its group`},
@@ -121,7 +121,7 @@ func TestOwnRefusesOutput(t *testing.T) {
 		{"hexadecimal", "rate 0x1p4 op", regex(t, "A", `rate (\S+) op`, 1), `"0x1p4" is not a number`},
 		{"underscores", "rate 1_000 op", regex(t, "A", `rate (\S+) op`, 1), `"1_000" is not a number`},
 		{"empty", "rate  op", regex(t, "A", `rate (\S*) op`, 1), `"" is not a number`},
-		{"a comma", "rate 12,5 op", regex(t, "A", `rate (\S+) op`, 1), `"12,5" has a comma; a number has a decimal point`},
+		{"a comma", "rate 12,5 op", regex(t, "A", `rate (\S+) op`, 1), `"12,5" has a comma; a number needs a decimal point`},
 		{"points and a comma", "rate 1.234,5 op", regex(t, "A", `rate (\S+) op`, 1), `"1.234,5" has a comma`},
 		{"a negative number", "rate -12.5 op", regex(t, "A", `rate (\S+) op`, 1), "-12.5 is below 0"},
 		{"a large number", "rate 1e999 op", regex(t, "A", `rate (\S+) op`, 1), `"1e999" is too large for a number`},
@@ -130,7 +130,7 @@ func TestOwnRefusesOutput(t *testing.T) {
 		{"a long word", "rate " + strings.Repeat("x", 1000) + " op", regex(t, "A", `rate (\S+) op`, 1), `"` + strings.Repeat("x", 64) + `" is not a number`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := workload.Own([]string{"/prog"}, nil, tt.reading).Parse([]byte(tt.output))
+			got, err := workload.Custom([]string{"/prog"}, nil, tt.reading).Parse([]byte(tt.output))
 			if err == nil || !strings.Contains(err.Error(), tt.want) || got != nil {
 				t.Errorf("Parse() = %v, %v; want %s", got, err, tt.want)
 			}
@@ -139,8 +139,8 @@ func TestOwnRefusesOutput(t *testing.T) {
 }
 
 // An expression that takes a part of a number, or a number without its unit, gives a result that looks right.
-func TestOwnWantsWholeNumbers(t *testing.T) {
-	const part = "which is a part of a number or has a unit"
+func TestCustomWantsCompleteNumbers(t *testing.T) {
+	const part = "a part of a number or a number with a unit"
 	for _, tt := range []struct{ expression, output, want string }{
 		{`rate: ([0-9.]+)`, "rate: 12.5 op/s", ""},
 		{`rate: ([0-9.]+)`, "rate: 12.5\n", ""},
@@ -170,7 +170,7 @@ func TestOwnWantsWholeNumbers(t *testing.T) {
 		{`([0-9]+) op`, "try7 op", part},                 // of a word
 		{`rate: ([0-9.]+)`, "rate: 12\u0665 op/s", part}, // with a digit of another script
 	} {
-		got, err := workload.Own([]string{"/prog"}, nil, regex(t, "A", tt.expression, 1)).Parse([]byte(tt.output))
+		got, err := workload.Custom([]string{"/prog"}, nil, regex(t, "A", tt.expression, 1)).Parse([]byte(tt.output))
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s on %q = %v, %v; want %s", tt.expression, tt.output, got, err, tt.want)
 		}
@@ -192,7 +192,7 @@ func TestReadingsThatCannotBe(t *testing.T) {
 	}
 }
 
-func FuzzOwn(f *testing.F) {
+func FuzzCustom(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.*")
 	if err != nil || files == nil {
 		f.Fatalf("no captures: %v", err)
@@ -219,7 +219,7 @@ func FuzzOwn(f *testing.F) {
 			readings = append(readings, r)
 		}
 		for _, r := range readings {
-			values, err := workload.Own(nil, nil, r).Parse(output)
+			values, err := workload.Custom(nil, nil, r).Parse(output)
 			if (err == nil) != (len(values) == 1) {
 				t.Fatalf("%v beside %v", values, err)
 			}

@@ -48,8 +48,8 @@ func Regex(metric, expression string, scale float64) (Reading, error) {
 	return Reading{metric, scale, find}, nil
 }
 
-// JSON reads a value by a JSON path (RFC 9535; the $ at the beginning is optional). The output must be one JSON document, in which
-// the path selects exactly one number.
+// JSON reads a value by a JSON path (RFC 9535; the $ at the beginning is optional). The output must be one JSON document, and
+// the path must select exactly one number in it.
 func JSON(metric, path string, scale float64) (Reading, error) {
 	expression, err := jp.ParseString(path)
 	if err != nil {

@@ -38,7 +38,7 @@ func Dav1d(frames, threads int) Program {
 func DecodedFrames() []int { return slices.Sorted(maps.Keys(clipSums)) }
 
 // Dav1dVerify decodes a number of frames of the image's clip, one of DecodedFrames, and compares the MD5 of the pictures. dav1d
-// exits with code 1 if the MD5 differs. There are no values.
+// exits with code 1 if the MD5 differs. It has no values.
 func Dav1dVerify(frames int) Program {
 	return Program{Args: decode(frames, "--verify", clipSums[frames]), Parse: reading("dav1d's output", silent(""))}
 }

@@ -31,7 +31,7 @@ func IperfServer() []string {
 // IperfTest is one test of iperf3: one TCP stream at full speed.
 type IperfTest struct {
 	Server netip.AddrPort
-	// Duration counts from the end of Omit, in which the stream begins. Both are whole seconds.
+	// Omit is the time for the start of the stream, and Duration counts from its end. Both are whole seconds.
 	Duration, Omit time.Duration
 	// Reverse lets the server send instead of the client.
 	Reverse bool

@@ -78,7 +78,7 @@ func NetperfRun(test NetperfTest, server netip.AddrPort, d time.Duration) Progra
 	})
 }
 
-// NetperfCount is NetperfRun for a number of transactions, whatever time they take.
+// NetperfCount is NetperfRun for a number of transactions instead of a time.
 func NetperfCount(test NetperfTest, server netip.AddrPort, transactions int) Program {
 	return netperfProgram(test, server, strconv.Itoa(-transactions), func(_, done float64) error {
 		if done != float64(transactions) {

@@ -27,7 +27,7 @@ const (
 type Output struct {
 	// Metrics are the metrics by name.
 	Metrics map[string]Metric
-	// Calls are the system calls in the order in which they were measured.
+	// Calls are the system calls in the order of their measurement.
 	Calls []Call
 }
 

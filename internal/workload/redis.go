@@ -43,7 +43,7 @@ type RedisTest struct {
 // Title is the name of the test in redis-benchmark's report.
 func (t RedisTest) Title() string { return t.title }
 
-// RedisTests lists the 20 tests of sateri's tables 4.5 and 4.6, in the order in which redis-benchmark runs them.
+// RedisTests lists the 20 tests of sateri's tables 4.5 and 4.6, in redis-benchmark's order.
 func RedisTests() []RedisTest {
 	var tests []RedisTest
 	for _, title := range []string{

@@ -1,21 +1,21 @@
 /*
- * linpack: solves a dense system of linear equations and says how fast.
+ * linpack: solves a dense system of linear equations and reports the rate.
  *
  *	linpack [--n N] [--runs R] [--threads T] [--library FILE]
  *
- * It is the LINPACK benchmark for any N: A x = b in double precision by LU factorisation with partial pivoting,
- * which OpenBLAS does (dgesv_). Matrix and right side come from a fixed generator, so that each
- * run solves the same. The rate counts 2/3 n³ + 2 n² operations whatever the library really does
- * (Dongarra, Luszczek, Petitet: The LINPACK Benchmark: past, present and future, 2003). A solution
- * counts only if ‖Ax − b‖ / (‖A‖ ‖x‖ n ε) < 16, with norms of the greatest sum or element, as HPL checks.
+ * It is the LINPACK benchmark for any N: OpenBLAS (dgesv_) solves A x = b in double precision by LU factorisation with
+ * partial pivoting. A fixed generator creates the matrix and the right side, so that each run solves the same system. The rate
+ * counts 2/3 n³ + 2 n² operations, independent of the library's real number of operations (Dongarra, Luszczek, Petitet: The LINPACK
+ * Benchmark: past, present and future, 2003). A solution counts only if ‖Ax − b‖ / (‖A‖ ‖x‖ n ε) < 16, with infinity norms,
+ * like HPL's check.
  *
  * It prints one line of JSON:
  *
  *	{"program":"linpack","version":1,"n":5000,"runs":2,"threads":1,"seconds":[1.912,1.903],
  *	 "flops_per_second":43800000000,"residual":0.0041}
  *
- * flops_per_second is that of the fastest run; residual the worst of all runs, in the units of the check. It
- * ends with 1 if it cannot do its work, or the check fails, and with 2 if it is called in a wrong way.
+ * flops_per_second is the rate of the fastest run. residual is the highest of all runs, in the units of the check. The exit code
+ * is 1 after an error or a failed check, and 2 after wrong arguments.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ enum { max_n = 40000, max_runs = 1000, max_threads = 1024 };
 
 static const double limit = 16.0;
 
-/* As OpenBLAS is built in Debian: integers of 32 bits. */
+/* Debian's OpenBLAS uses 32-bit integers. */
 typedef void dgesv(const int *n, const int *nrhs, double *a, const int *lda, int *pivots, double *b, const int *ldb, int *info);
 typedef void set_threads(int);
 typedef int get_threads(void);
@@ -60,7 +60,7 @@ static long number(const char *name, const char *value, long most)
 	return n;
 }
 
-/* The generator is splitmix64 (Steele, Lea, Flood 2014); elements lie in [-0.5, 0.5). */
+/* The generator is splitmix64 (Steele, Lea, Flood 2014). Elements are in [-0.5, 0.5). */
 static double element(uint64_t *state)
 {
 	uint64_t z = *state += 0x9E3779B97F4A7C15u;
@@ -88,8 +88,8 @@ static double greatest(size_t n, const double *v)
 }
 
 /*
- * residual gives ‖Ax − b‖ / (‖A‖ ‖x‖ n ε). A and b were overwritten, and are generated again: by columns, as Fortran
- * stores them. r and sums are room for n elements each.
+ * residual returns ‖Ax − b‖ / (‖A‖ ‖x‖ n ε). It generates A and b again, because dgesv_ has overwritten them, by columns,
+ * which is Fortran's order. r and sums are buffers for n elements each.
  */
 static double residual(size_t n, double *a, const double *x, double *r, double *sums)
 {

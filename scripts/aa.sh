@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Compares a runtime with itself, again and again, and counts the verdicts; see -h and
-# docs/aa.md.
+# Compares a runtime with itself in many runs, and counts the verdicts; see -h and docs/aa.md.
 set -euo pipefail
 export LC_ALL=C
 
@@ -8,15 +7,15 @@ usage() {
 	cat <<'END'
 usage: aa.sh [-k RUNS] [-n BLOCKS] [RUNTIME]
 
-Makes small runs of operations.container.lifecycle with two targets that are the same RUNTIME (crun
-unless given) under two names, and counts the verdicts of the reports: those that claim a difference are
-false alarms, those that say "too noisy" claim nothing.
+Makes small runs of operations.container.lifecycle with two targets: the same RUNTIME (default crun) under
+two names. Then it counts the verdicts of the reports. A verdict with a difference is a false alarm. The
+verdict "too noisy" claims nothing.
 
   -k RUNS    number of runs (default 40)
-  -n BLOCKS  blocks of each (default 10)
+  -n BLOCKS  blocks of each run (default 10)
 
-TOUCHSTONE is the binary, bin/touchstone unless set. It must run as root, with go.
-Exit code: 1 if the share of false alarms passes 5 % by more than two standard errors.
+TOUCHSTONE is the binary (default bin/touchstone). The script needs root and go.
+Exit code: 1 if the share of false alarms exceeds 5 % by more than two standard errors.
 END
 }
 
@@ -37,12 +36,12 @@ done
 shift $((OPTIND - 1))
 runtime=${1:-crun}
 [[ $runs =~ ^[0-9]+$ && $runs -ge 1 ]] || die "-k $runs: must be 1 or more"
-[[ $blocks =~ ^[0-9]+$ && $blocks -ge 6 ]] || die "-n $blocks: must be 6 or more, fewer carry no verdict"
+[[ $blocks =~ ^[0-9]+$ && $blocks -ge 6 ]] || die "-n $blocks: must be 6 or more, because fewer blocks give no verdict"
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 touchstone=${TOUCHSTONE:-$root/bin/touchstone}
 [ "$(id -u)" -eq 0 ] || die "the runtimes need root: run it as root"
-[ -x "$touchstone" ] || die "there is no $touchstone: run make build, or set TOUCHSTONE"
+[ -x "$touchstone" ] || die "$touchstone does not exist: run make build, or set TOUCHSTONE"
 for program in go "$runtime"; do
 	command -v "$program" >/dev/null || die "$program is not on PATH: install it"
 done
@@ -54,7 +53,7 @@ binary=$(command -v "$runtime")
 for ((run = 0; run < runs; run++)); do
 	"$touchstone" benchmark -d "$data/$run" -o json --runtime "a=$binary" --runtime "b=$binary" --targets oci/a,oci/b \
 		--filter operations.container.lifecycle --runs "$blocks" --warmup 1 >"$data/$run.json" 2>"$data/log" ||
-		die "run $run did not work: $(cat "$data/log")"
+		die "run $run failed: $(cat "$data/log")"
 done
 echo "$runtime against itself, $runs runs of $blocks blocks:"
 "$data/figures" aa "$data"/*.json

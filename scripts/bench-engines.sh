@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints how Touchstone's figures and rates compare with those of the engines' own tools, and how
-# long a plan over all engines takes; see -h and docs/overhead.md.
+# Compares Touchstone's times and rates with the engines' own tools, and measures the duration of a plan over all
+# engines; see -h and docs/overhead.md.
 set -euo pipefail
 export LC_ALL=C
 
@@ -47,9 +47,9 @@ shift $((OPTIND - 1))
 
 cd "$(dirname "$0")/.."
 touchstone=${TOUCHSTONE:-$PWD/bin/touchstone}
-[ -z "$matrix" ] || [ -x "$touchstone" ] || die "there is no $touchstone: run make build, or set TOUCHSTONE"
+[ -z "$matrix" ] || [ -x "$touchstone" ] || die "$touchstone does not exist: run make build, or set TOUCHSTONE"
 for program in "$@"; do
-	[ -x "$program" ] || die "there is no $program"
+	[ -x "$program" ] || die "$program does not exist"
 done
 
 scripts/setup.sh build runtimes engines
@@ -58,12 +58,12 @@ tools=$(scripts/tools.sh crictl containerd)
 
 data=$(mktemp -d)
 trap 'rm -rf "$data"' EXIT
-# The peers alone, so that which containerd is measured is not a matter of PATH's order.
+# A directory with only these tools, so that the measured containerd does not depend on the order of PATH.
 mkdir "$data/peers"
 ln -s "${tools%%:*}/critest" "${tools#*:}/containerd-stress" "$data/peers"
 
 code=0
-# compare PACKAGE TEST: runs a comparison and prints what it says.
+# compare PACKAGE TEST: runs a comparison and prints its result.
 compare() {
 	(cd "internal/engine/$1" && TOUCHSTONE_PEER_ROUNDS=$rounds "$data/$1.test" -test.v -test.timeout 2h -test.run "^$2\$") >"$data/log" 2>&1 || code=1
 	grep -q '^--- PASS' "$data/log" || code=1 # nor may it be skipped

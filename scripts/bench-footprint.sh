@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints what Touchstone itself takes: CPU time, memory, what it writes to disks, the time of its
-# quick verbs and its size; see -h and docs/overhead.md.
+# Measures Touchstone's own use of resources: CPU time, memory, bytes written to disks, the time of its short commands and
+# its size; see -h and docs/overhead.md.
 set -euo pipefail
 export LC_ALL=C
 
@@ -38,7 +38,7 @@ while getopts h option; do
 	esac
 done
 [ "$(id -u)" -eq 0 ] || die "the runtimes need root: run it as root"
-# In mounts of its own, which the kernel takes away with the loop devices, however this ends.
+# Run in a private mount namespace. The kernel removes its mounts and loop devices when the script ends.
 if [ -z "${FOOTPRINT_MOUNTS:-}" ]; then
 	FOOTPRINT_MOUNTS=own exec unshare --mount --propagation private "$0" "$@"
 fi
@@ -47,7 +47,7 @@ runtime=${1:-crun}
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 touchstone=${TOUCHSTONE:-$root/bin/touchstone}
-[ -x "$touchstone" ] || die "there is no $touchstone: run make build, or set TOUCHSTONE"
+[ -x "$touchstone" ] || die "$touchstone does not exist: run make build, or set TOUCHSTONE"
 for program in go mkfs.ext4 findmnt "$runtime"; do
 	command -v "$program" >/dev/null || die "$program is not on PATH: install it"
 done
@@ -80,12 +80,12 @@ limit() {
 	echo "$1 $2 $4 (limit $3 $4)$verdict"
 }
 
-# run FOLDER FLAGS...: touchstone benchmark; peak is then the most memory it had resident, in MiB.
+# run FOLDER FLAGS...: runs touchstone benchmark, and sets peak to its peak resident memory in MiB.
 run() {
 	"$touchstone" benchmark -d "$@" >/dev/null 2>"$data/log" &
 	child=$!
 	peak=0
-	# The kernel keeps the peak: what counts is the last look before the end.
+	# The kernel stores the peak, so the last read before the exit counts.
 	while [ -e "/proc/$child/status" ]; do
 		while read -r key value _; do
 			[ "$key" != VmHWM: ] || peak=$value
@@ -93,7 +93,7 @@ run() {
 		kill -0 "$child" 2>/dev/null || break
 		sleep 0.05
 	done
-	wait "$child" || die "touchstone benchmark -d $* did not work: $(cat "$data/log")"
+	wait "$child" || die "touchstone benchmark -d $* failed: $(cat "$data/log")"
 	child=
 	peak=$(((peak + 1023) / 1024))
 }
@@ -107,8 +107,8 @@ for count in 50 500; do
 	limit "oci/$runtime scalability.runtime.$count: peak memory" "$peak" 64 MiB
 done
 
-# disk PURPOSE FOLDER: mounts an empty disk, with blocks as those of cards are. What mkfs leaves for the kernel
-# to do later would be counted.
+# disk PURPOSE FOLDER: mounts an empty disk with the block size of SD cards. mkfs must initialize all tables now, because
+# later writes of the kernel would be counted.
 disk() {
 	local image="$data/disk${#disks[@]}"
 	truncate -s 512M "$image"
@@ -118,7 +118,7 @@ disk() {
 	disks[$1]=$2
 }
 
-# written FOLDER: how many bytes the disk there was given to write until now.
+# written FOLDER: prints the number of bytes written to the disk there so far.
 written() {
 	sync -f "$1"
 	local device
@@ -146,7 +146,7 @@ done
 echo "quick plan: written for each of $trials trials: $((total / trials / 1000)) kB"
 limit "quick plan: written" $(((total + 999999) / 1000000)) 20 MB
 
-# median_ms VERB...: the median time of 20 calls.
+# median_ms COMMAND...: prints the median time of 20 calls.
 median_ms() {
 	local began times=()
 	for _ in {1..20}; do

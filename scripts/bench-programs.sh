@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints how Touchstone's values of the workload image's programs on bare metal compare with what
-# the same programs say when they are run by hand; see -h.
+# Compares Touchstone's values for the programs of the workload image on bare metal with the values from manual runs of the
+# same programs; see -h.
 set -euo pipefail
 export LC_ALL=C
 

@@ -1,11 +1,9 @@
 #!/bin/sh
-# Builds the probe and linpack for the given architectures (as Go names them; the host's own if
-# none is given) to internal/image/probe/probe-ARCH and internal/image/debian/linpack/linpack-ARCH, from
-# where they are embedded in the binary.
+# Builds the probe and linpack for the given architectures in Go's naming (default: the host's) to
+# internal/image/probe/probe-ARCH and internal/image/debian/linpack/linpack-ARCH. The binary embeds these files.
 #
-# The compiler is $CC for the host's architecture and $CC_ARCH for any (say, CC_arm64), else
-# gcc or Debian's cross compiler. It must be gcc. The same compiler gives the same bytes each
-# time. PROBE_OUT is another directory to write both to.
+# The compiler is $CC_ARCH (such as CC_arm64), $CC for the host's architecture, gcc, or Debian's cross compiler. It must be
+# gcc. The build is reproducible with the same compiler. PROBE_OUT is another output directory for both.
 set -eu
 export LC_ALL=C
 
@@ -26,16 +24,16 @@ riscv64) host=riscv64 ;;
 *) host=$(uname -m) ;;
 esac
 
-# No C library (probe/README.md says why), and nothing in the file but what runs: no debug
-# information, build id, unwind tables or compiler's name. loop-distribute-patterns would
-# make calls of memcpy of loops: of memcpy itself, and of the one that STREAM measures.
+# The probe uses no C library (the reason is in probe/README.md). The file contains only code and data: no debug information,
+# build id, unwind tables or compiler name. loop-distribute-patterns would replace loops with calls of memcpy, including
+# the loop in memcpy itself and the loop that STREAM measures.
 cflags="-std=gnu11 -Wall -Wextra -Werror -Wshadow -ffreestanding -fno-builtin
 	-fno-tree-loop-distribute-patterns -fno-stack-protector -fno-pie
 	-fno-asynchronous-unwind-tables -fno-ident -ffunction-sections -fdata-sections"
 ldflags="-nostdlib -static -no-pie -s -Wl,--gc-sections -Wl,--build-id=none
 	-Wl,-z,noexecstack -Wl,-z,norelro -Wl,-z,noseparate-code"
 
-# linpack runs in the workload image alone, with the C library of Debian that is there.
+# linpack runs only in the workload image, with Debian's C library there.
 solver_flags="-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -Wshadow -ffp-contract=off -fPIE -pie -s
 	-fno-asynchronous-unwind-tables -fno-ident -Wl,--build-id=none -Wl,-z,relro,-z,now"
 
@@ -47,9 +45,9 @@ build() {
 	libraries=
 	case $arch in
 	amd64) cpu=x86_64 package=gcc more= ;;
-	# Outlined atomics are functions of libgcc, which is not linked.
+	# Outlined atomics would need libgcc, which is not linked.
 	arm64) cpu=aarch64 package="gcc-aarch64-linux-gnu linux-libc-dev-arm64-cross libc6-dev-arm64-cross" more=-mno-outline-atomics ;;
-	# The order of bytes is turned by a function of libgcc, which needs nothing itself.
+	# Swapping the byte order needs a function of libgcc, which has no dependencies.
 	riscv64) cpu=riscv64 package="gcc-riscv64-linux-gnu linux-libc-dev-riscv64-cross libc6-dev-riscv64-cross" more= libraries=-lgcc ;;
 	*) die "architecture $arch is not one of amd64 arm64 riscv64" ;;
 	esac
@@ -65,7 +63,7 @@ build() {
 		die "compiler $cc for $arch does not run; on Debian: apt-get install $package"
 	case $machine in
 	$cpu-*linux*) ;;
-	*) die "compiler $cc makes programs for $machine, not for $arch; set CC_$arch" ;;
+	*) die "compiler $cc builds programs for $machine, not for $arch; set CC_$arch" ;;
 	esac
 	echo '#include <linux/types.h>' | $cc -E -o "$work/headers" - 2>/dev/null ||
 		die "compiler $cc finds no kernel headers; on Debian: apt-get install $package"
@@ -83,7 +81,7 @@ build() {
 	$cc $ldflags -o "$work/probe" $objects $libraries
 
 	size=$(wc -c <"$work/probe" | tr -d ' ')
-	[ "$size" -lt "$limit" ] || die "the probe for $arch has $size bytes; it must have less than $limit"
+	[ "$size" -lt "$limit" ] || die "the probe for $arch has $size bytes, but the limit is $limit"
 	place "$work/probe" "$out/probe-$arch"
 
 	echo '#include <math.h>' | $cc -E -o "$work/headers" - 2>/dev/null ||
@@ -93,7 +91,7 @@ build() {
 	place "$work/linpack" "$solver_out/linpack-$arch"
 }
 
-# place FILE TO puts a file where it belongs, in one step.
+# place FILE TO replaces the file TO atomically.
 place() {
 	mkdir -p "$(dirname "$2")"
 	chmod 0755 "$1"

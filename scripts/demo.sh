@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Measures the runtimes of this machine, after the whole set-up that it needs; this is `make
-# demo`. It must run as root. The folder for the results is out, unless OUT is set.
+# Installs everything that a measurement needs, and measures the runtimes of this machine. `make demo` calls it. It must run
+# as root. OUT is the folder for the results (default out).
 #
-# The runtimes and engines are Debian's (runc, crun, runsc, containerd, Docker, Podman), and those that
-# make test has built before: it builds none itself, which would take longer than the measuring. The
-# daemons are private ones: none of the system is started or used.
+# It uses the runtimes and engines of Debian (runc, crun, runsc, containerd, Docker, Podman), and tools that make test has built
+# before. It builds no tools, because that would take longer than the measurement. The daemons are private: it does not
+# start or use the system's daemons.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=${OUT:-out}
 
 if [ "$(id -u)" != 0 ]; then
-	echo "demo: the runtimes' own cost is measured as root: sudo make demo" >&2
+	echo "demo: measuring the runtimes' own cost needs root: sudo make demo" >&2
 	echo "demo: without root, bin/touchstone benchmark measures rootless containers" >&2
 	exit 1
 fi

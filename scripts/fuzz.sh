@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every fuzz test for FUZZTIME (5s unless set); this is `make fuzz`.
+# Runs every fuzz test for FUZZTIME (default 5s). `make fuzz` calls it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,21 +1,20 @@
 #!/usr/bin/env bash
-# Installs what the build and the runs of Touchstone need of the system, where it is missing:
+# Installs missing programs and libraries for building and running Touchstone:
 #
 #   scripts/setup.sh build       a C compiler and the kernel's headers, for the probe
 #   scripts/setup.sh cross       cross compilers, for the probe of the other architectures
 #   scripts/setup.sh runtimes    runc and crun
-#   scripts/setup.sh gvisor      runsc as Debian has it
-#   scripts/setup.sh engines     containerd, docker.io and podman, and what they and CRI-O call
-#   scripts/setup.sh image       what the workload image is made with: mmdebstrap, the keys of Debian
-#   scripts/setup.sh lab         what the lab of virtual machines needs: QEMU, mke2fs
-#   scripts/setup.sh youki       what youki is built with: cargo, libseccomp
-#   scripts/setup.sh crun        what a newer crun is built with: a C compiler, make, libraries
-#   scripts/setup.sh crio        what CRI-O is built with: a C compiler, libseccomp
+#   scripts/setup.sh gvisor      Debian's runsc
+#   scripts/setup.sh engines     containerd, docker.io and podman, and programs that they and CRI-O call
+#   scripts/setup.sh image       tools to build the workload image: mmdebstrap, the keys of Debian
+#   scripts/setup.sh lab         tools for the virtual machines of the tests: QEMU, mke2fs
+#   scripts/setup.sh youki       tools to build youki: cargo, libseccomp
+#   scripts/setup.sh crun        tools to build a newer crun: a C compiler, make, libraries
+#   scripts/setup.sh crio        tools to build CRI-O: a C compiler, libseccomp
 #
-# It looks for the programs, not for the packages, so that what was installed otherwise is
-# left as it is. It needs root and apt-get only if something is missing. A compiler it
-# insists on; a runtime or an engine that cannot be had is said, and left out. It removes no
-# package, and starts no daemon (but Debian's packages have theirs started at the next boot).
+# It checks for programs and not for packages, so it keeps programs from other sources. It needs root and apt-get only if
+# something is missing. A missing compiler is an error. If a runtime or an engine is not available, the script prints a
+# message and continues. It removes no package and starts no daemon (but Debian's packages start their daemons at the next boot).
 set -euo pipefail
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 
@@ -35,13 +34,13 @@ want() {
 headers() { echo '#include <linux/types.h>' | "${CC:-gcc}" -E -; }
 libc() { echo 'int main(void) { return 0; }' | "${CC:-gcc}" -x c -o /dev/null -; }
 
-# want_compiler wants what a C program is built with.
+# want_compiler: adds the packages for building a C program.
 want_compiler() {
 	want gcc "${CC:-gcc}" --version
 	want libc6-dev libc
 }
 
-# want_libraries NAME... wants Debian's package NAME-dev for each, as pkg-config finds it.
+# want_libraries NAME...: adds Debian's package NAME-dev for each library that pkg-config does not find.
 want_libraries() {
 	local name
 	want pkg-config pkg-config --version
@@ -50,7 +49,7 @@ want_libraries() {
 	done
 }
 
-# new_cargo tells whether cargo is one that can build youki and what it depends on.
+# new_cargo: succeeds if cargo can build youki and its dependencies.
 new_cargo() {
 	local version
 	version=$(cargo --version 2>/dev/null) || return
@@ -111,24 +110,24 @@ for what; do
 		;;
 	youki)
 		want_libraries libseccomp
-		# cargo-web is the newer one that Debian has for browsers.
+		# cargo-web is a newer cargo, which Debian uses to build browsers.
 		if ! new_cargo; then
 			if command -v rustup >/dev/null || command -v cargo >/dev/null; then
-				echo "setup: youki needs cargo 1.88 or later, this is $(cargo --version 2>&1 | head -n 1); left as it is" >&2
+				echo "setup: youki needs cargo 1.88 or later, but this is $(cargo --version 2>&1 | head -n 1); it is not replaced" >&2
 			else
 				missing+=(cargo-web)
 			fi
 		fi
 		;;
 	*)
-		echo "setup: there is no set $what; the sets are build, cross, runtimes, gvisor, engines, image, lab, youki, crun, crio" >&2
+		echo "setup: unknown set $what; the sets are build, cross, runtimes, gvisor, engines, image, lab, youki, crun, crio" >&2
 		exit 2
 		;;
 	esac
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
 
-# cannot REASON: says what is missing, and fails if it is a compiler.
+# cannot REASON: prints the missing packages, and fails if one is needed to compile.
 cannot() {
 	echo "setup: missing: ${missing[*]}; $1" >&2
 	case " ${missing[*]}" in
@@ -136,8 +135,8 @@ cannot() {
 	*) exit 0 ;;
 	esac
 }
-command -v apt-get >/dev/null || cannot "there is no apt-get here: install what corresponds to these packages of Debian"
-[ "$(id -u)" = 0 ] || cannot "only root can install it: apt-get install ${missing[*]}"
+command -v apt-get >/dev/null || cannot "apt-get does not exist: install the equivalents of these Debian packages"
+[ "$(id -u)" = 0 ] || cannot "the installation needs root: apt-get install ${missing[*]}"
 
 log=$(mktemp) policy=''
 trap 'rm -f "$log" ${policy:+"$policy"}' EXIT
@@ -151,20 +150,20 @@ quietly() {
 apt() { quietly apt-get -q -y -o DPkg::Lock::Timeout=300 "$@"; }
 
 echo "setup: installing ${missing[*]} with apt-get"
-# What apt-get installs asks this file whether it may start; 101 is no.
+# Installed packages run this file to check whether they may start a daemon; 101 means no.
 if [ ! -e /usr/sbin/policy-rc.d ]; then
 	policy=/usr/sbin/policy-rc.d
 	printf '#!/bin/sh\nexit 101\n' >"$policy"
 	chmod 0755 "$policy"
 fi
-# Other sources of the system may be broken; what counts is that the packages can be had.
-apt update || echo "setup: going on with the package lists there are" >&2
+# Other package sources of the system may be broken. That matters only if a wanted package is not available.
+apt update || echo "setup: continuing with the existing package lists" >&2
 if ! apt install --no-remove --no-install-recommends "${missing[@]}"; then
-	# One package that cannot be had must not keep the others out.
+	# An unavailable package must not prevent the installation of the others.
 	failed=()
 	for package in "${missing[@]}"; do
 		apt install --no-remove --no-install-recommends "$package" || failed+=("$package")
 	done
 	missing=("${failed[@]}")
-	[ ${#missing[@]} -eq 0 ] || cannot "apt-get cannot install that; its words are above"
+	[ ${#missing[@]} -eq 0 ] || cannot "apt-get cannot install them; its output is above"
 fi

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Runs all tests with real runtimes and engines, after the whole set-up that they need; this is
-# `make test`. It must run as root: the tests make containers, cgroups and private daemons.
-# Arguments go to go test.
+# Installs everything that the tests need, and runs all tests with real runtimes and engines. `make test` calls it. It must run as
+# root, because the tests create containers, cgroups and private daemons. Arguments are passed to go test.
 #
-# TOUCHSTONE_MUST_RUN names the targets whose tests may not be skipped (see
-# internal/engine/enginetest). Unset, it is what the machine can have after the set-up.
+# TOUCHSTONE_MUST_RUN names the targets whose tests must not be skipped (see internal/engine/enginetest). The default is
+# all targets that are available after the installation.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +13,7 @@ if [ "$(id -u)" != 0 ]; then
 fi
 
 scripts/setup.sh build runtimes engines image crun crio youki
-# The versions of containerd that Debian has, and the one before the newest, are tried as well.
+# The tests also run with Debian's containerd and with the version before the newest.
 containerds=$(command -v containerd || true)
 tools=(runsc crun containerd containerd-shim-runsc-v1 crio)
 must=native,oci/runc,oci/crun,oci/runsc@platform=ptrace,oci/runsc@platform=systrap
@@ -24,7 +23,7 @@ if cargo --version >/dev/null 2>&1 && pkg-config --exists libseccomp; then
 	tools+=(youki)
 	must+=,oci/youki
 else
-	echo "test: youki is not tested: there is nothing to build it with (cargo 1.88 or later, libseccomp-dev, pkg-config)" >&2
+	echo "test: youki is not tested: its build needs cargo 1.88 or later, libseccomp-dev and pkg-config" >&2
 fi
 path=$(scripts/tools.sh "${tools[@]}")
 containerds+=${containerds:+:}$(scripts/tools.sh containerd1.7)/containerd
@@ -34,13 +33,13 @@ export TOUCHSTONE_MUST_RUN=${TOUCHSTONE_MUST_RUN-$must}
 echo "test: may not be skipped: ${TOUCHSTONE_MUST_RUN:-nothing}"
 
 make --no-print-directory build
-# Debian's point releases take packages of the list off the mirrors. The tests then go on with what there is now, and a
-# maintainer renews the list: see docs/image.md.
+# A Debian point release removes listed packages from the mirrors. The tests then continue with the current packages, and a
+# maintainer must update the list: see docs/image.md.
 bin/touchstone image build || {
 	echo "test: the list of packages is out of date; trying what the mirror has now" >&2
 	bin/touchstone image build --update
 }
 go vet ./...
-# A package at a time: beside another one's containers, those of this one are slow. The next ones are built meanwhile, and wait
-# for the lock. Most time of the tests of a package that run beside each other is waiting.
+# Run the tests of one package at a time, because containers of other packages would slow them down. go test builds the next packages
+# meanwhile, and they wait for the lock. Within a package tests run in parallel, because they mostly wait.
 exec go test -count=1 -p 3 -exec "flock --close '$PWD/scripts/test.sh'" -parallel 4 -timeout 30m "$@" ./...

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Builds programs that Debian 12 has too old or not at all, each once, from source packages of
-# a pinned version, and prints the folders they are in, joined by ":", for PATH:
+# Builds programs that are too old or missing in Debian 12. It builds each once, from a pinned version of the source, and prints
+# their folders, joined by ":", for PATH:
 #
 #   PATH=$(scripts/tools.sh runsc youki):$PATH
-#   scripts/tools.sh --cached runsc youki   # only what is there already; builds nothing
+#   scripts/tools.sh --cached runsc youki   # prints only existing folders, and builds nothing
 #
 #   runsc youki crun           runtimes; Debian's crun is too old for the engines below
-#   runsc-amd64 runsc-arm64    runsc for a machine of that architecture
+#   runsc-amd64 runsc-arm64    runsc for a machine with that architecture
 #   containerd                 with its shim for runc, ctr and containerd-stress
 #   containerd1.7              the same of the version before
 #   containerd-shim-runsc-v1   containerd's shim for gVisor
@@ -14,14 +14,14 @@
 #   crictl                     with critest
 #   golangci-lint              for make lint
 #
-# They stay in ${XDG_CACHE_HOME:-~/.cache}/touchstone/tools. Progress goes to standard error.
-# What must be there is said by scripts/setup.sh.
+# They are stored in ${XDG_CACHE_HOME:-~/.cache}/touchstone/tools. Progress goes to standard error.
+# scripts/setup.sh installs the tools for the builds.
 set -euo pipefail
 export LC_ALL=C
 
 root=${XDG_CACHE_HOME:-${HOME:?must be set, or XDG_CACHE_HOME}/.cache}/touchstone/tools
 
-# gVisor's shim for containerd, with a main of our own; its go.mod has gVisor's version.
+# gVisor's shim for containerd with its own main package. Its go.mod pins gVisor's version.
 runsc_shim=$(cd "$(dirname "$0")/tools/runsc-shim" && pwd)
 
 version_of() {
@@ -36,14 +36,14 @@ version_of() {
 	crictl) echo v1.34.0 ;;
 	golangci-lint) echo v2.12.0 ;;
 	*)
-		echo "tools: there is no tool $1; there are runsc, runsc-amd64, runsc-arm64, youki, crun, containerd, containerd1.7," \
+		echo "tools: unknown tool $1; the tools are runsc, runsc-amd64, runsc-arm64, youki, crun, containerd, containerd1.7," \
 			"containerd-shim-runsc-v1, crio, crictl, golangci-lint" >&2
 		exit 2
 		;;
 	esac
 }
 
-# build NAME VERSION DIR puts the programs into DIR. Beside it, DIR.* is for what else it needs.
+# build NAME VERSION DIR writes the programs to DIR. DIR.* are temporary directories of the build.
 build() {
 	local version=$2 bin=$3 source=$3.source
 	export GOBIN=$bin GOFLAGS=-buildvcs=false GOWORK=off
@@ -53,7 +53,7 @@ build() {
 		install_runsc "$version"
 		;;
 	runsc-*)
-		# Programs of another architecture go below GOPATH, and nowhere else.
+		# go install writes programs for another architecture only below GOPATH.
 		GOMODCACHE=$(go env GOMODCACHE)
 		export GOMODCACHE GOPATH=$bin.path GOARCH=${1#runsc-}
 		unset GOBIN
@@ -70,7 +70,7 @@ build() {
 		debian_source "pool/main/c/crun/crun_$version.orig.tar.gz" "$source" \
 			4bfb700e764a4804a4de3ecf07753f4c391005356d60356df65d80ae0914c486
 		cd "$source"
-		# configure insists on a Python, but only bindings need one.
+		# configure requires Python, though only bindings need it.
 		PYTHON=true ./configure --disable-systemd --disable-criu --enable-embedded-yajl --disable-dependency-tracking
 		make -j "$(nproc)"
 		strip -s -o "$bin/crun" crun
@@ -99,7 +99,7 @@ build() {
 		cd "$source"
 		local flags="-s -w -X sigs.k8s.io/cri-tools/pkg/version.Version=${version#v}"
 		CGO_ENABLED=0 go install -trimpath -ldflags "$flags" ./cmd/crictl
-		# critest is a test's binary.
+		# critest is a test binary.
 		CGO_ENABLED=0 go test -c -trimpath -ldflags "$flags" -o "$bin/critest" ./cmd/critest
 		;;
 	golangci-lint)
@@ -108,26 +108,26 @@ build() {
 	esac
 }
 
-# install_runsc VERSION installs runsc where Go's environment says.
+# install_runsc VERSION installs runsc to the directory in Go's environment.
 install_runsc() {
-	# Its version is set by the linker; without, it says VERSION_MISSING.
+	# The linker sets the version; otherwise runsc prints VERSION_MISSING.
 	CGO_ENABLED=0 go install -trimpath \
 		-ldflags "-s -w -X gvisor.dev/gvisor/runsc/version.version=$1" "gvisor.dev/gvisor/runsc@$1"
 }
 
-# build_containerd SOURCE VARIABLE is what the versions of containerd have in common; VARIABLE is
-# what the linker sets.
+# build_containerd SOURCE VARIABLE builds any version of containerd. VARIABLE is the variable with the version, which the linker
+# sets.
 build_containerd() {
 	cd "$1"
-	# It panics unless it may open 100000 files, which root without CAP_SYS_RESOURCE may not.
+	# It panics unless it may open 100000 files. Root without CAP_SYS_RESOURCE may not.
 	sed -i 's/uint64(100000)/uint64(0)/' cmd/containerd-stress/rlimit_unix.go
 	CGO_ENABLED=0 go install -trimpath -ldflags "-s -w -X $2" \
 		./cmd/{containerd,containerd-shim-runc-v2,containerd-stress,ctr}
 }
 
-# go_source MODULE VERSION DIR SUM puts the source of a Go module into DIR. Built there, and not
-# by `go install PACKAGE@VERSION`, it may exclude other modules, be changed, and be
-# missing from the sum database: SUM is checked, and those of all others by its own go.sum.
+# go_source MODULE VERSION DIR SUM writes the source of a Go module to DIR. Unlike with `go install PACKAGE@VERSION`, a module that is
+# built there may exclude other modules, be patched, and be missing from the checksum database: go_source checks SUM, and the module's own
+# go.sum has the checksums of its dependencies.
 go_source() {
 	local cached
 	cached=$(GONOSUMDB=$1 go mod download -json "$1@$2" | awk -F '"' -v sum="$4" '
@@ -135,15 +135,14 @@ go_source() {
 		$2 == "Dir" { dir = $4 }
 		$2 == "Sum" && $4 == sum { print dir }') || true
 	[ -n "$cached" ] || {
-		echo "$1@$2 cannot be had with the checksum $4"
+		echo "$1@$2 does not have the checksum $4"
 		return 1
 	}
 	cp -r "$cached" "$3"
 	chmod -R u+w "$3"
 }
 
-# debian_source PATH DIR SHA256 puts what is in a tarball of Debian's archive into DIR, from the
-# mirror that apt-get uses.
+# debian_source PATH DIR SHA256 extracts a tarball of Debian's archive to DIR, from apt-get's mirror.
 debian_source() {
 	local mirror
 	mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep -m 1 '/debian/$' || true)
@@ -154,13 +153,13 @@ debian_source() {
 
 new='' pid='' # what the trap cleans up
 
-# install NAME VERSION DIR builds beside DIR and renames, so that DIR is whole or not there.
+# install NAME VERSION DIR builds in a temporary directory and renames it to DIR, so that DIR is complete or missing.
 install() {
 	local name=$1 version=$2 dir=$3 log began=$SECONDS
 	new=$(mktemp -d "$root/.$name.XXXXXX")
 	log=$new/log
 	mkdir "$new/bin"
-	echo "tools: building $name $version; this takes some minutes, once" >&2
+	echo "tools: building $name $version; this takes some minutes, but only once" >&2
 	build "$name" "$version" "$new/bin" >"$log" 2>&1 &
 	pid=$!
 	trap 'kill "$pid" 2>/dev/null || true; rm -rf "$new"' EXIT

@@ -8,9 +8,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// The tests of cancellation cancel before a call and beside it. Beside it means at whatever
-// moment it hits, since no event tells how far a call is: the call may then have
-// worked or have been cancelled, and must leave nothing in either case.
+// The tests in this file cancel a context before a call and during it. The moment during a call is random, because no event
+// shows the progress of a call. The call may then have worked or have been cancelled, and must leave nothing in
+// either case.
 
 func (s *suite) testCancelledCreate(t *testing.T) {
 	ctx, cancel := context.WithCancel(s.context(t))
@@ -22,8 +22,7 @@ func (s *suite) testCancelledCreate(t *testing.T) {
 	s.createCancelled(ctx, t, false)
 }
 
-// createCancelled makes a container in a context that is being cancelled; must says that
-// it has been.
+// createCancelled makes a container in a context that is being cancelled. must means that the context has ended before.
 func (s *suite) createCancelled(ctx context.Context, t *testing.T, must bool) {
 	t.Helper()
 	spec := s.spec(workload.Ready())

@@ -20,7 +20,7 @@ func (s *suite) testSupports(t *testing.T) {
 		var u *engine.UnsupportedError
 		switch {
 		case err == nil && c == "no such capability":
-			t.Error("Supports accepts a capability that there is not")
+			t.Error("Supports accepts an unknown capability")
 		case err != nil && !errors.As(err, &u):
 			t.Errorf("Supports(%s) = %v, want an *engine.UnsupportedError", c, err)
 		case err != nil && strings.TrimSpace(u.Reason) == "":
@@ -59,8 +59,8 @@ func (s *suite) needs(t *testing.T, c engine.Capability) {
 	}
 }
 
-// optional gives the optional interface that a capability promises.
-func optional[T any](t *testing.T, b box) T {
+// optional returns the optional interface that a capability promises.
+func optional[T any](t *testing.T, b testContainer) T {
 	t.Helper()
 	i, ok := b.Container.(T)
 	if !ok {
@@ -91,13 +91,13 @@ func (s *suite) testExec(t *testing.T) {
 
 	exit, err = x.Exec(s.context(t), engine.Process{Args: []string{"/no-such-program"}})
 	if err == nil && exit.OK() {
-		t.Error("Exec succeeds with a program that is not there")
+		t.Error("Exec succeeds with a missing program")
 	}
 
 	s.wantState(t, b, engine.Running)
 	s.kill(t, b, killed)
 	if exit, err := x.Exec(s.context(t), engine.Process{Args: workload.Exit(0)}); err == nil {
-		t.Errorf("Exec in a container that has stopped = %v, want an error", exit)
+		t.Errorf("Exec in a stopped container = %v, want an error", exit)
 	}
 }
 
@@ -119,7 +119,7 @@ func (s *suite) testPause(t *testing.T) {
 	if err := optional[engine.Pauser](t, b).Pause(s.context(t)); err != nil {
 		t.Fatalf("Pause: %v", err)
 	}
-	s.delete(t, b) // by force, whatever its state
+	s.delete(t, b) // by force, in any state
 	s.wantGone(t, b)
 }
 
@@ -136,12 +136,12 @@ func (s *suite) testUpdate(t *testing.T) {
 	s.kill(t, b, killed)
 }
 
-// testStats: what the engine tells is of this container, which has run and has memory.
+// testStats checks that the statistics show CPU time and memory of the container.
 func (s *suite) testStats(t *testing.T) {
 	s.needs(t, engine.CanStats)
 	b := s.startReady(t)
 	if s.engine.Supports(engine.CanExec) == nil {
-		// Only so is it sure that some time has been used: gVisor counts in hundredths of a second.
+		// gVisor counts in hundredths of a second: the load makes sure that some time is used.
 		load := engine.Process{Args: workload.Syscall(1, 100*time.Millisecond)}
 		if exit, err := optional[engine.Execer](t, b).Exec(s.context(t), load); err != nil || !exit.OK() {
 			t.Fatalf("Exec of a load = %v, %v", exit, err)
@@ -149,12 +149,12 @@ func (s *suite) testStats(t *testing.T) {
 	}
 	stats, err := optional[engine.Meter](t, b).Stats(s.context(t))
 	if err != nil || stats.CPU <= 0 || stats.Memory <= 0 {
-		t.Errorf("Stats = %+v, %v; want what a container that runs uses", stats, err)
+		t.Errorf("Stats = %+v, %v; want the use of a running container", stats, err)
 	}
 	s.kill(t, b, killed)
 	s.delete(t, b)
 	if stats, err := optional[engine.Meter](t, b).Stats(s.context(t)); err == nil {
-		t.Errorf("Stats of a container that has been deleted = %+v, want an error", stats)
+		t.Errorf("Stats of a deleted container = %+v, want an error", stats)
 	}
 }
 
@@ -182,7 +182,7 @@ func (s *suite) testHostNetwork(t *testing.T) {
 	client := http.Client{Transport: transport}
 	response, err := client.Do(request)
 	if err != nil {
-		t.Fatalf("ask the container: %v", err)
+		t.Fatalf("request to the container: %v", err)
 	}
 	body, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
@@ -192,7 +192,7 @@ func (s *suite) testHostNetwork(t *testing.T) {
 	s.kill(t, b, killed)
 	if response, err := client.Do(request); err == nil {
 		_ = response.Body.Close()
-		t.Error("the container answers after its end")
+		t.Error("the container answers after its exit")
 	}
 }
 
@@ -200,14 +200,14 @@ func (s *suite) testPull(t *testing.T) {
 	s.needs(t, engine.CanPull)
 	p, ok := s.engine.(engine.Puller)
 	if !ok || s.Registry == nil {
-		t.Fatalf("the target can pull: the engine has to be an engine.Puller (%t), and the suite needs a registry (%v)", ok, s.Registry)
+		t.Fatalf("the target can pull: the engine must be an engine.Puller (%t), and the suite needs a registry (%v)", ok, s.Registry)
 	}
 	ref, err := s.Registry.Fresh(s.context(t), 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Registry.Forget(ref) })
-	s.removeImage(t, p, ref) // it is not there yet
+	s.removeImage(t, p, ref) // the image does not exist yet
 	if err := p.Pull(s.context(t), ref); err != nil {
 		t.Fatalf("Pull: %v", err)
 	}
@@ -219,18 +219,18 @@ func (s *suite) testPull(t *testing.T) {
 	s.kill(t, b, killed)
 	s.delete(t, b)
 
-	// From here on nobody has it: what works all the same works on something else.
+	// The image is now neither in the engine nor in the registry.
 	s.removeImage(t, p, ref)
-	s.removeImage(t, p, ref) // again: it is idempotent
+	s.removeImage(t, p, ref) // idempotent
 	s.Registry.Forget(ref)
 	if err := p.Pull(s.context(t), ref); err == nil || !strings.Contains(err.Error(), ref) {
-		t.Errorf("Pull of an image that is not there: %v, want an error that names %s", err, ref)
+		t.Errorf("Pull of a missing image: %v, want an error with %s", err, ref)
 	}
 	spec = s.spec(workload.Ready())
 	spec.Image = ref
 	if c, err := s.engine.Create(s.context(t), spec); err == nil {
 		s.deleteAfter(t, c)
-		t.Error("Create makes a container of an image that was removed")
+		t.Error("Create works with a removed image")
 	}
 }
 
@@ -256,7 +256,7 @@ func (s *suite) testMount(t *testing.T) {
 	wantReport(t, b.stdout)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		t.Fatalf("the source of the mount is gone: %v", err)
+		t.Fatalf("the source of the mount was removed: %v", err)
 	}
 	for _, e := range entries {
 		t.Errorf("%s is left in the mount", e.Name())

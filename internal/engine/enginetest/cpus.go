@@ -11,7 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// EngineCPUs checks that an engine whose daemons are kept on a CPU keeps no container there. It gives the engine.
+// EngineCPUs checks that a CPU set for an engine's daemons does not apply to containers. It returns the engine.
 func EngineCPUs(t *testing.T, d engine.Driver, name string, s engine.Session) engine.Engine {
 	t.Helper()
 	everywhere := allowedCPUs(t, os.Getpid())
@@ -44,7 +44,7 @@ func EngineCPUs(t *testing.T, d engine.Driver, name string, s engine.Session) en
 	return e
 }
 
-// allowedCPUs gives the CPUs on which a process may run.
+// allowedCPUs returns the CPU affinity of a process.
 func allowedCPUs(t *testing.T, pid int) string {
 	t.Helper()
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")

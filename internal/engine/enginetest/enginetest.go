@@ -1,5 +1,5 @@
-// Package enginetest is the conformance suite of the engines: what the contract in
-// package engine promises, as tests. An engine joins with a test of this form:
+// Package enginetest is the conformance suite of the engines. It tests the promises of the contract in package engine. An
+// engine joins with a test of this form:
 //
 //	func TestConformance(t *testing.T) {
 //		targets := []string{"oci/runc", "oci/crun"}
@@ -20,12 +20,10 @@
 //		}
 //	}
 //
-// The suite asks no engine for more than the contract: what a target cannot do is
-// skipped, provided that Supports says so with a reason. It measures nothing and
-// keeps no time but the limit of each call, against engines that hang.
+// The suite requires only the contract. It skips a capability that Supports refuses with a reason. It measures nothing. The
+// only use of time is a limit for each call, against engines that hang.
 //
-// The program in the containers is the probe, whose output is checked for being
-// whole, not for what it says.
+// The program in the containers is the probe. The suite checks that its output is complete, and ignores its results.
 package enginetest
 
 import (
@@ -46,54 +44,52 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// Options say what the suite works with.
+// Options are the suite's input.
 type Options struct {
-	// RunID is the session's that the engine was opened with. It must be unique
-	// on the host, so that suites can run beside each other.
+	// RunID is the run's ID in the engine's session. It must be unique on the host, so that suites can run in parallel.
 	RunID string
-	// Rootfs is the directory of a root file system that holds /probe.
+	// Rootfs is the directory of a root file system with /probe.
 	Rootfs string
 	// Image is the reference of an image with the same file system, for engines that pull.
 	Image string
 	// Registry serves that image, and fresh ones to engines that can pull; nil if the engine cannot.
 	Registry *image.Registry
-	// TermFirst says that SIGKILL comes after a SIGTERM, on which the probe ends by itself if it is quick: CRI-O
-	// has no other way to stop a container.
+	// TermFirst means that a SIGTERM precedes SIGKILL, and that a quick probe exits by itself. CRI-O has no other way to stop
+	// a container.
 	TermFirst bool
 	// Limit is the longest time that one call may take; 30 s if it is 0.
 	Limit time.Duration
 	// Host is the native engine, for processes at the host's end of the engine's Link: of engines with bridged networks.
 	Host engine.Engine
-	// Limits gives what the host's cgroups say of a container, as the function Limits of this package does; nil if it
-	// is not known where they are.
+	// Limits reads a container's limits from the host's cgroups, as the function Limits of this package does; nil if
+	// the cgroups are not known.
 	Limits func(t *testing.T, c engine.Container) string
 	// Started counts the processes that the engine has started, as process.Launcher does; nil if it starts none.
 	Started func() int64
-	// Leftovers lists what there is on the host of this run's containers: processes,
-	// cgroups, bundles, mounts. The subtests must add nothing, and the last checks
-	// that once the engine is closed there is nothing but what was there before it was opened. What belongs to the session and
-	// not to a container, such as the run's own directory, is not for the list. If it is
-	// nil nothing is checked.
+	// Leftovers lists the objects of this run's containers on the host: processes, cgroups, bundles, mounts. No subtest
+	// may add to the list. After Close the list must be the same as before the engine was opened. Objects of the session, such
+	// as the run's own directory, are not in the list. If Leftovers is nil, nothing is checked.
 	Leftovers func() []string
-	// Gaps name subtests that are skipped although MustRun names the target, with the reason. Without it a target that must
-	// run must keep to CPUs and limits too, and have a bridged network: no capability speaks of the former, and engines
-	// find out about the latter by trying.
+	// Gaps maps subtests to the reason why they are skipped although MustRun names the target. Without a gap such a target
+	// must support CPU sets, limits and a bridged network. CPU sets and limits have no capability, and engines try a
+	// bridged network only when it is needed.
 	Gaps map[string]string
-	// Brief leaves out what depends on the engine more than on the runtime, its options or the daemon's version: for
-	// further targets of an engine of which others go through the whole suite. See also AllBrief.
+	// Brief skips the subtests that depend on the engine more than on the runtime, its options or the daemon's version. It is
+	// for further targets of an engine with other targets in the whole suite. See also AllBrief.
 	Brief bool
 }
 
-// AllBrief is the environment variable that, set to anything, sets Options.Brief for all targets: where containers take seconds.
+// AllBrief is the environment variable that sets Options.Brief for all targets if it is not empty. It is for slow hosts, where
+// a container takes seconds.
 const AllBrief = "TOUCHSTONE_BRIEF"
 
 // subtest is a part of the suite.
 type subtest struct {
 	name string
 	test func(*suite, *testing.T)
-	// detail says that Options.Brief leaves it out.
+	// detail means that Options.Brief skips the subtest.
 	detail bool
-	// alone says that no other subtest may run beside it.
+	// alone means that no other subtest may run in parallel.
 	alone bool
 }
 
@@ -130,15 +126,15 @@ var subtests = []subtest{
 	{name: "Stats", test: (*suite).testStats, detail: true},
 	{name: "HostNetwork", test: (*suite).testHostNetwork},
 	{name: "Pull", test: (*suite).testPull},
-	{name: "Limits", test: (*suite).testLimits, alone: true}, // Options.Limits may know of one container only
+	{name: "Limits", test: (*suite).testLimits, alone: true}, // Options.Limits may expect one container only
 	{name: "Steps", test: (*suite).testSteps, alone: true},   // Options.Started counts the processes of all containers
 	{name: "Close", test: (*suite).testClose, alone: true},
 }
 
-// Run puts an engine through the suite. It opens it once and closes it.
+// Run runs the suite on an engine, which it opens once and closes.
 //
-// Engines take calls from several goroutines: as many subtests run beside each other as go test's -parallel says, most of
-// whose time is waiting. What they leave is then looked for when all have ended, and with -parallel 1 after each.
+// Subtests run in parallel, as many as go test's -parallel allows: most of their time is waiting. Leftovers are then checked
+// at the end, and with -parallel 1 after each subtest.
 func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 	t.Helper()
 	if opts.Limit == 0 {
@@ -149,7 +145,7 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 	s.before = s.leftovers()
 	s.engine = open(t)
 	if networker, ok := s.engine.(engine.Networker); ok && s.engine.Supports(engine.NetworkBridge) == nil {
-		// The network is the engine's, and no test's leftover.
+		// The network belongs to the engine, and is no leftover of a test.
 		if _, err := networker.Link(s.context(t)); err != nil && !engine.Unsupported(err) {
 			t.Errorf("Link: %v", err)
 		}
@@ -174,7 +170,7 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 		close(next)
 		pool.Wait()
 		for _, left := range s.beyond(before) {
-			t.Errorf("%s is left on the host; with -parallel 1 it shows by which subtest", left)
+			t.Errorf("%s is left on the host; -parallel 1 shows the subtest", left)
 		}
 	}
 	for _, c := range subtests {
@@ -184,7 +180,7 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 	}
 }
 
-// parallel gives the value of go test's flag -parallel.
+// parallel returns the value of go test's flag -parallel.
 func parallel(t *testing.T) int {
 	t.Helper()
 	f, ok := flag.Lookup("test.parallel").Value.(flag.Getter)
@@ -198,14 +194,14 @@ func parallel(t *testing.T) int {
 	return n
 }
 
-// run makes a subtest, alone or beside others.
+// run runs a subtest, alone or in parallel with others.
 func (s *suite) run(t *testing.T, c subtest, alone bool) {
 	t.Run(c.name, func(t *testing.T) {
 		if reason, ok := s.Gaps[c.name]; ok {
 			t.Skip(reason)
 		}
 		if s.Brief && c.detail {
-			t.Skip("left to the targets that go through the whole suite")
+			t.Skip("only for targets in the whole suite")
 		}
 		if alone {
 			s.checkLeftovers(t)
@@ -214,17 +210,16 @@ func (s *suite) run(t *testing.T, c subtest, alone bool) {
 	})
 }
 
-// suite is what a subtest works with.
+// suite is the state of a subtest.
 type suite struct {
 	Options
 	engine engine.Engine
-	before []string     // leftovers when the engine was about to be opened
-	name   string       // of the subtest, in those of its containers
-	made   atomic.Int64 // containers described so far
+	before []string     // leftovers before the engine was opened
+	name   string       // of the subtest, a part of its containers' names
+	made   atomic.Int64 // number of specs so far
 }
 
-// context is for one call. It is not the test's own, which ends before the test's
-// clean-up does.
+// context is for one call. The test's own context would end before its clean-up.
 func (s *suite) context(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(context.Background(), s.Limit,
@@ -233,8 +228,8 @@ func (s *suite) context(t *testing.T) context.Context {
 	return ctx
 }
 
-// checkLeftovers fails the test at its end, after all its containers were deleted,
-// if there is more on the host than before.
+// checkLeftovers fails the test at its end, after the deletion of its containers, if the host has more leftovers than
+// before.
 func (s *suite) checkLeftovers(t *testing.T) {
 	t.Helper()
 	before := s.leftovers()
@@ -245,7 +240,7 @@ func (s *suite) checkLeftovers(t *testing.T) {
 	})
 }
 
-// leftovers lists what there is on the host of this run's containers.
+// leftovers lists the objects of this run's containers on the host.
 func (s *suite) leftovers() []string {
 	if s.Leftovers == nil {
 		return nil
@@ -253,13 +248,13 @@ func (s *suite) leftovers() []string {
 	return s.Leftovers()
 }
 
-// beyond lists what there is more than before.
+// beyond lists the leftovers that are not in before.
 func (s *suite) beyond(before []string) []string {
 	return slices.DeleteFunc(s.leftovers(), func(left string) bool { return slices.Contains(before, left) })
 }
 
-// box is a container with what its process wrote.
-type box struct {
+// testContainer is a container with the output of its process.
+type testContainer struct {
 	engine.Container
 	stdout, stderr *output
 }
@@ -274,8 +269,8 @@ func (s *suite) spec(args []string) engine.Spec {
 	}
 }
 
-// create makes a container that is deleted at the end of the test at the latest.
-func (s *suite) create(t *testing.T, spec engine.Spec) box {
+// create makes a container. The end of the test deletes it if the test does not.
+func (s *suite) create(t *testing.T, spec engine.Spec) testContainer {
 	t.Helper()
 	c, err := s.engine.Create(s.context(t), spec)
 	if err != nil {
@@ -285,11 +280,11 @@ func (s *suite) create(t *testing.T, spec engine.Spec) box {
 	if c.ID() != spec.ID || !strings.HasPrefix(c.ID(), engine.Prefix+s.RunID) {
 		t.Errorf("ID() = %q; want the spec's %q", c.ID(), spec.ID)
 	}
-	return boxOf(c, spec)
+	return newTestContainer(c, spec)
 }
 
-func boxOf(c engine.Container, spec engine.Spec) box {
-	b := box{Container: c}
+func newTestContainer(c engine.Container, spec engine.Spec) testContainer {
+	b := testContainer{Container: c}
 	b.stdout, _ = spec.Process.Stdout.(*output)
 	b.stderr, _ = spec.Process.Stderr.(*output)
 	return b
@@ -301,7 +296,7 @@ func (s *suite) deleteAfter(t *testing.T, c engine.Container) {
 }
 
 // start makes a container and starts it.
-func (s *suite) start(t *testing.T, spec engine.Spec) box {
+func (s *suite) start(t *testing.T, spec engine.Spec) testContainer {
 	t.Helper()
 	b := s.create(t, spec)
 	if err := b.Start(s.context(t)); err != nil {
@@ -310,15 +305,15 @@ func (s *suite) start(t *testing.T, spec engine.Spec) box {
 	return b
 }
 
-// startReady starts the probe's ready and returns when it is.
-func (s *suite) startReady(t *testing.T) box {
+// startReady starts the probe's command ready and waits for its first line.
+func (s *suite) startReady(t *testing.T) testContainer {
 	t.Helper()
 	b := s.start(t, s.spec(workload.Ready()))
 	s.wantReady(t, b)
 	return b
 }
 
-func (s *suite) wantReady(t *testing.T, b box) {
+func (s *suite) wantReady(t *testing.T, b testContainer) {
 	t.Helper()
 	line, err := b.stdout.firstLine(s.context(t))
 	if err != nil || line != workload.ReadyLine {
@@ -326,11 +321,11 @@ func (s *suite) wantReady(t *testing.T, b box) {
 	}
 }
 
-// wantReport checks that the output of a measuring program is whole.
+// wantReport checks that the output of a measuring program is complete.
 func wantReport(t *testing.T, stdout *output) {
 	t.Helper()
 	if _, err := workload.Parse([]byte(stdout.String())); err != nil {
-		t.Errorf("the output is not whole: %v", err)
+		t.Errorf("the output is incomplete: %v", err)
 	}
 }
 
@@ -344,15 +339,15 @@ func (s *suite) wantState(t *testing.T, c engine.Container, want ...engine.State
 	}
 }
 
-// wantGone accepts a container that has stopped, and one that the runtime does not know any more.
+// wantGone accepts a stopped container, and a container that the runtime has removed.
 func (s *suite) wantGone(t *testing.T, c engine.Container) {
 	t.Helper()
 	if state, err := c.State(s.context(t)); err == nil && state != engine.Stopped {
-		t.Errorf("State() = %s after the process has ended, want %s or an error", state, engine.Stopped)
+		t.Errorf("State() = %s after the process has exited, want %s or an error", state, engine.Stopped)
 	}
 }
 
-func (s *suite) wantExit(t *testing.T, b box, want engine.Exit) {
+func (s *suite) wantExit(t *testing.T, b testContainer, want engine.Exit) {
 	t.Helper()
 	exit, err := b.Wait(s.context(t))
 	if err != nil {
@@ -363,12 +358,12 @@ func (s *suite) wantExit(t *testing.T, b box, want engine.Exit) {
 	}
 }
 
-// isExit tells whether a process has ended as it should.
+// isExit reports whether an exit is the wanted one.
 func (s *suite) isExit(exit, want engine.Exit) bool {
 	return exit == want || s.TermFirst && want == killed && exit.OK()
 }
 
-func (s *suite) kill(t *testing.T, b box, want engine.Exit) {
+func (s *suite) kill(t *testing.T, b testContainer, want engine.Exit) {
 	t.Helper()
 	if err := b.Kill(s.context(t), sigkill); err != nil {
 		t.Fatalf("Kill: %v", err)
@@ -383,8 +378,7 @@ func (s *suite) delete(t *testing.T, c engine.Container) {
 	}
 }
 
-// within gives what call returns, and fails the test if it does not return within the
-// limit of a call.
+// within returns the results of call, and fails the test if call takes longer than the limit.
 func within[T any](t *testing.T, s *suite, what string, call func() (T, error)) (T, error) {
 	t.Helper()
 	type result struct {
@@ -400,7 +394,7 @@ func within[T any](t *testing.T, s *suite, what string, call func() (T, error)) 
 	case r := <-returned:
 		return r.value, r.err
 	case <-s.context(t).Done():
-		t.Fatalf("%s goes on although its context was cancelled", what)
+		t.Fatalf("%s continues although its context was cancelled", what)
 		panic("not reached")
 	}
 }

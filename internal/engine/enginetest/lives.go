@@ -16,7 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// Spec describes a container of a session that runs until it is ended. The name is unique in the session.
+// Spec describes a container of a session that runs until it is killed. The name must be unique in the session.
 func Spec(s engine.Session, name string) engine.Spec {
 	return engine.Spec{
 		ID: engine.Prefix + s.RunID + "-" + name, Rootfs: s.Rootfs, Image: s.Registry.Probe(),
@@ -29,7 +29,7 @@ type Opener interface {
 	Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error)
 }
 
-// Open opens a target, which is closed at the end of the test. Require says what becomes of one that cannot run.
+// Open opens a target, which is closed at the end of the test. An error goes to Require.
 func Open(t *testing.T, d Opener, name string, s engine.Session) engine.Engine {
 	t.Helper()
 	e, err := d.Open(t.Context(), parse(t, name), s)
@@ -42,8 +42,8 @@ func Open(t *testing.T, d Opener, name string, s engine.Session) engine.Engine {
 	return e
 }
 
-// Hold keeps the daemon of a driver running to the end of the test, for other targets of the session to share, by a target
-// that may be one of them. If that one cannot run there is no daemon held, and the others start their own.
+// Hold keeps the daemon of a driver running to the end of the test, by an open target. Other targets of the session share the
+// daemon. If the target cannot run, Hold does nothing, and the others start their own daemon.
 func Hold(t *testing.T, d Opener, name string, s engine.Session) {
 	t.Helper()
 	e, err := d.Open(t.Context(), parse(t, name), s)
@@ -58,7 +58,7 @@ func Hold(t *testing.T, d Opener, name string, s engine.Session) {
 	})
 }
 
-// Running gives a container whose process runs. It is deleted at the end of the test at the latest.
+// Running makes and starts a container, and deletes it at the end of the test.
 func Running(t *testing.T, e engine.Engine, spec engine.Spec) engine.Container {
 	t.Helper()
 	c, err := e.Create(t.Context(), spec)
@@ -76,9 +76,9 @@ func Running(t *testing.T, e engine.Engine, spec engine.Spec) engine.Container {
 	return c
 }
 
-// Limits reads the limits of the one container whose directory in each hierarchy, below the base of the session's
-// cgroups, is like the pattern: CPU quota, period and memory, as the kernel spells them. Without the controllers the test
-// is skipped, unless MustRun names some target: then it fails.
+// Limits reads CPU quota, period and memory limit of one container, as the kernel spells them. pattern is the container's
+// directory in each hierarchy, below the base of the session's cgroups. Without the controllers the test is skipped, or
+// fails if MustRun names some target.
 func Limits(t testing.TB, s engine.Session, pattern string) string {
 	t.Helper()
 	read := func(controller, v1, v2 string) string {
@@ -111,8 +111,8 @@ func Limits(t testing.TB, s engine.Session, pattern string) string {
 	return cpu + " " + read("memory", "memory.limit_in_bytes", "memory.max")
 }
 
-// Limited checks that the limits of a container act at its creation and whenever they are updated, and that an
-// update leaves alone what it does not name: of engines whose containers have cgroups of their IDs in that of the run.
+// Limited checks that the limits of a container are set at its creation and by updates, and that an update keeps the limits
+// that it does not name. The engine's containers must have cgroups of their IDs below the run's cgroup.
 func Limited(t *testing.T, s engine.Session, e engine.Engine) {
 	t.Helper()
 	if s.Cgroups == nil {
@@ -142,7 +142,7 @@ func Limited(t *testing.T, s engine.Session, e engine.Engine) {
 	}
 }
 
-// LimitsBy is Limits for engines whose containers have cgroups of their IDs in that of the run; nil without cgroups.
+// LimitsBy is Limits for engines whose containers have cgroups of their IDs below the run's cgroup; nil without cgroups.
 func LimitsBy(s engine.Session) func(*testing.T, engine.Container) string {
 	if s.Cgroups == nil {
 		return nil
@@ -159,13 +159,13 @@ func RootlessGaps() map[string]string {
 		return nil
 	}
 	const (
-		limits     = "bare runtimes are given limits and CPUs by root only, also in a delegated cgroup; native goes by the same list"
+		limits     = "bare runtimes have limits and CPU sets only as root, also in a delegated cgroup; native shares this list"
 		namespaces = "network namespaces with an interface outside need root"
 	)
 	return map[string]string{"CPUSet": limits, "Limits": limits, "Bridge": namespaces, "HostEnd": namespaces}
 }
 
-// ManyLives is Steady with containers that are deleted as created, running and ended.
+// ManyLives is Steady with containers that are deleted in the states created, running and stopped.
 func ManyLives(t *testing.T, n int, s engine.Session, e engine.Engine) {
 	t.Helper()
 	Steady(t, n, func(n int) {
@@ -195,8 +195,8 @@ func ManyLives(t *testing.T, n int, s engine.Session, e engine.Engine) {
 	})
 }
 
-// GivenUp makes n creations of which each is given up later than the one before, by this time. What came
-// about all the same is deleted.
+// GivenUp cancels n creations, each later than the one before by this time. A container that was made nevertheless is
+// deleted.
 func GivenUp(t *testing.T, n int, later time.Duration, s engine.Session, e engine.Engine) {
 	t.Helper()
 	for n := range n {

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// output keeps what a process wrote.
+// output keeps the output of a process.
 type output struct {
 	mu     sync.Mutex
 	data   bytes.Buffer
@@ -47,7 +47,7 @@ func (o *output) String() string {
 	return o.data.String()
 }
 
-// isClosed tells whether the end of the output was announced.
+// isClosed reports whether Close was called.
 func (o *output) isClosed() bool {
 	select {
 	case <-o.ended:
@@ -57,7 +57,7 @@ func (o *output) isClosed() bool {
 	}
 }
 
-// firstLine waits for the first line and gives it without its end.
+// firstLine waits for the first line and returns it without the newline.
 func (o *output) firstLine(ctx context.Context) (string, error) {
 	select {
 	case <-o.line:

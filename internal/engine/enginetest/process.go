@@ -13,7 +13,7 @@ import (
 
 const sigkill = syscall.SIGKILL
 
-// killed is the end of a process by SIGKILL.
+// killed is the exit of a process by SIGKILL.
 var killed = engine.Exit{Signal: sigkill}
 
 func (s *suite) testInfo(t *testing.T) {
@@ -25,10 +25,10 @@ func (s *suite) testInfo(t *testing.T) {
 		t.Errorf("Info has the version %q, want one line", info.Version)
 	}
 	if info.Isolation == "" {
-		t.Error("Info does not say how containers are isolated")
+		t.Error("Info has no isolation")
 	}
 	if info.Cgroup == "" {
-		t.Error("Info does not say how containers are limited")
+		t.Error("Info has no cgroup mode")
 	}
 	if again := s.engine.Info(); again.Target.String() != info.Target.String() || again.Version != info.Version {
 		t.Errorf("Info changed from %+v to %+v", info, again)
@@ -50,7 +50,7 @@ func (s *suite) testLifecycle(t *testing.T) {
 	s.wantGone(t, b)
 	s.delete(t, b)
 	s.wantGone(t, b)
-	s.delete(t, b) // again: it is idempotent
+	s.delete(t, b) // idempotent
 }
 
 func (s *suite) testExitCode(t *testing.T) {
@@ -68,7 +68,7 @@ func (s *suite) testOutputIsWhole(t *testing.T) {
 		t.Error("the writers are not closed when Delete has returned")
 	}
 	if got := b.stderr.String(); strings.Contains(got, "metric") {
-		t.Errorf("Stderr has what was written to standard output: %s", got)
+		t.Errorf("Stderr has the standard output: %s", got)
 	}
 }
 
@@ -81,14 +81,14 @@ func (s *suite) testOutputsAreSeparate(t *testing.T) {
 	}
 	s.delete(t, complaint)
 	if got := complaint.stdout.String(); got != "" {
-		t.Errorf("Stdout = %q of a process that wrote to standard error only", got)
+		t.Errorf("Stdout = %q, want nothing: the process wrote to standard error only", got)
 	}
 	if got := complaint.stderr.String(); !strings.Contains(got, name) {
 		t.Errorf("Stderr = %q, want a complaint about %s", got, name)
 	}
 }
 
-// testNoWriters: output that nobody wants must not stop a process.
+// testNoWriters checks that a process runs without writers for its output.
 func (s *suite) testNoWriters(t *testing.T) {
 	spec := s.spec(workload.Syscall(1, 10*time.Millisecond))
 	spec.Process.Stdout, spec.Process.Stderr = nil, nil
@@ -123,7 +123,7 @@ func (s *suite) testKillAfterExit(t *testing.T) {
 	s.kill(t, b, engine.Exit{Code: 3})
 }
 
-// testSIGTERM: the probe ends by itself on this signal, if it arrives as what it is.
+// testSIGTERM checks that the signal reaches the probe, which then exits by itself.
 func (s *suite) testSIGTERM(t *testing.T) {
 	b := s.startReady(t)
 	if err := b.Kill(s.context(t), syscall.SIGTERM); err != nil {
@@ -141,15 +141,15 @@ func (s *suite) testMissingProgram(t *testing.T) {
 		err = c.Start(s.context(t))
 	}
 	if err == nil {
-		t.Fatal("neither Create nor Start refuses a program that is not there")
+		t.Fatal("neither Create nor Start refuses a missing program")
 	}
 	if says := err.Error(); !strings.Contains(says, program) && !strings.Contains(strings.ToLower(says), "no such file") {
-		t.Errorf("the error does not say that %s is missing: %v", program, err)
+		t.Errorf("the error does not name the missing %s: %v", program, err)
 	}
 	if c != nil {
 		s.delete(t, c)
 	}
-	// Nothing of it is left, so that the ID is free.
+	// The ID is free, because nothing is left.
 	again := s.spec(workload.Exit(0))
 	again.ID = spec.ID
 	s.wantExit(t, s.start(t, again), engine.Exit{})
@@ -177,7 +177,7 @@ func (s *suite) testDuplicateID(t *testing.T) {
 		s.deleteAfter(t, c)
 		t.Fatalf("Create accepts the ID %q of a container that exists", spec.ID)
 	}
-	// The first is as it was.
+	// The first container is unchanged.
 	s.wantState(t, b, engine.Created)
 	if err := b.Start(s.context(t)); err != nil {
 		t.Fatalf("Start: %v", err)
@@ -201,7 +201,7 @@ func (s *suite) testDeleteCreated(t *testing.T) {
 	s.wantGone(t, b)
 	s.delete(t, b)
 	if err := b.Start(s.context(t)); err == nil {
-		t.Error("Start works on a container that has been deleted")
+		t.Error("Start works after Delete")
 	}
 	if got := b.stdout.String(); got != "" {
 		t.Errorf("the process of a container that was never started wrote %q", got)

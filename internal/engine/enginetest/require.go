@@ -10,15 +10,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// MustRun is the environment variable that names targets whose tests may not be
-// skipped, separated by commas: TOUCHSTONE_MUST_RUN=native,oci/runc. An item
-// without a slash that follows a target with options is one more of its options, as
-// in oci/runsc@network=none,platform=ptrace.
+// MustRun is the environment variable with the targets whose tests may not be skipped, separated by commas:
+// TOUCHSTONE_MUST_RUN=native,oci/runc. An item without a slash after a target with options is a further option of that
+// target, as in oci/runsc@network=none,platform=ptrace.
 const MustRun = "TOUCHSTONE_MUST_RUN"
 
-// Require passes if err is nil. If err says that the target cannot run on this host
-// it skips the test with the reason, or fails it if MustRun names the target. Any other
-// error fails the test.
+// Require passes if err is nil. If the target is unsupported on this host it skips the test with the reason, or fails it if
+// MustRun names the target. Any other error fails the test.
 func Require(t testing.TB, name string, err error) {
 	t.Helper()
 	switch {
@@ -32,15 +30,14 @@ func Require(t testing.TB, name string, err error) {
 	}
 }
 
-// required tells whether MustRun names a target.
+// required reports whether MustRun names a target.
 func required(t testing.TB, wanted target.Target) bool {
 	t.Helper()
 	return slices.ContainsFunc(mustRun(t), func(m target.Target) bool { return m.String() == wanted.String() })
 }
 
-// CheckMustRun fails the test if MustRun names a target of an engine that is not among
-// those that the engine's tests try, which covered lists. Without it a
-// misspelled target would be required of nobody.
+// CheckMustRun fails the test if MustRun names a target of an engine that is not in covered, the list of the engine's tests.
+// Without this check a misspelled target would have no effect.
 func CheckMustRun(t testing.TB, engineName string, covered ...string) {
 	t.Helper()
 	var tried []string
@@ -49,25 +46,25 @@ func CheckMustRun(t testing.TB, engineName string, covered ...string) {
 	}
 	for _, m := range mustRun(t) {
 		if m.Engine == engineName && !slices.Contains(tried, m.String()) {
-			t.Errorf("%s names %s, which no test of engine %s tries; they try %s",
+			t.Errorf("%s names %s, which has no test of engine %s; the tests cover %s",
 				MustRun, m, engineName, strings.Join(tried, ", "))
 		}
 	}
 }
 
-// CheckMustRunEngines fails the test if MustRun names a target of no engine that
-// there is. It belongs in the tests of the package that lists the engines.
+// CheckMustRunEngines fails the test if MustRun names an unknown engine. It belongs in the tests of the package with the list
+// of engines.
 func CheckMustRunEngines(t testing.TB, engineNames ...string) {
 	t.Helper()
 	for _, m := range mustRun(t) {
 		if !slices.Contains(engineNames, m.Engine) {
-			t.Errorf("%s names %s, but there is no engine %s; there are %s",
+			t.Errorf("%s names %s with an unknown engine %s; the engines are %s",
 				MustRun, m, m.Engine, strings.Join(engineNames, ", "))
 		}
 	}
 }
 
-// mustRun gives the targets that the variable names.
+// mustRun returns the targets in the variable.
 func mustRun(t testing.TB) []target.Target {
 	t.Helper()
 	targets, err := parseMustRun(os.Getenv(MustRun))
@@ -101,7 +98,7 @@ func parseMustRun(list string) ([]target.Target, error) {
 	return targets, nil
 }
 
-// isOption tells name=value from a target, whose "=" comes after an "@".
+// isOption reports whether an item is name=value. In a target "=" comes after "@".
 func isOption(item string) bool {
 	before, _, ok := strings.Cut(item, "=")
 	return ok && !strings.Contains(before, "@")

@@ -75,7 +75,7 @@ func TestRequire(t *testing.T) {
 			t.Errorf("%q: Require(%s, %v): fatal %q, skipped %q", tt.mustRun, tt.target, tt.err, r.fatal, r.skipped)
 		}
 		if tt.skipped && !strings.Contains(r.skipped, "there is no runc on PATH") {
-			t.Errorf("the skip does not give the reason: %s", r.skipped)
+			t.Errorf("the skip has no reason: %s", r.skipped)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func TestCheckMustRun(t *testing.T) {
 	}{
 		{"", 0},
 		{"oci/runc,oci/runsc@platform=ptrace,network=none", 0},
-		{"native,fake/x", 0}, // the affair of other engines
+		{"native,fake/x", 0}, // of other engines
 		{"oci/rnuc", 1},
 		{"oci/rnuc,oci/crun,oci/runc", 2},
 		{"oci/runsc@platform=ptrace", 1},

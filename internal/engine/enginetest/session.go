@@ -18,13 +18,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// Session gives real engines what a run gives them: directories, the probe's root
-// file system, cgroups and a launcher. All of it goes with the test, and what is
-// left of it by then fails the test.
-func Session(t *testing.T, surroundings func(*cgroup.Hierarchy) process.Options) engine.Session {
+// Session makes a session for real engines as in a run: directories, the probe's root file system, cgroups and a launcher. The
+// end of the test removes them. The test fails if containers have left something.
+func Session(t *testing.T, launcherOptions func(*cgroup.Hierarchy) process.Options) engine.Session {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("makes containers on this host, which -short is not for")
+		t.Skip("makes containers on this host; -short skips that")
 	}
 	groups, err := cgroup.Detect("/")
 	if err != nil {
@@ -48,7 +47,7 @@ func Session(t *testing.T, surroundings func(*cgroup.Hierarchy) process.Options)
 	if err := image.WriteProbe(s.Probe); err != nil {
 		t.Fatal(err)
 	}
-	options := surroundings(groups)
+	options := launcherOptions(groups)
 	if s.Launcher, err = process.New(options); err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +78,8 @@ func Session(t *testing.T, surroundings func(*cgroup.Hierarchy) process.Options)
 	return s
 }
 
-// Leftovers lists what the session's containers have on the host: cgroups and
-// processes in them, bundles and the runtime's state, what they have written and its mounts, network namespaces.
+// Leftovers lists the objects of the session's containers on the host: cgroups with their processes, bundles, the runtime's
+// state, written files and their mounts, and network namespaces.
 func Leftovers(s engine.Session) []string {
 	var left []string
 	if s.Cgroups != nil {
@@ -104,7 +103,7 @@ func Leftovers(s engine.Session) []string {
 	return append(left, namespacesLeft()...)
 }
 
-// layersLeft lists mounts below the directories of writable roots, in the mount namespaces of all threads.
+// layersLeft lists the mounts below the directories of writable roots, in the mount namespaces of all threads.
 func layersLeft(s engine.Session) []string {
 	var left []string
 	tables, _ := filepath.Glob("/proc/self/task/*/mountinfo")
@@ -124,8 +123,8 @@ func layersLeft(s engine.Session) []string {
 	return left
 }
 
-// namespacesLeft lists the network namespaces that this program holds open: they, and the interfaces in them, have
-// no other life.
+// namespacesLeft lists the network namespaces that this program holds open. Only this program keeps them and their
+// interfaces.
 func namespacesLeft() []string {
 	var left []string
 	files, _ := filepath.Glob("/proc/self/fd/*")

@@ -8,12 +8,11 @@ import (
 	"testing"
 )
 
-// Steady calls life n times, with numbers that differ, and fails the test if that leaves open
-// files, goroutines or children of this process behind: an engine makes thousands of
-// containers in one run.
+// Steady calls life n times with different numbers, and fails the test if open files, goroutines or children of this process
+// are left: an engine makes thousands of containers in one run.
 func Steady(t *testing.T, n int, life func(number int)) {
 	t.Helper()
-	const first = 3 // lives in which packages open for good what they need
+	const first = 3 // the first lives, when packages open their permanent files
 	for i := range first {
 		life(i)
 	}
@@ -21,18 +20,18 @@ func Steady(t *testing.T, n int, life func(number int)) {
 	for i := range n {
 		life(first + i)
 	}
-	// The last goroutine may still be about to end; what piles up is more than that.
+	// The last goroutine may be about to end. A leak is more than that.
 	after := held(t)
 	for i := 0; after.beyond(before) && i < 100_000; i++ {
 		runtime.Gosched()
 		after = held(t)
 	}
 	if after.beyond(before) {
-		t.Errorf("after %d lives this process has %+v, and had %+v", n, after, before)
+		t.Errorf("after %d lives this process has %+v, and had %+v before", n, after, before)
 	}
 }
 
-// holdings are what a process can leak.
+// holdings are the resources that a process can leak.
 type holdings struct{ files, goroutines, children int }
 
 func (h holdings) beyond(before holdings) bool {

@@ -23,12 +23,12 @@ func (s *suite) testSteps(t *testing.T) {
 			args = workload.Ready()
 		}
 		spec := s.spec(args)
-		var b box
+		var b testContainer
 		s.exact(t, "Create", func(ctx context.Context) error {
 			c, err := s.engine.Create(ctx, spec)
 			if err == nil {
 				s.deleteAfter(t, c)
-				b = boxOf(c, spec)
+				b = newTestContainer(c, spec)
 			}
 			return err
 		})
@@ -47,7 +47,7 @@ func (s *suite) testSteps(t *testing.T) {
 }
 
 // exactOptions checks the optional methods of a running container.
-func (s *suite) exactOptions(t *testing.T, b box) {
+func (s *suite) exactOptions(t *testing.T, b testContainer) {
 	t.Helper()
 	if s.engine.Supports(engine.CanExec) == nil {
 		s.exact(t, "Exec", func(ctx context.Context) error {

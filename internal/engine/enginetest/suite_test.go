@@ -20,13 +20,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// defectVariable names the defect of the engine that TestDefective puts through the suite.
+// defectVariable names the defect of the engine in TestDefective.
 const defectVariable = "TOUCHSTONE_TEST_DEFECT"
 
-// leavesContainer is the defect that leaves something.
+// leavesContainer is the defect with leftovers.
 const leavesContainer = "cancelled creation leaves a container"
 
-// defect is a way in which an engine breaks the contract.
+// defect is a violation of the contract.
 type defect struct {
 	name string
 	// found is a subtest that must fail.
@@ -34,11 +34,11 @@ type defect struct {
 	bend  bend
 	// limit of a call, for engines that hang.
 	limit time.Duration
-	// must says that MustRun names the target.
+	// must means that MustRun names the target.
 	must bool
 }
 
-// bend changes an engine that keeps the contract. What is nil stays.
+// bend changes an engine that keeps the contract. A nil field changes nothing.
 type bend struct {
 	spec      func(*engine.Spec)
 	create    func(ctx context.Context, e engine.Engine, spec engine.Spec) (engine.Container, error)
@@ -77,6 +77,12 @@ func defects() []defect {
 			return err
 		}}},
 		{name: "another ID", found: "Lifecycle", bend: wrap(func(b *bent) { b.id = "touchstone-other" })},
+		{name: "requests beside its step", found: "Steps", bend: wrap(func(b *bent) {
+			b.start = func(ctx context.Context) error {
+				engine.Trace(ctx, "request")
+				return engine.Call(ctx, func() error { return b.Container.Start(ctx) })
+			}
+		})},
 		{name: "deletes nothing", found: "Lifecycle", limit: 100 * time.Millisecond, bend: wrap(func(b *bent) {
 			b.delete = func(context.Context) error { return nil }
 		})},
@@ -85,12 +91,12 @@ func defects() []defect {
 			d := b.delete
 			b.delete = func(ctx context.Context) error {
 				if calls++; calls > 1 {
-					return errors.New("there is no such container")
+					return errors.New("the container does not exist")
 				}
 				return d(ctx)
 			}
 		})},
-		{name: "deletes only what has stopped", found: "DeleteRunning", bend: wrap(func(b *bent) {
+		{name: "deletes only stopped containers", found: "DeleteRunning", bend: wrap(func(b *bent) {
 			d := b.delete
 			b.delete = func(ctx context.Context) error {
 				if state, err := b.state(ctx); err == nil && state == engine.Running {
@@ -131,11 +137,11 @@ func defects() []defect {
 				}
 			}
 		})},
-		{name: "waits whatever its context says", found: "CancelledWait", limit: 100 * time.Millisecond, bend: wrap(func(b *bent) {
+		{name: "waits beyond its context", found: "CancelledWait", limit: 100 * time.Millisecond, bend: wrap(func(b *bent) {
 			w := b.wait
 			b.wait = func(context.Context) (engine.Exit, error) { return w(context.Background()) }
 		})},
-		{name: "kills what has ended", found: "KillAfterExit", bend: wrap(func(b *bent) {
+		{name: "fails to kill an exited process", found: "KillAfterExit", bend: wrap(func(b *bent) {
 			k := b.kill
 			b.kill = func(ctx context.Context, signal syscall.Signal) error {
 				if state, err := b.state(ctx); err != nil || state == engine.Stopped {
@@ -179,7 +185,7 @@ func defects() []defect {
 				s.Process.Args = []string{"/probe", "exit", "127"}
 			}
 		}}},
-		{name: "an error that says nothing", found: "MissingProgram", bend: bend{create: func(ctx context.Context, e engine.Engine, spec engine.Spec) (engine.Container, error) {
+		{name: "an error without a reason", found: "MissingProgram", bend: bend{create: func(ctx context.Context, e engine.Engine, spec engine.Spec) (engine.Container, error) {
 			c, err := e.Create(ctx, spec)
 			if err != nil && ctx.Err() == nil {
 				err = errors.New("exit status 1")
@@ -202,14 +208,14 @@ func defects() []defect {
 			return c, err
 		}}},
 		{name: "pulls nothing", found: "Pull", bend: bend{pull: func(context.Context, engine.Puller, string) error { return nil }}},
-		{name: "pulls without saying what is missing", found: "Pull", bend: bend{pull: func(ctx context.Context, p engine.Puller, ref string) error {
+		{name: "an error of pull without the image", found: "Pull", bend: bend{pull: func(ctx context.Context, p engine.Puller, ref string) error {
 			if p.Pull(ctx, ref) != nil {
 				return errors.New("not found")
 			}
 			return nil
 		}}},
 		{name: "removes no image", found: "Pull", bend: bend{remove: func(context.Context, engine.Puller, string) error { return nil }}},
-		{name: "removes what is there only", found: "Pull", bend: bend{remove: func() func(context.Context, engine.Puller, string) error {
+		{name: "removes only existing images", found: "Pull", bend: bend{remove: func() func(context.Context, engine.Puller, string) error {
 			removed := map[string]bool{}
 			return func(ctx context.Context, p engine.Puller, ref string) error {
 				if removed[ref] {
@@ -232,7 +238,7 @@ func defects() []defect {
 			}
 		}}},
 		{name: "host network is none", found: "HostNetwork", bend: bend{spec: func(s *engine.Spec) { s.Network = engine.NoNetwork }}},
-		{name: "root is read-only although it is to be writable", found: "Writable", bend: bend{spec: func(s *engine.Spec) { s.Writable = false }}},
+		{name: "a writable root is read-only", found: "Writable", bend: bend{spec: func(s *engine.Spec) { s.Writable = false }}},
 		{name: "every root is writable", found: "ReadOnlyRoot", bend: bend{spec: func(s *engine.Spec) { s.Writable = true }}},
 		{name: "ignores tmpfs", found: "Tmpfs", bend: bend{spec: func(s *engine.Spec) {
 			s.Mounts = slices.DeleteFunc(slices.Clone(s.Mounts), func(m engine.Mount) bool { return m.Source == "" })
@@ -267,7 +273,7 @@ func defects() []defect {
 	}
 }
 
-// bent is a container of which some methods are replaced.
+// bent is a container with some methods replaced.
 type bent struct {
 	engine.Container
 	id     string
@@ -295,7 +301,7 @@ type idle struct {
 func (idle) Pause(context.Context) error  { return nil }
 func (idle) Resume(context.Context) error { return nil }
 
-// codeless forgets how executed processes ended.
+// codeless loses the exit codes of executed processes.
 type codeless struct {
 	engine.Container
 	execer engine.Execer
@@ -308,7 +314,7 @@ func (c codeless) Exec(ctx context.Context, p engine.Process) (engine.Exit, erro
 	return engine.Exit{}, err
 }
 
-// cut loses what comes after the first bytes.
+// cut loses all output after the first bytes.
 type cut struct {
 	w    io.Writer
 	left int
@@ -391,8 +397,7 @@ func (e *bentEngine) Close() error {
 	return err
 }
 
-// TestDefective is no test by itself: TestSuiteFindsDefects runs it in a process of
-// its own, where it may fail.
+// TestDefective is a helper process of TestSuiteFindsDefects, where it may fail, and no test.
 func TestDefective(t *testing.T) {
 	name, ok := os.LookupEnv(defectVariable)
 	if !ok {
@@ -461,14 +466,14 @@ func TestSuiteFindsDefects(t *testing.T) {
 	}
 	t.Run("leftovers of one among several", func(t *testing.T) {
 		out, err := run(t, leavesContainer, 4)
-		if err == nil || !strings.Contains(out, "-cancelledcreate-1 is left on the host; with -parallel 1") {
+		if err == nil || !strings.Contains(out, "-cancelledcreate-1 is left on the host; -parallel 1") {
 			t.Errorf("the container is not found, or not with the name of its subtest: %v\n%s", err, out)
 		}
 	})
 	t.Run("brief", func(t *testing.T) {
 		t.Setenv(enginetest.AllBrief, "1")
 		if out, err := run(t, "waits once", 1); err != nil || !strings.Contains(out, "--- SKIP: TestDefective/WaitIsShared (") {
-			t.Errorf("a brief suite looks at what is left to the whole one: %v\n%s", err, out)
+			t.Errorf("a brief suite runs a subtest of the whole one: %v\n%s", err, out)
 		}
 	})
 	for _, d := range defects() {

@@ -11,12 +11,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// workloadLock keeps tests that run in parallel from making a launcher each: there can be one in a process.
+// workloadLock serialises parallel tests, because a process can have only one launcher.
 var workloadLock sync.Mutex
 
-// Workload gives the workload image for the host, and a directory with its file system, which is for reading only.
-// It is made if the cache has none. Where it cannot be had the test is skipped, unless MustRun names some target: then it
-// fails. With -short it is skipped. It must be called before Session, whose launcher there can be one of.
+// Workload returns the workload image for the host, and a directory with its file system, which is for reading only. If the
+// cache has no image, Workload builds it. If that fails the test is skipped, or fails if MustRun names some target. With
+// -short it is skipped. Workload must be called before Session, because a process can have only one launcher.
 func Workload(t testing.TB) (rootfs string, img v1.Image) {
 	t.Helper()
 	if testing.Short() {
@@ -28,7 +28,7 @@ func Workload(t testing.TB) (rootfs string, img v1.Image) {
 	switch {
 	case err == nil:
 	case os.Getenv(MustRun) != "":
-		t.Fatalf("%s is set, so that the workload image must be there: %v", MustRun, err)
+		t.Fatalf("%s is set and requires the workload image: %v", MustRun, err)
 	default:
 		t.Skip(err)
 	}

@@ -16,13 +16,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// The tests of what a Spec says of a container's surroundings: where it can write, on which CPUs and
-// within which limits it runs, and whom it reaches.
+// The tests in this file check the environment that a Spec describes: writable directories, CPUs, limits and networks.
 
-// written is the file that containers write, in a directory that their image has.
+// written is the file that containers write. Its directory exists in the image.
 const written = "/data/written"
 
-// testWritable: what a container writes is its own.
+// testWritable checks that writes of a container stay in that container.
 func (s *suite) testWritable(t *testing.T) {
 	s.needs(t, engine.CanWrite)
 	writable := func(args []string) engine.Spec {
@@ -30,7 +29,7 @@ func (s *suite) testWritable(t *testing.T) {
 		spec.Writable = true
 		return spec
 	}
-	for range 2 { // the second cannot find the file that the first has written
+	for range 2 { // the program fails if the file exists
 		s.wantExit(t, s.start(t, writable(workload.Write(written))), engine.Exit{})
 	}
 	load := s.start(t, writable(files(filepath.Dir(written))))
@@ -40,15 +39,15 @@ func (s *suite) testWritable(t *testing.T) {
 	s.wantRootUnchanged(t)
 }
 
-// wantRootUnchanged checks that nobody has written to the root file system that containers share.
+// wantRootUnchanged checks that the shared root file system has no new file.
 func (s *suite) wantRootUnchanged(t *testing.T) {
 	t.Helper()
 	if _, err := os.Lstat(filepath.Join(s.Rootfs, written)); err == nil {
-		t.Errorf("a container has written to the root file system of all of them: %s is there", written)
+		t.Errorf("a container has written %s to the shared root file system", written)
 	}
 }
 
-// testTmpfs: a mount without a source can be written, and is each container's own.
+// testTmpfs checks that a mount without a source is writable and is not shared.
 func (s *suite) testTmpfs(t *testing.T) {
 	s.needs(t, engine.CanTmpfs)
 	dir := filepath.Dir(written)
@@ -60,7 +59,7 @@ func (s *suite) testTmpfs(t *testing.T) {
 	s.wantRootUnchanged(t)
 }
 
-// lacks skips the test for want of what each target has on a host that lets it, or fails it if MustRun names the target.
+// lacks skips the test because this host does not let the target do something, or fails it if MustRun names the target.
 func (s *suite) lacks(t *testing.T, what string, err error) {
 	t.Helper()
 	if name := s.engine.Info().Target; required(t, name) {
@@ -69,8 +68,8 @@ func (s *suite) lacks(t *testing.T, what string, err error) {
 	t.Skipf("the target has no %s here: %v", what, err)
 }
 
-// testCPUSet: the container runs on the CPU that it is given, and knows. In a sandbox with CPUs of its
-// own making it sees how many there are.
+// testCPUSet checks that the container runs only on the CPU of its spec. A sandbox shows its own CPUs: only their number is
+// checked.
 func (s *suite) testCPUSet(t *testing.T) {
 	var here unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &here); err != nil {
@@ -86,7 +85,7 @@ func (s *suite) testCPUSet(t *testing.T) {
 	spec.Resources.CPUSet = fmt.Sprint(last)
 	c, err := s.engine.Create(s.context(t), spec)
 	if engine.Unsupported(err) {
-		s.lacks(t, "CPUs to stay on", err)
+		s.lacks(t, "CPU set", err)
 	}
 	if err != nil {
 		t.Fatalf("Create: %v", err)
@@ -95,7 +94,7 @@ func (s *suite) testCPUSet(t *testing.T) {
 	if err := c.Start(s.context(t)); err != nil {
 		t.Fatalf("Start: %v", err)
 	}
-	b := boxOf(c, spec)
+	b := newTestContainer(c, spec)
 	s.wantExit(t, b, engine.Exit{})
 	s.delete(t, b)
 	got := strings.TrimSpace(b.stdout.String())
@@ -111,10 +110,10 @@ func (s *suite) testCPUSet(t *testing.T) {
 	}
 }
 
-// testLimits: limits at creation are there when the process runs.
+// testLimits checks that the limits of the spec are set when the process runs.
 func (s *suite) testLimits(t *testing.T) {
 	if s.Limits == nil {
-		s.lacks(t, "limits", errors.New("it is not known in which cgroups its containers are"))
+		s.lacks(t, "limits", errors.New("the cgroups of its containers are not known"))
 	}
 	spec := s.spec(workload.Ready())
 	spec.Resources = engine.Resources{CPU: 0.5, Memory: 256 << 20}
@@ -126,10 +125,10 @@ func (s *suite) testLimits(t *testing.T) {
 	s.kill(t, b, killed)
 }
 
-// reachLimit is how long a program tries to reach another one, which listens by then.
+// reachLimit bounds the attempts of a program to reach another one, which listens already.
 const reachLimit = 10 * time.Second
 
-// link gives the network of bridged containers.
+// link returns the network of bridged containers.
 func (s *suite) link(t *testing.T) engine.Link {
 	t.Helper()
 	if err := s.engine.Supports(engine.NetworkBridge); err != nil {
@@ -149,8 +148,8 @@ func (s *suite) link(t *testing.T) engine.Link {
 	return link
 }
 
-// served starts a server and gives its port.
-func (s *suite) served(t *testing.T, server box) uint16 {
+// servingPort waits for a server's first line and returns its port.
+func (s *suite) servingPort(t *testing.T, server testContainer) uint16 {
 	t.Helper()
 	line, err := server.stdout.firstLine(s.context(t))
 	if err != nil {
@@ -169,26 +168,26 @@ func (s *suite) bridged(args []string) engine.Spec {
 	return spec
 }
 
-func (s *suite) address(t *testing.T, b box) netip.Addr {
+func (s *suite) address(t *testing.T, b testContainer) netip.Addr {
 	t.Helper()
 	address, err := optional[engine.Addressed](t, b).Address(s.context(t))
 	if err != nil || !address.Is4() || address.IsLoopback() {
-		t.Fatalf("Address = %v, %v; want an IPv4 address at which others reach it", address, err)
+		t.Fatalf("Address = %v, %v; want an IPv4 address that others can reach", address, err)
 	}
 	return address
 }
 
-// testBridge: containers reach each other, and none that has ended.
+// testBridge checks that containers reach each other, and do not reach an exited one.
 func (s *suite) testBridge(t *testing.T) {
 	link := s.link(t)
 	for _, name := range []string{"interface", "mtu"} {
 		if link.About[name] == "" {
-			t.Errorf("Link says of the network %v, and nothing of its %s", link.About, name)
+			t.Errorf("Link describes the network by %v, without its %s", link.About, name)
 		}
 	}
 	server := s.start(t, s.bridged(workload.ServeAny(0)))
-	addr := netip.AddrPortFrom(s.address(t, server), s.served(t, server))
-	for range 2 { // a later container's network is not that of an earlier one
+	addr := netip.AddrPortFrom(s.address(t, server), s.servingPort(t, server))
+	for range 2 { // a later container has another network than an earlier one
 		client := s.start(t, s.bridged(workload.Reach(addr, reachLimit)))
 		s.wantExit(t, client, engine.Exit{})
 		s.delete(t, client)
@@ -197,20 +196,20 @@ func (s *suite) testBridge(t *testing.T) {
 	s.delete(t, server)
 	late := s.start(t, s.bridged(workload.Reach(addr, 50*time.Millisecond)))
 	if exit, err := late.Wait(s.context(t)); err != nil || exit.Code != 1 {
-		t.Errorf("Wait = %v, %v; want code 1: the server at %v has ended", exit, err, addr)
+		t.Errorf("Wait = %v, %v; want code 1: the server at %v has exited", exit, err, addr)
 	}
 	if again, err := s.engine.(engine.Networker).Link(s.context(t)); err != nil || again.Host != link.Host || again.Namespace != link.Namespace {
 		t.Errorf("Link changed from %+v to %+v, %v", link, again, err)
 	}
 }
 
-// testHostEnd: a program at the host's end and a container reach each other.
+// testHostEnd checks that a program at the host's end and a container reach each other.
 func (s *suite) testHostEnd(t *testing.T) {
 	link := s.link(t)
 	if s.Host == nil {
 		t.Fatal("the engine has bridged networks: the suite needs the native engine for the host's end")
 	}
-	host := func(args []string) box {
+	host := func(args []string) testContainer {
 		spec := s.spec(args)
 		spec.Network, spec.Join = engine.HostNet, link.Namespace
 		c, err := s.Host.Create(s.context(t), spec)
@@ -221,14 +220,14 @@ func (s *suite) testHostEnd(t *testing.T) {
 		if err := c.Start(s.context(t)); err != nil {
 			t.Fatalf("Start at the host's end: %v", err)
 		}
-		return boxOf(c, spec)
+		return newTestContainer(c, spec)
 	}
 	server := s.start(t, s.bridged(workload.ServeAny(0)))
-	inside := netip.AddrPortFrom(s.address(t, server), s.served(t, server))
+	inside := netip.AddrPortFrom(s.address(t, server), s.servingPort(t, server))
 	s.wantExit(t, host(workload.Reach(inside, reachLimit)), engine.Exit{})
 
 	outside := host(workload.ServeAny(0))
-	addr := netip.AddrPortFrom(link.Host, s.served(t, outside))
+	addr := netip.AddrPortFrom(link.Host, s.servingPort(t, outside))
 	s.wantExit(t, s.start(t, s.bridged(workload.Reach(addr, reachLimit))), engine.Exit{})
 	s.kill(t, outside, killed)
 }

@@ -1,5 +1,4 @@
-# make help lists what there is. The programs and packages that a target needs are set up by
-# the scripts it calls.
+# make help lists the targets. The scripts that a target calls install the programs and packages that it needs.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -8,7 +7,7 @@ MAKEFLAGS += --no-builtin-rules
 
 MODULE  := github.com/touchstone-bench/touchstone
 VERSION := $(or $(shell git describe --tags --always --dirty 2>/dev/null),dev)
-# No stamp where git refuses to read the clone (another user's): go build would fail.
+# Without -buildvcs=false go build fails in a clone that git refuses to read, such as another user's.
 VCS     := $(if $(shell git rev-parse HEAD 2>/dev/null),,-buildvcs=false)
 ARCH    := $(shell go env GOARCH 2>/dev/null)
 PROBES  := amd64 arm64 riscv64
@@ -69,7 +68,7 @@ fuzz: $(PROBE)$(ARCH) ## Run every fuzz test for FUZZTIME (5s)
 bench: $(PROBE)$(ARCH) ## Run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 
-# A cache for each clone: a shared one gives paths of the other clones, which no exclusion fits.
+# Each clone has its own cache. A shared one contains paths of other clones, and the exclusions do not match them.
 lint: export GOLANGCI_LINT_CACHE := $(CURDIR)/bin/lint
 
 .PHONY: lint
@@ -78,7 +77,7 @@ lint: ## Check style, layers, the clock rule and the prose
 	go test ./internal/docgen -run TestProse
 
 .PHONY: cross
-cross: ## Check that all of it, tests too, compiles for the other architectures
+cross: ## Check that all code, including tests, compiles for the other architectures
 	for arch in $(filter-out $(ARCH),$(PROBES)); do CGO_ENABLED=0 GOARCH=$$arch go vet ./...; done
 
 .PHONY: fmt
@@ -94,6 +93,6 @@ gen: $(PROBE)$(ARCH) ## Write the generated pages: docs/cli, the tables of docs/
 verify: lint cross test ## Run all that must pass before a change goes in
 
 .PHONY: clean
-clean: ## Remove what was built and measured
+clean: ## Remove built programs and results
 	rm -rf bin out
 	rm -f $(PROBE)* $(LINPACK)*

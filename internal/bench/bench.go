@@ -15,12 +15,12 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-
-	"context"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -138,21 +138,19 @@ func (p Params) Has(name string) bool {
 	return ok
 }
 
-// Numbers reads parameters that are whole numbers into the given variables. It accepts every value that IntRange accepts.
-func (p Params) Numbers(into map[string]*int) error {
-	for name, n := range into {
-		v, err := strconv.Atoi(p.Param(name))
-		if err != nil {
-			return fmt.Errorf("read the parameter %s: %w", name, err)
-		}
-		*n = v
-	}
-	return nil
-}
+// Int returns the value of a parameter that Resolve has checked by IntRange.
+func (p Params) Int(name string) int { return parsed(p, name, strconv.Atoi) }
 
-// Number reads a parameter that Resolve has checked by IntRange.
-func (p Params) Number(name string) (n int, err error) {
-	return n, p.Numbers(map[string]*int{name: &n})
+// Duration returns the value of a parameter that Resolve has checked to be a time.
+func (p Params) Duration(name string) time.Duration { return parsed(p, name, time.ParseDuration) }
+
+// parsed panics on a value that no check of the parameter accepts.
+func parsed[T any](p Params, name string, parse func(string) (T, error)) T {
+	v, err := parse(p.Param(name))
+	if err != nil {
+		panic(fmt.Sprintf("the benchmark does not check its parameter %s: %v", name, err))
+	}
+	return v
 }
 
 // String formats params canonically: "name=value name=value" in order of names.
@@ -226,6 +224,16 @@ func IntRange(lo, hi int) func(string) error {
 	return func(v string) error {
 		if n, err := strconv.Atoi(v); err != nil || n < lo || n > hi {
 			return fmt.Errorf("must be a whole number from %d to %d", lo, hi)
+		}
+		return nil
+	}
+}
+
+// TimeRange is a check that accepts times from lo to hi.
+func TimeRange(lo, hi time.Duration) func(string) error {
+	return func(v string) error {
+		if d, err := time.ParseDuration(v); err != nil || d < lo || d > hi {
+			return fmt.Errorf("must be a time from %v to %v, such as 1s", lo, hi)
 		}
 		return nil
 	}

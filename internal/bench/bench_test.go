@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -111,19 +112,19 @@ func TestSuiteAndSpan(t *testing.T) {
 	}
 }
 
-func TestNumbers(t *testing.T) {
-	params := bench.Params{"mib": "64", "block": "4", "on": "bind"}
-	var mib, block int
-	if err := params.Numbers(map[string]*int{"mib": &mib, "block": &block}); err != nil || mib != 64 || block != 4 {
-		t.Errorf("Numbers gives %d and %d, %v; want 64 and 4", mib, block, err)
+func TestTypedParams(t *testing.T) {
+	params := bench.Params{"mib": "64", "duration": "2s", "on": "bind"}
+	if n, d := params.Int("mib"), params.Duration("duration"); n != 64 || d != 2*time.Second {
+		t.Errorf("Int = %d and Duration = %v, want 64 and 2s", n, d)
 	}
-	if err := params.Numbers(map[string]*int{"on": new(int)}); err == nil || !strings.Contains(err.Error(), "parameter on") {
-		t.Errorf("Numbers of a word: %v", err)
+	for _, name := range []string{"on", "none"} {
+		func() {
+			defer func() {
+				if text := fmt.Sprint(recover()); !strings.Contains(text, name) {
+					t.Errorf("Int of %s: %s", name, text)
+				}
+			}()
+			params.Int(name)
+		}()
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("Param of an undeclared parameter does not panic")
-		}
-	}()
-	params.Param("none")
 }

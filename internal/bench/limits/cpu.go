@@ -31,13 +31,9 @@ func cpuTime() bench.Benchmark {
 			Name: "percent", Help: "the limit in per cent of a CPU", Quick: "10", Paper: "10", Check: bench.IntRange(1, 50),
 		}),
 		Run: func(ctx context.Context, t bench.Trial) error {
-			var prime, events, percent int
-			if err := t.Numbers(map[string]*int{"prime": &prime, "events": &events, "percent": &percent}); err != nil {
-				return err
-			}
-			limit := float64(percent) / 100
+			limit := float64(t.Int("percent")) / 100
 			t.Condition("CPU limit", percentOfCPU(limit))
-			p := workload.SysbenchCPU(prime, events, 1)
+			p := workload.SysbenchCPU(t.Int("prime"), t.Int("events"), 1)
 			spec := bench.SpecOf(t, p)
 			spec.Resources.CPU = limit
 			var used usage

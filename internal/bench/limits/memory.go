@@ -47,10 +47,7 @@ func memoryOOM() bench.Benchmark {
 			{Name: "mib", Help: "the limit in MiB; the program takes twice as much if nothing stops it", Quick: "64", Paper: "64", Check: bench.IntRange(16, 64<<10)},
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			mib, err := t.Number("mib")
-			if err != nil {
-				return err
-			}
+			mib := t.Int("mib")
 			limit := int64(mib) << 20
 			t.Condition("memory limit", strconv.Itoa(mib)+" MiB")
 			spec := t.Spec(workload.Grow(beyond * mib)...)

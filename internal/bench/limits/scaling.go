@@ -58,14 +58,9 @@ func cpuScaling() bench.Benchmark {
 			},
 		),
 		Run: func(ctx context.Context, t bench.Trial) error {
-			var prime, events, steps, percent, from int
-			err := t.Numbers(map[string]*int{"prime": &prime, "events": &events, "steps": &steps, "percent": &percent, "from": &from})
-			if err != nil {
-				return err
-			}
-			p := workload.SysbenchCPUProgress(prime, events, 1)
-			full := float64(percent) / 100
-			run := &progress{t: t, first: full * float64(from) / 100, full: full, steps: steps, passed: make(chan struct{}, steps+2)}
+			p := workload.SysbenchCPUProgress(t.Int("prime"), t.Int("events"), 1)
+			full, steps := float64(t.Int("percent"))/100, t.Int("steps")
+			run := &progress{t: t, first: full * float64(t.Int("from")) / 100, full: full, steps: steps, passed: make(chan struct{}, steps+2)}
 			var rates []float64
 			values, err := bench.Run(ctx, t, run.scale, bench.SpecOf(t, p), func(text []byte) (values workload.Values, err error) {
 				if rates, err = workload.Rates(text); err != nil {

@@ -24,11 +24,7 @@ func pull() bench.Benchmark {
 		Waits: []bench.Medium{bench.Disk},
 		Needs: bench.Always(engine.CanPull),
 		Run: func(ctx context.Context, t bench.Trial) error {
-			mib, err := t.Number("size")
-			if err != nil {
-				return err
-			}
-			ref, err := t.Images.Fresh(ctx, int64(mib)<<20)
+			ref, err := t.Images.Fresh(ctx, int64(t.Int("size"))<<20)
 			if err != nil {
 				return err
 			}

@@ -22,16 +22,12 @@ func repeated[T any](b bench.Benchmark, capability engine.Capability, operate fu
 	}}
 	b.Needs = bench.Always(capability)
 	b.Run = func(ctx context.Context, t bench.Trial) error {
-		repeats, err := t.Number("repeats")
-		if err != nil {
-			return err
-		}
 		running, err := bench.Start(ctx, t)
 		if err != nil {
 			return err
 		}
 		c, err := bench.Optional[T](running.Container, capability)
-		for n := 0; err == nil && n < repeats; n++ {
+		for n := 0; err == nil && n < t.Int("repeats"); n++ {
 			err = operate(ctx, t, c, n)
 		}
 		return err

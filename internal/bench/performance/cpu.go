@@ -32,9 +32,9 @@ func threadsParam(paper, help string) bench.Param {
 }
 
 // threads reads the parameter; 0 stands for all.
-func threads(t bench.Trial) (int, error) {
+func threads(t bench.Trial) int {
 	if t.Param("threads") == allThreads {
-		return 0, nil
+		return 0
 	}
-	return t.Number("threads")
+	return t.Int("threads")
 }

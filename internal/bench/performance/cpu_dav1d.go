@@ -2,7 +2,6 @@ package performance
 
 import (
 	"context"
-	"errors"
 	"strconv"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -27,17 +26,13 @@ func dav1d() bench.Benchmark {
 			threadsParam(allThreads, "number of threads, or all for one for each CPU that the program sees, as in the paper"),
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			threads, err := threads(t)
-			frames, wrong := t.Number("frames")
-			if err := errors.Join(err, wrong); err != nil {
-				return err
-			}
+			frames := t.Int("frames")
 			// The verification comes first, so that the clip is in the page cache on all targets.
 			verify := workload.Dav1dVerify(frames)
 			if _, err := bench.Measure(ctx, t, bench.InContainer, verify); err != nil {
 				return err
 			}
-			return measureProgram(ctx, t, workload.Dav1d(frames, threads), metrics)
+			return measureProgram(ctx, t, workload.Dav1d(frames, threads(t)), metrics)
 		},
 	}
 }

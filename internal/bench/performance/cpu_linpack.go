@@ -2,7 +2,6 @@ package performance
 
 import (
 	"context"
-	"errors"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -23,12 +22,7 @@ func linpack() bench.Benchmark {
 			threadsParam(allThreads, "number of threads, or all for one for each CPU that the program sees"),
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			var n, runs int
-			threads, err := threads(t)
-			if err := errors.Join(err, t.Numbers(map[string]*int{"n": &n, "runs": &runs})); err != nil {
-				return err
-			}
-			return measureProgram(ctx, t, workload.Linpack(n, runs, threads), metrics)
+			return measureProgram(ctx, t, workload.Linpack(t.Int("n"), t.Int("runs"), threads(t)), metrics)
 		},
 	}
 }

@@ -2,7 +2,6 @@ package performance
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -35,27 +34,12 @@ func sevenZip() bench.Benchmark {
 			},
 			{
 				Name: "step", Help: "amount of work in a step, as its time on a slow CPU; usage is counted in ticks of 10ms, so that short steps make it coarse",
-				Quick: "500ms", Paper: "4s", Check: stepOf,
+				Quick: "500ms", Paper: "4s", Check: bench.TimeRange(100*time.Millisecond, time.Hour),
 			},
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			var z workload.SevenZip
-			var errs [3]error
-			z.Threads, errs[0] = threads(t)
-			errs[1] = t.Numbers(map[string]*int{"dictionary": &z.Dictionary})
-			z.Step, errs[2] = time.ParseDuration(t.Param("step"))
-			if err := errors.Join(errs[:]...); err != nil {
-				return err
-			}
+			z := workload.SevenZip{Threads: threads(t), Dictionary: t.Int("dictionary"), Step: t.Duration("step")}
 			return measureProgram(ctx, t, z.Program(), metrics)
 		},
 	}
-}
-
-// stepOf checks the length of a step of 7-Zip.
-func stepOf(v string) error {
-	if d, err := time.ParseDuration(v); err != nil || d < 100*time.Millisecond || d > time.Hour {
-		return errors.New("must be a time from 100ms to 1h, such as 1s")
-	}
-	return nil
 }

@@ -22,11 +22,7 @@ func cpuTime() bench.Benchmark {
 			{Name: "threads", Help: "number of threads that share the work; wang takes 4", Quick: "1", Paper: "1", Check: bench.IntRange(1, 256)},
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			var prime, events, threads int
-			if err := t.Numbers(map[string]*int{"prime": &prime, "events": &events, "threads": &threads}); err != nil {
-				return err
-			}
-			return measureProgram(ctx, t, workload.SysbenchCPU(prime, events, threads), metrics)
+			return measureProgram(ctx, t, workload.SysbenchCPU(t.Int("prime"), t.Int("events"), t.Int("threads")), metrics)
 		},
 	}
 }

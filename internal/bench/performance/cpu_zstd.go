@@ -11,8 +11,8 @@ import (
 
 func zstd() bench.Benchmark {
 	metrics := []result.Metric{
-		higher("Compression", result.BytesPerSecond, "bytes of the text that are compressed a second, in the fastest run of about a second"),
-		higher("Decompression", result.BytesPerSecond, "bytes of the text that are restored a second, in the fastest run of about a second"),
+		higher("Compression", result.BytesPerSecond, "bytes of the text compressed per second, in the fastest run of about a second"),
+		higher("Decompression", result.BytesPerSecond, "bytes of the text restored per second, in the fastest run of about a second"),
 	}
 	return bench.Benchmark{
 		Name:    "performance.cpu.zstd",
@@ -25,11 +25,7 @@ func zstd() bench.Benchmark {
 			{Name: "seconds", Help: "minimum time of each direction; zstd's own value is 3", Quick: "1", Paper: "3", Check: bench.IntRange(1, 3600)},
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			var level, seconds int
-			if err := t.Numbers(map[string]*int{"level": &level, "seconds": &seconds}); err != nil {
-				return err
-			}
-			return measureProgram(ctx, t, workload.Zstd(level, time.Duration(seconds)*time.Second), metrics)
+			return measureProgram(ctx, t, workload.Zstd(t.Int("level"), time.Duration(t.Int("seconds"))*time.Second), metrics)
 		},
 	}
 }

@@ -2,7 +2,6 @@ package performance
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -73,7 +72,7 @@ func redis() bench.Benchmark {
 			bench.Peer(bench.ContainerPeer),
 			{Name: "requests", Help: "maximum number of requests in each test", Quick: "50000", Paper: "100000", Check: bench.IntRange(fewestRequests, 10_000_000)},
 			{
-				Name: "duration", Quick: "3s", Paper: "0s", Check: redisTime,
+				Name: "duration", Quick: "3s", Paper: "0s", Check: bench.TimeRange(0, time.Hour),
 				Help: "approximate time of all tests together: each has the same number of requests, at least 1000; 0s sets no limit",
 			},
 			{Name: "clients", Help: "number of concurrent connections", Quick: "50", Paper: "50", Check: bench.IntRange(1, 1000)},
@@ -81,15 +80,11 @@ func redis() bench.Benchmark {
 		Image: bench.WorkloadImage,
 		Needs: bench.Always(engine.NetworkBridge),
 		Run: func(ctx context.Context, t bench.Trial) error {
-			var run workload.RedisRun
-			within, err := settings(t, map[string]*int{"requests": &run.Requests, "clients": &run.Clients})
-			if err != nil {
-				return err
-			}
+			run := workload.RedisRun{Requests: t.Int("requests"), Clients: t.Int("clients")}
 			server := bench.Server{Spec: t.Spec(workload.RedisServe()...), Port: workload.RedisPort, End: bench.Terminated}
 			return bench.Serve(ctx, t, server, func(ctx context.Context, at netip.AddrPort) error {
 				run.Server = at
-				return runRedis(ctx, t, run, within)
+				return runRedis(ctx, t, run, t.Duration("duration"))
 			})
 		},
 	}
@@ -97,13 +92,6 @@ func redis() bench.Benchmark {
 
 // fewestRequests is enough to fill the lists of LRANGE_600.
 const fewestRequests = 1000
-
-func redisTime(v string) error {
-	if d, err := time.ParseDuration(v); err != nil || d < 0 || d > time.Hour {
-		return fmt.Errorf("must be a time from 0s to %v", time.Hour)
-	}
-	return nil
-}
 
 // runRedis runs the tests with as many requests as fit into the time, at most run.Requests. A run with the fewest requests
 // estimates the number. redis-benchmark counts whole milliseconds and has no time limit of its own.

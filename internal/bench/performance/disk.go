@@ -37,18 +37,6 @@ func storageNeeds(p bench.Params, bytes int64) bench.Needs {
 	return needs
 }
 
-// product multiplies bytes by the values of parameters.
-func product(p bench.Params, bytes int64, params ...string) int64 {
-	for _, name := range params {
-		n, err := p.Number(name)
-		if err != nil {
-			return 0 // Resolve refuses the value
-		}
-		bytes *= int64(n)
-	}
-	return bytes
-}
-
 // storageOf makes the volume that the parameter on selects, and records it as a condition.
 func storageOf(t bench.Trial, cache bench.Cache) (storage, error) {
 	volume := bench.Volume(t.Param("on"))

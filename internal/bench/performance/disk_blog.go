@@ -29,16 +29,12 @@ func diskBlog() bench.Benchmark {
 		},
 		Needs: func(p bench.Params) bench.Needs { return storageNeeds(p, blogSpace) },
 		Run: func(ctx context.Context, t bench.Trial) error {
-			d, err := settings(t, nil)
-			if err != nil {
-				return err
-			}
 			on, err := storageOf(t, bench.Warm)
 			if err != nil {
 				return err
 			}
 			// The seed is the same in every trial, so that all targets get the same files.
-			return measureProbe(ctx, t, workload.Files(workload.PaperFilesLoad(bench.DataDir, 1), d), metrics, on.Into)
+			return measureProbe(ctx, t, workload.Files(workload.PaperFilesLoad(bench.DataDir, 1), t.Duration("duration")), metrics, on.Into)
 		},
 	}
 }

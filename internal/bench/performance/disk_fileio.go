@@ -2,7 +2,6 @@ package performance
 
 import (
 	"context"
-	"maps"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -35,25 +34,25 @@ func fsyncParam() bench.Param {
 }
 
 // fileIO reads the parameters of the functions above, as far as the benchmark has them.
-func fileIO(t bench.Trial) (workload.FileIO, error) {
-	var f workload.FileIO
-	numbers := map[string]*int{"files": &f.Files, "mib": &f.MiB, "requests": &f.Requests, "fsync": &f.SyncEvery}
-	maps.DeleteFunc(numbers, func(name string, _ *int) bool { return !t.Has(name) })
-	return f, t.Numbers(numbers)
+func fileIO(t bench.Trial) workload.FileIO {
+	f := workload.FileIO{Files: t.Int("files"), MiB: t.Int("mib")}
+	if t.Has("requests") {
+		f.Requests = t.Int("requests")
+	}
+	if t.Has("fsync") {
+		f.SyncEvery = t.Int("fsync")
+	}
+	return f
 }
 
 // fileBytes is the size of all files together.
-func fileBytes(p bench.Params) int64 { return product(p, 1<<20, "files", "mib") }
+func fileBytes(p bench.Params) int64 { return int64(p.Int("files")) * int64(p.Int("mib")) << 20 }
 
 // fileBenchmark completes a benchmark that runs modes of sysbench's fileio on the storage of the parameter on.
 func fileBenchmark(b bench.Benchmark, stages func(f workload.FileIO) []stage) bench.Benchmark {
 	b.Waits, b.Image = []bench.Medium{bench.Disk}, bench.WorkloadImage
 	b.Needs = func(p bench.Params) bench.Needs { return storageNeeds(p, fileBytes(p)) }
 	b.Run = func(ctx context.Context, t bench.Trial) error {
-		f, err := fileIO(t)
-		if err != nil {
-			return err
-		}
 		cache := bench.Warm
 		if t.Has("cache") {
 			cache = bench.Cache(t.Param("cache"))
@@ -62,7 +61,7 @@ func fileBenchmark(b bench.Benchmark, stages func(f workload.FileIO) []stage) be
 		if err != nil {
 			return err
 		}
-		values, err := on.measure(ctx, t, stages(f)...)
+		values, err := on.measure(ctx, t, stages(fileIO(t))...)
 		if err != nil {
 			return err
 		}
@@ -137,10 +136,7 @@ func diskMount() bench.Benchmark {
 		// The trial checks the needs of each other volume when its turn comes.
 		Needs: func(p bench.Params) bench.Needs { return bench.Bind.Needs(fileBytes(p)) },
 		Run: func(ctx context.Context, t bench.Trial) error {
-			f, err := fileIO(t)
-			if err != nil {
-				return err
-			}
+			f := fileIO(t)
 			for i, volume := range volumes {
 				metric := metrics[i].Name
 				// The files on the volumes before this one exist until the trial ends.

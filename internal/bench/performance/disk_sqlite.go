@@ -27,19 +27,15 @@ func diskSQLite() bench.Benchmark {
 			bench.OnParam(bench.Bind, bench.Bind),
 		},
 		Needs: func(p bench.Params) bench.Needs {
-			return storageNeeds(p, 1<<20+product(p, sqliteSpace, "insertions"))
+			return storageNeeds(p, 1<<20+int64(p.Int("insertions"))*sqliteSpace)
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			n, err := t.Number("insertions")
-			if err != nil {
-				return err
-			}
 			on, err := storageOf(t, bench.Warm)
 			if err != nil {
 				return err
 			}
 			var stages []stage
-			for _, p := range workload.Insertions(n, "TotalTime") {
+			for _, p := range workload.Insertions(t.Int("insertions"), "TotalTime") {
 				stages = append(stages, stage{Program: p})
 			}
 			values, err := on.measure(ctx, t, stages...)

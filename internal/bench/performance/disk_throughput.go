@@ -35,15 +35,11 @@ func diskThroughput() bench.Benchmark {
 			bench.CacheParam(bench.Warm, bench.Cold),
 			{Name: "direct", Help: "1 bypasses the page cache (O_DIRECT), if the target honours it", Quick: "0", Paper: "0", Check: bench.OneOf("0", "1")},
 		},
-		Needs: func(p bench.Params) bench.Needs { return storageNeeds(p, product(p, 1<<20, "mib")) },
+		Needs: func(p bench.Params) bench.Needs { return storageNeeds(p, int64(p.Int("mib"))<<20) },
 		Run: func(ctx context.Context, t bench.Trial) error {
-			f := workload.Fio{Dir: bench.DataDir, Direct: t.Param("direct") == "1"}
-			var block, rndBlock int
-			d, err := settings(t, map[string]*int{"mib": &f.MiB, "block": &block, "rndblock": &rndBlock})
-			if err != nil {
-				return err
-			}
-			if block, rndBlock = block<<10, rndBlock<<10; block > f.MiB<<20 || rndBlock > f.MiB<<20 {
+			f := workload.Fio{Dir: bench.DataDir, MiB: t.Int("mib"), Direct: t.Param("direct") == "1"}
+			d, block, rndBlock := t.Duration("duration"), t.Int("block")<<10, t.Int("rndblock")<<10
+			if block > f.MiB<<20 || rndBlock > f.MiB<<20 {
 				return fmt.Errorf("requests of %d and %d bytes do not fit into a file of %d MiB", block, rndBlock, f.MiB)
 			}
 			on, err := storageOf(t, bench.Cache(t.Param("cache")))

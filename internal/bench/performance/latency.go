@@ -25,11 +25,7 @@ func latency() bench.Benchmark {
 		Metrics: metrics,
 		Params:  []bench.Param{duration(500*time.Millisecond, 10*time.Second, "run time, all calls together")},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			d, err := settings(t, nil)
-			if err != nil {
-				return err
-			}
-			out, err := runProbe(ctx, t, workload.Latency(d))
+			out, err := runProbe(ctx, t, workload.Latency(t.Duration("duration")))
 			if err != nil {
 				return err
 			}

@@ -46,10 +46,9 @@ func sysbenchMemory(facet, summary, source string, metrics ...result.Metric) ben
 			{Name: "access", Help: "order of access within a block: seq or rnd", Quick: "seq", Paper: "seq", Check: bench.OneOf("seq", "rnd")},
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			load := workload.MemoryLoad{Operation: t.Param("operation"), Access: t.Param("access")}
-			err := t.Numbers(map[string]*int{"mib": &load.TotalMiB, "kib": &load.BlockKiB, "threads": &load.Threads})
-			if err != nil {
-				return err
+			load := workload.MemoryLoad{
+				TotalMiB: t.Int("mib"), BlockKiB: t.Int("kib"), Threads: t.Int("threads"),
+				Operation: t.Param("operation"), Access: t.Param("access"),
 			}
 			return measureProgram(ctx, t, workload.SysbenchMemory(load), metrics)
 		},

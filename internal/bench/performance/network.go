@@ -46,11 +46,7 @@ func overNetwork(b bench.Benchmark, timeHelp string, run func(ctx context.Contex
 	b.Params = []bench.Param{bench.Peer(bench.HostPeer), testTime(timeHelp)}
 	b.Image, b.Needs = bench.WorkloadImage, bench.Always(engine.NetworkBridge)
 	b.Run = func(ctx context.Context, t bench.Trial) error {
-		each, err := settings(t, nil)
-		if err != nil {
-			return err
-		}
-		return run(ctx, t, each)
+		return run(ctx, t, t.Duration("duration"))
 	}
 	return b
 }
@@ -69,10 +65,7 @@ func bandwidth() bench.Benchmark {
 			},
 		},
 	}, "time of the measurement in each direction", func(ctx context.Context, t bench.Trial, each time.Duration) error {
-		omit, err := time.ParseDuration(t.Param("omit"))
-		if err != nil {
-			return err
-		}
+		omit := t.Duration("omit")
 		receive, clients, err := iperf(ctx, t, workload.IperfTest{Duration: each, Omit: omit})
 		if err != nil {
 			return err

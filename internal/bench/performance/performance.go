@@ -35,21 +35,8 @@ func seconds(name, help string) result.Metric {
 func duration(quick, paper time.Duration, help string) bench.Param {
 	return bench.Param{
 		Name: "duration", Help: help, Quick: quick.String(), Paper: paper.String(),
-		Check: func(v string) error {
-			if d, err := time.ParseDuration(v); err != nil || d < 10*time.Millisecond || d > time.Hour {
-				return fmt.Errorf("must be a time from 10ms to 1h, such as %v", quick)
-			}
-			return nil
-		},
+		Check: bench.TimeRange(10*time.Millisecond, time.Hour),
 	}
-}
-
-// settings reads parameters that are whole numbers, and the parameter duration.
-func settings(t bench.Trial, numbers map[string]*int) (time.Duration, error) {
-	if err := t.Numbers(numbers); err != nil {
-		return 0, err
-	}
-	return time.ParseDuration(t.Param("duration"))
 }
 
 // measureProgram runs a program of the benchmark's image in a container. It records the benchmark's metrics, and the
@@ -109,12 +96,7 @@ func unixbench() bench.Benchmark {
 			duration(300*time.Millisecond, 10*time.Second, "run time of the loops"),
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			var copies int
-			d, err := settings(t, map[string]*int{"copies": &copies})
-			if err != nil {
-				return err
-			}
-			return measureProbe(ctx, t, workload.Syscall(copies, d), metrics)
+			return measureProbe(ctx, t, workload.Syscall(t.Int("copies"), t.Duration("duration")), metrics)
 		},
 	}
 }
@@ -136,12 +118,7 @@ func stream() bench.Benchmark {
 			duration(200*time.Millisecond, 5*time.Second, "run time of the repeated kernels"),
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			var mib int
-			d, err := settings(t, map[string]*int{"mib": &mib})
-			if err != nil {
-				return err
-			}
-			return measureProbe(ctx, t, workload.Stream(mib, d), metrics)
+			return measureProbe(ctx, t, workload.Stream(t.Int("mib"), t.Duration("duration")), metrics)
 		},
 	}
 }

@@ -32,11 +32,7 @@ func rate(workers int) bench.Benchmark {
 			Check: bench.IntRange(1, largest),
 		}},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			lives, err := t.Number("lives")
-			if err != nil {
-				return err
-			}
-			return drive(ctx, t, workers, lives)
+			return drive(ctx, t, workers, t.Int("lives"))
 		},
 	}
 }

@@ -239,7 +239,7 @@ var invalid = []struct {
 	{"expressions that are none", withParse("metric: A, unit: s, better: lower, regex: '(a'", "metric: B, unit: s, better: lower, regex: 'a'", "metric: C, unit: s, better: lower, regex: '(a)(b)'", "metric: D, unit: s, better: lower, regex: \"(\\e)\"", "metric: E, unit: s, better: lower, regex: '(?=a)(b)'"), false, []string{
 		"p:7:52: parse.regex: \"(a\": error parsing regexp: missing closing ): `(a`; write one with one group for the number, such as 'rate: ([0-9.]+) op/s'",
 		`p:8:52: parse.regex: "a": it has no group for the number; write one with one group for the number, such as 'rate: ([0-9.]+) op/s'`,
-		`p:9:52: parse.regex: "(a)(b)": it has 2 groups, and one must hold the number; write one with one group for the number, such as 'rate: ([0-9.]+) op/s'`,
+		`p:9:52: parse.regex: "(a)(b)": it has 2 groups instead of one for the number; write one with one group for the number, such as 'rate: ([0-9.]+) op/s'`,
 		`p:10:52: parse.regex: "(\x1b)" is empty, too long or not printable`,
 		"p:11:52: parse.regex: \"(?=a)(b)\": error parsing regexp: invalid or unsupported Perl syntax: `(?=`; write one with one group for the number, such as 'rate: ([0-9.]+) op/s'",
 	}},

@@ -10,29 +10,27 @@ import (
 )
 
 func dav1d() bench.Benchmark {
-	metrics := []result.Metric{higher("FramesPerSecond", result.PerSecond, "frames over the time from before the first to after the last; the pictures are discarded")}
 	var frames []string
 	for _, n := range workload.DecodedFrames() {
 		frames = append(frames, strconv.Itoa(n))
 	}
-	return bench.Benchmark{
+	b := ofProgram(bench.Benchmark{
 		Name:    "performance.cpu.dav1d",
 		Summary: "decoding an AV1 video of 1920 × 1080 with dav1d, after a check of the pictures' checksum",
 		Source:  "wang figure 7, with a different clip, which can be generated again",
-		Metrics: metrics,
-		Image:   bench.WorkloadImage,
+		Metrics: []result.Metric{higher("FramesPerSecond", result.PerSecond, "frames over the time from before the first to after the last; the pictures are discarded")},
 		Params: []bench.Param{
 			{Name: "frames", Help: "number of frames that are decoded", Quick: frames[0], Paper: frames[len(frames)-1], Check: bench.OneOf(frames...)},
 			threadsParam(allThreads, "number of threads, or all for one for each CPU that the program sees, as in the paper"),
 		},
-		Run: func(ctx context.Context, t bench.Trial) error {
-			frames := t.Int("frames")
-			// The verification comes first, so that the clip is in the page cache on all targets.
-			verify := workload.Dav1dVerify(frames)
-			if _, err := bench.Measure(ctx, t, bench.InContainer, verify); err != nil {
-				return err
-			}
-			return measureProgram(ctx, t, workload.Dav1d(frames, threads(t)), metrics)
-		},
+	}, func(t bench.Trial) workload.Program { return workload.Dav1d(t.Int("frames"), threads(t)) })
+	measure := b.Run
+	b.Run = func(ctx context.Context, t bench.Trial) error {
+		// The verification comes first, so that the clip is in the page cache on all targets.
+		if _, err := bench.Measure(ctx, t, bench.InContainer, workload.Dav1dVerify(t.Int("frames"))); err != nil {
+			return err
+		}
+		return measure(ctx, t)
 	}
+	return b
 }

@@ -1,7 +1,6 @@
 package performance
 
 import (
-	"context"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -20,12 +19,11 @@ func sevenZip() bench.Benchmark {
 			higher(d.name+"PerUsage", result.Score, "7-Zip's R/U in MIPS of "+d.of+": the rating of one CPU; it compares only targets with the same usage"),
 		)
 	}
-	return bench.Benchmark{
+	return ofProgram(bench.Benchmark{
 		Name:    "performance.cpu.sevenzip",
 		Summary: "compressing and decompressing in memory with 7-Zip's benchmark",
 		Source:  "sateri section 4.3, tables 4.7 and 4.8",
 		Metrics: metrics,
-		Image:   bench.WorkloadImage,
 		Params: []bench.Param{
 			threadsParam(allThreads, "number of threads, or all for one for each CPU that the program sees, as in the paper; a virtual machine has CPUs of its own"),
 			{
@@ -37,9 +35,7 @@ func sevenZip() bench.Benchmark {
 				Quick: "500ms", Paper: "4s", Check: bench.TimeRange(100*time.Millisecond, time.Hour),
 			},
 		},
-		Run: func(ctx context.Context, t bench.Trial) error {
-			z := workload.SevenZip{Threads: threads(t), Dictionary: t.Int("dictionary"), Step: t.Duration("step")}
-			return measureProgram(ctx, t, z.Program(), metrics)
-		},
-	}
+	}, func(t bench.Trial) workload.Program {
+		return workload.SevenZip{Threads: threads(t), Dictionary: t.Int("dictionary"), Step: t.Duration("step")}.Program()
+	})
 }

@@ -1,8 +1,6 @@
 package performance
 
 import (
-	"context"
-
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
@@ -29,12 +27,11 @@ func memory() []bench.Benchmark {
 }
 
 func sysbenchMemory(facet, summary, source string, metrics ...result.Metric) bench.Benchmark {
-	return bench.Benchmark{
+	return ofProgram(bench.Benchmark{
 		Name:    "performance.memory." + facet,
 		Summary: summary,
 		Source:  source,
 		Metrics: metrics,
-		Image:   bench.WorkloadImage,
 		Params: []bench.Param{
 			{Name: "mib", Help: "amount of memory that is written, in MiB", Quick: "4096", Paper: "102400", Check: bench.IntRange(64, 1<<24)},
 			{
@@ -45,12 +42,10 @@ func sysbenchMemory(facet, summary, source string, metrics ...result.Metric) ben
 			{Name: "operation", Help: "operation on a block: write or read", Quick: "write", Paper: "write", Check: bench.OneOf("write", "read")},
 			{Name: "access", Help: "order of access within a block: seq or rnd", Quick: "seq", Paper: "seq", Check: bench.OneOf("seq", "rnd")},
 		},
-		Run: func(ctx context.Context, t bench.Trial) error {
-			load := workload.MemoryLoad{
-				TotalMiB: t.Int("mib"), BlockKiB: t.Int("kib"), Threads: t.Int("threads"),
-				Operation: t.Param("operation"), Access: t.Param("access"),
-			}
-			return measureProgram(ctx, t, workload.SysbenchMemory(load), metrics)
-		},
-	}
+	}, func(t bench.Trial) workload.Program {
+		return workload.SysbenchMemory(workload.MemoryLoad{
+			TotalMiB: t.Int("mib"), BlockKiB: t.Int("kib"), Threads: t.Int("threads"),
+			Operation: t.Param("operation"), Access: t.Param("access"),
+		})
+	})
 }

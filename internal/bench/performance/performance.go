@@ -39,17 +39,26 @@ func duration(quick, paper time.Duration, help string) bench.Param {
 	}
 }
 
-// measureProgram runs a program of the benchmark's image in a container. It records the benchmark's metrics, and the
-// number of threads if the program reports it.
-func measureProgram(ctx context.Context, t bench.Trial, p workload.Program, metrics []result.Metric) error {
-	values, err := bench.Measure(ctx, t, bench.InContainer, p)
-	if err != nil {
-		return err
+// ofProgram completes a benchmark that runs one program of the workload image in a container, and records its values.
+func ofProgram(b bench.Benchmark, program func(t bench.Trial) workload.Program) bench.Benchmark {
+	b.Image = bench.WorkloadImage
+	b.Run = func(ctx context.Context, t bench.Trial) error {
+		values, err := bench.Measure(ctx, t, bench.InContainer, program(t))
+		if err != nil {
+			return err
+		}
+		if n, known := values["Threads"]; known {
+			t.Condition("threads", strconv.Itoa(int(n)))
+		}
+		return bench.RecordAll(t, values, b.Metrics)
 	}
-	if n, known := values["Threads"]; known {
-		t.Condition("threads", strconv.Itoa(int(n)))
-	}
-	return bench.RecordAll(t, values, metrics)
+	return b
+}
+
+// ofProbe completes a benchmark that runs one load of the probe in a container, and records its values.
+func ofProbe(b bench.Benchmark, argv func(t bench.Trial) []string) bench.Benchmark {
+	b.Run = func(ctx context.Context, t bench.Trial) error { return measureProbe(ctx, t, argv(t), b.Metrics) }
+	return b
 }
 
 // runProbe runs one of the probe's loads in a container.
@@ -86,7 +95,7 @@ func unixbench() bench.Benchmark {
 		higher("Index", result.Score, "UnixBench's index of LoopsPerSecond: 15000 loops per second are index 10"),
 	}
 	metrics[1].DerivedFrom = metrics[0].Name
-	return bench.Benchmark{
+	return ofProbe(bench.Benchmark{
 		Name:    "performance.syscall.unixbench",
 		Summary: "the system call mix of UnixBench, by the probe",
 		Source:  "nishimura section 4; wang figure 15; byte-unixbench syscall (mix)",
@@ -95,30 +104,23 @@ func unixbench() bench.Benchmark {
 			{Name: "copies", Help: "copies at once; UnixBench takes 1 and one for each CPU, wang 1 and 4", Quick: "1", Paper: "1", Check: bench.IntRange(1, 256)},
 			duration(300*time.Millisecond, 10*time.Second, "run time of the loops"),
 		},
-		Run: func(ctx context.Context, t bench.Trial) error {
-			return measureProbe(ctx, t, workload.Syscall(t.Int("copies"), t.Duration("duration")), metrics)
-		},
-	}
+	}, func(t bench.Trial) []string { return workload.Syscall(t.Int("copies"), t.Duration("duration")) })
 }
 
 func stream() bench.Benchmark {
-	metrics := []result.Metric{
-		higher("Copy", result.BytesPerSecond, "c = a, 16 bytes an element"),
-		higher("Scale", result.BytesPerSecond, "b = x·c, 16 bytes an element"),
-		higher("Add", result.BytesPerSecond, "c = a + b, 24 bytes an element"),
-		higher("Triad", result.BytesPerSecond, "a = b + x·c, 24 bytes an element"),
-	}
-	return bench.Benchmark{
+	return ofProbe(bench.Benchmark{
 		Name:    "performance.memory.stream",
 		Summary: "memory bandwidth as STREAM measures it, best of the repetitions",
 		Source:  "wang figure 8 (RAMspeed); McCalpin, STREAM",
-		Metrics: metrics,
+		Metrics: []result.Metric{
+			higher("Copy", result.BytesPerSecond, "c = a, 16 bytes an element"),
+			higher("Scale", result.BytesPerSecond, "b = x·c, 16 bytes an element"),
+			higher("Add", result.BytesPerSecond, "c = a + b, 24 bytes an element"),
+			higher("Triad", result.BytesPerSecond, "a = b + x·c, 24 bytes an element"),
+		},
 		Params: []bench.Param{
 			{Name: "mib", Help: "size of each of the three arrays in MiB; should be 4 times the last cache", Quick: "32", Paper: "128", Check: bench.IntRange(1, 65536)},
 			duration(200*time.Millisecond, 5*time.Second, "run time of the repeated kernels"),
 		},
-		Run: func(ctx context.Context, t bench.Trial) error {
-			return measureProbe(ctx, t, workload.Stream(t.Int("mib"), t.Duration("duration")), metrics)
-		},
-	}
+	}, func(t bench.Trial) []string { return workload.Stream(t.Int("mib"), t.Duration("duration")) })
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// badRuntime is a runtime with a fault that shows when it is tried.
+// badRuntime is a runtime with a fault that the first container shows.
 type badRuntime struct {
 	name   string
 	make   func(*testing.T) *wrapper
 	reason string // what is recorded of it, a regular expression
 }
 
-// file makes a runtime of the content of a file.
+// file returns a runtime with the content of a file.
 func file(mode os.FileMode, content string) func(*testing.T) *wrapper {
 	return func(t *testing.T) *wrapper {
 		w := &wrapper{t: t, dir: t.TempDir()}
@@ -33,8 +33,7 @@ func file(mode os.FileMode, content string) func(*testing.T) *wrapper {
 
 func script(lines string) func(*testing.T) *wrapper { return file(0o700, "#!/bin/sh\n"+lines+"\n") }
 
-// hollow makes a runtime that answers --version, and does nothing else but what its hook
-// of create says.
+// hollow returns a runtime that implements only --version. Its create executes a hook.
 func hollow(create string) func(*testing.T) *wrapper {
 	return func(t *testing.T) *wrapper {
 		w := newWrapper(t, "true")
@@ -44,7 +43,7 @@ func hollow(create string) func(*testing.T) *wrapper {
 	}
 }
 
-// nearly makes a runtime that is right but for one call.
+// nearly returns a runtime with one faulty call.
 func nearly(call, script string) func(*testing.T) *wrapper {
 	return func(t *testing.T) *wrapper {
 		needRoot(t, "runc")
@@ -54,24 +53,24 @@ func nearly(call, script string) func(*testing.T) *wrapper {
 	}
 }
 
-// startWith measures a bad runtime and, as root, bare metal.
+// startWith starts a run of a bad runtime and, as root, of bare metal.
 func (b badRuntime) startWith(t *testing.T, w *wrapper, targets string) *program {
 	t.Helper()
 	args := []string{"benchmark", "--targets", targets, "--filter", lifecycle, "--runs", "1", "--warmup", "0"}
 	return start(t, t.TempDir(), append(args, w.flags("bad")...)...)
 }
 
-// check checks how a run of a bad runtime and bare metal ended.
+// check checks the result of a run of a bad runtime and of bare metal.
 func (b badRuntime) check(t *testing.T, w *wrapper, p *program) {
 	t.Helper()
 	p.ends(0)
 	if all := p.said.String() + p.stdout.String(); strings.ContainsAny(all, "\x1b\x00") {
-		t.Errorf("the output holds what a runtime wrote as it is: %q", all)
+		t.Errorf("the output has control characters of a runtime: %q", all)
 	}
 	for _, id := range w.runIDs() {
 		nothingLeft(t, id)
 	}
-	nobodyIn(t, w.dir, p.cmd.Dir)
+	noProcessIn(t, w.dir, p.cmd.Dir)
 	run := export(t, p.cmd.Dir, "latest")
 	nothingLeft(t, run.ID)
 	if reason := run.Targets[0].Unavailable; !regexp.MustCompile(b.reason).MatchString(reason) || len(reason) > 10_000 {
@@ -82,8 +81,8 @@ func (b badRuntime) check(t *testing.T, w *wrapper, p *program) {
 	}
 }
 
-// TestBadRuntime: whatever a runtime does wrong, the run goes on with the other targets, the
-// reason is recorded, and nothing is left behind.
+// TestBadRuntime: a faulty runtime does not stop the other targets, the reason is recorded, and
+// nothing is left behind.
 func TestBadRuntime(t *testing.T) {
 	t.Parallel()
 	missing := func(t *testing.T) *wrapper { return &wrapper{t: t, path: filepath.Join(t.TempDir(), "none")} }
@@ -128,8 +127,8 @@ func TestBadRuntime(t *testing.T) {
 	}
 }
 
-// TestHangingRuntime: a runtime that does not answer costs its time limits and nothing else.
-// All wait at the same time, and beside the tests that are not parallel.
+// TestHangingRuntime: a runtime that hangs costs only its time limits. All cases wait at the same time, in
+// parallel to the other tests.
 func TestHangingRuntime(t *testing.T) {
 	needRoot(t, "runc")
 	bystander := exec.Command("sleep", "1000")
@@ -156,7 +155,7 @@ func TestHangingRuntime(t *testing.T) {
 		{"create hangs", hollow("reach; sleep 1000"), noAnswer},
 		{"start hangs", nearly("start", "reach; sleep 1000"), noAnswer},
 		{"the container never ends", nearly("start", "reach; exit 0"), noAnswer},
-		// Of processes that are not the runtime's the end is not known. They must live on.
+		// The processes of other programs must not be killed.
 		{"pid of a bystander", hollow("reach; echo " + strconv.Itoa(bystander.Process.Pid) + ` >"$pidfile"; exit 0`), `.`},
 		{"pid of nobody", hollow(`reach; echo 2147483646 >"$pidfile"; exit 0`), `.`},
 	} {
@@ -173,7 +172,7 @@ func TestHangingRuntime(t *testing.T) {
 	}
 	select {
 	case err := <-ended:
-		t.Errorf("the bystander has ended: %v", err)
+		t.Errorf("the unrelated process has exited: %v", err)
 	default:
 		if err := bystander.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -182,8 +181,8 @@ func TestHangingRuntime(t *testing.T) {
 	}
 }
 
-// TestTrialGoesWrong: a runtime that works when it is tried goes wrong in the middle of
-// trials. These have failed, with what it said; the others are not touched.
+// TestTrialGoesWrong: a runtime passes the first container and fails during trials. These trials have
+// failed, with the runtime's output; the others are not affected.
 func TestTrialGoesWrong(t *testing.T) {
 	needRoot(t, "runc")
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cli"
 )
 
-// help gives what a command line that asks for help prints.
+// help returns the help of a command.
 func help(t *testing.T, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -51,12 +51,12 @@ func TestExitCodesInHelp(t *testing.T) {
 		cli.ExitRegression: "regression found", cli.ExitNoTarget: "no target available", cli.ExitInterrupted: "interrupted",
 	} {
 		if !regexp.MustCompile(fmt.Sprintf(`\s%d %s\s`, code, meaning)).MatchString(text) {
-			t.Errorf("the help does not say that %d means %s:\n%s", code, meaning, text)
+			t.Errorf("the help lacks exit code %d, %s:\n%s", code, meaning, text)
 		}
 	}
 }
 
-// TestLinesFit: on a terminal of 100 columns help is not torn.
+// TestLinesFit: the lines of help fit into 100 columns.
 func TestLinesFit(t *testing.T) {
 	for _, verb := range [][]string{nil, {"benchmark"}, {"report"}, {"export"}, {"cleanup"}, {"list"}, {"targets"}} {
 		for line := range strings.Lines(help(t, verb...)) {

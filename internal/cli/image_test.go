@@ -35,7 +35,7 @@ func TestRealImage(t *testing.T) {
 		var out, errs bytes.Buffer
 		got := cli.New(cli.Environment{Stdout: &out, Stderr: &errs}).Run(t.Context(), append([]string{"image"}, args...))
 		if got != want {
-			t.Fatalf("image %v ended with %d, want %d: %s", args, got, want, errs.String())
+			t.Fatalf("image %v: exit code %d, want %d: %s", args, got, want, errs.String())
 		}
 		return out.String()
 	}
@@ -83,14 +83,14 @@ func TestRealImage(t *testing.T) {
 		t.Errorf("loaded: %s", loaded)
 	}
 	if built := run(0, "build"); !strings.Contains(built, digest.String()) {
-		t.Errorf("what was loaded is not taken: %s", built)
+		t.Errorf("build does not use the loaded image: %s", built)
 	}
 	list := filepath.Join(os.Getenv(image.CacheVariable), "packages-"+runtime.GOARCH+".lock")
 	if err := os.WriteFile(list, []byte("of one's own"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if built := run(0, "build", "--pinned"); !strings.Contains(built, digest.String()) {
-		t.Errorf("of the list that comes with touchstone: %s", built)
+		t.Errorf("with the embedded list: %s", built)
 	}
 	if _, err := os.Stat(list); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the other list is still in use: %v", err)
@@ -98,7 +98,7 @@ func TestRealImage(t *testing.T) {
 	run(0, "load", file, "--name", "mine")
 	run(0, "prune")
 	if list := run(0, "list"); !strings.Contains(list, shown.Name) || !strings.Contains(list, "mine") {
-		t.Errorf("after pruning there is %s", list)
+		t.Errorf("after prune the list is %s", list)
 	}
 	if verified := run(0, "verify"); strings.Count(verified, "is intact") != 2 {
 		t.Errorf("verified: %s", verified)

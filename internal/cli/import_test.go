@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestInterruptedImport holds that a pipe into which nobody writes does not keep import from ending.
+// TestInterruptedImport: an interrupt ends import while it reads from an idle pipe.
 func TestInterruptedImport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -29,6 +29,6 @@ func TestInterruptedImport(t *testing.T) {
 	p.ends(130)
 	p.says(`^touchstone: import pipe: interrupted$`)
 	if _, err := os.Stat(filepath.Join(dir, "out")); !os.IsNotExist(err) {
-		t.Error("an import that was interrupted has made the folder")
+		t.Error("an interrupted import has created the folder")
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// longRun is a run of fake targets that is under way long enough to be interrupted. Its
-// calls take so long, by the fake clock, that a line of progress comes every few trials.
+// longRun is a run of fake targets that takes long enough for an interrupt. Its calls take so long on the fake clock
+// that a line of progress comes every few trials.
 var longRun = []string{
 	"benchmark", "--targets", "fake/a@create=2s,fake/b@create=3s,no=pause", "--filter", "operations.container",
 	"--runs", "200", "--budget", "1000h", "--seed", "7",
 }
 
-// wholeRun is the run as it is when nothing interrupts it.
+// wholeRun executes longRun without an interrupt.
 func wholeRun(t *testing.T) result.Run {
 	t.Helper()
 	dir := t.TempDir()
@@ -27,8 +27,8 @@ func wholeRun(t *testing.T) result.Run {
 	return export(t, dir, "latest")
 }
 
-// compareRuns checks that two runs are the same but for what depends on the time of day.
-// Without jitter, fake targets give the same numbers too.
+// compareRuns checks that two runs are equal, apart from IDs and times. Without jitter, fake targets have the same
+// numbers too.
 func compareRuns(t *testing.T, want, got result.Run) {
 	t.Helper()
 	for _, r := range []*result.Run{&want, &got} {
@@ -39,7 +39,7 @@ func compareRuns(t *testing.T, want, got result.Run) {
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the resumed run is not the run (-whole +resumed):\n%.4000s", diff)
+		t.Errorf("the resumed run differs (-whole +resumed):\n%.4000s", diff)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestKill(t *testing.T) {
 	p.ends(-1)
 	run := export(t, dir, "latest")
 	if n := len(run.Trials); n < recorded || run.State != result.Killed {
-		t.Fatalf("the run is %s and has %d trials, of which %d had been recorded", run.State, n, recorded)
+		t.Fatalf("the run is %s and has %d trials; %d were recorded before the kill", run.State, n, recorded)
 	}
 	list = start(t, dir, "runs")
 	list.ends(0)
@@ -99,8 +99,8 @@ func TestKill(t *testing.T) {
 	compareRuns(t, whole, export(t, dir, run.ID))
 }
 
-// TestReaderGone: nobody reads the output any more, as behind head.
-func TestReaderGone(t *testing.T) {
+// TestClosedPipe: the output pipe is closed, as by head. The run ends in order.
+func TestClosedPipe(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := start(t, dir, append(slices.Clone(longRun), "--runs", "2000")...)
@@ -117,7 +117,7 @@ func TestReaderGone(t *testing.T) {
 	}
 }
 
-// TestIgnoredSignal: what was started with nohup goes on when its terminal goes.
+// TestIgnoredSignal: a run under nohup continues after SIGHUP.
 func TestIgnoredSignal(t *testing.T) {
 	t.Parallel()
 	sh, err := exec.LookPath("sh")

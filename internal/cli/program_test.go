@@ -19,19 +19,18 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// patience is how long a program may take before it counts as hanging. Nothing below waits
-// for it unless something is broken.
+// patience is the time after which a program counts as hanging. Only a broken program takes that long.
 const patience = 2 * time.Minute
 
-// program is touchstone, being executed in a folder of its own.
+// program is a touchstone process in a folder of its own.
 type program struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	lines  *bufio.Reader // of standard error
 	stderr io.ReadCloser
-	said   bytes.Buffer // what was read of it so far
+	said   bytes.Buffer // standard error so far
 	stdout bytes.Buffer
-	// ended reads standard error to its end and waits for the program's, which it gives each time.
+	// ended reads standard error to its end and waits for the exit. It returns the same errors each time.
 	ended func() (readErr, err error)
 }
 
@@ -41,7 +40,7 @@ func start(t *testing.T, dir string, args ...string) *program {
 	return startCommand(t, dir, append([]string{"touchstone"}, args...)...)
 }
 
-// startCommand executes a command that becomes touchstone in the end.
+// startCommand executes a command that finally executes touchstone.
 func startCommand(t *testing.T, dir string, argv ...string) *program {
 	t.Helper()
 	p := prepare(t, dir, argv...)
@@ -49,13 +48,13 @@ func startCommand(t *testing.T, dir string, argv ...string) *program {
 	return p
 }
 
-// prepare makes a program that run executes.
+// prepare returns a program that run starts.
 func prepare(t *testing.T, dir string, argv ...string) *program {
 	t.Helper()
 	return prepareFor(t, patience, dir, argv...)
 }
 
-// prepareFor is prepare for a program that has other work than most.
+// prepareFor is prepare with another time limit.
 func prepareFor(t *testing.T, limit time.Duration, dir string, argv ...string) *program {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -82,7 +81,7 @@ func (p *program) run() {
 		return readErr, p.cmd.Wait()
 	})
 	p.t.Cleanup(func() {
-		// All are for a test that has failed.
+		// Both errors are for the message of a failed test.
 		_ = p.cmd.Process.Kill()
 		_ = p.stderr.Close()
 		_, _ = p.ended()
@@ -91,8 +90,7 @@ func (p *program) run() {
 
 var progressLine = regexp.MustCompile(`^ *[0-9]+%  trial ([0-9]+) of [0-9]+  operations`)
 
-// awaitProgress reads standard error up to a line of progress, and gives the number of the
-// trial that has begun.
+// awaitProgress reads standard error up to a line of progress, and returns the number of the trial in it.
 func (p *program) awaitProgress() int {
 	p.t.Helper()
 	for {
@@ -118,8 +116,8 @@ func (p *program) signal(s os.Signal) {
 	}
 }
 
-// ends waits for the end and checks the exit code, -1 for death by a signal. Where several
-// are right, it depends on the host which one it is.
+// ends waits for the exit and checks the exit code, which is -1 after a signal. It accepts several codes if the right
+// one depends on the host.
 func (p *program) ends(codes ...int) {
 	p.t.Helper()
 	readErr, err := p.ended()
@@ -132,18 +130,18 @@ func (p *program) ends(codes ...int) {
 	}
 }
 
-// says checks what the program has written, to standard error or output.
+// says checks standard error and standard output.
 func (p *program) says(patterns ...string) {
 	p.t.Helper()
 	all := p.said.String() + p.stdout.String()
 	for _, pattern := range patterns {
 		if !regexp.MustCompile("(?m)" + pattern).MatchString(all) {
-			p.t.Errorf("touchstone %s does not say %q:\n%s", strings.Join(p.cmd.Args[1:], " "), pattern, all)
+			p.t.Errorf("touchstone %s does not print %q:\n%s", strings.Join(p.cmd.Args[1:], " "), pattern, all)
 		}
 	}
 }
 
-// export gives a run that is kept in a folder.
+// export returns a recorded run.
 func export(t *testing.T, dir, ref string) result.Run {
 	t.Helper()
 	p := start(t, dir, "export", ref)

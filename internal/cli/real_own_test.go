@@ -13,8 +13,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// ownImage is a plan of a workload that is the probe, from an image of the user's beside the plan, and of one whose program
-// is not in there.
+// ownImage is a plan with two custom workloads in an image beside the plan. One is the probe, and the program of the other one
+// is not in the image.
 const ownImage = `version: 1
 targets: [native, oci/runc, containerd/runc]
 blocks: 1
@@ -65,12 +65,12 @@ func TestRealOwnImage(t *testing.T) {
 			want = result.Failed
 		}
 		if trial.Status != want || want == result.OK && (len(trial.Values("Rate")) != 1 || trial.Values("Rate")[0] <= 0) {
-			t.Errorf("%s on %s: %s because %s, with the rate %v", trial.Benchmark, trial.Target, trial.Status, trial.Reason, trial.Values("Rate"))
+			t.Errorf("%s on %s: %s: %s, with the rate %v", trial.Benchmark, trial.Target, trial.Status, trial.Reason, trial.Values("Rate"))
 		}
 	}
 }
 
-// TestRealOwnWorkload runs the example of own workloads as it is.
+// TestRealOwnWorkload runs the example of custom workloads unchanged.
 func TestRealOwnWorkload(t *testing.T) {
 	needRoot(t, "runc", "crun", "runsc")
 	enginetest.Workload(t)
@@ -90,7 +90,7 @@ func TestRealOwnWorkload(t *testing.T) {
 	}
 	for _, trial := range run.Trials {
 		if trial.Status != result.OK || len(trial.Samples) < 2 {
-			t.Errorf("%s on %s: %s because %s", trial.Benchmark, trial.Target, trial.Status, trial.Reason)
+			t.Errorf("%s on %s: %s: %s", trial.Benchmark, trial.Target, trial.Status, trial.Reason)
 		}
 	}
 }

@@ -54,18 +54,18 @@ func TestRealRun(t *testing.T) {
 	}
 }
 
-// realRun is a run of a wrapped runc that a test can hold where it likes.
+// realRun is a run of a wrapped runc. A test can stop it at any call.
 func realRun(t *testing.T) (w *wrapper, dir string, args []string) {
 	w = newWrapper(t, "runc")
 	args = append(w.flags("held"), "benchmark", "--targets", "oci/held", "--filter", lifecycle, "--runs", "3")
 	return w, t.TempDir(), append(args[2:], args[:2]...)
 }
 
-// TestRealInterrupt interrupts a run in calls of each kind.
+// TestRealInterrupt interrupts a run in each kind of call.
 func TestRealInterrupt(t *testing.T) {
 	needRoot(t, "runc")
 	t.Parallel()
-	// The first container only tries the runtime; it ends by itself and need not be killed.
+	// The first container only tests the runtime. It exits by itself and is not killed.
 	for _, call := range []string{"create-3", "start-3", "kill-2", "delete-3"} {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()
@@ -78,7 +78,7 @@ func TestRealInterrupt(t *testing.T) {
 			w.nothingLeft()
 			run := export(t, dir, "latest")
 			if run.State != result.Interrupted || len(run.Trials) != 1 {
-				t.Fatalf("the run is %s and has %d trials, want the one before the interrupted", run.State, len(run.Trials))
+				t.Fatalf("the run is %s and has %d trials, want the trial before the interrupted one", run.State, len(run.Trials))
 			}
 			w.off(call)
 			start(t, dir, "benchmark", "--resume", "latest").ends(0)
@@ -90,7 +90,7 @@ func TestRealInterrupt(t *testing.T) {
 	}
 }
 
-// TestRealInterruptBeforeFirstTrial: while targets are tried, there is no run yet.
+// TestRealInterruptBeforeFirstTrial: the run is not recorded until all targets were tried.
 func TestRealInterruptBeforeFirstTrial(t *testing.T) {
 	needRoot(t, "runc")
 	t.Parallel()
@@ -112,7 +112,7 @@ func TestRealInterruptBeforeFirstTrial(t *testing.T) {
 	}
 }
 
-// TestRealInterruptTwice: the clean-up hangs, and the user does not wait for it.
+// TestRealInterruptTwice: a second interrupt ends the run during a clean-up that hangs.
 func TestRealInterruptTwice(t *testing.T) {
 	needRoot(t, "runc")
 	t.Parallel()
@@ -128,8 +128,8 @@ func TestRealInterruptTwice(t *testing.T) {
 	w.nothingLeft()
 }
 
-// TestRealKill kills a run while it has a container, and beside it there is a container that
-// is not Touchstone's. Not parallel: each benchmark sweeps what killed runs left.
+// TestRealKill kills a run with a container, beside a container of another program. It is not parallel, because each
+// benchmark removes the leftovers of killed runs.
 func TestRealKill(t *testing.T) {
 	needRoot(t, "runc")
 	foreign := foreignContainer(t)
@@ -141,7 +141,7 @@ func TestRealKill(t *testing.T) {
 	p.ends(-1)
 	id := w.runIDs()[0]
 	if left := leftovers(t, id); len(left) < 4 {
-		t.Errorf("a killed run has left only %q; there is nothing to test", left)
+		t.Errorf("a killed run has left only %q, which is too little for this test", left)
 	}
 
 	p = start(t, dir, "cleanup")
@@ -149,7 +149,7 @@ func TestRealKill(t *testing.T) {
 	p.says(`^removed run ` + id + `: [0-9]+ processes, 1 cgroup, its files$`)
 	w.nothingLeft()
 	if state := foreign(); !strings.Contains(state, `"status": "running"`) {
-		t.Errorf("the foreign container does not run any more: %s", state)
+		t.Errorf("the container of the other program has stopped: %s", state)
 	}
 
 	w.off("kill-2")
@@ -159,11 +159,11 @@ func TestRealKill(t *testing.T) {
 		t.Errorf("the resumed run is %s and has %d trials", run.State, len(run.Trials))
 	}
 	if state := foreign(); !strings.Contains(state, `"status": "running"`) {
-		t.Errorf("the foreign container does not run any more: %s", state)
+		t.Errorf("the container of the other program has stopped: %s", state)
 	}
 }
 
-// needEngine is needRoot for a private engine that runs runc, by the program of its daemon.
+// needEngine is needRoot for a private engine with runc. It takes the program of the daemon.
 func needEngine(t *testing.T, name, program string) {
 	t.Helper()
 	var err error
@@ -180,13 +180,13 @@ type engineRun struct {
 	p               *program
 }
 
-// holdEngine begins a run whose engine is held when it is about to start the container of the first trial.
+// holdEngine starts a run and stops its engine before the start of the first trial's container.
 func holdEngine(t *testing.T, name string) *engineRun {
 	t.Helper()
 	r := &engineRun{target: name + "/held", dir: t.TempDir(), w: newWrapper(t, "runc")}
-	// CRI engines have two containers, with the pod's; the first pair or the first one tries the runtime.
+	// CRI engines have two containers, because of the pod. The first one, or the first pair, tests the runtime.
 	r.w.on("start-4", "hold")
-	// A call may be held until all the others are.
+	// A call may wait until all the others do.
 	plan := "version: 1\ntargets: [" + r.target + "]\nruntimes: {held: " + r.w.path + "}\nengines: {managed: true}\n" +
 		"benchmarks: [" + lifecycle + "]\nblocks: 3\nwarmup: 1\ntimeout: {trial: 10m, call: 10m}\n"
 	if err := os.WriteFile(filepath.Join(r.dir, "plan.yaml"), []byte(plan), 0o600); err != nil {
@@ -196,9 +196,9 @@ func holdEngine(t *testing.T, name string) *engineRun {
 	return r
 }
 
-// TestRealKillOfEngines kills runs with private engines while each of these is about to start a container: what has
-// to go is the engine with all that it has made. The runs are beside each other. None begins between the first kill and the
-// clean-up: it would sweep. Not parallel: see TestRealKill.
+// TestRealKillOfEngines kills runs with private engines, each before the start of a container. The clean-up must remove the
+// engines and all their objects. The runs are parallel to each other, but none starts between the first kill and the
+// clean-up, because its start would remove leftovers. The test itself is not parallel: see TestRealKill.
 func TestRealKillOfEngines(t *testing.T) {
 	needRoot(t, "runc")
 	var runs []*engineRun
@@ -223,7 +223,7 @@ func TestRealKillOfEngines(t *testing.T) {
 	for _, r := range runs {
 		r.id = export(t, r.dir, "latest").ID
 		if left := leftovers(t, r.id); len(left) < 5 {
-			t.Errorf("%s: a killed run has left only %q; there is nothing to test", r.target, left)
+			t.Errorf("%s: a killed run has left only %q, which is too little for this test", r.target, left)
 		}
 	}
 	p := start(t, t.TempDir(), "cleanup")
@@ -231,7 +231,7 @@ func TestRealKillOfEngines(t *testing.T) {
 	for _, r := range runs {
 		p.says(`^removed run ` + r.id + `: [0-9]+ processes, 1 cgroup, .*its files$`)
 		nothingLeft(t, r.id)
-		nobodyIn(t, r.w.dir)
+		noProcessIn(t, r.w.dir)
 	}
 	if now := command(t, "ip", "-o", "link"); now != links {
 		t.Errorf("the host's interfaces were\n%s\nand are\n%s", links, now)
@@ -250,7 +250,7 @@ func TestRealKillOfEngines(t *testing.T) {
 	}
 }
 
-// TestRealDaemonDies: a private daemon that dies costs the trial under way, is started again, and the run goes on.
+// TestRealDaemonDies: if a private daemon exits, the trial under way fails, the daemon is restarted, and the run continues.
 func TestRealDaemonDies(t *testing.T) {
 	needRoot(t, "runc")
 	needEngine(t, "containerd", "containerd")
@@ -291,16 +291,16 @@ func TestRealDaemonDies(t *testing.T) {
 	for _, trial := range export(t, dir, id).Trials {
 		count[trial.Status]++
 		if trial.Status == result.Failed && !strings.Contains(trial.Reason, "killed by signal 9") {
-			t.Errorf("the reason recorded is %q, want that the daemon was killed", trial.Reason)
+			t.Errorf("the reason recorded is %q, want the kill of the daemon", trial.Reason)
 		}
 	}
 	if count[result.Failed] != 1 || count[result.OK] != 3 {
-		t.Errorf("of the trials %v, want 1 failed and 3 ok", count)
+		t.Errorf("the trials by status are %v, want 1 failed and 3 ok", count)
 	}
 }
 
-// foreignContainer starts a container by hand, whose name only looks like one of
-// Touchstone's, and gives a function that asks for its state.
+// foreignContainer starts a container by hand, with a name similar to Touchstone's names. It returns a function that
+// queries the container's state.
 func foreignContainer(t *testing.T) (state func() string) {
 	t.Helper()
 	bundle, root := t.TempDir(), t.TempDir()
@@ -324,7 +324,7 @@ func foreignContainer(t *testing.T) (state func() string) {
 	if err := os.WriteFile(filepath.Join(bundle, "config.json"), config, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Its output must not be a pipe to this test: it would be waited for.
+	// The output must not be a pipe to this test, because the test would wait for it.
 	create := exec.Command("runc", "--root", root, "run", "--detach", "--bundle", bundle, name)
 	if err := create.Run(); err != nil {
 		t.Fatalf("start a container by hand: %v; %s", err, slices.Concat(create.Args))

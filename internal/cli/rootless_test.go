@@ -13,17 +13,16 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// nobody is a user without any rights.
+// nobody is the ID of a user without any rights.
 const nobody = 65534
 
-// TestWithoutRoot: what works without root depends on the host. Whatever does not has a
-// reason, and nothing breaks.
+// TestWithoutRoot: the available targets without root depend on the host. Each of the others has a reason.
 func TestWithoutRoot(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts containers")
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("as root it takes the user's place; without root the other tests are this test")
+		t.Skip("it needs root to become another user")
 	}
 	t.Parallel()
 	dir, path := nobodysFolder(t)
@@ -53,7 +52,7 @@ func TestWithoutRoot(t *testing.T) {
 		}
 	}
 
-	// What is asked for by name and cannot be has a reason too.
+	// A target that is named and does not work has a reason too.
 	p = run("benchmark", "--targets", "native,oci/runc,oci/runsc,oci/none", "--filter", lifecycle, "--runs", "1", "-d", "named")
 	p.ends(0, 3, 5)
 	p.says(`^skipped: oci/none: `)
@@ -77,8 +76,8 @@ func TestWithoutRoot(t *testing.T) {
 	}
 }
 
-// nobodysFolder makes a folder of nobody's own with the program beside it: those of tests
-// are not for others.
+// nobodysFolder creates a folder for the user nobody, with a copy of the program. Other users cannot read the test's
+// folders.
 func nobodysFolder(t *testing.T) (dir, program string) {
 	t.Helper()
 	top, err := os.MkdirTemp("", "cli-") //nolint:usetesting // t.TempDir is below a folder for its owner alone

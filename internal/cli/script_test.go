@@ -24,16 +24,15 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// TestMain makes the test binary the program too: called by the name touchstone, it is
-// touchstone.
+// TestMain makes the test binary touchstone if its name is touchstone.
 func TestMain(m *testing.M) {
 	testscript.Main(tester{m}, map[string]func(){
 		"touchstone": func() { os.Exit(cli.Main(os.Args[1:])) },
 	})
 }
 
-// tester runs the tests in a process that ignores no signal, whatever started it (nohup, a
-// shell in the background): what it starts would ignore it too, and rightly so.
+// tester runs the tests in a process that ignores no signal. A parent such as nohup or a background shell may ignore
+// some, and child processes would inherit that.
 type tester struct{ *testing.M }
 
 func (t tester) Run() int {
@@ -45,8 +44,8 @@ func (t tester) Run() int {
 	return t.M.Run()
 }
 
-// TestScripts executes the scripts in testdata: one for each verb, each exit code, and
-// each kind of thing that goes wrong and needs no container for it.
+// TestScripts executes the scripts in testdata: one for each verb, each exit code, and each kind of error without a
+// container.
 func TestScripts(t *testing.T) {
 	repository, err := filepath.Abs("../..")
 	if err != nil {
@@ -59,7 +58,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("REPOSITORY", repository)
-			// A PATH on which there is touchstone and no runtime.
+			// PATH has touchstone and no runtime.
 			env.Setenv("BIN", filepath.SplitList(env.Getenv("PATH"))[0])
 			return nil
 		},
@@ -91,7 +90,7 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// sql FILE STATEMENT executes a statement on a SQLite file, behind touchstone's back.
+// sql FILE STATEMENT executes a statement on a SQLite file, without touchstone.
 func execute(ts *testscript.TestScript, _ bool, args []string) {
 	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
 	ts.Check(err)
@@ -100,7 +99,7 @@ func execute(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(db.Close())
 }
 
-// elsewhere FROM TO ID HOSTNAME rewrites an export of one run as if it had been made on another machine, a day before.
+// elsewhere FROM TO ID HOSTNAME changes an export of one run into an export of another machine, one day earlier.
 func elsewhere(ts *testscript.TestScript, _ bool, args []string) {
 	document, err := result.Decode(bytes.NewReader([]byte(ts.ReadFile(args[0]))))
 	ts.Check(err)
@@ -112,7 +111,7 @@ func elsewhere(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.Bytes(), 0o600))
 }
 
-// replace FROM TO OLD NEW copies a file with the first OLD in it replaced.
+// replace FROM TO OLD NEW copies a file and replaces the first OLD in it.
 func replace(ts *testscript.TestScript, _ bool, args []string) {
 	text := ts.ReadFile(args[0])
 	if !strings.Contains(text, args[2]) {
@@ -121,7 +120,7 @@ func replace(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(strings.Replace(text, args[2], args[3], 1)), 0o600))
 }
 
-// validate FILE checks an export against the schema that is published.
+// validate FILE checks an export against the published schema.
 func validate(ts *testscript.TestScript, _ bool, args []string) {
 	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(ts.Getenv("REPOSITORY"), "docs", "schema", "result.schema.json"))
 	ts.Check(err)
@@ -130,8 +129,8 @@ func validate(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(schema.Validate(document))
 }
 
-// trials FILE TARGET STATUS N checks how many trials of a target an export has with that
-// status. Warm-ups have the status warm-up, however they ended.
+// trials FILE TARGET STATUS N checks that an export has N trials of a target with a status. Warm-up trials count only
+// as status warm-up.
 func trials(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[3])
 	ts.Check(err)
@@ -154,8 +153,7 @@ func trials(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// same FILE FILE compares two reports in JSON but for what differs from run to run by its
-// nature.
+// same FILE FILE compares two JSON reports, apart from IDs and times.
 func same(ts *testscript.TestScript, _ bool, args []string) {
 	var reports [2]map[string]any
 	for i := range reports {

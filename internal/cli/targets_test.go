@@ -19,13 +19,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// stub is an engine whose targets are fake ones.
+// stub is an engine with fake targets.
 type stub struct {
 	name       string
 	candidates []engine.Candidate
 	fails      map[string]error // of opening, by target
 	opened     *[]string
-	told       *[]string // what the session said of targets when each was opened
+	told       *[]string // the session's targets at each call of Open
 	opening    func(target.Target)
 }
 
@@ -51,7 +51,7 @@ func (s stub) Open(ctx context.Context, t target.Target, session engine.Session)
 	return fake.NewDriver(fake.NewClock()).Open(ctx, target.Target{Engine: fake.Name, Runtime: "x", Options: []target.Option{{Name: "no", Value: "update"}}}, session)
 }
 
-// lab has two engines: of the second one runsc cannot work, and crun is nowhere.
+// lab returns two engines. runsc with kvm does not work, crun is missing, and containerd has no shim for kata.
 func lab(t *testing.T, opening func(target.Target)) (drivers engines.Drivers, opened, told *[]string) {
 	t.Helper()
 	opened, told = new([]string), new([]string)
@@ -78,7 +78,7 @@ func lab(t *testing.T, opening func(target.Target)) (drivers engines.Drivers, op
 			name: d.name, candidates: candidates, opened: opened, told: told, opening: opening,
 			fails: map[string]error{
 				"oci/runsc@platform=kvm": kvm, "containerd/runsc@platform=kvm": kvm,
-				"containerd/kata": &engine.OpenError{Err: &engine.UnsupportedError{What: "it", Reason: "there is no shim\x1b[2J of it", Advice: "install it"}},
+				"containerd/kata": &engine.OpenError{Err: &engine.UnsupportedError{What: "it", Reason: "its shim\x1b[2J is missing", Advice: "install it"}},
 			},
 		})
 	}
@@ -94,14 +94,14 @@ func TestTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := []string{"oci/runc", "oci/runsc", "oci/runsc@platform=kvm", "containerd/runc", "containerd/runsc", "containerd/runsc@platform=kvm", "containerd/kata"}
-	// What does not work by itself is not tried with each engine.
+	// A runtime that does not work by itself is not tried with each engine.
 	want := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return name == "containerd/runsc@platform=kvm" })
 	if diff := cmp.Diff(want, *opened); diff != "" {
 		t.Errorf("opened (-want +got):\n%s", diff)
 	}
 	for i, said := range *told {
 		if said != "["+strings.Join(all, " ")+"]" {
-			t.Errorf("when %s was opened the session had the targets %s, want all that may work", want[i], said)
+			t.Errorf("at the opening of %s the session has the targets %s, want all that may work", want[i], said)
 		}
 	}
 	if got := notes.String(); !strings.Contains(got, "trying 4 of 7: containerd/runc …") || !strings.HasSuffix(got, "\r\x1b[K") {
@@ -128,7 +128,7 @@ kata                -           cannot [3]
 
 [2] no answer within 20s
 
-[3] there is no shim` + "\uFFFD" + `[2J of it
+[3] its shim` + "\uFFFD" + `[2J is missing
     advice: install it
 
 no update: taken away by the target's option no
@@ -141,7 +141,7 @@ no bridged network: fake containers have no network of their own
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 
-	// Programs get a cell each, with all that the table says.
+	// The JSON listing has one entry for each cell, with the information of the table.
 	out.Reset()
 	if err := printTargets(app, formatJSON, rows); err != nil {
 		t.Fatal(err)
@@ -156,9 +156,9 @@ no bridged network: fake containers have no network of their own
 	}
 }
 
-// What targets lack is told once for each reason, within the width of the terminal.
-func TestWhatTargetsLack(t *testing.T) {
-	const cri = "CRI has no call for it, and what the runtime itself could do would go behind the back of the engine"
+// Missing capabilities are printed once for each reason, within the width of the terminal.
+func TestMissingCapabilities(t *testing.T) {
+	const cri = "CRI has no call for it, and a direct call of the runtime would bypass the engine and its bookkeeping"
 	rows := []targetRow{{Target: "oci/kata", Cannot: map[string]string{"exec": "it does not work"}}}
 	for _, name := range []string{"native", "oci/runc", "containerd/runc", "containerd/crun", "containerd/runsc@platform=systrap", "crio/runc", "crio/crun"} {
 		r := targetRow{Target: name, Works: true, Cannot: map[string]string{}}
@@ -173,8 +173,8 @@ func TestWhatTargetsLack(t *testing.T) {
 	var out bytes.Buffer
 	printIncapable(&out, 0, rows)
 	const want = `
-no pause, update: CRI has no call for it, and what the runtime itself could do
-    would go behind the back of the engine
+no pause, update: CRI has no call for it, and a direct call of the runtime
+    would bypass the engine and its bookkeeping
     containerd/runc, containerd/crun, containerd/runsc@platform=systrap,
     crio/runc, crio/crun
 
@@ -186,7 +186,7 @@ no pull: it pulls nothing
 	}
 }
 
-// ^C ends it while a target is being tried.
+// ^C ends the listing while a target is being tried.
 func TestTargetsInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancelCause(t.Context())
 	drivers, opened, _ := lab(t, func(tried target.Target) {
@@ -196,11 +196,11 @@ func TestTargetsInterrupted(t *testing.T) {
 	})
 	rows, err := New(Environment{Stderr: &bytes.Buffer{}}).tryAll(ctx, drivers, plan.Quick(), &engine.Session{RunID: "r"})
 	if !errors.Is(err, ErrInterrupted) || rows != nil || len(*opened) != 2 {
-		t.Errorf("an interrupted look at targets gives %v and %v after %v", rows, err, *opened)
+		t.Errorf("an interrupted listing returns %v and %v after %v", rows, err, *opened)
 	}
 }
 
-// A machine on which nothing works is told so, without an empty table.
+// If no target works, the listing has no empty table.
 func TestNoTargetWorks(t *testing.T) {
 	var out bytes.Buffer
 	rows := []targetRow{{Target: "native", Engine: "native", Reason: "no"}, {Target: "oci/runc", Engine: "oci", Runtime: "runc", Reason: "no"}}
@@ -216,7 +216,7 @@ func TestTargetsWarnOfTheHost(t *testing.T) {
 	var out bytes.Buffer
 	printHost(&out, 60, nil)
 	if out.Len() > 0 {
-		t.Errorf("of a host without warnings: %q", out.String())
+		t.Errorf("a host without warnings prints %q", out.String())
 	}
 	printHost(&out, 60, []string{"the kernel offers no memory cgroup controller; boot with cgroup_enable=memory", "it is hot"})
 	const want = `
@@ -230,7 +230,7 @@ Properties of this machine that make results less complete or less stable:
 	}
 }
 
-// Of several errors in one each begins a line: run together they read as one sentence without sense.
+// Each of several joined errors starts a new line.
 func TestWrappedLines(t *testing.T) {
 	var out strings.Builder
 	printWrapped(&out, 24, "[1] ", "no answer within 20s\ndelete the container: it is gone")

@@ -20,9 +20,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
-// needRoot skips a test that starts containers where that cannot be, and where all is to
-// be quick. Without the runtimes that it needs it is skipped too, unless
-// enginetest.MustRun names them.
+// needRoot skips a test with containers without root and in short mode. It also skips the test without the necessary
+// runtimes, unless enginetest.MustRun names them.
 func needRoot(t *testing.T, runtimes ...string) {
 	t.Helper()
 	if testing.Short() {
@@ -43,16 +42,15 @@ func needRoot(t *testing.T, runtimes ...string) {
 	}
 }
 
-// wrapper is a runtime that is a script around another. It writes down its calls, and
-// before the Nth call of VERB, or each, it does what a hook of that name says.
+// wrapper is a script around a runtime. It records its calls. Before the Nth call of VERB, or before each, it executes the
+// hook with that name.
 type wrapper struct {
 	t    *testing.T
 	dir  string
 	path string
 }
 
-// newWrapper wraps a runtime; the name of a program that does nothing, such as true, makes
-// a runtime that only does what the hooks say.
+// newWrapper wraps a runtime. A program that does nothing, such as true, makes a runtime that only executes its hooks.
 func newWrapper(t *testing.T, runtime string) *wrapper {
 	t.Helper()
 	binary, err := exec.LookPath(runtime)
@@ -111,10 +109,10 @@ func (w *wrapper) off(call string) {
 	}
 }
 
-// reached waits until a hook holds, which it does until its process is killed, or says that it was reached.
+// reached waits until a hook blocks (until its process is killed) or reports that it was reached.
 func (w *wrapper) reached() {
 	w.t.Helper()
-	// Opened for writing too, it can be waited for with a limit.
+	// A pipe that is opened for writing too supports a deadline.
 	f, err := os.OpenFile(filepath.Join(w.dir, "reached"), os.O_RDWR, 0)
 	if err != nil {
 		w.t.Fatal(err)
@@ -128,10 +126,10 @@ func (w *wrapper) reached() {
 	}
 }
 
-// flags are those that name the wrapper as runtime NAME.
+// flags returns the flags that name the wrapper as runtime NAME.
 func (w *wrapper) flags(name string) []string { return []string{"--runtime", name + "=" + w.path} }
 
-// runIDs gives the runs that have called the wrapper.
+// runIDs returns the runs that have called the wrapper.
 func (w *wrapper) runIDs() []string {
 	w.t.Helper()
 	calls, err := os.ReadFile(filepath.Join(w.dir, "calls"))
@@ -146,7 +144,7 @@ func (w *wrapper) runIDs() []string {
 	return slices.Compact(ids)
 }
 
-// nothingLeft checks that the one run that called the wrapper has left nothing on the host.
+// nothingLeft checks that the only run with calls of the wrapper has left nothing on the host.
 func (w *wrapper) nothingLeft() {
 	w.t.Helper()
 	ids := w.runIDs()
@@ -156,12 +154,12 @@ func (w *wrapper) nothingLeft() {
 	for _, id := range ids {
 		nothingLeft(w.t, id)
 	}
-	nobodyIn(w.t, w.dir)
+	noProcessIn(w.t, w.dir)
 }
 
-// nobodyIn checks that no process works in one of these folders any more: a child of a
-// runtime that is a script may have no mark of its run.
-func nobodyIn(t *testing.T, dirs ...string) {
+// noProcessIn checks that no process has its working directory in one of these folders. A child of a runtime that is a
+// script may carry no ID of its run.
+func noProcessIn(t *testing.T, dirs ...string) {
 	t.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -171,7 +169,7 @@ func nobodyIn(t *testing.T, dirs ...string) {
 		cwd, err := os.Readlink(filepath.Join(proc, "cwd"))
 		if err == nil && slices.Contains(dirs, cwd) {
 			cmdline, _ := os.ReadFile(filepath.Join(proc, "cmdline"))
-			t.Errorf("process %s has been left in %s: %q", proc, cwd, cmdline)
+			t.Errorf("process %s is left in %s: %q", proc, cwd, cmdline)
 		}
 	}
 }
@@ -184,7 +182,7 @@ func nothingLeft(t *testing.T, id string) {
 	}
 }
 
-// leftovers lists what a run has on the host: directories, cgroups, mounts, processes.
+// leftovers lists a run's directories, cgroups, mounts and processes on the host.
 func leftovers(t *testing.T, id string) []string {
 	t.Helper()
 	var left []string
@@ -234,7 +232,7 @@ func leftovers(t *testing.T, id string) []string {
 	return left
 }
 
-// command executes a command to its end and gives its output.
+// command executes a command and returns its output.
 func command(t *testing.T, argv ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -88,12 +88,12 @@ func TestBadRuntime(t *testing.T) {
 	missing := func(t *testing.T) *wrapper { return &wrapper{t: t, path: filepath.Join(t.TempDir(), "none")} }
 	directory := func(t *testing.T) *wrapper { return &wrapper{t: t, path: t.TempDir()} }
 	for _, b := range []badRuntime{
-		{"missing", missing, `^there is no file /.*/none; mend the path given for bad$`},
+		{"missing", missing, `^the file /.*/none does not exist; correct the path given for bad$`},
 		{"directory", directory, `is not executable`},
 		{"not executable", file(0o600, "#!/bin/sh\n"), `is not executable; make it executable`},
-		{"empty", file(0o700, ""), `^ask /.*/runtime for its version: .*exec format error.*; give a working OCI runtime with --runtime bad=PATH$`},
-		{"no interpreter", file(0o700, "#!/no/such/shell\n"), `^ask /.*/runtime for its version: .*no such file`},
-		{"version fails", script("exit 3"), `^ask /.*/runtime for its version: .*ended with exit code 3`},
+		{"empty", file(0o700, ""), `^query the version of /.*/runtime: .*exec format error.*; give a working OCI runtime with --runtime bad=PATH$`},
+		{"no interpreter", file(0o700, "#!/no/such/shell\n"), `^query the version of /.*/runtime: .*no such file`},
+		{"version fails", script("exit 3"), `^query the version of /.*/runtime: .*ended with exit code 3`},
 		{"version dies", script("kill -9 $$"), `was killed by signal 9`},
 		{"version is silent", script("exit 0"), `it printed nothing`},
 		{"version is garbage", script("head -c 1048576 /dev/urandom"), `.`},

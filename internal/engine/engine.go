@@ -84,8 +84,8 @@ type Daemon struct {
 	Cgroup *cgroup.Group
 }
 
-// Dialer is an Engine whose containers have another host network than this process, such as that of a daemon in a
-// network namespace of its own.
+// Dialer is an Engine whose containers have another host network than this process, such as a daemon's own
+// network namespace.
 type Dialer interface {
 	// Dial connects to an address of the network that containers with HostNet have.
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
@@ -94,8 +94,8 @@ type Dialer interface {
 // Networker is an Engine whose containers can be Bridged.
 type Networker interface {
 	// Link describes the network that Bridged containers share with each other and with the host's end. It makes
-	// the parts that are missing. The network does not change while the engine is open. A host on which the
-	// network cannot be made is an *UnsupportedError.
+	// the parts that are missing. The network does not change while the engine is open. The error is an
+	// *UnsupportedError if the host cannot have the network.
 	Link(ctx context.Context) (Link, error)
 }
 

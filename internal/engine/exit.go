@@ -9,8 +9,8 @@ import (
 // lastSignal is the highest number of a signal.
 const lastSignal = 64
 
-// ExitOfCode translates the exit code of a container as runtimes and shells report it, in which 128+n means
-// signal n. A program that exits with such a code by itself cannot be told from one that was killed.
+// ExitOfCode translates the exit code of a container. Runtimes and shells report signal n as 128+n. A program that exits with
+// such a code by itself is indistinguishable from a killed one.
 func ExitOfCode(code int) Exit {
 	if n := code - 128; n > 0 && n <= lastSignal {
 		return Exit{Signal: syscall.Signal(n)}
@@ -18,8 +18,7 @@ func ExitOfCode(code int) Exit {
 	return Exit{Code: code}
 }
 
-// RunToExit starts a created container and waits for its end, which must come with this exit code. Drivers
-// try their targets with it.
+// RunToExit starts a created container and checks its exit code. Drivers use it for their test containers.
 func RunToExit(ctx context.Context, c Container, code int) error {
 	if err := c.Start(ctx); err != nil {
 		return err
@@ -29,7 +28,7 @@ func RunToExit(ctx context.Context, c Container, code int) error {
 		return err
 	}
 	if exit != (Exit{Code: code}) {
-		return fmt.Errorf("the probe ended with %v instead of exit code %d", exit, code)
+		return fmt.Errorf("the probe exited with %v instead of exit code %d", exit, code)
 	}
 	return nil
 }

@@ -2,7 +2,7 @@ package engine
 
 import "context"
 
-// Stopwatch times a step: it makes the call and returns its error. The empty name stands for the method's own call, which
+// Stopwatch times a step. It makes the call and returns the call's error. The empty name stands for the method's own call, which
 // needs no name beside the method's.
 type Stopwatch func(step string, call func() error) error
 

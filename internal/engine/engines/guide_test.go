@@ -52,7 +52,7 @@ func (e guideEngine) Info() engine.Info {
 	return info
 }
 
-// newEngines returns all engines and the one of the guide: the one line in the list.
+// newEngines adds the guide's engine to the list of all engines, which takes one line.
 func newEngines() (engines.Drivers, *fake.Driver) {
 	containers := fake.NewDriver(fake.NewClock())
 	return append(engines.All(fake.NewClock(), nil), guideDriver{containers}), containers

@@ -15,14 +15,14 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/network"
 )
 
-// The network of the bridges that are made for a run, in network namespaces of their own.
+// The network of a run's bridges, each in a network namespace of its own.
 const (
 	BridgeName   = "touchstone0"
 	BridgeSubnet = "10.88.0.0/16"
 	BridgeHost   = "10.88.0.1"
 )
 
-// linkFrom describes the way from a namespace to a container's address.
+// linkFrom describes the link from a namespace to a container's address.
 func linkFrom(n *network.Namespace, to netip.Addr) (l engine.Link, err error) {
 	err = n.Do(func() (err error) {
 		l, err = HostLink(to)
@@ -32,19 +32,19 @@ func linkFrom(n *network.Namespace, to netip.Addr) (l engine.Link, err error) {
 	return l, err
 }
 
-// HostLink describes the way from this thread's network namespace to a container's address: the address that the kernel
-// gives this end, to which the container can answer, and the interface. A container that is behind a gateway is on
-// another machine, or in another network than this one.
+// HostLink describes the link from this thread's network namespace to a container's address: the interface, and the local
+// address that the kernel chooses, which the container can reach. A container behind a gateway is on another machine or in
+// another network, which is an error.
 func HostLink(to netip.Addr) (engine.Link, error) {
 	l, err := findLink(to)
 	if err != nil {
-		return engine.Link{}, fmt.Errorf("find the way to %s: %w", to, err)
+		return engine.Link{}, fmt.Errorf("find the route to %s: %w", to, err)
 	}
 	return l, nil
 }
 
 func findLink(to netip.Addr) (l engine.Link, err error) {
-	runtime.LockOSThread() // the namespace is the thread's
+	runtime.LockOSThread() // the namespace belongs to the thread
 	defer runtime.UnlockOSThread()
 	table, err := os.ReadFile("/proc/thread-self/net/route")
 	if err != nil {
@@ -58,7 +58,7 @@ func findLink(to netip.Addr) (l engine.Link, err error) {
 	if err != nil {
 		return l, err
 	}
-	// A UDP socket gets its address by this and sends nothing.
+	// This binds the UDP socket to an address and sends nothing.
 	conn, err := net.DialUDP("udp4", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, discard)))
 	if err != nil {
 		return l, err
@@ -71,26 +71,26 @@ func findLink(to netip.Addr) (l engine.Link, err error) {
 	return engine.Link{Host: local.AddrPort().Addr().Unmap(), About: about}, nil
 }
 
-// discard is the port to which nothing is sent.
+// discard is a port that receives no packet.
 const discard = 9
 
-// viaGateway is the flag of a route that leads to another router, as linux/route.h has it.
+// viaGateway is the flag RTF_GATEWAY of linux/route.h, for a route through another router.
 const viaGateway = 0x2
 
-// routeTo finds the interface to which a table of routes, as /proc/net/route has it, leads packets for an address.
+// routeTo finds the interface for an address in a table of routes in the format of /proc/net/route.
 func routeTo(table string, to netip.Addr) (name string, err error) {
 	if !to.Is4() {
-		return "", errors.New("it is no IPv4 address")
+		return "", errors.New("it is not an IPv4 address")
 	}
 	best, gateway := -1, false
 	lines := strings.Split(table, "\n")
-	for _, line := range lines[1:] { // the first names the columns
+	for _, line := range lines[1:] { // the first line has the names of the columns
 		fields := strings.Fields(line)
 		if len(fields) == 0 {
 			continue
 		}
 		if len(fields) < 8 {
-			return "", fmt.Errorf("a route of %d columns: %q", len(fields), line)
+			return "", fmt.Errorf("a route has %d columns: %q", len(fields), line)
 		}
 		destination, err := routeAddr(fields[1])
 		if err != nil {
@@ -106,7 +106,7 @@ func routeTo(table string, to netip.Addr) (name string, err error) {
 		}
 		size, bits := net.IPMask(mask.AsSlice()).Size()
 		if bits == 0 {
-			return "", fmt.Errorf("the mask %s is none of a network", mask)
+			return "", fmt.Errorf("the mask %s is not a prefix", mask)
 		}
 		prefix, err := destination.Prefix(size)
 		if err != nil {
@@ -118,14 +118,14 @@ func routeTo(table string, to netip.Addr) (name string, err error) {
 	}
 	switch {
 	case best < 0:
-		return "", errors.New("no route leads there")
+		return "", errors.New("there is no route")
 	case gateway:
-		return "", errors.New("it is not in a network of this host, but behind a gateway")
+		return "", errors.New("it is behind a gateway, and not in a network of this host")
 	}
 	return name, nil
 }
 
-// routeAddr reads an IPv4 address as a table of routes has it: a number in this machine's order of bytes.
+// routeAddr parses an IPv4 address of a table of routes, a number in this machine's byte order.
 func routeAddr(text string) (netip.Addr, error) {
 	n, err := strconv.ParseUint(text, 16, 32)
 	if err != nil {
@@ -136,6 +136,6 @@ func routeAddr(text string) (netip.Addr, error) {
 	return netip.AddrFrom4(bytes), nil
 }
 
-// Link describes the way from the daemon's network to a container's address there. The namespace it names lasts as
-// long as the daemon, also if that is started again.
+// Link describes the link from the daemon's network to a container's address there. Its namespace exists until Stop, also if the
+// daemon is restarted.
 func (d *Daemon) Link(to netip.Addr) (engine.Link, error) { return linkFrom(d.network, to) }

@@ -29,7 +29,7 @@ func TestRouteTo(t *testing.T) {
 		{routes, "192.168.65.6", "", "behind a gateway"},
 		{routes, "10.0.0.9", "eth0", ""},
 		{routes, "10.88.0.2", "", "behind a gateway"},
-		{routes, "fd00::1", "", "no IPv4 address"},
+		{routes, "fd00::1", "", "not an IPv4 address"},
 		{routes[:strings.Index(routes, "eth0")], "10.88.0.2", "", "no route"},
 		{"", "10.88.0.2", "", "no route"},
 		{"Iface\neth0 00000000", "10.88.0.2", "", "2 columns"},

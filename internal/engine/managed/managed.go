@@ -1,16 +1,15 @@
-// Package managed runs the daemons of engines for a run, privately: beside the user's own daemon
-// of the same engine, and without a trace of it on the host.
+// Package managed runs private daemons of engines for a run. They run beside the user's own daemon of the same engine,
+// and leave no trace on the host.
 //
-// A private daemon has directories of the run for its state and data, a cgroup of the run, and its own
-// mount and network namespaces. /run and /var/lib, where engines have sockets, locks and state at
-// fixed places, are empty to it; bridges, addresses and iptables rules are those of its own network. When its
-// last process has ended the kernel removes mounts and network: nothing of them can be left
-// behind, however the run ends. The run's image registry listens in that network too, at the same
-// address. Where the session has CPUs for engines, the daemon's cgroup has a cpuset of them; an affinity would be
-// inherited by its containers, of which not every runtime takes it away.
+// A private daemon has directories of the run for its state and data, a cgroup of the run, and its own mount and network
+// namespaces. It sees an empty /run and /var/lib, where engines have sockets, locks and state at fixed paths. Its
+// bridges, addresses and iptables rules are in its own network. The kernel removes mounts and network when the last
+// process exits, so they cannot be left behind, however the run ends. The run's image registry also listens in that
+// network, at the same address. If the session has CPUs for engines, the daemon's cgroup has a cpuset with them. An
+// affinity would be inherited by the containers, and not every runtime resets it.
 //
-// A daemon that dies is started again once, before the next trial. What it says goes to a log, the end of
-// which is part of every error about it.
+// A daemon that exits is restarted once, before the next trial. Its output goes to a log, and every error about the
+// daemon contains the end of the log.
 package managed
 
 import (
@@ -36,26 +35,25 @@ import (
 )
 
 const (
-	// startLimit is how long a daemon may take until it answers.
+	// startLimit is the deadline for a daemon to become ready.
 	startLimit = 60 * time.Second
-	// stopLimit is how long it may take to end by itself. Then it is killed, which is no error: all that it
-	// has goes with its cgroup, namespaces and directories.
+	// stopLimit is the deadline for a daemon to exit by itself. Then it is killed, which is no error: its cgroup,
+	// namespaces and directories are removed in any case.
 	stopLimit = 10 * time.Second
 )
 
-var errSlowStart = fmt.Errorf("it did not answer within %v", startLimit)
+var errSlowStart = fmt.Errorf("it was not ready within %v", startLimit)
 
-// logTail is how much of the end of a daemon's log is shown, in bytes.
+// logTail is the size of the end of a daemon's log in errors, in bytes.
 const logTail = 2 << 10
 
 // Dirs are the directories of one daemon.
 type Dirs struct {
-	// State is for sockets and what lasts as long as the daemon; Data, on disk, is for images and
-	// containers.
+	// State is for sockets and files with the daemon's lifetime. Data, on disk, is for images and containers.
 	State, Data string
 }
 
-// DirsOf gives the directories of the daemon of this name, and makes them if they are not there.
+// DirsOf returns the directories of the daemon with this name, and makes them if they are missing.
 func DirsOf(s engine.Session, name string) (Dirs, error) {
 	d := Dirs{State: filepath.Join(s.State, name), Data: filepath.Join(s.Data, name)}
 	for _, dir := range []string{d.State, d.Data} {
@@ -68,17 +66,17 @@ func DirsOf(s engine.Session, name string) (Dirs, error) {
 
 func (d Dirs) remove() error { return errors.Join(os.RemoveAll(d.State), os.RemoveAll(d.Data)) }
 
-// Config says what to run.
+// Config describes a daemon.
 type Config struct {
-	// Name is the engine's. It names the directories and the cgroup.
+	// Name is the engine's name. The directories and the cgroup have it too.
 	Name string
-	// Args are the daemon's binary, by its absolute path, and its arguments.
+	// Args are the absolute path of the daemon's binary and its arguments.
 	Args []string
 	// Needs are files and directories of the host that the daemon uses, such as the binaries of runtimes.
 	Needs []string
-	// Env are variables beside those that every daemon gets: PATH, HOME and TMPDIR.
+	// Env are variables in addition to PATH, HOME and TMPDIR, which every daemon has.
 	Env []string
-	// Ready returns nil when the daemon answers. It waits for that, until its context ends.
+	// Ready waits until the daemon serves requests, or until the context ends.
 	Ready func(context.Context) error
 }
 
@@ -98,8 +96,7 @@ type Daemon struct {
 	children  []int
 }
 
-// Start starts a daemon and returns when it answers. If it does not the error has the end of its
-// log, and nothing is left.
+// Start starts a daemon and returns when it is ready. An error contains the end of its log, and nothing is left behind.
 func Start(ctx context.Context, s engine.Session, c Config) (*Daemon, error) {
 	dirs, err := DirsOf(s, c.Name)
 	if err != nil {
@@ -107,7 +104,7 @@ func Start(ctx context.Context, s engine.Session, c Config) (*Daemon, error) {
 	}
 	d := &Daemon{session: s, config: c, dirs: dirs}
 	if s.EngineCPUs != "" && s.Cgroups == nil {
-		return nil, errors.Join(fmt.Errorf("start %s: keep it on CPUs %s: this program may not make cgroups", c.Name, s.EngineCPUs), dirs.remove())
+		return nil, errors.Join(fmt.Errorf("start %s on CPUs %s: this program may not make cgroups", c.Name, s.EngineCPUs), dirs.remove())
 	}
 	if d.network, err = network.New(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", c.Name, err), dirs.remove())
@@ -134,30 +131,30 @@ func (d *Daemon) groupName() string {
 	return "/" + engine.Prefix + d.session.RunID + "/" + d.config.Name
 }
 
-// start starts the process and waits until it answers.
+// start starts the process and waits until it is ready.
 func (d *Daemon) start(ctx context.Context) error {
 	if err := d.launch(); err != nil {
 		return fmt.Errorf("start %s: %w", d.config.Name, err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, errSlowStart)
 	defer cancel()
-	answered := make(chan error, 1)
-	go func() { answered <- d.config.Ready(ctx) }()
+	ready := make(chan error, 1)
+	go func() { ready <- d.config.Ready(ctx) }()
 	var err error
 	select {
-	case err = <-answered:
+	case err = <-ready:
 		if err != nil && ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
 	case <-d.exited:
 		cancel()
-		<-answered
+		<-ready
 	}
-	if died := d.Err(); died != nil {
-		return died
+	if exited := d.Err(); exited != nil {
+		return exited
 	}
 	if err != nil {
-		return fmt.Errorf("start %s: %w%s", d.config.Name, err, d.lastWords())
+		return fmt.Errorf("start %s: %w%s", d.config.Name, err, d.logEnd())
 	}
 	d.mu.Lock()
 	d.children = childrenOf(d.process.Pid)
@@ -165,9 +162,9 @@ func (d *Daemon) start(ctx context.Context) error {
 	return nil
 }
 
-// launch starts the process in its surroundings.
+// launch starts the process in its namespaces and its cgroup.
 func (d *Daemon) launch() error {
-	args, err := emptied(d.session, append([]string{d.config.Args[0]}, d.config.Needs...))
+	args, err := privateDirs(d.session, append([]string{d.config.Args[0]}, d.config.Needs...))
 	if err != nil {
 		return err
 	}
@@ -177,17 +174,17 @@ func (d *Daemon) launch() error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = log.Close() }() // the daemon has its own
+	defer func() { _ = log.Close() }() // the daemon has its own copy
 	ns, err := os.Open(d.network.Path())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = ns.Close() }() // likewise
-	first, err := d.place()
+	first, err := d.enterCgroup()
 	if err != nil {
 		return err
 	}
-	//nolint:noctx // it outlives the call that starts it: Stop ends it
+	//nolint:noctx // the process outlives this call; Stop ends it
 	cmd := exec.Command(d.session.Probe, append(first, args...)...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + d.dirs.Data, "TMPDIR=" + d.dirs.Data}, d.config.Env...)
 	cmd.Dir = "/"
@@ -214,9 +211,9 @@ func (d *Daemon) launch() error {
 	return nil
 }
 
-// place makes what the launcher starts next begin in the daemon's cgroup, and keeps that on the session's CPUs. It gives the
-// arguments of the probe that come first for that.
-func (d *Daemon) place() (first []string, err error) {
+// enterCgroup makes the launcher's next process begin in the daemon's cgroup, with the session's CPUs for engines. It returns
+// the first arguments of the probe, which may have to join a further cgroup.
+func (d *Daemon) enterCgroup() (first []string, err error) {
 	if d.group == nil {
 		return nil, nil
 	}
@@ -238,8 +235,8 @@ func (d *Daemon) place() (first []string, err error) {
 
 func (d *Daemon) logFile() string { return filepath.Join(d.dirs.State, "log") }
 
-// lastWords gives the end of the daemon's log, for a message.
-func (d *Daemon) lastWords() string {
+// logEnd returns the end of the daemon's log, for an error.
+func (d *Daemon) logEnd() string {
 	f, err := os.Open(d.logFile())
 	if err != nil {
 		return ""
@@ -249,14 +246,14 @@ func (d *Daemon) lastWords() string {
 		_, _ = f.Seek(-logTail, io.SeekEnd) // at worst the beginning is shown
 	}
 	text, err := io.ReadAll(io.LimitReader(f, logTail))
-	words := strings.TrimSpace(strings.ToValidUTF8(string(text), ""))
-	if err != nil || words == "" {
+	end := strings.TrimSpace(strings.ToValidUTF8(string(text), ""))
+	if err != nil || end == "" {
 		return ""
 	}
-	return "; the end of its log:\n" + words
+	return "; the end of its log:\n" + end
 }
 
-// Err says that the daemon has ended, and how; nil while it runs.
+// Err returns the daemon's exit as an error; nil while it runs.
 func (d *Daemon) Err() error {
 	d.mu.Lock()
 	exited := d.exited
@@ -269,14 +266,14 @@ func (d *Daemon) Err() error {
 	d.mu.Lock()
 	exit := d.exit
 	d.mu.Unlock()
-	return fmt.Errorf("%s: %w%s", d.config.Name, &process.ExitError{Command: d.config.Args[0], Exit: exit}, d.lastWords())
+	return fmt.Errorf("%s: %w%s", d.config.Name, &process.ExitError{Command: d.config.Args[0], Exit: exit}, d.logEnd())
 }
 
-// lostLimit is how long the end of a daemon is waited for once its connections have broken.
+// lostLimit is the deadline for the exit of a daemon after its connections broke.
 const lostLimit = time.Second
 
-// Lost is for a call whose connection broke, which happens a moment before the end of a daemon is known. It
-// waits for that and says how it ended; nil if the daemon runs on.
+// Lost is for a call whose connection broke. When a daemon exits, its connections break a moment before the exit is known. Lost
+// waits for the exit and returns it as an error; nil if the daemon still runs.
 func (d *Daemon) Lost(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lostLimit)
 	defer cancel()
@@ -290,11 +287,11 @@ func (d *Daemon) Lost(ctx context.Context) error {
 	return d.Err()
 }
 
-// Revive starts the daemon again if it has ended, once. It must not be called while containers
-// exist: a daemon's end is theirs.
+// Revive restarts the daemon if it has exited, once. It must not be called while containers exist, because they exit with the
+// daemon.
 func (d *Daemon) Revive(ctx context.Context) error {
-	died := d.Err()
-	if died == nil {
+	exited := d.Err()
+	if exited == nil {
 		return nil
 	}
 	d.mu.Lock()
@@ -302,12 +299,12 @@ func (d *Daemon) Revive(ctx context.Context) error {
 	d.restarted = true
 	d.mu.Unlock()
 	if again {
-		return fmt.Errorf("%w; it had been started again once already", died)
+		return fmt.Errorf("%w; it was restarted once before", exited)
 	}
 	if d.group != nil {
-		// What it left behind ends with its cgroup.
+		// Its remaining children are killed with the cgroup.
 		if err := d.group.Destroy(ctx); err != nil {
-			return fmt.Errorf("start %s again: %w", d.config.Name, err)
+			return fmt.Errorf("restart %s: %w", d.config.Name, err)
 		}
 	}
 	return d.start(ctx)
@@ -319,33 +316,32 @@ func (d *Daemon) Dial(ctx context.Context, kind, address string) (net.Conn, erro
 	return dial(ctx, d.network, kind, address)
 }
 
-// Service tells what serves containers: the daemon with those of its children that it started on
-// its own account, and the cgroup of them all.
+// Daemon returns the daemon's process, its children that do not belong to containers, and the cgroup of all of them.
 func (d *Daemon) Daemon() engine.Daemon {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return engine.Daemon{PIDs: append([]int{d.process.Pid}, d.children...), Cgroup: d.group}
 }
 
-// Notes say what is particular about the daemon, for Info.Notes.
+// Notes are the daemon's special settings, for Info.Notes.
 func (d *Daemon) Notes() []string {
 	if d.session.EngineCPUs == "" {
 		return nil
 	}
-	return []string{"the daemon, and what it starts beside containers, stay on CPUs " + d.session.EngineCPUs}
+	return []string{"the daemon and its processes outside of containers stay on CPUs " + d.session.EngineCPUs}
 }
 
 // Dirs are the daemon's directories.
 func (d *Daemon) Dirs() Dirs { return d.dirs }
 
-// childrenOf lists the children of a process. The kernel's own list, /proc/PID/task/TID/children, is missing where it was
+// childrenOf lists the children of a process. The kernel's own list, /proc/PID/task/TID/children, is missing if the kernel was
 // built without CONFIG_PROC_CHILDREN.
 func childrenOf(pid int) []int {
 	files, _ := filepath.Glob("/proc/[0-9]*/status")
 	parent := fmt.Sprintf("\nPPid:\t%d\n", pid)
 	var children []int
 	for _, file := range files {
-		text, _ := os.ReadFile(file) // a process may have ended
+		text, _ := os.ReadFile(file) // the process may have exited
 		if child, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && strings.Contains(string(text), parent) {
 			children = append(children, child)
 		}
@@ -353,7 +349,7 @@ func childrenOf(pid int) []int {
 	return children
 }
 
-// Stop ends the daemon and removes all that it has on the host. It is idempotent.
+// Stop ends the daemon and removes all its traces from the host. It is idempotent.
 func (d *Daemon) Stop(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	d.mu.Lock()
@@ -361,7 +357,7 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	d.mu.Unlock()
 	var errs []error
 	if running != nil {
-		_ = running.Signal(unix.SIGTERM) // which fails if it has ended
+		_ = running.Signal(unix.SIGTERM) // it fails if the process has exited
 		stop, cancel := context.WithTimeout(ctx, stopLimit)
 		select {
 		case <-exited:

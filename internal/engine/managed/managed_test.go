@@ -358,7 +358,7 @@ func TestRevive(t *testing.T) {
 		}
 	}
 	kill()
-	if err := d.Revive(t.Context()); err == nil || !strings.Contains(err.Error(), "started again once already") {
+	if err := d.Revive(t.Context()); err == nil || !strings.Contains(err.Error(), "restarted once before") {
 		t.Errorf("Revive for the second time: %v", err)
 	}
 }

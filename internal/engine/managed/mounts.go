@@ -21,10 +21,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// emptied gives the options of "probe daemon" for an empty /run and /var/lib, in which only these
-// directories show through: the run's own, those of the files that are needed, and the place where the
-// addresses of name servers really are.
-func emptied(s engine.Session, needs []string) ([]string, error) {
+// privateDirs returns the options of "probe daemon" for an empty /run and /var/lib. Only these directories stay visible: the
+// run's own, the directories of the needed files, and the real directory of /etc/resolv.conf.
+func privateDirs(s engine.Session, needs []string) ([]string, error) {
 	private := []string{"/run", "/var/lib"}
 	var keep []string
 	add := func(dir string) {
@@ -43,7 +42,7 @@ func emptied(s engine.Session, needs []string) ([]string, error) {
 	for _, file := range append([]string{"/etc/resolv.conf", s.Probe}, needs...) {
 		real, err := filepath.EvalSymlinks(file)
 		if err != nil {
-			continue // what is not there cannot be kept; who needs it will say so
+			continue // a program that needs a missing file reports it
 		}
 		add(filepath.Dir(real))
 	}
@@ -57,9 +56,9 @@ func emptied(s engine.Session, needs []string) ([]string, error) {
 	return options, nil
 }
 
-// Mounts is a mount namespace like a daemon's for the commands of an engine that has none. A process
-// that does nothing holds it, so that what one command mounts is there for the next; with its last process
-// it is gone. A network namespace goes with it for those commands that make interfaces.
+// Mounts is a mount namespace like a daemon's, for the commands of an engine without a daemon. An idle process holds it, so
+// that mounts of one command are visible to the next. The kernel removes the namespace with its last process. Commands that make
+// interfaces also use its network namespace.
 type Mounts struct {
 	session engine.Session
 	mounts  *os.File // the namespaces, for commands to enter
@@ -70,8 +69,8 @@ type Mounts struct {
 	group   *cgroup.Group // nil without cgroups
 }
 
-// HoldMounts makes a mount namespace for the engine of this name. needs are files and directories of
-// the host that its commands use.
+// HoldMounts makes a mount namespace for the engine with this name. needs are the files and directories of the host that its
+// commands use.
 func HoldMounts(ctx context.Context, s engine.Session, name string, needs []string) (*Mounts, error) {
 	m := &Mounts{session: s}
 	if err := m.start(ctx, name, needs); err != nil {
@@ -81,7 +80,7 @@ func HoldMounts(ctx context.Context, s engine.Session, name string, needs []stri
 }
 
 func (m *Mounts) start(ctx context.Context, name string, needs []string) error {
-	options, err := emptied(m.session, needs)
+	options, err := privateDirs(m.session, needs)
 	if err != nil {
 		return err
 	}
@@ -91,29 +90,29 @@ func (m *Mounts) start(ctx context.Context, name string, needs []string) error {
 	if m.net, err = os.Open(m.network.Path()); err != nil {
 		return err
 	}
-	said, says, err := os.Pipe()
+	output, input, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = said.Close() }() // it is only read from
+	defer func() { _ = output.Close() }() // it is only read from
 	args := append(append([]string{"daemon"}, options...), "--", m.session.Probe)
-	//nolint:noctx // it outlives the call that starts it: Close ends it
+	//nolint:noctx // the process outlives this call; Close ends it
 	cmd := exec.Command(m.session.Probe, append(args, workload.Ready()[1:]...)...)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = []string{}, "/", says, says
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = []string{}, "/", input, input
 	if m.session.Cgroups != nil {
 		group := "/" + engine.Prefix + m.session.RunID + "/" + name
 		if m.group, err = m.session.Cgroups.Open(group); err == nil {
 			err = m.session.SetCgroupParent(group)
 		}
 		if err != nil {
-			return errors.Join(err, says.Close())
+			return errors.Join(err, input.Close())
 		}
 	}
 	done, err := m.session.Launcher.Start(cmd)
 	if m.group != nil {
 		err = errors.Join(err, m.session.SetCgroupParent(""))
 	}
-	err = errors.Join(err, says.Close())
+	err = errors.Join(err, input.Close())
 	if done == nil {
 		return err
 	}
@@ -126,20 +125,20 @@ func (m *Mounts) start(ctx context.Context, name string, needs []string) error {
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = said.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = output.Close() })
 	defer stop()
-	line, err := bufio.NewReader(said).ReadString('\n')
+	line, err := bufio.NewReader(output).ReadString('\n')
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if err != nil || strings.TrimSpace(line) != workload.ReadyLine {
-		return fmt.Errorf("its process says %q", line)
+		return fmt.Errorf("its process wrote %q, want %q", line, workload.ReadyLine)
 	}
 	m.mounts, err = os.Open(fmt.Sprintf("/proc/%d/ns/mnt", m.holder.Pid))
 	return err
 }
 
-// Enter makes a command run in the mount namespace. It costs an exec more, some tenths of a millisecond.
+// Enter makes a command run in the mount namespace. It costs one more exec, some tenths of a millisecond.
 func (m *Mounts) Enter(cmd *exec.Cmd) { m.enter(cmd, option{"--mounts", m.mounts}) }
 
 // EnterBoth makes a command run in the mount namespace and in the network namespace.
@@ -163,13 +162,13 @@ func (m *Mounts) enter(cmd *exec.Cmd, options ...option) {
 	cmd.Path = m.session.Probe
 }
 
-// Link describes the way from the network namespace to a container's address there.
+// Link describes the link from the network namespace to a container's address there.
 func (m *Mounts) Link(to netip.Addr) (engine.Link, error) { return linkFrom(m.network, to) }
 
 // Close ends the process that holds the namespace. It is idempotent.
 func (m *Mounts) Close(ctx context.Context) error {
 	if m.holder != nil {
-		_ = m.holder.Signal(unix.SIGKILL) // which fails if it has ended
+		_ = m.holder.Signal(unix.SIGKILL) // it fails if the process has exited
 		<-m.ended
 	}
 	var err error

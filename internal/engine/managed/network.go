@@ -18,8 +18,8 @@ func listen(ctx context.Context, n *network.Namespace, port int) (l net.Listener
 	return l, err
 }
 
-// dial connects from within the namespace. The host of the address must be an IP address: names are
-// looked up by other threads.
+// dial connects from within the namespace. The host of the address must be an IP address, because other threads look up
+// names.
 func dial(ctx context.Context, n *network.Namespace, kind, address string) (conn net.Conn, err error) {
 	err = n.Do(func() (err error) {
 		var dialer net.Dialer

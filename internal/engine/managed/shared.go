@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Shared is what the targets of one engine have in common: a private daemon, or the connection to the
-// user's. It begins with the first that uses it and ends with the last. The zero value is ready for use.
+// Shared is a value that the targets of one engine share: a private daemon, or the connection to the user's. It begins with
+// its first user and ends with the last. The zero value is ready for use.
 type Shared[T any] struct {
 	mu     sync.Mutex
 	value  T
@@ -14,9 +14,9 @@ type Shared[T any] struct {
 	failed error
 }
 
-// Acquire gives the value, which begin makes if nobody uses it. The caller must call release when it needs it no
-// more, and end is called by the last one; release is idempotent. What could not begin is not tried again: it
-// would fail for each target in turn, and each time take long.
+// Acquire returns the value. The first user makes it with begin. Every user must call release after the last use; it is
+// idempotent, and the last release calls end. A failed begin is not repeated, because it would fail slowly for each target in
+// turn.
 func (s *Shared[T]) Acquire(ctx context.Context, begin func(context.Context) (T, error), end func(T) error) (value T, release func() error, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

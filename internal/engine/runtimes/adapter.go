@@ -10,29 +10,28 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/image"
 )
 
-// adapterPrefix begins the file's name of an adapter, by which the probe knows that it is one.
+// adapterPrefix begins the file name of an adapter. The probe acts as an adapter under such a name.
 const adapterPrefix = "runtime-"
 
-// Adapter is a program that stands in for an OCI runtime where an engine can name a binary but no
-// flags for it. It is a copy of the probe that becomes the runtime by exec, which takes some tenths of
-// a millisecond a call.
+// Adapter is a program in place of an OCI runtime, for engines that accept a binary but no flags for it. It is a copy of the
+// probe that executes the runtime, which adds some tenths of a millisecond to each call.
 type Adapter struct {
 	Binary string   // of the runtime
 	Flags  []string // put before the arguments of each call
-	// Hide lists prefixes of annotations that the runtime is not to see.
+	// Hide lists prefixes of annotations to hide from the runtime.
 	Hide []string
-	// Over is what the runtime says of a kill that fails because the container has ended. The engine is then
-	// told so in runc's words. Empty if it speaks runc's.
+	// Over is the runtime's message about a kill after the container's exit. The adapter replaces it by runc's message,
+	// which engines recognize. It is empty for a runtime with runc's message.
 	Over string
 }
 
-// Write writes the adapter into a directory, which it makes if it is not there, under a
-// name of its own there, and gives its path.
+// Write writes the adapter to a directory, which it makes if it is missing, and returns its path. The name must be unique in
+// the directory.
 func (a Adapter) Write(dir, name string) (string, error) {
 	var conf strings.Builder
 	line := func(key, value string) error {
 		if strings.ContainsAny(value, "\n\x00") {
-			return fmt.Errorf("an adapter cannot have a %s with a line end: %q", key, value)
+			return fmt.Errorf("the %s of an adapter contains a line end: %q", key, value)
 		}
 		fmt.Fprintf(&conf, "%s %s\n", key, value)
 		return nil

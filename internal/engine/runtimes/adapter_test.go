@@ -10,7 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 )
 
-// runtime writes a script that tells how it was called, and gives its path.
+// script writes a script that prints its arguments, and returns its path.
 func script(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "my runtime")
@@ -36,13 +36,13 @@ func TestAdapterPassesOn(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
 		want := "<" + strings.Join(append([]string{binary, "--platform=ptrace", "--a b"}, args...), "><") + ">"
 		if string(out) != want || exitCode(err) != 7 {
-			t.Errorf("%q became %s (%v), want %s with exit code 7", args, out, err, want)
+			t.Errorf("%q called the runtime with %s (%v), want %s and exit code 7", args, out, err, want)
 		}
 	}
 }
 
 func exitCode(err error) int {
-	if exit, ok := err.(*exec.ExitError); ok { //nolint:errorlint // it is what package exec returns
+	if exit, ok := err.(*exec.ExitError); ok { //nolint:errorlint // package exec returns it unwrapped
 		return exit.ExitCode()
 	}
 	return -1
@@ -81,7 +81,7 @@ func TestAdapterFails(t *testing.T) {
 	}{
 		{"no runtime", "binary /no/such/runtime\n", nil, 127, "adapter: run /no/such/runtime: ENOENT"},
 		{"no binary", "flag x\n", nil, 126, "adapter: read: no binary in"},
-		{"a line that is none", "binary /bin/true\nsecret x\n", nil, 126, "adapter: read: what is this line secret x"},
+		{"unknown line", "binary /bin/true\nsecret x\n", nil, 126, "adapter: read: what is this line secret x"},
 		{"no bundle", "binary /bin/true\nhide x\n", []string{"--bundle", "/no/such/bundle"}, 126, "adapter: open /no/such/bundle/config.json: ENOENT"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -96,11 +96,11 @@ func TestAdapterFails(t *testing.T) {
 		})
 	}
 	if _, err := (runtimes.Adapter{Binary: "/bin/true", Flags: []string{"a\nhide x"}}).Write(t.TempDir(), "x"); err == nil {
-		t.Error("a flag with a line end is accepted")
+		t.Error("Write accepts a flag with a line end")
 	}
 }
 
-// A kill that came too late is told in runc's words; all else is passed on.
+// The adapter replaces only the message about a late kill.
 func TestAdapterTranslatesKill(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "runtime")
 	const fails = "#!/bin/sh\nfor verb; do :; done\necho out\ncase $verb in late) echo 'the sandbox is not running, sorry' >&2; exit 128;; odd) echo 'it rains' >&2; exit 3;; die) kill -TERM $$;; esac\n"
@@ -124,7 +124,7 @@ func TestAdapterTranslatesKill(t *testing.T) {
 		cmd.Stdout, cmd.Stderr = &out, &errs
 		code := exitCode(cmd.Run())
 		if c.code == 0 {
-			code++ // there is no error then
+			code++ // exitCode returns -1 without an error
 		}
 		if code != c.code || errs.String() != c.stderr || out.String() != "out\n" {
 			t.Errorf("%q: exit code %d, %q, %q; want %d and %q", c.args, code, out.String(), errs.String(), c.code, c.stderr)

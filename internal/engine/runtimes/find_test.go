@@ -11,7 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// Kata Containers are found by their shim; what the user says of the name holds over that.
+// Kata Containers are found by their shim, unless the user defines the runtime.
 func TestKataIsFoundByItsShim(t *testing.T) {
 	l, err := process.New(process.Options{})
 	if err != nil {
@@ -48,6 +48,6 @@ func TestKataIsFoundByItsShim(t *testing.T) {
 	}
 	s.Runtimes = map[string]target.Runtime{"kata": {Type: "io.containerd.kata-qemu.v2"}}
 	if f := find(); f.Err != nil || f.Type != "io.containerd.kata-qemu.v2" {
-		t.Errorf("with a type of the user's: %+v, %v", f.Runtime, f.Err)
+		t.Errorf("with the user's type: %+v, %v", f.Runtime, f.Err)
 	}
 }

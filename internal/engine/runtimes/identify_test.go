@@ -9,8 +9,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// TestIdentify asks runtimes that are particular about their state directory, as crun is without
-// root, and runtimes that do not answer.
+// The runtimes need their state directory, like crun without root, or fail to print a version.
 func TestIdentify(t *testing.T) {
 	l, err := process.New(process.Options{})
 	if err != nil {
@@ -31,10 +30,10 @@ func TestIdentify(t *testing.T) {
 			script: `[ "$1" = --root ] && mkdir "$2/crun" && echo "crun version 1.21" && echo "rundir: $2"`,
 			want:   "crun: crun version 1.21",
 		},
-		{name: "says why it fails", script: `echo "no state directory" >&2; exit 1`, err: "ended with exit code 1: no state directory"},
-		{name: "fails without a word", script: `exit 1`, err: "ended with exit code 1"},
-		{name: "complains without end", script: `yes "it rains" | head -n 1000 >&2; exit 1`, err: "it rains"},
-		{name: "says nothing", script: `exit 0`, err: "it printed nothing"},
+		{name: "fails with a reason", script: `echo "no state directory" >&2; exit 1`, err: "ended with exit code 1: no state directory"},
+		{name: "fails without a reason", script: `exit 1`, err: "ended with exit code 1"},
+		{name: "writes endless errors", script: `yes "it rains" | head -n 1000 >&2; exit 1`, err: "it rains"},
+		{name: "prints nothing", script: `exit 0`, err: "it printed nothing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			state, binary := t.TempDir(), filepath.Join(t.TempDir(), "runtime")
@@ -51,7 +50,7 @@ func TestIdentify(t *testing.T) {
 				t.Errorf("identify: %v, want one with %q", err, c.err)
 			}
 			if left, err := os.ReadDir(state); err != nil || len(left) > 0 {
-				t.Errorf("left in the state directory: %v, %v", left, err)
+				t.Errorf("files left in the state directory: %v, %v", left, err)
 			}
 		})
 	}

@@ -12,33 +12,32 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// Kind is what is known of a family of runtimes beyond the OCI specification. A
-// runtime belongs to the family that its --version names, whatever its file is
-// called.
+// Kind describes a family of runtimes beyond the OCI specification. A runtime belongs to the family that its --version
+// names, regardless of the name of its file.
 type Kind struct {
 	Name      string
 	Isolation engine.Isolation
-	// Variants are the values of Option that make targets of their own.
+	// Variants are the values of Option that are targets of their own.
 	Option   string
 	Variants []string
-	// Rootless gives the global flags for use without root; nil if the runtime
-	// cannot, and NoRootless says why.
+	// Rootless are the global flags for use without root. It is nil if the runtime needs root, for the reason in
+	// NoRootless.
 	Rootless   []string
 	NoRootless string
-	// RootlessCannot gives the reason for capabilities that these flags take away.
+	// RootlessCannot are the capabilities that these flags take away, with the reasons.
 	RootlessCannot map[engine.Capability]string
-	// NoNetwork and HostNetwork are global flags that go with the two networks.
+	// NoNetwork and HostNetwork are the global flags for the two networks.
 	NoNetwork, HostNetwork []string
-	// Cannot gives the reason for capabilities that do not work, by version.
+	// Cannot returns the capabilities that this version lacks, with the reasons.
 	Cannot func(ctx context.Context, l *process.Launcher, binary, version string) map[engine.Capability]string
 	Notes  []string
 	// Programs are the runtime's own programs, by component of the cost.
 	Programs monitor.Programs
-	// onlyNamed tells that it is not looked for: the user has to name one.
+	// onlyNamed excludes the kind from the search: the user must name such a runtime.
 	onlyNamed bool
 }
 
-// kinds in the order in which targets are listed.
+// kinds are the known kinds, in the display order of targets.
 var kinds = []Kind{
 	{
 		Name:      "runc",
@@ -50,12 +49,12 @@ var kinds = []Kind{
 	{
 		Name:      "crun",
 		Isolation: engine.SharedKernel,
-		// It sees by itself that it runs without root. Version 1.8.1 takes the value of
-		// --rootless for that of --root.
+		// crun detects by itself that it runs without root. Version 1.8.1 uses the value of --rootless as the value of
+		// --root.
 		Rootless: []string{"--cgroup-manager=disabled"},
 		RootlessCannot: map[engine.Capability]string{
-			engine.CanPause:  "without root crun is used without a cgroup manager, and then cannot freeze",
-			engine.CanUpdate: "without root crun is used without a cgroup manager, and then has no limits",
+			engine.CanPause:  "without root crun runs without a cgroup manager, and then cannot freeze",
+			engine.CanUpdate: "without root crun runs without a cgroup manager, and then has no limits",
 		},
 		Programs: monitor.Programs{monitor.Runtime: {"crun"}},
 	},
@@ -71,8 +70,8 @@ var kinds = []Kind{
 		Option:     "platform",
 		Variants:   []string{"systrap", "ptrace", "kvm"},
 		NoRootless: "the rootless mode of runsc has only run and do, no create",
-		// A sandbox network needs an interface to take over; a namespace without one
-		// gets none, as with the other runtimes.
+		// gVisor's own network needs an interface to take over. A namespace without an interface gets no network, like with
+		// the other runtimes.
 		NoNetwork:   []string{"--network=none"},
 		HostNetwork: []string{"--network=host"},
 		Cannot:      runscCannot,
@@ -83,7 +82,7 @@ var kinds = []Kind{
 			monitor.Sandbox: {"runsc-sandbox", "runsc-gofer", "gvisor-sentry", "gvisor-gofer", "runsc/exe"},
 		},
 	},
-	// An OCI runtime before version 2 of Kata Containers, and a utility since: it is not looked for.
+	// It was an OCI runtime before version 2 of Kata Containers, and is a utility since then, so it is not searched for.
 	{
 		Name: "kata-runtime", Isolation: engine.VM, NoRootless: "a virtual machine needs root", onlyNamed: true,
 		Programs: monitor.Programs{
@@ -105,29 +104,28 @@ func Programs() monitor.Programs {
 	return all
 }
 
-// other is the kind of a runtime that is not known.
-var other = Kind{Isolation: engine.Unknown, NoRootless: "it is not known how this runtime works without root"}
+// other is the kind of an unknown runtime.
+var other = Kind{Isolation: engine.Unknown, NoRootless: "the flags of this runtime for use without root are not known"}
 
-// runscCannot finds out what an older runsc lacks.
+// runscCannot returns the capabilities that an older runsc lacks.
 func runscCannot(ctx context.Context, l *process.Launcher, binary, version string) map[engine.Capability]string {
 	var out answer
 	cmd := exec.CommandContext(ctx, binary, "help", "update")
 	cmd.Stdout, cmd.Stderr = &out, &out
-	_ = l.Run(ctx, cmd) // an unknown command is an answer too
+	_ = l.Run(ctx, cmd) // an unknown command fails, which is a result too
 	if !strings.Contains(out.String(), "resources") {
-		return map[engine.Capability]string{engine.CanUpdate: fmt.Sprintf("%s has no update of limits; a release of 2025 or later has", version)}
+		return map[engine.Capability]string{engine.CanUpdate: fmt.Sprintf("%s has no update of limits; releases since 2025 have it", version)}
 	}
 	return nil
 }
 
-// longestVersion is how much of what a binary says of itself is kept, in bytes.
+// longestVersion bounds a version and an error message of a binary, in bytes.
 const longestVersion = 200
 
-// longestAnswer bounds what is kept of a runtime's answers about itself, in bytes.
+// longestAnswer bounds the output of a runtime, in bytes.
 const longestAnswer = 64 << 10
 
-// answer keeps the beginning of what a runtime says about itself. One that writes without
-// end must not fill the memory.
+// answer keeps the beginning of a runtime's output. A runtime that writes without end must not fill the memory.
 type answer struct{ strings.Builder }
 
 func (a *answer) Write(p []byte) (int, error) {
@@ -135,19 +133,19 @@ func (a *answer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// identify asks a binary what it is. It gets a state directory, below state, even for that: crun
-// makes one before it says anything, by default where an ordinary user may not.
+// identify queries the version of a binary. The call has a state directory below state, because crun makes its state directory
+// before it prints the version, by default where an ordinary user may not.
 func identify(ctx context.Context, l *process.Launcher, state, binary string) (Kind, string, error) {
 	dir, err := os.MkdirTemp(state, "version")
 	if err != nil {
-		return other, "", fmt.Errorf("ask %s for its version: %w", binary, err)
+		return other, "", fmt.Errorf("query the version of %s: %w", binary, err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	var out, complaint answer
 	cmd := exec.CommandContext(ctx, binary, "--root", dir, "--version")
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	if err := l.Run(ctx, cmd); err != nil {
-		err = fmt.Errorf("ask %s for its version: %w", binary, err)
+		err = fmt.Errorf("query the version of %s: %w", binary, err)
 		if why := strings.TrimSpace(complaint.String()); why != "" {
 			err = fmt.Errorf("%w: %s", err, strings.ToValidUTF8(why[:min(len(why), longestVersion)], ""))
 		}
@@ -155,13 +153,13 @@ func identify(ctx context.Context, l *process.Launcher, state, binary string) (K
 	}
 	first, _, _ := strings.Cut(out.String(), "\n")
 	if first = strings.TrimSpace(first); first == "" {
-		return other, "", fmt.Errorf("ask %s for its version: it printed nothing", binary)
+		return other, "", fmt.Errorf("query the version of %s: it printed nothing", binary)
 	}
 	version := strings.ToValidUTF8(first[:min(len(first), longestVersion)], "")
 	return KindOf(version), version, nil
 }
 
-// KindOf gives the family that a version names first, as in "runc version 1.3.0".
+// KindOf returns the kind that a version names first, as in "runc version 1.3.0".
 func KindOf(version string) Kind {
 	name, _, _ := strings.Cut(version, " ")
 	for _, f := range kinds {

@@ -1,6 +1,5 @@
-// Package runtimes finds low-level runtimes on the host, and knows what their families
-// have beyond the OCI specification. Every engine stands on it, so that the runtime of
-// oci/crun and of containerd/crun is the same binary.
+// Package runtimes finds low-level runtimes on the host, and describes their kinds beyond the OCI specification. All engines
+// use it, so that oci/crun and containerd/crun have the same binary.
 package runtimes
 
 import (
@@ -20,8 +19,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// AnswerLimit is how long a runtime may take for an answer, or for its first container, before
-// it counts as hanging: gVisor's kvm platform does on hosts whose KVM is not a real one.
+// AnswerLimit is the deadline for a runtime's version and for a test container. A runtime that exceeds it hangs, as gVisor's kvm
+// platform does on hosts with an emulated KVM.
 const AnswerLimit = 20 * time.Second
 
 // ErrNoAnswer is the cause when AnswerLimit has passed.
@@ -30,32 +29,32 @@ var ErrNoAnswer = fmt.Errorf("no answer within %v", AnswerLimit)
 // Runtime is a runtime of this host.
 type Runtime struct {
 	Kind
-	// Name is what targets call it, which need not be the name of its kind.
+	// Name is the runtime's name in targets, which may differ from the name of its kind.
 	Name string
 	// Binary is the path of an OCI runtime; empty for a containerd shim.
 	Binary string
 	// Type is the runtime type of a containerd shim, such as io.containerd.kata.v2;
 	// empty for an OCI runtime.
 	Type    string
-	Version string // as the binary says it, on one line
-	// Options are set in all of its targets that do not set them otherwise.
+	Version string // as the binary prints it, on one line
+	// Options are the defaults of the options in the runtime's targets.
 	Options []target.Option
 }
 
-// Kata Containers, the one runtime without a command line that is looked for: a containerd shim.
+// Kata Containers is a containerd shim, and the only runtime without a command line that is searched for.
 const (
 	kata     = "kata"
 	kataShim = "containerd-shim-kata-v2"
 	kataType = "io.containerd.kata.v2"
 )
 
-// Found is a runtime, or why it cannot be used: an *engine.UnsupportedError.
+// Found is a runtime. Err is an *engine.UnsupportedError with the reason if it cannot be used.
 type Found struct {
 	Runtime
 	Err error
 }
 
-// Find lists the known runtimes and those that the session names, as an engine's.
+// Find lists the known runtimes and the runtimes that the session names, for an engine.
 func Find(ctx context.Context, s engine.Session, engineName string) []Found {
 	var names []string
 	for _, k := range kinds {
@@ -77,8 +76,8 @@ func Find(ctx context.Context, s engine.Session, engineName string) []Found {
 	return found
 }
 
-// Get finds the runtime of a target, and asks it what it is. If it cannot be used the error is an
-// *engine.UnsupportedError; the Runtime has what is known all the same.
+// Get finds the runtime of a target, and queries its version. If the runtime cannot be used the error is an
+// *engine.UnsupportedError, and the Runtime holds the known facts.
 func Get(ctx context.Context, s engine.Session, t target.Target) (Runtime, error) {
 	name := t.Runtime
 	given := s.Runtimes[name]
@@ -109,8 +108,7 @@ func Get(ctx context.Context, s engine.Session, t target.Target) (Runtime, error
 	return r, err
 }
 
-// Targets lists the targets that an engine has of the runtime: the runtime itself and its
-// variants. All but the first are measured only when they are asked for.
+// Targets lists an engine's targets with the runtime: the plain runtime and its variants. Only the first is a default.
 func (r Runtime) Targets(engineName string) []target.Target {
 	plain := target.Target{Engine: engineName, Runtime: r.Name}
 	targets := []target.Target{plain}
@@ -120,7 +118,7 @@ func (r Runtime) Targets(engineName string) []target.Target {
 	return targets
 }
 
-// With gives the target's options together with the runtime's own.
+// With adds the runtime's options to the target's.
 func (r Runtime) With(t target.Target) target.Target {
 	for _, o := range r.Options {
 		if _, set := t.Option(o.Name); !set {
@@ -146,11 +144,11 @@ func lookup(t target.Target, path string) (string, error) {
 	stat, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return refuse("there is no file "+path, "mend the path given for "+name)
+		return refuse("the file "+path+" does not exist", "correct the path given for "+name)
 	case err != nil:
-		return refuse(err.Error(), "mend the path given for "+name)
+		return refuse(err.Error(), "correct the path given for "+name)
 	case stat.IsDir() || stat.Mode()&0o111 == 0:
-		return refuse(path+" is not executable", "make it executable, or mend the path given for "+name)
+		return refuse(path+" is not executable", "make it executable, or correct the path given for "+name)
 	}
 	return filepath.Abs(path)
 }
@@ -170,7 +168,7 @@ func Flags(t target.Target) ([]string, error) {
 	return flags, nil
 }
 
-// shimKind is what is known of a containerd shim by its runtime type.
+// shimKind returns the kind of a containerd shim by its runtime type.
 func shimKind(runtimeType string) Kind {
 	k := other
 	k.Name = runtimeType

@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// architecture is what differs between architectures.
+// architecture has the properties of an architecture.
 type architecture struct {
 	machine elf.Machine
 	triplet string // the directory of libraries
 }
 
-// architectures are those for which there is an image, by Go's names; Debian's are the same.
+// architectures have an image. The keys are Go's names, which are also Debian's.
 var architectures = map[string]architecture{
 	"amd64":   {elf.EM_X86_64, "x86_64-linux-gnu"},
 	"arm64":   {elf.EM_AARCH64, "aarch64-linux-gnu"},
 	"riscv64": {elf.EM_RISCV, "riscv64-linux-gnu"},
 }
 
-// Architectures are those for which there is an image, as Go names them.
+// Architectures lists the architectures with an image, by Go's names.
 func Architectures() []string { return slices.Sorted(maps.Keys(architectures)) }

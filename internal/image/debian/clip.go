@@ -15,30 +15,30 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// encoder is the program that makes the clip, of the package that clipPackage names.
+// encoder is the program that encodes the clip, from the package clipPackage.
 const (
 	encoder     = "/usr/bin/SvtAv1EncApp"
 	clipPackage = "svt-av1"
 )
 
-// clipSHA256 is the checksum of the clip. The encoder gives the same bytes whatever the number of threads and the
-// instructions that it uses of an x86-64 CPU; on others it was not tried.
+// clipSHA256 is the checksum of the clip. The encoder's output does not depend on the number of threads or on the instructions of an
+// x86-64 CPU. Other CPUs were not tested.
 const clipSHA256 = "1dd31068a82b7f782f027cd424b41252dcbc7aa94139422bb4abad4050a7306d"
 
 // clipLimit bounds the encoding of the clip, which takes seconds.
 const clipLimit = 15 * time.Minute
 
-// makeClip encodes the clip to a file. The encoder comes from a tree of the host's architecture, and runs
-// by that tree's dynamic linker, so that it needs neither a chroot nor root.
+// makeClip encodes the clip to a file. The encoder comes from a tree of the host's architecture and runs with that tree's dynamic
+// linker. It needs neither a chroot nor root.
 func makeClip(ctx context.Context, launcher *process.Launcher, t *tree, arch architecture, dir, to string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, clipLimit, fmt.Errorf("it did not end within %v", clipLimit))
+	ctx, cancel := context.WithTimeoutCause(ctx, clipLimit, fmt.Errorf("it did not exit within %v", clipLimit))
 	defer cancel()
 	argv, err := unpackProgram(t, arch, encoder, filepath.Join(dir, "encoder"))
 	if err != nil {
 		return fmt.Errorf("unpack the clip's encoder: %w", err)
 	}
 	argv = append(argv, "-i", "stdin", "-b", to, "--preset", "10", "--crf", "35", "--progress", "0",
-		"--lp", "2") // more memory than time is spent on more threads
+		"--lp", "2") // more threads take much memory and save little time
 	if err := encode(ctx, launcher, argv); err != nil {
 		return fmt.Errorf("encode the clip: %w", err)
 	}
@@ -63,7 +63,7 @@ func encode(ctx context.Context, launcher *process.Launcher, argv []string) erro
 	if err != nil {
 		return errors.Join(err, w.Close())
 	}
-	// It fails if the encoder ends early, and then that is what there is to say.
+	// It fails if the encoder exits early; the encoder's error then comes first.
 	writing := errors.Join(writePattern(w, workload.ClipFrames), w.Close())
 	exit := child.Wait()
 	waiting := output.Wait(ctx)
@@ -77,20 +77,20 @@ func encode(ctx context.Context, launcher *process.Launcher, argv []string) erro
 	}
 }
 
-// checkClip makes sure that a file is the clip.
+// checkClip returns an error if a file is not the clip.
 func checkClip(file string) error {
 	sum, err := sumOf(file)
 	if err != nil {
 		return err
 	}
 	if sum != clipSHA256 {
-		return fmt.Errorf("the clip has the checksum %s, and not %s: the encoder makes another one on this machine; %s",
+		return fmt.Errorf("the clip has the checksum %s instead of %s: the encoder's output differs on this machine; %s",
 			sum, clipSHA256, "load an image that was saved on another machine: touchstone image load FILE")
 	}
 	return nil
 }
 
-// unpackProgram writes a program and its libraries to a directory, and gives the beginning of its command line.
+// unpackProgram writes a program and its libraries to a directory, and returns the beginning of its command line.
 func unpackProgram(t *tree, arch architecture, program, dir string) ([]string, error) {
 	c := newClosure(t, arch, func(string) bool { return false })
 	if err := c.add(program); err != nil {
@@ -109,7 +109,7 @@ func unpackProgram(t *tree, arch architecture, program, dir string) ([]string, e
 		if err != nil {
 			return nil, err
 		}
-		// Libraries are known by their names alone, and so all are in one directory.
+		// The linker finds libraries by name, so one directory has them all.
 		file := filepath.Join(dir, path.Base(name))
 		if err := writeProgram(file, content); err != nil {
 			return nil, err

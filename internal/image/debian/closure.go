@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// closure is what programs need of a tree: their files, the libraries that the dynamic linker loads for
-// them, and the links on the way. It stands for what the linker of glibc does without its cache: ld.so(8).
+// closure is the part of a tree that programs need: their files, the libraries that the dynamic linker loads, and the links to
+// them. It imitates glibc's linker without its cache: ld.so(8).
 type closure struct {
 	tree  *tree
 	arch  architecture
@@ -22,12 +22,12 @@ type closure struct {
 	given func(name string) bool
 }
 
-// newClosure makes an empty one. What given tells of is in the image from elsewhere.
+// newClosure returns an empty closure. given reports the interpreters that the image has from another source.
 func newClosure(t *tree, arch architecture, given func(name string) bool) *closure {
 	return &closure{tree: t, arch: arch, files: map[string]bool{}, given: given}
 }
 
-// add adds a file with all it needs.
+// add adds a file and its dependencies.
 func (c *closure) add(name string) error {
 	to, links, err := c.tree.resolve(name)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *closure) addScript(content io.ReaderAt) error {
 	}
 	fields := strings.Fields(line)
 	if len(fields) == 0 {
-		return errors.New("there is no name of an interpreter")
+		return errors.New("the name of the interpreter is missing")
 	}
 	if c.given(fields[0]) {
 		return nil
@@ -112,13 +112,13 @@ func (c *closure) addELF(name string, content io.ReaderAt) error {
 	return nil
 }
 
-// searchPath gives where the linker looks for the libraries of a file.
+// searchPath returns the linker's search path for the libraries of a file.
 func (c *closure) searchPath(f *elf.File, name string) ([]string, error) {
 	var dirs []string
 	for _, tag := range []elf.DynTag{elf.DT_RUNPATH, elf.DT_RPATH} {
 		paths, err := f.DynString(tag)
 		if err != nil {
-			return nil, fmt.Errorf("read where its libraries are: %w", err)
+			return nil, fmt.Errorf("read its search path of libraries: %w", err)
 		}
 		for _, p := range paths {
 			for dir := range strings.SplitSeq(p, ":") {
@@ -142,7 +142,7 @@ func (c *closure) addLibrary(library string, dirs []string) error {
 	return fmt.Errorf("library %s: %w in any package", library, fs.ErrNotExist)
 }
 
-// list gives the paths in order.
+// list returns the sorted paths.
 func (c *closure) list() []string {
 	var names []string
 	for name := range c.files {

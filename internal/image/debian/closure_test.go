@@ -22,7 +22,7 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// binaryOf makes the least of an ELF file that says what it needs.
+// binaryOf builds a minimal ELF file with dependencies.
 func binaryOf(t testing.TB, machine elf.Machine, interpreter, runpath string, needed ...string) string {
 	t.Helper()
 	names := []byte{0}
@@ -67,7 +67,7 @@ func binaryOf(t testing.TB, machine elf.Machine, interpreter, runpath string, ne
 	return b.String()
 }
 
-// file is an entry of a test's tree: what begins with "-> " is a symbolic link, with "=> " a hard one.
+// file is an entry of a test's tree: a text with "-> " is a symbolic link, with "=> " a hard link.
 type file struct{ name, content string }
 
 func treeOf(t testing.TB, files ...file) *tree {
@@ -308,11 +308,11 @@ func TestCompare(t *testing.T) {
 		t.Error(err)
 	}
 	for want, debs := range map[string][]*deb{
-		"package sysbench 1.0 did not come":                {changed(fio, same)},
-		"package gcc 12 came with the others":              {changed(fio, same), changed(sysbench, same), {Package: Package{Name: "gcc", Version: "12"}}},
-		"package fio has the version 3.40, and not 3.39-1": {changed(fio, func(p *Package) { p.Version = "3.40" }), changed(sysbench, same)},
-		"package fio 3.39-1 has the checksum " + sum[1:]:   {changed(fio, func(p *Package) { p.SHA256 = sum[1:] }), changed(sysbench, same)},
-		"and 7 bytes, and not " + sum + " and 6":           {changed(fio, same), changed(sysbench, func(p *Package) { p.Size = 7 })},
+		"package sysbench 1.0 was not fetched":               {changed(fio, same)},
+		"package gcc 12 was fetched too":                     {changed(fio, same), changed(sysbench, same), {Package: Package{Name: "gcc", Version: "12"}}},
+		"package fio has the version 3.40 instead of 3.39-1": {changed(fio, func(p *Package) { p.Version = "3.40" }), changed(sysbench, same)},
+		"package fio 3.39-1 has the checksum " + sum[1:]:     {changed(fio, func(p *Package) { p.SHA256 = sum[1:] }), changed(sysbench, same)},
+		"and 7 bytes instead of " + sum + " and 6":           {changed(fio, same), changed(sysbench, func(p *Package) { p.Size = 7 })},
 	} {
 		if err := lock.compare(debs); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error with %q", err, want)

@@ -22,7 +22,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/image"
 )
 
-// entry is a file of the image: its content is text, or what open gives.
+// entry is a file of the image. Its content is text, or the result of open.
 type entry struct {
 	mode     int64
 	typeflag byte
@@ -30,10 +30,10 @@ type entry struct {
 	text     string
 	size     int64
 	open     func() (io.ReadCloser, error) // nil for text
-	pkg      string                        // the package that it came from; empty for our own
+	pkg      string                        // the package; empty for our own
 }
 
-// layout is what a layer holds, by path without a slash at the beginning.
+// layout has the files of a layer, by path without a slash at the beginning.
 type layout map[string]entry
 
 func (l layout) dir(name string, mode int64) {
@@ -62,11 +62,11 @@ func (l layout) file(name, source string) error {
 	return nil
 }
 
-// packaged adds what lies at a path of a tree.
+// packaged adds a file or link of a tree.
 func (l layout) packaged(t *tree, name, pkg string) error {
 	n, ok := t.nodes[name]
 	if !ok {
-		return fmt.Errorf("%s is not there", name)
+		return fmt.Errorf("%s does not exist", name)
 	}
 	switch n.header.Typeflag {
 	case tar.TypeSymlink:
@@ -83,7 +83,7 @@ func (l layout) packaged(t *tree, name, pkg string) error {
 	return nil
 }
 
-// parents adds the directories that are missing.
+// parents adds missing directories.
 func (l layout) parents() {
 	for name := range maps.Clone(l) {
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
@@ -94,8 +94,8 @@ func (l layout) parents() {
 	}
 }
 
-// skeleton is the base of the file system, with what no package of the list brings. /data is where benchmarks
-// write. There are just the users as which programs of the image run.
+// skeleton is the base of the file system, with the files that no package of the list has. Benchmarks write to /data. The users
+// are the users of the image's programs.
 func skeleton() layout {
 	l := layout{}
 	for name, mode := range map[string]int64{
@@ -118,7 +118,7 @@ func skeleton() layout {
 	return l
 }
 
-// write packs a layer, gzip around tar: parents first, and no time, owner or order but its own.
+// write packs a layer as a compressed tar archive: parents first, sorted, with a fixed time and owner.
 func (l layout) write(to string) (err error) {
 	file, err := os.Create(to)
 	if err != nil {
@@ -165,7 +165,7 @@ func (e entry) reader() (io.ReadCloser, error) {
 	return e.open()
 }
 
-// sum gives the SHA-256 of a regular file, in hexadecimal.
+// sum returns the SHA-256 of a regular file, in hexadecimal.
 func (e entry) sum() (string, error) {
 	r, err := e.reader()
 	if err != nil {
@@ -180,7 +180,7 @@ func sumOf(file string) (string, error) {
 	return entry{open: func() (io.ReadCloser, error) { return os.Open(file) }}.sum()
 }
 
-// assemble makes an image of layers that were packed.
+// assemble builds an image from packed layers.
 func assemble(arch string, files ...string) (v1.Image, error) {
 	var layers []v1.Layer
 	for _, file := range files {

@@ -19,19 +19,19 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/image"
 )
 
-// Where the image says what is in it.
+// Paths of the image's lists of its contents.
 const (
 	contentsPath = "usr/share/touchstone/contents.json"
 	sbomPath     = "usr/share/touchstone/sbom.spdx.json"
 )
 
-// Contents is what is in an image.
+// Contents lists the contents of an image.
 type Contents struct {
 	Suite string `json:"suite"`
 	Arch  string `json:"arch"`
-	// Date is that of the suite from which the packages are.
+	// Date is the date of the packages' suite.
 	Date string `json:"date"`
-	// Packages are those of which there is a file in the image, and those of our own, by name.
+	// Packages are the packages with a file in the image, and our own, by name.
 	Packages []Part `json:"packages"`
 }
 
@@ -41,22 +41,21 @@ type Part struct {
 	Version string `json:"version"`
 	// Source is the source package in Debian, empty for our own.
 	Source string `json:"source,omitempty"`
-	// Licences are the short names that its copyright file gives; none if it is not in the format that has
-	// them. The file itself is in the image, at Copyright.
+	// Licences are the short names in the copyright file, if it has the machine-readable format. The file itself is in the image,
+	// at Copyright.
 	Licences  []string `json:"licences,omitempty"`
 	Copyright string   `json:"copyright,omitempty"`
-	// Files and Size are what of it is in the image; Size in bytes.
+	// Files and Size count the files of the package in the image; Size is in bytes.
 	Files int   `json:"files"`
 	Size  int64 `json:"size"`
-	// SHA256 is the checksum of the package's file, from which it came.
+	// SHA256 is the checksum of the package's file.
 	SHA256 string `json:"sha256,omitempty"`
 }
 
 // maxText bounds a copyright file, in bytes.
 const maxText = 4 << 20
 
-// addLicences adds the copyright files of packages, and the common licences that these point to. It gives the licences
-// by package.
+// addLicences adds the copyright files of packages and the common licences that they mention. It returns the licences by package.
 func (l layout) addLicences(t *tree, packages []string) (map[string][]string, error) {
 	licences, common := map[string][]string{}, map[string]bool{}
 	for _, pkg := range packages {
@@ -65,7 +64,7 @@ func (l layout) addLicences(t *tree, packages []string) (map[string][]string, er
 		if err != nil {
 			return nil, fmt.Errorf("look for the licence of %s: %w", pkg, err)
 		}
-		// The documentation of one package may be a link to that of another.
+		// The documentation of a package may be a link to another package's documentation.
 		text, err := t.read(to, maxText)
 		if err != nil {
 			return nil, fmt.Errorf("read the licence of %s: %w", pkg, err)
@@ -83,10 +82,10 @@ func (l layout) addLicences(t *tree, packages []string) (map[string][]string, er
 	for name := range common {
 		to, links, err := t.resolve(name)
 		if err != nil {
-			continue // a pattern in the text, or a licence that is gone
+			continue // a pattern in the text, or a removed licence
 		}
 		if t.nodes[to].header.Typeflag != tar.TypeReg {
-			continue // the folder itself is mentioned
+			continue // the text mentions the folder itself
 		}
 		for _, file := range append(links, to) {
 			if err := l.packaged(t, file, "base-files"); err != nil {
@@ -101,8 +100,8 @@ func copyrightPath(pkg string) string { return "usr/share/doc/" + pkg + "/copyri
 
 var commonLicence = regexp.MustCompile(`/usr/share/common-licenses/[A-Za-z0-9.-]+`)
 
-// licencesIn gives the short names of licences in a copyright file of the machine-readable format
-// (https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/), each once, in order.
+// licencesIn returns the short names of licences in a copyright file of the machine-readable format
+// (https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/), each once, sorted.
 func licencesIn(text string) []string {
 	first, _, _ := strings.Cut(text, "\n")
 	if !strings.HasPrefix(first, "Format:") && !strings.HasPrefix(first, "Format-Specification:") {
@@ -119,7 +118,7 @@ func licencesIn(text string) []string {
 	return names
 }
 
-// describe says what is in layers.
+// describe lists the contents of layers.
 func describe(lock Lock, debs []*deb, licences map[string][]string, version string, layers ...layout) Contents {
 	parts := map[string]*Part{}
 	for _, d := range debs {
@@ -146,7 +145,7 @@ func describe(lock Lock, debs []*deb, licences map[string][]string, version stri
 	return c
 }
 
-// ownLicence is that of Touchstone.
+// ownLicence is the licence of Touchstone.
 const ownLicence = "Apache-2.0"
 
 func (c Contents) encode() (string, error) {
@@ -160,12 +159,12 @@ func decodeContents(text []byte) (Contents, error) {
 		return Contents{}, fmt.Errorf("read /%s: %w", contentsPath, err)
 	}
 	if len(c.Packages) == 0 {
-		return Contents{}, errors.New("it names no package")
+		return Contents{}, errors.New("it has no package")
 	}
 	return c, nil
 }
 
-// owners gives the package of each file that a package has.
+// owners maps files to their packages.
 func owners(debs []*deb) map[string]string {
 	of := map[string]string{}
 	for _, d := range debs {
@@ -176,10 +175,10 @@ func owners(debs []*deb) map[string]string {
 	return of
 }
 
-// maxBill bounds what an image says of itself, in bytes.
+// maxBill bounds the size of an image's lists of contents, in bytes.
 const maxBill = 16 << 20
 
-// ContentsOf gives what is in an image that Build has made.
+// ContentsOf returns the contents of an image that Build has built.
 func ContentsOf(img v1.Image) (Contents, error) {
 	text, err := image.ReadFile(img, contentsPath, maxBill)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -191,7 +190,7 @@ func ContentsOf(img v1.Image) (Contents, error) {
 	return decodeContents(text)
 }
 
-// SBOM gives the bill of materials of an image that Build has made: SPDX 2.3, as JSON.
+// SBOM returns the bill of materials of an image that Build has built: SPDX 2.3, as JSON.
 func SBOM(img v1.Image) ([]byte, error) {
 	text, err := image.ReadFile(img, sbomPath, maxBill)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -200,5 +199,5 @@ func SBOM(img v1.Image) ([]byte, error) {
 	return text, err
 }
 
-// ErrForeign says that an image is none that Build has made, and does not tell what is in it.
-var ErrForeign = errors.New("the image was not made by touchstone, and does not tell what is in it")
+// ErrForeign reports that Build has not built an image, so that it has no list of contents.
+var ErrForeign = errors.New("the image was not built by touchstone and has no list of contents")

@@ -17,17 +17,17 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// deb is what is read of a package's file: deb(5).
+// deb has the used parts of a package's file: deb(5).
 type deb struct {
 	Package
 	source string   // the source package
 	files  []string // paths of regular files, without a slash at the beginning
 }
 
-// archivesDir is where apt keeps the files of packages.
+// archivesDir is apt's directory for the files of packages.
 const archivesDir = "var/cache/apt/archives"
 
-// maxControl bounds what is read of a package's control archive, in bytes.
+// maxControl bounds the size of a package's control archive, in bytes.
 const maxControl = 16 << 20
 
 // readDeb reads a package's file.
@@ -50,7 +50,7 @@ func readDeb(content *io.SectionReader) (*deb, error) {
 	case ".xz":
 		uncompressed, err = xz.NewReader(bufio.NewReader(control))
 	default:
-		err = fmt.Errorf("%s is compressed in a way that is not known here", name)
+		err = fmt.Errorf("%s has an unknown compression", name)
 	}
 	if err != nil {
 		return nil, err
@@ -58,12 +58,12 @@ func readDeb(content *io.SectionReader) (*deb, error) {
 	return d, d.readControl(tar.NewReader(io.LimitReader(uncompressed, maxControl)))
 }
 
-// arMember gives the first member of an ar archive whose name begins so.
+// arMember returns the first member of an ar archive with a prefix of its name.
 func arMember(content *io.SectionReader, prefix string) (string, io.Reader, error) {
 	const magic, headSize = "!<arch>\n", 60
 	head := make([]byte, headSize)
 	if _, err := content.ReadAt(head[:len(magic)], 0); err != nil || string(head[:len(magic)]) != magic {
-		return "", nil, errors.New("it is no package of Debian")
+		return "", nil, errors.New("it is not a package of Debian")
 	}
 	for at := int64(len(magic)); ; {
 		if _, err := content.ReadAt(head, at); err != nil {
@@ -96,7 +96,7 @@ func (d *deb) readControl(r *tar.Reader) error {
 			err = d.readFields(r)
 		case "md5sums":
 			err = d.readFiles(r)
-		case "conffiles": // which are not in md5sums
+		case "conffiles": // md5sums does not list them
 			err = d.readConfiguration(r)
 		}
 		if err != nil {
@@ -104,7 +104,7 @@ func (d *deb) readControl(r *tar.Reader) error {
 		}
 	}
 	if !isName(d.Name) || !isVersion(d.Version) {
-		return fmt.Errorf("%q of version %q is no package", d.Name, d.Version)
+		return fmt.Errorf("%q of version %q is not a package", d.Name, d.Version)
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (d *deb) readFiles(r io.Reader) error {
 	for lines.Scan() {
 		sum, name, ok := strings.Cut(lines.Text(), "  ")
 		if !ok || len(sum) != 32 {
-			return fmt.Errorf("%q is no line of it", lines.Text())
+			return fmt.Errorf("%q has another format", lines.Text())
 		}
 		d.files = append(d.files, unmerged(name))
 	}
@@ -144,14 +144,14 @@ func (d *deb) readFiles(r io.Reader) error {
 func (d *deb) readConfiguration(r io.Reader) error {
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
-		if name, ok := strings.CutPrefix(lines.Text(), "/"); ok { // else it has a flag: it is to be removed
+		if name, ok := strings.CutPrefix(lines.Text(), "/"); ok { // else it has a flag: the file must be removed
 			d.files = append(d.files, unmerged(strings.TrimSpace(name)))
 		}
 	}
 	return lines.Err()
 }
 
-// unmerged gives a path as it is once /bin and the like are links.
+// unmerged returns the path of a file where /bin and other directories are links.
 func unmerged(name string) string {
 	if first, _, ok := bytes.Cut([]byte(name), []byte("/")); ok && isMerged(string(first)) {
 		return "usr/" + name
@@ -159,7 +159,7 @@ func unmerged(name string) string {
 	return name
 }
 
-// readDebs reads all packages that a tree was made of.
+// readDebs reads the files of all packages in a tree.
 func readDebs(t *tree) ([]*deb, error) {
 	var debs []*deb
 	for name := range t.nodes {
@@ -179,7 +179,7 @@ func readDebs(t *tree) ([]*deb, error) {
 	return debs, nil
 }
 
-// compare makes sure that packages are those of a lock.
+// compare returns an error if packages differ from a lock.
 func (l Lock) compare(debs []*deb) error {
 	var errs []error
 	found := map[string]bool{}
@@ -188,17 +188,17 @@ func (l Lock) compare(debs []*deb) error {
 		p, ok := l.find(d.Name)
 		switch {
 		case !ok:
-			errs = append(errs, fmt.Errorf("package %s %s came with the others, and is not on the list", d.Name, d.Version))
+			errs = append(errs, fmt.Errorf("package %s %s was fetched too, and is not on the list", d.Name, d.Version))
 		case p.Version != d.Version:
-			errs = append(errs, fmt.Errorf("package %s has the version %s, and not %s", d.Name, d.Version, p.Version))
+			errs = append(errs, fmt.Errorf("package %s has the version %s instead of %s", d.Name, d.Version, p.Version))
 		case p.SHA256 != d.SHA256 || p.Size != d.Size:
-			errs = append(errs, fmt.Errorf("package %s %s has the checksum %s and %d bytes, and not %s and %d",
+			errs = append(errs, fmt.Errorf("package %s %s has the checksum %s and %d bytes instead of %s and %d",
 				d.Name, d.Version, d.SHA256, d.Size, p.SHA256, p.Size))
 		}
 	}
 	for _, p := range l.Packages {
 		if !found[p.Name] {
-			errs = append(errs, fmt.Errorf("package %s %s did not come", p.Name, p.Version))
+			errs = append(errs, fmt.Errorf("package %s %s was not fetched", p.Name, p.Version))
 		}
 	}
 	return errors.Join(errs...)

@@ -1,18 +1,16 @@
-// Package debian makes the workload image: the programs that the field measures with, from packages
-// of Debian, with the probe, linpack and a video clip to decode.
+// Package debian builds the workload image: well-known benchmark programs from packages of Debian, with the probe, linpack and a
+// video clip to decode.
 //
-// mmdebstrap fetches and unpacks just the packages of a [Lock], which is embedded: names, versions, checksums. Of
-// their files the image keeps what the programs need, which the ELF headers tell: a third of them.
-// Nothing of the image is executed while it is made, so that it can be made for any architecture, and nothing
-// but the packages and our own programs goes in, so that whoever makes it from the same lock with the same binary of
-// Touchstone gets the same digest. Our own are what the binary's compiler made of them, in a layer apart: that of
-// the packages is the same with every binary. The clip
-// is encoded here, by the host's own encoder of the same list of packages; see clipSHA256.
+// mmdebstrap fetches and unpacks exactly the packages of a [Lock], which is embedded and has names, versions and checksums. The
+// image keeps only the files that the programs need, about a third; the ELF headers name them. No program of the image runs during the
+// build, so the image can be built for any architecture. The image contains only the packages and our own programs: the same
+// lock and the same binary of Touchstone give the same digest. Our own programs depend on the compiler of the binary and have a
+// layer of their own. The layer of packages is the same with every binary. The clip is encoded during the build, by an encoder
+// for the host from the same list of packages; see clipSHA256.
 //
-// An image that is made lies in the [image.Cache], under a name that has the digest of all that
-// went into it: [Build] finds it there at once.
+// The [image.Cache] stores the image under a name with the digest of all inputs, so that [Build] finds it.
 //
-// It refuses packages that are not those of the lock, whoever signed them.
+// The build refuses packages that differ from the lock, even with a valid signature.
 package debian
 
 import (
@@ -37,22 +35,22 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// builder is the version of what is done with packages here. Another one gives images of another name.
+// builder is the version of the build. A new version gives images new names.
 const builder = "1"
 
-// Options say what image to make, and how.
+// Options select the image and the way to build it.
 type Options struct {
-	// Cache is the directory of the image cache; empty is that of image.CacheDir.
+	// Cache is the directory of the image cache; empty is image.CacheDir.
 	Cache string
-	// Arch is the architecture, as Go names it; empty is the host's.
+	// Arch is the architecture by Go's name; empty is the host's.
 	Arch string
-	// Lock is the list of packages; nil is the one that Current gives.
+	// Lock is the list of packages; nil is the result of Current.
 	Lock *Lock
-	// Mirror is the URL of a mirror of Debian; empty is the one that the host uses.
+	// Mirror is the URL of a mirror of Debian; empty is the host's mirror.
 	Mirror string
 	// Launcher starts processes. It may be nil if the image is in the cache.
 	Launcher *process.Launcher
-	// Progress is told each step of what takes more than a moment; nil for nobody.
+	// Progress receives each step that takes more than a moment. It may be nil.
 	Progress func(step string)
 }
 
@@ -65,23 +63,23 @@ type Image struct {
 	pinned  bool
 }
 
-// Name is what the cache knows it by.
+// Name is the name of the image in the cache.
 func (i *Image) Name() string { return i.name }
 
 // OCI is the image. Its layers are files of the cache.
 func (i *Image) OCI() v1.Image { return i.image }
 
-// Pinned tells whether it is made of the list of packages that comes with the program.
+// Pinned reports whether the image was built from the embedded list of packages.
 func (i *Image) Pinned() bool { return i.pinned }
 
-// Rootfs gives a directory with the file system of the image, which is unpacked at the first time: see
-// image.Cache.Rootfs. An image that turns out to be damaged is made again.
+// Rootfs returns a directory with the file system of the image. The first call unpacks it: see image.Cache.Rootfs. A damaged image
+// is built again.
 func (i *Image) Rootfs(ctx context.Context) (string, error) {
 	dir, err := i.cache.Rootfs(ctx, i.image)
 	if !errors.Is(err, image.ErrDamaged) {
 		return dir, err
 	}
-	i.options.progress("the image in the cache is damaged, and made again")
+	i.options.progress("the image in the cache is damaged and is built again")
 	if err := i.cache.Remove(ctx, i.name); err != nil {
 		return "", err
 	}
@@ -99,8 +97,8 @@ func (o Options) progress(format string, args ...any) {
 	}
 }
 
-// Build gives the workload image: from the cache, or made and put there. Of several processes one makes
-// it, and the others wait. Errors say what to install or do.
+// Build returns the workload image from the cache, or builds it and stores it there. Of several processes one builds the image and the
+// others wait. Errors contain advice.
 func Build(ctx context.Context, o Options) (*Image, error) {
 	i, err := build(ctx, o)
 	if err != nil {
@@ -109,7 +107,7 @@ func Build(ctx context.Context, o Options) (*Image, error) {
 	return i, nil
 }
 
-// Cached gives the workload image if it is in the cache, else nil.
+// Cached returns the workload image if it is in the cache, else nil.
 func Cached(o Options) (*Image, error) {
 	b, err := newBuilder(o)
 	if err != nil {
@@ -123,29 +121,29 @@ func build(ctx context.Context, o Options) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := image.Sweep(b.cache.Dir()); err != nil { // a build that was killed leaves a gigabyte
+	if _, err := image.Sweep(b.cache.Dir()); err != nil { // a killed build leaves a gigabyte
 		o.progress("%v", err)
 	}
 	made, err := b.cached()
 	if err != nil || made != nil {
 		return made, err
 	}
-	dir, release, err := b.cache.Exclusive(ctx, b.name, func() { o.progress("waiting for another touchstone that makes the same image") })
+	dir, release, err := b.cache.Exclusive(ctx, b.name, func() { o.progress("waiting for another touchstone that builds the same image") })
 	if err != nil {
 		return nil, err
 	}
 	b.dir = dir
-	if made, err = b.cached(); err == nil && made == nil { // nobody has made it meanwhile
+	if made, err = b.cached(); err == nil && made == nil { // no other process has built it meanwhile
 		made, err = b.make(ctx)
 	}
 	return made, errors.Join(err, release())
 }
 
-// builderOf makes one image.
+// builderOf builds one image.
 type builderOf struct {
 	Options
 	cache *image.Cache
-	dir   string // for what is needed on the way
+	dir   string // for temporary files
 	lock  Lock
 	probe []byte
 	solve []byte // linpack
@@ -164,7 +162,7 @@ func newBuilder(o Options) (*builderOf, error) {
 	return b, b.prepare()
 }
 
-// prepare gathers what the image is made of, but for packages, and names it.
+// prepare collects the inputs of the image except for the packages, and determines its name.
 func (b *builderOf) prepare() (err error) {
 	if b.Lock != nil {
 		b.lock = *b.Lock
@@ -179,7 +177,7 @@ func (b *builderOf) prepare() (err error) {
 	}
 	for _, missing := range []error{image.ErrNoProbe, ErrNoLinpack} {
 		if errors.Is(err, missing) {
-			return fmt.Errorf("%s: %w; build one that has our programs for all architectures from the sources: make probes build", b.Arch, missing)
+			return fmt.Errorf("%s: %w; build Touchstone with our programs for all architectures from its sources: make probes build", b.Arch, missing)
 		}
 	}
 	if err != nil {
@@ -187,20 +185,20 @@ func (b *builderOf) prepare() (err error) {
 	}
 	hash := sha256.New()
 	for _, part := range [][]byte{[]byte(builder), b.lock.Format(), b.probe, b.solve, []byte(clipSHA256)} {
-		fmt.Fprintf(hash, "%d\n%s", len(part), part) // which a hash never refuses
+		fmt.Fprintf(hash, "%d\n%s", len(part), part) // a hash never returns an error
 	}
 	b.name = image.OwnPrefix + b.Arch + "-" + hex.EncodeToString(hash.Sum(nil))[:12]
 	return nil
 }
 
-// cached gives the image if it is in the cache and, as far as can be seen at once, whole.
+// cached returns the image if it is in the cache and passes a quick check.
 func (b *builderOf) cached() (*Image, error) {
 	oci, err := b.cache.Get(b.name)
 	switch {
 	case errors.Is(err, image.ErrNoImage):
 		return nil, nil
 	case errors.Is(err, image.ErrDamaged):
-		b.progress("what the cache has is damaged, and made again")
+		b.progress("the image in the cache is damaged and is built again")
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -214,14 +212,14 @@ func (b *builderOf) image(oci v1.Image) *Image {
 	return &Image{options: b.Options, cache: b.cache, name: b.name, image: oci, pinned: pinned}
 }
 
-// Room on the disk that the making takes, by what packages weigh: their files and what is in them, twice while it is
-// archived; and for all else.
+// Disk space for the build: a factor for the size of the packages (their files and their unpacked contents, twice during
+// archiving), and a constant for the rest.
 const (
 	roomFactor = 12
 	roomRest   = 256 << 20
 )
 
-// make makes the image.
+// make builds the image.
 func (b *builderOf) make(ctx context.Context) (*Image, error) {
 	f := &fetcher{launcher: b.Launcher, dir: b.dir, progress: func(step string) { b.progress("%s", step) }}
 	if err := f.ready(); err != nil {
@@ -255,16 +253,16 @@ func (b *builderOf) make(ctx context.Context) (*Image, error) {
 	return b.image(oci), nil
 }
 
-// packages are packages that were fetched and unpacked.
+// packages are fetched and unpacked packages.
 type packages struct {
 	file *os.File
 	tree *tree
 	debs []*deb
 }
 
-func (p *packages) close() { _ = p.file.Close() } // it was only read
+func (p *packages) close() { _ = p.file.Close() } // it is open for reading only
 
-// fetchLocked fetches the packages of a lock, from the archive of snapshots if the mirror has one of them no more.
+// fetchLocked fetches the packages of a lock. If the mirror no longer has one of them, it uses the archive of snapshots.
 func (b *builderOf) fetchLocked(ctx context.Context, f *fetcher, lock Lock, as string) (*packages, error) {
 	r := request{arch: lock.Arch, mirror: b.Mirror}
 	if r.mirror == "" {
@@ -279,12 +277,12 @@ func (b *builderOf) fetchLocked(ctx context.Context, f *fetcher, lock Lock, as s
 		r.mirror = snapshots + lock.snapshot().Format("20060102T150405Z")
 		file, err = f.fetch(ctx, r, as)
 		if err != nil && ctx.Err() == nil {
-			err = fmt.Errorf("%w, and it cannot be had from the archive of snapshots either: %w; %s", vanished, err,
-				"give another mirror with touchstone image build --mirror URL, take what there is now with --update, or load an image that was saved: touchstone image load FILE")
+			err = fmt.Errorf("%w, and the archive of snapshots failed too: %w; %s", vanished, err,
+				"name another mirror with touchstone image build --mirror URL, use the current packages with --update, or load a saved image: touchstone image load FILE")
 		}
 	}
 	if errors.Is(err, ErrUnreachable) {
-		err = fmt.Errorf("%w; give another with touchstone image build --mirror URL, or load an image that was saved on another machine: touchstone image load FILE", err)
+		err = fmt.Errorf("%w; name another with touchstone image build --mirror URL, or load an image that was saved on another machine: touchstone image load FILE", err)
 	}
 	if err != nil {
 		return nil, err
@@ -308,7 +306,7 @@ func readPackages(file *os.File) (*packages, error) {
 	return &packages{file, t, debs}, err
 }
 
-// clip gives the file with the clip, which the cache keeps beside the images: it is the same in all.
+// clip returns the file with the clip. All images have the same clip, so the cache keeps it beside the images.
 func (b *builderOf) clip(ctx context.Context, f *fetcher, p *packages) (string, error) {
 	kept := filepath.Join(b.cache.Dir(), "clip-"+clipSHA256[:12]+".ivf")
 	if sum, err := sumOf(kept); err == nil && sum == clipSHA256 {
@@ -336,7 +334,7 @@ func (b *builderOf) clip(ctx context.Context, f *fetcher, p *packages) (string, 
 	return kept, nil
 }
 
-// pack makes the image of what is there: a layer of Debian's files, which only another list of packages changes, and one of ours.
+// pack builds the image with two layers: Debian's files, which change only with the list of packages, and our own files.
 func (b *builderOf) pack(p *packages, clip string) (v1.Image, error) {
 	theirs, licences, err := debianLayer(p, architectures[b.Arch])
 	if err != nil {
@@ -370,7 +368,7 @@ func (b *builderOf) pack(p *packages, clip string) (v1.Image, error) {
 	return assemble(b.Arch, files...)
 }
 
-// debianLayer is what the image has of packages, on the skeleton; with the licences by package.
+// debianLayer returns the skeleton with the files from packages, and the licences by package.
 func debianLayer(p *packages, arch architecture) (layout, map[string][]string, error) {
 	l := skeleton()
 	c := newClosure(p.tree, arch, func(program string) bool { return program == "/bin/sh" })
@@ -384,7 +382,7 @@ func debianLayer(p *packages, arch architecture) (layout, map[string][]string, e
 			return nil, nil, err
 		}
 	}
-	// Debian's alternatives make this link when the package is installed.
+	// Debian's alternatives make this link during the installation of the package.
 	l.link(path.Join("usr/lib", arch.triplet, "libopenblas.so.0"), "openblas-pthread/libopenblas.so.0")
 	l.link("etc/os-release", "../usr/lib/os-release")
 	of := owners(p.debs)
@@ -410,7 +408,7 @@ func debianLayer(p *packages, arch architecture) (layout, map[string][]string, e
 	return l, licences, nil
 }
 
-// ownLayer is what of the image is our own.
+// ownLayer returns our own files in the image.
 func (b *builderOf) ownLayer(clip string) (layout, error) {
 	l := layout{}
 	l.program(path.Base(image.ProbePath), b.probe)

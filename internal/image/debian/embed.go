@@ -7,15 +7,15 @@ import (
 	"io/fs"
 )
 
-// ErrNoLinpack says that this binary was built without linpack for an architecture.
+// ErrNoLinpack reports that this binary was built without linpack for an architecture.
 var ErrNoLinpack = errors.New("this binary was built without linpack for it")
 
-// The folder holds a README and what scripts/build-probe.sh has built.
+// The folder has a README and the output of scripts/build-probe.sh.
 //
 //go:embed linpack
 var embedded embed.FS
 
-// linpack is the program for an architecture, named as Go does: a dynamic ELF executable.
+// linpack returns the program for an architecture, by Go's name: a dynamic ELF executable.
 func linpack(arch string) ([]byte, error) {
 	binary, err := embedded.ReadFile("linpack/linpack-" + arch)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {

@@ -22,15 +22,15 @@ import (
 // mmdebstrap fetches and unpacks packages.
 const mmdebstrap = "mmdebstrap"
 
-// snapshots is the archive of all states that Debian was ever in. A test has another one.
+// snapshots is the archive of all earlier states of Debian. Tests replace it.
 var snapshots = "http://snapshot.debian.org/archive/debian/"
 
 const (
 	fetchLimit = 30 * time.Minute // for one call of mmdebstrap
-	stopGrace  = 10 * time.Second // for it to clean up when it is told to stop
+	stopGrace  = 10 * time.Second // for its clean-up after SIGTERM
 )
 
-// keyrings are where the keys of Debian's archive lie, on Debian and elsewhere.
+// keyrings are the paths of the keys of Debian's archive, on Debian and elsewhere.
 var keyrings = []string{
 	"/usr/share/keyrings/debian-archive-keyring.gpg",
 	"/usr/share/keyrings/debian-archive-keyring.pgp",
@@ -38,9 +38,9 @@ var keyrings = []string{
 	"/usr/share/keyrings/debian-archive-" + Suite + "-*",
 }
 
-// VanishedError says that a mirror has not the versions that a lock names.
+// VanishedError reports that a mirror does not have the versions of a lock.
 type VanishedError struct {
-	Packages []Package // with name, and the version if it is known
+	Packages []Package // with the name, and the version if it is known
 	Mirror   string
 }
 
@@ -49,10 +49,10 @@ func (e *VanishedError) Error() string {
 	for _, p := range e.Packages {
 		names = append(names, strings.TrimSpace(p.Name+" "+p.Version))
 	}
-	return fmt.Sprintf("%s has not %s", e.Mirror, strings.Join(names, ", "))
+	return fmt.Sprintf("%s does not have %s", e.Mirror, strings.Join(names, ", "))
 }
 
-// ErrUnreachable says that a mirror could not be reached.
+// ErrUnreachable reports that a mirror cannot be reached.
 var ErrUnreachable = errors.New("the mirror cannot be reached")
 
 // fetcher fetches packages into a directory.
@@ -62,7 +62,7 @@ type fetcher struct {
 	progress func(string)
 }
 
-// ready makes sure that there is what fetching needs.
+// ready checks that the programs and keys for fetching exist.
 func (f *fetcher) ready() error {
 	for program, of := range map[string]string{mmdebstrap: "mmdebstrap", "apt-get": "apt", "dpkg-deb": "dpkg"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -74,26 +74,26 @@ func (f *fetcher) ready() error {
 		return err == nil && len(found) > 0
 	}
 	if !slices.ContainsFunc(keyrings, there) {
-		return fmt.Errorf("the keys of Debian's archive are not there (%s); %s", keyrings[0], install("debian-archive-keyring"))
+		return fmt.Errorf("the keys of Debian's archive are missing (%s); %s", keyrings[0], install("debian-archive-keyring"))
 	}
 	return nil
 }
 
-// install is the advice for what is missing.
-func install(what string) string {
-	return fmt.Sprintf("install the package %s, or load an image that was saved on another machine: touchstone image load FILE", what)
+// install returns the advice for a missing package.
+func install(name string) string {
+	return fmt.Sprintf("install the package %s, or load an image that was saved on another machine: touchstone image load FILE", name)
 }
 
-// request is what to fetch.
+// request selects packages.
 type request struct {
 	arch     string
 	packages []string // names, or name=version
 	mirror   string
-	lists    bool // keep the lists of packages too
+	lists    bool // keep the lists of packages
 }
 
-// fetch writes a tar archive with the packages unpacked, and with their files in archivesDir. Nothing of
-// another architecture is executed.
+// fetch writes a tar archive with the unpacked packages, and with their files in archivesDir. No program of another architecture
+// runs.
 func (f *fetcher) fetch(ctx context.Context, r request, as string) (*os.File, error) {
 	file, err := os.Create(filepath.Join(f.dir, as))
 	if err != nil {
@@ -106,13 +106,13 @@ func (f *fetcher) fetch(ctx context.Context, r request, as string) (*os.File, er
 	args := []string{
 		"--mode=" + mode(), "--variant=extract", "--format=tar", "--architectures=" + r.arch, "--components=main",
 		"--include=" + strings.Join(r.packages, ","), "--skip=chroot/mount," + skip,
-		`--aptopt=Acquire::Check-Valid-Until "false"`, // of a snapshot it has passed
+		`--aptopt=Acquire::Check-Valid-Until "false"`, // a snapshot is past its date
 		`--aptopt=Acquire::Retries "2"`, `--aptopt=Acquire::http::Timeout "20"`, `--aptopt=Acquire::https::Timeout "20"`,
 		Suite, "-", r.mirror,
 	}
 	messages := &messages{progress: f.progress}
 	if err := f.run(ctx, args, file, messages); err != nil {
-		_ = file.Close() // it is of no use
+		_ = file.Close() // it is incomplete
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -121,8 +121,8 @@ func (f *fetcher) fetch(ctx context.Context, r request, as string) (*os.File, er
 	return file, nil
 }
 
-// mode is how mmdebstrap works: without root so that it needs nothing of the host, no namespace and no fakeroot. Who
-// owns what is not of interest, and nothing is executed.
+// mode is mmdebstrap's mode. Without root it needs no namespace and no fakeroot, because the owners of files do not matter and no
+// program of the packages runs.
 func mode() string {
 	if os.Geteuid() == 0 {
 		return "root"
@@ -130,15 +130,14 @@ func mode() string {
 	return "chrootless"
 }
 
-// run runs mmdebstrap. When the context ends, it is told to stop and has some time to remove what it
-// has made; only then is it killed.
+// run runs mmdebstrap. When the context ends, mmdebstrap gets SIGTERM and some time for its clean-up, and then SIGKILL.
 func (f *fetcher) run(ctx context.Context, args []string, stdout *os.File, stderr *messages) error {
 	limited, cancel := context.WithTimeoutCause(ctx, fetchLimit, fmt.Errorf("%s did not end within %v", mmdebstrap, fetchLimit))
 	defer cancel()
 	hard, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
 	cmd := exec.CommandContext(hard, mmdebstrap, args...)
-	// Beside the image there is room.
+	// The directory beside the image has enough space.
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "SOURCE_DATE_EPOCH=0", "TMPDIR="+f.dir)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	child, err := f.launcher.Spawn(cmd)
@@ -146,7 +145,7 @@ func (f *fetcher) run(ctx context.Context, args []string, stdout *os.File, stder
 		return err
 	}
 	stop := context.AfterFunc(limited, func() {
-		_ = cmd.Process.Signal(unix.SIGTERM) // it may have ended
+		_ = cmd.Process.Signal(unix.SIGTERM) // it may have exited
 		grace, cancel := context.WithTimeout(hard, stopGrace)
 		defer cancel()
 		<-grace.Done()
@@ -163,7 +162,7 @@ func (f *fetcher) run(ctx context.Context, args []string, stdout *os.File, stder
 	return nil
 }
 
-// steps are those of mmdebstrap that take their time.
+// steps are mmdebstrap's messages for its long steps.
 var steps = map[string]string{
 	"I: running apt-get update...":        "reading the lists of packages",
 	"I: downloading packages with apt...": "downloading packages",
@@ -171,10 +170,10 @@ var steps = map[string]string{
 	"I: creating tarball...":              "reading packages",
 }
 
-// maxMessages bounds what is kept of the messages of mmdebstrap, in bytes.
+// maxMessages bounds the stored messages of mmdebstrap, in bytes.
 const maxMessages = 64 << 10
 
-// messages are what mmdebstrap says: its steps are passed on, all is kept for explain.
+// messages receives the messages of mmdebstrap. It passes steps on and keeps all messages for explain.
 type messages struct {
 	progress func(string)
 
@@ -204,8 +203,7 @@ func (m *messages) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// What apt says of a package or version that a mirror has not, of a file that it has no more, and of a mirror
-// that is not there.
+// apt's messages for a missing package, version or file, an unreachable mirror, and so on.
 var (
 	noVersion = regexp.MustCompile(`E: Version '([^'\n]+)' for '([^'\n]+)' was not found`)
 	noPackage = regexp.MustCompile(`E: Unable to locate package (\S+)`)
@@ -215,7 +213,7 @@ var (
 	noSpace   = regexp.MustCompile(`No space left on device|have enough free space|write error`)
 )
 
-// explain gives the error that the messages tell of.
+// explain returns the error behind the messages.
 func (m *messages) explain(err error, mirror string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -235,8 +233,8 @@ func (m *messages) explain(err error, mirror string) error {
 		return vanished
 	case noSpace.MatchString(text):
 		return fmt.Errorf("fetch packages from %s: %w", mirror, unix.ENOSPC)
-	case noKey.MatchString(text): // then the mirror's Release file was not fetched either
-		return fmt.Errorf("fetch packages from %s: the keys here are not those of %s: %s; %s", mirror, Suite, cause(text), install("debian-archive-keyring, as new as you can get it,"))
+	case noKey.MatchString(text): // the mirror's Release file is then missing too
+		return fmt.Errorf("fetch packages from %s: this machine does not have the keys of %s: %s; %s", mirror, Suite, cause(text), install("debian-archive-keyring in its newest version"))
 	case noMirror.MatchString(text):
 		return fmt.Errorf("fetch packages from %s: %w: %s", mirror, ErrUnreachable, cause(text))
 	default:
@@ -250,7 +248,7 @@ func (e *VanishedError) add(p Package) {
 	}
 }
 
-// cause gives the first error, on which the others follow, or else what was said last.
+// cause returns the first error, which causes the others, or else the last message.
 func cause(text string) string {
 	last := ""
 	for line := range strings.Lines(text) {

@@ -77,17 +77,17 @@ func TestExplainVanished(t *testing.T) {
 		if diff := cmp.Diff(&VanishedError{Packages: want, Mirror: "http://mirror"}, vanished); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if got := err.Error(); !strings.HasPrefix(got, "http://mirror has not "+want[0].Name) {
+		if got := err.Error(); !strings.HasPrefix(got, "http://mirror does not have "+want[0].Name) {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
 	_, err := explained(t, "Err:1 http://mirror/pool/main/f/fio/fio_1%3a3.39-1_amd64.deb  404  Not Found\n")
-	if got := err.Error(); got != "http://mirror has not fio 1:3.39-1" {
+	if got := err.Error(); got != "http://mirror does not have fio 1:3.39-1" {
 		t.Errorf("a file that is gone: %q", got)
 	}
 }
 
-// What it does not know is passed on, in bounds.
+// Unknown messages are passed on, up to a limit.
 func TestExplainUnknown(t *testing.T) {
 	_, err := explained(t, "E: something new\nE: mmdebstrap failed to run\n")
 	if got := err.Error(); got != "fetch packages from http://mirror: mmdebstrap ended with exit code 0: something new" {
@@ -123,7 +123,7 @@ func TestNotInstalled(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	err := (&fetcher{}).ready()
 	if err == nil || !strings.Contains(err.Error(), "install the package") || !strings.Contains(err.Error(), "touchstone image load FILE") {
-		t.Errorf("%v, want one that says what to install, or to load", err)
+		t.Errorf("%v, want an error with advice", err)
 	}
 }
 

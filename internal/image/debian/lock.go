@@ -13,13 +13,12 @@ import (
 	"time"
 )
 
-// Suite is the release of Debian that the image is made of.
+// Suite is the release of Debian of the image.
 const Suite = "trixie"
 
-// Lock is the list of packages that an image is made of, exactly these.
+// Lock is the exact list of packages of an image.
 //
-// As a file it is text, a package a line, in the order of names, so that a change can be read
-// as one:
+// As a file it is text with a package per line, sorted by name, so that a diff shows each change:
 //
 //	touchstone-lock 1
 //	suite trixie
@@ -28,11 +27,11 @@ const Suite = "trixie"
 //	fio 3.39-1 a3f5…e1 681212
 //	svt-av1 2.3.0+dfsg-1 5b09…77 47428 clip
 //
-// The date is that of the suite, from its Release file. What follows name and version is the SHA-256
-// and the size of the package's file, and a mark on what is needed to encode the clip.
+// The date is the date in the suite's Release file. The name and version are followed by the SHA-256 and the size of the package's
+// file, and by a mark on packages for the encoding of the clip.
 type Lock struct {
 	Suite    string
-	Arch     string // as Go names it
+	Arch     string // Go's name
 	Date     time.Time
 	Packages []Package
 }
@@ -43,13 +42,13 @@ type Package struct {
 	Version string
 	SHA256  string // of the file, in hexadecimal
 	Size    int64  // of the file, in bytes
-	Clip    bool   // the clip's encoder needs it
+	Clip    bool   // for the clip's encoder
 }
 
-// lockHead begins a lock file; it has the version of the format.
+// lockHead begins a lock file and contains the version of the format.
 const lockHead = "touchstone-lock 1"
 
-// Bounds of what a lock file may say.
+// Bounds of a lock file.
 const (
 	maxPackages = 1000
 	maxPackage  = 1 << 30 // bytes
@@ -59,11 +58,11 @@ const (
 //go:embed lock
 var locks embed.FS
 
-// Embedded is the lock that comes with the program, for an architecture as Go names it.
+// Embedded returns the lock in the binary for an architecture, by Go's name.
 func Embedded(arch string) (Lock, error) {
 	content, err := locks.ReadFile("lock/" + arch + ".lock")
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return Lock{}, fmt.Errorf("there is no list of packages for architecture %q; there are %s", arch, strings.Join(Architectures(), ", "))
+		return Lock{}, fmt.Errorf("the binary has no list of packages for architecture %q; it has lists for %s", arch, strings.Join(Architectures(), ", "))
 	}
 	if err != nil {
 		return Lock{}, err
@@ -75,8 +74,8 @@ func Embedded(arch string) (Lock, error) {
 	return lock, nil
 }
 
-// ParseLock reads a lock file. It refuses what could reach into the command line of the package manager:
-// names and versions are just what Debian's policy allows.
+// ParseLock reads a lock file. Names and versions must follow Debian's policy, so that they cannot inject options into the command
+// line of the package manager.
 func ParseLock(content []byte) (Lock, error) {
 	var lock Lock
 	lines := bufio.NewScanner(bytes.NewReader(content))
@@ -92,12 +91,12 @@ func ParseLock(content []byte) (Lock, error) {
 		return Lock{}, fmt.Errorf("line %d: %w", number+1, err)
 	}
 	if len(lock.Packages) == 0 {
-		return Lock{}, errors.New("it names no package")
+		return Lock{}, errors.New("it has no package")
 	}
 	return lock, nil
 }
 
-// line reads the line of a number; the first four are the head.
+// line reads a line by its number; the first four lines are the head.
 func (l *Lock) line(number int, line string) (err error) {
 	head := func(name string) (string, error) {
 		value, ok := strings.CutPrefix(line, name+" ")
@@ -117,14 +116,14 @@ func (l *Lock) line(number int, line string) (err error) {
 		}
 	case 3:
 		if l.Arch, err = head("arch"); err == nil && !slices.Contains(Architectures(), l.Arch) {
-			err = fmt.Errorf("architecture %q is none of %s", l.Arch, strings.Join(Architectures(), ", "))
+			err = fmt.Errorf("architecture %q is not one of %s", l.Arch, strings.Join(Architectures(), ", "))
 		}
 	case 4:
 		var date string
 		if date, err = head("date"); err == nil {
 			l.Date, err = time.Parse(time.RFC3339, date)
 			if err == nil && l.Date.Format(time.RFC3339) != date || l.Date.Location() != time.UTC {
-				err = fmt.Errorf("%q is no time in UTC", date)
+				err = fmt.Errorf("%q is not a time in UTC", date)
 			}
 		}
 	default:
@@ -136,24 +135,24 @@ func (l *Lock) line(number int, line string) (err error) {
 func (l *Lock) add(line string) error {
 	fields := strings.Split(line, " ")
 	if len(fields) != 4 && (len(fields) != 5 || fields[4] != "clip") {
-		return errors.New("it must be a package's name, version, checksum and size, and may end in clip")
+		return errors.New("it must have a package's name, version, checksum and size, and may end in clip")
 	}
 	size, err := strconv.ParseInt(fields[3], 10, 64)
 	if err != nil || size <= 0 || size > maxPackage || strconv.FormatInt(size, 10) != fields[3] {
-		return fmt.Errorf("%q is no size of a package", fields[3])
+		return fmt.Errorf("%q is not a size of a package", fields[3])
 	}
 	p := Package{Name: fields[0], Version: fields[1], SHA256: fields[2], Size: size, Clip: len(fields) == 5}
 	switch {
 	case !isName(p.Name):
-		return fmt.Errorf("%q is no name of a package", p.Name)
+		return fmt.Errorf("%q is not a name of a package", p.Name)
 	case !isVersion(p.Version):
-		return fmt.Errorf("%q is no version of a package", p.Version)
+		return fmt.Errorf("%q is not a version of a package", p.Version)
 	case !isSHA256(p.SHA256):
-		return fmt.Errorf("%q is no SHA-256", p.SHA256)
+		return fmt.Errorf("%q is not a SHA-256", p.SHA256)
 	case len(l.Packages) >= maxPackages:
-		return fmt.Errorf("there are more than %d packages", maxPackages)
+		return fmt.Errorf("it has more than %d packages", maxPackages)
 	case len(l.Packages) > 0 && l.Packages[len(l.Packages)-1].Name >= p.Name:
-		return fmt.Errorf("package %s is out of order or there twice", p.Name)
+		return fmt.Errorf("package %s is out of order or occurs twice", p.Name)
 	}
 	l.Packages = append(l.Packages, p)
 	return nil
@@ -177,7 +176,7 @@ func isVersion(s string) bool {
 
 func isSHA256(s string) bool { return len(s) == 64 && of(s, digits+"abcdef") }
 
-// Format is the lock as a file.
+// Format returns the lock as a file.
 func (l Lock) Format() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\nsuite %s\narch %s\ndate %s\n", lockHead, l.Suite, l.Arch, l.Date.UTC().Format(time.RFC3339))
@@ -191,7 +190,7 @@ func (l Lock) Format() []byte {
 	return b.Bytes()
 }
 
-// find gives the package of a name.
+// find returns the package with a name.
 func (l Lock) find(name string) (Package, bool) {
 	i, ok := slices.BinarySearchFunc(l.Packages, name, func(p Package, name string) int { return strings.Compare(p.Name, name) })
 	if !ok {
@@ -200,12 +199,12 @@ func (l Lock) find(name string) (Package, bool) {
 	return l.Packages[i], true
 }
 
-// only gives the lock of what the clip's encoder needs.
+// onlyClip returns a lock with the packages of the clip's encoder.
 func (l Lock) onlyClip() Lock {
 	l.Packages = slices.DeleteFunc(slices.Clone(l.Packages), func(p Package) bool { return !p.Clip })
 	return l
 }
 
-// snapshot is a time at which the archive of snapshots has the suite as the lock knows it: the one it
-// gives for a time is the last from before, and the suite changes once in two months.
+// snapshot returns a time for the archive of snapshots, where it has the suite of the lock. For a time the archive serves the last snapshot
+// before it, and the suite changes every two months.
 func (l Lock) snapshot() time.Time { return l.Date.UTC().Add(24 * time.Hour) }

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// defaultMirror is Debian's own, which sends everybody to one nearby.
+// defaultMirror is Debian's own, which redirects to a nearby mirror.
 const defaultMirror = "http://deb.debian.org/debian"
 
-// hostMirror gives the mirror of Debian that the host's apt uses, if the host is Debian; else the default.
+// hostMirror returns the mirror of the host's apt if the host is Debian, else the default.
 func hostMirror(root string) string {
 	release, err := os.ReadFile(filepath.Join(root, "etc/os-release"))
 	if err != nil || !slices.Contains(strings.Split(string(release), "\n"), "ID=debian") {
@@ -19,13 +19,13 @@ func hostMirror(root string) string {
 	}
 	files := []string{filepath.Join(root, "etc/apt/sources.list")}
 	for _, pattern := range []string{"*.sources", "*.list"} {
-		found, _ := filepath.Glob(filepath.Join(root, "etc/apt/sources.list.d", pattern)) // the pattern is sound
+		found, _ := filepath.Glob(filepath.Join(root, "etc/apt/sources.list.d", pattern)) // the pattern is valid
 		files = append(files, found...)
 	}
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
-			continue // it is the host's own affair
+			continue // the default remains
 		}
 		lines := bufio.NewScanner(strings.NewReader(string(content)))
 		for lines.Scan() {
@@ -37,7 +37,7 @@ func hostMirror(root string) string {
 	return defaultMirror
 }
 
-// mirrorIn gives the mirror of Debian that a line of apt's sources names, of either format: sources.list(5).
+// mirrorIn returns the mirror of Debian in a line of apt's sources, in either format: sources.list(5).
 func mirrorIn(line string) string {
 	fields := strings.Fields(line)
 	if len(fields) < 2 || fields[0] != "deb" && !strings.EqualFold(fields[0], "URIs:") {
@@ -48,7 +48,7 @@ func mirrorIn(line string) string {
 		if !ok || scheme != "http" && scheme != "https" {
 			continue
 		}
-		// Those of security updates and other archives are below other names.
+		// The URLs of security updates and of other archives have other names.
 		if rest = strings.TrimSuffix(rest, "/"); strings.HasSuffix(rest, "/debian") {
 			return scheme + "://" + rest
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/image"
 )
 
-// Fetch fetches packages of Suite, as a mirror has them now, with all that they depend on, for whoever makes something else than
-// the workload image of them. It gives a tar archive in dir, in which they are unpacked and nothing of them was executed; the
-// files of the packages are in it too, in var/cache/apt. It takes room bytes.
+// Fetch fetches a mirror's current packages of Suite with their dependencies, for purposes other than the workload image. It returns
+// a tar archive in dir with the unpacked packages. No program of theirs has run. The archive also has the files of the packages,
+// in var/cache/apt. Fetch needs room bytes of disk space.
 func Fetch(ctx context.Context, o Options, dir string, packages []string, room int64) (*os.File, error) {
 	if o.Arch == "" {
 		o.Arch = runtime.GOARCH

@@ -6,16 +6,16 @@ import (
 	"io"
 )
 
-// What the clip shows: a still texture over which the camera pans, soft enough to be compressed and rich
-// enough to leave the decoder something to do, with squares of another texture that move against it.
+// The clip shows a camera that pans over a still texture, with moving squares of another texture. The texture is soft enough for
+// compression and rich enough to give the decoder work.
 const (
 	clipWidth, clipHeight = 1920, 1080
 	clipRate              = 30 // frames/s
 	textureSize           = 2048
 )
 
-// writePattern writes the clip's frames as YUV4MPEG2, 8 bits, 4:2:0. All of it is integer arithmetic: it
-// is the same on every machine.
+// writePattern writes the clip's frames as YUV4MPEG2, 8 bits, 4:2:0. It uses integer arithmetic only, so the result is the same on
+// every machine.
 func writePattern(w io.Writer, frames int) error {
 	out := bufio.NewWriterSize(w, 1<<20)
 	if _, err := fmt.Fprintf(out, "YUV4MPEG2 W%d H%d F%d:1 Ip A1:1 C420jpeg\n", clipWidth, clipHeight, clipRate); err != nil {
@@ -39,7 +39,7 @@ func writePattern(w io.Writer, frames int) error {
 	return out.Flush()
 }
 
-// makeTexture makes noise (xorshift32, Marsaglia 2003) and softens it.
+// makeTexture computes noise (xorshift32, Marsaglia 2003) and softens it.
 func makeTexture() []byte {
 	noise := make([]byte, textureSize*textureSize)
 	state := uint32(2463534242)

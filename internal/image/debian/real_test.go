@@ -27,11 +27,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// fetching skips a test that fetches packages where that is not wanted, and else gives it a launcher.
+// fetching returns a launcher for a test that fetches packages, and skips the test with -short.
 func fetching(t *testing.T) *process.Launcher {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("fetches packages, which -short is not for")
+		t.Skip("fetches packages; not with -short")
 	}
 	if err := (&fetcher{}).ready(); err != nil {
 		unavailable(t, err)
@@ -39,7 +39,7 @@ func fetching(t *testing.T) *process.Launcher {
 	return launching(t)
 }
 
-// launching gives a launcher, which ends with the test.
+// launching returns a launcher that ends with the test.
 func launching(t *testing.T) *process.Launcher {
 	t.Helper()
 	launcher, err := process.New(process.Options{})
@@ -54,7 +54,7 @@ func launching(t *testing.T) *process.Launcher {
 	return launcher
 }
 
-// unavailable skips a test that needs what is not there, unless this machine is to have all that tests need.
+// unavailable skips a test without its requirements, unless this machine must have all requirements of tests.
 func unavailable(t *testing.T, err error) {
 	t.Helper()
 	if os.Getenv("TOUCHSTONE_MUST_RUN") != "" {
@@ -63,8 +63,8 @@ func unavailable(t *testing.T, err error) {
 	t.Skip(err)
 }
 
-// Made in two places, the image is the same to the last bit, and is what it says it is. One of the two is that of this
-// machine's cache where it is of the same name: of the same list of packages, programs and builder.
+// Two builds of the image are equal to the last bit and pass the checks. If the cache of this machine has an image with the
+// same name (the same list of packages, programs and builder), it is one of the two.
 func TestRealBuildIsReproducible(t *testing.T) {
 	launcher := fetching(t)
 	made := buildAnew(t, launcher)
@@ -89,7 +89,7 @@ func TestRealBuildIsReproducible(t *testing.T) {
 	}
 }
 
-// buildAnew makes the image in a cache of its own, and checks that nothing else is left there.
+// buildAnew builds the image in a cache of its own, and checks that nothing else is left there.
 func buildAnew(t *testing.T, launcher *process.Launcher) *Image {
 	t.Helper()
 	ours, err := image.OpenCache("")
@@ -173,8 +173,8 @@ func wantWorkload(t *testing.T, launcher *process.Launcher, made *Image) {
 	}
 }
 
-// wantLinpack runs linpack as the image has it, by the image's dynamic linker and libraries. The launcher starts it, which
-// would reap it from whoever else did.
+// wantLinpack runs linpack as the image has it, by the image's dynamic linker and libraries. The launcher
+// starts it, because it would reap a process that another package starts.
 func wantLinpack(t *testing.T, launcher *process.Launcher, rootfs string) {
 	t.Helper()
 	lib := filepath.Join(rootfs, "usr/lib", architectures[runtime.GOARCH].triplet)
@@ -183,7 +183,7 @@ func wantLinpack(t *testing.T, launcher *process.Launcher, rootfs string) {
 		linker = append(linker, more...)
 	}
 	if err != nil || len(linker) == 0 {
-		t.Fatalf("there is no dynamic linker, %v", err)
+		t.Fatalf("the image has no dynamic linker, %v", err)
 	}
 	linpack := func(args ...string) (stdout, stderr string, code int) {
 		var out, errs bytes.Buffer
@@ -238,9 +238,9 @@ func wantLinpack(t *testing.T, launcher *process.Launcher, rootfs string) {
 	}
 }
 
-// An image of which a layer was changed is noticed when it is unpacked, and made again.
-func TestDamagedIsMadeAgain(t *testing.T) {
-	t.Setenv("PATH", t.TempDir()) // which here gets no further than to what is missing
+// A changed layer is noticed during unpacking, and the image is built again.
+func TestDamagedImageIsBuiltAgain(t *testing.T) {
+	t.Setenv("PATH", t.TempDir()) // so that the second build stops at the missing mmdebstrap
 	var told []string
 	o := Options{Cache: t.TempDir(), Progress: func(step string) { told = append(told, step) }}
 	b, err := newBuilder(o)
@@ -257,7 +257,7 @@ func TestDamagedIsMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("what a killed build left is still there: %v", err)
+		t.Errorf("the directory of a killed build still exists: %v", err)
 	}
 	layers, err := made.OCI().Layers()
 	if err != nil {
@@ -277,7 +277,7 @@ func TestDamagedIsMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := made.Rootfs(t.Context()); err == nil || !strings.Contains(err.Error(), "install the package") {
-		t.Errorf("%v, want one of making it again", err)
+		t.Errorf("%v, want an error of the second build", err)
 	}
 	if !slices.ContainsFunc(told, func(step string) bool { return strings.Contains(step, "damaged") }) {
 		t.Errorf("what is told is %v", told)
@@ -303,11 +303,11 @@ func putSkeleton(t *testing.T, b *builderOf) {
 	}
 }
 
-// Who wants an image for an architecture that this binary has no programs for is told how to get one that has.
-func TestProgramsThatAreNotThere(t *testing.T) {
+// For an architecture without programs in this binary, the error explains how to build one with them.
+func TestMissingPrograms(t *testing.T) {
 	_, err := Build(t.Context(), Options{Cache: t.TempDir(), Arch: "s390x", Lock: &Lock{Arch: "s390x"}})
 	if !errors.Is(err, image.ErrNoProbe) || !strings.Contains(err.Error(), "s390x: this binary was built without the probe") || !strings.Contains(err.Error(), "make probes build") {
-		t.Errorf("%v, want one with what is missing and what to do", err)
+		t.Errorf("%v, want an error with the missing program and advice", err)
 	}
 }
 
@@ -372,7 +372,7 @@ func mirrors(t *testing.T, lost string) (base string, asked func() []string) {
 	}
 }
 
-// What the mirror has no more comes from the archive of snapshots, of the right time.
+// Packages that the mirror no longer has come from the archive of snapshots, at the right time.
 func TestRealSnapshot(t *testing.T) {
 	lock := netbase(t)
 	base, asked := mirrors(t, "/netbase_")
@@ -449,7 +449,7 @@ func TestRealNoMirror(t *testing.T) {
 	wantNothing(t, cache)
 }
 
-// Who is told to stop leaves nothing.
+// A cancelled build leaves nothing.
 func TestRealCancel(t *testing.T) {
 	launcher := fetching(t)
 	cache := t.TempDir()
@@ -490,7 +490,7 @@ func TestBuildWithoutTools(t *testing.T) {
 	cache := t.TempDir()
 	_, err := Build(t.Context(), Options{Cache: cache})
 	if err == nil || !strings.Contains(err.Error(), "make the workload image: ") || !strings.Contains(err.Error(), "install the package") {
-		t.Errorf("%v, want one that says what to install", err)
+		t.Errorf("%v, want an error with advice", err)
 	}
 	wantNothing(t, cache)
 	if made, err := Cached(Options{Cache: cache}); made != nil || err != nil {
@@ -506,7 +506,7 @@ func TestBuildWithoutTools(t *testing.T) {
 	}
 }
 
-// The list in use is the embedded one but for who has another one.
+// The list in use is the embedded one, unless the cache has another.
 func TestCurrent(t *testing.T) {
 	cache, err := image.OpenCache(t.TempDir())
 	if err != nil {

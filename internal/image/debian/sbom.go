@@ -13,8 +13,8 @@ import (
 	spdx "github.com/spdx/tools-golang/spdx/v2/v2_3"
 )
 
-// spdxLicences are SPDX's names of licences that Debian's copyright files name otherwise; those
-// that are named alike are in it too. Whatever is not gets a reference to the copyright file.
+// spdxLicences are SPDX's names of licences, by the names in Debian's copyright files, including equal names. Other licences get a
+// reference to the copyright file.
 var spdxLicences = map[string]string{
 	"Apache-2": "Apache-2.0", "Apache-2.0": "Apache-2.0", "Artistic-2.0": "Artistic-2.0", "BSD-2-clause": "BSD-2-Clause", "BSD-2-Clause": "BSD-2-Clause",
 	"BSD-3-clause": "BSD-3-Clause", "BSD-3-Clause": "BSD-3-Clause", "BSL-1.0": "BSL-1.0", "CC0": "CC0-1.0", "CC0-1.0": "CC0-1.0", "curl": "curl", "Expat": "MIT",
@@ -25,13 +25,13 @@ var spdxLicences = map[string]string{
 	"Unicode": "Unicode-DFS-2016", "Unlicense": "Unlicense", "X11": "X11", "Zlib": "Zlib", "zlib": "Zlib",
 }
 
-// sbom gives the bill of materials of an image, in SPDX 2.3 as JSON.
+// sbom returns the bill of materials of an image, in SPDX 2.3 as JSON.
 func sbom(c Contents) (string, error) {
 	const self = "touchstone-workload"
 	sum := sha256.Sum256([]byte(c.Arch + c.Date))
 	doc := &spdx.Document{
 		SPDXVersion: spdx.Version, DataLicense: spdx.DataLicense, SPDXIdentifier: "DOCUMENT", DocumentName: self + "-" + c.Arch,
-		// A document's name must be like no other's; no clock and no chance may be in it.
+		// A document's name must be unique, and must not depend on a clock or random numbers.
 		DocumentNamespace: "https://github.com/touchstone-bench/touchstone/sbom/" + self + "-" + c.Arch + "-" + hex.EncodeToString(sum[:8]),
 		CreationInfo: &spdx.CreationInfo{
 			Creators: []common.Creator{{CreatorType: "Tool", Creator: "touchstone"}}, Created: c.Date,
@@ -88,7 +88,7 @@ func bom(p Part, c Contents, declared string) *spdx.Package {
 
 const licenceRef = "LicenseRef-"
 
-// declaredLicence gives the licences of a package as an expression of SPDX, and the references in it that it must explain.
+// declaredLicence returns the licences of a package as an expression of SPDX, and the references in the expression.
 func declaredLicence(p Part) (expression string, references []string) {
 	if len(p.Licences) == 0 {
 		return "NOASSERTION", nil
@@ -106,7 +106,7 @@ func declaredLicence(p Part) (expression string, references []string) {
 	return strings.Join(slices.Compact(terms), " AND "), references
 }
 
-// idCharacter is what an identifier of SPDX may have in place of a character.
+// idCharacter replaces a character that an identifier of SPDX must not have.
 func idCharacter(r rune) rune {
 	switch {
 	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.':

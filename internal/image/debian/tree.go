@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// tree is the file system in a tar archive, which is read where it lies: of the hundreds of megabytes
-// of packages only a part becomes the image.
+// tree is the file system in a tar archive. It is read in place, because only a part of the hundreds of megabytes becomes the
+// image.
 type tree struct {
 	file  io.ReaderAt
 	nodes map[string]*node // by path, without a slash at the beginning
@@ -39,7 +39,7 @@ func openTree(file *os.File) (*tree, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the archive of packages: %w", err)
 		}
-		// The reader has just read the header, and seeks over contents.
+		// The reader has just read the header; it seeks over contents.
 		offset, err := file.Seek(0, io.SeekCurrent)
 		if err != nil {
 			return nil, err
@@ -48,7 +48,7 @@ func openTree(file *os.File) (*tree, error) {
 		if header.Typeflag == tar.TypeLink {
 			target, ok := t.nodes[relative(header.Linkname)]
 			if !ok {
-				return nil, fmt.Errorf("read the archive of packages: %s is a link to %s, which is not there", name, header.Linkname)
+				return nil, fmt.Errorf("read the archive of packages: %s is a link to %s, which does not exist", name, header.Linkname)
 			}
 			t.nodes[name] = target
 			continue
@@ -57,17 +57,16 @@ func openTree(file *os.File) (*tree, error) {
 	}
 }
 
-// relative gives a name of the archive without what leads to the root.
+// relative returns a name of the archive without a prefix such as "./" or "/".
 func relative(name string) string { return path.Clean("/" + name)[1:] }
 
-// merged are the directories that Debian has in /usr, and at the root as links to there.
+// merged are the directories that Debian has in /usr, with links at the root.
 var merged = []string{"bin", "lib", "lib64", "sbin"}
 
-// maxLinks bounds how many links lead to a file, as the kernel does.
+// maxLinks bounds the number of links to a file, as in the kernel.
 const maxLinks = 40
 
-// resolve follows a path to what is no link. It gives the path of that, and those of the links on the way,
-// but not those of merged.
+// resolve follows the links of a path. It returns the path of the target and the paths of the links, without the links of merged.
 func (t *tree) resolve(name string) (to string, links []string, err error) {
 	rest := strings.Split(strings.Trim(name, "/"), "/")
 	at := ""
@@ -94,7 +93,7 @@ func (t *tree) resolve(name string) (to string, links []string, err error) {
 			continue
 		}
 		if links = append(links, next); len(links) > maxLinks {
-			return "", nil, fmt.Errorf("%s: there are too many links", name)
+			return "", nil, fmt.Errorf("%s: too many links", name)
 		}
 		if path.IsAbs(n.header.Linkname) {
 			at = ""
@@ -113,13 +112,13 @@ func isMerged(element string) bool {
 	return false
 }
 
-// has tells whether there is something at a path.
+// has reports whether a path exists.
 func (t *tree) has(name string) bool {
 	_, _, err := t.resolve(name)
 	return err == nil
 }
 
-// open gives the content of a regular file, by a path without links.
+// open returns the content of a regular file, by a path without links.
 func (t *tree) open(name string) (*io.SectionReader, error) {
 	n, ok := t.nodes[name]
 	if !ok || n.header.Typeflag != tar.TypeReg {
@@ -128,14 +127,14 @@ func (t *tree) open(name string) (*io.SectionReader, error) {
 	return io.NewSectionReader(t.file, n.offset, n.header.Size), nil
 }
 
-// read gives the content of a regular file of at most limit bytes.
+// read returns the content of a regular file of at most limit bytes.
 func (t *tree) read(name string, limit int64) ([]byte, error) {
 	r, err := t.open(name)
 	if err != nil {
 		return nil, err
 	}
 	if r.Size() > limit {
-		return nil, fmt.Errorf("%s has %d bytes, and may have %d", name, r.Size(), limit)
+		return nil, fmt.Errorf("%s has %d bytes, more than the limit of %d", name, r.Size(), limit)
 	}
 	return io.ReadAll(r)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/image"
 )
 
-// Current gives the list of packages in use for an architecture: the one that Keep has put into the
-// cache, else the embedded one.
+// Current returns the list of packages in use for an architecture: the list that Keep has stored in the cache, else the embedded
+// list.
 func Current(cache *image.Cache, arch string) (Lock, error) {
 	file := ownLock(cache, arch)
 	content, err := os.ReadFile(file)
@@ -38,17 +38,17 @@ func ownLock(cache *image.Cache, arch string) string {
 	return filepath.Join(cache.Dir(), "packages-"+arch+".lock")
 }
 
-// Keep makes a list the one in use.
+// Keep stores a list in the cache, so that it is in use.
 func Keep(cache *image.Cache, lock Lock) error {
 	file := ownLock(cache, lock.Arch)
 	temporary := file + ".new"
 	if err := os.WriteFile(temporary, lock.Format(), 0o644); err != nil {
-		return fmt.Errorf("keep the list of packages: %w", err)
+		return fmt.Errorf("store the list of packages: %w", err)
 	}
 	return os.Rename(temporary, file)
 }
 
-// Discard makes the embedded list of packages the one in use again. It is idempotent.
+// Discard returns to the embedded list of packages. It is idempotent.
 func Discard(cache *image.Cache, arch string) error {
 	if err := os.Remove(ownLock(cache, arch)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -56,7 +56,7 @@ func Discard(cache *image.Cache, arch string) error {
 	return nil
 }
 
-// Renew makes the image of what a mirror has now, and its list the one in use.
+// Renew builds the image from a mirror's current packages, and stores their list.
 func Renew(ctx context.Context, o Options) (*Image, error) {
 	lock, err := Update(ctx, o)
 	if err != nil {
@@ -67,11 +67,11 @@ func Renew(ctx context.Context, o Options) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Not before: a list that no image can be made of would leave the next run without one.
+	// Not before: with a list that cannot be built, the next run would have no image.
 	return made, Keep(made.cache, lock)
 }
 
-// Update asks a mirror what packages the image is made of now.
+// Update returns the list of a mirror's current packages for the image.
 func Update(ctx context.Context, o Options) (Lock, error) {
 	lock, err := update(ctx, o)
 	if err != nil {
@@ -86,9 +86,9 @@ func update(ctx context.Context, o Options) (lock Lock, err error) {
 		return Lock{}, err
 	}
 	if _, ok := architectures[o.Arch]; !ok {
-		return Lock{}, fmt.Errorf("there is no image for it, only for %s", strings.Join(Architectures(), ", "))
+		return Lock{}, fmt.Errorf("it has no image; images exist for %s", strings.Join(Architectures(), ", "))
 	}
-	dir, release, err := cache.Exclusive(ctx, "update-"+o.Arch, func() { o.progress("waiting for another touchstone that does the same") })
+	dir, release, err := cache.Exclusive(ctx, "update-"+o.Arch, func() { o.progress("waiting for another touchstone that renews the same list") })
 	if err != nil {
 		return Lock{}, err
 	}
@@ -112,14 +112,14 @@ func update(ctx context.Context, o Options) (lock Lock, err error) {
 			return Lock{}, err
 		}
 	}
-	// What is read again is what will be.
+	// This checks that the list can be read.
 	return ParseLock(lock.Format())
 }
 
-// roomUpdate is what an update takes on the disk, in bytes.
+// roomUpdate is the disk space of an update, in bytes.
 const roomUpdate = 2 << 30
 
-// ask fetches packages with all that they depend on, and adds them to the lock.
+// ask fetches packages with their dependencies, and adds them to the lock.
 func (l *Lock) ask(ctx context.Context, f *fetcher, r request, clip bool) error {
 	file, err := f.fetch(ctx, r, "update.tar")
 	if err != nil {
@@ -150,7 +150,7 @@ func (l *Lock) ask(ctx context.Context, f *fetcher, r request, clip bool) error 
 	return nil
 }
 
-// releaseDate gives the date of the suite as the mirror has it.
+// releaseDate returns the date of the mirror's suite.
 func releaseDate(t *tree) (time.Time, error) {
 	for name := range t.nodes {
 		if path.Dir(name) != "var/lib/apt/lists" || !strings.HasSuffix(name, "_InRelease") {
@@ -167,7 +167,7 @@ func releaseDate(t *tree) (time.Time, error) {
 			}
 		}
 	}
-	return time.Time{}, errors.New("the mirror does not say of what date it is")
+	return time.Time{}, errors.New("the mirror's Release file has no date")
 }
 
 func parseReleaseDate(date string) (time.Time, error) {

@@ -13,7 +13,7 @@ import (
 func CostMetrics() []result.Metric {
 	return []result.Metric{
 		{
-			Name: "HostCPU", Unit: result.Seconds, Better: result.Lower, Optional: true,
+			Name: "HostCPU", Unit: result.Seconds, Better: result.Lower, Optional: true, Consumed: true,
 			Help: "CPU time of all processes involved on the host: daemon, shim, runtime, sandbox, and the container itself",
 		},
 		{
@@ -30,7 +30,7 @@ func ComponentMetrics() []result.Metric {
 		processes := describe(c)
 		cpu = append(cpu, result.Metric{
 			Name: cpuMetric(c), Unit: result.Seconds, Better: result.Lower, Optional: true, Help: "CPU time of " + processes + cpuOther(c),
-			Group: "CPU time by component", Component: string(c),
+			Consumed: true, Group: "CPU time by component", Component: string(c),
 		})
 		memory = append(memory, result.Metric{
 			Name: memoryMetric(c), Unit: result.Bytes, Better: result.Lower, Optional: true,

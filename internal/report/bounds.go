@@ -8,7 +8,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// Breach is a median beyond the bound of its metric: a limit that does not hold, whatever the baseline does.
+// Breach is a median beyond the bound of its metric: a limit that does not hold, on any baseline.
 type Breach struct {
 	Benchmark, Params, Target string
 	Metric                    result.Metric

@@ -51,7 +51,7 @@ func (b *builder) components(targets []Outcome) []Components {
 }
 
 // componentRow returns false for a target without a value. A trial with values of other components counts as 0 for a
-// component without one, as it does in the trial's sum.
+// component without one, both here and in the sum.
 func (b *builder) componentRow(target string, c *Components) (ComponentRow, bool) {
 	row := ComponentRow{Target: target, Cells: make([]*stats.Summary, len(c.Metrics))}
 	var sums []float64

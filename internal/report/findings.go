@@ -105,7 +105,7 @@ func (f finding) lead() evidence {
 	})
 }
 
-// rank is the place of the metric among those of its benchmark, behind all of them without a phrase.
+// rank is the place of the metric in its benchmark. A metric without a phrase ranks behind all others.
 func (e evidence) rank() int {
 	if e.metric.Phrase == "" {
 		return len(e.benchmark.Metrics)

@@ -43,7 +43,7 @@ type Layers struct {
 	Stacks []Stack
 }
 
-// Stack is a target as the sum of its layers, over the blocks in which all targets that separate the layers have a value.
+// Stack is a target as the sum of its layers, over the blocks with a value of each target that separates the layers.
 // Within a block the parts add up to the whole exactly. Their medians need not: see Remainder.
 type Stack struct {
 	Target string
@@ -284,7 +284,7 @@ func (s *split) add(last Layer, whole []stats.Sample, less ...[]stats.Sample) {
 	s.below, s.next = whole, last+1
 }
 
-// blocks are the blocks in which all parts have values.
+// blocks are the blocks with values of all parts.
 func (s *split) blocks() map[int]bool {
 	var all [][]stats.Sample
 	for _, p := range s.series {

@@ -48,7 +48,7 @@ func scales(unit result.Unit) []Scale {
 	return []Scale{{Name: "", factor: 1}}
 }
 
-// ScaleFor gives the scale in which value has the shortest number of at least one.
+// ScaleFor gives the scale for the shortest number of at least one.
 func ScaleFor(value float64, unit result.Unit) Scale {
 	all := scales(unit)
 	best := all[0]
@@ -268,8 +268,8 @@ func StatusWord(s result.Status) string {
 	return string(s)
 }
 
-// VerdictWord spells a verdict for a metric: less time or a higher rate is faster, fewer bytes are less, a higher score is
-// better.
+// VerdictWord spells a verdict for a metric: less time or a higher rate is faster, fewer bytes or less CPU time are less, a
+// higher score is better.
 func VerdictWord(v stats.Verdict, m result.Metric) string {
 	var better, worse string
 	lower := m.Better == result.Lower
@@ -277,7 +277,7 @@ func VerdictWord(v stats.Verdict, m result.Metric) string {
 	case result.Score, result.Ratio:
 		better, worse = "better", "worse"
 	case result.Seconds:
-		if lower {
+		if lower && !m.Consumed {
 			better, worse = "faster", "slower"
 		}
 	case result.BytesPerSecond, result.BitsPerSecond, result.PerSecond, result.FlopPerSecond:

@@ -90,6 +90,10 @@ func TestVerdictWordGoesByTheUnit(t *testing.T) {
 		{result.FlopPerSecond, result.Higher, "faster", "slower"},
 	} {
 		m := result.Metric{Unit: c.unit, Better: c.direction}
+		consumed := result.Metric{Unit: result.Seconds, Better: result.Lower, Consumed: true}
+		if w := report.VerdictWord(stats.Slower, consumed); w != "more" {
+			t.Errorf("more CPU time is %q", w)
+		}
 		if b, w := report.VerdictWord(stats.Faster, m), report.VerdictWord(stats.Slower, m); b != c.better || w != c.worse {
 			t.Errorf("for %s, %s is better, the words are %q and %q, want %q and %q", c.unit, c.direction, b, w, c.better, c.worse)
 		}

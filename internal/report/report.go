@@ -41,12 +41,12 @@
 //
 //   - Runs share the ratio to a baseline within each run, with the interval and the verdict of the run's own report. If
 //     the runs have different baselines for a benchmark, the first target that all of them have becomes the baseline. If
-//     there is none, each ratio stands under its own baseline, and there is no statement about them together.
+//     no target is in all of them, each ratio has its own baseline, and the findings skip the benchmark.
 //   - Absolute values of different machines are shown side by side and never compared: no ratio, no verdict, no common
 //     axis. Only [Options].AcrossMachines gives their ratios, with an interval and without a verdict.
 //     [result.Host.SameMachine] decides which runs are of one machine.
-//   - Absolute values of runs of one machine may share an axis. There is no verdict between them either, because such a
-//     verdict needs the variation from run to run.
+//   - Absolute values of runs of one machine may share an axis. They have no verdict either, because such a verdict
+//     needs the variation from run to run.
 //   - Benchmarks are the same if name and parameters are the same; metrics, if name, unit and direction are.
 //   - A run that lacks a value has the reason in its place.
 package report
@@ -65,7 +65,7 @@ const MostRuns = 12
 
 // Options are the choices of the user.
 type Options struct {
-	// AcrossMachines compares absolute values of the runs with those of the first run.
+	// AcrossMachines compares absolute values of the runs with the first run's.
 	AcrossMachines bool
 }
 
@@ -74,7 +74,7 @@ type Report struct {
 	// Runs are sorted by machine, and machines by their first run. The first run is the reference.
 	Runs     []Run
 	Machines []Machine
-	// Facts are those of machines and runs, Versions those of targets, both by run.
+	// Facts describe machines and runs, Versions describe targets, both by run.
 	Facts, Versions []Fact
 	// Suites are in the order of the runs.
 	Suites         []Suite
@@ -307,7 +307,7 @@ func (m *Metric) Breached(c *Cell) bool {
 	return m.Bound.Broken != "" && c.Summary != nil && c.Summary.Median > m.Bound.Most
 }
 
-// row is the row of a target. It adds the row, with a cell for each run, if there is none.
+// row is the row of a target. A missing row is added, with a cell for each run.
 func (m *Metric) row(target string, runs int) *Row {
 	i := slices.IndexFunc(m.Rows, func(r Row) bool { return r.Target == target })
 	if i < 0 {
@@ -332,7 +332,7 @@ func (r *Row) Has() bool {
 
 // Cell is a metric on one target in one run.
 type Cell struct {
-	// Summary is nil if there is no number. Reason is then the reason, and Lack the reason in one or two words.
+	// Summary is nil without a number. Reason then explains it, and Lack explains it in one or two words.
 	Summary      *stats.Summary
 	Reason, Lack string
 	// Absent is set if the metric is optional and this target does not have it. Nothing is missing then.
@@ -375,7 +375,7 @@ type Missing struct {
 	Status                    result.Status
 	// Count is the number of trials with this status, of Total trials without warm-up.
 	Count, Total int
-	// Reason and Output are those of the first such trial.
+	// Reason and Output are from the first such trial.
 	Reason, Output string
 }
 

@@ -27,7 +27,7 @@ func (r *Run) StateText() string {
 	return string(r.State) + " after " + r.Ended.Sub(r.Started).Round(time.Second).String()
 }
 
-// FamiliesNote explains families and counts those of the report.
+// FamiliesNote explains families and counts the families of the report.
 func (r *Report) FamiliesNote() string {
 	families, comparisons := r.Families()
 	note := fmt.Sprintf("A family is all targets on one metric in one run. Holm's correction keeps the chance of a false verdict in it below %s.", Percent(stats.Alpha))
@@ -72,9 +72,9 @@ func (r *Report) AbsoluteNote() string {
 	switch {
 	case r.AcrossMachines:
 		return "Absolute values of different runs are compared because of --across-machines: as ratios of medians to " + r.Runs[0].Label +
-			". Their intervals cover the noise within the two runs and no other difference between them. There are no verdicts."
+			". Their intervals cover the noise within the two runs and no other difference between them. They have no verdicts."
 	case len(r.Machines) == 1:
-		return "All runs are of one machine, so absolute values share a scale. There is no verdict between runs."
+		return "All runs are of one machine, so absolute values share a scale. Runs are not judged against each other."
 	}
 	return "Absolute values are the measurements of each machine. They are not compared across machines: no ratio, no verdict, no common axis (--across-machines compares them)."
 }
@@ -180,7 +180,7 @@ type Covered struct {
 	Targets, Lacking []string
 	// Blocks counts the measured blocks.
 	Blocks int
-	// Reason is the reason why there is no number at all, empty if there is one.
+	// Reason explains why no target has a number. It is empty if one has.
 	Reason string
 }
 

@@ -47,10 +47,10 @@ func emulation(h *result.Host) WarningGroup {
 	g := WarningGroup{Title: "The CPU is emulated", Advice: "use results of an emulated machine to check features and failures; measure on a real machine"}
 	switch h.Nature() {
 	case result.Emulated:
-		g.Items = []string{"times are those of the emulator: many times longer, and by different factors for different operations; ratios may differ from those of a real machine"}
+		g.Items = []string{"the emulator makes times many times longer, and by different factors for different operations; a real machine may give other ratios"}
 	case result.GuestOrEmulated:
 		g.Title = "The CPU may be emulated"
-		g.Items = []string{"the machine is a QEMU machine that does not report whether its CPU is emulated; if it is, ratios may differ from those of a real machine"}
+		g.Items = []string{"the machine is a QEMU machine that does not report whether its CPU is emulated; if it is, a real machine may give other ratios"}
 	case result.Physical, result.Guest:
 	}
 	return g

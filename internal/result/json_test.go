@@ -52,7 +52,7 @@ func fullDocument() Document {
 				Name: "operations.container.lifecycle", Summary: "one container's life", Source: "espe tab. 1",
 				Metrics: []Metric{
 					{Name: "Create", Unit: Seconds, Better: Lower, Help: "time to create", Phrase: "creates a container in", Layer: LayerTotal},
-					{Name: "HostCPUShim", Unit: Seconds, Better: Lower, Help: "CPU time of the shim", Group: "CPU time by component", Component: "shim"},
+					{Name: "HostCPUShim", Unit: Seconds, Better: Lower, Help: "CPU time of the shim", Consumed: true, Group: "CPU time by component", Component: "shim"},
 					{Name: "Rate", Unit: PerSecond, Better: Higher, Series: true, Optional: true, Help: "containers a second", DerivedFrom: "Create", Bound: Bound{Most: 100, Broken: "does not hold its limit"}},
 				},
 				Phases: true, Place: "number of the container",

@@ -138,6 +138,7 @@ func (b *Benchmark) describe() {
 		if b.Name == "operations.container.lifecycle" {
 			m.Layer = legacyLayers[m.Name]
 		}
+		m.Consumed = strings.HasPrefix(m.Name, "HostCPU")
 		if b.Name == "performance.syscall.unixbench" && m.Name == "Index" {
 			m.DerivedFrom = "LoopsPerSecond"
 		}

@@ -49,6 +49,9 @@ type Metric struct {
 	// Optional is set if some targets do not have the metric.
 	Optional bool   `json:"optional,omitempty"`
 	Help     string `json:"help"`
+	// Consumed is set if the value is a quantity that is used up, such as CPU time. A report then has "more" and "less" in the
+	// place of "slower" and "faster".
+	Consumed bool `json:"consumed,omitempty"`
 	// Phrase completes the sentence "TARGET … VALUE" of a finding: "creates and starts a container in".
 	// Findings prefer metrics with a phrase, in the order of the benchmark.
 	Phrase string `json:"phrase,omitempty"`

@@ -9,14 +9,14 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// logFrom is the quotient of the greatest and the least value from which an axis is
-// logarithmic: beyond it a linear one presses the smaller targets into one point.
+// logFrom is the smallest quotient of the largest and the smallest value with a logarithmic axis. A linear axis would press the
+// smaller targets into one point.
 const logFrom = 10
 
-// characterWidth is about that of a digit of a label.
+// characterWidth is the approximate width of a digit in a label.
 const characterWidth = 5.8
 
-// mostTicks is how many labels an axis has room for.
+// mostTicks is the largest number of labels on an axis.
 const mostTicks = 6
 
 // axis maps values to coordinates of a drawing.
@@ -25,7 +25,7 @@ type axis struct {
 	Ticks    []tick
 	lo, hi   float64 // values, or their logarithms
 	from, to float64 // coordinates of lo and hi
-	used     float64 // how far labels reach
+	used     float64 // the end of the last label
 }
 
 type tick struct {
@@ -35,8 +35,8 @@ type tick struct {
 	Anchor string
 }
 
-// newAxis makes an axis for values of a unit, from one coordinate to another. It is false if
-// there are no values, or none that can be drawn.
+// newAxis makes an axis for values of a unit, from one coordinate to another. It returns false without values, and if their
+// span is not finite.
 func newAxis(values []float64, unit result.Unit, from, to float64) (axis, bool) {
 	if len(values) == 0 {
 		return axis{}, false

@@ -11,13 +11,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// bars is stacked bars in one scale, and a table with the values of their parts. The two are separate, because there is no room
-// for bars beside the table, especially on a phone.
+// bars is stacked bars in one scale, and a table with the values of their parts. Beside the table, bars would have no room,
+// especially on a phone.
 type bars struct {
 	// Label names the table. Caption and Notes explain the bars.
 	Label, Caption string
 	Notes          []string
-	// Whole is the heading of the column of sums. Rest is the heading of the remainder's column, empty if there is none.
+	// Whole is the heading of the column of sums. Rest is the heading of the remainder's column, or empty without one.
 	Whole, Rest string
 	Parts       []barPart
 	Rows        []bar
@@ -55,7 +55,7 @@ type bar struct {
 type barCell struct {
 	Value string
 	Small []string
-	// Soft is set if there is no value, or none that is shown to differ from 0.
+	// Soft is set without a value, and if the value is not shown to differ from 0.
 	Soft bool
 	Span int
 }

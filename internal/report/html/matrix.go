@@ -62,7 +62,7 @@ type matrixCell struct {
 	Absolute string
 }
 
-// newMatrix is the overview of one run. It is nil if there is no number. Metrics without a value on the baseline and derived
+// newMatrix is the overview of one run. It is nil without numbers. Metrics without a value on the baseline and derived
 // metrics are not in it.
 func newMatrix(r *report.Run, all []*benchmark) *matrix {
 	out := matrix{Brief: len(all) > mostWhole}
@@ -216,7 +216,7 @@ func newSideGroup(b *report.Benchmark, m *report.Metric) matrixGroup {
 	return g
 }
 
-// acrossRows are the ratios of absolute medians to the first run's. There are none without --across-machines.
+// acrossRows are the ratios of absolute medians to the first run's, with --across-machines.
 func acrossRows(m *report.Metric) []matrixRow {
 	var rows []matrixRow
 	for _, r := range m.Rows {

@@ -119,7 +119,7 @@ func newSides(r *report.Report, b *report.Benchmark, m *report.Metric) []sides {
 	return all
 }
 
-// drawSides draws the estimates of the cells of some runs. It returns false if there is nothing to draw.
+// drawSides draws the estimates of the cells of some runs. It returns false without at least two runs to draw.
 func drawSides(all *report.Report, m *report.Metric, runs []int, unit result.Unit, of func(*report.Cell) (estimate, bool), caption string, ratio bool) (sides, bool) {
 	var values []float64
 	var rows []*report.Row

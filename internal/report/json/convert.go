@@ -205,7 +205,7 @@ func newCellWarnings(c *report.Cell) []warning {
 	return all
 }
 
-// newComparison is nil if there is none.
+// newComparison is nil for a nil comparison.
 func newComparison(k *stats.Comparison, m result.Metric) *comparison {
 	if k == nil {
 		return nil

@@ -1,6 +1,6 @@
 // Package reportjson writes a report for programs: the numbers and statements of the other reports. It is not the run: raw
-// samples, phases of trials and the activity of the host are in the document of `touchstone export`, from which this document
-// can be made again.
+// samples, phases of trials and the activity of the host are in the document of `touchstone export`, which is the source of this
+// document.
 //
 // A report of one run and a report of several have different kinds of documents, because programs that read the first need no
 // lists by run. Both consist of the same parts.
@@ -122,7 +122,7 @@ type unmeasured struct {
 	Reasons    []reason `json:"reasons"`
 }
 
-// reason holds for the targets, or for all if there are none.
+// reason holds for the targets, or for all without a list of them.
 type reason struct {
 	Text    string   `json:"text"`
 	Targets []string `json:"targets,omitempty"`
@@ -134,7 +134,7 @@ type condition struct {
 	Values []conditionValue `json:"values"`
 }
 
-// conditionValue holds for the targets, or for all if there are none.
+// conditionValue holds for the targets, or for all without a list of them.
 type conditionValue struct {
 	Value   string   `json:"value"`
 	Targets []string `json:"targets,omitempty"`

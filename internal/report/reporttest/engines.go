@@ -16,10 +16,9 @@ const (
 	noInterface = "pause: CRI has no call to freeze a container"
 )
 
-// Engines is a run of five engines, 22 targets in all, as layers and components need it: engines of CRI
-// have steps and a sandbox, which for one runtime does what the bare one does in create; one runtime
-// has no bare target, one engine is faster than the bare runtime, one layer adds nothing that shows,
-// and some cells cannot work.
+// Engines is a run of five engines, 22 targets in all, for layers and components. Engines of CRI have steps and a sandbox, which
+// for one runtime does the work of the bare runtime's create. One runtime has no bare target, one engine is faster than the
+// bare runtime, one layer has no shown addition, and some cells are skipped.
 func Engines() result.Run {
 	s := newSampler("01K9Z0TOUCHSTONE0ENGINES00", "engines")
 	s.run.Targets = s.run.Targets[:1]
@@ -53,7 +52,7 @@ func Engines() result.Run {
 	return s.run
 }
 
-// bareStart is what a bare runtime takes to create and start a container, in ms.
+// bareStart is the time of a bare runtime to create and start a container, in ms.
 func bareStart(runtime string) float64 {
 	for prefix, ms := range map[string]float64{"runc": 25, "crun": 8, "youki": 30, "runsc@platform=ptrace": 140, "runsc@platform=systrap": 106, "kata": 620} {
 		if strings.HasPrefix(runtime, prefix) {
@@ -63,7 +62,7 @@ func bareStart(runtime string) float64 {
 	return 1
 }
 
-// cost is what a lifecycle takes, in ms, and whether it has the steps of CRI.
+// cost is the times of a lifecycle in ms. With steps it has the steps of CRI.
 type cost struct {
 	create, start, sandbox, destroy float64
 	steps                           bool
@@ -92,7 +91,7 @@ func costOf(target string) cost {
 	return c
 }
 
-// layeredLifecycle adds a trial of a lifecycle. What a block shares is in all its trials.
+// layeredLifecycle adds a trial of a lifecycle. All trials of a block share a disturbance.
 func (s *sampler) layeredLifecycle(block int, target string) {
 	t := s.trial(lifecycle, "", target, block)
 	c := costOf(target)
@@ -136,7 +135,7 @@ func (s *sampler) layeredLifecycle(block int, target string) {
 	s.components(t, c)
 }
 
-// components records what a lifecycle costs, by component and together.
+// components records the costs of a lifecycle, by component and together.
 func (s *sampler) components(t *result.Trial, c cost) {
 	var cpu float64
 	engine, _, _ := strings.Cut(t.Target, "/")
@@ -184,7 +183,7 @@ func componentMetrics() []result.Metric {
 	return all
 }
 
-// layeredPause adds a trial of a benchmark that engines of CRI and native cannot do.
+// layeredPause adds a trial of a benchmark that engines of CRI and native skip.
 func (s *sampler) layeredPause(block int, target string) {
 	const name, params = "operations.container.pause", "repeats=5"
 	engine, runtime, _ := strings.Cut(target, "/")

@@ -8,9 +8,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// Machines are runs of one plan on three machines, and a second run on the first: a server with hybrid cgroups,
-// an emulated machine with cgroup v2, a board. They do not have the same benchmarks, targets, parameters and baselines; one
-// target is better than the baseline here and worse there, and one limit does not hold on one machine.
+// Machines are runs of one plan on three machines, and a second run on the first: a server with hybrid cgroups, an emulated
+// machine with cgroup v2, and a board. They differ in benchmarks, targets, parameters and baselines. One target is better than
+// the baseline in one run and worse in another, and one limit does not hold on one machine.
 func Machines() []result.Run {
 	server := newMachine("20261120-093000-aaaa", 1, 1)
 	server.run.Host.Hostname, server.run.Host.Cgroup, server.run.Host.Virtual = "server", "hybrid", ""
@@ -52,7 +52,7 @@ func Machines() []result.Run {
 		m.finish()
 		runs = append(runs, m.run)
 	}
-	// What the board has of unixbench is of other parameters, and the server lacks native in one benchmark.
+	// The board runs unixbench with other parameters, and the server lacks native in one benchmark.
 	change(&runs[2], func(t *result.Trial) bool { return t.Benchmark == "performance.syscall.unixbench" }, func(t *result.Trial) { t.Params = "copies=4" })
 	change(&runs[0], func(t *result.Trial) bool {
 		return t.Benchmark == "performance.syscall.unixbench" && t.Target == native
@@ -77,7 +77,7 @@ func Machines() []result.Run {
 	return runs
 }
 
-// machine makes a run whose values are those of the sample, slower by a factor.
+// machine makes a run with the values of the sample, slower by a factor.
 type machine struct {
 	*sampler
 	slower float64

@@ -6,7 +6,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// Odd gives runs that are valid but lack what most runs have, by what is odd about them.
+// Odd gives valid runs that lack something that most runs have, by the oddity.
 func Odd() map[string]result.Run {
 	odd := map[string]result.Run{}
 	changed := func(run result.Run, name string, f func(r *result.Run)) {

@@ -1,5 +1,5 @@
-// Package reporttest makes runs for the tests of reports. Its numbers are invented, though of
-// the size that such targets have; the same seed gives the same run.
+// Package reporttest makes runs for the tests of reports. Its numbers are invented, but have the size of real ones. The same
+// seed gives the same run.
 package reporttest
 
 import (
@@ -27,9 +27,8 @@ const (
 	lifecycle  = "operations.container.lifecycle"
 )
 
-// Sample is a run of four targets and nine benchmarks with everything that a report has to
-// cope with: failures, a time-out, skips, a target that is not there, a bimodal one, disturbed
-// trials, drift, and text that is hostile to HTML and terminals.
+// Sample is a run of four targets and eight benchmarks with all difficulties of a report: failures, a time-out, skips, an
+// unavailable target, a bimodal one, disturbed trials, drift, and text that is hostile to HTML and terminals.
 func Sample() result.Run {
 	s := newSampler("01K9Z0TOUCHSTONE0SAMPLE000", "quick")
 	s.run.Targets = append(s.run.Targets, result.Target{Name: youki, Unavailable: notFound})
@@ -87,13 +86,13 @@ func newSampler(id, name string) *sampler {
 				Mitigation: "spectre_v2: Enhanced IBRS; meltdown: not affected", Cmdline: "quiet splash",
 				Warnings: []string{
 					"the CPU frequency governor is schedutil: the clock follows the load, and short operations look slower than they are; set performance (cpupower frequency-set -g performance)",
-					"SMT is on: two threads share a core, and what runs on one slows the other; small differences are clearer with it off (echo off > /sys/devices/system/cpu/smt/control)",
+					"SMT is on: two threads share a core, and each slows the other; small differences are clearer with it off (echo off > /sys/devices/system/cpu/smt/control)",
 				},
 			},
 			Targets: []result.Target{
 				{Name: native, Isolation: "none", Cgroup: "v2"},
 				{Name: runc, Binary: "/usr/bin/runc", Version: "runc version 1.5.2", Isolation: "shared kernel", Cgroup: "v2"},
-				{Name: crun, Binary: "/usr/bin/crun", Version: "crun version 1.28", Isolation: "shared kernel", Cgroup: "v2", Notes: []string{"it runs in a mount namespace of its own in which the unified hierarchy is not mounted"}},
+				{Name: crun, Binary: "/usr/bin/crun", Version: "crun version 1.28", Isolation: "shared kernel", Cgroup: "v2", Notes: []string{"it runs in a mount namespace of its own without the unified hierarchy"}},
 				{Name: runsc, Binary: "/usr/local/bin/runsc", Version: "runsc version release-20260905", Isolation: "user-space kernel", Cgroup: "v2", Notes: []string{"systrap needs a spare core", "no network: <none>"}},
 			},
 			Overhead: result.Overhead{EmptyRegion: 84 * time.Nanosecond, Exec: 640 * time.Microsecond},
@@ -118,7 +117,7 @@ func (s *sampler) trial(benchmark, params, target string, block int) *result.Tri
 	return &s.run.Trials[len(s.run.Trials)-1]
 }
 
-// order gives the targets that can run in the order of a block.
+// order gives the available targets in the order of a block.
 func (s *sampler) order() []string {
 	var names []string
 	for _, t := range s.run.Targets {
@@ -337,7 +336,7 @@ func (s *sampler) blog(block int) {
 	}
 }
 
-// describe adds the benchmarks' descriptions.
+// describe adds the descriptions of the benchmarks.
 func (s *sampler) describe() {
 	metric := func(unit result.Unit, better result.Direction, series bool, names ...string) []result.Metric {
 		var all []result.Metric

@@ -20,7 +20,7 @@ type program struct {
 	name, params string
 	metrics      []result.Metric
 	base         []float64
-	// sandboxed is the factor by which user-space kernels differ.
+	// sandboxed is the factor of user-space kernels.
 	sandboxed  float64
 	conditions map[string]string
 	skipped    string // on every target
@@ -94,8 +94,8 @@ func programs() []program {
 	return all
 }
 
-// Suite is a run of the whole performance suite on seven targets: of some thirty benchmarks, with all units, conditions that differ,
-// limits that do not hold and benchmarks that nothing can run.
+// Suite is a run of the whole performance suite on seven targets, with some thirty benchmarks, all units, different conditions,
+// broken limits and benchmarks that every target skips.
 func Suite() result.Run {
 	s := newSampler("01K9Z0TOUCHSTONE0SUITE0000", "standard")
 	s.run.Images = []result.Image{

@@ -17,7 +17,7 @@ const gap = 3
 // entry is a field of a table with up to three lines. The second and the third may be empty.
 type entry struct {
 	top, below string
-	style      style // of the second line, or of the first if there is no second
+	style      style // of the second line, or of the first without a second
 	// lead is the style of the first line, unless the field is a heading.
 	lead style
 	// third is the third line. It is dim.

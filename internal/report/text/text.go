@@ -299,7 +299,7 @@ func (p *printer) findings() {
 	}
 	switch {
 	case f.Comparisons == "" && p.single:
-		p.line("  There is nothing to compare.")
+		p.line("  The run has no comparisons.")
 	case f.Comparisons == "":
 		p.line("  No two runs have a comparison in common.")
 	case len(f.Statements)+len(f.Opposite) == 0:
@@ -355,7 +355,7 @@ func (p *printer) coverage() {
 		lines = append(lines, c.Title()+" – "+p.byRun(f, ""))
 	}
 	p.title("Benchmarks by run")
-	p.wrapped("  ", fmt.Sprintf("Of %d benchmarks %d have the same targets and blocks in all runs.", len(p.report.Coverage), same))
+	p.wrapped("  ", fmt.Sprintf("%d of %d benchmarks have the same targets and blocks in all runs.", same, len(p.report.Coverage)))
 	for _, l := range lines {
 		p.wrapped("  - ", l)
 	}
@@ -372,7 +372,7 @@ func (p *printer) legend() {
 			"A series, with many values in one trial, has one value a trial: their median.")
 	} else {
 		p.wrapped("  ", factor+"Below it are its 95 % bootstrap interval, and the absolute median ± the larger half of its interval. "+
-			"There is no verdict between runs. The report of each run has its layers, phases and components.")
+			"Runs are not judged against each other. The report of each run has its layers, phases and components.")
 	}
 	p.wrapped("  ", p.report.FamiliesNote()+` "no diff." means that no difference is shown, which is no proof of equality.`)
 }

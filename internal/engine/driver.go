@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -92,6 +93,23 @@ type Session struct {
 	Cgroups *cgroup.Hierarchy
 	// Hidden are the mount points that are hidden from the launcher's processes.
 	Hidden []string
+}
+
+// MakeStateDir makes a new directory in State for one target of an engine. Its path is short, because runtimes put sockets
+// below it, and the path of a socket has at most 107 bytes.
+func (s Session) MakeStateDir(engineName string) (string, error) {
+	parent := filepath.Join(s.State, engineName)
+	err := os.MkdirAll(parent, 0o700)
+	for n := 0; err == nil; n++ {
+		dir := filepath.Join(parent, strconv.Itoa(n))
+		if err = os.Mkdir(dir, 0o700); err == nil {
+			return dir, nil
+		}
+		if errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
+	}
+	return "", fmt.Errorf("make a state directory of engine %s: %w", engineName, err)
 }
 
 // Hides reports whether a path is hidden from the launcher's processes.

@@ -18,6 +18,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/netip"
 	"syscall"
@@ -277,6 +278,12 @@ type Resources struct {
 	// CPUSet lists the CPUs on which the container may run, in the kernel's notation: "0-3,6".
 	CPUSet string
 }
+
+// CPUPeriod is the accounting period of CPU limits in microseconds, the kernel's default.
+const CPUPeriod = 100_000
+
+// CPUQuota is the CPU time of CPU in a CPUPeriod, in microseconds.
+func (r Resources) CPUQuota() int64 { return int64(math.Round(r.CPU * CPUPeriod)) }
 
 // Exit is the result of a process. Signal is 0 if the process exited by itself. Engines translate the exit code
 // 128+n, by which runtimes report a signal.

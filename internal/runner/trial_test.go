@@ -56,19 +56,20 @@ func TestPhasesAreExact(t *testing.T) {
 func TestStepsBoundThePhase(t *testing.T) {
 	l := newLab(t, "fake/a")
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
+		advance := l.clock.Advance
 		step := func(ctx context.Context, name string, d time.Duration) error {
-			return engine.Step(ctx, name, func() error { l.clock.Advance(d); return nil })
+			return engine.Step(ctx, name, func() error { advance(d); return nil })
 		}
 		span, err := t.Time(ctx, "create", func(ctx context.Context) error {
-			l.clock.Advance(1 * ms) // the bundle
+			advance(1 * ms) // the bundle
 			err := errors.Join(step(ctx, "RunPodSandbox", 2*ms), step(ctx, "CreateContainer", 4*ms))
-			l.clock.Advance(8 * ms) // a confirmation
+			advance(8 * ms) // a confirmation
 			return err
 		})
 		t.Record("Value", span.Seconds())
 		_, again := t.Time(ctx, "start", func(ctx context.Context) error {
-			l.clock.Advance(1 * ms)
-			return engine.Call(ctx, func() error { l.clock.Advance(16 * ms); return nil })
+			advance(1 * ms)
+			return engine.Call(ctx, func() error { advance(16 * ms); return nil })
 		})
 		return errors.Join(err, again)
 	})

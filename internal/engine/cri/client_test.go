@@ -72,11 +72,11 @@ func TestBadSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct{ socket, want string }{
-		"missing":        {filepath.Join(dir, "none"), "no such file"},
-		"a file":         {file, "it is not a socket"},
+		"missing":           {filepath.Join(dir, "none"), "no such file"},
+		"a file":            {file, "it is not a socket"},
 		"no engine listens": {abandoned, "no engine listens there"},
-		"not a path":     {"tcp://127.0.0.1:1", "not tcp"},
-		"closes":         {listen(t, func(c net.Conn) { _ = c.Close() }), "look whether it is a CRI socket"},
+		"not a path":        {"tcp://127.0.0.1:1", "not tcp"},
+		"closes":            {listen(t, func(c net.Conn) { _ = c.Close() }), "look whether it is a CRI socket"},
 		"not gRPC": {listen(t, func(c net.Conn) {
 			_, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
 			_ = c.Close()

@@ -15,9 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -474,19 +472,8 @@ func (h handler) hasGVisorShim() bool { return strings.HasPrefix(h.shim, "io.con
 
 // prepare makes the engine's directory and its watcher.
 func (e *Engine) prepare() (err error) {
-	parent := filepath.Join(e.session.State, "cri")
-	if err := os.MkdirAll(parent, 0o700); err != nil {
-		return fmt.Errorf("make the state directory of %s: %w", e.info.Target, err)
-	}
-	for n := 0; ; n++ {
-		e.dir = filepath.Join(parent, strconv.Itoa(n))
-		err := os.Mkdir(e.dir, 0o700)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("make the state directory of %s: %w", e.info.Target, err)
-		}
+	if e.dir, err = e.session.MakeStateDir("cri"); err != nil {
+		return err
 	}
 	if e.logs, err = crilog.New(); err != nil {
 		return errors.Join(err, os.Remove(e.dir))

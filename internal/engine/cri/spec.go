@@ -1,7 +1,6 @@
 package cri
 
 import (
-	"math"
 	"path/filepath"
 	"strings"
 
@@ -21,9 +20,6 @@ const namespace = "touchstone"
 
 // logName is a container's log in its directory.
 const logName = "log"
-
-// cpuPeriod is the accounting period of CPU limits in microseconds, the kernel's default.
-const cpuPeriod = 100_000
 
 // unconfined is the profile of all targets: engines bring different filters, and each filter costs time at every system
 // call.
@@ -104,7 +100,7 @@ func imageSpec(ref string) *api.ImageSpec { return &api.ImageSpec{Image: ref, Us
 func (h handler) resources(r engine.Resources) *api.LinuxContainerResources {
 	l := &api.LinuxContainerResources{MemoryLimitInBytes: r.Memory, CpusetCpus: r.CPUSet}
 	if r.CPU > 0 {
-		l.CpuQuota, l.CpuPeriod = int64(math.Round(r.CPU*cpuPeriod)), cpuPeriod
+		l.CpuQuota, l.CpuPeriod = r.CPUQuota(), engine.CPUPeriod
 	}
 	if r.Memory > 0 && h.isGVisor() && !h.hasGVisorShim() {
 		l.MemorySwapLimitInBytes = -1

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"path"
 	"strings"
@@ -18,9 +17,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
-
-// cpuPeriod is the accounting period of CPU limits in microseconds, the kernel's default.
-const cpuPeriod = 100_000
 
 // Engine drives one runtime through Docker.
 type Engine struct {
@@ -235,7 +231,7 @@ func (e *Engine) options(spec engine.Spec, parent string) client.ContainerCreate
 func resources(r engine.Resources) *api.Resources {
 	s := &api.Resources{CpusetCpus: r.CPUSet}
 	if r.CPU > 0 {
-		s.CPUPeriod, s.CPUQuota = cpuPeriod, int64(math.Round(r.CPU*cpuPeriod))
+		s.CPUPeriod, s.CPUQuota = engine.CPUPeriod, r.CPUQuota()
 	}
 	if r.Memory > 0 {
 		s.Memory, s.MemorySwap = r.Memory, -1

@@ -165,7 +165,7 @@ func (w *watcher) check(confirms bool) error {
 			return fmt.Errorf("the step %q lies within another one", e.name)
 		case e.kind != request:
 			inside = e.kind == stepBegins
-		case !inside && !(confirms && i > last):
+		case !inside && (!confirms || i < last):
 			return fmt.Errorf("%s is in no step", e.name)
 		}
 	}

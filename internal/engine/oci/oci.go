@@ -18,12 +18,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -165,22 +163,10 @@ func (e *Engine) adapt(ctx context.Context) {
 	}
 }
 
-// prepare makes the engine's directory. Its name is short, because runtimes put sockets below it, and the path of a socket
-// has at most 107 bytes.
-func (e *Engine) prepare() error {
-	parent := filepath.Join(e.session.State, "oci")
-	if err := os.MkdirAll(parent, 0o700); err != nil {
-		return fmt.Errorf("make the state directory of %s: %w", e.info.Target, err)
-	}
-	for n := 0; ; n++ {
-		e.dir = filepath.Join(parent, strconv.Itoa(n))
-		err := os.Mkdir(e.dir, 0o700)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("make the state directory of %s: %w", e.info.Target, err)
-		}
+// prepare makes the engine's directories.
+func (e *Engine) prepare() (err error) {
+	if e.dir, err = e.session.MakeStateDir(name); err != nil {
+		return err
 	}
 	for _, sub := range []string{"root", "bundles"} {
 		if err := os.Mkdir(filepath.Join(e.dir, sub), 0o700); err != nil {

@@ -3,17 +3,12 @@ package oci
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
-
-// cpuPeriod is the accounting period of CPU limits in microseconds, the kernel's
-// default.
-const cpuPeriod = 100_000
 
 // defaultCapabilities are the capabilities that containerd, CRI-O, Docker and Podman all grant by default.
 var defaultCapabilities = []string{
@@ -104,7 +99,7 @@ func resources(r engine.Resources) *specs.LinuxResources {
 		s.CPU = &specs.LinuxCPU{Cpus: r.CPUSet}
 	}
 	if r.CPU > 0 {
-		quota, period := int64(math.Round(r.CPU*cpuPeriod)), uint64(cpuPeriod)
+		quota, period := r.CPUQuota(), uint64(engine.CPUPeriod)
 		s.CPU.Quota, s.CPU.Period = &quota, &period
 	}
 	if r.Memory > 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -22,9 +21,6 @@ import (
 
 // undoLimit is the deadline for clean-up after the caller's context has ended.
 const undoLimit = 20 * time.Second
-
-// cpuPeriod is the accounting period of CPU limits in microseconds, the kernel's default.
-const cpuPeriod = 100_000
 
 // Engine drives one runtime through Podman.
 type Engine struct {
@@ -241,7 +237,7 @@ func tmpfs(target string, readOnly bool) string {
 func limits(r engine.Resources) []string {
 	var args []string
 	if r.CPU > 0 {
-		args = append(args, "--cpu-period", strconv.Itoa(cpuPeriod), "--cpu-quota", strconv.FormatInt(int64(math.Round(r.CPU*cpuPeriod)), 10))
+		args = append(args, "--cpu-period", strconv.Itoa(engine.CPUPeriod), "--cpu-quota", strconv.FormatInt(r.CPUQuota(), 10))
 	}
 	if r.CPUSet != "" {
 		args = append(args, "--cpuset-cpus", r.CPUSet)

@@ -16,7 +16,7 @@ import (
 type badRuntime struct {
 	name   string
 	make   func(*testing.T) *wrapper
-	reason string // what is recorded of it, a regular expression
+	reason string // its recorded reason, a regular expression
 }
 
 // file returns a runtime with the content of a file.

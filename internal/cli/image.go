@@ -107,13 +107,7 @@ lists: each run records the image's digest.
 					return err
 				}
 			}
-			digest, err := made.OCI().Digest()
-			if err != nil {
-				return err
-			}
-			a.clear()
-			fmt.Fprintf(a.env.Stdout, "%s %s\n", made.Name(), digest)
-			return nil
+			return a.printDigest(made.Name()+" ", made.OCI())
 		},
 	}
 	f := cmd.Flags()
@@ -123,6 +117,16 @@ lists: each run records the image's digest.
 	f.BoolVar(&renew, "update", false, "make a new list from the mirror's current packages")
 	f.BoolVar(&reset, "pinned", false, "return to the embedded list")
 	return cmd
+}
+
+// printDigest prints the digest of an image after lead.
+func (a *App) printDigest(lead string, img v1.Image) error {
+	digest, err := img.Digest()
+	if err == nil {
+		a.clear()
+		fmt.Fprintf(a.env.Stdout, "%s%s\n", lead, digest)
+	}
+	return err
 }
 
 // addArch adds the flag for the image's architecture.
@@ -375,13 +379,7 @@ gzip, or an OCI layout. The digests of all its parts are checked.`,
 			if err != nil {
 				return err
 			}
-			digest, err := img.Digest()
-			if err != nil {
-				return err
-			}
-			a.clear()
-			fmt.Fprintf(a.env.Stdout, "%s %s\n", name, digest)
-			return nil
+			return a.printDigest(name+" ", img)
 		},
 	}
 	cmd.Flags().StringVar(&as, "name", "", "`NAME` of the image in the cache")
@@ -407,13 +405,7 @@ podman login. Registries on loopback addresses use plain HTTP, all others HTTPS.
 				if err := remote.Write(ref, img, remote.WithContext(cmd.Context()), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
 					return fmt.Errorf("push %s: %w", ref, err)
 				}
-				digest, err := img.Digest()
-				if err != nil {
-					return err
-				}
-				a.clear()
-				fmt.Fprintf(a.env.Stdout, "%s@%s\n", ref.Context(), digest)
-				return nil
+				return a.printDigest(ref.Context().String()+"@", img)
 			})
 		},
 	}

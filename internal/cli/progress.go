@@ -63,7 +63,7 @@ func (p *progress) Report(e execution.Event) {
 	case execution.Skipped:
 		p.line("skipped: " + text)
 	case execution.Swept:
-		p.line("removed what a killed run had left: " + text)
+		p.line("removed leftovers of a killed run: " + text)
 	case execution.Note:
 		p.line("note: " + text)
 	}

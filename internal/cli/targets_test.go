@@ -173,8 +173,8 @@ func TestMissingCapabilities(t *testing.T) {
 	var out bytes.Buffer
 	printIncapable(&out, 0, rows)
 	const want = `
-no pause, update: CRI has no call for it, and a direct call of the runtime
-    would bypass the engine and its bookkeeping
+no pause, update: CRI has no call for it, and a direct call of the runtime would
+    bypass the engine and its bookkeeping
     containerd/runc, containerd/crun, containerd/runsc@platform=systrap,
     crio/runc, crio/crun
 

@@ -82,7 +82,7 @@ const (
 	Step
 	// Skipped is a target or an image that is not available, with the reason.
 	Skipped
-	// Swept is the removal of what a killed run left.
+	// Swept is the removal of the leftovers of a killed run.
 	Swept
 )
 
@@ -131,7 +131,7 @@ func New(config Config) (*Execution, error) {
 // Clock returns the clock of the execution. Fake targets have a simulated one.
 func (e *Execution) Clock() runner.Clock { return e.clock }
 
-// Abandon removes at once what the execution has on the host. It may be called from another goroutine while
+// Abandon removes at once all resources of the execution on the host. It may be called from another goroutine while
 // Run is under way; the program must end right after.
 func (e *Execution) Abandon() error {
 	if e.session == nil {
@@ -305,7 +305,7 @@ func (e *Execution) baseline() string {
 	return first
 }
 
-// close closes all engines and removes what the run has on the host.
+// close closes all engines and removes the run's resources on the host.
 func (e *Execution) close() error {
 	var errs []error
 	for _, t := range e.targets {

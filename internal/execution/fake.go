@@ -14,7 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/runner"
 )
 
-// fakeEnvironment returns an environment in which nothing runs: the fake engine moves its clock.
+// fakeEnvironment returns an environment without processes. The fake engine moves its clock.
 func fakeEnvironment(runID, folder string, p plan.Plan) (environment, error) {
 	scratch, err := filepath.Abs(filepath.Join(folder, ".fake-"+runID))
 	clock := fake.NewClock()

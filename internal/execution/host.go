@@ -77,7 +77,7 @@ func (e *Execution) useHost(config *runner.Config) {
 	}
 }
 
-// pinned states for the run's record which parts of the run stay on which CPUs.
+// pinned states for the run's record the CPUs of the parts of the run.
 func (e *Execution) pinned() []string {
 	var all []string
 	p := e.Plan.Pinning

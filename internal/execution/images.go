@@ -62,7 +62,7 @@ func (e *Execution) images(ctx context.Context) (map[bench.Image]runner.Image, [
 }
 
 // prepareImages makes and publishes images. An image that cannot be made has its reason, and the benchmarks that
-// need it are skipped. The only error is that of ctx.
+// need it are skipped. Only ctx causes an error.
 func prepareImages(ctx context.Context, images []bench.Image, maker imageMaker, publish publisher) (map[bench.Image]runner.Image, []result.Image, error) {
 	files := map[bench.Image]runner.Image{}
 	var facts []result.Image
@@ -127,7 +127,7 @@ func digestAndSize(made v1.Image) (digest string, size int64, err error) {
 }
 
 // makeImage makes an image by its name in the plan. The workload image is built unless the cache has it. Any
-// other name is a path from which the image is read.
+// other name is the path of an image.
 func (e *Execution) makeImage(ctx context.Context, name bench.Image) (v1.Image, string, error) {
 	if name != bench.WorkloadImage {
 		e.report(Step, "reading image "+string(name))

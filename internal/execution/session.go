@@ -19,13 +19,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
-// closeLimit bounds the removal of what a session has on the host.
+// closeLimit bounds the clean-up of a session.
 const closeLimit = 30 * time.Second
 
-// abandonLimit bounds the same removal when the user does not wait any longer.
+// abandonLimit bounds the clean-up when the user does not wait any longer.
 const abandonLimit = 3 * time.Second
 
-// Session is what engines need on the host: directories with a lock, cgroups, the launcher of processes
+// Session holds the resources of engines on the host: directories with a lock, cgroups, the launcher of processes
 // and an image registry.
 type Session struct {
 	engine.Session
@@ -43,8 +43,8 @@ func NewSession(runID string, p plan.Plan) *Session {
 	}}
 }
 
-// Open removes what killed runs left, and returns it, also with an error. Then it creates all that the
-// session has on the host. After an error nothing of the session remains.
+// Open first removes the leftovers of killed runs, and returns a list of them, also with an error. Then it creates the
+// resources of the session. After an error no resource remains.
 func (s *Session) Open(ctx context.Context) ([]workdir.Swept, error) {
 	roots, err := workdir.HostRoots()
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Session) prepare(ctx context.Context) error {
 	return err
 }
 
-// Close removes all that the session has on the host.
+// Close removes all resources of the session.
 func (s *Session) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
@@ -136,7 +136,7 @@ func (s *Session) Abandon() error {
 	return nil
 }
 
-// Sweep removes what killed runs left on this machine.
+// Sweep removes the leftovers of killed runs on this machine.
 func Sweep(ctx context.Context) ([]workdir.Swept, error) {
 	roots, err := workdir.HostRoots()
 	if err != nil {
@@ -161,7 +161,7 @@ func hostCgroups() (*cgroup.Hierarchy, error) {
 	return groups, nil
 }
 
-// sweepDaemon removes what a killed run left in a daemon of the user's.
+// sweepDaemon removes the leftovers of a killed run in a daemon of the user's.
 func sweepDaemon(ctx context.Context, runID, engineName, address string) (int, error) {
 	s := engine.Session{RunID: runID, Sockets: map[string]string{engineName: address}}
 	return engines.All(fake.NewClock(), s.Sockets).Sweep(ctx, s, engineName)

@@ -21,7 +21,7 @@ func available(t runner.Target) bool { return t.Engine != nil }
 // openTargets opens the plan's targets. A target that does not work stays in the run with its reason.
 func (e *Execution) openTargets(ctx context.Context) ([]result.Target, error) {
 	var candidates []engine.Candidate
-	if e.session != nil && needsCandidates(e.Plan) { // there are no candidates for fake targets
+	if e.session != nil && needsCandidates(e.Plan) { // fake targets are not candidates
 		candidates = e.drivers.Candidates(ctx, e.engineSession())
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)

@@ -94,22 +94,22 @@ func TestWrongOutputFails(t *testing.T) {
 		tested++
 		for _, tt := range []struct {
 			what   string
-			engine talker
+			engine scripted
 		}{
-			{"nothing", talker{}},
-			{"garbage", talker{says: "\x00\xff{\"metric\": gar\n"}},
-			{"a half", talker{says: good[:len(good)/2]}},
-			{"twice the same", talker{says: good + good}},
-			{"a warning before", talker{says: "WARNING: something is odd\n" + good}},
-			{"a flood", talker{says: good + strings.Repeat("x\n", bench.MaxOutput)}},
-			{"an exit code", talker{says: good, complains: "out of memory\n", exit: engine.Exit{Code: 1}}},
-			{"a signal", talker{says: good, exit: engine.Exit{Signal: 9}}},
+			{"nothing", scripted{}},
+			{"garbage", scripted{stdout: "\x00\xff{\"metric\": gar\n"}},
+			{"a half", scripted{stdout: good[:len(good)/2]}},
+			{"twice the same", scripted{stdout: good + good}},
+			{"a warning before", scripted{stdout: "WARNING: something is odd\n" + good}},
+			{"a flood", scripted{stdout: good + strings.Repeat("x\n", bench.MaxOutput)}},
+			{"an exit code", scripted{stdout: good, stderr: "out of memory\n", exit: engine.Exit{Code: 1}}},
+			{"a signal", scripted{stdout: good, exit: engine.Exit{Signal: 9}}},
 		} {
 			trial := runOn(t, name, tt.engine, still{}, nil)
 			if trial.Status != result.Failed || len(trial.Samples) > 0 || trial.Reason == "" {
 				t.Errorf("%s, %s: %s because %q with %d samples", name, tt.what, trial.Status, trial.Reason, len(trial.Samples))
 			}
-			if !strings.Contains(trial.Output, tt.engine.complains) {
+			if !strings.Contains(trial.Output, tt.engine.stderr) {
 				t.Errorf("%s, %s: the output %.100q lacks its standard error", name, tt.what, trial.Output)
 			}
 		}
@@ -121,7 +121,7 @@ func TestWrongOutputFails(t *testing.T) {
 
 // The clip is verified before the measurement.
 func TestClipIsVerified(t *testing.T) {
-	trial := runOn(t, "performance.cpu.dav1d", talker{says: strings.Repeat("4000000\n", 100)}, still{}, nil)
+	trial := runOn(t, "performance.cpu.dav1d", scripted{stdout: strings.Repeat("4000000\n", 100)}, still{}, nil)
 	if trial.Status != result.Failed || !strings.Contains(trial.Reason, "instead of \"\"") {
 		t.Errorf("%s because %q", trial.Status, trial.Reason)
 	}

@@ -117,28 +117,28 @@ func (still) WithTimeoutCause(ctx context.Context, _ time.Duration, _ error) (co
 	return context.WithCancel(ctx)
 }
 
-// talker is an engine whose containers write the same output and exit at once, for every program.
-type talker struct {
-	says, complains string
-	exit            engine.Exit
+// scripted is an engine whose containers write the same output and exit at once, for every program.
+type scripted struct {
+	stdout, stderr string
+	exit           engine.Exit
 }
 
-func (talker) Info() engine.Info                { return engine.Info{} }
-func (talker) Supports(engine.Capability) error { return nil }
-func (talker) Close() error                     { return nil }
-func (e talker) Create(_ context.Context, s engine.Spec) (engine.Container, error) {
-	return &talk{talker: e, spec: s}, nil
+func (scripted) Info() engine.Info                { return engine.Info{} }
+func (scripted) Supports(engine.Capability) error { return nil }
+func (scripted) Close() error                     { return nil }
+func (e scripted) Create(_ context.Context, s engine.Spec) (engine.Container, error) {
+	return &scriptedContainer{scripted: e, spec: s}, nil
 }
 
-type talk struct {
-	talker
+type scriptedContainer struct {
+	scripted
 	spec engine.Spec
 }
 
-func (c *talk) ID() string { return c.spec.ID }
+func (c *scriptedContainer) ID() string { return c.spec.ID }
 
-func (c *talk) Start(context.Context) error {
-	for w, text := range map[io.Writer]string{c.spec.Process.Stdout: c.says, c.spec.Process.Stderr: c.complains} {
+func (c *scriptedContainer) Start(context.Context) error {
+	for w, text := range map[io.Writer]string{c.spec.Process.Stdout: c.stdout, c.spec.Process.Stderr: c.stderr} {
 		if w != nil {
 			_, _ = io.WriteString(w, text)
 		}
@@ -147,10 +147,10 @@ func (c *talk) Start(context.Context) error {
 	return nil
 }
 
-func (c *talk) Kill(context.Context, syscall.Signal) error { return nil }
+func (c *scriptedContainer) Kill(context.Context, syscall.Signal) error { return nil }
 
-func (c *talk) Wait(context.Context) (engine.Exit, error) { return c.exit, nil }
+func (c *scriptedContainer) Wait(context.Context) (engine.Exit, error) { return c.exit, nil }
 
-func (c *talk) State(context.Context) (engine.State, error) { return engine.Stopped, nil }
+func (c *scriptedContainer) State(context.Context) (engine.State, error) { return engine.Stopped, nil }
 
-func (c *talk) Delete(context.Context) error { return nil }
+func (c *scriptedContainer) Delete(context.Context) error { return nil }

@@ -26,7 +26,7 @@ import (
 
 // worker is an engine whose containers run a program in steps that the test controls.
 type worker struct {
-	talker
+	scripted
 	work func(w *working)
 
 	mu   sync.Mutex
@@ -41,7 +41,7 @@ func newWorker(work func(w *working)) *worker {
 }
 
 func (e *worker) Create(_ context.Context, s engine.Spec) (engine.Container, error) {
-	return &working{talk: talk{spec: s}, engine: e, limits: make(chan float64, 1), ended: make(chan struct{})}, nil
+	return &working{scriptedContainer: scriptedContainer{spec: s}, engine: e, limits: make(chan float64, 1), ended: make(chan struct{})}, nil
 }
 
 // Usage implements engine.Accountant.
@@ -77,7 +77,7 @@ func (e *worker) WithTimeoutCause(ctx context.Context, _ time.Duration, _ error)
 
 // working is a container of a worker.
 type working struct {
-	talk
+	scriptedContainer
 	engine *worker
 	limits chan float64 // the limit of each update, after it has returned
 	last   atomic.Bool  // no update returns before the program exits
@@ -677,7 +677,7 @@ func TestMemoryLimit(t *testing.T) {
 	killed, code := engine.Exit{Signal: 9}, engine.Exit{Code: 137}
 	for _, tt := range []struct {
 		what            string
-		says            string
+		output          string
 		exit            engine.Exit
 		reached, usable []float64 // nil if the trial fails
 	}{
@@ -702,7 +702,7 @@ func TestMemoryLimit(t *testing.T) {
 		{"not a whole MiB", "held 4096\n", killed, nil, nil},
 		{"too much output", strings.Repeat("held\n", bench.MaxOutput), killed, nil, nil},
 	} {
-		trial := runOn(t, name, talker{says: tt.says, exit: tt.exit}, still{}, bench.Params{"mib": "64"})
+		trial := runOn(t, name, scripted{stdout: tt.output, exit: tt.exit}, still{}, bench.Params{"mib": "64"})
 		want := result.OK
 		if tt.reached == nil {
 			want = result.Failed

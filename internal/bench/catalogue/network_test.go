@@ -28,8 +28,8 @@ import (
 // wire is a network of imitated containers: engine, network and the host's end in one. Its clients write the captured output of
 // the real programs and exit at once. Its servers run until they are killed or deleted.
 type wire struct {
-	// says replaces the captured output of a client, by a part of its arguments.
-	says map[string]string
+	// outputs replaces the captured output of a client, by a part of its arguments.
+	outputs map[string]string
 	// exits are the exits of clients, by a part of their arguments.
 	exits map[string]engine.Exit
 	// dies makes a server fail as soon as the first client starts.
@@ -186,7 +186,7 @@ func captures() map[string]string {
 }
 
 func (e *wire) output(args string) string {
-	for part, text := range e.says {
+	for part, text := range e.outputs {
 		if strings.Contains(args, part) {
 			return text
 		}
@@ -399,22 +399,22 @@ func TestNetworkFaults(t *testing.T) {
 		},
 		{
 			"unknown output of a client", overNetwork(),
-			&wire{says: map[string]string{"--json": "{}", workload.Netperf + " ": "hello\n", workload.AB: "hello\n", workload.RedisBenchmark: "hello\n"}},
+			&wire{outputs: map[string]string{"--json": "{}", workload.Netperf + " ": "hello\n", workload.AB: "hello\n", workload.RedisBenchmark: "hello\n"}},
 			"read ",
 		},
 		{
 			"too much output of a client", overNetwork(),
-			&wire{says: map[string]string{
+			&wire{outputs: map[string]string{
 				"--json": strings.Repeat("{", 2*bench.MaxOutput), workload.Netperf + " ": strings.Repeat("PROTOCOL=TCP\n", bench.MaxOutput/6),
 				workload.AB: strings.Repeat("x", 2*bench.MaxOutput), workload.RedisBenchmark: strings.Repeat("\"\n", bench.MaxOutput),
 			}},
 			"output",
 		},
 		{"a server fails on SIGTERM", []string{networkHTTP, databaseRedis}, &wire{confused: true}, "the server: "},
-		{"a slow server", []string{networkHTTP}, &wire{says: map[string]string{"/small": fewAnswers(t)}}, "too few responses"},
+		{"a slow server", []string{networkHTTP}, &wire{outputs: map[string]string{"/small": fewAnswers(t)}}, "too few responses"},
 	} {
 		for _, name := range tt.names {
-			e := &wire{says: tt.engine.says, exits: tt.engine.exits, dies: tt.engine.dies, confused: tt.engine.confused}
+			e := &wire{outputs: tt.engine.outputs, exits: tt.engine.exits, dies: tt.engine.dies, confused: tt.engine.confused}
 			trial := runOnWire(t, name, e, nil, still{})
 			if trial.Status != result.Failed || len(trial.Samples) > 0 || !strings.Contains(trial.Reason, tt.reason) {
 				t.Errorf("%s, %s: %s because %.300q with %d samples; want %q", name, tt.what, trial.Status, trial.Reason, len(trial.Samples), tt.reason)

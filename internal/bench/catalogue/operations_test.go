@@ -76,7 +76,7 @@ func TestOperations(t *testing.T) {
 
 // Unexpected output of a container fails the trial.
 func TestOperationsCheckTheOutput(t *testing.T) {
-	for _, tt := range []struct{ name, says string }{
+	for _, tt := range []struct{ name, output string }{
 		{"operations.container.lifecycle", "redy\n"},
 		{"operations.container.lifecycle", "ready"},
 		{"operations.container.exec", ""},
@@ -85,9 +85,9 @@ func TestOperationsCheckTheOutput(t *testing.T) {
 		{"operations.service.ready", "ready port=1\n"}, // no server listens there
 		{"scalability.runtime.3", "redy\n"},
 	} {
-		trial := runOn(t, tt.name, talker{says: tt.says}, still{}, nil)
+		trial := runOn(t, tt.name, scripted{stdout: tt.output}, still{}, nil)
 		if trial.Status != result.Failed || len(trial.Samples) > 0 {
-			t.Errorf("%s of a program with the output %q: %s with the samples %v", tt.name, tt.says, trial.Status, trial.Samples)
+			t.Errorf("%s of a program with the output %q: %s with the samples %v", tt.name, tt.output, trial.Status, trial.Samples)
 		}
 	}
 }

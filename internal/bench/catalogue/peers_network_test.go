@@ -25,7 +25,7 @@ func networkPeers() []peer {
 		return one(metric, `^Document Path: +/`+file+`$(?s:.*?)^`+number+`: +([0-9.]+) `, of)
 	}
 	// One test alone is too short for redis-benchmark, which counts whole milliseconds.
-	redis := value{name: "all tests", says: `^"[A-Z_0-9]+(?: \([^)]*\))?","([0-9.]+)"`, together: serially}
+	redis := value{name: "all tests", pattern: `^"[A-Z_0-9]+(?: \([^)]*\))?","([0-9.]+)"`, together: serially}
 	for _, test := range workload.RedisTests() {
 		redis.metrics = append(redis.metrics, test.Name)
 	}

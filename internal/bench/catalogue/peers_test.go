@@ -45,8 +45,8 @@ type peer struct {
 type value struct {
 	name    string
 	metrics []string
-	// says matches the number of the metric, the last of several numbers, or the numbers of several metrics.
-	says string
+	// pattern matches the number of the metric, the last of several numbers, or the numbers of several metrics.
+	pattern string
 	// of converts the number to the metric's value; nil if they are equal.
 	of func(float64) float64
 	// together combines the values of several metrics.
@@ -54,8 +54,8 @@ type value struct {
 }
 
 // one returns the value of one metric.
-func one(metric, says string, of func(float64) float64) value {
-	return value{name: metric, metrics: []string{metric}, says: says, of: of}
+func one(metric, pattern string, of func(float64) float64) value {
+	return value{name: metric, metrics: []string{metric}, pattern: pattern, of: of}
 }
 
 // one combines the values of the metrics.
@@ -162,9 +162,9 @@ func lonePeers() []peer {
 func (p peer) read(output []byte) ([]float64, error) {
 	var all []float64
 	for _, v := range p.values {
-		found := regexp.MustCompile(`(?m)`+v.says).FindAllSubmatch(output, -1)
+		found := regexp.MustCompile(`(?m)`+v.pattern).FindAllSubmatch(output, -1)
 		if len(found) == 0 || v.together != nil && len(found) != len(v.metrics) {
-			return nil, fmt.Errorf("the output lacks matches of %q: %s", v.says, output)
+			return nil, fmt.Errorf("the output lacks matches of %q: %s", v.pattern, output)
 		}
 		var values []float64
 		for _, groups := range found {

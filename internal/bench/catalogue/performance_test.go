@@ -96,7 +96,7 @@ func whole(lines []string) string {
 func TestWrongProbeOutputFails(t *testing.T) {
 	for _, name := range []string{"performance.syscall.unixbench", "performance.syscall.latency", "performance.memory.stream", "performance.disk.blog"} {
 		lines := good(t, name)
-		if trial := runOn(t, name, talker{says: whole(lines)}, still{}, nil); trial.Status != result.OK {
+		if trial := runOn(t, name, scripted{stdout: whole(lines)}, still{}, nil); trial.Status != result.OK {
 			t.Fatalf("%s of good output: %s because %s", name, trial.Status, trial.Reason)
 		}
 		zero := slices.Clone(lines)
@@ -105,21 +105,21 @@ func TestWrongProbeOutputFails(t *testing.T) {
 		unit[0] = strings.NewReplacer(`"unit":"1/s"`, `"unit":"B"`, `"unit":"B/s"`, `"unit":"B"`, `"unit":"score"`, `"unit":"B"`, `"ns"`, `"us"`).Replace(unit[0])
 		for _, tt := range []struct {
 			what   string
-			engine talker
+			engine scripted
 			reason string
 		}{
-			{"no output", talker{}, workload.ErrCutOff.Error()},
-			{"garbage", talker{says: "\x00\xff{\"metric\": gar\n"}, "line 1"},
-			{"a metric is missing", talker{says: whole(lines[:len(lines)-1])}, "the program's output has no "},
-			{"the end is missing", talker{says: strings.Join(lines, "\n") + "\n"}, workload.ErrCutOff.Error()},
-			{"the last byte is missing", talker{says: strings.TrimSuffix(whole(lines), "\n")}, workload.ErrCutOff.Error()},
-			{"a line is missing", talker{says: strings.Replace(whole(lines), lines[0]+"\n", "", 1)}, "some were lost"},
-			{"too much output", talker{says: strings.Repeat(lines[0]+"\n", 2*bench.MaxOutput/len(lines[0]))}, "line"},
-			{"too much output in one line", talker{says: strings.Repeat("x", 2*bench.MaxOutput)}, "line 1"},
-			{"a zero", talker{says: whole(zero)}, " 0 for "},
-			{"another unit", talker{says: whole(unit)}, ""},
-			{"exit code", talker{says: whole(lines), complains: "disk full\n", exit: engine.Exit{Code: 1}}, "ended: exit code 1"},
-			{"signal", talker{says: whole(lines), exit: engine.Exit{Signal: 9}}, "ended: killed by signal 9"},
+			{"no output", scripted{}, workload.ErrCutOff.Error()},
+			{"garbage", scripted{stdout: "\x00\xff{\"metric\": gar\n"}, "line 1"},
+			{"a metric is missing", scripted{stdout: whole(lines[:len(lines)-1])}, "the program's output has no "},
+			{"the end is missing", scripted{stdout: strings.Join(lines, "\n") + "\n"}, workload.ErrCutOff.Error()},
+			{"the last byte is missing", scripted{stdout: strings.TrimSuffix(whole(lines), "\n")}, workload.ErrCutOff.Error()},
+			{"a line is missing", scripted{stdout: strings.Replace(whole(lines), lines[0]+"\n", "", 1)}, "some were lost"},
+			{"too much output", scripted{stdout: strings.Repeat(lines[0]+"\n", 2*bench.MaxOutput/len(lines[0]))}, "line"},
+			{"too much output in one line", scripted{stdout: strings.Repeat("x", 2*bench.MaxOutput)}, "line 1"},
+			{"a zero", scripted{stdout: whole(zero)}, " 0 for "},
+			{"another unit", scripted{stdout: whole(unit)}, ""},
+			{"exit code", scripted{stdout: whole(lines), stderr: "disk full\n", exit: engine.Exit{Code: 1}}, "ended: exit code 1"},
+			{"signal", scripted{stdout: whole(lines), exit: engine.Exit{Signal: 9}}, "ended: killed by signal 9"},
 		} {
 			trial := runOn(t, name, tt.engine, still{}, nil)
 			if trial.Status != result.Failed || len(trial.Samples)+len(trial.Distributions) > 0 {
@@ -128,7 +128,7 @@ func TestWrongProbeOutputFails(t *testing.T) {
 			if !strings.Contains(trial.Reason, tt.reason) {
 				t.Errorf("%s, %s: because %q, want %q", name, tt.what, trial.Reason, tt.reason)
 			}
-			if !strings.Contains(trial.Output, tt.engine.complains) {
+			if !strings.Contains(trial.Output, tt.engine.stderr) {
 				t.Errorf("%s, %s: the output %.100q lacks its standard error", name, tt.what, trial.Output)
 			}
 		}

@@ -1,9 +1,9 @@
-// Package examples holds plans. Some of them are part of the program: the files are what it reads.
+// Package examples holds plans. Some of them are built into the program.
 package examples
 
 import "embed"
 
-// Builtin are the plans that touchstone benchmark --plan knows.
+// Builtin holds the plans of touchstone benchmark --plan.
 //
 //go:embed quick.yaml standard.yaml paper.yaml
 var Builtin embed.FS

@@ -1,7 +1,7 @@
-// Package cpuset reads lists of CPUs as the kernel spells them, such as 0-3,8 (cpuset(7), "List format").
+// Package cpuset reads lists of CPUs in the kernel's syntax, such as 0-3,8 (cpuset(7), "List format").
 //
-// It is strict where a person writes a list: a list that is misread pins what is measured to the CPU of what
-// measures. The stride of the format (0-31:2/16) is refused: no file that we write to takes it.
+// It is strict with lists written by people: a misread list would pin the workload to the CPU of the measuring process. It refuses
+// the stride of the format (0-31:2/16), since no file that we write to accepts it.
 package cpuset
 
 import (
@@ -15,12 +15,12 @@ import (
 // Max is the highest number of a CPU that is read; kernels are built for 8192 CPUs at most.
 const Max = 8191
 
-// Set are CPUs in rising order, each once. The zero value is none.
+// Set is a list of CPUs in rising order without repetition. The zero value is empty.
 type Set []int
 
 var number = regexp.MustCompile(`^(0|[1-9][0-9]{0,3})$`)
 
-// Parse reads a list of one CPU at least. CPUs may come in any order, and more than once.
+// Parse reads a list of at least one CPU. CPUs may be in any order, and may occur several times.
 func Parse(list string) (Set, error) {
 	var set Set
 	for _, item := range strings.Split(list, ",") {
@@ -31,7 +31,7 @@ func Parse(list string) (Set, error) {
 		if !number.MatchString(first) || !number.MatchString(last) {
 			return nil, fmt.Errorf("%q is not a CPU or a range of CPUs", item)
 		}
-		// The pattern has refused what is no number.
+		// The pattern matches only numbers.
 		from, _ := strconv.Atoi(first)
 		to, _ := strconv.Atoi(last)
 		switch {
@@ -55,7 +55,7 @@ func (s Set) sorted() Set {
 	return slices.Compact(s)
 }
 
-// String spells the set in the shortest way that Parse reads.
+// String returns the shortest spelling for Parse.
 func (s Set) String() string {
 	var items []string
 	for i := 0; i < len(s); {
@@ -73,12 +73,12 @@ func (s Set) String() string {
 	return strings.Join(items, ",")
 }
 
-// And are the CPUs of both sets.
+// And returns the CPUs in both sets.
 func (s Set) And(other Set) Set {
 	return s.where(func(cpu int) bool { return slices.Contains(other, cpu) })
 }
 
-// Without are the CPUs of s that are not in other.
+// Without returns the CPUs of s that are not in other.
 func (s Set) Without(other Set) Set {
 	return s.where(func(cpu int) bool { return !slices.Contains(other, cpu) })
 }

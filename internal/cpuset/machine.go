@@ -10,7 +10,7 @@ import (
 
 const sysCPU = "sys/devices/system/cpu"
 
-// Online gives the CPUs that a machine has and uses. root is where its /sys is, "/" but for tests.
+// Online returns the online CPUs of a machine. root contains its /sys; it is "/" except in tests.
 func Online(root string) (Set, error) {
 	text, err := os.ReadFile(filepath.Join(root, sysCPU, "online"))
 	if err != nil {
@@ -23,8 +23,7 @@ func Online(root string) (Set, error) {
 	return set, nil
 }
 
-// Cores gives the CPUs of each core that has several of those online: its threads, which share it. A machine that does not tell
-// has none.
+// Cores returns the CPUs of each core with several online threads. A machine without topology information has none.
 func Cores(root string, online Set) []Set {
 	var cores []Set
 	for _, cpu := range online {

@@ -11,7 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cpuset"
 )
 
-// machine makes a /sys with these files below devices/system/cpu.
+// machine makes a /sys with the given files below devices/system/cpu.
 func machine(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -30,7 +30,7 @@ func machine(t *testing.T, files map[string]string) string {
 func TestMachine(t *testing.T) {
 	root := machine(t, map[string]string{
 		"online":                             "0-3,5,7\n",
-		"cpu0/topology/thread_siblings_list": "0,4\n", // of which 4 is offline
+		"cpu0/topology/thread_siblings_list": "0,4\n", // 4 is offline
 		"cpu1/topology/thread_siblings_list": "1,5\n",
 		"cpu2/topology/thread_siblings_list": "2-3\n",
 		"cpu3/topology/thread_siblings_list": "2-3\n",
@@ -51,7 +51,7 @@ func TestMachines(t *testing.T) {
 	const dir = "../host/testdata/"
 	wants := map[string]struct{ online, cores string }{
 		"kvm-guest": {"0", ""}, "laptop": {"0-7", "0,4"}, "raspberry-pi-4": {"0-3", ""},
-		"riscv64": {}, // where the files are not there
+		"riscv64": {}, // without these files
 		"rock-5b": {"0-2,4-5", ""}, "server-v2": {"0-31", ""},
 		"vm-arm64": {"0-1", ""}, "vm-hybrid": {"0-1", ""}, "vm-v2": {"0-1", ""},
 	}

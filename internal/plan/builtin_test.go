@@ -12,7 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 )
 
-// The plans that need no file are the examples of their names, and what they name is in the catalogue.
+// TestBuiltin checks that each built-in plan is the example of its name, and selects only benchmarks of the catalogue.
 func TestBuiltin(t *testing.T) {
 	work := map[string][]plan.Work{}
 	for _, b := range plan.Builtins() {
@@ -79,7 +79,7 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
-func TestBuiltinThatIsNone(t *testing.T) {
+func TestUnknownBuiltin(t *testing.T) {
 	for name, want := range map[string]string{
 		"standart": `--plan: no plan is named "standart"; did you mean standard?`,
 		"all":      `--plan: no plan is named "all"; there are quick, standard, paper; a plan of your own is given with -f`,

@@ -20,8 +20,8 @@ func readPage(t *testing.T) string {
 	return string(text)
 }
 
-// Each example of the page is a plan, or a part of one.
-func TestPageOfThePlan(t *testing.T) {
+// TestPageExamples checks that each example of the page is a plan, or a part of a plan.
+func TestPageExamples(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)\n```yaml\n(.*?)```\n").FindAllStringSubmatch(readPage(t), -1)
 	if len(blocks) < 10 {
 		t.Fatalf("the page has %d examples", len(blocks))
@@ -49,7 +49,7 @@ func TestPageOfThePlan(t *testing.T) {
 	}
 }
 
-// TestPageListsBuiltins checks that the page has a row for each plan that needs no file.
+// TestPageListsBuiltins checks that the page has a row for each built-in plan.
 func TestPageListsBuiltins(t *testing.T) {
 	text := readPage(t)
 	for _, b := range Builtins() {

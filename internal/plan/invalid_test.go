@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// invalid are plans that Parse refuses, with the errors it gives. Those that a JSON Schema
-// can see are structural: the schema must refuse them too.
+// invalid are plans that Parse refuses, with their errors. Structural problems are visible to a JSON Schema, which must refuse
+// these plans too.
 var invalid = []struct {
 	name, text string
 	structural bool
@@ -16,20 +16,20 @@ var invalid = []struct {
 }{
 	{"empty", "", true, []string{`p: the plan is empty; write at least "version: 1"`}},
 	{"only a comment", "# x\n", true, []string{`p: the plan is empty; write at least "version: 1"`}},
-	{"no mapping", "- a\n", true, []string{`p:1:1: a plan is a mapping of keys to values, not a list; begin with "version: 1"`}},
+	{"not a mapping", "- a\n", true, []string{`p:1:1: a plan is a mapping of keys to values, not a list; begin with "version: 1"`}},
 	{"a word", "plan\n", true, []string{`p:1:1: a plan is a mapping of keys to values, not "plan"; begin with "version: 1"`}},
 	{"no version", "# x\nname: a\n", true, []string{`p:2:1: version is missing; write "version: 1"`}},
 	{"nothing in braces", "{}", true, []string{`p:1:1: version is missing; write "version: 1"`}},
 	{"another version", "version: 2\n", true, []string{`p:1:10: version "2" of the plan format is unknown; write "version: 1", or use a newer Touchstone`}},
 	{"version as text", "version: '1'\n", true, []string{`p:1:10: version "1" of the plan format is unknown; write "version: 1", or use a newer Touchstone`}},
 	{"unknown key", "version: 1\ntragets: [native]\n", true, []string{`p:2:1: unknown key "tragets" in a plan; did you mean targets?`}},
-	{"a key like no other", "version: 1\nzzzzzzz: 1\n", true, []string{`p:2:1: unknown key "zzzzzzz" in a plan; the keys are version, name, targets, baseline, benchmarks, parameters, blocks, warmup, precision, max-blocks, budget, timeout, seed, runtimes, engines, pinning, drop-caches, workloads, export`}},
+	{"unknown key without a similar name", "version: 1\nzzzzzzz: 1\n", true, []string{`p:2:1: unknown key "zzzzzzz" in a plan; the keys are version, name, targets, baseline, benchmarks, parameters, blocks, warmup, precision, max-blocks, budget, timeout, seed, runtimes, engines, pinning, drop-caches, workloads, export`}},
 	{"a key that is a number", "version: 1\n5: 1\n", true, []string{"p:2:1: a key must be a string; put quotes around it if it looks like a number"}},
 	{"a key with an escape", "version: 1\n\"\\e[2J\": 1\n", true, []string{`p:2:1: unknown key "\x1b[2J" in a plan; the keys are version, name, targets, baseline, benchmarks, parameters, blocks, warmup, precision, max-blocks, budget, timeout, seed, runtimes, engines, pinning, drop-caches, workloads, export`}},
 	{"name is a number", "version: 1\nname: 5\n", true, []string{`p:2:7: name: want a string, not "5"; put quotes around it if it looks like a number`}},
 	{"name is empty", "version: 1\nname: ''\n", true, []string{`p:2:7: name: "" is not a name; write up to 128 printable characters on one line`}},
 	{"name with an escape", "version: 1\nname: \"a\\e[1m\"\n", false, []string{`p:2:7: name: "a\x1b[1m" is not a name; write up to 128 printable characters on one line`}},
-	{"targets is no list", "version: 1\ntargets: native\n", true, []string{`p:2:10: targets: want a list, not "native"; write it in brackets or with dashes`}},
+	{"targets is not a list", "version: 1\ntargets: native\n", true, []string{`p:2:10: targets: want a list, not "native"; write it in brackets or with dashes`}},
 	{"targets without a value", "version: 1\ntargets:\n", true, []string{`p:2:10: targets: want a list, not nothing; write it in brackets or with dashes`}},
 	{"no target", "version: 1\ntargets: []\n", true, []string{`p:2:10: targets is empty; leave the key out to select all`}},
 	{"bad targets", "version: 1\ntargets:\n  - native\n  - runc\n  - oci/runc\n  - [oci]\n", true, []string{
@@ -50,14 +50,14 @@ var invalid = []struct {
 	}},
 	{"a benchmark without a name", "version: 1\nbenchmarks:\n  - params: {a: b}\n", true, []string{`p:3:5: the benchmark has no name; write "name: …" beside params`}},
 	{"a benchmark with another key", "version: 1\nbenchmarks:\n  - name: a\n    param: {a: b}\n", true, []string{`p:4:5: unknown key "param" in a benchmark; did you mean params?`}},
-	{"params that are none", "version: 1\nbenchmarks:\n  - name: a\n    params: parallel\n", true, []string{`p:4:13: params: want a mapping of names to values, not "parallel"; write it like {mode: parallel}`}},
+	{"invalid params", "version: 1\nbenchmarks:\n  - name: a\n    params: parallel\n", true, []string{`p:4:13: params: want a mapping of names to values, not "parallel"; write it like {mode: parallel}`}},
 	{"bad params", "version: 1\nbenchmarks:\n  - name: a\n    params:\n      a: [1]\n      b: x y\n      c d: e\n      f:\n", true, []string{
 		`p:5:10: params: want a single value for "a", not a list`,
 		`p:6:10: params: "x y" is not a value for b; write it without blanks`,
 		`p:7:7: params: "c d" is not the name of a parameter; use letters, digits, _ and -`,
 		`p:8:10: params: want a single value for "f", not nothing`,
 	}},
-	{"keys of params that are no words", "version: 1\nbenchmarks: [{name: a, params: {5: b, 6: d}}]\n", true, []string{
+	{"keys of params of other kinds", "version: 1\nbenchmarks: [{name: a, params: {5: b, 6: d}}]\n", true, []string{
 		"p:2:33: a key must be a string; put quotes around it if it looks like a number",
 		"p:2:39: a key must be a string; put quotes around it if it looks like a number",
 	}},
@@ -75,15 +75,15 @@ var invalid = []struct {
 	{"too many blocks", "version: 1\nblocks: 100001\n", true, []string{`p:2:9: blocks: "100001" is not a whole number from 1 to 100000`}},
 	{"very many blocks", "version: 1\nblocks: 99999999999999999999999\n", true, []string{`p:2:9: blocks: "99999999999999999999999" is not a whole number from 1 to 100000`}},
 	{"blocks with a fraction", "version: 1\nblocks: 1.5\n", true, []string{`p:2:9: blocks: "1.5" is not a whole number from 1 to 100000`}},
-	{"blocks with two readings", "version: 1\nblocks: 010\n", false, []string{`p:2:9: blocks: "010" is not a whole number from 1 to 100000`}},
+	{"ambiguous blocks", "version: 1\nblocks: 010\n", false, []string{`p:2:9: blocks: "010" is not a whole number from 1 to 100000`}},
 	{"blocks as text", "version: 1\nblocks: '20'\n", true, []string{`p:2:9: blocks: "20" is not a whole number from 1 to 100000`}},
 	{"negative warm-up", "version: 1\nwarmup: -1\n", true, []string{`p:2:9: warmup: "-1" is not a whole number from 0 to 100000`}},
 	{"precision without a sign", "version: 1\nprecision: 0.02\n", true, []string{`p:2:12: precision: "0.02" is not a percentage above 0 % and up to 100 %; write it like 2%`}},
-	{"precision of nothing", "version: 1\nprecision: 0%\n", false, []string{`p:2:12: precision: "0%" is not a percentage above 0 % and up to 100 %; write it like 2%`}},
+	{"precision 0", "version: 1\nprecision: 0%\n", false, []string{`p:2:12: precision: "0%" is not a percentage above 0 % and up to 100 %; write it like 2%`}},
 	{"precision above all", "version: 1\nprecision: 100.1%\n", false, []string{`p:2:12: precision: "100.1%" is not a percentage above 0 % and up to 100 %; write it like 2%`}},
 	{"negative precision", "version: 1\nprecision: -2%\n", true, []string{`p:2:12: precision: "-2%" is not a percentage above 0 % and up to 100 %; write it like 2%`}},
-	{"a limit without a rule", "version: 1\nmax-blocks: 60\n", true, []string{`p:2:13: max-blocks has no effect without precision; give a precision such as 2%, or leave max-blocks out`}},
-	{"a limit below the blocks", "version: 1\nmax-blocks: 10\nprecision: 2%\n", false, []string{`p:2:13: max-blocks (10) is less than blocks (20); raise max-blocks or lower blocks`}},
+	{"max-blocks without precision", "version: 1\nmax-blocks: 60\n", true, []string{`p:2:13: max-blocks has no effect without precision; give a precision such as 2%, or leave max-blocks out`}},
+	{"max-blocks below blocks", "version: 1\nmax-blocks: 10\nprecision: 2%\n", false, []string{`p:2:13: max-blocks (10) is less than blocks (20); raise max-blocks or lower blocks`}},
 	{"budget without a unit", "version: 1\nbudget: 10\n", true, []string{`p:2:9: budget: "10" is not a duration; write a number above 0 with a unit, such as 30s or 10m`}},
 	{"no budget", "version: 1\nbudget: 0s\n", false, []string{`p:2:9: budget: "0s" is not a duration; write a number above 0 with a unit, such as 30s or 10m`}},
 	{"negative budget", "version: 1\nbudget: -10m\n", true, []string{`p:2:9: budget: "-10m" is not a duration; write a number above 0 with a unit, such as 30s or 10m`}},
@@ -111,16 +111,16 @@ var invalid = []struct {
 		`p:4:13: runtimes.b.type: "/usr/bin/containerd-shim-kata-v2" is not the runtime type of a containerd shim; write it like io.containerd.kata.v2; give a binary with path instead`,
 		`p:5:13: runtimes.c.type: want a string, not "5"; put quotes around it if it looks like a number`,
 	}},
-	{"a runtime that is two", "version: 1\nruntimes:\n  a: {path: /usr/bin/crun, type: io.containerd.kata.v2}\n", true, []string{
+	{"a runtime with path and type", "version: 1\nruntimes:\n  a: {path: /usr/bin/crun, type: io.containerd.kata.v2}\n", true, []string{
 		`p:3:6: runtimes: a has a path and a type; a runtime is a binary or a containerd shim; leave one of the keys out`,
 	}},
-	{"runtimes that are nothing", "version: 1\nruntimes:\n  a: {}\n  b:\n  c: [x]\n", true, []string{
+	{"empty runtimes", "version: 1\nruntimes:\n  a: {}\n  b:\n  c: [x]\n", true, []string{
 		`p:3:6: runtimes: a is empty; give its path, its type or options`,
 		`p:4:5: runtimes: want the path of b, not nothing; write it like /usr/bin/crun, or {type: io.containerd.kata.v2}`,
 		`p:5:6: runtimes: want the path of c, not a list; write it like /usr/bin/crun, or {type: io.containerd.kata.v2}`,
 	}},
 	{"a runtime of empty options", "version: 1\nruntimes:\n  a: {options: {}}\n", false, []string{`p:3:6: runtimes: a is empty; give its path, its type or options`}},
-	{"options that are none", "version: 1\nruntimes:\n  a: {options: fast}\n  b: {options: {x: [1], y: 'a,b', z: , '@': 1}}\n  c: {options: {u: a b}, path: bin/c}\n", true, []string{
+	{"invalid options", "version: 1\nruntimes:\n  a: {options: fast}\n  b: {options: {x: [1], y: 'a,b', z: , '@': 1}}\n  c: {options: {u: a b}, path: bin/c}\n", true, []string{
 		`p:3:16: runtimes.a.options: want a mapping of names to values, not "fast"; write it like {platform: systrap}`,
 		`p:4:20: runtimes.b.options: want a single value for "x", not a list`,
 		`p:4:28: runtimes.b.options: "y"="a,b" is not an option; write name and value without blanks and commas`,
@@ -147,7 +147,7 @@ var invalid = []struct {
 		`p:3:20: engines.binaries: the binary "bin/crio" of crio is not an absolute path; write it from the root, such as /usr/bin/crun`,
 		`p:3:30: engines.binaries: "a b" is not the name of a program; use letters, digits and . _ -, as in containerd-shim-runc-v2`,
 	}},
-	{"patterns that are none", "version: 1\ntargets: ['*', 'oci/run*', 'native/*', '*/runc@platform', all/runc@, '*all/runc']\n", true, []string{
+	{"invalid patterns", "version: 1\ntargets: ['*', 'oci/run*', 'native/*', '*/runc@platform', all/runc@, '*all/runc']\n", true, []string{
 		`p:2:11: targets: "*" is not a target: the engine's name "*" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
 		`p:2:16: targets: "oci/run*" is not a target: the runtime's name "run*" is not a name; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
 		`p:2:28: targets: "native/*" is not a target: native has no runtime; write engine/runtime[@option=value,…], such as oci/runc, or native; put quotes around several options`,
@@ -167,8 +167,8 @@ var invalid = []struct {
 		`p:2:49: pinning.touchstone: want a list of CPUs, not a list; write it in quotes, like "0-3,8"`,
 		`p:2:63: pinning.engines: "3-1" is not a list of CPUs; write it like 0-3,8`,
 	}},
-	{"drop-caches is no switch", "version: 1\ndrop-caches: yes\n", true, []string{`p:2:14: drop-caches: want true or false, not "yes"; leave it out for the default: true for root with paper parameters`}},
-	{"an image that is none of ours", "version: 1\nbenchmarks: [{name: a, image: worklaod}, {name: b, image: ./x.tar}]\n", true, []string{
+	{"drop-caches is not a boolean", "version: 1\ndrop-caches: yes\n", true, []string{`p:2:14: drop-caches: want true or false, not "yes"; leave it out for the default: true for root with paper parameters`}},
+	{"an unknown image", "version: 1\nbenchmarks: [{name: a, image: worklaod}, {name: b, image: ./x.tar}]\n", true, []string{
 		`p:2:31: image: "worklaod" is not an image of Touchstone's; did you mean workload?`,
 		`p:2:59: image: "./x.tar" is not an image of Touchstone's; the images are probe and workload`,
 	}},
@@ -214,7 +214,7 @@ var invalid = []struct {
 	{"parse of another kind", workload("name: a.b.c", "image: probe", "argv: [/a]", "parse: rate"), true, []string{
 		`p:6:12: parse: want a list, not "rate"; write it in brackets or with dashes`,
 	}},
-	{"entries of parse that are none", workload("name: a.b.c", "image: probe", "argv: [/a]", "parse: [rate, {}]"), true, []string{
+	{"entries of parse of other kinds", workload("name: a.b.c", "image: probe", "argv: [/a]", "parse: [rate, {}]"), true, []string{
 		`p:6:13: parse: want a mapping, not "rate"; write it like {metric: Rate, regex: 'rate: ([0-9.]+) op/s', unit: 1/s, better: higher}`,
 		`p:6:19: the entry of parse has no metric, no unit, no better; it needs metric, unit, better`,
 		`p:6:19: the entry of parse needs either regex or json; write one with one group for the number, such as 'rate: ([0-9.]+) op/s', or write a JSON path such as latency.p99 or jobs[0].read.iops`,
@@ -226,7 +226,7 @@ var invalid = []struct {
 		`p:7:77: parse.scale: "0" is not a number above 0; write the factor from the number to the unit, such as 0.001 for a program that prints milliseconds`,
 		`p:7:80: unknown key "group" in an entry of parse; the keys are metric, regex, json, unit, better, scale`,
 	}},
-	{"a metric that is there anyhow", withParse("metric: HostCPU, unit: s, better: lower, json: a"), true, []string{
+	{"a metric of every workload", withParse("metric: HostCPU, unit: s, better: lower, json: a"), true, []string{
 		`p:7:18: parse.metric: "HostCPU" is the name of a metric that every workload has; choose another name`,
 	}},
 	{"units of programs", withParse("metric: A, unit: ms, better: lower, json: a", "metric: B, unit: MiB/s, better: lower, json: a", "metric: C, unit: '%', better: lower, json: a", "metric: D, unit: MB, better: lower, json: a", "metric: E, unit: Score, better: lower, json: a"), true, []string{
@@ -236,14 +236,14 @@ var invalid = []struct {
 		`p:10:27: parse.unit: "MB" is not a unit; write unit: B and scale: 1e6`,
 		`p:11:27: parse.unit: "Score" is not a unit; did you mean score?`,
 	}},
-	{"expressions that are none", withParse("metric: A, unit: s, better: lower, regex: '(a'", "metric: B, unit: s, better: lower, regex: 'a'", "metric: C, unit: s, better: lower, regex: '(a)(b)'", "metric: D, unit: s, better: lower, regex: \"(\\e)\"", "metric: E, unit: s, better: lower, regex: '(?=a)(b)'"), false, []string{
+	{"invalid expressions", withParse("metric: A, unit: s, better: lower, regex: '(a'", "metric: B, unit: s, better: lower, regex: 'a'", "metric: C, unit: s, better: lower, regex: '(a)(b)'", "metric: D, unit: s, better: lower, regex: \"(\\e)\"", "metric: E, unit: s, better: lower, regex: '(?=a)(b)'"), false, []string{
 		"p:7:52: parse.regex: \"(a\": error parsing regexp: missing closing ): `(a`; write one with one group for the number, such as 'rate: ([0-9.]+) op/s'",
 		`p:8:52: parse.regex: "a": it has no group for the number; write one with one group for the number, such as 'rate: ([0-9.]+) op/s'`,
 		`p:9:52: parse.regex: "(a)(b)": it has 2 groups instead of one for the number; write one with one group for the number, such as 'rate: ([0-9.]+) op/s'`,
 		`p:10:52: parse.regex: "(\x1b)" is empty, too long or not printable`,
 		"p:11:52: parse.regex: \"(?=a)(b)\": error parsing regexp: invalid or unsupported Perl syntax: `(?=`; write one with one group for the number, such as 'rate: ([0-9.]+) op/s'",
 	}},
-	{"paths that are none", withParse("metric: A, unit: s, better: lower, json: 'a['", "metric: B, unit: s, better: lower, json: ''", "metric: C, unit: s, better: lower, json: 5"), true, []string{
+	{"invalid JSON paths", withParse("metric: A, unit: s, better: lower, json: 'a['", "metric: B, unit: s, better: lower, json: ''", "metric: C, unit: s, better: lower, json: 5"), true, []string{
 		`p:7:51: parse.json: "a[": not terminated at 3 in a[; write a JSON path such as latency.p99 or jobs[0].read.iops`,
 		`p:8:51: parse.json: "" is empty, too long or not printable`,
 		`p:9:51: parse.json: want a string, not "5"; put quotes around it if it looks like a number`,
@@ -254,7 +254,7 @@ var invalid = []struct {
 	{"a metric twice", withParse("metric: A, unit: s, better: lower, json: a", "metric: A, unit: s, better: lower, json: b"), false, []string{
 		`p:8:9: parse: the metric "A" occurs twice; rename one of the metrics`,
 	}},
-	{"scales that are none", withParse("metric: A, unit: s, better: lower, json: a, scale: -1", "metric: B, unit: s, better: lower, json: a, scale: '2 '", "metric: C, unit: s, better: lower, json: a, scale: 0x10", "metric: D, unit: s, better: lower, json: a, scale: .inf", "metric: E, unit: s, better: lower, json: a, scale: 1e999"), true, []string{
+	{"invalid scales", withParse("metric: A, unit: s, better: lower, json: a, scale: -1", "metric: B, unit: s, better: lower, json: a, scale: '2 '", "metric: C, unit: s, better: lower, json: a, scale: 0x10", "metric: D, unit: s, better: lower, json: a, scale: .inf", "metric: E, unit: s, better: lower, json: a, scale: 1e999"), true, []string{
 		`p:7:61: parse.scale: "-1" is not a number above 0; write the factor from the number to the unit, such as 0.001 for a program that prints milliseconds`,
 		`p:8:61: parse.scale: "2 " is not a number above 0; write the factor from the number to the unit, such as 0.001 for a program that prints milliseconds`,
 		`p:9:61: parse.scale: "0x10" is not a number above 0; write the factor from the number to the unit, such as 0.001 for a program that prints milliseconds`,
@@ -271,7 +271,7 @@ var invalid = []struct {
 	{"a mix the other way", "oci: [runc]\nbaseline: oci/runc\n", true, []string{`p:1:1: oci is a key of TouchStone's format and baseline is a key of Touchstone's; use the keys of one format; write targets instead`}},
 }
 
-// parseRate is a parse without a problem.
+// parseRate is a valid section parse.
 const parseRate = "parse: [{metric: Rate, regex: 'rate: ([0-9.]+)', unit: 1/s, better: higher}]"
 
 // workload is a plan with a workload of these keys, the first in line 3.
@@ -279,12 +279,12 @@ func workload(keys ...string) string {
 	return "version: 1\nworkloads:\n  - " + strings.Join(keys, "\n    ") + "\n"
 }
 
-// withParse is a plan with a workload and these entries of its parse, the first in line 7.
+// withParse is a plan with a workload and these entries of parse, the first in line 7.
 func withParse(entries ...string) string {
 	return workload("name: a.b.c", "image: probe", "argv: [/a]", "parse:\n      - {"+strings.Join(entries, "}\n      - {")+"}")
 }
 
-// numbered gives n lines with a number between prefix and suffix.
+// numbered returns n lines with a number between prefix and suffix.
 func numbered(prefix string, n int, suffix string) string {
 	var b strings.Builder
 	for i := range n {
@@ -293,7 +293,7 @@ func numbered(prefix string, n int, suffix string) string {
 	return b.String()
 }
 
-// lines are the messages of the errors that are joined in err.
+// lines returns the messages of the errors joined in err.
 func lines(err error) []string {
 	if err == nil {
 		return nil
@@ -370,14 +370,14 @@ func TestParseRefusesHostileYAML(t *testing.T) {
 	}
 }
 
-func TestParseTellsSoManyErrorsAndNoMore(t *testing.T) {
+func TestParseLimitsErrors(t *testing.T) {
 	_, err := Parse("p", []byte("version: 1\ntargets:\n"+strings.Repeat("  - x\n", 90)))
 	if got := lines(err); len(got) != maxProblems {
 		t.Errorf("%d errors are told, want %d", len(got), maxProblems)
 	}
 }
 
-func TestErrorCarriesItsPlace(t *testing.T) {
+func TestErrorHasLocation(t *testing.T) {
 	_, err := Parse("dir/p.yaml", []byte("version: 1\nblocks: 0\n"))
 	var e *Error
 	if !errors.As(err, &e) {

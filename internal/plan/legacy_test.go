@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPlansOfVersionBefore reads plans that an earlier touchstone read. The canonical spelling is what it kept with its runs.
+// TestPlansOfVersionBefore reads plans of an earlier touchstone. The canonical spelling is the form that it kept with its runs.
 func TestPlansOfVersionBefore(t *testing.T) {
 	for _, name := range []string{"whole", "touchstone"} {
 		p, err := Load("testdata/v1/" + name + ".yaml")

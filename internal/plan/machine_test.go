@@ -16,7 +16,7 @@ import (
 // four has two cores of two threads each.
 var four = Machine{Online: cpuset.Set{0, 1, 2, 3}, Cores: []cpuset.Set{{0, 2}, {1, 3}}, Root: true}
 
-func TestCheckOfPinning(t *testing.T) {
+func TestCheckPinning(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		flags      []string
@@ -123,8 +123,8 @@ func TestDropsCaches(t *testing.T) {
 	}
 }
 
-// The image of a workload is looked for relative to the plan.
-func TestCheckOfImages(t *testing.T) {
+// TestCheckImages checks that the path of a workload's image is relative to the plan.
+func TestCheckImages(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
 		path := filepath.Join(dir, name)
@@ -170,7 +170,7 @@ func TestCheckOfImages(t *testing.T) {
 	}
 }
 
-func TestCheckTellsWhere(t *testing.T) {
+func TestCheckHasLocations(t *testing.T) {
 	p := mustParse(t, "/none/p.yaml", workload("name: a.b.c", "argv: [/a]", "image: app.tar", parseRate))
 	_, err := p.Check(four)
 	checkLines(t, err, []string{`/none/p.yaml:5:12: workloads.image: "/none/app.tar" does not exist; give the path of an OCI layout (a folder) or of an OCI or Docker archive (a file), relative to the plan`})

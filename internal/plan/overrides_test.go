@@ -57,7 +57,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-func TestApplyOfNothing(t *testing.T) {
+func TestApplyWithoutOverrides(t *testing.T) {
 	p := mustParse(t, "p", whole)
 	got, err := p.Apply(Overrides{})
 	if err != nil {
@@ -143,7 +143,7 @@ func TestSocketsOfEnginesWithoutDaemon(t *testing.T) {
 	})
 }
 
-func TestTargetsWithOptions(t *testing.T) {
+func TestJoinOptions(t *testing.T) {
 	for _, c := range []struct{ list, want []string }{
 		{[]string{"fake/a@create=10ms", "start=5ms", "fake/b"}, []string{"fake/a@create=10ms,start=5ms", "fake/b"}},
 		{[]string{"native", "fake/a@x=1", "fake/b@y=2", "z=3"}, []string{"native", "fake/a@x=1", "fake/b@y=2,z=3"}},

@@ -18,7 +18,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// same compares plans by what they say, not by where it is written.
+// same compares the content of plans and ignores their locations.
 var same = cmp.Options{
 	cmpopts.IgnoreUnexported(Item{}, Workload{}, Plan{}),
 	cmpopts.IgnoreFields(Plan{}, "Notes", "Hints"),

@@ -13,8 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// listed is a catalogue that lists some benchmarks and can make scalability.runtime.N for
-// every N.
+// listed is a catalogue that lists some benchmarks and has scalability.runtime.N for every N.
 type listed []bench.Benchmark
 
 func (l listed) All() []bench.Benchmark { return l }
@@ -57,7 +56,7 @@ func testCatalogue() listed {
 	}
 }
 
-// spell gives each work as the benchmark's name and its parameters.
+// spell returns the name and the parameters of each work.
 func spell(work []Work) []string {
 	var all []string
 	for _, w := range work {
@@ -109,7 +108,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestResolveTakesAllWithoutNames(t *testing.T) {
+func TestResolveSelectsAllByDefault(t *testing.T) {
 	work, err := mustParse(t, "p", "version: 1\n").Resolve(testCatalogue())
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +177,7 @@ func TestResolveRefuses(t *testing.T) {
 	}
 }
 
-func TestResolveOfItemsFromCode(t *testing.T) {
+func TestResolveWithoutLocations(t *testing.T) {
 	p := Quick()
 	p.Benchmarks = []Item{{Name: "nothing"}, {Name: "scalability.runtime.5", Params: bench.Params{"mode": "odd"}}}
 	_, err := p.Resolve(testCatalogue())
@@ -188,7 +187,7 @@ func TestResolveOfItemsFromCode(t *testing.T) {
 	})
 }
 
-func TestResolveOfFlags(t *testing.T) {
+func TestResolveFlags(t *testing.T) {
 	p, err := Quick().Apply(Overrides{Filters: []string{"operatoins"}})
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ func TestLoadRuntimes(t *testing.T) {
 	}
 }
 
-func TestParseRuntimesOfAFile(t *testing.T) {
+func TestParseRuntimesFile(t *testing.T) {
 	kata := map[string]target.Runtime{"kata": {Type: "io.containerd.kata.v2"}}
 	for _, c := range []struct {
 		name, text string
@@ -102,7 +102,8 @@ func environment(dockerHost string) func(string) string {
 	}
 }
 
-// Together they are no more than a plan may have: the run's plan is read again to resume it.
+// TestTooManyRuntimesTogether checks that plan, flags and environment together stay within the limits of a plan, since resumption
+// parses the run's plan again.
 func TestTooManyRuntimesTogether(t *testing.T) {
 	runtimes := map[string]target.Runtime{}
 	for _, e := range mustParse(t, "p", "version: 1\ntargets:\n"+numbered("  - oci/r", MaxTargets, "")).Targets {

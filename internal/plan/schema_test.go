@@ -36,7 +36,7 @@ func (s schema) with(more schema) schema {
 	return all
 }
 
-// The building blocks of the schema. Their limits are those of the parser.
+// The building blocks of the schema have the parser's limits.
 func textOf(longest int, pattern string, examples ...any) schema {
 	s := schema{"type": "string", "maxLength": longest, "pattern": pattern}
 	if examples != nil {
@@ -246,7 +246,7 @@ func compiledSchema(t *testing.T) *jsonschema.Schema {
 	return schema
 }
 
-// validate is what an editor does with the text of a plan.
+// validate checks the text of a plan against the schema, like an editor.
 func validate(schema *jsonschema.Schema, text []byte) error {
 	var instance any
 	if err := yaml.Unmarshal(text, &instance); err != nil {

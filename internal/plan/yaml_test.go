@@ -131,6 +131,6 @@ func FuzzParse(f *testing.F) {
 		if diff := cmp.Diff(p, again, same); diff != "" {
 			t.Fatalf("(-want +got):\n%s\n%s", diff, canonical)
 		}
-		_, _ = p.Resolve(testCatalogue()) // whatever it says, it must not panic
+		_, _ = p.Resolve(testCatalogue()) // it must not panic on any input
 	})
 }

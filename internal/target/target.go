@@ -1,15 +1,13 @@
-// Package target names what is measured: an engine × runtime with its options,
-// one column of a report.
+// Package target names targets: an engine × runtime with its options, one column of a report.
 //
-// A target is spelled engine/runtime[@option=value,…], or "native" alone:
+// The spelling of a target is engine/runtime[@option=value,…], or "native" alone:
 //
 //	native
 //	oci/crun
 //	oci/runsc@platform=systrap
 //
-// The spelling is canonical: options are sorted by name, so that two targets
-// are the same exactly if their strings are. This package knows no engine; whether
-// a target exists on a machine is for the engines to say.
+// The spelling is canonical: options are sorted by name, so two targets are equal exactly if their strings are equal. This package
+// knows no engine; the engines check the existence of targets on a machine.
 package target
 
 import (
@@ -22,8 +20,8 @@ import (
 // root file system, run by chroot.
 const Native = "native"
 
-// Target is an engine × runtime with the runtime's options. The zero value is
-// no target. Targets are values: use String as a map key.
+// Target is an engine × runtime with the runtime's options. The zero value is not a valid target. Targets are values: use String as
+// a map key.
 type Target struct {
 	// Engine drives the runtime: "native", "oci", "fake", ….
 	Engine string
@@ -36,19 +34,18 @@ type Target struct {
 // Option is one option of a runtime, such as platform=systrap.
 type Option struct{ Name, Value string }
 
-// Runtime is what a user says of a runtime beside its name. The zero value is an OCI runtime
-// that is looked up on PATH.
+// Runtime is a user's definition of a runtime. The zero value is an OCI runtime from PATH.
 type Runtime struct {
 	// Path is the absolute path of an OCI runtime's binary.
 	Path string
 	// Type is the runtime type of a containerd shim, such as io.containerd.kata.v2. A
 	// runtime has a Path or a Type, not both.
 	Type string
-	// Options are set in each of its targets that does not set them otherwise.
+	// Options apply to each of its targets that does not set them.
 	Options []Option
 }
 
-// SyntaxError says why a string names no target.
+// SyntaxError is the error for a string that is not a target.
 type SyntaxError struct {
 	Input  string
 	Reason string
@@ -96,7 +93,7 @@ func Parse(s string) (Target, error) {
 	return t, nil
 }
 
-// String spells t so that Parse gives t again.
+// String spells t for Parse.
 func (t Target) String() string {
 	var b strings.Builder
 	b.WriteString(t.Engine)
@@ -113,13 +110,13 @@ func (t Target) String() string {
 	return b.String()
 }
 
-// RuntimeText spells the runtime with its options, as in the name of the target.
+// RuntimeText spells the runtime with its options, as in the target's name.
 func (t Target) RuntimeText() string {
 	_, text, _ := strings.Cut(t.String(), "/")
 	return text
 }
 
-// Option gives the value of an option and whether it is set.
+// Option returns the value of an option and whether it is set.
 func (t Target) Option(name string) (string, bool) {
 	for _, o := range t.Options {
 		if o.Name == name {
@@ -129,7 +126,7 @@ func (t Target) Option(name string) (string, bool) {
 	return "", false
 }
 
-// With gives t with one option set, in canonical order; t stays as it is.
+// With returns t with one option set, in canonical order. It does not change t.
 func (t Target) With(name, value string) Target {
 	options := slices.DeleteFunc(slices.Clone(t.Options), func(o Option) bool { return o.Name == name })
 	options = append(options, Option{name, value})
@@ -148,8 +145,7 @@ func (t *Target) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// isName tells whether s is a name as engines, runtimes and options have it:
-// a letter or digit, then letters, digits and . _ -.
+// isName reports whether s is a valid name of an engine, runtime or option: a letter or digit, then letters, digits and . _ -.
 func isName(s string) bool {
 	for i, r := range s {
 		alnum := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'

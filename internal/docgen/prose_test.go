@@ -38,9 +38,9 @@ var proseRules = []proseRule{
 		regexp.MustCompile(`(?i)^(?:[^.;]*\?|\s+(?:to|if|happens|happened)\b)`),
 	},
 	{"noun-less 'who': name the person or program", regexp.MustCompile(`(?i)(?:^|[.;:,]\s+|\b(?:by|for|to|of|from|that|and|or)\s+)who\b`), nil},
-	{"'that of', 'those of', 'the one of': repeat the noun", regexp.MustCompile(`(?i)\b(?:that|those|the one|the ones) of\b`), nil},
+	{"pronoun with 'of': repeat the noun", regexp.MustCompile(`(?i)\b(?:that|those|the one|the ones) of\b`), nil},
 	{
-		"'of which', 'of whom', 'by which': split the sentence",
+		"preposition with 'which' or 'whom': split the sentence",
 		regexp.MustCompile(`(?i)\b(?:of|by|in|from|with|at|on|for|to|below|above|after) (?:which|whom|whose)\b`), nil,
 	},
 	{"a person for a program", regexp.MustCompile(`(?i)\b(?:nobody|somebody|anybody|no one|someone|whoever)\b`), nil},
@@ -50,12 +50,12 @@ var proseRules = []proseRule{
 			`\b(?:is|are|has|have|was|were)\b (?:no|not|a|an|the|none|nothing)\b`), nil,
 	},
 	{
-		"'X says/tells that' about code: 'reports', 'returns', 'means'",
+		"code does not speak: use 'reports', 'returns', 'means'",
 		regexp.MustCompile(`(?i)\b(?:tells?|told|says?|said) (?:that|whether|of|how|what|why|which|apart)\b`), nil,
 	},
-	{"'there is no … that'", regexp.MustCompile(`(?i)\bthere (?:is|are) (?:no|none|nothing)\b`), nil},
-	{"'is to be', 'has to be': 'must be'", regexp.MustCompile(`(?i)\b(?:is|are|was|were|has|have) to be\b`), nil},
-	{"'as it does', 'as X do': say it directly", regexp.MustCompile(`(?i)\bas (?:it|they|he|she|one) (?:does|do|did)\b`), nil},
+	{"'there is' without a thing: put the subject first", regexp.MustCompile(`(?i)\bthere (?:is|are) (?:no|none|nothing)\b`), nil},
+	{"infinitive with 'to be': use 'must be'", regexp.MustCompile(`(?i)\b(?:is|are|was|were|has|have) to be\b`), nil},
+	{"comparison with a pronoun: say it directly", regexp.MustCompile(`(?i)\bas (?:it|they|he|she|one) (?:does|do|did)\b`), nil},
 }
 
 // findings returns how often a line violates the rule.

@@ -29,7 +29,7 @@ func (p *placed) SetCgroupParent(group string) error {
 	return p.place(group)
 }
 
-func newPlaced(t *testing.T) (*lab, *placed) {
+func newPlaced(t *testing.T) (*harness, *placed) {
 	t.Helper()
 	groups, err := cgroup.Detect("/")
 	if err != nil {
@@ -38,7 +38,7 @@ func newPlaced(t *testing.T) (*lab, *placed) {
 	if groups.Base() == "" {
 		t.Skip("needs the right to make cgroups: run as root, or in a delegated cgroup")
 	}
-	l := newLab(t, "fake/a")
+	l := newHarness(t, "fake/a")
 	p := &placed{Engine: l.config.Targets[0].Engine, place: func(string) error { return nil }}
 	l.config.Targets[0].Engine = p
 	l.config.Cgroups = groups
@@ -58,7 +58,7 @@ func newPlaced(t *testing.T) (*lab, *placed) {
 }
 
 // left lists the existing cgroups of trials.
-func left(l *lab) (dirs []string) {
+func left(l *harness) (dirs []string) {
 	for _, m := range l.config.Cgroups.Mounts {
 		found, _ := filepath.Glob(filepath.Join(m.Dir, l.config.Cgroups.Base(), engine.Prefix+l.config.RunID, "t[0-9]*"))
 		dirs = append(dirs, found...)

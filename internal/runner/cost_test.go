@@ -23,8 +23,8 @@ type served struct {
 
 func (s *served) Daemon() engine.Daemon { return s.service }
 
-// newServed returns a lab on an engine whose daemon has its own cgroup.
-func newServed(t *testing.T) (*lab, *served) {
+// newServed returns a harness on an engine whose daemon has its own cgroup.
+func newServed(t *testing.T) (*harness, *served) {
 	t.Helper()
 	l, p := newPlaced(t)
 	l.config.Programs = monitor.Programs{}

@@ -21,7 +21,7 @@ func unavailable(name string) runner.Target {
 }
 
 func TestImpossibleCellsAreSkippedOnce(t *testing.T) {
-	l := newLab(t, "fake/a", "fake/less@no=exec")
+	l := newHarness(t, "fake/a", "fake/less@no=exec")
 	l.config.Stop.Min, l.config.Warmup = 3, 1
 	l.config.Targets = append(l.config.Targets, unavailable("oci/none"))
 	l.work("test.one.x", live)
@@ -47,7 +47,7 @@ func TestImpossibleCellsAreSkippedOnce(t *testing.T) {
 
 // A benchmark may detect only while it runs that a target does not support it.
 func TestSkippedByTheBenchmark(t *testing.T) {
-	l := newLab(t, "fake/a", "fake/less@no=exec")
+	l := newHarness(t, "fake/a", "fake/less@no=exec")
 	l.config.Stop.Min = 3
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
 		if err := live(ctx, t); err != nil {
@@ -80,7 +80,7 @@ func TestGivenUp(t *testing.T) {
 		{"fake/bad@fail=create#1+create#3+create#4,hang=create#2", 0, "ftfs"},
 	} {
 		t.Run(tt.target, func(t *testing.T) {
-			l := newLab(t, tt.target, "fake/good")
+			l := newHarness(t, tt.target, "fake/good")
 			l.config.Stop.Min, l.config.Warmup = 8, tt.warmup
 			l.work("test.one.x", live)
 			l.work("test.two.x", func(context.Context, bench.Trial) error { return nil })
@@ -128,7 +128,7 @@ func TestGivenUp(t *testing.T) {
 }
 
 // after returns the number of blocks of each benchmark, separately for warm-up.
-func after(l *lab) map[string][2]int {
+func after(l *harness) map[string][2]int {
 	n := map[string][2]int{}
 	for _, benchmark := range []string{"test.one.x", "test.two.x"} {
 		var blocks [2]int
@@ -166,7 +166,7 @@ func TestBudget(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLab(t, "fake/a")
+			l := newHarness(t, "fake/a")
 			l.config.Stop.Min, l.config.Warmup, l.config.Budget = 3, tt.warmup, tt.budget
 			if tt.precise {
 				l.config.Stop.Max, l.config.Stop.Precision = 100, 0.01
@@ -185,7 +185,7 @@ func TestBudget(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
-	l := newLab(t, "fake/a", "fake/bad@fail=create")
+	l := newHarness(t, "fake/a", "fake/bad@fail=create")
 	l.config.Stop.Min, l.config.Warmup = 4, 1
 	l.config.Targets = append(l.config.Targets, unavailable("oci/none"))
 	l.work("test.one.x", live)
@@ -227,7 +227,7 @@ func TestProgress(t *testing.T) {
 }
 
 func TestProgressOfAResumedRun(t *testing.T) {
-	l := newLab(t, "fake/a")
+	l := newHarness(t, "fake/a")
 	l.config.Stop.Min = 4
 	ctx, interrupt := context.WithCancel(t.Context())
 	l.work("test.one.x", live)
@@ -250,7 +250,7 @@ func TestProgressOfAResumedRun(t *testing.T) {
 
 // The progress never shows "trial 7 of 6", nor more time than the budget leaves.
 func TestProgressUnderStopRuleAndBudget(t *testing.T) {
-	l := newLab(t, "fake/a")
+	l := newHarness(t, "fake/a")
 	l.config.Stop = stats.StopRule{Min: 3, Max: 6, Precision: 0.01} // too few blocks for an interval
 	l.config.Budget = time.Hour
 	l.work("test.one.x", live)
@@ -260,7 +260,7 @@ func TestProgressUnderStopRuleAndBudget(t *testing.T) {
 			t.Errorf("before trial %d: %+v", i+1, p)
 		}
 	}
-	l = newLab(t, "fake/a")
+	l = newHarness(t, "fake/a")
 	l.config.Stop.Min, l.config.Budget = 100, 100*ms
 	l.work("test.one.x", live)
 	l.ok()

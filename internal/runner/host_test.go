@@ -33,17 +33,17 @@ func runsProgram(ctx context.Context, t bench.Trial) error {
 	return err
 }
 
-// needsImage makes all work of the lab need the workload image, which must be pulled.
-func (l *lab) needsImage() {
+// needsImage makes all work of the harness need the workload image, which must be pulled.
+func (l *harness) needsImage() {
 	l.config.Images[bench.WorkloadImage] = runner.Image{Rootfs: "/", Ref: "registry/" + string(bench.WorkloadImage)}
 	for i := range l.config.Work {
 		l.config.Work[i].Benchmark.Image = bench.WorkloadImage
 	}
 }
 
-// The pull of an image is not part of any trial. The image is removed at the end of the run, which the lab checks.
+// The pull of an image is not part of any trial. The image is removed at the end of the run, which the harness checks.
 func TestImageIsPulledOnce(t *testing.T) {
-	l := newLab(t, "fake/a@pull=20s,create=1ms,start=1ms,delete=1ms", "fake/b@pull=20s,create=1ms,start=1ms,delete=1ms")
+	l := newHarness(t, "fake/a@pull=20s,create=1ms,start=1ms,delete=1ms", "fake/b@pull=20s,create=1ms,start=1ms,delete=1ms")
 	var told []string
 	l.config.Pulling = func(target string, image bench.Image) { told = append(told, target[:6]+" "+string(image)) }
 	l.config.Stop.Min = 3
@@ -75,7 +75,7 @@ func TestPullFails(t *testing.T) {
 		{"fake/a@no=pull", []result.Status{result.Skipped}, "pull: taken away", ""},
 	} {
 		t.Run(tt.target, func(t *testing.T) {
-			l := newLab(t, tt.target)
+			l := newHarness(t, tt.target)
 			l.config.Stop.Min = 3
 			l.work("test.one.x", live)
 			l.needsImage()
@@ -96,7 +96,7 @@ func TestPullFails(t *testing.T) {
 
 // An image that the engine does not remove is a caveat of the run.
 func TestRemovalOfPulledImageFails(t *testing.T) {
-	l := newLab(t, "fake/a@fail=remove")
+	l := newHarness(t, "fake/a@fail=remove")
 	l.work("test.one.x", live)
 	l.needsImage()
 	outcome, err := runner.Run(t.Context(), l.config)
@@ -106,7 +106,7 @@ func TestRemovalOfPulledImageFails(t *testing.T) {
 }
 
 func TestInterruptedPull(t *testing.T) {
-	l := newLab(t, "fake/a@pull=20s")
+	l := newHarness(t, "fake/a@pull=20s")
 	l.work("test.one.x", live)
 	l.needsImage()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -119,7 +119,7 @@ func TestInterruptedPull(t *testing.T) {
 
 // Benchmarks whose image is missing are skipped with the reason, and the others run.
 func TestMissingImage(t *testing.T) {
-	l := newLab(t, "fake/a")
+	l := newHarness(t, "fake/a")
 	l.work("test.one.x", live)
 	l.work("test.two.x", live)
 	l.config.Work[0].Benchmark.Image = bench.WorkloadImage
@@ -173,7 +173,7 @@ func TestSpaceIsCheckedFirst(t *testing.T) {
 		{name: "unknown memory", need: bench.Space{Tmpfs: 1}, err: errBroken, reason: errBroken.Error()},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLab(t, "fake/a")
+			l := newHarness(t, "fake/a")
 			l.config.Memory = t.TempDir()
 			l.work("test.one.x", live)
 			l.config.Work[0].Params = bench.Params{"gib": "2"}
@@ -206,7 +206,7 @@ func TestSpaceIsCheckedFirst(t *testing.T) {
 
 // On a host without directories in memory the trial reports it, and the space is not checked.
 func TestSpaceWithoutMemoryDirectory(t *testing.T) {
-	l := newLab(t, "fake/a")
+	l := newHarness(t, "fake/a")
 	l.work("test.one.x", live)
 	l.config.Work[0].Benchmark.Needs = func(bench.Params) bench.Needs { return bench.Needs{Space: bench.Space{Memory: 1 << 60}} }
 	l.config.Free = func(string) (int64, error) { return 0, errBroken }
@@ -246,7 +246,7 @@ func TestPrograms(t *testing.T) {
 		{name: "hanging", behaviour: fake.Behaviour{Took: 100 * time.Hour}, status: result.Timeout, reason: "the trial took longer than its limit of 1h0m0s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLab(t, "fake/a")
+			l := newHarness(t, "fake/a")
 			var kills int64
 			l.config.OOMKills = func() (int64, error) { return kills, nil }
 			l.driver.Install(program, func([]string, engine.Spec) fake.Behaviour {
@@ -268,7 +268,7 @@ func TestPrograms(t *testing.T) {
 
 // Too much output ends the trial and its calls, even if the benchmark ignores it.
 func TestTooMuchOutputEndsTheTrial(t *testing.T) {
-	l := newLab(t, "fake/a")
+	l := newHarness(t, "fake/a")
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
 		w := t.Watch()
 		for range bench.MaxOutput/1000 + 1 {
@@ -292,7 +292,7 @@ func TestTooMuchOutputEndsTheTrial(t *testing.T) {
 }
 
 func TestProgramMissingFromImage(t *testing.T) {
-	l := newLab(t, "fake/a")
+	l := newHarness(t, "fake/a")
 	l.work("test.one.x", runsProgram)
 	l.ok()
 	if trial := l.only(); trial.Status != result.Failed || !strings.Contains(trial.Reason, `execute "/usr/bin/program": no such file or directory`) {
@@ -301,7 +301,7 @@ func TestProgramMissingFromImage(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
-	l := newLab(t, "fake/a")
+	l := newHarness(t, "fake/a")
 	l.config.WorkloadCPUs = "2-3"
 	l.work("test.one.x", func(_ context.Context, t bench.Trial) error {
 		t.Condition("cache", "warm")
@@ -342,7 +342,7 @@ func TestDropCachesNeedsPermission(t *testing.T) {
 			return nil
 		}, result.OK, ""},
 	} {
-		l := newLab(t, "fake/a")
+		l := newHarness(t, "fake/a")
 		l.config.DropCaches = tt.drop
 		l.work("test.one.x", func(ctx context.Context, t bench.Trial) error { return t.Storage.DropCaches(ctx) })
 		l.ok()
@@ -355,7 +355,7 @@ func TestDropCachesNeedsPermission(t *testing.T) {
 func TestScratchInMemory(t *testing.T) {
 	memory := t.TempDir()
 	for _, there := range []bool{true, false} {
-		l := newLab(t, "fake/a")
+		l := newHarness(t, "fake/a")
 		if there {
 			l.config.Memory = memory
 		}
@@ -419,8 +419,8 @@ func (h hostEnd) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	return h.Engine.Create(ctx, spec)
 }
 
-// hostLab is a lab with a network and a host's end.
-func hostLab(t *testing.T) (*lab, *placed, *hostEnd) {
+// hostHarness is a harness with a network and a host's end.
+func hostHarness(t *testing.T) (*harness, *placed, *hostEnd) {
 	l, target := newPlaced(t)
 	link := engine.Link{Namespace: "/proc/7/ns/net", Host: netip.MustParseAddr("192.0.2.1")}
 	target.Engine = networked{l.config.Targets[0].Engine.(*placed).Engine, func() (engine.Link, error) { return link, nil }}
@@ -438,10 +438,10 @@ func hostLab(t *testing.T) (*lab, *placed, *hostEnd) {
 }
 
 // A process at the host's end starts in a cgroup beside the trial's, so that its cost does not count. It is removed after the
-// trial, however that ends, which the lab checks.
+// trial, however that ends, which the harness checks.
 func TestHostEnd(t *testing.T) {
 	for _, bad := range []bool{false, true} {
-		l, target, host := hostLab(t)
+		l, target, host := hostHarness(t)
 		var during []string
 		l.config.Work[0].Benchmark.Run = func(ctx context.Context, t bench.Trial) error {
 			spec := t.Spec(workload.Ready()...)
@@ -483,7 +483,7 @@ func TestHostEndFails(t *testing.T) {
 		return err
 	}
 	t.Run("not created", func(t *testing.T) {
-		l, _, host := hostLab(t)
+		l, _, host := hostHarness(t)
 		host.err = errBroken
 		l.config.Work[0].Benchmark.Run = create
 		l.ok()
@@ -492,7 +492,7 @@ func TestHostEndFails(t *testing.T) {
 		}
 	})
 	t.Run("not placed back", func(t *testing.T) {
-		l, _, host := hostLab(t)
+		l, _, host := hostHarness(t)
 		host.place = func(group string) error {
 			if group == "" {
 				return errBroken
@@ -506,7 +506,7 @@ func TestHostEndFails(t *testing.T) {
 		}
 	})
 	t.Run("no network", func(t *testing.T) {
-		l := newLab(t, "fake/a")
+		l := newHarness(t, "fake/a")
 		l.work("test.one.x", create)
 		l.ok()
 		if trial := l.only(); trial.Status != result.Skipped || !strings.Contains(trial.Reason, "bridged network: fake containers have no network") {
@@ -522,7 +522,7 @@ func (accountant) Usage() engine.Usage { return engine.Usage{CPU: time.Second} }
 
 // Without cgroups the usage would include the programs at the host's end.
 func TestHostEndWithoutCgroups(t *testing.T) {
-	l := newLab(t, "fake/a")
+	l := newHarness(t, "fake/a")
 	link := func() (engine.Link, error) { return engine.Link{Namespace: "/proc/7/ns/net"}, nil }
 	target := accountant{networked{l.config.Targets[0].Engine, link}}
 	l.config.Targets[0].Engine = target

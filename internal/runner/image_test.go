@@ -40,7 +40,7 @@ func pullAndRemove(ctx context.Context, t bench.Trial) error {
 	return err
 }
 
-// No image of a trial stays with the engine or in the registry, however the trial ends. The lab checks both.
+// No image of a trial stays with the engine or in the registry, however the trial ends. The harness checks both.
 func TestImages(t *testing.T) {
 	for _, tt := range []struct {
 		name, target string
@@ -59,7 +59,7 @@ func TestImages(t *testing.T) {
 		{"by an engine without pull", "fake/a@no=pull", pullOne, result.Skipped, "taken away", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLab(t, tt.target)
+			l := newHarness(t, tt.target)
 			l.work("test.one.x", tt.run)
 			l.ok()
 			trial := l.only()
@@ -75,7 +75,7 @@ func TestImages(t *testing.T) {
 
 // An image whose first removal fails makes the trial fail: it might have disturbed later trials.
 func TestImageThatStays(t *testing.T) {
-	l := newLab(t, "fake/a@fail=remove#1")
+	l := newHarness(t, "fake/a@fail=remove#1")
 	l.work("test.one.x", pullOne)
 	l.ok()
 	if trial := l.only(); trial.Status != result.Failed || !strings.Contains(trial.Reason, "clean up: remove image") {
@@ -84,7 +84,7 @@ func TestImageThatStays(t *testing.T) {
 }
 
 func TestImageThatCannotBeMade(t *testing.T) {
-	l := newLab(t, "fake/a")
+	l := newHarness(t, "fake/a")
 	l.images.err = errBroken
 	l.work("test.one.x", pullOne)
 	l.ok()

@@ -35,7 +35,7 @@ func orders(trials []result.Trial, benchmark string) (blocks [][]string) {
 }
 
 func TestEachBlockHasEachTargetOnce(t *testing.T) {
-	l := newLab(t, "fake/a", "fake/b", "fake/c")
+	l := newHarness(t, "fake/a", "fake/b", "fake/c")
 	l.config.Stop.Min, l.config.Warmup = 4, 2
 	l.work("test.one.x", live)
 	l.work("test.two.x", live)
@@ -71,7 +71,7 @@ func TestEachBlockHasEachTargetOnce(t *testing.T) {
 // A seed always gives the same order: otherwise old runs could not be resumed.
 func TestSeedFixesTheOrder(t *testing.T) {
 	order := func(seed uint64) [][]string {
-		l := newLab(t, "fake/a", "fake/b", "fake/c")
+		l := newHarness(t, "fake/a", "fake/b", "fake/c")
 		l.config.Seed, l.config.Stop.Min, l.config.Warmup = seed, 4, 1
 		l.work("test.one.x", exit)
 		l.ok()
@@ -95,7 +95,7 @@ func TestSeedFixesTheOrder(t *testing.T) {
 // All orders of three targets are about equally frequent.
 func TestOrdersAreBalanced(t *testing.T) {
 	const blocks = 600
-	l := newLab(t, "fake/a", "fake/b", "fake/c")
+	l := newHarness(t, "fake/a", "fake/b", "fake/c")
 	l.config.Stop.Min = blocks
 	l.work("test.one.x", func(context.Context, bench.Trial) error { return nil })
 	l.ok()
@@ -116,8 +116,8 @@ func TestOrdersAreBalanced(t *testing.T) {
 // A run that is interrupted after any number of trials and resumed has the same trials as an uninterrupted run, with
 // failures, skips, a target that is given up and a stop rule.
 func TestResumedRunEqualsUninterruptedRun(t *testing.T) {
-	fresh := func() *lab {
-		l := newLab(t, "fake/a", "fake/bad@fail=start", "fake/less@no=exec")
+	fresh := func() *harness {
+		l := newHarness(t, "fake/a", "fake/bad@fail=start", "fake/less@no=exec")
 		l.config.Warmup, l.config.Stop = 1, stats.StopRule{Min: 5, Max: 18, Precision: 0.02}
 		l.work("test.one.x", live)                                              // precise at the second check, after 10 blocks
 		l.work("test.two.x", values(func(n int) float64 { return float64(n) })) // never precise
@@ -161,7 +161,7 @@ func TestResumedRunEqualsUninterruptedRun(t *testing.T) {
 
 func TestRecordErrorEndsTheRun(t *testing.T) {
 	for _, fatal := range []int{1, 2, 4} {
-		l := newLab(t, "fake/a", "fake/b")
+		l := newHarness(t, "fake/a", "fake/b")
 		l.config.Stop.Min = 3
 		l.config.Targets = append(l.config.Targets, unavailable("oci/none"))
 		record := l.config.Record

@@ -60,7 +60,7 @@ func TestSystemClock(t *testing.T) {
 
 // BenchmarkTime measures the runner's own part of a timed region: Overhead.EmptyRegion with the context around it.
 func BenchmarkTime(b *testing.B) {
-	l := newLab(b, "fake/a")
+	l := newHarness(b, "fake/a")
 	l.config.Clock = runner.SystemClock{}
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
 		nothing := func(context.Context) error { return nil }
@@ -76,7 +76,7 @@ func BenchmarkTime(b *testing.B) {
 
 // BenchmarkTrial measures the runner's own part of a trial.
 func BenchmarkTrial(b *testing.B) {
-	l := newLab(b, "fake/a", "fake/b")
+	l := newHarness(b, "fake/a", "fake/b")
 	l.config.Stop.Min = max(1, b.N/2)
 	l.config.Record = func(result.Trial) error { return nil }
 	l.work("test.one.x", func(context.Context, bench.Trial) error { return nil })

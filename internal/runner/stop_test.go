@@ -33,7 +33,7 @@ func TestStopRule(t *testing.T) {
 		{"the maximum is below the minimum", rising, rising, 1, map[string][2]int{"test.one.x": {1, 6}, "test.two.x": {1, 6}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLab(t, "fake/a")
+			l := newHarness(t, "fake/a")
 			l.config.Warmup, l.config.Stop = 1, stats.StopRule{Min: 6, Max: tt.max, Precision: 0.02}
 			l.work("test.one.x", values(tt.one))
 			l.work("test.two.x", values(tt.two))
@@ -49,7 +49,7 @@ func TestStopRule(t *testing.T) {
 
 func TestPreciseRequiresEveryMetric(t *testing.T) {
 	for metric, want := range map[string]int{"Steady": 6, "Wide": 12, "Component": 6} {
-		l := newLab(t, "fake/a", "fake/bad@fail=create")
+		l := newHarness(t, "fake/a", "fake/bad@fail=create")
 		l.config.Warmup, l.config.Stop = 1, stats.StopRule{Min: 6, Max: 12, Precision: 0.02}
 		n := 0.0
 		l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
@@ -74,12 +74,12 @@ func TestPreciseRequiresEveryMetric(t *testing.T) {
 
 // The budget of a resumed run includes the trials of the earlier process.
 func TestBudgetCountsEarlierTrials(t *testing.T) {
-	whole := newLab(t, "fake/a")
+	whole := newHarness(t, "fake/a")
 	whole.config.Stop.Min, whole.config.Budget = 100, 100*ms // a trial takes 23 ms
 	whole.work("test.one.x", live)
 	out := whole.ok()
 
-	first := newLab(t, "fake/a")
+	first := newHarness(t, "fake/a")
 	first.config.Stop.Min, first.config.Budget = 100, 100*ms
 	ctx, interrupt := context.WithCancel(t.Context())
 	first.work("test.one.x", live)

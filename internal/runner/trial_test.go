@@ -20,7 +20,7 @@ import (
 )
 
 func TestPhasesAreExact(t *testing.T) {
-	l := newLab(t, "fake/a@create=11ms,start=7ms,kill=2ms,exit=3ms,delete=5ms")
+	l := newHarness(t, "fake/a@create=11ms,start=7ms,kill=2ms,exit=3ms,delete=5ms")
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
 		c, err := bench.Start(ctx, t)
 		if err != nil {
@@ -54,7 +54,7 @@ func TestPhasesAreExact(t *testing.T) {
 
 // A phase lasts from the start of its first step to the end of its last one.
 func TestStepsBoundThePhase(t *testing.T) {
-	l := newLab(t, "fake/a")
+	l := newHarness(t, "fake/a")
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
 		advance := l.clock.Advance
 		step := func(ctx context.Context, name string, d time.Duration) error {
@@ -162,7 +162,7 @@ func TestFailures(t *testing.T) {
 		}, result.Failed, `the benchmark reads the parameter "size", which it does not declare`, ""},
 	} {
 		t.Run(tt.target+" "+tt.reason, func(t *testing.T) {
-			l := newLab(t, tt.target)
+			l := newHarness(t, tt.target)
 			l.work("test.one.x", tt.run)
 			l.work("test.two.x", func(context.Context, bench.Trial) error { return nil })
 			outcome := l.ok()
@@ -190,7 +190,7 @@ func TestFailures(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	for _, where := range []string{"before", "create", "start", "wait", "end"} {
 		t.Run(where, func(t *testing.T) {
-			l := newLab(t, "fake/a", "fake/b")
+			l := newHarness(t, "fake/a", "fake/b")
 			l.config.Stop.Min, l.config.Warmup = 3, 1
 			ctx, cancel := context.WithCancelCause(t.Context())
 			trials := 0
@@ -246,7 +246,7 @@ func TestInterrupted(t *testing.T) {
 }
 
 func TestInterruptedBeforeTheFirstTrial(t *testing.T) {
-	l := newLab(t, "fake/a")
+	l := newHarness(t, "fake/a")
 	l.work("test.one.x", live)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -258,7 +258,7 @@ func TestInterruptedBeforeTheFirstTrial(t *testing.T) {
 
 // A benchmark leaves containers in every state, created one by one and concurrently.
 func TestLeftContainersAreRemoved(t *testing.T) {
-	l := newLab(t, "fake/a")
+	l := newHarness(t, "fake/a")
 	l.config.Stop.Min = 2
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
 		errs := make(chan error)
@@ -290,7 +290,7 @@ func TestLeftContainersAreRemoved(t *testing.T) {
 }
 
 func TestSpecsAndScratchDifferByTrial(t *testing.T) {
-	l := newLab(t, "fake/a")
+	l := newHarness(t, "fake/a")
 	l.config.Stop.Min = 2
 	ids, dirs := map[string]bool{}, map[string]bool{}
 	l.work("test.one.x", func(_ context.Context, t bench.Trial) error {
@@ -334,7 +334,7 @@ func TestSpecsAndScratchDifferByTrial(t *testing.T) {
 
 // The cost of a trial excludes the cost of earlier trials.
 func TestUsageOfOneTrial(t *testing.T) {
-	l := newLab(t, "fake/a@cpu=12ms,mem=1000")
+	l := newHarness(t, "fake/a@cpu=12ms,mem=1000")
 	l.work("test.many.x", func(ctx context.Context, t bench.Trial) error { return errors.Join(live(ctx, t), live(ctx, t)) })
 	var got []engine.Usage
 	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
@@ -368,7 +368,7 @@ func TestUsageOfOneTrial(t *testing.T) {
 type sleepy struct{ engine.Engine }
 
 func TestUnknownUsage(t *testing.T) {
-	l := newLab(t, "fake/a")
+	l := newHarness(t, "fake/a")
 	l.config.Targets[0].Engine = sleepy{l.config.Targets[0].Engine}
 	l.work("test.one.x", func(_ context.Context, t bench.Trial) error {
 		_, err := t.Cost.Usage()
@@ -384,8 +384,8 @@ func TestUnknownUsage(t *testing.T) {
 }
 
 func TestNoiseCoversTheTrial(t *testing.T) {
-	l := newLab(t, "fake/a")
-	watch := &watchman{lab: l}
+	l := newHarness(t, "fake/a")
+	watch := &watchman{harness: l}
 	l.config.Noise = watch
 	l.work("test.one.x", live)
 	l.work("test.two.x", live)
@@ -401,7 +401,7 @@ func TestNoiseCoversTheTrial(t *testing.T) {
 }
 
 type watchman struct {
-	*lab
+	*harness
 	seen []string
 }
 

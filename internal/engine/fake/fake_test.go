@@ -25,8 +25,8 @@ func parse(t *testing.T, name string) target.Target {
 	return parsed
 }
 
-// lab is an engine on a clock of its own.
-type lab struct {
+// harness is a fake engine with its own clock.
+type harness struct {
 	*testing.T
 	clock  *fake.Clock
 	driver *fake.Driver
@@ -34,7 +34,7 @@ type lab struct {
 	n      int
 }
 
-func newLab(t *testing.T, name string) *lab {
+func newHarness(t *testing.T, name string) *harness {
 	t.Helper()
 	clock := fake.NewClock()
 	driver := fake.NewDriver(clock)
@@ -42,10 +42,10 @@ func newLab(t *testing.T, name string) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &lab{T: t, clock: clock, driver: driver, engine: e}
+	return &harness{T: t, clock: clock, driver: driver, engine: e}
 }
 
-func (l *lab) spec(args ...string) engine.Spec {
+func (l *harness) spec(args ...string) engine.Spec {
 	l.n++
 	return engine.Spec{
 		ID: fmt.Sprintf("touchstone-r-%d", l.n), Rootfs: "/rootfs",
@@ -53,7 +53,7 @@ func (l *lab) spec(args ...string) engine.Spec {
 	}
 }
 
-func (l *lab) create(spec engine.Spec) engine.Container {
+func (l *harness) create(spec engine.Spec) engine.Container {
 	l.Helper()
 	c, err := l.engine.Create(l.Context(), spec)
 	if err != nil {
@@ -63,7 +63,7 @@ func (l *lab) create(spec engine.Spec) engine.Container {
 }
 
 // took gives the time on the clock that call takes, which must not fail.
-func (l *lab) took(call func() error) time.Duration {
+func (l *harness) took(call func() error) time.Duration {
 	l.Helper()
 	start := l.clock.Now()
 	if err := call(); err != nil {
@@ -73,7 +73,7 @@ func (l *lab) took(call func() error) time.Duration {
 }
 
 // lifecycle gives the times of create, start, kill, wait and delete.
-func (l *lab) lifecycle() []time.Duration {
+func (l *harness) lifecycle() []time.Duration {
 	l.Helper()
 	ctx := l.Context()
 	var c engine.Container
@@ -97,14 +97,14 @@ func TestLatencies(t *testing.T) {
 		{"fake/x@ready=7ms", []time.Duration{10 * ms, 7 * ms, 1 * ms, 1 * ms, 8 * ms}},
 		{"fake/x@bimodal=1:3", []time.Duration{30 * ms, 15 * ms, 3 * ms, 3 * ms, 24 * ms}},
 	} {
-		if got := newLab(t, tt.target).lifecycle(); !slices.Equal(got, tt.want) {
+		if got := newHarness(t, tt.target).lifecycle(); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: create, start, kill, wait, delete take %v, want %v", tt.target, got, tt.want)
 		}
 	}
 }
 
 func TestOptionalLatencies(t *testing.T) {
-	l := newLab(t, "fake/x@exec=2ms,pause=3ms,resume=4ms,update=5ms")
+	l := newHarness(t, "fake/x@exec=2ms,pause=3ms,resume=4ms,update=5ms")
 	ctx := t.Context()
 	c := l.create(l.spec("ready"))
 	l.took(func() error { return c.Start(ctx) })
@@ -123,7 +123,7 @@ func TestOptionalLatencies(t *testing.T) {
 }
 
 func TestImageLatenciesAndFaults(t *testing.T) {
-	l := newLab(t, "fake/x@pull=7ms,remove=9ms,fail=pull#2+remove#2")
+	l := newHarness(t, "fake/x@pull=7ms,remove=9ms,fail=pull#2+remove#2")
 	p := l.engine.(engine.Puller)
 	if got := l.took(func() error { return p.Pull(t.Context(), "image:1") }); got != 7*time.Millisecond {
 		t.Errorf("pull takes %v", got)
@@ -151,7 +151,7 @@ func TestImageLatenciesAndFaults(t *testing.T) {
 }
 
 func TestDrift(t *testing.T) {
-	l := newLab(t, "fake/x@drift=0.5")
+	l := newHarness(t, "fake/x@drift=0.5")
 	for i, want := range []time.Duration{10 * ms, 15 * ms, 20 * ms} {
 		if got := l.lifecycle()[0]; got != want {
 			t.Errorf("creation %d takes %v, want %v", i, got, want)
@@ -161,7 +161,7 @@ func TestDrift(t *testing.T) {
 
 func TestJitterIsReproducibleAndAsWideAsAskedFor(t *testing.T) {
 	creations := func(name string) []float64 {
-		l := newLab(t, name)
+		l := newHarness(t, name)
 		var all []float64
 		for range 4000 {
 			all = append(all, l.lifecycle()[0].Seconds())
@@ -191,7 +191,7 @@ func TestJitterIsReproducibleAndAsWideAsAskedFor(t *testing.T) {
 }
 
 func TestBimodalShare(t *testing.T) {
-	l := newLab(t, "fake/x@bimodal=0.3:2")
+	l := newHarness(t, "fake/x@bimodal=0.3:2")
 	slow := 0
 	for range 1000 {
 		switch l.lifecycle()[0] {
@@ -208,7 +208,7 @@ func TestBimodalShare(t *testing.T) {
 }
 
 func TestFirstByteHasItsMoment(t *testing.T) {
-	l := newLab(t, "fake/x@ready=3ms")
+	l := newHarness(t, "fake/x@ready=3ms")
 	w := &stopwatch{clock: l.clock}
 	spec := l.spec("ready")
 	spec.Process.Stdout = w
@@ -240,7 +240,7 @@ func (w *stopwatch) Close() error {
 }
 
 func TestProcessesRunBesideEachOther(t *testing.T) {
-	l := newLab(t, "fake/x@create=0s,exit=0s,ready=0s,start=0s")
+	l := newHarness(t, "fake/x@create=0s,exit=0s,ready=0s,start=0s")
 	start := l.clock.Now()
 	var containers []engine.Container
 	var outputs []*stopwatch
@@ -263,7 +263,7 @@ func TestProcessesRunBesideEachOther(t *testing.T) {
 }
 
 func TestPauseStopsTheTimeOfAProcess(t *testing.T) {
-	l := newLab(t, "fake/x@exit=0s,pause=0s,ready=0s,resume=0s,start=0s")
+	l := newHarness(t, "fake/x@exit=0s,pause=0s,ready=0s,resume=0s,start=0s")
 	ctx := t.Context()
 	c := l.create(l.spec("syscall", "--ms", "100"))
 	l.took(func() error { return c.Start(ctx) })
@@ -285,7 +285,7 @@ func TestSignalsToAFrozenProcess(t *testing.T) {
 		{syscall.SIGKILL, false, engine.Exit{Signal: syscall.SIGKILL}},
 		{syscall.SIGTERM, true, engine.Exit{}},
 	} {
-		l := newLab(t, "fake/x")
+		l := newHarness(t, "fake/x")
 		ctx := t.Context()
 		c := l.create(l.spec("ready"))
 		l.took(func() error { return c.Start(ctx) })
@@ -305,7 +305,7 @@ func TestSignalsToAFrozenProcess(t *testing.T) {
 }
 
 func TestTimeLimitCutsACallShort(t *testing.T) {
-	l := newLab(t, "fake/x@create=1h")
+	l := newHarness(t, "fake/x@create=1h")
 	cause := errors.New("limit")
 	ctx, cancel := l.clock.WithTimeoutCause(t.Context(), time.Second, cause)
 	defer cancel()
@@ -322,7 +322,7 @@ func TestTimeLimitCutsACallShort(t *testing.T) {
 func TestHangEndsWithItsLimit(t *testing.T) {
 	cause := errors.New("limit")
 	for _, op := range []string{"create", "start", "kill", "wait", "state", "delete", "exec", "pause", "resume", "update"} {
-		l := newLab(t, "fake/x@hang="+op+"#1")
+		l := newHarness(t, "fake/x@hang="+op+"#1")
 		limited := func() (context.Context, context.CancelFunc) {
 			return l.clock.WithTimeoutCause(context.WithoutCancel(t.Context()), time.Minute, cause)
 		}
@@ -351,7 +351,7 @@ func TestHangEndsWithItsLimit(t *testing.T) {
 }
 
 func TestHangWithoutALimitEndsWithItsContext(t *testing.T) {
-	l := newLab(t, "fake/x@hang=start")
+	l := newHarness(t, "fake/x@hang=start")
 	c := l.create(l.spec("ready"))
 	ctx, cancel := context.WithCancel(t.Context())
 	go cancel()
@@ -362,7 +362,7 @@ func TestHangWithoutALimitEndsWithItsContext(t *testing.T) {
 
 func TestFailHitsTheCallItNames(t *testing.T) {
 	for _, op := range []string{"create", "start", "kill", "wait", "state", "delete", "exec", "pause", "resume", "update"} {
-		l := newLab(t, "fake/x@fail="+op+"#2")
+		l := newHarness(t, "fake/x@fail="+op+"#2")
 		for round := 1; round <= 3; round++ {
 			failed := ""
 			err := walk(l, func(name string, call func(context.Context) error) error {
@@ -385,7 +385,7 @@ func TestFailHitsTheCallItNames(t *testing.T) {
 }
 
 func TestFailAlways(t *testing.T) {
-	l := newLab(t, "fake/x@fail=create+delete")
+	l := newHarness(t, "fake/x@fail=create+delete")
 	for range 3 {
 		_, err := l.engine.Create(t.Context(), l.spec("ready"))
 		if err == nil || !strings.Contains(err.Error(), "scripted fault") {
@@ -398,7 +398,7 @@ func TestFailAlways(t *testing.T) {
 }
 
 // walk makes every call of the contract once, through do.
-func walk(l *lab, do func(name string, call func(context.Context) error) error) error {
+func walk(l *harness, do func(name string, call func(context.Context) error) error) error {
 	var c engine.Container
 	spec := l.spec("ready")
 	steps := []struct {
@@ -435,7 +435,7 @@ func TestLeakOfDelete(t *testing.T) {
 		{"fake/x@leak=delete#2", []bool{false, true, false}},
 		{"fake/x@leak=delete", []bool{true, true, true}},
 	} {
-		l := newLab(t, tt.target)
+		l := newHarness(t, tt.target)
 		for i, want := range tt.want {
 			c := l.create(l.spec("ready"))
 			err := c.Delete(t.Context())
@@ -450,7 +450,7 @@ func TestLeakOfDelete(t *testing.T) {
 }
 
 func TestLeakOfCreate(t *testing.T) {
-	l := newLab(t, "fake/x@leak=create#1")
+	l := newHarness(t, "fake/x@leak=create#1")
 	if _, err := l.engine.Create(t.Context(), l.spec("ready")); err == nil {
 		t.Error("Create = nil, want an error")
 	}
@@ -463,7 +463,7 @@ func TestLeakOfCreate(t *testing.T) {
 }
 
 func TestDie(t *testing.T) {
-	l := newLab(t, "fake/x@die=start#1")
+	l := newHarness(t, "fake/x@die=start#1")
 	spec := l.spec("ready")
 	w := &stopwatch{clock: l.clock}
 	spec.Process.Stdout = w
@@ -476,7 +476,7 @@ func TestDie(t *testing.T) {
 }
 
 func TestGarbage(t *testing.T) {
-	l := newLab(t, "fake/x@garbage=2+3")
+	l := newHarness(t, "fake/x@garbage=2+3")
 	for i, want := range []bool{false, true, true, false} {
 		spec := l.spec([]string{"ready", "syscall", "ready", "syscall"}[i])
 		var out bytes.Buffer
@@ -497,7 +497,7 @@ func TestGarbage(t *testing.T) {
 
 func TestMissingCapabilities(t *testing.T) {
 	for _, missing := range []string{"exec", "pause", "update", "host-network", "writable-root", "tmpfs", "exec+pause", "exec+update", "pause+update", "exec+pause+update"} {
-		l := newLab(t, "fake/x@no="+missing)
+		l := newHarness(t, "fake/x@no="+missing)
 		lacks := func(c engine.Capability) bool {
 			return c == engine.NetworkBridge || slices.Contains(strings.Split(missing, "+"), strings.ReplaceAll(string(c), " ", "-"))
 		}
@@ -541,7 +541,7 @@ func TestMissingCapabilities(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	l := newLab(t, "fake/x@cpu=7ms,mem=1000")
+	l := newHarness(t, "fake/x@cpu=7ms,mem=1000")
 	a, b := l.create(l.spec("ready")), l.create(l.spec("ready"))
 	accountant := l.engine.(engine.Accountant)
 	if got := accountant.Usage(); got != (engine.Usage{PeakMemory: 2000}) {
@@ -560,7 +560,7 @@ func TestUsage(t *testing.T) {
 }
 
 func TestCreateRefuses(t *testing.T) {
-	good := func(l *lab) engine.Spec { return l.spec("ready") }
+	good := func(l *harness) engine.Spec { return l.spec("ready") }
 	for name, spoil := range map[string]func(*engine.Spec){
 		"ID of no run":      func(s *engine.Spec) { s.ID = "touchstone-other-1" },
 		"no root":           func(s *engine.Spec) { s.Rootfs = "" },
@@ -571,7 +571,7 @@ func TestCreateRefuses(t *testing.T) {
 		"missing program":   func(s *engine.Spec) { s.Process.Args = []string{"/usr/bin/sysbench"} },
 		"negative resource": func(s *engine.Spec) { s.Resources.Memory = -1 },
 	} {
-		l := newLab(t, "fake/x")
+		l := newHarness(t, "fake/x")
 		spec := good(l)
 		spoil(&spec)
 		if _, err := l.engine.Create(t.Context(), spec); err == nil {
@@ -582,7 +582,7 @@ func TestCreateRefuses(t *testing.T) {
 }
 
 func TestIDsAreUniqueAcrossEngines(t *testing.T) {
-	l := newLab(t, "fake/x")
+	l := newHarness(t, "fake/x")
 	other, err := l.driver.Open(t.Context(), parse(t, "fake/y"), engine.Session{RunID: "r"})
 	if err != nil {
 		t.Fatal(err)

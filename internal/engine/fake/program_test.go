@@ -16,7 +16,7 @@ import (
 )
 
 // run gives what a process that ends by itself writes.
-func (l *lab) run(spec engine.Spec) (stdout, stderr string, exit engine.Exit) {
+func (l *harness) run(spec engine.Spec) (stdout, stderr string, exit engine.Exit) {
 	l.Helper()
 	var out, err bytes.Buffer
 	spec.Process.Stdout, spec.Process.Stderr = &out, &err
@@ -51,7 +51,7 @@ func TestProgramsThatEnd(t *testing.T) {
 		{"files --dir /tmp/x --ms 10 --writers 2 --seed 18446744073709551615", 0, ""},
 		{"files --dir /tmp/../usr --ms 10", 1, "files: make directory in /tmp/../usr: EROFS (30)\n"},
 	} {
-		l := newLab(t, "fake/x")
+		l := newHarness(t, "fake/x")
 		_, stderr, exit := l.run(l.spec(strings.Fields(tt.args)...))
 		if stderr != tt.stderr || exit != (engine.Exit{Code: tt.code}) {
 			t.Errorf("probe %s: %v, Stderr %q; want code %d, %q", tt.args, exit, stderr, tt.code, tt.stderr)
@@ -69,7 +69,7 @@ func TestMountsCanBeWrittenUnlessReadOnly(t *testing.T) {
 		"/data": true, "/data/x/y": true, "/data/fixed": false, "/data/fixed/x": false,
 		"/database": false, "/tmp": true, "/tmp/fixed/x": false, "data": false,
 	} {
-		l := newLab(t, "fake/x")
+		l := newHarness(t, "fake/x")
 		spec := l.spec("files", "--dir", dir, "--ms", "10")
 		spec.Mounts = mounts
 		if _, _, exit := l.run(spec); exit.OK() != want {
@@ -107,7 +107,7 @@ func TestReportsAreTheProbes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := newLab(t, "fake/x@jitter=0.3")
+		l := newHarness(t, "fake/x@jitter=0.3")
 		report, stderr, exit := l.run(l.spec(args[1:]...))
 		if !exit.OK() || stderr != "" {
 			t.Fatalf("%s: %v, %s", name, exit, stderr)
@@ -133,7 +133,7 @@ func TestScoreRaisesRatesAndLowersLatencies(t *testing.T) {
 	} {
 		var got []float64
 		for _, name := range []string{"fake/x", "fake/x@score=2"} {
-			l := newLab(t, name)
+			l := newHarness(t, name)
 			report, _, _ := l.run(l.spec(tt.args[1:]...))
 			got = append(got, values(t, report)[tt.metric])
 		}
@@ -144,7 +144,7 @@ func TestScoreRaisesRatesAndLowersLatencies(t *testing.T) {
 }
 
 func TestCopiesAddUp(t *testing.T) {
-	l := newLab(t, "fake/x")
+	l := newHarness(t, "fake/x")
 	one, _, _ := l.run(l.spec("syscall", "--copies", "1"))
 	four, _, _ := l.run(l.spec("syscall", "--copies", "4"))
 	if a, b := values(t, one)["LoopsPerSecond"], values(t, four)["LoopsPerSecond"]; b != 4*a {
@@ -153,7 +153,7 @@ func TestCopiesAddUp(t *testing.T) {
 }
 
 func TestProgramsLastAsLongAsAsked(t *testing.T) {
-	l := newLab(t, "fake/x@create=0s,delete=0s,exit=0s,ready=0s,start=0s")
+	l := newHarness(t, "fake/x@create=0s,delete=0s,exit=0s,ready=0s,start=0s")
 	spec := l.spec("latency", "--ms", "250")
 	if got := l.took(func() error { l.run(spec); return nil }); got != 250*ms {
 		t.Errorf("latency --ms 250 takes %v", got)
@@ -173,7 +173,7 @@ func TestSignals(t *testing.T) {
 		{[]string{"syscall", "--ms", "100"}, 0, engine.Exit{}},
 		{[]string{"exit", "3"}, syscall.SIGKILL, engine.Exit{Code: 3}}, // it has ended before the signal comes
 	} {
-		l := newLab(t, "fake/x")
+		l := newHarness(t, "fake/x")
 		c := l.create(l.spec(tt.args...))
 		l.took(func() error { return c.Start(t.Context()) })
 		l.took(func() error { return c.Kill(t.Context(), tt.signal) })
@@ -185,7 +185,7 @@ func TestSignals(t *testing.T) {
 
 // A program that a test writes takes its time, writes to both its outputs and ends as it is told.
 func TestInstalledProgram(t *testing.T) {
-	l := newLab(t, "fake/x@exit=0s,start=0s")
+	l := newHarness(t, "fake/x@exit=0s,start=0s")
 	l.driver.Install("/usr/bin/sysbench", func(args []string, spec engine.Spec) fake.Behaviour {
 		return fake.Behaviour{Took: 40 * ms, Stdout: strings.Join(args, "+"), Stderr: spec.Process.Env[0], Exit: engine.Exit{Code: 3}}
 	})

@@ -21,8 +21,8 @@ import (
 
 const ms = time.Millisecond
 
-// lab is a run on fake targets. It keeps the recorded trials and the calls of the observer.
-type lab struct {
+// harness is a run on fake targets. It keeps the recorded trials and the calls of the observer.
+type harness struct {
 	testing.TB
 	clock  *fake.Clock
 	driver *fake.Driver
@@ -37,11 +37,11 @@ type lab struct {
 
 const runID = "20260101-000000-test"
 
-// newLab returns a lab of one block without warm-up. No healthy trial reaches its limits.
-func newLab(t testing.TB, targets ...string) *lab {
+// newHarness returns a harness of one block without warm-up. No healthy trial reaches its limits.
+func newHarness(t testing.TB, targets ...string) *harness {
 	t.Helper()
 	clock := fake.NewClock()
-	l := &lab{TB: t, clock: clock, driver: fake.NewDriver(clock)}
+	l := &harness{TB: t, clock: clock, driver: fake.NewDriver(clock)}
 	l.config = runner.Config{
 		RunID: runID, Seed: 1, Images: map[bench.Image]runner.Image{bench.ProbeImage: {Rootfs: "/"}}, Data: t.TempDir(),
 		Stop: stats.StopRule{Min: 1, Max: 1}, TrialLimit: time.Hour, CallLimit: time.Minute,
@@ -66,7 +66,7 @@ func parsed(t testing.TB, name string) target.Target {
 	return parsed
 }
 
-func (l *lab) open(name string) runner.Target {
+func (l *harness) open(name string) runner.Target {
 	l.Helper()
 	e, err := l.driver.Open(l.Context(), parsed(l.TB, name), engine.Session{RunID: runID})
 	if err != nil {
@@ -75,14 +75,14 @@ func (l *lab) open(name string) runner.Target {
 	return runner.Target{Name: name, Engine: e}
 }
 
-// again returns a lab that resumes l as another process would: with its own clock and engines, and the trials of l.
-func (l *lab) again() *lab {
+// again returns a harness that resumes l as another process would: with its own clock and engines, and the trials of l.
+func (l *harness) again() *harness {
 	l.Helper()
 	var names []string
 	for _, t := range l.config.Targets {
 		names = append(names, t.Name)
 	}
-	next := newLab(l.TB, names...)
+	next := newHarness(l.TB, names...)
 	config := l.config
 	config.Targets, config.Clock, config.Observer, config.Record = next.config.Targets, next.clock, next, next.config.Record
 	config.Done = slices.Concat(l.config.Done, l.trials)
@@ -90,21 +90,21 @@ func (l *lab) again() *lab {
 	return next
 }
 
-func (l *lab) Started(t result.Trial, p runner.Progress) {
+func (l *harness) Started(t result.Trial, p runner.Progress) {
 	l.started, l.at = append(l.started, t), append(l.at, p)
 }
 
-func (l *lab) Ended(t result.Trial) { l.ended = append(l.ended, t) }
+func (l *harness) Ended(t result.Trial) { l.ended = append(l.ended, t) }
 
 // work adds a benchmark.
-func (l *lab) work(name string, run func(context.Context, bench.Trial) error) {
+func (l *harness) work(name string, run func(context.Context, bench.Trial) error) {
 	l.config.Work = append(l.config.Work, plan.Work{Benchmark: bench.Benchmark{
 		Name: name, Run: run, Metrics: []result.Metric{{Name: "Value", Unit: result.Seconds, Better: result.Lower}},
 	}})
 }
 
 // run executes the plan. No container or image may be left afterwards.
-func (l *lab) run(ctx context.Context) (runner.Outcome, error) {
+func (l *harness) run(ctx context.Context) (runner.Outcome, error) {
 	l.Helper()
 	out, err := runner.Run(ctx, l.config)
 	if left := l.driver.Leftovers(); len(left) > 0 {
@@ -117,7 +117,7 @@ func (l *lab) run(ctx context.Context) (runner.Outcome, error) {
 }
 
 // ok is run, which must not fail or be interrupted.
-func (l *lab) ok() runner.Outcome {
+func (l *harness) ok() runner.Outcome {
 	l.Helper()
 	out, err := l.run(l.Context())
 	if err != nil || out.Interrupted {
@@ -127,7 +127,7 @@ func (l *lab) ok() runner.Outcome {
 }
 
 // only returns the only recorded trial.
-func (l *lab) only() result.Trial {
+func (l *harness) only() result.Trial {
 	l.Helper()
 	if len(l.trials) != 1 {
 		l.Fatalf("recorded %d trials, want 1: %v", len(l.trials), spell(l.trials))

@@ -7,20 +7,18 @@ import (
 	"time"
 )
 
-// Clock is a clock that moves only when it is told to. It stands in for the
-// runner's clock: what is measured on it is exact, and a limit of an hour ends at
-// once.
+// Clock is a clock that only its methods move. It replaces the runner's clock: measurements on it are exact, and a limit of
+// an hour passes at once.
 //
-// Time moves in one goroutine at a time: two calls of 5 ms made in parallel take
-// 10 ms, in an order that the scheduler chooses. What happens at a moment (a
-// deadline, the end of a process) happens in order of time while the clock passes
-// it, and sees that moment in Now.
+// Time moves in one goroutine at a time: two parallel calls of 5 ms take 10 ms, in an order that the scheduler chooses.
+// Events (a deadline, the exit of a process) happen in order of time while the clock passes them, and see their own moment
+// in Now.
 type Clock struct {
 	moving sync.Mutex // held while time moves and while events happen
 
 	mu     sync.Mutex
 	now    time.Time
-	events []*event // by time; those of one moment in the order of their making
+	events []*event // by time; events of one moment are in order of creation
 }
 
 type event struct {
@@ -28,12 +26,12 @@ type event struct {
 	happen func()
 }
 
-// NewClock gives a clock that stands at the beginning of 2026, UTC.
+// NewClock returns a clock at the beginning of 2026, UTC.
 func NewClock() *Clock {
 	return &Clock{now: time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)}
 }
 
-// Now is where the clock stands.
+// Now returns the clock's time.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,10 +43,9 @@ func (c *Clock) Advance(d time.Duration) {
 	_ = c.spend(context.Background(), d)
 }
 
-// WithTimeoutCause is context.WithTimeoutCause on this clock, with two differences. The
-// context's Err is context.Canceled: its Cause tells a deadline from another end.
-// And its Deadline is not set, since those who read it compare it with the
-// machine's clock.
+// WithTimeoutCause is context.WithTimeoutCause on this clock, with two differences. The context's Err is context.Canceled, so
+// only its Cause identifies a deadline. Its Deadline is not set, because callers would compare it with the machine's
+// clock.
 func (c *Clock) WithTimeoutCause(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	if cause == nil {
 		cause = context.DeadlineExceeded
@@ -67,24 +64,22 @@ func (c *Clock) WithTimeoutCause(ctx context.Context, d time.Duration, cause err
 	}
 }
 
-// spend lets a call of length d pass. It ends early, with the cause, where
-// the context ends.
+// spend lets the time d of a call pass. It returns early, with the cause, when the context ends.
 func (c *Clock) spend(ctx context.Context, d time.Duration) error {
 	c.moving.Lock()
 	defer c.moving.Unlock()
 	return c.move(ctx, c.Now().Add(d))
 }
 
-// reach lets the time until t pass, if it has not passed yet, and ends early as
-// spend does.
+// reach lets the time until t pass, if t is in the future. It returns early like spend.
 func (c *Clock) reach(ctx context.Context, t time.Time) error {
 	c.moving.Lock()
 	defer c.moving.Unlock()
 	return c.move(ctx, t)
 }
 
-// hang returns when the context has ended. Time goes by meanwhile: to the deadline that
-// ends it, or as long as anything is yet to happen on this clock.
+// hang returns when the context has ended. Meanwhile time passes to the deadline that ends it, or to the last event of this
+// clock.
 func (c *Clock) hang(ctx context.Context) error {
 	c.moving.Lock()
 	for ctx.Err() == nil && c.next(nil) {
@@ -94,8 +89,7 @@ func (c *Clock) hang(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// move goes from event to event, since any of them may end the context. It needs moving to
-// be held.
+// move goes from event to event, because any of them may end the context. The caller holds moving.
 func (c *Clock) move(ctx context.Context, t time.Time) error {
 	for ctx.Err() == nil && c.next(&t) {
 	}
@@ -110,8 +104,8 @@ func (c *Clock) move(ctx context.Context, t time.Time) error {
 	return nil
 }
 
-// next lets the next event happen, and tells whether there is one, not later than
-// until if that is given. It needs moving to be held.
+// next lets the next event happen, unless it is later than until, which may be nil. It reports whether an event happened. The
+// caller holds moving.
 func (c *Clock) next(until *time.Time) bool {
 	c.mu.Lock()
 	if len(c.events) == 0 || until != nil && c.events[0].at.After(*until) {
@@ -128,8 +122,8 @@ func (c *Clock) next(until *time.Time) bool {
 	return true
 }
 
-// after has happen called when d has passed, and says when that will be; stop takes it back.
-// It is called with the clock standing at that moment, and must not move it.
+// after schedules a call of happen when d has passed, and returns that moment; stop cancels it. The call sees the clock at
+// that moment, and must not move it.
 func (c *Clock) after(d time.Duration, happen func()) (at time.Time, stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +131,7 @@ func (c *Clock) after(d time.Duration, happen func()) (at time.Time, stop func()
 	return at, c.at(at, happen)
 }
 
-// at needs mu to be held.
+// at schedules an event. The caller holds mu.
 func (c *Clock) at(t time.Time, happen func()) (stop func()) {
 	e := &event{at: t, happen: happen}
 	i, _ := slices.BinarySearchFunc(c.events, t, func(other *event, t time.Time) int {

@@ -15,7 +15,7 @@ const ms = time.Millisecond
 func TestClockStandsStill(t *testing.T) {
 	a, b := fake.NewClock(), fake.NewClock()
 	if !a.Now().Equal(b.Now()) || a.Now().IsZero() {
-		t.Errorf("two new clocks stand at %v and %v", a.Now(), b.Now())
+		t.Errorf("new clocks are at %v and %v", a.Now(), b.Now())
 	}
 	start := a.Now()
 	a.Advance(3 * ms)
@@ -50,13 +50,13 @@ func TestDeadlineDefaults(t *testing.T) {
 	passed, cancel := clock.WithTimeoutCause(t.Context(), 0, nil)
 	defer cancel()
 	if !errors.Is(context.Cause(passed), context.DeadlineExceeded) {
-		t.Errorf("cause of a deadline that has passed = %v", context.Cause(passed))
+		t.Errorf("cause of a passed deadline = %v", context.Cause(passed))
 	}
 	ctx, cancel := clock.WithTimeoutCause(t.Context(), ms, errors.New("too long"))
 	cancel()
 	clock.Advance(ms)
 	if !errors.Is(context.Cause(ctx), context.Canceled) {
-		t.Errorf("cause of a context that was cancelled before its deadline = %v", context.Cause(ctx))
+		t.Errorf("cause of a context cancelled before its deadline = %v", context.Cause(ctx))
 	}
 }
 

@@ -17,28 +17,28 @@ type container struct {
 	engine  *Engine
 	spec    engine.Spec
 	program program
-	index   int // how many containers the engine had created before
+	index   int // number of containers that the engine created before
 
 	mu      sync.Mutex
 	state   engine.State
 	process behaviour
-	ending  *ending // of a process whose end is certain
-	frozen  *frozen // the same while the container is paused
+	ending  *ending // the scheduled exit of the process
+	frozen  *frozen // the remaining time to the exit while the container is paused
 	exit    engine.Exit
-	changed chan struct{} // closed at each change of what stands above
+	changed chan struct{} // closed at each change of the fields above
 	deletes int
 	gone    bool
 }
 
-// ending is the end of a process that lies in the future.
+// ending is the exit of a process in the future.
 type ending struct {
 	at     time.Time
 	exit   engine.Exit
-	output bool // the program comes to its end and writes what it found
+	output bool // the program completes and writes its result
 	cancel func()
 }
 
-// frozen is an ending that keeps its distance.
+// frozen is an ending whose remaining time does not pass.
 type frozen struct {
 	after  time.Duration
 	exit   engine.Exit
@@ -124,7 +124,7 @@ func (c *container) Kill(ctx context.Context, signal syscall.Signal) error {
 	switch {
 	case !ends || c.state == engine.Stopped:
 	case c.ending != nil && !c.ending.at.After(c.engine.clock.Now().Add(latency)):
-		// It ends by itself before the signal takes effect.
+		// The process exits by itself before the signal takes effect.
 	case c.state == engine.Paused && signal != syscall.SIGKILL:
 		c.frozen = &frozen{after: latency, exit: exit}
 	default:
@@ -133,8 +133,7 @@ func (c *container) Kill(ctx context.Context, signal syscall.Signal) error {
 	return nil
 }
 
-// Wait moves the clock to the end of a process whose end is certain. For
-// another it waits for somebody to bring the end about.
+// Wait moves the clock to the scheduled exit of the process. Without one it waits until another call causes the exit.
 func (c *container) Wait(ctx context.Context) (engine.Exit, error) {
 	exit, err := c.wait(ctx)
 	if err != nil {
@@ -170,12 +169,12 @@ func (c *container) wait(ctx context.Context) (engine.Exit, error) {
 
 func (c *container) State(ctx context.Context) (engine.State, error) {
 	if err := c.engine.do(ctx, opState, c.index); err != nil {
-		return "", fmt.Errorf("ask for the state of container %q: %w", c.spec.ID, err)
+		return "", fmt.Errorf("query the state of container %q: %w", c.spec.ID, err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.gone {
-		return "", fmt.Errorf("ask for the state of container %q: it has been deleted", c.spec.ID)
+		return "", fmt.Errorf("query the state of container %q: it has been deleted", c.spec.ID)
 	}
 	return c.state, nil
 }
@@ -219,7 +218,7 @@ func (c *container) delete(ctx context.Context) error {
 	c.mu.Unlock()
 	if first {
 		e.host.remove(c)
-		e.settle(c.index)
+		e.charge(c.index)
 	}
 	return nil
 }
@@ -230,15 +229,14 @@ func (c *container) current() engine.State {
 	return c.state
 }
 
-// become needs the mutex.
+// become changes the state. The caller holds the mutex.
 func (c *container) become(s engine.State) {
 	c.state = s
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
-// schedule sets the end of the process, in place of one that was set before. It
-// needs the mutex.
+// schedule sets or replaces the exit of the process. The caller holds the mutex.
 func (c *container) schedule(after time.Duration, exit engine.Exit, output bool) {
 	if c.ending != nil {
 		c.ending.cancel()
@@ -260,7 +258,7 @@ func (c *container) schedule(after time.Duration, exit engine.Exit, output bool)
 	c.become(c.state)
 }
 
-// stop ends the process now. It needs the mutex.
+// stop ends the process now. The caller holds the mutex.
 func (c *container) stop(exit engine.Exit) {
 	if c.ending != nil {
 		c.ending.cancel()
@@ -268,29 +266,19 @@ func (c *container) stop(exit engine.Exit) {
 	}
 	c.frozen = nil
 	c.process.server.close()
-	closeOutput(c.spec.Process)
+	c.spec.Process.CloseOutput()
 	c.exit = exit
 	c.become(engine.Stopped)
 }
 
-// exitLatency is how long the process of a container takes to end.
+// exitLatency is the time that the process of a container takes to exit.
 func (e *Engine) exitLatency(index int) time.Duration {
 	return time.Duration(float64(e.script.exit) * e.noise("exit", index))
 }
 
-// write gives text to a process's output. What the reader makes of it is its own
-// affair, as with a pipe.
+// write writes text to a process's output. It ignores errors, like a process that writes to a pipe.
 func write(w io.Writer, text string) {
 	if w != nil && text != "" {
 		_, _ = w.Write([]byte(text))
-	}
-}
-
-// closeOutput tells the readers of a process's output that it has ended.
-func closeOutput(p engine.Process) {
-	for _, w := range []io.Writer{p.Stdout, p.Stderr} {
-		if c, ok := w.(io.Closer); ok {
-			_ = c.Close()
-		}
 	}
 }

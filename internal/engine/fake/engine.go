@@ -15,7 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// Engine is a fake target made live.
+// Engine is an open fake target.
 type Engine struct {
 	engine.Missing
 	target  target.Target
@@ -50,7 +50,7 @@ func newEngine(t target.Target, s *script, clock *Clock, h *host, session engine
 	}
 }
 
-// Info says that all numbers are made up.
+// Info implements engine.Engine. Its notes warn that all numbers are made up.
 func (e *Engine) Info() engine.Info {
 	return engine.Info{
 		Target:    e.target,
@@ -60,7 +60,7 @@ func (e *Engine) Info() engine.Info {
 		Rootless:  true,
 		Notes: []string{
 			"all numbers are made up by a script; nothing was measured",
-			"no cgroup: there are no processes to limit",
+			"no cgroup, because no process runs",
 		},
 	}
 }
@@ -116,8 +116,7 @@ func (e *Engine) create(ctx context.Context, spec engine.Spec) (*container, erro
 	return c, nil
 }
 
-// check refuses what no engine could make a container of, so that mistakes
-// above the engines come out without one.
+// check refuses a Spec that no engine could run, so that tests find mistakes above the engines.
 func (e *Engine) check(spec engine.Spec) error {
 	switch {
 	case !strings.HasPrefix(spec.ID, e.prefix):
@@ -125,7 +124,7 @@ func (e *Engine) check(spec engine.Spec) error {
 	case spec.Rootfs == "":
 		return fmt.Errorf("the root file system is not given")
 	case spec.Image != "" && !e.host.hasImage(image{e, spec.Image}):
-		return fmt.Errorf("there is no image %s", spec.Image)
+		return fmt.Errorf("image %s is missing: pull it first", spec.Image)
 	case spec.Join != "":
 		return fmt.Errorf("a fake container cannot join the network namespace %s", spec.Join)
 	}
@@ -137,7 +136,7 @@ func (e *Engine) check(spec engine.Spec) error {
 	case engine.Bridged:
 		needs = append(needs, engine.NetworkBridge)
 	default:
-		return fmt.Errorf("there is no network %q", spec.Network)
+		return fmt.Errorf("unknown network %q", spec.Network)
 	}
 	if spec.Writable {
 		needs = append(needs, engine.CanWrite)
@@ -165,14 +164,14 @@ func checkResources(r engine.Resources) error {
 	return nil
 }
 
-// Pull gets an image that the registry has.
+// Pull pulls an image of the registry.
 func (e *Engine) Pull(ctx context.Context, ref string) error {
 	err := e.Supports(engine.CanPull)
 	if err == nil {
 		err = e.do(ctx, opPull, 0)
 	}
 	if r := e.session.Registry; err == nil && r != nil && !r.Has(ref) {
-		err = fmt.Errorf("the registry has no such image")
+		err = fmt.Errorf("the registry does not have the image")
 	}
 	if err != nil {
 		return fmt.Errorf("pull %s: %w", ref, err)
@@ -181,7 +180,7 @@ func (e *Engine) Pull(ctx context.Context, ref string) error {
 	return nil
 }
 
-// RemoveImage removes an image, or does nothing if it is not there.
+// RemoveImage removes an image. A missing one is no error, and takes no time.
 func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
 	if !e.host.hasImage(image{e, ref}) {
 		return nil
@@ -193,7 +192,7 @@ func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
 	return nil
 }
 
-// Close is an error as long as containers of the engine exist.
+// Close fails while containers of the engine exist.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	e.closed = true
@@ -204,15 +203,15 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// Usage counts the containers that have been deleted. The peak is that since there was none.
+// Usage counts the deleted containers. The peak is the highest memory since the engine last had no container.
 func (e *Engine) Usage() engine.Usage {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.usage
 }
 
-// settle accounts for a container that has gone.
-func (e *Engine) settle(index int) {
+// charge adds the cost of a deleted container.
+func (e *Engine) charge(index int) {
 	cost := time.Duration(float64(e.script.cpu) * e.noise("cpu", index))
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -220,15 +219,15 @@ func (e *Engine) settle(index int) {
 	e.usage.CPU += cost
 }
 
-// call is what the script has in store for one call.
+// call is the script's plan for one call.
 type call struct {
 	n     int // counts the calls of its kind from 1
 	took  time.Duration
 	fault error
 }
 
-// enter counts a call of o on the container with the given index; if it hangs it
-// returns only when its context has ended. The caller spends the time.
+// enter counts a call of o on the container with the given index. A hanging call returns when its context has ended. The caller
+// spends the time.
 func (e *Engine) enter(ctx context.Context, o op, index int) (call, error) {
 	if ctx.Err() != nil {
 		return call{}, context.Cause(ctx)
@@ -249,7 +248,7 @@ func (e *Engine) enter(ctx context.Context, o op, index int) (call, error) {
 	return c, nil
 }
 
-// do is a call that takes its time and then has its effect, or not.
+// do makes a whole call: it takes the call's time and returns its fault.
 func (e *Engine) do(ctx context.Context, o op, index int) error {
 	call, err := e.enter(ctx, o, index)
 	if err != nil {
@@ -269,9 +268,8 @@ func (e *Engine) nextProcess() int {
 	return e.processes
 }
 
-// noise is the factor by which a latency of the given kind differs from the script's. Each
-// kind has its own sequence of random numbers, so that the nth call of a kind takes the
-// same time whatever happens in between.
+// noise returns the random factor of a latency of the given kind. Each kind has its own sequence of random numbers, so the
+// nth call of a kind takes the same time regardless of other calls.
 func (e *Engine) noise(kind string, index int) float64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -1,57 +1,53 @@
-// Package fake is an engine without containers: its calls take the time that a
-// script says, on a clock of its own, and go wrong where the script says so. It needs no
-// root and starts no process, so all that stands above the engines is tested with
-// it, and it ships in the binary so that a newcomer can walk the whole tool before
-// a runtime is installed.
+// Package fake is an engine without containers. Its calls take the time that a script sets, on a clock of its own, and fail
+// as the script says. It needs no root and starts no process, so all packages above the engines are tested with it. It
+// ships in the binary, so that a new user can try the whole tool before a runtime is installed.
 //
-// The script is the target's options; the runtime's name is only a name:
+// The script is the target's options; the runtime's name is free:
 //
 //	fake/fast@create=10ms,start=5ms,jitter=0.05
 //	fake/flaky@fail=create#3,hang=start#5+kill#7
 //
 // Latencies:
 //
-//	create start kill delete exec pause resume update   how long the call takes
-//	pull remove   the same of an image, whatever its size
-//	ready     from the call of start to the first byte the process writes; half of
-//	          start unless set. Start returns after that byte, so a ready
-//	          longer than start prolongs it: a byte that came from a goroutine of
-//	          its own would come at a time the scheduler chooses
-//	exit      from the kill, or the end of the program's work, to the end of the process
-//	jitter    relative standard deviation of all latencies and of all that programs
-//	          report (lognormal, mean 1)
+//	create start kill delete exec pause resume update stats   duration of the call
+//	pull remove   duration of the call for an image of any size
+//	ready     from the call of start to the first byte of the process; half of start
+//	          unless set. Start returns after that byte, so a ready longer than start
+//	          prolongs it: a byte from another goroutine would come at a time that
+//	          the scheduler chooses
+//	exit      from the kill, or the end of the program's work, to the process's exit
+//	jitter    relative standard deviation of all latencies and of all values that
+//	          programs report (lognormal, mean 1)
 //	drift     relative growth of the same with each container created before
 //	bimodal   SHARE:FACTOR, the share of all calls that takes FACTOR times as long
-//	seed      of the random numbers, which also depend on the target's spelling: the
+//	seed      of the random numbers, which also depend on the target's name: the
 //	          nth call of a kind takes the same time in each run
 //
-// Faults, each as CALL or CALL#N (the Nth call of its kind on the engine), several
-// joined by +; the calls are those above and wait and state:
+// Faults, each as CALL or CALL#N (the Nth call of its kind on the engine), joined by +. The
+// calls are those above, wait and state:
 //
-//	fail      takes its time, does nothing and returns an error
-//	hang      does nothing until its context ends; a limit set on the fake clock ends
-//	          it at once
+//	fail      takes its time, has no effect and returns an error
+//	hang      has no effect and waits until its context ends; a limit on the fake
+//	          clock ends it at once
 //	leak      create: returns an error and leaves the container behind.
-//	          delete: the container's first removal returns an error
-//	          and removes nothing, its next one works
-//	die       start: the process is killed by SIGKILL before its first byte
-//	garbage   N: the Nth process writes something else than its program would
+//	          delete: the first removal of the container returns an error
+//	          and has no effect, the next one works
+//	die       start: SIGKILL kills the process before its first byte
+//	garbage   N: the Nth process writes garbage instead of its program's output
 //
-// And: no=CAPABILITY[+CAPABILITY] takes capabilities away (host-network is spelled
-// with a dash), score multiplies the rates that programs report and divides their latencies,
-// cpu and mem are what a container costs the host, as a duration and in bytes.
+// Further options: no=CAPABILITY[+CAPABILITY] removes capabilities (host-network has a dash). score multiplies the rates
+// that programs report and divides their latencies. cpu and mem are the cost of a container to the host, as a duration and
+// in bytes.
 //
-// An image is there if the session's registry has it; without a registry every one is. What was pulled can be
-// created from, until it is removed.
+// An image exists if the session's registry has it; without a registry every image exists. Containers can be created from
+// a pulled image until it is removed.
 //
-// The process of a container is imitated from its arguments, which must be the
-// probe's; what it reports is made up. Beside it there is echo, which writes its arguments, and
-// what a test puts there with [Driver.Install].
+// The arguments select the imitated program of a container. They must be the probe's, and the program's values are made up.
+// Other programs are echo, which writes its arguments, and the programs that a test adds with [Driver.Install].
 //
-// Time passes in calls only. Output is written, and closed, while some call moves the
-// clock past its moment, in that call's goroutine: a writer must neither block
-// nor call the container, and whoever waits for the end of output must have called Wait
-// before. Calls made in parallel pass one after the other, see [Clock].
+// Time passes only in calls. Output is written, and closed, when some call moves the clock past its moment, in that call's
+// goroutine. So a writer must neither block nor call the container, and a caller that waits for the end of the output must
+// have called Wait before. Parallel calls pass one after the other, see [Clock].
 package fake
 
 import (
@@ -68,21 +64,20 @@ import (
 // Name is the engine's name in targets.
 const Name = "fake"
 
-// Driver makes fake targets live. All its engines share a clock and a host, on which
-// the IDs of containers are unique.
+// Driver opens fake targets. All its engines share a clock and a host. The IDs of containers are unique on the host.
 type Driver struct {
 	clock *Clock
 	host  *host
 }
 
-// NewDriver gives a driver whose engines live on clock.
+// NewDriver returns a driver whose engines use the clock.
 func NewDriver(clock *Clock) *Driver {
 	return &Driver{clock: clock, host: &host{
 		containers: map[string]*container{}, images: map[image]bool{}, programs: map[string]Program{"echo": echo, "/bin/echo": echo},
 	}}
 }
 
-// Install puts a program into the root file system of all containers, by the first argument that calls it.
+// Install adds a program to the root file system of all containers. The name is its first argument.
 func (d *Driver) Install(name string, p Program) {
 	d.host.mu.Lock()
 	defer d.host.mu.Unlock()
@@ -97,7 +92,7 @@ func (d *Driver) Describe() engine.Description {
 // Candidates is empty: a plan has fake targets only by name.
 func (d *Driver) Candidates(context.Context, engine.Session) []engine.Candidate { return nil }
 
-// Open makes t live. It fails only on options that are unknown or wrong.
+// Open opens t. It fails only for unknown or malformed options.
 func (d *Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("open target %q: %w", t, context.Cause(ctx))
@@ -124,7 +119,7 @@ func (d *Driver) open(t target.Target, s engine.Session) (*Engine, error) {
 // driver's host, whichever of its engines made them, sorted.
 func (d *Driver) Leftovers() []string { return append(d.host.list(nil), d.host.listImages()...) }
 
-// host is the machine on which fake containers exist.
+// host is the machine of the fake containers.
 type host struct {
 	mu         sync.Mutex
 	containers map[string]*container
@@ -138,7 +133,7 @@ type image struct {
 	ref    string
 }
 
-// setImage says whether there is an image.
+// setImage adds or removes an image.
 func (h *host) setImage(i image, there bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -166,7 +161,7 @@ func (h *host) listImages() []string {
 	return refs
 }
 
-// add refuses an ID that exists.
+// add adds a container, and refuses an existing ID.
 func (h *host) add(c *container) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -185,7 +180,7 @@ func (h *host) remove(c *container) {
 	}
 }
 
-// list gives the IDs of the containers of e, or of all engines if it is nil.
+// list returns the IDs of the containers of e, or of all engines if e is nil.
 func (h *host) list(e *Engine) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

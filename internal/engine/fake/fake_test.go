@@ -62,7 +62,7 @@ func (l *harness) create(spec engine.Spec) engine.Container {
 	return c
 }
 
-// took gives the time on the clock that call takes, which must not fail.
+// took returns the time on the clock that the call takes. The call must not fail.
 func (l *harness) took(call func() error) time.Duration {
 	l.Helper()
 	start := l.clock.Now()
@@ -72,7 +72,7 @@ func (l *harness) took(call func() error) time.Duration {
 	return l.clock.Now().Sub(start)
 }
 
-// lifecycle gives the times of create, start, kill, wait and delete.
+// lifecycle returns the times of create, start, kill, wait and delete.
 func (l *harness) lifecycle() []time.Duration {
 	l.Helper()
 	ctx := l.Context()
@@ -129,23 +129,23 @@ func TestImageLatenciesAndFaults(t *testing.T) {
 		t.Errorf("pull takes %v", got)
 	}
 	if diff := slices.Compare(l.driver.Leftovers(), []string{"image:1"}); diff != 0 {
-		t.Errorf("there are %q, want the image", l.driver.Leftovers())
+		t.Errorf("leftovers = %q, want the image", l.driver.Leftovers())
 	}
 	if got := l.took(func() error { return p.RemoveImage(t.Context(), "image:1") }); got != 9*time.Millisecond {
 		t.Errorf("remove takes %v", got)
 	}
 	if got := l.took(func() error { return p.RemoveImage(t.Context(), "image:1") }); got != 0 {
-		t.Errorf("to remove nothing takes %v", got)
+		t.Errorf("removing a missing image takes %v", got)
 	}
 	if err := p.Pull(t.Context(), "image:2"); err == nil || !strings.Contains(err.Error(), "pull image:2: scripted fault") {
 		t.Errorf("the second pull: %v", err)
 	}
 	if left := l.driver.Leftovers(); len(left) > 0 {
-		t.Errorf("a pull that failed leaves %q", left)
+		t.Errorf("a failed pull leaves %q", left)
 	}
 	spec := l.spec("ready")
 	spec.Image = "image:2"
-	if _, err := l.engine.Create(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "there is no image image:2") {
+	if _, err := l.engine.Create(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "image image:2 is missing") {
 		t.Errorf("Create from an image that was not pulled: %v", err)
 	}
 }
@@ -159,7 +159,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-func TestJitterIsReproducibleAndAsWideAsAskedFor(t *testing.T) {
+func TestJitterIsReproducibleAndHasItsWidth(t *testing.T) {
 	creations := func(name string) []float64 {
 		l := newHarness(t, name)
 		var all []float64
@@ -170,7 +170,7 @@ func TestJitterIsReproducibleAndAsWideAsAskedFor(t *testing.T) {
 	}
 	a := creations("fake/x@jitter=0.1")
 	if !slices.Equal(a, creations("fake/x@jitter=0.1")) {
-		t.Error("the same script gives other times")
+		t.Error("the same script has other times")
 	}
 	for _, other := range []string{"fake/y@jitter=0.1", "fake/x@jitter=0.1,seed=2"} {
 		if slices.Equal(a, creations(other)) {
@@ -207,7 +207,7 @@ func TestBimodalShare(t *testing.T) {
 	}
 }
 
-func TestFirstByteHasItsMoment(t *testing.T) {
+func TestFirstByteComesAtReady(t *testing.T) {
 	l := newHarness(t, "fake/x@ready=3ms")
 	w := &stopwatch{clock: l.clock}
 	spec := l.spec("ready")
@@ -220,7 +220,7 @@ func TestFirstByteHasItsMoment(t *testing.T) {
 	}
 }
 
-// stopwatch notes when it is first written to and when it is closed.
+// stopwatch records the times of the first write and of the close.
 type stopwatch struct {
 	clock         *fake.Clock
 	first, closed time.Time
@@ -239,7 +239,7 @@ func (w *stopwatch) Close() error {
 	return nil
 }
 
-func TestProcessesRunBesideEachOther(t *testing.T) {
+func TestProcessesRunInParallel(t *testing.T) {
 	l := newHarness(t, "fake/x@create=0s,exit=0s,ready=0s,start=0s")
 	start := l.clock.Now()
 	var containers []engine.Container
@@ -272,7 +272,7 @@ func TestPauseStopsTheTimeOfAProcess(t *testing.T) {
 	l.clock.Advance(time.Hour)
 	l.took(func() error { return c.(engine.Pauser).Resume(ctx) })
 	if got := l.took(func() error { _, err := c.Wait(ctx); return err }); got != 60*ms {
-		t.Errorf("after the pause the process runs for %v, want the 60ms that were left", got)
+		t.Errorf("after the pause the process runs for %v, want the remaining 60ms", got)
 	}
 }
 
@@ -315,7 +315,7 @@ func TestTimeLimitCutsACallShort(t *testing.T) {
 		t.Errorf("Create of an hour with a limit of a second: %v after %v", err, got)
 	}
 	if left := l.driver.Leftovers(); len(left) > 0 {
-		t.Errorf("%v is left", left)
+		t.Errorf("%v is left behind", left)
 	}
 }
 
@@ -345,7 +345,7 @@ func TestHangEndsWithItsLimit(t *testing.T) {
 			t.Errorf("hang=%s: the second call: %v", op, err)
 		}
 		if left := l.driver.Leftovers(); len(left) > 0 {
-			t.Errorf("hang=%s: %v is left", op, left)
+			t.Errorf("hang=%s: %v is left behind", op, left)
 		}
 	}
 }
@@ -360,7 +360,7 @@ func TestHangWithoutALimitEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestFailHitsTheCallItNames(t *testing.T) {
+func TestFailHitsTheNamedCall(t *testing.T) {
 	for _, op := range []string{"create", "start", "kill", "wait", "state", "delete", "exec", "pause", "resume", "update"} {
 		l := newHarness(t, "fake/x@fail="+op+"#2")
 		for round := 1; round <= 3; round++ {
@@ -393,7 +393,7 @@ func TestFailAlways(t *testing.T) {
 		}
 	}
 	if left := l.driver.Leftovers(); len(left) > 0 {
-		t.Errorf("%v is left", left)
+		t.Errorf("%v is left behind", left)
 	}
 }
 
@@ -455,10 +455,10 @@ func TestLeakOfCreate(t *testing.T) {
 		t.Error("Create = nil, want an error")
 	}
 	if left := l.driver.Leftovers(); !slices.Equal(left, []string{"touchstone-r-1"}) {
-		t.Errorf("left: %v, want the container", left)
+		t.Errorf("leftovers = %v, want the container", left)
 	}
 	if err := l.engine.Close(); err == nil {
-		t.Error("Close says nothing of the container that is left")
+		t.Error("Close ignores the remaining container")
 	}
 }
 
@@ -471,7 +471,7 @@ func TestDie(t *testing.T) {
 	l.took(func() error { return c.Start(t.Context()) })
 	exit, err := c.Wait(t.Context())
 	if err != nil || exit.Signal != syscall.SIGKILL || w.String() != "" || w.closed.IsZero() {
-		t.Errorf("Wait = %v, %v, output %q, closed at %v; want a process that was killed before its first byte", exit, err, w.String(), w.closed)
+		t.Errorf("Wait = %v, %v, output %q, closed at %v; want a process killed before its first byte", exit, err, w.String(), w.closed)
 	}
 }
 
@@ -555,7 +555,7 @@ func TestUsage(t *testing.T) {
 	}
 	l.lifecycle()
 	if got := accountant.Usage(); got != (engine.Usage{CPU: 21 * ms, PeakMemory: 1000}) {
-		t.Errorf("usage with a third one by itself: %+v, want the peak of that one", got)
+		t.Errorf("usage with a third container alone: %+v, want the peak of the third", got)
 	}
 }
 

@@ -32,7 +32,7 @@ func (c *container) exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	if err != nil {
 		return engine.Exit{}, err
 	}
-	defer closeOutput(p)
+	defer p.CloseOutput()
 	process := program.begin(c.engine, c.index, c.engine.nextProcess())
 	defer process.server.close()
 	write(p.Stdout, process.first)

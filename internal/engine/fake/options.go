@@ -11,7 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// op is a call of the contract, as faults and latencies name it.
+// op is the name of a call in faults and latencies.
 type op string
 
 const (
@@ -34,11 +34,11 @@ func ops() []op {
 	return []op{opCreate, opStart, opKill, opWait, opState, opDelete, opExec, opPause, opResume, opUpdate, opStats, opPull, opRemove}
 }
 
-// script is what a target's options ask for.
+// script holds the options of a target.
 type script struct {
 	latency map[op]time.Duration
 	exit    time.Duration
-	// ready is negative for half of the latency of start.
+	// ready is negative for the default, half of the latency of start.
 	ready   time.Duration
 	jitter  float64
 	drift   float64
@@ -54,8 +54,7 @@ type script struct {
 	memory int64
 }
 
-// fault is a call that goes wrong: the nth of its kind on an engine, or each
-// if n is 0.
+// fault is a failing call: the nth of its kind on an engine, or all if n is 0.
 type fault struct {
 	op op
 	n  int
@@ -71,7 +70,7 @@ type option struct {
 	set  func(s *script, value string) error
 }
 
-// options lists what there is, in the order in which messages show it.
+// options lists all options, in the order of messages.
 func options() []option {
 	var all []option
 	for _, o := range []op{opCreate, opStart, opKill, opDelete, opExec, opPause, opResume, opUpdate, opStats, opPull, opRemove} {
@@ -102,8 +101,7 @@ func options() []option {
 	)
 }
 
-// parseScript reads the options of t over the defaults, which are a brisk runtime
-// without noise or fault.
+// parseScript reads the options of t. The defaults are a fast runtime without noise and faults.
 func parseScript(t target.Target) (*script, error) {
 	const ms = time.Millisecond
 	s := &script{
@@ -128,7 +126,7 @@ func parseScript(t target.Target) (*script, error) {
 			for _, o := range known {
 				names = append(names, o.name)
 			}
-			return nil, fmt.Errorf("open target %q: there is no option %s; a fake target has %s", t, given.Name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("open target %q: unknown option %s; a fake target has %s", t, given.Name, strings.Join(names, ", "))
 		}
 		if err := known[i].set(s, given.Value); err != nil {
 			return nil, fmt.Errorf("open target %q: option %s=%s: %w", t, given.Name, given.Value, err)
@@ -197,13 +195,12 @@ func setGarbage(s *script, v string) error {
 	return nil
 }
 
-// capabilities lists those that fake targets have unless they are taken away.
+// capabilities lists the capabilities of fake targets without the option no.
 func capabilities() []engine.Capability {
 	return slices.DeleteFunc(engine.Capabilities(), func(c engine.Capability) bool { return c == engine.NetworkBridge })
 }
 
-// setMissing reads capabilities; blanks in their names are spelled "-", since
-// a target holds no blanks.
+// setMissing reads capabilities. Their names have "-" instead of a blank, which a target cannot contain.
 func setMissing(s *script, v string) error {
 	for _, item := range strings.Split(v, "+") {
 		name := engine.Capability(strings.ReplaceAll(item, "-", " "))
@@ -213,7 +210,7 @@ func setMissing(s *script, v string) error {
 			for _, c := range known {
 				names = append(names, strings.ReplaceAll(string(c), " ", "-"))
 			}
-			return fmt.Errorf("%q is not a capability; there are %s, several are joined by +", item, strings.Join(names, ", "))
+			return fmt.Errorf("%q is not a capability; the capabilities are %s, several are joined by +", item, strings.Join(names, ", "))
 		}
 		s.missing[name] = "taken away by the target's option no"
 	}

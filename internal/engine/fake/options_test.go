@@ -35,17 +35,17 @@ func TestOpenRefusesBadOptions(t *testing.T) {
 		"die=create":       "the calls are start",
 		"garbage=0":        "number of a process",
 		"garbage=all":      "number of a process",
-		"no=teleport":      "there are exec, pause, update, host-network, pull, stats, writable-root, tmpfs, several",
+		"no=teleport":      "the capabilities are exec, pause, update, host-network, pull, stats, writable-root, tmpfs, several",
 		"no=exec+teleport": `"teleport" is not a capability`,
 		"mem=8MB":          "number of bytes",
 	} {
 		name := "fake/x@" + option
 		e, err := fake.NewDriver(fake.NewClock()).Open(t.Context(), parse(t, name), engine.Session{})
 		if e != nil || err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), name) {
-			t.Errorf("Open(%s) = %v, want an error that says %q", name, err, says)
+			t.Errorf("Open(%s) = %v, want an error with %q", name, err, says)
 		}
 		if engine.Unsupported(err) {
-			t.Errorf("Open(%s): a mistake in a plan is shown as a matter of the host: %v", name, err)
+			t.Errorf("Open(%s): a mistake in a plan is an UnsupportedError: %v", name, err)
 		}
 	}
 	if _, err := fake.NewDriver(fake.NewClock()).Open(t.Context(), parse(t, "oci/runc"), engine.Session{}); err == nil {

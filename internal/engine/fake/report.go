@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// The reports are made up: plausible figures of a bare machine, each divided or
-// multiplied by the slowness of its name. Their form is the probe's: a line of JSON
-// for each result, and a last line that counts them.
+// The reports are made up: plausible values of a bare machine, divided or multiplied by the slowness of their name. Their
+// format is the probe's: a line of JSON for each result, and a last line with the count.
 
-// slowness gives the factor by which a result of the given name differs from a bare machine's.
+// slowness returns the ratio of a result with this name to a bare machine's.
 type slowness func(name string) float64
 
 func syscallReport(slow slowness, copies int) string {

@@ -8,8 +8,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// planSequence imitates the probe's sequence: installed programs one after the other. Their time is that of the
-// fake clock.
+// planSequence imitates the probe's command sequence, which runs installed programs one after the other, on the fake clock.
 func (p program) planSequence() behaviour {
 	before, words := cutWords(p.args[1:], "--")
 	if len(before) != 0 && (len(before) != 2 || before[0] != "--dir") || len(words) == 0 {
@@ -47,7 +46,7 @@ func (p program) planSequence() behaviour {
 	return all
 }
 
-// cutWords cuts words at the first that is like the separator.
+// cutWords cuts words at the first separator.
 func cutWords(words []string, separator string) (before, after []string) {
 	i := slices.Index(words, separator)
 	if i < 0 {

@@ -11,9 +11,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// server is the web server of the probe's serve. On the host's network it is a
-// real one on the loopback interface; in a network of its own nobody could
-// reach it, so there is none.
+// server is the web server of the probe's command serve. On the host's network it is a real one on the loopback interface. In a
+// network of its own no client could reach it, so it does not exist.
 type server struct {
 	port  int
 	http  *http.Server
@@ -43,12 +42,12 @@ func serve(n engine.Network, port int) (*server, error) {
 	}
 	go func() {
 		defer close(s.ended)
-		_ = s.http.Serve(listener) // it always ends with an error, by close
+		_ = s.http.Serve(listener) // it always returns an error after close
 	}()
 	return s, nil
 }
 
-// close can be called on nil, the server of a process that is none.
+// close accepts nil, the server of any other process.
 func (s *server) close() {
 	if s == nil || s.http == nil {
 		return

@@ -65,7 +65,7 @@ type Hierarchy struct {
 	// Mounts are the hierarchies in mount order, without duplicates.
 	Mounts []Mount
 
-	// base is the group below which groups can be created. If it is empty, noAccess is the reason.
+	// base is the parent of all new groups. If it is empty, noAccess is the reason.
 	base     string
 	noAccess error
 	// own is the path of this process's /proc/self/cgroup.
@@ -207,8 +207,8 @@ func ownPath(file string) (string, error) {
 	return "", lines.Err()
 }
 
-// findBase looks for a group below which groups can be created: the root, or on v2 the group of this process if it is
-// delegated to the user.
+// findBase looks for a group in which this process may create groups: the root, or on v2 the group of this process if it
+// is delegated to the user.
 func (h *Hierarchy) findBase(own string) {
 	if h.Mode == None {
 		h.noAccess = errNothingMounted
@@ -246,8 +246,8 @@ func (h *Hierarchy) findBase(own string) {
 	h.base, h.noAccess = "/"+rel, nil
 }
 
-// Base returns the group below which groups can be created: "/", or the caller's own group if that is delegated to an ordinary
-// user. It is empty if groups cannot be created. The paths of Create, Open and Find are relative to it.
+// Base returns the parent of all new groups: "/", or the caller's own group if that is delegated to an ordinary user. It is
+// empty if groups cannot be created. The paths of Create, Open and Find are relative to it.
 func (h *Hierarchy) Base() string { return h.base }
 
 // Controller returns the hierarchy with a controller.

@@ -14,8 +14,8 @@ import (
 // group must exist.
 //
 // On v1 Create does not create the group in the cpuset hierarchy. SetCPUs does, gives all CPUs and memory nodes to the parents
-// that it creates, and returns in join the file with which a process joins the cpuset. In the unified tree join is empty, because a
-// process of the group is in its cpuset. Without the controller the error is errors.ErrUnsupported.
+// that it creates, and returns its cgroup.procs file in join: a process must join the cpuset separately. In the unified tree join is
+// empty, because a process of the group is in its cpuset. Without the controller the error is errors.ErrUnsupported.
 func (g *Group) SetCPUs(cpus string) (join string, err error) {
 	m, ok := g.h.Controller("cpuset")
 	if !ok {

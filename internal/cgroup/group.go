@@ -158,7 +158,7 @@ func checkPath(name string) error {
 // Path returns the absolute path of the group. It is a valid cgroupsPath for an OCI runtime.
 func (g *Group) Path() string { return g.path }
 
-// dirs returns the directories of the group in the hierarchies for which want returns true.
+// dirs returns the directories of the group in the hierarchies that want accepts.
 func (g *Group) dirs(want func(Mount) bool) []string {
 	var dirs []string
 	for _, m := range g.h.Mounts {

@@ -107,9 +107,9 @@ func (g *Group) thaw() error {
 	})
 }
 
-// AwaitFrozen returns when all processes of the group are frozen, which a runtime has asked for. On v1 a freeze goes on
-// when the state is read, and nothing tells of its end: it is read until it says so, which is a few times at
-// most. On v2 the kernel tells.
+// AwaitFrozen returns when all processes of the group are frozen, after a runtime has started the freeze. On v2 the kernel sends an
+// event. On v1 no event exists, and each read of the state continues the freeze: AwaitFrozen reads the state until it is FROZEN, at most a
+// few times.
 func (g *Group) AwaitFrozen(ctx context.Context) error {
 	dir, _, v1 := g.dir("freezer")
 	file, frozen := "freezer.state", "FROZEN"
@@ -204,9 +204,9 @@ func (g *Group) Destroy(ctx context.Context) error {
 	return g.Remove(ctx)
 }
 
-// removeEmpty removes the group from each hierarchy in which it has neither processes nor children. It reports whether no hierarchy has
-// the group any more. It makes one system call per hierarchy, because it runs within the timed deletion of a container. The
-// runtime has usually removed the group already.
+// removeEmpty removes the group from each hierarchy unless it has processes or children there. It reports whether no hierarchy has the
+// group any more. It makes one system call per hierarchy, because it runs within the timed deletion of a container. The runtime has
+// usually removed the group already.
 func (g *Group) removeEmpty() bool {
 	removed := true
 	for _, dir := range g.dirs(func(Mount) bool { return true }) {

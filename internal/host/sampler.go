@@ -13,7 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// Thresholds above which a trial counts as disturbed.
+// Thresholds for the disturbance of a trial.
 //
 // A trial must not mark itself. It never causes steal, throttling or a falling frequency. It waits for memory only if it reaches a
 // limit, and for I/O only if it does I/O: the caller of End lists the resources that the trial itself loads. CPU pressure has

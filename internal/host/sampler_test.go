@@ -181,7 +181,7 @@ func TestSampler(t *testing.T) {
 			},
 		},
 		{
-			name: "an ARM machine whose frequency nobody knows", machine: "vm-arm64", elapsed: time.Second,
+			name: "an ARM machine without a known frequency", machine: "vm-arm64", elapsed: time.Second,
 			changes: files{"proc/pressure/io": "some avg10=0.03 avg60=0.02 avg300=0.09 total=1670634\n"},
 			want: func(d *result.Disturbance) {
 				d.Load, d.MHz, d.Throttled, d.IOPressure = new(2.78), nil, nil, new(0.1)

@@ -377,7 +377,7 @@ func (c *Cache) Remove(ctx context.Context, name string) error {
 	})
 }
 
-// Prune removes images for which keep returns false, leftovers of killed processes, and files that belong to no image. It keeps a
+// Prune removes images that keep rejects, leftovers of killed processes, and files that belong to no image. It keeps a
 // root file system that a run uses, and returns an error.
 func (c *Cache) Prune(ctx context.Context, keep func(name string) bool) error {
 	err := c.change(ctx, func(index *v1.IndexManifest) {

@@ -71,7 +71,7 @@ func (readSeekNopCloser) Close() error { return nil }
 // loopback is the address of all registries.
 const loopback = "127.0.0.1"
 
-// headerLimit limits the time in which a client must send the header of a request.
+// headerLimit is the timeout for reading the header of a request.
 const headerLimit = 10 * time.Second
 
 // repositories returns the path of all repositories of a run.

@@ -175,9 +175,9 @@ func (l *Launcher) do(f func() error) error {
 	return <-r.done
 }
 
-// SetCgroup sets the cgroup in which later children start. On v1 it is given by its tasks files, on v2 by its directory; nil is
-// this program's own cgroup. The launcher closes dir. After an error children may start in different cgroups in different v1
-// hierarchies until a later call succeeds.
+// SetCgroup sets the cgroup of later children. tasks are its tasks files on v1, dir is its directory on v2; a nil dir is this
+// program's own cgroup. The launcher closes dir. After an error children may start in different cgroups in different v1 hierarchies
+// until a later call succeeds.
 func (l *Launcher) SetCgroup(tasks []string, dir *os.File) error {
 	return l.do(func() error {
 		if l.cgroup != nil {

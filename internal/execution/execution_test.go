@@ -1,23 +1,131 @@
 package execution
 
 import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
 // recorder is an Observer that keeps the events.
-type recorder struct{ events []Event }
+type recorder struct {
+	events []Event
+	ended  func(result.Trial) // nil, or called after each trial
+}
 
 func (*recorder) Started(result.Trial, runner.Progress) {}
-func (*recorder) Ended(result.Trial)                    {}
 func (*recorder) Pulling(string, bench.Image)           {}
 func (r *recorder) Report(e Event)                      { r.events = append(r.events, e) }
+
+func (r *recorder) Ended(t result.Trial) {
+	if r.ended != nil {
+		r.ended(t)
+	}
+}
 
 // mentions reports whether some event contains text.
 func (r *recorder) mentions(text string) bool {
 	return slices.ContainsFunc(r.events, func(e Event) bool { return strings.Contains(e.Text, text) })
+}
+
+// frontEnd is a front end with a results file in a temporary folder.
+type frontEnd struct {
+	*testing.T
+	folder string
+	db     *store.Store
+}
+
+func newFrontEnd(t *testing.T) *frontEnd {
+	t.Helper()
+	f := &frontEnd{T: t, folder: t.TempDir()}
+	db, err := store.Open(t.Context(), filepath.Join(f.folder, "results.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.db = db
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+func (f *frontEnd) execute(ctx context.Context, p plan.Plan, earlier *result.Run, o *recorder) (Outcome, error) {
+	f.Helper()
+	e, err := New(Config{Plan: p, Store: f.db, RunID: "run", Earlier: earlier, Folder: f.folder, Observer: o})
+	if err != nil {
+		return Outcome{}, err
+	}
+	return e.Run(ctx)
+}
+
+func fakePlan(t *testing.T, targets ...string) plan.Plan {
+	t.Helper()
+	blocks := 4
+	p, err := plan.Quick().Apply(plan.Overrides{Targets: targets, Filters: []string{"operations.container.lifecycle"}, Blocks: &blocks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A front end other than the command line interrupts a run, and resumes it from the store.
+func TestRunIsInterruptedAndResumed(t *testing.T) {
+	f := newFrontEnd(t)
+	p := fakePlan(t, "fake/a", "fake/b@no=pause")
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	outcome, err := f.execute(ctx, p, nil, &recorder{ended: func(trial result.Trial) {
+		if trial.Seq == 3 {
+			interrupt(errStop)
+		}
+	}})
+	if err != nil || !outcome.Interrupted || !outcome.Recorded || !outcome.Available {
+		t.Fatalf("Run() = %+v, %v, want an interrupted and recorded run", outcome, err)
+	}
+	run, err := f.db.Run(t.Context(), "run")
+	if err != nil || run.State != result.Interrupted || len(run.Trials) != 3 {
+		t.Fatalf("the run is %s with %d trials, %v", run.State, len(run.Trials), err)
+	}
+	if p, err = ResumedPlan(run); err != nil {
+		t.Fatal(err)
+	}
+	if outcome, err = f.execute(t.Context(), p, &run, &recorder{}); err != nil || outcome.Interrupted {
+		t.Fatalf("resumed: Run() = %+v, %v", outcome, err)
+	}
+	if run, err = f.db.Run(t.Context(), "run"); err != nil || run.State != result.Complete || outcome.Counts[result.OK] != len(run.Trials) {
+		t.Errorf("the resumed run is %s with %d trials and the counts %v, %v", run.State, len(run.Trials), outcome.Counts, err)
+	}
+	if _, err := ResumedPlan(run); !isUsage(err) {
+		t.Errorf("ResumedPlan of a complete run: %v", err)
+	}
+	if left, err := os.ReadDir(f.folder); err != nil || slices.ContainsFunc(left, func(e os.DirEntry) bool { return !strings.HasPrefix(e.Name(), "results.db") }) {
+		t.Errorf("the folder holds %v, %v", left, err)
+	}
+}
+
+func TestInvalidPlansAreRefused(t *testing.T) {
+	for name, targets := range map[string][]string{
+		"fake and real targets":   {"fake/a", "native"},
+		"options of fake targets": {"fake/a@create=soon"},
+	} {
+		f := newFrontEnd(t)
+		if outcome, err := f.execute(t.Context(), fakePlan(t, targets...), nil, &recorder{}); !isUsage(err) || outcome.Recorded {
+			t.Errorf("%s: Run() = %+v, %v, want a UsageError and no run", name, outcome, err)
+		}
+	}
+}
+
+func isUsage(err error) bool {
+	var usage *UsageError
+	return errors.As(err, &usage)
 }

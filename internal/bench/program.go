@@ -167,7 +167,7 @@ func (r *Running) Ready(ctx context.Context) (time.Duration, error) {
 // WaitOK waits for the program's exit. Only the trial's limit bounds it: the run time of a program is a parameter. A program
 // that fails is an error.
 func (r *Running) WaitOK(ctx context.Context) error {
-	exit, err := r.Container.Wait(ctx)
+	exit, err := r.Wait(ctx)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (r *Running) Destroy(ctx context.Context, t Trial) (time.Duration, Span, er
 		return 0, Span{}, err
 	}
 	exit, err := t.Time(ctx, "exit", func(ctx context.Context) error {
-		_, err := r.Container.Wait(ctx)
+		_, err := r.Wait(ctx)
 		return err
 	})
 	if err != nil {
@@ -224,7 +224,7 @@ func (r *Running) Await(ctx context.Context) *Exit {
 	e := &Exit{Done: done, spec: r.spec}
 	go func() {
 		defer close(done)
-		e.Exit, e.Err = r.Container.Wait(ctx)
+		e.Exit, e.Err = r.Wait(ctx)
 	}()
 	return e
 }

@@ -144,7 +144,8 @@ type Execer interface {
 	Exec(ctx context.Context, p Process) (Exit, error)
 }
 
-// Pauser is a container that can be frozen and thawed. Each call returns when the container is in the new state.
+// Pauser is a container that can be frozen and thawed. Each call returns when the container is in the new state. A confirmation
+// of the state follows the last step of the call.
 type Pauser interface {
 	Pause(ctx context.Context) error
 	Resume(ctx context.Context) error

@@ -67,7 +67,7 @@ func pause() bench.Benchmark {
 		Summary: "freeze and thaw a running container",
 		Source:  "peers (bucketbench)",
 		Metrics: []result.Metric{
-			phrased("pauses a container in", seconds("Pause", "from running to paused")), seconds("Resume", "from paused to running"),
+			phrased("pauses a container in", seconds("Pause", "from the call to its answer; with a bare runtime a check of the freezer follows")), seconds("Resume", "from paused to running"),
 		},
 	}, engine.CanPause, func(ctx context.Context, t bench.Trial, c engine.Pauser, _ int) error {
 		if err := timed(ctx, t, "Pause", c.Pause); err != nil {

@@ -31,13 +31,12 @@ type Engine struct {
 	group string // parent of the pods' cgroups
 }
 
-// placed is an Engine whose pods have cgroups of the run.
-type placed struct{ *Engine }
-
-// private is a placed Engine with a network of its own. detached has such a network too, but no cgroups of the run.
+// The optional interfaces of an Engine depend on the engine: pods have cgroups of the run, the network is a private engine's
+// own, or both.
 type (
-	private  struct{ placed }
-	detached struct{ *Engine }
+	withCgroups struct{ *Engine }
+	withNetwork struct{ *Engine }
+	withBoth    struct{ withCgroups }
 )
 
 var (
@@ -45,8 +44,8 @@ var (
 	_ engine.DaemonBacked = (*Engine)(nil)
 	_ engine.Puller       = (*Engine)(nil)
 	_ engine.Networker    = (*Engine)(nil)
-	_ engine.CgroupPlacer = placed{}
-	_ engine.Dialer       = private{}
+	_ engine.CgroupPlacer = withCgroups{}
+	_ engine.Dialer       = withBoth{}
 	_ engine.Execer       = (*container)(nil)
 	_ engine.Updater      = (*container)(nil)
 	_ engine.Meter        = (*container)(nil)
@@ -57,7 +56,7 @@ var (
 func (e *Engine) Info() engine.Info { return e.info }
 
 // SetCgroupParent implements engine.CgroupPlacer. Nothing that the launcher starts belongs to a container here.
-func (p placed) SetCgroupParent(group string) error {
+func (p withCgroups) SetCgroupParent(group string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.group = group
@@ -65,12 +64,12 @@ func (p placed) SetCgroupParent(group string) error {
 }
 
 // Dial implements engine.Dialer.
-func (p private) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (p withBoth) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return p.service.private.Dial(ctx, network, address)
 }
 
 // Dial implements engine.Dialer.
-func (d detached) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (d withNetwork) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return d.service.private.Dial(ctx, network, address)
 }
 
@@ -78,11 +77,11 @@ func (d detached) Dial(ctx context.Context, network, address string) (net.Conn, 
 func (e *Engine) shown() engine.Engine {
 	switch own := e.service.private != nil; {
 	case own && e.ownsCgroups():
-		return private{placed{e}}
+		return withBoth{withCgroups{e}}
 	case own:
-		return detached{e}
+		return withNetwork{e}
 	case e.ownsCgroups():
-		return placed{e}
+		return withCgroups{e}
 	default:
 		return e
 	}

@@ -91,11 +91,11 @@ func newPeerLab(t *testing.T, program string) *peerLab {
 		}
 	})
 	l.opened = opened
-	unplaced, ok := opened.(private)
+	e, ok := opened.(withBoth)
 	if !ok {
 		t.Skip("containers cannot be given cgroups here")
 	}
-	l.service, l.handler = unplaced.service, unplaced.handler.name
+	l.service, l.handler = e.service, e.handler.name
 	return l
 }
 

@@ -54,7 +54,7 @@ const (
 	stream    = "performance.memory.stream size=64MiB"
 )
 
-func TestJointSamplesCanBeStored(t *testing.T) {
+func TestMachinesAreValidRuns(t *testing.T) {
 	for _, run := range reporttest.Machines() {
 		if err := run.Validate(); err != nil {
 			t.Error(err)
@@ -62,8 +62,8 @@ func TestJointSamplesCanBeStored(t *testing.T) {
 	}
 }
 
-// A run has the ratios that its own report has.
-func TestJointRatiosAreThoseOfEachRun(t *testing.T) {
+// A run in a joint report has the ratios of its own report.
+func TestJointRatiosEqualThoseOfEachRun(t *testing.T) {
 	runs := reporttest.Machines()
 	j := machines()
 	compared := 0
@@ -87,7 +87,7 @@ func TestJointRatiosAreThoseOfEachRun(t *testing.T) {
 	}
 }
 
-func TestRunsStandByMachine(t *testing.T) {
+func TestRunsAreSortedByMachine(t *testing.T) {
 	j := machines()
 	var labels, machines []string
 	for _, r := range j.Runs {
@@ -104,7 +104,7 @@ func TestRunsStandByMachine(t *testing.T) {
 	}
 }
 
-func TestNamesThatSeveralMachinesHave(t *testing.T) {
+func TestRunsOfEqualHostNamesAreNumbered(t *testing.T) {
 	one, other, unnamed, long := reporttest.Small(), reporttest.Small(), reporttest.Small(), reporttest.Small()
 	one.ID, other.ID, unnamed.ID, long.ID = "1", "2", "3", "4"
 	other.Host.CPU = "Other CPU"
@@ -120,8 +120,8 @@ func TestNamesThatSeveralMachinesHave(t *testing.T) {
 	}
 }
 
-// Absolute values are not compared, on one machine or across, unless that is asked for; then without a verdict.
-func TestAbsoluteValuesAreComparedOnlyWhenAsked(t *testing.T) {
+// Absolute values are compared only with AcrossMachines, and then without a verdict.
+func TestAbsoluteValuesNeedAcrossMachines(t *testing.T) {
 	runs := reporttest.Machines()
 	count := func(j report.Report) (n int) {
 		for _, s := range j.Suites {
@@ -144,7 +144,7 @@ func TestAbsoluteValuesAreComparedOnlyWhenAsked(t *testing.T) {
 		return n
 	}
 	if n := count(machines()); n != 0 {
-		t.Errorf("%d absolute values are compared though nobody asked", n)
+		t.Errorf("%d absolute values are compared without AcrossMachines", n)
 	}
 	j := report.New(runs, report.Options{AcrossMachines: true})
 	if n := count(j); n < 50 {
@@ -165,7 +165,7 @@ func valuesOf(points []report.Point) []float64 {
 	return values
 }
 
-// Runs whose own baselines differ take one that all of them have, in each of them.
+// Runs with different baselines share a baseline that all of them have.
 func TestCommonBaseline(t *testing.T) {
 	j := machines()
 	b := titled(t, j, unixbench)
@@ -185,7 +185,7 @@ func TestCommonBaseline(t *testing.T) {
 	}
 }
 
-// Runs that have no target in common are shown, and said to be apart.
+// Runs without a common target are shown with a note.
 func TestNoCommonBaseline(t *testing.T) {
 	one, other := reporttest.Small(), reporttest.Small()
 	other.ID, other.Baseline = "other", "oci/crun"
@@ -223,14 +223,14 @@ func TestJointFindings(t *testing.T) {
 		t.Errorf("the first statement is %q", f.Statements)
 	}
 	if slices.ContainsFunc(f.Statements, func(s string) bool { return strings.Contains(s, stream) && strings.HasPrefix(s, "oci/crun") }) {
-		t.Errorf("what is opposite is stated too: %q", f.Statements)
+		t.Errorf("an opposite difference is a statement too: %q", f.Statements)
 	}
 	if !strings.Contains(f.Comparisons, " 4 opposite ones") {
 		t.Errorf("the comparisons are %q", f.Comparisons)
 	}
 }
 
-// Of many runs a statement gives the ends.
+// A statement about many runs has the smallest and the largest ratio.
 func TestStatementOfManyRuns(t *testing.T) {
 	var runs []result.Run
 	for i := range report.MostRuns {
@@ -244,7 +244,7 @@ func TestStatementOfManyRuns(t *testing.T) {
 	}
 }
 
-func TestWhatDiffers(t *testing.T) {
+func TestDifferencesBetweenRuns(t *testing.T) {
 	j := machines()
 	differs := map[string]bool{}
 	values := map[string][]string{}
@@ -290,7 +290,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// Conditions that are not the same make ratios less alike than they look.
+// Different conditions make ratios less comparable.
 func TestJointConditions(t *testing.T) {
 	b := titled(t, machines(), stream)
 	want := []report.Fact{{Name: "cpus", Values: []string{"0-1 (oci/crun)", "not recorded", "0-1 (oci/crun)", "not recorded"}, Differs: true}}
@@ -299,8 +299,8 @@ func TestJointConditions(t *testing.T) {
 	}
 }
 
-// A metric of another unit is another metric, whatever its name.
-func TestMetricsOfOtherUnitsStandApart(t *testing.T) {
+// Metrics of different units are different metrics, even with the same name.
+func TestMetricsOfDifferentUnitsAreSeparate(t *testing.T) {
 	one, other := reporttest.Small(), reporttest.Small()
 	other.ID = "other"
 	other.Bench = slices.Clone(other.Bench)
@@ -324,7 +324,7 @@ func TestMetricsOfOtherUnitsStandApart(t *testing.T) {
 	}
 }
 
-func TestEmulatedMachinesAreWarnedOf(t *testing.T) {
+func TestEmulatedMachinesHaveAWarning(t *testing.T) {
 	runs := reporttest.Machines()
 	for i, want := range []bool{false, true, false} {
 		runs[i].Trials = nil

@@ -106,7 +106,7 @@ func TestLayersAreDifferencesWithinBlocks(t *testing.T) {
 	}
 }
 
-func TestLayersGoByEngineAndRuntime(t *testing.T) {
+func TestLayersDependOnEngineAndRuntime(t *testing.T) {
 	l := layersOf(t, engines(), "CreateAndRun")
 	for target, want := range map[string]string{
 		"native":                       "process",
@@ -144,7 +144,7 @@ func TestLayersGoByEngineAndRuntime(t *testing.T) {
 	}
 }
 
-func TestLayersOfCPULeaveTheSandboxWithItsEngine(t *testing.T) {
+func TestLayersOfCPUMergeSandboxAndEngine(t *testing.T) {
 	l := layersOf(t, engines(), "HostCPU")
 	for target, want := range map[string]string{
 		"containerd/crun": "process|runtime|shim and engine, sandbox and network",
@@ -156,7 +156,7 @@ func TestLayersOfCPULeaveTheSandboxWithItsEngine(t *testing.T) {
 	}
 }
 
-func TestLayersSayWhatIsNotShown(t *testing.T) {
+func TestLayersMarkUnclearParts(t *testing.T) {
 	l := layersOf(t, engines(), "CreateAndRun")
 	faster := stackOf(t, l, "podman/crun").Parts[2]
 	if faster.Median >= 0 || !faster.Shown() || faster.Unclear() {
@@ -211,8 +211,8 @@ func TestLayersWithoutATarget(t *testing.T) {
 	}
 }
 
-// A block counts only if all targets that tell the layers apart have a value in it: then the parts
-// of every stack are of the same blocks.
+// A block counts only if all targets that separate the layers have a value in it, so that the parts of every stack have the
+// same blocks.
 func TestLayersPairBlocks(t *testing.T) {
 	run := fewEngines()
 	for i := range run.Trials {
@@ -235,7 +235,7 @@ func TestLayersPairBlocks(t *testing.T) {
 	}
 }
 
-func TestComponentsStandTogether(t *testing.T) {
+func TestComponentsAreGrouped(t *testing.T) {
 	m := engines()
 	b := benchmark(t, m, lifecycle)
 	for _, metric := range b.Metrics {
@@ -270,9 +270,8 @@ func TestComponentsStandTogether(t *testing.T) {
 	}
 }
 
-// A component that is seen in some trials only was nothing in the others: the median of those in which it
-// was seen would be too much.
-func TestComponentsThatComeAndGo(t *testing.T) {
+// A component with values in some trials counts as 0 in the others. The median of its values alone would be too large.
+func TestMissingComponentsCountAsZero(t *testing.T) {
 	run := fewEngines()
 	for i := range run.Trials {
 		tr := &run.Trials[i]
@@ -308,7 +307,7 @@ func TestOptionalMetrics(t *testing.T) {
 	}
 }
 
-// In a single block the medians are the values, which add up: what the arithmetic leaves is no remainder.
+// In a single block the medians are the values, which add up. Rounding errors are no remainder.
 func TestNoRemainderOfASingleBlock(t *testing.T) {
 	run := reporttest.Engines()
 	run.Trials = slices.DeleteFunc(run.Trials, func(t result.Trial) bool { return t.Block > 0 || t.Warmup })

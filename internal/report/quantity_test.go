@@ -54,7 +54,7 @@ func TestQuantity(t *testing.T) {
 	}
 }
 
-func TestMedianShowsTheLargerHalf(t *testing.T) {
+func TestMedianHasTheLargerHalfOfItsInterval(t *testing.T) {
 	s := &stats.Summary{Median: 0.0213, CI: &stats.Interval{Lo: 0.0212, Hi: 0.02172}}
 	if got := report.Median(s, result.Seconds); got != "21.3 ± 0.42 ms" {
 		t.Errorf("Median = %q", got)
@@ -71,7 +71,7 @@ func TestMedianShowsTheLargerHalf(t *testing.T) {
 	}
 }
 
-func TestVerdictWordGoesByTheUnit(t *testing.T) {
+func TestVerdictWordFitsTheMetric(t *testing.T) {
 	for _, c := range []struct {
 		unit          result.Unit
 		direction     result.Direction

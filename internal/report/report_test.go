@@ -60,7 +60,7 @@ const (
 	runsc     = "oci/runsc@platform=systrap"
 )
 
-func TestSampleIsARunThatCanBeStored(t *testing.T) {
+func TestSamplesAreValidRuns(t *testing.T) {
 	runs := reporttest.Odd()
 	runs["sample"], runs["small"], runs["suite"] = reporttest.Sample(), reporttest.Small(), reporttest.Suite()
 	for name, run := range runs {
@@ -100,7 +100,7 @@ func TestOnlyGoodTrialsGiveNumbers(t *testing.T) {
 	}
 }
 
-func TestASeriesGivesOneValueATrial(t *testing.T) {
+func TestSeriesGivesOneValueATrial(t *testing.T) {
 	run := reporttest.Sample()
 	b := benchmark(t, model(run), "scalability.runtime.5")
 	c := cell(t, b, "StartLatency", "oci/runc")
@@ -175,7 +175,7 @@ func TestFamilyIsOneMetric(t *testing.T) {
 	}
 }
 
-func TestACellDoesNotDependOnOthers(t *testing.T) {
+func TestCellsAreIndependent(t *testing.T) {
 	whole := reporttest.Sample()
 	part := reporttest.Sample()
 	part.Trials = slices.DeleteFunc(part.Trials, func(tr result.Trial) bool {
@@ -242,7 +242,7 @@ func TestStepsAreWithinTheirPhase(t *testing.T) {
 	}
 }
 
-func TestEqualReasonsAreToldOnce(t *testing.T) {
+func TestEqualReasonsAreListedOnce(t *testing.T) {
 	m := engines()
 	want := []string{
 		"oci/youki (youki is not on PATH; install it, or name its binary in the plan under runtimes)",
@@ -252,7 +252,7 @@ func TestEqualReasonsAreToldOnce(t *testing.T) {
 			"containerd/runsc@platform=systrap, crio/runc, crio/crun, crio/youki, containerd/kata@hypervisor=qemu (skipped: pause: CRI has no call to freeze a container)",
 	}
 	if diff := cmp.Diff(want, m.Findings.NotMeasured); diff != "" {
-		t.Errorf("what was not measured is (-want +got):\n%s", diff)
+		t.Errorf("NotMeasured (-want +got):\n%s", diff)
 	}
 	groups := m.Runs[0].MissingGroups()
 	if len(groups) != 2 || len(groups[1].Targets) != 9 || len(m.Runs[0].Missing) != 10 {
@@ -278,7 +278,7 @@ func TestManyTargetsWithTooFewBlocks(t *testing.T) {
 	t.Error("there is no warning of too few blocks")
 }
 
-func TestFindingsRestOnShownDifferences(t *testing.T) {
+func TestFindingsNeedShownDifferences(t *testing.T) {
 	m := model(reporttest.Sample())
 	if n := len(m.Findings.Statements); n != 6 {
 		t.Errorf("there are %d findings, want 6: %q", n, m.Findings.Statements)
@@ -292,7 +292,7 @@ func TestFindingsRestOnShownDifferences(t *testing.T) {
 		}
 	}
 	if !strings.Contains(strings.Join(m.Findings.NotMeasured, "\n"), "oci/youki (youki is not on PATH") {
-		t.Errorf("what was not measured is %q", m.Findings.NotMeasured)
+		t.Errorf("NotMeasured is %q", m.Findings.NotMeasured)
 	}
 	for name, run := range reporttest.Odd() {
 		switch name {
@@ -416,7 +416,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-func TestNewLeavesTheRunAlone(t *testing.T) {
+func TestNewDoesNotChangeTheRun(t *testing.T) {
 	run := reporttest.Sample()
 	model(run)
 	if diff := cmp.Diff(reporttest.Sample(), run); diff != "" {

@@ -19,7 +19,7 @@ func bounded(most float64) result.Run {
 	return run
 }
 
-// A bound needs no baseline, and a single trial breaks it.
+// A bound needs no baseline, and one trial can break it.
 func TestBreaches(t *testing.T) {
 	if found := model(reporttest.Sample()).Findings.Breaches; found != nil {
 		t.Errorf("without bounds %v are broken", found)
@@ -55,7 +55,7 @@ func TestBreaches(t *testing.T) {
 	}
 }
 
-func TestConditionsAreSaidOnce(t *testing.T) {
+func TestEqualConditionsAreListedOnce(t *testing.T) {
 	run := reporttest.Small()
 	for i := range run.Trials {
 		tr := &run.Trials[i]
@@ -88,8 +88,8 @@ func TestConditionsAreSaidOnce(t *testing.T) {
 	}
 }
 
-// What every target skips has no section. What one target was tried on has.
-func TestUnmeasuredStandsInAList(t *testing.T) {
+// A benchmark that every target skips has no section. A benchmark with one other trial has.
+func TestUnmeasuredBenchmarksAreListed(t *testing.T) {
 	m := model(reporttest.Suite())
 	var names []string
 	for _, b := range m.Benchmarks() {

@@ -276,13 +276,19 @@ func (r *Run) validateText() error {
 		l.check(t.Version, "the version of target %s", t.Name)
 		l.check(t.Isolation, "the isolation of target %s", t.Name)
 		l.check(t.Cgroup, "the cgroup of target %s", t.Name)
+		l.check(t.Runtime, "the runtime of target %s", t.Name)
 	}
 	for _, b := range r.Bench {
 		l.check(b.Name, "the name of a benchmark")
 		l.check(b.Summary, "the summary of benchmark %s", b.Name)
 		l.check(b.Source, "the source of benchmark %s", b.Name)
+		l.check(b.Place, "the place of benchmark %s", b.Name)
 		for _, m := range b.Metrics {
 			l.check(m.Name, "the name of a metric of benchmark %s", b.Name)
+			l.check(m.Phrase, "the phrase of metric %s of benchmark %s", m.Name, b.Name)
+			l.check(m.Group, "the group of metric %s of benchmark %s", m.Name, b.Name)
+			l.check(m.Component, "the component of metric %s of benchmark %s", m.Name, b.Name)
+			l.check(m.DerivedFrom, "the source of metric %s of benchmark %s", m.Name, b.Name)
 		}
 	}
 	for _, i := range r.Images {

@@ -42,7 +42,7 @@ func TestAxisTicks(t *testing.T) {
 	}
 }
 
-func TestAxisRefusesWhatCannotBeDrawn(t *testing.T) {
+func TestAxisRefusesValuesWithoutASpan(t *testing.T) {
 	for _, values := range [][]float64{nil, {math.NaN()}, {math.Inf(1), 1}, {-math.MaxFloat64, math.MaxFloat64}} {
 		if _, ok := newAxis(values, result.Seconds, 0, 100); ok {
 			t.Errorf("there is an axis for %v", values)

@@ -72,28 +72,28 @@ func TestJointGolden(t *testing.T) {
 	golden(t, "testdata/machines.golden.html", writtenJoint(t, []result.Run{small, board}, report.Options{AcrossMachines: true}))
 }
 
-func TestSampleShowsAllThereIs(t *testing.T) {
+func TestSamplePageHasEverySection(t *testing.T) {
 	got := written(t, reporttest.Sample())
 	if n := len(got); n > 1<<20 {
 		t.Errorf("the report has %d bytes, want 1 MiB at most", n)
 	}
 	for what, want := range map[string]string{
-		"a target that is not there":      "Not available: youki is not on PATH",
-		"a skip":                          "skipped: pause: there is no container to freeze",
-		"a failure":                       "1 of 10 failed",
-		"a time-out":                      "2 of 5 timed out",
-		"another baseline":                "Compared with <b>oci/runc</b>",
-		"the words for bytes":             " × more</b>",
-		"the words for scores":            "worse",
-		"two groups":                      "Values in two groups",
-		"a disturbed trial":               `class="ring"`,
-		"phases":                          "Phases: the median of each timed region",
-		"a curve":                         "number of the container, in order of start",
-		"the seed of the run":             "8213640917",
-		"the plan":                        "warmup: 1",
-		"the source of the overhead":      "Wang et al., equation 1",
-		"a percentile is not made up":     `<th scope="col">Max</th>`,
-		"a warning that is not of values": "the CPU frequency governor is schedutil",
+		"an unavailable target":       "Not available: youki is not on PATH",
+		"a skip":                      "skipped: pause: there is no container to freeze",
+		"a failure":                   "1 of 10 failed",
+		"a time-out":                  "2 of 5 timed out",
+		"another baseline":            "Compared with <b>oci/runc</b>",
+		"the words for bytes":         " × more</b>",
+		"the words for scores":        "worse",
+		"two groups":                  "Values in two groups",
+		"a disturbed trial":           `class="ring"`,
+		"phases":                      "Phases: the median of each timed region",
+		"a curve":                     "number of the container, in order of start",
+		"the seed of the run":         "8213640917",
+		"the plan":                    "warmup: 1",
+		"the source of the overhead":  "Wang et al., equation 1",
+		"a percentile is not made up": `<th scope="col">Max</th>`,
+		"a warning about the host":    "the CPU frequency governor is schedutil",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s: the report lacks %q", what, want)
@@ -107,25 +107,25 @@ func TestSampleShowsAllThereIs(t *testing.T) {
 func TestEnginesShowLayersAndComponents(t *testing.T) {
 	got := written(t, reporttest.Engines())
 	for what, want := range map[string]string{
-		"layers":                              "Layers of CreateAndRun: medians of the differences",
-		"a layer that is not shown":           `<small>not shown to differ from 0</small>`,
-		"its pale piece":                      `class="c3 unclear"`,
-		"a layer that takes away":             `<td>−[0-9.]+ ms<small>−[0-9.]+ to −[0-9.]+ ms</small></td>`,
-		"the zero it lies left of":            `class="zero"`,
-		"layers that cannot be told apart":    `<td colspan="2">[0-9.]+ ms<small>`,
-		"a word for them":                     `<small>runtime, shim and engine</small>`,
-		"why not":                             "no value of oci/youki to separate the layers",
-		"what a bar says without eyes":        `aria-label="oci/crun: [0-9.]+ ± [0-9.]+ ms; process [0-9.]+ ± [0-9.]+ ms; runtime [0-9.]+ ± [0-9.]+ ms"`,
-		"a step within its phase":             `<small>RunPodSandbox [0-9.]+ ms</small>`,
-		"CPU time by component":               "CPU time by component",
-		"memory by component":                 "Memory by component",
-		"that there is no ratio, once":        "Without a value on the baseline, so without a ratio: RunPodSandbox, CreateContainer",
-		"that a plot is not of all targets":   "on 9 of 21 targets",
-		"where a metric is not":               "not recorded on native, oci/runc, oci/crun",
-		"targets as rows of the overview":     `<th scope="row">crio/crun</th><td class="worse`,
-		"outcomes that are alike together":    "<b>21 targets</b> 10 ok each",
-		"equal reasons together":              "crio/runsc@platform=ptrace, crio/runsc@platform=systrap \\(runsc blocks",
-		"targets that lack the same together": "containerd/runc, containerd/crun, containerd/youki",
+		"layers":                          "Layers of CreateAndRun: medians of the differences",
+		"a layer that is not shown":       `<small>not shown to differ from 0</small>`,
+		"its pale piece":                  `class="c3 unclear"`,
+		"a negative layer":                `<td>−[0-9.]+ ms<small>−[0-9.]+ to −[0-9.]+ ms</small></td>`,
+		"its zero line":                   `class="zero"`,
+		"layers that are not separable":   `<td colspan="2">[0-9.]+ ms<small>`,
+		"their name":                      `<small>runtime, shim and engine</small>`,
+		"the reason":                      "no value of oci/youki to separate the layers",
+		"the text of a bar":               `aria-label="oci/crun: [0-9.]+ ± [0-9.]+ ms; process [0-9.]+ ± [0-9.]+ ms; runtime [0-9.]+ ± [0-9.]+ ms"`,
+		"a step within its phase":         `<small>RunPodSandbox [0-9.]+ ms</small>`,
+		"CPU time by component":           "CPU time by component",
+		"memory by component":             "Memory by component",
+		"the note on missing ratios":      "Without a value on the baseline, so without a ratio: RunPodSandbox, CreateContainer",
+		"the targets of a plot":           "on 9 of 21 targets",
+		"the targets without a metric":    "not recorded on native, oci/runc, oci/crun",
+		"targets as rows of the overview": `<th scope="row">crio/crun</th><td class="worse`,
+		"equal outcomes together":         "<b>21 targets</b> 10 ok each",
+		"equal reasons together":          "crio/runsc@platform=ptrace, crio/runsc@platform=systrap \\(runsc blocks",
+		"equal gaps together":             "containerd/runc, containerd/crun, containerd/youki",
 	} {
 		if !regexp.MustCompile(want).MatchString(got) {
 			t.Errorf("%s: nothing in the report matches %q", what, want)
@@ -144,32 +144,32 @@ func TestEnginesShowLayersAndComponents(t *testing.T) {
 		}
 	}
 	if n := strings.Count(got, "no baseline"); n > 0 {
-		t.Errorf("the report says %d times that there is no baseline", n)
+		t.Errorf("the report mentions no baseline %d times", n)
 	}
 }
 
-func TestJointShowsAllThereIs(t *testing.T) {
+func TestJointPageHasEverySection(t *testing.T) {
 	runs := reporttest.Machines()
 	got := writtenJoint(t, runs, report.Options{})
 	for what, want := range map[string]string{
-		"what becomes of absolute values": `<p class="rule">Absolute values are the measurements of each machine. They are not compared across machines: no ratio, no verdict, no common axis`,
-		"an emulated machine":             `<b>lab-v2</b> QEMU TCG CPU version 2.5&#43;, amd64, 2 CPUs, cgroup v2 <em>emulated</em>`,
-		"what differs":                    `<tr><th scope="row">Cgroup</th><td>hybrid</td><td class="odd">v2</td><td class="odd">v2</td><td class="odd">v2</td></tr>`,
-		"what does not":                   `<dt>Run as root</dt><dd>yes</dd>`,
-		"what is opposite":                `Opposite differences</h3>\s*<ul class="findings">\s*<li>oci/crun: Triad is 1[.0-9]+\x{a0}×\x{a0}faster than native on server #1`,
-		"what does not hold":              `<ul class="alarms">\s*<li>operations.container.lifecycle: oci/runsc@platform=systrap does not hold its time limit on server #1 \(`,
-		"the overview":                    `<tr class="group"><th scope="rowgroup" colspan="5"><a href="#b1">operations.container.lifecycle</a></th></tr>`,
-		"an absolute value":               `<small class="absolute">[0-9.]+ ± [0-9.]+ ms, n = 10</small>`,
-		"the ratios in a plot":            `<b>CreateAndRun</b> ratio to native of the same run, lower is better, log axis`,
-		"absolute values of one machine":  `<b>CreateAndRun</b> absolute, on server, lower is better`,
-		"a hollow mark":                   `<path class="side c1" d="M`,
-		"a filled one":                    `<path class="side full c3" d="M`,
-		"what a plot says without eyes":   `aria-label="CreateAndRun, ratio to native of the same run, lower is better; oci/runc on server #1: [0-9.]+ × slower, `,
-		"another baseline":                `Compared with <b>oci/runc</b>, because the runs of this report have no other baseline in common here`,
-		"conditions that differ":          `<dt>cpus</dt><dd>0-1 \(oci/crun\) on server #1, lab-v2; not recorded on server #2, raspberrypi</dd>`,
-		"what a run does not have":        `<tr><th scope="row">performance.disk.blog time=5s</th><td>not in this run</td><td>not in this run</td>`,
-		"the warnings of a run":           `<b>lab-v2</b> <span>The CPU is emulated \(1\), The host \(2\)`,
-		"why there is no value":           `title="runsc does not know this CPU; build it for arm64"><b>–</b> not available`,
+		"the note on absolute values":    `<p class="rule">Absolute values are the measurements of each machine. They are not compared across machines: no ratio, no verdict, no common axis`,
+		"an emulated machine":            `<b>lab-v2</b> QEMU TCG CPU version 2.5&#43;, amd64, 2 CPUs, cgroup v2 <em>emulated</em>`,
+		"a difference":                   `<tr><th scope="row">Cgroup</th><td>hybrid</td><td class="odd">v2</td><td class="odd">v2</td><td class="odd">v2</td></tr>`,
+		"an equal fact":                  `<dt>Run as root</dt><dd>yes</dd>`,
+		"an opposite difference":         `Opposite differences</h3>\s*<ul class="findings">\s*<li>oci/crun: Triad is 1[.0-9]+\x{a0}×\x{a0}faster than native on server #1`,
+		"a breach":                       `<ul class="alarms">\s*<li>operations.container.lifecycle: oci/runsc@platform=systrap does not hold its time limit on server #1 \(`,
+		"the overview":                   `<tr class="group"><th scope="rowgroup" colspan="5"><a href="#b1">operations.container.lifecycle</a></th></tr>`,
+		"an absolute value":              `<small class="absolute">[0-9.]+ ± [0-9.]+ ms, n = 10</small>`,
+		"the ratios in a plot":           `<b>CreateAndRun</b> ratio to native of the same run, lower is better, log axis`,
+		"absolute values of one machine": `<b>CreateAndRun</b> absolute, on server, lower is better`,
+		"a hollow mark":                  `<path class="side c1" d="M`,
+		"a filled mark":                  `<path class="side full c3" d="M`,
+		"the text of a plot":             `aria-label="CreateAndRun, ratio to native of the same run, lower is better; oci/runc on server #1: [0-9.]+ × slower, `,
+		"another baseline":               `Compared with <b>oci/runc</b>, because the runs of this report have no other baseline in common here`,
+		"different conditions":           `<dt>cpus</dt><dd>0-1 \(oci/crun\) on server #1, lab-v2; not recorded on server #2, raspberrypi</dd>`,
+		"a gap of a run":                 `<tr><th scope="row">performance.disk.blog time=5s</th><td>not in this run</td><td>not in this run</td>`,
+		"the warnings of a run":          `<b>lab-v2</b> <span>The CPU is emulated \(1\), The host \(2\)`,
+		"the reason for a missing value": `title="runsc does not know this CPU; build it for arm64"><b>–</b> not available`,
 	} {
 		if !regexp.MustCompile(want).MatchString(got) {
 			t.Errorf("%s: nothing in the report matches %q", what, want)
@@ -189,15 +189,15 @@ func TestJointShowsAllThereIs(t *testing.T) {
 	}
 	overview, _, _ := strings.Cut(got, `<section class="suite"`)
 	if _, matrix, _ := strings.Cut(overview, `id="matrix"`); strings.Contains(matrix, "blog") {
-		t.Error("the overview has what one run alone has")
+		t.Error("the overview has a benchmark of one run alone")
 	}
 	if got := writtenJoint(t, runs[:2], report.Options{AcrossMachines: true}); !strings.Contains(got, "the ratio of the absolute median to that on server, with the 95 % interval and without a verdict") {
-		t.Error("nothing is compared across machines though that was asked for")
+		t.Error("nothing is compared across machines with --across-machines")
 	}
 }
 
-// Twelve runs can be told apart by shape and colour.
-func TestKeysDiffer(t *testing.T) {
+// Each of twelve runs has its own shape and colour.
+func TestKeysOfRunsDiffer(t *testing.T) {
 	var runs []result.Run
 	for i := range report.MostRuns {
 		runs = append(runs, result.Run{ID: strconv.Itoa(i), State: result.Complete})
@@ -211,30 +211,30 @@ func TestKeysDiffer(t *testing.T) {
 	}
 }
 
-// A report of many benchmarks shows what does not hold first, one metric of each in the overview, and the rest behind
-// the names of components.
+// A report of many benchmarks has the breaches first, one metric of each benchmark in the overview, and the rest below the names
+// of components.
 func TestSuite(t *testing.T) {
 	got := written(t, reporttest.Suite())
 	for what, want := range map[string]string{
-		"what does not hold, first":        `(?s)<h2>Findings</h2>\s*<ul class="alarms">\s*<li>limits.cpu.time quota=0.1: containerd/runsc does not hold its CPU limit: CPULimitUse is 9[0-9]+\x{a0}%, above the bound of 110\x{a0}% \(median of 10 trials\).</li>`,
-		"and in the overview":              `<td class="[a-z0-9 ]+ alarm"[^>]*>.*<em>does not hold its CPU limit</em></td>`,
-		"and with the benchmark":           `<li>containerd/runsc does not hold its memory limit: Kill is`,
-		"and in the table":                 `<em>does not hold its CPU limit: above 110\s%</em>`,
-		"and in the contents":              `<a href="#b[0-9]+">cpu.time</a> <b class="mark"`,
-		"a brief overview":                 "The overview has one metric of each benchmark",
-		"where the rest is":                `<th scope="row"><a href="#b2">sevenzip</a><small>Compression</small></th>`,
-		"a component that is closed":       `<details id="c-b1">\s*<summary><b>performance.cpu</b> <span>time, sevenzip, dav1d, linpack</span></summary>`,
-		"its contents":                     `<li><a href="#c-b1">cpu</a><ul><li><a href="#b1">time</a></li>`,
-		"parameters that tell apart":       `<li><a href="#b[0-9]+">throughput cache=cold volume=tmpfs</a></li>`,
-		"conditions of all targets":        `<div><dt>cpus</dt><dd>0-1</dd></div>`,
-		"conditions that differ":           `<dt>path</dt><dd>veth between two network namespaces \(native\), bridge, veth \(`,
-		"what was not measured":            `(?s)id="unmeasured".*<p>bridged network: this host&#39;s kernel has no veth; load the module veth</p>\s*<p class="aside">performance.network.netperf with=host, performance.network.netperf with=container`,
-		"the image":                        `<dt>Image</dt><dd>workload: sha256:5e2c[0-9a-f]+, 62.0 MiB</dd>`,
-		"an image that is not there":       `<dt>Image</dt><dd>mine.tar: not available: there is no such file &lt;here&gt;</dd>`,
-		"ticks of ratios":                  `>[0-9]+ %</text>`,
-		"ticks of bits":                    `>[0-9.]+ Gbit/s</text>`,
-		"that caches were dropped":         "the page cache of the whole machine was dropped 70 times",
-		"limits, which are few, are shown": `(?s)<h2>limits</h2>\s*<article id="b[0-9]+">`,
+		"a breach, first":              `(?s)<h2>Findings</h2>\s*<ul class="alarms">\s*<li>limits.cpu.time quota=0.1: containerd/runsc does not hold its CPU limit: CPULimitUse is 9[0-9]+\x{a0}%, above the bound of 110\x{a0}% \(median of 10 trials\).</li>`,
+		"and in the overview":          `<td class="[a-z0-9 ]+ alarm"[^>]*>.*<em>does not hold its CPU limit</em></td>`,
+		"and with the benchmark":       `<li>containerd/runsc does not hold its memory limit: Kill is`,
+		"and in the table":             `<em>does not hold its CPU limit: above 110\s%</em>`,
+		"and in the contents":          `<a href="#b[0-9]+">cpu.time</a> <b class="mark"`,
+		"a brief overview":             "The overview has one metric of each benchmark",
+		"the link to the rest":         `<th scope="row"><a href="#b2">sevenzip</a><small>Compression</small></th>`,
+		"a closed component":           `<details id="c-b1">\s*<summary><b>performance.cpu</b> <span>time, sevenzip, dav1d, linpack</span></summary>`,
+		"its contents":                 `<li><a href="#c-b1">cpu</a><ul><li><a href="#b1">time</a></li>`,
+		"distinguishing parameters":    `<li><a href="#b[0-9]+">throughput cache=cold volume=tmpfs</a></li>`,
+		"conditions of all targets":    `<div><dt>cpus</dt><dd>0-1</dd></div>`,
+		"different conditions":         `<dt>path</dt><dd>veth between two network namespaces \(native\), bridge, veth \(`,
+		"an unmeasured benchmark":      `(?s)id="unmeasured".*<p>bridged network: this host&#39;s kernel has no veth; load the module veth</p>\s*<p class="aside">performance.network.netperf with=host, performance.network.netperf with=container`,
+		"the image":                    `<dt>Image</dt><dd>workload: sha256:5e2c[0-9a-f]+, 62.0 MiB</dd>`,
+		"an unavailable image":         `<dt>Image</dt><dd>mine.tar: not available: there is no such file &lt;here&gt;</dd>`,
+		"ticks of ratios":              `>[0-9]+ %</text>`,
+		"ticks of bits":                `>[0-9.]+ Gbit/s</text>`,
+		"the note on dropped caches":   "the page cache of the whole machine was dropped 70 times",
+		"a short suite, which is open": `(?s)<h2>limits</h2>\s*<article id="b[0-9]+">`,
 	} {
 		if !regexp.MustCompile(want).MatchString(got) {
 			t.Errorf("%s: nothing in the report matches %q", what, want)
@@ -242,7 +242,7 @@ func TestSuite(t *testing.T) {
 	}
 	missing, _, _ := strings.Cut(got, `id="targets"`)
 	if _, table, found := strings.Cut(missing, `id="missing"`); found && strings.Contains(table, "netperf") {
-		t.Error("what was not measured at all stands among the trials without a number too")
+		t.Error("an unmeasured benchmark is among the trials without a number too")
 	}
 	if found := notNumbers.FindString(got); found != "" {
 		t.Errorf("the report has %q", found)
@@ -275,12 +275,12 @@ func barsStayInside(t *testing.T, page string) int {
 	return len(pieces)
 }
 
-// loads matches whatever makes a browser fetch something or run something.
+// loads matches everything that makes a browser load or run something.
 var loads = regexp.MustCompile(`(?i)https?://|<script|<link|<img|<iframe|<object|<embed|@import|url\(|\bsrc=|\bon[a-z]+=|javascript:`)
 
-func TestNothingIsLoadedOrRun(t *testing.T) {
+func TestPageLoadsAndRunsNothing(t *testing.T) {
 	got := written(t, reporttest.Sample())
-	// What the hostile sample says is there, but escaped.
+	// The text of the hostile sample is there, but escaped.
 	if !strings.Contains(got, "&lt;script&gt;alert(1)&lt;/script&gt;") {
 		t.Error("the output of the failed trial is not shown escaped")
 	}
@@ -292,13 +292,13 @@ func TestNothingIsLoadedOrRun(t *testing.T) {
 	}
 }
 
-func TestTextOfARunIsEscapedEverywhere(t *testing.T) {
+func TestTextOfRunsIsEscaped(t *testing.T) {
 	run := reporttest.Small()
 	bad := `"'><svg/onload=alert(1)>{{.}}` + "`</style></title></pre>"
 	for _, s := range []*string{
 		&run.ID, &run.Name, &run.Plan, &run.Baseline, &run.Tool.Version, &run.Host.CPU, &run.Host.Kernel, &run.Host.Warnings[0],
 		&run.Caveats[0], &run.Targets[1].Name, &run.Targets[1].Version, &run.Targets[1].Binary, &run.Bench[0].Summary, &run.Bench[0].Source,
-		&run.Bench[0].Name, &run.Bench[0].Metrics[0].Help, &run.Bench[0].Metrics[0].Bound.Broken,
+		&run.Bench[0].Name, &run.Bench[0].Metrics[0].Help, &run.Bench[0].Metrics[0].Bound.Broken, &run.Bench[0].Metrics[2].Phrase, &run.Bench[0].Place, &run.Targets[1].Runtime,
 	} {
 		*s += bad
 	}
@@ -343,8 +343,7 @@ func TestTextOfARunIsEscapedEverywhere(t *testing.T) {
 	}
 }
 
-// notNumbers matches what formatting a value that is no number leaves behind, and exponents
-// in drawings.
+// notNumbers matches the text of NaN and infinities, format errors, and exponents in drawings.
 var notNumbers = regexp.MustCompile(`NaN|[+-]Inf|\bInf\b|%!|\s(d|x|y|cx|cy|width|height|viewBox)="[^"]*\de`)
 
 func TestOddRuns(t *testing.T) {
@@ -371,7 +370,7 @@ func TestOddRunsBesideAnother(t *testing.T) {
 	small := reporttest.Small()
 	for name, run := range reporttest.Odd() {
 		if strings.Contains(name, "layers") {
-			continue // of which a joint report has none
+			continue // a joint report has no layers
 		}
 		run.ID = "odd"
 		got := writtenJoint(t, []result.Run{run, small}, report.Options{AcrossMachines: true})
@@ -392,7 +391,7 @@ func TestControlCharactersAreReplaced(t *testing.T) {
 	}
 }
 
-func TestSameModelSameBytes(t *testing.T) {
+func TestSameRunGivesSameBytes(t *testing.T) {
 	first, second := written(t, reporttest.Sample()), written(t, reporttest.Sample())
 	if first != second {
 		t.Error("two reports of one run differ")
@@ -405,7 +404,7 @@ var errBroken = errors.New("no space left")
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
-func TestWriteGivesTheWritersError(t *testing.T) {
+func TestWriteReturnsTheErrorOfTheWriter(t *testing.T) {
 	if err := html.Write(broken{}, report.Report{}); !errors.Is(err, errBroken) {
 		t.Errorf("Write = %v, want %v", err, errBroken)
 	}

@@ -81,7 +81,7 @@ func TestJointGolden(t *testing.T) {
 	}
 }
 
-func TestJointObeysTheSchema(t *testing.T) {
+func TestJointDocumentsFollowTheSchema(t *testing.T) {
 	schema := jointSchema(t)
 	machines := reporttest.Machines()
 	documents := map[string][]byte{
@@ -91,7 +91,7 @@ func TestJointObeysTheSchema(t *testing.T) {
 	}
 	for name, run := range reporttest.Odd() {
 		if strings.Contains(name, "layers") {
-			continue // of which a joint report has none
+			continue // a joint report has no layers
 		}
 		odd := run
 		odd.ID = "odd"
@@ -118,8 +118,8 @@ func TestJointObeysTheSchema(t *testing.T) {
 	}
 }
 
-// Programs find why there is no number, and no ratio across machines unless it was asked for.
-func TestJointSaysWhatIsMissing(t *testing.T) {
+// Documents have the reasons for missing numbers, and ratios across machines only with AcrossMachines.
+func TestJointDocumentGivesReasonsForGaps(t *testing.T) {
 	var doc struct {
 		Absolute   string `json:"absolute_values"`
 		Machines   []struct{ Runs []int }
@@ -165,7 +165,7 @@ func TestJointSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestWriteJointGivesTheWritersError(t *testing.T) {
+func TestWriteJointReturnsTheErrorOfTheWriter(t *testing.T) {
 	if err := reportjson.Write(broken{}, report.Report{}); !errors.Is(err, errBroken) {
 		t.Errorf("WriteJoint = %v, want %v", err, errBroken)
 	}

@@ -53,7 +53,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func TestSampleSaysWhatTheModelSays(t *testing.T) {
+func TestDocumentAgreesWithTheReport(t *testing.T) {
 	var doc struct {
 		Schema     int    `json:"schema_version"`
 		Kind       string `json:"kind"`
@@ -99,7 +99,7 @@ func TestSampleSaysWhatTheModelSays(t *testing.T) {
 	}
 }
 
-// Programs get what does not hold, conditions and what was not measured as the other reports have them.
+// Documents have breaches, conditions and unmeasured benchmarks, like the other reports.
 func TestSuite(t *testing.T) {
 	var doc struct {
 		Run      struct{ Images []result.Image }
@@ -270,7 +270,7 @@ var errBroken = errors.New("no space left")
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
-func TestWriteGivesTheWritersError(t *testing.T) {
+func TestWriteReturnsTheErrorOfTheWriter(t *testing.T) {
 	if err := reportjson.Write(broken{}, report.Report{}); !errors.Is(err, errBroken) {
 		t.Errorf("Write = %v, want %v", err, errBroken)
 	}

@@ -94,8 +94,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// TestFits holds what can be broken to the terminal's width.
-func TestFits(t *testing.T) {
+// TestLinesFitTheWidth holds what can be broken to the terminal's width.
+func TestLinesFitTheWidth(t *testing.T) {
 	models := map[string]report.Report{}
 	for name, run := range map[string]result.Run{"sample": reporttest.Sample(), "engines": reporttest.Engines(), "suite": reporttest.Suite()} {
 		models[name] = single(run)
@@ -122,8 +122,8 @@ func fits(t *testing.T, name, report string, width int) {
 	}
 }
 
-// TestStepsStandBehindTheirPhase holds that steps which are no metrics have columns of their own.
-func TestStepsStandBehindTheirPhase(t *testing.T) {
+// TestStepsFollowTheirPhase holds that steps which are no metrics have columns of their own.
+func TestStepsFollowTheirPhase(t *testing.T) {
 	run := reporttest.Engines()
 	for i := range run.Trials {
 		tr := &run.Trials[i]
@@ -144,7 +144,7 @@ func TestStepsStandBehindTheirPhase(t *testing.T) {
 	t.Errorf("there is no table of phases:\n%s", got)
 }
 
-func TestNoControlCharacterOfTheRunReachesTheTerminal(t *testing.T) {
+func TestControlCharactersDoNotReachTheTerminal(t *testing.T) {
 	run := reporttest.Small()
 	bad := "\x1b]0;owned\a\x1b[2J\u009b"
 	run.Name += bad
@@ -186,7 +186,7 @@ func TestOddRunsBesideAnother(t *testing.T) {
 	small := reporttest.Small()
 	for name, run := range reporttest.Odd() {
 		if strings.Contains(name, "layers") {
-			continue // of which a joint report has none
+			continue // a joint report has no layers
 		}
 		run.ID = "odd"
 		got := writtenJoint(t, report.New([]result.Run{run, small}, report.Options{AcrossMachines: true}), text.Options{})
@@ -202,7 +202,7 @@ var errBroken = errors.New("no space left")
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
-func TestWriteGivesTheWritersError(t *testing.T) {
+func TestWriteReturnsTheErrorOfTheWriter(t *testing.T) {
 	if err := text.Write(broken{}, report.Report{}, text.Options{}); !errors.Is(err, errBroken) {
 		t.Errorf("Write = %v, want %v", err, errBroken)
 	}

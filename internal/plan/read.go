@@ -294,6 +294,11 @@ func (r *reader) key(n ast.MapKeyNode) (string, bool) {
 	return key, ok
 }
 
+// hasKey reports whether a mapping has a key.
+func hasKey(entries []*ast.MappingValueNode, key string) bool {
+	return slices.ContainsFunc(entries, func(e *ast.MappingValueNode) bool { s, _ := text(e.Key); return s == key })
+}
+
 // list reads a list with 1 to most entries.
 func (r *reader) list(n ast.Node, key string, most int) []ast.Node {
 	seq, ok := n.(*ast.SequenceNode)
@@ -394,7 +399,7 @@ func (r *reader) benchmarks(n ast.Node) {
 		item := Item{at: r.at(v)}
 		if entries, ok := pairs(v); ok {
 			r.entries(entries, "a benchmark", r.itemFields(&item))
-			if !slices.ContainsFunc(entries, func(e *ast.MappingValueNode) bool { s, _ := text(e.Key); return s == "name" }) {
+			if !hasKey(entries, "name") {
 				r.fail(v, "the benchmark has no name", `write "name: …" beside params`)
 			}
 		} else {

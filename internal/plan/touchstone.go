@@ -92,20 +92,12 @@ func (r *reader) readTouchstone(entries []*ast.MappingValueNode) {
 
 // words reads a list of strings; null is an empty list.
 func (r *reader) words(n ast.Node, key string) []ast.Node {
-	if _, ok := n.(*ast.NullNode); ok {
-		return nil
-	}
 	seq, ok := n.(*ast.SequenceNode)
-	if !ok {
-		r.wrongKind(n, key, "a list", "write it in brackets or with dashes")
-		return nil
-	}
-	if len(seq.Values) > MaxTargets {
-		r.fail(seq.Values[MaxTargets], fmt.Sprintf("%s has more than %d entries", key, MaxTargets), "split the plan")
+	if _, null := n.(*ast.NullNode); null || ok && len(seq.Values) == 0 {
 		return nil
 	}
 	var words []ast.Node
-	for _, v := range seq.Values {
+	for _, v := range r.list(n, key, MaxTargets) {
 		if _, ok := text(v); !ok {
 			r.wrongKind(v, key, "a string", "")
 			continue

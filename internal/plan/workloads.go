@@ -120,7 +120,7 @@ func (r *reader) workloads(n ast.Node) {
 func (r *reader) required(n ast.Node, entries []*ast.MappingValueNode, what string, wanted ...string) {
 	var missing []string
 	for _, key := range wanted {
-		if !slices.ContainsFunc(entries, func(e *ast.MappingValueNode) bool { s, _ := text(e.Key); return s == key }) {
+		if !hasKey(entries, key) {
 			missing = append(missing, key)
 		}
 	}
@@ -217,10 +217,7 @@ func (r *reader) parse(n ast.Node) []custom.Metric {
 		m := custom.Metric{Scale: 1}
 		r.entries(entries, "an entry of parse", r.metricFields(&m))
 		r.required(v, entries, "the entry of parse", "metric", "unit", "better")
-		has := func(key string) bool {
-			return slices.ContainsFunc(entries, func(e *ast.MappingValueNode) bool { s, _ := text(e.Key); return s == key })
-		}
-		if has("regex") == has("json") {
+		if hasKey(entries, "regex") == hasKey(entries, "json") {
 			r.fail(v, "the entry of parse needs either regex or json", adviceOf("regex")+", or "+adviceOf("json"))
 		}
 		if slices.ContainsFunc(metrics, func(o custom.Metric) bool { return o.Name == m.Name && m.Name != "" }) {

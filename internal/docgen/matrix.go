@@ -14,7 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// Matrix records the targets on which the programs worked in a real run. It is stored beside the pages, so that they can be
+// Matrix records which programs worked on which targets in a real run. It is stored beside the pages, so that they can be
 // generated without that run. It has no figures, because readers would quote the figures of one machine and a few trials.
 type Matrix struct {
 	Machine string   `json:"machine"`

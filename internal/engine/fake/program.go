@@ -23,38 +23,38 @@ type program struct {
 	host     *host
 }
 
-// Program is a program other than the probe, as a test writes it.
+// Program is a program of a test, other than the probe.
 type Program func(args []string, spec engine.Spec) Behaviour
 
-// Behaviour is what a scripted process does: it takes a while, writes, and ends.
+// Behaviour is the behaviour of a scripted process: it runs for a time, writes its output and exits.
 type Behaviour struct {
 	Took           time.Duration
 	Stdout, Stderr string
 	Exit           engine.Exit
 }
 
-// echo writes its arguments, so that plans with fake targets can have any output read.
+// echo writes its arguments, so that plans with fake targets can produce any output.
 func echo(args []string, _ engine.Spec) Behaviour {
 	return Behaviour{Stdout: strings.Join(args, " ") + "\n"}
 }
 
-// behaviour is what a process does.
+// behaviour is the behaviour of a process.
 type behaviour struct {
 	first     string // written to Stdout at once
 	length    time.Duration
 	endless   bool
-	result    string // written to Stdout in the end
-	complaint string // written to Stderr in the end
+	result    string // written to Stdout at the exit
+	complaint string // written to Stderr at the exit
 	exit      engine.Exit
-	server    *server // answers from the first instruction to the end; nil for most
-	graceful  bool    // ends by itself on SIGTERM
+	server    *server // answers from the first instruction to the exit; nil for most
+	graceful  bool    // exits with code 0 on SIGTERM
 }
 
-// probe is where images have the probe.
+// probe is the path of the probe in images.
 const probe = "/probe"
 
-// loadProgram looks for the program in the imagined root file system. That there is none shows before the
-// process runs, as with a runtime.
+// loadProgram finds the program in the imagined root file system. A missing program is an error before the process runs, as with a
+// runtime.
 func (h *host) loadProgram(args []string, spec engine.Spec) (program, error) {
 	if len(args) == 0 {
 		return program{}, fmt.Errorf("the process has no arguments")
@@ -69,8 +69,7 @@ func (h *host) loadProgram(args []string, spec engine.Spec) (program, error) {
 	return program{args: args[1:], spec: spec, scripted: scripted, host: h}, nil
 }
 
-// begin gives the behaviour of the numberth process of e, in a container with the
-// given index. A server listens from here on.
+// begin returns the behaviour of process number of e, in a container with the given index. A server starts to listen here.
 func (p program) begin(e *Engine, index, number int) behaviour {
 	var b behaviour
 	if p.scripted != nil {
@@ -81,7 +80,7 @@ func (p program) begin(e *Engine, index, number int) behaviour {
 	}
 	if slices.Contains(e.script.garbage, number) {
 		const garbage = "\x00\xff{\"metric\": gar\n"
-		if b.first != "" || b.result == "" { // also what should have written nothing
+		if b.first != "" || b.result == "" { // also for a process without output
 			b.first = garbage
 		}
 		if b.result != "" {
@@ -91,7 +90,7 @@ func (p program) begin(e *Engine, index, number int) behaviour {
 	return b
 }
 
-// killed gives the end that a signal puts to the process, and whether it does.
+// killed returns the exit of the process after a signal, and whether the signal ends it.
 func (b behaviour) killed(signal syscall.Signal) (engine.Exit, bool) {
 	switch signal {
 	case 0, syscall.SIGCHLD, syscall.SIGCONT, syscall.SIGURG, syscall.SIGWINCH:
@@ -151,11 +150,11 @@ func (p program) plan(slow slowness) behaviour {
 	return behaviour{first: "touchstone-probe fake\n"} // version
 }
 
-// span is the values that a number may have.
+// span is the range of a number.
 type span struct{ low, high uint64 }
 
-// commands gives the options of the probe's commands but for exit and write, which have an
-// argument. An option without a span is text.
+// commands returns the options of the probe's commands, except for exit and write, which have an argument. An option without a span
+// is text.
 func commands() map[string]map[string]span {
 	ms := span{1, 3_600_000}
 	workers := span{0, 64}
@@ -178,8 +177,7 @@ func commands() map[string]map[string]span {
 // settings are options with their values.
 type settings map[string]string
 
-// readOptions refuses what the probe would: options that a command does not have,
-// and values that are no numbers or too large.
+// readOptions refuses options as the probe does: unknown options, and values that are not numbers or too large.
 func readOptions(args []string, allowed map[string]span) (settings, error) {
 	o := settings{}
 	for ; len(args) > 0; args = args[2:] {
@@ -202,7 +200,7 @@ func readOptions(args []string, allowed map[string]span) (settings, error) {
 	return o, nil
 }
 
-// number gives the value of an option that readOptions has accepted.
+// number returns the value of an option that readOptions has accepted.
 func (o settings) number(name string, otherwise int) int {
 	n, err := strconv.Atoi(o[name])
 	if err != nil {
@@ -228,7 +226,7 @@ func planExit(args []string) behaviour {
 	return fails(2, "exit: unexpected argument %s", args[1])
 }
 
-// planWrite makes a file that nobody reads.
+// planWrite imitates a file that is never read.
 func (p program) planWrite() behaviour {
 	switch {
 	case len(p.args) != 2:
@@ -247,7 +245,7 @@ func planServe(n engine.Network, port int) behaviour {
 	return behaviour{first: fmt.Sprintf("ready port=%d\n", s.port), endless: true, graceful: true, server: s}
 }
 
-// planGrow takes memory up to a limit, which kills it a MiB short of it, as part of it goes to the kernel.
+// planGrow takes memory up to a limit. The kill comes a MiB before the limit, because the kernel needs a part of it.
 func planGrow(mib int, limit int64) behaviour {
 	var b behaviour
 	most := int64(mib)
@@ -262,8 +260,7 @@ func planGrow(mib int, limit int64) behaviour {
 	return b
 }
 
-// writable tells whether dir lies on something that can be written: /tmp, the
-// innermost mount if that is not read-only, or a root that is writable.
+// writable reports whether dir is writable: it is in /tmp, in an innermost mount that is not read-only, or in a writable root.
 func (p program) writable(dir string) bool {
 	if !path.IsAbs(dir) {
 		return false

@@ -15,7 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// run gives what a process that ends by itself writes.
+// run returns the output of a process that exits by itself.
 func (l *harness) run(spec engine.Spec) (stdout, stderr string, exit engine.Exit) {
 	l.Helper()
 	var out, err bytes.Buffer
@@ -95,8 +95,8 @@ func values(t *testing.T, report string) map[string]float64 {
 	return all
 }
 
-// TestReportsAreTheProbes compares with the probe's captured output what is reported, not the values.
-func TestReportsAreTheProbes(t *testing.T) {
+// TestReportsHaveTheProbesNames compares the names in the reports with the probe's captured output, not the values.
+func TestReportsHaveTheProbesNames(t *testing.T) {
 	for name, args := range map[string][]string{
 		"syscall": workload.Syscall(2, 10*ms),
 		"stream":  workload.Stream(32, 10*ms),
@@ -171,7 +171,7 @@ func TestSignals(t *testing.T) {
 		{[]string{"ready"}, syscall.SIGINT, engine.Exit{Signal: syscall.SIGINT}},
 		{[]string{"syscall", "--ms", "100"}, syscall.SIGTERM, engine.Exit{Signal: syscall.SIGTERM}},
 		{[]string{"syscall", "--ms", "100"}, 0, engine.Exit{}},
-		{[]string{"exit", "3"}, syscall.SIGKILL, engine.Exit{Code: 3}}, // it has ended before the signal comes
+		{[]string{"exit", "3"}, syscall.SIGKILL, engine.Exit{Code: 3}}, // it has exited before the signal
 	} {
 		l := newHarness(t, "fake/x")
 		c := l.create(l.spec(tt.args...))
@@ -183,7 +183,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A program that a test writes takes its time, writes to both its outputs and ends as it is told.
+// A scripted program takes its time, writes to both outputs and exits with its code.
 func TestInstalledProgram(t *testing.T) {
 	l := newHarness(t, "fake/x@exit=0s,start=0s")
 	l.driver.Install("/usr/bin/sysbench", func(args []string, spec engine.Spec) fake.Behaviour {

@@ -39,7 +39,7 @@ var shortParams = map[string]bench.Params{
 func TestRealCPU(t *testing.T) {
 	for _, tt := range realTargets {
 		t.Run(strings.ReplaceAll(tt.name, "/", "_"), func(t *testing.T) {
-			l := newRealLab(t, tt.name, tt.driver)
+			l := newRealHarness(t, tt.name, tt.driver)
 			for _, b := range (catalogue.Catalogue{}).All() {
 				if b.Image != bench.WorkloadImage || !bench.Matches("performance.cpu", b.Name) && !bench.Matches("performance.memory", b.Name) {
 					continue
@@ -62,7 +62,7 @@ func TestRealCPU(t *testing.T) {
 func TestRealLimits(t *testing.T) {
 	for _, tt := range realTargets {
 		t.Run(strings.ReplaceAll(tt.name, "/", "_"), func(t *testing.T) {
-			l := newRealLab(t, tt.name, tt.driver)
+			l := newRealHarness(t, tt.name, tt.driver)
 			if l.session.Cgroups == nil {
 				t.Skip("needs the right to make cgroups: run as root")
 			}
@@ -94,7 +94,7 @@ func TestRealLimits(t *testing.T) {
 
 // An accepted but ignored limit is detected.
 func TestRealLimitIgnored(t *testing.T) {
-	l := newRealLab(t, "native", native.Driver{})
+	l := newRealHarness(t, "native", native.Driver{})
 	l.engine = updating{l.engine.(*native.Engine), func(context.Context, engine.Updater, engine.Resources) error { return nil }}
 	trial := l.run(t, "limits.cpu.scaling", bench.Params{"events": "600", "steps": "2", "percent": "20"})
 	if got := sample(t, trial, "LimitResponse"); got < 1.4 || got > 3 {
@@ -104,7 +104,7 @@ func TestRealLimitIgnored(t *testing.T) {
 
 // Without a limit the program exceeds the bound by far.
 func TestRealNoLimit(t *testing.T) {
-	l := newRealLab(t, "native", native.Driver{})
+	l := newRealHarness(t, "native", native.Driver{})
 	l.engine = unlimited{l.engine.(*native.Engine)}
 	trial := l.run(t, "limits.cpu.time", bench.Params{"events": "200"})
 	if got := sample(t, trial, "CPULimitUse"); got < 2 || got > 11 {

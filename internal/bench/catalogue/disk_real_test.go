@@ -50,7 +50,7 @@ func TestRealDisk(t *testing.T) {
 		{"oci/runsc@platform=systrap", oci.Driver{}, result.Skipped},
 	} {
 		t.Run(strings.ReplaceAll(tt.target, "/", "_"), func(t *testing.T) {
-			l := newRealLab(t, tt.target, tt.driver)
+			l := newRealHarness(t, tt.target, tt.driver)
 			for _, s := range small {
 				for _, volume := range s.volumes {
 					given := bench.Params{"on": string(volume)}
@@ -74,18 +74,18 @@ func TestRealDisk(t *testing.T) {
 	}
 }
 
-// realLab runs benchmarks on a real target with the images.
-type realLab struct {
+// realHarness runs benchmarks on a real target with the images.
+type realHarness struct {
 	name    string
 	engine  engine.Engine
 	session engine.Session
 	files   map[bench.Image]runner.Image
 }
 
-func newRealLab(t *testing.T, targetName string, driver engine.Driver) *realLab {
+func newRealHarness(t *testing.T, targetName string, driver engine.Driver) *realHarness {
 	t.Helper()
 	rootfs, _ := enginetest.Workload(t)
-	l := &realLab{name: targetName, session: enginetest.Session(t, oci.LauncherOptions)}
+	l := &realHarness{name: targetName, session: enginetest.Session(t, oci.LauncherOptions)}
 	l.files = map[bench.Image]runner.Image{bench.ProbeImage: {Rootfs: l.session.Rootfs}, bench.WorkloadImage: {Rootfs: rootfs}}
 	parsed, err := target.Parse(targetName)
 	if err != nil {
@@ -102,7 +102,7 @@ func newRealLab(t *testing.T, targetName string, driver engine.Driver) *realLab 
 }
 
 // run executes one trial. The page cache belongs to the whole host, so only the files of the trial are dropped.
-func (l *realLab) run(t *testing.T, name string, given bench.Params) result.Trial {
+func (l *realHarness) run(t *testing.T, name string, given bench.Params) result.Trial {
 	t.Helper()
 	b := find(t, name)
 	params, err := b.Resolve(given, false)

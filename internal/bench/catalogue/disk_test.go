@@ -21,8 +21,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// diskLab is a fake target that records its containers, with a page cache that can be dropped.
-type diskLab struct {
+// diskHarness is a fake target that records its containers, with a page cache that can be dropped.
+type diskHarness struct {
 	engine.Engine
 	driver    *fake.Driver
 	clock     *fake.Clock
@@ -31,7 +31,7 @@ type diskLab struct {
 	events    []string // programs and drops of the cache, in order
 }
 
-func (l *diskLab) Info() engine.Info {
+func (l *diskHarness) Info() engine.Info {
 	info := l.Engine.Info()
 	info.Isolation = l.isolation
 	return info
@@ -58,10 +58,10 @@ func diskPrograms() map[string]fake.Program {
 	return programs
 }
 
-func newDiskLab(t *testing.T, targetName string) *diskLab {
+func newDiskHarness(t *testing.T, targetName string) *diskHarness {
 	t.Helper()
 	clock := fake.NewClock()
-	l := &diskLab{driver: fake.NewDriver(clock), clock: clock, isolation: engine.SharedKernel}
+	l := &diskHarness{driver: fake.NewDriver(clock), clock: clock, isolation: engine.SharedKernel}
 	for name, program := range diskPrograms() {
 		l.driver.Install(name, func(args []string, spec engine.Spec) fake.Behaviour {
 			l.events = append(l.events, what(name, args))
@@ -93,12 +93,12 @@ func what(name string, args []string) string {
 	}
 }
 
-func (l *diskLab) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
+func (l *diskHarness) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
 	l.created = append(l.created, spec)
 	return l.Engine.Create(ctx, spec)
 }
 
-func (l *diskLab) run(t *testing.T, name string, given bench.Params) result.Trial {
+func (l *diskHarness) run(t *testing.T, name string, given bench.Params) result.Trial {
 	t.Helper()
 	trial := runOn(t, name, l, l.clock, given, func(c *runner.Config) {
 		c.DropCaches = func(context.Context) error {
@@ -127,7 +127,7 @@ func TestVolumes(t *testing.T) {
 			bench.Bind:      {false, true, true, "a bind mount of "},
 			bench.BindTmpfs: {false, true, true, "a bind mount of "},
 		} {
-			l := newDiskLab(t, "fake/a")
+			l := newDiskHarness(t, "fake/a")
 			trial := l.run(t, name, bench.Params{"on": string(volume)})
 			if trial.Status != result.OK {
 				t.Errorf("%s on %s: %s because %s", name, volume, trial.Status, trial.Reason)
@@ -155,7 +155,7 @@ func TestVolumes(t *testing.T) {
 func TestUnsupportedVolumes(t *testing.T) {
 	for volume, capability := range map[string]string{"rootfs": "writable-root", "tmpfs": "tmpfs"} {
 		for _, name := range onVolumes {
-			l := newDiskLab(t, "fake/a@no="+capability)
+			l := newDiskHarness(t, "fake/a@no="+capability)
 			trial := l.run(t, name, bench.Params{"on": volume})
 			if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "taken away") || len(l.created) > 0 {
 				t.Errorf("%s on %s: %s because %q", name, volume, trial.Status, trial.Reason)
@@ -217,7 +217,7 @@ func TestColdCache(t *testing.T) {
 		{"performance.disk.throughput", "cold", []string{"--rw=write", "drop", "--rw=read", "drop", "--rw=randread", "--rw=randwrite"}},
 	} {
 		for _, volume := range []string{"bind", "rootfs"} {
-			l := newDiskLab(t, "fake/a")
+			l := newDiskHarness(t, "fake/a")
 			trial := l.run(t, tt.name, bench.Params{"cache": tt.cache, "on": volume})
 			if trial.Status != result.OK {
 				t.Errorf("%s, %s, on %s: %s because %s", tt.name, tt.cache, volume, trial.Status, trial.Reason)
@@ -242,7 +242,7 @@ func TestColdCacheOfASandbox(t *testing.T) {
 		engine.NoIsolation: true, engine.SharedKernel: true, engine.UserKernel: false, engine.VM: false, engine.Unknown: false,
 	} {
 		for _, volume := range []string{"bind", "rootfs"} {
-			l := newDiskLab(t, "fake/a")
+			l := newDiskHarness(t, "fake/a")
 			l.isolation = isolation
 			trial := l.run(t, "performance.disk.read", bench.Params{"cache": "cold", "on": volume})
 			if said := trial.Conditions["page cache"]; trial.Status != result.OK || strings.Contains(said, "the sandbox's own cache is unknown") == known {
@@ -262,7 +262,7 @@ func TestCacheStaysWarm(t *testing.T) {
 		{"in the cache", make([]byte, 1<<20), "1048576 bytes of the files are still in it after it was dropped"},
 		{"not there", nil, "no data of the files has reached the host"},
 	} {
-		l := newDiskLab(t, "fake/a")
+		l := newDiskHarness(t, "fake/a")
 		l.driver.Install("/usr/bin/sysbench", func(args []string, spec engine.Spec) fake.Behaviour {
 			if err := os.WriteFile(filepath.Join(spec.Mounts[0].Source, "test_file.0"), tt.file, 0o600); err != nil {
 				t.Error(err)
@@ -288,7 +288,7 @@ func TestRootFileSystems(t *testing.T) {
 		{"fake/a@no=pull", engine.SharedKernel, "the container's root file system: an overlay on the run's disk"},
 		{"fake/a", engine.UserKernel, "the container's root file system: files may stay in an overlay inside the sandbox"},
 	} {
-		l := newDiskLab(t, tt.target)
+		l := newDiskHarness(t, tt.target)
 		l.isolation = tt.isolation
 		trial := l.run(t, "performance.disk.write", bench.Params{"on": "rootfs"})
 		if on := trial.Conditions["files on"]; trial.Status != result.OK || on != tt.want {
@@ -309,7 +309,7 @@ func TestImpossibleColdCache(t *testing.T) {
 			{"fake/a", bench.Params{"cache": "cold", "on": "bind-tmpfs"}, "are always in memory"},
 			{"fake/a@no=exec", bench.Params{"cache": "cold", "on": "bind"}, "taken away"},
 		} {
-			l := newDiskLab(t, tt.target)
+			l := newDiskHarness(t, tt.target)
 			trial := l.run(t, name, tt.given)
 			if trial.Status != result.Skipped || !strings.Contains(trial.Reason, tt.want) || len(l.events) > 0 {
 				t.Errorf("%s with %v: %s because %q after %q", name, tt.given, trial.Status, trial.Reason, l.events)
@@ -318,7 +318,7 @@ func TestImpossibleColdCache(t *testing.T) {
 		if trial := run(t, name, "fake/a", bench.Params{"cache": "cold"}); trial.Status != result.Skipped || !strings.Contains(trial.Reason, "not allowed") {
 			t.Errorf("%s without permission: %s because %q", name, trial.Status, trial.Reason)
 		}
-		l := newDiskLab(t, "fake/a")
+		l := newDiskHarness(t, "fake/a")
 		trial := runOn(t, name, l, l.clock, bench.Params{"cache": "cold"}, func(c *runner.Config) {
 			c.DropCaches = func(context.Context) error { return errors.New("no way") }
 		})
@@ -356,7 +356,7 @@ func TestMissingMounts(t *testing.T) {
 		{"with room for all", "fake/a", room(gib, gib), nil, ""},
 		{"with little memory", "fake/a", room(gib, 96<<20), []string{"BindTmpfs", "Tmpfs"}, "it writes up to 96 MiB to memory"},
 	} {
-		l := newDiskLab(t, tt.target)
+		l := newDiskHarness(t, tt.target)
 		trial := runOn(t, "performance.disk.mount", l, l.clock, nil, tt.config)
 		if trial.Status != result.OK {
 			t.Errorf("%s: %s because %q", tt.name, trial.Status, trial.Reason)
@@ -377,18 +377,18 @@ func TestMissingMounts(t *testing.T) {
 func TestDirect(t *testing.T) {
 	direct := bench.Params{"direct": "1", "mib": "1"}
 	for _, volume := range []string{"tmpfs", "bind-tmpfs"} {
-		l := newDiskLab(t, "fake/a")
+		l := newDiskHarness(t, "fake/a")
 		trial := l.run(t, "performance.disk.throughput", bench.Params{"direct": "1", "on": volume})
 		if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "exist only in memory") {
 			t.Errorf("direct on %s: %s because %q", volume, trial.Status, trial.Reason)
 		}
 	}
-	l := newDiskLab(t, "fake/a")
+	l := newDiskHarness(t, "fake/a")
 	trial := l.run(t, "performance.disk.throughput", bench.Params{"direct": "1", "on": "rootfs"})
 	if trial.Status != result.OK || !strings.Contains(trial.Conditions["direct I/O"], "cannot be seen") {
 		t.Errorf("direct on rootfs: %s because %q, recorded as %q", trial.Status, trial.Reason, trial.Conditions["direct I/O"])
 	}
-	l = newDiskLab(t, "fake/a")
+	l = newDiskHarness(t, "fake/a")
 	l.driver.Install("/usr/bin/fio", func(args []string, spec engine.Spec) fake.Behaviour {
 		if !slices.Contains(args, "--direct=1") {
 			t.Errorf("fio lacks the option: %q", args)
@@ -462,7 +462,7 @@ func TestWrongOutputOfDiskProgramsFails(t *testing.T) {
 					return b
 				},
 			} {
-				l := newDiskLab(t, "fake/a")
+				l := newDiskHarness(t, "fake/a")
 				for path, program := range diskPrograms() {
 					n := 0
 					l.driver.Install(path, func(args []string, spec engine.Spec) fake.Behaviour {

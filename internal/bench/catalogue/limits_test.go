@@ -486,7 +486,7 @@ func TestScalingReachesTheFullLimit(t *testing.T) {
 
 // The benchmark detects a limit that the first update ends, on a real kernel.
 func TestRealLimitDropped(t *testing.T) {
-	l := newRealLab(t, "native", native.Driver{})
+	l := newRealHarness(t, "native", native.Driver{})
 	l.engine = updating{l.engine.(*native.Engine), func(ctx context.Context, own engine.Updater, r engine.Resources) error {
 		r.CPU = 1
 		return own.Update(ctx, r)

@@ -25,8 +25,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// peerLab is bare metal, with the image's root file system.
-type peerLab struct {
+// peerHarness is bare metal, with the image's root file system.
+type peerHarness struct {
 	*testing.T
 	*native.Engine
 	session        engine.Session
@@ -45,7 +45,7 @@ type program struct {
 }
 
 // Create records the program.
-func (l *peerLab) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
+func (l *peerHarness) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
 	p := program{argv: spec.Process.Args, server: spec.Network == engine.Bridged}
 	if p.server && len(spec.Mounts) > 0 {
 		var err error
@@ -60,10 +60,10 @@ func (l *peerLab) Create(ctx context.Context, spec engine.Spec) (engine.Containe
 	return l.Engine.Create(ctx, spec)
 }
 
-func newPeerLab(t *testing.T) *peerLab {
+func newPeerHarness(t *testing.T) *peerHarness {
 	t.Helper()
 	rootfs, _ := enginetest.Workload(t)
-	l := &peerLab{T: t, session: enginetest.Session(t, oci.LauncherOptions), rootfs: rootfs, memory: memoryDir(t), cpu: lastCPU(t)}
+	l := &peerHarness{T: t, session: enginetest.Session(t, oci.LauncherOptions), rootfs: rootfs, memory: memoryDir(t), cpu: lastCPU(t)}
 	if l.session.Cgroups == nil {
 		t.Skip("needs the right to make cgroups: run as root")
 	}
@@ -95,7 +95,7 @@ func lastCPU(t *testing.T) string {
 }
 
 // measure returns Touchstone's values, from a trial as in any run, and the programs of the trial.
-func (l *peerLab) measure(p peer) ([]float64, []program, error) {
+func (l *peerHarness) measure(p peer) ([]float64, []program, error) {
 	l.Helper()
 	b := find(l.T, p.benchmark)
 	params, err := b.Resolve(p.params, false)
@@ -161,7 +161,7 @@ done
 const took = `^took ([0-9.]+)$`
 
 // byHand runs the programs of a trial by hand and returns their values.
-func (l *peerLab) byHand(p peer, programs []program) ([]float64, error) {
+func (l *peerHarness) byHand(p peer, programs []program) ([]float64, error) {
 	l.Helper()
 	var output []byte
 	var err error
@@ -177,7 +177,7 @@ func (l *peerLab) byHand(p peer, programs []program) ([]float64, error) {
 }
 
 // oneByOne runs a program, or the programs of a sequence, one after the other.
-func (l *peerLab) oneByOne(p peer, last program) ([]byte, error) {
+func (l *peerHarness) oneByOne(p peer, last program) ([]byte, error) {
 	args := slices.DeleteFunc(slices.Clone(last.argv), func(arg string) bool { return slices.Contains(p.without, arg) })
 	if i := slices.Index(args, "--"); i > 0 && slices.Contains(args[:i], "sequence") {
 		args = args[i+1:]
@@ -195,7 +195,7 @@ type hand struct {
 }
 
 // shell runs a script with arguments and returns its output. Its cgroups are beside the cgroups of trials.
-func (l *peerLab) shell(h hand, args ...string) (output []byte, err error) {
+func (l *peerHarness) shell(h hand, args ...string) (output []byte, err error) {
 	data, err := os.MkdirTemp(h.in, "")
 	if err != nil {
 		return nil, err
@@ -225,7 +225,7 @@ func (l *peerLab) shell(h hand, args ...string) (output []byte, err error) {
 }
 
 // joining calls run with a cgroup whose files are in an environment variable of the command.
-func (l *peerLab) joining(ctx context.Context, cmd *exec.Cmd, variable string, run func() error) func() error {
+func (l *peerHarness) joining(ctx context.Context, cmd *exec.Cmd, variable string, run func() error) func() error {
 	name := "by-hand-" + strings.ToLower(variable)
 	return func() error {
 		return l.session.InCgroup(ctx, l, name, peerLimit, func() error {

@@ -108,7 +108,7 @@ done
 `
 
 // overNetwork runs the programs of a trial at both ends of a network.
-func (l *peerLab) overNetwork(programs []program) ([]byte, error) {
+func (l *peerHarness) overNetwork(programs []program) ([]byte, error) {
 	h := hand{script: overNetworkScript, in: l.session.Data, groups: []string{"SERVER", "CLIENT"}, namespace: "--net"}
 	var args []string
 	for i, p := range programs {

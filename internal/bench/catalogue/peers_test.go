@@ -195,7 +195,7 @@ type contest struct {
 // takeTurns runs all peers by Touchstone and by hand. Each round goes through all peers, so that a drift of the machine affects
 // all. The side that begins changes from turn to turn. A first trial of each peer does not count: it lists the programs to
 // run by hand.
-func (l *peerLab) takeTurns(peers []peer, rounds int) []*contest {
+func (l *peerHarness) takeTurns(peers []peer, rounds int) []*contest {
 	var all []*contest
 	for _, p := range peers {
 		c := &contest{peer: p}
@@ -215,7 +215,7 @@ func (l *peerLab) takeTurns(peers []peer, rounds int) []*contest {
 }
 
 // turn runs each side once.
-func (l *peerLab) turn(c *contest) error {
+func (l *peerHarness) turn(c *contest) error {
 	var ours, theirs, again []float64
 	byHand := func(values *[]float64) func() error {
 		return func() (err error) {
@@ -313,7 +313,7 @@ func TestProgramsByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := newPeerLab(t).takeTurns(wanted, rounds)
+	all := newPeerHarness(t).takeTurns(wanted, rounds)
 	w := tabwriter.NewWriter(t.Output(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\tturns\tTouchstone\tby hand\tratio in a turn (95 %)\tby hand twice (95 %)\t")
 	verdicts := map[string]int{}

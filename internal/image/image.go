@@ -2,15 +2,14 @@
 // probe and the mount points for runtimes. Package debian below it builds the workload image.
 //
 // The probe is a C program (directory probe at the top). The binary embeds it for several architectures, so that a user installs a
-// single file. The probe image has one layer. Build packs it for engines that pull. WriteRootfs unpacks the same layer for engines that
-// need a directory, so all engines run the same files. The build is reproducible: the same probe gives the same bytes and
-// digest.
+// single file. The probe image has one layer. Build packs its files for engines that pull, and WriteRootfs writes the same files for
+// engines that need a directory. The build is reproducible: the same probe gives the same bytes and digest.
 //
 // Registry serves images to engines. It also creates fresh images with another layer, to measure pulls. Cache stores images on
 // disk and unpacks each once, for engines that need a directory.
 //
 // Images from elsewhere are untrusted. The package refuses names and links that lead out of the directory, devices, images of unlimited
-// size, and content that does not match its digest. From the layer of the probe image it accepts only files and directories.
+// size, and content that does not match its digest.
 package image
 
 import (
@@ -34,11 +33,11 @@ const ProbePath = "/probe"
 // not depend on the umask. The owner is root if the caller is root. WriteRootfs may be called again while containers run
 // from dir: it replaces each file atomically and keeps other files.
 func WriteRootfs(dir string) error {
-	layer, err := packed(runtime.GOARCH)
-	if err != nil {
-		return fmt.Errorf("write root file system %q: %w", dir, err)
+	probe, err := Probe(runtime.GOARCH)
+	if err == nil {
+		err = writeTree(dir, tree(probe))
 	}
-	if err := unpack(bytes.NewReader(layer), dir); err != nil {
+	if err != nil {
 		return fmt.Errorf("write root file system %q: %w", dir, err)
 	}
 	return nil
@@ -54,7 +53,11 @@ func Build(arch string) (v1.Image, error) {
 }
 
 func build(arch string) (v1.Image, error) {
-	content, err := packed(arch)
+	probe, err := Probe(arch)
+	if err != nil {
+		return nil, err
+	}
+	content, err := pack(tree(probe))
 	if err != nil {
 		return nil, err
 	}
@@ -105,11 +108,3 @@ func variant(arch string) string {
 
 // Epoch returns the time of all files and fields in Touchstone's images. The current time would change their digests.
 func Epoch() time.Time { return time.Unix(0, 0).UTC() }
-
-func packed(arch string) ([]byte, error) {
-	probe, err := Probe(arch)
-	if err != nil {
-		return nil, err
-	}
-	return pack(tree(probe))
-}

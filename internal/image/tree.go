@@ -3,6 +3,7 @@ package image
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -63,4 +64,30 @@ func pack(entries []entry) ([]byte, error) {
 		return nil, fmt.Errorf("pack layer: %w", err)
 	}
 	return layer.Bytes(), nil
+}
+
+// writeTree writes files to dir. It uses an os.Root, so that links in dir cannot lead it out of dir.
+func writeTree(dir string, entries []entry) (err error) {
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	if err := root.Chmod(".", 0o755); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.mode.IsDir() {
+			err = makeDir(root, e.name, e.mode&^fs.ModeDir)
+		} else {
+			err = replace(root, e.name, []byte(e.content), e.mode)
+		}
+		if err != nil {
+			return fmt.Errorf("write %q: %w", e.name, err)
+		}
+	}
+	return nil
 }

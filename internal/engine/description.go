@@ -2,7 +2,7 @@ package engine
 
 import "github.com/touchstone-bench/touchstone/internal/monitor"
 
-// Kind is the way in which an engine starts a program.
+// Kind classifies engines by the layers between Touchstone and a program.
 type Kind string
 
 // The kinds of engines, from the inside out.

@@ -138,8 +138,8 @@ type Container interface {
 	Delete(ctx context.Context) error
 }
 
-// Execer is a container in which further processes can be started. Exec returns when the process has exited and its
-// output has been written.
+// Execer is a container that can run further processes. Exec returns when the process has exited and its output has been
+// written.
 type Execer interface {
 	Exec(ctx context.Context, p Process) (Exit, error)
 }
@@ -195,7 +195,7 @@ type Info struct {
 	Binary  string // path of the runtime's binary, empty for native
 	Version string // as the binary prints it, on one line
 	Isolation
-	// Cgroup is the way in which containers are limited and accounted: the mode of the host ("v1", "hybrid",
+	// Cgroup is the hierarchy that limits and accounts containers: the mode of the host ("v1", "hybrid",
 	// "v2"), or "none" with the reason in Notes.
 	Cgroup   string
 	Rootless bool
@@ -224,8 +224,7 @@ type Spec struct {
 	Mounts []Mount
 	// Network is NoNetwork unless set.
 	Network Network
-	// Join is the path of a network namespace in which the process runs, instead of Network. Only native
-	// supports it. The programs at the host's end of a Link use it.
+	// Join is the path of a network namespace for the process, instead of Network. Only native supports it. The programs at the host's end of a Link use it.
 	Join string
 	// Resources are the limits at creation.
 	Resources Resources
@@ -276,7 +275,7 @@ type Resources struct {
 	// program that exceeds the limit is killed on every host. Only a user's daemon that puts its containers
 	// elsewhere can let them swap.
 	Memory int64
-	// CPUSet lists the CPUs on which the container may run, in the kernel's notation: "0-3,6".
+	// CPUSet lists the CPUs that the container may use, in the kernel's notation: "0-3,6".
 	CPUSet string
 }
 
@@ -286,8 +285,8 @@ const CPUPeriod = 100_000
 // CPUQuota is the CPU time of CPU in a CPUPeriod, in microseconds.
 func (r Resources) CPUQuota() int64 { return int64(math.Round(r.CPU * CPUPeriod)) }
 
-// Exit is the result of a process. Signal is 0 if the process exited by itself. Engines translate the exit code
-// 128+n, by which runtimes report a signal.
+// Exit is the result of a process. Signal is 0 if the process exited by itself. Runtimes report a signal as exit
+// code 128+n, which engines translate.
 type Exit struct {
 	Code   int
 	Signal syscall.Signal

@@ -129,7 +129,7 @@ func (p process) names() []string {
 // if the parent is Touchstone, which adopts orphans, or is not known.
 func (t Target) classify(p process, parent Component, parentNames []string) Component {
 	if parent == Container || parent == Sandbox {
-		return parent // whatever a program in there is called
+		return parent // a program in there may have any name
 	}
 	orphan := parent == "" || parent == Shim || parent == Monitor
 	for _, name := range p.names() {

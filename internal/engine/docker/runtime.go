@@ -65,7 +65,7 @@ func (d *daemon) lookup(ctx context.Context, t target.Target) (choice, engine.In
 	return c, info, err
 }
 
-// sessionFor returns a session in which the name of a runtime means the entry of the user's daemon.
+// sessionFor returns a session that maps the name of a runtime to the entry of the user's daemon.
 func (d *daemon) sessionFor(runtime string) engine.Session {
 	s := d.session
 	entry, ok := d.info.Runtimes[runtime]

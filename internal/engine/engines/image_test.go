@@ -20,8 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// pulling are targets of each engine that pulls. Those of an engine share a session, and with it a daemon and what that has
-// pulled.
+// pulling are targets of each engine that pulls. The targets of one engine share a session, its daemon and the pulled images.
 var pulling = [][]string{
 	{"containerd/runc", "containerd/crun", "containerd/runsc"},
 	{"crio/runc", "crio/runsc"},
@@ -68,12 +67,12 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// runConfigured runs a program from an image like a user's own: as from ours it runs, whatever the image is configured to
-// run, as root, in the root directory, with its arguments alone.
+// runConfigured runs a program from an image with a configuration, like a user's own. The configuration has no effect: the
+// program runs as root, in the root directory, with only its own arguments.
 func runConfigured(t *testing.T, s engine.Session, e engine.Engine, configured v1.Image) {
 	spec := enginetest.Spec(s, "configured")
 	spec.Image, spec.Writable = pulled(t, s, e, "configured:latest", configured), true
-	// This leads from the root directory alone to a directory, to which only root can write.
+	// Only from the root directory does this path lead to a directory, and only root can write there.
 	run(t, e, spec, workload.Write("data/../written"))
 }
 
@@ -84,28 +83,28 @@ func runPrograms(t *testing.T, s engine.Session, e engine.Engine, programs v1.Im
 		spec := enginetest.Spec(s, fmt.Sprint("program", n))
 		spec.Image = ref
 		if out := run(t, e, spec, args); out == "" {
-			t.Errorf("%q says nothing", args)
+			t.Errorf("%q prints nothing", args)
 		}
 	}
 }
 
-// run runs a program to its end, which must be a good one, and gives its output.
+// run runs a program, which must succeed, and returns its output.
 func run(t *testing.T, e engine.Engine, spec engine.Spec, args []string) string {
 	t.Helper()
 	var out, complaint bytes.Buffer
 	spec.Process = engine.Process{Args: args, Stdout: &out, Stderr: &complaint}
 	c := enginetest.Running(t, e, spec)
 	exit, err := c.Wait(t.Context())
-	if err := c.Delete(t.Context()); err != nil { // by then all output is there
+	if err := c.Delete(t.Context()); err != nil { // after that the output is complete
 		t.Error(err)
 	}
 	if err != nil || !exit.OK() {
-		t.Errorf("%q: %v, %v, it says %q and %q", args, exit, err, out.String(), complaint.String())
+		t.Errorf("%q: %v, %v, output %q and %q", args, exit, err, out.String(), complaint.String())
 	}
 	return out.String()
 }
 
-// pulled lets the engine pull an image for the time of the test.
+// pulled publishes an image for the duration of the test, and pulls it.
 func pulled(t *testing.T, s engine.Session, e engine.Engine, as string, img v1.Image) string {
 	t.Helper()
 	ref, err := s.Registry.Publish(t.Context(), as, img)

@@ -207,7 +207,7 @@ func older(version string, major, minor int) bool {
 	return slices.Compare(has[:], []int{major, minor}) < 0
 }
 
-// tryOut runs the test containers in a cgroup, by which all their processes can be killed.
+// tryOut runs the test containers in a cgroup, so that all their processes can be killed.
 func (e *Engine) tryOut(ctx context.Context) error {
 	return e.session.InCgroup(ctx, e, "try-podman-"+filepath.Base(e.state), undoLimit, func() error { return e.tryContainer(ctx) })
 }

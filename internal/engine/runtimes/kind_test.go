@@ -22,7 +22,7 @@ func TestAnswerIsBounded(t *testing.T) {
 	}
 }
 
-// What the runtimes of the field call themselves, and what looks like one of them.
+// The versions are from real runtimes, and from programs that resemble them.
 func TestKindOf(t *testing.T) {
 	for version, want := range map[string]string{
 		"runc version 1.1.5+ds1":                           "runc",

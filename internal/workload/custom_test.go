@@ -88,7 +88,7 @@ func TestCustom(t *testing.T) {
 	}
 }
 
-// What failed, was cut off or is of another program has none of the values, and the error says what was there instead.
+// Output that failed, was cut off or comes from another program has no values, and the error quotes it.
 func TestCustomRefusesOutput(t *testing.T) {
 	rate := regex(t, "Rate", `events per second: +([0-9.]+)`, 1)
 	sent := jsonPath(t, "Sent", "end.sum_sent.bits_per_second", 1)

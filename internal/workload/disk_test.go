@@ -59,7 +59,7 @@ func insertions() workload.Program {
 	return workload.Sequence("/data", workload.Insertions(20, "TotalTime")...)
 }
 
-// diskCaptures are the captures of runs that worked, with what they found.
+// diskCaptures are the captures of successful runs, with their values.
 var diskCaptures = []struct {
 	file string
 	of   workload.Program
@@ -109,7 +109,7 @@ func TestDiskProgramsCutOff(t *testing.T) {
 	}
 }
 
-// What was captured of runs that went wrong.
+// Captures of failed runs are refused.
 func TestDiskProgramsFailed(t *testing.T) {
 	for file, p := range map[string]workload.Program{
 		"fileio-full.txt":       fileReads(),

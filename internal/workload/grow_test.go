@@ -44,7 +44,7 @@ func TestParseHeldRefuses(t *testing.T) {
 	}
 }
 
-// Whatever is accepted is whole MiB, and spelled in one way but for leading zeros.
+// Accepted lines have whole MiB in one format, except for leading zeros.
 func FuzzParseHeld(f *testing.F) {
 	for _, line := range []string{"held 0", "held 1048576", "held 66060288", "held 0001048576"} {
 		f.Add(line)

@@ -14,7 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// The captures are those of a second between two network namespaces that are joined by a veth pair. "german" is with
+// The captures cover a second between two network namespaces with a veth pair. "german" is with
 // LC_ALL=de_DE.UTF-8, whose numbers have commas. "few" is at 420 Mbit/s, by tc.
 
 var (
@@ -111,7 +111,7 @@ func TestNetperfCaptured(t *testing.T) {
 	checkValues(t, "a count", got, err, workload.Values{"Throughput": 10681.37, "MeanLatency": 93.55e-6, "P50Latency": 87e-6, "P99Latency": 233e-6})
 }
 
-// A busy host tells netperf twice that its time is over, which changes nothing of what it found.
+// On a busy host netperf's timer fires twice. The result is the same.
 func TestNetperfToldTwice(t *testing.T) {
 	late := append([]byte("catcher: timer popped with times_up != 0\n"), captured(t, "netperf-tcp-maerts.txt")...)
 	got, err := workload.NetperfRun(workload.TCPMaerts, peer, time.Second).Parse(late)
@@ -255,7 +255,7 @@ func FuzzAB(f *testing.F) {
 	})
 }
 
-// checkValues compares what was read with what stands in the capture.
+// checkValues compares parsed values with the values in the capture.
 func checkValues(t *testing.T, what string, got workload.Values, err error, want workload.Values) {
 	t.Helper()
 	if err != nil {
@@ -283,7 +283,7 @@ func checkFuzzed(t *testing.T, output []byte, got workload.Values, err error) {
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// refusesCut cuts output at every byte; none of what is left may be read.
+// refusesCut checks that output is refused wherever it is cut off.
 func refusesCut(t *testing.T, output string, read func([]byte) error) {
 	t.Helper()
 	for end := range len(output) {
@@ -302,7 +302,7 @@ func capturedFor(f *testing.F, file string) []byte {
 	return output
 }
 
-// What is asked for reaches the programs.
+// The settings are in the arguments of the programs.
 func TestNetworkArguments(t *testing.T) {
 	for _, tt := range []struct {
 		args []string
@@ -320,6 +320,6 @@ func TestNetworkArguments(t *testing.T) {
 		}
 	}
 	if slices.Contains(sends.Program().Args, "--reverse") {
-		t.Error("who sends asks for the reverse")
+		t.Error("a test of sending has --reverse")
 	}
 }

@@ -81,7 +81,7 @@ func TestParseCall(t *testing.T) {
 	}
 }
 
-// Whatever byte output is cut off at, it is noticed, and called so.
+// Output that is cut off at any byte is refused with ErrCutOff.
 func TestParseCutOff(t *testing.T) {
 	for _, file := range []string{"syscall-native.txt", "stream-runsc.txt", "latency-runsc.txt"} {
 		output := captured(t, file)
@@ -115,10 +115,10 @@ func TestParseRefuses(t *testing.T) {
 		done1  = `{"done":true,"metrics":1}` + "\n"
 	)
 	if _, err := workload.Parse([]byte(metric + done1)); err != nil {
-		t.Fatalf("what the refused lines are made of is itself refused: %v", err)
+		t.Fatalf("the original of the refused lines is refused too: %v", err)
 	}
 	if _, err := workload.Parse([]byte(call + done1)); err != nil {
-		t.Fatalf("what the refused lines are made of is itself refused: %v", err)
+		t.Fatalf("the original of the refused lines is refused too: %v", err)
 	}
 	changed := func(line, old, new string) string {
 		if !strings.Contains(line, old) {

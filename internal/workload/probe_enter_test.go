@@ -91,7 +91,7 @@ func pass(t *testing.T, ready io.ReadCloser, open io.WriteCloser) string {
 
 func TestProbeEnter(t *testing.T) {
 	needRoot(t)
-	// The path is that of the new root: the host has no such program.
+	// The path is in the new root: the host has no such program.
 	got := run(t, enter(t, rootfs(t), nil, workload.Probe, "version"))
 	if got.code != 0 || !strings.HasPrefix(got.stdout, "touchstone-probe ") {
 		t.Errorf("%+v", got)
@@ -281,7 +281,7 @@ func TestProbeEnterCPUs(t *testing.T) {
 	}
 }
 
-// In a network namespace of its own there is no server of the host's.
+// A network namespace of its own does not have the host's server.
 func TestProbeEnterNetwork(t *testing.T) {
 	needRoot(t)
 	root := rootfs(t)

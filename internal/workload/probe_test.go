@@ -178,7 +178,7 @@ func TestProbeSyscall(t *testing.T) {
 	}
 }
 
-// What is duplicated is nothing that a target may have otherwise, or not at all: neither its standard input nor its /dev/null.
+// The duplicated descriptor is the same on all targets: it is not standard input or /dev/null.
 func TestProbeSyscallTakesNoFile(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs chroot: run as root")
@@ -220,7 +220,7 @@ func TestProbeLatency(t *testing.T) {
 		if c.Min <= 0 {
 			t.Errorf("%s takes %v ns", c.Name, c.Min)
 		}
-		// Percentiles are those of the batches that the histogram counts.
+		// Percentiles match the batches in the histogram.
 		low, high := c.Histogram[0].Low, c.Histogram[len(c.Histogram)-1].Low
 		if low > c.Min || low*17/16+1 <= c.Min || high > c.Max || high*17/16+1 <= c.Max {
 			t.Errorf("%s: histogram from %v to %v for times from %v to %v", c.Name, low, high, c.Min, c.Max)
@@ -258,7 +258,7 @@ func TestProbeFiles(t *testing.T) {
 		{"blogs were written and not all their articles", value("ArticlesWritten") < 8*value("BlogsWritten")},
 		{"there are too few bytes for the articles read", value("BytesRead") < 1024*value("ArticlesRead")},
 		{"there are too few bytes for the articles written", value("BytesWritten") < 1024*value("ArticlesWritten")},
-		{"there are too many bytes for what was written", value("BytesWritten") > 32768*(value("ArticlesWritten")+value("ArticlesRewritten")+24)+512*(value("CommentsWritten"))},
+		{"too many bytes for the written files", value("BytesWritten") > 32768*(value("ArticlesWritten")+value("ArticlesRewritten")+24)+512*(value("CommentsWritten"))},
 		{"nobody commented", value("CommentsWritten") == 0},
 		{"nobody rewrote", value("ArticlesRewritten") == 0},
 	} {
@@ -298,7 +298,7 @@ func TestProbeFilesFails(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(kept); err != nil {
-		t.Errorf("what the probe has not made is gone: %v", err)
+		t.Errorf("a file that the probe did not make was removed: %v", err)
 	}
 }
 
@@ -383,7 +383,7 @@ func TestProbeKilledTakesItsWorkers(t *testing.T) {
 	}
 }
 
-// waitForChildren returns when a process has n children. There is no event for it.
+// waitForChildren returns when a process has n children. The kernel has no event for this.
 func waitForChildren(t *testing.T, pid, n int) {
 	t.Helper()
 	path := fmt.Sprintf("/proc/%d/task/%[1]d/children", pid)

@@ -76,7 +76,7 @@ var programs = []struct {
 	{"linpack-runc.txt", workload.Linpack(2000, 3, 1), workload.Values{"FlopPerSecond": 24028074256, "Threads": 1}},
 	{"linpack-runsc.txt", workload.Linpack(2000, 3, 0), workload.Values{"FlopPerSecond": 51255572156, "Threads": 1}},
 	{"linpack-german.txt", workload.Linpack(1000, 2, 2), workload.Values{"FlopPerSecond": 41174882356, "Threads": 2}},
-	{"linpack-failed.txt", workload.Linpack(1000, 2, 2), nil}, // what it complains of without its library
+	{"linpack-failed.txt", workload.Linpack(1000, 2, 2), nil}, // its error without its library
 	{"linpack-native.txt", workload.Linpack(1000, 2, 1), nil},
 	{"linpack-native.txt", workload.Linpack(1000, 3, 2), nil},
 	{"linpack-native.txt", workload.Linpack(2000, 2, 2), nil},
@@ -110,7 +110,7 @@ func TestProgramsCaptured(t *testing.T) {
 	}
 }
 
-// Whatever byte output is cut off at, it is noticed.
+// Output that is cut off at any byte is refused.
 func TestProgramsCutOff(t *testing.T) {
 	for _, tt := range programs {
 		output := read(t, tt.file)
@@ -125,7 +125,7 @@ func TestProgramsCutOff(t *testing.T) {
 	}
 }
 
-// Captured output in which something was changed is refused.
+// Changed captures are refused.
 func TestProgramsRefuse(t *testing.T) {
 	cpu, memory := workload.SysbenchCPU(20000, 500, 1), workload.SysbenchMemory(workload.PaperMemoryLoad(4096))
 	zip, line := workload.SevenZip{Threads: 1, Dictionary: 18, Step: 1}.Program(), workload.Linpack(1000, 2, 2)
@@ -247,7 +247,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// Whatever is accepted is finite and positive, and accepted again.
+// Accepted values are finite and positive, and the output is accepted again.
 func FuzzPrograms(f *testing.F) {
 	for _, tt := range programs {
 		f.Add(read(f, tt.file))

@@ -78,7 +78,7 @@ func TestAdvise(t *testing.T) {
 }
 
 // The output for a message is bounded.
-func TestFirst(t *testing.T) {
+func TestPrefixIsBounded(t *testing.T) {
 	var f prefix
 	for range 3 {
 		if n, err := f.Write(make([]byte, 1000)); n != 1000 || err != nil {

@@ -13,7 +13,7 @@
 //					return e
 //				}
 //				enginetest.Run(t, open, enginetest.Options{
-//					RunID: s.RunID, Rootfs: s.Rootfs,
+//					RunID: s.RunID, Rootfs: s.Rootfs, Started: s.Launcher.Started,
 //					Leftovers: func() []string { return remains(s) },
 //				})
 //			})

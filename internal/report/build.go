@@ -117,7 +117,7 @@ func (r *Report) finish(b *Benchmark, apart bool) {
 			row.Baseline = row.Target == b.Baseline
 			for run := range row.Cells {
 				if c := &row.Cells[run]; c.Summary == nil {
-					c.Lack, c.Reason = r.lack(b, m, row, run)
+					c.Lack, c.Reason = r.lack(b, row, run)
 				}
 			}
 			r.across(m, row)
@@ -155,7 +155,7 @@ func (r *Report) baseline(b *Benchmark, apart bool) {
 }
 
 // lack gives the reason why a cell has no number.
-func (r *Report) lack(b *Benchmark, m *Metric, row *Row, run int) (brief, full string) {
+func (r *Report) lack(b *Benchmark, row *Row, run int) (brief, full string) {
 	of := &r.Runs[run]
 	at := slices.IndexFunc(of.Targets, func(t Target) bool { return t.Name == row.Target })
 	switch section := b.Sections[run]; {

@@ -315,7 +315,7 @@ func (r *Report) verdicts() string {
 			parts = append(parts, fmt.Sprintf("%s %d", t, equal[t]))
 		}
 		if more := len(targets) - mostEqual; more > 0 {
-			parts = append(parts, fmt.Sprintf("%d other targets", more))
+			parts = append(parts, counted(more, "other target"))
 		}
 		out += fmt.Sprintf("; %d show none (%s), which is no proof of equality", count[stats.NoDifference], strings.Join(parts, ", "))
 	}

@@ -152,16 +152,17 @@ func Interval(ci *stats.Interval, median float64, unit result.Unit) string {
 }
 
 // Factor spells the difference between a target and its baseline: the ratio as a factor of at least 1 in the direction of
-// the difference, such as "152 × slower" for 152 times the time or 1/152 of the rate. A ratio of exactly 1 has no
+// the difference, such as "152 × slower" for 152 times the time or 1/152 of the rate. A factor that rounds to 1 has no
 // direction: "1.00 ×".
 func Factor(ratio float64, m result.Metric) string {
-	switch {
-	case !finite(ratio) || ratio <= 0:
+	if !finite(ratio) || ratio <= 0 {
 		return None
-	case ratio == 1:
+	}
+	factor := max(ratio, 1/ratio)
+	if factor < 1.0005 {
 		return "1.00 ×"
 	}
-	return factorNumber(max(ratio, 1/ratio)) + " × " + factorWord(ratio, m)
+	return factorNumber(factor) + " × " + factorWord(ratio, m)
 }
 
 // factorWord is the word for values that are ratio times the baseline's.

@@ -120,6 +120,7 @@ func TestFactorIsInTheDirectionOfTheDifference(t *testing.T) {
 		{1.001, &stats.Interval{Lo: 0.98, Hi: 1.02}, time, "1.001 × slower", "0.980 to 1.02"},
 		{0.8, &stats.Interval{Lo: 0.5, Hi: 2}, time, "1.25 × faster", "0.500 to 2.00"},
 		{1, nil, time, "1.00 ×", report.None},
+		{1.0004, nil, time, "1.00 ×", report.None},
 		{math.NaN(), nil, time, report.None, report.None},
 		{0, nil, time, report.None, report.None},
 	} {

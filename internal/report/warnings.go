@@ -139,11 +139,14 @@ func withoutNumbers(s string) string {
 	return b.String()
 }
 
-// ofKind collects the warnings of one kind over all cells of a run.
+// ofKind collects the warnings of one kind over all cells of a run. A derived metric would repeat the warnings of its source.
 func (r *Report) ofKind(run int, kind stats.WarningKind, title string) WarningGroup {
 	g := WarningGroup{Title: title}
 	for _, b := range r.Benchmarks() {
 		for _, metric := range b.Metrics {
+			if metric.DerivedFrom != "" {
+				continue
+			}
 			for _, row := range metric.Rows {
 				if row.Cells[run].Summary == nil {
 					continue

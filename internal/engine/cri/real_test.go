@@ -298,7 +298,7 @@ func TestEngineThatDies(t *testing.T) {
 		t.Fatalf("Create after the first death: %v", err)
 	}
 	die(two)
-	if _, err := e.Create(t.Context(), enginetest.Spec(s, "three")); err == nil || !strings.Contains(err.Error(), "once already") {
+	if _, err := e.Create(t.Context(), enginetest.Spec(s, "three")); err == nil || !strings.Contains(err.Error(), "restarted once before") {
 		t.Errorf("Create after the second death: %v", err)
 	}
 }

@@ -260,7 +260,7 @@ func TestKilledDaemonIsRestartedOnce(t *testing.T) {
 		t.Error(err)
 	}
 	die("second")
-	if err := place(); err == nil || !strings.Contains(err.Error(), "once already") {
+	if err := place(); err == nil || !strings.Contains(err.Error(), "restarted once before") {
 		t.Errorf("after a second kill: %v", err)
 	}
 }

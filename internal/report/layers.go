@@ -212,7 +212,7 @@ func (s *splitter) stack(t result.Target) Stack {
 		case at >= 0:
 			lacking = append(lacking, s.run.Targets[at].Name)
 		case kind == result.KindNative:
-			lacking = append(lacking, "native")
+			lacking = append(lacking, string(kind))
 		default:
 			lacking = append(lacking, "the bare runtime "+runtime)
 		}

@@ -247,7 +247,7 @@ func TestEqualReasonsAreListedOnce(t *testing.T) {
 	want := []string{
 		"oci/youki (youki is not on PATH; install it, or name its binary in the plan under runtimes)",
 		"crio/runsc@platform=ptrace, crio/runsc@platform=systrap (runsc blocks under conmon in a CRI pod; use containerd with containerd-shim-runsc-v1)",
-		"operations.container.pause repeats=5 on native (skipped: pause: there is no container to freeze)",
+		"operations.container.pause repeats=5 on native (skipped: pause: a bare process has no container to freeze)",
 		"operations.container.pause repeats=5 on containerd/runc, containerd/crun, containerd/youki, containerd/runsc@platform=ptrace, " +
 			"containerd/runsc@platform=systrap, crio/runc, crio/crun, crio/youki, containerd/kata@hypervisor=qemu (skipped: pause: CRI has no call to freeze a container)",
 	}

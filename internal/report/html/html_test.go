@@ -79,7 +79,7 @@ func TestSamplePageHasEverySection(t *testing.T) {
 	}
 	for what, want := range map[string]string{
 		"an unavailable target":       "Not available: youki is not on PATH",
-		"a skip":                      "skipped: pause: there is no container to freeze",
+		"a skip":                      "skipped: pause: a bare process has no container to freeze",
 		"a failure":                   "1 of 10 failed",
 		"a time-out":                  "2 of 5 timed out",
 		"another baseline":            "Compared with <b>oci/runc</b>",

@@ -189,7 +189,7 @@ func (s *sampler) layeredPause(block int, target string) {
 	engine, runtime, _ := strings.Cut(target, "/")
 	switch engine {
 	case native:
-		s.skip(name, params, target, "pause: there is no container to freeze", block)
+		s.skip(name, params, target, "pause: a bare process has no container to freeze", block)
 	case "containerd", "crio":
 		s.skip(name, params, target, noInterface, block)
 	default:

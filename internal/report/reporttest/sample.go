@@ -204,7 +204,7 @@ func (s *sampler) exec(block int) {
 
 func (s *sampler) pause(block int) {
 	const name, params = "operations.container.pause", "repeats=5"
-	s.skip(name, params, native, "pause: there is no container to freeze", block)
+	s.skip(name, params, native, "pause: a bare process has no container to freeze", block)
 	base := map[string]float64{runc: 9.1, crun: 3.2, runsc: 11.4}
 	for _, target := range s.order() {
 		if target == native {

@@ -16,8 +16,8 @@ import (
 
 // Limits of the prose check, in findings per 1000 lines of prose of one package or page.
 const (
-	proseLimit          = 600 // without test files
-	proseLimitWithTests = 600
+	proseLimit          = 20 // without test files
+	proseLimitWithTests = 40
 )
 
 var showProse = flag.Bool("prose", false, "list every finding of TestProse, also where the limit holds")

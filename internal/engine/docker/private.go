@@ -133,7 +133,7 @@ func binaries(s engine.Session) (found struct{ dockerd, path string }, err error
 		}
 		if err != nil {
 			return found, &engine.UnsupportedError{
-				What: name, Reason: fmt.Sprintf("no Docker daemon can be reached, and a private one needs %s: %v", program, err),
+				What: name, Reason: fmt.Sprintf("no Docker daemon can be reached, and a private one cannot start because %s is missing: %v", program, err),
 				Advice: fmt.Sprintf("start Docker, install its packages (docker.io, or docker-ce and containerd.io), or give --engine-bin %s=PATH", program),
 			}
 		}

@@ -110,8 +110,8 @@ func TestOpenRefuses(t *testing.T) {
 		"docker/broken":           "ended with exit code 1",
 		"docker/runc@root=/x":     "is set by Touchstone itself",
 		"docker/runc@debug-x=yes": "was started without this target",
-		"docker/shim":             "first container did not work",
-		"docker/shim@a=b":         "no options to containerd shims",
+		"docker/shim":             "test container failed",
+		"docker/shim@a=b":         "cannot pass options to a containerd shim",
 	} {
 		e, err := driver.Open(t.Context(), parse(t, name), s)
 		if err == nil {

@@ -283,7 +283,7 @@ func TestStartFails(t *testing.T) {
 		{"it ends", `echo "the port is taken"; exit 3`, []string{"script: ", "ended with exit code 3", "the end of its log:\nthe port is taken"}},
 		{"it ends without a word", `exit 3`, []string{"ended with exit code 3"}},
 		{"it ends after many words", `yes "it rains" | head -n 100000; echo "the last word"; exit 1`, []string{"it rains\nthe last word"}},
-		{"it is not ready", `echo "half way"; echo no >"$FIFO"; sleep 1000`, []string{"start script: ", `it said "no\n"`, "half way"}},
+		{"it is not ready", `echo "half way"; echo no >"$FIFO"; sleep 1000`, []string{"start script: ", `the daemon wrote "no\n"`, "half way"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := managed.Start(t.Context(), s, daemon(t, s, c.script))

@@ -148,7 +148,7 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	b := &container{e: e, name: spec.ID, log: filepath.Join(e.logDir(), spec.ID), how: e.invocation(spec.Network)}
 	id, err := e.change(ctx, b.how, e.createArgs(b, spec, parent)...)
 	if id == "" && err == nil {
-		err = errors.New("Podman printed neither an error nor an ID")
+		err = errors.New("podman create printed neither an error nor an ID")
 	}
 	if id == "" {
 		return nil, fmt.Errorf("%s: %w", what, err)

@@ -49,7 +49,7 @@ func (e *Engine) makeNetwork(ctx context.Context) (backend string, err error) {
 	}
 	b, ok := backends[backend]
 	if !ok {
-		return "", fmt.Errorf("Podman's network backend here is %.20q, which Touchstone does not support", backend)
+		return "", fmt.Errorf("the network backend of Podman here is %.20q, which Touchstone does not support", backend)
 	}
 	if err := os.WriteFile(filepath.Join(e.state, networksDir, b.file), []byte(b.text), 0o600); err != nil {
 		return "", fmt.Errorf("describe a network: %w", err)

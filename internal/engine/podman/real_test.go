@@ -161,7 +161,7 @@ func TestRefuses(t *testing.T) {
 	}{
 		{"podman/no-such-runtime", nil, "no-such-runtime is not on PATH"},
 		{"podman/broken", nil, "ended with exit code 1"},
-		{"podman/shim", nil, "containerd shim io.containerd.kata.v2"},
+		{"podman/shim", nil, "io.containerd.kata.v2 is a containerd shim"},
 		{"podman/runc@root=/x", nil, "is set by Touchstone itself"},
 		{"podman/runc@no-such-flag=x", nil, "no-such-flag"},
 		{"podman/runc", map[string]string{"podman": "/no-such-file"}, "podman is missing"},

@@ -79,7 +79,7 @@ func user(t *testing.T) (engine.Session, string) {
 }
 
 // userContainer is the name of the user's own container, and of its image.
-const userContainer = "userContainer:latest"
+const userContainer = "user-container:latest"
 
 // addUserContainer adds an image and a container to the user's daemon.
 func addUserContainer(t *testing.T, s engine.Session, c *client.Client) {
@@ -98,7 +98,7 @@ func addUserContainer(t *testing.T, s engine.Session, c *client.Client) {
 		t.Fatal(err)
 	}
 	made, err := c.ContainerCreate(t.Context(), client.ContainerCreateOptions{
-		Name: "userContainer", Config: &api.Config{Image: userContainer, Entrypoint: workload.Ready()},
+		Name: "user-container", Config: &api.Config{Image: userContainer, Entrypoint: workload.Ready()},
 		HostConfig: &api.HostConfig{NetworkMode: "none"},
 	})
 	if err == nil {
@@ -254,12 +254,12 @@ func TestNameInUse(t *testing.T) {
 	s, socket := user(t)
 	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
 	sp := enginetest.Spec(s, "taken")
-	sp.ID = "userContainer"
+	sp.ID = "user-container"
 	_, err := e.Create(t.Context(), sp)
 	if err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("Create with a name that is in use: %v", err)
 	}
-	if names := containers(t, socket); !slices.Equal(names, []string{"/userContainer"}) {
+	if names := containers(t, socket); !slices.Equal(names, []string{"/user-container"}) {
 		t.Errorf("the daemon's containers are %q, want only the user's", names)
 	}
 }
@@ -316,7 +316,7 @@ func TestHostStaysAsItIs(t *testing.T) {
 	s.Managed = true
 	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
 	one := enginetest.Running(t, e, enginetest.Spec(s, "private"))
-	if names := containers(t, socket); !slices.Equal(names, []string{"/userContainer"}) {
+	if names := containers(t, socket); !slices.Equal(names, []string{"/user-container"}) {
 		t.Errorf("the user's daemon has %q although the run uses a private one", names)
 	}
 	if err := one.Delete(t.Context()); err != nil {

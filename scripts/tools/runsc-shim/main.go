@@ -1,6 +1,6 @@
-// Command containerd-shim-runsc-v1 is gVisor's shim for containerd but for how it starts.
-// Upstream's gives itself an OOM score of -999, which fails without CAP_SYS_RESOURCE, and
-// tells its address in JSON, which containerd 1.6 does not read.
+// Command containerd-shim-runsc-v1 is gVisor's shim for containerd with another start. Upstream's shim
+// sets its OOM score to -999, which fails without CAP_SYS_RESOURCE. It also reports its address in JSON,
+// which containerd 1.6 cannot read.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	_ "gvisor.dev/gvisor/pkg/shim/v1/plugin" // registers the service that the shim serves
 )
 
-const oomScore = -999 // as upstream: the last but one to be killed
+const oomScore = -999 // as upstream: only -1000 protects a process more
 
 func main() {
 	shim.Run(context.Background(), manager{runsc.NewShimManager("io.containerd.runsc.v1")})
@@ -27,9 +27,9 @@ func main() {
 
 type manager struct{ shim.Manager }
 
-// Start starts the shim of container id as a process of its own, writes its address to
-// standard output and exits: after a return, shim.Run would write it in JSON. Upstream's
-// option "grouping" is not there: each container has a shim.
+// Start starts the shim of a container as a separate process, writes its address to standard output, and
+// exits. If it returned, shim.Run would write the address in JSON. Upstream's option "grouping" is missing:
+// each container has a shim.
 func (manager) Start(ctx context.Context, id string, opts shim.StartOpts) (shim.BootstrapParams, error) {
 	address, err := start(ctx, id, opts)
 	if err != nil {
@@ -68,7 +68,7 @@ func start(ctx context.Context, id string, opts shim.StartOpts) (address string,
 	if err != nil {
 		return "", err
 	}
-	// The shim removes the socket that this file names.
+	// At its exit the shim removes the socket in this file.
 	if err := os.WriteFile("address", []byte(address), 0o644); err != nil {
 		return "", err
 	}
@@ -84,13 +84,13 @@ func start(ctx context.Context, id string, opts shim.StartOpts) (address string,
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}
-	if err := settle(cmd.Process.Pid); err != nil {
+	if err := record(cmd.Process.Pid); err != nil {
 		return "", errors.Join(err, cmd.Process.Kill())
 	}
 	return address, nil
 }
 
-// listen makes the socket of a shim, also where a shim that was killed has left its own.
+// listen makes the socket of a shim. It replaces the stale socket of a killed shim.
 func listen(address string) (*net.UnixListener, error) {
 	socket, err := shim.NewSocket(address)
 	if shim.SocketEaddrinuse(err) && !shim.CanConnect(address) {
@@ -102,8 +102,8 @@ func listen(address string) (*net.UnixListener, error) {
 	return socket, err
 }
 
-// settle tells containerd the shim's process, and the kernel to spare it as far as we may.
-func settle(pid int) error {
+// record writes the shim's PID for containerd, and sets its OOM score if the kernel permits it.
+func record(pid int) error {
 	if err := shim.WritePidFile("shim.pid", pid); err != nil {
 		return err
 	}

@@ -121,9 +121,13 @@ func checkParallel(t *testing.T, got, want map[string][]float64) {
 		if len(got[series]) != len(want[series]) {
 			t.Errorf("%s has %d values, want %d", series, len(got[series]), len(want[series]))
 		}
+		least := want[series][0]
+		if series == "DestroyLatency" {
+			least -= 3 // the process may exit between the phases kill and exit, and no phase contains that time
+		}
 		for i, v := range got[series] {
-			if v < want[series][0] || v > want[total][0] {
-				t.Errorf("%s of container %d is %v ms, want one from %v to %v", series, i+1, v, want[series][0], want[total][0])
+			if v < least || v > want[total][0] {
+				t.Errorf("%s of container %d is %v ms, want one from %v to %v", series, i+1, v, least, want[total][0])
 			}
 		}
 		delete(got, series)

@@ -48,11 +48,11 @@ func appendForever(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	progress, err := s.Progress(ctx, "a")
+	run, err := s.Run(ctx, "a")
 	if err != nil {
 		return err
 	}
-	for seq := progress.Last + 1; ; seq++ {
+	for seq := len(run.Trials) + 1; ; seq++ {
 		if err := s.Append(ctx, "a", okTrial(seq)); err != nil {
 			return err
 		}
@@ -75,13 +75,14 @@ func TestKilledWriterLosesNoTrial(t *testing.T) {
 		acknowledged := killAfter(t, path, trials)
 		s, err := store.Open(t.Context(), path)
 		must(t, err)
-		progress, err := s.Progress(t.Context(), "a")
+		run, err := s.Run(t.Context(), "a")
 		must(t, err)
+		last := run.Trials[len(run.Trials)-1].Seq
 		// The kill may have come between the commit and its acknowledgement.
-		if progress.Last != acknowledged && progress.Last != acknowledged+1 {
-			t.Errorf("the last trial is %d, and %d was recorded last", progress.Last, acknowledged)
+		if last != acknowledged && last != acknowledged+1 {
+			t.Errorf("the last trial is %d, and %d was recorded last", last, acknowledged)
 		}
-		checkTrials(t, s, "a", progress.Last)
+		checkTrials(t, s, "a", last)
 		closeStore(t, s)
 	}
 }

@@ -1,7 +1,11 @@
 package store
 
 import (
+	"context"
 	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -9,12 +13,31 @@ import (
 const ApplicationID = applicationID
 
 // Versions is the number of migrations.
-func Versions(t *testing.T) int {
-	scripts, err := migrations()
+func Versions() int { return len(migrations()) }
+
+// Resolve returns the id of the run for a reference.
+func (s *Store) Resolve(ctx context.Context, ref string) (string, error) {
+	return resolve(ctx, s.db, ref)
+}
+
+// Check reads the whole file and reports damage as a *FileError with ErrDamaged.
+func (s *Store) Check(ctx context.Context) error {
+	const query = `SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'
+		UNION ALL SELECT 'a row of ' || "table" || ' has no parent in ' || parent FROM pragma_foreign_key_check`
+	var findings []string
+	err := each(ctx, s.db, func(scan scan) error {
+		var finding string
+		err := scan(&finding)
+		findings = append(findings, finding)
+		return err
+	}, query)
 	if err != nil {
-		t.Fatal(err)
+		return fmt.Errorf("check: %w", s.explain(err))
 	}
-	return len(scripts)
+	if len(findings) > 0 {
+		return fmt.Errorf("check: %w", &FileError{Path: s.path, Kind: ErrDamaged, Err: errors.New(strings.Join(findings, "; ")), Advice: damagedAdvice})
+	}
+	return nil
 }
 
 // DB returns the store's database.

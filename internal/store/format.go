@@ -6,9 +6,9 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -32,21 +32,20 @@ var migrationFiles embed.FS
 
 // migrations returns the scripts from version to version: the first creates version 1 in an empty file. Their number is the current
 // version of the file format.
-func migrations() ([]string, error) {
-	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
-	if err != nil {
-		return nil, err
-	}
-	var scripts []string
-	for _, name := range names {
-		script, err := migrationFiles.ReadFile(name)
-		if err != nil {
-			return nil, err
+var migrations = sync.OnceValue(func() (scripts []string) {
+	entries, err := migrationFiles.ReadDir("migrations")
+	for _, e := range entries {
+		var script []byte
+		if script, err = migrationFiles.ReadFile("migrations/" + e.Name()); err != nil {
+			break
 		}
 		scripts = append(scripts, string(script))
 	}
-	return scripts, nil
-}
+	if err != nil {
+		panic(fmt.Sprintf("a migration that is part of the program cannot be read: %v", err))
+	}
+	return scripts
+})
 
 // stamp is the identification of a SQLite file.
 type stamp struct {
@@ -79,17 +78,17 @@ func readStamp(ctx context.Context, q querier) (stamp, error) {
 	return s, err
 }
 
-// admit refuses a file that is not Touchstone's or that is too new. known is the number of migrations.
-func (s stamp) admit(path string, known int) error {
+// admit refuses a file that is not Touchstone's or that is too new.
+func (s stamp) admit(path string) error {
 	switch {
 	case s.empty():
 		return nil
 	case s.application != applicationID:
 		return &FileError{Path: path, Kind: ErrForeign, Err: errors.New("it is a SQLite database of another program"), Advice: foreignAdvice}
-	case s.version > known:
+	case s.version > len(migrations()):
 		return &FileError{
 			Path: path, Kind: ErrNewer, Advice: "use a newer touchstone",
-			Err: fmt.Errorf("the file has version %d and this touchstone knows %d", s.version, known),
+			Err: fmt.Errorf("the file has version %d and this touchstone knows %d", s.version, len(migrations())),
 		}
 	}
 	return nil
@@ -99,10 +98,6 @@ func (s stamp) admit(path string, known int) error {
 // without repairs. It ignores content that is only in a log. If a log exists, apparent damage can come from a kill during a
 // checkpoint, and the log repairs it. migrate and current then check the file again.
 func peek(ctx context.Context, path, name string) error {
-	known, err := migrations()
-	if err != nil {
-		return err
-	}
 	s, err := connect(path, dsn(name, "mode=ro", "immutable=1"))
 	if err != nil {
 		return err
@@ -115,15 +110,12 @@ func peek(ctx context.Context, path, name string) error {
 	if err != nil {
 		return err
 	}
-	return found.admit(path, len(known))
+	return found.admit(path)
 }
 
 // migrate brings the file to the current version, in one transaction.
 func (s *Store) migrate(ctx context.Context) error {
-	scripts, err := migrations()
-	if err != nil {
-		return err
-	}
+	scripts := migrations()
 	// Most files are up to date and need no lock.
 	if found, err := readStamp(ctx, s.db); err != nil || found.application == applicationID && found.version == len(scripts) {
 		return err
@@ -134,7 +126,7 @@ func (s *Store) migrate(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := found.admit(s.path, len(scripts)); err != nil {
+		if err := found.admit(s.path); err != nil {
 			return err
 		}
 		for i := found.version; i < len(scripts); i++ {
@@ -177,21 +169,17 @@ func upgradeRuns(ctx context.Context, tx *sql.Tx) error {
 
 // current refuses a file that does not have the current version.
 func (s *Store) current(ctx context.Context) error {
-	scripts, err := migrations()
-	if err != nil {
-		return err
-	}
 	found, err := readStamp(ctx, s.db)
 	if err != nil {
 		return err
 	}
-	if err := found.admit(s.path, len(scripts)); err != nil {
+	if err := found.admit(s.path); err != nil {
 		return err
 	}
 	if found.empty() {
 		return &FileError{Path: s.path, Kind: ErrForeign, Err: errors.New("it is empty"), Advice: foreignAdvice}
 	}
-	if found.version < len(scripts) {
+	if found.version < len(migrations()) {
 		return errOlder
 	}
 	return nil

@@ -30,7 +30,7 @@ func (s *Store) Import(ctx context.Context, runs ...result.Run) (added []bool, e
 	added = make([]bool, len(runs))
 	err = s.write(ctx, func(tx *sql.Tx) error {
 		for i := range runs {
-			is, err := s.importRun(ctx, tx, &runs[i])
+			is, err := importRun(ctx, tx, &runs[i])
 			if err != nil {
 				return fmt.Errorf("import run %q: %w", runs[i].ID, err)
 			}
@@ -44,8 +44,8 @@ func (s *Store) Import(ctx context.Context, runs ...result.Run) (added []bool, e
 	return added, nil
 }
 
-func (s *Store) importRun(ctx context.Context, tx *sql.Tx, run *result.Run) (added bool, err error) {
-	err = s.insertRunRows(ctx, tx, run, true)
+func importRun(ctx context.Context, tx *sql.Tx, run *result.Run) (added bool, err error) {
+	err = insertRun(ctx, tx, run, true)
 	if !errors.Is(err, ErrExists) {
 		return err == nil, err
 	}

@@ -41,12 +41,13 @@ func TestOpenVersion3(t *testing.T) {
 			}
 		}
 		must(t, s.Check(t.Context()))
+		// A process that is killed now leaves no file.
+		if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+			t.Errorf("%s: the temporary folder holds %v: %v", c.name, left, err)
+		}
 		closeStore(t, s)
 		if now, err := os.ReadFile(path); c.name == "read only" && (err != nil || string(now) != string(old)) {
 			t.Errorf("a reader changed the file: %v", err)
-		}
-		if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
-			t.Errorf("%s: the temporary folder holds %v: %v", c.name, left, err)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -14,13 +13,7 @@ import (
 // Latest is the reference to the run that was started last.
 const Latest = "latest"
 
-// Resolve returns the id of the run for a reference: a whole id, the unambiguous beginning of an id (case does not matter), or
-// Latest. If no run or several runs match, the error is an *IDError.
-func (s *Store) Resolve(ctx context.Context, ref string) (string, error) {
-	id, err := resolve(ctx, s.db, ref)
-	return id, s.explain(err)
-}
-
+// resolve returns the id of the run for a reference, see Run.
 func resolve(ctx context.Context, q querier, ref string) (string, error) {
 	all, err := ids(ctx, q)
 	if err != nil {
@@ -70,7 +63,8 @@ func unknownIn(ctx context.Context, q querier, runID string) error {
 	return &IDError{Ref: runID, Candidates: all}
 }
 
-// Run returns the whole run for a reference, see Resolve. Trials are in order of Seq; phases, samples and distributions are in the
+// Run returns the whole run for a reference: a whole id, the unambiguous beginning of an id (case does not matter), or Latest. If no
+// run or several runs match, the error is an *IDError. Trials are in order of Seq; phases, samples and distributions are in the
 // order of their recording. The run is consistent even while another process writes. A killed run has the state result.Killed.
 func (s *Store) Run(ctx context.Context, ref string) (result.Run, error) {
 	run, _, err := s.readRef(ctx, ref)
@@ -101,115 +95,30 @@ func (s *Store) readRef(ctx context.Context, ref string) (run result.Run, import
 	return run, imported, err
 }
 
-func readRun(ctx context.Context, tx *sql.Tx, id string) (result.Run, error) {
-	var r result.Run
-	var key int64
-	var seed string
-	err := tx.QueryRowContext(ctx, `SELECT key, id, name, state, started, ended, tool, seed, baseline, plan, host, targets, benchmarks, overhead, images, caveats
-		FROM run WHERE id = ?`, id).Scan(
-		&key, &r.ID, &r.Name, &r.State, instant{&r.Started}, instant{&r.Ended}, document{&r.Tool}, &seed, &r.Baseline, &r.Plan,
-		document{&r.Host}, document{&r.Targets}, document{&r.Bench}, document{&r.Overhead}, document{&r.Images}, document{&r.Caveats})
+func readRun(ctx context.Context, tx *sql.Tx, id string) (run result.Run, err error) {
+	var runKey int64
+	err = runTable.query(ctx, tx, "key", "run WHERE id = ?", id, func(key int64, r result.Run) { runKey, run = key, r })
 	if err != nil {
 		return result.Run{}, err
 	}
-	if r.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {
-		return result.Run{}, fmt.Errorf("read the seed: %w", err)
-	}
-	r.Trials, err = readTrials(ctx, tx, key)
-	return r, err
-}
-
-func readTrials(ctx context.Context, tx *sql.Tx, run int64) ([]result.Trial, error) {
-	var trials []result.Trial
-	at := map[int64]int{} // index in trials by key
-	err := each(ctx, tx, func(scan scan) error {
-		var key int64
-		var t result.Trial
-		err := scan(&key, &t.Seq, &t.Benchmark, &t.Params, &t.Target, &t.Block, &t.Warmup, &t.Status, &t.Reason, &t.Output,
-			instant{&t.Started}, &t.Elapsed, document{&t.Conditions}, document{&t.Host}, &t.Self)
-		at[key] = len(trials)
-		trials = append(trials, t)
-		return err
-	}, `SELECT key, seq, benchmark, params, target, block, warmup, status, reason, output, started, elapsed_ns, conditions, host, self_cpu_ns
-		FROM trial WHERE run = ? ORDER BY seq`, run)
-	if err != nil {
-		return nil, err
-	}
-	err = each(ctx, tx, func(scan scan) error {
-		var key int64
-		var p result.Phase
-		err := scan(&key, &p.Name, &p.Start, &p.Duration)
-		t := &trials[at[key]]
-		t.Phases = append(t.Phases, p)
-		return err
-	}, `SELECT p.trial, p.name, p.start_ns, p.duration_ns
-		FROM trial t JOIN phase p ON p.trial = t.key WHERE t.run = ? ORDER BY t.seq, p.ord`, run)
-	if err != nil {
-		return nil, err
-	}
-	err = each(ctx, tx, func(scan scan) error {
-		var key int64
-		var v result.Sample
-		err := scan(&key, &v.Metric, &v.Value)
-		t := &trials[at[key]]
-		t.Samples = append(t.Samples, v)
-		return err
-	}, `SELECT s.trial, s.metric, s.value
-		FROM trial t JOIN sample s ON s.trial = t.key WHERE t.run = ? ORDER BY t.seq, s.ord`, run)
-	if err != nil {
-		return nil, err
-	}
-	err = each(ctx, tx, func(scan scan) error {
-		var key int64
-		var d result.Distribution
-		err := scan(&key, document{&d})
-		t := &trials[at[key]]
-		t.Distributions = append(t.Distributions, d)
-		return err
-	}, `SELECT d.trial, d.histogram
-		FROM trial t JOIN distribution d ON d.trial = t.key WHERE t.run = ? ORDER BY t.seq, d.ord`, run)
-	return trials, err
-}
-
-// Slot is the position of a trial in a run: one block of one cell.
-type Slot struct {
-	result.Cell
-	Block  int
-	Warmup bool
-}
-
-// Progress is the progress of a run.
-type Progress struct {
-	// Done holds the status of each filled slot. A slot that was filled twice has the status of the later trial.
-	Done map[Slot]result.Status
-	// Last is the Seq of the last trial, 0 without trials.
-	Last int
-}
-
-// Progress returns the progress of a run, for its resumption. It requires the whole id. An unknown run is an *IDError.
-func (s *Store) Progress(ctx context.Context, runID string) (Progress, error) {
-	progress := Progress{Done: map[Slot]result.Status{}}
-	err := s.read(ctx, func(tx *sql.Tx) error {
-		var key int64
-		err := tx.QueryRowContext(ctx, `SELECT key FROM run WHERE id = ?`, runID).Scan(&key)
-		if errors.Is(err, sql.ErrNoRows) {
-			return unknownIn(ctx, tx, runID)
-		}
-		if err != nil {
-			return err
-		}
-		return each(ctx, tx, func(scan scan) error {
-			var slot Slot
-			var status result.Status
-			err := scan(&progress.Last, &slot.Benchmark, &slot.Params, &slot.Target, &slot.Block, &slot.Warmup, &status)
-			progress.Done[slot] = status
-			return err
-		}, `SELECT seq, benchmark, params, target, block, warmup, status FROM trial WHERE run = ? ORDER BY seq`, key)
+	at := map[int64]int{} // index in run.Trials by key
+	err = trialTable.query(ctx, tx, "key", "trial WHERE run = ? ORDER BY seq", runKey, func(key int64, t result.Trial) {
+		at[key] = len(run.Trials)
+		run.Trials = append(run.Trials, t)
 	})
 	if err != nil {
-		return Progress{}, fmt.Errorf("read the progress of run %q: %w", runID, s.explain(err))
+		return result.Run{}, err
 	}
-	return progress, nil
+	err = phaseTable.ofTrials(ctx, tx, runKey, func(key int64) *[]result.Phase { return &run.Trials[at[key]].Phases })
+	if err != nil {
+		return result.Run{}, err
+	}
+	err = sampleTable.ofTrials(ctx, tx, runKey, func(key int64) *[]result.Sample { return &run.Trials[at[key]].Samples })
+	if err != nil {
+		return result.Run{}, err
+	}
+	err = distributionTable.ofTrials(ctx, tx, runKey, func(key int64) *[]result.Distribution { return &run.Trials[at[key]].Distributions })
+	return run, err
 }
 
 // read calls do in a read-only transaction, which sees a consistent snapshot.

@@ -15,6 +15,7 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -23,7 +24,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"modernc.org/sqlite"
@@ -51,13 +51,11 @@ type Store struct {
 	path string
 	log  string // the write-ahead log, by its absolute name
 	db   *sql.DB
-	// temporary is the folder of an upgraded copy, empty without a copy.
-	temporary string
+	// copied keeps an upgraded copy in memory open; nil without a copy.
+	copied *sql.Conn
 
 	mu    sync.Mutex
 	locks map[string]*os.File // of the runs that this process executes, by ID
-
-	insertTrial, insertPhase, insertSample, insertDistribution *sql.Stmt
 }
 
 // Open opens the results file at path for reading and writing. It creates a missing file with mode 0600 whatever the umask; an
@@ -91,7 +89,7 @@ func open(ctx context.Context, path string) (*Store, error) {
 		return nil, err
 	}
 	s.log = name + "-wal"
-	return s.ready(ctx, func() error {
+	return s.ready(func() error {
 		if err := s.migrate(ctx); err != nil {
 			return err
 		}
@@ -123,7 +121,7 @@ func openReadOnly(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err = s.ready(ctx, func() error { return s.readable(ctx) })
+	s, err = s.ready(func() error { return s.readable(ctx) })
 	if !errors.Is(err, ErrNotWritable) || !settled(name) {
 		return s, err
 	}
@@ -131,7 +129,7 @@ func openReadOnly(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.ready(ctx, func() error { return s.readable(ctx) })
+	return s.ready(func() error { return s.readable(ctx) })
 }
 
 // readable refuses a file that cannot be read, and replaces a file of an earlier version by an upgraded copy.
@@ -143,74 +141,41 @@ func (s *Store) readable(ctx context.Context) error {
 	return err
 }
 
-// upgradeCopy makes s read an upgraded copy in a temporary folder, which Close removes. The file itself stays as it is.
-func (s *Store) upgradeCopy(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "touchstone-")
-	if err != nil {
-		return fmt.Errorf("make a folder for an upgraded copy: %w", err)
-	}
-	s.temporary = dir
-	name := filepath.Join(dir, filepath.Base(s.path))
-	if _, err := s.db.ExecContext(ctx, "VACUUM INTO ?", name); err != nil {
-		return err
-	}
-	upgraded, err := open(ctx, name)
-	if err != nil {
-		return err
-	}
-	if err := upgraded.Close(); err != nil {
-		return err
-	}
-	reader, err := connect(s.path, dsn(name, "mode=rw", "_query_only=1"))
+// upgradeCopy makes s read an upgraded copy in memory, so a killed process leaves nothing behind. The file itself stays as it is.
+func (s *Store) upgradeCopy(ctx context.Context) (err error) {
+	// All connections with this name have the same database. It exists as long as one of them is open.
+	name, memory := "/touchstone-"+rand.Text(), "vfs=memdb"
+	reader, err := connect(s.path, dsn(name, memory, "_query_only=1"))
 	if err != nil {
 		return err
 	}
 	old := s.db
+	defer func() { err = errors.Join(err, old.Close()) }()
+	if s.copied, err = reader.db.Conn(ctx); err != nil {
+		return errors.Join(err, reader.Close())
+	}
 	s.db = reader.db
-	return old.Close()
+	if _, err := old.ExecContext(ctx, "VACUUM INTO ?", dsn(name, memory)); err != nil {
+		return err
+	}
+	upgraded, err := connect(s.path, dsn(name, memory, "_txlock=immediate", "_pragma=foreign_keys(1)"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(upgraded.migrate(ctx), upgraded.Close())
 }
 
 // Close closes the file. The store must not be used afterwards.
 func (s *Store) Close() error {
 	var errs []error
-	for _, statement := range []*sql.Stmt{s.insertTrial, s.insertPhase, s.insertSample, s.insertDistribution} {
-		if statement != nil {
-			errs = append(errs, statement.Close())
-		}
+	if s.copied != nil {
+		errs = append(errs, s.copied.Close())
 	}
 	errs = append(errs, s.db.Close())
 	for _, runID := range slices.Collect(maps.Keys(s.locks)) {
 		errs = append(errs, s.unlock(runID))
 	}
-	if s.temporary != "" {
-		errs = append(errs, os.RemoveAll(s.temporary))
-	}
 	return s.explain(errors.Join(errs...))
-}
-
-// Check reads the whole file and reports damage as a *FileError with ErrDamaged.
-func (s *Store) Check(ctx context.Context) error {
-	findings, err := s.findings(ctx)
-	if err != nil {
-		return fmt.Errorf("check: %w", s.explain(err))
-	}
-	if len(findings) > 0 {
-		return fmt.Errorf("check: %w", &FileError{Path: s.path, Kind: ErrDamaged, Err: errors.New(strings.Join(findings, "; ")), Advice: damagedAdvice})
-	}
-	return nil
-}
-
-func (s *Store) findings(ctx context.Context) ([]string, error) {
-	const query = `SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'
-		UNION ALL SELECT 'a row of ' || "table" || ' has no parent in ' || parent FROM pragma_foreign_key_check`
-	var findings []string
-	err := each(ctx, s.db, func(scan scan) error {
-		var finding string
-		err := scan(&finding)
-		findings = append(findings, finding)
-		return err
-	}, query)
-	return findings, err
 }
 
 // locate returns the absolute name of a regular file, with links resolved: SQLite keeps its other files beside the target of a
@@ -276,32 +241,9 @@ func connect(path, name string) (*Store, error) {
 }
 
 // ready completes the opening of s with check, or closes s.
-func (s *Store) ready(ctx context.Context, check func() error) (*Store, error) {
-	err := check()
-	if err == nil {
-		err = s.prepare(ctx)
-	}
-	if err != nil {
+func (s *Store) ready(check func() error) (*Store, error) {
+	if err := check(); err != nil {
 		return nil, errors.Join(s.explain(err), s.Close())
 	}
 	return s, nil
-}
-
-func (s *Store) prepare(ctx context.Context) error {
-	for _, p := range []struct {
-		statement **sql.Stmt
-		query     string
-	}{
-		{&s.insertTrial, insertTrial},
-		{&s.insertPhase, insertPhase},
-		{&s.insertSample, insertSample},
-		{&s.insertDistribution, insertDistribution},
-	} {
-		statement, err := s.db.PrepareContext(ctx, p.query)
-		if err != nil {
-			return err
-		}
-		*p.statement = statement
-	}
-	return nil
 }

@@ -260,14 +260,10 @@ func TestResolve(t *testing.T) {
 		"Append": s.Append(t.Context(), "01AB", okTrial(1)),
 		"Finish": s.Finish(t.Context(), "01AB", result.Complete, epoch, nil),
 		"Resume": s.Resume(t.Context(), "latest"),
-		"Delete": s.Delete(t.Context(), "01B "),
 	} {
 		if !errors.As(err, &none) {
 			t.Errorf("%s of an id that is not there: %v", name, err)
 		}
-	}
-	if _, err := s.Progress(t.Context(), "01AB"); !errors.As(err, &none) {
-		t.Errorf("Progress of an id that is not there: %v", err)
 	}
 }
 
@@ -311,28 +307,6 @@ func TestFinishAndResume(t *testing.T) {
 	}
 }
 
-func TestProgress(t *testing.T) {
-	s := newStore(t)
-	record(t, s, emptyRun("a", 0), 2)
-	record(t, s, emptyRun("b", 0), 5)
-	warm, failed := okTrial(3), okTrial(7)
-	warm.Warmup, warm.Block = true, 0
-	failed.Status, failed.Samples, failed.Distributions, failed.Params = result.Failed, nil, nil, "n=5"
-	must(t, s.Append(t.Context(), "a", failed))
-	must(t, s.Append(t.Context(), "a", warm))
-	got, err := s.Progress(t.Context(), "a")
-	must(t, err)
-	want := store.Progress{Last: 7, Done: map[store.Slot]result.Status{
-		{Cell: okTrial(1).Cell, Block: 0}:               result.OK,
-		{Cell: okTrial(1).Cell, Block: 1}:               result.OK,
-		{Cell: okTrial(1).Cell, Block: 0, Warmup: true}: result.OK,
-		{Cell: failed.Cell, Block: 6}:                   result.Failed,
-	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("other progress (-want +got):\n%s", diff)
-	}
-}
-
 func TestRunsAndIndexAndDelete(t *testing.T) {
 	s := newStore(t)
 	older, newer := emptyRun("older", 1), emptyRun("newer", 2)
@@ -365,6 +339,11 @@ func TestRunsAndIndexAndDelete(t *testing.T) {
 			t.Errorf("another index (-want +got):\n%s", diff)
 		}
 	}
+	remove := func(id string) {
+		t.Helper()
+		_, err := s.DB().ExecContext(t.Context(), `DELETE FROM run WHERE id = ?`, id)
+		must(t, err)
+	}
 	plain, five := okTrial(1).Cell, other.Cell
 	at := func(seq int) time.Time { return okTrial(seq).Started }
 	checkIndex(
@@ -373,12 +352,12 @@ func TestRunsAndIndexAndDelete(t *testing.T) {
 		store.IndexEntry{Cell: five, Metric: "Create", Trials: 1, Runs: []string{"older"}, Last: at(12)},
 	)
 
-	must(t, s.Delete(t.Context(), "older"))
+	remove("older")
 	checkIndex(
 		store.IndexEntry{Cell: plain, Metric: "Create", Trials: 2, Runs: []string{"newer"}, Last: at(2)},
 		store.IndexEntry{Cell: plain, Metric: "Rate", Trials: 2, Runs: []string{"newer"}, Last: at(2)},
 	)
-	must(t, s.Delete(t.Context(), "newer"))
+	remove("newer")
 	for _, table := range []string{"run", "trial", "phase", "sample", "distribution"} {
 		var n int
 		must(t, s.DB().QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))

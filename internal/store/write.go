@@ -7,24 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
-)
-
-const (
-	insertRun = `INSERT INTO run (id, name, state, started, ended, tool, seed, baseline, plan, host, targets, benchmarks, overhead, images, caveats, imported)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	insertTrial = `INSERT INTO trial (run, seq, benchmark, params, target, block, warmup, status, reason, output, started, elapsed_ns, conditions, host, self_cpu_ns)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	insertPhase  = `INSERT INTO phase (trial, ord, name, start_ns, duration_ns) VALUES (?, ?, ?, ?, ?)`
-	insertSample = `INSERT INTO sample (trial, ord, metric, value) VALUES (?, ?, ?, ?)`
-
-	insertDistribution = `INSERT INTO distribution (trial, ord, metric, histogram) VALUES (?, ?, ?, ?)`
 )
 
 // Create records a run without trials, and locks it until Finish or Close. A recorded id is ErrExists.
@@ -34,7 +22,7 @@ func (s *Store) Create(ctx context.Context, run result.Run) error {
 	}
 	err := fit(&run)
 	if err == nil {
-		err = s.writeLocked(ctx, run.ID, func(tx *sql.Tx) error { return s.insertRunRows(ctx, tx, &run, false) })
+		err = s.writeLocked(ctx, run.ID, func(tx *sql.Tx) error { return insertRun(ctx, tx, &run, false) })
 	}
 	if err != nil {
 		return fmt.Errorf("record run %q: %w", run.ID, s.explain(err))
@@ -42,28 +30,32 @@ func (s *Store) Create(ctx context.Context, run result.Run) error {
 	return nil
 }
 
-// insertRunRows records a run with its trials. A recorded id is ErrExists.
-func (s *Store) insertRunRows(ctx context.Context, tx *sql.Tx, run *result.Run, imported bool) error {
-	row, err := tx.ExecContext(ctx, insertRun,
-		run.ID, run.Name, run.State, instant{&run.Started}, instant{&run.Ended}, document{&run.Tool},
-		strconv.FormatUint(run.Seed, 10), run.Baseline, run.Plan, document{&run.Host}, document{&run.Targets},
-		document{&run.Bench}, document{&run.Overhead}, document{&run.Images}, document{&run.Caveats}, imported)
-	if isTaken(err) {
-		return ErrExists
-	}
-	if err != nil {
-		return err
-	}
-	key, err := row.LastInsertId()
-	if err != nil {
-		return err
-	}
+// insertRun records a run with its trials. A recorded id is ErrExists.
+func insertRun(ctx context.Context, tx *sql.Tx, run *result.Run, imported bool) error {
+	key, err := runTable.insert(ctx, tx, []result.Run{*run}, func(int) []any { return []any{imported} })
 	for i := range run.Trials {
-		if err := s.insertTrialRows(ctx, tx, key, &run.Trials[i]); err != nil {
-			return err
+		if err == nil {
+			err = insertTrial(ctx, tx, key, run.Trials[i:i+1])
 		}
 	}
-	return nil
+	return err
+}
+
+// insertTrial records a list of one trial.
+func insertTrial(ctx context.Context, tx *sql.Tx, run int64, trial []result.Trial) error {
+	key, err := trialTable.insert(ctx, tx, trial, func(int) []any { return []any{run} })
+	if err != nil {
+		return err
+	}
+	owner := func(i int) []any { return []any{key, i} }
+	if _, err := phaseTable.insert(ctx, tx, trial[0].Phases, owner); err != nil {
+		return err
+	}
+	if _, err := sampleTable.insert(ctx, tx, trial[0].Samples, owner); err != nil {
+		return err
+	}
+	_, err = distributionTable.insert(ctx, tx, trial[0].Distributions, owner)
+	return err
 }
 
 // fit refuses a run that is unfit for the store.
@@ -100,43 +92,7 @@ func (s *Store) appendTrial(ctx context.Context, runID string, trial *result.Tri
 	if err := run.ValidateTrial(trial); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx *sql.Tx) error { return s.insertTrialRows(ctx, tx, key, trial) })
-}
-
-func (s *Store) insertTrialRows(ctx context.Context, tx *sql.Tx, run int64, t *result.Trial) error {
-	row, err := tx.StmtContext(ctx, s.insertTrial).ExecContext(ctx,
-		run, t.Seq, t.Benchmark, t.Params, t.Target, t.Block, t.Warmup, t.Status, t.Reason, t.Output,
-		instant{&t.Started}, t.Elapsed, document{&t.Conditions}, document{&t.Host}, t.Self)
-	if isTaken(err) {
-		return ErrExists
-	}
-	if err != nil {
-		return err
-	}
-	trial, err := row.LastInsertId()
-	if err != nil {
-		return err
-	}
-	phase := tx.StmtContext(ctx, s.insertPhase)
-	for i, p := range t.Phases {
-		if _, err := phase.ExecContext(ctx, trial, i, p.Name, p.Start, p.Duration); err != nil {
-			return err
-		}
-	}
-	sample := tx.StmtContext(ctx, s.insertSample)
-	for i, v := range t.Samples {
-		if _, err := sample.ExecContext(ctx, trial, i, v.Metric, v.Value); err != nil {
-			return err
-		}
-	}
-	distribution := tx.StmtContext(ctx, s.insertDistribution)
-	for i := range t.Distributions {
-		d := &t.Distributions[i]
-		if _, err := distribution.ExecContext(ctx, trial, i, d.Metric, document{d}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.write(ctx, func(tx *sql.Tx) error { return insertTrial(ctx, tx, key, []result.Trial{*trial}) })
 }
 
 // Finish records the end of a run with its state, result.Complete or result.Interrupted. The caveats replace the caveats of Create.
@@ -145,7 +101,12 @@ func (s *Store) Finish(ctx context.Context, runID string, state result.State, en
 	if state != result.Complete && state != result.Interrupted {
 		return fmt.Errorf("finish run %q: the state of a finished run is %q or %q, not %q", runID, result.Complete, result.Interrupted, state)
 	}
-	err := s.change(ctx, "finish", runID, `UPDATE run SET state = ?, ended = ?, caveats = ? WHERE id = ?`, state, instant{&ended}, document{&caveats}, runID)
+	err := s.write(ctx, func(tx *sql.Tx) error {
+		return changeRow(ctx, tx, runID, `UPDATE run SET state = ?, ended = ?, caveats = ? WHERE id = ?`, state, instant{&ended}, document{&caveats}, runID)
+	})
+	if err != nil {
+		err = fmt.Errorf("finish run %q: %w", runID, s.explain(err))
+	}
 	return errors.Join(err, s.unlock(runID))
 }
 
@@ -168,20 +129,7 @@ func (s *Store) Resume(ctx context.Context, runID string) error {
 	return nil
 }
 
-// Delete removes a run with its trials. It requires the whole id; see Resolve for prefixes. An unknown run is an *IDError.
-func (s *Store) Delete(ctx context.Context, runID string) error {
-	return s.change(ctx, "delete", runID, `DELETE FROM run WHERE id = ?`, runID)
-}
-
-// change executes a statement that changes the row of one run.
-func (s *Store) change(ctx context.Context, verb, runID, query string, args ...any) error {
-	err := s.write(ctx, func(tx *sql.Tx) error { return changeRow(ctx, tx, runID, query, args...) })
-	if err != nil {
-		return fmt.Errorf("%s run %q: %w", verb, runID, s.explain(err))
-	}
-	return nil
-}
-
+// changeRow executes a statement that changes the row of one run.
 func changeRow(ctx context.Context, tx *sql.Tx, runID, query string, args ...any) error {
 	rows, err := tx.ExecContext(ctx, query, args...)
 	if err != nil {

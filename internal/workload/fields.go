@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"maps"
+	"slices"
+	"strings"
 )
 
-// fields are the fields of one JSON object that have not been read yet. Unlike json.Unmarshal it detects a field that is missing,
+// fields are the fields of one JSON object by name. Unlike json.Unmarshal they detect a field that is missing,
 // null, duplicate or different in case only.
 type fields map[string]json.RawMessage
 
@@ -48,61 +50,29 @@ func (f fields) has(name string) bool {
 	return ok
 }
 
-// take removes a field and decodes it.
-func (f fields) take(name string, value any) error {
-	raw, ok := f[name]
-	delete(f, name)
-	if !ok {
-		return fmt.Errorf("field %q is missing", name)
-	}
-	if string(raw) == "null" {
-		return fmt.Errorf("field %q is null", name)
-	}
-	if err := json.Unmarshal(raw, value); err != nil {
-		return fmt.Errorf("field %q: %w", name, err)
-	}
-	return nil
-}
-
-func (f fields) text(name string, value *string) error { return f.take(name, value) }
-
-func (f fields) boolean(name string, value *bool) error { return f.take(name, value) }
-
-func (f fields) whole(name string, value *uint64) error { return f.take(name, value) }
-
-func (f fields) number(name string, value *float64) error {
-	if err := f.take(name, value); err != nil {
-		return err
-	}
-	// JSON has no NaN and the decoder refuses what is too large: this states it.
-	if !(*value >= 0 && *value <= math.MaxFloat64) {
-		return fmt.Errorf("field %q is %v; it must be a number from 0", name, *value)
-	}
-	return nil
-}
-
-func (f fields) pairs(name string, value *[][2]uint64) error {
-	var slices [][]uint64
-	if err := f.take(name, &slices); err != nil {
-		return err
-	}
-	if len(slices) > maxPairs {
-		return fmt.Errorf("field %q has more than %d pairs", name, maxPairs)
-	}
-	for _, s := range slices {
-		// An array of two would take any number.
-		if len(s) != 2 {
-			return fmt.Errorf("field %q: an element has %d numbers instead of two", name, len(s))
+// decode decodes all fields into the values by their names. It refuses a missing and an unknown field, and a float64 below 0.
+func (f fields) decode(into map[string]any) error {
+	for _, name := range slices.Sorted(maps.Keys(into)) {
+		raw, ok := f[name]
+		if !ok {
+			return fmt.Errorf("field %q is missing", name)
 		}
-		*value = append(*value, [2]uint64(s))
+		if string(raw) == "null" {
+			return fmt.Errorf("field %q is null", name)
+		}
+		if err := json.Unmarshal(raw, into[name]); err != nil {
+			return fmt.Errorf("field %q: %w", name, err)
+		}
+		if number, ok := into[name].(*float64); ok && *number < 0 {
+			return fmt.Errorf("field %q is %v; it must be a number from 0", name, *number)
+		}
+	}
+	for name := range f {
+		if _, known := into[name]; !known {
+			return fmt.Errorf("there are unknown fields: %q", f.names())
+		}
 	}
 	return nil
 }
 
-// rest refuses the fields that were not read.
-func (f fields) rest() error {
-	if len(f) > 0 {
-		return fmt.Errorf("there are unknown fields: %q", names(f))
-	}
-	return nil
-}
+func (f fields) names() string { return cut(strings.Join(slices.Sorted(maps.Keys(f)), ", ")) }

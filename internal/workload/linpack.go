@@ -45,10 +45,10 @@ func readLinpack(stdout []byte, n, runs, threads int) (Values, error) {
 	var version, size, count, used uint64
 	var rate, residual float64
 	var seconds []float64
-	err = errors.Join(
-		f.text("program", &program), f.whole("version", &version), f.whole("n", &size), f.whole("runs", &count),
-		f.whole("threads", &used), f.take("seconds", &seconds), f.number("flops_per_second", &rate), f.number("residual", &residual), f.rest(),
-	)
+	err = f.decode(map[string]any{
+		"program": &program, "version": &version, "n": &size, "runs": &count, "threads": &used,
+		"seconds": &seconds, "flops_per_second": &rate, "residual": &residual,
+	})
 	if err != nil {
 		return nil, err
 	}

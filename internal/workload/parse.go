@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -37,37 +34,26 @@ type Metric struct {
 	Unit  Unit
 }
 
-// Nanoseconds is a time in the probe's output. The mean of several times has a fraction.
-type Nanoseconds float64
-
-// Seconds returns the time in the unit of results.
-func (n Nanoseconds) Seconds() float64 { return float64(n) / 1e9 }
-
-// Call is the distribution of the time of one system call. Calls are timed in batches, and the distribution contains the mean of
-// each batch. With a Batch of 1 it contains single calls. It includes the cost of reading the clock once a batch, less than 1/32.
+// Call is the distribution of the time of one system call in ns. Calls are timed in batches, and the distribution contains the mean
+// of each batch. With a Batch of 1 it contains single calls. It includes the cost of reading the clock once a batch, less than 1/32.
 type Call struct {
 	Name string
 	// Batch is the number of calls in a batch, Count the number of all calls.
 	Batch, Count uint64
 	// The percentiles are exact, by nearest rank.
-	Min, P50, P90, P99, Max Nanoseconds
-	// Histogram counts batches, in order. The width of a bucket is at most 1/16 of its lower bound.
-	Histogram []Bucket
-}
-
-// Bucket is one bucket of a histogram.
-type Bucket struct {
-	Low   Nanoseconds // its lower bound
-	Count uint64
+	Min, P50, P90, P99, Max float64
+	// Histogram counts batches, in order: pairs of the lower bound of a bucket and its count. The width of a bucket is at most
+	// 1/16 of its lower bound.
+	Histogram [][]uint64
 }
 
 // Limits of the accepted output; the probe stays far below them.
 const (
-	maxLine  = 1 << 20 // bytes
-	maxLines = 10_000
-	maxName  = 64
-	maxPairs = 1024
-	maxLow   = 1 << 53 // nanoseconds: a hundred days, and the largest exact whole float64
+	maxLine    = 1 << 20 // bytes
+	maxLines   = 10_000
+	maxName    = 64
+	maxBuckets = 1024    // of a histogram
+	maxLow     = 1 << 53 // nanoseconds: a hundred days, and the largest exact whole float64
 )
 
 // Parse reads the output of one of the probe's measurements. Errors name the line; ErrCutOff is among them. Output with an error is
@@ -120,14 +106,13 @@ func (p *parser) line(content []byte) error {
 	case f.has("done"):
 		return p.last(f)
 	}
-	return fmt.Errorf("it is not a metric, a call or the last line: it has the fields %q", names(f))
+	return fmt.Errorf("it is not a metric, a call or the last line: it has the fields %q", f.names())
 }
 
 func (p *parser) metric(f fields) error {
 	var name, unit string
 	var value float64
-	err := errors.Join(f.text("metric", &name), f.number("value", &value), f.text("unit", &unit), f.rest())
-	if err != nil {
+	if err := f.decode(map[string]any{"metric": &name, "value": &value, "unit": &unit}); err != nil {
 		return err
 	}
 	if !isName(name) {
@@ -148,18 +133,12 @@ func (p *parser) metric(f fields) error {
 func (p *parser) call(f fields) error {
 	var c Call
 	var unit string
-	var histogram [][2]uint64
-	err := errors.Join(
-		f.text("call", &c.Name), f.text("unit", &unit), f.whole("count", &c.Count), f.whole("k", &c.Batch),
-		f.number("min", (*float64)(&c.Min)), f.number("p50", (*float64)(&c.P50)), f.number("p90", (*float64)(&c.P90)),
-		f.number("p99", (*float64)(&c.P99)), f.number("max", (*float64)(&c.Max)),
-		f.pairs("hist", &histogram), f.rest(),
-	)
+	err := f.decode(map[string]any{
+		"call": &c.Name, "unit": &unit, "count": &c.Count, "k": &c.Batch,
+		"min": &c.Min, "p50": &c.P50, "p90": &c.P90, "p99": &c.P99, "max": &c.Max, "hist": &c.Histogram,
+	})
 	if err != nil {
 		return err
-	}
-	for _, pair := range histogram {
-		c.Histogram = append(c.Histogram, Bucket{Low: Nanoseconds(pair[0]), Count: pair[1]})
 	}
 	if slices.ContainsFunc(p.output.Calls, func(other Call) bool { return other.Name == c.Name }) {
 		return fmt.Errorf("call %q occurs twice", c.Name)
@@ -182,17 +161,22 @@ func (c Call) check() error {
 	if c.Batch == 0 || c.Count == 0 {
 		return errors.New("it has no measurements")
 	}
-	if !slices.IsSorted([]Nanoseconds{c.Min, c.P50, c.P90, c.P99, c.Max}) {
+	if !slices.IsSorted([]float64{c.Min, c.P50, c.P90, c.P99, c.Max}) {
 		return errors.New("the percentiles are not in order")
 	}
+	if len(c.Histogram) > maxBuckets {
+		return fmt.Errorf("the histogram has more than %d buckets", maxBuckets)
+	}
 	var batches uint64
-	last := Nanoseconds(math.Inf(-1))
-	for _, b := range c.Histogram {
-		if b.Low <= last || b.Low > maxLow || b.Count == 0 || b.Count > c.Count {
+	for i, bucket := range c.Histogram {
+		if len(bucket) != 2 {
+			return fmt.Errorf("a bucket of the histogram has %d numbers instead of two", len(bucket))
+		}
+		low, count := bucket[0], bucket[1]
+		if i > 0 && low <= c.Histogram[i-1][0] || low > maxLow || count == 0 || count > c.Count {
 			return errors.New("the histogram is not in order")
 		}
-		last = b.Low
-		batches += b.Count
+		batches += count
 	}
 	if c.Count%c.Batch != 0 || batches != c.Count/c.Batch {
 		return fmt.Errorf("the histogram has %d batches of %d, which are not %d calls", batches, c.Batch, c.Count)
@@ -203,7 +187,7 @@ func (c Call) check() error {
 func (p *parser) last(f fields) error {
 	var done bool
 	var count uint64
-	if err := errors.Join(f.boolean("done", &done), f.whole("metrics", &count), f.rest()); err != nil {
+	if err := f.decode(map[string]any{"done": &done, "metrics": &count}); err != nil {
 		return err
 	}
 	if !done {
@@ -216,19 +200,6 @@ func (p *parser) last(f fields) error {
 	return nil
 }
 
-// ParseServing reads the first line of the program that Serve calls, without its end, and returns the port.
-func ParseServing(line string) (port int, err error) {
-	text, ok := strings.CutPrefix(line, "ready port=")
-	if !ok {
-		return 0, fmt.Errorf("read the server's first line: %q is not \"ready port=N\"", cut(line))
-	}
-	n, err := strconv.ParseUint(text, 10, 16)
-	if err != nil || n == 0 {
-		return 0, fmt.Errorf("read the server's first line: %q is not a port", cut(text))
-	}
-	return int(n), nil
-}
-
 // isName reports whether s is a metric's name: a letter, then letters and digits.
 func isName(s string) bool {
 	for i, r := range s {
@@ -239,5 +210,3 @@ func isName(s string) bool {
 	}
 	return s != "" && len(s) <= maxName
 }
-
-func names(f fields) string { return cut(strings.Join(slices.Sorted(maps.Keys(f)), ", ")) }

@@ -64,8 +64,9 @@ func runProbe(t *testing.T, argv ...string) result {
 }
 
 // measure runs a measuring command and parses its output.
-func measure(t *testing.T, argv []string) workload.Output {
+func measure(t *testing.T, p workload.Program) workload.Output {
 	t.Helper()
+	argv := p.Args
 	got := runProbe(t, argv...)
 	if got.code != 0 || got.stderr != "" {
 		t.Fatalf("%q ended with %d: %s", argv, got.code, got.stderr)
@@ -188,7 +189,7 @@ func TestProbeSyscallTakesNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := probe(t)
-	p, err := os.StartProcess("/"+filepath.Base(path), append([]string{path}, workload.Syscall(1, 10*time.Millisecond)[1:]...), &os.ProcAttr{
+	p, err := os.StartProcess("/"+filepath.Base(path), append([]string{path}, workload.Syscall(1, 10*time.Millisecond).Args[1:]...), &os.ProcAttr{
 		Files: []*os.File{nil, output, output}, Dir: "/", Sys: &syscall.SysProcAttr{Chroot: filepath.Dir(path)},
 	})
 	if err != nil {
@@ -221,7 +222,7 @@ func TestProbeLatency(t *testing.T) {
 			t.Errorf("%s takes %v ns", c.Name, c.Min)
 		}
 		// Percentiles match the batches in the histogram.
-		low, high := c.Histogram[0].Low, c.Histogram[len(c.Histogram)-1].Low
+		low, high := float64(c.Histogram[0][0]), float64(c.Histogram[len(c.Histogram)-1][0])
 		if low > c.Min || low*17/16+1 <= c.Min || high > c.Max || high*17/16+1 <= c.Max {
 			t.Errorf("%s: histogram from %v to %v for times from %v to %v", c.Name, low, high, c.Min, c.Max)
 		}
@@ -292,7 +293,7 @@ func TestProbeFilesFails(t *testing.T) {
 		{taken, "touchstone-files: EEXIST (17)"},
 	}
 	for _, test := range tests {
-		got := runProbe(t, workload.Files(workload.PaperFilesLoad(test.dir, 1), time.Millisecond)...)
+		got := runProbe(t, workload.Files(workload.PaperFilesLoad(test.dir, 1), time.Millisecond).Args...)
 		if got.code != 1 || got.stdout != "" || !strings.Contains(got.stderr, test.want) {
 			t.Errorf("files in %s: %+v, want code 1 and %q", test.dir, got, test.want)
 		}
@@ -316,7 +317,7 @@ func TestProbeFilesOutOfSpace(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	got := runProbe(t, workload.Files(workload.PaperFilesLoad(dir, 1), time.Hour)...)
+	got := runProbe(t, workload.Files(workload.PaperFilesLoad(dir, 1), time.Hour).Args...)
 	if got.code != 1 || got.stdout != "" || got.stderr != "files: write an article: ENOSPC (28)\n" {
 		t.Errorf("%+v, want code 1 and ENOSPC", got)
 	}
@@ -335,7 +336,7 @@ func TestProbeFilesWithoutProcesses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	argv := workload.Files(workload.PaperFilesLoad(dir, 1), time.Hour)
+	argv := workload.Files(workload.PaperFilesLoad(dir, 1), time.Hour).Args
 	cmd := exec.CommandContext(t.Context(), "prlimit", append([]string{"--nproc=4", path}, argv[1:]...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
 	if got := run(t, cmd); got.code != 1 || got.stdout != "" || got.stderr != "files: fork a worker: EAGAIN (11)\n" {
@@ -351,7 +352,7 @@ func TestProbeOutputFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = full.Close() }()
-	for _, argv := range [][]string{workload.Syscall(1, time.Millisecond), workload.Ready(), workload.Serve(0)} {
+	for _, argv := range [][]string{workload.Syscall(1, time.Millisecond).Args, workload.Ready(), workload.Serve(0)} {
 		cmd := exec.CommandContext(t.Context(), probe(t), argv[1:]...)
 		cmd.Stdout = full
 		if got := run(t, cmd); got.code != 1 || !strings.Contains(got.stderr, "ENOSPC (28)") {
@@ -363,7 +364,7 @@ func TestProbeOutputFails(t *testing.T) {
 // No worker outlives the probe, however it ends.
 func TestProbeKilledTakesItsWorkers(t *testing.T) {
 	ctx, kill := context.WithCancel(t.Context())
-	cmd := exec.CommandContext(ctx, probe(t), workload.Syscall(2, time.Hour)[1:]...)
+	cmd := exec.CommandContext(ctx, probe(t), workload.Syscall(2, time.Hour).Args[1:]...)
 	// Workers inherit the pipe's writing end: it ends with the last of them.
 	stderr, err := cmd.StderrPipe()
 	if err != nil {

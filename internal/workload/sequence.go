@@ -81,12 +81,7 @@ func parseMarker(line []byte, step, of int) (time.Duration, error) {
 		return 0, err
 	}
 	var gotStep, gotOf, ns uint64
-	for name, value := range map[string]*uint64{"step": &gotStep, "of": &gotOf, "ns": &ns} {
-		if err := f.whole(name, value); err != nil {
-			return 0, err
-		}
-	}
-	if err := f.rest(); err != nil {
+	if err := f.decode(map[string]any{"step": &gotStep, "of": &gotOf, "ns": &ns}); err != nil {
 		return 0, err
 	}
 	if gotStep != uint64(step) || gotOf != uint64(of) {

@@ -10,8 +10,10 @@
 package workload
 
 import (
+	"fmt"
 	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -34,22 +36,77 @@ func Pause() []string { return []string{Probe, "pause"} }
 // Exit calls a program that exits at once with a code from 0 to 255.
 func Exit(code int) []string { return []string{Probe, "exit", strconv.Itoa(code)} }
 
+// load calls a load of the probe. Its values are the metrics with these units. All of them must exist and be above 0: otherwise the
+// load completed no operation in its time.
+func load(units map[string]Unit, args ...string) Program {
+	return Program{Args: append([]string{Probe}, args...), Parse: func(stdout []byte) (Values, error) {
+		out, err := Parse(stdout)
+		if err != nil {
+			return nil, err
+		}
+		values := Values{}
+		for name, unit := range units {
+			m, ok := out.Metrics[name]
+			if !ok || m.Unit != unit {
+				return nil, fmt.Errorf("the program's output has no %s in %s", name, unit)
+			}
+			if m.Value == 0 {
+				return nil, fmt.Errorf("the program's output has 0 for %s: it completed no operation in its time", name)
+			}
+			values[name] = m.Value
+		}
+		return values, nil
+	}}
+}
+
 // Syscall calls the system call mix of UnixBench, close(dup(fd)) of a pipe, getpid, getuid, umask, in
-// copies (1 to 256) at once for a time d. Metrics: LoopsPerSecond, the sum over the copies, and
+// copies (1 to 256) at once for a time d. Values: LoopsPerSecond, the sum over the copies, and
 // Index, the loops per second over 1500 (UnixBench: 15000 are index 10).
-func Syscall(copies int, d time.Duration) []string {
-	return []string{Probe, "syscall", "--copies", strconv.Itoa(copies), "--ms", milliseconds(d)}
+func Syscall(copies int, d time.Duration) Program {
+	units := map[string]Unit{"LoopsPerSecond": PerSecond, "Index": Score}
+	return load(units, "syscall", "--copies", strconv.Itoa(copies), "--ms", milliseconds(d))
 }
 
-// Latency calls the measurement of single system calls, which share the time. The output has calls and no metrics.
-func Latency(d time.Duration) []string {
-	return []string{Probe, "latency", "--ms", milliseconds(d)}
+// Calls lists the system calls that Latency measures, in its order.
+func Calls() []string {
+	return []string{
+		"getpid", "getppid", "getuid", "umask", "uname", "getcwd", "clock_gettime", "sched_yield", "getrandom",
+		"rt_sigaction", "rt_sigprocmask", "dup+close", "read /dev/zero", "write /dev/null", "lseek+read file", "lseek",
+		"fstat", "stat", "open+close", "write+read pipe", "ppoll", "futex wake", "mmap+munmap", "mmap+touch+munmap",
+		"fork+exit+wait",
+	}
 }
 
-// Stream calls the four kernels of STREAM on three arrays with a size in MiB each, until the time is over. Metrics: Copy, Scale,
-// Add, Triad, the best of the repetitions as in STREAM; CopyMedian, …; Repetitions.
-func Stream(mib int, d time.Duration) []string {
-	return []string{Probe, "stream", "--mib", strconv.Itoa(mib), "--ms", milliseconds(d)}
+// Latency calls the measurement of single system calls, which share the time. Values: the median of each of Calls in seconds. Parse
+// returns the whole distributions.
+func Latency(d time.Duration) Program {
+	return Program{Args: []string{Probe, "latency", "--ms", milliseconds(d)}, Parse: func(stdout []byte) (Values, error) {
+		out, err := Parse(stdout)
+		if err != nil {
+			return nil, err
+		}
+		values := Values{}
+		for i, name := range Calls() {
+			if i >= len(out.Calls) || out.Calls[i].Name != name {
+				return nil, fmt.Errorf("the program's output has no %s as call %d", name, i+1)
+			}
+			if out.Calls[i].P50 == 0 {
+				return nil, fmt.Errorf("the program's output has 0 for %s", name)
+			}
+			values[name] = out.Calls[i].P50 / 1e9
+		}
+		if len(out.Calls) > len(values) {
+			return nil, fmt.Errorf("the program's output has %d calls instead of %d", len(out.Calls), len(values))
+		}
+		return values, nil
+	}}
+}
+
+// Stream calls the four kernels of STREAM on three arrays with a size in MiB each, until the time is over. Values: Copy, Scale,
+// Add, Triad, the best of the repetitions as in STREAM.
+func Stream(mib int, d time.Duration) Program {
+	units := map[string]Unit{"Copy": BytesPerSecond, "Scale": BytesPerSecond, "Add": BytesPerSecond, "Triad": BytesPerSecond}
+	return load(units, "stream", "--mib", strconv.Itoa(mib), "--ms", milliseconds(d))
 }
 
 // FilesLoad is a load of small files, as in Blogbench.
@@ -68,17 +125,14 @@ func PaperFilesLoad(dir string, seed uint64) FilesLoad {
 	return FilesLoad{Dir: dir, Writers: 3, Rewriters: 1, Commenters: 5, Readers: 10, Seed: seed}
 }
 
-// Files calls the load of small files. Metrics: ReadScore and WriteScore, the complete blogs that are read and written per second
-// (probe/files.c defines them); and their components.
-func Files(load FilesLoad, d time.Duration) []string {
-	return []string{
-		Probe, "files", "--dir", load.Dir, "--ms", milliseconds(d),
-		"--writers", strconv.Itoa(load.Writers),
-		"--rewriters", strconv.Itoa(load.Rewriters),
-		"--commenters", strconv.Itoa(load.Commenters),
-		"--readers", strconv.Itoa(load.Readers),
-		"--seed", strconv.FormatUint(load.Seed, 10),
-	}
+// Files calls the load of small files. Values: ReadScore and WriteScore, the complete blogs that are read and written per second
+// (probe/files.c defines them).
+func Files(l FilesLoad, d time.Duration) Program {
+	return load(
+		map[string]Unit{"ReadScore": Score, "WriteScore": Score}, "files", "--dir", l.Dir, "--ms", milliseconds(d),
+		"--writers", strconv.Itoa(l.Writers), "--rewriters", strconv.Itoa(l.Rewriters), "--commenters", strconv.Itoa(l.Commenters),
+		"--readers", strconv.Itoa(l.Readers), "--seed", strconv.FormatUint(l.Seed, 10),
+	)
 }
 
 // Serve calls an HTTP server on 127.0.0.1 that answers every request with ServeBody; port 0 lets the kernel choose. ParseServing
@@ -92,6 +146,19 @@ func ServeAny(port int) []string {
 
 // ServeBody is the body of the answers of the program that Serve calls.
 const ServeBody = "touchstone\n"
+
+// ParseServing reads the first line of the program that Serve calls, without its end, and returns the port.
+func ParseServing(line string) (port int, err error) {
+	text, ok := strings.CutPrefix(line, "ready port=")
+	if !ok {
+		return 0, fmt.Errorf("read the server's first line: %q is not \"ready port=N\"", cut(line))
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("read the server's first line: %q is not a port", cut(text))
+	}
+	return int(n), nil
+}
 
 // Reach calls a program that tries to connect to a port of an IPv4 address until it succeeds. It exits with code 0 then, and with
 // code 1 after the limit.
@@ -107,3 +174,17 @@ func Write(file string) []string { return []string{Probe, "write", file} }
 // CPUs calls a program that writes one line: the CPUs on which it may run, in the kernel's format ("0-3,6"). In a sandbox with
 // virtual CPUs only their number has a meaning.
 func CPUs() []string { return []string{Probe, "cpus"} }
+
+// Grow calls a program that touches an amount of memory, a MiB at a time, and exits with code 0 when it has touched all. It writes a
+// line for ParseHeld before the first MiB and after each.
+func Grow(mib int) []string { return []string{Probe, "grow", "--mib", strconv.Itoa(mib)} }
+
+// ParseHeld reads a line of the program that Grow calls, without its end, and returns the number of touched bytes.
+func ParseHeld(line string) (int64, error) {
+	text, ok := strings.CutPrefix(line, "held ")
+	n, err := readWhole(text)
+	if !ok || err != nil || n%(1<<20) != 0 {
+		return 0, fmt.Errorf("read the amount of touched memory: %q is not \"held BYTES\" with whole MiB", cut(line))
+	}
+	return int64(n), nil
+}

@@ -34,7 +34,12 @@ func diskBlog() bench.Benchmark {
 				return err
 			}
 			// The seed is the same in every trial, so that all targets get the same files.
-			return measureProbe(ctx, t, workload.Files(workload.PaperFilesLoad(bench.DataDir, 1), t.Duration("duration")), metrics, on.Into)
+			load := workload.Files(workload.PaperFilesLoad(bench.DataDir, 1), t.Duration("duration"))
+			values, err := bench.Measure(ctx, t, bench.InContainer, load, on.Into)
+			if err != nil {
+				return err
+			}
+			return bench.RecordAll(t, values, metrics)
 		},
 	}
 }

@@ -4,13 +4,11 @@ package performance
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
-	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
@@ -42,6 +40,11 @@ func duration(quick, paper time.Duration, help string) bench.Param {
 // ofProgram completes a benchmark that runs one program of the workload image in a container, and records its values.
 func ofProgram(b bench.Benchmark, program func(t bench.Trial) workload.Program) bench.Benchmark {
 	b.Image = bench.WorkloadImage
+	return ofLoad(b, program)
+}
+
+// ofLoad is ofProgram for a load of the probe.
+func ofLoad(b bench.Benchmark, program func(t bench.Trial) workload.Program) bench.Benchmark {
 	b.Run = func(ctx context.Context, t bench.Trial) error {
 		values, err := bench.Measure(ctx, t, bench.InContainer, program(t))
 		if err != nil {
@@ -55,47 +58,13 @@ func ofProgram(b bench.Benchmark, program func(t bench.Trial) workload.Program) 
 	return b
 }
 
-// ofProbe completes a benchmark that runs one load of the probe in a container, and records its values.
-func ofProbe(b bench.Benchmark, argv func(t bench.Trial) []string) bench.Benchmark {
-	b.Run = func(ctx context.Context, t bench.Trial) error { return measureProbe(ctx, t, argv(t), b.Metrics) }
-	return b
-}
-
-// runProbe runs one of the probe's loads in a container.
-func runProbe(ctx context.Context, t bench.Trial, argv []string, options ...func(*engine.Spec)) (workload.Output, error) {
-	spec := t.Spec(argv...)
-	for _, option := range options {
-		option(&spec)
-	}
-	return bench.Run(ctx, t, bench.InContainer, spec, workload.Parse)
-}
-
-// measureProbe runs one of the probe's loads in a container, and records the benchmark's metrics.
-func measureProbe(ctx context.Context, t bench.Trial, argv []string, metrics []result.Metric, options ...func(*engine.Spec)) error {
-	out, err := runProbe(ctx, t, argv, options...)
-	if err != nil {
-		return err
-	}
-	for _, m := range metrics {
-		value, ok := out.Metrics[m.Name]
-		if !ok || string(value.Unit) != string(m.Unit) {
-			return fmt.Errorf("the program's output has no %s in %s", m.Name, m.Unit)
-		}
-		if value.Value == 0 {
-			return fmt.Errorf("the program's output has 0 for %s: it completed no operation in its time", m.Name)
-		}
-		t.Record(m.Name, value.Value)
-	}
-	return nil
-}
-
 func unixbench() bench.Benchmark {
 	metrics := []result.Metric{
 		higher("LoopsPerSecond", result.PerSecond, "loops of close(dup(fd)) of a pipe, getpid, getuid and umask per second, over all copies"),
 		higher("Index", result.Score, "UnixBench's index of LoopsPerSecond: 15000 loops per second are index 10"),
 	}
 	metrics[1].DerivedFrom = metrics[0].Name
-	return ofProbe(bench.Benchmark{
+	return ofLoad(bench.Benchmark{
 		Name:    "performance.syscall.unixbench",
 		Summary: "the system call mix of UnixBench, by the probe",
 		Source:  "nishimura section 4; wang figure 15; byte-unixbench syscall (mix)",
@@ -104,11 +73,11 @@ func unixbench() bench.Benchmark {
 			{Name: "copies", Help: "copies at once; UnixBench takes 1 and one for each CPU, wang 1 and 4", Quick: "1", Paper: "1", Check: bench.IntRange(1, 256)},
 			duration(300*time.Millisecond, 10*time.Second, "run time of the loops"),
 		},
-	}, func(t bench.Trial) []string { return workload.Syscall(t.Int("copies"), t.Duration("duration")) })
+	}, func(t bench.Trial) workload.Program { return workload.Syscall(t.Int("copies"), t.Duration("duration")) })
 }
 
 func stream() bench.Benchmark {
-	return ofProbe(bench.Benchmark{
+	return ofLoad(bench.Benchmark{
 		Name:    "performance.memory.stream",
 		Summary: "memory bandwidth as STREAM measures it, best of the repetitions",
 		Source:  "wang figure 8 (RAMspeed); McCalpin, STREAM",
@@ -122,5 +91,42 @@ func stream() bench.Benchmark {
 			{Name: "mib", Help: "size of each of the three arrays in MiB; should be 4 times the last cache", Quick: "32", Paper: "128", Check: bench.IntRange(1, 65536)},
 			duration(200*time.Millisecond, 5*time.Second, "run time of the repeated kernels"),
 		},
-	}, func(t bench.Trial) []string { return workload.Stream(t.Int("mib"), t.Duration("duration")) })
+	}, func(t bench.Trial) workload.Program { return workload.Stream(t.Int("mib"), t.Duration("duration")) })
+}
+
+// latency has a metric for each system call: the median of its distribution. The whole distributions are kept beside the
+// samples.
+func latency() bench.Benchmark {
+	var metrics []result.Metric
+	for _, name := range workload.Calls() {
+		metrics = append(metrics, seconds(name, "median time of one call, timed in batches"))
+	}
+	return bench.Benchmark{
+		Name:    "performance.syscall.latency",
+		Summary: "time of single system calls, with the distribution for each",
+		Source:  "peers (lmbench, gVisor's benchmarks)",
+		Metrics: metrics,
+		Params:  []bench.Param{duration(500*time.Millisecond, 10*time.Second, "run time, all calls together")},
+		Run: func(ctx context.Context, t bench.Trial) error {
+			p := workload.Latency(t.Duration("duration"))
+			var out workload.Output
+			values, err := bench.Run(ctx, t, bench.InContainer, bench.SpecOf(t, p), func(text []byte) (values workload.Values, err error) {
+				if out, err = workload.Parse(text); err != nil {
+					return nil, err
+				}
+				return p.Parse(text)
+			})
+			if err != nil {
+				return err
+			}
+			for _, c := range out.Calls {
+				d := result.Distribution{Metric: c.Name, Unit: result.Seconds, Batch: c.Batch}
+				for _, bucket := range c.Histogram {
+					d.Lows, d.Counts = append(d.Lows, float64(bucket[0])/1e9), append(d.Counts, bucket[1])
+				}
+				t.RecordDistribution(d)
+			}
+			return bench.RecordAll(t, values, metrics)
+		},
+	}
 }

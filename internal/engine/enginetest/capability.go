@@ -80,7 +80,7 @@ func (s *suite) testExec(t *testing.T) {
 	}
 
 	stdout, stderr := newOutput(), newOutput()
-	exit, err = x.Exec(s.context(t), engine.Process{Args: workload.Syscall(1, 10*time.Millisecond), Stdout: stdout, Stderr: stderr})
+	exit, err = x.Exec(s.context(t), engine.Process{Args: workload.Syscall(1, 10*time.Millisecond).Args, Stdout: stdout, Stderr: stderr})
 	if err != nil || !exit.OK() {
 		t.Errorf("Exec = %v, %v; want %v; Stderr: %s", exit, err, engine.Exit{}, stderr)
 	}
@@ -142,7 +142,7 @@ func (s *suite) testStats(t *testing.T) {
 	b := s.startReady(t)
 	if s.engine.Supports(engine.CanExec) == nil {
 		// gVisor counts in hundredths of a second: the load makes sure that some time is used.
-		load := engine.Process{Args: workload.Syscall(1, 100*time.Millisecond)}
+		load := engine.Process{Args: workload.Syscall(1, 100*time.Millisecond).Args}
 		if exit, err := optional[engine.Execer](t, b).Exec(s.context(t), load); err != nil || !exit.OK() {
 			t.Fatalf("Exec of a load = %v, %v", exit, err)
 		}
@@ -243,7 +243,7 @@ func (s *suite) removeImage(t *testing.T, p engine.Puller, ref string) {
 
 // files writes and reads small files in a directory of the container.
 func files(dir string) []string {
-	return workload.Files(workload.FilesLoad{Dir: dir, Writers: 1, Readers: 1, Seed: 1}, 100*time.Millisecond)
+	return workload.Files(workload.FilesLoad{Dir: dir, Writers: 1, Readers: 1, Seed: 1}, 100*time.Millisecond).Args
 }
 
 func (s *suite) testMount(t *testing.T) {

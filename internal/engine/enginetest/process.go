@@ -60,7 +60,7 @@ func (s *suite) testExitCode(t *testing.T) {
 }
 
 func (s *suite) testOutputIsWhole(t *testing.T) {
-	b := s.start(t, s.spec(workload.Latency(50*time.Millisecond)))
+	b := s.start(t, s.spec(workload.Latency(50*time.Millisecond).Args))
 	s.wantExit(t, b, engine.Exit{})
 	s.delete(t, b)
 	wantReport(t, b.stdout)
@@ -90,7 +90,7 @@ func (s *suite) testOutputsAreSeparate(t *testing.T) {
 
 // testNoWriters checks that a process runs without writers for its output.
 func (s *suite) testNoWriters(t *testing.T) {
-	spec := s.spec(workload.Syscall(1, 10*time.Millisecond))
+	spec := s.spec(workload.Syscall(1, 10*time.Millisecond).Args)
 	spec.Process.Stdout, spec.Process.Stderr = nil, nil
 	s.wantExit(t, s.start(t, spec), engine.Exit{})
 }

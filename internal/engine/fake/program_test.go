@@ -90,14 +90,14 @@ func values(t *testing.T, report string) map[string]float64 {
 		all[name] = m.Value
 	}
 	for _, c := range out.Calls {
-		all[c.Name] = float64(c.P50)
+		all[c.Name] = c.P50
 	}
 	return all
 }
 
 // TestReportsHaveTheProbesNames compares the names in the reports with the probe's captured output, not the values.
 func TestReportsHaveTheProbesNames(t *testing.T) {
-	for name, args := range map[string][]string{
+	for name, load := range map[string]workload.Program{
 		"syscall": workload.Syscall(2, 10*ms),
 		"stream":  workload.Stream(32, 10*ms),
 		"files":   workload.Files(workload.PaperFilesLoad("/tmp", 1), 10*ms),
@@ -108,7 +108,7 @@ func TestReportsHaveTheProbesNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := newHarness(t, "fake/x@jitter=0.3")
-		report, stderr, exit := l.run(l.spec(args[1:]...))
+		report, stderr, exit := l.run(l.spec(load.Args[1:]...))
 		if !exit.OK() || stderr != "" {
 			t.Fatalf("%s: %v, %s", name, exit, stderr)
 		}
@@ -121,7 +121,7 @@ func TestReportsHaveTheProbesNames(t *testing.T) {
 
 func TestScoreRaisesRatesAndLowersLatencies(t *testing.T) {
 	for _, tt := range []struct {
-		args   []string
+		load   workload.Program
 		metric string
 		want   float64
 	}{
@@ -134,11 +134,11 @@ func TestScoreRaisesRatesAndLowersLatencies(t *testing.T) {
 		var got []float64
 		for _, name := range []string{"fake/x", "fake/x@score=2"} {
 			l := newHarness(t, name)
-			report, _, _ := l.run(l.spec(tt.args[1:]...))
+			report, _, _ := l.run(l.spec(tt.load.Args[1:]...))
 			got = append(got, values(t, report)[tt.metric])
 		}
 		if got[0] <= 0 || got[1] != got[0]*tt.want {
-			t.Errorf("%q: score 2 takes %s from %v to %v, want %v times as much", tt.args, tt.metric, got[0], got[1], tt.want)
+			t.Errorf("%q: score 2 takes %s from %v to %v, want %v times as much", tt.load.Args, tt.metric, got[0], got[1], tt.want)
 		}
 	}
 }

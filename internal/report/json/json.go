@@ -9,15 +9,15 @@
 package reportjson
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"strconv"
-	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/report"
-	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
@@ -34,290 +34,80 @@ const (
 
 // Write writes r to w as one JSON document, the same bytes for the same report.
 func Write(w io.Writer, r report.Report) error {
-	var document any
+	document := joint
 	if len(r.Runs) == 1 {
-		document = newDocument(&r)
-	} else {
-		document = newJoint(&r)
+		document = single
 	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(document); err != nil {
+	if err := enc.Encode(document(&r)); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil
 }
 
-type document struct {
-	Schema     int             `json:"schema_version"`
-	Kind       string          `json:"kind"`
-	Run        run             `json:"run"`
-	Method     method          `json:"method"`
-	Findings   findings        `json:"findings"`
-	Targets    []result.Target `json:"targets"`
-	Benchmarks []benchmark     `json:"benchmarks"`
-	Missing    []missing       `json:"without_a_number"`
-	// Unmeasured are the benchmarks that every target skipped; their trials are in Missing too.
-	Unmeasured []unmeasured `json:"not_measured,omitempty"`
-	Warnings   []warnings   `json:"warnings"`
+// object is an object of the document. Its members keep their order, and a name stands beside the expression of its value. We
+// rejected a struct for each kind of object, because it repeats every field of the model.
+type object []member
+
+// member is a member of an object. A member without a name is left out.
+type member struct {
+	name  string
+	value any
 }
 
-type run struct {
-	ID       string                `json:"id"`
-	Name     string                `json:"name"`
-	State    result.State          `json:"state"`
-	Started  time.Time             `json:"started"`
-	Ended    time.Time             `json:"ended,omitzero"`
-	Tool     result.Tool           `json:"tool"`
-	Seed     uint64                `json:"seed,string"`
-	Baseline string                `json:"baseline"`
-	Host     result.Host           `json:"host"`
-	Overhead result.Overhead       `json:"overhead"`
-	SelfCPU  float64               `json:"self_cpu_share"`
-	Images   []result.Image        `json:"images,omitempty"`
-	Caveats  []string              `json:"caveats,omitempty"`
-	Trials   map[result.Status]int `json:"trials"`
-	Warmup   int                   `json:"warmup_trials"`
+// optional is a member that is left out if its value is zero or an empty list.
+func optional(name string, value any) member {
+	v := reflect.ValueOf(value)
+	if !v.IsValid() || v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0 {
+		return member{}
+	}
+	return member{name, value}
 }
 
-// method describes the numbers.
-type method struct {
-	Seed       uint64  `json:"bootstrap_seed,string"`
-	Resamples  int     `json:"bootstrap_resamples"`
-	Interval   float64 `json:"interval"`
-	Alpha      float64 `json:"family_alpha"`
-	Power      float64 `json:"detectable_power"`
-	MinSamples int     `json:"min_samples"`
-	Family     string  `json:"family"`
-	Families   int     `json:"families"`
-	// Comparisons is the number of comparisons in the families.
-	Comparisons int    `json:"comparisons"`
-	Ratio       string `json:"ratio"`
+// MarshalJSON implements [json.Marshaler].
+func (o object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	separator := "{"
+	for _, m := range o {
+		if m.name == "" {
+			continue
+		}
+		fmt.Fprintf(&b, "%s%q:", separator, m.name)
+		if err := enc.Encode(m.value); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.name, err)
+		}
+		separator = ","
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
 }
 
-type findings struct {
-	// Breaches are medians beyond the bounds of their metrics.
-	Breaches    []breach `json:"broken_bounds,omitempty"`
-	Statements  []string `json:"statements"`
-	Comparisons string   `json:"comparisons,omitempty"`
-	NotMeasured string   `json:"not_measured,omitempty"`
+// each converts the items of a list. An empty list is [], not null.
+func each[T any](items []T, convert func(*T) object) []object {
+	all := make([]object, len(items))
+	for i := range items {
+		all[i] = convert(&items[i])
+	}
+	return all
 }
 
-type breach struct {
-	Benchmark string      `json:"benchmark"`
-	Params    string      `json:"params,omitempty"`
-	Target    string      `json:"target"`
-	Metric    string      `json:"metric"`
-	Unit      result.Unit `json:"unit"`
-	Median    *float64    `json:"median"`
-	Most      float64     `json:"most"`
-	Trials    int         `json:"trials"`
-	Doubt     string      `json:"doubt,omitempty"`
-	Text      string      `json:"text"`
-}
+// list is s, or an empty list that is not nil.
+func list[T any](s []T) []T { return append(make([]T, 0, len(s)), s...) }
 
-type unmeasured struct {
-	Benchmarks []string `json:"benchmarks"`
-	Reasons    []reason `json:"reasons"`
-}
-
-// reason holds for the targets, or for all without a list of them.
-type reason struct {
-	Text    string   `json:"text"`
-	Targets []string `json:"targets,omitempty"`
-}
-
-// condition is a condition of the measurements.
-type condition struct {
-	Name   string           `json:"name"`
-	Values []conditionValue `json:"values"`
-}
-
-// conditionValue holds for the targets, or for all without a list of them.
-type conditionValue struct {
-	Value   string   `json:"value"`
-	Targets []string `json:"targets,omitempty"`
-}
-
-type benchmark struct {
-	Name         string    `json:"name"`
-	Params       string    `json:"params,omitempty"`
-	Source       string    `json:"source,omitempty"`
-	Baseline     string    `json:"baseline,omitempty"`
-	BaselineNote string    `json:"baseline_note,omitempty"`
-	Blocks       int       `json:"blocks"`
-	Outcomes     []outcome `json:"outcomes"`
-	Metrics      []metric  `json:"metrics"`
-	Unrecorded   []string  `json:"unrecorded,omitempty"`
-	// Unbased are the metrics without a value on the baseline.
-	Unbased    []string     `json:"without_baseline,omitempty"`
-	Layers     []layers     `json:"layers,omitempty"`
-	Components []components `json:"components,omitempty"`
-	Conditions []condition  `json:"conditions,omitempty"`
-}
-
-// layers is the split of a metric into layers.
-type layers struct {
-	Metric string      `json:"metric"`
-	Unit   result.Unit `json:"unit"`
-	Stacks []stack     `json:"targets"`
-}
-
-type stack struct {
-	Target  string `json:"target"`
-	Runtime string `json:"runtime"`
-	difference
-	Parts     []part   `json:"parts"`
-	Remainder *float64 `json:"remainder"`
-	Note      string   `json:"note,omitempty"`
-}
-
-// part is one layer, or several that are not separable.
-type part struct {
-	Layers []string `json:"layers"`
-	difference
-	// Subtracted is set if the part is a difference between targets.
-	Subtracted bool `json:"subtracted"`
-}
-
-type difference struct {
-	Blocks   int       `json:"blocks"`
-	Median   *float64  `json:"median"`
-	Interval *interval `json:"interval"`
-}
-
-// components is a cost by the component that caused it.
-type components struct {
-	Title string         `json:"title"`
-	Unit  result.Unit    `json:"unit"`
-	Rows  []componentRow `json:"targets"`
-}
-
-type componentRow struct {
-	Target     string      `json:"target"`
-	Total      estimate    `json:"together"`
-	Components []component `json:"components"`
-}
-
-type component struct {
-	Name   string `json:"name"`
-	Metric string `json:"metric"`
-	estimate
-}
-
-type estimate struct {
-	N        int       `json:"n"`
-	Median   *float64  `json:"median"`
-	Interval *interval `json:"interval"`
-}
-
-type outcome struct {
-	Target    string  `json:"target"`
-	OK        int     `json:"ok"`
-	Failed    int     `json:"failed"`
-	Timeout   int     `json:"timeout"`
-	Skipped   int     `json:"skipped"`
-	Warmup    int     `json:"warmup"`
-	Disturbed int     `json:"disturbed"`
-	Reason    string  `json:"reason,omitempty"`
-	Phases    []phase `json:"phases,omitempty"`
-}
-
-type phase struct {
-	Name    string  `json:"name"`
-	Seconds float64 `json:"median_s"`
-	Times   int     `json:"times"`
-	// Steps are parts of the phase.
-	Steps []phase `json:"steps,omitempty"`
-}
-
-type metric struct {
-	Name   string           `json:"name"`
-	Unit   result.Unit      `json:"unit"`
-	Better result.Direction `json:"better"`
-	Series bool             `json:"series,omitempty"`
-	// DerivedFrom is the metric that this one is computed from. A derived metric has no comparison.
-	DerivedFrom string       `json:"derived_from,omitempty"`
-	Bound       result.Bound `json:"bound,omitzero"`
-	Cells       []cell       `json:"cells"`
-}
-
-type cell struct {
-	Target   string    `json:"target"`
-	Reason   string    `json:"reason,omitempty"`
-	N        int       `json:"n"`
-	Median   *float64  `json:"median"`
-	Interval *interval `json:"interval"`
-	Mean     *float64  `json:"mean"`
-	SD       *float64  `json:"sd"`
-	Min      *float64  `json:"min"`
-	Max      *float64  `json:"max"`
-	MAD      *float64  `json:"mad"`
-	P90      *float64  `json:"p90,omitempty"`
-	P95      *float64  `json:"p95,omitempty"`
-	P99      *float64  `json:"p99,omitempty"`
-	Baseline bool      `json:"baseline,omitempty"`
-	// Breached is set if the median exceeds the bound of the metric.
-	Breached   bool        `json:"bound_broken,omitempty"`
-	Comparison *comparison `json:"comparison,omitempty"`
-	// Overhead is |ratio − 1|, against a native baseline only.
-	Overhead *float64 `json:"overhead,omitempty"`
-	// Curve holds the medians of a series by place.
-	Curve    []float64 `json:"median_by_place,omitempty"`
-	Warnings []warning `json:"warnings,omitempty"`
-}
-
-type interval struct {
-	Lo float64 `json:"lo"`
-	Hi float64 `json:"hi"`
-}
-
-type comparison struct {
-	Pairs int `json:"pairs"`
-	// Ratio is the median over blocks of target / baseline within the block.
-	Ratio    *float64  `json:"ratio"`
-	Interval *interval `json:"interval"`
-	P        *float64  `json:"p"`
-	Adjusted *float64  `json:"adjusted_p"`
-	// Verdict has the spelling of package stats. Word is for people and depends on the metric.
-	Verdict    stats.Verdict `json:"verdict"`
-	Word       string        `json:"word"`
-	Detectable *float64      `json:"detectable"`
-}
-
-type warning struct {
-	Kind    stats.WarningKind `json:"kind"`
-	Message string            `json:"message"`
-	Advice  string            `json:"advice"`
-}
-
-type warnings struct {
-	Title  string   `json:"title"`
-	Advice string   `json:"advice,omitempty"`
-	Items  []string `json:"items"`
-}
-
-type missing struct {
-	Benchmark string        `json:"benchmark"`
-	Params    string        `json:"params,omitempty"`
-	Target    string        `json:"target"`
-	Status    result.Status `json:"status"`
-	Count     int           `json:"count"`
-	Total     int           `json:"of"`
-	Reason    string        `json:"reason"`
-}
-
-// number is nil for NaN and infinities, which JSON does not have. It keeps twelve digits: more than any clock gives, and few
-// enough for the same text from machines with and without fused multiplication and addition.
-func number(v float64) *float64 {
+// number is nil for NaN and infinities, which JSON does not have.
+func number(v float64) any {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
 	}
-	rounded := digits(v)
-	return &rounded
+	return digits(v)
 }
 
+// digits keeps twelve digits: more than any clock gives, and few enough for the same text from machines with and without
+// fused multiplication and addition.
 func digits(v float64) float64 {
 	if rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 11, 64), 64); err == nil {
 		return rounded
@@ -325,9 +115,9 @@ func digits(v float64) float64 {
 	return v
 }
 
-func bounds(ci *stats.Interval) *interval {
+func interval(ci *stats.Interval) any {
 	if ci == nil || number(ci.Lo) == nil || number(ci.Hi) == nil {
 		return nil
 	}
-	return &interval{digits(ci.Lo), digits(ci.Hi)}
+	return object{{"lo", digits(ci.Lo)}, {"hi", digits(ci.Hi)}}
 }

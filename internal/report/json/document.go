@@ -1,0 +1,401 @@
+package reportjson
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// single is the document of the only run.
+func single(r *report.Report) object {
+	of := &r.Runs[0]
+	doc := object{
+		{"schema_version", SchemaVersion},
+		{"kind", Kind},
+		{"run", run(of)},
+		{"method", method(of)},
+		{"findings", object{
+			optional("broken_bounds", breaches(r, 0)),
+			{"statements", list(r.Findings.Statements)},
+			optional("comparisons", r.Findings.Comparisons),
+			optional("not_measured", strings.Join(r.Findings.NotMeasured, "; ")),
+		}},
+		{"targets", targets(of)},
+		{"benchmarks", each(r.Benchmarks(), benchmark)},
+	}
+	return append(doc, gaps(of)...)
+}
+
+// joint is the document of several runs. It has each run once. Other parts refer to a run by its place in runs.
+func joint(r *report.Report) object {
+	var runs []object
+	for i := range r.Runs {
+		of := &r.Runs[i]
+		// The content of the report about this run alone.
+		runs = append(runs, append(object{
+			{"label", of.Label},
+			{"machine", of.Machine},
+			{"run", run(of)},
+			{"method", method(of)},
+			{"targets", targets(of)},
+			optional("broken_bounds", breaches(r, i)),
+		}, gaps(of)...))
+	}
+	return object{
+		{"schema_version", SchemaVersion},
+		{"kind", JointKind},
+		{"absolute_values", r.AbsoluteNote()},
+		{"across_machines", r.AcrossMachines}, // whether absolute values are compared
+		{"machines", each(r.Machines, func(m *report.Machine) object {
+			return object{{"name", m.Name}, {"nature", m.Nature}, {"runs", m.Runs}}
+		})},
+		{"runs", list(runs)},
+		{"facts", each(r.Facts, fact)},
+		{"versions", each(r.Versions, fact)},
+		{"findings", object{
+			optional("broken_bounds", r.Findings.Breaches),
+			{"opposite", list(r.Findings.Opposite)},
+			{"statements", list(r.Findings.Statements)},
+			optional("comparisons", r.Findings.Comparisons),
+		}},
+		{"benchmarks", each(r.Benchmarks(), jointBenchmark)},
+		{"coverage", each(r.Coverage, coverage)},
+	}
+}
+
+func run(r *report.Run) object {
+	return object{
+		{"id", r.ID},
+		{"name", r.Name},
+		{"state", r.State},
+		{"started", r.Started.UTC()},
+		optional("ended", r.Ended.UTC()),
+		{"tool", r.Tool},
+		{"seed", strconv.FormatUint(r.Seed, 10)},
+		{"baseline", r.Baseline},
+		{"host", r.Host},
+		{"overhead", r.Overhead},
+		{"self_cpu_share", digits(r.Self)},
+		optional("images", r.Images),
+		optional("caveats", r.Caveats),
+		{"trials", r.Counts},
+		{"warmup_trials", r.Warmup},
+	}
+}
+
+// method describes the numbers.
+func method(r *report.Run) object {
+	return object{
+		{"bootstrap_seed", strconv.FormatUint(r.Seed, 10)},
+		{"bootstrap_resamples", stats.Resamples},
+		{"interval", 0.95},
+		{"family_alpha", stats.Alpha},
+		{"detectable_power", stats.Power},
+		{"min_samples", stats.MinSamples},
+		{"family", "all targets against the baseline on one metric of one benchmark"},
+		{"families", r.Families},
+		{"comparisons", r.Comparisons}, // in all families
+		{"ratio", "median over blocks of target / baseline within the block; overhead is |ratio - 1|"},
+	}
+}
+
+func targets(r *report.Run) []result.Target {
+	all := []result.Target{}
+	for _, t := range r.Targets {
+		all = append(all, t.Target)
+	}
+	return all
+}
+
+// breaches are the medians beyond the bounds of their metrics.
+func breaches(r *report.Report, run int) []object {
+	var all []object
+	for _, bench := range r.Benchmarks() {
+		if bench.Sections[run] == nil {
+			continue
+		}
+		all = append(all, each(bench.Sections[run].Breaches, func(b *report.Breach) object {
+			return object{
+				{"benchmark", b.Benchmark},
+				optional("params", b.Params),
+				{"target", b.Target},
+				{"metric", b.Metric.Name},
+				{"unit", b.Metric.Unit},
+				{"median", number(b.Median)},
+				{"most", b.Metric.Bound.Most},
+				{"trials", b.Trials},
+				optional("doubt", b.Doubt),
+				{"text", b.String()},
+			}
+		})...)
+	}
+	return all
+}
+
+// gaps are the missing numbers of a run and the reasons to trust the others less. The trials of a benchmark that every target
+// skipped are in without_a_number too.
+func gaps(r *report.Run) object {
+	return object{
+		{"without_a_number", each(r.Missing, func(m *report.Missing) object {
+			return object{
+				{"benchmark", m.Benchmark},
+				optional("params", m.Params),
+				{"target", m.Target},
+				{"status", m.Status},
+				{"count", m.Count},
+				{"of", m.Total},
+				{"reason", m.Reason},
+			}
+		})},
+		optional("not_measured", each(r.Unmeasured, func(u *report.Unmeasured) object {
+			reasons := each(u.Reasons, func(r *report.Reason) object {
+				return object{{"text", r.Text}, optional("targets", r.Targets)}
+			})
+			return object{{"benchmarks", u.Benchmarks}, {"reasons", reasons}}
+		})),
+		{"warnings", each(r.Warnings, func(g *report.WarningGroup) object {
+			return object{{"title", g.Title}, optional("advice", g.Advice), {"items", g.Items}}
+		})},
+	}
+}
+
+// benchmark is a benchmark of the only run.
+func benchmark(of **report.Benchmark) object {
+	b := *of
+	s := b.Sections[0]
+	return object{
+		{"name", b.Name},
+		optional("params", b.Params),
+		optional("source", b.Source),
+		optional("baseline", s.Baseline),
+		optional("baseline_note", s.BaselineNote),
+		{"blocks", s.Blocks},
+		{"outcomes", each(s.Targets, outcome)},
+		{"metrics", each(b.Metrics, metric)},
+		optional("unrecorded", s.Unrecorded),
+		optional("without_baseline", s.Unbased),
+		optional("layers", each(s.Layers, layers)),
+		optional("components", each(s.Components, components)),
+		optional("conditions", each(s.Conditions, func(c *report.Condition) object {
+			return object{{"name", c.Name}, {"values", each(c.Values, func(v *report.ConditionValue) object {
+				return object{{"value", v.Value}, optional("targets", v.Targets)}
+			})}}
+		})),
+	}
+}
+
+func outcome(o *report.Outcome) object {
+	return object{
+		{"target", o.Target},
+		{"ok", o.OK},
+		{"failed", o.Failed},
+		{"timeout", o.Timeout},
+		{"skipped", o.Skipped},
+		{"warmup", o.Warmup},
+		{"disturbed", o.Disturbed},
+		optional("reason", o.Reason),
+		optional("phases", each(o.Phases, phase)),
+	}
+}
+
+func phase(p *report.Phase) object {
+	return object{{"name", p.Name}, {"median_s", digits(p.Seconds)}, {"times", p.Times}, optional("steps", each(p.Steps, phase))}
+}
+
+// layers is the split of a metric into layers.
+func layers(l *report.Layers) object {
+	stacks := each(l.Stacks, func(s *report.Stack) object {
+		stack := append(object{{"target", s.Target}, {"runtime", s.Runtime}}, difference(s.Total)...)
+		return append(stack, object{
+			{"parts", each(s.Parts, func(p *report.Part) object {
+				part := append(object{{"layers", report.LayerNames()[p.First : p.Last+1]}}, difference(p.Difference)...)
+				return append(part, member{"subtracted", p.Subtracted})
+			})},
+			{"remainder", number(s.Remainder)},
+			optional("note", s.Note),
+		}...)
+	})
+	return object{{"metric", l.Metric.Name}, {"unit", l.Metric.Unit}, {"targets", stacks}}
+}
+
+func difference(d stats.Difference) object {
+	return object{{"blocks", d.N}, {"median", number(d.Median)}, {"interval", interval(d.CI)}}
+}
+
+// components is a cost by the component that caused it.
+func components(c *report.Components) object {
+	rows := each(c.Rows, func(r *report.ComponentRow) object {
+		var parts []object
+		for i, cell := range r.Cells {
+			if cell != nil {
+				parts = append(parts, append(object{{"name", c.Names[i]}, {"metric", c.Metrics[i]}}, estimate(cell)...))
+			}
+		}
+		return object{{"target", r.Target}, {"together", estimate(&r.Total)}, {"components", parts}}
+	})
+	return object{{"title", c.Title}, {"unit", c.Unit}, {"targets", rows}}
+}
+
+// estimate is a median with its interval. Without a summary both are null.
+func estimate(s *stats.Summary) object {
+	if s == nil {
+		return object{{"n", 0}, {"median", nil}, {"interval", nil}}
+	}
+	return object{{"n", s.N}, {"median", number(s.Median)}, {"interval", interval(s.CI)}}
+}
+
+func metric(m *report.Metric) object {
+	return object{
+		{"name", m.Name},
+		{"unit", m.Unit},
+		{"better", m.Better},
+		optional("series", m.Series),
+		optional("derived_from", m.DerivedFrom), // a derived metric has no comparison
+		optional("bound", m.Bound),
+		{"cells", each(m.Rows, func(r *report.Row) object { return cell(m, r) })},
+	}
+}
+
+// cell is a metric on a target of the only run.
+func cell(m *report.Metric, row *report.Row) object {
+	c := &row.Cells[0]
+	s := c.Summary
+	out := append(object{{"target", row.Target}, optional("reason", c.Reason)}, estimate(s)...)
+	if s == nil {
+		out = append(out, object{{"mean", nil}, {"sd", nil}, {"min", nil}, {"max", nil}, {"mad", nil}}...)
+	} else {
+		out = append(out, object{
+			{"mean", number(s.Mean)},
+			{"sd", number(s.SD)},
+			{"min", number(s.Min)},
+			{"max", number(s.Max)},
+			{"mad", number(s.MAD)},
+			optional("p90", s.P90),
+			optional("p95", s.P95),
+			optional("p99", s.P99),
+		}...)
+	}
+	var overhead member
+	if c.Overhead != nil {
+		overhead = member{"overhead", number(*c.Overhead)}
+	}
+	var curve []float64
+	for _, p := range c.Curve {
+		curve = append(curve, digits(p.Median))
+	}
+	return append(out, object{
+		optional("baseline", c.Baseline),
+		optional("bound_broken", m.Breached(c)),
+		optional("comparison", comparison(c.Comparison, m.Metric)),
+		overhead,
+		optional("median_by_place", curve),
+		optional("warnings", warnings(s)),
+	}...)
+}
+
+func warnings(s *stats.Summary) []object {
+	if s == nil {
+		return nil
+	}
+	return each(s.Warnings, func(w *stats.Warning) object {
+		return object{{"kind", w.Kind}, {"message", w.Message}, {"advice", w.Advice}}
+	})
+}
+
+// comparison is nil for a nil comparison. Its verdict has the spelling of package stats. Its word is for people and depends on
+// the metric.
+func comparison(k *stats.Comparison, m result.Metric) object {
+	if k == nil {
+		return nil
+	}
+	return object{
+		{"pairs", k.N},
+		{"ratio", number(k.Ratio)},
+		{"interval", interval(k.CI)},
+		{"p", number(k.P)},
+		{"adjusted_p", number(k.Adjusted)},
+		{"verdict", k.Verdict},
+		{"word", report.VerdictWord(k.Verdict, m)},
+		{"detectable", number(k.Detectable)},
+	}
+}
+
+// fact has a value for each run. An unknown value is empty.
+func fact(f *report.Fact) object {
+	return object{{"name", f.Name}, {"values", f.Values}, {"differs", f.Differs}}
+}
+
+// jointBenchmark is a benchmark of several runs. Its baseline is absent if the runs have none in common; they then have their
+// own.
+func jointBenchmark(of **report.Benchmark) object {
+	b := *of
+	runs := []object{}
+	for i, s := range b.Sections {
+		if s != nil {
+			runs = append(runs, object{{"run", i}, optional("baseline", s.Baseline), {"blocks", s.Blocks}})
+		}
+	}
+	return object{
+		{"name", b.Name},
+		optional("params", b.Params),
+		optional("source", b.Source),
+		optional("baseline", b.Baseline),
+		optional("note", b.Note),
+		optional("conditions", each(b.Conditions, fact)),
+		{"runs", runs},
+		{"metrics", each(b.Metrics, jointMetric)},
+	}
+}
+
+func jointMetric(m *report.Metric) object {
+	rows := []object{}
+	for _, r := range m.Rows {
+		if !r.Has() {
+			continue
+		}
+		var cells []object
+		for i := range r.Cells {
+			cells = append(cells, jointCell(i, &r.Cells[i], m.Metric))
+		}
+		rows = append(rows, object{{"target", r.Target}, {"runs", cells}})
+	}
+	return object{
+		{"name", m.Name},
+		{"unit", m.Unit},
+		{"better", m.Better},
+		optional("derived_from", m.DerivedFrom), // a derived metric has no comparison
+		{"targets", rows},
+	}
+}
+
+// jointCell is a metric on a target in a run. The reason explains a missing median.
+func jointCell(run int, c *report.Cell, m result.Metric) object {
+	out := append(object{{"run", run}, optional("reason", c.Reason)}, estimate(c.Summary)...)
+	var across object // the ratio of the absolute median to the median of the first run, without a verdict
+	if c.Across != nil {
+		across = object{{"ratio", number(c.Across.Ratio)}, {"interval", interval(c.Across.CI)}}
+	}
+	return append(out, object{
+		optional("baseline", c.Baseline),
+		optional("comparison", comparison(c.Comparison, m)),
+		optional("to_first_run", across),
+		optional("warnings", warnings(c.Summary)),
+	}...)
+}
+
+func coverage(c *report.Coverage) object {
+	var runs []object
+	for i, of := range c.Cells {
+		runs = append(runs, object{
+			{"run", i},
+			{"targets", list(of.Targets)},
+			optional("lacking", of.Lacking),
+			{"blocks", of.Blocks},
+			optional("reason", of.Reason),
+		})
+	}
+	return object{{"benchmark", c.Benchmark}, optional("params", c.Params), {"runs", runs}, {"differs", c.Differs}}
+}

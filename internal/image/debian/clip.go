@@ -1,6 +1,7 @@
 package debian
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/process"
@@ -45,36 +47,19 @@ func makeClip(ctx context.Context, launcher *process.Launcher, t *tree, arch arc
 	return checkClip(to)
 }
 
-// encode pipes the pattern into the encoder.
+// encode pipes the pattern into the encoder. If the pipe breaks, the clip has another checksum.
 func encode(ctx context.Context, launcher *process.Launcher, argv []string) error {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	var output process.Output
-	if err := output.Open(nil, nil); err != nil {
-		return errors.Join(err, r.Close(), w.Close())
-	}
+	r, w := io.Pipe()
+	defer func() { _ = r.Close() }() // this ends writePattern if the encoder exits early
+	go func() { _ = w.CloseWithError(writePattern(w, workload.ClipFrames)) }()
+	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Stdin = r
-	output.Set(cmd)
-	child, err := launcher.Spawn(cmd)
-	err = errors.Join(err, r.Close(), output.Close())
-	if err != nil {
-		return errors.Join(err, w.Close())
+	cmd.Stdin, cmd.Stderr = r, &stderr
+	err := launcher.Run(ctx, cmd)
+	if failed := (*process.ExitError)(nil); errors.As(err, &failed) {
+		return fmt.Errorf("%w: %s", &process.ExitError{Command: encoder, Exit: failed.Exit}, stderr.Bytes())
 	}
-	// It fails if the encoder exits early; the encoder's error then comes first.
-	writing := errors.Join(writePattern(w, workload.ClipFrames), w.Close())
-	exit := child.Wait()
-	waiting := output.Wait(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case exit.Status != 0:
-		return fmt.Errorf("%w: %s", &process.ExitError{Command: encoder, Exit: exit}, output.Tail())
-	default:
-		return errors.Join(writing, waiting)
-	}
+	return err
 }
 
 // checkClip returns an error if a file is not the clip.
@@ -90,9 +75,12 @@ func checkClip(file string) error {
 	return nil
 }
 
+// maxProgram bounds the size of the encoder, and of each of its libraries, in bytes.
+const maxProgram = 64 << 20
+
 // unpackProgram writes a program and its libraries to a directory, and returns the beginning of its command line.
 func unpackProgram(t *tree, arch architecture, program, dir string) ([]string, error) {
-	c := newClosure(t, arch, func(string) bool { return false })
+	c := newClosure(t, arch, "")
 	if err := c.add(program); err != nil {
 		return nil, err
 	}
@@ -105,16 +93,16 @@ func unpackProgram(t *tree, arch architecture, program, dir string) ([]string, e
 		if err != nil {
 			return nil, err
 		}
-		content, err := t.open(to)
+		content, err := t.read(to, maxProgram)
 		if err != nil {
 			return nil, err
 		}
 		// The linker finds libraries by name, so one directory has them all.
 		file := filepath.Join(dir, path.Base(name))
-		if err := writeProgram(file, content); err != nil {
+		if err := os.WriteFile(file, content, 0o755); err != nil {
 			return nil, err
 		}
-		if base := path.Base(name); len(base) > 3 && base[:3] == "ld-" {
+		if strings.HasPrefix(path.Base(name), "ld-") {
 			linker = file
 		}
 	}
@@ -122,13 +110,4 @@ func unpackProgram(t *tree, arch architecture, program, dir string) ([]string, e
 		return nil, errors.New("it has no dynamic linker")
 	}
 	return []string{linker, "--library-path", dir, filepath.Join(dir, path.Base(program))}, nil
-}
-
-func writeProgram(file string, content io.Reader) error {
-	w, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(w, content)
-	return errors.Join(err, w.Close())
 }

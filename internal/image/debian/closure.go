@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -19,11 +20,10 @@ type closure struct {
 	tree  *tree
 	arch  architecture
 	files map[string]bool // paths without links, and links
-	given func(name string) bool
+	given string          // an interpreter that the image has from another source
 }
 
-// newClosure returns an empty closure. given reports the interpreters that the image has from another source.
-func newClosure(t *tree, arch architecture, given func(name string) bool) *closure {
+func newClosure(t *tree, arch architecture, given string) *closure {
 	return &closure{tree: t, arch: arch, files: map[string]bool{}, given: given}
 }
 
@@ -70,7 +70,7 @@ func (c *closure) addScript(content io.ReaderAt) error {
 	if len(fields) == 0 {
 		return errors.New("the name of the interpreter is missing")
 	}
-	if c.given(fields[0]) {
+	if fields[0] == c.given {
 		return nil
 	}
 	return c.add(fields[0])
@@ -122,8 +122,7 @@ func (c *closure) searchPath(f *elf.File, name string) ([]string, error) {
 		}
 		for _, p := range paths {
 			for dir := range strings.SplitSeq(p, ":") {
-				dir = strings.NewReplacer("${ORIGIN}", "/"+path.Dir(name), "$ORIGIN", "/"+path.Dir(name)).Replace(dir)
-				dirs = append(dirs, dir)
+				dirs = append(dirs, strings.NewReplacer("${ORIGIN}", "/"+path.Dir(name), "$ORIGIN", "/"+path.Dir(name)).Replace(dir))
 			}
 		}
 	}
@@ -143,11 +142,20 @@ func (c *closure) addLibrary(library string, dirs []string) error {
 }
 
 // list returns the sorted paths.
-func (c *closure) list() []string {
-	var names []string
-	for name := range c.files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+func (c *closure) list() []string { return slices.Sorted(maps.Keys(c.files)) }
+
+// architecture has the properties of an architecture.
+type architecture struct {
+	machine elf.Machine
+	triplet string // the directory of libraries
 }
+
+// architectures have an image. The keys are Go's names, which are also Debian's.
+var architectures = map[string]architecture{
+	"amd64":   {elf.EM_X86_64, "x86_64-linux-gnu"},
+	"arm64":   {elf.EM_AARCH64, "aarch64-linux-gnu"},
+	"riscv64": {elf.EM_RISCV, "riscv64-linux-gnu"},
+}
+
+// Architectures lists the architectures with an image, by Go's names.
+func Architectures() []string { return slices.Sorted(maps.Keys(architectures)) }

@@ -174,7 +174,7 @@ func TestClosure(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.add, func(t *testing.T) {
-			c := newClosure(tr, architectures["amd64"], func(program string) bool { return program == "/bin/sh" })
+			c := newClosure(tr, architectures["amd64"], "/bin/sh")
 			err := c.add(test.add)
 			if test.err != "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) {

@@ -3,8 +3,6 @@ package debian
 import (
 	"archive/tar"
 	"bufio"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -22,14 +20,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/image"
 )
 
-// entry is a file of the image. Its content is text, or the result of open.
+// entry is a file of the image.
 type entry struct {
 	mode     int64
 	typeflag byte
 	link     string // of a symbolic link
-	text     string
 	size     int64
-	open     func() (io.ReadCloser, error) // nil for text
+	open     func() (io.ReadCloser, error) // of a regular file
 	pkg      string                        // the package; empty for our own
 }
 
@@ -40,12 +37,9 @@ func (l layout) dir(name string, mode int64) {
 	l[name] = entry{typeflag: tar.TypeDir, mode: mode}
 }
 
-func (l layout) text(name, content string) {
-	l[name] = entry{typeflag: tar.TypeReg, mode: 0o644, text: content, size: int64(len(content))}
-}
-
-func (l layout) program(name string, content []byte) {
-	l[name] = entry{typeflag: tar.TypeReg, mode: 0o755, text: string(content), size: int64(len(content))}
+func (l layout) text(name string, mode int64, content string) {
+	open := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }
+	l[name] = entry{typeflag: tar.TypeReg, mode: mode, size: int64(len(content)), open: open}
 }
 
 func (l layout) link(name, to string) {
@@ -62,23 +56,22 @@ func (l layout) file(name, source string) error {
 	return nil
 }
 
-// packaged adds a file or link of a tree.
-func (l layout) packaged(t *tree, name, pkg string) error {
-	n, ok := t.nodes[name]
-	if !ok {
-		return fmt.Errorf("%s does not exist", name)
-	}
-	switch n.header.Typeflag {
-	case tar.TypeSymlink:
-		l[name] = entry{typeflag: tar.TypeSymlink, mode: 0o777, link: n.header.Linkname, pkg: pkg}
-	case tar.TypeReg:
-		open := func() (io.ReadCloser, error) {
-			return io.NopCloser(io.NewSectionReader(t.file, n.offset, n.header.Size)), nil
+// packaged adds files and links of a tree that belong to a package.
+func (l layout) packaged(t *tree, pkg string, names ...string) error {
+	for _, name := range names {
+		n, ok := t.nodes[name]
+		switch {
+		case !ok:
+			return fmt.Errorf("%s does not exist", name)
+		case n.header.Typeflag == tar.TypeSymlink:
+			l[name] = entry{typeflag: tar.TypeSymlink, mode: 0o777, link: n.header.Linkname, pkg: pkg}
+		case n.header.Typeflag == tar.TypeReg:
+			open := func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(t.file, n.offset, n.header.Size)), nil }
+			// No program of the image needs the rights of another user.
+			l[name] = entry{typeflag: tar.TypeReg, mode: n.header.Mode & 0o777, size: n.header.Size, open: open, pkg: pkg}
+		default:
+			return fmt.Errorf("%s is neither file nor link", name)
 		}
-		// No program of the image needs the rights of another user.
-		l[name] = entry{typeflag: tar.TypeReg, mode: n.header.Mode & 0o777, size: n.header.Size, open: open, pkg: pkg}
-	default:
-		return fmt.Errorf("%s is neither file nor link", name)
 	}
 	return nil
 }
@@ -110,11 +103,11 @@ func skeleton() layout {
 	}
 	l.link("usr/bin/sh", "busybox")
 	l.link("var/run", "/run")
-	l.text("etc/passwd", "root:x:0:0:root:/root:/bin/sh\nwww-data:x:33:33:www-data:/var/www:/bin/false\n"+
+	l.text("etc/passwd", 0o644, "root:x:0:0:root:/root:/bin/sh\nwww-data:x:33:33:www-data:/var/www:/bin/false\n"+
 		"redis:x:100:100::/var/lib/redis:/bin/false\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n")
-	l.text("etc/group", "root:x:0:\nwww-data:x:33:\nredis:x:100:\nnogroup:x:65534:\n")
-	l.text("etc/hosts", "127.0.0.1 localhost\n::1 localhost\n")
-	l.text("etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n")
+	l.text("etc/group", 0o644, "root:x:0:\nwww-data:x:33:\nredis:x:100:\nnogroup:x:65534:\n")
+	l.text("etc/hosts", 0o644, "127.0.0.1 localhost\n::1 localhost\n")
+	l.text("etc/nsswitch.conf", 0o644, "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n")
 	return l
 }
 
@@ -150,7 +143,7 @@ func (e entry) write(w *tar.Writer, name string) error {
 	if e.typeflag != tar.TypeReg {
 		return nil
 	}
-	r, err := e.reader()
+	r, err := e.open()
 	if err != nil {
 		return err
 	}
@@ -158,26 +151,14 @@ func (e entry) write(w *tar.Writer, name string) error {
 	return errors.Join(err, r.Close())
 }
 
-func (e entry) reader() (io.ReadCloser, error) {
-	if e.open == nil {
-		return io.NopCloser(strings.NewReader(e.text)), nil
-	}
-	return e.open()
-}
-
-// sum returns the SHA-256 of a regular file, in hexadecimal.
-func (e entry) sum() (string, error) {
-	r, err := e.reader()
+// sumOf returns the SHA-256 of a file, in hexadecimal.
+func sumOf(name string) (string, error) {
+	file, err := os.Open(name)
 	if err != nil {
 		return "", err
 	}
-	hash := sha256.New()
-	_, err = io.Copy(hash, r)
-	return hex.EncodeToString(hash.Sum(nil)), errors.Join(err, r.Close())
-}
-
-func sumOf(file string) (string, error) {
-	return entry{open: func() (io.ReadCloser, error) { return os.Open(file) }}.sum()
+	hash, _, err := v1.SHA256(file)
+	return hash.Hex, errors.Join(err, file.Close())
 }
 
 // assemble builds an image from packed layers.

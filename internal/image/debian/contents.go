@@ -70,10 +70,8 @@ func (l layout) addLicences(t *tree, packages []string) (map[string][]string, er
 			return nil, fmt.Errorf("read the licence of %s: %w", pkg, err)
 		}
 		licences[pkg] = licencesIn(string(text))
-		for _, file := range append(links, to) {
-			if err := l.packaged(t, file, pkg); err != nil {
-				return nil, err
-			}
+		if err := l.packaged(t, pkg, append(links, to)...); err != nil {
+			return nil, err
 		}
 		for _, found := range commonLicence.FindAllString(string(text), -1) {
 			common[strings.TrimRight(found, ".-")] = true
@@ -81,16 +79,11 @@ func (l layout) addLicences(t *tree, packages []string) (map[string][]string, er
 	}
 	for name := range common {
 		to, links, err := t.resolve(name)
-		if err != nil {
-			continue // a pattern in the text, or a removed licence
+		if err != nil || t.nodes[to].header.Typeflag != tar.TypeReg {
+			continue // a pattern in the text, a removed licence, or the folder itself
 		}
-		if t.nodes[to].header.Typeflag != tar.TypeReg {
-			continue // the text mentions the folder itself
-		}
-		for _, file := range append(links, to) {
-			if err := l.packaged(t, file, "base-files"); err != nil {
-				return nil, err
-			}
+		if err := l.packaged(t, "base-files", append(links, to)...); err != nil {
+			return nil, err
 		}
 	}
 	return licences, nil
@@ -180,10 +173,7 @@ const maxBill = 16 << 20
 
 // ContentsOf returns the contents of an image that Build has built.
 func ContentsOf(img v1.Image) (Contents, error) {
-	text, err := image.ReadFile(img, contentsPath, maxBill)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Contents{}, ErrForeign
-	}
+	text, err := listOf(img, contentsPath)
 	if err != nil {
 		return Contents{}, err
 	}
@@ -191,8 +181,10 @@ func ContentsOf(img v1.Image) (Contents, error) {
 }
 
 // SBOM returns the bill of materials of an image that Build has built: SPDX 2.3, as JSON.
-func SBOM(img v1.Image) ([]byte, error) {
-	text, err := image.ReadFile(img, sbomPath, maxBill)
+func SBOM(img v1.Image) ([]byte, error) { return listOf(img, sbomPath) }
+
+func listOf(img v1.Image, name string) ([]byte, error) {
+	text, err := image.ReadFile(img, name, maxBill)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrForeign
 	}

@@ -3,17 +3,16 @@ package debian
 import (
 	"archive/tar"
 	"bufio"
-	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/ulikunitz/xz"
 )
 
@@ -32,11 +31,11 @@ const maxControl = 16 << 20
 
 // readDeb reads a package's file.
 func readDeb(content *io.SectionReader) (*deb, error) {
-	hash := sha256.New()
-	if _, err := io.Copy(hash, io.NewSectionReader(content, 0, content.Size())); err != nil {
+	hash, size, err := v1.SHA256(io.NewSectionReader(content, 0, content.Size()))
+	if err != nil {
 		return nil, err
 	}
-	d := &deb{Package: Package{SHA256: hex.EncodeToString(hash.Sum(nil)), Size: content.Size()}}
+	d := &deb{Package: Package{SHA256: hash.Hex, Size: size}}
 	name, control, err := arMember(content, "control.tar")
 	if err != nil {
 		return nil, err
@@ -91,17 +90,28 @@ func (d *deb) readControl(r *tar.Reader) error {
 		if err != nil {
 			return fmt.Errorf("read its control archive: %w", err)
 		}
+		var read func(line string) error
 		switch path.Clean(header.Name) {
 		case "control":
-			err = d.readFields(r)
+			read = d.readField
 		case "md5sums":
-			err = d.readFiles(r)
+			read = d.readFile
 		case "conffiles": // md5sums does not list them
-			err = d.readConfiguration(r)
+			read = d.readConfiguration
+		default:
+			continue
 		}
-		if err != nil {
+		lines := bufio.NewScanner(r)
+		lines.Buffer(nil, maxControl)
+		for err == nil && lines.Scan() {
+			err = read(lines.Text())
+		}
+		if err := errors.Join(err, lines.Err()); err != nil {
 			return fmt.Errorf("read its %s: %w", path.Base(header.Name), err)
 		}
+	}
+	if d.source == "" {
+		d.source = d.Name
 	}
 	if !isName(d.Name) || !isVersion(d.Version) {
 		return fmt.Errorf("%q of version %q is not a package", d.Name, d.Version)
@@ -109,51 +119,38 @@ func (d *deb) readControl(r *tar.Reader) error {
 	return nil
 }
 
-func (d *deb) readFields(r io.Reader) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxControl)
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), ": ")
-		switch name {
-		case "Package":
-			d.Name = value
-		case "Version":
-			d.Version = value
-		case "Source":
-			d.source, _, _ = strings.Cut(value, " ")
-		}
+func (d *deb) readField(line string) error {
+	name, value, _ := strings.Cut(line, ": ")
+	switch name {
+	case "Package":
+		d.Name = value
+	case "Version":
+		d.Version = value
+	case "Source":
+		d.source, _, _ = strings.Cut(value, " ")
 	}
-	if d.source == "" {
-		d.source = d.Name
-	}
-	return lines.Err()
+	return nil
 }
 
-func (d *deb) readFiles(r io.Reader) error {
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		sum, name, ok := strings.Cut(lines.Text(), "  ")
-		if !ok || len(sum) != 32 {
-			return fmt.Errorf("%q has another format", lines.Text())
-		}
-		d.files = append(d.files, unmerged(name))
+func (d *deb) readFile(line string) error {
+	sum, name, ok := strings.Cut(line, "  ")
+	if !ok || len(sum) != 32 {
+		return fmt.Errorf("%q has another format", line)
 	}
-	return lines.Err()
+	d.files = append(d.files, unmerged(name))
+	return nil
 }
 
-func (d *deb) readConfiguration(r io.Reader) error {
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		if name, ok := strings.CutPrefix(lines.Text(), "/"); ok { // else it has a flag: the file must be removed
-			d.files = append(d.files, unmerged(strings.TrimSpace(name)))
-		}
+func (d *deb) readConfiguration(line string) error {
+	if name, ok := strings.CutPrefix(line, "/"); ok { // else it has a flag: the file must be removed
+		d.files = append(d.files, unmerged(strings.TrimSpace(name)))
 	}
-	return lines.Err()
+	return nil
 }
 
 // unmerged returns the path of a file where /bin and other directories are links.
 func unmerged(name string) string {
-	if first, _, ok := bytes.Cut([]byte(name), []byte("/")); ok && isMerged(string(first)) {
+	if first, _, ok := strings.Cut(name, "/"); ok && slices.Contains(merged, first) {
 		return "usr/" + name
 	}
 	return name

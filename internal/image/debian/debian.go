@@ -16,6 +16,7 @@ package debian
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -56,39 +57,47 @@ type Options struct {
 
 // Image is the workload image.
 type Image struct {
-	options Options
-	cache   *image.Cache
-	name    string
+	builder *builderOf
 	image   v1.Image
-	pinned  bool
 }
 
 // Name is the name of the image in the cache.
-func (i *Image) Name() string { return i.name }
+func (i *Image) Name() string { return i.builder.name }
 
 // OCI is the image. Its layers are files of the cache.
 func (i *Image) OCI() v1.Image { return i.image }
 
 // Pinned reports whether the image was built from the embedded list of packages.
-func (i *Image) Pinned() bool { return i.pinned }
+func (i *Image) Pinned() bool {
+	embedded, err := Embedded(i.builder.Arch)
+	return err == nil && bytes.Equal(i.builder.lock.Format(), embedded.Format())
+}
 
 // Rootfs returns a directory with the file system of the image. The first call unpacks it: see image.Cache.Rootfs. A damaged image
 // is built again.
 func (i *Image) Rootfs(ctx context.Context) (string, error) {
-	dir, err := i.cache.Rootfs(ctx, i.image)
+	b := i.builder
+	dir, err := b.cache.Rootfs(ctx, i.image)
 	if !errors.Is(err, image.ErrDamaged) {
 		return dir, err
 	}
-	i.options.progress("the image in the cache is damaged and is built again")
-	if err := i.cache.Remove(ctx, i.name); err != nil {
+	b.progress("the image in the cache is damaged and is built again")
+	if err := b.cache.Remove(ctx, b.name); err != nil {
 		return "", err
 	}
-	again, err := Build(ctx, i.options)
+	again, err := Build(ctx, b.Options)
 	if err != nil {
 		return "", err
 	}
 	*i = *again
-	return i.cache.Rootfs(ctx, i.image)
+	return b.cache.Rootfs(ctx, i.image)
+}
+
+func (o *Options) setDefaults() {
+	o.Arch = cmp.Or(o.Arch, runtime.GOARCH)
+	if o.Mirror == "" {
+		o.Mirror = hostMirror("/")
+	}
 }
 
 func (o Options) progress(format string, args ...any) {
@@ -99,24 +108,12 @@ func (o Options) progress(format string, args ...any) {
 
 // Build returns the workload image from the cache, or builds it and stores it there. Of several processes one builds the image and the
 // others wait. Errors contain advice.
-func Build(ctx context.Context, o Options) (*Image, error) {
-	i, err := build(ctx, o)
-	if err != nil {
-		return nil, fmt.Errorf("make the workload image: %w", err)
-	}
-	return i, nil
-}
-
-// Cached returns the workload image if it is in the cache, else nil.
-func Cached(o Options) (*Image, error) {
-	b, err := newBuilder(o)
-	if err != nil {
-		return nil, fmt.Errorf("look for the workload image: %w", err)
-	}
-	return b.cached()
-}
-
-func build(ctx context.Context, o Options) (*Image, error) {
+func Build(ctx context.Context, o Options) (made *Image, err error) {
+	defer func() {
+		if err != nil {
+			made, err = nil, fmt.Errorf("make the workload image: %w", err)
+		}
+	}()
 	b, err := newBuilder(o)
 	if err != nil {
 		return nil, err
@@ -124,7 +121,7 @@ func build(ctx context.Context, o Options) (*Image, error) {
 	if _, err := image.Sweep(b.cache.Dir()); err != nil { // a killed build leaves a gigabyte
 		o.progress("%v", err)
 	}
-	made, err := b.cached()
+	made, err = b.cached()
 	if err != nil || made != nil {
 		return made, err
 	}
@@ -139,6 +136,15 @@ func build(ctx context.Context, o Options) (*Image, error) {
 	return made, errors.Join(err, release())
 }
 
+// Cached returns the workload image if it is in the cache, else nil.
+func Cached(o Options) (*Image, error) {
+	b, err := newBuilder(o)
+	if err != nil {
+		return nil, fmt.Errorf("look for the workload image: %w", err)
+	}
+	return b.cached()
+}
+
 // builderOf builds one image.
 type builderOf struct {
 	Options
@@ -151,9 +157,7 @@ type builderOf struct {
 }
 
 func newBuilder(o Options) (*builderOf, error) {
-	if o.Arch == "" {
-		o.Arch = runtime.GOARCH
-	}
+	o.setDefaults()
 	cache, err := image.OpenCache(o.Cache)
 	if err != nil {
 		return nil, err
@@ -203,13 +207,7 @@ func (b *builderOf) cached() (*Image, error) {
 	case err != nil:
 		return nil, err
 	}
-	return b.image(oci), nil
-}
-
-func (b *builderOf) image(oci v1.Image) *Image {
-	embedded, err := Embedded(b.Arch)
-	pinned := err == nil && bytes.Equal(b.lock.Format(), embedded.Format())
-	return &Image{options: b.Options, cache: b.cache, name: b.name, image: oci, pinned: pinned}
+	return &Image{b, oci}, nil
 }
 
 // Disk space for the build: a factor for the size of the packages (their files and their unpacked contents, twice during
@@ -221,15 +219,12 @@ const (
 
 // make builds the image.
 func (b *builderOf) make(ctx context.Context) (*Image, error) {
-	f := &fetcher{launcher: b.Launcher, dir: b.dir, progress: func(step string) { b.progress("%s", step) }}
-	if err := f.ready(); err != nil {
-		return nil, err
-	}
 	room := int64(roomRest)
 	for _, p := range b.lock.Packages {
 		room += p.Size * roomFactor
 	}
-	if err := image.RequireSpace(b.dir, room); err != nil {
+	f, err := b.fetcher(b.dir, room)
+	if err != nil {
 		return nil, err
 	}
 	b.progress("fetching %d packages of Debian %s for %s", len(b.lock.Packages), b.lock.Suite, b.Arch)
@@ -250,7 +245,7 @@ func (b *builderOf) make(ctx context.Context) (*Image, error) {
 	if oci, err = b.cache.Put(ctx, b.name, oci); err != nil {
 		return nil, err
 	}
-	return b.image(oci), nil
+	return &Image{b, oci}, nil
 }
 
 // packages are fetched and unpacked packages.
@@ -265,9 +260,6 @@ func (p *packages) close() { _ = p.file.Close() } // it is open for reading only
 // fetchLocked fetches the packages of a lock. If the mirror no longer has one of them, it uses the archive of snapshots.
 func (b *builderOf) fetchLocked(ctx context.Context, f *fetcher, lock Lock, as string) (*packages, error) {
 	r := request{arch: lock.Arch, mirror: b.Mirror}
-	if r.mirror == "" {
-		r.mirror = hostMirror("/")
-	}
 	for _, p := range lock.Packages {
 		r.packages = append(r.packages, p.Name+"="+p.Version)
 	}
@@ -340,8 +332,10 @@ func (b *builderOf) pack(p *packages, clip string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	ours, err := b.ownLayer(clip)
-	if err != nil {
+	ours := layout{}
+	ours.text(path.Base(image.ProbePath), 0o755, string(b.probe))
+	ours.text("usr/bin/linpack", 0o755, string(b.solve))
+	if err := ours.file(workload.ClipPath[1:], clip); err != nil {
 		return nil, err
 	}
 	contents := describe(b.lock, p.debs, licences, builder, theirs, ours)
@@ -349,12 +343,12 @@ func (b *builderOf) pack(p *packages, clip string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	ours.text(contentsPath, text)
+	ours.text(contentsPath, 0o644, text)
 	bill, err := sbom(contents)
 	if err != nil {
 		return nil, fmt.Errorf("write the bill of materials: %w", err)
 	}
-	ours.text(sbomPath, bill)
+	ours.text(sbomPath, 0o644, bill)
 	ours.parents()
 	var files []string
 	for name, l := range map[string]layout{"1-debian.tar.gz": theirs, "2-touchstone.tar.gz": ours} {
@@ -371,14 +365,13 @@ func (b *builderOf) pack(p *packages, clip string) (v1.Image, error) {
 // debianLayer returns the skeleton with the files from packages, and the licences by package.
 func debianLayer(p *packages, arch architecture) (layout, map[string][]string, error) {
 	l := skeleton()
-	c := newClosure(p.tree, arch, func(program string) bool { return program == "/bin/sh" })
-	for _, file := range wantedFiles() {
-		if err := c.add(file); err != nil {
-			return nil, nil, err
-		}
+	c := newClosure(p.tree, arch, "/bin/sh")
+	all := wanted()
+	for _, library := range all.Libraries {
+		all.Files = append(all.Files, path.Join("/usr/lib", arch.triplet, library))
 	}
-	for _, library := range wantedLibraries() {
-		if err := c.add(path.Join("/usr/lib", arch.triplet, library)); err != nil {
+	for _, file := range all.Files {
+		if err := c.add(file); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -395,7 +388,7 @@ func debianLayer(p *packages, arch architecture) (layout, map[string][]string, e
 			}
 			used = append(used, pkg)
 		}
-		if err := l.packaged(p.tree, name, pkg); err != nil {
+		if err := l.packaged(p.tree, pkg, name); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -406,12 +399,4 @@ func debianLayer(p *packages, arch architecture) (layout, map[string][]string, e
 	}
 	l.parents()
 	return l, licences, nil
-}
-
-// ownLayer returns our own files in the image.
-func (b *builderOf) ownLayer(clip string) (layout, error) {
-	l := layout{}
-	l.program(path.Base(image.ProbePath), b.probe)
-	l.program("usr/bin/linpack", b.solve)
-	return l, l.file(workload.ClipPath[1:], clip)
 }

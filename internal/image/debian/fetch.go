@@ -1,6 +1,7 @@
 package debian
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
@@ -60,6 +62,31 @@ type fetcher struct {
 	launcher *process.Launcher
 	dir      string
 	progress func(string)
+}
+
+// Fetch fetches a mirror's current packages of Suite with their dependencies, for purposes other than the workload image. It returns
+// a tar archive in dir with the unpacked packages. No program of theirs has run. The archive also has the files of the packages,
+// in var/cache/apt. Fetch needs room bytes of disk space.
+func Fetch(ctx context.Context, o Options, dir string, packages []string, room int64) (*os.File, error) {
+	o.setDefaults()
+	f, err := o.fetcher(dir, room)
+	if err != nil {
+		return nil, err
+	}
+	file, err := f.fetch(ctx, request{arch: o.Arch, packages: packages, mirror: o.Mirror}, "packages.tar")
+	if err != nil {
+		return nil, fmt.Errorf("fetch packages for %s: %w", o.Arch, err)
+	}
+	return file, nil
+}
+
+// fetcher returns a fetcher for a directory, if the programs for fetching and room bytes of disk space are there.
+func (o Options) fetcher(dir string, room int64) (*fetcher, error) {
+	f := &fetcher{launcher: o.Launcher, dir: dir, progress: func(step string) { o.progress("%s", step) }}
+	if err := f.ready(); err != nil {
+		return nil, err
+	}
+	return f, image.RequireSpace(dir, room)
 }
 
 // ready checks that the programs and keys for fetching exist.
@@ -261,4 +288,52 @@ func cause(text string) string {
 		}
 	}
 	return last
+}
+
+// defaultMirror is Debian's own, which redirects to a nearby mirror.
+const defaultMirror = "http://deb.debian.org/debian"
+
+// hostMirror returns the mirror of the host's apt if the host is Debian, else the default.
+func hostMirror(root string) string {
+	release, err := os.ReadFile(filepath.Join(root, "etc/os-release"))
+	if err != nil || !slices.Contains(strings.Split(string(release), "\n"), "ID=debian") {
+		return defaultMirror
+	}
+	files := []string{filepath.Join(root, "etc/apt/sources.list")}
+	for _, pattern := range []string{"*.sources", "*.list"} {
+		found, _ := filepath.Glob(filepath.Join(root, "etc/apt/sources.list.d", pattern)) // the pattern is valid
+		files = append(files, found...)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			continue // the default remains
+		}
+		lines := bufio.NewScanner(strings.NewReader(string(content)))
+		for lines.Scan() {
+			if mirror := mirrorIn(lines.Text()); mirror != "" {
+				return mirror
+			}
+		}
+	}
+	return defaultMirror
+}
+
+// mirrorIn returns the mirror of Debian in a line of apt's sources, in either format: sources.list(5).
+func mirrorIn(line string) string {
+	fields := strings.Fields(line)
+	if len(fields) < 2 || fields[0] != "deb" && !strings.EqualFold(fields[0], "URIs:") {
+		return ""
+	}
+	for _, f := range fields[1:] {
+		scheme, rest, ok := strings.Cut(f, "://")
+		if !ok || scheme != "http" && scheme != "https" {
+			continue
+		}
+		// The URLs of security updates and of other archives have other names.
+		if rest = strings.TrimSuffix(rest, "/"); strings.HasSuffix(rest, "/debian") {
+			return scheme + "://" + rest
+		}
+	}
+	return ""
 }

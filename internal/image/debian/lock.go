@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,36 +99,28 @@ func ParseLock(content []byte) (Lock, error) {
 
 // line reads a line by its number; the first four lines are the head.
 func (l *Lock) line(number int, line string) (err error) {
-	head := func(name string) (string, error) {
-		value, ok := strings.CutPrefix(line, name+" ")
-		if !ok || value == "" || strings.Contains(value, " ") {
-			return "", fmt.Errorf("it must be %q and a value", name)
-		}
-		return value, nil
+	name, value, _ := strings.Cut(line, " ")
+	switch {
+	case number > 4:
+		return l.add(line)
+	case number == 1 && line != lockHead:
+		return fmt.Errorf("it must be %q", lockHead)
+	case name != strings.Fields("touchstone-lock suite arch date")[number-1] || value == "" || strings.Contains(value, " "):
+		return errors.New("the head must have suite, arch and date, in this order and each with a value")
 	}
-	switch number {
-	case 1:
-		if line != lockHead {
-			err = fmt.Errorf("it must be %q", lockHead)
-		}
-	case 2:
-		if l.Suite, err = head("suite"); err == nil && l.Suite != Suite {
+	switch name {
+	case "suite":
+		if l.Suite = value; value != Suite {
 			err = fmt.Errorf("the suite must be %s", Suite)
 		}
-	case 3:
-		if l.Arch, err = head("arch"); err == nil && !slices.Contains(Architectures(), l.Arch) {
-			err = fmt.Errorf("architecture %q is not one of %s", l.Arch, strings.Join(Architectures(), ", "))
+	case "arch":
+		if l.Arch = value; !slices.Contains(Architectures(), value) {
+			err = fmt.Errorf("architecture %q is not one of %s", value, strings.Join(Architectures(), ", "))
 		}
-	case 4:
-		var date string
-		if date, err = head("date"); err == nil {
-			l.Date, err = time.Parse(time.RFC3339, date)
-			if err == nil && l.Date.Format(time.RFC3339) != date || l.Date.Location() != time.UTC {
-				err = fmt.Errorf("%q is not a time in UTC", date)
-			}
+	case "date":
+		if l.Date, err = time.Parse(time.RFC3339, value); err == nil && l.Date.UTC().Format(time.RFC3339) != value {
+			err = fmt.Errorf("%q is not a time in UTC", value)
 		}
-	default:
-		err = l.add(line)
 	}
 	return err
 }
@@ -158,23 +151,12 @@ func (l *Lock) add(line string) error {
 	return nil
 }
 
-const (
-	lower  = "abcdefghijklmnopqrstuvwxyz"
-	digits = "0123456789"
+// Names and versions: Debian Policy, 5.6.1 and 5.6.12.
+var (
+	isName    = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+$`).MatchString
+	isVersion = regexp.MustCompile(`^[0-9][A-Za-z0-9.+~:-]*$`).MatchString
+	isSHA256  = regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString
 )
-
-func of(s, alphabet string) bool { return s != "" && strings.Trim(s, alphabet) == "" }
-
-// isName and isVersion: Debian Policy, 5.6.1 and 5.6.12.
-func isName(s string) bool {
-	return len(s) >= 2 && of(s[:1], lower+digits) && of(s, lower+digits+"+-.")
-}
-
-func isVersion(s string) bool {
-	return of(s, lower+strings.ToUpper(lower)+digits+".+-~:") && of(s[:1], digits)
-}
-
-func isSHA256(s string) bool { return len(s) == 64 && of(s, digits+"abcdef") }
 
 // Format returns the lock as a file.
 func (l Lock) Format() []byte {
@@ -190,13 +172,18 @@ func (l Lock) Format() []byte {
 	return b.Bytes()
 }
 
+// search returns the index of the package with a name, or the index for its insertion.
+func (l Lock) search(name string) (int, bool) {
+	return slices.BinarySearchFunc(l.Packages, name, func(p Package, name string) int { return strings.Compare(p.Name, name) })
+}
+
 // find returns the package with a name.
-func (l Lock) find(name string) (Package, bool) {
-	i, ok := slices.BinarySearchFunc(l.Packages, name, func(p Package, name string) int { return strings.Compare(p.Name, name) })
-	if !ok {
-		return Package{}, false
+func (l Lock) find(name string) (p Package, ok bool) {
+	i, ok := l.search(name)
+	if ok {
+		p = l.Packages[i]
 	}
-	return l.Packages[i], true
+	return p, ok
 }
 
 // onlyClip returns a lock with the packages of the clip's encoder.

@@ -26,7 +26,7 @@ func TestEmbedded(t *testing.T) {
 		if !bytes.Equal(lock.Format(), file) {
 			t.Errorf("the lock for %s is not written as it would be", arch)
 		}
-		for _, name := range wantedPackages() {
+		for _, name := range wanted().Packages {
 			if _, ok := lock.find(name); !ok {
 				t.Errorf("the lock for %s has no %s", arch, name)
 			}

@@ -161,7 +161,7 @@ func wantWorkload(t *testing.T, launcher *process.Launcher, made *Image) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range wantedFiles() {
+	for _, file := range wanted().Files {
 		if _, err := os.Stat(filepath.Join(rootfs, file)); err != nil {
 			t.Error(err)
 		}
@@ -422,7 +422,7 @@ func TestRealVanished(t *testing.T) {
 
 // A package that has the right name and version, but is another.
 func TestRealOtherPackage(t *testing.T) {
-	b, f := testBuilder(t, "")
+	b, f := testBuilder(t, hostMirror("/"))
 	lock := netbase(t)
 	lock.Packages[0].SHA256 = sum
 	_, err := b.fetchLocked(t.Context(), f, lock, "packages.tar")

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -80,7 +81,7 @@ func (t *tree) resolve(name string) (to string, links []string, err error) {
 			at = strings.TrimPrefix(path.Dir("/"+at), "/")
 			continue
 		}
-		if at == "" && isMerged(element) {
+		if at == "" && slices.Contains(merged, element) {
 			at = "usr"
 		}
 		next := path.Join(at, element)
@@ -101,15 +102,6 @@ func (t *tree) resolve(name string) (to string, links []string, err error) {
 		rest = append(strings.Split(strings.Trim(n.header.Linkname, "/"), "/"), rest...)
 	}
 	return at, links, nil
-}
-
-func isMerged(element string) bool {
-	for _, m := range merged {
-		if element == m {
-			return true
-		}
-	}
-	return false
 }
 
 // has reports whether a path exists.

@@ -68,19 +68,20 @@ func Renew(ctx context.Context, o Options) (*Image, error) {
 		return nil, err
 	}
 	// Not before: with a list that cannot be built, the next run would have no image.
-	return made, Keep(made.cache, lock)
+	return made, Keep(made.builder.cache, lock)
 }
 
 // Update returns the list of a mirror's current packages for the image.
 func Update(ctx context.Context, o Options) (Lock, error) {
-	lock, err := update(ctx, o)
+	o.setDefaults()
+	lock, err := o.update(ctx)
 	if err != nil {
 		return Lock{}, fmt.Errorf("renew the list of packages for %s: %w", o.Arch, err)
 	}
 	return lock, nil
 }
 
-func update(ctx context.Context, o Options) (lock Lock, err error) {
+func (o Options) update(ctx context.Context) (lock Lock, err error) {
 	cache, err := image.OpenCache(o.Cache)
 	if err != nil {
 		return Lock{}, err
@@ -93,22 +94,13 @@ func update(ctx context.Context, o Options) (lock Lock, err error) {
 		return Lock{}, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	f := &fetcher{launcher: o.Launcher, dir: dir, progress: func(step string) { o.progress("%s", step) }}
-	if err := f.ready(); err != nil {
+	f, err := o.fetcher(dir, roomUpdate)
+	if err != nil {
 		return Lock{}, err
-	}
-	if err := image.RequireSpace(dir, roomUpdate); err != nil {
-		return Lock{}, err
-	}
-	if o.Mirror == "" {
-		o.Mirror = hostMirror("/")
 	}
 	lock = Lock{Suite: Suite, Arch: o.Arch}
-	for _, set := range []struct {
-		packages []string
-		clip     bool
-	}{{wantedPackages(), false}, {[]string{clipPackage}, true}} {
-		if err := lock.ask(ctx, f, request{arch: o.Arch, packages: set.packages, mirror: o.Mirror, lists: true}, set.clip); err != nil {
+	for i, packages := range [][]string{wanted().Packages, {clipPackage}} {
+		if err := lock.ask(ctx, f, request{arch: o.Arch, packages: packages, mirror: o.Mirror, lists: true}, i == 1); err != nil {
 			return Lock{}, err
 		}
 	}
@@ -141,7 +133,7 @@ func (l *Lock) ask(ctx context.Context, f *fetcher, r request, clip bool) error 
 		return errors.New("the mirror has changed meanwhile; try again")
 	}
 	for _, d := range p.debs {
-		i, there := slices.BinarySearchFunc(l.Packages, d.Name, func(p Package, name string) int { return strings.Compare(p.Name, name) })
+		i, there := l.search(d.Name)
 		if !there {
 			l.Packages = slices.Insert(l.Packages, i, d.Package)
 		}
@@ -163,17 +155,13 @@ func releaseDate(t *tree) (time.Time, error) {
 		lines := bufio.NewScanner(r)
 		for lines.Scan() {
 			if date, ok := strings.CutPrefix(lines.Text(), "Date: "); ok {
-				return parseReleaseDate(date)
+				at, err := time.Parse(time.RFC1123, date)
+				if err != nil {
+					return time.Time{}, fmt.Errorf("read the date of the suite: %w", err)
+				}
+				return at.UTC(), nil
 			}
 		}
 	}
 	return time.Time{}, errors.New("the mirror's Release file has no date")
-}
-
-func parseReleaseDate(date string) (time.Time, error) {
-	at, err := time.Parse(time.RFC1123, date)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("read the date of the suite: %w", err)
-	}
-	return at.UTC(), nil
 }

@@ -1,6 +1,9 @@
 package debian
 
 import (
+	"embed"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/workload"
@@ -17,24 +20,34 @@ var base = workload.Tool{
 	Libraries: []string{"libgcc_s.so.1"},
 }
 
-// wanted collects a list of every tool of the image, sorted.
-func wanted(list func(workload.Tool) []string) []string {
-	var all []string
+// wanted returns the packages, files and libraries of all tools of the image, sorted.
+func wanted() workload.Tool {
+	var all workload.Tool
 	for _, tool := range append(workload.Tools(), base) {
-		all = append(all, list(tool)...)
+		all.Packages = append(all.Packages, tool.Packages...)
+		all.Files = append(all.Files, tool.Files...)
+		all.Libraries = append(all.Libraries, tool.Libraries...)
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	for _, list := range []*[]string{&all.Packages, &all.Files, &all.Libraries} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	return all
 }
 
-func wantedPackages() []string {
-	return wanted(func(t workload.Tool) []string { return t.Packages })
-}
+// ErrNoLinpack reports that this binary was built without linpack for an architecture.
+var ErrNoLinpack = errors.New("this binary was built without linpack for it")
 
-func wantedFiles() []string {
-	return wanted(func(t workload.Tool) []string { return t.Files })
-}
+// The folder has a README and the output of scripts/build-probe.sh.
+//
+//go:embed linpack
+var embedded embed.FS
 
-func wantedLibraries() []string {
-	return wanted(func(t workload.Tool) []string { return t.Libraries })
+// linpack returns the program for an architecture, by Go's name: a dynamic ELF executable.
+func linpack(arch string) ([]byte, error) {
+	binary, err := embedded.ReadFile("linpack/linpack-" + arch)
+	if err != nil {
+		return nil, fmt.Errorf("linpack for architecture %q: %w: %w", arch, ErrNoLinpack, err)
+	}
+	return binary, nil
 }

@@ -175,6 +175,12 @@ func (g *Group) dir(controller string) (dir string, v2, ok bool) {
 	return filepath.Join(m.Dir, g.path), m.V2, ok
 }
 
+// unified returns the directory of the group in the unified tree.
+func (g *Group) unified() (dir string, ok bool) {
+	m, ok := g.h.unified()
+	return filepath.Join(m.Dir, g.path), ok
+}
+
 // ProcsFiles returns the cgroup.procs files. A process writes its own ID, or 0, to each of them to join the group with all its
 // threads.
 func (g *Group) ProcsFiles() []string {
@@ -198,11 +204,11 @@ func inEach(dirs []string, file string) []string {
 // OpenDir opens the group's directory in the unified tree. clone3 with CLONE_INTO_CGROUP (SysProcAttr.CgroupFD) takes the
 // descriptor. Without a unified tree the error is errors.ErrUnsupported.
 func (g *Group) OpenDir() (*os.File, error) {
-	m, ok := g.h.unified()
+	dir, ok := g.unified()
 	if !ok {
 		return nil, fmt.Errorf("open cgroup %q in the unified tree: the host has none: %w", g.path, errors.ErrUnsupported)
 	}
-	f, err := os.Open(filepath.Join(m.Dir, g.path))
+	f, err := os.Open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open cgroup %q: %w", g.path, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -479,6 +480,34 @@ func TestAwaitFrozen(t *testing.T) {
 			t.Fatal(err)
 		}
 		killed(t, cmd)
+	})
+}
+
+// A v1 kernel sends no event, so AwaitFrozen pauses for 1, 2, 4, 8, … ms between two reads of the state.
+func TestAwaitFrozenPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		state := filepath.Join(dir, "freezer.state")
+		set := func(text string) {
+			if err := os.WriteFile(state, []byte(text), 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+		set("FREEZING\n")
+		g := &Group{h: &Hierarchy{Mounts: []Mount{{Dir: dir, Controllers: []string{"freezer"}}}}, path: "/"}
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("the limit"))
+		defer cancel()
+		began := time.Now()
+		err := g.AwaitFrozen(ctx)
+		if took := time.Since(began); !errors.Is(err, context.Cause(ctx)) || took != 100*time.Millisecond {
+			t.Errorf("AwaitFrozen of a group that never freezes = %v after %v", err, took)
+		}
+		began = time.Now()
+		time.AfterFunc(10*time.Millisecond, func() { set("FROZEN\n") })
+		err = g.AwaitFrozen(t.Context())
+		if took := time.Since(began); err != nil || took != 15*time.Millisecond {
+			t.Errorf("AwaitFrozen = %v after %v, want 15 ms", err, took)
+		}
 	})
 }
 

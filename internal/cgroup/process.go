@@ -155,7 +155,7 @@ func awaitExit(ctx context.Context, members []member) error {
 }
 
 // pause waits for a time that doubles with each round, from 1 to 32 ms. It is the last resort where no event exists: for the exit of a
-// process without a descriptor, and until the kernel has removed an exited process from its group.
+// process without a descriptor, until the kernel has removed an exited process from its group, and until a v1 group is frozen.
 func pause(ctx context.Context, round int) error {
 	timer := time.NewTimer(time.Millisecond << min(round, 5))
 	defer timer.Stop()

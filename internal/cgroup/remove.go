@@ -108,41 +108,50 @@ func (g *Group) thaw() error {
 }
 
 // AwaitFrozen returns when all processes of the group are frozen, after a runtime has started the freeze. On v2 the kernel sends an
-// event. On v1 no event exists, and each read of the state continues the freeze: AwaitFrozen reads the state until it is FROZEN, at most a
-// few times.
+// event. On v1 no event exists, and each read of the state continues the freeze. So AwaitFrozen reads the state until it is FROZEN, with
+// pauses in between.
 func (g *Group) AwaitFrozen(ctx context.Context) error {
+	if err := g.awaitFrozen(ctx); err != nil {
+		return fmt.Errorf("wait until cgroup %q is frozen: %w", g.path, err)
+	}
+	return nil
+}
+
+func (g *Group) awaitFrozen(ctx context.Context) error {
 	dir, _, v1 := g.dir("freezer")
 	file, frozen := "freezer.state", "FROZEN"
 	if !v1 {
-		m, ok := g.h.unified()
-		if !ok {
-			return fmt.Errorf("freeze cgroup %q: %w", g.path, errors.ErrUnsupported)
+		var ok bool
+		if dir, ok = g.unified(); !ok {
+			return fmt.Errorf("the host has neither freezer nor a unified tree: %w", errors.ErrUnsupported)
 		}
-		dir, file, frozen = filepath.Join(m.Dir, g.path), "cgroup.events", "frozen 1"
+		file, frozen = "cgroup.events", "frozen 1"
 	}
 	f, err := os.Open(filepath.Join(dir, file))
 	if err != nil {
-		return fmt.Errorf("wait until cgroup %q is frozen: %w", g.path, err)
+		return err
 	}
 	defer func() { _ = f.Close() }() // it is only read from
 	state := make([]byte, 256)
-	for {
+	for round := 0; ; round++ {
 		n, err := f.ReadAt(state, 0)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("wait until cgroup %q is frozen: %w", g.path, err)
+			return err
 		}
 		if strings.Contains("\n"+string(state[:n]), "\n"+frozen+"\n") {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("wait until cgroup %q is frozen: %w", g.path, context.Cause(ctx))
+			return context.Cause(ctx)
 		}
-		if !v1 {
-			// Its own event: the file's content has changed.
-			events := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLPRI}}
-			if _, err := unix.Poll(events, int(frozenLimit/time.Millisecond)); err != nil && !errors.Is(err, unix.EINTR) {
-				return fmt.Errorf("wait until cgroup %q is frozen: %w", g.path, err)
-			}
+		if v1 {
+			_ = pause(ctx, round) // the next round checks the context
+			continue
+		}
+		// Its own event: the file's content has changed.
+		events := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLPRI}}
+		if _, err := unix.Poll(events, int(frozenLimit/time.Millisecond)); err != nil && !errors.Is(err, unix.EINTR) {
+			return err
 		}
 	}
 }
@@ -152,11 +161,10 @@ const frozenLimit = 100 * time.Millisecond
 
 // killAtOnce writes to cgroup.kill, unless the calling process is in the group.
 func (g *Group) killAtOnce() error {
-	m, ok := g.h.unified()
+	dir, ok := g.unified()
 	if !ok {
 		return nil
 	}
-	dir := filepath.Join(m.Dir, g.path)
 	pids, err := procsBelow(dir)
 	if err != nil || len(pids) == 0 || slices.Contains(pids, os.Getpid()) {
 		return err

@@ -70,11 +70,11 @@ func (g *Group) cpuTime() (time.Duration, error) {
 		ns, err := readInt(dir, "cpuacct.usage")
 		return time.Duration(ns), err
 	}
-	m, ok := g.h.unified()
+	dir, ok := g.unified()
 	if !ok {
 		return 0, fmt.Errorf("the host has neither cpuacct nor a unified tree: %w", errors.ErrUnsupported)
 	}
-	text, err := os.ReadFile(filepath.Join(m.Dir, g.path, "cpu.stat"))
+	text, err := os.ReadFile(filepath.Join(dir, "cpu.stat"))
 	if err != nil {
 		return 0, err
 	}

@@ -18,7 +18,7 @@
 package cgroup
 
 import (
-	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -112,15 +112,12 @@ func Detect(root string) (*Hierarchy, error) {
 	for i := range mounts {
 		m := &mounts[i]
 		m.Dir = filepath.Join(root, m.Dir)
-		if !m.V2 {
-			continue
+		if m.V2 {
+			if m.Controllers, err = words(m.Dir, "cgroup.controllers"); err != nil {
+				return nil, fmt.Errorf("find the controllers of the unified cgroup tree: %w", err)
+			}
+			slices.Sort(m.Controllers)
 		}
-		names, err := words(m.Dir, "cgroup.controllers")
-		if err != nil {
-			return nil, fmt.Errorf("find the controllers of the unified cgroup tree: %w", err)
-		}
-		slices.Sort(names)
-		m.Controllers = names
 	}
 	h := &Hierarchy{Mode: modeOf(mounts), Mounts: mounts, own: filepath.Join(root, "proc/self/cgroup")}
 	own, err := ownPath(h.own)
@@ -190,21 +187,44 @@ func modeOf(mounts []Mount) Mode {
 
 // ownPath reads the group in the unified tree from a /proc/PID/cgroup file. The path is empty without one.
 func ownPath(file string) (string, error) {
-	f, err := os.Open(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	defer func() { _ = f.Close() }()
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		if path, ok := strings.CutPrefix(lines.Text(), "0::"); ok && strings.HasPrefix(path, "/") {
-			return path, nil
+	for line := range strings.Lines(string(text)) {
+		if path, ok := strings.CutPrefix(line, "0::"); ok && strings.HasPrefix(path, "/") {
+			return strings.TrimSuffix(path, "\n"), nil
 		}
 	}
-	return "", lines.Err()
+	return "", nil
+}
+
+// OwnThreadFiles returns the v1 tasks files of this process's own groups. A thread that has joined another group through
+// [Group.ThreadFiles] returns with them.
+func (h *Hierarchy) OwnThreadFiles() ([]string, error) {
+	// /proc/self/cgroup shows the groups of the main thread, which never joins another group.
+	text, err := os.ReadFile(h.own)
+	if err != nil {
+		return nil, fmt.Errorf("find the cgroups of this process: %w", err)
+	}
+	var files []string
+	for line := range strings.Lines(string(text)) {
+		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(fields) != 3 {
+			continue
+		}
+		controller, _, _ := strings.Cut(fields[1], ",")
+		m, ok := h.Controller(controller)
+		if !ok || m.V2 || !m.joined() {
+			continue
+		}
+		rel, err := filepath.Rel(m.root, fields[2])
+		if err != nil || !filepath.IsLocal(rel) {
+			return nil, fmt.Errorf("find the cgroups of this process: %s is not below %s", fields[2], m.Dir)
+		}
+		files = append(files, filepath.Join(m.Dir, rel, "tasks"))
+	}
+	return files, nil
 }
 
 // findBase looks for a group in which this process may create groups: the root, or on v2 the group of this process if it
@@ -215,12 +235,8 @@ func (h *Hierarchy) findBase(own string) {
 		return
 	}
 	for _, m := range h.Mounts {
-		if !m.joined() {
-			continue
-		}
-		if err := unix.Access(m.Dir, unix.W_OK); err != nil {
-			h.noAccess = &fs.PathError{Op: "write", Path: m.Dir, Err: err}
-			break
+		if m.joined() && h.noAccess == nil {
+			h.noAccess = writable(m.Dir)
 		}
 	}
 	if h.noAccess == nil {
@@ -236,14 +252,17 @@ func (h *Hierarchy) findBase(own string) {
 		return
 	}
 	// A process can move only with write access to cgroup.procs of the common ancestor of its old and its new group.
-	for _, file := range []string{"", "cgroup.procs"} {
-		name := filepath.Join(m.Dir, rel, file)
-		if err := unix.Access(name, unix.W_OK); err != nil {
-			h.noAccess = &fs.PathError{Op: "write", Path: name, Err: err}
-			return
-		}
+	dir := filepath.Join(m.Dir, rel)
+	if h.noAccess = cmp.Or(writable(dir), writable(filepath.Join(dir, "cgroup.procs"))); h.noAccess == nil {
+		h.base = "/" + rel
 	}
-	h.base, h.noAccess = "/"+rel, nil
+}
+
+func writable(name string) error {
+	if err := unix.Access(name, unix.W_OK); err != nil {
+		return &fs.PathError{Op: "write", Path: name, Err: err}
+	}
+	return nil
 }
 
 // Base returns the parent of all new groups: "/", or the caller's own group if that is delegated to an ordinary user. It is
@@ -252,16 +271,16 @@ func (h *Hierarchy) Base() string { return h.base }
 
 // Controller returns the hierarchy with a controller.
 func (h *Hierarchy) Controller(name string) (Mount, bool) {
-	i := slices.IndexFunc(h.Mounts, func(m Mount) bool { return m.has(name) })
-	if i < 0 {
-		return Mount{}, false
-	}
-	return h.Mounts[i], true
+	return h.first(func(m Mount) bool { return m.has(name) })
 }
 
 // unified returns the unified tree.
 func (h *Hierarchy) unified() (Mount, bool) {
-	i := slices.IndexFunc(h.Mounts, func(m Mount) bool { return m.V2 })
+	return h.first(func(m Mount) bool { return m.V2 })
+}
+
+func (h *Hierarchy) first(want func(Mount) bool) (Mount, bool) {
+	i := slices.IndexFunc(h.Mounts, want)
 	if i < 0 {
 		return Mount{}, false
 	}

@@ -78,15 +78,11 @@ func makeCPUSet(dir string) error {
 		return err
 	}
 	for _, file := range []string{"cpuset.mems", "cpuset.cpus"} {
-		if has, err := words(dir, file); err != nil || len(has) > 0 {
-			if err != nil {
-				return err
+		value, err := words(dir, file)
+		if err == nil && len(value) == 0 {
+			if value, err = words(filepath.Dir(dir), file); err == nil {
+				err = write(dir, file, strings.Join(value, ""))
 			}
-			continue
-		}
-		parent, err := words(filepath.Dir(dir), file)
-		if err == nil {
-			err = write(dir, file, strings.Join(parent, ""))
 		}
 		if err != nil {
 			return err

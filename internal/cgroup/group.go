@@ -12,22 +12,11 @@ import (
 	"unicode"
 )
 
-// ErrNoAccess is wrapped by every *AccessError.
-var ErrNoAccess = errors.New("no access to cgroups")
-
-// AccessError reports that this process may not create groups, and why.
-type AccessError struct {
-	Path  string // the group that Create could not create
-	Cause error  // the error of the system
+// errNoAccess is the error of Create if this process may not create groups.
+func errNoAccess(name string, cause error) error {
+	return fmt.Errorf("create cgroup %q: %w; run as root, or as a user in a cgroup v2 group of one's own "+
+		"(systemd-run --user --scope --property=Delegate=yes …)", name, cause)
 }
-
-func (e *AccessError) Error() string {
-	return fmt.Sprintf("create cgroup %q: %v; run as root, or as a user in a cgroup v2 group of one's own "+
-		"(systemd-run --user --scope --property=Delegate=yes …)", e.Path, e.Cause)
-}
-
-// Unwrap returns ErrNoAccess and the cause.
-func (e *AccessError) Unwrap() []error { return []error{ErrNoAccess, e.Cause} }
 
 // Group is one control group, the same path in all hierarchies. Its methods may be
 // called from several goroutines.
@@ -37,8 +26,7 @@ type Group struct {
 }
 
 // Create creates a group at an absolute path below [Hierarchy.Base], with missing parents, in every hierarchy that processes
-// join. It fails with fs.ErrExist if the group exists, because its counters include earlier work. It fails with an *AccessError if this
-// process may not create groups. After an error nothing is left.
+// join. It fails with fs.ErrExist if the group exists, because its counters include earlier work. After an error nothing is left.
 //
 // In the unified tree Create enables the controllers cpu, memory and pids in the root and in all parents without processes.
 // They stay enabled in the root after the group is removed, because others may depend on them by then. An unavailable
@@ -54,7 +42,7 @@ func (h *Hierarchy) Create(name string) (*Group, error) {
 		return nil, err
 	}
 	if h.base == "" {
-		return nil, &AccessError{Path: name, Cause: h.noAccess}
+		return nil, errNoAccess(name, h.noAccess)
 	}
 	g := &Group{h: h, path: path.Join(h.base, name)}
 	var made []string
@@ -71,7 +59,7 @@ func (h *Hierarchy) Create(name string) (*Group, error) {
 			err = errors.Join(err, os.Remove(dir))
 		}
 		if errors.Is(err, fs.ErrPermission) {
-			return nil, &AccessError{Path: g.path, Cause: err}
+			return nil, errNoAccess(g.path, err)
 		}
 		return nil, fmt.Errorf("create cgroup %q: %w", g.path, err)
 	}
@@ -158,15 +146,21 @@ func checkPath(name string) error {
 // Path returns the absolute path of the group. It is a valid cgroupsPath for an OCI runtime.
 func (g *Group) Path() string { return g.path }
 
-// dirs returns the directories of the group in the hierarchies that want accepts.
-func (g *Group) dirs(want func(Mount) bool) []string {
-	var dirs []string
+// dirs returns the directories of the group in the hierarchies that processes join.
+func (g *Group) dirs() []string { return g.files(Mount.joined, "") }
+
+// allDirs returns the directories of the group in all hierarchies.
+func (g *Group) allDirs() []string { return g.files(func(Mount) bool { return true }, "") }
+
+// files returns the paths of a control file in the hierarchies that want accepts.
+func (g *Group) files(want func(Mount) bool, file string) []string {
+	var files []string
 	for _, m := range g.h.Mounts {
 		if want(m) {
-			dirs = append(dirs, filepath.Join(m.Dir, g.path))
+			files = append(files, filepath.Join(m.Dir, g.path, file))
 		}
 	}
-	return dirs
+	return files
 }
 
 // dir returns the directory of the group in the hierarchy of a controller.
@@ -184,21 +178,14 @@ func (g *Group) unified() (dir string, ok bool) {
 // ProcsFiles returns the cgroup.procs files. A process writes its own ID, or 0, to each of them to join the group with all its
 // threads.
 func (g *Group) ProcsFiles() []string {
-	return inEach(g.dirs(Mount.joined), "cgroup.procs")
+	return g.files(Mount.joined, "cgroup.procs")
 }
 
 // ThreadFiles returns the v1 tasks files. A single thread writes its own ID, or 0, to each of them to join the group, so that
 // its children start there. The unified tree does not support this; use OpenDir there. Before the group can be removed, the thread must
 // join another group in the same way.
 func (g *Group) ThreadFiles() []string {
-	return inEach(g.dirs(func(m Mount) bool { return !m.V2 && m.joined() }), "tasks")
-}
-
-func inEach(dirs []string, file string) []string {
-	for i := range dirs {
-		dirs[i] = filepath.Join(dirs[i], file)
-	}
-	return dirs
+	return g.files(func(m Mount) bool { return !m.V2 && m.joined() }, "tasks")
 }
 
 // OpenDir opens the group's directory in the unified tree. clone3 with CLONE_INTO_CGROUP (SysProcAttr.CgroupFD) takes the

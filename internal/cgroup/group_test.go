@@ -230,7 +230,7 @@ func killed(t *testing.T, cmd *exec.Cmd) {
 
 // remains lists the existing directories of a group.
 func remains(g *Group) []string {
-	return slices.DeleteFunc(g.dirs(func(Mount) bool { return true }), func(dir string) bool { return !exists(dir, "") })
+	return slices.DeleteFunc(g.allDirs(), func(dir string) bool { return !exists(dir, "") })
 }
 
 func TestUsage(t *testing.T) {
@@ -384,7 +384,7 @@ func TestRemoveEmpty(t *testing.T) {
 func TestRemoveVisitsAllHierarchies(t *testing.T) {
 	machines(t, func(t *testing.T, h *Hierarchy) {
 		g := top(t, h)
-		for _, dir := range g.dirs(func(Mount) bool { return true }) {
+		for _, dir := range g.allDirs() {
 			if err := os.MkdirAll(filepath.Join(dir, "container/inner"), 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -532,8 +532,8 @@ func TestKillOutrunsForks(t *testing.T) {
 	})
 }
 
-// Without pidfd_open Kill must use plain signals.
-func TestMemberWithoutDescriptor(t *testing.T) {
+// A process may exit before it is killed.
+func TestKillOfExitedProcess(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), childEnv+"=wait")
 	if _, err := cmd.StdinPipe(); err != nil {
@@ -542,15 +542,16 @@ func TestMemberWithoutDescriptor(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	m := member{pid: cmd.Process.Pid, fd: -1}
-	if err := m.kill(); err != nil {
+	held := hold([]int{cmd.Process.Pid})
+	defer release(held)
+	if err := kill(held[0]); err != nil {
 		t.Error(err)
 	}
 	killed(t, cmd)
-	if err := m.kill(); err != nil {
+	if err := kill(held[0]); err != nil {
 		t.Errorf("killing an exited process: %v", err)
 	}
-	if err := awaitExit(t.Context(), []member{m}); err != nil {
+	if err := awaitExit(t.Context(), held); err != nil {
 		t.Error(err)
 	}
 }

@@ -36,7 +36,7 @@ func (g *Group) limit(l Limits) error {
 	if math.IsNaN(l.CPU) || l.CPU < 0 || l.Memory < 0 {
 		return fmt.Errorf("%v CPUs, %d bytes: limits must not be negative", l.CPU, l.Memory)
 	}
-	dirs := g.dirs(Mount.joined)
+	dirs := g.dirs()
 	if len(dirs) > 0 && !slices.ContainsFunc(dirs, func(dir string) bool { return exists(dir, "") }) {
 		return fs.ErrNotExist
 	}

@@ -64,7 +64,7 @@ func TestGroupOfMachines(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, dir := range g.dirs(func(Mount) bool { return true }) {
+			for _, dir := range g.allDirs() {
 				for _, file := range tt.lacks {
 					if err := os.Remove(filepath.Join(dir, file)); err != nil {
 						t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 // as 0.
 func (g *Group) Procs() ([]int, error) {
 	var pids []int
-	for _, dir := range g.dirs(func(Mount) bool { return true }) {
+	for _, dir := range g.allDirs() {
 		found, err := procsBelow(dir)
 		if err != nil {
 			return nil, fmt.Errorf("list the processes of cgroup %q: %w", g.path, err)
@@ -80,54 +80,37 @@ func gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV)
 }
 
-// member is a process of a group with an open pidfd, so that its ID cannot be reused.
-type member struct {
-	pid int
-	fd  int // -1 where the kernel (before 5.3) or a seccomp filter has no pidfd_open
-}
-
-// hold opens pidfds for pids. It skips processes without an ID here, init, and the caller.
-func hold(pids []int) []member {
-	var members []member
+// hold opens the processes, so that their IDs cannot be reused if the kernel has pidfds. It skips processes without an ID here, init, and
+// the caller.
+func hold(pids []int) []*os.Process {
+	var processes []*os.Process
 	for _, pid := range pids {
 		if pid <= 1 || pid == os.Getpid() {
 			continue
 		}
-		fd, err := unix.PidfdOpen(pid, 0)
-		switch {
-		case err == nil:
-			members = append(members, member{pid, fd})
-		case !errors.Is(err, unix.ESRCH):
-			members = append(members, member{pid, -1})
+		if p, err := os.FindProcess(pid); err == nil {
+			processes = append(processes, p)
 		}
 	}
-	return members
+	return processes
 }
 
-func release(members []member) {
-	for _, m := range members {
-		if m.fd >= 0 {
-			_ = unix.Close(m.fd)
-		}
+func release(processes []*os.Process) {
+	for _, p := range processes {
+		_ = p.Release()
 	}
 }
 
 // kill sends SIGKILL. It is not an error if the process has exited.
-func (m member) kill() error {
-	var err error
-	if m.fd >= 0 {
-		err = unix.PidfdSendSignal(m.fd, unix.SIGKILL, nil, 0)
-	} else {
-		err = unix.Kill(m.pid, unix.SIGKILL)
-	}
-	if err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("kill process %d (%s): %w", m.pid, comm(m.pid), err)
+func kill(p *os.Process) error {
+	if err := p.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("kill process %d (%s): %w", p.Pid, comm(p.Pid), err)
 	}
 	return nil
 }
 
-// awaitExit returns when all members with a descriptor have exited, or with the context's error.
-func awaitExit(ctx context.Context, members []member) error {
+// awaitExit returns when all processes with a pidfd have exited, or with the context's error.
+func awaitExit(ctx context.Context, processes []*os.Process) error {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("wait for processes to end: %w", err)
@@ -136,20 +119,20 @@ func awaitExit(ctx context.Context, members []member) error {
 	// When the context ends, closing the pipe wakes poll.
 	defer context.AfterFunc(ctx, func() { _ = w.Close() })()
 
-	waiting := []unix.PollFd{{Fd: int32(r.Fd())}}
-	for _, m := range members {
-		if m.fd >= 0 {
-			waiting = append(waiting, unix.PollFd{Fd: int32(m.fd), Events: unix.POLLIN})
-		}
-	}
-	for len(waiting) > 1 {
-		if _, err := unix.Poll(waiting, -1); err != nil && !errors.Is(err, unix.EINTR) {
+	for _, p := range processes {
+		// An error of WithHandle means that the process has exited or has no pidfd.
+		_ = p.WithHandle(func(pidfd uintptr) {
+			waiting := []unix.PollFd{{Fd: int32(r.Fd())}, {Fd: int32(pidfd), Events: unix.POLLIN}}
+			for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+				_, err = unix.Poll(waiting, -1)
+			}
+		})
+		if err != nil {
 			return fmt.Errorf("wait for processes to end: %w", err)
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		waiting = slices.DeleteFunc(waiting, func(p unix.PollFd) bool { return p.Revents != 0 })
 	}
 	return nil
 }

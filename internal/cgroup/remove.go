@@ -52,25 +52,25 @@ func (g *Group) killRound(ctx context.Context, pids []int) error {
 	if err := g.killAtOnce(); err != nil {
 		return err
 	}
-	members := hold(pids)
-	defer release(members)
+	processes := hold(pids)
+	defer release(processes)
 	// An ID may have been reused before hold opened its pidfd. Only the IDs that are still in the group now may be killed.
 	now, err := g.others()
 	if err != nil {
 		return err
 	}
+	var killed []*os.Process
 	var errs []error
-	for _, m := range members {
-		if slices.Contains(now, m.pid) {
-			errs = append(errs, m.kill())
+	for _, p := range processes {
+		if slices.Contains(now, p.Pid) {
+			killed = append(killed, p)
+			errs = append(errs, kill(p))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return awaitExit(ctx, slices.DeleteFunc(slices.Clone(members), func(m member) bool {
-		return !slices.Contains(now, m.pid)
-	}))
+	return awaitExit(ctx, killed)
 }
 
 // others returns the processes of the group without the calling process.
@@ -179,7 +179,7 @@ func (g *Group) killAtOnce() error {
 // idempotent. It does not kill: it waits for exiting processes until ctx is done, and then returns an error with the remaining ones.
 func (g *Group) Remove(ctx context.Context) error {
 	var errs []error
-	for _, dir := range g.dirs(func(Mount) bool { return true }) {
+	for _, dir := range g.allDirs() {
 		if err := removeTree(ctx, dir); err != nil {
 			errs = append(errs, fmt.Errorf("remove cgroup %q: %w", g.path, err))
 		}
@@ -189,17 +189,15 @@ func (g *Group) Remove(ctx context.Context) error {
 
 // Exists reports whether the group exists in any hierarchy.
 func (g *Group) Exists() bool {
-	return slices.ContainsFunc(g.dirs(func(Mount) bool { return true }), present)
+	return slices.ContainsFunc(g.allDirs(), func(dir string) bool { return exists(dir, "") })
 }
 
 // ExistsInOne reports whether the group exists in the first hierarchy that processes join. That is enough if a group is created and
 // removed in all hierarchies together. Each further check would cost some microseconds.
 func (g *Group) ExistsInOne() bool {
-	dirs := g.dirs(Mount.joined)
-	return len(dirs) > 0 && present(dirs[0])
+	dirs := g.dirs()
+	return len(dirs) > 0 && exists(dirs[0], "")
 }
-
-func present(dir string) bool { return !errors.Is(unix.Access(dir, unix.F_OK), unix.ENOENT) }
 
 // Destroy calls Kill and Remove. If the group does not exist or is empty, it needs only one call of rmdir per hierarchy.
 func (g *Group) Destroy(ctx context.Context) error {
@@ -217,7 +215,7 @@ func (g *Group) Destroy(ctx context.Context) error {
 // usually removed the group already.
 func (g *Group) removeEmpty() bool {
 	removed := true
-	for _, dir := range g.dirs(func(Mount) bool { return true }) {
+	for _, dir := range g.allDirs() {
 		if err := unix.Rmdir(dir); err != nil && !gone(err) {
 			removed = false
 		}
@@ -243,9 +241,9 @@ func removeTree(ctx context.Context, dir string) error {
 		if slices.Equal(pids, []int{os.Getpid()}) {
 			return fmt.Errorf("%w: it contains %s; move it out first", err, describe(pids))
 		}
-		members := hold(pids)
-		waitErr := awaitExit(ctx, members)
-		release(members)
+		processes := hold(pids)
+		waitErr := awaitExit(ctx, processes)
+		release(processes)
 		if waitErr == nil && round > 0 {
 			waitErr = pause(ctx, round)
 		}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Usage is the resource use of a group and of all groups below it since the group was created.
@@ -139,7 +141,4 @@ func readInt(dir, file string) (int64, error) {
 	return n, nil
 }
 
-func exists(dir, file string) bool {
-	_, err := os.Stat(filepath.Join(dir, file))
-	return err == nil
-}
+func exists(dir, file string) bool { return unix.Access(filepath.Join(dir, file), unix.F_OK) == nil }

@@ -221,7 +221,7 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[bench.Image]runner.Image) (runner.Config, error) {
 	config := runner.Config{
 		RunID: e.RunID, Seed: run.Seed, Work: e.work, Targets: e.targets,
-		Warmup: e.Plan.Warmup, Stop: stats.StopRule{Min: e.Plan.Blocks, Max: e.Plan.BlockLimit(), Precision: e.Plan.Precision, Seed: run.Seed},
+		Warmup: e.Plan.Warmup, Stop: stats.StopRule{Min: e.Plan.Blocks, Max: e.Plan.BlockLimit(), Precision: float64(e.Plan.Precision), Seed: run.Seed},
 		Budget: e.Plan.Budget, TrialLimit: e.Plan.Timeout.Trial, CallLimit: e.Plan.Timeout.Call,
 		Clock: e.clock, Noise: e.noise, Done: run.Trials,
 		Images: files, Data: e.scratch, Registry: &fakeImages{},

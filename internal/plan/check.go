@@ -60,7 +60,7 @@ var percentage = regexp.MustCompile(`^([0-9]{1,20}(?:\.[0-9]{1,20})?)%$`)
 
 // parsePercent reads a percentage above 0 up to 100 as a share. It appends the exponent to the digits, so the result is the nearest
 // float.
-func parsePercent(s string) (float64, *problem) {
+func parsePercent(s string) (Share, *problem) {
 	bad := &problem{quote(s) + " is not a percentage above 0 % and up to 100 %", "write it like 2%"}
 	m := percentage.FindStringSubmatch(s)
 	if m == nil {
@@ -70,13 +70,13 @@ func parsePercent(s string) (float64, *problem) {
 	if err != nil || share <= 0 || share > 1 {
 		return 0, bad
 	}
-	return share, nil
+	return Share(share), nil
 }
 
 // formatPercent is the inverse of parsePercent. It moves the point of the shortest decimal for share, since a multiplication by 100
 // would round.
-func formatPercent(share float64) string {
-	whole, frac, _ := strings.Cut(strconv.FormatFloat(share, 'f', -1, 64), ".")
+func formatPercent(share Share) string {
+	whole, frac, _ := strings.Cut(strconv.FormatFloat(float64(share), 'f', -1, 64), ".")
 	for len(frac) < 2 {
 		frac += "0"
 	}

@@ -14,12 +14,12 @@ import (
 // Engines are the daemons and programs of the engines.
 type Engines struct {
 	// Managed starts private daemons, even if the user's own daemons are running.
-	Managed bool
+	Managed bool `yaml:"managed,omitempty"`
 	// Sockets holds the addresses of the user's own daemons by engine name: a path, or a URL. An unknown name is an engine that
 	// speaks CRI.
-	Sockets map[string]string
+	Sockets map[string]string `yaml:"sockets,omitempty"`
 	// Binaries holds the paths of engines' programs by name, such as containerd or conmon.
-	Binaries map[string]string
+	Binaries map[string]string `yaml:"binaries,omitempty"`
 }
 
 // enginesFields are the keys of engines.

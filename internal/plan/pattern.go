@@ -56,6 +56,9 @@ func (p Pattern) String() string {
 	return target.Target(p).String()
 }
 
+// MarshalText lets a pattern stand as a string in plans.
+func (p Pattern) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
 // parsePattern reads a target or a pattern of them.
 func parsePattern(s string) (Pattern, *problem) {
 	if s == everything {

@@ -11,9 +11,9 @@ import (
 
 // Pinning holds the CPUs for each part of a run, in the kernel's syntax: "0-3,8". A part with an empty list is not pinned.
 type Pinning struct {
-	Workload   string // the containers, and the programs on native
-	Engines    string // the daemons of the run, and the processes that they start outside of containers
-	Touchstone string // this program, and the peer processes on the host for network benchmarks
+	Workload   string `yaml:"workload,omitempty"`   // the containers, and the programs on native
+	Engines    string `yaml:"engines,omitempty"`    // the daemons of the run, and the processes that they start outside of containers
+	Touchstone string `yaml:"touchstone,omitempty"` // this program, and the peer processes on the host for network benchmarks
 }
 
 // part is a part of a run that can be pinned.

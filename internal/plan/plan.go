@@ -61,46 +61,47 @@ const (
 	DefaultGrowth = 5
 )
 
-// Plan is a plan after reading. The zero value is not valid; use Load, Parse, Builtin or Quick.
+// Plan is a plan after reading. The zero value is not valid; use Load, Parse, Builtin or Quick. The tags are the keys of the format;
+// the order of the fields is the canonical order of the keys.
 type Plan struct {
-	Name string
+	Name string `yaml:"name"`
 	// Targets are measured in every block. Nil selects the targets found that an engine offers by default.
-	Targets []Pattern
+	Targets []Pattern `yaml:"targets,omitempty"`
 	// Baseline is the target for comparisons. The zero value selects native if it can run the benchmark, otherwise the first
 	// target.
-	Baseline target.Target
+	Baseline target.Target `yaml:"baseline,omitempty"`
 	// Benchmarks selects the benchmarks; nil selects the whole catalogue.
-	Benchmarks []Item
-	Parameters Parameters
+	Benchmarks []Item     `yaml:"benchmarks,omitempty"`
+	Parameters Parameters `yaml:"parameters"`
 	// Blocks is the number of measured repetitions, Warmup of the repetitions before them.
-	Blocks, Warmup int
-	// Precision is the required half-width of each interval as a share of its median (0.02 is ± 2 %). If it is not 0, the run
+	Blocks int `yaml:"blocks"`
+	Warmup int `yaml:"warmup"`
+	// Precision is the required half-width of each interval as a share of its median. If it is not 0, the run
 	// continues after Blocks until all intervals have it.
-	Precision float64
+	Precision Share `yaml:"precision,omitempty"`
 	// MaxBlocks is the limit of blocks for Precision; 0 is not set. See BlockLimit.
-	MaxBlocks int
+	MaxBlocks int `yaml:"max-blocks,omitempty"`
 	// Budget is the maximum time of the whole run; 0 is no limit.
-	Budget  time.Duration
-	Timeout Timeout
+	Budget  time.Duration `yaml:"budget,omitempty"`
+	Timeout Timeout       `yaml:"timeout"`
 	// Seed is the seed of the order of trials; without it a seed is drawn.
-	Seed *uint64
+	Seed *uint64 `yaml:"seed,omitempty"`
 	// Runtimes holds the plan's own runtimes by name.
-	Runtimes map[string]target.Runtime
+	Runtimes map[string]target.Runtime `yaml:"runtimes,omitempty"`
 	// Engines are the daemons and programs of the engines.
-	Engines Engines
+	Engines Engines `yaml:"engines,omitempty"`
 	// Pinning holds the CPUs for each part of the run.
-	Pinning Pinning
+	Pinning Pinning `yaml:"pinning,omitempty"`
 	// DropCaches lets benchmarks of cold files drop the host's page cache; nil leaves it to DropsCaches.
-	DropCaches *bool
+	DropCaches *bool `yaml:"drop-caches,omitempty"`
 	// Workloads are the custom workloads.
-	Workloads []Workload
+	Workloads []Workload `yaml:"workloads,omitempty"`
 	// Export is the name of a JSON file for an export of the run, in the folder of the database; empty for none.
-	Export string
+	Export string `yaml:"export,omitempty"`
 	// Notes list keys without effect, each with the reason. They describe the file, so YAML omits them.
-	Notes []string
-
+	Notes []string `yaml:"-"`
 	// Hints list old keys, each with its location and present name. YAML omits them.
-	Hints []string
+	Hints []string `yaml:"-"`
 
 	// at holds the locations of values for Check, by key.
 	at map[string]location
@@ -109,10 +110,10 @@ type Plan struct {
 // Item selects benchmarks, and may set their parameters.
 type Item struct {
 	// Name is a filter over whole components of names; see bench.Matches.
-	Name string
+	Name string `yaml:"name"`
 	// Image selects only benchmarks with programs from this image of Touchstone's; empty selects all.
-	Image  string
-	Params bench.Params
+	Image  string       `yaml:"image,omitempty"`
+	Params bench.Params `yaml:"params,omitempty"`
 
 	at      location
 	paramAt map[string]location
@@ -120,9 +121,12 @@ type Item struct {
 
 // Timeout holds limits for calls and trials that can hang.
 type Timeout struct {
-	Trial time.Duration // one trial, with its set-up
-	Call  time.Duration // one call of an engine
+	Trial time.Duration `yaml:"trial"` // one trial, with its set-up
+	Call  time.Duration `yaml:"call"`  // one call of an engine
 }
+
+// Share is a part of a whole: 0.02 is 2 %.
+type Share float64
 
 // Parameters selects the default values of benchmark parameters.
 type Parameters string

@@ -138,14 +138,14 @@ func TestParse(t *testing.T) {
 				Args: []string{"/usr/bin/app", "--bench", "5", "a b", `it's "$HOME"`, "true", ""}, Env: map[string]string{"LC_ALL": "C", "A": "5"},
 				Writable: true, Network: "host",
 				Metrics: []custom.Metric{
-					{Name: "Rate", Unit: "1/s", Better: "higher", Regex: `rate: ([0-9.]+) "op"\/s #`, Scale: 1},
+					{Name: "Rate", Unit: "1/s", Better: "higher", Regex: `rate: ([0-9.]+) "op"\/s #`},
 					{Name: "P99", Unit: "s", Better: "lower", JSON: "$.latency['p-99']", Scale: 0.001},
 					{Name: "Size", Unit: "B", Better: "lower", JSON: "size", Scale: 1 << 20},
 				},
 			}},
 			{Workload: custom.Workload{
 				Name: "app.stop.warm", Image: bench.WorkloadImage, Args: []string{"/usr/bin/busybox"}, Network: "bridge",
-				Metrics: []custom.Metric{{Name: "A", Unit: "score", Better: "lower", JSON: "a", Scale: 1}},
+				Metrics: []custom.Metric{{Name: "A", Unit: "score", Better: "lower", JSON: "a"}},
 			}},
 		},
 		Export: "results.json",

@@ -16,7 +16,7 @@ import (
 
 // Workload is a custom workload: a program of the user, which is a benchmark of the plan.
 type Workload struct {
-	custom.Workload
+	custom.Workload `yaml:",inline"`
 
 	at, imageAt location
 }
@@ -214,7 +214,7 @@ func (r *reader) parse(n ast.Node) []custom.Metric {
 			r.wrongKind(v, "parse", "a mapping", `write it like {metric: Rate, regex: 'rate: ([0-9.]+) op/s', unit: 1/s, better: higher}`)
 			continue
 		}
-		m := custom.Metric{Scale: 1}
+		var m custom.Metric
 		r.entries(entries, "an entry of parse", r.metricFields(&m))
 		r.required(v, entries, "the entry of parse", "metric", "unit", "better")
 		if hasKey(entries, "regex") == hasKey(entries, "json") {
@@ -238,7 +238,9 @@ func (r *reader) scale(n ast.Node, into *float64) {
 		r.fail(n, fmt.Sprintf("parse.scale: %s is not a number above 0", shown(n)), "write the factor from the number to the unit, such as 0.001 for a program that prints milliseconds")
 		return
 	}
-	*into = f
+	if f != 1 { // the default
+		*into = f
+	}
 }
 
 var (
@@ -314,21 +316,4 @@ func checkUnit(s string) *problem {
 		advice = "write " + how
 	}
 	return &problem{quote(s) + " is not a unit", advice}
-}
-
-// workloadsYAML converts workloads for YAML.
-func workloadsYAML(workloads []Workload) []workloadYAML {
-	var all []workloadYAML
-	for _, w := range workloads {
-		spelled := workloadYAML{Name: w.Name, Summary: w.Summary, Image: imageName(w.Image), Args: w.Args, Env: w.Env, Writable: w.Writable, Network: w.Network}
-		for _, m := range w.Metrics {
-			scale := m.Scale
-			if scale == 1 {
-				scale = 0 // which leaves it out
-			}
-			spelled.Parse = append(spelled.Parse, metricYAML{m.Name, m.Regex, m.JSON, m.Unit, m.Better, scale})
-		}
-		all = append(all, spelled)
-	}
-	return all
 }

@@ -67,7 +67,7 @@ func TestYAMLKeepsEveryPlan(t *testing.T) {
 }
 
 func TestPercentIsExact(t *testing.T) {
-	for text, want := range map[string]float64{"2%": 0.02, "7%": 0.07, "0.5%": 0.005, "100%": 1, "12.5%": 0.125, "0.001%": 0.00001} {
+	for text, want := range map[string]Share{"2%": 0.02, "7%": 0.07, "0.5%": 0.005, "100%": 1, "12.5%": 0.125, "0.001%": 0.00001} {
 		share, f := parsePercent(text)
 		if f != nil || share != want {
 			t.Errorf("%s is read as %v (%v), want %v", text, share, f, want)
@@ -79,7 +79,7 @@ func TestPercentIsExact(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
 		digits := random.IntN(1_000_000) + 1
-		share := float64(digits) / 1_000_000
+		share := Share(float64(digits) / 1_000_000)
 		if got, f := parsePercent(formatPercent(share)); f != nil || got != share {
 			t.Fatalf("%v is written %s and read %v", share, formatPercent(share), got)
 		}

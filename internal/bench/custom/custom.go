@@ -3,6 +3,7 @@
 package custom
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -15,18 +16,19 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// Workload is a program of the user, and the metrics in its output.
+// Workload is a program of the user, and the metrics in its output. The tags are the keys of a plan.
 type Workload struct {
-	Name, Summary string
+	Name    string `yaml:"name"`
+	Summary string `yaml:"summary,omitempty"`
 	// Image is a built-in image, or the path of an image of the user.
-	Image bench.Image
-	Args  []string
-	Env   map[string]string
+	Image bench.Image       `yaml:"image"`
+	Args  []string          `yaml:"argv"`
+	Env   map[string]string `yaml:"env,omitempty"`
 	// Writable allows the program to write to its root file system.
-	Writable bool
+	Writable bool `yaml:"writable,omitempty"`
 	// Network is one of Networks, or empty for the loopback interface alone.
-	Network string
-	Metrics []Metric
+	Network string   `yaml:"network,omitempty"`
+	Metrics []Metric `yaml:"parse"`
 }
 
 // Networks lists the values of Workload.Network.
@@ -39,12 +41,15 @@ const (
 
 // Metric is a value in the program's output.
 type Metric struct {
-	Name string
+	Name string `yaml:"metric"`
+	// Regex or JSON locates the value; the other is empty.
+	Regex string `yaml:"regex,omitempty"`
+	JSON  string `yaml:"json,omitempty"`
 	// Unit is one of Units, and Better one of Directions.
-	Unit, Better string
-	// Regex or JSON locates the value; the other is empty. The value multiplied by Scale is in Unit.
-	Regex, JSON string
-	Scale       float64
+	Unit   string `yaml:"unit"`
+	Better string `yaml:"better"`
+	// Scale is the factor from the value to Unit; 0 is the factor 1.
+	Scale float64 `yaml:"scale,omitempty"`
 }
 
 // Units lists the units of metrics.
@@ -65,10 +70,11 @@ func spelled[T ~string](words ...T) []string {
 
 // Reading returns the reader of the metric's value.
 func (m Metric) Reading() (workload.Reading, error) {
+	scale := cmp.Or(m.Scale, 1)
 	if m.JSON != "" {
-		return workload.JSON(m.Name, m.JSON, m.Scale)
+		return workload.JSON(m.Name, m.JSON, scale)
 	}
-	return workload.Regex(m.Name, m.Regex, m.Scale)
+	return workload.Regex(m.Name, m.Regex, scale)
 }
 
 // help describes the source of the metric.

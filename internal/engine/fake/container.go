@@ -2,6 +2,7 @@ package fake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -23,7 +24,7 @@ type container struct {
 	state   engine.State
 	process behaviour
 	ending  *ending // the scheduled exit of the process
-	frozen  *frozen // the remaining time to the exit while the container is paused
+	frozen  *ending // the scheduled exit while the container is paused
 	exit    engine.Exit
 	changed chan struct{} // closed at each change of the fields above
 	deletes int
@@ -33,35 +34,23 @@ type container struct {
 // ending is the exit of a process in the future.
 type ending struct {
 	at     time.Time
+	left   time.Duration // instead of at while the container is paused, when the time does not pass
 	exit   engine.Exit
 	output bool // the program completes and writes its result
 	cancel func()
 }
 
-// frozen is an ending whose remaining time does not pass.
-type frozen struct {
-	after  time.Duration
-	exit   engine.Exit
-	output bool
-}
-
-func newContainer(e *Engine, spec engine.Spec, p program, index int) *container {
-	return &container{
-		engine: e, spec: spec, program: p, index: index,
-		state: engine.Created, changed: make(chan struct{}),
-	}
-}
-
 func (c *container) ID() string { return c.spec.ID }
 
-func (c *container) Start(ctx context.Context) error {
-	if err := c.start(ctx); err != nil {
-		return fmt.Errorf("start container %q: %w", c.spec.ID, err)
+// explain adds the name of a call to its error.
+func (c *container) explain(call string, err *error) {
+	if *err != nil {
+		*err = fmt.Errorf("%s container %q: %w", call, c.spec.ID, *err)
 	}
-	return nil
 }
 
-func (c *container) start(ctx context.Context) error {
+func (c *container) Start(ctx context.Context) (err error) {
+	defer c.explain("start", &err)
 	if state := c.current(); state != engine.Created {
 		return fmt.Errorf("it is %s, not created", state)
 	}
@@ -108,14 +97,15 @@ func (c *container) begin(dies bool) error {
 	}
 	write(c.spec.Process.Stdout, process.first)
 	if !process.endless {
-		c.schedule(process.length+exit, process.exit, true)
+		c.schedule(process.Took+exit, process.Exit, true)
 	}
 	return nil
 }
 
-func (c *container) Kill(ctx context.Context, signal syscall.Signal) error {
+func (c *container) Kill(ctx context.Context, signal syscall.Signal) (err error) {
+	defer c.explain("kill", &err)
 	if err := c.engine.do(ctx, opKill, c.index); err != nil {
-		return fmt.Errorf("kill container %q: %w", c.spec.ID, err)
+		return err
 	}
 	latency := c.engine.exitLatency(c.index)
 	c.mu.Lock()
@@ -126,7 +116,7 @@ func (c *container) Kill(ctx context.Context, signal syscall.Signal) error {
 	case c.ending != nil && !c.ending.at.After(c.engine.clock.Now().Add(latency)):
 		// The process exits by itself before the signal takes effect.
 	case c.state == engine.Paused && signal != syscall.SIGKILL:
-		c.frozen = &frozen{after: latency, exit: exit}
+		c.frozen = &ending{left: latency, exit: exit}
 	default:
 		c.schedule(latency, exit, false)
 	}
@@ -134,15 +124,8 @@ func (c *container) Kill(ctx context.Context, signal syscall.Signal) error {
 }
 
 // Wait moves the clock to the scheduled exit of the process. Without one it waits until another call causes the exit.
-func (c *container) Wait(ctx context.Context) (engine.Exit, error) {
-	exit, err := c.wait(ctx)
-	if err != nil {
-		return engine.Exit{}, fmt.Errorf("wait for container %q: %w", c.spec.ID, err)
-	}
-	return exit, nil
-}
-
-func (c *container) wait(ctx context.Context) (engine.Exit, error) {
+func (c *container) Wait(ctx context.Context) (_ engine.Exit, err error) {
+	defer c.explain("wait for", &err)
 	if err := c.engine.do(ctx, opWait, c.index); err != nil {
 		return engine.Exit{}, err
 	}
@@ -167,32 +150,27 @@ func (c *container) wait(ctx context.Context) (engine.Exit, error) {
 	}
 }
 
-func (c *container) State(ctx context.Context) (engine.State, error) {
+func (c *container) State(ctx context.Context) (_ engine.State, err error) {
+	defer c.explain("query the state of", &err)
 	if err := c.engine.do(ctx, opState, c.index); err != nil {
-		return "", fmt.Errorf("query the state of container %q: %w", c.spec.ID, err)
+		return "", err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.gone {
-		return "", fmt.Errorf("query the state of container %q: it has been deleted", c.spec.ID)
+		return "", errors.New("it has been deleted")
 	}
 	return c.state, nil
 }
 
-func (c *container) Delete(ctx context.Context) error {
+func (c *container) Delete(ctx context.Context) (err error) {
+	defer c.explain("delete", &err)
 	c.mu.Lock()
 	gone := c.gone
 	c.mu.Unlock()
 	if gone {
 		return nil
 	}
-	if err := c.delete(ctx); err != nil {
-		return fmt.Errorf("delete container %q: %w", c.spec.ID, err)
-	}
-	return nil
-}
-
-func (c *container) delete(ctx context.Context) error {
 	e := c.engine
 	call, err := e.enter(ctx, opDelete, c.index)
 	if err != nil {
@@ -249,8 +227,8 @@ func (c *container) schedule(after time.Duration, exit engine.Exit, output bool)
 			return
 		}
 		if end.output {
-			write(c.spec.Process.Stdout, c.process.result)
-			write(c.spec.Process.Stderr, c.process.complaint)
+			write(c.spec.Process.Stdout, c.process.Stdout)
+			write(c.spec.Process.Stderr, c.process.Stderr)
 		}
 		c.stop(end.exit)
 	})

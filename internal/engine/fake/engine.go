@@ -42,14 +42,6 @@ var (
 	_ engine.Puller     = (*Engine)(nil)
 )
 
-func newEngine(t target.Target, s *script, clock *Clock, h *host, session engine.Session) *Engine {
-	return &Engine{
-		Missing: s.missing,
-		target:  t, script: s, clock: clock, host: h, session: session, prefix: engine.Prefix + session.RunID,
-		calls: map[op]int{}, random: map[string]*rand.Rand{},
-	}
-}
-
 // Info implements engine.Engine. Its notes warn that all numbers are made up.
 func (e *Engine) Info() engine.Info {
 	return engine.Info{
@@ -98,7 +90,9 @@ func (e *Engine) create(ctx context.Context, spec engine.Spec) (*container, erro
 	if call.fault != nil {
 		return nil, call.fault
 	}
-	c := newContainer(e, spec, program, index)
+	c := &container{
+		engine: e, spec: spec, program: program, index: index, state: engine.Created, changed: make(chan struct{}),
+	}
 	if err := e.host.add(c); err != nil {
 		return nil, err
 	}

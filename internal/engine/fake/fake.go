@@ -53,6 +53,7 @@ package fake
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -100,19 +101,15 @@ func (d *Driver) Open(ctx context.Context, t target.Target, s engine.Session) (e
 	if t.Engine != Name {
 		return nil, fmt.Errorf("open target %q: it is not a target of the fake engine", t)
 	}
-	e, err := d.open(t, s)
-	if err != nil {
-		return nil, err
-	}
-	return e, nil
-}
-
-func (d *Driver) open(t target.Target, s engine.Session) (*Engine, error) {
 	script, err := parseScript(t)
 	if err != nil {
 		return nil, err
 	}
-	return newEngine(t, script, d.clock, d.host, s), nil
+	return &Engine{
+		Missing: script.missing,
+		target:  t, script: script, clock: d.clock, host: d.host, session: s, prefix: engine.Prefix + s.RunID,
+		calls: map[op]int{}, random: map[string]*rand.Rand{},
+	}, nil
 }
 
 // Leftovers lists the IDs of all containers and the references of all images that exist on the

@@ -10,15 +10,8 @@ import (
 )
 
 // Exec runs a further process until it exits or the container stops.
-func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
-	exit, err := c.exec(ctx, p)
-	if err != nil {
-		return engine.Exit{}, fmt.Errorf("execute a process in container %q: %w", c.spec.ID, err)
-	}
-	return exit, nil
-}
-
-func (c *container) exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
+func (c *container) Exec(ctx context.Context, p engine.Process) (_ engine.Exit, err error) {
+	defer c.explain("execute a process in", &err)
 	if err := c.engine.Supports(engine.CanExec); err != nil {
 		return engine.Exit{}, err
 	}
@@ -36,7 +29,7 @@ func (c *container) exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	process := program.begin(c.engine, c.index, c.engine.nextProcess())
 	defer process.server.close()
 	write(p.Stdout, process.first)
-	end := c.engine.clock.Now().Add(process.length)
+	end := c.engine.clock.Now().Add(process.Took)
 	for {
 		c.mu.Lock()
 		state, ending, changed := c.state, c.ending, c.changed
@@ -58,30 +51,25 @@ func (c *container) exec(ctx context.Context, p engine.Process) (engine.Exit, er
 			if err := c.engine.clock.reach(ctx, end); err != nil {
 				return engine.Exit{}, err
 			}
-			write(p.Stdout, process.result)
-			write(p.Stderr, process.complaint)
-			return process.exit, nil
+			write(p.Stdout, process.Stdout)
+			write(p.Stderr, process.Stderr)
+			return process.Exit, nil
 		}
 	}
 }
 
 // Pause freezes the container and the time left to its process.
 func (c *container) Pause(ctx context.Context) error {
-	if err := c.freeze(ctx, opPause, engine.Running, engine.Paused); err != nil {
-		return fmt.Errorf("pause container %q: %w", c.spec.ID, err)
-	}
-	return nil
+	return c.freeze(ctx, opPause, engine.Running, engine.Paused)
 }
 
 // Resume thaws the container.
 func (c *container) Resume(ctx context.Context) error {
-	if err := c.freeze(ctx, opResume, engine.Paused, engine.Running); err != nil {
-		return fmt.Errorf("resume container %q: %w", c.spec.ID, err)
-	}
-	return nil
+	return c.freeze(ctx, opResume, engine.Paused, engine.Running)
 }
 
-func (c *container) freeze(ctx context.Context, o op, from, to engine.State) error {
+func (c *container) freeze(ctx context.Context, o op, from, to engine.State) (err error) {
+	defer c.explain(string(o), &err)
 	if err := c.engine.Supports(engine.CanPause); err != nil {
 		return err
 	}
@@ -97,33 +85,22 @@ func (c *container) freeze(ctx context.Context, o op, from, to engine.State) err
 		return fmt.Errorf("it is %s, not %s", c.state, from)
 	}
 	c.become(to)
-	c.postpone(to == engine.Paused)
-	return nil
-}
-
-// postpone takes the exit of a frozen process off the clock, or puts it back. The caller holds the mutex.
-func (c *container) postpone(pausing bool) {
-	switch {
-	case pausing && c.ending != nil:
-		c.ending.cancel()
-		c.frozen = &frozen{after: c.ending.at.Sub(c.engine.clock.Now()), exit: c.ending.exit, output: c.ending.output}
-		c.ending = nil
-	case !pausing && c.frozen != nil:
-		end := c.frozen
-		c.frozen = nil
-		c.schedule(end.after, end.exit, end.output)
+	// The exit of a frozen process is not on the clock.
+	switch end := c.ending; {
+	case to == engine.Paused && end != nil:
+		end.cancel()
+		end.left = end.at.Sub(c.engine.clock.Now())
+		c.ending, c.frozen = nil, end
+	case to == engine.Running && c.frozen != nil:
+		end, c.frozen = c.frozen, nil
+		c.schedule(end.left, end.exit, end.output)
 	}
+	return nil
 }
 
 // Update accepts all limits: a fake process uses no resources.
-func (c *container) Update(ctx context.Context, r engine.Resources) error {
-	if err := c.update(ctx, r); err != nil {
-		return fmt.Errorf("update container %q: %w", c.spec.ID, err)
-	}
-	return nil
-}
-
-func (c *container) update(ctx context.Context, r engine.Resources) error {
+func (c *container) Update(ctx context.Context, r engine.Resources) (err error) {
+	defer c.explain("update", &err)
 	if err := cmp.Or(c.engine.Supports(engine.CanUpdate), checkResources(r)); err != nil {
 		return err
 	}
@@ -134,16 +111,16 @@ func (c *container) update(ctx context.Context, r engine.Resources) error {
 }
 
 // Stats returns the values of the target's options for a running container.
-func (c *container) Stats(ctx context.Context) (engine.Stats, error) {
-	err := c.engine.Supports(engine.CanStats)
-	if err == nil {
-		err = c.engine.do(ctx, opStats, c.index)
+func (c *container) Stats(ctx context.Context) (_ engine.Stats, err error) {
+	defer c.explain("query the resource use of", &err)
+	if err := c.engine.Supports(engine.CanStats); err != nil {
+		return engine.Stats{}, err
 	}
-	if state := c.current(); err == nil && state != engine.Running {
-		err = fmt.Errorf("it is %s, not running", state)
+	if err := c.engine.do(ctx, opStats, c.index); err != nil {
+		return engine.Stats{}, err
 	}
-	if err != nil {
-		return engine.Stats{}, fmt.Errorf("query the resource use of container %q: %w", c.spec.ID, err)
+	if state := c.current(); state != engine.Running {
+		return engine.Stats{}, fmt.Errorf("it is %s, not running", state)
 	}
 	return engine.Stats{CPU: c.engine.script.cpu, Memory: c.engine.script.memory}, nil
 }

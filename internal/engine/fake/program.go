@@ -2,9 +2,10 @@ package fake
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
+	"io"
 	"maps"
-	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -26,7 +27,7 @@ type program struct {
 // Program is a program of a test, other than the probe.
 type Program func(args []string, spec engine.Spec) Behaviour
 
-// Behaviour is the behaviour of a scripted process: it runs for a time, writes its output and exits.
+// Behaviour is the behaviour of a process: it runs for a time, writes its output and exits.
 type Behaviour struct {
 	Took           time.Duration
 	Stdout, Stderr string
@@ -38,16 +39,12 @@ func echo(args []string, _ engine.Spec) Behaviour {
 	return Behaviour{Stdout: strings.Join(args, " ") + "\n"}
 }
 
-// behaviour is the behaviour of a process.
+// behaviour is the behaviour of a process of the probe.
 type behaviour struct {
-	first     string // written to Stdout at once
-	length    time.Duration
-	endless   bool
-	result    string // written to Stdout at the exit
-	complaint string // written to Stderr at the exit
-	exit      engine.Exit
-	server    *server // answers from the first instruction to the exit; nil for most
-	graceful  bool    // exits with code 0 on SIGTERM
+	Behaviour
+	first   string  // written to Stdout at once
+	endless bool    // it waits, and exits with code 0 on SIGTERM
+	server  *server // answers from the first instruction to the exit; nil for most
 }
 
 // probe is the path of the probe in images.
@@ -73,18 +70,17 @@ func (h *host) loadProgram(args []string, spec engine.Spec) (program, error) {
 func (p program) begin(e *Engine, index, number int) behaviour {
 	var b behaviour
 	if p.scripted != nil {
-		scripted := p.scripted(p.args, p.spec)
-		b = behaviour{length: scripted.Took, result: scripted.Stdout, complaint: scripted.Stderr, exit: scripted.Exit}
+		b.Behaviour = p.scripted(p.args, p.spec)
 	} else {
 		b = p.plan(func(name string) float64 { return e.noise(name, index) / e.script.score })
 	}
 	if slices.Contains(e.script.garbage, number) {
 		const garbage = "\x00\xff{\"metric\": gar\n"
-		if b.first != "" || b.result == "" { // also for a process without output
+		if b.first != "" || b.Stdout == "" { // also for a process without output
 			b.first = garbage
 		}
-		if b.result != "" {
-			b.result = garbage
+		if b.Stdout != "" {
+			b.Stdout = garbage
 		}
 	}
 	return b
@@ -96,168 +92,172 @@ func (b behaviour) killed(signal syscall.Signal) (engine.Exit, bool) {
 	case 0, syscall.SIGCHLD, syscall.SIGCONT, syscall.SIGURG, syscall.SIGWINCH:
 		return engine.Exit{}, false
 	case syscall.SIGTERM:
-		if b.graceful {
+		if b.endless {
 			return engine.Exit{}, true
 		}
 	}
 	return engine.Exit{Signal: signal}, true
 }
 
-// plan imitates the probe.
+// slowness returns the ratio of a result with this name to a bare machine's.
+type slowness func(name string) float64
+
+// plan imitates the probe. The reports are made up: plausible values of a bare machine, divided or multiplied by the slowness of
+// their name. Unlike the probe it does not check the ranges of options, and accepts each option for all commands.
 func (p program) plan(slow slowness) behaviour {
 	if len(p.args) == 0 {
 		return fails(2, "usage: probe COMMAND [OPTION]...")
 	}
 	command := p.args[0]
-	switch command {
-	case "exit":
-		return planExit(p.args[1:])
-	case "write":
-		return p.planWrite()
-	case "sequence":
-		return p.planSequence()
+	flags := flag.NewFlagSet(command, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	ms := flags.Uint("ms", 1000, "") // the probe's default
+	copies := flags.Uint("copies", 1, "")
+	mib := flags.Uint("mib", 1, "")
+	port := flags.Uint("port", 0, "")
+	dir := flags.String("dir", "", "")
+	for _, ignored := range []string{"writers", "rewriters", "commenters", "readers", "seed"} {
+		flags.Uint64(ignored, 0, "")
 	}
-	allowed, ok := commands()[command]
-	if !ok {
-		return fails(2, "probe: unknown command %s", command)
-	}
-	o, err := readOptions(p.args[1:], allowed)
-	if err != nil {
+	if err := flags.Parse(p.args[1:]); err != nil {
 		return fails(2, "%s: %v", command, err)
 	}
-	length := time.Duration(o.number("--ms", 1000)) * time.Millisecond // the probe's default
+	if most := map[string]int{"exit": 1, "write": 1}[command]; flags.NArg() > most && command != "sequence" {
+		return fails(2, "%s: unexpected argument %s", command, flags.Arg(most))
+	}
+	length := time.Duration(*ms) * time.Millisecond
 	switch command {
+	case "exit":
+		code, err := strconv.ParseUint(cmp.Or(flags.Arg(0), "0"), 10, 8)
+		if err != nil {
+			return fails(2, "exit: CODE must be a whole number from 0 to 255, not %s", flags.Arg(0))
+		}
+		return behaviour{Behaviour: Behaviour{Exit: engine.Exit{Code: int(code)}}}
+	case "write": // the file is never read
+		if !p.writable(path.Dir(flags.Arg(0))) {
+			return fails(1, "write: make the file %s: EROFS (30)", flags.Arg(0))
+		}
+		return behaviour{}
+	case "sequence":
+		return p.sequence(*dir, flags.Args())
 	case "ready":
-		return behaviour{first: "ready\n", endless: true, graceful: true}
+		return behaviour{first: "ready\n", endless: true}
 	case "serve":
-		return planServe(p.spec.Network, o.number("--port", 0))
+		s, err := serve(p.spec.Network, int(*port))
+		if err != nil {
+			return fails(1, "serve: %v", err)
+		}
+		return behaviour{first: fmt.Sprintf("ready port=%d\n", s.port), endless: true, server: s}
 	case "syscall":
-		return behaviour{length: length, result: syscallReport(slow, o.number("--copies", 1))}
+		rate := 1.5e6 * float64(*copies) / slow("LoopsPerSecond")
+		return reports(length, metric("LoopsPerSecond", rate, "1/s"), metric("Index", rate/1500, "score"))
 	case "stream":
-		return behaviour{length: length, result: streamReport(slow)}
+		var lines []string
+		for i, name := range []string{"Copy", "Scale", "Add", "Triad"} {
+			rate := []float64{26e9, 25e9, 27e9, 26.5e9}[i]
+			lines = append(lines, metric(name, rate/slow(name), "B/s"))
+		}
+		return reports(length, lines...)
 	case "latency":
-		return behaviour{length: length, result: latencyReport(slow)}
+		return reports(length, latencies(slow)...)
 	case "cpus":
-		return behaviour{result: cmp.Or(p.spec.Resources.CPUSet, "0") + "\n"}
+		return writes(cmp.Or(p.spec.Resources.CPUSet, "0"))
 	case "grow":
-		return planGrow(o.number("--mib", 1), p.spec.Resources.Memory)
+		return grow(int64(*mib), p.spec.Resources.Memory)
 	case "files":
-		if dir := o["--dir"]; !p.writable(dir) {
-			return fails(1, "files: make directory in %s: EROFS (30)", dir)
+		if !p.writable(*dir) {
+			return fails(1, "files: make directory in %s: EROFS (30)", *dir)
 		}
-		return behaviour{length: length, result: filesReport(slow)}
+		return reports(length, metric("ReadScore", 24000/slow("ReadScore"), "score"), metric("WriteScore", 130/slow("WriteScore"), "score"))
+	case "version":
+		return writes("touchstone-probe fake")
 	}
-	return behaviour{first: "touchstone-probe fake\n"} // version
-}
-
-// span is the range of a number.
-type span struct{ low, high uint64 }
-
-// commands returns the options of the probe's commands, except for exit and write, which have an argument. An option without a span
-// is text.
-func commands() map[string]map[string]span {
-	ms := span{1, 3_600_000}
-	workers := span{0, 64}
-	return map[string]map[string]span{
-		"cpus":    nil,
-		"grow":    {"--mib": {1, 1 << 20}},
-		"ready":   nil,
-		"serve":   {"--port": {0, 65535}},
-		"syscall": {"--copies": {1, 256}, "--ms": ms},
-		"stream":  {"--mib": {1, 1 << 16}, "--ms": ms},
-		"latency": {"--ms": ms},
-		"files": {
-			"--dir": {}, "--ms": ms, "--writers": {1, 64}, "--rewriters": workers,
-			"--commenters": workers, "--readers": workers, "--seed": {0, math.MaxUint64},
-		},
-		"version": nil,
-	}
-}
-
-// settings are options with their values.
-type settings map[string]string
-
-// readOptions refuses options as the probe does: unknown options, and values that are not numbers or too large.
-func readOptions(args []string, allowed map[string]span) (settings, error) {
-	o := settings{}
-	for ; len(args) > 0; args = args[2:] {
-		name := args[0]
-		span, ok := allowed[name]
-		switch {
-		case !strings.HasPrefix(name, "-"):
-			return nil, fmt.Errorf("unexpected argument %s", name)
-		case !ok:
-			return nil, fmt.Errorf("unknown option %s", name)
-		case len(args) == 1:
-			return nil, fmt.Errorf("a value is missing after %s", name)
-		}
-		n, err := strconv.ParseUint(args[1], 10, 64)
-		if span.high > 0 && (err != nil || n < span.low || n > span.high) {
-			return nil, fmt.Errorf("%s must be a whole number from %d to %d, not %s", name, span.low, span.high, args[1])
-		}
-		o[name] = args[1]
-	}
-	return o, nil
-}
-
-// number returns the value of an option that readOptions has accepted.
-func (o settings) number(name string, otherwise int) int {
-	n, err := strconv.Atoi(o[name])
-	if err != nil {
-		return otherwise
-	}
-	return n
+	return fails(2, "probe: unknown command %s", command)
 }
 
 func fails(code int, format string, args ...any) behaviour {
-	return behaviour{complaint: fmt.Sprintf(format, args...) + "\n", exit: engine.Exit{Code: code}}
+	return behaviour{Behaviour: Behaviour{Stderr: fmt.Sprintf(format, args...) + "\n", Exit: engine.Exit{Code: code}}}
 }
 
-func planExit(args []string) behaviour {
-	switch len(args) {
-	case 0:
-		return behaviour{}
-	case 1:
-		if code, err := strconv.Atoi(args[0]); err == nil && code >= 0 && code <= 255 {
-			return behaviour{exit: engine.Exit{Code: code}}
-		}
-		return fails(2, "exit: CODE must be a whole number from 0 to 255, not %s", args[0])
-	}
-	return fails(2, "exit: unexpected argument %s", args[1])
+func writes(lines ...string) behaviour {
+	return behaviour{Behaviour: Behaviour{Stdout: strings.Join(lines, "\n") + "\n"}}
 }
 
-// planWrite imitates a file that is never read.
-func (p program) planWrite() behaviour {
-	switch {
-	case len(p.args) != 2:
-		return fails(2, "write: one file is wanted")
-	case !p.writable(path.Dir(p.args[1])):
-		return fails(1, "write: make the file %s: EROFS (30)", p.args[1])
-	}
-	return behaviour{}
-}
-
-func planServe(n engine.Network, port int) behaviour {
-	s, err := serve(n, port)
-	if err != nil {
-		return fails(1, "serve: %v", err)
-	}
-	return behaviour{first: fmt.Sprintf("ready port=%d\n", s.port), endless: true, graceful: true, server: s}
-}
-
-// planGrow takes memory up to a limit. The kill comes a MiB before the limit, because the kernel needs a part of it.
-func planGrow(mib int, limit int64) behaviour {
-	var b behaviour
-	most := int64(mib)
-	if limit > 0 && most >= limit>>20 {
-		most, b.exit = limit>>20-1, engine.Exit{Signal: syscall.SIGKILL}
-	}
-	var out strings.Builder
-	for held := range most + 1 {
-		fmt.Fprintf(&out, "held %d\n", held<<20)
-	}
-	b.first = out.String()
+// reports writes the results of a measurement, and a last line with their count.
+func reports(took time.Duration, lines ...string) behaviour {
+	b := writes(append(lines, fmt.Sprintf(`{"done":true,"metrics":%d}`, len(lines)))...)
+	b.Took = took
 	return b
+}
+
+func metric(name string, value float64, unit string) string {
+	return fmt.Sprintf(`{"metric":%q,"value":%.3f,"unit":%q}`, name, value, unit)
+}
+
+func latencies(slow slowness) (lines []string) {
+	for _, c := range []struct {
+		name string
+		ns   float64
+	}{
+		{"getpid", 100}, {"getppid", 100}, {"getuid", 100}, {"umask", 100}, {"uname", 200}, {"getcwd", 200},
+		{"clock_gettime", 170}, {"sched_yield", 230}, {"getrandom", 300}, {"rt_sigaction", 140}, {"rt_sigprocmask", 130},
+		{"dup+close", 260}, {"read /dev/zero", 140}, {"write /dev/null", 130}, {"lseek+read file", 370}, {"lseek", 120},
+		{"fstat", 190}, {"stat", 460}, {"open+close", 900}, {"write+read pipe", 390}, {"ppoll", 210}, {"futex wake", 130},
+		{"mmap+munmap", 1500}, {"mmap+touch+munmap", 4500}, {"fork+exit+wait", 36000},
+	} {
+		p50 := c.ns * slow(c.name)
+		bucket := 1
+		for float64(2*bucket) <= p50 {
+			bucket *= 2
+		}
+		lines = append(lines, fmt.Sprintf(
+			`{"call":%q,"unit":"ns","count":1000,"k":100,"min":%.3f,"p50":%.3f,"p90":%.3f,"p99":%.3f,"max":%.3f,"hist":[[%d,10]]}`,
+			c.name, 0.9*p50, p50, 1.1*p50, 1.5*p50, 8*p50, bucket))
+	}
+	return lines
+}
+
+// grow takes memory up to a limit. The kill comes a MiB before the limit, because the kernel needs a part of it.
+func grow(mib, limit int64) behaviour {
+	var b behaviour
+	if limit > 0 && mib >= limit>>20 {
+		mib, b.Exit = limit>>20-1, engine.Exit{Signal: syscall.SIGKILL}
+	}
+	for held := range mib + 1 {
+		b.first += fmt.Sprintf("held %d\n", held<<20)
+	}
+	return b
+}
+
+// sequence imitates the probe's command sequence, which runs installed programs one after the other, on the fake clock.
+func (p program) sequence(dir string, words []string) behaviour {
+	if dir != "" && !p.writable(dir) {
+		return fails(1, "sequence: %s cannot be written: EROFS (30)", dir)
+	}
+	steps := [][]string{nil}
+	for _, w := range words {
+		if w == "--then" {
+			steps = append(steps, nil)
+		} else {
+			steps[len(steps)-1] = append(steps[len(steps)-1], w)
+		}
+	}
+	var all behaviour
+	for i, args := range steps {
+		next, err := p.host.loadProgram(args, p.spec)
+		if err != nil || next.scripted == nil {
+			return fails(127, "sequence: run %q: ENOENT (2)", args)
+		}
+		b := next.scripted(next.args, p.spec)
+		all.Took += b.Took
+		all.Stdout += b.Stdout
+		all.Stderr += b.Stderr
+		if all.Exit = b.Exit; !b.Exit.OK() {
+			break
+		}
+		all.Stdout += fmt.Sprintf("{\"step\":%d,\"of\":%d,\"ns\":%d}\n", i+1, len(steps), max(b.Took.Nanoseconds(), 1))
+	}
+	return all
 }
 
 // writable reports whether dir is writable: it is in /tmp, in an innermost mount that is not read-only, or in a writable root.

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/image"
@@ -166,12 +165,12 @@ func (s Session) SetCgroupParent(group string) error {
 }
 
 // InCgroup calls f while p starts its processes in a cgroup of the run with this name. Afterwards it kills all processes
-// left in the cgroup, within the limit. Without cgroups it only calls f.
-func (s Session) InCgroup(ctx context.Context, p CgroupPlacer, name string, limit time.Duration, f func() error) error {
+// left in the cgroup, within UndoLimit. Without cgroups it only calls f.
+func (s Session) InCgroup(ctx context.Context, p CgroupPlacer, name string, f func() error) error {
 	if s.Cgroups == nil {
 		return f()
 	}
-	path := "/" + Prefix + s.RunID + "/" + name
+	path := s.Cgroup() + "/" + name
 	group, err := s.Cgroups.Open(path)
 	if err != nil {
 		return err
@@ -179,7 +178,7 @@ func (s Session) InCgroup(ctx context.Context, p CgroupPlacer, name string, limi
 	if err = p.SetCgroupParent(path); err == nil {
 		err = f()
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	ctx, cancel := WithUndoLimit(ctx)
 	defer cancel()
 	return errors.Join(err, p.SetCgroupParent(""), group.Destroy(ctx))
 }
@@ -191,7 +190,18 @@ func (s Session) ContainerCgroup(parent, id string) (*cgroup.Group, error) {
 		return nil, nil
 	}
 	if parent == "" {
-		parent = "/" + Prefix + s.RunID
+		parent = s.Cgroup()
 	}
 	return s.Cgroups.Open(parent + "/" + id)
+}
+
+// Cgroup is the path of the run's own cgroup from the hierarchy's base.
+func (s Session) Cgroup() string { return "/" + Prefix + s.RunID }
+
+// CgroupMode is the value of Info.Cgroup for an engine whose containers are in cgroups of the run.
+func (s Session) CgroupMode() string {
+	if s.Cgroups == nil {
+		return string(cgroup.None)
+	}
+	return string(s.Cgroups.Mode)
 }

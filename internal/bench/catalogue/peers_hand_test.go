@@ -228,7 +228,7 @@ func (l *peerHarness) shell(h hand, args ...string) (output []byte, err error) {
 func (l *peerHarness) joining(ctx context.Context, cmd *exec.Cmd, variable string, run func() error) func() error {
 	name := "by-hand-" + strings.ToLower(variable)
 	return func() error {
-		return l.session.InCgroup(ctx, l, name, peerLimit, func() error {
+		return l.session.InCgroup(ctx, l, name, func() error {
 			group, err := l.session.Cgroups.Create("/" + engine.Prefix + l.session.RunID + "/" + name + "/program")
 			if err != nil {
 				return err

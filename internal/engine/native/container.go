@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -18,9 +18,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
-
-// undoLimit bounds the removal of a process whose creation failed or was cancelled.
-const undoLimit = 10 * time.Second
 
 // container is a process in a cgroup and root file system of its own.
 type container struct {
@@ -49,18 +46,13 @@ func (c *container) ID() string { return c.spec.ID }
 // writableDir is the path of the writable directory for the process.
 const writableDir = "/data"
 
-// prepare makes the process's cgroup below parent, with the limits, its directory on disk, and the network.
-func (c *container) prepare(parent string) error {
-	s := c.e.session
+// prepare makes the process's cgroup, with the limits, its directory on disk, and the network.
+func (c *container) prepare() (err error) {
+	s := c.e.Session
 	if s.Cgroups != nil {
-		if parent == "" {
-			parent = "/" + engine.Prefix + s.RunID
-		}
-		g, err := s.Cgroups.Create(parent + "/" + c.spec.ID)
-		if err != nil {
+		if c.group, err = s.Cgroups.Create(c.e.CgroupParent() + "/" + c.spec.ID); err != nil {
 			return err
 		}
-		c.group = g
 	}
 	if err := c.limit(c.spec.Resources); err != nil {
 		return err
@@ -79,7 +71,7 @@ func (c *container) prepare(parent string) error {
 	if !c.spec.Writable {
 		return nil
 	}
-	parent = filepath.Join(s.Data, target.Native)
+	parent := filepath.Join(s.Data, target.Native)
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return err
 	}
@@ -125,27 +117,27 @@ func (c *container) Address(context.Context) (netip.Addr, error) {
 func (c *container) create(ctx context.Context) error {
 	readyR, readyW, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("create %q: %w", c.spec.ID, err)
+		return err
 	}
 	gateR, gateW, err := os.Pipe()
 	if err != nil {
 		_, _ = readyR.Close(), readyW.Close()
-		return fmt.Errorf("create %q: %w", c.spec.ID, err)
+		return err
 	}
 	c.ready, c.gate = readyR, gateW
 	if err := c.output.Open(c.spec.Process.Stdout, c.spec.Process.Stderr); err != nil {
 		_, _, _, _ = readyR.Close(), readyW.Close(), gateR.Close(), gateW.Close()
-		return fmt.Errorf("create %q: %w", c.spec.ID, err)
+		return err
 	}
 	// The process outlives this call: its context is not the command's.
 	cmd := c.enter(context.WithoutCancel(ctx), c.spec.Process.Args, c.spec.Process.Env, true)
 	c.output.Set(cmd)
 	cmd.ExtraFiles = []*os.File{readyW, gateR}
-	done, err := c.e.session.Launcher.Start(cmd)
+	done, err := c.e.Session.Launcher.Start(cmd)
 	_, _, _ = readyW.Close(), gateR.Close(), c.output.Close()
 	if err != nil {
 		close(c.ended)
-		return fmt.Errorf("create %q: %w", c.spec.ID, err)
+		return err
 	}
 	c.init = cmd.Process
 	c.state = engine.Created
@@ -157,34 +149,37 @@ func (c *container) create(ctx context.Context) error {
 	_, err = io.ReadFull(c.ready, make([]byte, 1))
 	stop()
 	if ctx.Err() != nil {
-		return fmt.Errorf("create %q: %w", c.spec.ID, context.Cause(ctx))
+		return context.Cause(ctx)
 	}
 	if err != nil {
-		return c.failed(ctx, "create")
+		return c.failed(ctx)
 	}
 	return nil
 }
 
 // failed returns the reason why the process exited before its program ran.
-func (c *container) failed(ctx context.Context, op string) error {
+func (c *container) failed(ctx context.Context) error {
 	<-c.ended
 	if err := c.output.Wait(ctx); err != nil {
-		return fmt.Errorf("%s %q: %w", op, c.spec.ID, err)
+		return err
 	}
-	why := complaint(c.output.Tail())
-	if why == "" {
-		why = exitOf(c.exit.Status).String()
-	}
-	return fmt.Errorf("%s %q: %s", op, c.spec.ID, why)
+	return errors.New(cmp.Or(complaint(c.output.Tail()), exitOf(c.exit.Status).String()))
 }
 
 // Start lets the program run. It returns when the program runs or cannot be executed.
 func (c *container) Start(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("start %q: %w", c.spec.ID, context.Cause(ctx))
+	if err := c.start(ctx); err != nil {
+		return fmt.Errorf("start %q: %w", c.spec.ID, err)
+	}
+	return nil
+}
+
+func (c *container) start(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	if _, err := c.gate.Write([]byte{1}); err != nil {
-		return fmt.Errorf("start %q: %w", c.spec.ID, err)
+		return err
 	}
 	// The pipe is close-on-exec in the process and ends when the program runs. A byte in it means that the program
 	// could not be executed.
@@ -192,10 +187,10 @@ func (c *container) Start(ctx context.Context) error {
 	_, err := c.ready.Read(make([]byte, 1))
 	stop()
 	if ctx.Err() != nil {
-		return fmt.Errorf("start %q: %w", c.spec.ID, context.Cause(ctx))
+		return context.Cause(ctx)
 	}
 	if !errors.Is(err, io.EOF) {
-		return c.failed(ctx, "start")
+		return c.failed(ctx)
 	}
 	c.mu.Lock()
 	c.state = engine.Running
@@ -204,10 +199,8 @@ func (c *container) Start(ctx context.Context) error {
 }
 
 func (c *container) Kill(_ context.Context, signal syscall.Signal) error {
-	select {
-	case <-c.ended:
+	if engine.Ended(c.ended) {
 		return nil
-	default:
 	}
 	if err := c.init.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill %q: %w", c.spec.ID, err)
@@ -216,17 +209,10 @@ func (c *container) Kill(_ context.Context, signal syscall.Signal) error {
 }
 
 func (c *container) Wait(ctx context.Context) (engine.Exit, error) {
-	select {
-	case <-c.ended:
-		return exitOf(c.exit.Status), nil
-	default:
+	if err := engine.Await(ctx, c.ended); err != nil {
+		return engine.Exit{}, fmt.Errorf("wait for %q: %w", c.spec.ID, err)
 	}
-	select {
-	case <-c.ended:
-		return exitOf(c.exit.Status), nil
-	case <-ctx.Done():
-		return engine.Exit{}, fmt.Errorf("wait for %q: %w", c.spec.ID, context.Cause(ctx))
-	}
+	return exitOf(c.exit.Status), nil
 }
 
 func exitOf(s syscall.WaitStatus) engine.Exit {
@@ -237,14 +223,12 @@ func exitOf(s syscall.WaitStatus) engine.Exit {
 }
 
 func (c *container) State(context.Context) (engine.State, error) {
-	select {
-	case <-c.ended:
+	if engine.Ended(c.ended) {
 		return engine.Stopped, nil
-	default:
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.state, nil
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state, nil
 }
 
 func (c *container) Delete(ctx context.Context) error {
@@ -279,43 +263,40 @@ func (c *container) Delete(ctx context.Context) error {
 	}
 	_, _ = c.gate.Close(), c.ready.Close()
 	c.deleted = true
-	c.e.forget(c.spec.ID)
+	c.e.mu.Lock()
+	defer c.e.mu.Unlock()
+	delete(c.e.containers, c.spec.ID)
 	return nil
-}
-
-func (c *container) undo(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
-	defer cancel()
-	return c.Delete(ctx)
 }
 
 // Exec runs a program beside the first one, in the same cgroup and root file system.
 func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
-	select {
-	case <-c.ended:
-		return engine.Exit{}, fmt.Errorf("execute in %q: its process has exited", c.spec.ID)
-	default:
+	fail := func(err error) (engine.Exit, error) {
+		return engine.Exit{}, fmt.Errorf("execute in %q: %w", c.spec.ID, err)
+	}
+	if engine.Ended(c.ended) {
+		return fail(errors.New("its process has exited"))
 	}
 	var out process.Output
 	if err := out.Open(p.Stdout, p.Stderr); err != nil {
-		return engine.Exit{}, fmt.Errorf("execute in %q: %w", c.spec.ID, err)
+		return fail(err)
 	}
 	cmd := c.enter(ctx, p.Args, p.Env, false)
 	out.Set(cmd)
-	done, err := c.e.session.Launcher.Start(cmd)
+	done, err := c.e.Session.Launcher.Start(cmd)
 	_ = out.Close()
 	if err != nil {
-		return engine.Exit{}, fmt.Errorf("execute in %q: %w", c.spec.ID, err)
+		return fail(err)
 	}
 	exit := exitOf((<-done).Status)
 	if ctx.Err() != nil {
-		return engine.Exit{}, fmt.Errorf("execute in %q: %w", c.spec.ID, context.Cause(ctx))
+		return fail(context.Cause(ctx))
 	}
 	if err := out.Wait(ctx); err != nil {
-		return engine.Exit{}, fmt.Errorf("execute in %q: %w", c.spec.ID, err)
+		return fail(err)
 	}
 	if why := complaint(out.Tail()); !exit.OK() && why != "" {
-		return engine.Exit{}, fmt.Errorf("execute in %q: %s", c.spec.ID, why)
+		return fail(errors.New(why))
 	}
 	return exit, nil
 }

@@ -22,7 +22,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/network"
 	"github.com/touchstone-bench/touchstone/internal/target"
@@ -60,17 +59,8 @@ func (Driver) Open(_ context.Context, t target.Target, s engine.Session) (engine
 		return nil, err
 	}
 	info := engine.Info{
-		Target: t, Version: kernel(), Isolation: engine.NoIsolation,
-		Rootless: os.Geteuid() != 0, Cgroup: string(cgroup.None),
+		Target: t, Version: kernel(), Isolation: engine.NoIsolation, Rootless: os.Geteuid() != 0, Cgroup: s.CgroupMode(),
 		Notes: []string{"shares the host's namespaces and network; root file system by chroot, where only /data can be writable"},
-	}
-	if s.Cgroups != nil {
-		info.Cgroup = string(s.Cgroups.Mode)
-	} else {
-		info.Notes = append(info.Notes, "in the caller's cgroup, because this user may not make one: on a busy machine this baseline may be wrong")
-	}
-	if info.Rootless {
-		info.Notes = append(info.Notes, "rootless: chroot in a user namespace that maps this user to root")
 	}
 	missing := engine.Missing{
 		engine.CanPause: "a bare process has no container to freeze",
@@ -78,12 +68,14 @@ func (Driver) Open(_ context.Context, t target.Target, s engine.Session) (engine
 		engine.CanStats: "no engine reports statistics",
 	}
 	if s.Cgroups == nil {
+		info.Notes = append(info.Notes, "in the caller's cgroup, because this user may not make one: on a busy machine this baseline may be wrong")
 		missing[engine.CanUpdate] = noLimits
 	}
 	if info.Rootless {
+		info.Notes = append(info.Notes, "rootless: chroot in a user namespace that maps this user to root")
 		missing[engine.NetworkBridge] = "shared network namespaces need root; run as root"
 	}
-	return &Engine{Missing: missing, session: s, info: info, newPair: newPair, containers: map[string]bool{}}, nil
+	return &Engine{Missing: missing, Local: engine.Local{Session: s}, info: info, newPair: newPair, containers: map[string]bool{}}, nil
 }
 
 // The values of the option network, which sets the path between a bridged process and the host's end.
@@ -120,12 +112,11 @@ func pairOf(t target.Target) (func() (*network.Pair, error), error) {
 // Engine runs processes on the host.
 type Engine struct {
 	engine.Missing
-	session engine.Session
+	engine.Local
 	info    engine.Info
 	newPair func() (*network.Pair, error)
 
 	mu         sync.Mutex
-	group      string
 	containers map[string]bool
 	pair       *network.Pair // nil until it is needed
 }
@@ -162,29 +153,12 @@ func (e *Engine) network() (*network.Pair, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	var err error
 	if e.pair == nil {
-		p, err := e.newPair()
-		if err != nil {
-			return nil, err
-		}
-		e.pair = p
+		e.pair, err = e.newPair()
 	}
-	return e.pair, nil
+	return e.pair, err
 }
-
-// SetCgroupParent implements engine.CgroupPlacer.
-func (e *Engine) SetCgroupParent(group string) error {
-	if err := e.session.SetCgroupParent(group); err != nil {
-		return err
-	}
-	e.mu.Lock()
-	e.group = group
-	e.mu.Unlock()
-	return nil
-}
-
-// Usage implements engine.Accountant.
-func (e *Engine) Usage() engine.Usage { return engine.Usage{CPU: e.session.Launcher.CPU()} }
 
 // Close closes the network.
 func (e *Engine) Close() error {
@@ -202,26 +176,21 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 		return nil, fmt.Errorf("create %q: %w", spec.ID, context.Cause(ctx))
 	}
 	e.mu.Lock()
-	group, exists := e.group, e.containers[spec.ID]
+	exists := e.containers[spec.ID]
 	e.containers[spec.ID] = true
 	e.mu.Unlock()
 	if exists {
 		return nil, fmt.Errorf("create %q: a process of this name exists", spec.ID)
 	}
 	c := &container{e: e, spec: spec, ended: make(chan struct{})}
-	if err := c.prepare(group); err != nil {
-		return nil, errors.Join(fmt.Errorf("create %q: %w", spec.ID, err), c.undo(ctx))
+	err := c.prepare()
+	if err == nil {
+		err = c.create(ctx)
 	}
-	if err := c.create(ctx); err != nil {
-		return nil, errors.Join(err, c.undo(ctx))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("create %q: %w", spec.ID, err), engine.Undo(ctx, c))
 	}
 	return c, nil
-}
-
-func (e *Engine) forget(id string) {
-	e.mu.Lock()
-	delete(e.containers, id)
-	e.mu.Unlock()
 }
 
 // enter returns the command of the probe that runs a program in the container's cgroup, network and root file system. The
@@ -257,14 +226,14 @@ func (c *container) enter(ctx context.Context, argv, env []string, gate bool) *e
 	}
 	if c.group != nil {
 		for _, file := range c.group.ProcsFiles() {
-			if !c.e.session.Hides(file) { // in a hidden hierarchy it stays in the trial's cgroup
+			if !c.e.Session.Hides(file) { // in a hidden hierarchy it stays in the trial's cgroup
 				args = append(args, "--cgroup", file)
 			}
 		}
 	}
 	args = append(args, "--")
 	args = append(args, argv...)
-	cmd := exec.CommandContext(ctx, c.e.session.Probe, args...)
+	cmd := exec.CommandContext(ctx, c.e.Session.Probe, args...)
 	cmd.Env = append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, env...)
 	return cmd
 }

@@ -21,7 +21,7 @@ func TestRootlessWithCgroups(t *testing.T) {
 	} {
 		e := &Engine{
 			kind: runtimes.KindOf(c.version), info: engine.Info{Rootless: c.rootless},
-			session: engine.Session{Cgroups: &cgroup.Hierarchy{Mode: cgroup.V2}}, Missing: engine.Missing{},
+			Local: engine.Local{Session: engine.Session{Cgroups: &cgroup.Hierarchy{Mode: cgroup.V2}}}, Missing: engine.Missing{},
 		}
 		e.adapt(t.Context())
 		for _, capability := range []engine.Capability{engine.CanPause, engine.CanUpdate} {

@@ -48,7 +48,7 @@ func (c *container) run(ctx context.Context, stdout, stderr *os.File, command ..
 // launch runs a program as the timed step of the method.
 func (c *container) launch(ctx context.Context, p process.Program) (exit process.Exit, err error) {
 	err = engine.Call(ctx, func() error {
-		exit, err = c.e.session.Launcher.Call(ctx, p)
+		exit, err = c.e.Session.Launcher.Call(ctx, p)
 		return err
 	})
 	return exit, err

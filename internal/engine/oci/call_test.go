@@ -26,7 +26,7 @@ func TestCallReturnsItsOutput(t *testing.T) {
 	if err := os.WriteFile(script, []byte("#!/bin/sh\nshift 6\neval \"$1\"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c := &container{e: &Engine{session: engine.Session{Launcher: l}, info: engine.Info{Binary: script}, root: "root"}, log: "log"}
+	c := &container{e: &Engine{Local: engine.Local{Session: engine.Session{Launcher: l}}, info: engine.Info{Binary: script}, root: "root"}, log: "log"}
 	for _, tt := range []struct{ command, printed, err string }{
 		{":", "", ""},
 		{"echo out; echo complaint >&2; exit 3", "out\ncomplaint\n", " ended with exit code 3: out\ncomplaint"},

@@ -25,9 +25,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
-// undoLimit bounds the removal of a container whose creation failed or was cancelled.
-const undoLimit = 20 * time.Second
-
 // drainLimit bounds the wait for the last output of a runtime that has failed.
 const drainLimit = time.Second
 
@@ -67,25 +64,7 @@ func (c *container) exists(op string) error {
 
 // create fills the bundle and has the runtime create the container.
 func (c *container) create(ctx context.Context, spec engine.Spec) error {
-	cgroupsPath := ""
-	if c.group != nil {
-		cgroupsPath = c.group.Path()
-	}
-	bundle := bundleSpec(spec, cgroupsPath, c.e.info.Rootless)
-	if spec.Writable {
-		if err := c.makeWritable(bundle); err != nil {
-			return fmt.Errorf("create container %q: %w", c.id, err)
-		}
-	}
-	if spec.Network == engine.Bridged {
-		if err := c.connect(bundle); err != nil {
-			return fmt.Errorf("create container %q: %w", c.id, err)
-		}
-	}
-	if err := writeBundle(filepath.Join(c.bundle, configName), bundle); err != nil {
-		return err
-	}
-	if err := c.output.Open(spec.Process.Stdout, spec.Process.Stderr); err != nil {
+	if err := c.fill(spec); err != nil {
 		return fmt.Errorf("create container %q: %w", c.id, err)
 	}
 	pidFile := filepath.Join(c.bundle, pidName)
@@ -95,7 +74,7 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 	pid, pidErr := readPid(pidFile)
 	if pidErr == nil {
 		c.mu.Lock()
-		c.init = c.e.session.Launcher.Adopt(pid)
+		c.init = c.e.Session.Launcher.Adopt(pid)
 		c.mu.Unlock()
 	}
 	if err != nil {
@@ -111,13 +90,28 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 	return nil
 }
 
-// makeWritable makes a writable root file system for the container.
-func (c *container) makeWritable(bundle *specs.Spec) (err error) {
-	if c.layer, err = newLayer(c.e.session.Launcher, filepath.Join(c.e.layers, c.id), bundle.Root.Path); err != nil {
+// fill writes the bundle and opens the output, after it has made the parts that a bare runtime lacks.
+func (c *container) fill(spec engine.Spec) (err error) {
+	cgroupsPath := ""
+	if c.group != nil {
+		cgroupsPath = c.group.Path()
+	}
+	bundle := bundleSpec(spec, cgroupsPath, c.e.info.Rootless)
+	if spec.Writable {
+		if c.layer, err = newLayer(c.e.Session.Launcher, filepath.Join(c.e.layers, c.id), spec.Rootfs); err != nil {
+			return err
+		}
+		bundle.Root.Path, bundle.Root.Readonly = c.layer.root(), false
+	}
+	if spec.Network == engine.Bridged {
+		if err := c.connect(bundle); err != nil {
+			return err
+		}
+	}
+	if err := writeJSON(filepath.Join(c.bundle, configName), bundle); err != nil {
 		return err
 	}
-	bundle.Root.Path, bundle.Root.Readonly = c.layer.root(), false
-	return nil
+	return c.output.Open(spec.Process.Stdout, spec.Process.Stderr)
 }
 
 // connect makes a network namespace for the container, with an interface in the engine's bridge.
@@ -147,7 +141,7 @@ func (c *container) Address(context.Context) (netip.Addr, error) {
 }
 
 func readPid(file string) (int, error) {
-	text, err := readSmall(file)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return 0, fmt.Errorf("read the runtime's pid file: %w", err)
 	}
@@ -159,45 +153,38 @@ func readPid(file string) (int, error) {
 }
 
 func (c *container) Start(ctx context.Context) error {
-	if err := c.exists("start"); err != nil {
-		return err
+	_, err := c.command(ctx, "start", "start", c.id)
+	return err
+}
+
+// command calls the runtime for an operation on a container that exists.
+func (c *container) command(ctx context.Context, op string, args ...string) ([]byte, error) {
+	if err := c.exists(op); err != nil {
+		return nil, err
 	}
-	if _, err := c.call(ctx, "start", c.id); err != nil {
-		return c.explain(ctx, "start", err)
+	text, err := c.call(ctx, args...)
+	if err != nil {
+		return nil, c.explain(ctx, op, err)
 	}
-	return nil
+	return text, nil
 }
 
 func (c *container) Kill(ctx context.Context, signal syscall.Signal) error {
-	select {
-	case <-c.init.Done():
+	if engine.Ended(c.init.Done()) {
 		return nil
-	default:
 	}
-	if _, err := c.call(ctx, "kill", c.id, strconv.Itoa(int(signal))); err != nil {
-		select {
-		case <-c.init.Done(): // the process exited meanwhile
-			return nil
-		default:
-			return c.explain(ctx, "kill", err)
-		}
+	_, err := c.call(ctx, "kill", c.id, strconv.Itoa(int(signal)))
+	if err != nil && !engine.Ended(c.init.Done()) { // it may have exited meanwhile
+		return c.explain(ctx, "kill", err)
 	}
 	return nil
 }
 
 func (c *container) Wait(ctx context.Context) (engine.Exit, error) {
-	// A known exit is returned even if the context has ended.
-	select {
-	case <-c.init.Done():
-		return exitOf(c.init.Exit().Status), nil
-	default:
+	if err := engine.Await(ctx, c.init.Done()); err != nil {
+		return engine.Exit{}, fmt.Errorf("wait for container %q: %w", c.id, err)
 	}
-	select {
-	case <-c.init.Done():
-		return exitOf(c.init.Exit().Status), nil
-	case <-ctx.Done():
-		return engine.Exit{}, fmt.Errorf("wait for container %q: %w", c.id, context.Cause(ctx))
-	}
+	return exitOf(c.init.Exit().Status), nil
 }
 
 // exitOf translates a wait status. A sandbox (runsc) and every exec report a signal by their exit code, as a shell does.
@@ -209,16 +196,14 @@ func exitOf(s syscall.WaitStatus) engine.Exit {
 }
 
 func (c *container) State(ctx context.Context) (engine.State, error) {
-	if err := c.exists("get the state of"); err != nil {
+	const op = "get the state of"
+	text, err := c.command(ctx, op, "state", c.id)
+	if err != nil {
 		return "", err
 	}
-	text, err := c.call(ctx, "state", c.id)
 	var state struct{ Status engine.State }
-	if err == nil {
-		err = json.Unmarshal(text, &state)
-	}
-	if err != nil {
-		return "", c.explain(ctx, "get the state of", err)
+	if err := json.Unmarshal(text, &state); err != nil {
+		return "", c.explain(ctx, op, err)
 	}
 	return state.Status, nil
 }
@@ -292,26 +277,16 @@ func (c *container) remove(ctx context.Context) error {
 			return fmt.Errorf("remove the files of container %q: %w", c.id, err)
 		}
 	}
-	if err := removeBundle(c.bundle); err != nil {
+	if err := os.RemoveAll(c.bundle); err != nil {
 		return fmt.Errorf("remove the bundle of container %q: %w", c.id, err)
 	}
 	c.deleted = true
 	return nil
 }
 
-// undo removes a container whose creation failed or was cancelled.
-func (c *container) undo(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
-	defer cancel()
-	return c.Delete(ctx)
-}
-
 func (c *container) Pause(ctx context.Context) error {
-	if err := c.exists("pause"); err != nil {
+	if _, err := c.command(ctx, "pause", "pause", c.id); err != nil {
 		return err
-	}
-	if _, err := c.call(ctx, "pause", c.id); err != nil {
-		return c.explain(ctx, "pause", err)
 	}
 	c.setPaused(true)
 	if c.e.kind.Isolation != engine.SharedKernel || c.group == nil {
@@ -331,11 +306,8 @@ func (c *container) setPaused(paused bool) {
 }
 
 func (c *container) Resume(ctx context.Context) error {
-	if err := c.exists("resume"); err != nil {
+	if _, err := c.command(ctx, "resume", "resume", c.id); err != nil {
 		return err
-	}
-	if _, err := c.call(ctx, "resume", c.id); err != nil {
-		return c.explain(ctx, "resume", err)
 	}
 	c.setPaused(false)
 	return nil
@@ -346,31 +318,50 @@ func (c *container) Update(ctx context.Context, r engine.Resources) error {
 		return err
 	}
 	file := filepath.Join(c.bundle, resourcesName)
-	data, err := json.Marshal(resources(r))
-	if err == nil {
-		err = os.WriteFile(file, data, 0o600)
-	}
-	if err != nil {
+	if err := writeJSON(file, resources(r)); err != nil {
 		return fmt.Errorf("describe the resources of container %q: %w", c.id, err)
 	}
-	if _, err := c.call(ctx, "update", "--resources", file, c.id); err != nil {
-		return c.explain(ctx, "update", err)
+	_, err := c.command(ctx, "update", "update", "--resources", file, c.id)
+	return err
+}
+
+// Exec runs a further process.
+func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
+	fail := func(err error) (engine.Exit, error) {
+		return engine.Exit{}, fmt.Errorf("execute in container %q: %w", c.id, err)
 	}
-	return nil
+	if engine.Ended(c.init.Done()) { // the runtime's own exit code would look like a program's
+		return fail(errors.New("its process has exited"))
+	}
+	c.mu.Lock()
+	c.execs++
+	name := filepath.Join(c.bundle, "exec"+strconv.Itoa(c.execs))
+	c.mu.Unlock()
+	file, log := name+".json", name+".log"
+	if err := writeJSON(file, processSpec(p)); err != nil {
+		return fail(fmt.Errorf("describe a process: %w", err))
+	}
+	var out process.Output
+	if err := out.Open(p.Stdout, p.Stderr); err != nil {
+		return fail(err)
+	}
+	stdout, stderr := out.Files()
+	ended, err := c.launch(ctx, process.Program{
+		Args: c.argv(log, "exec", "--process", file, c.id), Env: c.e.env, Stdout: stdout, Stderr: stderr,
+	})
+	_ = out.Close()
+	if err != nil {
+		return fail(err)
+	}
+	exit := exitOf(ended.Status)
+	if err := out.Wait(ctx); err != nil {
+		return fail(err)
+	}
+	if !exit.OK() && lastError(log) != "" {
+		return engine.Exit{}, c.explainLog(ctx, "execute in", fmt.Errorf("%s exec ended with %v", c.e.info.Target, exit), log, out.Tail())
+	}
+	return exit, nil // of the program: the runtime's log has no error
 }
-
-// RuntimeError is the error of a runtime's call.
-type RuntimeError struct {
-	Op, ID, Target string
-	Message        string // from the runtime's log or standard error, or its exit code
-	Err            error
-}
-
-func (e *RuntimeError) Error() string {
-	return fmt.Sprintf("%s container %q with %s: %s", e.Op, e.ID, e.Target, e.Message)
-}
-
-func (e *RuntimeError) Unwrap() error { return e.Err }
 
 func (c *container) explain(ctx context.Context, op string, err error) error {
 	return c.explainLog(ctx, op, err, c.log, c.output.Tail())
@@ -378,13 +369,13 @@ func (c *container) explain(ctx context.Context, op string, err error) error {
 
 func (c *container) explainLog(ctx context.Context, op string, err error, log, stderr string) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("%s container %q with %s: %w", op, c.id, c.e.info.Target, context.Cause(ctx))
+		err = context.Cause(ctx)
+	} else if text := lastError(log); text != "" {
+		err = errors.New(text)
+	} else if stderr = strings.TrimSpace(stderr); stderr != "" {
+		err = fmt.Errorf("%w\n%s", err, stderr)
 	}
-	e := &RuntimeError{Op: op, ID: c.id, Target: c.e.info.Target.String(), Err: err, Message: lastError(log)}
-	if e.Message == "" {
-		e.Message = strings.TrimSpace(err.Error() + "\n" + stderr)
-	}
-	return e
+	return fmt.Errorf("%s container %q with %s: %w", op, c.id, c.e.info.Target, err)
 }
 
 // lastError returns the last error in a runtime's JSON log, or an empty string. The field is msg with runc, crun and runsc.

@@ -7,7 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/network"
@@ -16,9 +20,9 @@ import (
 
 // Engine drives one OCI runtime by its command line.
 type Engine struct {
-	session engine.Session
-	info    engine.Info
-	kind    runtimes.Kind
+	engine.Local
+	info engine.Info
+	kind runtimes.Kind
 	engine.Missing
 	dir    string   // bundles and the runtime's own state
 	root   string   // the runtime's state
@@ -30,7 +34,6 @@ type Engine struct {
 	sweeps bool // its delete removes the container's cgroup from all hierarchies
 
 	mu     sync.Mutex
-	group  string          // parent of the containers' cgroups
 	bridge *network.Bridge // nil until it is needed
 
 	linking sync.Mutex
@@ -54,43 +57,28 @@ func (e *Engine) Info() engine.Info { return e.info }
 
 // SetCgroupParent implements engine.CgroupPlacer.
 func (e *Engine) SetCgroupParent(group string) error {
-	e.session.Launcher.IgnoreStrays(e.tidy && group != "")
-	if err := e.session.SetCgroupParent(group); err != nil {
-		return err
-	}
-	e.mu.Lock()
-	e.group = group
-	e.mu.Unlock()
-	return nil
+	e.Session.Launcher.IgnoreStrays(e.tidy && group != "")
+	return e.Local.SetCgroupParent(group)
 }
-
-// Usage implements engine.Accountant.
-func (e *Engine) Usage() engine.Usage { return engine.Usage{CPU: e.session.Launcher.CPU()} }
 
 // Create implements engine.Engine.
 func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("create container %q: %w", spec.ID, context.Cause(ctx))
+	group, err := e.Session.ContainerCgroup(e.CgroupParent(), spec.ID)
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
-	e.mu.Lock()
-	parent := e.group
-	e.mu.Unlock()
-	group, err := e.session.ContainerCgroup(parent, spec.ID)
+	if err == nil {
+		err = e.check(spec)
+	}
+	if err == nil && group != nil && spec.Resources.CPUSet != "" {
+		err = group.PassCPUs() // gVisor does not pass the CPUs down on v1
+	}
 	if err != nil {
 		return nil, fmt.Errorf("create container %q: %w", spec.ID, err)
 	}
-	if err := e.check(spec); err != nil {
-		return nil, fmt.Errorf("create container %q: %w", spec.ID, err)
-	}
-	if group != nil && spec.Resources.CPUSet != "" {
-		// gVisor does not pass the CPUs down on v1.
-		if err := group.PassCPUs(); err != nil {
-			return nil, fmt.Errorf("create container %q: %w", spec.ID, err)
-		}
-	}
 	bundle := filepath.Join(e.dir, "bundles", spec.ID)
 	c := &container{
-		e: e, id: spec.ID, group: group, network: e.networkFlags(spec.Network), bundle: bundle, log: filepath.Join(bundle, logName),
+		e: e, id: spec.ID, group: group, network: e.kind.NetworkFlags(e.info.Target, spec.Network), bundle: bundle, log: filepath.Join(bundle, logName),
 	}
 	if err := os.Mkdir(c.bundle, 0o700); err != nil {
 		if errors.Is(err, fs.ErrExist) {
@@ -99,14 +87,14 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 		return nil, fmt.Errorf("make the bundle of container %q: %w", c.id, err)
 	}
 	if err := c.create(ctx, spec); err != nil {
-		return nil, errors.Join(err, c.undo(ctx))
+		return nil, errors.Join(err, engine.Undo(ctx, c))
 	}
 	return c, nil
 }
 
 // check refuses specs that the runtime would silently ignore.
 func (e *Engine) check(spec engine.Spec) error {
-	if (e.info.Rootless || e.session.Cgroups == nil) && spec.Resources != (engine.Resources{}) {
+	if (e.info.Rootless || e.Session.Cgroups == nil) && spec.Resources != (engine.Resources{}) {
 		return &engine.UnsupportedError{
 			What: "limits", Reason: "they need cgroups, and a bare runtime gets none without root", Advice: "run as root",
 		}
@@ -114,37 +102,18 @@ func (e *Engine) check(spec engine.Spec) error {
 	if spec.Join != "" {
 		return &engine.UnsupportedError{What: "joining a network namespace", Reason: "only native processes at the host's end can do it"}
 	}
+	var err error
 	switch spec.Network {
 	case engine.NoNetwork:
 	case engine.HostNet:
-		if err := e.Supports(engine.NetworkHost); err != nil {
-			return err
-		}
+		err = e.Supports(engine.NetworkHost)
 	case engine.Bridged:
-		if err := e.Supports(engine.NetworkBridge); err != nil {
-			return err
-		}
+		err = e.Supports(engine.NetworkBridge)
 	}
-	if spec.Writable {
-		return e.Supports(engine.CanWrite)
+	if err == nil && spec.Writable {
+		err = e.Supports(engine.CanWrite)
 	}
-	return nil
-}
-
-// networkFlags are the runtime's global flags for a network. An option network of the target is the user's choice and needs
-// none. By default a sandbox takes over the interface.
-func (e *Engine) networkFlags(n engine.Network) []string {
-	if _, chosen := e.info.Target.Option("network"); chosen {
-		return nil
-	}
-	switch n {
-	case engine.Bridged:
-		return nil
-	case engine.HostNet:
-		return e.kind.HostNetwork
-	default:
-		return e.kind.NoNetwork
-	}
+	return err
 }
 
 // Link implements engine.Networker. It tries one container with the network, as Open does without it: an older gVisor
@@ -157,7 +126,7 @@ func (e *Engine) Link(ctx context.Context) (engine.Link, error) {
 	e.linking.Lock()
 	defer e.linking.Unlock()
 	if !e.linked {
-		_, err := e.runOne(ctx, engine.Bridged)
+		_, err := e.try(ctx, engine.Bridged)
 		if ctx.Err() != nil {
 			return engine.Link{}, err
 		}
@@ -178,14 +147,11 @@ func (e *Engine) network() (*network.Bridge, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	var err error
 	if e.bridge == nil {
-		b, err := network.NewBridge()
-		if err != nil {
-			return nil, err
-		}
-		e.bridge = b
+		e.bridge, err = network.NewBridge()
 	}
-	return e.bridge, nil
+	return e.bridge, err
 }
 
 // Close removes the runtime's state directory, with mounts that the runtime has left there.
@@ -203,4 +169,20 @@ func (e *Engine) Close() error {
 		return fmt.Errorf("remove the state of %s: %w", e.info.Target, err)
 	}
 	return nil
+}
+
+// unmountBelow removes all mounts at dir and below, so that dir can be removed. A runsc of 2026 keeps an empty network
+// namespace for its gofers at null-netns in its root directory, until that directory is removed.
+func unmountBelow(dir string) error {
+	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(dir))
+	if err != nil {
+		return fmt.Errorf("list mounts: %w", err)
+	}
+	var errs []error
+	for _, m := range slices.Backward(mounts) { // the newest first: it may hide the others
+		if err := unix.Unmount(m.Mountpoint, unix.MNT_DETACH); err != nil {
+			errs = append(errs, fmt.Errorf("unmount %s: %w", m.Mountpoint, err))
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -71,7 +71,7 @@ func (y *layer) remove() error {
 // tryLayer reports why layers do not work here: the upper directory of an overlay cannot lie on another overlay, as in a
 // container.
 func (e *Engine) tryLayer() error {
-	y, err := newLayer(e.session.Launcher, filepath.Join(e.layers, "try"), e.session.Rootfs)
+	y, err := newLayer(e.Session.Launcher, filepath.Join(e.layers, "try"), e.Session.Rootfs)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@
 package oci
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,20 +48,7 @@ func (Driver) Describe() engine.Description {
 
 // Candidates lists the known runtimes and the runtimes of the session, each with its variants by options.
 func (d Driver) Candidates(ctx context.Context, s engine.Session) []engine.Candidate {
-	var found []engine.Candidate
-	for _, r := range runtimes.Find(ctx, s, name) {
-		err := r.Err
-		if err == nil {
-			err = bare(r.Runtime)
-		}
-		for n, t := range r.Targets(name) {
-			found = append(found, engine.Candidate{
-				Info: engine.Info{Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation},
-				Err:  err, Default: n == 0,
-			})
-		}
-	}
-	return found
+	return runtimes.Candidates(ctx, s, name, func(f runtimes.Found, _ target.Target) error { return cmp.Or(f.Err, bare(f.Runtime)) })
 }
 
 // bare refuses a runtime that has no binary to call.
@@ -77,10 +65,7 @@ func bare(r runtimes.Runtime) error {
 // Open finds the runtime and runs one container with it.
 func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
 	r, err := runtimes.Get(ctx, s, t)
-	if err == nil {
-		err = bare(r)
-	}
-	if err != nil {
+	if err = cmp.Or(err, bare(r)); err != nil {
 		return nil, err
 	}
 	flags, err := runtimes.Flags(r.With(t))
@@ -88,15 +73,13 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 		return nil, err
 	}
 	e := &Engine{
-		session: s, kind: r.Kind, flags: flags, Missing: engine.Missing{
+		Local: engine.Local{Session: s}, kind: r.Kind, flags: flags, Missing: engine.Missing{
 			engine.CanPull:  "it takes the root file system as a directory, and pulls nothing",
 			engine.CanStats: "the OCI runtime specification has no call for it",
 		},
-		info: engine.Info{
-			Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation, Cgroup: string(cgroup.None),
-			Rootless: os.Geteuid() != 0, Notes: slices.Clone(r.Notes),
-		},
+		info: r.Info(t),
 	}
+	e.info.Cgroup, e.info.Rootless, e.info.Notes = s.CgroupMode(), os.Geteuid() != 0, slices.Clone(r.Notes)
 	refuse := func(reason, advice string) error {
 		return &engine.OpenError{Info: e.info, Err: &engine.UnsupportedError{What: t.String(), Reason: reason, Advice: advice}}
 	}
@@ -125,7 +108,7 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 func (e *Engine) adapt(ctx context.Context) {
 	info := &e.info
 	if e.kind.Cannot != nil {
-		maps.Copy(e.Missing, e.kind.Cannot(ctx, e.session.Launcher, info.Binary, info.Version))
+		maps.Copy(e.Missing, e.kind.Cannot(ctx, e.Session.Launcher, info.Binary, info.Version))
 	}
 	if info.Rootless {
 		maps.Copy(e.Missing, e.kind.RootlessCannot)
@@ -147,12 +130,10 @@ func (e *Engine) adapt(ctx context.Context) {
 		info.Notes = append(info.Notes, "writes of a container to its root stay in gVisor's own overlay (overlay2=root:self, "+
 			"unless an option changes it): an fsync there does not reach the disk")
 	}
-	for _, h := range e.session.Hidden {
+	for _, h := range e.Session.Hidden {
 		info.Notes = append(info.Notes, h+" is hidden from the runtime, which then sees cgroup v1 only")
 	}
-	if e.session.Cgroups != nil {
-		info.Cgroup = string(e.session.Cgroups.Mode)
-	} else {
+	if e.Session.Cgroups == nil {
 		info.Notes = append(info.Notes, "no cgroups: limits are not set, and the cost is known from exited processes only")
 		e.Missing[engine.CanPause] = "freezing needs cgroups, which this user may not make"
 		e.Missing[engine.CanUpdate] = "limits need cgroups, which this user may not make"
@@ -165,7 +146,7 @@ func (e *Engine) adapt(ctx context.Context) {
 
 // prepare makes the engine's directories.
 func (e *Engine) prepare() (err error) {
-	if e.dir, err = e.session.MakeStateDir(name); err != nil {
+	if e.dir, err = e.Session.MakeStateDir(name); err != nil {
 		return err
 	}
 	for _, sub := range []string{"root", "bundles"} {
@@ -174,7 +155,7 @@ func (e *Engine) prepare() (err error) {
 		}
 	}
 	e.root = filepath.Join(e.dir, "root")
-	e.layers = filepath.Join(e.session.Data, "oci", filepath.Base(e.dir))
+	e.layers = filepath.Join(e.Session.Data, "oci", filepath.Base(e.dir))
 	// If systemd has started Touchstone, a runtime would notify systemd.
 	e.env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "NOTIFY_SOCKET=") })
 	return nil
@@ -183,32 +164,24 @@ func (e *Engine) prepare() (err error) {
 // tryOut runs one container in a cgroup. If the runtime hangs, all processes in the cgroup are killed. The caller's
 // context bounds it.
 func (e *Engine) tryOut(ctx context.Context) error {
-	return e.session.InCgroup(ctx, e, "try"+filepath.Base(e.dir), undoLimit, func() error { return e.tryContainer(ctx) })
+	return e.Session.InCgroup(ctx, e, "try"+filepath.Base(e.dir), func() error { return e.tryContainer(ctx) })
 }
 
 // tryContainer runs a container, and notes the processes and cgroups that the runtime leaves behind.
 func (e *Engine) tryContainer(ctx context.Context) error {
-	before := e.session.Launcher.Strays()
-	c, err := e.runOne(ctx, engine.NoNetwork)
+	before := e.Session.Launcher.Strays()
+	c, err := e.try(ctx, engine.NoNetwork)
 	if err != nil {
 		return err
 	}
-	e.sweeps = !c.leftGroup
-	e.tidy = e.session.Launcher.Strays() == before
+	e.sweeps = !c.(*container).leftGroup
+	e.tidy = e.Session.Launcher.Strays() == before
 	return nil
 }
 
-// runOne creates, runs and deletes a container with a network.
-func (e *Engine) runOne(ctx context.Context, n engine.Network) (*container, error) {
-	id := fmt.Sprintf("%s%s-try-%s", engine.Prefix, e.session.RunID, filepath.Base(e.dir))
-	made, err := e.Create(ctx, engine.Spec{
-		ID: id, Rootfs: e.session.Rootfs, Process: engine.Process{Args: []string{"/probe", "exit", "42"}}, Network: n,
-	})
-	if err != nil {
-		return nil, err
-	}
-	c := made.(*container)
-	return c, errors.Join(engine.RunToExit(ctx, c, 42), c.undo(ctx))
+// try creates, runs and deletes a container with a network.
+func (e *Engine) try(ctx context.Context, n engine.Network) (engine.Container, error) {
+	return e.Session.Try(ctx, e, "-"+filepath.Base(e.dir), n)
 }
 
 // advise returns the advice for a known error.

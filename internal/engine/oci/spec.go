@@ -10,6 +10,14 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
+// The files of a bundle: config.json by the OCI specification. The runtime makes pid and log.
+const (
+	configName    = "config.json"
+	pidName       = "pid"
+	logName       = "log"
+	resourcesName = "resources.json" // of the last update
+)
+
 // defaultCapabilities are the capabilities that containerd, CRI-O, Docker and Podman all grant by default.
 var defaultCapabilities = []string{
 	"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FSETID", "CAP_FOWNER", "CAP_SETGID", "CAP_SETUID",
@@ -108,13 +116,11 @@ func resources(r engine.Resources) *specs.LinuxResources {
 	return s
 }
 
-func writeBundle(file string, s *specs.Spec) error {
-	data, err := json.Marshal(s)
+// writeJSON writes a file of a bundle.
+func writeJSON(file string, v any) error {
+	data, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("encode config.json: %w", err)
+		return fmt.Errorf("encode %s: %w", file, err)
 	}
-	if err := writeSmall(file, data); err != nil {
-		return fmt.Errorf("write config.json: %w", err)
-	}
-	return nil
+	return os.WriteFile(file, data, 0o600)
 }

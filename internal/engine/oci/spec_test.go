@@ -55,7 +55,7 @@ func TestBundle(t *testing.T) {
 				}
 			}
 			file := filepath.Join(t.TempDir(), "config.json")
-			if err := writeBundle(file, s); err != nil {
+			if err := writeJSON(file, s); err != nil {
 				t.Fatal(err)
 			}
 			got, err := os.ReadFile(file)

@@ -209,7 +209,7 @@ func older(version string, major, minor int) bool {
 
 // tryOut runs the test containers in a cgroup, so that all their processes can be killed.
 func (e *Engine) tryOut(ctx context.Context) error {
-	return e.session.InCgroup(ctx, e, "try-podman-"+filepath.Base(e.state), undoLimit, func() error { return e.tryContainer(ctx) })
+	return e.session.InCgroup(ctx, e, "try-podman-"+filepath.Base(e.state), func() error { return e.tryContainer(ctx) })
 }
 
 // tryContainer runs a test container, and another one on a bridge.

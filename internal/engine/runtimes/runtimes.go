@@ -76,6 +76,22 @@ func Find(ctx context.Context, s engine.Session, engineName string) []Found {
 	return found
 }
 
+// Candidates lists an engine's targets with the runtimes of the host. refuse returns the reason why the target cannot work.
+func Candidates(ctx context.Context, s engine.Session, engineName string, refuse func(Found, target.Target) error) []engine.Candidate {
+	var all []engine.Candidate
+	for _, f := range Find(ctx, s, engineName) {
+		for n, t := range f.Targets(engineName) {
+			all = append(all, engine.Candidate{Info: f.Info(t), Err: refuse(f, t), Default: n == 0})
+		}
+	}
+	return all
+}
+
+// Info returns the facts about a target that the runtime determines.
+func (r Runtime) Info(t target.Target) engine.Info {
+	return engine.Info{Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation}
+}
+
 // Get finds the runtime of a target, and queries its version. If the runtime cannot be used the error is an
 // *engine.UnsupportedError, and the Runtime holds the known facts.
 func Get(ctx context.Context, s engine.Session, t target.Target) (Runtime, error) {

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+)
+
+// Local is the base of an engine that starts all its processes by the session's launcher, without a daemon.
+type Local struct {
+	Session Session
+
+	mu     sync.Mutex
+	parent string
+}
+
+// SetCgroupParent implements CgroupPlacer.
+func (l *Local) SetCgroupParent(group string) error {
+	if err := l.Session.SetCgroupParent(group); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.parent = group
+	return nil
+}
+
+// CgroupParent returns the group of the last SetCgroupParent, or the run's own cgroup if that was empty.
+func (l *Local) CgroupParent() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.parent == "" {
+		return l.Session.Cgroup()
+	}
+	return l.parent
+}
+
+// Usage implements Accountant.
+func (l *Local) Usage() Usage { return Usage{CPU: l.Session.Launcher.CPU()} }
+
+// lastSignal is the highest number of a signal.
+const lastSignal = 64
+
+// ExitOfCode translates the exit code of a container. Runtimes and shells report signal n as 128+n. A program that exits with
+// such a code by itself is indistinguishable from a killed one.
+func ExitOfCode(code int) Exit {
+	if n := code - 128; n > 0 && n <= lastSignal {
+		return Exit{Signal: syscall.Signal(n)}
+	}
+	return Exit{Code: code}
+}
+
+// RunToExit starts a created container and checks its exit code. Drivers use it for their test containers.
+func RunToExit(ctx context.Context, c Container, code int) error {
+	if err := c.Start(ctx); err != nil {
+		return err
+	}
+	exit, err := c.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	if exit != (Exit{Code: code}) {
+		return fmt.Errorf("the probe exited with %v instead of exit code %d", exit, code)
+	}
+	return nil
+}
+
+// TestSpec describes a test container. The suffix makes its ID unique in the run.
+func (s Session) TestSpec(suffix string, n Network, program ...string) Spec {
+	spec := Spec{ID: Prefix + s.RunID + "-try" + suffix, Rootfs: s.Rootfs, Process: Process{Args: program}, Network: n}
+	if s.Registry != nil {
+		spec.Image = s.Registry.Probe()
+	}
+	return spec
+}
+
+// Try runs a test container on e, and removes it.
+func (s Session) Try(ctx context.Context, e Engine, suffix string, n Network) (Container, error) {
+	c, err := e.Create(ctx, s.TestSpec(suffix, n, "/probe", "exit", "42"))
+	if err != nil {
+		return nil, err
+	}
+	return c, errors.Join(RunToExit(ctx, c, 42), Undo(ctx, c))
+}

@@ -370,7 +370,7 @@ func (b *builder) missing() []Missing {
 			if first[t.Status] == nil {
 				first[t.Status] = &Missing{
 					Benchmark: t.Benchmark, Params: t.Params, Target: t.Target,
-					Status: t.Status, Reason: t.Reason, Output: t.Output,
+					Status: t.Status, Reason: t.Reason, Output: strings.TrimSpace(t.Output),
 				}
 			}
 			first[t.Status].Count++

@@ -38,6 +38,18 @@ func (f *Fact) Groups() []FactGroup {
 	return groups
 }
 
+// Differences are the facts and versions that differ between the runs, and those that all runs share.
+func (r *Report) Differences() (differ, same []Fact) {
+	for _, f := range slices.Concat(r.Facts, r.Versions) {
+		if f.Differs {
+			differ = append(differ, f)
+		} else if len(f.Groups()) == 1 {
+			same = append(same, f)
+		}
+	}
+	return differ, same
+}
+
 // HostFacts are the facts of the machine of a run, of the program that made it, and of its images. An unknown fact is
 // empty.
 func HostFacts(r *result.Run) []NamedText {

@@ -382,6 +382,11 @@ type Missing struct {
 // Title is the benchmark's name with its parameters.
 func (m *Missing) Title() string { return title(m.Benchmark, m.Params) }
 
+// What counts the trials: "3 of 10 failed".
+func (m *Missing) What() string {
+	return fmt.Sprintf("%d of %d %s", m.Count, m.Total, StatusWord(m.Status))
+}
+
 // MissingGroup is the targets with the same gap for the same reason.
 type MissingGroup struct {
 	Missing // of the first target

@@ -174,6 +174,15 @@ type Coverage struct {
 // Title is the benchmark's name with its parameters.
 func (c *Coverage) Title() string { return title(c.Benchmark, c.Params) }
 
+// Fact is the extent in words, by run.
+func (c *Coverage) Fact() Fact {
+	f := Fact{Name: c.Title(), Differs: c.Differs}
+	for i := range c.Cells {
+		f.Values = append(f.Values, c.Cells[i].String())
+	}
+	return f
+}
+
 // Covered is the extent of one benchmark in one run.
 type Covered struct {
 	// Targets are those with a trial that is ok, Lacking the other targets with trials.

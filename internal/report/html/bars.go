@@ -105,14 +105,14 @@ func newPhases(s *report.Section) *bars {
 		}
 		row := bar{Head: newHeading(o.Target), Cells: make([]barCell, 1+len(out.Parts))}
 		for i := range row.Cells {
-			row.Cells[i] = barCell{Value: report.None, Soft: true, Span: 1}
+			row.Cells[i] = barCell{Value: report.None, Soft: true}
 		}
 		x := 0.0
 		for _, p := range o.Phases {
 			width := 100 * p.Seconds / longest
 			value := report.Quantity(p.Seconds, result.Seconds)
 			row.Segments = append(row.Segments, wholeHeight(out.Parts[at[p.Name]].Class, x, width, p.Name+" "+value))
-			cell := barCell{Value: value, Span: 1}
+			cell := barCell{Value: value}
 			step := x
 			for i, st := range p.Steps {
 				title := st.Name + " " + report.Quantity(st.Seconds, result.Seconds)
@@ -126,7 +126,7 @@ func newPhases(s *report.Section) *bars {
 			x += width
 		}
 		row.Short = report.Quantity(x/100*longest, result.Seconds)
-		row.Cells[0] = barCell{Value: row.Short, Span: 1}
+		row.Cells[0] = barCell{Value: row.Short}
 		row.Alt = o.Target + ": " + row.Short + " in all"
 		out.Rows = append(out.Rows, row)
 	}
@@ -138,10 +138,7 @@ func newLayers(l *report.Layers) *bars {
 	out := &bars{
 		Label:   "Layers of " + l.Metric.Name,
 		Caption: "Layers of " + l.Metric.Name + ": medians of the differences within a block, with 95 % intervals. A line marks the whole. Negative layers are left of zero. All bars have the same scale",
-		Whole:   l.Metric.Name, Rest: "Remainder",
-	}
-	for _, n := range l.Notes() {
-		out.Notes = append(out.Notes, tied(n))
+		Whole:   l.Metric.Name, Rest: "Remainder", Notes: l.Notes(),
 	}
 	if l.Merged() {
 		out.Notes = append(out.Notes, "A piece of a bar with several colours one above the other is layers that are not separable.")
@@ -225,7 +222,7 @@ func newStack(s *report.Stack, unit result.Unit, parts []barPart, zero float64, 
 		next = p.Last + 1
 	}
 	for ; int(next) < len(parts); next++ {
-		row.Cells = append(row.Cells, barCell{Value: report.None, Soft: true, Span: 1})
+		row.Cells = append(row.Cells, barCell{Value: report.None, Soft: true})
 	}
 	row.Alt = strings.Join(alt, "; ")
 	return row
@@ -233,7 +230,7 @@ func newStack(s *report.Stack, unit result.Unit, parts []barPart, zero float64, 
 
 // newPartCell is a median above its interval.
 func newPartCell(d stats.Difference, unit result.Unit) barCell {
-	c := barCell{Value: report.Signed(d.Median, unit), Span: 1}
+	c := barCell{Value: report.Signed(d.Median, unit)}
 	if d.CI != nil {
 		c.Small = []string{report.DifferenceInterval(d, unit)}
 	}
@@ -287,7 +284,7 @@ func newComponents(c *report.Components) *bars {
 
 func newSummaryCell(s *stats.Summary, unit result.Unit) barCell {
 	if s == nil {
-		return barCell{Value: report.None, Soft: true, Span: 1}
+		return barCell{Value: report.None, Soft: true}
 	}
 	return newPartCell(stats.Difference{N: s.N, Median: s.Median, CI: s.CI}, unit)
 }

@@ -30,7 +30,7 @@ var files embed.FS
 
 // Write writes r to w as one HTML file, the same bytes for the same report.
 func Write(w io.Writer, r report.Report) error {
-	t, err := template.New("report").ParseFS(files, "templates/*.html")
+	t, err := template.New("report").Funcs(template.FuncMap{"tied": tied}).ParseFS(files, "templates/*.html")
 	if err != nil {
 		return fmt.Errorf("parse the report's templates: %w", err)
 	}

@@ -3,7 +3,6 @@ package html
 import (
 	"fmt"
 	"html/template"
-	"slices"
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/report"
@@ -29,9 +28,9 @@ type page struct {
 type single struct {
 	*report.Run
 	// Facts are the lines below the title.
-	Facts, Host []fact
+	Facts, Host []report.NamedText
 	// Gaps are the cells without trials that are ok, grouped.
-	Gaps []missing
+	Gaps []report.MissingGroup
 }
 
 // side is the content about several runs.
@@ -43,15 +42,12 @@ type side struct {
 	Heads, Others []runHead
 	Reference     string
 	// Differ and Coverage have a value for each run. Same are the facts without a difference.
-	Differ, Coverage []sideFact
-	Same             []fact
-	Warned           []warned
+	Differ, Coverage, Same []report.Fact
+	Warned                 []warned
 }
 
 // Width counts the columns of a table of all runs.
 func (s *side) Width() int { return 1 + len(s.Heads) }
-
-type fact struct{ Name, Value string }
 
 // sideRun is a run below the title.
 type sideRun struct {
@@ -65,30 +61,12 @@ type runHead struct {
 	Label, Small string
 }
 
-// sideFact is a fact with a value for each run.
-type sideFact struct {
-	Name   string
-	Values []sideValue
-}
-
-// sideValue is Odd if it differs from the first run's.
-type sideValue struct {
-	Text string
-	Odd  bool
-}
-
 // warned is the warnings of one of several runs.
 type warned struct {
 	Key            key
 	Label, Summary string
 	Warnings       []report.WarningGroup
-	Gaps           []missing
-}
-
-type missing struct {
-	Title                string
-	Targets              []string
-	What, Reason, Output string
+	Gaps           []report.MissingGroup
 }
 
 type method struct {
@@ -103,12 +81,9 @@ type method struct {
 func newPage(r *report.Report) *page {
 	p := &page{
 		Policy: policy(), Style: template.CSS(style), Title: r.Heading(),
-		Findings: report.Findings{
-			Breaches: tiedAll(r.Findings.Breaches), Opposite: tiedAll(r.Findings.Opposite), Statements: tiedAll(r.Findings.Statements),
-			Comparisons: tied(r.Findings.Comparisons), NotMeasured: tiedAll(r.Findings.NotMeasured),
-		},
+		Findings: r.Findings,
 		Method: method{
-			Resamples: stats.Resamples, Least: stats.MinSamples, Families: tied(r.FamiliesNote()),
+			Resamples: stats.Resamples, Least: stats.MinSamples, Families: r.FamiliesNote(),
 			Alpha: report.Percent(stats.Alpha), Power: report.Percent(stats.Power),
 		},
 	}
@@ -130,17 +105,17 @@ func (p *page) single(r *report.Run) {
 		}
 	}
 	trials = append(trials, fmt.Sprintf("%d warm-up", r.Warmup))
-	p.Single = &single{Run: r, Gaps: missingRows(r), Facts: []fact{
-		{"Date", started(r)},
-		{"Host", fmt.Sprintf("%s, %d CPUs, %s", r.Host.CPU, r.Host.CPUs, report.Quantity(float64(r.Host.Memory), result.Bytes))},
-		{"Trials", strings.Join(trials, ", ")},
-		{"State", r.StateText()},
-		{"Run", r.ID},
-		{"Tool", strings.TrimSpace("Touchstone " + r.Tool.Version + " " + r.Tool.Commit)},
+	p.Single = &single{Run: r, Gaps: r.MissingGroups(), Facts: []report.NamedText{
+		{Name: "Date", Text: started(r)},
+		{Name: "Host", Text: fmt.Sprintf("%s, %d CPUs, %s", r.Host.CPU, r.Host.CPUs, report.Quantity(float64(r.Host.Memory), result.Bytes))},
+		{Name: "Trials", Text: strings.Join(trials, ", ")},
+		{Name: "State", Text: r.StateText()},
+		{Name: "Run", Text: r.ID},
+		{Name: "Tool", Text: strings.TrimSpace("Touchstone " + r.Tool.Version + " " + r.Tool.Commit)},
 	}}
 	for _, f := range report.HostFacts(&r.Run) {
 		if f.Text != "" {
-			p.Single.Host = append(p.Single.Host, fact{f.Name, f.Text})
+			p.Single.Host = append(p.Single.Host, f)
 		}
 	}
 	p.Method.Seed, p.Method.Plan, p.Method.Self = fmt.Sprint(r.Seed), r.Plan, report.Percent(r.Self)
@@ -167,19 +142,9 @@ func newSide(r *report.Report) *side {
 	if len(s.Heads) > 0 {
 		s.Reference, s.Others = s.Heads[0].Label, s.Heads[1:]
 	}
-	for _, f := range slices.Concat(r.Facts, r.Versions) {
-		if f.Differs {
-			s.Differ = append(s.Differ, newSideFact(f.Name, f.Values))
-		} else if len(f.Groups()) == 1 {
-			s.Same = append(s.Same, fact{f.Name, f.Values[0]})
-		}
-	}
+	s.Differ, s.Same = r.Differences()
 	for i := range r.Coverage {
-		var values []string
-		for n := range r.Coverage[i].Cells {
-			values = append(values, r.Coverage[i].Cells[n].String())
-		}
-		s.Coverage = append(s.Coverage, newSideFact(r.Coverage[i].Title(), values))
+		s.Coverage = append(s.Coverage, r.Coverage[i].Fact())
 	}
 	return s
 }
@@ -198,20 +163,8 @@ func emulated(h *result.Host) string {
 	return ""
 }
 
-func newSideFact(name string, values []string) sideFact {
-	f := sideFact{Name: name}
-	for _, v := range values {
-		value := sideValue{Text: v, Odd: v != values[0]}
-		if v == "" {
-			value.Text = report.None
-		}
-		f.Values = append(f.Values, value)
-	}
-	return f
-}
-
 func newWarned(r *report.Run, i int) warned {
-	w := warned{Key: keyOf(i), Label: r.Label, Warnings: r.Warnings, Gaps: missingRows(r)}
+	w := warned{Key: keyOf(i), Label: r.Label, Warnings: r.Warnings, Gaps: r.MissingGroups()}
 	var titles []string
 	for _, g := range r.Warnings {
 		titles = append(titles, fmt.Sprintf("%s (%d)", g.Title, len(g.Items)))
@@ -223,28 +176,7 @@ func newWarned(r *report.Run, i int) warned {
 	return w
 }
 
-// missingRows lists the groups of cells without trials that are ok.
-func missingRows(r *report.Run) []missing {
-	var all []missing
-	for _, miss := range r.MissingGroups() {
-		all = append(all, missing{
-			Title: miss.Title(), Targets: miss.Targets,
-			What:   fmt.Sprintf("%d of %d %s", miss.Count, miss.Total, report.StatusWord(miss.Status)),
-			Reason: miss.Reason, Output: strings.TrimSpace(miss.Output),
-		})
-	}
-	return all
-}
-
 // tied prevents line breaks between a number and its unit: "95 %", "2.4 ×".
 func tied(s string) string {
 	return strings.NewReplacer(" %", "\u00a0%", " × ", "\u00a0×\u00a0", " ms,", "\u00a0ms,", " µs,", "\u00a0µs,", " ns,", "\u00a0ns,").Replace(s)
-}
-
-func tiedAll(all []string) []string {
-	var out []string
-	for _, s := range all {
-		out = append(out, tied(s))
-	}
-	return out
 }

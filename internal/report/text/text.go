@@ -10,7 +10,6 @@ package text
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -239,16 +238,14 @@ func (p *printer) trials(run int) string {
 
 // differences lists the facts that differ between the runs, and names the others.
 func (p *printer) differences() {
-	var differ []report.Fact
-	var same []string
+	differ, equal := p.report.Differences()
 	width := 0
-	for _, f := range slices.Concat(p.report.Facts, p.report.Versions) {
-		if f.Differs {
-			differ = append(differ, f)
-			width = max(width, utf8.RuneCountInString(f.Name))
-		} else if len(f.Groups()) == 1 {
-			same = append(same, f.Name+" "+f.Values[0])
-		}
+	for _, f := range differ {
+		width = max(width, utf8.RuneCountInString(f.Name))
+	}
+	var same []string
+	for _, f := range equal {
+		same = append(same, f.Name+" "+f.Values[0])
 	}
 	p.title("Differences between the runs")
 	if len(differ) == 0 {
@@ -348,11 +345,7 @@ func (p *printer) coverage() {
 			same++
 			continue
 		}
-		f := report.Fact{}
-		for n := range c.Cells {
-			f.Values = append(f.Values, c.Cells[n].String())
-		}
-		lines = append(lines, c.Title()+" – "+p.byRun(f, ""))
+		lines = append(lines, c.Title()+" – "+p.byRun(c.Fact(), ""))
 	}
 	p.title("Benchmarks by run")
 	p.wrapped("  ", fmt.Sprintf("%d of %d benchmarks have the same targets and blocks in all runs.", same, len(p.report.Coverage)))
@@ -422,7 +415,6 @@ func (p *printer) missing(r *report.Run) {
 	}
 	p.title("Trials without a number")
 	for _, miss := range groups {
-		p.wrapped("  - ", fmt.Sprintf("%s on %s: %d of %d %s: %s",
-			miss.Title(), strings.Join(miss.Targets, ", "), miss.Count, miss.Total, report.StatusWord(miss.Status), miss.Reason))
+		p.wrapped("  - ", fmt.Sprintf("%s on %s: %s: %s", miss.Title(), strings.Join(miss.Targets, ", "), miss.What(), miss.Reason))
 	}
 }

@@ -87,19 +87,11 @@ func (r *Report) add(run int, from *builder) {
 		return
 	}
 	name, _, _ := strings.Cut(from.key.benchmark, ".")
-	at := slices.IndexFunc(r.Suites, func(s Suite) bool { return s.Name == name })
-	if at < 0 {
-		r.Suites, at = append(r.Suites, Suite{Name: name}), len(r.Suites)
-	}
-	suite := &r.Suites[at]
-	place := slices.IndexFunc(suite.Benchmarks, func(b Benchmark) bool { return b.Name == from.key.benchmark && b.Params == from.key.params })
-	if place < 0 {
-		suite.Benchmarks, place = append(suite.Benchmarks, Benchmark{
-			Name: from.key.benchmark, Params: from.key.params, Summary: from.described.Summary, Source: from.described.Source,
-			Place: from.described.Place, Sections: make([]*Section, len(r.Runs)),
-		}), len(suite.Benchmarks)
-	}
-	b := &suite.Benchmarks[place]
+	suite := place(&r.Suites, func(s *Suite) bool { return s.Name == name }, Suite{Name: name})
+	b := place(&suite.Benchmarks, func(b *Benchmark) bool { return b.Name == from.key.benchmark && b.Params == from.key.params }, Benchmark{
+		Name: from.key.benchmark, Params: from.key.params, Summary: from.described.Summary, Source: from.described.Source,
+		Place: from.described.Place, Sections: make([]*Section, len(r.Runs)),
+	})
 	b.Sections[run] = section
 	families, comparisons := from.metrics(run, b, section)
 	r.Runs[run].Families += families
@@ -400,14 +392,14 @@ func phases(trials []*result.Trial) []Phase {
 			durations[p.Name] = append(durations[p.Name], p.Duration.Seconds())
 		}
 		for name, d := range durations {
-			medians[name] = append(medians[name], median(d))
+			medians[name] = append(medians[name], stats.Median(d))
 			times[name] = append(times[name], float64(len(d)))
 		}
 	}
 	var all []Phase
 	steps := map[string][]Phase{}
 	for _, name := range names {
-		phase := Phase{Name: name, Seconds: median(medians[name]), Times: int(median(times[name]))}
+		phase := Phase{Name: name, Seconds: stats.Median(medians[name]), Times: int(stats.Median(times[name]))}
 		whole, step, isStep := strings.Cut(name, "/")
 		if isStep && slices.Contains(names, whole) {
 			phase.Name = step
@@ -422,9 +414,13 @@ func phases(trials []*result.Trial) []Phase {
 	return all
 }
 
-// median is the median of at least one value.
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	lo, hi := sorted[(len(sorted)-1)/2], sorted[len(sorted)/2]
-	return lo + (hi-lo)/2
+// place is the first matching item of a list. Without one it adds the fresh item.
+func place[T any](all *[]T, match func(*T) bool, fresh T) *T {
+	for i := range *all {
+		if match(&(*all)[i]) {
+			return &(*all)[i]
+		}
+	}
+	*all = append(*all, fresh)
+	return &(*all)[len(*all)-1]
 }

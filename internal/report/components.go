@@ -1,8 +1,6 @@
 package report
 
 import (
-	"slices"
-
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -34,11 +32,8 @@ func (b *builder) components(targets []Outcome) []Components {
 		if m.Group == "" || len(b.samples(targets, m.Name)) == 0 {
 			continue
 		}
-		at := slices.IndexFunc(all, func(c Components) bool { return c.Title == m.Group })
-		if at < 0 {
-			all, at = append(all, Components{Title: m.Group, Unit: m.Unit}), len(all)
-		}
-		all[at].Names, all[at].Metrics = append(all[at].Names, m.Component), append(all[at].Metrics, m.Name)
+		c := place(&all, func(c *Components) bool { return c.Title == m.Group }, Components{Title: m.Group, Unit: m.Unit})
+		c.Names, c.Metrics = append(c.Names, m.Component), append(c.Metrics, m.Name)
 	}
 	for i := range all {
 		for _, o := range targets {
@@ -63,7 +58,7 @@ func (b *builder) componentRow(target string, c *Components) (ComponentRow, bool
 		costs := make([]float64, len(c.Metrics))
 		for i, metric := range c.Metrics {
 			if of := t.Values(metric); len(of) > 0 {
-				costs[i] = median(of)
+				costs[i] = stats.Median(of)
 				sum += costs[i]
 				seen[i], has = true, true
 			}

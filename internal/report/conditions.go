@@ -49,7 +49,12 @@ func (b *builder) conditions(targets []Outcome) []Condition {
 		measured = append(measured, o)
 		for _, t := range trials {
 			for name, value := range t.Conditions {
-				values[name] = addCondition(values[name], value, o.Target)
+				all := values[name]
+				v := place(&all, func(v *ConditionValue) bool { return v.Value == value }, ConditionValue{Value: value})
+				if !slices.Contains(v.Targets, o.Target) {
+					v.Targets = append(v.Targets, o.Target)
+				}
+				values[name] = all
 			}
 		}
 	}
@@ -62,18 +67,6 @@ func (b *builder) conditions(targets []Outcome) []Condition {
 		all = append(all, c)
 	}
 	return all
-}
-
-// addCondition adds a target to a value.
-func addCondition(values []ConditionValue, value, target string) []ConditionValue {
-	at := slices.IndexFunc(values, func(v ConditionValue) bool { return v.Value == value })
-	if at < 0 {
-		return append(values, ConditionValue{value, []string{target}})
-	}
-	if !slices.Contains(values[at].Targets, target) {
-		values[at].Targets = append(values[at].Targets, target)
-	}
-	return values
 }
 
 // always reports whether each trial has the condition.

@@ -29,11 +29,8 @@ type FactGroup struct {
 func (f *Fact) Groups() []FactGroup {
 	var groups []FactGroup
 	for i, v := range f.Values {
-		at := slices.IndexFunc(groups, func(g FactGroup) bool { return g.Value == v })
-		if at < 0 {
-			groups, at = append(groups, FactGroup{Value: v}), len(groups)
-		}
-		groups[at].Runs = append(groups[at].Runs, i)
+		g := place(&groups, func(g *FactGroup) bool { return g.Value == v }, FactGroup{Value: v})
+		g.Runs = append(g.Runs, i)
 	}
 	return groups
 }
@@ -96,15 +93,8 @@ type facts struct {
 
 // value is the value of a fact in a run, which is unset at first.
 func (f *facts) value(name string, run int, unset string) *string {
-	at := slices.IndexFunc(f.all, func(known Fact) bool { return known.Name == name })
-	if at < 0 {
-		at = len(f.all)
-		f.all = append(f.all, Fact{Name: name, Values: make([]string, f.runs)})
-		for i := range f.all[at].Values {
-			f.all[at].Values[i] = unset
-		}
-	}
-	return &f.all[at].Values[run]
+	fact := place(&f.all, func(known *Fact) bool { return known.Name == name }, Fact{Name: name, Values: slices.Repeat([]string{unset}, f.runs)})
+	return &fact.Values[run]
 }
 
 // known drops facts that are unknown in all runs and marks the differences, except in one fact that differs by nature.

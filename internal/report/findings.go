@@ -163,11 +163,10 @@ func (r *Report) findings() Findings {
 func byTarget(all []evidence) [][]evidence {
 	var groups [][]evidence
 	for _, e := range all {
-		at := slices.IndexFunc(groups, func(g []evidence) bool { return g[0].benchmark == e.benchmark && g[0].row.Target == e.row.Target })
-		if at < 0 {
-			groups, at = append(groups, nil), len(groups)
-		}
-		groups[at] = append(groups[at], e)
+		g := place(&groups, func(g *[]evidence) bool {
+			return (*g)[0].benchmark == e.benchmark && (*g)[0].row.Target == e.row.Target
+		}, nil)
+		*g = append(*g, e)
 	}
 	return groups
 }
@@ -374,10 +373,7 @@ type gap struct {
 
 // put adds a target to its gap.
 func put(gaps []gap, where, reason, target string) []gap {
-	at := slices.IndexFunc(gaps, func(g gap) bool { return g.where == where && g.reason == reason })
-	if at < 0 {
-		return append(gaps, gap{where, reason, []string{target}})
-	}
-	gaps[at].targets = append(gaps[at].targets, target)
+	g := place(&gaps, func(g *gap) bool { return g.where == where && g.reason == reason }, gap{where: where, reason: reason})
+	g.targets = append(g.targets, target)
 	return gaps
 }

@@ -23,13 +23,9 @@ func (b *builder) metrics(run int, bench *Benchmark, s *Section) (families, comp
 			}
 			continue
 		}
-		at := slices.IndexFunc(bench.Metrics, func(m Metric) bool {
+		m := place(&bench.Metrics, func(m *Metric) bool {
 			return m.Name == described.Name && m.Unit == described.Unit && m.Better == described.Better
-		})
-		if at < 0 {
-			bench.Metrics, at = append(bench.Metrics, Metric{Metric: described}), len(bench.Metrics)
-		}
-		m := &bench.Metrics[at]
+		}, Metric{Metric: described})
 		for i := range s.Targets {
 			m.row(s.Targets[i].Target, len(bench.Sections)).Cells[run] = b.newCell(described, s, &s.Targets[i])
 		}
@@ -111,7 +107,7 @@ func points(trials []*result.Trial, metric string) []Point {
 	var all []Point
 	for _, t := range trials {
 		if values := t.Values(metric); len(values) > 0 {
-			all = append(all, Point{Seq: t.Seq, Block: t.Block, Value: median(values), Disturbed: len(t.Host.Marks) > 0})
+			all = append(all, Point{Seq: t.Seq, Block: t.Block, Value: stats.Median(values), Disturbed: len(t.Host.Marks) > 0})
 		}
 	}
 	return all
@@ -137,7 +133,7 @@ func curve(trials []*result.Trial, metric string) []Place {
 		}
 	}
 	for i := range all {
-		all[i].Median = median(all[i].Values)
+		all[i].Median = stats.Median(all[i].Values)
 	}
 	return all
 }

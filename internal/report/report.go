@@ -309,11 +309,7 @@ func (m *Metric) Breached(c *Cell) bool {
 
 // row is the row of a target. A missing row is added, with a cell for each run.
 func (m *Metric) row(target string, runs int) *Row {
-	i := slices.IndexFunc(m.Rows, func(r Row) bool { return r.Target == target })
-	if i < 0 {
-		m.Rows, i = append(m.Rows, Row{Target: target, Cells: make([]Cell, runs)}), len(m.Rows)
-	}
-	return &m.Rows[i]
+	return place(&m.Rows, func(r *Row) bool { return r.Target == target }, Row{Target: target, Cells: make([]Cell, runs)})
 }
 
 // Row is a metric on one target.
@@ -400,15 +396,12 @@ func (r *Run) MissingGroups() []MissingGroup {
 		if !r.measured(miss) {
 			continue
 		}
-		at := slices.IndexFunc(groups, func(g MissingGroup) bool {
+		g := place(&groups, func(g *MissingGroup) bool {
 			alike := miss
 			alike.Target = g.Target
 			return alike == g.Missing
-		})
-		if at < 0 {
-			groups, at = append(groups, MissingGroup{Missing: miss}), len(groups)
-		}
-		groups[at].Targets = append(groups[at].Targets, miss.Target)
+		}, MissingGroup{Missing: miss})
+		g.Targets = append(g.Targets, miss.Target)
 	}
 	return groups
 }

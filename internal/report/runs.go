@@ -111,11 +111,8 @@ func labels(runs []result.Run) []string {
 func byMachine(runs []result.Run) ([]result.Run, []Machine) {
 	var groups [][]result.Run
 	for _, r := range runs {
-		at := slices.IndexFunc(groups, func(g []result.Run) bool { return g[0].Host.SameMachine(&r.Host) })
-		if at < 0 {
-			groups, at = append(groups, nil), len(groups)
-		}
-		groups[at] = append(groups[at], r)
+		g := place(&groups, func(g *[]result.Run) bool { return (*g)[0].Host.SameMachine(&r.Host) }, nil)
+		*g = append(*g, r)
 	}
 	var sorted []result.Run
 	var machines []Machine

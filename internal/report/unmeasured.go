@@ -37,11 +37,8 @@ func (s *Section) skipped() bool {
 func (r *Run) leaveOut(title string, s *Section) {
 	var reasons []Reason
 	for _, o := range s.Targets {
-		at := slices.IndexFunc(reasons, func(r Reason) bool { return r.Text == o.Reason })
-		if at < 0 {
-			reasons, at = append(reasons, Reason{Text: o.Reason}), len(reasons)
-		}
-		reasons[at].Targets = append(reasons[at].Targets, o.Target)
+		r := place(&reasons, func(r *Reason) bool { return r.Text == o.Reason }, Reason{Text: o.Reason})
+		r.Targets = append(r.Targets, o.Target)
 	}
 	switch len(reasons) {
 	case 0:
@@ -49,14 +46,11 @@ func (r *Run) leaveOut(title string, s *Section) {
 	case 1:
 		reasons[0].Targets = nil
 	}
-	same := func(u Unmeasured) bool {
+	same := func(u *Unmeasured) bool {
 		return slices.EqualFunc(u.Reasons, reasons, func(a, b Reason) bool { return a.Text == b.Text && slices.Equal(a.Targets, b.Targets) })
 	}
-	at := slices.IndexFunc(r.Unmeasured, same)
-	if at < 0 {
-		r.Unmeasured, at = append(r.Unmeasured, Unmeasured{Reasons: reasons}), len(r.Unmeasured)
-	}
-	r.Unmeasured[at].Benchmarks = append(r.Unmeasured[at].Benchmarks, title)
+	u := place(&r.Unmeasured, same, Unmeasured{Reasons: reasons})
+	u.Benchmarks = append(u.Benchmarks, title)
 }
 
 // mostNames is how many names a text spells out if there is a full list elsewhere.

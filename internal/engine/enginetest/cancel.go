@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -12,65 +13,70 @@ import (
 // shows the progress of a call. The call may then have worked or have been cancelled, and must leave nothing in
 // either case.
 
-func (s *suite) testCancelledCreate(t *testing.T) {
-	ctx, cancel := context.WithCancel(s.context(t))
-	cancel()
-	s.createCancelled(ctx, t, true)
-
-	ctx, cancel = context.WithCancel(s.context(t))
-	go cancel()
-	s.createCancelled(ctx, t, false)
+// eachCancelled calls test with a context that has ended, and with a context that is being cancelled.
+func (s *suite) eachCancelled(t *testing.T, test func(ctx context.Context, ended bool)) {
+	t.Helper()
+	for _, ended := range []bool{true, false} {
+		ctx, cancel := context.WithCancel(s.context(t))
+		if ended {
+			cancel()
+		} else {
+			go cancel()
+		}
+		test(ctx, ended)
+	}
 }
 
-// createCancelled makes a container in a context that is being cancelled. must means that the context has ended before.
-func (s *suite) createCancelled(ctx context.Context, t *testing.T, must bool) {
+// cancelled returns the error of a call whose context ctx is being cancelled. must means that the call must not work.
+func (s *suite) cancelled(ctx context.Context, t *testing.T, method string, must bool, call func() error) error {
 	t.Helper()
-	spec := s.spec(workload.Ready())
-	c, err := within(t, s, "Create", func() (engine.Container, error) { return s.engine.Create(ctx, spec) })
-	if err == nil {
-		s.deleteAfter(t, c)
+	returned := make(chan error, 1)
+	go func() { returned <- call() }()
+	select {
+	case err := <-returned:
+		if (err != nil || must) && !errors.Is(err, ctx.Err()) && !errors.Is(err, context.Cause(ctx)) {
+			t.Errorf("%s with a cancelled context: %v, want %v", method, err, ctx.Err())
+		}
+		return err
+	case <-s.context(t).Done():
+		t.Fatalf("%s continues although its context was cancelled", method)
+		panic("not reached")
 	}
-	if err != nil || must {
-		wantCancelled(ctx, t, "Create", err)
-	}
-	if err != nil {
-		s.delete(t, s.create(t, spec)) // nothing is left: the ID is free
-	}
+}
+
+func (s *suite) testCancelledCreate(t *testing.T) {
+	s.eachCancelled(t, func(ctx context.Context, ended bool) {
+		spec := s.spec(workload.Ready())
+		var c engine.Container
+		err := s.cancelled(ctx, t, "Create", ended, func() (err error) {
+			c, err = s.engine.Create(ctx, spec)
+			return err
+		})
+		if err == nil {
+			s.deleteAfter(t, c)
+		} else {
+			s.delete(t, s.create(t, spec)) // nothing is left: the ID is free
+		}
+	})
 }
 
 func (s *suite) testCancelledStart(t *testing.T) {
-	ctx, cancel := context.WithCancel(s.context(t))
-	cancel()
-	s.startCancelled(ctx, t, true)
-
-	ctx, cancel = context.WithCancel(s.context(t))
-	go cancel()
-	s.startCancelled(ctx, t, false)
-}
-
-func (s *suite) startCancelled(ctx context.Context, t *testing.T, must bool) {
-	t.Helper()
-	b := s.create(t, s.spec(workload.Ready()))
-	_, err := within(t, s, "Start", func() (struct{}, error) { return struct{}{}, b.Start(ctx) })
-	if err != nil || must {
-		wantCancelled(ctx, t, "Start", err)
-	}
-	s.delete(t, b)
-	s.wantGone(t, b)
+	s.eachCancelled(t, func(ctx context.Context, ended bool) {
+		b := s.create(t, s.spec(workload.Ready()))
+		_ = s.cancelled(ctx, t, "Start", ended, func() error { return b.Start(ctx) })
+		s.delete(t, b)
+		s.wantGone(t, b)
+	})
 }
 
 func (s *suite) testCancelledWait(t *testing.T) {
 	b := s.startReady(t)
-	ctx, cancel := context.WithCancel(s.context(t))
-	cancel()
-	_, err := within(t, s, "Wait", func() (engine.Exit, error) { return b.Wait(ctx) })
-	wantCancelled(ctx, t, "Wait", err)
-
-	ctx, cancel = context.WithCancel(s.context(t))
-	go cancel()
-	_, err = within(t, s, "Wait", func() (engine.Exit, error) { return b.Wait(ctx) })
-	wantCancelled(ctx, t, "Wait", err)
-
+	s.eachCancelled(t, func(ctx context.Context, _ bool) {
+		_ = s.cancelled(ctx, t, "Wait", true, func() error {
+			_, err := b.Wait(ctx)
+			return err
+		})
+	})
 	s.wantState(t, b, engine.Running)
 	s.delete(t, b)
 	s.wantExit(t, b, killed)

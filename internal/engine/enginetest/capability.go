@@ -163,15 +163,8 @@ func (s *suite) testHostNetwork(t *testing.T) {
 	spec := s.spec(workload.Serve(0))
 	spec.Network = engine.HostNet
 	b := s.start(t, spec)
-	line, err := b.stdout.firstLine(s.context(t))
-	if err != nil {
-		t.Fatalf("first line of output: %v; Stderr: %s", err, b.stderr)
-	}
-	port, err := workload.ParseServing(line)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request, err := http.NewRequestWithContext(s.context(t), http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/", port), nil)
+	url := fmt.Sprintf("http://127.0.0.1:%d/", s.servingPort(t, b))
+	request, err := http.NewRequestWithContext(s.context(t), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,10 +243,7 @@ func (s *suite) testMount(t *testing.T) {
 	dir := t.TempDir()
 	spec := s.spec(files("/data"))
 	spec.Mounts = []engine.Mount{{Source: dir, Target: "/data"}}
-	b := s.start(t, spec)
-	s.wantExit(t, b, engine.Exit{})
-	s.delete(t, b)
-	wantReport(t, b.stdout)
+	wantReport(t, s.complete(t, spec).stdout)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatalf("the source of the mount was removed: %v", err)

@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -31,12 +32,8 @@ func EngineCPUs(t *testing.T, d engine.Driver, name string, s engine.Session) en
 		spec.Process = engine.Process{Args: workload.CPUs(), Stdout: &out}
 		spec.Resources.CPUSet = given
 		c := Running(t, e, spec)
-		if _, err := c.Wait(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if err := c.Delete(t.Context()); err != nil {
-			t.Error(err)
-		}
+		_, err := c.Wait(t.Context())
+		check(t, errors.Join(err, c.Delete(t.Context())))
 		if got := strings.TrimSpace(out.String()); got != want {
 			t.Errorf("a container with the CPUs %q may run on %s, want %s", given, got, want)
 		}

@@ -28,11 +28,11 @@ package enginetest
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -150,7 +150,10 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 			t.Errorf("Link: %v", err)
 		}
 	}
-	workers := parallel(t)
+	workers, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String())
+	if err != nil {
+		t.Fatal(err)
+	}
 	if workers > 1 {
 		before := s.leftovers()
 		next := make(chan subtest)
@@ -178,20 +181,6 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 			s.run(t, c, true)
 		}
 	}
-}
-
-// parallel returns the value of go test's flag -parallel.
-func parallel(t *testing.T) int {
-	t.Helper()
-	f, ok := flag.Lookup("test.parallel").Value.(flag.Getter)
-	if !ok {
-		t.Fatal("the flag -test.parallel has no value")
-	}
-	n, ok := f.Get().(int)
-	if !ok {
-		t.Fatalf("the flag -test.parallel is %v, want a number", f)
-	}
-	return n
 }
 
 // run runs a subtest, alone or in parallel with others.
@@ -272,7 +261,15 @@ func (s *suite) spec(args []string) engine.Spec {
 // create makes a container. The end of the test deletes it if the test does not.
 func (s *suite) create(t *testing.T, spec engine.Spec) testContainer {
 	t.Helper()
-	c, err := s.engine.Create(s.context(t), spec)
+	return s.createOn(t, s.engine, spec)
+}
+
+func (s *suite) createOn(t *testing.T, e engine.Engine, spec engine.Spec) testContainer {
+	t.Helper()
+	c, err := e.Create(s.context(t), spec)
+	if spec.Resources.CPUSet != "" && engine.Unsupported(err) {
+		s.lacks(t, "CPU set", err)
+	}
 	if err != nil {
 		t.Fatalf("Create: %v", err)
 	}
@@ -298,10 +295,24 @@ func (s *suite) deleteAfter(t *testing.T, c engine.Container) {
 // start makes a container and starts it.
 func (s *suite) start(t *testing.T, spec engine.Spec) testContainer {
 	t.Helper()
-	b := s.create(t, spec)
+	return s.started(t, s.create(t, spec))
+}
+
+// started starts a container.
+func (s *suite) started(t *testing.T, b testContainer) testContainer {
+	t.Helper()
 	if err := b.Start(s.context(t)); err != nil {
 		t.Fatalf("Start: %v", err)
 	}
+	return b
+}
+
+// complete runs a program that must exit with code 0, and deletes its container.
+func (s *suite) complete(t *testing.T, spec engine.Spec) testContainer {
+	t.Helper()
+	b := s.start(t, spec)
+	s.wantExit(t, b, engine.Exit{})
+	s.delete(t, b)
 	return b
 }
 
@@ -375,34 +386,5 @@ func (s *suite) delete(t *testing.T, c engine.Container) {
 	t.Helper()
 	if err := c.Delete(s.context(t)); err != nil {
 		t.Errorf("Delete: %v", err)
-	}
-}
-
-// within returns the results of call, and fails the test if call takes longer than the limit.
-func within[T any](t *testing.T, s *suite, what string, call func() (T, error)) (T, error) {
-	t.Helper()
-	type result struct {
-		value T
-		err   error
-	}
-	returned := make(chan result, 1)
-	go func() {
-		value, err := call()
-		returned <- result{value, err}
-	}()
-	select {
-	case r := <-returned:
-		return r.value, r.err
-	case <-s.context(t).Done():
-		t.Fatalf("%s continues although its context was cancelled", what)
-		panic("not reached")
-	}
-}
-
-// wantCancelled accepts the error or the cause of a cancelled context.
-func wantCancelled(ctx context.Context, t *testing.T, what string, err error) {
-	t.Helper()
-	if !errors.Is(err, ctx.Err()) && !errors.Is(err, context.Cause(ctx)) {
-		t.Errorf("%s with a cancelled context: %v, want %v", what, err, ctx.Err())
 	}
 }

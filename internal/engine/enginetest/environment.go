@@ -30,12 +30,9 @@ func (s *suite) testWritable(t *testing.T) {
 		return spec
 	}
 	for range 2 { // the program fails if the file exists
-		s.wantExit(t, s.start(t, writable(workload.Write(written))), engine.Exit{})
+		s.complete(t, writable(workload.Write(written)))
 	}
-	load := s.start(t, writable(files(filepath.Dir(written))))
-	s.wantExit(t, load, engine.Exit{})
-	s.delete(t, load)
-	wantReport(t, load.stdout)
+	wantReport(t, s.complete(t, writable(files(filepath.Dir(written)))).stdout)
 	s.wantRootUnchanged(t)
 }
 
@@ -54,7 +51,7 @@ func (s *suite) testTmpfs(t *testing.T) {
 	for range 2 {
 		spec := s.spec(workload.Write(written))
 		spec.Mounts = []engine.Mount{{Target: dir}}
-		s.wantExit(t, s.start(t, spec), engine.Exit{})
+		s.complete(t, spec)
 	}
 	s.wantRootUnchanged(t)
 }
@@ -83,21 +80,7 @@ func (s *suite) testCPUSet(t *testing.T) {
 	}
 	spec := s.spec(workload.CPUs())
 	spec.Resources.CPUSet = fmt.Sprint(last)
-	c, err := s.engine.Create(s.context(t), spec)
-	if engine.Unsupported(err) {
-		s.lacks(t, "CPU set", err)
-	}
-	if err != nil {
-		t.Fatalf("Create: %v", err)
-	}
-	s.deleteAfter(t, c)
-	if err := c.Start(s.context(t)); err != nil {
-		t.Fatalf("Start: %v", err)
-	}
-	b := newTestContainer(c, spec)
-	s.wantExit(t, b, engine.Exit{})
-	s.delete(t, b)
-	got := strings.TrimSpace(b.stdout.String())
+	got := strings.TrimSpace(s.complete(t, spec).stdout.String())
 	switch s.engine.Info().Isolation {
 	case engine.UserKernel, engine.VM:
 		if got == "" || strings.ContainsAny(got, ",-") {
@@ -188,9 +171,7 @@ func (s *suite) testBridge(t *testing.T) {
 	server := s.start(t, s.bridged(workload.ServeAny(0)))
 	addr := netip.AddrPortFrom(s.address(t, server), s.servingPort(t, server))
 	for range 2 { // a later container has another network than an earlier one
-		client := s.start(t, s.bridged(workload.Reach(addr, reachLimit)))
-		s.wantExit(t, client, engine.Exit{})
-		s.delete(t, client)
+		s.complete(t, s.bridged(workload.Reach(addr, reachLimit)))
 	}
 	s.kill(t, server, killed)
 	s.delete(t, server)
@@ -212,15 +193,7 @@ func (s *suite) testHostEnd(t *testing.T) {
 	host := func(args []string) testContainer {
 		spec := s.spec(args)
 		spec.Network, spec.Join = engine.HostNet, link.Namespace
-		c, err := s.Host.Create(s.context(t), spec)
-		if err != nil {
-			t.Fatalf("Create at the host's end: %v", err)
-		}
-		s.deleteAfter(t, c)
-		if err := c.Start(s.context(t)); err != nil {
-			t.Fatalf("Start at the host's end: %v", err)
-		}
-		return newTestContainer(c, spec)
+		return s.started(t, s.createOn(t, s.Host, spec))
 	}
 	server := s.start(t, s.bridged(workload.ServeAny(0)))
 	inside := netip.AddrPortFrom(s.address(t, server), s.servingPort(t, server))
@@ -228,6 +201,6 @@ func (s *suite) testHostEnd(t *testing.T) {
 
 	outside := host(workload.ServeAny(0))
 	addr := netip.AddrPortFrom(link.Host, s.servingPort(t, outside))
-	s.wantExit(t, s.start(t, s.bridged(workload.Reach(addr, reachLimit))), engine.Exit{})
+	s.complete(t, s.bridged(workload.Reach(addr, reachLimit)))
 	s.kill(t, outside, killed)
 }

@@ -32,13 +32,8 @@ type Opener interface {
 // Open opens a target, which is closed at the end of the test. An error goes to Require.
 func Open(t *testing.T, d Opener, name string, s engine.Session) engine.Engine {
 	t.Helper()
-	e, err := d.Open(t.Context(), parse(t, name), s)
+	e, err := open(t, d, name, s)
 	Require(t, name, err)
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	return e
 }
 
@@ -46,16 +41,26 @@ func Open(t *testing.T, d Opener, name string, s engine.Session) engine.Engine {
 // daemon. If the target cannot run, Hold does nothing, and the others start their own daemon.
 func Hold(t *testing.T, d Opener, name string, s engine.Session) {
 	t.Helper()
-	e, err := d.Open(t.Context(), parse(t, name), s)
-	if err != nil {
+	if _, err := open(t, d, name, s); err != nil {
 		t.Logf("hold the daemon by %s: %v", name, err)
-		return
 	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+}
+
+func open(t *testing.T, d Opener, name string, s engine.Session) (engine.Engine, error) {
+	t.Helper()
+	e, err := d.Open(t.Context(), parse(t, name), s)
+	if err == nil {
+		t.Cleanup(func() { check(t, e.Close()) })
+	}
+	return e, err
+}
+
+// check reports the error of a call that must work.
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // Running makes and starts a container, and deletes it at the end of the test.
@@ -65,11 +70,7 @@ func Running(t *testing.T, e engine.Engine, spec engine.Spec) engine.Container {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := c.Delete(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { check(t, c.Delete(context.WithoutCancel(t.Context()))) })
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -177,21 +178,14 @@ func ManyLives(t *testing.T, n int, s engine.Session, e engine.Engine) {
 			t.Fatal(err)
 		}
 		if n%3 > 0 {
-			if err := c.Start(t.Context()); err != nil {
-				t.Error(err)
-			}
+			check(t, c.Start(t.Context()))
 		}
 		if n%3 > 1 {
-			if err := c.Kill(t.Context(), syscall.SIGKILL); err != nil {
-				t.Error(err)
-			}
-			if _, err := c.Wait(t.Context()); err != nil {
-				t.Error(err)
-			}
+			check(t, c.Kill(t.Context(), syscall.SIGKILL))
+			_, err := c.Wait(t.Context())
+			check(t, err)
 		}
-		if err := c.Delete(t.Context()); err != nil {
-			t.Error(err)
-		}
+		check(t, c.Delete(t.Context()))
 	})
 }
 
@@ -206,9 +200,7 @@ func GivenUp(t *testing.T, n int, later time.Duration, s engine.Session, e engin
 		case err != nil && ctx.Err() == nil:
 			t.Errorf("Create: %v", err)
 		case err == nil:
-			if err := c.Delete(t.Context()); err != nil {
-				t.Error(err)
-			}
+			check(t, c.Delete(t.Context()))
 		}
 		cancel()
 	}

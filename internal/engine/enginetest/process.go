@@ -41,10 +41,7 @@ func (s *suite) testLifecycle(t *testing.T) {
 	if got := b.stdout.String(); got != "" {
 		t.Errorf("the process wrote %q before it was started", got)
 	}
-	if err := b.Start(s.context(t)); err != nil {
-		t.Fatalf("Start: %v", err)
-	}
-	s.wantReady(t, b)
+	s.wantReady(t, s.started(t, b))
 	s.wantState(t, b, engine.Running)
 	s.kill(t, b, killed)
 	s.wantGone(t, b)
@@ -60,9 +57,7 @@ func (s *suite) testExitCode(t *testing.T) {
 }
 
 func (s *suite) testOutputIsWhole(t *testing.T) {
-	b := s.start(t, s.spec(workload.Latency(50*time.Millisecond).Args))
-	s.wantExit(t, b, engine.Exit{})
-	s.delete(t, b)
+	b := s.complete(t, s.spec(workload.Latency(50*time.Millisecond).Args))
 	wantReport(t, b.stdout)
 	if !b.stdout.isClosed() || !b.stderr.isClosed() {
 		t.Error("the writers are not closed when Delete has returned")
@@ -92,7 +87,7 @@ func (s *suite) testOutputsAreSeparate(t *testing.T) {
 func (s *suite) testNoWriters(t *testing.T) {
 	spec := s.spec(workload.Syscall(1, 10*time.Millisecond).Args)
 	spec.Process.Stdout, spec.Process.Stderr = nil, nil
-	s.wantExit(t, s.start(t, spec), engine.Exit{})
+	s.complete(t, spec)
 }
 
 func (s *suite) testWaitIsShared(t *testing.T) {
@@ -152,7 +147,7 @@ func (s *suite) testMissingProgram(t *testing.T) {
 	// The ID is free, because nothing is left.
 	again := s.spec(workload.Exit(0))
 	again.ID = spec.ID
-	s.wantExit(t, s.start(t, again), engine.Exit{})
+	s.complete(t, again)
 }
 
 func (s *suite) testTwoContainers(t *testing.T) {
@@ -179,10 +174,7 @@ func (s *suite) testDuplicateID(t *testing.T) {
 	}
 	// The first container is unchanged.
 	s.wantState(t, b, engine.Created)
-	if err := b.Start(s.context(t)); err != nil {
-		t.Fatalf("Start: %v", err)
-	}
-	s.wantReady(t, b)
+	s.wantReady(t, s.started(t, b))
 }
 
 func (s *suite) testDeleteRunning(t *testing.T) {

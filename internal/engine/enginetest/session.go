@@ -64,16 +64,9 @@ func Session(t *testing.T, launcherOptions func(*cgroup.Hierarchy) process.Optio
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := group.Destroy(context.WithoutCancel(t.Context())); err != nil {
-				t.Error(err)
-			}
+			check(t, group.Destroy(context.WithoutCancel(t.Context())))
 		}
-		if err := errors.Join(s.Registry.Close(), s.Launcher.Close()); err != nil {
-			t.Error(err)
-		}
-		if err := os.RemoveAll(state); err != nil {
-			t.Error(err)
-		}
+		check(t, errors.Join(s.Registry.Close(), s.Launcher.Close(), os.RemoveAll(state)))
 	})
 	return s
 }

@@ -167,7 +167,9 @@ func (d disks) report(to string) (job.Report, error) {
 	if _, err := d.out.Seek(0, io.SeekStart); err != nil {
 		return job.Report{}, err
 	}
-	return job.ReadReport(bufio.NewReaderSize(d.out, 1<<20), to)
+	var report job.Report
+	err := job.Read(bufio.NewReaderSize(d.out, 1<<20), to, &report)
+	return report, err
 }
 
 // fastKernel holds kernel arguments that make an emulated machine faster. Mitigations cost the most under emulation. Without address

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -167,16 +166,10 @@ func watch(pid int, ended <-chan process.Exit, memory *int64) process.Exit {
 
 // peakOf returns the high-water mark of a process's resident memory, in bytes: proc_pid_status(5).
 func peakOf(pid int) (int64, bool) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, false
-	}
-	_, rest, ok := bytes.Cut(status, []byte("\nVmHWM:"))
-	if !ok {
-		return 0, false // a zombie has no memory
-	}
-	fields := strings.Fields(string(rest[:min(len(rest), 64)]))
-	kibibytes, err := strconv.ParseInt(fields[0], 10, 64)
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // empty after an error
+	_, rest, _ := strings.Cut(string(status), "\nVmHWM:")         // a zombie has no memory
+	var kibibytes int64
+	_, err := fmt.Sscan(rest, &kibibytes)
 	return kibibytes << 10, err == nil
 }
 

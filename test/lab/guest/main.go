@@ -77,16 +77,27 @@ func readJob() (work job.Job, err error) {
 		return work, err
 	}
 	defer func() { _ = disk.Close() }() // it was only read
-	return job.Read(bufio.NewReaderSize(disk, 1<<20), job.Dir)
+	err = job.Read(bufio.NewReaderSize(disk, 1<<20), job.Dir, &work)
+	return work, err
 }
 
 func writeReport(report job.Report) error {
+	entries, err := os.ReadDir(job.Out)
+	if err != nil {
+		return err
+	}
+	files := map[string]string{}
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			files[e.Name()] = out(e.Name())
+		}
+	}
 	disk, err := os.OpenFile(outDisk, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
 	buffered := bufio.NewWriterSize(disk, 1<<20)
-	err = job.WriteReport(buffered, report, job.Out)
+	err = job.Write(buffered, report, files)
 	return errors.Join(err, buffered.Flush(), disk.Sync(), disk.Close())
 }
 

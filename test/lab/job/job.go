@@ -5,6 +5,7 @@ package job
 
 import (
 	"archive/tar"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"time"
 )
@@ -98,11 +98,8 @@ type Outcome struct {
 // OK reports whether the program exited with code 0.
 func (o *Outcome) OK() bool { return o != nil && o.Code == 0 && o.Error == "" }
 
-// Names in the archives.
-const (
-	jobName    = "job.json"
-	reportName = "report.json"
-)
+// documentName is the name of the job or report in an archive.
+const documentName = "document.json"
 
 // Size limits for files on a disk, in bytes.
 const (
@@ -110,72 +107,23 @@ const (
 	maxFile     = 1 << 30
 )
 
-// Write writes the archive of a job. files maps names in Dir to files of the host.
-func Write(w io.Writer, job Job, files map[string]string) error {
+// Write writes an archive with a document, which is a Job or a Report. files maps names in the archive to files. The document is the last
+// entry, so an archive with a document is complete.
+func Write(w io.Writer, document any, files map[string]string) error {
 	archive := tar.NewWriter(w)
-	if err := addDocument(archive, jobName, job); err != nil {
-		return err
-	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := addFile(archive, name, files[name]); err != nil {
-			return err
+			return fmt.Errorf("pack %s: %w", name, err)
 		}
 	}
-	return archive.Close()
-}
-
-// Read reads the archive of a job, and writes its files to a directory.
-func Read(r io.Reader, dir string) (Job, error) {
-	var job Job
-	err := extract(r, dir, jobName, &job)
-	return job, err
-}
-
-// WriteReport writes the archive of a report with the regular files of a directory. The report is the last entry, so an archive with a
-// report is complete.
-func WriteReport(w io.Writer, report Report, dir string) error {
-	archive := tar.NewWriter(w)
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if !e.Type().IsRegular() {
-			continue
-		}
-		if err := addFile(archive, e.Name(), filepath.Join(dir, e.Name())); err != nil {
-			return err
-		}
-	}
-	if err := addDocument(archive, reportName, report); err != nil {
-		return err
-	}
-	return archive.Close()
-}
-
-// ErrNoReport is the error for a disk to which the machine wrote no report.
-var ErrNoReport = errors.New("the report is missing")
-
-// ReadReport reads the archive of a report, and writes its files to a directory.
-func ReadReport(r io.Reader, dir string) (Report, error) {
-	var report Report
-	err := extract(r, dir, reportName, &report)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = ErrNoReport
-	}
-	return report, err
-}
-
-func addDocument(archive *tar.Writer, name string, document any) error {
 	text, err := json.Marshal(document)
 	if err != nil {
 		return err
 	}
-	if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o600, Size: int64(len(text))}); err != nil {
+	if err := add(archive, documentName, 0o600, int64(len(text)), bytes.NewReader(text)); err != nil {
 		return err
 	}
-	_, err = archive.Write(text)
-	return err
+	return archive.Close()
 }
 
 func addFile(archive *tar.Writer, name, file string) error {
@@ -188,19 +136,23 @@ func addFile(archive *tar.Writer, name, file string) error {
 	if err != nil {
 		return err
 	}
-	// A process may still append to the file. The entry must not exceed the size in its header.
-	header := tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: int64(info.Mode().Perm()), Size: info.Size()}
-	if err := archive.WriteHeader(&header); err != nil {
-		return fmt.Errorf("pack %s: %w", name, err)
-	}
-	if _, err := io.CopyN(archive, content, info.Size()); err != nil {
-		return fmt.Errorf("pack %s: %w", name, err)
-	}
-	return nil
+	return add(archive, name, info.Mode().Perm(), info.Size(), content)
 }
 
-// extract writes the files of an archive to a directory, and decodes its document. Without a document it returns fs.ErrNotExist.
-func extract(r io.Reader, dir, name string, document any) (err error) {
+func add(archive *tar.Writer, name string, mode fs.FileMode, size int64, content io.Reader) error {
+	if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: int64(mode), Size: size}); err != nil {
+		return err
+	}
+	// A process may still append to a file. The entry must not exceed the size in its header.
+	_, err := io.CopyN(archive, content, size)
+	return err
+}
+
+// ErrNoReport is the error for a disk to which the machine wrote no report.
+var ErrNoReport = errors.New("the report is missing")
+
+// Read reads an archive: it decodes the document, and writes the files to a directory.
+func Read(r io.Reader, dir string, document any) (err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -209,26 +161,23 @@ func extract(r io.Reader, dir, name string, document any) (err error) {
 	found := false
 	for archive := tar.NewReader(r); ; {
 		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, io.EOF) && !found:
+			return ErrNoReport
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
 			return fmt.Errorf("read the archive: %w", err)
-		}
-		if header.Name != name {
-			err = extractFile(root, header, archive)
-		} else {
+		case header.Name == documentName:
 			found = true
 			err = json.NewDecoder(io.LimitReader(archive, maxDocument)).Decode(document)
+		default:
+			err = extractFile(root, header, archive)
 		}
 		if err != nil {
 			return fmt.Errorf("unpack %q: %w", header.Name, err)
 		}
 	}
-	if !found {
-		return fmt.Errorf("the archive has no %s: %w", name, fs.ErrNotExist)
-	}
-	return nil
 }
 
 func extractFile(root *os.Root, header *tar.Header, content io.Reader) error {

@@ -37,7 +37,8 @@ func TestJobRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	got, err := job.Read(bytes.NewReader(padded(archive.Bytes())), dir)
+	var got job.Job
+	err := job.Read(bytes.NewReader(padded(archive.Bytes())), dir, &got)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -54,18 +55,15 @@ func TestJobRoundTrip(t *testing.T) {
 }
 
 func TestReportRoundTrip(t *testing.T) {
-	out := t.TempDir()
-	write(t, out, "one.log", "output", 0o600)
-	if err := os.Mkdir(filepath.Join(out, "directory"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	files := map[string]string{"one.log": write(t, t.TempDir(), "one.log", "output", 0o600)}
 	want := job.Report{Left: []string{"mount /x"}, Steps: []job.Outcome{{Name: "one", Elapsed: time.Second, Memory: 1, Written: 2, Output: "o"}, {Name: "two", Code: -1, Error: "e"}}}
 	var archive bytes.Buffer
-	if err := job.WriteReport(&archive, want, out); err != nil {
+	if err := job.Write(&archive, want, files); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	got, err := job.ReadReport(bytes.NewReader(padded(archive.Bytes())), dir)
+	var got job.Report
+	err := job.Read(bytes.NewReader(padded(archive.Bytes())), dir, &got)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -79,18 +77,18 @@ func TestReportRoundTrip(t *testing.T) {
 
 // A machine that crashed leaves an empty disk or a truncated archive.
 func TestTruncatedReport(t *testing.T) {
-	out := t.TempDir()
-	write(t, out, "one.log", strings.Repeat("output", 1000), 0o600)
+	files := map[string]string{"one.log": write(t, t.TempDir(), "one.log", strings.Repeat("output", 1000), 0o600)}
 	var archive bytes.Buffer
-	if err := job.WriteReport(&archive, job.Report{}, out); err != nil {
+	if err := job.Write(&archive, job.Report{}, files); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := job.ReadReport(bytes.NewReader(make([]byte, 1<<20)), t.TempDir()); !errors.Is(err, job.ErrNoReport) {
+	var got job.Report
+	if err := job.Read(bytes.NewReader(make([]byte, 1<<20)), t.TempDir(), &got); !errors.Is(err, job.ErrNoReport) {
 		t.Errorf("an empty disk: %v", err)
 	}
 	for n := 512; n < archive.Len()-1024; n += 512 { // the last two blocks are the end marker
 		disk := append(bytes.Clone(archive.Bytes()[:n]), make([]byte, archive.Len())...)
-		if got, err := job.ReadReport(bytes.NewReader(disk), t.TempDir()); err == nil {
+		if err := job.Read(bytes.NewReader(disk), t.TempDir(), &got); err == nil {
 			t.Fatalf("the first %d bytes of %d are accepted: %+v", n, archive.Len(), got)
 		}
 	}
@@ -111,7 +109,8 @@ func TestReportWithUnsafeNames(t *testing.T) {
 		if err := errors.Join(w.WriteHeader(&header), w.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := job.ReadReport(&archive, t.TempDir()); err == nil || errors.Is(err, job.ErrNoReport) {
+		var got job.Report
+		if err := job.Read(&archive, t.TempDir(), &got); err == nil || errors.Is(err, job.ErrNoReport) {
 			t.Errorf("%c %s: %v; want an error about the name", header.Typeflag, header.Name, err)
 		}
 	}

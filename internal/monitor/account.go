@@ -204,12 +204,6 @@ func (t Target) relatives(known, all []process, ours func(process) bool) []proce
 	return known
 }
 
-// accounted reports whether the CPU time of a process before the account began is known.
-func (a *Account) accounted(pid, last int) bool {
-	_, was := a.before[pid]
-	return was || a.since(pid, last)
-}
-
 // since reports whether a process started during the account. The ID last is the newest now. The kernel assigns IDs in
 // ascending order, and wraps around.
 func (a *Account) since(pid, last int) bool {
@@ -246,25 +240,23 @@ func (a *Account) CPU() (map[Component]time.Duration, error) {
 		return nil, err
 	}
 	ended := a.ended(a.exits)
-	has := map[int]bool{}
-	for _, p := range ended {
-		has[p.pid] = true
-	}
-	living = slices.DeleteFunc(living, func(p process) bool { return has[p.pid] })
-	return a.sum(ended, living, last), nil
+	living = slices.DeleteFunc(living, func(p process) bool {
+		return slices.ContainsFunc(ended, func(e process) bool { return e.pid == p.pid })
+	})
+	return a.sum(slices.Concat(ended, living), last), nil
 }
 
-// sum adds up the CPU time of the target's processes since the account began, exited and living ones. last is the ID of
-// the newest process.
-func (a *Account) sum(ended, living []process, last int) map[Component]time.Duration {
+// sum adds up the CPU time of the target's processes since the account began. all lists the exited ones in order of exit, and then the
+// living ones. last is the ID of the newest process.
+func (a *Account) sum(all []process, last int) map[Component]time.Duration {
 	cpu := map[Component]time.Duration{}
-	f := a.family(ended, living)
-	for i, p := range slices.Concat(ended, living) {
-		if !a.accounted(p.pid, last) {
+	f := a.family(all)
+	for i, p := range all {
+		if _, was := a.before[p.pid]; !was && !a.since(p.pid, last) {
 			f.known[i] = membership{} // a process of the trial before, as are its children
 		}
 	}
-	for i, p := range slices.Concat(ended, living) {
+	for i, p := range all {
 		if m := f.membership(i); m.ours {
 			cpu[m.component] += p.cpu - a.before[p.pid]
 		}
@@ -326,16 +318,15 @@ func (l *life) add(r record) {
 // family is the tree of all known processes.
 type family struct {
 	*Account
-	ended, living []process     // numbered as one list
-	numbers       map[int][]int // by process ID
-	known         map[int]membership
+	all     []process
+	numbers map[int][]int // by process ID
+	known   map[int]membership
 }
 
-func (a *Account) family(ended, living []process) *family {
-	f := &family{Account: a, ended: ended, living: living, numbers: map[int][]int{}, known: map[int]membership{}}
-	for i := range len(ended) + len(living) {
-		pid := f.process(i).pid
-		f.numbers[pid] = append(f.numbers[pid], i)
+func (a *Account) family(all []process) *family {
+	f := &family{Account: a, all: all, numbers: map[int][]int{}, known: map[int]membership{}}
+	for i, p := range all {
+		f.numbers[p.pid] = append(f.numbers[p.pid], i)
 	}
 	return f
 }
@@ -346,20 +337,13 @@ type membership struct {
 	ours      bool
 }
 
-func (f *family) process(i int) process {
-	if i < len(f.ended) {
-		return f.ended[i]
-	}
-	return f.living[i-len(f.ended)]
-}
-
 // membership classifies the ith process.
 func (f *family) membership(i int) membership {
 	if m, ok := f.known[i]; ok {
 		return m
 	}
 	f.known[i] = membership{} // reused IDs may form a cycle
-	p := f.process(i)
+	p := f.all[i]
 	var m membership
 	_, m.ours = f.seen[p.pid]
 	switch parent := f.parent(i); {
@@ -369,7 +353,7 @@ func (f *family) membership(i int) membership {
 		m = membership{f.classify(p, "", nil), true}
 	case parent >= 0:
 		of := f.membership(parent)
-		m = membership{f.classify(p, of.component, f.process(parent).names()), m.ours || of.ours}
+		m = membership{f.classify(p, of.component, f.all[parent].names()), m.ours || of.ours}
 	case m.ours:
 		m.component = f.classify(p, "", nil)
 	}
@@ -381,17 +365,13 @@ func (f *family) membership(i int) membership {
 // children, so the later one of two processes with the same ID is the parent. The first process of a PID namespace is an
 // exception: it exits before the others, which the kernel then kills.
 func (f *family) parent(i int) int {
-	same := f.numbers[f.process(i).ppid]
-	before := -1
-	for _, n := range same {
-		if n > i {
-			return n
-		}
-		if n < i {
-			before = n
+	parent := -1
+	for _, n := range f.numbers[f.all[i].ppid] { // in ascending order
+		if n != i && parent < i {
+			parent = n
 		}
 	}
-	return before
+	return parent
 }
 
 // Memory returns the memory of the target's living processes by component, in bytes, as proportional set size: shared
@@ -404,7 +384,7 @@ func (a *Account) Memory() (map[Component]int64, error) {
 		return nil, err
 	}
 	memory := map[Component]int64{}
-	f := a.family(nil, living)
+	f := a.family(living)
 	for i, p := range living {
 		bytes, err := pss("/proc", p.pid)
 		if err != nil {

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -118,7 +119,7 @@ func TestClassify(t *testing.T) {
 				}
 				processes = append(processes, p)
 			}
-			f := a.family(nil, processes)
+			f := a.family(processes)
 			for i, b := range tt.trees {
 				if got := f.membership(i); !got.ours || got.component != b.want {
 					t.Errorf("%d %s below %d is %q (ours: %v), want %q", b.pid, b.comm, b.ppid, got.component, got.ours, b.want)
@@ -160,7 +161,7 @@ func TestWhoCounts(t *testing.T) {
 	}
 	ended := a.ended(records)
 	living := []process{{pid: daemon, ppid: self, comm: "containerd", cpu: 100 * ms}, {pid: 120, ppid: 50, comm: "probe", cpu: 8 * ms}}
-	got := a.sum(ended, living, 150)
+	got := a.sum(slices.Concat(ended, living), 150)
 	want := map[Component]time.Duration{
 		Daemon: 30 * ms, Shim: 4 * ms, Runtime: 12 * ms, Network: 6 * ms, Sandbox: 26 * ms, Container: 8 * ms,
 	}
@@ -254,7 +255,7 @@ func TestOvertaken(t *testing.T) {
 func TestCycleOfParents(t *testing.T) {
 	a := &Account{self: self, last: 100, seen: map[int]process{}}
 	ended := []process{{pid: 101, ppid: 102, cpu: 1}, {pid: 102, ppid: 101, cpu: 1}, {pid: 103, ppid: 103, cpu: 1}}
-	if got := a.sum(ended, nil, 150); len(got) > 0 {
+	if got := a.sum(ended, 150); len(got) > 0 {
 		t.Errorf("processes of others count: %v", got)
 	}
 }

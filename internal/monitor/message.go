@@ -1,7 +1,6 @@
 package monitor
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -20,7 +19,7 @@ const minVersion = 12
 const lastThread = 0x20
 
 // versionError reports a kernel whose records do not name the process.
-type versionError struct{ Version int }
+type versionError struct{ Version uint16 }
 
 func (e *versionError) Error() string {
 	return fmt.Sprintf("the kernel's records of processes have version %d, but only version %d (Linux 5.19) names the process of a thread",
@@ -59,37 +58,31 @@ func aligned(n int) int { return (n + unix.NLA_ALIGNTO - 1) &^ (unix.NLA_ALIGNTO
 // flags are the bits of an attribute's kind that do not identify it.
 const flags = unix.NLA_F_NESTED | unix.NLA_F_NET_BYTEORDER
 
-// attribute is one netlink attribute.
-type attribute struct {
-	kind  uint16
-	value []byte
-}
-
-func attributes(data []byte) ([]attribute, error) {
-	var all []attribute
-	for len(data) > 0 {
-		if len(data) < unix.SizeofNlAttr {
-			return nil, errCutOff
-		}
-		size := int(binary.NativeEndian.Uint16(data))
-		if size < unix.SizeofNlAttr || size > len(data) {
-			return nil, errCutOff
-		}
-		kind := binary.NativeEndian.Uint16(data[2:]) &^ flags
-		all = append(all, attribute{kind, data[unix.SizeofNlAttr:size]})
-		data = data[min(aligned(size), len(data)):]
+// find returns the value of the attribute with this path in the body of a generic netlink message, or nil without one. A path has one
+// kind for each level of nesting.
+func find(body []byte, path ...uint16) ([]byte, error) {
+	if len(body) < unix.GENL_HDRLEN {
+		return nil, errCutOff
 	}
-	return all, nil
-}
-
-// find returns the value of the first attribute of a kind.
-func find(all []attribute, kind uint16) ([]byte, bool) {
-	for _, a := range all {
-		if a.kind == kind {
-			return a.value, true
+	data := body[unix.GENL_HDRLEN:]
+	for _, kind := range path {
+		var value []byte
+		for value == nil && len(data) > 0 {
+			if len(data) < unix.SizeofNlAttr {
+				return nil, errCutOff
+			}
+			size := int(binary.NativeEndian.Uint16(data))
+			if size < unix.SizeofNlAttr || size > len(data) {
+				return nil, errCutOff
+			}
+			if binary.NativeEndian.Uint16(data[2:])&^flags == kind {
+				value = data[unix.SizeofNlAttr:size]
+			}
+			data = data[min(aligned(size), len(data)):]
 		}
+		data = value
 	}
-	return nil, false
+	return data, nil
 }
 
 // record is the kernel's record of a thread. The record of a process's last thread also covers the process.
@@ -104,48 +97,41 @@ type record struct {
 // parseThread reads the body of a message about one thread. The message about the last thread of a process also describes
 // the process.
 func parseThread(body []byte) (record, error) {
-	about, err := contents(body)
+	thread, err := stats(body, unix.TASKSTATS_TYPE_AGGR_PID)
 	if err != nil {
 		return record{}, err
 	}
-	thread, err := stats(about, unix.TASKSTATS_TYPE_AGGR_PID)
-	if err != nil {
-		return record{}, err
-	}
-	if v := thread.version(); v < minVersion {
-		return record{}, &versionError{v}
+	if thread.Version < minVersion {
+		return record{}, &versionError{thread.Version}
 	}
 	r := record{
-		pid: thread.id(offPID), tgid: thread.id(offTGID), ppid: thread.id(offPPID),
-		comm: thread.comm(), last: thread[offFlag]&lastThread != 0, cpu: thread.cpu(),
+		pid: int(thread.Ac_pid), tgid: int(thread.Ac_tgid), ppid: int(thread.Ac_ppid),
+		// The type of the elements depends on the architecture.
+		comm: unix.ByteSliceToString((*[sizeComm]byte)(unsafe.Pointer(&thread.Ac_comm))[:]),
+		last: thread.Ac_flag&lastThread != 0, cpu: cpu(thread),
 	}
-	if _, several := find(about, unix.TASKSTATS_TYPE_AGGR_TGID); r.last && (several || r.pid != r.tgid) {
+	process, err := find(body, unix.TASKSTATS_TYPE_AGGR_TGID)
+	if err == nil && r.last && (process != nil || r.pid != r.tgid) {
 		r.whole, err = parseProcess(body)
 	}
 	return r, err
 }
 
+const sizeComm = unsafe.Sizeof(unix.Taskstats{}.Ac_comm)
+
 // parseProcess reads the CPU time of all threads of a process, exited ones included, from a message.
 func parseProcess(body []byte) (time.Duration, error) {
-	about, err := contents(body)
+	process, err := stats(body, unix.TASKSTATS_TYPE_AGGR_TGID)
 	if err != nil {
 		return 0, err
 	}
-	process, err := stats(about, unix.TASKSTATS_TYPE_AGGR_TGID)
-	if err != nil {
-		return 0, err
-	}
-	return process.cpu(), nil
+	return cpu(process), nil
 }
 
 // parseFamily reads the ID of a generic netlink family from the body of the response.
 func parseFamily(body []byte) (uint16, error) {
-	about, err := contents(body)
-	if err != nil {
-		return 0, err
-	}
-	id, ok := find(about, unix.CTRL_ATTR_FAMILY_ID)
-	if !ok || len(id) < 2 {
+	id, err := find(body, unix.CTRL_ATTR_FAMILY_ID)
+	if err != nil || len(id) < 2 {
 		return 0, errCutOff
 	}
 	return binary.NativeEndian.Uint16(id), nil
@@ -163,65 +149,26 @@ func parseError(body []byte) error {
 	return unix.Errno(-code)
 }
 
-// contents returns the attributes of a generic netlink message.
-func contents(body []byte) ([]attribute, error) {
-	if len(body) < unix.GENL_HDRLEN {
-		return nil, errCutOff
-	}
-	return attributes(body[unix.GENL_HDRLEN:])
-}
-
-// taskstats is a struct taskstats as the kernel sent it. Versions only add fields at the end.
-type taskstats []byte
-
-// Offsets and sizes of the fields in use.
-const (
-	offFlag = unsafe.Offsetof(unix.Taskstats{}.Ac_flag)
-	offCPU  = unsafe.Offsetof(unix.Taskstats{}.Cpu_run_virtual_total)
-	offComm = unsafe.Offsetof(unix.Taskstats{}.Ac_comm)
-	offPID  = unsafe.Offsetof(unix.Taskstats{}.Ac_pid)
-	offPPID = unsafe.Offsetof(unix.Taskstats{}.Ac_ppid)
-	offTGID = unsafe.Offsetof(unix.Taskstats{}.Ac_tgid)
-
-	sizeComm = unsafe.Sizeof(unix.Taskstats{}.Ac_comm)
-	sizeUsed = offTGID + unsafe.Sizeof(unix.Taskstats{}.Ac_tgid)
-)
-
-// stats returns the struct in an aggregate attribute.
-func stats(all []attribute, aggregate uint16) (taskstats, error) {
-	value, ok := find(all, aggregate)
-	if !ok {
-		return nil, errCutOff
-	}
-	parts, err := attributes(value)
+// stats returns the struct in an aggregate attribute. Versions of the kernel only add fields at the end. The version is 0 in the sums
+// over an exited process, where the kernel does not set it.
+func stats(body []byte, aggregate uint16) (*unix.Taskstats, error) {
+	data, err := find(body, aggregate, unix.TASKSTATS_TYPE_STATS)
 	if err != nil {
 		return nil, err
 	}
-	data, ok := find(parts, unix.TASKSTATS_TYPE_STATS)
-	if !ok {
-		return nil, errCutOff
-	}
-	if s := taskstats(data); len(s) >= int(sizeUsed) {
+	s := &unix.Taskstats{}
+	n := copy((*[unsafe.Sizeof(*s)]byte)(unsafe.Pointer(s))[:], data)
+	switch used := unsafe.Offsetof(s.Ac_tgid) + unsafe.Sizeof(s.Ac_tgid); {
+	case n >= int(used):
 		return s, nil
-	}
-	if len(data) >= 2 && taskstats(data).version() < minVersion {
-		return nil, &versionError{taskstats(data).version()}
+	case n >= 2 && s.Version < minVersion:
+		return nil, &versionError{s.Version}
 	}
 	return nil, errCutOff
 }
 
-// version is 0 in the sums over an exited process, where the kernel does not set it.
-func (s taskstats) version() int { return int(binary.NativeEndian.Uint16(s)) }
-
-func (s taskstats) id(at uintptr) int { return int(binary.NativeEndian.Uint32(s[at:])) }
-
-func (s taskstats) comm() string {
-	name, _, _ := bytes.Cut(s[offComm:offComm+sizeComm], []byte{0})
-	return string(name)
-}
-
 // cpu is the time on a CPU as the scheduler counts it, which is also the count of cgroups. The kernel may count the fields for
 // user and system time in ticks, which are too coarse for a runtime's short processes.
-func (s taskstats) cpu() time.Duration {
-	return time.Duration(min(binary.NativeEndian.Uint64(s[offCPU:]), math.MaxInt64))
+func cpu(s *unix.Taskstats) time.Duration {
+	return time.Duration(min(s.Cpu_run_virtual_total, math.MaxInt64))
 }

@@ -122,12 +122,8 @@ func TestRequestReadsBack(t *testing.T) {
 		if err != nil || len(all) != 1 || all[0].kind != 21 {
 			t.Fatalf("messages of a request = %v, %v", all, err)
 		}
-		about, err := contents(all[0].body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, ok := find(about, 3); !ok || string(got) != value {
-			t.Errorf("the attribute is %q, want %q", got, value)
+		if got, err := find(all[0].body, 3); err != nil || got == nil || string(got) != value {
+			t.Errorf("the attribute is %q, %v; want %q", got, err, value)
 		}
 	}
 }

@@ -72,18 +72,20 @@ func (c *conn) resolve() error {
 
 // request encodes a generic netlink message with one attribute.
 func request(kind, flags uint16, seq uint32, command uint8, attr uint16, value []byte) []byte {
-	size := unix.SizeofNlMsghdr + unix.GENL_HDRLEN + unix.SizeofNlAttr + aligned(len(value))
-	b := make([]byte, 0, size)
-	b = binary.NativeEndian.AppendUint32(b, uint32(size))
-	b = binary.NativeEndian.AppendUint16(b, kind)
-	b = binary.NativeEndian.AppendUint16(b, unix.NLM_F_REQUEST|flags)
-	b = binary.NativeEndian.AppendUint32(b, seq)
-	b = binary.NativeEndian.AppendUint32(b, 0) // the sender, which the kernel fills in
-	b = append(b, command, 1, 0, 0)            // version and reserved bytes
-	b = binary.NativeEndian.AppendUint16(b, uint16(unix.SizeofNlAttr+len(value)))
-	b = binary.NativeEndian.AppendUint16(b, attr)
-	b = append(b, value...)
-	return b[:size]
+	length := unix.SizeofNlAttr + len(value)
+	size := unix.SizeofNlMsghdr + unix.GENL_HDRLEN + aligned(length)
+	b := make([]byte, size)
+	n, _ := binary.Encode(b, binary.NativeEndian, struct {
+		unix.NlMsghdr
+		unix.Genlmsghdr
+		unix.NlAttr
+	}{ // cannot fail: b is large enough
+		unix.NlMsghdr{Len: uint32(size), Type: kind, Flags: unix.NLM_F_REQUEST | flags, Seq: seq}, // the kernel fills in the sender
+		unix.Genlmsghdr{Cmd: command, Version: 1},
+		unix.NlAttr{Len: uint16(length), Type: attr},
+	})
+	copy(b[n:], value)
+	return b
 }
 
 func (c *conn) send(kind, flags uint16, command uint8, attr uint16, value []byte) error {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"runtime"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 )
 
 // Registry serves images over HTTP to engines on this host, so that they can pull in the usual way. It listens only on the
@@ -34,33 +34,24 @@ type Registry struct {
 	probe  string
 	served sync.WaitGroup
 
-	mu        sync.RWMutex
-	fresh     int                  // the number of images that Fresh created
-	images    map[string]published // by reference
-	manifests map[string]manifest  // by repository and tag, "touchstone/RUN/probe:latest"
-	blobs     map[v1.Hash]*blob
+	mu     sync.RWMutex
+	fresh  int                   // the number of images that Fresh created
+	images map[string]*published // by reference
 }
 
-// published lists the objects that Forget removes with an image.
+// published is an image. A run has a few at a time, so the registry searches all of them for a digest.
 type published struct {
-	manifests []string
-	blobs     []v1.Hash
-}
-
-type manifest struct {
+	name.Tag
 	mediaType string
 	digest    v1.Hash
-	content   []byte
+	manifest  []byte
+	blobs     map[v1.Hash]opener // the layers and the configuration
 }
 
-// blob is a layer or a configuration. Several images may share it.
-type blob struct {
-	open func() (io.ReadSeekCloser, error)
-	uses int // the number of images
-}
+type opener func() (io.ReadSeekCloser, error)
 
 // inMemory returns an opener of content in memory.
-func inMemory(content []byte) func() (io.ReadSeekCloser, error) {
+func inMemory(content []byte) opener {
 	return func() (io.ReadSeekCloser, error) { return readSeekNopCloser{bytes.NewReader(content)}, nil }
 }
 
@@ -86,7 +77,7 @@ func IsOf(ref, runID string) bool {
 
 // NewRegistry starts a registry with the probe image. All references contain the run's ID, so it must be lower case.
 func NewRegistry(ctx context.Context, runID string) (*Registry, error) {
-	r := &Registry{path: repositories(runID), images: map[string]published{}, manifests: map[string]manifest{}, blobs: map[v1.Hash]*blob{}}
+	r := &Registry{path: repositories(runID), images: map[string]*published{}}
 	r.server = &http.Server{Handler: r, ReadHeaderTimeout: headerLimit, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	listen := net.ListenConfig{}
 	l, err := listen.Listen(ctx, "tcp4", loopback+":0")
@@ -123,70 +114,33 @@ func (r *Registry) Serve(l net.Listener) {
 // Publish adds an image under a name with a tag, replaces an earlier image with this name, and returns the reference.
 func (r *Registry) Publish(ctx context.Context, as string, image v1.Image) (string, error) {
 	ref, err := name.NewTag(r.Addr()+"/"+r.path+as, name.Insecure, name.StrictValidation)
-	if err == nil {
-		err = r.publish(ctx, ref, image)
-	}
 	if err != nil {
 		return "", fmt.Errorf("publish image %s: %w", as, err)
 	}
+	p, err := newPublished(ctx, ref, image)
+	if err != nil {
+		return "", fmt.Errorf("publish image %s: %w", as, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.images[ref.Name()] = p
 	return ref.Name(), nil
 }
 
-func (r *Registry) publish(ctx context.Context, ref name.Tag, image v1.Image) error {
-	m, err := manifestOf(image)
+func newPublished(ctx context.Context, ref name.Tag, image v1.Image) (*published, error) {
+	manifest, err := image.RawManifest()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	contents, err := contentsOf(ctx, image)
+	d, err := partial.Descriptor(image)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.Forget(ref.Name())
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	// Engines resolve the tag to a digest, and then request the manifest by digest.
-	keys := []string{ref.RepositoryStr() + ":" + ref.TagStr(), ref.RepositoryStr() + "@" + m.digest.String()}
-	p := published{manifests: keys}
-	for _, key := range keys {
-		r.manifests[key] = m
-	}
-	for hash, open := range contents {
-		b := r.blobs[hash]
-		if b == nil {
-			b = &blob{open: open}
-			r.blobs[hash] = b
-		}
-		b.uses++
-		p.blobs = append(p.blobs, hash)
-	}
-	r.images[ref.Name()] = p
-	return nil
-}
-
-func manifestOf(image v1.Image) (manifest, error) {
-	content, err := image.RawManifest()
-	if err != nil {
-		return manifest{}, err
-	}
-	digest, err := image.Digest()
-	if err != nil {
-		return manifest{}, err
-	}
-	mediaType, err := image.MediaType()
-	return manifest{mediaType: string(mediaType), digest: digest, content: content}, err
-}
-
-// contentsOf returns openers of the configuration and the layers of an image.
-func contentsOf(ctx context.Context, image v1.Image) (map[v1.Hash]func() (io.ReadSeekCloser, error), error) {
 	config, err := image.RawConfigFile()
 	if err != nil {
 		return nil, err
 	}
-	hash, err := image.ConfigName()
-	if err != nil {
-		return nil, err
-	}
-	contents := map[v1.Hash]func() (io.ReadSeekCloser, error){hash: inMemory(config)}
+	p := &published{ref, string(d.MediaType), d.Digest, manifest, map[v1.Hash]opener{digestOf(config): inMemory(config)}}
 	layers, err := image.Layers()
 	if err != nil {
 		return nil, err
@@ -199,16 +153,16 @@ func contentsOf(ctx context.Context, image v1.Image) (map[v1.Hash]func() (io.Rea
 		if err != nil {
 			return nil, err
 		}
-		if contents[hash], err = opener(layer); err != nil {
+		if p.blobs[hash], err = openerOf(layer); err != nil {
 			return nil, err
 		}
 	}
-	return contents, nil
+	return p, nil
 }
 
-// opener returns an opener of a layer. If the layer is in a file, each call opens the file. Otherwise opener reads the layer into
+// openerOf returns an opener of a layer. If the layer is in a file, each call opens the file. Otherwise openerOf reads the layer into
 // memory now.
-func opener(layer v1.Layer) (open func() (io.ReadSeekCloser, error), err error) {
+func openerOf(layer v1.Layer) (open opener, err error) {
 	size, err := layer.Size()
 	if err != nil {
 		return nil, err
@@ -236,21 +190,23 @@ func opener(layer v1.Layer) (open func() (io.ReadSeekCloser, error), err error) 
 	return inMemory(content), err
 }
 
-// Forget removes an image with all blobs that no other image shares. It is idempotent.
+// Forget removes an image. It is idempotent.
 func (r *Registry) Forget(ref string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p := r.images[ref]
 	delete(r.images, ref)
-	for _, key := range p.manifests {
-		delete(r.manifests, key)
-	}
-	for _, hash := range p.blobs {
-		b := r.blobs[hash]
-		if b.uses--; b.uses == 0 {
-			delete(r.blobs, hash)
+}
+
+// find returns an image with a property, or nil.
+func (r *Registry) find(property func(*published) bool) *published {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, p := range r.images {
+		if property(p) {
+			return p
 		}
 	}
+	return nil
 }
 
 // Has reports whether the registry has the image of a reference from Publish or Fresh.
@@ -296,13 +252,14 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 
 // serveCatalog lists the repositories, for debugging.
 func (r *Registry) serveCatalog(w http.ResponseWriter) {
-	names := map[string]bool{}
+	names := []string{}
 	r.mu.RLock()
-	for key := range r.manifests {
-		names[key[:strings.IndexAny(key, ":@")]] = true
+	for _, p := range r.images {
+		names = append(names, p.RepositoryStr())
 	}
 	r.mu.RUnlock()
-	sendJSON(w, http.StatusOK, map[string][]string{"repositories": slices.Sorted(maps.Keys(names))})
+	slices.Sort(names)
+	sendJSON(w, http.StatusOK, map[string][]string{"repositories": slices.Compact(names)})
 }
 
 // cutLast cuts a path before its last element.
@@ -311,19 +268,16 @@ func cutLast(path string) (before, last string) {
 	return path[:max(i, 0)], path[i+1:]
 }
 
+// serveManifest serves the manifest with a tag or a digest. Engines resolve the tag to a digest, and then request the manifest by digest.
 func (r *Registry) serveManifest(w http.ResponseWriter, request *http.Request, repository, reference string) {
-	key := repository + ":" + reference
-	if strings.Contains(reference, ":") { // a digest
-		key = repository + "@" + reference
-	}
-	r.mu.RLock()
-	m, ok := r.manifests[key]
-	r.mu.RUnlock()
-	if !ok {
+	p := r.find(func(p *published) bool {
+		return p.RepositoryStr() == repository && (p.TagStr() == reference || p.digest.String() == reference)
+	})
+	if p == nil {
 		refuse(w, http.StatusNotFound, "MANIFEST_UNKNOWN", "unknown image")
 		return
 	}
-	serve(w, request, m.mediaType, m.digest, bytes.NewReader(m.content))
+	serve(w, request, p.mediaType, p.digest, bytes.NewReader(p.manifest))
 }
 
 func (r *Registry) serveBlob(w http.ResponseWriter, request *http.Request, digest string) {
@@ -332,14 +286,12 @@ func (r *Registry) serveBlob(w http.ResponseWriter, request *http.Request, diges
 		refuse(w, http.StatusBadRequest, "DIGEST_INVALID", "invalid digest")
 		return
 	}
-	r.mu.RLock()
-	b, ok := r.blobs[hash]
-	r.mu.RUnlock()
-	if !ok {
+	p := r.find(func(p *published) bool { return p.blobs[hash] != nil })
+	if p == nil {
 		refuse(w, http.StatusNotFound, "BLOB_UNKNOWN", "unknown blob")
 		return
 	}
-	content, err := b.open()
+	content, err := p.blobs[hash]()
 	if err != nil {
 		refuse(w, http.StatusNotFound, "BLOB_UNKNOWN", "the blob's file cannot be read")
 		return

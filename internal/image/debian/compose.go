@@ -66,7 +66,9 @@ func (l layout) packaged(t *tree, pkg string, names ...string) error {
 		case n.header.Typeflag == tar.TypeSymlink:
 			l[name] = entry{typeflag: tar.TypeSymlink, mode: 0o777, link: n.header.Linkname, pkg: pkg}
 		case n.header.Typeflag == tar.TypeReg:
-			open := func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(t.file, n.offset, n.header.Size)), nil }
+			open := func() (io.ReadCloser, error) {
+				return io.NopCloser(io.NewSectionReader(t.file, n.offset, n.header.Size)), nil
+			}
 			// No program of the image needs the rights of another user.
 			l[name] = entry{typeflag: tar.TypeReg, mode: n.header.Mode & 0o777, size: n.header.Size, open: open, pkg: pkg}
 		default:

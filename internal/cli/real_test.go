@@ -304,7 +304,7 @@ func TestRealDaemonDies(t *testing.T) {
 func foreignContainer(t *testing.T) (state func() string) {
 	t.Helper()
 	bundle, root := t.TempDir(), t.TempDir()
-	if err := image.WriteRootfs(filepath.Join(bundle, "rootfs")); err != nil {
+	if err := image.WriteRootfs(t.Context(), filepath.Join(bundle, "rootfs")); err != nil {
 		t.Fatal(err)
 	}
 	const name = "touchstone-by-hand"

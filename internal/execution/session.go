@@ -77,7 +77,7 @@ func (s *Session) Open(ctx context.Context) ([]workdir.Swept, error) {
 }
 
 func (s *Session) prepare(ctx context.Context) error {
-	if err := image.WriteRootfs(s.Rootfs); err != nil {
+	if err := image.WriteRootfs(ctx, s.Rootfs); err != nil {
 		return err
 	}
 	if err := image.WriteProbe(s.Probe); err != nil {

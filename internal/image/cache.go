@@ -14,10 +14,9 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+	"golang.org/x/sys/unix"
 )
 
 // CacheVariable is the environment variable that names another directory for the cache.
@@ -156,7 +155,7 @@ func (c *Cache) Get(name string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(index.Manifests, func(d v1.Descriptor) bool { return d.Annotations[refName] == name })
+	i := slices.IndexFunc(index.Manifests, isNamed(name))
 	if i < 0 {
 		return nil, fmt.Errorf("image %s: %w in %s", name, ErrNoImage, c.dir)
 	}
@@ -167,6 +166,10 @@ func (c *Cache) Get(name string) (v1.Image, error) {
 	return image, nil
 }
 
+func isNamed(name string) func(v1.Descriptor) bool {
+	return func(d v1.Descriptor) bool { return d.Annotations[refName] == name }
+}
+
 // open returns an image of the index if it is complete.
 func (c *Cache) open(d v1.Descriptor) (v1.Image, error) {
 	// The library would read the index again, and by then it may have another image. The root is closed with the image.
@@ -174,15 +177,15 @@ func (c *Cache) open(d v1.Descriptor) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	var manifest *v1.Manifest
 	image, err := untrustedLayout{root}.imageOf(d)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	if err == nil {
+		manifest, err = image.Manifest()
 	}
-	manifest, err := image.Manifest()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	if err == nil {
+		_, err = image.RawConfigFile()
 	}
-	if _, err := image.RawConfigFile(); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	for _, l := range manifest.Layers {
@@ -268,7 +271,7 @@ func (c *Cache) Put(ctx context.Context, name string, image v1.Image) (v1.Image,
 }
 
 func (c *Cache) put(ctx context.Context, name string, image v1.Image) (d *v1.Descriptor, err error) {
-	staged, release, err := c.temporary("put")
+	staged, release, err := c.temporary(ctx, "put")
 	if err != nil {
 		return nil, err
 	}
@@ -278,50 +281,46 @@ func (c *Cache) put(ctx context.Context, name string, image v1.Image) (d *v1.Des
 		return nil, c.addAdvice(err)
 	}
 	d.Annotations = map[string]string{refName: name}
-	unlock, err := c.lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	blobs, err := filepath.Glob(filepath.Join(staged, "blobs", "sha256", "*"))
-	if err != nil {
-		return nil, err
-	}
-	for _, blob := range blobs {
-		if err := os.Rename(blob, c.path("blobs", "sha256", filepath.Base(blob))); err != nil {
-			return nil, err
+	return d, c.change(ctx, func(index *v1.IndexManifest) error {
+		blobs, err := os.ReadDir(staged)
+		if err != nil {
+			return err
 		}
-	}
-	index, err := c.index()
-	if errors.Is(err, ErrDamaged) {
-		index, err = emptyIndex() // the images of a damaged index must be stored again
-	}
-	if err != nil {
-		return nil, err
-	}
-	index.Manifests = slices.DeleteFunc(index.Manifests, func(d v1.Descriptor) bool { return d.Annotations[refName] == name })
-	index.Manifests = append(index.Manifests, *d)
-	return d, c.writeIndex(index)
+		for _, blob := range blobs {
+			if err := os.Rename(filepath.Join(staged, blob.Name()), c.path("blobs", "sha256", blob.Name())); err != nil {
+				return err
+			}
+		}
+		index.Manifests = append(slices.DeleteFunc(index.Manifests, isNamed(name)), *d)
+		return c.writeIndex(index)
+	})
 }
 
-// stage writes an image to a directory and verifies the written files.
+// stage writes the blobs of an image to a directory and verifies the written files.
 func stage(ctx context.Context, dir string, image v1.Image, least reserve) (*v1.Descriptor, error) {
-	if err := layout.Path(dir).WriteImage(withContext{image, ctx, dir, least}); err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return nil, err
-	}
-	blobs, err := filepath.Glob(filepath.Join(dir, "blobs", "*", "*"))
+	blobs, err := blobsIn(image)
 	if err != nil {
 		return nil, err
 	}
-	for _, blob := range blobs {
-		want := v1.Hash{Algorithm: filepath.Base(filepath.Dir(blob)), Hex: filepath.Base(blob)}
-		if err := verifyBlob(ctx, blob, want); err != nil {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // the files in it are closed
+	space := &spaceGuard{dir: dir, reserve: least}
+	for _, b := range blobs {
+		r, err := b.open()
+		if err != nil {
 			return nil, err
 		}
-		if err := os.Chmod(blob, 0o600); err != nil {
+		err = errors.Join(fill(root, b.digest.Hex, contextReader{ctx, r}, space), r.Close())
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err == nil {
+			err = verifyBlob(ctx, filepath.Join(dir, b.digest.Hex), b.digest)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -337,74 +336,45 @@ func stage(ctx context.Context, dir string, image v1.Image, least reserve) (*v1.
 	return d, nil
 }
 
-// withContext is an image with layers whose readers fail when a context ends, or when a directory has too little space for them.
-type withContext struct {
-	v1.Image
-	ctx   context.Context
-	dir   string
-	least reserve
-}
-
-func (w withContext) Layers() ([]v1.Layer, error) {
-	layers, err := w.Image.Layers()
-	for i, l := range layers {
-		layers[i] = layerWithContext{l, w}
-	}
-	return layers, err
-}
-
-type layerWithContext struct {
-	v1.Layer
-	of withContext
-}
-
-func (l layerWithContext) Compressed() (io.ReadCloser, error) {
-	r, err := l.Layer.Compressed()
-	if err != nil {
-		return nil, err
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{spaceReader{contextReader{l.of.ctx, r}, &spaceGuard{dir: l.of.dir, reserve: l.of.least}}, r}, nil
-}
-
 // Remove removes an image, its root file system, and all blobs that no other image shares. It is idempotent. It keeps a root file system
 // that a run uses, and returns an error.
 func (c *Cache) Remove(ctx context.Context, name string) error {
-	return c.change(ctx, func(index *v1.IndexManifest) {
-		index.Manifests = slices.DeleteFunc(index.Manifests, func(d v1.Descriptor) bool { return d.Annotations[refName] == name })
-	})
+	return c.discard(ctx, isNamed(name))
 }
 
 // Prune removes images that keep rejects, leftovers of killed processes, and files that belong to no image. It keeps a
 // root file system that a run uses, and returns an error.
 func (c *Cache) Prune(ctx context.Context, keep func(name string) bool) error {
-	err := c.change(ctx, func(index *v1.IndexManifest) {
-		index.Manifests = slices.DeleteFunc(index.Manifests, func(d v1.Descriptor) bool { return !keep(d.Annotations[refName]) })
-	})
+	err := c.discard(ctx, func(d v1.Descriptor) bool { return !keep(d.Annotations[refName]) })
 	_, swept := Sweep(c.dir)
 	return errors.Join(err, swept)
 }
 
-func (c *Cache) change(ctx context.Context, edit func(*v1.IndexManifest)) error {
-	unlock, err := c.lock(ctx)
+func (c *Cache) discard(ctx context.Context, unwanted func(v1.Descriptor) bool) error {
+	return c.change(ctx, func(index *v1.IndexManifest) error {
+		index.Manifests = slices.DeleteFunc(index.Manifests, unwanted)
+		if err := c.writeIndex(index); err != nil {
+			return err
+		}
+		return c.collect(index)
+	})
+}
+
+// change calls edit with the index while no other process changes it. A damaged index counts as empty: its images must be stored again.
+func (c *Cache) change(ctx context.Context, edit func(*v1.IndexManifest) error) error {
+	l, err := lockFile(ctx, c.path("lock"), unix.O_CREAT, unix.LOCK_EX, nil)
 	if err != nil {
-		return err
+		return fmt.Errorf("lock the image cache: %w", err)
 	}
-	defer unlock()
+	defer l.release()
 	index, err := c.index()
 	if errors.Is(err, ErrDamaged) {
-		index, err = emptyIndex()
+		index, err = emptyIndex(), nil
 	}
 	if err != nil {
 		return err
 	}
-	edit(index)
-	if err := c.writeIndex(index); err != nil {
-		return err
-	}
-	return c.collect(index)
+	return edit(index)
 }
 
 // collect removes the blobs and root file systems that belong to no image of the index.
@@ -451,7 +421,7 @@ func (c *Cache) collect(index *v1.IndexManifest) error {
 func (c *Cache) index() (*v1.IndexManifest, error) {
 	content, err := os.ReadFile(c.path("index.json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return emptyIndex()
+		return emptyIndex(), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the image cache: %w", err)
@@ -463,14 +433,8 @@ func (c *Cache) index() (*v1.IndexManifest, error) {
 	return index, nil
 }
 
-func emptyIndex() (*v1.IndexManifest, error) {
-	index, err := empty.Index.IndexManifest()
-	if err != nil {
-		return nil, err
-	}
-	index = index.DeepCopy()
-	index.MediaType = types.OCIImageIndex
-	return index, nil
+func emptyIndex() *v1.IndexManifest {
+	return &v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{}}
 }
 
 func (c *Cache) writeIndex(index *v1.IndexManifest) error {
@@ -478,15 +442,9 @@ func (c *Cache) writeIndex(index *v1.IndexManifest) error {
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(c.dir)
-	if err != nil {
-		return err
-	}
-	err = replace(root, "oci-layout", []byte(layoutMark), 0o600)
-	if err == nil {
-		err = replace(root, "index.json", append(content, '\n'), 0o600)
-	}
-	return errors.Join(err, root.Close())
+	return errors.Join(
+		replace(c.path("oci-layout"), []byte(layoutMark), 0o600),
+		replace(c.path("index.json"), append(content, '\n'), 0o600))
 }
 
 // layoutMark is the content of oci-layout, the file that identifies an OCI layout.

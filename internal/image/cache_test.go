@@ -337,7 +337,7 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	building, endBuild, err1 := c.Exclusive(t.Context(), OwnPrefix+"arm64-4567", nil)
-	importing, endImport, err2 := c.temporary("import")
+	importing, endImport, err2 := c.temporary(t.Context(), "import")
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +377,7 @@ func TestConcurrentSweep(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			for range 50 {
-				dir, release, err := c.temporary("put")
+				dir, release, err := c.temporary(t.Context(), "put")
 				if err != nil {
 					t.Error(err)
 					return

@@ -13,9 +13,14 @@
 package image
 
 import (
+	"archive/tar"
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path"
 	"runtime"
 	"time"
 
@@ -30,12 +35,11 @@ import (
 const ProbePath = "/probe"
 
 // WriteRootfs writes the root file system of the probe image for the host's architecture to dir. It creates dir, but not its parent. Modes do
-// not depend on the umask. The owner is root if the caller is root. WriteRootfs may be called again while containers run
-// from dir: it replaces each file atomically and keeps other files.
-func WriteRootfs(dir string) error {
-	probe, err := Probe(runtime.GOARCH)
+// not depend on the umask. The owner is root if the caller is root.
+func WriteRootfs(ctx context.Context, dir string) error {
+	image, err := Build(runtime.GOARCH)
 	if err == nil {
-		err = writeTree(dir, tree(probe))
+		err = unpackImage(ctx, image, dir, limits{bytes: 1 << 30, entries: 100})
 	}
 	if err != nil {
 		return fmt.Errorf("write root file system %q: %w", dir, err)
@@ -57,16 +61,54 @@ func build(arch string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := pack(tree(probe))
+	content, err := pack(probe)
 	if err != nil {
 		return nil, err
 	}
-	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
-	layer, err := tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))
+	layer, err := layerOf(content)
 	if err != nil {
 		return nil, err
 	}
 	return Assemble(arch, "touchstone", nil, layer)
+}
+
+// layerOf returns a layer of a tar archive, which may be compressed.
+func layerOf(content []byte) (v1.Layer, error) {
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
+	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))
+}
+
+// pack builds the layer: an uncompressed, reproducible tar archive, parents first.
+//
+// Engines need etc/passwd and etc/group to look up the name of user 0. Benchmarks bind a directory of the host to /data.
+func pack(probe []byte) ([]byte, error) {
+	var layer bytes.Buffer
+	w := tar.NewWriter(&layer)
+	for _, e := range []struct {
+		name    string // with a slash at the end for a directory
+		mode    int64
+		content string
+	}{
+		{"data/", 0o755, ""},
+		{"dev/", 0o755, ""},
+		{"etc/", 0o755, ""},
+		{"etc/group", 0o644, "root:x:0:\n"},
+		{"etc/passwd", 0o644, "root:x:0:0:root:/:" + ProbePath + "\n"},
+		{"probe", 0o755, string(probe)},
+		{"proc/", 0o555, ""},
+		{"sys/", 0o555, ""},
+		{"tmp/", 0o1777, ""},
+	} {
+		header := tar.Header{Format: tar.FormatUSTAR, Name: e.name, Mode: e.mode, Size: int64(len(e.content)), ModTime: Epoch()}
+		if err := w.WriteHeader(&header); err != nil {
+			return nil, fmt.Errorf("pack %q: %w", e.name, err)
+		}
+		if _, err := w.Write([]byte(e.content)); err != nil {
+			return nil, fmt.Errorf("pack %q: %w", e.name, err)
+		}
+	}
+	err := w.Close()
+	return layer.Bytes(), err
 }
 
 // Assemble builds an image from layers with the probe as its entry point. The digest depends only on the arguments, because all
@@ -108,3 +150,23 @@ func variant(arch string) string {
 
 // Epoch returns the time of all files and fields in Touchstone's images. The current time would change their digests.
 func Epoch() time.Time { return time.Unix(0, 0).UTC() }
+
+// ReadFile returns a regular file of an image. name is the path without a leading slash. A file with more than limit bytes is an error.
+func ReadFile(image v1.Image, name string, limit int64) ([]byte, error) {
+	content := mutate.Extract(image)
+	defer func() { _ = content.Close() }() // it was only read
+	for r := tar.NewReader(content); ; {
+		header, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, fmt.Errorf("read %s of the image: %w", name, fs.ErrNotExist)
+		case err != nil:
+			return nil, readError(err)
+		case path.Clean(header.Name) != name || header.Typeflag != tar.TypeReg:
+			continue
+		case header.Size > limit:
+			return nil, fmt.Errorf("%s of the image has %d bytes, more than %d", name, header.Size, limit)
+		}
+		return io.ReadAll(r)
+	}
+}

@@ -38,7 +38,7 @@ func (c *Cache) Load(ctx context.Context, pathOrName string) (image v1.Image, re
 }
 
 func (c *Cache) loadFile(ctx context.Context, file string) (v1.Image, func() error, error) {
-	dir, release, err := c.temporary("load")
+	dir, release, err := c.temporary(ctx, "load")
 	if err != nil {
 		return nil, nil, fmt.Errorf("load image %s: %w", file, err)
 	}
@@ -65,7 +65,7 @@ func (c *Cache) Import(ctx context.Context, file, name string) (string, v1.Image
 }
 
 func (c *Cache) importFrom(ctx context.Context, file, name string) (_ string, _ v1.Image, err error) {
-	temporary, release, err := c.temporary("import")
+	temporary, release, err := c.temporary(ctx, "import")
 	if err != nil {
 		return "", nil, err
 	}

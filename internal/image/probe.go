@@ -38,13 +38,24 @@ func WriteProbe(path string) error {
 	if err != nil {
 		return fmt.Errorf("write probe %q: %w", path, err)
 	}
-	root, err := os.OpenRoot(filepath.Dir(path))
-	if err != nil {
-		return fmt.Errorf("write probe: %w", err)
-	}
-	err = replace(root, filepath.Base(path), binary, 0o755)
-	if err := errors.Join(err, root.Close()); err != nil {
+	if err := replace(path, binary, 0o755); err != nil {
 		return fmt.Errorf("write probe %q: %w", path, err)
+	}
+	return nil
+}
+
+// replace replaces or creates a file atomically.
+func replace(path string, content []byte, mode fs.FileMode) error {
+	file, err := os.CreateTemp(filepath.Dir(path), ".touchstone-*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if err = errors.Join(err, file.Chmod(mode), file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
 	}
 	return nil
 }

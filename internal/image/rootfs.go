@@ -38,7 +38,7 @@ func (c *Cache) Rootfs(ctx context.Context, image v1.Image) (string, error) {
 
 func (c *Cache) rootfs(ctx context.Context, image v1.Image, name string) (string, error) {
 	dir := c.path("rootfs", name)
-	lock, err := lockFile(ctx, dir+".lock", unix.LOCK_SH, nil)
+	lock, err := lockFile(ctx, dir+".lock", unix.O_CREAT, unix.LOCK_SH, nil)
 	if err != nil {
 		return "", err
 	}
@@ -46,7 +46,7 @@ func (c *Cache) rootfs(ctx context.Context, image v1.Image, name string) (string
 		return dir, nil
 	}
 	lock.release()
-	if lock, err = lockFile(ctx, dir+".lock", unix.LOCK_EX, nil); err != nil {
+	if lock, err = lockFile(ctx, dir+".lock", unix.O_CREAT, unix.LOCK_EX, nil); err != nil {
 		return "", err
 	}
 	if c.unchanged(name) != nil { // no other process has unpacked it meanwhile
@@ -90,7 +90,7 @@ func (c *Cache) unpackRootfs(ctx context.Context, image v1.Image, name string) (
 func (c *Cache) removeRootfs(name string) error {
 	name, _ = strings.CutSuffix(name, ".new") // a leftover of a killed process
 	path := c.path("rootfs", name)
-	lock, err := tryLock(path+".lock", unix.LOCK_EX)
+	lock, err := tryLock(path+".lock", unix.O_CREAT, unix.LOCK_EX)
 	if err != nil {
 		return fmt.Errorf("remove %s: %w", path, err)
 	}
@@ -189,9 +189,15 @@ func unpackImage(ctx context.Context, image v1.Image, dir string, limit limits) 
 		return err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
+	if err := root.Chmod(".", 0o755); err != nil { // whatever the umask
+		return err
+	}
 	u := &unpacker{root: root, limits: limit, space: &spaceGuard{dir: dir, reserve: limit.reserve}, directories: map[string]*tar.Header{}}
 	for i, layer := range layers {
 		if err := u.layer(ctx, layer, config.RootFS.DiffIDs[i]); err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx) // the layer is not damaged
+			}
 			return fmt.Errorf("layer %d: %w", i+1, err)
 		}
 	}

@@ -48,9 +48,10 @@ func save(ctx context.Context, w io.Writer, name string, image v1.Image) error {
 
 // saved is a file of an archive.
 type saved struct {
-	name string
-	size int64
-	open func() (io.ReadCloser, error)
+	name   string
+	digest v1.Hash // of a blob
+	size   int64
+	open   func() (io.ReadCloser, error)
 }
 
 // filesOf returns the files of an image's archive.
@@ -60,15 +61,31 @@ func filesOf(name string, image v1.Image) ([]saved, error) {
 		return nil, err
 	}
 	d.Annotations = map[string]string{refName: name}
-	index, err := emptyIndex()
-	if err != nil {
-		return nil, err
-	}
+	index := emptyIndex()
 	index.Manifests = []v1.Descriptor{*d}
 	indexText, err := json.Marshal(index)
 	if err != nil {
 		return nil, err
 	}
+	manifest, err := image.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	docker := dockerImage{Config: blobName(manifest.Config.Digest), RepoTags: []string{"touchstone/" + name + ":latest"}}
+	for _, l := range manifest.Layers {
+		docker.Layers = append(docker.Layers, blobName(l.Digest))
+	}
+	dockerText, err := json.Marshal([]dockerImage{docker})
+	if err != nil {
+		return nil, err
+	}
+	blobs, err := blobsIn(image)
+	return slices.Concat([]saved{content("oci-layout", []byte(layoutMark)), content("index.json", indexText)},
+		blobs, []saved{content("manifest.json", dockerText)}), err
+}
+
+// blobsIn returns the manifest, the configuration and the layers of an image, each once.
+func blobsIn(image v1.Image) ([]saved, error) {
 	manifest, err := image.RawManifest()
 	if err != nil {
 		return nil, err
@@ -77,19 +94,17 @@ func filesOf(name string, image v1.Image) ([]saved, error) {
 	if err != nil {
 		return nil, err
 	}
-	configDigest, err := image.ConfigName()
-	if err != nil {
-		return nil, err
-	}
-	files := []saved{
-		content("oci-layout", []byte(layoutMark)), content("index.json", indexText),
-		content(blobName(d.Digest), manifest), content(blobName(configDigest), config),
-	}
 	layers, err := image.Layers()
 	if err != nil {
 		return nil, err
 	}
-	docker := dockerImage{Config: blobName(configDigest), RepoTags: []string{"touchstone/" + name + ":latest"}}
+	blobs := []saved{content("", manifest), content("", config)}
+	var manifestErr, configErr error
+	blobs[0].digest, manifestErr = image.Digest()
+	blobs[1].digest, configErr = image.ConfigName()
+	if err := errors.Join(manifestErr, configErr); err != nil {
+		return nil, err
+	}
 	for _, l := range layers {
 		digest, err := l.Digest()
 		if err != nil {
@@ -99,14 +114,14 @@ func filesOf(name string, image v1.Image) ([]saved, error) {
 		if err != nil {
 			return nil, err
 		}
-		layer := saved{blobName(digest), size, l.Compressed}
-		if !slices.Contains(docker.Layers, layer.name) {
-			files = append(files, layer)
+		if !slices.ContainsFunc(blobs, func(b saved) bool { return b.digest == digest }) {
+			blobs = append(blobs, saved{digest: digest, size: size, open: l.Compressed})
 		}
-		docker.Layers = append(docker.Layers, layer.name)
 	}
-	dockerText, err := json.Marshal([]dockerImage{docker})
-	return append(files, content("manifest.json", dockerText)), err
+	for i := range blobs {
+		blobs[i].name = blobName(blobs[i].digest)
+	}
+	return blobs, nil
 }
 
 // dockerImage is an image in the manifest.json of docker save.
@@ -119,5 +134,6 @@ type dockerImage struct {
 func blobName(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
 
 func content(name string, text []byte) saved {
-	return saved{name, int64(len(text)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }}
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+	return saved{name, digestOf(text), int64(len(text)), open}
 }

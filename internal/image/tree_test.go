@@ -3,11 +3,9 @@ package image
 import (
 	"archive/tar"
 	"bytes"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 )
@@ -90,47 +88,6 @@ func archive(t testing.TB, headers ...tar.Header) []byte {
 	return b.Bytes()
 }
 
-func TestWriteTreeRefuses(t *testing.T) {
-	for name, e := range map[string]entry{
-		"parent":                    {name: "../escaped"},
-		"absolute":                  {name: "/escaped"},
-		"directory outside":         {name: "../escaped", mode: fs.ModeDir | 0o755},
-		"through a link":            {name: "out/escaped"},
-		"directory through a link":  {name: "out/escaped", mode: fs.ModeDir | 0o755},
-		"directory instead of link": {name: "out", mode: fs.ModeDir | 0o755},
-		"directory instead of file": {name: "file", mode: fs.ModeDir | 0o755},
-		"file below a file":         {name: "file/below"},
-		"file without a parent":     {name: "missing/below"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			parent := t.TempDir()
-			dir, outside := filepath.Join(parent, "rootfs"), filepath.Join(parent, "outside")
-			err := errors.Join(
-				os.Mkdir(dir, 0o755), os.Mkdir(outside, 0o700),
-				os.Symlink("../outside", filepath.Join(dir, "out")),
-				os.WriteFile(filepath.Join(dir, "file"), []byte("old"), 0o600),
-			)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := writeTree(dir, []entry{e}); err == nil || !strings.Contains(err.Error(), e.name) {
-				t.Errorf("error %v, want %q in it", err, e.name)
-			}
-			for place, want := range map[string]int{parent: 2, outside: 0, dir: 2} {
-				if entries, err := os.ReadDir(place); err != nil || len(entries) != want {
-					t.Errorf("%s contains %v (%v), want %d entries", filepath.Base(place), entries, err, want)
-				}
-			}
-			if info, err := os.Stat(outside); err != nil || info.Mode().Perm() != 0o700 {
-				t.Errorf("the directory outside was changed: %v, %v", info, err)
-			}
-			if old, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || string(old) != "old" {
-				t.Errorf("the existing file: %q, %v", old, err)
-			}
-		})
-	}
-}
-
 // tooLarge returns the header of a file that exceeds the limit.
 func tooLarge(t *testing.T) []byte {
 	t.Helper()
@@ -139,24 +96,4 @@ func tooLarge(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
-}
-
-// A file replaces a link and does not follow it.
-func TestWriteTreeReplacesLink(t *testing.T) {
-	parent := t.TempDir()
-	dir, outside := filepath.Join(parent, "rootfs"), filepath.Join(parent, "outside")
-	err := errors.Join(
-		os.Mkdir(dir, 0o755), os.WriteFile(outside, []byte("kept"), 0o600),
-		os.Symlink(outside, filepath.Join(dir, "file")),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := writeTree(dir, []entry{{name: "file", mode: 0o640, content: "content"}}); err != nil {
-		t.Fatal(err)
-	}
-	wantFiles(t, dir, map[string]file{"file": {0o640, "content"}})
-	if kept, err := os.ReadFile(outside); err != nil || string(kept) != "kept" {
-		t.Errorf("the target of the link: %q, %v", kept, err)
-	}
 }

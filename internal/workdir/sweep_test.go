@@ -206,11 +206,11 @@ func TestSweepOfContainerProcesses(t *testing.T) {
 	roots, id := newRoots(t), newID()
 	dead(t, roots, id)
 	rootfs := filepath.Join(roots.Data, id, "rootfs")
-	if err := image.WriteRootfs(rootfs); err != nil {
+	if err := image.WriteRootfs(t.Context(), rootfs); err != nil {
 		t.Fatal(err)
 	}
 	foreign := filepath.Join(t.TempDir(), "rootfs")
-	if err := image.WriteRootfs(foreign); err != nil {
+	if err := image.WriteRootfs(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
 	probe := func(root string) *exec.Cmd {

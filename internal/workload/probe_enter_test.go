@@ -37,7 +37,7 @@ func rootfs(t *testing.T) string {
 		}
 	}
 	dir := filepath.Join(parent, "rootfs")
-	if err := image.WriteRootfs(dir); err != nil {
+	if err := image.WriteRootfs(t.Context(), dir); err != nil {
 		t.Fatal(err) // says how to build the probe
 	}
 	return dir

@@ -41,7 +41,7 @@ func Session(t *testing.T, launcherOptions func(*cgroup.Hierarchy) process.Optio
 		RunID: "test-" + strings.ToLower(rand.Text()[:6]), State: state, Data: data, Cgroups: groups,
 		Rootfs: filepath.Join(data, "rootfs"), Probe: filepath.Join(data, "probe"),
 	}
-	if err := image.WriteRootfs(s.Rootfs); err != nil {
+	if err := image.WriteRootfs(t.Context(), s.Rootfs); err != nil {
 		t.Fatal(err)
 	}
 	if err := image.WriteProbe(s.Probe); err != nil {

@@ -20,7 +20,7 @@ const (
 // for one runtime does the work of the bare runtime's create. One runtime has no bare target, one engine is faster than the
 // bare runtime, one layer has no shown addition, and some cells are skipped.
 func Engines() result.Run {
-	s := newSampler("01K9Z0TOUCHSTONE0ENGINES00", "engines")
+	s := newSampler("01K9Z0TOUCHSTONE0ENGINES00", "engines", "sample.json")
 	s.run.Targets = s.run.Targets[:1]
 	for _, engine := range []string{"oci", "containerd", "crio", "docker", "podman"} {
 		for _, runtime := range []string{"runc", "crun", "youki", "runsc@platform=ptrace", "runsc@platform=systrap"} {
@@ -45,9 +45,10 @@ func Engines() result.Run {
 			s.layeredPause(block, target)
 		}
 	}
-	s.describe()
 	s.run.Bench = []result.Benchmark{s.run.Bench[0], s.run.Bench[2]}
-	s.run.Bench[0].Metrics = append(s.run.Bench[0].Metrics, componentMetrics()...)
+	var components []result.Metric
+	load("engines.json", &components)
+	s.run.Bench[0].Metrics = append(s.run.Bench[0].Metrics, components...)
 	s.run.Upgrade()
 	return s.run
 }
@@ -165,22 +166,6 @@ func (s *sampler) components(t *result.Trial, c cost) {
 		}
 	}
 	record(t, "HostCPU", cpu)
-}
-
-func componentMetrics() []result.Metric {
-	var all []result.Metric
-	for _, step := range []string{"RunPodSandbox", "CreateContainer", "StartContainer", "StopContainer", "RemoveContainer", "StopPodSandbox", "RemovePodSandbox"} {
-		all = append(all, result.Metric{Name: step, Unit: result.Seconds, Better: result.Lower, Optional: true, Help: "CRI step"})
-	}
-	for _, set := range []struct {
-		prefix string
-		unit   result.Unit
-	}{{"HostCPU", result.Seconds}, {"PSS", result.Bytes}} {
-		for _, name := range []string{"Daemon", "Engine", "Shim", "Monitor", "Runtime", "Sandbox", "Network", "Container", "Other"} {
-			all = append(all, result.Metric{Name: set.prefix + name, Unit: set.unit, Better: result.Lower, Optional: true, Help: "cost of one component"})
-		}
-	}
-	return all
 }
 
 // layeredPause adds a trial of a benchmark that engines of CRI and native skip.

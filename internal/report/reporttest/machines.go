@@ -1,6 +1,7 @@
 package reporttest
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -12,43 +13,38 @@ import (
 // machine with cgroup v2, and a board. They differ in benchmarks, targets, parameters and baselines. One target is better than
 // the baseline in one run and worse in another, and one limit does not hold on one machine.
 func Machines() []result.Run {
-	server := newMachine("20261120-093000-aaaa", 1, 1)
-	server.run.Host.Hostname, server.run.Host.Cgroup, server.run.Host.Virtual = "server", "hybrid", ""
-
-	vm := newMachine("20261120-120000-bbbb", 2, 6.4)
-	vm.run.Host.Hostname, vm.run.Host.Virtual, vm.run.Host.CPU, vm.run.Host.CPUs = "lab-v2", "qemu (QEMU Standard PC)", "QEMU TCG CPU version 2.5+", 2
-	vm.run.Host.Kernel, vm.run.Host.Memory, vm.run.Host.Turbo, vm.run.Host.SMT = "6.1.0-40-amd64 #1 SMP", 2<<30, "", ""
-
-	board := newMachine("20261121-080000-cccc", 3, 9.1)
-	board.run.Host = result.Host{
-		Hostname: "raspberrypi", OS: "Debian GNU/Linux 12 (bookworm)", Kernel: "6.12.20-v8 #1 SMP PREEMPT", Arch: "arm64",
-		CPU: "Raspberry Pi 4 Model B Rev 1.4 (implementer 0x41, part 0xd08)", CPUs: 4, Governor: "ondemand", Memory: 1 << 30, Swap: 100 << 20, PageSize: 16 << 10, Cgroup: "v2", Root: true,
-		Warnings: []string{"the CPU frequency governor is ondemand: the clock follows the load; set performance (cpupower frequency-set -g performance)"},
+	var described []struct {
+		Slower float64
+		Run    json.RawMessage
 	}
-	again := newMachine("20261122-093000-dddd", 4, 1.02)
-	again.run.Host.Hostname, again.run.Host.Cgroup, again.run.Host.Virtual, again.run.Host.Kernel = "server", "v2", "", "6.18.3-1-amd64 #1 SMP"
+	load("machines.json", &described)
+	var all []*machine
+	for i, d := range described {
+		all = append(all, newMachine(uint64(i+1), d.Slower, d.Run))
+	}
+	server, vm, board, again := all[0], all[1], all[2], all[3]
 
 	const noRunsc = "runsc does not know this CPU; build it for arm64"
 	board.run.Targets[3].Unavailable = noRunsc
 	board.run.Targets[1].Version = "runc version 1.1.5"
 	const pause = "operations.container.pause"
 	for block := -1; block < blocks; block++ {
-		for _, m := range []*machine{server, vm, board, again} {
+		for _, m := range all {
 			m.lifecycle(block)
 			m.unixbench(block)
-			m.stream(block)
+			m.measure("performance.memory.stream", block)
 			if m == server || m == again {
 				m.pause(block)
 			}
 		}
 		if block < 5 {
-			board.blog(block)
+			board.measure("performance.disk.blog", block)
 		}
 	}
 	vm.skip(pause, "repeats=5", runc, "pause: this kernel has no freezer", -1)
 	vm.skip(pause, "repeats=5", crun, "pause: this kernel has no freezer", -1)
 	var runs []result.Run
-	for _, m := range []*machine{server, vm, board, again} {
+	for _, m := range all {
 		m.finish()
 		runs = append(runs, m.run)
 	}
@@ -83,17 +79,18 @@ type machine struct {
 	slower float64
 }
 
-func newMachine(id string, seed uint64, slower float64) *machine {
-	s := newSampler(id, "standard")
+func newMachine(seed uint64, slower float64, run []byte) *machine {
+	s := newSampler("", "standard", "sample.json")
+	if err := json.Unmarshal(run, &s.run); err != nil {
+		panic(err)
+	}
 	s.rand = rand.New(rand.NewPCG(20261120, seed))
-	s.run.Seed = seed
 	s.run.Started = s.run.Started.Add(time.Duration(seed) * time.Hour)
-	s.run.Ended = s.run.Started.Add(171 * time.Second)
+	s.run.Ended = s.run.Ended.Add(time.Duration(seed) * time.Hour)
 	return &machine{s, slower}
 }
 
 func (m *machine) finish() {
-	m.describe()
 	m.run.Upgrade()
 	m.run.Bench = slices.DeleteFunc(m.run.Bench, func(b result.Benchmark) bool {
 		return !slices.ContainsFunc(m.run.Trials, func(t result.Trial) bool { return t.Benchmark == b.Name })

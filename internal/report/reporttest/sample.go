@@ -1,9 +1,11 @@
 // Package reporttest makes runs for the tests of reports. Its numbers are invented, but have the size of real ones. The same
-// seed gives the same run.
+// seed gives the same run. The directory data has the parts of the runs that are constant.
 package reporttest
 
 import (
-	"fmt"
+	"cmp"
+	"embed"
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -30,7 +32,7 @@ const (
 // Sample is a run of four targets and eight benchmarks with all difficulties of a report: failures, a time-out, skips, an
 // unavailable target, a bimodal one, disturbed trials, drift, and text that is hostile to HTML and terminals.
 func Sample() result.Run {
-	s := newSampler("01K9Z0TOUCHSTONE0SAMPLE000", "quick")
+	s := newSampler("01K9Z0TOUCHSTONE0SAMPLE000", "quick", "sample.json")
 	s.run.Targets = append(s.run.Targets, result.Target{Name: youki, Unavailable: notFound})
 	s.skip(lifecycle, "", youki, notFound, -1)
 	s.skip("performance.disk.blog", blogParams, youki, notFound, -1)
@@ -40,64 +42,124 @@ func Sample() result.Run {
 		s.pause(block)
 		s.scalability(block)
 		s.unixbench(block)
-		s.syscalls(block)
-		s.stream(block)
-		s.blog(block)
+		s.measure("", block)
 	}
-	s.describe()
 	s.run.Upgrade() // describes the roles of targets and metrics
 	return s.run
 }
 
 // Small is a run of two targets with one benchmark, for golden files.
 func Small() result.Run {
-	s := newSampler("01K9Z0TOUCHSTONE0SMALL0000", "small")
+	s := newSampler("01K9Z0TOUCHSTONE0SMALL0000", "small", "sample.json")
 	s.run.Targets = s.run.Targets[:2]
 	for block := -1; block < blocks; block++ {
 		s.lifecycle(block)
 	}
 	s.run.Trials[5].Host.Marks = []string{"programs waited for I/O 14.2 % of the time"}
-	s.describe()
 	s.run.Bench = s.run.Bench[:1]
 	s.run.Upgrade()
 	return s.run
 }
 
-type sampler struct {
-	run  result.Run
-	rand *rand.Rand
-	at   time.Time
+// Suite is a run of the whole performance suite on seven targets, with some thirty benchmarks, all units, different conditions,
+// broken limits and benchmarks that every target skips.
+func Suite() result.Run {
+	s := newSampler("01K9Z0TOUCHSTONE0SUITE0000", "standard", "suite.json")
+	for block := -1; block < blocks; block++ {
+		s.measure("", block)
+	}
+	s.run.Upgrade()
+	return s.run
 }
 
-func newSampler(id, name string) *sampler {
-	start := time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
-	return &sampler{
-		rand: rand.New(rand.NewPCG(20261120, 4)),
-		at:   start,
-		run: result.Run{
-			ID: id, Name: name, State: result.Complete, Started: start, Ended: start.Add(171 * time.Second),
-			Tool: result.Tool{Version: "1.0.0", Commit: "38e14e7", Go: "go1.26.0"},
-			Seed: 8213640917, Baseline: native,
-			Plan: "version: 1\nname: " + name + "\nblocks: 10\nwarmup: 1\nbudget: 3m\nseed: 8213640917\n",
-			Host: result.Host{
-				Hostname: "bench1", OS: "Debian GNU/Linux 12 (bookworm)", Kernel: "6.18.0-1-amd64 #1 SMP", Arch: "amd64",
-				CPU: "Example CPU 3.0 GHz", CPUs: 8, Governor: "schedutil", Turbo: "on", SMT: "on",
-				Memory: 24 << 30, Cgroup: "v2", Virtual: "kvm", LSM: "apparmor", Root: true,
-				Mitigation: "spectre_v2: Enhanced IBRS; meltdown: not affected", Cmdline: "quiet splash",
-				Warnings: []string{
-					"the CPU frequency governor is schedutil: the clock follows the load, and short operations look slower than they are; set performance (cpupower frequency-set -g performance)",
-					"SMT is on: two threads share a core, and each slows the other; small differences are clearer with it off (echo off > /sys/devices/system/cpu/smt/control)",
-				},
-			},
-			Targets: []result.Target{
-				{Name: native, Isolation: "none", Cgroup: "v2"},
-				{Name: runc, Binary: "/usr/bin/runc", Version: "runc version 1.5.2", Isolation: "shared kernel", Cgroup: "v2"},
-				{Name: crun, Binary: "/usr/bin/crun", Version: "crun version 1.28", Isolation: "shared kernel", Cgroup: "v2", Notes: []string{"it runs in a mount namespace of its own without the unified hierarchy"}},
-				{Name: runsc, Binary: "/usr/local/bin/runsc", Version: "runsc version release-20260905", Isolation: "user-space kernel", Cgroup: "v2", Notes: []string{"systrap needs a spare core", "no network: <none>"}},
-			},
-			Overhead: result.Overhead{EmptyRegion: 84 * time.Nanosecond, Exec: 640 * time.Microsecond},
-			Caveats:  []string{"the CPU frequency was not held constant"},
-		},
+// sampler makes the trials of a run.
+type sampler struct {
+	run      result.Run
+	programs []program
+	rand     *rand.Rand
+	at       time.Time
+}
+
+//go:embed data
+var files embed.FS
+
+// load decodes a file of data into a value, over what the value has.
+func load(file string, into any) {
+	data, err := files.ReadFile("data/" + file)
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		panic(file + ": " + err.Error())
+	}
+}
+
+// newSampler begins a run with the targets, benchmarks and programs of a file.
+func newSampler(id, name, file string) *sampler {
+	s := &sampler{rand: rand.New(rand.NewPCG(20261120, 4))}
+	load("run.json", &s.run)
+	load(file, &s.run)
+	load(file, &struct{ Programs *[]program }{&s.programs})
+	s.run.ID, s.run.Name, s.at = id, name, s.run.Started
+	s.run.Ended = s.run.Started.Add(171 * time.Second)
+	s.run.Plan = "version: 1\nname: " + name + "\nblocks: 10\nwarmup: 1\nbudget: 3m\nseed: 8213640917\n"
+	for _, b := range s.run.Bench {
+		for i, m := range b.Metrics {
+			b.Metrics[i].Help = cmp.Or(m.Help, "what "+m.Name+" says")
+		}
+	}
+	return s
+}
+
+// program is a benchmark with parameters. Its metrics have one value in each trial.
+type program struct {
+	Name, Params string
+	// Skipped is the reason why every target skips it.
+	Skipped    string
+	Conditions map[string]byTarget[string]
+	Metrics    []struct {
+		Name  string
+		Value byTarget[float64]
+		Noise float64
+		// Whole is set if the values are whole numbers.
+		Whole bool
+	}
+}
+
+// byTarget has a value for some targets, and under "" the value of the others.
+type byTarget[T any] map[string]T
+
+func (b byTarget[T]) on(target string) T {
+	if v, has := b[target]; has {
+		return v
+	}
+	return b[""]
+}
+
+// measure adds the trials of all programs, or of those with a name.
+func (s *sampler) measure(name string, block int) {
+	for _, p := range s.programs {
+		if name != "" && p.Name != name {
+			continue
+		}
+		for _, target := range s.order() {
+			if p.Skipped != "" {
+				s.skip(p.Name, p.Params, target, p.Skipped, block)
+				continue
+			}
+			t := s.trial(p.Name, p.Params, target, block)
+			t.Conditions = map[string]string{}
+			for condition, value := range p.Conditions {
+				t.Conditions[condition] = value.on(target)
+			}
+			for _, m := range p.Metrics {
+				v := s.noisy(m.Value.on(target), m.Noise)
+				if m.Whole {
+					v = math.Round(v)
+				}
+				record(t, m.Name, v)
+			}
+		}
 	}
 }
 
@@ -265,135 +327,5 @@ func (s *sampler) unixbench(block int) {
 		}
 		record(t, "LoopsPerSecond", v)
 		record(t, "Index", v/1500)
-	}
-}
-
-// calls are the system calls of performance.syscall.latency with their time in ns on native.
-var calls = []struct {
-	name string
-	ns   float64
-}{
-	{"getpid", 61},
-	{"getuid", 60},
-	{"umask", 64},
-	{"clock_gettime", 71},
-	{"read", 98},
-	{"write", 104},
-	{"pread", 112},
-	{"lseek", 66},
-	{"dup_close", 171},
-	{"fstat", 151},
-	{"stat", 412},
-	{"open_close", 724},
-	{"mmap_munmap", 812},
-	{"pipe_roundtrip", 3_400},
-	{"futex_wake", 83},
-	{"sched_yield", 231},
-	{"nanosleep", 52_800},
-	{"socketpair", 1_890},
-	{"fork_wait", 61_000},
-	{"getdents", 1_120},
-}
-
-func (s *sampler) syscalls(block int) {
-	const name, params = "performance.syscall.latency", "calls=100000"
-	for _, target := range s.order() {
-		t := s.trial(name, params, target, block)
-		for i, c := range calls {
-			v := c.ns * 1e-9
-			switch target {
-			case runsc:
-				v *= max(1.1, 50/(1+c.ns/300)) * (1 + 0.05*float64(i%3))
-			case runc:
-				v *= 1.012
-			}
-			record(t, c.name, s.noisy(v, 0.02))
-		}
-	}
-}
-
-func (s *sampler) stream(block int) {
-	const name, params = "performance.memory.stream", "size=64MiB"
-	for _, target := range s.order() {
-		t := s.trial(name, params, target, block)
-		for i, metric := range []string{"Copy", "Scale", "Add", "Triad"} {
-			v := (12.1 - 0.4*float64(i)) * 1e9
-			if target == runsc {
-				v *= 0.93
-			}
-			record(t, metric, s.noisy(v, 0.015))
-		}
-	}
-}
-
-func (s *sampler) blog(block int) {
-	const name, params = "performance.disk.blog", blogParams
-	base := map[string]float64{native: 1840, runc: 1790, crun: 1815, runsc: 402}
-	for _, target := range s.order() {
-		t := s.trial(name, params, target, block)
-		record(t, "Read", math.Round(s.noisy(base[target]*31, 0.3)))
-		record(t, "Write", math.Round(s.noisy(base[target], 0.13)))
-	}
-}
-
-// describe adds the descriptions of the benchmarks.
-func (s *sampler) describe() {
-	metric := func(unit result.Unit, better result.Direction, series bool, names ...string) []result.Metric {
-		var all []result.Metric
-		for _, n := range names {
-			all = append(all, result.Metric{Name: n, Unit: unit, Better: better, Series: series, Help: fmt.Sprintf("what %s says", n)})
-		}
-		return all
-	}
-	with := func(lists ...[]result.Metric) []result.Metric {
-		var all []result.Metric
-		for _, l := range lists {
-			all = append(all, l...)
-		}
-		return all
-	}
-	host := with(metric(result.Seconds, result.Lower, false, "HostCPU"), metric(result.Bytes, result.Lower, false, "HostMemory"))
-	for i := range host {
-		host[i].Optional = true
-	}
-	var names []string
-	for _, c := range calls {
-		names = append(names, c.name)
-	}
-	s.run.Bench = []result.Benchmark{
-		{
-			Name: lifecycle, Summary: "create, start, kill and delete one container",
-			Source:  "espe table 1 and figure 5; nishimura tables 3 and 4; wang section 5.6",
-			Metrics: with(metric(result.Seconds, result.Lower, false, "Create", "Run", "CreateAndRun", "Destroy", "FirstInstruction"), host),
-		},
-		{
-			Name: "operations.container.exec", Summary: "run a further process in a running container, to its end",
-			Source: "peers (bucketbench, critest)", Metrics: metric(result.Seconds, result.Lower, true, "Exec"),
-		},
-		{
-			Name: "operations.container.pause", Summary: "freeze and thaw a running container",
-			Source: "peers (bucketbench)", Metrics: metric(result.Seconds, result.Lower, true, "Pause", "Resume"),
-		},
-		{
-			Name: "scalability.runtime.5", Summary: "start 5 long-running containers, then destroy them", Source: "espe figure 6; wang figure 17",
-			Metrics: with(metric(result.Seconds, result.Lower, false, "TotalTime", "DestroyTime"),
-				metric(result.Seconds, result.Lower, true, "StartLatency", "FirstInstruction", "DestroyLatency"), host),
-		},
-		{
-			Name: "performance.syscall.unixbench", Summary: "the UnixBench mix: close(dup), getpid, getuid, umask", Source: "nishimura; wang figure 15",
-			Metrics: with(metric(result.PerSecond, result.Higher, false, "LoopsPerSecond"), metric(result.Score, result.Higher, false, "Index")),
-		},
-		{
-			Name: "performance.syscall.latency", Summary: "the time of single system calls", Source: "peers",
-			Metrics: metric(result.Seconds, result.Lower, false, names...),
-		},
-		{
-			Name: "performance.memory.stream", Summary: "memory bandwidth by four kernels", Source: "wang figure 8 (RAMspeed)",
-			Metrics: metric(result.BytesPerSecond, result.Higher, false, "Copy", "Scale", "Add", "Triad"),
-		},
-		{
-			Name: "performance.disk.blog", Summary: "concurrent readers and writers of small files", Source: "wang table 2 (Blogbench)",
-			Metrics: metric(result.Score, result.Higher, false, "Read", "Write"),
-		},
 	}
 }

@@ -21,19 +21,20 @@ type Exit struct {
 	CPU    time.Duration
 }
 
-// Child is a process that the launcher started.
-type Child struct {
+// Process is a child that the launcher started, or an orphan that a child left behind.
+type Process struct {
 	l     *Launcher
 	pid   int
-	cmd   *exec.Cmd // nil for a Program
+	cmd   *exec.Cmd // nil for a Program and an orphan
 	pidfd *os.File  // nil without pidfds
-	ended chan Exit // receives the exit from the goroutine that reaps the process
+	done  chan struct{}
+	exit  Exit
 }
 
-// Spawn starts cmd. Use Child.Wait instead of cmd.Wait.
+// Spawn starts cmd. Use Process.Wait instead of cmd.Wait.
 // The command gets its own process group. So a ^C at the terminal reaches only Touchstone, which then stops the command
 // in order.
-func (l *Launcher) Spawn(cmd *exec.Cmd) (*Child, error) {
+func (l *Launcher) Spawn(cmd *exec.Cmd) (*Process, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -41,7 +42,7 @@ func (l *Launcher) Spawn(cmd *exec.Cmd) (*Child, error) {
 	if cmd.Stdin == nil {
 		cmd.Stdin = l.null // package exec would open it for each command
 	}
-	c := &Child{l: l, cmd: cmd, ended: make(chan Exit, 1)}
+	c := &Process{l: l, cmd: cmd, done: make(chan struct{})}
 	if cmd.Cancel != nil { // the command has a context
 		cmd.Cancel = c.killGroup
 	}
@@ -54,7 +55,7 @@ func (l *Launcher) Spawn(cmd *exec.Cmd) (*Child, error) {
 }
 
 // start calls fork on the forking thread and registers the child.
-func (l *Launcher) start(c *Child, attr *syscall.SysProcAttr, fork func() (pid int, err error)) error {
+func (l *Launcher) start(c *Process, attr *syscall.SysProcAttr, fork func() (pid int, err error)) error {
 	return l.do(func() (err error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -66,7 +67,7 @@ func (l *Launcher) start(c *Child, attr *syscall.SysProcAttr, fork func() (pid i
 			return err
 		}
 		c.pidfd = l.open(c.pid)
-		l.children[c.pid] = c
+		l.awaited[c.pid] = c
 		l.started++
 		return nil
 	})
@@ -74,13 +75,13 @@ func (l *Launcher) start(c *Child, attr *syscall.SysProcAttr, fork func() (pid i
 
 // Wait returns when the child has exited and its output has been copied. It must be called
 // once.
-func (c *Child) Wait() Exit {
-	c.l.await(c.pidfd, func() bool { return c.l.children[c.pid] != c || c.l.collect(c.pid) })
-	exit := <-c.ended
-	if c.cmd != nil {
-		_ = c.cmd.Wait() // an error means: already reaped, or output cut off after outputGrace
+func (p *Process) Wait() Exit {
+	p.await()
+	<-p.done
+	if p.cmd != nil {
+		_ = p.cmd.Wait() // an error means: already reaped, or output cut off after outputGrace
 	}
-	return exit
+	return p.exit
 }
 
 // Start is Spawn for a caller that selects on several channels. The channel receives the result of Wait.
@@ -96,13 +97,13 @@ func (l *Launcher) Start(cmd *exec.Cmd) (<-chan Exit, error) {
 
 // killGroup kills a command and its process group. Containers have their own process group and survive. Killing only the command
 // would leave the children of a runtime that is a shell script.
-func (c *Child) killGroup() error {
-	c.l.mu.Lock()
-	defer c.l.mu.Unlock()
-	if c.l.children[c.pid] != c { // already reaped: another process may have the ID now
+func (p *Process) killGroup() error {
+	p.l.mu.Lock()
+	defer p.l.mu.Unlock()
+	if p.l.awaited[p.pid] != p { // already reaped: another process may have the ID now
 		return os.ErrProcessDone
 	}
-	return unix.Kill(-c.pid, unix.SIGKILL)
+	return unix.Kill(-p.pid, unix.SIGKILL)
 }
 
 // Run starts cmd and waits until it exits. If the context is cancelled, Run returns the context's cause. It returns an *ExitError if
@@ -136,7 +137,7 @@ func (l *Launcher) Call(ctx context.Context, p Program) (Exit, error) {
 	if ctx.Err() != nil {
 		return Exit{}, context.Cause(ctx)
 	}
-	c := &Child{l: l, ended: make(chan Exit, 1)}
+	c := &Process{l: l, done: make(chan struct{})}
 	attr := &syscall.ProcAttr{
 		Env: p.Env, Files: []uintptr{l.null.Fd(), p.Stdout.Fd(), p.Stderr.Fd()}, Sys: &syscall.SysProcAttr{},
 	}

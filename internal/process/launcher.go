@@ -38,13 +38,12 @@ type Launcher struct {
 	signals  chan os.Signal
 	stopped  chan struct{} // closed when the reaping goroutine has ended
 
-	mu       sync.Mutex // held for fork and for reap, so that a child is registered before it is reaped
-	children map[int]*Child
-	orphans  map[int]*Orphan
-	ended    map[int]Exit // exits of orphans that are not adopted, or not yet
-	strays   int          // the number of exited orphans that are not adopted
-	started  int64        // the number of processes that were started
-	cpu      time.Duration
+	mu      sync.Mutex       // held for fork and for reap, so that a child is registered before it is reaped
+	awaited map[int]*Process // children, and adopted orphans
+	ended   map[int]Exit     // exits of orphans that are not adopted, or not yet
+	strays  int              // the number of exited orphans that are not adopted
+	started int64            // the number of processes that were started
+	cpu     time.Duration
 
 	cgroup  *os.File      // the cgroup v2 directory for children; nil for this program's own cgroup
 	null    *os.File      // standard input of children without input
@@ -92,8 +91,7 @@ func New(opts Options) (*Launcher, error) {
 		retired:  make(chan struct{}),
 		signals:  make(chan os.Signal, 1),
 		stopped:  make(chan struct{}),
-		children: map[int]*Child{},
-		orphans:  map[int]*Orphan{},
+		awaited:  map[int]*Process{},
 		ended:    map[int]Exit{},
 		null:     null,
 		pidfds:   pollable(),

@@ -66,7 +66,7 @@ func TestAdoptWithReusedPID(t *testing.T) {
 
 // The number of remembered exits of strays is bounded.
 func TestRememberedOrphansAreBounded(t *testing.T) {
-	l := &Launcher{children: map[int]*Child{}, orphans: map[int]*Orphan{}, ended: map[int]Exit{}}
+	l := &Launcher{awaited: map[int]*Process{}, ended: map[int]Exit{}}
 	for pid := range rememberedOrphans {
 		l.ended[1<<22+pid] = Exit{}
 	}

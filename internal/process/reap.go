@@ -10,46 +10,39 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Orphan is a process that a child of the launcher left behind.
-type Orphan struct {
-	pid  int
-	done chan struct{}
-	exit Exit
-}
-
 // Adopt returns the orphan with this pid, which may have exited already. If the process is not an orphan, its exit is never
 // reported.
-func (l *Launcher) Adopt(pid int) *Orphan {
+func (l *Launcher) Adopt(pid int) *Process {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if o, ok := l.orphans[pid]; ok {
-		return o
+	if p, ok := l.awaited[pid]; ok {
+		return p
 	}
-	o := &Orphan{pid: pid, done: make(chan struct{})}
+	p := &Process{l: l, pid: pid, done: make(chan struct{})}
 	exit, ended := l.ended[pid]
 	delete(l.ended, pid)
 	// Another process may have the ID of an orphan that exited long ago.
 	if ended && errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
 		l.strays--
-		o.exit = exit
-		close(o.done)
-		return o
+		p.exit = exit
+		close(p.done)
+		return p
 	}
-	l.orphans[pid] = o
-	if pidfd := l.open(pid); pidfd != nil {
-		go l.await(pidfd, func() bool { return l.orphans[pid] != o || l.collect(pid) })
+	l.awaited[pid] = p
+	if p.pidfd = l.open(pid); p.pidfd != nil {
+		go p.await()
 	}
-	return o
+	return p
 }
 
 // Pid returns the process's ID.
-func (o *Orphan) Pid() int { return o.pid }
+func (p *Process) Pid() int { return p.pid }
 
-// Done returns a channel that is closed when the process has exited and is reaped.
-func (o *Orphan) Done() <-chan struct{} { return o.done }
+// Done returns a channel that is closed when the process has exited and is reaped. For a child, a caller must wait meanwhile.
+func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Exit returns the exit of the process. It is valid once Done is closed.
-func (o *Orphan) Exit() Exit { return o.exit }
+func (p *Process) Exit() Exit { return p.exit }
 
 // CPU returns the CPU time of all reaped processes, children and orphans, each with the descendants that it waited for.
 func (l *Launcher) CPU() time.Duration {
@@ -136,21 +129,20 @@ func polled(fd int) *os.File {
 	return os.NewFile(uintptr(fd), "pidfd")
 }
 
-// await returns when the process of pidfd has exited and reaped returns true. It calls reaped with the lock held. It closes pidfd,
-// and returns at once if pidfd is nil.
-func (l *Launcher) await(pidfd *os.File, reaped func() bool) {
-	if pidfd == nil {
+// await returns when the process has exited and is reaped. It closes the pidfd, and returns at once without one.
+func (p *Process) await() {
+	if p.pidfd == nil {
 		return
 	}
-	defer func() { _ = pidfd.Close() }()
-	conn, err := pidfd.SyscallConn()
+	defer func() { _ = p.pidfd.Close() }()
+	conn, err := p.pidfd.SyscallConn()
 	if err != nil {
 		return
 	}
 	_ = conn.Read(func(uintptr) bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return reaped()
+		p.l.mu.Lock()
+		defer p.l.mu.Unlock()
+		return p.l.awaited[p.pid] != p || p.l.collect(p.pid)
 	})
 }
 
@@ -170,28 +162,23 @@ func (l *Launcher) reapAll() {
 	}
 }
 
-// collect reaps a process and passes its exit on to the waiting goroutine. It returns false if the process is still running.
+// collect reaps a process and passes its exit on to the waiting goroutines. It returns false if the process is still running.
 func (l *Launcher) collect(pid int) bool {
-	c := l.children[pid]
+	p := l.awaited[pid]
 	exit, err := Exit{}, error(nil)
-	if c != nil && c.cmd != nil {
+	if p != nil && p.cmd != nil {
 		if endedChild(unix.P_PID, pid) == 0 {
 			return false
 		}
-		exit = c.reap()
+		exit = p.reap()
 	} else if exit, err = reapOne(pid); err != nil {
 		return !errors.Is(err, syscall.EAGAIN)
 	}
 	l.cpu += exit.CPU
-	if c != nil {
-		delete(l.children, pid)
-		c.ended <- exit
-		return true
-	}
-	if o, ok := l.orphans[pid]; ok {
-		delete(l.orphans, pid)
-		o.exit = exit
-		close(o.done)
+	if p != nil {
+		delete(l.awaited, pid)
+		p.exit = exit
+		close(p.done)
 		return true
 	}
 	if len(l.ended) == rememberedOrphans {
@@ -203,9 +190,9 @@ func (l *Launcher) collect(pid int) bool {
 }
 
 // reap reaps an exited child through package os, which must also close its descriptor of the process.
-func (c *Child) reap() Exit {
+func (p *Process) reap() Exit {
 	exit := Exit{}
-	if s, err := c.cmd.Process.Wait(); err == nil {
+	if s, err := p.cmd.Process.Wait(); err == nil {
 		exit.Status, _ = s.Sys().(syscall.WaitStatus)
 		exit.CPU = s.UserTime() + s.SystemTime()
 	}

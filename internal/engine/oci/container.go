@@ -41,7 +41,7 @@ type container struct {
 	output  process.Output
 
 	mu      sync.Mutex
-	init    *process.Orphan // nil until created
+	init    *process.Process // nil until created
 	paused  bool
 	deleted bool
 	// leftGroup is set if the runtime's delete has left the cgroup in some hierarchy.

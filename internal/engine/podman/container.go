@@ -33,7 +33,7 @@ type container struct {
 	exit   *exit
 
 	mu      sync.Mutex
-	conmon  *process.Orphan // nil until started
+	conmon  *process.Process // nil until started
 	started bool
 	deleted bool
 }

@@ -48,15 +48,16 @@ func (c Caches) Drop(ctx context.Context) error {
 		}
 		done <- err
 	}()
+	var err error
 	select {
-	case err := <-done:
-		if err != nil {
-			return fmt.Errorf("drop the page cache: %w", err)
-		}
-		return nil
+	case err = <-done:
 	case <-ctx.Done():
-		return fmt.Errorf("drop the page cache: %w", context.Cause(ctx))
+		err = context.Cause(ctx)
 	}
+	if err != nil {
+		return fmt.Errorf("drop the page cache: %w", err)
+	}
+	return nil
 }
 
 // Free returns the number of bytes that this user can write to the file system of a directory.
@@ -84,14 +85,14 @@ func OOMKills(root string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read the number of OOM kills: %w", err)
 	}
-	for line := range strings.Lines(string(b)) {
-		if value, ok := strings.CutPrefix(line, "oom_kill "); ok {
-			n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
-			if err != nil {
-				return 0, fmt.Errorf("read the number of OOM kills: %w", err)
-			}
-			return n, nil
-		}
+	_, rest, ok := strings.Cut("\n"+string(b), "\noom_kill ")
+	if !ok {
+		return 0, fmt.Errorf("read the number of OOM kills: no oom_kill in /proc/vmstat: %w", fs.ErrNotExist)
 	}
-	return 0, fmt.Errorf("read the number of OOM kills: no oom_kill in /proc/vmstat: %w", fs.ErrNotExist)
+	value, _, _ := strings.Cut(rest, "\n")
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read the number of OOM kills: %w", err)
+	}
+	return n, nil
 }

@@ -58,7 +58,7 @@ func (t tree) warnings(h result.Host, memory map[string]int64, groups *cgroup.Hi
 	if t.onBattery() {
 		warn("the machine runs on battery: firmware saves power and slows the CPU; connect it to the mains")
 	}
-	if t.undervoltage() {
+	if t.text(t.voltageAlarm()) == "1" { // the text of no file is empty
 		warn("the power supply's voltage is too low: firmware slows the CPU; use a stronger supply or cable")
 	}
 	if t.text("proc/pressure/cpu") == "" {
@@ -82,11 +82,7 @@ func (t tree) turboAdvice() string {
 
 // stealShare returns the share of all CPU time since boot that a hypervisor withheld.
 func (t tree) stealShare() float64 {
-	lines := t.lines("proc/stat")
-	if len(lines) == 0 {
-		return 0
-	}
-	times, ok := parseCPUTimes([]byte(lines[0]))
+	times, ok := parseCPUTimes([]byte(t.lines("proc/stat")[0]))
 	if !ok || times.total == 0 {
 		return 0
 	}
@@ -109,12 +105,7 @@ func (t tree) onBattery() bool {
 	return unplugged
 }
 
-// undervoltage reads the Raspberry Pi's sensor (Linux driver raspberrypi-hwmon).
-func (t tree) undervoltage() bool {
-	file := t.voltageAlarm()
-	return file != "" && t.text(file) == "1"
-}
-
+// voltageAlarm returns the alarm file of the Raspberry Pi's voltage sensor (Linux driver raspberrypi-hwmon).
 func (t tree) voltageAlarm() string {
 	for _, dir := range t.glob("sys/class/hwmon/hwmon*") {
 		if t.text(path.Join(dir, "name")) == "rpi_volt" {

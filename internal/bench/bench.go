@@ -54,6 +54,16 @@ type Benchmark struct {
 	Run func(ctx context.Context, t Trial) error
 }
 
+// Seconds is a metric of a time.
+func Seconds(name, help string) result.Metric {
+	return result.Metric{Name: name, Unit: result.Seconds, Better: result.Lower, Help: help}
+}
+
+// Higher is a metric whose higher values are better.
+func Higher(name string, unit result.Unit, help string) result.Metric {
+	return result.Metric{Name: name, Unit: unit, Better: result.Higher, Help: help}
+}
+
 // Image names an image: one of the constants below, or an image from a plan.
 type Image string
 

@@ -15,18 +15,17 @@ import (
 // the result of Within. A program that fails is an error: its output is not a result.
 type Where func(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error)
 
-// Run runs the program of a spec and parses its output.
-func Run[T any](ctx context.Context, t Trial, where Where, spec engine.Spec, parse func(stdout []byte) (T, error)) (T, error) {
-	var none T
+// Run runs a program by its spec and parses its output, which it also returns.
+func Run(ctx context.Context, t Trial, where Where, spec engine.Spec, p workload.Program) (workload.Values, []byte, error) {
 	text, err := where(ctx, t, spec)
 	if err != nil {
-		return none, err
+		return nil, nil, err
 	}
-	parsed, err := parse(text)
+	values, err := p.Parse(text)
 	if err != nil {
-		return none, fmt.Errorf("read the output of %q: %w", spec.Process.Args, err)
+		return nil, nil, fmt.Errorf("read the output of %q: %w", spec.Process.Args, err)
 	}
-	return parsed, nil
+	return values, text, nil
 }
 
 // Measure is Run for a program of the benchmark's image. The options complete the container's spec.
@@ -35,7 +34,8 @@ func Measure(ctx context.Context, t Trial, where Where, p workload.Program, opti
 	for _, option := range options {
 		option(&spec)
 	}
-	return Run(ctx, t, where, spec, p.Parse)
+	values, _, err := Run(ctx, t, where, spec, p)
+	return values, err
 }
 
 // SpecOf describes a container that runs a program of the benchmark's image.

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -152,23 +151,4 @@ func CacheParam(quick, paper Cache) Param {
 		Name: "cache", Quick: string(quick), Paper: string(paper), Check: OneOf(string(Warm), string(Cold)),
 		Help: "warm: the files are read from the host's page cache; cold: the page cache is dropped right before reading",
 	}
-}
-
-// Check returns an error for files that cannot be in the state.
-func (c Cache) Check(v Volume) error {
-	if c == Warm || v.OnDisk() {
-		return nil
-	}
-	return &engine.UnsupportedError{
-		What: "a cold page cache", Reason: "files on " + string(v) + " are always in memory",
-		Advice: "measure with cache=warm, or on=bind",
-	}
-}
-
-// Prepare brings the host's page cache into the state. It must not be called in a timed region.
-func (c Cache) Prepare(ctx context.Context, t Trial) error {
-	if c == Warm {
-		return nil
-	}
-	return t.Storage.DropCaches(ctx)
 }

@@ -15,7 +15,7 @@ import (
 
 func cpuTime() bench.Benchmark {
 	metrics := []result.Metric{
-		seconds("TotalTime", "time until all events are done under the limit (espe: HardLimit)"),
+		bench.Seconds("TotalTime", "time until all events are done under the limit (espe: HardLimit)"),
 		// A program can start with a whole quota just before a period ends, and the kernel notices an exhausted quota only at
 		// a tick: within a second this adds up to 1.15.
 		optional(bounded("CPULimitUse", 1.25, "does not hold its CPU limit",
@@ -37,7 +37,7 @@ func cpuTime() bench.Benchmark {
 			spec := bench.SpecOf(t, p)
 			spec.Resources.CPU = limit
 			var used usage
-			values, err := bench.Run(ctx, t, used.measure, spec, p.Parse)
+			values, _, err := bench.Run(ctx, t, used.measure, spec, p)
 			if err != nil {
 				return err
 			}

@@ -23,10 +23,6 @@ func bounded(name string, most float64, broken, help string) result.Metric {
 	}
 }
 
-func seconds(name, help string) result.Metric {
-	return result.Metric{Name: name, Unit: result.Seconds, Better: result.Lower, Help: help}
-}
-
 func optional(m result.Metric) result.Metric {
 	m.Optional = true
 	return m

@@ -35,7 +35,7 @@ func memoryOOM() bench.Benchmark {
 			Name: "Usable", Unit: result.Ratio, Better: result.Higher,
 			Help: "memory of the program when it was killed, over its limit; the sandbox uses the rest of the limit",
 		}),
-		optional(seconds("KillTime", "from the program's last report of its memory to the exit of the container as the engine reports it")),
+		optional(bench.Seconds("KillTime", "from the program's last report of its memory to the exit of the container as the engine reports it")),
 	}
 	return bench.Benchmark{
 		Name:    "limits.memory.oom",

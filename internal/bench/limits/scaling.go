@@ -24,7 +24,7 @@ const (
 
 func cpuScaling() bench.Benchmark {
 	metrics := []result.Metric{
-		seconds("TotalTime", "time until all events are done while the limit is raised (espe: ScalingLimit)"),
+		bench.Seconds("TotalTime", "time until all events are done while the limit is raised (espe: ScalingLimit)"),
 		{
 			Name: "Update", Unit: result.Seconds, Better: result.Lower, Series: true,
 			Help: "time of a call that raises the limit, until it returns",
@@ -61,13 +61,11 @@ func cpuScaling() bench.Benchmark {
 			p := workload.SysbenchCPUProgress(t.Int("prime"), t.Int("events"), 1)
 			full, steps := float64(t.Int("percent"))/100, t.Int("steps")
 			run := &progress{t: t, first: full * float64(t.Int("from")) / 100, full: full, steps: steps, passed: make(chan struct{}, steps+2)}
-			var rates []float64
-			values, err := bench.Run(ctx, t, run.scale, bench.SpecOf(t, p), func(text []byte) (values workload.Values, err error) {
-				if rates, err = workload.Rates(text); err != nil {
-					return nil, err
-				}
-				return p.Parse(text)
-			})
+			values, text, err := bench.Run(ctx, t, run.scale, bench.SpecOf(t, p), p)
+			if err != nil {
+				return err
+			}
+			rates, err := workload.Rates(text)
 			if err != nil {
 				return err
 			}

@@ -14,8 +14,8 @@ func pull() bench.Benchmark {
 		Summary: "pull and unpack an image that the engine has not seen, from a registry on this host, and remove it",
 		Source:  "peers (critest)",
 		Metrics: []result.Metric{
-			seconds("Pull", "from the call until the image is unpacked and ready to use"),
-			seconds("Remove", "time to remove the image and its unpacked files"),
+			bench.Seconds("Pull", "from the call until the image is unpacked and ready to use"),
+			bench.Seconds("Remove", "time to remove the image and its unpacked files"),
 		},
 		Params: []bench.Param{{
 			Name: "size", Help: "size of the one new layer in MiB; its bytes do not compress",

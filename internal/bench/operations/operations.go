@@ -20,21 +20,17 @@ func Benchmarks() []bench.Benchmark {
 	return all
 }
 
-func seconds(name, help string) result.Metric {
-	return result.Metric{Name: name, Unit: result.Seconds, Better: result.Lower, Help: help}
-}
-
 // criSteps are the metrics of the steps of CRI, which only targets over CRI have. The trial records a step that has the
 // name of a metric. Steps of other engines are only phases of the trial.
 func criSteps() []result.Metric {
 	steps := []result.Metric{
-		layered(result.LayerSandbox, seconds("RunPodSandbox", "CRI step of Create: the pod's sandbox with its network")),
-		seconds("CreateContainer", "CRI step of Create: the container in the sandbox"),
-		seconds("StartContainer", "CRI step of Run: all of it"),
-		seconds("StopContainer", "CRI step of Destroy: kill at once, and wait for the exit"),
-		seconds("RemoveContainer", "CRI step of Destroy"),
-		seconds("StopPodSandbox", "CRI step of Destroy: the end of the sandbox and of its network"),
-		seconds("RemovePodSandbox", "CRI step of Destroy"),
+		layered(result.LayerSandbox, bench.Seconds("RunPodSandbox", "CRI step of Create: the pod's sandbox with its network")),
+		bench.Seconds("CreateContainer", "CRI step of Create: the container in the sandbox"),
+		bench.Seconds("StartContainer", "CRI step of Run: all of it"),
+		bench.Seconds("StopContainer", "CRI step of Destroy: kill at once, and wait for the exit"),
+		bench.Seconds("RemoveContainer", "CRI step of Destroy"),
+		bench.Seconds("StopPodSandbox", "CRI step of Destroy: the end of the sandbox and of its network"),
+		bench.Seconds("RemovePodSandbox", "CRI step of Destroy"),
 	}
 	for i := range steps {
 		steps[i].Optional = true
@@ -65,11 +61,11 @@ func lifecycle() bench.Benchmark {
 		Summary: "create, start, kill and delete one container",
 		Source:  "espe table 1 and figure 5; nishimura tables 3 and 4; wang section 5.6",
 		Metrics: slices.Concat([]result.Metric{
-			seconds("Create", "the container exists, its process does not run yet (espe: OpCreate)"),
-			seconds("Run", "from created to running (espe: OpRun)"),
-			layered(result.LayerTotal, phrased("creates and starts a container in", seconds("CreateAndRun", "Create and Run together (espe: OpCreateAndRun)"))),
-			phrased("destroys a container in", seconds("Destroy", "the sum of kill, wait for the exit and delete (espe: OpDestroy)")),
-			phrased("brings a container to its first instruction in", seconds("FirstInstruction", "from just before create to the first byte that the container's first process writes, by the host's clock")),
+			bench.Seconds("Create", "the container exists, its process does not run yet (espe: OpCreate)"),
+			bench.Seconds("Run", "from created to running (espe: OpRun)"),
+			layered(result.LayerTotal, phrased("creates and starts a container in", bench.Seconds("CreateAndRun", "Create and Run together (espe: OpCreateAndRun)"))),
+			phrased("destroys a container in", bench.Seconds("Destroy", "the sum of kill, wait for the exit and delete (espe: OpDestroy)")),
+			phrased("brings a container to its first instruction in", bench.Seconds("FirstInstruction", "from just before create to the first byte that the container's first process writes, by the host's clock")),
 		}, criSteps(), layeredCost(), bench.ComponentMetrics()),
 		Components: true,
 		Run: func(ctx context.Context, t bench.Trial) error {

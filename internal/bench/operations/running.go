@@ -49,7 +49,7 @@ func exec() bench.Benchmark {
 		Name:    "operations.container.exec",
 		Summary: "run a further process in a running container until it exits",
 		Source:  "peers (bucketbench, critest)",
-		Metrics: []result.Metric{phrased("runs a further process in a container in", seconds("Exec", "from the call to the exit of a process that does nothing"))},
+		Metrics: []result.Metric{phrased("runs a further process in a container in", bench.Seconds("Exec", "from the call to the exit of a process that does nothing"))},
 	}, engine.CanExec, func(ctx context.Context, t bench.Trial, c engine.Execer, _ int) error {
 		return timed(ctx, t, "Exec", func(ctx context.Context) error {
 			exit, err := c.Exec(ctx, engine.Process{Args: workload.Exit(0)})
@@ -67,7 +67,7 @@ func pause() bench.Benchmark {
 		Summary: "freeze and thaw a running container",
 		Source:  "peers (bucketbench)",
 		Metrics: []result.Metric{
-			phrased("pauses a container in", seconds("Pause", "from the call to its answer; with a bare runtime a check of the freezer follows")), seconds("Resume", "from paused to running"),
+			phrased("pauses a container in", bench.Seconds("Pause", "from the call to its answer; with a bare runtime a check of the freezer follows")), bench.Seconds("Resume", "from paused to running"),
 		},
 	}, engine.CanPause, func(ctx context.Context, t bench.Trial, c engine.Pauser, _ int) error {
 		if err := timed(ctx, t, "Pause", c.Pause); err != nil {
@@ -82,7 +82,7 @@ func update() bench.Benchmark {
 		Name:    "operations.container.update",
 		Summary: "change the CPU limit of a running container",
 		Source:  "peers (docker update, the kubelet's resize of a pod)",
-		Metrics: []result.Metric{seconds("Update", "from the call to its return; it does not check that the limit then holds")},
+		Metrics: []result.Metric{bench.Seconds("Update", "from the call to its return; it does not check that the limit then holds")},
 	}, engine.CanUpdate, func(ctx context.Context, t bench.Trial, c engine.Updater, n int) error {
 		return timed(ctx, t, "Update", func(ctx context.Context) error {
 			// The limit differs each time, so that each call changes it.
@@ -96,7 +96,7 @@ func stats() bench.Benchmark {
 		Name:    "operations.container.stats",
 		Summary: "query the engine for the resource usage of a running container",
 		Source:  "peers (the kubelet, docker stats)",
-		Metrics: []result.Metric{seconds("Stats", "from the call to its return")},
+		Metrics: []result.Metric{bench.Seconds("Stats", "from the call to its return")},
 	}, engine.CanStats, func(ctx context.Context, t bench.Trial, c engine.Meter, _ int) error {
 		return timed(ctx, t, "Stats", func(ctx context.Context) error {
 			used, err := c.Stats(ctx)

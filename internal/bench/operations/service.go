@@ -18,8 +18,8 @@ func service() bench.Benchmark {
 		Summary: "from create to the first HTTP response, over the host's network",
 		Source:  "peers (cold-start benchmarks)",
 		Metrics: []result.Metric{
-			seconds("Listening", "from just before create until the server reports that it listens"),
-			phrased("answers the first request after", seconds("Ready", "from just before create to the end of the first response")),
+			bench.Seconds("Listening", "from just before create until the server reports that it listens"),
+			phrased("answers the first request after", bench.Seconds("Ready", "from just before create to the end of the first response")),
 		},
 		Needs: bench.Always(engine.NetworkHost),
 		Run: func(ctx context.Context, t bench.Trial) error {

@@ -30,7 +30,7 @@ type redisLatency struct {
 
 func redisLatencies() []redisLatency {
 	series := func(name, statistic, steps string) result.Metric {
-		m := seconds(name, statistic+" of the time of a request, of each test in the order above"+steps)
+		m := bench.Seconds(name, statistic+" of the time of a request, of each test in the order above"+steps)
 		m.Series = true
 		return m
 	}
@@ -52,11 +52,11 @@ func named(test workload.RedisTest) bool {
 func redis() bench.Benchmark {
 	var rates, times []result.Metric
 	for _, test := range workload.RedisTests() {
-		rates = append(rates, higher(test.Name, result.PerSecond, "completed requests per second: "+test.Title()))
+		rates = append(rates, bench.Higher(test.Name, result.PerSecond, "completed requests per second: "+test.Title()))
 		if named(test) {
 			times = append(times,
-				seconds(test.Name+"P50", "median of the time of a "+test.Name+redisSteps),
-				seconds(test.Name+"P99", "99th percentile of the time of a "+test.Name+redisSteps),
+				bench.Seconds(test.Name+"P50", "median of the time of a "+test.Name+redisSteps),
+				bench.Seconds(test.Name+"P99", "99th percentile of the time of a "+test.Name+redisSteps),
 			)
 		}
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -28,28 +30,48 @@ type storage struct {
 	cache bench.Cache
 }
 
-// storageNeeds returns the needs of a benchmark whose parameters on and cache select the storage of so many bytes.
-func storageNeeds(p bench.Params, bytes int64) bench.Needs {
-	needs := bench.Volume(p.Param("on")).Needs(bytes)
-	if p.Has("cache") && p.Param("cache") == string(bench.Cold) {
-		needs.Capabilities = append(needs.Capabilities, engine.CanExec) // see storage.measure
+// onStorage completes a benchmark that works on so many bytes of files. Its parameter on selects the storage, and its parameter
+// cache, if it has one, the state of the page cache.
+func onStorage(
+	b bench.Benchmark, bytes func(p bench.Params) int64, run func(ctx context.Context, t bench.Trial, on storage) (workload.Values, error),
+) bench.Benchmark {
+	b.Waits = []bench.Medium{bench.Disk}
+	cacheOf := func(p bench.Params) bench.Cache {
+		if p.Has("cache") {
+			return bench.Cache(p.Param("cache"))
+		}
+		return bench.Warm
 	}
-	return needs
+	b.Needs = func(p bench.Params) bench.Needs {
+		needs := bench.Volume(p.Param("on")).Needs(bytes(p))
+		if cacheOf(p) == bench.Cold {
+			needs.Capabilities = append(needs.Capabilities, engine.CanExec) // see storage.measure
+		}
+		return needs
+	}
+	b.Run = func(ctx context.Context, t bench.Trial) error {
+		volume, cache := bench.Volume(t.Param("on")), cacheOf(t.Params)
+		if cache == bench.Cold && !volume.OnDisk() {
+			return &engine.UnsupportedError{
+				What: coldCache, Reason: "files on " + string(volume) + " are always in memory", Advice: "measure with cache=warm, or on=bind",
+			}
+		}
+		m, err := volume.Mount(t)
+		if err != nil {
+			return err
+		}
+		t.Condition("files on", m.On)
+		values, err := run(ctx, t, storage{m, cache})
+		if err != nil {
+			return err
+		}
+		return bench.RecordAll(t, values, b.Metrics)
+	}
+	return b
 }
 
-// storageOf makes the volume that the parameter on selects, and records it as a condition.
-func storageOf(t bench.Trial, cache bench.Cache) (storage, error) {
-	volume := bench.Volume(t.Param("on"))
-	if err := cache.Check(volume); err != nil {
-		return storage{}, err
-	}
-	m, err := volume.Mount(t)
-	if err != nil {
-		return storage{}, err
-	}
-	t.Condition("files on", m.On)
-	return storage{m, cache}, nil
-}
+// coldCache is the name of the requirement in errors.
+const coldCache = "a cold page cache"
 
 // measure runs programs one after the other on the storage, in its directory. With a warm cache they are all of one
 // container's first process. To drop the page cache between two programs the container must wait: each program is then a
@@ -69,7 +91,7 @@ func (s storage) measure(ctx context.Context, t bench.Trial, stages ...stage) (w
 	all := workload.Values{}
 	for _, st := range stages {
 		if st.reads {
-			if err := s.prepareCache(ctx, t); err != nil {
+			if err := s.dropCache(ctx, t); err != nil {
 				return nil, err
 			}
 		}
@@ -82,9 +104,9 @@ func (s storage) measure(ctx context.Context, t bench.Trial, stages ...stage) (w
 	return all, nil
 }
 
-// prepareCache brings the page cache into its state. A cache that stays warm is an *engine.UnsupportedError.
-func (s storage) prepareCache(ctx context.Context, t bench.Trial) error {
-	if err := s.cache.Prepare(ctx, t); err != nil || s.cache == bench.Warm || s.Dir == "" {
+// dropCache drops the page cache. A cache that stays warm is an *engine.UnsupportedError.
+func (s storage) dropCache(ctx context.Context, t bench.Trial) error {
+	if err := t.Storage.DropCaches(ctx); err != nil || s.Dir == "" {
 		return err
 	}
 	cached, size, err := cachedBytes(s.Dir)
@@ -100,7 +122,7 @@ func (s storage) prepareCache(ctx context.Context, t bench.Trial) error {
 	default:
 		return nil
 	}
-	return &engine.UnsupportedError{What: "a cold page cache", Reason: reason, Advice: "measure with cache=warm"}
+	return &engine.UnsupportedError{What: coldCache, Reason: reason, Advice: "measure with cache=warm"}
 }
 
 // recordCache records the state of the page cache after the measurement has confirmed it. A state that cannot be observed
@@ -117,4 +139,54 @@ func (s storage) recordCache(t bench.Trial) {
 		}
 	}
 	t.Condition("page cache", text)
+}
+
+// blogSpace is the most space that the probe's load takes, in bytes: see probe/files.c.
+const blogSpace = 30 << 20
+
+func diskBlog() bench.Benchmark {
+	return onStorage(bench.Benchmark{
+		Name:    "performance.disk.blog",
+		Summary: "concurrent readers and writers of small files",
+		Source:  "wang table 2 and section 5.3 (Blogbench: 3 writers, 1 rewriter, 5 commenters, 10 readers)",
+		Metrics: []result.Metric{
+			bench.Higher("ReadScore", result.Score, "whole blogs read per second"),
+			bench.Higher("WriteScore", result.Score, "whole blogs written per second"),
+		},
+		Params: []bench.Param{
+			duration(500*time.Millisecond, 30*time.Second, "run time of the load"),
+			bench.OnParam(bench.Bind, bench.Bind),
+		},
+	}, func(bench.Params) int64 { return blogSpace }, func(ctx context.Context, t bench.Trial, on storage) (workload.Values, error) {
+		// The seed is the same in every trial, so that all targets get the same files.
+		load := workload.Files(workload.PaperFilesLoad(bench.DataDir, 1), t.Duration("duration"))
+		return bench.Measure(ctx, t, bench.InContainer, load, on.Into)
+	})
+}
+
+// sqliteSpace is the most space that the database, its journal and the script take for each insertion, in bytes.
+const sqliteSpace = 1 << 10
+
+func diskSQLite() bench.Benchmark {
+	return onStorage(bench.Benchmark{
+		Name:    "performance.disk.sqlite",
+		Summary: "insertions in an indexed table of SQLite",
+		Source:  "wang section 5.3 and figure 12 (pts/sqlite)",
+		Metrics: []result.Metric{
+			bench.Seconds("TotalTime", "time of SQLite's start and of the insertions, each a transaction that is synced (wang: Seconds)"),
+		},
+		Image: bench.WorkloadImage,
+		Params: []bench.Param{
+			{Name: "insertions", Help: "number of rows that are inserted", Quick: "250", Paper: "2500", Check: bench.IntRange(1, 65_536)},
+			bench.OnParam(bench.Bind, bench.Bind),
+		},
+	}, func(p bench.Params) int64 {
+		return 1<<20 + int64(p.Int("insertions"))*sqliteSpace
+	}, func(ctx context.Context, t bench.Trial, on storage) (workload.Values, error) {
+		var stages []stage
+		for _, p := range workload.Insertions(t.Int("insertions"), "TotalTime") {
+			stages = append(stages, stage{Program: p})
+		}
+		return on.measure(ctx, t, stages...)
+	})
 }

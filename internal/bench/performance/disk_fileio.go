@@ -48,29 +48,16 @@ func fileIO(t bench.Trial) workload.FileIO {
 // fileBytes is the size of all files together.
 func fileBytes(p bench.Params) int64 { return int64(p.Int("files")) * int64(p.Int("mib")) << 20 }
 
-// fileBenchmark completes a benchmark that runs modes of sysbench's fileio on the storage of the parameter on.
+// fileBenchmark completes a benchmark that runs modes of sysbench's fileio.
 func fileBenchmark(b bench.Benchmark, stages func(f workload.FileIO) []stage) bench.Benchmark {
-	b.Waits, b.Image = []bench.Medium{bench.Disk}, bench.WorkloadImage
-	b.Needs = func(p bench.Params) bench.Needs { return storageNeeds(p, fileBytes(p)) }
-	b.Run = func(ctx context.Context, t bench.Trial) error {
-		cache := bench.Warm
-		if t.Has("cache") {
-			cache = bench.Cache(t.Param("cache"))
-		}
-		on, err := storageOf(t, cache)
-		if err != nil {
-			return err
-		}
+	b.Image = bench.WorkloadImage
+	return onStorage(b, fileBytes, func(ctx context.Context, t bench.Trial, on storage) (workload.Values, error) {
 		values, err := on.measure(ctx, t, stages(fileIO(t))...)
-		if err != nil {
-			return err
-		}
-		if t.Has("cache") {
+		if err == nil && t.Has("cache") {
 			on.recordCache(t)
 		}
-		return bench.RecordAll(t, values, b.Metrics)
-	}
-	return b
+		return values, err
+	})
 }
 
 func diskRead() bench.Benchmark {
@@ -79,8 +66,8 @@ func diskRead() bench.Benchmark {
 		Summary: "reading files with sysbench fileio, a fixed amount of work",
 		Source:  "espe figure 4a and table 1; nishimura tables 3 and 4",
 		Metrics: []result.Metric{
-			seconds("SeqRead", "time to read all files from beginning to end, in blocks of 16 KiB (espe: FileSeqRead)"),
-			seconds("RndRead", "time of the random reads of 16 KiB (espe: FileRndRead)"),
+			bench.Seconds("SeqRead", "time to read all files from beginning to end, in blocks of 16 KiB (espe: FileSeqRead)"),
+			bench.Seconds("RndRead", "time of the random reads of 16 KiB (espe: FileRndRead)"),
 		},
 		Params: fileParams("8", requestsParam(), bench.OnParam(bench.Bind, bench.Rootfs), bench.CacheParam(bench.Warm, bench.Warm)),
 	}, func(f workload.FileIO) []stage {
@@ -98,9 +85,9 @@ func diskWrite() bench.Benchmark {
 		Summary: "writing files with sysbench fileio, a fixed amount of work",
 		Source:  "espe figure 4b and table 1; nishimura tables 3 and 4",
 		Metrics: []result.Metric{
-			seconds("SeqWrite", "time to write all new files from beginning to end, in blocks of 16 KiB, with the sync at the end (espe: FileSeqWrite)"),
-			seconds("SeqRewrite", "time to write all existing files in the same way (espe: FileSeqRewrite)"),
-			seconds("RndWrite", "time of the random writes of 16 KiB, with the sync at the end (espe: FileRndWrite)"),
+			bench.Seconds("SeqWrite", "time to write all new files from beginning to end, in blocks of 16 KiB, with the sync at the end (espe: FileSeqWrite)"),
+			bench.Seconds("SeqRewrite", "time to write all existing files in the same way (espe: FileSeqRewrite)"),
+			bench.Seconds("RndWrite", "time of the random writes of 16 KiB, with the sync at the end (espe: FileRndWrite)"),
 		},
 		Params: fileParams("8", requestsParam(), fsyncParam(), bench.OnParam(bench.Bind, bench.Rootfs)),
 	}, func(f workload.FileIO) []stage {
@@ -116,10 +103,10 @@ func diskWrite() bench.Benchmark {
 // they have no value, and a condition of the trial gives the reason.
 func diskMount() bench.Benchmark {
 	metrics := []result.Metric{
-		seconds("Bind", "SeqWrite on a bind mount of the host's disk"),
-		seconds("Rootfs", "SeqWrite on the container's own root file system"),
-		seconds("BindTmpfs", "SeqWrite on a bind mount of a tmpfs of the host"),
-		seconds("Tmpfs", "SeqWrite on a tmpfs that the runtime makes"),
+		bench.Seconds("Bind", "SeqWrite on a bind mount of the host's disk"),
+		bench.Seconds("Rootfs", "SeqWrite on the container's own root file system"),
+		bench.Seconds("BindTmpfs", "SeqWrite on a bind mount of a tmpfs of the host"),
+		bench.Seconds("Tmpfs", "SeqWrite on a tmpfs that the runtime makes"),
 	}
 	volumes := []bench.Volume{bench.Bind, bench.Rootfs, bench.BindTmpfs, bench.Tmpfs} // of the metrics
 	for i := range metrics[1:] {

@@ -13,19 +13,17 @@ import (
 )
 
 func diskThroughput() bench.Benchmark {
-	metrics := []result.Metric{
-		higher("SeqWrite", result.BytesPerSecond, "writing the new file from beginning to end, with the sync at the end"),
-		higher("SeqRead", result.BytesPerSecond, "reading the file from beginning to end; with a warm cache repeatedly"),
-		higher("RndRead", result.PerSecond, "reads at random positions"),
-		higher("RndWrite", result.PerSecond, "writes at random positions, with the sync at the end"),
-	}
-	return bench.Benchmark{
+	return onStorage(bench.Benchmark{
 		Name:    "performance.disk.throughput",
 		Summary: "sequential and random throughput of one file with fio, one request at a time",
 		Source:  "wang section 5.3 and figures 10 and 11 (IOzone: 16 GB, flushed and dropped from the cache before)",
-		Metrics: metrics,
-		Waits:   []bench.Medium{bench.Disk},
-		Image:   bench.WorkloadImage,
+		Metrics: []result.Metric{
+			bench.Higher("SeqWrite", result.BytesPerSecond, "writing the new file from beginning to end, with the sync at the end"),
+			bench.Higher("SeqRead", result.BytesPerSecond, "reading the file from beginning to end; with a warm cache repeatedly"),
+			bench.Higher("RndRead", result.PerSecond, "reads at random positions"),
+			bench.Higher("RndWrite", result.PerSecond, "writes at random positions, with the sync at the end"),
+		},
+		Image: bench.WorkloadImage,
 		Params: []bench.Param{
 			{Name: "mib", Help: "size of the file in MiB", Quick: "128", Paper: "16384", Check: bench.IntRange(1, 1<<24)},
 			{Name: "block", Help: "size of a sequential request in KiB", Quick: "128", Paper: "128", Check: bench.IntRange(4, 65_536)},
@@ -35,44 +33,36 @@ func diskThroughput() bench.Benchmark {
 			bench.CacheParam(bench.Warm, bench.Cold),
 			{Name: "direct", Help: "1 bypasses the page cache (O_DIRECT), if the target honours it", Quick: "0", Paper: "0", Check: bench.OneOf("0", "1")},
 		},
-		Needs: func(p bench.Params) bench.Needs { return storageNeeds(p, int64(p.Int("mib"))<<20) },
-		Run: func(ctx context.Context, t bench.Trial) error {
-			f := workload.Fio{Dir: bench.DataDir, MiB: t.Int("mib"), Direct: t.Param("direct") == "1"}
-			d, block, rndBlock := t.Duration("duration"), t.Int("block")<<10, t.Int("rndblock")<<10
-			if block > f.MiB<<20 || rndBlock > f.MiB<<20 {
-				return fmt.Errorf("requests of %d and %d bytes do not fit into a file of %d MiB", block, rndBlock, f.MiB)
-			}
-			on, err := storageOf(t, bench.Cache(t.Param("cache")))
-			if err != nil {
-				return err
-			}
-			if f.Direct && !on.OnDisk() {
-				return &engine.UnsupportedError{What: "direct I/O", Reason: "files on " + string(on.Volume) + " exist only in memory", Advice: "measure with direct=0"}
-			}
-			// With a cold cache the file is read once: a repetition would read it from the cache.
-			again := on.cache == bench.Warm
-			sequential := workload.FioRun{Mode: workload.FioRead, Metric: "SeqRead", Unit: workload.BytesPerSecond, Block: block, Again: again}
-			if again {
-				sequential.For = d
-			}
-			values, err := on.measure(ctx, t, on.runs(f,
-				workload.FioRun{Mode: workload.FioWrite, Metric: "SeqWrite", Unit: workload.BytesPerSecond, Block: block},
-				sequential,
-				workload.FioRun{Mode: workload.FioRandRead, Metric: "RndRead", Unit: workload.PerSecond, Block: rndBlock, For: d, Again: again},
-				workload.FioRun{Mode: workload.FioRandWrite, Metric: "RndWrite", Unit: workload.PerSecond, Block: rndBlock, For: d, Again: true},
-			)...)
-			if err != nil {
-				return err
-			}
-			on.recordCache(t)
-			if f.Direct {
-				if err := on.checkDirect(t, workload.FioFile); err != nil {
-					return err
-				}
-			}
-			return bench.RecordAll(t, values, metrics)
-		},
-	}
+	}, func(p bench.Params) int64 { return int64(p.Int("mib")) << 20 }, func(ctx context.Context, t bench.Trial, on storage) (workload.Values, error) {
+		f := workload.Fio{Dir: bench.DataDir, MiB: t.Int("mib"), Direct: t.Param("direct") == "1"}
+		d, block, rndBlock := t.Duration("duration"), t.Int("block")<<10, t.Int("rndblock")<<10
+		if block > f.MiB<<20 || rndBlock > f.MiB<<20 {
+			return nil, fmt.Errorf("requests of %d and %d bytes do not fit into a file of %d MiB", block, rndBlock, f.MiB)
+		}
+		if f.Direct && !on.OnDisk() {
+			return nil, &engine.UnsupportedError{What: "direct I/O", Reason: "files on " + string(on.Volume) + " exist only in memory", Advice: "measure with direct=0"}
+		}
+		// With a cold cache the file is read once: a repetition would read it from the cache.
+		again := on.cache == bench.Warm
+		sequential := workload.FioRun{Mode: workload.FioRead, Metric: "SeqRead", Unit: workload.BytesPerSecond, Block: block, Again: again}
+		if again {
+			sequential.For = d
+		}
+		values, err := on.measure(ctx, t, on.runs(f,
+			workload.FioRun{Mode: workload.FioWrite, Metric: "SeqWrite", Unit: workload.BytesPerSecond, Block: block},
+			sequential,
+			workload.FioRun{Mode: workload.FioRandRead, Metric: "RndRead", Unit: workload.PerSecond, Block: rndBlock, For: d, Again: again},
+			workload.FioRun{Mode: workload.FioRandWrite, Metric: "RndWrite", Unit: workload.PerSecond, Block: rndBlock, For: d, Again: true},
+		)...)
+		if err != nil {
+			return nil, err
+		}
+		on.recordCache(t)
+		if f.Direct {
+			err = on.checkDirect(t, workload.FioFile)
+		}
+		return values, err
+	})
 }
 
 // runs groups fio's runs into calls. A cold cache needs a call for each run; otherwise one call saves fio's start-up time.

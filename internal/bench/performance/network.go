@@ -57,8 +57,8 @@ func bandwidth() bench.Benchmark {
 		Summary: "one TCP stream by iperf3, between a container and the host or another container, in each direction",
 		Source:  "nishimura section 4.7, tables 3 and 4 (iperf, container as server, host as client)",
 		Metrics: []result.Metric{
-			higher("Send", result.BitsPerSecond, "payload from the server's container to its client"),
-			higher("Receive", result.BitsPerSecond, "payload from the client to the server's container"),
+			bench.Higher("Send", result.BitsPerSecond, "payload from the server's container to its client"),
+			bench.Higher("Receive", result.BitsPerSecond, "payload from the client to the server's container"),
 			{
 				Name: "Retransmits", Unit: result.PerSecond, Better: result.Lower, Optional: true,
 				Help: "segments per second that the host retransmits while the container receives, their count over the test's duration; only with peer=host, since sandboxes do not count theirs",
@@ -98,13 +98,11 @@ func iperf(ctx context.Context, t bench.Trial, test workload.IperfTest) (values 
 	err = bench.Serve(ctx, t, server, func(ctx context.Context, at netip.AddrPort) error {
 		test.Server = at
 		p := test.Program()
-		values, err = bench.Run(ctx, t, bench.AsClient, bench.SpecOf(t, p), func(text []byte) (workload.Values, error) {
-			var err error
-			if congestion, err = workload.IperfCongestion(text); err != nil {
-				return nil, err
-			}
-			return p.Parse(text)
-		})
+		var text []byte
+		if values, text, err = bench.Run(ctx, t, bench.AsClient, bench.SpecOf(t, p), p); err != nil {
+			return err
+		}
+		congestion, err = workload.IperfCongestion(text)
 		return err
 	})
 	return values, congestion, err
@@ -112,10 +110,10 @@ func iperf(ctx context.Context, t bench.Trial, test workload.IperfTest) (values 
 
 func netperf() bench.Benchmark {
 	metrics := []result.Metric{
-		higher(string(workload.TCPStream), result.BitsPerSecond, "payload from the client to the server's container, over one connection"),
-		higher(string(workload.TCPRR), result.PerSecond, "transactions of one byte in each direction, one after the other, over one connection"),
-		higher(string(workload.TCPCRR), result.PerSecond, "TCP_RR with a new connection for each transaction; a fifth as many transactions, at least 100"),
-		higher(string(workload.UDPRR), result.PerSecond, "TCP_RR with datagrams"),
+		bench.Higher(string(workload.TCPStream), result.BitsPerSecond, "payload from the client to the server's container, over one connection"),
+		bench.Higher(string(workload.TCPRR), result.PerSecond, "transactions of one byte in each direction, one after the other, over one connection"),
+		bench.Higher(string(workload.TCPCRR), result.PerSecond, "TCP_RR with a new connection for each transaction; a fifth as many transactions, at least 100"),
+		bench.Higher(string(workload.UDPRR), result.PerSecond, "TCP_RR with datagrams"),
 	}
 	return overNetwork(bench.Benchmark{
 		Name:    "performance.network.netperf",
@@ -166,12 +164,12 @@ func web() bench.Benchmark {
 		Summary: "bandwidth and latency of TCP (netperf) and of HTTP (nginx and ab), over one connection each",
 		Source:  "wang table 3 (Ethr)",
 		Metrics: []result.Metric{
-			higher("TCPBandwidth", result.BitsPerSecond, "payload from the server's container to its client (TCP_MAERTS)"),
-			higher("HTTPBandwidth", result.BitsPerSecond, "bytes of repeated transfers of a file of 1 MiB, without headers"),
-			seconds("TCPLatency", "mean time from a byte sent to the byte received in response (TCP_RR)"),
-			seconds("HTTPLatency", "mean time from a request to the end of its response, a file of one byte"),
-			seconds("TCPLatencyP99", "99th percentile of TCPLatency, in whole microseconds"),
-			seconds("HTTPLatencyP99", "99th percentile of HTTPLatency, in whole microseconds"),
+			bench.Higher("TCPBandwidth", result.BitsPerSecond, "payload from the server's container to its client (TCP_MAERTS)"),
+			bench.Higher("HTTPBandwidth", result.BitsPerSecond, "bytes of repeated transfers of a file of 1 MiB, without headers"),
+			bench.Seconds("TCPLatency", "mean time from a byte sent to the byte received in response (TCP_RR)"),
+			bench.Seconds("HTTPLatency", "mean time from a request to the end of its response, a file of one byte"),
+			bench.Seconds("TCPLatencyP99", "99th percentile of TCPLatency, in whole microseconds"),
+			bench.Seconds("HTTPLatencyP99", "99th percentile of HTTPLatency, in whole microseconds"),
 		},
 	}, "time of each of the four tests", func(ctx context.Context, t bench.Trial, each time.Duration) error {
 		if err := overTCP(ctx, t, each); err != nil {

@@ -21,14 +21,6 @@ func Benchmarks() []bench.Benchmark {
 	)
 }
 
-func higher(name string, unit result.Unit, help string) result.Metric {
-	return result.Metric{Name: name, Unit: unit, Better: result.Higher, Help: help}
-}
-
-func seconds(name, help string) result.Metric {
-	return result.Metric{Name: name, Unit: result.Seconds, Better: result.Lower, Help: help}
-}
-
 // duration is the parameter for the run time of a load.
 func duration(quick, paper time.Duration, help string) bench.Param {
 	return bench.Param{
@@ -60,8 +52,8 @@ func ofLoad(b bench.Benchmark, program func(t bench.Trial) workload.Program) ben
 
 func unixbench() bench.Benchmark {
 	metrics := []result.Metric{
-		higher("LoopsPerSecond", result.PerSecond, "loops of close(dup(fd)) of a pipe, getpid, getuid and umask per second, over all copies"),
-		higher("Index", result.Score, "UnixBench's index of LoopsPerSecond: 15000 loops per second are index 10"),
+		bench.Higher("LoopsPerSecond", result.PerSecond, "loops of close(dup(fd)) of a pipe, getpid, getuid and umask per second, over all copies"),
+		bench.Higher("Index", result.Score, "UnixBench's index of LoopsPerSecond: 15000 loops per second are index 10"),
 	}
 	metrics[1].DerivedFrom = metrics[0].Name
 	return ofLoad(bench.Benchmark{
@@ -82,10 +74,10 @@ func stream() bench.Benchmark {
 		Summary: "memory bandwidth as STREAM measures it, best of the repetitions",
 		Source:  "wang figure 8 (RAMspeed); McCalpin, STREAM",
 		Metrics: []result.Metric{
-			higher("Copy", result.BytesPerSecond, "c = a, 16 bytes an element"),
-			higher("Scale", result.BytesPerSecond, "b = x·c, 16 bytes an element"),
-			higher("Add", result.BytesPerSecond, "c = a + b, 24 bytes an element"),
-			higher("Triad", result.BytesPerSecond, "a = b + x·c, 24 bytes an element"),
+			bench.Higher("Copy", result.BytesPerSecond, "c = a, 16 bytes an element"),
+			bench.Higher("Scale", result.BytesPerSecond, "b = x·c, 16 bytes an element"),
+			bench.Higher("Add", result.BytesPerSecond, "c = a + b, 24 bytes an element"),
+			bench.Higher("Triad", result.BytesPerSecond, "a = b + x·c, 24 bytes an element"),
 		},
 		Params: []bench.Param{
 			{Name: "mib", Help: "size of each of the three arrays in MiB; should be 4 times the last cache", Quick: "32", Paper: "128", Check: bench.IntRange(1, 65536)},
@@ -99,7 +91,7 @@ func stream() bench.Benchmark {
 func latency() bench.Benchmark {
 	var metrics []result.Metric
 	for _, name := range workload.Calls() {
-		metrics = append(metrics, seconds(name, "median time of one call, timed in batches"))
+		metrics = append(metrics, bench.Seconds(name, "median time of one call, timed in batches"))
 	}
 	return bench.Benchmark{
 		Name:    "performance.syscall.latency",
@@ -109,13 +101,11 @@ func latency() bench.Benchmark {
 		Params:  []bench.Param{duration(500*time.Millisecond, 10*time.Second, "run time, all calls together")},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			p := workload.Latency(t.Duration("duration"))
-			var out workload.Output
-			values, err := bench.Run(ctx, t, bench.InContainer, bench.SpecOf(t, p), func(text []byte) (values workload.Values, err error) {
-				if out, err = workload.Parse(text); err != nil {
-					return nil, err
-				}
-				return p.Parse(text)
-			})
+			values, text, err := bench.Run(ctx, t, bench.InContainer, bench.SpecOf(t, p), p)
+			if err != nil {
+				return err
+			}
+			out, err := workload.Parse(text)
 			if err != nil {
 				return err
 			}

@@ -23,10 +23,9 @@ func rate(workers int) bench.Benchmark {
 		Name:    ratePrefix + strconv.Itoa(workers),
 		Summary: fmt.Sprintf("complete lifecycles of containers by %d workers at once: create, start, wait for the exit, delete", workers),
 		Source:  "peers (containerd-stress, bucketbench)",
-		Metrics: []result.Metric{{
-			Name: "Rate", Unit: result.PerSecond, Better: result.Higher,
-			Help: "lifecycles per second of all workers together, from before the first create to the end of the last delete",
-		}},
+		Metrics: []result.Metric{
+			bench.Higher("Rate", result.PerSecond, "lifecycles per second of all workers together, from before the first create to the end of the last delete"),
+		},
 		Params: []bench.Param{{
 			Name: "lives", Help: "lifecycles in a trial, all workers together", Quick: "16", Paper: "200",
 			Check: bench.IntRange(1, largest),

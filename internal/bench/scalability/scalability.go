@@ -44,10 +44,14 @@ func Lookup(name string) (bench.Benchmark, bool) {
 
 func runtime(n int) bench.Benchmark {
 	whole := func(name, phrase, help string) result.Metric {
-		return result.Metric{Name: name, Unit: result.Seconds, Better: result.Lower, Help: help, Phrase: fmt.Sprintf("%s %d containers in", phrase, n)}
+		m := bench.Seconds(name, help)
+		m.Phrase = fmt.Sprintf("%s %d containers in", phrase, n)
+		return m
 	}
 	each := func(name, help string) result.Metric {
-		return result.Metric{Name: name, Unit: result.Seconds, Better: result.Lower, Help: help, Series: true}
+		m := bench.Seconds(name, help)
+		m.Series = true
+		return m
 	}
 	return bench.Benchmark{
 		Name:    prefix + strconv.Itoa(n),

@@ -73,23 +73,15 @@ func OpenCache(dir string) (*Cache, error) {
 	}
 	// The directory itself may contain other files of the user. Directories in tmp have their own mode.
 	for _, sub := range []string{"blobs", "rootfs"} {
-		if err := makePrivate(filepath.Join(dir, sub)); err != nil {
+		info, err := os.Lstat(filepath.Join(dir, sub))
+		if err == nil && info.Mode()&0o077 != 0 {
+			err = os.Chmod(filepath.Join(dir, sub), 0o700)
+		}
+		if err != nil && !errors.Is(err, fs.ErrPermission) { // another user owns the cache
 			return nil, fmt.Errorf("open the image cache: %w", err)
 		}
 	}
 	return &Cache{dir: dir}, nil
-}
-
-// makePrivate removes the permissions of other users from a directory of the cache.
-func makePrivate(dir string) error {
-	info, err := os.Lstat(dir)
-	if err != nil || info.Mode()&0o077 == 0 {
-		return err
-	}
-	if err := os.Chmod(dir, 0o700); err != nil && !errors.Is(err, fs.ErrPermission) { // another user owns the cache
-		return err
-	}
-	return nil
 }
 
 // Dir returns the cache's directory.
@@ -379,9 +371,9 @@ func (c *Cache) change(ctx context.Context, edit func(*v1.IndexManifest) error) 
 
 // collect removes the blobs and root file systems that belong to no image of the index.
 func (c *Cache) collect(index *v1.IndexManifest) error {
-	wanted, images := map[string]bool{}, map[string]bool{}
+	wanted := map[string]bool{}
 	for _, d := range index.Manifests {
-		wanted[d.Digest.Hex], images[d.Digest.Hex] = true, true
+		wanted[d.Digest.Hex] = true
 		image, err := c.open(d)
 		if err != nil {
 			continue // a damaged image must be built or loaded again
@@ -410,7 +402,7 @@ func (c *Cache) collect(index *v1.IndexManifest) error {
 		return err
 	}
 	for _, t := range trees {
-		if t.IsDir() && !images[t.Name()] {
+		if t.IsDir() && !wanted[t.Name()] {
 			errs = append(errs, c.removeRootfs(t.Name()))
 		}
 	}

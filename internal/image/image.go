@@ -48,15 +48,12 @@ func WriteRootfs(ctx context.Context, dir string) error {
 }
 
 // Build builds the probe image for an architecture in Go's naming. The error wraps ErrNoProbe if the binary has no probe for it.
-func Build(arch string) (v1.Image, error) {
-	image, err := build(arch)
-	if err != nil {
-		return nil, fmt.Errorf("build probe image for %s: %w", arch, err)
-	}
-	return image, nil
-}
-
-func build(arch string) (v1.Image, error) {
+func Build(arch string) (image v1.Image, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("build probe image for %s: %w", arch, err)
+		}
+	}()
 	probe, err := Probe(arch)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -300,23 +301,22 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		refuse(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "this registry is read-only")
 		return
 	}
-	path, ok := strings.CutPrefix(request.URL.Path, "/v2")
-	if path = strings.Trim(path, "/"); ok && path == "" {
-		return // a client checks whether this is a registry
-	}
-	rest, reference := cutLast(path)
-	repository, kind := cutLast(rest)
+	path, object := strings.Trim(request.URL.Path, "/"), object.FindStringSubmatch(request.URL.Path)
 	switch {
-	case kind == "manifests":
-		r.serveManifest(w, request, repository, reference)
-	case kind == "blobs":
-		r.serveBlob(w, request, reference)
-	case path == "_catalog":
+	case path == "v2": // a client checks whether this is a registry
+	case path == "v2/_catalog":
 		r.serveCatalog(w)
-	default:
+	case object == nil:
 		refuse(w, http.StatusNotFound, "UNSUPPORTED", "this registry only serves manifests and blobs")
+	case object[2] == "manifests":
+		r.serveManifest(w, request, object[1], object[3])
+	default:
+		r.serveBlob(w, request, object[3])
 	}
 }
+
+// object matches the path of an object: the repository, the kind, and the tag or digest.
+var object = regexp.MustCompile(`^/v2/(.*)/(manifests|blobs)/([^/]+)$`)
 
 // serveCatalog lists the repositories, for debugging.
 func (r *Registry) serveCatalog(w http.ResponseWriter) {
@@ -328,12 +328,6 @@ func (r *Registry) serveCatalog(w http.ResponseWriter) {
 	r.mu.RUnlock()
 	slices.Sort(names)
 	sendJSON(w, http.StatusOK, map[string][]string{"repositories": slices.Compact(names)})
-}
-
-// cutLast cuts a path before its last element.
-func cutLast(path string) (before, last string) {
-	i := strings.LastIndexByte(path, '/')
-	return path[:max(i, 0)], path[i+1:]
 }
 
 // serveManifest serves the manifest with a tag or a digest. Engines resolve the tag to a digest, and then request the manifest by digest.

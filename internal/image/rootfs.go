@@ -95,14 +95,7 @@ func (c *Cache) removeRootfs(name string) error {
 		return fmt.Errorf("remove %s: %w", path, err)
 	}
 	defer lock.release()
-	return errors.Join(os.RemoveAll(path+".new"), os.RemoveAll(path), removeIfThere(path+".list"))
-}
-
-func removeIfThere(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return errors.Join(os.RemoveAll(path+".new"), os.RemoveAll(path), os.RemoveAll(path+".list"))
 }
 
 // writeList writes the list of files in a directory for unchanged.
@@ -112,19 +105,14 @@ func writeList(dir, path string) (err error) {
 		return err
 	}
 	w := bufio.NewWriter(file)
-	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		info, err := d.Info()
-		if err != nil {
-			return err
+		if err == nil {
+			_, err = fmt.Fprintln(w, stamp(info), strconv.Quote(name))
 		}
-		relative, err := filepath.Rel(dir, name)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(w, stamp(info), strconv.Quote(relative))
 		return err
 	})
 	return errors.Join(err, w.Flush(), file.Close())

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -163,10 +164,14 @@ func sumOf(name string) (string, error) {
 	return hash.Hex, errors.Join(err, file.Close())
 }
 
-// assemble builds an image from packed layers.
-func assemble(arch string, files ...string) (v1.Image, error) {
+// assemble builds an image, whose layers it packs in a directory.
+func assemble(arch, dir string, contents ...layout) (v1.Image, error) {
 	var layers []v1.Layer
-	for _, file := range files {
+	for i, content := range contents {
+		file := filepath.Join(dir, fmt.Sprintf("%d.tar.gz", i))
+		if err := content.write(file); err != nil {
+			return nil, err
+		}
 		layer, err := tarball.LayerFromFile(file, tarball.WithMediaType(types.OCILayer))
 		if err != nil {
 			return nil, err

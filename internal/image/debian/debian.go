@@ -156,6 +156,7 @@ type builderOf struct {
 	name  string
 }
 
+// newBuilder collects the inputs of the image except for the packages, and determines its name.
 func newBuilder(o Options) (*builderOf, error) {
 	o.setDefaults()
 	cache, err := image.OpenCache(o.Cache)
@@ -163,36 +164,31 @@ func newBuilder(o Options) (*builderOf, error) {
 		return nil, err
 	}
 	b := &builderOf{Options: o, cache: cache}
-	return b, b.prepare()
-}
-
-// prepare collects the inputs of the image except for the packages, and determines its name.
-func (b *builderOf) prepare() (err error) {
 	if b.Lock != nil {
 		b.lock = *b.Lock
 	} else if b.lock, err = Current(b.cache, b.Arch); err != nil {
-		return err
+		return nil, err
 	}
 	if b.lock.Arch != b.Arch {
-		return fmt.Errorf("the list of packages is for %s", b.lock.Arch)
+		return nil, fmt.Errorf("the list of packages is for %s", b.lock.Arch)
 	}
 	if b.probe, err = image.Probe(b.Arch); err == nil {
 		b.solve, err = linpack(b.Arch)
 	}
 	for _, missing := range []error{image.ErrNoProbe, ErrNoLinpack} {
 		if errors.Is(err, missing) {
-			return fmt.Errorf("%s: %w; build Touchstone with our programs for all architectures from its sources: make probes build", b.Arch, missing)
+			return nil, fmt.Errorf("%s: %w; build Touchstone with our programs for all architectures from its sources: make probes build", b.Arch, missing)
 		}
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	hash := sha256.New()
 	for _, part := range [][]byte{[]byte(builder), b.lock.Format(), b.probe, b.solve, []byte(clipSHA256)} {
 		fmt.Fprintf(hash, "%d\n%s", len(part), part) // a hash never returns an error
 	}
 	b.name = image.OwnPrefix + b.Arch + "-" + hex.EncodeToString(hash.Sum(nil))[:12]
-	return nil
+	return b, nil
 }
 
 // cached returns the image if it is in the cache and passes a quick check.
@@ -350,16 +346,7 @@ func (b *builderOf) pack(p *packages, clip string) (v1.Image, error) {
 	}
 	ours.text(sbomPath, 0o644, bill)
 	ours.parents()
-	var files []string
-	for name, l := range map[string]layout{"1-debian.tar.gz": theirs, "2-touchstone.tar.gz": ours} {
-		file := filepath.Join(b.dir, name)
-		if err := l.write(file); err != nil {
-			return nil, err
-		}
-		files = append(files, file)
-	}
-	slices.Sort(files)
-	return assemble(b.Arch, files...)
+	return assemble(b.Arch, b.dir, theirs, ours)
 }
 
 // debianLayer returns the skeleton with the files from packages, and the licences by package.

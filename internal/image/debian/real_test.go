@@ -290,11 +290,7 @@ func TestDamagedImageIsBuiltAgain(t *testing.T) {
 // putSkeleton puts an image without programs into the cache, for the one that is asked for.
 func putSkeleton(t *testing.T, b *builderOf) {
 	t.Helper()
-	packed := filepath.Join(t.TempDir(), "layer")
-	if err := skeleton().write(packed); err != nil {
-		t.Fatal(err)
-	}
-	oci, err := assemble(b.Arch, packed)
+	oci, err := assemble(b.Arch, t.TempDir(), skeleton())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,10 +50,7 @@ func Keep(cache *image.Cache, lock Lock) error {
 
 // Discard returns to the embedded list of packages. It is idempotent.
 func Discard(cache *image.Cache, arch string) error {
-	if err := os.Remove(ownLock(cache, arch)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return os.RemoveAll(ownLock(cache, arch))
 }
 
 // Renew builds the image from a mirror's current packages, and stores their list.
@@ -72,16 +69,13 @@ func Renew(ctx context.Context, o Options) (*Image, error) {
 }
 
 // Update returns the list of a mirror's current packages for the image.
-func Update(ctx context.Context, o Options) (Lock, error) {
+func Update(ctx context.Context, o Options) (lock Lock, err error) {
 	o.setDefaults()
-	lock, err := o.update(ctx)
-	if err != nil {
-		return Lock{}, fmt.Errorf("renew the list of packages for %s: %w", o.Arch, err)
-	}
-	return lock, nil
-}
-
-func (o Options) update(ctx context.Context) (lock Lock, err error) {
+	defer func() {
+		if err != nil {
+			lock, err = Lock{}, fmt.Errorf("renew the list of packages for %s: %w", o.Arch, err)
+		}
+	}()
 	cache, err := image.OpenCache(o.Cache)
 	if err != nil {
 		return Lock{}, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"path"
 	"strings"
@@ -54,19 +55,19 @@ func (d *daemon) open(ctx context.Context, t target.Target, release func() error
 	if err != nil {
 		return nil, openError(info, err)
 	}
-	e := &Engine{daemon: d, target: info, choice: c, Missing: engine.Missing{}, release: release}
+	e := &Engine{daemon: d, target: info, choice: c, Missing: maps.Clone(c.missing), release: release}
 	e.adapt(ctx)
 	if err := e.findBridge(ctx); err != nil {
 		return nil, err
 	}
 	var live engine.Engine = e
 	if d.session.Cgroups != nil && d.info.CgroupDriver == "cgroupfs" {
-		e.group = "/" + engine.Prefix + d.session.RunID
+		e.group = d.session.Cgroup()
 		live = placer{e}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
 	defer cancel()
-	if err := e.tryOut(ctx); err != nil {
+	if _, err := d.session.Try(ctx, e, "", engine.NoNetwork); err != nil {
 		return nil, openError(e.target, &engine.UnsupportedError{
 			What: t.String(), Reason: fmt.Sprintf("its test container failed: %v", err), Advice: "try the runtime with docker run by hand",
 		})
@@ -88,15 +89,7 @@ func (e *Engine) adapt(ctx context.Context) {
 		e.target.Notes = append(e.target.Notes, fmt.Sprintf(format, args...))
 	}
 	if e.choice.kind.Cannot != nil {
-		for c, reason := range e.choice.kind.Cannot(ctx, e.session.Launcher, e.target.Binary, e.target.Version) {
-			e.Missing[c] = reason
-		}
-	}
-	if e.choice.noHost != "" {
-		e.Missing[engine.NetworkHost] = e.choice.noHost
-	}
-	if e.choice.noBridge != "" {
-		e.Missing[engine.NetworkBridge] = e.choice.noBridge
+		maps.Copy(e.Missing, e.choice.kind.Cannot(ctx, e.session.Launcher, e.target.Binary, e.target.Version))
 	}
 	if e.target.Rootless {
 		e.Missing[engine.NetworkHost] = "rootless Docker has its own network namespace, which cannot be reached from here"
@@ -126,7 +119,7 @@ func (e *Engine) Info() engine.Info { return e.target }
 // restarted.
 func (p placer) SetCgroupParent(group string) error {
 	if group == "" {
-		group = "/" + engine.Prefix + p.session.RunID
+		group = p.session.Cgroup()
 	} else if err := p.revive(); err != nil {
 		return err
 	}
@@ -203,7 +196,7 @@ func (e *Engine) options(spec engine.Spec, parent string) client.ContainerCreate
 		network = api.NetworkMode(spec.Network) // the names are Docker's too
 	}
 	host := &api.HostConfig{
-		Runtime: e.choice.of(spec.Network), NetworkMode: network, ReadonlyRootfs: !spec.Writable,
+		Runtime: e.choice.names[spec.Network], NetworkMode: network, ReadonlyRootfs: !spec.Writable,
 		Tmpfs: map[string]string{"/tmp": "rw,exec,nosuid,nodev,mode=1777"}, Resources: *resources(spec.Resources),
 	}
 	if parent != "" {
@@ -248,16 +241,4 @@ func ignored(warnings []string) error {
 		}
 	}
 	return nil
-}
-
-// tryOut runs a test container.
-func (e *Engine) tryOut(ctx context.Context) error {
-	c, err := e.Create(ctx, engine.Spec{
-		ID: fmt.Sprintf("%s%s-try", engine.Prefix, e.session.RunID), Image: e.session.Registry.Probe(),
-		Process: engine.Process{Args: []string{"/probe", "exit", "42"}},
-	})
-	if err != nil {
-		return err
-	}
-	return errors.Join(engine.RunToExit(ctx, c, 42), c.(*container).undo(ctx))
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,19 +48,13 @@ func (e entries) find(binary string, flags []string) (string, bool) {
 	return "", false
 }
 
-// networkFlags returns a runtime's flags for containers without a network and with the host's. A bridged container needs
-// no further flags.
-func networkFlags(r runtimes.Runtime, t target.Target, flags []string) (none, host []string) {
-	if _, chosen := r.With(t).Option("network"); chosen {
-		return flags, flags
-	}
-	return slices.Concat(flags, r.NoNetwork), slices.Concat(flags, r.HostNetwork)
-}
+// networks are the networks of containers, each with an entry for a target.
+var networks = []engine.Network{engine.NoNetwork, engine.HostNet, engine.Bridged}
 
 // choose finds the entries for a target.
-func (e entries) choose(c *choice, r runtimes.Runtime, t target.Target, flags []string) error {
+func (e entries) choose(c choice, r runtimes.Runtime, t target.Target, flags []string) error {
 	if r.Type != "" && len(flags) == 0 {
-		c.none, c.host, c.bridge = r.Type, r.Type, r.Type // the daemon looks shims up by their type
+		c.useForAll(r.Type) // the daemon looks shims up by their type
 		return nil
 	}
 	if r.Type != "" {
@@ -67,22 +62,13 @@ func (e entries) choose(c *choice, r runtimes.Runtime, t target.Target, flags []
 			What: t.String(), Reason: "Docker cannot pass options to a containerd shim that is given by its type", Advice: "measure it through containerd",
 		}
 	}
-	none, host := networkFlags(r, t, flags)
-	var known [3]bool
-	c.none, known[0] = e.find(r.Binary, none)
-	c.host, known[1] = e.find(r.Binary, host)
-	c.bridge, known[2] = e.find(r.Binary, flags)
-	if known != [3]bool{true, true, true} {
-		return &engine.UnsupportedError{What: t.String(), Reason: "the private Docker daemon was started without this target"}
-	}
-	if network, chosen := r.With(t).Option("network"); chosen && len(r.HostNetwork) > 0 && network != string(engine.HostNet) {
-		c.host, c.noHost = "", fmt.Sprintf("the target's option network=%s rules it out", network)
-	}
-	for _, flag := range r.NoNetwork {
-		if slices.Contains(flags, flag) {
-			c.bridge, c.noBridge = "", "the target's option "+strings.TrimPrefix(flag, "--")+" rules it out"
+	for _, n := range networks {
+		var known bool
+		if c.names[n], known = e.find(r.Binary, slices.Concat(flags, r.NetworkFlags(t, n))); !known {
+			return &engine.UnsupportedError{What: t.String(), Reason: "the private Docker daemon was started without this target"}
 		}
 	}
+	maps.Copy(c.missing, r.RuledOut(t))
 	return nil
 }
 
@@ -104,9 +90,8 @@ func findEntries(ctx context.Context, s engine.Session) entries {
 			if err != nil {
 				continue // Open returns the error
 			}
-			none, host := networkFlags(r.Runtime, t, flags)
-			for _, f := range [][]string{none, host, flags} {
-				e.add(r.Runtime, f)
+			for _, n := range networks {
+				e.add(r.Runtime, slices.Concat(flags, r.NetworkFlags(t, n)))
 			}
 		}
 	}

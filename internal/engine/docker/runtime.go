@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/target"
@@ -17,37 +16,26 @@ import (
 
 // choice is the runtime of a target in the daemon's terms.
 type choice struct {
-	kind runtimes.Kind
-	// none, host and bridge are the values of HostConfig.Runtime for the networks. If host or bridge is empty, noHost
-	// or noBridge is the reason.
-	none, host, bridge string
-	noHost, noBridge   string
+	kind    runtimes.Kind
+	names   map[engine.Network]string // values of HostConfig.Runtime
+	missing engine.Missing            // networks
 }
 
-func (c choice) of(n engine.Network) string {
-	switch n {
-	case engine.HostNet:
-		return c.host
-	case engine.Bridged:
-		return c.bridge
-	default:
-		return c.none
+// useForAll makes one value of HostConfig.Runtime serve all networks.
+func (c choice) useForAll(name string) {
+	for _, n := range networks {
+		c.names[n] = name
 	}
 }
 
 // lookup returns the daemon's runtime for a target. The error is an *engine.UnsupportedError; the Info is valid in any case.
 func (d *daemon) lookup(ctx context.Context, t target.Target) (choice, engine.Info, error) {
 	r, err := runtimes.Get(ctx, d.sessionFor(t.Runtime), t)
-	info := engine.Info{
-		Target: t, Binary: r.Binary, Isolation: r.Isolation, Cgroup: string(cgroup.None),
-		Version:  fmt.Sprintf("Docker %s, %s", d.info.ServerVersion, cmp.Or(r.Version, t.Runtime+" of an unknown version")),
-		Rootless: d.secured("rootless"), Notes: slices.Clone(r.Notes),
-	}
-	if d.info.CgroupVersion != "" {
+	info := r.Info(t)
+	info.Version = fmt.Sprintf("Docker %s, %s", d.info.ServerVersion, cmp.Or(r.Version, t.Runtime+" of an unknown version"))
+	info.Cgroup, info.Rootless, info.Notes = d.session.CgroupMode(), d.secured("rootless"), slices.Clone(r.Notes)
+	if d.session.Cgroups == nil && d.info.CgroupVersion != "" {
 		info.Cgroup = "v" + d.info.CgroupVersion
-	}
-	if d.session.Cgroups != nil {
-		info.Cgroup = string(d.session.Cgroups.Mode)
 	}
 	if d.private != nil && err != nil {
 		return choice{}, info, err
@@ -56,11 +44,11 @@ func (d *daemon) lookup(ctx context.Context, t target.Target) (choice, engine.In
 	if err != nil {
 		return choice{}, info, err
 	}
-	c := choice{kind: r.Kind}
+	c := choice{kind: r.Kind, names: map[engine.Network]string{}, missing: engine.Missing{}}
 	if d.private != nil {
-		err = d.entries.choose(&c, r, t, flags)
+		err = d.entries.choose(c, r, t, flags)
 	} else {
-		err = d.choose(&c, &info, r, t, flags)
+		err = d.choose(c, &info, r, t, flags)
 	}
 	return c, info, err
 }
@@ -86,7 +74,7 @@ func (d *daemon) sessionFor(runtime string) engine.Session {
 }
 
 // choose finds the entry of the user's daemon for the runtime with exactly these flags.
-func (d *daemon) choose(c *choice, info *engine.Info, r runtimes.Runtime, t target.Target, flags []string) error {
+func (d *daemon) choose(c choice, info *engine.Info, r runtimes.Runtime, t target.Target, flags []string) error {
 	var entryName string
 	var args []string
 	for _, candidate := range slices.Sorted(maps.Keys(d.info.Runtimes)) {
@@ -103,18 +91,18 @@ func (d *daemon) choose(c *choice, info *engine.Info, r runtimes.Runtime, t targ
 	if entryName == "" {
 		return d.unknown(r, t, flags)
 	}
-	c.none, c.host, c.bridge = entryName, entryName, entryName
+	c.useForAll(entryName)
 	if len(args) > 0 && len(flags) == 0 {
 		info.Notes = append(info.Notes, fmt.Sprintf("the daemon runs %s with %s", t.Runtime, strings.Join(args, " ")))
 	}
 	for _, flag := range r.HostNetwork {
 		if !slices.Contains(args, flag) {
-			c.host, c.noHost = "", fmt.Sprintf("%s needs the flag %s, which the daemon's runtime %s lacks", r.Kind.Name, flag, entryName)
+			c.missing[engine.NetworkHost] = fmt.Sprintf("%s needs the flag %s, which the daemon's runtime %s lacks", r.Kind.Name, flag, entryName)
 		}
 	}
 	for _, flag := range r.NoNetwork {
 		if slices.Contains(args, flag) {
-			c.bridge, c.noBridge = "", fmt.Sprintf("the daemon's runtime %s has the flag %s, which rules it out", entryName, flag)
+			c.missing[engine.NetworkBridge] = fmt.Sprintf("the daemon's runtime %s has the flag %s, which rules it out", entryName, flag)
 		}
 	}
 	return nil

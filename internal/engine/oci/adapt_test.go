@@ -20,7 +20,7 @@ func TestRootlessWithCgroups(t *testing.T) {
 		{"crun version 1.21", false, true},
 	} {
 		e := &Engine{
-			kind: runtimes.KindOf(c.version), info: engine.Info{Rootless: c.rootless},
+			runtime: runtimes.Runtime{Kind: runtimes.KindOf(c.version)}, info: engine.Info{Rootless: c.rootless},
 			Local: engine.Local{Session: engine.Session{Cgroups: &cgroup.Hierarchy{Mode: cgroup.V2}}}, Missing: engine.Missing{},
 		}
 		e.adapt(t.Context())

@@ -36,8 +36,8 @@ func TestChosenNetwork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := &Engine{info: engine.Info{Target: parsed}, kind: runtimes.KindOf("runsc version 1"), Missing: engine.Missing{}}
-		e.kind.Cannot = nil // it would ask the binary
+		e := &Engine{info: engine.Info{Target: parsed}, runtime: runtimes.Runtime{Kind: runtimes.KindOf("runsc version 1")}, Missing: engine.Missing{}}
+		e.runtime.Cannot = nil // it would ask the binary
 		e.adapt(t.Context())
 		if err := e.Supports(engine.NetworkHost); (err == nil) != host {
 			t.Errorf("%s supports the host's network: %v", name, err)

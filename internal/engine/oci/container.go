@@ -289,7 +289,7 @@ func (c *container) Pause(ctx context.Context) error {
 		return err
 	}
 	c.setPaused(true)
-	if c.e.kind.Isolation != engine.SharedKernel || c.group == nil {
+	if c.e.runtime.Isolation != engine.SharedKernel || c.group == nil {
 		return nil // the runtime does not freeze the cgroup
 	}
 	// crun returns before the processes are frozen. This confirmation is no part of the timed step.

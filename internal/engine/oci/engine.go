@@ -21,8 +21,8 @@ import (
 // Engine drives one OCI runtime by its command line.
 type Engine struct {
 	engine.Local
-	info engine.Info
-	kind runtimes.Kind
+	info    engine.Info
+	runtime runtimes.Runtime
 	engine.Missing
 	dir    string   // bundles and the runtime's own state
 	root   string   // the runtime's state
@@ -78,7 +78,7 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	}
 	bundle := filepath.Join(e.dir, "bundles", spec.ID)
 	c := &container{
-		e: e, id: spec.ID, group: group, network: e.kind.NetworkFlags(e.info.Target, spec.Network), bundle: bundle, log: filepath.Join(bundle, logName),
+		e: e, id: spec.ID, group: group, network: e.runtime.NetworkFlags(e.info.Target, spec.Network), bundle: bundle, log: filepath.Join(bundle, logName),
 	}
 	if err := os.Mkdir(c.bundle, 0o700); err != nil {
 		if errors.Is(err, fs.ErrExist) {

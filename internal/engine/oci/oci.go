@@ -73,7 +73,7 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 		return nil, err
 	}
 	e := &Engine{
-		Local: engine.Local{Session: s}, kind: r.Kind, flags: flags, Missing: engine.Missing{
+		Local: engine.Local{Session: s}, runtime: r, flags: flags, Missing: engine.Missing{
 			engine.CanPull:  "it takes the root file system as a directory, and pulls nothing",
 			engine.CanStats: "the OCI runtime specification has no call for it",
 		},
@@ -83,8 +83,8 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 	refuse := func(reason, advice string) error {
 		return &engine.OpenError{Info: e.info, Err: &engine.UnsupportedError{What: t.String(), Reason: reason, Advice: advice}}
 	}
-	if e.info.Rootless && e.kind.Rootless == nil {
-		return nil, refuse(e.kind.NoRootless, "run as root")
+	if e.info.Rootless && e.runtime.Rootless == nil {
+		return nil, refuse(e.runtime.NoRootless, "run as root")
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
 	defer cancel()
@@ -107,13 +107,13 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 // adapt applies the limits of this host and this user to the runtime.
 func (e *Engine) adapt(ctx context.Context) {
 	info := &e.info
-	if e.kind.Cannot != nil {
-		maps.Copy(e.Missing, e.kind.Cannot(ctx, e.Session.Launcher, info.Binary, info.Version))
+	if e.runtime.Cannot != nil {
+		maps.Copy(e.Missing, e.runtime.Cannot(ctx, e.Session.Launcher, info.Binary, info.Version))
 	}
 	if info.Rootless {
-		maps.Copy(e.Missing, e.kind.RootlessCannot)
+		maps.Copy(e.Missing, e.runtime.RootlessCannot)
 	}
-	if network, chosen := info.Target.Option("network"); chosen && e.kind.HostNetwork != nil {
+	if network, chosen := info.Target.Option("network"); chosen && e.runtime.HostNetwork != nil {
 		ruledOut := fmt.Sprintf("the target's option network=%s rules it out", network)
 		if network != "host" {
 			e.Missing[engine.NetworkHost] = ruledOut
@@ -139,7 +139,7 @@ func (e *Engine) adapt(ctx context.Context) {
 		e.Missing[engine.CanUpdate] = "limits need cgroups, which this user may not make"
 	}
 	if info.Rootless {
-		e.flags = slices.Concat(e.kind.Rootless, e.flags)
+		e.flags = slices.Concat(e.runtime.Rootless, e.flags)
 		info.Notes = append(info.Notes, "rootless: in a user namespace that maps this user to root")
 	}
 }

@@ -19,14 +19,6 @@ import (
 // longestAnswer bounds the output that is read from Podman, in bytes.
 const longestAnswer = 64 << 10
 
-// PodmanError is the error of a Podman command.
-type PodmanError struct {
-	Message string // from its standard error, or its exit
-	Exit    process.Exit
-}
-
-func (e *PodmanError) Error() string { return e.Message }
-
 // invocation holds the parts of a Podman command that depend on the container's network.
 type invocation struct {
 	flags   []string // of the runtime
@@ -58,7 +50,7 @@ func (e *Engine) change(ctx context.Context, how invocation, args ...string) (st
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	inner, cancel := engine.WithGracePeriod(ctx, undoLimit)
+	inner, cancel := engine.WithGracePeriod(ctx, engine.UndoLimit)
 	defer cancel()
 	answer, err := e.run(inner, e.command(inner, how, args...))
 	if err == nil && ctx.Err() != nil {
@@ -80,11 +72,10 @@ func (e *Engine) run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 		defer func() { _ = printed[n].Close() }() // it is in memory
 	}
 	cmd.Stdout, cmd.Stderr = printed[0], printed[1]
-	err := e.session.Launcher.Run(ctx, cmd)
+	err := e.Session.Launcher.Run(ctx, cmd)
 	if err != nil && ctx.Err() == nil {
-		var ended *process.ExitError
-		if errors.As(err, &ended) {
-			err = &PodmanError{Message: message(contents(printed[1]), err.Error()), Exit: ended.Exit}
+		if _, ended := errors.AsType[*process.ExitError](err); ended {
+			err = errors.New(message(contents(printed[1]), err.Error()))
 		}
 	}
 	return contents(printed[0]), err

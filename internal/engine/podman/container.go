@@ -92,18 +92,11 @@ func (b *container) adopt() error {
 	if err != nil || pid <= 1 {
 		return b.explain("find the conmon of", fmt.Errorf("its pid file contains %.20q", text))
 	}
-	b.conmon = b.e.session.Launcher.Adopt(pid)
+	b.conmon = b.e.Session.Launcher.Adopt(pid)
 	return nil
 }
 
-func (b *container) ended() bool {
-	select {
-	case <-b.exit.done:
-		return true
-	default:
-		return false
-	}
-}
+func (b *container) ended() bool { return engine.Ended(b.exit.done) }
 
 func (b *container) Kill(ctx context.Context, signal syscall.Signal) error {
 	if b.ended() {
@@ -175,10 +168,8 @@ func (b *container) Delete(ctx context.Context) error {
 		}
 	}
 	if b.conmon != nil {
-		select {
-		case <-b.conmon.Done():
-		case <-ctx.Done():
-			return b.explain("delete", fmt.Errorf("wait for the exit of conmon: %w", context.Cause(ctx)))
+		if err := engine.Await(ctx, b.conmon.Done()); err != nil {
+			return b.explain("delete", fmt.Errorf("wait for the exit of conmon: %w", err))
 		}
 	}
 	if b.group != nil {
@@ -212,15 +203,7 @@ func (b *container) Delete(ctx context.Context) error {
 
 // lost reports whether conmon has exited without an exit file. b.mu is held.
 func (b *container) lost() bool {
-	if b.conmon == nil {
-		return false
-	}
-	select {
-	case <-b.conmon.Done():
-		return !b.e.exits.known(b.id)
-	default:
-		return false
-	}
+	return b.conmon != nil && engine.Ended(b.conmon.Done()) && !b.e.exits.known(b.id)
 }
 
 // deleteOCI removes a container from the runtime. Podman leaves that to the command that conmon calls at its exit. The runtime may
@@ -229,14 +212,7 @@ func (b *container) deleteOCI(ctx context.Context) {
 	args := append(slices.Clone(b.how.flags), "delete", "--force", b.id)
 	cmd := exec.CommandContext(ctx, b.e.info.Binary, args...)
 	b.e.mounts.Enter(cmd)
-	_ = b.e.session.Launcher.Run(ctx, cmd)
-}
-
-// undo removes a container whose creation failed or was cancelled.
-func (b *container) undo(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
-	defer cancel()
-	return b.Delete(ctx)
+	_ = b.e.Session.Launcher.Run(ctx, cmd)
 }
 
 func (b *container) Pause(ctx context.Context) error {
@@ -262,9 +238,10 @@ func (b *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	if b.ended() {
 		return engine.Exit{}, fmt.Errorf("execute in container %q: its process has exited", b.name)
 	}
+	fail := func(err error) (engine.Exit, error) { return engine.Exit{}, b.explain("execute in", err) }
 	var out process.Output
 	if err := out.Open(p.Stdout, p.Stderr); err != nil {
-		return engine.Exit{}, b.explain("execute in", err)
+		return fail(err)
 	}
 	args := []string{"exec", "--workdir", "/"}
 	for _, v := range p.Env {
@@ -272,23 +249,23 @@ func (b *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	}
 	cmd := b.e.command(ctx, b.how, append(append(args, b.id), p.Args...)...)
 	out.Set(cmd)
-	done, err := b.e.session.Launcher.Start(cmd)
+	done, err := b.e.Session.Launcher.Start(cmd)
 	_ = out.Close() // the child has its own copies
 	if err != nil {
-		return engine.Exit{}, b.explain("execute in", err)
+		return fail(err)
 	}
 	status := (<-done).Status
 	if err := out.Wait(ctx); err != nil {
-		return engine.Exit{}, b.explain("execute in", err)
+		return fail(err)
 	}
 	said := strings.TrimSpace(out.Tail())
 	switch {
 	case ctx.Err() != nil:
-		return engine.Exit{}, b.explain("execute in", context.Cause(ctx))
+		return fail(context.Cause(ctx))
 	case status.Signaled():
-		return engine.Exit{}, b.explain("execute in", fmt.Errorf("podman exec was killed by signal %d (%s)", int(status.Signal()), status.Signal()))
+		return fail(fmt.Errorf("podman exec was killed by signal %d (%s)", int(status.Signal()), status.Signal()))
 	case notRun(status.ExitStatus()) && strings.Contains("\n"+said, "\n"+errorPrefix):
-		return engine.Exit{}, b.explain("execute in", &PodmanError{Message: message(said, "podman exec failed")})
+		return fail(errors.New(message(said, "podman exec failed")))
 	}
 	return engine.ExitOfCode(status.ExitStatus()), nil
 }

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/crilog"
@@ -19,16 +18,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 )
 
-// undoLimit is the deadline for clean-up after the caller's context has ended.
-const undoLimit = 20 * time.Second
-
 // Engine drives one runtime through Podman.
 type Engine struct {
-	session engine.Session
+	engine.Local
 	paths   paths
 	info    engine.Info
 	version string // Podman's own
-	kind    runtimes.Kind
+	runtime runtimes.Runtime
 	flags   []string // global flags of the runtime
 	engine.Missing
 
@@ -39,7 +35,6 @@ type Engine struct {
 	link        engine.Link
 
 	mu         sync.Mutex
-	group      string                // cgroup parent of containers; empty is the run's
 	containers map[string]*container // existing ones, by Podman's ID
 }
 
@@ -57,20 +52,6 @@ var (
 
 // Info implements engine.Engine.
 func (e *Engine) Info() engine.Info { return e.info }
-
-// SetCgroupParent implements engine.CgroupPlacer.
-func (e *Engine) SetCgroupParent(group string) error {
-	if err := e.session.SetCgroupParent(group); err != nil {
-		return err
-	}
-	e.mu.Lock()
-	e.group = group
-	e.mu.Unlock()
-	return nil
-}
-
-// Usage implements engine.Accountant.
-func (e *Engine) Usage() engine.Usage { return engine.Usage{CPU: e.session.Launcher.CPU()} }
 
 // Pull implements engine.Puller.
 func (e *Engine) Pull(ctx context.Context, ref string) error {
@@ -95,7 +76,7 @@ func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
 func (e *Engine) Close() error { return e.close(context.Background()) }
 
 func (e *Engine) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
+	ctx, cancel := engine.WithUndoLimit(ctx)
 	defer cancel()
 	e.mu.Lock()
 	left := e.containers
@@ -132,58 +113,41 @@ func (e *Engine) close(ctx context.Context) error {
 // Create makes the container's record and layer through Podman. The OCI specification's create is part of Start, like for
 // Podman's users.
 func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {
-	what := fmt.Sprintf("create container %q with %s", spec.ID, e.info.Target)
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", what, context.Cause(ctx))
+	b := &container{e: e, name: spec.ID, log: filepath.Join(e.logDir(), spec.ID), how: e.invocation(spec.Network)}
+	if ctx.Err() != nil {
+		return nil, b.explain("create", context.Cause(ctx))
 	}
 	if spec.Join != "" {
-		return nil, fmt.Errorf("%s: Podman cannot run a container in an existing network namespace", what)
+		return nil, b.explain("create", errors.New("Podman cannot run a container in an existing network namespace"))
 	}
-	e.mu.Lock()
-	parent := e.group
-	e.mu.Unlock()
-	if parent == "" {
-		parent = "/" + engine.Prefix + e.session.RunID
-	}
-	b := &container{e: e, name: spec.ID, log: filepath.Join(e.logDir(), spec.ID), how: e.invocation(spec.Network)}
+	parent := e.CgroupParent()
 	id, err := e.change(ctx, b.how, e.createArgs(b, spec, parent)...)
 	if id == "" && err == nil {
 		err = errors.New("podman create printed neither an error nor an ID")
 	}
 	if id == "" {
-		return nil, fmt.Errorf("%s: %w", what, err)
+		return nil, b.explain("create", err)
 	}
 	b.id = id
 	b.exit = e.exits.await(id)
 	e.mu.Lock()
 	e.containers[id] = b
 	e.mu.Unlock()
-	if err == nil && e.session.Cgroups != nil {
-		b.group, err = e.session.Cgroups.Open(path.Join(parent, "libpod-"+id))
+	if err == nil && e.Session.Cgroups != nil {
+		b.group, err = e.Session.Cgroups.Open(path.Join(parent, "libpod-"+id))
 	}
 	if err == nil {
 		b.output, err = e.logs.Follow(b.log, spec.Process.Stdout, spec.Process.Stderr)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", what, err), b.undo(ctx))
+		return nil, errors.Join(b.explain("create", err), engine.Undo(ctx, b))
 	}
 	return b, nil
 }
 
 // invocation returns the runtime's flags for a network, and whether commands run in the bridge's namespace.
 func (e *Engine) invocation(n engine.Network) invocation {
-	m := invocation{flags: e.flags, bridged: n == engine.Bridged}
-	if _, chosen := e.info.Target.Option("network"); chosen {
-		return m
-	}
-	switch n {
-	case engine.NoNetwork:
-		m.flags = slices.Concat(e.flags, e.kind.NoNetwork)
-	case engine.HostNet:
-		m.flags = slices.Concat(e.flags, e.kind.HostNetwork)
-	case engine.Bridged: // the runtime finds the interface by itself
-	}
-	return m
+	return invocation{flags: slices.Concat(e.flags, e.runtime.NetworkFlags(e.info.Target, n)), bridged: n == engine.Bridged}
 }
 
 // createArgs encodes a container for podman create.
@@ -197,13 +161,13 @@ func (e *Engine) createArgs(b *container, spec engine.Spec, parent string) []str
 		network = networkName
 	}
 	args := []string{
-		"create", "--name", spec.ID, "--label", engine.Label + "=" + e.session.RunID, "--pull", "never",
+		"create", "--name", spec.ID, "--label", engine.Label + "=" + e.Session.RunID, "--pull", "never",
 		"--network", network, "--read-only=" + strconv.FormatBool(!spec.Writable), "--read-only-tmpfs=false", "--tmpfs", tmpfs("/tmp", false),
 		"--user", "0:0", "--log-driver", "k8s-file", "--log-opt", "path=" + b.log, "--conmon-pidfile", b.conmonFile(),
 		"--workdir", "/",
 	}
-	if e.session.Cgroups != nil {
-		args = append(args, "--cgroup-parent", path.Join(e.session.Cgroups.Base(), parent))
+	if e.Session.Cgroups != nil {
+		args = append(args, "--cgroup-parent", path.Join(e.Session.Cgroups.Base(), parent))
 	}
 	for _, v := range spec.Process.Env {
 		args = append(args, "--env", v)

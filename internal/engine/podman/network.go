@@ -78,10 +78,7 @@ func (e *Engine) findLink(ctx context.Context) (engine.Link, error) {
 	if err != nil {
 		return engine.Link{}, err
 	}
-	c, err := e.Create(ctx, engine.Spec{
-		ID: fmt.Sprintf("%s%s-try", engine.Prefix, e.session.RunID), Image: e.session.Registry.Probe(),
-		Process: engine.Process{Args: []string{"/probe", "ready"}}, Network: engine.Bridged,
-	})
+	c, err := e.Create(ctx, e.Session.TestSpec("", engine.Bridged, "/probe", "ready"))
 	if err != nil {
 		return engine.Link{}, err
 	}
@@ -93,7 +90,7 @@ func (e *Engine) findLink(ctx context.Context) (engine.Link, error) {
 			link, err = e.mounts.Link(address)
 		}
 	}
-	if err = errors.Join(err, b.undo(ctx)); err != nil {
+	if err = errors.Join(err, engine.Undo(ctx, b)); err != nil {
 		return engine.Link{}, err
 	}
 	link.About["network"] = "Podman " + backend

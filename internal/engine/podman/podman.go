@@ -25,7 +25,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
@@ -54,17 +53,9 @@ func (Driver) Describe() engine.Description {
 // Candidates lists the runtimes of the host.
 func (Driver) Candidates(ctx context.Context, s engine.Session) []engine.Candidate {
 	_, err := programs(s)
-	var all []engine.Candidate
-	for _, r := range runtimes.Find(ctx, s, name) {
-		why := cmp.Or(err, r.Err, callable(r.Runtime))
-		for n, t := range r.Targets(name) {
-			all = append(all, engine.Candidate{
-				Info: engine.Info{Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation},
-				Err:  why, Default: n == 0,
-			})
-		}
-	}
-	return all
+	return runtimes.Candidates(ctx, s, name, func(f runtimes.Found, _ target.Target) error {
+		return cmp.Or(err, f.Err, callable(f.Runtime))
+	})
 }
 
 // callable refuses a runtime that has no binary to call.
@@ -122,13 +113,11 @@ func (Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engi
 		return nil, err
 	}
 	e := &Engine{
-		session: s, paths: p, kind: r.Kind, flags: flags, Missing: engine.Missing{
+		Local: engine.Local{Session: s}, paths: p, runtime: r, flags: flags, Missing: engine.Missing{
 			engine.CanStats: "podman stats watches for some seconds before it prints a value",
-		}, containers: map[string]*container{},
-		info: engine.Info{
-			Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation, Cgroup: string(cgroup.None), Notes: slices.Clone(r.Notes),
-		},
+		}, containers: map[string]*container{}, info: r.Info(t),
 	}
+	e.info.Cgroup, e.info.Notes = s.CgroupMode(), slices.Clone(r.Notes)
 	if err := e.open(ctx); err != nil {
 		if err = errors.Join(err, e.close(ctx)); ctx.Err() != nil {
 			return nil, err
@@ -148,12 +137,19 @@ func (e *Engine) open(ctx context.Context) error {
 		return err
 	}
 	e.adapt(ctx)
-	if err := e.Pull(ctx, e.session.Registry.Probe()); err != nil {
+	if err := e.Pull(ctx, e.Session.Registry.Probe()); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
 	defer cancel()
-	if err := e.tryOut(ctx); err != nil {
+	// All processes of the test containers are in a cgroup, so that they can be killed.
+	err := e.Session.InCgroup(ctx, e, "try-podman-"+filepath.Base(e.state), func() error {
+		if _, err := e.Session.Try(ctx, e, "", engine.NoNetwork); err != nil {
+			return err
+		}
+		return e.tryBridge(ctx)
+	})
+	if err != nil {
 		return fmt.Errorf("its test container failed: %w", err)
 	}
 	return nil
@@ -175,25 +171,15 @@ func (e *Engine) queryVersion(ctx context.Context) error {
 // adapt records the capabilities that the target lacks with this version on this host, and notes about it.
 func (e *Engine) adapt(ctx context.Context) {
 	info := &e.info
-	if e.kind.Cannot != nil {
-		maps.Copy(e.Missing, e.kind.Cannot(ctx, e.session.Launcher, info.Binary, info.Version))
+	if e.runtime.Cannot != nil {
+		maps.Copy(e.Missing, e.runtime.Cannot(ctx, e.Session.Launcher, info.Binary, info.Version))
 	}
 	if older(e.version, 4, 3) {
 		e.Missing[engine.CanUpdate] = fmt.Sprintf("Podman %s has no update; version 4.3 added it", e.version)
 	}
-	if network, chosen := info.Target.Option("network"); chosen && e.kind.HostNetwork != nil && network != string(engine.HostNet) {
-		e.Missing[engine.NetworkHost] = fmt.Sprintf("the target's option network=%s rules it out", network)
-	}
-	for _, flag := range e.kind.NoNetwork {
-		if slices.Contains(e.flags, flag) {
-			e.Missing[engine.NetworkBridge] = "the target's option " + strings.TrimPrefix(flag, "--") + " rules it out"
-		}
-	}
-	for _, h := range e.session.Hidden {
+	maps.Copy(e.Missing, e.runtime.RuledOut(info.Target))
+	for _, h := range e.Session.Hidden {
 		info.Notes = append(info.Notes, h+" is hidden from Podman and the runtime, which then see only cgroup v1")
-	}
-	if e.session.Cgroups != nil {
-		info.Cgroup = string(e.session.Cgroups.Mode)
 	}
 	info.Notes = append(info.Notes, "containers have Podman's seccomp filter, which adds cost to every system call", "conmon also writes all output to a log file", "storage driver "+storageDriver)
 }
@@ -205,24 +191,4 @@ func older(version string, major, minor int) bool {
 		return false
 	}
 	return slices.Compare(has[:], []int{major, minor}) < 0
-}
-
-// tryOut runs the test containers in a cgroup, so that all their processes can be killed.
-func (e *Engine) tryOut(ctx context.Context) error {
-	return e.session.InCgroup(ctx, e, "try-podman-"+filepath.Base(e.state), func() error { return e.tryContainer(ctx) })
-}
-
-// tryContainer runs a test container, and another one on a bridge.
-func (e *Engine) tryContainer(ctx context.Context) error {
-	c, err := e.Create(ctx, engine.Spec{
-		ID: fmt.Sprintf("%s%s-try", engine.Prefix, e.session.RunID), Image: e.session.Registry.Probe(),
-		Process: engine.Process{Args: []string{"/probe", "exit", "42"}},
-	})
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(engine.RunToExit(ctx, c, 42), c.(*container).undo(ctx)); err != nil {
-		return err
-	}
-	return e.tryBridge(ctx)
 }

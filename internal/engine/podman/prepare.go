@@ -21,7 +21,7 @@ import (
 func (e *Engine) prepare(ctx context.Context) error {
 	for n := 0; ; n++ {
 		e.state = e.stateDir(n)
-		e.data = filepath.Join(e.session.Data, name, strconv.Itoa(n))
+		e.data = filepath.Join(e.Session.Data, name, strconv.Itoa(n))
 		err := os.Mkdir(e.state, 0o700)
 		if err == nil {
 			break
@@ -54,12 +54,12 @@ func (e *Engine) prepare(ctx context.Context) error {
 	if e.logs, err = crilog.New(); err != nil {
 		return err
 	}
-	e.mounts, err = managed.HoldMounts(ctx, e.session, name+"-"+filepath.Base(e.state), []string{e.paths.podman, e.paths.conmon, e.info.Binary})
+	e.mounts, err = managed.HoldMounts(ctx, e.Session, name+"-"+filepath.Base(e.state), []string{e.paths.podman, e.paths.conmon, e.info.Binary})
 	return err
 }
 
 // stateDir is the directory of the nth target. Its name is short, because Podman refuses paths of 50 characters.
-func (e *Engine) stateDir(n int) string { return filepath.Join(e.session.State, "p"+strconv.Itoa(n)) }
+func (e *Engine) stateDir(n int) string { return filepath.Join(e.Session.State, "p"+strconv.Itoa(n)) }
 
 func (e *Engine) root() string    { return filepath.Join(e.data, "root") }
 func (e *Engine) runRoot() string { return filepath.Join(e.state, "r") }

@@ -10,7 +10,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/process"
-	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // Kind describes a family of runtimes beyond the OCI specification. A runtime belongs to the family that its --version
@@ -36,19 +35,6 @@ type Kind struct {
 	Programs monitor.Programs
 	// onlyNamed excludes the kind from the search: the user must name such a runtime.
 	onlyNamed bool
-}
-
-// NetworkFlags returns the global flags for a container's network. An option network of the target is the user's choice and
-// needs none. A sandbox takes over the interface of a bridged container by default.
-func (k Kind) NetworkFlags(t target.Target, n engine.Network) []string {
-	_, chosen := t.Option("network")
-	switch {
-	case n == engine.NoNetwork && !chosen:
-		return k.NoNetwork
-	case n == engine.HostNet && !chosen:
-		return k.HostNetwork
-	}
-	return nil
 }
 
 // kinds are the known kinds, in the display order of targets.

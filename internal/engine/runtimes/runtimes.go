@@ -144,6 +144,37 @@ func (r Runtime) With(t target.Target) target.Target {
 	return t
 }
 
+// NetworkFlags returns the global flags for a container's network. An option network of the target is the user's choice and
+// needs none. A sandbox takes over the interface of a bridged container by default.
+func (r Runtime) NetworkFlags(t target.Target, n engine.Network) []string {
+	_, chosen := r.With(t).Option("network")
+	switch {
+	case n == engine.NoNetwork && !chosen:
+		return r.NoNetwork
+	case n == engine.HostNet && !chosen:
+		return r.HostNetwork
+	}
+	return nil
+}
+
+// RuledOut returns the networks that an option network of the target rules out in an engine with network namespaces of its
+// own, with the reasons.
+func (r Runtime) RuledOut(t target.Target) map[engine.Capability]string {
+	all := map[engine.Capability]string{}
+	network, chosen := r.With(t).Option("network")
+	if !chosen || r.HostNetwork == nil {
+		return all
+	}
+	reason := "the target's option network=" + network + " rules it out"
+	if network != string(engine.HostNet) {
+		all[engine.NetworkHost] = reason
+	}
+	if slices.Contains(r.NoNetwork, "--network="+network) {
+		all[engine.NetworkBridge] = reason
+	}
+	return all
+}
+
 // lookup finds a runtime's binary: at the path, or on PATH if that is empty.
 func lookup(t target.Target, path string) (string, error) {
 	name := t.Runtime

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	api "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -21,8 +22,6 @@ import (
 )
 
 const (
-	// undoLimit bounds the removal of a container whose creation failed or was cancelled.
-	undoLimit = 20 * time.Second
 	// cancelGrace is the time in which the engine may finish a call after the caller's context has ended.
 	cancelGrace = 10 * time.Second
 	// confirmRounds bounds the requests for an exit that the engine has not recorded yet. The pause after each request is
@@ -73,13 +72,8 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 	}
 	limits := c.e.handler.resources(spec.Resources)
 	pod := podConfig(spec, limits, c.e.session.RunID, c.dir, cgroupParent)
-	err := engine.Step(ctx, "RunPodSandbox", func() error {
-		return uninterrupted(ctx, func(ctx context.Context) error {
-			answer, err := s.RunPodSandbox(ctx, &api.RunPodSandboxRequest{Config: pod, RuntimeHandler: c.e.handler.name})
-			c.pod = answer.GetPodSandboxId()
-			return err
-		})
-	})
+	made, err := step(ctx, "RunPodSandbox", uninterrupted(s.RunPodSandbox), &api.RunPodSandboxRequest{Config: pod, RuntimeHandler: c.e.handler.name})
+	c.pod = made.GetPodSandboxId()
 	if err == nil {
 		err = context.Cause(ctx)
 	}
@@ -87,13 +81,8 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 		return err
 	}
 	request := &api.CreateContainerRequest{PodSandboxId: c.pod, Config: containerConfig(spec, limits, c.e.session.RunID, c.dir, spec.Image == s.image), SandboxConfig: pod}
-	err = engine.Step(ctx, "CreateContainer", func() error {
-		return uninterrupted(ctx, func(ctx context.Context) error {
-			answer, err := s.CreateContainer(ctx, request)
-			c.name = answer.GetContainerId()
-			return err
-		})
-	})
+	answer, err := step(ctx, "CreateContainer", uninterrupted(s.CreateContainer), request)
+	c.name = answer.GetContainerId()
 	if err == nil {
 		err = context.Cause(ctx)
 	}
@@ -126,20 +115,42 @@ func (c *container) prepare(spec engine.Spec) (err error) {
 	return err
 }
 
-// uninterrupted makes a call that may go on for cancelGrace after ctx is cancelled. Only the response names the objects to
+// rpc is a method of a CRI client.
+type rpc[Q, A any] func(context.Context, Q, ...grpc.CallOption) (A, error)
+
+// step makes a request as a recorded step. The empty name is for the only request of a method.
+func step[Q, A any](ctx context.Context, name string, call rpc[Q, A], request Q) (answer A, err error) {
+	err = engine.Step(ctx, name, func() error {
+		answer, err = call(ctx, request)
+		return err
+	})
+	return answer, err
+}
+
+// uninterrupted returns a call that may go on for cancelGrace after ctx is cancelled. Only the response names the objects to
 // remove. Until then their names are taken, and they cannot be removed.
-func uninterrupted(ctx context.Context, call func(context.Context) error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+func uninterrupted[Q, A any](call rpc[Q, A]) rpc[Q, A] {
+	return func(ctx context.Context, request Q, _ ...grpc.CallOption) (answer A, err error) {
+		if ctx.Err() != nil {
+			return answer, context.Cause(ctx)
+		}
+		inner, cancel := engine.WithGracePeriod(ctx, cancelGrace)
+		defer cancel()
+		return call(inner, request)
 	}
-	inner, cancel := engine.WithGracePeriod(ctx, cancelGrace)
-	defer cancel()
-	return call(inner)
+}
+
+// removing returns a call for which an object that does not exist is no error.
+func removing[Q, A any](call rpc[Q, A]) rpc[Q, A] {
+	return func(ctx context.Context, request Q, _ ...grpc.CallOption) (A, error) {
+		answer, err := call(ctx, request)
+		return answer, ignoreNotFound(err)
+	}
 }
 
 // undo removes a container whose creation failed or was cancelled. A pod without a response is found by its labels.
 func (c *container) undo(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
+	ctx, cancel := engine.WithUndoLimit(ctx)
 	defer cancel()
 	if c.pod == "" {
 		left, err := c.e.service.ListPodSandbox(ctx, &api.ListPodSandboxRequest{
@@ -157,7 +168,7 @@ func (c *container) undo(ctx context.Context) error {
 		return err
 	}
 	// The processes of a call that hangs are killed by their cgroup. The engine may then see the exit.
-	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
+	ctx, cancel = engine.WithUndoLimit(ctx)
 	defer cancel()
 	if err := c.group.Kill(ctx); err != nil {
 		return err
@@ -182,12 +193,7 @@ func (c *container) Start(ctx context.Context) error {
 	if err := c.check("start"); err != nil {
 		return err
 	}
-	err := engine.Step(ctx, "StartContainer", func() error {
-		return uninterrupted(ctx, func(ctx context.Context) error {
-			_, err := c.e.service.StartContainer(ctx, &api.StartContainerRequest{ContainerId: c.name})
-			return err
-		})
-	})
+	_, err := step(ctx, "StartContainer", uninterrupted(c.e.service.StartContainer), &api.StartContainerRequest{ContainerId: c.name})
 	c.mu.Lock()
 	// A cancelled call may have worked.
 	c.started = c.started || err == nil || ctx.Err() != nil
@@ -279,14 +285,10 @@ func (c *container) Wait(ctx context.Context) (engine.Exit, error) {
 
 // waitForEvent waits for the exit event, which holds the exit code. It makes no request.
 func (c *container) waitForEvent(ctx context.Context) (engine.Exit, error) {
-	err := engine.Call(ctx, func() error {
-		select {
-		case <-c.event.done:
-			return c.event.err
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	})
+	err := engine.Call(ctx, func() error { return engine.Await(ctx, c.event.done) })
+	if err == nil {
+		err = c.event.err
+	}
 	if err != nil {
 		return engine.Exit{}, err
 	}
@@ -453,16 +455,10 @@ func (c *container) remove(ctx context.Context) error {
 		}
 	}
 	if c.pod != "" {
-		if err := engine.Step(ctx, "StopPodSandbox", func() error {
-			_, err := s.StopPodSandbox(ctx, &api.StopPodSandboxRequest{PodSandboxId: c.pod})
-			return ignoreNotFound(err)
-		}); err != nil {
+		if _, err := step(ctx, "StopPodSandbox", removing(s.StopPodSandbox), &api.StopPodSandboxRequest{PodSandboxId: c.pod}); err != nil {
 			return err
 		}
-		if err := engine.Step(ctx, "RemovePodSandbox", func() error {
-			_, err := s.RemovePodSandbox(ctx, &api.RemovePodSandboxRequest{PodSandboxId: c.pod})
-			return ignoreNotFound(err)
-		}); err != nil {
+		if _, err := step(ctx, "RemovePodSandbox", removing(s.RemovePodSandbox), &api.RemovePodSandboxRequest{PodSandboxId: c.pod}); err != nil {
 			return err
 		}
 	}
@@ -475,10 +471,8 @@ func (c *container) remove(ctx context.Context) error {
 // removeContainer removes the container, after it has stopped a process that may run.
 func (c *container) removeContainer(ctx context.Context) error {
 	remove := func() error {
-		return engine.Step(ctx, "RemoveContainer", func() error {
-			_, err := c.e.service.RemoveContainer(ctx, &api.RemoveContainerRequest{ContainerId: c.name})
-			return ignoreNotFound(err)
-		})
+		_, err := step(ctx, "RemoveContainer", removing(c.e.service.RemoveContainer), &api.RemoveContainerRequest{ContainerId: c.name})
+		return err
 	}
 	if _, exited := c.knownExit(); exited {
 		err := remove()
@@ -490,19 +484,16 @@ func (c *container) removeContainer(ctx context.Context) error {
 	// StopContainer also precedes the removal of a container that was not started: CRI-O gives a process of crun ten seconds
 	// to exit. If the call fails because the process is just exiting, confirmExit finds out.
 	_ = engine.Step(ctx, "StopContainer", func() error { return c.stop(ctx, 0) })
-	if c.wasStarted() {
+	c.mu.Lock()
+	started := c.started
+	c.mu.Unlock()
+	if started {
 		// Callers of Wait need the exit. A container that is lost has none, and can still be removed.
 		if err := c.confirmExitStep(ctx); err != nil && ctx.Err() != nil {
 			return err
 		}
 	}
 	return remove()
-}
-
-func (c *container) wasStarted() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.started
 }
 
 // ignoreNotFound drops the error about an object that does not exist.
@@ -550,11 +541,7 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	if len(p.Env) > 0 {
 		return engine.Exit{}, fmt.Errorf("execute in container %q: CRI passes no environment to a further process", c.id)
 	}
-	var answer *api.ExecSyncResponse
-	err := engine.Call(ctx, func() (err error) {
-		answer, err = c.e.service.ExecSync(ctx, &api.ExecSyncRequest{ContainerId: c.name, Cmd: p.Args})
-		return err
-	})
+	answer, err := step(ctx, "", c.e.service.ExecSync, &api.ExecSyncRequest{ContainerId: c.name, Cmd: p.Args})
 	if err != nil {
 		return engine.Exit{}, c.explain(ctx, "execute in", err)
 	}
@@ -580,10 +567,7 @@ func (c *container) Update(ctx context.Context, r engine.Resources) error {
 	err := c.limitPod(wider(c.limits, then))
 	if err == nil {
 		request := &api.UpdateContainerResourcesRequest{ContainerId: c.name, Linux: c.e.handler.resources(r)}
-		err = engine.Call(ctx, func() error {
-			_, err := c.e.service.UpdateContainerResources(ctx, request)
-			return err
-		})
+		_, err = step(ctx, "", c.e.service.UpdateContainerResources, request)
 	}
 	if err == nil {
 		err = c.limitPod(then)
@@ -600,11 +584,7 @@ func (c *container) Stats(ctx context.Context) (engine.Stats, error) {
 	if err := c.check(op); err != nil {
 		return engine.Stats{}, err
 	}
-	var answer *api.ContainerStatsResponse
-	err := engine.Call(ctx, func() (err error) {
-		answer, err = c.e.service.ContainerStats(ctx, &api.ContainerStatsRequest{ContainerId: c.name})
-		return err
-	})
+	answer, err := step(ctx, "", c.e.service.ContainerStats, &api.ContainerStatsRequest{ContainerId: c.name})
 	if err != nil {
 		return engine.Stats{}, c.explain(ctx, op, err)
 	}

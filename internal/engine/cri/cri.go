@@ -12,6 +12,7 @@
 package cri
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,16 +121,12 @@ func (d *Driver) Candidates(ctx context.Context, s engine.Session) []engine.Cand
 	if err != nil {
 		return d.none(ctx, s, err)
 	}
-	var found []engine.Candidate
-	for _, f := range runtimes.Find(ctx, s, d.name) {
-		for n, t := range f.Targets(d.name) {
-			err := f.Err
-			if err == nil {
-				_, err = d.product.fit(s, p, f.Runtime, t)
-			}
-			info := engine.Info{Target: t, Binary: f.Binary, Version: versions(d.product.title+" "+p.version, f.Version), Isolation: f.Isolation}
-			found = append(found, engine.Candidate{Info: info, Err: err, Default: n == 0})
-		}
+	found := runtimes.Candidates(ctx, s, d.name, func(f runtimes.Found, t target.Target) error {
+		_, err := d.product.fit(s, p, f.Runtime, t)
+		return cmp.Or(f.Err, err)
+	})
+	for i := range found {
+		found[i].Version = versions(d.product.title+" "+p.version, found[i].Version)
 	}
 	return found
 }
@@ -141,8 +138,7 @@ func (d *Driver) none(ctx context.Context, s engine.Session, err error) []engine
 		if f.Err != nil && d.product != nil {
 			continue // a target has one reason
 		}
-		info := engine.Info{Target: target.Target{Engine: d.name, Runtime: f.Name}, Binary: f.Binary, Version: f.Version, Isolation: f.Isolation}
-		found = append(found, engine.Candidate{Info: info, Err: err, Default: true})
+		found = append(found, engine.Candidate{Info: f.Info(target.Target{Engine: d.name, Runtime: f.Name}), Err: err, Default: true})
 	}
 	return found
 }
@@ -160,11 +156,9 @@ func (d *Driver) served(ctx context.Context, s engine.Session, c *client) []engi
 		if _, has := c.handler(f.Name); has || f.Err != nil {
 			continue
 		}
-		t := target.Target{Engine: d.name, Runtime: f.Name}
-		found = append(found, engine.Candidate{
-			Info: engine.Info{Target: t, Binary: f.Binary, Version: versions(c.title(), f.Version), Isolation: f.Isolation},
-			Err:  d.noHandler(t, c), Default: true,
-		})
+		info := f.Info(target.Target{Engine: d.name, Runtime: f.Name})
+		info.Version = versions(c.title(), f.Version)
+		found = append(found, engine.Candidate{Info: info, Err: d.noHandler(info.Target, c), Default: true})
 	}
 	return found
 }
@@ -300,8 +294,7 @@ type wanted struct {
 // targets lists the targets of all runtimes of the host, and the session's targets.
 func (d *Driver) targets(ctx context.Context, s engine.Session) []wanted {
 	var all []wanted
-	found := runtimes.Find(ctx, s, d.name)
-	for _, f := range found {
+	for _, f := range runtimes.Find(ctx, s, d.name) {
 		if f.Err != nil {
 			continue
 		}
@@ -334,10 +327,7 @@ func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, sh
 	}
 	e.info = engine.Info{
 		Target: t, Binary: e.handler.binary, Version: versions(shared.title(), e.handler.version), Isolation: e.handler.Isolation,
-		Cgroup: string(cgroup.None), Rootless: false, Notes: slices.Concat(shared.notes, e.handler.notes, e.handler.Notes),
-	}
-	if s.Cgroups != nil {
-		e.info.Cgroup = string(s.Cgroups.Mode)
+		Cgroup: s.CgroupMode(), Notes: slices.Concat(shared.notes, e.handler.notes, e.handler.Notes),
 	}
 	if !e.ownsCgroups() {
 		e.info.Notes = append(e.info.Notes, "systemd makes its cgroups, not below the run's: the cost of containers to the host is not known")

@@ -95,21 +95,21 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	fail := func(err error) (engine.Container, error) {
 		return nil, fmt.Errorf("create container %q: %w", spec.ID, err)
 	}
-	if err := ctx.Err(); err != nil {
-		return fail(context.Cause(ctx))
+	err := context.Cause(ctx)
+	if err == nil {
+		err = e.check(spec)
 	}
-	if err := e.check(spec); err != nil {
+	if err == nil {
+		err = e.service.revive(ctx)
+	}
+	if err != nil {
 		return fail(err)
 	}
-	if err := e.service.revive(ctx); err != nil {
-		return fail(err)
-	}
-	e.mu.Lock()
-	parent := e.group
-	e.mu.Unlock()
 	var group *cgroup.Group
 	if e.ownsCgroups() {
-		var err error
+		e.mu.Lock()
+		parent := e.group
+		e.mu.Unlock()
 		if group, err = e.session.ContainerCgroup(parent, spec.ID); err != nil {
 			return fail(err)
 		}
@@ -192,23 +192,19 @@ func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
 	return nil
 }
 
-// EngineError is the error of a request to an engine.
-type EngineError struct {
-	Op, Target string
-	Message    string
-	Err        error
-}
+// requestError shows an engine's error without gRPC's prefix.
+type requestError struct{ error }
 
-func (e *EngineError) Error() string { return fmt.Sprintf("%s with %s: %s", e.Op, e.Target, e.Message) }
+func (e requestError) Error() string { return message(e.error) }
 
-func (e *EngineError) Unwrap() error { return e.Err }
+func (e requestError) Unwrap() error { return e.error }
 
 // explain wraps an error of the engine in the error of a call.
 func (e *Engine) explain(ctx context.Context, op string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s with %s: %w", op, e.info.Target, context.Cause(ctx))
 	}
-	failed := &EngineError{Op: op, Target: e.info.Target.String(), Message: message(err), Err: err}
+	failed := fmt.Errorf("%s with %s: %w", op, e.info.Target, requestError{err})
 	if dead := e.service.lost(ctx, err); dead != nil {
 		return fmt.Errorf("%w; %w", failed, dead)
 	}

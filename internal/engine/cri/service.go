@@ -31,9 +31,6 @@ type service struct {
 	reviving sync.Mutex       // held during a restart of a private engine
 }
 
-// title names the engine in messages.
-func (s *service) title() string { return s.engine + " " + s.version }
-
 // open prepares the engine for containers: it chooses the source of exits and pulls the probe's image.
 func (s *service) open(ctx context.Context, registry registry) error {
 	if s.isContainerd() {
@@ -137,7 +134,7 @@ func (s *service) processes() engine.Daemon {
 
 // close removes the image if the run has pulled it, and stops a private engine.
 func (s *service) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
+	ctx, cancel := engine.WithUndoLimit(ctx)
 	defer cancel()
 	var errs []error
 	if s.pulled && s.private == nil {

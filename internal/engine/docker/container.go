@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,6 +36,7 @@ type container struct {
 
 	output  *stream       // nil without writers
 	waiting bool          // await runs
+	paused  atomic.Bool
 	done    chan struct{} // closed when exit or lost is set
 	exit    engine.Exit
 	lost    error // the reason why the exit is not known
@@ -42,7 +44,6 @@ type container struct {
 	mu      sync.Mutex
 	started bool  // Start was called
 	refused error // the error of Start: the process may not have run
-	paused  bool
 	memory  int64 // the limit in bytes; 0 is none
 	deleted bool
 }
@@ -61,7 +62,7 @@ func (b *container) ID() string { return b.name }
 
 // create sends the request to create the container.
 func (b *container) create(ctx context.Context, options client.ContainerCreateOptions) error {
-	inner, cancel := engine.WithGracePeriod(ctx, undoLimit)
+	inner, cancel := engine.WithGracePeriod(ctx, engine.UndoLimit)
 	defer cancel()
 	made, err := b.e.client.ContainerCreate(inner, options)
 	b.id = made.ID
@@ -122,6 +123,17 @@ func (b *container) explain(ctx context.Context, op string, err error) error {
 	return b.e.explain(ctx, fmt.Sprintf("%s container %q with %s", op, b.name, b.e.target.Target), err)
 }
 
+// request makes a request about a container that has not been deleted.
+func request[O, R any](ctx context.Context, b *container, op string, call func(context.Context, string, O) (R, error), options O) (answer R, err error) {
+	if err := b.exists(op); err != nil {
+		return answer, err
+	}
+	if answer, err = call(ctx, b.id, options); err != nil {
+		err = b.explain(ctx, op, err)
+	}
+	return answer, err
+}
+
 // exists refuses calls on a deleted container.
 func (b *container) exists(op string) error {
 	b.mu.Lock()
@@ -159,17 +171,8 @@ func (b *container) set(started bool, refused error) {
 	b.started, b.refused = started, refused
 }
 
-func (b *container) ended() bool {
-	select {
-	case <-b.done:
-		return true
-	default:
-		return false
-	}
-}
-
 func (b *container) Kill(ctx context.Context, signal syscall.Signal) error {
-	if b.ended() {
+	if engine.Ended(b.done) {
 		return nil
 	}
 	_, err := b.e.client.ContainerKill(ctx, b.id, client.ContainerKillOptions{Signal: strconv.Itoa(int(signal))})
@@ -184,13 +187,8 @@ func (b *container) Kill(ctx context.Context, signal syscall.Signal) error {
 }
 
 func (b *container) Wait(ctx context.Context) (engine.Exit, error) {
-	// A known exit is returned even if the context has ended.
-	if !b.ended() {
-		select {
-		case <-b.done:
-		case <-ctx.Done():
-			return engine.Exit{}, b.explain(ctx, "wait for", ctx.Err())
-		}
+	if err := engine.Await(ctx, b.done); err != nil {
+		return engine.Exit{}, b.explain(ctx, "wait for", err)
 	}
 	err := b.lost
 	b.mu.Lock()
@@ -205,15 +203,13 @@ func (b *container) Wait(ctx context.Context) (engine.Exit, error) {
 }
 
 func (b *container) State(ctx context.Context) (engine.State, error) {
-	if err := b.exists("query the state of"); err != nil {
+	const op = "query the state of"
+	answer, err := request(ctx, b, op, b.e.client.ContainerInspect, client.ContainerInspectOptions{})
+	if err != nil {
 		return "", err
 	}
-	answer, err := b.e.client.ContainerInspect(ctx, b.id, client.ContainerInspectOptions{})
-	if err != nil {
-		return "", b.explain(ctx, "query the state of", err)
-	}
 	if answer.Container.State == nil {
-		return "", b.explain(ctx, "query the state of", errors.New("the daemon's response has no state"))
+		return "", b.explain(ctx, op, errors.New("the daemon's response has no state"))
 	}
 	switch status := answer.Container.State.Status; status {
 	case api.StateExited, api.StateDead, api.StateRemoving:
@@ -229,7 +225,7 @@ func (b *container) Delete(ctx context.Context) error {
 	if b.deleted {
 		return nil
 	}
-	if b.paused {
+	if b.paused.Load() {
 		// A frozen runsc gets no signal. If this call fails, the daemon returns the reason at the next one.
 		_, _ = b.e.client.ContainerUnpause(ctx, b.id, client.ContainerUnpauseOptions{})
 	}
@@ -256,10 +252,8 @@ func (b *container) Delete(ctx context.Context) error {
 		}
 	}
 	if b.waiting {
-		select {
-		case <-b.done:
-		case <-ctx.Done():
-			return b.explain(ctx, "delete", ctx.Err())
+		if err := engine.Await(ctx, b.done); err != nil {
+			return b.explain(ctx, "delete", err)
 		}
 	}
 	b.end()
@@ -290,37 +284,23 @@ func (b *container) undo(ctx context.Context) error {
 	if b.id == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
-	defer cancel()
-	return b.Delete(ctx)
+	return engine.Undo(ctx, b)
 }
 
 func (b *container) Pause(ctx context.Context) error {
-	if err := b.exists("pause"); err != nil {
-		return err
+	_, err := request(ctx, b, "pause", b.e.client.ContainerPause, client.ContainerPauseOptions{})
+	if err == nil {
+		b.paused.Store(true)
 	}
-	if _, err := b.e.client.ContainerPause(ctx, b.id, client.ContainerPauseOptions{}); err != nil {
-		return b.explain(ctx, "pause", err)
-	}
-	b.setPaused(true)
-	return nil
+	return err
 }
 
 func (b *container) Resume(ctx context.Context) error {
-	if err := b.exists("resume"); err != nil {
-		return err
+	_, err := request(ctx, b, "resume", b.e.client.ContainerUnpause, client.ContainerUnpauseOptions{})
+	if err == nil {
+		b.paused.Store(false)
 	}
-	if _, err := b.e.client.ContainerUnpause(ctx, b.id, client.ContainerUnpauseOptions{}); err != nil {
-		return b.explain(ctx, "resume", err)
-	}
-	b.setPaused(false)
-	return nil
-}
-
-func (b *container) setPaused(paused bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.paused = paused
+	return err
 }
 
 func (b *container) Update(ctx context.Context, r engine.Resources) error {
@@ -347,15 +327,12 @@ func (b *container) Update(ctx context.Context, r engine.Resources) error {
 // Stats queries the daemon once.
 func (b *container) Stats(ctx context.Context) (engine.Stats, error) {
 	const op = "query the resource use of"
-	if err := b.exists(op); err != nil {
+	answer, err := request(ctx, b, op, b.e.client.ContainerStats, client.ContainerStatsOptions{})
+	if err != nil {
 		return engine.Stats{}, err
 	}
 	var read api.StatsResponse
-	answer, err := b.e.client.ContainerStats(ctx, b.id, client.ContainerStatsOptions{})
-	if err == nil {
-		err = errors.Join(json.NewDecoder(answer.Body).Decode(&read), answer.Body.Close())
-	}
-	if err != nil {
+	if err := errors.Join(json.NewDecoder(answer.Body).Decode(&read), answer.Body.Close()); err != nil {
 		return engine.Stats{}, b.explain(ctx, op, err)
 	}
 	return engine.Stats{CPU: time.Duration(read.CPUStats.CPUUsage.TotalUsage), Memory: int64(read.MemoryStats.Usage)}, nil

@@ -27,9 +27,6 @@ const defaultSocket = "/var/run/docker.sock"
 // answerLimit is the deadline for the first requests to a running daemon.
 const answerLimit = 5 * time.Second
 
-// undoLimit is the deadline for clean-up after the caller's context has ended.
-const undoLimit = 20 * time.Second
-
 var errNoAnswer = fmt.Errorf("no answer within %v", answerLimit)
 
 // daemon is a Docker daemon, which all targets of a session share.
@@ -76,11 +73,10 @@ func newDaemon(ctx context.Context, s engine.Session) (*daemon, error) {
 // pullProbe pulls the probe's image. It first records the use of a user daemon, so that a later run can remove the image if this
 // run is killed.
 func (d *daemon) pullProbe(ctx context.Context) error {
-	if d.private != nil {
-		return d.pull(ctx, d.session.Registry.Probe())
-	}
-	if err := d.session.RecordDaemon(name, d.host); err != nil {
-		return err
+	if d.private == nil {
+		if err := d.session.RecordDaemon(name, d.host); err != nil {
+			return err
+		}
 	}
 	return d.pull(ctx, d.session.Registry.Probe())
 }
@@ -97,10 +93,10 @@ func userDaemon(ctx context.Context, s engine.Session) (*daemon, error) {
 	}
 	d := &daemon{session: s, host: host}
 	err := d.connect(ctx)
-	if err == nil || named {
-		return d.orNil(err), err
-	}
-	if os.Geteuid() != 0 { // a private daemon needs root
+	switch {
+	case err == nil:
+		return d, nil
+	case named || os.Geteuid() != 0: // a private daemon needs root
 		return nil, err
 	}
 	return nil, nil
@@ -112,13 +108,6 @@ func url(address string) string {
 		return "unix://" + address
 	}
 	return address
-}
-
-func (d *daemon) orNil(err error) *daemon {
-	if err != nil {
-		return nil
-	}
-	return d
 }
 
 // connect connects to a running daemon and queries its properties. The error is an *engine.UnsupportedError.
@@ -227,7 +216,7 @@ func (d *daemon) end() error {
 
 // close ends the use of the daemon. It removes the run's images from a user daemon, and stops a private one.
 func (d *daemon) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
+	ctx, cancel := engine.WithUndoLimit(ctx)
 	defer cancel()
 	defer d.disconnect()
 	if d.private != nil {

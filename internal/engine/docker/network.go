@@ -69,12 +69,9 @@ func (e *Engine) Link(context.Context) (engine.Link, error) {
 // Address implements engine.Addressed.
 func (b *container) Address(ctx context.Context) (netip.Addr, error) {
 	const op = "query the address of"
-	if err := b.exists(op); err != nil {
-		return netip.Addr{}, err
-	}
-	answer, err := b.e.client.ContainerInspect(ctx, b.id, client.ContainerInspectOptions{})
+	answer, err := request(ctx, b, op, b.e.client.ContainerInspect, client.ContainerInspectOptions{})
 	if err != nil {
-		return netip.Addr{}, b.explain(ctx, op, err)
+		return netip.Addr{}, err
 	}
 	if settings := answer.Container.NetworkSettings; settings != nil {
 		if end := settings.Networks[bridge]; end != nil && end.IPAddress.IsValid() {

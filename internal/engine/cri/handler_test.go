@@ -77,19 +77,6 @@ func TestAdvise(t *testing.T) {
 	}
 }
 
-// The output for a message is bounded.
-func TestPrefixIsBounded(t *testing.T) {
-	var f prefix
-	for range 3 {
-		if n, err := f.Write(make([]byte, 1000)); n != 1000 || err != nil {
-			t.Errorf("Write = %d, %v", n, err)
-		}
-	}
-	if got := len(f.String()); got != 1<<10 {
-		t.Errorf("%d bytes are kept", got)
-	}
-}
-
 // notify sends a message as a service does.
 func notify(path, text string) error {
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"})

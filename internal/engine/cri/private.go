@@ -168,7 +168,7 @@ func findEngine(ctx context.Context, s engine.Session, b *product, version func(
 	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, p.engine, "--version")
-	var out prefix
+	var out runtimes.Answer
 	cmd.Stdout = &out
 	if err := s.Launcher.Run(ctx, cmd); err != nil {
 		return programs{}, refused(fmt.Sprintf("get the version of %s: %v", p.engine, err), "name a working one with --engine-bin "+b.program+"=PATH")

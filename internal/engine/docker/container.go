@@ -34,8 +34,8 @@ type container struct {
 	life context.Context
 	end  context.CancelFunc
 
-	output  *stream       // nil without writers
-	waiting bool          // await runs
+	output  *stream // nil without writers
+	waiting bool    // await runs
 	paused  atomic.Bool
 	done    chan struct{} // closed when exit or lost is set
 	exit    engine.Exit

@@ -109,7 +109,7 @@ var other = Kind{Isolation: engine.Unknown, NoRootless: "the flags of this runti
 
 // runscCannot returns the capabilities that an older runsc lacks.
 func runscCannot(ctx context.Context, l *process.Launcher, binary, version string) map[engine.Capability]string {
-	var out answer
+	var out Answer
 	cmd := exec.CommandContext(ctx, binary, "help", "update")
 	cmd.Stdout, cmd.Stderr = &out, &out
 	_ = l.Run(ctx, cmd) // an unknown command fails, which is a result too
@@ -122,13 +122,13 @@ func runscCannot(ctx context.Context, l *process.Launcher, binary, version strin
 // longestVersion bounds a version and an error message of a binary, in bytes.
 const longestVersion = 200
 
-// longestAnswer bounds the output of a runtime, in bytes.
+// longestAnswer bounds the kept output of a program, in bytes.
 const longestAnswer = 64 << 10
 
-// answer keeps the beginning of a runtime's output. A runtime that writes without end must not fill the memory.
-type answer struct{ strings.Builder }
+// Answer keeps the beginning of a program's output. A program that writes without end must not fill the memory.
+type Answer struct{ strings.Builder }
 
-func (a *answer) Write(p []byte) (int, error) {
+func (a *Answer) Write(p []byte) (int, error) {
 	_, _ = a.Builder.Write(p[:min(len(p), longestAnswer-a.Len())])
 	return len(p), nil
 }
@@ -141,7 +141,7 @@ func identify(ctx context.Context, l *process.Launcher, state, binary string) (K
 		return other, "", fmt.Errorf("query the version of %s: %w", binary, err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	var out, complaint answer
+	var out, complaint Answer
 	cmd := exec.CommandContext(ctx, binary, "--root", dir, "--version")
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	if err := l.Run(ctx, cmd); err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 func TestAnswerIsBounded(t *testing.T) {
-	var a answer
+	var a Answer
 	part := bytes.Repeat([]byte("x"), longestAnswer-1)
 	for range 3 {
 		if n, err := a.Write(part); n != len(part) || err != nil {

@@ -3,9 +3,12 @@ package enginetest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -204,4 +207,93 @@ func GivenUp(t *testing.T, n int, later time.Duration, s engine.Session, e engin
 		}
 		cancel()
 	}
+}
+
+// Steady calls life n times with different numbers, and fails the test if open files, goroutines or children of this process
+// are left: an engine makes thousands of containers in one run.
+func Steady(t *testing.T, n int, life func(number int)) {
+	t.Helper()
+	const first = 3 // the first lives, when packages open their permanent files
+	for i := range first {
+		life(i)
+	}
+	before := held(t)
+	for i := range n {
+		life(first + i)
+	}
+	// The last goroutine may be about to end. A leak is more than that.
+	after := held(t)
+	for i := 0; after.beyond(before) && i < 100_000; i++ {
+		runtime.Gosched()
+		after = held(t)
+	}
+	if after.beyond(before) {
+		t.Errorf("after %d lives this process has %+v, and had %+v before", n, after, before)
+	}
+}
+
+// holdings are the resources that a process can leak.
+type holdings struct{ files, goroutines, children int }
+
+func (h holdings) beyond(before holdings) bool {
+	return h.files > before.files || h.goroutines > before.goroutines || h.children > before.children
+}
+
+func held(t *testing.T) holdings {
+	t.Helper()
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := holdings{files: len(files), goroutines: runtime.NumGoroutine()}
+	tasks, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range tasks {
+		text, _ := os.ReadFile(file) // a thread may have ended
+		h.children += len(strings.Fields(string(text)))
+	}
+	return h
+}
+
+// EngineCPUs checks that a CPU set for an engine's daemons does not apply to containers. It returns the engine.
+func EngineCPUs(t *testing.T, d engine.Driver, name string, s engine.Session) engine.Engine {
+	t.Helper()
+	everywhere := allowedCPUs(t, os.Getpid())
+	if s.Cgroups == nil || everywhere == "0" {
+		t.Skip("needs the right to make cgroups, and two CPUs")
+	}
+	s.EngineCPUs = "0"
+	e := Open(t, d, name, s)
+	for _, pid := range e.(engine.DaemonBacked).Daemon().PIDs {
+		if got := allowedCPUs(t, pid); got != s.EngineCPUs {
+			t.Errorf("the daemon's process %d may run on the CPUs %s, want %s", pid, got, s.EngineCPUs)
+		}
+	}
+	for given, want := range map[string]string{"0": "0", "1": "1", "": everywhere} {
+		var out bytes.Buffer
+		spec := Spec(s, "cpus"+given)
+		spec.Process = engine.Process{Args: workload.CPUs(), Stdout: &out}
+		spec.Resources.CPUSet = given
+		c := Running(t, e, spec)
+		_, err := c.Wait(t.Context())
+		check(t, errors.Join(err, c.Delete(t.Context())))
+		if got := strings.TrimSpace(out.String()); got != want {
+			t.Errorf("a container with the CPUs %q may run on %s, want %s", given, got, want)
+		}
+	}
+	return e
+}
+
+// allowedCPUs returns the CPU affinity of a process.
+func allowedCPUs(t *testing.T, pid int) string {
+	t.Helper()
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, cpus, _ := strings.Cut(string(status), "Cpus_allowed_list:")
+	cpus, _, _ = strings.Cut(cpus, "\n")
+	return strings.TrimSpace(cpus)
 }

@@ -30,6 +30,11 @@ const (
 	Score          Unit = "score" // a dimensionless score or index, defined by its benchmark
 )
 
+// Units lists the units.
+func Units() []Unit {
+	return []Unit{Seconds, Bytes, BytesPerSecond, BitsPerSecond, PerSecond, FlopPerSecond, Ratio, Score}
+}
+
 // Direction is the direction in which values of a metric are better.
 type Direction string
 

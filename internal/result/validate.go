@@ -1,11 +1,15 @@
 package result
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -50,10 +54,8 @@ func (r *Run) ValidateTrial(t *Trial) error {
 }
 
 func (r *Run) validateFacts() error {
-	switch r.State {
-	case Running, Complete, Interrupted, Killed:
-	default:
-		return fmt.Errorf("state %q is none of %q, %q, %q, %q", r.State, Running, Complete, Interrupted, Killed)
+	if err := oneOf("state", r.State, Running, Complete, Interrupted, Killed); err != nil {
+		return err
 	}
 	switch {
 	case r.ID == "":
@@ -72,66 +74,75 @@ func (r *Run) validateFacts() error {
 	if n := max(len(r.Targets), len(r.Bench), len(r.Images)); n > MaxNames {
 		return fmt.Errorf("it has %d targets, %d benchmarks and %d images; %d of each are allowed", len(r.Targets), len(r.Bench), len(r.Images), MaxNames)
 	}
-	for i, t := range r.Targets {
-		if t.Name == "" {
-			return fmt.Errorf("target %d has no name", i+1)
-		}
-		if slices.ContainsFunc(r.Targets[:i], func(o Target) bool { return o.Name == t.Name }) {
-			return fmt.Errorf("target %q occurs twice", t.Name)
-		}
-		switch t.Kind {
-		case "", KindNative, KindRuntime, KindEngine:
-		default:
-			return fmt.Errorf("target %q: the kind %q is none of %q, %q, %q", t.Name, t.Kind, KindNative, KindRuntime, KindEngine)
+	if err := cmp.Or(
+		distinct("target", r.Targets, func(t Target) string { return t.Name }),
+		distinct("benchmark", r.Bench, func(b Benchmark) string { return b.Name }),
+		distinct("image", r.Images, func(i Image) string { return i.Name }),
+	); err != nil {
+		return err
+	}
+	for _, t := range r.Targets {
+		if err := oneOf("the kind", t.Kind, "", KindNative, KindRuntime, KindEngine); err != nil {
+			return fmt.Errorf("target %q: %w", t.Name, err)
 		}
 	}
-	for i, b := range r.Bench {
-		if b.Name == "" {
-			return fmt.Errorf("benchmark %d has no name", i+1)
-		}
-		if slices.ContainsFunc(r.Bench[:i], func(o Benchmark) bool { return o.Name == b.Name }) {
-			return fmt.Errorf("benchmark %q is described twice", b.Name)
-		}
+	for _, b := range r.Bench {
 		if err := validateMetrics(b.Metrics); err != nil {
 			return fmt.Errorf("benchmark %q: %w", b.Name, err)
 		}
 	}
-	for i, image := range r.Images {
-		switch {
-		case image.Name == "":
-			return fmt.Errorf("image %d has no name", i+1)
-		case image.Size < 0:
+	for _, image := range r.Images {
+		if image.Size < 0 {
 			return fmt.Errorf("image %q has a negative size", image.Name)
-		case slices.ContainsFunc(r.Images[:i], func(o Image) bool { return o.Name == image.Name }):
-			return fmt.Errorf("image %q occurs twice", image.Name)
 		}
 	}
 	return nil
+}
+
+// distinct refuses an item without a name, and a repeated name.
+func distinct[T any](what string, items []T, name func(T) string) error {
+	seen := map[string]bool{}
+	for i, item := range items {
+		n := name(item)
+		switch {
+		case n == "":
+			return fmt.Errorf("%s %d has no name", what, i+1)
+		case seen[n]:
+			return fmt.Errorf("%s %q occurs twice", what, n)
+		}
+		seen[n] = true
+	}
+	return nil
+}
+
+// oneOf refuses an unknown word. One of the words may be empty.
+func oneOf[T ~string](what string, word T, words ...T) error {
+	if slices.Contains(words, word) {
+		return nil
+	}
+	var quoted []string
+	for _, w := range words {
+		if w != "" {
+			quoted = append(quoted, strconv.Quote(string(w)))
+		}
+	}
+	return fmt.Errorf("%s %q is none of %s", what, word, strings.Join(quoted, ", "))
 }
 
 func validateMetrics(metrics []Metric) error {
 	if len(metrics) > MaxNames {
 		return fmt.Errorf("it has %d metrics; %d are allowed", len(metrics), MaxNames)
 	}
-	for i, m := range metrics {
-		if m.Name == "" {
-			return fmt.Errorf("metric %d has no name", i+1)
-		}
-		if slices.ContainsFunc(metrics[:i], func(o Metric) bool { return o.Name == m.Name }) {
-			return fmt.Errorf("metric %q is described twice", m.Name)
-		}
-		if !known(m.Unit) {
-			return fmt.Errorf("metric %q: unknown unit %q", m.Name, m.Unit)
-		}
-		switch m.Better {
-		case Lower, Higher:
-		default:
-			return fmt.Errorf("metric %q: the better direction %q is neither %q nor %q", m.Name, m.Better, Lower, Higher)
-		}
-		switch m.Layer {
-		case "", LayerTotal, LayerSandbox:
-		default:
-			return fmt.Errorf("metric %q: the layer %q is neither %q nor %q", m.Name, m.Layer, LayerTotal, LayerSandbox)
+	if err := distinct("metric", metrics, func(m Metric) string { return m.Name }); err != nil {
+		return err
+	}
+	for _, m := range metrics {
+		if err := cmp.Or(
+			oneOf("the unit", m.Unit, Units()...),
+			oneOf("the better direction", m.Better, Lower, Higher),
+			oneOf("the layer", m.Layer, "", LayerTotal, LayerSandbox),
+		); err != nil {
+			return fmt.Errorf("metric %q: %w", m.Name, err)
 		}
 		if !finite(m.Bound.Most) || m.Bound.Broken == "" && m.Bound.Most != 0 {
 			return fmt.Errorf("metric %q: the bound %v is not a number, or has no text for a target that exceeds it", m.Name, m.Bound.Most)
@@ -141,10 +152,8 @@ func validateMetrics(metrics []Metric) error {
 }
 
 func (r *Run) validateTrial(t *Trial) error {
-	switch t.Status {
-	case OK, Failed, Timeout, Skipped:
-	default:
-		return fmt.Errorf("status %q is none of %q, %q, %q, %q", t.Status, OK, Failed, Timeout, Skipped)
+	if err := oneOf("status", t.Status, OK, Failed, Timeout, Skipped); err != nil {
+		return err
 	}
 	switch {
 	case t.Seq < 1:
@@ -206,9 +215,10 @@ func validateConditions(conditions map[string]string) error {
 }
 
 func (d *Distribution) validate() error {
+	if err := oneOf("the unit", d.Unit, Units()...); err != nil {
+		return err
+	}
 	switch {
-	case !known(d.Unit):
-		return fmt.Errorf("unknown unit %q", d.Unit)
 	case d.Batch < 1:
 		return errors.New("its values are means of no events")
 	case len(d.Lows) != len(d.Counts):
@@ -223,22 +233,24 @@ func (d *Distribution) validate() error {
 }
 
 func (d *Disturbance) validate() error {
-	for _, f := range []struct {
-		name  string
-		value *float64
-	}{
-		{"steal", d.Steal},
-		{"cpu_pressure", d.CPUPressure},
-		{"memory_pressure", d.MemoryPressure},
-		{"io_pressure", d.IOPressure},
-		{"load1", d.Load},
-		{"cpu_mhz", d.MHz},
-	} {
-		if f.value != nil && !finite(*f.value) {
-			return fmt.Errorf("the host's %s is %v, which is not a finite number", f.name, *f.value)
+	for name, value := range fieldsOf[*float64](d) {
+		if value != nil && !finite(*value) {
+			return fmt.Errorf("the host's %s is %v, which is not a finite number", name, *value)
 		}
 	}
 	return nil
+}
+
+// fieldsOf lists the fields of type T of the struct behind v, by their names in JSON.
+func fieldsOf[T any](v any) iter.Seq2[string, T] {
+	return func(yield func(string, T) bool) {
+		for field, value := range reflect.ValueOf(v).Elem().Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if of, ok := value.Interface().(T); ok && !yield(name, of) {
+				return
+			}
+		}
+	}
 }
 
 // maxText is the longest text, in bytes, on one line of a report. It is far longer than any name.
@@ -248,28 +260,13 @@ const maxText = 10_000
 // reasons and advice have their own lines and may contain anything: reports remove their control characters.
 func (r *Run) validateText() error {
 	var l lines
-	h := &r.Host
-	for _, t := range []struct{ name, text string }{
-		{"name", r.Name},
-		{"baseline", r.Baseline},
-		{"version of the tool", r.Tool.Version},
-		{"commit of the tool", r.Tool.Commit},
-		{"go of the tool", r.Tool.Go},
-		{"hostname", h.Hostname},
-		{"os", h.OS},
-		{"kernel", h.Kernel},
-		{"arch", h.Arch},
-		{"cpu", h.CPU},
-		{"governor", h.Governor},
-		{"turbo", h.Turbo},
-		{"smt", h.SMT},
-		{"cgroup", h.Cgroup},
-		{"virtualisation", h.Virtual},
-		{"lsm", h.LSM},
-		{"mitigations", h.Mitigation},
-		{"kernel_cmdline", h.Cmdline},
-	} {
-		l.check(t.text, "the %s", t.name)
+	l.check(r.Name, "the name")
+	l.check(r.Baseline, "the baseline")
+	for name, text := range fieldsOf[string](&r.Tool) {
+		l.check(text, "the %s of the tool", name)
+	}
+	for name, text := range fieldsOf[string](&r.Host) {
+		l.check(text, "the %s", name)
 	}
 	for _, t := range r.Targets {
 		l.check(t.Name, "the name of a target")
@@ -320,15 +317,6 @@ func (l *lines) check(text, format string, args ...any) {
 
 func describes(metrics []Metric, name string) bool {
 	return slices.ContainsFunc(metrics, func(m Metric) bool { return m.Name == name })
-}
-
-func known(u Unit) bool {
-	switch u {
-	case Seconds, Bytes, BytesPerSecond, BitsPerSecond, PerSecond, FlopPerSecond, Ratio, Score:
-		return true
-	default:
-		return false
-	}
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

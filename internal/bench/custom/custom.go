@@ -53,9 +53,7 @@ type Metric struct {
 }
 
 // Units lists the units of metrics.
-func Units() []string {
-	return spelled(result.Seconds, result.Bytes, result.BytesPerSecond, result.BitsPerSecond, result.PerSecond, result.FlopPerSecond, result.Ratio, result.Score)
-}
+func Units() []string { return spelled(result.Units()...) }
 
 // Directions lists the values of Metric.Better.
 func Directions() []string { return spelled(result.Lower, result.Higher) }

@@ -8,16 +8,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/report"
-	"github.com/touchstone-bench/touchstone/internal/report/html"
-	reportjson "github.com/touchstone-bench/touchstone/internal/report/json"
-	"github.com/touchstone-bench/touchstone/internal/report/text"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
@@ -31,17 +28,14 @@ type benchmarkOptions struct {
 	dir       string
 	resume    string
 	overrides plan.Overrides
-
-	blocks, warmup  int
-	precision       string
-	budget, timeout time.Duration
-	seed            uint64
-	managed, drop   bool
-	format          string
+	format    format
+	// changesPlan is set if a flag would change the plan of a resumed run.
+	changesPlan bool
 }
 
 func (a *App) benchmarkCommand() *cobra.Command {
 	var opts benchmarkOptions
+	o := &opts.overrides
 	cmd := &cobra.Command{
 		Use:   "benchmark",
 		Short: "Execute a plan and record its results",
@@ -81,14 +75,17 @@ second ^C ends the program at once. --resume continues an interrupted or killed 
 			if f.Changed("plan") && opts.builtin == "" {
 				return usage(errors.New("--plan names no plan: the built-in plans are " + strings.Join(builtinNames(), ", ")))
 			}
-			set(f.Changed("runs"), &opts.overrides.Blocks, &opts.blocks)
-			set(f.Changed("warmup"), &opts.overrides.Warmup, &opts.warmup)
-			set(f.Changed("precision"), &opts.overrides.Precision, &opts.precision)
-			set(f.Changed("budget"), &opts.overrides.Budget, &opts.budget)
-			set(f.Changed("timeout"), &opts.overrides.Timeout, &opts.timeout)
-			set(f.Changed("seed"), &opts.overrides.Seed, &opts.seed)
-			set(f.Changed("managed"), &opts.overrides.Managed, &opts.managed)
-			set(f.Changed("drop-caches"), &opts.overrides.DropCaches, &opts.drop)
+			keepGiven(f, "runs", &o.Blocks)
+			keepGiven(f, "warmup", &o.Warmup)
+			keepGiven(f, "precision", &o.Precision)
+			keepGiven(f, "budget", &o.Budget)
+			keepGiven(f, "timeout", &o.Timeout)
+			keepGiven(f, "seed", &o.Seed)
+			keepGiven(f, "managed", &o.Managed)
+			keepGiven(f, "drop-caches", &o.DropCaches)
+			f.Visit(func(flag *pflag.Flag) {
+				opts.changesPlan = opts.changesPlan || !slices.Contains([]string{"resume", "dir", "output"}, flag.Name)
+			})
 			return a.benchmark(cmd.Context(), opts)
 		},
 	}
@@ -97,18 +94,18 @@ second ^C ends the program at once. --resume continues an interrupted or killed 
 	f.StringVar(&opts.builtin, "plan", "", "`NAME` of a built-in plan: "+strings.Join(builtinNames(), ", "))
 	f.StringVarP(&opts.dir, "dir", "d", "out", "output `FOLDER`")
 	f.StringVar(&opts.resume, "resume", "", "continue an interrupted `RUN`: an ID, its beginning, or latest")
-	f.StringSliceVarP(&opts.overrides.Targets, "targets", "t", nil, "`TARGETS`, separated by commas, in place of the plan's")
-	f.StringSliceVar(&opts.overrides.Filters, "filter", nil, "benchmarks by whole components of their `NAMES`, in place of the plan's")
-	f.IntVarP(&opts.blocks, "runs", "n", 0, "`NUMBER` of measured blocks (repetitions)")
-	f.IntVar(&opts.warmup, "warmup", 0, "`NUMBER` of warm-up blocks")
-	f.StringVar(&opts.precision, "precision", "", "add blocks until each median is known to ± `PERCENTAGE`, such as 2%")
-	f.DurationVar(&opts.budget, "budget", 0, "longest `TIME` for the whole run, such as 10m")
-	f.DurationVar(&opts.timeout, "timeout", 0, "longest `TIME` for one trial, such as 2m")
-	f.Uint64Var(&opts.seed, "seed", 0, "`NUMBER` that determines the order of trials")
-	f.StringArrayVar(&opts.overrides.Pin, "pin", nil, "`CPUS` for the parts of the run: workload=2-3,engines=1,touchstone=0")
-	f.BoolVar(&opts.drop, "drop-caches", false, "drop the page cache before cold reads; paper plans do so as root")
-	addEngineFlags(cmd, &opts.overrides, &opts.managed)
-	f.StringVarP(&opts.format, "output", "o", "table", "`FORMAT` of the printed results: table or json")
+	f.StringSliceVarP(&o.Targets, "targets", "t", nil, "`TARGETS`, separated by commas, in place of the plan's")
+	f.StringSliceVar(&o.Filters, "filter", nil, "benchmarks by whole components of their `NAMES`, in place of the plan's")
+	o.Blocks = f.IntP("runs", "n", 0, "`NUMBER` of measured blocks (repetitions)")
+	o.Warmup = f.Int("warmup", 0, "`NUMBER` of warm-up blocks")
+	o.Precision = f.String("precision", "", "add blocks until each median is known to ± `PERCENTAGE`, such as 2%")
+	o.Budget = f.Duration("budget", 0, "longest `TIME` for the whole run, such as 10m")
+	o.Timeout = f.Duration("timeout", 0, "longest `TIME` for one trial, such as 2m")
+	o.Seed = f.Uint64("seed", 0, "`NUMBER` that determines the order of trials")
+	f.StringArrayVar(&o.Pin, "pin", nil, "`CPUS` for the parts of the run: workload=2-3,engines=1,touchstone=0")
+	o.DropCaches = f.Bool("drop-caches", false, "drop the page cache before cold reads; paper plans do so as root")
+	addEngineFlags(cmd, o)
+	addOutput(cmd, &opts.format, "`FORMAT` of the printed results", formatTable, formatJSON)
 	return cmd
 }
 
@@ -130,17 +127,14 @@ func builtinPlans() string {
 	return text.String()
 }
 
-// set sets *to to value if the flag was given.
-func set[T any](given bool, to **T, value *T) {
-	if given {
-		*to = value
+// keepGiven sets the value of a flag to nil unless the flag was given.
+func keepGiven[T any](f *pflag.FlagSet, name string, value **T) {
+	if !f.Changed(name) {
+		*value = nil
 	}
 }
 
 func (a *App) benchmark(ctx context.Context, opts benchmarkOptions) error {
-	if !slices.Contains([]string{"table", "json"}, opts.format) {
-		return usage(fmt.Errorf("--output %q: must be table or json", opts.format))
-	}
 	if opts.resume != "" {
 		return a.resume(ctx, opts)
 	}
@@ -204,9 +198,7 @@ func (a *App) readPlans(opts benchmarkOptions) ([]plan.Plan, error) {
 
 // resume resumes a run from the results file.
 func (a *App) resume(ctx context.Context, opts benchmarkOptions) error {
-	if o := opts.overrides; opts.files != nil || opts.builtin != "" || o.Targets != nil || o.Filters != nil || o.Blocks != nil || o.Warmup != nil || o.Seed != nil ||
-		o.Precision != nil || o.Budget != nil || o.Timeout != nil || o.Runtimes != nil || o.CRI != nil || o.Binaries != nil || o.Managed != nil ||
-		o.Pin != nil || o.DropCaches != nil {
+	if opts.changesPlan {
 		return usage(errors.New("--resume continues with the plan of the run; leave out the flags that would change it"))
 	}
 	run, err := a.load(ctx, opts.dir, opts.resume)
@@ -255,18 +247,11 @@ func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Sto
 		return err
 	}
 	m := report.New([]result.Run{run}, report.Options{})
-	if opts.format == "json" {
-		err = reportjson.Write(a.env.Stdout, m)
-	} else {
-		err = text.Write(a.env.Stdout, m, text.Options{Width: a.env.Width, Color: a.env.Color})
-	}
 	// An error in one output does not prevent the others.
 	page := filepath.Join(opts.dir, "report.html")
-	err = errors.Join(err, writeFile(page, func(w *os.File) error { return html.Write(w, m) }))
+	err = errors.Join(a.writeReport(reportOptions{format: opts.format}, m), a.writeReport(reportOptions{format: formatHTML, file: page}, m))
 	if e.Plan.Export != "" {
-		doc := result.Document{Generator: tool(), Runs: []result.Run{run}}
-		file := filepath.Join(opts.dir, e.Plan.Export)
-		err = errors.Join(err, writeFile(file, func(w *os.File) error { return result.Encode(w, doc) }))
+		err = errors.Join(err, a.export(filepath.Join(opts.dir, e.Plan.Export), run))
 	}
 	if err != nil {
 		return err
@@ -286,22 +271,6 @@ func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Sto
 	case !slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return t.Status == result.OK }):
 		fmt.Fprintln(a.env.Stderr, "nothing was measured; the report has the reasons")
 		return &exitError{code: ExitFailure}
-	}
-	return nil
-}
-
-// writeFile writes a file as a whole or not at all.
-func writeFile(path string, write func(*os.File) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".touchstone-*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	err = errors.Join(write(f), f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(f.Name()))
 	}
 	return nil
 }

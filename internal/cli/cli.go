@@ -200,13 +200,6 @@ oci/runsc@platform=systrap.`,
   touchstone benchmark --targets oci/runc,oci/crun --filter operations --runs 20`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage(fmt.Errorf("no command is named %q; see touchstone --help", args[0]))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
@@ -216,15 +209,29 @@ Exit codes:
   0 ok   1 failure   2 usage   3 some trials failed   4 regression found
   5 no target available   130 interrupted
 `)
-	root.AddCommand(
+	addVerbs(
+		root,
 		a.benchmarkCommand(), a.targetsCommand(), a.listCommand(), a.reportCommand(), a.runsCommand(),
 		a.indexCommand(), a.exportCommand(), a.importCommand(), a.imageCommand(), a.cleanupCommand(), a.versionCommand(),
 	)
-	for _, cmd := range root.Commands() {
-		limitArgs(cmd)
-	}
+	limitArgs(root)
 	addCobra(root)
 	return root
+}
+
+// addVerbs makes cmd a group of verbs.
+func addVerbs(cmd *cobra.Command, verbs ...*cobra.Command) {
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return fmt.Errorf("no command is named %q", args[0])
+		}
+		return nil
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	for _, v := range verbs {
+		limitArgs(v)
+		cmd.AddCommand(v)
+	}
 }
 
 // addCobra adds cobra's own commands, help and completion. Without the checks here they accept an unknown name and

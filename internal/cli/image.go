@@ -37,21 +37,12 @@ that another machine saved.
 
 The image cache is /var/cache/touchstone, or below the user's cache directory without root.
 TOUCHSTONE_CACHE names another directory.`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage(fmt.Errorf("no command is named %q; see %s --help", args[0], cmd.CommandPath()))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(
+	addVerbs(
+		cmd,
 		a.imageBuildCommand(), a.imageShowCommand(), a.imageSBOMCommand(), a.imageListCommand(), a.imageSaveCommand(),
 		a.imageLoadCommand(), a.imagePushCommand(), a.imageVerifyCommand(), a.imageRemoveCommand(), a.imagePruneCommand(),
 	)
-	for _, sub := range cmd.Commands() {
-		limitArgs(sub)
-	}
 	return cmd
 }
 
@@ -103,7 +94,11 @@ lists: each run records the image's digest.
 				return err
 			}
 			if reset {
-				if err := discardLock(options.Arch); err != nil {
+				cache, err := image.OpenCache("")
+				if err == nil {
+					err = debian.Discard(cache, options.Arch)
+				}
+				if err != nil {
 					return err
 				}
 			}
@@ -159,14 +154,6 @@ func setLock(o *debian.Options, file string, renew, reset bool) error {
 	return nil
 }
 
-func discardLock(arch string) error {
-	cache, err := image.OpenCache("")
-	if err != nil {
-		return err
-	}
-	return debian.Discard(cache, arch)
-}
-
 // writeLock makes a new list of packages and writes it to a file.
 func (a *App) writeLock(ctx context.Context, o *debian.Options, file string) error {
 	lock, err := debian.Update(ctx, *o)
@@ -174,17 +161,29 @@ func (a *App) writeLock(ctx context.Context, o *debian.Options, file string) err
 		return err
 	}
 	o.Lock = &lock
-	return a.writeTo(file, func(w io.Writer) error {
-		_, err := w.Write(lock.Format())
-		return err
-	})
+	return a.writeBytes(file, lock.Format())
 }
 
-// noteList prints a note about an image that is not built from the embedded list of packages.
-func (a *App) noteList(made *debian.Image) {
-	if !made.Pinned() {
-		a.line("note: " + execution.UnpinnedNote)
+// onCache returns the function of a verb that works on the image cache.
+func onCache(do func(ctx context.Context, cache *image.Cache, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		cache, err := image.OpenCache("")
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), cache, args)
 	}
+}
+
+// onImage completes a command whose last argument is an image, after a number of other arguments.
+func (a *App) onImage(cmd *cobra.Command, others int, do func(ctx context.Context, args []string, name string, img v1.Image) error) *cobra.Command {
+	var arch string
+	addArch(cmd, &arch)
+	cmd.Args = between(others, others+1)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return a.withImage(cmd.Context(), arch, args[others:], func(name string, img v1.Image) error { return do(cmd.Context(), args, name, img) })
+	}
+	return cmd
 }
 
 // withImage calls do with the image that args name: an image of the cache, a file or a folder. Without args it is the
@@ -212,27 +211,25 @@ func (a *App) withImage(ctx context.Context, arch string, args []string, do func
 	if made == nil {
 		return fmt.Errorf("the cache has no workload image for %s; build it with touchstone image build --arch %[1]s, or load a saved one with touchstone image load FILE", arch)
 	}
-	a.noteList(made)
+	if !made.Pinned() {
+		a.line("note: " + execution.UnpinnedNote)
+	}
 	return do(made.Name(), made.OCI())
 }
 
 func (a *App) imageShowCommand() *cobra.Command {
 	var format format
-	var arch string
 	cmd := &cobra.Command{
 		Use:   "show [IMAGE]",
 		Short: "Show the packages in the workload image",
 		Long: `Shows the packages with files in the image: version, licences, number of files and size. The
 licences come from the package's copyright file, which is in /usr/share/doc of the image. The table
 shows the first few of them, and -o json all.`,
-		Args: atMost(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withImage(cmd.Context(), arch, args, func(name string, img v1.Image) error { return a.showImage(format, name, img) })
-		},
 	}
 	addFormat(cmd, &format)
-	addArch(cmd, &arch)
-	return cmd
+	return a.onImage(cmd, 0, func(_ context.Context, _ []string, name string, img v1.Image) error {
+		return a.showImage(format, name, img)
+	})
 }
 
 func (a *App) showImage(format format, name string, img v1.Image) error {
@@ -272,29 +269,21 @@ func (a *App) showImage(format format, name string, img v1.Image) error {
 }
 
 func (a *App) imageSBOMCommand() *cobra.Command {
-	var file, arch string
+	var file string
 	cmd := &cobra.Command{
 		Use:     "sbom [IMAGE]",
 		Short:   "Write the bill of materials of the workload image",
 		Long:    `Writes the contents of the image as SPDX 2.3 in JSON, for programs that check licences and known vulnerabilities.`,
 		Example: `  touchstone image sbom -O sbom.spdx.json`,
-		Args:    atMost(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withImage(cmd.Context(), arch, args, func(_ string, img v1.Image) error {
-				bill, err := debian.SBOM(img)
-				if err != nil {
-					return err
-				}
-				return a.writeTo(file, func(w io.Writer) error {
-					_, err := w.Write(bill)
-					return err
-				})
-			})
-		},
 	}
 	addFile(cmd, &file)
-	addArch(cmd, &arch)
-	return cmd
+	return a.onImage(cmd, 0, func(_ context.Context, _ []string, _ string, img v1.Image) error {
+		bill, err := debian.SBOM(img)
+		if err != nil {
+			return err
+		}
+		return a.writeBytes(file, bill)
+	})
 }
 
 func (a *App) imageListCommand() *cobra.Command {
@@ -302,32 +291,26 @@ func (a *App) imageListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the images in the cache",
-		RunE: func(*cobra.Command, []string) error {
-			cache, err := image.OpenCache("")
-			if err != nil {
-				return err
-			}
+		RunE: onCache(func(_ context.Context, cache *image.Cache, _ []string) error {
 			entries, err := cache.List()
 			if err != nil {
 				return err
 			}
-			var rows [][]string
-			for _, e := range entries {
+			header := []string{"NAME", "PLATFORM", "MB", "UNPACKED", "DIGEST", "PROBLEM"}
+			return printList(a.env.Stdout, format, entries, header, func(e image.Entry) []string {
 				unpacked := "-"
 				if e.Unpacked {
 					unpacked = "yes"
 				}
-				rows = append(rows, []string{e.Name, e.Platform, fmt.Sprintf("%.1f", float64(e.Size)/1e6), unpacked, e.Digest, dash(e.Problem)})
-			}
-			return format.print(a.env.Stdout, entries, []string{"NAME", "PLATFORM", "MB", "UNPACKED", "DIGEST", "PROBLEM"}, rows)
-		},
+				return []string{e.Name, e.Platform, fmt.Sprintf("%.1f", float64(e.Size)/1e6), unpacked, e.Digest, dash(e.Problem)}
+			})
+		}),
 	}
 	addFormat(cmd, &format)
 	return cmd
 }
 
 func (a *App) imageSaveCommand() *cobra.Command {
-	var arch string
 	cmd := &cobra.Command{
 		Use:   "save FILE [IMAGE]",
 		Short: "Write an image to a file, for a machine that cannot build it",
@@ -335,16 +318,11 @@ func (a *App) imageSaveCommand() *cobra.Command {
 podman load, skopeo and ctr images import can read it.`,
 		Example: `  touchstone image save workload.tar
   scp workload.tar board: && ssh board touchstone image load workload.tar`,
-		Args: between(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withImage(cmd.Context(), arch, args[1:], func(name string, img v1.Image) error {
-				a.show(fmt.Sprintf("writing %s …", args[0]))
-				return a.writeTo(args[0], func(w io.Writer) error { return image.Save(cmd.Context(), w, name, img) })
-			})
-		},
 	}
-	addArch(cmd, &arch)
-	return cmd
+	return a.onImage(cmd, 1, func(ctx context.Context, args []string, name string, img v1.Image) error {
+		a.show(fmt.Sprintf("writing %s …", args[0]))
+		return a.writeTo(args[0], func(w io.Writer) error { return image.Save(ctx, w, name, img) })
+	})
 }
 
 // between accepts least to most arguments.
@@ -368,19 +346,15 @@ gzip, or an OCI layout. The digests of all its parts are checked.`,
 		Example: `  touchstone image load workload.tar
   touchstone image load mine.tar --name mine`,
 		Args: between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			cache, err := image.OpenCache("")
-			if err != nil {
-				return err
-			}
+		RunE: onCache(func(ctx context.Context, cache *image.Cache, args []string) error {
 			defer a.clear()
 			a.show(fmt.Sprintf("reading %s …", args[0]))
-			name, img, err := cache.Import(cmd.Context(), args[0], as)
+			name, img, err := cache.Import(ctx, args[0], as)
 			if err != nil {
 				return err
 			}
 			return a.printDigest(name+" ", img)
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&as, "name", "", "`NAME` of the image in the cache")
 	return cmd
@@ -437,11 +411,7 @@ func (a *App) imageVerifyCommand() *cobra.Command {
 		Long: `Reads the named images, or all, and compares every byte with the digests. Each use of an image includes a check of
 the parts that it reads; verify is for a disk that may be faulty. A damaged workload image is rebuilt when it is used.`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, names []string) error {
-			cache, err := image.OpenCache("")
-			if err != nil {
-				return err
-			}
+		RunE: onCache(func(ctx context.Context, cache *image.Cache, names []string) error {
 			if len(names) == 0 {
 				entries, err := cache.List()
 				if err != nil {
@@ -455,7 +425,7 @@ the parts that it reads; verify is for a disk that may be faulty. A damaged work
 			var errs []error
 			for _, name := range names {
 				a.show(fmt.Sprintf("reading %s …", name))
-				err := cache.Verify(cmd.Context(), name)
+				err := cache.Verify(ctx, name)
 				a.clear()
 				if err == nil {
 					fmt.Fprintf(a.env.Stdout, "%s is intact\n", name)
@@ -463,7 +433,7 @@ the parts that it reads; verify is for a disk that may be faulty. A damaged work
 				errs = append(errs, err)
 			}
 			return errors.Join(errs...)
-		},
+		}),
 	}
 }
 
@@ -477,21 +447,17 @@ func (a *App) imageRemoveCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, names []string) error {
-			cache, err := image.OpenCache("")
-			if err != nil {
-				return err
-			}
+		RunE: onCache(func(ctx context.Context, cache *image.Cache, names []string) error {
 			var errs []error
 			for _, name := range names {
 				_, err := cache.Get(name)
 				if err == nil || errors.Is(err, image.ErrDamaged) {
-					err = cache.Remove(cmd.Context(), name)
+					err = cache.Remove(ctx, name)
 				}
 				errs = append(errs, err)
 			}
 			return errors.Join(errs...)
-		},
+		}),
 	}
 }
 
@@ -501,11 +467,7 @@ func (a *App) imagePruneCommand() *cobra.Command {
 		Short: "Remove workload images of other versions, and leftovers of killed processes",
 		Long: `Removes the workload images that this version of touchstone does not use, and the leftovers of killed processes in
 the cache. It does not remove your own images, or images that a run is using.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cache, err := image.OpenCache("")
-			if err != nil {
-				return err
-			}
+		RunE: onCache(func(ctx context.Context, cache *image.Cache, _ []string) error {
 			used := map[string]bool{}
 			for _, arch := range debian.Architectures() {
 				made, err := debian.Cached(debian.Options{Arch: arch})
@@ -513,8 +475,8 @@ the cache. It does not remove your own images, or images that a run is using.`,
 					used[made.Name()] = true
 				}
 			}
-			return cache.Prune(cmd.Context(), func(name string) bool { return used[name] || !image.IsOwn(name) })
-		},
+			return cache.Prune(ctx, func(name string) bool { return used[name] || !image.IsOwn(name) })
+		}),
 	}
 }
 

@@ -73,20 +73,15 @@ because it would execute a plan from another machine.`,
 			if len(all) == 0 {
 				return err
 			}
-			return errors.Join(a.printImported(format, all), err)
+			header := []string{"CAME", "RUN", "MACHINE", "ARCH", "TRIALS", "STATE", "TARGETS", "FILE"}
+			return errors.Join(printList(a.env.Stdout, format, all, header, func(r importedRun) []string {
+				return []string{r.Came, r.ID, r.Machine, r.Arch, fmt.Sprint(r.Trials), string(r.State), strings.Join(r.Targets, " "), r.File}
+			}), err)
 		},
 	}
 	addFormat(cmd, &format)
 	addDir(cmd, &dir)
 	return cmd
-}
-
-func (a *App) printImported(format format, all []importedRun) error {
-	var rows [][]string
-	for _, r := range all {
-		rows = append(rows, []string{r.Came, r.ID, r.Machine, r.Arch, fmt.Sprint(r.Trials), string(r.State), strings.Join(r.Targets, " "), r.File})
-	}
-	return format.print(a.env.Stdout, all, []string{"CAME", "RUN", "MACHINE", "ARCH", "TRIALS", "STATE", "TARGETS", "FILE"}, rows)
 }
 
 // importFile adds all runs of a file to the results of a folder, or none.

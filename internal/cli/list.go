@@ -54,15 +54,14 @@ run that needs it builds.`,
 				return err
 			}
 			var data []benchmarkRow
-			var rows [][]string
 			for _, b := range selected {
 				data = append(data, describe(b))
-				rows = append(rows, []string{b.Name, imageName(b), b.Summary, b.Source})
 			}
 			if len(filters) > 0 && format == formatTable {
 				return a.describeAll(data)
 			}
-			return format.print(a.env.Stdout, data, []string{"BENCHMARK", "IMAGE", "MEASURES", "SOURCE"}, rows)
+			header := []string{"BENCHMARK", "IMAGE", "MEASURES", "SOURCE"}
+			return printList(a.env.Stdout, format, data, header, func(b benchmarkRow) []string { return []string{b.Name, b.Image, b.Summary, b.Source} })
 		},
 	}
 	addFormat(cmd, &format)
@@ -92,16 +91,11 @@ func selectBenchmarks(filters []string) ([]bench.Benchmark, error) {
 	return selected, nil
 }
 
-// imageName is the name of a benchmark's image.
-func imageName(b bench.Benchmark) string {
-	if b.Image == bench.ProbeImage {
-		return "probe"
-	}
-	return string(b.Image)
-}
-
 func describe(b bench.Benchmark) benchmarkRow {
-	row := benchmarkRow{Name: b.Name, Summary: b.Summary, Source: b.Source, Image: imageName(b), Metrics: b.Metrics}
+	row := benchmarkRow{Name: b.Name, Summary: b.Summary, Source: b.Source, Image: string(b.Image), Metrics: b.Metrics}
+	if b.Image == bench.ProbeImage {
+		row.Image = "probe"
+	}
 	for _, p := range b.Params {
 		row.Params = append(row.Params, paramRow{p.Name, p.Help, p.Quick, p.Paper})
 	}
@@ -122,21 +116,18 @@ func (a *App) describeAll(rows []benchmarkRow) error {
 			fmt.Fprintf(w, "  needs: %s\n", strings.Join(b.Needs, ", "))
 		}
 		fmt.Fprintln(w)
-		var metrics, params [][]string
-		for _, m := range b.Metrics {
-			metrics = append(metrics, []string{"  " + m.Name, string(m.Unit), string(m.Better), m.Help})
-		}
-		if err := formatTable.print(w, nil, []string{"  METRIC", "UNIT", "BETTER", "MEANING"}, metrics); err != nil {
+		header := []string{"  METRIC", "UNIT", "BETTER", "MEANING"}
+		if err := printList(w, formatTable, b.Metrics, header, func(m result.Metric) []string {
+			return []string{"  " + m.Name, string(m.Unit), string(m.Better), m.Help}
+		}); err != nil {
 			return err
 		}
 		if len(b.Params) == 0 {
 			continue
 		}
-		for _, p := range b.Params {
-			params = append(params, []string{"  " + p.Name, p.Quick, p.Paper, p.Help})
-		}
 		fmt.Fprintln(w)
-		if err := formatTable.print(w, nil, []string{"  PARAMETER", "QUICK", "PAPER", "MEANING"}, params); err != nil {
+		header = []string{"  PARAMETER", "QUICK", "PAPER", "MEANING"}
+		if err := printList(w, formatTable, b.Params, header, func(p paramRow) []string { return []string{"  " + p.Name, p.Quick, p.Paper, p.Help} }); err != nil {
 			return err
 		}
 	}

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -12,33 +14,68 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// format is the value of a listing's --output flag.
+// format is the value of an --output flag.
 type format string
 
 const (
 	formatTable format = "table"
 	formatJSON  format = "json"
 	formatYAML  format = "yaml"
+	formatHTML  format = "html"
 )
 
-func (f *format) String() string { return string(*f) }
-func (f *format) Type() string   { return "table|json|yaml" }
+// formatFlag is an --output flag with its possible values.
+type formatFlag struct {
+	value   *format
+	allowed []format
+}
 
-func (f *format) Set(s string) error {
-	switch format(s) {
-	case formatTable, formatJSON, formatYAML:
-		*f = format(s)
-		return nil
-	default:
-		return fmt.Errorf("must be table, json or yaml")
+func (f formatFlag) String() string { return string(*f.value) }
+func (f formatFlag) Type() string   { return strings.Join(f.names(), "|") }
+
+func (f formatFlag) Set(s string) error {
+	if !slices.Contains(f.allowed, format(s)) {
+		return errors.New("must be " + f.choice())
 	}
+	*f.value = format(s)
+	return nil
+}
+
+func (f formatFlag) names() []string {
+	var names []string
+	for _, a := range f.allowed {
+		names = append(names, string(a))
+	}
+	return names
+}
+
+// choice lists the values as in "table, json or yaml".
+func (f formatFlag) choice() string {
+	names := f.names()
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// addOutput adds an --output flag with table as its default. of describes the formatted text.
+func addOutput(cmd *cobra.Command, f *format, of string, allowed ...format) {
+	*f = formatTable
+	flag := formatFlag{f, allowed}
+	cmd.Flags().VarP(flag, "output", "o", of+": "+flag.choice())
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(flag.names(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // addFormat adds the --output flag of a listing.
 func addFormat(cmd *cobra.Command, f *format) {
-	*f = formatTable
-	cmd.Flags().VarP(f, "output", "o", "output format: table, json or yaml")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	addOutput(cmd, f, "output format", formatTable, formatJSON, formatYAML)
+}
+
+// printList writes a listing of items, with a row of the table for each.
+func printList[T any](w io.Writer, f format, items []T, header []string, row func(T) []string) error {
+	var rows [][]string
+	for _, i := range items {
+		rows = append(rows, row(i))
+	}
+	return f.print(w, items, header, rows)
 }
 
 // print writes a listing: data as JSON or YAML, or rows below a header as a table.
@@ -116,4 +153,41 @@ func printLine(w io.Writer, width int, lead, text string) {
 		empty = false
 	}
 	fmt.Fprintln(w, line)
+}
+
+// status is the line on standard error that shows the work under way. Only a terminal can redraw it.
+type status struct{ env Environment }
+
+// show replaces the status line. Without a terminal it does nothing.
+func (s status) show(line string) {
+	if !s.env.Live {
+		return
+	}
+	if runes := []rune(line); s.env.Width > 0 && len(runes) >= s.env.Width {
+		line = string(runes[:s.env.Width-1])
+	}
+	s.clear()
+	fmt.Fprint(s.env.Stderr, line)
+}
+
+// step shows a step that takes time: in the status line on a terminal, else as a line of its own.
+func (s status) step(what string) {
+	if s.env.Live {
+		s.show(what + " …")
+		return
+	}
+	fmt.Fprintln(s.env.Stderr, what)
+}
+
+// line prints a line that stays.
+func (s status) line(text string) {
+	s.clear()
+	fmt.Fprintln(s.env.Stderr, text)
+}
+
+// clear clears the status line.
+func (s status) clear() {
+	if s.env.Live {
+		fmt.Fprint(s.env.Stderr, "\r\x1b[K")
+	}
 }

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,9 +13,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report/text"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
-
-// reportFormats are the values of --output of report.
-var reportFormats = []string{"table", "json", "html"}
 
 func (a *App) reportCommand() *cobra.Command {
 	var opts reportOptions
@@ -37,9 +32,6 @@ compares them only with --across-machines, as ratios to the values of the first 
   touchstone report 20261120 20261121 latest -o html -O machines.html`,
 		Args: atMost(report.MostRuns),
 		RunE: func(cmd *cobra.Command, refs []string) error {
-			if !slices.Contains(reportFormats, opts.format) {
-				return usage(fmt.Errorf("--output %q: must be one of %s", opts.format, strings.Join(reportFormats, ", ")))
-			}
 			if opts.across && len(refs) < 2 {
 				return usage(errors.New("--across-machines compares runs: name at least two"))
 			}
@@ -55,14 +47,14 @@ compares them only with --across-machines, as ratios to the values of the first 
 	}
 	addDir(cmd, &opts.dir)
 	addFile(cmd, &opts.file)
-	cmd.Flags().StringVarP(&opts.format, "output", "o", "table", "`FORMAT` of the report: table, json or html")
+	addOutput(cmd, &opts.format, "`FORMAT` of the report", formatTable, formatJSON, formatHTML)
 	cmd.Flags().BoolVar(&opts.across, "across-machines", false, "compare absolute values too, with the values of the first run")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(reportFormats, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 type reportOptions struct {
-	dir, format, file string
+	dir, file string
+	format    format
 	// across is --across-machines.
 	across bool
 }
@@ -70,9 +62,9 @@ type reportOptions struct {
 func (a *App) writeReport(opts reportOptions, r report.Report) error {
 	return a.writeTo(opts.file, func(w io.Writer) error {
 		switch opts.format {
-		case "json":
+		case formatJSON:
 			return reportjson.Write(w, r)
-		case "html":
+		case formatHTML:
 			return html.Write(w, r)
 		default:
 			return text.Write(w, r, text.Options{Width: a.env.Width, Color: a.env.Color && opts.file == ""})

@@ -70,64 +70,54 @@ func addDir(cmd *cobra.Command, dir *string) {
 	cmd.Flags().StringVarP(dir, "dir", "d", "out", "`FOLDER` with the results")
 }
 
-func (a *App) runsCommand() *cobra.Command {
+// listResults completes a command that lists items of the results file.
+func listResults[T any](a *App, cmd *cobra.Command, read func(*store.Store, context.Context) ([]T, error), header []string, row func(T) []string) *cobra.Command {
 	var format format
 	var dir string
-	cmd := &cobra.Command{
-		Use:   "runs",
-		Short: "List the recorded runs",
-		Long: `Lists the runs in the results folder, the newest first. The state of a run is running,
-complete, interrupted or killed.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withStore(cmd.Context(), dir, func(db *store.Store) error {
-				runs, err := db.Runs(cmd.Context())
-				if err != nil {
-					return err
-				}
-				var rows [][]string
-				for _, r := range runs {
-					bad := r.Trials[result.Failed] + r.Trials[result.Timeout]
-					rows = append(rows, []string{
-						r.ID, r.Name, string(r.State), r.Started.Local().Format(time.DateTime),
-						fmt.Sprint(r.Trials[result.OK]), fmt.Sprint(bad), fmt.Sprint(r.Trials[result.Skipped]), strings.Join(r.Targets, " "),
-					})
-				}
-				return format.print(a.env.Stdout, runs, []string{"RUN", "PLAN", "STATE", "STARTED", "OK", "FAILED", "SKIPPED", "TARGETS"}, rows)
-			})
-		},
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return a.withStore(cmd.Context(), dir, func(db *store.Store) error {
+			items, err := read(db, cmd.Context())
+			if err != nil {
+				return err
+			}
+			return printList(a.env.Stdout, format, items, header, row)
+		})
 	}
 	addFormat(cmd, &format)
 	addDir(cmd, &dir)
 	return cmd
 }
 
+func (a *App) runsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "runs",
+		Short: "List the recorded runs",
+		Long: `Lists the runs in the results folder, the newest first. The state of a run is running,
+complete, interrupted or killed.`,
+	}
+	header := []string{"RUN", "PLAN", "STATE", "STARTED", "OK", "FAILED", "SKIPPED", "TARGETS"}
+	return listResults(a, cmd, (*store.Store).Runs, header, func(r store.Summary) []string {
+		bad := r.Trials[result.Failed] + r.Trials[result.Timeout]
+		return []string{
+			r.ID, r.Name, string(r.State), r.Started.Local().Format(time.DateTime),
+			fmt.Sprint(r.Trials[result.OK]), fmt.Sprint(bad), fmt.Sprint(r.Trials[result.Skipped]), strings.Join(r.Targets, " "),
+		}
+	})
+}
+
 func (a *App) indexCommand() *cobra.Command {
-	var format format
-	var dir string
 	cmd := &cobra.Command{
 		Use:   "index",
 		Short: "List every benchmark with stored results",
 		Long: `Lists every metric of every benchmark and target with results in the folder, over all
 runs, with the number of trials. The index grows with every run of every plan.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withStore(cmd.Context(), dir, func(db *store.Store) error {
-				entries, err := db.Index(cmd.Context())
-				if err != nil {
-					return err
-				}
-				var rows [][]string
-				for _, e := range entries {
-					rows = append(rows, []string{
-						e.Benchmark, dash(e.Params), e.Target, e.Metric, fmt.Sprint(e.Trials), fmt.Sprint(len(e.Runs)), e.Last.Local().Format(time.DateTime),
-					})
-				}
-				return format.print(a.env.Stdout, entries, []string{"BENCHMARK", "PARAMETERS", "TARGET", "METRIC", "TRIALS", "RUNS", "LAST"}, rows)
-			})
-		},
 	}
-	addFormat(cmd, &format)
-	addDir(cmd, &dir)
-	return cmd
+	header := []string{"BENCHMARK", "PARAMETERS", "TARGET", "METRIC", "TRIALS", "RUNS", "LAST"}
+	return listResults(a, cmd, (*store.Store).Index, header, func(e store.IndexEntry) []string {
+		return []string{
+			e.Benchmark, dash(e.Params), e.Target, e.Metric, fmt.Sprint(e.Trials), fmt.Sprint(len(e.Runs)), e.Last.Local().Format(time.DateTime),
+		}
+	})
 }
 
 func (a *App) exportCommand() *cobra.Command {
@@ -149,8 +139,7 @@ Name a run by its ID, the beginning of its ID, or "latest", which is the default
 			if err != nil {
 				return err
 			}
-			doc := result.Document{Generator: tool(), Runs: runs}
-			return a.writeTo(file, func(w io.Writer) error { return result.Encode(w, doc) })
+			return a.export(file, runs...)
 		},
 	}
 	addDir(cmd, &dir)
@@ -162,10 +151,35 @@ func addFile(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVarP(file, "output-file", "O", "", "`FILE` to write, in place of standard output")
 }
 
-// writeTo writes standard output, or a file as a whole or not at all.
+// export writes runs with their trials to a file, see writeTo.
+func (a *App) export(file string, runs ...result.Run) error {
+	doc := result.Document{Generator: tool(), Runs: runs}
+	return a.writeTo(file, func(w io.Writer) error { return result.Encode(w, doc) })
+}
+
+// writeTo writes a file as a whole or not at all. An empty name is standard output.
 func (a *App) writeTo(file string, write func(io.Writer) error) error {
 	if file == "" {
 		return write(a.env.Stdout)
 	}
-	return writeFile(file, func(f *os.File) error { return write(f) })
+	f, err := os.CreateTemp(filepath.Dir(file), ".touchstone-*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	err = errors.Join(write(f), f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", file, err), os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// writeBytes writes content to a file, see writeTo.
+func (a *App) writeBytes(file string, content []byte) error {
+	return a.writeTo(file, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
 }

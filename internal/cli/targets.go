@@ -18,7 +18,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
-	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // tryLimit bounds the attempt to open one target, the start of its daemon included. Engines have shorter limits with
@@ -45,11 +44,8 @@ type targetRow struct {
 }
 
 func (a *App) targetsCommand() *cobra.Command {
-	var (
-		format    format
-		overrides plan.Overrides
-		managed   bool
-	)
+	var format format
+	var overrides plan.Overrides
 	cmd := &cobra.Command{
 		Use:   "targets",
 		Short: "Show the targets of this machine, and why others do not work",
@@ -64,7 +60,7 @@ attempt. A target that hangs is given up after a time limit. ^C ends the command
   touchstone targets --runtime mycrun=/opt/crun/bin/crun -o json
   touchstone targets --managed --engine-bin containerd=/opt/containerd/bin/containerd`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			set(cmd.Flags().Changed("managed"), &overrides.Managed, &managed)
+			keepGiven(cmd.Flags(), "managed", &overrides.Managed)
 			p, err := quickPlan(overrides)
 			if err != nil {
 				return err
@@ -73,7 +69,7 @@ attempt. A target that hangs is given up after a time limit. ^C ends the command
 		},
 	}
 	addFormat(cmd, &format)
-	addEngineFlags(cmd, &overrides, &managed)
+	addEngineFlags(cmd, &overrides)
 	return cmd
 }
 
@@ -135,7 +131,7 @@ func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, p plan.Plan, 
 		}
 		if c.Err == nil {
 			// A runtime that hangs by itself would hang with each engine.
-			c.Err = bare[runtimeOf(c.Target)]
+			c.Err = bare[c.Target.RuntimeText()]
 			tried++
 			a.show(fmt.Sprintf("trying %d of %d: %s …", tried, len(s.Targets), c.Target))
 		}
@@ -144,7 +140,7 @@ func (a *App) tryAll(ctx context.Context, drivers engines.Drivers, p plan.Plan, 
 			live[len(rows)] = e
 		}
 		if err != nil && c.Err == nil && drivers.Describe(c.Target.Engine).Kind == engine.BareRuntime {
-			bare[runtimeOf(c.Target)] = err
+			bare[c.Target.RuntimeText()] = err
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -180,7 +176,7 @@ func tryTarget(ctx context.Context, drivers engines.Drivers, c engine.Candidate,
 		row.fail(err)
 	}
 	row.Target, row.Binary, row.Version = c.Target.String(), info.Binary, info.Version
-	row.Engine, row.Runtime = c.Target.Engine, runtimeOf(c.Target)
+	row.Engine, row.Runtime = c.Target.Engine, c.Target.RuntimeText()
 	row.Isolation, row.Cgroup, row.Notes = string(info.Isolation), info.Cgroup, info.Notes
 	return row, e, err
 }
@@ -189,12 +185,6 @@ func tryTarget(ctx context.Context, drivers engines.Drivers, c engine.Candidate,
 func (r *targetRow) fail(err error) {
 	r.Works = false
 	r.Reason, r.Advice = execution.Reason(err)
-}
-
-// runtimeOf is a target's spelling without its engine.
-func runtimeOf(t target.Target) string {
-	_, runtime, _ := strings.Cut(t.String(), "/")
-	return runtime
 }
 
 func printTargets(a *App, format format, rows []targetRow) error {

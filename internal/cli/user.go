@@ -19,11 +19,11 @@ import (
 )
 
 // addEngineFlags adds the flags about engines and runtimes.
-func addEngineFlags(cmd *cobra.Command, o *plan.Overrides, managed *bool) {
+func addEngineFlags(cmd *cobra.Command, o *plan.Overrides) {
 	f := cmd.Flags()
 	f.StringArrayVar(&o.Runtimes, "runtime", nil, "the binary of a runtime, as `NAME=PATH`")
 	f.StringArrayVar(&o.CRI, "cri", nil, "the socket of a CRI daemon, as `NAME=SOCKET`")
-	f.BoolVar(managed, "managed", false, "start private daemons, even if your own can be reached")
+	o.Managed = f.Bool("managed", false, "start private daemons, even if your own can be reached")
 	f.StringArrayVar(&o.Binaries, "engine-bin", nil, "a program of an engine, or the folder cni, as `NAME=PATH`")
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -24,11 +25,7 @@ func (a *App) versionCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer func() {
-				if closeErr := launcher.Close(); err == nil {
-					err = closeErr
-				}
-			}()
+			defer func() { err = errors.Join(err, launcher.Close()) }()
 			type runtimeVersion struct {
 				Target  string `json:"target"`
 				Version string `json:"version"`

@@ -38,22 +38,14 @@ func (r *reader) enginesFields() []field {
 
 // paths reads a mapping of names to addresses or paths.
 func (r *reader) paths(n ast.Node, key, example string, checkName func(string) *problem, check func(name, path string) *problem, into *map[string]string) {
-	for _, e := range r.named(n, key, "a mapping of names to paths", example, MaxRuntimes) {
-		name, ok := r.key(e.Key)
-		if !ok {
-			continue
-		}
-		if f := checkName(name); f != nil {
-			r.failKey(e.Key, key, f)
-			continue
-		}
+	r.named(n, key, "paths", example, MaxRuntimes, checkName, func(name string, e *ast.MappingValueNode) {
 		var path string
 		r.text(e.Value, key, func(s string) *problem { return check(name, s) }, &path)
 		if path != "" {
 			put(into, name, path)
 			r.seen[key+"."+name] = r.at(e.Key)
 		}
-	}
+	})
 }
 
 // put sets an entry of a map that may be nil.

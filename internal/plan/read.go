@@ -246,33 +246,40 @@ func (r *reader) object(n ast.Node, key, want, example string, fields []field) {
 	r.entries(entries, key, fields)
 }
 
-// named reads a mapping with free names, with at most `most` entries.
-func (r *reader) named(n ast.Node, key, want, example string, most int) []*ast.MappingValueNode {
+// named reads a mapping with free names, with at most `most` entries. It calls add for each entry whose name check accepts.
+func (r *reader) named(n ast.Node, key, values, example string, most int, check func(name string) *problem, add func(name string, e *ast.MappingValueNode)) {
 	entries, ok := pairs(n)
 	switch {
 	case !ok:
-		r.wrongKind(n, key, want, "write it like "+example)
-		return nil
+		r.wrongKind(n, key, "a mapping of names to "+values, "write it like "+example)
+		return
 	case len(entries) > most:
 		r.fail(entries[most].Key, fmt.Sprintf("%s has more than %d entries", key, most), "leave out unused entries")
-		return nil
+		return
 	}
-	return entries
-}
-
-// values reads a mapping of free names to single values, and calls add for each entry.
-func (r *reader) values(n ast.Node, key, example string, most int, add func(e *ast.MappingValueNode, name, value string)) {
-	for _, e := range r.named(n, key, "a mapping of names to values", example, most) {
-		name, ok := r.key(e.Key)
-		value, single := scalar(e.Value)
-		switch {
-		case !ok:
-		case !single:
-			r.wrongKind(e.Value, key, "a single value for "+quote(name), "")
-		default:
-			add(e, name, value)
+	for _, e := range entries {
+		if name, ok := r.key(e.Key); !ok {
+			continue
+		} else if f := check(name); f != nil {
+			r.failKey(e.Key, key, f)
+		} else {
+			add(name, e)
 		}
 	}
+}
+
+// values reads a mapping of free names to single values, like named. check also gets the name.
+func (r *reader) values(n ast.Node, key, example string, most int, checkName func(string) *problem, check func(name, value string) *problem, add func(e *ast.MappingValueNode, name, value string)) {
+	r.named(n, key, "values", example, most, checkName, func(name string, e *ast.MappingValueNode) {
+		value, single := scalar(e.Value)
+		if !single {
+			r.wrongKind(e.Value, key, "a single value for "+quote(name), "")
+		} else if f := check(name, value); f != nil {
+			r.failKey(e.Value, key, f)
+		} else {
+			add(e, name, value)
+		}
+	})
 }
 
 // boolean reads true or false.
@@ -301,15 +308,20 @@ func hasKey(entries []*ast.MappingValueNode, key string) bool {
 
 // list reads a list with 1 to most entries.
 func (r *reader) list(n ast.Node, key string, most int) []ast.Node {
+	return r.listOr(n, key, most, "write it in brackets or with dashes", "leave the key out to select all", "split the plan")
+}
+
+// listOr is list with other advice: for a value that is no list, for an empty list, and for a list that is too long.
+func (r *reader) listOr(n ast.Node, key string, most int, noList, empty, long string) []ast.Node {
 	seq, ok := n.(*ast.SequenceNode)
 	switch {
 	case !ok:
-		r.wrongKind(n, key, "a list", "write it in brackets or with dashes")
+		r.wrongKind(n, key, "a list", noList)
 		return nil
 	case len(seq.Values) == 0:
-		r.fail(n, key+" is empty", "leave the key out to select all")
+		r.fail(n, key+" is empty", empty)
 	case len(seq.Values) > most:
-		r.fail(seq.Values[most], fmt.Sprintf("%s has more than %d entries", key, most), "split the plan")
+		r.fail(seq.Values[most], fmt.Sprintf("%s has more than %d entries", key, most), long)
 		return nil
 	}
 	return seq.Values
@@ -410,15 +422,7 @@ func (r *reader) benchmarks(n ast.Node) {
 }
 
 func (r *reader) params(n ast.Node, item *Item) {
-	r.values(n, "params", "{mode: parallel}", MaxItems, func(e *ast.MappingValueNode, name, value string) {
-		if f := checkParamName(name); f != nil {
-			r.failKey(e.Key, "params", f)
-			return
-		}
-		if f := checkParam(name, value); f != nil {
-			r.failKey(e.Value, "params", f)
-			return
-		}
+	r.values(n, "params", "{mode: parallel}", MaxItems, checkParamName, checkParam, func(e *ast.MappingValueNode, name, value string) {
 		put(&item.Params, name, value)
 		put(&item.paramAt, name, r.at(e.Value))
 	})

@@ -15,19 +15,11 @@ import (
 
 // runtimes reads the section of that name: each runtime is the path of a binary, or a mapping.
 func (r *reader) runtimes(n ast.Node) {
-	for _, e := range r.named(n, "runtimes", "a mapping of names to binaries", "{mycrun: /opt/crun/bin/crun}", MaxRuntimes) {
-		name, ok := r.key(e.Key)
-		if !ok {
-			continue
-		}
-		if f := checkRuntimeName(name); f != nil {
-			r.failKey(e.Key, "runtimes", f)
-			continue
-		}
+	r.named(n, "runtimes", "binaries", "{mycrun: /opt/crun/bin/crun}", MaxRuntimes, checkRuntimeName, func(name string, e *ast.MappingValueNode) {
 		if runtime, ok := r.runtime(name, e.Value); ok {
 			put(&r.plan.Runtimes, name, runtime)
 		}
-	}
+	})
 }
 
 // runtimeFields are the keys of a runtime.
@@ -70,11 +62,8 @@ func (r *reader) runtime(name string, n ast.Node) (runtime target.Runtime, ok bo
 // options reads options of a runtime, in order of their names.
 func (r *reader) options(n ast.Node, key string) []target.Option {
 	var options []target.Option
-	r.values(n, key, "{platform: systrap}", MaxOptions, func(e *ast.MappingValueNode, name, value string) {
-		if f := checkOption(name, value); f != nil {
-			r.failKey(e.Value, key, f)
-			return
-		}
+	anyName := func(string) *problem { return nil } // checkOption checks the name with the value
+	r.values(n, key, "{platform: systrap}", MaxOptions, anyName, checkOption, func(_ *ast.MappingValueNode, name, value string) {
 		options = append(options, target.Option{Name: name, Value: value})
 	})
 	slices.SortFunc(options, func(a, b target.Option) int { return strings.Compare(a.Name, b.Name) })

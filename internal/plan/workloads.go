@@ -154,20 +154,10 @@ func (r *reader) image(n ast.Node, w *Workload) {
 
 // argv reads the program with its arguments.
 func (r *reader) argv(n ast.Node) []string {
-	seq, ok := n.(*ast.SequenceNode)
-	switch {
-	case !ok:
-		r.wrongKind(n, "workloads.argv", "a list", "write the program and each argument as an entry, like [/usr/bin/sysbench, cpu, run]; there is no shell")
-		return nil
-	case len(seq.Values) == 0:
-		r.fail(n, "workloads.argv is empty", "begin with the path of the program in the image")
-		return nil
-	case len(seq.Values) > maxArgs:
-		r.fail(seq.Values[maxArgs], fmt.Sprintf("workloads.argv has more than %d entries", maxArgs), "put the arguments into a file of the image")
-		return nil
-	}
+	values := r.listOr(n, "workloads.argv", maxArgs, "write the program and each argument as an entry, like [/usr/bin/sysbench, cpu, run]; there is no shell",
+		"begin with the path of the program in the image", "put the arguments into a file of the image")
 	var args []string
-	for i, v := range seq.Values {
+	for i, v := range values {
 		s, ok := scalar(v)
 		switch {
 		case !ok:
@@ -186,29 +176,35 @@ func (r *reader) argv(n ast.Node) []string {
 // env reads the environment variables of a program.
 func (r *reader) env(n ast.Node) map[string]string {
 	var env map[string]string
-	r.values(n, "workloads.env", "{LC_ALL: C}", maxArgs, func(e *ast.MappingValueNode, name, value string) {
-		switch {
-		case len(name) > maxName || !variable.MatchString(name):
-			r.fail(e.Key, "workloads.env: "+quote(name)+" is not the name of a variable", "use letters, digits and _")
-		case name == "PATH":
-			r.fail(e.Key, "workloads.env: PATH is already set to the usual folders on every target", "call programs by their paths")
-		case len(value) > maxPath || !isPrintable(value):
-			r.fail(e.Value, fmt.Sprintf("workloads.env: the value %s of %s is too long or not printable", quote(value), name), "write it on one line")
-		default:
-			put(&env, name, value)
-		}
+	r.values(n, "workloads.env", "{LC_ALL: C}", maxArgs, checkVariable, checkVariableValue, func(_ *ast.MappingValueNode, name, value string) {
+		put(&env, name, value)
 	})
 	return env
+}
+
+// checkVariable and checkVariableValue refuse strings that cannot be environment variables on every target.
+func checkVariable(name string) *problem {
+	switch {
+	case len(name) > maxName || !variable.MatchString(name):
+		return &problem{quote(name) + " is not the name of a variable", "use letters, digits and _"}
+	case name == "PATH":
+		return &problem{"PATH is already set to the usual folders on every target", "call programs by their paths"}
+	}
+	return nil
+}
+
+func checkVariableValue(name, value string) *problem {
+	if len(value) > maxPath || !isPrintable(value) {
+		return &problem{fmt.Sprintf("the value %s of %s is too long or not printable", quote(value), name), "write it on one line"}
+	}
+	return nil
 }
 
 // parse reads the metrics with their places in a program's output.
 func (r *reader) parse(n ast.Node) []custom.Metric {
 	var metrics []custom.Metric
-	if seq, ok := n.(*ast.SequenceNode); ok && len(seq.Values) == 0 {
-		r.fail(n, "parse is empty", "write an entry for each metric; a workload needs at least one")
-		return nil
-	}
-	for _, v := range r.list(n, "parse", MaxMetrics) {
+	const empty = "write an entry for each metric; a workload needs at least one"
+	for _, v := range r.listOr(n, "parse", MaxMetrics, "write it in brackets or with dashes", empty, "split the plan") {
 		entries, ok := pairs(v)
 		if !ok {
 			r.wrongKind(v, "parse", "a mapping", `write it like {metric: Rate, regex: 'rate: ([0-9.]+) op/s', unit: 1/s, better: higher}`)

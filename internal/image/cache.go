@@ -387,19 +387,13 @@ func (c *Cache) collect(index *v1.IndexManifest) error {
 			wanted[l.Digest.Hex] = true
 		}
 	}
-	blobs, err := os.ReadDir(c.path("blobs", "sha256"))
-	if err != nil {
-		return err
-	}
-	var errs []error
+	blobs, blobsErr := os.ReadDir(c.path("blobs", "sha256"))
+	trees, treesErr := os.ReadDir(c.path("rootfs"))
+	errs := []error{blobsErr, treesErr}
 	for _, b := range blobs {
 		if !wanted[b.Name()] {
 			errs = append(errs, os.Remove(c.path("blobs", "sha256", b.Name())))
 		}
-	}
-	trees, err := os.ReadDir(c.path("rootfs"))
-	if err != nil {
-		return err
 	}
 	for _, t := range trees {
 		if t.IsDir() && !wanted[t.Name()] {

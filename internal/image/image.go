@@ -125,7 +125,7 @@ func Assemble(arch, createdBy string, labels map[string]string, layers ...v1.Lay
 		return nil, err
 	}
 	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Variant = "linux", arch, variant(arch)
+	config.OS, config.Architecture, config.Variant = "linux", arch, variants[arch]
 	config.Created = created
 	config.Config = v1.Config{
 		// Without arguments the probe waits, because the image is also the sandbox ("pause") image of CRI engines.
@@ -137,13 +137,8 @@ func Assemble(arch, createdBy string, labels map[string]string, layers ...v1.Lay
 // searchPath is the usual PATH of images. The probe does not need it, but youki starts no container without PATH.
 const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// variant returns the variant of an architecture in image indexes.
-func variant(arch string) string {
-	if arch == "arm64" {
-		return "v8"
-	}
-	return ""
-}
+// variants are the variants of architectures in image indexes.
+var variants = map[string]string{"arm64": "v8"}
 
 // Epoch returns the time of all files and fields in Touchstone's images. The current time would change their digests.
 func Epoch() time.Time { return time.Unix(0, 0).UTC() }

@@ -22,11 +22,8 @@ var embedded embed.FS
 // none.
 func Probe(arch string) ([]byte, error) {
 	binary, err := embedded.ReadFile("probe/probe-" + arch)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return nil, fmt.Errorf("probe for architecture %q: %w; run scripts/build-probe.sh %[1]s, and make build", arch, ErrNoProbe)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("read embedded probe for architecture %q: %w", arch, err)
+		return nil, fmt.Errorf("probe for architecture %q: %w; run scripts/build-probe.sh %[1]s, and make build", arch, ErrNoProbe)
 	}
 	return binary, nil
 }

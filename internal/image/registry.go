@@ -58,12 +58,12 @@ type opener func() (io.ReadSeekCloser, error)
 
 // inMemory returns an opener of content in memory.
 func inMemory(content []byte) opener {
-	return func() (io.ReadSeekCloser, error) { return readSeekNopCloser{bytes.NewReader(content)}, nil }
+	return func() (io.ReadSeekCloser, error) { return memory{bytes.NewReader(content)}, nil }
 }
 
-type readSeekNopCloser struct{ io.ReadSeeker }
+type memory struct{ io.ReadSeeker }
 
-func (readSeekNopCloser) Close() error { return nil }
+func (memory) Close() error { return nil }
 
 // loopback is the address of all registries.
 const loopback = "127.0.0.1"
@@ -371,11 +371,7 @@ func serve(w http.ResponseWriter, request *http.Request, mediaType string, diges
 
 // refuse sends an error in the format of the specification.
 func refuse(w http.ResponseWriter, status int, code, message string) {
-	type problem struct {
-		Code    string `json:"code"`
-		Message string `json:"message"`
-	}
-	sendJSON(w, status, map[string][]problem{"errors": {{code, message}}})
+	sendJSON(w, status, map[string][]map[string]string{"errors": {{"code": code, "message": message}}})
 }
 
 func sendJSON(w http.ResponseWriter, status int, body any) {

@@ -1,7 +1,6 @@
 package debian
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -305,35 +304,14 @@ func hostMirror(root string) string {
 		files = append(files, found...)
 	}
 	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			continue // the default remains
-		}
-		lines := bufio.NewScanner(strings.NewReader(string(content)))
-		for lines.Scan() {
-			if mirror := mirrorIn(lines.Text()); mirror != "" {
-				return mirror
-			}
+		content, _ := os.ReadFile(file) // a file that cannot be read has no mirror
+		if found := aptMirror.FindSubmatch(content); found != nil {
+			return string(found[1])
 		}
 	}
 	return defaultMirror
 }
 
-// mirrorIn returns the mirror of Debian in a line of apt's sources, in either format: sources.list(5).
-func mirrorIn(line string) string {
-	fields := strings.Fields(line)
-	if len(fields) < 2 || fields[0] != "deb" && !strings.EqualFold(fields[0], "URIs:") {
-		return ""
-	}
-	for _, f := range fields[1:] {
-		scheme, rest, ok := strings.Cut(f, "://")
-		if !ok || scheme != "http" && scheme != "https" {
-			continue
-		}
-		// The URLs of security updates and of other archives have other names.
-		if rest = strings.TrimSuffix(rest, "/"); strings.HasSuffix(rest, "/debian") {
-			return scheme + "://" + rest
-		}
-	}
-	return ""
-}
+// aptMirror matches the mirror of Debian in a line of apt's sources, in either format: sources.list(5). The URLs of security updates and
+// of other archives have other names.
+var aptMirror = regexp.MustCompile(`(?m)^[ \t]*(?:deb|(?i:URIs:))[ \t](?:.*?[ \t])??(https?://\S+/debian)/?(?:\s|$)`)

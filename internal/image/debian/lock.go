@@ -6,7 +6,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"regexp"
 	"slices"
 	"strconv"
@@ -62,11 +61,8 @@ var locks embed.FS
 // Embedded returns the lock in the binary for an architecture, by Go's name.
 func Embedded(arch string) (Lock, error) {
 	content, err := locks.ReadFile("lock/" + arch + ".lock")
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return Lock{}, fmt.Errorf("the binary has no list of packages for architecture %q; it has lists for %s", arch, strings.Join(Architectures(), ", "))
-	}
 	if err != nil {
-		return Lock{}, err
+		return Lock{}, fmt.Errorf("the binary has no list of packages for architecture %q; it has lists for %s", arch, strings.Join(Architectures(), ", "))
 	}
 	lock, err := ParseLock(content)
 	if err != nil {

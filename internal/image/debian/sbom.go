@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -97,7 +98,7 @@ func declaredLicence(p Part) (expression string, references []string) {
 	for _, name := range p.Licences {
 		id, ok := spdxLicences[name]
 		if !ok {
-			id = licenceRef + strings.Trim(strings.Map(idCharacter, name), "-")
+			id = licenceRef + strings.Trim(notInID.ReplaceAllString(name, "-"), "-")
 			references = append(references, id)
 		}
 		terms = append(terms, id)
@@ -106,12 +107,5 @@ func declaredLicence(p Part) (expression string, references []string) {
 	return strings.Join(slices.Compact(terms), " AND "), references
 }
 
-// idCharacter replaces a character that an identifier of SPDX must not have.
-func idCharacter(r rune) rune {
-	switch {
-	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.':
-		return r
-	default:
-		return '-'
-	}
-}
+// notInID matches a character that an identifier of SPDX must not have.
+var notInID = regexp.MustCompile(`[^A-Za-z0-9.]`)

@@ -47,7 +47,7 @@ var embedded embed.FS
 func linpack(arch string) ([]byte, error) {
 	binary, err := embedded.ReadFile("linpack/linpack-" + arch)
 	if err != nil {
-		return nil, fmt.Errorf("linpack for architecture %q: %w: %w", arch, ErrNoLinpack, err)
+		return nil, fmt.Errorf("linpack for architecture %q: %w", arch, ErrNoLinpack)
 	}
 	return binary, nil
 }

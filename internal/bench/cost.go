@@ -27,14 +27,17 @@ func CostMetrics() []result.Metric {
 func ComponentMetrics() []result.Metric {
 	var cpu, memory []result.Metric
 	for _, c := range monitor.Components() {
-		processes := describe(c)
+		help := "CPU time of " + processesOf[c]
+		if c == monitor.Other {
+			help += ", and the rest of HostCPU: the cost of starting and ending processes"
+		}
 		cpu = append(cpu, result.Metric{
-			Name: cpuMetric(c), Unit: result.Seconds, Better: result.Lower, Optional: true, Help: "CPU time of " + processes + cpuOther(c),
+			Name: cpuMetric(c), Unit: result.Seconds, Better: result.Lower, Optional: true, Help: help,
 			Consumed: true, Group: "CPU time by component", Component: string(c),
 		})
 		memory = append(memory, result.Metric{
 			Name: memoryMetric(c), Unit: result.Bytes, Better: result.Lower, Optional: true,
-			Help:  "memory (PSS) while the container runs: " + processes,
+			Help:  "memory (PSS) while the container runs: " + processesOf[c],
 			Group: "Memory by component", Component: string(c),
 		})
 	}
@@ -46,36 +49,17 @@ func memoryMetric(c monitor.Component) string { return "PSS" + title(c) }
 
 func title(c monitor.Component) string { return strings.ToUpper(string(c[:1])) + string(c[1:]) }
 
-// cpuOther completes the help of the CPU time of processes of no component.
-func cpuOther(c monitor.Component) string {
-	if c == monitor.Other {
-		return ", and the rest of HostCPU: the cost of starting and ending processes"
-	}
-	return ""
-}
-
-// describe describes the processes of a component for people.
-func describe(c monitor.Component) string {
-	switch c {
-	case monitor.Daemon:
-		return "the engine's daemon"
-	case monitor.Engine:
-		return "calls of an engine without a daemon (Podman)"
-	case monitor.Shim:
-		return "the engine's shims"
-	case monitor.Monitor:
-		return "conmon"
-	case monitor.Runtime:
-		return "calls of the runtime, with the processes that it starts before the container"
-	case monitor.Sandbox:
-		return "the sandbox of the container (gVisor's kernel and its helpers, a virtual machine, a pod's pause process)"
-	case monitor.Network:
-		return "network plug-ins and the programs that they call"
-	case monitor.Container:
-		return "the container's processes, with the work of the first one for the runtime before it became the container's"
-	default:
-		return "processes of no other component"
-	}
+// processesOf describes the processes of each component for people.
+var processesOf = map[monitor.Component]string{
+	monitor.Daemon:    "the engine's daemon",
+	monitor.Engine:    "calls of an engine without a daemon (Podman)",
+	monitor.Shim:      "the engine's shims",
+	monitor.Monitor:   "conmon",
+	monitor.Runtime:   "calls of the runtime, with the processes that it starts before the container",
+	monitor.Sandbox:   "the sandbox of the container (gVisor's kernel and its helpers, a virtual machine, a pod's pause process)",
+	monitor.Network:   "network plug-ins and the programs that they call",
+	monitor.Container: "the container's processes, with the work of the first one for the runtime before it became the container's",
+	monitor.Other:     "processes of no other component",
 }
 
 // RecordMemory records the current memory of each component that has processes.

@@ -9,7 +9,6 @@ package docgen
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -106,21 +105,26 @@ func Benchmarks(page []byte) ([]byte, error) {
 	return page, nil
 }
 
-// programsPlace finds the table of programs in docs/image.md.
-var programsPlace = regexp.MustCompile(`(?s)(<!-- programs -->\n).*?(<!-- end -->)`)
-
 // Programs returns docs/image.md with a table of the programs of the workload image.
 func Programs(page []byte) ([]byte, error) {
-	if !programsPlace.Match(page) {
-		return nil, errors.New("the page has no place for the table of programs: <!-- programs --> and <!-- end -->")
-	}
 	var w strings.Builder
 	w.WriteString("\n| program | packages of Debian |\n|---|---|\n")
 	for _, tool := range workload.Tools() {
 		fmt.Fprintf(&w, "| %s | %s |\n", tool.Name, strings.Join(tool.Packages, ", "))
 	}
 	w.WriteString("\n")
-	return programsPlace.ReplaceAll(page, []byte("${1}"+w.String()+"${2}")), nil
+	return fill(page, "<!-- programs -->\n", w.String())
+}
+
+// fill returns a page with a text between a mark and the next end.
+func fill(page []byte, mark, text string) ([]byte, error) {
+	const end = "<!-- end -->"
+	before, rest, marked := strings.Cut(string(page), mark)
+	_, after, ended := strings.Cut(rest, end)
+	if !marked || !ended {
+		return nil, fmt.Errorf("the page has no place for a table: %sand %s", mark, end)
+	}
+	return []byte(before + mark + text + end + after), nil
 }
 
 // table formats the declaration of a benchmark.

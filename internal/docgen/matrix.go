@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -136,9 +135,6 @@ func lack(run result.Run, benchmark, target string) string {
 	return strings.Join(slices.Compact(all), "; ")
 }
 
-// matrixPlace finds the matrix in a page.
-var matrixPlace = regexp.MustCompile(`(?s)(<!-- matrix -->\n).*?(<!-- end -->)`)
-
 // WithMatrix returns a page with the table of a matrix. The matrix must have a row for each benchmark of the catalogue in its
 // suites, and no other row. A new benchmark needs a new run.
 func WithMatrix(page, matrix []byte) ([]byte, error) {
@@ -168,13 +164,7 @@ func WithMatrix(page, matrix []byte) ([]byte, error) {
 	for name := range rows {
 		return nil, fmt.Errorf("the matrix of programs has a row for %s, which the catalogue does not have: run scripts/workload-matrix.sh", name)
 	}
-	if !matrixPlace.Match(page) {
-		return nil, errors.New("the page has no place for the matrix of programs: <!-- matrix --> and <!-- end -->")
-	}
-	return matrixPlace.ReplaceAllFunc(page, func(block []byte) []byte {
-		part := matrixPlace.FindSubmatch(block)
-		return slices.Concat(part[1], []byte(m.table()), part[2])
-	}), nil
+	return fill(page, "<!-- matrix -->\n", m.table())
 }
 
 // table formats the matrix. A cell has the number of its reason; the reasons follow the table.

@@ -69,9 +69,8 @@ func (f FileIO) Run(mode FileMode, metric string) Program {
 	events := f.requests(mode) + f.syncs(mode)
 	args := sysbenchRun("fileio", 1, events, append(f.options(),
 		"--file-test-mode="+string(mode), "--file-io-mode=sync", "--file-fsync-freq="+strconv.Itoa(f.SyncEvery), "--file-fsync-end=on")...)
-	return Program{Args: args, Parse: reading("sysbench's report", func(stdout []byte) (Values, error) {
-		seconds, err := f.parse(stdout, mode, events)
-		return Values{metric: seconds}, err
+	return Program{Args: args, Parse: sysbenchParser(events, 1, func(r *sysbenchReport) (Values, error) {
+		return Values{metric: r.seconds}, f.check(r, mode)
 	})}
 }
 
@@ -94,15 +93,8 @@ func (f FileIO) syncs(mode FileMode) int {
 	return f.Files * ((f.requests(mode) - 1) / f.SyncEvery)
 }
 
-// parse reads the report of a run and returns its total time.
-func (f FileIO) parse(stdout []byte, mode FileMode, events int) (float64, error) {
-	r, err := readSysbench(stdout)
-	if err != nil {
-		return 0, err
-	}
-	if err := r.did(events); err != nil {
-		return 0, err
-	}
+// check returns an error if the report belongs to another mode, or its numbers contradict each other.
+func (f FileIO) check(r *sysbenchReport, mode FileMode) (err error) {
 	const operations, throughput = "File operations", "Throughput"
 	var reads, writes, syncs, readMiB, wroteMiB float64
 	for _, field := range []struct {
@@ -116,7 +108,7 @@ func (f FileIO) parse(stdout []byte, mode FileMode, events int) (float64, error)
 		{throughput, "written, MiB/s", &wroteMiB},
 	} {
 		if *field.value, err = r.number(field.section, field.name); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	does, other, mib, otherMiB := reads, writes, readMiB, wroteMiB
@@ -126,9 +118,9 @@ func (f FileIO) parse(stdout []byte, mode FileMode, events int) (float64, error)
 	const rounded = 0.0051 // of all of them
 	switch {
 	case does == 0 || other != 0 || otherMiB != 0 || (syncs > 0) != mode.writes():
-		return 0, fmt.Errorf("mode %s did %v reads, %v writes and %v syncs a second", mode, reads, writes, syncs)
+		return fmt.Errorf("mode %s did %v reads, %v writes and %v syncs a second", mode, reads, writes, syncs)
 	case math.Abs(mib-does*fileBlock/(1<<20)) > 2*rounded:
-		return 0, fmt.Errorf("%v requests of %d bytes a second are not %v MiB", does, fileBlock, mib)
+		return fmt.Errorf("%v requests of %d bytes a second are not %v MiB", does, fileBlock, mib)
 	}
-	return r.seconds, nil
+	return nil
 }

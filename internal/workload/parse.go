@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -90,6 +91,11 @@ func Parse(output []byte) (Output, error) {
 	return p.output, nil
 }
 
+var (
+	metricName = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9]*$`)
+	callName   = regexp.MustCompile(`^[ -~]+$`)
+)
+
 type parser struct {
 	output Output
 	done   bool
@@ -118,7 +124,7 @@ func (p *parser) metric(f fields) error {
 	if err := f.decode(map[string]any{"metric": &name, "value": &value, "unit": &unit}); err != nil {
 		return err
 	}
-	if !isName(name) {
+	if len(name) > maxName || !metricName.MatchString(name) {
 		return fmt.Errorf("%q is not a name of a metric", name)
 	}
 	if _, twice := p.output.Metrics[name]; twice {
@@ -158,7 +164,7 @@ func (p *parser) call(f fields) error {
 
 // check returns an error if c cannot be a distribution.
 func (c Call) check() error {
-	if c.Name == "" || len(c.Name) > maxName || strings.ContainsFunc(c.Name, func(r rune) bool { return r < ' ' || r > '~' }) {
+	if len(c.Name) > maxName || !callName.MatchString(c.Name) {
 		return errors.New("this is not a name of a call")
 	}
 	if c.Batch == 0 || c.Count == 0 {
@@ -201,17 +207,6 @@ func (p *parser) last(f fields) error {
 	}
 	p.done = true
 	return nil
-}
-
-// isName reports whether s is a metric's name: a letter, then letters and digits.
-func isName(s string) bool {
-	for i, r := range s {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-		if !letter && (i == 0 || r < '0' || r > '9') {
-			return false
-		}
-	}
-	return s != "" && len(s) <= maxName
 }
 
 // fields are the fields of one JSON object by name. Unlike json.Unmarshal they detect a field that is missing,

@@ -56,25 +56,21 @@ func (c *Cache) loadFile(ctx context.Context, file string) (v1.Image, func() err
 // Import stores an image in the cache. The source is an OCI layout, as a directory or a tar archive, or an archive of docker
 // save. Archives may be compressed with gzip. From several images Import takes the one for the host's platform. If name is
 // empty, Import takes the name in the archive if that is a name of Touchstone's own images, or else derives one from the digest.
-func (c *Cache) Import(ctx context.Context, file, name string) (string, v1.Image, error) {
-	name, image, err := c.importFrom(ctx, file, name)
-	if err != nil {
-		return "", nil, fmt.Errorf("load image %s: %w", file, err)
-	}
-	return name, image, nil
-}
-
-func (c *Cache) importFrom(ctx context.Context, file, name string) (_ string, _ v1.Image, err error) {
+func (c *Cache) Import(ctx context.Context, file, name string) (_ string, _ v1.Image, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("load image %s: %w", file, err)
+		}
+	}()
 	temporary, release, err := c.temporary(ctx, "import")
 	if err != nil {
 		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	image, named, done, err := read(ctx, file, temporary)
+	image, named, err := read(ctx, file, temporary)
 	if err != nil {
 		return "", nil, err
 	}
-	defer done()
 	digest, err := image.Digest()
 	if err != nil {
 		return "", nil, err
@@ -96,12 +92,12 @@ const OwnPrefix = "workload-"
 // IsOwn reports whether a name belongs to an image that Touchstone builds, and not to a user's image.
 func IsOwn(name string) bool { return strings.HasPrefix(name, OwnPrefix) }
 
-// read reads an image and its name from a directory or an archive. It unpacks an archive to the directory temporary. The image is valid until
-// done is called, and temporary must exist until then.
-func read(ctx context.Context, file, temporary string) (image v1.Image, name string, done func(), err error) {
+// read reads an image and its name from a directory or an archive. It unpacks an archive to the directory temporary, which must exist as
+// long as the image is used.
+func read(ctx context.Context, file, temporary string) (image v1.Image, name string, err error) {
 	info, err := os.Stat(file)
 	if err != nil {
-		return nil, "", nil, err
+		return nil, "", err
 	}
 	if info.IsDir() {
 		return readLayout(file)
@@ -110,10 +106,10 @@ func read(ctx context.Context, file, temporary string) (image v1.Image, name str
 	isLayout, isDocker, err := archive.kind()
 	switch {
 	case err != nil:
-		return nil, "", nil, err
+		return nil, "", err
 	case isLayout: // preferred if Docker wrote both formats, because a layout keeps the digests
 		if err := archive.expand(temporary); err != nil {
-			return nil, "", nil, err
+			return nil, "", err
 		}
 		return readLayout(temporary)
 	case isDocker:
@@ -121,24 +117,19 @@ func read(ctx context.Context, file, temporary string) (image v1.Image, name str
 		if err != nil {
 			err = fmt.Errorf("read the archive of docker save: %w", err)
 		}
-		return image, "", func() {}, err
+		return image, "", err
 	default:
-		return nil, "", nil, errors.New("not an archive of an image: it contains neither oci-layout nor manifest.json")
+		return nil, "", errors.New("not an archive of an image: it contains neither oci-layout nor manifest.json")
 	}
 }
 
-// readLayout reads the host's image of an OCI layout.
-func readLayout(dir string) (image v1.Image, name string, done func(), err error) {
+// readLayout reads the host's image of an OCI layout. The root is closed with the image.
+func readLayout(dir string) (v1.Image, string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, "", nil, err
+		return nil, "", err
 	}
-	done = func() { _ = root.Close() } // it was only read
-	image, name, err = untrustedLayout{root}.image()
-	if err != nil {
-		done()
-	}
-	return image, name, done, err
+	return untrustedLayout{root}.image()
 }
 
 // archiveFile is a tar archive, optionally compressed with gzip.

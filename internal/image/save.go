@@ -16,14 +16,12 @@ import (
 
 // Save writes an image as a tar archive in two formats. Import, podman load, ctr images import and skopeo read the OCI layout, which keeps
 // the digest. All versions of docker load read the manifest.json.
-func Save(ctx context.Context, w io.Writer, name string, image v1.Image) error {
-	if err := save(ctx, w, name, image); err != nil {
-		return fmt.Errorf("save image %s: %w", name, err)
-	}
-	return nil
-}
-
-func save(ctx context.Context, w io.Writer, name string, image v1.Image) error {
+func Save(ctx context.Context, w io.Writer, name string, image v1.Image) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("save image %s: %w", name, err)
+		}
+	}()
 	files, err := filesOf(name, image)
 	if err != nil {
 		return err

@@ -246,12 +246,11 @@ func (b *builderOf) make(ctx context.Context) (*Image, error) {
 
 // packages are fetched and unpacked packages.
 type packages struct {
-	file *os.File
 	tree *tree
 	debs []*deb
 }
 
-func (p *packages) close() { _ = p.file.Close() } // it is open for reading only
+func (p *packages) close() { _ = p.tree.file.Close() } // it is open for reading only
 
 // fetchLocked fetches the packages of a lock. If the mirror no longer has one of them, it uses the archive of snapshots.
 func (b *builderOf) fetchLocked(ctx context.Context, f *fetcher, lock Lock, as string) (*packages, error) {
@@ -291,7 +290,7 @@ func readPackages(file *os.File) (*packages, error) {
 		return nil, err
 	}
 	debs, err := readDebs(t)
-	return &packages{file, t, debs}, err
+	return &packages{t, debs}, err
 }
 
 // clip returns the file with the clip. All images have the same clip, so the cache keeps it beside the images.

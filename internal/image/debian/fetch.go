@@ -125,12 +125,17 @@ func (f *fetcher) fetch(ctx context.Context, r request, as string) (*os.File, er
 	if err != nil {
 		return nil, err
 	}
+	// Without root it needs no namespace and no fakeroot, because the owners of files do not matter and no program of the packages runs.
+	mode := "chrootless"
+	if os.Geteuid() == 0 {
+		mode = "root"
+	}
 	skip := "cleanup/apt/cache"
 	if r.lists {
 		skip += ",cleanup/apt/lists"
 	}
 	args := []string{
-		"--mode=" + mode(), "--variant=extract", "--format=tar", "--architectures=" + r.arch, "--components=main",
+		"--mode=" + mode, "--variant=extract", "--format=tar", "--architectures=" + r.arch, "--components=main",
 		"--include=" + strings.Join(r.packages, ","), "--skip=chroot/mount," + skip,
 		`--aptopt=Acquire::Check-Valid-Until "false"`, // a snapshot is past its date
 		`--aptopt=Acquire::Retries "2"`, `--aptopt=Acquire::http::Timeout "20"`, `--aptopt=Acquire::https::Timeout "20"`,
@@ -145,15 +150,6 @@ func (f *fetcher) fetch(ctx context.Context, r request, as string) (*os.File, er
 		return nil, messages.explain(err, r.mirror)
 	}
 	return file, nil
-}
-
-// mode is mmdebstrap's mode. Without root it needs no namespace and no fakeroot, because the owners of files do not matter and no
-// program of the packages runs.
-func mode() string {
-	if os.Geteuid() == 0 {
-		return "root"
-	}
-	return "chrootless"
 }
 
 // run runs mmdebstrap. When the context ends, mmdebstrap gets SIGTERM and some time for its clean-up, and then SIGKILL.
@@ -231,12 +227,12 @@ func (m *messages) Write(p []byte) (int, error) {
 
 // apt's messages for a missing package, version or file, an unreachable mirror, and so on.
 var (
-	noVersion = regexp.MustCompile(`E: Version '([^'\n]+)' for '([^'\n]+)' was not found`)
-	noPackage = regexp.MustCompile(`E: Unable to locate package (\S+)`)
-	noFile    = regexp.MustCompile(`/([a-z0-9][a-z0-9+.-]+)_([^_/\s]+)_[a-z0-9]+\.deb\s+404`)
-	noMirror  = regexp.MustCompile(`Failed to fetch \S+/InRelease|does not have a Release file|Could not (connect|resolve)|Temporary failure resolving`)
-	noKey     = regexp.MustCompile(`NO_PUBKEY|EXPKEYSIG|signatures? (couldn't|were invalid|could not)|Missing key`)
-	noSpace   = regexp.MustCompile(`No space left on device|have enough free space|write error`)
+	noPackage = regexp.MustCompile(`E: Version '([^'\n]+)' for '([^'\n]+)' was not found` +
+		`|E: Unable to locate package (\S+)` +
+		`|/([a-z0-9][a-z0-9+.-]+)_([^_/\s]+)_[a-z0-9]+\.deb\s+404`)
+	noMirror = regexp.MustCompile(`Failed to fetch \S+/InRelease|does not have a Release file|Could not (connect|resolve)|Temporary failure resolving`)
+	noKey    = regexp.MustCompile(`NO_PUBKEY|EXPKEYSIG|signatures? (couldn't|were invalid|could not)|Missing key`)
+	noSpace  = regexp.MustCompile(`No space left on device|have enough free space|write error`)
 )
 
 // explain returns the error behind the messages.
@@ -245,14 +241,11 @@ func (m *messages) explain(err error, mirror string) error {
 	defer m.mu.Unlock()
 	text := string(m.text)
 	vanished := &VanishedError{Mirror: mirror}
-	for _, found := range noVersion.FindAllStringSubmatch(text, -1) {
-		vanished.add(Package{Name: found[2], Version: found[1]})
-	}
 	for _, found := range noPackage.FindAllStringSubmatch(text, -1) {
-		vanished.add(Package{Name: found[1]})
-	}
-	for _, found := range noFile.FindAllStringSubmatch(text, -1) {
-		vanished.add(Package{Name: found[1], Version: strings.ReplaceAll(found[2], "%3a", ":")})
+		p := Package{Name: found[2] + found[3] + found[4], Version: found[1] + strings.ReplaceAll(found[5], "%3a", ":")}
+		if !slices.Contains(vanished.Packages, p) {
+			vanished.Packages = append(vanished.Packages, p)
+		}
 	}
 	switch {
 	case len(vanished.Packages) > 0:
@@ -265,12 +258,6 @@ func (m *messages) explain(err error, mirror string) error {
 		return fmt.Errorf("fetch packages from %s: %w: %s", mirror, ErrUnreachable, cause(text))
 	default:
 		return fmt.Errorf("fetch packages from %s: %w: %s", mirror, err, cause(text))
-	}
-}
-
-func (e *VanishedError) add(p Package) {
-	if !slices.Contains(e.Packages, p) {
-		e.Packages = append(e.Packages, p)
 	}
 }
 

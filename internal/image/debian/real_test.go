@@ -543,7 +543,7 @@ func TestRenew(t *testing.T) {
 	archive := treeOf(t,
 		file{archivesDir + "/thing_1_all.deb", debOf(t, "", file{"control", "Package: thing\nVersion: 1\n"})},
 		file{"var/lib/apt/lists/mirror_InRelease", "Date: Sat, 12 Sep 2026 07:55:41 UTC\n"},
-	).file.(*os.File).Name()
+	).file.Name()
 	bin := t.TempDir()
 	for name, script := range map[string]string{mmdebstrap: "exec cat '" + archive + "'", "apt-get": "", "dpkg-deb": ""} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {

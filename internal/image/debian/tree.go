@@ -15,7 +15,7 @@ import (
 // tree is the file system in a tar archive. It is read in place, because only a part of the hundreds of megabytes becomes the
 // image.
 type tree struct {
-	file  io.ReaderAt
+	file  *os.File
 	nodes map[string]*node // by path, without a slash at the beginning
 }
 

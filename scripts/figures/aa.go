@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,12 +9,15 @@ import (
 	"os"
 	"slices"
 
+	"github.com/ohler55/ojg/jp"
+	"github.com/ohler55/ojg/oj"
+
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 // falseAlarms counts the verdicts of reports with two targets of the same runtime.
 func falseAlarms(w io.Writer, reports []string) error {
-	verdicts := map[stats.Verdict]int{}
+	count := map[string]int{}
 	total := 0
 	for _, name := range reports {
 		found, err := verdictsOf(name)
@@ -23,18 +25,18 @@ func falseAlarms(w io.Writer, reports []string) error {
 			return fmt.Errorf("read %s: %w", name, err)
 		}
 		for _, v := range found {
-			verdicts[v]++
+			count[fmt.Sprint(v)]++
 			total++
 		}
 	}
 	if total == 0 {
 		return errors.New("the reports have no comparisons")
 	}
-	for _, v := range slices.Sorted(maps.Keys(verdicts)) {
-		fmt.Fprintf(w, "  %s: %d\n", v, verdicts[v])
+	for _, v := range slices.Sorted(maps.Keys(count)) {
+		fmt.Fprintf(w, "  %s: %d\n", v, count[v])
 	}
-	claims := verdicts[stats.Faster] + verdicts[stats.Slower]
-	noisy := verdicts[stats.TooNoisy]
+	claims := count[string(stats.Faster)] + count[string(stats.Slower)]
+	noisy := count[string(stats.TooNoisy)]
 	share := float64(claims) / float64(total)
 	// The comparisons of one run share its trials. The bound is therefore for the number of runs, as if each run gave one
 	// verdict.
@@ -48,35 +50,15 @@ func falseAlarms(w io.Writer, reports []string) error {
 	return nil
 }
 
-// verdictsOf gives the verdicts of a report in JSON.
-func verdictsOf(name string) ([]stats.Verdict, error) {
+// verdicts selects the verdicts of a report in JSON.
+var verdicts = jp.MustParseString("benchmarks[*].metrics[*].cells[*].comparison.verdict")
+
+// verdictsOf returns the verdicts of a report in JSON.
+func verdictsOf(name string) ([]any, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	var report struct {
-		Benchmarks []struct {
-			Metrics []struct {
-				Cells []struct {
-					Comparison *struct {
-						Verdict stats.Verdict `json:"verdict"`
-					} `json:"comparison"`
-				} `json:"cells"`
-			} `json:"metrics"`
-		} `json:"benchmarks"`
-	}
-	if err := json.Unmarshal(data, &report); err != nil {
-		return nil, err
-	}
-	var verdicts []stats.Verdict
-	for _, b := range report.Benchmarks {
-		for _, m := range b.Metrics {
-			for _, c := range m.Cells {
-				if c.Comparison != nil {
-					verdicts = append(verdicts, c.Comparison.Verdict)
-				}
-			}
-		}
-	}
-	return verdicts, nil
+	report, err := oj.Parse(data)
+	return verdicts.Get(report), err
 }

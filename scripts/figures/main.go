@@ -10,6 +10,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -35,12 +36,7 @@ func main() {
 func run(w io.Writer, args []string) error {
 	switch {
 	case len(args) >= 4 && args[0] == "overhead":
-		bare, err := os.Open(args[2])
-		if err != nil {
-			return err
-		}
-		defer func() { _ = bare.Close() }()
-		return overhead(w, args[1], bare, args[3:])
+		return overhead(w, args[1], args[2], args[3:])
 	case len(args) == 2 && args[0] == "pause":
 		return pause(w, args[1])
 	case len(args) >= 2 && args[0] == "cpu":
@@ -55,7 +51,11 @@ func run(w io.Writer, args []string) error {
 func trials(files []string) ([]result.Trial, error) {
 	var all []result.Trial
 	for _, name := range files {
-		doc, err := decode(name)
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		doc, err := result.Decode(bytes.NewReader(text))
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", name, err)
 		}
@@ -74,15 +74,6 @@ func trials(files []string) ([]result.Trial, error) {
 		return nil, errors.New("the exports have no trials")
 	}
 	return all, nil
-}
-
-func decode(name string) (result.Document, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return result.Document{}, err
-	}
-	defer func() { _ = f.Close() }()
-	return result.Decode(f)
 }
 
 // value is the one value of a metric in a trial.
@@ -140,7 +131,7 @@ func pause(w io.Writer, export string) error {
 	if len(between) == 0 {
 		return errors.New("the export has only one trial, and no time between trials")
 	}
-	fmt.Fprintf(w, "%.0f\n", max(0, stats.Summarize(between, 1).Median))
+	fmt.Fprintf(w, "%.0f\n", max(0, stats.Median(between)))
 	return nil
 }
 

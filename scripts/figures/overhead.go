@@ -1,11 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -18,7 +19,7 @@ const mostRatio = 1.03
 // overhead compares CreateAndRun + Destroy of the exported batches with the lifecycles of the bare loop. It prints the
 // 10th percentiles and the medians of all lifecycles with their ratios. Each export is one batch, in the order
 // of the bare loop's batches, which have equal lengths.
-func overhead(w io.Writer, target string, bare io.Reader, exports []string) error {
+func overhead(w io.Writer, target, bare string, exports []string) error {
 	loop, err := lifecycles(bare)
 	if err != nil {
 		return fmt.Errorf("read the bare loop's times: %w", err)
@@ -33,7 +34,7 @@ func overhead(w io.Writer, target string, bare io.Reader, exports []string) erro
 		ours = append(ours, batch...)
 		batches = append(batches, stats.Sample{Block: n, Value: quantile(batch, 0.5)})
 	}
-	if len(loop)%len(exports) != 0 {
+	if len(loop) == 0 || len(loop)%len(exports) != 0 {
 		return fmt.Errorf("the bare loop has %d lifecycles, which are no %d equal batches", len(loop), len(exports))
 	}
 	var loops []stats.Sample
@@ -105,12 +106,16 @@ func within(ci *stats.Interval) string {
 }
 
 // lifecycles reads the lines of bareloop: create, start and destroy in nanoseconds.
-func lifecycles(r io.Reader) ([]float64, error) {
+func lifecycles(file string) ([]float64, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
 	var sums []float64
-	for lines := bufio.NewScanner(r); lines.Scan(); {
+	for line := range strings.Lines(string(text)) {
 		var create, start, destroy int64
-		if _, err := fmt.Sscanf(lines.Text(), "%d %d %d", &create, &start, &destroy); err != nil {
-			return nil, fmt.Errorf("line %q: %w", lines.Text(), err)
+		if _, err := fmt.Sscan(line, &create, &start, &destroy); err != nil {
+			return nil, fmt.Errorf("line %q: %w", line, err)
 		}
 		sums = append(sums, float64(create+start+destroy)/1e9)
 	}

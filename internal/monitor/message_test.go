@@ -118,7 +118,7 @@ func FuzzParse(f *testing.F) {
 // Requests have the encoding of responses, so the parser reads them back.
 func TestRequestReadsBack(t *testing.T) {
 	for _, value := range []string{"", "x", "0-127\x00", "TASKSTATS\x00"} {
-		all, err := messages(request(21, 0, 7, 1, 3, []byte(value)))
+		all, err := messages(request(21, 7, 1, 3, []byte(value)))
 		if err != nil || len(all) != 1 || all[0].kind != 21 {
 			t.Fatalf("messages of a request = %v, %v", all, err)
 		}

@@ -37,7 +37,11 @@ func open(family uint16) (*conn, error) {
 		return nil, os.NewSyscallError("socket", err)
 	}
 	c := &conn{fd: fd, family: family, buf: make([]byte, largest)}
-	if err := c.resolve(); err != nil {
+	err = os.NewSyscallError("bind", unix.Bind(c.fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
+	if err == nil && family == 0 {
+		err = c.resolve()
+	}
+	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
@@ -46,19 +50,13 @@ func open(family uint16) (*conn, error) {
 // close cancels the subscription and closes the socket.
 func (c *conn) close() error {
 	if c.cpus != nil {
-		_ = c.send(c.family, 0, unix.TASKSTATS_CMD_GET, unix.TASKSTATS_CMD_ATTR_DEREGISTER_CPUMASK, c.cpus)
+		_ = c.send(c.family, unix.TASKSTATS_CMD_GET, unix.TASKSTATS_CMD_ATTR_DEREGISTER_CPUMASK, c.cpus)
 	}
 	return os.NewSyscallError("close", unix.Close(c.fd))
 }
 
 // resolve queries the number of the family, which the kernel assigns at boot.
 func (c *conn) resolve() error {
-	if err := unix.Bind(c.fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return os.NewSyscallError("bind", err)
-	}
-	if c.family != 0 {
-		return nil
-	}
 	answer, err := c.ask(unix.GENL_ID_CTRL, unix.CTRL_CMD_GETFAMILY, unix.CTRL_ATTR_FAMILY_NAME, []byte(unix.TASKSTATS_GENL_NAME+"\x00"))
 	if errors.Is(err, unix.ENOENT) {
 		return errors.New("the kernel was built without taskstats")
@@ -71,7 +69,7 @@ func (c *conn) resolve() error {
 }
 
 // request encodes a generic netlink message with one attribute.
-func request(kind, flags uint16, seq uint32, command uint8, attr uint16, value []byte) []byte {
+func request(kind uint16, seq uint32, command uint8, attr uint16, value []byte) []byte {
 	length := unix.SizeofNlAttr + len(value)
 	size := unix.SizeofNlMsghdr + unix.GENL_HDRLEN + aligned(length)
 	b := make([]byte, size)
@@ -80,7 +78,7 @@ func request(kind, flags uint16, seq uint32, command uint8, attr uint16, value [
 		unix.Genlmsghdr
 		unix.NlAttr
 	}{ // cannot fail: b is large enough
-		unix.NlMsghdr{Len: uint32(size), Type: kind, Flags: unix.NLM_F_REQUEST | flags, Seq: seq}, // the kernel fills in the sender
+		unix.NlMsghdr{Len: uint32(size), Type: kind, Flags: unix.NLM_F_REQUEST, Seq: seq}, // the kernel fills in the sender
 		unix.Genlmsghdr{Cmd: command, Version: 1},
 		unix.NlAttr{Len: uint16(length), Type: attr},
 	})
@@ -88,14 +86,14 @@ func request(kind, flags uint16, seq uint32, command uint8, attr uint16, value [
 	return b
 }
 
-func (c *conn) send(kind, flags uint16, command uint8, attr uint16, value []byte) error {
+func (c *conn) send(kind uint16, command uint8, attr uint16, value []byte) error {
 	c.seq++
-	return os.NewSyscallError("send", unix.Sendto(c.fd, request(kind, flags, c.seq, command, attr, value), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
+	return os.NewSyscallError("send", unix.Sendto(c.fd, request(kind, c.seq, command, attr, value), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
 }
 
 // ask sends a request and returns the body of the response.
 func (c *conn) ask(kind uint16, command uint8, attr uint16, value []byte) ([]byte, error) {
-	if err := c.send(kind, 0, command, attr, value); err != nil {
+	if err := c.send(kind, command, attr, value); err != nil {
 		return nil, err
 	}
 	all, err := c.receive()
@@ -172,7 +170,7 @@ func (c *conn) subscribe(queue int) error {
 	}
 	c.cpus = append([]byte(strings.TrimSpace(string(cpus))), 0)
 	// The request asks for no acknowledgement, which would arrive among the records. An error arrives in any case.
-	if err := c.send(c.family, 0, unix.TASKSTATS_CMD_GET, unix.TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, c.cpus); err != nil {
+	if err := c.send(c.family, unix.TASKSTATS_CMD_GET, unix.TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, c.cpus); err != nil {
 		return err
 	}
 	if _, err := c.drain(); !errors.Is(err, unix.EINVAL) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -30,21 +31,19 @@ func (o *Output) Open(stdout, stderr io.Writer) (err error) {
 	o.copied = make(chan struct{})
 	o.copying.Store(1) // for Open itself, until both pipes exist
 	defer o.copyEnds()
-	if o.stdout, err = o.pipe(stdout); err != nil {
-		return fmt.Errorf("create a pipe for output: %w", err)
+	if o.stdout, err = o.pipe(stdout); err == nil {
+		o.stderr, err = o.pipe(&o.tail, stderr)
 	}
-	if o.stderr, err = o.pipe(&tee{&o.tail, stderr}); err != nil {
+	if err != nil {
 		_ = o.Close()
 		return fmt.Errorf("create a pipe for output: %w", err)
 	}
 	return nil
 }
 
-func (o *Output) pipe(w io.Writer) (*os.File, error) {
-	if w == nil {
-		// A pipe and not /dev/null: runtimes replace /dev/null by the container's device, and youki's is then not writable.
-		w = io.Discard
-	}
+// pipe starts to copy from a new pipe, and returns its write end. Without a writer the output is discarded. A pipe and not /dev/null:
+// runtimes replace /dev/null by the container's device, and youki's is then not writable.
+func (o *Output) pipe(writers ...io.Writer) (*os.File, error) {
 	// os.Pipe would also add the write end to Go's poller, though only the child uses it.
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
@@ -54,10 +53,13 @@ func (o *Output) pipe(w io.Writer) (*os.File, error) {
 	r := os.NewFile(uintptr(ends[0]), "|0")
 	o.copying.Add(1)
 	go func() {
-		copyAll(w, r)
+		writers = slices.DeleteFunc(writers, func(w io.Writer) bool { return w == nil })
+		copyAll(slices.Clone(writers), r)
 		_ = r.Close()
-		if c, ok := w.(io.Closer); ok {
-			_ = c.Close()
+		for _, w := range writers {
+			if c, ok := w.(io.Closer); ok {
+				_ = c.Close()
+			}
 		}
 		o.copyEnds()
 	}()
@@ -72,14 +74,15 @@ func (o *Output) copyEnds() {
 
 // copyAll copies with a much smaller buffer than io.Copy, because each container needs two. If a writer fails, copyAll discards the
 // rest, so that the container does not block.
-func copyAll(w io.Writer, r io.Reader) {
+func copyAll(writers []io.Writer, r io.Reader) {
 	buffer := make([]byte, 4<<10)
 	for {
 		n, err := r.Read(buffer)
 		if n > 0 {
-			if _, err := w.Write(buffer[:n]); err != nil {
-				w = io.Discard
-			}
+			writers = slices.DeleteFunc(writers, func(w io.Writer) bool {
+				_, err := w.Write(buffer[:n])
+				return err != nil
+			})
 		}
 		if err != nil {
 			return
@@ -145,26 +148,4 @@ func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.data)
-}
-
-// tee passes writes on to a writer, which may be nil, and keeps their tail.
-type tee struct {
-	*tail
-	w io.Writer
-}
-
-func (t *tee) Write(p []byte) (int, error) {
-	_, _ = t.tail.Write(p)
-	if t.w == nil {
-		return len(p), nil
-	}
-	return t.w.Write(p)
-}
-
-// Close closes the writer if it can be closed.
-func (t *tee) Close() error {
-	if c, ok := t.w.(io.Closer); ok {
-		return c.Close()
-	}
-	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -109,16 +108,13 @@ func tailOf(file string) string {
 		return err.Error()
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	if info, err := f.Stat(); err == nil && info.Size() > most {
-		if _, err := f.Seek(-most, io.SeekEnd); err != nil {
-			return err.Error()
-		}
-	}
-	text, err := io.ReadAll(f)
+	info, err := f.Stat()
 	if err != nil {
 		return err.Error()
 	}
-	return string(text)
+	text := make([]byte, min(info.Size(), most))
+	n, _ := f.ReadAt(text, info.Size()-int64(len(text)))
+	return string(text[:n])
 }
 
 // out returns the path of an output file.

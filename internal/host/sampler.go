@@ -62,7 +62,7 @@ type Sampler struct {
 	nominal    float64 // nominal frequency in MHz; 0 disables its check
 }
 
-// Snapshot is the state of the machine at the start of a trial.
+// Snapshot is the state of the machine at the start or at the end of a trial.
 type Snapshot struct {
 	at       time.Duration
 	steal    uint64
@@ -135,10 +135,11 @@ func (s *Sampler) Close() {
 	}
 }
 
-// Begin records the state of the machine before a trial.
+// Begin records the state of the machine before a trial. End records it again.
 func (s *Sampler) Begin() Snapshot {
 	b := Snapshot{throttle: sum(s.throttle), ceiling: meanMHz(s.ceiling)}
-	b.steal, b.hasSteal = s.stealTicks()
+	times, ok := parseCPUTimes(s.stat.read(256))
+	b.steal, b.hasSteal = times.steal, ok
 	for i, src := range s.pressure {
 		b.waits[i], b.hasWaits[i] = parsePressure(src.read(256))
 	}
@@ -150,18 +151,17 @@ func (s *Sampler) Begin() Snapshot {
 // itself waits for. Their pressure does not mark it.
 func (s *Sampler) End(b Snapshot, loads ...Resource) result.Disturbance {
 	elapsed := (s.now() - b.at).Seconds()
+	e := s.Begin()
 	var waits [3]*float64
-	for i, src := range s.pressure {
-		if us, ok := parsePressure(src.read(256)); ok && b.hasWaits[i] && us >= b.waits[i] {
-			waits[i] = share(float64(us-b.waits[i])/1e6, elapsed)
+	for i := range waits {
+		if b.hasWaits[i] && e.hasWaits[i] && e.waits[i] >= b.waits[i] {
+			waits[i] = share(float64(e.waits[i]-b.waits[i])/1e6, elapsed)
 		}
 	}
 	d := result.Disturbance{CPUPressure: waits[CPU], MemoryPressure: waits[Memory], IOPressure: waits[IO]}
-	var stolen uint64
 	// The counter can go back a little after a guest was moved to another machine.
-	if now, ok := s.stealTicks(); ok && b.hasSteal && now >= b.steal {
-		stolen = now - b.steal
-		d.Steal = share(float64(stolen)/ticksPerSecond, elapsed*float64(s.cpus))
+	if b.hasSteal && e.hasSteal && e.steal >= b.steal {
+		d.Steal = share(float64(e.steal-b.steal)/ticksPerSecond, elapsed*float64(s.cpus))
 	}
 	load, _, _ := strings.Cut(string(s.load.read(64)), " ")
 	if v, err := strconv.ParseFloat(load, 64); err == nil {
@@ -171,10 +171,10 @@ func (s *Sampler) End(b Snapshot, loads ...Resource) result.Disturbance {
 		d.MHz = &v
 	}
 	if len(s.throttle) > 0 {
-		n := max(0, sum(s.throttle)-b.throttle)
+		n := max(0, e.throttle-b.throttle)
 		d.Throttled = &n
 	}
-	d.Marks = s.marks(b, d, stolen, loads)
+	d.Marks = s.marks(b, e, d, loads)
 	return d
 }
 
@@ -189,11 +189,11 @@ func share(part, whole float64) *float64 {
 }
 
 // marks returns the reasons why a trial counts as disturbed.
-func (s *Sampler) marks(b Snapshot, d result.Disturbance, stolen uint64, loads []Resource) []string {
+func (s *Sampler) marks(b, e Snapshot, d result.Disturbance, loads []Resource) []string {
 	var all []string
 	mark := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	own := func(r Resource) bool { return slices.Contains(loads, r) }
-	if d.Steal != nil && *d.Steal > stealMark && stolen >= stealTicks {
+	if d.Steal != nil && *d.Steal > stealMark && e.steal-b.steal >= stealTicks {
 		mark("the hypervisor withheld %.1f %% of the CPU time", 100**d.Steal)
 	}
 	if d.MemoryPressure != nil && *d.MemoryPressure > memoryMark && !own(Memory) {
@@ -205,8 +205,8 @@ func (s *Sampler) marks(b Snapshot, d result.Disturbance, stolen uint64, loads [
 	if d.Throttled != nil && *d.Throttled > 0 {
 		mark("CPUs were throttled %d times because they were too hot", *d.Throttled)
 	}
-	if ceiling := meanMHz(s.ceiling); ceiling > 0 && ceiling < b.ceiling {
-		mark("the highest frequency the CPUs may take fell from %.0f to %.0f MHz", b.ceiling, ceiling)
+	if e.ceiling > 0 && e.ceiling < b.ceiling {
+		mark("the highest frequency the CPUs may take fell from %.0f to %.0f MHz", b.ceiling, e.ceiling)
 	}
 	if d.MHz != nil && *d.MHz < speedMark*s.nominal {
 		mark("the CPUs ran at %.0f MHz, below their nominal %.0f MHz", *d.MHz, s.nominal)
@@ -215,11 +215,6 @@ func (s *Sampler) marks(b Snapshot, d result.Disturbance, stolen uint64, loads [
 		mark("the power supply's voltage was too low")
 	}
 	return all
-}
-
-func (s *Sampler) stealTicks() (uint64, bool) {
-	times, ok := parseCPUTimes(s.stat.read(256))
-	return times.steal, ok
 }
 
 // meanSpeed returns the mean frequency of the CPUs in MHz, or 0 if it is unknown.

@@ -7,3 +7,6 @@ func (d *Daemon) WaitEnd() {
 	d.mu.Unlock()
 	<-exited
 }
+
+// Dirs are the daemon's directories.
+func (d *Daemon) Dirs() Dirs { return d.dirs }

@@ -1,15 +1,14 @@
 package managed
 
 import (
-	"encoding/binary"
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"runtime"
-	"strconv"
-	"strings"
+
+	"github.com/vishvananda/netlink"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/network"
@@ -46,15 +45,22 @@ func HostLink(to netip.Addr) (engine.Link, error) {
 func findLink(to netip.Addr) (l engine.Link, err error) {
 	runtime.LockOSThread() // the namespace belongs to the thread
 	defer runtime.UnlockOSThread()
-	table, err := os.ReadFile("/proc/thread-self/net/route")
+	if !to.Is4() {
+		return l, errors.New("it is not an IPv4 address")
+	}
+	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
 	if err != nil {
 		return l, err
 	}
-	name, err := routeTo(string(table), to)
+	index, err := interfaceFor(routes, to)
 	if err != nil {
 		return l, err
 	}
-	about, err := network.Describe(name)
+	i, err := net.InterfaceByIndex(index)
+	if err != nil {
+		return l, err
+	}
+	about, err := network.Describe(i.Name)
 	if err != nil {
 		return l, err
 	}
@@ -74,68 +80,44 @@ func findLink(to netip.Addr) (l engine.Link, err error) {
 // discard is a port that receives no packet.
 const discard = 9
 
-// viaGateway is the flag RTF_GATEWAY of linux/route.h, for a route through another router.
-const viaGateway = 0x2
-
-// routeTo finds the interface for an address in a table of routes in the format of /proc/net/route.
-func routeTo(table string, to netip.Addr) (name string, err error) {
-	if !to.Is4() {
-		return "", errors.New("it is not an IPv4 address")
-	}
-	best, gateway := -1, false
-	lines := strings.Split(table, "\n")
-	for _, line := range lines[1:] { // the first line has the names of the columns
-		fields := strings.Fields(line)
-		if len(fields) == 0 {
-			continue
+// interfaceFor finds the interface of the most specific route to an IPv4 address.
+func interfaceFor(routes []netlink.Route, to netip.Addr) (index int, err error) {
+	best := -1
+	var gateway net.IP
+	for _, r := range routes {
+		size := 0
+		if r.Dst != nil {
+			if !r.Dst.Contains(to.AsSlice()) {
+				continue
+			}
+			size, _ = r.Dst.Mask.Size()
 		}
-		if len(fields) < 8 {
-			return "", fmt.Errorf("a route has %d columns: %q", len(fields), line)
-		}
-		destination, err := routeAddr(fields[1])
-		if err != nil {
-			return "", err
-		}
-		mask, err := routeAddr(fields[7])
-		if err != nil {
-			return "", err
-		}
-		flags, err := strconv.ParseUint(fields[3], 16, 16)
-		if err != nil {
-			return "", err
-		}
-		size, bits := net.IPMask(mask.AsSlice()).Size()
-		if bits == 0 {
-			return "", fmt.Errorf("the mask %s is not a prefix", mask)
-		}
-		prefix, err := destination.Prefix(size)
-		if err != nil {
-			return "", err
-		}
-		if size > best && prefix.Contains(to) {
-			best, name, gateway = size, fields[0], flags&viaGateway != 0
+		if size > best {
+			best, index, gateway = size, r.LinkIndex, r.Gw
 		}
 	}
 	switch {
 	case best < 0:
-		return "", errors.New("there is no route")
-	case gateway:
-		return "", errors.New("it is behind a gateway, and not in a network of this host")
+		return 0, errors.New("there is no route")
+	case gateway != nil:
+		return 0, errors.New("it is behind a gateway, and not in a network of this host")
 	}
-	return name, nil
-}
-
-// routeAddr parses an IPv4 address of a table of routes, a number in this machine's byte order.
-func routeAddr(text string) (netip.Addr, error) {
-	n, err := strconv.ParseUint(text, 16, 32)
-	if err != nil {
-		return netip.Addr{}, err
-	}
-	var bytes [4]byte
-	binary.NativeEndian.PutUint32(bytes[:], uint32(n))
-	return netip.AddrFrom4(bytes), nil
+	return index, nil
 }
 
 // Link describes the link from the daemon's network to a container's address there. Its namespace exists until Stop, also if the
 // daemon is restarted.
 func (d *Daemon) Link(to netip.Addr) (engine.Link, error) { return linkFrom(d.network, to) }
+
+// listen listens on a port of the namespace's loopback address.
+func listen(ctx context.Context, n *network.Namespace, port int) (l net.Listener, err error) {
+	err = n.Do(func() (err error) {
+		var listen net.ListenConfig
+		l, err = listen.Listen(ctx, "tcp4", fmt.Sprintf("127.0.0.1:%d", port))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("serve images in its network: %w", err)
+	}
+	return l, nil
+}

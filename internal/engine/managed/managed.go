@@ -91,7 +91,7 @@ type Daemon struct {
 	mu        sync.Mutex
 	process   *os.Process
 	exited    chan struct{}
-	exit      process.Exit // once exited is closed
+	exit      *process.Exit // once exited is closed
 	restarted bool
 	children  []int
 }
@@ -110,26 +110,26 @@ func Start(ctx context.Context, s engine.Session, c Config) (*Daemon, error) {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", c.Name, err), dirs.remove())
 	}
 	if s.Registry != nil {
-		l, err := listen(ctx, d.network, s.Registry.Port())
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("start %s: serve images in its network: %w", c.Name, err), d.Stop(ctx))
-		}
-		s.Registry.Serve(l)
-	}
-	if s.Cgroups != nil {
-		if d.group, err = s.Cgroups.Open(d.groupName()); err != nil {
-			return nil, errors.Join(fmt.Errorf("start %s: %w", c.Name, err), d.Stop(ctx))
+		var l net.Listener
+		if l, err = listen(ctx, d.network, s.Registry.Port()); err == nil {
+			s.Registry.Serve(l)
 		}
 	}
-	if err := d.start(ctx); err != nil {
+	if err == nil && s.Cgroups != nil {
+		d.group, err = s.Cgroups.Open(d.groupName())
+	}
+	if err != nil {
+		err = fmt.Errorf("start %s: %w", c.Name, err)
+	} else {
+		err = d.start(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, d.Stop(ctx))
 	}
 	return d, nil
 }
 
-func (d *Daemon) groupName() string {
-	return "/" + engine.Prefix + d.session.RunID + "/" + d.config.Name
-}
+func (d *Daemon) groupName() string { return d.session.Cgroup() + "/" + d.config.Name }
 
 // start starts the process and waits until it is ready.
 func (d *Daemon) start(ctx context.Context) error {
@@ -197,15 +197,12 @@ func (d *Daemon) launch() error {
 	if err != nil {
 		return err
 	}
-	exited := make(chan struct{})
+	exited, exit := make(chan struct{}), new(process.Exit)
 	d.mu.Lock()
-	d.process, d.exited = cmd.Process, exited
+	d.process, d.exited, d.exit = cmd.Process, exited, exit
 	d.mu.Unlock()
 	go func() {
-		exit := <-done
-		d.mu.Lock()
-		d.exit = exit
-		d.mu.Unlock()
+		*exit = <-done
 		close(exited)
 	}()
 	return nil
@@ -256,17 +253,12 @@ func (d *Daemon) logEnd() string {
 // Err returns the daemon's exit as an error; nil while it runs.
 func (d *Daemon) Err() error {
 	d.mu.Lock()
-	exited := d.exited
+	exited, exit := d.exited, d.exit
 	d.mu.Unlock()
-	select {
-	case <-exited:
-	default:
+	if !engine.Ended(exited) {
 		return nil
 	}
-	d.mu.Lock()
-	exit := d.exit
-	d.mu.Unlock()
-	return fmt.Errorf("%s: %w%s", d.config.Name, &process.ExitError{Command: d.config.Args[0], Exit: exit}, d.logEnd())
+	return fmt.Errorf("%s: %w%s", d.config.Name, &process.ExitError{Command: d.config.Args[0], Exit: *exit}, d.logEnd())
 }
 
 // lostLimit is the deadline for the exit of a daemon after its connections broke.
@@ -280,10 +272,7 @@ func (d *Daemon) Lost(ctx context.Context) error {
 	d.mu.Lock()
 	exited := d.exited
 	d.mu.Unlock()
-	select {
-	case <-exited:
-	case <-ctx.Done():
-	}
+	_ = engine.Await(ctx, exited)
 	return d.Err()
 }
 
@@ -311,9 +300,14 @@ func (d *Daemon) Revive(ctx context.Context) error {
 }
 
 // Dial connects to an address in the daemon's network, which is the host network of its containers.
-// The host of the address must be an IP address.
-func (d *Daemon) Dial(ctx context.Context, kind, address string) (net.Conn, error) {
-	return dial(ctx, d.network, kind, address)
+// The host of the address must be an IP address, because other threads look up names.
+func (d *Daemon) Dial(ctx context.Context, kind, address string) (conn net.Conn, err error) {
+	err = d.network.Do(func() (err error) {
+		var dialer net.Dialer
+		conn, err = dialer.DialContext(ctx, kind, address)
+		return err
+	})
+	return conn, err
 }
 
 // Daemon returns the daemon's process, its children that do not belong to containers, and the cgroup of all of them.
@@ -330,9 +324,6 @@ func (d *Daemon) Notes() []string {
 	}
 	return []string{"the daemon and its processes outside of containers stay on CPUs " + d.session.EngineCPUs}
 }
-
-// Dirs are the daemon's directories.
-func (d *Daemon) Dirs() Dirs { return d.dirs }
 
 // childrenOf lists the children of a process. The kernel's own list, /proc/PID/task/TID/children, is missing if the kernel was
 // built without CONFIG_PROC_CHILDREN.
@@ -359,9 +350,7 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	if running != nil {
 		_ = running.Signal(unix.SIGTERM) // it fails if the process has exited
 		stop, cancel := context.WithTimeout(ctx, stopLimit)
-		select {
-		case <-exited:
-		case <-stop.Done():
+		if engine.Await(stop, exited) != nil {
 			_ = running.Kill()
 			<-exited
 		}

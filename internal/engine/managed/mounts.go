@@ -100,7 +100,7 @@ func (m *Mounts) start(ctx context.Context, name string, needs []string) error {
 	cmd := exec.Command(m.session.Probe, append(args, workload.Ready()[1:]...)...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = []string{}, "/", input, input
 	if m.session.Cgroups != nil {
-		group := "/" + engine.Prefix + m.session.RunID + "/" + name
+		group := m.session.Cgroup() + "/" + name
 		if m.group, err = m.session.Cgroups.Open(group); err == nil {
 			err = m.session.SetCgroupParent(group)
 		}

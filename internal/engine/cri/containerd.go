@@ -21,13 +21,7 @@ var containerd = product{
 
 // findContainerd finds containerd and its shims.
 func findContainerd(ctx context.Context, s engine.Session, b *product) (programs, error) {
-	// "containerd github.com/containerd/containerd/v2 v2.4.2 REVISION"
-	p, err := findEngine(ctx, s, b, func(line string) string {
-		if fields := strings.Fields(line); len(fields) > 2 {
-			return strings.TrimPrefix(fields[2], "v")
-		}
-		return ""
-	})
+	p, err := findEngine(ctx, s, b)
 	if err != nil {
 		return p, err
 	}

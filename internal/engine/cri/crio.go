@@ -22,14 +22,7 @@ var crio = product{
 var crioDirs = []string{"/usr/libexec/crio", "/usr/lib/crio", "/usr/libexec/podman"}
 
 func findCRIO(ctx context.Context, s engine.Session, b *product) (programs, error) {
-	// "crio version 1.34.0"
-	p, err := findEngine(ctx, s, b, func(line string) string {
-		fields := strings.Fields(line)
-		if len(fields) == 0 {
-			return ""
-		}
-		return fields[len(fields)-1]
-	})
+	p, err := findEngine(ctx, s, b)
 	if err != nil {
 		return p, err
 	}
@@ -75,7 +68,7 @@ func startCRIO(ctx context.Context, s engine.Session, p programs, entries []entr
 		}
 		c.handlers = append(c.handlers, crioHandler{e.handler, binary})
 	}
-	if err := writeFiles(dirs.State, map[string]string{
+	if err := managed.WriteFiles(dirs.State, map[string]string{
 		"crio.conf": c.text(), "policy.json": `{"default": [{"type": "insecureAcceptAnything"}]}` + "\n",
 		"registries.conf": "unqualified-search-registries = []\n", "containers.conf": "", "storage.conf": c.storage(),
 	}); err != nil {

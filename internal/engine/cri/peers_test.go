@@ -28,6 +28,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/image"
@@ -370,7 +371,7 @@ func (l *peerLab) critest(top string) map[string][]float64 {
 		"images.yaml": fmt.Sprintf("defaultTestContainerImage: %s\n", top),
 		"params.yaml": fmt.Sprintf("containersNumber: %d\npodsNumber: %[1]d\n", peerLives),
 	}
-	if err := writeFiles(dir, files); err != nil {
+	if err := managed.WriteFiles(dir, files); err != nil {
 		l.Fatal(err)
 	}
 	l.run("critest", "-benchmark", "-ginkgo.skip", "benchmark about operations on Image|from scratch",

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -116,13 +117,8 @@ func fitBinary(r runtimes.Runtime, t target.Target) (entry, error) {
 // without returns a target without one of its options, and that option's value.
 func without(t target.Target, option string) (target.Target, string) {
 	value, _ := t.Option(option)
-	rest := target.Target{Engine: t.Engine, Runtime: t.Runtime}
-	for _, o := range t.Options {
-		if o.Name != option {
-			rest = rest.With(o.Name, o.Value)
-		}
-	}
-	return rest, value
+	t.Options = slices.DeleteFunc(slices.Clone(t.Options), func(o target.Option) bool { return o.Name == option })
+	return t, value
 }
 
 // lookUp finds a program of an engine: at the session's path, beside the engine's own program, on PATH, or in other
@@ -148,8 +144,12 @@ func lookUp(s engine.Session, name, beside string, elsewhere ...string) string {
 	return ""
 }
 
+// versionWord finds the version in the first line of an engine's --version, such as "crio version 1.34.0" or
+// "containerd github.com/containerd/containerd/v2 v2.4.2 REVISION".
+var versionWord = regexp.MustCompile(`\sv?([0-9]\S*)`)
+
 // findEngine finds the engine's own program and its version.
-func findEngine(ctx context.Context, s engine.Session, b *product, version func(string) string) (programs, error) {
+func findEngine(ctx context.Context, s engine.Session, b *product) (programs, error) {
 	refused := func(reason, advice string) error {
 		return &engine.UnsupportedError{What: b.program, Reason: reason, Advice: advice}
 	}
@@ -174,8 +174,11 @@ func findEngine(ctx context.Context, s engine.Session, b *product, version func(
 		return programs{}, refused(fmt.Sprintf("get the version of %s: %v", p.engine, err), "name a working one with --engine-bin "+b.program+"=PATH")
 	}
 	line, _, _ := strings.Cut(out.String(), "\n")
-	if p.version = word(version(line)); p.version == "" {
-		return programs{}, refused(fmt.Sprintf("%s --version prints nothing", p.engine), "name a working one with --engine-bin "+b.program+"=PATH")
+	if found := versionWord.FindStringSubmatch(line); found != nil {
+		p.version = word(found[1])
+	}
+	if p.version == "" {
+		return programs{}, refused(fmt.Sprintf("%s --version prints no version", p.engine), "name a working one with --engine-bin "+b.program+"=PATH")
 	}
 	if p.cni, err = networkPlugins(cniDirs); err != nil {
 		return programs{}, refused(err.Error(), "install the package containernetworking-plugins")
@@ -217,20 +220,7 @@ func writeNetwork(dir string) (string, error) {
   }]
 }
 `, quote(privatePlugin), quote(managed.BridgeName), quote(filepath.Join(dir, "addresses")), quote(managed.BridgeSubnet))
-	return conf, writeFiles(conf, map[string]string{"10-touchstone.conflist": text})
-}
-
-// writeFiles writes files of a configuration to a directory, which it makes.
-func writeFiles(dir string, files map[string]string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
+	return conf, managed.WriteFiles(conf, map[string]string{"10-touchstone.conflist": text})
 }
 
 // quote returns a string in JSON, which is a string in TOML too.
@@ -244,20 +234,11 @@ func quote(s string) string {
 
 // needs lists the files that a private engine must see besides its own program.
 func needs(p programs, entries []entry) []string {
-	files := []string{filepath.Join(p.cni, privatePlugin)}
-	for _, file := range []string{p.runc, p.runsc, p.conmon, p.pinns} {
-		if file != "" {
-			files = append(files, file)
-		}
-	}
+	files := []string{filepath.Join(p.cni, privatePlugin), p.runc, p.runsc, p.conmon, p.pinns}
 	for _, e := range entries {
-		for _, file := range []string{e.runtime.Binary, e.config} {
-			if file != "" {
-				files = append(files, file)
-			}
-		}
+		files = append(files, e.runtime.Binary, e.config)
 	}
-	return files
+	return slices.DeleteFunc(files, func(file string) bool { return file == "" })
 }
 
 // startPrivate starts an engine and connects to it.

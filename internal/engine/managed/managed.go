@@ -64,6 +64,19 @@ func DirsOf(s engine.Session, name string) (Dirs, error) {
 	return d, nil
 }
 
+// WriteFiles writes files of a configuration to a directory, which it makes if it is missing.
+func WriteFiles(dir string, files map[string]string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (d Dirs) remove() error { return errors.Join(os.RemoveAll(d.State), os.RemoveAll(d.Data)) }
 
 // Config describes a daemon.

@@ -36,21 +36,17 @@ func NewBridge() (*Bridge, error) {
 		return nil, err
 	}
 	b := &Bridge{ns: ns, last: hostAddr, used: map[netip.Addr]bool{}}
-	err = ns.Do(func() error {
+	err = ns.Do(func() (err error) {
 		attributes := netlink.NewLinkAttrs()
 		attributes.Name, attributes.HardwareAddr = bridgeName, hardware(hostAddr)
 		snooping := false // multicast snooping sends queries to the ports now and then
 		if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attributes, MulticastSnooping: &snooping}); err != nil {
 			return err
 		}
-		link, err := netlink.LinkByName(bridgeName)
-		if err != nil {
-			return err
-		}
 		if b.about, err = describe(bridgeName, "a veth pair into a Linux bridge, whose own interface is the host's end"); err != nil {
 			return err
 		}
-		return errors.Join(assign(link, hostAddr), netlink.LinkSetUp(link))
+		return assign(bridgeName, hostAddr)
 	})
 	if err == nil {
 		err = b.describePort()
@@ -134,14 +130,10 @@ func (p *Port) connect() (err error) {
 		return err
 	}
 	return p.ns.Do(func() error {
-		link, err := netlink.LinkByName(portName)
-		if err != nil {
+		if err := assign(portName, p.address); err != nil {
 			return err
 		}
-		if err := errors.Join(assign(link, p.address), netlink.LinkSetUp(link)); err != nil {
-			return err
-		}
-		return route(link)
+		return route(portName)
 	})
 }
 

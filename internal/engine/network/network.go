@@ -34,39 +34,32 @@ func hardware(a netip.Addr) net.HardwareAddr {
 	return append(net.HardwareAddr{0x02, 0x54}, a.AsSlice()...) // 02: administered locally
 }
 
-// assign adds an address to an interface of this thread's namespace.
-func assign(link netlink.Link, a netip.Addr) error {
-	mask := net.CIDRMask(subnet.Bits(), a.BitLen())
-	err := netlink.AddrAdd(link, &netlink.Addr{IPNet: &net.IPNet{IP: a.AsSlice(), Mask: mask}})
+// assign adds an address to an interface of this thread's namespace, and brings the interface up.
+func assign(name string, a netip.Addr) error {
+	link, err := netlink.LinkByName(name)
+	if err == nil {
+		mask := net.CIDRMask(subnet.Bits(), a.BitLen())
+		err = netlink.AddrAdd(link, &netlink.Addr{IPNet: &net.IPNet{IP: a.AsSlice(), Mask: mask}})
+	}
+	if err == nil {
+		err = netlink.LinkSetUp(link)
+	}
 	if err != nil {
-		return fmt.Errorf("assign %s to %s: %w", a, link.Attrs().Name, err)
+		return fmt.Errorf("assign %s to %s: %w", a, name, err)
 	}
 	return nil
 }
 
-// route adds a default route to the host's end.
-func route(link netlink.Link) error {
-	err := netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: hostAddr.AsSlice()})
+// route adds a default route to the host's end, which must be up.
+func route(name string) error {
+	link, err := netlink.LinkByName(name)
+	if err == nil {
+		err = netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: hostAddr.AsSlice()})
+	}
 	if err != nil {
 		return fmt.Errorf("route to %s: %w", hostAddr, err)
 	}
 	return nil
-}
-
-// veth makes a pair of interfaces: name in this thread's namespace, with the hardware address for a, and peer in another
-// namespace. Both are down.
-func veth(name string, a netip.Addr, peer string, other *Namespace) (netlink.Link, error) {
-	attributes := netlink.NewLinkAttrs()
-	attributes.Name, attributes.HardwareAddr = name, hardware(a)
-	err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: attributes, PeerName: peer, PeerNamespace: netlink.NsFd(int(other.file.Fd()))})
-	var link netlink.Link
-	if err == nil {
-		link, err = netlink.LinkByName(name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("make the interfaces %s and %s: %w", name, peer, err)
-	}
-	return link, nil
 }
 
 // Pair is the network of bare processes and the host's end: two namespaces with a veth pair between them, or one namespace
@@ -83,7 +76,7 @@ type Pair struct {
 // End is one process's end of a pair.
 type End struct {
 	pair    *Pair
-	atHost  bool
+	index   int // 1 at the host's end, 0 at the inner one
 	release sync.Once
 }
 
@@ -92,32 +85,22 @@ type End struct {
 func (p *Pair) Connect() *End {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	e := &End{pair: p, atHost: p.present[0] > p.present[1]}
-	p.present[e.index()]++
-	return e
-}
-
-func (e *End) index() int {
-	if e.atHost {
-		return 1
+	e := &End{pair: p}
+	if p.present[0] > p.present[1] {
+		e.index = 1
 	}
-	return 0
+	p.present[e.index]++
+	return e
 }
 
 // Path is the path of the end's namespace.
 func (e *End) Path() string {
-	if e.atHost {
-		return e.pair.host.Path()
-	}
-	return e.pair.inside.Path()
+	return [2]*Namespace{e.pair.inside, e.pair.host}[e.index].Path()
 }
 
 // Address is the address of the end.
 func (e *End) Address() netip.Addr {
-	if e.atHost {
-		return hostAddr
-	}
-	return e.pair.address
+	return [2]netip.Addr{e.pair.address, hostAddr}[e.index]
 }
 
 // Close frees the end for other processes. It is idempotent.
@@ -125,7 +108,7 @@ func (e *End) Close() {
 	e.release.Do(func() {
 		e.pair.mu.Lock()
 		defer e.pair.mu.Unlock()
-		e.pair.present[e.index()]--
+		e.pair.present[e.index]--
 	})
 }
 
@@ -141,32 +124,24 @@ func NewPair() (*Pair, error) {
 	}
 	const inside, host = "eth0", "host0"
 	err = p.inside.Do(func() error {
-		link, err := veth(inside, p.address, host, p.host)
+		attributes := netlink.NewLinkAttrs()
+		attributes.Name, attributes.HardwareAddr = inside, hardware(p.address)
+		err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: attributes, PeerName: host, PeerNamespace: netlink.NsFd(int(p.host.file.Fd()))})
 		if err != nil {
-			return err
+			return fmt.Errorf("make the interfaces %s and %s: %w", inside, host, err)
 		}
-		return errors.Join(assign(link, p.address), netlink.LinkSetUp(link))
+		return assign(inside, p.address)
 	})
 	if err == nil {
-		err = p.host.Do(func() error {
-			link, err := netlink.LinkByName(host)
-			if err != nil {
-				return err
-			}
+		err = p.host.Do(func() (err error) {
 			if p.about, err = describe(host, "a veth pair between two network namespaces"); err != nil {
 				return err
 			}
-			return errors.Join(assign(link, hostAddr), netlink.LinkSetUp(link))
+			return assign(host, hostAddr)
 		})
 	}
 	if err == nil {
-		err = p.inside.Do(func() error {
-			link, err := netlink.LinkByName(inside)
-			if err != nil {
-				return err
-			}
-			return route(link) // the host's end is up now
-		})
+		err = p.inside.Do(func() error { return route(inside) })
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("join two network namespaces: %w", err), p.Close())
@@ -183,15 +158,11 @@ func NewLoopback() (*Pair, error) {
 		return nil, err
 	}
 	p := &Pair{inside: n, host: n, address: hostAddr}
-	err = n.Do(func() error {
-		link, err := netlink.LinkByName("lo")
-		if err != nil {
-			return err
-		}
+	err = n.Do(func() (err error) {
 		if p.about, err = describe("lo", "the loopback interface of one network namespace"); err != nil {
 			return err
 		}
-		return assign(link, hostAddr)
+		return assign("lo", hostAddr)
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("give the loopback interface an address: %w", err), n.Close())

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -39,10 +40,10 @@ type container struct {
 	layer   *layer        // nil unless the root is writable
 	port    *network.Port // nil unless it is bridged
 	output  process.Output
+	paused  atomic.Bool
 
 	mu      sync.Mutex
 	init    *process.Process // nil until created
-	paused  bool
 	deleted bool
 	// leftGroup is set if the runtime's delete has left the cgroup in some hierarchy.
 	leftGroup bool
@@ -214,7 +215,7 @@ func (c *container) Delete(ctx context.Context) error {
 	if c.deleted {
 		return nil
 	}
-	if c.paused {
+	if c.paused.Load() {
 		// On cgroup v1 a signal does not kill a frozen process. If resume fails, the cgroup is emptied below.
 		_, _ = c.call(ctx, "resume", c.id)
 	}
@@ -288,7 +289,7 @@ func (c *container) Pause(ctx context.Context) error {
 	if _, err := c.command(ctx, "pause", "pause", c.id); err != nil {
 		return err
 	}
-	c.setPaused(true)
+	c.paused.Store(true)
 	if c.e.runtime.Isolation != engine.SharedKernel || c.group == nil {
 		return nil // the runtime does not freeze the cgroup
 	}
@@ -299,17 +300,11 @@ func (c *container) Pause(ctx context.Context) error {
 	return nil
 }
 
-func (c *container) setPaused(paused bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.paused = paused
-}
-
 func (c *container) Resume(ctx context.Context) error {
 	if _, err := c.command(ctx, "resume", "resume", c.id); err != nil {
 		return err
 	}
-	c.setPaused(false)
+	c.paused.Store(false)
 	return nil
 }
 

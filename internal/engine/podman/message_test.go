@@ -1,6 +1,7 @@
 package podman
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -33,7 +34,7 @@ func TestOlder(t *testing.T) {
 // Podman refuses a longer path of its run root.
 func TestRunRootIsShort(t *testing.T) {
 	e := &Engine{Local: engine.Local{Session: engine.Session{State: "/dev/shm/touchstone/20261121-205838-abcd", Data: t.TempDir()}}}
-	e.state = e.stateDir(99)
+	e.state = filepath.Join(e.Session.State, shortName, "99")
 	if len(e.runRoot()) >= 50 {
 		t.Errorf("the run root %s has %d characters, want fewer than 50", e.runRoot(), len(e.runRoot()))
 	}

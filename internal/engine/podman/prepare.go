@@ -2,9 +2,7 @@ package podman
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,18 +17,11 @@ import (
 // prepare makes the directories and the configuration of this target. Targets do not share storage, because they would wait for
 // each other's locks.
 func (e *Engine) prepare(ctx context.Context) error {
-	for n := 0; ; n++ {
-		e.state = e.stateDir(n)
-		e.data = filepath.Join(e.Session.Data, name, strconv.Itoa(n))
-		err := os.Mkdir(e.state, 0o700)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, fs.ErrExist) {
-			e.state, e.data = "", ""
-			return fmt.Errorf("make the directories of %s: %w", e.info.Target, err)
-		}
+	var err error
+	if e.state, err = e.Session.MakeStateDir(shortName); err != nil {
+		return err
 	}
+	e.data = filepath.Join(e.Session.Data, name, filepath.Base(e.state))
 	for _, dir := range []string{e.exitDir(), e.logDir(), filepath.Join(e.data, "tmp"), filepath.Join(e.state, networksDir)} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("make the directories of %s: %w", e.info.Target, err)
@@ -42,12 +33,9 @@ func (e *Engine) prepare(ctx context.Context) error {
 		"registries.conf": "unqualified-search-registries = []\n",
 		"policy.json":     `{"default": [{"type": "insecureAcceptAnything"}]}`,
 	}
-	for file, text := range files {
-		if err := os.WriteFile(filepath.Join(e.state, file), []byte(text), 0o600); err != nil {
-			return fmt.Errorf("configure %s: %w", e.info.Target, err)
-		}
+	if err := managed.WriteFiles(e.state, files); err != nil {
+		return fmt.Errorf("configure %s: %w", e.info.Target, err)
 	}
-	var err error
 	if e.exits, err = watchExits(e.exitDir()); err != nil {
 		return err
 	}
@@ -58,8 +46,8 @@ func (e *Engine) prepare(ctx context.Context) error {
 	return err
 }
 
-// stateDir is the directory of the nth target. Its name is short, because Podman refuses paths of 50 characters.
-func (e *Engine) stateDir(n int) string { return filepath.Join(e.Session.State, "p"+strconv.Itoa(n)) }
+// shortName begins the path of a target's state directory below the session's. Podman refuses paths of 50 characters.
+const shortName = "p"
 
 func (e *Engine) root() string    { return filepath.Join(e.data, "root") }
 func (e *Engine) runRoot() string { return filepath.Join(e.state, "r") }

@@ -163,7 +163,6 @@ func codeOf(err error) int {
 	var (
 		exit   *exitError
 		inPlan *plan.Error
-		inFlag *plan.FlagError
 		param  *bench.ParamError
 		syntax *target.SyntaxError
 		id     *store.IDError
@@ -174,7 +173,7 @@ func codeOf(err error) int {
 		return exit.code
 	case errors.Is(err, ErrInterrupted), errors.Is(err, context.Canceled):
 		return ExitInterrupted
-	case errors.As(err, &inPlan), errors.As(err, &inFlag), errors.As(err, &param), errors.As(err, &syntax), errors.As(err, &id), errors.As(err, &usage):
+	case errors.As(err, &inPlan), errors.As(err, &param), errors.As(err, &syntax), errors.As(err, &id), errors.As(err, &usage):
 		return ExitUsage
 	default:
 		return ExitFailure

@@ -78,7 +78,7 @@ func selectBenchmarks(filters []string) ([]bench.Benchmark, error) {
 	if err == nil {
 		work, err = p.Resolve(catalogue.Catalogue{})
 	}
-	if flaw := (*plan.FlagError)(nil); errors.As(err, &flaw) { // a filter is no flag here
+	if flaw := (*plan.Error)(nil); errors.As(err, &flaw) { // a filter is no flag here
 		return nil, usage(fmt.Errorf("%s; %s", flaw.Problem, flaw.Advice))
 	}
 	if err != nil {

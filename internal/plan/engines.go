@@ -2,8 +2,12 @@ package plan
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -116,4 +120,107 @@ func checkAddress(name, address string) *problem {
 		}
 	}
 	return nil
+}
+
+// runtimes reads the section of that name: each runtime is the path of a binary, or a mapping.
+func (r *reader) runtimes(n ast.Node) {
+	r.named(n, "runtimes", "binaries", "{mycrun: /opt/crun/bin/crun}", MaxRuntimes, checkRuntimeName, func(name string, e *ast.MappingValueNode) {
+		if runtime, ok := r.runtime(name, e.Value); ok {
+			put(&r.plan.Runtimes, name, runtime)
+		}
+	})
+}
+
+// runtimeFields are the keys of a runtime.
+func (r *reader) runtimeFields(name string, into *target.Runtime) []field {
+	key := "runtimes." + name + "."
+	return []field{
+		{"path", func(n ast.Node) {
+			r.text(n, key+"path", func(s string) *problem { return checkBinary(name, s) }, &into.Path)
+		}},
+		{"type", func(n ast.Node) { r.text(n, key+"type", checkRuntimeType, &into.Type) }},
+		{"options", func(n ast.Node) { into.Options = r.options(n, key+"options") }},
+	}
+}
+
+// runtime reads one runtime; ok reports whether it has no problem.
+func (r *reader) runtime(name string, n ast.Node) (runtime target.Runtime, ok bool) {
+	before := len(r.problems.errs)
+	entries, isMapping := pairs(n)
+	path, isText := text(n)
+	switch {
+	case isText:
+		if f := checkBinary(name, path); f != nil {
+			r.failKey(n, "runtimes", f)
+		}
+		runtime.Path = path
+	case !isMapping:
+		r.wrongKind(n, "runtimes", "the path of "+name, "write it like /usr/bin/crun, or {type: io.containerd.kata.v2}")
+	default:
+		r.entries(entries, "a runtime", r.runtimeFields(name, &runtime))
+		switch {
+		case runtime.Path != "" && runtime.Type != "":
+			r.fail(n, fmt.Sprintf("runtimes: %s has a path and a type", name), "a runtime is a binary or a containerd shim; leave one of the keys out")
+		case runtime.Path+runtime.Type == "" && runtime.Options == nil && len(r.problems.errs) == before:
+			r.fail(n, "runtimes: "+name+" is empty", "give its path, its type or options")
+		}
+	}
+	return runtime, len(r.problems.errs) == before
+}
+
+// options reads options of a runtime, in order of their names.
+func (r *reader) options(n ast.Node, key string) []target.Option {
+	var options []target.Option
+	anyName := func(string) *problem { return nil } // checkOption checks the name with the value
+	r.values(n, key, "{platform: systrap}", MaxOptions, anyName, checkOption, func(_ *ast.MappingValueNode, name, value string) {
+		options = append(options, target.Option{Name: name, Value: value})
+	})
+	slices.SortFunc(options, func(a, b target.Option) int { return strings.Compare(a.Name, b.Name) })
+	return options
+}
+
+var runtimeType = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+$`)
+
+// checkRuntimeType refuses strings that containerd cannot map to a shim.
+func checkRuntimeType(s string) *problem {
+	if len(s) > maxName || !runtimeType.MatchString(s) {
+		return &problem{quote(s) + " is not the runtime type of a containerd shim", "write it like io.containerd.kata.v2; give a binary with path instead"}
+	}
+	return nil
+}
+
+// checkOption refuses options that cannot be part of a target.
+func checkOption(name, value string) *problem {
+	t, err := target.Parse("x/x@" + name + "=" + value)
+	if got, _ := t.Option(name); err != nil || got != value || len(t.Options) != 1 || len(name) > maxName || len(value) > maxPath || !isPrintable(value) {
+		return &problem{fmt.Sprintf("%s=%s is not an option", quote(name), quote(value)), "write name and value without blanks and commas"}
+	}
+	return nil
+}
+
+// LoadRuntimes reads a file with only the section runtimes of a plan. A missing file has no runtimes. Its errors have the types of
+// Parse's errors.
+func LoadRuntimes(path string) (map[string]target.Runtime, error) {
+	data, err := read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the runtimes: %w", err)
+	}
+	return parseRuntimes(path, data)
+}
+
+func parseRuntimes(file string, data []byte) (map[string]target.Runtime, error) {
+	root, err := parseTree(file, data)
+	if root == nil {
+		return nil, err // nil for a file with only comments
+	}
+	r := &reader{file: file}
+	if entries, ok := pairs(root); ok {
+		r.entries(entries, "a file of runtimes", []field{{"version", r.version}, {"runtimes", r.runtimes}})
+	} else {
+		r.fail(root, "a file of runtimes is a mapping, not "+shown(root), `begin with "runtimes:", and write names to paths below it`)
+	}
+	return r.plan.Runtimes, r.problems.err()
 }

@@ -8,11 +8,25 @@ import (
 	"unicode"
 )
 
-// Error is a problem at one location of a plan file.
-type Error struct {
+// Location is the origin of a value: a place in a file, or the command line.
+type Location struct {
 	File string
-	// Line and Column count from 1, columns in characters. Both are 0 for a problem of the whole file.
+	// Line and Column count from 1, columns in characters. Both are 0 for the whole file.
 	Line, Column int
+	// Flag is a flag with its dashes, or the name of a variable; empty for a file.
+	Flag string
+}
+
+func (l Location) String() string {
+	if l.Flag != "" || l.Line == 0 {
+		return l.Flag + l.File
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%s:%d:%d", l.File, l.Line, l.Column), ":")
+}
+
+// Error is a problem at one location of a plan, or of a flag that overrides it.
+type Error struct {
+	Location
 	// Value is the wrong value as written, empty if something is missing.
 	Value   string
 	Problem string
@@ -20,54 +34,22 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	var b strings.Builder
-	if e.File != "" {
-		b.WriteString(e.File + ":")
+	text := e.Problem
+	if e.Advice != "" {
+		text += "; " + e.Advice
 	}
-	if e.Line != 0 {
-		fmt.Fprintf(&b, "%d:%d:", e.Line, e.Column)
+	if at := e.Location.String(); at != "" {
+		text = at + ": " + text
 	}
-	if b.Len() > 0 {
-		b.WriteByte(' ')
-	}
-	return b.String() + withAdvice(e.Problem, e.Advice)
-}
-
-// FlagError is a problem of a flag that overrides a plan.
-type FlagError struct {
-	Flag    string // with its dashes, or the name of a variable
-	Value   string
-	Problem string
-	Advice  string // the remedy; may be empty
-}
-
-func (e *FlagError) Error() string {
-	return e.Flag + ": " + withAdvice(e.Problem, e.Advice)
-}
-
-func withAdvice(problem, advice string) string {
-	if advice == "" {
-		return problem
-	}
-	return problem + "; " + advice
+	return text
 }
 
 // problem is a problem of a value, independent of its location.
 type problem struct{ message, advice string }
 
-// location is the origin of a value: a file or the command line.
-type location struct {
-	file         string
-	line, column int
-	flag         string
-}
-
 // error returns the error for a wrong value.
-func (p location) error(value string, f problem) error {
-	if p.flag != "" {
-		return &FlagError{Flag: p.flag, Value: value, Problem: f.message, Advice: f.advice}
-	}
-	return &Error{File: p.file, Line: p.line, Column: p.column, Value: value, Problem: f.message, Advice: f.advice}
+func (l Location) error(value string, f problem) error {
+	return &Error{Location: l, Value: value, Problem: f.message, Advice: f.advice}
 }
 
 // maxProblems is the maximum number of reported errors. More do not help, and the search for similar names costs time.
@@ -79,7 +61,7 @@ type problems struct{ errs []error }
 func (f *problems) full() bool { return len(f.errs) >= maxProblems }
 
 // add records the error for a wrong value, up to maxProblems.
-func (f *problems) add(at location, value string, fl problem) {
+func (f *problems) add(at Location, value string, fl problem) {
 	if !f.full() {
 		f.errs = append(f.errs, at.error(value, fl))
 	}
@@ -105,4 +87,46 @@ func printable(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// didYouMean returns advice with the candidate nearest to a mistyped name, or otherwise if no candidate is near.
+func didYouMean(name string, candidates []string, otherwise string) string {
+	best, nearest := "", 1+max(1, min((len(name)+1)/3, 3))
+	for _, c := range candidates {
+		if d := distance(name, c, nearest); d < nearest {
+			best, nearest = c, d
+		}
+	}
+	if best == "" {
+		return otherwise
+	}
+	return "did you mean " + best + "?"
+}
+
+// distance returns the number of bytes to insert, delete, replace or swap with a neighbour to turn a into b (optimal string
+// alignment), at most limit.
+func distance(a, b string, limit int) int {
+	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
+		return limit
+	}
+	var before, last, row []int
+	for j := range len(b) + 1 {
+		last = append(last, j)
+	}
+	for i := range len(a) {
+		row = append(make([]int, 0, len(b)+1), i+1)
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			d := min(last[j]+cost, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				d = min(d, before[j-1]+1)
+			}
+			row = append(row, d)
+		}
+		before, last = last, row
+	}
+	return min(last[len(b)], limit)
 }

@@ -383,7 +383,7 @@ func TestErrorHasLocation(t *testing.T) {
 	if !errors.As(err, &e) {
 		t.Fatalf("%T is no *Error", err)
 	}
-	want := Error{File: "dir/p.yaml", Line: 2, Column: 9, Value: "0", Problem: `blocks: "0" is not a whole number from 1 to 100000`}
+	want := Error{Location: Location{File: "dir/p.yaml", Line: 2, Column: 9}, Value: "0", Problem: `blocks: "0" is not a whole number from 1 to 100000`}
 	if *e != want {
 		t.Errorf("got %+v, want %+v", *e, want)
 	}

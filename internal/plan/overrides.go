@@ -34,13 +34,12 @@ type Overrides struct {
 	Getenv  func(string) string
 }
 
-// Apply returns p with the overrides. The error is a *FlagError, an *Error for a socket in the plan's file, or several of
-// them joined. Resolve finds a filter that selects nothing.
+// Apply returns p with the overrides. The error is an *Error, or several of them joined. Resolve finds a filter that selects nothing.
 func (p Plan) Apply(o Overrides) (Plan, error) {
 	var problems problems
 	fail := func(flag, value string, f *problem) bool {
 		if f != nil {
-			problems.add(location{flag: flag}, value, *f)
+			problems.add(Location{Flag: flag}, value, *f)
 		}
 		return f != nil
 	}
@@ -57,7 +56,7 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 		}
 		for _, s := range o.Filters {
 			if !fail("--filter", s, checkFilter(s)) {
-				p.Benchmarks = append(p.Benchmarks, Item{Name: s, at: location{flag: "--filter"}})
+				p.Benchmarks = append(p.Benchmarks, Item{Name: s, at: Location{Flag: "--filter"}})
 			}
 		}
 	}
@@ -140,7 +139,7 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 	if o.DropCaches != nil {
 		allowed := *o.DropCaches
 		p.DropCaches = &allowed
-		put(&p.at, "drop-caches", location{flag: "--drop-caches"})
+		put(&p.at, "drop-caches", Location{Flag: "--drop-caches"})
 	}
 	if err := problems.err(); err != nil {
 		return Plan{}, err

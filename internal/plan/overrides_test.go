@@ -118,8 +118,8 @@ func TestApplyRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := p.Apply(c.o)
 			checkLines(t, err, c.want)
-			if e := (*FlagError)(nil); !errors.As(err, &e) {
-				t.Errorf("%T is no *FlagError", err)
+			if e := (*Error)(nil); !errors.As(err, &e) {
+				t.Errorf("%T is no *Error", err)
 			}
 		})
 	}

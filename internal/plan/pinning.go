@@ -84,7 +84,7 @@ func (p *Plan) pin(values []string, fail func(flag, value string, f *problem) bo
 				found = true
 				if !fail("--pin", cpus, checkCPUs(cpus)) {
 					*part.cpus = cpus
-					put(&p.at, "pinning."+name, location{flag: "--pin"})
+					put(&p.at, "pinning."+name, Location{Flag: "--pin"})
 				}
 			}
 		}

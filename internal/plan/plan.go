@@ -15,10 +15,15 @@ package plan
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
+	"strings"
 	"time"
 
+	"github.com/goccy/go-yaml"
+
+	"github.com/touchstone-bench/touchstone/examples"
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -104,7 +109,7 @@ type Plan struct {
 	Hints []string `yaml:"-"`
 
 	// at holds the locations of values for Check, by key.
-	at map[string]location
+	at map[string]Location
 }
 
 // Item selects benchmarks, and may set their parameters.
@@ -115,8 +120,8 @@ type Item struct {
 	Image  string       `yaml:"image,omitempty"`
 	Params bench.Params `yaml:"params,omitempty"`
 
-	at      location
-	paramAt map[string]location
+	at      Location
+	paramAt map[string]Location
 }
 
 // Timeout holds limits for calls and trials that can hang.
@@ -193,7 +198,7 @@ func (p Plan) WithRuntimes(users map[string]target.Runtime) Plan {
 func Parse(file string, data []byte) (Plan, error) {
 	root, err := parseTree(file, data)
 	if err == nil && root == nil {
-		err = location{file: file}.error("", problem{"the plan is empty", `write at least "version: 1"`})
+		err = Location{File: file}.error("", problem{"the plan is empty", `write at least "version: 1"`})
 	}
 	if err != nil {
 		return Plan{}, err
@@ -205,4 +210,87 @@ func Parse(file string, data []byte) (Plan, error) {
 	}
 	r.plan.Hints = r.hints
 	return r.plan, nil
+}
+
+// BuiltinPlan is a plan that needs no file.
+type BuiltinPlan struct {
+	Name string
+	// Summary is a one-line description.
+	Summary string
+}
+
+// Builtins lists the plans that need no file, the shortest first.
+func Builtins() []BuiltinPlan {
+	return []BuiltinPlan{
+		{"quick", "a first look in a few minutes, without a workload image; the plan when none is given"},
+		{"standard", "every benchmark with short parameters, on native, runc, crun and gVisor, in 20 minutes"},
+		{"paper", "every benchmark with the parameters of the studies, in hours"},
+	}
+}
+
+// Builtin returns a built-in plan. The error for an unknown name lists the names.
+func Builtin(name string) (Plan, error) {
+	var names []string
+	for _, b := range Builtins() {
+		if b.Name == name {
+			return builtin(name)
+		}
+		names = append(names, b.Name)
+	}
+	f := problem{"no plan is named " + quote(name), didYouMean(name, names, "there are "+strings.Join(names, ", ")+"; a plan of your own is given with -f")}
+	return Plan{}, Location{Flag: "--plan"}.error(name, f)
+}
+
+func builtin(name string) (Plan, error) {
+	file := name + ".yaml"
+	text, err := fs.ReadFile(examples.Builtin, file)
+	if err != nil {
+		return Plan{}, fmt.Errorf("read the plan %s: %w", name, err)
+	}
+	return Parse(file, text)
+}
+
+// Quick returns the default plan.
+func Quick() Plan {
+	p, err := builtin("quick")
+	if err != nil {
+		panic(fmt.Sprintf("a plan that is part of the program cannot be read: %v", err))
+	}
+	return p
+}
+
+// YAML spells a plan canonically in Touchstone's format, with every default. Parse returns the same plan from it (except Notes and
+// Hints), and equal plans have equal spellings. A run keeps this form and is resumed from it.
+func (p Plan) YAML() []byte {
+	document := struct {
+		Version int `yaml:"version"`
+		Plan    `yaml:",inline"`
+	}{Version, p}
+	out, err := yaml.MarshalWithOptions(document,
+		yaml.CustomMarshaler(func(d time.Duration) ([]byte, error) { return []byte(formatDuration(d)), nil }),
+		yaml.CustomMarshaler(func(s Share) ([]byte, error) { return []byte(formatPercent(s)), nil }),
+		yaml.CustomMarshaler(func(i bench.Image) ([]byte, error) { return yaml.Marshal(imageName(i)) }),
+		yaml.CustomMarshaler(runtimeYAML),
+	)
+	if err != nil {
+		panic(fmt.Sprintf("a plan of plain texts and numbers cannot be written as YAML: %v", err))
+	}
+	return out
+}
+
+// runtimeYAML converts a runtime for YAML: to its path if it has nothing else.
+func runtimeYAML(r target.Runtime) ([]byte, error) {
+	if r.Type == "" && len(r.Options) == 0 {
+		return yaml.Marshal(r.Path)
+	}
+	var spelled struct {
+		Path    string            `yaml:"path,omitempty"`
+		Type    string            `yaml:"type,omitempty"`
+		Options map[string]string `yaml:"options,omitempty"`
+	}
+	spelled.Path, spelled.Type = r.Path, r.Type
+	for _, o := range r.Options {
+		put(&spelled.Options, o.Name, o.Value)
+	}
+	return yaml.Marshal(spelled)
 }

@@ -18,8 +18,8 @@ type reader struct {
 	plan     Plan
 	problems problems
 	// start is the start of the file's mapping; seen holds the location of the value of each key.
-	start location
-	seen  map[string]location
+	start Location
+	seen  map[string]Location
 	hints []string
 }
 
@@ -106,7 +106,7 @@ func keys(fields []field) []string {
 	return names
 }
 
-func (r *reader) at(n ast.Node) location { return position(r.file, n) }
+func (r *reader) at(n ast.Node) Location { return position(r.file, n) }
 
 // fail records a problem of a value.
 func (r *reader) fail(n ast.Node, message, advice string) {
@@ -126,7 +126,7 @@ func (r *reader) read(root ast.Node) {
 		r.fail(root, "a plan is a mapping of keys to values, not "+shown(root), `begin with "version: 1"`)
 		return
 	}
-	r.start, r.seen = r.at(root), map[string]location{}
+	r.start, r.seen = r.at(root), map[string]Location{}
 	for _, e := range entries {
 		if key, ok := text(e.Key); ok {
 			r.seen[key] = r.at(e.Value)
@@ -153,8 +153,7 @@ func (r *reader) rename(entries []*ast.MappingValueNode) {
 		if r.has(present) {
 			r.fail(e.Key, old+" is the old name of "+present+", which is there too", "leave "+old+" out")
 		}
-		at := r.at(e.Key)
-		r.hints = append(r.hints, fmt.Sprintf("%s:%d:%d: the key %s is called %s now; the old name still works", at.file, at.line, at.column, old, present))
+		r.hints = append(r.hints, fmt.Sprintf("%s: the key %s is called %s now; the old name still works", r.at(e.Key), old, present))
 		e.Key.(*ast.StringNode).Value, r.seen[present] = present, r.at(e.Value)
 	}
 }

@@ -25,8 +25,8 @@ type Work struct {
 }
 
 // Resolve finds the benchmarks of the plan and fills in their parameters. Items keep their order; the benchmarks of one item have
-// the order of the catalogue. A benchmark that is selected twice with the same parameters runs once. The error is an *Error, a
-// *FlagError for a filter from the command line, or several of them joined.
+// the order of the catalogue. A benchmark that is selected twice with the same parameters runs once. The error is an *Error, or
+// several of them joined.
 func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 	paper := p.Parameters == PaperValues
 	all, err := p.withWorkloads(catalogue)

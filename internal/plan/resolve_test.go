@@ -194,8 +194,8 @@ func TestResolveFlags(t *testing.T) {
 	}
 	_, err = p.Resolve(testCatalogue())
 	checkLines(t, err, []string{`--filter: no benchmark or group has the name "operatoins"; did you mean operations?`})
-	if e := (*FlagError)(nil); !errors.As(err, &e) || e.Value != "operatoins" {
-		t.Errorf("%T is not the *FlagError wanted", err)
+	if e := (*Error)(nil); !errors.As(err, &e) || e.Flag != "--filter" || e.Value != "operatoins" {
+		t.Errorf("%T is not the *Error wanted", err)
 	}
 }
 

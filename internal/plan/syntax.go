@@ -15,7 +15,7 @@ import (
 
 // parseTree reads the single document of a YAML file; nil for an empty file.
 func parseTree(file string, data []byte) (root ast.Node, err error) {
-	whole := location{file: file}
+	whole := Location{File: file}
 	if len(data) > MaxSize {
 		return nil, whole.error("", problem{fmt.Sprintf("the file is longer than %d bytes", MaxSize), "give a smaller file"})
 	}
@@ -63,7 +63,7 @@ func refuse(file string, tokens token.Tokens) error {
 		if t.Type == token.CommentType {
 			continue
 		}
-		at := location{file: file, line: t.Position.Line, column: t.Position.Column}
+		at := start(file, t)
 		if what, ok := refused[t.Type]; ok {
 			return at.error(t.Value, problem{what + " is not allowed", "write the value itself; put quotes around it if it begins with that character"})
 		}
@@ -79,25 +79,27 @@ func refuse(file string, tokens token.Tokens) error {
 func syntaxError(file string, err error) error {
 	var detail yaml.Error
 	if !errors.As(err, &detail) {
-		return location{file: file}.error("", problem{message: printable(err.Error())})
+		return Location{File: file}.error("", problem{message: printable(err.Error())})
 	}
-	at, value := location{file: file}, ""
-	if t := detail.GetToken(); t != nil && t.Position != nil {
-		at.line, at.column, value = t.Position.Line, t.Position.Column, t.Value
+	value := ""
+	t := detail.GetToken()
+	if t != nil {
+		value = t.Value
 	}
+	at := start(file, t)
 	return at.error(value, problem{message: printable(detail.GetMessage())})
 }
 
 // invalidUTF8 finds the first byte that is not UTF-8.
 func invalidUTF8(file string, data []byte) error {
-	at := location{file: file, line: 1, column: 1}
+	at := Location{File: file, Line: 1, Column: 1}
 	for len(data) > 0 {
 		r, size := utf8.DecodeRune(data)
 		if r == utf8.RuneError && size == 1 {
 			break
 		}
-		if at.column++; r == '\n' {
-			at.line, at.column = at.line+1, 1
+		if at.Column++; r == '\n' {
+			at.Line, at.Column = at.Line+1, 1
 		}
 		data = data[size:]
 	}
@@ -105,14 +107,19 @@ func invalidUTF8(file string, data []byte) error {
 }
 
 // position returns the start of a node.
-func position(file string, n ast.Node) location {
+func position(file string, n ast.Node) Location {
 	if m, ok := n.(*ast.MappingNode); ok && !m.IsFlowStyle && len(m.Values) > 0 {
 		n = m.Values[0].Key // the mapping's own token is its first colon
 	}
-	if t := n.GetToken(); t != nil && t.Position != nil {
-		return location{file: file, line: t.Position.Line, column: t.Position.Column}
+	return start(file, n.GetToken())
+}
+
+// start returns the start of a token; the whole file for nil.
+func start(file string, t *token.Token) Location {
+	if t == nil || t.Position == nil {
+		return Location{File: file}
 	}
-	return location{file: file}
+	return Location{File: file, Line: t.Position.Line, Column: t.Position.Column}
 }
 
 // pairs returns the entries of a mapping.

@@ -18,7 +18,7 @@ import (
 type Workload struct {
 	custom.Workload `yaml:",inline"`
 
-	at, imageAt location
+	at, imageAt Location
 }
 
 // Names of Touchstone's images in plans. Other images are paths.

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,9 +18,8 @@ const gap = 3
 // entry is a field of a table with up to three lines. The second and the third may be empty.
 type entry struct {
 	top, below string
-	style      style // of the second line, or of the first without a second
-	// lead is the style of the first line, unless the field is a heading.
-	lead style
+	// lead and style are the styles of the first two lines, unless the field is a heading.
+	lead, style style
 	// third is the third line. It is dim.
 	third string
 }
@@ -28,51 +28,38 @@ func (e entry) width() int {
 	return max(utf8.RuneCountInString(e.top), utf8.RuneCountInString(e.below), utf8.RuneCountInString(e.third))
 }
 
-// table has headings for rows and columns, and an entry in each cell.
-type table struct {
-	rows, columns []entry
-	cells         [][]entry // by row
-}
+// table is rows of entries. The first row and the first column are headings.
+type table [][]entry
 
 // turned exchanges rows and columns.
 func (t table) turned() table {
-	out := table{rows: t.columns, columns: t.rows}
-	for c := range t.columns {
-		var row []entry
-		for r := range t.rows {
-			row = append(row, t.cells[r][c])
+	out := make(table, len(t[0]))
+	for _, row := range t {
+		for c, e := range row {
+			out[c] = append(out[c], e)
 		}
-		out.cells = append(out.cells, row)
 	}
 	return out
 }
 
-func (t table) labelWidth() int {
-	var w int
-	for _, r := range t.rows {
-		w = max(w, r.width())
-	}
-	return w
-}
-
 func (t table) columnWidth(c int) int {
-	w := t.columns[c].width()
-	for _, row := range t.cells {
+	var w int
+	for _, row := range t {
 		w = max(w, row[c].width())
 	}
 	return w
 }
 
-// parts splits the columns into parts that fit into width, with at least one column each.
+// parts splits the columns behind the first into parts that fit into width, with at least one column each.
 func (t table) parts(width int) [][]int {
 	var all [][]int
 	var part []int
-	used := t.labelWidth()
-	for c := range t.columns {
+	used := t.columnWidth(0)
+	for c := 1; c < len(t[0]); c++ {
 		need := gap + t.columnWidth(c)
 		if len(part) > 0 && used+need > width {
 			all = append(all, part)
-			part, used = nil, t.labelWidth()
+			part, used = nil, t.columnWidth(0)
 		}
 		part = append(part, c)
 		used += need
@@ -115,7 +102,7 @@ func (p *printer) benchmark(b *report.Benchmark) {
 	common, partial := byPresence(b)
 	for _, some := range [][]*report.Metric{common, partial} {
 		t := metrics(b, some)
-		if len(t.rows) == 0 {
+		if len(t) == 1 {
 			continue
 		}
 		if turned := t.turned(); len(t.parts(p.width-2)) > 1 && len(turned.parts(p.width-2)) <= len(t.parts(p.width-2)) {
@@ -164,7 +151,7 @@ func (p *printer) sideBySide(b *report.Benchmark) {
 		}
 	}
 	var runs []int
-	var heads []entry
+	heads := []entry{{}}
 	for i, s := range b.Sections {
 		if s == nil {
 			continue
@@ -183,18 +170,17 @@ func (p *printer) sideBySide(b *report.Benchmark) {
 		}
 		p.line("")
 		p.wrappedIn(bold, "  ", clean(m.Name)+": "+about)
-		t := table{columns: heads}
+		t := table{heads}
 		for n := range m.Rows {
 			row := &m.Rows[n]
 			if !row.Has() {
 				continue
 			}
-			t.rows = append(t.rows, heading(row.Target, row.Baseline))
-			var cells []entry
+			cells := []entry{heading(row.Target, row.Baseline)}
 			for _, run := range runs {
 				cells = append(cells, sideField(m, &row.Cells[run]))
 			}
-			t.cells = append(t.cells, cells)
+			t = append(t, cells)
 		}
 		p.table(t)
 		if p.report.AcrossMachines {
@@ -225,12 +211,12 @@ func sideField(m *report.Metric, c *report.Cell) entry {
 
 // across writes the ratios of absolute medians to the first run's.
 func (p *printer) across(m *report.Metric) {
-	var t table
+	t := table{{{}}}
 	for _, r := range p.report.Runs[1:] {
-		t.columns = append(t.columns, entry{top: clean(r.Label)})
+		t[0] = append(t[0], entry{top: clean(r.Label)})
 	}
 	for _, r := range m.Rows {
-		var row []entry
+		row := []entry{heading(r.Target, false)}
 		has := false
 		for _, c := range r.Cells[1:] {
 			e := entry{top: report.None}
@@ -241,11 +227,10 @@ func (p *printer) across(m *report.Metric) {
 			row = append(row, e)
 		}
 		if has {
-			t.rows = append(t.rows, heading(r.Target, false))
-			t.cells = append(t.cells, row)
+			t = append(t, row)
 		}
 	}
-	if len(t.rows) > 0 {
+	if len(t) > 1 {
 		p.line("")
 		p.wrapped("  ", "Across runs: the ratio of the absolute median of "+m.Name+" to that on "+p.report.Runs[0].Label)
 		p.table(t)
@@ -256,37 +241,35 @@ func (p *printer) across(m *report.Metric) {
 func (p *printer) layers(l *report.Layers) {
 	p.line("")
 	p.line("  Layers of " + clean(l.Metric.Name))
-	t := table{columns: []entry{{top: "whole"}}}
+	t := table{{{}, {top: "whole"}}}
 	unclear := false
 	for _, name := range report.LayerNames()[report.RuntimeLayer:] {
 		first, rest, _ := strings.Cut(name, " ")
-		t.columns = append(t.columns, entry{top: first, below: rest})
+		t[0] = append(t[0], entry{top: first, below: rest})
 	}
-	t.columns = append(t.columns, entry{top: "remainder"})
+	t[0] = append(t[0], entry{top: "remainder"})
 	for _, s := range l.Stacks {
-		row := make([]entry, len(t.columns))
-		for i := range row {
-			row[i] = entry{top: report.None, style: dim}
-		}
-		row[0] = entry{top: report.Difference(s.Total, l.Metric.Unit)}
+		row := slices.Repeat([]entry{{top: report.None}}, len(t[0]))
+		row[0] = heading(s.Target, false)
+		row[1] = entry{top: report.Difference(s.Total, l.Metric.Unit)}
 		for _, part := range s.Parts {
 			if part.Last == report.ProcessLayer {
 				continue
 			}
 			for layer := max(part.First, report.RuntimeLayer); layer < part.Last; layer++ {
-				row[layer] = entry{top: "→"}
+				row[1+layer] = entry{top: "→"}
 			}
-			row[part.Last] = entry{top: report.Difference(part.Difference, l.Metric.Unit)}
+			last := &row[1+part.Last]
+			*last = entry{top: report.Difference(part.Difference, l.Metric.Unit)}
 			if part.Unclear() {
 				unclear = true
-				row[part.Last].below, row[part.Last].style = "not shown", dim
+				last.below, last.style = "not shown", dim
 			}
 		}
 		if len(s.Parts) > 1 {
 			row[len(row)-1].top = report.Signed(s.Remainder, l.Metric.Unit)
 		}
-		t.rows = append(t.rows, heading(s.Target, false))
-		t.cells = append(t.cells, row)
+		t = append(t, row)
 	}
 	p.table(t)
 	p.line("")
@@ -303,12 +286,12 @@ func (p *printer) layers(l *report.Layers) {
 
 // components is the table of a cost by component. It has only medians, so that it fits.
 func components(c *report.Components) table {
-	t := table{columns: []entry{{top: "together"}}}
+	t := table{{{}, {top: "together"}}}
 	for _, name := range c.Names {
-		t.columns = append(t.columns, entry{top: clean(name)})
+		t[0] = append(t[0], entry{top: clean(name)})
 	}
 	for _, r := range c.Rows {
-		row := []entry{{top: report.Quantity(r.Total.Median, c.Unit)}}
+		row := []entry{heading(r.Target, false), {top: report.Quantity(r.Total.Median, c.Unit)}}
 		for _, cell := range r.Cells {
 			e := entry{top: report.None}
 			if cell != nil {
@@ -316,8 +299,7 @@ func components(c *report.Components) table {
 			}
 			row = append(row, e)
 		}
-		t.rows = append(t.rows, heading(r.Target, false))
-		t.cells = append(t.cells, row)
+		t = append(t, row)
 	}
 	return t
 }
@@ -345,20 +327,19 @@ const fewestPartial = 3
 
 // metrics is the table of some metrics, with a row for each target that has or lacks one of them.
 func metrics(b *report.Benchmark, some []*report.Metric) table {
-	var t table
+	t := table{{{}}}
 	for _, m := range some {
-		t.columns = append(t.columns, entry{top: clean(m.Name)})
+		t[0] = append(t[0], entry{top: clean(m.Name)})
 	}
 	for i, o := range b.Sections[0].Targets {
 		if !slices.ContainsFunc(some, func(m *report.Metric) bool { return !m.Rows[i].Cells[0].Absent }) {
 			continue
 		}
-		t.rows = append(t.rows, heading(o.Target, o.Target == b.Baseline))
-		var row []entry
+		row := []entry{heading(o.Target, o.Target == b.Baseline)}
 		for _, m := range some {
 			row = append(row, field(m, &m.Rows[i].Cells[0]))
 		}
-		t.cells = append(t.cells, row)
+		t = append(t, row)
 	}
 	return t
 }
@@ -423,123 +404,87 @@ func verdict(c *stats.Comparison, m result.Metric) entry {
 // phases is the table of median durations of the phases, if any target has several. Steps are columns behind their phase,
 // except steps that are metrics.
 func phases(b *report.Benchmark) (table, bool) {
-	var t table
-	at := map[string]int{}
-	several := false
-	targets := b.Sections[0].Targets
-	column := func(key string, ph report.Phase, lead string) {
-		if _, known := at[key]; known {
+	type column struct{ phase, step string }
+	var columns []column
+	t := table{{{}}}
+	add := func(of column, title string, times int) {
+		if slices.Contains(columns, of) {
 			return
 		}
-		at[key] = len(t.columns)
-		name := lead + clean(ph.Name)
-		if ph.Times > 1 {
-			name += fmt.Sprintf(" (each of %d)", ph.Times)
-		}
-		t.columns = append(t.columns, entry{top: name})
-	}
-	isMetric := func(name string) bool {
-		return slices.ContainsFunc(b.Metrics, func(m report.Metric) bool { return m.Name == name })
-	}
-	for _, o := range targets {
-		several = several || len(o.Phases) > 2
-	}
-	for _, ph := range phasesOf(targets) {
-		column(ph.Name, ph, "")
-		for _, step := range ph.Steps {
-			if !isMetric(step.Name) {
-				column(ph.Name+"/"+step.Name, step, "/")
+		at := len(columns)
+		for i, c := range columns {
+			if c.phase == of.phase {
+				at = i + 1
 			}
 		}
+		if times > 1 {
+			title += fmt.Sprintf(" (each of %d)", times)
+		}
+		columns = slices.Insert(columns, at, of)
+		t[0] = slices.Insert(t[0], 1+at, entry{top: clean(title)})
 	}
-	for _, o := range targets {
-		if len(o.Phases) == 0 {
-			continue
-		}
-		row := make([]entry, len(t.columns))
-		for i := range row {
-			row[i].top = report.None
-		}
+	several := false
+	var rows []map[column]string
+	for _, o := range b.Sections[0].Targets {
+		several = several || len(o.Phases) > 2
+		row := map[column]string{}
 		for _, ph := range o.Phases {
-			row[at[ph.Name]].top = report.Quantity(ph.Seconds, result.Seconds)
+			add(column{ph.Name, ""}, ph.Name, ph.Times)
+			row[column{ph.Name, ""}] = report.Quantity(ph.Seconds, result.Seconds)
 			for _, step := range ph.Steps {
-				if i, shown := at[ph.Name+"/"+step.Name]; shown {
-					row[i].top = report.Quantity(step.Seconds, result.Seconds)
+				if !slices.ContainsFunc(b.Metrics, func(m report.Metric) bool { return m.Name == step.Name }) {
+					add(column{ph.Name, step.Name}, "/"+step.Name, step.Times)
+					row[column{ph.Name, step.Name}] = report.Quantity(step.Seconds, result.Seconds)
 				}
 			}
 		}
-		t.rows = append(t.rows, entry{top: clean(o.Target)})
-		t.cells = append(t.cells, row)
+		rows = append(rows, row)
+	}
+	for i, o := range b.Sections[0].Targets {
+		if len(o.Phases) == 0 {
+			continue
+		}
+		row := []entry{{top: clean(o.Target)}}
+		for _, c := range columns {
+			row = append(row, entry{top: cmp.Or(rows[i][c], report.None)})
+		}
+		t = append(t, row)
 	}
 	return t, several
 }
 
-// phasesOf gives the phases of all targets in the order of their first occurrence, each with the steps of any target.
-func phasesOf(targets []report.Outcome) []report.Phase {
-	var all []report.Phase
-	merge := func(phases []report.Phase, ph report.Phase) ([]report.Phase, int) {
-		at := slices.IndexFunc(phases, func(known report.Phase) bool { return known.Name == ph.Name })
-		if at < 0 {
-			phases, at = append(phases, report.Phase{Name: ph.Name, Times: ph.Times}), len(phases)
-		}
-		return phases, at
-	}
-	for _, o := range targets {
-		for _, ph := range o.Phases {
-			var at int
-			all, at = merge(all, ph)
-			for _, step := range ph.Steps {
-				all[at].Steps, _ = merge(all[at].Steps, step)
-			}
-		}
-	}
-	return all
-}
-
 func (p *printer) table(t table) {
-	label := t.labelWidth()
 	for _, part := range t.parts(p.width - 2) {
 		p.line("")
-		head := make([]entry, len(part))
-		for i, c := range part {
-			head[i] = t.columns[c]
-			head[i].style = bold
-		}
-		p.row(t, entry{}, head, part, label)
-		for r := range t.rows {
-			cells := make([]entry, len(part))
-			for i, c := range part {
-				cells[i] = t.cells[r][c]
-			}
-			p.row(t, t.rows[r], cells, part, label)
+		for r := range t {
+			p.row(t, r, part)
 		}
 	}
 }
 
-// row writes the lines of a row.
-func (p *printer) row(t table, heading entry, cells []entry, part []int, label int) {
-	isHead := heading == entry{}
-	top := "  " + p.padded(heading.top, label, plain, false)
-	below := "  " + p.padded(heading.below, label, plain, false)
-	last := "  " + p.padded("", label, plain, false)
-	second, third := heading.below != "", false
-	for i, e := range cells {
-		width := gap + t.columnWidth(part[i])
-		topStyle := e.lead
-		if isHead {
-			topStyle = bold
+// row writes the lines of a row, with some of its columns.
+func (p *printer) row(t table, r int, part []int) {
+	head := t[r][0]
+	var lines [3]string
+	last := min(1, len(head.below)) // the last line with text
+	for i, s := range []string{head.top, head.below, ""} {
+		lines[i] = "  " + p.padded(s, t.columnWidth(0), plain, false)
+	}
+	for _, c := range part {
+		e := t[r][c]
+		styles := []style{e.lead, e.style, dim}
+		if r == 0 {
+			styles = []style{bold, bold, dim}
 		}
-		top += p.padded(e.top, width, topStyle, true)
-		below += p.padded(e.below, width, e.style, true)
-		last += p.padded(e.third, width, dim, true)
-		second, third = second || e.below != "", third || e.third != ""
+		for i, s := range []string{e.top, e.below, e.third} {
+			lines[i] += p.padded(s, gap+t.columnWidth(c), styles[i], true)
+			if s != "" {
+				last = max(last, i)
+			}
+		}
 	}
-	p.line(top)
-	if second || third {
-		p.line(below)
-	}
-	if third {
-		p.line(last)
+	for _, l := range lines[:last+1] {
+		p.line(l)
 	}
 }
 

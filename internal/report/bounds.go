@@ -66,38 +66,36 @@ func doubt(bound result.Bound, s *stats.Summary) string {
 
 // breaches describes the breaches of all runs, with the runs if there are several.
 func (r *Report) breaches() []string {
-	type kind struct{ title, target, broken, metric string }
+	type kind struct {
+		Breach
+		where []string
+	}
 	var kinds []kind
-	first := map[kind]Breach{}
-	where := map[kind][]string{}
 	for _, bench := range r.Benchmarks() {
 		for run, s := range bench.Sections {
 			if s == nil {
 				continue
 			}
 			for _, b := range s.Breaches {
-				k := kind{b.Title(), b.Target, b.Metric.Bound.Broken, b.Metric.Name}
-				if _, known := first[k]; !known {
-					kinds = append(kinds, k)
-					first[k] = b
-				}
+				k := place(&kinds, func(k *kind) bool {
+					return k.Title() == b.Title() && k.Target == b.Target && k.Metric.Bound.Broken == b.Metric.Bound.Broken && k.Metric.Name == b.Metric.Name
+				}, kind{Breach: b})
 				text := r.Runs[run].Label + " (" + Quantity(b.Median, b.Metric.Unit)
 				if b.Doubt != "" {
 					text += "; " + b.Doubt
 				}
-				where[k] = append(where[k], text+")")
+				k.where = append(k.where, text+")")
 			}
 		}
 	}
 	var all []string
 	for _, k := range kinds {
-		b := first[k]
 		if len(r.Runs) == 1 {
-			all = append(all, b.String())
+			all = append(all, k.String())
 			continue
 		}
 		all = append(all, fmt.Sprintf("%s: %s %s on %s: %s is above the bound of %s.",
-			k.title, k.target, k.broken, strings.Join(where[k], ", "), k.metric, Quantity(b.Metric.Bound.Most, b.Metric.Unit)))
+			k.Title(), k.Target, k.Metric.Bound.Broken, strings.Join(k.where, ", "), k.Metric.Name, Quantity(k.Metric.Bound.Most, k.Metric.Unit)))
 	}
 	return all
 }

@@ -85,25 +85,19 @@ func (b *Benchmark) conditions() []Fact {
 	for i, s := range b.Sections {
 		if s != nil {
 			for _, c := range s.Conditions {
-				*all.value(c.Name, i, "") = c.Text()
+				*all.value(c.Name, i, "not recorded") = c.Text()
 			}
 		}
 	}
 	for i := range all.all {
 		f := &all.all[i]
-		first := ""
-		for run, v := range f.Values {
-			switch {
-			case b.Sections[run] == nil:
-			case v == "":
-				f.Values[run] = "not recorded"
-				f.Differs = true
-			case first == "":
-				first = v
-			case v != first:
-				f.Differs = true
+		for run, s := range b.Sections {
+			if s == nil {
+				f.Values[run] = ""
 			}
 		}
+		recorded := slices.DeleteFunc(slices.Clone(f.Values), func(v string) bool { return v == "" })
+		f.Differs = len(slices.Compact(recorded)) > 1
 	}
 	return all.all
 }

@@ -94,12 +94,7 @@ func (b *builder) compare(m *Metric, run int, s *Section, samples map[string][]s
 
 // judged reports whether there were enough samples for a verdict.
 func judged(c stats.Comparison) bool {
-	switch c.Verdict {
-	case stats.Faster, stats.Slower, stats.NoDifference, stats.TooNoisy:
-		return true
-	case stats.TooFew, stats.NotComparable:
-	}
-	return false
+	return c.Verdict != stats.TooFew && c.Verdict != stats.NotComparable
 }
 
 // points gives one value a trial: the median if the trial has several.

@@ -106,9 +106,12 @@ func Median(s *stats.Summary, unit result.Unit) string {
 	if s.CI == nil {
 		return Quantity(s.Median, unit)
 	}
-	scale := ScaleFor(s.Median, unit)
-	half := max(s.CI.Hi-s.Median, s.Median-s.CI.Lo) / scale.factor
-	return scale.with(scale.Number(s.Median) + " ± " + significant(half, 2))
+	return plusMinus(s.Median, s.CI, ScaleFor(s.Median, unit))
+}
+
+func plusMinus(median float64, ci *stats.Interval, scale Scale) string {
+	half := max(ci.Hi-median, median-ci.Lo) / scale.factor
+	return scale.with(scale.Number(median) + " ± " + significant(half, 2))
 }
 
 // Difference spells a difference as [Median] spells a median, with a true minus sign: "24.7 ±
@@ -117,9 +120,7 @@ func Difference(d stats.Difference, unit result.Unit) string {
 	if d.CI == nil {
 		return Signed(d.Median, unit)
 	}
-	scale := differenceScale(d, unit)
-	half := max(d.CI.Hi-d.Median, d.Median-d.CI.Lo) / scale.factor
-	return signed(scale.with(scale.Number(d.Median) + " ± " + significant(half, 2)))
+	return signed(plusMinus(d.Median, d.CI, differenceScale(d, unit)))
 }
 
 // DifferenceInterval spells the interval of a difference: "−0.120 to 0.340 ms".
@@ -272,8 +273,11 @@ func StatusWord(s result.Status) string {
 // VerdictWord spells a verdict for a metric: less time or a higher rate is faster, fewer bytes or less CPU time are less, a
 // higher score is better.
 func VerdictWord(v stats.Verdict, m result.Metric) string {
-	var better, worse string
 	lower := m.Better == result.Lower
+	better, worse := "more", "less"
+	if lower {
+		better, worse = worse, better
+	}
 	switch m.Unit {
 	case result.Score, result.Ratio:
 		better, worse = "better", "worse"
@@ -286,12 +290,6 @@ func VerdictWord(v stats.Verdict, m result.Metric) string {
 			better, worse = "faster", "slower"
 		}
 	case result.Bytes:
-	}
-	if better == "" {
-		better, worse = "more", "less"
-		if lower {
-			better, worse = worse, better
-		}
 	}
 	switch v {
 	case stats.Faster:

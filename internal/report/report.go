@@ -244,18 +244,9 @@ func (o *Outcome) Counts() string {
 // Why is the reason for missing values: "skipped: REASON", "failed 2 of 10: REASON OF THE FIRST". It is empty if all
 // trials were ok.
 func (o *Outcome) Why() string {
-	var what string
-	switch {
-	case o.Failed > 0:
-		what = fmt.Sprintf("failed %d of %d", o.Failed+o.Timeout, o.Total())
-	case o.Timeout > 0:
-		what = fmt.Sprintf("timed out %d of %d", o.Timeout, o.Total())
-	case o.Skipped > 0:
-		what = "skipped"
-	case o.Total() == 0:
-		return "warm-up only"
-	default:
-		return ""
+	what := o.worst()
+	if bad := o.Failed + o.Timeout; bad > 0 {
+		what += fmt.Sprintf(" %d of %d", bad, o.Total())
 	}
 	if o.Reason == "" {
 		return what
@@ -265,15 +256,23 @@ func (o *Outcome) Why() string {
 
 // Lack is the reason for a missing value in one or two words.
 func (o *Outcome) Lack() string {
-	switch {
-	case o.OK > 0:
+	if o.OK > 0 {
 		return "not recorded"
+	}
+	return o.worst()
+}
+
+// worst is the worst end of a trial, empty if all were ok.
+func (o *Outcome) worst() string {
+	switch {
 	case o.Failed > 0:
 		return "failed"
 	case o.Timeout > 0:
 		return "timed out"
 	case o.Skipped > 0:
 		return "skipped"
+	case o.OK > 0:
+		return ""
 	}
 	return "warm-up only"
 }

@@ -2,9 +2,9 @@ package report
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -93,51 +93,32 @@ func disturbed(trials []result.Trial) WarningGroup {
 		Title:  "Disturbed trials",
 		Advice: "the trials count, and plots show them hollow; stop other programs on the host, and run more blocks",
 	}
-	var kinds []string
-	count := map[string]int{}
-	example := map[string]string{}
+	type kind struct {
+		mark, example string
+		trials        int
+	}
+	var kinds []kind
 	for _, t := range trials {
 		if t.Warmup || t.Status != result.OK {
 			continue
 		}
 		for _, mark := range t.Host.Marks {
-			kind := withoutNumbers(mark)
-			if count[kind] == 0 {
-				kinds = append(kinds, kind)
-				example[kind] = mark
-			}
-			count[kind]++
+			alike := number.ReplaceAllString(mark, "…")
+			place(&kinds, func(k *kind) bool { return k.mark == alike }, kind{mark: alike, example: mark}).trials++
 		}
 	}
-	for _, kind := range kinds {
-		if count[kind] == 1 {
-			g.Items = append(g.Items, "1 trial: "+example[kind])
+	for _, k := range kinds {
+		if k.trials == 1 {
+			g.Items = append(g.Items, "1 trial: "+k.example)
 		} else {
-			g.Items = append(g.Items, fmt.Sprintf("%d trials: %s", count[kind], kind))
+			g.Items = append(g.Items, fmt.Sprintf("%d trials: %s", k.trials, k.mark))
 		}
 	}
 	return g
 }
 
-// withoutNumbers replaces each number by an ellipsis.
-func withoutNumbers(s string) string {
-	var b strings.Builder
-	inNumber := false
-	for _, r := range s {
-		switch {
-		case unicode.IsDigit(r):
-			if !inNumber {
-				b.WriteRune('…')
-			}
-			inNumber = true
-		case inNumber && (r == '.' || r == ','):
-		default:
-			inNumber = false
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
+// number is a number in a mark.
+var number = regexp.MustCompile(`\p{Nd}[\p{Nd}.,]*`)
 
 // ofKind collects the warnings of one kind over all cells of a run. A derived metric would repeat the warnings of its source.
 func (r *Report) ofKind(run int, kind stats.WarningKind, title string) WarningGroup {

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -59,16 +60,7 @@ func (l line) at(x float64) float64 {
 	return a.y + (b.y-a.y)*((x-a.x)/(b.x-a.x))
 }
 
-func compareX(p point, x float64) int {
-	switch {
-	case p.x < x:
-		return -1
-	case p.x > x:
-		return 1
-	default:
-		return 0
-	}
-}
+func compareX(p point, x float64) int { return cmp.Compare(p.x, x) }
 
 func find(corners []point, x float64) int {
 	i, _ := slices.BinarySearchFunc(corners, x, compareX)

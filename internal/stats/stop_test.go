@@ -45,7 +45,8 @@ func TestStopRule(t *testing.T) {
 func TestPrecise(t *testing.T) {
 	series := normal.series(random(1), 50, 1)
 	before := slices.Clone(series)
-	width := Summarize(series, 1).RelativeHalfWidth()
+	s := Summarize(series, 1)
+	width := relativeHalfWidth(s.Median, *s.CI)
 	if !precise(series, width, 1, Resamples) || precise(series, width*0.999, 1, Resamples) {
 		t.Errorf("precise disagrees with the half-width %g", width)
 	}

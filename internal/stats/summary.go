@@ -57,16 +57,8 @@ func summarize(values []float64, seed uint64, resamples int) Summary {
 	return s
 }
 
-// RelativeHalfWidth is half the interval's width as a share of the median. The stop rule
-// compares it with its precision. It is +Inf without an interval, and for a median of zero
-// with an interval that has a width.
-func (s Summary) RelativeHalfWidth() float64 {
-	if s.CI == nil {
-		return math.Inf(1)
-	}
-	return relativeHalfWidth(s.Median, *s.CI)
-}
-
+// relativeHalfWidth is half the interval's width as a share of the median. The stop rule compares it with its precision. It is
+// +Inf for a median of zero with an interval that has a width.
 func relativeHalfWidth(median float64, ci Interval) float64 {
 	width := ci.Hi - ci.Lo
 	if width == 0 {

@@ -92,14 +92,12 @@ type Comparison struct {
 // WarningKind is the kind of a warning.
 type WarningKind string
 
-// The kinds of warnings. This package does not return Disturbed. It is for callers
-// that know the load of the host.
+// The kinds of warnings.
 const (
 	FewSamples WarningKind = "few-samples"
 	Drift      WarningKind = "drift"
 	Bimodal    WarningKind = "bimodal"
 	Outliers   WarningKind = "outliers"
-	Disturbed  WarningKind = "disturbed-host"
 )
 
 // Warning is a reason to trust a number less, with advice.

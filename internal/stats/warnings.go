@@ -37,22 +37,17 @@ func warnings(values []float64) []Warning {
 	}
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)
-	var found []Warning
-	if w, ok := drift(values, sorted); ok {
-		found = append(found, w)
-	}
 	// The rule for outliers assumes one mode: values of a second mode are not outliers.
-	if w, ok := bimodality(sorted); ok {
-		found = append(found, w)
-	} else if w, ok := outlying(sorted); ok {
-		found = append(found, w)
+	modes := bimodality(sorted)
+	if modes == nil {
+		modes = outlying(sorted)
 	}
-	return found
+	return append(drift(values, sorted), modes...)
 }
 
 // drift finds values that rise or fall over the run: Spearman's rank correlation with
 // the order is significant, and the medians of the first and the last third differ.
-func drift(values, sorted []float64) (Warning, bool) {
+func drift(values, sorted []float64) []Warning {
 	n := len(values)
 	sequence := make([]float64, n)
 	for i := range sequence {
@@ -64,38 +59,38 @@ func drift(values, sorted []float64) (Warning, bool) {
 	limit := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 2)}.Quantile(1 - driftLevel/2)
 	change := (Median(values[n-n/3:]) - Median(values[:n/3])) / math.Abs(median(sorted))
 	if !(math.Abs(t) > limit) || !notable(change) {
-		return Warning{}, false
+		return nil
 	}
 	direction := "rise"
 	if change < 0 {
 		direction = "fall"
 	}
-	return Warning{
+	return []Warning{{
 		Kind:    Drift,
 		Message: fmt.Sprintf("values %s by %s from the first to the last third of the run", direction, percent(change)),
 		Advice:  "compare within blocks, not across runs; add warm-up blocks, and look for a host that heats up, fills up or is shared",
-	}, true
+	}}
 }
 
 // bimodality finds values in two groups by Hartigan's dip test.
-func bimodality(sorted []float64) (Warning, bool) {
+func bimodality(sorted []float64) []Warning {
 	if !(dip(unrounded(sorted)) > dipLimit(len(sorted))) {
-		return Warning{}, false
+		return nil
 	}
 	at := split(sorted)
 	lower, upper := median(sorted[:at]), median(sorted[at:])
 	if !(upper-lower >= negligible*math.Abs(median(sorted))) {
-		return Warning{}, false
+		return nil
 	}
 	message := fmt.Sprintf("values lie in two groups, of %d and %d", at, len(sorted)-at)
 	if times := upper / lower; lower > 0 && !math.IsInf(times, 0) {
 		message += fmt.Sprintf("; the second's median is %.3g times the first's", times)
 	}
-	return Warning{
+	return []Warning{{
 		Kind:    Bimodal,
 		Message: message,
 		Advice:  "read the distribution and not the median, which may jump from one group to the other; look for two paths: cache hit or miss, two kinds of core, a frequency step",
-	}, true
+	}}
 }
 
 // split divides sorted into the two groups with the least variance within, and returns the
@@ -123,7 +118,7 @@ func split(sorted []float64) int {
 // normal series of 1000 values, and in most series of running times, which have a floor and a
 // tail. So the limit here depends on n and fits an exponential tail. If all values are
 // positive, an outlier must also be an outlier among the logarithms.
-func outlying(sorted []float64) (Warning, bool) {
+func outlying(sorted []float64) []Warning {
 	far := outliers(sorted)
 	if sorted[0] > 0 {
 		for i, isFar := range outliers(logarithms(sorted)) {
@@ -143,17 +138,17 @@ func outlying(sorted []float64) (Warning, bool) {
 		}
 	}
 	if count == 0 {
-		return Warning{}, false
+		return nil
 	}
 	side := "above"
 	if farthest < 0 {
 		side = "below"
 	}
-	return Warning{
+	return []Warning{{
 		Kind:    Outliers,
 		Message: fmt.Sprintf("%d of %d values lie far from the rest, one of them %s %s the median", count, len(sorted), percent(farthest), side),
 		Advice:  "median and interval bear it, mean and standard deviation do not; see what the host did during those trials",
-	}, true
+	}}
 }
 
 // outliers marks the values whose modified z-score exceeds the limit. If more than half

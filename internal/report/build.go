@@ -349,28 +349,26 @@ func (b *builder) missing() []Missing {
 		if target.Unavailable != "" && len(b.valid(target.Name)) == 0 {
 			continue
 		}
-		first := map[result.Status]*Missing{}
 		total := 0
+		var found []Missing
 		for _, t := range b.trials(target.Name) {
 			if t.Warmup {
 				continue
 			}
 			total++
-			if t.Status == result.OK {
-				continue
-			}
-			if first[t.Status] == nil {
-				first[t.Status] = &Missing{
+			if t.Status != result.OK {
+				place(&found, func(m *Missing) bool { return m.Status == t.Status }, Missing{
 					Benchmark: t.Benchmark, Params: t.Params, Target: t.Target,
 					Status: t.Status, Reason: t.Reason, Output: strings.TrimSpace(t.Output),
-				}
+				}).Count++
 			}
-			first[t.Status].Count++
 		}
 		for _, s := range []result.Status{result.Failed, result.Timeout, result.Skipped} {
-			if miss := first[s]; miss != nil {
-				miss.Total = total
-				all = append(all, *miss)
+			for _, miss := range found {
+				if miss.Status == s {
+					miss.Total = total
+					all = append(all, miss)
+				}
 			}
 		}
 	}

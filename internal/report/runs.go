@@ -35,14 +35,7 @@ func (r *Report) FamiliesNote() string {
 		return note + " No comparison of this report has enough samples for a verdict."
 	}
 	return note + fmt.Sprintf(" The verdicts of this report are on %s in %s. If no target differed, about %s could still show a difference by chance.",
-		counted(comparisons, "comparison"), familyCount(families), familyCount(int(stats.Alpha*float64(families)+0.5)))
-}
-
-func familyCount(n int) string {
-	if n == 1 {
-		return "1 family"
-	}
-	return fmt.Sprintf("%d families", n)
+		counted(comparisons, "comparison"), counted(families, "family"), counted(int(stats.Alpha*float64(families)+0.5), "family"))
 }
 
 // Labels lists the labels of some runs.
@@ -205,6 +198,9 @@ func (c *Covered) String() string {
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
+	}
+	if stem, has := strings.CutSuffix(noun, "y"); has {
+		noun = stem + "ie"
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -28,15 +28,15 @@ func (r *Report) warnings(run int, trials []result.Trial) []WarningGroup {
 }
 
 func state(s result.State) WarningGroup {
+	const until = "; the report has the trials until then"
 	g := WarningGroup{Title: "The run is not complete", Advice: "resume it with touchstone benchmark --resume"}
 	switch s {
 	case result.Interrupted:
-		g.Items = []string{"the run was interrupted; the report has the trials until then"}
-	case result.Running:
-		g.Items = []string{"the run was in progress when this report was made"}
-		g.Advice = ""
+		g.Items = []string{"the run was interrupted" + until}
 	case result.Killed:
-		g.Items = []string{"the process of the run was killed; the report has the trials until then"}
+		g.Items = []string{"the process of the run was killed" + until}
+	case result.Running:
+		g.Items, g.Advice = []string{"the run was in progress when this report was made"}, ""
 	case result.Complete:
 	}
 	return g

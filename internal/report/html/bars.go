@@ -3,6 +3,7 @@ package html
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,6 +61,8 @@ type barCell struct {
 	Span int
 }
 
+var noCell = barCell{Value: report.None, Soft: true}
+
 // segment is a part of a bar that is 100 wide and 10 high.
 type segment struct{ Class, X, Y, Width, Height, Title string }
 
@@ -103,10 +106,7 @@ func newPhases(s *report.Section) *bars {
 		if len(o.Phases) == 0 {
 			continue
 		}
-		row := bar{Head: newHeading(o.Target), Cells: make([]barCell, 1+len(out.Parts))}
-		for i := range row.Cells {
-			row.Cells[i] = barCell{Value: report.None, Soft: true}
-		}
+		row := bar{Head: newHeading(o.Target), Cells: slices.Repeat([]barCell{noCell}, 1+len(out.Parts))}
 		x := 0.0
 		for _, p := range o.Phases {
 			width := 100 * p.Seconds / longest
@@ -221,9 +221,7 @@ func newStack(s *report.Stack, unit result.Unit, parts []barPart, zero float64, 
 		row.Cells = append(row.Cells, cell)
 		next = p.Last + 1
 	}
-	for ; int(next) < len(parts); next++ {
-		row.Cells = append(row.Cells, barCell{Value: report.None, Soft: true})
-	}
+	row.Cells = append(row.Cells, slices.Repeat([]barCell{noCell}, len(parts)-int(next))...)
 	row.Alt = strings.Join(alt, "; ")
 	return row
 }
@@ -284,7 +282,7 @@ func newComponents(c *report.Components) *bars {
 
 func newSummaryCell(s *stats.Summary, unit result.Unit) barCell {
 	if s == nil {
-		return barCell{Value: report.None, Soft: true}
+		return noCell
 	}
 	return newPartCell(stats.Difference{N: s.N, Median: s.Median, CI: s.CI}, unit)
 }

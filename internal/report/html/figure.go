@@ -168,18 +168,13 @@ func shortened(name string) string {
 
 // level is the strength of the colour of a shown difference, 1 to 5, by the logarithm of its ratio.
 func level(ratio float64) int {
-	switch size := math.Abs(math.Log(ratio)); {
-	case size < math.Log(1.1):
-		return 1
-	case size < math.Log(1.5):
-		return 2
-	case size < math.Log(4):
-		return 3
-	case size < math.Log(20):
-		return 4
-	default:
-		return 5
+	size := max(ratio, 1/ratio)
+	for i, limit := range []float64{1.1, 1.5, 4, 20} {
+		if size < limit {
+			return i + 1
+		}
 	}
+	return 5
 }
 
 // heat is the class of a comparison in the matrix.

@@ -18,7 +18,9 @@ type page struct {
 	Findings report.Findings
 	Matrix   *matrix
 	Suites   []suite
-	Method   method
+	// Resamples and the fields below it describe the numbers.
+	Resamples, Least       int
+	Families, Alpha, Power string
 	// Single is the page's content about the only run; nil with several runs. Side is the content about several runs.
 	Single *single
 	Side   *side
@@ -31,6 +33,8 @@ type single struct {
 	Facts, Host []report.NamedText
 	// Gaps are the cells without trials that are ok, grouped.
 	Gaps []report.MissingGroup
+	// Empty, Exec and OwnCPU are Touchstone's own cost.
+	Empty, Exec, OwnCPU string
 }
 
 // side is the content about several runs.
@@ -38,9 +42,8 @@ type side struct {
 	// Absolute explains the absolute values.
 	Absolute string
 	Runs     []sideRun
-	// Heads are the columns of tables of all runs. Others are the columns without the first run, whose label is Reference.
-	Heads, Others []runHead
-	Reference     string
+	// Heads are the columns of tables of all runs.
+	Heads []runHead
 	// Differ and Coverage have a value for each run. Same are the facts without a difference.
 	Differ, Coverage, Same []report.Fact
 	Warned                 []warned
@@ -69,23 +72,12 @@ type warned struct {
 	Gaps           []report.MissingGroup
 }
 
-type method struct {
-	Seed              string
-	Resamples, Least  int
-	Families          string
-	Alpha, Power      string
-	Empty, Exec, Self string
-	Plan              string
-}
-
 func newPage(r *report.Report) *page {
 	p := &page{
 		Policy: policy(), Style: template.CSS(style), Title: r.Heading(),
-		Findings: r.Findings,
-		Method: method{
-			Resamples: stats.Resamples, Least: stats.MinSamples, Families: r.FamiliesNote(),
-			Alpha: report.Percent(stats.Alpha), Power: report.Percent(stats.Power),
-		},
+		Findings:  r.Findings,
+		Resamples: stats.Resamples, Least: stats.MinSamples, Families: r.FamiliesNote(),
+		Alpha: report.Percent(stats.Alpha), Power: report.Percent(stats.Power),
 	}
 	if len(r.Runs) == 1 {
 		p.single(&r.Runs[0])
@@ -105,7 +97,7 @@ func (p *page) single(r *report.Run) {
 		}
 	}
 	trials = append(trials, fmt.Sprintf("%d warm-up", r.Warmup))
-	p.Single = &single{Run: r, Gaps: r.MissingGroups(), Facts: []report.NamedText{
+	p.Single = &single{Run: r, OwnCPU: report.Percent(r.Self), Gaps: r.MissingGroups(), Facts: []report.NamedText{
 		{Name: "Date", Text: started(r)},
 		{Name: "Host", Text: fmt.Sprintf("%s, %d CPUs, %s", r.Host.CPU, r.Host.CPUs, report.Quantity(float64(r.Host.Memory), result.Bytes))},
 		{Name: "Trials", Text: strings.Join(trials, ", ")},
@@ -118,9 +110,8 @@ func (p *page) single(r *report.Run) {
 			p.Single.Host = append(p.Single.Host, f)
 		}
 	}
-	p.Method.Seed, p.Method.Plan, p.Method.Self = fmt.Sprint(r.Seed), r.Plan, report.Percent(r.Self)
-	p.Method.Empty = report.Quantity(r.Overhead.EmptyRegion.Seconds(), result.Seconds)
-	p.Method.Exec = report.Quantity(r.Overhead.Exec.Seconds(), result.Seconds)
+	p.Single.Empty = report.Quantity(r.Overhead.EmptyRegion.Seconds(), result.Seconds)
+	p.Single.Exec = report.Quantity(r.Overhead.Exec.Seconds(), result.Seconds)
 }
 
 func started(r *report.Run) string { return r.Started.UTC().Format("2 January 2006, 15:04 UTC") }
@@ -138,9 +129,6 @@ func newSide(r *report.Report) *side {
 		if w := newWarned(run, i); w.Warnings != nil || w.Gaps != nil {
 			s.Warned = append(s.Warned, w)
 		}
-	}
-	if len(s.Heads) > 0 {
-		s.Reference, s.Others = s.Heads[0].Label, s.Heads[1:]
 	}
 	s.Differ, s.Same = r.Differences()
 	for i := range r.Coverage {

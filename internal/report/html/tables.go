@@ -33,9 +33,8 @@ type statisticsRow struct {
 	Class    string
 	// Warnings are beside the verdict, by their kinds.
 	Warnings []stats.Warning
-	// Judgement is the overhead if any cell has one, adjusted p, and the smallest detectable difference.
-	Judgement []string
-	// Rest is the mean, sd, min, max, MAD and the percentiles.
+	// Rest is the overhead if any cell has one, adjusted p, the smallest detectable difference, the mean, sd, min, max, MAD and
+	// the percentiles.
 	Rest []string
 }
 
@@ -103,7 +102,8 @@ func newStatisticsRow(target string, c *report.Cell, m result.Metric, percentile
 			row.Warnings = append(row.Warnings, w)
 		}
 	}
-	row.Rest = []string{quantity(s.Mean), quantity(s.SD), quantity(s.Min), quantity(s.Max), quantity(s.MAD)}
+	row.judge(c, m, overhead)
+	row.Rest = append(row.Rest, quantity(s.Mean), quantity(s.SD), quantity(s.Min), quantity(s.Max), quantity(s.MAD))
 	for i, p := range []*float64{s.P90, s.P95, s.P99} {
 		switch {
 		case !percentiles[i]:
@@ -113,7 +113,6 @@ func newStatisticsRow(target string, c *report.Cell, m result.Metric, percentile
 			row.Rest = append(row.Rest, quantity(*p))
 		}
 	}
-	row.judge(c, m, overhead)
 	return row
 }
 
@@ -124,7 +123,7 @@ func (row *statisticsRow) judge(c *report.Cell, m result.Metric, overhead bool) 
 		if c.Overhead != nil {
 			value = report.Percent(*c.Overhead)
 		}
-		row.Judgement = append(row.Judgement, value)
+		row.Rest = append(row.Rest, value)
 	}
 	k := c.Comparison
 	if k == nil {
@@ -133,10 +132,10 @@ func (row *statisticsRow) judge(c *report.Cell, m result.Metric, overhead bool) 
 			row.Verdict = "baseline"
 		}
 		row.Headline = append(row.Headline, report.None, report.None)
-		row.Judgement = append(row.Judgement, report.None, report.None)
+		row.Rest = append(row.Rest, report.None, report.None)
 		return
 	}
 	row.Verdict, row.Class = report.VerdictWord(k.Verdict, m), heat(k)
 	row.Headline = append(row.Headline, report.Factor(k.Ratio, m), report.FactorInterval(k))
-	row.Judgement = append(row.Judgement, report.PValue(k.Adjusted), report.Percent(k.Detectable))
+	row.Rest = append(row.Rest, report.PValue(k.Adjusted), report.Percent(k.Detectable))
 }

@@ -10,17 +10,15 @@ import (
 
 // Breach is a median beyond the bound of its metric: a limit that does not hold, on any baseline.
 type Breach struct {
-	Benchmark, Params, Target string
-	Metric                    result.Metric
-	Median                    float64
+	Key
+	Target string
+	Metric result.Metric
+	Median float64
 	// Trials is the number of values behind the median.
 	Trials int
 	// Doubt is the reason why the breach may be chance. It is empty if the whole interval of the median is beyond the bound.
 	Doubt string
 }
-
-// Title is the benchmark's name with its parameters.
-func (b *Breach) Title() string { return title(b.Benchmark, b.Params) }
 
 // String spells it in one sentence: "limits.cpu.time quota=0.1: containerd/runsc does not hold its CPU limit: CPULimitUse is
 // 980 %, above the bound of 110 % (median of 10 trials)."
@@ -46,7 +44,7 @@ func (b *Benchmark) breaches(run int) []Breach {
 		m := &b.Metrics[i]
 		for _, row := range m.Rows {
 			if c := &row.Cells[run]; m.Breached(c) {
-				all = append(all, Breach{b.Name, b.Params, row.Target, m.Metric, c.Summary.Median, c.Summary.N, doubt(m.Bound, c.Summary)})
+				all = append(all, Breach{b.Key, row.Target, m.Metric, c.Summary.Median, c.Summary.N, doubt(m.Bound, c.Summary)})
 			}
 		}
 	}

@@ -11,9 +11,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// key identifies a benchmark of a report.
-type key struct{ benchmark, params string }
-
 // New makes the report of at least one run. Runs may be in any state and without trials. Each run has the numbers of its
 // own report, because the bootstraps have the run's own seed.
 func New(runs []result.Run, opts Options) Report {
@@ -37,7 +34,7 @@ func New(runs []result.Run, opts Options) Report {
 		}
 	}
 	for _, b := range r.Benchmarks() {
-		r.finish(b, apart[key{b.Name, b.Params}])
+		r.finish(b, apart[b.Key])
 	}
 	r.cover(all)
 	for i := range r.Runs {
@@ -83,13 +80,13 @@ func (r *Report) add(run int, from *builder) {
 	r.Runs[run].Missing = append(r.Runs[run].Missing, from.missing()...)
 	section := from.section()
 	if section.skipped() {
-		r.Runs[run].leaveOut(title(from.key.benchmark, from.key.params), section)
+		r.Runs[run].leaveOut(from.key.Title(), section)
 		return
 	}
-	name, _, _ := strings.Cut(from.key.benchmark, ".")
+	name, _, _ := strings.Cut(from.key.Name, ".")
 	suite := place(&r.Suites, func(s *Suite) bool { return s.Name == name }, Suite{Name: name})
-	b := place(&suite.Benchmarks, func(b *Benchmark) bool { return b.Name == from.key.benchmark && b.Params == from.key.params }, Benchmark{
-		Name: from.key.benchmark, Params: from.key.params, Summary: from.described.Summary, Source: from.described.Source,
+	b := place(&suite.Benchmarks, func(b *Benchmark) bool { return b.Key == from.key }, Benchmark{
+		Key: from.key, Summary: from.described.Summary, Source: from.described.Source,
 		Place: from.described.Place, Sections: make([]*Section, len(r.Runs)),
 	})
 	b.Sections[run] = section
@@ -202,7 +199,7 @@ func (r *Report) across(m *Metric, row *Row) {
 // builder makes the section of one benchmark in one run.
 type builder struct {
 	run       *result.Run
-	key       key
+	key       Key
 	described result.Benchmark
 	cells     map[result.Cell][]*result.Trial
 	// common is the baseline that the runs have in common, if it is another one than the run's.
@@ -211,40 +208,34 @@ type builder struct {
 
 // builders are the builders of a run in the order of its benchmarks. The order of the trials is shuffled and decides only
 // the order of parameters. A benchmark without a description has no builder, because its values have no unit.
-func builders(run *result.Run, common map[key]string) []builder {
+func builders(run *result.Run, common map[Key]string) []builder {
 	cells := map[result.Cell][]*result.Trial{}
 	var all []builder
 	place := map[string]int{}
 	for i, b := range run.Bench {
 		place[b.Name] = i
 	}
-	known := map[key]bool{}
+	known := map[Key]bool{}
 	for i := range run.Trials {
 		t := &run.Trials[i]
 		cells[t.Cell] = append(cells[t.Cell], t)
-		k := key{t.Benchmark, t.Params}
+		k := Key{t.Benchmark, t.Params}
 		if at, described := place[t.Benchmark]; described && !known[k] {
 			known[k] = true
 			all = append(all, builder{run: run, key: k, described: run.Bench[at], cells: cells, common: common[k]})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b builder) int { return cmp.Compare(place[a.key.benchmark], place[b.key.benchmark]) })
+	slices.SortStableFunc(all, func(a, b builder) int { return cmp.Compare(place[a.key.Name], place[b.key.Name]) })
 	return all
 }
 
 func (b *builder) trials(target string) []*result.Trial {
-	return b.cells[result.Cell{Benchmark: b.key.benchmark, Params: b.key.params, Target: target}]
+	return b.cells[result.Cell{Benchmark: b.key.Name, Params: b.key.Params, Target: target}]
 }
 
 // valid gives the trials that count.
 func (b *builder) valid(target string) []*result.Trial {
-	var ok []*result.Trial
-	for _, t := range b.trials(target) {
-		if t.Status == result.OK && !t.Warmup {
-			ok = append(ok, t)
-		}
-	}
-	return ok
+	return where(b.trials(target), func(t *result.Trial) bool { return t.Status == result.OK && !t.Warmup })
 }
 
 // samples gives the values of a metric by target.
@@ -358,8 +349,7 @@ func (b *builder) missing() []Missing {
 			total++
 			if t.Status != result.OK {
 				place(&found, func(m *Missing) bool { return m.Status == t.Status }, Missing{
-					Benchmark: t.Benchmark, Params: t.Params, Target: t.Target,
-					Status: t.Status, Reason: t.Reason, Output: strings.TrimSpace(t.Output),
+					Key: b.key, Target: t.Target, Status: t.Status, Reason: t.Reason, Output: strings.TrimSpace(t.Output),
 				}).Count++
 			}
 		}
@@ -410,6 +400,11 @@ func phases(trials []*result.Trial) []Phase {
 		all[i].Steps = steps[all[i].Name]
 	}
 	return all
+}
+
+// where gives the items that match.
+func where[T any](all []T, match func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(all), func(item T) bool { return !match(item) })
 }
 
 // place is the first matching item of a list. Without one it adds the fresh item.

@@ -123,17 +123,15 @@ func (r *Report) findings() Findings {
 	} else {
 		f.Comparisons = agreement(all)
 	}
-	var opposite []finding
-	var candidates []finding
+	var opposite, candidates []finding
 	for _, group := range byTarget(all) {
-		contradicts := func(e evidence) bool { return len(e.better) > 0 && len(e.worse) > 0 }
-		if odd := slices.DeleteFunc(slices.Clone(group), func(e evidence) bool { return !contradicts(e) }); len(odd) > 0 {
+		if odd := where(group, func(e evidence) bool { return len(e.better) > 0 && len(e.worse) > 0 }); len(odd) > 0 {
 			opposite = append(opposite, finding{evidence: odd})
 			continue
 		}
 		for _, v := range []stats.Verdict{stats.Faster, stats.Slower} {
-			shown := slices.DeleteFunc(slices.Clone(group), func(e evidence) bool {
-				return len(e.better) == 0 && v == stats.Faster || len(e.worse) == 0 && v == stats.Slower
+			shown := where(group, func(e evidence) bool {
+				return len(e.better) > 0 && v == stats.Faster || len(e.worse) > 0 && v == stats.Slower
 			})
 			if len(shown) > 0 {
 				candidates = append(candidates, finding{shown, v, len(group)})

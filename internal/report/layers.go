@@ -290,30 +290,18 @@ func (s *split) blocks() map[int]bool {
 	for _, p := range s.series {
 		all = append(append(all, p.whole), p.less...)
 	}
-	count := map[int]int{}
-	for _, samples := range all {
-		seen := map[int]bool{}
-		for _, sample := range samples {
-			if !seen[sample.Block] {
-				seen[sample.Block] = true
-				count[sample.Block]++
-			}
-		}
-	}
 	held := map[int]bool{}
-	for block, n := range count {
-		held[block] = n == len(all)
+	for i, samples := range all {
+		in := map[int]bool{}
+		for _, sample := range samples {
+			in[sample.Block] = i == 0 || held[sample.Block]
+		}
+		held = in
 	}
 	return held
 }
 
 // within gives the samples of some blocks.
 func within(samples []stats.Sample, blocks map[int]bool) []stats.Sample {
-	var in []stats.Sample
-	for _, s := range samples {
-		if blocks[s.Block] {
-			in = append(in, s)
-		}
-	}
-	return in
+	return where(samples, func(s stats.Sample) bool { return blocks[s.Block] })
 }

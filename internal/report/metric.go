@@ -27,7 +27,9 @@ func (b *builder) metrics(run int, bench *Benchmark, s *Section) (families, comp
 			return m.Name == described.Name && m.Unit == described.Unit && m.Better == described.Better
 		}, Metric{Metric: described})
 		for i := range s.Targets {
-			m.row(s.Targets[i].Target, len(bench.Sections)).Cells[run] = b.newCell(described, s, &s.Targets[i])
+			o := &s.Targets[i]
+			row := place(&m.Rows, func(r *Row) bool { return r.Target == o.Target }, Row{Target: o.Target, Cells: make([]Cell, len(bench.Sections))})
+			row.Cells[run] = b.newCell(described, s, o)
 		}
 		if len(samples[s.Baseline]) == 0 {
 			s.Unbased = append(s.Unbased, described.Name)
@@ -138,7 +140,7 @@ func curve(trials []*result.Trial, metric string) []Place {
 func (b *builder) cellSeed(target, metric string) uint64 {
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, b.run.Seed)
-	for _, s := range []string{b.key.benchmark, b.key.params, target, metric} {
+	for _, s := range []string{b.key.Name, b.key.Params, target, metric} {
 		_, _ = h.Write([]byte(s))
 		_, _ = h.Write([]byte{0})
 	}

@@ -142,9 +142,15 @@ type Suite struct {
 	Benchmarks []Benchmark
 }
 
+// Key identifies a benchmark of a report.
+type Key struct{ Name, Params string }
+
+// Title is the benchmark's name with its parameters.
+func (k Key) Title() string { return strings.TrimSuffix(k.Name+" "+k.Params, " ") }
+
 // Benchmark is one benchmark with its parameters, on all targets of all runs.
 type Benchmark struct {
-	Name, Params    string
+	Key
 	Summary, Source string
 	// Place labels the places of its series.
 	Place string
@@ -156,16 +162,6 @@ type Benchmark struct {
 	Metrics  []Metric
 	// Conditions are the conditions of the measurements, by run.
 	Conditions []Fact
-}
-
-// Title is the benchmark's name with its parameters.
-func (b *Benchmark) Title() string { return title(b.Name, b.Params) }
-
-func title(name, params string) string {
-	if params == "" {
-		return name
-	}
-	return name + " " + params
 }
 
 // Derived lists the derived metrics with their sources: "Index from LoopsPerSecond".
@@ -306,11 +302,6 @@ func (m *Metric) Breached(c *Cell) bool {
 	return m.Bound.Broken != "" && c.Summary != nil && c.Summary.Median > m.Bound.Most
 }
 
-// row is the row of a target. A missing row is added, with a cell for each run.
-func (m *Metric) row(target string, runs int) *Row {
-	return place(&m.Rows, func(r *Row) bool { return r.Target == target }, Row{Target: target, Cells: make([]Cell, runs)})
-}
-
 // Row is a metric on one target.
 type Row struct {
 	Target string
@@ -366,16 +357,14 @@ type Place struct {
 
 // Missing is a cell with trials that did not end well.
 type Missing struct {
-	Benchmark, Params, Target string
-	Status                    result.Status
+	Key
+	Target string
+	Status result.Status
 	// Count is the number of trials with this status, of Total trials without warm-up.
 	Count, Total int
 	// Reason and Output are from the first such trial.
 	Reason, Output string
 }
-
-// Title is the benchmark's name with its parameters.
-func (m *Missing) Title() string { return title(m.Benchmark, m.Params) }
 
 // What counts the trials: "3 of 10 failed".
 func (m *Missing) What() string {

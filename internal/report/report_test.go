@@ -403,7 +403,7 @@ func TestMissing(t *testing.T) {
 		if miss.Target == "oci/youki" {
 			t.Errorf("a target that is not there is listed as %+v", miss)
 		}
-		got = append(got, miss.Benchmark+" "+miss.Target+" "+string(miss.Status))
+		got = append(got, miss.Name+" "+miss.Target+" "+string(miss.Status))
 	}
 	want := []string{
 		lifecycle + " " + runsc + " failed",

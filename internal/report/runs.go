@@ -122,10 +122,10 @@ func byMachine(runs []result.Run) ([]result.Run, []Machine) {
 
 // commonBaselines gives a baseline for each benchmark with different baselines in the runs: the first target of the first
 // run that has a trial that is ok in all of them. A benchmark without such a target is in apart.
-func commonBaselines(runs []result.Run) (common map[key]string, apart map[key]bool) {
-	common, apart = map[key]string{}, map[key]bool{}
-	outcomes := map[key][][]Outcome{}
-	baselines := map[key][]string{}
+func commonBaselines(runs []result.Run) (common map[Key]string, apart map[Key]bool) {
+	common, apart = map[Key]string{}, map[Key]bool{}
+	outcomes := map[Key][][]Outcome{}
+	baselines := map[Key][]string{}
 	for i := range runs {
 		for _, b := range builders(&runs[i], nil) {
 			targets := b.outcomes()
@@ -155,14 +155,11 @@ func commonBaselines(runs []result.Run) (common map[key]string, apart map[key]bo
 
 // Coverage is the extent of one benchmark in each run.
 type Coverage struct {
-	Benchmark, Params string
-	Cells             []Covered
+	Key
+	Cells []Covered
 	// Differs is set if the runs differ in it.
 	Differs bool
 }
-
-// Title is the benchmark's name with its parameters.
-func (c *Coverage) Title() string { return title(c.Benchmark, c.Params) }
 
 // Fact is the extent in words, by run.
 func (c *Coverage) Fact() Fact {
@@ -207,7 +204,7 @@ func counted(n int, noun string) string {
 
 // cover lists the extent of every benchmark of any run, including benchmarks without a number.
 func (r *Report) cover(all [][]builder) {
-	var keys []key
+	var keys []Key
 	for _, run := range all {
 		for _, b := range run {
 			if !slices.Contains(keys, b.key) {
@@ -216,7 +213,7 @@ func (r *Report) cover(all [][]builder) {
 		}
 	}
 	for _, k := range keys {
-		c := Coverage{Benchmark: k.benchmark, Params: k.params}
+		c := Coverage{Key: k}
 		for i := range r.Runs {
 			c.Cells = append(c.Cells, r.covered(k, i))
 		}
@@ -227,10 +224,10 @@ func (r *Report) cover(all [][]builder) {
 	}
 }
 
-func (r *Report) covered(k key, run int) Covered {
+func (r *Report) covered(k Key, run int) Covered {
 	for _, b := range r.Benchmarks() {
 		s := b.Sections[run]
-		if s == nil || b.Name != k.benchmark || b.Params != k.params {
+		if s == nil || b.Key != k {
 			continue
 		}
 		c := Covered{Blocks: s.Blocks}
@@ -246,5 +243,5 @@ func (r *Report) covered(k key, run int) Covered {
 		}
 		return c
 	}
-	return Covered{Reason: r.Runs[run].without(title(k.benchmark, k.params))}
+	return Covered{Reason: r.Runs[run].without(k.Title())}
 }

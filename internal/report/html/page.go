@@ -122,7 +122,7 @@ func newSide(r *report.Report) *side {
 		run := &r.Runs[i]
 		s.Heads = append(s.Heads, runHead{Key: keyOf(i), Label: run.Label})
 		s.Runs = append(s.Runs, sideRun{
-			Key: keyOf(i), Label: run.Label, Emulated: emulated(&run.Host),
+			Key: keyOf(i), Label: run.Label, Emulated: emulated[run.Host.Nature()],
 			Machine: fmt.Sprintf("%s, %s, %d CPUs, cgroup %s", run.Host.CPU, run.Host.Arch, run.Host.CPUs, run.Host.Cgroup),
 			Run:     fmt.Sprintf("%s; run %s, %s, %s", r.Machines[run.Machine].Nature, run.ID, started(run), run.State),
 		})
@@ -138,17 +138,8 @@ func newSide(r *report.Report) *side {
 }
 
 // emulated marks machines that are not physical.
-func emulated(h *result.Host) string {
-	switch h.Nature() {
-	case result.Emulated:
-		return "emulated"
-	case result.GuestOrEmulated:
-		return "perhaps emulated"
-	case result.Guest:
-		return "virtual"
-	case result.Physical:
-	}
-	return ""
+var emulated = map[result.Nature]string{
+	result.Emulated: "emulated", result.GuestOrEmulated: "perhaps emulated", result.Guest: "virtual",
 }
 
 func newWarned(r *report.Run, i int) warned {

@@ -119,7 +119,7 @@ func breaches(r *report.Report, run int) []object {
 		}
 		all = append(all, each(bench.Sections[run].Breaches, func(b *report.Breach) object {
 			return object{
-				{"benchmark", b.Benchmark},
+				{"benchmark", b.Name},
 				optional("params", b.Params),
 				{"target", b.Target},
 				{"metric", b.Metric.Name},
@@ -141,7 +141,7 @@ func gaps(r *report.Run) object {
 	return object{
 		{"without_a_number", each(r.Missing, func(m *report.Missing) object {
 			return object{
-				{"benchmark", m.Benchmark},
+				{"benchmark", m.Name},
 				optional("params", m.Params),
 				{"target", m.Target},
 				{"status", m.Status},
@@ -397,5 +397,5 @@ func coverage(c *report.Coverage) object {
 			optional("reason", of.Reason),
 		})
 	}
-	return object{{"benchmark", c.Benchmark}, optional("params", c.Params), {"runs", runs}, {"differs", c.Differs}}
+	return object{{"benchmark", c.Name}, optional("params", c.Params), {"runs", runs}, {"differs", c.Differs}}
 }

@@ -164,32 +164,31 @@ func (t trialCost) Throttled() (int64, error) {
 	return n, err
 }
 
-func (t trialCost) CPU() (map[monitor.Component]time.Duration, error) {
+func (t trialCost) CPU() (cpu map[monitor.Component]time.Duration, err error) {
 	if t.cost.account == nil {
-		return nil, unknown("the target's processes are not on this host")
+		return nil, errNotHere
 	}
-	if err := t.unmixed(); err != nil {
-		return nil, t.note("CPU time", err)
+	err = t.unmixed()
+	if err == nil && t.cost.daemonBacked {
+		err = t.sameDaemon()
 	}
-	if t.cost.daemonBacked {
-		if err := t.sameDaemon(); err != nil {
-			return nil, t.note("CPU time", err)
-		}
+	if err == nil {
+		cpu, err = t.cost.account.CPU()
 	}
-	cpu, err := t.cost.account.CPU()
 	return cpu, t.note("CPU time", err)
 }
 
-func (t trialCost) Memory() (map[monitor.Component]int64, error) {
+func (t trialCost) Memory() (memory map[monitor.Component]int64, err error) {
 	if t.cost.account == nil {
-		return nil, unknown("the target's processes are not on this host")
+		return nil, errNotHere
 	}
-	if err := t.unmixed(); err != nil {
-		return nil, t.note("memory", err)
+	if err = t.unmixed(); err == nil {
+		memory, err = t.cost.account.Memory()
 	}
-	memory, err := t.cost.account.Memory()
 	return memory, t.note("memory", err)
 }
+
+var errNotHere = unknown("the target's processes are not on this host")
 
 // note records why the cost by component is unknown, and returns the reason as an *engine.UnsupportedError.
 func (t *trial) note(what string, err error) error {

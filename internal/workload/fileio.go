@@ -67,11 +67,9 @@ func (f FileIO) prepared(stdout []byte) (Values, error) {
 // sysbench would stop after ten seconds by default.
 func (f FileIO) Run(mode FileMode, metric string) Program {
 	events := f.requests(mode) + f.syncs(mode)
-	args := sysbenchRun("fileio", 1, events, append(f.options(),
+	parse := func(r *sysbenchReport) (Values, error) { return Values{metric: r.seconds}, f.check(r, mode) }
+	return sysbench("fileio", 1, events, parse, append(f.options(),
 		"--file-test-mode="+string(mode), "--file-io-mode=sync", "--file-fsync-freq="+strconv.Itoa(f.SyncEvery), "--file-fsync-end=on")...)
-	return Program{Args: args, Parse: sysbenchParser(events, 1, func(r *sysbenchReport) (Values, error) {
-		return Values{metric: r.seconds}, f.check(r, mode)
-	})}
 }
 
 // requests returns the number of reads or writes of a mode.

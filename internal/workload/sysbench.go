@@ -14,7 +14,7 @@ const Sysbench = "/usr/bin/sysbench"
 
 var sysbenchTool = Tool{Name: "sysbench", Packages: []string{"sysbench"}, Files: []string{Sysbench}}
 
-// sysbenchVersion begins the reports that sysbenchParser accepts.
+// sysbenchVersion begins the reports that the parser accepts.
 const sysbenchVersion = "sysbench 1.0."
 
 // The sections that every report has. An indented line belongs to the section with the title above it, which is not indented.
@@ -40,16 +40,13 @@ type sysbenchReport struct {
 // sysbenchTimes are times of single events in seconds. All but mean are rounded to 10 µs.
 type sysbenchTimes struct{ min, mean, max float64 }
 
-// sysbenchRun returns the arguments of a run that ends after a number of events, instead of sysbench's default of ten seconds.
-func sysbenchRun(test string, threads, events int, options ...string) []string {
+// sysbench calls a test that ends after a number of events, instead of sysbench's default of ten seconds. The values come from
+// parse. The parser refuses a report that is cut off or comes from another version or locale, and a report with a warning, with other
+// numbers of events or threads, or with counts and times that contradict each other.
+func sysbench(test string, threads, events int, parse func(*sysbenchReport) (Values, error), options ...string) Program {
 	args := append([]string{Sysbench, test}, options...)
-	return append(args, "--threads="+strconv.Itoa(threads), "--events="+strconv.Itoa(events), "--time=0", "run")
-}
-
-// sysbenchParser returns a parser of the report of a run with so many events and threads, whose values come from parse. It refuses a report that is cut off or comes from another version or locale, and a report with a
-// warning or with counts and times that contradict each other.
-func sysbenchParser(events, threads int, parse func(*sysbenchReport) (Values, error)) func([]byte) (Values, error) {
-	return reading("sysbench's report", func(stdout []byte) (Values, error) {
+	args = append(args, "--threads="+strconv.Itoa(threads), "--events="+strconv.Itoa(events), "--time=0", "run")
+	return Program{Args: args, Parse: reading("sysbench's report", func(stdout []byte) (Values, error) {
 		r := &sysbenchReport{sections: map[string]map[string]string{}}
 		if err := r.read(stdout); err != nil {
 			return nil, err
@@ -61,7 +58,7 @@ func sysbenchParser(events, threads int, parse func(*sysbenchReport) (Values, er
 			return nil, fmt.Errorf("sysbench did %d events in %d threads instead of %d in %d", r.events, r.threads, events, threads)
 		}
 		return parse(r)
-	})
+	})}
 }
 
 // read sorts the lines into sections.
@@ -181,10 +178,8 @@ func (r *sysbenchReport) count(section, name string) (uint64, error) {
 
 // SysbenchCPU counts the primes up to a number in each event; threads share the events. Values: TotalTime.
 func SysbenchCPU(prime, events, threads int) Program {
-	return Program{
-		Args:  sysbenchRun("cpu", threads, events, "--cpu-max-prime="+strconv.Itoa(prime)),
-		Parse: sysbenchParser(events, threads, func(r *sysbenchReport) (Values, error) { return r.cpu(prime, events) }),
-	}
+	parse := func(r *sysbenchReport) (Values, error) { return r.cpu(prime, events) }
+	return sysbench("cpu", threads, events, parse, "--cpu-max-prime="+strconv.Itoa(prime))
 }
 
 // cpu reads the result of the test cpu.
@@ -262,14 +257,12 @@ func PaperMemoryLoad(totalMiB int) MemoryLoad {
 func SysbenchMemory(load MemoryLoad) Program {
 	each := int64(load.TotalMiB) * 1024 / int64(load.BlockKiB) / int64(load.Threads) // sysbench drops the rest
 	events := int(each) * load.Threads
-	return Program{
-		Args: sysbenchRun(
-			"memory", load.Threads, events, "--memory-block-size="+strconv.Itoa(load.BlockKiB)+"K",
-			"--memory-total-size="+strconv.Itoa(load.TotalMiB)+"M", "--memory-oper="+load.Operation,
-			"--memory-access-mode="+load.Access, "--histogram=on",
-		),
-		Parse: sysbenchParser(events, load.Threads, func(r *sysbenchReport) (Values, error) { return r.memory(load, events) }),
-	}
+	parse := func(r *sysbenchReport) (Values, error) { return r.memory(load, events) }
+	return sysbench(
+		"memory", load.Threads, events, parse, "--memory-block-size="+strconv.Itoa(load.BlockKiB)+"K",
+		"--memory-total-size="+strconv.Itoa(load.TotalMiB)+"M", "--memory-oper="+load.Operation,
+		"--memory-access-mode="+load.Access, "--histogram=on",
+	)
 }
 
 // memory reads the result of the test memory.

@@ -17,14 +17,8 @@ var zstdTool = Tool{Name: "zstd", Packages: []string{"zstd"}, Files: []string{zs
 // Decompression, in bytes of the text a second, each in the fastest run of about a second (zstd's programs/benchfn.c).
 func Zstd(level int, d time.Duration) Program {
 	return Program{
-		Args: []string{zstd, "-q", "-b" + strconv.Itoa(level), "-i" + wholeSeconds(d), "--single-thread"},
-		Parse: func(stdout []byte) (Values, error) {
-			v, err := readZstd(string(stdout), level, wholeSeconds(d))
-			if err != nil {
-				return nil, fmt.Errorf("read zstd's benchmark: %w", err)
-			}
-			return v, nil
-		},
+		Args:  []string{zstd, "-q", "-b" + strconv.Itoa(level), "-i" + wholeSeconds(d), "--single-thread"},
+		Parse: reading("zstd's benchmark", func(stdout []byte) (Values, error) { return readZstd(string(stdout), level, wholeSeconds(d)) }),
 	}
 }
 

@@ -11,11 +11,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// cpu lists the benchmarks of the speed of computation.
-func cpu() []bench.Benchmark {
-	return []bench.Benchmark{cpuTime(), sevenZip(), zstd(), dav1d(), linpack()}
-}
-
 // allThreads stands for one thread for each CPU that the program sees.
 const allThreads = "all"
 

@@ -13,11 +13,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// database lists the benchmarks of databases.
-func database() []bench.Benchmark {
-	return []bench.Benchmark{redis()}
-}
-
 // redisSteps is the resolution of latencies: redis-benchmark counts them in a histogram (HdrHistogram from 10 µs, hence 8).
 const redisSteps = ", in steps of 8 µs"
 

@@ -12,11 +12,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// disk lists the benchmarks of access to files.
-func disk() []bench.Benchmark {
-	return []bench.Benchmark{diskRead(), diskWrite(), diskThroughput(), diskMount(), diskSQLite(), diskBlog()}
-}
-
 // stage is a program that works on the files of a benchmark.
 type stage struct {
 	workload.Program

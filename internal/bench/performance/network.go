@@ -15,12 +15,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// network lists the benchmarks of the network between containers and the host. The server is always in a container. The
-// parameter peer places the client at the host's end or in another container.
-func network() []bench.Benchmark {
-	return []bench.Benchmark{bandwidth(), netperf(), web()}
-}
-
 // longestTest bounds the time of a test, and thus ab's memory, which grows with it.
 const longestTest = 5 * time.Minute
 
@@ -41,7 +35,8 @@ func wholeSeconds(least time.Duration) func(string) error {
 	}
 }
 
-// overNetwork completes a benchmark with tests of a given time each between a server and a client.
+// overNetwork completes a benchmark with tests of a given time each between a server and a client. The server is always in a
+// container. The parameter peer places the client at the host's end or in another container.
 func overNetwork(b bench.Benchmark, timeHelp string, run func(ctx context.Context, t bench.Trial, each time.Duration) error) bench.Benchmark {
 	b.Params = []bench.Param{bench.Peer(bench.HostPeer), testTime(timeHelp)}
 	b.Image, b.Needs = bench.WorkloadImage, bench.Always(engine.NetworkBridge)

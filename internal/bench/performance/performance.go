@@ -16,8 +16,11 @@ import (
 // Benchmarks lists the suite.
 func Benchmarks() []bench.Benchmark {
 	return slices.Concat(
-		cpu(), []bench.Benchmark{stream()}, memory(), disk(), network(),
-		[]bench.Benchmark{unixbench(), latency()}, database(),
+		[]bench.Benchmark{cpuTime(), sevenZip(), zstd(), dav1d(), linpack(), stream()}, memory(),
+		[]bench.Benchmark{
+			diskRead(), diskWrite(), diskThroughput(), diskMount(), diskSQLite(), diskBlog(), bandwidth(), netperf(), web(),
+			unixbench(), latency(), redis(),
+		},
 	)
 }
 

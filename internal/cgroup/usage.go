@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -86,31 +85,24 @@ func (g *Group) cpuTime() (time.Duration, error) {
 // parseCPUStat returns usage_usec from a cpu.stat file.
 func parseCPUStat(text string) (time.Duration, error) {
 	us, ok, err := statField(text, "usage_usec")
-	switch {
-	case err != nil:
-		return 0, err
-	case !ok:
-		return 0, errors.New("cpu.stat has no usage_usec")
-	case us > math.MaxInt64/int64(time.Microsecond):
-		return 0, fmt.Errorf("usage_usec of cpu.stat is \"%d\"", us)
+	if err == nil && !ok {
+		err = errors.New("cpu.stat has no usage_usec")
 	}
-	return time.Duration(us) * time.Microsecond, nil
+	return time.Duration(us) * time.Microsecond, err
 }
 
 // statField returns a counter from a cpu.stat file, and whether the file has it.
 func statField(text, name string) (n int64, ok bool, err error) {
-	for line := range strings.Lines(text) {
-		value, is := strings.CutPrefix(line, name+" ")
-		if !is {
-			continue
-		}
-		n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
-		if err != nil || n < 0 {
-			return 0, false, fmt.Errorf("%s of cpu.stat is %q", name, strings.TrimSpace(value))
-		}
-		return n, true, nil
+	_, rest, ok := strings.Cut("\n"+text, "\n"+name+" ")
+	if !ok {
+		return 0, false, nil
 	}
-	return 0, false, nil
+	value, _, _ := strings.Cut(rest, "\n")
+	u, err := strconv.ParseUint(value, 10, 53) // 53 bits of microseconds are 285 years, and fit into a time.Duration
+	if err != nil {
+		return 0, false, fmt.Errorf("%s of cpu.stat is %q", name, value)
+	}
+	return int64(u), true, nil
 }
 
 func (g *Group) peakMemory() (int64, error) {

@@ -80,11 +80,8 @@ func (a *Account) begin() (err error) {
 	if len(a.Daemons) == 0 {
 		return nil // no process of the target runs yet
 	}
-	living, err := a.living()
+	living, err := a.timed()
 	if err != nil {
-		return err
-	}
-	if living, err = a.times(living); err != nil {
 		return err
 	}
 	for _, p := range living {
@@ -93,8 +90,12 @@ func (a *Account) begin() (err error) {
 	return nil
 }
 
-// times adds the CPU times of processes, and leaves out processes that have exited.
-func (a *Account) times(living []process) ([]process, error) {
+// timed lists the living processes of the target with their CPU times.
+func (a *Account) timed() ([]process, error) {
+	living, err := a.living()
+	if err != nil {
+		return nil, err
+	}
 	var timed []process
 	for _, p := range living {
 		cpu, err := a.query.process(p.pid)
@@ -130,18 +131,9 @@ func (a *Account) living() ([]process, error) {
 	if err != nil {
 		return nil, err
 	}
-	var living []process
-	for _, pid := range slices.Concat(a.Daemons, pids) {
-		if pid == 0 || pid == a.self || slices.ContainsFunc(living, func(p process) bool { return p.pid == pid }) {
-			continue
-		}
-		p, ok, err := status(pid)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			living = append(living, p)
-		}
+	living, err := a.statuses(slices.Concat(a.Daemons, pids))
+	if err != nil {
+		return nil, err
 	}
 	if a.Search {
 		if living, err = a.search(living); err != nil {
@@ -158,21 +150,34 @@ func (a *Account) living() ([]process, error) {
 	return living, nil
 }
 
+// statuses reads the kernel's records of the living processes among some IDs, without this program.
+func (a *Account) statuses(pids []int) ([]process, error) {
+	slices.Sort(pids)
+	var living []process
+	for _, pid := range slices.Compact(pids) {
+		if pid == 0 || pid == a.self {
+			continue
+		}
+		p, ok, err := status(pid)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			living = append(living, p)
+		}
+	}
+	return living, nil
+}
+
 // search adds the relatives of the known processes.
 func (a *Account) search(known []process) ([]process, error) {
 	pids, err := running()
 	if err != nil {
 		return nil, err
 	}
-	var all []process
-	for _, pid := range pids {
-		p, ok, err := status(pid)
-		if err != nil {
-			return nil, err
-		}
-		if ok && pid != a.self {
-			all = append(all, p)
-		}
+	all, err := a.statuses(pids)
+	if err != nil {
+		return nil, err
 	}
 	last, err := lastPID()
 	if err != nil {
@@ -222,12 +227,9 @@ func (a *Account) CPU() (map[Component]time.Duration, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
-	living, err := a.living()
-	if err != nil {
-		return nil, err
-	}
 	// This precedes the reading of the records, which then include every process that exits in between.
-	if living, err = a.times(living); err != nil {
+	living, err := a.timed()
+	if err != nil {
 		return nil, err
 	}
 	records, err := a.events.drain()

@@ -1,12 +1,12 @@
 package monitor
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -49,37 +49,26 @@ func parseStat(text string) (p process, ok bool, err error) {
 	if !found || end < 0 {
 		return process{}, false, fmt.Errorf("parse /proc/PID/stat: no process name in %q", text)
 	}
-	fields := strings.Fields(rest[end+2:])
-	if len(fields) < 2 {
-		return process{}, false, fmt.Errorf("parse /proc/PID/stat: it ends after %q", text)
-	}
 	p.comm = rest[:end]
-	if p.pid, err = strconv.Atoi(number); err != nil {
-		return process{}, false, fmt.Errorf("parse the process ID in /proc/PID/stat: %w", err)
+	var state string
+	if _, err := fmt.Sscan(number+" "+rest[end+2:], &p.pid, &state, &p.ppid); err != nil {
+		return process{}, false, fmt.Errorf("parse /proc/PID/stat: %w in %q", err, text)
 	}
-	if p.ppid, err = strconv.Atoi(fields[1]); err != nil {
-		return process{}, false, fmt.Errorf("parse the parent in /proc/PID/stat: %w", err)
-	}
-	return p, fields[0] != "Z" && fields[0] != "X", nil
+	return p, state != "Z" && state != "X", nil
 }
 
 // running lists the IDs of all processes.
 func running() ([]int, error) {
-	dir, err := os.Open("/proc")
+	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, err
 	}
-	names, err := dir.Readdirnames(-1)
-	if err := errors.Join(err, dir.Close()); err != nil {
-		return nil, err
-	}
 	var pids []int
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
 			pids = append(pids, pid)
 		}
 	}
-	slices.Sort(pids)
 	return pids, nil
 }
 
@@ -132,11 +121,7 @@ func lastPID() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	fields := strings.Fields(string(text))
-	if len(fields) == 0 {
-		return 0, errors.New("/proc/loadavg is empty")
-	}
-	pid, err := strconv.Atoi(fields[len(fields)-1])
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text[bytes.LastIndexByte(text, ' ')+1:])))
 	if err != nil {
 		return 0, fmt.Errorf("/proc/loadavg is %q", text)
 	}

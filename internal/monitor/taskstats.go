@@ -116,18 +116,14 @@ func (c *conn) ask(kind uint16, command uint8, attr uint16, value []byte) ([]byt
 // receive reads the next datagram. The error unix.EAGAIN means that the queue is empty. The messages are valid until the next
 // call.
 func (c *conn) receive() ([]message, error) {
-	for {
-		n, _, flags, _, err := unix.Recvmsg(c.fd, c.buf, nil, 0)
-		switch {
-		case errors.Is(err, unix.EINTR):
-		case err != nil:
-			return nil, os.NewSyscallError("receive", err)
-		case flags&unix.MSG_TRUNC != 0:
-			return nil, errCutOff
-		default:
-			return messages(c.buf[:n])
-		}
+	n, _, flags, _, err := unix.Recvmsg(c.fd, c.buf, nil, 0)
+	switch {
+	case err != nil:
+		return nil, os.NewSyscallError("receive", err)
+	case flags&unix.MSG_TRUNC != 0:
+		return nil, errCutOff
 	}
+	return messages(c.buf[:n])
 }
 
 // self queries the calling thread. If the kernel omits a field for this task, it omits it for all.

@@ -33,7 +33,7 @@ import (
 // Launcher starts processes. A program can have one at a time, because a launcher owns SIGCHLD, the subreaper attribute and the
 // timer slack.
 type Launcher struct {
-	requests chan request
+	requests chan func()
 	retired  chan struct{} // closed when the forking thread has ended
 	signals  chan os.Signal
 	stopped  chan struct{} // closed when the reaping goroutine has ended
@@ -49,11 +49,6 @@ type Launcher struct {
 	null    *os.File      // standard input of children without input
 	pidfds  bool          // the kernel supports polling of pidfds
 	handler signalHandler // the handler of SIGCHLD while strays are ignored
-}
-
-type request struct {
-	do   func() error
-	done chan error
 }
 
 // Options configure the mount namespace of children.
@@ -87,7 +82,7 @@ func New(opts Options) (*Launcher, error) {
 	}
 	setSlack(slack)
 	l := &Launcher{
-		requests: make(chan request),
+		requests: make(chan func()),
 		retired:  make(chan struct{}),
 		signals:  make(chan os.Signal, 1),
 		stopped:  make(chan struct{}),
@@ -138,8 +133,8 @@ func (l *Launcher) fork(opts Options, ready chan<- error) {
 		}
 	}
 	ready <- nil
-	for r := range l.requests {
-		r.done <- r.do()
+	for f := range l.requests {
+		f()
 	}
 	if l.cgroup != nil {
 		_ = l.cgroup.Close()
@@ -168,9 +163,9 @@ func (l *Launcher) InNamespace(f func() error) error { return l.do(f) }
 
 // do runs f on the forking thread.
 func (l *Launcher) do(f func() error) error {
-	r := request{f, make(chan error, 1)}
-	l.requests <- r
-	return <-r.done
+	done := make(chan error, 1)
+	l.requests <- func() { done <- f() }
+	return <-done
 }
 
 // SetCgroup sets the cgroup of later children. tasks are its tasks files on v1, dir is its directory on v2; a nil dir is this

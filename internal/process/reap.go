@@ -199,21 +199,18 @@ func (p *Process) reap() Exit {
 	return exit
 }
 
-// reapOne reaps an exited process. It returns EAGAIN if the process is running, and ECHILD if it is not a child of this program.
+// reapOne reaps an exited process. It returns EAGAIN if the process is running, and ECHILD if it is not a child of this program. A signal
+// does not interrupt the call, because it does not block.
 func reapOne(pid int) (Exit, error) {
 	var status syscall.WaitStatus
 	var usage syscall.Rusage
-	for {
-		got, err := syscall.Wait4(pid, &status, syscall.WNOHANG, &usage)
-		switch {
-		case got == pid:
-			return Exit{status, time.Duration(usage.Utime.Nano() + usage.Stime.Nano())}, nil
-		case err == nil:
-			return Exit{}, syscall.EAGAIN
-		case !errors.Is(err, syscall.EINTR):
-			return Exit{}, err
-		}
+	switch got, err := syscall.Wait4(pid, &status, syscall.WNOHANG, &usage); {
+	case err != nil:
+		return Exit{}, err
+	case got != pid:
+		return Exit{}, syscall.EAGAIN
 	}
+	return Exit{status, time.Duration(usage.Utime.Nano() + usage.Stime.Nano())}, nil
 }
 
 // endedChild returns the pid of an exited child, or 0. It checks all children or the one with an ID. It does not reap the child.
@@ -225,15 +222,9 @@ func endedChild(idType, id int) int {
 		pid int32
 		_   [108]byte
 	}
-	for {
-		_, _, errno := unix.Syscall6(unix.SYS_WAITID, uintptr(idType), uintptr(id), uintptr(unsafe.Pointer(&info)),
-			unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, 0, 0)
-		if errno == unix.EINTR {
-			continue
-		}
-		if errno != 0 {
-			return 0
-		}
-		return int(info.pid)
+	if _, _, errno := unix.Syscall6(unix.SYS_WAITID, uintptr(idType), uintptr(id), uintptr(unsafe.Pointer(&info)),
+		unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, 0, 0); errno != 0 {
+		return 0
 	}
+	return int(info.pid)
 }

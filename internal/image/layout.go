@@ -32,19 +32,18 @@ func (l untrustedLayout) open(name string) (*os.File, os.FileInfo, error) {
 	if !info.Mode().IsRegular() {
 		return nil, nil, notRegular(name)
 	}
-	// Without O_NONBLOCK the call would block if a pipe replaced the file meanwhile.
+	// Without O_NONBLOCK the call would block if a pipe replaced the file meanwhile. Another Put may replace a blob of the cache by an equal file.
 	file, err := l.root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
 	}
-	opened, err := file.Stat()
-	if err == nil && !os.SameFile(info, opened) {
-		err = fmt.Errorf("%s has been replaced", name)
+	if info, err = file.Stat(); err == nil && !info.Mode().IsRegular() {
+		err = notRegular(name)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, file.Close())
 	}
-	return file, opened, nil
+	return file, info, nil
 }
 
 func overlong(name string) error {

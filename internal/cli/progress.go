@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -47,10 +46,6 @@ func (p *progress) Ended(t result.Trial) {
 	if t.Status != result.OK {
 		p.line(fmt.Sprintf("%s: %s on %s: %s", t.Status, name(t.Cell), t.Target, printable(t.Reason)))
 	}
-}
-
-func (p *progress) Pulling(target string, image bench.Image) {
-	p.step(fmt.Sprintf("getting image %s ready on %s", image, target))
 }
 
 func (p *progress) Report(e execution.Event) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/execution"
 )
 
 func TestStepsAreShown(t *testing.T) {
@@ -19,7 +19,7 @@ func TestStepsAreShown(t *testing.T) {
 	}
 }
 
-func TestPullingIsShown(t *testing.T) {
+func TestStepIsShown(t *testing.T) {
 	for _, tt := range []struct {
 		env  Environment
 		want string
@@ -30,7 +30,7 @@ func TestPullingIsShown(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		tt.env.Stderr = &out
-		(&progress{status: status{tt.env}}).Pulling("docker/runc", bench.WorkloadImage)
+		(&progress{status: status{tt.env}}).Report(execution.Event{Kind: execution.Step, Text: "getting image workload ready on docker/runc"})
 		if out.String() != tt.want {
 			t.Errorf("the progress is %q, want %q", out.String(), tt.want)
 		}

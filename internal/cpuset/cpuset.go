@@ -77,48 +77,39 @@ func (s Set) String() string {
 
 // And returns the CPUs in both sets.
 func (s Set) And(other Set) Set {
-	return s.where(func(cpu int) bool { return slices.Contains(other, cpu) })
+	return slices.DeleteFunc(slices.Clone(s), func(cpu int) bool { return !slices.Contains(other, cpu) })
 }
 
 // Without returns the CPUs of s that are not in other.
 func (s Set) Without(other Set) Set {
-	return s.where(func(cpu int) bool { return !slices.Contains(other, cpu) })
-}
-
-func (s Set) where(keep func(cpu int) bool) Set {
-	var kept Set
-	for _, cpu := range s {
-		if keep(cpu) {
-			kept = append(kept, cpu)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(s), func(cpu int) bool { return slices.Contains(other, cpu) })
 }
 
 const sysCPU = "sys/devices/system/cpu"
 
 // Online returns the online CPUs of a machine. root contains its /sys; it is "/" except in tests.
 func Online(root string) (Set, error) {
-	text, err := os.ReadFile(filepath.Join(root, sysCPU, "online"))
-	if err != nil {
-		return nil, fmt.Errorf("learn which CPUs there are: %w", err)
-	}
-	set, err := Parse(strings.TrimSpace(string(text)))
+	set, err := read(root, "online")
 	if err != nil {
 		return nil, fmt.Errorf("learn which CPUs there are: %w", err)
 	}
 	return set, nil
 }
 
+// read reads a list of CPUs below sysCPU.
+func read(root, file string) (Set, error) {
+	text, err := os.ReadFile(filepath.Join(root, sysCPU, file))
+	if err != nil {
+		return nil, err
+	}
+	return Parse(strings.TrimSpace(string(text)))
+}
+
 // Cores returns the CPUs of each core with several online threads. A machine without topology information has none.
 func Cores(root string, online Set) []Set {
 	var cores []Set
 	for _, cpu := range online {
-		text, err := os.ReadFile(filepath.Join(root, sysCPU, "cpu"+strconv.Itoa(cpu), "topology", "thread_siblings_list"))
-		if err != nil {
-			continue
-		}
-		threads, err := Parse(strings.TrimSpace(string(text)))
+		threads, err := read(root, fmt.Sprintf("cpu%d/topology/thread_siblings_list", cpu))
 		if threads = threads.And(online); err == nil && len(threads) > 1 && threads[0] == cpu {
 			cores = append(cores, threads)
 		}

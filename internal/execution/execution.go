@@ -57,8 +57,6 @@ type Outcome struct {
 // Observer receives the events of an execution, one call at a time.
 type Observer interface {
 	runner.Observer
-	// Pulling reports that a target is about to pull an image, which may take minutes.
-	Pulling(target string, image bench.Image)
 	// Report reports any other event.
 	Report(e Event)
 }
@@ -229,7 +227,10 @@ func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[
 			// A finished trial is kept, also when the run is being interrupted.
 			return e.Store.Append(context.WithoutCancel(ctx), e.RunID, t)
 		},
-		Observer: e.Observer, Pulling: e.Observer.Pulling,
+		Observer: e.Observer,
+		Pulling: func(target string, image bench.Image) {
+			e.report(Step, fmt.Sprintf("getting image %s ready on %s", image, target))
+		},
 	}
 	if e.session == nil {
 		return config, nil

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -23,7 +22,6 @@ type recorder struct {
 }
 
 func (*recorder) Started(result.Trial, runner.Progress) {}
-func (*recorder) Pulling(string, bench.Image)           {}
 func (r *recorder) Report(e Event)                      { r.events = append(r.events, e) }
 
 func (r *recorder) Ended(t result.Trial) {

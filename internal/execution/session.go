@@ -46,14 +46,11 @@ func NewSession(runID string, p plan.Plan) *Session {
 // Open first removes the leftovers of killed runs, and returns a list of them, also with an error. Then it creates the
 // resources of the session. After an error no resource remains.
 func (s *Session) Open(ctx context.Context) ([]workdir.Swept, error) {
-	roots, err := workdir.HostRoots()
+	roots, groups, err := places()
 	if err != nil {
 		return nil, err
 	}
-	s.Cgroups, err = hostCgroups()
-	if err != nil {
-		return nil, err
-	}
+	s.Cgroups = groups
 	swept, err := workdir.Sweep(ctx, roots, s.Cgroups, sweepDaemon)
 	if err != nil {
 		return swept, err
@@ -138,27 +135,24 @@ func (s *Session) Abandon() error {
 
 // Sweep removes the leftovers of killed runs on this machine.
 func Sweep(ctx context.Context) ([]workdir.Swept, error) {
-	roots, err := workdir.HostRoots()
-	if err != nil {
-		return nil, err
-	}
-	groups, err := hostCgroups()
+	roots, groups, err := places()
 	if err != nil {
 		return nil, err
 	}
 	return workdir.Sweep(ctx, roots, groups, sweepDaemon)
 }
 
-// hostCgroups returns the cgroups of the host, nil if this user may create none.
-func hostCgroups() (*cgroup.Hierarchy, error) {
-	groups, err := cgroup.Detect("/")
+// places returns the directories for runs, and the cgroups of the host: nil if this user may create none.
+func places() (workdir.Roots, *cgroup.Hierarchy, error) {
+	roots, err := workdir.HostRoots()
 	if err != nil {
-		return nil, err
+		return roots, nil, err
 	}
-	if groups.Base() == "" {
-		return nil, nil
+	groups, err := cgroup.Detect("/")
+	if err != nil || groups.Base() == "" {
+		return roots, nil, err
 	}
-	return groups, nil
+	return roots, groups, nil
 }
 
 // sweepDaemon removes the leftovers of a killed run in a daemon of the user's.

@@ -55,9 +55,16 @@ func ids(ctx context.Context, q querier) ([]string, error) {
 	return all, err
 }
 
-func (s *Store) unknown(ctx context.Context, runID string) error { return unknownIn(ctx, s.db, runID) }
+// lookUp reads columns of a run. An unknown run is an *IDError.
+func (s *Store) lookUp(ctx context.Context, runID, columns string, values ...any) error {
+	err := s.db.QueryRowContext(ctx, "SELECT "+columns+" FROM run WHERE id = ?", runID).Scan(values...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return unknown(ctx, s.db, runID)
+	}
+	return err
+}
 
-func unknownIn(ctx context.Context, q querier, runID string) error {
+func unknown(ctx context.Context, q querier, runID string) error {
 	all, err := ids(ctx, q)
 	if err != nil {
 		return err

@@ -82,12 +82,7 @@ func (s *Store) Append(ctx context.Context, runID string, trial result.Trial) er
 func (s *Store) appendTrial(ctx context.Context, runID string, trial *result.Trial) error {
 	var key int64
 	var run result.Run
-	err := s.db.QueryRowContext(ctx, `SELECT key, targets, benchmarks FROM run WHERE id = ?`, runID).
-		Scan(&key, document{&run.Targets}, document{&run.Bench})
-	if errors.Is(err, sql.ErrNoRows) {
-		return s.unknown(ctx, runID)
-	}
-	if err != nil {
+	if err := s.lookUp(ctx, runID, "key, targets, benchmarks", &key, document{&run.Targets}, document{&run.Bench}); err != nil {
 		return err
 	}
 	if err := run.ValidateTrial(trial); err != nil {
@@ -139,7 +134,7 @@ func changeRow(ctx context.Context, tx *sql.Tx, runID, query string, args ...any
 	if n, err := rows.RowsAffected(); err != nil || n == 1 {
 		return err
 	}
-	return unknownIn(ctx, tx, runID)
+	return unknown(ctx, tx, runID)
 }
 
 // writeLocked is write, with the lock of a run taken before the commit. After an error the lock is as before.
@@ -274,13 +269,8 @@ func digest(run *result.Run) (sum [sha256.Size]byte, err error) {
 }
 
 // Imported reports whether a run was imported. It requires the whole id. An unknown run is an *IDError.
-func (s *Store) Imported(ctx context.Context, runID string) (bool, error) {
-	var imported bool
-	err := s.db.QueryRowContext(ctx, `SELECT imported FROM run WHERE id = ?`, runID).Scan(&imported)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = s.unknown(ctx, runID)
-	}
-	if err != nil {
+func (s *Store) Imported(ctx context.Context, runID string) (imported bool, err error) {
+	if err := s.lookUp(ctx, runID, "imported", &imported); err != nil {
 		return false, fmt.Errorf("look up run %q: %w", runID, s.explain(err))
 	}
 	return imported, nil

@@ -135,15 +135,8 @@ func (t Target) With(name, value string) Target {
 	return t
 }
 
-// MarshalText and UnmarshalText let a target stand as a string in plans and
-// results.
+// MarshalText lets a target stand as a string in plans.
 func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
-
-// UnmarshalText is the inverse of MarshalText.
-func (t *Target) UnmarshalText(text []byte) (err error) {
-	*t, err = Parse(string(text))
-	return err
-}
 
 // isName reports whether s is a valid name of an engine, runtime or option: a letter or digit, then letters, digits and . _ -.
 func isName(s string) bool {

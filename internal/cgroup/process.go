@@ -154,11 +154,7 @@ func pause(ctx context.Context, round int) error {
 func describe(pids []int) string {
 	const most = 5
 	var items []string
-	for i, pid := range pids {
-		if i == most {
-			items = append(items, fmt.Sprintf("and %d more", len(pids)-most))
-			break
-		}
+	for _, pid := range pids[:min(len(pids), most)] {
 		switch pid {
 		case 0:
 			items = append(items, "a process of another PID namespace")
@@ -167,6 +163,9 @@ func describe(pids []int) string {
 		default:
 			items = append(items, fmt.Sprintf("%d (%s)", pid, comm(pid)))
 		}
+	}
+	if more := len(pids) - most; more > 0 {
+		items = append(items, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(items, ", ")
 }
@@ -182,14 +181,6 @@ func comm(pid int) string {
 	if i < 0 || i+2 >= len(rest) {
 		return "unknown"
 	}
-	switch name, state := rest[:i], rest[i+2]; state {
-	case 'D':
-		return name + ", waiting in the kernel"
-	case 'T', 't':
-		return name + ", stopped"
-	case 'Z':
-		return name + ", a zombie"
-	default:
-		return name
-	}
+	states := map[byte]string{'D': ", waiting in the kernel", 'T': ", stopped", 't': ", stopped", 'Z': ", a zombie"}
+	return rest[:i] + states[rest[i+2]]
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -29,25 +30,11 @@ func (e *versionError) Error() string {
 // errCutOff reports a message that is shorter than its header says.
 var errCutOff = errors.New("a message from the kernel is truncated")
 
-// message is one netlink message.
-type message struct {
-	kind uint16
-	body []byte
-}
-
 // messages splits a datagram.
-func messages(data []byte) ([]message, error) {
-	var all []message
-	for len(data) > 0 {
-		if len(data) < unix.SizeofNlMsghdr {
-			return nil, errCutOff
-		}
-		size := binary.NativeEndian.Uint32(data)
-		if size < unix.SizeofNlMsghdr || uint64(size) > uint64(len(data)) {
-			return nil, errCutOff
-		}
-		all = append(all, message{binary.NativeEndian.Uint16(data[4:]), data[unix.SizeofNlMsghdr:size]})
-		data = data[min(aligned(int(size)), len(data)):]
+func messages(data []byte) ([]syscall.NetlinkMessage, error) {
+	all, err := syscall.ParseNetlinkMessage(data)
+	if err != nil || len(all) == 0 {
+		return nil, errCutOff
 	}
 	return all, nil
 }

@@ -32,7 +32,7 @@ func body(t testing.TB, name string) []byte {
 	if err != nil || len(all) != 1 {
 		t.Fatalf("messages of %s = %v, %v; want one", name, all, err)
 	}
-	return all[0].body
+	return all[0].Data
 }
 
 func TestParseThread(t *testing.T) {
@@ -103,14 +103,14 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, m := range all {
-			if r, err := parseThread(m.body); err == nil && (r.cpu < 0 || r.whole < 0 || len(r.comm) > int(sizeComm)) {
+			if r, err := parseThread(m.Data); err == nil && (r.cpu < 0 || r.whole < 0 || len(r.comm) > int(sizeComm)) {
 				t.Errorf("parseThread = %+v", r)
 			}
-			if cpu, err := parseProcess(m.body); err == nil && cpu < 0 {
+			if cpu, err := parseProcess(m.Data); err == nil && cpu < 0 {
 				t.Errorf("parseProcess = %v", cpu)
 			}
-			_, _ = parseFamily(m.body)
-			_ = parseError(m.body)
+			_, _ = parseFamily(m.Data)
+			_ = parseError(m.Data)
 		}
 	})
 }
@@ -119,10 +119,10 @@ func FuzzParse(f *testing.F) {
 func TestRequestReadsBack(t *testing.T) {
 	for _, value := range []string{"", "x", "0-127\x00", "TASKSTATS\x00"} {
 		all, err := messages(request(21, 7, 1, 3, []byte(value)))
-		if err != nil || len(all) != 1 || all[0].kind != 21 {
+		if err != nil || len(all) != 1 || all[0].Header.Type != 21 {
 			t.Fatalf("messages of a request = %v, %v", all, err)
 		}
-		if got, err := find(all[0].body, 3); err != nil || got == nil || string(got) != value {
+		if got, err := find(all[0].Data, 3); err != nil || got == nil || string(got) != value {
 			t.Errorf("the attribute is %q, %v; want %q", got, err, value)
 		}
 	}

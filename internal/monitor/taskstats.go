@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -101,11 +102,11 @@ func (c *conn) ask(kind uint16, command uint8, attr uint16, value []byte) ([]byt
 		return nil, err
 	}
 	for _, m := range all {
-		if m.kind == kind {
-			return m.body, nil
+		if m.Header.Type == kind {
+			return m.Data, nil
 		}
-		if m.kind == unix.NLMSG_ERROR {
-			if err := parseError(m.body); err != nil {
+		if m.Header.Type == unix.NLMSG_ERROR {
+			if err := parseError(m.Data); err != nil {
 				return nil, err
 			}
 		}
@@ -115,7 +116,7 @@ func (c *conn) ask(kind uint16, command uint8, attr uint16, value []byte) ([]byt
 
 // receive reads the next datagram. The error unix.EAGAIN means that the queue is empty. The messages are valid until the next
 // call.
-func (c *conn) receive() ([]message, error) {
+func (c *conn) receive() ([]syscall.NetlinkMessage, error) {
 	n, _, flags, _, err := unix.Recvmsg(c.fd, c.buf, nil, 0)
 	switch {
 	case err != nil:
@@ -190,15 +191,15 @@ func (c *conn) drain() ([]record, error) {
 			return nil, err
 		}
 		for _, m := range got {
-			switch m.kind {
+			switch m.Header.Type {
 			case c.family:
-				r, err := parseThread(m.body)
+				r, err := parseThread(m.Data)
 				if err != nil {
 					return nil, err
 				}
 				all = append(all, r)
 			case unix.NLMSG_ERROR:
-				if err := parseError(m.body); err != nil {
+				if err := parseError(m.Data); err != nil {
 					return nil, fmt.Errorf("subscribe to the kernel's records of processes: %w", err)
 				}
 			}

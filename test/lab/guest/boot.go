@@ -109,23 +109,15 @@ func loadModules(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if err := loadModule(filepath.Join(dir, e.Name())); err != nil {
+		module, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err == nil {
+			err = unix.InitModule(module, "")
+		}
+		if err != nil && !errors.Is(err, unix.EEXIST) {
 			return fmt.Errorf("load module %s: %w", e.Name(), err)
 		}
 	}
 	return os.RemoveAll(dir)
-}
-
-func loadModule(file string) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	if err := unix.FinitModule(int(f.Fd()), "", 0); err != nil && !errors.Is(err, unix.EEXIST) {
-		return err
-	}
-	return nil
 }
 
 // switchRoot makes the disk the root, like switch_root(8). The file system of the initramfs cannot be unmounted.

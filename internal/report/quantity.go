@@ -19,8 +19,9 @@ const None = "–"
 // Scale is a unit with a prefix. Several values can share it.
 type Scale struct {
 	// Name follows the number, such as "ms". It is empty for a score.
-	Name   string
-	factor float64
+	Name string
+	// Unit is the value of one in the scale: 0.001 for ms.
+	Unit float64
 	// from is the least value, in the scale, that is spelled in it; 1 unless set.
 	from float64
 }
@@ -30,22 +31,22 @@ type Scale struct {
 func scales(unit result.Unit) []Scale {
 	switch unit {
 	case result.Seconds:
-		return []Scale{{Name: "ns", factor: 1e-9}, {Name: "µs", factor: 1e-6}, {Name: "ms", factor: 1e-3}, {Name: "s", factor: 1}}
+		return []Scale{{Name: "ns", Unit: 1e-9}, {Name: "µs", Unit: 1e-6}, {Name: "ms", Unit: 1e-3}, {Name: "s", Unit: 1}}
 	case result.Bytes:
-		return []Scale{{Name: "B", factor: 1}, {Name: "KiB", factor: 1 << 10}, {Name: "MiB", factor: 1 << 20}, {Name: "GiB", factor: 1 << 30}, {Name: "TiB", factor: 1 << 40}}
+		return []Scale{{Name: "B", Unit: 1}, {Name: "KiB", Unit: 1 << 10}, {Name: "MiB", Unit: 1 << 20}, {Name: "GiB", Unit: 1 << 30}, {Name: "TiB", Unit: 1 << 40}}
 	case result.BytesPerSecond:
-		return []Scale{{Name: "B/s", factor: 1}, {Name: "kB/s", factor: 1e3}, {Name: "MB/s", factor: 1e6}, {Name: "GB/s", factor: 1e9}, {Name: "TB/s", factor: 1e12}}
+		return []Scale{{Name: "B/s", Unit: 1}, {Name: "kB/s", Unit: 1e3}, {Name: "MB/s", Unit: 1e6}, {Name: "GB/s", Unit: 1e9}, {Name: "TB/s", Unit: 1e12}}
 	case result.PerSecond:
-		return []Scale{{Name: "/s", factor: 1}, {Name: "k/s", factor: 1e3}, {Name: "M/s", factor: 1e6}, {Name: "G/s", factor: 1e9}}
+		return []Scale{{Name: "/s", Unit: 1}, {Name: "k/s", Unit: 1e3}, {Name: "M/s", Unit: 1e6}, {Name: "G/s", Unit: 1e9}}
 	case result.BitsPerSecond:
-		return []Scale{{Name: "bit/s", factor: 1}, {Name: "kbit/s", factor: 1e3}, {Name: "Mbit/s", factor: 1e6}, {Name: "Gbit/s", factor: 1e9}, {Name: "Tbit/s", factor: 1e12}}
+		return []Scale{{Name: "bit/s", Unit: 1}, {Name: "kbit/s", Unit: 1e3}, {Name: "Mbit/s", Unit: 1e6}, {Name: "Gbit/s", Unit: 1e9}, {Name: "Tbit/s", Unit: 1e12}}
 	case result.FlopPerSecond:
-		return []Scale{{Name: "FLOP/s", factor: 1}, {Name: "kFLOP/s", factor: 1e3}, {Name: "MFLOP/s", factor: 1e6}, {Name: "GFLOP/s", factor: 1e9}, {Name: "TFLOP/s", factor: 1e12}}
+		return []Scale{{Name: "FLOP/s", Unit: 1}, {Name: "kFLOP/s", Unit: 1e3}, {Name: "MFLOP/s", Unit: 1e6}, {Name: "GFLOP/s", Unit: 1e9}, {Name: "TFLOP/s", Unit: 1e12}}
 	case result.Ratio:
-		return []Scale{{Name: "%", factor: 0.01}, {Name: "×", factor: 1, from: 10}}
+		return []Scale{{Name: "%", Unit: 0.01}, {Name: "×", Unit: 1, from: 10}}
 	case result.Score:
 	}
-	return []Scale{{Name: "", factor: 1}}
+	return []Scale{{Name: "", Unit: 1}}
 }
 
 // ScaleFor gives the scale for the shortest number of at least one.
@@ -53,14 +54,14 @@ func ScaleFor(value float64, unit result.Unit) Scale {
 	all := scales(unit)
 	best := all[0]
 	for _, s := range all[1:] {
-		if math.Abs(round(value/s.factor)) < max(1, s.from) {
+		if math.Abs(roundTo(value/s.Unit, Digits)) < max(1, s.from) {
 			break
 		}
 		best = s
 	}
 	if value == 0 {
 		for _, s := range all {
-			if s.factor == 1 && s.from == 0 {
+			if s.Unit == 1 && s.from == 0 {
 				return s // 0 s, not 0 ns
 			}
 		}
@@ -69,10 +70,7 @@ func ScaleFor(value float64, unit result.Unit) Scale {
 }
 
 // Number spells value in the scale, without the unit.
-func (s Scale) Number(value float64) string { return Number(value / s.factor) }
-
-// Unit is the value of one in the scale: 0.001 for ms.
-func (s Scale) Unit() float64 { return s.factor }
+func (s Scale) Number(value float64) string { return Number(value / s.Unit) }
 
 // with puts the unit behind a number.
 func (s Scale) with(number string) string {
@@ -94,7 +92,7 @@ func Quantity(value float64, unit result.Unit) string {
 
 // Tick spells a value of an axis in the scale, without zeros at the end: "20 ms".
 func (s Scale) Tick(value float64) string {
-	return s.with(strconv.FormatFloat(round(value/s.factor), 'f', -1, 64))
+	return s.with(strconv.FormatFloat(roundTo(value/s.Unit, Digits), 'f', -1, 64))
 }
 
 // Median spells the median of s with the larger half of its interval: "21.3 ± 0.42 ms". The intervals are not symmetric;
@@ -110,7 +108,7 @@ func Median(s *stats.Summary, unit result.Unit) string {
 }
 
 func plusMinus(median float64, ci *stats.Interval, scale Scale) string {
-	half := max(ci.Hi-median, median-ci.Lo) / scale.factor
+	half := max(ci.Hi-median, median-ci.Lo) / scale.Unit
 	return scale.with(scale.Number(median) + " ± " + significant(half, 2))
 }
 
@@ -237,8 +235,6 @@ func significant(value float64, digits int) string {
 	}
 	return strconv.FormatFloat(rounded, 'f', decimals, 64)
 }
-
-func round(value float64) float64 { return roundTo(value, Digits) }
 
 // roundTo rounds to significant digits through the decimal spelling, which is exact.
 func roundTo(value float64, digits int) float64 {

@@ -106,7 +106,7 @@ func (a *axis) tick(value float64, label string) {
 // linearTicks puts ticks at multiples of 1, 2 or 5 times a power of ten of one scale.
 func (a *axis) linearTicks(unit result.Unit) {
 	scale := report.ScaleFor(max(math.Abs(a.lo), math.Abs(a.hi)), unit)
-	lo, hi := a.lo/scale.Unit(), a.hi/scale.Unit()
+	lo, hi := a.lo/scale.Unit, a.hi/scale.Unit
 	magnitude := math.Pow(10, math.Floor(math.Log10((hi-lo)/mostTicks)))
 	for _, m := range []float64{1, 2, 5, 10} {
 		step := m * magnitude
@@ -117,9 +117,9 @@ func (a *axis) linearTicks(unit result.Unit) {
 		for i := first; i <= last; i++ {
 			label := "0"
 			if i != 0 {
-				label = scale.Tick(i * step * scale.Unit())
+				label = scale.Tick(i * step * scale.Unit)
 			}
-			a.tick(i*step*scale.Unit(), label)
+			a.tick(i*step*scale.Unit, label)
 		}
 		return
 	}
@@ -131,7 +131,7 @@ func (a *axis) logTicks(unit result.Unit) {
 	top := report.ScaleFor(math.Pow(10, a.hi), unit)
 	base := 1.0
 	if unit == result.Bytes {
-		base = top.Unit()
+		base = top.Unit
 	}
 	shift := math.Log10(base)
 	first, last := int(math.Floor(a.lo-shift)), int(math.Ceil(a.hi-shift))

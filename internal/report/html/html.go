@@ -20,6 +20,8 @@ import (
 	"unicode"
 
 	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 //go:embed report.css
@@ -56,4 +58,151 @@ func permitted(r rune) rune {
 func policy() string {
 	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+}
+
+// page is the input of the templates: strings and coordinates, with nothing to compute.
+type page struct {
+	Policy, Title string
+	// Style is the embedded style sheet. It has no text of a run.
+	Style    template.CSS
+	Findings report.Findings
+	Matrix   *matrix
+	Suites   []suite
+	// Resamples and the fields below it describe the numbers.
+	Resamples, Least       int
+	Families, Alpha, Power string
+	// Single is the page's content about the only run; nil with several runs. Side is the content about several runs.
+	Single *single
+	Side   *side
+}
+
+// single is the content about the only run.
+type single struct {
+	*report.Run
+	// Facts are the lines below the title.
+	Facts, Host []report.NamedText
+	// Gaps are the cells without trials that are ok, grouped.
+	Gaps []report.MissingGroup
+	// Empty, Exec and OwnCPU are Touchstone's own cost.
+	Empty, Exec, OwnCPU string
+}
+
+// side is the content about several runs.
+type side struct {
+	// Absolute explains the absolute values.
+	Absolute string
+	Runs     []sideRun
+	// Heads are the columns of tables of all runs.
+	Heads []runHead
+	// Differ and Coverage have a value for each run. Same are the facts without a difference.
+	Differ, Coverage, Same []report.Fact
+	Warned                 []warned
+}
+
+// sideRun is a run below the title.
+type sideRun struct {
+	Key                           key
+	Label, Machine, Run, Emulated string
+}
+
+// runHead is the heading of a run's column.
+type runHead struct {
+	Key          key
+	Label, Small string
+}
+
+// warned is the warnings of one of several runs.
+type warned struct {
+	Key            key
+	Label, Summary string
+	Warnings       []report.WarningGroup
+	Gaps           []report.MissingGroup
+}
+
+func newPage(r *report.Report) *page {
+	p := &page{
+		Policy: policy(), Style: template.CSS(style), Title: r.Heading(),
+		Findings:  r.Findings,
+		Resamples: stats.Resamples, Least: stats.MinSamples, Families: r.FamiliesNote(),
+		Alpha: report.Percent(stats.Alpha), Power: report.Percent(stats.Power),
+	}
+	if len(r.Runs) == 1 {
+		p.single(&r.Runs[0])
+	} else {
+		p.Side = newSide(r)
+	}
+	p.benchmarks(r)
+	return p
+}
+
+// single adds the content about the only run.
+func (p *page) single(r *report.Run) {
+	var trials []string
+	for _, s := range []result.Status{result.OK, result.Failed, result.Timeout, result.Skipped} {
+		if n := r.Counts[s]; n > 0 || s == result.OK {
+			trials = append(trials, fmt.Sprintf("%d %s", n, report.StatusWord(s)))
+		}
+	}
+	trials = append(trials, fmt.Sprintf("%d warm-up", r.Warmup))
+	p.Single = &single{Run: r, OwnCPU: report.Percent(r.Self), Gaps: r.MissingGroups(), Facts: []report.NamedText{
+		{Name: "Date", Text: started(r)},
+		{Name: "Host", Text: fmt.Sprintf("%s, %d CPUs, %s", r.Host.CPU, r.Host.CPUs, report.Quantity(float64(r.Host.Memory), result.Bytes))},
+		{Name: "Trials", Text: strings.Join(trials, ", ")},
+		{Name: "State", Text: r.StateText()},
+		{Name: "Run", Text: r.ID},
+		{Name: "Tool", Text: strings.TrimSpace("Touchstone " + r.Tool.Version + " " + r.Tool.Commit)},
+	}}
+	for _, f := range report.HostFacts(&r.Run) {
+		if f.Text != "" {
+			p.Single.Host = append(p.Single.Host, f)
+		}
+	}
+	p.Single.Empty = report.Quantity(r.Overhead.EmptyRegion.Seconds(), result.Seconds)
+	p.Single.Exec = report.Quantity(r.Overhead.Exec.Seconds(), result.Seconds)
+}
+
+func started(r *report.Run) string { return r.Started.UTC().Format("2 January 2006, 15:04 UTC") }
+
+func newSide(r *report.Report) *side {
+	s := &side{Absolute: r.AbsoluteNote()}
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		s.Heads = append(s.Heads, runHead{Key: keyOf(i), Label: run.Label})
+		s.Runs = append(s.Runs, sideRun{
+			Key: keyOf(i), Label: run.Label, Emulated: emulated[run.Host.Nature()],
+			Machine: fmt.Sprintf("%s, %s, %d CPUs, cgroup %s", run.Host.CPU, run.Host.Arch, run.Host.CPUs, run.Host.Cgroup),
+			Run:     fmt.Sprintf("%s; run %s, %s, %s", r.Machines[run.Machine].Nature, run.ID, started(run), run.State),
+		})
+		if w := newWarned(run, i); w.Warnings != nil || w.Gaps != nil {
+			s.Warned = append(s.Warned, w)
+		}
+	}
+	s.Differ, s.Same = r.Differences()
+	for i := range r.Coverage {
+		s.Coverage = append(s.Coverage, r.Coverage[i].Fact())
+	}
+	return s
+}
+
+// emulated marks machines that are not physical.
+var emulated = map[result.Nature]string{
+	result.Emulated: "emulated", result.GuestOrEmulated: "perhaps emulated", result.Guest: "virtual",
+}
+
+func newWarned(r *report.Run, i int) warned {
+	w := warned{Key: keyOf(i), Label: r.Label, Warnings: r.Warnings, Gaps: r.MissingGroups()}
+	var titles []string
+	for _, g := range r.Warnings {
+		titles = append(titles, fmt.Sprintf("%s (%d)", g.Title, len(g.Items)))
+	}
+	if len(w.Gaps) > 0 {
+		titles = append(titles, fmt.Sprintf("Trials without a number (%d)", len(w.Gaps)))
+	}
+	w.Summary = strings.Join(titles, ", ")
+	return w
+}
+
+// tied prevents line breaks between a number and its unit: "95 %", "2.4 ×".
+func tied(s string) string {
+	return strings.NewReplacer(" %", "\u00a0%", " × ", "\u00a0×\u00a0", " ms,", "\u00a0ms,", " µs,", "\u00a0µs,", " ns,", "\u00a0ns,").Replace(s)
 }

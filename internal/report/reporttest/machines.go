@@ -18,9 +18,14 @@ func Machines() []result.Run {
 		Run    json.RawMessage
 	}
 	load("machines.json", &described)
-	var all []*machine
+	var all []*sampler
 	for i, d := range described {
-		all = append(all, newMachine(uint64(i+1), d.Slower, d.Run))
+		s := newSampler("", "standard", "sample.json")
+		decode(d.Run, &s.run)
+		s.rand = rand.New(rand.NewPCG(20261120, s.run.Seed))
+		later := time.Duration(i+1) * time.Hour
+		s.run.Started, s.run.Ended = s.run.Started.Add(later), s.run.Ended.Add(later)
+		all = append(all, s)
 	}
 	server, vm, board, again := all[0], all[1], all[2], all[3]
 
@@ -44,8 +49,9 @@ func Machines() []result.Run {
 	vm.skip(pause, "repeats=5", runc, "pause: this kernel has no freezer", -1)
 	vm.skip(pause, "repeats=5", crun, "pause: this kernel has no freezer", -1)
 	var runs []result.Run
-	for _, m := range all {
-		m.finish()
+	for i, m := range all {
+		m.run.Upgrade()
+		slow(&m.run, described[i].Slower)
 		runs = append(runs, m.run)
 	}
 	// The board runs unixbench with other parameters, and the server lacks native in one benchmark.
@@ -73,38 +79,21 @@ func Machines() []result.Run {
 	return runs
 }
 
-// machine makes a run with the values of the sample, slower by a factor.
-type machine struct {
-	*sampler
-	slower float64
-}
-
-func newMachine(seed uint64, slower float64, run []byte) *machine {
-	s := newSampler("", "standard", "sample.json")
-	if err := json.Unmarshal(run, &s.run); err != nil {
-		panic(err)
-	}
-	s.rand = rand.New(rand.NewPCG(20261120, seed))
-	s.run.Started = s.run.Started.Add(time.Duration(seed) * time.Hour)
-	s.run.Ended = s.run.Ended.Add(time.Duration(seed) * time.Hour)
-	return &machine{s, slower}
-}
-
-func (m *machine) finish() {
-	m.run.Upgrade()
-	m.run.Bench = slices.DeleteFunc(m.run.Bench, func(b result.Benchmark) bool {
-		return !slices.ContainsFunc(m.run.Trials, func(t result.Trial) bool { return t.Benchmark == b.Name })
+// slow makes a run slower by a factor, and drops the benchmarks without trials.
+func slow(r *result.Run, factor float64) {
+	r.Bench = slices.DeleteFunc(r.Bench, func(b result.Benchmark) bool {
+		return !slices.ContainsFunc(r.Trials, func(t result.Trial) bool { return t.Benchmark == b.Name })
 	})
 	higher := map[string]bool{}
-	for _, b := range m.run.Bench {
+	for _, b := range r.Bench {
 		for _, metric := range b.Metrics {
 			higher[b.Name+" "+metric.Name] = metric.Better == result.Higher
 		}
 	}
-	for i := range m.run.Trials {
-		t := &m.run.Trials[i]
+	for i := range r.Trials {
+		t := &r.Trials[i]
 		for n := range t.Samples {
-			by := m.slower
+			by := factor
 			if higher[t.Benchmark+" "+t.Samples[n].Metric] {
 				by = 1 / by
 			}

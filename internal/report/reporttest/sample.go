@@ -86,11 +86,15 @@ var files embed.FS
 // load decodes a file of data into a value, over what the value has.
 func load(file string, into any) {
 	data, err := files.ReadFile("data/" + file)
-	if err == nil {
-		err = json.Unmarshal(data, into)
-	}
 	if err != nil {
-		panic(file + ": " + err.Error())
+		panic(err)
+	}
+	decode(data, into)
+}
+
+func decode(data []byte, into any) {
+	if err := json.Unmarshal(data, into); err != nil {
+		panic(err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -20,6 +19,7 @@ import (
 	api "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 )
 
 // answerLimit is the longest time in which a running engine may describe itself.
@@ -48,7 +48,7 @@ func connect(ctx context.Context, name, socket string) (*client, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, errNoAnswer)
 	defer cancel()
-	if err := reach(ctx, path); err != nil {
+	if err := managed.Reach(ctx, path); err != nil {
 		return nil, unreachable(name, path, err)
 	}
 	c, err := dial(path)
@@ -148,23 +148,6 @@ func socketPath(socket string) (string, error) {
 		return "", fmt.Errorf("%s is not an absolute path of a socket", socket)
 	}
 	return path, nil
-}
-
-// reach reports whether an engine listens at a path.
-func reach(ctx context.Context, path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if info.Mode().Type() != fs.ModeSocket {
-		return syscall.ENOTSOCK
-	}
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "unix", path)
-	if err != nil {
-		return err
-	}
-	return conn.Close()
 }
 
 // unreachable explains why no CRI engine answers at a socket, with advice.

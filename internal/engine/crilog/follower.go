@@ -18,6 +18,7 @@ type Follower struct {
 	file       *os.File
 	descriptor int
 	writers    [2]io.Writer // by stream
+	broken     [2]bool      // writers that have failed, and get no further data
 	line       []byte       // the beginning of an incomplete line
 	number     int          // number of lines so far
 	skipping   bool         // the current line is too long, and its rest is dropped
@@ -192,24 +193,11 @@ func (f *Follower) pass(line []byte) {
 	if !e.partial {
 		text = append(text, '\n') // one write for line and newline, in the capacity of f.line
 	}
-	if len(text) == 0 {
+	if len(text) == 0 || f.broken[e.stream] {
 		return
 	}
-	if _, err := f.writers[e.stream].Write(text); err != nil {
-		f.writers[e.stream] = broken{f.writers[e.stream]}
-	}
-}
-
-// broken is a writer that has failed. It discards all data. Close still closes the writer.
-type broken struct{ w io.Writer }
-
-func (broken) Write(p []byte) (int, error) { return len(p), nil }
-
-func (b broken) Close() error {
-	if c, ok := b.w.(io.Closer); ok {
-		return c.Close()
-	}
-	return nil
+	_, err = f.writers[e.stream].Write(text)
+	f.broken[e.stream] = err != nil
 }
 
 // note keeps the first error.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -174,24 +173,16 @@ func (d *daemon) query(ctx context.Context) error {
 
 // checkSocket returns an error for a socket that cannot be used.
 func checkSocket(ctx context.Context, path string) error {
-	stat, err := os.Stat(path)
+	err := managed.Reach(ctx, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return errors.New("the socket does not exist")
-	case err != nil:
-		return err
-	case stat.Mode()&fs.ModeSocket == 0:
+	case errors.Is(err, syscall.ENOTSOCK):
 		return errors.New("the file is not a socket")
-	}
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "unix", path)
-	if errors.Is(err, syscall.ECONNREFUSED) {
+	case errors.Is(err, syscall.ECONNREFUSED):
 		return errors.New("no process listens on the socket")
 	}
-	if err != nil {
-		return err
-	}
-	return conn.Close()
+	return err
 }
 
 // checkHost refuses a daemon on another host, because Touchstone's facts about the host would be wrong. A Unix socket leads to

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -223,11 +222,7 @@ func listening(ctx context.Context, socket string) error {
 	}
 	buffer := make([]byte, 4<<10)
 	for {
-		var dialer net.Dialer
-		conn, err := dialer.DialContext(ctx, "unix", socket)
-		if err == nil {
-			return conn.Close()
-		}
+		err := managed.Reach(ctx, socket)
 		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ECONNREFUSED) {
 			return err
 		}

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
+	"os"
 	"runtime"
+	"syscall"
 
 	"github.com/vishvananda/netlink"
 
@@ -108,6 +111,24 @@ func interfaceFor(routes []netlink.Route, to netip.Addr) (index int, err error) 
 // Link describes the link from the daemon's network to a container's address there. Its namespace exists until Stop, also if the
 // daemon is restarted.
 func (d *Daemon) Link(to netip.Addr) (engine.Link, error) { return linkFrom(d.network, to) }
+
+// Reach returns nil if a process listens on a Unix socket. If there is no file the error is fs.ErrNotExist, if it is no socket
+// ENOTSOCK, and without a listener ECONNREFUSED.
+func Reach(ctx context.Context, socket string) error {
+	info, err := os.Stat(socket)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return syscall.ENOTSOCK
+	}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", socket)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
 
 // listen listens on a port of the namespace's loopback address.
 func listen(ctx context.Context, n *network.Namespace, port int) (l net.Listener, err error) {

@@ -1,6 +1,7 @@
 package podman
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,12 +99,7 @@ func (e *Engine) close(ctx context.Context) error {
 	if e.logs != nil {
 		errs = append(errs, e.logs.Close())
 	}
-	for _, dir := range []string{e.data, e.state} {
-		if dir == "" {
-			continue
-		}
-		errs = append(errs, os.RemoveAll(dir))
-	}
+	errs = append(errs, os.RemoveAll(e.data), os.RemoveAll(e.state)) // an empty name is no error
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("remove the state of %s: %w", e.info.Target, err)
 	}
@@ -152,12 +148,8 @@ func (e *Engine) invocation(n engine.Network) invocation {
 
 // createArgs encodes a container for podman create.
 func (e *Engine) createArgs(b *container, spec engine.Spec, parent string) []string {
-	network := "none"
-	switch spec.Network {
-	case engine.NoNetwork:
-	case engine.HostNet:
-		network = "host"
-	case engine.Bridged:
+	network := cmp.Or(string(spec.Network), "none") // "host" is Podman's name too
+	if spec.Network == engine.Bridged {
 		network = networkName
 	}
 	args := []string{

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -40,6 +43,19 @@ func (l *Local) CgroupParent() string {
 
 // Usage implements Accountant.
 func (l *Local) Usage() Usage { return Usage{CPU: l.Session.Launcher.CPU()} }
+
+// ReadPID reads the pid file of a runtime or a monitor.
+func ReadPID(file string) (int, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, fmt.Errorf("read a pid file: %w", err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || pid <= 1 {
+		return 0, fmt.Errorf("read a pid file: %.20q is not a process ID", text)
+	}
+	return pid, nil
+}
 
 // lastSignal is the highest number of a signal.
 const lastSignal = 64

@@ -3,6 +3,8 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -31,5 +33,18 @@ func TestGracePeriod(t *testing.T) {
 	end()
 	if long.Err() == nil {
 		t.Error("the context is alive after its cancel function was called")
+	}
+}
+
+func TestReadPID(t *testing.T) {
+	for text, want := range map[string]int{"1234": 1234, "77\n": 77, "": 0, "0": 0, "1": 0, "-5": 0, "12x": 0, "12 13": 0} {
+		file := filepath.Join(t.TempDir(), "pid")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := engine.ReadPID(file)
+		if got != want || (err == nil) != (want != 0) {
+			t.Errorf("ReadPID of %q = %d, %v; want %d", text, got, err, want)
+		}
 	}
 }

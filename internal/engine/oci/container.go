@@ -72,7 +72,7 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 	stdout, stderr := c.output.Files()
 	err := c.run(ctx, stdout, stderr, "create", "--bundle", c.bundle, "--pid-file", pidFile, c.id)
 	_ = c.output.Close() // also when the runtime did not even start
-	pid, pidErr := readPid(pidFile)
+	pid, pidErr := engine.ReadPID(pidFile)
 	if pidErr == nil {
 		c.mu.Lock()
 		c.init = c.e.Session.Launcher.Adopt(pid)
@@ -139,18 +139,6 @@ func (c *container) Address(context.Context) (netip.Addr, error) {
 		return netip.Addr{}, fmt.Errorf("address of container %q: it is not bridged", c.id)
 	}
 	return c.port.Address(), nil
-}
-
-func readPid(file string) (int, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return 0, fmt.Errorf("read the runtime's pid file: %w", err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil || pid <= 1 {
-		return 0, fmt.Errorf("read the runtime's pid file: %q is not a process ID", text)
-	}
-	return pid, nil
 }
 
 func (c *container) Start(ctx context.Context) error {

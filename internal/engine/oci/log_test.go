@@ -64,16 +64,3 @@ func TestExitOf(t *testing.T) {
 		}
 	}
 }
-
-func TestReadPid(t *testing.T) {
-	for text, want := range map[string]int{"1234": 1234, "77\n": 77, "": 0, "0": 0, "1": 0, "-5": 0, "12x": 0, "12 13": 0} {
-		file := filepath.Join(t.TempDir(), "pid")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		got, err := readPid(file)
-		if got != want || (err == nil) != (want != 0) {
-			t.Errorf("readPid of %q = %d, %v; want %d", text, got, err, want)
-		}
-	}
-}

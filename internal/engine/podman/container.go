@@ -81,16 +81,12 @@ func (b *container) Start(ctx context.Context) error {
 
 // adopt makes the launcher reap conmon, if it runs. b.mu is held.
 func (b *container) adopt() error {
-	text, err := os.ReadFile(b.conmonFile())
+	pid, err := engine.ReadPID(b.conmonFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return b.explain("find the conmon of", err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil || pid <= 1 {
-		return b.explain("find the conmon of", fmt.Errorf("its pid file contains %.20q", text))
 	}
 	b.conmon = b.e.Session.Launcher.Adopt(pid)
 	return nil

@@ -54,11 +54,12 @@ type published struct {
 	blobs     map[v1.Hash]opener // the layers and the configuration
 }
 
-type opener func() (io.ReadSeekCloser, error)
+// opener opens the content of a blob, which is an io.ReadSeeker.
+type opener func() (io.ReadCloser, error)
 
 // inMemory returns an opener of content in memory.
 func inMemory(content []byte) opener {
-	return func() (io.ReadSeekCloser, error) { return memory{bytes.NewReader(content)}, nil }
+	return func() (io.ReadCloser, error) { return memory{bytes.NewReader(content)}, nil }
 }
 
 type memory struct{ io.ReadSeeker }
@@ -179,17 +180,7 @@ func openerOf(layer v1.Layer) (open opener, err error) {
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	if _, ok := r.(io.ReadSeeker); ok {
-		return func() (io.ReadSeekCloser, error) {
-			r, err := layer.Compressed()
-			if err != nil {
-				return nil, err
-			}
-			file, ok := r.(io.ReadSeekCloser)
-			if !ok {
-				return nil, errors.Join(errors.New("the layer is no longer a file"), r.Close())
-			}
-			return file, nil
-		}, nil
+		return layer.Compressed, nil
 	}
 	content := make([]byte, size)
 	_, err = io.ReadFull(r, content)
@@ -358,8 +349,8 @@ func (r *Registry) serveBlob(w http.ResponseWriter, request *http.Request, diges
 		refuse(w, http.StatusNotFound, "BLOB_UNKNOWN", "the blob's file cannot be read")
 		return
 	}
-	serve(w, request, "application/octet-stream", hash, content)
-	_ = content.Close() // it was only read
+	defer func() { _ = content.Close() }() // it was only read
+	serve(w, request, "application/octet-stream", hash, content.(io.ReadSeeker))
 }
 
 // serve sends content, or the requested range of it.

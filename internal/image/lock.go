@@ -139,17 +139,25 @@ func lockFile(ctx context.Context, path string, kind, how int, wait func()) (fil
 	if wait != nil {
 		wait()
 	}
-	pause := time.NewTicker(lockPause)
-	defer pause.Stop()
 	for errors.Is(err, errLocked) {
-		select {
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
-		case <-pause.C:
-			l, err = tryLock(path, kind, how)
+		if err := pauseLock(ctx); err != nil {
+			return 0, err
 		}
+		l, err = tryLock(path, kind, how)
 	}
 	return l, err
+}
+
+// pauseLock waits before the next attempt to lock a file.
+func pauseLock(ctx context.Context) error {
+	pause := time.NewTicker(lockPause)
+	defer pause.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-pause.C:
+		return nil
+	}
 }
 
 // convert makes the lock shared or exclusive, without waiting.

@@ -38,16 +38,26 @@ func (c *Cache) Rootfs(ctx context.Context, image v1.Image) (string, error) {
 
 func (c *Cache) rootfs(ctx context.Context, image v1.Image, name string) (string, error) {
 	dir := c.path("rootfs", name)
-	lock, err := lockFile(ctx, dir+".lock", unix.O_CREAT, unix.LOCK_SH, nil)
-	if err != nil {
-		return "", err
-	}
-	if c.unchanged(name) == nil {
-		return dir, nil
-	}
-	lock.release()
-	if lock, err = lockFile(ctx, dir+".lock", unix.O_CREAT, unix.LOCK_EX, nil); err != nil {
-		return "", err
+	var lock fileLock
+	for {
+		shared, err := lockFile(ctx, dir+".lock", unix.O_CREAT, unix.LOCK_SH, nil)
+		if err != nil {
+			return "", err
+		}
+		if c.unchanged(name) == nil {
+			return dir, nil
+		}
+		shared.release()
+		// Do not wait for the exclusive lock: a process that has unpacked the image meanwhile keeps its shared lock until it ends.
+		if lock, err = tryLock(dir+".lock", unix.O_CREAT, unix.LOCK_EX); err == nil {
+			break
+		}
+		if !errors.Is(err, errLocked) {
+			return "", err
+		}
+		if err := pauseLock(ctx); err != nil {
+			return "", err
+		}
 	}
 	if c.unchanged(name) != nil { // no other process has unpacked it meanwhile
 		if err := c.unpackRootfs(ctx, image, name); err != nil {

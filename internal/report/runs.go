@@ -27,6 +27,17 @@ func (r *Run) StateText() string {
 	return string(r.State) + " after " + r.Ended.Sub(r.Started).Round(time.Second).String()
 }
 
+// StatusCounts spells the numbers of trials by status: "10 ok", "2 timed out". The number of ok trials is always in it.
+func (r *Run) StatusCounts() []string {
+	var all []string
+	for _, s := range []result.Status{result.OK, result.Failed, result.Timeout, result.Skipped} {
+		if n := r.Counts[s]; n > 0 || s == result.OK {
+			all = append(all, fmt.Sprintf("%d %s", n, StatusWord(s)))
+		}
+	}
+	return all
+}
+
 // FamiliesNote explains families and counts the families of the report.
 func (r *Report) FamiliesNote() string {
 	families, comparisons := r.Families()

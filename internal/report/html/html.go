@@ -137,13 +137,7 @@ func newPage(r *report.Report) *page {
 
 // single adds the content about the only run.
 func (p *page) single(r *report.Run) {
-	var trials []string
-	for _, s := range []result.Status{result.OK, result.Failed, result.Timeout, result.Skipped} {
-		if n := r.Counts[s]; n > 0 || s == result.OK {
-			trials = append(trials, fmt.Sprintf("%d %s", n, report.StatusWord(s)))
-		}
-	}
-	trials = append(trials, fmt.Sprintf("%d warm-up", r.Warmup))
+	trials := append(r.StatusCounts(), fmt.Sprintf("%d warm-up", r.Warmup))
 	p.Single = &single{Run: r, OwnCPU: report.Percent(r.Self), Gaps: r.MissingGroups(), Facts: []report.NamedText{
 		{Name: "Date", Text: started(r)},
 		{Name: "Host", Text: fmt.Sprintf("%s, %d CPUs, %s", r.Host.CPU, r.Host.CPUs, report.Quantity(float64(r.Host.Memory), result.Bytes))},

@@ -225,11 +225,7 @@ func (p *printer) trials(run int) string {
 		out = fmt.Sprintf("%d to %d blocks", lo, hi)
 	}
 	r := &p.report.Runs[run]
-	for _, s := range []result.Status{result.OK, result.Failed, result.Timeout, result.Skipped} {
-		if n := r.Counts[s]; n > 0 || s == result.OK {
-			out += fmt.Sprintf(", %d %s", n, report.StatusWord(s))
-		}
-	}
+	out += ", " + strings.Join(r.StatusCounts(), ", ")
 	if r.Warmup > 0 {
 		out += fmt.Sprintf(", %d warm-up", r.Warmup)
 	}

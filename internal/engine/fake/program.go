@@ -202,11 +202,31 @@ func latencies(slow slowness) (lines []string) {
 		name string
 		ns   float64
 	}{
-		{"getpid", 100}, {"getppid", 100}, {"getuid", 100}, {"umask", 100}, {"uname", 200}, {"getcwd", 200},
-		{"clock_gettime", 170}, {"sched_yield", 230}, {"getrandom", 300}, {"rt_sigaction", 140}, {"rt_sigprocmask", 130},
-		{"dup+close", 260}, {"read /dev/zero", 140}, {"write /dev/null", 130}, {"lseek+read file", 370}, {"lseek", 120},
-		{"fstat", 190}, {"stat", 460}, {"open+close", 900}, {"write+read pipe", 390}, {"ppoll", 210}, {"futex wake", 130},
-		{"mmap+munmap", 1500}, {"mmap+touch+munmap", 4500}, {"fork+exit+wait", 36000},
+		{"getpid", 100},
+		{"getppid", 100},
+		{"getuid", 100},
+		{"umask", 100},
+		{"uname", 200},
+		{"getcwd", 200},
+		{"clock_gettime", 170},
+		{"sched_yield", 230},
+		{"getrandom", 300},
+		{"rt_sigaction", 140},
+		{"rt_sigprocmask", 130},
+		{"dup+close", 260},
+		{"read /dev/zero", 140},
+		{"write /dev/null", 130},
+		{"lseek+read file", 370},
+		{"lseek", 120},
+		{"fstat", 190},
+		{"stat", 460},
+		{"open+close", 900},
+		{"write+read pipe", 390},
+		{"ppoll", 210},
+		{"futex wake", 130},
+		{"mmap+munmap", 1500},
+		{"mmap+touch+munmap", 4500},
+		{"fork+exit+wait", 36000},
 	} {
 		p50 := c.ns * slow(c.name)
 		bucket := 1

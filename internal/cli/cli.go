@@ -159,21 +159,20 @@ func orExit(err, end error) error {
 
 func usage(err error) error { return &exitError{ExitUsage, err} }
 
+// is reports whether an error of type T is in err.
+func is[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
+}
+
 func codeOf(err error) int {
-	var (
-		exit   *exitError
-		inPlan *plan.Error
-		param  *bench.ParamError
-		syntax *target.SyntaxError
-		id     *store.IDError
-		usage  *execution.UsageError
-	)
+	exit, ok := errors.AsType[*exitError](err)
 	switch {
-	case errors.As(err, &exit):
+	case ok:
 		return exit.code
 	case errors.Is(err, ErrInterrupted), errors.Is(err, context.Canceled):
 		return ExitInterrupted
-	case errors.As(err, &inPlan), errors.As(err, &param), errors.As(err, &syntax), errors.As(err, &id), errors.As(err, &usage):
+	case is[*plan.Error](err), is[*bench.ParamError](err), is[*target.SyntaxError](err), is[*store.IDError](err), is[*execution.UsageError](err):
 		return ExitUsage
 	default:
 		return ExitFailure

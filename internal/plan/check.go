@@ -115,7 +115,7 @@ func parseTarget(s string) (target.Target, *problem) {
 	}
 	if err != nil {
 		reason := err.Error()
-		if syntax := (*target.SyntaxError)(nil); errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*target.SyntaxError](err); ok {
 			reason = syntax.Reason
 		}
 		return t, &problem{
@@ -142,12 +142,26 @@ func checkTargets(targets []Pattern) *problem {
 	return nil
 }
 
-var filterSyntax = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+// form is the syntax of a kind of name.
+type form struct {
+	pattern      *regexp.Regexp
+	what, advice string
+}
 
-// checkFilter refuses strings that cannot name a benchmark or a group.
-func checkFilter(s string) *problem {
-	if len(s) > maxName || !filterSyntax.MatchString(s) {
-		return &problem{quote(s) + " is not the name of a benchmark", "write whole components, such as operations or scalability.runtime.5"}
+var (
+	filterSyntax  = form{regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`), "the name of a benchmark", "write whole components, such as operations or scalability.runtime.5"}
+	benchmarkName = form{regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){2}$`), "the name of a benchmark", "write context.component.facet, such as app.start.cold"}
+	metricName    = form{regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`), "the name of a metric", "use letters and digits, such as Rate or LatencyP99"}
+	paramName     = form{regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`), "the name of a parameter", "use letters, digits, _ and -"}
+	variable      = form{regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`), "the name of a variable", "use letters, digits and _"}
+	// runtimeType matches the types that containerd can map to a shim.
+	runtimeType = form{regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+$`), "the runtime type of a containerd shim", "write it like io.containerd.kata.v2; give a binary with path instead"}
+)
+
+// check refuses strings of another form, and strings that are too long.
+func (f form) check(s string) *problem {
+	if len(s) > maxName || !f.pattern.MatchString(s) {
+		return &problem{quote(s) + " is not " + f.what, f.advice}
 	}
 	return nil
 }
@@ -195,16 +209,7 @@ func checkFileName(s string) *problem {
 	return nil
 }
 
-var paramName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
-
-// checkParamName and checkParam refuse strings that the form "name=value name=value" cannot express.
-func checkParamName(name string) *problem {
-	if len(name) > maxName || !paramName.MatchString(name) {
-		return &problem{quote(name) + " is not the name of a parameter", "use letters, digits, _ and -"}
-	}
-	return nil
-}
-
+// checkParam refuses values that the form "name=value name=value" cannot express.
 func checkParam(name, value string) *problem {
 	if value == "" || len(value) > maxName || strings.ContainsRune(value, ' ') || !isPrintable(value) {
 		return &problem{fmt.Sprintf("%s is not a value for %s", quote(value), name), "write it without blanks"}

@@ -138,7 +138,7 @@ func (r *reader) runtimeFields(name string, into *target.Runtime) []field {
 		{"path", func(n ast.Node) {
 			r.text(n, key+"path", func(s string) *problem { return checkBinary(name, s) }, &into.Path)
 		}},
-		{"type", func(n ast.Node) { r.text(n, key+"type", checkRuntimeType, &into.Type) }},
+		{"type", func(n ast.Node) { r.text(n, key+"type", runtimeType.check, &into.Type) }},
 		{"options", func(n ast.Node) { into.Options = r.options(n, key+"options") }},
 	}
 }
@@ -177,16 +177,6 @@ func (r *reader) options(n ast.Node, key string) []target.Option {
 	})
 	slices.SortFunc(options, func(a, b target.Option) int { return strings.Compare(a.Name, b.Name) })
 	return options
-}
-
-var runtimeType = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+$`)
-
-// checkRuntimeType refuses strings that containerd cannot map to a shim.
-func checkRuntimeType(s string) *problem {
-	if len(s) > maxName || !runtimeType.MatchString(s) {
-		return &problem{quote(s) + " is not the runtime type of a containerd shim", "write it like io.containerd.kata.v2; give a binary with path instead"}
-	}
-	return nil
 }
 
 // checkOption refuses options that cannot be part of a target.

@@ -55,7 +55,7 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 			fail("--filter", "", &problem{"no benchmark is given", "give names, or leave the flag out"})
 		}
 		for _, s := range o.Filters {
-			if !fail("--filter", s, checkFilter(s)) {
+			if !fail("--filter", s, filterSyntax.check(s)) {
 				p.Benchmarks = append(p.Benchmarks, Item{Name: s, at: Location{Flag: "--filter"}})
 			}
 		}

@@ -79,7 +79,7 @@ func (r *reader) itemFields(item *Item) []field {
 	return []field{
 		{"name", func(n ast.Node) {
 			item.at = r.at(n)
-			r.text(n, "name", checkFilter, &item.Name)
+			r.text(n, "name", filterSyntax.check, &item.Name)
 		}},
 		{"image", func(n ast.Node) {
 			s, _ := text(n)
@@ -414,14 +414,14 @@ func (r *reader) benchmarks(n ast.Node) {
 				r.fail(v, "the benchmark has no name", `write "name: …" beside params`)
 			}
 		} else {
-			r.text(v, "benchmarks", checkFilter, &item.Name)
+			r.text(v, "benchmarks", filterSyntax.check, &item.Name)
 		}
 		r.plan.Benchmarks = append(r.plan.Benchmarks, item)
 	}
 }
 
 func (r *reader) params(n ast.Node, item *Item) {
-	r.values(n, "params", "{mode: parallel}", MaxItems, checkParamName, checkParam, func(e *ast.MappingValueNode, name, value string) {
+	r.values(n, "params", "{mode: parallel}", MaxItems, paramName.check, checkParam, func(e *ast.MappingValueNode, name, value string) {
 		put(&item.Params, name, value)
 		put(&item.paramAt, name, r.at(e.Value))
 	})

@@ -29,17 +29,11 @@ func (r *reader) touchstoneFields(f *touchstoneFile) []field {
 
 // replacement returns the advice to replace a key of TouchStone's.
 func replacement(key string) string {
-	switch key {
-	case "cri", "oci":
-		return "write targets instead"
-	case "filter":
-		return "write benchmarks instead"
-	case "runs":
-		return "write blocks instead"
-	case "output":
-		return "write export instead"
+	present := map[string]string{"cri": "targets", "oci": "targets", "filter": "benchmarks", "runs": "blocks", "output": "export"}[key]
+	if present == "" {
+		return "leave it out"
 	}
-	return "leave it out"
+	return "write " + present + " instead"
 }
 
 // format detects the format of a file. A file with keys of TouchStone's and none of Touchstone's is TouchStone's. A file with keys
@@ -148,7 +142,7 @@ func (r *reader) filters(nodes []ast.Node) {
 			all = true
 			continue
 		}
-		if f := checkFilter(s); f != nil {
+		if f := filterSyntax.check(s); f != nil {
 			r.failKey(n, "filter", f)
 			continue
 		}

@@ -47,7 +47,7 @@ func (r *reader) workloadFields(w *Workload) []field {
 	return []field{
 		{"name", func(n ast.Node) {
 			w.at = r.at(n)
-			r.text(n, "workloads.name", checkWorkloadName, &w.Name)
+			r.text(n, "workloads.name", benchmarkName.check, &w.Name)
 		}},
 		{"summary", func(n ast.Node) { r.text(n, "workloads.summary", checkName, &w.Summary) }},
 		{"image", func(n ast.Node) { r.image(n, w) }},
@@ -184,13 +184,10 @@ func (r *reader) env(n ast.Node) map[string]string {
 
 // checkVariable and checkVariableValue refuse strings that cannot be environment variables on every target.
 func checkVariable(name string) *problem {
-	switch {
-	case len(name) > maxName || !variable.MatchString(name):
-		return &problem{quote(name) + " is not the name of a variable", "use letters, digits and _"}
-	case name == "PATH":
+	if name == "PATH" {
 		return &problem{"PATH is already set to the usual folders on every target", "call programs by their paths"}
 	}
-	return nil
+	return variable.check(name)
 }
 
 func checkVariableValue(name, value string) *problem {
@@ -239,31 +236,14 @@ func (r *reader) scale(n ast.Node, into *float64) {
 	}
 }
 
-var (
-	benchmarkName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){2}$`)
-	metricName    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
-	variable      = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-)
-
-// checkWorkloadName refuses names without the form of a benchmark's name.
-func checkWorkloadName(s string) *problem {
-	if len(s) > maxName || !benchmarkName.MatchString(s) {
-		return &problem{quote(s) + " is not the name of a benchmark", "write context.component.facet, such as app.start.cold"}
-	}
-	return nil
-}
-
-// checkMetric refuses names without the form of a metric's name, and names of metrics that every workload has.
+// checkMetric also refuses names of metrics that every workload has.
 func checkMetric(s string) *problem {
-	if len(s) > maxName || !metricName.MatchString(s) {
-		return &problem{quote(s) + " is not the name of a metric", "use letters and digits, such as Rate or LatencyP99"}
-	}
 	for _, m := range bench.CostMetrics() {
 		if m.Name == s {
 			return &problem{quote(s) + " is the name of a metric that every workload has", "choose another name"}
 		}
 	}
-	return nil
+	return metricName.check(s)
 }
 
 // checkImage refuses strings that are neither a name nor a path.

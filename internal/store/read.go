@@ -118,16 +118,11 @@ func readRun(ctx context.Context, tx *sql.Tx, id string) (run result.Run, err er
 	if err != nil {
 		return result.Run{}, err
 	}
-	err = phaseTable.ofTrials(ctx, tx, runKey, func(key int64) *[]result.Phase { return &run.Trials[at[key]].Phases })
-	if err != nil {
-		return result.Run{}, err
-	}
-	err = sampleTable.ofTrials(ctx, tx, runKey, func(key int64) *[]result.Sample { return &run.Trials[at[key]].Samples })
-	if err != nil {
-		return result.Run{}, err
-	}
-	err = distributionTable.ofTrials(ctx, tx, runKey, func(key int64) *[]result.Distribution { return &run.Trials[at[key]].Distributions })
-	return run, err
+	return run, errors.Join(
+		phaseTable.ofTrials(ctx, tx, runKey, func(key int64) *[]result.Phase { return &run.Trials[at[key]].Phases }),
+		sampleTable.ofTrials(ctx, tx, runKey, func(key int64) *[]result.Sample { return &run.Trials[at[key]].Samples }),
+		distributionTable.ofTrials(ctx, tx, runKey, func(key int64) *[]result.Distribution { return &run.Trials[at[key]].Distributions }),
+	)
 }
 
 // read calls do in a read-only transaction, which sees a consistent snapshot.

@@ -101,7 +101,7 @@ func TestBadRuntime(t *testing.T) {
 		{"create fails", hollow("say 'this is no container'; exit 1"), `create container .* with oci/bad: this is no container`},
 		{"create fails aloud", hollow(`printf 'cannot: \033[31mred' >&2; exit 1`), `create container .* with oci/bad: .* ended with exit code 1\ncannot: .*red`},
 		{"create fails with garbage", hollow(`head -c 1048576 /dev/urandom >"$log"; exit 1`), `create container .* with oci/bad: .* ended with exit code 1`},
-		{"no pid file", hollow("exit 0"), `oci/bad returned success: read the runtime's pid file: .*no such file`},
+		{"no pid file", hollow("exit 0"), `oci/bad returned success: read a pid file: .*no such file`},
 		{"garbage for a pid", hollow(`echo garbage >"$pidfile"; exit 0`), `"garbage\\n" is not a process ID`},
 		{"pid 1", hollow(`echo 1 >"$pidfile"; exit 0`), `"1\\n" is not a process ID`},
 		{"negative pid", hollow(`echo -1 >"$pidfile"; exit 0`), `"-1\\n" is not a process ID`},

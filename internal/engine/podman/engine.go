@@ -114,7 +114,7 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 		return nil, b.explain("create", context.Cause(ctx))
 	}
 	if spec.Join != "" {
-		return nil, b.explain("create", errors.New("Podman cannot run a container in an existing network namespace"))
+		return nil, b.explain("create", errors.New("a container of Podman cannot join an existing network namespace"))
 	}
 	parent := e.CgroupParent()
 	id, err := e.change(ctx, b.how, e.createArgs(b, spec, parent)...)

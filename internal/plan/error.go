@@ -38,7 +38,7 @@ func (e *Error) Error() string {
 	if e.Advice != "" {
 		text += "; " + e.Advice
 	}
-	if at := e.Location.String(); at != "" {
+	if at := e.String(); at != "" {
 		text = at + ": " + text
 	}
 	return text

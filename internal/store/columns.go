@@ -28,8 +28,18 @@ var (
 		"id, name, state, started, ended, tool, seed, baseline, plan, host, targets, benchmarks, overhead, images, caveats",
 		func(r *result.Run) []any {
 			return []any{
-				&r.ID, &r.Name, &r.State, instant{&r.Started}, instant{&r.Ended}, document{&r.Tool}, document{&r.Seed}, &r.Baseline, &r.Plan,
-				document{&r.Host}, document{&r.Targets}, document{&r.Bench}, document{&r.Overhead}, document{&r.Images}, document{&r.Caveats},
+				&r.ID, &r.Name, &r.State,
+				instant{&r.Started},
+				instant{&r.Ended},
+				document{&r.Tool},
+				document{&r.Seed},
+				&r.Baseline, &r.Plan,
+				document{&r.Host},
+				document{&r.Targets},
+				document{&r.Bench},
+				document{&r.Overhead},
+				document{&r.Images},
+				document{&r.Caveats},
 			}
 		},
 	}
@@ -39,7 +49,11 @@ var (
 		func(t *result.Trial) []any {
 			return []any{
 				&t.Seq, &t.Benchmark, &t.Params, &t.Target, &t.Block, &t.Warmup, &t.Status, &t.Reason, &t.Output,
-				instant{&t.Started}, &t.Elapsed, document{&t.Conditions}, document{&t.Host}, &t.Self,
+				instant{&t.Started},
+				&t.Elapsed,
+				document{&t.Conditions},
+				document{&t.Host},
+				&t.Self,
 			}
 		},
 	}

@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -134,54 +132,4 @@ func (s storage) recordCache(t bench.Trial) {
 		}
 	}
 	t.Condition("page cache", text)
-}
-
-// blogSpace is the most space that the probe's load takes, in bytes: see probe/files.c.
-const blogSpace = 30 << 20
-
-func diskBlog() bench.Benchmark {
-	return onStorage(bench.Benchmark{
-		Name:    "performance.disk.blog",
-		Summary: "concurrent readers and writers of small files",
-		Source:  "wang table 2 and section 5.3 (Blogbench: 3 writers, 1 rewriter, 5 commenters, 10 readers)",
-		Metrics: []result.Metric{
-			bench.Higher("ReadScore", result.Score, "whole blogs read per second"),
-			bench.Higher("WriteScore", result.Score, "whole blogs written per second"),
-		},
-		Params: []bench.Param{
-			duration(500*time.Millisecond, 30*time.Second, "run time of the load"),
-			bench.OnParam(bench.Bind, bench.Bind),
-		},
-	}, func(bench.Params) int64 { return blogSpace }, func(ctx context.Context, t bench.Trial, on storage) (workload.Values, error) {
-		// The seed is the same in every trial, so that all targets get the same files.
-		load := workload.Files(workload.PaperFilesLoad(bench.DataDir, 1), t.Duration("duration"))
-		return bench.Measure(ctx, t, bench.InContainer, load, on.Into)
-	})
-}
-
-// sqliteSpace is the most space that the database, its journal and the script take for each insertion, in bytes.
-const sqliteSpace = 1 << 10
-
-func diskSQLite() bench.Benchmark {
-	return onStorage(bench.Benchmark{
-		Name:    "performance.disk.sqlite",
-		Summary: "insertions in an indexed table of SQLite",
-		Source:  "wang section 5.3 and figure 12 (pts/sqlite)",
-		Metrics: []result.Metric{
-			bench.Seconds("TotalTime", "time of SQLite's start and of the insertions, each a transaction that is synced (wang: Seconds)"),
-		},
-		Image: bench.WorkloadImage,
-		Params: []bench.Param{
-			{Name: "insertions", Help: "number of rows that are inserted", Quick: "250", Paper: "2500", Check: bench.IntRange(1, 65_536)},
-			bench.OnParam(bench.Bind, bench.Bind),
-		},
-	}, func(p bench.Params) int64 {
-		return 1<<20 + int64(p.Int("insertions"))*sqliteSpace
-	}, func(ctx context.Context, t bench.Trial, on storage) (workload.Values, error) {
-		var stages []stage
-		for _, p := range workload.Insertions(t.Int("insertions"), "TotalTime") {
-			stages = append(stages, stage{Program: p})
-		}
-		return on.measure(ctx, t, stages...)
-	})
 }

@@ -1,0 +1,27 @@
+package performance
+
+import (
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+func stream() bench.Benchmark {
+	return ofLoad(bench.Benchmark{
+		Name:    "performance.memory.stream",
+		Summary: "memory bandwidth as STREAM measures it, best of the repetitions",
+		Source:  "wang figure 8 (RAMspeed); McCalpin, STREAM",
+		Metrics: []result.Metric{
+			bench.Higher("Copy", result.BytesPerSecond, "c = a, 16 bytes an element"),
+			bench.Higher("Scale", result.BytesPerSecond, "b = x·c, 16 bytes an element"),
+			bench.Higher("Add", result.BytesPerSecond, "c = a + b, 24 bytes an element"),
+			bench.Higher("Triad", result.BytesPerSecond, "a = b + x·c, 24 bytes an element"),
+		},
+		Params: []bench.Param{
+			{Name: "mib", Help: "size of each of the three arrays in MiB; should be 4 times the last cache", Quick: "32", Paper: "128", Check: bench.IntRange(1, 65536)},
+			duration(200*time.Millisecond, 5*time.Second, "run time of the repeated kernels"),
+		},
+	}, func(t bench.Trial) workload.Program { return workload.Stream(t.Int("mib"), t.Duration("duration")) })
+}

@@ -1,0 +1,68 @@
+package performance
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+func bandwidth() bench.Benchmark {
+	b := overNetwork(bench.Benchmark{
+		Name:    "performance.network.bandwidth",
+		Summary: "one TCP stream by iperf3, between a container and the host or another container, in each direction",
+		Source:  "nishimura section 4.7, tables 3 and 4 (iperf, container as server, host as client)",
+		Metrics: []result.Metric{
+			bench.Higher("Send", result.BitsPerSecond, "payload from the server's container to its client"),
+			bench.Higher("Receive", result.BitsPerSecond, "payload from the client to the server's container"),
+			{
+				Name: "Retransmits", Unit: result.PerSecond, Better: result.Lower, Optional: true,
+				Help: "segments per second that the host retransmits while the container receives, their count over the test's duration; only with peer=host, since sandboxes do not count theirs",
+			},
+		},
+	}, "time of the measurement in each direction", func(ctx context.Context, t bench.Trial, each time.Duration) error {
+		omit := t.Duration("omit")
+		receive, clients, err := iperf(ctx, t, workload.IperfTest{Duration: each, Omit: omit})
+		if err != nil {
+			return err
+		}
+		send, servers, err := iperf(ctx, t, workload.IperfTest{Duration: each, Omit: omit, Reverse: true})
+		if err != nil {
+			return err
+		}
+		t.Record("Send", send["BitsPerSecond"])
+		t.Record("Receive", receive["BitsPerSecond"])
+		if bench.AtHost(t) {
+			t.Record("Retransmits", receive["Retransmits"])
+		}
+		t.Condition("server's congestion", servers)
+		t.Condition("client's congestion", clients)
+		return nil
+	})
+	b.Params = append(b.Params, bench.Param{
+		Name: "omit", Help: "run time of a stream before the measurement, until TCP reaches a steady rate: milliseconds on one host, seconds over long distances",
+		Quick: "0s", Paper: "1s", Check: wholeSeconds(0),
+	})
+	return b
+}
+
+// iperf runs one test of iperf3 with its own server. It also returns the sender's congestion control.
+func iperf(ctx context.Context, t bench.Trial, test workload.IperfTest) (values workload.Values, congestion string, err error) {
+	server := bench.Server{
+		Spec: t.Spec(workload.IperfServer()...), Port: workload.IperfPort, Listening: workload.IperfListening, End: bench.ByItself,
+	}
+	err = bench.Serve(ctx, t, server, func(ctx context.Context, at netip.AddrPort) error {
+		test.Server = at
+		p := test.Program()
+		var text []byte
+		if values, text, err = bench.Run(ctx, t, bench.AsClient, bench.SpecOf(t, p), p); err != nil {
+			return err
+		}
+		congestion, err = workload.IperfCongestion(text)
+		return err
+	})
+	return values, congestion, err
+}

@@ -1,0 +1,98 @@
+package performance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// webRoot is the directory of the web server's files in its container.
+const webRoot = "/data"
+
+// The files of the web server.
+const (
+	smallFile, smallBytes = "/small", 1
+	largeFile, largeBytes = "/large", 1 << 20
+)
+
+func web() bench.Benchmark {
+	return overNetwork(bench.Benchmark{
+		Name:    "performance.network.http",
+		Summary: "bandwidth and latency of TCP (netperf) and of HTTP (nginx and ab), over one connection each",
+		Source:  "wang table 3 (Ethr)",
+		Metrics: []result.Metric{
+			bench.Higher("TCPBandwidth", result.BitsPerSecond, "payload from the server's container to its client (TCP_MAERTS)"),
+			bench.Higher("HTTPBandwidth", result.BitsPerSecond, "bytes of repeated transfers of a file of 1 MiB, without headers"),
+			bench.Seconds("TCPLatency", "mean time from a byte sent to the byte received in response (TCP_RR)"),
+			bench.Seconds("HTTPLatency", "mean time from a request to the end of its response, a file of one byte"),
+			bench.Seconds("TCPLatencyP99", "99th percentile of TCPLatency, in whole microseconds"),
+			bench.Seconds("HTTPLatencyP99", "99th percentile of HTTPLatency, in whole microseconds"),
+		},
+	}, "time of each of the four tests", func(ctx context.Context, t bench.Trial, each time.Duration) error {
+		if err := overTCP(ctx, t, each); err != nil {
+			return err
+		}
+		return overHTTP(ctx, t, each)
+	})
+}
+
+func overTCP(ctx context.Context, t bench.Trial, d time.Duration) error {
+	return bench.Serve(ctx, t, netserver(t), func(ctx context.Context, at netip.AddrPort) error {
+		stream, err := bench.Measure(ctx, t, bench.AsClient, workload.NetperfRun(workload.TCPMaerts, at, d))
+		if err != nil {
+			return err
+		}
+		turns, err := bench.Measure(ctx, t, bench.AsClient, workload.NetperfRun(workload.TCPRR, at, d))
+		if err != nil {
+			return err
+		}
+		t.Record("TCPBandwidth", stream["Throughput"])
+		t.Record("TCPLatency", turns["MeanLatency"])
+		t.Record("TCPLatencyP99", turns["P99Latency"])
+		return nil
+	})
+}
+
+func overHTTP(ctx context.Context, t bench.Trial, d time.Duration) error {
+	dir, err := t.Storage.Scratch(bench.Disk)
+	if err != nil {
+		return err
+	}
+	for name, content := range map[string][]byte{
+		smallFile: make([]byte, smallBytes), largeFile: make([]byte, largeBytes),
+		workload.NginxConfig: []byte(workload.NginxConfiguration(webRoot)),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			return fmt.Errorf("write the web server's files: %w", err)
+		}
+	}
+	server := bench.Server{Spec: t.Spec(workload.NginxServer(webRoot)...), Port: workload.NginxPort, End: bench.Terminated}
+	server.Spec.Mounts = []engine.Mount{{Source: dir, Target: webRoot, ReadOnly: true}}
+	return bench.Serve(ctx, t, server, func(ctx context.Context, at netip.AddrPort) error {
+		large, err := bench.Measure(ctx, t, bench.AsClient, workload.ABRun(at, largeFile, largeBytes, d))
+		if err != nil {
+			return err
+		}
+		small, err := bench.Measure(ctx, t, bench.AsClient, workload.ABRun(at, smallFile, smallBytes, d))
+		if err != nil {
+			return err
+		}
+		p99, known := small["P99Latency"]
+		if !known {
+			return errors.New("the web server sent too few responses for their 99th percentile: set a longer duration")
+		}
+		t.Record("HTTPBandwidth", large["BitsPerSecond"])
+		t.Record("HTTPLatency", small["Latency"])
+		t.Record("HTTPLatencyP99", p99)
+		return nil
+	})
+}

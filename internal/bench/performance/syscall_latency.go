@@ -1,0 +1,45 @@
+package performance
+
+import (
+	"context"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// latency has a metric for each system call: the median of its distribution. The whole distributions are kept beside the
+// samples.
+func latency() bench.Benchmark {
+	var metrics []result.Metric
+	for _, name := range workload.Calls() {
+		metrics = append(metrics, bench.Seconds(name, "median time of one call, timed in batches"))
+	}
+	return bench.Benchmark{
+		Name:    "performance.syscall.latency",
+		Summary: "time of single system calls, with the distribution for each",
+		Source:  "peers (lmbench, gVisor's benchmarks)",
+		Metrics: metrics,
+		Params:  []bench.Param{duration(500*time.Millisecond, 10*time.Second, "run time, all calls together")},
+		Run: func(ctx context.Context, t bench.Trial) error {
+			p := workload.Latency(t.Duration("duration"))
+			values, text, err := bench.Run(ctx, t, bench.InContainer, bench.SpecOf(t, p), p)
+			if err != nil {
+				return err
+			}
+			out, err := workload.Parse(text)
+			if err != nil {
+				return err
+			}
+			for _, c := range out.Calls {
+				d := result.Distribution{Metric: c.Name, Unit: result.Seconds, Batch: c.Batch}
+				for _, bucket := range c.Histogram {
+					d.Lows, d.Counts = append(d.Lows, float64(bucket[0])/1e9), append(d.Counts, bucket[1])
+				}
+				t.RecordDistribution(d)
+			}
+			return bench.RecordAll(t, values, metrics)
+		},
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -268,6 +269,9 @@ func (r *run) rounds(ctx context.Context) error {
 				return nil
 			}
 			worked = true
+			if !r.remains(r.Work[i], block, warmup) {
+				continue
+			}
 			if block > 0 && r.spent() {
 				if warmup {
 					continue // every benchmark gets at least one measured block
@@ -283,6 +287,14 @@ func (r *run) rounds(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// remains reports whether a block lacks a trial: a resumed run has the first blocks already.
+func (r *run) remains(w plan.Work, block int, warmup bool) bool {
+	return slices.ContainsFunc(r.Targets, func(t Target) bool {
+		cell := cellOf(w, t.Name)
+		return !r.over[cell] && !r.done[slot{cell, block, warmup}]
+	})
 }
 
 // cut records that the budget ended before a block.

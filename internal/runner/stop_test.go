@@ -106,7 +106,16 @@ func TestBudgetCountsEarlierTrials(t *testing.T) {
 	}
 	spent := second.again()
 	spent.config.Budget = 50 * ms
-	if spent.ok(); len(spent.trials) > 0 {
+	out = spent.ok()
+	if len(spent.trials) > 0 {
 		t.Errorf("a run that has spent its budget has %d more trials after %v", len(spent.trials), 5*23*time.Millisecond)
+	}
+	if diff := cmp.Diff([]string{"the budget of 50ms ended after 5 of 100 blocks"}, out.Caveats); diff != "" {
+		t.Errorf("caveats of a run that has spent its budget (-want +got):\n%s", diff)
+	}
+	complete := second.again()
+	complete.config.Stop.Min, complete.config.Budget = 5, 50*ms
+	if out := complete.ok(); len(out.Caveats) > 0 {
+		t.Errorf("a complete run that has spent its budget has the caveats %q", out.Caveats)
 	}
 }

@@ -160,6 +160,7 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 	type step struct {
 		name string
 		bench.Span
+		failed bool // the engine went on without it
 	}
 	var whole bench.Span
 	var steps []step
@@ -172,7 +173,7 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 			}
 			region.End = span.End
 			if name != "" {
-				steps = append(steps, step{name, span})
+				steps = append(steps, step{name, span, err != nil})
 			}
 			return err
 		})
@@ -190,7 +191,7 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 	t.phases = append(t.phases, phaseOf(phase, whole))
 	for _, s := range steps {
 		t.phases = append(t.phases, phaseOf(phase+"/"+s.name, s.Span))
-		if t.declares(s.name) {
+		if !s.failed && t.declares(s.name) {
 			t.samples = append(t.samples, result.Sample{Metric: s.name, Value: s.Seconds()})
 		}
 	}

@@ -89,6 +89,26 @@ func TestStepsBoundThePhase(t *testing.T) {
 	}
 }
 
+// An engine may repeat a step that has failed. Only the time of the step that works is a sample; both are phases.
+func TestFailedStepIsNoSample(t *testing.T) {
+	l := newHarness(t, "fake/a")
+	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
+		_, err := t.Time(ctx, "delete", func(ctx context.Context) error {
+			_ = engine.Step(ctx, "Value", func() error { l.clock.Advance(1 * ms); return errors.New("too early") })
+			return engine.Step(ctx, "Value", func() error { l.clock.Advance(2 * ms); return nil })
+		})
+		return err
+	})
+	l.ok()
+	trial := l.only()
+	if diff := cmp.Diff([]result.Sample{{Metric: "Value", Value: 0.002}}, trial.Samples); diff != "" {
+		t.Errorf("samples (-want +got):\n%s", diff)
+	}
+	if len(trial.Phases) != 3 {
+		t.Errorf("phases = %+v, want the method and both steps", trial.Phases)
+	}
+}
+
 // A failed trial is recorded with its reason and without samples.
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct {

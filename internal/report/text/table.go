@@ -120,7 +120,7 @@ func (p *printer) benchmark(b *report.Benchmark) {
 	}
 	for i := range s.Components {
 		p.line("")
-		p.line("  " + s.Components[i].Title + ", median")
+		p.line("  " + clean(s.Components[i].Title) + ", median")
 		p.table(components(&s.Components[i]))
 	}
 }

@@ -154,8 +154,12 @@ func TestControlCharactersDoNotReachTheTerminal(t *testing.T) {
 	run.Caveats = []string{bad}
 	run.Images = []result.Image{{Name: bad, Digest: bad}, {Name: bad + "2", Unavailable: bad}}
 	run.Bench[0].Metrics[0].Bound = result.Bound{Most: -1, Broken: bad}
+	run.Bench[0].Metrics = append(run.Bench[0].Metrics, result.Metric{Name: "Part", Unit: result.Seconds, Better: result.Lower, Group: bad, Component: bad})
 	for i := range run.Trials {
 		run.Trials[i].Conditions = map[string]string{bad: bad}
+		if t := &run.Trials[i]; t.Status == result.OK && t.Benchmark == run.Bench[0].Name {
+			t.Samples = append(t.Samples, result.Sample{Metric: "Part", Value: 1})
+		}
 		if run.Trials[i].Target != "native" {
 			run.Trials[i].Target += bad
 		}

@@ -181,8 +181,8 @@ func (r *Report) statement(f finding) string {
 	if e.metric.Phrase != "" {
 		lead = e.row.Target + " " + e.metric.Phrase
 	}
-	out := fmt.Sprintf("%s %s, %s than %s (95 %% interval %s; %s", lead, Quantity(c.Summary.Median, e.metric.Unit),
-		Factor(c.Comparison.Ratio, e.metric.Metric), e.benchmark.Baseline, FactorInterval(c.Comparison), e.benchmark.Title())
+	out := fmt.Sprintf("%s %s, %s (95 %% interval %s; %s", lead, Quantity(c.Summary.Median, e.metric.Unit),
+		than(Factor(c.Comparison.Ratio, e.metric.Metric), e.benchmark.Baseline), FactorInterval(c.Comparison), e.benchmark.Title())
 	word := VerdictWord(f.verdict, e.metric.Metric)
 	switch {
 	case len(f.evidence) == 1:
@@ -202,25 +202,36 @@ func (r *Report) statement(f finding) string {
 func (e evidence) factors(r *Report) string {
 	runs := e.runs()
 	if len(runs) <= mostSpelled {
-		return e.spelled(r, runs, " than "+e.benchmark.Baseline)
+		return e.spelled(r, runs, e.benchmark.Baseline)
 	}
 	slices.SortStableFunc(runs, func(a, b int) int {
 		return cmp.Compare(e.row.Cells[a].Comparison.Ratio, e.row.Cells[b].Comparison.Ratio)
 	})
-	return fmt.Sprintf("between %s and %s, in %d runs", e.spelled(r, runs[:1], " than "+e.benchmark.Baseline), e.spelled(r, runs[len(runs)-1:], ""), len(runs))
+	return fmt.Sprintf("between %s and %s, in %d runs", e.spelled(r, runs[:1], e.benchmark.Baseline), e.spelled(r, runs[len(runs)-1:], ""), len(runs))
+}
+
+// than adds the baseline, if there is one, to a factor. A factor that rounds to 1 has no word to compare with.
+func than(factor, baseline string) string {
+	switch {
+	case baseline == "":
+		return factor
+	case strings.HasSuffix(factor, "×"):
+		return factor + " that of " + baseline
+	}
+	return factor + " than " + baseline
 }
 
 // spelled spells the factors of some runs, the first with the baseline: "8.13 × slower than native on bench1 (7.90 to 8.40),
 // 9.20 × slower on vm (8.80 to 9.60)".
-func (e evidence) spelled(r *Report, runs []int, than string) string {
+func (e evidence) spelled(r *Report, runs []int, baseline string) string {
 	var parts []string
 	for _, i := range runs {
 		c := e.row.Cells[i].Comparison
 		on := " on " + r.Runs[i].Label
 		text := "not comparable" + on
 		if factor := Factor(c.Ratio, e.metric.Metric); factor != None {
-			text = factor + than + on
-			than = ""
+			text = than(factor, baseline) + on
+			baseline = ""
 		}
 		var notes []string
 		if interval := FactorInterval(c); interval != None {
@@ -250,7 +261,7 @@ func (r *Report) opposites(findings []finding) []string {
 			others = " and " + counted(n, "more metric")
 		}
 		all = append(all, fmt.Sprintf("%s: %s is %s, but %s (%s%s of %s).", e.row.Target, e.metric.Name,
-			e.spelled(r, e.better, " than "+e.benchmark.Baseline), e.spelled(r, e.worse, ""), e.metric.Name, others, e.benchmark.Title()))
+			e.spelled(r, e.better, e.benchmark.Baseline), e.spelled(r, e.worse, ""), e.metric.Name, others, e.benchmark.Title()))
 	}
 	return all
 }

@@ -61,3 +61,20 @@ func TestReportKnowsNoNames(t *testing.T) {
 		t.Error("the overhead against a native baseline is missing")
 	}
 }
+
+// A shown difference can round to a factor of 1.00, which has no direction.
+func TestStatementOfAFactorThatRoundsToOne(t *testing.T) {
+	run := reporttest.Sample()
+	for i := range run.Trials {
+		for n := range run.Trials[i].Samples {
+			run.Trials[i].Samples[n].Value = 1
+			if run.Trials[i].Target != "native" {
+				run.Trials[i].Samples[n].Value = 1.0003
+			}
+		}
+	}
+	statements := model(run).Findings.Statements
+	if len(statements) == 0 || !strings.Contains(statements[0], "1.00 × that of native (") {
+		t.Errorf("the statements are %q", statements)
+	}
+}

@@ -42,6 +42,8 @@ type Benchmark struct {
 	// Waits are the media that the benchmark itself waits for. Pressure on them during a trial is not reported as a
 	// disturbance of the host.
 	Waits []Medium
+	// Steps makes a sample of each step of the engine's calls that has the name of a metric: see Core.Time.
+	Steps bool
 	// Components enables the cost by component: see Cost.CPU.
 	Components bool
 	// Image is the image that holds the benchmark's programs.

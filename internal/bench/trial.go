@@ -37,7 +37,7 @@ type Core interface {
 	Create(ctx context.Context, spec engine.Spec) (engine.Container, Span, error)
 	// Time runs call, which holds exactly one call of the engine, as a timed phase. The phase lasts from the start of
 	// the call's first step to the end of its last one (see engine.Step), or as long as a call without steps. Each
-	// named step becomes a phase of its own, and a sample if it works and the benchmark declares a metric with its name.
+	// named step becomes a phase of its own, and a sample of the metric with its name if the step works and the benchmark has Steps.
 	Time(ctx context.Context, phase string, call func(context.Context) error) (Span, error)
 	// Watch returns a writer for the output of a program.
 	Watch() Watch

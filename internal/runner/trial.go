@@ -191,7 +191,7 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 	t.phases = append(t.phases, phaseOf(phase, whole))
 	for _, s := range steps {
 		t.phases = append(t.phases, phaseOf(phase+"/"+s.name, s.Span))
-		if !s.failed && t.declares(s.name) {
+		if t.work.Benchmark.Steps && !s.failed && t.declares(s.name) {
 			t.samples = append(t.samples, result.Sample{Metric: s.name, Value: s.Seconds()})
 		}
 	}

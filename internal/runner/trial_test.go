@@ -91,21 +91,30 @@ func TestStepsBoundThePhase(t *testing.T) {
 
 // An engine may repeat a step that has failed. Only the time of the step that works is a sample; both are phases.
 func TestFailedStepIsNoSample(t *testing.T) {
-	l := newHarness(t, "fake/a")
-	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
-		_, err := t.Time(ctx, "delete", func(ctx context.Context) error {
-			_ = engine.Step(ctx, "Value", func() error { l.clock.Advance(1 * ms); return errors.New("too early") })
-			return engine.Step(ctx, "Value", func() error { l.clock.Advance(2 * ms); return nil })
+	for _, tt := range []struct {
+		steps bool
+		want  []result.Sample
+	}{
+		{true, []result.Sample{{Metric: "Value", Value: 0.002}}},
+		{false, nil}, // the benchmark does not want samples of steps, whatever its metrics are called
+	} {
+		l := newHarness(t, "fake/a")
+		l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
+			_, err := t.Time(ctx, "delete", func(ctx context.Context) error {
+				_ = engine.Step(ctx, "Value", func() error { l.clock.Advance(1 * ms); return errors.New("too early") })
+				return engine.Step(ctx, "Value", func() error { l.clock.Advance(2 * ms); return nil })
+			})
+			return err
 		})
-		return err
-	})
-	l.ok()
-	trial := l.only()
-	if diff := cmp.Diff([]result.Sample{{Metric: "Value", Value: 0.002}}, trial.Samples); diff != "" {
-		t.Errorf("samples (-want +got):\n%s", diff)
-	}
-	if len(trial.Phases) != 3 {
-		t.Errorf("phases = %+v, want the method and both steps", trial.Phases)
+		l.config.Work[0].Benchmark.Steps = tt.steps
+		l.ok()
+		trial := l.only()
+		if diff := cmp.Diff(tt.want, trial.Samples); diff != "" {
+			t.Errorf("samples with Steps = %v (-want +got):\n%s", tt.steps, diff)
+		}
+		if len(trial.Phases) != 3 {
+			t.Errorf("phases = %+v, want the method and both steps", trial.Phases)
+		}
 	}
 }
 

@@ -72,6 +72,7 @@ func lifecycle() bench.Benchmark {
 			phrased("destroys a container in", bench.Seconds("Destroy", "the sum of kill, wait for the exit and delete (espe: OpDestroy)")),
 			phrased("brings a container to its first instruction in", bench.Seconds("FirstInstruction", "from just before create to the first byte that the container's first process writes, by the host's clock")),
 		}, criSteps(), layeredCost(), bench.ComponentMetrics()),
+		Steps:      true,
 		Components: true,
 		Run: func(ctx context.Context, t bench.Trial) error {
 			c, err := bench.Launch(ctx, t, t.Spec(workload.Ready()...))

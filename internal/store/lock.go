@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -70,6 +72,30 @@ func (s *Store) unlock(runID string) error {
 	}
 	delete(s.locks, runID)
 	return errors.Join(os.Remove(f.Name()), f.Close())
+}
+
+// removeStaleLocks removes the lock files of killed runs of the results file with this name. A process that is about to lock such a
+// file notices the removal: see lock. A file that cannot be removed does no harm.
+func removeStaleLocks(name string) {
+	entries, err := os.ReadDir(filepath.Dir(name))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		base := filepath.Base(name)
+		if !strings.HasPrefix(e.Name(), base+"-") || !strings.HasSuffix(e.Name(), ".lock") || !e.Type().IsRegular() {
+			continue
+		}
+		path := filepath.Join(filepath.Dir(name), e.Name())
+		f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+		if err != nil {
+			continue
+		}
+		if unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}) == nil {
+			_ = os.Remove(path)
+		}
+		_ = f.Close()
+	}
 }
 
 // locked reports whether a process executes a run. Without permission to look, or on a kernel without such locks, it

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -72,5 +73,33 @@ func TestImportedRunIsNotRunning(t *testing.T) {
 	}
 	if got := stateOf(t, s.Path()); got != result.Interrupted {
 		t.Errorf("the imported run is %s, want %s", got, result.Interrupted)
+	}
+}
+
+// The next writer removes the lock files of killed runs, and no other file.
+func TestStaleLocksAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "results.db")
+	first, err := store.Open(t.Context(), path)
+	must(t, err)
+	defer closeStore(t, first)
+	must(t, first.Create(t.Context(), emptyRun("a", 0)))
+	stale, other := path+"-killed.lock", filepath.Join(dir, "other.db-killed.lock")
+	for _, name := range []string{stale, other} {
+		must(t, os.WriteFile(name, nil, 0o644))
+	}
+	second, err := store.Open(t.Context(), path)
+	must(t, err)
+	defer closeStore(t, second)
+	if _, err := os.Stat(stale); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the lock file of a killed run: %v", err)
+	}
+	for _, name := range []string{path + "-a.lock", other} {
+		if _, err := os.Stat(name); err != nil {
+			t.Errorf("a file in use or of another results file: %v", err)
+		}
+	}
+	if got := stateOf(t, path); got != result.Running {
+		t.Errorf("the run is %s, want %s", got, result.Running)
 	}
 }

@@ -93,6 +93,7 @@ func open(ctx context.Context, path string) (*Store, error) {
 		if err := s.migrate(ctx); err != nil {
 			return err
 		}
+		removeStaleLocks(name)
 		return s.writeAhead(ctx)
 	})
 }

@@ -180,7 +180,7 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("open %s with %v: %v; want a refusal with %q", tt.name, tt.engines, err, tt.want)
 		}
 	}
-	left, err := filepath.Glob(filepath.Join(s.State, "p*"))
+	left, err := filepath.Glob(filepath.Join(s.State, "p", "*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("files left in the state directory: %q, %v", left, err)
 	}

@@ -100,9 +100,10 @@ func TestFailedStepIsNoSample(t *testing.T) {
 	} {
 		l := newHarness(t, "fake/a")
 		l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
+			advance := l.clock.Advance
 			_, err := t.Time(ctx, "delete", func(ctx context.Context) error {
-				_ = engine.Step(ctx, "Value", func() error { l.clock.Advance(1 * ms); return errors.New("too early") })
-				return engine.Step(ctx, "Value", func() error { l.clock.Advance(2 * ms); return nil })
+				_ = engine.Step(ctx, "Value", func() error { advance(1 * ms); return errors.New("too early") })
+				return engine.Step(ctx, "Value", func() error { advance(2 * ms); return nil })
 			})
 			return err
 		})

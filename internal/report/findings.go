@@ -328,15 +328,19 @@ func (r *Report) verdicts() string {
 		out += fmt.Sprintf("; %d show none (%s), which is no proof of equality", count[stats.NoDifference], strings.Join(parts, ", "))
 	}
 	for _, rest := range []struct {
-		verdict stats.Verdict
-		words   string
+		verdict   stats.Verdict
+		one, many string
 	}{
-		{stats.TooNoisy, "are too noisy for a verdict"},
-		{stats.TooFew, "have too few samples"},
-		{stats.NotComparable, "are not comparable"},
+		{stats.TooNoisy, "is too noisy for a verdict", "are too noisy for a verdict"},
+		{stats.TooFew, "has too few samples", "have too few samples"},
+		{stats.NotComparable, "is not comparable", "are not comparable"},
 	} {
-		if n := count[rest.verdict]; n > 0 {
-			out += fmt.Sprintf("; %d %s", n, rest.words)
+		switch n := count[rest.verdict]; n {
+		case 0:
+		case 1:
+			out += "; 1 " + rest.one
+		default:
+			out += fmt.Sprintf("; %d %s", n, rest.many)
 		}
 	}
 	return out + "."

@@ -88,6 +88,13 @@ const (
 type Needs struct {
 	Capabilities []engine.Capability
 	Space        Space
+	// Containers is the largest number of containers that exist at once; 0 stands for 1.
+	Containers int
+	// Memory is the memory that all programs of the benchmark take at once, in bytes, apart from the containers themselves
+	// and from Space.
+	Memory int64
+	// CPUs is the number of CPUs that the benchmark needs to measure anything; 0 stands for 1.
+	CPUs int
 }
 
 // Always returns a declaration of capabilities that are needed with all parameters.

@@ -23,6 +23,7 @@ type Trial struct {
 	Network Network
 	Storage Storage
 	Cost    Cost
+	Details Details
 }
 
 // Core is the part of a trial that every benchmark uses.
@@ -43,8 +44,6 @@ type Core interface {
 	Watch() Watch
 	// Record adds a sample of one of the benchmark's metrics.
 	Record(metric string, value float64)
-	// RecordDistribution keeps a whole distribution beside the samples.
-	RecordDistribution(d result.Distribution)
 	// Condition records a condition of the measurement under a name of one or two words.
 	Condition(name, value string)
 }
@@ -94,6 +93,14 @@ type Cost interface {
 	// Memory is the proportional set size of the target's live processes by component, in bytes. The rules of CPU hold.
 	// It takes time and must not be called in a timed region.
 	Memory() (map[monitor.Component]int64, error)
+}
+
+// Details keeps values beside the samples, for reports and other readers.
+type Details interface {
+	// Distribution keeps a histogram of one of the benchmark's metrics.
+	Distribution(d result.Distribution)
+	// Timeline keeps a quantity over the time of the trial. Its times are on the clock of Span.
+	Timeline(l result.Timeline)
 }
 
 // Optional returns the optional interface T of an engine or a container, which a declared capability promises.

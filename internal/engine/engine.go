@@ -275,6 +275,8 @@ type Resources struct {
 	// program that exceeds the limit is killed on every host. Only a user's daemon that puts its containers
 	// elsewhere can let them swap.
 	Memory int64
+	// PIDs is the number of processes and threads that may exist at once.
+	PIDs int64
 	// CPUSet lists the CPUs that the container may use, in the kernel's notation: "0-3,6".
 	CPUSet string
 }

@@ -221,7 +221,7 @@ var invalid = []struct {
 	}},
 	{"bad entries of parse", withParse("metric: my-rate, unit: furlong, better: high, regex: '(1)', scale: 0, group: 1"), true, []string{
 		`p:7:18: parse.metric: "my-rate" is not the name of a metric; use letters and digits, such as Rate or LatencyP99`,
-		`p:7:33: parse.unit: "furlong" is not a unit; the units are s, B, B/s, bit/s, 1/s, FLOP/s, ratio, score; use scale for multiples of them`,
+		`p:7:33: parse.unit: "furlong" is not a unit; the units are s, B, B/s, bit/s, 1/s, FLOP/s, ratio, score, J, count; use scale for multiples of them`,
 		`p:7:50: parse.better: "high" is neither lower nor higher; write lower or higher`,
 		`p:7:77: parse.scale: "0" is not a number above 0; write the factor from the number to the unit, such as 0.001 for a program that prints milliseconds`,
 		`p:7:80: unknown key "group" in an entry of parse; the keys are metric, regex, json, unit, better, scale`,

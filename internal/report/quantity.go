@@ -44,7 +44,9 @@ func scales(unit result.Unit) []Scale {
 		return []Scale{{Name: "FLOP/s", Unit: 1}, {Name: "kFLOP/s", Unit: 1e3}, {Name: "MFLOP/s", Unit: 1e6}, {Name: "GFLOP/s", Unit: 1e9}, {Name: "TFLOP/s", Unit: 1e12}}
 	case result.Ratio:
 		return []Scale{{Name: "%", Unit: 0.01}, {Name: "×", Unit: 1, from: 10}}
-	case result.Score:
+	case result.Joules:
+		return []Scale{{Name: "µJ", Unit: 1e-6}, {Name: "mJ", Unit: 1e-3}, {Name: "J", Unit: 1}, {Name: "kJ", Unit: 1e3}}
+	case result.Score, result.Count:
 	}
 	return []Scale{{Name: "", Unit: 1}}
 }
@@ -285,7 +287,7 @@ func VerdictWord(v stats.Verdict, m result.Metric) string {
 		if !lower {
 			better, worse = "faster", "slower"
 		}
-	case result.Bytes:
+	case result.Bytes, result.Joules, result.Count:
 	}
 	switch v {
 	case stats.Faster:

@@ -164,6 +164,11 @@ func canonical(doc Document) Document {
 				t.Distributions[k].Lows = list(t.Distributions[k].Lows)
 				t.Distributions[k].Counts = list(t.Distributions[k].Counts)
 			}
+			t.Timelines = slices.Clone(t.Timelines)
+			for k := range t.Timelines {
+				t.Timelines[k].At = list(t.Timelines[k].At)
+				t.Timelines[k].Values = list(t.Timelines[k].Values)
+			}
 		}
 	}
 	return doc

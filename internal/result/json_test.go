@@ -72,6 +72,10 @@ func fullDocument() Document {
 						{Metric: "Create", Unit: Seconds, Lows: []float64{1e-7, 1.5e-7}, Counts: []uint64{math.MaxUint64, 3}, Batch: 32},
 						{Metric: "Rate", Unit: PerSecond, Lows: []float64{}, Counts: []uint64{}, Batch: 1},
 					},
+					Timelines: []Timeline{
+						{Group: "memory of the host", Name: "available", Unit: Bytes, At: []time.Duration{0, 100 * time.Millisecond}, Values: []float64{2e9, 1.9e9}},
+						{Group: "speed", Name: "victim", Unit: PerSecond, At: []time.Duration{}, Values: []float64{}},
+					},
 					Conditions: map[string]string{"cache": "cold", "file system": "ext4, <rw>"},
 					Host: Disturbance{
 						Steal: share(0.01), CPUPressure: share(0.02), MemoryPressure: share(0.03), IOPressure: share(0.04),
@@ -279,6 +283,11 @@ func TestValidateRefuses(t *testing.T) {
 		"means of no events":                func(r *Run) { r.Trials[0].Distributions[0].Batch = 0 },
 		"2 buckets and 3 counts":            func(r *Run) { r.Trials[0].Distributions[0].Counts = []uint64{1, 2, 3} },
 		"bucket 2 begins at 1e-07":          func(r *Run) { r.Trials[0].Distributions[0].Lows[1] = 1e-7 },
+		"2 times and 1 values":              func(r *Run) { r.Trials[0].Timelines[0].Values = []float64{1} },
+		"time 2 is -1ns":                    func(r *Run) { r.Trials[0].Timelines[0].At[1] = -1 },
+		"value 2 is NaN":                    func(r *Run) { r.Trials[0].Timelines[0].Values[1] = nan },
+		`the name or the group "a\n`:        func(r *Run) { r.Trials[0].Timelines[1].Group = "a\n" },
+		`the dimension "x" is none`:         func(r *Run) { r.Bench[0].Metrics[0].Dimension = "x" },
 		"bucket 1 begins at NaN":            func(r *Run) { r.Trials[0].Distributions[0].Lows[0] = nan },
 		"although its status is skipped":    func(r *Run) { r.Trials[0].Status, r.Trials[0].Samples = Skipped, nil },
 		"host's load1 is NaN":               func(r *Run) { r.Trials[0].Host.Load = &nan },

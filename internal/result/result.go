@@ -28,11 +28,13 @@ const (
 	FlopPerSecond  Unit = "FLOP/s"
 	Ratio          Unit = "ratio" // of two quantities of the same unit: 1 is 100 %
 	Score          Unit = "score" // a dimensionless score or index, defined by its benchmark
+	Joules         Unit = "J"
+	Count          Unit = "count" // a number of things: containers, packages, files
 )
 
 // Units lists the units.
 func Units() []Unit {
-	return []Unit{Seconds, Bytes, BytesPerSecond, BitsPerSecond, PerSecond, FlopPerSecond, Ratio, Score}
+	return []Unit{Seconds, Bytes, BytesPerSecond, BitsPerSecond, PerSecond, FlopPerSecond, Ratio, Score, Joules, Count}
 }
 
 // Direction is the direction in which values of a metric are better.
@@ -69,8 +71,35 @@ type Metric struct {
 	// DerivedFrom is the source metric of a computed metric, in the same benchmark. A derived metric is no evidence of its own:
 	// verdicts do not count it.
 	DerivedFrom string `json:"derived_from,omitempty"`
+	// Dimension is the row of the scorecard that the metric belongs to; empty for the other metrics.
+	Dimension Dimension `json:"dimension,omitempty"`
 	// Bound is a value that the metric should not exceed, such as a limit.
 	Bound Bound `json:"bound,omitzero"`
+}
+
+// Dimension is a property of a runtime in the scorecard, after sateri, chapter 5.
+type Dimension string
+
+// The dimensions.
+const (
+	DimensionCPU            Dimension = "CPU"
+	DimensionMemorySpeed    Dimension = "memory speed"
+	DimensionDisk           Dimension = "disk"
+	DimensionNetwork        Dimension = "network"
+	DimensionSystemCalls    Dimension = "system calls"
+	DimensionStartUp        Dimension = "start-up"
+	DimensionMemoryOverhead Dimension = "memory overhead"
+	DimensionDensity        Dimension = "density"
+	DimensionIsolation      Dimension = "isolation"
+	DimensionFootprint      Dimension = "footprint"
+)
+
+// Dimensions lists the dimensions in display order.
+func Dimensions() []Dimension {
+	return []Dimension{
+		DimensionCPU, DimensionMemorySpeed, DimensionDisk, DimensionNetwork, DimensionSystemCalls,
+		DimensionStartUp, DimensionMemoryOverhead, DimensionDensity, DimensionIsolation, DimensionFootprint,
+	}
 }
 
 // Layer is the role of a metric in the split of a container's start into layers.
@@ -129,6 +158,8 @@ type Trial struct {
 	Samples []Sample      `json:"samples,omitempty"`
 	// Distributions are histograms from a program in the container that does not report each value.
 	Distributions []Distribution `json:"distributions,omitempty"`
+	// Timelines are quantities over the time of the trial.
+	Timelines []Timeline `json:"timelines,omitempty"`
 	// Conditions are properties of the measurement by name: the path of the packets, the file system, cold or warm caches.
 	Conditions map[string]string `json:"conditions,omitempty"`
 	Host       Disturbance       `json:"host"`
@@ -187,6 +218,26 @@ type Distribution struct {
 	// Batch is the number of events behind each value, which is their mean. It is 1 for single events.
 	Batch uint64 `json:"batch"`
 }
+
+// Timeline is a quantity over the time of a trial, such as the memory of the host or the speed of a program. At and Values have
+// the same length.
+type Timeline struct {
+	// Group is the heading of the plot. The timelines of one group have the same unit and share its axes.
+	Group string `json:"group"`
+	// Name is the name of the line in the plot.
+	Name string `json:"name"`
+	Unit Unit   `json:"unit"`
+	// At are the times of the values in ascending order. They count from the start of the trial, like the start of a Phase.
+	At     []time.Duration `json:"at_ns"`
+	Values []float64       `json:"values"`
+}
+
+// Limits on the timelines of a trial.
+const (
+	MaxTimelines = 256
+	// MaxTimelinePoints is the largest number of values in a timeline: an hour at an interval of 100 ms.
+	MaxTimelinePoints = 36_000
+)
 
 // Values returns the values of a metric in the order of their measurement.
 func (t *Trial) Values(metric string) []float64 {

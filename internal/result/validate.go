@@ -141,6 +141,7 @@ func validateMetrics(metrics []Metric) error {
 			oneOf("the unit", m.Unit, Units()...),
 			oneOf("the better direction", m.Better, Lower, Higher),
 			oneOf("the layer", m.Layer, "", LayerTotal, LayerSandbox),
+			oneOf("the dimension", m.Dimension, append(Dimensions(), "")...),
 		); err != nil {
 			return fmt.Errorf("metric %q: %w", m.Name, err)
 		}
@@ -164,7 +165,7 @@ func (r *Run) validateTrial(t *Trial) error {
 		return errors.New("a duration is negative")
 	case !spellable(t.Started):
 		return fmt.Errorf("the start %v is not a time between the years 0 and 9999", t.Started)
-	case t.Status != OK && len(t.Samples)+len(t.Distributions) > 0:
+	case t.Status != OK && len(t.Samples)+len(t.Distributions)+len(t.Timelines) > 0:
 		return fmt.Errorf("it has samples although its status is %s; only trials with status ok have samples", t.Status)
 	case !slices.ContainsFunc(r.Targets, func(o Target) bool { return o.Name == t.Target }):
 		return errors.New("the run has no such target")
@@ -193,6 +194,14 @@ func (r *Run) validateTrial(t *Trial) error {
 		}
 		if err := d.validate(); err != nil {
 			return fmt.Errorf("distribution of %s: %w", d.Metric, err)
+		}
+	}
+	if len(t.Timelines) > MaxTimelines {
+		return fmt.Errorf("it has %d timelines; %d are allowed", len(t.Timelines), MaxTimelines)
+	}
+	for i := range t.Timelines {
+		if err := t.Timelines[i].validate(); err != nil {
+			return fmt.Errorf("timeline %d (%.50q): %w", i+1, t.Timelines[i].Name, err)
 		}
 	}
 	if err := validateConditions(t.Conditions); err != nil {
@@ -227,6 +236,32 @@ func (d *Distribution) validate() error {
 	for i, low := range d.Lows {
 		if !finite(low) || i > 0 && low <= d.Lows[i-1] {
 			return fmt.Errorf("bucket %d begins at %v; buckets must be in increasing order", i+1, low)
+		}
+	}
+	return nil
+}
+
+func (l *Timeline) validate() error {
+	if err := oneOf("the unit", l.Unit, Units()...); err != nil {
+		return err
+	}
+	for _, text := range []string{l.Group, l.Name} {
+		if text == "" || text != ConditionText(text) {
+			return fmt.Errorf("the name or the group %.50q must be printable text on one line, at most %d bytes", text, MaxCondition)
+		}
+	}
+	switch {
+	case len(l.At) != len(l.Values):
+		return fmt.Errorf("it has %d times and %d values", len(l.At), len(l.Values))
+	case len(l.At) > MaxTimelinePoints:
+		return fmt.Errorf("it has %d values; %d are allowed", len(l.At), MaxTimelinePoints)
+	}
+	for i, at := range l.At {
+		if at < 0 || i > 0 && at < l.At[i-1] {
+			return fmt.Errorf("time %d is %v; times must be in ascending order from 0", i+1, at)
+		}
+		if !finite(l.Values[i]) {
+			return fmt.Errorf("value %d is %v, which is not a finite number", i+1, l.Values[i])
 		}
 	}
 	return nil

@@ -63,6 +63,7 @@ type trial struct {
 	phases     []result.Phase
 	samples    []result.Sample
 	histograms []result.Distribution
+	timelines  []result.Timeline
 	conditions map[string]string
 	scratch    map[bench.Medium]string
 }
@@ -73,7 +74,7 @@ var _ bench.Core = (*trial)(nil)
 func (t *trial) forBenchmark() bench.Trial {
 	return bench.Trial{
 		Core: t, Params: t.work.Params, Info: t.engine.Info(),
-		Images: trialImages{t}, Network: trialNetwork{t}, Storage: trialStorage{t}, Cost: trialCost{t},
+		Images: trialImages{t}, Network: trialNetwork{t}, Storage: trialStorage{t}, Cost: trialCost{t}, Details: trialDetails{t},
 	}
 }
 
@@ -245,9 +246,19 @@ func (t *trial) declares(metric string) bool {
 	return slices.ContainsFunc(t.work.Benchmark.Metrics, func(m result.Metric) bool { return m.Name == metric })
 }
 
-func (t *trial) RecordDistribution(d result.Distribution) {
+// trialDetails implements bench.Details.
+type trialDetails struct{ *trial }
+
+func (t trialDetails) Distribution(d result.Distribution) {
 	t.mu.Lock()
 	t.histograms = append(t.histograms, d)
+	t.mu.Unlock()
+}
+
+func (t trialDetails) Timeline(l result.Timeline) {
+	l.Group, l.Name = result.ConditionText(l.Group), result.ConditionText(l.Name)
+	t.mu.Lock()
+	t.timelines = append(t.timelines, l)
 	t.mu.Unlock()
 }
 
@@ -283,7 +294,7 @@ func (r *run) execute(ctx context.Context, work plan.Work, eng engine.Engine, se
 		out.Status = result.Failed
 	}
 	if err == nil {
-		out.Samples, out.Distributions = t.samples, t.histograms
+		out.Samples, out.Distributions, out.Timelines = t.samples, t.histograms, t.timelines
 	} else if out.Status != result.Skipped {
 		out.Output = t.output()
 	}

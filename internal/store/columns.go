@@ -69,6 +69,10 @@ var (
 		"distribution", "trial, ord", "metric, histogram",
 		func(d *result.Distribution) []any { return []any{&d.Metric, document{d}} },
 	}
+	timelineTable = table[result.Timeline]{
+		"timeline", "trial, ord", "line",
+		func(l *result.Timeline) []any { return []any{document{l}} },
+	}
 )
 
 // insert writes items as rows, and returns the key of the last row. owner returns the values of the owner columns of an item. A

@@ -270,7 +270,7 @@ func TestTrialWritesFewPages(t *testing.T) {
 	for seq := 1; seq <= few; seq++ {
 		must(t, s.Append(t.Context(), "a", okTrial(seq)))
 	}
-	if each := logSize(t, s) / few; each > 8<<10 {
+	if each := logSize(t, s) / few; each > 10<<10 { // one page for each table
 		t.Errorf("a trial is %d bytes in the log", each)
 	}
 	for seq := few + 1; seq <= many; seq++ {

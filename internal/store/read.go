@@ -73,7 +73,7 @@ func unknown(ctx context.Context, q querier, runID string) error {
 }
 
 // Run returns the whole run for a reference: a whole id, the unambiguous beginning of an id (case does not matter), or Latest. If no
-// run or several runs match, the error is an *IDError. Trials are in order of Seq; phases, samples and distributions are in the
+// run or several runs match, the error is an *IDError. Trials are in order of Seq; phases, samples, distributions and timelines are in the
 // order of their recording. The run is consistent even while another process writes. A killed run has the state result.Killed.
 func (s *Store) Run(ctx context.Context, ref string) (result.Run, error) {
 	run, _, err := s.readRef(ctx, ref)
@@ -122,6 +122,7 @@ func readRun(ctx context.Context, tx *sql.Tx, id string) (run result.Run, err er
 		phaseTable.ofTrials(ctx, tx, runKey, func(key int64) *[]result.Phase { return &run.Trials[at[key]].Phases }),
 		sampleTable.ofTrials(ctx, tx, runKey, func(key int64) *[]result.Sample { return &run.Trials[at[key]].Samples }),
 		distributionTable.ofTrials(ctx, tx, runKey, func(key int64) *[]result.Distribution { return &run.Trials[at[key]].Distributions }),
+		timelineTable.ofTrials(ctx, tx, runKey, func(key int64) *[]result.Timeline { return &run.Trials[at[key]].Timelines }),
 	)
 }
 

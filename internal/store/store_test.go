@@ -42,6 +42,7 @@ func okTrial(seq int) result.Trial {
 		Started: epoch.Add(time.Duration(seq) * time.Second), Elapsed: time.Duration(seq),
 		Samples: []result.Sample{{Metric: "Create", Value: float64(seq)}},
 	}
+	t.Timelines = []result.Timeline{{Group: "memory", Name: "free", Unit: result.Bytes, At: []time.Duration{0, time.Second}, Values: []float64{1, float64(seq)}}}
 	t.Distributions = []result.Distribution{{Metric: "Create", Unit: result.Seconds, Lows: []float64{0, float64(seq)}, Counts: []uint64{1, 2}, Batch: 1}}
 	for i := range 3 {
 		t.Phases = append(t.Phases, result.Phase{Name: fmt.Sprint("step", i), Start: time.Duration(i), Duration: time.Duration(seq)})
@@ -314,7 +315,7 @@ func TestRunsAndIndexAndDelete(t *testing.T) {
 	record(t, s, older, 3)
 	warm, failed, other := okTrial(10), okTrial(11), okTrial(12)
 	warm.Warmup = true
-	failed.Status, failed.Samples, failed.Distributions = result.Failed, nil, nil
+	failed.Status, failed.Samples, failed.Distributions, failed.Timelines = result.Failed, nil, nil, nil
 	other.Params, other.Samples = "n=5", other.Samples[:1]
 	for _, trial := range []result.Trial{warm, failed, other} {
 		must(t, s.Append(t.Context(), "older", trial))
@@ -358,7 +359,7 @@ func TestRunsAndIndexAndDelete(t *testing.T) {
 		store.IndexEntry{Cell: plain, Metric: "Rate", Trials: 2, Runs: []string{"newer"}, Last: at(2)},
 	)
 	remove("newer")
-	for _, table := range []string{"run", "trial", "phase", "sample", "distribution"} {
+	for _, table := range []string{"run", "trial", "phase", "sample", "distribution", "timeline"} {
 		var n int
 		must(t, s.DB().QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
 		if n != 0 {

@@ -55,7 +55,10 @@ func insertTrial(ctx context.Context, tx *sql.Tx, run int64, trial []result.Tria
 	if _, err := sampleTable.insert(ctx, tx, trial[0].Samples, owner); err != nil {
 		return err
 	}
-	_, err = distributionTable.insert(ctx, tx, trial[0].Distributions, owner)
+	if _, err := distributionTable.insert(ctx, tx, trial[0].Distributions, owner); err != nil {
+		return err
+	}
+	_, err = timelineTable.insert(ctx, tx, trial[0].Timelines, owner)
 	return err
 }
 

@@ -37,7 +37,7 @@ func latency() bench.Benchmark {
 				for _, bucket := range c.Histogram {
 					d.Lows, d.Counts = append(d.Lows, float64(bucket[0])/1e9), append(d.Counts, bucket[1])
 				}
-				t.RecordDistribution(d)
+				t.Details.Distribution(d)
 			}
 			return bench.RecordAll(t, values, metrics)
 		},

@@ -18,6 +18,8 @@ type Limits struct {
 	CPU float64
 	// Memory is in bytes. Groups have no swap, see [Hierarchy.Create].
 	Memory int64
+	// PIDs is the number of processes and threads.
+	PIDs int64
 }
 
 // period is the accounting period of CPU limits in microseconds. The kernel and OCI runtimes have the same default.
@@ -36,8 +38,8 @@ func (g *Group) Limit(l Limits) error {
 }
 
 func (g *Group) limit(l Limits) error {
-	if math.IsNaN(l.CPU) || l.CPU < 0 || l.Memory < 0 {
-		return fmt.Errorf("%v CPUs, %d bytes: limits must not be negative", l.CPU, l.Memory)
+	if math.IsNaN(l.CPU) || l.CPU < 0 || l.Memory < 0 || l.PIDs < 0 {
+		return fmt.Errorf("%v CPUs, %d bytes, %d processes: limits must not be negative", l.CPU, l.Memory, l.PIDs)
 	}
 	dirs := g.dirs()
 	if len(dirs) > 0 && !slices.ContainsFunc(dirs, func(dir string) bool { return exists(dir, "") }) {
@@ -50,6 +52,10 @@ func (g *Group) limit(l Limits) error {
 	if l.Memory > 0 {
 		limit := strconv.FormatInt(l.Memory, 10)
 		errs = append(errs, g.set("memory", setting{"memory.max", limit}, setting{"memory.limit_in_bytes", limit}))
+	}
+	if l.PIDs > 0 {
+		most := setting{"pids.max", strconv.FormatInt(l.PIDs, 10)}
+		errs = append(errs, g.set("pids", most, most))
 	}
 	return errors.Join(errs...)
 }

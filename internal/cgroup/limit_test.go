@@ -11,7 +11,7 @@ import (
 // limitFiles creates a group with these control files in a hierarchy.
 func limitFiles(t *testing.T, v2 bool, files ...string) (*Group, string) {
 	t.Helper()
-	m := Mount{Dir: t.TempDir(), V2: v2, Controllers: []string{"cpu", "memory"}}
+	m := Mount{Dir: t.TempDir(), V2: v2, Controllers: []string{"cpu", "memory", "pids"}}
 	g := &Group{h: &Hierarchy{Mounts: []Mount{m}}, path: "/touchstone-x"}
 	dir := filepath.Join(m.Dir, g.path)
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -38,6 +38,8 @@ func TestLimit(t *testing.T) {
 			"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "29000", "memory.limit_in_bytes": "67108864",
 		}},
 		{"v1 memory", false, Limits{Memory: 1}, map[string]string{"cpu.cfs_period_us": "", "cpu.cfs_quota_us": "", "memory.limit_in_bytes": "1"}},
+		{"v2 processes", true, Limits{PIDs: 32}, map[string]string{"pids.max": "32", "memory.max": ""}},
+		{"v1 processes", false, Limits{PIDs: 32}, map[string]string{"pids.max": "32"}},
 		{"nothing", true, Limits{}, map[string]string{"cpu.max": "", "memory.max": ""}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -91,9 +93,11 @@ func TestLimitWithoutController(t *testing.T) {
 	unified, _ := limitFiles(t, true) // the controllers exist but are not enabled for the group
 	none := &Group{h: &Hierarchy{}, path: "/touchstone-x"}
 	for _, g := range []*Group{unified, none} {
-		err := g.Limit(Limits{CPU: 1, Memory: 1})
-		if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "controller cpu") || !strings.Contains(err.Error(), "controller memory") {
-			t.Errorf("Limit: %v, want both controllers in it", err)
+		err := g.Limit(Limits{CPU: 1, Memory: 1, PIDs: 1})
+		for _, controller := range []string{"cpu", "memory", "pids"} {
+			if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "controller "+controller) {
+				t.Errorf("Limit: %v, want the controller %s in it", err, controller)
+			}
 		}
 	}
 }

@@ -47,19 +47,31 @@ func ComponentMetrics() []result.Metric {
 func cpuMetric(c monitor.Component) string    { return "HostCPU" + title(c) }
 func memoryMetric(c monitor.Component) string { return "PSS" + title(c) }
 
-func title(c monitor.Component) string { return strings.ToUpper(string(c[:1])) + string(c[1:]) }
+// title is the component in the names of metrics: "FileServer".
+func title(c monitor.Component) string {
+	var name string
+	for word := range strings.SplitSeq(string(c), " ") {
+		name += strings.ToUpper(word[:1]) + word[1:]
+	}
+	return name
+}
 
 // processesOf describes the processes of each component for people.
 var processesOf = map[monitor.Component]string{
-	monitor.Daemon:    "the engine's daemon",
-	monitor.Engine:    "calls of an engine without a daemon (Podman)",
-	monitor.Shim:      "the engine's shims",
-	monitor.Monitor:   "conmon",
-	monitor.Runtime:   "calls of the runtime, with the processes that it starts before the container",
-	monitor.Sandbox:   "the sandbox of the container (gVisor's kernel and its helpers, a virtual machine, a pod's pause process)",
-	monitor.Network:   "network plug-ins and the programs that they call",
-	monitor.Container: "the container's processes, with the work of the first one for the runtime before it became the container's",
-	monitor.Other:     "processes of no other component",
+	monitor.Daemon:     "the engine's daemon",
+	monitor.Engine:     "calls of an engine without a daemon (Podman)",
+	monitor.Shim:       "the engine's shims",
+	monitor.Monitor:    "conmon",
+	monitor.Runtime:    "calls of the runtime, with the processes that it starts before the container",
+	monitor.Sentry:     "gVisor's kernel with its processes for the container's programs",
+	monitor.Gofer:      "gVisor's file servers",
+	monitor.Hypervisor: "the virtual machine monitor with its guest",
+	monitor.FileServer: "the file servers of a virtual machine (virtiofsd)",
+	monitor.Proxy:      "the proxy between a shim and the agent in a virtual machine",
+	monitor.Pause:      "the pod's pause process",
+	monitor.Network:    "network plug-ins and the programs that they call",
+	monitor.Container:  "the container's processes, with the work of the first one for the runtime before it became the container's",
+	monitor.Other:      "processes of no other component",
 }
 
 // RecordMemory records the current memory of each component that has processes.

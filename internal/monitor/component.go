@@ -22,9 +22,19 @@ const (
 	Monitor Component = "monitor"
 	// Runtime is a call of the low-level runtime, with the programs that it starts before the container.
 	Runtime Component = "runtime"
-	// Sandbox is the layer between a container and the host's kernel: gVisor's kernel with its file servers and
-	// its processes for programs, a hypervisor with its helpers, a pod's pause process.
-	Sandbox Component = "sandbox"
+	// Sentry is gVisor's kernel, with its processes for the container's programs. A gofer that was never seen alive counts
+	// here too, because the kernel's record of its exit has the same name.
+	Sentry Component = "sentry"
+	// Gofer is gVisor's file server.
+	Gofer Component = "gofer"
+	// Hypervisor is a virtual machine monitor, with the memory of its guest.
+	Hypervisor Component = "hypervisor"
+	// FileServer serves the host's files to a virtual machine: virtiofsd.
+	FileServer Component = "file server"
+	// Proxy connects a shim with the agent in a virtual machine.
+	Proxy Component = "agent proxy"
+	// Pause is the process that keeps a pod's namespaces.
+	Pause Component = "pause"
 	// Network is network plug-ins and the programs that they call.
 	Network Component = "network"
 	// Container is the container's own processes. The first one was the runtime's process before it executed the
@@ -36,7 +46,13 @@ const (
 
 // Components lists all components in display order.
 func Components() []Component {
-	return []Component{Daemon, Engine, Shim, Monitor, Runtime, Sandbox, Network, Container, Other}
+	return []Component{Daemon, Engine, Shim, Monitor, Runtime, Sentry, Gofer, Hypervisor, FileServer, Proxy, Pause, Network, Container, Other}
+}
+
+// Sandboxed lists the components that a container's limits bind: its own processes, and the layer between them and the host's
+// kernel.
+func Sandboxed() []Component {
+	return []Component{Sentry, Gofer, Hypervisor, FileServer, Proxy, Pause, Container}
 }
 
 // Programs maps components to the names of their programs, as the kernel shows them for processes. Engines and runtimes
@@ -128,7 +144,7 @@ func (p process) names() []string {
 // classify returns the component of a process of the target, by its name and its parent's. The parent's component is ""
 // if the parent is Touchstone, which adopts orphans, or is not known.
 func (t Target) classify(p process, parent Component, parentNames []string) Component {
-	if parent == Container || parent == Sandbox {
+	if parent == Container || parent == Sentry {
 		return parent // a program in there may have any name
 	}
 	orphan := parent == "" || parent == Shim || parent == Monitor

@@ -28,7 +28,8 @@ var programs = Programs{
 	Shim:    {"containerd-shim*"},
 	Monitor: {"conmon"},
 	Runtime: {"runc", "runc:[*", "crun", "runsc"},
-	Sandbox: {"runsc-sandbox", "runsc-gofer", "runsc/exe", "qemu-system-x86_64", "cloud-hypervisor", "virtiofsd", "pause"},
+	Sentry:  {"runsc-sandbox", "runsc/exe"}, Gofer: {"runsc-gofer"}, Pause: {"pause"},
+	Hypervisor: {"qemu-system-x86_64", "cloud-hypervisor"}, FileServer: {"virtiofsd"}, Proxy: {"kata-proxy"},
 	Network: {"docker-proxy", "netavark"},
 }
 
@@ -54,11 +55,11 @@ func TestClassify(t *testing.T) {
 		}},
 		{"bare gVisor", "runsc", []tree{
 			{30, self, "runsc", "", Runtime},
-			{31, 30, "exe", "runsc-gofer", Sandbox},
-			{32, 30, "exe", "", Sandbox}, // known only by its exit record
-			{33, self, "exe", "runsc-sandbox", Sandbox},
-			{34, 33, "exe", "", Sandbox}, // a process of the container, without a command line
-			{35, self, "exe", "", Sandbox},
+			{31, 30, "exe", "runsc-gofer", Gofer},
+			{32, 30, "exe", "", Sentry}, // known only by its exit record
+			{33, self, "exe", "runsc-sandbox", Sentry},
+			{34, 33, "exe", "", Sentry}, // a process of the container, without a command line
+			{35, self, "exe", "", Sentry},
 		}},
 		{"containerd", "runc", []tree{
 			{daemon, self, "containerd", "containerd", Daemon},
@@ -66,7 +67,7 @@ func TestClassify(t *testing.T) {
 			{31, self, "containerd-shim", "/usr/bin/containerd-shim-runc-v2", Shim},
 			{32, 31, "runc", "", Runtime},
 			{33, 31, "probe", "/probe", Container},
-			{34, 31, "pause", "/probe", Sandbox},
+			{34, 31, "pause", "/probe", Pause},
 			{35, 31, "sysbench", "", Container},
 			{41, 31, "ip", "", Container}, // as a container's first program
 			{36, daemon, "bridge", "", Network},
@@ -78,9 +79,9 @@ func TestClassify(t *testing.T) {
 		{"gVisor's shim", "runsc", []tree{
 			{daemon, self, "containerd", "", Daemon},
 			{31, 1, "containerd-shim", "", Shim}, // of a daemon that Touchstone did not start
-			{32, 31, "exe", "runsc-sandbox", Sandbox},
-			{33, 32, "exe", "", Sandbox},
-			{34, 33, "", "", Sandbox},
+			{32, 31, "exe", "runsc-sandbox", Sentry},
+			{33, 32, "exe", "", Sentry},
+			{34, 33, "", "", Sentry},
 			{35, 31, "runsc", "", Runtime},
 		}},
 		{"Docker", "runc", []tree{
@@ -103,10 +104,13 @@ func TestClassify(t *testing.T) {
 		}},
 		{"Kata", "", []tree{
 			{31, self, "containerd-shim", "containerd-shim-kata-v2", Shim},
-			{32, 31, "qemu-system-x86", "", Sandbox},
-			{33, 31, "virtiofsd", "", Sandbox},
-			{34, 33, "virtiofsd", "", Sandbox},
-			{35, 31, "cloud-hyperviso", "", Sandbox},
+			{32, 31, "qemu-system-x86", "", Hypervisor},
+			{33, 31, "virtiofsd", "", FileServer},
+			{34, 33, "virtiofsd", "", FileServer},
+			{35, 31, "cloud-hyperviso", "", Hypervisor},
+			{36, 35, "virtiofsd", "", FileServer},
+			{37, 35, "worker", "", Hypervisor},
+			{38, 31, "kata-proxy", "", Proxy},
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -163,7 +167,7 @@ func TestWhoCounts(t *testing.T) {
 	living := []process{{pid: daemon, ppid: self, comm: "containerd", cpu: 100 * ms}, {pid: 120, ppid: 50, comm: "probe", cpu: 8 * ms}}
 	got := a.sum(slices.Concat(ended, living), 150)
 	want := map[Component]time.Duration{
-		Daemon: 30 * ms, Shim: 4 * ms, Runtime: 12 * ms, Network: 6 * ms, Sandbox: 26 * ms, Container: 8 * ms,
+		Daemon: 30 * ms, Shim: 4 * ms, Runtime: 12 * ms, Network: 6 * ms, Sentry: 26 * ms, Container: 8 * ms,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("CPU time (-want +got):\n%s", diff)

@@ -425,7 +425,7 @@ func checkHost(t *testing.T, m Machine, run result.Run) {
 		}
 		inside := []string{"HostCPUContainer", "PSSContainer"}
 		if trial.Target == "oci/runsc" {
-			inside = []string{"HostCPUSandbox", "PSSSandbox"}
+			inside = []string{"HostCPUSentry", "PSSSentry", "PSSGofer"}
 		}
 		for _, metric := range append(inside, costs...) {
 			if values := trial.Values(metric); len(values) != 1 || values[0] <= 0 {

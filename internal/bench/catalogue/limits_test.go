@@ -595,7 +595,7 @@ func TestCPULimitOfParts(t *testing.T) {
 			parts := map[monitor.Component]time.Duration{monitor.Container: 10 * ms, monitor.Daemon: time.Second}
 			if later.Load() {
 				parts[monitor.Container] += tt.container
-				parts[monitor.Sandbox] += tt.sandbox
+				parts[monitor.Sentry] += tt.sandbox
 				parts[monitor.Daemon] += tt.daemon
 				parts[monitor.Shim] += tt.shim
 			}

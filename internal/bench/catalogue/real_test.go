@@ -33,7 +33,7 @@ func TestRealComponents(t *testing.T) {
 		{"native", native.Driver{}, []monitor.Component{monitor.Container}, []monitor.Component{monitor.Container}},
 		{"oci/runc", oci.Driver{}, []monitor.Component{monitor.Runtime, monitor.Container}, []monitor.Component{monitor.Container}},
 		{"oci/crun", oci.Driver{}, []monitor.Component{monitor.Runtime, monitor.Container}, []monitor.Component{monitor.Container}},
-		{"oci/runsc@platform=systrap", oci.Driver{}, []monitor.Component{monitor.Runtime, monitor.Sandbox}, []monitor.Component{monitor.Sandbox}},
+		{"oci/runsc@platform=systrap", oci.Driver{}, []monitor.Component{monitor.Runtime, monitor.Sentry, monitor.Gofer}, []monitor.Component{monitor.Sentry, monitor.Gofer}},
 	} {
 		t.Run(strings.ReplaceAll(tt.target, "/", "_"), func(t *testing.T) {
 			s := enginetest.Session(t, oci.LauncherOptions)
@@ -115,4 +115,10 @@ func checkComponents(t *testing.T, trial result.Trial, cpu, memory []monitor.Com
 	}
 }
 
-func title(c monitor.Component) string { return strings.ToUpper(string(c[:1])) + string(c[1:]) }
+func title(c monitor.Component) string {
+	var name string
+	for word := range strings.SplitSeq(string(c), " ") {
+		name += strings.ToUpper(word[:1]) + word[1:]
+	}
+	return name
+}

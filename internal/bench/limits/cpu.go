@@ -106,7 +106,11 @@ type cpuCount struct {
 func countCPU(t bench.Trial) (cpuCount, error) {
 	parts, err := t.Cost.CPU()
 	if err == nil {
-		return cpuCount{cpu: parts[monitor.Container] + parts[monitor.Sandbox], known: true, exact: true}, nil
+		count := cpuCount{known: true, exact: true}
+		for _, c := range monitor.Sandboxed() {
+			count.cpu += parts[c]
+		}
+		return count, nil
 	}
 	if !engine.Unsupported(err) {
 		return cpuCount{}, err

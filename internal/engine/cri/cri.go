@@ -55,7 +55,7 @@ func (d *Driver) Describe() engine.Description {
 	return engine.Description{
 		Name: d.name, Kind: engine.FullEngine, Socket: true, CRI: true,
 		Programs: monitor.Programs{
-			monitor.Daemon: {d.name}, monitor.Shim: {"containerd-shim*"}, monitor.Monitor: {"conmon", "conmonrs"}, monitor.Sandbox: {"pause"},
+			monitor.Daemon: {d.name}, monitor.Shim: {"containerd-shim*"}, monitor.Monitor: {"conmon", "conmonrs"}, monitor.Pause: {"pause"},
 		},
 	}
 }

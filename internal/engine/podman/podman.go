@@ -44,7 +44,7 @@ func (Driver) Describe() engine.Description {
 	return engine.Description{
 		Name: name, Kind: engine.FullEngine, Socket: true,
 		Programs: monitor.Programs{
-			monitor.Engine: {"podman"}, monitor.Monitor: {"conmon", "conmonrs"}, monitor.Sandbox: {"catatonit"},
+			monitor.Engine: {"podman"}, monitor.Monitor: {"conmon", "conmonrs"}, monitor.Pause: {"catatonit"},
 			monitor.Network: {"aardvark-dns", "netavark", "pasta", "pasta.avx2", "slirp4netns"},
 		},
 	}

@@ -79,7 +79,8 @@ var kinds = []Kind{
 		// It executes itself for the sandbox's processes, which the kernel then calls exe.
 		Programs: monitor.Programs{
 			monitor.Runtime: {"runsc"},
-			monitor.Sandbox: {"runsc-sandbox", "runsc-gofer", "gvisor-sentry", "gvisor-gofer", "runsc/exe"},
+			monitor.Sentry:  {"runsc-sandbox", "gvisor-sentry", "runsc/exe"},
+			monitor.Gofer:   {"runsc-gofer", "gvisor-gofer"},
 		},
 	},
 	// It was an OCI runtime before version 2 of Kata Containers, and is a utility since then, so it is not searched for.
@@ -87,10 +88,12 @@ var kinds = []Kind{
 		Name: "kata-runtime", Isolation: engine.VM, NoRootless: "a virtual machine needs root", onlyNamed: true,
 		Programs: monitor.Programs{
 			monitor.Runtime: {"kata-runtime"},
-			monitor.Sandbox: {
+			monitor.Hypervisor: {
 				"qemu-system-x86_64", "qemu-system-aarch64", "qemu-system-riscv64", "qemu-kvm", "cloud-hypervisor", "firecracker", "jailer",
-				"stratovirt", "virtiofsd", "nydusd",
+				"stratovirt",
 			},
+			monitor.FileServer: {"virtiofsd", "virtiofsd-rs", "nydusd"},
+			monitor.Proxy:      {"kata-proxy"},
 		},
 	},
 }

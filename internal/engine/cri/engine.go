@@ -147,6 +147,12 @@ func (e *Engine) check(spec engine.Spec) error {
 	if spec.Join != "" {
 		return errors.New("a container of an engine cannot join an existing network namespace")
 	}
+	if spec.Resources.PIDs > 0 && !e.ownsCgroups() {
+		return &engine.UnsupportedError{
+			What: "a process limit", Reason: "CRI has none for a container, and the engine chooses the cgroup of the pod by itself",
+			Advice: "run the engine with the cgroup driver cgroupfs, or with --managed",
+		}
+	}
 	if spec.Network == engine.Bridged {
 		if err := e.Supports(engine.NetworkBridge); err != nil {
 			return err

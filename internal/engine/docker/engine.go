@@ -231,6 +231,9 @@ func resources(r engine.Resources) *api.Resources {
 	if r.Memory > 0 {
 		s.Memory, s.MemorySwap = r.Memory, -1
 	}
+	if r.PIDs > 0 {
+		s.PidsLimit = &r.PIDs
+	}
 	return s
 }
 

@@ -152,8 +152,8 @@ func (e *Engine) check(spec engine.Spec) error {
 }
 
 func checkResources(r engine.Resources) error {
-	if r.CPU < 0 || r.Memory < 0 {
-		return fmt.Errorf("limits of %v CPUs and %d bytes: a limit is not negative", r.CPU, r.Memory)
+	if r.CPU < 0 || r.Memory < 0 || r.PIDs < 0 {
+		return fmt.Errorf("limits of %v CPUs, %d bytes and %d processes: a limit is not negative", r.CPU, r.Memory, r.PIDs)
 	}
 	return nil
 }

@@ -152,6 +152,9 @@ func (p program) plan(slow slowness) behaviour {
 		}
 		return behaviour{first: fmt.Sprintf("ready port=%d\n", s.port), endless: true, server: s}
 	case "syscall":
+		if most := p.spec.Resources.PIDs; most > 0 && int64(*copies) >= most { // the probe itself is a process too
+			return fails(1, "syscall: fork a worker: EAGAIN (11)")
+		}
 		rate := 1.5e6 * float64(*copies) / slow("LoopsPerSecond")
 		return reports(length, metric("LoopsPerSecond", rate, "1/s"), metric("Index", rate/1500, "score"))
 	case "stream":

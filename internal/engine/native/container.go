@@ -85,13 +85,13 @@ func (c *container) prepare() (err error) {
 
 // limit sets the limits of the cgroup.
 func (c *container) limit(r engine.Resources) error {
-	if r.CPU == 0 && r.Memory == 0 {
+	if r.CPU == 0 && r.Memory == 0 && r.PIDs == 0 {
 		return nil
 	}
 	if c.group == nil {
 		return &engine.UnsupportedError{What: "limits", Reason: noLimits}
 	}
-	err := c.group.Limit(cgroup.Limits{CPU: r.CPU, Memory: r.Memory})
+	err := c.group.Limit(cgroup.Limits{CPU: r.CPU, Memory: r.Memory, PIDs: r.PIDs})
 	if errors.Is(err, errors.ErrUnsupported) {
 		return &engine.UnsupportedError{What: "limits", Reason: err.Error()}
 	}

@@ -113,6 +113,9 @@ func resources(r engine.Resources) *specs.LinuxResources {
 	if r.Memory > 0 {
 		s.Memory = &specs.LinuxMemory{Limit: &r.Memory}
 	}
+	if r.PIDs > 0 {
+		s.Pids = &specs.LinuxPids{Limit: &r.PIDs}
+	}
 	return s
 }
 

@@ -201,5 +201,8 @@ func limits(r engine.Resources) []string {
 	if r.Memory > 0 {
 		args = append(args, "--memory", strconv.FormatInt(r.Memory, 10)+"b", "--memory-swap", "-1")
 	}
+	if r.PIDs > 0 {
+		args = append(args, "--pids-limit", strconv.FormatInt(r.PIDs, 10))
+	}
 	return args
 }

@@ -51,6 +51,10 @@ type Benchmark struct {
 	// Needs returns the requirements of the benchmark with the given parameters; nil if it has none. Targets and hosts
 	// that do not meet them are skipped.
 	Needs func(p Params) Needs
+	// OwnLimits are the limits that Run sets on its containers. A plan's limits of these kinds do not apply.
+	OwnLimits []Limit
+	// PaperLimits are the limits of the containers in the paper. They apply with paper parameters.
+	PaperLimits engine.Resources
 	// Run executes one trial. After an error the trial is failed, or skipped if engine.Unsupported reports true for the
 	// error. No sample of such a trial is kept.
 	Run func(ctx context.Context, t Trial) error
@@ -96,6 +100,17 @@ type Needs struct {
 	// CPUs is the number of CPUs that the benchmark needs to measure anything; 0 stands for 1.
 	CPUs int
 }
+
+// Limit is a kind of limit of a container, by the name of its key in a plan.
+type Limit string
+
+// The limits of engine.Resources.
+const (
+	CPULimit     Limit = "cpus"
+	CPUSetLimit  Limit = "cpuset"
+	MemoryLimit  Limit = "memory"
+	ProcessLimit Limit = "pids"
+)
 
 // Always returns a declaration of capabilities that are needed with all parameters.
 func Always(capabilities ...engine.Capability) func(Params) Needs {

@@ -64,8 +64,9 @@ func InContainer(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error)
 	return runToExit(ctx, t, spec, "", t.Create)
 }
 
-// onHost runs the program at the host's end of the target's Link.
+// onHost runs the program at the host's end of the target's Link, without the limits of containers.
 func onHost(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error) {
+	spec.Resources = engine.Resources{}
 	return runToExit(ctx, t, spec, "host ", func(ctx context.Context, spec engine.Spec) (engine.Container, Span, error) {
 		c, err := t.Network.CreateHost(ctx, spec)
 		return c, Span{}, err

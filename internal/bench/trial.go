@@ -31,7 +31,7 @@ type Core interface {
 	// Require returns an *engine.UnsupportedError if the target or the host does not meet the needs. A benchmark calls
 	// it only for requirements that do not exclude the whole trial: see Benchmark.Needs.
 	Require(n Needs) error
-	// Spec describes a container that runs a program of the benchmark's image.
+	// Spec describes a container that runs a program of the benchmark's image, with the limits of the plan.
 	Spec(argv ...string) engine.Spec
 	// Create is the engine's Create as the timed phase "create". The runner deletes the container at the end of the
 	// trial if it still exists.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/cpuset"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -59,6 +60,9 @@ func (e *Execution) useHost(config *runner.Config) {
 	}
 	if _, err := host.OOMKills("/"); err == nil {
 		config.OOMKills = func() (int64, error) { return host.OOMKills("/") }
+	}
+	if online, err := cpuset.Online("/"); err == nil {
+		config.CPUs = len(online)
 	}
 	config.WorkloadCPUs, config.HostCPUs = e.Plan.Pinning.Workload, e.Plan.Pinning.Touchstone
 	if !dropsCaches(e.Plan, e.work) {

@@ -260,6 +260,7 @@ func (p Plan) Check(m Machine) (notes []string, err error) {
 			})
 		}
 	}
+	notes = append(p.checkLimits(m, &problems), p.Pinning.shared(m)...)
 	if p.DropCaches != nil && *p.DropCaches && !m.Root {
 		problems.add(p.at["drop-caches"], "true", problem{"drop-caches: only root can drop the host's page cache", "run as root, or leave the key out"})
 	}
@@ -268,7 +269,7 @@ func (p Plan) Check(m Machine) (notes []string, err error) {
 			problems.add(w.imageAt, string(w.Image), *f)
 		}
 	}
-	return p.Pinning.shared(m), problems.err()
+	return notes, problems.err()
 }
 
 // checkImageExists refuses a path without an image. Only a read of the image shows whether it is valid.

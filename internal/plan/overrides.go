@@ -26,7 +26,9 @@ type Overrides struct {
 	Binaries  []string       // --engine-bin name=path; added to the plan's
 	Managed   *bool          // --managed
 	// Pin has the values of --pin. Parts without a value keep the plan's CPUs.
-	Pin        []string
+	Pin []string
+	// Limits has the values of --limit. Other limits keep the plan's values.
+	Limits     []string
 	DropCaches *bool // --drop-caches
 	// Engines describes the engines of this version. Getenv reads the environment variables with the addresses of the
 	// user's own daemons, over which the plan's sockets take precedence; nil reads none.
@@ -136,6 +138,7 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 	}
 	p.at = maps.Clone(p.at)
 	p.pin(o.Pin, fail)
+	p.limit(o.Limits, fail)
 	if o.DropCaches != nil {
 		allowed := *o.DropCaches
 		p.DropCaches = &allowed

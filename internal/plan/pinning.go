@@ -57,9 +57,8 @@ func (r *reader) pinningFields() []field {
 	return fields
 }
 
-// pin reads the values of --pin: part=CPUs, separated by commas. A list of CPUs contains commas too: an item without part= belongs
-// to the list before it.
-func (p *Plan) pin(values []string, fail func(flag, value string, f *problem) bool) {
+// splitNamed splits values of a flag at their commas into items name=value. An item without name= belongs to the item before it.
+func splitNamed(values []string) []string {
 	var items []string
 	for _, value := range values {
 		for i, item := range strings.Split(value, ",") {
@@ -70,7 +69,13 @@ func (p *Plan) pin(values []string, fail func(flag, value string, f *problem) bo
 			items = append(items, item)
 		}
 	}
-	for _, item := range items {
+	return items
+}
+
+// pin reads the values of --pin: part=CPUs, separated by commas. A list of CPUs contains commas too: an item without part= belongs
+// to the list before it.
+func (p *Plan) pin(values []string, fail func(flag, value string, f *problem) bool) {
+	for _, item := range splitNamed(values) {
 		name, cpus, ok := strings.Cut(item, "=")
 		if !ok {
 			fail("--pin", item, &problem{quote(item) + " is not part=CPUs", "write it like workload=2-3,engines=1,touchstone=0"})

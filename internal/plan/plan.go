@@ -78,6 +78,8 @@ type Plan struct {
 	// Benchmarks selects the benchmarks; nil selects the whole catalogue.
 	Benchmarks []Item     `yaml:"benchmarks,omitempty"`
 	Parameters Parameters `yaml:"parameters"`
+	// Limits are the limits of all containers. The limits of an item take precedence.
+	Limits Limits `yaml:"limits,omitempty"`
 	// Blocks is the number of measured repetitions, Warmup of the repetitions before them.
 	Blocks int `yaml:"blocks"`
 	Warmup int `yaml:"warmup"`
@@ -119,9 +121,11 @@ type Item struct {
 	// Image selects only benchmarks with programs from this image of Touchstone's; empty selects all.
 	Image  string       `yaml:"image,omitempty"`
 	Params bench.Params `yaml:"params,omitempty"`
+	Limits Limits       `yaml:"limits,omitempty"`
 
 	at      Location
 	paramAt map[string]Location
+	limitAt map[string]Location
 }
 
 // Timeout holds limits for calls and trials that can hang.

@@ -34,7 +34,9 @@ benchmarks:
   - {name: performance, image: probe}
   - name: scalability.runtime.5
     params: {mode: parallel, copies: 4, ratio: 0.50, on: true}
+    limits: {cpus: none, memory: 524288KiB}
 parameters: paper
+limits: {cpus: 0.50, cpuset: "1,0", memory: 4GB, pids: 512}
 blocks: 30
 warmup: 2
 precision: 2%
@@ -109,9 +111,10 @@ func TestParse(t *testing.T) {
 		Benchmarks: []Item{
 			{Name: "operations"},
 			{Name: "performance", Image: "probe"},
-			{Name: "scalability.runtime.5", Params: bench.Params{"mode": "parallel", "copies": "4", "ratio": "0.50", "on": "true"}},
+			{Name: "scalability.runtime.5", Params: bench.Params{"mode": "parallel", "copies": "4", "ratio": "0.50", "on": "true"}, Limits: Limits{CPUs: "none", Memory: "512MiB"}},
 		},
 		Parameters: PaperValues,
+		Limits:     Limits{CPUs: "0.5", CPUSet: "0-1", Memory: "4GB", PIDs: "512"},
 		Blocks:     30,
 		Warmup:     2,
 		Precision:  0.02,

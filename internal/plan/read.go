@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -40,6 +41,11 @@ func (r *reader) fields() []field {
 		{"baseline", func(n ast.Node) { p.Baseline, _ = parsed(r, n, "baseline", parseTarget) }},
 		{"benchmarks", r.benchmarks},
 		{"parameters", r.parameters},
+		{"limits", func(n ast.Node) {
+			r.object(n, "limits", "limits by name", limitExample, r.limitFields(&p.Limits, func(name bench.Limit, at Location) {
+				r.seen["limits."+string(name)] = at
+			}))
+		}},
 		{"blocks", func(n ast.Node) { r.count(n, "blocks", 1, &p.Blocks) }},
 		{"warmup", func(n ast.Node) { r.count(n, "warmup", 0, &p.Warmup) }},
 		{"precision", r.precision},
@@ -89,6 +95,11 @@ func (r *reader) itemFields(item *Item) []field {
 			item.Image = s
 		}},
 		{"params", func(n ast.Node) { r.params(n, item) }},
+		{"limits", func(n ast.Node) {
+			r.object(n, "limits", "limits by name", limitExample, r.limitFields(&item.Limits, func(name bench.Limit, at Location) {
+				put(&item.limitAt, string(name), at)
+			}))
+		}},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/bench/custom"
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -22,10 +23,12 @@ type Catalogue interface {
 type Work struct {
 	Benchmark bench.Benchmark
 	Params    bench.Params
+	// Limits are the limits of its containers.
+	Limits engine.Resources
 }
 
 // Resolve finds the benchmarks of the plan and fills in their parameters. Items keep their order; the benchmarks of one item have
-// the order of the catalogue. A benchmark that is selected twice with the same parameters runs once. The error is an *Error, or
+// the order of the catalogue. A benchmark that is selected twice with the same parameters and limits runs once. The error is an *Error, or
 // several of them joined.
 func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 	paper := p.Parameters == PaperValues
@@ -56,14 +59,16 @@ func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 		default:
 			problems.add(item.at, item.Name, unknown(item.Name, all))
 		}
+		item.idle(selected, &problems)
 		for _, b := range selected {
 			params, ok := item.resolve(b, paper, &problems)
 			if !ok {
 				break // the other benchmarks of the group have the same error
 			}
-			if key := b.Name + " " + params.String(); !seen[key] {
+			w := Work{b, params, p.limitsFor(item, b)}
+			if key := b.Name + " " + w.Key(); !seen[key] {
 				seen[key] = true
-				work = append(work, Work{b, params})
+				work = append(work, w)
 			}
 		}
 	}
@@ -184,9 +189,9 @@ func (p Plan) Pin(targets []target.Target, work []Work, seed uint64) Plan {
 	for _, t := range targets {
 		p.Targets = append(p.Targets, Pattern(t))
 	}
-	p.Benchmarks = nil
+	p.Benchmarks, p.Limits = nil, Limits{}
 	for _, w := range work {
-		item := Item{Name: w.Benchmark.Name}
+		item := Item{Name: w.Benchmark.Name, Limits: w.pinned()}
 		if len(w.Params) > 0 {
 			item.Params = maps.Clone(w.Params)
 		}

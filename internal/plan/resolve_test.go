@@ -60,7 +60,7 @@ func testCatalogue() listed {
 func spell(work []Work) []string {
 	var all []string
 	for _, w := range work {
-		all = append(all, strings.TrimSpace(w.Benchmark.Name+" "+w.Params.String()))
+		all = append(all, strings.TrimSpace(w.Benchmark.Name+" "+w.Key()))
 	}
 	return all
 }

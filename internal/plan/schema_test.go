@@ -78,6 +78,12 @@ func shapes() map[string]schema {
 		"benchmarks.name":   ref("filter"),
 		"benchmarks.image":  {"enum": []string{probeImage, workloadImage}},
 		"benchmarks.params": {"type": "object", "propertyNames": textOf(maxName, paramName.pattern.String()), "additionalProperties": textOf(maxName, `^\S+$`).with(schema{"type": plain})},
+		"benchmarks.limits": {},
+		"limits":            {},
+		"limits.cpus":       {"type": []string{"number", "string"}, "minimum": leastCPUs, "maximum": mostCPUs, "pattern": `^([0-9]{1,4}(\.[0-9]{1,2})?|none)$`, "examples": []any{2, 0.5}},
+		"limits.cpuset":     {"anyOf": []schema{ref("cpus"), {"const": noLimit}}},
+		"limits.memory":     {"type": "string", "pattern": `^([1-9][0-9]{0,11}(GiB|GB|MiB|MB|KiB|kB)|none)$`, "examples": []string{"512MiB", "4GiB"}},
+		"limits.pids":       {"type": []string{"integer", "string"}, "minimum": leastPIDs, "maximum": mostPIDs, "pattern": `^([1-9][0-9]{1,6}|none)$`, "examples": []int{512}},
 		"parameters":        {"enum": []Parameters{QuickValues, PaperValues}, "default": QuickValues},
 		"blocks":            count(1).with(schema{"default": DefaultBlocks}),
 		"warmup":            count(0).with(schema{"default": DefaultWarmup}),
@@ -184,6 +190,10 @@ func planSchema(t *testing.T) schema {
 	nest("engines", object("engines", r.enginesFields()))
 	nest("pinning", object("pinning", r.pinningFields()))
 	item := object("benchmarks", r.itemFields(&Item{})).with(schema{"required": []string{"name"}})
+	limits := object("limits", r.limitFields(&Limits{}, nil))
+	nest("limits", limits)
+	of := item["properties"].(schema)
+	of["limits"] = of["limits"].(schema).with(limits)
 	nest("benchmarks", schema{"items": schema{"oneOf": []schema{ref("filter"), item}}})
 	runtime := object("runtimes", r.runtimeFields("x", &target.Runtime{})).with(schema{"minProperties": 1, "not": schema{"required": []string{"path", "type"}}})
 	nest("runtimes", schema{"additionalProperties": schema{"oneOf": []schema{ref("path"), runtime}}})

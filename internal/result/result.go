@@ -132,7 +132,8 @@ const (
 // Cell is the unit of repetition: one benchmark with its parameters on one target.
 type Cell struct {
 	Benchmark string `json:"benchmark"`
-	// Params is the canonical spelling of the parameters, "name=value name=value" in order of names.
+	// Params is the canonical spelling of the parameters, "name=value name=value" in order of names, followed by the plan's
+	// limits of the containers, "limits.name=value".
 	Params string `json:"params,omitempty"`
 	Target string `json:"target"`
 }

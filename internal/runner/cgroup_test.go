@@ -160,7 +160,7 @@ func TestExistingCgroup(t *testing.T) {
 
 // Benchmarks with a limit are skipped if the kernel lacks its controller, as many boards lack the memory controller.
 func TestLimitWithoutController(t *testing.T) {
-	for controller, limits := range map[string]engine.Resources{"memory": {Memory: 64 << 20}, "cpu": {CPU: 0.5}} {
+	for controller, limits := range map[string]engine.Resources{"memory": {Memory: 64 << 20}, "cpu": {CPU: 0.5}, "pids": {PIDs: 64}} {
 		t.Run(controller, func(t *testing.T) {
 			l, _ := newPlaced(t)
 			for i, m := range l.config.Cgroups.Mounts {

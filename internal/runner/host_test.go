@@ -326,6 +326,47 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// The plan's limits are the limits of each container, and conditions of the trial. They distinguish results.
+func TestLimitsOfContainers(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		limits     engine.Resources
+		cell       string
+		want       engine.Resources
+		conditions map[string]string
+	}{
+		{"none", engine.Resources{}, "", engine.Resources{CPUSet: "2-3"}, map[string]string{"cpus": "2-3"}},
+		{
+			"all", engine.Resources{CPU: 1.5, Memory: 4 << 30, PIDs: 64, CPUSet: "2"}, "limits.cpus=1.5 limits.cpuset=2 limits.memory=4GiB limits.pids=64",
+			engine.Resources{CPU: 1.5, Memory: 4 << 30, PIDs: 64, CPUSet: "2"},
+			map[string]string{"cpus": "2", "CPU limit": "1.5 CPUs", "memory limit": "4096 MiB", "process limit": "64"},
+		},
+		{
+			"more CPUs than the machine has", engine.Resources{CPU: 5}, "limits.cpus=5", engine.Resources{CPUSet: "2-3"},
+			map[string]string{"cpus": "2-3", "CPU limit": "none: this machine has 4 CPUs, and the plan's limit is 5"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newHarness(t, "fake/a")
+			l.config.WorkloadCPUs, l.config.CPUs = "2-3", 4
+			l.work("test.one.x", func(_ context.Context, t bench.Trial) error {
+				if got := t.Spec("/probe").Resources; got != tt.want {
+					l.Errorf("a container has the limits %+v, want %+v", got, tt.want)
+				}
+				return nil
+			})
+			l.config.Work[0].Limits = tt.limits
+			l.ok()
+			if trial := l.only(); trial.Params != tt.cell {
+				t.Errorf("the trial's parameters are %q, want %q", trial.Params, tt.cell)
+			}
+			if diff := cmp.Diff(tt.conditions, l.trials[0].Conditions); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestDropCachesNeedsPermission(t *testing.T) {
 	for _, tt := range []struct {
 		drop   func(context.Context) error

@@ -60,6 +60,9 @@ type Config struct {
 	// WorkloadCPUs are the CPUs of containers, HostCPUs the CPUs of programs at the host's end of a network, as the kernel
 	// spells them. Empty stands for all CPUs.
 	WorkloadCPUs, HostCPUs string
+	// CPUs is the number of the machine's CPUs; 0 if unknown. A CPU limit above it is not set, because no engine can hold
+	// it and some refuse it.
+	CPUs int
 	// Warmup is the number of blocks that are recorded and marked as warm-up. Stop decides about the number of
 	// measured blocks.
 	Warmup int
@@ -85,7 +88,7 @@ type Config struct {
 
 // cellOf names the work on a target.
 func cellOf(w plan.Work, target string) result.Cell {
-	return result.Cell{Benchmark: w.Benchmark.Name, Params: w.Params.String(), Target: target}
+	return result.Cell{Benchmark: w.Benchmark.Name, Params: w.Key(), Target: target}
 }
 
 // Image is a prepared image. Err is set if it could not be prepared; benchmarks that need it are skipped.
@@ -363,7 +366,7 @@ func (r *run) giveUp(at slot) error {
 // order is the order of the targets in a block.
 func (r *run) order(w plan.Work, block int, warmup bool) []int {
 	h := fnv.New64a()
-	_, _ = fmt.Fprintf(h, "%s\x00%s\x00%v\x00", w.Benchmark.Name, w.Params, warmup)
+	_, _ = fmt.Fprintf(h, "%s\x00%s\x00%v\x00", w.Benchmark.Name, w.Key(), warmup)
 	_ = binary.Write(h, binary.LittleEndian, int64(block))
 	return rand.New(rand.NewPCG(r.Seed, h.Sum64())).Perm(len(r.Targets))
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,8 +100,44 @@ func (t *trial) Spec(argv ...string) engine.Spec {
 		Rootfs:    files.Rootfs,
 		Image:     files.Ref,
 		Process:   engine.Process{Args: argv},
-		Resources: engine.Resources{CPUSet: t.r.WorkloadCPUs},
+		Resources: t.limits(),
 	}
+}
+
+// limits are the limits of the trial's containers. A CPU set of the plan's limits replaces the pinned CPUs.
+func (t *trial) limits() engine.Resources {
+	l := t.work.Limits
+	l.CPUSet = cmp.Or(l.CPUSet, t.r.WorkloadCPUs)
+	if t.r.CPUs > 0 && l.CPU > float64(t.r.CPUs) {
+		l.CPU = 0
+	}
+	return l
+}
+
+// recordLimits makes the limits conditions of the trial. A benchmark that sets a limit of its own replaces the condition.
+func (t *trial) recordLimits() {
+	l := t.limits()
+	for _, c := range []struct{ name, value string }{
+		{"cpus", l.CPUSet},
+		{"CPU limit", spelled(l.CPU, "%v CPUs")},
+		{"memory limit", spelled(float64(l.Memory)/(1<<20), "%.6g MiB")},
+		{"process limit", spelled(float64(l.PIDs), "%v")},
+	} {
+		if c.value != "" {
+			t.Condition(c.name, c.value)
+		}
+	}
+	if set := t.work.Limits.CPU; l.CPU != set {
+		t.Condition("CPU limit", fmt.Sprintf("none: this machine has %d CPUs, and the plan's limit is %v", t.r.CPUs, set))
+	}
+}
+
+// spelled formats a limit, or returns an empty string without one.
+func spelled(limit float64, format string) string {
+	if limit == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, limit)
 }
 
 func (t *trial) Condition(name, value string) {
@@ -141,7 +178,7 @@ func (t *trial) keep(c engine.Container) {
 // canLimit returns an error if limits cannot work on this host with any engine. Runtimes differ on a kernel without
 // the controller: some fail with messages of their own, others ignore the limit.
 func (t *trial) canLimit(r engine.Resources) error {
-	if t.group == nil || r.CPU == 0 && r.Memory == 0 {
+	if t.group == nil {
 		return nil
 	}
 	missing := t.group.Missing()
@@ -153,6 +190,8 @@ func (t *trial) canLimit(r engine.Resources) error {
 		}
 	case r.CPU > 0 && slices.Contains(missing, "cpu"):
 		return &engine.UnsupportedError{What: "a CPU limit", Reason: "the kernel offers no cpu cgroup controller"}
+	case r.PIDs > 0 && slices.Contains(missing, "pids"):
+		return &engine.UnsupportedError{What: "a process limit", Reason: "the kernel offers no pids cgroup controller"}
 	}
 	return nil
 }
@@ -270,9 +309,7 @@ func (r *run) execute(ctx context.Context, work plan.Work, eng engine.Engine, se
 	noise := r.Noise.Begin()
 	kills := r.oomKills()
 	self := selfCPU()
-	if r.WorkloadCPUs != "" {
-		t.Condition("cpus", r.WorkloadCPUs)
-	}
+	t.recordLimits()
 	err := t.makeGroup()
 	if err == nil {
 		t.beginCost()

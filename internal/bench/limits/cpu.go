@@ -26,7 +26,7 @@ func cpuTime() bench.Benchmark {
 		Summary: "a fixed amount of work under a CPU limit, and whether the limit holds",
 		Source:  "espe section 5.5, table 1 (HardLimit): 10 % of a CPU, there 1 ms of each 10 ms",
 		Metrics: metrics,
-		Image:   bench.WorkloadImage, Components: true,
+		Image:   bench.WorkloadImage, Components: true, OwnLimits: []bench.Limit{bench.CPULimit},
 		Params: append(primes("400", "10000"), bench.Param{
 			Name: "percent", Help: "the limit in per cent of a CPU", Quick: "10", Paper: "10", Check: bench.IntRange(1, 50),
 		}),

@@ -38,11 +38,12 @@ func memoryOOM() bench.Benchmark {
 		optional(bench.Seconds("KillTime", "from the program's last report of its memory to the exit of the container as the engine reports it")),
 	}
 	return bench.Benchmark{
-		Name:    "limits.memory.oom",
-		Summary: "a program that exceeds its memory limit, and whether and when it is killed",
-		Source:  "peers (docker run --memory, the kubelet's OOM tests)",
-		Metrics: metrics,
-		Waits:   []bench.Medium{bench.Memory}, // the program's own memory, under its limit
+		Name:      "limits.memory.oom",
+		Summary:   "a program that exceeds its memory limit, and whether and when it is killed",
+		Source:    "peers (docker run --memory, the kubelet's OOM tests)",
+		Metrics:   metrics,
+		Waits:     []bench.Medium{bench.Memory}, // the program's own memory, under its limit
+		OwnLimits: []bench.Limit{bench.MemoryLimit},
 		Params: []bench.Param{
 			{Name: "mib", Help: "the limit in MiB; the program takes twice as much if nothing stops it", Quick: "64", Paper: "64", Check: bench.IntRange(16, 64<<10)},
 		},

@@ -39,7 +39,7 @@ func cpuScaling() bench.Benchmark {
 		Summary: "a CPU limit raised, by default from half to full, a step each second while a program runs, and whether it holds and the program follows",
 		Source:  "espe section 5.5, table 1 (ScalingLimit): from half to full; TouchStone's code: from 10 % to full",
 		Metrics: metrics,
-		Image:   bench.WorkloadImage, Components: true,
+		Image:   bench.WorkloadImage, Components: true, OwnLimits: []bench.Limit{bench.CPULimit},
 		Needs: bench.Always(engine.CanUpdate),
 		// The events suffice for a second under the full limit, on hosts with up to 2000 and 2400 events per second without
 		// a limit.

@@ -70,6 +70,13 @@ func Higher(name string, unit result.Unit, help string) result.Metric {
 	return result.Metric{Name: name, Unit: unit, Better: result.Higher, Help: help}
 }
 
+// Scored is the metric as a source of a dimension of the scorecard. A benchmark puts its results into the scorecard, and no
+// second view of the same evidence.
+func Scored(d result.Dimension, m result.Metric) result.Metric {
+	m.Dimension = d
+	return m
+}
+
 // Image names an image: one of the constants below, or an image from a plan.
 type Image string
 

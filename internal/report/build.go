@@ -39,6 +39,7 @@ func New(runs []result.Run, opts Options) Report {
 	r.cover(all)
 	for i := range r.Runs {
 		r.Runs[i].Warnings = r.warnings(i, sorted[i].Trials)
+		r.Runs[i].Scorecard = r.scorecard(i)
 	}
 	r.Findings = r.findings()
 	return r

@@ -24,6 +24,8 @@ const (
 type Findings struct {
 	// Breaches are bounds that medians exceed. They come first and need no comparison.
 	Breaches []string
+	// Summary states the scorecard of a single run in a few sentences. It is empty without a scorecard.
+	Summary []string
 	// Opposite are targets that are better than the baseline in one run and worse in another.
 	Opposite []string
 	// Statements are the largest differences that are shown.
@@ -118,6 +120,7 @@ func (r *Report) findings() Findings {
 	f := Findings{Breaches: r.breaches()}
 	all := r.evidence()
 	if len(r.Runs) == 1 {
+		f.Summary = r.summary(0)
 		f.Comparisons = r.verdicts()
 		f.NotMeasured = r.Runs[0].notMeasured()
 	} else {

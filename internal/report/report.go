@@ -125,6 +125,8 @@ type Run struct {
 	Missing []Missing
 	// Unmeasured are the benchmarks that every target skipped. They are in no suite.
 	Unmeasured []Unmeasured
+	// Scorecard is empty if no metric of the run has a dimension.
+	Scorecard Scorecard
 	// Families and Comparisons count the judged families and the comparisons in them.
 	Families, Comparisons int
 }

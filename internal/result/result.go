@@ -289,6 +289,12 @@ type Target struct {
 	Unavailable string `json:"unavailable,omitempty"`
 }
 
+// Sandboxed reports whether a layer of its own, and not only the host's kernel, separates the target's containers from the host.
+// Engines declare the isolation of their targets with these words.
+func (t Target) Sandboxed() bool {
+	return t.Isolation == "user-space kernel" || t.Isolation == "virtual machine"
+}
+
 // Kind is how a target starts a program.
 type Kind string
 

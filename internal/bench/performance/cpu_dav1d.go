@@ -18,7 +18,7 @@ func dav1d() bench.Benchmark {
 		Name:    "performance.cpu.dav1d",
 		Summary: "decoding an AV1 video of 1920 × 1080 with dav1d, after a check of the pictures' checksum",
 		Source:  "wang figure 7, with a different clip, which can be generated again",
-		Metrics: []result.Metric{bench.Higher("FramesPerSecond", result.PerSecond, "frames over the time from before the first to after the last; the pictures are discarded")},
+		Metrics: []result.Metric{bench.Scored(result.DimensionCPU, bench.Higher("FramesPerSecond", result.PerSecond, "frames over the time from before the first to after the last; the pictures are discarded"))},
 		Params: []bench.Param{
 			{Name: "frames", Help: "number of frames that are decoded", Quick: frames[0], Paper: frames[len(frames)-1], Check: bench.OneOf(frames...)},
 			threadsParam(allThreads, "number of threads, or all for one for each CPU that the program sees, as in the paper"),

@@ -11,7 +11,7 @@ func linpack() bench.Benchmark {
 		Name:    "performance.cpu.linpack",
 		Summary: "solving a dense system of linear equations with OpenBLAS, as LINPACK does",
 		Source:  "wang section 5.8; Dongarra, Luszczek, Petitet, The LINPACK Benchmark (2003)",
-		Metrics: []result.Metric{bench.Higher("FlopPerSecond", result.FlopPerSecond, "2/3 n³ + 2 n² operations over the time of the fastest solution")},
+		Metrics: []result.Metric{bench.Scored(result.DimensionCPU, bench.Higher("FlopPerSecond", result.FlopPerSecond, "2/3 n³ + 2 n² operations over the time of the fastest solution"))},
 		Params: []bench.Param{
 			{Name: "n", Help: "number of equations; the matrix takes 8 n² bytes", Quick: "2000", Paper: "5000", Check: bench.IntRange(100, 40_000)},
 			{Name: "runs", Help: "number of solutions", Quick: "3", Paper: "3", Check: bench.IntRange(1, 1000)},

@@ -14,7 +14,7 @@ func sevenZip() bench.Benchmark {
 		{"Compress", "compressing, the mean of the passes"}, {"Decompress", "decompressing, the mean of the passes"}, {"Total", "the mean of both"},
 	} {
 		metrics = append(metrics,
-			bench.Higher(d.name+"Rating", result.Score, "7-Zip's rating in MIPS of "+d.of),
+			bench.Scored(result.DimensionCPU, bench.Higher(d.name+"Rating", result.Score, "7-Zip's rating in MIPS of "+d.of)),
 			bench.Higher(d.name+"Usage", result.Ratio, "CPU time over elapsed time of "+d.of+", as the program sees both; 100 % is one CPU"),
 			bench.Higher(d.name+"PerUsage", result.Score, "7-Zip's R/U in MIPS of "+d.of+": the rating of one CPU; it compares only targets with the same usage"),
 		)

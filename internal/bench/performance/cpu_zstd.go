@@ -14,8 +14,8 @@ func zstd() bench.Benchmark {
 		Summary: "compressing and decompressing a text in memory with zstd's benchmark, in one thread",
 		Source:  "peers (lzbench, the Phoronix Test Suite's compress-zstd)",
 		Metrics: []result.Metric{
-			bench.Higher("Compression", result.BytesPerSecond, "bytes of the text compressed per second, in the fastest run of about a second"),
-			bench.Higher("Decompression", result.BytesPerSecond, "bytes of the text restored per second, in the fastest run of about a second"),
+			bench.Scored(result.DimensionCPU, bench.Higher("Compression", result.BytesPerSecond, "bytes of the text compressed per second, in the fastest run of about a second")),
+			bench.Scored(result.DimensionCPU, bench.Higher("Decompression", result.BytesPerSecond, "bytes of the text restored per second, in the fastest run of about a second")),
 		},
 		Params: []bench.Param{
 			{Name: "level", Help: "compression level; a higher level compresses better and takes longer", Quick: "3", Paper: "3", Check: bench.IntRange(1, 19)},

@@ -18,8 +18,8 @@ func diskBlog() bench.Benchmark {
 		Summary: "concurrent readers and writers of small files",
 		Source:  "wang table 2 and section 5.3 (Blogbench: 3 writers, 1 rewriter, 5 commenters, 10 readers)",
 		Metrics: []result.Metric{
-			bench.Higher("ReadScore", result.Score, "whole blogs read per second"),
-			bench.Higher("WriteScore", result.Score, "whole blogs written per second"),
+			bench.Scored(result.DimensionDisk, bench.Higher("ReadScore", result.Score, "whole blogs read per second")),
+			bench.Scored(result.DimensionDisk, bench.Higher("WriteScore", result.Score, "whole blogs written per second")),
 		},
 		Params: []bench.Param{
 			duration(500*time.Millisecond, 30*time.Second, "run time of the load"),

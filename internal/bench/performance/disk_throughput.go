@@ -18,10 +18,10 @@ func diskThroughput() bench.Benchmark {
 		Summary: "sequential and random throughput of one file with fio, one request at a time",
 		Source:  "wang section 5.3 and figures 10 and 11 (IOzone: 16 GB, flushed and dropped from the cache before)",
 		Metrics: []result.Metric{
-			bench.Higher("SeqWrite", result.BytesPerSecond, "writing the new file from beginning to end, with the sync at the end"),
-			bench.Higher("SeqRead", result.BytesPerSecond, "reading the file from beginning to end; with a warm cache repeatedly"),
-			bench.Higher("RndRead", result.PerSecond, "reads at random positions"),
-			bench.Higher("RndWrite", result.PerSecond, "writes at random positions, with the sync at the end"),
+			bench.Scored(result.DimensionDisk, bench.Higher("SeqWrite", result.BytesPerSecond, "writing the new file from beginning to end, with the sync at the end")),
+			bench.Scored(result.DimensionDisk, bench.Higher("SeqRead", result.BytesPerSecond, "reading the file from beginning to end; with a warm cache repeatedly")),
+			bench.Scored(result.DimensionDisk, bench.Higher("RndRead", result.PerSecond, "reads at random positions")),
+			bench.Scored(result.DimensionDisk, bench.Higher("RndWrite", result.PerSecond, "writes at random positions, with the sync at the end")),
 		},
 		Image: bench.WorkloadImage,
 		Params: []bench.Param{

@@ -12,7 +12,7 @@ func memory() []bench.Benchmark {
 	return []bench.Benchmark{
 		sysbenchMemory(
 			"total", "writing memory with sysbench, a fixed amount of work", "espe figure 2a, table 1 (MemTime); nishimura section 4.4, tables 3 and 4",
-			bench.Seconds("TotalTime", "time until all blocks are written, with the cost of the first access to each page"),
+			bench.Scored(result.DimensionMemorySpeed, bench.Seconds("TotalTime", "time until all blocks are written, with the cost of the first access to each page")),
 		),
 		sysbenchMemory(
 			"minavglatency", "minimum and mean latency of writing single blocks of memory with sysbench", "espe figure 2b, table 1 (MemMinLatency, MemAvgLatency)",

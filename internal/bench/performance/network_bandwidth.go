@@ -16,8 +16,8 @@ func bandwidth() bench.Benchmark {
 		Summary: "one TCP stream by iperf3, between a container and the host or another container, in each direction",
 		Source:  "nishimura section 4.7, tables 3 and 4 (iperf, container as server, host as client)",
 		Metrics: []result.Metric{
-			bench.Higher("Send", result.BitsPerSecond, "payload from the server's container to its client"),
-			bench.Higher("Receive", result.BitsPerSecond, "payload from the client to the server's container"),
+			bench.Scored(result.DimensionNetwork, bench.Higher("Send", result.BitsPerSecond, "payload from the server's container to its client")),
+			bench.Scored(result.DimensionNetwork, bench.Higher("Receive", result.BitsPerSecond, "payload from the client to the server's container")),
 			{
 				Name: "Retransmits", Unit: result.PerSecond, Better: result.Lower, Optional: true,
 				Help: "segments per second that the host retransmits while the container receives, their count over the test's duration; only with peer=host, since sandboxes do not count theirs",

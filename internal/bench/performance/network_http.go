@@ -31,9 +31,9 @@ func web() bench.Benchmark {
 		Source:  "wang table 3 (Ethr)",
 		Metrics: []result.Metric{
 			bench.Higher("TCPBandwidth", result.BitsPerSecond, "payload from the server's container to its client (TCP_MAERTS)"),
-			bench.Higher("HTTPBandwidth", result.BitsPerSecond, "bytes of repeated transfers of a file of 1 MiB, without headers"),
+			bench.Scored(result.DimensionNetwork, bench.Higher("HTTPBandwidth", result.BitsPerSecond, "bytes of repeated transfers of a file of 1 MiB, without headers")),
 			bench.Seconds("TCPLatency", "mean time from a byte sent to the byte received in response (TCP_RR)"),
-			bench.Seconds("HTTPLatency", "mean time from a request to the end of its response, a file of one byte"),
+			bench.Scored(result.DimensionNetwork, bench.Seconds("HTTPLatency", "mean time from a request to the end of its response, a file of one byte")),
 			bench.Seconds("TCPLatencyP99", "99th percentile of TCPLatency, in whole microseconds"),
 			bench.Seconds("HTTPLatencyP99", "99th percentile of HTTPLatency, in whole microseconds"),
 		},

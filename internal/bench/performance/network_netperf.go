@@ -13,7 +13,7 @@ import (
 func netperf() bench.Benchmark {
 	metrics := []result.Metric{
 		bench.Higher(string(workload.TCPStream), result.BitsPerSecond, "payload from the client to the server's container, over one connection"),
-		bench.Higher(string(workload.TCPRR), result.PerSecond, "transactions of one byte in each direction, one after the other, over one connection"),
+		bench.Scored(result.DimensionNetwork, bench.Higher(string(workload.TCPRR), result.PerSecond, "transactions of one byte in each direction, one after the other, over one connection")),
 		bench.Higher(string(workload.TCPCRR), result.PerSecond, "TCP_RR with a new connection for each transaction; a fifth as many transactions, at least 100"),
 		bench.Higher(string(workload.UDPRR), result.PerSecond, "TCP_RR with datagrams"),
 	}

@@ -14,6 +14,7 @@ import (
 // others. The last two limit lists of targets and runs in a sentence.
 const (
 	mostFindings  = 6
+	mostBeside    = 3 // beside a summary of the scorecard
 	mostPerTarget = 3
 	mostGaps      = 6
 	mostEqual     = 5
@@ -146,11 +147,15 @@ func (r *Report) findings() Findings {
 	type topic struct{ target, suite string }
 	covered := map[topic]bool{}
 	perTarget := map[string]int{}
+	most := mostFindings
+	if f.Summary != nil {
+		most = mostBeside
+	}
 	for _, c := range candidates {
 		lead := c.lead()
 		suite, _, _ := strings.Cut(lead.benchmark.Name, ".")
 		about := topic{lead.row.Target, suite}
-		if len(f.Statements) == mostFindings || covered[about] || perTarget[lead.row.Target] == mostPerTarget {
+		if len(f.Statements) == most || covered[about] || perTarget[lead.row.Target] == mostPerTarget {
 			continue
 		}
 		covered[about] = true

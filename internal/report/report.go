@@ -125,7 +125,7 @@ type Run struct {
 	Missing []Missing
 	// Unmeasured are the benchmarks that every target skipped. They are in no suite.
 	Unmeasured []Unmeasured
-	// Scorecard is empty if no metric of the run has a dimension.
+	// Scorecard is empty if the run measured fewer than two dimensions.
 	Scorecard Scorecard
 	// Families and Comparisons count the judged families and the comparisons in them.
 	Families, Comparisons int

@@ -279,7 +279,16 @@ func TestManyTargetsWithTooFewBlocks(t *testing.T) {
 }
 
 func TestFindingsNeedShownDifferences(t *testing.T) {
-	m := model(reporttest.Sample())
+	if n := len(model(reporttest.Sample()).Findings.Statements); n != 3 {
+		t.Errorf("there are %d findings beside a scorecard, want 3", n)
+	}
+	sample := reporttest.Sample()
+	for _, b := range sample.Bench {
+		for i := range b.Metrics {
+			b.Metrics[i].Dimension = ""
+		}
+	}
+	m := model(sample)
 	if n := len(m.Findings.Statements); n != 6 {
 		t.Errorf("there are %d findings, want 6: %q", n, m.Findings.Statements)
 	}

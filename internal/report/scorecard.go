@@ -94,6 +94,38 @@ type Score struct {
 	Metrics int
 }
 
+// ScorecardNote explains a scorecard.
+const ScorecardNote = "A score compares a target with bare metal, with its 95 % interval. If a dimension has several metrics, the score is the one that " +
+	"costs the target most. The goals are the ideal state of sateri, section 3.2. Met needs all intervals within the goal. Missed needs one interval beyond it and a shown difference."
+
+// Unmeasured reports whether no target has a value.
+func (r *ScoreRow) Unmeasured() bool {
+	return !slices.ContainsFunc(r.Scores, func(s Score) bool { return s.Value != nil })
+}
+
+// Sources names the source of each score of a row, with its targets if they differ: "performance.cpu.time, TotalTime (oci/runc); …".
+func (c *Scorecard) Sources(r *ScoreRow) string {
+	type source struct {
+		name    string
+		targets []string
+	}
+	var all []source
+	for i := range r.Scores {
+		if name := r.Scores[i].Source(); name != "" {
+			s := place(&all, func(s *source) bool { return s.name == name }, source{name: name})
+			s.targets = append(s.targets, c.Targets[i])
+		}
+	}
+	var parts []string
+	for _, s := range all {
+		if len(all) == 1 {
+			return s.name
+		}
+		parts = append(parts, s.name+" ("+strings.Join(s.targets, ", ")+")")
+	}
+	return strings.Join(parts, "; ")
+}
+
 // Text spells the score: a factor for a goal of speed, else the value with its factor.
 func (s *Score) Text() string {
 	switch {
@@ -139,7 +171,10 @@ func quantities(ci *stats.Interval, unit result.Unit) string {
 	return scale.Number(ci.Lo) + " to " + scale.with(scale.Number(ci.Hi))
 }
 
-// scorecard makes the scorecard of a run. It is empty if no metric of the run has a dimension.
+// leastDimensions is the smallest number of dimensions in a scorecard. The table of a single benchmark says more than one row.
+const leastDimensions = 2
+
+// scorecard makes the scorecard of a run. It is empty if the run measured fewer than leastDimensions.
 func (r *Report) scorecard(run int) Scorecard {
 	var card Scorecard
 	of := &r.Runs[run]
@@ -149,8 +184,12 @@ func (r *Report) scorecard(run int) Scorecard {
 			card.Targets = append(card.Targets, t.Name)
 		}
 	}
-	if card.Targets == nil {
-		return card
+	measured := map[result.Dimension]bool{}
+	for _, s := range scores {
+		measured[s.Metric.Dimension] = true
+	}
+	if card.Targets == nil || len(measured) < leastDimensions {
+		return Scorecard{}
 	}
 	for _, d := range result.Dimensions() {
 		row := ScoreRow{Dimension: d, Goal: goalOf(d)}

@@ -51,7 +51,7 @@ func fullDocument() Document {
 			Bench: []Benchmark{{
 				Name: "operations.container.lifecycle", Summary: "one container's life", Source: "espe tab. 1",
 				Metrics: []Metric{
-					{Name: "Create", Unit: Seconds, Better: Lower, Help: "time to create", Phrase: "creates a container in", Layer: LayerTotal},
+					{Name: "Create", Unit: Seconds, Better: Lower, Help: "time to create", Phrase: "creates a container in", Dimension: DimensionStartUp, Layer: LayerTotal},
 					{Name: "HostCPUShim", Unit: Seconds, Better: Lower, Help: "CPU time of the shim", Consumed: true, Group: "CPU time by component", Component: "shim"},
 					{Name: "Rate", Unit: PerSecond, Better: Higher, Series: true, Optional: true, Help: "containers a second", DerivedFrom: "Create", Bound: Bound{Most: 100, Broken: "does not hold its limit"}},
 				},

@@ -256,8 +256,8 @@ func constants(t *testing.T) map[string][]string {
 	for _, list := range words {
 		slices.Sort(list)
 	}
-	if len(words) != 6 {
-		t.Fatalf("result.go has %d types of words, want State, Status, Unit, Direction, Layer and Kind: %v", len(words), words)
+	if len(words) != 7 {
+		t.Fatalf("result.go has %d types of words, want State, Status, Unit, Direction, Layer, Dimension and Kind: %v", len(words), words)
 	}
 	return words
 }
@@ -270,6 +270,7 @@ func TestEveryWordIsValid(t *testing.T) {
 		"Unit":      func(r *Run, word string) { r.Bench[0].Metrics[0].Unit = Unit(word) },
 		"Direction": func(r *Run, word string) { r.Bench[0].Metrics[0].Better = Direction(word) },
 		"Layer":     func(r *Run, word string) { r.Bench[0].Metrics[0].Layer = Layer(word) },
+		"Dimension": func(r *Run, word string) { r.Bench[0].Metrics[0].Dimension = Dimension(word) },
 		"Kind":      func(r *Run, word string) { r.Targets[0].Kind = Kind(word) },
 	}
 	for typ, words := range constants(t) {

@@ -65,6 +65,7 @@ type page struct {
 	Policy, Title string
 	// Style is the embedded style sheet. It has no text of a run.
 	Style    template.CSS
+	Cards    []card
 	Findings report.Findings
 	Matrix   *matrix
 	Suites   []suite
@@ -122,7 +123,7 @@ type warned struct {
 func newPage(r *report.Report) *page {
 	p := &page{
 		Policy: policy(), Style: template.CSS(style), Title: r.Heading(),
-		Findings:  r.Findings,
+		Cards: cards(r), Findings: r.Findings,
 		Resamples: stats.Resamples, Least: stats.MinSamples, Families: r.FamiliesNote(),
 		Alpha: report.Percent(stats.Alpha), Power: report.Percent(stats.Power),
 	}

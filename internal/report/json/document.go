@@ -17,8 +17,10 @@ func single(r *report.Report) object {
 		{"kind", Kind},
 		{"run", run(of)},
 		{"method", method(of)},
+		optional("scorecard", scorecard(&of.Scorecard)),
 		{"findings", object{
 			optional("broken_bounds", breaches(r, 0)),
+			optional("summary", r.Findings.Summary),
 			{"statements", list(r.Findings.Statements)},
 			optional("comparisons", r.Findings.Comparisons),
 			optional("not_measured", strings.Join(r.Findings.NotMeasured, "; ")),
@@ -41,6 +43,7 @@ func joint(r *report.Report) object {
 			{"run", run(of)},
 			{"method", method(of)},
 			{"targets", targets(of)},
+			optional("scorecard", scorecard(&of.Scorecard)),
 			optional("broken_bounds", breaches(r, i)),
 		}, gaps(of)...))
 	}
@@ -100,6 +103,41 @@ func method(r *report.Run) object {
 		{"comparisons", r.Comparisons}, // in all families
 		{"ratio", "median over blocks of target / baseline within the block; overhead is |ratio - 1|"},
 	}
+}
+
+// scorecard lists the dimensions with a value on some target.
+func scorecard(c *report.Scorecard) []object {
+	var rows []object
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		if r.Unmeasured() {
+			continue
+		}
+		var scores []object
+		for n := range r.Scores {
+			scores = append(scores, score(c.Targets[n], &r.Scores[n]))
+		}
+		rows = append(rows, object{{"dimension", r.Dimension}, optional("goal", r.Goal), {"targets", scores}})
+	}
+	return rows
+}
+
+func score(target string, s *report.Score) object {
+	out := object{{"target", target}, optional("verdict", s.Verdict)}
+	if s.Value == nil {
+		return out
+	}
+	out = append(
+		out, member{"benchmark", s.Benchmark.Name}, optional("params", s.Benchmark.Params), member{"metric", s.Metric.Name},
+		member{"unit", s.Metric.Unit}, member{"metrics", s.Metrics}, member{"text", s.Text()}, member{"median", number(s.Value.Median)},
+	)
+	if c := s.Comparison; c != nil {
+		out = append(out, member{"baseline", s.Baseline}, member{"ratio", number(c.Ratio)}, optional("ratio_interval", interval(c.CI)))
+	}
+	if m := s.Memory; m != nil {
+		out = append(out, member{"overhead", number(m.Median)}, optional("overhead_interval", interval(m.CI)), member{"share_of_memory", digits(s.Share)})
+	}
+	return out
 }
 
 func targets(r *report.Run) []result.Target {

@@ -45,6 +45,7 @@ func Write(w io.Writer, r report.Report, opts Options) error {
 	p := &printer{width: max(opts.Width, leastWidth), color: opts.Color, report: &r, single: len(r.Runs) == 1}
 	if p.single {
 		p.headline(&r.Runs[0])
+		p.scorecard(&r.Runs[0].Scorecard)
 	} else {
 		p.headlines()
 		p.differences()
@@ -271,6 +272,52 @@ func (p *printer) byRun(f report.Fact, unknown string) string {
 	return strings.Join(parts, "; ")
 }
 
+// scorecard writes a table of the dimensions, and the source of each score.
+func (p *printer) scorecard(card *report.Scorecard) {
+	if len(card.Targets) == 0 {
+		return
+	}
+	p.title("Scorecard")
+	t := table{{{}}}
+	for _, name := range card.Targets {
+		t[0] = append(t[0], heading(name, false))
+	}
+	styles := map[report.ScoreVerdict]style{report.Met: green, report.Missed: red}
+	var sources []string
+	for _, r := range card.Rows {
+		if r.Unmeasured() {
+			continue
+		}
+		row := []entry{{top: string(r.Dimension), below: string(r.Goal)}}
+		for i := range r.Scores {
+			s := &r.Scores[i]
+			e := entry{top: s.Text(), below: string(s.Verdict), style: dim}
+			if of, ok := styles[s.Verdict]; ok {
+				e.style = of
+			}
+			interval := s.Interval()
+			switch {
+			case s.Value == nil:
+				e.below = ""
+			case interval == report.None:
+			case e.below == "":
+				e.below = interval
+			default:
+				e.third = interval
+			}
+			row = append(row, e)
+		}
+		t = append(t, row)
+		sources = append(sources, string(r.Dimension)+": "+card.Sources(&r))
+	}
+	p.table(t)
+	p.line("")
+	p.wrapped("  ", report.ScorecardNote+" Each score comes from one benchmark:")
+	for _, s := range sources {
+		p.wrapped("  - ", s)
+	}
+}
+
 func (p *printer) findings() {
 	f := &p.report.Findings
 	p.title("Findings")
@@ -280,6 +327,13 @@ func (p *printer) findings() {
 			break
 		}
 		p.alarm(b)
+	}
+	for _, s := range f.Summary {
+		p.wrapped("  • ", s)
+	}
+	if len(f.Summary) > 0 && len(f.Statements) > 0 {
+		p.line("")
+		p.line("  The largest differences from the baseline:")
 	}
 	if len(f.Opposite) > 0 {
 		p.line("  Opposite differences:")

@@ -1,0 +1,72 @@
+package html
+
+import (
+	"github.com/touchstone-bench/touchstone/internal/report"
+)
+
+// card is the scorecard of one run.
+type card struct {
+	// Label names the run; empty for the only run.
+	Label, Note string
+	Heads       []heading
+	Rows        []cardRow
+}
+
+// cardRow is a dimension with a value on some target.
+type cardRow struct {
+	Name, Goal string
+	Cells      []cardCell
+}
+
+// cardCell is a score. Class is the class of its verdict.
+type cardCell struct {
+	Class, Verdict, Text, Interval, Source string
+}
+
+// cards are the scorecards of all runs that have one.
+func cards(r *report.Report) []card {
+	var all []card
+	for i := range r.Runs {
+		of := &r.Runs[i]
+		if len(of.Scorecard.Targets) == 0 {
+			continue
+		}
+		c := newCard(&of.Scorecard)
+		if len(r.Runs) > 1 {
+			c.Label = of.Label
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func newCard(of *report.Scorecard) card {
+	c := card{Note: report.ScorecardNote}
+	for _, name := range of.Targets {
+		c.Heads = append(c.Heads, newHeading(name))
+	}
+	for i := range of.Rows {
+		r := &of.Rows[i]
+		if r.Unmeasured() {
+			continue
+		}
+		row := cardRow{Name: string(r.Dimension), Goal: string(r.Goal)}
+		for n := range r.Scores {
+			row.Cells = append(row.Cells, newCardCell(&r.Scores[n]))
+		}
+		c.Rows = append(c.Rows, row)
+	}
+	return c
+}
+
+func newCardCell(s *report.Score) cardCell {
+	classes := map[report.ScoreVerdict]string{report.Met: "met", report.Missed: "missed"}
+	c := cardCell{Class: classes[s.Verdict], Verdict: string(s.Verdict), Text: s.Text(), Source: s.Source()}
+	if s.Value == nil {
+		c.Verdict = ""
+	}
+	if interval := s.Interval(); interval != report.None {
+		c.Interval = interval
+	}
+	return c
+}

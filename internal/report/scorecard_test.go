@@ -1,0 +1,195 @@
+package report_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// scoredMetric is a metric of a run for a scorecard, with the values of each target as factors of 100.
+type scoredMetric struct {
+	name      string
+	dimension result.Dimension
+	better    result.Direction
+	factors   map[string]float64
+	spread    float64 // relative standard deviation
+}
+
+const gib = 1 << 30
+
+// scoredRun is a run of ten blocks on native, oci/crun and oci/runsc.
+func scoredRun(seed uint64, blocks int, metrics ...scoredMetric) result.Run {
+	random := rand.New(rand.NewPCG(seed, 0))
+	run := result.Run{
+		ID: "scored", Baseline: "native", Seed: 1, Host: result.Host{Memory: 10 * gib},
+		Targets: []result.Target{
+			{Name: "native", Kind: result.KindNative, Isolation: "none"},
+			{Name: "oci/crun", Kind: result.KindRuntime, Isolation: "shared kernel"},
+			{Name: "oci/runsc", Kind: result.KindRuntime, Isolation: "user-space kernel"},
+		},
+	}
+	seq := 0
+	for _, m := range metrics {
+		unit := result.Seconds
+		if m.better == result.Higher {
+			unit = result.PerSecond
+		}
+		if m.dimension == result.DimensionMemoryOverhead {
+			unit = result.Bytes
+		}
+		b := "suite.of." + strings.ReplaceAll(m.name, " ", "-")
+		run.Bench = append(run.Bench, result.Benchmark{Name: b, Metrics: []result.Metric{
+			{Name: m.name, Unit: unit, Better: m.better, Dimension: m.dimension},
+		}})
+		for block := range blocks {
+			for _, target := range run.Targets {
+				factor, ok := m.factors[target.Name]
+				if !ok {
+					continue
+				}
+				seq++
+				run.Trials = append(run.Trials, result.Trial{
+					Seq: seq, Block: block, Status: result.OK, Cell: result.Cell{Benchmark: b, Target: target.Name},
+					Samples: []result.Sample{{Metric: m.name, Value: 100 * factor * (1 + m.spread*random.NormFloat64())}},
+				})
+			}
+		}
+	}
+	return run
+}
+
+// on gives the factors of native, crun and runsc.
+func on(native, crun, runsc float64) map[string]float64 {
+	return map[string]float64{"native": native, "oci/crun": crun, "oci/runsc": runsc}
+}
+
+func score(t *testing.T, r report.Report, d result.Dimension, target string) report.Score {
+	t.Helper()
+	card := r.Runs[0].Scorecard
+	at := slices.Index(card.Targets, target)
+	for _, row := range card.Rows {
+		if row.Dimension == d && at >= 0 {
+			return row.Scores[at]
+		}
+	}
+	t.Fatalf("the scorecard has no %s on %s", d, target)
+	return report.Score{}
+}
+
+func TestScorecardVerdicts(t *testing.T) {
+	m := model(scoredRun(1, 10,
+		scoredMetric{"cpu time", result.DimensionCPU, result.Lower, on(1, 1.001, 1.02), 0.0005},
+		scoredMetric{"cpu rate", result.DimensionCPU, result.Higher, on(1, 0.99, 0.5), 0.0005},
+		scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 1.05, 1.051), 0.03},
+		scoredMetric{"cost", result.DimensionMemoryOverhead, result.Lower, on(gib/1000, 1.001*gib/1000, 3*gib/1000), 0.001},
+		scoredMetric{"start", result.DimensionStartUp, result.Lower, on(1, 30, 100), 0.01},
+		scoredMetric{"loss", result.DimensionIsolation, result.Lower, map[string]float64{"oci/crun": 0.3}, 0.01},
+	))
+	for _, tt := range []struct {
+		dimension result.Dimension
+		target    string
+		verdict   report.ScoreVerdict
+		metric    string
+	}{
+		{result.DimensionCPU, "oci/crun", report.Met, "cpu rate"},
+		{result.DimensionCPU, "oci/runsc", report.Missed, "cpu rate"}, // its other metric meets the goal
+		{result.DimensionDisk, "oci/crun", report.NotShown, "disk"},
+		{result.DimensionMemoryOverhead, "oci/crun", report.Met, "cost"},
+		{result.DimensionMemoryOverhead, "oci/runsc", report.Missed, "cost"},
+		{result.DimensionStartUp, "oci/runsc", report.NoVerdict, "start"},
+		{result.DimensionIsolation, "oci/crun", report.NoVerdict, "loss"},
+		{result.DimensionIsolation, "oci/runsc", report.NotMeasured, ""},
+		{result.DimensionFootprint, "oci/crun", report.NotMeasured, ""},
+	} {
+		if got := score(t, m, tt.dimension, tt.target); got.Verdict != tt.verdict || got.Metric.Name != tt.metric {
+			t.Errorf("%s on %s: %q by %q (%s, %s), want %q by %q", tt.dimension, tt.target, got.Verdict, got.Metric.Name, got.Text(), got.Interval(), tt.verdict, tt.metric)
+		}
+	}
+	if got := score(t, m, result.DimensionCPU, "oci/runsc"); got.Text() != "2.00 × slower" || got.Source() != "suite.of.cpu-rate, cpu rate" || got.Metrics != 2 {
+		t.Errorf("the score is %q from %q of %d metrics", got.Text(), got.Source(), got.Metrics)
+	}
+	if got := score(t, m, result.DimensionMemoryOverhead, "oci/runsc"); !strings.HasSuffix(got.Text(), " MiB (2.0 % of memory)") {
+		t.Errorf("the memory overhead is %q", got.Text())
+	}
+}
+
+// A ratio to another target than bare metal says nothing about native speed.
+func TestScorecardNeedsBareMetal(t *testing.T) {
+	run := scoredRun(1, 10,
+		scoredMetric{"cpu", result.DimensionCPU, result.Lower, map[string]float64{"oci/crun": 1, "oci/runsc": 1}, 0.001},
+		scoredMetric{"disk", result.DimensionDisk, result.Lower, map[string]float64{"oci/crun": 1, "oci/runsc": 5}, 0.001},
+	)
+	m := model(run)
+	for _, target := range []string{"oci/crun", "oci/runsc"} {
+		if got := score(t, m, result.DimensionDisk, target); got.Verdict != report.NotShown {
+			t.Errorf("disk on %s: %q without bare metal", target, got.Verdict)
+		}
+	}
+	if text := strings.Join(m.Findings.Summary, " "); strings.Contains(text, "native speed") {
+		t.Errorf("the summary compares with bare metal: %s", text)
+	}
+}
+
+func TestScorecardNeedsTwoDimensions(t *testing.T) {
+	m := model(scoredRun(1, 10, scoredMetric{"cpu", result.DimensionCPU, result.Lower, on(1, 1, 2), 0.001}))
+	if card := m.Runs[0].Scorecard; card.Targets != nil || m.Findings.Summary != nil {
+		t.Errorf("the scorecard is %+v with the summary %q", card, m.Findings.Summary)
+	}
+}
+
+func TestSummaryNamesTheCheapestTarget(t *testing.T) {
+	cpu := scoredMetric{"cpu", result.DimensionCPU, result.Lower, on(1, 1.01, 1.02), 0.001}
+	for name, tt := range map[string]struct {
+		disk scoredMetric
+		want string
+	}{
+		"one": {
+			scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 1.01, 4), 0.001},
+			"oci/crun costs least: programs have 99 % of native speed over CPU and disk (geometric mean).",
+		},
+		"no difference shown": {
+			scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 1.04, 1.03), 0.05},
+			"no difference between them is shown",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := model(scoredRun(2, 10, cpu, tt.disk))
+			if len(m.Findings.Summary) == 0 || !strings.Contains(m.Findings.Summary[0], tt.want) {
+				t.Errorf("the summary is %q, want %q", m.Findings.Summary, tt.want)
+			}
+		})
+	}
+	m := model(scoredRun(2, 10, cpu, scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 1.01, 4), 0.001}))
+	for _, want := range []string{
+		"oci/runsc isolates containers by a user-space kernel. The price is in disk (4.00 × slower). It meets the ideal state in CPU.",
+		"This run did not measure memory speed, network, system calls, start-up, memory overhead, density, isolation and footprint.",
+	} {
+		if !slices.Contains(m.Findings.Summary, want) {
+			t.Errorf("the summary %q lacks %q", m.Findings.Summary, want)
+		}
+	}
+}
+
+// A target exactly at the goal is rarely said to meet or to miss it.
+func TestScorecardRarelyErrsAtTheGoal(t *testing.T) {
+	const runs = 300
+	wrong := map[report.ScoreVerdict]int{}
+	for seed := range uint64(runs) {
+		m := model(scoredRun(seed, 7,
+			scoredMetric{"cpu", result.DimensionCPU, result.Lower, on(1, 1/0.95, 1), 0.02},
+			scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 1, 1), 0.02},
+		))
+		wrong[score(t, m, result.DimensionCPU, "oci/crun").Verdict]++
+	}
+	for _, v := range []report.ScoreVerdict{report.Met, report.Missed} {
+		// 2.5 % of each is the level of the interval's end; the bound allows four standard errors of the simulation.
+		if share := float64(wrong[v]) / runs; share > 0.025+4*0.009 {
+			t.Errorf("%s in %s of the runs at the goal", v, fmt.Sprintf("%.1f %%", 100*share))
+		}
+	}
+}

@@ -78,6 +78,15 @@ func Available(root string) (int64, error) {
 	return n, nil
 }
 
+// Meminfo returns the values of /proc/meminfo by name, in bytes, on the machine at root.
+func Meminfo(root string) (map[string]int64, error) {
+	info := tree{os.DirFS(root)}.meminfo()
+	if len(info) == 0 {
+		return nil, fmt.Errorf("read the memory of the host: /proc/meminfo is empty: %w", fs.ErrNotExist)
+	}
+	return info, nil
+}
+
 // OOMKills returns the number of OOM kills on the machine at root since boot, because of a memory limit or for lack of memory on
 // the machine. Kernels before 4.13 have no counter; the error is then fs.ErrNotExist.
 func OOMKills(root string) (int64, error) {

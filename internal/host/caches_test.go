@@ -76,6 +76,16 @@ func TestAvailable(t *testing.T) {
 	}
 }
 
+func TestMeminfo(t *testing.T) {
+	got, err := host.Meminfo(machine(t, "proc/meminfo", "MemTotal: 8 kB\nHugePages_Total: 3\nnonsense\n"))
+	if err != nil || len(got) != 2 || got["MemTotal"] != 8<<10 || got["HugePages_Total"] != 3 {
+		t.Errorf("Meminfo = %v, %v", got, err)
+	}
+	if got, err := host.Meminfo(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Meminfo without the file = %v, %v", got, err)
+	}
+}
+
 func TestOOMKills(t *testing.T) {
 	for text, want := range map[string]int64{"nr_free_pages 1\noom_kill 12\nswap_ra 0\n": 12, "oom_kill 0\n": 0} {
 		if got, err := host.OOMKills(machine(t, "proc/vmstat", text)); got != want || err != nil {

@@ -42,6 +42,7 @@ type Account struct {
 	Target
 
 	mu     sync.Mutex
+	proc   string // /proc, except in tests
 	self   int
 	last   int                   // ID of the last process before the account began
 	before map[int]time.Duration // CPU time of the processes that lived then
@@ -56,7 +57,7 @@ type Account struct {
 
 // Begin begins an account. It costs some system calls, and nothing more until CPU or Memory is called.
 func Begin(t Target) *Account {
-	a := &Account{Target: t, self: os.Getpid(), before: map[int]time.Duration{}, seen: map[int]process{}}
+	a := &Account{Target: t, proc: "/proc", self: os.Getpid(), before: map[int]time.Duration{}, seen: map[int]process{}}
 	a.err = a.begin()
 	return a
 }
@@ -376,25 +377,75 @@ func (f *family) parent(i int) int {
 	return parent
 }
 
-// Memory returns the memory of the target's living processes by component, in bytes, as proportional set size: shared
-// memory is divided among the processes that share it.
+// Census is the living processes of a target at one time.
+type Census struct {
+	// Memory is the memory by component.
+	Memory map[Component]Memory
+	// Tasks is the number of processes and threads.
+	Tasks int
+	// Resident is set if the kernel has no proportional set size. The memory is then the resident set size, which counts shared
+	// memory once for each process.
+	Resident bool
+}
+
+// Memory is the memory of processes in bytes.
+type Memory struct {
+	// PSS is the proportional set size: shared memory is divided among the processes that share it.
+	PSS int64
+	// Anonymous, File and Shared are its parts: private memory, pages of files, and memory of tmpfs or between processes. They
+	// are 0 before Linux 5.4.
+	Anonymous, File, Shared int64
+}
+
+func (m Memory) plus(o Memory) Memory {
+	return Memory{PSS: m.PSS + o.PSS, Anonymous: m.Anonymous + o.Anonymous, File: m.File + o.File, Shared: m.Shared + o.Shared}
+}
+
+// Memory returns the proportional set size of the target's living processes by component, in bytes. See Census for kernels
+// without it.
 func (a *Account) Memory() (map[Component]int64, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	living, err := a.living()
+	census, err := a.Census()
 	if err != nil {
 		return nil, err
 	}
 	memory := map[Component]int64{}
-	f := a.family(living)
-	for i, p := range living {
-		bytes, err := pss("/proc", p.pid)
-		if err != nil {
-			return nil, err
-		}
-		if bytes > 0 { // the process has not just exited
-			memory[f.membership(i).component] += bytes
-		}
+	for c, m := range census.Memory {
+		memory[c] = m.PSS
 	}
 	return memory, nil
+}
+
+// Census counts the living processes. The error wraps ErrHidden if the kernel hides some of them.
+func (a *Account) Census() (Census, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	living, err := a.living()
+	if err != nil {
+		return Census{}, err
+	}
+	census := Census{Memory: map[Component]Memory{}}
+	f := a.family(living)
+	for i, p := range living {
+		m, err := rollup(a.proc, p.pid)
+		if errors.Is(err, errNoPSS) {
+			census.Resident = true
+			m.PSS, err = p.resident, nil
+		}
+		if err != nil {
+			return Census{}, err
+		}
+		if m.PSS == 0 {
+			continue // the process has just exited
+		}
+		c := f.membership(i).component
+		census.Memory[c] = census.Memory[c].plus(m)
+		census.Tasks += p.threads
+	}
+	return census, nil
+}
+
+// Own is the anonymous memory of this program, in bytes.
+func Own() (int64, error) {
+	m, err := rollup("/proc", os.Getpid())
+	return m.Anonymous, err
 }

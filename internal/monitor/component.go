@@ -131,6 +131,8 @@ type process struct {
 	comm      string
 	args      []string // of a process that was seen alive
 	cpu       time.Duration
+	threads   int   // of a living process
+	resident  int64 // resident set size of a living process, in bytes
 }
 
 // names returns the names of a process: its first argument, if it was seen alive, and the kernel's name.

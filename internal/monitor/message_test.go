@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -150,27 +151,45 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
+func TestParseSizes(t *testing.T) {
+	const text = "18802 (a ) b) S 18639 18802 18639 0 -1 1077936384 2512 0 0 0 1 3 0 0 20 0 12 0 123456 1234567168 3456 18446744073709551615 1\n"
+	threads, resident, err := parseSizes(text)
+	if err != nil || threads != 12 || resident != 3456*int64(os.Getpagesize()) {
+		t.Errorf("parseSizes = %d, %d, %v", threads, resident, err)
+	}
+	for _, text := range []string{"1 (a) S 1 2", strings.Replace(text, " 12 0 ", " x 0 ", 1), strings.Replace(text, " 3456 ", " - ", 1)} {
+		if _, _, err := parseSizes(text); err == nil {
+			t.Errorf("parseSizes(%q): no error", text)
+		}
+	}
+}
+
 func TestParsePSS(t *testing.T) {
 	const text = "55d0c0a5e000-7ffd3a1f4000 ---p 00000000 00:00 0                          [rollup]\n" +
 		"Rss:                2008 kB\nPss:                 143 kB\nPss_Dirty:            96 kB\n"
-	if got, err := parsePSS(text); err != nil || got != 143<<10 {
-		t.Errorf("PSS = %d, %v; want %d", got, err, 143<<10)
+	if got, err := parseRollup(text); err != nil || got != (Memory{PSS: 143 << 10}) { // before Linux 5.4
+		t.Errorf("memory = %+v, %v; want a PSS of %d", got, err, 143<<10)
 	}
 	for name, want := range map[string]int64{"smaps_rollup-amd64": 437 << 10, "smaps_rollup-arm64": 343 << 10} { // of Linux 6.12
 		text, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := parsePSS(string(text)); err != nil || got != want {
-			t.Errorf("PSS of %s = %d, %v; want %d", name, got, err, want)
+		got, err := parseRollup(string(text))
+		if err != nil || got.PSS != want {
+			t.Errorf("memory of %s = %+v, %v; want a PSS of %d", name, got, err, want)
+		}
+		// The kernel rounds each of them down to KiB.
+		if parts := got.Anonymous + got.File + got.Shared; got.Anonymous == 0 || got.File == 0 || parts > want || parts < want-3<<10 {
+			t.Errorf("parts of %s are %+v", name, got)
 		}
 	}
-	if got, err := parsePSS(""); err != nil || got != 0 {
-		t.Errorf("PSS of an exiting process = %d, %v", got, err)
+	if got, err := parseRollup(""); err != nil || got != (Memory{}) {
+		t.Errorf("memory of an exiting process = %+v, %v", got, err)
 	}
-	for _, text := range []string{"Rss: 1 kB\n", "Pss: x kB\n", "Pss: 1\n", "Pss: -1 kB\n", "Pss: 9223372036854775807 kB\n"} {
-		if got, err := parsePSS(text); err == nil {
-			t.Errorf("%q = %d, want an error", text, got)
+	for _, text := range []string{"Rss: 1 kB\n", "Pss: x kB\n", "Pss: 1\n", "Pss: -1 kB\n", "Pss: 1 kB\nPss_Anon: x kB\n", "Pss: 9223372036854775807 kB\n"} {
+		if got, err := parseRollup(text); err == nil {
+			t.Errorf("%q = %+v, want an error", text, got)
 		}
 	}
 }

@@ -27,7 +27,29 @@ func status(pid int) (p process, ok bool, err error) {
 	if err != nil {
 		return process{}, false, err
 	}
-	return parseStat(string(text))
+	if p, ok, err = parseStat(string(text)); err == nil {
+		p.threads, p.resident, err = parseSizes(string(text))
+	}
+	return p, ok, err
+}
+
+// parseSizes reads the number of threads and the resident set size, in bytes, from a stat file of /proc: fields 20 and 24 of
+// proc(5).
+func parseSizes(text string) (threads int, resident int64, err error) {
+	const first, threadsField, residentField = 3, 20, 24 // first follows the name
+	fields := strings.Fields(text[strings.LastIndex(text, ") ")+2:])
+	if len(fields) <= residentField-first {
+		return 0, 0, fmt.Errorf("parse /proc/PID/stat: no field %d in %q", residentField, text)
+	}
+	threads, err = strconv.Atoi(fields[threadsField-first])
+	if err != nil {
+		return 0, 0, fmt.Errorf("parse /proc/PID/stat: number of threads: %w", err)
+	}
+	pages, err := strconv.ParseInt(fields[residentField-first], 10, 44)
+	if err != nil {
+		return 0, 0, fmt.Errorf("parse /proc/PID/stat: resident set size: %w", err)
+	}
+	return threads, pages * int64(os.Getpagesize()), nil
 }
 
 // arguments returns the command line of a process. It is empty for a process that has exited.
@@ -75,44 +97,65 @@ func running() ([]int, error) {
 // errNoPSS reports a kernel without proportional set sizes.
 var errNoPSS = errors.New("the kernel was built without /proc/PID/smaps_rollup (CONFIG_PROC_PAGE_MONITOR)")
 
-// pss returns the proportional set size of a process in bytes: its private memory and its share of shared memory. It is 0
-// for a process that has exited. proc is /proc, except in tests.
+// pss returns the proportional set size of a process in bytes, like rollup.
 func pss(proc string, pid int) (int64, error) {
+	m, err := rollup(proc, pid)
+	return m.PSS, err
+}
+
+// rollup returns the memory of a process: its private memory and its share of shared memory. It is 0 for a process that has
+// exited. proc is /proc, except in tests.
+func rollup(proc string, pid int) (Memory, error) {
 	const file = "smaps_rollup"
 	text, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), file))
 	if errors.Is(err, fs.ErrNotExist) {
 		// The process may have exited, but this one has not.
 		if _, err := os.Stat(filepath.Join(proc, "self", file)); errors.Is(err, fs.ErrNotExist) {
-			return 0, errNoPSS
+			return Memory{}, errNoPSS
 		}
 	}
 	if exited(err) {
-		return 0, nil
+		return Memory{}, nil
 	}
 	if err != nil {
-		return 0, err
+		return Memory{}, err
 	}
-	return parsePSS(string(text))
+	return parseRollup(string(text))
 }
 
-// parsePSS reads a smaps_rollup file of /proc. The file of a process that is just exiting is empty.
-func parsePSS(text string) (int64, error) {
+// parseRollup reads a smaps_rollup file of /proc. The file of a process that is just exiting is empty.
+func parseRollup(text string) (Memory, error) {
 	if text == "" {
-		return 0, nil
+		return Memory{}, nil
 	}
+	var m Memory
+	found := false
 	for line := range strings.Lines(text) {
-		value, ok := strings.CutPrefix(line, "Pss:")
-		if !ok {
+		name, value, _ := strings.Cut(line, ":")
+		var to *int64
+		switch name {
+		case "Pss":
+			to, found = &m.PSS, true
+		case "Pss_Anon":
+			to = &m.Anonymous
+		case "Pss_File":
+			to = &m.File
+		case "Pss_Shmem":
+			to = &m.Shared
+		default:
 			continue
 		}
-		value, ok = strings.CutSuffix(strings.TrimSpace(value), " kB")
+		value, ok := strings.CutSuffix(strings.TrimSpace(value), " kB")
 		n, err := strconv.ParseInt(value, 10, 52)
 		if !ok || err != nil || n < 0 {
-			return 0, fmt.Errorf("parse /proc/PID/smaps_rollup: %q is not a size in kB", line)
+			return Memory{}, fmt.Errorf("parse /proc/PID/smaps_rollup: %q is not a size in kB", line)
 		}
-		return n << 10, nil
+		*to = n << 10
 	}
-	return 0, errors.New("parse /proc/PID/smaps_rollup: no line Pss")
+	if !found {
+		return Memory{}, errors.New("parse /proc/PID/smaps_rollup: no line Pss")
+	}
+	return m, nil
 }
 
 // lastPID returns the ID of the newest process or thread. Later ones have higher IDs, until the kernel wraps around.

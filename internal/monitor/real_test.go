@@ -238,6 +238,10 @@ func TestMemoryWithoutRecords(t *testing.T) {
 	if _, err := a.CPU(); !errors.Is(err, errOverflow) {
 		t.Errorf("CPU: %v, want %v", err, errOverflow)
 	}
+	a.proc = t.TempDir() // an old kernel
+	if census, err := a.Census(); err != nil || !census.Resident || census.Tasks != 1 || census.Memory[Runtime].PSS < memory[Runtime] {
+		t.Errorf("without proportional set sizes the census is %+v, %v; want a resident set of at least %d", census, err, memory[Runtime])
+	}
 	if err := errors.Join(in.Close(), sleeper.Wait()); err != nil {
 		t.Error(err)
 	}

@@ -36,6 +36,45 @@ func (g *Group) Usage() (Usage, error) {
 	return Usage{CPU: cpu, PeakMemory: peak}, nil
 }
 
+// Level is the present resource use of a group and of all groups below it.
+type Level struct {
+	// Memory is the memory charged to the group, in bytes, with page cache and kernel memory.
+	// (v2: memory.current; v1: memory.usage_in_bytes.)
+	Memory int64
+	// Tasks is the number of processes and threads (pids.current).
+	Tasks int64
+}
+
+// Level reads the present resource use of the group. A value is 0 without its controller. The error is fs.ErrNotExist if the group
+// does not exist.
+func (g *Group) Level() (l Level, err error) {
+	for _, value := range []struct {
+		of             *int64
+		controller     string
+		unified, older string
+	}{
+		{&l.Memory, "memory", "memory.current", "memory.usage_in_bytes"},
+		{&l.Tasks, "pids", "pids.current", "pids.current"},
+	} {
+		dir, v2, ok := g.dir(value.controller)
+		if !ok {
+			continue
+		}
+		file := value.older
+		if v2 {
+			file = value.unified
+		}
+		*value.of, err = readInt(dir, file)
+		if errors.Is(err, fs.ErrNotExist) && exists(dir, "") {
+			err = nil // the controller is not enabled for the group
+		}
+		if err != nil {
+			return Level{}, fmt.Errorf("read the level of cgroup %q: %w", g.path, err)
+		}
+	}
+	return l, nil
+}
+
 // Throttled returns the number of throttled periods of the group and all groups below it. In such a period a group had used up its
 // CPU limit and its processes had to wait (nr_throttled in cpu.stat). The count of a removed group is lost. The error is
 // errors.ErrUnsupported if the kernel has no CPU limits.

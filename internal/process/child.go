@@ -63,7 +63,10 @@ func (l *Launcher) start(c *Process, attr *syscall.SysProcAttr, fork func() (pid
 		if l.cgroup != nil {
 			attr.UseCgroupFD, attr.CgroupFD = true, int(l.cgroup.Fd())
 		}
-		if c.pid, err = fork(); err != nil {
+		_ = l.oom.raise() // openOOMScore has tested both
+		c.pid, err = fork()
+		_ = l.oom.lower()
+		if err != nil {
 			return err
 		}
 		c.pidfd = l.open(c.pid)

@@ -47,6 +47,7 @@ type Launcher struct {
 
 	cgroup  *os.File      // the cgroup v2 directory for children; nil for this program's own cgroup
 	null    *os.File      // standard input of children without input
+	oom     *oomScore
 	pidfds  bool          // the kernel supports polling of pidfds
 	handler signalHandler // the handler of SIGCHLD while strays are ignored
 }
@@ -89,11 +90,13 @@ func New(opts Options) (*Launcher, error) {
 		awaited:  map[int]*Process{},
 		ended:    map[int]Exit{},
 		null:     null,
+		oom:      openOOMScore("/proc/self/oom_score_adj"),
 		pidfds:   pollable(),
 	}
 	ready := make(chan error)
 	go l.fork(opts, ready)
 	if err := <-ready; err != nil {
+		l.oom.close()
 		return nil, errors.Join(err, restore(null))
 	}
 	signal.Notify(l.signals, unix.SIGCHLD)
@@ -196,6 +199,7 @@ func (l *Launcher) Close() error {
 	close(l.signals)
 	<-l.stopped
 	l.reap()
+	l.oom.close()
 	return restore(l.null)
 }
 

@@ -124,6 +124,11 @@ func Always(capabilities ...engine.Capability) func(Params) Needs {
 	return func(Params) Needs { return Needs{Capabilities: capabilities} }
 }
 
+// InMemory returns a declaration of the memory that programs take, in bytes.
+func InMemory(bytes func(Params) int64) func(Params) Needs {
+	return func(p Params) Needs { return Needs{Memory: bytes(p)} }
+}
+
 // Space is the most space that files take, in bytes.
 type Space struct {
 	Disk   int64 // in directories on disk, and in root file systems of containers

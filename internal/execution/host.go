@@ -3,6 +3,7 @@ package execution
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync/atomic"
 
@@ -54,10 +55,7 @@ func (c *pageCache) caveats() []string {
 
 // useHost gives the runner the host's memory, CPUs and page cache, as far as the plan allows.
 func (e *Execution) useHost(config *runner.Config) {
-	config.Memory, config.Free = e.session.dir.Memory, host.Free
-	if _, err := host.Available("/"); err == nil {
-		config.Available = func() (int64, error) { return host.Available("/") }
-	}
+	config.Memory, config.Supply = e.session.dir.Memory, supply(e.Plan.Pinning.Workload)
 	if _, err := host.OOMKills("/"); err == nil {
 		config.OOMKills = func() (int64, error) { return host.OOMKills("/") }
 	}
@@ -79,6 +77,35 @@ func (e *Execution) useHost(config *runner.Config) {
 		e.caches.drops.Add(1)
 		return caches.Drop(ctx)
 	}
+}
+
+// supply reads the host's resources for containers on CPUs in the kernel's notation, all if empty. A resource that cannot be read now
+// is unknown, for example in a /proc without the kernel's files.
+func supply(cpus string) runner.Supply {
+	amount := func(free, total int64, err error) (runner.Amount, error) {
+		return runner.Amount{Free: free, Total: total}, err
+	}
+	known := func(read func() (runner.Amount, error)) func() (runner.Amount, error) {
+		if _, err := read(); err != nil {
+			return nil
+		}
+		return read
+	}
+	return runner.Supply{
+		Disk:   func(dir string) (runner.Amount, error) { return amount(host.Space(dir)) },
+		Memory: known(func() (runner.Amount, error) { return amount(host.Available("/")) }),
+		Tasks:  known(func() (runner.Amount, error) { return amount(host.Tasks("/")) }),
+		Files:  known(func() (runner.Amount, error) { return amount(host.Files()) }),
+		CPUs:   usableCPUs(cpus),
+	}
+}
+
+// usableCPUs counts the CPUs of a list, or the CPUs of this process if the list is empty.
+func usableCPUs(list string) int {
+	if cpus, err := cpuset.Parse(list); err == nil && list != "" {
+		return len(cpus)
+	}
+	return runtime.NumCPU()
 }
 
 // pinned states for the run's record the CPUs of the parts of the run.

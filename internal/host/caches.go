@@ -60,33 +60,6 @@ func (c Caches) Drop(ctx context.Context) error {
 	return nil
 }
 
-// Free returns the number of bytes that this user can write to the file system of a directory.
-func Free(dir string) (int64, error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
-		return 0, fmt.Errorf("read the free space of %s: %w", dir, err)
-	}
-	return int64(s.Bavail) * int64(s.Bsize), nil
-}
-
-// Available returns the number of bytes of memory that programs can allocate without swapping (MemAvailable), on the machine at root.
-func Available(root string) (int64, error) {
-	n, known := tree{os.DirFS(root)}.meminfo()["MemAvailable"]
-	if !known {
-		return 0, fmt.Errorf("read the available memory: no MemAvailable in /proc/meminfo: %w", fs.ErrNotExist)
-	}
-	return n, nil
-}
-
-// Meminfo returns the values of /proc/meminfo by name, in bytes, on the machine at root.
-func Meminfo(root string) (map[string]int64, error) {
-	info := tree{os.DirFS(root)}.meminfo()
-	if len(info) == 0 {
-		return nil, fmt.Errorf("read the memory of the host: /proc/meminfo is empty: %w", fs.ErrNotExist)
-	}
-	return info, nil
-}
-
 // OOMKills returns the number of OOM kills on the machine at root since boot, because of a memory limit or for lack of memory on
 // the machine. Kernels before 4.13 have no counter; the error is then fs.ErrNotExist.
 func OOMKills(root string) (int64, error) {

@@ -55,37 +55,6 @@ func TestDropFails(t *testing.T) {
 	}
 }
 
-func TestFree(t *testing.T) {
-	free, err := host.Free(t.TempDir())
-	if err != nil || free <= 0 {
-		t.Errorf("Free = %d, %v", free, err)
-	}
-	if _, err := host.Free("/no/such/directory"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Free of a missing directory: %v", err)
-	}
-}
-
-func TestAvailable(t *testing.T) {
-	if got, err := host.Available(machine(t, "proc/meminfo", "MemTotal: 8 kB\nMemFree: 2 kB\nMemAvailable:    3 kB\n")); got != 3<<10 || err != nil {
-		t.Errorf("Available = %d, %v, want 3 KiB", got, err)
-	}
-	for _, text := range []string{"", "MemFree: 2 kB\n", "MemAvailable: much\n"} {
-		if got, err := host.Available(machine(t, "proc/meminfo", text)); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("Available of %q = %d, %v", text, got, err)
-		}
-	}
-}
-
-func TestMeminfo(t *testing.T) {
-	got, err := host.Meminfo(machine(t, "proc/meminfo", "MemTotal: 8 kB\nHugePages_Total: 3\nnonsense\n"))
-	if err != nil || len(got) != 2 || got["MemTotal"] != 8<<10 || got["HugePages_Total"] != 3 {
-		t.Errorf("Meminfo = %v, %v", got, err)
-	}
-	if got, err := host.Meminfo(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Meminfo without the file = %v, %v", got, err)
-	}
-}
-
 func TestOOMKills(t *testing.T) {
 	for text, want := range map[string]int64{"nr_free_pages 1\noom_kill 12\nswap_ra 0\n": 12, "oom_kill 0\n": 0} {
 		if got, err := host.OOMKills(machine(t, "proc/vmstat", text)); got != want || err != nil {

@@ -45,8 +45,8 @@ type Launcher struct {
 	started int64            // the number of processes that were started
 	cpu     time.Duration
 
-	cgroup  *os.File      // the cgroup v2 directory for children; nil for this program's own cgroup
-	null    *os.File      // standard input of children without input
+	cgroup  *os.File // the cgroup v2 directory for children; nil for this program's own cgroup
+	null    *os.File // standard input of children without input
 	oom     *oomScore
 	pidfds  bool          // the kernel supports polling of pidfds
 	handler signalHandler // the handler of SIGCHLD while strays are ignored

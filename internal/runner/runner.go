@@ -50,11 +50,8 @@ type Config struct {
 	Host engine.Engine
 	// DropCaches drops the host's page cache; nil if the user has not allowed it.
 	DropCaches func(context.Context) error
-	// Free returns the writable bytes below a directory. If it is nil, space is not checked.
-	Free func(dir string) (int64, error)
-	// Available returns the bytes of the host's memory that can be used without swapping. If it is nil, memory is not
-	// checked.
-	Available func() (int64, error)
+	// Supply reads the free resources of the host.
+	Supply Supply
 	// OOMKills counts the processes that the kernel has killed because the host was out of memory; nil if unknown.
 	OOMKills func() (int64, error)
 	// WorkloadCPUs are the CPUs of containers, HostCPUs the CPUs of programs at the host's end of a network, as the kernel
@@ -154,6 +151,8 @@ type run struct {
 	trials  map[int][]result.Trial // for the stop rule: by index of work, without warm-up
 	ready   map[int]bool           // by index of work: the stop rule needs no more blocks
 	pulled  []pulled
+	group   *cgroup.Group   // of the whole run; nil without cgroups
+	units   map[string]unit // by target: the cost of one container, once it is known
 	pace    pace
 	out     Outcome
 }
@@ -176,12 +175,15 @@ func (s streak) over() bool {
 func Run(ctx context.Context, config Config) (Outcome, error) {
 	r := &run{
 		Config: config, began: config.Clock.Now(), done: map[slot]bool{}, over: map[result.Cell]bool{}, failed: map[result.Cell]streak{},
-		trials: map[int][]result.Trial{}, ready: map[int]bool{}, out: Outcome{Counts: map[result.Status]int{}},
+		trials: map[int][]result.Trial{}, ready: map[int]bool{}, units: map[string]unit{}, out: Outcome{Counts: map[result.Status]int{}},
 	}
 	for _, t := range r.Done {
 		r.note(t)
 		r.seq = max(r.seq, t.Seq)
 		r.earlier += t.Elapsed
+	}
+	if err := r.limitGroup(); err != nil {
+		r.out.Caveats = append(r.out.Caveats, fmt.Sprintf("the run's cgroup has no limit that protects the host: %v", err))
 	}
 	if err := r.skips(); err != nil {
 		return r.out, err
@@ -224,7 +226,7 @@ func (r *run) lack(w plan.Work) error {
 	case files.Err != nil:
 		return files.Err
 	}
-	return r.room(needs(w).Space)
+	return r.fits(needs(w), plain)
 }
 
 // needs returns the needs of a benchmark with its parameters.
@@ -344,9 +346,13 @@ func (r *run) block(ctx context.Context, i, block int, warmup bool) error {
 	return nil
 }
 
-// attempt executes a trial after it has pulled the image.
+// attempt executes a trial after it has checked that its containers fit on the host, and has pulled the image.
 func (r *run) attempt(ctx context.Context, w plan.Work, t Target, seq int) (_ result.Trial, counts bool) {
 	began := r.Clock.Now()
+	if out := r.crowd(ctx, w, t); out != nil {
+		out.Seq, out.Started, out.Elapsed = seq, began.UTC().Round(0), r.Clock.Now().Sub(began)
+		return *out, ctx.Err() == nil
+	}
 	if err := r.pull(ctx, w.Benchmark.Image, t); err != nil {
 		out := result.Trial{Seq: seq, Started: began.UTC().Round(0), Elapsed: r.Clock.Now().Sub(began)}
 		out.Status, out.Reason = statusOf(err)

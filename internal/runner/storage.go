@@ -10,9 +10,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// memoryReserve is the fraction of the available memory, one in memoryReserve, that files in memory must leave free.
-const memoryReserve = 4
-
 // trialStorage implements bench.Storage.
 type trialStorage struct{ *trial }
 
@@ -49,44 +46,3 @@ func (t trialStorage) DropCaches(ctx context.Context) error {
 	}
 	return t.bounded(ctx, "dropping the page cache", t.r.DropCaches)
 }
-
-// room returns an *engine.UnsupportedError if there is not enough space.
-func (r *run) room(need bench.Space) error {
-	if r.Memory == "" {
-		need.Memory = 0 // Scratch reports that the host has no such directory
-	}
-	for _, at := range []struct {
-		dir  string
-		need int64
-	}{{r.Data, need.Disk}, {r.Memory, need.Memory}} {
-		if at.need == 0 || r.Free == nil {
-			continue
-		}
-		free, err := r.Free(at.dir)
-		if err != nil {
-			return err
-		}
-		if at.need > free {
-			return noRoom(fmt.Sprintf("it writes up to %s, and %s has %s free", mebibytes(at.need), at.dir, mebibytes(free)), "make room there")
-		}
-	}
-	memory := need.Memory + need.Tmpfs
-	if memory == 0 || r.Available == nil {
-		return nil
-	}
-	available, err := r.Available()
-	if err != nil {
-		return err
-	}
-	if memory > available-available/memoryReserve {
-		return noRoom(fmt.Sprintf("it writes up to %s to memory; this host has %s available, and a quarter of it must stay free",
-			mebibytes(memory), mebibytes(available)), "free memory")
-	}
-	return nil
-}
-
-func noRoom(reason, advice string) error {
-	return &engine.UnsupportedError{What: "space for its files", Reason: reason, Advice: advice + ", or set smaller parameters"}
-}
-
-func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }

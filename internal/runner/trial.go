@@ -86,7 +86,7 @@ func (t *trial) Require(n bench.Needs) error {
 	if err := supports(t.engine, n.Capabilities); err != nil {
 		return err
 	}
-	return t.r.room(n.Space)
+	return t.r.fits(n, plain)
 }
 
 func (t *trial) Spec(argv ...string) engine.Spec {

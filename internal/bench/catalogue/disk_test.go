@@ -334,13 +334,13 @@ func TestMissingMounts(t *testing.T) {
 	const gib = 1 << 30
 	room := func(disk, memory int64) func(*runner.Config) {
 		return func(c *runner.Config) {
-			c.Free = func(dir string) (int64, error) {
+			c.Supply.Disk = func(dir string) (runner.Amount, error) {
 				if dir == c.Data {
-					return disk, nil
+					return runner.Amount{Free: disk, Total: disk}, nil
 				}
-				return memory, nil
+				return runner.Amount{Free: gib, Total: gib}, nil
 			}
-			c.Available = func() (int64, error) { return memory, nil }
+			c.Supply.Memory = func() (runner.Amount, error) { return runner.Amount{Free: memory, Total: memory}, nil }
 		}
 	}
 	all := []string{"Bind", "Rootfs", "BindTmpfs", "Tmpfs"}
@@ -354,7 +354,7 @@ func TestMissingMounts(t *testing.T) {
 		{"without a writable root", "fake/a@no=writable-root", func(*runner.Config) {}, []string{"Rootfs"}, "taken away"},
 		{"without memory on the host", "fake/a", func(c *runner.Config) { c.Memory = "" }, []string{"BindTmpfs"}, "no file system in memory"},
 		{"with room for all", "fake/a", room(gib, gib), nil, ""},
-		{"with little memory", "fake/a", room(gib, 96<<20), []string{"BindTmpfs", "Tmpfs"}, "it writes up to 96 MiB to memory"},
+		{"with little memory", "fake/a", room(gib, 96<<20), []string{"BindTmpfs", "Tmpfs"}, "files with 96.0 MiB"},
 	} {
 		l := newDiskHarness(t, tt.target)
 		trial := runOn(t, "performance.disk.mount", l, l.clock, nil, tt.config)

@@ -47,6 +47,7 @@ func memoryOOM() bench.Benchmark {
 		Params: []bench.Param{
 			{Name: "mib", Help: "the limit in MiB; the program takes twice as much if nothing stops it", Quick: "64", Paper: "64", Check: bench.IntRange(16, 64<<10)},
 		},
+		Needs: bench.InMemory(func(p bench.Params) int64 { return beyond * int64(p.Int("mib")) << 20 }),
 		Run: func(ctx context.Context, t bench.Trial) error {
 			mib := t.Int("mib")
 			limit := int64(mib) << 20

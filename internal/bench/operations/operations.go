@@ -212,7 +212,11 @@ func pull() bench.Benchmark {
 			Quick: "8", Paper: "64", Check: bench.IntRange(1, 1024),
 		}},
 		Waits: []bench.Medium{bench.Disk},
-		Needs: bench.Always(engine.CanPull),
+		Needs: func(p bench.Params) bench.Needs {
+			size := int64(p.Int("size")) << 20
+			// The registry keeps the layer in memory, and perhaps still the layer of the trial before. The engine keeps it packed and unpacked.
+			return bench.Needs{Capabilities: []engine.Capability{engine.CanPull}, Memory: 2 * size, Space: bench.Space{Disk: 2 * size}}
+		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			ref, err := t.Images.Fresh(ctx, int64(t.Int("size"))<<20)
 			if err != nil {

@@ -2,6 +2,7 @@ package performance
 
 import (
 	"errors"
+	"runtime"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 )
@@ -32,4 +33,12 @@ func threads(t bench.Trial) int {
 		return 0
 	}
 	return t.Int("threads")
+}
+
+// mostThreads is the highest number of threads that a program starts on this machine.
+func mostThreads(p bench.Params) int {
+	if p.Param("threads") == allThreads {
+		return runtime.NumCPU()
+	}
+	return p.Int("threads")
 }

@@ -17,5 +17,6 @@ func linpack() bench.Benchmark {
 			{Name: "runs", Help: "number of solutions", Quick: "3", Paper: "3", Check: bench.IntRange(1, 1000)},
 			threadsParam(allThreads, "number of threads, or all for one for each CPU that the program sees"),
 		},
+		Needs: bench.InMemory(func(p bench.Params) int64 { return 8 * int64(p.Int("n")) * int64(p.Int("n")) }),
 	}, func(t bench.Trial) workload.Program { return workload.Linpack(t.Int("n"), t.Int("runs"), threads(t)) })
 }

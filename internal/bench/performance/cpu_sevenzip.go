@@ -35,6 +35,11 @@ func sevenZip() bench.Benchmark {
 				Quick: "500ms", Paper: "4s", Check: bench.TimeRange(100*time.Millisecond, time.Hour),
 			},
 		},
+		Needs: bench.InMemory(func(p bench.Params) int64 {
+			// With the largest dictionary 7-Zip reports 13 times its size for each two threads ("RAM usage").
+			pairs := (mostThreads(p) + 1) / 2
+			return int64(pairs) * 13 << p.Int("dictionary")
+		}),
 	}, func(t bench.Trial) workload.Program {
 		return workload.SevenZip{Threads: threads(t), Dictionary: t.Int("dictionary"), Step: t.Duration("step")}.Program()
 	})

@@ -73,7 +73,9 @@ func redis() bench.Benchmark {
 			{Name: "clients", Help: "number of concurrent connections", Quick: "50", Paper: "50", Check: bench.IntRange(1, 1000)},
 		},
 		Image: bench.WorkloadImage,
-		Needs: bench.Always(engine.NetworkBridge),
+		Needs: func(p bench.Params) bench.Needs {
+			return bench.Needs{Capabilities: []engine.Capability{engine.NetworkBridge}, Memory: int64(p.Int("requests")) * redisRequest}
+		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			run := workload.RedisRun{Requests: t.Int("requests"), Clients: t.Int("clients")}
 			server := bench.Server{Spec: t.Spec(workload.RedisServe()...), Port: workload.RedisPort, End: bench.Terminated}
@@ -84,6 +86,10 @@ func redis() bench.Benchmark {
 		},
 	}
 }
+
+// redisRequest bounds the memory that a request takes, in bytes. Two tests push an element of three bytes to a list for each
+// request, and another test creates that list again.
+const redisRequest = 64
 
 // fewestRequests is enough to fill the lists of LRANGE_600.
 const fewestRequests = 1000

@@ -42,6 +42,7 @@ func sysbenchMemory(facet, summary, source string, metrics ...result.Metric) ben
 			{Name: "operation", Help: "operation on a block: write or read", Quick: "write", Paper: "write", Check: bench.OneOf("write", "read")},
 			{Name: "access", Help: "order of access within a block: seq or rnd", Quick: "seq", Paper: "seq", Check: bench.OneOf("seq", "rnd")},
 		},
+		Needs: bench.InMemory(func(p bench.Params) int64 { return int64(p.Int("threads")) * int64(p.Int("kib")) << 10 }),
 	}, func(t bench.Trial) workload.Program {
 		return workload.SysbenchMemory(workload.MemoryLoad{
 			TotalMiB: t.Int("mib"), BlockKiB: t.Int("kib"), Threads: t.Int("threads"),

@@ -23,5 +23,6 @@ func stream() bench.Benchmark {
 			{Name: "mib", Help: "size of each of the three arrays in MiB; should be 4 times the last cache", Quick: "32", Paper: "128", Check: bench.IntRange(1, 65536)},
 			duration(200*time.Millisecond, 5*time.Second, "run time of the repeated kernels"),
 		},
+		Needs: bench.InMemory(func(p bench.Params) int64 { return 3 * int64(p.Int("mib")) << 20 }),
 	}, func(t bench.Trial) workload.Program { return workload.Stream(t.Int("mib"), t.Duration("duration")) })
 }

@@ -19,7 +19,7 @@ import (
 const prefix = "scalability.runtime."
 
 // largest bounds the number of containers of one trial: beyond it hosts run out of processes and pipes before a runtime
-// reaches its limits.
+// reaches its limits. The runner skips numbers that do not fit on the host.
 const largest = 10_000
 
 // Benchmarks lists the sizes of the paper, and the rates.
@@ -70,7 +70,8 @@ func runtime(n int) bench.Benchmark {
 			Name: "mode", Help: "one after the other, or all at once", Quick: "sequential", Paper: "sequential",
 			Check: bench.OneOf("sequential", "parallel"),
 		}},
-		Run: func(ctx context.Context, t bench.Trial) error { return run(ctx, t, n) },
+		Needs: func(bench.Params) bench.Needs { return bench.Needs{Containers: n} },
+		Run:   func(ctx context.Context, t bench.Trial) error { return run(ctx, t, n) },
 	}
 }
 
@@ -165,6 +166,7 @@ func rate(workers int) bench.Benchmark {
 			Name: "lives", Help: "lifecycles in a trial, all workers together", Quick: "16", Paper: "200",
 			Check: bench.IntRange(1, largest),
 		}},
+		Needs: func(bench.Params) bench.Needs { return bench.Needs{Containers: workers} },
 		Run: func(ctx context.Context, t bench.Trial) error {
 			return drive(ctx, t, workers, t.Int("lives"))
 		},

@@ -1,0 +1,207 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
+
+// Amount is the free part and the whole of a resource of the host.
+type Amount struct{ Free, Total int64 }
+
+// Supply reads the resources of the host. A resource is unknown and not checked if its function is nil.
+type Supply struct {
+	// Disk is the space of the file system that holds a directory, in bytes.
+	Disk func(dir string) (Amount, error)
+	// Memory is the memory that programs can allocate without swapping, in bytes.
+	Memory func() (Amount, error)
+	// Tasks is the number of processes and threads that the kernel can create.
+	Tasks func() (Amount, error)
+	// Files is the number of files that this program can open. It keeps pipes for each container.
+	Files func() (Amount, error)
+	// CPUs is the number of CPUs of containers; 0 if it is unknown.
+	CPUs int
+}
+
+// The reserve is the part of a resource that a run leaves to the host: 5 % of the whole. For memory and disks it has bounds: a small
+// board needs some memory for its kernel, and nobody needs 5 % of a large disk. An eighth of the whole is the most, because
+// a small file system in memory has little.
+const (
+	reserveShare = 20
+	leastReserve = 128 << 20 // bytes
+	mostReserve  = 4 << 30   // bytes
+	largestShare = 8
+)
+
+// reserveOf is the reserve of a number of things.
+func reserveOf(total int64) int64 { return total / reserveShare }
+
+// reserveOfBytes is the reserve of memory or of a file system.
+func reserveOfBytes(total int64) int64 {
+	return min(max(reserveOf(total), leastReserve), mostReserve, total/largestShare)
+}
+
+// plain is the least cost of a container. It serves until the cost is measured.
+var plain = unit{tasks: 1}
+
+// Lack returns an *engine.UnsupportedError with the missing amount if the host cannot have a benchmark's CPUs, memory, processes or
+// open files on any target. Other errors mean that the host's resources cannot be read.
+func (s Supply) Lack(n bench.Needs) error { return s.lack(n, plain) }
+
+// lack also takes the cost of each container into account.
+func (s Supply) lack(n bench.Needs, each unit) error {
+	if s.CPUs > 0 && n.CPUs > s.CPUs {
+		return &engine.UnsupportedError{
+			What: "CPUs", Reason: fmt.Sprintf("it needs %d, and containers have %d", n.CPUs, s.CPUs), Advice: "pin less, set smaller parameters, or use a larger machine",
+		}
+	}
+	containers := int64(max(n.Containers, 1))
+	var parts []string
+	part := func(bytes int64, format string, args ...any) {
+		if bytes > 0 {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
+	part(containers*each.memory, "%d containers of %s", containers, bytesText(each.memory))
+	part(n.Memory, "programs with %s", bytesText(n.Memory))
+	files := n.Space.Memory + n.Space.Tmpfs
+	part(files, "files with %s", bytesText(files))
+	for _, one := range []struct {
+		what, remedy, parts string
+		need                int64
+		supply              func() (Amount, error)
+		reserve             func(total int64) int64
+		text                func(n int64) string
+	}{
+		{"memory", "free memory", strings.Join(parts, ", "), containers*each.memory + n.Memory + files, s.Memory, reserveOfBytes, bytesText},
+		{
+			"processes and threads", "raise kernel.pid_max and kernel.threads-max",
+			fmt.Sprintf("%d containers of %d", containers, each.tasks), containers * each.tasks, s.Tasks, reserveOf, countText,
+		},
+		{
+			"open files", "raise the limit (ulimit -n)",
+			fmt.Sprintf("%d containers of %d", containers, each.files), containers * each.files, s.Files, reserveOf, countText,
+		},
+	} {
+		if one.need == 0 || one.supply == nil {
+			continue
+		}
+		has, err := one.supply()
+		if err != nil {
+			return err
+		}
+		reserve := one.reserve(has.Total)
+		spare := max(0, has.Free-reserve)
+		if one.need <= spare {
+			continue
+		}
+		return &engine.UnsupportedError{
+			What: one.what,
+			Reason: fmt.Sprintf("it needs %s (%s), and the host has %s above its reserve of %s: %s are missing",
+				one.text(one.need), one.parts, one.text(spare), one.text(reserve), one.text(one.need-spare)),
+			Advice: one.remedy + ", or set smaller parameters",
+		}
+	}
+	return nil
+}
+
+// room returns an *engine.UnsupportedError if the files of a benchmark do not fit into the run's directories.
+func (r *run) room(need bench.Space) error {
+	if r.Memory == "" {
+		need.Memory = 0 // Scratch reports that the host has no such directory
+	}
+	for _, at := range []struct {
+		dir  string
+		need int64
+	}{{r.Data, need.Disk}, {r.Memory, need.Memory}} {
+		if at.need == 0 || r.Supply.Disk == nil {
+			continue
+		}
+		has, err := r.Supply.Disk(at.dir)
+		if err != nil {
+			return err
+		}
+		reserve := reserveOfBytes(has.Total)
+		if spare := max(0, has.Free-reserve); at.need > spare {
+			return &engine.UnsupportedError{
+				What: "space for its files",
+				Reason: fmt.Sprintf("it writes up to %s, and %s has %s above its reserve of %s: %s are missing",
+					bytesText(at.need), at.dir, bytesText(spare), bytesText(reserve), bytesText(at.need-spare)),
+				Advice: "make room there, or set smaller parameters",
+			}
+		}
+	}
+	return nil
+}
+
+// fits returns an error if a benchmark does not fit on the host, with containers of a given cost.
+func (r *run) fits(n bench.Needs, each unit) error {
+	if r.Memory == "" {
+		n.Space.Memory = 0 // as in room
+	}
+	if err := r.room(n.Space); err != nil {
+		return err
+	}
+	return r.Supply.lack(n, each)
+}
+
+// bytesText formats an amount of memory or space: "12.3 GiB".
+func bytesText(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%d KiB", (n+1023)>>10)
+}
+
+func countText(n int64) string { return fmt.Sprint(n) }
+
+// limitGroup limits the memory and the processes of the run's own cgroup, which holds the containers and the private daemons. A workload that
+// takes too much is killed there, before the host is out of memory. The limit is the part that was available when the run began
+// and not the whole of the host, so that other programs keep theirs.
+//
+// The limit is above the need of every benchmark that fits, so it changes no result. Without cgroups or without a controller
+// there is none.
+func (r *run) limitGroup() error {
+	if r.Cgroups == nil {
+		return nil
+	}
+	name := "/" + engine.Prefix + r.RunID
+	group, err := r.Cgroups.Create(name)
+	if errors.Is(err, fs.ErrExist) {
+		group, err = r.Cgroups.Open(name)
+	}
+	if err != nil {
+		return err
+	}
+	r.group = group
+	now, err := group.Level()
+	if err != nil {
+		return err
+	}
+	limit := func(supply func() (Amount, error), reserve func(int64) int64, used int64, limits func(int64) cgroup.Limits) error {
+		if supply == nil {
+			return nil
+		}
+		has, err := supply()
+		if err != nil {
+			return err
+		}
+		err = group.Limit(limits(max(1, has.Free-reserve(has.Total)) + used))
+		if errors.Is(err, errors.ErrUnsupported) {
+			return nil // a warning about the host reports the missing controller
+		}
+		return err
+	}
+	return errors.Join(
+		limit(r.Supply.Memory, reserveOfBytes, now.Memory, func(n int64) cgroup.Limits { return cgroup.Limits{Memory: n} }),
+		limit(r.Supply.Tasks, reserveOf, now.Tasks, func(n int64) cgroup.Limits { return cgroup.Limits{PIDs: n} }),
+	)
+}

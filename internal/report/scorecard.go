@@ -24,8 +24,8 @@ type Goal string
 // The goals.
 const (
 	NoGoal     Goal = ""
-	SpeedGoal  Goal = "at least 95 % of native speed"
-	MemoryGoal Goal = "at most 1 % of the machine's memory"
+	SpeedGoal  Goal = "≥ 95 % of native speed"
+	MemoryGoal Goal = "≤ 1 % of memory"
 )
 
 func goalOf(d result.Dimension) Goal {
@@ -132,7 +132,7 @@ func (s *Score) Text() string {
 	case s.Value == nil:
 		return string(s.Verdict)
 	case s.Memory != nil:
-		return fmt.Sprintf("%s (%s of memory)", Quantity(s.Memory.Median, result.Bytes), Percent(s.Share))
+		return fmt.Sprintf("%s (%s)", Quantity(s.Memory.Median, result.Bytes), Percent(s.Share))
 	case goalOf(s.Metric.Dimension) == SpeedGoal && s.Comparison != nil:
 		return Factor(s.Comparison.Ratio, s.Metric)
 	case s.Comparison != nil && finite(s.Comparison.Ratio):

@@ -113,7 +113,7 @@ func TestScorecardVerdicts(t *testing.T) {
 	if got := score(t, m, result.DimensionCPU, "oci/runsc"); got.Text() != "2.00 × slower" || got.Source() != "suite.of.cpu-rate, cpu rate" || got.Metrics != 2 {
 		t.Errorf("the score is %q from %q of %d metrics", got.Text(), got.Source(), got.Metrics)
 	}
-	if got := score(t, m, result.DimensionMemoryOverhead, "oci/runsc"); !strings.HasSuffix(got.Text(), " MiB (2.0 % of memory)") {
+	if got := score(t, m, result.DimensionMemoryOverhead, "oci/runsc"); !strings.HasSuffix(got.Text(), " MiB (2.0 %)") {
 		t.Errorf("the memory overhead is %q", got.Text())
 	}
 }

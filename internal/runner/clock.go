@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -10,6 +11,9 @@ type Clock interface {
 	Now() time.Time
 	// WithTimeoutCause is context.WithTimeoutCause on this clock.
 	WithTimeoutCause(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc)
+	// Every calls f each time that d has passed, one call at a time, until stop is called. A late call is left out. stop waits for a
+	// call in progress, and is idempotent. f must not call it.
+	Every(d time.Duration, f func()) (stop func())
 }
 
 // SystemClock is the host's CLOCK_MONOTONIC.
@@ -21,4 +25,26 @@ func (SystemClock) Now() time.Time { return time.Now() }
 // WithTimeoutCause is context.WithTimeoutCause.
 func (SystemClock) WithTimeoutCause(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, d, cause)
+}
+
+// Every calls f in a goroutine of its own.
+func (SystemClock) Every(d time.Duration, f func()) (stop func()) {
+	ticker := time.NewTicker(d)
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-ticker.C:
+				f()
+			case <-end:
+				return
+			}
+		}
+	}()
+	return sync.OnceFunc(func() {
+		ticker.Stop()
+		close(end)
+		<-ended
+	})
 }

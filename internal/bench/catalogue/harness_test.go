@@ -117,6 +117,8 @@ func (still) WithTimeoutCause(ctx context.Context, _ time.Duration, _ error) (co
 	return context.WithCancel(ctx)
 }
 
+func (still) Every(time.Duration, func()) (stop func()) { return func() {} }
+
 // scripted is an engine whose containers write the same output and exit at once, for every program.
 type scripted struct {
 	stdout, stderr string

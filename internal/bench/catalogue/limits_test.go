@@ -75,6 +75,9 @@ func (e *worker) WithTimeoutCause(ctx context.Context, _ time.Duration, _ error)
 	return context.WithCancel(ctx)
 }
 
+// Every implements runner.Clock. Nothing that a worker runs is sampled.
+func (e *worker) Every(time.Duration, func()) (stop func()) { return func() {} }
+
 // working is a container of a worker.
 type working struct {
 	scriptedContainer

@@ -64,6 +64,32 @@ func (c *Clock) WithTimeoutCause(ctx context.Context, d time.Duration, cause err
 	}
 }
 
+// Every calls f each time that d has passed, while the clock passes these moments. Like all events, f must not move the clock.
+func (c *Clock) Every(d time.Duration, f func()) (stop func()) {
+	var mu sync.Mutex
+	var cancel func()
+	stopped := false
+	var next func()
+	schedule := func() { _, cancel = c.after(d, next) }
+	next = func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !stopped {
+			f()
+			schedule()
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	schedule()
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		stopped = true
+		cancel()
+	}
+}
+
 // spend lets the time d of a call pass. It returns early, with the cause, when the context ends.
 func (c *Clock) spend(ctx context.Context, d time.Duration) error {
 	c.moving.Lock()

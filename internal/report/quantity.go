@@ -46,6 +46,8 @@ func scales(unit result.Unit) []Scale {
 		return []Scale{{Name: "%", Unit: 0.01}, {Name: "×", Unit: 1, from: 10}}
 	case result.Joules:
 		return []Scale{{Name: "µJ", Unit: 1e-6}, {Name: "mJ", Unit: 1e-3}, {Name: "J", Unit: 1}, {Name: "kJ", Unit: 1e3}}
+	case result.ByteSeconds:
+		return []Scale{{Name: "B·s", Unit: 1}, {Name: "KiB·s", Unit: 1 << 10}, {Name: "MiB·s", Unit: 1 << 20}, {Name: "GiB·s", Unit: 1 << 30}, {Name: "TiB·s", Unit: 1 << 40}}
 	case result.Score, result.Count:
 	}
 	return []Scale{{Name: "", Unit: 1}}
@@ -287,7 +289,7 @@ func VerdictWord(v stats.Verdict, m result.Metric) string {
 		if !lower {
 			better, worse = "faster", "slower"
 		}
-	case result.Bytes, result.Joules, result.Count:
+	case result.Bytes, result.Joules, result.Count, result.ByteSeconds:
 	}
 	switch v {
 	case stats.Faster:

@@ -30,11 +30,12 @@ const (
 	Score          Unit = "score" // a dimensionless score or index, defined by its benchmark
 	Joules         Unit = "J"
 	Count          Unit = "count" // a number of things: containers, packages, files
+	ByteSeconds    Unit = "B·s"   // an amount of memory times the time that it was taken for
 )
 
 // Units lists the units.
 func Units() []Unit {
-	return []Unit{Seconds, Bytes, BytesPerSecond, BitsPerSecond, PerSecond, FlopPerSecond, Ratio, Score, Joules, Count}
+	return []Unit{Seconds, Bytes, BytesPerSecond, BitsPerSecond, PerSecond, FlopPerSecond, Ratio, Score, Joules, Count, ByteSeconds}
 }
 
 // Direction is the direction in which values of a metric are better.

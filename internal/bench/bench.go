@@ -46,6 +46,9 @@ type Benchmark struct {
 	Steps bool
 	// Components enables the cost by component: see Cost.CPU.
 	Components bool
+	// Monitor enables samples of memory and CPU during each trial that the user has not requested. The runner records the metrics
+	// of MonitorMetrics that the benchmark declares: see Monitored.
+	Monitor bool
 	// Image is the image that holds the benchmark's programs.
 	Image Image
 	// Needs returns the requirements of the benchmark with the given parameters; nil if it has none. Targets and hosts

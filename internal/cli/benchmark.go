@@ -83,6 +83,7 @@ second ^C ends the program at once. --resume continues an interrupted or killed 
 			keepGiven(f, "seed", &o.Seed)
 			keepGiven(f, "managed", &o.Managed)
 			keepGiven(f, "drop-caches", &o.DropCaches)
+			keepGiven(f, "monitor", &o.Monitor)
 			f.Visit(func(flag *pflag.Flag) {
 				opts.changesPlan = opts.changesPlan || !slices.Contains([]string{"resume", "dir", "output"}, flag.Name)
 			})
@@ -105,6 +106,7 @@ second ^C ends the program at once. --resume continues an interrupted or killed 
 	f.StringArrayVar(&o.Limits, "limit", nil, "`LIMITS` of each container: cpus=2,cpuset=0-1,memory=4GiB,pids=512; none removes a limit of the plan")
 	f.StringArrayVar(&o.Pin, "pin", nil, "`CPUS` for the parts of the run: workload=2-3,engines=1,touchstone=0")
 	o.DropCaches = f.Bool("drop-caches", false, "drop the page cache before cold reads; paper plans do so as root")
+	o.Monitor = f.String("monitor", "", "`memory` samples memory and CPU during the trials; memory=50ms sets the interval of 100ms")
 	addEngineFlags(cmd, o)
 	addOutput(cmd, &opts.format, "`FORMAT` of the printed results", formatTable, formatJSON)
 	return cmd

@@ -29,7 +29,8 @@ type Overrides struct {
 	Pin []string
 	// Limits has the values of --limit. Other limits keep the plan's values.
 	Limits     []string
-	DropCaches *bool // --drop-caches
+	DropCaches *bool   // --drop-caches
+	Monitor    *string // --monitor
 	// Engines describes the engines of this version. Getenv reads the environment variables with the addresses of the
 	// user's own daemons, over which the plan's sockets take precedence; nil reads none.
 	Engines []engine.Description
@@ -66,6 +67,11 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 		share, f := parsePercent(*o.Precision)
 		fail("--precision", *o.Precision, f)
 		p.Precision = share
+	}
+	if o.Monitor != nil {
+		monitor, f := parseMonitor(*o.Monitor)
+		fail("--monitor", *o.Monitor, f)
+		p.Monitor = monitor
 	}
 	if o.Blocks != nil {
 		p.Blocks = *o.Blocks

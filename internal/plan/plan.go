@@ -101,6 +101,8 @@ type Plan struct {
 	Pinning Pinning `yaml:"pinning,omitempty"`
 	// DropCaches lets benchmarks of cold files drop the host's page cache; nil leaves it to DropsCaches.
 	DropCaches *bool `yaml:"drop-caches,omitempty"`
+	// Monitor holds what is sampled during the trials of all benchmarks.
+	Monitor Monitor `yaml:"monitor,omitempty"`
 	// Workloads are the custom workloads.
 	Workloads []Workload `yaml:"workloads,omitempty"`
 	// Export is the name of a JSON file for an export of the run, in the folder of the database; empty for none.
@@ -122,6 +124,8 @@ type Item struct {
 	Image  string       `yaml:"image,omitempty"`
 	Params bench.Params `yaml:"params,omitempty"`
 	Limits Limits       `yaml:"limits,omitempty"`
+	// Monitor takes precedence over the plan's.
+	Monitor Monitor `yaml:"monitor,omitempty"`
 
 	at      Location
 	paramAt map[string]Location

@@ -31,7 +31,7 @@ targets: [native, oci/runc, oci/crun, "oci/runsc@platform=systrap"]
 baseline: native
 benchmarks:
   - operations
-  - {name: performance, image: probe}
+  - {name: performance, image: probe, monitor: {memory: 50ms}}
   - name: scalability.runtime.5
     params: {mode: parallel, copies: 4, ratio: 0.50, on: true}
     limits: {cpus: none, memory: 524288KiB}
@@ -55,6 +55,7 @@ engines:
   binaries: {containerd: /opt/containerd/bin/containerd, cni: /opt/cni/bin}
 pinning: {workload: "1-3,5", engines: 4, touchstone: "0"}
 drop-caches: false
+monitor: memory
 workloads:
   - name: app.start.cold
     summary: "from nothing: to the first answer"
@@ -110,7 +111,7 @@ func TestParse(t *testing.T) {
 		Baseline: mustTarget(t, "native"),
 		Benchmarks: []Item{
 			{Name: "operations"},
-			{Name: "performance", Image: "probe"},
+			{Name: "performance", Image: "probe", Monitor: Monitor{Memory: 50 * time.Millisecond}},
 			{Name: "scalability.runtime.5", Params: bench.Params{"mode": "parallel", "copies": "4", "ratio": "0.50", "on": "true"}, Limits: Limits{CPUs: "none", Memory: "512MiB"}},
 		},
 		Parameters: PaperValues,
@@ -135,6 +136,7 @@ func TestParse(t *testing.T) {
 		},
 		Pinning:    Pinning{Workload: "1-3,5", Engines: "4", Touchstone: "0"},
 		DropCaches: new(bool),
+		Monitor:    Monitor{Memory: 100 * time.Millisecond},
 		Workloads: []Workload{
 			{Workload: custom.Workload{
 				Name: "app.start.cold", Summary: "from nothing: to the first answer", Image: "/srv/images/app.tar",

@@ -66,6 +66,7 @@ func (r *reader) fields() []field {
 			allowed := r.boolean(n, "drop-caches", "leave it out for the default: true for root with paper parameters")
 			p.DropCaches = &allowed
 		}},
+		{"monitor", func(n ast.Node) { r.monitor(n, &p.Monitor) }},
 		{"workloads", r.workloads},
 		{"export", func(n ast.Node) { r.text(n, "export", checkFileName, &p.Export) }},
 	}
@@ -100,6 +101,7 @@ func (r *reader) itemFields(item *Item) []field {
 				put(&item.limitAt, string(name), at)
 			}))
 		}},
+		{"monitor", func(n ast.Node) { r.monitor(n, &item.Monitor) }},
 	}
 }
 

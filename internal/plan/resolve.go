@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/bench/custom"
@@ -25,6 +27,8 @@ type Work struct {
 	Params    bench.Params
 	// Limits are the limits of its containers.
 	Limits engine.Resources
+	// Monitor is the interval of the samples of memory and CPU; 0 takes none, unless the benchmark itself has Monitor.
+	Monitor time.Duration
 }
 
 // Resolve finds the benchmarks of the plan and fills in their parameters. Items keep their order; the benchmarks of one item have
@@ -65,7 +69,7 @@ func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 			if !ok {
 				break // the other benchmarks of the group have the same error
 			}
-			w := Work{b, params, p.limitsFor(item, b)}
+			w := Work{b, params, p.limitsFor(item, b), cmp.Or(item.Monitor, p.Monitor).Memory}
 			if key := b.Name + " " + w.Key(); !seen[key] {
 				seen[key] = true
 				work = append(work, w)
@@ -75,6 +79,7 @@ func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
+	monitored(work)
 	return work, nil
 }
 
@@ -194,6 +199,9 @@ func (p Plan) Pin(targets []target.Target, work []Work, seed uint64) Plan {
 		item := Item{Name: w.Benchmark.Name, Limits: w.pinned()}
 		if len(w.Params) > 0 {
 			item.Params = maps.Clone(w.Params)
+		}
+		if w.Monitor != p.Monitor.Memory {
+			item.Monitor.Memory = w.Monitor
 		}
 		p.Benchmarks = append(p.Benchmarks, item)
 	}

@@ -108,6 +108,9 @@ func shapes() map[string]schema {
 		"pinning.engines":    ref("cpus"),
 		"pinning.touchstone": ref("cpus"),
 		"drop-caches":        boolean,
+		"monitor":            {},
+		"monitor.memory":     ref("duration").with(schema{"default": formatDuration(bench.MonitorInterval)}),
+		"benchmarks.monitor": {},
 		"workloads":          listOf(MaxWorkloads, schema{}),
 		"workloads.name":     textOf(maxName, benchmarkName.pattern.String(), "app.start.cold"),
 		"workloads.summary":  name,
@@ -189,11 +192,14 @@ func planSchema(t *testing.T) schema {
 	nest("timeout", object("timeout", r.timeoutFields()))
 	nest("engines", object("engines", r.enginesFields()))
 	nest("pinning", object("pinning", r.pinningFields()))
+	monitor := schema{"oneOf": []schema{{"const": "memory"}, object("monitor", r.monitorFields(&Monitor{})).with(schema{"required": []string{"memory"}})}}
+	nest("monitor", monitor)
 	item := object("benchmarks", r.itemFields(&Item{})).with(schema{"required": []string{"name"}})
 	limits := object("limits", r.limitFields(&Limits{}, nil))
 	nest("limits", limits)
 	of := item["properties"].(schema)
 	of["limits"] = of["limits"].(schema).with(limits)
+	of["monitor"] = of["monitor"].(schema).with(monitor)
 	nest("benchmarks", schema{"items": schema{"oneOf": []schema{ref("filter"), item}}})
 	runtime := object("runtimes", r.runtimeFields("x", &target.Runtime{})).with(schema{"minProperties": 1, "not": schema{"required": []string{"path", "type"}}})
 	nest("runtimes", schema{"additionalProperties": schema{"oneOf": []schema{ref("path"), runtime}}})

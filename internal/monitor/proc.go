@@ -53,8 +53,10 @@ func parseSizes(text string) (threads int, resident int64, err error) {
 }
 
 // arguments returns the command line of a process. It is empty for a process that has exited.
-func arguments(pid int) ([]string, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+func arguments(pid int) ([]string, error) { return argumentsIn("/proc", pid) }
+
+func argumentsIn(proc string, pid int) ([]string, error) {
+	text, err := os.ReadFile(fmt.Sprintf("%s/%d/cmdline", proc, pid))
 	if err != nil && !exited(err) {
 		return nil, err
 	}

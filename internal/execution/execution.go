@@ -236,7 +236,7 @@ func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[
 		return config, nil
 	}
 	config.Data, config.Cgroups, config.Registry = e.session.dir.Data, e.session.Cgroups, e.session.Registry
-	config.Programs = e.drivers.Programs()
+	config.Programs, config.Proc = e.drivers.Programs(), "/proc"
 	e.useHost(&config)
 	var err error
 	e.host, err = e.openHostEngine(ctx)

@@ -188,7 +188,9 @@ func (t trialCost) Memory() (memory map[monitor.Component]int64, err error) {
 	return memory, t.note("memory", err)
 }
 
-var errNotHere = unknown("the target's processes are not on this host")
+const notHere = "the target's processes are not on this host"
+
+var errNotHere = unknown(notHere)
 
 // note records why the cost by component is unknown, and returns the reason as an *engine.UnsupportedError.
 func (t *trial) note(what string, err error) error {
@@ -199,8 +201,13 @@ func (t *trial) note(what string, err error) error {
 	if !errors.As(err, &unsupported) {
 		unsupported = &engine.UnsupportedError{What: what + " by component", Reason: err.Error()}
 	}
+	t.lacks(what+" by component", unsupported.Reason)
+	return unsupported
+}
+
+// lacks records why a part of the trial's results is missing.
+func (t *trial) lacks(what, reason string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.cost.notes = append(t.cost.notes, fmt.Sprintf("%s by component is missing from trials on %s: %s", what, t.engine.Info().Target, unsupported.Reason))
-	return unsupported
+	t.cost.notes = append(t.cost.notes, fmt.Sprintf("%s is missing from trials on %s: %s", what, t.engine.Info().Target, reason))
 }

@@ -73,6 +73,10 @@ type Config struct {
 
 	Clock   Clock
 	Cgroups *cgroup.Hierarchy // nil if trials have no cgroups
+	// Proc is the kernel's proc file system, for monitored benchmarks. It is empty if the targets are not on this host.
+	Proc string
+	// ThreadCPU returns the CPU time of the calling thread, which is the cost of a sample. If it is nil, the kernel's value is used.
+	ThreadCPU func() time.Duration
 	// Programs are the programs of engines and runtimes. They assign the processes of a target to components. It is nil for
 	// targets without processes on this host.
 	Programs monitor.Programs

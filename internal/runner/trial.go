@@ -51,6 +51,7 @@ type trial struct {
 	group     *cgroup.Group
 	hostGroup *cgroup.Group // of processes at the host's end; nil without such processes or without cgroups
 	cost      cost
+	monitor   *monitored // nil without samples of memory and CPU
 	// cancel cancels the benchmark's context with an error that no call of the benchmark returns.
 	cancel context.CancelCauseFunc
 
@@ -313,11 +314,12 @@ func (r *run) execute(ctx context.Context, work plan.Work, eng engine.Engine, se
 	err := t.makeGroup()
 	if err == nil {
 		t.beginCost()
+		t.beginMonitor()
 		err = t.run(ctx)
 	}
 	interrupted := err != nil && ctx.Err() != nil
 	// A failed trial has no values, and a trial that was not cleaned up is not reliable.
-	cleanup := errors.Join(t.cleanUp(ctx), t.endCost())
+	cleanup := errors.Join(t.cleanUp(ctx), t.endMonitor(), t.endCost())
 	err = errors.Join(err, cleanup)
 	out.Self = selfCPU() - self
 	out.Host = noise(work.Benchmark.Waits)

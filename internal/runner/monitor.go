@@ -1,0 +1,386 @@
+package runner
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// The samples of a trial take at most monitorShare of a CPU, after a first allowance of monitorBurst. Samples that would take more are
+// left out, so the interval grows. The memory of the components is the costly part, and is left out first.
+const (
+	monitorShare = 0.008
+	monitorBurst = 2 * time.Millisecond
+	// memoryEvery is the time after which a sample must include the memory of the components again.
+	memoryEvery = time.Second
+)
+
+// overTime names the timelines of a monitored trial together.
+const overTime = "memory over time"
+
+// The groups of the timelines of a monitored trial.
+const (
+	hostMemory      = "Memory of the host"
+	cgroupMemory    = "Memory of the cgroups"
+	componentMemory = "Memory of the components"
+	cgroupCPU       = "CPU use of the cgroups and of the monitor"
+	componentCPU    = "CPU use of the components"
+)
+
+// monitored is the state of a trial with samples of memory and CPU. The samples are taken by one goroutine at a time: the clock's
+// calls begin after the first sample, and have ended before the last one.
+type monitored struct {
+	*trial
+	sampler *monitor.Sampler
+	stop    func()
+	groups  []*meteredGroup
+	lines   []*result.Timeline
+	// total is the memory charged to all groups, with the times of the samples; nil if a group's is unknown.
+	total *result.Timeline
+	// began and last are the times of the first and of the latest sample.
+	began, last time.Duration
+	samples     int
+	stride      int // every stride-th tick takes a sample
+	ticks       int
+	skipped     bool // a sample was left out because of its cost
+	condition   string
+	// spent is the CPU time of all samples so far, plain of the latest sample without the memory of the components, memory of the latest
+	// sample of that memory.
+	spent, plain, memory time.Duration
+	lastMemory           time.Duration // the time of the latest sample of that memory
+	resident             bool          // the memory of some process is its resident set
+	// broken are the parts that cannot be sampled.
+	broken map[string]bool
+}
+
+// meteredGroup is a cgroup with its CPU time at the latest sample.
+type meteredGroup struct {
+	*cgroup.Group
+	name  string
+	cpu   time.Duration
+	known bool
+}
+
+// interval is the interval of the samples; 0 takes none.
+func (t *trial) interval() time.Duration {
+	if t.work.Monitor == 0 && t.work.Benchmark.Monitor {
+		return bench.MonitorInterval
+	}
+	return t.work.Monitor
+}
+
+// beginMonitor takes the first sample, which is the level before the trial, and schedules the others.
+func (t *trial) beginMonitor() {
+	interval := t.interval()
+	if interval == 0 {
+		return
+	}
+	if t.r.Proc == "" {
+		t.lacks(overTime, notHere)
+		return
+	}
+	m := &monitored{trial: t, stride: 1, broken: map[string]bool{}}
+	info := t.engine.Info()
+	// A user's daemon may have its containers in cgroups elsewhere.
+	elsewhere := t.group == nil || t.cost.daemonBacked && t.cost.daemon.Cgroup == nil
+	if !elsewhere {
+		m.total = &result.Timeline{}
+		m.groups = append(m.groups, &meteredGroup{Group: t.group, name: "trial"})
+		if daemon := t.cost.daemon.Cgroup; daemon != nil {
+			m.groups = append(m.groups, &meteredGroup{Group: daemon, name: "daemon"})
+		}
+	}
+	var err error
+	m.sampler, err = monitor.NewSampler(monitor.Target{
+		Daemons: t.cost.daemon.PIDs, Programs: t.r.Programs, Runtimes: []string{filepath.Base(info.Binary), info.Target.Runtime},
+		Procs: m.procs, Search: elsewhere,
+	}, t.r.Proc)
+	if err != nil {
+		t.lacks(overTime, err.Error())
+		return
+	}
+	m.condition = fmt.Sprintf("memory every %v", interval)
+	t.monitor = m
+	m.began = t.now()
+	m.sample(true)
+	m.stop = t.r.Clock.Every(interval, m.tick)
+}
+
+// procs lists the processes of the target.
+func (m *monitored) procs() ([]int, error) {
+	var pids []int
+	for _, g := range m.groups {
+		found, err := g.AccountedProcs()
+		if err != nil {
+			return nil, err
+		}
+		pids = append(pids, found...)
+	}
+	return pids, nil
+}
+
+// tick takes a sample if its cost is allowed.
+func (m *monitored) tick() {
+	if m.ticks++; m.ticks%m.stride != 0 {
+		return
+	}
+	cost, due := m.plain, m.now()-m.lastMemory >= memoryEvery
+	if due {
+		cost += m.memory
+	}
+	if m.spent+cost > m.allowed() {
+		m.skipped = true
+		return
+	}
+	m.sample(due)
+}
+
+// allowed is the CPU time that all samples may have taken by now.
+func (m *monitored) allowed() time.Duration {
+	return monitorBurst + time.Duration(monitorShare*float64(m.now()-m.began))
+}
+
+// sample takes one sample, with the memory of the components if it must or if the next sample remains affordable. The goroutine
+// keeps its thread, whose CPU time is the cost.
+func (m *monitored) sample(withMemory bool) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	began := m.r.threadCPU()
+	at := m.now()
+	m.host(at)
+	m.cgroups(at)
+	m.components(at)
+	plain := m.r.threadCPU()
+	m.plain = plain - began
+	if withMemory || m.spent+2*m.plain+m.memory <= m.allowed() {
+		m.componentMemory(at)
+		m.memory, m.lastMemory = m.r.threadCPU()-plain, at
+	}
+	cost := m.r.threadCPU() - began
+	m.spent += cost
+	if since := at - m.last; m.samples > 0 && since > 0 {
+		m.add(cgroupCPU, "memory monitor", result.Ratio, at, cost.Seconds()/since.Seconds())
+	}
+	m.last = at
+	if m.samples++; m.samples == result.MaxTimelinePoints-1 {
+		m.thin()
+	}
+}
+
+func (m *monitored) host(at time.Duration) {
+	parts, err := m.sampler.Host()
+	if m.failed(hostMemory, err) {
+		return
+	}
+	for _, p := range monitor.HostParts() {
+		if bytes, ok := parts[p]; ok {
+			m.add(hostMemory, string(p), result.Bytes, at, float64(bytes))
+		}
+	}
+}
+
+func (m *monitored) cgroups(at time.Duration) {
+	sum := int64(0)
+	for _, g := range m.groups {
+		bytes, err := g.Memory()
+		if !m.failed(cgroupMemory, err) {
+			sum += bytes
+			m.add(cgroupMemory, g.name, result.Bytes, at, float64(bytes))
+		}
+		cpu, err := g.CPU()
+		if errors.Is(err, fs.ErrNotExist) || m.failed(cgroupCPU, err) {
+			continue // the trial's group has been removed
+		}
+		if since := at - m.last; g.known && since > 0 {
+			m.add(cgroupCPU, g.name, result.Ratio, at, (cpu-g.cpu).Seconds()/since.Seconds())
+		}
+		g.cpu, g.known = cpu, true
+	}
+	switch {
+	case m.broken[cgroupMemory]:
+		m.total = nil
+	case m.total != nil:
+		m.total.At, m.total.Values = append(m.total.At, at), append(m.total.Values, float64(sum))
+	}
+}
+
+func (m *monitored) components(at time.Duration) {
+	if m.broken[componentCPU] {
+		return
+	}
+	cpu, err := m.sampler.CPU()
+	if m.failed(componentCPU, err) {
+		return
+	}
+	since := at - m.last
+	if cpu == nil || since <= 0 {
+		return
+	}
+	values := map[monitor.Component]float64{}
+	for c, used := range cpu {
+		values[c] = used.Seconds() / since.Seconds()
+	}
+	m.addComponents(componentCPU, result.Ratio, at, values)
+}
+
+// componentMemory follows components, which lists the processes.
+func (m *monitored) componentMemory(at time.Duration) {
+	if m.broken[componentCPU] || m.broken[componentMemory] {
+		return
+	}
+	memory, resident, err := m.sampler.Memory()
+	if m.failed(componentMemory, err) {
+		return
+	}
+	m.resident = m.resident || resident
+	values := map[monitor.Component]float64{}
+	for c, bytes := range memory {
+		values[c] = float64(bytes)
+	}
+	m.addComponents(componentMemory, result.Bytes, at, values)
+}
+
+// addComponents adds a sample of each component that has had a process. A component without a process has none of the quantity.
+func (m *monitored) addComponents(group string, unit result.Unit, at time.Duration, values map[monitor.Component]float64) {
+	for _, c := range monitor.Components() {
+		value, has := values[c]
+		if has || m.line(group, string(c)) != nil {
+			m.add(group, string(c), unit, at, value)
+		}
+	}
+}
+
+// failed reports whether a part cannot be sampled. The reason is noted once, and the part has no timelines.
+func (m *monitored) failed(group string, err error) bool {
+	if m.broken[group] {
+		return true
+	}
+	if err == nil {
+		return false
+	}
+	m.broken[group] = true
+	m.lacks("the timeline “"+group+"”", err.Error())
+	return true
+}
+
+// line returns a timeline, or nil if it has no values yet.
+func (m *monitored) line(group, name string) *result.Timeline {
+	i := slices.IndexFunc(m.lines, func(l *result.Timeline) bool { return l.Group == group && l.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return m.lines[i]
+}
+
+func (m *monitored) add(group, name string, unit result.Unit, at time.Duration, value float64) {
+	l := m.line(group, name)
+	if l == nil {
+		l = &result.Timeline{Group: group, Name: name, Unit: unit}
+		m.lines = append(m.lines, l)
+	}
+	l.At, l.Values = append(l.At, at), append(l.Values, value)
+}
+
+// thin drops every second value of all timelines, and halves the rate of the samples, so that a long trial stays below the limit.
+func (m *monitored) thin() {
+	all := m.lines
+	if m.total != nil {
+		all = append(slices.Clip(all), m.total)
+	}
+	for _, l := range all {
+		n := 0
+		for i := 0; i < len(l.At); i += 2 {
+			l.At[n], l.Values[n] = l.At[i], l.Values[i]
+			n++
+		}
+		l.At, l.Values = l.At[:n], l.Values[:n]
+	}
+	m.samples, m.stride = (m.samples+1)/2, 2*m.stride
+}
+
+// endMonitor takes the last sample after the clean-up, keeps the timelines, and records their summaries.
+func (t *trial) endMonitor() error {
+	m := t.monitor
+	if m == nil {
+		return nil
+	}
+	m.stop()
+	m.sample(true)
+	if m.skipped {
+		m.condition += ", less often where that took more than 1 % of a CPU"
+	}
+	t.Condition("monitor", m.condition)
+	if m.resident {
+		t.Condition("memory of components", "resident set size, which counts shared memory in each process: the kernel does not show the proportional set size")
+	}
+	// The kernel's order of appearance differs from trial to trial; reports list components in one order.
+	slices.SortStableFunc(m.lines, func(a, b *result.Timeline) int {
+		if c := cmp.Compare(groupOrder(a.Group), groupOrder(b.Group)); c != 0 {
+			return c
+		}
+		return cmp.Compare(componentOrder(a.Name), componentOrder(b.Name))
+	})
+	for _, l := range m.lines {
+		if !m.broken[l.Group] {
+			trialDetails{t}.Timeline(*l)
+		}
+	}
+	if used := m.line(hostMemory, string(monitor.Used)); used != nil {
+		m.summarize(used, bench.HostMemoryPeak, bench.HostMemoryMean, bench.HostMemoryArea)
+	}
+	if m.total != nil {
+		m.summarize(m.total, bench.CgroupMemoryPeak, bench.CgroupMemoryMean, bench.CgroupMemoryArea)
+	}
+	return m.sampler.Close()
+}
+
+func groupOrder(group string) int {
+	return slices.Index([]string{hostMemory, cgroupMemory, componentMemory, cgroupCPU, componentCPU}, group)
+}
+
+func componentOrder(name string) int {
+	return slices.Index(monitor.Components(), monitor.Component(name))
+}
+
+// summarize records the peak, the mean and the area above the first value, by trapezoids. Values below the first one count as
+// the first one.
+func (m *monitored) summarize(l *result.Timeline, peak, mean, area string) {
+	last := len(l.At) - 1
+	length := (l.At[last] - l.At[0]).Seconds()
+	if length == 0 || !m.declares(peak) {
+		return
+	}
+	above := func(i int) float64 { return max(0, l.Values[i]-l.Values[0]) }
+	highest, sum := 0.0, 0.0
+	for i := 1; i <= last; i++ {
+		highest = max(highest, above(i))
+		sum += (above(i-1) + above(i)) / 2 * (l.At[i] - l.At[i-1]).Seconds()
+	}
+	m.Record(peak, highest)
+	m.Record(mean, sum/length)
+	m.Record(area, sum)
+}
+
+// threadCPU is the CPU time of the calling thread.
+func (r *run) threadCPU() time.Duration {
+	if r.ThreadCPU != nil {
+		return r.ThreadCPU()
+	}
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}

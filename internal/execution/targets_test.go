@@ -11,6 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -97,5 +98,16 @@ func TestPatternWithoutMatchIsRefused(t *testing.T) {
 	selected, err := selectTargets(p, engines.All(fake.NewClock(), p.Engines.Sockets), machine(t, "native! oci/runc!"))
 	if usage := (*UsageError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), "lxc/*") || selected != nil {
 		t.Errorf("a pattern without a match selects %v, %v", selected, err)
+	}
+}
+
+// The record of a run knows the kinds of isolation that engines declare.
+func TestSandboxedTargets(t *testing.T) {
+	for isolation, want := range map[engine.Isolation]bool{
+		engine.NoIsolation: false, engine.SharedKernel: false, engine.Unknown: false, engine.UserKernel: true, engine.VM: true,
+	} {
+		if got := (result.Target{Isolation: string(isolation)}).Sandboxed(); got != want {
+			t.Errorf("a target with the isolation %q has a sandbox: %v, want %v", isolation, got, want)
+		}
 	}
 }

@@ -42,6 +42,9 @@ type Core interface {
 	Time(ctx context.Context, phase string, call func(context.Context) error) (Span, error)
 	// Watch returns a writer for the output of a program.
 	Watch() Watch
+	// Sleep returns after the time d, and returns the time then, on the clock of Span. It is for loads that run for a time. It is
+	// no stopwatch: Time times the calls of the engine.
+	Sleep(ctx context.Context, d time.Duration) (now time.Duration, err error)
 	// Record adds a sample of one of the benchmark's metrics.
 	Record(metric string, value float64)
 	// Condition records a condition of the measurement under a name of one or two words.

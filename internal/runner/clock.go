@@ -14,6 +14,8 @@ type Clock interface {
 	// Every calls f each time that d has passed, one call at a time, until stop is called. A late call is left out. stop waits for a
 	// call in progress, and is idempotent. f must not call it.
 	Every(d time.Duration, f func()) (stop func())
+	// Sleep returns after the time d, or early with the context's cause.
+	Sleep(ctx context.Context, d time.Duration) error
 }
 
 // SystemClock is the host's CLOCK_MONOTONIC.
@@ -47,4 +49,16 @@ func (SystemClock) Every(d time.Duration, f func()) (stop func()) {
 		close(end)
 		<-ended
 	})
+}
+
+// Sleep waits for a timer.
+func (SystemClock) Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

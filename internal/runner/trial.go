@@ -83,6 +83,13 @@ func (t *trial) forBenchmark() bench.Trial {
 // now is the time since the start of the trial.
 func (t *trial) now() time.Duration { return t.r.Clock.Now().Sub(t.began) }
 
+func (t *trial) Sleep(ctx context.Context, d time.Duration) (time.Duration, error) {
+	if err := t.r.Clock.Sleep(ctx, d); err != nil {
+		return 0, err
+	}
+	return t.now(), nil
+}
+
 func (t *trial) Require(n bench.Needs) error {
 	if err := supports(t.engine, n.Capabilities); err != nil {
 		return err

@@ -119,6 +119,8 @@ func (still) WithTimeoutCause(ctx context.Context, _ time.Duration, _ error) (co
 
 func (still) Every(time.Duration, func()) (stop func()) { return func() {} }
 
+func (still) Sleep(context.Context, time.Duration) error { return nil }
+
 // scripted is an engine whose containers write the same output and exit at once, for every program.
 type scripted struct {
 	stdout, stderr string

@@ -78,6 +78,11 @@ func (e *worker) WithTimeoutCause(ctx context.Context, _ time.Duration, _ error)
 // Every implements runner.Clock. Nothing that a worker runs is sampled.
 func (e *worker) Every(time.Duration, func()) (stop func()) { return func() {} }
 
+func (e *worker) Sleep(_ context.Context, d time.Duration) error {
+	e.pass(d, 0)
+	return nil
+}
+
 // working is a container of a worker.
 type working struct {
 	scriptedContainer

@@ -90,6 +90,9 @@ func (c *Clock) Every(d time.Duration, f func()) (stop func()) {
 	}
 }
 
+// Sleep lets the time d pass. It returns early, with the cause, when the context ends.
+func (c *Clock) Sleep(ctx context.Context, d time.Duration) error { return c.spend(ctx, d) }
+
 // spend lets the time d of a call pass. It returns early, with the cause, when the context ends.
 func (c *Clock) spend(ctx context.Context, d time.Duration) error {
 	c.moving.Lock()

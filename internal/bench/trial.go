@@ -96,7 +96,15 @@ type Cost interface {
 	// Memory is the proportional set size of the target's live processes by component, in bytes. The rules of CPU hold.
 	// It takes time and must not be called in a timed region.
 	Memory() (map[monitor.Component]int64, error)
+	// Census is Memory with its parts, and with the number of tasks.
+	Census() (monitor.Census, error)
+	// Host is the memory of the whole host. It takes time and must not be called in a timed region.
+	Host() (HostMemory, error)
 }
+
+// HostMemory is the memory of the whole host in bytes, by the names of /proc/meminfo. The anonymous memory of this program itself counts as
+// available and free, so that its own growth is no cost of a target.
+type HostMemory map[string]int64
 
 // Details keeps values beside the samples, for reports and other readers.
 type Details interface {

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -67,6 +68,14 @@ type Usage struct {
 	PeakMemory int64
 	// IncludesDaemon reports that CPU contains the daemon's share, which a container's limits do not bind.
 	IncludesDaemon bool
+}
+
+// Simulation is an Engine without processes on this host.
+type Simulation interface {
+	// Census is the imagined processes of the containers that exist.
+	Census() monitor.Census
+	// Meminfo is the imagined memory of the host, in bytes, by the names of /proc/meminfo.
+	Meminfo() map[string]int64
 }
 
 // DaemonBacked is an Engine whose containers are made by a daemon that was running before. The processes that the

@@ -56,6 +56,9 @@ func (c *pageCache) caveats() []string {
 // useHost gives the runner the host's memory, CPUs and page cache, as far as the plan allows.
 func (e *Execution) useHost(config *runner.Config) {
 	config.Memory, config.Supply = e.session.dir.Memory, supply(e.Plan.Pinning.Workload)
+	if _, err := host.Meminfo("/"); err == nil {
+		config.Meminfo = func() (map[string]int64, error) { return host.Meminfo("/") }
+	}
 	if _, err := host.OOMKills("/"); err == nil {
 		config.OOMKills = func() (int64, error) { return host.OOMKills("/") }
 	}

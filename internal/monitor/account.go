@@ -401,18 +401,20 @@ func (m Memory) plus(o Memory) Memory {
 	return Memory{PSS: m.PSS + o.PSS, Anonymous: m.Anonymous + o.Anonymous, File: m.File + o.File, Shared: m.Shared + o.Shared}
 }
 
+// ByComponent is the proportional set size by component, in bytes.
+func (c Census) ByComponent() map[Component]int64 {
+	memory := map[Component]int64{}
+	for component, m := range c.Memory {
+		memory[component] = m.PSS
+	}
+	return memory
+}
+
 // Memory returns the proportional set size of the target's living processes by component, in bytes. See Census for kernels
 // without it.
 func (a *Account) Memory() (map[Component]int64, error) {
 	census, err := a.Census()
-	if err != nil {
-		return nil, err
-	}
-	memory := map[Component]int64{}
-	for c, m := range census.Memory {
-		memory[c] = m.PSS
-	}
-	return memory, nil
+	return census.ByComponent(), err
 }
 
 // Census counts the living processes. The error wraps ErrHidden if the kernel hides some of them.
@@ -444,8 +446,15 @@ func (a *Account) Census() (Census, error) {
 	return census, nil
 }
 
-// Own is the anonymous memory of this program, in bytes.
+// Own is the anonymous memory of this program in bytes: the resident memory without pages of files.
 func Own() (int64, error) {
-	m, err := rollup("/proc", os.Getpid())
-	return m.Anonymous, err
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, err
+	}
+	var size, resident, shared int64
+	if _, err := fmt.Sscan(string(text), &size, &resident, &shared); err != nil {
+		return 0, fmt.Errorf("parse /proc/self/statm: %w in %q", err, text)
+	}
+	return (resident - shared) * int64(os.Getpagesize()), nil
 }

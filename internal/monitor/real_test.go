@@ -218,6 +218,22 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
+func TestOwn(t *testing.T) {
+	before, err := Own()
+	if err != nil || before < 1<<20 {
+		t.Fatalf("Own = %d, %v", before, err)
+	}
+	more := make([]byte, 64<<20)
+	for i := 0; i < len(more); i += 4096 {
+		more[i] = 1
+	}
+	after, err := Own()
+	if grown := after - before; err != nil || grown < 60<<20 || grown > 80<<20 {
+		t.Errorf("after 64 MiB more Own has grown by %d, %v", grown, err)
+	}
+	runtime.KeepAlive(more)
+}
+
 // Memory does not depend on the kernel's records.
 func TestMemoryWithoutRecords(t *testing.T) {
 	needRoot(t)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 )
@@ -178,14 +179,54 @@ func (t trialCost) CPU() (cpu map[monitor.Component]time.Duration, err error) {
 	return cpu, t.note("CPU time", err)
 }
 
-func (t trialCost) Memory() (memory map[monitor.Component]int64, err error) {
+func (t trialCost) Memory() (map[monitor.Component]int64, error) {
 	if t.cost.account == nil {
 		return nil, errNotHere
 	}
-	if err = t.unmixed(); err == nil {
-		memory, err = t.cost.account.Memory()
+	census, err := t.Census()
+	if err != nil {
+		return nil, err
 	}
-	return memory, t.note("memory", err)
+	return census.ByComponent(), nil
+}
+
+func (t trialCost) Census() (census monitor.Census, err error) {
+	if s, ok := t.engine.(engine.Simulation); ok {
+		return s.Census(), nil
+	}
+	if t.cost.account == nil {
+		return monitor.Census{}, errNotHere
+	}
+	if err = t.unmixed(); err == nil {
+		census, err = t.cost.account.Census()
+	}
+	if census.Resident {
+		t.caveat("memory by component is the resident set size, which counts shared memory once for each process: the kernel has no proportional set size (CONFIG_PROC_PAGE_MONITOR)")
+	}
+	return census, t.note("memory", err)
+}
+
+func (t trialCost) Host() (bench.HostMemory, error) {
+	if s, ok := t.engine.(engine.Simulation); ok {
+		return s.Meminfo(), nil
+	}
+	if t.r.Meminfo == nil {
+		return nil, &engine.UnsupportedError{What: "the memory of the host", Reason: "/proc/meminfo cannot be read"}
+	}
+	memory, err := t.r.Meminfo()
+	if err != nil {
+		return nil, err
+	}
+	own, err := monitor.Own()
+	if err != nil {
+		return nil, fmt.Errorf("read the memory of this program: %w", err)
+	}
+	for name, sign := range map[string]int64{"MemFree": 1, "MemAvailable": 1, "AnonPages": -1} {
+		if value, known := memory[name]; known {
+			memory[name] = value + sign*own
+		}
+	}
+	return memory, nil
 }
 
 const notHere = "the target's processes are not on this host"
@@ -207,7 +248,12 @@ func (t *trial) note(what string, err error) error {
 
 // lacks records why a part of the trial's results is missing.
 func (t *trial) lacks(what, reason string) {
+	t.caveat(fmt.Sprintf("%s is missing from trials on %s: %s", what, t.engine.Info().Target, reason))
+}
+
+// caveat adds a caveat to the run.
+func (t *trial) caveat(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.cost.notes = append(t.cost.notes, fmt.Sprintf("%s is missing from trials on %s: %s", what, t.engine.Info().Target, reason))
+	t.cost.notes = append(t.cost.notes, text)
 }

@@ -52,6 +52,8 @@ type Config struct {
 	DropCaches func(context.Context) error
 	// Supply reads the free resources of the host.
 	Supply Supply
+	// Meminfo reads the host's memory in bytes, by the names of /proc/meminfo; nil if unknown.
+	Meminfo func() (map[string]int64, error)
 	// OOMKills counts the processes that the kernel has killed because the host was out of memory; nil if unknown.
 	OOMKills func() (int64, error)
 	// WorkloadCPUs are the CPUs of containers, HostCPUs the CPUs of programs at the host's end of a network, as the kernel

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -40,6 +41,7 @@ var (
 	_ engine.Engine     = (*Engine)(nil)
 	_ engine.Accountant = (*Engine)(nil)
 	_ engine.Puller     = (*Engine)(nil)
+	_ engine.Simulation = (*Engine)(nil)
 )
 
 // Info implements engine.Engine. Its notes warn that all numbers are made up.
@@ -202,6 +204,32 @@ func (e *Engine) Usage() engine.Usage {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.usage
+}
+
+// imagined is the memory of the imagined host, in bytes.
+const imagined = 16 << 30
+
+// Census implements engine.Simulation: each container that exists is a process with the memory of the option mem.
+func (e *Engine) Census() monitor.Census {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c := monitor.Census{Memory: map[monitor.Component]monitor.Memory{}, Tasks: e.alive}
+	if bytes := int64(e.alive) * e.script.memory; bytes > 0 {
+		c.Memory[monitor.Container] = monitor.Memory{PSS: bytes, Anonymous: bytes}
+	}
+	return c
+}
+
+// Meminfo implements engine.Simulation: the host has 16 GiB, and the kernel needs the memory of the option slab for each container.
+func (e *Engine) Meminfo() map[string]int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	anonymous, slab := int64(e.alive)*e.script.memory, int64(e.alive)*e.script.slab
+	free := max(0, imagined-anonymous-slab)
+	return map[string]int64{
+		"MemTotal": imagined, "MemFree": free, "MemAvailable": free, "AnonPages": anonymous, "SUnreclaim": slab,
+		"Shmem": 0, "PageTables": 0, "KernelStack": 0, "Percpu": 0, "SwapTotal": 0, "SwapFree": 0,
+	}
 }
 
 // charge adds the cost of a deleted container.

@@ -37,7 +37,7 @@
 //
 // Further options: no=CAPABILITY[+CAPABILITY] removes capabilities (host-network has a dash). score multiplies the rates
 // that programs report and divides their latencies. cpu and mem are the cost of a container to the host, as a duration and
-// in bytes.
+// in bytes, and slab is the kernel's memory for it.
 //
 // An image exists if the session's registry has it; without a registry every image exists. Containers can be created from
 // a pulled image until it is removed.

@@ -52,6 +52,7 @@ type script struct {
 	score  float64
 	cpu    time.Duration
 	memory int64
+	slab   int64
 }
 
 // fault is a failing call: the nth of its kind on an engine, or all if n is 0.
@@ -97,7 +98,8 @@ func options() []option {
 		option{"no", setMissing},
 		option{"score", func(s *script, v string) (err error) { s.score, err = parseNumber(v, 0.001, 1000); return err }},
 		option{"cpu", func(s *script, v string) (err error) { s.cpu, err = parseLatency(v); return err }},
-		option{"mem", setMemory},
+		option{"mem", func(s *script, v string) (err error) { s.memory, err = parseBytes(v); return err }},
+		option{"slab", func(s *script, v string) (err error) { s.slab, err = parseBytes(v); return err }},
 	)
 }
 
@@ -115,6 +117,7 @@ func parseScript(t target.Target) (*script, error) {
 		score:  1,
 		cpu:    12 * ms,
 		memory: 8 << 20,
+		slab:   256 << 10,
 
 		missing: engine.Missing{engine.NetworkBridge: "fake containers have no network of their own"},
 	}
@@ -217,11 +220,10 @@ func setMissing(s *script, v string) error {
 	return nil
 }
 
-func setMemory(s *script, v string) error {
-	n, err := strconv.ParseInt(v, 10, 64)
+func parseBytes(v string) (int64, error) {
+	n, err := strconv.ParseInt(v, 10, 50)
 	if err != nil || n < 0 {
-		return fmt.Errorf("want a number of bytes")
+		return 0, fmt.Errorf("want a number of bytes")
 	}
-	s.memory = n
-	return nil
+	return n, nil
 }

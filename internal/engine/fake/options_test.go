@@ -11,7 +11,7 @@ import (
 
 func TestOpenRefusesBadOptions(t *testing.T) {
 	for option, says := range map[string]string{
-		"speed=1":          "a fake target has create, start, kill, delete, exec, pause, resume, update, stats, pull, remove, exit, ready, jitter, drift, bimodal, seed, fail, hang, leak, die, garbage, no, score, cpu, mem",
+		"speed=1":          "a fake target has create, start, kill, delete, exec, pause, resume, update, stats, pull, remove, exit, ready, jitter, drift, bimodal, seed, fail, hang, leak, die, garbage, no, score, cpu, mem, slab",
 		"create=10":        "want a duration",
 		"create=-1ms":      "want a duration",
 		"start=2h":         "want a duration",

@@ -1,7 +1,7 @@
 /* bareloop repeats the life of a container by the runtime's command line and does nothing else. Touchstone's own
  * overhead is measured against it (scripts/bench-overhead.sh; docs/overhead.md).
  *
- *	bareloop [-n COUNT] [-w WARMUP] [-p PAUSE] [-c PREFIX] [-g DIR]... [-o DIR]... RUNTIME WORDS
+ *	bareloop [-c PREFIX] [-g DIR]... [-o DIR]... RHYTHM RUNTIME WORDS
  *
  * RUNTIME is the binary. WORDS is a directory with the arguments of the four commands, one a line, in the files
  * create, start, kill and delete. It also holds config.json and the directory bundle, which create names. bareloop
@@ -10,13 +10,15 @@
  * runtime's processes the child tN/host, as in a trial of Touchstone. Each -o names a directory of a hierarchy that only
  * the container joins. PREFIX comes before /tN in the place of @GROUP@.
  *
- * For each lifecycle after the first WARMUP, bareloop prints one line: the nanoseconds of create, start and destroy on
- * CLOCK_MONOTONIC. Destroy is kill, the wait for the exit of the container's process, and delete. The work before and
- * between the commands (cgroups, config.json, pipes, the file pid) is not timed.
+ * For each lifecycle bareloop prints one line: the nanoseconds of create, start and destroy on CLOCK_MONOTONIC. Destroy
+ * is kill, the wait for the exit of the container's process, and delete. The work before and between the commands
+ * (cgroups, config.json, pipes, the file pid) is not timed. One lifecycle before the first line warms up.
  *
- * PAUSE is the time in microseconds from the end of a lifecycle to the begin of the next one. The rhythm matters: the
- * first process that moves to a cgroup after a while waits many milliseconds for a grace period of RCU. A process
- * that follows soon after another does not.
+ * RHYTHM is a file with one line for each lifecycle: the microseconds from the end of the create before to the begin of
+ * its own create. bareloop waits as long, or as long as its work takes. The rhythm decides about the time of create. A
+ * runtime on cgroup v1 moves the container's process to its cgroups. The kernel delays the first move by a grace period
+ * of RCU (cgroup_threadgroup_rwsem is a percpu_rw_semaphore). A move that follows soon after the moves of the container
+ * before does not wait. The share of the creates that wait grows with the time between two creates.
  *
  * bareloop waits for events only: the exit of a command, the first byte on the container's standard output, and the
  * exit of the container's process, which it adopts as subreaper. */
@@ -37,7 +39,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_WORDS = 64, MAX_GROUPS = 32 };
+enum { MAX_WORDS = 64, MAX_GROUPS = 32, MAX_LIFECYCLES = 10000 };
 
 static _Noreturn void die(const char *format, ...)
 {
@@ -242,7 +244,40 @@ struct words {
 	struct command create, start, kill, delete;
 };
 
-/* Returns the end of the lifecycle. */
+static void sleep_until(int64_t ns)
+{
+	struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+		;
+}
+
+static int64_t rhythm[MAX_LIFECYCLES]; /* in nanoseconds */
+
+/* Reads the rhythm and returns the number of lifecycles. */
+static int read_rhythm(const char *name)
+{
+	char *text = read_file(name), *rest = text;
+	int n = 0;
+	for (char *line, *end; (line = strsep(&rest, "\n")) && *line; n++) {
+		if (n == MAX_LIFECYCLES) {
+			errno = E2BIG;
+			die("read %s", name);
+		}
+		rhythm[n] = strtoll(line, &end, 10) * 1000;
+		if (*end || rhythm[n] <= 0) {
+			errno = EINVAL;
+			die("read the line \"%s\" of %s", line, name);
+		}
+	}
+	free(text);
+	if (n == 0) {
+		errno = 0;
+		die("%s holds no lifecycle", name);
+	}
+	return n;
+}
+
+/* Returns the end of create. */
 static int64_t lifecycle(const struct words *w, const char *bundle, int null, bool print)
 {
 	int out[2], err[2];
@@ -280,42 +315,14 @@ static int64_t lifecycle(const struct words *w, const char *bundle, int null, bo
 	}
 	if (print)
 		printf("%lld %lld %lld\n", (long long)(created - began), (long long)(started - starting), (long long)(deleted - killing));
-	return deleted;
-}
-
-static void sleep_until(int64_t ns)
-{
-	struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-		;
-}
-
-static int number(const char *text)
-{
-	char *end;
-	long n = strtol(text, &end, 10);
-	if (*end || n < 0 || n > 10000000) {
-		errno = EINVAL;
-		die("read the number %s", text);
-	}
-	return (int)n;
+	return created;
 }
 
 int main(int argc, char **argv)
 {
-	int count = 10, warmup = 1, pause_us = 0;
 	const char *prefix = "";
-	for (int option; (option = getopt(argc, argv, "n:w:p:c:g:o:")) != -1;) {
+	for (int option; (option = getopt(argc, argv, "c:g:o:")) != -1;) {
 		switch (option) {
-		case 'n':
-			count = number(optarg);
-			break;
-		case 'w':
-			warmup = number(optarg);
-			break;
-		case 'p':
-			pause_us = number(optarg);
-			break;
 		case 'c':
 			prefix = optarg;
 			break;
@@ -329,11 +336,12 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	if (argc - optind != 2) {
-		fputs("usage: bareloop [-n COUNT] [-w WARMUP] [-p PAUSE] [-c PREFIX] [-g DIR]... [-o DIR]... RUNTIME WORDS\n", stderr);
+	if (argc - optind != 3) {
+		fputs("usage: bareloop [-c PREFIX] [-g DIR]... [-o DIR]... RHYTHM RUNTIME WORDS\n", stderr);
 		return 2;
 	}
-	char *runtime = argv[optind], *dir = argv[optind + 1];
+	int count = read_rhythm(argv[optind]);
+	char *runtime = argv[optind + 1], *dir = argv[optind + 2];
 	struct words words = {
 		.create = read_command(runtime, dir, "create"),
 		.start = read_command(runtime, dir, "start"),
@@ -349,14 +357,16 @@ int main(int argc, char **argv)
 	dup2(null, STDIN_FILENO);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
 		die("become a child subreaper");
-	int64_t ended = now_ns(), preparing = 0;
-	for (int n = 0; n < warmup + count; n++) {
-		sleep_until(ended + (int64_t)pause_us * 1000 - preparing);
+	int64_t created = 0, preparing = 0;
+	for (int n = 0; n <= count; n++) {
+		bool warmup = n == 0;
+		if (!warmup)
+			sleep_until(created + rhythm[n - 1] - preparing);
 		int64_t began = now_ns();
 		make_groups(n);
 		write_config(template, bundle, prefix, n);
 		preparing = now_ns() - began;
-		ended = lifecycle(&words, bundle, null, n >= warmup);
+		created = lifecycle(&words, bundle, null, !warmup);
 		remove_groups(n);
 	}
 	free(template);

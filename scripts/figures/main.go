@@ -2,7 +2,7 @@
 // It measures nothing.
 //
 //	figures overhead TARGET BARE EXPORT...   Touchstone's times against a bare loop's
-//	figures pause EXPORT                     the time between Touchstone's trials
+//	figures rhythm EXPORT                    the times between Touchstone's creates
 //	figures cpu EXPORT...                    Touchstone's own CPU time against the runtimes'
 //	figures aa REPORT...                     verdicts where nothing differs
 //
@@ -15,10 +15,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 // errBeyond is the error of a printed figure beyond its limit.
@@ -37,18 +37,25 @@ func run(w io.Writer, args []string) error {
 	switch {
 	case len(args) >= 4 && args[0] == "overhead":
 		return overhead(w, args[1], args[2], args[3:])
-	case len(args) == 2 && args[0] == "pause":
-		return pause(w, args[1])
+	case len(args) == 2 && args[0] == "rhythm":
+		return rhythm(w, args[1])
 	case len(args) >= 2 && args[0] == "cpu":
 		return ownCPU(w, args[1:])
 	case len(args) >= 2 && args[0] == "aa":
 		return falseAlarms(w, args[1:])
 	}
-	return errors.New("usage: figures overhead TARGET BARE EXPORT... | cpu EXPORT... | aa REPORT... | pause EXPORT")
+	return errors.New("usage: figures overhead TARGET BARE EXPORT... | cpu EXPORT... | aa REPORT... | rhythm EXPORT")
 }
 
-// trials returns the measured trials of the exports. A failed trial is an error: a figure without it would look too good.
+// trials returns the measured trials of the exports.
 func trials(files []string) ([]result.Trial, error) {
+	all, err := allTrials(files)
+	return slices.DeleteFunc(all, func(t result.Trial) bool { return t.Warmup }), err
+}
+
+// allTrials returns the trials of the exports, those of the warm-up too. A failed trial is an error: a figure without it would look
+// too good.
+func allTrials(files []string) ([]result.Trial, error) {
 	var all []result.Trial
 	for _, name := range files {
 		text, err := os.ReadFile(name)
@@ -64,9 +71,7 @@ func trials(files []string) ([]result.Trial, error) {
 				if t.Status != result.OK {
 					return nil, fmt.Errorf("trial %d of run %s is %s: %s", t.Seq, run.ID, t.Status, t.Reason)
 				}
-				if !t.Warmup {
-					all = append(all, t)
-				}
+				all = append(all, t)
 			}
 		}
 	}
@@ -111,29 +116,27 @@ func ownCPU(w io.Writer, exports []string) error {
 	return nil
 }
 
-// pause prints the median time in microseconds from the end of a trial's last phase to the begin of the next trial's first
-// phase. The bare loop pauses as long. A difference of wall-clock times is exact enough for that.
-func pause(w io.Writer, export string) error {
-	all, err := trials([]string{export})
+// rhythm prints a line for each measured lifecycle: the microseconds from the end of the create before to the begin of its own
+// create. The bare loop follows them. A difference of wall-clock times is exact enough for that.
+func rhythm(w io.Writer, export string) error {
+	all, err := allTrials([]string{export})
 	if err != nil {
 		return err
 	}
-	var between []float64
-	for i := 1; i < len(all); i++ {
-		before, after := all[i-1], all[i]
-		if len(before.Phases) == 0 || len(after.Phases) == 0 {
-			return errors.New("the trials have no phases")
+	var created time.Time // the end of the create before
+	for _, t := range all {
+		i := slices.IndexFunc(t.Phases, func(p result.Phase) bool { return p.Name == "create" })
+		if i < 0 {
+			return fmt.Errorf("trial %d has no create", t.Seq)
 		}
-		last := before.Phases[len(before.Phases)-1]
-		gap := wall(after, after.Phases[0].Start).Sub(wall(before, last.Start+last.Duration))
-		between = append(between, float64(gap.Microseconds()))
+		start := t.Phases[i].Start
+		if !t.Warmup {
+			if created.IsZero() {
+				return errors.New("the export has no warm-up before the first lifecycle")
+			}
+			fmt.Fprintln(w, t.Started.Add(start).Sub(created).Microseconds())
+		}
+		created = t.Started.Add(start + t.Phases[i].Duration)
 	}
-	if len(between) == 0 {
-		return errors.New("the export has only one trial, and no time between trials")
-	}
-	fmt.Fprintf(w, "%.0f\n", max(0, stats.Median(between)))
 	return nil
 }
-
-// wall is the wall-clock time of a moment of a trial.
-func wall(t result.Trial, sinceStart time.Duration) time.Time { return t.Started.Add(sinceStart) }

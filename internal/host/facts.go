@@ -53,6 +53,7 @@ func Facts(root string) result.Host {
 	if err == nil {
 		h.Cgroup = string(groups.Mode)
 	}
+	h.Reclaim = t.reclaim(memory)
 	h.Warnings = t.warnings(h, memory, groups)
 	return h
 }

@@ -55,6 +55,9 @@ func (t tree) warnings(h result.Host, memory map[string]int64, groups *cgroup.Hi
 	if known && (available < lowBytes || float64(available) < lowShare*float64(h.Memory)) {
 		warn("only %d MiB of memory are available: the kernel may reclaim during measurements; free memory, or start fewer containers", available>>20)
 	}
+	if text := mergedPages(h.Reclaim); text != "" {
+		warn("%s", text)
+	}
 	if t.onBattery() {
 		warn("the machine runs on battery: firmware saves power and slows the CPU; connect it to the mains")
 	}

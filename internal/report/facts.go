@@ -59,7 +59,7 @@ func HostFacts(r *result.Run) []NamedText {
 		pages = Quantity(float64(h.PageSize), result.Bytes)
 	}
 	all := []NamedText{
-		{"Name", h.Hostname},
+		{factName, h.Hostname},
 		{"Machine", h.NatureText()},
 		{"System", h.OS},
 		{"Kernel", h.Kernel},
@@ -72,17 +72,82 @@ func HostFacts(r *result.Run) []NamedText {
 		{"Memory", Quantity(float64(h.Memory), result.Bytes)},
 		{"Swap", Quantity(float64(h.Swap), result.Bytes)},
 		{"Page size", pages},
+	}
+	all = append(all, reclaimFacts(h.Reclaim)...)
+	all = append(all, []NamedText{
 		{"Cgroup", h.Cgroup},
 		{"Security modules", h.LSM},
 		{"Mitigations", h.Mitigation},
 		{"Kernel command line", h.Cmdline},
 		{"Run as root", root},
 		{"Tool", strings.TrimSpace(fmt.Sprintf("Touchstone %s %s, %s", r.Tool.Version, r.Tool.Commit, r.Tool.Go))},
-	}
+	}...)
 	for _, i := range r.Images {
 		all = append(all, NamedText{"Image", ImageText(i)})
 	}
 	return all
+}
+
+// The facts that differ between runs of one machine by nature.
+const (
+	factName      = "Name"
+	factAvailable = "Memory available at the start"
+	factSwapUsed  = "Swap used at the start"
+)
+
+// reclaimFacts are the facts that explain figures of memory.
+func reclaimFacts(r *result.Reclaim) []NamedText {
+	if r == nil {
+		return nil
+	}
+	value := func(n *int64, text func(n int64) string) string {
+		if n == nil {
+			return ""
+		}
+		return text(*n)
+	}
+	size := func(n int64) string { return Quantity(float64(n), result.Bytes) }
+	huge := r.THP
+	if r.THPDefrag != "" {
+		huge += ", defragmentation " + r.THPDefrag
+	}
+	zswap := ""
+	if r.Zswap != nil {
+		zswap = map[bool]string{true: "on", false: "off"}[*r.Zswap]
+	}
+	return []NamedText{
+		{factAvailable, value(r.Available, size)},
+		{factSwapUsed, value(r.SwapUsed, size)},
+		{"Swappiness", value(r.Swappiness, func(n int64) string { return fmt.Sprint(n) })},
+		{"Overcommit", value(r.Overcommit, func(n int64) string { return overcommit(n, r.OvercommitRatio) })},
+		{"Transparent huge pages", huge},
+		{"KSM", value(r.KSM, func(n int64) string { return ksm(n, r.KSMSharing) })},
+		{"zswap", zswap},
+	}
+}
+
+// overcommit describes vm.overcommit_memory (Linux, Documentation/mm/overcommit-accounting.rst).
+func overcommit(mode int64, ratio *int64) string {
+	switch {
+	case mode == 0:
+		return "heuristic"
+	case mode == 1:
+		return "always"
+	case mode == 2 && ratio != nil:
+		return fmt.Sprintf("strict, %d %% of the memory and the swap", *ratio)
+	}
+	return fmt.Sprint("mode ", mode)
+}
+
+// ksm describes the state of the merging of equal pages (Linux, Documentation/admin-guide/mm/ksm.rst).
+func ksm(run int64, sharing *int64) string {
+	switch {
+	case run != 1:
+		return "off"
+	case sharing != nil:
+		return fmt.Sprintf("on, %d pages merged", *sharing)
+	}
+	return "on"
 }
 
 // facts collects facts by run.
@@ -97,12 +162,12 @@ func (f *facts) value(name string, run int, unset string) *string {
 	return &fact.Values[run]
 }
 
-// known drops facts that are unknown in all runs and marks the differences, except in one fact that differs by nature.
-func (f *facts) known(natural string) []Fact {
+// known drops facts that are unknown in all runs and marks the differences, except in facts that differ by nature.
+func (f *facts) known(natural ...string) []Fact {
 	f.all = slices.DeleteFunc(f.all, func(f Fact) bool { return !slices.ContainsFunc(f.Values, func(v string) bool { return v != "" }) })
 	for i := range f.all {
 		f := &f.all[i]
-		f.Differs = f.Name != natural && slices.ContainsFunc(f.Values, func(v string) bool { return v != f.Values[0] })
+		f.Differs = !slices.Contains(natural, f.Name) && slices.ContainsFunc(f.Values, func(v string) bool { return v != f.Values[0] })
 	}
 	return f.all
 }
@@ -121,7 +186,7 @@ func runFacts(runs []result.Run) []Fact {
 		*all.value("Plan", i, "") = runs[i].Name
 		*all.value("Baseline", i, "") = runs[i].Baseline
 	}
-	return all.known("Name")
+	return all.known(factName, factAvailable, factSwapUsed)
 }
 
 // versions are the versions of the targets by run.
@@ -132,7 +197,7 @@ func versions(runs []result.Run) []Fact {
 			*all.value(t.Name, i, "not in this run") = versionText(&t)
 		}
 	}
-	return all.known("")
+	return all.known()
 }
 
 func versionText(t *result.Target) string {

@@ -27,6 +27,27 @@ func (h *Host) SameMachine(other *Host) bool {
 		h.Virtual == other.Virtual && float64(most-least) <= memoryTolerance*float64(most)
 }
 
+// Reclaim is the state of a machine's memory when the run began, and the kernel's settings that decide which memory is charged,
+// merged, compressed or swapped. A nil or empty field is unknown.
+type Reclaim struct {
+	Available *int64 `json:"available_bytes,omitempty"` // MemAvailable
+	SwapUsed  *int64 `json:"swap_used_bytes,omitempty"`
+	// Swappiness is vm.swappiness.
+	Swappiness *int64 `json:"swappiness,omitempty"`
+	// Overcommit is vm.overcommit_memory: 0 is heuristic, 1 is always, 2 is strict with OvercommitRatio percent of the memory.
+	Overcommit      *int64 `json:"overcommit_memory,omitempty"`
+	OvercommitRatio *int64 `json:"overcommit_ratio,omitempty"`
+	// THP and THPDefrag are the selected modes of transparent huge pages: "always", "madvise", "never" and the like.
+	THP       string `json:"thp,omitempty"`
+	THPDefrag string `json:"thp_defrag,omitempty"`
+	// KSM is the state of the merging of equal pages: 0 is off, 1 is on, 2 is off with all pages separated. KSMSharing is the number of pages
+	// that share another one.
+	KSM        *int64 `json:"ksm_run,omitempty"`
+	KSMSharing *int64 `json:"ksm_pages_sharing,omitempty"`
+	// Zswap reports whether the kernel compresses pages in memory instead of writing them to the swap device.
+	Zswap *bool `json:"zswap,omitempty"`
+}
+
 // Nature is the kind of a machine, judged by its facts.
 type Nature int
 

@@ -399,6 +399,8 @@ type Host struct {
 	Mitigation string `json:"mitigations,omitempty"`     // one line: which vulnerabilities are mitigated and how
 	Cmdline    string `json:"kernel_cmdline,omitempty"`
 	Root       bool   `json:"root"`
+	// Reclaim holds the facts that explain figures of memory; nil if none is known, as in runs of older versions.
+	Reclaim *Reclaim `json:"reclaim,omitempty"`
 	// Warnings are properties of this host that make results less stable, each with a remedy.
 	Warnings []string `json:"warnings,omitempty"`
 }

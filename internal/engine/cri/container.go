@@ -71,6 +71,7 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 		cgroupParent = c.group.Path()
 	}
 	limits := c.e.handler.resources(spec.Resources)
+	limits.OomScoreAdj = int64(c.e.session.Launcher.OOMScore())
 	pod := podConfig(spec, limits, c.e.session.RunID, c.dir, cgroupParent)
 	made, err := step(ctx, "RunPodSandbox", uninterrupted(s.RunPodSandbox), &api.RunPodSandboxRequest{Config: pod, RuntimeHandler: c.e.handler.name})
 	c.pod = made.GetPodSandboxId()

@@ -200,6 +200,7 @@ func (e *Engine) options(spec engine.Spec, parent string) client.ContainerCreate
 	host := &api.HostConfig{
 		Runtime: e.choice.names[spec.Network], NetworkMode: network, ReadonlyRootfs: !spec.Writable,
 		Tmpfs: map[string]string{"/tmp": "rw,exec,nosuid,nodev,mode=1777"}, Resources: *resources(spec.Resources),
+		OomScoreAdj: e.session.Launcher.OOMScore(),
 	}
 	if parent != "" {
 		host.CgroupParent = path.Join(e.session.Cgroups.Base(), parent)

@@ -1,0 +1,58 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+func TestReclaimFacts(t *testing.T) {
+	on, off := true, false
+	for name, tt := range map[string]struct {
+		facts *result.Reclaim
+		want  map[string]string // without unknown ones
+	}{
+		"a run of an older version": {nil, map[string]string{}},
+		"nothing but overcommit":    {&result.Reclaim{Overcommit: new(int64(1))}, map[string]string{"Overcommit": "always"}},
+		"all": {
+			&result.Reclaim{
+				Available: new(int64(3 << 30)), SwapUsed: new(int64(0)), Swappiness: new(int64(60)), Overcommit: new(int64(2)), OvercommitRatio: new(int64(50)),
+				THP: "madvise", THPDefrag: "never", KSM: new(int64(1)), KSMSharing: new(int64(7)), Zswap: &on,
+			},
+			map[string]string{
+				"Memory available at the start": "3.00 GiB", "Swap used at the start": "0 B", "Swappiness": "60", "Overcommit": "strict, 50 % of the memory and the swap",
+				"Transparent huge pages": "madvise, defragmentation never", "KSM": "on, 7 pages merged", "zswap": "on",
+			},
+		},
+		"off": {
+			&result.Reclaim{Overcommit: new(int64(0)), KSM: new(int64(2)), KSMSharing: new(int64(7)), Zswap: &off},
+			map[string]string{"Overcommit": "heuristic", "KSM": "off", "zswap": "off"},
+		},
+		"a mode of a later kernel": {&result.Reclaim{Overcommit: new(int64(3)), KSM: new(int64(1))}, map[string]string{"Overcommit": "mode 3", "KSM": "on"}},
+	} {
+		got := map[string]string{}
+		for _, f := range reclaimFacts(tt.facts) {
+			if f.Text != "" {
+				got[f.Name] = f.Text
+			}
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// The memory at the start of a run differs between any two runs, so it is not a difference of their machines.
+func TestMemoryAtTheStartIsNoDifference(t *testing.T) {
+	runs := make([]result.Run, 2)
+	for i := range runs {
+		runs[i].Host.Reclaim = &result.Reclaim{Available: new(int64(i + 1)), SwapUsed: new(int64(i)), Swappiness: new(int64(i))}
+	}
+	for _, f := range runFacts(runs) {
+		if want := f.Name == "Swappiness"; f.Differs != want {
+			t.Errorf("%s with %q: differs is %v, want %v", f.Name, f.Values, f.Differs, want)
+		}
+	}
+}

@@ -39,6 +39,8 @@ type Benchmark struct {
 	// Place labels the places of its series in plots.
 	Place  string
 	Params []Param
+	// Constant is set if all trials on a target have the same values, such as the size of files. One block is then enough.
+	Constant bool
 	// Waits are the media that the benchmark itself waits for. Pressure on them during a trial is not reported as a
 	// disturbance of the host.
 	Waits []Medium

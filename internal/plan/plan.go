@@ -126,6 +126,8 @@ type Item struct {
 	Limits Limits       `yaml:"limits,omitempty"`
 	// Monitor takes precedence over the plan's.
 	Monitor Monitor `yaml:"monitor,omitempty"`
+	// Blocks takes precedence over the plan's blocks and precision; 0 is not set.
+	Blocks int `yaml:"blocks,omitempty"`
 
 	at      Location
 	paramAt map[string]Location

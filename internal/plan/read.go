@@ -102,6 +102,7 @@ func (r *reader) itemFields(item *Item) []field {
 			}))
 		}},
 		{"monitor", func(n ast.Node) { r.monitor(n, &item.Monitor) }},
+		{"blocks", func(n ast.Node) { r.count(n, "blocks", 1, &item.Blocks) }},
 	}
 }
 

@@ -29,6 +29,8 @@ type Work struct {
 	Limits engine.Resources
 	// Monitor is the interval of the samples of memory and CPU; 0 takes none, unless the benchmark itself has Monitor.
 	Monitor time.Duration
+	// Blocks is the number of measured blocks; 0 stands for the number of the plan.
+	Blocks int
 }
 
 // Resolve finds the benchmarks of the plan and fills in their parameters. Items keep their order; the benchmarks of one item have
@@ -69,7 +71,7 @@ func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 			if !ok {
 				break // the other benchmarks of the group have the same error
 			}
-			w := Work{b, params, p.limitsFor(item, b), cmp.Or(item.Monitor, p.Monitor).Memory}
+			w := Work{b, params, p.limitsFor(item, b), cmp.Or(item.Monitor, p.Monitor).Memory, item.blocks(b)}
 			if key := b.Name + " " + w.Key(); !seen[key] {
 				seen[key] = true
 				work = append(work, w)
@@ -81,6 +83,14 @@ func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 	}
 	monitored(work)
 	return work, nil
+}
+
+// blocks is the number of blocks of a benchmark; 0 stands for the number of the plan.
+func (i Item) blocks(b bench.Benchmark) int {
+	if i.Blocks == 0 && b.Constant {
+		return 1
+	}
+	return i.Blocks
 }
 
 // withWorkloads returns the benchmarks of the catalogue, followed by the plan's workloads. A workload must not have a name from the
@@ -202,6 +212,9 @@ func (p Plan) Pin(targets []target.Target, work []Work, seed uint64) Plan {
 		}
 		if w.Monitor != p.Monitor.Memory {
 			item.Monitor.Memory = w.Monitor
+		}
+		if w.Blocks != (Item{}).blocks(w.Benchmark) {
+			item.Blocks = w.Blocks
 		}
 		p.Benchmarks = append(p.Benchmarks, item)
 	}

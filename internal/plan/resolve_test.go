@@ -222,3 +222,28 @@ func TestPin(t *testing.T) {
 		t.Errorf("the pinned plan resolves to other work (-want +got):\n%s", diff)
 	}
 }
+
+func TestBlocksOfWork(t *testing.T) {
+	p := mustParse(t, "p", "version: 1\nblocks: 9\nbenchmarks: [operations.container.exec, {name: performance.memory, blocks: 3}]\n")
+	for range 2 {
+		work, err := p.Resolve(testCatalogue())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range work {
+			want := 0
+			if w.Benchmark.Suite() == "performance" {
+				want = 3
+			}
+			if w.Blocks != want {
+				t.Errorf("%s has %d blocks of its own, want %d", w.Benchmark.Name, w.Blocks, want)
+			}
+		}
+		// The plan that a run keeps has the same meaning.
+		p = mustParse(t, "p", string(p.Pin(nil, work, 1).YAML()))
+	}
+	constant := bench.Benchmark{Constant: true}
+	if one, three := (Item{}).blocks(constant), (Item{Blocks: 3}).blocks(constant); one != 1 || three != 3 {
+		t.Errorf("a constant benchmark has %d and %d blocks, want 1 and 3", one, three)
+	}
+}

@@ -111,6 +111,7 @@ func shapes() map[string]schema {
 		"monitor":            {},
 		"monitor.memory":     ref("duration").with(schema{"default": formatDuration(bench.MonitorInterval)}),
 		"benchmarks.monitor": {},
+		"benchmarks.blocks":  count(1),
 		"workloads":          listOf(MaxWorkloads, schema{}),
 		"workloads.name":     textOf(maxName, benchmarkName.pattern.String(), "app.start.cold"),
 		"workloads.summary":  name,

@@ -45,7 +45,7 @@ func (p *pace) note(t result.Trial) {
 func (r *run) progress(work, block int) Progress {
 	var p Progress
 	for i, w := range r.Work {
-		blocks := r.Stop.Min
+		blocks := r.stop(i).Min
 		if i == work {
 			blocks = max(blocks, block+1)
 		}
@@ -55,7 +55,7 @@ func (r *run) progress(work, block int) Progress {
 				continue
 			}
 			pace := r.pace.cells[cell]
-			total := max(r.Warmup+blocks, pace.n)
+			total := max(r.warmup(i)+blocks, pace.n)
 			p.Total += total
 			p.Done += pace.n
 			p.Left += time.Duration(total-pace.n) * pace.of(r.pace.all)
@@ -67,9 +67,25 @@ func (r *run) progress(work, block int) Progress {
 	return p
 }
 
+// stop is the stop rule of a benchmark. A number of blocks of its own replaces the rule of the run.
+func (r *run) stop(i int) stats.StopRule {
+	if n := r.Work[i].Blocks; n > 0 {
+		return stats.StopRule{Min: n, Max: n, Seed: r.Stop.Seed}
+	}
+	return r.Stop
+}
+
+// warmup is the number of warm-up blocks of a benchmark.
+func (r *run) warmup(i int) int {
+	if r.Work[i].Benchmark.Constant {
+		return 0
+	}
+	return r.Warmup
+}
+
 // enough reports whether a benchmark needs no block of this number.
 func (r *run) enough(i, block int) bool {
-	r.ready[i] = r.ready[i] || r.Stop.Enough(block, func() [][]float64 { return r.series(i, block) })
+	r.ready[i] = r.ready[i] || r.stop(i).Enough(block, func() [][]float64 { return r.series(i, block) })
 	return r.ready[i]
 }
 

@@ -273,7 +273,7 @@ func (r *run) rounds(ctx context.Context) error {
 			if !warmup {
 				block -= r.Warmup
 			}
-			if !warmup && r.enough(i, block) {
+			if warmup && n >= r.warmup(i) || !warmup && r.enough(i, block) {
 				continue
 			}
 			if ctx.Err() != nil {

@@ -119,3 +119,20 @@ func TestBudgetCountsEarlierTrials(t *testing.T) {
 		t.Errorf("a complete run that has spent its budget has the caveats %q", out.Caveats)
 	}
 }
+
+func TestBlocksOfOneBenchmark(t *testing.T) {
+	l := newHarness(t, "fake/a")
+	l.config.Warmup, l.config.Stop = 2, stats.StopRule{Min: 4, Max: 40, Precision: 0.02}
+	for _, name := range []string{"test.one.x", "test.two.x"} {
+		l.work(name, values(func(n int) float64 { return float64(n) }))
+	}
+	l.config.Work[0].Blocks = 3
+	l.config.Work[1].Blocks, l.config.Work[1].Benchmark.Constant = 1, true
+	if out := l.ok(); len(out.Caveats) > 0 {
+		t.Errorf("cut: %q", out.Caveats)
+	}
+	want := map[string][2]int{"test.one.x": {2, 3}, "test.two.x": {0, 1}}
+	if diff := cmp.Diff(want, after(l)); diff != "" {
+		t.Errorf("blocks of warm-up and measured (-want +got):\n%s", diff)
+	}
+}

@@ -6,26 +6,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// memory lists the benchmarks of access to memory with sysbench. TouchStone has three benchmarks of one program, each with
+// sysbenchMemory is a benchmark of access to memory with sysbench. TouchStone has three benchmarks of one program, each with
 // its own runs. With the same parameters they differ only in the values that they keep of its report.
-func memory() []bench.Benchmark {
-	return []bench.Benchmark{
-		sysbenchMemory(
-			"total", "writing memory with sysbench, a fixed amount of work", "espe figure 2a, table 1 (MemTime); nishimura section 4.4, tables 3 and 4",
-			bench.Scored(result.DimensionMemorySpeed, bench.Seconds("TotalTime", "time until all blocks are written, with the cost of the first access to each page")),
-		),
-		sysbenchMemory(
-			"minavglatency", "minimum and mean latency of writing single blocks of memory with sysbench", "espe figure 2b, table 1 (MemMinLatency, MemAvgLatency)",
-			bench.Seconds("MinLatency", "time of the fastest block, from sysbench's histogram, with an error of up to 1 % and 0.5 µs"),
-			bench.Seconds("AvgLatency", "mean time of a block"),
-		),
-		sysbenchMemory(
-			"maxlatency", "maximum latency of writing single blocks of memory with sysbench", "espe figure 2c, table 1 (MemMaxLatency)",
-			bench.Seconds("MaxLatency", "time of the slowest block, in steps of 10 µs; it reflects preemption of the program as much as memory"),
-		),
-	}
-}
-
 func sysbenchMemory(facet, summary, source string, metrics ...result.Metric) bench.Benchmark {
 	return ofProgram(bench.Benchmark{
 		Name:    "performance.memory." + facet,

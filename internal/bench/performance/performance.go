@@ -4,7 +4,6 @@ package performance
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"time"
 
@@ -14,13 +13,11 @@ import (
 
 // Benchmarks lists the suite.
 func Benchmarks() []bench.Benchmark {
-	return slices.Concat(
-		[]bench.Benchmark{cpuTime(), sevenZip(), zstd(), dav1d(), linpack(), stream()}, memory(),
-		[]bench.Benchmark{
-			diskRead(), diskWrite(), diskThroughput(), diskMount(), diskSQLite(), diskBlog(), bandwidth(), netperf(), web(),
-			unixbench(), latency(), redis(),
-		},
-	)
+	return []bench.Benchmark{
+		cpuTime(), sevenZip(), zstd(), dav1d(), linpack(), stream(), memoryTotal(), memoryMinAvgLatency(), memoryMaxLatency(),
+		diskRead(), diskWrite(), diskThroughput(), diskMount(), diskSQLite(), diskBlog(), bandwidth(), netperf(), web(),
+		unixbench(), latency(), redis(),
+	}
 }
 
 // duration is the parameter for the run time of a load.

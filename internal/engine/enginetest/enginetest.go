@@ -120,6 +120,7 @@ var subtests = []subtest{
 	{name: "Writable", test: (*suite).testWritable},
 	{name: "Tmpfs", test: (*suite).testTmpfs, detail: true},
 	{name: "CPUSet", test: (*suite).testCPUSet},
+	{name: "ProcessLimit", test: (*suite).testProcessLimit},
 	{name: "Bridge", test: (*suite).testBridge},
 	{name: "HostEnd", test: (*suite).testHostEnd, detail: true},
 	{name: "Exec", test: (*suite).testExec},
@@ -271,6 +272,9 @@ func (s *suite) createOn(t *testing.T, e engine.Engine, spec engine.Spec) testCo
 	c, err := e.Create(s.context(t), spec)
 	if spec.Resources.CPUSet != "" && engine.Unsupported(err) {
 		s.lacks(t, "CPU set", err)
+	}
+	if spec.Resources.PIDs > 0 && engine.Unsupported(err) {
+		s.lacks(t, "process limit", err)
 	}
 	if err != nil {
 		t.Fatalf("Create: %v", err)

@@ -108,6 +108,30 @@ func (s *suite) testLimits(t *testing.T) {
 	s.kill(t, b, killed)
 }
 
+// testProcessLimit checks that a program below its limit of processes works. Above the limit the kernel refuses the program's
+// processes. A sandbox has its own processes under the limit, and one that may start no more fails as a whole: then the program
+// must at least not succeed.
+func (s *suite) testProcessLimit(t *testing.T) {
+	const limit = 256
+	spec := s.spec(workload.Syscall(8, 10*time.Millisecond).Args)
+	spec.Resources.PIDs = limit
+	wantReport(t, s.complete(t, spec).stdout)
+
+	spec = s.spec(workload.Syscall(limit, 10*time.Millisecond).Args)
+	spec.Resources.PIDs = limit
+	b := s.start(t, spec)
+	exit, err := b.Wait(s.context(t))
+	if err != nil || exit.OK() {
+		t.Errorf("Wait = %v, %v; want a failure: the program has more processes than its limit of %d", exit, err, limit)
+	}
+	s.delete(t, b)
+	if s.engine.Info().Isolation == engine.SharedKernel || s.engine.Info().Isolation == engine.NoIsolation {
+		if got := b.stderr.String(); !strings.Contains(got, "EAGAIN") {
+			t.Errorf("the program wrote %q, want the kernel's refusal EAGAIN", got)
+		}
+	}
+}
+
 // reachLimit bounds the attempts of a program to reach another one, which listens already.
 const reachLimit = 10 * time.Second
 

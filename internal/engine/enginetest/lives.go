@@ -166,7 +166,7 @@ func RootlessGaps() map[string]string {
 		limits     = "bare runtimes have limits and CPU sets only as root, also in a delegated cgroup; native shares this list"
 		namespaces = "network namespaces with an interface outside need root"
 	)
-	return map[string]string{"CPUSet": limits, "Limits": limits, "Bridge": namespaces, "HostEnd": namespaces}
+	return map[string]string{"CPUSet": limits, "ProcessLimit": limits, "Limits": limits, "Bridge": namespaces, "HostEnd": namespaces}
 }
 
 // ManyLives is Steady with containers that are deleted in the states created, running and stopped.

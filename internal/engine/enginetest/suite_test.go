@@ -244,6 +244,7 @@ func defects() []defect {
 			s.Mounts = slices.DeleteFunc(slices.Clone(s.Mounts), func(m engine.Mount) bool { return m.Source == "" })
 		}}},
 		{name: "ignores CPUs", found: "CPUSet", bend: bend{spec: func(s *engine.Spec) { s.Resources.CPUSet = "8191" }}},
+		{name: "ignores process limits", found: "ProcessLimit", bend: bend{spec: func(s *engine.Spec) { s.Resources.PIDs = 0 }}},
 		{name: "refuses CPUs although it must run", found: "CPUSet", must: true, bend: bend{create: func(ctx context.Context, e engine.Engine, spec engine.Spec) (engine.Container, error) {
 			if spec.Resources.CPUSet != "" {
 				return nil, &engine.UnsupportedError{What: "CPUs", Reason: "it lost them"}

@@ -12,6 +12,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/linker"
 )
 
 // closure is the part of a tree that programs need: their files, the libraries that the dynamic linker loads, and the links to
@@ -49,7 +51,7 @@ func (c *closure) add(name string) error {
 		return err
 	}
 	switch {
-	case string(magic) == elf.ELFMAG:
+	case linker.Is(magic):
 		err = c.addELF(to, content)
 	case bytes.HasPrefix(magic, []byte("#!")):
 		err = c.addScript(content)
@@ -77,56 +79,25 @@ func (c *closure) addScript(content io.ReaderAt) error {
 }
 
 func (c *closure) addELF(name string, content io.ReaderAt) error {
-	f, err := elf.NewFile(content)
+	f, err := linker.Read(content, "/"+path.Dir(name))
 	if err != nil {
 		return err
 	}
 	if f.Machine != c.arch.machine {
 		return fmt.Errorf("it is for %v, not for %v", f.Machine, c.arch.machine)
 	}
-	for _, p := range f.Progs {
-		if p.Type != elf.PT_INTERP {
-			continue
-		}
-		interpreter := make([]byte, min(p.Filesz, 4096))
-		if _, err := io.ReadFull(p.Open(), interpreter); err != nil {
-			return fmt.Errorf("read the name of the dynamic linker: %w", err)
-		}
-		if err := c.add(string(bytes.TrimRight(interpreter, "\x00"))); err != nil {
+	if f.Interpreter != "" {
+		if err := c.add(f.Interpreter); err != nil {
 			return err
 		}
 	}
-	needed, err := f.ImportedLibraries()
-	if err != nil {
-		return fmt.Errorf("read the names of libraries: %w", err)
-	}
-	dirs, err := c.searchPath(f, name)
-	if err != nil {
-		return err
-	}
-	for _, library := range needed {
+	dirs := append(f.Dirs, "/lib/"+c.arch.triplet, "/usr/lib/"+c.arch.triplet, "/lib", "/usr/lib")
+	for _, library := range f.Libraries {
 		if err := c.addLibrary(library, dirs); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// searchPath returns the linker's search path for the libraries of a file.
-func (c *closure) searchPath(f *elf.File, name string) ([]string, error) {
-	var dirs []string
-	for _, tag := range []elf.DynTag{elf.DT_RUNPATH, elf.DT_RPATH} {
-		paths, err := f.DynString(tag)
-		if err != nil {
-			return nil, fmt.Errorf("read its search path of libraries: %w", err)
-		}
-		for _, p := range paths {
-			for dir := range strings.SplitSeq(p, ":") {
-				dirs = append(dirs, strings.NewReplacer("${ORIGIN}", "/"+path.Dir(name), "$ORIGIN", "/"+path.Dir(name)).Replace(dir))
-			}
-		}
-	}
-	return append(dirs, "/lib/"+c.arch.triplet, "/usr/lib/"+c.arch.triplet, "/lib", "/usr/lib"), nil
 }
 
 func (c *closure) addLibrary(library string, dirs []string) error {

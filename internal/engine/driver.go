@@ -168,6 +168,19 @@ const Label = "touchstone.run"
 // Prefix begins the name of everything that Touchstone makes on a host.
 const Prefix = "touchstone-"
 
+// UnknownPrograms is the error of Installed.Programs for a target of the user's own daemon, whose programs may be anywhere.
+func UnknownPrograms(t target.Target) error {
+	return &UnsupportedError{
+		What: t.String(), Reason: "the programs of a daemon that Touchstone has not started are unknown",
+		Advice: "use --managed for a private daemon from the programs on PATH",
+	}
+}
+
+// UnknownShim is the error of Installed.Programs for a runtime that is a containerd shim with helpers of its own.
+func UnknownShim(t target.Target, shim string) error {
+	return &UnsupportedError{What: t.String(), Reason: "the programs that the shim " + shim + " starts are unknown"}
+}
+
 // SetCgroupParent makes all processes that the launcher starts from now on begin in the child "host" of a cgroup, whose
 // path counts from the hierarchy's base. With an empty group they begin in the cgroup of this program again. It may be
 // called for the same group again.

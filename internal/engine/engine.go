@@ -94,6 +94,13 @@ type Daemon struct {
 	Cgroup *cgroup.Group
 }
 
+// Installed is an Engine whose programs are files of this host.
+type Installed interface {
+	// Programs returns the absolute paths of all programs that the target needs: the engine, its helpers, and the runtime.
+	// It is empty for a target that needs none. The error is an *UnsupportedError if the programs are unknown.
+	Programs() ([]string, error)
+}
+
 // Dialer is an Engine whose containers have another host network than this process, such as a daemon's own
 // network namespace.
 type Dialer interface {

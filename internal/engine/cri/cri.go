@@ -277,7 +277,7 @@ func (d *Driver) start(ctx context.Context, s engine.Session) (*service, error) 
 	if err != nil {
 		return nil, err
 	}
-	shared.name = d.name
+	shared.name, shared.programs = d.name, p
 	shared.entries = map[string]entry{}
 	for _, e := range entries {
 		shared.entries[e.target.String()] = e

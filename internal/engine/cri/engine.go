@@ -50,6 +50,7 @@ type (
 var (
 	_ engine.Engine       = (*Engine)(nil)
 	_ engine.DaemonBacked = (*Engine)(nil)
+	_ engine.Installed    = (*Engine)(nil)
 	_ engine.Puller       = (*Engine)(nil)
 	_ engine.Networker    = (*Engine)(nil)
 	_ engine.CgroupPlacer = withCgroups{}
@@ -97,6 +98,15 @@ func (e *Engine) shown() engine.Engine {
 
 // Daemon implements engine.DaemonBacked.
 func (e *Engine) Daemon() engine.Daemon { return e.service.processes() }
+
+// Programs implements engine.Installed.
+func (e *Engine) Programs() ([]string, error) {
+	entry, known := e.service.entries[e.info.Target.String()]
+	if !known {
+		return nil, engine.UnknownPrograms(e.info.Target)
+	}
+	return e.service.programs.installed(entry)
+}
 
 // Create implements engine.Engine: it makes a pod with one container.
 func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container, error) {

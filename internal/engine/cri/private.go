@@ -193,7 +193,7 @@ var cniDirs = []string{"/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni", "/usr
 func networkPlugins(dirs []string) (string, error) {
 	for _, dir := range dirs {
 		has := true
-		for _, plugin := range []string{privatePlugin, "host-local", "loopback"} {
+		for _, plugin := range pluginNames {
 			_, err := os.Stat(filepath.Join(dir, plugin))
 			has = has && err == nil
 		}
@@ -206,6 +206,9 @@ func networkPlugins(dirs []string) (string, error) {
 
 // privatePlugin is the CNI plug-in of a private engine.
 const privatePlugin = "bridge"
+
+// pluginNames are the programs of a private engine's network.
+var pluginNames = []string{privatePlugin, "host-local", "loopback"}
 
 // writeNetwork writes the network of the pods: a bridge in the engine's own network namespace. Nothing is
 // masqueraded: there is nowhere to go to.
@@ -239,6 +242,24 @@ func needs(p programs, entries []entry) []string {
 		files = append(files, e.runtime.Binary, e.config)
 	}
 	return slices.DeleteFunc(files, func(file string) bool { return file == "" })
+}
+
+// installed lists the programs of a private engine that one of its targets needs.
+func (p programs) installed(e entry) ([]string, error) {
+	files := []string{p.engine, p.conmon, p.pinns, e.runtime.Binary}
+	for _, plugin := range pluginNames {
+		files = append(files, filepath.Join(p.cni, plugin))
+	}
+	switch e.shim {
+	case "":
+	case shimRunc:
+		files = append(files, p.runc)
+	case shimRunsc:
+		files = append(files, p.runsc)
+	default:
+		return nil, engine.UnknownShim(e.target, e.shim)
+	}
+	return slices.DeleteFunc(files, func(file string) bool { return file == "" }), nil
 }
 
 // startPrivate starts an engine and connects to it.

@@ -25,6 +25,7 @@ type service struct {
 	private  *managed.Daemon
 	notify   *notifySocket    // of a private engine
 	entries  map[string]entry // handlers of a private engine, by target
+	programs programs         // of a private engine
 	notes    []string         // about all targets
 	storage  string           // the snapshotter or storage driver; empty if unknown
 	image    string           // the probe's

@@ -37,6 +37,8 @@ type daemon struct {
 	info    system.Info
 	private *managed.Daemon // nil for the user's own
 	entries entries         // of a private daemon's configuration
+	// programs are the paths of a private daemon's programs.
+	programs []string
 }
 
 func (d *daemon) String() string {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -42,6 +43,7 @@ var (
 	_ engine.CgroupPlacer = placer{}
 	_ engine.Puller       = (*Engine)(nil)
 	_ engine.DaemonBacked = (*Engine)(nil)
+	_ engine.Installed    = (*Engine)(nil)
 	_ engine.Dialer       = (*Engine)(nil)
 	_ engine.Networker    = (*Engine)(nil)
 	_ engine.Execer       = (*container)(nil)
@@ -144,6 +146,17 @@ func (e *Engine) Daemon() engine.Daemon {
 		return engine.Daemon{}
 	}
 	return e.private.Daemon()
+}
+
+// Programs implements engine.Installed.
+func (e *Engine) Programs() ([]string, error) {
+	switch {
+	case e.private == nil:
+		return nil, engine.UnknownPrograms(e.target.Target)
+	case e.target.Binary == "":
+		return nil, engine.UnknownShim(e.target.Target, e.choice.names[engine.NoNetwork])
+	}
+	return append(slices.Clone(e.programs), e.target.Binary), nil
 }
 
 // Dial implements engine.Dialer.

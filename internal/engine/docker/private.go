@@ -102,9 +102,15 @@ func findEntries(ctx context.Context, s engine.Session) entries {
 // programs are the programs that a private daemon needs.
 var programs = []string{"dockerd", "containerd", "containerd-shim-runc-v2"}
 
-// binaries finds the programs of a private daemon. It returns the path of dockerd and a PATH for dockerd that contains
-// the others. The error is an *engine.UnsupportedError.
-func binaries(s engine.Session) (found struct{ dockerd, path string }, err error) {
+// found are the programs of a private daemon: the path of dockerd, a PATH for dockerd that contains the others, and the paths
+// of all.
+type found struct {
+	dockerd, path string
+	all           []string
+}
+
+// binaries finds the programs of a private daemon. The error is an *engine.UnsupportedError.
+func binaries(s engine.Session) (found found, err error) {
 	if os.Geteuid() != 0 {
 		return found, &engine.UnsupportedError{
 			What: name, Reason: "no Docker daemon can be reached, and a private one needs root",
@@ -123,6 +129,7 @@ func binaries(s engine.Session) (found struct{ dockerd, path string }, err error
 				Advice: fmt.Sprintf("start Docker, install its packages (docker.io, or docker-ce and containerd.io), or give --engine-bin %s=PATH", program),
 			}
 		}
+		found.all = append(found.all, path)
 		if program == name+"d" {
 			found.dockerd = path
 		}
@@ -144,7 +151,7 @@ func startPrivate(ctx context.Context, s engine.Session) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{session: s, host: "unix://" + filepath.Join(dirs.State, "sock"), entries: findEntries(ctx, s)}
+	d := &daemon{session: s, host: "unix://" + filepath.Join(dirs.State, "sock"), entries: findEntries(ctx, s), programs: found.all}
 	file := filepath.Join(dirs.State, "daemon.json")
 	if err := d.configure(file, dirs); err != nil {
 		return nil, err

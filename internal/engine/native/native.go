@@ -125,6 +125,7 @@ var (
 	_ engine.Engine       = (*Engine)(nil)
 	_ engine.CgroupPlacer = (*Engine)(nil)
 	_ engine.Accountant   = (*Engine)(nil)
+	_ engine.Installed    = (*Engine)(nil)
 	_ engine.Networker    = (*Engine)(nil)
 	_ engine.Execer       = (*container)(nil)
 	_ engine.Updater      = (*container)(nil)
@@ -133,6 +134,9 @@ var (
 
 // Info implements engine.Engine.
 func (e *Engine) Info() engine.Info { return e.info }
+
+// Programs implements engine.Installed: a process of the host needs no engine and no runtime.
+func (e *Engine) Programs() ([]string, error) { return nil, nil }
 
 // noLimits is the reason why a process has none without cgroups.
 const noLimits = "limits need cgroups, which this user may not make; run as root, or in a delegated cgroup"

@@ -45,6 +45,7 @@ var (
 	_ engine.Engine       = (*Engine)(nil)
 	_ engine.CgroupPlacer = (*Engine)(nil)
 	_ engine.Accountant   = (*Engine)(nil)
+	_ engine.Installed    = (*Engine)(nil)
 	_ engine.Networker    = (*Engine)(nil)
 	_ engine.Execer       = (*container)(nil)
 	_ engine.Pauser       = (*container)(nil)
@@ -54,6 +55,9 @@ var (
 
 // Info implements engine.Engine.
 func (e *Engine) Info() engine.Info { return e.info }
+
+// Programs implements engine.Installed.
+func (e *Engine) Programs() ([]string, error) { return []string{e.info.Binary}, nil }
 
 // SetCgroupParent implements engine.CgroupPlacer.
 func (e *Engine) SetCgroupParent(group string) error {

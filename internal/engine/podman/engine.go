@@ -43,6 +43,7 @@ var (
 	_ engine.Engine       = (*Engine)(nil)
 	_ engine.CgroupPlacer = (*Engine)(nil)
 	_ engine.Accountant   = (*Engine)(nil)
+	_ engine.Installed    = (*Engine)(nil)
 	_ engine.Puller       = (*Engine)(nil)
 	_ engine.Networker    = (*Engine)(nil)
 	_ engine.Execer       = (*container)(nil)
@@ -53,6 +54,16 @@ var (
 
 // Info implements engine.Engine.
 func (e *Engine) Info() engine.Info { return e.info }
+
+// Programs implements engine.Installed. The programs of the network are dependencies of Podman's package.
+func (e *Engine) Programs() ([]string, error) {
+	if e.paths.conmon == "" {
+		return nil, &engine.UnsupportedError{
+			What: e.info.Target.String(), Reason: "conmon is in a directory that only Podman knows", Advice: "name it with --engine-bin conmon=PATH",
+		}
+	}
+	return []string{e.paths.podman, e.paths.conmon, e.info.Binary}, nil
+}
 
 // Pull implements engine.Puller.
 func (e *Engine) Pull(ctx context.Context, ref string) error {

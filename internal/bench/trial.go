@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/footprint"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -23,6 +24,7 @@ type Trial struct {
 	Network Network
 	Storage Storage
 	Cost    Cost
+	Install Install
 	Details Details
 }
 
@@ -105,6 +107,19 @@ type Cost interface {
 // HostMemory is the memory of the whole host in bytes, by the names of /proc/meminfo. The anonymous memory of this program itself counts as
 // available and free, so that its own growth is no cost of a target.
 type HostMemory map[string]int64
+
+// Install is the installation of the target on the host. Each method returns an *engine.UnsupportedError if the value is unknown
+// here.
+type Install interface {
+	// Footprint is the space that the target's programs take on the host's disk.
+	Footprint() (footprint.Footprint, error)
+	// HasDaemon reports whether a daemon serves the target, also while no container exists.
+	HasDaemon() bool
+	// DaemonMemory is the proportional set size of the daemon's processes, in bytes, and DaemonCPU is their CPU time so far. Only
+	// benchmarks with Components may call DaemonMemory.
+	DaemonMemory() (int64, error)
+	DaemonCPU() (time.Duration, error)
+}
 
 // Details keeps values beside the samples, for reports and other readers.
 type Details interface {

@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cpuset"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/footprint"
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -65,6 +66,7 @@ func (e *Execution) useHost(config *runner.Config) {
 	if online, err := cpuset.Online("/"); err == nil {
 		config.CPUs = len(online)
 	}
+	config.Footprint = footprint.NewHost("/").Of
 	config.WorkloadCPUs, config.HostCPUs = e.Plan.Pinning.Workload, e.Plan.Pinning.Touchstone
 	if !dropsCaches(e.Plan, e.work) {
 		return

@@ -19,6 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/footprint"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -79,6 +80,8 @@ type Config struct {
 	Proc string
 	// ThreadCPU returns the CPU time of the calling thread, which is the cost of a sample. If it is nil, the kernel's value is used.
 	ThreadCPU func() time.Duration
+	// Footprint computes the space of programs on the host's disk; nil for targets without programs on this host.
+	Footprint func(programs []string) (footprint.Footprint, error)
 	// Programs are the programs of engines and runtimes. They assign the processes of a target to components. It is nil for
 	// targets without processes on this host.
 	Programs monitor.Programs

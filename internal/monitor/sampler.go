@@ -78,7 +78,7 @@ func (s *Sampler) Host() (map[HostPart]int64, error) {
 	return parseMeminfo(s.buf[:n])
 }
 
-// CPU returns the CPU time by component since the call before. The first call returns nil. Components without a process are absent.
+// CPU returns the CPU time by component since the call before. The first call returns zero times. Components without a process are absent.
 // The kernel counts in units of 10 ms. The time of a process between its last sample and its exit is missing. The error is
 // ErrHidden if processes are hidden.
 func (s *Sampler) CPU() (map[Component]time.Duration, error) {
@@ -88,18 +88,17 @@ func (s *Sampler) CPU() (map[Component]time.Duration, error) {
 	cpu := map[Component]time.Duration{}
 	now := make(map[int]member, len(s.living))
 	for _, m := range s.living {
-		before := s.known[m.pid]
-		if before.start != m.start {
-			before = member{} // a new process
+		used := m.cpu // of a new process
+		if before := s.known[m.pid]; before.start == m.start {
+			used = max(0, m.cpu-before.cpu)
 		}
-		cpu[m.component] += max(0, m.cpu-before.cpu)
+		if !s.sampled {
+			used = 0
+		}
+		cpu[m.component] += used
 		now[m.pid] = m
 	}
-	s.known = now
-	if !s.sampled {
-		s.sampled = true
-		return nil, nil
-	}
+	s.known, s.sampled = now, true
 	return cpu, nil
 }
 

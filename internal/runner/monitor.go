@@ -22,7 +22,7 @@ import (
 // left out, so the interval grows. The memory of the components is the costly part, and is left out first.
 const (
 	monitorShare = 0.008
-	monitorBurst = 2 * time.Millisecond
+	monitorBurst = 10 * time.Millisecond
 	// memoryEvery is the time after which a sample must include the memory of the components again.
 	memoryEvery = time.Second
 )
@@ -48,14 +48,18 @@ type monitored struct {
 	groups  []*meteredGroup
 	lines   []*result.Timeline
 	// total is the memory charged to all groups, with the times of the samples; nil if a group's is unknown.
-	total *result.Timeline
-	// began and last are the times of the first and of the latest sample.
-	began, last time.Duration
-	samples     int
-	stride      int // every stride-th tick takes a sample
-	ticks       int
-	skipped     bool // a sample was left out because of its cost
-	condition   string
+	total     *result.Timeline
+	began     time.Duration // the time of the first sample
+	interval  time.Duration
+	samples   int
+	stride    int // every stride-th tick takes a sample
+	ticks     int
+	skipped   bool // a sample was left out because of its cost
+	condition string
+	// rated is the time of the latest rates; used and cost are the CPU time of the components and of the samples since then.
+	rated time.Duration
+	used  map[monitor.Component]time.Duration
+	cost  time.Duration
 	// spent is the CPU time of all samples so far, plain of the latest sample without the memory of the components, memory of the latest
 	// sample of that memory.
 	spent, plain, memory time.Duration
@@ -91,7 +95,7 @@ func (t *trial) beginMonitor() {
 		t.lacks(overTime, notHere)
 		return
 	}
-	m := &monitored{trial: t, stride: 1, broken: map[string]bool{}}
+	m := &monitored{trial: t, interval: interval, stride: 1, used: map[monitor.Component]time.Duration{}, broken: map[string]bool{}}
 	info := t.engine.Info()
 	// A user's daemon may have its containers in cgroups elsewhere.
 	elsewhere := t.group == nil || t.cost.daemonBacked && t.cost.daemon.Cgroup == nil
@@ -114,6 +118,7 @@ func (t *trial) beginMonitor() {
 	m.condition = fmt.Sprintf("memory every %v", interval)
 	t.monitor = m
 	m.began = t.now()
+	m.rated = m.began
 	m.sample(true)
 	m.stop = t.r.Clock.Every(interval, m.tick)
 }
@@ -159,9 +164,13 @@ func (m *monitored) sample(withMemory bool) {
 	defer runtime.UnlockOSThread()
 	began := m.r.threadCPU()
 	at := m.now()
+	since := at - m.rated
+	if since < m.interval/2 {
+		since = 0 // a rate over a short time is noise: the next sample has it
+	}
 	m.host(at)
-	m.cgroups(at)
-	m.components(at)
+	m.cgroups(at, since)
+	m.components(at, since)
 	plain := m.r.threadCPU()
 	m.plain = plain - began
 	if withMemory || m.spent+2*m.plain+m.memory <= m.allowed() {
@@ -170,10 +179,11 @@ func (m *monitored) sample(withMemory bool) {
 	}
 	cost := m.r.threadCPU() - began
 	m.spent += cost
-	if since := at - m.last; m.samples > 0 && since > 0 {
-		m.add(cgroupCPU, "memory monitor", result.Ratio, at, cost.Seconds()/since.Seconds())
+	m.cost += cost
+	if since > 0 {
+		m.add(cgroupCPU, "memory monitor", result.Ratio, at, m.cost.Seconds()/since.Seconds())
+		m.rated, m.cost = at, 0
 	}
-	m.last = at
 	if m.samples++; m.samples == result.MaxTimelinePoints-1 {
 		m.thin()
 	}
@@ -191,7 +201,8 @@ func (m *monitored) host(at time.Duration) {
 	}
 }
 
-func (m *monitored) cgroups(at time.Duration) {
+// cgroups adds the memory of the groups, and their CPU use in the time since the latest rates, unless that is 0.
+func (m *monitored) cgroups(at, since time.Duration) {
 	sum := int64(0)
 	for _, g := range m.groups {
 		bytes, err := g.Memory()
@@ -203,10 +214,12 @@ func (m *monitored) cgroups(at time.Duration) {
 		if errors.Is(err, fs.ErrNotExist) || m.failed(cgroupCPU, err) {
 			continue // the trial's group has been removed
 		}
-		if since := at - m.last; g.known && since > 0 {
+		if g.known && since > 0 {
 			m.add(cgroupCPU, g.name, result.Ratio, at, (cpu-g.cpu).Seconds()/since.Seconds())
 		}
-		g.cpu, g.known = cpu, true
+		if !g.known || since > 0 {
+			g.cpu, g.known = cpu, true
+		}
 	}
 	switch {
 	case m.broken[cgroupMemory]:
@@ -216,7 +229,8 @@ func (m *monitored) cgroups(at time.Duration) {
 	}
 }
 
-func (m *monitored) components(at time.Duration) {
+// components lists the processes, and adds the CPU use of the components like cgroups.
+func (m *monitored) components(at, since time.Duration) {
 	if m.broken[componentCPU] {
 		return
 	}
@@ -224,14 +238,23 @@ func (m *monitored) components(at time.Duration) {
 	if m.failed(componentCPU, err) {
 		return
 	}
-	since := at - m.last
-	if cpu == nil || since <= 0 {
+	for c, used := range cpu {
+		m.used[c] += used
+	}
+	for _, l := range m.lines {
+		// The memory is not read each time. Without a process it is known.
+		if _, lives := cpu[monitor.Component(l.Name)]; l.Group == componentMemory && !lives && l.Values[len(l.Values)-1] > 0 {
+			l.At, l.Values = append(l.At, at), append(l.Values, 0)
+		}
+	}
+	if since == 0 {
 		return
 	}
 	values := map[monitor.Component]float64{}
-	for c, used := range cpu {
+	for c, used := range m.used {
 		values[c] = used.Seconds() / since.Seconds()
 	}
+	clear(m.used)
 	m.addComponents(componentCPU, result.Ratio, at, values)
 }
 

@@ -262,6 +262,7 @@ func (b *builder) section() *Section {
 	s.Baseline, s.BaselineNote = b.baseline(s.Targets)
 	s.Layers = b.layers(s.Targets)
 	s.Components = b.components(s.Targets)
+	s.Timelines = b.timelines(s.Targets)
 	s.Conditions = b.conditions(s.Targets)
 	return s
 }

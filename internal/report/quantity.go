@@ -144,6 +144,12 @@ func Signed(value float64, unit result.Unit) string { return signed(Quantity(val
 
 func signed(s string) string { return strings.ReplaceAll(s, "-", "−") }
 
+// Range spells a smallest and a largest value: "2.10 to 96.7 MiB", both in the scale of the larger one.
+func Range(lo, hi float64, unit result.Unit) string {
+	s := ScaleFor(max(math.Abs(lo), math.Abs(hi)), unit)
+	return signed(s.with(s.Number(lo) + " to " + s.Number(hi)))
+}
+
 // Interval spells the interval of a median: "20.9 to 21.8 ms", both ends in the scale of the median. It is [None] without
 // an interval.
 func Interval(ci *stats.Interval, median float64, unit result.Unit) string {

@@ -193,6 +193,7 @@ type Section struct {
 	// Layers split metrics by layer. They exist if the run has targets that differ by one layer.
 	Layers     []Layers
 	Components []Components
+	Timelines  []Timelines
 	Conditions []Condition
 	// Breaches are medians beyond the bounds of their metrics.
 	Breaches []Breach

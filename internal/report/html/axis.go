@@ -45,7 +45,12 @@ func newAxis(values []float64, unit result.Unit, from, to float64) (axis, bool) 
 	if span := hi - lo; math.IsNaN(span) || math.IsInf(span, 0) {
 		return axis{}, false
 	}
-	a := axis{lo: lo, hi: hi, from: from, to: to, Log: lo > 0 && hi/lo > logFrom}
+	return axisOver(lo, hi, unit, from, to, lo > 0 && hi/lo > logFrom)
+}
+
+// axisOver makes an axis from lo to hi, with a little room on both sides.
+func axisOver(lo, hi float64, unit result.Unit, from, to float64, log bool) (axis, bool) {
+	a := axis{lo: lo, hi: hi, from: from, to: to, Log: log}
 	if a.Log {
 		a.lo, a.hi = math.Log10(lo), math.Log10(hi)
 	}

@@ -77,6 +77,7 @@ type benchmark struct {
 	// Layers precede the plots, Bars follow them.
 	Layers, Bars []*bars
 	Curves       []curve
+	Timelines    []timelines
 	Table        *statistics
 	// Heads and the fields below it are about several runs.
 	Heads   []runHead
@@ -150,6 +151,9 @@ func (b *benchmark) single() {
 	}
 	for i := range s.Components {
 		b.Bars = append(b.Bars, newComponents(&s.Components[i]))
+	}
+	for i := range s.Timelines {
+		b.Timelines = append(b.Timelines, newTimelines(&s.Timelines[i]))
 	}
 	for i := range s.Breaches {
 		b.Alarms = append(b.Alarms, s.Breaches[i].Short())

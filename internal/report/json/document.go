@@ -217,6 +217,7 @@ func benchmark(of **report.Benchmark) object {
 		optional("without_baseline", s.Unbased),
 		optional("layers", each(s.Layers, layers)),
 		optional("components", each(s.Components, components)),
+		optional("timelines", each(s.Timelines, timelines)),
 		optional("conditions", each(s.Conditions, func(c *report.Condition) object {
 			return object{{"name", c.Name}, {"values", each(c.Values, func(v *report.ConditionValue) object {
 				return object{{"value", v.Value}, optional("targets", v.Targets)}
@@ -275,6 +276,23 @@ func components(c *report.Components) object {
 		return object{{"target", r.Target}, {"together", estimate(&r.Total)}, {"components", parts}}
 	})
 	return object{{"title", c.Title}, {"unit", c.Unit}, {"targets", rows}}
+}
+
+// timelines are summaries of the timelines of a group. The values are in the document of the run, under the number of the trial.
+func timelines(t *report.Timelines) object {
+	panels := each(t.Panels, func(p *report.Panel) object {
+		var lines []object
+		for i, l := range p.Lines {
+			if l != nil {
+				lines = append(lines, object{
+					{"name", t.Names[i]}, {"n", len(l.Values)}, {"first", number(l.First)}, {"min", number(l.Min)},
+					{"mean", number(l.Mean)}, {"max", number(l.Max)}, {"last", number(l.Last)},
+				})
+			}
+		}
+		return object{{"target", p.Target}, {"trial", p.Seq}, {"block", p.Block}, {"trials", p.Trials}, {"lines", lines}}
+	})
+	return object{{"group", t.Title}, {"unit", t.Unit}, {"targets", panels}}
 }
 
 // estimate is a median with its interval. Without a summary both are null.

@@ -123,6 +123,15 @@ func (p *printer) benchmark(b *report.Benchmark) {
 		p.line("  " + clean(s.Components[i].Title) + ", median")
 		p.table(components(&s.Components[i]))
 	}
+	for i := range s.Timelines {
+		t := &s.Timelines[i]
+		p.line("")
+		p.line("  " + clean(t.Title) + " over time: mean, smallest to largest value")
+		p.table(timelines(t))
+	}
+	if len(s.Timelines) > 0 {
+		p.wrapped("  ", s.Timelines[0].ShownTrial())
+	}
 }
 
 // about describes the section of the only run.
@@ -302,6 +311,26 @@ func components(c *report.Components) table {
 		t = append(t, row)
 	}
 	return t
+}
+
+// timelines is the table of a group of timelines.
+func timelines(t *report.Timelines) table {
+	out := table{{{}}}
+	for _, name := range t.Names {
+		out[0] = append(out[0], entry{top: clean(name)})
+	}
+	for _, p := range t.Panels {
+		row := []entry{heading(p.Target, false)}
+		for _, l := range p.Lines {
+			e := entry{top: report.None}
+			if l != nil {
+				e.top, e.below = report.Signed(l.Mean, t.Unit), report.Range(l.Min, l.Max, t.Unit)
+			}
+			row = append(row, e)
+		}
+		out = append(out, row)
+	}
+	return out
 }
 
 // byPresence separates metrics that the baseline and other targets lack by their nature, if there are several.

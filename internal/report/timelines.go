@@ -21,8 +21,8 @@ type Timelines struct {
 	Names []string
 	// Panels are the targets with the group, in the order of the run.
 	Panels []Panel
-	// Change is set if a plot of the values would be flat: the lines are far apart, and each changes little. A plot then shows the
-	// change of each line since its first value.
+	// Change is set for amounts of bytes if a plot of the values would be flat: the lines are far apart, and each changes little. A plot
+	// then shows the change of each line since its first value.
 	Change bool
 }
 
@@ -56,13 +56,20 @@ type Line struct {
 	First, Last, Min, Max, Mean float64
 }
 
-// ShownTrial states the choice of the trials.
-func (t *Timelines) ShownTrial() string {
+// ShownTrials states the choice of the trials.
+func (s *Section) ShownTrials() string {
 	var parts []string
-	for _, p := range t.Panels {
-		parts = append(parts, fmt.Sprintf("%s trial %d (block %d)", p.Target, p.Seq, p.Block+1))
+	for _, t := range s.Timelines {
+		for _, p := range t.Panels {
+			if part := fmt.Sprintf("%s trial %d (block %d)", p.Target, p.Seq, p.Block+1); !slices.Contains(parts, part) {
+				parts = append(parts, part)
+			}
+		}
 	}
-	return "One trial of each target, the one of median length: " + strings.Join(parts, ", ") + "."
+	if parts == nil {
+		return ""
+	}
+	return "one trial of each target, the one of median length: " + strings.Join(parts, ", ") + "."
 }
 
 // timelines collects the timelines of the shown trials, in the order of their first appearance.
@@ -152,5 +159,5 @@ func (t *Timelines) finish() {
 			}
 		}
 	}
-	t.Change = widest > 0 && widest < flat*(hi-lo)
+	t.Change = t.Unit == result.Bytes && widest > 0 && widest < flat*(hi-lo)
 }

@@ -22,7 +22,7 @@ import (
 // left out, so the interval grows. The memory of the components is the costly part, and is left out first.
 const (
 	monitorShare = 0.008
-	monitorBurst = 10 * time.Millisecond
+	monitorBurst = 2 * time.Millisecond
 	// memoryEvery is the time after which a sample must include the memory of the components again.
 	memoryEvery = time.Second
 )

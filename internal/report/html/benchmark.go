@@ -78,6 +78,7 @@ type benchmark struct {
 	Layers, Bars []*bars
 	Curves       []curve
 	Timelines    []timelines
+	Shown        string // the trials of Timelines
 	Table        *statistics
 	// Heads and the fields below it are about several runs.
 	Heads   []runHead
@@ -152,6 +153,7 @@ func (b *benchmark) single() {
 	for i := range s.Components {
 		b.Bars = append(b.Bars, newComponents(&s.Components[i]))
 	}
+	b.Shown = s.ShownTrials()
 	for i := range s.Timelines {
 		b.Timelines = append(b.Timelines, newTimelines(&s.Timelines[i]))
 	}

@@ -88,7 +88,6 @@ func newTimelines(t *report.Timelines) timelines {
 	if own {
 		out.Caption += "; each target has its own axis of time"
 	}
-	out.Caption += ". " + t.ShownTrial() + " Shaded bands are the timed regions."
 	for i, name := range t.Names {
 		out.Lines = append(out.Lines, legendLine{name, lineClass(i)})
 	}

@@ -129,8 +129,8 @@ func (p *printer) benchmark(b *report.Benchmark) {
 		p.line("  " + clean(t.Title) + " over time: mean, smallest to largest value")
 		p.table(timelines(t))
 	}
-	if len(s.Timelines) > 0 {
-		p.wrapped("  ", s.Timelines[0].ShownTrial())
+	if shown := s.ShownTrials(); shown != "" {
+		p.wrapped("  ", "Timelines are of "+shown)
 	}
 }
 

@@ -13,6 +13,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
+// requestTime is the duration of a request by the test's fake clock.
+const requestTime = time.Millisecond
+
 // slowRecorder is an engine that records the exit of a container's process late.
 type slowRecorder struct {
 	api.RuntimeServiceClient
@@ -25,11 +28,12 @@ func (s *slowRecorder) StopContainer(context.Context, *api.StopContainerRequest,
 }
 
 func (s *slowRecorder) ContainerStatus(ctx context.Context, _ *api.ContainerStatusRequest, _ ...grpc.CallOption) (*api.ContainerStatusResponse, error) {
-	if ctx.Err() != nil {
+	s.requests++
+	select {
+	case <-time.After(requestTime):
+	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	s.requests++
-	time.Sleep(time.Millisecond)
 	answer := &api.ContainerStatus{State: api.ContainerState_CONTAINER_RUNNING}
 	if !time.Now().Before(s.recorded) {
 		answer.State, answer.ExitCode = api.ContainerState_CONTAINER_EXITED, 3
@@ -47,12 +51,12 @@ func TestExitRecordedLate(t *testing.T) {
 		requests int           // most requests
 		message  string
 	}{
-		{"at once", 0, time.Minute, 2 * time.Millisecond, 1, ""},
+		{"at once", 0, time.Minute, 2 * requestTime, 1, ""},
 		{"after the usual moment", 5 * time.Millisecond, time.Minute, 7 * time.Millisecond, 7, ""},
 		{"after one retry", 1100 * time.Millisecond, time.Minute, 1110 * time.Millisecond, 300, ""},
 		{"after the third retry", 7100 * time.Millisecond, time.Minute, 7130 * time.Millisecond, 900, ""},
 		{"never", time.Hour, time.Minute, 11 * time.Second, confirmRounds, "does not record it"},
-		{"after the caller's deadline", time.Hour, 3 * time.Second, 3100 * time.Millisecond, 600, "deadline exceeded"},
+		{"after the caller's deadline", time.Hour, 3 * time.Second, 3 * time.Second, 600, "deadline exceeded"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -327,7 +327,7 @@ func TestCacheIsPrivate(t *testing.T) {
 // Sweep removes files of killed processes, and keeps files of running processes and files that do not belong to the cache.
 func TestSweep(t *testing.T) {
 	c := testCache(t)
-	dead := []string{OwnPrefix + "amd64-0123", "put-1", "import-2", "load-3"}
+	dead := []string{OwnPrefix + "amd64-0123", UpdatePrefix + "amd64", "put-1", "import-2", "load-3"}
 	for _, name := range dead {
 		if err := os.MkdirAll(c.path("tmp", name, "left"), 0o755); err != nil {
 			t.Fatal(err)

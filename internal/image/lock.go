@@ -96,7 +96,10 @@ func Sweep(cache string) (removed []string, err error) {
 }
 
 // temporaries are the name prefixes of the cache's directories in tmp/. If a user chose the cache's directory, tmp/ may have other files.
-var temporaries = []string{OwnPrefix, "put-", "import-", "load-"}
+var temporaries = []string{OwnPrefix, UpdatePrefix, "put-", "import-", "load-"}
+
+// UpdatePrefix begins the names of the directories in which lists of packages are renewed.
+const UpdatePrefix = "update-"
 
 // fileLock is a lock on a file until release or the end of the process. It uses a plain descriptor, because the finalizer of an os.File
 // would release the lock.

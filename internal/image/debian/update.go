@@ -83,7 +83,7 @@ func Update(ctx context.Context, o Options) (lock Lock, err error) {
 	if _, ok := architectures[o.Arch]; !ok {
 		return Lock{}, fmt.Errorf("it has no image; images exist for %s", strings.Join(Architectures(), ", "))
 	}
-	dir, release, err := cache.Exclusive(ctx, "update-"+o.Arch, func() { o.progress("waiting for another touchstone that renews the same list") })
+	dir, release, err := cache.Exclusive(ctx, image.UpdatePrefix+o.Arch, func() { o.progress("waiting for another touchstone that renews the same list") })
 	if err != nil {
 		return Lock{}, err
 	}

@@ -175,7 +175,7 @@ func (d *Daemon) start(ctx context.Context) error {
 	return nil
 }
 
-// launch starts the process in its namespaces and its cgroup.
+// launch starts the process in its namespaces and its cgroup. After an error no process runs.
 func (d *Daemon) launch() error {
 	args, err := privateDirs(d.session, append([]string{d.config.Args[0]}, d.config.Needs...))
 	if err != nil {
@@ -204,11 +204,12 @@ func (d *Daemon) launch() error {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{ns}
 	done, err := d.session.Launcher.Start(cmd)
+	var left error
 	if d.group != nil {
-		err = errors.Join(err, d.session.SetCgroupParent(""))
+		left = d.session.SetCgroupParent("")
 	}
 	if err != nil {
-		return err
+		return errors.Join(err, left)
 	}
 	exited, exit := make(chan struct{}), new(process.Exit)
 	d.mu.Lock()
@@ -218,7 +219,11 @@ func (d *Daemon) launch() error {
 		*exit = <-done
 		close(exited)
 	}()
-	return nil
+	if left != nil {
+		_ = cmd.Process.Kill() // it fails if the process has exited
+		<-exited
+	}
+	return left
 }
 
 // enterCgroup makes the launcher's next process begin in the daemon's cgroup, with the session's CPUs for engines. It returns

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
@@ -360,6 +361,47 @@ func TestRevive(t *testing.T) {
 	kill()
 	if err := d.Revive(t.Context()); err == nil || !strings.Contains(err.Error(), "restarted once before") {
 		t.Errorf("Revive for the second time: %v", err)
+	}
+}
+
+// A process that starts while the launcher cannot leave the daemon's cgroup is killed, and stays known to the daemon.
+func TestLauncherStaysInCgroup(t *testing.T) {
+	s := session(t)
+	if s.Cgroups == nil {
+		t.Skip("needs permission to create cgroups")
+	}
+	leave := s.SetCgroupParent
+	// The copy of a machine has the real cgroups, and its own file with the cgroups of this process.
+	root := t.TempDir()
+	own := filepath.Join(root, "proc/self/cgroup")
+	err := errors.Join(os.MkdirAll(filepath.Dir(own), 0o700), os.Symlink("/sys", filepath.Join(root, "sys")))
+	for _, name := range []string{"cgroup", "mountinfo"} {
+		text, failed := os.ReadFile(filepath.Join("/proc/self", name))
+		err = errors.Join(err, failed, os.WriteFile(filepath.Join(filepath.Dir(own), name), text, 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Cgroups, err = cgroup.Detect(root); err != nil {
+		t.Fatal(err)
+	}
+	d := start(t, s, daemon(t, s, `echo ready >"$FIFO"; exec sleep 1000`))
+	was := d.Daemon().PIDs[0]
+	if err := errors.Join(unix.Kill(was, unix.SIGTERM), os.Remove(own)); err != nil {
+		t.Fatal(err)
+	}
+	d.WaitEnd()
+	if err := d.Revive(t.Context()); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "find the cgroups of this process") {
+		t.Errorf("Revive: %v", err)
+	}
+	if err := leave(""); err != nil {
+		t.Fatal(err)
+	}
+	if now := d.Daemon().PIDs[0]; now == was || lives(t, now) {
+		t.Errorf("the daemon's process is %d, which runs: %v; want another one than %d that has exited", now, lives(t, now), was)
+	}
+	if err := d.Err(); err == nil || !strings.Contains(err.Error(), "was killed by signal 9") {
+		t.Errorf("the exit of the daemon: %v", err)
 	}
 }
 

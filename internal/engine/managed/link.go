@@ -9,9 +9,11 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/network"
@@ -83,10 +85,11 @@ func findLink(to netip.Addr) (l engine.Link, err error) {
 // discard is a port that receives no packet.
 const discard = 9
 
-// interfaceFor finds the interface of the most specific route to an IPv4 address.
+// interfaceFor finds the interface of the most specific route to an IPv4 address. For a route with several next hops it is the
+// interface of the first one that is up.
 func interfaceFor(routes []netlink.Route, to netip.Addr) (index int, err error) {
 	best := -1
-	var gateway net.IP
+	var route netlink.Route
 	for _, r := range routes {
 		size := 0
 		if r.Dst != nil {
@@ -96,16 +99,27 @@ func interfaceFor(routes []netlink.Route, to netip.Addr) (index int, err error) 
 			size, _ = r.Dst.Mask.Size()
 		}
 		if size > best {
-			best, index, gateway = size, r.LinkIndex, r.Gw
+			best, route = size, r
 		}
 	}
-	switch {
-	case best < 0:
+	if best < 0 {
 		return 0, errors.New("there is no route")
-	case gateway != nil:
-		return 0, errors.New("it is behind a gateway, and not in a network of this host")
 	}
-	return index, nil
+	hop := netlink.NexthopInfo{LinkIndex: route.LinkIndex, Gw: route.Gw, Via: route.Via}
+	if len(route.MultiPath) > 0 {
+		up := slices.IndexFunc(route.MultiPath, func(n *netlink.NexthopInfo) bool { return n.Flags&(unix.RTNH_F_DEAD|unix.RTNH_F_LINKDOWN) == 0 })
+		if up < 0 {
+			return 0, fmt.Errorf("none of the %d interfaces of its route is up", len(route.MultiPath))
+		}
+		hop = *route.MultiPath[up]
+	}
+	switch {
+	case hop.Gw != nil || hop.Via != nil:
+		return 0, errors.New("it is behind a gateway, and not in a network of this host")
+	case hop.LinkIndex == 0: // such as a blackhole of Calico
+		return 0, errors.New("its route has no interface")
+	}
+	return hop.LinkIndex, nil
 }
 
 // Link describes the link from the daemon's network to a container's address there. Its namespace exists until Stop, also if the

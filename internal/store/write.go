@@ -201,7 +201,7 @@ func ended(err error) error {
 
 var (
 	// ErrConflict is in the error for a run whose id another run has.
-	ErrConflict = errors.New("another run with this id and other content is already recorded; import it into another folder, or delete one of the two")
+	ErrConflict = errors.New("another run with this id and other content is already recorded; import it into another folder with -d")
 	// ErrImported is in the error for the resumption of an imported run. A resumption would execute the plan of another machine
 	// on this machine.
 	ErrImported = errors.New("it was imported and can only be resumed on its own machine; start a new run")

@@ -103,10 +103,10 @@ second ^C ends the program at once. --resume continues an interrupted or killed 
 	o.Budget = f.Duration("budget", 0, "longest `TIME` for the whole run, such as 10m")
 	o.Timeout = f.Duration("timeout", 0, "longest `TIME` for one trial, such as 2m")
 	o.Seed = f.Uint64("seed", 0, "`NUMBER` that determines the order of trials")
-	f.StringArrayVar(&o.Limits, "limit", nil, "`LIMITS` of each container: cpus=2,cpuset=0-1,memory=4GiB,pids=512; none removes a limit of the plan")
+	f.StringArrayVar(&o.Limits, "limit", nil, "`LIMITS` of containers, such as cpus=2,cpuset=0-1,memory=4GiB,pids=none")
 	f.StringArrayVar(&o.Pin, "pin", nil, "`CPUS` for the parts of the run: workload=2-3,engines=1,touchstone=0")
 	o.DropCaches = f.Bool("drop-caches", false, "drop the page cache before cold reads; paper plans do so as root")
-	o.Monitor = f.String("monitor", "", "`memory` samples memory and CPU during the trials; memory=50ms sets the interval of 100ms")
+	o.Monitor = f.String("monitor", "", "`memory` samples memory and CPU every 100ms; memory=50ms every 50ms")
 	addEngineFlags(cmd, o)
 	addOutput(cmd, &opts.format, "`FORMAT` of the printed results", formatTable, formatJSON)
 	return cmd

@@ -29,13 +29,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
-// Exit codes. The help of the root command repeats them.
+// Exit codes. The help of the root command repeats them. Code 4 is reserved for a comparison that finds a regression.
 const (
 	ExitOK          = 0
 	ExitFailure     = 1
 	ExitUsage       = 2
 	ExitTrials      = 3
-	ExitRegression  = 4
 	ExitNoTarget    = 5
 	ExitInterrupted = 130
 )
@@ -204,8 +203,8 @@ oci/runsc@platform=systrap.`,
 	})
 	root.SetUsageTemplate(root.UsageTemplate() + `
 Exit codes:
-  0 ok   1 failure   2 usage   3 some trials failed   4 regression found
-  5 no target available   130 interrupted
+  0 ok   1 failure   2 usage   3 some trials failed   5 no target available
+  130 interrupted
 `)
 	addVerbs(
 		root,

@@ -46,10 +46,14 @@ func TestHelpOfEveryVerb(t *testing.T) {
 
 func TestExitCodesInHelp(t *testing.T) {
 	_, text, _ := strings.Cut(help(t), "Exit codes:")
-	for code, meaning := range map[int]string{
+	codes := map[int]string{
 		cli.ExitOK: "ok", cli.ExitFailure: "failure", cli.ExitUsage: "usage", cli.ExitTrials: "some trials failed",
-		cli.ExitRegression: "regression found", cli.ExitNoTarget: "no target available", cli.ExitInterrupted: "interrupted",
-	} {
+		cli.ExitNoTarget: "no target available", cli.ExitInterrupted: "interrupted",
+	}
+	if listed := regexp.MustCompile(`\d+`).FindAllString(text, -1); len(listed) != len(codes) {
+		t.Errorf("the help lists the exit codes %q, want only those of %v", listed, codes)
+	}
+	for code, meaning := range codes {
 		if !regexp.MustCompile(fmt.Sprintf(`\s%d %s\s`, code, meaning)).MatchString(text) {
 			t.Errorf("the help lacks exit code %d, %s:\n%s", code, meaning, text)
 		}

@@ -56,7 +56,23 @@ func (b *builder) newCell(described result.Metric, s *Section, o *Outcome) Cell 
 	if described.Series {
 		c.Curve = curve(trials, described.Name)
 	}
+	if described.Trend != "" {
+		c.Trend = trend(c.Curve, b.cellSeed(o.Target, described.Name))
+	}
 	return c
+}
+
+// trend fits a trend to the medians of a curve.
+func trend(curve []Place, seed uint64) *stats.Trend {
+	if len(curve) < stats.MinTrendPlaces {
+		return nil
+	}
+	var places, medians []float64
+	for i, p := range curve {
+		places, medians = append(places, float64(i+1)), append(medians, p.Median)
+	}
+	fitted := stats.FitTrend(places, medians, seed)
+	return &fitted
 }
 
 // compare fills in the comparisons with the baseline and judges them as one family. It returns the number of judged

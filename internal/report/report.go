@@ -10,6 +10,8 @@
 //   - A block is the unit of repetition. A series (a metric with many values in one trial) gives one value a trial: their
 //     median. The values of one trial share its container and its moment, so counting each would make every interval too
 //     narrow. The raw values stay in the model for plots.
+//   - The trend of a series is fitted to the medians of its places over all trials: see [stats.FitTrend]. It has no verdict and
+//     belongs to no family.
 //   - A derived metric is computed from another one. It has neither ratio nor verdict, because it would count the same
 //     evidence twice.
 //   - Costs by component (see [Components]) have no verdicts and no part in findings. They locate a cost; the metric of the
@@ -339,6 +341,8 @@ type Cell struct {
 	Points []Point
 	// Curve is a series by place; nil for other metrics.
 	Curve []Place
+	// Trend is the trend of Curve. It is nil for metrics without one, and for curves that are too short.
+	Trend *stats.Trend
 	// Across is the ratio of the absolute median to the first run's. It has no verdict. It is nil without
 	// Options.AcrossMachines.
 	Across *stats.Comparison

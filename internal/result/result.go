@@ -54,6 +54,9 @@ type Metric struct {
 	Better Direction `json:"better"`
 	// Series is set if one trial takes several values in order, such as the start latency of the first, second, … container.
 	Series bool `json:"series,omitempty"`
+	// Trend is set if the values of a series are a function of their place, such as the number of running containers. It is the
+	// singular of the things that the place counts: "running container". The first place is 1.
+	Trend string `json:"trend,omitempty"`
 	// Optional is set if some targets do not have the metric.
 	Optional bool   `json:"optional,omitempty"`
 	Help     string `json:"help"`

@@ -145,6 +145,9 @@ func validateMetrics(metrics []Metric) error {
 		); err != nil {
 			return fmt.Errorf("metric %q: %w", m.Name, err)
 		}
+		if m.Trend != "" && !m.Series {
+			return fmt.Errorf("metric %q: only a series can have a trend", m.Name)
+		}
 		if !finite(m.Bound.Most) || m.Bound.Broken == "" && m.Bound.Most != 0 {
 			return fmt.Errorf("metric %q: the bound %v is not a number, or has no text for a target that exceeds it", m.Name, m.Bound.Most)
 		}

@@ -215,6 +215,8 @@ type line struct {
 	Target, Class string
 	// Path goes through the medians, Marks are their points, Dots the raw values.
 	Path, Marks, Dots string
+	// Fit is the path of the fitted line, Knee the path of the mark at its knee. Trend describes both.
+	Fit, Knee, Trend string
 }
 
 // newCurve is nil for metrics that are not series, and for short series.
@@ -270,10 +272,35 @@ func newCurve(m *report.Metric, label string) *curve {
 			}
 		}
 		l.Path, l.Marks, l.Dots = path.String(), marks.String(), dots.String()
+		l.fitted(c.Trend, m, len(c.Curve), x, y)
 		out.Lines = append(out.Lines, l)
 		first, last := c.Curve[0].Median, c.Curve[len(c.Curve)-1].Median
 		alt = append(alt, fmt.Sprintf("%s from %s to %s", row.Target, report.Quantity(first, m.Unit), report.Quantity(last, m.Unit)))
 	}
 	out.Alt = strings.Join(alt, "; ")
 	return out
+}
+
+// fitted adds the fitted line. On a logarithmic axis a straight line is a curve, so it has as many points as places.
+func (l *line) fitted(t *stats.Trend, m *report.Metric, places int, x func(place int) float64, y axis) {
+	if t == nil {
+		return
+	}
+	var path strings.Builder
+	letter := "M"
+	for place := range places {
+		value := t.Fitted(float64(place + 1))
+		if y.Log && value <= 0 {
+			letter = "M"
+			continue
+		}
+		fmt.Fprintf(&path, "%s%s %s", letter, num(x(place)), num(y.at(value)))
+		letter = "L"
+	}
+	l.Fit = path.String()
+	if k := t.Knee; k != nil && (!y.Log || k.Value > 0) {
+		at := y.at(k.Value)
+		l.Knee = fmt.Sprintf("M%s %sV%s", num(x(int(math.Round(k.At))-1)), num(at-7), num(at+7))
+	}
+	l.Trend = fmt.Sprintf("%s per %s; %s", report.TrendSlope(t, m.Unit), m.Trend, report.TrendNote(t, m.Unit))
 }

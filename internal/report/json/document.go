@@ -309,6 +309,7 @@ func metric(m *report.Metric) object {
 		{"unit", m.Unit},
 		{"better", m.Better},
 		optional("series", m.Series),
+		optional("trend_per", m.Trend),
 		optional("derived_from", m.DerivedFrom), // a derived metric has no comparison
 		optional("bound", m.Bound),
 		{"cells", each(m.Rows, func(r *report.Row) object { return cell(m, r) })},
@@ -348,8 +349,23 @@ func cell(m *report.Metric, row *report.Row) object {
 		optional("comparison", comparison(c.Comparison, m.Metric)),
 		overhead,
 		optional("median_by_place", curve),
+		optional("trend", trend(c.Trend)),
 		optional("warnings", warnings(s)),
 	}...)
+}
+
+// trend is the trend of a series, nil without one.
+func trend(t *stats.Trend) object {
+	if t == nil {
+		return nil
+	}
+	var knee object
+	if k := t.Knee; k != nil {
+		knee = object{
+			{"at", number(k.At)}, {"interval", interval(&k.Range)}, {"slope_before", number(k.Before)}, {"slope_after", number(k.After)}, {"p", number(k.P)},
+		}
+	}
+	return object{{"places", t.N}, {"slope", number(t.Slope)}, {"interval", interval(t.CI)}, {"intercept", number(t.Intercept)}, optional("knee", knee)}
 }
 
 func warnings(s *stats.Summary) []object {

@@ -110,6 +110,7 @@ func (p *printer) benchmark(b *report.Benchmark) {
 		}
 		p.table(t)
 	}
+	p.trends(b)
 	if len(s.Layers) > 0 {
 		p.layers(&s.Layers[0])
 	}
@@ -131,6 +132,27 @@ func (p *printer) benchmark(b *report.Benchmark) {
 	}
 	if shown := s.ShownTrials(); shown != "" {
 		p.wrapped("  ", "Timelines are of "+shown)
+	}
+}
+
+// trends writes the slope of each series with a trend, and its knee.
+func (p *printer) trends(b *report.Benchmark) {
+	for _, m := range b.Trends() {
+		p.line("")
+		p.line("  Trend of " + clean(m.Name) + " per " + clean(m.Trend))
+		width := 0
+		for _, r := range m.Rows {
+			width = max(width, utf8.RuneCountInString(clean(r.Target)))
+		}
+		for _, r := range m.Rows {
+			if t := r.Cells[0].Trend; t != nil {
+				p.wrapped("  "+lead(r.Target, width), report.TrendSlope(t, m.Unit)+"; "+report.TrendNote(t, m.Unit))
+			}
+		}
+	}
+	if len(b.Trends()) > 0 {
+		p.line("")
+		p.wrapped("  ", report.TrendLegend)
 	}
 }
 

@@ -1,0 +1,46 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// Trends returns the metrics of the only run with a trend on some target.
+func (b *Benchmark) Trends() []*Metric {
+	var all []*Metric
+	for i := range b.Metrics {
+		for _, r := range b.Metrics[i].Rows {
+			if r.Cells[0].Trend != nil {
+				all = append(all, &b.Metrics[i])
+				break
+			}
+		}
+	}
+	return all
+}
+
+// TrendSlope spells the slope of a trend with its interval: "12.3 ± 0.4 µs".
+func TrendSlope(t *stats.Trend, unit result.Unit) string {
+	return Difference(stats.Difference{N: t.N, Median: t.Slope, CI: t.CI}, unit)
+}
+
+// TrendNote spells the knee: "from 41 (38 to 44) on 0.210 ms". Without a knee it states the limit of the result.
+func TrendNote(t *stats.Trend, unit result.Unit) string {
+	switch k := t.Knee; {
+	case t.N < stats.MinKneePlaces:
+		return fmt.Sprintf("no knee sought below %d places", stats.MinKneePlaces)
+	case k == nil && t.Shown():
+		return "no knee shown"
+	case k == nil:
+		return "no trend and no knee shown"
+	default:
+		return fmt.Sprintf("knee at %.0f (%.0f to %.0f): %s before, %s after",
+			k.At, k.Range.Lo, k.Range.Hi, Signed(k.Before, unit), Signed(k.After, unit))
+	}
+}
+
+// TrendLegend explains the trends of a report.
+const TrendLegend = "A trend is the median slope between all pairs of places (Theil and Sen) with its 95 % interval; " +
+	"a knee is where two lines fit better than one, with at most 5 % false knees. Neither is a verdict."

@@ -19,6 +19,7 @@ func (r *Report) warnings(run int, trials []result.Trial) []WarningGroup {
 		{Title: "The host", Items: of.Host.Warnings},
 		{Title: "Caveats of this run", Items: of.Caveats},
 		r.fewBlocks(run),
+		r.disagreements(run),
 		disturbed(trials),
 		r.ofKind(run, stats.Bimodal, "Values in two groups"),
 		r.ofKind(run, stats.Drift, "Drift over the run"),

@@ -57,7 +57,7 @@ func fullDocument() Document {
 				Metrics: []Metric{
 					{Name: "Create", Unit: Seconds, Better: Lower, Help: "time to create", Phrase: "creates a container in", Dimension: DimensionStartUp, Layer: LayerTotal},
 					{Name: "HostCPUShim", Unit: Seconds, Better: Lower, Help: "CPU time of the shim", Consumed: true, Group: "CPU time by component", Component: "shim"},
-					{Name: "Rate", Unit: PerSecond, Better: Higher, Series: true, Trend: "running container", Optional: true, Help: "containers a second", DerivedFrom: "Create", Bound: Bound{Most: 100, Broken: "does not hold its limit"}},
+					{Name: "Rate", Unit: PerSecond, Better: Higher, Series: true, Trend: "running container", Optional: true, Help: "containers a second", DerivedFrom: "Create", Bound: Bound{Most: 100, Broken: "does not hold its limit"}, Agreement: Agreement{With: "Create", Tolerance: 0.15, Rest: "The rest"}},
 				},
 				Phases: true, Place: "number of the container",
 			}},
@@ -300,6 +300,8 @@ func TestValidateRefuses(t *testing.T) {
 		`image "workload" occurs`:           func(r *Run) { r.Images[1].Name = "workload" },
 		`"mine.tar" has a negative`:         func(r *Run) { r.Images[1].Size = -1 },
 		"the bound NaN":                     func(r *Run) { r.Bench[0].Metrics[2].Bound.Most = nan },
+		"cannot agree with \"nothing\"":     func(r *Run) { r.Bench[0].Metrics[2].Agreement.With = "nothing" },
+		"agree with \"Create\" up to NaN":   func(r *Run) { r.Bench[0].Metrics[2].Agreement.Tolerance = nan },
 		"the bound 100":                     func(r *Run) { r.Bench[0].Metrics[2].Bound.Broken = "" },
 		`condition ""`:                      func(r *Run) { r.Trials[0].Conditions[""] = "x" },
 		`condition "a\x1b[2J"`:              func(r *Run) { r.Trials[0].Conditions["a\x1b[2J"] = "x" },

@@ -79,6 +79,17 @@ type Metric struct {
 	Dimension Dimension `json:"dimension,omitempty"`
 	// Bound is a value that the metric should not exceed, such as a limit.
 	Bound Bound `json:"bound,omitzero"`
+	// Agreement is another measurement of the same quantity, if there is one.
+	Agreement Agreement `json:"agreement,omitzero"`
+}
+
+// Agreement names a metric of the same benchmark that measures the same quantity in another way. With is empty if there is none.
+type Agreement struct {
+	With string `json:"with"`
+	// Tolerance is the difference, relative to the larger of the two, above which a report explains the difference.
+	Tolerance float64 `json:"tolerance"`
+	// Rest is the group of metrics whose sum is the difference.
+	Rest string `json:"rest"`
 }
 
 // Dimension is a property of a runtime in the scorecard, after sateri, chapter 5.

@@ -148,6 +148,9 @@ func validateMetrics(metrics []Metric) error {
 		if m.Trend != "" && !m.Series {
 			return fmt.Errorf("metric %q: only a series can have a trend", m.Name)
 		}
+		if with := m.Agreement.With; with != "" && !describes(metrics, with) || !(m.Agreement.Tolerance >= 0) {
+			return fmt.Errorf("metric %q: it cannot agree with %q up to %v: the benchmark has no such metric, or the tolerance is no number from 0", m.Name, with, m.Agreement.Tolerance)
+		}
 		if !finite(m.Bound.Most) || m.Bound.Broken == "" && m.Bound.Most != 0 {
 			return fmt.Errorf("metric %q: the bound %v is not a number, or has no text for a target that exceeds it", m.Name, m.Bound.Most)
 		}
@@ -323,6 +326,7 @@ func (r *Run) validateText() error {
 			l.check(m.Phrase, "the phrase of metric %s of benchmark %s", m.Name, b.Name)
 			l.check(m.Group, "the group of metric %s of benchmark %s", m.Name, b.Name)
 			l.check(m.Component, "the component of metric %s of benchmark %s", m.Name, b.Name)
+			l.check(m.Agreement.Rest, "the rest of metric %s of benchmark %s", m.Name, b.Name)
 			l.check(m.DerivedFrom, "the source of metric %s of benchmark %s", m.Name, b.Name)
 		}
 	}

@@ -1,0 +1,85 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// leastPart is the smallest part of a difference that a text names, relative to the difference.
+const leastPart = 0.05
+
+// disagreements describes the metrics whose medians differ from another measurement of the same quantity by more than the
+// tolerance, with the parts of the difference.
+func (r *Report) disagreements(run int) WarningGroup {
+	g := WarningGroup{
+		Title:  "Two measurements of one quantity differ",
+		Advice: "use the larger value to plan a machine; the smaller one lacks the listed parts",
+	}
+	for _, b := range r.Benchmarks() {
+		s := b.Sections[run]
+		if s == nil {
+			continue
+		}
+		for i := range b.Metrics {
+			m := &b.Metrics[i]
+			at := slices.IndexFunc(b.Metrics, func(o Metric) bool { return m.Agreement.With != "" && o.Name == m.Agreement.With && o.Unit == m.Unit })
+			if at < 0 {
+				continue
+			}
+			for _, row := range m.Rows {
+				a, with := row.Cells[run].Summary, b.Metrics[at].summary(row.Target, run)
+				if a == nil || with == nil || math.Abs(a.Median-with.Median) <= m.Agreement.Tolerance*max(math.Abs(a.Median), math.Abs(with.Median)) {
+					continue
+				}
+				g.Items = append(g.Items, fmt.Sprintf("%s on %s: %s is %s, and %s is %s%s", b.Title(), row.Target,
+					m.Name, Signed(a.Median, m.Unit), m.Agreement.With, Signed(with.Median, m.Unit), s.parts(m, row.Target, a.Median-with.Median)))
+			}
+		}
+	}
+	return g
+}
+
+// summary is the summary of a target in a run, nil if there is none.
+func (m *Metric) summary(target string, run int) *stats.Summary {
+	for i := range m.Rows {
+		if m.Rows[i].Target == target {
+			return m.Rows[i].Cells[run].Summary
+		}
+	}
+	return nil
+}
+
+// parts spells the parts of a difference on a target, from the largest: "; the difference of 60 kB is slab 40 kB, page tables 20 kB".
+func (s *Section) parts(m *Metric, target string, difference float64) string {
+	type part struct {
+		name  string
+		value float64
+	}
+	var parts []part
+	for _, c := range s.Components {
+		for _, row := range c.Rows {
+			if c.Title != m.Agreement.Rest || row.Target != target {
+				continue
+			}
+			for i, cell := range row.Cells {
+				if cell != nil && math.Abs(cell.Median) >= leastPart*math.Abs(difference) {
+					parts = append(parts, part{c.Names[i], cell.Median})
+				}
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(math.Abs(b.value), math.Abs(a.value)) })
+	var texts []string
+	for _, p := range parts {
+		texts = append(texts, p.name+" "+Signed(p.value, m.Unit))
+	}
+	return fmt.Sprintf("; the difference of %s is mostly %s", Signed(difference, m.Unit), strings.Join(texts, ", "))
+}

@@ -26,7 +26,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// Benchmark is one measurement, named context.component.facet.
+// Benchmark is one measurement, named context.component.facet, or context.component in a suite without facets.
 type Benchmark struct {
 	Name string
 	// Summary describes the measurement in one line.

@@ -102,6 +102,8 @@ type Cost interface {
 	Census() (monitor.Census, error)
 	// Host is the memory of the whole host. It takes time and must not be called in a timed region.
 	Host() (HostMemory, error)
+	// Tasks is the number of processes and threads that the host can still create.
+	Tasks() (int64, error)
 }
 
 // HostMemory is the memory of the whole host in bytes, by the names of /proc/meminfo. The anonymous memory of this program itself counts as

@@ -229,6 +229,14 @@ func (t trialCost) Host() (bench.HostMemory, error) {
 	return memory, nil
 }
 
+func (t trialCost) Tasks() (int64, error) {
+	if _, ok := t.engine.(engine.Simulation); ok || t.r.Supply.Tasks == nil {
+		return 0, &engine.UnsupportedError{What: "the number of processes of the host", Reason: "it is not known on this target or host"}
+	}
+	tasks, err := t.r.Supply.Tasks()
+	return tasks.Free, err
+}
+
 const notHere = "the target's processes are not on this host"
 
 var errNotHere = unknown(notHere)

@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"path"
+	"strconv"
 )
 
 // Nginx is the path of nginx in the workload image.
@@ -25,11 +26,24 @@ func NginxServer(dir string) []string {
 // NginxConfiguration configures one process that serves dir, writes only below /tmp, keeps files and connections open, and logs
 // only warnings and errors. The process stays root, because the image does not have Debian's other users.
 func NginxConfiguration(dir string) string {
+	return nginxConfiguration(dir, strconv.Itoa(NginxPort), "warn")
+}
+
+// IdleNginxConfiguration is NginxConfiguration for a socket that no other container has, and for a log whose first line follows the
+// start.
+func IdleNginxConfiguration(dir string) string {
+	return nginxConfiguration(dir, "unix:/tmp/nginx.sock", "notice")
+}
+
+// NginxListening is a part of the first line of IdleNginxConfiguration's log. nginx writes it when its sockets listen.
+const NginxListening = "event method"
+
+func nginxConfiguration(dir, listen, level string) string {
 	return fmt.Sprintf(`daemon off;
 master_process off;
 user root root;
 pid /tmp/nginx.pid;
-error_log stderr warn;
+error_log stderr %s;
 events { worker_connections 64; }
 http {
   access_log off;
@@ -45,9 +59,9 @@ http {
   uwsgi_temp_path /tmp/nginx-uwsgi;
   scgi_temp_path /tmp/nginx-scgi;
   server {
-    listen %d;
+    listen %s;
     root %s;
   }
 }
-`, NginxPort, dir)
+`, level, listen, dir)
 }

@@ -16,10 +16,11 @@ import (
 const (
 	RedisServer    = "/usr/bin/redis-server"
 	RedisBenchmark = "/usr/bin/redis-benchmark"
+	RedisClient    = "/usr/bin/redis-cli"
 )
 
 var redisTool = Tool{
-	Name: "Redis", Packages: []string{"redis-server", "redis-tools"}, Files: []string{RedisServer, RedisBenchmark, "/usr/bin/redis-cli"},
+	Name: "Redis", Packages: []string{"redis-server", "redis-tools"}, Files: []string{RedisServer, RedisBenchmark, RedisClient},
 }
 
 // RedisPort is the port of the server.
@@ -30,6 +31,26 @@ func RedisServe() []string {
 	return []string{
 		RedisServer, "--port", strconv.Itoa(RedisPort), "--bind", "0.0.0.0", "--protected-mode", "no",
 		"--save", "", "--appendonly", "no", "--dir", "/tmp",
+	}
+}
+
+// redisSocket is the socket of LocalRedis.
+const redisSocket = "/tmp/redis.sock"
+
+// LocalRedis calls a server like RedisServe that only processes of its container reach.
+func LocalRedis() []string {
+	return []string{
+		RedisServer, "--port", "0", "--unixsocket", redisSocket, "--save", "", "--appendonly", "no", "--dir", "/tmp",
+	}
+}
+
+// FillRedis calls a client that gives the server of LocalRedis a number of keys with values of 100 bytes. It has no values.
+func FillRedis(keys int) Program {
+	const script = `for i = 1, tonumber(ARGV[1]) do redis.call('SET', 'key:' .. i, string.rep('x', 100)) end return redis.call('DBSIZE')`
+	n := strconv.Itoa(keys)
+	return Program{
+		Args:  []string{RedisClient, "-s", redisSocket, "EVAL", script, "0", n},
+		Parse: reading("redis-cli's answer", silent(n+"\n")),
 	}
 }
 

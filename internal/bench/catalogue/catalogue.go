@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/bench/density"
 	"github.com/touchstone-bench/touchstone/internal/bench/footprint"
 	"github.com/touchstone-bench/touchstone/internal/bench/limits"
 	"github.com/touchstone-bench/touchstone/internal/bench/operations"
@@ -18,7 +19,10 @@ type Catalogue struct{}
 // All lists the benchmarks in display order. Of benchmarks with a number in their names it lists only the numbers of the
 // paper.
 func (Catalogue) All() []bench.Benchmark {
-	return slices.Concat(operations.Benchmarks(), scalability.Benchmarks(), performance.Benchmarks(), limits.Benchmarks(), footprint.Benchmarks())
+	return slices.Concat(
+		operations.Benchmarks(), scalability.Benchmarks(), performance.Benchmarks(), limits.Benchmarks(),
+		density.Benchmarks(), footprint.Benchmarks(),
+	)
 }
 
 // Lookup finds a benchmark by its full name, with any number.

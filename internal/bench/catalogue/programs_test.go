@@ -32,6 +32,7 @@ func imitations() map[string]fake.Program {
 		"/usr/bin/linpack":  linpack,
 		"/usr/bin/fio":      fio,
 		"/usr/bin/sqlite3":  sqlite(),
+		workload.Nginx:      idleNginx,
 	}
 	for _, tool := range workload.Tools() {
 		for _, file := range tool.Files {
@@ -42,6 +43,11 @@ func imitations() map[string]fake.Program {
 		}
 	}
 	return all
+}
+
+// idleNginx listens until it is killed.
+func idleNginx([]string, engine.Spec) fake.Behaviour {
+	return fake.Behaviour{Log: `2026/11/22 20:00:00 [notice] 1#1: using the "epoll" event method` + "\n"}
 }
 
 // repeated is a program that takes a second and writes a text, with any arguments.

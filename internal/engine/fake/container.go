@@ -97,6 +97,7 @@ func (c *container) begin(dies bool) error {
 		return nil
 	}
 	write(c.spec.Process.Stdout, process.first)
+	write(c.spec.Process.Stderr, process.Log)
 	if !process.endless {
 		c.schedule(process.Took+exit, process.Exit, true)
 	}

@@ -34,7 +34,9 @@ type Program func(args []string, spec engine.Spec) Behaviour
 type Behaviour struct {
 	Took           time.Duration
 	Stdout, Stderr string
-	Exit           engine.Exit
+	// Log, if it is not empty, is written to Stderr at once. The process then runs until it is killed.
+	Log  string
+	Exit engine.Exit
 }
 
 // echo writes its arguments, so that plans with fake targets can produce any output.
@@ -74,12 +76,16 @@ func (p program) begin(e *Engine, index, number int) behaviour {
 	var b behaviour
 	if p.scripted != nil {
 		b.Behaviour = p.scripted(p.args, p.spec)
+		b.endless = b.Log != ""
 	} else {
 		b = p.plan(func(name string) float64 { return e.noise(name, index) / e.script.score })
 	}
 	if slices.Contains(e.script.garbage, number) {
 		const garbage = "\x00\xff{\"metric\": gar\n"
-		if b.first != "" || b.Stdout == "" { // also for a process without output
+		switch {
+		case b.Log != "":
+			b.Log = garbage
+		case b.first != "" || b.Stdout == "": // also for a process without output
 			b.first = garbage
 		}
 		if b.Stdout != "" {

@@ -1,0 +1,124 @@
+package density
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// The headings of the parts of memory that is not returned.
+const (
+	keptByComponent = "Memory not returned by component"
+	keptByKind      = "Fall of MemAvailable that is not returned, less the PSS"
+)
+
+// settle is the time for the kernel to free cgroups and network namespaces after the last container. It frees them in the background.
+const settle = 500 * time.Millisecond
+
+func churn() bench.Benchmark {
+	peak := bytesOf("PeakFall", "fall of MemAvailable while all containers run")
+	peak.Phrase = "takes at its peak"
+	kept := bytesOf("NotReturned", "fall of MemAvailable that remains after all containers are removed")
+	kept.Phrase = "keeps after the removal of its containers"
+	return bench.Benchmark{
+		Name:    "density.churn",
+		Summary: "the host's memory while containers are created and removed, and memory that is not returned",
+		Source:  "nishimura figure 5",
+		Metrics: slices.Concat([]result.Metric{
+			peak, kept,
+			bytesOf("PeakPSS", "growth of the PSS of the target while all containers run"),
+			bytesOf("PSSNotReturned", "growth of the PSS of the target that remains after all containers are removed, mostly the daemon's"),
+			bytesOf("PeakSwap", "growth of the used swap while all containers run; absent without swap"),
+			bench.Seconds("CreateTime", "from before the first create to the first byte of the last container, without the readings of memory"),
+			bench.Seconds("RemoveTime", "from before the first kill to the end of the last delete"),
+		}, componentMetrics("NotReturned", keptByComponent, "growth of the PSS that remains: "), restMetrics("RestNotReturned", keptByKind)),
+		Components: true,
+		Monitor:    true,
+		Params:     []bench.Param{containersParam("10", "50")},
+		Needs:      func(p bench.Params) bench.Needs { return bench.Needs{Containers: p.Int("containers")} },
+		Run:        runChurn,
+	}
+}
+
+func runChurn(ctx context.Context, t bench.Trial) error {
+	n := t.Int("containers")
+	before, err := read(t)
+	if err != nil {
+		return err
+	}
+	var running []*bench.Running
+	created := bench.Span{}
+	for i := range n {
+		c, err := bench.Launch(ctx, t, t.Spec(workload.Ready()...))
+		if err != nil {
+			return fmt.Errorf("container %d of %d: %w", i+1, n, err)
+		}
+		first, err := c.Ready(ctx)
+		if err != nil {
+			return fmt.Errorf("container %d of %d: %w", i+1, n, err)
+		}
+		if i == 0 {
+			created.Start = c.CreateSpan.Start
+		}
+		created.End = max(first, c.StartSpan.End)
+		running = append(running, c)
+	}
+	peak, err := read(t)
+	if err != nil {
+		return err
+	}
+	if err := alive(ctx, t, running); err != nil {
+		return err
+	}
+	removed := bench.Span{}
+	for i, c := range running {
+		_, span, err := c.Destroy(ctx, t)
+		if err != nil {
+			return fmt.Errorf("remove container %d of %d: %w", i+1, n, err)
+		}
+		if i == 0 {
+			removed.Start = span.Start
+		}
+		removed.End = span.End
+	}
+	if _, err := t.Sleep(ctx, settle); err != nil {
+		return err
+	}
+	after, err := read(t)
+	if err != nil {
+		return err
+	}
+	t.Record("CreateTime", created.Seconds())
+	t.Record("RemoveTime", removed.Seconds())
+	recordChurn(t, before, peak, after)
+	return nil
+}
+
+func recordChurn(t bench.Trial, before, peak, after reading) {
+	all := readings{before, after}
+	census, available := readings{before, peak, after}.known()
+	last := func(values []float64) float64 { return values[len(values)-1] }
+	pss := func(r reading) int64 { return r.pss().PSS }
+	if available {
+		t.Record("PeakFall", last(readings{before, peak}.fall()))
+		t.Record("NotReturned", last(all.fall()))
+		if before.host["SwapTotal"] > 0 {
+			t.Record("PeakSwap", last(readings{before, peak}.growth(func(r reading) int64 { return r.host["SwapTotal"] - r.host["SwapFree"] })))
+		}
+	}
+	if census {
+		t.Record("PeakPSS", last(readings{before, peak}.growth(pss)))
+		t.Record("PSSNotReturned", last(all.growth(pss)))
+		for _, c := range all.components() {
+			t.Record("NotReturned"+title(string(c)), last(all.growth(func(r reading) int64 { return r.census.Memory[c].PSS })))
+		}
+	}
+	if census && available {
+		all.explain(last, func(component string, value float64) { t.Record("RestNotReturned"+title(component), value) })
+	}
+}

@@ -1,0 +1,255 @@
+// Package density is the suite of the memory that containers take, and of the number of containers that a host holds.
+//
+// Two independent figures describe the memory of a container. The proportional set size (PSS) belongs to the processes of the target, so it
+// can be divided by component, but it lacks the kernel's memory for them. The fall of the host's MemAvailable includes all memory, but
+// also the memory of other programs. The suite records both, and the memory that explains their difference.
+//
+// All readings follow a step and none lies in a timed region.
+package density
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// Benchmarks lists the suite.
+func Benchmarks() []bench.Benchmark {
+	return []bench.Benchmark{memory(), withWorkload(), most(), churn()}
+}
+
+// largest bounds the number of containers of one trial, like scalability.runtime.
+const largest = 10_000
+
+// containersParam is the parameter for the number of containers.
+func containersParam(quick, paper string) bench.Param {
+	return bench.Param{
+		Name: "containers", Help: "number of containers that run at the same time", Quick: quick, Paper: paper, Check: bench.IntRange(2, largest),
+	}
+}
+
+// reading is the memory of the target and of the host at one time.
+type reading struct {
+	census      monitor.Census
+	host        bench.HostMemory
+	noCensus    error // the reason why the census is unknown
+	noAvailable error // the reason why MemAvailable is unknown
+}
+
+// read reads the memory. Only one of its two sources may be unknown.
+func read(t bench.Trial) (r reading, err error) {
+	if r.census, err = t.Cost.Census(); err != nil {
+		if !engine.Unsupported(err) {
+			return reading{}, err
+		}
+		r.noCensus = err
+	}
+	if r.host, err = t.Cost.Host(); err != nil {
+		if !engine.Unsupported(err) {
+			return reading{}, err
+		}
+		r.noAvailable = err
+	} else if _, known := r.host["MemAvailable"]; !known {
+		r.noAvailable = &engine.UnsupportedError{What: "the available memory of the host", Reason: "the kernel is older than Linux 3.14"}
+	}
+	if r.noCensus != nil && r.noAvailable != nil {
+		return reading{}, r.noCensus
+	}
+	return r, nil
+}
+
+// pss is the memory of all processes.
+func (r reading) pss() (sum monitor.Memory) {
+	for _, m := range r.census.Memory {
+		sum.PSS += m.PSS
+		sum.Anonymous += m.Anonymous
+		sum.File += m.File
+		sum.Shared += m.Shared
+	}
+	return sum
+}
+
+// readings are the readings with 0, 1, 2, … containers.
+type readings []reading
+
+// known reports whether each reading has a census, and whether each has MemAvailable.
+func (all readings) known() (census, available bool) {
+	census = !slices.ContainsFunc(all, func(r reading) bool { return r.noCensus != nil })
+	available = !slices.ContainsFunc(all, func(r reading) bool { return r.noAvailable != nil })
+	return census, available
+}
+
+// growth returns a quantity of each reading with containers, less its value without containers.
+func (all readings) growth(of func(reading) int64) []float64 {
+	var values []float64
+	for _, r := range all[1:] {
+		values = append(values, float64(of(r)-of(all[0])))
+	}
+	return values
+}
+
+// fall is the fall of MemAvailable since the reading without containers.
+func (all readings) fall() []float64 {
+	return all.growth(func(r reading) int64 { return -r.host["MemAvailable"] })
+}
+
+// components lists the components with memory in some reading.
+func (all readings) components() []monitor.Component {
+	found := map[monitor.Component]bool{}
+	for _, r := range all {
+		for c := range maps.Keys(r.census.Memory) {
+			found[c] = true
+		}
+	}
+	return slices.DeleteFunc(monitor.Components(), func(c monitor.Component) bool { return !found[c] })
+}
+
+// kind is a kind of the host's memory that makes the fall of MemAvailable differ from the PSS.
+type kind struct {
+	component, help string
+	// of is the amount in a reading. A larger amount makes the fall larger than the PSS.
+	of func(r reading) int64
+}
+
+func field(name string) func(reading) int64 { return func(r reading) int64 { return r.host[name] } }
+
+// kinds are the kinds of memory in the difference. All other memory is "other".
+func kinds() []kind {
+	return []kind{
+		{"slab", "kernel objects that cannot be reclaimed (SUnreclaim)", field("SUnreclaim")},
+		{"page tables", "page tables, with those of virtual machines (PageTables, SecPageTables)", func(r reading) int64 {
+			return r.host["PageTables"] + r.host["SecPageTables"]
+		}},
+		{"kernel stacks", "stacks of threads in the kernel (KernelStack)", field("KernelStack")},
+		{"per-CPU memory", "the kernel's memory for each CPU, mostly of cgroups (Percpu)", field("Percpu")},
+		{"tmpfs", "memory of tmpfs and shared memory that no process of the target maps (Shmem)", func(r reading) int64 {
+			return r.host["Shmem"] - r.pss().Shared
+		}},
+		{"other processes", "anonymous memory of other processes (AnonPages)", func(r reading) int64 {
+			return r.host["AnonPages"] - r.pss().Anonymous
+		}},
+		{"page cache", "pages of files in the PSS, which the kernel counts as available: negative", func(r reading) int64 {
+			return -r.pss().File
+		}},
+	}
+}
+
+const other = "other"
+
+// divided reports whether the kernel divides the PSS, so that the difference can be explained.
+func (all readings) divided() bool {
+	last := all[len(all)-1].pss()
+	return last.Anonymous+last.File+last.Shared > 0
+}
+
+// explain calls add with each kind's part of the difference between two quantities: the fall of MemAvailable less the PSS, each as estimated
+// from its growth. The parts add up to the difference, because the estimate is linear.
+func (all readings) explain(estimate func([]float64) float64, add func(component string, value float64)) {
+	rest := estimate(all.fall()) - estimate(all.growth(func(r reading) int64 { return r.pss().PSS }))
+	for _, k := range kinds() {
+		part := estimate(all.growth(k.of))
+		rest -= part
+		add(k.component, part)
+	}
+	add(other, rest)
+}
+
+// restMetrics describe the parts of explain.
+func restMetrics(prefix, group string) []result.Metric {
+	var all []result.Metric
+	add := func(component, help string) {
+		all = append(all, result.Metric{
+			Name: prefix + title(component), Unit: result.Bytes, Better: result.Lower, Optional: true, Consumed: true,
+			Help: help, Group: group, Component: component,
+		})
+	}
+	for _, k := range kinds() {
+		add(k.component, k.help)
+	}
+	add(other, "the rest: reclaimable memory that the kernel counts as available only in part, and memory that /proc/meminfo does not list")
+	return all
+}
+
+// componentMetrics describe a quantity of each component.
+func componentMetrics(prefix, group, help string) []result.Metric {
+	var all []result.Metric
+	for _, c := range monitor.Components() {
+		all = append(all, result.Metric{
+			Name: prefix + title(string(c)), Unit: result.Bytes, Better: result.Lower, Optional: true, Consumed: true,
+			Help: help + string(c), Group: group, Component: string(c),
+		})
+	}
+	return all
+}
+
+// title is a name in the names of metrics: "FileServer".
+func title(name string) string {
+	var out strings.Builder
+	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == ' ' || r == '-' }) {
+		out.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return out.String()
+}
+
+// bytesOf is a metric of memory that only some targets or hosts have.
+func bytesOf(name, help string) result.Metric {
+	return result.Metric{Name: name, Unit: result.Bytes, Better: result.Lower, Optional: true, Consumed: true, Help: help}
+}
+
+// launcher starts one container and returns when it is ready.
+type launcher func(ctx context.Context, t bench.Trial) (*bench.Running, error)
+
+// idle starts a container of the probe that waits.
+func idle(ctx context.Context, t bench.Trial) (*bench.Running, error) { return bench.Start(ctx, t) }
+
+// crowd starts n containers one after the other, and reads the memory before the first and after each.
+func crowd(ctx context.Context, t bench.Trial, n int, launch launcher) ([]*bench.Running, readings, error) {
+	first, err := read(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := readings{first}
+	var running []*bench.Running
+	for i := range n {
+		c, err := launch(ctx, t)
+		if err != nil {
+			return nil, nil, fmt.Errorf("container %d of %d: %w", i+1, n, err)
+		}
+		running = append(running, c)
+		r, err := read(t)
+		if err != nil {
+			return nil, nil, fmt.Errorf("with %d of %d containers: %w", i+1, n, err)
+		}
+		all = append(all, r)
+	}
+	return running, all, alive(ctx, t, running)
+}
+
+// alive returns an error if a container has stopped: the readings would lack its memory.
+func alive(ctx context.Context, t bench.Trial, running []*bench.Running) error {
+	for i, c := range running {
+		var state engine.State
+		_, err := t.Time(ctx, "state", func(ctx context.Context) (err error) {
+			state, err = c.State(ctx)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if state != engine.Running {
+			return fmt.Errorf("container %d of %d is %s, although nothing has stopped it: its program failed, or the kernel killed it for lack of memory", i+1, len(running), state)
+		}
+	}
+	return nil
+}
+
+// finite reports whether a line could be fitted.
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,0 +1,133 @@
+package density
+
+import (
+	"context"
+	"slices"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// The headings of the parts of a container's memory.
+const (
+	byComponent = "Memory of one more container by component"
+	byKind      = "Fall of MemAvailable for one more container, less its PSS"
+)
+
+// The names of metrics that other metrics refer to.
+const (
+	pssEach  = "PSSPerContainer"
+	fallEach = "AvailablePerContainer"
+)
+
+// tolerance is the difference between the two figures that needs an explanation.
+const tolerance = 0.15
+
+// marginals are the containers whose own cost is a metric.
+var marginals = []struct {
+	name, word string
+	n          int
+}{{"First", "first", 1}, {"Tenth", "tenth", 10}, {"Fiftieth", "fiftieth", 50}}
+
+// memoryMetrics describe the memory of containers that run a program.
+func memoryMetrics(phrase string) []result.Metric {
+	each := bytesOf(pssEach, "proportional set size of all processes of the target for one more container: the slope of a line over the number of containers, with the daemon's growth")
+	each.Phrase, each.Dimension = phrase, result.DimensionMemoryOverhead
+	fall := bytesOf(fallEach, "fall of the host's MemAvailable for one more container, kernel memory included: the slope of a line over the number of containers")
+	fall.Dimension = result.DimensionMemoryOverhead
+	fall.Agreement = result.Agreement{With: pssEach, Tolerance: tolerance, Rest: byKind}
+	all := []result.Metric{each, fall}
+	for _, end := range []struct{ of, name, word string }{
+		{pssEach, "Low", "lower"}, {pssEach, "High", "upper"}, {fallEach, "Low", "lower"}, {fallEach, "High", "upper"},
+	} {
+		m := bytesOf(end.of+end.name, end.word+" end of the 95 % interval of "+end.of+" within one trial")
+		m.DerivedFrom = end.of
+		all = append(all, m)
+	}
+	for _, m := range marginals {
+		all = append(all, bytesOf("PSSOf"+m.name, "growth of the PSS by the "+m.word+" container"))
+	}
+	series := func(name, of, help string) result.Metric {
+		m := bytesOf(name, help)
+		m.Series, m.DerivedFrom = true, of
+		return m
+	}
+	return slices.Concat(all, []result.Metric{
+		series("PSS", pssEach, "growth of the PSS since the trial had no container, by the number of containers"),
+		series("Available", fallEach, "fall of MemAvailable since the trial had no container, by the number of containers"),
+	}, componentMetrics(pssEach, byComponent, "slope of the PSS of this component: "), restMetrics("RestPerContainer", byKind))
+}
+
+func memory() bench.Benchmark {
+	return bench.Benchmark{
+		Name:       "density.memory",
+		Summary:    "memory of idle containers that start one after the other, by component, and the fall of the available memory",
+		Source:     "wang section 5.7 and figure 18; sateri table 5.4",
+		Metrics:    memoryMetrics("needs for one more idle container"),
+		Place:      "number of containers",
+		Components: true,
+		Params:     []bench.Param{containersParam("10", "50")},
+		Needs:      func(p bench.Params) bench.Needs { return bench.Needs{Containers: p.Int("containers")} },
+		Run: func(ctx context.Context, t bench.Trial) error {
+			return measure(ctx, t, idle)
+		},
+	}
+}
+
+// measure starts the containers and records their memory.
+func measure(ctx context.Context, t bench.Trial, launch launcher) error {
+	_, all, err := crowd(ctx, t, t.Int("containers"), launch)
+	if err != nil {
+		return err
+	}
+	census, available := all.known()
+	if census {
+		pss := all.growth(func(r reading) int64 { return r.pss().PSS })
+		recordLine(t, pssEach, "PSS", pss)
+		for _, m := range marginals {
+			if m.n <= len(pss) {
+				before := 0.0
+				if m.n > 1 {
+					before = pss[m.n-2]
+				}
+				t.Record("PSSOf"+m.name, pss[m.n-1]-before)
+			}
+		}
+		for _, c := range all.components() {
+			t.Record(pssEach+title(string(c)), slope(all.growth(func(r reading) int64 { return r.census.Memory[c].PSS })))
+		}
+	}
+	if available {
+		recordLine(t, fallEach, "Available", all.fall())
+	}
+	if census && available && all.divided() {
+		all.explain(slope, func(component string, value float64) { t.Record("RestPerContainer"+title(component), value) })
+	}
+	return nil
+}
+
+// recordLine records the values for 1, 2, … containers, and the line through them.
+func recordLine(t bench.Trial, metric, series string, values []float64) {
+	for _, v := range values {
+		t.Record(series, v)
+	}
+	line := fit(values)
+	t.Record(metric, line.Slope)
+	if line.CI != nil {
+		t.Record(metric+"Low", line.CI.Lo)
+		t.Record(metric+"High", line.CI.Hi)
+	}
+}
+
+// fit is the line through the values for 1, 2, … containers. The first container also pays for the pages that all containers share, so the
+// line does not begin at 0 containers.
+func fit(values []float64) stats.Line {
+	places := make([]float64, len(values))
+	for i := range places {
+		places[i] = float64(i + 1)
+	}
+	return stats.CumulativeLine(places, values)
+}
+
+func slope(values []float64) float64 { return fit(values).Slope }

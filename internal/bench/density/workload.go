@@ -1,0 +1,114 @@
+package density
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// The workloads.
+const (
+	nginx = "nginx"
+	redis = "redis"
+)
+
+func withWorkload() bench.Benchmark {
+	return bench.Benchmark{
+		Name:       "density.workload",
+		Summary:    "memory of containers with an idle nginx or a Redis that holds data, as density.memory measures it",
+		Source:     "wang section 5.7, with a workload in place of an idle container",
+		Metrics:    memoryMetrics("needs for one more container with its workload"),
+		Place:      "number of containers",
+		Components: true,
+		Image:      bench.WorkloadImage,
+		Params: []bench.Param{
+			containersParam("5", "50"),
+			{Name: "workload", Help: "the program in each container: nginx without requests, or Redis with data", Quick: nginx, Paper: redis, Check: bench.OneOf(nginx, redis)},
+			{Name: "keys", Help: "keys in each Redis, with values of 100 bytes", Quick: "10000", Paper: "100000", Check: bench.IntRange(1, 10_000_000)},
+		},
+		Needs: func(p bench.Params) bench.Needs {
+			n := p.Int("containers")
+			needs := bench.Needs{Containers: n, Memory: int64(n) * nginxBytes}
+			if p.Param("workload") == redis {
+				needs.Capabilities = []engine.Capability{engine.CanExec}
+				needs.Memory = int64(n) * (redisBytes + int64(p.Int("keys"))*keyBytes)
+			}
+			return needs
+		},
+		Run: func(ctx context.Context, t bench.Trial) error {
+			if t.Param("workload") == redis {
+				return measure(ctx, t, loadedRedis)
+			}
+			dir, err := t.Storage.Scratch(bench.Disk)
+			if err != nil {
+				return err
+			}
+			config := filepath.Join(dir, workload.NginxConfig)
+			if err := os.WriteFile(config, []byte(workload.IdleNginxConfiguration(bench.DataDir)), 0o600); err != nil {
+				return fmt.Errorf("write the web server's configuration: %w", err)
+			}
+			return measure(ctx, t, func(ctx context.Context, t bench.Trial) (*bench.Running, error) { return idleNginx(ctx, t, dir) })
+		},
+	}
+}
+
+// Upper bounds of the memory of the programs, for the guard of the host. A key takes its name, a value of 100 bytes and Redis's objects.
+const (
+	nginxBytes = 8 << 20
+	redisBytes = 12 << 20
+	keyBytes   = 300
+)
+
+// idleNginx starts nginx and waits until it listens.
+func idleNginx(ctx context.Context, t bench.Trial, dir string) (*bench.Running, error) {
+	spec := t.Spec(workload.NginxServer(bench.DataDir)...)
+	spec.Mounts = []engine.Mount{{Source: dir, Target: bench.DataDir, ReadOnly: true}}
+	log := t.Watch()
+	spec.Process.Stderr = log
+	c, err := bench.Launch(ctx, t, spec)
+	if err != nil {
+		return nil, err
+	}
+	line, _, err := log.FirstLine(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("wait for the web server: %w", err)
+	}
+	if !strings.Contains(line, workload.NginxListening) {
+		return nil, fmt.Errorf("the web server's first line is %.200q instead of %q", line, workload.NginxListening)
+	}
+	return c, nil
+}
+
+// loadedRedis starts Redis and fills it.
+func loadedRedis(ctx context.Context, t bench.Trial) (*bench.Running, error) {
+	spec := t.Spec(workload.LocalRedis()...)
+	spec.Process.Stderr = t.Watch()
+	c, err := bench.Launch(ctx, t, spec)
+	if err != nil {
+		return nil, err
+	}
+	fill := workload.FillRedis(t.Int("keys"))
+	for range attempts {
+		// Redis has no event for its readiness that a container without a network shows.
+		if _, err = bench.Measure(ctx, t, bench.Within(c), fill); err == nil {
+			return c, nil
+		}
+		if _, err := t.Sleep(ctx, pause); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("fill Redis: %w", err)
+}
+
+// The client tries to fill Redis for 10 s.
+const (
+	attempts = 100
+	pause    = 100 * time.Millisecond
+)

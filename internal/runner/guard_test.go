@@ -221,7 +221,7 @@ func TestContainersAreExtrapolated(t *testing.T) {
 			if got.Reason != tt.reason || (got.Status == result.OK) != (tt.reason == "") {
 				t.Errorf("%s because %q, want %q", got.Status, got.Reason, tt.reason)
 			}
-			want := 3 // for the measurement
+			want := 5 // for the measurement
 			if tt.reason == "" {
 				want += 2 // a trial of each block
 			}

@@ -2,9 +2,11 @@ package runner
 
 import (
 	"context"
+	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -46,7 +48,7 @@ func (r *run) measureUnit(ctx context.Context, t Target) (unit, *result.Trial) {
 	work := plan.Work{Benchmark: bench.Benchmark{
 		Name: "one container", Image: bench.ProbeImage,
 		Run: func(ctx context.Context, trial bench.Trial) (err error) {
-			each, err = r.oneMore(ctx, trial)
+			each, err = r.oneMore(ctx, trial, r.charged(t.Engine))
 			return err
 		},
 	}}
@@ -58,16 +60,20 @@ func (r *run) measureUnit(ctx context.Context, t Target) (unit, *result.Trial) {
 	return each, nil
 }
 
-// oneMore starts three idle containers. The first one also pays for the runtime's files in the page cache and for the growth of a daemon.
-// The cost of each of the two others is
+// measuredContainers is the number of containers that measureUnit starts. The first one also pays for the runtime's files in the page cache
+// and for the growth of a daemon; the cost comes from the others.
+const measuredContainers = 5
+
+// oneMore starts idle containers and returns the cost of each but the first:
 //
-//	max(charge, min(fall of the second, fall of the third))
+//	max(charge, min(fall, 2 × charge))
 //
-// The charge is the mean growth of the run's cgroup. It misses memory that the kernel charges to no cgroup, and the processes of a
-// user's daemon. The fall is the fall of MemAvailable. It includes all of them, but also the noise of other programs, which the minimum
-// suppresses. The number of processes has the same formula.
-func (r *run) oneMore(ctx context.Context, t bench.Trial) (unit, error) {
-	var levels [3]level
+// The charge is the mean growth of the run's cgroup. It misses memory that the kernel charges to no cgroup. The fall is the smallest fall of
+// MemAvailable by one container. It includes that memory, but on a busy host other programs change MemAvailable far more than a
+// container does, which the minimum does not always suppress; so it counts up to twice the charge. The processes of a user's daemon are
+// not in the run's cgroup, and the cost on its targets is the fall. The number of processes has the same formula.
+func (r *run) oneMore(ctx context.Context, t bench.Trial, complete bool) (unit, error) {
+	var levels [measuredContainers]level
 	for i := range levels {
 		if _, err := bench.Start(ctx, t); err != nil {
 			return unit{}, err
@@ -77,17 +83,42 @@ func (r *run) oneMore(ctx context.Context, t bench.Trial) (unit, error) {
 			return unit{}, err
 		}
 	}
-	cost := func(host, group func(level) int64) int64 {
-		fall := min(host(levels[1])-host(levels[0]), host(levels[2])-host(levels[1]))
-		charge := group(levels[2]) - group(levels[0])
-		return max(0, fall, (charge+1)/2)
+	smallest := func(of func(level) int64) int64 {
+		least := of(levels[1]) - of(levels[0])
+		for i := range levels[1:] {
+			least = min(least, of(levels[i+1])-of(levels[i]))
+		}
+		return max(0, least)
 	}
-	files := func(l level) int64 { return l.files }
+	cost := func(host, group func(level) int64) int64 {
+		const others = measuredContainers - 1
+		charge := max(0, group(levels[others])-group(levels[0])+others-1) / others
+		fall := smallest(host)
+		if complete {
+			fall = min(fall, 2*charge)
+		}
+		return max(charge, fall)
+	}
 	return unit{
 		memory: cost(func(l level) int64 { return l.memory }, func(l level) int64 { return l.group.Memory }),
 		tasks:  max(1, cost(func(l level) int64 { return l.tasks }, func(l level) int64 { return l.group.Tasks })),
-		files:  cost(files, files),
+		files:  smallest(func(l level) int64 { return l.files }),
 	}, nil
+}
+
+// charged reports whether the run's cgroup accounts all processes of an engine, the daemon's included.
+func (r *run) charged(e engine.Engine) bool {
+	if r.group == nil || len(r.group.Missing()) > 0 {
+		return false
+	}
+	switch e := e.(type) {
+	case engine.DaemonBacked:
+		group := e.Daemon().Cgroup
+		return group != nil && strings.HasPrefix(group.Path(), r.group.Path()+"/")
+	case engine.CgroupPlacer:
+		return true
+	}
+	return false
 }
 
 // level is the use of the host's resources at one time, and the use by the run's cgroup.

@@ -167,7 +167,7 @@ func (e *Engine) createArgs(b *container, spec engine.Spec, parent string) []str
 		"create", "--name", spec.ID, "--label", engine.Label + "=" + e.Session.RunID, "--pull", "never",
 		"--network", network, "--read-only=" + strconv.FormatBool(!spec.Writable), "--read-only-tmpfs=false", "--tmpfs", tmpfs("/tmp", false),
 		"--user", "0:0", "--log-driver", "k8s-file", "--log-opt", "path=" + b.log, "--conmon-pidfile", b.conmonFile(),
-		"--workdir", "/",
+		"--workdir", "/", "--oom-score-adj", strconv.Itoa(e.Session.Launcher.OOMScore()),
 	}
 	if e.Session.Cgroups != nil {
 		args = append(args, "--cgroup-parent", path.Join(e.Session.Cgroups.Base(), parent))

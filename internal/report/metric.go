@@ -35,6 +35,10 @@ func (b *builder) metrics(run int, bench *Benchmark, s *Section) (families, comp
 			s.Unbased = append(s.Unbased, described.Name)
 			continue
 		}
+		if !slices.ContainsFunc(samples[s.Baseline], func(v stats.Sample) bool { return v.Value != 0 }) {
+			s.Zero = append(s.Zero, described.Name)
+			continue
+		}
 		if n := b.compare(m, run, s, samples); n > 0 {
 			families++
 			comparisons += n

@@ -24,6 +24,8 @@ type Scale struct {
 	Unit float64
 	// from is the least value, in the scale, that is spelled in it; 1 unless set.
 	from float64
+	// whole is set if whole numbers have no decimals.
+	whole bool
 }
 
 // scales are the prefixes of each unit, ascending. Memory has powers of two, like cgroup limits and smaps. Rates have
@@ -48,7 +50,9 @@ func scales(unit result.Unit) []Scale {
 		return []Scale{{Name: "µJ", Unit: 1e-6}, {Name: "mJ", Unit: 1e-3}, {Name: "J", Unit: 1}, {Name: "kJ", Unit: 1e3}}
 	case result.ByteSeconds:
 		return []Scale{{Name: "B·s", Unit: 1}, {Name: "KiB·s", Unit: 1 << 10}, {Name: "MiB·s", Unit: 1 << 20}, {Name: "GiB·s", Unit: 1 << 30}, {Name: "TiB·s", Unit: 1 << 40}}
-	case result.Score, result.Count:
+	case result.Count:
+		return []Scale{{Name: "", Unit: 1, whole: true}}
+	case result.Score:
 	}
 	return []Scale{{Name: "", Unit: 1}}
 }
@@ -74,7 +78,12 @@ func ScaleFor(value float64, unit result.Unit) Scale {
 }
 
 // Number spells value in the scale, without the unit.
-func (s Scale) Number(value float64) string { return Number(value / s.Unit) }
+func (s Scale) Number(value float64) string {
+	if s.whole && value == math.Trunc(value) {
+		return strconv.FormatFloat(value, 'f', 0, 64)
+	}
+	return Number(value / s.Unit)
+}
 
 // with puts the unit behind a number.
 func (s Scale) with(number string) string {

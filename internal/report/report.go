@@ -27,7 +27,7 @@
 //   - Overhead is |ratio − 1| (wang, equation 1). It exists only against a native baseline.
 //   - The baseline of a benchmark is the run's baseline if that has a trial of the benchmark, with these parameters, that is
 //     ok. Otherwise it is the first target that has one.
-//   - A metric without a value on the baseline has no ratios. Another baseline for that metric alone would mislead.
+//   - A metric without a value on the baseline, or with 0 in all its trials, has no ratios. Another baseline for that metric alone would mislead.
 //   - A family is one metric of one benchmark in one run: all targets against the baseline, as in Dunnett's comparisons with
 //     a control (C. W. Dunnett, "A Multiple Comparison Procedure for Comparing Several Treatments with a Control", JASA 50
 //     (1955) 1096–1121). Holm's correction keeps the chance of one false verdict in a family at 5 %. We rejected all metrics
@@ -192,6 +192,8 @@ type Section struct {
 	Unrecorded []string
 	// Unbased names the metrics without a value on the baseline. They have no ratios.
 	Unbased []string
+	// Zero names the metrics that are 0 in all trials of the baseline. They have no ratios either.
+	Zero []string
 	// Layers split metrics by layer. They exist if the run has targets that differ by one layer.
 	Layers     []Layers
 	Components []Components
@@ -297,9 +299,21 @@ type Metric struct {
 	Rows []Row
 }
 
-// Unbased reports whether no run has a value of the metric on its baseline.
+// Unbased reports whether no run has a value of the metric, other than 0, on its baseline.
 func (m *Metric) Unbased() bool {
-	return !slices.ContainsFunc(m.Rows, func(r Row) bool { return slices.ContainsFunc(r.Cells, func(c Cell) bool { return c.Baseline }) })
+	return !m.based(func(c Cell) bool { return c.Baseline && c.Summary.Max != 0 })
+}
+
+// WhyUnbased is the reason why an unbased metric has no ratios to a baseline.
+func (m *Metric) WhyUnbased(baseline string) string {
+	if m.based(func(c Cell) bool { return c.Baseline }) {
+		return baseline + " is 0"
+	}
+	return baseline + " has no value"
+}
+
+func (m *Metric) based(on func(Cell) bool) bool {
+	return slices.ContainsFunc(m.Rows, func(r Row) bool { return slices.ContainsFunc(r.Cells, on) })
 }
 
 // Breached reports whether the median of the cell is beyond the bound of the metric.

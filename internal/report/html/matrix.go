@@ -188,7 +188,7 @@ func newSideGroup(b *report.Benchmark, m *report.Metric) matrixGroup {
 	case m.DerivedFrom != "":
 		g.About += "; derived from " + m.DerivedFrom + ", so without a ratio"
 	case m.Unbased():
-		g.About += "; no ratio, because " + b.Baseline + " has no value"
+		g.About += "; no ratio, because " + m.WhyUnbased(b.Baseline)
 	}
 	for i := range m.Rows {
 		r := &m.Rows[i]

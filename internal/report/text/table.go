@@ -168,6 +168,9 @@ func (p *printer) about(s *report.Section) string {
 	if len(s.Unbased) > 0 {
 		about += "; no ratio where " + s.Baseline + " has no value: " + strings.Join(s.Unbased, ", ")
 	}
+	if len(s.Zero) > 0 {
+		about += "; no ratio to the 0 of " + s.Baseline + ": " + strings.Join(s.Zero, ", ")
+	}
 	return about
 }
 
@@ -197,7 +200,7 @@ func (p *printer) sideBySide(b *report.Benchmark) {
 		m := &b.Metrics[i]
 		about := string(m.Better) + " is better"
 		if m.Unbased() {
-			about += "; no ratio, because " + clean(b.Baseline) + " has no value"
+			about += "; no ratio, because " + m.WhyUnbased(clean(b.Baseline))
 		}
 		p.line("")
 		p.wrappedIn(bold, "  ", clean(m.Name)+": "+about)

@@ -174,7 +174,7 @@ func (h *Host) compute(programs []string) (Footprint, error) {
 		f.Notes = append(f.Notes, "the lists of files are missing, so the sizes are the packages' own estimates: "+strings.Join(guessed, ", "))
 	}
 	if len(loose.files) > 0 {
-		f.Notes = append(f.Notes, "libraries that a program outside of packages opens while it runs are unknown")
+		f.Notes = append(f.Notes, "libraries opened by dlopen are unknown")
 	}
 	return f, nil
 }
@@ -206,7 +206,7 @@ func (h *Host) recommended(f *Footprint, seeds []*unit, alone Sum) error {
 		f.Notes = append(f.Notes, "recommended packages that are neither installed nor in an index, and count nothing: "+strings.Join(lacking, ", "))
 	}
 	if estimates > 0 {
-		f.Notes = append(f.Notes, fmt.Sprintf("of the packages with recommended ones, %d are not installed here and count with the size in the index", estimates))
+		f.Notes = append(f.Notes, fmt.Sprintf("with the recommended packages, %d count with their size in the index", estimates))
 	}
 	f.Recommended = &sum
 	return nil

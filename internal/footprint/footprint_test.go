@@ -281,7 +281,7 @@ func TestNotesOfDebian(t *testing.T) {
 	}
 	want := []string{
 		"recommended packages that are neither installed nor in an index, and count nothing: gone",
-		"of the packages with recommended ones, 3 are not installed here and count with the size in the index",
+		"with the recommended packages, 3 count with their size in the index",
 		"the lists of files are missing, so the sizes are the packages' own estimates: libgcc, links",
 	}
 	if diff := cmp.Diff(want, f.Notes); diff != "" {

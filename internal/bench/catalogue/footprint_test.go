@@ -69,8 +69,8 @@ func TestFootprintInstall(t *testing.T) {
 			}
 		}
 		for name, want := range map[string]string{
-			"packages of": "dpkg", "largest packages": "a 1.9 MB, b 0.3 MB, c 0.0 MB, d 0.0 MB, e 0.0 MB and 1 smaller ones",
-			"outside packages": "tool", "limits": "one; two", "daemon": "none",
+			"package manager": "dpkg", "largest packages": "a 1.9 MB, b 0.3 MB, c 0.0 MB, d 0.0 MB, e 0.0 MB and 1 smaller ones",
+			"outside packages": "tool", "accuracy": "one; two", "daemon": "none",
 		} {
 			if got := trial.Conditions[name]; got != want {
 				t.Errorf("the condition %s is %q, want %q", name, got, want)

@@ -89,7 +89,7 @@ func run(ctx context.Context, t bench.Trial) error {
 // describe records the parts of a footprint as conditions.
 func describe(t bench.Trial, f footprint.Footprint) {
 	if f.Manager != "" {
-		t.Condition("packages of", f.Manager)
+		t.Condition("package manager", f.Manager)
 	}
 	if len(f.Packages) > 0 {
 		var largest []string
@@ -110,7 +110,7 @@ func describe(t bench.Trial, f footprint.Footprint) {
 		t.Condition("outside packages", strings.Join(names, ", "))
 	}
 	if len(f.Notes) > 0 {
-		t.Condition("limits", strings.Join(f.Notes, "; "))
+		t.Condition("accuracy", strings.Join(f.Notes, "; "))
 	}
 }
 
@@ -141,7 +141,13 @@ func daemon(ctx context.Context, t bench.Trial) error {
 		return err
 	}
 	t.Record("DaemonMemory", float64(memory))
+	observed := fmt.Sprintf("observed for %v without a container", t.Duration("idle"))
+	if after == before {
+		// The daemon works at longer intervals. An hour without any CPU time was not measured.
+		t.Condition("daemon", observed+", and used no CPU time")
+		return nil
+	}
 	t.Record("DaemonCPUPerHour", (after-before).Seconds()*time.Hour.Seconds()/(ended-began).Seconds())
-	t.Condition("daemon", fmt.Sprintf("observed for %v without a container", t.Duration("idle")))
+	t.Condition("daemon", observed)
 	return nil
 }

@@ -93,6 +93,7 @@ type Execution struct {
 	targets []runner.Target
 	host    engine.Engine // runs the peer programs on the host; nil if no target has a network with a peer
 	caches  pageCache
+	metrics metrics
 }
 
 // environment holds the engines, the clock and the noise source of an execution. For fake targets they
@@ -202,6 +203,7 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	e.metrics.bench = run.Bench
 	config, err := e.runnerConfig(ctx, run, files)
 	if err != nil {
 		return Outcome{Recorded: true}, err
@@ -211,7 +213,7 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 	if err != nil || outcome.Interrupted {
 		state = result.Interrupted
 	}
-	caveats := slices.Concat(run.Caveats, e.caches.caveats(), outcome.Caveats)
+	caveats := slices.Concat(run.Caveats, e.caches.caveats(), e.metrics.dropped, outcome.Caveats)
 	err = errors.Join(err, e.Store.Finish(context.WithoutCancel(ctx), e.RunID, state, time.Now().UTC(), caveats))
 	return Outcome{Outcome: outcome, Recorded: true}, err
 }
@@ -225,7 +227,7 @@ func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[
 		Images: files, Data: e.scratch, Registry: &fakeImages{},
 		Record: func(t result.Trial) error {
 			// A finished trial is kept, also when the run is being interrupted.
-			return e.Store.Append(context.WithoutCancel(ctx), e.RunID, t)
+			return e.Store.Append(context.WithoutCancel(ctx), e.RunID, e.metrics.known(t))
 		},
 		Observer: e.Observer,
 		Pulling: func(target string, image bench.Image) {

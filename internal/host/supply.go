@@ -31,12 +31,35 @@ func Available(root string) (free, total int64, err error) {
 }
 
 // Meminfo returns the values of /proc/meminfo by name, in bytes, on the machine at root.
+//
+// Free pages in the kernel's lists for each CPU count as free and available here. The kernel omits them from MemFree and
+// MemAvailable. Since Linux 6.7 it keeps hundreds of MiB there after programs exit, and gives them to the next programs, whose
+// memory then does not appear in the fall of MemAvailable.
 func Meminfo(root string) (map[string]int64, error) {
-	info := tree{os.DirFS(root)}.meminfo()
+	t := tree{os.DirFS(root)}
+	info := t.meminfo()
 	if len(info) == 0 {
 		return nil, fmt.Errorf("read the memory of the host: /proc/meminfo is empty: %w", fs.ErrNotExist)
 	}
+	listed := t.listed() * int64(os.Getpagesize())
+	for _, name := range []string{"MemFree", "MemAvailable"} {
+		if _, known := info[name]; known {
+			info[name] += listed
+		}
+	}
 	return info, nil
+}
+
+// listed is the number of free pages in the lists for each CPU. It is 0 if the kernel does not show it.
+func (t tree) listed() (pages int64) {
+	for _, line := range t.lines("proc/zoneinfo") {
+		if count, ok := strings.CutPrefix(strings.TrimSpace(line), "count:"); ok {
+			if n, err := strconv.ParseInt(strings.TrimSpace(count), 10, 40); err == nil {
+				pages += n
+			}
+		}
+	}
+	return pages
 }
 
 // Tasks returns the number of processes and threads that the machine at root can create, and the limit: the lower one of

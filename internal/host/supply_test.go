@@ -53,6 +53,14 @@ func TestMeminfo(t *testing.T) {
 	if err != nil || len(got) != 2 || got["MemTotal"] != 8<<10 || got["HugePages_Total"] != 3 {
 		t.Errorf("Meminfo = %v, %v", got, err)
 	}
+	root := machine(t, "proc/meminfo", "MemFree: 8 kB\n")
+	zones := "Node 0, zone   Normal\n  pages free     5508\n  pagesets\n    cpu: 0\n              count:    34\n              high:     1444\n    cpu: 1\n              count:    15\n"
+	if err := os.WriteFile(filepath.Join(root, "proc/zoneinfo"), []byte(zones), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := host.Meminfo(root); err != nil || len(got) != 1 || got["MemFree"] != 8<<10+49*int64(os.Getpagesize()) {
+		t.Errorf("Meminfo with free pages in lists = %v, %v", got, err)
+	}
 	if got, err := host.Meminfo(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Meminfo without the file = %v, %v", got, err)
 	}

@@ -143,7 +143,7 @@ func (a *Account) living() ([]process, error) {
 	}
 	for i := range living {
 		p := &living[i]
-		if p.args, err = arguments(p.pid); err != nil {
+		if p.args, err = arguments(a.proc, p.pid); err != nil {
 			return nil, err
 		}
 		a.seen[p.pid] = *p
@@ -159,7 +159,7 @@ func (a *Account) statuses(pids []int) ([]process, error) {
 		if pid == 0 || pid == a.self {
 			continue
 		}
-		p, ok, err := status(pid)
+		p, ok, err := status(a.proc, pid)
 		if err != nil {
 			return nil, err
 		}

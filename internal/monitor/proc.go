@@ -19,9 +19,13 @@ func exited(err error) bool {
 }
 
 // status reads the kernel's record of a living process; ok is false if the process has exited.
-func status(pid int) (p process, ok bool, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if exited(err) {
+// The error is ErrHidden for a process that the kernel hides.
+func status(proc string, pid int) (p process, ok bool, err error) {
+	text, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
+	switch {
+	case exited(err) && hidden(proc, pid), errors.Is(err, fs.ErrPermission):
+		return process{}, false, ErrHidden
+	case exited(err):
 		return process{}, false, nil
 	}
 	if err != nil {
@@ -33,29 +37,49 @@ func status(pid int) (p process, ok bool, err error) {
 	return p, ok, err
 }
 
-// parseSizes reads the number of threads and the resident set size, in bytes, from a stat file of /proc: fields 20 and 24 of
-// proc(5).
+// hidden reports whether a process without files in /proc exists. With hidepid=2 a process of another user looks like one that has
+// exited, but it can be signalled, or not be signalled for lack of permission.
+func hidden(proc string, pid int) bool {
+	if err := unix.Kill(pid, 0); errors.Is(err, unix.ESRCH) {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(proc, strconv.Itoa(pid), "stat")) // its ID may belong to a new process by now
+	return exited(err)
+}
+
+// parseSizes reads the number of threads and the resident set size, in bytes, from a stat file of /proc.
 func parseSizes(text string) (threads int, resident int64, err error) {
-	const first, threadsField, residentField = 3, 20, 24 // first follows the name
-	fields := strings.Fields(text[strings.LastIndex(text, ") ")+2:])
-	if len(fields) <= residentField-first {
-		return 0, 0, fmt.Errorf("parse /proc/PID/stat: no field %d in %q", residentField, text)
+	fields := statFields(text)
+	threads = int(fields.number(20, &err))
+	resident = int64(fields.number(24, &err)) * int64(os.Getpagesize())
+	return threads, resident, err
+}
+
+// stat is the fields of a stat file of /proc from the third, which follows the name.
+type stat []string
+
+func statFields(text string) stat {
+	return strings.Fields(text[strings.LastIndex(text, ") ")+2:])
+}
+
+// number reads a field by its number in proc(5), unless there is an error already.
+func (s stat) number(field int, err *error) (n uint64) {
+	const first = 3
+	if *err == nil && len(s) <= field-first {
+		*err = fmt.Errorf("parse /proc/PID/stat: no field %d in %q", field, []string(s))
 	}
-	threads, err = strconv.Atoi(fields[threadsField-first])
-	if err != nil {
-		return 0, 0, fmt.Errorf("parse /proc/PID/stat: number of threads: %w", err)
+	if *err != nil {
+		return 0
 	}
-	pages, err := strconv.ParseInt(fields[residentField-first], 10, 44)
-	if err != nil {
-		return 0, 0, fmt.Errorf("parse /proc/PID/stat: resident set size: %w", err)
+	n, failed := strconv.ParseUint(s[field-first], 10, 44)
+	if failed != nil {
+		*err = fmt.Errorf("parse /proc/PID/stat: field %d: %w", field, failed)
 	}
-	return threads, pages * int64(os.Getpagesize()), nil
+	return n
 }
 
 // arguments returns the command line of a process. It is empty for a process that has exited.
-func arguments(pid int) ([]string, error) { return argumentsIn("/proc", pid) }
-
-func argumentsIn(proc string, pid int) ([]string, error) {
+func arguments(proc string, pid int) ([]string, error) {
 	text, err := os.ReadFile(fmt.Sprintf("%s/%d/cmdline", proc, pid))
 	if err != nil && !exited(err) {
 		return nil, err

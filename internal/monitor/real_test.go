@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -254,7 +255,22 @@ func TestMemoryWithoutRecords(t *testing.T) {
 	if _, err := a.CPU(); !errors.Is(err, errOverflow) {
 		t.Errorf("CPU: %v, want %v", err, errOverflow)
 	}
-	a.proc = t.TempDir() // an old kernel
+	a.proc = t.TempDir()
+	if _, err := a.Census(); !errors.Is(err, ErrHidden) {
+		t.Errorf("census without the process in /proc: %v, want %v", err, ErrHidden)
+	}
+	// An old kernel.
+	for _, file := range []string{"stat", "cmdline"} {
+		name := filepath.Join(strconv.Itoa(sleeper.Process.Pid), file)
+		text, err := os.ReadFile(filepath.Join("/proc", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Join(a.proc, filepath.Dir(name)), 0o700), os.WriteFile(filepath.Join(a.proc, name), text, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.Search = false
 	if census, err := a.Census(); err != nil || !census.Resident || census.Tasks != 1 || census.Memory[Runtime].PSS < memory[Runtime] {
 		t.Errorf("without proportional set sizes the census is %+v, %v; want a resident set of at least %d", census, err, memory[Runtime])
 	}

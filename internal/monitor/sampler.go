@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -51,7 +50,7 @@ type member struct {
 func NewSampler(t Target, proc string) (*Sampler, error) {
 	s := &Sampler{
 		proc: proc, known: map[int]member{},
-		account: &Account{Target: t, self: os.Getpid(), before: map[int]time.Duration{}, seen: map[int]process{}},
+		account: &Account{Target: t, proc: proc, self: os.Getpid(), before: map[int]time.Duration{}, seen: map[int]process{}},
 	}
 	var err error
 	if t.Search {
@@ -145,7 +144,7 @@ func (s *Sampler) list() error {
 			continue
 		}
 		changed = true
-		if m.args, err = argumentsIn(s.proc, m.pid); err != nil && !errors.Is(err, fs.ErrPermission) {
+		if m.args, err = arguments(s.proc, m.pid); err != nil && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
 	}
@@ -210,7 +209,7 @@ func (s *Sampler) stats(pids []int) ([]member, error) {
 func (s *Sampler) stat(pid int) (m member, ok bool, err error) {
 	n, err := s.read(pid, "stat")
 	switch {
-	case exited(err) && s.hidden(pid), errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+	case exited(err) && hidden(s.proc, pid), errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		return member{}, false, ErrHidden
 	case exited(err):
 		return member{}, false, nil
@@ -218,16 +217,6 @@ func (s *Sampler) stat(pid int) (m member, ok bool, err error) {
 		return member{}, false, fmt.Errorf("read the state of process %d: %w", pid, err)
 	}
 	return parseMember(string(s.buf[:n]))
-}
-
-// hidden reports whether a process without files in /proc exists. With hidepid=2 a process of another user looks like one that has
-// exited, but it can be signalled, or not be signalled for lack of permission.
-func (s *Sampler) hidden(pid int) bool {
-	if err := unix.Kill(pid, 0); errors.Is(err, unix.ESRCH) {
-		return false
-	}
-	_, err := s.read(pid, "stat") // its ID may belong to a new process by now
-	return exited(err)
 }
 
 // read reads a small file of a process into buf.
@@ -245,22 +234,10 @@ func parseMember(text string) (m member, ok bool, err error) {
 	if m.process, ok, err = parseStat(text); err != nil {
 		return member{}, false, err
 	}
-	const first = 3 // the field after the name
-	fields := strings.Fields(text[strings.LastIndex(text, ") ")+2:])
-	number := func(field int) (n uint64) {
-		if err == nil && len(fields) <= field-first {
-			err = fmt.Errorf("parse /proc/PID/stat: no field %d in %q", field, text)
-		}
-		if err == nil {
-			if n, err = strconv.ParseUint(fields[field-first], 10, 63); err != nil {
-				err = fmt.Errorf("parse /proc/PID/stat: field %d: %w", field, err)
-			}
-		}
-		return n
-	}
-	ticks := number(14) + number(15)
+	fields := statFields(text)
+	ticks := fields.number(14, &err) + fields.number(15, &err)
 	m.cpu = time.Duration(ticks) * (time.Second / ticksPerSecond)
-	m.start = number(22)
-	m.rss = int64(number(24)) * int64(os.Getpagesize())
+	m.start = fields.number(22, &err)
+	m.rss = int64(fields.number(24, &err)) * int64(os.Getpagesize())
 	return m, ok, err
 }

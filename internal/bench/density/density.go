@@ -11,7 +11,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -250,6 +249,3 @@ func alive(ctx context.Context, t bench.Trial, running []*bench.Running) error {
 	}
 	return nil
 }
-
-// finite reports whether a line could be fitted.
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

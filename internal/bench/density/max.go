@@ -68,6 +68,10 @@ func predict(ctx context.Context, t bench.Trial) error {
 	if err != nil {
 		return err
 	}
+	return recordMost(t, all)
+}
+
+func recordMost(t bench.Trial, all readings) error {
 	census, available := all.known()
 	if !available {
 		return all[0].noAvailable
@@ -88,7 +92,7 @@ func predict(ctx context.Context, t bench.Trial) error {
 	limits := []limit{{"memory", (spare - line.Intercept) / line.Slope}}
 	if tasks, err := t.Cost.Tasks(); err == nil && census {
 		if each := slope(all.growth(func(r reading) int64 { return int64(r.census.Tasks) })); each > 0 {
-			limits = append(limits, limit{"processes and threads", float64(t.Int("containers")) + float64(tasks)/each})
+			limits = append(limits, limit{"processes and threads", float64(len(all)-1) + float64(tasks)/each})
 		}
 	}
 	least := limits[0]

@@ -78,9 +78,13 @@ func memory() bench.Benchmark {
 // measure starts the containers and records their memory.
 func measure(ctx context.Context, t bench.Trial, launch launcher) error {
 	_, all, err := crowd(ctx, t, t.Int("containers"), launch)
-	if err != nil {
-		return err
+	if err == nil {
+		recordMemory(t, all)
 	}
+	return err
+}
+
+func recordMemory(t bench.Trial, all readings) {
 	census, available := all.known()
 	if census {
 		pss := all.growth(func(r reading) int64 { return r.pss().PSS })
@@ -104,7 +108,6 @@ func measure(ctx context.Context, t bench.Trial, launch launcher) error {
 	if census && available && all.divided() {
 		all.explain(slope, func(component string, value float64) { t.Record("RestPerContainer"+title(component), value) })
 	}
-	return nil
 }
 
 // recordLine records the values for 1, 2, … containers, and the line through them.

@@ -58,7 +58,12 @@ func Build(arch string) (image v1.Image, err error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := pack(probe)
+	return imageOf(arch, probe)
+}
+
+// imageOf builds an image for an architecture with a program at ProbePath.
+func imageOf(arch string, program []byte) (v1.Image, error) {
+	content, err := pack(program)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +143,7 @@ func Assemble(arch, createdBy string, labels map[string]string, layers ...v1.Lay
 const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // variants are the variants of architectures in image indexes.
-var variants = map[string]string{"arm64": "v8"}
+var variants = map[string]string{"arm": "v7", "arm64": "v8"}
 
 // Epoch returns the time of all files and fields in Touchstone's images. The current time would change their digests.
 func Epoch() time.Time { return time.Unix(0, 0).UTC() }

@@ -29,7 +29,7 @@ import (
 
 // Registry serves images over HTTP to engines on this host, so that they can pull in the usual way. It listens only on the
 // loopback address, on a random port. It keeps images in memory unless they are in files. It refuses uploads: it handles only
-// GET and HEAD, and only Publish and Fresh add images. It must be closed.
+// GET and HEAD, and only Publish, Fresh and Minimal add images. It must be closed.
 //
 // The registry of go-containerregistry was rejected: it accepts uploads from every client, responds with 416 to containerd's open-ended
 // range requests, and keeps the names of deleted images.
@@ -41,7 +41,7 @@ type Registry struct {
 	served sync.WaitGroup
 
 	mu     sync.RWMutex
-	fresh  int                   // the number of images that Fresh created
+	made   int                   // the number of images that Fresh and Minimal created
 	images map[string]*published // by reference
 }
 
@@ -201,8 +201,8 @@ func (r *Registry) Fresh(ctx context.Context, size int64) (string, error) {
 		return "", fmt.Errorf("create a fresh image of %d bytes: %w", size, err)
 	}
 	r.mu.Lock()
-	r.fresh++
-	as := fmt.Sprintf("fresh:%d", r.fresh)
+	r.made++
+	as := fmt.Sprintf("fresh:%d", r.made)
 	r.mu.Unlock()
 	return r.Publish(ctx, as, image)
 }

@@ -53,7 +53,8 @@ type Core interface {
 	Condition(name, value string)
 }
 
-// Images makes, pulls and removes images. Its errors are *engine.UnsupportedErrors if the engine pulls no images.
+// Images makes, pulls and removes images. The errors of Fresh, Pull and Remove are *engine.UnsupportedErrors if the engine
+// pulls no images.
 type Images interface {
 	// Fresh publishes an image that no engine has seen: the image of Core.Spec with one more layer, of size bytes that
 	// do not compress. The runner withdraws it at the end of the trial.
@@ -62,6 +63,34 @@ type Images interface {
 	// that still exist at the end of the trial.
 	Pull(ctx context.Context, ref string) (Span, error)
 	Remove(ctx context.Context, ref string) (Span, error)
+	// Minimal publishes an image for an architecture in Go's naming, and writes its file system to a directory. Its one
+	// program, at the probe's path, exits with MinimalCode at once, whatever its arguments are. The runner withdraws the image
+	// at the end of the trial. It works with engines that pull no images too.
+	Minimal(ctx context.Context, arch string) (Minimal, error)
+}
+
+// MinimalCode is the exit code of the program in a minimal image.
+const MinimalCode = 42
+
+// Minimal is an image with one program.
+type Minimal struct {
+	Rootfs string // a directory with the image's file system
+	Ref    string // a reference for engines that pull
+	// Emulator is the interpreter that the host's kernel starts for the program.
+	Emulator Emulator
+}
+
+// Emulator is an interpreter that is registered with the host's kernel for programs of another architecture (binfmt_misc).
+type Emulator struct {
+	// Name is the name of the registration. It is empty if the kernel has none for the program, or if Unknown is set.
+	Name string
+	// Interpreter is its path.
+	Interpreter string
+	// Fixed is set if the kernel opened the interpreter at the registration (flag F). Otherwise containers find it only in
+	// their own file systems.
+	Fixed bool
+	// Unknown is the reason why the registrations are not known; empty if they are.
+	Unknown string
 }
 
 // Network connects containers with the host.

@@ -29,6 +29,11 @@ func (f *fakeImages) Fresh(context.Context, int64) (string, error) {
 	return fmt.Sprintf("fake/fresh:%d", f.made), nil
 }
 
+func (f *fakeImages) Minimal(_ context.Context, arch, _ string) (string, []byte, error) {
+	f.made++
+	return fmt.Sprintf("fake/minimal-%s:%d", arch, f.made), nil, nil
+}
+
 func (*fakeImages) Forget(string) {}
 
 // fakeRootfs is the root file system of fake targets. The fake engine does not read it.

@@ -2,9 +2,12 @@ package execution
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -67,6 +70,7 @@ func (e *Execution) useHost(config *runner.Config) {
 		config.CPUs = len(online)
 	}
 	config.Footprint = footprint.NewHost("/").Of
+	config.Emulator = emulator
 	config.WorkloadCPUs, config.HostCPUs = e.Plan.Pinning.Workload, e.Plan.Pinning.Touchstone
 	if !dropsCaches(e.Plan, e.work) {
 		return
@@ -111,6 +115,18 @@ func usableCPUs(list string) int {
 		return len(cpus)
 	}
 	return runtime.NumCPU()
+}
+
+// emulator returns the interpreter that this host's kernel starts for a program.
+func emulator(program []byte) bench.Emulator {
+	h, err := host.FindHandler("/", program)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return bench.Emulator{}
+	case err != nil:
+		return bench.Emulator{Unknown: err.Error()}
+	}
+	return bench.Emulator{Name: h.Name, Interpreter: h.Interpreter, Fixed: strings.Contains(h.Flags, "F")}
 }
 
 // pinned states for the run's record the CPUs of the parts of the run.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -163,6 +164,16 @@ func (i *images) Fresh(_ context.Context, size int64) (string, error) {
 	ref := fmt.Sprintf("image-%d:%d", i.made, size)
 	i.left = append(i.left, ref)
 	return ref, nil
+}
+
+func (i *images) Minimal(_ context.Context, arch, dir string) (string, []byte, error) {
+	if i.err != nil {
+		return "", nil, i.err
+	}
+	i.made++
+	ref := fmt.Sprintf("image-%d:%s", i.made, arch)
+	i.left = append(i.left, ref)
+	return ref, []byte(arch), os.Mkdir(dir, 0o755)
 }
 
 func (i *images) Forget(ref string) {

@@ -2,6 +2,9 @@ package runner_test
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"strings"
 	"testing"
 
@@ -80,6 +83,36 @@ func TestImageThatStays(t *testing.T) {
 	l.ok()
 	if trial := l.only(); trial.Status != result.Failed || !strings.Contains(trial.Reason, "clean up: remove image") {
 		t.Errorf("%s because %q", trial.Status, trial.Reason)
+	}
+}
+
+// A minimal image has a directory and a reference, also with an engine that pulls nothing. Both are removed after the trial.
+func TestMinimalImage(t *testing.T) {
+	l := newHarness(t, "fake/a@no=pull")
+	l.config.Emulator = func(program []byte) bench.Emulator { return bench.Emulator{Name: "for " + string(program)} }
+	var made []bench.Minimal
+	l.work("test.one.x", func(ctx context.Context, tr bench.Trial) error {
+		for _, arch := range []string{"arm64", "386"} {
+			m, err := tr.Images.Minimal(ctx, arch)
+			if err != nil {
+				return err
+			}
+			if info, err := os.Stat(m.Rootfs); err != nil || !info.IsDir() || m.Ref == "" || m.Emulator.Name != "for "+arch {
+				t.Errorf("%+v: %v", m, err)
+			}
+			made = append(made, m)
+		}
+		tr.Record("Value", 1)
+		return nil
+	})
+	l.ok()
+	if trial := l.only(); trial.Status != result.OK || len(made) != 2 || made[0].Rootfs == made[1].Rootfs {
+		t.Fatalf("%s because %q with %+v", trial.Status, trial.Reason, made)
+	}
+	for _, m := range made {
+		if _, err := os.Stat(m.Rootfs); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is left: %v", m.Rootfs, err)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // trialImages implements bench.Images.
-type trialImages struct{ *trial }
+type trialImages struct{ trialStorage }
 
 func (t trialImages) Fresh(ctx context.Context, size int64) (string, error) {
 	ref, err := t.r.Registry.Fresh(ctx, size)
@@ -23,6 +24,25 @@ func (t trialImages) Fresh(ctx context.Context, size int64) (string, error) {
 	t.fresh = append(t.fresh, ref)
 	t.mu.Unlock()
 	return ref, nil
+}
+
+func (t trialImages) Minimal(ctx context.Context, arch string) (bench.Minimal, error) {
+	parent, err := t.Scratch(bench.Disk)
+	if err != nil {
+		return bench.Minimal{}, err
+	}
+	image := bench.Minimal{Rootfs: filepath.Join(parent, "rootfs")}
+	var program []byte
+	if image.Ref, program, err = t.r.Registry.Minimal(ctx, arch, image.Rootfs); err != nil {
+		return bench.Minimal{}, err
+	}
+	t.mu.Lock()
+	t.fresh = append(t.fresh, image.Ref)
+	t.mu.Unlock()
+	if t.r.Emulator != nil {
+		image.Emulator = t.r.Emulator(program)
+	}
+	return image, nil
 }
 
 func (t trialImages) Pull(ctx context.Context, ref string) (bench.Span, error) {

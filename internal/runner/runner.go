@@ -57,6 +57,8 @@ type Config struct {
 	Meminfo func() (map[string]int64, error)
 	// OOMKills counts the processes that the kernel has killed because the host was out of memory; nil if unknown.
 	OOMKills func() (int64, error)
+	// Emulator returns the interpreter that the host's kernel starts for a program. If it is nil, none is known.
+	Emulator func(program []byte) bench.Emulator
 	// WorkloadCPUs are the CPUs of containers, HostCPUs the CPUs of programs at the host's end of a network, as the kernel
 	// spells them. Empty stands for all CPUs.
 	WorkloadCPUs, HostCPUs string
@@ -115,6 +117,9 @@ type Target struct {
 type Registry interface {
 	// Fresh publishes an image with a new layer of size bytes, and returns its reference.
 	Fresh(ctx context.Context, size int64) (ref string, err error)
+	// Minimal publishes an image for an architecture with a program that exits with bench.MinimalCode, and writes its file
+	// system to the new directory dir. It returns the reference and the program.
+	Minimal(ctx context.Context, arch, dir string) (ref string, program []byte, err error)
 	// Forget withdraws the image. It is idempotent.
 	Forget(ref string)
 }

@@ -88,6 +88,10 @@ func (images) Fresh(_ context.Context, size int64) (string, error) {
 	return fmt.Sprintf("fresh-%d", size), nil
 }
 
+func (images) Minimal(_ context.Context, arch, _ string) (string, []byte, error) {
+	return "minimal-" + arch, nil, nil
+}
+
 func (images) Forget(string) {}
 
 type quiet struct{}

@@ -37,8 +37,10 @@ type Benchmark struct {
 	// Phases is set if a report shows the timed regions of the trials.
 	Phases bool
 	// Place labels the places of its series in plots.
-	Place  string
-	Params []Param
+	Place string
+	// Statements are names of conditions that are results in words. A report shows them by target, before the metrics.
+	Statements []string
+	Params     []Param
 	// Constant is set if all trials on a target have the same values, such as the size of files. One block is then enough.
 	Constant bool
 	// Waits are the media that the benchmark itself waits for. Pressure on them during a trial is not reported as a
@@ -149,7 +151,9 @@ func (b Benchmark) Suite() string {
 
 // Recorded is the description of the benchmark that its runs keep.
 func (b Benchmark) Recorded() result.Benchmark {
-	return result.Benchmark{Name: b.Name, Summary: b.Summary, Source: b.Source, Metrics: b.Metrics, Phases: b.Phases, Place: b.Place}
+	return result.Benchmark{
+		Name: b.Name, Summary: b.Summary, Source: b.Source, Metrics: b.Metrics, Phases: b.Phases, Place: b.Place, Statements: b.Statements,
+	}
 }
 
 // Capabilities lists the capabilities that the benchmark needs with its quick parameters.

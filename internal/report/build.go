@@ -263,7 +263,7 @@ func (b *builder) section() *Section {
 	s.Layers = b.layers(s.Targets)
 	s.Components = b.components(s.Targets)
 	s.Timelines = b.timelines(s.Targets)
-	s.Conditions = b.conditions(s.Targets)
+	s.Stated, s.Conditions = b.conditions(s.Targets)
 	return s
 }
 

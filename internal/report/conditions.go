@@ -37,8 +37,9 @@ func (c Condition) Text() string {
 	return strings.Join(parts, ", ")
 }
 
-// conditions collects the conditions of the trials that count, sorted by name.
-func (b *builder) conditions(targets []Outcome) []Condition {
+// conditions collects the conditions of the trials that count, sorted by name. The results in words are apart from the other
+// conditions, in the order of the benchmark.
+func (b *builder) conditions(targets []Outcome) (stated, others []Condition) {
 	var measured []Outcome
 	values := map[string][]ConditionValue{}
 	for _, o := range targets {
@@ -58,15 +59,56 @@ func (b *builder) conditions(targets []Outcome) []Condition {
 			}
 		}
 	}
-	var all []Condition
-	for _, name := range slices.Sorted(maps.Keys(values)) {
+	condition := func(name string) Condition {
 		c := Condition{Name: name, Values: values[name]}
 		if len(c.Values) == 1 && len(c.Values[0].Targets) == len(measured) && b.always(name, measured) {
 			c.Values[0].Targets = nil
 		}
-		all = append(all, c)
+		return c
 	}
-	return all
+	for _, name := range b.described.Statements {
+		if values[name] != nil {
+			stated = append(stated, condition(name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !slices.Contains(b.described.Statements, name) {
+			others = append(others, condition(name))
+		}
+	}
+	return stated, others
+}
+
+// on spells the values that a target had. It is empty if the target had none.
+func (c Condition) on(target string) string {
+	var parts []string
+	for _, v := range c.Values {
+		if v.Targets == nil || slices.Contains(v.Targets, target) {
+			parts = append(parts, v.Value)
+		}
+	}
+	return strings.Join(parts, ", or in other trials: ")
+}
+
+// StatedRow has the results in words of one target, in the order of Section.Stated. A text is empty if the target has none.
+type StatedRow struct {
+	Target string
+	Texts  []string
+}
+
+// StatedRows are the results in words by target, without targets that have none.
+func (s *Section) StatedRows() []StatedRow {
+	var rows []StatedRow
+	for _, o := range s.Targets {
+		row := StatedRow{Target: o.Target}
+		for _, c := range s.Stated {
+			row.Texts = append(row.Texts, c.on(o.Target))
+		}
+		if o.OK > 0 && strings.Join(row.Texts, "") != "" {
+			rows = append(rows, row)
+		}
+	}
+	return rows
 }
 
 // always reports whether each trial has the condition.
@@ -84,7 +126,7 @@ func (b *Benchmark) conditions() []Fact {
 	all := facts{runs: len(b.Sections)}
 	for i, s := range b.Sections {
 		if s != nil {
-			for _, c := range s.Conditions {
+			for _, c := range slices.Concat(s.Stated, s.Conditions) {
 				*all.value(c.Name, i, "not recorded") = c.Text()
 			}
 		}

@@ -198,7 +198,8 @@ type Section struct {
 	Layers     []Layers
 	Components []Components
 	Timelines  []Timelines
-	Conditions []Condition
+	// Stated are the conditions that are results in words, Conditions the others.
+	Stated, Conditions []Condition
 	// Breaches are medians beyond the bounds of their metrics.
 	Breaches []Breach
 }

@@ -88,6 +88,37 @@ func TestEqualConditionsAreListedOnce(t *testing.T) {
 	}
 }
 
+// Results in words are apart from the conditions, by target. Reports of several runs have them among the conditions.
+func TestStatements(t *testing.T) {
+	run := reporttest.Stated()
+	b := benchmark(t, model(run), lifecycle)
+	if len(b.Conditions) != 1 || b.Conditions[0].String() != "cpus 2-3" {
+		t.Errorf("the conditions are %v", b.Conditions)
+	}
+	var names []string
+	for _, c := range b.Stated {
+		names = append(names, c.Name)
+	}
+	if diff := cmp.Diff([]string{"outcome", "words"}, names); diff != "" {
+		t.Errorf("statements (-want +got):\n%s", diff)
+	}
+	want := []report.StatedRow{
+		{Target: "native", Texts: []string{"runs", ""}},
+		{Target: "oci/runc", Texts: []string{"runs, or in other trials: exec format error", "exec /init: exec format error"}},
+	}
+	if diff := cmp.Diff(want, b.StatedRows()); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	other := reporttest.Stated()
+	other.ID, other.Bench[0].Statements = "another", nil
+	joint := report.New([]result.Run{run, other}, report.Options{})
+	for _, c := range joint.Benchmarks()[0].Conditions {
+		if c.Differs {
+			t.Errorf("the condition %s differs: %q", c.Name, c.Values)
+		}
+	}
+}
+
 // A benchmark that every target skips has no section. A benchmark with one other trial has.
 func TestUnmeasuredBenchmarksAreListed(t *testing.T) {
 	m := model(reporttest.Suite())

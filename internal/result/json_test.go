@@ -59,7 +59,7 @@ func fullDocument() Document {
 					{Name: "HostCPUShim", Unit: Seconds, Better: Lower, Help: "CPU time of the shim", Consumed: true, Group: "CPU time by component", Component: "shim"},
 					{Name: "Rate", Unit: PerSecond, Better: Higher, Series: true, Trend: "running container", Optional: true, Help: "containers a second", DerivedFrom: "Create", Bound: Bound{Most: 100, Broken: "does not hold its limit"}, Agreement: Agreement{With: "Create", Tolerance: 0.15, Rest: "The rest"}},
 				},
-				Phases: true, Place: "number of the container",
+				Phases: true, Place: "number of the container", Statements: []string{"outcome"},
 			}},
 			Overhead: Overhead{EmptyRegion: 90, Exec: 700 * time.Microsecond},
 			Images: []Image{

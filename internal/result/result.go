@@ -330,6 +330,8 @@ type Benchmark struct {
 	Phases bool `json:"phases,omitempty"`
 	// Place labels the places of a series in plots, such as "number of the container, in order of start".
 	Place string `json:"place,omitempty"`
+	// Statements are names of conditions that are results in words. A report shows them by target, before the metrics.
+	Statements []string `json:"statements,omitempty"`
 }
 
 // Image is an image with programs of a run.

@@ -90,6 +90,9 @@ func (r *Run) validateFacts() error {
 		if err := validateMetrics(b.Metrics); err != nil {
 			return fmt.Errorf("benchmark %q: %w", b.Name, err)
 		}
+		if len(b.Statements) > MaxConditions {
+			return fmt.Errorf("benchmark %q: it has %d statements; %d are allowed", b.Name, len(b.Statements), MaxConditions)
+		}
 	}
 	for _, image := range r.Images {
 		if image.Size < 0 {
@@ -321,6 +324,9 @@ func (r *Run) validateText() error {
 		l.check(b.Summary, "the summary of benchmark %s", b.Name)
 		l.check(b.Source, "the source of benchmark %s", b.Name)
 		l.check(b.Place, "the place of benchmark %s", b.Name)
+		for _, name := range b.Statements {
+			l.check(name, "a statement of benchmark %s", b.Name)
+		}
 		for _, m := range b.Metrics {
 			l.check(m.Name, "the name of a metric of benchmark %s", b.Name)
 			l.check(m.Phrase, "the phrase of metric %s of benchmark %s", m.Name, b.Name)

@@ -252,6 +252,23 @@ func TestSuite(t *testing.T) {
 	}
 }
 
+// Results in words have a table of their own.
+func TestStatements(t *testing.T) {
+	got := written(t, reporttest.Stated())
+	for what, want := range map[string]string{
+		"the heads":            `<th scope="col">Target</th><th scope="col">outcome</th><th scope="col">words</th></tr>`,
+		"a target with both":   `<th scope="row">oci/runc</th><td><b>runs, or in other trials: exec format error</b></td><td class="reason">exec /init: exec format error</td>`,
+		"a target without one": `<th scope="row">native</th><td><b>runs</b></td><td class="reason">–</td>`,
+	} {
+		if !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("%s: nothing in the report matches %q", what, want)
+		}
+	}
+	if strings.Contains(got, "<dt>outcome</dt>") {
+		t.Error("the outcome is among the conditions too")
+	}
+}
+
 // rects matches the pieces of bars.
 var rects = regexp.MustCompile(`<rect class="(?:c\d|step)[^"]*" x="([^"]*)" y="([^"]*)" width="([^"]*)" height="([^"]*)"`)
 
@@ -304,6 +321,7 @@ func TestTextOfRunsIsEscaped(t *testing.T) {
 	}
 	run.Targets[1].Notes = []string{bad}
 	run.Images = []result.Image{{Name: bad, Digest: bad}, {Name: "2" + bad, Unavailable: bad}}
+	run.Bench[0].Statements = []string{"stated", bad}
 	for i := range run.Bench[0].Metrics {
 		run.Bench[0].Metrics[i].Name += bad
 	}
@@ -311,7 +329,7 @@ func TestTextOfRunsIsEscaped(t *testing.T) {
 		tr := &run.Trials[i]
 		tr.Benchmark += bad
 		tr.Params = bad
-		tr.Conditions = map[string]string{bad: bad}
+		tr.Conditions = map[string]string{bad: bad, "stated": bad}
 		if tr.Target != "native" {
 			tr.Target += bad
 		}

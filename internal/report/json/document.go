@@ -218,12 +218,15 @@ func benchmark(of **report.Benchmark) object {
 		optional("layers", each(s.Layers, layers)),
 		optional("components", each(s.Components, components)),
 		optional("timelines", each(s.Timelines, timelines)),
-		optional("conditions", each(s.Conditions, func(c *report.Condition) object {
-			return object{{"name", c.Name}, {"values", each(c.Values, func(v *report.ConditionValue) object {
-				return object{{"value", v.Value}, optional("targets", v.Targets)}
-			})}}
-		})),
+		optional("statements", each(s.Stated, condition)),
+		optional("conditions", each(s.Conditions, condition)),
 	}
+}
+
+func condition(c *report.Condition) object {
+	return object{{"name", c.Name}, {"values", each(c.Values, func(v *report.ConditionValue) object {
+		return object{{"value", v.Value}, optional("targets", v.Targets)}
+	})}}
 }
 
 func outcome(o *report.Outcome) object {

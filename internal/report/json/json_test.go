@@ -99,6 +99,20 @@ func TestDocumentAgreesWithTheReport(t *testing.T) {
 	}
 }
 
+// Results in words are beside the conditions.
+func TestStatements(t *testing.T) {
+	var doc struct {
+		Benchmarks []struct{ Statements, Conditions []report.Condition }
+	}
+	if err := json.Unmarshal(written(t, reporttest.Stated()), &doc); err != nil {
+		t.Fatal(err)
+	}
+	b := doc.Benchmarks[0]
+	if len(b.Conditions) != 1 || len(b.Statements) != 2 || b.Statements[0].Name != "outcome" || len(b.Statements[0].Values) != 2 {
+		t.Errorf("the statements are %+v, the conditions %+v", b.Statements, b.Conditions)
+	}
+}
+
 // Documents have breaches, conditions and unmeasured benchmarks, like the other reports.
 func TestSuite(t *testing.T) {
 	var doc struct {

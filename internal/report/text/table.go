@@ -99,6 +99,7 @@ func (p *printer) benchmark(b *report.Benchmark) {
 	for i := range s.Breaches {
 		p.alarm(s.Breaches[i].Short() + ".")
 	}
+	p.stated(s)
 	common, partial := byPresence(b)
 	for _, some := range [][]*report.Metric{common, partial} {
 		t := metrics(b, some)
@@ -153,6 +154,31 @@ func (p *printer) trends(b *report.Benchmark) {
 	if len(b.Trends()) > 0 {
 		p.line("")
 		p.wrapped("  ", report.TrendLegend)
+	}
+}
+
+// stated writes the results in words, a paragraph for each target. They can be long messages, so columns would not fit.
+func (p *printer) stated(s *report.Section) {
+	rows := s.StatedRows()
+	var column int
+	for _, r := range rows {
+		column = max(column, utf8.RuneCountInString(clean(r.Target)))
+	}
+	if len(rows) > 0 {
+		p.line("")
+	}
+	for _, r := range rows {
+		lead := "  " + p.padded(clean(r.Target), column+gap, plain, false)
+		for i, text := range r.Texts {
+			if text == "" {
+				continue
+			}
+			if i > 0 {
+				text = s.Stated[i].Name + ": " + text
+			}
+			p.wrapped(lead, text)
+			lead = strings.Repeat(" ", utf8.RuneCountInString(lead))
+		}
 	}
 }
 

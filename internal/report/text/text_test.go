@@ -44,6 +44,7 @@ func TestGolden(t *testing.T) {
 		"sample-80":  {reporttest.Sample(), text.Options{Width: 80}},
 		"engines":    {reporttest.Engines(), text.Options{Width: 100}},
 		"suite":      {reporttest.Suite(), text.Options{Width: 80}},
+		"stated":     {reporttest.Stated(), text.Options{Width: 60}},
 		"small":      {reporttest.Small(), text.Options{}},
 		"color":      {reporttest.Small(), text.Options{Color: true}},
 	} {

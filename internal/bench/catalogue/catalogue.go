@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench/limits"
 	"github.com/touchstone-bench/touchstone/internal/bench/operations"
 	"github.com/touchstone-bench/touchstone/internal/bench/performance"
+	"github.com/touchstone-bench/touchstone/internal/bench/portability"
 	"github.com/touchstone-bench/touchstone/internal/bench/scalability"
 )
 
@@ -21,7 +22,7 @@ type Catalogue struct{}
 func (Catalogue) All() []bench.Benchmark {
 	return slices.Concat(
 		operations.Benchmarks(), scalability.Benchmarks(), performance.Benchmarks(), limits.Benchmarks(),
-		density.Benchmarks(), footprint.Benchmarks(),
+		density.Benchmarks(), footprint.Benchmarks(), portability.Benchmarks(),
 	)
 }
 

@@ -427,8 +427,9 @@ func (a *Account) Census() (Census, error) {
 	}
 	census := Census{Memory: map[Component]Memory{}}
 	f := a.family(living)
+	spaces := spaces{}
 	for i, p := range living {
-		m, err := rollup(a.proc, p.pid)
+		m, extent, err := rollup(a.proc, p.pid)
 		if errors.Is(err, errNoPSS) {
 			census.Resident = true
 			m.PSS, err = p.resident, nil
@@ -439,9 +440,12 @@ func (a *Account) Census() (Census, error) {
 		if m.PSS == 0 {
 			continue // the process has just exited
 		}
+		census.Tasks += p.threads
+		if extent != "" && spaces.counted(p.pid, extent) {
+			continue
+		}
 		c := f.membership(i).component
 		census.Memory[c] = census.Memory[c].plus(m)
-		census.Tasks += p.threads
 	}
 	return census, nil
 }

@@ -214,7 +214,7 @@ func TestPSSOfKernels(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got, err := pss(proc, 7); got != tt.want || !errors.Is(err, tt.err) {
+			if got, _, err := rollup(proc, 7); got.PSS != tt.want || !errors.Is(err, tt.err) {
 				t.Errorf("pss = %d, %v; want %d, %v", got, err, tt.want, tt.err)
 			}
 		})

@@ -123,30 +123,26 @@ func running() ([]int, error) {
 // errNoPSS reports a kernel without proportional set sizes.
 var errNoPSS = errors.New("the kernel was built without /proc/PID/smaps_rollup (CONFIG_PROC_PAGE_MONITOR)")
 
-// pss returns the proportional set size of a process in bytes, like rollup.
-func pss(proc string, pid int) (int64, error) {
-	m, err := rollup(proc, pid)
-	return m.PSS, err
-}
-
 // rollup returns the memory of a process: its private memory and its share of shared memory. It is 0 for a process that has
-// exited. proc is /proc, except in tests.
-func rollup(proc string, pid int) (Memory, error) {
+// exited. extent is the first and the last address of its address space. proc is /proc, except in tests.
+func rollup(proc string, pid int) (m Memory, extent string, err error) {
 	const file = "smaps_rollup"
 	text, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), file))
 	if errors.Is(err, fs.ErrNotExist) {
 		// The process may have exited, but this one has not.
 		if _, err := os.Stat(filepath.Join(proc, "self", file)); errors.Is(err, fs.ErrNotExist) {
-			return Memory{}, errNoPSS
+			return Memory{}, "", errNoPSS
 		}
 	}
 	if exited(err) {
-		return Memory{}, nil
+		return Memory{}, "", nil
 	}
 	if err != nil {
-		return Memory{}, err
+		return Memory{}, "", err
 	}
-	return parseRollup(string(text))
+	m, err = parseRollup(string(text))
+	extent, _, _ = strings.Cut(string(text), " ")
+	return m, extent, err
 }
 
 // parseRollup reads a smaps_rollup file of /proc. The file of a process that is just exiting is empty.

@@ -106,15 +106,17 @@ func (s *Sampler) CPU() (map[Component]time.Duration, error) {
 // is then used for it, which counts shared memory in each process.
 func (s *Sampler) Memory() (memory map[Component]int64, rss bool, err error) {
 	memory = map[Component]int64{}
+	spaces := spaces{}
 	for _, m := range s.living {
-		bytes, err := pss(s.proc, m.pid)
+		size, extent, err := rollup(s.proc, m.pid)
+		bytes := size.PSS
 		switch {
 		case errors.Is(err, errNoPSS) || errors.Is(err, fs.ErrPermission):
 			bytes, rss = m.rss, true
 		case err != nil:
 			return nil, false, err
 		}
-		if bytes > 0 {
+		if bytes > 0 && (extent == "" || !spaces.counted(m.pid, extent)) {
 			memory[m.component] += bytes
 		}
 	}

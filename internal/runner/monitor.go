@@ -25,6 +25,9 @@ const (
 	monitorBurst = 2 * time.Millisecond
 	// memoryEvery is the time after which a sample must include the memory of the components again.
 	memoryEvery = time.Second
+	// fewestReadings is the smallest number of readings of the memory of the components, unless every sample has one. Fewer say little about
+	// the time between them.
+	fewestReadings = 6
 )
 
 // overTime names the timelines of a monitored trial together.
@@ -64,6 +67,7 @@ type monitored struct {
 	// sample of that memory.
 	spent, plain, memory time.Duration
 	lastMemory           time.Duration // the time of the latest sample of that memory
+	taken, readings      int           // the numbers of samples, and of samples with that memory
 	resident             bool          // the memory of some process is its resident set
 	// broken are the parts that cannot be sampled.
 	broken map[string]bool
@@ -176,7 +180,9 @@ func (m *monitored) sample(withMemory bool) {
 	if withMemory || m.spent+2*m.plain+m.memory <= m.allowed() {
 		m.componentMemory(at)
 		m.memory, m.lastMemory = m.r.threadCPU()-plain, at
+		m.readings++
 	}
+	m.taken++
 	cost := m.r.threadCPU() - began
 	m.spent += cost
 	m.cost += cost
@@ -345,6 +351,9 @@ func (t *trial) endMonitor() error {
 		m.condition += ", less often where that took more than 1 % of a CPU"
 	}
 	t.Condition("monitor", m.condition)
+	if m.readings < m.taken && m.readings < fewestReadings {
+		_ = m.failed(componentMemory, errShort)
+	}
 	if m.resident {
 		t.Condition("memory of components", "resident set size, which counts shared memory in each process: the kernel does not show the proportional set size")
 	}
@@ -368,6 +377,9 @@ func (t *trial) endMonitor() error {
 	}
 	return m.sampler.Close()
 }
+
+// errShort is the reason for a missing memory of the components.
+var errShort = fmt.Errorf("the trial is too short for %d readings with less than 1 %% of a CPU", fewestReadings)
 
 func groupOrder(group string) int {
 	return slices.Index([]string{hostMemory, cgroupMemory, componentMemory, cgroupCPU, componentCPU}, group)

@@ -1,0 +1,96 @@
+package monitor
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func captured(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// without removes lines of a capture, like a kernel that does not have them.
+func without(text string, names ...string) string {
+	return regexp.MustCompile(`(?m)^(`+strings.Join(names, "|")+`): .*\n`).ReplaceAllString(text, "")
+}
+
+func TestMemoryOfHost(t *testing.T) {
+	const kib = 1 << 10
+	whole := captured(t, "meminfo-6.18") // a machine without swap
+	all := map[HostPart]int64{
+		Used: (24684084 - 10774140) * kib, Available: 10774140 * kib, Free: 8797496 * kib,
+		BuffCache: (30320 + 1606656 + 932468) * kib, Shared: 89052 * kib,
+	}
+	with := func(change map[HostPart]int64, missing ...HostPart) map[HostPart]int64 {
+		parts := map[HostPart]int64{}
+		for _, from := range []map[HostPart]int64{all, change} {
+			for name, bytes := range from {
+				parts[name] = bytes
+			}
+		}
+		for _, name := range missing {
+			delete(parts, name)
+		}
+		return parts
+	}
+	swap := regexp.MustCompile(`(SwapTotal: *)0`).ReplaceAllString(whole, "${1}1000")
+	for _, tt := range []struct {
+		name, text string
+		want       map[HostPart]int64
+	}{
+		{"without swap", whole, all},
+		{"with swap", regexp.MustCompile(`(SwapFree: *)0`).ReplaceAllString(swap, "${1}990"), with(map[HostPart]int64{SwapUsed: 10 * kib})},
+		{"before Linux 3.14, without MemAvailable", without(whole, "MemAvailable"), with(map[HostPart]int64{Used: (24684084 - 8797496 - 30320 - 1606656 - 932468) * kib}, Available)},
+		{"MemAvailable of a container is more than its MemTotal", strings.Replace(whole, "10774140", "34684084", 1), with(map[HostPart]int64{Used: (24684084 - 8797496 - 30320 - 1606656 - 932468) * kib}, Available)},
+		{"without Shmem", without(whole, "Shmem"), with(nil, Shared)},
+		{"before Linux 2.6.19, without SReclaimable", without(whole, "SReclaimable"), with(map[HostPart]int64{BuffCache: (30320 + 1606656) * kib})},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := parseMeminfo([]byte(tt.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMeminfoIsRefused(t *testing.T) {
+	whole := captured(t, "meminfo-6.18")
+	for name, text := range map[string]string{
+		"empty":           "",
+		"cut off":         whole[:40],
+		"without MemFree": without(whole, "MemFree"),
+		"no number":       strings.Replace(whole, "8797496 kB", "many kB", 1),
+		"another unit":    strings.Replace(whole, "8797496 kB", "8797496 MB", 1),
+		"negative":        strings.Replace(whole, "8797496 kB", "-8797496 kB", 1),
+		"too large":       strings.Replace(whole, "8797496 kB", "99999999999999999 kB", 1),
+	} {
+		if got, err := parseMeminfo([]byte(text)); err == nil {
+			t.Errorf("%s: parseMeminfo() = %v, want an error", name, got)
+		}
+	}
+}
+
+func FuzzParseMeminfo(f *testing.F) {
+	f.Add(captured(f, "meminfo-6.18"))
+	f.Fuzz(func(t *testing.T, text string) {
+		parts, err := parseMeminfo([]byte(text))
+		for name, bytes := range parts {
+			if err != nil || bytes < 0 {
+				t.Errorf("%s is %d with the error %v", name, bytes, err)
+			}
+		}
+	})
+}

@@ -110,6 +110,9 @@ func (t *trial) beginMonitor() {
 			m.groups = append(m.groups, &meteredGroup{Group: daemon, name: "daemon"})
 		}
 	}
+	if t.r.Programs == nil {
+		m.broken[componentCPU], m.broken[componentMemory] = true, true
+	}
 	var err error
 	m.sampler, err = monitor.NewSampler(monitor.Target{
 		Daemons: t.cost.daemon.PIDs, Programs: t.r.Programs, Runtimes: []string{filepath.Base(info.Binary), info.Target.Runtime},

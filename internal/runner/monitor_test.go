@@ -1,0 +1,297 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
+)
+
+// meminfo is a machine of 1000 MiB that the test fills.
+func meminfo(t testing.TB, proc string, usedMiB int) {
+	t.Helper()
+	available := 1000 - usedMiB
+	text := fmt.Sprintf("MemTotal: %d kB\nMemFree: %d kB\nMemAvailable: %d kB\nBuffers: 0 kB\nCached: 0 kB\n", 1000<<10, available<<10, available<<10)
+	if err := os.WriteFile(filepath.Join(proc, "meminfo"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newMonitored returns a harness with a monitored benchmark. Samples cost nothing.
+func newMonitored(t *testing.T, run func(ctx context.Context, t bench.Trial, use func(mib int)) error) *harness {
+	t.Helper()
+	l := newHarness(t, "fake/a")
+	l.config.Proc = t.TempDir()
+	l.config.ThreadCPU = func() time.Duration { return 0 }
+	meminfo(t, l.config.Proc, 100)
+	l.work("test.one.x", func(ctx context.Context, trial bench.Trial) error {
+		return run(ctx, trial, func(mib int) { meminfo(t, l.config.Proc, mib) })
+	})
+	l.config.Work[0].Monitor = 100 * ms
+	l.config.Work[0].Benchmark = l.config.Work[0].Benchmark.Monitored()
+	return l
+}
+
+func lineOf(t *testing.T, trial result.Trial, group, name string) result.Timeline {
+	t.Helper()
+	for _, l := range trial.Timelines {
+		if l.Group == group && l.Name == name {
+			return l
+		}
+	}
+	t.Fatalf("the trial has no timeline %s of %s: %v", name, group, trial.Timelines)
+	return result.Timeline{}
+}
+
+func TestMemoryOverTime(t *testing.T) {
+	var l *harness
+	l = newMonitored(t, func(_ context.Context, _ bench.Trial, use func(int)) error {
+		l.clock.Advance(150 * ms)
+		use(300)
+		l.clock.Advance(100 * ms)
+		use(50)
+		l.clock.Advance(150 * ms)
+		return nil
+	})
+	l.ok()
+	trial := l.only()
+	want := result.Timeline{
+		Group: "Memory of the host", Name: "used", Unit: result.Bytes,
+		At:     []time.Duration{0, 100 * ms, 200 * ms, 300 * ms, 400 * ms, 400 * ms},
+		Values: []float64{100 * mib, 100 * mib, 300 * mib, 50 * mib, 50 * mib, 50 * mib},
+	}
+	if diff := cmp.Diff(want, lineOf(t, trial, "Memory of the host", "used")); diff != "" {
+		t.Errorf("the memory in use (-want +got):\n%s", diff)
+	}
+	for _, want := range []struct {
+		metric string
+		value  float64
+	}{
+		{bench.HostMemoryPeak, 200 * mib},
+		{bench.HostMemoryArea, 20 * mib}, // two triangles of 200 MiB × 0.1 s / 2; what is below the first value is none
+		{bench.HostMemoryMean, 50 * mib},
+	} {
+		if got := trial.Values(want.metric); len(got) != 1 || got[0] < want.value*0.999 || got[0] > want.value*1.001 {
+			t.Errorf("%s is %v, want %v", want.metric, got, want.value)
+		}
+	}
+	if got := trial.Conditions["monitor"]; got != "memory every 100ms" {
+		t.Errorf("the condition is %q", got)
+	}
+	if len(trial.Values(bench.CgroupMemoryPeak)) > 0 {
+		t.Error("a trial without a cgroup has the memory of one")
+	}
+}
+
+// Without a request nothing is sampled, and a benchmark that needs the samples has them without a request.
+func TestMonitoredBenchmarks(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		interval time.Duration
+		itself   bool
+		proc     bool
+		want     bool
+		caveat   string
+	}{
+		{name: "no request", proc: true},
+		{name: "the plan", interval: time.Second, proc: true, want: true},
+		{name: "the benchmark", itself: true, proc: true, want: true},
+		{name: "targets elsewhere", itself: true, caveat: "memory over time is missing from trials on fake/a: the target's processes are not on this host"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var l *harness
+			l = newMonitored(t, func(context.Context, bench.Trial, func(int)) error {
+				l.clock.Advance(time.Second)
+				return nil
+			})
+			l.config.Work[0].Monitor, l.config.Work[0].Benchmark.Monitor = tt.interval, tt.itself
+			if !tt.proc {
+				l.config.Proc = ""
+			}
+			out := l.ok()
+			if got := len(l.only().Timelines) > 0; got != tt.want {
+				t.Errorf("the trial has timelines: %t", got)
+			}
+			if tt.caveat != "" && (len(out.Caveats) != 1 || out.Caveats[0] != tt.caveat) {
+				t.Errorf("caveats: %q, want %q", out.Caveats, tt.caveat)
+			}
+		})
+	}
+}
+
+// Samples take at most 1 % of a CPU: if they cost more, there are fewer of them, and the trial says so.
+func TestCostOfSamplesIsBounded(t *testing.T) {
+	var l *harness
+	l = newMonitored(t, func(context.Context, bench.Trial, func(int)) error {
+		l.clock.Advance(100 * time.Second)
+		return nil
+	})
+	var spent time.Duration
+	l.config.ThreadCPU = func() time.Duration {
+		spent += 2 * ms // between two of the readings of a sample
+		return spent
+	}
+	l.ok()
+	trial := l.only()
+	if got := trial.Conditions["monitor"]; !strings.Contains(got, "less often") {
+		t.Errorf("the condition is %q", got)
+	}
+	own := lineOf(t, trial, "CPU use of the cgroups and of the monitor", "memory monitor")
+	sum := 0.0
+	for i, use := range own.Values {
+		since := own.At[0]
+		if i > 0 {
+			since = own.At[i] - own.At[i-1]
+		}
+		sum += use * since.Seconds()
+	}
+	if sum < 0.5 || sum > 1 {
+		t.Errorf("the samples of 100 s took %v s, want at most 1 %%, and not much less", sum)
+	}
+}
+
+// A trial of many hours has fewer samples and not more than are allowed.
+func TestLongTrials(t *testing.T) {
+	var l *harness
+	l = newMonitored(t, func(context.Context, bench.Trial, func(int)) error {
+		l.clock.Advance(15 * time.Minute)
+		return nil
+	})
+	l.config.Work[0].Monitor = 10 * ms
+	l.ok()
+	used := lineOf(t, l.only(), "Memory of the host", "used")
+	if n := len(used.At); n > result.MaxTimelinePoints || n < result.MaxTimelinePoints/2 {
+		t.Errorf("90,000 intervals give %d values", n)
+	}
+	for i := 1; i < len(used.At)-1; i++ {
+		if step := used.At[i] - used.At[i-1]; step != 40*ms {
+			t.Fatalf("values %d and %d are %v apart, want a multiple of the interval that is the same for all", i, i+1, step)
+		}
+	}
+}
+
+// A failed trial keeps no values.
+func TestFailedTrialHasNoTimelines(t *testing.T) {
+	l := newMonitored(t, func(context.Context, bench.Trial, func(int)) error { return errBroken })
+	l.ok()
+	if trial := l.only(); trial.Status != result.Failed || len(trial.Timelines)+len(trial.Samples) > 0 {
+		t.Errorf("the trial is %s with %d timelines and %d samples", trial.Status, len(trial.Timelines), len(trial.Samples))
+	}
+}
+
+// A broken source of samples does not fail the trial.
+func TestBrokenSource(t *testing.T) {
+	var l *harness
+	l = newMonitored(t, func(context.Context, bench.Trial, func(int)) error {
+		if err := os.WriteFile(filepath.Join(l.config.Proc, "meminfo"), []byte("nothing\n"), 0o600); err != nil {
+			return err
+		}
+		l.clock.Advance(time.Second)
+		return nil
+	})
+	out := l.ok()
+	trial := l.only()
+	if trial.Status != result.OK || len(out.Caveats) != 1 || !strings.Contains(out.Caveats[0], "Memory of the host") {
+		t.Errorf("the trial is %s, the caveats are %q", trial.Status, out.Caveats)
+	}
+	for _, line := range trial.Timelines {
+		if line.Group == "Memory of the host" {
+			t.Errorf("the broken part has the timeline %v", line)
+		}
+	}
+	if len(trial.Values(bench.HostMemoryPeak)) > 0 {
+		t.Error("the broken part has a peak")
+	}
+}
+
+// The memory of the trial's cgroup is that of its processes, and it counts from the level before.
+func TestMemoryOfTheCgroup(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fills memory; -short skips it")
+	}
+	l, p := newPlaced(t)
+	l.config.Proc, l.config.ThreadCPU, l.config.Programs = "/proc", func() time.Duration { return 0 }, monitor.Programs{}
+	l.config.Work[0].Monitor = 100 * ms
+	l.config.Work[0].Benchmark = l.config.Work[0].Benchmark.Monitored()
+	l.config.Work[0].Benchmark.Run = func(ctx context.Context, _ bench.Trial) error {
+		group, err := l.config.Cgroups.Open(p.groups[0])
+		if err != nil {
+			return err
+		}
+		fill(ctx, t, group, 32)
+		l.clock.Advance(time.Second)
+		return nil
+	}
+	l.ok()
+	trial := l.only()
+	if trial.Status != result.OK {
+		t.Fatal(trial.Reason)
+	}
+	peak := trial.Values(bench.CgroupMemoryPeak)
+	if len(peak) != 1 || peak[0] < 32*mib || peak[0] > 48*mib {
+		t.Errorf("the peak is %v, want 32 MiB and some for the program; timelines: %v", peak, trial.Timelines)
+	}
+	container := lineOf(t, trial, "Memory of the components", "container")
+	if last := container.Values[len(container.Values)-1]; last != 0 {
+		t.Errorf("after the clean-up the container has %v bytes", last)
+	}
+}
+
+// fill starts processes in a cgroup that hold some memory until they are killed.
+func fill(ctx context.Context, t *testing.T, group *cgroup.Group, mib int) {
+	t.Helper()
+	const script = `size=$1; shift; for f in "$@"; do echo 0 > "$f"; done
+		(head -c $size /dev/zero; echo ready >&2; read line) | tail -c $size >/dev/null`
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, "sh", fmt.Sprint(mib << 20)}, group.ProcsFiles()...)...)
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = input.Close()
+		_ = cmd.Wait()
+	})
+	if _, err := ready.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var _ runner.Clock = runner.SystemClock{}
+
+// The system's clock calls in time, and not after stop.
+func TestTicksOfTheSystemClock(t *testing.T) {
+	calls := make(chan int)
+	n := 0
+	stop := runner.SystemClock{}.Every(ms, func() {
+		n++
+		if n <= 3 {
+			calls <- n
+		}
+	})
+	for want := 1; want <= 3; want++ {
+		if got := <-calls; got != want {
+			t.Errorf("call %d comes as number %d", got, want)
+		}
+	}
+	stop()
+	stop()
+}

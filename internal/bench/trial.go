@@ -25,6 +25,7 @@ type Trial struct {
 	Storage Storage
 	Cost    Cost
 	Install Install
+	Energy  Energy
 	Details Details
 }
 
@@ -150,6 +151,15 @@ type Install interface {
 	// benchmarks with Components may call DaemonMemory.
 	DaemonMemory() (int64, error)
 	DaemonCPU() (time.Duration, error)
+}
+
+// Energy is the energy that the host takes, with all its programs.
+type Energy interface {
+	// Source describes the gauge: "RAPL package-0".
+	Source() string
+	// Joules returns the energy since some moment before the trial. Two calls must be at most some minutes apart, because
+	// counters wrap around. It returns an *engine.UnsupportedError if the host has no gauge.
+	Joules() (float64, error)
 }
 
 // Details keeps values beside the samples, for reports and other readers.

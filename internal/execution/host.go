@@ -69,6 +69,11 @@ func (e *Execution) useHost(config *runner.Config) {
 	if online, err := cpuset.Online("/"); err == nil {
 		config.CPUs = len(online)
 	}
+	if gauge, err := host.OpenEnergy("/"); err == nil {
+		config.Energy = gauge
+	} else {
+		config.NoEnergy = err.Error()
+	}
 	config.Footprint = footprint.NewHost("/").Of
 	config.Emulator = emulator
 	config.WorkloadCPUs, config.HostCPUs = e.Plan.Pinning.Workload, e.Plan.Pinning.Touchstone

@@ -82,6 +82,9 @@ type Config struct {
 	Proc string
 	// ThreadCPU returns the CPU time of the calling thread, which is the cost of a sample. If it is nil, the kernel's value is used.
 	ThreadCPU func() time.Duration
+	// Energy is the gauge of the host's energy. If it is nil, NoEnergy is the reason.
+	Energy   Energy
+	NoEnergy string
 	// Footprint computes the space of programs on the host's disk; nil for targets without programs on this host.
 	Footprint func(programs []string) (footprint.Footprint, error)
 	// Programs are the programs of engines and runtimes. They assign the processes of a target to components. It is nil for

@@ -76,7 +76,8 @@ var _ bench.Core = (*trial)(nil)
 func (t *trial) forBenchmark() bench.Trial {
 	return bench.Trial{
 		Core: t, Params: t.work.Params, Info: t.engine.Info(),
-		Images: trialImages{trialStorage{t}}, Network: trialNetwork{t}, Storage: trialStorage{t}, Cost: trialCost{t}, Install: trialInstall{t}, Details: trialDetails{t},
+		Images: trialImages{trialStorage{t}}, Network: trialNetwork{t}, Storage: trialStorage{t}, Cost: trialCost{t},
+		Install: trialInstall{t}, Energy: trialEnergy{t}, Details: trialDetails{t},
 	}
 }
 

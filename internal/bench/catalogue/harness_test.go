@@ -68,7 +68,7 @@ func runOn(t testing.TB, name string, e engine.Engine, clock runner.Clock, given
 		Data: t.TempDir(), Memory: t.TempDir(), Work: []plan.Work{{Benchmark: b, Params: params}},
 		Targets:  []runner.Target{{Name: "under/test", Engine: e}},
 		Registry: images{}, Stop: stats.StopRule{Min: 1}, TrialLimit: time.Hour, CallLimit: 10 * time.Minute,
-		Clock: clock, Noise: quiet{}, Observer: quiet{},
+		Clock: clock, Noise: quiet{}, Observer: quiet{}, Energy: &growing{clock: clock},
 		Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
 	}
 	for _, change := range changes {
@@ -93,6 +93,22 @@ func (images) Minimal(_ context.Context, arch, _ string) (string, []byte, error)
 }
 
 func (images) Forget(string) {}
+
+// growing is a gauge of energy. The power in watts is the time in seconds, so that work takes more than the idle time before.
+type growing struct {
+	clock runner.Clock
+	began time.Time
+}
+
+func (*growing) Source() string { return "a gauge" }
+
+func (g *growing) Joules() (float64, error) {
+	if g.began.IsZero() {
+		g.began = g.clock.Now()
+	}
+	seconds := g.clock.Now().Sub(g.began).Seconds()
+	return seconds * seconds / 2, nil
+}
 
 type quiet struct{}
 

@@ -13,7 +13,7 @@ import (
 
 // Benchmarks lists the suite.
 func Benchmarks() []bench.Benchmark {
-	all := []bench.Benchmark{lifecycle(), exec(), pause(), update(), stats(), pull(), service()}
+	all := []bench.Benchmark{lifecycle(), exec(), pause(), update(), stats(), pull(), service(), energyLifecycle()}
 	for i := range all {
 		all[i].Phases = true
 	}

@@ -16,7 +16,7 @@ func Benchmarks() []bench.Benchmark {
 	return []bench.Benchmark{
 		cpuTime(), sevenZip(), zstd(), dav1d(), linpack(), stream(), memoryTotal(), memoryMinAvgLatency(), memoryMaxLatency(),
 		diskRead(), diskWrite(), diskThroughput(), diskMount(), diskSQLite(), diskBlog(), bandwidth(), netperf(), web(),
-		unixbench(), latency(), redis(),
+		unixbench(), latency(), redis(), energyCPU(),
 	}
 }
 

@@ -100,6 +100,18 @@ func (all readings) fall() []float64 {
 	return all.growth(func(r reading) int64 { return -r.host["MemAvailable"] })
 }
 
+// cost is the fall of MemAvailable without the anonymous memory of other processes, which disturbs it most.
+func (all readings) cost() []float64 {
+	values := all.fall()
+	for i, other := range all.growth(ofOthers) {
+		values[i] -= other
+	}
+	return values
+}
+
+// ofOthers is the anonymous memory of processes that are not the target's.
+func ofOthers(r reading) int64 { return r.host["AnonPages"] - r.pss().Anonymous }
+
 // components lists the components with memory in some reading.
 func (all readings) components() []monitor.Component {
 	found := map[monitor.Component]bool{}
@@ -132,9 +144,7 @@ func kinds() []kind {
 		{"tmpfs", "memory of tmpfs and shared memory that no process of the target maps (Shmem)", func(r reading) int64 {
 			return r.host["Shmem"] - r.pss().Shared
 		}},
-		{"other processes", "anonymous memory of other processes (AnonPages)", func(r reading) int64 {
-			return r.host["AnonPages"] - r.pss().Anonymous
-		}},
+		{"other processes", "anonymous memory of other processes (AnonPages)", ofOthers},
 		{"page cache", "pages of files in the PSS, which the kernel counts as available: negative", func(r reading) int64 {
 			return -r.pss().File
 		}},

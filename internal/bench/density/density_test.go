@@ -90,7 +90,7 @@ func TestMemoryByComponent(t *testing.T) {
 		"PSSPerContainer": 32 * mib, "PSSPerContainerLow": 32 * mib, "PSSPerContainerHigh": 32 * mib,
 		"PSSPerContainerSentry": 20 * mib, "PSSPerContainerGofer": 10 * mib, "PSSPerContainerShim": 2 * mib,
 		"PSSOfFirst": 40 * mib, "PSSOfTenth": 32 * mib,
-		"AvailablePerContainer": 31 * mib, "AvailablePerContainerLow": 31 * mib,
+		"AvailablePerContainer": 31 * mib, "AvailablePerContainerLow": 31 * mib, "MemoryPerContainer": 31 * mib,
 		// 31 − 32 = 2 + 1 − 4
 		"RestPerContainerSlab": 2 * mib, "RestPerContainerPerCPUMemory": mib, "RestPerContainerPageCache": -4 * mib, "RestPerContainerOther": 0,
 		"RestPerContainerOtherProcesses": 0, "RestPerContainerTmpfs": 0,
@@ -170,7 +170,7 @@ func TestMost(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.check(t, map[string]float64{"Containers": 26, "ContainersLow": 26, "ContainersHigh": 26})
-	if k.conditions["stopped by"] != "memory" || k.conditions["extrapolated from"] != "the fall of MemAvailable" {
+	if k.conditions["stopped by"] != "memory" || !strings.HasSuffix(k.conditions["extrapolated from"], "without the anonymous memory of other processes") {
 		t.Errorf("conditions are %v", k.conditions)
 	}
 
@@ -199,6 +199,26 @@ func TestMostOnABusyHost(t *testing.T) {
 	if !strings.HasPrefix(k.conditions["extrapolated from"], "the PSS") {
 		t.Errorf("conditions are %v", k.conditions)
 	}
+}
+
+// Anonymous memory of other processes does not change the cost.
+func TestOtherProcesses(t *testing.T) {
+	noise := []int64{0, 300, -90, 250, -100, 300, 0, -80, 350}
+	all := sandboxes(8)
+	for i := range all {
+		all[i].host["MemAvailable"] -= noise[i] * mib
+		all[i].host["AnonPages"] += noise[i] * mib
+	}
+	k, trial := newTrial(0)
+	recordMemory(trial, all)
+	k.check(t, map[string]float64{"MemoryPerContainer": 31 * mib, "MemoryPerContainerLow": 31 * mib})
+	if k.values["AvailablePerContainerLow"][0] > 0 {
+		t.Errorf("the fall of MemAvailable is %v", k.values["AvailablePerContainerLow"])
+	}
+	if err := recordMost(trial, all); err != nil {
+		t.Fatal(err)
+	}
+	k.check(t, map[string]float64{"Containers": 26})
 }
 
 func TestMostIsUnknown(t *testing.T) {

@@ -81,6 +81,9 @@ func recordMost(t bench.Trial, all readings) error {
 		return fmt.Errorf("the host has less available memory than the floor of %s %%: free memory, or set a lower floor", t.Param("floor"))
 	}
 	line, from := fit(all.fall()), "the fall of MemAvailable"
+	if census && all.divided() {
+		line, from = fit(all.cost()), "the fall of MemAvailable without the anonymous memory of other processes"
+	}
 	if census && (line.CI == nil || line.CI.Lo <= 0) {
 		// Other programs have changed the available memory by as much as the containers.
 		line, from = fit(all.growth(func(r reading) int64 { return r.pss().PSS })), "the PSS, which is less than the whole cost: other programs disturb MemAvailable"

@@ -17,6 +17,7 @@ const (
 
 // The names of metrics that other metrics refer to.
 const (
+	costEach = "MemoryPerContainer"
 	pssEach  = "PSSPerContainer"
 	fallEach = "AvailablePerContainer"
 )
@@ -32,14 +33,15 @@ var marginals = []struct {
 
 // memoryMetrics describe the memory of containers that run a program.
 func memoryMetrics(phrase string) []result.Metric {
+	cost := bytesOf(costEach, "memory of the host for one more container, kernel memory included: AvailablePerContainer without the anonymous memory of other processes")
+	cost.Phrase, cost.Dimension = phrase, result.DimensionMemoryOverhead
 	each := bytesOf(pssEach, "proportional set size of all processes of the target for one more container: the slope of a line over the number of containers, with the daemon's growth")
-	each.Phrase, each.Dimension = phrase, result.DimensionMemoryOverhead
-	fall := bytesOf(fallEach, "fall of the host's MemAvailable for one more container, kernel memory included: the slope of a line over the number of containers")
-	fall.Dimension = result.DimensionMemoryOverhead
+	each.Phrase = "has processes with a proportional set size per container of"
+	fall := bytesOf(fallEach, "fall of the host's MemAvailable for one more container: the slope of a line over the number of containers")
 	fall.Agreement = result.Agreement{With: pssEach, Tolerance: tolerance, Rest: byKind}
-	all := []result.Metric{each, fall}
+	all := []result.Metric{cost, each, fall}
 	for _, end := range []struct{ of, name, word string }{
-		{pssEach, "Low", "lower"}, {pssEach, "High", "upper"}, {fallEach, "Low", "lower"}, {fallEach, "High", "upper"},
+		{costEach, "Low", "lower"}, {costEach, "High", "upper"}, {pssEach, "Low", "lower"}, {pssEach, "High", "upper"}, {fallEach, "Low", "lower"}, {fallEach, "High", "upper"},
 	} {
 		m := bytesOf(end.of+end.name, end.word+" end of the 95 % interval of "+end.of+" within one trial")
 		m.DerivedFrom = end.of
@@ -55,6 +57,7 @@ func memoryMetrics(phrase string) []result.Metric {
 	}
 	return slices.Concat(all, []result.Metric{
 		series("PSS", pssEach, "growth of the PSS since the trial had no container, by the number of containers"),
+		series("Memory", costEach, "fall of MemAvailable since the trial had no container, without the anonymous memory of other processes, by the number of containers"),
 		series("Available", fallEach, "fall of MemAvailable since the trial had no container, by the number of containers"),
 	}, componentMetrics(pssEach, byComponent, "slope of the PSS of this component: "), restMetrics("RestPerContainer", byKind))
 }
@@ -106,6 +109,7 @@ func recordMemory(t bench.Trial, all readings) {
 		recordLine(t, fallEach, "Available", all.fall())
 	}
 	if census && available && all.divided() {
+		recordLine(t, costEach, "Memory", all.cost())
 		all.explain(slope, func(component string, value float64) { t.Record("RestPerContainer"+title(component), value) })
 	}
 }

@@ -42,7 +42,7 @@ func churn() bench.Benchmark {
 		Params:     []bench.Param{containersParam("10", "50")},
 		Needs:      func(p bench.Params) bench.Needs { return bench.Needs{Containers: p.Int("containers")} },
 		Run:        runChurn,
-	}
+	}.Monitored()
 }
 
 func runChurn(ctx context.Context, t bench.Trial) error {

@@ -1,0 +1,100 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+const densityPlan = `version: 1
+targets: [native, oci/runc, oci/crun, oci/runsc, containerd/runc]
+blocks: 1
+warmup: 0
+benchmarks:
+  - {name: density.memory, params: {containers: 3}}
+  - {name: density.max, params: {containers: 6}}
+  - {name: density.churn, params: {containers: 3}}
+  - {name: density.workload, params: {containers: 2}}
+  - {name: density.workload, params: {containers: 2, workload: redis, keys: 20000}}
+`
+
+// densityComponents are the components with memory for each container of a target.
+var densityComponents = map[string][]string{
+	"native": {"Container"}, "oci/runc": {"Container"}, "oci/crun": {"Container"}, "oci/runsc": {"Sentry", "Gofer"},
+	"containerd/runc": {"Shim", "Pause", "Container"},
+}
+
+// The suite of density works on bare metal, on runtimes alone and behind a daemon, and finds the components of each.
+func TestRealDensity(t *testing.T) {
+	needRoot(t, "runc", "crun", "runsc", "containerd")
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(densityPlan), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := prepareFor(t, 5*time.Minute, dir, "touchstone", "benchmark", "--managed", "-f", "plan.yaml")
+	p.run()
+	p.ends(0)
+	run := export(t, dir, "latest")
+	nothingLeft(t, run.ID)
+	trials := 0
+	for _, trial := range run.Trials {
+		if !strings.HasPrefix(trial.Benchmark, "density.") {
+			continue
+		}
+		trials++
+		if trial.Status != result.OK {
+			t.Errorf("%s %s on %s: %s because %s\n%s", trial.Benchmark, trial.Params, trial.Target, trial.Status, trial.Reason, trial.Output)
+			continue
+		}
+		one := func(metric string) float64 {
+			values := trial.Values(metric)
+			if len(values) != 1 {
+				t.Errorf("%s %s on %s: %s is %v, want one value", trial.Benchmark, trial.Params, trial.Target, metric, values)
+				return 0
+			}
+			return values[0]
+		}
+		switch trial.Benchmark {
+		case "density.memory", "density.workload":
+			pss := trial.Values("PSS")
+			if !slices.IsSorted(pss) || pss[0] <= 0 {
+				t.Errorf("the memory of containers on %s is %v", trial.Target, pss)
+			}
+			for _, c := range densityComponents[trial.Target] {
+				one("PSSPerContainer" + c)
+			}
+			if first := one("PSSOfFirst"); first < 16<<10 || first > 200<<20 {
+				t.Errorf("the first container on %s has %v bytes", trial.Target, first)
+			}
+			// 20000 keys with values of 100 bytes take 3 MB on a 64-bit machine.
+			if per := one("PSSPerContainer"); strings.Contains(trial.Params, "redis") && per < 2<<20 {
+				t.Errorf("a loaded Redis on %s takes %v bytes", trial.Target, per)
+			}
+			one("MemoryPerContainer")
+			one("RestPerContainerSlab")
+		case "density.max":
+			if n := one("Containers"); n < 7 || trial.Conditions["stopped by"] == "" {
+				t.Errorf("%v containers fit on %s because of %v", n, trial.Target, trial.Conditions)
+			}
+		case "density.churn":
+			if peak := one("PeakPSS"); peak <= 0 {
+				t.Errorf("the peak on %s is %v", trial.Target, peak)
+			}
+			if kept := one("PSSNotReturned"); kept > 32<<20 {
+				t.Errorf("%s keeps %v bytes", trial.Target, kept)
+			}
+			if len(trial.Timelines) == 0 {
+				t.Errorf("the trial on %s has no timeline", trial.Target)
+			}
+		}
+	}
+	if trials != 5*len(densityComponents) {
+		t.Errorf("there are %d trials", trials)
+	}
+}

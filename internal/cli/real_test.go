@@ -54,6 +54,31 @@ func TestRealRun(t *testing.T) {
 	}
 }
 
+// TestRealLimits runs a benchmark without limits of its own under limits of the plan. The conformance suite checks that engines
+// apply them.
+func TestRealLimits(t *testing.T) {
+	needRoot(t, "runc", "crun")
+	t.Parallel()
+	dir := t.TempDir()
+	p := start(t, dir, "benchmark", "--targets", "native,oci/runc,oci/crun", "--filter", lifecycle, "--runs", "1", "--warmup", "0", "--limit", "cpus=1,cpuset=0,memory=256MiB,pids=128")
+	p.ends(0)
+	run := export(t, dir, "latest")
+	nothingLeft(t, run.ID)
+	for _, trial := range run.Trials {
+		if trial.Status != result.OK || trial.Params != "limits.cpus=1 limits.cpuset=0 limits.memory=256MiB limits.pids=128" {
+			t.Errorf("%s: %s %q, with the parameters %q", trial.Target, trial.Status, trial.Reason, trial.Params)
+		}
+		for name, want := range map[string]string{"CPU limit": "1 CPUs", "cpus": "0", "memory limit": "256 MiB", "process limit": "128"} {
+			if got := trial.Conditions[name]; got != want {
+				t.Errorf("%s: the condition %q is %q, want %q", trial.Target, name, got, want)
+			}
+		}
+	}
+	if len(run.Trials) != 3 {
+		t.Errorf("%d trials, want 3", len(run.Trials))
+	}
+}
+
 // realRun is a run of a wrapped runc. A test can stop it at any call.
 func realRun(t *testing.T) (w *wrapper, dir string, args []string) {
 	w = newWrapper(t, "runc")

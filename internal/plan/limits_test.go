@@ -47,7 +47,8 @@ func TestLimitsOfWork(t *testing.T) {
 			[]string{"performance.cpu.time", "performance.cpu.time limits.memory=1GiB"},
 		},
 		{
-			"a flag over the plan and the item", "limits: {cpus: 1, pids: 64}\nbenchmarks: [{name: performance, limits: {cpus: 2, memory: 1GiB}}]", []string{"cpus=4,cpuset=0,2", "pids=none"},
+			"a flag over the plan and the item", "limits: {cpus: 1, pids: 64}\nbenchmarks: [{name: performance, limits: {cpus: 2, memory: 1GiB}}]",
+			[]string{"cpus=4,cpuset=0,2", "pids=none"},
 			[]string{"performance.cpu.time limits.cpus=4 limits.cpuset=0,2 limits.memory=1GiB"},
 		},
 	} {

@@ -6,11 +6,15 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// The names of the run UnderLoad.
+// LoadBenchmark is the benchmark of UnderLoad.
+const LoadBenchmark = "scalability.runtime.50"
+
+// Targets of UnderLoad.
 const (
-	LoadBenchmark = "scalability.runtime.50"
-	// KneeTarget slows down beyond 35 running containers, LineTarget grows evenly.
-	KneeTarget, LineTarget = runsc, crun
+	// KneeTarget slows down beyond 35 running containers.
+	KneeTarget = runsc
+	// LineTarget grows evenly.
+	LineTarget = crun
 )
 
 // UnderLoad is a run of one benchmark whose series have trends: on native none, on crun a line, and on runsc a knee.

@@ -68,7 +68,7 @@ func TestRealLimits(t *testing.T) {
 		if trial.Status != result.OK || trial.Params != "limits.cpus=1 limits.cpuset=0 limits.memory=256MiB limits.pids=128" {
 			t.Errorf("%s: %s %q, with the parameters %q", trial.Target, trial.Status, trial.Reason, trial.Params)
 		}
-		for name, want := range map[string]string{"CPU limit": "1 CPUs", "cpus": "0", "memory limit": "256 MiB", "process limit": "128"} {
+		for name, want := range map[string]string{"CPU limit": "1 CPU", "cpus": "0", "memory limit": "256 MiB", "process limit": "128"} {
 			if got := trial.Conditions[name]; got != want {
 				t.Errorf("%s: the condition %q is %q, want %q", trial.Target, name, got, want)
 			}

@@ -72,19 +72,40 @@ func (o *Output) copyEnds() {
 	}
 }
 
-// copyAll copies with a much smaller buffer than io.Copy, because each container needs two. If a writer fails, copyAll discards the
-// rest, so that the container does not block.
-func copyAll(writers []io.Writer, r io.Reader) {
-	buffer := make([]byte, 4<<10)
+// buffers are the buffers of copyAll.
+var buffers = sync.Pool{New: func() any { return new([4 << 10]byte) }}
+
+// copyAll copies from a pipe to its end. It holds a buffer only while it has output: most containers are silent most of the time, and
+// the buffers of a thousand of them would take a third of this program's memory. If a writer fails, copyAll discards the rest, so
+// that the container does not block.
+func copyAll(writers []io.Writer, r *os.File) {
+	conn, err := r.SyscallConn()
+	if err != nil {
+		return
+	}
+	var buffer *[4 << 10]byte
+	var n int
+	var failed error
+	read := func(fd uintptr) (done bool) {
+		buffer = buffers.Get().(*[4 << 10]byte)
+		n, failed = unix.Read(int(fd), buffer[:])
+		if done = failed != unix.EAGAIN; !done {
+			buffers.Put(buffer)
+		}
+		return done
+	}
 	for {
-		n, err := r.Read(buffer)
-		if n > 0 {
+		if err := conn.Read(read); err != nil {
+			return
+		}
+		if failed == nil && n > 0 {
 			writers = slices.DeleteFunc(writers, func(w io.Writer) bool {
 				_, err := w.Write(buffer[:n])
 				return err != nil
 			})
 		}
-		if err != nil {
+		buffers.Put(buffer)
+		if failed != nil && failed != unix.EINTR || failed == nil && n == 0 {
 			return
 		}
 	}

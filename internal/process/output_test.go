@@ -230,3 +230,29 @@ func TestNoLeaks(t *testing.T) {
 		t.Errorf("%d goroutines, before %d", now, goroutines)
 	}
 }
+
+// A thousand silent containers must not hold a thousand buffers.
+func TestSilentOutputIsSmall(t *testing.T) {
+	const outputs, most = 200, 6 << 10 // two pipes with their goroutines' share of the heap; two buffers alone would be 8 KiB
+	inUse := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	all := make([]process.Output, outputs)
+	before := inUse()
+	for i := range all {
+		if err := all[i].Open(nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if each := int64(inUse()-before) / outputs; each > most {
+		t.Errorf("an open output takes %d bytes of the heap, want at most %d", each, most)
+	}
+	for i := range all {
+		if err := errors.Join(all[i].Close(), all[i].Wait(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

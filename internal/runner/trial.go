@@ -126,9 +126,13 @@ func (t *trial) limits() engine.Resources {
 // recordLimits makes the limits conditions of the trial. A benchmark that sets a limit of its own replaces the condition.
 func (t *trial) recordLimits() {
 	l := t.limits()
+	cpus := "%v CPUs"
+	if l.CPU == 1 {
+		cpus = "%v CPU"
+	}
 	for _, c := range []struct{ name, value string }{
 		{"cpus", l.CPUSet},
-		{"CPU limit", spelled(l.CPU, "%v CPUs")},
+		{"CPU limit", spelled(l.CPU, cpus)},
 		{"memory limit", spelled(float64(l.Memory)/(1<<20), "%.6g MiB")},
 		{"process limit", spelled(float64(l.PIDs), "%v")},
 	} {

@@ -113,6 +113,8 @@ type Needs struct {
 	Memory int64
 	// CPUs is the number of CPUs that the benchmark needs to measure anything; 0 stands for 1.
 	CPUs int
+	// Host is set if the benchmark runs processes outside the target: see Trial.Host.
+	Host bool
 }
 
 // Limit is a kind of limit of a container, by the name of its key in a plan.

@@ -22,6 +22,7 @@ type Trial struct {
 
 	Images  Images
 	Network Network
+	Host    Host
 	Storage Storage
 	Cost    Cost
 	Install Install
@@ -105,6 +106,13 @@ type Network interface {
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
 }
 
+// Host runs processes of a trial outside the target.
+type Host interface {
+	// Create creates a bare process of the host, from the same root file system as the containers and beside them, in a
+	// cgroup of its own. Its cost is not part of the target's cost.
+	Create(ctx context.Context, spec engine.Spec) (engine.Container, error)
+}
+
 // Storage holds files of a trial on the host.
 type Storage interface {
 	// Scratch creates an empty directory on the host, which the runner removes at the end of the trial. It returns an
@@ -125,6 +133,11 @@ type Cost interface {
 	// Usage by the cost of starting and ending processes. Only benchmarks with Components may call it. They call it
 	// after Memory if they call both. If the value is unknown the run records the reason.
 	CPU() (map[monitor.Component]time.Duration, error)
+	// Processes lists the target's living processes, without its daemon, and Spent is the CPU time of processes so far. Both
+	// separate one container of a trial from those that it creates later. The rules of CPU hold. The time is unknown
+	// once one of the processes has exited.
+	Processes() ([]int, error)
+	Spent(processes []int) (time.Duration, error)
 	// Memory is the proportional set size of the target's live processes by component, in bytes. The rules of CPU hold.
 	// It takes time and must not be called in a timed region.
 	Memory() (map[monitor.Component]int64, error)
@@ -191,12 +204,14 @@ func (s Span) Seconds() float64 { return s.Length().Seconds() }
 // MaxOutput is the number of bytes that is kept of a program's output. A program that writes more fails the trial.
 const MaxOutput = 1 << 20
 
-// Watch is a writer that keeps the output of a program and notes the time of its first byte, on the clock of Span.
+// Watch is a writer that keeps the output of a program and notes when it arrives, on the clock of Span.
 type Watch interface {
 	io.WriteCloser
 	// FirstLine waits for the first line. It returns the line without its end, and the time of the first byte. The
 	// error is io.ErrUnexpectedEOF if the output ends before the line does.
 	FirstLine(ctx context.Context) (line string, at time.Duration, err error)
+	// Last returns the time of the last bytes; 0 before the first.
+	Last() time.Duration
 	// Ended waits for the end of the output.
 	Ended(ctx context.Context) error
 	// Bytes returns the output so far, at most MaxOutput bytes.

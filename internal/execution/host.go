@@ -15,6 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/footprint"
 	"github.com/touchstone-bench/touchstone/internal/host"
+	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/target"
@@ -162,12 +163,17 @@ func hasPrivateDaemon(t runner.Target) bool {
 	return ok && e.Daemon().Cgroup != nil
 }
 
-// openHostEngine opens the engine for the peer programs on the host. It returns nil if no target has a bridge network.
+// openHostEngine opens the engine for programs outside the targets: the peer programs on the host, and the aggressors of
+// benchmarks that keep them apart. It returns nil if the run has neither.
 func (e *Execution) openHostEngine(ctx context.Context) (engine.Engine, error) {
-	for _, t := range e.targets {
-		if available(t) && t.Engine.Supports(engine.NetworkBridge) == nil {
-			return e.drivers.Open(ctx, target.Target{Engine: target.Native}, e.engineSession())
-		}
+	wanted := slices.ContainsFunc(e.work, func(w plan.Work) bool {
+		return w.Benchmark.Needs != nil && w.Benchmark.Needs(w.Params).Host
+	})
+	bridged := slices.ContainsFunc(e.targets, func(t runner.Target) bool {
+		return available(t) && t.Engine.Supports(engine.NetworkBridge) == nil
+	})
+	if !wanted && !bridged {
+		return nil, nil
 	}
-	return nil, nil
+	return e.drivers.Open(ctx, target.Target{Engine: target.Native}, e.engineSession())
 }

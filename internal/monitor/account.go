@@ -249,6 +249,45 @@ func (a *Account) CPU() (map[Component]time.Duration, error) {
 	return a.sum(slices.Concat(ended, living), last), nil
 }
 
+// Processes lists the target's living processes that began during the account, without its daemons.
+func (a *Account) Processes() ([]int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.err != nil {
+		return nil, a.err
+	}
+	living, err := a.living()
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for _, p := range living {
+		if _, was := a.before[p.pid]; !was && !slices.Contains(a.Daemons, p.pid) {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids, nil
+}
+
+// Spent is the CPU time of living processes since their start. It is not known once one of them has exited. The last part,
+// less than a tick, is missing like in CPU.
+func (a *Account) Spent(pids []int) (time.Duration, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.err != nil {
+		return 0, a.err
+	}
+	var sum time.Duration
+	for _, pid := range pids {
+		cpu, err := a.query.process(pid)
+		if err != nil {
+			return 0, fmt.Errorf("query the CPU time of process %d: %w", pid, err)
+		}
+		sum += cpu
+	}
+	return sum, nil
+}
+
 // sum adds up the CPU time of the target's processes since the account began. all lists the exited ones in order of exit, and then the
 // living ones. last is the ID of the newest process.
 func (a *Account) sum(all []process, last int) map[Component]time.Duration {

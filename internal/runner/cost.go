@@ -86,7 +86,7 @@ func (t *trial) unmixed() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.costMixed {
-		return unknown("without cgroups it would include the programs at the host's end of the network")
+		return unknown("without cgroups it would include the programs outside the target")
 	}
 	return nil
 }
@@ -240,6 +240,24 @@ func (t trialCost) Tasks() (int64, error) {
 const notHere = "the target's processes are not on this host"
 
 var errNotHere = unknown(notHere)
+
+func (t trialCost) Processes() (pids []int, err error) {
+	if t.cost.account == nil {
+		return nil, errNotHere
+	}
+	if err = t.unmixed(); err == nil {
+		pids, err = t.cost.account.Processes()
+	}
+	return pids, t.note("CPU time", err)
+}
+
+func (t trialCost) Spent(processes []int) (cpu time.Duration, err error) {
+	if t.cost.account == nil {
+		return 0, errNotHere
+	}
+	cpu, err = t.cost.account.Spent(processes)
+	return cpu, t.note("CPU time", err)
+}
 
 // note records why the cost by component is unknown, and returns the reason as an *engine.UnsupportedError.
 func (t *trial) note(what string, err error) error {

@@ -510,7 +510,7 @@ func TestHostEndWithoutCgroups(t *testing.T) {
 		return err
 	})
 	l.ok()
-	if trial := l.only(); trial.Status != result.Skipped || !strings.Contains(trial.Reason, "the cost to the host: without cgroups it would include the programs at the host's end") {
+	if trial := l.only(); trial.Status != result.Skipped || !strings.Contains(trial.Reason, "the cost to the host: without cgroups it would include the programs outside the target") {
 		t.Errorf("%s because %q", trial.Status, trial.Reason)
 	}
 }

@@ -2,8 +2,6 @@ package runner
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -42,46 +40,7 @@ func (t trialNetwork) CreateHost(ctx context.Context, spec engine.Spec) (engine.
 	if t.r.HostCPUs != "" {
 		t.Condition("cpus of the host's end", t.r.HostCPUs)
 	}
-	var c engine.Container
-	err = t.inHostGroup(func() error {
-		return t.bounded(ctx, "create at the host's end", func(ctx context.Context) (err error) {
-			c, err = t.r.Host.Create(ctx, spec)
-			return err
-		})
-	})
-	if c != nil {
-		t.keep(c)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-// inHostGroup calls f while the host's engine starts its processes in a cgroup beside the trial's: none of their
-// instructions may count as the target's. The target's engine shares the launcher and must not be called meanwhile.
-func (t trialNetwork) inHostGroup(f func() error) error {
-	placer, ok := t.r.Host.(engine.CgroupPlacer)
-	if !ok || t.group == nil {
-		t.mu.Lock()
-		t.costMixed = true
-		t.mu.Unlock()
-		return f()
-	}
-	name := t.groupName() + "-host"
-	if t.hostGroup == nil {
-		g, err := t.r.Cgroups.Create(name)
-		if err != nil {
-			return fmt.Errorf("make a cgroup for the host's end: %w", err)
-		}
-		t.hostGroup = g
-	}
-	if err := placer.SetCgroupParent(name); err != nil {
-		return err
-	}
-	err := f()
-	// The target's engine places the launcher again: not every engine puts it into the trial's cgroup.
-	return errors.Join(err, placer.SetCgroupParent(""), t.engine.(engine.CgroupPlacer).SetCgroupParent(t.groupName()))
+	return t.createOutside(ctx, "create at the host's end", spec)
 }
 
 func (t trialNetwork) Dial(ctx context.Context, network, address string) (net.Conn, error) {

@@ -49,14 +49,14 @@ type trial struct {
 	seq       int
 	began     time.Time
 	group     *cgroup.Group
-	hostGroup *cgroup.Group // of processes at the host's end; nil without such processes or without cgroups
+	hostGroup *cgroup.Group // of processes outside the target; nil without such processes or without cgroups
 	cost      cost
 	monitor   *monitored // nil without samples of memory and CPU
 	// cancel cancels the benchmark's context with an error that no call of the benchmark returns.
 	cancel context.CancelCauseFunc
 
 	mu         sync.Mutex
-	costMixed  bool // the cost includes processes at the host's end
+	costMixed  bool // the cost includes processes outside the target
 	created    int
 	containers []engine.Container
 	fresh      []string // images that were made for this trial
@@ -76,7 +76,7 @@ var _ bench.Core = (*trial)(nil)
 func (t *trial) forBenchmark() bench.Trial {
 	return bench.Trial{
 		Core: t, Params: t.work.Params, Info: t.engine.Info(),
-		Images: trialImages{trialStorage{t}}, Network: trialNetwork{t}, Storage: trialStorage{t}, Cost: trialCost{t},
+		Images: trialImages{trialStorage{t}}, Network: trialNetwork{t}, Host: trialHost{t}, Storage: trialStorage{t}, Cost: trialCost{t},
 		Install: trialInstall{t}, Energy: trialEnergy{t}, Details: trialDetails{t},
 	}
 }

@@ -20,6 +20,7 @@ type watch struct {
 	mu       sync.Mutex
 	data     []byte
 	first    time.Duration
+	last     time.Duration
 	gotFirst bool
 	line     chan struct{} // closed when the first line is complete
 	ended    chan struct{}
@@ -38,6 +39,7 @@ func (w *watch) Write(p []byte) (int, error) {
 	if !w.gotFirst && len(p) > 0 {
 		w.first, w.gotFirst = at, true
 	}
+	w.last = at
 	kept := p[:min(len(p), bench.MaxOutput-len(w.data))]
 	w.data = append(w.data, kept...)
 	if len(kept) < len(p) {
@@ -74,6 +76,12 @@ func (w *watch) FirstLine(ctx context.Context) (string, time.Duration, error) {
 		return "", 0, fmt.Errorf("the output ended before its first line did: %w", io.ErrUnexpectedEOF)
 	}
 	return string(line), w.first, nil
+}
+
+func (w *watch) Last() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.last
 }
 
 func (w *watch) Ended(ctx context.Context) error {

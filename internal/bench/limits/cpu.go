@@ -63,7 +63,7 @@ func (u *usage) measure(ctx context.Context, t bench.Trial, spec engine.Spec) ([
 	defer cancel()
 	output := make(chan struct{})
 	once := sync.OnceFunc(func() { close(output) })
-	c, err := start(ctx, t, spec, func(string) { once() })
+	c, err := bench.Follow(ctx, t, spec, func(string, time.Duration) { once() })
 	if err != nil {
 		return nil, err
 	}
@@ -73,11 +73,11 @@ func (u *usage) measure(ctx context.Context, t bench.Trial, spec engine.Spec) ([
 		if before, err = countCPU(t); err != nil {
 			return nil, err
 		}
-		<-c.exit.Done
-	case <-c.exit.Done: // its output follows
+		<-c.Exit.Done
+	case <-c.Exit.Done: // its output follows
 	}
 	after, err := countCPU(t)
-	if err := errors.Join(err, c.exit.Failure()); err != nil {
+	if err := errors.Join(err, c.Exit.Failure()); err != nil {
 		return nil, err
 	}
 	deleted, err := c.Remove(ctx, t)

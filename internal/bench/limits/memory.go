@@ -76,16 +76,15 @@ func memoryOOM() bench.Benchmark {
 
 // growth is the memory that a program has reported.
 type growth struct {
-	t    bench.Trial
 	most int64
 
 	mu   sync.Mutex
-	held int64       // -1 before the first line
-	last bench.Watch // the time of the last line
+	held int64         // -1 before the first line
+	last time.Duration // the time of the last line
 	err  error
 }
 
-func (g *growth) line(line string) {
+func (g *growth) line(line string, at time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.err != nil {
@@ -99,7 +98,7 @@ func (g *growth) line(line string) {
 		g.err = err
 		return
 	}
-	g.held, g.last = held, timestamp(g.t)
+	g.held, g.last = held, at
 }
 
 // oomEnd is the end of a program whose memory grew.
@@ -114,14 +113,14 @@ type oomEnd struct {
 func grow(ctx context.Context, t bench.Trial, spec engine.Spec, most int64) (oomEnd, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g := &growth{t: t, most: most, held: -1}
-	c, err := start(ctx, t, spec, g.line)
+	g := &growth{most: most, held: -1}
+	c, err := bench.Follow(ctx, t, spec, g.line)
 	if err != nil {
 		return oomEnd{}, err
 	}
-	<-c.exit.Done
-	if c.exit.Err != nil {
-		return oomEnd{}, c.exit.Err
+	<-c.Exit.Done
+	if c.Exit.Err != nil {
+		return oomEnd{}, c.Exit.Err
 	}
 	deleted, err := c.Remove(ctx, t)
 	if err != nil {
@@ -132,14 +131,10 @@ func grow(ctx context.Context, t bench.Trial, spec engine.Spec, most int64) (oom
 	if g.err != nil {
 		return oomEnd{}, g.err
 	}
-	end := oomEnd{held: g.held, exit: c.exit.Exit}
+	end := oomEnd{held: g.held, exit: c.Exit.Exit}
 	end.killed = end.exit.Signal == syscall.SIGKILL || slices.Contains([]int{128 + int(syscall.SIGKILL), sandboxExit}, end.exit.Code)
-	if g.last != nil {
-		_, at, err := g.last.FirstLine(ctx)
-		if err != nil {
-			return oomEnd{}, err
-		}
-		end.took = deleted.Start - at
+	if g.held >= 0 {
+		end.took = deleted.Start - g.last
 	}
 	return end, nil
 }

@@ -69,10 +69,7 @@ func cpuScaling() bench.Benchmark {
 			if err != nil {
 				return err
 			}
-			limits, err := run.limits(ctx)
-			if err != nil {
-				return err
-			}
+			limits := run.limits()
 			intervals := run.intervals()
 			used, known := mostUsed(intervals)
 			holds := !known || used <= mostUse
@@ -106,13 +103,13 @@ type progress struct {
 	calls       time.Duration   // CPU time of calls so far that is counted as the container's
 
 	mu      sync.Mutex
-	seconds []bench.Watch // the times of the program's progress lines
+	seconds []time.Duration // the times of the program's progress lines
 }
 
-func (p *progress) line(line string) {
+func (p *progress) line(line string, at time.Duration) {
 	if workload.IsProgress(line) {
 		p.mu.Lock()
-		p.seconds = append(p.seconds, timestamp(p.t))
+		p.seconds = append(p.seconds, at)
 		p.mu.Unlock()
 	} else if p.output {
 		return
@@ -130,22 +127,18 @@ func (p *progress) limit(steps int) float64 {
 }
 
 // limits returns the limits that were in force at the end of each of the program's seconds. The program has exited.
-func (p *progress) limits(ctx context.Context) ([]float64, error) {
+func (p *progress) limits() []float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var all []float64
-	for _, second := range p.seconds {
-		_, at, err := second.FirstLine(ctx)
-		if err != nil {
-			return nil, err
-		}
+	for _, at := range p.seconds {
 		steps := 0
 		for steps < len(p.raised) && p.raised[steps] < at {
 			steps++
 		}
 		all = append(all, p.limit(steps))
 	}
-	return all, nil
+	return all
 }
 
 // scale runs a program that reports each second, and raises its limit each time. It is a bench.Where.
@@ -153,15 +146,15 @@ func (p *progress) scale(ctx context.Context, t bench.Trial, spec engine.Spec) (
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	spec.Resources.CPU = p.limit(0)
-	c, err := start(ctx, t, spec, p.line)
+	c, err := bench.Follow(ctx, t, spec, p.line)
 	if err != nil {
 		return nil, err
 	}
 	if err := p.follow(ctx, c, spec.Resources); err != nil {
 		return nil, err
 	}
-	<-c.exit.Done
-	if err := c.exit.Failure(); err != nil {
+	<-c.Exit.Done
+	if err := c.Exit.Failure(); err != nil {
 		return nil, err
 	}
 	_, err = c.Remove(ctx, t)
@@ -169,7 +162,7 @@ func (p *progress) scale(ctx context.Context, t bench.Trial, spec engine.Spec) (
 }
 
 // follow raises the limit after each second of the program's work up to the full limit. It returns when the program exits.
-func (p *progress) follow(ctx context.Context, c limited, limits engine.Resources) error {
+func (p *progress) follow(ctx context.Context, c bench.Followed, limits engine.Resources) error {
 	updater, err := bench.Optional[engine.Updater](c.Container, engine.CanUpdate)
 	if err != nil {
 		return err
@@ -177,7 +170,7 @@ func (p *progress) follow(ctx context.Context, c limited, limits engine.Resource
 	for step := 0; ; step++ {
 		select {
 		case <-p.passed:
-		case <-c.exit.Done:
+		case <-c.Exit.Done:
 			return nil
 		}
 		limits.CPU = p.limit(min(step, p.steps))
@@ -239,7 +232,7 @@ type throttling struct {
 
 // mark reads the usage so far.
 func (p *progress) mark(ctx context.Context, limit float64) error {
-	_, at, err := timestamp(p.t).FirstLine(ctx)
+	at, err := p.t.Sleep(ctx, 0)
 	if err != nil {
 		return err
 	}

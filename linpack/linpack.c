@@ -2,6 +2,7 @@
  * linpack: solves a dense system of linear equations and reports the rate.
  *
  *	linpack [--n N] [--runs R] [--threads T] [--library FILE]
+ *	linpack --seconds S [--n N] [--threads T] [--library FILE]
  *
  * It is the LINPACK benchmark for any N: OpenBLAS (dgesv_) solves A x = b in double precision by LU factorisation with
  * partial pivoting. A fixed generator creates the matrix and the right side, so that each run solves the same system. The rate
@@ -16,6 +17,10 @@
  *
  * flops_per_second is the rate of the fastest run. residual is the highest of all runs, in the units of the check. The exit code
  * is 1 after an error or a failed check, and 2 after wrong arguments.
+ *
+ * With --seconds it solves the system again and again for S seconds, and prints a line "solved K" after the Kth solution,
+ * for a reader that measures the rate over time. The first solution is checked as above. The others must equal the first
+ * one up to the check's limit, which takes n operations instead of n²: a full check would leave other CPUs idle meanwhile.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,7 +32,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { max_n = 40000, max_runs = 1000, max_threads = 1024 };
+enum { max_n = 40000, max_runs = 1000, max_threads = 1024, max_seconds = 86400 };
 
 static const double limit = 16.0;
 
@@ -44,7 +49,7 @@ static void fail(const char *what, const char *why)
 
 static void misuse(const char *what, const char *value)
 {
-	fprintf(stderr, "linpack: %s %s\nusage: linpack [--n N] [--runs R] [--threads T] [--library FILE]\n", what, value);
+	fprintf(stderr, "linpack: %s %s\nusage: linpack [--n N] [--runs R | --seconds S] [--threads T] [--library FILE]\n", what, value);
 	exit(2);
 }
 
@@ -130,9 +135,67 @@ static void *symbol(void *library, const char *name)
 	return s;
 }
 
+/* differs reports whether two solutions differ by more than rounding explains. */
+static int differs(size_t n, const double *x, const double *y)
+{
+	double most = 0;
+	for (size_t i = 0; i < n; i++)
+		most = fmax(most, fabs(x[i] - y[i]));
+	return !(most <= limit * greatest(n, y) * (double)n * (double)n * DBL_EPSILON);
+}
+
+/* A system of equations with the buffers for its solution. */
+struct system {
+	dgesv *solve;
+	size_t n;
+	double *a, *b, *r, *sums;
+	int *pivots;
+};
+
+/* solved solves the system once, and returns the time that this takes. */
+static double solved(struct system *s)
+{
+	generate(s->n, s->a, s->b);
+	int order = (int)s->n, one = 1, info = 0;
+	double begun = now();
+	s->solve(&order, &one, s->a, &order, s->pivots, s->b, &order, &info);
+	double took = now() - begun;
+	if (info != 0)
+		fail("solve", "the matrix is singular, or the library refuses it");
+	return took;
+}
+
+static double checked(struct system *s)
+{
+	double left = residual(s->n, s->a, s->b, s->r, s->sums);
+	if (!(left < limit)) {
+		fprintf(stderr, "linpack: the solution is wrong: its residual is %g, and must be below %g\n", left, limit);
+		exit(1);
+	}
+	return left;
+}
+
+static void again(struct system *s, double end)
+{
+	double *first = room(s->n);
+	for (long count = 1; count == 1 || now() < end; count++) {
+		solved(s);
+		if (count == 1) {
+			checked(s);
+			memcpy(first, s->b, s->n * sizeof *first);
+		} else if (differs(s->n, s->b, first)) {
+			fail("solve", "a solution differs from the first one");
+		}
+		printf("solved %ld\n", count);
+		if (fflush(stdout) != 0)
+			fail("write the progress", strerror(errno));
+	}
+	free(first);
+}
+
 int main(int argc, char **argv)
 {
-	long n = 1000, runs = 1, threads = 0;
+	long n = 1000, runs = 1, threads = 0, repeat = 0;
 	const char *file = "libopenblas.so.0";
 	for (int i = 1; i < argc; i += 2) {
 		const char *value = i + 1 < argc ? argv[i + 1] : NULL;
@@ -140,6 +203,8 @@ int main(int argc, char **argv)
 			n = number("--n", value, max_n);
 		else if (!strcmp(argv[i], "--runs"))
 			runs = number("--runs", value, max_runs);
+		else if (!strcmp(argv[i], "--seconds"))
+			repeat = number("--seconds", value, max_seconds);
 		else if (!strcmp(argv[i], "--threads"))
 			threads = number("--threads", value, max_threads);
 		else if (!strcmp(argv[i], "--library") && value)
@@ -157,26 +222,21 @@ int main(int argc, char **argv)
 	threads = ((get_threads *)symbol(library, "openblas_get_num_threads"))();
 
 	size_t size = (size_t)n;
-	double *a = room(size * size), *b = room(size), *r = room(size), *sums = room(size), *seconds = room((size_t)runs);
-	int *pivots = malloc(size * sizeof *pivots);
-	if (!pivots)
+	struct system s = {
+		.solve = solve, .n = size, .a = room(size * size), .b = room(size), .r = room(size), .sums = room(size),
+		.pivots = malloc(size * sizeof *s.pivots),
+	};
+	if (!s.pivots)
 		fail("allocate memory", strerror(errno));
+	if (repeat) {
+		again(&s, now() + (double)repeat);
+		return 0;
+	}
 
-	double fastest = INFINITY, worst = 0;
+	double *seconds = room((size_t)runs), fastest = INFINITY, worst = 0;
 	for (long run = 0; run < runs; run++) {
-		generate(size, a, b);
-		int order = (int)n, one = 1, info = 0;
-		double begun = now();
-		solve(&order, &one, a, &order, pivots, b, &order, &info);
-		seconds[run] = now() - begun;
-		if (info != 0)
-			fail("solve", "the matrix is singular, or the library refuses it");
-		double left = residual(size, a, b, r, sums);
-		if (!(left < limit)) {
-			fprintf(stderr, "linpack: the solution is wrong: its residual is %g, and must be below %g\n", left, limit);
-			return 1;
-		}
-		worst = fmax(worst, left);
+		seconds[run] = solved(&s);
+		worst = fmax(worst, checked(&s));
 		fastest = fmin(fastest, seconds[run]);
 	}
 	if (!(fastest > 0))

@@ -10,7 +10,7 @@ static const char help[] =
 	"  exit [CODE]                      end at once\n"
 	"  syscall --copies N --ms MS       rate of the UnixBench mix of system calls\n"
 	"  latency --ms MS                  distribution of the time of single system calls\n"
-	"  stream --mib N --ms MS           memory bandwidth as STREAM defines it\n"
+	"  stream --mib N --ms MS [--lines] memory bandwidth as STREAM defines it\n"
 	"  files --dir DIR --ms MS          many small files: writers, rewriters, commenters, readers\n"
 	"        [--writers N] [--rewriters N] [--commenters N] [--readers N] [--seed N]\n"
 	"  serve [--any] [--port N]         answer HTTP requests on 127.0.0.1, or on all addresses\n"
@@ -19,6 +19,7 @@ static const char help[] =
 	"  write FILE                       make a file\n"
 	"  cpus                             write the CPUs on which it may run\n"
 	"  grow --mib N                     touch memory, MiB by MiB\n"
+	"  forks --most N --ms MS [--once]  fork up to a limit of processes, and on and on\n"
 	"  sequence [--dir DIR] -- PROGRAM [ARG]... [--then PROGRAM [ARG]...]...\n"
 	"                                   run programs one after the other\n"
 	"  enter --root DIR [--gate] [--cpus LIST] [--netns FILE] [--uidmap] [--system] [--read-only]\n"
@@ -77,6 +78,8 @@ _Noreturn static void run(char **argv, char **envp)
 		command_cpus(argv);
 	if (same(command, "grow"))
 		command_grow(argv);
+	if (same(command, "forks"))
+		command_forks(argv);
 	if (same(command, "sequence"))
 		command_sequence(argv, envp);
 	if (same(command, "enter"))

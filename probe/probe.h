@@ -15,6 +15,7 @@ _Noreturn void command_daemon(char **argv, char **envp);
 _Noreturn void command_enter(char **argv, char **envp);
 _Noreturn void command_exit(char **argv);
 _Noreturn void command_files(char **argv);
+_Noreturn void command_forks(char **argv);
 _Noreturn void command_grow(char **argv);
 _Noreturn void command_latency(char **argv, const char *self);
 _Noreturn void command_pause(char **argv);

@@ -11,7 +11,10 @@
  * because the values grow 15-fold per repetition. Copy, Scale, Add and Triad are the best rates, as in STREAM's report, and the
  * medians are reported as well. It uses one process, like STREAM without OpenMP. A flag of the build prevents the compiler
  * from replacing Copy with a call of memcpy. Each array should be at least four times as large as the last-level cache. The
- * caller chooses the size. */
+ * caller chooses the size.
+ *
+ * With --lines it writes a line "moved BYTES" after each repetition instead of the result, for a reader that measures the
+ * rate over time. The fresh arrays and the check of each round delay one line in REPETITIONS. */
 #include "probe.h"
 
 enum { REPETITIONS = 10, KERNELS = 4, TIMES_MAX = 4096 };
@@ -138,12 +141,34 @@ _Noreturn static void report(uint64_t times[KERNELS][TIMES_MAX], size_t count)
 	report_done();
 }
 
+/* moves repeats rounds for a time, and writes a line for each repetition. */
+_Noreturn static void moves(uint64_t ms)
+{
+	uint64_t start = now_ns();
+	for (;;) {
+		fill();
+		for (int done = 0; done < REPETITIONS; done++) {
+			uint64_t took[KERNELS];
+			repetition(took);
+			put(&out, "moved ");
+			put_number(&out, (16 + 16 + 24 + 24) * n);
+			put(&out, "\n");
+			flush(&out);
+			if (now_ns() - start >= ms * 1000000)
+				sys_exit(EXIT_OK);
+		}
+		check(REPETITIONS);
+	}
+}
+
 void command_stream(char **argv)
 {
 	uint64_t mib = 64, ms = 1000;
+	bool lines = false;
 	const struct option options[] = {
 		{"--mib", OPTION_NUMBER, &mib, 1, 1 << 16},
 		{"--ms", OPTION_NUMBER, &ms, 1, MS_MAX},
+		{"--lines", OPTION_FLAG, &lines, 0, 0},
 	};
 	parse_all("stream", argv, options, COUNT(options));
 
@@ -153,6 +178,8 @@ void command_stream(char **argv)
 	a = array(bytes);
 	b = array(bytes);
 	c = array(bytes);
+	if (lines)
+		moves(ms);
 	uint64_t start = now_ns();
 	size_t count = 0;
 	bool more = true;

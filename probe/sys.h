@@ -208,6 +208,8 @@ static inline long sys_getegid(void) { return syscall6(__NR_getegid, 0, 0, 0, 0,
 /* A fork is a clone that shares nothing. Two of the architectures have no fork. */
 static inline long sys_fork(void) { return syscall6(__NR_clone, SIGCHLD, 0, 0, 0, 0, 0); }
 
+static inline long sys_kill(int pid, int signal) { return syscall6(__NR_kill, pid, signal, 0, 0, 0, 0); }
+
 static inline long sys_wait(int pid, int *status)
 {
 	return syscall6(__NR_wait4, pid, (long)status, 0, 0, 0, 0);

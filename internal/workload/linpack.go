@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
+	"time"
 )
 
 // linpackTool has no file from Debian but OpenBLAS: linpack itself is compiled into Touchstone.
@@ -24,6 +26,30 @@ func Linpack(n, runs, threads int) Program {
 		Args:  args,
 		Parse: reading("linpack's result", func(stdout []byte) (Values, error) { return readLinpack(stdout, n, runs, threads) }),
 	}
+}
+
+// LinpackOperations is LINPACK's number of operations for the solution of n equations.
+func LinpackOperations(n int) float64 {
+	return 2.0/3*float64(n)*float64(n)*float64(n) + 2*float64(n)*float64(n)
+}
+
+// LinpackLines calls a program that solves the system of Linpack again and again for a time, and writes a line for ParseSolved
+// after each solution.
+func LinpackLines(n, threads int, d time.Duration) []string {
+	return []string{"/usr/bin/linpack", "--seconds", wholeSeconds(d), "--n", strconv.Itoa(n), "--threads", strconv.Itoa(threads)}
+}
+
+// ParseSolved reads a line of the program that LinpackLines calls, without its end, and returns the number of solutions.
+func ParseSolved(line string) (int, error) { return parseCount(line, "solved ") }
+
+// parseCount reads a line of a prefix and a whole number above 0.
+func parseCount(line, prefix string) (int, error) {
+	text, ok := strings.CutPrefix(line, prefix)
+	n, err := readWhole(text)
+	if !ok || err != nil || n == 0 {
+		return 0, fmt.Errorf("read the program's progress: %q is not %q with a number", cut(line), prefix)
+	}
+	return int(n), nil
 }
 
 // maxResidual is the bound of the solution's residual, in units of n times the rounding error: HPL's check.
@@ -71,7 +97,7 @@ func readLinpack(stdout []byte, n, runs, threads int) (Values, error) {
 		}
 		fastest = min(fastest, s)
 	}
-	operations := 2.0/3*float64(n)*float64(n)*float64(n) + 2*float64(n)*float64(n)
+	operations := LinpackOperations(n)
 	// The time has nine decimals.
 	if off := rate*fastest/operations - 1; math.Abs(off) > 1e-6+1e-9/fastest {
 		return nil, fmt.Errorf("%v operations a second for %v s do not solve %d equations", rate, fastest, n)

@@ -109,6 +109,48 @@ func Stream(mib int, d time.Duration) Program {
 	return load(units, "stream", "--mib", strconv.Itoa(mib), "--ms", milliseconds(d))
 }
 
+// StreamLines calls the kernels of Stream for a time. It writes a line for ParseMoved after each repetition of all four.
+func StreamLines(mib int, d time.Duration) []string {
+	return []string{Probe, "stream", "--lines", "--mib", strconv.Itoa(mib), "--ms", milliseconds(d)}
+}
+
+// ParseMoved reads a line of the program that StreamLines calls, without its end, and returns the bytes of the repetition.
+func ParseMoved(line string) (int, error) { return parseCount(line, "moved ") }
+
+// Forks calls a program that forks processes up to a limit and on and on, for a time, as a fork bomb does. It never has more than
+// most processes, and exits with code ForksUnlimited if nothing stops it before. It writes lines for ParseForks. With once
+// it exits when it has found the limit.
+func Forks(most int, d time.Duration, once bool) []string {
+	args := []string{Probe, "forks", "--most", strconv.Itoa(most), "--ms", milliseconds(d)}
+	if once {
+		args = append(args, "--once")
+	}
+	return args
+}
+
+// ForksUnlimited is the exit code of the program that Forks calls if no limit stops it.
+const ForksUnlimited = 3
+
+// ForksProgress is a line of the program that Forks calls: all processes that it has made, those that live, and the attempts that
+// the kernel has refused.
+type ForksProgress struct{ Total, Live, Refused int }
+
+// ParseForks reads a line of the program that Forks calls, without its end.
+func ParseForks(line string) (p ForksProgress, err error) {
+	words := strings.Fields(line)
+	if len(words) != 6 || words[0] != "forks" || words[2] != "live" || words[4] != "refused" {
+		return ForksProgress{}, fmt.Errorf("read the program's progress: %q is not \"forks N live N refused N\"", cut(line))
+	}
+	for i, into := range []*int{&p.Total, &p.Live, &p.Refused} {
+		n, err := readWhole(words[2*i+1])
+		if err != nil {
+			return ForksProgress{}, fmt.Errorf("read the program's progress: %w", err)
+		}
+		*into = int(n)
+	}
+	return p, nil
+}
+
 // FilesLoad is a load of small files, as in Blogbench.
 type FilesLoad struct {
 	// Dir is a writable directory of the container. The program removes the files that it makes in it.

@@ -7,6 +7,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/bench/density"
 	"github.com/touchstone-bench/touchstone/internal/bench/footprint"
+	"github.com/touchstone-bench/touchstone/internal/bench/isolation"
 	"github.com/touchstone-bench/touchstone/internal/bench/limits"
 	"github.com/touchstone-bench/touchstone/internal/bench/operations"
 	"github.com/touchstone-bench/touchstone/internal/bench/performance"
@@ -22,7 +23,7 @@ type Catalogue struct{}
 func (Catalogue) All() []bench.Benchmark {
 	return slices.Concat(
 		operations.Benchmarks(), scalability.Benchmarks(), performance.Benchmarks(), limits.Benchmarks(),
-		density.Benchmarks(), footprint.Benchmarks(), portability.Benchmarks(),
+		density.Benchmarks(), isolation.Benchmarks(), footprint.Benchmarks(), portability.Benchmarks(),
 	)
 }
 

@@ -135,6 +135,10 @@ func linpack(args []string, _ engine.Spec) fake.Behaviour {
 	}
 	n, runs := float64(value("--n", 1000)), value("--runs", 1)
 	second := (2.0/3*n*n*n + 2*n*n) / linpackRate
+	if slices.Contains(args, "--seconds") {
+		solved := func(n int) string { return fmt.Sprintf("solved %d", n) }
+		return fake.Behaviour{Every: time.Duration(second * float64(time.Second)), Lines: solved}
+	}
 	seconds := strings.Trim(strings.Repeat(fmt.Sprintf("%.9f,", second), runs), ",")
 	return fake.Behaviour{
 		Took: time.Duration(second * float64(runs) * float64(time.Second)),

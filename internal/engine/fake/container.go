@@ -30,6 +30,7 @@ type container struct {
 	changed chan struct{} // closed at each change of the fields above
 	deletes int
 	gone    bool
+	silence func() // cancels the next line; nil for most
 }
 
 // ending is the exit of a process in the future.
@@ -98,10 +99,31 @@ func (c *container) begin(dies bool) error {
 	}
 	write(c.spec.Process.Stdout, process.first)
 	write(c.spec.Process.Stderr, process.Log)
-	if !process.endless {
+	switch {
+	case process.Lines != nil:
+		c.engine.host.busy.Add(1)
+		c.report(1)
+	case !process.endless:
 		c.schedule(process.Took+exit, process.Exit, true)
 	}
 	return nil
+}
+
+// report schedules line n of a program with Lines. The caller holds the mutex.
+func (c *container) report(n int) {
+	every := c.process.Every * time.Duration(c.engine.host.busy.Load())
+	_, c.silence = c.engine.clock.after(every, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.state == engine.Stopped {
+			return
+		}
+		if c.state == engine.Running {
+			write(c.spec.Process.Stdout, c.process.Lines(n)+"\n")
+			n++
+		}
+		c.report(n)
+	})
 }
 
 func (c *container) Kill(ctx context.Context, signal syscall.Signal) (err error) {
@@ -245,6 +267,10 @@ func (c *container) stop(exit engine.Exit) {
 		c.ending = nil
 	}
 	c.frozen = nil
+	if c.silence != nil {
+		c.silence()
+		c.engine.host.busy.Add(-1)
+	}
 	c.process.server.close()
 	c.spec.Process.CloseOutput()
 	c.exit = exit

@@ -57,6 +57,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/target"
@@ -122,6 +123,7 @@ type host struct {
 	containers map[string]*container
 	images     map[image]bool
 	programs   map[string]Program
+	busy       atomic.Int64 // running programs with Lines
 }
 
 // image is an image that an engine has pulled.

@@ -37,6 +37,10 @@ type Behaviour struct {
 	// Log, if it is not empty, is written to Stderr at once. The process then runs until it is killed.
 	Log  string
 	Exit engine.Exit
+	// Lines, if it is not nil, makes the process run until it is killed, and write the nth of these lines, from 1, after
+	// n times Every. Containers with such programs share one imagined CPU: with two of them, each takes twice as long.
+	Lines func(n int) string
+	Every time.Duration
 }
 
 // echo writes its arguments, so that plans with fake targets can produce any output.
@@ -121,6 +125,9 @@ func (p program) plan(slow slowness) behaviour {
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	ms := flags.Uint("ms", 1000, "") // the probe's default
+	lines := flags.Bool("lines", false, "")
+	once := flags.Bool("once", false, "")
+	most := flags.Uint("most", 0, "")
 	copies := flags.Uint("copies", 1, "")
 	mib := flags.Uint("mib", 1, "")
 	port := flags.Uint("port", 0, "")
@@ -131,8 +138,8 @@ func (p program) plan(slow slowness) behaviour {
 	if err := flags.Parse(p.args[1:]); err != nil {
 		return fails(2, "%s: %v", command, err)
 	}
-	if most := map[string]int{"exit": 1, "write": 1}[command]; flags.NArg() > most && command != "sequence" {
-		return fails(2, "%s: unexpected argument %s", command, flags.Arg(most))
+	if words := map[string]int{"exit": 1, "write": 1}[command]; flags.NArg() > words && command != "sequence" {
+		return fails(2, "%s: unexpected argument %s", command, flags.Arg(words))
 	}
 	length := time.Duration(*ms) * time.Millisecond
 	switch command {
@@ -164,18 +171,24 @@ func (p program) plan(slow slowness) behaviour {
 		rate := 1.5e6 * float64(*copies) / slow("LoopsPerSecond")
 		return reports(length, metric("LoopsPerSecond", rate, "1/s"), metric("Index", rate/1500, "score"))
 	case "stream":
-		var lines []string
+		if *lines {
+			moved := fmt.Sprintf("moved %d", 10<<20**mib)
+			return behaviour{Behaviour: Behaviour{Every: 13 * time.Millisecond, Lines: func(int) string { return moved }}}
+		}
+		var results []string
 		for i, name := range []string{"Copy", "Scale", "Add", "Triad"} {
 			rate := []float64{26e9, 25e9, 27e9, 26.5e9}[i]
-			lines = append(lines, metric(name, rate/slow(name), "B/s"))
+			results = append(results, metric(name, rate/slow(name), "B/s"))
 		}
-		return reports(length, lines...)
+		return reports(length, results...)
 	case "latency":
 		return reports(length, latencies(slow)...)
 	case "cpus":
 		return writes(cmp.Or(p.spec.Resources.CPUSet, "0"))
 	case "grow":
 		return grow(int64(*mib), p.spec.Resources.Memory)
+	case "forks":
+		return forks(int64(*most), p.spec.Resources.PIDs, *once)
 	case "files":
 		if !p.writable(*dir) {
 			return fails(1, "files: make directory in %s: EROFS (30)", *dir)
@@ -259,6 +272,18 @@ func grow(mib, limit int64) behaviour {
 		b.first += fmt.Sprintf("held %d\n", held<<20)
 	}
 	return b
+}
+
+// forks makes processes up to a limit, or exits if there is none.
+func forks(most, limit int64, once bool) behaviour {
+	if limit == 0 || limit > most {
+		return fails(3, "forks: no limit refuses another process")
+	}
+	made := func(n int) string { return fmt.Sprintf("forks %d live %d refused %d", limit+int64(n)-1, limit, n) }
+	if once {
+		return writes(made(1))
+	}
+	return behaviour{first: made(1) + "\n", Behaviour: Behaviour{Every: 50 * time.Millisecond, Lines: func(n int) string { return made(n + 1) }}}
 }
 
 // sequence imitates the probe's command sequence, which runs installed programs one after the other, on the fake clock.

@@ -1,0 +1,177 @@
+// Package isolation is the suite of noisy neighbours: the loss of speed of a victim while an aggressor loads the same machine
+// (wang section 5.8). Victim and aggressor are containers of the same target, each with its limits. The aggressor can also be
+// a bare process of the host, so that all runtimes are compared under the same load.
+//
+// A trial has two passes of equal length. In the first one the aggressor runs in the middle phase only. In the second one,
+// the control, the victim is alone. A loss counts only as far as the control does not have it, and only if it exceeds the
+// noise of both passes. docs/adr/0021-isolation.md gives the reasons.
+//
+// The victim is a loop that reports its work line by line. The host stamps the arrival of each line by its own clock, and
+// never compares the clocks of containers. The CPU time of the victim is the host's count of its processes.
+package isolation
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// Benchmarks lists the suite.
+func Benchmarks() []bench.Benchmark {
+	return []bench.Benchmark{cpu(), memory(), pids()}
+}
+
+// Values of the parameter aggressor.
+const (
+	sameTarget = "same"
+	nativeHost = "native"
+)
+
+// Names of parameters.
+const (
+	beforeParam, duringParam, afterParam = "before", "during", "after"
+
+	aggressorParam  = "aggressor"
+	aggressorsParam = "aggressors"
+	cpusParam       = "cpus"
+	memoryParam     = "memory"
+)
+
+// phaseParams are the lengths of the phases.
+func phaseParams() []bench.Param {
+	length := bench.TimeRange(100*time.Millisecond, time.Hour/4)
+	return []bench.Param{
+		{Name: beforeParam, Help: "time of the victim alone, before the aggressor starts", Quick: "1500ms", Paper: "30s", Check: length},
+		{Name: duringParam, Help: "time of the victim beside the aggressor", Quick: "2s", Paper: "60s", Check: length},
+		{Name: afterParam, Help: "time of the victim after the end of the aggressor", Quick: "1s", Paper: "30s", Check: length},
+	}
+}
+
+// limitParams are the limits of each container, and of an aggressor on the host.
+func limitParams(quickMiB string) []bench.Param {
+	return []bench.Param{
+		{Name: cpusParam, Help: "CPU limit of the victim and of each aggressor, unless the plan sets one", Quick: "2", Paper: "2", Check: bench.IntRange(1, 1024)},
+		{Name: memoryParam, Help: "memory limit of the victim and of each aggressor in MiB, unless the plan sets one", Quick: quickMiB, Paper: "4096", Check: bench.IntRange(64, 1<<20)},
+	}
+}
+
+// aggressorParams select the place and the number of aggressors.
+func aggressorParams() []bench.Param {
+	return []bench.Param{
+		{
+			Name: aggressorParam, Quick: sameTarget, Paper: sameTarget, Check: bench.OneOf(sameTarget, nativeHost),
+			Help: "the place of the aggressor: a container of the same target, or a bare process of the host, which loads all targets alike",
+		},
+		{Name: aggressorsParam, Help: "number of aggressors", Quick: "1", Paper: "1", Check: bench.IntRange(1, 16)},
+	}
+}
+
+// joined joins lists of parameters.
+func joined(lists ...[]bench.Param) []bench.Param { return slices.Concat(lists...) }
+
+// needs completes the requirements of a benchmark.
+func needs(p bench.Params, n bench.Needs) bench.Needs {
+	n.Containers = max(n.Containers, 1+p.Int(aggressorsParam))
+	n.Host = p.Param(aggressorParam) == nativeHost
+	return n
+}
+
+// limited sets the limits of the benchmark where the plan sets none.
+func limited(t bench.Trial, spec engine.Spec) engine.Spec {
+	if spec.Resources.CPU == 0 {
+		spec.Resources.CPU = float64(t.Int(cpusParam))
+	}
+	if spec.Resources.Memory == 0 {
+		spec.Resources.Memory = int64(t.Int(memoryParam)) << 20
+	}
+	return spec
+}
+
+// recordPlaces records the places of the parties.
+func recordPlaces(t bench.Trial) {
+	place := "a container of the target"
+	if t.Param(aggressorParam) == nativeHost {
+		place = "a process of the host, in a cgroup of its own"
+	}
+	if n := t.Int(aggressorsParam); n > 1 {
+		place = strconv.Itoa(n) + " times " + place
+	}
+	t.Condition("aggressor", place)
+}
+
+// recordScale records parameters that differ from the paper's.
+func recordScale(t bench.Trial, scaled bool, text string) {
+	if scaled {
+		t.Condition("scale", text)
+	}
+}
+
+// longest returns the time after which the programs of a trial end by themselves. They are killed long before, unless
+// Touchstone itself is killed.
+func longest(t bench.Trial) time.Duration {
+	return 2*(t.Duration(beforeParam)+t.Duration(duringParam)+t.Duration(afterParam)) + 10*time.Minute
+}
+
+// speed describes a victim's work.
+type speed struct {
+	unit result.Unit
+	work string // "solutions, with LINPACK's number of operations"
+	// unitOf is one unit of work, whose time is the latency: "solution".
+	unitOf string
+}
+
+const (
+	beside = " while the aggressor runs"
+	alone  = " before the aggressor starts"
+)
+
+// metrics are the metrics of a victim. The loss of the benchmark with the dimension is the scorecard's.
+func metrics(s speed, dimension result.Dimension) []result.Metric {
+	rate := func(name, when string) result.Metric {
+		return bench.Higher(name, s.unit, s.work+when)
+	}
+	tail := func(name, when string) result.Metric {
+		return bench.Seconds(name, "99th percentile of the time of a "+s.unitOf+when+"; the longest time if there are fewer than 100")
+	}
+	ratio := func(name, from, help string) result.Metric {
+		return result.Metric{Name: name, Unit: result.Ratio, Better: result.Lower, DerivedFrom: from, Help: help}
+	}
+	optional := func(m result.Metric) result.Metric {
+		m.Optional = true
+		return m
+	}
+	kept := bench.Higher("Kept", result.Ratio, "1 − Loss, the share of its speed that the victim keeps beside the aggressor: 1 if no loss is shown")
+	kept.Dimension, kept.Phrase = dimension, "keeps, of its speed alone, beside a noisy neighbour"
+	recovery := bench.Seconds("Recovery", "from the call that ends the aggressor until the victim is back within the range of the control, in steps of a tenth of the shorter of the phases before and during; left out without a loss, and if it takes longer than the phase after")
+	return []result.Metric{
+		kept,
+		ratio("Loss", "Kept", "loss of the victim's speed, (before − during) / before (wang, equation 2, where only a loss counts), beyond the loss of the control: 0 if the difference is within the noise of the windows (99 %)"),
+		rate("SpeedBefore", alone),
+		rate("SpeedDuring", beside),
+		rate("SpeedAfter", " after the aggressor's end"),
+		tail("TailBefore", alone),
+		tail("TailDuring", beside),
+		tail("TailAfter", " after the aggressor's end"),
+		tail("TailControl", " in the control, at the same time as TailDuring"),
+		optional(recovery),
+		ratio("RawLoss", "SpeedDuring", "(before − during) / before as measured, without a correction; negative if the victim became faster"),
+		ratio("ControlLoss", "SpeedBefore", "the same of the control, in which nothing happens: the noise of the method on this machine"),
+		ratio("VariationBefore", "SpeedBefore", "standard deviation of the speed in the windows before, over its mean"),
+		ratio("VariationDuring", "SpeedDuring", "standard deviation of the speed in the windows during, over its mean"),
+		optional(ratio("CPUShrinkage", "SpeedDuring", "loss of the victim's CPU utilisation, as Loss: how much of the loss is CPU time that it no longer gets (wang section 5.8.4)")),
+		optional(ratio("ControlCPUShrinkage", "SpeedBefore", "(before − during) / before of the CPU utilisation in the control")),
+		optional(ratio("CPUsBefore", "SpeedBefore", "CPU time per second of the victim with its sandbox and shims"+alone+", by the host's count")),
+		optional(ratio("CPUsDuring", "SpeedDuring", "CPU time per second of the victim with its sandbox and shims"+beside)),
+	}
+}
+
+// fewReports is the error of a victim whose reports are too rare for an interval.
+func fewReports(n int, phase string) error {
+	return fmt.Errorf("the victim completed %d units of work in the phase %s, and %d are the fewest for a result: set longer phases or a smaller unit of work",
+		n, phase, fewest)
+}

@@ -1,0 +1,257 @@
+package isolation
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// A phase is split into windows, whose speeds show the noise. fewest is the least number of units of work in a phase.
+const (
+	mostWindows = 10
+	fewest      = 3
+)
+
+// confidence is the two-sided confidence of the interval of a loss. It is high because a trial makes the decision for each
+// of its targets, and no correction for their number follows.
+const confidence = 0.99
+
+// rates splits a window into n parts and returns the work per second in each. The work of a step is spread evenly over the
+// time since the step before, so that a boundary between parts does not shift whole units.
+func rates(steps []step, w window, n int) []float64 {
+	all := make([]float64, n)
+	part := w.seconds() / float64(n)
+	for i := 1; i < len(steps); i++ {
+		from, to := (steps[i-1].at - w.start).Seconds(), (steps[i].at - w.start).Seconds()
+		if to <= 0 || from >= w.seconds() {
+			continue
+		}
+		if to <= from { // two reports that arrived at once
+			all[min(int(to/part), n-1)] += steps[i].work
+			continue
+		}
+		speed := steps[i].work / (to - from)
+		for k := max(0, int(from/part)); k < n && float64(k)*part < to; k++ {
+			all[k] += speed * max(0, min(to, float64(k+1)*part)-max(from, float64(k)*part))
+		}
+	}
+	for i := range all {
+		all[i] /= part
+	}
+	return all
+}
+
+// within counts the steps in a window.
+func within(steps []step, w window) int {
+	n := 0
+	for _, s := range steps {
+		if s.at > w.start && s.at <= w.end {
+			n++
+		}
+	}
+	return n
+}
+
+// change is the relative loss of a quantity from one phase to another, (before − during) / before, with its standard error
+// by the propagation of errors from the windows of the phases.
+type change struct {
+	loss, se float64
+	windows  int
+}
+
+func changeOf(before, during []float64) change {
+	b, sb := stat.MeanStdDev(before, nil)
+	d, sd := stat.MeanStdDev(during, nil)
+	n := min(len(before), len(during))
+	root := math.Sqrt(float64(n))
+	return change{loss: (b - d) / b, se: math.Hypot(sd/b, d*sb/(b*b)) / root, windows: n}
+}
+
+// beyond returns the loss beyond the control's, and whether it is more than noise. The bound is Student's quantile with the
+// fewest degrees of freedom that Welch's approximation can give. A control that became faster does not add to the loss.
+func (c change) beyond(control change) (loss float64, shown bool) {
+	loss = c.loss - max(0, control.loss)
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(min(c.windows, control.windows) - 1)}.Quantile(1 - (1-confidence)/2)
+	if !(loss > t*math.Hypot(c.se, control.se)) {
+		return 0, false
+	}
+	return loss, true
+}
+
+// tailOf is the 99th percentile of the times of the units that were completed in a window.
+func tailOf(steps []step, w window) float64 {
+	var all []times
+	for i, s := range steps {
+		switch {
+		case s.at <= w.start || s.at > w.end:
+		case s.times != nil:
+			all = append(all, s.times...)
+		case i > 0:
+			all = append(all, times{seconds: (s.at - steps[i-1].at).Seconds(), count: 1})
+		}
+	}
+	slices.SortFunc(all, func(a, b times) int { return cmp.Compare(a.seconds, b.seconds) })
+	var total, sum float64
+	for _, u := range all {
+		total += u.count
+	}
+	for _, u := range all {
+		if sum += u.count; sum >= 0.99*total {
+			return u.seconds
+		}
+	}
+	return 0
+}
+
+// recovery is the time from the end of the load until the speed of the victim is back within the range of the control, by
+// windows of a length d that follow each other in quarters of it. Speeds are relative to the phase before. It is false if
+// the phase after ends first.
+func recovery(loaded, control pass, from, d time.Duration) (time.Duration, bool) {
+	level := stat.Mean(rates(loaded.victim, loaded.before, 1), nil)
+	low := lowest(control, d)
+	for at := from; at+d <= loaded.after.end; at += d / 4 {
+		if rates(loaded.victim, window{at, at + d}, 1)[0]/level >= low {
+			return at + d - from, true
+		}
+	}
+	return 0, false
+}
+
+// lowest is the lowest relative speed of the control in a window of the length d.
+func lowest(control pass, d time.Duration) float64 {
+	level := rates(control.victim, control.before, 1)[0]
+	low := math.Inf(1)
+	for at := control.before.start; at+d <= control.after.end; at += d / 4 {
+		low = min(low, rates(control.victim, window{at, at + d}, 1)[0]/level)
+	}
+	return low
+}
+
+// record computes and records the values of a trial.
+func record(t bench.Trial, loaded, control pass) error {
+	// The end of the last unit of work is not known.
+	for _, p := range []*pass{&loaded, &control} {
+		p.after.end = min(p.after.end, p.victim[len(p.victim)-1].at)
+	}
+	n := mostWindows
+	for _, p := range []pass{loaded, control} {
+		for phase, w := range map[string]window{"before": p.before, "during": p.during} {
+			got := within(p.victim, w)
+			if got < fewest && (phase == "before" || within(p.victim, p.before) < fewest) {
+				return fewReports(got, phase)
+			}
+			n = min(n, max(got, fewest))
+		}
+	}
+	raw, own := lossIn(loaded.victim, loaded, n), lossIn(control.victim, control, n)
+	loss, shown := raw.beyond(own)
+	loss = min(loss, 1)
+	t.Record("Kept", 1-loss)
+	t.Record("Loss", loss)
+	t.Record("RawLoss", raw.loss)
+	t.Record("ControlLoss", own.loss)
+	verdict := "not shown: no larger than the noise of the control"
+	if shown {
+		verdict = "shown: larger than the noise of the control"
+	}
+	t.Condition("loss", verdict)
+	for _, phase := range []struct {
+		name string
+		window
+	}{{"Before", loaded.before}, {"During", loaded.during}, {"After", loaded.after}} {
+		if phase.end <= phase.start {
+			return fewReports(0, "after")
+		}
+		t.Record("Speed"+phase.name, rates(loaded.victim, phase.window, 1)[0])
+		t.Record("Tail"+phase.name, tailOf(loaded.victim, phase.window))
+	}
+	t.Record("TailControl", tailOf(control.victim, control.during))
+	t.Record("VariationBefore", variation(rates(loaded.victim, loaded.before, n)))
+	t.Record("VariationDuring", variation(rates(loaded.victim, loaded.during, n)))
+	if shown {
+		d := min(loaded.before.end-loaded.before.start, loaded.during.end-loaded.during.start) / mostWindows
+		took, back := recovery(loaded, control, loaded.during.end, d)
+		if back {
+			t.Record("Recovery", took.Seconds())
+		} else {
+			t.Condition("recovery", "not within the phase after")
+		}
+	}
+	if loaded.victimCPU != nil && control.victimCPU != nil {
+		recordCPU(t, loaded, control)
+	}
+	timelines(t, loaded, control)
+	return nil
+}
+
+// lossIn is the change of a quantity from the phase before to the phase during of a pass.
+func lossIn(steps []step, p pass, n int) change {
+	return changeOf(rates(steps, p.before, n), rates(steps, p.during, n))
+}
+
+// variation is the coefficient of variation.
+func variation(speeds []float64) float64 {
+	mean, deviation := stat.MeanStdDev(speeds, nil)
+	if mean == 0 {
+		return 0
+	}
+	return deviation / mean
+}
+
+// recordCPU records the CPU utilisation of the victim.
+func recordCPU(t bench.Trial, loaded, control pass) {
+	before := rates(loaded.victimCPU, loaded.before, 1)[0]
+	if before == 0 || rates(control.victimCPU, control.before, 1)[0] == 0 {
+		return // the processes that were found do not do the work
+	}
+	own := lossIn(control.victimCPU, control, mostWindows)
+	shrinkage, _ := lossIn(loaded.victimCPU, loaded, mostWindows).beyond(own)
+	t.Record("CPUShrinkage", min(shrinkage, 1))
+	t.Record("ControlCPUShrinkage", own.loss)
+	t.Record("CPUsBefore", before)
+	t.Record("CPUsDuring", rates(loaded.victimCPU, loaded.during, 1)[0])
+}
+
+// points is the number of points of a timeline.
+const points = 200
+
+// timelines keeps the speeds and the CPU times of the parties over the time of the trial. A speed is relative: the victim's
+// to its own before the aggressor, the aggressor's to its own mean in the phase during.
+func timelines(t bench.Trial, loaded, control pass) {
+	const group = "Speed, relative to the victim's before, and to the aggressor's mean"
+	line(t, group, "victim", loaded.victim, loaded.whole(), rates(loaded.victim, loaded.before, 1)[0])
+	for _, steps := range loaded.aggressors {
+		line(t, group, "aggressor", steps, window{loaded.during.start - loaded.ramp, loaded.during.end}, rates(steps, loaded.during, 1)[0])
+	}
+	line(t, group, "victim, control", control.victim, control.whole(), rates(control.victim, control.before, 1)[0])
+	const cpus = "CPU time per second"
+	line(t, cpus, "victim", loaded.victimCPU, loaded.whole(), 1)
+	line(t, cpus, "aggressor", loaded.aggressorCPU, loaded.during, 1)
+	line(t, cpus, "victim, control", control.victimCPU, control.whole(), 1)
+}
+
+// whole is the time of a pass from the start of the phase before to the end of the phase after.
+func (p pass) whole() window { return window{p.before.start, p.after.end} }
+
+// line keeps the rates of steps over a window, in units of scale.
+func line(t bench.Trial, group, name string, steps []step, w window, scale float64) {
+	// A part holds a step or more on average, because the time within a step has no shape of its own.
+	n := min(points, within(steps, w))
+	if n < 2 || !(scale > 0) {
+		return
+	}
+	l := result.Timeline{Group: group, Name: name, Unit: result.Ratio, Values: rates(steps, w, n)}
+	part := (w.end - w.start) / time.Duration(n)
+	for i := range l.Values {
+		l.Values[i] /= scale
+		l.At = append(l.At, w.start+part*time.Duration(i)+part/2)
+	}
+	t.Details.Timeline(l)
+}

@@ -43,6 +43,20 @@ func AsClient(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error) {
 	return InContainer(ctx, t, spec)
 }
 
+// FollowClient is Follow for a program in the place that the parameter of Peer selects.
+func FollowClient(ctx context.Context, t Trial, spec engine.Spec, line func(text string, at time.Duration)) (Followed, error) {
+	if AtHost(t) {
+		return FollowAtHost(ctx, t, spec, line)
+	}
+	spec.Network = engine.Bridged
+	return Follow(ctx, t, spec, line)
+}
+
+// FollowAtHost is Follow for a program at the host's end of the target's Link.
+func FollowAtHost(ctx context.Context, t Trial, spec engine.Spec, line func(text string, at time.Duration)) (Followed, error) {
+	return follow(ctx, t, spec, atHost, t.createAtHost, line)
+}
+
 // Ending is the way to end a server.
 type Ending int
 
@@ -70,7 +84,7 @@ const reachable = time.Minute
 // Serve runs a server in a container of the target's bridged network, calls use with its address, and ends the server.
 // The context of use is cancelled if the server fails.
 func Serve(ctx context.Context, t Trial, s Server, use func(ctx context.Context, at netip.AddrPort) error) error {
-	if err := recordPath(ctx, t); err != nil {
+	if err := RecordPath(ctx, t); err != nil {
 		return err
 	}
 	s.Spec.Network = engine.Bridged
@@ -93,7 +107,7 @@ func Serve(ctx context.Context, t Trial, s Server, use func(ctx context.Context,
 		stop(nil)
 		<-stopped
 	}()
-	at, err := s.listening(serving, t, r)
+	at, err := s.Reached(serving, t, r)
 	if err == nil {
 		err = use(serving, at)
 	}
@@ -106,8 +120,8 @@ func Serve(ctx context.Context, t Trial, s Server, use func(ctx context.Context,
 	return s.end(ctx, t, r, exit)
 }
 
-// listening waits until the server can be reached, and returns its address.
-func (s Server) listening(ctx context.Context, t Trial, r *Running) (netip.AddrPort, error) {
+// Reached waits until a launched server can be reached, and returns its address.
+func (s Server) Reached(ctx context.Context, t Trial, r *Running) (netip.AddrPort, error) {
 	addressed, err := Optional[engine.Addressed](r.Container, engine.NetworkBridge)
 	if err != nil {
 		return netip.AddrPort{}, err
@@ -170,8 +184,8 @@ func (Server) failure(exit *Exit) error {
 	return nil
 }
 
-// recordPath records the places of server and client, and the network between them.
-func recordPath(ctx context.Context, t Trial) error {
+// RecordPath records the places of server and client, and the network between them.
+func RecordPath(ctx context.Context, t Trial) error {
 	link, err := t.Network.Link(ctx)
 	if err != nil {
 		return err

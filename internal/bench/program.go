@@ -67,10 +67,16 @@ func InContainer(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error)
 // onHost runs the program at the host's end of the target's Link, without the limits of containers.
 func onHost(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error) {
 	spec.Resources = engine.Resources{}
-	return runToExit(ctx, t, spec, "host ", func(ctx context.Context, spec engine.Spec) (engine.Container, Span, error) {
-		c, err := t.Network.CreateHost(ctx, spec)
-		return c, Span{}, err
-	})
+	return runToExit(ctx, t, spec, atHost, t.createAtHost)
+}
+
+// atHost is the prefix of the phases of programs at the host's end.
+const atHost = "host "
+
+// createAtHost is a createFunc.
+func (t Trial) createAtHost(ctx context.Context, spec engine.Spec) (engine.Container, Span, error) {
+	c, err := t.Network.CreateHost(ctx, spec)
+	return c, Span{}, err
 }
 
 // Within runs the program as a further process of a running container.

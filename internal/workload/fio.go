@@ -182,3 +182,106 @@ func (s *fioSide) check(run FioRun, size uint64) (float64, error) {
 	}
 	return float64(*s.Bytes) / seconds, nil
 }
+
+// Lines calls fio for one run that starts again at the end of its file, and that reports its progress at an interval for
+// FioReports. fio makes the file first if it does not exist.
+func (f Fio) Lines(run FioRun, every time.Duration) []string {
+	args := []string{
+		fio, "--output-format=json+", "--status-interval=" + milliseconds(every) + "ms", "--name=" + run.Metric, "--directory=" + f.Dir,
+		"--filename=" + FioFile, "--thread", "--ioengine=psync", "--invalidate=0", "--fallocate=none", "--randseed=1",
+		"--size=" + strconv.Itoa(f.MiB) + "m", "--rw=" + string(run.Mode), "--bs=" + strconv.Itoa(run.Block),
+		"--time_based", "--runtime=" + milliseconds(run.For) + "ms",
+	}
+	if f.Direct {
+		args = append(args, "--direct=1")
+	}
+	return args
+}
+
+// FioReports reads the reports of the program that Lines calls.
+type FioReports struct {
+	Mode FioMode
+
+	report []string
+	bytes  uint64
+	bins   map[string]uint64
+}
+
+// FioProgress is the work of fio between two reports: its requests by their time in seconds.
+type FioProgress struct {
+	Bytes    float64
+	Requests map[float64]float64
+}
+
+// fioCounters has the counters of a report. They count from the start of the run.
+type fioCounters struct {
+	Bytes   *uint64 `json:"io_bytes"`
+	Latency *struct {
+		Bins map[string]uint64 `json:"bins"`
+	} `json:"clat_ns"`
+}
+
+// Line reads a line without its end. It returns true with the last line of a report.
+func (f *FioReports) Line(line string) (FioProgress, bool, error) {
+	switch {
+	case line == "" && len(f.report) == 0:
+		return FioProgress{}, false, nil
+	case len(f.report) == 0 && line != "{":
+		return FioProgress{}, false, fmt.Errorf("read fio's report: it begins with %q", cut(line))
+	}
+	f.report = append(f.report, line)
+	if line != "}" {
+		return FioProgress{}, false, nil
+	}
+	text := strings.Join(f.report, "\n")
+	f.report = f.report[:0]
+	p, err := f.read(text)
+	if err != nil {
+		return FioProgress{}, false, fmt.Errorf("read fio's report: %w", err)
+	}
+	return p, true, nil
+}
+
+func (f *FioReports) read(text string) (FioProgress, error) {
+	var report struct {
+		Version string `json:"fio version"`
+		Jobs    []struct {
+			Error *int         `json:"error"`
+			Read  *fioCounters `json:"read"`
+			Write *fioCounters `json:"write"`
+		} `json:"jobs"`
+	}
+	if err := unmarshal([]byte(text), &report); err != nil {
+		return FioProgress{}, err
+	}
+	if !strings.HasPrefix(report.Version, fioVersion) || len(report.Jobs) != 1 {
+		return FioProgress{}, fmt.Errorf("it has the version %q with %d jobs", cut(report.Version), len(report.Jobs))
+	}
+	job := report.Jobs[0]
+	side := job.Read
+	if f.Mode.writes() {
+		side = job.Write
+	}
+	if job.Error == nil || *job.Error != 0 || side == nil || side.Bytes == nil || side.Latency == nil {
+		return FioProgress{}, errors.New("it has an error, or a counter is missing")
+	}
+	p := FioProgress{Requests: map[float64]float64{}}
+	for bin, count := range side.Latency.Bins {
+		ns, err := readWhole(bin)
+		if err != nil {
+			return FioProgress{}, err
+		}
+		if count < f.bins[bin] {
+			return FioProgress{}, errors.New("a counter falls")
+		}
+		if more := count - f.bins[bin]; more > 0 {
+			p.Requests[float64(ns)/1e9] = float64(more)
+		}
+	}
+	if *side.Bytes < f.bytes {
+		return FioProgress{}, errors.New("a counter falls")
+	}
+	p.Bytes = float64(*side.Bytes - f.bytes)
+	f.bytes, f.bins = *side.Bytes, side.Latency.Bins
+	return p, nil
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -156,4 +157,34 @@ func (s *iperfSum) check(d time.Duration) error {
 		return fmt.Errorf("%g bytes in %g s are not %g bit/s", s.Bytes, s.Seconds, s.BitsPerSecond)
 	}
 	return nil
+}
+
+// IperfLines calls a client that sends one stream for a time, and reports its progress at an interval for ParseIperfLine.
+func IperfLines(server netip.AddrPort, d, every time.Duration) []string {
+	return []string{
+		Iperf, "--client", server.Addr().String(), "--port", strconv.Itoa(int(server.Port())), "--forceflush", "--format", "k",
+		"--time", wholeSeconds(d), "--interval", strconv.FormatFloat(every.Seconds(), 'f', 1, 64), "--connect-timeout", "10000",
+	}
+}
+
+// iperfInterval is a line of the progress of one stream.
+var iperfInterval = regexp.MustCompile(`^\[ *\d+\] +([0-9.]+)-([0-9.]+) +sec +[0-9.]+ .?Bytes +([0-9.]+) Kbits/sec`)
+
+// ParseIperfLine reads a line of the program that IperfLines calls, without its end. It returns the bytes of an interval, and
+// false for other lines.
+func ParseIperfLine(line string) (bytes float64, ok bool, err error) {
+	if strings.HasPrefix(line, "iperf3: error") {
+		return 0, false, fmt.Errorf("iperf3 reports an error: %.200q", line)
+	}
+	fields := iperfInterval.FindStringSubmatch(line)
+	if fields == nil {
+		return 0, false, nil
+	}
+	var numbers [3]float64
+	for i := range numbers {
+		if numbers[i], err = readDecimal(fields[i+1]); err != nil {
+			return 0, false, fmt.Errorf("read iperf3's progress: %w", err)
+		}
+	}
+	return numbers[2] * 1000 / 8 * (numbers[1] - numbers[0]), true, nil
 }

@@ -191,3 +191,40 @@ func netperfFields(stdout []byte) (text map[string]string, numbers map[string]fl
 	}
 	return text, numbers, nil
 }
+
+// NetperfLines calls a test of transactions that reports its progress at an interval for NetperfReports.
+func NetperfLines(test NetperfTest, server netip.AddrPort, d, every time.Duration) []string {
+	return []string{
+		Netperf, "-4", "-H", server.Addr().String(), "-p", strconv.Itoa(int(server.Port())), "-t", string(test),
+		"-l", wholeSeconds(d), "-P", "0", "-D", strconv.FormatFloat(every.Seconds(), 'f', 3, 64),
+		"--", "-P", "," + strconv.Itoa(netserverDataPort), "-k", netperfThroughput,
+	}
+}
+
+// NetperfReports reads the reports of the program that NetperfLines calls.
+type NetperfReports struct{ rate float64 }
+
+// Line reads a line without its end. With the last line of a report it returns true, the rate in the interval, per second, and
+// the length of the interval by netperf's clock.
+func (r *NetperfReports) Line(line string) (rate, seconds float64, ok bool, err error) {
+	name, value, found := strings.Cut(line, "=")
+	name, _, indexed := strings.Cut(name, "[")
+	if !found || !indexed || !strings.HasPrefix(name, "NETPERF_") {
+		if line == netperfLate {
+			return 0, 0, false, nil
+		}
+		return 0, 0, false, fmt.Errorf("read netperf's progress: %q", cut(line))
+	}
+	switch name {
+	case "NETPERF_INTERIM_RESULT":
+		r.rate, err = readDecimal(value)
+	case "NETPERF_INTERVAL":
+		seconds, err = readDecimal(value)
+		ok = err == nil && seconds > 0
+	case "NETPERF_UNITS":
+		if value != "Trans/s" {
+			err = fmt.Errorf("read netperf's progress: the unit is %q", cut(value))
+		}
+	}
+	return r.rate, seconds, ok, err
+}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Paths of Redis in the workload image.
@@ -187,4 +188,44 @@ func (r RedisRun) test(test RedisTest, row []string) (Values, error) {
 		return nil, fmt.Errorf("%d clients with a latency of %g s cannot make %g requests a second", r.Clients, avg, rate)
 	}
 	return values, nil
+}
+
+// RedisListens reports whether a line of the server's output says that it can be reached.
+func RedisListens(line string) (bool, error) {
+	if !utf8.ValidString(line) {
+		return false, fmt.Errorf("read the server's output: %q is no text", cut(line))
+	}
+	return strings.Contains(line, "Ready to accept connections"), nil
+}
+
+// redisValueSize is the size of the values of RedisFill.
+const redisValueSize = 4096
+
+// RedisFill calls a client that fills a server in the same container with values of 4 KiB each.
+func RedisFill(values int) Program {
+	const script = "for i=1,ARGV[1] do redis.call('SET','k'..i,string.rep('x',4096)) end return tonumber(ARGV[1])"
+	return Program{Args: redisScript(nil, script, values), Parse: silent(strconv.Itoa(values) + "\n")}
+}
+
+// RedisSweeps is the number of values that a sweep of RedisSweep reads.
+const RedisSweeps = 2000
+
+// RedisSweep calls a client that makes the server of RedisFill read its values, one after the other and on and on, RedisSweeps of
+// them in a sweep. It writes a line for ParseSwept after each sweep.
+func RedisSweep(values int) []string {
+	script := fmt.Sprintf("local n=0 local c=redis.call('INCRBY','c',%[1]d) for i=1,%[1]d do n=n+#redis.call('GET','k'..((c+i)%%ARGV[1]+1)) end return n", RedisSweeps)
+	return redisScript([]string{"-r", "-1"}, script, values)
+}
+
+func redisScript(options []string, script string, values int) []string {
+	args := append([]string{"/usr/bin/redis-cli", "-p", strconv.Itoa(RedisPort)}, options...)
+	return append(args, "EVAL", script, "0", strconv.Itoa(values))
+}
+
+// ParseSwept checks a line of the program that RedisSweep calls, without its end: the bytes of the values that were read.
+func ParseSwept(line string) error {
+	if want := strconv.Itoa(RedisSweeps * redisValueSize); line != want {
+		return fmt.Errorf("read redis-cli's output: %q instead of %q", cut(line), want)
+	}
+	return nil
 }

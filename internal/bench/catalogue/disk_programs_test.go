@@ -92,6 +92,9 @@ const (
 
 // fio imitates fio: each job reads or writes the file once, or runs for its time.
 func fio(args []string, _ engine.Spec) fake.Behaviour {
+	if every, ok := optionsOf(args)["status-interval"]; ok {
+		return fake.Behaviour{Every: time.Duration(wholeOf(strings.TrimSuffix(every, "ms"))) * time.Millisecond, Lines: fioStatus}
+	}
 	var groups [][]string
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "--name=") {
@@ -151,4 +154,11 @@ func sqlite() fake.Program {
 		}
 		return b
 	}
+}
+
+// fioStatus is the nth report of a run of fio with progress: 100 requests of 4 KiB in each interval, and the hundredth is
+// slow.
+func fioStatus(n int) string {
+	side := fmt.Sprintf(`{"io_bytes": %d, "clat_ns": {"bins": {"100352": %d, "2007040": %d}}}`, n*100*4096, n*99, n)
+	return "{\n" + fmt.Sprintf(`"fio version": "fio-3.39", "jobs": [{"error": 0, "read": %s, "write": %s}]`, side, side) + "\n}"
 }

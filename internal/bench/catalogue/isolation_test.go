@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	isolationCPU    = "isolation.cpu.linpack"
-	isolationMemory = "isolation.memory.stream"
-	isolationPIDs   = "isolation.pids.forks"
+	isolationCPU    = "isolation.cpu"
+	isolationMemory = "isolation.memory"
+	isolationPIDs   = "isolation.pids"
 )
 
 // Fake containers share one CPU, so an aggressor takes half of the victim's speed, two take two thirds.
@@ -33,7 +33,7 @@ func TestLossOfTheVictim(t *testing.T) {
 			if got := during / before; math.Abs(got*(1-want)-1) > 0.1 {
 				t.Errorf("%s: the tail grows by %v", name, got)
 			}
-			if got := sample(t, trial, "Recovery"); got < 0.1 || got > 0.5 {
+			if got := sample(t, trial, "Recovery"); got < 0.05 || got > 0.5 {
 				t.Errorf("%s: Recovery = %v", name, got)
 			}
 			if got := trial.Conditions["loss"]; !strings.HasPrefix(got, "shown") {

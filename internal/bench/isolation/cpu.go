@@ -18,7 +18,7 @@ const (
 func cpu() bench.Benchmark {
 	s := speed{unit: result.FlopPerSecond, work: "speed of the victim's solutions, with LINPACK's number of operations, including the generation of the matrix,", unitOf: "solution"}
 	return bench.Benchmark{
-		Name:    "isolation.cpu.linpack",
+		Name:    "isolation.cpu",
 		Summary: "the speed of LU solutions while another container solves a larger system",
 		Source:  "wang section 5.8, equation 2, figures 19 to 22: Linpack with n = 5000 beside n = 20000, two CPUs and 4 GiB each",
 		Metrics: metrics(s, result.DimensionIsolation),
@@ -26,7 +26,7 @@ func cpu() bench.Benchmark {
 		Params: joined(
 			[]bench.Param{
 				{Name: "n", Help: "number of the victim's equations; the matrix takes 8 n² bytes", Quick: "1000", Paper: fmt.Sprint(paperVictim), Check: bench.IntRange(100, 40_000)},
-				{Name: "noise", Help: "number of the aggressor's equations", Quick: "3000", Paper: fmt.Sprint(paperAggressor), Check: bench.IntRange(100, 40_000)},
+				{Name: "noise", Help: "number of the aggressor's equations", Quick: "2000", Paper: fmt.Sprint(paperAggressor), Check: bench.IntRange(100, 40_000)},
 			},
 			phaseParams(), limitParams("512"), aggressorParams(),
 		),

@@ -23,7 +23,7 @@ import (
 
 // Benchmarks lists the suite.
 func Benchmarks() []bench.Benchmark {
-	return []bench.Benchmark{cpu(), memory(), pids()}
+	return []bench.Benchmark{cpu(), memory(), reclaim(), disk(), network(), pids()}
 }
 
 // Values of the parameter aggressor.
@@ -46,9 +46,9 @@ const (
 func phaseParams() []bench.Param {
 	length := bench.TimeRange(100*time.Millisecond, time.Hour/4)
 	return []bench.Param{
-		{Name: beforeParam, Help: "time of the victim alone, before the aggressor starts", Quick: "1500ms", Paper: "30s", Check: length},
-		{Name: duringParam, Help: "time of the victim beside the aggressor", Quick: "2s", Paper: "60s", Check: length},
-		{Name: afterParam, Help: "time of the victim after the end of the aggressor", Quick: "1s", Paper: "30s", Check: length},
+		{Name: beforeParam, Help: "time of the victim alone, before the aggressor starts", Quick: "600ms", Paper: "30s", Check: length},
+		{Name: duringParam, Help: "time of the victim beside the aggressor", Quick: "1s", Paper: "60s", Check: length},
+		{Name: afterParam, Help: "time of the victim after the end of the aggressor", Quick: "400ms", Paper: "30s", Check: length},
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 func memory() bench.Benchmark {
 	s := speed{unit: result.BytesPerSecond, work: "memory bandwidth of the victim's repetitions, all four kernels of STREAM together,", unitOf: "repetition"}
 	return bench.Benchmark{
-		Name:    "isolation.memory.stream",
+		Name:    "isolation.memory",
 		Summary: "memory bandwidth while another container takes bandwidth",
 		Source:  "wang section 5.8, equation 2; McCalpin, STREAM",
 		Metrics: metrics(s, ""),

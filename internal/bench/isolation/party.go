@@ -41,7 +41,8 @@ type party struct {
 	begun      chan struct{} // closed at the first step
 	ending     bool
 	containers []bench.Followed
-	stops      []func(context.Context) error // in addition to the containers
+	stops      []func(context.Context) error // called before the containers are ended
+	waits      []<-chan struct{}             // closed some time after the containers have ended
 }
 
 func newParty(name string, gate *sync.Mutex, fail context.CancelCauseFunc) *party {
@@ -139,11 +140,14 @@ func killed(e engine.Exit) bool {
 	return e.Signal == syscall.SIGKILL || e.Code == sandboxExit || e.Code == sandboxExit+int(syscall.SIGKILL)
 }
 
-// started waits for the first step. It looks for it again and again, since only Sleep lets time pass on every clock.
-func (p *party) started(ctx context.Context, t bench.Trial) error {
+// started waits for the first step.
+func (p *party) started(ctx context.Context, t bench.Trial) error { return wait(ctx, t, p.begun) }
+
+// wait waits until a channel is closed. It looks again and again, since only Sleep lets time pass on every clock.
+func wait(ctx context.Context, t bench.Trial, closed <-chan struct{}) error {
 	for {
 		select {
-		case <-p.begun:
+		case <-closed:
 			return nil
 		default:
 		}
@@ -153,15 +157,15 @@ func (p *party) started(ctx context.Context, t bench.Trial) error {
 	}
 }
 
-// look is the interval of the looks for a first step.
+// look is the interval of wait.
 const look = 5 * time.Millisecond
 
 // end kills and deletes the party's containers, the last one first.
 func (p *party) end(ctx context.Context, t bench.Trial) error {
 	p.mu.Lock()
 	p.ending = true
-	containers, stops := p.containers, p.stops
-	p.containers, p.stops = nil, nil
+	containers, stops, waits := p.containers, p.stops, p.waits
+	p.containers, p.stops, p.waits = nil, nil, nil
 	p.mu.Unlock()
 	var errs []error
 	for _, stop := range stops {
@@ -170,6 +174,12 @@ func (p *party) end(ctx context.Context, t bench.Trial) error {
 	for i := len(containers) - 1; i >= 0; i-- {
 		_, _, err := containers[i].Destroy(ctx, t)
 		errs = append(errs, err)
+	}
+	for _, closed := range waits {
+		select {
+		case <-closed:
+		case <-ctx.Done():
+		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("end the %s: %w", p.name, err)

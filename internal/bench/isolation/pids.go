@@ -20,7 +20,7 @@ const bombMargin = 2
 func pids() bench.Benchmark {
 	s := speed{unit: result.PerSecond, work: "containers of the victim per second, created, started, ready, killed and deleted one after the other,", unitOf: "start, from the call of create to the program's first output"}
 	return bench.Benchmark{
-		Name:    "isolation.pids.forks",
+		Name:    "isolation.pids",
 		Summary: "container starts while another container runs a fork bomb inside its limit of processes",
 		Source:  "wang section 5.8, equation 2; peers (docker run --pids-limit)",
 		Metrics: metrics(s, ""),

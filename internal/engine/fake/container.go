@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -30,7 +31,8 @@ type container struct {
 	changed chan struct{} // closed at each change of the fields above
 	deletes int
 	gone    bool
-	silence func() // cancels the next line; nil for most
+	silence func() // ends the lines of the process; nil for most
+	paused  atomic.Bool
 }
 
 // ending is the exit of a process in the future.
@@ -101,29 +103,44 @@ func (c *container) begin(dies bool) error {
 	write(c.spec.Process.Stderr, process.Log)
 	switch {
 	case process.Lines != nil:
-		c.engine.host.busy.Add(1)
-		c.report(1)
+		c.silence = c.repeat(process, c.spec.Process.Stdout)
 	case !process.endless:
 		c.schedule(process.Took+exit, process.Exit, true)
 	}
 	return nil
 }
 
-// report schedules line n of a program with Lines. The caller holds the mutex.
-func (c *container) report(n int) {
-	every := c.process.Every * time.Duration(c.engine.host.busy.Load())
-	_, c.silence = c.engine.clock.after(every, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.state == engine.Stopped {
+// repeat lets a program with Lines write them until the returned function is called. A paused container is silent.
+func (c *container) repeat(process behaviour, to io.Writer) (silence func()) {
+	busy := &c.engine.host.busy
+	busy.Add(1)
+	var mu sync.Mutex
+	var cancel func()
+	silent, n := false, 0
+	var next func()
+	schedule := func() { _, cancel = c.engine.clock.after(process.Every*time.Duration(busy.Load()), next) }
+	next = func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if silent {
 			return
 		}
-		if c.state == engine.Running {
-			write(c.spec.Process.Stdout, c.process.Lines(n)+"\n")
+		if !c.paused.Load() {
 			n++
+			write(to, process.Lines(n)+"\n")
 		}
-		c.report(n)
-	})
+		schedule()
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	schedule()
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		silent = true
+		cancel()
+		busy.Add(-1)
+	}
 }
 
 func (c *container) Kill(ctx context.Context, signal syscall.Signal) (err error) {
@@ -234,6 +251,7 @@ func (c *container) current() engine.State {
 // become changes the state. The caller holds the mutex.
 func (c *container) become(s engine.State) {
 	c.state = s
+	c.paused.Store(s == engine.Paused)
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
@@ -269,7 +287,6 @@ func (c *container) stop(exit engine.Exit) {
 	c.frozen = nil
 	if c.silence != nil {
 		c.silence()
-		c.engine.host.busy.Add(-1)
 	}
 	c.process.server.close()
 	c.spec.Process.CloseOutput()
@@ -309,6 +326,10 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (_ engine.Exit, 
 	process := program.begin(c.engine, c.index, c.engine.nextProcess())
 	defer process.server.close()
 	write(p.Stdout, process.first)
+	if process.Lines != nil {
+		defer c.repeat(process, p.Stdout)()
+		process.endless = true
+	}
 	end := c.engine.clock.Now().Add(process.Took)
 	for {
 		c.mu.Lock()

@@ -104,7 +104,7 @@ func TestNothingIsClaimedWithoutEffect(t *testing.T) {
 				}
 				return changeOf(phase(1), phase(1-loss))
 			}
-			if _, ok := pass(1-(1-tt.drift)*(1-tt.loss)).beyond(pass(tt.drift)); ok {
+			if _, ok := pass(1 - (1-tt.drift)*(1-tt.loss)).beyond(pass(tt.drift)); ok {
 				shown++
 			}
 		}

@@ -18,7 +18,7 @@ const leastPart = 0.05
 func (r *Report) disagreements(run int) WarningGroup {
 	g := WarningGroup{
 		Title:  "Two measurements of one quantity differ",
-		Advice: "use the larger value to plan a machine; the smaller one lacks the listed parts",
+		Advice: "each listed part is in one of the two measurements only",
 	}
 	for _, b := range r.Benchmarks() {
 		s := b.Sections[run]

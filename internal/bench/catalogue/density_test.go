@@ -54,7 +54,7 @@ func TestDensityMax(t *testing.T) {
 
 func TestDensityChurn(t *testing.T) {
 	trial := ok(t, "density.churn", "fake/a@mem=8388608,slab=262144", bench.Params{"containers": "50"})
-	for metric, want := range map[string]float64{"PeakFall": 50 * (8<<20 + 256<<10), "PeakPSS": 50 * 8 << 20, "NotReturned": 0, "PSSNotReturned": 0} {
+	for metric, want := range map[string]float64{"PeakMemory": 50 * (8<<20 + 256<<10), "PeakFall": 50 * (8<<20 + 256<<10), "PeakPSS": 50 * 8 << 20, "NotReturned": 0, "PSSNotReturned": 0} {
 		if got := sample(t, trial, metric); got != want {
 			t.Errorf("%s is %v, want %v", metric, got, want)
 		}

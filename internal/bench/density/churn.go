@@ -14,16 +14,17 @@ import (
 // The headings of the parts of memory that is not returned.
 const (
 	keptByComponent = "Memory not returned by component"
-	keptByKind      = "Fall of MemAvailable that is not returned, less the PSS"
+	keptByKind      = "Memory not returned outside the PSS"
 )
 
 // settle is the time for the kernel to free cgroups and network namespaces after the last container. It frees them in the background.
 const settle = 500 * time.Millisecond
 
 func churn() bench.Benchmark {
-	peak := bytesOf("PeakFall", "fall of MemAvailable while all containers run")
-	peak.Phrase = "takes at its peak"
-	kept := bytesOf("NotReturned", "fall of MemAvailable that remains after all containers are removed")
+	const without = ", without the anonymous memory of other processes"
+	peak := bytesOf("PeakMemory", "fall of MemAvailable while all containers run"+without)
+	peak.Phrase = "takes at the peak of all containers"
+	kept := bytesOf("NotReturned", "fall of MemAvailable that remains after all containers are removed"+without)
 	kept.Phrase = "keeps after the removal of its containers"
 	return bench.Benchmark{
 		Name:    "density.churn",
@@ -31,6 +32,8 @@ func churn() bench.Benchmark {
 		Source:  "nishimura figure 5",
 		Metrics: slices.Concat([]result.Metric{
 			peak, kept,
+			bytesOf("PeakFall", "fall of MemAvailable while all containers run"),
+			bytesOf("FallNotReturned", "fall of MemAvailable that remains after all containers are removed"),
 			bytesOf("PeakPSS", "growth of the PSS of the target while all containers run"),
 			bytesOf("PSSNotReturned", "growth of the PSS of the target that remains after all containers are removed, mostly the daemon's"),
 			bytesOf("PeakSwap", "growth of the used swap while all containers run; absent without swap"),
@@ -106,7 +109,7 @@ func recordChurn(t bench.Trial, before, peak, after reading) {
 	pss := func(r reading) int64 { return r.pss().PSS }
 	if available {
 		t.Record("PeakFall", last(readings{before, peak}.fall()))
-		t.Record("NotReturned", last(all.fall()))
+		t.Record("FallNotReturned", last(all.fall()))
 		if before.host["SwapTotal"] > 0 {
 			t.Record("PeakSwap", last(readings{before, peak}.growth(func(r reading) int64 { return r.host["SwapTotal"] - r.host["SwapFree"] })))
 		}
@@ -118,7 +121,9 @@ func recordChurn(t bench.Trial, before, peak, after reading) {
 			t.Record("NotReturned"+title(string(c)), last(all.growth(func(r reading) int64 { return r.census.Memory[c].PSS })))
 		}
 	}
-	if census && available {
+	if census && available && (readings{before, peak}).divided() {
+		t.Record("PeakMemory", last(readings{before, peak}.cost()))
+		t.Record("NotReturned", last(all.cost()))
 		all.explain(last, func(component string, value float64) { t.Record("RestNotReturned"+title(component), value) })
 	}
 }

@@ -123,10 +123,10 @@ func (all readings) components() []monitor.Component {
 	return slices.DeleteFunc(monitor.Components(), func(c monitor.Component) bool { return !found[c] })
 }
 
-// kind is a kind of the host's memory that makes the fall of MemAvailable differ from the PSS.
+// kind is a kind of the host's memory that makes the cost differ from the PSS.
 type kind struct {
 	component, help string
-	// of is the amount in a reading. A larger amount makes the fall larger than the PSS.
+	// of is the amount in a reading. A larger amount makes the cost larger than the PSS.
 	of func(r reading) int64
 }
 
@@ -144,7 +144,6 @@ func kinds() []kind {
 		{"tmpfs", "memory of tmpfs and shared memory that no process of the target maps (Shmem)", func(r reading) int64 {
 			return r.host["Shmem"] - r.pss().Shared
 		}},
-		{"other processes", "anonymous memory of other processes (AnonPages)", ofOthers},
 		{"page cache", "pages of files in the PSS, which the kernel counts as available: negative", func(r reading) int64 {
 			return -r.pss().File
 		}},
@@ -159,10 +158,10 @@ func (all readings) divided() bool {
 	return last.Anonymous+last.File+last.Shared > 0
 }
 
-// explain calls add with each kind's part of the difference between two quantities: the fall of MemAvailable less the PSS, each as estimated
-// from its growth. The parts add up to the difference, because the estimate is linear.
+// explain calls add with each kind's part of the difference between the cost and the PSS, each as estimated from its growth. The parts
+// add up to the difference, because the estimate is linear.
 func (all readings) explain(estimate func([]float64) float64, add func(component string, value float64)) {
-	rest := estimate(all.fall()) - estimate(all.growth(func(r reading) int64 { return r.pss().PSS }))
+	rest := estimate(all.cost()) - estimate(all.growth(func(r reading) int64 { return r.pss().PSS }))
 	for _, k := range kinds() {
 		part := estimate(all.growth(k.of))
 		rest -= part

@@ -93,7 +93,7 @@ func TestMemoryByComponent(t *testing.T) {
 		"AvailablePerContainer": 31 * mib, "AvailablePerContainerLow": 31 * mib, "MemoryPerContainer": 31 * mib,
 		// 31 − 32 = 2 + 1 − 4
 		"RestPerContainerSlab": 2 * mib, "RestPerContainerPerCPUMemory": mib, "RestPerContainerPageCache": -4 * mib, "RestPerContainerOther": 0,
-		"RestPerContainerOtherProcesses": 0, "RestPerContainerTmpfs": 0,
+		"RestPerContainerTmpfs": 0,
 	})
 	if len(k.values["PSSOfFiftieth"]) > 0 || len(k.values["PSSPerContainerDaemon"]) > 0 {
 		t.Errorf("values of absent containers and components: %v", k.values)
@@ -119,7 +119,7 @@ func TestRestAddsUp(t *testing.T) {
 			sum += values[0]
 		}
 	}
-	if want := k.values["AvailablePerContainer"][0] - k.values["PSSPerContainer"][0]; math.Abs(sum-want) > 1 {
+	if want := k.values["MemoryPerContainer"][0] - k.values["PSSPerContainer"][0]; math.Abs(sum-want) > 1 {
 		t.Errorf("the parts add up to %v, want %v", sum, want)
 	}
 }
@@ -254,7 +254,8 @@ func TestNotReturned(t *testing.T) {
 	}
 	recordChurn(trial, before, peak, after)
 	k.check(t, map[string]float64{
-		"PeakFall": 155 * mib, "PeakPSS": 168 * mib, "PeakSwap": 7 * mib, "NotReturned": 10 * mib, "PSSNotReturned": 6 * mib,
+		"PeakFall": 155 * mib, "PeakMemory": 155 * mib, "PeakPSS": 168 * mib, "PeakSwap": 7 * mib,
+		"NotReturned": 10 * mib, "FallNotReturned": 10 * mib, "PSSNotReturned": 6 * mib,
 		"NotReturnedDaemon": 6 * mib, "RestNotReturnedSlab": 4 * mib, "RestNotReturnedOther": 0,
 	})
 	if len(k.values["NotReturnedSentry"]) > 0 {

@@ -12,7 +12,7 @@ import (
 // The headings of the parts of a container's memory.
 const (
 	byComponent = "Memory of one more container by component"
-	byKind      = "Fall of MemAvailable for one more container, less its PSS"
+	byKind      = "Memory of one more container outside its PSS"
 )
 
 // The names of metrics that other metrics refer to.
@@ -35,10 +35,10 @@ var marginals = []struct {
 func memoryMetrics(phrase string) []result.Metric {
 	cost := bytesOf(costEach, "memory of the host for one more container, kernel memory included: AvailablePerContainer without the anonymous memory of other processes")
 	cost.Phrase, cost.Dimension = phrase, result.DimensionMemoryOverhead
+	cost.Agreement = result.Agreement{With: pssEach, Tolerance: tolerance, Rest: byKind}
 	each := bytesOf(pssEach, "proportional set size of all processes of the target for one more container: the slope of a line over the number of containers, with the daemon's growth")
 	each.Phrase = "has processes with a proportional set size per container of"
 	fall := bytesOf(fallEach, "fall of the host's MemAvailable for one more container: the slope of a line over the number of containers")
-	fall.Agreement = result.Agreement{With: pssEach, Tolerance: tolerance, Rest: byKind}
 	all := []result.Metric{cost, each, fall}
 	for _, end := range []struct{ of, name, word string }{
 		{costEach, "Low", "lower"}, {costEach, "High", "upper"}, {pssEach, "Low", "lower"}, {pssEach, "High", "upper"}, {fallEach, "Low", "lower"}, {fallEach, "High", "upper"},

@@ -159,7 +159,7 @@ func tieSizes(values []float64) (sizes []float64) {
 	return sizes
 }
 
-// inflation is the factor by which correlated errors raise the variance of a sum of n of them.
+// inflation is the variance of a sum of n correlated errors over the variance of a sum of independent ones.
 func inflation(r float64, n int) float64 {
 	sum, power := 1.0, 1.0
 	for k := 1; k < n; k++ {
@@ -288,7 +288,7 @@ func (h hinges) fit(y []float64, candidate int) (k Knee, residuals []float64) {
 	}, residuals
 }
 
-// chance is the share of series without a knee in which a second line explains at least this share. It stops counting above Alpha.
+// chance is the share of random series without a knee that a second line explains at least as well. It stops counting above Alpha.
 func (h hinges) chance(residuals []float64, r, share float64, seed uint64) float64 {
 	innovations := make([]float64, len(residuals))
 	for i := range residuals {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -80,8 +79,8 @@ func (l untrustedLayout) blob(h v1.Hash) ([]byte, error) {
 	return content, err
 }
 
-// image returns the layout's image for the host's platform, and its name. The image is valid until the root is closed.
-func (l untrustedLayout) image() (v1.Image, string, error) {
+// image returns the layout's image for linux and an architecture, and its name. The image is valid until the root is closed.
+func (l untrustedLayout) image(arch string) (v1.Image, string, error) {
 	index, err := l.text("index.json")
 	if err != nil {
 		return nil, "", fmt.Errorf("not an OCI layout: %w", err)
@@ -90,7 +89,7 @@ func (l untrustedLayout) image() (v1.Image, string, error) {
 	if err := l.images(index, 0, &found); err != nil {
 		return nil, "", err
 	}
-	return choose(found)
+	return choose(found, arch)
 }
 
 // candidate is an image of a layout.
@@ -140,8 +139,8 @@ func (l untrustedLayout) images(index []byte, depth int, found *[]candidate) err
 	return nil
 }
 
-// choose returns the candidate for the host's platform. A single candidate may have any platform, because the caller may handle it.
-func choose(found []candidate) (v1.Image, string, error) {
+// choose returns the candidate for linux and an architecture. A single candidate may have any platform, because the caller may handle it.
+func choose(found []candidate, arch string) (v1.Image, string, error) {
 	if len(found) == 1 {
 		return found[0].image, found[0].name, nil
 	}
@@ -150,14 +149,14 @@ func choose(found []candidate) (v1.Image, string, error) {
 		if f.platform == nil {
 			continue // an attestation of a build tool is an image without a platform
 		}
-		if platforms = append(platforms, f.platform.String()); f.platform.OS == "linux" && f.platform.Architecture == runtime.GOARCH {
+		if platforms = append(platforms, f.platform.String()); f.platform.OS == "linux" && f.platform.Architecture == arch {
 			return f.image, f.name, nil
 		}
 	}
 	if len(found) == 0 {
 		return nil, "", errors.New("it contains no image")
 	}
-	return nil, "", fmt.Errorf("it contains no image for linux/%s, only for %s", runtime.GOARCH, strings.Join(platforms, ", "))
+	return nil, "", fmt.Errorf("it contains no image for linux/%s, only for %s", arch, strings.Join(platforms, ", "))
 }
 
 func (l untrustedLayout) imageOf(d v1.Descriptor) (v1.Image, error) {

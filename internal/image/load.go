@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"runtime"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -35,6 +37,57 @@ func (c *Cache) Load(ctx context.Context, pathOrName string) (image v1.Image, re
 		err = fmt.Errorf("load image %s: no such file, directory or image in the cache; touchstone image list shows the images", pathOrName)
 	}
 	return image, func() error { return nil }, err
+}
+
+// Open returns an image for reading in place: from a directory or an archive, with the formats of Import, or from the cache by name.
+// It copies nothing, except the compressed layers of a layout in an archive. Of several images it takes the image for linux and the
+// architecture, in Go's naming. An empty architecture is any single one, or the host's of several. The image is valid until the
+// caller calls release, at most once. Its layers are not verified.
+func (c *Cache) Open(ctx context.Context, pathOrName, arch string) (image v1.Image, release func() error, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("open image %s: %w", pathOrName, err)
+		}
+	}()
+	_, err = os.Stat(pathOrName)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid):
+		if image, err = c.Get(pathOrName); errors.Is(err, ErrNoImage) {
+			err = errors.New("no such file, directory or image in the cache; touchstone image list shows the images")
+		}
+		if err == nil {
+			err = isFor(image, arch)
+		}
+		return image, func() error { return nil }, err
+	case err != nil:
+		return nil, nil, err
+	}
+	temporary, release, err := c.temporary(ctx, "load")
+	if err != nil {
+		return nil, nil, err
+	}
+	if image, _, err = read(ctx, pathOrName, temporary, arch); err == nil {
+		err = isFor(image, arch)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	return image, release, nil
+}
+
+// isFor refuses an image for another architecture. An empty architecture accepts all.
+func isFor(image v1.Image, arch string) error {
+	if arch == "" {
+		return nil
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		return fmt.Errorf("read the configuration: %w", err)
+	}
+	if config.Architecture != arch {
+		return fmt.Errorf("it contains no image for linux/%s, only for %s", arch, config.Platform())
+	}
+	return nil
 }
 
 func (c *Cache) loadFile(ctx context.Context, file string) (v1.Image, func() error, error) {
@@ -67,7 +120,7 @@ func (c *Cache) Import(ctx context.Context, file, name string) (_ string, _ v1.I
 		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	image, named, err := read(ctx, file, temporary)
+	image, named, err := read(ctx, file, temporary, "")
 	if err != nil {
 		return "", nil, err
 	}
@@ -92,15 +145,15 @@ const OwnPrefix = "workload-"
 // IsOwn reports whether a name belongs to an image that Touchstone builds, and not to a user's image.
 func IsOwn(name string) bool { return strings.HasPrefix(name, OwnPrefix) }
 
-// read reads an image and its name from a directory or an archive. It unpacks an archive to the directory temporary, which must exist as
-// long as the image is used.
-func read(ctx context.Context, file, temporary string) (image v1.Image, name string, err error) {
+// read reads an image and its name from a directory or an archive. Of several images it takes the one for an architecture, or for the
+// host's if arch is empty. It unpacks an archive to the directory temporary, which must exist as long as the image is used.
+func read(ctx context.Context, file, temporary, arch string) (image v1.Image, name string, err error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, "", err
 	}
 	if info.IsDir() {
-		return readLayout(file)
+		return readLayout(file, arch)
 	}
 	archive := archiveFile{ctx, file, defaultLimits}
 	isLayout, isDocker, err := archive.kind()
@@ -111,7 +164,7 @@ func read(ctx context.Context, file, temporary string) (image v1.Image, name str
 		if err := archive.expand(temporary); err != nil {
 			return nil, "", err
 		}
-		return readLayout(temporary)
+		return readLayout(temporary, arch)
 	case isDocker:
 		image, err := archive.docker()
 		if err != nil {
@@ -123,13 +176,14 @@ func read(ctx context.Context, file, temporary string) (image v1.Image, name str
 	}
 }
 
-// readLayout reads the host's image of an OCI layout. The root is closed with the image.
-func readLayout(dir string) (v1.Image, string, error) {
+// readLayout reads the image of an OCI layout for an architecture, or for the host's if arch is empty. The root is closed with the
+// image.
+func readLayout(dir, arch string) (v1.Image, string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, "", err
 	}
-	return untrustedLayout{root}.image()
+	return untrustedLayout{root}.image(cmp.Or(arch, runtime.GOARCH))
 }
 
 // archiveFile is a tar archive, optionally compressed with gzip.

@@ -480,3 +480,49 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// Open selects an image by its architecture, from files and from the cache, and copies no layer.
+func TestOpen(t *testing.T) {
+	one := forPlatform(t, made(t, archive(t, regularFile("one"))), "s390x")
+	two := forPlatform(t, made(t, archive(t, regularFile("two"))), "riscv64")
+	cache := testCache(t)
+	if _, err := cache.Put(t.Context(), "mine", one); err != nil {
+		t.Fatal(err)
+	}
+	both := writeLayout(t, true, one, two)
+	for _, tt := range []struct{ name, path, arch, want string }{
+		{"of several", both, "riscv64", "two"},
+		{"of several, in an archive", written(t, tarOf(t, both)), "s390x", "one"},
+		{"of several, missing", both, "arm", "error: no image for linux/arm, only for linux/s390x, linux/riscv64"},
+		{"any single one", writeLayout(t, false, two), "", "two"},
+		{"another single one", writeLayout(t, false, two), "s390x", "error: no image for linux/s390x, only for linux/riscv64"},
+		{"docker save", written(t, dockerSaved(t, two)), "riscv64", "two"},
+		{"docker save for another", written(t, dockerSaved(t, two)), "arm", "error: only for linux/riscv64"},
+		{"of the cache", "mine", "s390x", "one"},
+		{"of the cache for another", "mine", "riscv64", "error: only for linux/s390x"},
+		{"unknown", "none", "", "error: no such file, directory or image"},
+		{"not an image", written(t, []byte("text")), "", "error: not an archive of an image"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			image, release, err := cache.Open(t.Context(), tt.path, tt.arch)
+			if want, fails := strings.CutPrefix(tt.want, "error: "); fails {
+				if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "open image "+tt.path) {
+					t.Errorf("%v, want %q", err, want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := ReadFile(image, tt.want, 100); err != nil {
+				t.Error(err)
+			}
+			if err := release(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if left, err := os.ReadDir(filepath.Join(cache.Dir(), "tmp")); err != nil || len(left) > 0 {
+		t.Errorf("temporary files are left: %v, %v", left, err)
+	}
+}

@@ -25,7 +25,7 @@ import (
 func (a *App) imageCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "image",
-		Short: "Build, show, save, load and push the workload image",
+		Short: "Build, show, save, load, push and compare images",
 		Long: `The workload image holds the programs of benchmarks, with their dependencies only: sysbench,
 fio, 7z, dav1d, Redis, iperf3 and others, from Debian packages. A run builds the image when it
 first needs it.
@@ -41,7 +41,7 @@ TOUCHSTONE_CACHE names another directory.`,
 	addVerbs(
 		cmd,
 		a.imageBuildCommand(), a.imageShowCommand(), a.imageSBOMCommand(), a.imageListCommand(), a.imageSaveCommand(),
-		a.imageLoadCommand(), a.imagePushCommand(), a.imageVerifyCommand(), a.imageRemoveCommand(), a.imagePruneCommand(),
+		a.imageLoadCommand(), a.imagePushCommand(), a.imageCompareCommand(), a.imageVerifyCommand(), a.imageRemoveCommand(), a.imagePruneCommand(),
 	)
 	return cmd
 }

@@ -79,7 +79,12 @@ func conform(t *testing.T, d *cri.Driver, s engine.Session, name string, brief b
 		t.Logf("%s, %s", e.Info().Version, strings.Join(e.Info().Notes, "; "))
 		return e
 	}
+	var gaps map[string]string
+	if d.Describe().Name == "crio" {
+		gaps = enginetest.MonitorGaps(name)
+	}
 	enginetest.Run(t, open, enginetest.Options{
+		Gaps:    gaps,
 		Started: s.Launcher.Started,
 		RunID:   s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Leftovers: func() []string { return leftovers(s) },
 		Brief: brief, TermFirst: d.Describe().Name == "crio", Host: enginetest.Open(t, native.Driver{}, target.Native, s),

@@ -121,6 +121,7 @@ var subtests = []subtest{
 	{name: "Tmpfs", test: (*suite).testTmpfs, detail: true},
 	{name: "CPUSet", test: (*suite).testCPUSet},
 	{name: "ProcessLimit", test: (*suite).testProcessLimit},
+	{name: "OOMScore", test: (*suite).testOOMScore},
 	{name: "Bridge", test: (*suite).testBridge},
 	{name: "HostEnd", test: (*suite).testHostEnd, detail: true},
 	{name: "Exec", test: (*suite).testExec},

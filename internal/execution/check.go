@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/cpuset"
+	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
@@ -35,8 +38,24 @@ func Check(p plan.Plan) (work []plan.Work, notes []string, err error) {
 	if p.DropCaches != nil && *p.DropCaches && !dropsCaches(p, work) {
 		notes = append(notes, "drop-caches has no effect: nothing in this plan reads cold files; benchmarks with a parameter cache do with params: {cache: cold}")
 	}
+	if !slices.ContainsFunc(p.Targets, isFake) {
+		notes = append(notes, lacking(work, supply(p.Pinning.Workload))...)
+	}
 	return work, notes, err
 }
+
+// lacking names the work that does not fit on this machine, whatever its targets cost.
+func lacking(work []plan.Work, s runner.Supply) []string {
+	var notes []string
+	for _, w := range work {
+		if err := s.Lack(w.Needs()); err != nil {
+			notes = append(notes, fmt.Sprintf("%s is skipped: %v", strings.TrimSpace(w.Benchmark.Name+" "+w.Params.String()), err))
+		}
+	}
+	return notes
+}
+
+func isFake(t plan.Pattern) bool { return t.Engine == fake.Name }
 
 func isRoot() bool { return os.Geteuid() == 0 }
 

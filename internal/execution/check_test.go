@@ -5,8 +5,36 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
 )
+
+// Work that does not fit on the machine is named before anything is opened.
+func TestLackIsNamedBeforeTheRun(t *testing.T) {
+	needs := func(n bench.Needs) func(bench.Params) bench.Needs { return func(bench.Params) bench.Needs { return n } }
+	work := []plan.Work{
+		{Benchmark: bench.Benchmark{Name: "a.fits.x", Needs: needs(bench.Needs{Memory: 1 << 30, CPUs: 2})}},
+		{Benchmark: bench.Benchmark{Name: "a.large.x", Needs: needs(bench.Needs{Memory: 8 << 30})}, Params: bench.Params{"n": "9"}},
+		{Benchmark: bench.Benchmark{Name: "a.nothing.x"}},
+		{Benchmark: bench.Benchmark{Name: "a.wide.x", Needs: needs(bench.Needs{CPUs: 3})}},
+	}
+	got := lacking(work, runner.Supply{
+		CPUs:   2,
+		Memory: func() (runner.Amount, error) { return runner.Amount{Free: 6 << 30, Total: 8 << 30}, nil },
+	})
+	want := []string{
+		"a.large.x n=9 is skipped: memory: it needs 8.0 GiB (programs with 8.0 GiB), and the host has 5.6 GiB above its reserve of 409.6 MiB: 2.4 GiB are missing; " +
+			"free memory, or set smaller parameters",
+		"a.wide.x is skipped: CPUs: it needs 3, and containers have 2; pin less, set smaller parameters, or use a larger machine",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
 
 func TestResumeRequiresSameImages(t *testing.T) {
 	then := []result.Image{{Name: "workload", Digest: "sha256:1"}, {Name: "mine", Unavailable: "no"}}

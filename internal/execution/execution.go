@@ -113,7 +113,6 @@ func New(config Config) (*Execution, error) {
 	if e.Earlier != nil {
 		e.RunID = e.Earlier.ID
 	}
-	isFake := func(t plan.Pattern) bool { return t.Engine == fake.Name }
 	var err error
 	switch {
 	case !slices.ContainsFunc(e.Plan.Targets, isFake):

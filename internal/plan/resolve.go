@@ -33,6 +33,14 @@ type Work struct {
 	Blocks int
 }
 
+// Needs are the requirements of the benchmark with its parameters.
+func (w Work) Needs() bench.Needs {
+	if w.Benchmark.Needs == nil {
+		return bench.Needs{}
+	}
+	return w.Benchmark.Needs(w.Params)
+}
+
 // Resolve finds the benchmarks of the plan and fills in their parameters. Items keep their order; the benchmarks of one item have
 // the order of the catalogue. A benchmark that is selected twice with the same parameters and limits runs once. The error is an *Error, or
 // several of them joined.

@@ -221,7 +221,7 @@ func (r *run) skips() error {
 				reason = lack
 			}
 			if reason == nil && t.Engine != nil {
-				reason = supports(t.Engine, needs(w).Capabilities)
+				reason = supports(t.Engine, w.Needs().Capabilities)
 			}
 			if reason == nil {
 				continue
@@ -243,15 +243,7 @@ func (r *run) lack(w plan.Work) error {
 	case files.Err != nil:
 		return files.Err
 	}
-	return r.fits(needs(w), plain)
-}
-
-// needs returns the needs of a benchmark with its parameters.
-func needs(w plan.Work) bench.Needs {
-	if w.Benchmark.Needs == nil {
-		return bench.Needs{}
-	}
-	return w.Benchmark.Needs(w.Params)
+	return r.fits(w.Needs(), plain)
 }
 
 // supports returns the engine's error for the first capability that it does not support.

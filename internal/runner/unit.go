@@ -21,7 +21,7 @@ type unit struct {
 // crowd checks whether the containers of a benchmark fit on the host together. The first benchmark with more than one container
 // measures the cost of one, outside of the trials. The result is nil if they fit, and otherwise a trial without its cell.
 func (r *run) crowd(ctx context.Context, w plan.Work, t Target) *result.Trial {
-	n := needs(w)
+	n := w.Needs()
 	if n.Containers <= 1 || r.Supply.Memory == nil {
 		return nil
 	}

@@ -40,7 +40,7 @@ func (t tree) reclaim(memory map[string]int64) *result.Reclaim {
 	return &r
 }
 
-// number returns the number in a file; nil if there is none.
+// number returns the number in a file, or nil.
 func (t tree) number(name string) *int64 {
 	n, err := strconv.ParseInt(t.text(name), 10, 64)
 	if err != nil {

@@ -29,7 +29,7 @@ type Supply struct {
 }
 
 // The reserve is the part of a resource that a run leaves to the host: 5 % of the whole. For memory and disks it has bounds: a small
-// board needs some memory for its kernel, and nobody needs 5 % of a large disk. An eighth of the whole is the most, because
+// board needs some memory for its kernel, and 5 % of a large disk is too much. An eighth of the whole is the most, because
 // a small file system in memory has little.
 const (
 	reserveShare = 20
@@ -168,7 +168,7 @@ func countText(n int64) string { return fmt.Sprint(n) }
 // and not the whole of the host, so that other programs keep theirs.
 //
 // The limit is above the need of every benchmark that fits, so it changes no result. Without cgroups or without a controller
-// there is none.
+// the cgroup has no limits.
 func (r *run) limitGroup() error {
 	if r.Cgroups == nil {
 		return nil

@@ -17,11 +17,10 @@ import (
 const (
 	RedisServer    = "/usr/bin/redis-server"
 	RedisBenchmark = "/usr/bin/redis-benchmark"
-	RedisClient    = "/usr/bin/redis-cli"
 )
 
 var redisTool = Tool{
-	Name: "Redis", Packages: []string{"redis-server", "redis-tools"}, Files: []string{RedisServer, RedisBenchmark, RedisClient},
+	Name: "Redis", Packages: []string{"redis-server", "redis-tools"}, Files: []string{RedisServer, RedisBenchmark, "/usr/bin/redis-cli"},
 }
 
 // RedisPort is the port of the server.
@@ -42,16 +41,6 @@ const redisSocket = "/tmp/redis.sock"
 func LocalRedis() []string {
 	return []string{
 		RedisServer, "--port", "0", "--unixsocket", redisSocket, "--save", "", "--appendonly", "no", "--dir", "/tmp",
-	}
-}
-
-// FillRedis calls a client that gives the server of LocalRedis a number of keys with values of 100 bytes. It has no values.
-func FillRedis(keys int) Program {
-	const script = `for i = 1, tonumber(ARGV[1]) do redis.call('SET', 'key:' .. i, string.rep('x', 100)) end return redis.call('DBSIZE')`
-	n := strconv.Itoa(keys)
-	return Program{
-		Args:  []string{RedisClient, "-s", redisSocket, "EVAL", script, "0", n},
-		Parse: reading("redis-cli's answer", silent(n+"\n")),
 	}
 }
 
@@ -205,6 +194,12 @@ const redisValueSize = 4096
 func RedisFill(values int) Program {
 	const script = "for i=1,ARGV[1] do redis.call('SET','k'..i,string.rep('x',4096)) end return tonumber(ARGV[1])"
 	return Program{Args: redisScript(nil, script, values), Parse: silent(strconv.Itoa(values) + "\n")}
+}
+
+// LocalRedisFill calls a client that gives the server of LocalRedis a number of keys with values of 100 bytes. It has no values.
+func LocalRedisFill(keys int) Program {
+	const script = "for i=1,ARGV[1] do redis.call('SET','key:'..i,string.rep('x',100)) end return redis.call('DBSIZE')"
+	return Program{Args: redisScript([]string{"-s", redisSocket}, script, keys), Parse: reading("redis-cli's answer", silent(strconv.Itoa(keys)+"\n"))}
 }
 
 // RedisSweeps is the number of values that a sweep of RedisSweep reads.

@@ -92,3 +92,16 @@ func FuzzRedis(f *testing.F) {
 		}
 	})
 }
+
+// Redis is filled only if it reports all keys.
+func TestLocalRedisFill(t *testing.T) {
+	fill := workload.LocalRedisFill(20)
+	if values, err := fill.Parse([]byte("20\n")); err != nil || len(values) > 0 {
+		t.Errorf("Parse = %v, %v", values, err)
+	}
+	for _, output := range []string{"", "20", "19\n", "ERR unknown command\n"} {
+		if _, err := fill.Parse([]byte(output)); err == nil {
+			t.Errorf("Parse(%q): no error", output)
+		}
+	}
+}

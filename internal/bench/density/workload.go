@@ -2,10 +2,12 @@ package density
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -88,27 +90,42 @@ func idleNginx(ctx context.Context, t bench.Trial, dir string) (*bench.Running, 
 
 // loadedRedis starts Redis and fills it.
 func loadedRedis(ctx context.Context, t bench.Trial) (*bench.Running, error) {
+	listening := make(chan struct{})
+	once := sync.OnceFunc(func() { close(listening) })
 	spec := t.Spec(workload.LocalRedis()...)
 	spec.Process.Stderr = t.Watch()
+	log := bench.Lines(t, func(line string, _ time.Duration) {
+		if ready, err := workload.RedisListens(line); err == nil && ready {
+			once()
+		}
+	})
+	spec.Process.Stdout = log
 	c, err := bench.Launch(ctx, t, spec)
 	if err != nil {
 		return nil, err
 	}
-	fill := workload.FillRedis(t.Int("keys"))
-	for range attempts {
-		// Redis has no event for its readiness that a container without a network shows.
-		if _, err = bench.Measure(ctx, t, bench.Within(c), fill); err == nil {
-			return c, nil
-		}
-		if _, err := t.Sleep(ctx, pause); err != nil {
-			return nil, err
-		}
+	if err := await(ctx, log, listening); err != nil {
+		return nil, fmt.Errorf("wait for Redis: %w", err)
 	}
-	return nil, fmt.Errorf("fill Redis: %w", err)
+	_, err = bench.Measure(ctx, t, bench.Within(c.Container), workload.LocalRedisFill(t.Int("keys")))
+	return c, err
 }
 
-// The client tries to fill Redis for 10 s.
-const (
-	attempts = 100
-	pause    = 100 * time.Millisecond
-)
+// await waits for an event that the output of a program causes.
+func await(ctx context.Context, output bench.Watch, event <-chan struct{}) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	over := make(chan error, 1)
+	go func() { over <- output.Ended(ctx) }()
+	select {
+	case <-event:
+		return nil
+	case err := <-over:
+		select {
+		case <-event: // both have happened
+			return nil
+		default:
+			return errors.Join(err, fmt.Errorf("its output ended early: %.200q", output.Bytes()))
+		}
+	}
+}

@@ -26,19 +26,25 @@ func TrendSlope(t *stats.Trend, unit result.Unit) string {
 	return Difference(stats.Difference{N: t.N, Median: t.Slope, CI: t.CI}, unit)
 }
 
-// TrendNote spells the knee: "from 41 (38 to 44) on 0.210 ms". Without a knee it states the limit of the result.
-func TrendNote(t *stats.Trend, unit result.Unit) string {
+// TrendNote spells the knee of a cell's trend, or the limits of the result.
+func TrendNote(c *Cell, unit result.Unit) string {
+	t, note := c.Trend, ""
 	switch k := t.Knee; {
 	case t.N < stats.MinKneePlaces:
-		return fmt.Sprintf("no knee sought below %d places", stats.MinKneePlaces)
+		note = fmt.Sprintf("no knee sought below %d places", stats.MinKneePlaces)
 	case k == nil && t.Shown():
-		return "no knee shown"
+		note = "no knee shown"
 	case k == nil:
-		return "no trend and no knee shown"
+		note = "no trend and no knee shown"
 	default:
-		return fmt.Sprintf("knee at %.0f (%.0f to %.0f): %s before, %s after",
+		note = fmt.Sprintf("knee at %.0f (%.0f to %.0f): %s before, %s after",
 			k.At, k.Range.Lo, k.Range.Hi, Signed(k.Before, unit), Signed(k.After, unit))
 	}
+	// Over several trials the drifts of the host average out.
+	if len(c.Points) == 1 {
+		note += "; of one trial, so a drift of the host is part of it"
+	}
+	return note
 }
 
 // TrendLegend explains the trends of a report.

@@ -272,7 +272,7 @@ func newCurve(m *report.Metric, label string) *curve {
 			}
 		}
 		l.Path, l.Marks, l.Dots = path.String(), marks.String(), dots.String()
-		l.fitted(c.Trend, m, len(c.Curve), x, y)
+		l.fitted(c, m, x, y)
 		out.Lines = append(out.Lines, l)
 		first, last := c.Curve[0].Median, c.Curve[len(c.Curve)-1].Median
 		alt = append(alt, fmt.Sprintf("%s from %s to %s", row.Target, report.Quantity(first, m.Unit), report.Quantity(last, m.Unit)))
@@ -282,13 +282,14 @@ func newCurve(m *report.Metric, label string) *curve {
 }
 
 // fitted adds the fitted line. On a logarithmic axis a straight line is a curve, so it has as many points as places.
-func (l *line) fitted(t *stats.Trend, m *report.Metric, places int, x func(place int) float64, y axis) {
+func (l *line) fitted(c *report.Cell, m *report.Metric, x func(place int) float64, y axis) {
+	t := c.Trend
 	if t == nil {
 		return
 	}
 	var path strings.Builder
 	letter := "M"
-	for place := range places {
+	for place := range c.Curve {
 		value := t.Fitted(float64(place + 1))
 		if y.Log && value <= 0 {
 			letter = "M"
@@ -302,5 +303,5 @@ func (l *line) fitted(t *stats.Trend, m *report.Metric, places int, x func(place
 		at := y.at(k.Value)
 		l.Knee = fmt.Sprintf("M%s %sV%s", num(x(int(math.Round(k.At))-1)), num(at-7), num(at+7))
 	}
-	l.Trend = fmt.Sprintf("%s per %s; %s", report.TrendSlope(t, m.Unit), m.Trend, report.TrendNote(t, m.Unit))
+	l.Trend = fmt.Sprintf("%s per %s; %s", report.TrendSlope(t, m.Unit), m.Trend, report.TrendNote(c, m.Unit))
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -287,5 +288,43 @@ func (broken) Write([]byte) (int, error) { return 0, errBroken }
 func TestWriteReturnsTheErrorOfTheWriter(t *testing.T) {
 	if err := reportjson.Write(broken{}, report.Report{}); !errors.Is(err, errBroken) {
 		t.Errorf("Write = %v, want %v", err, errBroken)
+	}
+}
+
+func TestTimelines(t *testing.T) {
+	run := reporttest.Small()
+	for i := range run.Trials {
+		if run.Trials[i].Status == result.OK {
+			run.Trials[i].Timelines = []result.Timeline{{
+				Group: "Memory", Name: "used", Unit: result.Bytes, At: []time.Duration{0, time.Second, 2 * time.Second}, Values: []float64{1, 5, 1},
+			}}
+		}
+	}
+	var out strings.Builder
+	if err := reportjson.Write(&out, report.New([]result.Run{run}, report.Options{})); err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Benchmarks []struct {
+			Timelines []struct {
+				Group, Unit string
+				Targets     []struct {
+					Target string
+					Trial  int
+					Lines  []map[string]any
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(out.String()), &document); err != nil {
+		t.Fatal(err)
+	}
+	lines := document.Benchmarks[0].Timelines
+	if len(lines) != 1 || lines[0].Group != "Memory" || lines[0].Unit != "B" || len(lines[0].Targets) != 2 || lines[0].Targets[0].Trial == 0 {
+		t.Fatalf("timelines: %+v", lines)
+	}
+	want := map[string]any{"name": "used", "n": 3.0, "first": 1.0, "min": 1.0, "mean": 3.0, "max": 5.0, "last": 1.0}
+	if diff := cmp.Diff([]map[string]any{want}, lines[0].Targets[0].Lines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -213,5 +214,25 @@ func TestWriteReturnsTheErrorOfTheWriter(t *testing.T) {
 	}
 	if err := text.Write(broken{}, report.New([]result.Run{{ID: "a"}, {ID: "b"}}, report.Options{}), text.Options{}); !errors.Is(err, errBroken) {
 		t.Errorf("WriteJoint = %v, want %v", err, errBroken)
+	}
+}
+
+func TestTimelines(t *testing.T) {
+	run := reporttest.Small()
+	for i := range run.Trials {
+		if run.Trials[i].Status == result.OK {
+			run.Trials[i].Timelines = []result.Timeline{{
+				Group: "Memory \x1b[1m", Name: "used", Unit: result.Bytes, At: []time.Duration{0, time.Second, 2 * time.Second}, Values: []float64{1 << 20, 5 << 20, 1 << 20},
+			}}
+		}
+	}
+	got := written(t, run, text.Options{})
+	for _, want := range []string{" over time: mean, smallest to largest value\n", "3.00 MiB", "1.00 to 5.00 MiB", "Timelines are of one trial of each target"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the report does not contain %q", want)
+		}
+	}
+	if strings.Contains(got, "\x1b") {
+		t.Error("a control character of a name reaches the terminal")
 	}
 }

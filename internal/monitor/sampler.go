@@ -231,7 +231,7 @@ func (s *Sampler) read(pid int, file string) (n int, err error) {
 	return max(n, 0), errors.Join(err, unix.Close(fd))
 }
 
-// parseMember reads a stat file of /proc; ok is false for a zombie. The numbers of the fields are those of proc(5).
+// parseMember reads a stat file of /proc; ok is false for a zombie. The fields have the numbers of proc(5).
 func parseMember(text string) (m member, ok bool, err error) {
 	if m.process, ok, err = parseStat(text); err != nil {
 		return member{}, false, err

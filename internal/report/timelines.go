@@ -26,7 +26,7 @@ type Timelines struct {
 	Change bool
 }
 
-// flat is the largest change of a line, as a share of the range of all lines, at which a plot of the values is flat.
+// flat is a share of the range of all lines. If no line changes by more, a plot of the values is flat.
 const flat = 0.2
 
 // Panel is a group of timelines in the shown trial of one target.
@@ -69,7 +69,7 @@ func (s *Section) ShownTrials() string {
 	if parts == nil {
 		return ""
 	}
-	return "one trial of each target, the one of median length: " + strings.Join(parts, ", ") + "."
+	return "the trial of median length on each target: " + strings.Join(parts, ", ") + "."
 }
 
 // timelines collects the timelines of the shown trials, in the order of their first appearance.

@@ -23,11 +23,11 @@ import (
 const (
 	monitorShare = 0.008
 	monitorBurst = 2 * time.Millisecond
-	// memoryEvery is the time after which a sample must include the memory of the components again.
+	// memoryEvery is the longest time between two samples of the memory of the components, if their cost allows it.
 	memoryEvery = time.Second
 	// fewestReadings is the smallest number of readings of the memory of the components, unless every sample has one. Fewer say little about
 	// the time between them.
-	fewestReadings = 6
+	fewestReadings = 4
 )
 
 // overTime names the timelines of a monitored trial together.

@@ -23,7 +23,7 @@ const (
 	mostBands = 12
 	// nameWidth is the approximate width of a character in the name of a band.
 	nameWidth = 5.0
-	// ownTimes is the quotient of the longest and the shortest trial from which each panel has its own axis of time.
+	// ownTimes is a quotient of the longest and the shortest trial. If it is larger, each panel has its own axis of time.
 	ownTimes = 4
 )
 

@@ -227,7 +227,7 @@ func TestTimelines(t *testing.T) {
 		}
 	}
 	got := written(t, run, text.Options{})
-	for _, want := range []string{" over time: mean, smallest to largest value\n", "3.00 MiB", "1.00 to 5.00 MiB", "Timelines are of one trial of each target"} {
+	for _, want := range []string{" over time: mean, smallest to largest value\n", "3.00 MiB", "1.00 to 5.00 MiB", "Timelines are of the trial of median length on each target"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the report does not contain %q", want)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/cli"
+	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -137,6 +138,16 @@ func table(b bench.Benchmark) string {
 			needs = append(needs, string(n))
 		}
 		fmt.Fprintf(&w, " Needs of the target: %s.", strings.Join(needs, ", "))
+	}
+	if limits := (plan.Work{Limits: b.PaperLimits}).Key(); limits != "" {
+		fmt.Fprintf(&w, " With paper parameters: %s.", strings.ReplaceAll(limits, " ", ", "))
+	}
+	if len(b.OwnLimits) > 0 {
+		var own []string
+		for _, l := range b.OwnLimits {
+			own = append(own, "limits."+string(l))
+		}
+		fmt.Fprintf(&w, " Sets by itself: %s.", strings.Join(own, ", "))
 	}
 	w.WriteString("\n\n| metric | unit | better | meaning |\n|---|---|---|---|\n")
 	for _, m := range b.Metrics {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -64,14 +65,15 @@ func memoryMetrics(phrase string) []result.Metric {
 
 func memory() bench.Benchmark {
 	return bench.Benchmark{
-		Name:       "density.memory",
-		Summary:    "memory of idle containers that start one after the other, by component, and the fall of the available memory",
-		Source:     "wang section 5.7 and figure 18; sateri table 5.4",
-		Metrics:    memoryMetrics("needs for one more idle container"),
-		Place:      "number of containers",
-		Components: true,
-		Params:     []bench.Param{containersParam("10", "50")},
-		Needs:      func(p bench.Params) bench.Needs { return bench.Needs{Containers: p.Int("containers")} },
+		Name:        "density.memory",
+		Summary:     "memory of idle containers that start one after the other, by component, and the fall of the available memory",
+		Source:      "wang section 5.7 and figure 18; sateri table 5.4",
+		Metrics:     memoryMetrics("needs for one more idle container"),
+		Place:       "number of containers",
+		Components:  true,
+		Params:      []bench.Param{containersParam("10", "50")},
+		PaperLimits: engine.Resources{Memory: 200 << 20},
+		Needs:       func(p bench.Params) bench.Needs { return bench.Needs{Containers: p.Int("containers")} },
 		Run: func(ctx context.Context, t bench.Trial) error {
 			return measure(ctx, t, idle)
 		},

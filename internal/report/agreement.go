@@ -44,7 +44,7 @@ func (r *Report) disagreements(run int) WarningGroup {
 	return g
 }
 
-// summary is the summary of a target in a run, nil if there is none.
+// summary is the summary of a target in a run, or nil.
 func (m *Metric) summary(target string, run int) *stats.Summary {
 	for i := range m.Rows {
 		if m.Rows[i].Target == target {

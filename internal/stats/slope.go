@@ -15,7 +15,7 @@ type Line struct {
 	CI *Interval
 }
 
-// CumulativeLine fits a line by least squares to values at ascending places, each of which includes the values before it.
+// CumulativeLine fits a line by least squares to values at ascending places. Each value includes the values before it.
 //
 // The usual interval of least squares assumes independent errors. A cumulative value has the errors of all values before it, and
 // then the usual interval is far too narrow (Granger and Newbold, Spurious regressions in econometrics, Journal of
@@ -31,7 +31,7 @@ type Line struct {
 // The interval is right if the errors accumulate, and too wide if they do not. Least squares then has 5/6 of the efficiency of
 // the mean increment (Canjels and Watson, Review of Economics and Statistics 79 (1997) 184), but an error of the first or last value
 // alone cannot decide it. The slopes of parts add up to the slope of their sum. The slope of Theil and Sen has
-// neither property: it omits the rare jumps by which a daemon grows. Few skewed increments make the interval narrower than it
+// neither property: it omits the rare jumps of a daemon. Few skewed increments make the interval narrower than it
 // claims: 91 % of the intervals from ten exponential increments cover the slope (TestLineCoverage).
 func CumulativeLine(places, values []float64) Line {
 	l := Line{N: len(places), Slope: math.NaN(), Intercept: math.NaN()}

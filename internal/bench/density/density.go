@@ -136,7 +136,7 @@ func field(name string) func(reading) int64 { return func(r reading) int64 { ret
 func kinds() []kind {
 	return []kind{
 		{"slab", "kernel objects that cannot be reclaimed (SUnreclaim)", field("SUnreclaim")},
-		{"page tables", "page tables, with those of virtual machines (PageTables, SecPageTables)", func(r reading) int64 {
+		{"page tables", "page tables, also for virtual machines (PageTables, SecPageTables)", func(r reading) int64 {
 			return r.host["PageTables"] + r.host["SecPageTables"]
 		}},
 		{"kernel stacks", "stacks of threads in the kernel (KernelStack)", field("KernelStack")},
@@ -219,26 +219,26 @@ type launcher func(ctx context.Context, t bench.Trial) (*bench.Running, error)
 func idle(ctx context.Context, t bench.Trial) (*bench.Running, error) { return bench.Start(ctx, t) }
 
 // crowd starts n containers one after the other, and reads the memory before the first and after each.
-func crowd(ctx context.Context, t bench.Trial, n int, launch launcher) ([]*bench.Running, readings, error) {
+func crowd(ctx context.Context, t bench.Trial, n int, launch launcher) (readings, error) {
 	first, err := read(t)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	all := readings{first}
 	var running []*bench.Running
 	for i := range n {
 		c, err := launch(ctx, t)
 		if err != nil {
-			return nil, nil, fmt.Errorf("container %d of %d: %w", i+1, n, err)
+			return nil, fmt.Errorf("container %d of %d: %w", i+1, n, err)
 		}
 		running = append(running, c)
 		r, err := read(t)
 		if err != nil {
-			return nil, nil, fmt.Errorf("with %d of %d containers: %w", i+1, n, err)
+			return nil, fmt.Errorf("with %d of %d containers: %w", i+1, n, err)
 		}
 		all = append(all, r)
 	}
-	return running, all, alive(ctx, t, running)
+	return all, alive(ctx, t, running)
 }
 
 // alive returns an error if a container has stopped: the readings would lack its memory.

@@ -64,7 +64,7 @@ type limit struct {
 
 // predict extrapolates from some containers.
 func predict(ctx context.Context, t bench.Trial) error {
-	_, all, err := crowd(ctx, t, t.Int("containers"), idle)
+	all, err := crowd(ctx, t, t.Int("containers"), idle)
 	if err != nil {
 		return err
 	}

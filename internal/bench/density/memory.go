@@ -82,7 +82,7 @@ func memory() bench.Benchmark {
 
 // measure starts the containers and records their memory.
 func measure(ctx context.Context, t bench.Trial, launch launcher) error {
-	_, all, err := crowd(ctx, t, t.Int("containers"), launch)
+	all, err := crowd(ctx, t, t.Int("containers"), launch)
 	if err == nil {
 		recordMemory(t, all)
 	}

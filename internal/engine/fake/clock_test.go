@@ -3,6 +3,7 @@ package fake_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -79,5 +80,20 @@ func TestClockIsSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 	if got := clock.Now().Sub(start); got != 800*ms {
 		t.Errorf("800 advances of 1ms moved the clock by %v", got)
+	}
+}
+
+func TestCallsAtIntervals(t *testing.T) {
+	clock := fake.NewClock()
+	start := clock.Now()
+	var at []time.Duration
+	stop := clock.Every(10*ms, func() { at = append(at, clock.Now().Sub(start)) })
+	clock.Advance(9 * ms)
+	clock.Advance(25 * ms)
+	stop()
+	stop()
+	clock.Advance(time.Hour)
+	if want := []time.Duration{10 * ms, 20 * ms, 30 * ms}; !slices.Equal(at, want) {
+		t.Errorf("calls at %v, want %v", at, want)
 	}
 }

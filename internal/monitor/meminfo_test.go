@@ -9,9 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func captured(t testing.TB, name string) string {
+// captured is /proc/meminfo of a machine without swap.
+func captured(t testing.TB) string {
 	t.Helper()
-	text, err := os.ReadFile("testdata/" + name)
+	text, err := os.ReadFile("testdata/meminfo-6.18")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +26,7 @@ func without(text string, names ...string) string {
 
 func TestMemoryOfHost(t *testing.T) {
 	const kib = 1 << 10
-	whole := captured(t, "meminfo-6.18") // a machine without swap
+	whole := captured(t)
 	all := map[HostPart]int64{
 		Used: (24684084 - 10774140) * kib, Available: 10774140 * kib, Free: 8797496 * kib,
 		BuffCache: (30320 + 1606656 + 932468) * kib, Shared: 89052 * kib,
@@ -67,7 +68,7 @@ func TestMemoryOfHost(t *testing.T) {
 }
 
 func TestMeminfoIsRefused(t *testing.T) {
-	whole := captured(t, "meminfo-6.18")
+	whole := captured(t)
 	for name, text := range map[string]string{
 		"empty":           "",
 		"cut off":         whole[:40],
@@ -84,7 +85,7 @@ func TestMeminfoIsRefused(t *testing.T) {
 }
 
 func FuzzParseMeminfo(f *testing.F) {
-	f.Add(captured(f, "meminfo-6.18"))
+	f.Add(captured(f))
 	f.Fuzz(func(t *testing.T, text string) {
 		parts, err := parseMeminfo([]byte(text))
 		for name, bytes := range parts {

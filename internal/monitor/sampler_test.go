@@ -24,7 +24,7 @@ const noPID = 1 << 28
 
 func newMachine(t testing.TB) *machine {
 	m := &machine{TB: t, proc: t.TempDir()}
-	m.write("meminfo", captured(t, "meminfo-6.18"))
+	m.write("meminfo", captured(t))
 	m.write("self/smaps_rollup", "")
 	return m
 }

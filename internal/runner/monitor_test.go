@@ -30,14 +30,15 @@ func meminfo(t testing.TB, proc string, usedMiB int) {
 }
 
 // newMonitored returns a harness with a monitored benchmark. Samples cost nothing.
-func newMonitored(t *testing.T, run func(ctx context.Context, t bench.Trial, use func(mib int)) error) *harness {
+func newMonitored(t *testing.T, run func(pass func(time.Duration), use func(mib int)) error) *harness {
 	t.Helper()
 	l := newHarness(t, "fake/a")
 	l.config.Proc = t.TempDir()
 	l.config.ThreadCPU = func() time.Duration { return 0 }
 	meminfo(t, l.config.Proc, 100)
-	l.work("test.one.x", func(ctx context.Context, trial bench.Trial) error {
-		return run(ctx, trial, func(mib int) { meminfo(t, l.config.Proc, mib) })
+	pass := l.clock.Advance
+	l.work("test.one.x", func(context.Context, bench.Trial) error {
+		return run(pass, func(mib int) { meminfo(t, l.config.Proc, mib) })
 	})
 	l.config.Work[0].Monitor = 100 * ms
 	l.config.Work[0].Benchmark = l.config.Work[0].Benchmark.Monitored()
@@ -56,13 +57,12 @@ func lineOf(t *testing.T, trial result.Trial, group, name string) result.Timelin
 }
 
 func TestMemoryOverTime(t *testing.T) {
-	var l *harness
-	l = newMonitored(t, func(_ context.Context, _ bench.Trial, use func(int)) error {
-		l.clock.Advance(150 * ms)
+	l := newMonitored(t, func(pass func(time.Duration), use func(int)) error {
+		pass(150 * ms)
 		use(300)
-		l.clock.Advance(100 * ms)
+		pass(100 * ms)
 		use(50)
-		l.clock.Advance(150 * ms)
+		pass(150 * ms)
 		return nil
 	})
 	l.ok()
@@ -111,9 +111,8 @@ func TestMonitoredBenchmarks(t *testing.T) {
 		{name: "targets elsewhere", itself: true, caveat: "memory over time is missing from trials on fake/a: the target's processes are not on this host"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var l *harness
-			l = newMonitored(t, func(context.Context, bench.Trial, func(int)) error {
-				l.clock.Advance(time.Second)
+			l := newMonitored(t, func(pass func(time.Duration), _ func(int)) error {
+				pass(time.Second)
 				return nil
 			})
 			l.config.Work[0].Monitor, l.config.Work[0].Benchmark.Monitor = tt.interval, tt.itself
@@ -133,9 +132,8 @@ func TestMonitoredBenchmarks(t *testing.T) {
 
 // Samples take at most 1 % of a CPU: if they cost more, there are fewer of them, and the trial says so.
 func TestCostOfSamplesIsBounded(t *testing.T) {
-	var l *harness
-	l = newMonitored(t, func(context.Context, bench.Trial, func(int)) error {
-		l.clock.Advance(100 * time.Second)
+	l := newMonitored(t, func(pass func(time.Duration), _ func(int)) error {
+		pass(100 * time.Second)
 		return nil
 	})
 	var spent time.Duration
@@ -164,9 +162,8 @@ func TestCostOfSamplesIsBounded(t *testing.T) {
 
 // A trial of many hours has fewer samples and not more than are allowed.
 func TestLongTrials(t *testing.T) {
-	var l *harness
-	l = newMonitored(t, func(context.Context, bench.Trial, func(int)) error {
-		l.clock.Advance(15 * time.Minute)
+	l := newMonitored(t, func(pass func(time.Duration), _ func(int)) error {
+		pass(15 * time.Minute)
 		return nil
 	})
 	l.config.Work[0].Monitor = 10 * ms
@@ -184,7 +181,7 @@ func TestLongTrials(t *testing.T) {
 
 // A failed trial keeps no values.
 func TestFailedTrialHasNoTimelines(t *testing.T) {
-	l := newMonitored(t, func(context.Context, bench.Trial, func(int)) error { return errBroken })
+	l := newMonitored(t, func(func(time.Duration), func(int)) error { return errBroken })
 	l.ok()
 	if trial := l.only(); trial.Status != result.Failed || len(trial.Timelines)+len(trial.Samples) > 0 {
 		t.Errorf("the trial is %s with %d timelines and %d samples", trial.Status, len(trial.Timelines), len(trial.Samples))
@@ -194,11 +191,11 @@ func TestFailedTrialHasNoTimelines(t *testing.T) {
 // A broken source of samples does not fail the trial.
 func TestBrokenSource(t *testing.T) {
 	var l *harness
-	l = newMonitored(t, func(context.Context, bench.Trial, func(int)) error {
+	l = newMonitored(t, func(pass func(time.Duration), _ func(int)) error {
 		if err := os.WriteFile(filepath.Join(l.config.Proc, "meminfo"), []byte("nothing\n"), 0o600); err != nil {
 			return err
 		}
-		l.clock.Advance(time.Second)
+		pass(time.Second)
 		return nil
 	})
 	out := l.ok()
@@ -223,6 +220,7 @@ func TestMemoryOfTheCgroup(t *testing.T) {
 	}
 	l, p := newPlaced(t)
 	l.config.Proc, l.config.ThreadCPU, l.config.Programs = "/proc", func() time.Duration { return 0 }, monitor.Programs{}
+	advance := l.clock.Advance
 	l.config.Work[0].Monitor = 100 * ms
 	l.config.Work[0].Benchmark = l.config.Work[0].Benchmark.Monitored()
 	l.config.Work[0].Benchmark.Run = func(ctx context.Context, _ bench.Trial) error {
@@ -231,7 +229,7 @@ func TestMemoryOfTheCgroup(t *testing.T) {
 			return err
 		}
 		fill(ctx, t, group, 32)
-		l.clock.Advance(time.Second)
+		advance(time.Second)
 		return nil
 	}
 	l.ok()

@@ -288,8 +288,13 @@ func timelines(t *report.Timelines) object {
 		for i, l := range p.Lines {
 			if l != nil {
 				lines = append(lines, object{
-					{"name", t.Names[i]}, {"n", len(l.Values)}, {"first", number(l.First)}, {"min", number(l.Min)},
-					{"mean", number(l.Mean)}, {"max", number(l.Max)}, {"last", number(l.Last)},
+					{"name", t.Names[i]},
+					{"n", len(l.Values)},
+					{"first", number(l.First)},
+					{"min", number(l.Min)},
+					{"mean", number(l.Mean)},
+					{"max", number(l.Max)},
+					{"last", number(l.Last)},
 				})
 			}
 		}

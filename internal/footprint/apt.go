@@ -18,11 +18,16 @@ const aptLists = "/var/lib/apt/lists"
 
 // decompressors open the formats of apt's index.
 var decompressors = map[string]func(io.Reader) (io.Reader, error){
-	"":     func(r io.Reader) (io.Reader, error) { return r, nil },
-	".lz4": func(r io.Reader) (io.Reader, error) { return lz4.NewReader(r), nil },
+	"":     certain(func(r io.Reader) io.Reader { return r }),
+	".lz4": certain(func(r io.Reader) io.Reader { return lz4.NewReader(r) }),
 	".gz":  func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
 	".xz":  func(r io.Reader) (io.Reader, error) { return xz.NewReader(r) },
 	".zst": func(r io.Reader) (io.Reader, error) { return zstd.NewReader(r, zstd.WithDecoderConcurrency(1)) },
+}
+
+// certain makes a decompressor of one that reports errors only when it reads.
+func certain(open func(io.Reader) io.Reader) func(io.Reader) (io.Reader, error) {
+	return func(r io.Reader) (io.Reader, error) { return open(r), nil }
 }
 
 // aptIndex reads the packages in apt's index that are not installed, in their highest versions.

@@ -24,25 +24,24 @@ const (
 
 // openDpkg reads the database of dpkg.
 func openDpkg(t tree) (*store, error) {
-	fail := func(err error) (*store, error) { return nil, unreadable("dpkg", err) }
 	// While dpkg works, changes of the status are in this directory. They also stay there after an interruption.
 	pending, err := os.ReadDir(t.at(dpkgUpdates))
 	if err != nil && !missing(err) {
-		return fail(err)
+		return nil, unreadable("dpkg", err)
 	}
 	for _, p := range pending {
 		if _, err := strconv.Atoi(p.Name()); err == nil {
-			return fail(fmt.Errorf("dpkg is at work or was interrupted: %s/%s exists", dpkgUpdates, p.Name()))
+			return nil, unreadable("dpkg", fmt.Errorf("dpkg is at work or was interrupted: %s/%s exists", dpkgUpdates, p.Name()))
 		}
 	}
 	file, err := os.Open(t.at(dpkgStatus))
 	if err != nil {
-		return fail(err)
+		return nil, unreadable("dpkg", err)
 	}
 	defer func() { _ = file.Close() }() // it is only read from
 	d := &dpkg{}
 	if d.units, err = readControl(file, true); err != nil {
-		return fail(fmt.Errorf("%s: %w", dpkgStatus, err))
+		return nil, unreadable("dpkg", fmt.Errorf("%s: %w", dpkgStatus, err))
 	}
 	for _, u := range d.units {
 		if u.name == "dpkg" {
@@ -55,7 +54,7 @@ func openDpkg(t tree) (*store, error) {
 		}
 	}
 	if d.diversions, err = readDiversions(t); err != nil {
-		return fail(err)
+		return nil, unreadable("dpkg", err)
 	}
 	s := newStore("dpkg", d.units, d)
 	s.newer = compareDebian

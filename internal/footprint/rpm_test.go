@@ -1,0 +1,76 @@
+package footprint_test
+
+import (
+	"compress/gzip"
+	"database/sql"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/footprint"
+)
+
+// rpmHost is a host with seven packages of a CBL-Mariner 2.0, and some of their files.
+func rpmHost(t *testing.T) (root, database string) {
+	t.Helper()
+	root = unpack(t, "-- usr/lib/libelf-0.185.so --\n123456789\n-- usr/lib/libz.so.1.2.11 --\n1234\n-- usr/lib/libnpth.so.0.1.2 --\n12\n", nil)
+	in, err := os.Open("testdata/rpmdb.sqlite.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	packed, err := gzip.NewReader(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	database = filepath.Join(root, "var/lib/rpm/rpmdb.sqlite")
+	content, err := io.ReadAll(packed)
+	if err := errors.Join(err, os.MkdirAll(filepath.Dir(database), 0o700), os.WriteFile(database, content, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return root, database
+}
+
+func TestRPM(t *testing.T) {
+	root, _ := rpmHost(t)
+	host := footprint.NewHost(root)
+	f, err := host.Of([]string{"/usr/lib/libelf-0.185.so"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"elfutils-libelf", "filesystem", "glibc", "zlib"}; !slices.Equal(names(f.Packages, all), want) {
+		t.Errorf("the packages are %q, want %q", names(f.Packages, all), want)
+	}
+	// bzip2-libs and others need glibc, and nothing else needs zlib.
+	if want := []string{"elfutils-libelf", "zlib"}; !slices.Equal(names(f.Packages, added), want) {
+		t.Errorf("it adds %q, want %q", names(f.Packages, added), want)
+	}
+	if f.Manager != "rpm" || f.Recommended != nil || f.Minimal.Bytes != 10+5 || f.Added.Bytes != 10+5 {
+		t.Errorf("the footprint is %+v", f)
+	}
+	f, err = host.Of([]string{"/usr/lib/libnpth.so.0.1.2"})
+	if err != nil || !slices.Contains(f.Notes, "dependencies that are not installed, and count nothing: /bin/sh") {
+		t.Errorf("the notes are %q, %v", f.Notes, err)
+	}
+}
+
+func TestLockedRPM(t *testing.T) {
+	root, database := rpmHost(t)
+	db, err := sql.Open("sqlite", database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	if _, err := db.ExecContext(t.Context(), "BEGIN EXCLUSIVE"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = footprint.NewHost(root).Of([]string{"/usr/lib/libelf-0.185.so"})
+	var unreadable *footprint.UnreadableError
+	if !errors.As(err, &unreadable) || unreadable.Manager != "rpm" {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -115,6 +115,8 @@ type Needs struct {
 	CPUs int
 	// Host is set if the benchmark runs processes outside the target: see Trial.Host.
 	Host bool
+	// Energy is set for a benchmark that reads the gauge of the host's energy.
+	Energy bool
 }
 
 // Limit is a kind of limit of a container, by the name of its key in a plan.

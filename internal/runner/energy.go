@@ -1,6 +1,10 @@
 package runner
 
-import "github.com/touchstone-bench/touchstone/internal/engine"
+import (
+	"cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
 
 // Energy is a gauge of the host's energy.
 type Energy interface {
@@ -21,12 +25,16 @@ func (t trialEnergy) Source() string {
 }
 
 func (t trialEnergy) Joules() (float64, error) {
-	if t.r.Energy == nil {
-		reason := t.r.NoEnergy
-		if reason == "" {
-			reason = "the targets are not on this host"
-		}
-		return 0, &engine.UnsupportedError{What: "energy", Reason: reason}
+	if err := t.r.hasEnergy(); err != nil {
+		return 0, err
 	}
 	return t.r.Energy.Joules()
+}
+
+// hasEnergy returns an *engine.UnsupportedError if the host has no gauge.
+func (r *run) hasEnergy() error {
+	if r.Energy != nil {
+		return nil
+	}
+	return &engine.UnsupportedError{What: "energy", Reason: cmp.Or(r.NoEnergy, "the targets are not on this host")}
 }

@@ -243,7 +243,13 @@ func (r *run) lack(w plan.Work) error {
 	case files.Err != nil:
 		return files.Err
 	}
-	return r.fits(w.Needs(), plain)
+	n := w.Needs()
+	if n.Energy {
+		if err := r.hasEnergy(); err != nil {
+			return err
+		}
+	}
+	return r.fits(n, plain)
 }
 
 // supports returns the engine's error for the first capability that it does not support.

@@ -291,7 +291,8 @@ type Resources struct {
 	// program that exceeds the limit is killed on every host. Only a user's daemon that puts its containers
 	// elsewhere can let them swap.
 	Memory int64
-	// PIDs is the number of processes and threads that may exist at once.
+	// PIDs is the number of processes and threads that may exist at once. A sandbox's own threads count. Over CRI it is the
+	// limit of the pod, as a kubelet sets it, and the pause process counts.
 	PIDs int64
 	// CPUSet lists the CPUs that the container may use, in the kernel's notation: "0-3,6".
 	CPUSet string

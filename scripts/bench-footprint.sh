@@ -8,7 +8,7 @@ usage() {
 	cat <<'END'
 usage: bench-footprint.sh [RUNTIME]
 
-Starts 50 and then 500 containers one after the other (scalability.runtime.50 and .500, on
+Starts 50, 500 and 1000 containers one after the other (scalability.runtime.50, .500, .1000, on
 oci/RUNTIME, crun unless given) and prints Touchstone's own CPU time as a share of the CPU time of
 what it started, and its peak of resident memory.
 
@@ -100,7 +100,7 @@ run() {
 
 (cd "$root" && go build -o "$data/figures" ./scripts/figures)
 
-for count in 50 500; do
+for count in 50 500 1000; do
 	run "$data/$count" --targets "oci/$runtime" --filter "scalability.runtime.$count" --runs 1 --warmup 0 --timeout 30m
 	"$touchstone" export -d "$data/$count" >"$data/$count.json"
 	"$data/figures" cpu "$data/$count.json" || code=1

@@ -236,3 +236,13 @@ func TestTimelines(t *testing.T) {
 		t.Error("a control character of a name reaches the terminal")
 	}
 }
+
+// A series with a trend has its slope for each target, and a knee on one of them.
+func TestTrend(t *testing.T) {
+	page := written(t, reporttest.UnderLoad(), text.Options{})
+	for _, want := range []string{"  Trend of StartLatency per running container\n", " µs; no knee shown\n", "; knee at 35 (", report.TrendLegend[:40]} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the report lacks %q:\n%s", want, page)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
 )
 
 // served is a fake engine with cgroups and a daemon.
@@ -135,4 +136,49 @@ func TestCostIsNotSplitByDefault(t *testing.T) {
 			t.Errorf("disabled by the %s: %v; caveats %q", where, errs, out.Caveats)
 		}
 	}
+}
+
+// bare is an engine without optional interfaces, so that nothing about its memory is imagined.
+type bare struct{ engine.Engine }
+
+// Touchstone's own memory counts as available, so that its growth is no cost of a target.
+func TestMemoryOfTheHost(t *testing.T) {
+	l := newHarness(t, "fake/a")
+	l.config.Targets[0].Engine = bare{l.config.Targets[0].Engine}
+	const much = 1 << 40
+	l.config.Meminfo = func() (map[string]int64, error) {
+		return map[string]int64{"MemTotal": much, "MemFree": much, "MemAvailable": much, "AnonPages": much, "Slab": much}, nil
+	}
+	l.config.Supply.Tasks = func() (runner.Amount, error) { return runner.Amount{Free: 7, Total: 9}, nil }
+	l.work("test.x.x", func(_ context.Context, trial bench.Trial) error {
+		memory, err := trial.Cost.Host()
+		own := memory["MemAvailable"] - much
+		if err != nil || own < 1<<20 || own > 1<<30 || memory["MemFree"] != much+own || memory["AnonPages"] != much-own || memory["Slab"] != much {
+			t.Errorf("the memory is %v, %v", memory, err)
+		}
+		if tasks, err := trial.Cost.Tasks(); tasks != 7 || err != nil {
+			t.Errorf("Tasks = %d, %v", tasks, err)
+		}
+		if _, err := trial.Cost.Census(); !engine.Unsupported(err) {
+			t.Errorf("Census without processes: %v", err)
+		}
+		return nil
+	})
+	l.ok()
+}
+
+// Unknown memory is unsupported, and no error of the trial.
+func TestUnknownMemoryOfTheHost(t *testing.T) {
+	l := newHarness(t, "fake/a")
+	l.config.Targets[0].Engine = bare{l.config.Targets[0].Engine}
+	l.work("test.x.x", func(_ context.Context, trial bench.Trial) error {
+		if memory, err := trial.Cost.Host(); !engine.Unsupported(err) || memory != nil {
+			t.Errorf("Host = %v, %v", memory, err)
+		}
+		if _, err := trial.Cost.Tasks(); !engine.Unsupported(err) {
+			t.Errorf("Tasks: %v", err)
+		}
+		return nil
+	})
+	l.ok()
 }

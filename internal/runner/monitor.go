@@ -18,8 +18,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// The samples of a trial take at most monitorShare of a CPU, after a first allowance of monitorBurst. Samples that would take more are
-// left out, so the interval grows. The memory of the components is the costly part, and is left out first.
+// The samples of a trial take at most monitorShare of a CPU, after a first allowance of monitorBurst. Parts that would take more are
+// left out, so their interval grows. The memory of the components is the costly part, and is left out first.
 const (
 	monitorShare = 0.008
 	monitorBurst = 2 * time.Millisecond
@@ -57,18 +57,18 @@ type monitored struct {
 	samples   int
 	stride    int // every stride-th tick takes a sample
 	ticks     int
-	skipped   bool // a sample was left out because of its cost
+	skipped   bool // a sample, or the processes in one, was left out because of its cost
 	condition string
-	// rated is the time of the latest rates; used and cost are the CPU time of the components and of the samples since then.
-	rated time.Duration
-	used  map[monitor.Component]time.Duration
-	cost  time.Duration
-	// spent is the CPU time of all samples so far, plain of the latest sample without the memory of the components, memory of the latest
-	// sample of that memory.
-	spent, plain, memory time.Duration
-	lastMemory           time.Duration // the time of the latest sample of that memory
-	taken, readings      int           // the numbers of samples, and of samples with that memory
-	resident             bool          // the memory of some process is its resident set
+	// rated is the time of the latest rates of the groups, and cost the CPU time of the samples since then. listed is the time of the latest
+	// rates of the components, and used their CPU time since then.
+	rated, listed, cost time.Duration
+	used                map[monitor.Component]time.Duration
+	// spent is the CPU time of all samples so far. cheap, list and memory are the latest CPU times of the parts of a sample: the host and the
+	// groups, the list of the processes, and their memory.
+	spent, cheap, list, memory time.Duration
+	lastMemory                 time.Duration // the time of the latest sample of their memory
+	taken, readings            int           // the numbers of samples, and of samples with that memory
+	resident                   bool          // the memory of some process is its resident set
 	// broken are the parts that cannot be sampled.
 	broken map[string]bool
 }
@@ -125,7 +125,7 @@ func (t *trial) beginMonitor() {
 	m.condition = fmt.Sprintf("memory every %v", interval)
 	t.monitor = m
 	m.began = t.now()
-	m.rated = m.began
+	m.rated, m.listed = m.began, m.began
 	m.sample(true)
 	m.stop = t.r.Clock.Every(interval, m.tick)
 }
@@ -148,15 +148,11 @@ func (m *monitored) tick() {
 	if m.ticks++; m.ticks%m.stride != 0 {
 		return
 	}
-	cost, due := m.plain, m.now()-m.lastMemory >= memoryEvery
-	if due {
-		cost += m.memory
-	}
-	if m.spent+cost > m.allowed() {
+	if m.spent+m.cheap > m.allowed() {
 		m.skipped = true
 		return
 	}
-	m.sample(due)
+	m.sample(false)
 }
 
 // allowed is the CPU time that all samples may have taken by now.
@@ -164,26 +160,35 @@ func (m *monitored) allowed() time.Duration {
 	return monitorBurst + time.Duration(monitorShare*float64(m.now()-m.began))
 }
 
-// sample takes one sample, with the memory of the components if it must or if the next sample remains affordable. The goroutine
-// keeps its thread, whose CPU time is the cost.
-func (m *monitored) sample(withMemory bool) {
+// sample takes one sample. It leaves the processes out if it may and their cost is not allowed: first their memory, and then their list. The
+// goroutine keeps its thread, whose CPU time is the cost.
+func (m *monitored) sample(all bool) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	began := m.r.threadCPU()
 	at := m.now()
-	since := at - m.rated
-	if since < m.interval/2 {
-		since = 0 // a rate over a short time is noise: the next sample has it
-	}
+	since := m.sinceRate(at, m.rated)
 	m.host(at)
 	m.cgroups(at, since)
-	m.components(at, since)
-	plain := m.r.threadCPU()
-	m.plain = plain - began
-	if withMemory || m.spent+2*m.plain+m.memory <= m.allowed() {
-		m.componentMemory(at)
-		m.memory, m.lastMemory = m.r.threadCPU()-plain, at
-		m.readings++
+	cheap := m.r.threadCPU()
+	m.cheap = cheap - began
+	left := m.allowed() - m.spent - m.cheap
+	due := at-m.lastMemory >= memoryEvery
+	need := m.list
+	if due {
+		need += m.memory
+	}
+	if all || need <= left {
+		m.components(at)
+		listed := m.r.threadCPU()
+		m.list = listed - cheap
+		if all || due || m.memory+2*m.list+m.cheap <= left { // the next sample remains affordable
+			m.componentMemory(at)
+			m.memory, m.lastMemory = m.r.threadCPU()-listed, at
+			m.readings++
+		}
+	} else {
+		m.skipped = true
 	}
 	m.taken++
 	cost := m.r.threadCPU() - began
@@ -196,6 +201,14 @@ func (m *monitored) sample(withMemory bool) {
 	if m.samples++; m.samples == result.MaxTimelinePoints-1 {
 		m.thin()
 	}
+}
+
+// sinceRate is the time since the latest rate, or 0 if it is too short: a rate over a short time is noise, and the next sample has it.
+func (m *monitored) sinceRate(at, latest time.Duration) time.Duration {
+	if since := at - latest; since >= m.interval/2 {
+		return since
+	}
+	return 0
 }
 
 func (m *monitored) host(at time.Duration) {
@@ -239,7 +252,7 @@ func (m *monitored) cgroups(at, since time.Duration) {
 }
 
 // components lists the processes, and adds the CPU use of the components like cgroups.
-func (m *monitored) components(at, since time.Duration) {
+func (m *monitored) components(at time.Duration) {
 	if m.broken[componentCPU] {
 		return
 	}
@@ -256,9 +269,11 @@ func (m *monitored) components(at, since time.Duration) {
 			l.At, l.Values = append(l.At, at), append(l.Values, 0)
 		}
 	}
+	since := m.sinceRate(at, m.listed)
 	if since == 0 {
 		return
 	}
+	m.listed = at
 	values := map[monitor.Component]float64{}
 	for c, used := range m.used {
 		values[c] = used.Seconds() / since.Seconds()

@@ -34,13 +34,11 @@ func RedisServe() []string {
 	}
 }
 
-// redisSocket is the socket of LocalRedis.
-const redisSocket = "/tmp/redis.sock"
-
-// LocalRedis calls a server like RedisServe that only processes of its container reach.
-func LocalRedis() []string {
+// LocalRedis calls a server like RedisServe on a port of the loopback interface. Bare processes share that interface with the host, so
+// each needs its own port.
+func LocalRedis(port int) []string {
 	return []string{
-		RedisServer, "--port", "0", "--unixsocket", redisSocket, "--save", "", "--appendonly", "no", "--dir", "/tmp",
+		RedisServer, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", "/tmp",
 	}
 }
 
@@ -197,9 +195,9 @@ func RedisFill(values int) Program {
 }
 
 // LocalRedisFill calls a client that gives the server of LocalRedis a number of keys with values of 100 bytes. It has no values.
-func LocalRedisFill(keys int) Program {
+func LocalRedisFill(port, keys int) Program {
 	const script = "for i=1,ARGV[1] do redis.call('SET','key:'..i,string.rep('x',100)) end return redis.call('DBSIZE')"
-	return Program{Args: redisScript([]string{"-s", redisSocket}, script, keys), Parse: reading("redis-cli's answer", silent(strconv.Itoa(keys)+"\n"))}
+	return Program{Args: redisScript([]string{"-p", strconv.Itoa(port)}, script, keys), Parse: reading("redis-cli's answer", silent(strconv.Itoa(keys)+"\n"))}
 }
 
 // RedisSweeps is the number of values that a sweep of RedisSweep reads.

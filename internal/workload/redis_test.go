@@ -95,7 +95,7 @@ func FuzzRedis(f *testing.F) {
 
 // Redis is filled only if it reports all keys.
 func TestLocalRedisFill(t *testing.T) {
-	fill := workload.LocalRedisFill(20)
+	fill := workload.LocalRedisFill(7000, 20)
 	if values, err := fill.Parse([]byte("20\n")); err != nil || len(values) > 0 {
 		t.Errorf("Parse = %v, %v", values, err)
 	}

@@ -46,7 +46,11 @@ func withWorkload() bench.Benchmark {
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			if t.Param("workload") == redis {
-				return measure(ctx, t, loadedRedis)
+				port := firstPort
+				return measure(ctx, t, func(ctx context.Context, t bench.Trial) (*bench.Running, error) {
+					port++
+					return loadedRedis(ctx, t, port)
+				})
 			}
 			dir, err := t.Storage.Scratch(bench.Disk)
 			if err != nil {
@@ -88,11 +92,14 @@ func idleNginx(ctx context.Context, t bench.Trial, dir string) (*bench.Running, 
 	return c, nil
 }
 
-// loadedRedis starts Redis and fills it.
-func loadedRedis(ctx context.Context, t bench.Trial) (*bench.Running, error) {
+// firstPort precedes the ports of Redis, which are below the kernel's ports for clients.
+const firstPort = 16379
+
+// loadedRedis starts Redis on a port and fills it.
+func loadedRedis(ctx context.Context, t bench.Trial, port int) (*bench.Running, error) {
 	listening := make(chan struct{})
 	once := sync.OnceFunc(func() { close(listening) })
-	spec := t.Spec(workload.LocalRedis()...)
+	spec := t.Spec(workload.LocalRedis(port)...)
 	spec.Process.Stderr = t.Watch()
 	log := bench.Lines(t, func(line string, _ time.Duration) {
 		if ready, err := workload.RedisListens(line); err == nil && ready {
@@ -107,7 +114,7 @@ func loadedRedis(ctx context.Context, t bench.Trial) (*bench.Running, error) {
 	if err := await(ctx, log, listening); err != nil {
 		return nil, fmt.Errorf("wait for Redis: %w", err)
 	}
-	_, err = bench.Measure(ctx, t, bench.Within(c.Container), workload.LocalRedisFill(t.Int("keys")))
+	_, err = bench.Measure(ctx, t, bench.Within(c.Container), workload.LocalRedisFill(port, t.Int("keys")))
 	return c, err
 }
 

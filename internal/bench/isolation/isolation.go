@@ -3,8 +3,8 @@
 // a bare process of the host, so that all runtimes are compared under the same load.
 //
 // A trial has two passes of equal length. In the first one the aggressor runs in the middle phase only. In the second one,
-// the control, the victim is alone. A loss counts only as far as the control does not have it, and only if it exceeds the
-// noise of both passes. docs/adr/0021-isolation.md gives the reasons.
+// the control, the victim is alone. The loss of the first pass is corrected by the change in the control, and a trial shows a
+// loss only beyond the noise of both passes. docs/adr/0027-isolation.md gives the reasons.
 //
 // The victim is a loop that reports its work line by line. The host stamps the arrival of each line by its own clock, and
 // never compares the clocks of containers. The CPU time of the victim is the host's count of its processes.
@@ -145,12 +145,13 @@ func metrics(s speed, dimension result.Dimension) []result.Metric {
 		m.Optional = true
 		return m
 	}
-	kept := bench.Higher("Kept", result.Ratio, "1 − Loss, the share of its speed that the victim keeps beside the aggressor: 1 if no loss is shown")
-	kept.Dimension, kept.Phrase = dimension, "keeps, of its speed alone, beside a noisy neighbour"
+	kept := bench.Higher("Kept", result.Ratio, "share of its speed that the victim keeps beside the aggressor, during / before, over the same share of the control: 1 without an effect")
+	kept.Dimension, kept.Phrase = dimension, "keeps this share of its speed beside a noisy neighbour:"
 	recovery := bench.Seconds("Recovery", "from the call that ends the aggressor until the victim is back within the range of the control, in steps of a tenth of the shorter of the phases before and during; left out without a loss, and if it takes longer than the phase after")
 	return []result.Metric{
 		kept,
-		ratio("Loss", "Kept", "loss of the victim's speed, (before − during) / before (wang, equation 2, where only a loss counts), beyond the loss of the control: 0 if the difference is within the noise of the windows (99 %)"),
+		ratio("Loss", "Kept", "1 − Kept, the loss of the victim's speed (wang, equation 2) without the part that the control shows as well; negative if there is none"),
+		ratio("LossNoise", "Kept", "noise of Loss within the trial, half of its 99 % interval from ten windows of each phase: a single trial shows a loss only beyond it"),
 		rate("SpeedBefore", alone),
 		rate("SpeedDuring", beside),
 		rate("SpeedAfter", " after the aggressor's end"),
@@ -163,7 +164,7 @@ func metrics(s speed, dimension result.Dimension) []result.Metric {
 		ratio("ControlLoss", "SpeedBefore", "the same of the control, in which nothing happens: the noise of the method on this machine"),
 		ratio("VariationBefore", "SpeedBefore", "standard deviation of the speed in the windows before, over its mean"),
 		ratio("VariationDuring", "SpeedDuring", "standard deviation of the speed in the windows during, over its mean"),
-		optional(ratio("CPUShrinkage", "SpeedDuring", "loss of the victim's CPU utilisation, as Loss: how much of the loss is CPU time that it no longer gets (wang section 5.8.4)")),
+		optional(ratio("CPUShrinkage", "SpeedDuring", "loss of the victim's CPU utilisation, corrected like Loss: how much of the loss is CPU time that it no longer gets (wang section 5.8.4)")),
 		optional(ratio("ControlCPUShrinkage", "SpeedBefore", "(before − during) / before of the CPU utilisation in the control")),
 		optional(ratio("CPUsBefore", "SpeedBefore", "CPU time per second of the victim with its sandbox and shims"+alone+", by the host's count")),
 		optional(ratio("CPUsDuring", "SpeedDuring", "CPU time per second of the victim with its sandbox and shims"+beside)),

@@ -2,6 +2,7 @@ package isolation
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"slices"
 	"time"
@@ -19,8 +20,8 @@ const (
 	fewest      = 3
 )
 
-// confidence is the two-sided confidence of the interval of a loss. It is high because a trial makes the decision for each
-// of its targets, and no correction for their number follows.
+// confidence is the two-sided confidence of the interval of a loss. It is high because no correction for the number of trials
+// follows.
 const confidence = 0.99
 
 // rates splits a window into n parts and returns the work per second in each. The work of a step is spread evenly over the
@@ -74,16 +75,25 @@ func changeOf(before, during []float64) change {
 	return change{loss: (b - d) / b, se: math.Hypot(sd/b, d*sb/(b*b)) / root, windows: n}
 }
 
-// beyond returns the loss beyond the control's, and whether it is more than noise. The bound is Student's quantile with the
-// fewest degrees of freedom that Welch's approximation can give. A control that became faster does not add to the loss.
-func (c change) beyond(control change) (loss float64, shown bool) {
-	loss = c.loss - max(0, control.loss)
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(min(c.windows, control.windows) - 1)}.Quantile(1 - (1-confidence)/2)
-	if !(loss > t*math.Hypot(c.se, control.se)) {
-		return 0, false
-	}
-	return loss, true
+// corrected is the change relative to the control's: the ratio of the shares of speed that were kept in both.
+type corrected struct {
+	kept  float64 // 1 without an effect
+	noise float64 // half the length of the interval of kept
 }
+
+func (c change) over(control change) corrected {
+	kept, own := 1-c.loss, 1-control.loss
+	se := math.Hypot(c.se/own, kept*control.se/(own*own))
+	// The quantile has the fewest degrees of freedom that Welch's approximation can give.
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(min(c.windows, control.windows) - 1)}.Quantile(1 - (1-confidence)/2)
+	return corrected{kept: kept / own, noise: t * se}
+}
+
+// loss is negative if the victim became faster than the control.
+func (c corrected) loss() float64 { return 1 - c.kept }
+
+// shown reports whether the loss is more than noise.
+func (c corrected) shown() bool { return c.loss() > c.noise }
 
 // tailOf is the 99th percentile of the times of the units that were completed in a window.
 func tailOf(steps []step, w window) float64 {
@@ -151,15 +161,18 @@ func record(t bench.Trial, loaded, control pass) error {
 		}
 	}
 	raw, own := lossIn(loaded.victim, loaded, n), lossIn(control.victim, control, n)
-	loss, shown := raw.beyond(own)
-	loss = min(loss, 1)
-	t.Record("Kept", 1-loss)
-	t.Record("Loss", loss)
+	if own.loss >= 1 {
+		return errors.New("the victim stood still in the control, without an aggressor: the machine is too busy for a result")
+	}
+	c := raw.over(own)
+	t.Record("Kept", c.kept)
+	t.Record("Loss", c.loss())
+	t.Record("LossNoise", c.noise)
 	t.Record("RawLoss", raw.loss)
 	t.Record("ControlLoss", own.loss)
-	verdict := "not shown: no larger than the noise of the control"
-	if shown {
-		verdict = "shown: larger than the noise of the control"
+	verdict := "not shown: within the noise of its trial"
+	if c.shown() {
+		verdict = "shown: beyond the control and the noise of its trial"
 	}
 	t.Condition("loss", verdict)
 	for _, phase := range []struct {
@@ -175,7 +188,7 @@ func record(t bench.Trial, loaded, control pass) error {
 	t.Record("TailControl", tailOf(control.victim, control.during))
 	t.Record("VariationBefore", variation(rates(loaded.victim, loaded.before, n)))
 	t.Record("VariationDuring", variation(rates(loaded.victim, loaded.during, n)))
-	if shown {
+	if c.shown() {
 		d := min(loaded.before.end-loaded.before.start, loaded.during.end-loaded.during.start) / mostWindows
 		took, back := recovery(loaded, control, loaded.during.end, d)
 		if back {
@@ -212,8 +225,10 @@ func recordCPU(t bench.Trial, loaded, control pass) {
 		return // the processes that were found do not do the work
 	}
 	own := lossIn(control.victimCPU, control, mostWindows)
-	shrinkage, _ := lossIn(loaded.victimCPU, loaded, mostWindows).beyond(own)
-	t.Record("CPUShrinkage", min(shrinkage, 1))
+	if own.loss >= 1 {
+		return
+	}
+	t.Record("CPUShrinkage", lossIn(loaded.victimCPU, loaded, mostWindows).over(own).loss())
 	t.Record("ControlCPUShrinkage", own.loss)
 	t.Record("CPUsBefore", before)
 	t.Record("CPUsDuring", rates(loaded.victimCPU, loaded.during, 1)[0])

@@ -58,16 +58,16 @@ func TestChange(t *testing.T) {
 		want            float64
 		shown           bool
 	}{
-		{"a loss", change{0.5, 0.02, 10}, change{0.01, 0.02, 10}, 0.49, true},
-		{"a loss that the control has as well", change{0.3, 0.02, 10}, change{0.28, 0.02, 10}, 0, false},
-		{"noise", change{0.1, 0.04, 10}, change{0, 0.04, 10}, 0, false},
-		{"a gain", change{-0.2, 0.01, 10}, change{0, 0.01, 10}, 0, false},
-		{"a control that becomes faster adds nothing", change{0.2, 0.01, 10}, change{-0.3, 0.01, 10}, 0.2, true},
-		{"few windows need more", change{0.5, 0.05, 3}, change{0, 0.05, 3}, 0, false},
+		{"a loss", change{0.5, 0.02, 10}, change{0, 0.02, 10}, 0.5, true},
+		{"a loss that the control has as well", change{0.3, 0.02, 10}, change{0.3, 0.02, 10}, 0, false},
+		{"half of the loss is the control's", change{0.75, 0.01, 10}, change{0.5, 0.01, 10}, 0.5, true},
+		{"noise", change{0.1, 0.04, 10}, change{0, 0.04, 10}, 0.1, false},
+		{"a gain", change{-0.2, 0.01, 10}, change{0, 0.01, 10}, -0.2, false},
+		{"few windows need more", change{0.5, 0.05, 3}, change{0, 0.05, 3}, 0.5, false},
 	} {
-		got, shown := tt.loaded.beyond(tt.control)
-		if math.Abs(got-tt.want) > 1e-12 || shown != tt.shown {
-			t.Errorf("%s: %v, %v", tt.name, got, shown)
+		got := tt.loaded.over(tt.control)
+		if math.Abs(got.loss()-tt.want) > 1e-12 || got.shown() != tt.shown {
+			t.Errorf("%s: %v, %v", tt.name, got.loss(), got.shown())
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestNothingIsClaimedWithoutEffect(t *testing.T) {
 		{"a loss of 30 % beside a drift", 0, 0.1, 0.3, 0.98, 1},
 	} {
 		r := rand.New(rand.NewPCG(1, 2))
-		shown := 0
+		shown, sum := 0, 0.0
 		for range trials {
 			pass := func(loss float64) change {
 				noise := 0.0
@@ -104,9 +104,14 @@ func TestNothingIsClaimedWithoutEffect(t *testing.T) {
 				}
 				return changeOf(phase(1), phase(1-loss))
 			}
-			if _, ok := pass(1 - (1-tt.drift)*(1-tt.loss)).beyond(pass(tt.drift)); ok {
+			c := pass(1 - (1-tt.drift)*(1-tt.loss)).over(pass(tt.drift))
+			if c.shown() {
 				shown++
 			}
+			sum += c.loss()
+		}
+		if mean := sum / trials; math.Abs(mean-tt.loss) > 0.01 {
+			t.Errorf("%s: the mean loss is %v, want %v", tt.name, mean, tt.loss)
 		}
 		if share := float64(shown) / trials; share < tt.least || share > tt.most {
 			t.Errorf("%s: %v of the trials show a loss, want %v to %v", tt.name, share, tt.least, tt.most)

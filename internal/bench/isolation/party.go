@@ -160,7 +160,8 @@ func wait(ctx context.Context, t bench.Trial, closed <-chan struct{}) error {
 // look is the interval of wait.
 const look = 5 * time.Millisecond
 
-// end kills and deletes the party's containers, the last one first.
+// end deletes the party's containers by force, the last one first. A kill before it could meet a server that has exited
+// because its client has.
 func (p *party) end(ctx context.Context, t bench.Trial) error {
 	p.mu.Lock()
 	p.ending = true
@@ -172,7 +173,7 @@ func (p *party) end(ctx context.Context, t bench.Trial) error {
 		errs = append(errs, stop(ctx))
 	}
 	for i := len(containers) - 1; i >= 0; i-- {
-		_, _, err := containers[i].Destroy(ctx, t)
+		_, err := t.Time(ctx, "end", containers[i].Delete)
 		errs = append(errs, err)
 	}
 	for _, closed := range waits {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -28,24 +29,34 @@ type times struct {
 // reader parses one line of a load. It reports false for a line without progress.
 type reader func(line string) (s step, ok bool, err error)
 
+// gate lets one goroutine pass at a time. It is a channel, because a bubble of synctest cannot wait for a mutex.
+type gate chan struct{}
+
+func newGate() gate { return make(gate, 1) }
+
+func (g gate) enter() (leave func()) {
+	g <- struct{}{}
+	return func() { <-g }
+}
+
 // party is a load: the victim or an aggressor.
 type party struct {
 	name string
 	fail context.CancelCauseFunc // ends the pass
 	// gate is held while containers of the party are made. Outside processes are made only while the party of the
 	// target is idle, because they share the launcher.
-	gate *sync.Mutex
+	gate gate
 
 	mu         sync.Mutex
 	steps      []step
 	begun      chan struct{} // closed at the first step
 	ending     bool
 	containers []bench.Followed
-	stops      []func(context.Context) error // called before the containers are ended
-	waits      []<-chan struct{}             // closed some time after the containers have ended
+	stops      []func() // called before the containers are deleted
+	ends       []func() // called after that
 }
 
-func newParty(name string, gate *sync.Mutex, fail context.CancelCauseFunc) *party {
+func newParty(name string, gate gate, fail context.CancelCauseFunc) *party {
 	return &party{name: name, fail: fail, gate: gate, begun: make(chan struct{})}
 }
 
@@ -103,8 +114,7 @@ type launcher func(context.Context, bench.Trial, engine.Spec, func(string, time.
 
 // launch starts a program that runs until the party is ended. Its exit before that fails the pass.
 func (p *party) launch(ctx context.Context, t bench.Trial, with launcher, spec engine.Spec, read reader) (bench.Followed, error) {
-	p.gate.Lock()
-	defer p.gate.Unlock()
+	defer p.gate.enter()()
 	c, err := with(ctx, t, spec, p.lines(read))
 	if err != nil {
 		return bench.Followed{}, fmt.Errorf("start the %s: %w", p.name, err)
@@ -160,27 +170,36 @@ func wait(ctx context.Context, t bench.Trial, closed <-chan struct{}) error {
 // look is the interval of wait.
 const look = 5 * time.Millisecond
 
+// leave waits until nothing of the party runs in the background, after its context has ended. The runner deletes its containers.
+func (p *party) leave() {
+	p.mu.Lock()
+	p.ending = true
+	background := slices.Concat(p.stops, p.ends)
+	p.stops, p.ends = nil, nil
+	p.mu.Unlock()
+	for _, end := range background {
+		end()
+	}
+}
+
 // end deletes the party's containers by force, the last one first. A kill before it could meet a server that has exited
 // because its client has.
 func (p *party) end(ctx context.Context, t bench.Trial) error {
 	p.mu.Lock()
 	p.ending = true
-	containers, stops, waits := p.containers, p.stops, p.waits
-	p.containers, p.stops, p.waits = nil, nil, nil
+	containers, stops, ends := p.containers, p.stops, p.ends
+	p.containers, p.stops, p.ends = nil, nil, nil
 	p.mu.Unlock()
 	var errs []error
 	for _, stop := range stops {
-		errs = append(errs, stop(ctx))
+		stop()
 	}
 	for i := len(containers) - 1; i >= 0; i-- {
 		_, err := t.Time(ctx, "end", containers[i].Delete)
 		errs = append(errs, err)
 	}
-	for _, closed := range waits {
-		select {
-		case <-closed:
-		case <-ctx.Done():
-		}
+	for _, end := range ends {
+		end()
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("end the %s: %w", p.name, err)

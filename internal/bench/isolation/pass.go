@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -54,14 +53,17 @@ const settle = 5
 // before: it has the same lengths.
 func (s scene) pass(parent context.Context, t bench.Trial, like *pass) (_ pass, err error) {
 	ctx, fail := context.WithCancelCause(parent)
-	defer fail(nil)
+	gate := newGate()
+	victim := newParty("victim", gate, fail)
+	defer func() {
+		fail(nil)
+		victim.leave()
+	}()
 	defer func() {
 		if cause := context.Cause(ctx); err != nil && cause != nil && parent.Err() == nil {
 			err = cause // the other errors follow from it
 		}
 	}()
-	var gate sync.Mutex
-	victim := newParty("victim", &gate, fail)
 	if err := s.victim(ctx, t, victim); err != nil {
 		return pass{}, err
 	}
@@ -83,7 +85,7 @@ func (s scene) pass(parent context.Context, t bench.Trial, like *pass) (_ pass, 
 	}
 	var aggressors []*party
 	if like == nil {
-		aggressors, err = s.attack(ctx, t, &gate, fail)
+		aggressors, err = s.attack(ctx, t, gate, fail)
 	} else {
 		_, err = w.sleep(ctx, like.ramp)
 	}
@@ -123,7 +125,7 @@ func (s scene) pass(parent context.Context, t bench.Trial, like *pass) (_ pass, 
 }
 
 // attack starts the aggressors and returns when each has made progress.
-func (s scene) attack(ctx context.Context, t bench.Trial, gate *sync.Mutex, fail context.CancelCauseFunc) ([]*party, error) {
+func (s scene) attack(ctx context.Context, t bench.Trial, gate gate, fail context.CancelCauseFunc) ([]*party, error) {
 	var all []*party
 	for range t.Int(aggressorsParam) {
 		p := newParty("aggressor", gate, fail)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -72,8 +71,7 @@ func confirm(ctx context.Context, t bench.Trial) error {
 	spec := bomb(t, true)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var gate sync.Mutex
-	p := newParty("dry run", &gate, func(error) {})
+	p := newParty("dry run", newGate(), func(error) {})
 	c, err := p.launch(ctx, t, asAggressor(t), spec, func(line string) (step, bool, error) {
 		last, bad = workload.ParseForks(line)
 		return step{}, bad == nil, bad
@@ -132,14 +130,13 @@ func forks() reader {
 func lifecycles(ctx context.Context, t bench.Trial, p *party) error {
 	ctx, stop := context.WithCancel(ctx)
 	stopped := make(chan struct{})
-	p.stops = append(p.stops, func(context.Context) error {
+	p.stops = append(p.stops, func() {
 		<-stopped
 		stop()
-		return nil
 	})
 	go func() {
 		defer close(stopped)
-		for !p.isEnding() {
+		for !p.isEnding() && ctx.Err() == nil {
 			if err := p.lifecycle(ctx, t); err != nil {
 				p.broken(err)
 				return
@@ -151,8 +148,7 @@ func lifecycles(ctx context.Context, t bench.Trial, p *party) error {
 
 // lifecycle is one unit of the victim's work.
 func (p *party) lifecycle(ctx context.Context, t bench.Trial) error {
-	p.gate.Lock()
-	defer p.gate.Unlock()
+	defer p.gate.enter()()
 	c, err := bench.Start(ctx, t, func(s *engine.Spec) { *s = limited(t, *s) })
 	if err != nil {
 		return err

@@ -88,8 +88,14 @@ func (p *party) redis(ctx context.Context, t bench.Trial, values int) error {
 	}
 	client := engine.Process{Args: workload.RedisSweep(values), Stdout: bench.Lines(t, p.lines(read)), Stderr: t.Watch()}
 	exited := make(chan struct{})
-	p.waits = append(p.waits, exited)
-	go func() { // it ends with the container: a client that is killed alone may stay behind as a zombie
+	ctx, stop := context.WithCancel(ctx)
+	// The client ends with its container. A client that is killed alone may stay behind as a zombie, and a stream of CRI may
+	// outlive the container.
+	p.ends = append(p.ends, func() {
+		stop()
+		<-exited
+	})
+	go func() {
 		defer close(exited)
 		exit, err := execer.Exec(ctx, client)
 		switch {

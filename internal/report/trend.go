@@ -26,27 +26,22 @@ func TrendSlope(t *stats.Trend, unit result.Unit) string {
 	return Difference(stats.Difference{N: t.N, Median: t.Slope, CI: t.CI}, unit)
 }
 
-// TrendNote spells the knee of a cell's trend, or the limits of the result.
-func TrendNote(c *Cell, unit result.Unit) string {
-	t, note := c.Trend, ""
+// TrendNote spells the knee of a trend, or the limits of the result.
+func TrendNote(t *stats.Trend, unit result.Unit) string {
 	switch k := t.Knee; {
 	case t.N < stats.MinKneePlaces:
-		note = fmt.Sprintf("no knee sought below %d places", stats.MinKneePlaces)
+		return fmt.Sprintf("no knee sought below %d places", stats.MinKneePlaces)
 	case k == nil && t.Shown():
-		note = "no knee shown"
+		return "no knee shown"
 	case k == nil:
-		note = "no trend and no knee shown"
+		return "no trend and no knee shown"
 	default:
-		note = fmt.Sprintf("knee at %.0f (%.0f to %.0f): %s before, %s after",
+		return fmt.Sprintf("knee at %.0f (%.0f to %.0f): %s before, %s after",
 			k.At, k.Range.Lo, k.Range.Hi, Signed(k.Before, unit), Signed(k.After, unit))
 	}
-	// Over several trials the drifts of the host average out.
-	if len(c.Points) == 1 {
-		note += "; of one trial, so a drift of the host is part of it"
-	}
-	return note
 }
 
 // TrendLegend explains the trends of a report.
-const TrendLegend = "A trend is the median slope between all pairs of places (Theil and Sen) with its 95 % interval; " +
-	"a knee is where two lines fit better than one, with at most 5 % false knees. Neither is a verdict."
+const TrendLegend = "A trend is the median slope between all pairs of places (Theil and Sen) with its 95 % interval. A knee is " +
+	"where two lines fit better than one, with at most 5 % false knees. Neither is a verdict. A drift of the host during a trial " +
+	"is part of its trend; over several trials it averages out."

@@ -102,6 +102,14 @@ func (b *benchmark) Short() string {
 	return short + b.Extra
 }
 
+// TrendLegend explains the trends of the curves.
+func (b *benchmark) TrendLegend() string {
+	if len(b.Trends()) == 0 {
+		return ""
+	}
+	return report.TrendLegend
+}
+
 // Width counts the columns of its table of several runs.
 func (b *benchmark) Width() int { return 1 + len(b.Heads) }
 

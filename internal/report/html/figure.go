@@ -303,5 +303,5 @@ func (l *line) fitted(c *report.Cell, m *report.Metric, x func(place int) float6
 		at := y.at(k.Value)
 		l.Knee = fmt.Sprintf("M%s %sV%s", num(x(int(math.Round(k.At))-1)), num(at-7), num(at+7))
 	}
-	l.Trend = fmt.Sprintf("%s per %s; %s", report.TrendSlope(t, m.Unit), m.Trend, report.TrendNote(c, m.Unit))
+	l.Trend = fmt.Sprintf("%s per %s; %s", report.TrendSlope(t, m.Unit), m.Trend, report.TrendNote(t, m.Unit))
 }

@@ -17,7 +17,7 @@ func TestCurveHasItsTrend(t *testing.T) {
 	if n := strings.Count(page, `class="knee"`); n != 1 {
 		t.Errorf("%d marks of knees, want 1", n)
 	}
-	for _, want := range []string{"per running container; no knee shown", "per running container; knee at 35 ("} {
+	for _, want := range []string{"per running container; no knee shown", "per running container; knee at 35 (", "A drift of the host"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -147,7 +147,7 @@ func (p *printer) trends(b *report.Benchmark) {
 		}
 		for _, r := range m.Rows {
 			if t := r.Cells[0].Trend; t != nil {
-				p.wrapped("  "+lead(r.Target, width), report.TrendSlope(t, m.Unit)+"; "+report.TrendNote(&r.Cells[0], m.Unit))
+				p.wrapped("  "+lead(r.Target, width), report.TrendSlope(t, m.Unit)+"; "+report.TrendNote(t, m.Unit))
 			}
 		}
 	}

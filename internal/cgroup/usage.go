@@ -130,7 +130,7 @@ func parseCPUStat(text string) (time.Duration, error) {
 	return time.Duration(us) * time.Microsecond, err
 }
 
-// statField returns a counter from a cpu.stat file, and whether the file has it.
+// statField returns a number from a cpu.stat or memory.stat file, and whether the file has it.
 func statField(text, name string) (n int64, ok bool, err error) {
 	_, rest, ok := strings.Cut("\n"+text, "\n"+name+" ")
 	if !ok {
@@ -139,7 +139,7 @@ func statField(text, name string) (n int64, ok bool, err error) {
 	value, _, _ := strings.Cut(rest, "\n")
 	u, err := strconv.ParseUint(value, 10, 53) // 53 bits of microseconds are 285 years, and fit into a time.Duration
 	if err != nil {
-		return 0, false, fmt.Errorf("%s of cpu.stat is %q", name, value)
+		return 0, false, fmt.Errorf("%s is %q and no number", name, value)
 	}
 	return int64(u), true, nil
 }

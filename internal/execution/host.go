@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/cpuset"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/footprint"
@@ -95,24 +96,44 @@ func (e *Execution) useHost(config *runner.Config) {
 }
 
 // supply reads the host's resources for containers on CPUs in the kernel's notation, all if empty. A resource that cannot be read now
-// is unknown, for example in a /proc without the kernel's files.
+// is unknown, for example in a /proc without the kernel's files. A limit of the cgroup that holds the run's cgroups counts, too.
 func supply(cpus string) runner.Supply {
-	amount := func(free, total int64, err error) (runner.Amount, error) {
-		return runner.Amount{Free: free, Total: total}, err
-	}
-	known := func(read func() (runner.Amount, error)) func() (runner.Amount, error) {
-		if _, err := read(); err != nil {
-			return nil
-		}
-		return read
+	groups, err := cgroup.Detect("/")
+	if err != nil {
+		groups = &cgroup.Hierarchy{Mode: cgroup.None}
 	}
 	return runner.Supply{
 		Disk:   func(dir string) (runner.Amount, error) { return amount(host.Space(dir)) },
-		Memory: known(func() (runner.Amount, error) { return amount(host.Available("/")) }),
-		Tasks:  known(func() (runner.Amount, error) { return amount(host.Tasks("/")) }),
+		Memory: known(func() (runner.Amount, error) { return within(groups.Memory, host.Available) }),
+		Tasks:  known(func() (runner.Amount, error) { return within(groups.Tasks, host.Tasks) }),
 		Files:  known(func() (runner.Amount, error) { return amount(host.Files()) }),
 		CPUs:   usableCPUs(cpus),
 	}
+}
+
+func amount(free, total int64, err error) (runner.Amount, error) {
+	return runner.Amount{Free: free, Total: total}, err
+}
+
+// known returns the function if it works now, and nil if it does not.
+func known(read func() (runner.Amount, error)) func() (runner.Amount, error) {
+	if _, err := read(); err != nil {
+		return nil
+	}
+	return read
+}
+
+// within returns the amount of the machine, or the allowance of the cgroup if less of it is free.
+func within(allowed func() (cgroup.Allowance, bool, error), has func(root string) (free, total int64, err error)) (runner.Amount, error) {
+	machine, err := amount(has("/"))
+	if err != nil {
+		return runner.Amount{}, err
+	}
+	limit, limited, err := allowed()
+	if err != nil || !limited || limit.Free >= machine.Free {
+		return machine, err
+	}
+	return runner.Amount{Free: limit.Free, Total: limit.Total}, nil
 }
 
 // usableCPUs counts the CPUs of a list, or the CPUs of this process if the list is empty.

@@ -177,9 +177,9 @@ func TestParseCPUStat(t *testing.T) {
 		{"with the controller", "usage_usec 4800\nuser_usec 1200\nsystem_usec 3600\nnr_periods 0\n", "4.8ms"},
 		{"not first", "user_usec 1\nusage_usec 2\n", "2µs"},
 		{"empty", "", "cpu.stat has no usage_usec"},
-		{"not a number", "usage_usec x\n", `usage_usec of cpu.stat is "x"`},
-		{"negative", "usage_usec -1\n", `usage_usec of cpu.stat is "-1"`},
-		{"too great for a duration", "usage_usec 9223372036854775807\n", `usage_usec of cpu.stat is "9223372036854775807"`},
+		{"not a number", "usage_usec x\n", `usage_usec is "x" and no number`},
+		{"negative", "usage_usec -1\n", `usage_usec is "-1" and no number`},
+		{"too great for a duration", "usage_usec 9223372036854775807\n", `usage_usec is "9223372036854775807" and no number`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -15,8 +15,9 @@ const (
 	panelHeight = 158.0
 	panelTop    = 16.0 // of the plot, below the names of the timed regions
 	panelBottom = 124.0
-	// mostPoints is the largest number of points in a line: two for each half unit of the width. Further points would be in the same place.
-	mostPoints = 4 * int(figureWidth)
+	// mostPoints is the largest number of points in a line that are all drawn: one for each unit of the width. The points of a longer line
+	// share places.
+	mostPoints = int(figureWidth)
 	// fewPoints is the largest number of points that are marked.
 	fewPoints = 24
 	// mostBands is the largest number of bands of timed regions in a panel.
@@ -151,8 +152,8 @@ func newPanel(t *report.Timelines, p *report.Panel, y axis, end float64, drawn b
 	return out
 }
 
-// drawnPoints selects the points of a line: all, or of each half unit of the width the first, the least, the largest and the last one, so that
-// no peak is lost.
+// drawnPoints selects the points of a line: all, or the first, the least, the largest and the last one of each unit of the width, so that no
+// peak is lost.
 func drawnPoints(l *report.Line, x *axis) []int {
 	var all []int
 	for i := range l.At {
@@ -161,7 +162,7 @@ func drawnPoints(l *report.Line, x *axis) []int {
 	if len(all) <= mostPoints {
 		return all
 	}
-	column := func(i int) float64 { return math.Floor(2 * x.at(l.At[i])) }
+	column := func(i int) float64 { return math.Floor(x.at(l.At[i])) }
 	var kept []int
 	for from := 0; from < len(all); {
 		to, least, largest := from, from, from

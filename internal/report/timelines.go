@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 // Timelines are the quantities of one group over the time of a trial, on each target. A mean over trials would blur the events, so
@@ -52,9 +53,15 @@ type Region struct {
 type Line struct {
 	// At are the times in seconds from the start of the trial.
 	At, Values []float64
-	// First and Last are values at the ends. Mean is over time, by trapezoids.
-	First, Last, Min, Max, Mean float64
+	// First and Last are values at the ends.
+	First, Last, Min, Max float64
+	// Mean is over time, by trapezoids. It is nil if a gap between two values is much longer than the others, because the value in the gap is
+	// not known.
+	Mean *float64
 }
+
+// longGap is a multiple of the median distance of two values. Longer distances are gaps.
+const longGap = 4
 
 // ShownTrials states the choice of the trials.
 func (s *Section) ShownTrials() string {
@@ -131,17 +138,23 @@ func newPanel(t *result.Trial, trials int) Panel {
 func newLine(l *result.Timeline) *Line {
 	out := &Line{
 		Values: l.Values, First: l.Values[0], Last: l.Values[len(l.Values)-1],
-		Min: slices.Min(l.Values), Max: slices.Max(l.Values), Mean: l.Values[0],
+		Min: slices.Min(l.Values), Max: slices.Max(l.Values),
 	}
-	for _, at := range l.At {
+	var gaps []float64
+	area, mean := 0.0, l.Values[0]
+	for i, at := range l.At {
 		out.At = append(out.At, at.Seconds())
-	}
-	area := 0.0
-	for i := 1; i < len(l.At); i++ {
-		area += (l.Values[i-1]/2 + l.Values[i]/2) * (l.At[i] - l.At[i-1]).Seconds()
+		if i > 0 {
+			gap := (at - l.At[i-1]).Seconds()
+			gaps = append(gaps, gap)
+			area += (l.Values[i-1]/2 + l.Values[i]/2) * gap
+		}
 	}
 	if length := (l.At[len(l.At)-1] - l.At[0]).Seconds(); length > 0 {
-		out.Mean = area / length
+		mean = area / length
+	}
+	if len(gaps) == 0 || slices.Max(gaps) <= longGap*stats.Median(gaps) {
+		out.Mean = &mean
 	}
 	return out
 }

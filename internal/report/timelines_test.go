@@ -64,7 +64,7 @@ func TestTimelinesOfTheMedianTrial(t *testing.T) {
 			Panels: []report.Panel{{
 				Target: "native", Seq: 3, Block: 2, Trials: 3, End: 5,
 				Regions: []report.Region{{Name: "create", Start: 1, End: 2}, {Name: "delete", Start: 3, End: 4}},
-				Lines:   []*report.Line{{At: []float64{0, 1, 2}, Values: []float64{2, 4, 0}, First: 2, Last: 0, Min: 0, Max: 4, Mean: 2.5}},
+				Lines:   []*report.Line{{At: []float64{0, 1, 2}, Values: []float64{2, 4, 0}, First: 2, Last: 0, Min: 0, Max: 4, Mean: new(2.5)}},
 			}},
 		},
 		{
@@ -72,7 +72,7 @@ func TestTimelinesOfTheMedianTrial(t *testing.T) {
 			Panels: []report.Panel{{
 				Target: "native", Seq: 3, Block: 2, Trials: 3, End: 5,
 				Regions: []report.Region{{Name: "create", Start: 1, End: 2}, {Name: "delete", Start: 3, End: 4}},
-				Lines:   []*report.Line{{At: []float64{0}, Values: []float64{0.5}, First: 0.5, Last: 0.5, Min: 0.5, Max: 0.5, Mean: 0.5}},
+				Lines:   []*report.Line{{At: []float64{0}, Values: []float64{0.5}, First: 0.5, Last: 0.5, Min: 0.5, Max: 0.5, Mean: new(0.5)}},
 			}},
 		},
 	}
@@ -113,5 +113,15 @@ func TestTimelinesShowChanges(t *testing.T) {
 				t.Errorf("Change = %t", got[0].Change)
 			}
 		})
+	}
+}
+
+// The value between two values that are far apart is not known, so there is no mean.
+func TestNoMeanWithAGap(t *testing.T) {
+	l := line("G", "a", result.Bytes, 1, 2, 3, 4)
+	l.At[3] = 9 * second
+	got := timelinesOf(t, timed([]time.Duration{9 * second}, func(int) []result.Timeline { return []result.Timeline{l} }))
+	if mean := got[0].Panels[0].Lines[0].Mean; mean != nil {
+		t.Errorf("the mean is %v", *mean)
 	}
 }

@@ -287,12 +287,16 @@ func timelines(t *report.Timelines) object {
 		var lines []object
 		for i, l := range p.Lines {
 			if l != nil {
+				var mean any // unknown with a gap
+				if l.Mean != nil {
+					mean = number(*l.Mean)
+				}
 				lines = append(lines, object{
 					{"name", t.Names[i]},
 					{"n", len(l.Values)},
 					{"first", number(l.First)},
 					{"min", number(l.Min)},
-					{"mean", number(l.Mean)},
+					{"mean", mean},
 					{"max", number(l.Max)},
 					{"last", number(l.Last)},
 				})

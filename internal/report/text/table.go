@@ -375,7 +375,10 @@ func timelines(t *report.Timelines) table {
 		for _, l := range p.Lines {
 			e := entry{top: report.None}
 			if l != nil {
-				e.top, e.below = report.Signed(l.Mean, t.Unit), report.Range(l.Min, l.Max, t.Unit)
+				e.below = report.Range(l.Min, l.Max, t.Unit)
+				if l.Mean != nil {
+					e.top = report.Signed(*l.Mean, t.Unit)
+				}
 			}
 			row = append(row, e)
 		}

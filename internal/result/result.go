@@ -83,7 +83,7 @@ type Metric struct {
 	Agreement Agreement `json:"agreement,omitzero"`
 }
 
-// Agreement names a metric of the same benchmark that measures the same quantity in another way. With is empty if there is none.
+// Agreement names a metric of the same benchmark that measures the same quantity in another way. With is empty without one.
 type Agreement struct {
 	With string `json:"with"`
 	// Tolerance is the difference, relative to the larger of the two, above which a report explains the difference.

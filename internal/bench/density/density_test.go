@@ -55,8 +55,8 @@ func host(fields map[string]int64) bench.HostMemory {
 	return h
 }
 
-// sandboxes are readings of containers with a sentry, a gofer and a shim. Each takes 20 + 10 + 2 MiB of PSS, of which 4 MiB are pages of files,
-// and 3 MiB of slab. The first takes 8 MiB of shared pages more.
+// sandboxes are readings of containers with a sentry, a gofer and a shim. Each takes 20 + 10 + 2 MiB of PSS with 4 MiB of
+// files' pages, and 3 MiB of kernel memory. The first takes 8 MiB of shared pages more.
 func sandboxes(n int64) readings {
 	all := readings{{host: host(nil), census: monitor.Census{Memory: map[monitor.Component]monitor.Memory{}}}}
 	for i := int64(1); i <= n; i++ {

@@ -28,6 +28,9 @@ const (
 	// fewestReadings is the smallest number of readings of the memory of the components, unless every sample has one. Fewer say little about
 	// the time between them.
 	fewestReadings = 4
+	// fewestSamples is the smallest number of samples for a peak or a mean. The first and the last one are before and after the trial's
+	// processes.
+	fewestSamples = 4
 )
 
 // overTime names the timelines of a monitored trial together.
@@ -386,6 +389,10 @@ func (t *trial) endMonitor() error {
 		if !m.broken[l.Group] {
 			trialDetails{t}.Timeline(*l)
 		}
+	}
+	if m.taken < fewestSamples {
+		m.lacks("peak, mean and area of memory", "some trials are shorter than the time of two samples; sample more often, with monitor: {memory: 10ms}")
+		return m.sampler.Close()
 	}
 	if used := m.line(hostMemory, string(monitor.Used)); used != nil {
 		m.summarize(used, bench.HostMemoryPeak, bench.HostMemoryMean, bench.HostMemoryArea)

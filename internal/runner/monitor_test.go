@@ -179,6 +179,22 @@ func TestLongTrials(t *testing.T) {
 	}
 }
 
+// The samples before and after the trial's processes say nothing about them.
+func TestPeakOfAShortTrial(t *testing.T) {
+	l := newMonitored(t, func(pass func(time.Duration), _ func(int)) error {
+		pass(150 * ms)
+		return nil
+	})
+	out := l.ok()
+	trial := l.only()
+	if got := trial.Values(bench.HostMemoryPeak); len(got) > 0 {
+		t.Errorf("the peak of a trial with one sample is %v", got)
+	}
+	if len(out.Caveats) != 1 || !strings.Contains(out.Caveats[0], "sample more often") {
+		t.Errorf("the caveats are %q", out.Caveats)
+	}
+}
+
 // A failed trial keeps no values.
 func TestFailedTrialHasNoTimelines(t *testing.T) {
 	l := newMonitored(t, func(func(time.Duration), func(int)) error { return errBroken })

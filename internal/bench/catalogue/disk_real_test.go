@@ -80,6 +80,7 @@ type realHarness struct {
 	engine  engine.Engine
 	session engine.Session
 	files   map[bench.Image]runner.Image
+	host    engine.Engine // for processes outside the target; nil for most
 }
 
 func newRealHarness(t *testing.T, targetName string, driver engine.Driver) *realHarness {
@@ -114,7 +115,7 @@ func (l *realHarness) run(t *testing.T, name string, given bench.Params) result.
 		RunID: l.session.RunID, Images: l.files, Data: l.session.Data, Memory: memoryDir(t), Work: []plan.Work{{Benchmark: b, Params: params}},
 		Targets: []runner.Target{{Name: l.name, Engine: l.engine}}, DropCaches: func(context.Context) error { return dropFiles(l.session.Data) },
 		Stop: stats.StopRule{Min: 1}, TrialLimit: time.Minute, CallLimit: time.Minute,
-		Clock: runner.SystemClock{}, Cgroups: l.session.Cgroups, Noise: quiet{}, Observer: quiet{},
+		Clock: runner.SystemClock{}, Cgroups: l.session.Cgroups, Noise: quiet{}, Observer: quiet{}, Host: l.host,
 		Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
 	})
 	if err != nil || len(trials) != 1 {

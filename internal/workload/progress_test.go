@@ -1,0 +1,146 @@
+package workload_test
+
+import (
+	"math"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+func TestCountsOfProgress(t *testing.T) {
+	if n, err := workload.ParseSolved("solved 17"); n != 17 || err != nil {
+		t.Errorf("ParseSolved = %d, %v", n, err)
+	}
+	if n, err := workload.ParseMoved("moved 335544320"); n != 335544320 || err != nil {
+		t.Errorf("ParseMoved = %d, %v", n, err)
+	}
+	if p, err := workload.ParseForks("forks 300 live 256 refused 12"); err != nil || p != (workload.ForksProgress{Total: 300, Live: 256, Refused: 12}) {
+		t.Errorf("ParseForks = %+v, %v", p, err)
+	}
+	for _, line := range []string{"", "solved", "solved 0", "solved -1", "solved 1 ", "moved 1", "solved 1e3", strings.Repeat("9", 400)} {
+		if n, err := workload.ParseSolved(line); err == nil {
+			t.Errorf("ParseSolved(%q) = %d", line, n)
+		}
+	}
+	for _, line := range []string{"", "forks 1 live 1", "forks 1 live x refused 1", "forks 1 live 1 refused -1", "forks 1 live 1 refused 1 more"} {
+		if p, err := workload.ParseForks(line); err == nil {
+			t.Errorf("ParseForks(%q) = %+v", line, p)
+		}
+	}
+}
+
+func fioReport(bytes string, bins string) []string {
+	return []string{
+		"{", `"fio version" : "fio-3.39", "jobs" : [{"error" : 0,`,
+		`"read" : {"io_bytes" : ` + bytes + `, "clat_ns" : {"bins" : {` + bins + `}}},`,
+		`"write" : {"io_bytes" : 0, "clat_ns" : {}}}]`, "}",
+	}
+}
+
+func TestFioReports(t *testing.T) {
+	r := workload.FioReports{Mode: workload.FioRandRead}
+	var got []workload.FioProgress
+	for _, line := range slices.Concat(fioReport("8192", `"1000" : 2`), []string{""}, fioReport("20480", `"1000" : 3, "5000" : 2`)) {
+		p, ok, err := r.Line(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			got = append(got, p)
+		}
+	}
+	if len(got) != 2 || got[1].Bytes != 12288 || got[1].Requests[1e-6] != 1 || got[1].Requests[5e-6] != 2 || got[0].Requests[1e-6] != 2 {
+		t.Errorf("the progress is %+v", got)
+	}
+	for what, lines := range map[string][]string{
+		"no report":                {"fio: pid=0, err=2/file:filesetup.c:249"},
+		"a counter that falls":     append(fioReport("8192", `"1000" : 2`), fioReport("4096", `"1000" : 1`)...),
+		"a histogram that falls":   append(fioReport("8192", `"1000" : 2`), fioReport("8192", `"1000" : 1`)...),
+		"a bin without a number":   fioReport("8192", `"x" : 2`),
+		"another version":          {"{", `"fio version" : "fio-2.1"`, "}"},
+		"no JSON":                  {"{", "}}", "}"},
+		"an error in the only job": {"{", `"fio version" : "fio-3.39", "jobs" : [{"error" : 5}]`, "}"},
+	} {
+		r := workload.FioReports{Mode: workload.FioRandRead}
+		var failed error
+		for _, line := range lines {
+			if _, _, err := r.Line(line); err != nil {
+				failed = err
+			}
+		}
+		if failed == nil {
+			t.Errorf("%s is accepted", what)
+		}
+	}
+}
+
+func TestNetperfReports(t *testing.T) {
+	var r workload.NetperfReports
+	for _, line := range []string{"NETPERF_INTERIM_RESULT[0]=67369.98", "NETPERF_UNITS[0]=Trans/s"} {
+		if _, _, ok, err := r.Line(line); ok || err != nil {
+			t.Errorf("%s: %v, %v", line, ok, err)
+		}
+	}
+	rate, seconds, ok, err := r.Line("NETPERF_INTERVAL[0]=0.103")
+	if rate != 67369.98 || seconds != 0.103 || !ok || err != nil {
+		t.Errorf("the interval has %v, %v, %v, %v", rate, seconds, ok, err)
+	}
+	for _, line := range []string{"establish control: are you sure there is a netserver", "NETPERF_UNITS[0]=10^6bits/s", "NETPERF_INTERIM_RESULT[0]=x"} {
+		if _, _, _, err := r.Line(line); err == nil {
+			t.Errorf("%q is accepted", line)
+		}
+	}
+}
+
+func TestIperfLine(t *testing.T) {
+	got, ok, err := workload.ParseIperfLine("[  5]   0.10-0.20   sec   118 MBytes  9898000 Kbits/sec    0   1.25 MBytes       ")
+	if math.Abs(got-123725000) > 1 || !ok || err != nil {
+		t.Errorf("an interval has %v bytes, %v, %v", got, ok, err)
+	}
+	for _, line := range []string{"", "Connecting to host 10.0.0.1, port 5201", "[ ID] Interval           Transfer     Bitrate         Retr  Cwnd", "- - - -"} {
+		if got, ok, err := workload.ParseIperfLine(line); ok || err != nil {
+			t.Errorf("%q: %v, %v, %v", line, got, ok, err)
+		}
+	}
+	if _, _, err := workload.ParseIperfLine("iperf3: error - unable to connect to server"); err == nil {
+		t.Error("an error is accepted")
+	}
+}
+
+func TestRedisLines(t *testing.T) {
+	if err := workload.ParseSwept("8192000"); err != nil {
+		t.Error(err)
+	}
+	for _, line := range []string{"", "8192001", "ERR unknown command", "(integer) 8192000"} {
+		if err := workload.ParseSwept(line); err == nil {
+			t.Errorf("%q is accepted", line)
+		}
+	}
+	for line, want := range map[string]bool{"1:M 22 Nov 2026 20:54:55.483 * Ready to accept connections tcp": true, "": false, "oO0OoO0OoO0Oo Redis is starting": false} {
+		if got, err := workload.RedisListens(line); got != want || err != nil {
+			t.Errorf("RedisListens(%q) = %v, %v", line, got, err)
+		}
+	}
+	if _, err := workload.RedisListens("\xff"); err == nil {
+		t.Error("a line that is no text is accepted")
+	}
+}
+
+// The calls have a time limit, so that a program whose controller is killed ends by itself.
+func TestLoadsHaveTimeLimits(t *testing.T) {
+	at := netip.MustParseAddrPort("10.0.0.1:80")
+	fio := workload.Fio{Dir: "/data", MiB: 1, Direct: true}
+	for _, args := range [][]string{
+		workload.LinpackLines(100, 2, time.Minute), workload.StreamLines(1, time.Minute), workload.Forks(10, time.Minute, false),
+		workload.NetperfLines(workload.TCPRR, at, time.Minute, 100*time.Millisecond), workload.IperfLines(at, time.Minute, 100*time.Millisecond),
+		fio.Lines(workload.FioRun{Mode: workload.FioRandRead, Metric: "m", Block: 4096, For: time.Minute}, 100*time.Millisecond),
+	} {
+		if line := strings.Join(args, " "); !strings.Contains(line, " 60 ") && !strings.Contains(line, "60000") && !strings.HasSuffix(line, " 60") {
+			t.Errorf("%q has no limit of a minute", line)
+		}
+	}
+}

@@ -112,21 +112,19 @@ func TestIperfLine(t *testing.T) {
 }
 
 func TestRedisLines(t *testing.T) {
-	if err := workload.ParseSwept("8192000"); err != nil {
-		t.Error(err)
+	r := workload.RedisSwept{Values: 256}
+	for i, line := range []string{"256", "8192000", "8192000"} {
+		if swept, err := r.Line(line); swept != (i > 0) || err != nil {
+			t.Errorf("line %d: %v, %v", i+1, swept, err)
+		}
 	}
-	for _, line := range []string{"", "8192001", "ERR unknown command", "(integer) 8192000"} {
-		if err := workload.ParseSwept(line); err == nil {
+	for _, line := range []string{"", "8192001", "256", "ERR unknown command", "(integer) 8192000"} {
+		if _, err := r.Line(line); err == nil {
 			t.Errorf("%q is accepted", line)
 		}
 	}
-	for line, want := range map[string]bool{"1:M 22 Nov 2026 20:54:55.483 * Ready to accept connections tcp": true, "": false, "oO0OoO0OoO0Oo Redis is starting": false} {
-		if got, err := workload.RedisListens(line); got != want || err != nil {
-			t.Errorf("RedisListens(%q) = %v, %v", line, got, err)
-		}
-	}
-	if _, err := workload.RedisListens("\xff"); err == nil {
-		t.Error("a line that is no text is accepted")
+	if _, err := new(workload.RedisSwept).Line("8192000"); err == nil {
+		t.Error("a sweep before the server is filled is accepted")
 	}
 }
 
@@ -136,10 +134,10 @@ func TestLoadsHaveTimeLimits(t *testing.T) {
 	fio := workload.Fio{Dir: "/data", MiB: 1, Direct: true}
 	for _, args := range [][]string{
 		workload.LinpackLines(100, 2, time.Minute), workload.StreamLines(1, time.Minute), workload.Forks(10, time.Minute, false),
-		workload.NetperfLines(workload.TCPRR, at, time.Minute, 100*time.Millisecond), workload.IperfLines(at, time.Minute, 100*time.Millisecond),
+		workload.NetperfLines(workload.TCPRR, at, time.Minute, 100*time.Millisecond), workload.IperfLines(at, time.Minute, 100*time.Millisecond), workload.RedisSweep(1, time.Minute),
 		fio.Lines(workload.FioRun{Mode: workload.FioRandRead, Metric: "m", Block: 4096, For: time.Minute}, 100*time.Millisecond),
 	} {
-		if line := strings.Join(args, " "); !strings.Contains(line, " 60 ") && !strings.Contains(line, "60000") && !strings.HasSuffix(line, " 60") {
+		if line := strings.Join(args, " "); !strings.Contains(line, " 60 ") && !strings.Contains(line, "60000") && !strings.HasSuffix(line, " 60") && !strings.Contains(line, "=60\n") {
 			t.Errorf("%q has no limit of a minute", line)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -185,29 +186,10 @@ func RedisListens(line string) (bool, error) {
 	return strings.Contains(line, "Ready to accept connections"), nil
 }
 
-// redisValueSize is the size of the values of RedisFill.
-const redisValueSize = 4096
-
-// RedisFill calls a client that fills a server in the same container with values of 4 KiB each.
-func RedisFill(values int) Program {
-	const script = "for i=1,ARGV[1] do redis.call('SET','k'..i,string.rep('x',4096)) end return tonumber(ARGV[1])"
-	return Program{Args: redisScript(nil, script, values), Parse: silent(strconv.Itoa(values) + "\n")}
-}
-
 // LocalRedisFill calls a client that gives the server of LocalRedis a number of keys with values of 100 bytes. It has no values.
 func LocalRedisFill(port, keys int) Program {
 	const script = "for i=1,ARGV[1] do redis.call('SET','key:'..i,string.rep('x',100)) end return redis.call('DBSIZE')"
 	return Program{Args: redisScript([]string{"-p", strconv.Itoa(port)}, script, keys), Parse: reading("redis-cli's answer", silent(strconv.Itoa(keys)+"\n"))}
-}
-
-// RedisSweeps is the number of values that a sweep of RedisSweep reads.
-const RedisSweeps = 2000
-
-// RedisSweep calls a client that makes the server of RedisFill read its values, one after the other and on and on, RedisSweeps of
-// them in a sweep. It writes a line for ParseSwept after each sweep.
-func RedisSweep(values int) []string {
-	script := fmt.Sprintf("local n=0 local c=redis.call('INCRBY','c',%[1]d) for i=1,%[1]d do n=n+#redis.call('GET','k'..((c+i)%%ARGV[1]+1)) end return n", RedisSweeps)
-	return redisScript([]string{"-r", "-1"}, script, values)
 }
 
 func redisScript(options []string, script string, values int) []string {
@@ -215,10 +197,47 @@ func redisScript(options []string, script string, values int) []string {
 	return append(args, "EVAL", script, "0", strconv.Itoa(values))
 }
 
-// ParseSwept checks a line of the program that RedisSweep calls, without its end: the bytes of the values that were read.
-func ParseSwept(line string) error {
-	if want := strconv.Itoa(RedisSweeps * redisValueSize); line != want {
-		return fmt.Errorf("read redis-cli's output: %q instead of %q", cut(line), want)
+// redisValueSize is the size of the values of RedisSweep.
+const redisValueSize = 4096
+
+// RedisSweeps is the number of values that a sweep of RedisSweep reads.
+const RedisSweeps = 2000
+
+// The scripts of RedisSweep. The counter c carries a sweep on where the last one has ended.
+const (
+	redisFillScript  = "for i=1,ARGV[1] do redis.call('SET','k'..i,string.rep('x',4096)) end return tonumber(ARGV[1])"
+	redisSweepScript = "local n=0 local c=redis.call('INCRBY','c',2000) for i=1,2000 do n=n+#redis.call('GET','k'..((c+i)%ARGV[1]+1)) end return n"
+)
+
+// RedisSweep calls a server and a client in one container. The client fills the server with values of 4 KiB, and then makes it
+// read them in turn for a time, RedisSweeps of them in a sweep. It writes the number of values, and a line for RedisSwept after each
+// sweep. Some engines deliver the output of further processes only at their exit, so all is one process and its children.
+func RedisSweep(values int, d time.Duration) []string {
+	const script = `"$@" >/dev/null &
+tries=0
+until /usr/bin/redis-cli ping >/dev/null 2>&1; do tries=$((tries+1)); [ $tries -lt 5000 ] || exit 1; done
+/usr/bin/redis-cli EVAL "$FILL" 0 "$VALUES"
+exec /usr/bin/busybox timeout "$SECONDS_LEFT" /usr/bin/redis-cli -r -1 EVAL "$SWEEP" 0 "$VALUES"`
+	set := fmt.Sprintf("FILL=%q; SWEEP=%q; VALUES=%d; SECONDS_LEFT=%s\n", redisFillScript, redisSweepScript, values, wholeSeconds(d))
+	return append([]string{"/usr/bin/sh", "-c", set + script, "sh"}, RedisServe()...)
+}
+
+// RedisSwept reads the lines of the program that RedisSweep calls.
+type RedisSwept struct {
+	Values int
+	filled bool
+}
+
+// Line checks a line without its end. It returns true for a sweep.
+func (r *RedisSwept) Line(line string) (bool, error) {
+	want := strconv.Itoa(RedisSweeps * redisValueSize)
+	if !r.filled {
+		want = strconv.Itoa(r.Values)
 	}
-	return nil
+	if line != want {
+		return false, fmt.Errorf("read redis-cli's output: %q instead of %q", cut(line), want)
+	}
+	swept := r.filled
+	r.filled = true
+	return swept, nil
 }

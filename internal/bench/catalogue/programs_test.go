@@ -5,8 +5,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -28,15 +28,14 @@ func install(d *fake.Driver) {
 // imitations returns the imitated programs by their paths in the image.
 func imitations() map[string]fake.Program {
 	all := map[string]fake.Program{
-		"/usr/bin/sysbench":  byFirst(map[string]fake.Program{"fileio": fileio, "cpu": sysbenchCPU, "memory": sysbenchMemory}),
-		"/usr/bin/7z":        sevenZip,
-		"/usr/bin/dav1d":     dav1d,
-		"/usr/bin/linpack":   linpack,
-		"/usr/bin/fio":       fio,
-		"/usr/bin/sqlite3":   sqlite(),
-		workload.Nginx:       idleNginx,
-		workload.RedisServer: redisServer,
-		"/usr/bin/redis-cli": redisClient,
+		"/usr/bin/sysbench": byFirst(map[string]fake.Program{"fileio": fileio, "cpu": sysbenchCPU, "memory": sysbenchMemory}),
+		"/usr/bin/7z":       sevenZip,
+		"/usr/bin/dav1d":    dav1d,
+		"/usr/bin/linpack":  linpack,
+		"/usr/bin/fio":      fio,
+		"/usr/bin/sqlite3":  sqlite(),
+		workload.Nginx:      idleNginx,
+		"/usr/bin/sh":       redisSweep,
 	}
 	for _, tool := range workload.Tools() {
 		for _, file := range tool.Files {
@@ -54,18 +53,16 @@ func idleNginx([]string, engine.Spec) fake.Behaviour {
 	return fake.Behaviour{Log: `2026/11/22 20:00:00 [notice] 1#1: using the "epoll" event method` + "\n"}
 }
 
-// redisServer imitates a server that runs until it is killed.
-func redisServer([]string, engine.Spec) fake.Behaviour {
-	return fake.Behaviour{Every: 10 * time.Millisecond, Lines: func(int) string { return "* Ready to accept connections tcp" }}
-}
-
-// redisClient imitates the client of isolation.memory.reclaim.
-func redisClient(args []string, _ engine.Spec) fake.Behaviour {
-	if slices.Contains(args, "-r") {
-		swept := strconv.Itoa(workload.RedisSweeps * 4096)
-		return fake.Behaviour{Every: 5 * time.Millisecond, Lines: func(int) string { return swept }}
-	}
-	return fake.Behaviour{Took: time.Second, Stdout: args[len(args)-1] + "\n"}
+// redisSweep imitates the victim of isolation.memory.reclaim: its first line is the number of values.
+func redisSweep(args []string, _ engine.Spec) fake.Behaviour {
+	_, rest, _ := strings.Cut(args[1], "VALUES=")
+	values, _, _ := strings.Cut(rest, ";")
+	return fake.Behaviour{Every: 5 * time.Millisecond, Lines: func(n int) string {
+		if n == 1 {
+			return values
+		}
+		return strconv.Itoa(workload.RedisSweeps * 4096)
+	}}
 }
 
 // repeated is a program that takes a second and writes a text, with any arguments.

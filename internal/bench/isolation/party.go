@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -52,8 +51,7 @@ type party struct {
 	begun      chan struct{} // closed at the first step
 	ending     bool
 	containers []bench.Followed
-	stops      []func() // called before the containers are deleted
-	ends       []func() // called after that
+	stops      []func() // end the work in the background; called before the containers are deleted
 }
 
 func newParty(name string, gate gate, fail context.CancelCauseFunc) *party {
@@ -174,11 +172,11 @@ const look = 5 * time.Millisecond
 func (p *party) leave() {
 	p.mu.Lock()
 	p.ending = true
-	background := slices.Concat(p.stops, p.ends)
-	p.stops, p.ends = nil, nil
+	stops := p.stops
+	p.stops = nil
 	p.mu.Unlock()
-	for _, end := range background {
-		end()
+	for _, stop := range stops {
+		stop()
 	}
 }
 
@@ -187,8 +185,8 @@ func (p *party) leave() {
 func (p *party) end(ctx context.Context, t bench.Trial) error {
 	p.mu.Lock()
 	p.ending = true
-	containers, stops, ends := p.containers, p.stops, p.ends
-	p.containers, p.stops, p.ends = nil, nil, nil
+	containers, stops := p.containers, p.stops
+	p.containers, p.stops = nil, nil
 	p.mu.Unlock()
 	var errs []error
 	for _, stop := range stops {
@@ -197,9 +195,6 @@ func (p *party) end(ctx context.Context, t bench.Trial) error {
 	for i := len(containers) - 1; i >= 0; i-- {
 		_, err := t.Time(ctx, "end", containers[i].Delete)
 		errs = append(errs, err)
-	}
-	for _, end := range ends {
-		end()
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("end the %s: %w", p.name, err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
-	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
@@ -35,7 +34,6 @@ func reclaim() bench.Benchmark {
 		Needs: func(p bench.Params) bench.Needs {
 			hogs := int64(p.Int(aggressorsParam)) * int64(p.Int("hog")) << 20
 			n := bench.Bind.Needs(overcommit * hogs)
-			n.Capabilities = append(n.Capabilities, engine.CanExec)
 			n.Memory, n.CPUs = 2*int64(p.Int("mib"))<<20+hogs, 2
 			return needs(p, n)
 		},
@@ -57,54 +55,12 @@ func reclaim() bench.Benchmark {
 
 // redis runs a filled server and a client that reads its values, in one container.
 func (p *party) redis(ctx context.Context, t bench.Trial, values int) error {
-	listening := make(chan struct{})
-	ready := false
-	server := limited(t, t.Spec(workload.RedisServe()...))
-	c, err := p.launch(ctx, t, bench.Follow, server, func(line string) (step, bool, error) {
-		listens, err := workload.RedisListens(line)
-		if listens && !ready {
-			ready = true
-			close(listening)
-		}
-		return step{}, false, err
+	spec := limited(t, t.Spec(workload.RedisSweep(values, longest(t))...))
+	spec.Process.Env = []string{"LC_ALL=C"}
+	lines := workload.RedisSwept{Values: values}
+	_, err := p.launch(ctx, t, bench.Follow, spec, func(line string) (step, bool, error) {
+		swept, err := lines.Line(line)
+		return step{work: workload.RedisSweeps}, swept, err
 	})
-	if err != nil {
-		return err
-	}
-	if err := wait(ctx, t, listening); err != nil {
-		return err
-	}
-	fill := workload.RedisFill(values)
-	if _, _, err := bench.Run(ctx, t, bench.Within(c.Container), t.Spec(fill.Args...), fill); err != nil {
-		return err
-	}
-	execer, err := bench.Optional[engine.Execer](c.Container, engine.CanExec)
-	if err != nil {
-		return err
-	}
-	read := func(line string) (step, bool, error) {
-		err := workload.ParseSwept(line)
-		return step{work: workload.RedisSweeps}, err == nil, err
-	}
-	client := engine.Process{Args: workload.RedisSweep(values), Stdout: bench.Lines(t, p.lines(read)), Stderr: t.Watch()}
-	exited := make(chan struct{})
-	ctx, stop := context.WithCancel(ctx)
-	// The client ends with its container. A client that is killed alone may stay behind as a zombie, and a stream of CRI may
-	// outlive the container.
-	p.ends = append(p.ends, func() {
-		stop()
-		<-exited
-	})
-	go func() {
-		defer close(exited)
-		exit, err := execer.Exec(ctx, client)
-		switch {
-		case ctx.Err() != nil:
-		case err != nil:
-			p.broken(err)
-		default:
-			p.broken(fmt.Errorf("the program %q ended early: %v", client.Args[0], exit))
-		}
-	}()
-	return nil
+	return err
 }

@@ -17,23 +17,29 @@ func TestAllowance(t *testing.T) {
 		fails bool
 	}{
 		{
-			"the root of a container", true, "/", map[string]string{"memory.max": "1000\n", "memory.current": "400\n", "memory.stat": "anon 300\ninactive_file 70\nactive_file 30\n"},
-			Allowance{700, 1000}, true, false,
+			"the root of a container", true, "/",
+			map[string]string{"memory.max": "1000\n", "memory.current": "400\n", "memory.stat": "anon 300\ninactive_file 70\nactive_file 30\n"},
+			Allowance{700, 1000},
+			true, false,
 		},
 		{
-			"the lowest of a slice and its parents", true, "/user.slice/mine", map[string]string{
+			"the lowest of a slice and its parents", true, "/user.slice/mine",
+			map[string]string{
 				"user.slice/memory.max": "5000\n", "user.slice/memory.current": "4900\n", "user.slice/memory.stat": "",
 				"user.slice/mine/memory.max": "1000\n", "user.slice/mine/memory.current": "300\n", "user.slice/mine/memory.stat": "",
 			},
-			Allowance{100, 5000}, true, false,
+			Allowance{100, 5000},
+			true, false,
 		},
 		{"more than the limit is used", true, "/", map[string]string{"memory.max": "10\n", "memory.current": "11\n", "memory.stat": ""}, Allowance{0, 10}, true, false},
 		{"max", true, "/mine", map[string]string{"mine/memory.max": "max\n"}, Allowance{}, false, false},
 		{
-			"v1", false, "/", map[string]string{
+			"v1", false, "/",
+			map[string]string{
 				"memory.limit_in_bytes": "4096\n", "memory.usage_in_bytes": "196\n", "memory.stat": "inactive_file 7\ntotal_inactive_file 60\ntotal_active_file 40\n",
 			},
-			Allowance{4000, 4096}, true, false,
+			Allowance{4000, 4096},
+			true, false,
 		},
 		{"v1 without a limit", false, "/", map[string]string{"memory.limit_in_bytes": "9223372036854771712\n"}, Allowance{}, false, false},
 		{"the root of a machine", true, "/", nil, Allowance{}, false, false},

@@ -67,18 +67,15 @@ func newTimelines(t *report.Timelines) timelines {
 	if t.Change {
 		out.Caption = "over time, change since the first value"
 	}
-	lo, hi := 0.0, 0.0
+	lo, hi := math.Inf(1), math.Inf(-1)
 	shortest, longest := math.Inf(1), 0.0
-	for i, p := range t.Panels {
+	for _, p := range t.Panels {
 		shortest, longest = min(shortest, p.End), max(longest, p.End)
 		for _, l := range p.Lines {
 			if l == nil {
 				continue
 			}
 			from := shift(t, l)
-			if i == 0 && lo == 0 && hi == 0 {
-				lo, hi = l.Min-from, l.Max-from
-			}
 			lo, hi = min(lo, l.Min-from), max(hi, l.Max-from)
 		}
 	}

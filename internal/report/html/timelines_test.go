@@ -78,6 +78,16 @@ func TestTimelinesAtLimits(t *testing.T) {
 	}
 }
 
+// A line of zeros is inside the plot, beside a line far above it.
+func TestLineOfZeros(t *testing.T) {
+	got := page(t, nil,
+		result.Timeline{Group: "G", Name: "zero", Unit: result.Bytes, At: []time.Duration{0, time.Second}, Values: []float64{0, 0}},
+		result.Timeline{Group: "G", Name: "high", Unit: result.Bytes, At: []time.Duration{0, time.Second}, Values: []float64{90 << 20, 100 << 20}})
+	if !strings.Contains(got, `class="curve c1 d1" d="M46 124L`) {
+		t.Error("the line of zeros is not on the axis")
+	}
+}
+
 // Hundreds of timed regions become a few bands with their number.
 func TestBandsOfManyRegions(t *testing.T) {
 	var phases []result.Phase

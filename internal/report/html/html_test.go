@@ -267,6 +267,9 @@ func TestStatements(t *testing.T) {
 	if strings.Contains(got, "<dt>outcome</dt>") {
 		t.Error("the outcome is among the conditions too")
 	}
+	if worded := written(t, reporttest.Worded()); !strings.Contains(worded, "<td><b>runs</b></td>") || notNumbers.MatchString(worded) {
+		t.Error("a benchmark without values does not show its results in words")
+	}
 }
 
 // rects matches the pieces of bars.

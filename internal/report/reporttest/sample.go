@@ -75,6 +75,18 @@ func Stated() result.Run {
 	return run
 }
 
+// Worded is Stated without a value on any target: all metrics are optional.
+func Worded() result.Run {
+	run := Stated()
+	for i := range run.Bench[0].Metrics {
+		run.Bench[0].Metrics[i].Optional = true
+	}
+	for i := range run.Trials {
+		run.Trials[i].Samples = nil
+	}
+	return run
+}
+
 // Suite is a run of the whole performance suite on seven targets, with some thirty benchmarks, all units, different conditions,
 // broken limits and benchmarks that every target skips.
 func Suite() result.Run {

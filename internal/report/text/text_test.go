@@ -46,6 +46,7 @@ func TestGolden(t *testing.T) {
 		"engines":    {reporttest.Engines(), text.Options{Width: 100}},
 		"suite":      {reporttest.Suite(), text.Options{Width: 80}},
 		"stated":     {reporttest.Stated(), text.Options{Width: 60}},
+		"worded":     {reporttest.Worded(), text.Options{Width: 60}},
 		"small":      {reporttest.Small(), text.Options{}},
 		"color":      {reporttest.Small(), text.Options{Color: true}},
 	} {

@@ -18,6 +18,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 // Benchmarks lists the suite.
@@ -37,6 +38,7 @@ func containersParam(quick, paper string) bench.Param {
 
 // reading is the memory of the target and of the host at one time.
 type reading struct {
+	containers  int
 	census      monitor.Census
 	host        bench.HostMemory
 	noCensus    error // the reason why the census is unknown
@@ -76,8 +78,20 @@ func (r reading) pss() (sum monitor.Memory) {
 	return sum
 }
 
-// readings are the readings with 0, 1, 2, … containers.
+// readings are the readings with 0, 1, 2, … containers. Of many containers not each has a reading: see due.
 type readings []reading
+
+// A reading takes a time in proportion to the number of containers. Of more than mostReadings containers, each of the first eachUntil has
+// a reading, and then every so many, so that there are about mostReadings more.
+const (
+	mostReadings = 100
+	eachUntil    = 50
+)
+
+// due reports whether a reading follows container i of n.
+func due(i, n int) bool {
+	return n <= mostReadings || i <= eachUntil || i%((n+mostReadings-1)/mostReadings) == 0 || i == n
+}
 
 // known reports whether each reading has a census, and whether each has MemAvailable.
 func (all readings) known() (census, available bool) {
@@ -94,6 +108,18 @@ func (all readings) growth(of func(reading) int64) []float64 {
 	}
 	return values
 }
+
+// fit is the line through a quantity of the readings with containers. The first container also pays for the pages that all containers
+// share, so the line does not begin at 0 containers.
+func (all readings) fit(values []float64) stats.Line {
+	var places []float64
+	for _, r := range all[1:] {
+		places = append(places, float64(r.containers))
+	}
+	return stats.CumulativeLine(places, values)
+}
+
+func (all readings) slope(values []float64) float64 { return all.fit(values).Slope }
 
 // fall is the fall of MemAvailable since the reading without containers.
 func (all readings) fall() []float64 {
@@ -218,7 +244,7 @@ type launcher func(ctx context.Context, t bench.Trial) (*bench.Running, error)
 // idle starts a container of the probe that waits.
 func idle(ctx context.Context, t bench.Trial) (*bench.Running, error) { return bench.Start(ctx, t) }
 
-// crowd starts n containers one after the other, and reads the memory before the first and after each.
+// crowd starts n containers one after the other, and reads the memory before the first and after those that are due.
 func crowd(ctx context.Context, t bench.Trial, n int, launch launcher) (readings, error) {
 	first, err := read(t)
 	if err != nil {
@@ -232,10 +258,14 @@ func crowd(ctx context.Context, t bench.Trial, n int, launch launcher) (readings
 			return nil, fmt.Errorf("container %d of %d: %w", i+1, n, err)
 		}
 		running = append(running, c)
+		if !due(i+1, n) {
+			continue
+		}
 		r, err := read(t)
 		if err != nil {
 			return nil, fmt.Errorf("with %d of %d containers: %w", i+1, n, err)
 		}
+		r.containers = i + 1
 		all = append(all, r)
 	}
 	return all, alive(ctx, t, running)

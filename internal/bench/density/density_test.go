@@ -60,7 +60,7 @@ func host(fields map[string]int64) bench.HostMemory {
 func sandboxes(n int64) readings {
 	all := readings{{host: host(nil), census: monitor.Census{Memory: map[monitor.Component]monitor.Memory{}}}}
 	for i := int64(1); i <= n; i++ {
-		r := reading{census: monitor.Census{Tasks: int(10 * i), Memory: map[monitor.Component]monitor.Memory{
+		r := reading{containers: int(i), census: monitor.Census{Tasks: int(10 * i), Memory: map[monitor.Component]monitor.Memory{
 			monitor.Sentry: {PSS: i*20*mib + 8*mib, Anonymous: i * 16 * mib, File: i*4*mib + 8*mib},
 			monitor.Gofer:  {PSS: i * 10 * mib, Anonymous: i * 10 * mib},
 			monitor.Shim:   {PSS: i * 2 * mib, Anonymous: i * 2 * mib},
@@ -100,6 +100,34 @@ func TestMemoryByComponent(t *testing.T) {
 	}
 	if got := k.values["PSS"]; len(got) != 10 || got[0] != 40*mib || got[9] != 328*mib {
 		t.Errorf("the curve is %v", got)
+	}
+}
+
+// Of many containers not each has a reading. The line is the same, and the curve ends with the first gap.
+func TestManyContainers(t *testing.T) {
+	k, trial := newTrial(0)
+	whole := sandboxes(350)
+	all := readings{whole[0]}
+	for i := 1; i <= 350; i++ {
+		if due(i, 350) {
+			all = append(all, whole[i])
+		}
+	}
+	if n := len(all); n != 1+50+76 { // 52, 56, …, 348 and 350
+		t.Errorf("there are %d readings", n-1)
+	}
+	recordMemory(trial, all)
+	k.check(t, map[string]float64{
+		"PSSPerContainer": 32 * mib, "PSSPerContainerSentry": 20 * mib, "MemoryPerContainer": 31 * mib, "PSSOfTenth": 32 * mib, "PSSOfFiftieth": 32 * mib,
+		"RestPerContainerSlab": 2 * mib,
+	})
+	if got := k.values["PSS"]; len(got) != 50 || got[49] != (50*32+8)*mib {
+		t.Errorf("the curve has %d values", len(got))
+	}
+	for i := 1; i <= 100; i++ {
+		if !due(i, 100) {
+			t.Errorf("container %d of 100 has no reading", i)
+		}
 	}
 }
 

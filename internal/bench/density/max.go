@@ -80,13 +80,13 @@ func recordMost(t bench.Trial, all readings) error {
 	if spare <= 0 {
 		return fmt.Errorf("the host has less available memory than the floor of %s %%: free memory, or set a lower floor", t.Param("floor"))
 	}
-	line, from := fit(all.fall()), "the fall of MemAvailable"
+	line, from := all.fit(all.fall()), "the fall of MemAvailable"
 	if census && all.divided() {
-		line, from = fit(all.cost()), "the fall of MemAvailable without the anonymous memory of other processes"
+		line, from = all.fit(all.cost()), "the fall of MemAvailable without the anonymous memory of other processes"
 	}
 	if census && (line.CI == nil || line.CI.Lo <= 0) {
 		// Other programs have changed the available memory by as much as the containers.
-		line, from = fit(all.growth(func(r reading) int64 { return r.pss().PSS })), "the PSS, which is less than the whole cost: other programs disturb MemAvailable"
+		line, from = all.fit(all.growth(func(r reading) int64 { return r.pss().PSS })), "the PSS, which is less than the whole cost: other programs disturb MemAvailable"
 	}
 	if !(line.Slope > 0) {
 		return errors.New("the memory of a container is lost in the noise of the host: set more containers, or stop other programs")
@@ -94,8 +94,8 @@ func recordMost(t bench.Trial, all readings) error {
 	t.Condition("extrapolated from", from)
 	limits := []limit{{"memory", (spare - line.Intercept) / line.Slope}}
 	if tasks, err := t.Cost.Tasks(); err == nil && census {
-		if each := slope(all.growth(func(r reading) int64 { return int64(r.census.Tasks) })); each > 0 {
-			limits = append(limits, limit{"processes and threads", float64(len(all)-1) + float64(tasks)/each})
+		if each := all.slope(all.growth(func(r reading) int64 { return int64(r.census.Tasks) })); each > 0 {
+			limits = append(limits, limit{"processes and threads", float64(all[len(all)-1].containers) + float64(tasks)/each})
 		}
 	}
 	least := limits[0]
@@ -107,15 +107,15 @@ func recordMost(t bench.Trial, all readings) error {
 	t.Condition("stopped by", least.resource)
 	t.Record("Containers", math.Floor(least.containers))
 	if ci := line.CI; ci != nil && ci.Lo > 0 && least == limits[0] {
-		t.Record("ContainersLow", math.Floor(through(line, ci.Hi, spare)))
-		t.Record("ContainersHigh", math.Floor(through(line, ci.Lo, spare)))
+		t.Record("ContainersLow", math.Floor(all.through(line, ci.Hi, spare)))
+		t.Record("ContainersHigh", math.Floor(all.through(line, ci.Lo, spare)))
 	}
 	return nil
 }
 
 // through is the number of containers for an amount if one more costs slope, on a line through the middle of the fitted values.
-func through(l stats.Line, slope, amount float64) float64 {
-	middle := float64(l.N+1) / 2
+func (all readings) through(l stats.Line, slope, amount float64) float64 {
+	middle := float64(all[1].containers+all[len(all)-1].containers) / 2
 	return middle + (amount-l.Intercept-l.Slope*middle)/slope
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 // The headings of the parts of a container's memory.
@@ -93,9 +92,9 @@ func recordMemory(t bench.Trial, all readings) {
 	census, available := all.known()
 	if census {
 		pss := all.growth(func(r reading) int64 { return r.pss().PSS })
-		recordLine(t, pssEach, "PSS", pss)
+		recordLine(t, all, pssEach, "PSS", pss)
 		for _, m := range marginals {
-			if m.n <= len(pss) {
+			if m.n <= len(pss) { // each of them has a reading
 				before := 0.0
 				if m.n > 1 {
 					before = pss[m.n-2]
@@ -104,39 +103,29 @@ func recordMemory(t bench.Trial, all readings) {
 			}
 		}
 		for _, c := range all.components() {
-			t.Record(pssEach+title(string(c)), slope(all.growth(func(r reading) int64 { return r.census.Memory[c].PSS })))
+			t.Record(pssEach+title(string(c)), all.slope(all.growth(func(r reading) int64 { return r.census.Memory[c].PSS })))
 		}
 	}
 	if available {
-		recordLine(t, fallEach, "Available", all.fall())
+		recordLine(t, all, fallEach, "Available", all.fall())
 	}
 	if census && available && all.divided() {
-		recordLine(t, costEach, "Memory", all.cost())
-		all.explain(slope, func(component string, value float64) { t.Record("RestPerContainer"+title(component), value) })
+		recordLine(t, all, costEach, "Memory", all.cost())
+		all.explain(all.slope, func(component string, value float64) { t.Record("RestPerContainer"+title(component), value) })
 	}
 }
 
-// recordLine records the values for 1, 2, … containers, and the line through them.
-func recordLine(t bench.Trial, metric, series string, values []float64) {
-	for _, v := range values {
-		t.Record(series, v)
+// recordLine records the line through a quantity, and its values for 1, 2, … containers up to the first one without a reading.
+func recordLine(t bench.Trial, all readings, metric, series string, values []float64) {
+	for i, v := range values {
+		if all[i+1].containers == i+1 {
+			t.Record(series, v)
+		}
 	}
-	line := fit(values)
+	line := all.fit(values)
 	t.Record(metric, line.Slope)
 	if line.CI != nil {
 		t.Record(metric+"Low", line.CI.Lo)
 		t.Record(metric+"High", line.CI.Hi)
 	}
 }
-
-// fit is the line through the values for 1, 2, … containers. The first container also pays for the pages that all containers share, so the
-// line does not begin at 0 containers.
-func fit(values []float64) stats.Line {
-	places := make([]float64, len(values))
-	for i := range places {
-		places[i] = float64(i + 1)
-	}
-	return stats.CumulativeLine(places, values)
-}
-
-func slope(values []float64) float64 { return fit(values).Slope }

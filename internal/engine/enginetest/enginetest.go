@@ -98,6 +98,7 @@ type subtest struct {
 var subtests = []subtest{
 	{name: "Info", test: (*suite).testInfo},
 	{name: "Supports", test: (*suite).testSupports},
+	{name: "Programs", test: (*suite).testPrograms},
 	{name: "Lifecycle", test: (*suite).testLifecycle},
 	{name: "ExitCode", test: (*suite).testExitCode},
 	{name: "OutputIsWhole", test: (*suite).testOutputIsWhole, detail: true},

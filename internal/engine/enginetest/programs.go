@@ -1,0 +1,36 @@
+package enginetest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
+
+// testPrograms checks that the programs of a target are executable files, and that the runtime is among them.
+func (s *suite) testPrograms(t *testing.T) {
+	installed, ok := s.engine.(engine.Installed)
+	if !ok {
+		t.Skip("the engine has no programs on this host")
+	}
+	programs, err := installed.Programs()
+	if engine.Unsupported(err) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime := s.engine.Info().Binary
+	for _, p := range programs {
+		if info, err := os.Stat(p); err != nil || !filepath.IsAbs(p) || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+			t.Errorf("the program %q is not the absolute path of an executable file: %v", p, err)
+		}
+		if p == runtime {
+			runtime = ""
+		}
+	}
+	if runtime != "" {
+		t.Errorf("the programs %q lack the runtime %s", programs, runtime)
+	}
+}

@@ -3,7 +3,6 @@ package catalogue_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"sync"
@@ -49,7 +48,7 @@ type member struct {
 func (c *member) Start(context.Context) error {
 	c.engine.pass()
 	say := func(format string, args ...any) {
-		_, _ = fmt.Fprintf(c.spec.Process.Stdout.(io.Writer), format, args...)
+		_, _ = fmt.Fprintf(c.spec.Process.Stdout, format, args...)
 	}
 	args := strings.Join(c.spec.Process.Args, " ")
 	limit := c.spec.Resources.PIDs

@@ -53,10 +53,10 @@ func phaseParams() []bench.Param {
 }
 
 // limitParams are the limits of each container, and of an aggressor on the host.
-func limitParams(quickMiB string) []bench.Param {
+func limitParams() []bench.Param {
 	return []bench.Param{
 		{Name: cpusParam, Help: "CPU limit of the victim and of each aggressor, unless the plan sets one", Quick: "2", Paper: "2", Check: bench.IntRange(1, 1024)},
-		{Name: memoryParam, Help: "memory limit of the victim and of each aggressor in MiB, unless the plan sets one", Quick: quickMiB, Paper: "4096", Check: bench.IntRange(64, 1<<20)},
+		{Name: memoryParam, Help: "memory limit of the victim and of each aggressor in MiB, unless the plan sets one", Quick: "512", Paper: "4096", Check: bench.IntRange(64, 1<<20)},
 	}
 }
 
@@ -111,7 +111,7 @@ func recordScale(t bench.Trial, scaled bool, text string) {
 	}
 }
 
-// longest returns the time after which the programs of a trial end by themselves. They are killed long before, unless
+// longest is the time limit of the programs of a trial. They are killed long before, unless
 // Touchstone itself is killed.
 func longest(t bench.Trial) time.Duration {
 	return 2*(t.Duration(beforeParam)+t.Duration(duringParam)+t.Duration(afterParam)) + 10*time.Minute
@@ -150,7 +150,7 @@ func metrics(s speed, dimension result.Dimension) []result.Metric {
 	recovery := bench.Seconds("Recovery", "from the call that ends the aggressor until the victim is back within the range of the control, in steps of a tenth of the shorter of the phases before and during; left out without a loss, and if it takes longer than the phase after")
 	return []result.Metric{
 		kept,
-		ratio("Loss", "Kept", "1 − Kept, the loss of the victim's speed (wang, equation 2) without the part that the control shows as well; negative if there is none"),
+		ratio("Loss", "Kept", "1 − Kept, the loss of the victim's speed (wang, equation 2) without the part that the control shows as well; negative after a gain"),
 		ratio("LossNoise", "Kept", "noise of Loss within the trial, half of its 99 % interval from ten windows of each phase: a single trial shows a loss only beyond it"),
 		rate("SpeedBefore", alone),
 		rate("SpeedDuring", beside),
@@ -161,7 +161,7 @@ func metrics(s speed, dimension result.Dimension) []result.Metric {
 		tail("TailControl", " in the control, at the same time as TailDuring"),
 		optional(recovery),
 		ratio("RawLoss", "SpeedDuring", "(before − during) / before as measured, without a correction; negative if the victim became faster"),
-		ratio("ControlLoss", "SpeedBefore", "the same of the control, in which nothing happens: the noise of the method on this machine"),
+		ratio("ControlLoss", "SpeedBefore", "RawLoss of the control, that is, without an aggressor: the noise of the method on this machine"),
 		ratio("VariationBefore", "SpeedBefore", "standard deviation of the speed in the windows before, over its mean"),
 		ratio("VariationDuring", "SpeedDuring", "standard deviation of the speed in the windows during, over its mean"),
 		optional(ratio("CPUShrinkage", "SpeedDuring", "loss of the victim's CPU utilisation, corrected like Loss: how much of the loss is CPU time that it no longer gets (wang section 5.8.4)")),

@@ -136,7 +136,7 @@ func early(exit *bench.Exit, spec engine.Spec) error {
 		return fmt.Errorf("the program %q ended early", spec.Process.Args)
 	}
 	if exit.Err == nil && killed(exit.Exit) {
-		return fmt.Errorf("it ended early: %w; if nobody killed it, it exceeded its memory limit or the host is out of memory: free memory, or set a higher limit", err)
+		return fmt.Errorf("it ended early: %w; the likely cause is its memory limit, or a host that is out of memory: free memory, or set a higher limit", err)
 	}
 	return fmt.Errorf("it ended early: %w", err)
 }

@@ -42,7 +42,7 @@ func TestNeedsAreCheckedFirst(t *testing.T) {
 			supply: runner.Supply{Memory: has(gib, gib), CPUs: 2},
 		},
 		{name: "nothing needed", supply: runner.Supply{Memory: has(0, gib), Tasks: has(2000, 32768), Files: has(0, 1024), CPUs: 1}},
-		{name: "nothing known", needs: bench.Needs{Containers: 1 << 40, Memory: 1 << 60, CPUs: 1000}},
+		{name: "nothing known", needs: bench.Needs{Containers: 1 << 20, Memory: 1 << 60, CPUs: 1000}},
 		{
 			name: "disk", needs: bench.Needs{Space: bench.Space{Disk: 2 * gib}}, data: runner.Amount{Free: 4*gib - 1, Total: 80 * gib},
 			reason: "space for its files: it writes up to 2.0 GiB, and DATA has 0 KiB above its reserve of 4.0 GiB: 2.0 GiB are missing; make room there, or set smaller parameters",
@@ -156,6 +156,12 @@ func (c *crowded) Create(ctx context.Context, spec engine.Spec) (engine.Containe
 	return &crowdedContainer{Container: made, crowded: c}, nil
 }
 
+func (c *crowded) Info() engine.Info {
+	info := c.Engine.Info()
+	info.Isolation = engine.SharedKernel
+	return info
+}
+
 type crowdedContainer struct {
 	engine.Container
 	*crowded
@@ -189,11 +195,12 @@ func TestContainersAreExtrapolated(t *testing.T) {
 		target     crowded
 		reason     string
 	}{
-		{name: "fits", containers: 7000, target: crowded{each: mib, first: 512 * mib, tasks: 3, files: 2}},
-		{name: "noise of another program", containers: 7000, target: crowded{each: mib, tasks: 3, files: 2, noise: map[int]int64{3: gib}}},
+		{name: "fits", containers: 2000, target: crowded{each: mib, first: 512 * mib, tasks: 3, files: 2}},
+		{name: "noise of another program", containers: 2000, target: crowded{each: mib, tasks: 3, files: 2, noise: map[int]int64{3: gib}}},
 		{
-			name: "memory", containers: 10_000, target: crowded{each: mib + mib/4, tasks: 2, files: 1},
-			reason: "memory: it needs 13.2 GiB (10000 containers of 1.2 MiB, programs with 1.0 GiB), and the host has 10.8 GiB above its reserve of 1.2 GiB: 2.4 GiB are missing; " +
+			name: "memory", containers: 5000, target: crowded{each: mib + mib/4, tasks: 2, files: 1},
+			reason: "memory: it needs 15.0 GiB (5000 containers of 1.2 MiB, the kernel's tables for them with 7.9 GiB, programs with 1.0 GiB), " +
+				"and the host has 10.8 GiB above its reserve of 1.2 GiB: 4.2 GiB are missing; " +
 				"free memory, or set smaller parameters",
 		},
 		{
@@ -202,8 +209,8 @@ func TestContainersAreExtrapolated(t *testing.T) {
 				"raise kernel.pid_max and kernel.threads-max, or set smaller parameters",
 		},
 		{
-			name: "open files", containers: 7000, target: crowded{each: mib, tasks: 1, files: 4},
-			reason: "open files: it needs 28000 (7000 containers of 4), and the host has 19000 above its reserve of 1000: 9000 are missing; " +
+			name: "open files", containers: 5000, target: crowded{each: mib / 4, tasks: 1, files: 4},
+			reason: "open files: it needs 20000 (5000 containers of 4), and the host has 19000 above its reserve of 1000: 1000 are missing; " +
 				"raise the limit (ulimit -n), or set smaller parameters",
 		},
 	} {

@@ -14,6 +14,7 @@ import (
 // unit is the cost of one idle container of a target.
 type unit struct {
 	memory int64 // bytes
+	pair   int64 // bytes for each pair of containers
 	tasks  int64 // processes and threads
 	files  int64 // open files of this program
 }
@@ -99,7 +100,12 @@ func (r *run) oneMore(ctx context.Context, t bench.Trial, complete bool) (unit, 
 		}
 		return max(charge, fall)
 	}
+	pair := int64(pairBytes)
+	if t.Info.Isolation == engine.NoIsolation {
+		pair = 0 // it mounts no file system
+	}
 	return unit{
+		pair:   pair,
 		memory: cost(func(l level) int64 { return l.memory }, func(l level) int64 { return l.group.Memory }),
 		tasks:  max(1, cost(func(l level) int64 { return l.tasks }, func(l level) int64 { return l.group.Tasks })),
 		files:  smallest(func(l level) int64 { return l.files }),

@@ -280,6 +280,9 @@ func (a *Account) Spent(pids []int) (time.Duration, error) {
 	var sum time.Duration
 	for _, pid := range pids {
 		cpu, err := a.query.process(pid)
+		if errors.Is(err, unix.ESRCH) {
+			return 0, errors.New("a process exited while its CPU time was followed") // without its ID: each trial has the same caveat
+		}
 		if err != nil {
 			return 0, fmt.Errorf("query the CPU time of process %d: %w", pid, err)
 		}

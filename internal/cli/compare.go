@@ -157,12 +157,10 @@ func layerRow(p compare.Pair) []string {
 	return row
 }
 
-// printFiles lists the differing files of the pairs of layers. A layer without a counterpart has only its row in the table of layers,
-// unless all files are to be listed.
+// printFiles lists the differing files of the pairs of layers. A layer without a counterpart has only its row in the table of layers.
 func (a *App) printFiles(c *compare.Comparison, all bool) error {
 	for _, p := range c.Layers {
-		paired := p.A != nil && p.B != nil
-		if len(p.Files) == 0 || !paired && !all {
+		if len(p.Files) == 0 {
 			continue
 		}
 		files := p.Files

@@ -9,7 +9,6 @@
 package compare
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,9 +24,9 @@ type Limits struct {
 	Names   int64 // bytes in all names and targets of links
 }
 
-// DefaultLimits are far above the size of images in use. The names and entries of the largest allowed image take less than 1 GiB of memory.
+// DefaultLimits are far above the size of images in use. Two images at the limits, each with a single layer, take about 1 GiB of memory.
 func DefaultLimits() Limits {
-	return Limits{Layers: 1000, Bytes: 64 << 30, Entries: 2_000_000, Names: 256 << 20}
+	return Limits{Layers: 1000, Bytes: 64 << 30, Entries: 1_000_000, Names: 128 << 20}
 }
 
 // Options are the options of Compare. The zero value has the default limits.
@@ -84,7 +83,7 @@ type Pair struct {
 	Result Result `json:"result"`
 	// Why is the reason in words, empty for the same layer.
 	Why string `json:"why,omitempty"`
-	// Files lists the differing files in the order of their names.
+	// Files lists the differing files of two layers in the order of their names.
 	Files []File `json:"files,omitempty"`
 }
 
@@ -148,19 +147,15 @@ func compareLayers(ctx context.Context, a, b *side, at places) (p Pair, err erro
 	}
 	switch {
 	case p.B == nil:
-		p.Result = OnlyA
+		p.Result, p.Why = OnlyA, contents(p.A)
 	case p.A == nil:
-		p.Result = OnlyB
+		p.Result, p.Why = OnlyB, contents(p.B)
 	case p.A.DiffID == p.B.DiffID:
 		p.Result = Same
-		return p, nil
 	default:
 		p.Files = differences(filesA, filesB)
 		p.Result, p.Why = judge(p.Files)
-		return p, nil
 	}
-	p.Files = differences(filesA, filesB)
-	p.Why = contents(cmp.Or(p.A, p.B))
 	return p, nil
 }
 

@@ -246,6 +246,9 @@ func TestResults(t *testing.T) {
 // The last of several entries with a name counts, as in an unpacked layer.
 func TestDuplicates(t *testing.T) {
 	c := compared(t, image(t, "amd64", ofFiles(t, "", at("x", program(machineARM64)), at("x", "text"))), empty.Image)
+	if p := c.Layers[0]; p.Result != OnlyA || p.Why != "1 file" || len(p.Files) != 0 {
+		t.Errorf("a layer without a counterpart is %+v", p)
+	}
 	if l := c.Layers[0].A; l.Duplicates != 1 || l.Files != 1 || l.Entries != 2 || len(l.ELF) != 0 || l.Size != 4 {
 		t.Errorf("the layer is %+v", l)
 	}

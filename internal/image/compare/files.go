@@ -60,16 +60,16 @@ type Version struct {
 }
 
 // version describes an entry.
-func (e *entry) version() *Version {
-	if e == nil {
-		return nil
-	}
-	v := &Version{Type: string(e.kind), Arch: e.arch, Size: e.size, Target: e.target}
-	if e.kind == whiteout || e.kind == opaque {
+func (e entry) version() *Version {
+	v := &Version{Type: e.kind.String(), Arch: e.arch, Size: e.size}
+	switch e.kind {
+	case whiteout, opaque:
 		return v
-	}
-	if e.kind == charDev || e.kind == blockDev {
-		v.Device = fmt.Sprintf("%d:%d", e.major, e.minor)
+	case charDev, blockDev:
+		v.Device = e.target
+	case symlink, hardlink:
+		v.Target = e.target
+	case unknown, regular, directory, fifo:
 	}
 	v.Mode, v.Owner = fmt.Sprintf("%04o", e.mode), fmt.Sprintf("%d:%d", e.uid, e.gid)
 	if t := time.Unix(e.seconds, int64(e.nanoseconds)).UTC(); t.Year() >= 0 && t.Year() <= 9999 { // JSON has no other years
@@ -79,7 +79,7 @@ func (e *entry) version() *Version {
 }
 
 // aspects lists the differing properties of two entries.
-func (e *entry) aspects(other *entry) (all []Aspect) {
+func (e entry) aspects(other entry) (all []Aspect) {
 	if e.kind != other.kind {
 		return []Aspect{Type}
 	}
@@ -89,8 +89,8 @@ func (e *entry) aspects(other *entry) (all []Aspect) {
 	}{
 		{Architecture, e.arch != other.arch},
 		{Content, e.content != other.content},
-		{Target, e.target != other.target},
-		{Device, e.major != other.major || e.minor != other.minor},
+		{Target, !e.isDevice() && e.target != other.target},
+		{Device, e.isDevice() && e.target != other.target},
 		{Mode, e.mode != other.mode},
 		{Owner, e.uid != other.uid || e.gid != other.gid},
 		{Attributes, e.attributes != other.attributes},
@@ -103,23 +103,21 @@ func (e *entry) aspects(other *entry) (all []Aspect) {
 	return all
 }
 
+func (e entry) isDevice() bool { return e.kind == charDev || e.kind == blockDev }
+
 // differences lists the differing files of two layers by name.
 func differences(a, b listing) []File {
 	var all []File
 	for name, was := range a {
-		is := b[name]
-		f := File{Name: name, Change: Removed}
-		if is != nil {
-			f.Change = Changed
-			if f.Aspects = was.aspects(is); len(f.Aspects) == 0 {
-				continue
-			}
+		is, both := b[name]
+		if !both {
+			all = append(all, File{Name: name, Change: Removed, A: was.version()})
+		} else if aspects := was.aspects(is); len(aspects) > 0 {
+			all = append(all, File{Name: name, Change: Changed, Aspects: aspects, A: was.version(), B: is.version()})
 		}
-		f.A, f.B = was.version(), is.version()
-		all = append(all, f)
 	}
 	for name, is := range b {
-		if a[name] == nil {
+		if _, both := a[name]; !both {
 			all = append(all, File{Name: name, Change: Added, B: is.version()})
 		}
 	}

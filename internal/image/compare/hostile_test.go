@@ -150,7 +150,7 @@ func sparseFiles(t *testing.T, count int, size int64) []byte {
 // Devices, FIFOs and links to anywhere are legal in a layer. They are described, and neither made nor followed.
 func TestSpecialFiles(t *testing.T) {
 	device := changed(special(tar.TypeBlock, "dev/sda", ""), func(h *tar.Header) { h.Devmajor, h.Devminor = 8, 0 })
-	c := compared(t, empty.Image, image(t, "amd64", ofFiles(t, "", device, special(tar.TypeFifo, "pipe", ""),
+	c := compared(t, image(t, "amd64", ofFiles(t, "")), image(t, "amd64", ofFiles(t, "", device, special(tar.TypeFifo, "pipe", ""),
 		special(tar.TypeSymlink, "out", "/../../etc/shadow"), special(tar.TypeLink, "hard", "/dev/sda"), at(".wh.gone", ""), at("d/.wh..wh..opq", ""))))
 	got := map[string]Version{}
 	for _, f := range c.Layers[0].Files {
@@ -283,7 +283,7 @@ func FuzzReadLayer(f *testing.F) {
 			t.Errorf("the layer is %+v with %d files, and %+v is left", about, len(files), left)
 		}
 		for name, e := range files {
-			if clean, err := local(name); err != nil || clean != name || e.kind == "" {
+			if clean, err := local(name); err != nil || clean != name || e.kind == unknown {
 				t.Errorf("the file %q is %+v: %v", name, e, err)
 			}
 		}

@@ -32,20 +32,27 @@ var (
 const longestName = 4096
 
 // kind is the type of an entry.
-type kind string
+type kind uint8
 
 // The types of entries. A whiteout removes a file of the layers below, an opaque directory all files below it.
 const (
-	regular   kind = "file"
-	directory kind = "directory"
-	symlink   kind = "symbolic link"
-	hardlink  kind = "hard link"
-	charDev   kind = "character device"
-	blockDev  kind = "block device"
-	fifo      kind = "FIFO"
-	whiteout  kind = "whiteout"
-	opaque    kind = "opaque"
+	unknown kind = iota
+	regular
+	directory
+	symlink
+	hardlink
+	charDev
+	blockDev
+	fifo
+	whiteout
+	opaque
 )
+
+func (k kind) String() string {
+	return [...]string{
+		"unknown", "file", "directory", "symbolic link", "hard link", "character device", "block device", "FIFO", "whiteout", "opaque",
+	}[k]
+}
 
 // kinds are the types of entries in an archive.
 var kinds = map[byte]kind{
@@ -53,23 +60,25 @@ var kinds = map[byte]kind{
 	tar.TypeChar: charDev, tar.TypeBlock: blockDev, tar.TypeFifo: fifo, tar.TypeGNUSparse: regular,
 }
 
-// entry is a file of a layer.
+// entry is a file of a layer. It is small, because an image can have a million of them.
 type entry struct {
-	kind         kind
-	arch         string // of an ELF file
-	target       string // of a link
-	mode         int64
-	uid, gid     int
-	size         int64
-	seconds      int64 // time of modification
-	nanoseconds  int32
-	major, minor int64 // of a device
-	content      [sha256.Size]byte
-	attributes   [sha256.Size]byte // of the extended attributes; zero without any
+	kind        kind
+	arch        string // of an ELF file; no copy
+	target      string // of a link, or the numbers of a device
+	uid, gid    int
+	size        int64
+	seconds     int64 // time of modification
+	nanoseconds int32
+	mode        int16
+	content     sum
+	attributes  string // the digest of the extended attributes; empty without any
 }
 
+// sum is the first half of a SHA-256. A collision still takes 2^64 attempts.
+type sum [sha256.Size / 2]byte
+
 // listing is the files of a layer by name.
-type listing map[string]*entry
+type listing map[string]entry
 
 // The names of whiteouts in layers.
 const (
@@ -89,7 +98,7 @@ func readLayer(ctx context.Context, layer v1.Layer, want v1.Hash, left *Limits, 
 	}
 	defer func() { _ = content.Close() }() // it was only read
 	stream := &meter{ctx: ctx, r: content, hash: sha256.New(), left: left, progress: progress}
-	r := &reader{tar: tar.NewReader(stream), stream: stream, left: left, files: listing{}, about: &Layer{DiffID: want.String(), ELF: map[string]int{}}}
+	r := &reader{tar: tar.NewReader(stream), stream: stream, left: left, files: listing{}, about: &Layer{DiffID: want.String(), ELF: map[string]int{}}, hash: sha256.New(), buffer: make([]byte, 64<<10)}
 	if err := r.all(); err != nil {
 		return nil, nil, err
 	}
@@ -167,6 +176,11 @@ type reader struct {
 	left   *Limits
 	files  listing
 	about  *Layer
+
+	// These are used again for each file.
+	hash   hash.Hash
+	buffer []byte
+	digest [sha256.Size]byte
 }
 
 func (r *reader) all() error {
@@ -213,15 +227,15 @@ func (r *reader) entry(header *tar.Header) error {
 	if err != nil {
 		return err
 	}
-	e := &entry{
-		kind: kinds[header.Typeflag], mode: header.Mode & 0o7777, uid: header.Uid, gid: header.Gid,
+	e := entry{
+		kind: kinds[header.Typeflag], mode: int16(header.Mode & 0o7777), uid: header.Uid, gid: header.Gid,
 		seconds: header.ModTime.Unix(), nanoseconds: int32(header.ModTime.Nanosecond()), attributes: attributes(header.PAXRecords),
 	}
 	switch e.kind {
-	case "":
+	case unknown:
 		return fmt.Errorf("the entry has the unknown type %q", header.Typeflag)
 	case regular:
-		if err := r.regular(e, header); err != nil {
+		if err := r.regular(&e, header); err != nil {
 			return err
 		}
 	case symlink:
@@ -231,18 +245,18 @@ func (r *reader) entry(header *tar.Header) error {
 			return fmt.Errorf("the target %.200q of the link: %w", header.Linkname, err)
 		}
 	case charDev, blockDev:
-		e.major, e.minor = header.Devmajor, header.Devminor
+		e.target = fmt.Sprintf("%d:%d", header.Devmajor, header.Devminor)
 	case directory, fifo, whiteout, opaque:
 	}
 	if base := path.Base(name); base == opaqueName {
-		e = &entry{kind: opaque}
+		e = entry{kind: opaque}
 	} else if hidden, ok := strings.CutPrefix(base, whiteoutPrefix); ok {
 		if hidden == "" || hidden == "." || hidden == ".." {
 			return errors.New("the whiteout has no name")
 		}
-		e = &entry{kind: whiteout}
+		e = entry{kind: whiteout}
 	}
-	if r.files[name] != nil {
+	if _, again := r.files[name]; again {
 		r.about.Duplicates++
 	}
 	r.files[name] = e
@@ -264,17 +278,19 @@ func (r *reader) regular(e *entry, header *tar.Header) error {
 		return errTooLarge
 	}
 	before := r.stream.read
-	sum := sha256.New()
-	var head bytes.Buffer
-	if _, err := io.Copy(io.MultiWriter(sum, &head), io.LimitReader(r.tar, headerBytes)); err != nil {
+	r.hash.Reset()
+	var head [headerBytes]byte
+	n, err := io.ReadFull(r.tar, head[:])
+	if err != nil && !errors.Is(err, io.EOF) && (n < int(min(header.Size, headerBytes)) || !errors.Is(err, io.ErrUnexpectedEOF)) {
 		return fmt.Errorf("read its content: %w", err)
 	}
-	rest, err := io.Copy(sum, r.tar)
+	_, _ = r.hash.Write(head[:n]) // a hash never fails
+	rest, err := io.CopyBuffer(r.hash, struct{ io.Reader }{r.tar}, r.buffer)
 	if err != nil {
 		return fmt.Errorf("read its content: %w", err)
 	}
-	e.size, e.arch = int64(head.Len())+rest, architecture(head.Bytes())
-	sum.Sum(e.content[:0])
+	e.size, e.arch = int64(n)+rest, architecture(head[:n])
+	copy(e.content[:], r.hash.Sum(r.digest[:0]))
 	if r.left.Bytes -= max(0, e.size-(r.stream.read-before)); r.left.Bytes < 0 {
 		return errTooLarge
 	}
@@ -284,16 +300,17 @@ func (r *reader) regular(e *entry, header *tar.Header) error {
 // xattrPrefix begins the PAX records of extended attributes.
 const xattrPrefix = "SCHILY.xattr."
 
-// attributes returns the digest of an entry's extended attributes, such as file capabilities; zero without any.
-func attributes(records map[string]string) (sum [sha256.Size]byte) {
+// attributes returns the digest of an entry's extended attributes, such as file capabilities; empty without any.
+func attributes(records map[string]string) string {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(records)) {
 		if strings.HasPrefix(name, xattrPrefix) {
 			fmt.Fprintf(&text, "%q=%q\n", name, records[name])
 		}
 	}
-	if text.Len() > 0 {
-		sum = sha256.Sum256([]byte(text.String()))
+	if text.Len() == 0 {
+		return ""
 	}
-	return sum
+	digest := sha256.Sum256([]byte(text.String()))
+	return string(digest[:])
 }

@@ -65,6 +65,17 @@ benchmarks:
 blocks: 1
 warmup: 0
 `
+
+	// neighboursPlan runs the benchmarks with several containers at once, with parameters for an emulated machine.
+	neighboursPlan = `version: 1
+name: neighbours
+targets: [native, oci/runc, oci/crun]
+benchmarks:
+  - {name: density.memory, params: {containers: 3}}
+  - {name: isolation.cpu, params: {n: 100, noise: 150, cpus: 1, before: 1s, during: 2s, after: 1s, memory: 64}}
+blocks: 1
+warmup: 0
+`
 )
 
 // conformance returns a step that runs the conformance suite of an engine's package. The tests of the targets must not be skipped;
@@ -120,6 +131,7 @@ func steps(built string, m Machine) []job.Step {
 	// The quick plan includes scalability.runtime.5.
 	steps = append(steps, exported("quick", 5*time.Minute, "--targets", quickTargets, "--warmup", "0", "--runs", "1")...)
 	steps = append(steps, exported("limits", 4*time.Minute, "-f", job.Dir+"/limits.yaml")...)
+	steps = append(steps, exported("neighbours", 4*time.Minute, "-f", job.Dir+"/neighbours.yaml")...)
 	return steps
 }
 
@@ -144,11 +156,14 @@ func more() []job.Step {
 // inputs returns the host files for the steps, by their names in the machine.
 func inputs(t *testing.T, built string, m Machine, work []job.Step) map[string]string {
 	t.Helper()
-	plan := filepath.Join(t.TempDir(), "limits.yaml")
-	if err := os.WriteFile(plan, []byte(limitPlan), 0o644); err != nil {
-		t.Fatal(err)
+	files := map[string]string{}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"limits.yaml": limitPlan, "neighbours.yaml": neighboursPlan} {
+		files[name] = filepath.Join(dir, name)
+		if err := os.WriteFile(files[name], []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
-	files := map[string]string{"limits.yaml": plan}
 	for _, program := range []string{"touchstone", "runsc"} {
 		files[program] = filepath.Join(built, program+"-"+m.Arch)
 	}
@@ -394,6 +409,7 @@ func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step) (out s
 		t.Errorf("%s is left in the machine", left)
 	}
 	checkLimits(t, decode(t, filepath.Join(out, "limits.json")))
+	checkNeighbours(t, decode(t, filepath.Join(out, "neighbours.json")))
 	quick := decode(t, filepath.Join(out, "quick.json"))
 	checkHost(t, m, quick)
 	checkScaling(t, quick)
@@ -431,6 +447,23 @@ func checkHost(t *testing.T, m Machine, run result.Run) {
 			if values := trial.Values(metric); len(values) != 1 || values[0] <= 0 {
 				t.Errorf("%s of %s on %s is %v", metric, trial.Benchmark, trial.Target, values)
 			}
+		}
+	}
+}
+
+// checkNeighbours checks that all trials of neighboursPlan have values of the memory and of the speed.
+func checkNeighbours(t *testing.T, run result.Run) {
+	t.Helper()
+	if len(run.Trials) == 0 {
+		t.Error("the run of density and isolation has no trials")
+	}
+	for _, trial := range run.Trials {
+		metric := "MemoryPerContainer"
+		if trial.Benchmark == "isolation.cpu" {
+			metric = "CPUsDuring"
+		}
+		if values := trial.Values(metric); trial.Status != result.OK || len(values) != 1 || values[0] <= 0 {
+			t.Errorf("%s on %s is %s (%s), with %s %v", trial.Benchmark, trial.Target, trial.Status, trial.Reason, metric, values)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 )
@@ -170,6 +171,24 @@ func TestForeignImageTimeout(t *testing.T) {
 	for _, fault := range []string{"hang=start#2", "hang=create#2", "hang=pull#2", "hang=wait#2"} {
 		if trial := run(t, imageRun, "fake/a@"+fault, nil); trial.Status != result.Timeout || len(trial.Samples) > 0 {
 			t.Errorf("%s: %s because %q", fault, trial.Status, trial.Reason)
+		}
+	}
+}
+
+// The benchmark knows the architectures and the exit code of package image, which it cannot import.
+func TestForeignImageMatchesThePackage(t *testing.T) {
+	if bench.MinimalCode != image.MinimalCode {
+		t.Errorf("the exit code is %d, and the program's is %d", bench.MinimalCode, image.MinimalCode)
+	}
+	b := find(t, imageRun)
+	for _, arch := range image.MinimalArchitectures() {
+		if _, err := b.Resolve(bench.Params{"architecture": arch}, false); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, arch := range []string{"m68k", "", "arm64 "} {
+		if _, err := b.Resolve(bench.Params{"architecture": arch}, false); err == nil {
+			t.Errorf("the architecture %q is accepted", arch)
 		}
 	}
 }

@@ -14,6 +14,8 @@ const (
 	isolationCPU    = "isolation.cpu"
 	isolationMemory = "isolation.memory"
 	isolationPIDs   = "isolation.pids"
+
+	isolationNetwork = "isolation.network"
 )
 
 // Fake containers share one CPU, so an aggressor takes half of the victim's speed, two take two thirds.

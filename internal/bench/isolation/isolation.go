@@ -92,8 +92,10 @@ func limited(t bench.Trial, spec engine.Spec) engine.Spec {
 	return spec
 }
 
-// recordPlaces records the places of the parties.
-func recordPlaces(t bench.Trial) {
+// recordParties records the limits and the places of the parties.
+func recordParties(t bench.Trial) {
+	r := limited(t, t.Spec()).Resources
+	t.Condition("limits of each party", fmt.Sprintf("%v CPUs, %d MiB", r.CPU, r.Memory>>20))
 	place := "a container of the target"
 	if t.Param(aggressorParam) == nativeHost {
 		place = "a process of the host, in a cgroup of its own"

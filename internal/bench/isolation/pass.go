@@ -19,7 +19,7 @@ type scene struct {
 
 // run measures the passes of a trial and records the result.
 func (s scene) run(ctx context.Context, t bench.Trial) error {
-	recordPlaces(t)
+	recordParties(t)
 	loaded, err := s.pass(ctx, t, nil)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ func rpmHost(t *testing.T) (root, database string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }() // it is only read from
 	packed, err := gzip.NewReader(in)
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,11 @@ func TestLockedRPM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	db.SetMaxOpenConns(1)
 	if _, err := db.ExecContext(t.Context(), "BEGIN EXCLUSIVE"); err != nil {
 		t.Fatal(err)

@@ -43,12 +43,15 @@ const (
 )
 
 // phaseParams are the lengths of the phases.
-func phaseParams() []bench.Param {
+func phaseParams() []bench.Param { return phases("600ms", "1s", "400ms") }
+
+// phases are the lengths of the phases with quick values.
+func phases(before, during, after string) []bench.Param {
 	length := bench.TimeRange(100*time.Millisecond, time.Hour/4)
 	return []bench.Param{
-		{Name: beforeParam, Help: "time of the victim alone, before the aggressor starts", Quick: "600ms", Paper: "30s", Check: length},
-		{Name: duringParam, Help: "time of the victim beside the aggressor", Quick: "1s", Paper: "60s", Check: length},
-		{Name: afterParam, Help: "time of the victim after the end of the aggressor", Quick: "400ms", Paper: "30s", Check: length},
+		{Name: beforeParam, Help: "time of the victim alone, before the aggressor starts", Quick: before, Paper: "30s", Check: length},
+		{Name: duringParam, Help: "time of the victim beside the aggressor", Quick: during, Paper: "60s", Check: length},
+		{Name: afterParam, Help: "time of the victim after the end of the aggressor", Quick: after, Paper: "30s", Check: length},
 	}
 }
 

@@ -238,6 +238,7 @@ func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[
 	}
 	config.Data, config.Cgroups, config.Registry = e.session.dir.Data, e.session.Cgroups, e.session.Registry
 	config.Programs, config.Proc = e.drivers.Programs(), "/proc"
+	config.EmptyHidden = e.session.Launcher.EmptyHidden
 	e.useHost(&config)
 	var err error
 	e.host, err = e.openHostEngine(ctx)

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -45,6 +46,7 @@ type Launcher struct {
 	started int64            // the number of processes that were started
 	cpu     time.Duration
 
+	hidden  []string // mount points that children do not see
 	cgroup  *os.File // the cgroup v2 directory for children; nil for this program's own cgroup
 	null    *os.File // standard input of children without input
 	oom     *oomScore
@@ -93,6 +95,7 @@ func New(opts Options) (*Launcher, error) {
 		oom:      openOOMScore("/proc/self/oom_score_adj"),
 		pidfds:   pollable(),
 	}
+	l.hidden = opts.Hide
 	ready := make(chan error)
 	go l.fork(opts, ready)
 	if err := <-ready; err != nil {
@@ -144,7 +147,9 @@ func (l *Launcher) fork(opts Options, ready chan<- error) {
 	}
 }
 
-// hide unmounts mount points in a new mount namespace of the calling thread.
+// hide unmounts mount points in a new mount namespace of the calling thread. A file system in memory covers the directory below,
+// which belongs to the host: crun takes it for a cgroup, and leaves a directory with a file in it for each container. It refuses to
+// work if the directory is read-only.
 func hide(points []string) error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("create a mount namespace: %w", err)
@@ -156,6 +161,9 @@ func hide(points []string) error {
 		if err := unix.Unmount(p, unix.MNT_DETACH); err != nil {
 			return fmt.Errorf("unmount %s in a private mount namespace: %w", p, err)
 		}
+		if err := unix.Mount("tmpfs", p, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=755"); err != nil {
+			return fmt.Errorf("cover %s in a private mount namespace: %w", p, err)
+		}
 	}
 	return nil
 }
@@ -163,6 +171,25 @@ func hide(points []string) error {
 // InNamespace calls f on the forking thread, in the mount namespace of the children. If Options.Private is set, children see the mounts of
 // f and the host does not, and the mounts disappear when this program exits. No process starts while f runs.
 func (l *Launcher) InNamespace(f func() error) error { return l.do(f) }
+
+// EmptyHidden removes the files that runtimes left at hidden mount points. No container may exist. The kernel keeps the memory
+// cgroup of each of these containers until its files are removed.
+func (l *Launcher) EmptyHidden() error {
+	if len(l.hidden) == 0 {
+		return nil
+	}
+	return l.do(func() error {
+		var errs []error
+		for _, p := range l.hidden {
+			left, err := os.ReadDir(p)
+			errs = append(errs, err)
+			for _, e := range left {
+				errs = append(errs, os.RemoveAll(filepath.Join(p, e.Name())))
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
 
 // do runs f on the forking thread.
 func (l *Launcher) do(f func() error) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -206,8 +207,20 @@ func TestHiddenMountIsHiddenFromChildrenOnly(t *testing.T) {
 		return out.String()
 	}
 	l := launcher(t, process.Options{Hide: []string{dir}})
-	if strings.Contains(mounts(l), dir) {
+	if strings.Contains(mounts(l), "touchstone-test "+dir) {
 		t.Error("the child sees the hidden mount")
+	}
+	// Files that a child makes at the mount point are not on the host, and EmptyHidden removes them.
+	file := filepath.Join(dir, "group", "cgroup.procs")
+	made := func() bool { return l.Run(t.Context(), exec.Command("/usr/bin/test", "-e", file)) == nil }
+	if err := l.Run(t.Context(), exec.Command("/bin/mkdir", "-p", file)); err != nil || !made() {
+		t.Fatalf("a child cannot make a directory: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "group")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the directory is on the host: %v", err)
+	}
+	if err := l.EmptyHidden(); err != nil || made() {
+		t.Errorf("EmptyHidden() = %v, and the directory is left: %v", err, made())
 	}
 }
 

@@ -87,6 +87,8 @@ type Config struct {
 	NoEnergy string
 	// Footprint computes the space of programs on the host's disk; nil for targets without programs on this host.
 	Footprint func(programs []string) (footprint.Footprint, error)
+	// EmptyHidden removes the files that runtimes left at hidden mount points; nil without such points.
+	EmptyHidden func() error
 	// Programs are the programs of engines and runtimes. They assign the processes of a target to components. It is nil for
 	// targets without processes on this host.
 	Programs monitor.Programs

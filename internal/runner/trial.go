@@ -423,6 +423,9 @@ func (t *trial) cleanUp(ctx context.Context) error {
 			}
 		}
 	}
+	if t.r.EmptyHidden != nil {
+		add(t.r.EmptyHidden())
+	}
 	for _, dir := range t.scratch {
 		add(os.RemoveAll(dir))
 	}

@@ -171,6 +171,15 @@ func (t tree) libraryDirs() []string {
 			dirs = append(dirs, strings.FieldsFunc(string(text), func(r rune) bool { return r == ':' || r == '\n' })...)
 		}
 	}
+	// Debian's linker has the directories of its architecture built in, such as /usr/lib/x86_64-linux-gnu.
+	for _, of := range []string{"/lib", "/usr/lib"} {
+		entries, _ := os.ReadDir(t.at(of)) // without the directory it has none
+		for _, e := range entries {
+			if strings.Contains(e.Name(), "-linux-") {
+				dirs = append(dirs, path.Join(of, e.Name()))
+			}
+		}
+	}
 	return append(dirs, "/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib")
 }
 

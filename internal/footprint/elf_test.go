@@ -71,20 +71,22 @@ const x86 = elf.EM_X86_64
 func tools(t *testing.T) string {
 	root := unpack(t, debian, map[string]string{"etc/ld.so.conf": "# ours\ninclude ld.so.conf.d/*.conf\n", "etc/ld.so.conf.d/local.conf": "/opt/lib:/opt/more\n"})
 	for name, content := range map[string][]byte{
-		"cache/crun":             binaryOf(x86, "/lib64/ld.so", "$ORIGIN/../own", "libown.so", "libyajl.so", "libc.so.6"),
-		"own/libown.so":          binaryOf(x86, "", "", "libmore.so", "libown.so"), // it needs itself
-		"opt/lib/libmore.so":     binaryOf(elf.EM_AARCH64, "", ""),                 // for another machine
-		"opt/more/libmore.so.1":  binaryOf(x86, "", "", "libc.so.6"),
-		"usr/lib/libc.so.6":      binaryOf(x86, "", ""),
-		"usr/lib/libyajl.so":     binaryOf(x86, "", ""),
-		"usr/lib64/ld.so":        binaryOf(x86, "", ""),
-		"cache/broken":           binaryOf(x86, "/lib64/ld.so", "", "libnone.so"),
-		"cache/no-interpreter":   binaryOf(x86, "/lib64/none.so", ""),
-		"cache/cut-off":          binaryOf(x86, "/lib64/ld.so", "", "libc.so.6")[:100],
-		"cache/other-machine":    binaryOf(elf.EM_AARCH64, "", "", "libc.so.6"),
-		"cache/absolute":         binaryOf(x86, "", "", "/opt/more/libmore.so.1"),
-		"cache/empty-directory":  binaryOf(x86, "", ":", "libc.so.6"),
-		"cache/script-of-nobody": []byte("#!   \n"),
+		"cache/crun":                           binaryOf(x86, "/lib64/ld.so", "$ORIGIN/../own", "libown.so", "libyajl.so", "libc.so.6"),
+		"own/libown.so":                        binaryOf(x86, "", "", "libmore.so", "libown.so"), // it needs itself
+		"opt/lib/libmore.so":                   binaryOf(elf.EM_AARCH64, "", ""),                 // for another machine
+		"opt/more/libmore.so.1":                binaryOf(x86, "", "", "libc.so.6"),
+		"usr/lib/libc.so.6":                    binaryOf(x86, "", ""),
+		"usr/lib/libyajl.so":                   binaryOf(x86, "", ""),
+		"usr/lib64/ld.so":                      binaryOf(x86, "", ""),
+		"cache/debian":                         binaryOf(x86, "", "", "libmulti.so"),
+		"usr/lib/x86_64-linux-gnu/libmulti.so": binaryOf(x86, "", "", "libc.so.6"),
+		"cache/broken":                         binaryOf(x86, "/lib64/ld.so", "", "libnone.so"),
+		"cache/no-interpreter":                 binaryOf(x86, "/lib64/none.so", ""),
+		"cache/cut-off":                        binaryOf(x86, "/lib64/ld.so", "", "libc.so.6")[:100],
+		"cache/other-machine":                  binaryOf(elf.EM_AARCH64, "", "", "libc.so.6"),
+		"cache/absolute":                       binaryOf(x86, "", "", "/opt/more/libmore.so.1"),
+		"cache/empty-directory":                binaryOf(x86, "", ":", "libc.so.6"),
+		"cache/script-of-nobody":               []byte("#!   \n"),
 	} {
 		file := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -117,6 +119,7 @@ func TestLibraries(t *testing.T) {
 		{"/cache/crun", []string{"/cache/crun", "/opt/more/libmore.so.1", "/own/libown.so", "/usr/lib64/ld.so"}, []string{"gcc-base", "libc", "libgcc", "yajl"}},
 		{"/usr/bin/tool", []string{"/cache/crun", "/opt/more/libmore.so.1", "/own/libown.so", "/usr/lib64/ld.so"}, []string{"gcc-base", "libc", "libgcc", "yajl"}},
 		{"/cache/absolute", []string{"/cache/absolute", "/opt/more/libmore.so.1"}, []string{"gcc-base", "libc", "libgcc"}},
+		{"/cache/debian", []string{"/cache/debian", "/usr/lib/x86_64-linux-gnu/libmulti.so"}, []string{"gcc-base", "libc", "libgcc"}},
 		{"/cache/empty-directory", []string{"/cache/empty-directory"}, []string{"gcc-base", "libc", "libgcc"}},
 	} {
 		f, err := host.Of([]string{tt.program})
@@ -136,7 +139,7 @@ func TestLibraries(t *testing.T) {
 func TestUnknownLibraries(t *testing.T) {
 	host := footprint.NewHost(tools(t))
 	for program, want := range map[string]string{
-		"/cache/broken":           "/cache/broken needs the library libnone.so, which is in none of /opt/lib, /opt/more, /lib,",
+		"/cache/broken":           "/cache/broken needs the library libnone.so, which is in none of /opt/lib, /opt/more, /lib/x86_64-linux-gnu, /usr/lib/x86_64-linux-gnu, /lib,",
 		"/cache/no-interpreter":   "the dynamic linker of /cache/no-interpreter",
 		"/cache/cut-off":          "/cache/cut-off",
 		"/cache/other-machine":    "needs the library libc.so.6",

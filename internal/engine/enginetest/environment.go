@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -109,8 +110,8 @@ func (s *suite) testLimits(t *testing.T) {
 }
 
 // testProcessLimit checks that a program below its limit of processes works. Above the limit the kernel refuses the program's
-// processes. A sandbox has its own processes under the limit, and one that may start no more fails as a whole: then the program
-// must at least not succeed.
+// processes. A sandbox has its own processes under the limit, and one that may start no more fails as a whole or stops: then the
+// program must at least not succeed.
 func (s *suite) testProcessLimit(t *testing.T) {
 	const limit = 256
 	spec := s.spec(workload.Syscall(8, 10*time.Millisecond).Args)
@@ -120,12 +121,19 @@ func (s *suite) testProcessLimit(t *testing.T) {
 	spec = s.spec(workload.Syscall(limit, 10*time.Millisecond).Args)
 	spec.Resources.PIDs = limit
 	b := s.start(t, spec)
-	exit, err := b.Wait(s.context(t))
-	if err != nil || exit.OK() {
+	shared := s.engine.Info().Isolation == engine.SharedKernel || s.engine.Info().Isolation == engine.NoIsolation
+	ctx := s.context(t)
+	if !shared {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.Limit/3)
+		defer cancel()
+	}
+	exit, err := b.Wait(ctx)
+	if stopped := !shared && ctx.Err() != nil; !stopped && (err != nil || exit.OK()) {
 		t.Errorf("Wait = %v, %v; want a failure: the program has more processes than its limit of %d", exit, err, limit)
 	}
 	s.delete(t, b)
-	if s.engine.Info().Isolation == engine.SharedKernel || s.engine.Info().Isolation == engine.NoIsolation {
+	if shared {
 		if got := b.stderr.String(); !strings.Contains(got, "EAGAIN") {
 			t.Errorf("the program wrote %q, want the kernel's refusal EAGAIN", got)
 		}

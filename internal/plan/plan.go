@@ -233,7 +233,7 @@ type BuiltinPlan struct {
 func Builtins() []BuiltinPlan {
 	return []BuiltinPlan{
 		{"quick", "a first look in a few minutes, without a workload image; the plan when none is given"},
-		{"standard", "every benchmark with short parameters, on native, runc, crun and gVisor, in less than 30 minutes"},
+		{"standard", "every benchmark with short parameters, on native, runc, crun and gVisor, in 30 minutes"},
 		{"paper", "every benchmark with the parameters of the studies, in hours"},
 	}
 }

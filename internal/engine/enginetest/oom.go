@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
 // oomRaise is the difference between the OOM score of this program and the lowest score of a process of the run.
@@ -33,9 +35,12 @@ func (s *suite) testOOMScore(t *testing.T) {
 		if !ok {
 			continue
 		}
+		name, _ := os.ReadFile(filepath.Join(dir, "comm"))
+		if info := s.engine.Info(); info.Isolation == engine.SharedKernel && strings.TrimSpace(string(name)) == filepath.Base(info.Binary) {
+			continue // a short call of the runtime, for a container of another test: conmon starts it with a score of 0
+		}
 		found++
 		if score < own+oomRaise {
-			name, _ := os.ReadFile(filepath.Join(dir, "comm"))
 			t.Errorf("process %s (%s) has the OOM score %d, want at least %d", filepath.Base(dir), strings.TrimSpace(string(name)), score, own+oomRaise)
 		}
 	}

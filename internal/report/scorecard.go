@@ -136,7 +136,11 @@ func (s *Score) Text() string {
 	case goalOf(s.Metric.Dimension) == SpeedGoal && s.Comparison != nil:
 		return Factor(s.Comparison.Ratio, s.Metric)
 	case s.Comparison != nil && finite(s.Comparison.Ratio):
-		return fmt.Sprintf("%s (%s)", Quantity(s.Value.Median, s.Metric.Unit), Factor(s.Comparison.Ratio, s.Metric))
+		factor := Factor(s.Comparison.Ratio, s.Metric)
+		if !Shown(s.Comparison) {
+			factor += ", " + VerdictWord(s.Comparison.Verdict, s.Metric)
+		}
+		return fmt.Sprintf("%s (%s)", Quantity(s.Value.Median, s.Metric.Unit), factor)
 	}
 	return Quantity(s.Value.Median, s.Metric.Unit)
 }

@@ -193,3 +193,16 @@ func TestScorecardRarelyErrsAtTheGoal(t *testing.T) {
 		}
 	}
 }
+
+// A factor without a goal has its verdict beside it, unless the difference is shown.
+func TestScorecardMarksUnshownFactors(t *testing.T) {
+	for blocks, want := range map[int]string{2: "s (30.0 × slower, too few)", 10: "s (30.0 × slower)"} {
+		m := model(scoredRun(1, blocks,
+			scoredMetric{"start", result.DimensionStartUp, result.Lower, on(1, 30, 100), 0.0001},
+			scoredMetric{"cpu", result.DimensionCPU, result.Lower, on(1, 1, 1), 0.0001},
+		))
+		if got := score(t, m, result.DimensionStartUp, "oci/crun"); !strings.HasSuffix(got.Text(), want) {
+			t.Errorf("with %d blocks the score is %q, want %q", blocks, got.Text(), want)
+		}
+	}
+}

@@ -118,6 +118,14 @@ func TestNetperfToldTwice(t *testing.T) {
 	checkValues(t, "told twice", got, err, workload.Values{"Throughput": 6078.58e6})
 }
 
+// TCP repeats a lost packet. If the test ends before the repetition, the transaction counts in the elapsed time only.
+func TestNetperfEndsInLossOverTCP(t *testing.T) {
+	report := strings.Replace(string(captured(t, "netperf-tcp-rr.txt")), "MEAN_LATENCY=82.17", "MEAN_LATENCY=69.70", 1)
+	got, err := workload.NetperfRun(workload.TCPRR, peer, time.Second).Parse([]byte(report))
+	want := workload.Values{"Throughput": 12150.73, "MeanLatency": 69.7e-6, "P50Latency": 81e-6, "P99Latency": 131e-6}
+	checkValues(t, "a report of TCP_RR with a loss at its end", got, err, want)
+}
+
 func TestNetperfRefuses(t *testing.T) {
 	stream, rr := string(captured(t, "netperf-tcp-stream.txt")), string(captured(t, "netperf-tcp-rr.txt"))
 	for _, tt := range []struct {
@@ -128,6 +136,7 @@ func TestNetperfRefuses(t *testing.T) {
 	}{
 		{"no server", workload.TCPRR, string(captured(t, "netperf-refused.txt")), "not one of the values"},
 		{"a lost datagram", workload.UDPRR, string(captured(t, "netperf-lost.txt")), "a packet was lost"},
+		{"a mean in another unit", workload.TCPRR, strings.Replace(rr, "82.17", "8.217", 1), "do not fill"},
 		{"nothing", workload.TCPRR, "", "cut off"},
 		{"another test", workload.UDPRR, rr, "another test"},
 		{"a stream for transactions", workload.TCPRR, stream, "another test"},

@@ -9,9 +9,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// briefly returns parameters with short phases.
+// briefly returns parameters with short phases. The phase with the aggressor is long enough for the first matrix of linpack in gVisor.
 func briefly(more bench.Params) bench.Params {
-	params := bench.Params{"before": "300ms", "during": "400ms", "after": "200ms"}
+	params := bench.Params{"before": "300ms", "during": "800ms", "after": "200ms"}
 	maps.Copy(params, more)
 	return params
 }

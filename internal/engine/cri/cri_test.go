@@ -85,8 +85,8 @@ func conform(t *testing.T, d *cri.Driver, s engine.Session, name string, brief b
 	}
 	enginetest.Run(t, open, enginetest.Options{
 		Gaps:    gaps,
-		Started: s.Launcher.Started,
-		RunID:   s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Leftovers: func() []string { return leftovers(s) },
+		Started: s.Launcher.Started, OOMScore: s.Launcher.OOMScore(),
+		RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Leftovers: func() []string { return leftovers(s) },
 		Brief: brief, TermFirst: d.Describe().Name == "crio", Host: enginetest.Open(t, native.Driver{}, target.Native, s),
 		Limits: func(t *testing.T, c engine.Container) string {
 			return enginetest.Limits(t, s, "/"+engine.Prefix+s.RunID+"/"+c.ID())

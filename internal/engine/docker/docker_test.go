@@ -108,8 +108,8 @@ func TestConformance(t *testing.T) {
 				enginetest.Require(t, name, err)
 				return e
 			}, enginetest.Options{
-				Started: s.Launcher.Started,
-				RunID:   s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Host: enginetest.Open(t, native.Driver{}, target.Native, s),
+				Started: s.Launcher.Started, OOMScore: s.Launcher.OOMScore(),
+				RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Host: enginetest.Open(t, native.Driver{}, target.Native, s),
 				Limits:    func(t *testing.T, _ engine.Container) string { return limits(t, s, "/"+engine.Prefix+s.RunID) },
 				Leftovers: func() []string { return remains(t, s, socket) }, Brief: n >= len(targets),
 			})

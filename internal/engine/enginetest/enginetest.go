@@ -13,7 +13,7 @@
 //					return e
 //				}
 //				enginetest.Run(t, open, enginetest.Options{
-//					RunID: s.RunID, Rootfs: s.Rootfs, Started: s.Launcher.Started,
+//					RunID: s.RunID, Rootfs: s.Rootfs, Started: s.Launcher.Started, OOMScore: s.Launcher.OOMScore(),
 //					Leftovers: func() []string { return remains(s) },
 //				})
 //			})
@@ -68,6 +68,8 @@ type Options struct {
 	Limits func(t *testing.T, c engine.Container) string
 	// Started counts the processes that the engine has started, as process.Launcher does; nil if it starts none.
 	Started func() int64
+	// OOMScore is the lowest OOM score that a process of the run may have, as process.Launcher gives it to its children.
+	OOMScore int
 	// Leftovers lists the objects of this run's containers on the host: processes, cgroups, bundles, mounts. No subtest
 	// may add to the list. After Close the list must be the same as before the engine was opened. Objects of the session, such
 	// as the run's own directory, are not in the list. If Leftovers is nil, nothing is checked.

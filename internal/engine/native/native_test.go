@@ -28,8 +28,8 @@ func TestConformance(t *testing.T) {
 				return e
 			}
 			enginetest.Run(t, open, enginetest.Options{
-				Started: s.Launcher.Started,
-				RunID:   s.RunID, Rootfs: s.Rootfs, Host: open(t), Limits: enginetest.LimitsBy(s),
+				Started: s.Launcher.Started, OOMScore: s.Launcher.OOMScore(),
+				RunID: s.RunID, Rootfs: s.Rootfs, Host: open(t), Limits: enginetest.LimitsBy(s),
 				Leftovers: func() []string { return enginetest.Leftovers(s) }, Gaps: enginetest.RootlessGaps(),
 			})
 		})

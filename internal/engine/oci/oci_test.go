@@ -33,8 +33,8 @@ func TestConformance(t *testing.T) {
 				t.Fatal(err)
 			}
 			enginetest.Run(t, open, enginetest.Options{
-				Started: s.Launcher.Started,
-				RunID:   s.RunID, Rootfs: s.Rootfs, Host: host, Limits: enginetest.LimitsBy(s),
+				Started: s.Launcher.Started, OOMScore: s.Launcher.OOMScore(),
+				RunID: s.RunID, Rootfs: s.Rootfs, Host: host, Limits: enginetest.LimitsBy(s),
 				Leftovers: func() []string { return enginetest.Leftovers(s) }, Gaps: enginetest.RootlessGaps(),
 			})
 		})

@@ -101,18 +101,6 @@ func (s *suite) testExec(t *testing.T) {
 	}
 }
 
-// settle reads the state until it is the wanted one, a bounded number of times. dockerd processes the events of containerd late: the
-// event of a pause may set the state once more after the resume, until the event of the resume follows.
-func (s *suite) settle(t *testing.T, b testContainer, want engine.State) {
-	t.Helper()
-	const most = 200
-	for range most {
-		if got, err := b.State(s.context(t)); err != nil || got == want {
-			return
-		}
-	}
-}
-
 func (s *suite) testPause(t *testing.T) {
 	s.needs(t, engine.CanPause)
 	b := s.startReady(t)
@@ -124,8 +112,11 @@ func (s *suite) testPause(t *testing.T) {
 	if err := p.Resume(s.context(t)); err != nil {
 		t.Fatalf("Resume: %v", err)
 	}
-	s.settle(t, b, engine.Running)
-	s.wantState(t, b, engine.Running)
+	if s.LateEvents {
+		s.awaitState(t, b, engine.Running)
+	} else {
+		s.wantState(t, b, engine.Running)
+	}
 	s.kill(t, b, killed)
 
 	b = s.startReady(t)

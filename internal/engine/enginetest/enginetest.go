@@ -59,6 +59,9 @@ type Options struct {
 	// TermFirst means that a SIGTERM precedes SIGKILL, and that a quick probe exits by itself. CRI-O has no other way to stop
 	// a container.
 	TermFirst bool
+	// LateEvents means that the engine may show a resumed container as paused for a moment. dockerd handles the events of containerd
+	// late: the event of the pause sets the state once more after the resume, until the event of the resume follows.
+	LateEvents bool
 	// Limit is the longest time that one call may take; 30 s if it is 0.
 	Limit time.Duration
 	// Host is the native engine, for processes at the host's end of the engine's Link: of engines with bridged networks.
@@ -357,6 +360,20 @@ func (s *suite) wantState(t *testing.T, c engine.Container, want ...engine.State
 		t.Errorf("State: %v; want %v", err, want)
 	} else if !slices.Contains(want, state) {
 		t.Errorf("State() = %s, want %v", state, want)
+	}
+}
+
+// awaitState queries the state until it is the wanted one.
+func (s *suite) awaitState(t *testing.T, c engine.Container, want engine.State) {
+	t.Helper()
+	var last engine.State
+	for ctx := s.context(t); last != want; {
+		state, err := c.State(ctx)
+		if err != nil {
+			t.Errorf("State: %v; want %s, and it was %q before", err, want, last)
+			return
+		}
+		last = state
 	}
 }
 

@@ -127,7 +127,6 @@ var subtests = []subtest{
 	{name: "Tmpfs", test: (*suite).testTmpfs, detail: true},
 	{name: "CPUSet", test: (*suite).testCPUSet},
 	{name: "ProcessLimit", test: (*suite).testProcessLimit},
-	{name: "OOMScore", test: (*suite).testOOMScore},
 	{name: "Bridge", test: (*suite).testBridge},
 	{name: "HostEnd", test: (*suite).testHostEnd, detail: true},
 	{name: "Exec", test: (*suite).testExec},
@@ -136,8 +135,9 @@ var subtests = []subtest{
 	{name: "Stats", test: (*suite).testStats, detail: true},
 	{name: "HostNetwork", test: (*suite).testHostNetwork},
 	{name: "Pull", test: (*suite).testPull},
-	{name: "Limits", test: (*suite).testLimits, alone: true}, // Options.Limits may expect one container only
-	{name: "Steps", test: (*suite).testSteps, alone: true},   // Options.Started counts the processes of all containers
+	{name: "OOMScore", test: (*suite).testOOMScore, alone: true}, // short calls of a runtime begin with another score
+	{name: "Limits", test: (*suite).testLimits, alone: true},     // Options.Limits may expect one container only
+	{name: "Steps", test: (*suite).testSteps, alone: true},       // Options.Started counts the processes of all containers
 	{name: "Close", test: (*suite).testClose, alone: true},
 }
 

@@ -66,11 +66,16 @@ func (c *Clock) WithTimeoutCause(ctx context.Context, d time.Duration, cause err
 
 // Every calls f each time that d has passed, while the clock passes these moments. Like all events, f must not move the clock.
 func (c *Clock) Every(d time.Duration, f func()) (stop func()) {
+	return c.repeat(func() time.Duration { return d }, f)
+}
+
+// repeat is Every with a time that may change: interval returns the time until the next call.
+func (c *Clock) repeat(interval func() time.Duration, f func()) (stop func()) {
 	var mu sync.Mutex
 	var cancel func()
 	stopped := false
 	var next func()
-	schedule := func() { _, cancel = c.after(d, next) }
+	schedule := func() { _, cancel = c.after(interval(), next) }
 	next = func() {
 		mu.Lock()
 		defer mu.Unlock()

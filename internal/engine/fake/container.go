@@ -114,31 +114,15 @@ func (c *container) begin(dies bool) error {
 func (c *container) repeat(process behaviour, to io.Writer) (silence func()) {
 	busy := &c.engine.host.busy
 	busy.Add(1)
-	var mu sync.Mutex
-	var cancel func()
-	silent, n := false, 0
-	var next func()
-	schedule := func() { _, cancel = c.engine.clock.after(process.Every*time.Duration(busy.Load()), next) }
-	next = func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if silent {
-			return
-		}
+	n := 0
+	stop := c.engine.clock.repeat(func() time.Duration { return process.Every * time.Duration(busy.Load()) }, func() {
 		if !c.paused.Load() {
 			n++
 			write(to, process.Lines(n)+"\n")
 		}
-		schedule()
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	schedule()
+	})
 	return func() {
-		mu.Lock()
-		defer mu.Unlock()
-		silent = true
-		cancel()
+		stop()
 		busy.Add(-1)
 	}
 }

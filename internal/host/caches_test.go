@@ -11,18 +11,10 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/host"
 )
 
-// machine writes a file of a machine's /proc.
+// machine is files with one file.
 func machine(t *testing.T, file, text string) (root string) {
 	t.Helper()
-	root = t.TempDir()
-	path := filepath.Join(root, file)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return root
+	return files(t, map[string]string{file: text})
 }
 
 func TestCachesAreDropped(t *testing.T) {

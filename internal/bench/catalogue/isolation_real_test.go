@@ -9,9 +9,10 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// briefly returns parameters with short phases. The phase with the aggressor is long enough for the first matrix of linpack in gVisor.
+// briefly returns parameters with short phases, and with one CPU for each party: on a busy host, threads that wait for each other make
+// little progress.
 func briefly(more bench.Params) bench.Params {
-	params := bench.Params{"before": "300ms", "during": "800ms", "after": "200ms"}
+	params := bench.Params{"before": "300ms", "during": "1s", "after": "200ms", "cpus": "1"}
 	maps.Copy(params, more)
 	return params
 }
@@ -40,7 +41,7 @@ func TestRealIsolation(t *testing.T) {
 			if trial.Status != result.Failed || !strings.Contains(trial.Reason, "set a higher limit") {
 				t.Errorf("a victim that exceeds its memory: %s because %s", trial.Status, trial.Reason)
 			}
-			trial = l.run(t, isolationPIDs, briefly(bench.Params{"limit": "64", "before": "600ms", "during": "800ms"}))
+			trial = l.run(t, isolationPIDs, briefly(bench.Params{"limit": "64", "before": "1s", "during": "1500ms"}))
 			if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "no fork bomb runs without one") {
 				checkIsolation(t, trial)
 			} else if tt.name == "native" {

@@ -279,8 +279,8 @@ func (d *Daemon) Err() error {
 	return fmt.Errorf("%s: %w%s", d.config.Name, &process.ExitError{Command: d.config.Args[0], Exit: *exit}, d.logEnd())
 }
 
-// lostLimit is the deadline for the exit of a daemon after its connections broke.
-const lostLimit = time.Second
+// lostLimit is the deadline for the exit of a daemon after its connections broke. A busy host may need seconds.
+const lostLimit = 5 * time.Second
 
 // Lost is for a call whose connection broke. When a daemon exits, its connections break a moment before the exit is known. Lost
 // waits for the exit and returns it as an error; nil if the daemon still runs.

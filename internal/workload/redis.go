@@ -212,14 +212,20 @@ const (
 // RedisSweep calls a server and a client in one container. The client fills the server with values of 4 KiB, and then makes it
 // read them in turn for a time, RedisSweeps of them in a sweep. It writes the number of values, and a line for RedisSwept after each
 // sweep. Some engines deliver the output of further processes only at their exit, so all is one process and its children.
+//
+// The two use a socket in /tmp, which each container has for itself. A bare process shares the ports of the host: its client could
+// write to a server of the user's.
 func RedisSweep(values int, d time.Duration) []string {
 	const script = `"$@" >/dev/null &
 tries=0
-until /usr/bin/redis-cli ping >/dev/null 2>&1; do tries=$((tries+1)); [ $tries -lt 5000 ] || exit 1; done
-/usr/bin/redis-cli EVAL "$FILL" 0 "$VALUES"
-exec /usr/bin/busybox timeout "$SECONDS_LEFT" /usr/bin/redis-cli -r -1 EVAL "$SWEEP" 0 "$VALUES"`
+until /usr/bin/redis-cli -s /tmp/redis.sock ping >/dev/null 2>&1; do tries=$((tries+1)); [ $tries -lt 5000 ] || exit 1; done
+/usr/bin/redis-cli -s /tmp/redis.sock EVAL "$FILL" 0 "$VALUES"
+exec /usr/bin/busybox timeout "$SECONDS_LEFT" /usr/bin/redis-cli -s /tmp/redis.sock -r -1 EVAL "$SWEEP" 0 "$VALUES"`
 	set := fmt.Sprintf("FILL=%q; SWEEP=%q; VALUES=%d; SECONDS_LEFT=%s\n", redisFillScript, redisSweepScript, values, wholeSeconds(d))
-	return append([]string{"/usr/bin/sh", "-c", set + script, "sh"}, RedisServe()...)
+	return []string{
+		"/usr/bin/sh", "-c", set + script, "sh",
+		RedisServer, "--port", "0", "--unixsocket", "/tmp/redis.sock", "--save", "", "--appendonly", "no", "--dir", "/tmp",
+	}
 }
 
 // RedisSwept reads the lines of the program that RedisSweep calls.

@@ -3,8 +3,10 @@ package workload_test
 import (
 	"math"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
@@ -102,6 +104,19 @@ func TestLocalRedisFill(t *testing.T) {
 	for _, output := range []string{"", "20", "19\n", "ERR unknown command\n"} {
 		if _, err := fill.Parse([]byte(output)); err == nil {
 			t.Errorf("Parse(%q): no error", output)
+		}
+	}
+}
+
+// A bare process shares the ports of the host, where the user may have a Redis.
+func TestRedisSweepHasNoPort(t *testing.T) {
+	argv := workload.RedisSweep(10, time.Minute)
+	if at := slices.Index(argv, "--port"); at < 0 || argv[at+1] != "0" || slices.Contains(argv, "--bind") {
+		t.Errorf("the server has a port: %q", argv)
+	}
+	for line := range strings.Lines(argv[2]) {
+		if strings.Contains(line, "redis-cli") && !strings.Contains(line, "redis-cli -s /tmp/redis.sock ") {
+			t.Errorf("a client does not use the server's socket: %s", line)
 		}
 	}
 }

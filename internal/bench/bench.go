@@ -41,8 +41,6 @@ type Benchmark struct {
 	// Statements are names of conditions that are results in words. A report shows them by target, before the metrics.
 	Statements []string
 	Params     []Param
-	// Constant is set if all trials on a target have the same values, such as the size of files. One block is then enough.
-	Constant bool
 	// Waits are the media that the benchmark itself waits for. Pressure on them during a trial is not reported as a
 	// disturbance of the host.
 	Waits []Medium

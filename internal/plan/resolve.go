@@ -79,7 +79,7 @@ func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 			if !ok {
 				break // the other benchmarks of the group have the same error
 			}
-			w := Work{b, params, p.limitsFor(item, b), cmp.Or(item.Monitor, p.Monitor).Memory, item.blocks(b)}
+			w := Work{b, params, p.limitsFor(item, b), cmp.Or(item.Monitor, p.Monitor).Memory, item.Blocks}
 			if key := b.Name + " " + w.Key(); !seen[key] {
 				seen[key] = true
 				work = append(work, w)
@@ -91,14 +91,6 @@ func (p Plan) Resolve(catalogue Catalogue) ([]Work, error) {
 	}
 	monitored(work)
 	return work, nil
-}
-
-// blocks is the number of blocks of a benchmark; 0 stands for the number of the plan.
-func (i Item) blocks(b bench.Benchmark) int {
-	if i.Blocks == 0 && b.Constant {
-		return 1
-	}
-	return i.Blocks
 }
 
 // withWorkloads returns the benchmarks of the catalogue, followed by the plan's workloads. A workload must not have a name from the
@@ -214,15 +206,12 @@ func (p Plan) Pin(targets []target.Target, work []Work, seed uint64) Plan {
 	}
 	p.Benchmarks, p.Limits = nil, Limits{}
 	for _, w := range work {
-		item := Item{Name: w.Benchmark.Name, Limits: w.pinned()}
+		item := Item{Name: w.Benchmark.Name, Limits: w.pinned(), Blocks: w.Blocks}
 		if len(w.Params) > 0 {
 			item.Params = maps.Clone(w.Params)
 		}
 		if w.Monitor != p.Monitor.Memory {
 			item.Monitor.Memory = w.Monitor
-		}
-		if w.Blocks != (Item{}).blocks(w.Benchmark) {
-			item.Blocks = w.Blocks
 		}
 		p.Benchmarks = append(p.Benchmarks, item)
 	}

@@ -242,8 +242,4 @@ func TestBlocksOfWork(t *testing.T) {
 		// The plan that a run keeps has the same meaning.
 		p = mustParse(t, "p", string(p.Pin(nil, work, 1).YAML()))
 	}
-	constant := bench.Benchmark{Constant: true}
-	if one, three := (Item{}).blocks(constant), (Item{Blocks: 3}).blocks(constant); one != 1 || three != 3 {
-		t.Errorf("a constant benchmark has %d and %d blocks, want 1 and 3", one, three)
-	}
 }

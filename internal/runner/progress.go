@@ -55,7 +55,7 @@ func (r *run) progress(work, block int) Progress {
 				continue
 			}
 			pace := r.pace.cells[cell]
-			total := max(r.warmup(i)+blocks, pace.n)
+			total := max(r.Warmup+blocks, pace.n)
 			p.Total += total
 			p.Done += pace.n
 			p.Left += time.Duration(total-pace.n) * pace.of(r.pace.all)
@@ -73,14 +73,6 @@ func (r *run) stop(i int) stats.StopRule {
 		return stats.StopRule{Min: n, Max: n, Seed: r.Stop.Seed}
 	}
 	return r.Stop
-}
-
-// warmup is the number of warm-up blocks of a benchmark.
-func (r *run) warmup(i int) int {
-	if r.Work[i].Benchmark.Constant {
-		return 0
-	}
-	return r.Warmup
 }
 
 // enough reports whether a benchmark needs no block of this number.

@@ -284,7 +284,7 @@ func (r *run) rounds(ctx context.Context) error {
 			if !warmup {
 				block -= r.Warmup
 			}
-			if warmup && n >= r.warmup(i) || !warmup && r.enough(i, block) {
+			if !warmup && r.enough(i, block) {
 				continue
 			}
 			if ctx.Err() != nil {

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ import (
 type Overrides struct {
 	Targets   []string       // --targets
 	Filters   []string       // --filter; replaces the plan's benchmarks and their parameters
-	Blocks    *int           // --runs
+	Blocks    *int           // --runs, of every benchmark
 	Warmup    *int           // --warmup
 	Precision *string        // --precision, as in a plan
 	Budget    *time.Duration // --budget
@@ -30,7 +31,7 @@ type Overrides struct {
 	// Limits has the values of --limit. Other limits keep the plan's values.
 	Limits     []string
 	DropCaches *bool   // --drop-caches
-	Monitor    *string // --monitor
+	Monitor    *string // --monitor, of every benchmark
 	// Engines describes the engines of this version. Getenv reads the environment variables with the addresses of the
 	// user's own daemons, over which the plan's sockets take precedence; nil reads none.
 	Engines []engine.Description
@@ -72,9 +73,17 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 		monitor, f := parseMonitor(*o.Monitor)
 		fail("--monitor", *o.Monitor, f)
 		p.Monitor = monitor
+		p.Benchmarks = slices.Clone(p.Benchmarks)
+		for i := range p.Benchmarks {
+			p.Benchmarks[i].Monitor = Monitor{}
+		}
 	}
 	if o.Blocks != nil {
 		p.Blocks = *o.Blocks
+		p.Benchmarks = slices.Clone(p.Benchmarks)
+		for i := range p.Benchmarks {
+			p.Benchmarks[i].Blocks = 0
+		}
 		f := checkCount(p.Blocks, 1, MaxBlocks)
 		if f == nil && p.MaxBlocks != 0 && p.Blocks > p.MaxBlocks {
 			f = &problem{fmt.Sprintf("%d is more than max-blocks (%d) of the plan", p.Blocks, p.MaxBlocks), "give less, or raise max-blocks in the plan"}

@@ -68,6 +68,22 @@ func TestApplyWithoutOverrides(t *testing.T) {
 	}
 }
 
+// A flag also replaces the values of single benchmarks.
+func TestApplyToBenchmarks(t *testing.T) {
+	const text = "version: 1\nbenchmarks: [operations, {name: performance, blocks: 3, monitor: memory}]\n"
+	p := mustParse(t, "p", text)
+	got, err := p.Apply(Overrides{Blocks: new(1), Monitor: new("memory=50ms")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if item := got.Benchmarks[1]; got.Blocks != 1 || item.Blocks != 0 || item.Monitor != (Monitor{}) {
+		t.Errorf("with --runs 1 and --monitor memory=50ms, the plan has %d blocks, and %+v", got.Blocks, item)
+	}
+	if diff := cmp.Diff(mustParse(t, "p", text), p, same); diff != "" {
+		t.Errorf("Apply has changed the plan it is called on (-before +after):\n%s", diff)
+	}
+}
+
 func TestApplyRefuses(t *testing.T) {
 	p := mustParse(t, "p", whole)
 	for _, c := range []struct {

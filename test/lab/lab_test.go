@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/process"
@@ -128,7 +130,7 @@ func steps(built string, m Machine) []job.Step {
 		to := "/var/cache/touchstone/packages-" + m.Arch + ".lock"
 		steps = append(steps, job.Step{Name: "packages", Args: []string{"cp", job.Dir + "/packages.lock", to}, Limit: time.Minute})
 	}
-	// The quick plan includes scalability.runtime.5.
+	// The quick plan includes scalability.runtime.5. With --runs each of its benchmarks has one block.
 	steps = append(steps, exported("quick", 5*time.Minute, "--targets", quickTargets, "--warmup", "0", "--runs", "1")...)
 	steps = append(steps, exported("limits", 4*time.Minute, "-f", job.Dir+"/limits.yaml")...)
 	steps = append(steps, exported("neighbours", 4*time.Minute, "-f", job.Dir+"/neighbours.yaml")...)
@@ -228,14 +230,21 @@ func checkFootprint(t *testing.T, report *job.Report, block result.Run) {
 			t.Errorf("Touchstone used %d bytes of memory for %s, want less than %d", step.Memory, step.Name, mostMemory)
 		}
 	}
-	measured := 0
+	quick := plan.Quick()
+	work, err := quick.Resolve(catalogue.Catalogue{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials := 0
 	for _, trial := range block.Trials {
+		of := slices.IndexFunc(work, func(w plan.Work) bool { return w.Benchmark.Name == trial.Benchmark && w.Key() == trial.Params })
+		if of < 0 {
+			t.Fatalf("the quick plan does not have %s %s", trial.Benchmark, trial.Params)
+		}
 		if trial.Status == result.OK {
-			measured++
+			trials += quick.Warmup + cmp.Or(work[of].Blocks, quick.Blocks)
 		}
 	}
-	quick := plan.Quick()
-	trials := measured * (quick.Blocks + quick.Warmup)
 	wear := report.Step("wear").Written
 	written := float64(wear) / wearTrials * float64(trials)
 	t.Logf("the whole quick plan has %d trials, which write %.1f MB", trials, written/1e6)
@@ -454,8 +463,8 @@ func checkHost(t *testing.T, m Machine, run result.Run) {
 // checkNeighbours checks that all trials of neighboursPlan have values of the memory and of the speed.
 func checkNeighbours(t *testing.T, run result.Run) {
 	t.Helper()
-	if len(run.Trials) == 0 {
-		t.Error("the run of density and isolation has no trials")
+	if len(run.Trials) != 6 {
+		t.Errorf("density and isolation have %d trials on three targets, want 6", len(run.Trials))
 	}
 	for _, trial := range run.Trials {
 		metric := "MemoryPerContainer"

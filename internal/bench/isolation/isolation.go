@@ -4,7 +4,7 @@
 //
 // A trial has two passes of equal length. In the first one the aggressor runs in the middle phase only. In the second one,
 // the control, the victim is alone. The loss of the first pass is corrected by the change in the control, and a trial shows a
-// loss only beyond the noise of both passes. docs/adr/0027-isolation.md gives the reasons.
+// loss only beyond the noise of both passes. docs/adr/0024-isolation.md gives the reasons.
 //
 // The victim is a loop that reports its work line by line. The host stamps the arrival of each line by its own clock, and
 // never compares the clocks of containers. The CPU time of the victim is the host's count of its processes.

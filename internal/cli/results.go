@@ -193,9 +193,10 @@ func (a *App) reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [RUN...]",
 		Short: "Show the results of one run or of several runs as tables, JSON or an HTML page",
-		Long: fmt.Sprintf(`Shows the results of a run: medians with intervals, ratios to the baseline with
-verdicts, warnings, and trials without a number. The report of a run is always the
-same. Name a run by its ID, the beginning of its ID, or "latest", which is the default.
+		Long: fmt.Sprintf(`Shows the results of a run: the scorecard, medians with intervals, ratios to the
+baseline with verdicts, warnings, and trials without a number. The report of a run is
+always the same. Name a run by its ID, the beginning of its ID, or "latest", which is
+the default.
 
 With several runs, up to %d, the report covers all of them: the ratio to the
 baseline in each run, for each benchmark and target, and the differences between

@@ -134,7 +134,7 @@ func (t *trial) recordLimits() {
 		{"cpus", l.CPUSet},
 		{"CPU limit", spelled(l.CPU, cpus)},
 		{"memory limit", spelled(float64(l.Memory)/(1<<20), "%.6g MiB")},
-		{"process limit", spelled(float64(l.PIDs), "%v")},
+		{"process limit", spelled(float64(l.PIDs), "%.0f")},
 	} {
 		if c.value != "" {
 			t.Condition(c.name, c.value)

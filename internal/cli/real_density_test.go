@@ -62,8 +62,9 @@ func TestRealDensity(t *testing.T) {
 		}
 		switch trial.Benchmark {
 		case "density.memory", "density.workload":
+			// Containers of other tests share pages with these containers, so a single reading can be smaller than the one before.
 			pss := trial.Values("PSS")
-			if !slices.IsSorted(pss) || pss[0] <= 0 {
+			if len(pss) < 2 || slices.Min(pss) <= 0 || pss[len(pss)-1] <= pss[0] {
 				t.Errorf("the memory of containers on %s is %v", trial.Target, pss)
 			}
 			for _, c := range densityComponents[trial.Target] {

@@ -74,16 +74,23 @@ func (s *Store) unlock(runID string) error {
 	return errors.Join(os.Remove(f.Name()), f.Close())
 }
 
-// removeStaleLocks removes the lock files of killed runs of the results file with this name. A process that is about to lock such a
-// file notices the removal: see lock. A file that cannot be removed does no harm.
-func removeStaleLocks(name string) {
+// removeStaleLocks removes the lock files of killed runs. Its caller has the write lock of the results file, so that no other process
+// takes a run's lock meanwhile: see writeLocked. A file that cannot be removed does no harm.
+func (s *Store) removeStaleLocks() {
+	name, err := locate(s.path)
+	if err != nil {
+		return
+	}
 	entries, err := os.ReadDir(filepath.Dir(name))
 	if err != nil {
 		return
 	}
+	prefix := filepath.Base(name) + "-"
 	for _, e := range entries {
-		base := filepath.Base(name)
-		if !strings.HasPrefix(e.Name(), base+"-") || !strings.HasSuffix(e.Name(), ".lock") || !e.Type().IsRegular() {
+		if !strings.HasPrefix(e.Name(), prefix) || !strings.HasSuffix(e.Name(), ".lock") || !e.Type().IsRegular() {
+			continue
+		}
+		if info, err := e.Info(); err != nil || info.Size() > 0 { // not ours: a lock file is empty
 			continue
 		}
 		path := filepath.Join(filepath.Dir(name), e.Name())

@@ -76,7 +76,7 @@ func TestImportedRunIsNotRunning(t *testing.T) {
 	}
 }
 
-// The next writer removes the lock files of killed runs, and no other file.
+// The next run removes the lock files of killed runs, and no other file.
 func TestStaleLocksAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "results.db")
@@ -84,17 +84,19 @@ func TestStaleLocksAreRemoved(t *testing.T) {
 	must(t, err)
 	defer closeStore(t, first)
 	must(t, first.Create(t.Context(), emptyRun("a", 0)))
-	stale, other := path+"-killed.lock", filepath.Join(dir, "other.db-killed.lock")
+	stale, other, foreign := path+"-killed.lock", filepath.Join(dir, "other.db-killed.lock"), path+"-of-a-user.lock"
 	for _, name := range []string{stale, other} {
 		must(t, os.WriteFile(name, nil, 0o644))
 	}
+	must(t, os.WriteFile(foreign, []byte("content"), 0o644))
 	second, err := store.Open(t.Context(), path)
 	must(t, err)
 	defer closeStore(t, second)
+	must(t, second.Create(t.Context(), emptyRun("b", 0)))
 	if _, err := os.Stat(stale); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the lock file of a killed run: %v", err)
 	}
-	for _, name := range []string{path + "-a.lock", other} {
+	for _, name := range []string{path + "-a.lock", other, foreign} {
 		if _, err := os.Stat(name); err != nil {
 			t.Errorf("a file in use or of another results file: %v", err)
 		}

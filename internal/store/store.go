@@ -93,7 +93,6 @@ func open(ctx context.Context, path string) (*Store, error) {
 		if err := s.migrate(ctx); err != nil {
 			return err
 		}
-		removeStaleLocks(name)
 		return s.writeAhead(ctx)
 	})
 }

@@ -140,12 +140,14 @@ func changeRow(ctx context.Context, tx *sql.Tx, runID, query string, args ...any
 	return unknown(ctx, tx, runID)
 }
 
-// writeLocked is write, with the lock of a run taken before the commit. After an error the lock is as before.
+// writeLocked is write, with the lock of a run taken before the commit. After an error the lock is as before. The transaction excludes
+// other processes that take or remove locks.
 func (s *Store) writeLocked(ctx context.Context, runID string, do func(*sql.Tx) error) error {
 	taken := false
 	err := s.write(ctx, func(tx *sql.Tx) error {
 		err := do(tx)
 		if err == nil {
+			s.removeStaleLocks()
 			taken, err = s.lock(runID)
 		}
 		return err

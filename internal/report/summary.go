@@ -1,0 +1,253 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// summary states the scorecard in sentences: the target that costs least, the cost of each target with more isolation, and
+// the scores that are not shown.
+func (r *Report) summary(run int) []string {
+	card := &r.Runs[run].Scorecard
+	if card.Targets == nil {
+		return nil
+	}
+	var all []string
+	ranking := r.ranking(run)
+	if s := ranking.sentence(); s != "" {
+		all = append(all, s)
+	}
+	all = append(all, r.safer(run, ranking)...)
+	return append(all, card.untold()...)
+}
+
+// ranking orders targets by the speed of programs, over all metrics that all of them have.
+type ranking struct {
+	targets    []ranked // the fastest first
+	dimensions []result.Dimension
+}
+
+// ranked is a target of a ranking.
+type ranked struct {
+	name  string
+	speed float64 // share of native speed: the geometric mean over dimensions
+	cost  []stats.Sample
+	equal bool // no difference from the first target is shown
+}
+
+// ranking computes a target's cost in each block: the geometric mean over dimensions of the geometric means of the slowdowns
+// within the block, as SPEC combines its programs (P. J. Fleming, J. J. Wallace, "How Not to Lie with Statistics", CACM 29
+// (1986) 218–221).
+func (r *Report) ranking(run int) ranking {
+	scores := where(r.scores(run), func(s scored) bool { return s.cost > 0 && goalOf(s.Metric.Dimension) == SpeedGoal })
+	targets := r.Runs[run].Scorecard.Targets
+	type source struct {
+		Key
+		metric string
+	}
+	of := func(s scored) source { return source{s.Benchmark, s.Metric.Name} }
+	shared := map[source]int{}
+	for _, s := range scores {
+		shared[of(s)]++
+	}
+	var out ranking
+	for _, d := range result.Dimensions() {
+		if slices.ContainsFunc(scores, func(s scored) bool { return s.Metric.Dimension == d && shared[of(s)] == len(targets) }) {
+			out.dimensions = append(out.dimensions, d)
+		}
+	}
+	if len(out.dimensions) == 0 {
+		return out
+	}
+	for _, target := range targets {
+		mine := where(scores, func(s scored) bool { return s.target == target && shared[of(s)] == len(targets) })
+		cost := blockCosts(mine, out.dimensions)
+		if len(cost) == 0 {
+			return ranking{} // no block has all metrics
+		}
+		var values []float64
+		for _, c := range cost {
+			values = append(values, c.Value)
+		}
+		out.targets = append(out.targets, ranked{name: target, speed: 1 / stats.Median(values), cost: cost})
+	}
+	slices.SortStableFunc(out.targets, func(a, b ranked) int { return cmp.Compare(b.speed, a.speed) })
+	var family []stats.Comparison
+	for _, t := range out.targets[1:] {
+		family = append(family, stats.Compare(out.targets[0].cost, t.cost, stats.Lower, r.Runs[run].Seed))
+	}
+	out.targets[0].equal = true
+	for i, c := range stats.Judge(family, stats.Alpha) {
+		out.targets[i+1].equal = c.Verdict != stats.Slower
+	}
+	return out
+}
+
+// blockCosts gives the cost of a target in each block with all metrics.
+func blockCosts(scores []scored, dimensions []result.Dimension) []stats.Sample {
+	costs := map[int]float64{} // logarithm by block
+	metrics := map[int]int{}
+	for _, d := range dimensions {
+		in := where(scores, func(s scored) bool { return s.Metric.Dimension == d })
+		for _, s := range in {
+			bare := map[int]float64{}
+			for _, p := range s.native {
+				bare[p.Block] = p.Value
+			}
+			for _, p := range s.points {
+				slowdown := p.Value / bare[p.Block]
+				if s.Metric.Better == result.Higher {
+					slowdown = 1 / slowdown
+				}
+				if log := math.Log(slowdown); finite(log) {
+					costs[p.Block] += log / float64(len(in)*len(dimensions))
+					metrics[p.Block]++
+				}
+			}
+		}
+	}
+	var all []stats.Sample
+	for block, log := range costs {
+		if metrics[block] == len(scores) {
+			all = append(all, stats.Sample{Block: block, Value: math.Exp(log)})
+		}
+	}
+	slices.SortFunc(all, func(a, b stats.Sample) int { return cmp.Compare(a.Block, b.Block) })
+	return all
+}
+
+// sentence names the targets that cost least.
+func (k ranking) sentence() string {
+	if len(k.targets) == 0 {
+		return ""
+	}
+	best := where(k.targets, func(t ranked) bool { return t.equal })
+	var names, dimensions []string
+	for _, t := range best {
+		names = append(names, t.name)
+	}
+	for _, d := range k.dimensions {
+		dimensions = append(dimensions, string(d))
+	}
+	over := "in " + listed(dimensions)
+	if len(dimensions) > 1 {
+		over = "over " + listed(dimensions) + " (geometric mean)"
+	}
+	speed := Percent(best[0].speed) + " of native speed " + over
+	switch {
+	case len(k.targets) == 1:
+		return fmt.Sprintf("%s: programs have %s.", names[0], speed)
+	case len(best) == 1:
+		return fmt.Sprintf("%s costs least: programs have %s.", names[0], speed)
+	default:
+		return fmt.Sprintf("%s cost least, and no difference between them is shown: programs have %s.", listed(names), speed)
+	}
+}
+
+// Limits of the sentences about safer targets.
+const (
+	mostSafer = 2
+	mostCosts = 3
+)
+
+// safer states the cost of the targets with a sandbox, the fastest first.
+func (r *Report) safer(run int, k ranking) []string {
+	of := &r.Runs[run]
+	place := func(name string) int {
+		return slices.IndexFunc(k.targets, func(t ranked) bool { return t.name == name })
+	}
+	targets := where(of.Targets, func(t Target) bool { return t.Sandboxed() && slices.Contains(of.Scorecard.Targets, t.Name) })
+	slices.SortStableFunc(targets, func(a, b Target) int { return cmp.Compare(place(a.Name), place(b.Name)) })
+	var all []string
+	for _, t := range targets[:min(len(targets), mostSafer)] {
+		if text := of.Scorecard.price(slices.Index(of.Scorecard.Targets, t.Name)); text != "" {
+			all = append(all, fmt.Sprintf("%s isolates containers by a %s. %s", t.Name, t.Isolation, text))
+		}
+	}
+	return all
+}
+
+// price spells where a target misses the ideal state, and where it meets it.
+func (c *Scorecard) price(target int) string {
+	type cost struct {
+		text string
+		size float64
+	}
+	var missed []cost
+	var met []string
+	for _, row := range c.Rows {
+		s := &row.Scores[target]
+		switch s.Verdict {
+		case Missed:
+			size := math.Inf(1)
+			if s.Memory == nil {
+				size = math.Abs(math.Log(s.Comparison.Ratio))
+			}
+			missed = append(missed, cost{fmt.Sprintf("%s (%s)", row.Dimension, s.Text()), size})
+		case Met:
+			met = append(met, string(row.Dimension))
+		case NotShown, NotMeasured, NoVerdict:
+		}
+	}
+	slices.SortStableFunc(missed, func(a, b cost) int { return cmp.Compare(b.size, a.size) })
+	var texts []string
+	for _, m := range missed[:min(len(missed), mostCosts)] {
+		texts = append(texts, m.text)
+	}
+	if more := len(missed) - mostCosts; more > 0 {
+		texts = append(texts, counted(more, "more dimension"))
+	}
+	var parts []string
+	if texts != nil {
+		parts = append(parts, "The price is in "+listed(texts)+".")
+	}
+	if met != nil {
+		parts = append(parts, "It meets the ideal state in "+listed(met)+".")
+	}
+	return strings.Join(parts, " ")
+}
+
+// untold states which goals are not shown, and which dimensions have no value.
+func (c *Scorecard) untold() []string {
+	var open, missing []string
+	for _, row := range c.Rows {
+		var targets []string
+		measured := false
+		for i, s := range row.Scores {
+			measured = measured || s.Verdict != NotMeasured
+			if s.Verdict == NotShown {
+				targets = append(targets, c.Targets[i])
+			}
+		}
+		switch {
+		case !measured:
+			missing = append(missing, string(row.Dimension))
+		case len(targets) == len(c.Targets) && len(targets) > 1:
+			open = append(open, string(row.Dimension)+" on all targets")
+		case targets != nil:
+			open = append(open, string(row.Dimension)+" on "+listed(targets))
+		}
+	}
+	var all []string
+	if open != nil {
+		all = append(all, "Neither met nor missed is shown for "+strings.Join(open, "; ")+". More blocks may show it.")
+	}
+	if missing != nil {
+		all = append(all, "This run did not measure "+listed(missing)+".")
+	}
+	return all
+}
+
+// listed joins words as a sentence does: "a, b and c".
+func listed(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}

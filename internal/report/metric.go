@@ -155,12 +155,17 @@ func curve(trials []*result.Trial, metric string) []Place {
 	return all
 }
 
+// cellSeed is the seed of a cell of this benchmark.
+func (b *builder) cellSeed(target, metric string) uint64 {
+	return cellSeed(b.run.Seed, b.key, target, metric)
+}
+
 // cellSeed derives the seed of a cell from the run's seed and the names of the cell, so that the interval of a cell stays
 // the same if other benchmarks or targets come or go.
-func (b *builder) cellSeed(target, metric string) uint64 {
+func cellSeed(run uint64, key Key, target, metric string) uint64 {
 	h := fnv.New64a()
-	_ = binary.Write(h, binary.LittleEndian, b.run.Seed)
-	for _, s := range []string{b.key.Name, b.key.Params, target, metric} {
+	_ = binary.Write(h, binary.LittleEndian, run)
+	for _, s := range []string{key.Name, key.Params, target, metric} {
 		_, _ = h.Write([]byte(s))
 		_, _ = h.Write([]byte{0})
 	}

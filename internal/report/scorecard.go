@@ -38,16 +38,16 @@ func goalOf(d result.Dimension) Goal {
 	return NoGoal
 }
 
-// ScoreVerdict says whether a target meets a goal.
+// ScoreVerdict is the verdict on a goal.
 type ScoreVerdict string
 
 // The verdicts of a scorecard.
 const (
-	// Met means that the whole interval of every metric of the dimension is within the goal.
+	// Met means that every metric of the dimension has a value, and its whole interval is within the goal.
 	Met ScoreVerdict = "met"
 	// Missed means that a metric has a shown difference, and its whole interval is beyond the goal.
 	Missed ScoreVerdict = "missed"
-	// NotShown means that there is evidence, and it is too weak for either.
+	// NotShown means that there are values, and they show neither: they are uncertain, one of them is missing, or bare metal has none.
 	NotShown ScoreVerdict = "not shown"
 	// NotMeasured means that the run has no value.
 	NotMeasured ScoreVerdict = "not measured"
@@ -57,8 +57,8 @@ const (
 
 // Scorecard is the cost of each target of one run by dimension, after sateri, chapter 5.
 //
-// A dimension may have several metrics. The score of a target is then the metric that costs it most: a runtime that computes
-// fast and decodes slowly has no fast CPU. No family is corrected a second time. A missed goal needs the verdict of the metric's own
+// A dimension may have several metrics. The score of a target is then its worst metric: the worst verdict decides, then the largest
+// cost. A runtime that computes fast and decodes slowly has no fast CPU. No family is corrected a second time. A missed goal needs the verdict of the metric's own
 // family, and a met goal needs every interval within the goal, which an intersection-union test allows without a correction
 // (R. L. Berger, "Multiparameter Hypothesis Testing and Acceptance Sampling", Technometrics 24 (1982) 295–300).
 type Scorecard struct {
@@ -80,22 +80,25 @@ type Score struct {
 	// Benchmark and Metric are the source of the score.
 	Benchmark Key
 	Metric    result.Metric
-	// Baseline is the target of the ratio.
-	Baseline string
-	Value    *stats.Summary
-	// Comparison is the comparison with the baseline; nil without one.
+	Value     *stats.Summary
+	// Comparison is the comparison with Baseline: bare metal if it has values of the metric, else the baseline of the benchmark. It
+	// is nil without one. Bare reports whether the score is against bare metal.
 	Comparison *stats.Comparison
+	Baseline   string
+	Bare       bool
 	// Memory is the memory overhead, runtime − native (sateri 5.4), in bytes, and Share is its share of the machine's memory.
 	// Memory is nil in other dimensions.
 	Memory *stats.Difference
 	Share  float64
-	// Metrics is the number of metrics of the dimension with a value on the target.
-	Metrics int
+	// Metrics is the number of metrics of the dimension with a value on the target, Lacking the number of metrics with a value on
+	// other targets only.
+	Metrics, Lacking int
 }
 
 // ScorecardNote explains a scorecard.
-const ScorecardNote = "A score compares a target with bare metal, with its 95 % interval. If a dimension has several metrics, the score is the one that " +
-	"costs the target most. The goals are the ideal state of sateri, section 3.2. Met needs all intervals within the goal. Missed needs one interval beyond it and a shown difference."
+const ScorecardNote = "A score compares a target with bare metal, unless it names another target, and has its 95 % interval. If a dimension has several " +
+	"metrics, the score is the worst one: a missed goal comes first, then a goal that is not shown, then the largest cost. The goals are the ideal state " +
+	"of sateri, section 3.2. Met needs a value of every metric, with its interval within the goal. Missed needs one interval beyond it and a shown difference."
 
 // Unmeasured reports whether no target has a value.
 func (r *ScoreRow) Unmeasured() bool {
@@ -131,47 +134,57 @@ func (s *Score) Text() string {
 	case s.Value == nil:
 		return string(s.Verdict)
 	case s.Memory != nil:
-		return fmt.Sprintf("%s (%s)", Quantity(s.Memory.Median, result.Bytes), Percent(s.Share))
-	case goalOf(s.Metric.Dimension) == SpeedGoal && s.Comparison != nil:
-		return Factor(s.Comparison.Ratio, s.Metric)
-	case s.Comparison != nil && finite(s.Comparison.Ratio):
-		factor := Factor(s.Comparison.Ratio, s.Metric)
-		if !Shown(s.Comparison) {
-			factor += ", " + VerdictWord(s.Comparison.Verdict, s.Metric)
-		}
-		return fmt.Sprintf("%s (%s)", Quantity(s.Value.Median, s.Metric.Unit), factor)
+		return fmt.Sprintf("%s (%s)", Signed(s.Memory.Median, result.Bytes), signed(Percent(s.Share)))
+	case !s.compared():
+		return Quantity(s.Value.Median, s.Metric.Unit)
 	}
-	return Quantity(s.Value.Median, s.Metric.Unit)
+	factor := Factor(s.Comparison.Ratio, s.Metric)
+	if !s.Bare {
+		factor = than(factor, s.Baseline)
+	}
+	if s.isFactor() {
+		return factor
+	}
+	if !Shown(s.Comparison) {
+		factor += ", " + VerdictWord(s.Comparison.Verdict, s.Metric)
+	}
+	return fmt.Sprintf("%s (%s)", Quantity(s.Value.Median, s.Metric.Unit), factor)
 }
 
 // Interval spells the 95 % interval of the number that Text begins with, or None.
 func (s *Score) Interval() string {
+	ci, unit := (*stats.Interval)(nil), s.Metric.Unit
 	switch {
 	case s.Value == nil:
-		return None
 	case s.Memory != nil:
-		return quantities(s.Memory.CI, result.Bytes)
-	case goalOf(s.Metric.Dimension) == SpeedGoal && s.Comparison != nil:
+		ci, unit = s.Memory.CI, result.Bytes
+	case s.isFactor():
 		return FactorInterval(s.Comparison)
+	default:
+		ci = s.Value.CI
 	}
-	return quantities(s.Value.CI, s.Metric.Unit)
+	if ci == nil {
+		return None
+	}
+	return Range(ci.Lo, ci.Hi, unit)
 }
 
-// Source names the benchmark and the metric of the score.
+// compared reports whether the score has a ratio.
+func (s *Score) compared() bool { return s.Comparison != nil && finite(s.Comparison.Ratio) }
+
+// isFactor reports whether the score is a factor and not a value.
+func (s *Score) isFactor() bool { return goalOf(s.Metric.Dimension) == SpeedGoal && s.compared() }
+
+// Source names the benchmark and the metric of the score, and the number of metrics without a value.
 func (s *Score) Source() string {
 	if s.Value == nil {
 		return ""
 	}
-	return s.Benchmark.Title() + ", " + s.Metric.Name
-}
-
-// quantities spells an interval in the scale of its upper end.
-func quantities(ci *stats.Interval, unit result.Unit) string {
-	if ci == nil {
-		return None
+	source := s.Benchmark.Title() + ", " + s.Metric.Name
+	if s.Lacking > 0 {
+		source += fmt.Sprintf(", with no value of %d of %s", s.Lacking, counted(s.Metrics+s.Lacking, "metric"))
 	}
-	scale := ScaleFor(ci.Hi, unit)
-	return scale.Number(ci.Lo) + " to " + scale.with(scale.Number(ci.Hi))
+	return source
 }
 
 // leastDimensions is the smallest number of dimensions in a scorecard. The table of a single benchmark says more than one row.
@@ -181,40 +194,37 @@ const leastDimensions = 2
 func (r *Report) scorecard(run int) Scorecard {
 	var card Scorecard
 	of := &r.Runs[run]
-	scores := r.scores(run)
+	scores, metrics := r.scores(run)
 	for _, t := range of.Targets {
 		if t.Kind != result.KindNative && slices.ContainsFunc(scores, func(s scored) bool { return s.target == t.Name }) {
 			card.Targets = append(card.Targets, t.Name)
 		}
 	}
-	measured := map[result.Dimension]bool{}
-	for _, s := range scores {
-		measured[s.Metric.Dimension] = true
-	}
-	if card.Targets == nil || len(measured) < leastDimensions {
+	if card.Targets == nil || len(metrics) < leastDimensions {
 		return Scorecard{}
 	}
 	for _, d := range result.Dimensions() {
 		row := ScoreRow{Dimension: d, Goal: goalOf(d)}
 		for _, target := range card.Targets {
-			row.Scores = append(row.Scores, combine(where(scores, func(s scored) bool { return s.target == target && s.Metric.Dimension == d })))
+			row.Scores = append(row.Scores, combine(where(scores, func(s scored) bool { return s.target == target && s.Metric.Dimension == d }), metrics[d]))
 		}
 		card.Rows = append(card.Rows, row)
 	}
 	return card
 }
 
-// combine makes the score of a dimension from the scores of its metrics.
-func combine(all []scored) Score {
+// combine makes the score of a dimension from the scores of its metrics. metrics is the number of metrics that the run measured.
+func combine(all []scored, metrics int) Score {
 	if len(all) == 0 {
 		return Score{Verdict: NotMeasured}
 	}
-	// A missed goal decides, then a goal that is not shown. Within a verdict the largest cost decides, and the first
-	// metric in dimensions without a goal.
 	rank := []ScoreVerdict{Missed, NotShown, Met, NoVerdict}
 	worst := slices.MinFunc(all, func(a, b scored) int {
 		return cmp.Or(cmp.Compare(slices.Index(rank, a.Verdict), slices.Index(rank, b.Verdict)), cmp.Compare(b.cost, a.cost))
 	})
-	worst.Metrics = len(all)
+	worst.Metrics, worst.Lacking = len(all), metrics-len(all)
+	if worst.Verdict == Met && worst.Lacking > 0 {
+		worst.Verdict = NotShown
+	}
 	return worst.Score
 }

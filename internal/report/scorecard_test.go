@@ -118,6 +118,60 @@ func TestScorecardVerdicts(t *testing.T) {
 	}
 }
 
+// Met needs a value of each metric that the run measured: the missing one may be the slowest.
+func TestScorecardNeedsEachMetric(t *testing.T) {
+	m := model(scoredRun(1, 10,
+		scoredMetric{"cpu", result.DimensionCPU, result.Lower, on(1, 1, 1), 0.001},
+		scoredMetric{"other cpu", result.DimensionCPU, result.Lower, map[string]float64{"native": 1, "oci/crun": 1}, 0.001},
+		scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 1, 5), 0.001},
+		scoredMetric{"other disk", result.DimensionDisk, result.Lower, map[string]float64{"native": 1}, 0.001},
+	))
+	for _, tt := range []struct {
+		dimension result.Dimension
+		target    string
+		verdict   report.ScoreVerdict
+		lacking   int
+	}{
+		{result.DimensionCPU, "oci/crun", report.Met, 0},
+		{result.DimensionCPU, "oci/runsc", report.NotShown, 1},
+		{result.DimensionDisk, "oci/crun", report.NotShown, 1},
+		{result.DimensionDisk, "oci/runsc", report.Missed, 1},
+	} {
+		if got := score(t, m, tt.dimension, tt.target); got.Verdict != tt.verdict || got.Lacking != tt.lacking {
+			t.Errorf("%s on %s: %q without %d metrics, want %q without %d", tt.dimension, tt.target, got.Verdict, got.Lacking, tt.verdict, tt.lacking)
+		}
+	}
+	if want := "No verdict without a value of every metric: CPU on oci/runsc; disk on oci/crun."; !slices.Contains(m.Findings.Summary, want) {
+		t.Errorf("the summary %q lacks %q", m.Findings.Summary, want)
+	}
+	got := score(t, m, result.DimensionCPU, "oci/runsc")
+	if got := got.Source(); !strings.HasSuffix(got, "cpu, with no value of 1 of 2 metrics") {
+		t.Errorf("the source is %q", got)
+	}
+}
+
+// The goals are about bare metal, also if another target is the baseline of the run.
+func TestScorecardWithAnotherBaseline(t *testing.T) {
+	run := scoredRun(1, 10,
+		scoredMetric{"cpu", result.DimensionCPU, result.Lower, on(1, 1.01, 1.5), 0.001},
+		scoredMetric{"disk", result.DimensionDisk, result.Higher, on(1, 0.99, 0.5), 0.001},
+	)
+	want := model(run)
+	run.Baseline = "oci/crun"
+	got := model(run)
+	for _, d := range []result.Dimension{result.DimensionCPU, result.DimensionDisk} {
+		for _, target := range []string{"oci/crun", "oci/runsc"} {
+			a, b := score(t, want, d, target), score(t, got, d, target)
+			if a.Verdict != b.Verdict || a.Text() != b.Text() || a.Interval() != b.Interval() || b.Baseline != "native" {
+				t.Errorf("%s on %s: %q %q (%s), want %q %q (%s)", d, target, b.Verdict, b.Text(), b.Interval(), a.Verdict, a.Text(), a.Interval())
+			}
+		}
+	}
+	if got, want := got.Findings.Summary[0], want.Findings.Summary[0]; got != want {
+		t.Errorf("the summary is %q, want %q", got, want)
+	}
+}
+
 // A ratio to another target than bare metal says nothing about native speed.
 func TestScorecardNeedsBareMetal(t *testing.T) {
 	run := scoredRun(1, 10,
@@ -130,8 +184,25 @@ func TestScorecardNeedsBareMetal(t *testing.T) {
 			t.Errorf("disk on %s: %q without bare metal", target, got.Verdict)
 		}
 	}
-	if text := strings.Join(m.Findings.Summary, " "); strings.Contains(text, "native speed") {
-		t.Errorf("the summary compares with bare metal: %s", text)
+	if got := score(t, m, result.DimensionDisk, "oci/runsc"); got.Text() != "5.00 × slower than oci/crun" {
+		t.Errorf("the score is %q", got.Text())
+	}
+	text := strings.Join(m.Findings.Summary, " ")
+	if want := "No verdict without a value on bare metal: CPU on all targets; disk on all targets."; strings.Contains(text, "native speed") || !strings.Contains(text, want) {
+		t.Errorf("the summary compares with bare metal, or lacks the reason: %s", text)
+	}
+}
+
+// The memory of a container includes the program's own, so only the difference from bare metal is an overhead.
+func TestMemoryOverheadNeedsBareMetal(t *testing.T) {
+	m := model(scoredRun(1, 10,
+		scoredMetric{"cost", result.DimensionMemoryOverhead, result.Lower, map[string]float64{"oci/crun": gib / 1000, "oci/runsc": 3 * gib / 1000}, 0.001},
+		scoredMetric{"cpu", result.DimensionCPU, result.Lower, on(1, 1, 1), 0.001},
+	))
+	for target, want := range map[string]string{"oci/crun": "102 MiB", "oci/runsc": "307 MiB (3.00 × more than oci/crun)"} {
+		if got := score(t, m, result.DimensionMemoryOverhead, target); got.Verdict != report.NotShown || got.Memory != nil || got.Text() != want {
+			t.Errorf("%s: %q with %q, want %q", target, got.Verdict, got.Text(), want)
+		}
 	}
 }
 
@@ -145,21 +216,32 @@ func TestScorecardNeedsTwoDimensions(t *testing.T) {
 func TestSummaryNamesTheCheapestTarget(t *testing.T) {
 	cpu := scoredMetric{"cpu", result.DimensionCPU, result.Lower, on(1, 1.01, 1.02), 0.001}
 	for name, tt := range map[string]struct {
-		disk scoredMetric
-		want string
+		blocks    int
+		cpu, disk scoredMetric
+		want      string
 	}{
 		"one": {
-			scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 1.01, 4), 0.001},
-			"oci/crun costs least: programs have 99 % of native speed over CPU and disk (geometric mean).",
+			blocks: 10, cpu: cpu, disk: scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 1.01, 4), 0.001},
+			want: "oci/crun costs least: programs have 99 % of native speed over CPU and disk (geometric mean).",
 		},
 		"no difference shown": {
-			scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 1.04, 1.03), 0.05},
-			"no difference between them is shown",
+			blocks: 10, cpu: cpu, disk: scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 1.04, 1.03), 0.05},
+			want: "oci/crun (97 %) and oci/runsc (96 %) cost least by the share of native speed over CPU and disk (geometric mean): no difference from oci/crun is shown.",
+		},
+		"too few blocks": { // a target at half the speed is not among the cheapest
+			blocks: 5, cpu: cpu, disk: scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 1.01, 4), 0.001},
+			want: "Too few blocks to show which target costs least. The shares of native speed over CPU and disk (geometric mean): oci/crun (99 %) and oci/runsc (50 %).",
+		},
+		"no metric in common": {
+			blocks: 10,
+			cpu:    scoredMetric{"cpu", result.DimensionCPU, result.Lower, map[string]float64{"native": 1, "oci/crun": 1}, 0.001},
+			disk:   scoredMetric{"disk", result.DimensionDisk, result.Lower, map[string]float64{"native": 1, "oci/runsc": 4}, 0.001},
+			want:   "No target is said to cost least: no metric of speed has values on bare metal and on all targets in the same block.",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := model(scoredRun(2, 10, cpu, tt.disk))
-			if len(m.Findings.Summary) == 0 || !strings.Contains(m.Findings.Summary[0], tt.want) {
+			m := model(scoredRun(2, tt.blocks, tt.cpu, tt.disk))
+			if len(m.Findings.Summary) == 0 || m.Findings.Summary[0] != tt.want {
 				t.Errorf("the summary is %q, want %q", m.Findings.Summary, tt.want)
 			}
 		})

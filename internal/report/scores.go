@@ -1,6 +1,8 @@
 package report
 
 import (
+	"slices"
+
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -9,21 +11,15 @@ import (
 type scored struct {
 	Score
 	target string
-	cost   float64 // larger is worse, for metrics with the same goal
+	cost   float64 // larger is worse, for metrics of the same dimension
 	points []Point // of the target, and of bare metal
 	native []Point
 }
 
-// scores lists the scores of all metrics with a dimension.
-func (r *Report) scores(run int) []scored {
+// scores lists the scores of all metrics with a dimension. metrics counts the metrics that have a value on some target, by dimension.
+func (r *Report) scores(run int) (all []scored, metrics map[result.Dimension]int) {
 	of := &r.Runs[run]
-	native := ""
-	for _, t := range of.Targets {
-		if t.Kind == result.KindNative {
-			native = t.Name
-		}
-	}
-	var all []scored
+	metrics = map[result.Dimension]int{}
 	for _, b := range r.Benchmarks() {
 		section := b.Sections[run]
 		if section == nil {
@@ -31,60 +27,93 @@ func (r *Report) scores(run int) []scored {
 		}
 		for i := range b.Metrics {
 			m := &b.Metrics[i]
-			if m.Dimension == "" {
+			rows := where(m.Rows, func(row Row) bool { return row.Cells[run].Summary != nil })
+			if m.Dimension == "" || len(rows) == 0 {
 				continue
 			}
-			var bare []Point
-			for _, row := range m.Rows {
-				if row.Target == native {
-					bare = row.Cells[run].Points
-				}
+			metrics[m.Dimension]++
+			bare := of.bareMetal(rows, section.Baseline)
+			var comparisons map[string]*stats.Comparison
+			if bare != nil && bare.Target != section.Baseline && m.DerivedFrom == "" {
+				comparisons = compareRows(bare, rows, run, m.Metric, func(target string) uint64 { return cellSeed(of.Seed, b.Key, target, m.Name) })
 			}
-			for _, row := range m.Rows {
-				c := &row.Cells[run]
-				if c.Summary == nil || row.Target == native {
+			for _, row := range rows {
+				if of.native(row.Target) {
 					continue
 				}
-				s := scored{target: row.Target, points: c.Points, native: bare, Score: Score{
-					Benchmark: b.Key, Metric: m.Metric, Baseline: section.Baseline, Value: c.Summary, Comparison: c.Comparison, Metrics: 1,
+				c := &row.Cells[run]
+				s := scored{target: row.Target, points: c.Points, Score: Score{
+					Benchmark: b.Key, Metric: m.Metric, Value: c.Summary, Comparison: c.Comparison, Baseline: section.Baseline, Metrics: 1,
 				}}
-				s.judge(section.Baseline == native && native != "", float64(of.Host.Memory), of.Seed)
+				if bare != nil {
+					s.native, s.Bare, s.Baseline = bare.Cells[run].Points, true, bare.Target
+				}
+				if comparisons != nil {
+					s.Comparison = comparisons[row.Target]
+				}
+				s.judge(float64(of.Host.Memory), of.Seed)
 				all = append(all, s)
 			}
 		}
 	}
+	return all, metrics
+}
+
+// native reports whether a target is bare metal.
+func (r *Run) native(target string) bool {
+	return slices.ContainsFunc(r.Targets, func(t Target) bool { return t.Name == target && t.Kind == result.KindNative })
+}
+
+// bareMetal is the row of bare metal: the baseline if it is one, else the first one. It is nil without bare metal.
+func (r *Run) bareMetal(rows []Row, baseline string) *Row {
+	var bare *Row
+	for i := range rows {
+		if r.native(rows[i].Target) && (bare == nil || rows[i].Target == baseline) {
+			bare = &rows[i]
+		}
+	}
+	return bare
+}
+
+// compareRows compares rows with bare metal that is not their baseline, as one family.
+func compareRows(bare *Row, rows []Row, run int, m result.Metric, seed func(target string) uint64) map[string]*stats.Comparison {
+	var family []stats.Comparison
+	var targets []string
+	for _, row := range rows {
+		if row.Target != bare.Target {
+			compared := stats.Compare(samplesOf(bare.Cells[run].Points), samplesOf(row.Cells[run].Points), stats.Direction(m.Better), seed(row.Target))
+			family, targets = append(family, compared), append(targets, row.Target)
+		}
+	}
+	all := map[string]*stats.Comparison{}
+	for i, compared := range stats.Judge(family, stats.Alpha) {
+		all[targets[i]] = &compared
+	}
 	return all
 }
 
-// judge sets the verdict on one metric. against reports whether the comparison is with bare metal.
-func (s *scored) judge(against bool, memory float64, seed uint64) {
+// judge sets the cost and the verdict of one metric.
+func (s *scored) judge(memory float64, seed uint64) {
+	if s.compared() {
+		s.cost = slowdown(s.Comparison.Ratio, s.Metric)
+	}
 	switch goalOf(s.Metric.Dimension) {
 	case NoGoal:
 		s.Verdict = NoVerdict
 	case SpeedGoal:
-		s.judgeSpeed(against)
+		s.judgeSpeed()
 	case MemoryGoal:
 		s.judgeMemory(memory, seed)
 	}
 }
 
-func (s *scored) judgeSpeed(against bool) {
+func (s *scored) judgeSpeed() {
 	s.Verdict = NotShown
 	c := s.Comparison
-	if c == nil || !against || !finite(c.Ratio) {
+	if !s.Bare || !s.compared() || c.CI == nil {
 		return
 	}
-	slowdown := func(ratio float64) float64 {
-		if s.Metric.Better == result.Higher {
-			return 1 / ratio
-		}
-		return ratio
-	}
-	s.cost = slowdown(c.Ratio)
-	if c.CI == nil {
-		return
-	}
-	lo, hi := slowdown(c.CI.Lo), slowdown(c.CI.Hi)
+	lo, hi := slowdown(c.CI.Lo, s.Metric), slowdown(c.CI.Hi, s.Metric)
 	lo, hi = min(lo, hi), max(lo, hi)
 	switch {
 	case hi <= 1/idealSpeed:
@@ -94,14 +123,22 @@ func (s *scored) judgeSpeed(against bool) {
 	}
 }
 
-func (s *scored) judgeMemory(memory float64, seed uint64) {
-	s.Verdict = NotShown
-	var less [][]stats.Sample
-	if s.native != nil {
-		less = append(less, samplesOf(s.native))
+// slowdown is the cost that a ratio of values stands for: above 1 if the target is worse.
+func slowdown(ratio float64, m result.Metric) float64 {
+	if m.Better == result.Higher {
+		return 1 / ratio
 	}
-	d := stats.Subtract(samplesOf(s.points), less, seed)
-	if !finite(d.Median) || memory <= 0 {
+	return ratio
+}
+
+// judgeMemory needs bare metal: the memory of a container includes the program's own.
+func (s *scored) judgeMemory(memory float64, seed uint64) {
+	s.Verdict, s.cost = NotShown, s.Value.Median
+	if !s.Bare || memory <= 0 {
+		return
+	}
+	d := stats.Subtract(samplesOf(s.points), [][]stats.Sample{samplesOf(s.native)}, seed)
+	if !finite(d.Median) {
 		return
 	}
 	s.Memory, s.Share, s.cost = &d, d.Median/memory, d.Median

@@ -31,6 +31,9 @@ func (r *Report) summary(run int) []string {
 type ranking struct {
 	targets    []ranked // the fastest first
 	dimensions []result.Dimension
+	// tooFew is set if the blocks are too few for a difference. apart is set if bare metal and some target have speeds, but no metric
+	// and block is common to all targets.
+	tooFew, apart bool
 }
 
 // ranked is a target of a ranking.
@@ -45,7 +48,8 @@ type ranked struct {
 // within the block, as SPEC combines its programs (P. J. Fleming, J. J. Wallace, "How Not to Lie with Statistics", CACM 29
 // (1986) 218–221).
 func (r *Report) ranking(run int) ranking {
-	scores := where(r.scores(run), func(s scored) bool { return s.cost > 0 && goalOf(s.Metric.Dimension) == SpeedGoal })
+	scores, _ := r.scores(run)
+	scores = where(scores, func(s scored) bool { return s.Bare && s.isFactor() })
 	targets := r.Runs[run].Scorecard.Targets
 	type source struct {
 		Key
@@ -56,20 +60,20 @@ func (r *Report) ranking(run int) ranking {
 	for _, s := range scores {
 		shared[of(s)]++
 	}
-	var out ranking
+	out := ranking{}
 	for _, d := range result.Dimensions() {
 		if slices.ContainsFunc(scores, func(s scored) bool { return s.Metric.Dimension == d && shared[of(s)] == len(targets) }) {
 			out.dimensions = append(out.dimensions, d)
 		}
 	}
 	if len(out.dimensions) == 0 {
-		return out
+		return ranking{apart: len(scores) > 0}
 	}
 	for _, target := range targets {
 		mine := where(scores, func(s scored) bool { return s.target == target && shared[of(s)] == len(targets) })
 		cost := blockCosts(mine, out.dimensions)
 		if len(cost) == 0 {
-			return ranking{} // no block has all metrics
+			return ranking{apart: true}
 		}
 		var values []float64
 		for _, c := range cost {
@@ -85,6 +89,7 @@ func (r *Report) ranking(run int) ranking {
 	out.targets[0].equal = true
 	for i, c := range stats.Judge(family, stats.Alpha) {
 		out.targets[i+1].equal = c.Verdict != stats.Slower
+		out.tooFew = out.tooFew || !judged(c)
 	}
 	return out
 }
@@ -101,11 +106,7 @@ func blockCosts(scores []scored, dimensions []result.Dimension) []stats.Sample {
 				bare[p.Block] = p.Value
 			}
 			for _, p := range s.points {
-				slowdown := p.Value / bare[p.Block]
-				if s.Metric.Better == result.Higher {
-					slowdown = 1 / slowdown
-				}
-				if log := math.Log(slowdown); finite(log) {
+				if log := math.Log(slowdown(p.Value/bare[p.Block], s.Metric)); finite(log) {
 					costs[p.Block] += log / float64(len(in)*len(dimensions))
 					metrics[p.Block]++
 				}
@@ -124,14 +125,13 @@ func blockCosts(scores []scored, dimensions []result.Dimension) []stats.Sample {
 
 // sentence names the targets that cost least.
 func (k ranking) sentence() string {
-	if len(k.targets) == 0 {
+	switch {
+	case k.apart:
+		return "No target is said to cost least: no metric of speed has values on bare metal and on all targets in the same block."
+	case len(k.targets) == 0:
 		return ""
 	}
-	best := where(k.targets, func(t ranked) bool { return t.equal })
-	var names, dimensions []string
-	for _, t := range best {
-		names = append(names, t.name)
-	}
+	var dimensions []string
 	for _, d := range k.dimensions {
 		dimensions = append(dimensions, string(d))
 	}
@@ -139,15 +139,26 @@ func (k ranking) sentence() string {
 	if len(dimensions) > 1 {
 		over = "over " + listed(dimensions) + " (geometric mean)"
 	}
-	speed := Percent(best[0].speed) + " of native speed " + over
+	best := where(k.targets, func(t ranked) bool { return t.equal })
 	switch {
 	case len(k.targets) == 1:
-		return fmt.Sprintf("%s: programs have %s.", names[0], speed)
+		return fmt.Sprintf("%s: programs have %s of native speed %s.", best[0].name, Percent(best[0].speed), over)
+	case k.tooFew:
+		return fmt.Sprintf("Too few blocks to show which target costs least. The shares of native speed %s: %s.", over, shares(k.targets))
 	case len(best) == 1:
-		return fmt.Sprintf("%s costs least: programs have %s.", names[0], speed)
+		return fmt.Sprintf("%s costs least: programs have %s of native speed %s.", best[0].name, Percent(best[0].speed), over)
 	default:
-		return fmt.Sprintf("%s cost least, and no difference between them is shown: programs have %s.", listed(names), speed)
+		return fmt.Sprintf("%s cost least by the share of native speed %s: no difference from %s is shown.", shares(best), over, best[0].name)
 	}
+}
+
+// shares lists targets with their shares of native speed.
+func shares(targets []ranked) string {
+	var texts []string
+	for _, t := range targets {
+		texts = append(texts, fmt.Sprintf("%s (%s)", t.name, Percent(t.speed)))
+	}
+	return listed(texts)
 }
 
 // Limits of the sentences about safer targets.
@@ -213,35 +224,54 @@ func (c *Scorecard) price(target int) string {
 	return strings.Join(parts, " ")
 }
 
-// untold states which goals are not shown, and which dimensions have no value.
+// untold states which goals have no verdict, by reason, and which dimensions have no value.
 func (c *Scorecard) untold() []string {
-	var open, missing []string
+	var open, partial, unbased, missing []string
 	for _, row := range c.Rows {
-		var targets []string
-		measured := false
-		for i, s := range row.Scores {
-			measured = measured || s.Verdict != NotMeasured
-			if s.Verdict == NotShown {
-				targets = append(targets, c.Targets[i])
+		if row.Unmeasured() {
+			missing = append(missing, string(row.Dimension))
+			continue
+		}
+		add := func(list *[]string, match func(Score) bool) {
+			if on := c.on(row, match); on != "" {
+				*list = append(*list, string(row.Dimension)+" on "+on)
 			}
 		}
-		switch {
-		case !measured:
-			missing = append(missing, string(row.Dimension))
-		case len(targets) == len(c.Targets) && len(targets) > 1:
-			open = append(open, string(row.Dimension)+" on all targets")
-		case targets != nil:
-			open = append(open, string(row.Dimension)+" on "+listed(targets))
-		}
+		add(&open, func(s Score) bool { return s.Verdict == NotShown && s.Bare && s.Lacking == 0 })
+		add(&partial, func(s Score) bool { return s.Verdict == NotShown && s.Bare && s.Lacking > 0 })
+		add(&unbased, func(s Score) bool { return s.Verdict == NotShown && !s.Bare })
 	}
 	var all []string
-	if open != nil {
-		all = append(all, "Neither met nor missed is shown for "+strings.Join(open, "; ")+". More blocks may show it.")
+	for _, part := range []struct {
+		items         []string
+		before, after string
+	}{
+		{open, "Neither met nor missed is shown for ", ". More blocks may show it."},
+		{partial, "No verdict without a value of every metric: ", "."},
+		{unbased, "No verdict without a value on bare metal: ", "."},
+	} {
+		if part.items != nil {
+			all = append(all, part.before+strings.Join(part.items, "; ")+part.after)
+		}
 	}
 	if missing != nil {
 		all = append(all, "This run did not measure "+listed(missing)+".")
 	}
 	return all
+}
+
+// on lists the targets whose scores match, empty without one.
+func (c *Scorecard) on(row ScoreRow, match func(Score) bool) string {
+	var targets []string
+	for i, s := range row.Scores {
+		if match(s) {
+			targets = append(targets, c.Targets[i])
+		}
+	}
+	if len(targets) == len(c.Targets) && len(targets) > 1 {
+		return "all targets"
+	}
+	return listed(targets)
 }
 
 // listed joins words as a sentence does: "a, b and c".

@@ -129,7 +129,8 @@ func score(target string, s *report.Score) object {
 	}
 	out = append(
 		out, member{"benchmark", s.Benchmark.Name}, optional("params", s.Benchmark.Params), member{"metric", s.Metric.Name},
-		member{"unit", s.Metric.Unit}, member{"metrics", s.Metrics}, member{"text", s.Text()}, member{"median", number(s.Value.Median)},
+		member{"unit", s.Metric.Unit}, member{"metrics", s.Metrics}, optional("metrics_without_a_value", s.Lacking), member{"text", s.Text()},
+		member{"median", number(s.Value.Median)}, optional("interval", interval(s.Value.CI)),
 	)
 	if c := s.Comparison; c != nil {
 		out = append(out, member{"baseline", s.Baseline}, member{"ratio", number(c.Ratio)}, optional("ratio_interval", interval(c.CI)))

@@ -45,9 +45,10 @@ func Write(w io.Writer, r report.Report, opts Options) error {
 	p := &printer{width: max(opts.Width, leastWidth), color: opts.Color, report: &r, single: len(r.Runs) == 1}
 	if p.single {
 		p.headline(&r.Runs[0])
-		p.scorecard(&r.Runs[0].Scorecard)
+		p.scorecards()
 	} else {
 		p.headlines()
+		p.scorecards()
 		p.differences()
 	}
 	p.findings()
@@ -272,12 +273,30 @@ func (p *printer) byRun(f report.Fact, unknown string) string {
 	return strings.Join(parts, "; ")
 }
 
+// scorecards writes the scorecards of all runs that have one.
+func (p *printer) scorecards() {
+	written := false
+	for i := range p.report.Runs {
+		r := &p.report.Runs[i]
+		if len(r.Scorecard.Targets) == 0 {
+			continue
+		}
+		if p.single {
+			p.title("Scorecard")
+		} else {
+			p.title("Scorecard of " + clean(r.Label))
+		}
+		p.scorecard(&r.Scorecard)
+		written = true
+	}
+	if written {
+		p.line("")
+		p.wrapped("  ", report.ScorecardNote)
+	}
+}
+
 // scorecard writes a table of the dimensions, and the source of each score.
 func (p *printer) scorecard(card *report.Scorecard) {
-	if len(card.Targets) == 0 {
-		return
-	}
-	p.title("Scorecard")
 	t := table{{{}}}
 	for _, name := range card.Targets {
 		t[0] = append(t[0], heading(name, false))
@@ -312,7 +331,7 @@ func (p *printer) scorecard(card *report.Scorecard) {
 	}
 	p.table(t)
 	p.line("")
-	p.wrapped("  ", report.ScorecardNote+" Each score comes from one benchmark:")
+	p.line("  Sources")
 	for _, s := range sources {
 		p.wrapped("  - ", s)
 	}

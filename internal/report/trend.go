@@ -29,6 +29,8 @@ func TrendSlope(t *stats.Trend, unit result.Unit) string {
 // TrendNote spells the knee of a trend, or the limits of the result.
 func TrendNote(t *stats.Trend, unit result.Unit) string {
 	switch k := t.Knee; {
+	case t.N < stats.MinKneePlaces && !t.Shown():
+		return fmt.Sprintf("no trend shown; no knee sought below %d places", stats.MinKneePlaces)
 	case t.N < stats.MinKneePlaces:
 		return fmt.Sprintf("no knee sought below %d places", stats.MinKneePlaces)
 	case k == nil && t.Shown():

@@ -214,6 +214,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"a cut document":    {full[:strings.Index(full, `"hostname"`)], "line 24, column 4: unexpected end of JSON input: the document is truncated; export or copy it again"},
 		"a line of control": {strings.Replace(full, `"cpu": "Example CPU"`, `"cpu": "\u001b[2J"`, 1), `the cpu ("\x1b[2J") has a control character`},
 		"a named control":   {strings.ReplaceAll(full, `"oci/kata"`, `"oci/\u009b"`), `the name of a target ("oci/\u009b") has a control character`},
+		"a trend":           {strings.Replace(full, `"running container"`, `"running\ncontainer"`, 1), `the trend of metric Rate of benchmark operations.container.lifecycle ("running\ncontainer") has a control character`},
+		"a bound":           {strings.Replace(full, `"does not hold its limit"`, `"\u001b[2J"`, 1), `the bound of metric Rate of benchmark operations.container.lifecycle ("\x1b[2J") has a control character`},
 		"a phase":           {strings.Replace(full, `"name": "create"`, `"name": "create\n"`, 1), `the name of a phase of trial 1 ("create\n") has a control character`},
 		"an endless name":   {strings.Replace(full, `"hostname": "bench1"`, `"hostname": "`+strings.Repeat("b", 10_001)+`"`, 1), "the hostname (\"bbb"},
 		"a path for an id":  {strings.Replace(full, `"id": "01JZZZZZZZZZZZZZZZZZZZZZZZ"`, `"id": "../../etc"`, 1), `run "../../etc": the id has other characters than letters, digits`},

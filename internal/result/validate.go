@@ -330,6 +330,8 @@ func (r *Run) validateText() error {
 		for _, m := range b.Metrics {
 			l.check(m.Name, "the name of a metric of benchmark %s", b.Name)
 			l.check(m.Phrase, "the phrase of metric %s of benchmark %s", m.Name, b.Name)
+			l.check(m.Trend, "the trend of metric %s of benchmark %s", m.Name, b.Name)
+			l.check(m.Bound.Broken, "the bound of metric %s of benchmark %s", m.Name, b.Name)
 			l.check(m.Group, "the group of metric %s of benchmark %s", m.Name, b.Name)
 			l.check(m.Component, "the component of metric %s of benchmark %s", m.Name, b.Name)
 			l.check(m.Agreement.Rest, "the rest of metric %s of benchmark %s", m.Name, b.Name)

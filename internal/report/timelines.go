@@ -12,8 +12,8 @@ import (
 )
 
 // Timelines are the quantities of one group over the time of a trial, on each target. A mean over trials would blur the events, so
-// each target has one trial: the trial of median length among those that count, and the earlier one of two. It is the same trial
-// for all groups.
+// each target has one trial: the trial of median length among those that count, and the shorter one of the two middle ones. It is the same
+// trial for all groups.
 type Timelines struct {
 	// Title is the group's heading.
 	Title string

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -97,6 +98,42 @@ func TestFalseAlarmsOfFamilies(t *testing.T) {
 				c.noise.name, c.shared.name, 100*share(alarms, trials), 100*share(small, trials))
 		}
 	}
+}
+
+// The baseline of these families is the best of equal targets, chosen by the same values, as in the summary of a scorecard. So there
+// are more false alarms than in a family with a fixed baseline.
+func TestFalseAlarmsAgainstTheBest(t *testing.T) {
+	simulates(t)
+	const trials = 500
+	for _, n := range []int{3, 6, 12} {
+		for _, blocks := range []int{10, 20} {
+			r := random(uint64(n))
+			var alarms int
+			for trial := range trials {
+				targets := run(r, normal, normal, blocks, slices.Repeat([]float64{1}, n)...)
+				slices.SortStableFunc(targets, func(a, b []Sample) int { return cmp.Compare(medianOf(a), medianOf(b)) })
+				var family []Comparison
+				for _, target := range targets[1:] {
+					family = append(family, compare(targets[0], target, Lower, uint64(trial), fewResamples))
+				}
+				if slices.ContainsFunc(Judge(family, Alpha), differs) {
+					alarms++
+				}
+			}
+			t.Logf("%d targets, %d blocks: %.1f %% of the families show a difference from the best", n, blocks, 100*share(alarms, trials))
+			if share(alarms, trials) > 0.12 {
+				t.Errorf("%d targets, %d blocks: %.1f %% of the families show a difference from the best", n, blocks, 100*share(alarms, trials))
+			}
+		}
+	}
+}
+
+func medianOf(samples []Sample) float64 {
+	var values []float64
+	for _, s := range samples {
+		values = append(values, s.Value)
+	}
+	return Median(values)
 }
 
 func differs(c Comparison) bool { return c.Verdict == Faster || c.Verdict == Slower }

@@ -20,8 +20,8 @@ func EnergyMetrics(operation string) []result.Metric {
 	}
 }
 
-// IdleParam is the parameter for the time in which RecordEnergy measures the idle machine. A counter of RAPL may wrap around
-// in a longer time.
+// IdleParam is the parameter for the time of the measurement of the idle machine by RecordEnergy. It is at most a minute, because a counter
+// of RAPL may wrap around in a longer time.
 func IdleParam(quick, paper time.Duration) Param {
 	return Param{
 		Name: "idle", Help: "time to measure the power of the idle machine, right before the work",
@@ -51,18 +51,26 @@ func RecordEnergy(ctx context.Context, t Trial, idle time.Duration, work func(co
 	if err != nil {
 		return err
 	}
+	rest := began.joules - before.joules
+	if rest <= 0 {
+		return coarse(t, began.at-before.at, "idleness", "a longer idle time")
+	}
 	gross := ended.joules - began.joules
 	if gross <= 0 {
-		return fmt.Errorf("the gauge of energy (%s) did not change in %v of work: it is too coarse, so set parameters for more work", t.Energy.Source(), ended.at-began.at)
+		return coarse(t, ended.at-began.at, "work", "parameters for more work")
 	}
-	power := (began.joules - before.joules) / (began.at - before.at).Seconds()
-	rest := power * (ended.at - began.at).Seconds()
+	rest *= (ended.at - began.at).Seconds() / (began.at - before.at).Seconds()
 	n := float64(operations)
 	t.Record("Energy", (gross-rest)/n)
 	t.Record("GrossEnergy", gross/n)
 	t.Record("IdleEnergy", rest/n)
 	t.Condition("energy", t.Energy.Source())
 	return nil
+}
+
+// coarse is the error of a gauge that counted no energy in a time. The energy of that time is unknown and not zero.
+func coarse(t Trial, in time.Duration, of, remedy string) error {
+	return fmt.Errorf("the gauge of energy (%s) did not rise in %v of %s: it is too coarse, so set %s", t.Energy.Source(), in, of, remedy)
 }
 
 // reading is the gauge at a time.

@@ -86,8 +86,11 @@ func TestNoEnergyIsNoNumber(t *testing.T) {
 		}{
 			"no gauge": {func(c *runner.Config) { c.Energy, c.NoEnergy = nil, "the kernel offers no RAPL counter" }, result.Skipped, "energy: the kernel offers no RAPL counter"},
 			"no host":  {func(c *runner.Config) { c.Energy = nil }, result.Skipped, "the targets are not on this host"},
-			"a coarse gauge": {
-				func(c *runner.Config) { c.Energy = &gauge{readings: []float64{5, 5, 8, 8}} }, result.Failed, "did not change in",
+			"a gauge that is coarse for the work": {
+				func(c *runner.Config) { c.Energy = &gauge{readings: []float64{5, 5, 8, 8}} }, result.Failed, "of work: it is too coarse",
+			},
+			"a gauge that is coarse for the idle time": {
+				func(c *runner.Config) { c.Energy = &gauge{readings: []float64{5, 5, 5, 8}} }, result.Failed, "of idleness: it is too coarse",
 			},
 			"a gauge that fails": {
 				func(c *runner.Config) {

@@ -66,7 +66,7 @@ type Images interface {
 	Pull(ctx context.Context, ref string) (Span, error)
 	Remove(ctx context.Context, ref string) (Span, error)
 	// Minimal publishes an image for an architecture in Go's naming, and writes its file system to a directory. Its one
-	// program, at the probe's path, exits with MinimalCode at once, whatever its arguments are. The runner withdraws the image
+	// program, at the probe's path, ignores its arguments and exits with MinimalCode at once. The runner withdraws the image
 	// at the end of the trial. It works with engines that pull no images too.
 	Minimal(ctx context.Context, arch string) (Minimal, error)
 }
@@ -125,7 +125,7 @@ type Storage interface {
 
 // Cost is the cost of the trial to the host. Each method returns an *engine.UnsupportedError if the value is unknown here.
 type Cost interface {
-	// Usage is the cost of the target so far in this trial. It is unknown after CreateHost without cgroups.
+	// Usage is the cost of the target so far in this trial. Without cgroups it is unknown after CreateHost and Host.Create.
 	Usage() (engine.Usage, error)
 	// Throttled is the number of quota periods so far with throttled processes of the target.
 	Throttled() (periods int64, err error)

@@ -227,7 +227,7 @@ func (h *Hierarchy) OwnThreadFiles() ([]string, error) {
 	return files, nil
 }
 
-// findBase looks for a group in which this process may create groups: the root, or on v2 the group of this process if it
+// findBase looks for a group that lets this process create groups: the root, or on v2 the group of this process if it
 // is delegated to the user.
 func (h *Hierarchy) findBase(own string) {
 	if h.Mode == None {

@@ -147,7 +147,7 @@ func (c *conn) self() error {
 	return nil
 }
 
-// process returns the CPU time of a living process, or unix.ESRCH if there is no such process.
+// process returns the CPU time of a living process. The error is unix.ESRCH if none has the ID.
 func (c *conn) process(pid int) (time.Duration, error) {
 	answer, err := c.ask(c.family, unix.TASKSTATS_CMD_GET, unix.TASKSTATS_CMD_ATTR_TGID, binary.NativeEndian.AppendUint32(nil, uint32(pid)))
 	if err != nil {

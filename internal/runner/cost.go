@@ -81,7 +81,7 @@ func (t *trial) endCost() error {
 	return t.cost.account.Close()
 }
 
-// unmixed returns an error if the cost would include the processes at the host's end.
+// unmixed returns an error if the cost would include the processes outside the target.
 func (t *trial) unmixed() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

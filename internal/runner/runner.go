@@ -46,8 +46,8 @@ type Config struct {
 	Registry Registry
 	Work     []plan.Work
 	Targets  []Target
-	// Host runs processes at the host's end of a network; nil if no target has a network. It shares the session of the
-	// targets.
+	// Host runs processes outside the targets: at the host's end of a network, and for bench.Host. It shares the session of the targets. It
+	// is nil if no target has a network and no benchmark needs it.
 	Host engine.Engine
 	// DropCaches drops the host's page cache; nil if the user has not allowed it.
 	DropCaches func(context.Context) error

@@ -54,14 +54,13 @@ type monitored struct {
 	groups  []*meteredGroup
 	lines   []*result.Timeline
 	// total is the memory charged to all groups, with the times of the samples; nil if a group's is unknown.
-	total     *result.Timeline
-	began     time.Duration // the time of the first sample
-	interval  time.Duration
-	samples   int
-	stride    int // every stride-th tick takes a sample
-	ticks     int
-	skipped   bool // a sample, or the processes in one, was left out because of its cost
-	condition string
+	total    *result.Timeline
+	began    time.Duration // the time of the first sample
+	interval time.Duration
+	samples  int
+	stride   int // every stride-th tick takes a sample
+	ticks    int
+	skipped  bool // a sample, or the processes in one, was left out because of its cost
 	// rated is the time of the latest rates of the groups, and cost the CPU time of the samples since then. listed is the time of the latest
 	// rates of the components, and used their CPU time since then.
 	rated, listed, cost time.Duration
@@ -125,7 +124,6 @@ func (t *trial) beginMonitor() {
 		t.lacks(overTime, err.Error())
 		return
 	}
-	m.condition = fmt.Sprintf("memory every %v", interval)
 	t.monitor = m
 	m.began = t.now()
 	m.rated, m.listed = m.began, m.began
@@ -307,10 +305,12 @@ func (m *monitored) componentMemory(at time.Duration) {
 }
 
 // addComponents adds a sample of each component that has had a process. A component without a process has none of the quantity.
+// A line that has a value of this time already gets no second one.
 func (m *monitored) addComponents(group string, unit result.Unit, at time.Duration, values map[monitor.Component]float64) {
 	for _, c := range monitor.Components() {
 		value, has := values[c]
-		if has || m.line(group, string(c)) != nil {
+		l := m.line(group, string(c))
+		if has || l != nil && l.At[len(l.At)-1] != at {
 			m.add(group, string(c), unit, at, value)
 		}
 	}
@@ -372,10 +372,11 @@ func (t *trial) endMonitor() error {
 	}
 	m.stop()
 	m.sample(true)
+	condition := fmt.Sprintf("memory every %v", time.Duration(m.stride)*m.interval)
 	if m.skipped {
-		m.condition += ", less often where that took more than 1 % of a CPU"
+		condition += ", less often where that took more than 1 % of a CPU"
 	}
-	t.Condition("monitor", m.condition)
+	t.Condition("monitor", condition)
 	if !m.broken[componentCPU] && m.readings < m.taken && m.readings < fewestReadings {
 		_ = m.failed(componentMemory, errShort)
 	}

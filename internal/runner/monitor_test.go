@@ -160,7 +160,7 @@ func TestCostOfSamplesIsBounded(t *testing.T) {
 	}
 }
 
-// A trial of many hours has fewer samples and not more than are allowed.
+// A long trial has fewer samples and not more than are allowed. Its condition is the interval of the samples that are left.
 func TestLongTrials(t *testing.T) {
 	l := newMonitored(t, func(pass func(time.Duration), _ func(int)) error {
 		pass(15 * time.Minute)
@@ -169,6 +169,9 @@ func TestLongTrials(t *testing.T) {
 	l.config.Work[0].Monitor = 10 * ms
 	l.ok()
 	used := lineOf(t, l.only(), "Memory of the host", "used")
+	if got := l.only().Conditions["monitor"]; got != "memory every 40ms" {
+		t.Errorf("the condition is %q", got)
+	}
 	if n := len(used.At); n > result.MaxTimelinePoints || n < result.MaxTimelinePoints/2 {
 		t.Errorf("90,000 intervals give %d values", n)
 	}
@@ -260,6 +263,10 @@ func TestMemoryOfTheCgroup(t *testing.T) {
 	container := lineOf(t, trial, "Memory of the components", "container")
 	if last := container.Values[len(container.Values)-1]; last != 0 {
 		t.Errorf("after the clean-up the container has %v bytes", last)
+	}
+	// Each sample but the first finds the container, and the last one finds that it has exited.
+	if n, samples := len(container.At), len(lineOf(t, trial, "Memory of the host", "used").At); n != samples-1 {
+		t.Errorf("the container has %d values from %d samples", n, samples)
 	}
 }
 

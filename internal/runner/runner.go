@@ -321,8 +321,12 @@ func (r *run) remains(w plan.Work, block int, warmup bool) bool {
 
 // cut records that the budget ended before a block.
 func (r *run) cut(block int) {
-	text := fmt.Sprintf("the budget of %v ended after %d of %d blocks", r.Budget, block, r.Stop.Min)
-	if block >= r.Stop.Min {
+	planned := 0
+	for i := range r.Work {
+		planned = max(planned, r.stop(i).Min)
+	}
+	text := fmt.Sprintf("the budget of %v ended after %d of %d blocks", r.Budget, block, planned)
+	if block >= planned {
 		text = fmt.Sprintf("the budget of %v ended after %d blocks, before all results reached the requested precision", r.Budget, block)
 	}
 	r.out.Caveats = append(r.out.Caveats, text)

@@ -136,3 +136,14 @@ func TestBlocksOfOneBenchmark(t *testing.T) {
 		t.Errorf("blocks of warm-up and measured (-want +got):\n%s", diff)
 	}
 }
+
+// A benchmark may have more blocks of its own than the run. A budget that ends before them is no lack of precision.
+func TestBudgetCutsBlocksOfOneBenchmark(t *testing.T) {
+	l := newHarness(t, "fake/a@create=20ms,start=0s")
+	l.config.Stop, l.config.Budget = stats.StopRule{Min: 2, Max: 2}, 60*ms
+	l.work("test.one.x", live)
+	l.config.Work[0].Blocks = 9
+	if diff := cmp.Diff([]string{"the budget of 60ms ended after 3 of 9 blocks"}, l.ok().Caveats); diff != "" {
+		t.Errorf("caveats (-want +got):\n%s", diff)
+	}
+}

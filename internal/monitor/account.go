@@ -55,7 +55,7 @@ type Account struct {
 	query  *conn
 }
 
-// Begin begins an account. It costs some system calls, and nothing more until CPU or Memory is called.
+// Begin begins an account. It costs some system calls, and nothing more until CPU or Census is called.
 func Begin(t Target) *Account {
 	a := &Account{Target: t, proc: "/proc", self: os.Getpid(), before: map[int]time.Duration{}, seen: map[int]process{}}
 	a.err = a.begin()
@@ -450,13 +450,6 @@ func (c Census) ByComponent() map[Component]int64 {
 		memory[component] = m.PSS
 	}
 	return memory
-}
-
-// Memory returns the proportional set size of the target's living processes by component, in bytes. See Census for kernels
-// without it.
-func (a *Account) Memory() (map[Component]int64, error) {
-	census, err := a.Census()
-	return census.ByComponent(), err
 }
 
 // Census counts the living processes. The error wraps ErrHidden if the kernel hides some of them.

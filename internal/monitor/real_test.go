@@ -153,7 +153,8 @@ func TestCPUOfADaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines.Scan()
-	memory, err := a.Memory()
+	census, err := a.Census()
+	memory := census.ByComponent()
 	if err != nil || len(memory) != 1 || memory[Daemon] < 4<<10 || memory[Daemon] > 64<<20 {
 		t.Errorf("memory by component is %v, %v; want some KiB for the daemon", memory, err)
 	}
@@ -248,7 +249,8 @@ func TestMemoryWithoutRecords(t *testing.T) {
 	}
 	a := begin(t, Target{Runtimes: []string{"cat"}, Search: true, Procs: func() ([]int, error) { return []int{sleeper.Process.Pid, 1 << 30, os.Getpid()}, nil }})
 	a.err = errOverflow
-	memory, err := a.Memory()
+	census, err := a.Census()
+	memory := census.ByComponent()
 	if err != nil || len(memory) != 1 || memory[Runtime] == 0 {
 		t.Errorf("memory by component is %v, %v; want cat's memory as the runtime's", memory, err)
 	}

@@ -145,7 +145,8 @@ func TestNewEngineIsAccountedByItsDescription(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	memory, err := account.Memory()
+	census, err := account.Census()
+	memory := census.ByComponent()
 	if err != nil || len(memory) != 2 || memory[monitor.Daemon] == 0 || memory[monitor.Shim] == 0 {
 		t.Errorf("memory by component = %v, %v; want the daemon's and the shim's", memory, err)
 	}

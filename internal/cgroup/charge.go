@@ -11,25 +11,42 @@ import (
 // KiB, because the kernel charges in batches per CPU. A removed group has no memory. The error is errors.ErrUnsupported
 // without the memory controller. (v2: memory.current, v1: memory.usage_in_bytes.)
 func (g *Group) Memory() (int64, error) {
-	dir, v2, ok := g.dir("memory")
-	if !ok {
-		return 0, fmt.Errorf("read the memory of cgroup %q: the host has no controller memory: %w", g.path, errors.ErrUnsupported)
-	}
-	file := "memory.usage_in_bytes"
-	if v2 {
-		file = "memory.current"
-	}
-	n, err := readInt(dir, file)
-	if gone(err) {
-		if exists(dir, "cgroup.procs") {
-			return 0, fmt.Errorf("read the memory of cgroup %q: the controller memory is not enabled for it: %w", g.path, errors.ErrUnsupported)
-		}
+	n, ok, err := g.charge()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return 0, nil
+	case err == nil && !ok:
+		err = fmt.Errorf("the controller memory is missing, or is not enabled for it: %w", errors.ErrUnsupported)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read the memory of cgroup %q: %w", g.path, err)
 	}
 	return n, nil
+}
+
+func (g *Group) charge() (bytes int64, ok bool, err error) {
+	return g.present("memory", "memory.current", "memory.usage_in_bytes")
+}
+
+// present reads the present value of a controller from its file on v2 or v1. ok is false without the controller, and if it is not enabled
+// for the group. The error is fs.ErrNotExist if the group does not exist.
+func (g *Group) present(controller, unified, older string) (n int64, ok bool, err error) {
+	dir, v2, ok := g.dir(controller)
+	if !ok {
+		return 0, false, nil
+	}
+	file := older
+	if v2 {
+		file = unified
+	}
+	n, err = readInt(dir, file)
+	switch {
+	case !gone(err):
+		return n, true, err
+	case exists(dir, "cgroup.procs"):
+		return 0, false, nil
+	}
+	return 0, false, fs.ErrNotExist
 }
 
 // CPU returns the CPU time of Usage without its memory. The error is fs.ErrNotExist if the group does not exist.

@@ -29,6 +29,7 @@ func TestLevel(t *testing.T) {
 		if err := os.Mkdir(group, 0o755); err != nil {
 			t.Fatal(err)
 		}
+		tt.files["cgroup.procs"] = ""
 		for file, text := range tt.files {
 			if err := os.WriteFile(filepath.Join(group, file), []byte(text), 0o600); err != nil {
 				t.Fatal(err)

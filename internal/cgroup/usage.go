@@ -48,29 +48,11 @@ type Level struct {
 // Level reads the present resource use of the group. A value is 0 without its controller. The error is fs.ErrNotExist if the group
 // does not exist.
 func (g *Group) Level() (l Level, err error) {
-	for _, value := range []struct {
-		of             *int64
-		controller     string
-		unified, older string
-	}{
-		{&l.Memory, "memory", "memory.current", "memory.usage_in_bytes"},
-		{&l.Tasks, "pids", "pids.current", "pids.current"},
-	} {
-		dir, v2, ok := g.dir(value.controller)
-		if !ok {
-			continue
-		}
-		file := value.older
-		if v2 {
-			file = value.unified
-		}
-		*value.of, err = readInt(dir, file)
-		if errors.Is(err, fs.ErrNotExist) && exists(dir, "") {
-			err = nil // the controller is not enabled for the group
-		}
-		if err != nil {
-			return Level{}, fmt.Errorf("read the level of cgroup %q: %w", g.path, err)
-		}
+	if l.Memory, _, err = g.charge(); err == nil {
+		l.Tasks, _, err = g.present("pids", "pids.current", "pids.current")
+	}
+	if err != nil {
+		return Level{}, fmt.Errorf("read the level of cgroup %q: %w", g.path, err)
 	}
 	return l, nil
 }

@@ -264,10 +264,10 @@ func TestLimitsOfContainers(t *testing.T) {
 		{"none", engine.Resources{}, "", engine.Resources{CPUSet: "2-3"}, map[string]string{"cpus": "2-3"}},
 		{
 			"all",
-			engine.Resources{CPU: 1.5, Memory: 4 << 30, PIDs: 64, CPUSet: "2"},
-			"limits.cpus=1.5 limits.cpuset=2 limits.memory=4GiB limits.pids=64",
-			engine.Resources{CPU: 1.5, Memory: 4 << 30, PIDs: 64, CPUSet: "2"},
-			map[string]string{"cpus": "2", "CPU limit": "1.5 CPUs", "memory limit": "4096 MiB", "process limit": "64"},
+			engine.Resources{CPU: 1.5, Memory: 4 << 30, PIDs: 1_000_000, CPUSet: "2"},
+			"limits.cpus=1.5 limits.cpuset=2 limits.memory=4GiB limits.pids=1000000",
+			engine.Resources{CPU: 1.5, Memory: 4 << 30, PIDs: 1_000_000, CPUSet: "2"},
+			map[string]string{"cpus": "2", "CPU limit": "1.5 CPUs", "memory limit": "4096 MiB", "process limit": "1000000"},
 		},
 		{
 			"more CPUs than the machine has",

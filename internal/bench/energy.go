@@ -20,8 +20,7 @@ func EnergyMetrics(operation string) []result.Metric {
 	}
 }
 
-// IdleParam is the parameter for the time of the measurement of the idle machine by RecordEnergy. It is at most a minute, because a counter
-// of RAPL may wrap around in a longer time.
+// IdleParam is the parameter for the time of the measurement of the idle machine by RecordEnergy.
 func IdleParam(quick, paper time.Duration) Param {
 	return Param{
 		Name: "idle", Help: "time to measure the power of the idle machine, right before the work",

@@ -170,8 +170,8 @@ type Install interface {
 type Energy interface {
 	// Source describes the gauge: "RAPL package-0".
 	Source() string
-	// Joules returns the energy since some moment before the trial. Two calls must be at most some minutes apart, because
-	// counters wrap around. It returns an *engine.UnsupportedError if the host has no gauge.
+	// Joules returns the energy since some moment before the trial. Only benchmarks with Needs.Energy may call it: the runner reads their
+	// gauge at intervals too, because counters wrap around. It returns an *engine.UnsupportedError if the host has no gauge.
 	Joules() (float64, error)
 }
 

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
@@ -29,6 +30,18 @@ func (t trialEnergy) Joules() (float64, error) {
 		return 0, err
 	}
 	return t.r.Energy.Joules()
+}
+
+// gaugeEvery is the interval of the readings of followGauge. Many counters of RAPL hold 65 kJ, which 1 kW fills in a minute.
+const gaugeEvery = 30 * time.Second
+
+// followGauge reads the gauge at intervals until stop is called, if the benchmark measures energy: a counter of RAPL may wrap around
+// more than once between two readings of the benchmark.
+func (t *trial) followGauge() (stop func()) {
+	if t.r.Energy == nil || !t.work.Needs().Energy {
+		return func() {}
+	}
+	return t.r.Clock.Every(gaugeEvery, func() { _, _ = t.r.Energy.Joules() }) // the benchmark's next reading returns a lasting error
 }
 
 // hasEnergy returns an *engine.UnsupportedError if the host has no gauge.

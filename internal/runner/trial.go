@@ -356,6 +356,7 @@ func (r *run) execute(ctx context.Context, work plan.Work, eng engine.Engine, se
 func (t *trial) run(ctx context.Context) (err error) {
 	ctx, t.cancel = context.WithCancelCause(ctx)
 	defer t.cancel(nil)
+	defer t.followGauge()()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the benchmark itself is broken, please report it: %v\n%s", p, debug.Stack())

@@ -20,7 +20,7 @@ import (
 )
 
 // patience is the time after which a program counts as hanging. Only a broken program takes that long.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // program is a touchstone process in a folder of its own.
 type program struct {

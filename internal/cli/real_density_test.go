@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -37,8 +36,7 @@ func TestRealDensity(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(densityPlan), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := prepareFor(t, 5*time.Minute, dir, "touchstone", "benchmark", "--managed", "-f", "plan.yaml")
-	p.run()
+	p := start(t, dir, "benchmark", "--managed", "-f", "plan.yaml")
 	p.ends(0)
 	run := export(t, dir, "latest")
 	nothingLeft(t, run.ID)

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/image"
@@ -80,8 +79,7 @@ func TestRealOwnWorkload(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	p := prepareFor(t, 5*time.Minute, dir, "touchstone", "benchmark", "-f", example, "--runs", "1", "--warmup", "0")
-	p.run()
+	p := start(t, dir, "benchmark", "-f", example, "--runs", "1", "--warmup", "0")
 	p.ends(0)
 	run := export(t, dir, "latest")
 	nothingLeft(t, run.ID)

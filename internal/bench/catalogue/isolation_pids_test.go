@@ -18,17 +18,18 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/runner"
 )
 
-// crowd is an engine on the clock of a synctest bubble. Its calls take 10 ms each, and twice as long beside a fork bomb.
+// crowd is an engine on the clock of a synctest bubble. Its calls take 10 ms each, and longer beside a fork bomb.
 type crowd struct {
 	scripted
 	bombs atomic.Int64
+	delay time.Duration // of a call by each fork bomb
 	// Deviations from a working engine.
 	unlimited bool          // no limit of processes holds
 	fragile   bool          // a container exits when it reaches its limit
 	dies      time.Duration // a fork bomb exits after this time
 }
 
-func (e *crowd) pass() { time.Sleep(time.Duration(1+e.bombs.Load()) * 10 * ms) }
+func (e *crowd) pass() { time.Sleep(10*ms + time.Duration(e.bombs.Load())*e.delay) }
 
 func (e *crowd) Create(_ context.Context, s engine.Spec) (engine.Container, error) {
 	e.pass()
@@ -122,7 +123,7 @@ func inCrowd(t *testing.T, e *crowd, params bench.Params) (trial result.Trial) {
 
 // Beside a fork bomb each call takes twice as long.
 func TestStartsBesideForkBomb(t *testing.T) {
-	trial := inCrowd(t, &crowd{}, bench.Params{"before": "2s", "during": "2s", "after": "2s"})
+	trial := inCrowd(t, &crowd{delay: 10 * ms}, bench.Params{"before": "2s", "during": "2s", "after": "2s"})
 	if got := sample(t, trial, "Kept"); math.Abs(got-0.5) > 0.05 {
 		t.Errorf("Kept = %v, want 0.5", got)
 	}
@@ -131,6 +132,23 @@ func TestStartsBesideForkBomb(t *testing.T) {
 	}
 	if got := trial.Conditions["limit of processes"]; got != "256 for each aggressor" {
 		t.Errorf("the limit is %q", got)
+	}
+}
+
+// A victim that stands still beside the aggressor loses its speed, and has no tail there.
+func TestVictimThatStandsStill(t *testing.T) {
+	trial := inCrowd(t, &crowd{delay: time.Second}, bench.Params{"before": "2s", "during": "2s", "after": "5s"})
+	if trial.Status != result.OK {
+		t.Fatalf("%s because %s", trial.Status, trial.Reason)
+	}
+	if got := sample(t, trial, "Kept"); got < 0 || got > 0.05 {
+		t.Errorf("Kept = %v, want almost 0", got)
+	}
+	if got := trial.Values("TailDuring"); len(got) > 0 {
+		t.Errorf("TailDuring = %v, but no start ended beside the fork bomb", got)
+	}
+	if got := sample(t, trial, "TailControl"); math.Abs(got-0.02) > 1e-9 {
+		t.Errorf("TailControl = %v, want 20 ms", got)
 	}
 }
 

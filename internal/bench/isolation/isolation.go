@@ -152,7 +152,7 @@ func metrics(s speed, dimension result.Dimension) []result.Metric {
 	}
 	kept := bench.Higher("Kept", result.Ratio, "share of its speed that the victim keeps beside the aggressor, during / before, over the same share of the control: 1 without an effect")
 	kept.Dimension, kept.Phrase = dimension, "keeps this share of its speed beside a noisy neighbour:"
-	recovery := bench.Seconds("Recovery", "from the call that ends the aggressor until the victim is back within the range of the control, in steps of a tenth of the shorter of the phases before and during; left out without a loss, and if it takes longer than the phase after")
+	recovery := bench.Seconds("Recovery", "from the call that ends the aggressor until the victim is back within the range of the control, by windows of a tenth of the shorter of the phases before and during, so it is no shorter than one; left out without a loss, and if it takes longer than the phase after")
 	return []result.Metric{
 		kept,
 		ratio("Loss", "Kept", "1 − Kept, the loss of the victim's speed (wang, equation 2) without the part that the control shows as well; negative after a gain"),
@@ -161,9 +161,9 @@ func metrics(s speed, dimension result.Dimension) []result.Metric {
 		rate("SpeedDuring", beside),
 		rate("SpeedAfter", " after the aggressor's end"),
 		tail("TailBefore", alone),
-		tail("TailDuring", beside),
+		optional(tail("TailDuring", beside)), // without a value if the victim stands still
 		tail("TailAfter", " after the aggressor's end"),
-		tail("TailControl", " in the control, at the same time as TailDuring"),
+		optional(tail("TailControl", " in the control, at the same time as TailDuring")),
 		optional(recovery),
 		ratio("RawLoss", "SpeedDuring", "(before − during) / before as measured, without a correction; negative if the victim became faster"),
 		ratio("ControlLoss", "SpeedBefore", "RawLoss of the control, that is, without an aggressor: the noise of the method on this machine"),
@@ -177,7 +177,6 @@ func metrics(s speed, dimension result.Dimension) []result.Metric {
 }
 
 // fewReports is the error of a victim whose reports are too rare for an interval.
-func fewReports(n int, phase string) error {
-	return fmt.Errorf("the victim completed %d units of work in the phase %s, and %d are the fewest for a result: set longer phases or a smaller unit of work",
-		n, phase, fewest)
+func fewReports(n int) error {
+	return fmt.Errorf("the victim reported its work %d times in the phase before, and a result needs %d reports: set longer phases or a smaller unit of work", n, fewest)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// A phase is split into windows, whose speeds show the noise. fewest is the least number of units of work in a phase.
+// A phase is split into windows, whose speeds show the noise. fewest is the least number of reports in the phase before.
 const (
 	mostWindows = 10
 	fewest      = 3
@@ -95,8 +95,8 @@ func (c corrected) loss() float64 { return 1 - c.kept }
 // shown reports whether the loss is more than noise.
 func (c corrected) shown() bool { return c.loss() > c.noise }
 
-// tailOf is the 99th percentile of the times of the units that were completed in a window.
-func tailOf(steps []step, w window) float64 {
+// tailOf is the 99th percentile of the times of the units that were completed in a window. It is false without any.
+func tailOf(steps []step, w window) (seconds float64, known bool) {
 	var all []times
 	for i, s := range steps {
 		switch {
@@ -114,10 +114,17 @@ func tailOf(steps []step, w window) float64 {
 	}
 	for _, u := range all {
 		if sum += u.count; sum >= 0.99*total {
-			return u.seconds
+			return u.seconds, true
 		}
 	}
-	return 0
+	return 0, false
+}
+
+// recordTail records the tail of a phase, unless the victim completed nothing in it.
+func recordTail(t bench.Trial, name string, steps []step, w window) {
+	if seconds, known := tailOf(steps, w); known {
+		t.Record("Tail"+name, seconds)
+	}
 }
 
 // recovery is the time from the end of the load until the speed of the victim is back within the range of the control, by
@@ -152,13 +159,15 @@ func record(t bench.Trial, loaded, control pass) error {
 	}
 	n := mostWindows
 	for _, p := range []pass{loaded, control} {
-		for phase, w := range map[string]window{"before": p.before, "during": p.during} {
-			got := within(p.victim, w)
-			if got < fewest && (phase == "before" || within(p.victim, p.before) < fewest) {
-				return fewReports(got, phase)
-			}
-			n = min(n, max(got, fewest))
+		got := within(p.victim, p.before)
+		if got < fewest {
+			return fewReports(got)
 		}
+		// Beside the aggressor the victim may stand still.
+		n = min(n, got, max(within(p.victim, p.during), fewest))
+	}
+	if loaded.after.end <= loaded.after.start {
+		return errors.New("the victim completed nothing after the aggressor's end: set a longer phase after")
 	}
 	raw, own := lossIn(loaded.victim, loaded, n), lossIn(control.victim, control, n)
 	if own.loss >= 1 {
@@ -179,13 +188,10 @@ func record(t bench.Trial, loaded, control pass) error {
 		name string
 		window
 	}{{"Before", loaded.before}, {"During", loaded.during}, {"After", loaded.after}} {
-		if phase.end <= phase.start {
-			return fewReports(0, "after")
-		}
 		t.Record("Speed"+phase.name, rates(loaded.victim, phase.window, 1)[0])
-		t.Record("Tail"+phase.name, tailOf(loaded.victim, phase.window))
+		recordTail(t, phase.name, loaded.victim, phase.window)
 	}
-	t.Record("TailControl", tailOf(control.victim, control.during))
+	recordTail(t, "Control", control.victim, control.during)
 	t.Record("VariationBefore", variation(rates(loaded.victim, loaded.before, n)))
 	t.Record("VariationDuring", variation(rates(loaded.victim, loaded.during, n)))
 	if c.shown() {

@@ -133,13 +133,19 @@ func TestTail(t *testing.T) {
 		{"fewer than 100 units", window{1450 * ms, 2000 * ms}, 0.1},
 		{"one of 200", window{0, 2090 * ms}, 0.01},
 	} {
-		if got := tailOf(steps, tt.w); math.Abs(got-tt.want) > 1e-9 {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		if got, known := tailOf(steps, tt.w); !known || math.Abs(got-tt.want) > 1e-9 {
+			t.Errorf("%s: %v, %v, want %v", tt.name, got, known, tt.want)
 		}
 	}
 	counted := []step{{at: ms, times: []times{{0.001, 989}, {0.5, 11}}}}
-	if got := tailOf(counted, window{0, 2 * ms}); got != 0.5 {
-		t.Errorf("of counted units: %v", got)
+	if got, known := tailOf(counted, window{0, 2 * ms}); !known || got != 0.5 {
+		t.Errorf("of counted units: %v, %v", got, known)
+	}
+	// A victim that stands still has no tail, and not a tail of 0.
+	for _, still := range [][]step{evenly(0, 100*ms, 10*ms), {{at: 150 * ms, times: []times{}}}} {
+		if got, known := tailOf(still, window{100 * ms, 200 * ms}); known {
+			t.Errorf("the tail of no unit is %v", got)
+		}
 	}
 }
 

@@ -41,22 +41,30 @@ func TestLossOfTheVictim(t *testing.T) {
 			if got := trial.Conditions["loss"]; !strings.HasPrefix(got, "shown") {
 				t.Errorf("%s: the loss is %s", name, got)
 			}
-			checkTimelines(t, trial)
+			checkTimelines(t, trial, aggressors)
 		}
 	}
 }
 
-// checkTimelines checks the timelines of the parties: the victim's falls while the aggressor's exists.
-func checkTimelines(t *testing.T, trial result.Trial) {
+// checkTimelines checks the timelines of the parties: the victim's falls while the aggressors' exist. Each party has a name, because
+// a report has one line for a name.
+func checkTimelines(t *testing.T, trial result.Trial, aggressors string) {
 	t.Helper()
 	byName := map[string]result.Timeline{}
 	for _, l := range trial.Timelines {
+		if _, again := byName[l.Name]; again {
+			t.Errorf("two timelines have the name %q", l.Name)
+		}
 		byName[l.Name] = l
 		if len(l.At) != len(l.Values) || len(l.At) < 2 || len(l.At) > 1000 || l.Group != trial.Timelines[0].Group {
 			t.Errorf("the timeline %q has %d times, %d values and the group %q", l.Name, len(l.At), len(l.Values), l.Group)
 		}
 	}
-	victim, aggressor := byName["victim"], byName["aggressor"]
+	name := "aggressor"
+	if aggressors != "1" {
+		name += " " + aggressors
+	}
+	victim, aggressor := byName["victim"], byName[name]
 	if len(victim.At) == 0 || len(aggressor.At) == 0 || len(byName["victim, control"].At) == 0 {
 		t.Fatalf("there are timelines of %d parties", len(byName))
 	}

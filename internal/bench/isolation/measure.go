@@ -3,6 +3,7 @@ package isolation
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -248,13 +249,17 @@ const points = 200
 func timelines(t bench.Trial, loaded, control pass) {
 	const group = "Speed, relative to the victim's before, and to the aggressor's mean"
 	line(t, group, "victim", loaded.victim, loaded.whole(), rates(loaded.victim, loaded.before, 1)[0])
-	for _, steps := range loaded.aggressors {
-		line(t, group, "aggressor", steps, window{loaded.during.start - loaded.ramp, loaded.during.end}, rates(steps, loaded.during, 1)[0])
+	for i, steps := range loaded.aggressors {
+		name := "aggressor"
+		if len(loaded.aggressors) > 1 { // a report has one line for a name
+			name = fmt.Sprintf("aggressor %d", i+1)
+		}
+		line(t, group, name, steps, window{loaded.during.start - loaded.ramp, loaded.during.end}, rates(steps, loaded.during, 1)[0])
 	}
 	line(t, group, "victim, control", control.victim, control.whole(), rates(control.victim, control.before, 1)[0])
 	const cpus = "CPU time per second"
 	line(t, cpus, "victim", loaded.victimCPU, loaded.whole(), 1)
-	line(t, cpus, "aggressor", loaded.aggressorCPU, loaded.during, 1)
+	line(t, cpus, "all aggressors", loaded.aggressorCPU, loaded.during, 1)
 	line(t, cpus, "victim, control", control.victimCPU, control.whole(), 1)
 }
 

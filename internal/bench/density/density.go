@@ -53,18 +53,28 @@ func read(t bench.Trial) (r reading, err error) {
 		}
 		r.noCensus = err
 	}
-	if r.host, err = t.Cost.Host(); err != nil {
+	if r.host, err = hostMemory(t); err != nil {
 		if !engine.Unsupported(err) {
 			return reading{}, err
 		}
 		r.noAvailable = err
-	} else if _, known := r.host["MemAvailable"]; !known {
-		r.noAvailable = &engine.UnsupportedError{What: "the available memory of the host", Reason: "the kernel is older than Linux 3.14"}
 	}
 	if r.noCensus != nil && r.noAvailable != nil {
 		return reading{}, r.noCensus
 	}
 	return r, nil
+}
+
+// hostMemory reads the memory of the host, which includes MemAvailable.
+func hostMemory(t bench.Trial) (bench.HostMemory, error) {
+	host, err := t.Cost.Host()
+	if err != nil {
+		return nil, err
+	}
+	if _, known := host["MemAvailable"]; !known {
+		return nil, &engine.UnsupportedError{What: "the available memory of the host", Reason: "the kernel is older than Linux 3.14"}
+	}
+	return host, nil
 }
 
 // pss is the memory of all processes.

@@ -19,12 +19,14 @@ type kept struct {
 	values     map[string][]float64
 	conditions map[string]string
 	tasks      int64
+	host       bench.HostMemory
 }
 
 func (k *kept) Record(metric string, value float64) {
 	k.values[metric] = append(k.values[metric], value)
 }
 func (k *kept) Condition(name, value string) { k.conditions[name] = value }
+func (k *kept) Host() (bench.HostMemory, error) { return k.host, nil }
 func (k *kept) Tasks() (int64, error) {
 	if k.tasks == 0 {
 		return 0, &engine.UnsupportedError{}
@@ -266,6 +268,15 @@ func TestMostIsUnknown(t *testing.T) {
 		if err := recordMost(trial, all); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// On a kernel without MemAvailable the real mode is impossible. Its memory is not 0, which would be below every floor.
+func TestFillNeedsMemAvailable(t *testing.T) {
+	k, trial := newTrial(0)
+	k.host = bench.HostMemory{"MemTotal": 1024 * mib}
+	if err := fill(t.Context(), trial); !engine.Unsupported(err) {
+		t.Errorf("the error is %v, want a missing capability", err)
 	}
 }
 

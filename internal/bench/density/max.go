@@ -129,7 +129,7 @@ func fill(ctx context.Context, t bench.Trial) error {
 	var running []*bench.Running
 	stopped := "the largest number of containers that Touchstone starts, " + strconv.Itoa(largest)
 	for len(running) < largest {
-		host, err := t.Cost.Host()
+		host, err := hostMemory(t)
 		if err != nil {
 			return err
 		}

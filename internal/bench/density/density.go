@@ -162,25 +162,39 @@ func (all readings) components() []monitor.Component {
 // kind is a kind of the host's memory that makes the cost differ from the PSS.
 type kind struct {
 	component, help string
-	// of is the amount in a reading. A larger amount makes the cost larger than the PSS.
+	// field is the field of /proc/meminfo, empty for a kind of the PSS. On a kernel without the field the kind is unknown.
+	field string
+	// of is the amount in a reading. A larger amount makes the cost larger than the PSS. If it is nil, it is the field.
 	of func(r reading) int64
 }
 
-func field(name string) func(reading) int64 { return func(r reading) int64 { return r.host[name] } }
+// amount is the amount in a reading.
+func (k kind) amount(r reading) int64 {
+	if k.of == nil {
+		return r.host[k.field]
+	}
+	return k.of(r)
+}
+
+// known reports whether the kernel reports the kind.
+func (k kind) known(r reading) bool {
+	_, known := r.host[k.field]
+	return known || k.field == ""
+}
 
 // kinds are the kinds of memory in the difference. All other memory is "other".
 func kinds() []kind {
 	return []kind{
-		{"slab", "kernel objects that cannot be reclaimed (SUnreclaim)", field("SUnreclaim")},
-		{"page tables", "page tables, also for virtual machines (PageTables, SecPageTables)", func(r reading) int64 {
+		{"slab", "kernel objects that cannot be reclaimed (SUnreclaim)", "SUnreclaim", nil},
+		{"page tables", "page tables, also for virtual machines (PageTables, SecPageTables)", "PageTables", func(r reading) int64 {
 			return r.host["PageTables"] + r.host["SecPageTables"]
 		}},
-		{"kernel stacks", "stacks of threads in the kernel (KernelStack)", field("KernelStack")},
-		{"per-CPU memory", "the kernel's memory for each CPU, mostly of cgroups (Percpu)", field("Percpu")},
-		{"tmpfs", "memory of tmpfs and shared memory that no process of the target maps (Shmem)", func(r reading) int64 {
+		{"kernel stacks", "stacks of threads in the kernel (KernelStack)", "KernelStack", nil},
+		{"per-CPU memory", "the kernel's memory for each CPU, mostly of cgroups (Percpu)", "Percpu", nil},
+		{"tmpfs", "memory of tmpfs and shared memory that no process of the target maps (Shmem)", "Shmem", func(r reading) int64 {
 			return r.host["Shmem"] - r.pss().Shared
 		}},
-		{"page cache", "pages of files in the PSS, which the kernel counts as available: negative", func(r reading) int64 {
+		{"page cache", "pages of files in the PSS, which the kernel counts as available: negative", "", func(r reading) int64 {
 			return -r.pss().File
 		}},
 	}
@@ -194,12 +208,15 @@ func (all readings) divided() bool {
 	return last.Anonymous+last.File+last.Shared > 0
 }
 
-// explain calls add with each kind's part of the difference between the cost and the PSS, each as estimated from its growth. The parts
-// add up to the difference, because the estimate is linear.
+// explain calls add with each known kind's part of the difference between the cost and the PSS, each as estimated from its growth. The
+// parts add up to the difference, because the estimate is linear.
 func (all readings) explain(estimate func([]float64) float64, add func(component string, value float64)) {
 	rest := estimate(all.cost()) - estimate(all.growth(func(r reading) int64 { return r.pss().PSS }))
 	for _, k := range kinds() {
-		part := estimate(all.growth(k.of))
+		if !k.known(all[0]) {
+			continue
+		}
+		part := estimate(all.growth(k.amount))
 		rest -= part
 		add(k.component, part)
 	}

@@ -46,7 +46,10 @@ const (
 
 // host has 1 GiB, and the amounts of some fields. The other programs have 100 MiB.
 func host(fields map[string]int64) bench.HostMemory {
-	h := bench.HostMemory{"MemTotal": 1024 * mib, "MemAvailable": 924 * mib, "AnonPages": 100 * mib}
+	h := bench.HostMemory{
+		"MemTotal": 1024 * mib, "MemAvailable": 924 * mib, "AnonPages": 100 * mib,
+		"SUnreclaim": 0, "PageTables": 0, "KernelStack": 0, "Percpu": 0, "Shmem": 0,
+	}
 	for name, n := range fields {
 		if name == "MemAvailable" {
 			h[name] = n
@@ -151,6 +154,20 @@ func TestRestAddsUp(t *testing.T) {
 	}
 	if want := k.values["MemoryPerContainer"][0] - k.values["PSSPerContainer"][0]; math.Abs(sum-want) > 1 {
 		t.Errorf("the parts add up to %v, want %v", sum, want)
+	}
+}
+
+// A field that the kernel does not report is unknown, and not 0. Its memory is in the rest.
+func TestUnknownKind(t *testing.T) {
+	k, trial := newTrial(0)
+	all := sandboxes(10)
+	for _, r := range all {
+		delete(r.host, "Percpu")
+	}
+	recordMemory(trial, all)
+	k.check(t, map[string]float64{"RestPerContainerSlab": 2 * mib, "RestPerContainerPageCache": -4 * mib, "RestPerContainerOther": mib})
+	if got := k.values["RestPerContainerPerCPUMemory"]; len(got) > 0 {
+		t.Errorf("the unknown memory is %v", got)
 	}
 }
 

@@ -1,6 +1,7 @@
 package footprint
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -27,7 +28,7 @@ func openRPM(t tree, file string) (*store, error) {
 		return nil, unreadable("rpm", fmt.Errorf("%s: %w", file, err))
 	}
 	packages, err := db.ListPackages()
-	if err != nil {
+	if err := errors.Join(err, db.Close()); err != nil {
 		return nil, unreadable("rpm", fmt.Errorf("%s: %w", file, err))
 	}
 	var units []*unit

@@ -39,7 +39,11 @@ func (t trialInstall) DaemonMemory() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return memory[monitor.Daemon], nil
+	bytes, found := memory[monitor.Daemon]
+	if !found {
+		return 0, &engine.UnsupportedError{What: "the daemon's memory", Reason: "no process of the daemon was found"}
+	}
+	return bytes, nil
 }
 
 func (t trialInstall) DaemonCPU() (time.Duration, error) {

@@ -2,10 +2,7 @@ package footprint
 
 import (
 	"bufio"
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -79,40 +76,10 @@ func (h *Host) follow(files []string) (*loose, error) {
 	return l, nil
 }
 
-// needs returns the files that the dynamic linker loads for a file, or the interpreter of a script, without links.
+// needs returns the files that a file needs before it runs, without links: an interpreter, and libraries, which it finds as ld.so(8)
+// does without its cache.
 func (l *loose) needs(t tree, file string) ([]string, error) {
-	f, err := os.Open(t.at(file))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // it is only read from
-	beginning := make([]byte, 256)
-	n, err := io.ReadFull(f, beginning)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, err
-	}
-	beginning = beginning[:n]
-	switch {
-	case linker.Is(beginning):
-		return l.libraries(t, f, file)
-	case bytes.HasPrefix(beginning, []byte("#!")):
-		line, _, _ := strings.Cut(string(beginning[2:]), "\n")
-		words := strings.Fields(line)
-		if len(words) == 0 {
-			return nil, fmt.Errorf("%s: the name of the interpreter is missing", file)
-		}
-		interpreter, err := t.resolve(words[0])
-		if err != nil {
-			return nil, fmt.Errorf("the interpreter of %s: %w", file, err)
-		}
-		return []string{interpreter}, nil
-	}
-	return nil, nil
-}
-
-// libraries finds the dynamic linker and the libraries of an ELF file, as ld.so(8) does without its cache.
-func (l *loose) libraries(t tree, content io.ReaderAt, file string) ([]string, error) {
-	f, err := linker.Read(content, path.Dir(file))
+	f, err := t.linked(file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -120,7 +87,7 @@ func (l *loose) libraries(t tree, content io.ReaderAt, file string) ([]string, e
 	if f.Interpreter != "" {
 		interpreter, err := t.resolve(f.Interpreter)
 		if err != nil {
-			return nil, fmt.Errorf("the dynamic linker of %s: %w", file, err)
+			return nil, fmt.Errorf("the interpreter of %s: %w", file, err)
 		}
 		found = append(found, interpreter)
 	}
@@ -134,6 +101,16 @@ func (l *loose) libraries(t tree, content io.ReaderAt, file string) ([]string, e
 		found = append(found, at)
 	}
 	return found, nil
+}
+
+// linked reads the needs of a file.
+func (t tree) linked(file string) (linker.File, error) {
+	content, err := os.Open(t.at(file))
+	if err != nil {
+		return linker.File{}, err
+	}
+	defer func() { _ = content.Close() }() // it is only read from
+	return linker.Read(content, path.Dir(file))
 }
 
 // library finds a library of the same class and machine as f.
@@ -152,12 +129,7 @@ func (t tree) library(f linker.File, library string, dirs []string) (string, err
 
 // fits reports whether a library is of the same class and machine as f. The linker skips other ones.
 func (t tree) fits(f linker.File, file string) bool {
-	content, err := os.Open(t.at(file))
-	if err != nil {
-		return false
-	}
-	defer func() { _ = content.Close() }() // it is only read from
-	l, err := linker.Read(content, path.Dir(file))
+	l, err := t.linked(file)
 	return err == nil && l.Class == f.Class && l.Machine == f.Machine
 }
 

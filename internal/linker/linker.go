@@ -1,21 +1,25 @@
-// Package linker reads the needs of an ELF file from its headers: the dynamic linker, the libraries, and the directories in
-// which the file asks for them. It does not know libraries that a program opens while it runs (dlopen).
+// Package linker reads the files that a program needs before it runs, from the headers of the program: the interpreter of a script; the
+// dynamic linker of an ELF file, its libraries and their directories. It does not know libraries that a program opens while it
+// runs (dlopen). Importers find the files, because one of them looks in a host and the other in an archive of packages.
 package linker
 
 import (
 	"bytes"
 	"debug/elf"
+	"errors"
 	"fmt"
 	"io"
 	"path"
 	"strings"
 )
 
-// File is an ELF file's needs.
+// File is the needs of a file. It is zero for a file that is neither a script nor an ELF file.
 type File struct {
+	// Class and Machine are zero for a script.
 	Class   elf.Class
 	Machine elf.Machine
-	// Interpreter is the path of the dynamic linker (PT_INTERP). It is empty for a static program and for a library.
+	// Interpreter is the path of the dynamic linker (PT_INTERP), or of the interpreter of a script. It is empty for a static program
+	// and for a library.
 	Interpreter string
 	// Libraries are the names of libraries (DT_NEEDED). A name with a slash is a path.
 	Libraries []string
@@ -26,11 +30,33 @@ type File struct {
 // maxInterpreter bounds the path of a dynamic linker, in bytes.
 const maxInterpreter = 4096
 
-// Is reports whether a file begins like an ELF file.
-func Is(beginning []byte) bool { return bytes.HasPrefix(beginning, []byte(elf.ELFMAG)) }
+// scriptStart is the part of a script that the kernel reads, in bytes: execve(2).
+const scriptStart = 256
 
-// Read reads the headers of a file in the directory dir.
+// Read reads the needs of a file in the directory dir.
 func Read(content io.ReaderAt, dir string) (File, error) {
+	start := make([]byte, scriptStart)
+	n, err := content.ReadAt(start, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return File{}, err
+	}
+	start = start[:n]
+	if bytes.HasPrefix(start, []byte(elf.ELFMAG)) {
+		return readELF(content, dir)
+	}
+	script, ok := bytes.CutPrefix(start, []byte("#!"))
+	if !ok {
+		return File{}, nil
+	}
+	line, _, _ := bytes.Cut(script, []byte("\n"))
+	words := bytes.Fields(line)
+	if len(words) == 0 {
+		return File{}, errors.New("the name of the interpreter is missing")
+	}
+	return File{Interpreter: string(words[0])}, nil
+}
+
+func readELF(content io.ReaderAt, dir string) (File, error) {
 	f, err := elf.NewFile(content)
 	if err != nil {
 		return File{}, err

@@ -1,12 +1,8 @@
 package debian
 
 import (
-	"bufio"
-	"bytes"
 	"debug/elf"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -46,15 +42,9 @@ func (c *closure) add(name string) error {
 	if err != nil {
 		return err
 	}
-	magic := make([]byte, len(elf.ELFMAG))
-	if _, err := io.ReadFull(content, magic); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return err
-	}
-	switch {
-	case linker.Is(magic):
-		err = c.addELF(to, content)
-	case bytes.HasPrefix(magic, []byte("#!")):
-		err = c.addScript(content)
+	needs, err := linker.Read(content, "/"+path.Dir(to))
+	if err == nil {
+		err = c.addNeeds(needs)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -62,31 +52,12 @@ func (c *closure) add(name string) error {
 	return nil
 }
 
-// addScript adds a script's interpreter.
-func (c *closure) addScript(content io.ReaderAt) error {
-	line, err := bufio.NewReader(io.NewSectionReader(content, 2, 256)).ReadString('\n')
-	if err != nil {
-		return fmt.Errorf("read the name of the interpreter: %w", err)
-	}
-	fields := strings.Fields(line)
-	if len(fields) == 0 {
-		return errors.New("the name of the interpreter is missing")
-	}
-	if fields[0] == c.given {
-		return nil
-	}
-	return c.add(fields[0])
-}
-
-func (c *closure) addELF(name string, content io.ReaderAt) error {
-	f, err := linker.Read(content, "/"+path.Dir(name))
-	if err != nil {
-		return err
-	}
-	if f.Machine != c.arch.machine {
+// addNeeds adds the interpreter and the libraries of a file.
+func (c *closure) addNeeds(f linker.File) error {
+	if f.Machine != elf.EM_NONE && f.Machine != c.arch.machine {
 		return fmt.Errorf("it is for %v, not for %v", f.Machine, c.arch.machine)
 	}
-	if f.Interpreter != "" {
+	if f.Interpreter != "" && f.Interpreter != c.given {
 		if err := c.add(f.Interpreter); err != nil {
 			return err
 		}

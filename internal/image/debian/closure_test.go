@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"debug/elf"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -20,52 +19,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/ulikunitz/xz"
-)
 
-// binaryOf builds a minimal ELF file with dependencies.
-func binaryOf(t testing.TB, machine elf.Machine, interpreter, runpath string, needed ...string) string {
-	t.Helper()
-	names := []byte{0}
-	name := func(s string) uint64 {
-		at := len(names)
-		names = append(append(names, s...), 0)
-		return uint64(at)
-	}
-	var dynamic []elf.Dyn64
-	for _, n := range needed {
-		dynamic = append(dynamic, elf.Dyn64{Tag: int64(elf.DT_NEEDED), Val: name(n)})
-	}
-	if runpath != "" {
-		dynamic = append(dynamic, elf.Dyn64{Tag: int64(elf.DT_RUNPATH), Val: name(runpath)})
-	}
-	dynamic = append(dynamic, elf.Dyn64{})
-	const head, program, section = 64, 56, 64
-	at := struct{ interpreter, names, dynamic, sections uint64 }{interpreter: head + program}
-	at.names = at.interpreter + uint64(len(interpreter)) + 1
-	at.dynamic = at.names + uint64(len(names))
-	at.sections = at.dynamic + uint64(16*len(dynamic))
-	h := elf.Header64{
-		Type: uint16(elf.ET_DYN), Machine: uint16(machine), Version: 1, Phoff: head, Shoff: at.sections, Ehsize: head, Phentsize: program, Shentsize: section, Shnum: 3,
-	}
-	copy(h.Ident[:], elf.ELFMAG)
-	h.Ident[elf.EI_CLASS], h.Ident[elf.EI_DATA], h.Ident[elf.EI_VERSION] = byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), 1
-	p := elf.Prog64{Type: uint32(elf.PT_INTERP), Off: at.interpreter, Filesz: uint64(len(interpreter)) + 1}
-	if h.Phnum = 1; interpreter == "" {
-		p.Type = uint32(elf.PT_NULL)
-	}
-	var b bytes.Buffer
-	for _, part := range []any{
-		h, p, append([]byte(interpreter), 0), names, dynamic,
-		elf.Section64{},
-		elf.Section64{Type: uint32(elf.SHT_STRTAB), Off: at.names, Size: uint64(len(names))},
-		elf.Section64{Type: uint32(elf.SHT_DYNAMIC), Off: at.dynamic, Size: uint64(16 * len(dynamic)), Link: 1, Entsize: 16},
-	} {
-		if err := binary.Write(&b, binary.LittleEndian, part); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return b.String()
-}
+	"github.com/touchstone-bench/touchstone/internal/linker/linkertest"
+)
 
 // file is an entry of a test's tree: a text with "-> " is a symbolic link, with "=> " a hard link.
 type file struct{ name, content string }
@@ -120,7 +76,7 @@ const lib = "usr/lib/x86_64-linux-gnu/"
 
 func TestClosure(t *testing.T) {
 	amd64 := func(interpreter, runpath string, needed ...string) string {
-		return binaryOf(t, elf.EM_X86_64, interpreter, runpath, needed...)
+		return linkertest.File(elf.EM_X86_64, interpreter, runpath, needed...)
 	}
 	tr := treeOf(t,
 		file{"usr/bin/program", amd64("/lib64/ld.so.2", "", "libdirect.so.1", "libc.so.6")},
@@ -142,7 +98,7 @@ func TestClosure(t *testing.T) {
 		file{"usr/share/data", "data"}, file{"usr/share/empty", ""},
 		file{"usr/bin/unused", amd64("/lib64/ld.so.2", "", "libunused.so")},
 		file{"usr/bin/lacking", amd64("", "", "libmissing.so.7")},
-		file{"usr/bin/foreign", binaryOf(t, elf.EM_AARCH64, "", "")},
+		file{"usr/bin/foreign", linkertest.File(elf.EM_AARCH64, "", "")},
 		file{"usr/bin/broken", "\x7fELF and no more"},
 		file{"usr/bin/round", "-> round-about"}, file{"usr/bin/round-about", "-> round"},
 		file{"usr/bin/dangling", "-> nothing"},

@@ -25,7 +25,7 @@ type kept struct {
 func (k *kept) Record(metric string, value float64) {
 	k.values[metric] = append(k.values[metric], value)
 }
-func (k *kept) Condition(name, value string) { k.conditions[name] = value }
+func (k *kept) Condition(name, value string)    { k.conditions[name] = value }
 func (k *kept) Host() (bench.HostMemory, error) { return k.host, nil }
 func (k *kept) Tasks() (int64, error) {
 	if k.tasks == 0 {

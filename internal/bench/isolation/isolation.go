@@ -156,7 +156,7 @@ func metrics(s speed, dimension result.Dimension) []result.Metric {
 	return []result.Metric{
 		kept,
 		ratio("Loss", "Kept", "1 − Kept, the loss of the victim's speed (wang, equation 2) without the part that the control shows as well; negative after a gain"),
-		ratio("LossNoise", "Kept", "noise of Loss within the trial, half of its 99 % interval from ten windows of each phase: a single trial shows a loss only beyond it"),
+		ratio("LossNoise", "Kept", "noise of Loss within the trial, half of its 99 % interval from up to ten windows of each phase: a single trial shows a loss only beyond it"),
 		rate("SpeedBefore", alone),
 		rate("SpeedDuring", beside),
 		rate("SpeedAfter", " after the aggressor's end"),

@@ -1,27 +1,20 @@
 package catalogue_test
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
-	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/runner"
-	"github.com/touchstone-bench/touchstone/internal/stats"
-	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // The disk benchmarks work on bare metal and in containers, on every volume. TestRealPrograms of package cli runs them behind an
@@ -72,56 +65,6 @@ func TestRealDisk(t *testing.T) {
 			}
 		})
 	}
-}
-
-// realHarness runs benchmarks on a real target with the images.
-type realHarness struct {
-	name    string
-	engine  engine.Engine
-	session engine.Session
-	files   map[bench.Image]runner.Image
-	host    engine.Engine // for processes outside the target; nil for most
-}
-
-func newRealHarness(t *testing.T, targetName string, driver engine.Driver) *realHarness {
-	t.Helper()
-	rootfs, _ := enginetest.Workload(t)
-	l := &realHarness{name: targetName, session: enginetest.Session(t, oci.LauncherOptions)}
-	l.files = map[bench.Image]runner.Image{bench.ProbeImage: {Rootfs: l.session.Rootfs}, bench.WorkloadImage: {Rootfs: rootfs}}
-	parsed, err := target.Parse(targetName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.engine, err = driver.Open(t.Context(), parsed, l.session)
-	enginetest.Require(t, targetName, err)
-	t.Cleanup(func() {
-		if err := l.engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return l
-}
-
-// run executes one trial. The page cache belongs to the whole host, so only the files of the trial are dropped.
-func (l *realHarness) run(t *testing.T, name string, given bench.Params) result.Trial {
-	t.Helper()
-	b := find(t, name)
-	params, err := b.Resolve(given, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var trials []result.Trial
-	_, err = runner.Run(t.Context(), runner.Config{
-		RunID: l.session.RunID, Images: l.files, Data: l.session.Data, Memory: memoryDir(t), Work: []plan.Work{{Benchmark: b, Params: params}},
-		Targets: []runner.Target{{Name: l.name, Engine: l.engine}}, DropCaches: func(context.Context) error { return dropFiles(l.session.Data) },
-		Stop: stats.StopRule{Min: 1}, TrialLimit: time.Minute, CallLimit: time.Minute,
-		Clock: runner.SystemClock{}, Cgroups: l.session.Cgroups, Noise: quiet{}, Observer: quiet{}, Host: l.host,
-		Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
-	})
-	if err != nil || len(trials) != 1 {
-		t.Fatalf("Run() = %v with %d trials, want one", err, len(trials))
-	}
-	return trials[0]
 }
 
 // dropFiles writes the trials' files on disk back, and drops them from the page cache.

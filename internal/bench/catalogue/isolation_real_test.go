@@ -23,9 +23,7 @@ func TestRealIsolation(t *testing.T) {
 	for _, tt := range realTargets {
 		t.Run(strings.ReplaceAll(tt.name, "/", "_"), func(t *testing.T) {
 			l := newRealHarness(t, tt.name, tt.driver)
-			if l.session.Cgroups == nil {
-				t.Skip("needs the right to make cgroups: run as root")
-			}
+			l.needsCgroups(t)
 			small := bench.Params{"n": "200", "noise": "400"}
 			checkIsolation(t, l.run(t, isolationCPU, briefly(small)))
 			if tt.name == "native" {

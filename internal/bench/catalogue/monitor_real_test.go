@@ -4,21 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
-	"github.com/touchstone-bench/touchstone/internal/engine/engines"
-	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
-	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
-	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
-	"github.com/touchstone-bench/touchstone/internal/stats"
-	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // A program of 96 MiB shows in the memory of its cgroup and of its component, once and while it runs. The samples take about 1 % of a CPU
@@ -38,39 +31,15 @@ func TestRealMemoryOverTime(t *testing.T) {
 		{"oci/runsc@platform=systrap", oci.Driver{}, monitor.Sentry},
 	} {
 		t.Run(strings.ReplaceAll(tt.target, "/", "_"), func(t *testing.T) {
-			s := enginetest.Session(t, oci.LauncherOptions)
-			if s.Cgroups == nil {
-				t.Skip("needs the right to make cgroups: run as root")
-			}
-			parsed, err := target.Parse(tt.target)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := tt.driver.Open(t.Context(), parsed, s)
-			enginetest.Require(t, tt.target, err)
-			t.Cleanup(func() {
-				if err := e.Close(); err != nil {
-					t.Error(err)
-				}
+			l := newProbeHarness(t, tt.target, tt.driver)
+			l.needsCgroups(t)
+			trials, outcome := l.trials(t, find(t, "performance.memory.stream").Monitored(), bench.Params{"mib": "32", "duration": "3s"}, 1, byComponent, func(c *runner.Config) {
+				c.Work[0].Monitor, c.Proc = bench.MonitorInterval, "/proc"
 			})
-			b := find(t, "performance.memory.stream").Monitored()
-			params, err := b.Resolve(bench.Params{"mib": "32", "duration": "3s"}, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var trials []result.Trial
-			outcome, err := runner.Run(t.Context(), runner.Config{
-				RunID: s.RunID, Images: map[bench.Image]runner.Image{bench.ProbeImage: {Rootfs: s.Rootfs}}, Data: t.TempDir(),
-				Work:    []plan.Work{{Benchmark: b, Params: params, Monitor: bench.MonitorInterval}},
-				Targets: []runner.Target{{Name: tt.target, Engine: e}},
-				Stop:    stats.StopRule{Min: 1}, TrialLimit: time.Minute, CallLimit: time.Minute, Proc: "/proc",
-				Clock: runner.SystemClock{}, Cgroups: s.Cgroups, Programs: engines.All(fake.NewClock(), nil).Programs(), Noise: quiet{}, Observer: quiet{},
-				Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
-			})
-			if err != nil || len(trials) != 1 || trials[0].Status != result.OK {
-				t.Fatalf("Run() = %+v, %v with the trials %v", outcome, err, trials)
-			}
 			trial := trials[0]
+			if trial.Status != result.OK {
+				t.Fatalf("%s because %s", trial.Status, trial.Reason)
+			}
 			highest := func(group, name string) float64 {
 				i := slices.IndexFunc(trial.Timelines, func(l result.Timeline) bool { return l.Group == group && l.Name == name })
 				if i < 0 {

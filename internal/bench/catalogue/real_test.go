@@ -4,26 +4,19 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
-	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
-	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
-	"github.com/touchstone-bench/touchstone/internal/stats"
-	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // The costs of components are the costs of the real processes. Their sum is the kernel's count of all processes.
 func TestRealComponents(t *testing.T) {
-	const name = "operations.container.lifecycle"
 	for _, tt := range []struct {
 		target string
 		driver engine.Driver
@@ -36,31 +29,11 @@ func TestRealComponents(t *testing.T) {
 		{"oci/runsc@platform=systrap", oci.Driver{}, []monitor.Component{monitor.Runtime, monitor.Sentry, monitor.Gofer}, []monitor.Component{monitor.Sentry, monitor.Gofer}},
 	} {
 		t.Run(strings.ReplaceAll(tt.target, "/", "_"), func(t *testing.T) {
-			s := enginetest.Session(t, oci.LauncherOptions)
-			if s.Cgroups == nil {
-				t.Skip("needs the right to make cgroups: run as root")
-			}
-			parsed, err := target.Parse(tt.target)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := tt.driver.Open(t.Context(), parsed, s)
-			enginetest.Require(t, tt.target, err)
-			t.Cleanup(func() {
-				if err := e.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-			var trials []result.Trial
-			outcome, err := runner.Run(t.Context(), runner.Config{
-				RunID: s.RunID, Images: map[bench.Image]runner.Image{bench.ProbeImage: {Rootfs: s.Rootfs}}, Data: t.TempDir(), Work: []plan.Work{{Benchmark: find(t, name)}},
-				Targets: []runner.Target{{Name: tt.target, Engine: e}},
-				Stop:    stats.StopRule{Min: 3}, TrialLimit: time.Minute, CallLimit: time.Minute,
-				Clock: runner.SystemClock{}, Cgroups: s.Cgroups, Programs: engines.All(fake.NewClock(), nil).Programs(), Noise: quiet{}, Observer: quiet{},
-				Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
-			})
-			if err != nil || len(trials) != 3 || len(outcome.Caveats) > 0 {
-				t.Fatalf("Run() = %+v, %v with %d trials", outcome, err, len(trials))
+			l := newProbeHarness(t, tt.target, tt.driver)
+			l.needsCgroups(t)
+			trials, outcome := l.trials(t, find(t, "operations.container.lifecycle"), nil, 3, byComponent)
+			if len(outcome.Caveats) > 0 {
+				t.Errorf("the run has the caveats %q", outcome.Caveats)
 			}
 			for _, trial := range trials {
 				if trial.Status != result.OK {
@@ -71,6 +44,9 @@ func TestRealComponents(t *testing.T) {
 		})
 	}
 }
+
+// byComponent makes a run know the programs of components.
+func byComponent(c *runner.Config) { c.Programs = engines.All(fake.NewClock(), nil).Programs() }
 
 func checkComponents(t *testing.T, trial result.Trial, cpu, memory []monitor.Component) {
 	t.Helper()

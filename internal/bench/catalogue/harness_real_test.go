@@ -1,0 +1,110 @@
+package catalogue_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/native"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// realHarness runs benchmarks on a real target.
+type realHarness struct {
+	name    string
+	engine  engine.Engine
+	session engine.Session
+	files   map[bench.Image]runner.Image
+	host    engine.Engine // for processes outside the target; nil for most
+}
+
+// newRealHarness returns a harness with both images.
+func newRealHarness(t *testing.T, targetName string, driver engine.Driver) *realHarness {
+	t.Helper()
+	rootfs, _ := enginetest.Workload(t)
+	l := newProbeHarness(t, targetName, driver)
+	l.files[bench.WorkloadImage] = runner.Image{Rootfs: rootfs}
+	return l
+}
+
+// newProbeHarness returns a harness with the image of the probe alone.
+func newProbeHarness(t *testing.T, targetName string, driver engine.Driver) *realHarness {
+	t.Helper()
+	l := &realHarness{name: targetName, session: enginetest.Session(t, oci.LauncherOptions)}
+	l.files = map[bench.Image]runner.Image{bench.ProbeImage: {Rootfs: l.session.Rootfs}}
+	l.engine = l.open(t, targetName, driver)
+	return l
+}
+
+// open opens a target in the harness's session.
+func (l *realHarness) open(t *testing.T, targetName string, driver engine.Driver) engine.Engine {
+	t.Helper()
+	parsed, err := target.Parse(targetName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := driver.Open(t.Context(), parsed, l.session)
+	enginetest.Require(t, targetName, err)
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// withHost opens bare metal for processes outside the target.
+func (l *realHarness) withHost(t *testing.T) *realHarness {
+	t.Helper()
+	l.host = l.open(t, target.Native, native.Driver{})
+	return l
+}
+
+// needsCgroups skips the test without the right to make cgroups.
+func (l *realHarness) needsCgroups(t *testing.T) {
+	t.Helper()
+	if l.session.Cgroups == nil {
+		t.Skip("needs the right to make cgroups: run as root")
+	}
+}
+
+// run executes one trial.
+func (l *realHarness) run(t *testing.T, name string, given bench.Params) result.Trial {
+	t.Helper()
+	trials, _ := l.trials(t, find(t, name), given, 1)
+	return trials[0]
+}
+
+// trials executes n trials, with changes to the configuration of the run. The page cache belongs to the whole host, so only the files of
+// the trial are dropped.
+func (l *realHarness) trials(t *testing.T, b bench.Benchmark, given bench.Params, n int, changes ...func(*runner.Config)) ([]result.Trial, runner.Outcome) {
+	t.Helper()
+	params, err := b.Resolve(given, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trials []result.Trial
+	config := runner.Config{
+		RunID: l.session.RunID, Images: l.files, Data: l.session.Data, Memory: memoryDir(t), Work: []plan.Work{{Benchmark: b, Params: params}},
+		Targets: []runner.Target{{Name: l.name, Engine: l.engine}}, DropCaches: func(context.Context) error { return dropFiles(l.session.Data) },
+		Stop: stats.StopRule{Min: n}, TrialLimit: time.Minute, CallLimit: time.Minute,
+		Clock: runner.SystemClock{}, Cgroups: l.session.Cgroups, Noise: quiet{}, Observer: quiet{}, Host: l.host,
+		Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
+	}
+	for _, change := range changes {
+		change(&config)
+	}
+	outcome, err := runner.Run(t.Context(), config)
+	if err != nil || len(trials) != n {
+		t.Fatalf("Run() = %+v, %v with %d trials, want %d", outcome, err, len(trials), n)
+	}
+	return trials, outcome
+}

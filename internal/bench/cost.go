@@ -44,16 +44,16 @@ func ComponentMetrics() []result.Metric {
 	return append(cpu, memory...)
 }
 
-func cpuMetric(c monitor.Component) string    { return "HostCPU" + title(c) }
-func memoryMetric(c monitor.Component) string { return "PSS" + title(c) }
+func cpuMetric(c monitor.Component) string    { return "HostCPU" + Title(string(c)) }
+func memoryMetric(c monitor.Component) string { return "PSS" + Title(string(c)) }
 
-// title is the component in the names of metrics: "FileServer".
-func title(c monitor.Component) string {
-	var name string
-	for word := range strings.SplitSeq(string(c), " ") {
-		name += strings.ToUpper(word[:1]) + word[1:]
+// Title spells a component or another group of words as a part of a metric's name: "file server" is "FileServer".
+func Title(words string) string {
+	var name strings.Builder
+	for word := range strings.FieldsFuncSeq(words, func(r rune) bool { return r == ' ' || r == '-' }) {
+		name.WriteString(strings.ToUpper(word[:1]) + word[1:])
 	}
-	return name
+	return name.String()
 }
 
 // processesOf describes the processes of each component for people.

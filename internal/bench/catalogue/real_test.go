@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
@@ -60,7 +61,7 @@ func checkComponents(t *testing.T, trial result.Trial, cpu, memory []monitor.Com
 	}
 	var sum float64
 	for _, c := range append(cpu, monitor.Other) {
-		used := one("HostCPU" + title(c))
+		used := one("HostCPU" + bench.Title(string(c)))
 		if !(used > 0) {
 			t.Errorf("the %s used %v s", c, used)
 		}
@@ -76,7 +77,7 @@ func checkComponents(t *testing.T, trial result.Trial, cpu, memory []monitor.Com
 		t.Errorf("%v s of %v s belong to no component", rest, whole)
 	}
 	for _, c := range memory {
-		if bytes := one("PSS" + title(c)); !(bytes >= 4<<10 && bytes < 1<<30) {
+		if bytes := one("PSS" + bench.Title(string(c))); !(bytes >= 4<<10 && bytes < 1<<30) {
 			t.Errorf("the %s has %v bytes", c, bytes)
 		}
 	}
@@ -89,12 +90,4 @@ func checkComponents(t *testing.T, trial result.Trial, cpu, memory []monitor.Com
 	if want := len(cpu) + 2 + len(memory); known != want {
 		t.Errorf("%d costs are known, want %d: %v", known, want, trial.Samples)
 	}
-}
-
-func title(c monitor.Component) string {
-	var name string
-	for word := range strings.SplitSeq(string(c), " ") {
-		name += strings.ToUpper(word[:1]) + word[1:]
-	}
-	return name
 }

@@ -118,12 +118,12 @@ func recordChurn(t bench.Trial, before, peak, after reading) {
 		t.Record("PeakPSS", last(readings{before, peak}.growth(pss)))
 		t.Record("PSSNotReturned", last(all.growth(pss)))
 		for _, c := range all.components() {
-			t.Record("NotReturned"+title(string(c)), last(all.growth(func(r reading) int64 { return r.census.Memory[c].PSS })))
+			t.Record("NotReturned"+bench.Title(string(c)), last(all.growth(func(r reading) int64 { return r.census.Memory[c].PSS })))
 		}
 	}
 	if census && available && (readings{before, peak}).divided() {
 		t.Record("PeakMemory", last(readings{before, peak}.cost()))
 		t.Record("NotReturned", last(all.cost()))
-		all.explain(last, func(component string, value float64) { t.Record("RestNotReturned"+title(component), value) })
+		all.explain(last, func(component string, value float64) { t.Record("RestNotReturned"+bench.Title(component), value) })
 	}
 }

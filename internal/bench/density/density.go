@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -228,7 +227,7 @@ func restMetrics(prefix, group string) []result.Metric {
 	var all []result.Metric
 	add := func(component, help string) {
 		all = append(all, result.Metric{
-			Name: prefix + title(component), Unit: result.Bytes, Better: result.Lower, Optional: true, Consumed: true,
+			Name: prefix + bench.Title(component), Unit: result.Bytes, Better: result.Lower, Optional: true, Consumed: true,
 			Help: help, Group: group, Component: component,
 		})
 	}
@@ -244,20 +243,11 @@ func componentMetrics(prefix, group, help string) []result.Metric {
 	var all []result.Metric
 	for _, c := range monitor.Components() {
 		all = append(all, result.Metric{
-			Name: prefix + title(string(c)), Unit: result.Bytes, Better: result.Lower, Optional: true, Consumed: true,
+			Name: prefix + bench.Title(string(c)), Unit: result.Bytes, Better: result.Lower, Optional: true, Consumed: true,
 			Help: help + string(c), Group: group, Component: string(c),
 		})
 	}
 	return all
-}
-
-// title is a name in the names of metrics: "FileServer".
-func title(name string) string {
-	var out strings.Builder
-	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == ' ' || r == '-' }) {
-		out.WriteString(strings.ToUpper(word[:1]) + word[1:])
-	}
-	return out.String()
 }
 
 // bytesOf is a metric of memory that only some targets or hosts have.

@@ -103,7 +103,7 @@ func recordMemory(t bench.Trial, all readings) {
 			}
 		}
 		for _, c := range all.components() {
-			t.Record(pssEach+title(string(c)), all.slope(all.growth(func(r reading) int64 { return r.census.Memory[c].PSS })))
+			t.Record(pssEach+bench.Title(string(c)), all.slope(all.growth(func(r reading) int64 { return r.census.Memory[c].PSS })))
 		}
 	}
 	if available {
@@ -111,7 +111,7 @@ func recordMemory(t bench.Trial, all readings) {
 	}
 	if census && available && all.divided() {
 		recordLine(t, all, costEach, "Memory", all.cost())
-		all.explain(all.slope, func(component string, value float64) { t.Record("RestPerContainer"+title(component), value) })
+		all.explain(all.slope, func(component string, value float64) { t.Record("RestPerContainer"+bench.Title(component), value) })
 	}
 }
 

@@ -44,7 +44,7 @@ func cpu() bench.Benchmark {
 					return err
 				}
 			}
-			return scene{victim: start(n, bench.Follow), aggressor: start(noise, asAggressor(t)), unit: s}.run(ctx, t)
+			return scene{victim: start(n, bench.Follow), aggressor: start(noise, asAggressor(t))}.run(ctx, t)
 		},
 	}
 }

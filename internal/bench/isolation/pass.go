@@ -14,7 +14,6 @@ import (
 type scene struct {
 	victim    func(ctx context.Context, t bench.Trial, p *party) error
 	aggressor func(ctx context.Context, t bench.Trial, p *party) error
-	unit      speed
 }
 
 // run measures the passes of a trial and records the result.

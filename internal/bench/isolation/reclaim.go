@@ -39,7 +39,7 @@ func reclaim() bench.Benchmark {
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			values := t.Int("mib") * valuesPerMiB
-			t.Condition("aggressor's memory limit", fmt.Sprintf("%d MiB, for a file of %d MiB", t.Int("hog"), overcommit*t.Int("hog")))
+			t.Condition("aggressor's memory limit", fmt.Sprintf("%d MiB in place of the limit of each party, for a file of %d MiB", t.Int("hog"), overcommit*t.Int("hog")))
 			return scene{
 				victim: func(ctx context.Context, t bench.Trial, p *party) error { return p.redis(ctx, t, values) },
 				aggressor: func(ctx context.Context, t bench.Trial, p *party) error {

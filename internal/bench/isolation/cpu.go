@@ -28,7 +28,7 @@ func cpu() bench.Benchmark {
 				{Name: "n", Help: "number of the victim's equations; the matrix takes 8 n² bytes", Quick: "1000", Paper: fmt.Sprint(paperVictim), Check: bench.IntRange(100, 40_000)},
 				{Name: "noise", Help: "number of the aggressor's equations", Quick: "1500", Paper: fmt.Sprint(paperAggressor), Check: bench.IntRange(100, 40_000)},
 			},
-			phaseParams(), limitParams(), aggressorParams("2"),
+			phaseParams(), limitParams(), aggressorParams(),
 		),
 		Needs: func(p bench.Params) bench.Needs {
 			return needs(p, bench.Needs{Memory: matrix(p.Int("n")) + int64(p.Int(aggressorsParam))*matrix(p.Int("noise")), CPUs: p.Int(cpusParam)})

@@ -38,10 +38,10 @@ const (
 	largestShare = 8
 )
 
-// pairBytes is the kernel memory for each pair of containers, in bytes. The kernel keeps 520 bytes for each cgroup of memory and 64 file
-// systems, in a block of 1 KiB (struct shrinker_info_unit of Linux 6.7 and later). A container adds about 5 file systems and 2 to 4 cgroups. The
-// memory belongs to no cgroup, and can outlive the containers. Seen: 11.3 GiB after 6000 containers of crun on Linux 6.18.
-const pairBytes = 340
+// pairBytes is the kernel memory for each pair of containers, in bytes. Each cgroup of memory has a table of all file systems of the host: a
+// block of 1 KiB for 64 of them (struct shrinker_info_unit of Linux 6.7 and later has 520 bytes). The tables are charged to no cgroup. A container
+// of a bare runtime has one cgroup and up to 6 file systems. A pod has three and about twice as many, but takes far more memory itself.
+const pairBytes = 6 * 1024 / 64
 
 // reserveOf is the reserve of a number of things.
 func reserveOf(total int64) int64 { return total / reserveShare }

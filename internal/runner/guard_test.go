@@ -198,9 +198,9 @@ func TestContainersAreExtrapolated(t *testing.T) {
 		{name: "fits", containers: 2000, target: crowded{each: mib, first: 512 * mib, tasks: 3, files: 2}},
 		{name: "noise of another program", containers: 2000, target: crowded{each: mib, tasks: 3, files: 2, noise: map[int]int64{3: gib}}},
 		{
-			name: "memory", containers: 5000, target: crowded{each: mib + mib/4, tasks: 2, files: 1},
-			reason: "memory: it needs 15.0 GiB (5000 containers of 1.2 MiB, the kernel's tables for them with 7.9 GiB, programs with 1.0 GiB), " +
-				"and the host has 10.8 GiB above its reserve of 1.2 GiB: 4.2 GiB are missing; " +
+			name: "memory", containers: 7000, target: crowded{each: mib + mib/4, tasks: 2, files: 1},
+			reason: "memory: it needs 13.9 GiB (7000 containers of 1.2 MiB, the kernel's tables for them with 4.4 GiB, programs with 1.0 GiB), " +
+				"and the host has 10.8 GiB above its reserve of 1.2 GiB: 3.1 GiB are missing; " +
 				"free memory, or set smaller parameters",
 		},
 		{

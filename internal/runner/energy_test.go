@@ -25,8 +25,9 @@ func TestGaugeIsReadDuringLongWork(t *testing.T) {
 		l := newHarness(t, "fake/a")
 		var gauge readings
 		l.config.Energy = &gauge
+		advance := l.clock.Advance
 		l.work("test.one.x", func(context.Context, bench.Trial) error {
-			l.clock.Advance(10 * time.Minute)
+			advance(10 * time.Minute)
 			return nil
 		})
 		l.config.Work[0].Benchmark.Needs = func(bench.Params) bench.Needs { return bench.Needs{Energy: measures} }

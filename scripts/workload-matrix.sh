@@ -1,14 +1,24 @@
 #!/usr/bin/env bash
-# Runs every benchmark of the performance and limits suites on the targets of the matrix in docs/benchmarks.md, and
-# writes the matrix from the results. A first argument such as performance.cpu.zstd, or several names with commas, selects
-# benchmarks; the others keep their rows. Further arguments go to touchstone benchmark (say, --runs 5).
+# Runs the benchmarks of a matrix in docs/benchmarks.md on its targets, and writes the matrix from the results. The first argument
+# is the kind of the matrix: programs (the default; the performance and limits suites) or containers (density, isolation, footprint
+# and portability). A next argument such as performance.cpu.zstd, or several names with commas, selects benchmarks; the others keep
+# their rows. Further arguments go to touchstone benchmark (say, --runs 5).
 # It needs root and the tools that make test builds, and takes some minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 [ "$(id -u)" = 0 ] || { echo "workload-matrix: the runtimes need root" >&2 && exit 1; }
 [ -z "$(git status --porcelain --untracked-files=no)" ] || { echo "workload-matrix: commit first: the matrix names the version of Touchstone" >&2 && exit 1; }
-filter=performance,limits
+kind=programs filter=performance,limits
+targets=native,oci/runc,oci/crun,oci/runsc,containerd/runc,containerd/crun,containerd/runsc
+case ${1-} in
+programs) shift ;;
+containers)
+	kind=containers filter=density,isolation,footprint,portability
+	targets+=,docker/runc,podman/crun
+	shift
+	;;
+esac
 part=
 if [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; then
 	filter=$1 part=-part
@@ -20,9 +30,8 @@ export PATH="${path:+$path:}$PATH"
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
-targets=native,oci/runc,oci/crun,oci/runsc,containerd/runc,containerd/crun,containerd/runsc
 code=0
 bin/touchstone benchmark --managed -t "$targets" --filter "$filter" --runs 2 --warmup 0 -d "$out" "$@" || code=$?
 [ "$code" = 0 ] || [ "$code" = 3 ] || exit "$code" # 3: some trials failed, and the matrix has the reasons
 bin/touchstone export -d "$out" >"$out/run.json"
-go test ./internal/docgen -count=1 -run TestMatrixIsFresh -update -from "$out/run.json" ${part:+"$part"}
+go test ./internal/docgen -count=1 -run TestMatrixIsFresh -update -kind "$kind" -from "$out/run.json" ${part:+"$part"}

@@ -13,6 +13,29 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
+// Kind is one of the matrices of docs/benchmarks.md. The matrices have different targets, because the programs take long.
+type Kind struct {
+	// Name is an argument of scripts/workload-matrix.sh.
+	Name string
+	// Marker begins the place of the table in the page, and File is the stored matrix.
+	Marker, File string
+	// Suites are the suites of its rows.
+	Suites []string
+}
+
+// Kinds lists the matrices.
+func Kinds() []Kind {
+	return []Kind{
+		{"programs", "<!-- matrix -->\n", "matrix.json", []string{"performance", "limits"}},
+		{"containers", "<!-- matrix of containers -->\n", "matrix_containers.json", []string{"density", "isolation", "footprint", "portability"}},
+	}
+}
+
+// has reports whether the matrix covers the suite of a benchmark.
+func (k Kind) has(benchmark string) bool {
+	return slices.ContainsFunc(k.Suites, func(suite string) bool { return bench.Matches(suite, benchmark) })
+}
+
 // Matrix records which programs worked on which targets in a real run. It is stored beside the pages, so that they can be
 // generated without that run. It has no figures, because readers would quote the figures of one machine and a few trials.
 type Matrix struct {
@@ -55,8 +78,8 @@ func (m Matrix) Update(newer Matrix) (Matrix, error) {
 	return m, nil
 }
 
-// MatrixOf returns the matrix of the benchmarks of a run that belong to the performance and limits suites.
-func MatrixOf(run result.Run) (Matrix, error) {
+// MatrixOf returns the matrix of the benchmarks of a run that belong to the suites of a kind.
+func MatrixOf(run result.Run, kind Kind) (Matrix, error) {
 	m := Matrix{
 		Machine: fmt.Sprintf("%s, %d CPUs, Linux %s, cgroup %s", run.Host.CPU, run.Host.CPUs, firstWord(run.Host.Kernel), run.Host.Cgroup),
 		Tool:    run.Tool.Version,
@@ -69,7 +92,7 @@ func MatrixOf(run result.Run) (Matrix, error) {
 		return Matrix{}, errors.New("derive the matrix of programs: the run has no target")
 	}
 	for _, b := range run.Bench {
-		if !inMatrix(b.Name) {
+		if !kind.has(b.Name) {
 			continue
 		}
 		row := Row{Benchmark: b.Name}
@@ -86,11 +109,6 @@ func MatrixOf(run result.Run) (Matrix, error) {
 		m.Rows = append(m.Rows, row)
 	}
 	return m, nil
-}
-
-// inMatrix reports whether the matrix covers the suite of a benchmark.
-func inMatrix(benchmark string) bool {
-	return bench.Matches("performance", benchmark) || bench.Matches("limits", benchmark)
 }
 
 func firstWord(s string) string {
@@ -137,7 +155,7 @@ func lack(run result.Run, benchmark, target string) string {
 
 // WithMatrix returns a page with the table of a matrix. The matrix must have a row for each benchmark of the catalogue in its
 // suites, and no other row. A new benchmark needs a new run.
-func WithMatrix(page, matrix []byte) ([]byte, error) {
+func WithMatrix(page, matrix []byte, kind Kind) ([]byte, error) {
 	var m Matrix
 	if err := json.Unmarshal(matrix, &m); err != nil {
 		return nil, fmt.Errorf("read the matrix of programs: %w", err)
@@ -151,12 +169,12 @@ func WithMatrix(page, matrix []byte) ([]byte, error) {
 	}
 	m.Rows = nil // in the order of the catalogue
 	for _, b := range (catalogue.Catalogue{}).All() {
-		if !inMatrix(b.Name) {
+		if !kind.has(b.Name) {
 			continue
 		}
 		row, ok := rows[b.Name]
 		if !ok {
-			return nil, fmt.Errorf("the matrix of programs has no row for %s: run scripts/workload-matrix.sh %[1]s", b.Name)
+			return nil, fmt.Errorf("the matrix of programs has no row for %[1]s: run scripts/workload-matrix.sh %[2]s %[1]s", b.Name, kind.Name)
 		}
 		m.Rows = append(m.Rows, row)
 		delete(rows, b.Name)
@@ -164,7 +182,7 @@ func WithMatrix(page, matrix []byte) ([]byte, error) {
 	for name := range rows {
 		return nil, fmt.Errorf("the matrix of programs has a row for %s, which the catalogue does not have: run scripts/workload-matrix.sh", name)
 	}
-	return fill(page, "<!-- matrix -->\n", m.table())
+	return fill(page, kind.Marker, m.table())
 }
 
 // table formats the matrix. A cell has the number of its reason; the reasons follow the table.

@@ -18,32 +18,44 @@ import (
 
 var (
 	from = flag.String("from", "", "an exported run for the matrix of programs; see scripts/workload-matrix.sh")
+	kind = flag.String("kind", "programs", "the kind of the matrix of -from")
 	part = flag.Bool("part", false, "the run of -from has a part of the benchmarks; the others keep their rows")
 )
 
-const matrixFile = "testdata/matrix.json"
+// programs is the kind with the most rows.
+func programs() docgen.Kind { return docgen.Kinds()[0] }
 
 func TestMatrixIsFresh(t *testing.T) {
-	if *from != "" {
-		writeMatrix(t, *from)
+	for _, k := range docgen.Kinds() {
+		t.Run(k.Name, func(t *testing.T) {
+			if *from != "" && *kind == k.Name {
+				writeMatrix(t, *from, k)
+			}
+			file := filepath.Join(docs, "benchmarks.md")
+			page, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := docgen.WithMatrix(page, stored(t, k), k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, file, want)
+		})
 	}
-	matrix, err := os.ReadFile(matrixFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(docs, "benchmarks.md")
-	page, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := docgen.WithMatrix(page, matrix)
-	if err != nil {
-		t.Fatal(err)
-	}
-	compare(t, file, want)
 }
 
-func writeMatrix(t *testing.T, export string) {
+// stored reads the stored matrix of a kind.
+func stored(t *testing.T, k docgen.Kind) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", k.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func writeMatrix(t *testing.T, export string, k docgen.Kind) {
 	t.Helper()
 	f, err := os.Open(export)
 	if err != nil {
@@ -54,12 +66,12 @@ func writeMatrix(t *testing.T, export string) {
 	if err != nil || len(doc.Runs) != 1 {
 		t.Fatalf("%s has %d runs, want one: %v", export, len(doc.Runs), err)
 	}
-	m, err := docgen.MatrixOf(doc.Runs[0])
+	m, err := docgen.MatrixOf(doc.Runs[0], k)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if *part {
-		if m, err = storedMatrix(t).Update(m); err != nil {
+		if m, err = storedMatrix(t, k).Update(m); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,18 +82,14 @@ func writeMatrix(t *testing.T, export string) {
 	if err := e.Encode(m); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(matrixFile, text.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join("testdata", k.File), text.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func storedMatrix(t *testing.T) (m docgen.Matrix) {
+func storedMatrix(t *testing.T, k docgen.Kind) (m docgen.Matrix) {
 	t.Helper()
-	text, err := os.ReadFile(matrixFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &m); err != nil {
+	if err := json.Unmarshal(stored(t, k), &m); err != nil {
 		t.Fatal(err)
 	}
 	return m
@@ -89,7 +97,7 @@ func storedMatrix(t *testing.T) (m docgen.Matrix) {
 
 // A run with a part of the benchmarks replaces their rows, or adds them, and says so below the table.
 func TestUpdateMatrix(t *testing.T) {
-	m := storedMatrix(t)
+	m := storedMatrix(t, programs())
 	changed := docgen.Row{Benchmark: m.Rows[0].Benchmark, Reasons: make([]string, len(m.Targets))}
 	added := docgen.Row{Benchmark: "performance.cpu.new", Reasons: make([]string, len(m.Targets))}
 	newer := docgen.Matrix{Machine: "a CPU", Tool: "v9", Date: "2030-01-02", Targets: m.Targets, Rows: []docgen.Row{changed, added}}
@@ -108,7 +116,7 @@ func TestUpdateMatrix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := docgen.WithMatrix([]byte("<!-- matrix -->\n<!-- end -->\n"), text)
+	page, err := docgen.WithMatrix([]byte("<!-- matrix -->\n<!-- end -->\n"), text, programs())
 	if want := changed.Benchmark + " was seen " + changed.Seen + ".\n"; err != nil || !strings.Contains(string(page), want) {
 		t.Errorf("%v, no %q in\n%s", err, want, page)
 	}
@@ -141,7 +149,7 @@ func TestMatrixOf(t *testing.T) {
 			trial("limits.a.b", "native", result.OK), trial("limits.a.b", "oci/runc", result.Timeout),
 		},
 	}
-	m, err := docgen.MatrixOf(run)
+	m, err := docgen.MatrixOf(run, programs())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,14 +168,14 @@ func TestMatrixOf(t *testing.T) {
 
 // A benchmark with missing metrics "works in part"; the page lists the metrics and the reasons.
 func TestMatrixWithParts(t *testing.T) {
-	m := storedMatrix(t)
+	m := storedMatrix(t, programs())
 	of := func(lacks ...string) ([]byte, error) {
 		m.Rows[0].Lacks = lacks
 		text, err := json.Marshal(m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return docgen.WithMatrix([]byte("<!-- matrix -->\n<!-- end -->\n"), text)
+		return docgen.WithMatrix([]byte("<!-- matrix -->\n<!-- end -->\n"), text, programs())
 	}
 	page, err := of(slices.Insert(make([]string, len(m.Targets)-1), 1, "Tmpfs is not measured: there is none")...)
 	if err != nil {
@@ -184,12 +192,9 @@ func TestMatrixWithParts(t *testing.T) {
 }
 
 func TestMatrixRefusesUnknownRows(t *testing.T) {
-	matrix, err := os.ReadFile(matrixFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	matrix := stored(t, programs())
 	page := []byte("<!-- matrix -->\n<!-- end -->\n")
-	if _, err := docgen.WithMatrix(page, matrix); err != nil {
+	if _, err := docgen.WithMatrix(page, matrix, programs()); err != nil {
 		t.Fatal(err)
 	}
 	for name, broken := range map[string]string{
@@ -197,11 +202,11 @@ func TestMatrixRefusesUnknownRows(t *testing.T) {
 		"unknown":       strings.Replace(string(matrix), "performance.cpu.time", "performance.cpu.space", 1),
 		"missing cells": strings.Replace(string(matrix), `"targets": [`, `"targets": ["fake/x",`, 1),
 	} {
-		if _, err := docgen.WithMatrix(page, []byte(broken)); err == nil {
+		if _, err := docgen.WithMatrix(page, []byte(broken), programs()); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	if _, err := docgen.WithMatrix([]byte("a page"), matrix); err == nil {
+	if _, err := docgen.WithMatrix([]byte("a page"), matrix, programs()); err == nil {
 		t.Error("a page without a place for the matrix is accepted")
 	}
 }

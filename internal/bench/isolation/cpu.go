@@ -26,9 +26,10 @@ func cpu() bench.Benchmark {
 		Params: joined(
 			[]bench.Param{
 				{Name: "n", Help: "number of the victim's equations; the matrix takes 8 n² bytes", Quick: "1000", Paper: fmt.Sprint(paperVictim), Check: bench.IntRange(100, 40_000)},
+				{Name: "threads", Help: "number of threads of each party", Quick: "1", Paper: "2", Check: bench.IntRange(1, 1024)},
 				{Name: "noise", Help: "number of the aggressor's equations", Quick: "1500", Paper: fmt.Sprint(paperAggressor), Check: bench.IntRange(100, 40_000)},
 			},
-			phaseParams(), limitParams(), aggressorParams(),
+			phaseParams(), limitParams(), aggressorParams("2"),
 		),
 		Needs: func(p bench.Params) bench.Needs {
 			return needs(p, bench.Needs{Memory: matrix(p.Int("n")) + int64(p.Int(aggressorsParam))*matrix(p.Int("noise")), CPUs: p.Int(cpusParam)})
@@ -39,7 +40,7 @@ func cpu() bench.Benchmark {
 				fmt.Sprintf("n = %d beside n = %d; the paper has %d beside %d", n, noise, paperVictim, paperAggressor))
 			start := func(n int, with launcher) func(context.Context, bench.Trial, *party) error {
 				return func(ctx context.Context, t bench.Trial, p *party) error {
-					spec := limited(t, t.Spec(workload.LinpackLines(n, t.Int(cpusParam), longest(t))...))
+					spec := limited(t, t.Spec(workload.LinpackLines(n, t.Int("threads"), longest(t))...))
 					_, err := p.launch(ctx, t, with, spec, solutions(n))
 					return err
 				}

@@ -29,7 +29,7 @@ func disk() bench.Benchmark {
 				{Name: "mib", Help: "size of the file of each party in MiB", Quick: "64", Paper: "1024", Check: bench.IntRange(1, 1<<20)},
 				{Name: "direct", Help: "1 bypasses the page cache (O_DIRECT); gVisor ignores it", Quick: "1", Paper: "1", Check: bench.OneOf("0", "1")},
 			},
-			phaseParams(), limitParams(), aggressorParams(),
+			phaseParams(), limitParams(), aggressorParams("1"),
 		),
 		Needs: func(p bench.Params) bench.Needs {
 			n := bench.Bind.Needs(int64(1+p.Int(aggressorsParam)) * int64(p.Int("mib")) << 20)

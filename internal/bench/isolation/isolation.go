@@ -64,13 +64,13 @@ func limitParams() []bench.Param {
 }
 
 // aggressorParams select the place and the number of aggressors.
-func aggressorParams() []bench.Param {
+func aggressorParams(quick string) []bench.Param {
 	return []bench.Param{
 		{
 			Name: aggressorParam, Quick: sameTarget, Paper: sameTarget, Check: bench.OneOf(sameTarget, nativeHost),
 			Help: "the place of the aggressor: a container of the same target, or a bare process of the host, which loads all targets alike",
 		},
-		{Name: aggressorsParam, Help: "number of aggressors", Quick: "1", Paper: "1", Check: bench.IntRange(1, 16)},
+		{Name: aggressorsParam, Help: "number of aggressors", Quick: quick, Paper: "1", Check: bench.IntRange(1, 16)},
 	}
 }
 

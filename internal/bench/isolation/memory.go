@@ -21,7 +21,7 @@ func memory() bench.Benchmark {
 				Name: "mib", Help: "size of each of the three arrays of victim and aggressor in MiB; should be 4 times the last cache",
 				Quick: "32", Paper: "128", Check: bench.IntRange(1, 65536),
 			}},
-			phaseParams(), limitParams(), aggressorParams(),
+			phaseParams(), limitParams(), aggressorParams("1"),
 		),
 		Needs: func(p bench.Params) bench.Needs {
 			arrays := 3 * int64(p.Int("mib")) << 20

@@ -28,7 +28,7 @@ func network() bench.Benchmark {
 		Source:  "wang section 5.8, equation 2; figures 13 and 14 for the programs",
 		Metrics: metrics(s, ""),
 		Image:   bench.WorkloadImage, Components: true,
-		Params: joined([]bench.Param{bench.Peer(bench.HostPeer)}, phaseParams(), limitParams(), aggressorParams()),
+		Params: joined([]bench.Param{bench.Peer(bench.HostPeer)}, phaseParams(), limitParams(), aggressorParams("1")),
 		Needs: func(p bench.Params) bench.Needs {
 			n := needs(p, bench.Needs{Capabilities: []engine.Capability{engine.NetworkBridge}, CPUs: 2})
 			n.Containers *= 2

@@ -29,7 +29,7 @@ func pids() bench.Benchmark {
 				Name: "limit", Help: "limit of processes of the fork bomb, unless the plan sets one; it makes at most twice as many, also without a limit",
 				Quick: "256", Paper: "1024", Check: bench.IntRange(64, 4096),
 			}},
-			phases("2500ms", "3s", "1s"), limitParams(), aggressorParams(),
+			phases("2500ms", "3s", "1s"), limitParams(), aggressorParams("1"),
 		),
 		Needs: func(p bench.Params) bench.Needs {
 			// A process of the probe takes less than 64 KiB with its kernel memory, and far more in a sandbox.

@@ -29,7 +29,7 @@ func reclaim() bench.Benchmark {
 				{Name: "mib", Help: "data of Redis in MiB", Quick: "64", Paper: "1024", Check: bench.IntRange(8, 64<<10)},
 				{Name: "hog", Help: "memory limit of the aggressor in MiB; its file is twice as large", Quick: "128", Paper: "1024", Check: bench.IntRange(64, 64<<10)},
 			},
-			phaseParams(), limitParams(), aggressorParams(),
+			phaseParams(), limitParams(), aggressorParams("1"),
 		),
 		Needs: func(p bench.Params) bench.Needs {
 			hogs := int64(p.Int(aggressorsParam)) * int64(p.Int("hog")) << 20

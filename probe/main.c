@@ -28,6 +28,7 @@ static const char help[] =
 	"  daemon [--network FD] [--mounts FD] [--private DIR]... [--keep PATH]...\n"
 	"        -- PROGRAM [ARG]...\n"
 	"                                   run a program with mounts and a network of its own\n"
+	"  kvm [--device FILE] [--ms MS]    run a small guest in a virtual machine\n"
 	"  version                          say what this is\n"
 	"\n"
 	"Every command is described in its source file and in probe/README.md.\n";
@@ -86,6 +87,8 @@ _Noreturn static void run(char **argv, char **envp)
 		command_enter(argv, envp);
 	if (same(command, "daemon"))
 		command_daemon(argv, envp);
+	if (same(command, "kvm"))
+		command_kvm(argv);
 	if (same(command, "version"))
 		command_version(argv);
 	if (is_adapter())

@@ -17,6 +17,7 @@ _Noreturn void command_exit(char **argv);
 _Noreturn void command_files(char **argv);
 _Noreturn void command_forks(char **argv);
 _Noreturn void command_grow(char **argv);
+_Noreturn void command_kvm(char **argv);
 _Noreturn void command_latency(char **argv, const char *self);
 _Noreturn void command_pause(char **argv);
 _Noreturn void command_reach(char **argv);

@@ -19,6 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/crilog"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 )
 
 const (
@@ -202,7 +203,21 @@ func (c *container) Start(ctx context.Context) error {
 	if err != nil {
 		return c.explain(ctx, "start", c.specify(err))
 	}
+	if c.e.handler.kvm && c.group != nil {
+		if err := c.proveKVM(); err != nil {
+			return c.explain(ctx, "start", err)
+		}
+	}
 	return nil
+}
+
+// proveKVM checks that the sandboxes of the pod run on KVM.
+func (c *container) proveKVM() error {
+	pids, err := c.group.Procs()
+	if err != nil {
+		return err
+	}
+	return runtimes.ProveKVM(pids...)
 }
 
 // reasonless is the shim's message about a runtime that failed without a message.

@@ -79,6 +79,7 @@ type handler struct {
 	configured
 	runtimes.Kind
 	version string // of the runtime, from its binary
+	kvm     bool   // the target's sandboxes must run on KVM
 	notes   []string
 }
 
@@ -373,7 +374,7 @@ func (d *Driver) privateHandler(ctx context.Context, t target.Target, s engine.S
 	if has {
 		return handler{
 			configured: configured{name: e.handler, shim: e.shim, binary: e.runtime.Binary}, Kind: e.runtime.Kind, version: e.runtime.Version,
-			notes: e.notes(),
+			kvm: e.runtime.UsesKVM(t), notes: e.notes(),
 		}, nil
 	}
 	r, err := runtimes.Get(ctx, s, t)
@@ -433,6 +434,9 @@ func (e *Engine) adapt() {
 		e.Missing[engine.NetworkBridge] = "the target's option network=none rules it out"
 	case e.handler.isGVisor() && e.handler.shim == shimRunc && network != "host":
 		e.Missing[engine.NetworkBridge] = "the pod's pause container is a sandbox too, and takes the address away from the pod's network interface; leave out the option shim=runc, or set network=host"
+	}
+	if e.handler.kvm {
+		e.info.Notes = append(e.info.Notes, runtimes.NoteKVM)
 	}
 	if e.ownsCgroups() {
 		e.info.Notes = append(e.info.Notes, "limits are set in the cgroup of the pod too, as a kubelet does")

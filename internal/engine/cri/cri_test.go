@@ -22,6 +22,7 @@ var (
 	containerdTargets = []string{"containerd/runc", "containerd/crun", "containerd/runsc"}
 	containerdFurther = []string{
 		"containerd/youki", "containerd/runsc@platform=ptrace", "containerd/runsc@network=host", "containerd/runsc@shim=runc",
+		"containerd/runsc@platform=kvm", "containerd/runsc@platform=kvm,shim=runc",
 	}
 	crioTargets = []string{"crio/runc", "crio/crun"}
 	crioFurther = []string{"crio/youki", "crio/runsc"}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 )
 
 // container is a container of the daemon.
@@ -154,7 +155,28 @@ func (b *container) Start(ctx context.Context) error {
 		err = b.explain(ctx, "start", b.specify(err))
 		b.set(true, err)
 	}
+	if err == nil && b.e.choice.kvm {
+		if wrong := b.proveKVM(ctx); wrong != nil {
+			err = b.explain(ctx, "start", wrong)
+		}
+	}
 	return err
+}
+
+// proveKVM checks that the container's sandbox runs on KVM.
+func (b *container) proveKVM(ctx context.Context) error {
+	if b.group != nil {
+		pids, err := b.group.Procs()
+		if err != nil {
+			return err
+		}
+		return runtimes.ProveKVM(pids...)
+	}
+	answer, err := b.e.client.ContainerInspect(ctx, b.id, client.ContainerInspectOptions{})
+	if err != nil || answer.Container.State == nil {
+		return err
+	}
+	return runtimes.ProveKVM(answer.Container.State.Pid)
 }
 
 // specify adds the program to an error without a reason. containerd's shim cannot read the log of some runtimes (youki).

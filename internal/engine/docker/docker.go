@@ -68,8 +68,11 @@ func (d *Driver) Candidates(ctx context.Context, s engine.Session) []engine.Cand
 				Info: engine.Info{Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation},
 				Err:  cmp.Or(err, r.Err), Default: n == 0,
 			}
-			if user != nil {
+			switch {
+			case user != nil:
 				_, c.Info, c.Err = user.lookup(ctx, t)
+			case c.Err == nil:
+				c.Err = r.Check(ctx, s, t)
 			}
 			all = append(all, c)
 		}

@@ -21,7 +21,7 @@ import (
 // targets go through the whole conformance suite; see enginetest.MustRun. The further ones go through the brief one.
 var (
 	targets = []string{"docker/runc", "docker/crun", "docker/runsc"}
-	further = []string{"docker/youki", "docker/runsc@platform=systrap"}
+	further = []string{"docker/youki", "docker/runsc@platform=systrap", "docker/runsc@platform=kvm"}
 )
 
 func parse(t *testing.T, name string) target.Target {

@@ -105,6 +105,9 @@ func (e *Engine) adapt(ctx context.Context) {
 		e.Missing[engine.CanPause] = "the daemon has no cgroups, and cannot freeze containers"
 		e.Missing[engine.CanUpdate] = "the daemon has no cgroups, and cannot limit containers"
 	}
+	if e.choice.kvm {
+		note(runtimes.NoteKVM)
+	}
 	if e.secured("seccomp") {
 		note("containers have Docker's seccomp filter, which adds cost to every system call")
 	}

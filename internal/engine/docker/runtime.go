@@ -17,6 +17,7 @@ import (
 // choice is the runtime of a target in the daemon's terms.
 type choice struct {
 	kind    runtimes.Kind
+	kvm     bool                      // the target's sandboxes must run on KVM
 	names   map[engine.Network]string // values of HostConfig.Runtime
 	missing engine.Missing            // networks
 }
@@ -44,7 +45,7 @@ func (d *daemon) lookup(ctx context.Context, t target.Target) (choice, engine.In
 	if err != nil {
 		return choice{}, info, err
 	}
-	c := choice{kind: r.Kind, names: map[engine.Network]string{}, missing: engine.Missing{}}
+	c := choice{kind: r.Kind, kvm: r.UsesKVM(t), names: map[engine.Network]string{}, missing: engine.Missing{}}
 	if d.private != nil {
 		err = d.entries.choose(c, r, t, flags)
 	} else {

@@ -23,6 +23,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/network"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
@@ -143,6 +144,11 @@ func (c *container) Address(context.Context) (netip.Addr, error) {
 
 func (c *container) Start(ctx context.Context) error {
 	_, err := c.command(ctx, "start", "start", c.id)
+	if err == nil && c.e.kvm {
+		if wrong := runtimes.ProveKVM(c.init.Pid()); wrong != nil {
+			err = fmt.Errorf("start container %q with %s: %w", c.id, c.e.info.Target, wrong)
+		}
+	}
 	return err
 }
 

@@ -28,6 +28,7 @@ type Engine struct {
 	root   string   // the runtime's state
 	layers string   // writable root file systems, on disk
 	flags  []string // global flags of every call
+	kvm    bool     // the target's sandboxes must run on KVM
 	env    []string // of every call
 	// The first container shows these properties of the runtime:
 	tidy   bool // it leaves no processes behind except the container's

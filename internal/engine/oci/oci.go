@@ -77,7 +77,7 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 			engine.CanPull:  "it takes the root file system as a directory, and pulls nothing",
 			engine.CanStats: "the OCI runtime specification has no call for it",
 		},
-		info: r.Info(t),
+		info: r.Info(t), kvm: r.UsesKVM(t),
 	}
 	e.info.Cgroup, e.info.Rootless, e.info.Notes = s.CgroupMode(), os.Geteuid() != 0, slices.Clone(r.Notes)
 	refuse := func(reason, advice string) error {
@@ -129,6 +129,9 @@ func (e *Engine) adapt(ctx context.Context) {
 	if info.Isolation == engine.UserKernel {
 		info.Notes = append(info.Notes, "writes of a container to its root stay in gVisor's own overlay (overlay2=root:self, "+
 			"unless an option changes it): an fsync there does not reach the disk")
+	}
+	if e.kvm {
+		info.Notes = append(info.Notes, runtimes.NoteKVM)
 	}
 	for _, h := range e.Session.Hidden {
 		info.Notes = append(info.Notes, h+" is hidden from the runtime, which then sees cgroup v1 only")
@@ -194,6 +197,8 @@ func advise(err error) string {
 		return "run as root, so that the unified hierarchy can be hidden from the runtime"
 	case errors.Is(err, syscall.EPERM) || strings.Contains(text, "ermission denied") || strings.Contains(text, "not permitted"):
 		return "run as root, or allow user namespaces and delegate a cgroup to this user"
+	case strings.Contains(text, "runs on another platform"):
+		return "correct the program behind the runtime: it ignores the option platform"
 	case strings.Contains(text, "KVM") || strings.Contains(text, "kvm"):
 		return "the kvm platform needs a working /dev/kvm"
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // targets are the targets of the conformance suite; see enginetest.MustRun.
-var targets = []string{"oci/runc", "oci/crun", "oci/youki", "oci/runsc@platform=ptrace", "oci/runsc@platform=systrap"}
+var targets = []string{"oci/runc", "oci/crun", "oci/youki", "oci/runsc@platform=ptrace", "oci/runsc@platform=systrap", "oci/runsc@platform=kvm"}
 
 func TestConformance(t *testing.T) {
 	enginetest.CheckMustRun(t, "oci", targets...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -282,4 +283,37 @@ func TestNothingIsLeftOfCancelledCreations(t *testing.T) {
 			t.Errorf("%s is left", left)
 		}
 	})
+}
+
+// A sandbox that runs on another platform than the target asks for is a failure, and never a result.
+func TestOtherPlatformIsAFailure(t *testing.T) {
+	s := enginetest.Session(t, oci.LauncherOptions)
+	runsc, err := exec.LookPath("runsc")
+	enginetest.Require(t, "oci/runsc@platform=kvm", missing(err))
+	e, err := oci.Driver{}.Open(t.Context(), target.Target{Engine: "oci", Runtime: "runsc"}.With("platform", "kvm"), s)
+	enginetest.Require(t, "oci/runsc@platform=kvm", err)
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "falls-back")
+	script := "#!/bin/bash\nexec " + runsc + " \"${@/--platform=kvm/--platform=systrap}\"\n"
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.Runtimes = map[string]target.Runtime{"other": {Path: path}}
+	e, err = oci.Driver{}.Open(t.Context(), target.Target{Engine: "oci", Runtime: "other"}.With("platform", "kvm"), s)
+	if err == nil {
+		_ = e.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "holds no virtual machine of KVM") {
+		t.Errorf("a runsc that falls back to systrap: %v", err)
+	}
+}
+
+// missing turns the error of a program that is not installed into the error of a target.
+func missing(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &engine.UnsupportedError{What: "runsc", Reason: err.Error()}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/crilog"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
@@ -76,7 +77,22 @@ func (b *container) Start(ctx context.Context) error {
 		return err
 	}
 	b.started = err == nil
+	if err == nil && b.group != nil && b.e.runtime.UsesKVM(b.e.info.Target) {
+		err = b.proveKVM()
+	}
 	return errors.Join(err, b.adopt())
+}
+
+// proveKVM checks that the container's sandbox runs on KVM.
+func (b *container) proveKVM() error {
+	pids, err := b.group.Procs()
+	if err == nil {
+		err = runtimes.ProveKVM(pids...)
+	}
+	if err != nil {
+		return b.explain("start", err)
+	}
+	return nil
 }
 
 // adopt makes the launcher reap conmon, if it runs. b.mu is held.

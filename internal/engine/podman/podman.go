@@ -178,6 +178,9 @@ func (e *Engine) adapt(ctx context.Context) {
 		e.Missing[engine.CanUpdate] = fmt.Sprintf("Podman %s has no update; version 4.3 added it", e.version)
 	}
 	maps.Copy(e.Missing, e.runtime.RuledOut(info.Target))
+	if e.runtime.UsesKVM(info.Target) {
+		info.Notes = append(info.Notes, runtimes.NoteKVM)
+	}
 	for _, h := range e.Session.Hidden {
 		info.Notes = append(info.Notes, h+" is hidden from Podman and the runtime, which then see only cgroup v1")
 	}

@@ -37,6 +37,9 @@ type Kind struct {
 	onlyNamed bool
 }
 
+// gVisor is the name of gVisor's kind.
+const gVisor = "runsc"
+
 // kinds are the known kinds, in the display order of targets.
 var kinds = []Kind{
 	{
@@ -65,7 +68,7 @@ var kinds = []Kind{
 		Programs:  monitor.Programs{monitor.Runtime: {"youki", "youki:[*"}},
 	},
 	{
-		Name:       "runsc",
+		Name:       gVisor,
 		Isolation:  engine.UserKernel,
 		Option:     "platform",
 		Variants:   []string{"systrap", "ptrace", "kvm"},

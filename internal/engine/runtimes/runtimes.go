@@ -54,7 +54,8 @@ type Found struct {
 	Err error
 }
 
-// Find lists the known runtimes and the runtimes that the session names, for an engine.
+// Find lists the known runtimes and the runtimes that the session names, for an engine. Found.Check has the requirements of single
+// targets.
 func Find(ctx context.Context, s engine.Session, engineName string) []Found {
 	var names []string
 	for _, k := range kinds {
@@ -70,7 +71,7 @@ func Find(ctx context.Context, s engine.Session, engineName string) []Found {
 	}
 	var found []Found
 	for _, name := range names {
-		r, err := Get(ctx, s, target.Target{Engine: engineName, Runtime: name})
+		r, err := get(ctx, s, target.Target{Engine: engineName, Runtime: name})
 		found = append(found, Found{r, err})
 	}
 	return found
@@ -81,7 +82,11 @@ func Candidates(ctx context.Context, s engine.Session, engineName string, refuse
 	var all []engine.Candidate
 	for _, f := range Find(ctx, s, engineName) {
 		for n, t := range f.Targets(engineName) {
-			all = append(all, engine.Candidate{Info: f.Info(t), Err: refuse(f, t), Default: n == 0})
+			c := engine.Candidate{Info: f.Info(t), Err: refuse(f, t), Default: n == 0}
+			if c.Err == nil {
+				c.Err = f.Check(ctx, s, t)
+			}
+			all = append(all, c)
 		}
 	}
 	return all
@@ -92,9 +97,17 @@ func (r Runtime) Info(t target.Target) engine.Info {
 	return engine.Info{Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation}
 }
 
-// Get finds the runtime of a target, and queries its version. If the runtime cannot be used the error is an
-// *engine.UnsupportedError, and the Runtime holds the known facts.
+// Get finds the runtime of a target, queries its version, and checks the target's requirements. If the runtime cannot be used the
+// error is an *engine.UnsupportedError, and the Runtime holds the known facts.
 func Get(ctx context.Context, s engine.Session, t target.Target) (Runtime, error) {
+	r, err := get(ctx, s, t)
+	if err == nil {
+		err = r.Check(ctx, s, t)
+	}
+	return r, err
+}
+
+func get(ctx context.Context, s engine.Session, t target.Target) (Runtime, error) {
 	name := t.Runtime
 	given := s.Runtimes[name]
 	r := Runtime{Name: name, Kind: other, Type: given.Type, Options: given.Options}

@@ -1,0 +1,57 @@
+package vmhost
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ProveUse checks that sandboxes of gVisor run on KVM: each sandbox among the processes holds descriptors of a virtual machine and of
+// a virtual processor. It ignores other processes, and those that have exited or are exiting. proc is the kernel's proc file system.
+//
+// The flags of a sandbox are no proof, because a wrapper or another version may use another platform than the flags say.
+func ProveUse(proc string, pids []int) error {
+	for _, pid := range pids {
+		if !isSandbox(proc, pid) {
+			continue
+		}
+		links := descriptors(proc, pid)
+		if len(links) == 0 {
+			continue
+		}
+		for _, part := range []struct{ link, title string }{
+			{"anon_inode:kvm-vm", "virtual machine"}, {"anon_inode:kvm-vcpu", "virtual processor"},
+		} {
+			has := func(link string) bool { return strings.HasPrefix(link, part.link) }
+			if !slices.ContainsFunc(links, has) {
+				return fmt.Errorf("the sandbox (process %d) holds no %s of KVM, so it runs on another platform than kvm", pid, part.title)
+			}
+		}
+	}
+	return nil
+}
+
+// isSandbox reports whether a process is gVisor's kernel. The first argument differs between versions.
+func isSandbox(proc string, pid int) bool {
+	text, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "cmdline"))
+	return err == nil && slices.Contains(strings.Split(string(text), "\x00"), "boot")
+}
+
+// descriptors lists the files that a process holds. It is empty for a process that has exited or is exiting.
+func descriptors(proc string, pid int) []string {
+	dir := filepath.Join(proc, strconv.Itoa(pid), "fd")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var links []string
+	for _, e := range entries {
+		if link, err := os.Readlink(filepath.Join(dir, e.Name())); err == nil {
+			links = append(links, link)
+		}
+	}
+	return links
+}

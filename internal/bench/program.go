@@ -64,17 +64,17 @@ func InContainer(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error)
 	return runToExit(ctx, t, spec, "", t.Create)
 }
 
-// onHost runs the program at the host's end of the target's Link, without the limits of containers.
+// onHost runs the program at the host's end of the target's Link.
 func onHost(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error) {
-	spec.Resources = engine.Resources{}
 	return runToExit(ctx, t, spec, atHost, t.createAtHost)
 }
 
 // atHost is the prefix of the phases of programs at the host's end.
 const atHost = "host "
 
-// createAtHost is a createFunc.
+// createAtHost is a createFunc. A program at the host's end has no limits of containers.
 func (t Trial) createAtHost(ctx context.Context, spec engine.Spec) (engine.Container, Span, error) {
+	spec.Resources = engine.Resources{}
 	c, err := t.Network.CreateHost(ctx, spec)
 	return c, Span{}, err
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// wire is a network of imitated containers: engine, network and the host's end in one. Its clients write the captured output of
+// wire is a network of imitated containers: engine, network and the host's end in one. Only containers have limits. Its clients write the captured output of
 // the real programs and exit at once. Its servers run until they are killed or deleted.
 type wire struct {
 	// outputs replaces the captured output of a client, by a part of its arguments.
@@ -64,6 +64,9 @@ func (e *wire) Create(_ context.Context, s engine.Spec) (engine.Container, error
 		where = "host"
 	case s.Network != engine.Bridged:
 		return nil, fmt.Errorf("%q has the network %q", s.Process.Args, s.Network)
+	}
+	if limited := s.Resources.Memory > 0; limited != (where == "container") {
+		return nil, fmt.Errorf("%q in the %s has the limits %+v", s.Process.Args, where, s.Resources)
 	}
 	e.runs = append(e.runs, where+" "+strings.Join(s.Process.Args, " "))
 	c := &wired{wire: e, spec: s, ended: make(chan struct{})}
@@ -214,7 +217,8 @@ func runOnWire(t *testing.T, name string, e *wire, given bench.Params, clock run
 	var trials []result.Trial
 	_, err = runner.Run(t.Context(), runner.Config{
 		RunID: runID, Images: map[bench.Image]runner.Image{bench.WorkloadImage: {Rootfs: "/"}}, Data: t.TempDir(),
-		Work: []plan.Work{{Benchmark: b, Params: params}}, Targets: []runner.Target{{Name: "under/test", Engine: e}}, Host: e,
+		Work:    []plan.Work{{Benchmark: b, Params: params, Limits: engine.Resources{Memory: 64 << 20}}},
+		Targets: []runner.Target{{Name: "under/test", Engine: e}}, Host: e,
 		Stop: stats.StopRule{Min: 1}, TrialLimit: time.Hour, CallLimit: 10 * time.Minute, Clock: clock, Noise: quiet{}, Observer: quiet{},
 		Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
 	})

@@ -76,7 +76,7 @@ func (e *Execution) useHost(config *runner.Config) {
 	} else {
 		config.NoEnergy = err.Error()
 	}
-	config.Footprint = footprint.NewHost("/").Of
+	config.Footprint = footprint.NewHost("/", e.session.dir.Data).Of
 	config.Emulator = emulator
 	config.WorkloadCPUs, config.HostCPUs = e.Plan.Pinning.Workload, e.Plan.Pinning.Touchstone
 	if !dropsCaches(e.Plan, e.work) {

@@ -58,7 +58,7 @@ func tools(t *testing.T) string {
 }
 
 func TestLibraries(t *testing.T) {
-	host := footprint.NewHost(tools(t))
+	host := footprint.NewHost(tools(t), t.TempDir())
 	for _, tt := range []struct {
 		program              string
 		unpackaged, packages []string
@@ -84,7 +84,7 @@ func TestLibraries(t *testing.T) {
 }
 
 func TestUnknownLibraries(t *testing.T) {
-	host := footprint.NewHost(tools(t))
+	host := footprint.NewHost(tools(t), t.TempDir())
 	for program, want := range map[string]string{
 		"/cache/broken":           "/cache/broken needs the library libnone.so, which is in none of /opt/lib, /opt/more, /lib/x86_64-linux-gnu, /usr/lib/x86_64-linux-gnu, /lib,",
 		"/cache/no-interpreter":   "the interpreter of /cache/no-interpreter",

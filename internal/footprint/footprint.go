@@ -80,7 +80,8 @@ func (e *UnreadableError) Unwrap() error { return e.Err }
 // Host is a host's packages and files. Its methods may be called from several goroutines. The database is read once, at
 // the first call that needs it, so that all footprints of a run refer to the same state.
 type Host struct {
-	files tree
+	files   tree
+	scratch string
 
 	mu    sync.Mutex
 	store *store
@@ -88,8 +89,10 @@ type Host struct {
 	known map[string]Footprint
 }
 
-// NewHost returns the host with its file system at root: "/", or a copy in tests.
-func NewHost(root string) *Host { return &Host{files: tree{root}, known: map[string]Footprint{}} }
+// NewHost returns the host with its file system at root: "/", or a copy in tests. scratch is a directory for temporary files.
+func NewHost(root, scratch string) *Host {
+	return &Host{files: tree{root}, scratch: scratch, known: map[string]Footprint{}}
+}
 
 // Of returns the footprint of programs, by their absolute paths. Without programs it is zero.
 func (h *Host) Of(programs []string) (Footprint, error) {
@@ -104,7 +107,7 @@ func (h *Host) Of(programs []string) (Footprint, error) {
 		return f, nil
 	}
 	if h.store == nil && h.err == nil {
-		h.store, h.err = open(h.files)
+		h.store, h.err = open(h.files, h.scratch)
 	}
 	if h.err != nil {
 		return Footprint{}, h.err

@@ -252,7 +252,7 @@ func TestDebian(t *testing.T) {
 		{name: "nothing"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f, err := footprint.NewHost(unpack(t, debian, tt.edits)).Of(tt.programs)
+			f, err := footprint.NewHost(unpack(t, debian, tt.edits), t.TempDir()).Of(tt.programs)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -274,7 +274,7 @@ func TestDebian(t *testing.T) {
 }
 
 func TestNotesOfDebian(t *testing.T) {
-	host := footprint.NewHost(unpack(t, debian, map[string]string{"var/lib/dpkg/info/links.list": "", "var/lib/dpkg/info/libgcc.list": ""}))
+	host := footprint.NewHost(unpack(t, debian, map[string]string{"var/lib/dpkg/info/links.list": "", "var/lib/dpkg/info/libgcc.list": ""}), t.TempDir())
 	f, err := host.Of([]string{"/usr/bin/engine.real"})
 	if err != nil {
 		t.Fatal(err)
@@ -313,7 +313,7 @@ func TestUnreadableDatabases(t *testing.T) {
 		"a damaged index":      {map[string]string{"var/lib/apt/lists/x_Packages.lz4": "no lz4"}, "x_Packages.lz4"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := footprint.NewHost(unpack(t, debian, tt.edits)).Of([]string{"/bin/runtime"})
+			_, err := footprint.NewHost(unpack(t, debian, tt.edits), t.TempDir()).Of([]string{"/bin/runtime"})
 			var unreadable *footprint.UnreadableError
 			if !errors.As(err, &unreadable) || !strings.Contains(err.Error(), tt.want) || unreadable.Advice == "" {
 				t.Errorf("the error is %v, want one with %q", err, tt.want)
@@ -323,7 +323,7 @@ func TestUnreadableDatabases(t *testing.T) {
 }
 
 func TestMissingProgram(t *testing.T) {
-	if _, err := footprint.NewHost(unpack(t, debian, nil)).Of([]string{"/usr/bin/none"}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := footprint.NewHost(unpack(t, debian, nil), t.TempDir()).Of([]string{"/usr/bin/none"}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -379,7 +379,7 @@ R:crun.lua
 
 // The files of musl are missing on this host. crun and yajl need each other.
 func TestAlpine(t *testing.T) {
-	f, err := footprint.NewHost(unpack(t, alpine, nil)).Of([]string{"/usr/bin/crun"})
+	f, err := footprint.NewHost(unpack(t, alpine, nil), t.TempDir()).Of([]string{"/usr/bin/crun"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,7 +403,7 @@ func TestUnreadableAlpine(t *testing.T) {
 		"cut off": "P:a\nV:1\n", "no field": "P:a\nnonsense\n\n", "no name": "V:1\n\n", "no directory": "P:a\nR:file\n\n", "a bad size": "P:a\nI:-1\n\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := footprint.NewHost(unpack(t, alpine, map[string]string{"lib/apk/db/installed": text})).Of([]string{"/usr/bin/crun"})
+			_, err := footprint.NewHost(unpack(t, alpine, map[string]string{"lib/apk/db/installed": text}), t.TempDir()).Of([]string{"/usr/bin/crun"})
 			var unreadable *footprint.UnreadableError
 			if !errors.As(err, &unreadable) {
 				t.Errorf("the error is %v", err)
@@ -414,7 +414,7 @@ func TestUnreadableAlpine(t *testing.T) {
 
 func TestUnreadableRPM(t *testing.T) {
 	root := unpack(t, "-- usr/bin/crun --\nx\n-- var/lib/rpm/rpmdb.sqlite --\nSQLite format 3\n", nil)
-	_, err := footprint.NewHost(root).Of([]string{"/usr/bin/crun"})
+	_, err := footprint.NewHost(root, t.TempDir()).Of([]string{"/usr/bin/crun"})
 	var unreadable *footprint.UnreadableError
 	if !errors.As(err, &unreadable) || unreadable.Manager != "rpm" {
 		t.Errorf("the error is %v", err)
@@ -423,7 +423,7 @@ func TestUnreadableRPM(t *testing.T) {
 
 // Without a manager of packages a program counts with its libraries.
 func TestNoManager(t *testing.T) {
-	f, err := footprint.NewHost(unpack(t, "-- opt/tool --\n1234\n", nil)).Of([]string{"/opt/tool"})
+	f, err := footprint.NewHost(unpack(t, "-- opt/tool --\n1234\n", nil), t.TempDir()).Of([]string{"/opt/tool"})
 	if err != nil || f.Manager != "" || f.Minimal != sum(5, 0, 1) || !slices.Equal(f.Unpackaged, []string{"/opt/tool"}) {
 		t.Errorf("Of() = %+v, %v", f, err)
 	}

@@ -15,7 +15,7 @@ func TestRealDpkg(t *testing.T) {
 	if err != nil {
 		t.Skip("needs a host with dpkg")
 	}
-	f, err := footprint.NewHost("/").Of([]string{program})
+	f, err := footprint.NewHost("/", t.TempDir()).Of([]string{program})
 	if err != nil {
 		t.Fatal(err)
 	}

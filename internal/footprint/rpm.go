@@ -3,7 +3,11 @@ package footprint
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -22,13 +26,9 @@ var rpmFiles = []string{
 var rpmBase = []string{"setup", "filesystem", "basesystem", "rpm", "dnf", "dnf5", "yum", "zypper", "systemd", "sudo"}
 
 // openRPM reads the database of rpm.
-func openRPM(t tree, file string) (*store, error) {
-	db, err := rpmdb.Open(t.at(file))
+func openRPM(t tree, file, scratch string) (*store, error) {
+	packages, err := listRPM(t.at(file), scratch)
 	if err != nil {
-		return nil, unreadable("rpm", fmt.Errorf("%s: %w", file, err))
-	}
-	packages, err := db.ListPackages()
-	if err := errors.Join(err, db.Close()); err != nil {
 		return nil, unreadable("rpm", fmt.Errorf("%s: %w", file, err))
 	}
 	var units []*unit
@@ -42,6 +42,41 @@ func openRPM(t tree, file string) (*store, error) {
 	s := newStore("rpm", units, recorded{units})
 	s.noRecommends = "the footprint with recommended packages is unknown: the reader of rpm's database does not return them"
 	return s, nil
+}
+
+// listRPM reads a copy of the database. SQLite would write to the host's: it makes files beside it, and it moves the write-ahead log
+// into it. The copy includes SQLite's logs, so it has the last committed state, also while rpm writes.
+func listRPM(file, scratch string) (packages []*rpmdb.PackageInfo, err error) {
+	dir, err := os.MkdirTemp(scratch, "rpm")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	for _, log := range []string{"", "-wal", "-journal"} {
+		if err := copyFile(file+log, filepath.Join(dir, filepath.Base(file)+log)); err != nil && (log == "" || !errors.Is(err, fs.ErrNotExist)) {
+			return nil, err
+		}
+	}
+	db, err := rpmdb.Open(filepath.Join(dir, filepath.Base(file)))
+	if err != nil {
+		return nil, err
+	}
+	packages, err = db.ListPackages()
+	return packages, errors.Join(err, db.Close())
+}
+
+func copyFile(from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // it is only read from
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
 }
 
 func newRPM(p *rpmdb.PackageInfo) (*unit, error) {

@@ -4,10 +4,13 @@ import (
 	"compress/gzip"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/footprint"
@@ -36,7 +39,7 @@ func rpmHost(t *testing.T) (root, database string) {
 
 func TestRPM(t *testing.T) {
 	root, _ := rpmHost(t)
-	host := footprint.NewHost(root)
+	host := footprint.NewHost(root, t.TempDir())
 	f, err := host.Of([]string{"/usr/lib/libelf-0.185.so"})
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +60,9 @@ func TestRPM(t *testing.T) {
 	}
 }
 
-func TestLockedRPM(t *testing.T) {
+// A database in use has a lock and a write-ahead log. The footprint is of the last committed state, and the host's files stay as they
+// are.
+func TestRPMInUse(t *testing.T) {
 	root, database := rpmHost(t)
 	db, err := sql.Open("sqlite", database)
 	if err != nil {
@@ -69,12 +74,48 @@ func TestLockedRPM(t *testing.T) {
 		}
 	}()
 	db.SetMaxOpenConns(1)
-	if _, err := db.ExecContext(t.Context(), "BEGIN EXCLUSIVE"); err != nil {
+	for _, statement := range []string{"PRAGMA journal_mode=WAL", "DELETE FROM Packages WHERE hnum = (SELECT max(hnum) FROM Packages)", "BEGIN EXCLUSIVE", "DELETE FROM Packages"} {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	before := filesOf(t, filepath.Dir(database))
+	f, err := footprint.NewHost(root, t.TempDir()).Of([]string{"/usr/lib/libelf-0.185.so"})
+	if err != nil || f.Manager != "rpm" || f.Minimal.Bytes == 0 {
+		t.Errorf("the footprint is %+v, %v", f, err)
+	}
+	if after := filesOf(t, filepath.Dir(database)); !maps.Equal(before, after) {
+		t.Errorf("the files of the database changed from %v to %v", before, after)
+	}
+}
+
+// filesOf returns the sizes and times of the files in a directory.
+func filesOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = footprint.NewHost(root).Of([]string{"/usr/lib/libelf-0.185.so"})
+	files := map[string]string{}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = fmt.Sprint(info.Size(), info.ModTime())
+	}
+	return files
+}
+
+// A file that is cut off is an error with the name of the database.
+func TestBrokenRPM(t *testing.T) {
+	root, database := rpmHost(t)
+	if err := os.Truncate(database, 4096); err != nil {
+		t.Fatal(err)
+	}
+	_, err := footprint.NewHost(root, t.TempDir()).Of([]string{"/usr/lib/libelf-0.185.so"})
 	var unreadable *footprint.UnreadableError
-	if !errors.As(err, &unreadable) || unreadable.Manager != "rpm" {
+	if !errors.As(err, &unreadable) || unreadable.Manager != "rpm" || !strings.Contains(err.Error(), "rpmdb.sqlite") {
 		t.Errorf("the error is %v", err)
 	}
 }

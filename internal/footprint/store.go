@@ -78,7 +78,7 @@ func (r relation) anyVersion() relation {
 type atom struct{ name, op, version string }
 
 // open reads the database of the manager that the host has.
-func open(t tree) (*store, error) {
+func open(t tree, scratch string) (*store, error) {
 	for _, m := range []struct {
 		file string
 		read func(tree) (*store, error)
@@ -89,7 +89,7 @@ func open(t tree) (*store, error) {
 	}
 	for _, file := range rpmFiles {
 		if t.has(file) {
-			return openRPM(t, file)
+			return openRPM(t, file, scratch)
 		}
 	}
 	return newStore("", nil, nothing{}), nil

@@ -115,9 +115,9 @@ func (c *member) Delete(context.Context) error {
 	return nil
 }
 
-func inCrowd(t *testing.T, e *crowd, params bench.Params) (trial result.Trial) {
+func inCrowd(t *testing.T, e *crowd, params bench.Params, changes ...func(*runner.Config)) (trial result.Trial) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { trial = runOn(t, isolationPIDs, e, runner.SystemClock{}, params) })
+	synctest.Test(t, func(t *testing.T) { trial = runOn(t, isolationPIDs, e, runner.SystemClock{}, params, changes...) })
 	return trial
 }
 
@@ -171,5 +171,14 @@ func TestForkBombNeedsLimit(t *testing.T) {
 		if !strings.Contains(tt.what, "early") && tt.engine.bombs.Load() != 0 {
 			t.Errorf("%s: a fork bomb ran", tt.what)
 		}
+	}
+}
+
+// The probe makes a bounded number of processes, so a higher limit of the plan cannot be tested.
+func TestForkBombBelowPlansLimit(t *testing.T) {
+	e := &crowd{}
+	trial := inCrowd(t, e, nil, func(c *runner.Config) { c.Work[0].Limits.PIDs = 4097 })
+	if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "the plan's limit of 4097 processes is above 4096") || e.bombs.Load() != 0 {
+		t.Errorf("%s because %q after %d fork bombs", trial.Status, trial.Reason, e.bombs.Load())
 	}
 }

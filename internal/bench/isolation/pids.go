@@ -16,6 +16,9 @@ import (
 // does not hold.
 const bombMargin = 2
 
+// The fewest and the most processes of the limit. The probe makes at most bombMargin times the most.
+const leastLimit, mostLimit = 64, 4096
+
 func pids() bench.Benchmark {
 	s := speed{unit: result.PerSecond, work: "containers of the victim per second, created, started, ready, killed and deleted one after the other,", unitOf: "start, from the call of create to the program's first output"}
 	return bench.Benchmark{
@@ -27,7 +30,7 @@ func pids() bench.Benchmark {
 		Params: joined(
 			[]bench.Param{{
 				Name: "limit", Help: "limit of processes of the fork bomb, unless the plan sets one; it makes at most twice as many, also without a limit",
-				Quick: "256", Paper: "1024", Check: bench.IntRange(64, 4096),
+				Quick: "256", Paper: "1024", Check: bench.IntRange(leastLimit, mostLimit),
 			}},
 			phases("2500ms", "3s", "1s"), limitParams(), aggressorParams("1"),
 		),
@@ -38,6 +41,12 @@ func pids() bench.Benchmark {
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
 			spec := bomb(t, false)
+			if limit := spec.Resources.PIDs; limit > mostLimit {
+				return &engine.UnsupportedError{
+					What: "a fork bomb", Reason: fmt.Sprintf("the plan's limit of %d processes is above %d, the most of a fork bomb", limit, mostLimit),
+					Advice: "set a lower limit of processes for isolation.pids",
+				}
+			}
 			t.Condition("limit of processes", strconv.FormatInt(spec.Resources.PIDs, 10)+" for each aggressor")
 			if err := confirm(ctx, t); err != nil {
 				return err

@@ -133,7 +133,9 @@ func (b *container) Wait(ctx context.Context) (engine.Exit, error) {
 		case <-b.exit.done:
 		case <-monitor:
 			if !b.e.exits.known(b.id) {
-				return engine.Exit{}, b.explain("wait for", errors.New("conmon exited without an exit file for the container"))
+				if err := b.findExit(ctx); err != nil && !b.ended() { // Delete ends the wait too
+					return engine.Exit{}, err
+				}
 			}
 		case <-ctx.Done():
 			return engine.Exit{}, b.explain("wait for", context.Cause(ctx))
@@ -143,6 +145,23 @@ func (b *container) Wait(ctx context.Context) (engine.Exit, error) {
 		return engine.Exit{}, b.explain("wait for", b.exit.err)
 	}
 	return b.exit.Exit, nil
+}
+
+// findExit takes the exit from Podman's records, without an exit file. At the exit of a container conmon calls Podman's clean-up, which
+// records the exit code and removes the file. On a busy host it can remove the file before its event was handled.
+func (b *container) findExit(ctx context.Context) error {
+	const op = "wait for"
+	text, err := b.call(ctx, op, "container", "inspect", "--format", "{{.State.Status}} {{.State.ExitCode}}")
+	if err != nil {
+		return err
+	}
+	code, exited := strings.CutPrefix(text, "exited ")
+	n, err := strconv.Atoi(code)
+	if !exited || err != nil || n < 0 {
+		return b.explain(op, fmt.Errorf("conmon exited without an exit file for the container, which Podman describes as %q", text))
+	}
+	b.e.exits.finish(b.id, engine.ExitOfCode(n), nil)
+	return nil
 }
 
 func (b *container) State(ctx context.Context) (engine.State, error) {

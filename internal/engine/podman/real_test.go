@@ -2,6 +2,7 @@ package podman_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/podman"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
 // limits reads the limits of the only container below a cgroup.
@@ -259,6 +261,28 @@ func TestKilledConmon(t *testing.T) {
 	}
 	if err := c.Delete(t.Context()); err != nil {
 		t.Errorf("Delete: %v", err)
+	}
+}
+
+// Podman's clean-up removes the exit file of a container. If that precedes the event of the file, Podman still knows the exit.
+func TestExitWithoutEvent(t *testing.T) {
+	s := enginetest.Session(t, oci.LauncherOptions)
+	e := enginetest.Open(t, podman.Driver{}, "podman/crun", s)
+	dirs, err := filepath.Glob(filepath.Join(s.State, "p", "*", "t", "exits"))
+	if err != nil || len(dirs) != 1 {
+		t.Fatalf("directories of exit files: %q, %v", dirs, err)
+	}
+	// The engine watches the old directory, and conmon writes to the new one.
+	if err := errors.Join(os.Rename(dirs[0], dirs[0]+".old"), os.Mkdir(dirs[0], 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	sp := enginetest.Spec(s, "unseen")
+	sp.Process.Args = workload.Exit(7)
+	c := enginetest.Running(t, e, sp)
+	for range 2 {
+		if exit, err := c.Wait(t.Context()); err != nil || exit != (engine.Exit{Code: 7}) {
+			t.Errorf("Wait = %v, %v; want code 7", exit, err)
+		}
 	}
 }
 

@@ -42,7 +42,9 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/image"
+	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
@@ -62,7 +64,8 @@ type Options struct {
 	// LateEvents means that the engine may show a resumed container as paused for a moment. dockerd handles the events of containerd
 	// late: the event of the pause sets the state once more after the resume, until the event of the resume follows.
 	LateEvents bool
-	// Limit is the longest time that one call may take; 30 s if it is 0.
+	// Limit is the longest time that one call may take. If it is 0 the limit is 30 s, and two minutes on an emulated CPU, where each
+	// exit of a nested guest takes the emulator many steps.
 	Limit time.Duration
 	// Host is the native engine, for processes at the host's end of the engine's Link: of engines with bridged networks.
 	Host engine.Engine
@@ -149,6 +152,9 @@ func Run(t *testing.T, open func(t *testing.T) engine.Engine, opts Options) {
 	t.Helper()
 	if opts.Limit == 0 {
 		opts.Limit = 30 * time.Second
+		if machine := host.Facts("/"); machine.Nature() == result.Emulated {
+			opts.Limit = 2 * time.Minute
+		}
 	}
 	opts.Brief = opts.Brief || os.Getenv(AllBrief) != ""
 	s := &suite{Options: opts}

@@ -40,7 +40,9 @@ type Benchmark struct {
 	Place string
 	// Statements are names of conditions that are results in words. A report shows them by target, before the metrics.
 	Statements []string
-	Params     []Param
+	// Judged are names of conditions that are verdicts about the speed of a trial.
+	Judged []string
+	Params []Param
 	// Waits are the media that the benchmark itself waits for. Pressure on them during a trial is not reported as a
 	// disturbance of the host.
 	Waits []Medium
@@ -154,7 +156,7 @@ func (b Benchmark) Suite() string {
 // Recorded is the description of the benchmark that its runs keep.
 func (b Benchmark) Recorded() result.Benchmark {
 	return result.Benchmark{
-		Name: b.Name, Summary: b.Summary, Source: b.Source, Metrics: b.Metrics, Phases: b.Phases, Place: b.Place, Statements: b.Statements,
+		Name: b.Name, Summary: b.Summary, Source: b.Source, Metrics: b.Metrics, Phases: b.Phases, Place: b.Place, Statements: b.Statements, Judged: b.Judged,
 	}
 }
 

@@ -201,7 +201,11 @@ the default.
 With several runs, up to %d, the report covers all of them: the ratio to the
 baseline in each run, for each benchmark and target, and the differences between
 the runs and their machines. It shows absolute values of different machines and
-compares them only with --across-machines, as ratios to the values of the first run.`, report.MostRuns),
+compares them only with --across-machines, as ratios to the values of the first run.
+
+If the CPU of a machine is emulated, the report says so at the top. Values of speed then have
+the word "emulated" in the place of a verdict: times, rates, CPU time and energy. Verdicts about
+memory, numbers of things and limits hold. --emulated-verdicts gives all verdicts.`, report.MostRuns),
 		Example: `  touchstone report
   touchstone report 20261120 -o html -O report.html
   touchstone report 20261120 20261121 latest -o html -O machines.html`,
@@ -217,21 +221,22 @@ compares them only with --across-machines, as ratios to the values of the first 
 			if err != nil {
 				return err
 			}
-			return a.writeReport(opts, report.New(runs, report.Options{AcrossMachines: opts.across}))
+			return a.writeReport(opts, report.New(runs, report.Options{AcrossMachines: opts.across, EmulatedVerdicts: opts.emulated}))
 		},
 	}
 	addDir(cmd, &opts.dir)
 	addFile(cmd, &opts.file)
 	addOutput(cmd, &opts.format, "`FORMAT` of the report", formatTable, formatJSON, formatHTML)
 	cmd.Flags().BoolVar(&opts.across, "across-machines", false, "compare absolute values too, with the values of the first run")
+	cmd.Flags().BoolVar(&opts.emulated, strings.TrimPrefix(report.EmulatedVerdictsFlag, "--"), false, "give verdicts about speed on an emulated CPU too")
 	return cmd
 }
 
 type reportOptions struct {
 	dir, file string
 	format    format
-	// across is --across-machines.
-	across bool
+	// across is --across-machines, emulated is --emulated-verdicts.
+	across, emulated bool
 }
 
 func (a *App) writeReport(opts reportOptions, r report.Report) error {

@@ -15,13 +15,17 @@ import (
 // own report, because the bootstraps have the run's own seed.
 func New(runs []result.Run, opts Options) Report {
 	sorted, machines := byMachine(runs)
-	r := Report{Machines: machines, Facts: runFacts(sorted), Versions: versions(sorted), AcrossMachines: opts.AcrossMachines}
+	r := Report{Machines: machines, Facts: runFacts(sorted), Versions: versions(sorted), AcrossMachines: opts.AcrossMachines, EmulatedVerdicts: opts.EmulatedVerdicts}
 	common, apart := commonBaselines(sorted)
 	names := labels(sorted)
 	var all [][]builder
 	for i := range sorted {
 		r.Runs = append(r.Runs, newRun(&sorted[i], names[i]))
 		all = append(all, builders(&sorted[i], common))
+		r.Runs[i].Unjudged = sorted[i].Host.MayBeEmulated() && !opts.EmulatedVerdicts
+		for n := range all[i] {
+			all[i][n].unjudged = r.Runs[i].Unjudged
+		}
 	}
 	for i, m := range machines {
 		for _, at := range m.Runs {
@@ -91,9 +95,10 @@ func (r *Report) add(run int, from *builder) {
 		Place: from.described.Place, Sections: make([]*Section, len(r.Runs)),
 	})
 	b.Sections[run] = section
-	families, comparisons := from.metrics(run, b, section)
-	r.Runs[run].Families += families
-	r.Runs[run].Comparisons += comparisons
+	counted := from.metrics(run, b, section)
+	r.Runs[run].Families += counted.families
+	r.Runs[run].Comparisons += counted.comparisons
+	r.Runs[run].Withheld += counted.withheld
 	section.Breaches = b.breaches(run)
 }
 
@@ -192,6 +197,9 @@ func (r *Report) across(m *Metric, row *Row) {
 	for i := 1; i < len(row.Cells); i++ {
 		if c := &row.Cells[i]; c.Summary != nil {
 			compared := stats.CompareUnpaired(reference, valuesOf(c.Points), stats.Direction(m.Better), r.Runs[0].Seed^r.Runs[i].Seed)
+			if row.Cells[0].Emulated || c.Emulated {
+				compared = withheld(compared)
+			}
 			c.Across = &compared
 		}
 	}
@@ -205,6 +213,8 @@ type builder struct {
 	cells     map[result.Cell][]*result.Trial
 	// common is the baseline that the runs have in common, if it is another one than the run's.
 	common string
+	// unjudged is set if verdicts about speed are withheld.
+	unjudged bool
 }
 
 // builders are the builders of a run in the order of its benchmarks. The order of the trials is shuffled and decides only

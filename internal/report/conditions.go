@@ -50,6 +50,9 @@ func (b *builder) conditions(targets []Outcome) (stated, others []Condition) {
 		measured = append(measured, o)
 		for _, t := range trials {
 			for name, value := range t.Conditions {
+				if b.unjudged && slices.Contains(b.described.Judged, name) {
+					value = noVerdictOf(b.run)
+				}
 				all := values[name]
 				v := place(&all, func(v *ConditionValue) bool { return v.Value == value }, ConditionValue{Value: value})
 				if !slices.Contains(v.Targets, o.Target) {

@@ -36,6 +36,8 @@ type Findings struct {
 	Comparisons string
 	// NotMeasured lists the gaps of a single run by reason.
 	NotMeasured []string
+	// Withheld states which comparisons have no verdict because a CPU is emulated. It is empty if there are none.
+	Withheld string
 }
 
 // evidence is a row with a comparison in some run.
@@ -59,7 +61,7 @@ func (r *Report) evidence() []evidence {
 			for n := range b.Metrics[m].Rows {
 				e := evidence{benchmark: b, metric: &b.Metrics[m], row: &b.Metrics[m].Rows[n]}
 				for run, c := range e.row.Cells {
-					if c.Comparison == nil {
+					if c.Comparison == nil || c.Comparison.Verdict == Withheld {
 						continue
 					}
 					switch c.Comparison.Verdict {
@@ -118,7 +120,7 @@ func (e evidence) rank() int {
 
 // findings states the largest differences that are shown: one for each suite and target.
 func (r *Report) findings() Findings {
-	f := Findings{Breaches: r.breaches()}
+	f := Findings{Breaches: r.breaches(), Withheld: r.withheld()}
 	all := r.evidence()
 	if len(r.Runs) == 1 {
 		f.Summary = r.summary(0)
@@ -165,6 +167,26 @@ func (r *Report) findings() Findings {
 	return f
 }
 
+// withheld counts the comparisons without a verdict because a CPU is emulated.
+func (r *Report) withheld() string {
+	var parts []string
+	for i := range r.Runs {
+		of := &r.Runs[i]
+		if of.Withheld == 0 {
+			continue
+		}
+		text := counted(of.Withheld, "comparison") + " of speed"
+		if len(r.Runs) > 1 {
+			text += " on " + of.Label
+		}
+		parts = append(parts, text)
+	}
+	if parts == nil {
+		return ""
+	}
+	return "No verdict on " + listed(parts) + ": see the note on the emulated CPU at the top."
+}
+
 // byTarget groups evidence by benchmark and target.
 func byTarget(all []evidence) [][]evidence {
 	var groups [][]evidence
@@ -190,7 +212,7 @@ func (r *Report) statement(f finding) string {
 		lead = e.row.Target + " " + e.metric.Phrase
 	}
 	out := fmt.Sprintf("%s %s, %s (95 %% interval %s; %s", lead, Quantity(c.Summary.Median, e.metric.Unit),
-		than(Factor(c.Comparison.Ratio, e.metric.Metric), e.benchmark.Baseline), FactorInterval(c.Comparison), e.benchmark.Title())
+		than(FactorOf(c.Comparison, e.metric.Metric), e.benchmark.Baseline), FactorInterval(c.Comparison), e.benchmark.Title())
 	word := VerdictWord(f.verdict, e.metric.Metric)
 	switch {
 	case len(f.evidence) == 1:
@@ -223,6 +245,8 @@ func than(factor, baseline string) string {
 	switch {
 	case baseline == "":
 		return factor
+	case strings.HasPrefix(factor, ratioWord):
+		return factor + " to " + baseline
 	case strings.HasSuffix(factor, "×"):
 		return factor + " that of " + baseline
 	}
@@ -237,7 +261,7 @@ func (e evidence) spelled(r *Report, runs []int, baseline string) string {
 		c := e.row.Cells[i].Comparison
 		on := " on " + r.Runs[i].Label
 		text := "not comparable" + on
-		if factor := Factor(c.Ratio, e.metric.Metric); factor != None {
+		if factor := FactorOf(c, e.metric.Metric); factor != None {
 			text = than(factor, baseline) + on
 			baseline = ""
 		}
@@ -306,7 +330,7 @@ func (r *Report) verdicts() string {
 		for _, m := range b.Metrics {
 			for _, row := range m.Rows {
 				c := row.Cells[0].Comparison
-				if c == nil {
+				if c == nil || c.Verdict == Withheld {
 					continue
 				}
 				total++

@@ -16,7 +16,9 @@ import (
 )
 
 // machines is the report of four runs, which tests read and do not change.
-var machines = sync.OnceValue(func() report.Report { return report.New(reporttest.Machines(), report.Options{}) })
+var machines = sync.OnceValue(func() report.Report {
+	return report.New(reporttest.Machines(), report.Options{EmulatedVerdicts: true})
+})
 
 // cellsByRun gives the cells of a metric on a target, by run.
 func cellsByRun(t *testing.T, j report.Report, benchmark, metric, target string) []report.Cell {
@@ -69,7 +71,7 @@ func TestJointRatiosEqualThoseOfEachRun(t *testing.T) {
 	compared := 0
 	for i := range j.Runs {
 		at := slices.IndexFunc(runs, func(r result.Run) bool { return r.ID == j.Runs[i].ID })
-		own := report.New(runs[at:at+1], report.Options{})
+		own := report.New(runs[at:at+1], report.Options{EmulatedVerdicts: true})
 		b := benchmark(t, own, lifecycle)
 		for _, target := range []string{"native", "oci/runc", "oci/crun"} {
 			want := cell(t, b, "CreateAndRun", target)
@@ -146,7 +148,7 @@ func TestAbsoluteValuesNeedAcrossMachines(t *testing.T) {
 	if n := count(machines()); n != 0 {
 		t.Errorf("%d absolute values are compared without AcrossMachines", n)
 	}
-	j := report.New(runs, report.Options{AcrossMachines: true})
+	j := report.New(runs, report.Options{AcrossMachines: true, EmulatedVerdicts: true})
 	if n := count(j); n < 50 {
 		t.Errorf("%d absolute values are compared", n)
 	}
@@ -210,7 +212,7 @@ func TestNoCommonBaseline(t *testing.T) {
 }
 
 func TestJointFindings(t *testing.T) {
-	f := report.New(reporttest.Machines()[:3], report.Options{}).Findings
+	f := report.New(reporttest.Machines()[:3], report.Options{EmulatedVerdicts: true}).Findings
 	if len(f.Breaches) != 3 || !strings.HasPrefix(f.Breaches[1], "operations.container.lifecycle: oci/runc does not hold its time limit on lab-v2 (") {
 		t.Errorf("broken are %q", f.Breaches)
 	}

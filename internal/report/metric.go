@@ -9,9 +9,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// metrics fills in the cells of one run in the metrics of a benchmark. It returns the number of families that were judged
-// and of the comparisons in them.
-func (b *builder) metrics(run int, bench *Benchmark, s *Section) (families, comparisons int) {
+// counts are the judged families of a benchmark in a run, the comparisons in them, and the comparisons without a verdict because the
+// CPU is emulated.
+type counts struct{ families, comparisons, withheld int }
+
+// metrics fills in the cells of one run in the metrics of a benchmark.
+func (b *builder) metrics(run int, bench *Benchmark, s *Section) counts {
+	var all counts
 	for _, described := range b.described.Metrics {
 		if described.Group != "" {
 			continue
@@ -39,17 +43,19 @@ func (b *builder) metrics(run int, bench *Benchmark, s *Section) (families, comp
 			s.Zero = append(s.Zero, described.Name)
 			continue
 		}
-		if n := b.compare(m, run, s, samples); n > 0 {
-			families++
-			comparisons += n
+		judged, withheld := b.compare(m, run, s, samples)
+		if judged > 0 {
+			all.families++
 		}
+		all.comparisons += judged
+		all.withheld += withheld
 	}
-	return families, comparisons
+	return all
 }
 
 func (b *builder) newCell(described result.Metric, s *Section, o *Outcome) Cell {
 	trials := b.valid(o.Target)
-	c := Cell{Points: points(trials, described.Name)}
+	c := Cell{Points: points(trials, described.Name), Emulated: b.unjudged && described.OfSpeed()}
 	if len(c.Points) == 0 {
 		c.Absent = o.OK > 0 && described.Optional
 		return c
@@ -79,11 +85,11 @@ func trend(curve []Place, seed uint64) *stats.Trend {
 	return &fitted
 }
 
-// compare fills in the comparisons with the baseline and judges them as one family. It returns the number of judged
-// comparisons.
-func (b *builder) compare(m *Metric, run int, s *Section, samples map[string][]stats.Sample) (judgedCount int) {
+// compare fills in the comparisons with the baseline and judges them as one family. It returns the numbers of judged comparisons
+// and of those without a verdict because the CPU is emulated.
+func (b *builder) compare(m *Metric, run int, s *Section, samples map[string][]stats.Sample) (judgedCount, withheldCount int) {
 	if m.DerivedFrom != "" {
-		return 0
+		return 0, 0
 	}
 	native := slices.ContainsFunc(b.run.Targets, func(t result.Target) bool { return t.Name == s.Baseline && t.Kind == result.KindNative })
 	var family []stats.Comparison
@@ -97,7 +103,8 @@ func (b *builder) compare(m *Metric, run int, s *Section, samples map[string][]s
 		family = append(family, stats.Compare(samples[s.Baseline], samples[target], stats.Direction(m.Better), b.cellSeed(target, m.Name)))
 		members = append(members, c)
 	}
-	for i, compared := range stats.Judge(family, stats.Alpha) {
+	unjudged := b.unjudged && m.OfSpeed()
+	for i, compared := range judge(family, unjudged) {
 		members[i].Comparison = &compared
 		if native && finite(compared.Ratio) {
 			overhead := stats.Overhead(compared.Ratio)
@@ -107,16 +114,19 @@ func (b *builder) compare(m *Metric, run int, s *Section, samples map[string][]s
 			judgedCount++
 		}
 	}
+	if unjudged {
+		return 0, len(family)
+	}
 	needed := stats.BlocksNeeded(max(1, len(family)))
 	for i := range m.Rows {
 		m.Rows[i].Cells[run].BlocksNeeded = needed
 	}
-	return judgedCount
+	return judgedCount, 0
 }
 
-// judged reports whether there were enough samples for a verdict.
+// judged reports whether the comparison has a verdict.
 func judged(c stats.Comparison) bool {
-	return c.Verdict != stats.TooFew && c.Verdict != stats.NotComparable
+	return c.Verdict != stats.TooFew && c.Verdict != stats.NotComparable && c.Verdict != Withheld
 }
 
 // points gives one value a trial: the median if the trial has several.

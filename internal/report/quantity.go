@@ -191,14 +191,14 @@ func factorWord(ratio float64, m result.Metric) string {
 	return VerdictWord(stats.Slower, m)
 }
 
-// FactorInterval spells the interval of a ratio in the direction of the ratio itself: "149 to 155". Its lower end is below
-// 1 if the interval includes the other direction.
+// FactorInterval spells the interval of [FactorOf]. For a factor it has the direction of the ratio itself: "149 to 155". Its lower end
+// is below 1 if the interval includes the other direction.
 func FactorInterval(c *stats.Comparison) string {
 	if c.CI == nil {
 		return None
 	}
 	lo, hi := c.CI.Lo, c.CI.Hi
-	if c.Ratio < 1 {
+	if c.Ratio < 1 && c.Verdict != Withheld {
 		lo, hi = 1/hi, 1/lo
 	}
 	return factorNumber(lo) + " to " + factorNumber(hi)

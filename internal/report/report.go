@@ -39,6 +39,13 @@
 //   - A median beyond the bound of its metric is a finding by itself, before all others and from the first trial on. A
 //     broken limit needs no statistics, and it is broken on any baseline.
 //
+// # Emulated CPUs
+//
+//   - If the CPU of a machine is emulated, or may be, the report begins with a note, and metrics of speed have values and ratios but no
+//     verdicts: the verdict is [Withheld], and the goals of the scorecard are [EmulatedScore]. [result.Metric.OfSpeed] decides which metrics these are.
+//     Ratios are raw then, because a factor "slower" is a verdict in itself. Only [Options].EmulatedVerdicts gives the verdicts.
+//   - Verdicts about memory, numbers of things and limits hold on an emulated CPU, and stay.
+//
 // # Several runs
 //
 //   - Runs share the ratio to a baseline within each run, with the interval and the verdict of the run's own report. If
@@ -69,6 +76,8 @@ const MostRuns = 12
 type Options struct {
 	// AcrossMachines compares absolute values of the runs with the first run's.
 	AcrossMachines bool
+	// EmulatedVerdicts gives verdicts about speed for machines with an emulated CPU too.
+	EmulatedVerdicts bool
 }
 
 // Report is the content of a report of one run or several.
@@ -79,10 +88,11 @@ type Report struct {
 	// Facts describe machines and runs, Versions describe targets, both by run.
 	Facts, Versions []Fact
 	// Suites are in the order of the runs.
-	Suites         []Suite
-	Coverage       []Coverage
-	Findings       Findings
-	AcrossMachines bool
+	Suites   []Suite
+	Coverage []Coverage
+	Findings Findings
+	// AcrossMachines and EmulatedVerdicts are the options of the report.
+	AcrossMachines, EmulatedVerdicts bool
 }
 
 // Families is the number of families of comparisons in all runs (see the package comment), Comparisons the number of
@@ -129,8 +139,11 @@ type Run struct {
 	Unmeasured []Unmeasured
 	// Scorecard is empty if the run measured fewer than two dimensions.
 	Scorecard Scorecard
-	// Families and Comparisons count the judged families and the comparisons in them.
-	Families, Comparisons int
+	// Families and Comparisons count the judged families and the comparisons in them. Withheld counts the comparisons without a verdict
+	// because the CPU is emulated.
+	Families, Comparisons, Withheld int
+	// Unjudged is set if verdicts about speed are withheld.
+	Unjudged bool
 }
 
 // Target is a target of a run.
@@ -317,9 +330,10 @@ func (m *Metric) based(on func(Cell) bool) bool {
 	return slices.ContainsFunc(m.Rows, func(r Row) bool { return slices.ContainsFunc(r.Cells, on) })
 }
 
-// Breached reports whether the median of the cell is beyond the bound of the metric.
+// Breached reports whether the median of the cell is beyond the bound of the metric. A bound of a time does not hold or break on an
+// emulated CPU.
 func (m *Metric) Breached(c *Cell) bool {
-	return m.Bound.Broken != "" && c.Summary != nil && c.Summary.Median > m.Bound.Most
+	return !c.Emulated && m.Bound.Broken != "" && c.Summary != nil && c.Summary.Median > m.Bound.Most
 }
 
 // Row is a metric on one target.
@@ -345,6 +359,9 @@ type Cell struct {
 	Absent bool
 	// Baseline is set on the cell that the run's other cells are compared with.
 	Baseline bool
+	// Emulated is set if the metric depends on the speed of an emulated CPU. The cell then has no verdict, unless
+	// Options.EmulatedVerdicts asks for it.
+	Emulated bool
 	// Comparison is the comparison with the baseline. It is nil on the baseline, for a derived metric, and if one of the
 	// two has no number.
 	Comparison *stats.Comparison

@@ -42,6 +42,9 @@ func (r *Run) StatusCounts() []string {
 func (r *Report) FamiliesNote() string {
 	families, comparisons := r.Families()
 	note := fmt.Sprintf("A family is all targets on one metric in one run. Holm's correction keeps the chance of a false verdict in it below %s.", Percent(stats.Alpha))
+	if families == 0 && r.anyWithheld() {
+		return note + " No comparison of this report has a verdict."
+	}
 	if families == 0 {
 		return note + " No comparison of this report has enough samples for a verdict."
 	}

@@ -138,7 +138,7 @@ func (s *Score) Text() string {
 	case !s.compared():
 		return Quantity(s.Value.Median, s.Metric.Unit)
 	}
-	factor := Factor(s.Comparison.Ratio, s.Metric)
+	factor := FactorOf(s.Comparison, s.Metric)
 	if !s.Bare {
 		factor = than(factor, s.Baseline)
 	}
@@ -218,7 +218,7 @@ func combine(all []scored, metrics int) Score {
 	if len(all) == 0 {
 		return Score{Verdict: NotMeasured}
 	}
-	rank := []ScoreVerdict{Missed, NotShown, Met, NoVerdict}
+	rank := []ScoreVerdict{Missed, NotShown, EmulatedScore, Met, NoVerdict}
 	worst := slices.MinFunc(all, func(a, b scored) int {
 		return cmp.Or(cmp.Compare(slices.Index(rank, a.Verdict), slices.Index(rank, b.Verdict)), cmp.Compare(b.cost, a.cost))
 	})

@@ -35,7 +35,7 @@ func (r *Report) scores(run int) (all []scored, metrics map[result.Dimension]int
 			bare := of.bareMetal(rows, section.Baseline)
 			var comparisons map[string]*stats.Comparison
 			if bare != nil && bare.Target != section.Baseline && m.DerivedFrom == "" {
-				comparisons = compareRows(bare, rows, run, m.Metric, func(target string) uint64 { return cellSeed(of.Seed, b.Key, target, m.Name) })
+				comparisons = compareRows(bare, rows, run, m.Metric, of.Unjudged && m.OfSpeed(), func(target string) uint64 { return cellSeed(of.Seed, b.Key, target, m.Name) })
 			}
 			for _, row := range rows {
 				if of.native(row.Target) {
@@ -52,6 +52,9 @@ func (r *Report) scores(run int) (all []scored, metrics map[result.Dimension]int
 					s.Comparison = comparisons[row.Target]
 				}
 				s.judge(float64(of.Host.Memory), of.Seed)
+				if c.Emulated && s.Verdict != NoVerdict {
+					s.Verdict = EmulatedScore
+				}
 				all = append(all, s)
 			}
 		}
@@ -76,7 +79,7 @@ func (r *Run) bareMetal(rows []Row, baseline string) *Row {
 }
 
 // compareRows compares rows with bare metal that is not their baseline, as one family.
-func compareRows(bare *Row, rows []Row, run int, m result.Metric, seed func(target string) uint64) map[string]*stats.Comparison {
+func compareRows(bare *Row, rows []Row, run int, m result.Metric, unjudged bool, seed func(target string) uint64) map[string]*stats.Comparison {
 	var family []stats.Comparison
 	var targets []string
 	for _, row := range rows {
@@ -86,7 +89,7 @@ func compareRows(bare *Row, rows []Row, run int, m result.Metric, seed func(targ
 		}
 	}
 	all := map[string]*stats.Comparison{}
-	for i, compared := range stats.Judge(family, stats.Alpha) {
+	for i, compared := range judge(family, unjudged) {
 		all[targets[i]] = &compared
 	}
 	return all

@@ -34,6 +34,8 @@ type ranking struct {
 	// tooFew is set if the blocks are too few for a difference. apart is set if bare metal and some target have speeds, but no metric
 	// and block is common to all targets.
 	tooFew, apart bool
+	// emulated is set if the CPU is emulated, so that speeds are not compared.
+	emulated bool
 }
 
 // ranked is a target of a ranking.
@@ -49,6 +51,9 @@ type ranked struct {
 // (1986) 218–221).
 func (r *Report) ranking(run int) ranking {
 	scores, _ := r.scores(run)
+	if r.Runs[run].Unjudged {
+		return ranking{emulated: true}
+	}
 	scores = where(scores, func(s scored) bool { return s.Bare && s.isFactor() })
 	targets := r.Runs[run].Scorecard.Targets
 	type source struct {
@@ -126,6 +131,8 @@ func blockCosts(scores []scored, dimensions []result.Dimension) []stats.Sample {
 // sentence names the targets that cost least.
 func (k ranking) sentence() string {
 	switch {
+	case k.emulated:
+		return "No target is said to cost least, because that is a verdict about speed: see the note on the emulated CPU at the top."
 	case k.apart:
 		return "No target is said to cost least: no metric of speed has values on bare metal and on all targets in the same block."
 	case len(k.targets) == 0:
@@ -203,7 +210,7 @@ func (c *Scorecard) price(target int) string {
 			missed = append(missed, cost{fmt.Sprintf("%s (%s)", row.Dimension, s.Text()), size})
 		case Met:
 			met = append(met, string(row.Dimension))
-		case NotShown, NotMeasured, NoVerdict:
+		case NotShown, NotMeasured, NoVerdict, EmulatedScore:
 		}
 	}
 	slices.SortStableFunc(missed, func(a, b cost) int { return cmp.Compare(b.size, a.size) })
@@ -226,7 +233,7 @@ func (c *Scorecard) price(target int) string {
 
 // untold states which goals have no verdict, by reason, and which dimensions have no value.
 func (c *Scorecard) untold() []string {
-	var open, partial, unbased, missing []string
+	var open, partial, unbased, emulated, missing []string
 	for _, row := range c.Rows {
 		if row.Unmeasured() {
 			missing = append(missing, string(row.Dimension))
@@ -240,6 +247,7 @@ func (c *Scorecard) untold() []string {
 		add(&open, func(s Score) bool { return s.Verdict == NotShown && s.Bare && s.Lacking == 0 })
 		add(&partial, func(s Score) bool { return s.Verdict == NotShown && s.Bare && s.Lacking > 0 })
 		add(&unbased, func(s Score) bool { return s.Verdict == NotShown && !s.Bare })
+		add(&emulated, func(s Score) bool { return s.Verdict == EmulatedScore })
 	}
 	var all []string
 	for _, part := range []struct {
@@ -249,6 +257,7 @@ func (c *Scorecard) untold() []string {
 		{open, "Neither met nor missed is shown for ", ". More blocks may show it."},
 		{partial, "No verdict without a value of every metric: ", "."},
 		{unbased, "No verdict without a value on bare metal: ", "."},
+		{emulated, "No verdict on an emulated CPU: ", "."},
 	} {
 		if part.items != nil {
 			all = append(all, part.before+strings.Join(part.items, "; ")+part.after)

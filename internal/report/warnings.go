@@ -64,10 +64,12 @@ func (r *Report) fewBlocks(run int) WarningGroup {
 		if s == nil {
 			continue
 		}
-		need := stats.MinSamples
+		need, what := stats.MinSamples, "an interval"
 		for _, metric := range b.Metrics {
 			for _, row := range metric.Rows {
-				need = max(need, row.Cells[run].BlocksNeeded)
+				if n := row.Cells[run].BlocksNeeded; n > 0 {
+					need, what = max(need, n), "a verdict"
+				}
 			}
 		}
 		var few []string
@@ -81,7 +83,7 @@ func (r *Report) fewBlocks(run int) WarningGroup {
 			few = []string{fmt.Sprintf("%d on each target", counts[0])}
 		}
 		if len(few) > 0 {
-			g.Items = append(g.Items, fmt.Sprintf("%s: a verdict needs %d blocks; measured: %s", b.Title(), need, strings.Join(few, ", ")))
+			g.Items = append(g.Items, fmt.Sprintf("%s: %s needs %d blocks; measured: %s", b.Title(), what, need, strings.Join(few, ", ")))
 		}
 	}
 	return g

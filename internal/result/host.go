@@ -63,8 +63,14 @@ const (
 	GuestOrEmulated
 )
 
+// MayBeEmulated reports whether the CPU is, or may be, a program. Figures of speed from such a machine mislead.
+func (h *Host) MayBeEmulated() bool {
+	n := h.Nature()
+	return n == Emulated || n == GuestOrEmulated
+}
+
 // Nature returns the nature of the machine. QEMU without a hypervisor emulates. On x86 a KVM guest would have KVM's clock and be
-// called kvm. On other architectures only the CPU can reveal emulation, unless QEMU imitates an existing CPU. Arm reserves
+// called kvm, unless KVM itself runs on an emulated CPU, whose name the guest sees. On other architectures only the CPU can reveal emulation, unless QEMU imitates an existing CPU. Arm reserves
 // implementer 0 for software.
 func (h *Host) Nature() Nature {
 	hypervisor, _, _ := strings.Cut(h.Virtual, " ")
@@ -88,6 +94,9 @@ func (h *Host) NatureText() string {
 	case Guest:
 		return "guest of " + h.Virtual
 	case Emulated:
+		if h.Virtual != "" && !strings.HasPrefix(h.Virtual, "qemu") {
+			return "guest of " + h.Virtual + " on a CPU that qemu emulates"
+		}
 		return "emulated by " + cmp.Or(h.Virtual, "qemu")
 	case GuestOrEmulated:
 		return fmt.Sprintf("guest of %s, and perhaps emulated", h.Virtual)

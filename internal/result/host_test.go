@@ -41,6 +41,7 @@ func TestNature(t *testing.T) {
 		{Host{Arch: "amd64"}, Physical, "no hypervisor found"},
 		{Host{Arch: "amd64", Virtual: "kvm (QEMU Standard PC)"}, Guest, "guest of kvm (QEMU Standard PC)"},
 		{Host{Arch: "amd64", Virtual: "qemu (QEMU Standard PC)"}, Emulated, "emulated by qemu (QEMU Standard PC)"},
+		{Host{Arch: "amd64", Virtual: "kvm (QEMU Standard PC)", CPU: "QEMU TCG CPU version 2.5+"}, Emulated, "guest of kvm (QEMU Standard PC) on a CPU that qemu emulates"},
 		{Host{Arch: "arm64", Virtual: "qemu"}, GuestOrEmulated, "guest of qemu, and perhaps emulated"},
 		{Host{Arch: "arm64", Virtual: "qemu", CPU: "QEMU TCG CPU version 2.5+"}, Emulated, "emulated by qemu"},
 		{Host{Arch: "arm64", Virtual: "qemu", CPU: "linux,dummy-virt (implementer 0x00, part 0x051)"}, Emulated, "emulated by qemu"},
@@ -50,5 +51,33 @@ func TestNature(t *testing.T) {
 		if got := c.host.Nature(); got != c.want || c.host.NatureText() != c.text {
 			t.Errorf("%+v is %v, %q; want %v, %q", c.host, got, c.host.NatureText(), c.want, c.text)
 		}
+		if got := c.host.MayBeEmulated(); got != (c.want == Emulated || c.want == GuestOrEmulated) {
+			t.Errorf("%+v may be emulated: %v", c.host, got)
+		}
+	}
+}
+
+// An emulated CPU distorts times, rates, energy and amounts over time, and no amounts and no numbers of things. New units must be added here.
+func TestOfSpeed(t *testing.T) {
+	want := map[Unit]bool{
+		Seconds: true, BytesPerSecond: true, BitsPerSecond: true, PerSecond: true, FlopPerSecond: true, Joules: true, ByteSeconds: true,
+		Bytes: false, Count: false, Ratio: true, Score: true,
+	}
+	for _, unit := range Units() {
+		of, known := want[unit]
+		m := Metric{Unit: unit}
+		if got := m.OfSpeed(); got != of || !known {
+			t.Errorf("a metric in %s is of speed: %v, want %v", unit, got, of)
+		}
+	}
+	for name, m := range map[string]Metric{
+		"the use of a limit": {Unit: Ratio, Bound: Bound{Most: 1.25, Broken: "does not hold"}}, "a share of memory": {Unit: Ratio, AnySpeed: true},
+	} {
+		if m.OfSpeed() {
+			t.Errorf("%s is of speed", name)
+		}
+	}
+	if m := (Metric{Unit: Seconds, Bound: Bound{Most: 1, Broken: "is late"}}); !m.OfSpeed() {
+		t.Error("a bounded time is not of speed")
 	}
 }

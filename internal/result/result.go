@@ -79,8 +79,25 @@ type Metric struct {
 	Dimension Dimension `json:"dimension,omitempty"`
 	// Bound is a value that the metric should not exceed, such as a limit.
 	Bound Bound `json:"bound,omitzero"`
+	// AnySpeed is set for a ratio or a score that is the same on a machine of any speed, such as a share of a memory limit. The other
+	// units decide it themselves: see OfSpeed.
+	AnySpeed bool `json:"any_speed,omitempty"`
 	// Agreement is another measurement of the same quantity, if there is one.
 	Agreement Agreement `json:"agreement,omitzero"`
+}
+
+// OfSpeed reports whether the values depend on the speed of the machine: times, rates, CPU time, energy, and amounts over time. An
+// emulated CPU distorts them. Amounts of memory and numbers of things do not depend on it. A ratio with a bound is the use of a limit, and
+// the kernel enforces limits at any speed. Other ratios, and scores, depend on the speed unless the metric has AnySpeed.
+func (m *Metric) OfSpeed() bool {
+	switch m.Unit {
+	case Bytes, Count:
+		return false
+	case Ratio, Score:
+		return !m.AnySpeed && m.Bound.Broken == ""
+	case Seconds, BytesPerSecond, BitsPerSecond, PerSecond, FlopPerSecond, Joules, ByteSeconds:
+	}
+	return true
 }
 
 // Agreement names a metric of the same benchmark that measures the same quantity in another way. With is empty without one.
@@ -332,6 +349,8 @@ type Benchmark struct {
 	Place string `json:"place,omitempty"`
 	// Statements are names of conditions that are results in words. A report shows them by target, before the metrics.
 	Statements []string `json:"statements,omitempty"`
+	// Judged are names of conditions that are verdicts about the speed of a trial, in words. A report withholds them if the CPU is emulated.
+	Judged []string `json:"judged,omitempty"`
 }
 
 // Image is an image with programs of a run.

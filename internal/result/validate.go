@@ -93,6 +93,9 @@ func (r *Run) validateFacts() error {
 		if len(b.Statements) > MaxConditions {
 			return fmt.Errorf("benchmark %q: it has %d statements; %d are allowed", b.Name, len(b.Statements), MaxConditions)
 		}
+		if len(b.Judged) > MaxConditions {
+			return fmt.Errorf("benchmark %q: it has %d judged conditions; %d are allowed", b.Name, len(b.Judged), MaxConditions)
+		}
 	}
 	for _, image := range r.Images {
 		if image.Size < 0 {
@@ -326,6 +329,9 @@ func (r *Run) validateText() error {
 		l.check(b.Place, "the place of benchmark %s", b.Name)
 		for _, name := range b.Statements {
 			l.check(name, "a statement of benchmark %s", b.Name)
+		}
+		for _, name := range b.Judged {
+			l.check(name, "a judged condition of benchmark %s", b.Name)
 		}
 		for _, m := range b.Metrics {
 			l.check(m.Name, "the name of a metric of benchmark %s", b.Name)

@@ -12,6 +12,7 @@ import (
 	"github.com/ohler55/ojg/jp"
 	"github.com/ohler55/ojg/oj"
 
+	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
@@ -23,6 +24,9 @@ func falseAlarms(w io.Writer, reports []string) error {
 		found, err := verdictsOf(name)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", name, err)
+		}
+		if slices.Contains(found, any(string(report.Withheld))) {
+			return fmt.Errorf("%s has no verdicts, because its CPU is emulated: make it with %s", name, report.EmulatedVerdictsFlag)
 		}
 		for _, v := range found {
 			count[fmt.Sprint(v)]++
@@ -59,6 +63,6 @@ func verdictsOf(name string) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	report, err := oj.Parse(data)
-	return verdicts.Get(report), err
+	document, err := oj.Parse(data)
+	return verdicts.Get(document), err
 }

@@ -23,8 +23,15 @@ import (
 
 // Benchmarks lists the suite.
 func Benchmarks() []bench.Benchmark {
-	return []bench.Benchmark{cpu(), memory(), reclaim(), disk(), network(), pids()}
+	all := []bench.Benchmark{cpu(), memory(), reclaim(), disk(), network(), pids()}
+	for i := range all {
+		all[i].Judged = []string{lossCondition}
+	}
+	return all
 }
+
+// lossCondition is the condition with the verdict on the loss of a single trial.
+const lossCondition = "loss"
 
 // Values of the parameter aggressor.
 const (

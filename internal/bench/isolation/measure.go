@@ -184,7 +184,7 @@ func record(t bench.Trial, loaded, control pass) error {
 	if c.shown() {
 		verdict = "shown: beyond the control and the noise of its trial"
 	}
-	t.Condition("loss", verdict)
+	t.Condition(lossCondition, verdict)
 	for _, phase := range []struct {
 		name string
 		window

@@ -32,7 +32,7 @@ func memoryOOM() bench.Benchmark {
 		bounded("Reached", 1.1, "does not hold its memory limit",
 			"peak memory of the program over its limit: 1 if it never exceeded the limit, 2 if nothing stopped it"),
 		optional(result.Metric{
-			Name: "Usable", Unit: result.Ratio, Better: result.Higher,
+			Name: "Usable", Unit: result.Ratio, Better: result.Higher, AnySpeed: true,
 			Help: "memory of the program when it was killed, over its limit; the sandbox uses the rest of the limit",
 		}),
 		optional(bench.Seconds("KillTime", "from the program's last report of its memory to the exit of the container as the engine reports it")),

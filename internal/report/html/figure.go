@@ -148,7 +148,7 @@ func alternative(m *report.Metric) string {
 
 // factorText is the factor with a verdict that is no difference: "1.01 × slower, no difference shown".
 func factorText(c *stats.Comparison, m result.Metric) string {
-	factor, word := report.Factor(c.Ratio, m), report.VerdictWord(c.Verdict, m)
+	factor, word := report.FactorOf(c, m), report.VerdictWord(c.Verdict, m)
 	switch {
 	case factor == report.None:
 		return word

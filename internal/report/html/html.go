@@ -72,6 +72,8 @@ type page struct {
 	// Resamples and the fields below it describe the numbers.
 	Resamples, Least       int
 	Families, Alpha, Power string
+	// Emulation is the note about emulated CPUs at the top, Withheld the note about missing verdicts. Both may be empty.
+	Emulation, Withheld string
 	// Single is the page's content about the only run; nil with several runs. Side is the content about several runs.
 	Single *single
 	Side   *side
@@ -125,7 +127,10 @@ func newPage(r *report.Report) *page {
 		Policy: policy(), Style: template.CSS(style), Title: r.Heading(),
 		Cards: cards(r), Findings: r.Findings,
 		Resamples: stats.Resamples, Least: stats.MinSamples, Families: r.FamiliesNote(),
-		Alpha: report.Percent(stats.Alpha), Power: report.Percent(stats.Power),
+		Alpha: report.Percent(stats.Alpha), Power: report.Percent(stats.Power), Withheld: r.EmulatedNote(),
+	}
+	if e := r.Emulation(); e != nil {
+		p.Emulation = e.Note
 	}
 	if len(r.Runs) == 1 {
 		p.single(&r.Runs[0])

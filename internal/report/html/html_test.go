@@ -150,9 +150,10 @@ func TestEnginesShowLayersAndComponents(t *testing.T) {
 
 func TestJointPageHasEverySection(t *testing.T) {
 	runs := reporttest.Machines()
-	got := writtenJoint(t, runs, report.Options{})
+	got := writtenJoint(t, runs, report.Options{EmulatedVerdicts: true})
 	for what, want := range map[string]string{
 		"the note on absolute values":    `<p class="rule">Absolute values are the measurements of each machine. They are not compared across machines: no ratio, no verdict, no common axis`,
+		"the note on the emulated CPU":   `</h1>\s*<p class="banner" role="note">The CPU of some of these machines is emulated \(lab-v2: emulated by qemu \(QEMU Standard PC\)\)\. .* because of --emulated-verdicts\.`,
 		"an emulated machine":            `<b>lab-v2</b> QEMU TCG CPU version 2.5&#43;, amd64, 2 CPUs, cgroup v2 <em>emulated</em>`,
 		"a difference":                   `<tr><th scope="row">Cgroup</th><td>hybrid</td><td class="odd">v2</td><td class="odd">v2</td><td class="odd">v2</td></tr>`,
 		"an equal fact":                  `<dt>Run as root</dt><dd>yes</dd>`,
@@ -431,5 +432,32 @@ func TestWriteReturnsTheErrorOfTheWriter(t *testing.T) {
 	}
 	if err := html.Write(broken{}, report.New([]result.Run{{ID: "a"}, {ID: "b"}}, report.Options{})); !errors.Is(err, errBroken) {
 		t.Errorf("WriteJoint = %v, want %v", err, errBroken)
+	}
+}
+
+// The note on an emulated CPU precedes all numbers, and "emulated" stands in the place of the verdicts.
+func TestEmulated(t *testing.T) {
+	run := reporttest.Sample()
+	run.Host.Arch, run.Host.CPU, run.Host.Virtual = "amd64", "QEMU TCG CPU version 2.5+", "qemu (QEMU Standard PC)"
+	got := written(t, run)
+	for what, want := range map[string]string{
+		"the note":        `</h1>\s*<p class="banner" role="note">The CPU of this machine is emulated \(bench1: emulated by qemu`,
+		"the explanation": `<p class="aside">&#34;emulated&#34; stands in the place of a verdict`,
+		"a cell":          `<td class="neutral" title="median [^"]*; adjusted p –"><b>ratio [0-9.]+</b> emulated<small>`,
+		"a score":         `<td><b>ratio [0-9.]+</b> <i>emulated</i>`,
+		"the findings":    `of speed: see the note on the emulated CPU at the top\.`,
+	} {
+		if !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("%s: nothing in the report matches %q", what, want)
+		}
+	}
+	numbers, _, _ := strings.Cut(got, `<section id="method">`) // which explains factors
+	if found := regexp.MustCompile(`×.(slower|faster)`).FindString(numbers); found != "" || !strings.Contains(numbers, "× more") {
+		t.Errorf("the report has %q, or no verdict on memory", found)
+	}
+	for _, not := range []string{`class="missed"`, "No difference between targets is shown", "The run has no comparisons"} {
+		if strings.Contains(numbers, not) {
+			t.Errorf("the report has %q", not)
+		}
 	}
 }

@@ -226,7 +226,7 @@ func acrossRows(m *report.Metric) []matrixRow {
 			cell := matrixCell{Class: "none", Main: report.None}
 			if c.Across != nil {
 				has = true
-				cell = matrixCell{Class: "neutral", Main: report.Factor(c.Across.Ratio, m.Metric), Small: report.FactorInterval(c.Across)}
+				cell = matrixCell{Class: "neutral", Main: report.FactorOf(c.Across, m.Metric), Small: report.FactorInterval(c.Across)}
 			}
 			row.Cells = append(row.Cells, cell)
 		}
@@ -255,7 +255,7 @@ func newFactorCell(c *report.Cell, m *report.Metric) matrixCell {
 		return matrixCell{Class: "neutral", Main: report.Quantity(c.Summary.Median, m.Unit)}
 	}
 	k := c.Comparison
-	cell := matrixCell{Class: heat(k), Main: report.Factor(k.Ratio, m.Metric)}
+	cell := matrixCell{Class: heat(k), Main: report.FactorOf(k, m.Metric)}
 	if !report.Shown(k) {
 		cell.Word = report.VerdictWord(k.Verdict, m.Metric)
 	}

@@ -91,7 +91,7 @@ func newSides(r *report.Report, b *report.Benchmark, m *report.Metric) []sides {
 	if b.Baseline != "" && !m.Unbased() {
 		ratio := func(c *report.Cell) (estimate, bool) {
 			k := c.Comparison
-			if k == nil || report.Factor(k.Ratio, m.Metric) == report.None {
+			if k == nil || report.FactorOf(k, m.Metric) == report.None {
 				return estimate{}, false
 			}
 			return estimate{k.Ratio, k.CI, report.Shown(k), factorText(k, m.Metric) + ", " + report.FactorInterval(k)}, true

@@ -136,6 +136,6 @@ func (row *statisticsRow) judge(c *report.Cell, m result.Metric, overhead bool) 
 		return
 	}
 	row.Verdict, row.Class = report.VerdictWord(k.Verdict, m), heat(k)
-	row.Headline = append(row.Headline, report.Factor(k.Ratio, m), report.FactorInterval(k))
+	row.Headline = append(row.Headline, report.FactorOf(k, m), report.FactorInterval(k))
 	row.Rest = append(row.Rest, report.PValue(k.Adjusted), report.Percent(k.Detectable))
 }

@@ -15,6 +15,7 @@ func single(r *report.Report) object {
 	doc := object{
 		{"schema_version", SchemaVersion},
 		{"kind", Kind},
+		optional("emulation", emulation(r)),
 		{"run", run(of)},
 		{"method", method(of)},
 		optional("scorecard", scorecard(&of.Scorecard)),
@@ -23,6 +24,7 @@ func single(r *report.Report) object {
 			optional("summary", r.Findings.Summary),
 			{"statements", list(r.Findings.Statements)},
 			optional("comparisons", r.Findings.Comparisons),
+			optional("withheld", r.Findings.Withheld),
 			optional("not_measured", strings.Join(r.Findings.NotMeasured, "; ")),
 		}},
 		{"targets", targets(of)},
@@ -50,6 +52,7 @@ func joint(r *report.Report) object {
 	return object{
 		{"schema_version", SchemaVersion},
 		{"kind", JointKind},
+		optional("emulation", emulation(r)),
 		{"absolute_values", r.AbsoluteNote()},
 		{"across_machines", r.AcrossMachines}, // whether absolute values are compared
 		{"machines", each(r.Machines, func(m *report.Machine) object {
@@ -63,10 +66,20 @@ func joint(r *report.Report) object {
 			{"opposite", list(r.Findings.Opposite)},
 			{"statements", list(r.Findings.Statements)},
 			optional("comparisons", r.Findings.Comparisons),
+			optional("withheld", r.Findings.Withheld),
 		}},
 		{"benchmarks", each(r.Benchmarks(), jointBenchmark)},
 		{"coverage", each(r.Coverage, coverage)},
 	}
+}
+
+// emulation describes the runs of machines with an emulated CPU. It is nil without one.
+func emulation(r *report.Report) object {
+	e := r.Emulation()
+	if e == nil {
+		return nil
+	}
+	return object{{"runs", e.Runs}, {"certain", e.Certain}, {"speed_verdicts", e.Verdicts}, {"note", e.Note}}
 }
 
 func run(r *report.Run) object {
@@ -101,6 +114,7 @@ func method(r *report.Run) object {
 		{"family", "all targets against the baseline on one metric of one benchmark"},
 		{"families", r.Families},
 		{"comparisons", r.Comparisons}, // in all families
+		optional("withheld", r.Withheld),
 		{"ratio", "median over blocks of target / baseline within the block; overhead is |ratio - 1|"},
 	}
 }

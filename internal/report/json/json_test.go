@@ -328,3 +328,70 @@ func TestTimelines(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// The document has the note on an emulated CPU, and no verdict or p-value of speed unless they are asked for.
+func TestEmulated(t *testing.T) {
+	run := reporttest.Sample()
+	run.Host.Arch, run.Host.CPU, run.Host.Virtual = "amd64", "QEMU TCG CPU version 2.5+", "qemu (QEMU Standard PC)"
+	var doc struct {
+		Emulation struct {
+			Runs          []int
+			Certain       bool
+			SpeedVerdicts bool `json:"speed_verdicts"`
+			Note          string
+		}
+		Method     struct{ Withheld int }
+		Findings   struct{ Withheld string }
+		Benchmarks []struct {
+			Metrics []struct {
+				Unit  result.Unit
+				Cells []struct {
+					Comparison *struct {
+						Ratio   *float64
+						P       *float64
+						Verdict string
+						Word    string
+					}
+				}
+			}
+		}
+	}
+	read := func(opts report.Options) (verdicts map[string]int) {
+		t.Helper()
+		var b bytes.Buffer
+		if err := reportjson.Write(&b, report.New([]result.Run{run}, opts)); err != nil {
+			t.Fatal(err)
+		}
+		doc.Method.Withheld, doc.Findings.Withheld, doc.Benchmarks = 0, "", nil
+		if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
+			t.Fatal(err)
+		}
+		verdicts = map[string]int{}
+		for _, bench := range doc.Benchmarks {
+			for _, m := range bench.Metrics {
+				for _, c := range m.Cells {
+					if k := c.Comparison; k != nil {
+						if m.Unit != result.Bytes {
+							verdicts[k.Verdict]++
+						}
+						if k.Verdict == "emulated" && (k.P != nil || k.Ratio == nil || k.Word != "emulated") {
+							t.Errorf("a comparison is %+v", *k)
+						}
+					}
+				}
+			}
+		}
+		return verdicts
+	}
+	got := read(report.Options{})
+	if got["emulated"] == 0 || got["emulated"] != doc.Method.Withheld || got["slower"]+got["faster"] > 0 || doc.Findings.Withheld == "" {
+		t.Errorf("the verdicts are %v; withheld are %d, %q", got, doc.Method.Withheld, doc.Findings.Withheld)
+	}
+	if e := doc.Emulation; !slices.Equal(e.Runs, []int{0}) || !e.Certain || e.SpeedVerdicts || !strings.HasPrefix(e.Note, "The CPU of this machine is emulated") {
+		t.Errorf("the emulation is %+v", e)
+	}
+	asked := read(report.Options{EmulatedVerdicts: true})
+	if asked["emulated"] != 0 || asked["slower"] == 0 || !doc.Emulation.SpeedVerdicts || doc.Method.Withheld != 0 {
+		t.Errorf("with EmulatedVerdicts the verdicts are %v, and the emulation is %+v", asked, doc.Emulation)
+	}
+}

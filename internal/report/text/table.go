@@ -282,7 +282,7 @@ func (p *printer) across(m *report.Metric) {
 			e := entry{top: report.None}
 			if c.Across != nil {
 				has = true
-				e = entry{top: report.Factor(c.Across.Ratio, m.Metric), below: report.FactorInterval(c.Across)}
+				e = entry{top: report.FactorOf(c.Across, m.Metric), below: report.FactorInterval(c.Across)}
 			}
 			row = append(row, e)
 		}
@@ -464,7 +464,7 @@ func verdict(c *stats.Comparison, m result.Metric) entry {
 	if c == nil {
 		return entry{}
 	}
-	e := entry{below: report.Factor(c.Ratio, m), style: dim}
+	e := entry{below: report.FactorOf(c, m), style: dim}
 	word := report.VerdictWord(c.Verdict, m)
 	switch c.Verdict {
 	case stats.Faster:

@@ -152,6 +152,7 @@ func (p *printer) headline(r *report.Run) {
 		name = "without a name"
 	}
 	p.line(p.styled("Touchstone "+clean(r.Tool.Version)+"  "+clean(name), bold))
+	p.emulation()
 	p.wrapped("Run      ", fmt.Sprintf("%s, %s, %s", r.ID, started(r), r.StateText()))
 	p.wrapped("Host     ", host(&r.Host))
 	p.wrapped("Targets  ", targets(r))
@@ -165,6 +166,7 @@ func (p *printer) headline(r *report.Run) {
 func (p *printer) headlines() {
 	r := p.report
 	p.line(p.styled("Touchstone  "+r.Heading()+" side by side", bold))
+	p.emulation()
 	width := 0
 	for i := range r.Runs {
 		width = max(width, utf8.RuneCountInString(r.Runs[i].Label))
@@ -175,6 +177,13 @@ func (p *printer) headlines() {
 			r.Machines[run.Machine].Nature, run.Host.Arch, run.Host.Cgroup, p.trials(i)))
 	}
 	p.wrapped("  ", r.AbsoluteNote())
+}
+
+// emulation writes the note about emulated CPUs.
+func (p *printer) emulation() {
+	if e := p.report.Emulation(); e != nil {
+		p.wrappedIn(red, alarmMark, e.Note)
+	}
 }
 
 func started(r *report.Run) string { return r.Started.UTC().Format("2006-01-02 15:04 UTC") }
@@ -292,6 +301,9 @@ func (p *printer) scorecards() {
 	if written {
 		p.line("")
 		p.wrapped("  ", report.ScorecardNote)
+		if note := p.report.EmulatedNote(); note != "" {
+			p.wrapped("  ", note)
+		}
 	}
 }
 
@@ -364,6 +376,7 @@ func (p *printer) findings() {
 		p.wrapped(fmt.Sprintf("%3d. ", i+1), s)
 	}
 	switch {
+	case f.Comparisons == "" && f.Withheld != "":
 	case f.Comparisons == "" && p.single:
 		p.line("  The run has no comparisons.")
 	case f.Comparisons == "":
@@ -373,6 +386,9 @@ func (p *printer) findings() {
 	}
 	if f.Comparisons != "" {
 		p.wrapped("  ", f.Comparisons)
+	}
+	if f.Withheld != "" {
+		p.wrapped("  ", f.Withheld)
 	}
 	if len(f.NotMeasured) > 0 {
 		p.line("  Not measured:")
@@ -437,6 +453,9 @@ func (p *printer) legend() {
 			"Runs are not judged against each other. The report of each run has its layers, phases and components.")
 	}
 	p.wrapped("  ", p.report.FamiliesNote()+` "no diff." means that no difference is shown, which is no proof of equality.`)
+	if note := p.report.EmulatedNote(); note != "" {
+		p.wrapped("  ", note)
+	}
 }
 
 func (p *printer) warnings(r *report.Run) {

@@ -72,7 +72,7 @@ func TestJointGolden(t *testing.T) {
 		width int
 	}{
 		"machines-80":  {report.New(runs[:3], report.Options{}), 80},
-		"machines-100": {report.New(runs, report.Options{AcrossMachines: true}), 100},
+		"machines-100": {report.New(runs, report.Options{AcrossMachines: true, EmulatedVerdicts: true}), 100},
 		"one-machine":  {report.New([]result.Run{runs[0], runs[3]}, report.Options{}), 80},
 	} {
 		t.Run(name, func(t *testing.T) { golden(t, name, writtenJoint(t, c.joint, text.Options{Width: c.width})) })
@@ -245,5 +245,35 @@ func TestTrend(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("the report lacks %q:\n%s", want, page)
 		}
+	}
+}
+
+// The note on an emulated CPU is the second line of the report, and no word of speed stands beside a ratio.
+func TestEmulated(t *testing.T) {
+	run := reporttest.Sample()
+	run.Host.Arch, run.Host.CPU, run.Host.Virtual = "amd64", "QEMU TCG CPU version 2.5+", "qemu (QEMU Standard PC)"
+	got := written(t, run, text.Options{Width: 160})
+	lines := strings.Split(got, "\n")
+	if !strings.HasPrefix(lines[1], "! The CPU of this machine is emulated (bench1: emulated by qemu (QEMU Standard PC)). ") {
+		t.Errorf("the second line is %q", lines[1])
+	}
+	for _, not := range []string{"× slower", "× faster", "missed\n", "costs least:", "too noisy", "No difference between targets is shown", "The run has no comparisons"} {
+		if strings.Contains(got, not) {
+			t.Errorf("the report has %q", not)
+		}
+	}
+	for _, want := range []string{
+		"ratio 2", `"emulated" stands in the place of a verdict`, "of speed: see the note on the emulated CPU at the top.", "× more",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the report has no %q:\n%s", want, got)
+		}
+	}
+	var b bytes.Buffer
+	if err := text.Write(&b, report.New([]result.Run{run}, report.Options{EmulatedVerdicts: true}), text.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); !strings.Contains(got, "× slower") || !strings.Contains(got, "! The CPU of this machine is emulated") {
+		t.Errorf("with EmulatedVerdicts the report is\n%s", got)
 	}
 }

@@ -1,0 +1,128 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// Withheld is the verdict of a comparison of speeds on an emulated CPU. Such a comparison has a ratio with its interval and no test.
+const Withheld stats.Verdict = "emulated"
+
+// EmulatedScore is the verdict of a scorecard on a goal of speed on an emulated CPU.
+const EmulatedScore ScoreVerdict = "emulated"
+
+// EmulatedVerdictsFlag is the flag of the report that asks for [Options].EmulatedVerdicts.
+const EmulatedVerdictsFlag = "--emulated-verdicts"
+
+// judge judges a family, or withholds its verdicts.
+func judge(family []stats.Comparison, unjudged bool) []stats.Comparison {
+	if !unjudged {
+		return stats.Judge(family, stats.Alpha)
+	}
+	var all []stats.Comparison
+	for _, c := range family {
+		all = append(all, withheld(c))
+	}
+	return all
+}
+
+// withheld removes the verdict of a comparison, and the test behind it. A comparison that has no ratio stays as it is.
+func withheld(c stats.Comparison) stats.Comparison {
+	if c.Verdict == stats.NotComparable {
+		return c
+	}
+	c.Verdict, c.P, c.Adjusted, c.MinP, c.Detectable = Withheld, math.NaN(), math.NaN(), math.NaN(), math.Inf(1)
+	return c
+}
+
+// Emulation describes the runs of machines with an emulated CPU.
+type Emulation struct {
+	// Runs are indexes into Report.Runs.
+	Runs []int
+	// Certain is false if some of the CPUs only may be emulated.
+	Certain bool
+	// Verdicts reports whether the report has verdicts about speed for these runs, because the user asked for them.
+	Verdicts bool
+	// Note states it in sentences, for the top of the report.
+	Note string
+}
+
+// Emulation is nil if no run is of a machine whose CPU is emulated, or may be.
+func (r *Report) Emulation() *Emulation {
+	e := Emulation{Certain: true, Verdicts: r.EmulatedVerdicts}
+	var machines []string
+	for i := range r.Runs {
+		of := &r.Runs[i]
+		if !of.Host.MayBeEmulated() {
+			continue
+		}
+		e.Runs = append(e.Runs, i)
+		e.Certain = e.Certain && of.Host.Nature() == result.Emulated
+		machines = append(machines, of.Label+": "+of.Host.NatureText())
+	}
+	if e.Runs == nil {
+		return nil
+	}
+	is := "is"
+	if !e.Certain {
+		is = "may be"
+	}
+	where := "The CPU of this machine"
+	switch {
+	case len(r.Runs) == 1:
+	case len(e.Runs) == len(r.Runs):
+		where = "The CPU of each of these machines"
+	default:
+		where = "The CPU of some of these machines"
+	}
+	e.Note = fmt.Sprintf("%s %s emulated (%s). Times, rates, CPU time and energy are the emulator's, and even their ratios may differ on a real machine. ",
+		where, is, strings.Join(machines, "; "))
+	if e.Verdicts {
+		e.Note += "Verdicts about speed are in this report because of " + EmulatedVerdictsFlag + ". They hold for the emulator alone."
+	} else {
+		e.Note += "So this report has no verdicts about speed for it; " + EmulatedVerdictsFlag + " gives them. Verdicts about memory, numbers of things and limits hold."
+	}
+	return &e
+}
+
+// noVerdictOf explains a missing verdict in a few words.
+func noVerdictOf(run *result.Run) string {
+	if run.Host.Nature() == result.Emulated {
+		return "no verdict, because the CPU is emulated"
+	}
+	return "no verdict, because the CPU may be emulated"
+}
+
+// anyWithheld reports whether some run has comparisons without a verdict because of an emulated CPU.
+func (r *Report) anyWithheld() bool {
+	for i := range r.Runs {
+		if r.Runs[i].Withheld > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// FactorOf spells the ratio of a comparison as [Factor] does. Without a verdict because of an emulated CPU it has no direction: "ratio 152".
+func FactorOf(c *stats.Comparison, m result.Metric) string {
+	if c.Verdict == Withheld && finite(c.Ratio) && c.Ratio > 0 {
+		return ratioWord + factorNumber(c.Ratio)
+	}
+	return Factor(c.Ratio, m)
+}
+
+// ratioWord precedes a ratio without a direction.
+const ratioWord = "ratio "
+
+// EmulatedNote explains the cells with the verdict [Withheld]. It is empty without such cells.
+func (r *Report) EmulatedNote() string {
+	if !r.anyWithheld() {
+		return ""
+	}
+	return `"emulated" stands in the place of a verdict: the CPU is emulated, or may be. The ratio is target / baseline then, without a direction. ` +
+		EmulatedVerdictsFlag + " gives the verdicts."
+}

@@ -1,0 +1,205 @@
+package report_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// Facts of machines: emulated, perhaps emulated, a guest on a real CPU, and a guest with KVM in an emulated machine.
+var (
+	tcg     = result.Host{Arch: "amd64", CPU: "QEMU TCG CPU version 2.5+", Virtual: "qemu (QEMU Standard PC)"}
+	perhaps = result.Host{Arch: "arm64", CPU: "Cortex-A72", Virtual: "qemu"}
+	kvm     = result.Host{Arch: "amd64", CPU: "Example CPU", Virtual: "kvm (QEMU Standard PC)"}
+	nested  = result.Host{Arch: "amd64", CPU: "QEMU TCG CPU version 2.5+", Virtual: "kvm (QEMU Standard PC)"}
+)
+
+// onMachine gives a run the kind of machine.
+func onMachine(run result.Run, h result.Host) result.Run {
+	run.Host.Arch, run.Host.CPU, run.Host.Virtual = h.Arch, h.CPU, h.Virtual
+	return run
+}
+
+func TestOnlyEmulatedMachinesHaveTheNote(t *testing.T) {
+	for _, c := range []struct {
+		host result.Host
+		want string
+	}{
+		{result.Host{Arch: "amd64"}, ""},
+		{kvm, ""},
+		{tcg, "The CPU of this machine is emulated (bench1: emulated by qemu (QEMU Standard PC)). "},
+		{nested, "The CPU of this machine is emulated (bench1: guest of kvm (QEMU Standard PC) on a CPU that qemu emulates). "},
+		{perhaps, "The CPU of this machine may be emulated (bench1: guest of qemu, and perhaps emulated). "},
+	} {
+		r := report.New([]result.Run{onMachine(reporttest.Small(), c.host)}, report.Options{})
+		e := r.Emulation()
+		if (e != nil) != (c.want != "") || e != nil && !strings.HasPrefix(e.Note, c.want) {
+			t.Errorf("%+v has the note %+v, want %q", c.host, e, c.want)
+		}
+		if got := r.Runs[0].Withheld > 0; got != (c.want != "") {
+			t.Errorf("%+v: verdicts are withheld: %v", c.host, got)
+		}
+	}
+}
+
+// The same run on an emulated machine has the same values and ratios. It has verdicts on memory and counts only, unless all are asked
+// for.
+func TestEmulatedRunsHaveNoVerdictOfSpeed(t *testing.T) {
+	speed, other := 0, 0
+	for name, run := range map[string]result.Run{"sample": reporttest.Sample(), "engines": reporttest.Engines(), "suite": reporttest.Suite()} {
+		physical := report.New([]result.Run{onMachine(run, kvm)}, report.Options{})
+		emulated := report.New([]result.Run{onMachine(run, tcg)}, report.Options{})
+		asked := report.New([]result.Run{onMachine(run, tcg)}, report.Options{EmulatedVerdicts: true})
+		for i, b := range physical.Benchmarks() {
+			for j, m := range b.Metrics {
+				if diff := cmp.Diff(m.Rows, asked.Benchmarks()[i].Metrics[j].Rows, cmpopts.EquateNaNs()); diff != "" {
+					t.Errorf("%s: %s %s differs with EmulatedVerdicts (-without an emulator +with):\n%s", name, b.Title(), m.Name, diff)
+				}
+				if !m.OfSpeed() {
+					if diff := cmp.Diff(m.Rows, emulated.Benchmarks()[i].Metrics[j].Rows, cmpopts.EquateNaNs()); diff != "" {
+						t.Errorf("%s: %s %s in %s differs (-without an emulator +with):\n%s", name, b.Title(), m.Name, m.Unit, diff)
+					}
+				}
+				for n, row := range m.Rows {
+					want, got := row.Cells[0].Comparison, emulated.Benchmarks()[i].Metrics[j].Rows[n].Cells[0].Comparison
+					switch {
+					case want == nil && got == nil:
+					case want == nil || got == nil:
+						t.Errorf("%s: %s %s on %s has the comparison %v, want %v", name, b.Title(), m.Name, row.Target, got, want)
+					case !m.OfSpeed():
+						other++
+					case got.Verdict != report.Withheld && got.Verdict != stats.NotComparable || got.P == got.P || got.Adjusted == got.Adjusted:
+						t.Errorf("%s: %s %s on %s has the verdict %q with p %v", name, b.Title(), m.Name, row.Target, got.Verdict, got.P)
+					default:
+						speed++
+						if diff := cmp.Diff(want.CI, got.CI); diff != "" || want.Ratio != got.Ratio && want.Ratio == want.Ratio {
+							t.Errorf("%s: %s %s on %s has the ratio %v, want %v; %s", name, b.Title(), m.Name, row.Target, got.Ratio, want.Ratio, diff)
+						}
+					}
+				}
+			}
+		}
+		families, comparisons := emulated.Families()
+		if all, _ := physical.Families(); families >= all || emulated.Runs[0].Withheld == 0 || asked.Runs[0].Withheld != 0 {
+			t.Errorf("%s: %d families with %d comparisons are judged, and %d are withheld", name, families, comparisons, emulated.Runs[0].Withheld)
+		}
+	}
+	if speed < 50 || other < 5 {
+		t.Errorf("%d comparisons of speed and %d others are too few for this test", speed, other)
+	}
+}
+
+// The scorecard and its summary keep the verdict on memory.
+func TestEmulatedScorecard(t *testing.T) {
+	run := scoredRun(1, 10,
+		scoredMetric{"cpu", result.DimensionCPU, result.Lower, on(1, 1.01, 3), 0.001},
+		scoredMetric{"net", result.DimensionNetwork, result.Higher, on(1, 1, 0.1), 0.001},
+		scoredMetric{"start", result.DimensionStartUp, result.Lower, on(1, 2, 9), 0.001},
+		scoredMetric{"mem", result.DimensionMemoryOverhead, result.Lower, on(1, 2, 4), 0.001},
+	)
+	r := report.New([]result.Run{onMachine(run, tcg)}, report.Options{})
+	for _, c := range []struct {
+		dimension result.Dimension
+		verdict   report.ScoreVerdict
+		text      string
+	}{
+		{result.DimensionCPU, report.EmulatedScore, "ratio 3.00"},
+		{result.DimensionNetwork, report.EmulatedScore, "ratio 0.100"},
+		{result.DimensionStartUp, report.NoVerdict, "900 s (ratio 9.01, emulated)"},
+		{result.DimensionMemoryOverhead, report.Met, "300 B (0.0000028 %)"},
+	} {
+		if s := score(t, r, c.dimension, "oci/runsc"); s.Verdict != c.verdict || s.Text() != c.text {
+			t.Errorf("%s is %q, %q; want %q, %q", c.dimension, s.Verdict, s.Text(), c.verdict, c.text)
+		}
+	}
+	summary := strings.Join(r.Findings.Summary, "\n")
+	for _, want := range []string{
+		"No target is said to cost least, because that is a verdict about speed",
+		"It meets the ideal state in memory overhead.",
+		"No verdict on an emulated CPU: CPU on all targets; network on all targets.",
+	} {
+		if !strings.Contains(summary, want) {
+			t.Errorf("the summary has no %q:\n%s", want, summary)
+		}
+	}
+	if r.Findings.Withheld != "No verdict on 6 comparisons of speed: see the note on the emulated CPU at the top." {
+		t.Errorf("withheld is %q", r.Findings.Withheld)
+	}
+	asked := report.New([]result.Run{onMachine(run, tcg)}, report.Options{EmulatedVerdicts: true})
+	if s := score(t, asked, result.DimensionCPU, "oci/runsc"); s.Verdict != report.Missed || s.Text() != "3.00 × slower" {
+		t.Errorf("with EmulatedVerdicts CPU is %q, %q", s.Verdict, s.Text())
+	}
+	if e := asked.Emulation(); e == nil || !strings.Contains(e.Note, "because of --emulated-verdicts. They hold for the emulator alone.") {
+		t.Errorf("with EmulatedVerdicts the note is %+v", e)
+	}
+}
+
+// A limit that does not hold is a finding on an emulated machine too. A bound of a time is not, and neither is a verdict about speed
+// in the words of a benchmark.
+func TestEmulatedBreaches(t *testing.T) {
+	run := onMachine(reporttest.Small(), tcg)
+	bench := slices.Clone(run.Bench)
+	bench[0].Metrics = slices.Clone(bench[0].Metrics)
+	bench[0].Judged = []string{"loss"}
+	run.Bench, run.Trials = bench, slices.Clone(run.Trials)
+	for i := range run.Trials {
+		run.Trials[i].Conditions = map[string]string{"loss": "shown", "cache": "cold"}
+	}
+	m := &bench[0].Metrics[0]
+	for _, c := range []struct {
+		unit  result.Unit
+		bound result.Bound
+		want  bool
+	}{
+		{result.Ratio, result.Bound{Most: 1e-9, Broken: "does not hold its CPU limit"}, true},
+		{result.Seconds, result.Bound{Most: 1e-9, Broken: "does not hold its time limit"}, false},
+	} {
+		m.Unit, m.Bound = c.unit, c.bound
+		r := report.New([]result.Run{run}, report.Options{})
+		if got := len(r.Findings.Breaches) > 0; got != c.want {
+			t.Errorf("a bound in %s: the breaches are %q", c.unit, r.Findings.Breaches)
+		}
+		var conditions []string
+		for _, condition := range r.Benchmarks()[0].Sections[0].Conditions {
+			conditions = append(conditions, condition.String())
+		}
+		if want := []string{"cache cold", "loss no verdict, because the CPU is emulated"}; !slices.Equal(conditions, want) {
+			t.Errorf("the conditions are %q, want %q", conditions, want)
+		}
+	}
+}
+
+// In a joint report only the run of the emulated machine lacks verdicts.
+func TestJointReportWithAnEmulatedMachine(t *testing.T) {
+	j := report.New(reporttest.Machines()[:3], report.Options{AcrossMachines: true})
+	e := j.Emulation()
+	if e == nil || !slices.Equal(e.Runs, []int{1}) || !e.Certain || !strings.HasPrefix(e.Note, "The CPU of some of these machines is emulated (lab-v2: emulated by qemu") {
+		t.Fatalf("the emulation is %+v", e)
+	}
+	cells := cellsByRun(t, j, lifecycle, "CreateAndRun", "oci/runc")
+	for i, want := range []stats.Verdict{stats.Slower, report.Withheld, stats.Slower} {
+		if got := cells[i].Comparison.Verdict; got != want {
+			t.Errorf("the verdict on %s is %q, want %q", j.Runs[i].Label, got, want)
+		}
+	}
+	if a, b := cells[1].Across, cells[2].Across; a.Verdict != report.Withheld || b.Verdict != stats.Slower {
+		t.Errorf("the ratios across machines have the verdicts %q and %q", a.Verdict, b.Verdict)
+	}
+	f := j.Findings
+	for _, s := range slices.Concat(f.Breaches, f.Opposite, f.Statements) {
+		if strings.Contains(s, "lab-v2") {
+			t.Errorf("a finding is about the emulated machine: %s", s)
+		}
+	}
+	if len(f.Statements) == 0 || !strings.Contains(f.Withheld, " of speed on lab-v2: ") {
+		t.Errorf("the findings are %q, and withheld is %q", f.Statements, f.Withheld)
+	}
+}

@@ -9,7 +9,8 @@
 // affinity would be inherited by the containers, and not every runtime resets it.
 //
 // A daemon that exits is restarted once, before the next trial. Its output goes to a log, and every error about the
-// daemon contains the end of the log.
+// daemon contains the end of the log. A daemon whose programs need the system's log has a socket of its own for them, in
+// its namespace (Config.Syslog).
 package managed
 
 import (
@@ -89,6 +90,8 @@ type Config struct {
 	Needs []string
 	// Env are variables in addition to PATH, HOME and TMPDIR, which every daemon has.
 	Env []string
+	// Syslog gives the programs in the daemon's namespace a socket of the system's log, from the time that the daemon is ready.
+	Syslog bool
 	// Ready waits until the daemon serves requests, or until the context ends.
 	Ready func(context.Context) error
 }
@@ -107,6 +110,7 @@ type Daemon struct {
 	exit      *process.Exit // once exited is closed
 	restarted bool
 	children  []int
+	syslog    *syslog // nil without Config.Syslog
 }
 
 // Start starts a daemon and returns when it is ready. An error contains the end of its log, and nothing is left behind.
@@ -169,10 +173,55 @@ func (d *Daemon) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start %s: %w%s", d.config.Name, err, d.logEnd())
 	}
+	if err := d.openSyslog(); err != nil {
+		return fmt.Errorf("start %s: %w", d.config.Name, err)
+	}
 	d.mu.Lock()
 	d.children = childrenOf(d.process.Pid)
 	d.mu.Unlock()
 	return nil
+}
+
+// openSyslog makes the daemon's system log, in the place of an earlier one.
+func (d *Daemon) openSyslog() error {
+	if !d.config.Syslog {
+		return nil
+	}
+	err := d.closeSyslog()
+	if err != nil {
+		return err
+	}
+	log, err := openSyslog(d.process.Pid, filepath.Join(d.dirs.State, "syslog"))
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.syslog = log
+	return nil
+}
+
+func (d *Daemon) closeSyslog() error {
+	d.mu.Lock()
+	log := d.syslog
+	d.syslog = nil
+	d.mu.Unlock()
+	if log == nil {
+		return nil
+	}
+	return log.close()
+}
+
+// Complaints returns the last errors that the programs in the daemon's namespace have written to the system's log, for the end of
+// an error. It is empty without any.
+func (d *Daemon) Complaints() string {
+	d.mu.Lock()
+	log := d.syslog
+	d.mu.Unlock()
+	if log == nil {
+		return ""
+	}
+	return log.last()
 }
 
 // launch starts the process in its namespaces and its cgroup. After an error no process runs.
@@ -380,6 +429,9 @@ func (d *Daemon) Stop(ctx context.Context) error {
 		if err := d.group.Destroy(remove); err != nil {
 			errs = append(errs, fmt.Errorf("stop %s: %w", d.config.Name, err))
 		}
+	}
+	if err := d.closeSyslog(); err != nil {
+		errs = append(errs, fmt.Errorf("stop %s: %w", d.config.Name, err))
 	}
 	if err := d.network.Close(); err != nil {
 		errs = append(errs, fmt.Errorf("stop %s: %w", d.config.Name, err))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
@@ -26,6 +27,10 @@ type Kind struct {
 	NoRootless string
 	// RootlessCannot are the capabilities that these flags take away, with the reasons.
 	RootlessCannot map[engine.Capability]string
+	// Missing are the capabilities that the kind lacks with every engine, with the reasons.
+	Missing map[engine.Capability]string
+	// NoProcessLimit is the reason why a container has no limit of processes; empty if it has one.
+	NoProcessLimit string
 	// NoNetwork and HostNetwork are the global flags for the two networks.
 	NoNetwork, HostNetwork []string
 	// Cannot returns the capabilities that this version lacks, with the reasons.
@@ -88,18 +93,28 @@ var kinds = []Kind{
 	},
 	// It was an OCI runtime before version 2 of Kata Containers, and is a utility since then, so it is not searched for.
 	{
-		Name: "kata-runtime", Isolation: engine.VM, NoRootless: "a virtual machine needs root", onlyNamed: true,
+		Name: "kata-runtime", Isolation: engine.VM, NoRootless: noRootlessGuest, onlyNamed: true,
+		Programs: monitor.Programs{monitor.Runtime: {"kata-runtime"}, monitor.Proxy: {"kata-proxy"}},
+	},
+	// Kata Containers since version 2 is a shim, which package kata finds.
+	{
+		Name: kata.Name, Isolation: engine.VM, NoRootless: noRootlessGuest, onlyNamed: true,
+		Missing: map[engine.Capability]string{
+			engine.NetworkHost: "Kata refuses the host's network: the network of a container is an interface of its virtual machine",
+		},
+		NoProcessLimit: "Kata removes the limit of processes before it starts the container in the guest",
+		// The engines declare containerd-shim*. Its name is in full only beyond the 15 bytes that the kernel keeps.
 		Programs: monitor.Programs{
-			monitor.Runtime: {"kata-runtime"},
 			monitor.Hypervisor: {
 				"qemu-system-x86_64", "qemu-system-aarch64", "qemu-system-riscv64", "qemu-kvm", "cloud-hypervisor", "firecracker", "jailer",
 				"stratovirt",
 			},
 			monitor.FileServer: {"virtiofsd", "virtiofsd-rs", "nydusd"},
-			monitor.Proxy:      {"kata-proxy"},
 		},
 	},
 }
+
+const noRootlessGuest = "a virtual machine needs root"
 
 // Programs returns the programs of all kinds of runtimes.
 func Programs() monitor.Programs {

@@ -19,10 +19,13 @@ const NoteKVM = "each start is followed by a check that the sandbox holds a virt
 
 // Check returns an *engine.UnsupportedError if the host lacks a requirement of the target.
 func (r Runtime) Check(ctx context.Context, s engine.Session, t target.Target) error {
-	if !r.UsesKVM(t) {
-		return nil
+	switch {
+	case r.Guest != nil:
+		return r.checkGuest(ctx, s, t)
+	case r.UsesKVM(t):
+		return vmhost.Refuse(t.String(), hostOf(s).KVM(ctx))
 	}
-	return vmhost.Refuse(t.String(), hostOf(s).KVM(ctx))
+	return nil
 }
 
 // hostOf returns the machine of a session. Tests replace it.

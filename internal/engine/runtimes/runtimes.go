@@ -16,15 +16,23 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // AnswerLimit is the deadline for a runtime's version and for a test container. A runtime that exceeds it hangs, as gVisor's kvm
-// platform does on hosts with an emulated KVM.
+// platform does on hosts with an emulated KVM. TryLimit adds the time that a guest may take to boot.
 const AnswerLimit = 20 * time.Second
 
-// ErrNoAnswer is the cause when AnswerLimit has passed.
+// ErrNoAnswer is the cause when AnswerLimit, or the TryLimit of a runtime, has passed.
 var ErrNoAnswer = fmt.Errorf("no answer within %v", AnswerLimit)
+
+// limitError is ErrNoAnswer with another limit.
+type limitError time.Duration
+
+func (e limitError) Error() string { return fmt.Sprintf("no answer within %v", time.Duration(e)) }
+
+func (limitError) Is(target error) bool { return target == ErrNoAnswer }
 
 // Runtime is a runtime of this host.
 type Runtime struct {
@@ -35,18 +43,15 @@ type Runtime struct {
 	Binary string
 	// Type is the runtime type of a containerd shim, such as io.containerd.kata.v2;
 	// empty for an OCI runtime.
-	Type    string
+	Type string
+	// Shim is the path of a containerd shim; empty if it is not known.
+	Shim string
+	// Guest is the configuration of a virtual machine for the target; nil for other runtimes.
+	Guest   *kata.Config
 	Version string // as the binary prints it, on one line
 	// Options are the defaults of the options in the runtime's targets.
 	Options []target.Option
 }
-
-// Kata Containers is a containerd shim, and the only runtime without a command line that is searched for.
-const (
-	kata     = "kata"
-	kataShim = "containerd-shim-kata-v2"
-	kataType = "io.containerd.kata.v2"
-)
 
 // Found is a runtime. Err is an *engine.UnsupportedError with the reason if it cannot be used.
 type Found struct {
@@ -63,7 +68,7 @@ func Find(ctx context.Context, s engine.Session, engineName string) []Found {
 			names = append(names, k.Name)
 		}
 	}
-	names = append(names, kata)
+	names = append(names, kata.Name) // a shim, so not one of the kinds that are found by their command line
 	for _, name := range slices.Sorted(maps.Keys(s.Runtimes)) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
@@ -111,13 +116,11 @@ func get(ctx context.Context, s engine.Session, t target.Target) (Runtime, error
 	name := t.Runtime
 	given := s.Runtimes[name]
 	r := Runtime{Name: name, Kind: other, Type: given.Type, Options: given.Options}
-	if name == kata && given.Path == "" && given.Type == "" {
-		if _, err := exec.LookPath(kataShim); err != nil {
-			return r, &engine.UnsupportedError{
-				What: t.String(), Reason: kataShim + " is not on PATH", Advice: "install Kata Containers 3, on a machine with KVM",
-			}
-		}
-		r.Type = kataType
+	if name == kata.Name && given.Path == "" && given.Type == "" {
+		r.Type = kata.Type
+	}
+	if kata.IsType(r.Type) {
+		return getKata(ctx, s, t, r, given.Type == "")
 	}
 	if r.Type != "" {
 		r.Kind, r.Version = shimKind(r.Type), r.Type
@@ -233,8 +236,8 @@ func shimKind(runtimeType string) Kind {
 	k := other
 	k.Name = runtimeType
 	switch {
-	case strings.HasPrefix(runtimeType, "io.containerd.kata"):
-		k.Isolation = engine.VM
+	case kata.IsType(runtimeType):
+		return KindOf(kata.Name)
 	case strings.HasPrefix(runtimeType, "io.containerd.runsc."):
 		k.Isolation = engine.UserKernel
 	case strings.HasPrefix(runtimeType, "io.containerd.runc."):

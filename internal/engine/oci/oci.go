@@ -48,12 +48,12 @@ func (Driver) Describe() engine.Description {
 
 // Candidates lists the known runtimes and the runtimes of the session, each with its variants by options.
 func (d Driver) Candidates(ctx context.Context, s engine.Session) []engine.Candidate {
-	return runtimes.Candidates(ctx, s, name, func(f runtimes.Found, _ target.Target) error { return cmp.Or(f.Err, bare(f.Runtime)) })
+	return runtimes.Candidates(ctx, s, name, func(f runtimes.Found, _ target.Target) error { return cmp.Or(bare(f.Runtime), f.Err) })
 }
 
 // bare refuses a runtime that has no binary to call.
 func bare(r runtimes.Runtime) error {
-	if r.Binary != "" {
+	if r.Binary != "" || r.Type == "" {
 		return nil
 	}
 	return &engine.UnsupportedError{
@@ -65,7 +65,7 @@ func bare(r runtimes.Runtime) error {
 // Open finds the runtime and runs one container with it.
 func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
 	r, err := runtimes.Get(ctx, s, t)
-	if err = cmp.Or(err, bare(r)); err != nil {
+	if err = cmp.Or(bare(r), err); err != nil {
 		return nil, err
 	}
 	flags, err := runtimes.Flags(r.With(t))

@@ -27,6 +27,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -54,7 +55,7 @@ func (Driver) Describe() engine.Description {
 func (Driver) Candidates(ctx context.Context, s engine.Session) []engine.Candidate {
 	_, err := programs(s)
 	return runtimes.Candidates(ctx, s, name, func(f runtimes.Found, _ target.Target) error {
-		return cmp.Or(err, f.Err, callable(f.Runtime))
+		return cmp.Or(err, callable(f.Runtime), f.Err)
 	})
 }
 
@@ -63,8 +64,12 @@ func callable(r runtimes.Runtime) error {
 	if r.Binary != "" || r.Type == "" {
 		return nil
 	}
+	reason := "Podman calls the binaries of OCI runtimes, and " + r.Type + " is a containerd shim"
+	if kata.IsType(r.Type) {
+		reason += ": Kata Containers has no OCI binary since version 2"
+	}
 	return &engine.UnsupportedError{
-		What: name + "/" + r.Name, Reason: "Podman calls the binaries of OCI runtimes, and " + r.Type + " is a containerd shim",
+		What: name + "/" + r.Name, Reason: reason,
 		Advice: "measure it as containerd/" + r.Name,
 	}
 }
@@ -105,7 +110,7 @@ func (Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engi
 		return nil, err
 	}
 	r, err := runtimes.Get(ctx, s, t)
-	if err = cmp.Or(err, callable(r)); err != nil {
+	if err = cmp.Or(callable(r), err); err != nil {
 		return nil, err
 	}
 	flags, err := runtimes.Flags(r.With(t))

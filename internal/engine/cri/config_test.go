@@ -9,8 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -21,7 +23,8 @@ var (
 	aRunc  = runtimes.Runtime{Kind: runtimes.KindOf("runc version 1.3.0"), Name: "runc", Binary: "/usr/sbin/runc", Version: "runc version 1.3.0"}
 	aCrun  = runtimes.Runtime{Kind: runtimes.KindOf("crun version 1.21"), Name: "crun", Binary: "/opt/my \"crun\"", Version: "crun version 1.21"}
 	aRunsc = runtimes.Runtime{Kind: runtimes.KindOf("runsc version 1"), Name: "runsc", Binary: "/usr/bin/runsc", Version: "runsc version 1"}
-	aKata  = runtimes.Runtime{Name: "kata", Type: "io.containerd.kata.v2", Version: "io.containerd.kata.v2"}
+	aShim  = runtimes.Runtime{Name: "rune", Type: "io.containerd.rune.v2", Version: "io.containerd.rune.v2"}
+	aKata  = runtimes.Runtime{Name: "kata", Type: "io.containerd.kata.v2", Shim: "/opt/kata/bin/shim", Guest: &kata.Config{File: "/etc/kata.toml"}}
 )
 
 func parsed(t *testing.T, name string) target.Target {
@@ -57,7 +60,7 @@ func TestContainerdConfig(t *testing.T) {
 			{name: "runc-0", shim: shimRunc, binary: aRunc.Binary},
 			{name: "crun-1", shim: shimRunc, binary: aCrun.Binary},
 			{name: "runsc-2", shim: shimRunsc, config: "/run/ts/runsc-2.toml"},
-			{name: "kata-3", shim: aKata.Type},
+			{name: "kata-3", shim: aKata.Type, path: aKata.Shim, config: "/etc/kata.toml"},
 		},
 	}
 	for _, version := range []string{"1.6.20~ds1", "1.7.35", "2.4.2"} {
@@ -73,7 +76,9 @@ func TestCRIOConfig(t *testing.T) {
 	c := crioConfig{
 		state: "/run/ts", data: "/var/ts", socket: "/run/ts/c.sock", network: "/run/ts/cni", registry: "127.0.0.1:5000",
 		pause: "127.0.0.1:5000/touchstone/probe:latest", programs: programs{conmon: "/usr/bin/conmon", pinns: "/usr/bin/pinns", cni: "/usr/lib/cni"},
-		handlers: []crioHandler{{"runc-0", aRunc.Binary}, {"crun-1", aCrun.Binary}},
+		handlers: []crioHandler{
+			{name: "runc-0", binary: aRunc.Binary}, {name: "crun-1", binary: aCrun.Binary}, {name: "kata-2", binary: aKata.Shim, config: "/etc/kata.toml"},
+		},
 	}
 	golden(t, "crio.conf", c.text())
 	golden(t, "storage.conf", c.storage())
@@ -96,8 +101,9 @@ func TestFit(t *testing.T) {
 		{target: "containerd/runsc@platform=ptrace", runtime: aRunsc, programs: without, want: "io.containerd.runc.v2 --platform=ptrace hide io.kubernetes.cri"},
 		{target: "containerd/runsc@platform=ptrace,shim=runc", runtime: aRunsc, programs: withShim, want: "io.containerd.runc.v2 --platform=ptrace hide io.kubernetes.cri"},
 		{target: "containerd/kata", runtime: aKata, want: "io.containerd.kata.v2"},
-		{target: "containerd/kata@config=/etc/kata.toml", runtime: aKata, want: "io.containerd.kata.v2 with /etc/kata.toml"},
-		{target: "containerd/kata@hypervisor=qemu", runtime: aKata, err: "passes no option hypervisor to the shim io.containerd.kata.v2"},
+		{target: "containerd/kata@hypervisor=qemu", runtime: aKata, want: "io.containerd.kata.v2"},
+		{target: "containerd/rune@config=/etc/rune.toml", runtime: aShim, want: "io.containerd.rune.v2 with /etc/rune.toml"},
+		{target: "containerd/rune@enclave=sgx", runtime: aShim, err: "passes no option enclave to the shim io.containerd.rune.v2"},
 		{target: "containerd/runc@shim=runc", runtime: aRunc, err: "unknown value shim=runc"},
 		{target: "containerd/runsc@shim=kata", runtime: aRunsc, err: "unknown value shim=kata"},
 		{target: "containerd/runsc@root=/x", runtime: aRunsc, programs: withShim, err: "the option root is set by Touchstone itself"},
@@ -105,7 +111,8 @@ func TestFit(t *testing.T) {
 		{target: "crio/crun", runtime: aCrun, want: ""},
 		{target: "crio/runsc", runtime: aRunsc, want: " --overlay2=root:memory hide io.kubernetes.cri"},
 		{target: "crio/runsc@overlay2=none", runtime: aRunsc, want: " --overlay2=none hide io.kubernetes.cri"},
-		{target: "crio/kata", runtime: aKata, err: "CRI-O calls OCI runtimes, not shims such as io.containerd.kata.v2"},
+		{target: "crio/kata@memory=512", runtime: aKata, want: "io.containerd.kata.v2"},
+		{target: "crio/rune", runtime: aShim, err: "CRI-O calls OCI runtimes, not shims such as io.containerd.rune.v2"},
 	} {
 		fit := fitContainerd
 		if strings.HasPrefix(tt.target, "crio/") {
@@ -158,6 +165,28 @@ func TestQuote(t *testing.T) {
 	for text, want := range map[string]string{"/usr/bin": `"/usr/bin"`, `a"b\c`: `"a\"b\\c"`, "<&>": `"<&>"`, "\n\x01": `"\n\u0001"`} {
 		if got := quote(text); got != want {
 			t.Errorf("quote(%q) = %s, want %s", text, got, want)
+		}
+	}
+}
+
+// The host's limits of a pod leave room for the virtual machine, and only for limits that exist.
+func TestPodLimits(t *testing.T) {
+	limits := engine.Resources{CPU: 0.5, Memory: 64 << 20, PIDs: 7}
+	if got, want := (handler{}).podLimits(limits), (cgroup.Limits{CPU: 0.5, Memory: 64 << 20, PIDs: 7}); got != want {
+		t.Errorf("without a virtual machine: %+v, want %+v", got, want)
+	}
+	for _, tt := range []struct {
+		memory int64 // of the guest, in MiB
+		limits engine.Resources
+		want   cgroup.Limits
+	}{
+		{256, engine.Resources{CPU: 0.5, Memory: 64 << 20}, cgroup.Limits{CPU: 0.75, Memory: (64 + 160 + 256) << 20}},
+		{0, engine.Resources{Memory: 64 << 20}, cgroup.Limits{Memory: (64 + 160 + 2048) << 20}},
+		{256, engine.Resources{}, cgroup.Limits{}},
+	} {
+		h := handler{guest: &kata.Config{MemoryMiB: tt.memory}}
+		if got := h.podLimits(tt.limits); got != tt.want {
+			t.Errorf("%+v with %d MiB: %+v, want %+v", tt.limits, tt.memory, got, tt.want)
 		}
 	}
 }

@@ -286,8 +286,11 @@ func (c *container) Wait(ctx context.Context) (engine.Exit, error) {
 		return engine.Exit{}, err
 	}
 	wait := c.waitForProcess
-	if c.event != nil {
+	switch {
+	case c.event != nil:
 		wait = c.waitForEvent
+	case c.e.handler.Isolation == engine.VM:
+		wait = c.waitForFile
 	}
 	exit, err := wait(ctx)
 	if err == nil {

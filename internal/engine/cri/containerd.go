@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -39,6 +40,8 @@ func fitContainerd(_ engine.Session, p programs, r runtimes.Runtime, t target.Ta
 		return entry{}, refuse(t, "unknown value "+shimOption+"="+shim, "remove the option; shim=runc is for gVisor")
 	}
 	switch {
+	case r.Guest != nil:
+		return entry{target: t, runtime: r, shim: r.Type}, nil
 	case r.Type != "":
 		e := entry{target: t, runtime: r, shim: r.Type}
 		options, e.config = without(options, "config")
@@ -73,10 +76,13 @@ func startContainerd(ctx context.Context, s engine.Session, p programs, entries 
 	var handlers []containerdHandler
 	for _, e := range entries {
 		h := containerdHandler{name: e.handler, shim: e.shim, config: e.config}
-		switch e.shim {
-		case shimRunc:
+		switch {
+		case e.runtime.Guest != nil:
+			h.path = e.runtime.Shim
+			h.config, err = e.runtime.Guest.Write(dirs.State, e.handler)
+		case e.shim == shimRunc:
 			h.binary, err = e.binary(dirs.State)
-		case shimRunsc:
+		case e.shim == shimRunsc:
 			h.config = filepath.Join(dirs.State, e.handler+".toml")
 			err = os.WriteFile(h.config, []byte(runscConfig(e)), 0o600)
 		}
@@ -93,13 +99,27 @@ func startContainerd(ctx context.Context, s engine.Session, p programs, entries 
 	if err := os.WriteFile(file, []byte(c.text(p.version)), 0o600); err != nil {
 		return nil, fmt.Errorf("configure containerd: %w", err)
 	}
-	path := filepath.Dir(p.engine) + ":" + os.Getenv("PATH")
-	if p.runsc != "" {
-		path = filepath.Dir(p.engine) + ":" + filepath.Dir(p.runsc) + ":" + os.Getenv("PATH")
+	path := filepath.Dir(p.engine)
+	for _, shim := range append([]string{p.runsc}, shims(entries)...) {
+		if shim != "" {
+			path += ":" + filepath.Dir(shim)
+		}
 	}
+	path += ":" + os.Getenv("PATH")
 	return startPrivate(ctx, s, managed.Config{
 		Name: "containerd", Args: []string{p.engine, "--config", file}, Env: []string{"PATH=" + path}, Needs: needs(p, entries),
-	}, c.socket)
+	}, entries, c.socket)
+}
+
+// shims lists the shims that were found for the runtimes of handlers.
+func shims(entries []entry) []string {
+	var all []string
+	for _, e := range entries {
+		if !slices.Contains(all, e.runtime.Shim) {
+			all = append(all, e.runtime.Shim)
+		}
+	}
+	return all
 }
 
 // containerdConfig is the configuration of a private containerd.
@@ -110,6 +130,7 @@ type containerdConfig struct {
 
 type containerdHandler struct {
 	name, shim     string
+	path           string // of the shim; empty if containerd finds it
 	binary, config string // one of them, or none
 }
 
@@ -158,6 +179,9 @@ func (c containerdConfig) text(version string) string {
 	for _, h := range c.handlers {
 		line("  [%s.containerd.runtimes.%s]", runtime, quote(h.name))
 		line("    runtime_type = %s", quote(h.shim))
+		if h.path != "" && !strings.HasPrefix(version, "1.6.") { // 1.6 finds shims on PATH only
+			line("    runtime_path = %s", quote(h.path))
+		}
 		switch {
 		case h.binary != "":
 			line("    options = { BinaryName = %s }", quote(h.binary))

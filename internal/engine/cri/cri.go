@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -26,6 +27,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/crilog"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -81,6 +83,7 @@ type handler struct {
 	version string // of the runtime, from its binary
 	kvm     bool   // the target's sandboxes must run on KVM
 	notes   []string
+	guest   *kata.Config // of a virtual machine; nil for other runtimes
 }
 
 // address returns the socket of the user's own engine, or an empty string. must reports that the user has named this
@@ -334,7 +337,14 @@ func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, sh
 		e.info.Notes = append(e.info.Notes, "systemd makes its cgroups, not below the run's: the cost of containers to the host is not known")
 	}
 	exits := "an exit is containerd's exit event, without a request in the phase"
-	if shared.exits == nil {
+	switch {
+	case shared.exits != nil:
+	case e.handler.Isolation == engine.VM && shared.exitFiles == "":
+		return nil, refuse(t, shared.title()+" does not report its directory of exits, and the exit of a container in a virtual machine is no exit of a process",
+			"use --managed for a private engine")
+	case e.handler.Isolation == engine.VM:
+		exits = "an exit is CRI-O's file about it, without a request in the phase"
+	default:
 		exits = "an exit is the exit of the process on the host: the engine has no exit event in use, and the phase holds ContainerStatus as a step"
 	}
 	e.info.Notes = append(e.info.Notes, exits)
@@ -374,7 +384,7 @@ func (d *Driver) privateHandler(ctx context.Context, t target.Target, s engine.S
 	if has {
 		return handler{
 			configured: configured{name: e.handler, shim: e.shim, binary: e.runtime.Binary}, Kind: e.runtime.Kind, version: e.runtime.Version,
-			kvm: e.runtime.UsesKVM(t), notes: e.notes(),
+			kvm: e.runtime.UsesKVM(t), notes: e.notes(), guest: e.runtime.Guest,
 		}, nil
 	}
 	r, err := runtimes.Get(ctx, s, t)
@@ -403,11 +413,15 @@ func identify(ctx context.Context, s engine.Session, t target.Target, c configur
 		t.Runtime = "runc" // the shim finds it on PATH
 	}
 	if c.shim != "" || c.binary != "" {
+		if kata.IsType(given.Type) && c.config != "" {
+			given.Options = []target.Option{{Name: "config", Value: c.config}}
+		}
 		s.Runtimes = map[string]target.Runtime{t.Runtime: given}
 		r, err := runtimes.Get(ctx, s, t)
-		h.Kind = r.Kind // unknown if the runtime is not found
+		h.Kind, h.guest = r.Kind, r.Guest // unknown if the runtime is not found
+		h.version = r.Version             // a shim has one although its configuration is not found
 		if err == nil {
-			h.version, h.binary = r.Version, r.Binary
+			h.binary = r.Binary
 		}
 	}
 	h.notes = []string{"runtime handler " + c.name}
@@ -426,6 +440,7 @@ func (e *Engine) adapt() {
 		engine.CanPause: "CRI has no call that pauses a container",
 		engine.CanTmpfs: "CRI has no tmpfs mount: a kubelet binds a directory of a tmpfs of the host instead; measure bind-tmpfs, which does the same",
 	}
+	maps.Copy(e.Missing, e.handler.Missing)
 	if network, _ := e.info.Target.Option("network"); e.handler.isGVisor() && network != "host" {
 		e.Missing[engine.NetworkHost] = "gVisor has its own network stack, which has no addresses in the host's network namespace; use the option network=host"
 	}
@@ -439,7 +454,11 @@ func (e *Engine) adapt() {
 		e.info.Notes = append(e.info.Notes, runtimes.NoteKVM)
 	}
 	if e.ownsCgroups() {
-		e.info.Notes = append(e.info.Notes, "limits are set in the cgroup of the pod too, as a kubelet does")
+		note := "limits are set in the cgroup of the pod too, as a kubelet does"
+		if o := e.handler.overhead(); o.Memory > 0 {
+			note += fmt.Sprintf(", with %.2f CPUs and %d MiB more for the virtual machine", o.CPU, o.Memory>>20)
+		}
+		e.info.Notes = append(e.info.Notes, note)
 	}
 	switch {
 	case !e.handler.hasGVisorShim():

@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/cri"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -24,8 +26,10 @@ var (
 		"containerd/youki", "containerd/runsc@platform=ptrace", "containerd/runsc@network=host", "containerd/runsc@shim=runc",
 		"containerd/runsc@platform=kvm", "containerd/runsc@platform=kvm,shim=runc",
 	}
-	crioTargets = []string{"crio/runc", "crio/crun"}
-	crioFurther = []string{"crio/youki", "crio/runsc"}
+	// Kata starts a virtual machine for each container, so it runs only the subtests that do not depend on the engine.
+	containerdGuests = []string{"containerd/kata"}
+	crioTargets      = []string{"crio/runc", "crio/crun"}
+	crioFurther      = []string{"crio/youki", "crio/runsc", "crio/kata"}
 )
 
 // versionTargets are for further versions of containerd, one for each shim. The oldest and the newest version run gVisor's
@@ -84,8 +88,17 @@ func conform(t *testing.T, d *cri.Driver, s engine.Session, name string, brief b
 	if d.Describe().Name == "crio" {
 		gaps = enginetest.MonitorGaps(name)
 	}
+	var limit time.Duration
+	var overhead engine.Resources
+	if strings.Contains(name, "/kata") {
+		gaps, limit = enginetest.GuestGaps(), enginetest.GuestLimit
+		r, err := runtimes.Get(t.Context(), s, parse(t, name))
+		enginetest.Require(t, name, err)
+		// The overhead of Kata's RuntimeClass beside the guest's memory.
+		overhead = engine.Resources{CPU: 0.25, Memory: (160 + r.Guest.MemoryMiB) << 20}
+	}
 	enginetest.Run(t, open, enginetest.Options{
-		Gaps:    gaps,
+		Gaps: gaps, Limit: limit, Overhead: overhead,
 		Started: s.Launcher.Started, OOMScore: s.Launcher.OOMScore(),
 		RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Leftovers: func() []string { return leftovers(s) },
 		Brief: brief, TermFirst: d.Describe().Name == "crio", Host: enginetest.Open(t, native.Driver{}, target.Native, s),
@@ -110,8 +123,10 @@ func leftovers(s engine.Session) []string {
 }
 
 func TestContainerd(t *testing.T) {
-	enginetest.CheckMustRun(t, "containerd", slices.Concat(containerdTargets, containerdFurther)...)
-	t.Run("on_PATH", func(t *testing.T) { conformAll(t, cri.NewContainerd(), "", containerdTargets, containerdFurther) })
+	enginetest.CheckMustRun(t, "containerd", slices.Concat(containerdTargets, containerdFurther, containerdGuests)...)
+	t.Run("on_PATH", func(t *testing.T) {
+		conformAll(t, cri.NewContainerd(), "", containerdTargets, slices.Concat(containerdFurther, containerdGuests))
+	})
 	for n, binary := range filepath.SplitList(os.Getenv(moreContainerds)) {
 		targets := oldestTargets
 		if n > 0 {

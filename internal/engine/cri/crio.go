@@ -13,7 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// crio calls OCI runtimes through conmon.
+// crio calls OCI runtimes through conmon, and Kata's shim by itself: its runtime type vm.
 var crio = product{
 	title: "CRI-O", socket: "/run/crio/crio.sock", program: "crio", deb: "cri-o", find: findCRIO, fit: fitCRIO, start: startCRIO,
 }
@@ -38,6 +38,9 @@ func findCRIO(ctx context.Context, s engine.Session, b *product) (programs, erro
 }
 
 func fitCRIO(_ engine.Session, _ programs, r runtimes.Runtime, t target.Target) (entry, error) {
+	if r.Guest != nil {
+		return entry{target: t, runtime: r, shim: r.Type}, nil
+	}
 	if r.Type != "" {
 		return entry{}, refuse(t, "CRI-O calls OCI runtimes, not shims such as "+r.Type, "measure it as containerd/"+r.Name)
 	}
@@ -62,11 +65,17 @@ func startCRIO(ctx context.Context, s engine.Session, p programs, entries []entr
 	}
 	c := crioConfig{state: dirs.State, data: dirs.Data, socket: filepath.Join(dirs.State, "c.sock"), programs: p, network: network, registry: s.Registry.Addr(), pause: s.Registry.Probe()}
 	for _, e := range entries {
-		binary, err := e.binary(dirs.State)
+		h := crioHandler{name: e.handler}
+		if e.runtime.Guest != nil {
+			h.binary = e.runtime.Shim
+			h.config, err = e.runtime.Guest.Write(dirs.State, e.handler)
+		} else {
+			h.binary, err = e.binary(dirs.State)
+		}
 		if err != nil {
 			return fail(err)
 		}
-		c.handlers = append(c.handlers, crioHandler{e.handler, binary})
+		c.handlers = append(c.handlers, h)
 	}
 	if err := managed.WriteFiles(dirs.State, map[string]string{
 		"crio.conf": c.text(), "policy.json": `{"default": [{"type": "insecureAcceptAnything"}]}` + "\n",
@@ -78,7 +87,7 @@ func startCRIO(ctx context.Context, s engine.Session, p programs, entries []entr
 	if err := os.MkdirAll(empty, 0o700); err != nil {
 		return fail(err)
 	}
-	return startPrivate(ctx, s, managed.Config{
+	shared, err := startPrivate(ctx, s, managed.Config{
 		Name: "crio",
 		Args: []string{p.engine, "--config", filepath.Join(dirs.State, "crio.conf"), "--config-dir", empty},
 		Env: []string{
@@ -87,8 +96,15 @@ func startCRIO(ctx context.Context, s engine.Session, p programs, entries []entr
 			"CONTAINERS_CONF=" + filepath.Join(dirs.State, "containers.conf"),
 		},
 		Needs: needs(p, entries),
-	}, c.socket)
+	}, entries, c.socket)
+	if err == nil {
+		shared.exitFiles = filepath.Join(dirs.State, exitsDir)
+	}
+	return shared, err
 }
+
+// exitsDir is the directory in the state of CRI-O with a file for each container that has exited.
+const exitsDir = "exits"
 
 // crioConfig is the configuration of a private CRI-O.
 type crioConfig struct {
@@ -98,7 +114,8 @@ type crioConfig struct {
 	handlers                 []crioHandler
 }
 
-type crioHandler struct{ name, binary string }
+// crioHandler calls a binary. With the path of a configuration it is a shim.
+type crioHandler struct{ name, binary, config string }
 
 // text writes crio.conf.
 func (c crioConfig) text() string {
@@ -129,12 +146,19 @@ func (c crioConfig) text() string {
 	line(`apparmor_profile = "unconfined"`)
 	line("hooks_dir = []")
 	line("namespaces_dir = %s", state("ns"))
-	line("container_exits_dir = %s", state("exits"))
+	line("container_exits_dir = %s", state(exitsDir))
 	line("container_attach_socket_dir = %s", state("attach"))
 	line("enable_criu_support = false")
 	for _, h := range c.handlers {
 		line("[crio.runtime.runtimes.%s]", quote(h.name))
 		line("runtime_path = %s", quote(h.binary))
+		if h.config != "" {
+			line(`runtime_type = "vm"`)
+			line("runtime_config_path = %s", quote(h.config))
+			line("privileged_without_host_devices = true")
+			line("runtime_root = %s", state(filepath.Join("runtimes", h.name)))
+			continue
+		}
 		line(`runtime_type = "oci"`)
 		line("runtime_root = %s", state(filepath.Join("runtimes", h.name)))
 		line("monitor_path = %s", quote(c.programs.conmon))
@@ -142,6 +166,7 @@ func (c crioConfig) text() string {
 	}
 	line("[crio.image]")
 	line("pause_image = %s", quote(c.pause))
+	line(`pause_command = ""`) // the image's: a virtual machine keeps its pause container
 	line("signature_policy = %s", state("policy.json"))
 	line("insecure_registries = [%s]", quote(c.registry))
 	line("[crio.network]")

@@ -157,6 +157,9 @@ func (e *Engine) check(spec engine.Spec) error {
 	if spec.Join != "" {
 		return errors.New("a container of an engine cannot join an existing network namespace")
 	}
+	if spec.Resources.PIDs > 0 && e.handler.NoProcessLimit != "" {
+		return &engine.UnsupportedError{What: "a process limit", Reason: e.handler.NoProcessLimit}
+	}
 	if spec.Resources.PIDs > 0 && !e.ownsCgroups() {
 		return &engine.UnsupportedError{
 			What: "a process limit", Reason: "CRI has none for a container, and the engine chooses the cgroup of the pod by itself",
@@ -229,6 +232,9 @@ func (e *Engine) explain(ctx context.Context, op string, err error) error {
 		return fmt.Errorf("%s with %s: %w", op, e.info.Target, context.Cause(ctx))
 	}
 	failed := fmt.Errorf("%s with %s: %w", op, e.info.Target, requestError{err})
+	if e.handler.guest != nil && e.service.private != nil {
+		failed = fmt.Errorf("%w%s", failed, e.service.private.Complaints())
+	}
 	if dead := e.service.lost(ctx, err); dead != nil {
 		return fmt.Errorf("%w; %w", failed, dead)
 	}
@@ -237,7 +243,7 @@ func (e *Engine) explain(ctx context.Context, op string, err error) error {
 
 // tryOut runs one container, and checks that its exit code and its output arrive.
 func (e *Engine) tryOut(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
+	ctx, cancel := runtimes.Runtime{Guest: e.handler.guest}.WithTryLimit(ctx)
 	defer cancel()
 	// The status of a private engine is from before it was ready. It waits for that by itself.
 	if err := e.service.ready; err != nil && e.service.private == nil {
@@ -276,6 +282,8 @@ func advise(err error, h handler) string {
 		return "the runtime is too old for this engine: use crun 1.21 or later, named with --runtime crun=PATH"
 	case errors.Is(err, runtimes.ErrNoAnswer) && h.isGVisor():
 		return "choose another platform (systrap works nearly everywhere), or check whether runsc works by hand"
+	case strings.Contains(text, "syslog delivery error"):
+		return "start a syslog daemon (systemd-journald, rsyslogd, busybox syslogd), or use --managed for a private engine, which has its own"
 	case strings.Contains(text, "hybrid mode"):
 		return "the engine must not see the unified hierarchy of this host: use --managed"
 	case strings.Contains(text, "NetworkReady") || strings.Contains(text, "cni"):

@@ -54,7 +54,8 @@ type entry struct {
 	shim    string // containerd's runtime type; empty with CRI-O
 	// flags of the runtime, and prefixes of annotations to hide from it. Both need an adapter between engine and runtime.
 	flags, hide []string
-	// settings go into the configuration of gVisor's shim. config is the path of any shim's configuration.
+	// settings go into the configuration of gVisor's shim. config is the path of any shim's configuration. Kata's file follows from
+	// the runtime's Guest.
 	settings []target.Option
 	config   string
 }
@@ -239,7 +240,10 @@ func quote(s string) string {
 func needs(p programs, entries []entry) []string {
 	files := []string{filepath.Join(p.cni, privatePlugin), p.runc, p.runsc, p.conmon, p.pinns}
 	for _, e := range entries {
-		files = append(files, e.runtime.Binary, e.config)
+		files = append(files, e.runtime.Binary, e.config, e.runtime.Shim)
+		if e.runtime.Guest != nil {
+			files = append(files, e.runtime.Guest.Files()...)
+		}
 	}
 	return slices.DeleteFunc(files, func(file string) bool { return file == "" })
 }
@@ -250,11 +254,13 @@ func (p programs) installed(e entry) ([]string, error) {
 	for _, plugin := range pluginNames {
 		files = append(files, filepath.Join(p.cni, plugin))
 	}
-	switch e.shim {
-	case "":
-	case shimRunc:
+	switch {
+	case e.runtime.Guest != nil:
+		files = append(files, e.runtime.Shim, e.runtime.Guest.Program, e.runtime.Guest.FileServer)
+	case e.shim == "":
+	case e.shim == shimRunc:
 		files = append(files, p.runc)
-	case shimRunsc:
+	case e.shim == shimRunsc:
 		files = append(files, p.runsc)
 	default:
 		return nil, engine.UnknownShim(e.target, e.shim)
@@ -262,12 +268,14 @@ func (p programs) installed(e entry) ([]string, error) {
 	return slices.DeleteFunc(files, func(file string) bool { return file == "" }), nil
 }
 
-// startPrivate starts an engine and connects to it.
-func startPrivate(ctx context.Context, s engine.Session, c managed.Config, socket string) (*service, error) {
+// startPrivate starts an engine with these handlers and connects to it.
+func startPrivate(ctx context.Context, s engine.Session, c managed.Config, entries []entry, socket string) (*service, error) {
 	dirs, err := managed.DirsOf(s, c.Name)
 	if err != nil {
 		return nil, err
 	}
+	// Kata's shim does not start without syslog.
+	c.Syslog = slices.ContainsFunc(entries, func(e entry) bool { return e.runtime.Guest != nil })
 	shared := &service{}
 	if shared.notify, err = newNotifySocket(filepath.Join(dirs.State, "notify")); err != nil {
 		return nil, err

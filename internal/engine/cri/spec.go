@@ -110,6 +110,35 @@ func (h handler) resources(r engine.Resources) *api.LinuxContainerResources {
 	return l
 }
 
+// The overhead of a virtual machine in the pod's cgroup, without the guest's own memory, is that of the RuntimeClass of Kata
+// Containers for QEMU. A kubelet adds it to the limits of a pod. Without it a small limit of memory would kill the hypervisor.
+const (
+	guestCPU       = 0.25
+	guestMemoryMiB = 160
+	// defaultGuestMiB is Kata's default memory of a guest.
+	defaultGuestMiB = 2048
+)
+
+// overhead is the part of the pod's limits that is for the virtual machine. Without a virtual machine it is zero.
+func (h handler) overhead() engine.Resources {
+	if h.guest == nil {
+		return engine.Resources{}
+	}
+	return engine.Resources{CPU: guestCPU, Memory: (guestMemoryMiB + cmp.Or(h.guest.MemoryMiB, defaultGuestMiB)) << 20}
+}
+
+// podLimits are the limits of the pod's cgroup for the limits of its container.
+func (h handler) podLimits(r engine.Resources) cgroup.Limits {
+	o := h.overhead()
+	if r.CPU > 0 {
+		r.CPU += o.CPU
+	}
+	if r.Memory > 0 {
+		r.Memory += o.Memory
+	}
+	return cgroup.Limits{CPU: r.CPU, Memory: r.Memory, PIDs: r.PIDs}
+}
+
 // limitPod sets the limits of the pod's cgroup to the limits of its one container. A kubelet does so before its first request,
 // and when it resizes a pod. With most runtimes the container's own limits repeat them. gVisor's shim ignores the
 // container's limits, and only the pod's hold. CRI has no limit of processes for a container: a kubelet sets it on the pod, too.
@@ -118,7 +147,7 @@ func (c *container) limitPod(r engine.Resources) error {
 		return nil
 	}
 	if r.CPU != c.limits.CPU || r.Memory != c.limits.Memory || r.PIDs != c.limits.PIDs {
-		if err := c.group.Limit(cgroup.Limits{CPU: r.CPU, Memory: r.Memory, PIDs: r.PIDs}); err != nil {
+		if err := c.group.Limit(c.e.handler.podLimits(r)); err != nil {
 			return err
 		}
 	}

@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	api "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 )
 
 // about is an engine's description of itself.
@@ -18,7 +21,9 @@ type about struct {
 	complete bool   // handlers is the complete list
 	systemd  bool   // systemd makes the cgroups
 	plugins  string // of the network, may be empty
-	ready    error
+	// exitFiles is the directory with a file for each container that has exited; empty if the engine does not report it.
+	exitFiles string
+	ready     error
 }
 
 // configured is a runtime handler of an engine.
@@ -57,8 +62,9 @@ func readStatus(version *api.VersionResponse, answer *api.StatusResponse) (about
 			}
 		}
 		Crio struct {
-			CgroupManagerName string
-			Runtimes          map[string]struct{ RuntimePath, RuntimeType string }
+			CgroupManagerName, ContainerExitsDir string
+
+			Runtimes map[string]struct{ RuntimePath, RuntimeType, RuntimeConfigPath string }
 		}
 	}
 	// Other engines have nothing readable here.
@@ -67,8 +73,13 @@ func readStatus(version *api.VersionResponse, answer *api.StatusResponse) (about
 		a.handlers = append(a.handlers, configured{name, r.RuntimeType, r.Options.BinaryName, r.Options.ConfigPath, r.Options.SystemdCgroup})
 	}
 	for name, r := range info.Crio.Runtimes {
-		a.handlers = append(a.handlers, configured{name: name, binary: r.RuntimePath})
+		h := configured{name: name, binary: r.RuntimePath}
+		if r.RuntimeType == "vm" && strings.Contains(filepath.Base(r.RuntimePath), kata.Name) {
+			h = configured{name: name, shim: kata.Type, config: r.RuntimeConfigPath}
+		}
+		a.handlers = append(a.handlers, h)
 	}
+	a.exitFiles = info.Crio.ContainerExitsDir
 	a.plugins = plugins(answer.GetInfo()["cniconfig"])
 	a.systemd = info.Crio.CgroupManagerName == "systemd"
 	for _, h := range answer.GetRuntimeHandlers() {

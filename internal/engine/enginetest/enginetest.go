@@ -72,6 +72,8 @@ type Options struct {
 	// Limits reads a container's limits from the host's cgroups, as the function Limits of this package does; nil if
 	// the cgroups are not known.
 	Limits func(t *testing.T, c engine.Container) string
+	// Overhead is added to the limits of a container in the host's cgroups: the part of a virtual machine.
+	Overhead engine.Resources
 	// Started counts the processes that the engine has started, as process.Launcher does; nil if it starts none.
 	Started func() int64
 	// OOMScore is the lowest OOM score that a process of the run may have, as process.Launcher gives it to its children.

@@ -103,7 +103,8 @@ func (s *suite) testLimits(t *testing.T) {
 	spec.Resources = engine.Resources{CPU: 0.5, Memory: 256 << 20}
 	b := s.start(t, spec)
 	s.wantReady(t, b)
-	if got, want := s.Limits(t, b), fmt.Sprint("50000 100000 ", 256<<20); got != want {
+	atHost := engine.Resources{CPU: spec.Resources.CPU + s.Overhead.CPU, Memory: spec.Resources.Memory + s.Overhead.Memory}
+	if got, want := s.Limits(t, b), fmt.Sprint(atHost.CPUQuota(), " 100000 ", atHost.Memory); got != want {
 		t.Errorf("the container's CPU quota, period and memory limit are %q, want %q", got, want)
 	}
 	s.kill(t, b, killed)

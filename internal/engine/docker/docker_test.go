@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/moby/moby/client"
 
@@ -21,7 +22,7 @@ import (
 // targets go through the whole conformance suite; see enginetest.MustRun. The further ones go through the brief one.
 var (
 	targets = []string{"docker/runc", "docker/crun", "docker/runsc"}
-	further = []string{"docker/youki", "docker/runsc@platform=systrap", "docker/runsc@platform=kvm"}
+	further = []string{"docker/youki", "docker/runsc@platform=systrap", "docker/runsc@platform=kvm", "docker/kata"}
 )
 
 func parse(t *testing.T, name string) target.Target {
@@ -39,10 +40,12 @@ func remains(t *testing.T, s engine.Session, socket string) []string {
 	left := enginetest.Leftovers(s)
 	if s.Cgroups != nil {
 		for _, m := range s.Cgroups.Mounts {
-			// Docker names a container's cgroup by its own ID.
-			dirs, _ := filepath.Glob(filepath.Join(m.Dir, s.Cgroups.Base(), engine.Prefix+s.RunID, strings.Repeat("[0-9a-f]", 64)))
-			for _, d := range dirs {
-				left = append(left, "cgroup "+d)
+			// Docker names a container's cgroup by its own ID, and Kata puts kata_ before it.
+			for _, prefix := range []string{"", "kata_"} {
+				dirs, _ := filepath.Glob(filepath.Join(m.Dir, s.Cgroups.Base(), engine.Prefix+s.RunID, prefix+strings.Repeat("[0-9a-f]", 64)))
+				for _, d := range dirs {
+					left = append(left, "cgroup "+d)
+				}
 			}
 		}
 	}
@@ -103,6 +106,12 @@ func TestConformance(t *testing.T) {
 	enginetest.Hold(t, d, all[0], s) // the targets share the daemon, like in a run
 	for n, name := range all {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
+			var gaps map[string]string
+			var limit time.Duration
+			if name == "docker/kata" {
+				gaps, limit = enginetest.GuestGaps(), enginetest.GuestLimit
+				gaps["Limits"] = "Docker sets no limits on the host: Kata applies them in the guest"
+			}
 			enginetest.Run(t, func(t *testing.T) engine.Engine {
 				e, err := d.Open(t.Context(), parse(t, name), s)
 				enginetest.Require(t, name, err)
@@ -112,7 +121,7 @@ func TestConformance(t *testing.T) {
 				RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Host: enginetest.Open(t, native.Driver{}, target.Native, s),
 				Limits:    func(t *testing.T, _ engine.Container) string { return limits(t, s, "/"+engine.Prefix+s.RunID) },
 				Leftovers: func() []string { return remains(t, s, socket) }, Brief: n >= len(targets),
-				LateEvents: true,
+				LateEvents: true, Gaps: gaps, Limit: limit,
 			})
 		})
 	}

@@ -69,7 +69,7 @@ func (d *daemon) open(ctx context.Context, t target.Target, release func() error
 		e.group = d.session.Cgroup()
 		live = placer{e}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, runtimes.AnswerLimit, runtimes.ErrNoAnswer)
+	ctx, cancel := runtimes.Runtime{Guest: c.guest}.WithTryLimit(ctx)
 	defer cancel()
 	if _, err := d.session.Try(ctx, e, "", engine.NoNetwork); err != nil {
 		return nil, openError(e.target, &engine.UnsupportedError{
@@ -156,6 +156,9 @@ func (e *Engine) Programs() ([]string, error) {
 	switch {
 	case e.private == nil:
 		return nil, engine.UnknownPrograms(e.target.Target)
+	case e.choice.guest != nil:
+		files := append(slices.Clone(e.programs), e.choice.guest.Program, e.choice.guest.FileServer, e.choice.shim)
+		return slices.DeleteFunc(files, func(file string) bool { return file == "" }), nil
 	case e.target.Binary == "":
 		return nil, engine.UnknownShim(e.target.Target, e.choice.names[engine.NoNetwork])
 	}
@@ -186,6 +189,9 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", what, context.Cause(ctx))
 	}
+	if spec.Resources.PIDs > 0 && e.choice.kind.NoProcessLimit != "" {
+		return nil, fmt.Errorf("%s: %w", what, &engine.UnsupportedError{What: "a process limit", Reason: e.choice.kind.NoProcessLimit})
+	}
 	if spec.Join != "" {
 		return nil, fmt.Errorf("%s: Docker cannot run a container in an existing network namespace", what)
 	}
@@ -195,7 +201,7 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	b := newContainer(ctx, e, spec)
 	err := engine.Step(ctx, "ContainerCreate", func() error { return b.create(ctx, e.options(spec, parent)) })
 	if err == nil && parent != "" {
-		b.group, err = e.session.Cgroups.Open(path.Join(parent, b.id))
+		b.group, err = e.session.Cgroups.Open(path.Join(parent, e.choice.groupName(b.id)))
 	}
 	if err == nil {
 		err = b.attach(ctx, spec.Process)

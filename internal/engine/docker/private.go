@@ -20,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -27,17 +28,51 @@ import (
 // the daemon reserves "runc" and looks it up on PATH.
 type entries map[string]entry
 
-// entry is a runtime in the configuration.
+// entry is a runtime in the configuration: a binary with flags, or a shim with the path of its configuration.
 type entry struct {
-	Path string   `json:"path"`
-	Args []string `json:"runtimeArgs,omitempty"`
+	Path    string       `json:"path,omitempty"`
+	Args    []string     `json:"runtimeArgs,omitempty"`
+	Type    string       `json:"runtimeType,omitempty"`
+	Options *shimOptions `json:"options,omitempty"`
+
+	target string // of a shim
+}
+
+// shimOptions are the options of a shim without options of its own.
+type shimOptions struct {
+	TypeURL    string `json:"TypeUrl"`
+	ConfigPath string
 }
 
 // add adds an entry for a runtime with these flags, unless it exists.
 func (e entries) add(r runtimes.Runtime, flags []string) {
 	if _, ok := e.find(r.Binary, flags); !ok {
-		e[engine.Prefix+r.Name+"-"+strconv.Itoa(len(e))] = entry{r.Binary, flags}
+		e[e.newName(r)] = entry{Path: r.Binary, Args: flags}
 	}
+}
+
+func (e entries) newName(r runtimes.Runtime) string {
+	return engine.Prefix + r.Name + "-" + strconv.Itoa(len(e))
+}
+
+// addGuest adds an entry for a target with a virtual machine, whose configuration it writes to dir.
+func (e entries) addGuest(r runtimes.Runtime, t target.Target, dir string) error {
+	name := e.newName(r)
+	file, err := r.Guest.Write(dir, name)
+	if err == nil {
+		e[name] = entry{Type: r.Type, Options: &shimOptions{TypeURL: r.Type + ".options", ConfigPath: file}, target: t.String()}
+	}
+	return err
+}
+
+// findGuest finds the entry of a target with a virtual machine.
+func (e entries) findGuest(t target.Target) (string, bool) {
+	for name, entry := range e {
+		if entry.target == t.String() {
+			return name, true
+		}
+	}
+	return "", false
 }
 
 func (e entries) find(binary string, flags []string) (string, bool) {
@@ -54,6 +89,15 @@ var networks = []engine.Network{engine.NoNetwork, engine.HostNet, engine.Bridged
 
 // choose finds the entries for a target.
 func (e entries) choose(c choice, r runtimes.Runtime, t target.Target, flags []string) error {
+	unknown := &engine.UnsupportedError{What: t.String(), Reason: "the private Docker daemon was started without this target"}
+	if r.Guest != nil {
+		name, known := e.findGuest(t)
+		if !known {
+			return unknown
+		}
+		c.useForAll(name)
+		return nil
+	}
 	if r.Type != "" && len(flags) == 0 {
 		c.useForAll(r.Type) // the daemon looks shims up by their type
 		return nil
@@ -66,20 +110,18 @@ func (e entries) choose(c choice, r runtimes.Runtime, t target.Target, flags []s
 	for _, n := range networks {
 		var known bool
 		if c.names[n], known = e.find(r.Binary, slices.Concat(flags, r.NetworkFlags(t, n))); !known {
-			return &engine.UnsupportedError{What: t.String(), Reason: "the private Docker daemon was started without this target"}
+			return unknown
 		}
 	}
 	maps.Copy(c.missing, r.RuledOut(t))
 	return nil
 }
 
-// findEntries returns an entry for every runtime of the host, with the options of all targets of the run.
-func findEntries(ctx context.Context, s engine.Session) entries {
-	e := entries{}
+// findEntries returns an entry for every runtime of the host, with the options of all targets of the run. It writes the
+// configurations of shims to dir. The second result lists the files that the daemon must see, and the third the directories of shims.
+func findEntries(ctx context.Context, s engine.Session, dir string) (e entries, needs, shims []string, err error) {
+	e = entries{}
 	for _, r := range runtimes.Find(ctx, s, name) {
-		if r.Err != nil || r.Binary == "" {
-			continue
-		}
 		targets := r.Targets(name)
 		for _, t := range s.Targets {
 			if t.Engine == name && t.Runtime == r.Name {
@@ -87,16 +129,30 @@ func findEntries(ctx context.Context, s engine.Session) entries {
 			}
 		}
 		for _, t := range targets {
-			flags, err := runtimes.Flags(r.With(t))
-			if err != nil {
-				continue // Open returns the error
-			}
-			for _, n := range networks {
-				e.add(r.Runtime, slices.Concat(flags, r.NetworkFlags(t, n)))
+			switch {
+			case kata.IsType(r.Type):
+				guest, err := runtimes.Get(ctx, s, t)
+				if _, known := e.findGuest(t); err != nil || known {
+					continue // Open returns the error
+				}
+				if err := e.addGuest(guest, t, dir); err != nil {
+					return nil, nil, nil, err
+				}
+				needs = append(needs, guest.Guest.Files()...)
+				shims = append(shims, guest.Shim)
+			case r.Err != nil || r.Binary == "":
+			default:
+				flags, err := runtimes.Flags(r.With(t))
+				if err != nil {
+					continue // likewise
+				}
+				for _, n := range networks {
+					e.add(r.Runtime, slices.Concat(flags, r.NetworkFlags(t, n)))
+				}
 			}
 		}
 	}
-	return e
+	return e, needs, shims, nil
 }
 
 // programs are the programs that a private daemon needs.
@@ -151,7 +207,18 @@ func startPrivate(ctx context.Context, s engine.Session) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{session: s, host: "unix://" + filepath.Join(dirs.State, "sock"), entries: findEntries(ctx, s), programs: found.all}
+	d := &daemon{session: s, host: "unix://" + filepath.Join(dirs.State, "sock"), programs: found.all}
+	var needs, shims []string
+	if d.entries, needs, shims, err = findEntries(ctx, s, dirs.State); err != nil {
+		return nil, fmt.Errorf("configure a private Docker daemon: %w", err)
+	}
+	path := found.path
+	for _, shim := range shims {
+		if shim != "" {
+			path += string(os.PathListSeparator) + filepath.Dir(shim)
+			needs = append(needs, shim)
+		}
+	}
 	file := filepath.Join(dirs.State, "daemon.json")
 	if err := d.configure(file, dirs); err != nil {
 		return nil, err
@@ -162,7 +229,7 @@ func startPrivate(ctx context.Context, s engine.Session) (*daemon, error) {
 	d.private, err = managed.Start(ctx, s, managed.Config{
 		Name: name,
 		Args: []string{found.dockerd, "--config-file", file},
-		Env:  []string{"PATH=" + found.path},
+		Env:  []string{"PATH=" + path}, Needs: needs, Syslog: len(shims) > 0,
 		Ready: func(ctx context.Context) error {
 			if err := listening(ctx, filepath.Join(dirs.State, "sock")); err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -18,8 +19,18 @@ import (
 type choice struct {
 	kind    runtimes.Kind
 	kvm     bool                      // the target's sandboxes must run on KVM
+	guest   *kata.Config              // of a virtual machine; nil for other runtimes
+	shim    string                    // its path; empty for a binary
 	names   map[engine.Network]string // values of HostConfig.Runtime
 	missing engine.Missing            // networks
+}
+
+// groupName is the name of a container's cgroup. Kata changes the name that Docker gives it.
+func (c choice) groupName(id string) string {
+	if c.guest != nil {
+		return "kata_" + id
+	}
+	return id
 }
 
 // useForAll makes one value of HostConfig.Runtime serve all networks.
@@ -41,11 +52,14 @@ func (d *daemon) lookup(ctx context.Context, t target.Target) (choice, engine.In
 	if d.private != nil && err != nil {
 		return choice{}, info, err
 	}
-	flags, err := runtimes.Flags(r.With(t))
-	if err != nil {
-		return choice{}, info, err
+	var flags []string
+	if !kata.IsType(r.Type) {
+		if flags, err = runtimes.Flags(r.With(t)); err != nil {
+			return choice{}, info, err
+		}
 	}
-	c := choice{kind: r.Kind, kvm: r.UsesKVM(t), names: map[engine.Network]string{}, missing: engine.Missing{}}
+	c := choice{kind: r.Kind, kvm: r.UsesKVM(t), guest: r.Guest, shim: r.Shim, names: map[engine.Network]string{}, missing: engine.Missing{}}
+	maps.Copy(c.missing, r.Missing)
 	if d.private != nil {
 		err = d.entries.choose(c, r, t, flags)
 	} else {
@@ -76,6 +90,12 @@ func (d *daemon) sessionFor(runtime string) engine.Session {
 
 // choose finds the entry of the user's daemon for the runtime with exactly these flags.
 func (d *daemon) choose(c choice, info *engine.Info, r runtimes.Runtime, t target.Target, flags []string) error {
+	if kata.IsType(r.Type) && len(t.Options) > 0 {
+		return &engine.UnsupportedError{
+			What: t.String(), Reason: "the options of Kata Containers are set in the configuration of the daemon",
+			Advice: "remove them, and name a runtime of the daemon with these options, or use a private daemon with --managed",
+		}
+	}
 	var entryName string
 	var args []string
 	for _, candidate := range slices.Sorted(maps.Keys(d.info.Runtimes)) {

@@ -1,0 +1,62 @@
+package docker
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// A target with a virtual machine has an entry with the path of its own configuration.
+func TestEntriesOfGuests(t *testing.T) {
+	dir := t.TempDir()
+	own := filepath.Join(dir, "kata.toml")
+	if err := os.WriteFile(own, []byte("[hypervisor.qemu]\n[runtime]\nsandbox_cgroup_only = true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := entries{}
+	e.add(runtimes.Runtime{Name: "runc", Binary: "/bin/runc"}, nil)
+	for _, options := range []string{"", ",memory=300"} {
+		wanted, err := target.Parse("docker/kata@config=" + own + options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := runtimes.Runtime{Name: kata.Name, Type: kata.Type}
+		if r.Guest, err = kata.Load(wanted.Options); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.addGuest(r, wanted, dir); err != nil {
+			t.Fatal(err)
+		}
+		c := choice{names: map[engine.Network]string{}}
+		if err := e.choose(c, r, wanted, nil); err != nil {
+			t.Fatal(err)
+		}
+		name := c.names[engine.Bridged]
+		if !strings.HasPrefix(name, engine.Prefix+"kata-") || c.names[engine.NoNetwork] != name {
+			t.Errorf("%s has the entries %q", wanted, c.names)
+		}
+		file := own
+		if options != "" {
+			file = filepath.Join(dir, name+".toml")
+		}
+		text, err := json.Marshal(e[name])
+		want := `{"runtimeType":"io.containerd.kata.v2","options":{"TypeUrl":"io.containerd.kata.v2.options","ConfigPath":"` + file + `"}}`
+		if err != nil || string(text) != want {
+			t.Errorf("entry of %s: %s, %v; want %s", wanted, text, err, want)
+		}
+		other := wanted.With("vcpus", "7")
+		if err := e.choose(c, r, other, nil); !engine.Unsupported(err) || !strings.Contains(err.Error(), "started without this target") {
+			t.Errorf("a target without an entry: %v", err)
+		}
+	}
+	if text, err := json.Marshal(e[engine.Prefix+"runc-0"]); err != nil || string(text) != `{"path":"/bin/runc"}` {
+		t.Errorf("entry of runc: %s, %v", text, err)
+	}
+}

@@ -3,8 +3,8 @@
 // [Facts] returns the machine's fingerprint. A reader needs it to decide whether two runs can be compared. It includes warnings
 // about conditions that make results less stable. A [Sampler] measures before and after each trial how other load disturbed it.
 //
-// The package reads only /proc, /sys and /etc below a root directory, so that tests can use copies of real machines. A missing
-// value is empty and not an error, because a fingerprint with a gap is better than no run.
+// The package reads only /proc, /sys and /etc below a root directory, so that tests can use copies of real machines. The exception is the
+// hypervisor's signature, which only the CPU has. A missing value is empty and not an error, because a fingerprint with a gap is better than no run.
 //
 // Results are published. So the package reads the host name, but nothing else that identifies a machine or its owner: no
 // machine ID, serial number, hardware or network address. It removes such values from the kernel command line.
@@ -25,8 +25,12 @@ import (
 )
 
 // Facts describes a machine. root is the root of its file system: "/", or a copy in tests. Root and PageSize are properties of the
-// calling process.
+// calling process. With the root "/" the hypervisor's signature is the CPU's.
 func Facts(root string) result.Host {
+	hypervisor := ""
+	if root == "/" {
+		hypervisor = signature()
+	}
 	t := tree{os.DirFS(root)}
 	cpuinfo := t.cpuinfo()
 	memory := t.meminfo()
@@ -43,7 +47,7 @@ func Facts(root string) result.Host {
 		Memory:     memory["MemTotal"],
 		Swap:       memory["SwapTotal"],
 		PageSize:   int64(os.Getpagesize()),
-		Virtual:    t.virtual(cpuinfo),
+		Virtual:    t.virtual(cpuinfo, hypervisor),
 		LSM:        t.text("sys/kernel/security/lsm"),
 		Mitigation: t.mitigations(),
 		Cmdline:    redact(t.text("proc/cmdline")),

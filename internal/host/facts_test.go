@@ -239,10 +239,49 @@ func TestVirtual(t *testing.T) {
 			for name, text := range tt.files {
 				files[name] = &fstest.MapFile{Data: []byte(text + "\n")}
 			}
-			if got := (tree{files}).virtual(tt.cpuinfo); got != tt.want {
+			if got := (tree{files}).virtual(tt.cpuinfo, ""); got != tt.want {
 				t.Errorf("virtual = %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// QEMU's own signature means emulation, and KVM's means KVM, also if the machine has neither KVM's clock nor firmware.
+func TestVirtualBySignature(t *testing.T) {
+	const dmi, clocks = "sys/class/dmi/id/", "sys/devices/system/clocksource/clocksource0/available_clocksource"
+	for _, tt := range []struct {
+		name, signature string
+		flags           string
+		files           map[string]string
+		want            string
+	}{
+		{"emulated, without firmware", "TCGTCGTCGTCG", "hypervisor", nil, "qemu"},
+		{"emulated, with the firmware of a cloud", "TCGTCGTCGTCG", "hypervisor", map[string]string{dmi + "sys_vendor": "OpenStack Foundation"}, "qemu (OpenStack Foundation)"},
+		{"KVM without its clock", "KVMKVMKVM", "hypervisor", map[string]string{clocks: "tsc", dmi + "sys_vendor": "QEMU"}, "kvm (QEMU)"},
+		{"KVM without its clock and firmware", "KVMKVMKVM", "hypervisor", nil, "kvm"},
+		{"KVM in a cloud", "KVMKVMKVM", "hypervisor", map[string]string{dmi + "sys_vendor": "Amazon EC2"}, "amazon (Amazon EC2)"},
+		{"QEMU with a hidden KVM", "other", "hypervisor", map[string]string{clocks: "tsc", dmi + "sys_vendor": "QEMU"}, "qemu (QEMU)"},
+		{"bare metal, where the leaf has no meaning", "TCGTCGTCGTCG", "lm", nil, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			files := fstest.MapFS{}
+			for name, text := range tt.files {
+				files[name] = &fstest.MapFile{Data: []byte(text + "\n")}
+			}
+			if got := (tree{files}).virtual(map[string]string{"flags": tt.flags}, tt.signature); got != tt.want {
+				t.Errorf("virtual = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// The signature of this machine agrees with its clock.
+func TestSignature(t *testing.T) {
+	machine := tree{os.DirFS("/")}
+	got := signature()
+	t.Logf("the signature is %q", got)
+	if machine.clockHypervisor() == "kvm" && got != signatureKVM && got != "Microsoft Hv" && got != "" {
+		t.Errorf("the signature is %q on a machine with KVM's clock", got)
 	}
 }
 

@@ -3,9 +3,9 @@ package host
 import "strings"
 
 // virtual returns the name of the machine's hypervisor in the terms of systemd-detect-virt. The product follows in brackets if the
-// firmware has it. The name is empty on bare metal.
-func (t tree) virtual(cpuinfo map[string]string) string {
-	hypervisor := t.hypervisor(cpuinfo)
+// firmware has it. The name is empty on bare metal. The signature is the hypervisor's own name for itself, empty if unknown.
+func (t tree) virtual(cpuinfo map[string]string, signature string) string {
+	hypervisor := t.hypervisor(cpuinfo, signature)
 	if hypervisor == "" {
 		return ""
 	}
@@ -16,9 +16,15 @@ func (t tree) virtual(cpuinfo map[string]string) string {
 	return hypervisor + " (" + product + ")"
 }
 
-// hypervisor is a short version of systemd's detection. It does not read the CPUID leaf with the hypervisor's name, because that needs
-// assembly. The clock sources give the same information.
-func (t tree) hypervisor(cpuinfo map[string]string) string {
+// Signatures of hypervisors on x86. QEMU without KVM has the first one, so it separates emulation from KVM without KVM's clock.
+const (
+	signatureTCG = "TCGTCGTCGTCG"
+	signatureKVM = "KVMKVMKVM"
+)
+
+// hypervisor is a short version of systemd's detection. Of the signatures it uses only those of QEMU and KVM; the clock sources and the
+// firmware identify the others.
+func (t tree) hypervisor(cpuinfo map[string]string, signature string) string {
 	if strings.Contains(t.text("proc/xen/capabilities"), "control_d") {
 		return "" // this is Xen's control domain, which is the host
 	}
@@ -38,10 +44,14 @@ func (t tree) hypervisor(cpuinfo map[string]string) string {
 	}
 	firmware, clock := t.dmiHypervisor(), t.clockHypervisor()
 	switch {
+	case signature == signatureTCG:
+		return "qemu"
 	case firmware != "" && firmware != "qemu": // precedes the clock, because VirtualBox also has KVM's clock
 		return firmware
 	case clock != "": // precedes QEMU's firmware, because QEMU uses KVM if the machine has its clock
 		return clock
+	case signature == signatureKVM:
+		return "kvm"
 	case firmware != "":
 		return firmware
 	case flagged:

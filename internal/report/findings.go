@@ -36,7 +36,7 @@ type Findings struct {
 	Comparisons string
 	// NotMeasured lists the gaps of a single run by reason.
 	NotMeasured []string
-	// Withheld states which comparisons have no verdict because a CPU is emulated. It is empty if there are none.
+	// Withheld counts the comparisons without a verdict because a CPU is emulated. It is empty without such comparisons.
 	Withheld string
 }
 

@@ -84,7 +84,7 @@ func (r *Report) Emulation() *Emulation {
 	if e.Verdicts {
 		e.Note += "Verdicts about speed are in this report because of " + EmulatedVerdictsFlag + ". They hold for the emulator alone."
 	} else {
-		e.Note += "So this report has no verdicts about speed for it; " + EmulatedVerdictsFlag + " gives them. Verdicts about memory, numbers of things and limits hold."
+		e.Note += "So this report has no verdicts about speed for it; touchstone report " + EmulatedVerdictsFlag + " gives them. Verdicts about memory, numbers of things and limits hold."
 	}
 	return &e
 }
@@ -123,6 +123,6 @@ func (r *Report) EmulatedNote() string {
 	if !r.anyWithheld() {
 		return ""
 	}
-	return `"emulated" stands in the place of a verdict: the CPU is emulated, or may be. The ratio is target / baseline then, without a direction. ` +
+	return `"emulated" stands in the place of a verdict: the CPU is emulated, or may be. The ratio is target / baseline then, without a direction. touchstone report ` +
 		EmulatedVerdictsFlag + " gives the verdicts."
 }

@@ -86,6 +86,31 @@ func onFake() []bench.Benchmark {
 	})
 }
 
+// An emulated CPU distorts the metrics of the dimensions of speed, and no others: memory, density and footprint.
+func TestMetricsOfSpeedMatchTheirDimensions(t *testing.T) {
+	seen := map[result.Dimension]bool{}
+	for _, b := range (catalogue.Catalogue{}).All() {
+		for _, m := range b.Metrics {
+			if m.Dimension == "" {
+				continue
+			}
+			seen[m.Dimension] = true
+			want := !slices.Contains([]result.Dimension{result.DimensionMemoryOverhead, result.DimensionDensity, result.DimensionFootprint}, m.Dimension)
+			if m.OfSpeed() != want {
+				t.Errorf("%s of %s in %s is of speed: %v, but its dimension is %s", m.Name, b.Name, m.Unit, m.OfSpeed(), m.Dimension)
+			}
+		}
+		for _, m := range b.Metrics {
+			if m.Bound.Broken != "" && m.OfSpeed() {
+				t.Errorf("%s of %s: the use of a limit is of speed", m.Name, b.Name)
+			}
+		}
+	}
+	if len(seen) != len(result.Dimensions()) {
+		t.Errorf("the dimensions with a metric are %v", seen)
+	}
+}
+
 // Every benchmark works on the fake engine. It records each of its metrics once, or at least once if it is a series.
 func TestEveryBenchmarkRunsOnFakeEngine(t *testing.T) {
 	for _, b := range onFake() {

@@ -325,6 +325,9 @@ func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, sh
 		e.handler, err = d.privateHandler(ctx, t, s, shared)
 	} else {
 		e.handler, err = d.userHandler(ctx, t, s, shared)
+		if err == nil {
+			err = runtimes.Runtime{Guest: e.handler.guest}.CheckUser(ctx, s, t)
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -49,7 +49,10 @@ func (d *daemon) lookup(ctx context.Context, t target.Target) (choice, engine.In
 	if d.session.Cgroups == nil && d.info.CgroupVersion != "" {
 		info.Cgroup = "v" + d.info.CgroupVersion
 	}
-	if d.private != nil && err != nil {
+	if d.private == nil && r.Guest != nil {
+		err = r.CheckUser(ctx, d.session, t)
+	}
+	if (d.private != nil || r.Guest != nil) && err != nil {
 		return choice{}, info, err
 	}
 	var flags []string

@@ -10,7 +10,6 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
-	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/vmhost"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -42,22 +41,6 @@ func getKata(ctx context.Context, s engine.Session, t target.Target, r Runtime, 
 	}
 	r.Notes = append(r.Notes, r.Guest.Notes()...)
 	return r, nil
-}
-
-// checkGuest checks the requirements of a virtual machine of Kata. Before that it loads the modules that the machine needs.
-func (r Runtime) checkGuest(ctx context.Context, s engine.Session, t target.Target) error {
-	g := vmhost.Guest{
-		Hypervisor: r.Guest.Program, Kernel: r.Guest.Kernel, Image: r.Guest.Image, Initrd: r.Guest.Initrd, Memory: r.Guest.MemoryMiB << 20,
-		Vsock: r.Guest.UsesVsock(),
-	}
-	if r.Guest.UsesFileServer() {
-		g.FileServer, g.Shared = r.Guest.FileServer, true
-	}
-	host := hostOf(s)
-	if g.Vsock && host.Root == "/" {
-		kata.LoadModules(ctx, s.Launcher)
-	}
-	return vmhost.Refuse(t.String(), host.Check(ctx, g))
 }
 
 // kataVersion finds the version in the output of Kata's shims, such as "Kata Containers containerd shim (Golang): id:

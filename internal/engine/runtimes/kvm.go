@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/vmhost"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -21,11 +22,30 @@ const NoteKVM = "each start is followed by a check that the sandbox holds a virt
 func (r Runtime) Check(ctx context.Context, s engine.Session, t target.Target) error {
 	switch {
 	case r.Guest != nil:
-		return r.checkGuest(ctx, s, t)
+		return checkGuest(ctx, s, t, r.Guest.Needs())
 	case r.UsesKVM(t):
 		return vmhost.Refuse(t.String(), hostOf(s).KVM(ctx))
 	}
 	return nil
+}
+
+// CheckUser is Check for a daemon of the user's: the shim of a virtual machine then needs the syslog of the host.
+func (r Runtime) CheckUser(ctx context.Context, s engine.Session, t target.Target) error {
+	if r.Guest == nil {
+		return r.Check(ctx, s, t)
+	}
+	needs := r.Guest.Needs()
+	needs.Syslog = true
+	return checkGuest(ctx, s, t, needs)
+}
+
+// checkGuest loads the modules that a guest needs, as far as the host has them, and checks the other requirements.
+func checkGuest(ctx context.Context, s engine.Session, t target.Target, g vmhost.Guest) error {
+	host := hostOf(s)
+	if g.Vsock && host.Root == "/" {
+		kata.LoadModules(ctx, s.Launcher)
+	}
+	return vmhost.Refuse(t.String(), host.Check(ctx, g))
 }
 
 // hostOf returns the machine of a session. Tests replace it.

@@ -83,3 +83,60 @@ func TestPlatformNeedsKVM(t *testing.T) {
 		}
 	}
 }
+
+// A target of Kata is refused for the first missing part, before its engine starts. A user's daemon needs the host's syslog too.
+func TestKataNeedsTheHost(t *testing.T) {
+	l, err := process.New(process.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	root, bin := t.TempDir(), t.TempDir()
+	write := func(file, text string, mode os.FileMode) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := filepath.Join(bin, "kata.toml")
+	write(config, "[hypervisor.qemu]\npath = \"/bin/qemu\"\nkernel = \"/guest/vmlinux\"\ninitrd = \"/guest/initrd\"\nvirtio_fs_daemon = \"/bin/virtiofsd\"\ndefault_memory = 256\n", 0o600)
+	write(filepath.Join(bin, "containerd-shim-kata-v2"), "#!/bin/sh\necho 'version: 3.32.0,'\n", 0o700)
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	defer func(was func(engine.Session) vmhost.Host) { hostOf = was }(hostOf)
+	hostOf = func(engine.Session) vmhost.Host {
+		return vmhost.Host{Root: root, Arch: "amd64", Guest: func(context.Context, string) error { return nil }}
+	}
+	s := engine.Session{Launcher: l, State: t.TempDir()}
+	wanted, err := target.Parse("containerd/kata@config=" + config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct{ reason, file string }{
+		{"the hypervisor /bin/qemu does not exist", "bin/qemu"},
+		{"the file server /bin/virtiofsd does not exist", "bin/virtiofsd"},
+		{"the guest's kernel: /guest/vmlinux does not exist", "guest/vmlinux"},
+		{"the guest's file system: /guest/initrd does not exist", "guest/initrd"},
+		{"there is no working /dev/kvm", "dev/kvm"},
+		{"/dev/vhost-vsock does not exist", "dev/vhost-vsock"},
+	} {
+		_, err := Get(t.Context(), s, wanted)
+		if !engine.Unsupported(err) || !strings.HasPrefix(err.Error(), wanted.String()+": "+step.reason) {
+			t.Errorf("before %s: %v, want %q", step.file, err, step.reason)
+		}
+		write(filepath.Join(root, step.file), "x", 0o700)
+	}
+	r, err := Get(t.Context(), s, wanted)
+	if err != nil {
+		t.Errorf("with all parts: %v", err)
+	}
+	if err := r.CheckUser(t.Context(), s, wanted); !engine.Unsupported(err) || !strings.Contains(err.Error(), "the shim does not start without syslog") {
+		t.Errorf("with the user's daemon: %v", err)
+	}
+}

@@ -98,8 +98,14 @@ func check(options []target.Option) error {
 				wrong = "want one of " + strings.Join(slices.Sorted(maps.Keys(fileSystems)), ", ")
 			}
 		case optionMemory, optionVCPUs:
-			if n, err := strconv.ParseUint(o.Value, 10, 31); err != nil || n == 0 {
+			n, err := strconv.ParseUint(o.Value, 10, 31)
+			switch {
+			case err != nil || n == 0:
 				wrong = "want a positive integer"
+			case o.Name == optionMemory && n < minMemoryMiB:
+				wrong = fmt.Sprintf("Kata gives a guest with less than %d MiB its default of %d MiB", minMemoryMiB, defaultMemoryMiB)
+			case o.Name == optionVCPUs && effectiveVCPUs(float64(n)) != float64(n):
+				wrong = fmt.Sprintf("Kata gives a guest at most as many processors as the host has, %v", effectiveVCPUs(float64(n)))
 			}
 		default:
 			return refuse("it has no option "+o.Name, "the options are "+strings.Join(optionNames, ", ")+"; set others in a file, and name it with config=PATH")
@@ -252,8 +258,11 @@ func (c *Config) describe() {
 		*field, _ = vm[key].(string)
 	}
 	memory, _ := number(vm["default_memory"])
-	c.MemoryMiB = int64(memory)
-	c.VCPUs, _ = number(vm["default_vcpus"])
+	if memory > 0 {
+		c.MemoryMiB = effectiveMemory(int64(memory))
+	}
+	vcpus, _ := number(vm["default_vcpus"])
+	c.VCPUs = effectiveVCPUs(vcpus)
 	agents, _ := c.values["agent"].(map[string]any)
 	for _, a := range agents { // there is one
 		table, _ := a.(map[string]any)
@@ -275,16 +284,6 @@ func (c *Config) DialTimeout() time.Duration {
 		return defaultDial
 	}
 	return min(c.dialTimeout, maxDial)
-}
-
-// UsesVsock reports whether the shim reaches its agent by the host's device for vsock. Cloud Hypervisor, Firecracker and
-// Dragonball have a socket of their own instead.
-func (c *Config) UsesVsock() bool { return c.Hypervisor == "qemu" || c.Hypervisor == "stratovirt" }
-
-// UsesFileServer reports whether a program on the host serves the container's files. It shares memory with the guest, which is
-// then a file in /dev/shm.
-func (c *Config) UsesFileServer() bool {
-	return c.SharedFS == "virtio-fs" || c.SharedFS == "virtio-fs-nydus"
 }
 
 // Files lists the files that the shim opens: its configuration, its programs and the guest.

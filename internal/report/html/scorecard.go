@@ -8,6 +8,8 @@ import (
 type card struct {
 	// Label names the run; empty for the only run.
 	Label, Note string
+	// Emulated explains verdicts that are withheld. It is empty if none is.
+	Emulated string
 	Heads       []heading
 	Rows        []cardRow
 }
@@ -32,6 +34,9 @@ func cards(r *report.Report) []card {
 			continue
 		}
 		c := newCard(&of.Scorecard)
+		if of.Withheld > 0 {
+			c.Emulated = r.EmulatedNote()
+		}
 		if len(r.Runs) > 1 {
 			c.Label = of.Label
 		}

@@ -130,6 +130,14 @@ func TestEmulatedScorecard(t *testing.T) {
 			t.Errorf("the summary has no %q:\n%s", want, summary)
 		}
 	}
+	slow := scoredRun(1, 10,
+		scoredMetric{"start", result.DimensionStartUp, result.Lower, on(1, 2, 9), 0.001},
+		scoredMetric{"mem", result.DimensionMemoryOverhead, result.Lower, on(1, 2, 4), 0.001},
+	)
+	without := report.New([]result.Run{onMachine(slow, tcg)}, report.Options{}).Findings.Summary
+	if text := strings.Join(without, "\n"); strings.Contains(text, "cost least") || text == "" {
+		t.Errorf("without a goal of speed the summary is %q", text)
+	}
 	if r.Findings.Withheld != "No verdict on 6 comparisons of speed: see the note on the emulated CPU at the top." {
 		t.Errorf("withheld is %q", r.Findings.Withheld)
 	}

@@ -51,10 +51,10 @@ type ranked struct {
 // (1986) 218–221).
 func (r *Report) ranking(run int) ranking {
 	scores, _ := r.scores(run)
-	if r.Runs[run].Unjudged {
-		return ranking{emulated: true}
-	}
 	scores = where(scores, func(s scored) bool { return s.Bare && s.isFactor() })
+	if r.Runs[run].Unjudged {
+		return ranking{emulated: len(scores) > 0}
+	}
 	targets := r.Runs[run].Scorecard.Targets
 	type source struct {
 		Key

@@ -10,8 +10,8 @@ type card struct {
 	Label, Note string
 	// Emulated explains verdicts that are withheld. It is empty if none is.
 	Emulated string
-	Heads       []heading
-	Rows        []cardRow
+	Heads    []heading
+	Rows     []cardRow
 }
 
 // cardRow is a dimension with a value on some target.

@@ -7,7 +7,7 @@
 #   scripts/setup.sh gvisor      Debian's runsc
 #   scripts/setup.sh engines     containerd, docker.io and podman, and programs that they and CRI-O call
 #   scripts/setup.sh image       tools to build the workload image: mmdebstrap, the keys of Debian
-#   scripts/setup.sh lab         tools for the virtual machines of the tests: QEMU, mke2fs
+#   scripts/setup.sh lab         tools for the virtual machines of the tests: mke2fs
 #   scripts/setup.sh youki       tools to build youki: cargo, libseccomp
 #   scripts/setup.sh crun        tools to build a newer crun: a C compiler, make, libraries
 #   scripts/setup.sh crio        tools to build CRI-O: a C compiler, libseccomp
@@ -95,8 +95,6 @@ for what; do
 		want debian-archive-keyring test -e /usr/share/keyrings/debian-archive-keyring.gpg -o -e /usr/share/keyrings/debian-archive-keyring.pgp
 		;;
 	lab)
-		want qemu-system-x86 command -v qemu-system-x86_64
-		want qemu-system-arm command -v qemu-system-aarch64
 		want e2fsprogs command -v mke2fs
 		;;
 	crun)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -90,7 +91,7 @@ func (l *Lab) Boot(ctx context.Context, m Machine, i Image, work job.Job, files 
 
 func (l *Lab) boot(ctx context.Context, m Machine, i Image, work job.Job, files map[string]string, o Options) (job.Report, error) {
 	none := job.Report{}
-	e, program, err := l.emulator(ctx, m)
+	q, err := l.emulator(ctx, m)
 	if err != nil {
 		return none, fmt.Errorf("machine %s: %w", m.Name, err)
 	}
@@ -99,8 +100,8 @@ func (l *Lab) boot(ctx context.Context, m Machine, i Image, work job.Job, files 
 		return none, fmt.Errorf("prepare machine %s: %w", m.Name, err)
 	}
 	defer d.close()
-	console := &console{limit: consoleKept, up: make(chan struct{}), progress: func(line string) { l.progress(m, "%s", line) }}
-	cause := l.emulate(ctx, program, e.args(m, i, o), d, console, o)
+	console := &console{limit: consoleKept, up: make(chan struct{}), progress: func(line string) { l.progress(m.Name, "%s", line) }}
+	cause := l.emulate(ctx, q, q.args(m, i, o), d, console, o)
 	cause = errors.Join(cause, os.WriteFile(filepath.Join(o.Out, ConsoleLog), []byte(console.text(consoleKept)), 0o644))
 	if cause != nil {
 		return none, &BootError{Machine: m.Name, Cause: cause, Console: console.text(consoleEnd)}
@@ -139,7 +140,7 @@ func (l *Lab) disks(m Machine, i Image, work job.Job, files map[string]string) (
 		}
 	}
 	if err := buffered(d.initramfs, func(w io.Writer) error {
-		return writeInitramfs(w, filepath.Join(l.Guest, "guest-"+m.Arch), i.Modules)
+		return writeInitramfs(w, filepath.Join(l.Guest, "guest-"+m.Arch), i.Modules, nil)
 	}); err != nil {
 		return d, err
 	}
@@ -202,7 +203,7 @@ func (e emulator) args(m Machine, i Image, o Options) []string {
 }
 
 // emulate runs QEMU until it exits. It returns an error unless the machine powered itself off within the limits.
-func (l *Lab) emulate(ctx context.Context, program string, args []string, d disks, console *console, o Options) error {
+func (l *Lab) emulate(ctx context.Context, q qemu, args []string, d disks, console *console, o Options) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.Limit, fmt.Errorf("still running after %v", o.Limit))
 	defer cancel()
 	ctx, hang := context.WithCancelCause(ctx)
@@ -211,8 +212,8 @@ func (l *Lab) emulate(ctx context.Context, program string, args []string, d disk
 	if err := output.Open(console, nil); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(os.Environ(), "TMPDIR="+os.TempDir()) // the directory of QEMU's snapshot file
+	cmd := exec.CommandContext(ctx, q.argv[0], append(slices.Clone(q.argv[1:]), args...)...)
+	cmd.Env = append(append(os.Environ(), "TMPDIR="+os.TempDir()), q.env...) // TMPDIR is the directory of QEMU's snapshot file
 	cmd.ExtraFiles = []*os.File{d.initramfs, d.in, d.out}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	output.Set(cmd)
@@ -242,7 +243,7 @@ func (l *Lab) emulate(ctx context.Context, program string, args []string, d disk
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
 			case exit.Status != 0:
-				return fmt.Errorf("%w: %s", &process.ExitError{Command: program, Exit: exit}, strings.TrimSpace(output.Tail()))
+				return fmt.Errorf("%w: %s", &process.ExitError{Command: q.program, Exit: exit}, strings.TrimSpace(output.Tail()))
 			default:
 				return outputErr
 			}

@@ -17,45 +17,6 @@ import (
 	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
-// program makes a shell script the only program on PATH. An empty script means no program at all.
-func program(t *testing.T, name, script string) {
-	t.Helper()
-	dir := t.TempDir()
-	if script != "" {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Setenv("PATH", dir)
-}
-
-func TestUnusableQEMU(t *testing.T) {
-	l := open(t)
-	for _, tt := range []struct {
-		machine Machine
-		script  string
-		want    []string
-	}{
-		{V2(), "", []string{"qemu-system-x86_64", "install the package qemu-system-x86"}},
-		{ARM(), "", []string{"qemu-system-aarch64", "install the package qemu-system-arm"}},
-		{ARM(), "echo QEMU emulator version 6.2.0 '(Debian 1:6.2+dfsg-2ubuntu6)'", []string{"version 6.2", "7.0 is required", "qemu-system-arm"}},
-		{ARM(), "echo something else", []string{"unknown version of", "something else"}},
-		{ARM(), "exit 3", []string{"exit code 3"}},
-		{Machine{Name: "odd", Arch: "s390x"}, "", []string{"no emulator for s390x"}},
-	} {
-		program(t, map[string]string{"amd64": "qemu-system-x86_64", "arm64": "qemu-system-aarch64"}[tt.machine.Arch], tt.script)
-		_, buildErr := l.Build(t.Context(), tt.machine)
-		_, bootErr := l.Boot(t.Context(), tt.machine, Image{}, job.Job{}, nil, Options{})
-		for _, err := range []error{buildErr, bootErr} {
-			for _, want := range tt.want {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("%s, %q: %v; want %q in it", tt.machine.Name, tt.script, err, want)
-				}
-			}
-		}
-	}
-}
-
 // small returns a machine for fault tests and its image. It has another architecture than the usual host, so KVM is not tried.
 func small(t *testing.T) (*Lab, Machine, Image) {
 	t.Helper()

@@ -1,8 +1,10 @@
 package lab
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -10,9 +12,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/image/debian"
@@ -20,7 +25,7 @@ import (
 )
 
 // recipe is the version of the build steps in this file. It is part of the image's cache key.
-const recipe = "2"
+const recipe = "3"
 
 const (
 	// diskSize is the size of the machine's disk. The file is sparse.
@@ -35,22 +40,31 @@ const (
 
 // Image is the system image of a machine. Its files belong to the cache and are read-only.
 type Image struct {
-	// Kernel is the path of the kernel.
-	Kernel string
+	// Kernel is the path of the kernel, and GuestKernel the same kernel for guests of the machine.
+	Kernel, GuestKernel string
 	// Disk is the path of the root file system, ext4.
 	Disk string
-	// Modules is the directory of the kernel modules. The guest loads them in the order of their names.
-	Modules string
+	// Modules is the directory of the kernel modules. The guest loads them in the order of their names. GuestModules is for guests of
+	// the machine.
+	Modules, GuestModules string
 }
 
 func imageIn(dir string) Image {
-	return Image{Kernel: filepath.Join(dir, "kernel"), Disk: filepath.Join(dir, "disk"), Modules: filepath.Join(dir, "modules")}
+	return Image{
+		Kernel: filepath.Join(dir, "kernel"), GuestKernel: filepath.Join(dir, "guest-kernel"), Disk: filepath.Join(dir, "disk"),
+		Modules: filepath.Join(dir, "modules"), GuestModules: filepath.Join(dir, "guest-modules"),
+	}
 }
 
 // key returns a digest of everything that determines the image, except the package versions on the mirror. A cached image stays
 // in use until its key changes or the cache directory is deleted.
 func (m Machine) key() (string, error) {
-	text, err := json.Marshal([]any{recipe, debian.Suite, m.Arch, m.packages(), m.Modules, skeleton, diskSize, inodes})
+	return keyOf(debian.Suite, m.Arch, m.packages(), m.Modules, m.GuestModules, skeleton, diskSize, inodes)
+}
+
+// keyOf returns a digest of the inputs of a build, and of the recipe.
+func keyOf(inputs ...any) (string, error) {
+	text, err := json.Marshal(append([]any{recipe}, inputs...))
 	if err != nil {
 		return "", err
 	}
@@ -74,79 +88,87 @@ func (l *Lab) Build(ctx context.Context, m Machine) (Image, error) {
 	return i, nil
 }
 
-func (l *Lab) build(ctx context.Context, m Machine) (i Image, err error) {
-	if _, _, err := l.emulator(ctx, m); err != nil {
+func (l *Lab) build(ctx context.Context, m Machine) (Image, error) {
+	if _, err := l.emulator(ctx, m); err != nil {
 		return Image{}, err // without QEMU the image would be useless
 	}
 	key, err := m.key()
 	if err != nil {
 		return Image{}, err
 	}
+	dir, err := l.cached(ctx, m.Name, key, func(temporary, to string) error {
+		if os.Geteuid() != 0 {
+			return errors.New("needs root to create the files of several users")
+		}
+		return l.buildIn(ctx, m, temporary, imageIn(to))
+	})
+	return imageIn(dir), err
+}
+
+// cached returns the cached directory with this name and key. If there is none, build makes it in the directory to, with another
+// directory for intermediate files. Then directories with the same name and other keys are removed.
+func (l *Lab) cached(ctx context.Context, name, key string, build func(temporary, to string) error) (dir string, err error) {
 	cache, err := image.OpenCache("")
 	if err != nil {
-		return Image{}, err
+		return "", err
 	}
 	kept := filepath.Join(cache.Dir(), "lab")
-	dir := filepath.Join(kept, m.Name+"-"+key)
+	dir = filepath.Join(kept, name+"-"+key)
 	if _, err := os.Stat(dir); err == nil {
-		return imageIn(dir), nil
+		return dir, nil
 	}
-	if os.Geteuid() != 0 {
-		return Image{}, errors.New("needs root to create the files of several users")
-	}
-	temporary, release, err := cache.Exclusive(ctx, "lab-"+m.Name, func() { l.progress(m, "waiting for another process, which builds the image") })
+	temporary, release, err := cache.Exclusive(ctx, "lab-"+name, func() { l.progress(name, "waiting for another process, which builds it") })
 	if err != nil {
-		return Image{}, err
+		return "", err
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	if _, err := os.Stat(dir); err == nil { // another process built it while this one waited
-		return imageIn(dir), nil
+		return dir, nil
 	}
-	made := filepath.Join(temporary, "image")
-	if err := l.buildIn(ctx, m, temporary, made); err != nil {
-		return Image{}, err
+	made := filepath.Join(temporary, "made")
+	if err := errors.Join(os.Mkdir(made, 0o755), os.MkdirAll(kept, 0o700)); err != nil {
+		return "", err
 	}
-	if err := os.MkdirAll(kept, 0o700); err != nil {
-		return Image{}, err
+	if err := build(temporary, made); err != nil {
+		return "", err
 	}
-	older, err := filepath.Glob(filepath.Join(kept, m.Name+"-*"))
+	older, err := filepath.Glob(filepath.Join(kept, name+"-*"))
 	if err != nil {
-		return Image{}, err
+		return "", err
 	}
 	for _, dir := range older {
 		if err := os.RemoveAll(dir); err != nil {
-			return Image{}, err
+			return "", err
 		}
 	}
-	return imageIn(dir), os.Rename(made, dir)
+	return dir, os.Rename(made, dir)
 }
 
-// buildIn builds the image in the directory to. temporary is a directory for intermediate files.
-func (l *Lab) buildIn(ctx context.Context, m Machine, temporary, to string) error {
-	options := debian.Options{Arch: m.Arch, Launcher: l.Launcher, Progress: func(step string) { l.progress(m, "%s", step) }}
-	packages, err := debian.Fetch(ctx, options, temporary, m.packages(), buildSpace)
-	if err != nil {
-		return err
-	}
-	if err := packages.Close(); err != nil {
-		return err
-	}
+// buildIn builds the image. temporary is a directory for intermediate files.
+func (l *Lab) buildIn(ctx context.Context, m Machine, temporary string, to Image) error {
 	tree := filepath.Join(temporary, "tree")
-	i := imageIn(to)
-	for _, dir := range []string{tree, to, i.Modules} {
+	for _, dir := range []string{tree, to.Modules, to.GuestModules} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
 	}
-	l.progress(m, "building the disk")
-	unpack := []string{"tar", "--extract", "--file=" + packages.Name(), "--directory=" + tree, "--numeric-owner", "--exclude=./var/cache/apt", "--exclude=./dev/*"}
-	if err := l.tool(ctx, unpack...); err != nil {
+	if err := l.unpackTo(ctx, m.Name, m.Arch, temporary, tree, m.packages(), buildSpace, "--numeric-owner", "--exclude=./var/cache/apt", "--exclude=./dev/*"); err != nil {
 		return err
 	}
-	if err := moveKernel(tree, i.Kernel); err != nil {
+	l.progress(m.Name, "building the disk")
+	if err := moveKernel(tree, to.Kernel); err != nil {
 		return err
 	}
-	if err := extractModules(filepath.Join(tree, "usr/lib/modules"), i.Modules, m.Modules); err != nil {
+	if len(m.GuestModules) > 0 {
+		if err := unpackKernel(to.Kernel, to.GuestKernel); err != nil {
+			return err
+		}
+	}
+	modules := filepath.Join(tree, "usr/lib/modules")
+	if err := errors.Join(extractModules(modules, to.Modules, m.Modules), extractModules(modules, to.GuestModules, m.GuestModules)); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(modules); err != nil {
 		return err
 	}
 	for path, content := range skeleton {
@@ -155,7 +177,25 @@ func (l *Lab) buildIn(ctx context.Context, m Machine, temporary, to string) erro
 		}
 	}
 	// mke2fs writes all tables now. Otherwise the kernel would write them during a step, and the step's write count would include them.
-	return l.tool(ctx, "mke2fs", "-q", "-t", "ext4", "-N", inodes, "-E", "lazy_itable_init=0,lazy_journal_init=0", "-d", tree, i.Disk, diskSize)
+	return l.tool(ctx, "mke2fs", "-q", "-t", "ext4", "-N", inodes, "-E", "lazy_itable_init=0,lazy_journal_init=0", "-d", tree, to.Disk, diskSize)
+}
+
+// unpackTo fetches packages with their dependencies, and unpacks them to a directory. options are those of tar. It needs space bytes
+// of disk space.
+func (l *Lab) unpackTo(ctx context.Context, name, arch, temporary, to string, packages []string, space int64, options ...string) error {
+	fetch := debian.Options{Arch: arch, Launcher: l.Launcher, Progress: func(step string) { l.progress(name, "%s", step) }}
+	archive, err := debian.Fetch(ctx, fetch, temporary, packages, space)
+	if err != nil {
+		return err
+	}
+	if err := archive.Close(); err != nil {
+		return err
+	}
+	l.progress(name, "unpacking %d packages and their dependencies", len(packages))
+	if err := l.tool(ctx, append([]string{"tar", "--extract", "--file=" + archive.Name(), "--directory=" + to}, options...)...); err != nil {
+		return err
+	}
+	return os.Remove(archive.Name())
 }
 
 // tool runs a program on the host.
@@ -225,6 +265,71 @@ func moveKernel(tree, to string) error {
 		return fmt.Errorf("found %d kernels in the packages, want 1", len(kernels))
 	}
 	return os.Rename(kernels[0], to)
+}
+
+// maxKernel bounds the size of an unpacked kernel, in bytes.
+const maxKernel = 256 << 20
+
+// unpackKernel writes the ELF file in a bzImage. QEMU starts it 4 s sooner than an emulated guest could unpack it.
+func unpackKernel(file, to string) error {
+	image, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	kernel, err := kernelIn(image)
+	if err != nil {
+		return fmt.Errorf("unpack the kernel: %w", err)
+	}
+	return os.WriteFile(to, kernel, 0o644)
+}
+
+// kernelIn returns the ELF file in a bzImage that zstd compressed. The offsets are from Documentation/arch/x86/boot.rst of Linux.
+func kernelIn(image []byte) ([]byte, error) {
+	const setupSectors, magic, version, payloadOffset, payloadLength, header = 0x1f1, 0x202, 0x206, 0x248, 0x24c, 0x250
+	if len(image) < header || string(image[magic:magic+4]) != "HdrS" {
+		return nil, errors.New("it is no bzImage")
+	}
+	word := binary.LittleEndian.Uint32
+	start := (int64(image[setupSectors])+1)*512 + int64(word(image[payloadOffset:]))
+	end := start + int64(word(image[payloadLength:])) - 4 // its last four bytes are the unpacked size
+	if protocol := binary.LittleEndian.Uint16(image[version:]); protocol < 0x208 || start > end || end > int64(len(image)) {
+		return nil, fmt.Errorf("its boot protocol %#x has a payload from byte %d to %d of %d", protocol, start, end, len(image))
+	}
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxKernel))
+	if err != nil {
+		return nil, err
+	}
+	defer decoder.Close()
+	return decoder.DecodeAll(image[start:end], nil)
+}
+
+// bzImage returns a minimal bzImage with a payload.
+func bzImage(payload []byte) []byte {
+	image := make([]byte, 1024)
+	copy(image[0x202:], "HdrS\x0f\x02")
+	image[0x1f1] = 1
+	binary.LittleEndian.PutUint32(image[0x248:], 16)
+	binary.LittleEndian.PutUint32(image[0x24c:], uint32(len(payload)+4))
+	return slices.Concat(image, make([]byte, 16), payload, []byte("size"))
+}
+
+func TestKernelIn(t *testing.T) {
+	encoder, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := bytes.Repeat([]byte("kernel"), 1000)
+	packed := bzImage(encoder.EncodeAll(want, nil))
+	if got, err := kernelIn(packed); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the kernel has %d bytes, %v; want %d", len(got), err, len(want))
+	}
+	for name, image := range map[string][]byte{
+		"empty": nil, "ARM": bytes.Repeat([]byte("ARM\x64"), 1000), "truncated": packed[:len(packed)-10], "gzip": bzImage([]byte("\x1f\x8b and more")),
+	} {
+		if got, err := kernelIn(image); err == nil {
+			t.Errorf("%s: %d bytes, want an error", name, len(got))
+		}
+	}
 }
 
 // TestKey checks that exactly the inputs of the image change its key.

@@ -16,6 +16,7 @@ package lab
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
@@ -31,14 +32,26 @@ type Machine struct {
 	Packages []string
 	// Modules are the kernel modules that the guest loads at boot. Their dependencies are added. No module is loaded later.
 	Modules []string
+	// GuestModules are modules for virtual machines in this one, with the same kernel.
+	GuestModules []string
 }
 
-// V2 returns an x86-64 machine with pure cgroup v2, like most servers.
+// V2 returns an x86-64 machine with pure cgroup v2, like most servers. KVM works in it, so it has the packages and modules for Kata
+// Containers and for gVisor's KVM platform.
 func V2() Machine {
 	return Machine{
 		Name: "v2", Arch: "amd64", Memory: 3072, CPUs: 2,
-		Packages: []string{"base-files", "containerd", "containernetworking-plugins", "coreutils", "crun", "runc", "util-linux"},
-		Modules:  modules,
+		Packages: []string{
+			"base-files", "containerd", "containernetworking-plugins", "coreutils", "crun", "runc", "util-linux",
+			"docker.io", "iptables", "qemu-system-x86", "virtiofsd",
+		},
+		Modules: slices.Concat(modules, []string{
+			"kvm_amd", "kvm_intel", "vhost_vsock", "vhost_net", // the CPU of an emulated machine is AMD's
+			"sch_ingress", "cls_u32", "act_mirred", "xfrm_user", // for Kata's network, which opens netlink sockets of all families
+			"nft_compat", "nft_chain_nat", "xt_addrtype", "xt_conntrack", "xt_MASQUERADE", "xt_nat", // Docker
+		}),
+		// In the order of need: vsock precedes its transports. PCI, 9p and virtiofs are built in.
+		GuestModules: []string{"vsock", "vmw_vsock_virtio_transport", "virtio_net", "virtio_blk", "overlay"},
 	}
 }
 
@@ -66,8 +79,8 @@ type Lab struct {
 	kvm map[string]error // the result of the KVM trial, by machine name; nil if KVM works
 }
 
-func (l *Lab) progress(m Machine, format string, args ...any) {
+func (l *Lab) progress(name, format string, args ...any) {
 	if l.Progress != nil {
-		l.Progress(m.Name + ": " + fmt.Sprintf(format, args...))
+		l.Progress(name + ": " + fmt.Sprintf(format, args...))
 	}
 }

@@ -17,9 +17,8 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// extractModules writes kernel modules with their dependencies to a directory, uncompressed and named in load order. Then it removes
-// the tree of modules. It replaces depmod and modprobe: a kernel package has no modules.dep, but each module lists its
-// dependencies.
+// extractModules writes kernel modules with their dependencies to a directory, uncompressed and named in load order. It replaces depmod
+// and modprobe: a kernel package has no modules.dep, but each module lists its dependencies.
 func extractModules(tree, to string, wanted []string) error {
 	m := moduleTree{files: map[string]string{}, done: map[string]bool{}, to: to}
 	if err := m.index(tree); err != nil {
@@ -30,7 +29,7 @@ func extractModules(tree, to string, wanted []string) error {
 			return fmt.Errorf("module %s: %w", name, err)
 		}
 	}
-	return os.RemoveAll(tree)
+	return nil
 }
 
 // moduleTree is a kernel's directory of modules.
@@ -217,9 +216,6 @@ func TestModulesAreInLoadOrder(t *testing.T) {
 	}
 	if content, err := os.ReadFile(filepath.Join(to, "003-virtio_pci.ko")); err != nil || !bytes.HasPrefix(content, []byte(elf.ELFMAG)) {
 		t.Errorf("the module begins with %.10q, %v; want an uncompressed ELF file", content, err)
-	}
-	if _, err := os.Stat(tree); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the tree still exists: %v", err)
 	}
 }
 

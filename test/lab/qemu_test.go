@@ -1,27 +1,28 @@
 package lab
 
 import (
-	"bytes"
 	"context"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"regexp"
+	"path/filepath"
 	"runtime"
-	"strconv"
+	"strings"
+	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/internal/image/debian"
+	"github.com/touchstone-bench/touchstone/internal/linker"
+	"github.com/touchstone-bench/touchstone/internal/linker/linkertest"
 	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
 // emulator describes QEMU for one architecture.
 type emulator struct {
 	program string
-	pkg     string // the Debian package
 	board   []string
 	console string
 	// emulated and native are the CPU arguments for emulation and for KVM.
@@ -30,63 +31,82 @@ type emulator struct {
 
 var emulators = map[string]emulator{
 	"amd64": {
-		program: "qemu-system-x86_64", pkg: "qemu-system-x86", board: []string{"-machine", "q35"}, console: "ttyS0",
-		// In QEMU 7.2 kernels crash with the features that are disabled here.
-		emulated: []string{"-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max,-cx16,-la57,-pku"},
+		program: "qemu-system-x86_64", board: []string{"-machine", "q35"}, console: "ttyS0",
+		// The emulated CPU is AMD's with all features, among them virtualization, so KVM works in the machine.
+		emulated: []string{"-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max"},
 		native:   []string{"-accel", "kvm", "-cpu", "host"},
 	},
 	"arm64": {
-		program: "qemu-system-aarch64", pkg: "qemu-system-arm", board: []string{"-machine", "virt"}, console: "ttyAMA0",
+		program: "qemu-system-aarch64", board: []string{"-machine", "virt"}, console: "ttyAMA0",
 		emulated: []string{"-accel", "tcg,thread=multi,tb-size=512", "-cpu", "cortex-a72"},
 		native:   []string{"-accel", "kvm", "-cpu", "host"},
 	},
 }
 
-// oldest is the lowest major version of QEMU that is known to work.
-const oldest = 7
+// qemuPackages have QEMU for all machines. The host's QEMU is not used: with QEMU 7.2 of Debian 12 a machine with two CPUs
+// crashes when it runs a virtual machine of its own.
+var qemuPackages = []string{"qemu-system-x86", "qemu-system-arm"}
 
-// versionLimit bounds the call of QEMU with --version.
-const versionLimit = 30 * time.Second
+// qemuMembers are patterns of the files that QEMU needs of its packages and their dependencies.
+var qemuMembers = []string{"./usr/bin/qemu-system-*", "./usr/lib*", "./usr/share/qemu", "./usr/share/seabios"}
 
-var versionLine = regexp.MustCompile(`^QEMU emulator version (\d+)\.(\d+)`)
+// qemuSpace is the free disk space in bytes for the build of QEMU's tree.
+const qemuSpace = 2 << 30
 
-// emulator returns the emulator for a machine and the path of its program.
-func (l *Lab) emulator(ctx context.Context, m Machine) (e emulator, program string, err error) {
+// qemu is the command for starting an emulator of an unpacked tree.
+type qemu struct {
+	emulator
+	argv []string // the first arguments
+	env  []string
+}
+
+// emulator returns the emulator for a machine. It unpacks QEMU's packages if the cache does not have them.
+func (l *Lab) emulator(ctx context.Context, m Machine) (qemu, error) {
 	e, ok := emulators[m.Arch]
 	if !ok {
-		return e, "", fmt.Errorf("no emulator for %s", m.Arch)
+		return qemu{}, fmt.Errorf("no emulator for %s", m.Arch)
 	}
-	program, err = e.find(ctx, l.Launcher)
-	return e, program, err
-}
-
-// find looks for the program on PATH and checks its version.
-func (e emulator) find(ctx context.Context, launcher *process.Launcher) (string, error) {
-	path, err := exec.LookPath(e.program)
+	key, err := keyOf(debian.Suite, runtime.GOARCH, qemuPackages, qemuMembers)
 	if err != nil {
-		return "", fmt.Errorf("%w; install the package %s", err, e.pkg)
+		return qemu{}, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, versionLimit, fmt.Errorf("%s printed no version within %v", e.program, versionLimit))
-	defer cancel()
-	var stdout bytes.Buffer
-	cmd := exec.CommandContext(ctx, path, "--version")
-	cmd.Stdout = &stdout
-	if err := launcher.Run(ctx, cmd); err != nil {
-		return "", fmt.Errorf("read the version of %s: %w", e.program, err)
+	dir, err := l.cached(ctx, "qemu", key, func(temporary, to string) error {
+		return l.unpackTo(ctx, "qemu", runtime.GOARCH, temporary, to, qemuPackages, qemuSpace,
+			append([]string{"--no-same-owner", "--wildcards"}, qemuMembers...)...)
+	})
+	if err != nil {
+		return qemu{}, fmt.Errorf("unpack QEMU: %w", err)
 	}
-	return path, e.check(stdout.Bytes())
+	return e.in(dir)
 }
 
-// check checks the output of the program with --version.
-func (e emulator) check(stdout []byte) error {
-	found := versionLine.FindSubmatch(stdout)
-	if found == nil {
-		return fmt.Errorf("unknown version of %s: %.200q", e.program, stdout)
+// in returns the command for the emulator in a tree. It starts with the tree's own dynamic linker and libraries, because the
+// host's may be older.
+func (e emulator) in(tree string) (qemu, error) {
+	program := filepath.Join(tree, "usr/bin", e.program)
+	content, err := os.Open(program)
+	if err != nil {
+		return qemu{}, err
 	}
-	if major, err := strconv.Atoi(string(found[1])); err != nil || major < oldest {
-		return fmt.Errorf("%s has version %s.%s, but %d.0 is required; install a newer package %s", e.program, found[1], found[2], oldest, e.pkg)
+	defer func() { _ = content.Close() }() // it was only read
+	needs, err := linker.Read(content, filepath.Dir(program))
+	if err != nil {
+		return qemu{}, fmt.Errorf("read %s: %w", program, err)
 	}
-	return nil
+	if needs.Interpreter == "" {
+		return qemu{}, fmt.Errorf("%s has no dynamic linker", program)
+	}
+	// Packages have links of the root to usr only after their installation.
+	loader, err := filepath.EvalSymlinks(filepath.Join(tree, "usr", needs.Interpreter))
+	if err != nil {
+		return qemu{}, fmt.Errorf("look for the dynamic linker of %s: %w", program, err)
+	}
+	libraries, share := filepath.Dir(loader), filepath.Join(tree, "usr/share")
+	return qemu{
+		emulator: e,
+		argv:     []string{loader, "--library-path", libraries, program, "-L", filepath.Join(share, "qemu"), "-L", filepath.Join(share, "seabios")},
+		env:      []string{"QEMU_MODULE_DIR=" + filepath.Join(libraries, "qemu")},
+	}, nil
 }
 
 // kvmLimit limits the boot with KVM that only tests KVM. A machine takes a few seconds to boot and power off if KVM works.
@@ -99,7 +119,7 @@ func (l *Lab) useKVM(ctx context.Context, m Machine, i Image) bool {
 	}
 	why, known := l.kvm[m.Name]
 	if !known {
-		l.progress(m, "trying KVM")
+		l.progress(m.Name, "trying KVM")
 		why = l.tryKVM(ctx, m, i)
 		if ctx.Err() != nil {
 			return false
@@ -109,7 +129,7 @@ func (l *Lab) useKVM(ctx context.Context, m Machine, i Image) bool {
 		}
 		l.kvm[m.Name] = why
 		if why != nil {
-			l.progress(m, "emulated, because KVM does not work: %v", firstLine(why))
+			l.progress(m.Name, "emulated, because KVM does not work: %v", firstLine(why))
 		}
 	}
 	return why == nil
@@ -123,4 +143,52 @@ func (l *Lab) tryKVM(ctx context.Context, m Machine, i Image) error {
 	}
 	_, err = l.boot(ctx, m, i, job.Job{Hostname: m.Name}, nil, Options{BootLimit: kvmLimit, Limit: kvmLimit, Out: out, kvm: true})
 	return errors.Join(err, os.RemoveAll(out))
+}
+
+// QEMU must run with the dynamic linker, the libraries and the firmware of its own tree.
+func TestQEMUOfATree(t *testing.T) {
+	e, tree := emulators["amd64"], t.TempDir()
+	write := func(path string, content []byte) {
+		t.Helper()
+		path = filepath.Join(tree, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := func(want string) {
+		t.Helper()
+		if q, err := e.in(tree); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v, %v; want an error with %q", q, err, want)
+		}
+	}
+	refused("usr/bin/qemu-system-x86_64: no such file")
+	write("usr/bin/qemu-system-x86_64", []byte(strings.Repeat("no ELF file", 10)))
+	refused("has no dynamic linker")
+	write("usr/bin/qemu-system-x86_64", []byte(linkertest.File(elf.EM_X86_64, "/lib64/ld.so.2", "")))
+	refused("look for the dynamic linker")
+	write("usr/lib/x86_64-linux-gnu/ld.so.2", nil)
+	if err := errors.Join(os.Mkdir(filepath.Join(tree, "usr/lib64"), 0o755), os.Symlink("../lib/x86_64-linux-gnu/ld.so.2", filepath.Join(tree, "usr/lib64/ld.so.2"))); err != nil {
+		t.Fatal(err)
+	}
+	q, err := e.in(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.ReplaceAll(strings.Join(append(q.argv, q.env...), " "), tree, "T")
+	want := "T/usr/lib/x86_64-linux-gnu/ld.so.2 --library-path T/usr/lib/x86_64-linux-gnu T/usr/bin/qemu-system-x86_64 " +
+		"-L T/usr/share/qemu -L T/usr/share/seabios QEMU_MODULE_DIR=T/usr/lib/x86_64-linux-gnu/qemu"
+	if got != want {
+		t.Errorf("the command is\n%s, want\n%s", got, want)
+	}
+}
+
+func TestNoEmulator(t *testing.T) {
+	l, m := open(t), Machine{Name: "odd", Arch: "s390x"}
+	_, buildErr := l.Build(t.Context(), m)
+	_, bootErr := l.Boot(t.Context(), m, Image{}, job.Job{}, nil, Options{})
+	for _, err := range []error{buildErr, bootErr} {
+		if err == nil || !strings.Contains(err.Error(), "no emulator for s390x") {
+			t.Errorf("%v; want an error about the emulator", err)
+		}
+	}
 }

@@ -20,9 +20,15 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/klauspost/cpuid/v2"
+
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
+
+// signature returns the hypervisor's name for itself, such as "KVMKVMKVM" or "TCGTCGTCGTCG". It is empty on other CPUs than x86. Without
+// a hypervisor it has no meaning.
+func signature() string { return cpuid.CPU.HypervisorVendorString }
 
 // Facts describes a machine. root is the root of its file system: "/", or a copy in tests. Root and PageSize are properties of the
 // calling process. With the root "/" the hypervisor's signature is the CPU's.

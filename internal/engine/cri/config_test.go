@@ -76,9 +76,7 @@ func TestCRIOConfig(t *testing.T) {
 	c := crioConfig{
 		state: "/run/ts", data: "/var/ts", socket: "/run/ts/c.sock", network: "/run/ts/cni", registry: "127.0.0.1:5000",
 		pause: "127.0.0.1:5000/touchstone/probe:latest", programs: programs{conmon: "/usr/bin/conmon", pinns: "/usr/bin/pinns", cni: "/usr/lib/cni"},
-		handlers: []crioHandler{
-			{name: "runc-0", binary: aRunc.Binary}, {name: "crun-1", binary: aCrun.Binary}, {name: "kata-2", binary: aKata.Shim, config: "/etc/kata.toml"},
-		},
+		handlers: []crioHandler{{"runc-0", aRunc.Binary}, {"crun-1", aCrun.Binary}},
 	}
 	golden(t, "crio.conf", c.text())
 	golden(t, "storage.conf", c.storage())
@@ -111,7 +109,7 @@ func TestFit(t *testing.T) {
 		{target: "crio/crun", runtime: aCrun, want: ""},
 		{target: "crio/runsc", runtime: aRunsc, want: " --overlay2=root:memory hide io.kubernetes.cri"},
 		{target: "crio/runsc@overlay2=none", runtime: aRunsc, want: " --overlay2=none hide io.kubernetes.cri"},
-		{target: "crio/kata@memory=512", runtime: aKata, want: "io.containerd.kata.v2"},
+		{target: "crio/kata", runtime: aKata, err: "CRI-O reports the hypervisor as the process of each container"},
 		{target: "crio/rune", runtime: aShim, err: "CRI-O calls OCI runtimes, not shims such as io.containerd.rune.v2"},
 	} {
 		fit := fitContainerd

@@ -286,11 +286,8 @@ func (c *container) Wait(ctx context.Context) (engine.Exit, error) {
 		return engine.Exit{}, err
 	}
 	wait := c.waitForProcess
-	switch {
-	case c.event != nil:
+	if c.event != nil {
 		wait = c.waitForEvent
-	case c.e.handler.Isolation == engine.VM:
-		wait = c.waitForFile
 	}
 	exit, err := wait(ctx)
 	if err == nil {

@@ -342,11 +342,8 @@ func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, sh
 	exits := "an exit is containerd's exit event, without a request in the phase"
 	switch {
 	case shared.exits != nil:
-	case e.handler.Isolation == engine.VM && shared.exitFiles == "":
-		return nil, refuse(t, shared.title()+" does not report its directory of exits, and the exit of a container in a virtual machine is no exit of a process",
-			"use --managed for a private engine")
 	case e.handler.Isolation == engine.VM:
-		exits = "an exit is CRI-O's file about it, without a request in the phase"
+		return nil, refuse(t, noExitOfGuest, "measure it with containerd")
 	default:
 		exits = "an exit is the exit of the process on the host: the engine has no exit event in use, and the phase holds ContainerStatus as a step"
 	}

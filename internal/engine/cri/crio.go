@@ -13,7 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// crio calls OCI runtimes through conmon, and Kata's shim by itself: its runtime type vm.
+// crio calls OCI runtimes through conmon.
 var crio = product{
 	title: "CRI-O", socket: "/run/crio/crio.sock", program: "crio", deb: "cri-o", find: findCRIO, fit: fitCRIO, start: startCRIO,
 }
@@ -39,7 +39,7 @@ func findCRIO(ctx context.Context, s engine.Session, b *product) (programs, erro
 
 func fitCRIO(_ engine.Session, _ programs, r runtimes.Runtime, t target.Target) (entry, error) {
 	if r.Guest != nil {
-		return entry{target: t, runtime: r, shim: r.Type}, nil
+		return entry{}, refuse(t, noExitOfGuest, "measure it as containerd/"+r.Name)
 	}
 	if r.Type != "" {
 		return entry{}, refuse(t, "CRI-O calls OCI runtimes, not shims such as "+r.Type, "measure it as containerd/"+r.Name)
@@ -51,6 +51,9 @@ func fitCRIO(_ engine.Session, _ programs, r runtimes.Runtime, t target.Target) 
 	}
 	return e, err
 }
+
+// noExitOfGuest is the reason why a virtual machine cannot be measured with CRI-O, in its runtime type vm.
+const noExitOfGuest = "CRI-O reports the hypervisor as the process of each container in a virtual machine, so the exit of the container is not known"
 
 // startCRIO starts a private CRI-O.
 func startCRIO(ctx context.Context, s engine.Session, p programs, entries []entry) (*service, error) {
@@ -65,17 +68,11 @@ func startCRIO(ctx context.Context, s engine.Session, p programs, entries []entr
 	}
 	c := crioConfig{state: dirs.State, data: dirs.Data, socket: filepath.Join(dirs.State, "c.sock"), programs: p, network: network, registry: s.Registry.Addr(), pause: s.Registry.Probe()}
 	for _, e := range entries {
-		h := crioHandler{name: e.handler}
-		if e.runtime.Guest != nil {
-			h.binary = e.runtime.Shim
-			h.config, err = e.runtime.Guest.Write(dirs.State, e.handler)
-		} else {
-			h.binary, err = e.binary(dirs.State)
-		}
+		binary, err := e.binary(dirs.State)
 		if err != nil {
 			return fail(err)
 		}
-		c.handlers = append(c.handlers, h)
+		c.handlers = append(c.handlers, crioHandler{e.handler, binary})
 	}
 	if err := managed.WriteFiles(dirs.State, map[string]string{
 		"crio.conf": c.text(), "policy.json": `{"default": [{"type": "insecureAcceptAnything"}]}` + "\n",
@@ -87,7 +84,7 @@ func startCRIO(ctx context.Context, s engine.Session, p programs, entries []entr
 	if err := os.MkdirAll(empty, 0o700); err != nil {
 		return fail(err)
 	}
-	shared, err := startPrivate(ctx, s, managed.Config{
+	return startPrivate(ctx, s, managed.Config{
 		Name: "crio",
 		Args: []string{p.engine, "--config", filepath.Join(dirs.State, "crio.conf"), "--config-dir", empty},
 		Env: []string{
@@ -97,14 +94,7 @@ func startCRIO(ctx context.Context, s engine.Session, p programs, entries []entr
 		},
 		Needs: needs(p, entries),
 	}, entries, c.socket)
-	if err == nil {
-		shared.exitFiles = filepath.Join(dirs.State, exitsDir)
-	}
-	return shared, err
 }
-
-// exitsDir is the directory in the state of CRI-O with a file for each container that has exited.
-const exitsDir = "exits"
 
 // crioConfig is the configuration of a private CRI-O.
 type crioConfig struct {
@@ -114,8 +104,7 @@ type crioConfig struct {
 	handlers                 []crioHandler
 }
 
-// crioHandler calls a binary. With the path of a configuration it is a shim.
-type crioHandler struct{ name, binary, config string }
+type crioHandler struct{ name, binary string }
 
 // text writes crio.conf.
 func (c crioConfig) text() string {
@@ -146,19 +135,12 @@ func (c crioConfig) text() string {
 	line(`apparmor_profile = "unconfined"`)
 	line("hooks_dir = []")
 	line("namespaces_dir = %s", state("ns"))
-	line("container_exits_dir = %s", state(exitsDir))
+	line("container_exits_dir = %s", state("exits"))
 	line("container_attach_socket_dir = %s", state("attach"))
 	line("enable_criu_support = false")
 	for _, h := range c.handlers {
 		line("[crio.runtime.runtimes.%s]", quote(h.name))
 		line("runtime_path = %s", quote(h.binary))
-		if h.config != "" {
-			line(`runtime_type = "vm"`)
-			line("runtime_config_path = %s", quote(h.config))
-			line("privileged_without_host_devices = true")
-			line("runtime_root = %s", state(filepath.Join("runtimes", h.name)))
-			continue
-		}
 		line(`runtime_type = "oci"`)
 		line("runtime_root = %s", state(filepath.Join("runtimes", h.name)))
 		line("monitor_path = %s", quote(c.programs.conmon))
@@ -166,7 +148,6 @@ func (c crioConfig) text() string {
 	}
 	line("[crio.image]")
 	line("pause_image = %s", quote(c.pause))
-	line(`pause_command = ""`) // the image's: a virtual machine keeps its pause container
 	line("signature_policy = %s", state("policy.json"))
 	line("insecure_registries = [%s]", quote(c.registry))
 	line("[crio.network]")

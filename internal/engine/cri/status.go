@@ -21,9 +21,7 @@ type about struct {
 	complete bool   // handlers is the complete list
 	systemd  bool   // systemd makes the cgroups
 	plugins  string // of the network, may be empty
-	// exitFiles is the directory with a file for each container that has exited; empty if the engine does not report it.
-	exitFiles string
-	ready     error
+	ready    error
 }
 
 // configured is a runtime handler of an engine.
@@ -62,9 +60,8 @@ func readStatus(version *api.VersionResponse, answer *api.StatusResponse) (about
 			}
 		}
 		Crio struct {
-			CgroupManagerName, ContainerExitsDir string
-
-			Runtimes map[string]struct{ RuntimePath, RuntimeType, RuntimeConfigPath string }
+			CgroupManagerName string
+			Runtimes          map[string]struct{ RuntimePath, RuntimeType, RuntimeConfigPath string }
 		}
 	}
 	// Other engines have nothing readable here.
@@ -79,7 +76,6 @@ func readStatus(version *api.VersionResponse, answer *api.StatusResponse) (about
 		}
 		a.handlers = append(a.handlers, h)
 	}
-	a.exitFiles = info.Crio.ContainerExitsDir
 	a.plugins = plugins(answer.GetInfo()["cniconfig"])
 	a.systemd = info.Crio.CgroupManagerName == "systemd"
 	for _, h := range answer.GetRuntimeHandlers() {

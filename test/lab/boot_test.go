@@ -23,6 +23,8 @@ import (
 type Options struct {
 	// Out is the directory for the job's output files and for ConsoleLog.
 	Out string
+	// Emulated means that KVM is not used. It works in an emulated machine on every host.
+	Emulated bool
 	// BootLimit limits the time until the machine is up, Limit the time until it is off.
 	BootLimit, Limit time.Duration
 
@@ -85,7 +87,7 @@ func (l *Lab) Boot(ctx context.Context, m Machine, i Image, work job.Job, files 
 	if o.Limit == 0 {
 		o.Limit = usualLimit
 	}
-	o.kvm = l.useKVM(ctx, m, i)
+	o.kvm = !o.Emulated && l.useKVM(ctx, m, i)
 	return l.boot(ctx, m, i, work, files, o)
 }
 

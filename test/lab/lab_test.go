@@ -155,6 +155,61 @@ func more() []job.Step {
 	)
 }
 
+// nested runs steps in machine V2 for a target that needs KVM, and checks the exported runs. The last step is an export.
+func nested(t *testing.T, l *Lab, built, name, target string, work []job.Step) {
+	t.Helper()
+	m := V2()
+	image, err := l.Build(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := outOf(t, name)
+	report, err := l.Boot(t.Context(), m, image, job.Job{
+		Hostname: name, Steps: work, Keep: []string{"/root", "/var/cache/touchstone"},
+	}, inputs(t, built, m, work), Options{Out: out, Emulated: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkSteps(t, report)
+	run := decode(t, filepath.Join(out, work[len(work)-1].Stdout))
+	if len(run.Trials) == 0 {
+		t.Errorf("the run on %s has no trials", target)
+	}
+	for _, trial := range run.Trials {
+		if trial.Target != target || trial.Status != result.OK {
+			t.Errorf("%s on %s is %s: %s", trial.Benchmark, trial.Target, trial.Status, trial.Reason)
+		}
+	}
+}
+
+// checkSteps logs the outcomes of the steps, and fails the test if one failed or left something behind. Step "killed" must fail.
+func checkSteps(t *testing.T, report job.Report) {
+	t.Helper()
+	for _, step := range report.Steps {
+		t.Logf("%s: %v, %d MiB, %.1f MB written", step.Name, step.Elapsed.Round(time.Millisecond), step.Memory>>20, float64(step.Written)/1e6)
+		if step.Name != "killed" && !step.OK() {
+			t.Errorf("step %s: exit code %d, %s\n%s", step.Name, step.Code, step.Error, step.Output)
+		}
+	}
+	for _, left := range report.Left {
+		t.Errorf("%s is left in the machine", left)
+	}
+}
+
+// kvmSteps test gVisor's KVM platform, in a machine in which KVM works.
+func kvmSteps() []job.Step {
+	return append(
+		[]job.Step{brief(conformance("kvm", "oci", "^TestConformance$/^oci_runsc@platform=kvm$", "", kvmTarget))},
+		exported("kvm-runs", 3*time.Minute, "--targets", kvmTarget, "--filter", nestedBenchmarks, "--warmup", "0", "--runs", "1")...,
+	)
+}
+
+// kvmTarget needs KVM, and nestedBenchmarks run on it.
+const (
+	kvmTarget        = "oci/runsc@platform=kvm"
+	nestedBenchmarks = "operations.container.lifecycle,operations.container.exec"
+)
+
 // inputs returns the host files for the steps, by their names in the machine.
 func inputs(t *testing.T, built string, m Machine, work []job.Step) map[string]string {
 	t.Helper()
@@ -207,6 +262,7 @@ func TestLab(t *testing.T) {
 			}
 		})
 	}
+	t.Run("kvm", func(t *testing.T) { nested(t, l, dir, "kvm", kvmTarget, kvmSteps()) })
 	t.Run("report", func(t *testing.T) {
 		for _, m := range machines {
 			if _, err := os.Stat(filepath.Join(results, m.Name)); err != nil {
@@ -368,14 +424,14 @@ func keep(t *testing.T, file string) {
 	}
 }
 
-// outOf returns the directory for the output files of a machine.
-func outOf(t *testing.T, m Machine) string {
+// outOf returns the directory for the output files of a boot.
+func outOf(t *testing.T, name string) string {
 	t.Helper()
 	dir := os.Getenv(keepVariable)
 	if dir == "" {
 		return t.TempDir()
 	}
-	dir = filepath.Join(dir, m.Name)
+	dir = filepath.Join(dir, name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -390,7 +446,7 @@ func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step) (out s
 		t.Fatal(err)
 	}
 	work = append(work, clean()...)
-	out = outOf(t, m)
+	out = outOf(t, m.Name)
 	report, err = l.Boot(t.Context(), m, image, job.Job{
 		Hostname: m.Name, Steps: work,
 		// Results and the cache of images may stay.
@@ -399,12 +455,7 @@ func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step) (out s
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range report.Steps {
-		t.Logf("%s: %v, %d MiB, %.1f MB written", step.Name, step.Elapsed.Round(time.Millisecond), step.Memory>>20, float64(step.Written)/1e6)
-		if step.Name != "killed" && !step.OK() {
-			t.Errorf("step %s: exit code %d, %s\n%s", step.Name, step.Code, step.Error, step.Output)
-		}
-	}
+	checkSteps(t, report)
 	if killed := report.Step("killed"); !strings.Contains(killed.Error, "limit") {
 		t.Errorf("the run exited before it was killed: exit code %d, %s\n%s", killed.Code, killed.Error, killed.Output)
 	}
@@ -413,9 +464,6 @@ func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step) (out s
 	}
 	if output := report.Step("sweep").Output; !strings.Contains(output, "removed") {
 		t.Errorf("cleanup after a killed run: %s", output)
-	}
-	for _, left := range report.Left {
-		t.Errorf("%s is left in the machine", left)
 	}
 	checkLimits(t, decode(t, filepath.Join(out, "limits.json")))
 	checkNeighbours(t, decode(t, filepath.Join(out, "neighbours.json")))

@@ -102,6 +102,15 @@ func (s Session) Try(ctx context.Context, e Engine, suffix string, n Network) (C
 	return c, errors.Join(RunToExit(ctx, c, 42), Undo(ctx, c))
 }
 
+// TryRunning starts a test container that does not end by itself, and removes it. Start can check such a container while it runs.
+func (s Session) TryRunning(ctx context.Context, e Engine, suffix string) error {
+	c, err := e.Create(ctx, s.TestSpec(suffix, NoNetwork, "/probe", "pause"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.Start(ctx), Undo(ctx, c))
+}
+
 // UndoLimit is the deadline for clean-up after the caller's context has ended.
 const UndoLimit = 20 * time.Second
 

@@ -382,6 +382,9 @@ func (d *Driver) userHandler(ctx context.Context, t target.Target, s engine.Sess
 func (d *Driver) privateHandler(ctx context.Context, t target.Target, s engine.Session, shared *service) (handler, error) {
 	e, has := shared.entries[t.String()]
 	if has {
+		if err := e.runtime.Check(ctx, s, t); err != nil {
+			return handler{}, err
+		}
 		return handler{
 			configured: configured{name: e.handler, shim: e.shim, binary: e.runtime.Binary}, Kind: e.runtime.Kind, version: e.runtime.Version,
 			kvm: e.runtime.UsesKVM(t), notes: e.notes(), guest: e.runtime.Guest,

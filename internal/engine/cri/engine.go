@@ -268,6 +268,9 @@ func (e *Engine) tryOut(ctx context.Context) error {
 	if !strings.Contains(stderr.String(), nonsense) {
 		return fmt.Errorf("its output %q did not arrive in the log in %s: the engine must have the same file system as this program", stderr.String(), e.dir)
 	}
+	if e.handler.kvm {
+		return e.session.TryRunning(ctx, e, "-"+e.service.name+"-kvm-"+filepath.Base(e.dir))
+	}
 	return nil
 }
 

@@ -12,7 +12,9 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // identify finds the runtime behind a handler of the user's own engine.
@@ -135,5 +137,17 @@ func TestNetworkPlugins(t *testing.T) {
 	}
 	if dir, err := networkPlugins([]string{"/no/such", some}); err == nil || !strings.Contains(err.Error(), "loopback") || !strings.Contains(err.Error(), some) {
 		t.Errorf("networkPlugins = %q, %v; want what is missing and where", dir, err)
+	}
+}
+
+// A private engine has handlers for targets whose requirements the host does not meet: they are checked when the target is opened.
+func TestPrivateHandlerChecksTheHost(t *testing.T) {
+	wanted := target.Target{Engine: "containerd", Runtime: "kata"}
+	shared := &service{entries: map[string]entry{
+		wanted.String(): {target: wanted, runtime: runtimes.Runtime{Name: "kata", Guest: &kata.Config{Program: "/no/such/hypervisor"}}},
+	}}
+	_, err := NewContainerd().privateHandler(t.Context(), wanted, engine.Session{}, shared)
+	if !engine.Unsupported(err) || !strings.Contains(err.Error(), "containerd/kata: the hypervisor /no/such/hypervisor does not exist") {
+		t.Errorf("a handler without its hypervisor: %v", err)
 	}
 }

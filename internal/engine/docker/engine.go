@@ -71,7 +71,11 @@ func (d *daemon) open(ctx context.Context, t target.Target, release func() error
 	}
 	ctx, cancel := runtimes.Runtime{Guest: c.guest}.WithTryLimit(ctx)
 	defer cancel()
-	if _, err := d.session.Try(ctx, e, "", engine.NoNetwork); err != nil {
+	_, err = d.session.Try(ctx, e, "", engine.NoNetwork)
+	if err == nil && c.kvm {
+		err = d.session.TryRunning(ctx, e, "-kvm")
+	}
+	if err != nil {
 		return nil, openError(e.target, &engine.UnsupportedError{
 			What: t.String(), Reason: fmt.Sprintf("its test container failed: %v", err), Advice: "try the runtime with docker run by hand",
 		})

@@ -179,6 +179,9 @@ func (e *Engine) tryContainer(ctx context.Context) error {
 	}
 	e.sweeps = !c.(*container).leftGroup
 	e.tidy = e.Session.Launcher.Strays() == before
+	if e.kvm {
+		return e.Session.TryRunning(ctx, e, "-kvm-"+filepath.Base(e.dir))
+	}
 	return nil
 }
 

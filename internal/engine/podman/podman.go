@@ -152,6 +152,11 @@ func (e *Engine) open(ctx context.Context) error {
 		if _, err := e.Session.Try(ctx, e, "", engine.NoNetwork); err != nil {
 			return err
 		}
+		if e.runtime.UsesKVM(e.info.Target) {
+			if err := e.Session.TryRunning(ctx, e, "-kvm"); err != nil {
+				return err
+			}
+		}
 		return e.tryBridge(ctx)
 	})
 	if err != nil {

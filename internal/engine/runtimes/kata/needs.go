@@ -15,7 +15,8 @@ const (
 
 // Needs lists the requirements of the configuration. Values that the file leaves to Kata's defaults are not checked, except the memory.
 func (c *Config) Needs() vmhost.Guest {
-	vm := section(c.values, "hypervisor", c.Hypervisor)
+	tables, _ := c.values["hypervisor"].(map[string]any)
+	vm, _ := tables[c.Hypervisor].(map[string]any)
 	g := vmhost.Guest{
 		Hypervisor: c.Program, Kernel: c.Kernel, Image: c.Image, Initrd: c.Initrd, Memory: effectiveMemory(c.MemoryMiB) << 20,
 		// The other hypervisors offer the sockets of a guest as a Unix socket.

@@ -3,6 +3,8 @@
 # `make test-lab` calls it; the code is in test/lab. It must run as root: the disks hold files of several users.
 # Arguments are passed to go test.
 #
+# TOUCHSTONE_KATA names a folder with Kata Containers: see CONTRIBUTING.md. Without it the machines do not test Kata.
+#
 # LAB_OUT names a directory for the results: the output of each step, the runs as JSON, and the report.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -27,7 +29,9 @@ for arch in amd64 arm64; do
 	for program in guest:test/lab/guest touchstone:cmd/touchstone; do
 		GOARCH=$arch go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$dir/${program%%:*}-$arch" "./${program#*:}"
 	done
-	for test in native oci; do
+	tests=(native oci)
+	[ "$arch" != amd64 ] || tests+=(cri)
+	for test in "${tests[@]}"; do
 		GOARCH=$arch go test -c -trimpath -ldflags '-s -w' -o "$dir/$test-$arch.test" "./internal/engine/$test"
 	done
 done
@@ -42,6 +46,12 @@ for arch in amd64 arm64; do
 	list=${TOUCHSTONE_CACHE:-/var/cache/touchstone}/packages-$arch.lock
 	[ ! -e "$list" ] || cp "$list" "$dir"
 done
+export TOUCHSTONE_KATA=${TOUCHSTONE_KATA:-../shared/kata}
+# containerd is built for this machine, and runs in the machine for amd64.
+if [ -d "$TOUCHSTONE_KATA" ] && [ "$(go env GOARCH)" = amd64 ]; then
+	TOUCHSTONE_KATA=$(realpath "$TOUCHSTONE_KATA")
+	cp "$(scripts/tools.sh kata)"/* "$(scripts/tools.sh containerd)"/{containerd,containerd-shim-runc-v2} "$dir"
+fi
 path=$(scripts/tools.sh runsc) # the merged report has a run of this machine as well
 export PATH="$path:$PATH"
 # With a single package, go test prints progress at once and not at the end.

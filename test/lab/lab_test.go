@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/process"
@@ -25,7 +27,8 @@ import (
 
 // labVariable names the directory with the files that scripts/test-lab.sh has built. For each architecture there are the
 // programs guest-ARCH, touchstone-ARCH and runsc-ARCH, the tests native-ARCH.test and oci-ARCH.test, and the workload
-// image workload-ARCH.tar. If the image has another list of packages than the built-in one, packages-ARCH.lock is its list.
+// image workload-ARCH.tar. If the image has another list of packages than the built-in one, packages-ARCH.lock is its list. For
+// Kata Containers there are cri-amd64.test, and all of kataFiles or none.
 const labVariable = "TOUCHSTONE_LAB"
 
 // built returns the directory, or skips the test.
@@ -155,21 +158,28 @@ func more() []job.Step {
 	)
 }
 
-// nested runs steps in machine V2 for a target that needs KVM, and checks the exported runs. The last step is an export.
-func nested(t *testing.T, l *Lab, built, name, target string, work []job.Step) {
+// nested runs steps in machine V2 for a target that needs KVM, and checks the exported runs. The last step is an export. add adds
+// files for the steps; it may be nil.
+func nested(t *testing.T, l *Lab, built, name, target string, work []job.Step, add func(Image, map[string]string)) {
 	t.Helper()
 	m := V2()
 	image, err := l.Build(t.Context(), m)
 	if err != nil {
 		t.Fatal(err)
 	}
+	files := inputs(t, built, m, work)
+	if add != nil {
+		add(image, files)
+	}
 	out := outOf(t, name)
 	report, err := l.Boot(t.Context(), m, image, job.Job{
-		Hostname: name, Steps: work, Keep: []string{"/root", "/var/cache/touchstone"},
-	}, inputs(t, built, m, work), Options{Out: out, Emulated: true})
+		Hostname: name, Steps: work, Keep: []string{"/root", "/var/cache/touchstone", "/opt/kata", "/usr/local"},
+	}, files, Options{Out: out, Emulated: true})
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Kata's shim makes an empty parent of cgroups, and never removes it.
+	report.Left = slices.DeleteFunc(report.Left, func(left string) bool { return left == "cgroup /sys/fs/cgroup/vc" })
 	checkSteps(t, report)
 	run := decode(t, filepath.Join(out, work[len(work)-1].Stdout))
 	if len(run.Trials) == 0 {
@@ -204,11 +214,73 @@ func kvmSteps() []job.Step {
 	)
 }
 
-// kvmTarget needs KVM, and nestedBenchmarks run on it.
+// The targets that need KVM, and the benchmarks for both.
 const (
 	kvmTarget        = "oci/runsc@platform=kvm"
+	kataTarget       = "containerd/kata"
 	nestedBenchmarks = "operations.container.lifecycle,operations.container.exec"
 )
+
+// kataFiles are the programs for kataTarget that scripts/test-lab.sh takes from $TOUCHSTONE_KATA or builds.
+var kataFiles = []string{"containerd-shim-kata-v2", "kata-agent", "containerd", "containerd-shim-runc-v2"}
+
+// kataTests are the subtests of the conformance suite for Kata. A container is a virtual machine in an emulated one and takes 20 s, so
+// tests of the engine rather than of the runtime are not among them.
+const kataTests = "Info|Supports|Lifecycle|Exec|Close"
+
+// kataSteps install Kata Containers like its own release, with a newer containerd than Debian's, and test it.
+func kataSteps() []job.Step {
+	install := func(name, to string, files ...string) job.Step {
+		args := []string{"install", "-D", "-t", to}
+		for _, file := range files {
+			args = append(args, job.Dir+"/"+file)
+		}
+		return job.Step{Name: name, Args: args, Limit: time.Minute}
+	}
+	// Of two guests at once one sometimes fails in an emulated machine.
+	suite := conformance("kata", "cri", "^TestContainerd$/^on_PATH$/^containerd_kata$/^("+kataTests+")$", "", kataTarget)
+	suite.Args = append(suite.Args, "-test.parallel=1")
+	return append([]job.Step{
+		install("install-containerd", "/usr/local/bin", "containerd", "containerd-shim-runc-v2"),
+		install("install-shim", "/opt/kata/bin", "containerd-shim-kata-v2"),
+		install("install-guest", "/opt/kata/share/kata-containers", "vmlinux", "initrd"),
+		install("install-config", "/opt/kata/share/defaults/kata-containers", "configuration.toml"),
+		suite,
+	}, exported("kata-runs", 3*time.Minute, "--managed", "--targets", kataTarget,
+		"--filter", nestedBenchmarks, "--warmup", "0", "--runs", "1")...)
+}
+
+// withKata skips the test unless the files for Kata are there. It fails if Kata's target may not be skipped.
+func withKata(t *testing.T, built string) {
+	t.Helper()
+	for _, file := range kataFiles {
+		if _, err := os.Stat(filepath.Join(built, file)); err != nil {
+			enginetest.Require(t, kataTarget, &engine.UnsupportedError{
+				What: kataTarget, Reason: "no Kata Containers for the machine: " + err.Error(),
+				Advice: "name the folder with them in TOUCHSTONE_KATA: see CONTRIBUTING.md",
+			})
+		}
+	}
+}
+
+// addKata adds the files for Kata: its programs, its configuration, and the guest's kernel and initramfs, which are from the machine's image.
+func addKata(t *testing.T, l *Lab, built string, i Image, files map[string]string) {
+	t.Helper()
+	initrd := filepath.Join(t.TempDir(), "initrd")
+	file, err := os.Create(initrd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := map[string]string{job.Agent[1:]: filepath.Join(built, "kata-agent")}
+	err = writeInitramfs(file, filepath.Join(l.Guest, "guest-amd64"), i.GuestModules, agent)
+	if err = errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	files["initrd"], files["vmlinux"], files["configuration.toml"] = initrd, i.GuestKernel, filepath.Join("testdata", "kata.toml")
+	for _, program := range kataFiles {
+		files[program] = filepath.Join(built, program)
+	}
+}
 
 // inputs returns the host files for the steps, by their names in the machine.
 func inputs(t *testing.T, built string, m Machine, work []job.Step) map[string]string {
@@ -262,7 +334,11 @@ func TestLab(t *testing.T) {
 			}
 		})
 	}
-	t.Run("kvm", func(t *testing.T) { nested(t, l, dir, "kvm", kvmTarget, kvmSteps()) })
+	t.Run("kvm", func(t *testing.T) { nested(t, l, dir, "kvm", kvmTarget, kvmSteps(), nil) })
+	t.Run("kata", func(t *testing.T) {
+		withKata(t, dir)
+		nested(t, l, dir, "kata", kataTarget, kataSteps(), func(i Image, files map[string]string) { addKata(t, l, dir, i, files) })
+	})
 	t.Run("report", func(t *testing.T) {
 		for _, m := range machines {
 			if _, err := os.Stat(filepath.Join(results, m.Name)); err != nil {

@@ -250,7 +250,7 @@ func (b *builder) valid(target string) []*result.Trial {
 }
 
 // samples gives the values of a metric by target.
-func (b *builder) samples(targets []Outcome, metric string) map[string][]stats.Sample {
+func (b *builder) samples(targets []Outcome, metric result.Metric) map[string][]stats.Sample {
 	all := map[string][]stats.Sample{}
 	for _, o := range targets {
 		for _, p := range points(b.valid(o.Target), metric) {

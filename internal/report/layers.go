@@ -137,7 +137,7 @@ func sandboxFirst(s Stack) bool {
 func (b *builder) layers(targets []Outcome) []Layers {
 	sandbox := map[string][]stats.Sample{}
 	if at := slices.IndexFunc(b.described.Metrics, func(m result.Metric) bool { return m.Layer == result.LayerSandbox }); at >= 0 {
-		sandbox = b.samples(targets, b.described.Metrics[at].Name)
+		sandbox = b.samples(targets, b.described.Metrics[at])
 	}
 	var all []Layers
 	first := true // the metric that the sandbox's step is part of
@@ -145,7 +145,7 @@ func (b *builder) layers(targets []Outcome) []Layers {
 		if m.Layer != result.LayerTotal {
 			continue
 		}
-		s := splitter{builder: b, metric: m.Name, whole: b.samples(targets, m.Name), sandbox: sandbox, separable: first}
+		s := splitter{builder: b, metric: m.Name, whole: b.samples(targets, m), sandbox: sandbox, separable: first}
 		out := Layers{Metric: m, Whole: !first, Stacks: s.stacks(targets)}
 		first = false
 		if slices.ContainsFunc(out.Stacks, func(s Stack) bool { return len(s.Parts) > 1 && b.target(s.Target).Kind == result.KindEngine }) {
@@ -330,7 +330,7 @@ type ComponentRow struct {
 func (b *builder) components(targets []Outcome) []Components {
 	var all []Components
 	for _, m := range b.described.Metrics {
-		if m.Group == "" || len(b.samples(targets, m.Name)) == 0 {
+		if m.Group == "" || len(b.samples(targets, m)) == 0 {
 			continue
 		}
 		c := place(&all, func(c *Components) bool { return c.Title == m.Group }, Components{Title: m.Group, Unit: m.Unit})

@@ -20,7 +20,7 @@ func (b *builder) metrics(run int, bench *Benchmark, s *Section) counts {
 		if described.Group != "" {
 			continue
 		}
-		samples := b.samples(s.Targets, described.Name)
+		samples := b.samples(s.Targets, described)
 		if len(samples) == 0 {
 			if !described.Optional {
 				s.Unrecorded = append(s.Unrecorded, described.Name)
@@ -55,7 +55,7 @@ func (b *builder) metrics(run int, bench *Benchmark, s *Section) counts {
 
 func (b *builder) newCell(described result.Metric, s *Section, o *Outcome) Cell {
 	trials := b.valid(o.Target)
-	c := Cell{Points: points(trials, described.Name), Emulated: b.unjudged && described.OfSpeed()}
+	c := Cell{Points: points(trials, described), Emulated: b.unjudged && described.OfSpeed()}
 	if len(c.Points) == 0 {
 		c.Absent = o.OK > 0 && described.Optional
 		return c
@@ -129,13 +129,19 @@ func judged(c stats.Comparison) bool {
 	return c.Verdict != stats.TooFew && c.Verdict != stats.NotComparable && c.Verdict != Withheld
 }
 
-// points gives one value a trial: the median if the trial has several.
-func points(trials []*result.Trial, metric string) []Point {
+// points gives one value a trial. If the trial has several, it is the last value of a growth, and the median of the others.
+func points(trials []*result.Trial, m result.Metric) []Point {
 	var all []Point
 	for _, t := range trials {
-		if values := t.Values(metric); len(values) > 0 {
-			all = append(all, Point{Seq: t.Seq, Block: t.Block, Value: stats.Median(values), Disturbed: len(t.Host.Marks) > 0})
+		values := t.Values(m.Name)
+		if len(values) == 0 {
+			continue
 		}
+		value := values[len(values)-1]
+		if !m.Growth {
+			value = stats.Median(values)
+		}
+		all = append(all, Point{Seq: t.Seq, Block: t.Block, Value: value, Disturbed: len(t.Host.Marks) > 0})
 	}
 	return all
 }

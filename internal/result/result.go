@@ -57,6 +57,9 @@ type Metric struct {
 	// Trend is set if the values of a series are a function of their place, such as the number of running containers. It is the
 	// singular of the things that the place counts: "running container". The first place is 1.
 	Trend string `json:"trend,omitempty"`
+	// Growth is set if the values of a series add up from place to place, such as the memory of all containers so far. The value of a
+	// trial is then the last one, and for other series the median.
+	Growth bool `json:"growth,omitempty"`
 	// Optional is set if some targets do not have the metric.
 	Optional bool   `json:"optional,omitempty"`
 	Help     string `json:"help"`

@@ -154,6 +154,9 @@ func validateMetrics(metrics []Metric) error {
 		if m.Trend != "" && !m.Series {
 			return fmt.Errorf("metric %q: only a series can have a trend", m.Name)
 		}
+		if m.Growth && !m.Series {
+			return fmt.Errorf("metric %q: only a series can have a growth", m.Name)
+		}
 		if with := m.Agreement.With; with != "" && !describes(metrics, with) || !(m.Agreement.Tolerance >= 0) {
 			return fmt.Errorf("metric %q: it cannot agree with %q up to %v: the benchmark has no such metric, or the tolerance is no number from 0", m.Name, with, m.Agreement.Tolerance)
 		}

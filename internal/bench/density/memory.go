@@ -52,7 +52,7 @@ func memoryMetrics(phrase string) []result.Metric {
 	}
 	series := func(name, of, help string) result.Metric {
 		m := bytesOf(name, help)
-		m.Series, m.DerivedFrom = true, of
+		m.Series, m.Growth, m.DerivedFrom = true, true, of
 		return m
 	}
 	return slices.Concat(all, []result.Metric{

@@ -447,7 +447,7 @@ func (p *printer) legend() {
 	factor := "× is the ratio to the baseline (*) of the same run: the median of the ratios within blocks, as a factor in the direction of the difference. "
 	if p.single {
 		p.wrapped("  ", "A number is the median over blocks ± the larger half of its 95 % bootstrap interval. "+factor+
-			"A series, with many values in one trial, has one value a trial: their median.")
+			"A series, with many values in one trial, has one value a trial: their median, or the last one of an amount that grows.")
 	} else {
 		p.wrapped("  ", factor+"Below it are its 95 % bootstrap interval, and the absolute median ± the larger half of its interval. "+
 			"Runs are not judged against each other. The report of each run has its layers, phases and components.")

@@ -110,6 +110,7 @@ func TestFit(t *testing.T) {
 		{target: "crio/runsc", runtime: aRunsc, want: " --overlay2=root:memory hide io.kubernetes.cri"},
 		{target: "crio/runsc@overlay2=none", runtime: aRunsc, want: " --overlay2=none hide io.kubernetes.cri"},
 		{target: "crio/kata", runtime: aKata, err: "CRI-O reports the hypervisor as the process of each container"},
+		{target: "crio/kata", runtime: runtimes.Runtime{Name: "kata", Type: aKata.Type}, err: "CRI-O reports the hypervisor as the process of each container"},
 		{target: "crio/rune", runtime: aShim, err: "CRI-O calls OCI runtimes, not shims such as io.containerd.rune.v2"},
 	} {
 		fit := fitContainerd

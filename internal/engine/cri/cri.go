@@ -127,7 +127,7 @@ func (d *Driver) Candidates(ctx context.Context, s engine.Session) []engine.Cand
 	}
 	found := runtimes.Candidates(ctx, s, d.name, func(f runtimes.Found, t target.Target) error {
 		_, err := d.product.fit(s, p, f.Runtime, t)
-		return cmp.Or(f.Err, err)
+		return cmp.Or(err, f.Err) // the installation of a runtime does not help an engine that cannot use it
 	})
 	for i := range found {
 		found[i].Version = versions(d.product.title+" "+p.version, found[i].Version)

@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -38,7 +39,7 @@ func findCRIO(ctx context.Context, s engine.Session, b *product) (programs, erro
 }
 
 func fitCRIO(_ engine.Session, _ programs, r runtimes.Runtime, t target.Target) (entry, error) {
-	if r.Guest != nil {
+	if kata.IsType(r.Type) {
 		return entry{}, refuse(t, noExitOfGuest, "measure it as containerd/"+r.Name)
 	}
 	if r.Type != "" {

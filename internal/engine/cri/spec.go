@@ -110,7 +110,7 @@ func (h handler) resources(r engine.Resources) *api.LinuxContainerResources {
 	return l
 }
 
-// The overhead of a virtual machine in the pod's cgroup, without the guest's own memory, is that of the RuntimeClass of Kata
+// The overhead of a virtual machine in the pod's cgroup, without the guest's own memory, is the overhead in the RuntimeClass of Kata
 // Containers for QEMU. A kubelet adds it to the limits of a pod. Without it a small limit of memory would kill the hypervisor.
 const (
 	guestCPU       = 0.25

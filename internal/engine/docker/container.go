@@ -150,7 +150,10 @@ func (b *container) Start(ctx context.Context) error {
 		return err
 	}
 	b.set(true, nil)
-	_, err := b.e.client.ContainerStart(ctx, b.id, client.ContainerStartOptions{})
+	err := engine.Call(ctx, func() error {
+		_, err := b.e.client.ContainerStart(ctx, b.id, client.ContainerStartOptions{})
+		return err
+	})
 	if err != nil {
 		err = b.explain(ctx, "start", b.specify(err))
 		b.set(true, err)

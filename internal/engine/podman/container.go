@@ -70,7 +70,10 @@ func (b *container) explain(op string, err error) error {
 }
 
 func (b *container) Start(ctx context.Context) error {
-	_, err := b.call(ctx, "start", "start")
+	err := engine.Call(ctx, func() error {
+		_, err := b.call(ctx, "start", "start")
+		return err
+	})
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.deleted {
@@ -129,16 +132,21 @@ func (b *container) Wait(ctx context.Context) (engine.Exit, error) {
 			monitor = b.conmon.Done()
 		}
 		b.mu.Unlock()
-		select {
-		case <-b.exit.done:
-		case <-monitor:
-			if !b.e.exits.known(b.id) {
-				if err := b.findExit(ctx); err != nil && !b.ended() { // Delete ends the wait too
-					return engine.Exit{}, err
-				}
+		if err := engine.Call(ctx, func() error {
+			select {
+			case <-b.exit.done:
+			case <-monitor:
+			case <-ctx.Done():
+				return context.Cause(ctx)
 			}
-		case <-ctx.Done():
-			return engine.Exit{}, b.explain("wait for", context.Cause(ctx))
+			return nil
+		}); err != nil {
+			return engine.Exit{}, b.explain("wait for", err)
+		}
+		if !b.ended() && !b.e.exits.known(b.id) {
+			if err := b.findExit(ctx); err != nil && !b.ended() { // Delete ends the wait too
+				return engine.Exit{}, err
+			}
 		}
 	}
 	if b.exit.err != nil {

@@ -49,7 +49,7 @@ func remains(s engine.Session) []string {
 			left = append(left, "mount "+line)
 		}
 	}
-	for _, pattern := range []string{"p*/t/exits/*", "podman/*/logs/*"} {
+	for _, pattern := range []string{"p/*/t/exits/*", "podman/*/logs/*"} {
 		for _, dir := range []string{s.State, s.Data} {
 			files, _ := filepath.Glob(filepath.Join(dir, pattern))
 			for _, f := range files {

@@ -1,6 +1,9 @@
 package engine
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // Stopwatch times a step. It makes the call and returns the call's error. The empty name stands for the method's own call, which
 // needs no name beside the method's.
@@ -29,6 +32,10 @@ func Step(ctx context.Context, name string, call func() error) error {
 // Call is Step for the only call of a method, such as the start of a runtime's command. It is not recorded apart from the
 // method.
 func Call(ctx context.Context, call func() error) error { return Step(ctx, "", call) }
+
+// ErrRefused is in the error of a step that had no effect, because the daemon did not know the state of the container yet. The method
+// repeats the step, and the refused one bounds no time.
+var ErrRefused = errors.New("refused without an effect")
 
 type tracerKey struct{}
 

@@ -221,6 +221,9 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 		var region *bench.Span // from the first step to the last
 		ctx = engine.WithStopwatch(ctx, func(name string, call func() error) error {
 			span, err := t.span(call)
+			if errors.Is(err, engine.ErrRefused) {
+				return err
+			}
 			if region == nil {
 				region = &bench.Span{Start: span.Start}
 			}

@@ -119,6 +119,24 @@ func TestFailedStepIsNoSample(t *testing.T) {
 	}
 }
 
+// A step that was refused without an effect is no part of the method.
+func TestRefusedStepIsNotMeasured(t *testing.T) {
+	l := newHarness(t, "fake/a")
+	l.work("test.one.x", func(ctx context.Context, t bench.Trial) error {
+		advance := l.clock.Advance
+		_, err := t.Time(ctx, "pause", func(ctx context.Context) error {
+			_ = engine.Call(ctx, func() error { advance(1 * ms); return fmt.Errorf("%w: it is paused", engine.ErrRefused) })
+			advance(2 * ms) // the wait for the right state
+			return engine.Call(ctx, func() error { advance(4 * ms); return nil })
+		})
+		return err
+	})
+	l.ok()
+	if diff := cmp.Diff([]result.Phase{{Name: "pause", Start: 3 * ms, Duration: 4 * ms}}, l.only().Phases); diff != "" {
+		t.Errorf("phases (-want +got):\n%s", diff)
+	}
+}
+
 // A failed trial is recorded with its reason and without samples.
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct {

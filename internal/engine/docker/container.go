@@ -312,22 +312,6 @@ func (b *container) undo(ctx context.Context) error {
 	return engine.Undo(ctx, b)
 }
 
-func (b *container) Pause(ctx context.Context) error {
-	_, err := request(ctx, b, "pause", b.e.client.ContainerPause, client.ContainerPauseOptions{})
-	if err == nil {
-		b.paused.Store(true)
-	}
-	return err
-}
-
-func (b *container) Resume(ctx context.Context) error {
-	_, err := request(ctx, b, "resume", b.e.client.ContainerUnpause, client.ContainerUnpauseOptions{})
-	if err == nil {
-		b.paused.Store(false)
-	}
-	return err
-}
-
 func (b *container) Update(ctx context.Context, r engine.Resources) error {
 	if err := b.exists("update"); err != nil {
 		return err

@@ -1,16 +1,22 @@
 package docker_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/moby/moby/client"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/docker"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
 // limits reads the limits of the only container below a cgroup.
@@ -81,6 +87,78 @@ func TestLimitsAndCgroup(t *testing.T) {
 	}
 	if _, err := os.Stat(socket); err == nil {
 		t.Error("the daemon still runs although no target uses it")
+	}
+}
+
+// The daemon's state of a container may be wrong for a moment after a pause or a resume, and the daemon then refuses the next
+// one. Here another client makes the state wrong, and right again when the request was refused.
+func TestRefusedPauseIsRepeated(t *testing.T) {
+	s, socket := private(t)
+	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
+	c, err := e.Create(t.Context(), engine.Spec{
+		ID: engine.Prefix + s.RunID + "-pause", Rootfs: s.Rootfs, Image: s.Registry.Probe(), Process: engine.Process{Args: workload.Ready()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Delete(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	other := connect(t, socket)
+	// The daemon may refuse these requests for a moment too.
+	pause := func() {
+		for err := errors.New("not yet"); err != nil && t.Context().Err() == nil; {
+			_, err = other.ContainerPause(t.Context(), c.ID(), client.ContainerPauseOptions{})
+		}
+	}
+	unpause := func() {
+		for err := errors.New("not yet"); err != nil && t.Context().Err() == nil; {
+			_, err = other.ContainerUnpause(t.Context(), c.ID(), client.ContainerUnpauseOptions{})
+		}
+	}
+	// The daemon handles the event of a process's exit after all events of pauses before it.
+	settle := func() {
+		for err := errors.New("not yet"); err != nil && t.Context().Err() == nil; {
+			_, err = c.(engine.Execer).Exec(t.Context(), engine.Process{Args: workload.Exit(0)})
+		}
+	}
+	p := c.(engine.Pauser)
+	for _, tt := range []struct {
+		name         string
+		call         func(context.Context) error
+		wrong, right func()
+	}{
+		{"Pause", p.Pause, pause, unpause},
+		{"Resume", p.Resume, func() { unpause(); settle() }, pause},
+	} {
+		tt.wrong()
+		var refused, accepted int
+		var changed sync.WaitGroup
+		ctx := engine.WithStopwatch(t.Context(), func(_ string, call func() error) error {
+			err := call()
+			switch {
+			case err == nil:
+				accepted++
+			case errors.Is(err, engine.ErrRefused):
+				if refused++; refused == 1 {
+					changed.Go(tt.right)
+				}
+			}
+			return err
+		})
+		err := tt.call(ctx)
+		changed.Wait()
+		if err != nil || refused == 0 || accepted != 1 {
+			t.Errorf("%s = %v; %d requests were refused and %d accepted, want some and one", tt.name, err, refused, accepted)
+		}
+	}
+	if err := p.Resume(t.Context()); err == nil || errors.Is(err, engine.ErrRefused) {
+		t.Errorf("Resume of a running container: %v, want the daemon's refusal", err)
 	}
 }
 

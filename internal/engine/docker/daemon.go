@@ -39,6 +39,7 @@ type daemon struct {
 	entries entries         // of a private daemon's configuration
 	// programs are the paths of a private daemon's programs.
 	programs []string
+	opt      optDir
 }
 
 func (d *daemon) String() string {
@@ -214,7 +215,7 @@ func (d *daemon) close(ctx context.Context) error {
 	defer cancel()
 	defer d.disconnect()
 	if d.private != nil {
-		return d.private.Stop(ctx)
+		return errors.Join(d.private.Stop(ctx), d.opt.remove())
 	}
 	_, err := d.sweepImages(ctx)
 	return err

@@ -203,7 +203,7 @@ func (c *container) Start(ctx context.Context) error {
 	if err != nil {
 		return c.explain(ctx, "start", c.specify(err))
 	}
-	if c.e.handler.kvm && c.group != nil {
+	if c.e.handler.kvm {
 		if err := c.proveKVM(); err != nil {
 			return c.explain(ctx, "start", err)
 		}
@@ -213,6 +213,9 @@ func (c *container) Start(ctx context.Context) error {
 
 // proveKVM checks that the sandboxes of the pod run on KVM.
 func (c *container) proveKVM() error {
+	if c.group == nil {
+		return runtimes.ErrNoProofOfKVM
+	}
 	pids, err := c.group.Procs()
 	if err != nil {
 		return err

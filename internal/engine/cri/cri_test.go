@@ -29,7 +29,7 @@ var (
 	// Kata starts a virtual machine for each container, so it runs only the subtests that do not depend on the engine.
 	containerdGuests = []string{"containerd/kata"}
 	crioTargets      = []string{"crio/runc", "crio/crun"}
-	crioFurther      = []string{"crio/youki", "crio/runsc"}
+	crioFurther      = []string{"crio/youki", "crio/runsc", "crio/runsc@platform=kvm"}
 )
 
 // versionTargets are for further versions of containerd, one for each shim. The oldest and the newest version run gVisor's

@@ -151,3 +151,10 @@ func TestPrivateHandlerChecksTheHost(t *testing.T) {
 		t.Errorf("a handler without its hypervisor: %v", err)
 	}
 }
+
+// Without the cgroup of a pod nothing proves the platform, so a start on the platform kvm fails.
+func TestNoProofOfKVM(t *testing.T) {
+	if err := (&container{}).proveKVM(); !errors.Is(err, runtimes.ErrNoProofOfKVM) {
+		t.Errorf("proveKVM without a cgroup: %v", err)
+	}
+}

@@ -24,6 +24,23 @@ func opened(t *testing.T, s engine.Session) engine.Engine {
 	return enginetest.Open(t, cri.NewContainerd(), "containerd/runc", s)
 }
 
+// A sandbox that runs on another platform than the target asks for is a failure, and never a result.
+func TestOtherPlatformIsAFailure(t *testing.T) {
+	for _, name := range []string{"containerd/runsc@platform=kvm", "containerd/runsc@platform=kvm,shim=runc"} {
+		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
+			enginetest.OtherPlatform(t, cri.NewContainerd(), name, session(t, ""))
+		})
+	}
+	t.Run("crio_runsc@platform=kvm", func(t *testing.T) {
+		enginetest.OtherPlatform(t, cri.NewCRIO(), "crio/runsc@platform=kvm", session(t, ""))
+	})
+}
+
+func TestMain(m *testing.M) {
+	enginetest.RunWithoutKVM()
+	os.Exit(m.Run())
+}
+
 // The steps of a container's life are the calls of CRI.
 func TestSteps(t *testing.T) {
 	s := session(t, "", "containerd/runc")

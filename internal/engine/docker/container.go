@@ -176,7 +176,10 @@ func (b *container) proveKVM(ctx context.Context) error {
 		return runtimes.ProveKVM(pids...)
 	}
 	answer, err := b.e.client.ContainerInspect(ctx, b.id, client.ContainerInspectOptions{})
-	if err != nil || answer.Container.State == nil {
+	if err == nil && answer.Container.State == nil {
+		err = runtimes.ErrNoProofOfKVM
+	}
+	if err != nil {
 		return err
 	}
 	return runtimes.ProveKVM(answer.Container.State.Pid)

@@ -162,6 +162,17 @@ func TestRefusedPauseIsRepeated(t *testing.T) {
 	}
 }
 
+// A sandbox that runs on another platform than the target asks for is a failure, and never a result.
+func TestOtherPlatformIsAFailure(t *testing.T) {
+	s, _ := private(t)
+	enginetest.OtherPlatform(t, docker.NewDriver(), "docker/runsc@platform=kvm", s)
+}
+
+func TestMain(m *testing.M) {
+	enginetest.RunWithoutKVM()
+	os.Exit(m.Run())
+}
+
 // Many lives, and creations that are cancelled at random moments, leave no descriptors, no goroutines, no containers and no
 // cgroups.
 func TestNothingIsLeftOfManyLives(t *testing.T) {

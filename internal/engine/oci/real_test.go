@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -287,52 +286,10 @@ func TestNothingIsLeftOfCancelledCreations(t *testing.T) {
 
 // A sandbox that runs on another platform than the target asks for is a failure, and never a result.
 func TestOtherPlatformIsAFailure(t *testing.T) {
-	s := enginetest.Session(t, oci.LauncherOptions)
-	runsc, err := exec.LookPath("runsc")
-	enginetest.Require(t, "oci/runsc@platform=kvm", missing(err))
-	e, err := oci.Driver{}.Open(t.Context(), target.Target{Engine: "oci", Runtime: "runsc"}.With("platform", "kvm"), s)
-	enginetest.Require(t, "oci/runsc@platform=kvm", err)
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv(fallBack, runsc)
-	s.Runtimes = map[string]target.Runtime{"other": {Path: self}}
-	e, err = oci.Driver{}.Open(t.Context(), target.Target{Engine: "oci", Runtime: "other"}.With("platform", "kvm"), s)
-	if err == nil {
-		_ = e.Close()
-	}
-	if err == nil || !strings.Contains(err.Error(), "holds no virtual machine of KVM") {
-		t.Errorf("a runsc that falls back to systrap: %v", err)
-	}
+	enginetest.OtherPlatform(t, oci.Driver{}, "oci/runsc@platform=kvm", enginetest.Session(t, oci.LauncherOptions))
 }
-
-// fallBack is the environment variable with the path of runsc. With it this program is a runsc that ignores the platform kvm: it
-// works on machines without a shell.
-const fallBack = "TOUCHSTONE_TEST_FALL_BACK"
 
 func TestMain(m *testing.M) {
-	runsc := os.Getenv(fallBack)
-	if runsc == "" {
-		os.Exit(m.Run())
-	}
-	args := slices.Clone(os.Args)
-	for i := range args {
-		if args[i] == "--platform=kvm" {
-			args[i] = "--platform=systrap"
-		}
-	}
-	fmt.Fprintln(os.Stderr, unix.Exec(runsc, args, os.Environ())) // it returns only after a failure
-	os.Exit(1)
-}
-
-// missing turns the error of a program that is not installed into the error of a target.
-func missing(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &engine.UnsupportedError{What: "runsc", Reason: err.Error()}
+	enginetest.RunWithoutKVM()
+	os.Exit(m.Run())
 }

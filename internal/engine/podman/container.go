@@ -80,7 +80,7 @@ func (b *container) Start(ctx context.Context) error {
 		return err
 	}
 	b.started = err == nil
-	if err == nil && b.group != nil && b.e.runtime.UsesKVM(b.e.info.Target) {
+	if err == nil && b.e.runtime.UsesKVM(b.e.info.Target) {
 		err = b.proveKVM()
 	}
 	return errors.Join(err, b.adopt())
@@ -88,7 +88,11 @@ func (b *container) Start(ctx context.Context) error {
 
 // proveKVM checks that the container's sandbox runs on KVM.
 func (b *container) proveKVM() error {
-	pids, err := b.group.Procs()
+	var pids []int
+	err := runtimes.ErrNoProofOfKVM
+	if b.group != nil {
+		pids, err = b.group.Procs()
+	}
 	if err == nil {
 		err = runtimes.ProveKVM(pids...)
 	}

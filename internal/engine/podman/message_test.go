@@ -1,10 +1,12 @@
 package podman
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 )
 
 func TestMessage(t *testing.T) {
@@ -50,5 +52,12 @@ func TestAddressIn(t *testing.T) {
 		if want == "" && err == nil || want != "" && got.String() != want {
 			t.Errorf("the address in %s is %v, %v; want %q", answer, got, err, want)
 		}
+	}
+}
+
+// Without the cgroup of a container nothing proves the platform, so a start on the platform kvm fails.
+func TestNoProofOfKVM(t *testing.T) {
+	if err := (&container{e: &Engine{}}).proveKVM(); !errors.Is(err, runtimes.ErrNoProofOfKVM) {
+		t.Errorf("proveKVM without a cgroup: %v", err)
 	}
 }

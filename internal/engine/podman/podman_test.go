@@ -18,7 +18,7 @@ import (
 // targets go through the whole conformance suite; see enginetest.MustRun. The further ones go through the brief one.
 var (
 	targets = []string{"podman/runc", "podman/crun"}
-	further = []string{"podman/youki", "podman/runsc@platform=systrap"}
+	further = []string{"podman/youki", "podman/runsc@platform=systrap", "podman/runsc@platform=kvm"}
 )
 
 func parse(t *testing.T, name string) target.Target {

@@ -29,6 +29,16 @@ func limits(t *testing.T, s engine.Session, group string) string {
 	return enginetest.Limits(t, s, group+"/libpod-"+strings.Repeat("[0-9a-f]", 64))
 }
 
+// A sandbox that runs on another platform than the target asks for is a failure, and never a result.
+func TestOtherPlatformIsAFailure(t *testing.T) {
+	enginetest.OtherPlatform(t, podman.Driver{}, "podman/runsc@platform=kvm", enginetest.Session(t, oci.LauncherOptions))
+}
+
+func TestMain(m *testing.M) {
+	enginetest.RunWithoutKVM()
+	os.Exit(m.Run())
+}
+
 // Containers have the requested limits and the requested cgroup.
 func TestLimitsAndCgroup(t *testing.T) {
 	for _, name := range []string{"podman/runc", "podman/crun", "podman/youki", "podman/runsc@platform=systrap"} {

@@ -2,6 +2,7 @@ package runtimes
 
 import (
 	"context"
+	"errors"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
@@ -17,6 +18,9 @@ func (r Runtime) UsesKVM(t target.Target) bool {
 
 // NoteKVM describes the proof for the target's notes.
 const NoteKVM = "each start is followed by a check that the sandbox holds a virtual machine and a processor of KVM"
+
+// ErrNoProofOfKVM is the error of an engine that does not know the processes of a container.
+var ErrNoProofOfKVM = errors.New("no process of the container is known, so nothing proves that it runs on KVM")
 
 // Check returns an *engine.UnsupportedError if the host lacks a requirement of the target.
 func (r Runtime) Check(ctx context.Context, s engine.Session, t target.Target) error {

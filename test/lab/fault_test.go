@@ -94,7 +94,9 @@ func TestFaults(t *testing.T) {
 		{"has wrong arguments", Options{qemu: []string{"-no-such-option"}}, []string{"exit code 1", "-no-such-option"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			var qemu *os.Process
+			l := &Lab{Launcher: l.Launcher, Guest: l.Guest}
 			l.Progress = func(step string) {
 				if t.Log(step); tt.kill != "" && strings.Contains(step, tt.kill) {
 					if err := qemu.Kill(); err != nil {

@@ -17,6 +17,7 @@ package lab
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
@@ -76,7 +77,8 @@ type Lab struct {
 	// Progress receives a message for each step. It may be nil.
 	Progress func(step string)
 
-	kvm map[string]error // the result of the KVM trial, by machine name; nil if KVM works
+	mu  sync.Mutex
+	kvm map[string]error // the result of the KVM trial, by machine name; nil if KVM works; protected by mu
 }
 
 func (l *Lab) progress(name, format string, args ...any) {

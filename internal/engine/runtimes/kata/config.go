@@ -60,6 +60,9 @@ func load(dirs []string, options []target.Option) (*Config, error) {
 	if err == nil {
 		c.Hypervisor, err = hypervisorOf(c.values)
 	}
+	if err == nil {
+		err = checkTypes(c.values, c.Hypervisor)
+	}
 	if err != nil {
 		return nil, refuse(fmt.Sprintf("the configuration %s: %v", file, err), "correct the file, or name another one with the option config=PATH")
 	}
@@ -185,6 +188,73 @@ func hypervisorOf(values map[string]any) (string, error) {
 	default:
 		return "", fmt.Errorf("it has the hypervisors %s, and Kata would use any of them", strings.Join(names, ", "))
 	}
+}
+
+// The types of the values that this package reads, by their tables. Kata's shim refuses other types too, but only for a container.
+var (
+	hypervisorTypes = map[string]kind{
+		"path": textKind, "shared_fs": textKind, "virtio_fs_daemon": textKind, "kernel": textKind, "image": textKind, "initrd": textKind, "file_mem_backend": textKind,
+		"default_memory": countKind, "default_maxvcpus": countKind, "default_vcpus": decimalKind, "enable_hugepages": truthKind,
+	}
+	agentTypes   = map[string]kind{"dial_timeout": countKind}
+	runtimeTypes = map[string]kind{podCgroup: truthKind}
+)
+
+// kind is the type of a value, in the words of an error.
+type kind string
+
+const (
+	textKind    kind = "a string"
+	countKind   kind = "a whole number, not negative"
+	decimalKind kind = "a number"
+	truthKind   kind = "true or false"
+	tableKind   kind = "a table"
+)
+
+// accepts reports whether a value of TOML has the type.
+func (k kind) accepts(value any) bool {
+	switch v := value.(type) {
+	case string:
+		return k == textKind
+	case int64:
+		return k == decimalKind || k == countKind && v >= 0
+	case float64:
+		return k == decimalKind
+	case bool:
+		return k == truthKind
+	case map[string]any:
+		return k == tableKind
+	}
+	return false
+}
+
+// checkTypes checks the values of a configuration that this package reads.
+func checkTypes(values map[string]any, hypervisor string) error {
+	check := func(name string, value any, types map[string]kind) error {
+		if !tableKind.accepts(value) {
+			return fmt.Errorf("%s is %v, want %s", name, value, tableKind)
+		}
+		values := value.(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(types)) {
+			if v, has := values[key]; has && !types[key].accepts(v) {
+				return fmt.Errorf("%s.%s is %#v, want %s", name, key, v, types[key])
+			}
+		}
+		return nil
+	}
+	err := check("hypervisor."+hypervisor, values["hypervisor"].(map[string]any)[hypervisor], hypervisorTypes)
+	for name, types := range map[string]map[string]kind{"agent": nil, "runtime": runtimeTypes} {
+		if value, has := values[name]; has && err == nil {
+			err = check(name, value, types)
+		}
+	}
+	agents, _ := values["agent"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(agents)) {
+		if err == nil {
+			err = check("agent."+name, agents[name], agentTypes)
+		}
+	}
+	return err
 }
 
 // section returns a table below one of the tables of the configuration, which it makes if it is missing.

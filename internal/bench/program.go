@@ -92,7 +92,7 @@ func Within(c engine.Container) Where {
 		if err != nil {
 			return nil, err
 		}
-		return out.Bytes(), exitError(spec, exit)
+		return out.Bytes(), exitError(spec, t.Info.Isolation, exit)
 	}
 }
 
@@ -121,8 +121,9 @@ type Running struct {
 	Output                Watch // standard output
 	CreateSpan, StartSpan Span  // of the phases "create" and "start"
 
-	spec   engine.Spec
-	prefix string // of the names of phases
+	spec      engine.Spec
+	isolation engine.Isolation
+	prefix    string // of the names of phases
 }
 
 // Launch creates and starts a container. Standard output goes to a Watch: the spec's own, if it has one.
@@ -131,7 +132,10 @@ func Launch(ctx context.Context, t Trial, spec engine.Spec) (*Running, error) {
 }
 
 func launch(ctx context.Context, t Trial, spec engine.Spec, prefix string, create createFunc) (_ *Running, err error) {
-	r := &Running{prefix: prefix}
+	r := &Running{prefix: prefix, isolation: t.Info.Isolation}
+	if prefix == atHost {
+		r.isolation = engine.NoIsolation
+	}
 	own := false
 	if r.Output, own = spec.Process.Stdout.(Watch); !own {
 		r.Output = t.Watch()
@@ -178,12 +182,16 @@ func (r *Running) WaitOK(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return exitError(r.spec, exit)
+	return exitError(r.spec, r.isolation, exit)
 }
 
-func exitError(spec engine.Spec, exit engine.Exit) error {
-	if exit.OK() {
+// exitError is the error of a program that failed. The usual cause of a kill in a guest is the guest's lack of memory.
+func exitError(spec engine.Spec, isolation engine.Isolation, exit engine.Exit) error {
+	switch {
+	case exit.OK():
 		return nil
+	case isolation == engine.VM && spec.Resources.Memory == 0 && exit.Signal == syscall.SIGKILL:
+		return fmt.Errorf("the program %q ended: %v; its guest may have too little memory: enlarge it, with Kata Containers by the option memory=MIB", spec.Process.Args, exit)
 	}
 	return fmt.Errorf("the program %q ended: %v", spec.Process.Args, exit)
 }
@@ -222,13 +230,14 @@ type Exit struct {
 	engine.Exit
 	Err error // of the wait
 
-	spec engine.Spec
+	spec      engine.Spec
+	isolation engine.Isolation
 }
 
 // Await waits for the exit in the background until ctx ends.
 func (r *Running) Await(ctx context.Context) *Exit {
 	done := make(chan struct{})
-	e := &Exit{Done: done, spec: r.spec}
+	e := &Exit{Done: done, spec: r.spec, isolation: r.isolation}
 	go func() {
 		defer close(done)
 		e.Exit, e.Err = r.Wait(ctx)
@@ -241,5 +250,5 @@ func (e *Exit) Failure() error {
 	if e.Err != nil {
 		return e.Err
 	}
-	return exitError(e.spec, e.Exit)
+	return exitError(e.spec, e.isolation, e.Exit)
 }

@@ -168,6 +168,9 @@ func remove(ctx context.Context, id string, dirs []string, groups *cgroup.Hierar
 	n, err := killStray(dirs)
 	s.Processes += n
 	errs = append(errs, err)
+	n, err = engine.RemoveForeignCgroups(dirs[len(dirs)-1])
+	s.Cgroups += n
+	errs = append(errs, err)
 	s.Mounts, err = unmountBelow(dirs)
 	if err := errors.Join(append(errs, err)...); err != nil || len(s.Kept) > 0 {
 		return s, err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/workdir"
@@ -82,6 +83,25 @@ func TestSweepIgnoresOtherFiles(t *testing.T) {
 		if !exists(t, path) {
 			t.Errorf("%s was removed", path)
 		}
+	}
+}
+
+// Cgroups of other programs that the run has recorded are removed if they are empty.
+func TestSweepOfForeignCgroups(t *testing.T) {
+	roots, id, hierarchy := newRoots(t), newID(), t.TempDir()
+	dead(t, roots, id)
+	s := engine.Session{State: filepath.Join(roots.State, id), Cgroups: &cgroup.Hierarchy{Mounts: []cgroup.Mount{{Dir: hierarchy}}}}
+	if err := s.RecordForeignCgroups("vc"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(hierarchy, "vc"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]workdir.Swept{{RunID: id, Cgroups: 1, Files: true}}, sweep(t, roots, nil)); diff != "" {
+		t.Errorf("swept (-want +got):\n%s", diff)
+	}
+	if exists(t, filepath.Join(hierarchy, "vc")) {
+		t.Error("the cgroup is left")
 	}
 }
 

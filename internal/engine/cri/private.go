@@ -19,6 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -274,8 +275,9 @@ func startPrivate(ctx context.Context, s engine.Session, c managed.Config, entri
 	if err != nil {
 		return nil, err
 	}
-	// Kata's shim does not start without syslog.
-	c.Syslog = slices.ContainsFunc(entries, func(e entry) bool { return e.runtime.Guest != nil })
+	if slices.ContainsFunc(entries, func(e entry) bool { return e.runtime.Guest != nil }) {
+		c.Syslog, c.Cgroups = true, []string{kata.Cgroup} // Kata's shim does not start without syslog
+	}
 	shared := &service{}
 	if shared.notify, err = newNotifySocket(filepath.Join(dirs.State, "notify")); err != nil {
 		return nil, err

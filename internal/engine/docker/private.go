@@ -227,10 +227,14 @@ func startPrivate(ctx context.Context, s engine.Session) (*daemon, error) {
 	if d.client, err = client.New(client.WithHost(d.host)); err != nil {
 		return nil, fmt.Errorf("start a private Docker daemon: %w", err)
 	}
+	var cgroups []string
+	if len(shims) > 0 {
+		cgroups = []string{kata.Cgroup}
+	}
 	d.private, err = managed.Start(ctx, s, managed.Config{
 		Name: name,
 		Args: []string{found.dockerd, "--config-file", file},
-		Env:  []string{"PATH=" + path}, Needs: needs, Syslog: len(shims) > 0,
+		Env:  []string{"PATH=" + path}, Needs: needs, Syslog: len(shims) > 0, Cgroups: cgroups,
 		Ready: func(ctx context.Context) error {
 			if err := listening(ctx, filepath.Join(dirs.State, "sock")); err != nil {
 				return err

@@ -2,6 +2,7 @@ package managed
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -16,11 +17,16 @@ func (d *Daemon) WaitEnd() {
 // Dirs are the daemon's directories.
 func (d *Daemon) Dirs() Dirs { return d.dirs }
 
-// WaitSyslog waits until a complaint with this text has been read. It returns false if that takes too long.
+// WaitSyslog waits until a complaint with this text has been read, which Complaints then returns. It returns false if that takes
+// too long.
 func (d *Daemon) WaitSyslog(text string) bool {
 	const rounds = 10_000_000
+	has := func(complaint string) bool { return strings.Contains(complaint, text) }
 	for range rounds {
-		if strings.Contains(d.Complaints(), text) {
+		d.syslog.mu.Lock()
+		found := slices.ContainsFunc(d.syslog.complaints, has)
+		d.syslog.mu.Unlock()
+		if found {
 			return true
 		}
 		runtime.Gosched()

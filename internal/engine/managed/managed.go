@@ -92,6 +92,8 @@ type Config struct {
 	Env []string
 	// Syslog gives the programs in the daemon's namespace a socket of the system's log, from the time that the daemon is ready.
 	Syslog bool
+	// Cgroups are top-level cgroups that the daemon's programs make and leave behind. Stop removes those that did not exist before.
+	Cgroups []string
 	// Ready waits until the daemon serves requests, or until the context ends.
 	Ready func(context.Context) error
 }
@@ -123,7 +125,10 @@ func Start(ctx context.Context, s engine.Session, c Config) (*Daemon, error) {
 	if s.EngineCPUs != "" && s.Cgroups == nil {
 		return nil, errors.Join(fmt.Errorf("start %s on CPUs %s: this program may not make cgroups", c.Name, s.EngineCPUs), dirs.remove())
 	}
-	if d.network, err = network.New(); err != nil {
+	if err = s.RecordForeignCgroups(c.Cgroups...); err == nil {
+		d.network, err = network.New()
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", c.Name, err), dirs.remove())
 	}
 	if s.Registry != nil {
@@ -212,8 +217,8 @@ func (d *Daemon) closeSyslog() error {
 	return log.close()
 }
 
-// Complaints returns the last errors that the programs in the daemon's namespace have written to the system's log, for the end of
-// an error. It is empty without any.
+// Complaints returns the last errors that the programs in the daemon's namespace have written to the system's log since the last
+// call, for the end of an error. It is empty without any.
 func (d *Daemon) Complaints() string {
 	d.mu.Lock()
 	log := d.syslog
@@ -221,7 +226,7 @@ func (d *Daemon) Complaints() string {
 	if log == nil {
 		return ""
 	}
-	return log.last()
+	return log.take()
 }
 
 // launch starts the process in its namespaces and its cgroup. After an error no process runs.
@@ -429,6 +434,9 @@ func (d *Daemon) Stop(ctx context.Context) error {
 		if err := d.group.Destroy(remove); err != nil {
 			errs = append(errs, fmt.Errorf("stop %s: %w", d.config.Name, err))
 		}
+	}
+	if _, err := engine.RemoveForeignCgroups(d.session.State); err != nil {
+		errs = append(errs, fmt.Errorf("stop %s: %w", d.config.Name, err))
 	}
 	if err := d.closeSyslog(); err != nil {
 		errs = append(errs, fmt.Errorf("stop %s: %w", d.config.Name, err))

@@ -37,6 +37,7 @@ func TestSyslog(t *testing.T) {
 		"<30>Nov 22 23:00:00 kata[12]: time=\"x\" level=info msg=\"all is well\"\n",
 		"<27>2026-11-22T23:00:00Z host kata[12]: the agent does not answer\nat all\x00",
 		"<30>Nov  2 23:00:00 kata[12]: level=error msg=\"qemu exited\"",
+		`<31>kata[12]: level=debug msg="reading guest console" vmconsole="[ 1.2] Kernel panic - not syncing: VFS"`,
 		"no header", "<", "",
 	} {
 		if _, err := conn.Write([]byte(message)); err != nil {
@@ -52,13 +53,16 @@ func TestSyslog(t *testing.T) {
 		t.Fatalf("complaints %q lack %q", d.Complaints(), "again")
 	}
 	got := d.Complaints()
-	for _, want := range []string{"the agent does not answer at all", `level=error msg="qemu exited"`} {
+	for _, want := range []string{"the agent does not answer at all", `level=error msg="qemu exited"`, "Kernel panic - not syncing: VFS"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("complaints %q lack %q", got, want)
 		}
 	}
 	if strings.Contains(got, "well") || strings.Count(got, "again") != 1 {
 		t.Errorf("complaints %q, want errors only, and each once", got)
+	}
+	if again := d.Complaints(); again != "" {
+		t.Errorf("the second call returns the complaints again: %q", again)
 	}
 	if text, err := os.ReadFile(filepath.Join(d.Dirs().State, "syslog")); err != nil || !strings.Contains(string(text), "all is well") {
 		t.Errorf("the file of messages has %q, %v", text, err)

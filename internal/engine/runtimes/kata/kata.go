@@ -29,6 +29,8 @@ const (
 	Type = "io.containerd.kata.v2"
 	// Shim is the name of the shim's program.
 	Shim = "containerd-shim-kata-v2"
+	// Cgroup is an empty top-level cgroup that the shim's command "delete" makes for each sandbox without a specification, and leaves behind.
+	Cgroup = "vc"
 )
 
 // IsType reports whether a runtime type is a shim of Kata.

@@ -52,10 +52,13 @@ type container struct {
 
 	mu      sync.Mutex
 	event   *exitEvent // nil for an engine without exit events
+	guest   *exitEvent // the exit of a pod that is a virtual machine; nil for other pods
 	started bool
+	stopped bool // a request to stop it was made
 	exited  bool // exit is known
 	exit    engine.Exit
-	removed bool // the engine has removed the container and the pod
+	lost    error // the virtual machine ended before the program
+	removed bool  // the engine has removed the container and the pod
 	deleted bool
 }
 
@@ -90,6 +93,9 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 	}
 	if err == nil && s.exits != nil {
 		c.event, err = s.exits.expect(ctx, c.name)
+		if err == nil && c.e.handler.guest != nil {
+			c.guest, err = s.exits.expect(ctx, c.pod)
+		}
 	}
 	return err
 }
@@ -277,13 +283,16 @@ func (c *container) Kill(ctx context.Context, signal syscall.Signal) error {
 
 // stop is StopContainer, which returns when the engine has recorded the exit of the container.
 func (c *container) stop(ctx context.Context, timeout time.Duration) error {
+	c.mu.Lock()
+	c.stopped = true
+	c.mu.Unlock()
 	_, err := c.e.service.StopContainer(ctx, &api.StopContainerRequest{ContainerId: c.name, Timeout: int64(timeout / time.Second)})
 	return err
 }
 
 func (c *container) Wait(ctx context.Context) (engine.Exit, error) {
 	if exit, exited := c.knownExit(); exited {
-		return exit, nil
+		return exit, c.lostGuest()
 	}
 	if err := c.check("wait for"); err != nil {
 		return engine.Exit{}, err
@@ -294,12 +303,49 @@ func (c *container) Wait(ctx context.Context) (engine.Exit, error) {
 	}
 	exit, err := wait(ctx)
 	if err == nil {
-		return exit, nil
+		return exit, c.findLostGuest(ctx, "wait for", exit)
 	}
 	if exit, exited := c.knownExit(); exited {
-		return exit, nil // it was deleted meanwhile
+		return exit, c.lostGuest() // it was deleted meanwhile
 	}
 	return engine.Exit{}, c.explain(ctx, "wait for", err)
+}
+
+// lostGuestCode is the exit code that Kata's shim reports for the processes of a virtual machine that has ended.
+const lostGuestCode = 255
+
+// lostGuestLimit bounds the time between the exit of a program and the exit of its virtual machine, if one fault ends both.
+const lostGuestLimit = 2 * time.Second
+
+var errLostGuest = errors.New("its virtual machine ended before the program: the guest's kernel panicked, or the hypervisor, its file server or the shim was killed")
+
+// lostGuest returns the error of findLostGuest again.
+func (c *container) lostGuest() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lost
+}
+
+// findLostGuest returns an error if a program has no exit code of its own, because its virtual machine has ended. The shim then
+// reports lostGuestCode, and containerd a kill in the place of a shim that has exited. It waits at most lostGuestLimit, and
+// only for such an exit of a program that was not stopped.
+func (c *container) findLostGuest(ctx context.Context, op string, exit engine.Exit) error {
+	c.mu.Lock()
+	guest, stopped := c.guest, c.stopped
+	c.mu.Unlock()
+	if guest == nil || stopped || exit.Code != lostGuestCode && exit.Signal != syscall.SIGKILL {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, lostGuestLimit)
+	defer cancel()
+	if engine.Await(limited, guest.done) != nil || guest.err != nil {
+		return nil // the virtual machine runs
+	}
+	err := c.explain(ctx, op, errLostGuest)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lost = err
+	return err
 }
 
 // waitForEvent waits for the exit event, which holds the exit code. It makes no request.
@@ -538,6 +584,7 @@ func (c *container) clear(ctx context.Context) error {
 	}
 	if c.event != nil {
 		c.e.service.exits.forget(c.name)
+		c.e.service.exits.forget(c.pod)
 	}
 	if err := os.RemoveAll(c.dir); err != nil {
 		return fmt.Errorf("remove the directory of container %q: %w", c.id, err)
@@ -564,6 +611,10 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	if err != nil {
 		return engine.Exit{}, c.explain(ctx, "execute in", err)
 	}
+	exit := engine.ExitOfCode(int(answer.GetExitCode()))
+	if err := c.findLostGuest(ctx, "execute in", exit); err != nil {
+		return engine.Exit{}, err
+	}
 	// The error of a writer is ignored, as for the output of a container.
 	if p.Stdout != nil {
 		_, _ = p.Stdout.Write(answer.GetStdout())
@@ -571,7 +622,7 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	if p.Stderr != nil {
 		_, _ = p.Stderr.Write(answer.GetStderr())
 	}
-	return engine.ExitOfCode(int(answer.GetExitCode())), nil
+	return exit, nil
 }
 
 // Update changes the limits of the container as its timed step, and the limits of the pod before and after. During the step

@@ -228,13 +228,14 @@ func (e requestError) Unwrap() error { return e.error }
 
 // explain wraps an error of the engine in the error of a call.
 func (e *Engine) explain(ctx context.Context, op string, err error) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("%s with %s: %w", op, e.info.Target, context.Cause(ctx))
-	}
-	failed := fmt.Errorf("%s with %s: %w", op, e.info.Target, requestError{err})
+	complaints := ""
 	if e.handler.guest != nil && e.service.private != nil {
-		failed = fmt.Errorf("%w%s", failed, e.service.private.Complaints())
+		complaints = e.service.private.Complaints()
 	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s with %s: %w%s", op, e.info.Target, context.Cause(ctx), complaints)
+	}
+	failed := fmt.Errorf("%s with %s: %w%s", op, e.info.Target, requestError{err}, complaints)
 	if dead := e.service.lost(ctx, err); dead != nil {
 		return fmt.Errorf("%w; %w", failed, dead)
 	}
@@ -285,6 +286,9 @@ func advise(err error, h handler) string {
 		return "the runtime is too old for this engine: use crun 1.21 or later, named with --runtime crun=PATH"
 	case errors.Is(err, runtimes.ErrNoAnswer) && h.isGVisor():
 		return "choose another platform (systrap works nearly everywhere), or check whether runsc works by hand"
+	case h.guest != nil && (errors.Is(err, runtimes.ErrNoAnswer) || strings.Contains(text, "timed out connecting to")):
+		return "the guest did not boot, or its agent did not start: look at its console, which Kata writes to the system log if enable_debug = true is set in [hypervisor." +
+			h.guest.Hypervisor + "] of " + h.guest.File + "; a slow host needs a larger dial_timeout"
 	case strings.Contains(text, "syslog delivery error"):
 		return "start a syslog daemon (systemd-journald, rsyslogd, busybox syslogd), or use --managed for a private engine, which has its own"
 	case strings.Contains(text, "hybrid mode"):

@@ -2,7 +2,9 @@ package cri
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,6 +76,44 @@ func TestExitRecordedLate(t *testing.T) {
 				}
 				if took := time.Since(began); took > tt.want || slow.requests > tt.requests {
 					t.Errorf("confirmExit took %v and %d requests, want at most %v and %d", took, slow.requests, tt.want, tt.requests)
+				}
+			})
+		})
+	}
+}
+
+// The exit of a program that ended with its virtual machine is an error, and other exits are not.
+func TestLostGuest(t *testing.T) {
+	const killed = 128 + int(syscall.SIGKILL)
+	for _, c := range []struct {
+		name         string
+		code         int
+		guest, ended bool
+		byUs         bool
+		want         bool
+	}{
+		{name: "the hypervisor is killed", code: lostGuestCode, guest: true, ended: true, want: true},
+		{name: "the shim is killed", code: killed, guest: true, ended: true, want: true},
+		{name: "a program exits with the same code", code: lostGuestCode, guest: true},
+		{name: "the guest kills a program", code: killed, guest: true},
+		{name: "Kill", code: killed, guest: true, ended: true, byUs: true},
+		{name: "another exit code", code: 1, guest: true, ended: true},
+		{name: "no virtual machine", code: killed, ended: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &container{e: &Engine{service: &service{}}, id: "x", stopped: c.byUs, event: &exitEvent{done: make(chan struct{})}}
+				if c.guest {
+					b.guest = &exitEvent{done: make(chan struct{})}
+				}
+				b.event.set(c.code, nil)
+				if c.guest && c.ended { // a moment later than the program
+					time.AfterFunc(lostGuestLimit/2, func() { b.guest.set(0, nil) })
+				}
+				for range 2 {
+					if _, err := b.Wait(t.Context()); errors.Is(err, errLostGuest) != c.want || err == nil == c.want {
+						t.Errorf("Wait: %v; want an error: %v", err, c.want)
+					}
 				}
 			})
 		})

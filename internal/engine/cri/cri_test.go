@@ -98,7 +98,7 @@ func conform(t *testing.T, d *cri.Driver, s engine.Session, name string, brief b
 		overhead = engine.Resources{CPU: 0.25, Memory: (160 + r.Guest.MemoryMiB) << 20}
 	}
 	enginetest.Run(t, open, enginetest.Options{
-		Gaps: gaps, Limit: limit, Overhead: overhead,
+		Gaps: enginetest.PlatformGaps(t, name, gaps), Limit: limit, Overhead: overhead,
 		Started: s.Launcher.Started, OOMScore: s.Launcher.OOMScore(),
 		RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Leftovers: func() []string { return leftovers(s) },
 		Brief: brief, TermFirst: d.Describe().Name == "crio", Host: enginetest.Open(t, native.Driver{}, target.Native, s),

@@ -32,15 +32,10 @@ func TestConformance(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			gaps := enginetest.RootlessGaps()
-			if strings.HasSuffix(name, "@platform=kvm") {
-				// Whether the threads exceed the limit depends on the timing.
-				gaps = map[string]string{"ProcessLimit": "on the platform kvm all threads of a container share a few threads of the host"}
-			}
 			enginetest.Run(t, open, enginetest.Options{
 				Started: s.Launcher.Started, OOMScore: s.Launcher.OOMScore(),
 				RunID: s.RunID, Rootfs: s.Rootfs, Host: host, Limits: enginetest.LimitsBy(s),
-				Leftovers: func() []string { return enginetest.Leftovers(s) }, Gaps: gaps,
+				Leftovers: func() []string { return enginetest.Leftovers(s) }, Gaps: enginetest.PlatformGaps(t, name, enginetest.RootlessGaps()),
 			})
 		})
 	}

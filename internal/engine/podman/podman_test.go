@@ -75,7 +75,7 @@ func TestConformance(t *testing.T) {
 				RunID: s.RunID, Rootfs: s.Rootfs, Image: s.Registry.Probe(), Registry: s.Registry, Host: enginetest.Open(t, native.Driver{}, target.Native, s),
 				Limits:    func(t *testing.T, _ engine.Container) string { return limits(t, s, "/"+engine.Prefix+s.RunID) },
 				Leftovers: func() []string { return remains(s) }, Brief: n >= len(targets),
-				Gaps: enginetest.MonitorGaps(name),
+				Gaps: enginetest.PlatformGaps(t, name, enginetest.MonitorGaps(name)),
 			})
 		})
 	}

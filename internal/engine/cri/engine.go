@@ -287,8 +287,8 @@ func advise(err error, h handler) string {
 	case errors.Is(err, runtimes.ErrNoAnswer) && h.isGVisor():
 		return "choose another platform (systrap works nearly everywhere), or check whether runsc works by hand"
 	case h.guest != nil && (errors.Is(err, runtimes.ErrNoAnswer) || strings.Contains(text, "timed out connecting to")):
-		return "the guest did not boot, or its agent did not start: look at its console, which Kata writes to the system log if enable_debug = true is set in [hypervisor." +
-			h.guest.Hypervisor + "] of " + h.guest.File + "; a slow host needs a larger dial_timeout"
+		return "the hypervisor, the guest or its agent did not start: check the programs, the kernel, its image or initrd, and the memory in " + h.guest.File +
+			"; a slow host needs a larger dial_timeout there. Kata logs the guest's console if this file has enable_debug = true and containerd logs at level debug, which a private one does not"
 	case strings.Contains(text, "syslog delivery error"):
 		return "start a syslog daemon (systemd-journald, rsyslogd, busybox syslogd), or use --managed for a private engine, which has its own"
 	case strings.Contains(text, "hybrid mode"):

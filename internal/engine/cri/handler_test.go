@@ -67,7 +67,7 @@ func TestAdvise(t *testing.T) {
 	}{
 		{errors.New(`"unknown version specified"`), handler{}, "crun 1.21"},
 		{fmt.Errorf("wait: %w", runtimes.ErrNoAnswer), gVisor, "another platform"},
-		{errors.New("timed out connecting to vsock 3:1024"), handler{guest: &kata.Config{Hypervisor: "qemu", File: "/k.toml"}}, "[hypervisor.qemu] of /k.toml"},
+		{errors.New("timed out connecting to vsock 3:1024"), handler{guest: &kata.Config{Hypervisor: "qemu", File: "/k.toml"}}, "the memory in /k.toml; a slow host needs a larger dial_timeout"},
 		{errors.New("cgroups in hybrid mode not supported"), handler{}, "--managed"},
 		{errors.New("NetworkReady is false: cni plugin not initialized"), handler{}, "CNI"},
 		{errors.New(`no runtime for "x" is configured`), handler{}, "handler"},

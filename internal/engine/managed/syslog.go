@@ -101,10 +101,7 @@ func (l *syslog) receive(file string) {
 // header is the beginning of a message: its priority and time.
 var header = regexp.MustCompile(`^<(\d{1,3})>(?:\w{3} [ \d]\d [\d:]{8} |\d{4}-\S+ )?`)
 
-// grave are words of a guest's console, which Kata logs for debugging if its configuration has enable_debug.
-var grave = []string{"Kernel panic", "Out of memory: Killed process"}
-
-// complaint is a message about an error, by its priority, in the form of Kata's programs, or from the kernel of a guest.
+// complaint is a message about an error, by its priority or in the form of Kata's programs.
 func complaint(message string) (string, bool) {
 	found := header.FindStringSubmatch(message)
 	if found == nil {
@@ -113,8 +110,7 @@ func complaint(message string) (string, bool) {
 	text := strings.TrimSpace(message[len(found[0]):])
 	priority, _ := strconv.Atoi(found[1]) // digits
 	const severities, worst = 8, 3        // 3 is an error, and lower ones are worse
-	severe := priority%severities <= worst || strings.Contains(text, "level=error") || strings.Contains(text, "level=fatal") ||
-		slices.ContainsFunc(grave, func(words string) bool { return strings.Contains(text, words) })
+	severe := priority%severities <= worst || strings.Contains(text, "level=error") || strings.Contains(text, "level=fatal")
 	return text, severe
 }
 

@@ -142,6 +142,10 @@ func openExport(file string, stdin io.Reader) (doc result.Document, err error) {
 		return result.Document{}, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	// Decode finds out the size by reading, which needs much memory for a large file.
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > result.MaxDocument {
+		return result.Document{}, fmt.Errorf("read result document: %w", result.ErrTooLarge)
+	}
 	return result.Decode(f)
 }
 

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
 // TestInterruptedImport: an interrupt ends import while it reads from an idle pipe.
@@ -30,5 +32,25 @@ func TestInterruptedImport(t *testing.T) {
 	p.says(`^touchstone: import pipe: interrupted$`)
 	if _, err := os.Stat(filepath.Join(dir, "out")); !os.IsNotExist(err) {
 		t.Error("an interrupted import has created the folder")
+	}
+}
+
+// TestLargeImport: import refuses a file above the limit without reading it. The file is sparse.
+func TestLargeImport(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "huge.json")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, result.MaxDocument+1); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, dir, "import", "huge.json")
+	p.ends(1)
+	p.says(`^touchstone: import huge.json: read result document: it is larger than 512 MiB; export fewer runs into one file$`)
+	const most = result.MaxDocument / 2
+	if used := p.cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10; used > most {
+		t.Errorf("import used %d bytes of memory, want at most %d", used, most)
 	}
 }

@@ -17,6 +17,9 @@ const MaxDocument = 512 << 20
 // ErrNewer is in the error of Decode for a document with a schema_version above SchemaVersion.
 var ErrNewer = errors.New("a newer touchstone wrote it")
 
+// ErrTooLarge is in the error of Decode for a document above MaxDocument.
+var ErrTooLarge = fmt.Errorf("it is larger than %d MiB; export fewer runs into one file", MaxDocument>>20)
+
 // Document is the content of a file that `touchstone export` writes and `touchstone import` reads. It is readable without the
 // program that wrote it: each run describes its metrics with unit and direction. docs/schema/result.schema.json is its schema.
 //
@@ -48,7 +51,7 @@ func Encode(w io.Writer, doc Document) error {
 
 // Decode reads a document of this or an earlier version of touchstone, and upgrades its runs to SchemaVersion. It ignores unknown
 // fields, since a new field does not raise the schema's version. It refuses a higher version (ErrNewer), more than MaxDocument
-// bytes, data after the document, runs that Validate refuses, and control characters in text for one line. The errors contain the
+// bytes (ErrTooLarge), data after the document, runs that Validate refuses, and control characters in text for one line. The errors contain the
 // location.
 func Decode(r io.Reader) (Document, error) { return decode(r, MaxDocument) }
 
@@ -58,7 +61,7 @@ func decode(r io.Reader, limit int64) (Document, error) {
 		return Document{}, fmt.Errorf("read result document: %w", err)
 	}
 	if int64(len(data)) > limit {
-		return Document{}, fmt.Errorf("read result document: it is larger than %d MiB; export fewer runs into one file", limit>>20)
+		return Document{}, fmt.Errorf("read result document: %w", ErrTooLarge)
 	}
 	// The version is read first: a later version may have given other types to other fields, and the error should name the version
 	// instead of those fields.

@@ -44,6 +44,8 @@ bench-overhead: build ## Measure what Touchstone itself adds to a measurement; a
 
 # --- Test -------------------------------------------------------------------------------
 
+# With -trimpath a fresh clone uses the objects that another clone has built.
+
 .PHONY: test
 test: ## Set up, and run all tests, those with real runtimes too; as root
 	scripts/test.sh
@@ -54,11 +56,11 @@ test-lab: ## Boot virtual machines with cgroup v2 and with ARM, and test in them
 
 .PHONY: test-quick
 test-quick: $(PROBE)$(ARCH) ## Run the tests that need no runtime and no root
-	go test -short ./...
+	go test -short -trimpath ./...
 
 .PHONY: race
 race: $(PROBE)$(ARCH) ## Run the same with the race detector
-	CGO_ENABLED=1 go test -short -race ./...
+	CGO_ENABLED=1 go test -short -trimpath -race ./...
 
 .PHONY: fuzz
 fuzz: $(PROBE)$(ARCH) ## Run every fuzz test for FUZZTIME (5s)

@@ -253,7 +253,7 @@ func (e *Engine) tryOut(ctx context.Context) error {
 	var stderr runtimes.Answer
 	const nonsense = "no-such-command"
 	c, err := e.Create(ctx, engine.Spec{
-		ID:    fmt.Sprintf("%s%s-try-%s-%s", engine.Prefix, e.session.RunID, e.service.name, filepath.Base(e.dir)),
+		ID:    e.service.tryID(e.session.RunID),
 		Image: e.service.image, Process: engine.Process{Args: []string{"/probe", nonsense}, Stderr: &stderr},
 	})
 	if err != nil {

@@ -80,6 +80,14 @@ func TestAdvise(t *testing.T) {
 	}
 }
 
+// The test container of a target has another name than the one before, which may hang.
+func TestTryID(t *testing.T) {
+	s := &service{name: "containerd"}
+	if first, second := s.tryID("r"), s.tryID("r"); first == second || !strings.HasPrefix(first, engine.Prefix+"r-try-containerd-") {
+		t.Errorf("IDs %q and %q", first, second)
+	}
+}
+
 // notify sends a message as a service does.
 func notify(path, text string) error {
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"})

@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -31,6 +32,15 @@ type service struct {
 	image    string           // the probe's
 	pulled   bool             // the run has pulled the image
 	reviving sync.Mutex       // held during a restart of a private engine
+}
+
+// tries counts the test containers of this process.
+var tries atomic.Int64
+
+// tryID returns the ID of the next test container. No ID is used again: the engine may still hold the name of a container whose
+// creation hangs, and would refuse the next target.
+func (s *service) tryID(runID string) string {
+	return fmt.Sprintf("%s%s-try-%s-%03d", engine.Prefix, runID, s.name, tries.Add(1))
 }
 
 // open prepares the engine for containers: it chooses the source of exits and pulls the probe's image.

@@ -150,6 +150,7 @@ func (c crioConfig) text() string {
 	line("[crio.image]")
 	line("pause_image = %s", quote(c.pause))
 	line("signature_policy = %s", state("policy.json"))
+	line("signature_policy_dir = %s", state("policies")) // by default it makes /etc/crio/policies
 	line("insecure_registries = [%s]", quote(c.registry))
 	line("[crio.network]")
 	line("network_dir = %s", quote(c.network))

@@ -215,6 +215,9 @@ type Info struct {
 	// "v2"), or "none" with the reason in Notes.
 	Cgroup   string
 	Rootless bool
+	// Overhead is added to the limits of a container in the host's cgroups, for the container's virtual machine. It is zero
+	// without a virtual machine, and if the engine limits none on the host.
+	Overhead Resources
 	// Notes lists the settings that were made for this target on this host, and known differences from other
 	// targets.
 	Notes []string

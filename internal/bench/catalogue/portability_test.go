@@ -21,7 +21,10 @@ type porter struct {
 	scripted
 	pull, create, start error
 	pulled, created     int
+	isolation           engine.Isolation
 }
+
+func (e *porter) Info() engine.Info { return engine.Info{Isolation: e.isolation} }
 
 func (e *porter) Pull(context.Context, string) error {
 	e.pulled++
@@ -85,6 +88,12 @@ func TestForeignImage(t *testing.T) {
 		{"emulator not in the container", porter{start: noFile}, loose, "emulator not found in the container", "no such file"},
 		{"illegal instruction", porter{scripted: scripted{exit: engine.Exit{Signal: syscall.SIGILL}}}, fixed, "starts, but fails: killed by signal 4 (illegal instruction)", "signal 4"},
 
+		{"exec error of an agent", porter{scripted: scripted{exit: engine.Exit{Code: 2}}, isolation: engine.VM}, fixed, "does not start in the guest: exit code 2", "exit code 2"},
+		{"emulation in a guest", porter{scripted: scripted{exit: runs}, isolation: engine.VM}, fixed, "runs, perhaps by emulation", ""},
+
+		{"the exit code without a guest", porter{scripted: scripted{exit: engine.Exit{Code: 2}}}, fixed, "", "its architecture does not explain"},
+		{"another exit code of a guest", porter{scripted: scripted{exit: engine.Exit{Code: 1}}, isolation: engine.VM}, fixed, "", "its architecture does not explain"},
+		{"a message in a guest", porter{scripted: scripted{exit: engine.Exit{Code: 2}, stderr: "usage"}, isolation: engine.VM}, fixed, "", "usage"},
 		{"missing file without an emulator", porter{start: noFile}, bench.Emulator{}, "", "its architecture does not explain"},
 		{"missing file with an open emulator", porter{start: noFile}, fixed, "", "no such file"},
 		{"killed", porter{scripted: scripted{exit: engine.Exit{Signal: syscall.SIGKILL}}}, bench.Emulator{}, "", "signal 9"},

@@ -19,7 +19,9 @@ func cpuTime() bench.Benchmark {
 		// A program can start with a whole quota just before a period ends, and the kernel notices an exhausted quota only at
 		// a tick: within a second this adds up to 1.15.
 		optional(bounded("CPULimitUse", 1.25, "does not hold its CPU limit",
-			"CPU time of the container and its sandbox, without shims and daemons, over the CPU time that the limit allows, from the program's first output to its exit; without a limit it is 1 over the limit")),
+			"CPU time of the container and its sandbox, without shims and daemons, over the CPU time that the limit allows, from the program's first output to its exit; without a limit it is 1 over the limit; in a virtual machine the container's own CPU time, as its guest counts it")),
+		optional(bounded("HostLimitUse", 1.25, "exceeds the CPU limit of its pod on the host",
+			"CPU time of a virtual machine on the host over the limit of its pod there: the container's limit with the overhead of the virtual machine; left out if the engine sets no such limit")),
 	}
 	return bench.Benchmark{
 		Name:    "limits.cpu.time",
@@ -44,16 +46,23 @@ func cpuTime() bench.Benchmark {
 			if used.known {
 				values["CPULimitUse"] = used.cpu.Seconds() / (limit * used.wall.Seconds())
 			}
+			if atHost := limit + t.Info.Overhead.CPU; used.host.known && atHost > limit {
+				values["HostLimitUse"] = used.host.cpu.Seconds() / (atHost * used.hostWall.Seconds())
+			}
 			return bench.RecordAll(t, values, metrics)
 		},
 	}
 }
 
 // usage is the CPU time of the processes under a container's limit, and the elapsed time, both from the program's first
-// output to its exit. They are known if the engine's cost is.
+// output to its exit, or in a virtual machine to its last reading. They are known if the engine's cost is.
 type usage struct {
 	cpu, wall time.Duration
 	known     bool
+
+	// The same of a virtual machine on the host. Without one they are unknown.
+	host     cpuCount
+	hostWall time.Duration
 }
 
 // measure is bench.InContainer, and measures the usage. The cost of creating and starting the container is mostly not under
@@ -73,11 +82,14 @@ func (u *usage) measure(ctx context.Context, t bench.Trial, spec engine.Spec) ([
 		if before, err = countCPU(t); err != nil {
 			return nil, err
 		}
+		if t.Info.Isolation == engine.VM {
+			err = u.followGuest(ctx, t, c)
+		}
 		<-c.Exit.Done
 	case <-c.Exit.Done: // its output follows
 	}
-	after, err := countCPU(t)
-	if err := errors.Join(err, c.Exit.Failure()); err != nil {
+	after, errAfter := countCPU(t)
+	if err := errors.Join(err, errAfter, c.Exit.Failure()); err != nil {
 		return nil, err
 	}
 	deleted, err := c.Remove(ctx, t)
@@ -88,10 +100,76 @@ func (u *usage) measure(ctx context.Context, t bench.Trial, spec engine.Spec) ([
 	if err != nil {
 		return nil, err
 	}
-	u.cpu, u.wall = after.cpu-before.cpu, deleted.Start-began // the deletion starts when the exit is known
+	used, wall := after.cpu-before.cpu, deleted.Start-began // the deletion starts when the exit is known
+	known := before.known && after.known && wall > 0
+	if t.Info.Isolation == engine.VM {
+		u.host, u.hostWall = cpuCount{cpu: used, known: known}, wall
+		return c.Output.Bytes(), nil
+	}
+	u.cpu, u.wall = used, wall
 	// If the output arrived after most of the work was done, the rest proves nothing about the limit.
-	u.known = before.known && after.known && u.wall > 0 && 2*u.cpu > before.cpu
+	u.known = known && 2*used > before.cpu
 	return c.Output.Bytes(), nil
+}
+
+// guestPause is the time between two readings of a guest's count.
+const guestPause = time.Second
+
+// followGuest measures the usage of a container in a virtual machine until its program exits. The engine does not report the
+// usage of an exited container, so the last reading before the exit counts.
+func (u *usage) followGuest(ctx context.Context, t bench.Trial, c bench.Followed) error {
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		<-c.Exit.Done
+		stop()
+	}()
+	var first, last mark
+	for pause := time.Duration(0); ; pause = guestPause {
+		at, err := t.Sleep(running, pause)
+		if err == nil {
+			last.at = at
+			last.used, err = countGuest(running, t, c.Container)
+		}
+		if pause == 0 {
+			first = last
+		}
+		switch {
+		case running.Err() != nil && ctx.Err() == nil: // it has exited
+			return nil
+		case err != nil:
+			if exited(ctx, c) {
+				return nil // in between
+			}
+			return err
+		case !last.used.known:
+			return nil
+		}
+		u.cpu, u.wall = last.used.cpu-first.used.cpu, last.at-first.at
+		u.known = u.wall.Seconds() >= leastInterval && 2*u.cpu > first.used.cpu
+	}
+}
+
+// countGuest returns the CPU time of a container in a virtual machine by the count of its guest, which the engine reports. On
+// the host the CPU time of the machine includes the guest's kernel and the devices, which are not under the container's limit.
+func countGuest(ctx context.Context, t bench.Trial, c engine.Container) (cpuCount, error) {
+	if err := t.Require(bench.Needs{Capabilities: []engine.Capability{engine.CanStats}}); err != nil {
+		return cpuCount{}, unlessUnsupported(err)
+	}
+	meter, err := bench.Optional[engine.Meter](c, engine.CanStats)
+	if err != nil {
+		return cpuCount{}, err
+	}
+	used, err := meter.Stats(ctx)
+	return cpuCount{cpu: used.CPU, known: err == nil, exact: true}, err
+}
+
+// unlessUnsupported drops the errors of missing capabilities.
+func unlessUnsupported(err error) error {
+	if engine.Unsupported(err) {
+		return nil
+	}
+	return err
 }
 
 // cpuCount is the CPU time of a container and its sandbox so far.

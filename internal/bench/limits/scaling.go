@@ -30,7 +30,7 @@ func cpuScaling() bench.Benchmark {
 			Help: "time of a call that raises the limit, until it returns",
 		},
 		optional(bounded("CPULimitUse", mostUse, "does not hold a CPU limit that is raised",
-			"the highest CPU time in a second of the container and its sandbox, without shims and daemons, over the CPU time that the current limit allows: 1 if it holds, more if it is missing or a raise ends it")),
+			"the highest CPU time in a second of the container and its sandbox, without shims and daemons, over the CPU time that the current limit allows: 1 if it holds, more if it is missing or a raise ends it; in a virtual machine the container's own CPU time, as its guest counts it")),
 		optional(bounded("LimitResponse", mostResponse, "does not follow a raised CPU limit",
 			"doubling of the limit over the speedup of the program: 1 if it works twice as fast, 2 if it works no faster; left out if the host is too busy to grant the limit, and if the limit does not hold")),
 	}
@@ -174,7 +174,10 @@ func (p *progress) follow(ctx context.Context, c bench.Followed, limits engine.R
 			return nil
 		}
 		limits.CPU = p.limit(min(step, p.steps))
-		if err := p.mark(ctx, limits.CPU); err != nil {
+		if err := p.mark(ctx, c.Container, limits.CPU); err != nil {
+			if p.t.Info.Isolation == engine.VM && exited(ctx, c) {
+				return nil // a guest does not count for an exited container
+			}
 			return err
 		}
 		if step == 0 || step > p.steps {
@@ -182,8 +185,8 @@ func (p *progress) follow(ctx context.Context, c bench.Followed, limits engine.R
 		}
 		span, err := p.t.Time(ctx, "update", func(ctx context.Context) error { return updater.Update(ctx, limits) })
 		if err != nil {
-			if state, known := c.State(ctx); known == nil && state == engine.Stopped {
-				return nil // it exited in between
+			if exited(ctx, c) {
+				return nil // in between
 			}
 			return err
 		}
@@ -193,6 +196,12 @@ func (p *progress) follow(ctx context.Context, c bench.Followed, limits engine.R
 			return err
 		}
 	}
+}
+
+// exited reports whether the engine knows that a container has exited. Then a failed call is no error.
+func exited(ctx context.Context, c engine.Container) bool {
+	state, err := c.State(ctx)
+	return err == nil && state == engine.Stopped
 }
 
 // limitResponse compares the speedup of a program with the raise of its limit, over seconds with known limits. It models the
@@ -230,13 +239,19 @@ type throttling struct {
 	known   bool
 }
 
-// mark reads the usage so far.
-func (p *progress) mark(ctx context.Context, limit float64) error {
+// mark reads the usage so far. In a virtual machine the guest counts the CPU time, and its throttling is unknown: the host
+// throttles the whole machine, by another limit.
+func (p *progress) mark(ctx context.Context, c engine.Container, limit float64) error {
 	at, err := p.t.Sleep(ctx, 0)
 	if err != nil {
 		return err
 	}
 	m := mark{at: at, limit: limit}
+	if p.t.Info.Isolation == engine.VM {
+		m.used, err = countGuest(ctx, p.t, c)
+		p.marks = append(p.marks, m)
+		return err
+	}
 	if m.used, err = countCPU(p.t); err != nil {
 		return err
 	}

@@ -70,6 +70,10 @@ func run(ctx context.Context, t bench.Trial) error {
 	if err != nil {
 		return err
 	}
+	if t.Info.Isolation == engine.VM {
+		foreign.guest = true
+		foreign.image.Emulator = bench.Emulator{Unknown: "the kernel of the guest has its own registrations"}
+	}
 	found, err := foreign.outcome(arch != runtime.GOARCH)
 	if err != nil {
 		return err

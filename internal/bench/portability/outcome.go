@@ -32,6 +32,7 @@ type attempted struct {
 	exit           engine.Exit
 	stdout, stderr bench.Watch
 	seconds        float64 // the sum of the phases until the exit
+	guest          bool    // the container was in a virtual machine
 }
 
 // refused keeps the error of an engine that refuses an image. It returns other errors: the end of the context, a limit, and a
@@ -80,6 +81,10 @@ var (
 // illegal are the signals of a program whose instructions the processor or the emulator cannot execute.
 var illegal = []syscall.Signal{syscall.SIGILL, syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGTRAP, syscall.SIGSYS}
 
+// execErrors are the exit codes of a container in a Kata guest whose program is of another architecture. The agent exits with the
+// error of execvp and writes no message. For ENOEXEC, glibc's execvp tries the shell, which the image does not have: ENOENT.
+var execErrors = []syscall.Errno{syscall.ENOEXEC, syscall.ENOENT}
+
 // outcome describes the result of the attempt for an image whose architecture is foreign, or the host's own. The error is the
 // failure if the architecture does not explain it.
 func (a *attempted) outcome(foreign bool) (string, error) {
@@ -106,6 +111,8 @@ func (a *attempted) outcome(foreign bool) (string, error) {
 		return "emulator not found in the container", nil
 	case a.at == "" && foreign && slices.Contains(illegal, a.exit.Signal):
 		return fmt.Sprintf("starts, but fails: %v", a.exit), nil
+	case a.at == "" && foreign && a.guest && slices.Contains(execErrors, syscall.Errno(a.exit.Code)) && len(a.stdout.Bytes())+len(a.stderr.Bytes()) == 0:
+		return fmt.Sprintf("does not start in the guest: %v", a.exit), nil
 	}
 	return "", fmt.Errorf("the image of the other architecture does not run, for a reason that its architecture does not explain: %w", a.failure())
 }

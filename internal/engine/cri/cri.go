@@ -336,7 +336,9 @@ func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, sh
 		Target: t, Binary: e.handler.binary, Version: versions(shared.title(), e.handler.version), Isolation: e.handler.Isolation,
 		Cgroup: s.CgroupMode(), Notes: slices.Concat(shared.notes, e.handler.notes, e.handler.Notes),
 	}
-	if !e.ownsCgroups() {
+	if e.ownsCgroups() {
+		e.info.Overhead = e.handler.overhead()
+	} else {
 		e.info.Notes = append(e.info.Notes, "systemd makes its cgroups, not below the run's: the cost of containers to the host is not known")
 	}
 	exits := "an exit is containerd's exit event, without a request in the phase"

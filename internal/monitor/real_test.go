@@ -244,7 +244,18 @@ func TestMemoryWithoutRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	out, err := sleeper.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// Start returns in the middle of the exec, when the process has no command line yet.
+	if _, err := in.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
 	a := begin(t, Target{Runtimes: []string{"cat"}, Search: true, Procs: func() ([]int, error) { return []int{sleeper.Process.Pid, 1 << 30, os.Getpid()}, nil }})

@@ -5,6 +5,8 @@
 #
 # TOUCHSTONE_KATA names a folder with Kata Containers: see CONTRIBUTING.md. Without it the machines do not test Kata.
 #
+# LAB_GUESTS selects benchmarks for TestGuests, which takes an hour and is skipped without it: see scripts/workload-matrix.sh.
+#
 # LAB_OUT names a directory for the results: the output of each step, the runs as JSON, and the report.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,6 +22,7 @@ make --no-print-directory probes
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 export CGO_ENABLED=0
+version=$(git describe --tags --always --dirty 2>/dev/null || echo dev)
 for arch in amd64 arm64; do
 	echo "test-lab: building for $arch"
 	# Debian's gVisor is too old to run containers with their own network.
@@ -27,7 +30,7 @@ for arch in amd64 arm64; do
 	[ "$arch" = "$(go env GOARCH)" ] || runsc+=-$arch
 	cp "$(scripts/tools.sh "$runsc")/runsc" "$dir/runsc-$arch"
 	for program in guest:test/lab/guest touchstone:cmd/touchstone; do
-		GOARCH=$arch go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$dir/${program%%:*}-$arch" "./${program#*:}"
+		GOARCH=$arch go build -trimpath -buildvcs=false -ldflags "-s -w -X github.com/touchstone-bench/touchstone/internal/cli.version=$version" -o "$dir/${program%%:*}-$arch" "./${program#*:}"
 	done
 	tests=(native oci)
 	[ "$arch" != amd64 ] || tests+=(cri)

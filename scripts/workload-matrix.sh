@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Runs the benchmarks of a matrix in docs/benchmarks.md on its targets, and writes the matrix from the results. The first argument
-# is the kind of the matrix: programs (the default; the performance and limits suites) or containers (density, isolation, footprint
-# and portability). A next argument such as performance.cpu.zstd, or several names with commas, selects benchmarks; the others keep
-# their rows. Further arguments go to touchstone benchmark (say, --runs 5).
-# It needs root and the tools that make test builds, and takes some minutes.
+# is the kind of the matrix: programs (the default; the performance and limits suites), containers (density, isolation, footprint
+# and portability) or guests (performance, limits, footprint and portability on runtimes with virtual machines, in a machine of
+# the lab). A next argument such as performance.cpu.zstd, or several names with commas, selects benchmarks; the others keep their
+# rows. Further arguments go to touchstone benchmark (say, --runs 5), except with guests.
+# It needs root and the tools that make test builds, and takes some minutes. guests needs what make test-lab needs, and an hour or two.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,11 +19,26 @@ containers)
 	targets+=,docker/runc,podman/crun
 	shift
 	;;
+guests)
+	kind=guests filter=performance,limits,footprint,portability
+	shift
+	;;
 esac
 part=
 if [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; then
 	filter=$1 part=-part
 	shift
+fi
+update() { # writes the matrix from the export of a run
+	go test ./internal/docgen -count=1 -run TestMatrixIsFresh -update -kind "$kind" -from "$1" ${part:+"$part"}
+}
+if [ "$kind" = guests ]; then
+	[ $# = 0 ] || { echo "workload-matrix: the plan of guests takes no arguments: $*" >&2 && exit 2; }
+	out=$(mktemp -d)
+	trap 'rm -rf "$out"' EXIT
+	LAB_OUT=$out LAB_GUESTS=$filter scripts/test-lab.sh -run '^TestGuests$' -timeout 4h
+	update "$out/guests/guests.json"
+	exit
 fi
 make --no-print-directory build
 path=$(scripts/tools.sh --cached runsc crun containerd containerd-shim-runsc-v1)
@@ -34,4 +50,4 @@ code=0
 bin/touchstone benchmark --managed -t "$targets" --filter "$filter" --runs 2 --warmup 0 -d "$out" "$@" || code=$?
 [ "$code" = 0 ] || [ "$code" = 3 ] || exit "$code" # 3: some trials failed, and the matrix has the reasons
 bin/touchstone export -d "$out" >"$out/run.json"
-go test ./internal/docgen -count=1 -run TestMatrixIsFresh -update -kind "$kind" -from "$out/run.json" ${part:+"$part"}
+update "$out/run.json"

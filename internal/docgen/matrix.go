@@ -21,13 +21,21 @@ type Kind struct {
 	Marker, File string
 	// Suites are the suites of its rows.
 	Suites []string
+	// Parameters describes the parameters of its run.
+	Parameters string
 }
 
 // Kinds lists the matrices.
 func Kinds() []Kind {
+	const quick = "quick parameters"
 	return []Kind{
-		{"programs", "<!-- matrix -->\n", "matrix.json", []string{"performance", "limits"}},
-		{"containers", "<!-- matrix of containers -->\n", "matrix_containers.json", []string{"density", "isolation", "footprint", "portability"}},
+		{"programs", "<!-- matrix -->\n", "matrix.json", []string{"performance", "limits"}, quick},
+		{"containers", "<!-- matrix of containers -->\n", "matrix_containers.json", []string{"density", "isolation", "footprint", "portability"}, quick},
+		{
+			"guests", "<!-- matrix of virtual machines -->\n", "matrix_guests.json",
+			[]string{"performance", "limits", "footprint", "portability"},
+			"the parameters of [guests.yaml](../test/lab/testdata/guests.yaml)",
+		},
 	}
 }
 
@@ -68,7 +76,9 @@ func (m Matrix) Update(newer Matrix) (Matrix, error) {
 	}
 	m.Rows = slices.Clone(m.Rows)
 	for _, row := range newer.Rows {
-		row.Seen = newer.seen()
+		if newer.seen() != m.seen() {
+			row.Seen = newer.seen()
+		}
 		if i := slices.IndexFunc(m.Rows, func(old Row) bool { return old.Benchmark == row.Benchmark }); i >= 0 {
 			m.Rows[i] = row
 		} else {
@@ -84,6 +94,9 @@ func MatrixOf(run result.Run, kind Kind) (Matrix, error) {
 		Machine: fmt.Sprintf("%s, %d CPUs, Linux %s, cgroup %s", run.Host.CPU, run.Host.CPUs, firstWord(run.Host.Kernel), run.Host.Cgroup),
 		Tool:    run.Tool.Version,
 		Date:    run.Started.UTC().Format("2006-01-02"),
+	}
+	if run.Host.MayBeEmulated() {
+		m.Machine += " (an emulated machine)"
 	}
 	for _, t := range run.Targets {
 		m.Targets = append(m.Targets, t.Name)
@@ -182,13 +195,13 @@ func WithMatrix(page, matrix []byte, kind Kind) ([]byte, error) {
 	for name := range rows {
 		return nil, fmt.Errorf("the matrix of programs has a row for %s, which the catalogue does not have: run scripts/workload-matrix.sh", name)
 	}
-	return fill(page, kind.Marker, m.table())
+	return fill(page, kind.Marker, m.table(kind))
 }
 
 // table formats the matrix. A cell has the number of its reason; the reasons follow the table.
-func (m Matrix) table() string {
+func (m Matrix) table(kind Kind) string {
 	var w strings.Builder
-	fmt.Fprintf(&w, "\nSeen %s, with quick parameters.\n\n", m.seen())
+	fmt.Fprintf(&w, "\nSeen %s, with %s.\n\n", m.seen(), kind.Parameters)
 	fmt.Fprintf(&w, "| benchmark | %s |\n|---|%s\n", strings.Join(m.Targets, " | "), strings.Repeat("---|", len(m.Targets)))
 	var reasons []string
 	number := func(reason string) int {
@@ -220,10 +233,25 @@ func (m Matrix) table() string {
 	if len(reasons) > 0 {
 		w.WriteString("\n")
 	}
+	var runs []string
+	of := map[string][]string{} // benchmarks by run
 	for _, r := range m.Rows {
-		if r.Seen != "" {
-			fmt.Fprintf(&w, "%s was seen %s.\n\n", r.Benchmark, r.Seen)
+		if r.Seen == "" {
+			continue
 		}
+		if !slices.Contains(runs, r.Seen) {
+			runs = append(runs, r.Seen)
+		}
+		of[r.Seen] = append(of[r.Seen], r.Benchmark)
+	}
+	for _, run := range runs {
+		names, verb := of[run], "was"
+		last := len(names) - 1
+		text := names[last]
+		if last > 0 {
+			text, verb = strings.Join(names[:last], ", ")+" and "+text, "were"
+		}
+		fmt.Fprintf(&w, "%s %s seen %s.\n\n", text, verb, run)
 	}
 	return w.String()
 }

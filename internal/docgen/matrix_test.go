@@ -120,6 +120,18 @@ func TestUpdateMatrix(t *testing.T) {
 	if want := changed.Benchmark + " was seen " + changed.Seen + ".\n"; err != nil || !strings.Contains(string(page), want) {
 		t.Errorf("%v, no %q in\n%s", err, want, page)
 	}
+	got.Rows[1].Seen = changed.Seen
+	if text, err = json.Marshal(got); err != nil {
+		t.Fatal(err)
+	}
+	page, err = docgen.WithMatrix([]byte("<!-- matrix -->\n<!-- end -->\n"), text, programs())
+	if want := changed.Benchmark + " and " + got.Rows[1].Benchmark + " were seen " + changed.Seen + ".\n"; err != nil || !strings.Contains(string(page), want) {
+		t.Errorf("%v, no %q in\n%s", err, want, page)
+	}
+	again := docgen.Matrix{Machine: m.Machine, Tool: m.Tool, Date: m.Date, Targets: m.Targets, Rows: []docgen.Row{{Benchmark: m.Rows[0].Benchmark}}}
+	if got, err := m.Update(again); err != nil || got.Rows[0].Seen != "" {
+		t.Errorf("a row of a second run of the same version, machine and day is %+v: %v", got.Rows, err)
+	}
 	newer.Targets = newer.Targets[1:]
 	if got, err := m.Update(newer); err == nil {
 		t.Errorf("a run of other targets is accepted: %v", got)

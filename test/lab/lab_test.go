@@ -120,6 +120,16 @@ func packageList(built string, m Machine) (file string, ok bool) {
 	return file, err == nil
 }
 
+// loadImage returns the steps that load the workload image.
+func loadImage(built string, m Machine) []job.Step {
+	steps := []job.Step{touchstone("image", 3*time.Minute, "image", "load", job.Dir+"/workload.tar")}
+	if _, ok := packageList(built, m); ok {
+		to := "/var/cache/touchstone/packages-" + m.Arch + ".lock"
+		steps = append(steps, job.Step{Name: "packages", Args: []string{"cp", job.Dir + "/packages.lock", to}, Limit: time.Minute})
+	}
+	return steps
+}
+
 // steps returns the steps for all machines.
 func steps(built string, m Machine) []job.Step {
 	steps := []job.Step{
@@ -127,12 +137,8 @@ func steps(built string, m Machine) []job.Step {
 		conformance("crun", "oci", "^TestConformance$/^oci_crun$", "", "oci/crun"),
 		conformance("runc", "oci", "^TestConformance$/^oci_runc$", "", "oci/runc"),
 		conformance("runsc", "oci", "^TestConformance$/^oci_runsc@platform=systrap$", "", "oci/runsc@platform=systrap"),
-		touchstone("image", 3*time.Minute, "image", "load", job.Dir+"/workload.tar"),
 	}
-	if _, ok := packageList(built, m); ok {
-		to := "/var/cache/touchstone/packages-" + m.Arch + ".lock"
-		steps = append(steps, job.Step{Name: "packages", Args: []string{"cp", job.Dir + "/packages.lock", to}, Limit: time.Minute})
-	}
+	steps = append(steps, loadImage(built, m)...)
 	// The quick plan includes scalability.runtime.5. With --runs each of its benchmarks has one block.
 	steps = append(steps, exported("quick", 5*time.Minute, "--targets", quickTargets, "--warmup", "0", "--runs", "1")...)
 	steps = append(steps, exported("limits", 4*time.Minute, "-f", job.Dir+"/limits.yaml")...)
@@ -172,9 +178,7 @@ func nested(t *testing.T, l *Lab, built, name, target string, work []job.Step, a
 		add(image, files)
 	}
 	out := outOf(t, name)
-	report, err := l.Boot(t.Context(), m, image, job.Job{
-		Hostname: name, Steps: work, Keep: []string{"/root", "/var/cache/touchstone", "/opt/kata", "/usr/local"},
-	}, files, Options{Out: out, Emulated: true})
+	report, err := l.Boot(t.Context(), m, image, nestedJob(name, work), files, Options{Out: out, Emulated: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,6 +192,11 @@ func nested(t *testing.T, l *Lab, built, name, target string, work []job.Step, a
 			t.Errorf("%s on %s is %s: %s", trial.Benchmark, trial.Target, trial.Status, trial.Reason)
 		}
 	}
+}
+
+// nestedJob is a job that may leave Kata's programs behind.
+func nestedJob(name string, work []job.Step) job.Job {
+	return job.Job{Hostname: name, Steps: work, Keep: []string{"/root", "/var/cache/touchstone", "/opt/kata", "/usr/local"}}
 }
 
 // checkSteps logs the outcomes of the steps, and fails the test if one failed or left something behind. Step "killed" must fail.
@@ -226,8 +235,8 @@ var kataFiles = []string{"containerd-shim-kata-v2", "kata-agent", "containerd", 
 // tests of the engine rather than of the runtime are not among them.
 const kataTests = "Info|Supports|Lifecycle|Exec|Close"
 
-// kataSteps install Kata Containers like its own release, with a newer containerd than Debian's, and test it.
-func kataSteps() []job.Step {
+// installKata returns the steps that install Kata Containers like its own release, with a newer containerd than Debian's.
+func installKata() []job.Step {
 	install := func(name, to string, files ...string) job.Step {
 		args := []string{"install", "-D", "-t", to}
 		for _, file := range files {
@@ -235,16 +244,20 @@ func kataSteps() []job.Step {
 		}
 		return job.Step{Name: name, Args: args, Limit: time.Minute}
 	}
-	// Of two guests at once one sometimes fails in an emulated machine.
-	suite := conformance("kata", "cri", "^TestContainerd$/^on_PATH$/^containerd_kata$/^("+kataTests+")$", "", kataTarget)
-	suite.Args = append(suite.Args, "-test.parallel=1")
-	return append([]job.Step{
+	return []job.Step{
 		install("install-containerd", "/usr/local/bin", "containerd", "containerd-shim-runc-v2"),
 		install("install-shim", "/opt/kata/bin", "containerd-shim-kata-v2"),
 		install("install-guest", "/opt/kata/share/kata-containers", "vmlinux", "initrd"),
 		install("install-config", "/opt/kata/share/defaults/kata-containers", "configuration.toml"),
-		suite,
-	}, exported("kata-runs", 3*time.Minute, "--managed", "--targets", kataTarget,
+	}
+}
+
+// kataSteps install Kata Containers and test it.
+func kataSteps() []job.Step {
+	// Of two guests at once one sometimes fails in an emulated machine.
+	suite := conformance("kata", "cri", "^TestContainerd$/^on_PATH$/^containerd_kata$/^("+kataTests+")$", "", kataTarget)
+	suite.Args = append(suite.Args, "-test.parallel=1")
+	return append(append(installKata(), suite), exported("kata-runs", 3*time.Minute, "--managed", "--targets", kataTarget,
 		"--filter", nestedBenchmarks, "--warmup", "0", "--runs", "1")...)
 }
 

@@ -58,5 +58,4 @@ fi
 path=$(scripts/tools.sh runsc) # the merged report has a run of this machine as well
 export PATH="$path:$PATH"
 # With a single package, go test prints progress at once and not at the end.
-# Two machines at once: each has two CPUs, and the larger one 3 GiB of memory.
-TOUCHSTONE_LAB=$dir go test -count=1 -trimpath -vet=off -v -parallel 2 -timeout 30m "$@" ./test/lab
+TOUCHSTONE_LAB=$dir go test -count=1 -trimpath -vet=off -v -timeout 30m "$@" ./test/lab

@@ -326,37 +326,29 @@ func TestLab(t *testing.T) {
 	l := open(t)
 	results := t.TempDir() // a subdirectory for each machine with its runs as JSON
 	machines := []Machine{V2(), ARM()}
-	// A machine leaves some CPU time of two CPUs idle, so two machines run at once.
-	t.Run("machines", func(t *testing.T) {
-		for _, m := range machines {
-			t.Run(m.Name, func(t *testing.T) {
-				t.Parallel()
-				work := steps(dir, m)
-				if m.Name == V2().Name {
-					work = append(work, more()...)
-				}
-				if m.Name == ARM().Name {
-					work = append(work, touchstone("wear", 2*time.Minute, "benchmark", "-d", "/root/wear", "--targets", "native",
-						"--filter", "operations.container.lifecycle", "--runs", strconv.Itoa(wearTrials), "--warmup", "0"))
-				}
-				out, report := boot(t, l, dir, m, work)
-				if m.Name == ARM().Name {
-					checkFootprint(t, &report, decode(t, filepath.Join(out, "quick.json")))
-				}
-				if err := os.CopyFS(filepath.Join(results, m.Name), os.DirFS(out)); err != nil {
-					t.Fatal(err)
-				}
-			})
-		}
-		t.Run("kvm", func(t *testing.T) {
-			t.Parallel()
-			nested(t, l, dir, "kvm", kvmTarget, kvmSteps(), nil)
+	for _, m := range machines {
+		t.Run(m.Name, func(t *testing.T) {
+			work := steps(dir, m)
+			if m.Name == V2().Name {
+				work = append(work, more()...)
+			}
+			if m.Name == ARM().Name {
+				work = append(work, touchstone("wear", 2*time.Minute, "benchmark", "-d", "/root/wear", "--targets", "native",
+					"--filter", "operations.container.lifecycle", "--runs", strconv.Itoa(wearTrials), "--warmup", "0"))
+			}
+			out, report := boot(t, l, dir, m, work)
+			if m.Name == ARM().Name {
+				checkFootprint(t, &report, decode(t, filepath.Join(out, "quick.json")))
+			}
+			if err := os.CopyFS(filepath.Join(results, m.Name), os.DirFS(out)); err != nil {
+				t.Fatal(err)
+			}
 		})
-		t.Run("kata", func(t *testing.T) {
-			t.Parallel()
-			withKata(t, dir)
-			nested(t, l, dir, "kata", kataTarget, kataSteps(), func(i Image, files map[string]string) { addKata(t, l, dir, i, files) })
-		})
+	}
+	t.Run("kvm", func(t *testing.T) { nested(t, l, dir, "kvm", kvmTarget, kvmSteps(), nil) })
+	t.Run("kata", func(t *testing.T) {
+		withKata(t, dir)
+		nested(t, l, dir, "kata", kataTarget, kataSteps(), func(i Image, files map[string]string) { addKata(t, l, dir, i, files) })
 	})
 	t.Run("report", func(t *testing.T) {
 		for _, m := range machines {

@@ -17,7 +17,6 @@ package lab
 import (
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
@@ -77,8 +76,7 @@ type Lab struct {
 	// Progress receives a message for each step. It may be nil.
 	Progress func(step string)
 
-	mu  sync.Mutex
-	kvm map[string]error // the result of the KVM trial, by machine name; nil if KVM works; protected by mu
+	kvm map[string]error // the result of the KVM trial, by machine name; nil if KVM works
 }
 
 func (l *Lab) progress(name, format string, args ...any) {

@@ -117,8 +117,6 @@ func (l *Lab) useKVM(ctx context.Context, m Machine, i Image) bool {
 	if m.Arch != runtime.GOARCH || unix.Access("/dev/kvm", unix.R_OK|unix.W_OK) != nil {
 		return false
 	}
-	l.mu.Lock() // other machines wait for the trial
-	defer l.mu.Unlock()
 	why, known := l.kvm[m.Name]
 	if !known {
 		l.progress(m.Name, "trying KVM")

@@ -92,7 +92,7 @@ func Within(c engine.Container) Where {
 		if err != nil {
 			return nil, err
 		}
-		return out.Bytes(), exitError(spec, t.Info.Isolation, exit)
+		return out.Bytes(), exitError(spec, t.Info.SmallGuest, exit)
 	}
 }
 
@@ -121,9 +121,9 @@ type Running struct {
 	Output                Watch // standard output
 	CreateSpan, StartSpan Span  // of the phases "create" and "start"
 
-	spec      engine.Spec
-	isolation engine.Isolation
-	prefix    string // of the names of phases
+	spec       engine.Spec
+	smallGuest string // the remedy: see engine.Info
+	prefix     string // of the names of phases
 }
 
 // Launch creates and starts a container. Standard output goes to a Watch: the spec's own, if it has one.
@@ -132,9 +132,9 @@ func Launch(ctx context.Context, t Trial, spec engine.Spec) (*Running, error) {
 }
 
 func launch(ctx context.Context, t Trial, spec engine.Spec, prefix string, create createFunc) (_ *Running, err error) {
-	r := &Running{prefix: prefix, isolation: t.Info.Isolation}
+	r := &Running{prefix: prefix, smallGuest: t.Info.SmallGuest}
 	if prefix == atHost {
-		r.isolation = engine.NoIsolation
+		r.smallGuest = ""
 	}
 	own := false
 	if r.Output, own = spec.Process.Stdout.(Watch); !own {
@@ -182,16 +182,16 @@ func (r *Running) WaitOK(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return exitError(r.spec, r.isolation, exit)
+	return exitError(r.spec, r.smallGuest, exit)
 }
 
 // exitError is the error of a program that failed. The usual cause of a kill in a guest is the guest's lack of memory.
-func exitError(spec engine.Spec, isolation engine.Isolation, exit engine.Exit) error {
+func exitError(spec engine.Spec, smallGuest string, exit engine.Exit) error {
 	switch {
 	case exit.OK():
 		return nil
-	case isolation == engine.VM && spec.Resources.Memory == 0 && exit.Signal == syscall.SIGKILL:
-		return fmt.Errorf("the program %q ended: %v; its guest may have too little memory: enlarge it, with Kata Containers by the option memory=MIB", spec.Process.Args, exit)
+	case smallGuest != "" && spec.Resources.Memory == 0 && exit.Signal == syscall.SIGKILL:
+		return fmt.Errorf("the program %q ended: %v; its guest may have too little memory: %s", spec.Process.Args, exit, smallGuest)
 	}
 	return fmt.Errorf("the program %q ended: %v", spec.Process.Args, exit)
 }
@@ -230,14 +230,14 @@ type Exit struct {
 	engine.Exit
 	Err error // of the wait
 
-	spec      engine.Spec
-	isolation engine.Isolation
+	spec       engine.Spec
+	smallGuest string
 }
 
 // Await waits for the exit in the background until ctx ends.
 func (r *Running) Await(ctx context.Context) *Exit {
 	done := make(chan struct{})
-	e := &Exit{Done: done, spec: r.spec, isolation: r.isolation}
+	e := &Exit{Done: done, spec: r.spec, smallGuest: r.smallGuest}
 	go func() {
 		defer close(done)
 		e.Exit, e.Err = r.Wait(ctx)
@@ -250,5 +250,5 @@ func (e *Exit) Failure() error {
 	if e.Err != nil {
 		return e.Err
 	}
-	return exitError(e.spec, e.isolation, e.Exit)
+	return exitError(e.spec, e.smallGuest, e.Exit)
 }

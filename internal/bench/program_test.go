@@ -13,24 +13,25 @@ func TestExitErrorOfGuests(t *testing.T) {
 	plain := engine.Spec{Process: engine.Process{Args: []string{"/probe", "grow"}}}
 	limited := plain
 	limited.Resources.Memory = 1 << 20
+	const advice = "enlarge it"
 	killed := engine.Exit{Signal: syscall.SIGKILL}
 	for _, c := range []struct {
-		spec      engine.Spec
-		isolation engine.Isolation
-		exit      engine.Exit
-		advised   bool
+		spec    engine.Spec
+		advice  string
+		exit    engine.Exit
+		advised bool
 	}{
-		{plain, engine.VM, killed, true},
-		{limited, engine.VM, killed, false},
-		{plain, engine.SharedKernel, killed, false},
-		{plain, engine.VM, engine.Exit{Code: 1}, false},
+		{plain, advice, killed, true},
+		{limited, advice, killed, false},
+		{plain, "", killed, false},
+		{plain, advice, engine.Exit{Code: 1}, false},
 	} {
-		err := exitError(c.spec, c.isolation, c.exit)
-		if err == nil || !strings.Contains(err.Error(), c.exit.String()) || strings.Contains(err.Error(), "memory=MIB") != c.advised {
-			t.Errorf("%+v in a %s: %v; want advice: %v", c.exit, c.isolation, err, c.advised)
+		err := exitError(c.spec, c.advice, c.exit)
+		if err == nil || !strings.Contains(err.Error(), c.exit.String()) || strings.Contains(err.Error(), advice) != c.advised {
+			t.Errorf("%+v with the advice %q: %v; want it: %v", c.exit, c.advice, err, c.advised)
 		}
 	}
-	if err := exitError(plain, engine.VM, engine.Exit{}); err != nil {
+	if err := exitError(plain, advice, engine.Exit{}); err != nil {
 		t.Errorf("a program that succeeds: %v", err)
 	}
 }

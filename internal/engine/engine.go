@@ -218,6 +218,9 @@ type Info struct {
 	// Overhead is added to the limits of a container in the host's cgroups, for the container's virtual machine. It is zero
 	// without a virtual machine, and if the engine limits none on the host.
 	Overhead Resources
+	// SmallGuest is the remedy for a program that was killed because its virtual machine has too little memory. It is empty without a
+	// virtual machine.
+	SmallGuest string
 	// Notes lists the settings that were made for this target on this host, and known differences from other
 	// targets.
 	Notes []string

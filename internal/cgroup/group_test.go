@@ -389,11 +389,18 @@ func TestRemoveVisitsAllHierarchies(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		want := []string{"container"}
+		if children, err := g.Children(); err != nil || !slices.Equal(children, want) {
+			t.Errorf("Children = %q, %v; want %q", children, err, want)
+		}
 		if err := g.Remove(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if left := remains(g); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
+		}
+		if children, err := g.Children(); err != nil || len(children) > 0 {
+			t.Errorf("Children of a removed group = %q, %v; want none", children, err)
 		}
 	})
 }

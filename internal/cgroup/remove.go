@@ -199,6 +199,24 @@ func (g *Group) ExistsInOne() bool {
 	return len(dirs) > 0 && exists(dirs[0], "")
 }
 
+// Children returns the names of the groups directly below the group, in any hierarchy, in alphabetical order.
+func (g *Group) Children() ([]string, error) {
+	var names []string
+	for _, dir := range g.allDirs() {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !gone(err) {
+			return nil, fmt.Errorf("list the groups below cgroup %q: %w", g.path, err)
+		}
+		for _, e := range entries {
+			if e.IsDir() {
+				names = append(names, e.Name())
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
 // Destroy calls Kill and Remove. If the group does not exist or is empty, it needs only one call of rmdir per hierarchy.
 func (g *Group) Destroy(ctx context.Context) error {
 	if g.removeEmpty() {

@@ -153,6 +153,24 @@ func TestFinishWaitsForTheWriter(t *testing.T) {
 	out.check(t, want+"last\n")
 }
 
+// Abandon ends the copy of a log that stays open, with its lines so far.
+func TestAbandon(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	out := newSink()
+	f, err := watcher(t).Follow(path, out, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, open(t, path), "T stdout F one\n")
+	for range 2 {
+		f.Abandon()
+	}
+	if err := f.Finish(t.Context()); err != nil {
+		t.Error(err)
+	}
+	out.check(t, "one\n")
+}
+
 // A container that was never started has an empty log.
 func TestLogWithoutWriter(t *testing.T) {
 	out, complaints := newSink(), newSink()

@@ -26,7 +26,8 @@ type Follower struct {
 	changed   chan struct{} // holds one item if the file has changed since it was last read
 	finishing chan struct{} // closed when the container has ended
 	finish    sync.Once
-	abandoned chan struct{} // closed with the watcher
+	abandoned chan struct{} // closed by Abandon
+	abandon   sync.Once
 	done      chan struct{} // closed when the writers are closed
 	err       error         // the first error
 }
@@ -77,6 +78,13 @@ func (f *Follower) Finish(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the end of log %s, which something still holds open: %w", f.file.Name(), context.Cause(ctx))
 	}
+}
+
+// Abandon ends with the log as it is, and closes the follower's writers. It is for a log that an engine holds open for good. Finish
+// then returns at once.
+func (f *Follower) Abandon() {
+	f.abandon.Do(func() { close(f.abandoned) })
+	<-f.done
 }
 
 // wake reports a change of the file to run.

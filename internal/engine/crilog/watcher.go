@@ -101,8 +101,7 @@ func (w *Watcher) Close() error {
 	err := w.inotify.Close()
 	<-w.ended
 	for _, f := range followers {
-		close(f.abandoned)
-		<-f.done
+		f.Abandon()
 	}
 	return err
 }

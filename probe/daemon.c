@@ -6,10 +6,12 @@
  *   --mounts FD           enter the mount namespace of descriptor FD instead of a new one, and close FD
  *   --private DIR         mount an empty tmpfs at DIR, in a new mount namespace
  *   --keep PATH           keep this directory below a private one visible
+ *   --share               propagate the mounts of the program to mount namespaces that its children make later
  * Then it executes the program with its own environment.
  *
  * The mounts of a new mount namespace disappear when the last process in it has exited. New mounts of the host still
- * propagate into it.
+ * propagate into it. No mount of it propagates to the host, also with --share: then its mounts form peer groups of their own
+ * below the host's.
  *
  * A failure is exit code 126, and 127 if the program itself cannot be run. */
 #include "probe.h"
@@ -47,18 +49,20 @@ _Noreturn static void run(char **program, char **envp)
 void command_daemon(char **argv, char **envp)
 {
 	uint64_t network = 0, mounts = 0;
+	bool share = false;
 	struct list private = {0}, kept = {0};
 	const struct option options[] = {
 		{"--network", OPTION_NUMBER, &network, 3, 1023},
 		{"--mounts", OPTION_NUMBER, &mounts, 3, 1023},
 		{"--private", OPTION_LIST, &private, 0, 0},
 		{"--keep", OPTION_LIST, &kept, 0, 0},
+		{"--share", OPTION_FLAG, &share, 0, 0},
 	};
 	char **program = parse_options("daemon", argv, options, COUNT(options));
 	if (!*program)
 		usage("daemon", "the program is missing", NULL);
-	if (mounts && (private.n || kept.n))
-		usage("daemon", "--private and --keep are for a new mount namespace, not for one of --mounts", NULL);
+	if (mounts && (private.n || kept.n || share))
+		usage("daemon", "--private, --keep and --share are for a new mount namespace, not for one of --mounts", NULL);
 
 	long e;
 	if (network) {
@@ -91,5 +95,8 @@ void command_daemon(char **argv, char **envp)
 			fail("keep", kept.items[i], e);
 		sys_close(trees[i]);
 	}
+	/* The mounts are slaves of the host's by now, so the new peer groups do not contain the host's mounts. */
+	if (share && (e = sys_mount(NULL, "/", NULL, MS_REC | MS_SHARED, NULL)) < 0)
+		fail("share mounts: remount", "/", e);
 	run(program, envp);
 }

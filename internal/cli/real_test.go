@@ -227,7 +227,7 @@ func holdEngine(t *testing.T, name string) *engineRun {
 func TestRealKillOfEngines(t *testing.T) {
 	needRoot(t, "runc")
 	var runs []*engineRun
-	links := command(t, "ip", "-o", "link")
+	links, opt := command(t, "ip", "-o", "link"), command(t, "find", "/opt", "-maxdepth", "2")
 	for _, e := range []struct{ name, program string }{{"containerd", "containerd"}, {"crio", "crio"}, {"docker", "dockerd"}, {"podman", "podman"}} {
 		there := false
 		t.Run(e.name, func(t *testing.T) {
@@ -260,6 +260,9 @@ func TestRealKillOfEngines(t *testing.T) {
 	}
 	if now := command(t, "ip", "-o", "link"); now != links {
 		t.Errorf("the host's interfaces were\n%s\nand are\n%s", links, now)
+	}
+	if now := command(t, "find", "/opt", "-maxdepth", "2"); now != opt {
+		t.Errorf("the directories of additional programs were\n%s\nand are\n%s", opt, now)
 	}
 
 	for _, r := range runs {

@@ -11,8 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// foreignFile is the file with the cgroups of RecordForeignCgroups, in the run's state directory, one a line.
-const foreignFile = "foreign-cgroups"
+// Files in the run's state directory with the directories to remove, one a line.
+const (
+	foreignCgroups = "foreign-cgroups"
+	foreignDirs    = "foreign-directories"
+)
 
 // RecordForeignCgroups records top-level cgroups that programs of the run make under a fixed name, and leave behind. Cgroups that exist
 // are not recorded: they are not the run's.
@@ -20,43 +23,63 @@ func (s Session) RecordForeignCgroups(names ...string) error {
 	if s.Cgroups == nil {
 		return nil
 	}
-	file := filepath.Join(s.State, foreignFile)
-	known, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("record cgroups of the run: %w", err)
-	}
-	var add strings.Builder
+	var dirs []string
 	for _, name := range names {
 		for _, m := range s.Cgroups.Mounts {
-			dir := filepath.Join(m.Dir, name)
-			if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) && !strings.Contains(string(known), dir+"\n") {
-				add.WriteString(dir + "\n")
-			}
+			dirs = append(dirs, filepath.Join(m.Dir, name))
 		}
 	}
+	return s.recordForeign(foreignCgroups, dirs)
+}
+
+// RecordForeignDirs does the same for directories outside of the run's own. A directory precedes its parent.
+func (s Session) RecordForeignDirs(dirs ...string) error { return s.recordForeign(foreignDirs, dirs) }
+
+func (s Session) recordForeign(name string, dirs []string) error {
+	file := filepath.Join(s.State, name)
+	known, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("record directories that the run leaves: %w", err)
+	}
+	var add strings.Builder
+	for _, dir := range dirs {
+		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) && !strings.Contains("\n"+string(known), "\n"+dir+"\n") {
+			add.WriteString(dir + "\n")
+		}
+	}
+	if add.Len() == 0 {
+		return nil
+	}
 	if err := os.WriteFile(file, append(known, add.String()...), 0o600); err != nil {
-		return fmt.Errorf("record cgroups of the run: %w", err)
+		return fmt.Errorf("record directories that the run leaves: %w", err)
 	}
 	return nil
 }
 
-// RemoveForeignCgroups removes the recorded cgroups of the run with this state directory, and returns their number. A cgroup that
-// another program uses now remains: only an empty one can be removed.
-func RemoveForeignCgroups(state string) (removed int, err error) {
-	text, err := os.ReadFile(filepath.Join(state, foreignFile))
+// RemoveForeign removes the recorded cgroups and directories of the run with this state directory, and returns the number of cgroups. One
+// that another program uses now remains: only an empty directory can be removed.
+func RemoveForeign(state string) (cgroups int, err error) {
+	cgroups, err = removeForeign(filepath.Join(state, foreignCgroups))
+	_, bad := removeForeign(filepath.Join(state, foreignDirs))
+	return cgroups, errors.Join(err, bad)
+}
+
+func removeForeign(file string) (removed int, err error) {
+	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("remove cgroups of the run: %w", err)
+		return 0, fmt.Errorf("remove directories that the run leaves: %w", err)
 	}
 	var errs []error
 	for line := range strings.Lines(string(text)) {
-		switch err := unix.Rmdir(strings.TrimSuffix(line, "\n")); {
+		dir := strings.TrimSuffix(line, "\n")
+		switch err := unix.Rmdir(dir); {
 		case err == nil:
 			removed++
-		case !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EBUSY) && !errors.Is(err, unix.ENOTEMPTY):
-			errs = append(errs, fmt.Errorf("remove cgroup %s: %w", strings.TrimSpace(line), err))
+		case !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EBUSY) && !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.ENOTDIR):
+			errs = append(errs, &fs.PathError{Op: "rmdir", Path: dir, Err: err})
 		}
 	}
 	return removed, errors.Join(errs...)

@@ -21,8 +21,8 @@ func TestForeignCgroups(t *testing.T) {
 	}
 	remove := func(want int) {
 		t.Helper()
-		if n, err := engine.RemoveForeignCgroups(state); n != want || err != nil {
-			t.Errorf("RemoveForeignCgroups() = %d, %v; want %d", n, err, want)
+		if n, err := engine.RemoveForeign(state); n != want || err != nil {
+			t.Errorf("RemoveForeign() = %d, %v; want %d", n, err, want)
 		}
 	}
 	remove(0)
@@ -44,5 +44,48 @@ func TestForeignCgroups(t *testing.T) {
 	}
 	if err := (engine.Session{State: state}).RecordForeignCgroups("x"); err != nil {
 		t.Errorf("without cgroups: %v", err)
+	}
+}
+
+// Only empty directories that did not exist before are removed.
+func TestForeignDirs(t *testing.T) {
+	for name, tt := range map[string]struct {
+		before, file, left bool
+	}{
+		"new":         {},
+		"the user's":  {before: true, left: true},
+		"with a file": {file: true, left: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := engine.Session{State: t.TempDir()}
+			dir := filepath.Join(t.TempDir(), "opt", "containerd")
+			bin := filepath.Join(dir, "bin")
+			fill := func() {
+				if err := os.MkdirAll(bin, 0o711); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tt.before {
+				fill()
+			}
+			if err := s.RecordForeignDirs(bin, dir, filepath.Dir(dir)); err != nil {
+				t.Fatal(err)
+			}
+			fill()
+			file := filepath.Join(bin, "program")
+			if tt.file {
+				if err := os.WriteFile(file, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n, err := engine.RemoveForeign(s.State); n != 0 || err != nil {
+				t.Errorf("RemoveForeign() = %d, %v; want no cgroups", n, err)
+			}
+			for path, want := range map[string]bool{filepath.Dir(dir): tt.left, bin: tt.left, file: tt.file} {
+				if _, err := os.Lstat(path); (err == nil) != want {
+					t.Errorf("%s: %v; left should be %v", path, err, want)
+				}
+			}
+		})
 	}
 }

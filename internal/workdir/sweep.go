@@ -168,7 +168,7 @@ func remove(ctx context.Context, id string, dirs []string, groups *cgroup.Hierar
 	n, err := killStray(dirs)
 	s.Processes += n
 	errs = append(errs, err)
-	n, err = engine.RemoveForeignCgroups(dirs[len(dirs)-1])
+	n, err = engine.RemoveForeign(dirs[len(dirs)-1])
 	s.Cgroups += n
 	errs = append(errs, err)
 	s.Mounts, err = unmountBelow(dirs)

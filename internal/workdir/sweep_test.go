@@ -86,22 +86,31 @@ func TestSweepIgnoresOtherFiles(t *testing.T) {
 	}
 }
 
-// Cgroups of other programs that the run has recorded are removed if they are empty.
-func TestSweepOfForeignCgroups(t *testing.T) {
+// Cgroups and directories of other programs that the run has recorded are removed if they are empty.
+func TestSweepOfForeignDirs(t *testing.T) {
 	roots, id, hierarchy := newRoots(t), newID(), t.TempDir()
 	dead(t, roots, id)
 	s := engine.Session{State: filepath.Join(roots.State, id), Cgroups: &cgroup.Hierarchy{Mounts: []cgroup.Mount{{Dir: hierarchy}}}}
 	if err := s.RecordForeignCgroups("vc"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(hierarchy, "vc"), 0o700); err != nil {
+	opt := filepath.Join(t.TempDir(), "opt")
+	if err := s.RecordForeignDirs(opt); err != nil {
 		t.Fatal(err)
+	}
+	for _, dir := range []string{filepath.Join(hierarchy, "vc"), opt} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if diff := cmp.Diff([]workdir.Swept{{RunID: id, Cgroups: 1, Files: true}}, sweep(t, roots, nil)); diff != "" {
 		t.Errorf("swept (-want +got):\n%s", diff)
 	}
 	if exists(t, filepath.Join(hierarchy, "vc")) {
 		t.Error("the cgroup is left")
+	}
+	if exists(t, opt) {
+		t.Error("the directory is left")
 	}
 }
 

@@ -39,7 +39,6 @@ type daemon struct {
 	entries entries         // of a private daemon's configuration
 	// programs are the paths of a private daemon's programs.
 	programs []string
-	opt      optDir
 }
 
 func (d *daemon) String() string {
@@ -215,7 +214,7 @@ func (d *daemon) close(ctx context.Context) error {
 	defer cancel()
 	defer d.disconnect()
 	if d.private != nil {
-		return errors.Join(d.private.Stop(ctx), d.opt.remove())
+		return d.private.Stop(ctx)
 	}
 	_, err := d.sweepImages(ctx)
 	return err

@@ -65,7 +65,7 @@ func (d *Driver) Candidates(ctx context.Context, s engine.Session) []engine.Cand
 	for _, r := range found {
 		for n, t := range r.Targets(name) {
 			c := engine.Candidate{
-				Info: engine.Info{Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation},
+				Info: engine.Info{Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation, SmallGuest: r.SmallGuest},
 				Err:  cmp.Or(err, r.Err), Default: n == 0,
 			}
 			switch {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -208,7 +207,7 @@ func startPrivate(ctx context.Context, s engine.Session) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{session: s, host: "unix://" + filepath.Join(dirs.State, "sock"), programs: found.all, opt: newOptDir("/opt/containerd")}
+	d := &daemon{session: s, host: "unix://" + filepath.Join(dirs.State, "sock"), programs: found.all}
 	var needs, shims []string
 	if d.entries, needs, shims, err = findEntries(ctx, s, dirs.State); err != nil {
 		return nil, fmt.Errorf("configure a private Docker daemon: %w", err)
@@ -234,7 +233,7 @@ func startPrivate(ctx context.Context, s engine.Session) (*daemon, error) {
 	d.private, err = managed.Start(ctx, s, managed.Config{
 		Name: name,
 		Args: []string{found.dockerd, "--config-file", file},
-		Env:  []string{"PATH=" + path}, Needs: needs, Syslog: len(shims) > 0, Cgroups: cgroups,
+		Env:  []string{"PATH=" + path}, Needs: needs, Syslog: len(shims) > 0, Cgroups: cgroups, Dirs: optDirs,
 		Ready: func(ctx context.Context) error {
 			if err := listening(ctx, filepath.Join(dirs.State, "sock")); err != nil {
 				return err
@@ -249,37 +248,15 @@ func startPrivate(ctx context.Context, s engine.Session) (*daemon, error) {
 		}
 		err = errors.Join(err, d.private.Stop(ctx))
 	}
-	err = errors.Join(err, d.opt.remove())
 	if ctx.Err() == nil {
 		err = &engine.UnsupportedError{What: name, Reason: err.Error()}
 	}
 	return nil, err
 }
 
-// optDir is the directory for additional programs of containerd. The containerd of dockerd makes it on the host, because dockerd
-// has no option for its path.
-type optDir struct {
-	path    string
-	existed bool
-}
-
-func newOptDir(path string) optDir {
-	_, err := os.Lstat(path)
-	return optDir{path: path, existed: !errors.Is(err, fs.ErrNotExist)}
-}
-
-// remove removes the directory if it did not exist before the daemon, and is empty.
-func (o optDir) remove() error {
-	if o.existed {
-		return nil
-	}
-	for _, dir := range []string{filepath.Join(o.path, "bin"), filepath.Join(o.path, "lib"), o.path} {
-		if err := unix.Rmdir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
-			return &fs.PathError{Op: "rmdir", Path: dir, Err: err}
-		}
-	}
-	return nil
-}
+// optDirs are for additional programs of containerd. The containerd of dockerd makes them on the host, because dockerd has no option for
+// their path.
+var optDirs = []string{"/opt/containerd/bin", "/opt/containerd/lib", "/opt/containerd", "/opt"}
 
 // configure writes the daemon's configuration. The bridge is in a network namespace of its own. It has no packet filter rules,
 // because the namespace has no way out.

@@ -59,6 +59,9 @@ func user(t *testing.T) (engine.Session, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := s.RecordForeignDirs(docker.OptDirs...); err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.Command(dockerd, "--config-file", file)
 	cmd.Stdout, cmd.Stderr = log, log
 	done, err := s.Launcher.Start(cmd)
@@ -69,6 +72,9 @@ func user(t *testing.T) (engine.Session, string) {
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		<-done
+		if _, err := engine.RemoveForeign(s.State); err != nil {
+			t.Error(err)
+		}
 	})
 	if err := docker.Listening(t.Context(), socket); err != nil {
 		t.Fatal(err)

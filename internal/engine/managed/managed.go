@@ -92,8 +92,13 @@ type Config struct {
 	Env []string
 	// Syslog gives the programs in the daemon's namespace a socket of the system's log, from the time that the daemon is ready.
 	Syslog bool
+	// SharedMounts propagates the daemon's mounts to mount namespaces that its programs make. Nothing propagates to the host.
+	SharedMounts bool
 	// Cgroups are top-level cgroups that the daemon's programs make and leave behind. Stop removes those that did not exist before.
 	Cgroups []string
+	// Dirs are directories of the host that the daemon's programs make and leave behind empty. A directory precedes its parent. Stop removes
+	// those that did not exist before.
+	Dirs []string
 	// Ready waits until the daemon serves requests, or until the context ends.
 	Ready func(context.Context) error
 }
@@ -125,7 +130,7 @@ func Start(ctx context.Context, s engine.Session, c Config) (*Daemon, error) {
 	if s.EngineCPUs != "" && s.Cgroups == nil {
 		return nil, errors.Join(fmt.Errorf("start %s on CPUs %s: this program may not make cgroups", c.Name, s.EngineCPUs), dirs.remove())
 	}
-	if err = s.RecordForeignCgroups(c.Cgroups...); err == nil {
+	if err = errors.Join(s.RecordForeignCgroups(c.Cgroups...), s.RecordForeignDirs(c.Dirs...)); err == nil {
 		d.network, err = network.New()
 	}
 	if err != nil {
@@ -236,6 +241,9 @@ func (d *Daemon) launch() error {
 		return err
 	}
 	args = append([]string{"daemon", "--network", "3"}, args...)
+	if d.config.SharedMounts {
+		args = append(args, "--share")
+	}
 	args = append(append(args, "--"), d.config.Args...)
 	log, err := os.OpenFile(d.logFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -333,6 +341,13 @@ func (d *Daemon) Err() error {
 	return fmt.Errorf("%s: %w%s", d.config.Name, &process.ExitError{Command: d.config.Args[0], Exit: *exit}, d.logEnd())
 }
 
+// Exited returns a channel that is closed when the daemon has exited. After a restart there is another one.
+func (d *Daemon) Exited() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.exited
+}
+
 // lostLimit is the deadline for the exit of a daemon after its connections broke. A busy host may need seconds.
 const lostLimit = 5 * time.Second
 
@@ -341,10 +356,7 @@ const lostLimit = 5 * time.Second
 func (d *Daemon) Lost(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lostLimit)
 	defer cancel()
-	d.mu.Lock()
-	exited := d.exited
-	d.mu.Unlock()
-	_ = engine.Await(ctx, exited)
+	_ = engine.Await(ctx, d.Exited())
 	return d.Err()
 }
 
@@ -435,7 +447,7 @@ func (d *Daemon) Stop(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("stop %s: %w", d.config.Name, err))
 		}
 	}
-	if _, err := engine.RemoveForeignCgroups(d.session.State); err != nil {
+	if _, err := engine.RemoveForeign(d.session.State); err != nil {
 		errs = append(errs, fmt.Errorf("stop %s: %w", d.config.Name, err))
 	}
 	if err := d.closeSyslog(); err != nil {

@@ -156,6 +156,44 @@ func TestDaemonIsIsolated(t *testing.T) {
 	}
 }
 
+// A mount of a daemon reaches a mount namespace that a child has made before, only if the configuration shares mounts. It never
+// reaches the host.
+func TestSharedMounts(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		t.Run(strconv.FormatBool(shared), func(t *testing.T) {
+			s := session(t)
+			mounts := mountTable(t)
+			c := daemon(t, s, `
+				mkdir "$HOME/plain" /run/private
+				mkfifo "$HOME/go" "$HOME/made"
+				unshare --mount --propagation slave sh -c 'echo >"$HOME/made"; read line <"$HOME/go"; cat /proc/self/mounts >"$HOME/child"' &
+				read line <"$HOME/made"
+				mount -t tmpfs later "$HOME/plain"
+				mount -t tmpfs later /run/private
+				echo >"$HOME/go"
+				wait
+				echo ready >"$FIFO"
+				exec sleep 1000`)
+			c.SharedMounts = shared
+			d := start(t, s, c)
+			child, err := os.ReadFile(filepath.Join(d.Dirs().Data, "child"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := 0
+			if shared {
+				want = 2
+			}
+			if got := strings.Count(string(child), "later "); got != want {
+				t.Errorf("the child sees %d of the daemon's two later mounts, want %d:\n%s", got, want, child)
+			}
+			if now := mountTable(t); now != mounts {
+				t.Errorf("the host's mounts have changed:\n%s\nbefore:\n%s", now, mounts)
+			}
+		})
+	}
+}
+
 // lives reports whether a process runs. A zombie does not.
 func lives(t *testing.T, pid int) bool {
 	t.Helper()

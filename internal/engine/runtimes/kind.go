@@ -31,6 +31,8 @@ type Kind struct {
 	Missing map[engine.Capability]string
 	// NoProcessLimit is the reason why a container has no limit of processes; empty if it has one.
 	NoProcessLimit string
+	// SmallGuest is the remedy for a virtual machine with too little memory: see engine.Info.
+	SmallGuest string
 	// NoNetwork and HostNetwork are the global flags for the two networks.
 	NoNetwork, HostNetwork []string
 	// Cannot returns the capabilities that this version lacks, with the reasons.
@@ -103,6 +105,7 @@ var kinds = []Kind{
 			engine.NetworkHost: "Kata refuses the host's network: the network of a container is an interface of its virtual machine",
 		},
 		NoProcessLimit: "Kata removes the limit of processes before it starts the container in the guest",
+		SmallGuest:     "enlarge it by the option memory=MIB",
 		// The engines declare containerd-shim*. Its name is in full only beyond the 15 bytes that the kernel keeps.
 		Programs: monitor.Programs{
 			monitor.Hypervisor: {

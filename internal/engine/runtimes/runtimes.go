@@ -99,7 +99,7 @@ func Candidates(ctx context.Context, s engine.Session, engineName string, refuse
 
 // Info returns the facts about a target that the runtime determines.
 func (r Runtime) Info(t target.Target) engine.Info {
-	return engine.Info{Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation}
+	return engine.Info{Target: t, Binary: r.Binary, Version: r.Version, Isolation: r.Isolation, SmallGuest: r.SmallGuest}
 }
 
 // Get finds the runtime of a target, queries its version, and checks the target's requirements. If the runtime cannot be used the

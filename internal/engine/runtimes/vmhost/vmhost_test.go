@@ -160,11 +160,16 @@ func TestProveUse(t *testing.T) {
 	proc(t, dir, "12", boot, "anon_inode:kvm-vm")
 	proc(t, dir, "13", boot) // exiting
 	proc(t, dir, "14", "runsc-gofer\x00gofer\x00", "/dev/null")
+	proc(t, dir, "15", boot, "/dev/null") // it has closed a part of its descriptors
+	if err := os.WriteFile(filepath.Join(dir, "15", "stat"), []byte("15 (a ) b) R 1 15 15 0 -1 4194564 0 0"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		pids []int
 		want string
 	}{
 		{pids: []int{10}},
+		{pids: []int{15}},
 		{pids: []int{14, 10, 13, 999}},
 		{pids: nil},
 		{[]int{10, 11}, "the sandbox (process 11) holds no virtual machine of KVM"},

@@ -36,8 +36,12 @@ func (r *Report) disagreements(run int) WarningGroup {
 				if a == nil || with == nil || math.Abs(a.Median-with.Median) <= m.Agreement.Tolerance*max(math.Abs(a.Median), math.Abs(with.Median)) {
 					continue
 				}
-				g.Items = append(g.Items, fmt.Sprintf("%s on %s: %s is %s, and %s is %s%s", b.Title(), row.Target,
-					m.Name, Signed(a.Median, m.Unit), m.Agreement.With, Signed(with.Median, m.Unit), s.parts(m, row.Target, a.Median-with.Median)))
+				text := fmt.Sprintf("%s on %s: %s is %s, and %s is %s%s", b.Title(), row.Target,
+					m.Name, Signed(a.Median, m.Unit), m.Agreement.With, Signed(with.Median, m.Unit), s.parts(m, row.Target, a.Median-with.Median))
+				if a.Median < 0 {
+					text += fmt.Sprintf("; a cost below zero is noise of the host: compare %s instead", m.Agreement.With)
+				}
+				g.Items = append(g.Items, text)
 			}
 		}
 	}

@@ -63,6 +63,10 @@ func TestDisagreements(t *testing.T) {
 	if less := items(doubled(0.5)); len(less) != 1 || !strings.Contains(less[0], "the difference of −8") {
 		t.Errorf("with half the value warnings are %q", less)
 	}
+	const noise = "noise of the host: compare Create instead"
+	if less := items(doubled(-0.1)); len(less) != 1 || !strings.Contains(less[0], noise) || strings.Contains(got[0], noise) {
+		t.Errorf("with a value below zero warnings are %q", less)
+	}
 	run := doubled(2)
 	run.Bench[0].Metrics = slices.DeleteFunc(run.Bench[0].Metrics, func(m result.Metric) bool { return m.Group == "Rest" })
 	if bare := items(run); len(bare) != 1 || strings.Contains(bare[0], "mostly") {

@@ -76,10 +76,13 @@ func TestCRIOConfig(t *testing.T) {
 	c := crioConfig{
 		state: "/run/ts", data: "/var/ts", socket: "/run/ts/c.sock", network: "/run/ts/cni", registry: "127.0.0.1:5000",
 		pause: "127.0.0.1:5000/touchstone/probe:latest", programs: programs{conmon: "/usr/bin/conmon", pinns: "/usr/bin/pinns", cni: "/usr/lib/cni"},
-		handlers: []crioHandler{{"runc-0", aRunc.Binary}, {"crun-1", aCrun.Binary}},
+		handlers: []crioHandler{{name: "runc-0", binary: aRunc.Binary}, {name: "crun-1", binary: aCrun.Binary}},
 	}
 	golden(t, "crio.conf", c.text())
 	golden(t, "storage.conf", c.storage())
+	c.handlers, c.guests = append(c.handlers, crioHandler{name: "kata-2", binary: aKata.Shim, config: "/run/ts/kata-2.toml"}), true
+	golden(t, "crio-kata.conf", c.text())
+	golden(t, "storage-kata.conf", c.storage())
 }
 
 // fit describes the handler of a target, or refuses the target with the reason.
@@ -109,9 +112,9 @@ func TestFit(t *testing.T) {
 		{target: "crio/crun", runtime: aCrun, want: ""},
 		{target: "crio/runsc", runtime: aRunsc, want: " --overlay2=root:memory hide io.kubernetes.cri"},
 		{target: "crio/runsc@overlay2=none", runtime: aRunsc, want: " --overlay2=none hide io.kubernetes.cri"},
-		{target: "crio/kata", runtime: aKata, err: "CRI-O reports the hypervisor as the process of each container"},
-		{target: "crio/kata", runtime: runtimes.Runtime{Name: "kata", Type: aKata.Type}, err: "CRI-O reports the hypervisor as the process of each container"},
-		{target: "crio/rune", runtime: aShim, err: "CRI-O calls OCI runtimes, not shims such as io.containerd.rune.v2"},
+		{target: "crio/kata", runtime: aKata, want: ""},
+		{target: "crio/kata@hypervisor=qemu", runtime: aKata, want: ""},
+		{target: "crio/rune", runtime: aShim, err: "CRI-O calls OCI runtimes and Kata's shim, not shims such as io.containerd.rune.v2"},
 	} {
 		fit := fitContainerd
 		if strings.HasPrefix(tt.target, "crio/") {

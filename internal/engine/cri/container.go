@@ -25,6 +25,8 @@ import (
 const (
 	// cancelGrace is the time in which the engine may finish a call after the caller's context has ended.
 	cancelGrace = 10 * time.Second
+	// killGrace is the engine's time for the end of a call after the pod's processes were killed.
+	killGrace = 30 * time.Second
 	// confirmRounds bounds the requests for an exit that the engine has not recorded yet. The pause after each request is
 	// longer than the one before by confirmStep: about ten seconds in all. The exit is then seen late by a few
 	// hundredths of the time that the engine took.
@@ -46,20 +48,26 @@ type container struct {
 	log   *crilog.Follower
 	pod   string // the engine's ID of the pod; empty before it exists
 	name  string // the engine's ID of the container; empty before it exists
+	// unwatch ends the watch of a virtual machine's processes. It is nil without a watch.
+	unwatch context.CancelFunc
+
+	sandboxes []string // the IDs of virtual machines whose files may be left; see findSandboxes
 
 	updating sync.Mutex
 	limits   engine.Resources // of the pod, guarded by updating
 
-	mu      sync.Mutex
-	event   *exitEvent // nil for an engine without exit events
-	guest   *exitEvent // the exit of a pod that is a virtual machine; nil for other pods
-	started bool
-	stopped bool // a request to stop it was made
-	exited  bool // exit is known
-	exit    engine.Exit
-	lost    error // the virtual machine ended before the program
-	removed bool  // the engine has removed the container and the pod
-	deleted bool
+	mu       sync.Mutex
+	event    *exitEvent // nil for an engine without exit events
+	guest    *exitEvent // the exit of a pod that is a virtual machine; nil for other pods
+	started  bool       // it may have been started
+	ran      bool       // Start has returned without an error
+	shimless bool       // the virtual machine's shim has exited
+	stopped  bool       // a request to stop it was made
+	exited   bool       // exit is known
+	exit     engine.Exit
+	lost     error // the virtual machine ended before the program
+	removed  bool  // the engine has removed the container and the pod
+	deleted  bool
 }
 
 func (c *container) ID() string { return c.id }
@@ -71,13 +79,17 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 		return err
 	}
 	cgroupParent := ""
+	var kill func(context.Context)
 	if c.group != nil {
 		cgroupParent = c.group.Path()
+		if c.e.handler.guest != nil {
+			kill = c.kill
+		}
 	}
 	limits := c.e.handler.resources(spec.Resources)
 	limits.OomScoreAdj = int64(c.e.session.Launcher.OOMScore())
 	pod := podConfig(spec, limits, c.e.session.RunID, c.dir, cgroupParent)
-	made, err := step(ctx, "RunPodSandbox", uninterrupted(s.RunPodSandbox), &api.RunPodSandboxRequest{Config: pod, RuntimeHandler: c.e.handler.name})
+	made, err := step(ctx, "RunPodSandbox", killing(s.RunPodSandbox, kill), &api.RunPodSandboxRequest{Config: pod, RuntimeHandler: c.e.handler.name})
 	c.pod = made.GetPodSandboxId()
 	if err == nil {
 		err = context.Cause(ctx)
@@ -86,15 +98,18 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 		return err
 	}
 	request := &api.CreateContainerRequest{PodSandboxId: c.pod, Config: containerConfig(spec, limits, c.e.session.RunID, c.dir, spec.Image == s.image), SandboxConfig: pod}
-	answer, err := step(ctx, "CreateContainer", uninterrupted(s.CreateContainer), request)
+	answer, err := step(ctx, "CreateContainer", killing(s.CreateContainer, kill), request)
 	c.name = answer.GetContainerId()
 	if err == nil {
 		err = context.Cause(ctx)
 	}
-	if err == nil && s.exits != nil {
-		c.event, err = s.exits.expect(ctx, c.name)
+	if err == nil && c.e.exits != nil {
+		c.event, err = c.e.exits.expect(ctx, c.name)
 		if err == nil && c.e.handler.guest != nil {
-			c.guest, err = s.exits.expect(ctx, c.pod)
+			c.guest, err = c.e.exits.expect(ctx, c.pod)
+		}
+		if err == nil && c.e.isGuestOfCRIO() {
+			err = c.watchGuest(ctx)
 		}
 	}
 	return err
@@ -137,15 +152,55 @@ func step[Q, A any](ctx context.Context, name string, call rpc[Q, A], request Q)
 
 // uninterrupted returns a call that may go on for cancelGrace after ctx is cancelled. Only the response names the objects to
 // remove. Until then their names are taken, and they cannot be removed.
-func uninterrupted[Q, A any](call rpc[Q, A]) rpc[Q, A] {
+func uninterrupted[Q, A any](call rpc[Q, A]) rpc[Q, A] { return lasting(call, cancelGrace) }
+
+func lasting[Q, A any](call rpc[Q, A], grace time.Duration) rpc[Q, A] {
 	return func(ctx context.Context, request Q, _ ...grpc.CallOption) (answer A, err error) {
 		if ctx.Err() != nil {
 			return answer, context.Cause(ctx)
 		}
-		inner, cancel := engine.WithGracePeriod(ctx, cancelGrace)
+		inner, cancel := engine.WithGracePeriod(ctx, grace)
 		defer cancel()
 		return call(inner, request)
 	}
+}
+
+// killing returns an uninterrupted call that makes a part of a pod. If it still goes on cancelGrace after ctx is cancelled, kill is
+// called, which kills the processes of the pod, and the call may go on for killGrace. The engine then sees the exit of the shim,
+// removes the parts of the pod and responds. After a cancelled call it would remove them in the background, and only after its requests
+// to a shim that hangs have timed out. kill is nil for a pod without a virtual machine: its runtime does not wait for a guest.
+func killing[Q, A any](call rpc[Q, A], kill func(context.Context)) rpc[Q, A] {
+	if kill == nil {
+		return uninterrupted(call)
+	}
+	call = lasting(call, cancelGrace+killGrace)
+	return func(ctx context.Context, request Q, _ ...grpc.CallOption) (A, error) {
+		answered, answer := context.WithCancel(context.WithoutCancel(ctx))
+		ended := make(chan struct{})
+		unused := context.AfterFunc(ctx, func() {
+			defer close(ended)
+			unlessEnded(answered, cancelGrace, kill)
+		})
+		defer func() {
+			answer()
+			if !unused() {
+				<-ended
+			}
+		}()
+		return call(ctx, request)
+	}
+}
+
+// unlessEnded calls late if ctx does not end within a time. It returns when one of both has ended.
+func unlessEnded(ctx context.Context, within time.Duration, late func(context.Context)) (called bool) {
+	limited, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	<-limited.Done()
+	if ctx.Err() != nil {
+		return false
+	}
+	late(ctx)
+	return true
 }
 
 // removing returns a call for which an object that does not exist is no error.
@@ -160,6 +215,7 @@ func removing[Q, A any](call rpc[Q, A]) rpc[Q, A] {
 func (c *container) undo(ctx context.Context) error {
 	ctx, cancel := engine.WithUndoLimit(ctx)
 	defer cancel()
+	c.findSandboxes()
 	if c.pod == "" {
 		left, err := c.e.service.ListPodSandbox(ctx, &api.ListPodSandboxRequest{
 			Filter: &api.PodSandboxFilter{LabelSelector: map[string]string{runLabel: c.e.session.RunID, idLabel: c.id}},
@@ -205,6 +261,7 @@ func (c *container) Start(ctx context.Context) error {
 	c.mu.Lock()
 	// A cancelled call may have worked.
 	c.started = c.started || err == nil || ctx.Err() != nil
+	c.ran = c.ran || err == nil
 	c.mu.Unlock()
 	if err != nil {
 		return c.explain(ctx, "start", c.specify(err))
@@ -286,6 +343,10 @@ func (c *container) stop(ctx context.Context, timeout time.Duration) error {
 	c.mu.Lock()
 	c.stopped = true
 	c.mu.Unlock()
+	return c.requestStop(ctx, timeout)
+}
+
+func (c *container) requestStop(ctx context.Context, timeout time.Duration) error {
 	_, err := c.e.service.StopContainer(ctx, &api.StopContainerRequest{ContainerId: c.name, Timeout: int64(timeout / time.Second)})
 	return err
 }
@@ -348,7 +409,7 @@ func (c *container) findLostGuest(ctx context.Context, op string, exit engine.Ex
 	return err
 }
 
-// waitForEvent waits for the exit event, which holds the exit code. It makes no request.
+// waitForEvent waits for the exit event. It makes no request, unless the event lacks the exit code.
 func (c *container) waitForEvent(ctx context.Context) (engine.Exit, error) {
 	err := engine.Call(ctx, func() error { return engine.Await(ctx, c.event.done) })
 	if err == nil {
@@ -356,6 +417,9 @@ func (c *container) waitForEvent(ctx context.Context) (engine.Exit, error) {
 	}
 	if err != nil {
 		return engine.Exit{}, err
+	}
+	if c.event.code == unknownCode {
+		return c.confirmExit(ctx)
 	}
 	return c.setExit(c.event.code), nil
 }
@@ -402,7 +466,7 @@ type containerStatus struct {
 
 // status requests the state of the container.
 func (c *container) status(ctx context.Context) (containerStatus, error) {
-	answer, err := c.e.service.ContainerStatus(ctx, &api.ContainerStatusRequest{ContainerId: c.name, Verbose: c.event == nil})
+	answer, err := c.e.service.ContainerStatus(ctx, &api.ContainerStatusRequest{ContainerId: c.name, Verbose: c.event == nil || c.e.isGuestOfCRIO()})
 	if err != nil {
 		return containerStatus{}, err
 	}
@@ -445,7 +509,7 @@ func (c *container) confirmExit(ctx context.Context) (engine.Exit, error) {
 		default:
 			return engine.Exit{}, errNoProcess
 		}
-		stop = c.stop(ctx, 0)
+		stop = c.requestStop(ctx, 0) // the process has exited, so this stops nothing
 		pause.Reset(time.Duration(round) * confirmStep)
 		select {
 		case <-pause.C:
@@ -499,7 +563,7 @@ func (c *container) Delete(ctx context.Context) error {
 		return nil
 	}
 	if !removed {
-		if err := c.remove(ctx); err != nil {
+		if err := c.removeByForce(ctx); err != nil {
 			err = c.explain(ctx, "delete", err)
 			if c.e.service.dead() == nil {
 				return err
@@ -514,6 +578,12 @@ func (c *container) Delete(ctx context.Context) error {
 // remove has the engine remove the container and the pod.
 func (c *container) remove(ctx context.Context) error {
 	s := c.e.service
+	c.mu.Lock()
+	removable := c.ran && !c.shimless
+	c.mu.Unlock()
+	if c.name != "" && !removable && c.e.isGuestOfCRIO() {
+		return c.abandon(ctx)
+	}
 	if c.name != "" {
 		if err := c.removeContainer(ctx); err != nil {
 			return err
@@ -576,15 +646,20 @@ func (c *container) clear(ctx context.Context) error {
 			return fmt.Errorf("remove the cgroup of container %q: %w", c.id, err)
 		}
 	}
+	if err := c.removeGuestFiles(); err != nil {
+		return err
+	}
 	var bad error
 	if c.log != nil {
 		if bad = c.log.Finish(ctx); bad != nil && ctx.Err() != nil {
 			return fmt.Errorf("delete container %q: %w", c.id, bad)
 		}
 	}
+	if c.unwatch != nil {
+		c.unwatch()
+	}
 	if c.event != nil {
-		c.e.service.exits.forget(c.name)
-		c.e.service.exits.forget(c.pod)
+		c.e.exits.lose(errForgotten, c.name, c.pod)
 	}
 	if err := os.RemoveAll(c.dir); err != nil {
 		return fmt.Errorf("remove the directory of container %q: %w", c.id, err)

@@ -334,22 +334,29 @@ func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, sh
 	}
 	e.info = engine.Info{
 		Target: t, Binary: e.handler.binary, Version: versions(shared.title(), e.handler.version), Isolation: e.handler.Isolation,
-		Cgroup: s.CgroupMode(), Notes: slices.Concat(shared.notes, e.handler.notes, e.handler.Notes),
+		SmallGuest: e.handler.SmallGuest,
+		Cgroup:     s.CgroupMode(), Notes: slices.Concat(shared.notes, e.handler.notes, e.handler.Notes),
 	}
 	if e.ownsCgroups() {
 		e.info.Overhead = e.handler.overhead()
 	} else {
 		e.info.Notes = append(e.info.Notes, "systemd makes its cgroups, not below the run's: the cost of containers to the host is not known")
 	}
-	exits := "an exit is containerd's exit event, without a request in the phase"
+	exits := "an exit is the exit of the process on the host: the engine has no exit event in use, and the phase holds ContainerStatus as a step"
 	switch {
-	case shared.exits != nil:
+	case shared.isContainerd():
+		e.exits, exits = shared.exits, "an exit is containerd's exit event, without a request in the phase"
+	case e.isGuestOfCRIO() && !e.ownsCgroups():
+		return nil, refuse(t, "CRI-O cannot remove a container in a virtual machine that never started, and without cgroups nothing else can", "let this program make cgroups")
+	case e.isGuestOfCRIO():
+		e.exits, exits = shared.exits, "an exit is CRI-O's exit file of the container, without a request in the phase"
 	case e.handler.Isolation == engine.VM:
-		return nil, refuse(t, noExitOfGuest, "measure it with containerd")
-	default:
-		exits = "an exit is the exit of the process on the host: the engine has no exit event in use, and the phase holds ContainerStatus as a step"
+		return nil, refuse(t, noExitOfGuest, "use --managed for a private engine, or measure it with containerd")
 	}
 	e.info.Notes = append(e.info.Notes, exits)
+	if e.isGuestOfCRIO() {
+		e.info.Notes = append(e.info.Notes, "CRI-O cannot remove a virtual machine whose container never started or whose shim was killed: its processes are killed, and CRI-O's record of the pod stays until the end of the run")
+	}
 	if shared.engine == "cri-o" {
 		e.info.Notes = append(e.info.Notes, "CRI-O sends SIGTERM before SIGKILL, and checks every 100 ms whether a container that it stops has exited")
 	}
@@ -366,6 +373,9 @@ func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, sh
 	}
 	return e, nil
 }
+
+// noExitOfGuest is the reason why a virtual machine cannot be measured with the user's CRI-O.
+const noExitOfGuest = "CRI-O reports the hypervisor as the process of each container in a virtual machine, and cannot remove such a container that never started"
 
 // userHandler finds a handler of the user's own engine.
 func (d *Driver) userHandler(ctx context.Context, t target.Target, s engine.Session, shared *service) (handler, error) {

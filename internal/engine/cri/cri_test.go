@@ -30,6 +30,7 @@ var (
 	containerdGuests = []string{"containerd/kata"}
 	crioTargets      = []string{"crio/runc", "crio/crun"}
 	crioFurther      = []string{"crio/youki", "crio/runsc", "crio/runsc@platform=kvm"}
+	crioGuests       = []string{"crio/kata"}
 )
 
 // versionTargets are for further versions of containerd, one for each shim. The oldest and the newest version run gVisor's
@@ -87,6 +88,8 @@ func conform(t *testing.T, d *cri.Driver, s engine.Session, name string, brief b
 	var gaps map[string]string
 	if d.Describe().Name == "crio" {
 		gaps = enginetest.MonitorGaps(name)
+	} else {
+		gaps = enginetest.ShimGaps(t, name)
 	}
 	var limit time.Duration
 	var overhead engine.Resources
@@ -137,6 +140,7 @@ func TestContainerd(t *testing.T) {
 }
 
 func TestCRIO(t *testing.T) {
-	enginetest.CheckMustRun(t, "crio", slices.Concat(crioTargets, crioFurther)...)
-	conformAll(t, cri.NewCRIO(), "", crioTargets, crioFurther)
+	further := slices.Concat(crioFurther, crioGuests)
+	enginetest.CheckMustRun(t, "crio", slices.Concat(crioTargets, further)...)
+	conformAll(t, cri.NewCRIO(), "", crioTargets, further)
 }

@@ -39,11 +39,11 @@ func findCRIO(ctx context.Context, s engine.Session, b *product) (programs, erro
 }
 
 func fitCRIO(_ engine.Session, _ programs, r runtimes.Runtime, t target.Target) (entry, error) {
-	if kata.IsType(r.Type) {
-		return entry{}, refuse(t, noExitOfGuest, "measure it as containerd/"+r.Name)
-	}
-	if r.Type != "" {
-		return entry{}, refuse(t, "CRI-O calls OCI runtimes, not shims such as "+r.Type, "measure it as containerd/"+r.Name)
+	switch {
+	case kata.IsType(r.Type):
+		return entry{target: t, runtime: r}, nil
+	case r.Type != "":
+		return entry{}, refuse(t, "CRI-O calls OCI runtimes and Kata's shim, not shims such as "+r.Type, "measure it as containerd/"+r.Name)
 	}
 	e, err := fitBinary(r, t)
 	if _, set := r.With(t).Option("overlay2"); r.Kind.Name == "runsc" && !set {
@@ -52,9 +52,6 @@ func fitCRIO(_ engine.Session, _ programs, r runtimes.Runtime, t target.Target) 
 	}
 	return e, err
 }
-
-// noExitOfGuest is the reason why a virtual machine cannot be measured with CRI-O, in its runtime type vm.
-const noExitOfGuest = "CRI-O reports the hypervisor as the process of each container in a virtual machine, so the exit of the container is not known"
 
 // startCRIO starts a private CRI-O.
 func startCRIO(ctx context.Context, s engine.Session, p programs, entries []entry) (*service, error) {
@@ -69,11 +66,17 @@ func startCRIO(ctx context.Context, s engine.Session, p programs, entries []entr
 	}
 	c := crioConfig{state: dirs.State, data: dirs.Data, socket: filepath.Join(dirs.State, "c.sock"), programs: p, network: network, registry: s.Registry.Addr(), pause: s.Registry.Probe()}
 	for _, e := range entries {
-		binary, err := e.binary(dirs.State)
+		h := crioHandler{name: e.handler}
+		if e.runtime.Guest != nil {
+			c.guests, h.binary = true, e.runtime.Shim
+			h.config, err = e.runtime.Guest.Write(dirs.State, e.handler)
+		} else {
+			h.binary, err = e.binary(dirs.State)
+		}
 		if err != nil {
 			return fail(err)
 		}
-		c.handlers = append(c.handlers, crioHandler{e.handler, binary})
+		c.handlers = append(c.handlers, h)
 	}
 	if err := managed.WriteFiles(dirs.State, map[string]string{
 		"crio.conf": c.text(), "policy.json": `{"default": [{"type": "insecureAcceptAnything"}]}` + "\n",
@@ -82,11 +85,13 @@ func startCRIO(ctx context.Context, s engine.Session, p programs, entries []entr
 		return fail(err)
 	}
 	empty := filepath.Join(dirs.State, "conf.d")
-	if err := os.MkdirAll(empty, 0o700); err != nil {
-		return fail(err)
+	for _, dir := range []string{empty, c.exits()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fail(err)
+		}
 	}
-	return startPrivate(ctx, s, managed.Config{
-		Name: "crio",
+	shared, err := startPrivate(ctx, s, managed.Config{
+		Name: "crio", SharedMounts: c.guests,
 		Args: []string{p.engine, "--config", filepath.Join(dirs.State, "crio.conf"), "--config-dir", empty},
 		Env: []string{
 			"CONTAINERS_REGISTRIES_CONF=" + filepath.Join(dirs.State, "registries.conf"),
@@ -95,6 +100,10 @@ func startCRIO(ctx context.Context, s engine.Session, p programs, entries []entr
 		},
 		Needs: needs(p, entries),
 	}, entries, c.socket)
+	if err == nil && c.guests {
+		shared.exitsDir, shared.bundles = c.exits(), filepath.Join(c.state, runRoot, "overlay-containers")
+	}
+	return shared, err
 }
 
 // crioConfig is the configuration of a private CRI-O.
@@ -103,9 +112,19 @@ type crioConfig struct {
 	network, registry, pause string
 	programs                 programs
 	handlers                 []crioHandler
+	// guests means that a handler makes virtual machines. Kata's shim makes a mount namespace with a pod, and must see the root file
+	// systems of containers that CRI-O mounts later.
+	guests bool
 }
 
-type crioHandler struct{ name, binary string }
+// crioHandler calls an OCI runtime, or Kata's shim if it has a configuration.
+type crioHandler struct{ name, binary, config string }
+
+// runRoot is the directory of CRI-O's bundles in its state.
+const runRoot = "run"
+
+// exits is the directory of CRI-O's exit files.
+func (c crioConfig) exits() string { return filepath.Join(c.state, "exits") }
 
 // text writes crio.conf.
 func (c crioConfig) text() string {
@@ -114,7 +133,7 @@ func (c crioConfig) text() string {
 	state := func(name string) string { return quote(filepath.Join(c.state, name)) }
 	line("[crio]")
 	line("root = %s", quote(filepath.Join(c.data, "root")))
-	line("runroot = %s", state("run"))
+	line("runroot = %s", state(runRoot))
 	line(`storage_driver = "overlay"`)
 	line("log_dir = %s", state("logs"))
 	line("version_file = %s", state("version"))
@@ -136,19 +155,26 @@ func (c crioConfig) text() string {
 	line(`apparmor_profile = "unconfined"`)
 	line("hooks_dir = []")
 	line("namespaces_dir = %s", state("ns"))
-	line("container_exits_dir = %s", state("exits"))
+	line("container_exits_dir = %s", quote(c.exits()))
 	line("container_attach_socket_dir = %s", state("attach"))
 	line("enable_criu_support = false")
 	for _, h := range c.handlers {
 		line("[crio.runtime.runtimes.%s]", quote(h.name))
 		line("runtime_path = %s", quote(h.binary))
-		line(`runtime_type = "oci"`)
+		if h.config == "" {
+			line(`runtime_type = "oci"`)
+		} else {
+			line(`runtime_type = "vm"`)
+			line("runtime_config_path = %s", quote(h.config))
+			line("privileged_without_host_devices = true") // Kata cannot pass all devices of the host
+		}
 		line("runtime_root = %s", state(filepath.Join("runtimes", h.name)))
 		line("monitor_path = %s", quote(c.programs.conmon))
 		line(`monitor_cgroup = "pod"`)
 	}
 	line("[crio.image]")
 	line("pause_image = %s", quote(c.pause))
+	line(`pause_command = ""`) // the image's own
 	line("signature_policy = %s", state("policy.json"))
 	line("signature_policy_dir = %s", state("policies")) // by default it makes /etc/crio/policies
 	line("insecure_registries = [%s]", quote(c.registry))
@@ -162,6 +188,11 @@ func (c crioConfig) text() string {
 
 // storage writes storage.conf. Without it the libraries of CRI-O read the host's.
 func (c crioConfig) storage() string {
-	return fmt.Sprintf("[storage]\ndriver = \"overlay\"\ngraphroot = %s\nrunroot = %s\n",
-		quote(filepath.Join(c.data, "root")), quote(filepath.Join(c.state, "run")))
+	text := fmt.Sprintf("[storage]\ndriver = \"overlay\"\ngraphroot = %s\nrunroot = %s\n",
+		quote(filepath.Join(c.data, "root")), quote(filepath.Join(c.state, runRoot)))
+	if c.guests {
+		// By default the driver mounts its directory once more as private, so that no mount in it reaches another namespace.
+		text += "[storage.options.overlay]\nskip_mount_home = \"true\"\n"
+	}
+	return text
 }

@@ -33,7 +33,9 @@ type Engine struct {
 	engine.Missing
 	dir  string // of its containers
 	logs *crilog.Watcher
-	link engine.Link // once the first container has been tried
+	// exits are nil if an exit is the exit of the container's process on the host.
+	exits *exitEvents
+	link  engine.Link // once the first container has been tried
 
 	mu    sync.Mutex
 	group string // parent of the pods' cgroups
@@ -184,6 +186,9 @@ func (e *Engine) ownsCgroups() bool {
 	return e.session.Cgroups != nil && !e.service.systemd && !e.handler.systemd
 }
 
+// isGuestOfCRIO reports whether the engine is CRI-O and its pods are virtual machines.
+func (e *Engine) isGuestOfCRIO() bool { return e.handler.guest != nil && e.service.exitsDir != "" }
+
 // makeGroup makes the cgroup of a pod, and enables the controllers down to it.
 func (e *Engine) makeGroup(g *cgroup.Group) error {
 	name, err := filepath.Rel(filepath.Join("/", e.session.Cgroups.Base()), g.Path())
@@ -288,7 +293,7 @@ func advise(err error, h handler) string {
 		return "choose another platform (systrap works nearly everywhere), or check whether runsc works by hand"
 	case h.guest != nil && (errors.Is(err, runtimes.ErrNoAnswer) || strings.Contains(text, "timed out connecting to")):
 		return "the hypervisor, the guest or its agent did not start: check the programs, the kernel, its image or initrd, and the memory in " + h.guest.File +
-			"; a slow host needs a larger dial_timeout there. Kata logs the guest's console if this file has enable_debug = true and containerd logs at level debug, which a private one does not"
+			"; a slow host needs a larger dial_timeout there. Kata logs the guest's console if this file has enable_debug = true and the engine logs at level debug, which a private one does not"
 	case strings.Contains(text, "syslog delivery error"):
 		return "start a syslog daemon (systemd-journald, rsyslogd, busybox syslogd), or use --managed for a private engine, which has its own"
 	case strings.Contains(text, "hybrid mode"):

@@ -15,29 +15,35 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// exitEvents are the exits of containers by containerd's own event service, which listens at the same socket. There is
-// one subscription for all targets of the engine.
+// exitEvents are the exits of containers by a stream of the engine. There is one stream for all targets of the engine.
 //
 // CRI's GetContainerEvents is not used: containerd 1.6 lacks it; containerd 1.7 gives each event to one
 // subscriber only, so that a kubelet on the same host would miss ours; CRI-O has it off by default.
 type exitEvents struct {
-	conn grpc.ClientConnInterface
+	open exitSource
 
 	mu      sync.Mutex
-	cancel  context.CancelFunc // of the subscription; nil if there is none
-	ended   chan struct{}      // closed when the subscription has ended
+	cancel  context.CancelFunc // of the stream; nil without one
+	ended   chan struct{}      // closed when the stream has ended
 	waiting map[string]*exitEvent
 }
+
+// exitSource opens a stream of exits, which ends with the context. receive calls report for each exit of a container, and returns
+// the reason when the stream ends.
+type exitSource func(context.Context) (receive func(report func(id string, code int)) error, err error)
+
+// unknownCode is the exit code of a stream without codes. The engine's record has the code.
+const unknownCode = -1
 
 // exitEvent is the exit of one container.
 type exitEvent struct {
 	done chan struct{}
-	code int   // once done is closed
+	code int   // once done is closed; may be unknownCode
 	err  error // the reason why the exit stays unknown
 }
 
-func newExitEvents(conn grpc.ClientConnInterface) *exitEvents {
-	return &exitEvents{conn: conn, waiting: map[string]*exitEvent{}}
+func newExitEvents(open exitSource) *exitEvents {
+	return &exitEvents{open: open, waiting: map[string]*exitEvent{}}
 }
 
 // expect returns the future exit event of a container that has not been started.
@@ -54,42 +60,83 @@ func (e *exitEvents) expect(ctx context.Context, id string) (*exitEvent, error) 
 	return w, nil
 }
 
-// forget drops the event of a container that was deleted.
-func (e *exitEvents) forget(id string) {
+// errForgotten is the reason why the exit of a container that was deleted may stay unknown.
+var errForgotten = errors.New("the container was deleted before its exit was known")
+
+// report passes an exit on.
+func (e *exitEvents) report(id string, code int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.waiting, id)
+	e.resolve(id, code, nil)
+}
+
+// lose ends the events of containers whose exits will not be known.
+func (e *exitEvents) lose(err error, ids ...string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, id := range ids {
+		e.resolve(id, 0, err)
+	}
+}
+
+// resolve passes an exit to the container with this ID, if one waits. It must be called with the mutex held.
+func (e *exitEvents) resolve(id string, code int, err error) {
+	if w, ok := e.waiting[id]; ok {
+		w.set(code, err)
+		delete(e.waiting, id)
+	}
 }
 
 // subscribe must be called with the mutex held.
 func (e *exitEvents) subscribe(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	stream, err := events.NewEventsClient(e.conn).Subscribe(ctx, &events.SubscribeRequest{
-		Filters: []string{`namespace=="k8s.io",topic=="/tasks/exit"`},
-	})
+	receive, err := e.open(ctx)
 	if err != nil {
 		cancel()
-		return fmt.Errorf("subscribe to events: %w", err)
+		return err
 	}
 	ended := make(chan struct{})
 	e.cancel, e.ended = cancel, ended
 	go func() {
 		defer close(ended)
-		err := e.receive(stream)
+		err := receive(e.report)
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.cancel = nil
 		cancel()
-		for id, w := range e.waiting {
-			w.set(0, fmt.Errorf("the engine's event stream has ended: %w", err))
-			delete(e.waiting, id)
+		for id := range e.waiting {
+			e.resolve(id, 0, fmt.Errorf("the engine's event stream has ended: %w", err))
 		}
 	}()
 	return nil
 }
 
-// receive passes events on until the stream ends.
-func (e *exitEvents) receive(stream events.Events_SubscribeClient) error {
+// close ends the subscription.
+func (e *exitEvents) close() {
+	e.mu.Lock()
+	cancel, ended := e.cancel, e.ended
+	e.mu.Unlock()
+	if cancel != nil {
+		cancel()
+		<-ended
+	}
+}
+
+// taskExits is containerd's own event service, which listens at the same socket.
+func taskExits(conn grpc.ClientConnInterface) exitSource {
+	return func(ctx context.Context) (func(func(string, int)) error, error) {
+		stream, err := events.NewEventsClient(conn).Subscribe(ctx, &events.SubscribeRequest{
+			Filters: []string{`namespace=="k8s.io",topic=="/tasks/exit"`},
+		})
+		if err != nil {
+			return nil, fmt.Errorf("subscribe to events: %w", err)
+		}
+		return func(report func(string, int)) error { return receiveTasks(stream, report) }, nil
+	}
+}
+
+// receiveTasks passes the exits of containers on until the stream ends.
+func receiveTasks(stream events.Events_SubscribeClient, report func(string, int)) error {
 	for {
 		envelope, err := stream.Recv()
 		if err != nil {
@@ -105,23 +152,7 @@ func (e *exitEvents) receive(stream events.Events_SubscribeClient) error {
 		if exit.GetID() != exit.GetContainerID() {
 			continue // of an exec
 		}
-		e.mu.Lock()
-		if w, ok := e.waiting[exit.GetContainerID()]; ok {
-			w.set(int(exit.GetExitStatus()), nil)
-			delete(e.waiting, exit.GetContainerID())
-		}
-		e.mu.Unlock()
-	}
-}
-
-// close ends the subscription.
-func (e *exitEvents) close() {
-	e.mu.Lock()
-	cancel, ended := e.cancel, e.ended
-	e.mu.Unlock()
-	if cancel != nil {
-		cancel()
-		<-ended
+		report(exit.GetContainerID(), int(exit.GetExitStatus()))
 	}
 }
 

@@ -3,6 +3,9 @@ package cri
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,7 +15,9 @@ import (
 	"google.golang.org/grpc"
 	api "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 )
 
 // requestTime is the duration of a request by the test's fake clock.
@@ -82,6 +87,22 @@ func TestExitRecordedLate(t *testing.T) {
 	}
 }
 
+// An exit event without a code precedes the engine's record, which has the code.
+func TestExitWithoutCode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := &slowRecorder{recorded: time.Now().Add(5 * time.Millisecond)}
+		c := &container{e: &Engine{service: &service{client: &client{RuntimeServiceClient: slow}}}, event: &exitEvent{done: make(chan struct{})}}
+		time.AfterFunc(time.Second, func() { c.event.set(unknownCode, nil) })
+		began := time.Now()
+		if exit, err := c.Wait(t.Context()); err != nil || exit != (engine.Exit{Code: 3}) {
+			t.Errorf("Wait() = %+v, %v; want exit code 3", exit, err)
+		}
+		if took := time.Since(began); slow.requests == 0 || took > time.Second+10*time.Millisecond {
+			t.Errorf("Wait took %v and %d requests", took, slow.requests)
+		}
+	})
+}
+
 // The exit of a program that ended with its virtual machine is an error, and other exits are not.
 func TestLostGuest(t *testing.T) {
 	const killed = 128 + int(syscall.SIGKILL)
@@ -117,5 +138,144 @@ func TestLostGuest(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A call that hangs after its caller's deadline ends when the processes of the pod are killed, with the engine's own response.
+func TestHangingCall(t *testing.T) {
+	const undoing = 2 * time.Second
+	errKilled := errors.New("shim exited")
+	for _, c := range []struct {
+		name    string
+		given   time.Duration // the deadline of the caller
+		needs   time.Duration // duration of the call by itself
+		deaf    bool          // the call does not end with the processes
+		nothing bool          // the pod has no cgroup
+		took    time.Duration
+		killed  bool
+		want    error
+	}{
+		{name: "in time", given: time.Minute, needs: time.Second, took: time.Second},
+		{name: "late", given: time.Minute, needs: time.Minute + cancelGrace/2, took: time.Minute + cancelGrace/2},
+		{name: "hangs", given: time.Minute, needs: time.Hour, took: time.Minute + cancelGrace + undoing, killed: true, want: errKilled},
+		{name: "hangs for ever", given: time.Minute, needs: time.Hour, deaf: true, took: time.Minute + cancelGrace + killGrace, killed: true, want: context.Canceled},
+		{name: "no cgroup", given: time.Minute, needs: time.Hour, nothing: true, took: time.Minute + cancelGrace, want: context.Canceled},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				killed := make(chan struct{})
+				kill := func(context.Context) { close(killed) }
+				if c.nothing {
+					kill = nil
+				}
+				call := func(ctx context.Context, n int, _ ...grpc.CallOption) (int, error) {
+					dies := killed
+					if c.deaf {
+						dies = nil
+					}
+					select {
+					case <-time.After(c.needs):
+						return n, nil
+					case <-dies:
+						time.Sleep(undoing)
+						return 0, errKilled
+					case <-ctx.Done():
+						return 0, ctx.Err()
+					}
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), c.given)
+				defer cancel()
+				began := time.Now()
+				n, err := killing(call, kill)(ctx, 7)
+				if took := time.Since(began); took != c.took || !errors.Is(err, c.want) || err == nil && n != 7 {
+					t.Errorf("the call took %v and returned %d, %v; want %v and %v", took, n, err, c.took, c.want)
+				}
+				if got := engine.Ended(killed); got != c.killed {
+					t.Errorf("the processes were killed: %v, want %v", got, c.killed)
+				}
+			})
+		})
+	}
+}
+
+// A removal that hangs is forced, and tried again only then.
+func TestHangingRemoval(t *testing.T) {
+	errFailed, errLost := errors.New("failed"), errors.New("connection lost")
+	for _, c := range []struct {
+		name   string
+		takes  time.Duration // by itself
+		fails  error         // of a removal by itself
+		given  time.Duration
+		took   time.Duration
+		calls  int
+		killed bool
+		want   error
+	}{
+		{name: "works", takes: time.Second, given: time.Hour, took: time.Second, calls: 1},
+		{name: "fails", takes: time.Second, fails: errFailed, given: time.Hour, took: time.Second, calls: 1, want: errFailed},
+		{name: "hangs", takes: 24 * time.Hour, given: time.Hour, took: hangLimit, calls: 2, killed: true},
+		{name: "hangs until the caller's deadline", takes: 24 * time.Hour, given: time.Second, took: time.Second, calls: 1, want: context.DeadlineExceeded},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				calls, killed := 0, make(chan struct{})
+				remove := func(ctx context.Context) error {
+					if calls++; engine.Ended(killed) {
+						return nil
+					}
+					select {
+					case <-time.After(c.takes):
+						return c.fails
+					case <-killed:
+						return errLost
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), c.given)
+				defer cancel()
+				began := time.Now()
+				err := removeHanging(ctx, remove, func(context.Context) { close(killed) })
+				if took := time.Since(began); took != c.took || calls != c.calls || !errors.Is(err, c.want) {
+					t.Errorf("%d calls took %v: %v; want %d, %v and %v", calls, took, err, c.calls, c.took, c.want)
+				}
+				if got := engine.Ended(killed); got != c.killed {
+					t.Errorf("the processes were killed: %v, want %v", got, c.killed)
+				}
+			})
+		})
+	}
+}
+
+// The virtual machines of a pod are found by the names of their cgroups, once each.
+func TestFindSandboxes(t *testing.T) {
+	root := t.TempDir()
+	id := strings.Repeat("0a", 32)
+	group := filepath.Join(root, "sys/fs/cgroup/touchstone-x/pod")
+	for _, dir := range []string{filepath.Join(root, "proc/self"), filepath.Join(group, "kata_"+id), filepath.Join(group, "other")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const mount = "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+	for name, text := range map[string]string{"proc/self/mountinfo": mount, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cgroup.controllers": "cpu memory\n"} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	groups, err := cgroup.Detect(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &container{e: &Engine{handler: handler{guest: &kata.Config{}}}}
+	c.findSandboxes() // without a cgroup
+	if c.group, err = groups.Open("/touchstone-x/pod"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		c.findSandboxes()
+	}
+	if !slices.Equal(c.sandboxes, []string{id}) {
+		t.Errorf("the sandboxes are %q, want %q", c.sandboxes, id)
 	}
 }

@@ -2,11 +2,18 @@ package cri_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/cri"
@@ -59,20 +66,92 @@ func TestGuestOptions(t *testing.T) {
 // hypervisor returns the arguments of the one hypervisor of a session.
 func hypervisor(t *testing.T, s engine.Session) []string {
 	t.Helper()
+	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", only(t, s, "qemu-system")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(string(args), "\x00")
+}
+
+// only returns the one process in the containers' cgroups of a session whose name begins like this.
+func only(t *testing.T, s engine.Session, name string) int {
+	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found [][]string
+	var found []int
 	for _, dir := range dirs {
 		groups, _ := os.ReadFile(filepath.Join(dir, "cgroup")) // the process may have exited
 		comm, _ := os.ReadFile(filepath.Join(dir, "comm"))
-		if args, err := os.ReadFile(filepath.Join(dir, "cmdline")); err == nil && strings.Contains(string(groups), s.RunID) && strings.HasPrefix(string(comm), "qemu-system") {
-			found = append(found, strings.Split(string(args), "\x00"))
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err == nil && strings.Contains(string(groups), s.RunID) && strings.HasPrefix(string(comm), name) {
+			found = append(found, pid)
 		}
 	}
 	if len(found) != 1 {
-		t.Fatalf("%d hypervisors in the run's cgroups, want one: %q", len(found), found)
+		t.Fatalf("processes %d in the run's cgroups are %s…, want one", found, name)
 	}
 	return found[0]
+}
+
+// A virtual machine of CRI-O that is lost fails the trial, and is removed. CRI-O reports no exit if the shim is killed.
+func TestLostGuestOfCRIO(t *testing.T) {
+	const name = "crio/kata"
+	s := session(t, "", name)
+	e := enginetest.Open(t, cri.NewCRIO(), name, s)
+	before := leftovers(s)
+	for _, victim := range []string{"qemu-system", "containerd-shim"} {
+		t.Run(victim, func(t *testing.T) {
+			c, err := e.Create(t.Context(), enginetest.Spec(s, victim))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(c.Start(t.Context()), unix.Kill(only(t, s, victim), unix.SIGKILL)); err != nil {
+				t.Error(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), enginetest.GuestLimit)
+			defer cancel()
+			if exit, err := c.Wait(ctx); err == nil || !strings.Contains(err.Error(), "its virtual machine ended before the program") {
+				t.Errorf("Wait = %v, %v", exit, err)
+			}
+			if err := c.Delete(ctx); err != nil {
+				t.Logf("Delete: %v", err) // CRI-O cannot reach a shim that was killed
+			}
+			if err := c.Delete(ctx); err != nil {
+				t.Errorf("Delete again: %v", err)
+			}
+			for _, left := range leftovers(s)[len(before):] {
+				t.Errorf("%s is left", left)
+			}
+		})
+	}
+}
+
+// A container in a virtual machine of CRI-O that was never started does not run, and disappears.
+func TestNeverStartedGuestOfCRIO(t *testing.T) {
+	const name = "crio/kata"
+	s := session(t, "", name)
+	e := enginetest.Open(t, cri.NewCRIO(), name, s)
+	before := leftovers(s)
+	var out bytes.Buffer
+	spec := enginetest.Spec(s, "created")
+	spec.Process.Stdout = &out
+	c, err := e.Create(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // CRI-O would wait longer
+	defer cancel()
+	for range 2 {
+		if err := c.Delete(ctx); err != nil {
+			t.Errorf("Delete: %v", err)
+		}
+	}
+	for _, left := range leftovers(s)[len(before):] {
+		t.Errorf("%s is left", left)
+	}
+	if out.Len() > 0 {
+		t.Errorf("the program wrote %q", &out)
+	}
 }

@@ -22,7 +22,9 @@ import (
 type service struct {
 	*client
 	name     string      // in targets
-	exits    *exitEvents // nil for an engine that is not containerd
+	exits    *exitEvents // nil for an engine without such a stream
+	exitsDir string      // CRI-O's directory of exit files; empty without virtual machines in CRI-O
+	bundles  string      // CRI-O's directory of bundles, likewise
 	private  *managed.Daemon
 	notify   *notifySocket    // of a private engine
 	entries  map[string]entry // handlers of a private engine, by target
@@ -45,8 +47,11 @@ func (s *service) tryID(runID string) string {
 
 // open prepares the engine for containers: it chooses the source of exits and pulls the probe's image.
 func (s *service) open(ctx context.Context, registry registry) error {
-	if s.isContainerd() {
-		s.exits = newExitEvents(s.conn)
+	switch {
+	case s.isContainerd():
+		s.exits = newExitEvents(taskExits(s.conn))
+	case s.exitsDir != "":
+		s.exits = newExitEvents(exitFiles(s.exitsDir, s.private))
 	}
 	if err := s.askStorage(ctx); err != nil {
 		return err

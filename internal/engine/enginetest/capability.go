@@ -146,7 +146,7 @@ func (s *suite) testStats(t *testing.T) {
 	b := s.startReady(t)
 	if s.engine.Supports(engine.CanExec) == nil {
 		// gVisor counts in hundredths of a second: the load makes sure that some time is used.
-		load := engine.Process{Args: workload.Syscall(1, 100*time.Millisecond).Args}
+		load := engine.Process{Args: workload.Syscall(1, 500*time.Millisecond).Args}
 		if exit, err := optional[engine.Execer](t, b).Exec(s.context(t), load); err != nil || !exit.OK() {
 			t.Fatalf("Exec of a load = %v, %v", exit, err)
 		}

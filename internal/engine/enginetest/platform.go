@@ -27,6 +27,25 @@ func PlatformGaps(t *testing.T, name string, gaps map[string]string) map[string]
 	return all
 }
 
+// ShimGaps are the gaps of gVisor with containerd, which depend on the shim. The sandbox has the container's OOM score with both.
+func ShimGaps(t *testing.T, name string) map[string]string {
+	t.Helper()
+	target := parse(t, name)
+	if target.Runtime != "runsc" {
+		return nil
+	}
+	if shim, _ := target.Option("shim"); shim == "runc" {
+		const reason = "behind runc's shim the pod's pause container takes the address away from the pod's network interface"
+		return map[string]string{"Bridge": reason, "HostEnd": reason}
+	}
+	may, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, unix.CAP_SYS_RESOURCE, 0, 0, 0)
+	check(t, err)
+	if may == 0 {
+		return nil
+	}
+	return map[string]string{"OOMScore": "containerd-shim-runsc-v1 gives itself and the calls of runsc an OOM score of -999, if the kernel allows it"}
+}
+
 // OtherPlatform checks that a target of gVisor's platform kvm cannot be opened if its runsc ignores the platform. The session's
 // engines must be private or none. TestMain must call RunWithoutKVM.
 func OtherPlatform(t *testing.T, d Opener, name string, s engine.Session) {

@@ -32,6 +32,9 @@ func (s *suite) testInfo(t *testing.T) {
 	if info.Cgroup == "" {
 		t.Error("Info has no cgroup mode")
 	}
+	if guest := info.Isolation == engine.VM; guest != (info.SmallGuest != "") {
+		t.Errorf("Info with the isolation %q has the remedy %q for a small guest", info.Isolation, info.SmallGuest)
+	}
 	if again := s.engine.Info(); again.Target.String() != info.Target.String() || again.Version != info.Version {
 		t.Errorf("Info changed from %+v to %+v", info, again)
 	}

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs the benchmarks of a matrix in docs/benchmarks.md on its targets, and writes the matrix from the results. The first argument
 # is the kind of the matrix: programs (the default; the performance and limits suites), containers (density, isolation, footprint
-# and portability) or guests (performance, limits, footprint and portability on runtimes with virtual machines, in a machine of
-# the lab). A next argument such as performance.cpu.zstd, or several names with commas, selects benchmarks; the others keep their
-# rows. Further arguments go to touchstone benchmark (say, --runs 5), except with guests.
+# and portability) or guests (all suites but isolation, on runtimes with virtual machines, in a machine of the lab). A next argument such as
+# performance.cpu.zstd, or several names with commas, selects benchmarks; the others keep their rows. Further arguments go to
+# touchstone benchmark (say, --runs 5), except with guests.
 # It needs root and the tools that make test builds, and takes some minutes. guests needs what make test-lab needs, and an hour or two.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,7 +20,7 @@ containers)
 	shift
 	;;
 guests)
-	kind=guests filter=performance,limits,footprint,portability
+	kind=guests filter=operations,scalability,performance,limits,density,footprint,portability
 	shift
 	;;
 esac
@@ -29,16 +29,18 @@ if [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; then
 	filter=$1 part=-part
 	shift
 fi
-update() { # writes the matrix from the export of a run
+update() { # writes the matrix from the exports of runs, with a pattern of their files
 	go test ./internal/docgen -count=1 -run TestMatrixIsFresh -update -kind "$kind" -from "$1" ${part:+"$part"}
 }
 if [ "$kind" = guests ]; then
 	[ $# = 0 ] || { echo "workload-matrix: the plan of guests takes no arguments: $*" >&2 && exit 2; }
 	out=$(mktemp -d)
 	trap 'rm -rf "$out"' EXIT
-	LAB_OUT=$out LAB_GUESTS=$filter scripts/test-lab.sh -run '^TestGuests$' -timeout 4h
-	update "$out/guests/guests.json"
-	exit
+	code=0
+	LAB_OUT=$out LAB_GUESTS=$filter scripts/test-lab.sh -run '^TestGuests$' -timeout 8h || code=$?
+	[ "$code" = 0 ] || part=-part # a machine was lost; the others have results
+	update "$out/guests-*/guests.json"
+	exit "$code"
 fi
 make --no-print-directory build
 path=$(scripts/tools.sh --cached runsc crun containerd containerd-shim-runsc-v1)

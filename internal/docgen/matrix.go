@@ -33,7 +33,7 @@ func Kinds() []Kind {
 		{"containers", "<!-- matrix of containers -->\n", "matrix_containers.json", []string{"density", "isolation", "footprint", "portability"}, quick},
 		{
 			"guests", "<!-- matrix of virtual machines -->\n", "matrix_guests.json",
-			[]string{"performance", "limits", "footprint", "portability"},
+			[]string{"operations", "scalability", "performance", "limits", "density", "footprint", "portability"},
 			"the parameters of [guests.yaml](../test/lab/testdata/guests.yaml)",
 		},
 	}
@@ -129,6 +129,9 @@ func firstWord(s string) string {
 	return word
 }
 
+// systemLog begins the lines of a system log in the reason of a trial: see managed.Daemon.Complaints. They name one run's processes.
+const systemLog = "; the last errors in its system log:"
+
 // reason returns why a benchmark does not work on a target. It is empty if every trial worked.
 func reason(run result.Run, benchmark, target string) string {
 	worked := false
@@ -137,7 +140,8 @@ func reason(run result.Run, benchmark, target string) string {
 		switch {
 		case t.Benchmark != benchmark || t.Target != target:
 		case t.Status != result.OK:
-			return t.Reason
+			why, _, _ := strings.Cut(t.Reason, systemLog)
+			return why
 		default:
 			worked = true
 		}

@@ -17,9 +17,9 @@ import (
 )
 
 var (
-	from = flag.String("from", "", "an exported run for the matrix of programs; see scripts/workload-matrix.sh")
+	from = flag.String("from", "", "a pattern of the files with exported runs for the matrix; see scripts/workload-matrix.sh")
 	kind = flag.String("kind", "programs", "the kind of the matrix of -from")
-	part = flag.Bool("part", false, "the run of -from has a part of the benchmarks; the others keep their rows")
+	part = flag.Bool("part", false, "the runs of -from have a part of the benchmarks; the others keep their rows")
 )
 
 // programs is the kind with the most rows.
@@ -55,7 +55,8 @@ func stored(t *testing.T, k docgen.Kind) []byte {
 	return text
 }
 
-func writeMatrix(t *testing.T, export string, k docgen.Kind) {
+// exported reads the matrix of a file with a run.
+func exported(t *testing.T, export string, k docgen.Kind) docgen.Matrix {
 	t.Helper()
 	f, err := os.Open(export)
 	if err != nil {
@@ -70,8 +71,23 @@ func writeMatrix(t *testing.T, export string, k docgen.Kind) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return m
+}
+
+func writeMatrix(t *testing.T, pattern string, k docgen.Kind) {
+	t.Helper()
+	exports, err := filepath.Glob(pattern)
+	if err != nil || len(exports) == 0 {
+		t.Fatalf("no exported run matches %s: %v", pattern, err)
+	}
+	var m docgen.Matrix
 	if *part {
-		if m, err = storedMatrix(t, k).Update(m); err != nil {
+		m = storedMatrix(t, k)
+	} else {
+		m, exports = exported(t, exports[0], k), exports[1:]
+	}
+	for _, export := range exports {
+		if m, err = m.Update(exported(t, export, k)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -138,12 +154,13 @@ func TestUpdateMatrix(t *testing.T) {
 	}
 }
 
-// A benchmark that failed once does not work on the target. A benchmark that was not tried does not either.
+// A benchmark that failed once does not work on the target. A benchmark that was not tried does not either. The lines of a system log are no
+// part of a reason.
 func TestMatrixOf(t *testing.T) {
 	trial := func(benchmark, target string, status result.Status) result.Trial {
 		out := result.Trial{Cell: result.Cell{Benchmark: benchmark, Target: target}, Status: status}
 		if status != result.OK {
-			out.Reason = "no such device"
+			out.Reason = "no such device; the last errors in its system log:\nkata[1]: no device"
 		}
 		return out
 	}

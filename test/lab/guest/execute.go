@@ -58,11 +58,19 @@ func execute(work job.Job) (report job.Report, err error) {
 	}
 	for _, step := range work.Steps {
 		say("step %s", step.Name)
-		outcome := m.execute(step)
+		outcome := step.Execute(m.execute)
+		if earlier := outcome.Earlier; earlier != nil {
+			say("step %s failed with exit code %d after %v, and was repeated", step.Name, earlier.Code, earlier.Elapsed.Round(time.Millisecond))
+		}
 		if outcome.Error != "" {
 			say("step %s: %s", step.Name, outcome.Error)
 		} else {
 			say("step %s ended with exit code %d after %v", step.Name, outcome.Code, outcome.Elapsed.Round(time.Millisecond))
+		}
+		if !outcome.OK() { // the machine may be lost before it writes the report
+			for line := range strings.Lines(outcome.Output) {
+				say("step %s: %s", step.Name, strings.TrimRight(line, "\n"))
+			}
 		}
 		report.Steps = append(report.Steps, outcome)
 	}

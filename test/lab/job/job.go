@@ -63,6 +63,8 @@ type Step struct {
 	User string `json:"user,omitempty"`
 	// Limit is the timeout. After it the step's process group is killed.
 	Limit time.Duration `json:"limit_ns"`
+	// Repeat makes a step that fails run once more. It is for steps that fail by faults of an emulator, or because the host is busy.
+	Repeat bool `json:"repeat,omitempty"`
 }
 
 // Report is the result of a job.
@@ -96,6 +98,19 @@ type Outcome struct {
 	Written int64 `json:"written_bytes"`
 	// Output is the end of Name.log.
 	Output string `json:"output,omitempty"`
+	// Earlier is the failed outcome of a step that ran once more; nil for other steps.
+	Earlier *Outcome `json:"earlier,omitempty"`
+}
+
+// Execute executes the step with run, once more if the step may be repeated and fails.
+func (s Step) Execute(run func(Step) Outcome) Outcome {
+	outcome := run(s)
+	if s.Repeat && !outcome.OK() {
+		earlier := outcome
+		outcome = run(s)
+		outcome.Earlier = &earlier
+	}
+	return outcome
 }
 
 // OK reports whether the program exited with code 0.

@@ -27,10 +27,34 @@ func write(t *testing.T, dir, name, content string, mode os.FileMode) string {
 // padded returns an archive on a longer disk.
 func padded(archive []byte) []byte { return append(bytes.Clone(archive), make([]byte, 1<<20)...) }
 
+// A step is repeated once if it fails and may be repeated. The first outcome is kept.
+func TestRepeat(t *testing.T) {
+	good, bad, late := job.Outcome{Output: "good"}, job.Outcome{Code: 1, Output: "bad"}, job.Outcome{Code: -1, Error: "killed after its limit"}
+	for _, tt := range []struct {
+		repeat   bool
+		outcomes []job.Outcome
+		want     job.Outcome
+	}{
+		{true, []job.Outcome{good}, good},
+		{true, []job.Outcome{bad, good}, job.Outcome{Output: "good", Earlier: &bad}},
+		{true, []job.Outcome{late, bad}, job.Outcome{Code: 1, Output: "bad", Earlier: &late}},
+		{false, []job.Outcome{bad}, bad},
+	} {
+		runs := 0
+		got := job.Step{Repeat: tt.repeat}.Execute(func(job.Step) job.Outcome {
+			runs++
+			return tt.outcomes[runs-1]
+		})
+		if diff := cmp.Diff(tt.want, got); diff != "" || runs != len(tt.outcomes) {
+			t.Errorf("%d runs, want %d; the outcome (-want +got):\n%s", runs, len(tt.outcomes), diff)
+		}
+	}
+}
+
 func TestJobRoundTrip(t *testing.T) {
 	want := job.Job{
 		Hostname: "v2", Keep: []string{"/root"},
-		Steps: []job.Step{{Name: "one", Args: []string{"prog", "-x"}, Env: []string{"A=b"}, Stdout: "one.json", User: "user", Limit: time.Minute}},
+		Steps: []job.Step{{Name: "one", Args: []string{"prog", "-x"}, Env: []string{"A=b"}, Stdout: "one.json", User: "user", Limit: time.Minute, Repeat: true}},
 	}
 	var archive bytes.Buffer
 	if err := job.Write(&archive, want, map[string]string{"prog": write(t, t.TempDir(), "whatever", "content", 0o755)}); err != nil {

@@ -7,6 +7,12 @@
 #
 # LAB_GUESTS selects benchmarks for TestGuests, which takes an hour and is skipped without it: see scripts/workload-matrix.sh.
 #
+# LAB_SUITES selects targets with KVM for TestSuites, as in LAB_SUITES="containerd/kata docker/kata" or LAB_SUITES=all. It takes up to half
+# an hour for each target, and is skipped without it.
+#
+# LAB_SOAK selects steps of TestSoak, as in LAB_SOAK="soak vsock" or LAB_SOAK=all. It causes faults of virtual machines for an hour, and is
+# skipped without it: see CONTRIBUTING.md.
+#
 # LAB_OUT names a directory for the results: the output of each step, the runs as JSON, and the report.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -33,7 +39,7 @@ for arch in amd64 arm64; do
 		GOARCH=$arch go build -trimpath -buildvcs=false -ldflags "-s -w -X github.com/touchstone-bench/touchstone/internal/cli.version=$version" -o "$dir/${program%%:*}-$arch" "./${program#*:}"
 	done
 	tests=(native oci)
-	[ "$arch" != amd64 ] || tests+=(cri)
+	[ "$arch" != amd64 ] || tests+=(cri ${LAB_SUITES:+docker})
 	for test in "${tests[@]}"; do
 		GOARCH=$arch go test -c -trimpath -ldflags '-s -w' -o "$dir/$test-$arch.test" "./internal/engine/$test"
 	done
@@ -54,8 +60,9 @@ export TOUCHSTONE_KATA=${TOUCHSTONE_KATA:-../shared/kata}
 if [ -d "$TOUCHSTONE_KATA" ] && [ "$(go env GOARCH)" = amd64 ]; then
 	TOUCHSTONE_KATA=$(realpath "$TOUCHSTONE_KATA")
 	cp "$(scripts/tools.sh kata)"/* "$(scripts/tools.sh containerd)"/{containerd,containerd-shim-runc-v2} "$dir"
+	[ -z "${LAB_SUITES:-}" ] || cp "$(scripts/tools.sh containerd-shim-runsc-v1)"/* "$(scripts/tools.sh crio)"/{crio,pinns} "$dir"
 fi
 path=$(scripts/tools.sh runsc) # the merged report has a run of this machine as well
 export PATH="$path:$PATH"
 # With a single package, go test prints progress at once and not at the end.
-TOUCHSTONE_LAB=$dir go test -count=1 -trimpath -vet=off -v -timeout 30m "$@" ./test/lab
+TOUCHSTONE_LAB=$dir go test -count=1 -trimpath -vet=off -v -timeout 70m "$@" ./test/lab

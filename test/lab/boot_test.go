@@ -40,7 +40,7 @@ const ConsoleLog = "console.log"
 // Default limits, long enough for an emulated machine on a busy computer.
 const (
 	usualBootLimit = 2 * time.Minute
-	usualLimit     = 15 * time.Minute
+	usualLimit     = 30 * time.Minute
 )
 
 // outputLimit bounds the wait for buffered output after QEMU has exited.

@@ -88,8 +88,8 @@ func TestFaults(t *testing.T) {
 	}{
 		{"panics", Options{kernel: []string{"rdinit=/no-such-program", "root=/dev/none"}}, []string{"the report is missing", "its kernel panicked", "VFS: Unable to mount root fs"}, ""},
 		{"does not start", Options{BootLimit: 2 * time.Second, qemu: []string{"-S"}}, []string{"still booting after 2s", "(nothing)"}, ""},
-		{"hangs at boot", Options{BootLimit: 10 * time.Second, kernel: []string{"loglevel=7", "rdinit=/no-such-program", "root=/dev/none", "rootwait"}}, []string{"still booting after 10s", "Waiting for root device"}, ""},
-		{"does not end", Options{Limit: 20 * time.Second}, []string{"still running after 20s", job.Prefix + "step wait"}, ""},
+		{"hangs at boot", Options{BootLimit: 20 * time.Second, kernel: []string{"loglevel=7", "rdinit=/no-such-program", "root=/dev/none", "rootwait"}}, []string{"still booting after 20s", "Waiting for root device"}, ""},
+		{"does not end", Options{Limit: 30 * time.Second}, []string{"still running after 30s", job.Prefix + "step wait"}, ""},
 		{"is killed", Options{}, []string{"killed by signal 9", job.Prefix + "step wait"}, "step wait"},
 		{"has wrong arguments", Options{qemu: []string{"-no-such-option"}}, []string{"exit code 1", "-no-such-option"}, ""},
 	} {
@@ -133,8 +133,8 @@ func TestFullDisk(t *testing.T) {
 		{Name: "fill", Args: []string{"cp", "/dev/zero", "/root/zero"}, Limit: time.Minute},
 		{Name: "after", Args: []string{"uname", "-m"}, Stdout: "machine", Limit: time.Minute},
 		{Name: "slow", Args: []string{"sleep", "1000"}, Limit: time.Second},
-		{Name: "missing", Args: []string{"no-such-program"}, Limit: time.Second},
-		{Name: "ordinary", Args: []string{"touch", "/root/mine", "/tmp/theirs"}, User: "user", Limit: time.Second},
+		{Name: "missing", Args: []string{"no-such-program"}, Limit: time.Minute},
+		{Name: "ordinary", Args: []string{"touch", "/root/mine", "/tmp/theirs"}, User: "user", Limit: time.Minute},
 	}}, nil, Options{Out: out})
 	if err != nil {
 		t.Fatal(err)

@@ -222,6 +222,10 @@ var skeleton = map[string]string{
 	"bin": "-> usr/bin", "lib": "-> usr/lib", "lib64": "-> usr/lib64", "sbin": "-> usr/sbin",
 	"dev/": "", "proc/": "", "sys/": "", "run/": "", "tmp/": "", "root/": "", "home/user/": "", "opt/": "", "usr/lib64/": "", "usr/sbin/": "",
 	"var/run": "-> /run", "var/lock": "-> /run/lock",
+	"usr/sbin/iptables": "-> xtables-nft-multi", "usr/sbin/iptables-save": "-> xtables-nft-multi", "usr/sbin/iptables-restore": "-> xtables-nft-multi",
+	"usr/sbin/ip6tables": "-> xtables-nft-multi", "usr/sbin/ip6tables-save": "-> xtables-nft-multi", "usr/sbin/ip6tables-restore": "-> xtables-nft-multi",
+	// dockerd writes a script for a runtime with arguments.
+	"usr/bin/sh":        "-> dash",
 	"etc/passwd":        "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000::/home/user:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
 	"etc/group":         "root:x:0:\ntty:x:5:\nuser:x:1000:\nnogroup:x:65534:\n",
 	"etc/hosts":         "127.0.0.1 localhost\n::1 localhost\n",

@@ -77,18 +77,29 @@ name: neighbours
 targets: [native, oci/runc, oci/crun]
 benchmarks:
   - {name: density.memory, params: {containers: 3}}
-  - {name: isolation.cpu, params: {n: 100, noise: 150, cpus: 1, before: 1s, during: 2s, after: 1s, memory: 64}}
+  - {name: isolation.cpu, params: {n: 100, noise: 150, cpus: 1, before: 2s, during: 3s, after: 2s, memory: 64}}
 blocks: 1
 warmup: 0
 `
 )
 
+// kataPlan runs benchmarks on Kata. Its guests boot for longer than the usual limit of a call.
+const kataPlan = `version: 1
+name: kata
+targets: [containerd/kata]
+engines: {managed: true}
+benchmarks: [operations.container.lifecycle, operations.container.exec]
+blocks: 1
+warmup: 0
+timeout: {trial: 5m, call: 150s}
+`
+
 // conformance returns a step that runs the conformance suite of an engine's package. The tests of the targets must not be skipped;
 // tests is the pattern of their names.
 func conformance(name, engine, tests, user, targets string) job.Step {
 	return job.Step{
-		Name: name, User: user, Limit: 5 * time.Minute,
-		Args: []string{engine + ".test", "-test.v", "-test.timeout=5m", "-test.parallel=2", "-test.run=" + tests},
+		Name: name, User: user, Limit: 10 * time.Minute,
+		Args: []string{engine + ".test", "-test.v", "-test.timeout=10m", "-test.parallel=2", "-test.run=" + tests},
 		Env:  []string{enginetest.MustRun + "=" + targets},
 	}
 }
@@ -96,6 +107,14 @@ func conformance(name, engine, tests, user, targets string) job.Step {
 // brief selects the brief version of the conformance suite.
 func brief(step job.Step) job.Step {
 	step.Env = append(step.Env, enginetest.AllBrief+"=1")
+	return step
+}
+
+// nestedSuite selects the time limit of a conformance suite on virtual machines, and one test at a time: of two guests at once one sometimes fails
+// in an emulated machine.
+func nestedSuite(step job.Step, limit time.Duration) job.Step {
+	step.Limit = limit
+	step.Args = append(step.Args, "-test.parallel=1", "-test.timeout="+limit.String())
 	return step
 }
 
@@ -135,22 +154,24 @@ func steps(built string, m Machine) []job.Step {
 	steps := []job.Step{
 		conformance("native", "native", "^TestConformance$/^native$", "", "native"),
 		conformance("crun", "oci", "^TestConformance$/^oci_crun$", "", "oci/crun"),
-		conformance("runc", "oci", "^TestConformance$/^oci_runc$", "", "oci/runc"),
-		conformance("runsc", "oci", "^TestConformance$/^oci_runsc@platform=systrap$", "", "oci/runsc@platform=systrap"),
+		// One target of the package runs the whole suite.
+		brief(conformance("runc", "oci", "^TestConformance$/^oci_runc$", "", "oci/runc")),
+		brief(conformance("runsc", "oci", "^TestConformance$/^oci_runsc@platform=systrap$", "", "oci/runsc@platform=systrap")),
 	}
 	steps = append(steps, loadImage(built, m)...)
 	// The quick plan includes scalability.runtime.5. With --runs each of its benchmarks has one block.
-	steps = append(steps, exported("quick", 5*time.Minute, "--targets", quickTargets, "--warmup", "0", "--runs", "1")...)
-	steps = append(steps, exported("limits", 4*time.Minute, "-f", job.Dir+"/limits.yaml")...)
-	steps = append(steps, exported("neighbours", 4*time.Minute, "-f", job.Dir+"/neighbours.yaml")...)
-	return steps
+	steps = append(steps, exported("quick", 12*time.Minute, "--targets", quickTargets, "--warmup", "0", "--runs", "1")...)
+	steps = append(steps, exported("limits", 10*time.Minute, "-f", job.Dir+"/limits.yaml")...)
+	neighbours := exported("neighbours", 10*time.Minute, "-f", job.Dir+"/neighbours.yaml")
+	neighbours[0].Repeat = true // on a busy host the victim may stand still
+	return append(steps, neighbours...)
 }
 
 // clean returns steps that kill a run and clean up after it. Nothing may be left after them.
 func clean() []job.Step {
 	return []job.Step{
 		touchstone("cleanup", time.Minute, "cleanup"),
-		touchstone("killed", 8*time.Second, "benchmark", "-d", "/root/killed", "--targets", "oci/runc", "--filter", "scalability.runtime.50", "--timeout", "10m"),
+		touchstone("killed", 12*time.Second, "benchmark", "-d", "/root/killed", "--targets", "oci/runc", "--filter", "scalability.runtime.50", "--timeout", "10m"),
 		touchstone("sweep", time.Minute, "cleanup"),
 	}
 }
@@ -158,37 +179,78 @@ func clean() []job.Step {
 // more returns the steps for the machine with daemons. The conformance suite on containerd would take longer than all other steps.
 func more() []job.Step {
 	return append(
-		exported("containerd", 3*time.Minute, "--managed", "--targets", "containerd/runc,containerd/crun",
+		exported("containerd", 8*time.Minute, "--managed", "--targets", "containerd/runc,containerd/crun",
 			"--filter", "operations.container.lifecycle", "--runs", "1", "--warmup", "0"),
 		brief(conformance("rootless", "oci", "^TestConformance$/^oci_crun$", "user", "oci/crun")),
 	)
 }
 
-// nested runs steps in machine V2 for a target that needs KVM, and checks the exported runs. The last step is an export. add adds
-// files for the steps; it may be nil.
-func nested(t *testing.T, l *Lab, built, name, target string, work []job.Step, add func(Image, map[string]string)) {
+// nestedWork is a job for a target that needs KVM. The last step is an export.
+type nestedWork struct {
+	name, target string
+	steps        []job.Step
+	add          func(Image, map[string]string) // adds files for the steps; may be nil
+	limit        time.Duration                  // of the machine
+	skips        bool                           // some benchmarks of the run do not apply to the target
+	fails        map[string]string              // benchmarks that must fail, with a part of the reason
+}
+
+// allowFailures makes the step of a run successful if only trials of it failed.
+func allowFailures(report job.Report, name string) {
+	const someFailed = 3
+	if run := report.Step(name); run != nil && run.Code == someFailed && run.Error == "" {
+		run.Code = 0
+	}
+}
+
+// nestedBoots is the largest number of boots of a machine in which KVM runs all the time. QEMU 10.0 and 11.1 sometimes continue it after
+// VMRUN with a part of the virtual machine's state, and its kernel panics: see docs/adr/0030.
+const nestedBoots = 4
+
+// nestedLimit leaves time for steps that are repeated.
+const nestedLimit = 35 * time.Minute
+
+// nested runs steps in machine V2 for a target that needs KVM, and checks the exported run.
+func nested(t *testing.T, l *Lab, built string, work nestedWork) {
 	t.Helper()
 	m := V2()
 	image, err := l.Build(t.Context(), m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := inputs(t, built, m, work)
-	if add != nil {
-		add(image, files)
+	files := inputs(t, built, m, work.steps)
+	if work.add != nil {
+		work.add(image, files)
 	}
-	out := outOf(t, name)
-	report, err := l.Boot(t.Context(), m, image, nestedJob(name, work), files, Options{Out: out, Emulated: true})
+	out := outOf(t, work.name)
+	var report job.Report
+	for boot := range nestedBoots {
+		report, err = l.Boot(t.Context(), m, image, nestedJob(work.name, work.steps), files, Options{Out: out, Emulated: true, Limit: work.limit})
+		if err == nil || boot == nestedBoots-1 || !errors.As(err, new(*BootError)) {
+			break
+		}
+		t.Logf("boot %d of at most %d: %v", boot+1, nestedBoots, err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(work.fails) > 0 {
+		allowFailures(report, work.steps[len(work.steps)-2].Name)
+	}
 	checkSteps(t, report)
-	run := decode(t, filepath.Join(out, work[len(work)-1].Stdout))
+	if report.Step("killed") != nil {
+		checkKilled(t, report)
+	}
+	run := decode(t, filepath.Join(out, work.steps[len(work.steps)-1].Stdout))
 	if len(run.Trials) == 0 {
-		t.Errorf("the run on %s has no trials", target)
+		t.Errorf("the run on %s has no trials", work.target)
 	}
 	for _, trial := range run.Trials {
-		if trial.Target != target || trial.Status != result.OK {
+		ok := trial.Status == result.OK || work.skips && trial.Status == result.Skipped
+		if why, known := work.fails[trial.Benchmark]; known {
+			ok = trial.Status == result.Failed && strings.Contains(trial.Reason, why)
+		}
+		if trial.Target != work.target || !ok {
 			t.Errorf("%s on %s is %s: %s", trial.Benchmark, trial.Target, trial.Status, trial.Reason)
 		}
 	}
@@ -204,6 +266,9 @@ func checkSteps(t *testing.T, report job.Report) {
 	t.Helper()
 	for _, step := range report.Steps {
 		t.Logf("%s: %v, %d MiB, %.1f MB written", step.Name, step.Elapsed.Round(time.Millisecond), step.Memory>>20, float64(step.Written)/1e6)
+		if earlier := step.Earlier; earlier != nil {
+			t.Logf("%s was repeated, because it failed with exit code %d, %s\n%s", step.Name, earlier.Code, earlier.Error, earlier.Output)
+		}
 		if step.Name != "killed" && !step.OK() {
 			t.Errorf("step %s: exit code %d, %s\n%s", step.Name, step.Code, step.Error, step.Output)
 		}
@@ -217,7 +282,7 @@ func checkSteps(t *testing.T, report job.Report) {
 func kvmSteps() []job.Step {
 	return append(
 		[]job.Step{brief(conformance("kvm", "oci", "^(TestConformance|TestOtherPlatformIsAFailure)$/^oci_runsc@platform=kvm$", "", kvmTarget))},
-		exported("kvm-runs", 3*time.Minute, "--targets", kvmTarget, "--filter", nestedBenchmarks, "--warmup", "0", "--runs", "1")...,
+		exported("kvm-runs", 8*time.Minute, "--targets", kvmTarget, "--filter", nestedBenchmarks, "--warmup", "0", "--runs", "1")...,
 	)
 }
 
@@ -252,14 +317,33 @@ func installKata() []job.Step {
 	}
 }
 
-// kataSteps install Kata Containers and test it.
+// kataSteps install Kata Containers and test it. Two processes of a virtual machine are killed while its container runs, and Touchstone
+// while a virtual machine boots. TestSoak has the other faults.
 func kataSteps() []job.Step {
-	// Of two guests at once one sometimes fails in an emulated machine.
+	// In an emulated machine about one guest of thirty stops or crashes at boot.
+	guests := func(step job.Step) job.Step {
+		step.Repeat = true
+		return step
+	}
+	const limit = 8 * time.Minute
 	suite := conformance("kata", "cri", "^TestContainerd$/^on_PATH$/^containerd_kata$/^("+kataTests+")$", "", kataTarget)
-	suite.Args = append(suite.Args, "-test.parallel=1")
-	return append(append(installKata(), suite), exported("kata-runs", 3*time.Minute, "--managed", "--targets", kataTarget,
-		"--filter", nestedBenchmarks, "--warmup", "0", "--runs", "1")...)
+	runs := exported("kata-runs", limit, "-f", job.Dir+"/kata.yaml")
+	runs[0] = guests(runs[0])
+	return slices.Concat(
+		installKata(),
+		[]job.Step{
+			guests(nestedSuite(suite, limit)),
+			guests(nestedSuite(conformance("kata-faults", "cri", "^TestGuestFaults$", "", kataTarget), limit)),
+			touchstone("killed", bootTime, "benchmark", "-d", "/root/killed", "--managed", "--targets", kataTarget, "--filter", "operations.container.lifecycle"),
+			touchstone("sweep", time.Minute, "cleanup"),
+		},
+		runs,
+	)
 }
+
+// bootTime is the time after which the first guest of a run boots in an emulated machine. The daemon starts in 6 to 10 s, and the guest boots
+// for 15 s or more.
+const bootTime = 16 * time.Second
 
 // withKata skips the test unless the files for Kata are there. It fails if Kata's target may not be skipped.
 func withKata(t *testing.T, built string) {
@@ -298,7 +382,7 @@ func inputs(t *testing.T, built string, m Machine, work []job.Step) map[string]s
 	t.Helper()
 	files := map[string]string{}
 	dir := t.TempDir()
-	for name, text := range map[string]string{"limits.yaml": limitPlan, "neighbours.yaml": neighboursPlan} {
+	for name, text := range map[string]string{"limits.yaml": limitPlan, "neighbours.yaml": neighboursPlan, "kata.yaml": kataPlan} {
 		files[name] = filepath.Join(dir, name)
 		if err := os.WriteFile(files[name], []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -333,7 +417,7 @@ func TestLab(t *testing.T) {
 				work = append(work, more()...)
 			}
 			if m.Name == ARM().Name {
-				work = append(work, touchstone("wear", 2*time.Minute, "benchmark", "-d", "/root/wear", "--targets", "native",
+				work = append(work, touchstone("wear", 5*time.Minute, "benchmark", "-d", "/root/wear", "--targets", "native",
 					"--filter", "operations.container.lifecycle", "--runs", strconv.Itoa(wearTrials), "--warmup", "0"))
 			}
 			out, report := boot(t, l, dir, m, work)
@@ -345,10 +429,15 @@ func TestLab(t *testing.T) {
 			}
 		})
 	}
-	t.Run("kvm", func(t *testing.T) { nested(t, l, dir, "kvm", kvmTarget, kvmSteps(), nil) })
+	t.Run("kvm", func(t *testing.T) {
+		nested(t, l, dir, nestedWork{name: "kvm", target: kvmTarget, steps: kvmSteps(), limit: nestedLimit})
+	})
 	t.Run("kata", func(t *testing.T) {
 		withKata(t, dir)
-		nested(t, l, dir, "kata", kataTarget, kataSteps(), func(i Image, files map[string]string) { addKata(t, l, dir, i, files) })
+		nested(t, l, dir, nestedWork{
+			name: "kata", target: kataTarget, steps: kataSteps(), limit: nestedLimit,
+			add: func(i Image, files map[string]string) { addKata(t, l, dir, i, files) },
+		})
 	})
 	t.Run("report", func(t *testing.T) {
 		for _, m := range machines {
@@ -543,21 +632,27 @@ func boot(t *testing.T, l *Lab, built string, m Machine, work []job.Step) (out s
 		t.Fatal(err)
 	}
 	checkSteps(t, report)
-	if killed := report.Step("killed"); !strings.Contains(killed.Error, "limit") {
-		t.Errorf("the run exited before it was killed: exit code %d, %s\n%s", killed.Code, killed.Error, killed.Output)
-	}
 	if output := report.Step("cleanup").Output; !strings.Contains(output, "nothing to remove") {
 		t.Errorf("cleanup after completed runs: %s", output)
 	}
-	if output := report.Step("sweep").Output; !strings.Contains(output, "removed") {
-		t.Errorf("cleanup after a killed run: %s", output)
-	}
+	checkKilled(t, report)
 	checkLimits(t, decode(t, filepath.Join(out, "limits.json")))
 	checkNeighbours(t, decode(t, filepath.Join(out, "neighbours.json")))
 	quick := decode(t, filepath.Join(out, "quick.json"))
 	checkHost(t, m, quick)
 	checkScaling(t, quick)
 	return out, report
+}
+
+// checkKilled checks that step "killed" was killed, and that step "sweep" removed the remains.
+func checkKilled(t *testing.T, report job.Report) {
+	t.Helper()
+	if killed := report.Step("killed"); !strings.Contains(killed.Error, "limit") {
+		t.Errorf("the run exited before it was killed: exit code %d, %s\n%s", killed.Code, killed.Error, killed.Output)
+	}
+	if output := report.Step("sweep").Output; !strings.Contains(output, "removed") {
+		t.Errorf("cleanup after a killed run: %s", output)
+	}
 }
 
 // checkHost checks that the run has the machine's own properties, and that the kernel provides everything that Touchstone measures.
@@ -602,9 +697,12 @@ func checkNeighbours(t *testing.T, run result.Run) {
 		t.Errorf("density and isolation have %d trials on three targets, want 6", len(run.Trials))
 	}
 	for _, trial := range run.Trials {
-		metric := "MemoryPerContainer"
+		metric := "PSSPerContainer"
 		if trial.Benchmark == "isolation.cpu" {
 			metric = "CPUsDuring"
+		} else if host := trial.Values("MemoryPerContainer"); len(host) != 1 {
+			// Its sign is not checked: the kernel frees memory of earlier steps late, and that hides three containers.
+			t.Errorf("%s on %s has the memory of the host %v, want one value", trial.Benchmark, trial.Target, host)
 		}
 		if values := trial.Values(metric); trial.Status != result.OK || len(values) != 1 || values[0] <= 0 {
 			t.Errorf("%s on %s is %s (%s), with %s %v", trial.Benchmark, trial.Target, trial.Status, trial.Reason, metric, values)
@@ -663,7 +761,7 @@ func TestWithoutMemoryController(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	work := exported("board", 3*time.Minute, "--targets", "native,oci/crun", "--runs", "1", "--warmup", "0",
+	work := exported("board", 8*time.Minute, "--targets", "native,oci/crun", "--runs", "1", "--warmup", "0",
 		"--filter", "operations.container.lifecycle,limits.memory.oom")
 	report, err := l.Boot(t.Context(), m, image, job.Job{Hostname: m.Name, Steps: work, Keep: []string{"/root"}}, inputs(t, dir, m, work),
 		Options{Out: out, kernel: []string{"cgroup_disable=memory"}})

@@ -43,7 +43,7 @@ func V2() Machine {
 		Name: "v2", Arch: "amd64", Memory: 3072, CPUs: 2,
 		Packages: []string{
 			"base-files", "containerd", "containernetworking-plugins", "coreutils", "crun", "runc", "util-linux",
-			"docker.io", "iptables", "qemu-system-x86", "virtiofsd",
+			"conmon", "dash", "docker.io", "iptables", "qemu-system-x86", "virtiofsd",
 		},
 		Modules: slices.Concat(modules, []string{
 			"kvm_amd", "kvm_intel", "vhost_vsock", "vhost_net", // the CPU of an emulated machine is AMD's

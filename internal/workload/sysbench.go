@@ -210,16 +210,20 @@ func SysbenchCPUProgress(prime, events, threads int) Program {
 // IsProgress reports whether a line of sysbench is a report of its progress.
 func IsProgress(line string) bool { return strings.HasPrefix(line, "[ ") }
 
-// Rates returns the events a second in each second of a run with progress. The last, incomplete second is left out.
+// Rates returns the events a second at each line of progress. The last, incomplete second has no line. sysbench writes its lines at whole
+// seconds of its own clock. If a busy host delays a line, the line covers a longer time. The next line then covers a short one, and often
+// repeats the number of the second: its rate is not a number.
 func Rates(stdout []byte) ([]float64, error) {
 	var rates []float64
+	last := uint64(0)
 	for line := range bytes.Lines(stdout) {
 		if !IsProgress(string(line)) {
 			continue
 		}
 		second, rest, _ := strings.Cut(string(line[2:]), "s ] thds: ")
-		if n, err := readWhole(second); err != nil || n != uint64(len(rates)+1) {
-			return nil, fmt.Errorf("sysbench's progress: second %d is missing before %q", len(rates)+1, cut(string(line)))
+		n, err := readWhole(second)
+		if err != nil || n == 0 || n < last {
+			return nil, fmt.Errorf("sysbench's progress: %q does not follow second %d", cut(string(line)), last)
 		}
 		_, rest, _ = strings.Cut(rest, " eps: ")
 		rate, _, found := strings.Cut(rest, " lat (ms,")
@@ -227,7 +231,10 @@ func Rates(stdout []byte) ([]float64, error) {
 		if err != nil || !found {
 			return nil, fmt.Errorf("sysbench's progress: %q is not a rate", cut(string(line)))
 		}
-		rates = append(rates, v)
+		if n == last {
+			v = math.NaN()
+		}
+		rates, last = append(rates, v), n
 	}
 	if len(rates) == 0 {
 		return nil, errors.New("sysbench's progress is missing")

@@ -72,3 +72,14 @@ func TestIntervalsWithUnknownValues(t *testing.T) {
 		t.Errorf("intervals beside an unknown mark: %+v", all)
 	}
 }
+
+// A rate that is not a number is left out of the fit, with its limit.
+func TestResponseWithoutARate(t *testing.T) {
+	limits, rates := []float64{0.2, 0.3, 0.35, 0.4}, []float64{200, 300, math.NaN(), 400}
+	if got, err := limitResponse(limits, rates); err != nil || math.Abs(got-1) > 1e-9 {
+		t.Errorf("limitResponse() = %v, %v; want 1", got, err)
+	}
+	if got, err := limitResponse(limits[:2], []float64{200, math.NaN()}); err == nil {
+		t.Errorf("limitResponse() = %v with one rate; want an error", got)
+	}
+}

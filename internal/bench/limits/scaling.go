@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -205,22 +204,24 @@ func exited(ctx context.Context, c engine.Container) bool {
 }
 
 // limitResponse compares the speedup of a program with the raise of its limit, over seconds with known limits. It models the
-// rate as a power of the limit and fits the power to all seconds, so that one disturbed second does not decide. The result
-// is 2 to the power of the shortfall from 1.
+// rate as a power of the limit and fits the power to all seconds, so that one disturbed second does not decide. Rates that are not
+// numbers are left out. The result is 2 to the power of the shortfall from 1.
 func limitResponse(limits, rates []float64) (float64, error) {
-	n := min(len(limits), len(rates))
-	if n < 2 || limits[n-1] < 1.15*limits[0] {
-		return 0, fmt.Errorf("the program exited after %d whole seconds, too soon to raise its limit: set more events", n)
-	}
-	if slices.Min(rates[:n]) <= 0 {
-		return 0, errors.New("the program completed no event in one of its seconds")
-	}
-	var x, y, xx, xy float64
-	for i := range n {
+	var x, y, xx, xy, count, last float64
+	for i := range min(len(limits), len(rates)) {
+		if math.IsNaN(rates[i]) {
+			continue
+		}
+		if rates[i] <= 0 {
+			return 0, errors.New("the program completed no event in one of its seconds")
+		}
 		limit, rate := math.Log(limits[i]), math.Log(rates[i])
 		x, y, xx, xy = x+limit, y+rate, xx+limit*limit, xy+limit*rate
+		count, last = count+1, limits[i]
 	}
-	count := float64(n)
+	if count < 2 || last < 1.15*limits[0] {
+		return 0, fmt.Errorf("the program exited after %v whole seconds, too soon to raise its limit: set more events", count)
+	}
 	power := (count*xy - x*y) / (count*xx - x*x)
 	return math.Exp2(1 - power), nil
 }

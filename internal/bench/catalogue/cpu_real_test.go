@@ -2,6 +2,7 @@ package catalogue_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -44,15 +45,17 @@ func TestRealCPU(t *testing.T) {
 				if b.Image != bench.WorkloadImage || !bench.Matches("performance.cpu", b.Name) && !bench.Matches("performance.memory", b.Name) {
 					continue
 				}
-				trial := l.run(t, b.Name, shortParams[b.Name])
-				if trial.Status != result.OK {
-					t.Errorf("%s: %s because %s: %s", b.Name, trial.Status, trial.Reason, trial.Output)
-				}
-				for _, m := range b.Metrics {
-					if v := trial.Values(m.Name); len(v) != 1 || !(v[0] > 0) {
-						t.Errorf("%s: %s is %v", b.Name, m.Name, v)
+				l.calm(t, b, shortParams[b.Name], func(trial result.Trial) error {
+					if err := succeeded(trial); err != nil {
+						return err
 					}
-				}
+					for _, m := range b.Metrics {
+						if v := trial.Values(m.Name); len(v) != 1 || !(v[0] > 0) {
+							return fmt.Errorf("%s is %v", m.Name, v)
+						}
+					}
+					return nil
+				})
 			}
 		})
 	}
@@ -71,27 +74,34 @@ func TestRealLimits(t *testing.T) {
 				"limits.cpu.scaling": {"events": "1000", "steps": "2", "percent": "20"}, // few enough for a busy host
 				"limits.memory.oom":  nil,
 			} {
-				trial := l.run(t, name, params)
-				if trial.Status != result.OK {
-					t.Errorf("%s: %s because %s: %s", name, trial.Status, trial.Reason, trial.Output)
-					continue
-				}
-				for _, m := range find(t, name).Metrics {
-					if m.Name == "HostLimitUse" { // of virtual machines, which are not among the targets
-						continue
-					}
-					values := trial.Values(m.Name)
-					if len(values) == 0 && m.Name != "KillTime" && m.Name != "LimitResponse" { // these may be unknown on a busy host
-						t.Errorf("%s: %s is missing", name, m.Name)
-					}
-					for _, v := range values {
-						if !(v > 0) || m.Bound.Broken != "" && v > m.Bound.Most {
-							t.Errorf("%s: %s is %v", name, m.Name, v)
-						}
-					}
-				}
+				b := find(t, name)
+				l.calm(t, b, params, checkLimits(b))
 			}
 		})
+	}
+}
+
+// checkLimits returns the check that a trial has the metrics of its benchmark, and that the limit holds.
+func checkLimits(b bench.Benchmark) func(result.Trial) error {
+	return func(trial result.Trial) error {
+		if err := succeeded(trial); err != nil {
+			return err
+		}
+		for _, m := range b.Metrics {
+			if m.Name == "HostLimitUse" { // of virtual machines, which are not among the targets
+				continue
+			}
+			values := trial.Values(m.Name)
+			if len(values) == 0 && m.Name != "KillTime" && m.Name != "LimitResponse" { // these may be unknown on a busy host
+				return fmt.Errorf("%s is missing", m.Name)
+			}
+			for _, v := range values {
+				if !(v > 0) || m.Bound.Broken != "" && v > m.Bound.Most {
+					return fmt.Errorf("%s is %v", m.Name, v)
+				}
+			}
+		}
+		return nil
 	}
 }
 
@@ -99,21 +109,26 @@ func TestRealLimits(t *testing.T) {
 func TestRealLimitIgnored(t *testing.T) {
 	l := newRealHarness(t, "native", native.Driver{})
 	l.engine = updating{l.engine.(*native.Engine), func(context.Context, engine.Updater, engine.Resources) error { return nil }}
-	trial := l.run(t, "limits.cpu.scaling", bench.Params{"events": "600", "steps": "2", "percent": "20"})
-	if got := sample(t, trial, "LimitResponse"); got < 1.4 || got > 3 {
-		t.Errorf("LimitResponse = %v of an engine that ignores updates", got)
-	}
+	l.calm(t, find(t, "limits.cpu.scaling"), bench.Params{"events": "600", "steps": "2", "percent": "20"}, func(trial result.Trial) error {
+		if got := trial.Values("LimitResponse"); len(got) != 1 || got[0] < 1.4 || got[0] > 3 {
+			return fmt.Errorf("LimitResponse = %v of an engine that ignores updates", got)
+		}
+		return nil
+	})
 }
 
 // Without a limit the program exceeds the bound by far.
 func TestRealNoLimit(t *testing.T) {
 	l := newRealHarness(t, "native", native.Driver{})
 	l.engine = unlimited{l.engine.(*native.Engine)}
-	trial := l.run(t, "limits.cpu.time", bench.Params{"events": "1000"}) // the use is unknown if most is done before the first output arrives
-	if got := sample(t, trial, "CPULimitUse"); got < 2 || got > 11 {
-		t.Errorf("CPULimitUse = %v with a limit of a tenth that was not set", got)
-	}
-	trial = l.run(t, "limits.memory.oom", bench.Params{"mib": "16"})
+	// The use is unknown if most is done before the first output arrives.
+	l.calm(t, find(t, "limits.cpu.time"), bench.Params{"events": "1000"}, func(trial result.Trial) error {
+		if got := trial.Values("CPULimitUse"); len(got) != 1 || got[0] < 2 || got[0] > 11 {
+			return fmt.Errorf("CPULimitUse = %v with a limit of a tenth that was not set", got)
+		}
+		return nil
+	})
+	trial := l.run(t, "limits.memory.oom", bench.Params{"mib": "16"})
 	if got := sample(t, trial, "Reached"); got != 2 || len(trial.Values("Usable")) > 0 {
 		t.Errorf("Reached = %v with a limit that was not set: %v", got, trial.Samples)
 	}

@@ -29,9 +29,9 @@ func TestRealDisk(t *testing.T) {
 		{"performance.disk.read", all, bench.Params{"files": "4", "mib": "2", "requests": "500"}},
 		{"performance.disk.read", []bench.Volume{bench.Rootfs, bench.Bind}, bench.Params{"files": "4", "mib": "2", "requests": "500", "cache": "cold"}},
 		{"performance.disk.write", all, bench.Params{"files": "4", "mib": "2", "requests": "500", "fsync": "100"}},
-		{"performance.disk.throughput", []bench.Volume{bench.Rootfs}, bench.Params{"mib": "16", "duration": "20ms"}},
+		{"performance.disk.throughput", []bench.Volume{bench.Rootfs}, bench.Params{"mib": "16", "duration": "300ms"}},
 		{"performance.disk.sqlite", []bench.Volume{bench.Bind}, bench.Params{"insertions": "20"}},
-		{"performance.disk.blog", []bench.Volume{bench.Tmpfs}, bench.Params{"duration": "50ms"}},
+		{"performance.disk.blog", []bench.Volume{bench.Tmpfs}, bench.Params{"duration": "300ms"}},
 	}
 	for _, tt := range []struct {
 		target string
@@ -59,7 +59,7 @@ func TestRealDisk(t *testing.T) {
 			if trial := l.run(t, "performance.disk.mount", bench.Params{"files": "2", "mib": "2"}); trial.Status != result.OK || len(trial.Samples) != 4 {
 				t.Errorf("performance.disk.mount: %s because %s: %v, %v", trial.Status, trial.Reason, trial.Samples, trial.Conditions)
 			}
-			trial := l.run(t, "performance.disk.throughput", bench.Params{"mib": "4", "duration": "20ms", "direct": "1"})
+			trial := l.run(t, "performance.disk.throughput", bench.Params{"mib": "4", "duration": "300ms", "direct": "1"})
 			if trial.Status != tt.direct {
 				t.Errorf("direct I/O: %s because %s: %s", trial.Status, trial.Reason, trial.Output)
 			}

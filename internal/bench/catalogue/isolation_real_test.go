@@ -1,6 +1,7 @@
 package catalogue_test
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -25,42 +26,43 @@ func TestRealIsolation(t *testing.T) {
 			l := newRealHarness(t, tt.name, tt.driver)
 			l.needsCgroups(t)
 			small := bench.Params{"n": "200", "noise": "400"}
-			checkIsolation(t, l.run(t, isolationCPU, briefly(small)))
+			l.calm(t, find(t, isolationCPU), briefly(small), checkIsolation)
 			if tt.name == "native" {
 				l.host = l.engine
 				small["aggressor"] = "native"
-				trial := l.run(t, isolationCPU, briefly(small))
-				checkIsolation(t, trial)
-				if got := trial.Conditions["aggressor"]; !strings.Contains(got, "a process of the host") {
-					t.Errorf("the aggressor is %s", got)
-				}
+				l.calm(t, find(t, isolationCPU), briefly(small), func(trial result.Trial) error {
+					if got := trial.Conditions["aggressor"]; !strings.Contains(got, "a process of the host") {
+						return fmt.Errorf("the aggressor is %q", got)
+					}
+					return checkIsolation(trial)
+				})
 			}
 			trial := l.run(t, isolationCPU, briefly(bench.Params{"n": "6000", "memory": "128"}))
 			if trial.Status != result.Failed || !strings.Contains(trial.Reason, "set a higher limit") {
 				t.Errorf("a victim that exceeds its memory: %s because %s", trial.Status, trial.Reason)
 			}
-			trial = l.run(t, isolationPIDs, briefly(bench.Params{"limit": "64", "before": "1s", "during": "1500ms"}))
-			if trial.Status != result.Skipped || !strings.Contains(trial.Reason, "no fork bomb runs without one") {
-				checkIsolation(t, trial)
-			} else if tt.name == "native" {
-				t.Errorf("skipped because %s", trial.Reason)
-			}
+			l.calm(t, find(t, isolationPIDs), briefly(bench.Params{"limit": "64", "before": "1s", "during": "1500ms"}), func(trial result.Trial) error {
+				if tt.name != "native" && trial.Status == result.Skipped && strings.Contains(trial.Reason, "no fork bomb runs without one") {
+					return nil
+				}
+				return checkIsolation(trial)
+			})
 		})
 	}
 }
 
-func checkIsolation(t *testing.T, trial result.Trial) {
-	t.Helper()
-	if trial.Status != result.OK {
-		t.Errorf("%s: %s because %s: %s", trial.Benchmark, trial.Status, trial.Reason, trial.Output)
-		return
+// checkIsolation is the error of a trial that lacks a value.
+func checkIsolation(trial result.Trial) error {
+	if err := succeeded(trial); err != nil {
+		return err
 	}
 	for _, metric := range []string{"Kept", "SpeedBefore", "SpeedDuring", "SpeedAfter", "TailBefore", "TailDuring", "TailAfter", "TailControl"} {
-		if got := sample(t, trial, metric); !(got > 0) {
-			t.Errorf("%s: %s is %v", trial.Benchmark, metric, got)
+		if got := trial.Values(metric); len(got) != 1 || !(got[0] > 0) {
+			return fmt.Errorf("%s is %v", metric, got)
 		}
 	}
 	if len(trial.Timelines) < 3 {
-		t.Errorf("%s has %d timelines", trial.Benchmark, len(trial.Timelines))
+		return fmt.Errorf("there are %d timelines", len(trial.Timelines))
 	}
+	return nil
 }

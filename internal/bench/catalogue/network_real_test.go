@@ -1,6 +1,7 @@
 package catalogue_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -32,28 +33,30 @@ func TestRealNetwork(t *testing.T) {
 			l := newRealHarness(t, tt.target, tt.driver).withHost(t)
 			enginetest.Require(t, tt.target, l.engine.Supports(engine.NetworkBridge))
 			for name, given := range tt.work {
-				checkNetwork(t, find(t, name), l.run(t, name, given))
+				b := find(t, name)
+				l.calm(t, b, given, checkNetwork(b))
 			}
 		})
 	}
 }
 
-// checkNetwork checks that a trial has all metrics and conditions of its benchmark.
-func checkNetwork(t *testing.T, b bench.Benchmark, trial result.Trial) {
-	t.Helper()
-	if trial.Status != result.OK {
-		t.Errorf("%s: %s because %s\n%s", b.Name, trial.Status, trial.Reason, trial.Output)
-		return
-	}
-	for _, m := range b.Metrics {
-		values := trial.Values(m.Name)
-		if !m.Optional && m.DerivedFrom == "" && (len(values) == 0 || slices.Min(values) <= 0) {
-			t.Errorf("%s: %s is %v", b.Name, m.Name, values)
+// checkNetwork returns the check that a trial has all metrics and conditions of its benchmark.
+func checkNetwork(b bench.Benchmark) func(result.Trial) error {
+	return func(trial result.Trial) error {
+		if err := succeeded(trial); err != nil {
+			return err
 		}
-	}
-	for _, condition := range []string{"interface", "mtu", "server", "client"} {
-		if trial.Conditions[condition] == "" {
-			t.Errorf("%s: the condition %s is missing: %v", b.Name, condition, trial.Conditions)
+		for _, m := range b.Metrics {
+			values := trial.Values(m.Name)
+			if !m.Optional && m.DerivedFrom == "" && (len(values) == 0 || slices.Min(values) <= 0) {
+				return fmt.Errorf("%s is %v", m.Name, values)
+			}
 		}
+		for _, condition := range []string{"interface", "mtu", "server", "client"} {
+			if trial.Conditions[condition] == "" {
+				return fmt.Errorf("the condition %s is missing: %v", condition, trial.Conditions)
+			}
+		}
+		return nil
 	}
 }

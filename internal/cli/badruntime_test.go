@@ -186,19 +186,21 @@ func TestHangingRuntime(t *testing.T) {
 func TestTrialGoesWrong(t *testing.T) {
 	needRoot(t, "runc")
 	t.Parallel()
+	const patient = "{trial: 2m, call: 30s}"
 	for _, c := range []struct {
 		name, call, script string
 		status             result.Status
 		reason             string
+		timeout            string // of the plan
 	}{
-		{"create fails", "create-3", "say 'no more containers'; exit 1", result.Failed, `^create container .*: no more containers`},
-		{"create dies", "create-3", "kill -9 $$", result.Failed, `^create container .* was killed by signal 9`},
-		{"start fails", "start-3", "say 'no start'; exit 1", result.Failed, `^start container .*: no start`},
-		{"start lies", "start-3", "exit 0", result.Timeout, `the trial took longer than its limit of 8s`},
-		{"start hangs", "start-3", "hold", result.Timeout, `start took longer than its limit of 6s`},
-		{"kill fails", "kill-2", "say 'it lives'; exit 1", result.Failed, `^kill container .*: it lives`},
-		{"delete fails", "delete-3", "say 'it stays'; exit 1", result.Failed, `^delete container .*: it stays`},
-		{"delete lies", "delete-3", "exit 0", result.OK, ``}, // and nothing is left all the same
+		{"create fails", "create-3", "say 'no more containers'; exit 1", result.Failed, `^create container .*: no more containers`, patient},
+		{"create dies", "create-3", "kill -9 $$", result.Failed, `^create container .* was killed by signal 9`, patient},
+		{"start fails", "start-3", "say 'no start'; exit 1", result.Failed, `^start container .*: no start`, patient},
+		{"start lies", "start-3", "exit 0", result.Timeout, `the trial took longer than its limit of 8s`, "{trial: 8s, call: 30s}"},
+		{"start hangs", "start-3", "hold", result.Timeout, `start took longer than its limit of 6s`, "{trial: 2m, call: 6s}"},
+		{"kill fails", "kill-2", "say 'it lives'; exit 1", result.Failed, `^kill container .*: it lives`, patient},
+		{"delete fails", "delete-3", "say 'it stays'; exit 1", result.Failed, `^delete container .*: it stays`, patient},
+		{"delete lies", "delete-3", "exit 0", result.OK, ``, patient}, // and nothing is left all the same
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -206,7 +208,7 @@ func TestTrialGoesWrong(t *testing.T) {
 			w.on(c.call, c.script)
 			dir := t.TempDir()
 			plan := "version: 1\ntargets: [oci/wrapped, native]\nruntimes: {wrapped: " + w.path + "}\n" +
-				"benchmarks: [" + lifecycle + "]\nblocks: 3\nwarmup: 0\ntimeout: {trial: 8s, call: 6s}\nseed: 1\n"
+				"benchmarks: [" + lifecycle + "]\nblocks: 3\nwarmup: 0\ntimeout: " + c.timeout + "\nseed: 1\n"
 			if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600); err != nil {
 				t.Fatal(err)
 			}

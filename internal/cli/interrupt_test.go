@@ -16,7 +16,7 @@ import (
 // that a line of progress comes every few trials.
 var longRun = []string{
 	"benchmark", "--targets", "fake/a@create=2s,fake/b@create=3s,no=pause", "--filter", "operations.container",
-	"--runs", "200", "--budget", "1000h", "--seed", "7",
+	"--runs", "600", "--budget", "1000h", "--seed", "7",
 }
 
 // wholeRun executes longRun without an interrupt.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -24,7 +25,7 @@ var shortBenchmarks = map[string]string{
 	"performance.disk.read":            "{files: 4, mib: 2, requests: 200}",
 	"performance.disk.write":           "{files: 4, mib: 2, requests: 200}",
 	"performance.disk.mount":           "{files: 4, mib: 2}",
-	"performance.disk.throughput":      "{mib: 32, duration: 100ms}",
+	"performance.disk.throughput":      "{mib: 32, duration: 500ms}",
 	"performance.disk.sqlite":          "{insertions: 50}",
 	"performance.database.redis":       "{requests: 1000, duration: 500ms}",
 	"limits.cpu.time":                  "{events: 200}",
@@ -38,25 +39,31 @@ func triedAlone(b bench.Benchmark) bool {
 		bench.Matches("performance.memory", b.Name) && b.Image == bench.WorkloadImage
 }
 
-// realPrograms returns the benchmarks of the performance and limits suites that are selected, and the list of a plan with them.
-func realPrograms(selected func(bench.Benchmark) bool) (all []bench.Benchmark, list string) {
-	for _, b := range (catalogue.Catalogue{}).All() {
-		if suite := b.Suite(); suite != "performance" && suite != "limits" || !selected(b) {
-			continue
-		}
-		all = append(all, b)
+// realPrograms returns the benchmarks of the performance and limits suites that are selected.
+func realPrograms(selected func(bench.Benchmark) bool) []bench.Benchmark {
+	return slices.DeleteFunc((catalogue.Catalogue{}).All(), func(b bench.Benchmark) bool {
+		suite := b.Suite()
+		return suite != "performance" && suite != "limits" || !selected(b)
+	})
+}
+
+// shortPlan is the text of a plan with benchmarks.
+func shortPlan(targets []string, benchmarks []bench.Benchmark) string {
+	text := "version: 1\ntargets: [" + strings.Join(targets, ", ") + "]\nblocks: 1\nwarmup: 0\nbenchmarks:"
+	for _, b := range benchmarks {
 		if params := shortBenchmarks[b.Name]; params != "" {
-			list += "\n  - {name: " + b.Name + ", params: " + params + "}"
+			text += "\n  - {name: " + b.Name + ", params: " + params + "}"
 		} else {
-			list += "\n  - " + b.Name
+			text += "\n  - " + b.Name
 		}
 	}
-	return all, list
+	return text + "\n"
 }
 
 // TestRealPrograms runs every benchmark of the performance and limits suites behind containerd. On bare metal and on the
 // runtimes alone it runs the benchmarks that package catalogue does not run there. The plans run at the same time, because
-// some programs wait or use one CPU only.
+// some programs wait or use one CPU only. A host that is busy at the wrong time spoils a trial, as by a lost packet: benchmarks that fail
+// run once more.
 func TestRealPrograms(t *testing.T) {
 	needRoot(t, "runc", "crun", "runsc", "containerd")
 	t.Parallel()
@@ -74,22 +81,56 @@ func TestRealPrograms(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			benchmarks, list := realPrograms(tt.selected)
-			plan := "version: 1\ntargets: [" + strings.Join(tt.targets, ", ") + "]\nblocks: 1\nwarmup: 0\nbenchmarks:" + list + "\n"
-			if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan), 0o600); err != nil {
-				t.Fatal(err)
+			failed := runPrograms(t, limit, dir, tt.targets, realPrograms(tt.selected))
+			if len(failed) == 0 {
+				return
 			}
-			p := prepareFor(t, limit, dir, "touchstone", "benchmark", "--managed", "-f", "plan.yaml")
-			p.run()
-			p.ends(0)
-			run := export(t, dir, "latest")
-			nothingLeft(t, run.ID)
-			if len(run.Targets) != len(tt.targets) {
-				t.Fatalf("there are %d targets, want %d", len(run.Targets), len(tt.targets))
+			t.Logf("these benchmarks run once more: %q", names(failed))
+			if again := runPrograms(t, limit, dir, tt.targets, failed); len(again) > 0 {
+				t.Errorf("these benchmarks failed twice: %q", names(again))
 			}
-			checkTrials(t, run, benchmarks)
 		})
 	}
+}
+
+// names are the names of benchmarks.
+func names(benchmarks []bench.Benchmark) []string {
+	var all []string
+	for _, b := range benchmarks {
+		all = append(all, b.Name)
+	}
+	return all
+}
+
+// runPrograms runs benchmarks on targets, checks the trials, and returns the benchmarks of which a trial failed.
+func runPrograms(t *testing.T, limit time.Duration, dir string, targets []string, benchmarks []bench.Benchmark) (failed []bench.Benchmark) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(shortPlan(targets, benchmarks)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := prepareFor(t, limit, dir, "touchstone", "benchmark", "--managed", "-f", "plan.yaml")
+	p.run()
+	p.ends(0, 3)
+	run := export(t, dir, "latest")
+	nothingLeft(t, run.ID)
+	if len(run.Targets) != len(targets) {
+		t.Fatalf("there are %d targets, want %d", len(run.Targets), len(targets))
+	}
+	var worked []bench.Benchmark
+	for _, b := range benchmarks {
+		i := slices.IndexFunc(run.Trials, func(trial result.Trial) bool {
+			busy := trial.Status == result.Skipped && strings.Contains(trial.Reason, runtimes.ErrNoAnswer.Error())
+			return trial.Benchmark == b.Name && (trial.Status == result.Failed || trial.Status == result.Timeout || busy)
+		})
+		if i < 0 {
+			worked = append(worked, b)
+			continue
+		}
+		failed = append(failed, b)
+		t.Logf("%s on %s: %s because %s\n%s", b.Name, run.Trials[i].Target, run.Trials[i].Status, run.Trials[i].Reason, run.Trials[i].Output)
+	}
+	checkTrials(t, run, worked)
+	return failed
 }
 
 // checkTrials checks that benchmarks have worked on all targets of a run.

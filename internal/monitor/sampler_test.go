@@ -250,11 +250,18 @@ func sleepers(t testing.TB, n int) []int {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		pids = append(pids, cmd.Process.Pid)
 		t.Cleanup(func() {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 		})
+		// Start returns in the middle of the exec, when the process has no command line yet.
+		for text := []byte(nil); len(text) == 0; {
+			var err error
+			if text, err = os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pids = append(pids, cmd.Process.Pid)
 	}
 	return pids
 }

@@ -141,7 +141,7 @@ func TestProbeReach(t *testing.T) {
 	if err := free.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := runProbe(t, workload.Reach(address, 20*time.Millisecond)...); got.code != 1 || got.stderr != "reach: connect in time to 127.0.0.1: ECONNREFUSED (111)\n" {
+	if got := runProbe(t, workload.Reach(address, time.Second)...); got.code != 1 || got.stderr != "reach: connect in time to 127.0.0.1: ECONNREFUSED (111)\n" {
 		t.Errorf("without a server: %+v", got)
 	}
 	early := exec.CommandContext(t.Context(), probe(t), workload.Reach(address, time.Minute)[1:]...)

@@ -82,4 +82,10 @@ func TestResponseWithoutARate(t *testing.T) {
 	if got, err := limitResponse(limits[:2], []float64{200, math.NaN()}); err == nil {
 		t.Errorf("limitResponse() = %v with one rate; want an error", got)
 	}
+	if got, err := limitResponse(limits, []float64{200, 0, 350, 400}); err != nil || !math.IsNaN(got) {
+		t.Errorf("limitResponse() = %v, %v with a second without an event; want no number", got, err)
+	}
+	if got, err := limitResponse(limits, make([]float64, 4)); err == nil {
+		t.Errorf("limitResponse() = %v without an event; want an error", got)
+	}
 }

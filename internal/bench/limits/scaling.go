@@ -31,7 +31,7 @@ func cpuScaling() bench.Benchmark {
 		optional(bounded("CPULimitUse", mostUse, "does not hold a CPU limit that is raised",
 			"the highest CPU time in a second of the container and its sandbox, without shims and daemons, over the CPU time that the current limit allows: 1 if it holds, more if it is missing or a raise ends it; in a virtual machine the container's own CPU time, as its guest counts it")),
 		optional(bounded("LimitResponse", mostResponse, "does not follow a raised CPU limit",
-			"doubling of the limit over the speedup of the program: 1 if it works twice as fast, 2 if it works no faster; left out if the host is too busy to grant the limit, and if the limit does not hold")),
+			"doubling of the limit over the speedup of the program: 1 if it works twice as fast, 2 if it works no faster; left out if the host is too busy to grant the limit, if a second passes without an event, and if the limit does not hold")),
 	}
 	return bench.Benchmark{
 		Name:    "limits.cpu.scaling",
@@ -205,15 +205,16 @@ func exited(ctx context.Context, c engine.Container) bool {
 
 // limitResponse compares the speedup of a program with the raise of its limit, over seconds with known limits. It models the
 // rate as a power of the limit and fits the power to all seconds, so that one disturbed second does not decide. Rates that are not
-// numbers are left out. The result is 2 to the power of the shortfall from 1.
+// numbers are left out. The result is 2 to the power of the shortfall from 1. It is not a number if some seconds passed without an event: the
+// program or its host stood still, and a power of the limit cannot describe that.
 func limitResponse(limits, rates []float64) (float64, error) {
-	var x, y, xx, xy, count, last float64
+	var x, y, xx, xy, count, still, last float64
 	for i := range min(len(limits), len(rates)) {
 		if math.IsNaN(rates[i]) {
 			continue
 		}
 		if rates[i] <= 0 {
-			return 0, errors.New("the program completed no event in one of its seconds")
+			still++
 		}
 		limit, rate := math.Log(limits[i]), math.Log(rates[i])
 		x, y, xx, xy = x+limit, y+rate, xx+limit*limit, xy+limit*rate
@@ -221,6 +222,12 @@ func limitResponse(limits, rates []float64) (float64, error) {
 	}
 	if count < 2 || last < 1.15*limits[0] {
 		return 0, fmt.Errorf("the program exited after %v whole seconds, too soon to raise its limit: set more events", count)
+	}
+	if still == count {
+		return 0, errors.New("the program completed no event in any of its seconds")
+	}
+	if still > 0 {
+		return math.NaN(), nil
 	}
 	power := (count*xy - x*y) / (count*xx - x*x)
 	return math.Exp2(1 - power), nil

@@ -1,0 +1,102 @@
+package enginetest
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// LeastPause is the shortest pause of a CPU that Pauses counts. On an idle host no thread with real-time priority wakes so late, however
+// many other programs run. A pause of this length is a quarter of the period of a CPU limit.
+const LeastPause = 25 * time.Millisecond
+
+// Pauses counts the times in which the host of a virtual machine withheld a CPU from it. No program of the machine itself causes a pause. The
+// kernel's count of steal is no substitute: it lacks the time in which a quota stopped the virtual CPU.
+type Pauses struct {
+	mu    sync.Mutex
+	total time.Duration
+}
+
+// WatchPauses counts pauses until the test ends. On each CPU a thread with real-time priority sleeps, and notes how late it wakes. Without
+// the right to this priority nothing is counted.
+func WatchPauses(t testing.TB) *Pauses {
+	t.Helper()
+	p, done := new(Pauses), make(chan struct{})
+	var all unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		t.Fatalf("read the CPUs of the test: %v", err)
+	}
+	var ready, watches sync.WaitGroup
+	for cpu := range len(all) * 64 {
+		if all.IsSet(cpu) {
+			ready.Add(1)
+			watches.Go(func() {
+				err := pin(cpu)
+				ready.Done()
+				if err != nil {
+					t.Logf("pauses of CPU %d are unknown: %v", cpu, err)
+					return
+				}
+				p.watch(done)
+			})
+		}
+	}
+	ready.Wait()
+	t.Cleanup(func() {
+		close(done)
+		watches.Wait()
+	})
+	return p
+}
+
+// pin gives the goroutine a thread with real-time priority on a CPU. The thread ends with the goroutine, because it stays locked.
+func pin(cpu int) error {
+	runtime.LockOSThread()
+	var one unix.CPUSet
+	one.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		return err
+	}
+	return unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}, 0)
+}
+
+// watch adds the pauses of the goroutine's CPU.
+func (p *Pauses) watch(done <-chan struct{}) {
+	const nap = 10 * time.Millisecond
+	span := unix.NsecToTimespec(nap.Nanoseconds())
+	for {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		began := monotonic()
+		_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &span, nil) // a signal only shortens it
+		if late := monotonic() - began - nap; late >= LeastPause {
+			p.add(late)
+		}
+	}
+}
+
+// monotonic reads the clock by which the kernel ends a sleep. Linux always has it.
+func monotonic() time.Duration {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
+	return time.Duration(now.Nano())
+}
+
+func (p *Pauses) add(late time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.total += late
+}
+
+// Total is the sum of all pauses of all CPUs so far.
+func (p *Pauses) Total() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.total
+}

@@ -102,7 +102,7 @@ func names(benchmarks []bench.Benchmark) []string {
 	return all
 }
 
-// runPrograms runs benchmarks on targets, checks the trials, and returns the benchmarks of which a trial failed.
+// runPrograms runs benchmarks on targets, checks the trials, and returns the benchmarks with a failed trial.
 func runPrograms(t *testing.T, limit time.Duration, dir string, targets []string, benchmarks []bench.Benchmark) (failed []bench.Benchmark) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(shortPlan(targets, benchmarks)), 0o600); err != nil {

@@ -203,7 +203,7 @@ func allowFailures(report job.Report, name string) {
 	}
 }
 
-// nestedBoots is the largest number of boots of a machine in which KVM runs all the time. QEMU 10.0 and 11.1 sometimes continue it after
+// nestedBoots is the largest number of boots of a machine that uses KVM all the time. QEMU 10.0 and 11.1 sometimes continue it after
 // VMRUN with a part of the virtual machine's state, and its kernel panics: see docs/adr/0030.
 const nestedBoots = 4
 

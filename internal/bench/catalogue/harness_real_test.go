@@ -95,7 +95,7 @@ func (l *realHarness) run(t *testing.T, name string, given bench.Params) result.
 
 // calm executes trials until one passes the check, in a subtest. Three trials may fail: a program of the machine that is busy at the wrong
 // time spoils a figure, and a fault spoils all. Trials with pauses of the host do not count, as long as the patience lasts. Then nothing can
-// be judged, and the subtest is skipped. Phases and durations of the second trial are twice as long, and those of all later ones four times.
+// be judged, and the subtest is skipped. Phases and durations are twice as long in the second trial, and four times as long in all later ones.
 func (l *realHarness) calm(t *testing.T, b bench.Benchmark, given bench.Params, check func(result.Trial) error, changes ...func(*runner.Config)) {
 	t.Helper()
 	t.Run(b.Name, func(t *testing.T) {

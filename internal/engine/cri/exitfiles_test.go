@@ -53,7 +53,7 @@ func exitFile(t *testing.T, dir, name, text string) {
 	}
 }
 
-// A new file is the exit of the container with this name, whatever it contains and however soon it disappears.
+// A new file is the exit of the container with this name, with any content, and even if it soon disappears.
 func TestExitFiles(t *testing.T) {
 	dir := t.TempDir()
 	exitFile(t, dir, "before", "Exited")

@@ -54,7 +54,7 @@ func openGuests(t *testing.T, change func(text string) string) guests {
 	r, err := runtimes.Get(t.Context(), s, parse(t, name))
 	enginetest.Require(t, name, err)
 	if s.Cgroups == nil {
-		t.Skip("needs the right to make cgroups, by which it finds processes")
+		t.Skip("needs the right to make cgroups: it finds processes there")
 	}
 	if change != nil {
 		text, err := os.ReadFile(r.Guest.File)
@@ -474,7 +474,7 @@ func TestGuestSoak(t *testing.T) {
 		if bad := c.Delete(limited(t)); bad != nil {
 			t.Errorf("%s: %v", name, bad)
 		}
-		t.Logf("%s: %v, of which Create %v: %v", name, time.Since(began).Round(100*time.Millisecond), created.Round(100*time.Millisecond), err)
+		t.Logf("%s: %v, with %v for Create: %v", name, time.Since(began).Round(100*time.Millisecond), created.Round(100*time.Millisecond), err)
 		return err
 	}
 	t.Cleanup(func() {

@@ -153,7 +153,7 @@ func (r traces) more(now traces) []string {
 	return more
 }
 
-// settleLimit bounds the time in which an engine may remove the rest of a container in the background.
+// settleLimit is the time for an engine to remove the rest of a container in the background.
 const settleLimit = 20 * time.Second
 
 // nothingSince fails the test if the engine's containers use more than at an earlier time. The kernel and the engine finish some

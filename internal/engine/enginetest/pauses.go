@@ -13,8 +13,8 @@ import (
 // many other programs run. A pause of this length is a quarter of the period of a CPU limit.
 const LeastPause = 25 * time.Millisecond
 
-// Pauses counts the times in which the host of a virtual machine withheld a CPU from it. No program of the machine itself causes a pause. The
-// kernel's count of steal is no substitute: it lacks the time in which a quota stopped the virtual CPU.
+// Pauses counts the time that the host of a virtual machine withheld CPUs from it. No program of the machine itself causes a pause. The
+// kernel's count of steal is no substitute: it lacks the pauses that a quota of the host causes.
 type Pauses struct {
 	mu    sync.Mutex
 	total time.Duration
@@ -81,7 +81,7 @@ func (p *Pauses) watch(done <-chan struct{}) {
 	}
 }
 
-// monotonic reads the clock by which the kernel ends a sleep. Linux always has it.
+// monotonic reads the kernel's clock for sleeps. Linux always has it.
 func monotonic() time.Duration {
 	var now unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)

@@ -61,7 +61,7 @@ type Driver interface {
 // Sweeper is a Driver for user daemons, which outlive a run.
 type Sweeper interface {
 	// Sweep removes the objects that run s.RunID has left with the daemon at the engine's entry of s.Sockets. It
-	// removes only objects with the run's label. It returns the number of containers, sandboxes and images that it
+	// removes only objects with the run's label and name (Session.Owns). It returns the number of containers, sandboxes and images that it
 	// removed.
 	Sweep(ctx context.Context, s Session) (removed int, err error)
 }
@@ -167,6 +167,12 @@ const Label = "touchstone.run"
 
 // Prefix begins the name of everything that Touchstone makes on a host.
 const Prefix = "touchstone-"
+
+// Owns reports whether an object of a daemon belongs to the run, by its label and by its name. Its caller checks every object of a list
+// before the removal, because a daemon may ignore the filter of the request.
+func (s Session) Owns(name, label string) bool {
+	return s.RunID != "" && label == s.RunID && strings.HasPrefix(name, Prefix+s.RunID+"-")
+}
 
 // UnknownPrograms is the error of Installed.Programs for a target of the user's own daemon, whose programs may be anywhere.
 func UnknownPrograms(t target.Target) error {

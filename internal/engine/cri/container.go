@@ -217,13 +217,11 @@ func (c *container) undo(ctx context.Context) error {
 	defer cancel()
 	c.findSandboxes()
 	if c.pod == "" {
-		left, err := c.e.service.ListPodSandbox(ctx, &api.ListPodSandboxRequest{
-			Filter: &api.PodSandboxFilter{LabelSelector: map[string]string{runLabel: c.e.session.RunID, idLabel: c.id}},
-		})
+		left, err := c.e.service.ownPods(ctx, c.e.session, map[string]string{runLabel: c.e.session.RunID, idLabel: c.id})
 		if err != nil {
 			return errors.Join(c.explain(ctx, "clean up", err), c.clear(ctx))
 		}
-		for _, pod := range left.GetItems() {
+		for _, pod := range left {
 			c.pod = pod.GetId()
 		}
 	}

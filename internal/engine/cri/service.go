@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -178,7 +179,7 @@ func (d *Driver) Sweep(ctx context.Context, s engine.Session) (removed int, err 
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	pods, err := c.sweepPods(ctx, s.RunID)
+	pods, err := c.sweepPods(ctx, s)
 	if err != nil {
 		return pods, err // images in use cannot be removed
 	}
@@ -186,14 +187,30 @@ func (d *Driver) Sweep(ctx context.Context, s engine.Session) (removed int, err 
 	return pods + images, err
 }
 
+// ownPods lists the pods of a run with these labels. It checks each pod's label and name, because some engines ignore the selector.
+func (c *client) ownPods(ctx context.Context, s engine.Session, selector map[string]string) ([]*api.PodSandbox, error) {
+	list, err := c.ListPodSandbox(ctx, &api.ListPodSandboxRequest{Filter: &api.PodSandboxFilter{LabelSelector: selector}})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list.GetItems(), func(pod *api.PodSandbox) bool {
+		for key, value := range selector {
+			if pod.GetLabels()[key] != value {
+				return true
+			}
+		}
+		return !s.Owns(pod.GetMetadata().GetName(), pod.GetLabels()[runLabel])
+	}), nil
+}
+
 // sweepPods removes the pods of a run with their containers.
-func (c *client) sweepPods(ctx context.Context, runID string) (removed int, err error) {
-	list, err := c.ListPodSandbox(ctx, &api.ListPodSandboxRequest{Filter: &api.PodSandboxFilter{LabelSelector: map[string]string{engine.Label: runID}}})
+func (c *client) sweepPods(ctx context.Context, s engine.Session) (removed int, err error) {
+	pods, err := c.ownPods(ctx, s, map[string]string{runLabel: s.RunID})
 	if err != nil {
 		return 0, fmt.Errorf("list the run's pods: %s", message(err))
 	}
 	var errs []error
-	for _, pod := range list.GetItems() {
+	for _, pod := range pods {
 		_, err := c.StopPodSandbox(ctx, &api.StopPodSandboxRequest{PodSandboxId: pod.GetId()})
 		if err == nil {
 			_, err = c.RemovePodSandbox(ctx, &api.RemovePodSandboxRequest{PodSandboxId: pod.GetId()})
@@ -213,16 +230,22 @@ func (c *client) sweepImages(ctx context.Context, runID string) (removed int, er
 	if err != nil {
 		return 0, fmt.Errorf("list the run's images: %s", message(err))
 	}
+	var errs []error
 	for _, i := range list.GetImages() {
+		foreign := slices.IndexFunc(i.GetRepoTags(), func(ref string) bool { return !image.IsOf(ref, runID) })
 		for _, ref := range i.GetRepoTags() {
 			if !image.IsOf(ref, runID) {
 				continue
 			}
+			if foreign >= 0 { // containerd removes an image with all its names
+				errs = append(errs, fmt.Errorf("image %s stays, because it is also %s", ref, i.GetRepoTags()[foreign]))
+				continue
+			}
 			if _, err := c.images.RemoveImage(ctx, &api.RemoveImageRequest{Image: imageSpec(ref)}); err != nil {
-				return removed, fmt.Errorf("remove image %s: %s", ref, message(err))
+				return removed, errors.Join(append(errs, fmt.Errorf("remove image %s: %s", ref, message(err)))...)
 			}
 			removed++
 		}
 	}
-	return removed, nil
+	return removed, errors.Join(errs...)
 }

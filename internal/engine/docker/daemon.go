@@ -295,6 +295,10 @@ func (d *daemon) sweepContainers(ctx context.Context) (removed int, err error) {
 	}
 	var errs []error
 	for _, c := range list.Items {
+		// A daemon may ignore the filter.
+		if !slices.ContainsFunc(c.Names, func(n string) bool { return d.session.Owns(strings.TrimPrefix(n, "/"), c.Labels[engine.Label]) }) {
+			continue
+		}
 		_, err := d.client.ContainerRemove(ctx, c.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 		if err != nil && !errdefs.IsNotFound(err) {
 			errs = append(errs, d.explain(ctx, fmt.Sprintf("remove container %q", c.Names), err))

@@ -270,13 +270,32 @@ func killStray(dirs []string) (int, error) {
 		if err != nil || pid == os.Getpid() || !stray(pid, dirs) {
 			continue
 		}
-		if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
-			errs = append(errs, fmt.Errorf("kill process %d: %w", pid, err))
-			continue
+		did, err := killHeld(pid, func() bool { return stray(pid, dirs) })
+		if did {
+			killed++
 		}
-		killed++
+		errs = append(errs, err)
 	}
 	return killed, errors.Join(errs...)
+}
+
+// killHeld kills a process if the check is true while a pidfd holds the process. Another process may get the PID meanwhile. It is never
+// killed, because the signal goes to the held process. Kernels before 5.3 have no pidfds, and there a short race remains.
+func killHeld(pid int, check func() bool) (killed bool, err error) {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false, fmt.Errorf("kill process %d: %w", pid, err)
+	}
+	defer func() { _ = p.Release() }()
+	if !check() {
+		return false, nil
+	}
+	if err := p.Kill(); errors.Is(err, os.ErrProcessDone) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("kill process %d: %w", pid, err)
+	}
+	return true, nil
 }
 
 // stray reports whether a process belongs to the run with these directories.

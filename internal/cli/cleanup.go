@@ -17,12 +17,17 @@ func (a *App) cleanupCommand() *cobra.Command {
 		Long: `Removes the leftovers of killed runs: processes, cgroups, mounts and files, and containers and
 images in your daemons. It also removes leftovers of killed image builds and loads from the image
 cache. It does not touch runs that are under way, results, cached images, or anything that
-Touchstone did not create. touchstone benchmark and touchstone targets remove leftovers of runs
+Touchstone did not create. On a file system that hosts share, it lists the runs of other hosts and
+keeps them. touchstone benchmark and touchstone targets remove leftovers of runs
 when they start, and a build of the workload image removes leftovers from the cache.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			swept, err := execution.Sweep(cmd.Context())
 			for _, s := range swept {
-				fmt.Fprintf(a.env.Stdout, "removed %v\n", s)
+				verb := "removed"
+				if s.Host != "" {
+					verb = "kept"
+				}
+				fmt.Fprintf(a.env.Stdout, "%s %v\n", verb, s)
 			}
 			left, cacheErr := sweepCache()
 			for _, dir := range left {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,6 +53,8 @@ func (s *Session) Open(ctx context.Context) ([]workdir.Swept, error) {
 	}
 	s.Cgroups = groups
 	swept, err := workdir.Sweep(ctx, roots, s.Cgroups, sweepDaemon)
+	// Runs of other hosts stay, and each of them may be under way. Only touchstone cleanup lists them.
+	swept = slices.DeleteFunc(swept, func(s workdir.Swept) bool { return s.Host != "" })
 	if err != nil {
 		return swept, err
 	}

@@ -28,8 +28,10 @@ func TestMemoryRoot(t *testing.T) {
 				t.Fatal(err)
 			}
 		} else {
-			if err := os.Remove(filepath.Join(d.State, "lock")); err != nil { // as if its process had ended
-				t.Fatal(err)
+			for _, dir := range []string{d.State, d.Data, d.Memory} { // as if its process had ended
+				if err := os.Remove(filepath.Join(dir, "lock")); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if swept := sweep(t, roots, nil); len(swept) != 1 || !swept[0].Files {
 				t.Errorf("swept %v", swept)

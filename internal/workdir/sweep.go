@@ -34,6 +34,10 @@ type Swept struct {
 	Files   bool
 	// Kept lists leftovers that could not be removed, with the reasons. The next sweep tries again.
 	Kept []string
+	// Host is another host that made the run, on a shared file system. Nothing of the run is removed.
+	Host string
+	// Dirs are the directories of a run of another host.
+	Dirs []string
 }
 
 // SweepDaemon removes the leftovers of a run in a daemon of the user's, and returns the number of removed objects.
@@ -44,6 +48,10 @@ func (s Swept) nothing() bool {
 }
 
 func (s Swept) String() string {
+	if s.Host != "" {
+		return fmt.Sprintf("run %s: it belongs to host %s, where touchstone cleanup removes it if it is dead; if that host no longer exists, delete %s",
+			s.RunID, s.Host, strings.Join(s.Dirs, " and "))
+	}
 	var parts []string
 	count := func(n int, what string) {
 		if n == 1 {
@@ -69,9 +77,9 @@ func (s Swept) String() string {
 	return fmt.Sprintf("run %s: %s", s.RunID, removed)
 }
 
-// Sweep removes the leftovers of dead runs. A run is dead if no process holds its lock. If one run cannot be
-// removed, Sweep continues with the others and returns the errors joined. Objects in a daemon that does not respond
-// are no error: they are Kept.
+// Sweep removes the leftovers of dead runs. A run is dead if this host made it and no process holds any of its locks. It
+// only lists runs of other hosts, in Swept.Host. If one run cannot be removed, Sweep continues with the others and returns the errors
+// joined. Objects in a daemon that does not respond are no error: they are Kept.
 func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy, daemon SweepDaemon) ([]Swept, error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
 	defer cancel()
@@ -91,15 +99,18 @@ func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy, daemon Sw
 	var swept []Swept
 	var errs []error
 	for _, id := range ids {
-		alive, err := living(roots, id)
-		if err != nil {
+		l, err := find(roots, id)
+		switch {
+		case l.alive:
+			continue
+		case l.host != "":
+			swept = append(swept, Swept{RunID: id, Host: l.host, Dirs: l.dirs})
+			continue
+		case err != nil:
 			errs = append(errs, err)
 			continue
 		}
-		if alive {
-			continue
-		}
-		s, err := remove(ctx, id, roots.of(id), groups, daemon)
+		s, err := remove(ctx, l, groups, daemon)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("remove the leftovers of run %s: %w", id, err))
 		}
@@ -128,54 +139,40 @@ func runsIn(roots Roots) ([]string, error) {
 	return slices.Compact(ids), nil
 }
 
-// living reports whether a process holds the lock of a run.
-func living(roots Roots, id string) (bool, error) {
-	f, err := os.OpenFile(filepath.Join(roots.State, id, lockName), os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err == nil {
-		err = errors.Join(flock(f, unix.LOCK_EX|unix.LOCK_NB), f.Close())
-	}
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("check whether run %s is alive: %w", id, err)
-	}
-	return false, nil
-}
-
 // remove removes all of one run in the order of dependency: processes, cgroups, mounts, files. The files are
-// removed only if the rest is removed, because a later sweep finds the rest by them. The last of dirs holds the
-// lock. daemon is nil for a run that has removed its objects in daemons itself.
-func remove(ctx context.Context, id string, dirs []string, groups *cgroup.Hierarchy, daemon SweepDaemon) (Swept, error) {
-	s := Swept{RunID: id}
+// removed only if the rest is removed, because a later sweep finds the rest by them. daemon is nil for a run that has
+// removed its objects in daemons itself.
+func remove(ctx context.Context, l leftovers, groups *cgroup.Hierarchy, daemon SweepDaemon) (Swept, error) {
+	s := Swept{RunID: l.id}
 	var errs []error
 	if daemon != nil {
-		if err := s.sweepDaemons(ctx, dirs[len(dirs)-1], daemon); err != nil {
-			return s, err
+		for _, state := range l.states {
+			if err := s.sweepDaemons(ctx, state, daemon); err != nil {
+				return s, err
+			}
 		}
 	}
 	if groups != nil {
-		n, removed, err := removeGroup(ctx, id, groups)
+		n, removed, err := removeGroup(ctx, l.id, groups)
 		s.Processes += n
 		if removed {
 			s.Cgroups++
 		}
 		errs = append(errs, err)
 	}
-	n, err := killStray(dirs)
+	n, err := killStray(l.dirs)
 	s.Processes += n
 	errs = append(errs, err)
-	n, err = engine.RemoveForeign(dirs[len(dirs)-1])
-	s.Cgroups += n
-	errs = append(errs, err)
-	s.Mounts, err = unmountBelow(dirs)
+	for _, state := range l.states {
+		n, err := engine.RemoveForeign(state)
+		s.Cgroups += n
+		errs = append(errs, err)
+	}
+	s.Mounts, err = unmountBelow(l.dirs)
 	if err := errors.Join(append(errs, err)...); err != nil || len(s.Kept) > 0 {
 		return s, err
 	}
-	s.Files, err = removeFiles(dirs)
+	s.Files, err = removeFiles(l.dirs)
 	return s, err
 }
 
@@ -213,7 +210,7 @@ func (s *Swept) sweepDaemons(ctx context.Context, state string, daemon SweepDaem
 	return nil
 }
 
-// removeFiles removes the run's directories. The lock goes last: the run counts as living until then.
+// removeFiles removes the run's directories. The lock and the owner of each go last: the run counts as living until then.
 func removeFiles(dirs []string) (removed bool, err error) {
 	for _, dir := range dirs {
 		entries, err := os.ReadDir(dir)
@@ -225,7 +222,7 @@ func removeFiles(dirs []string) (removed bool, err error) {
 		}
 		removed = true
 		for _, e := range entries {
-			if e.Name() == lockName {
+			if e.Name() == lockName || e.Name() == ownerName {
 				continue
 			}
 			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {

@@ -1,0 +1,258 @@
+package workdir_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/workdir"
+)
+
+// A second session of the same user has another state directory, for example without XDG_RUNTIME_DIR. It must not sweep the living run
+// of the first one. It removes all directories of the run after a crash.
+func TestRunOfAnotherSession(t *testing.T) {
+	first := newRoots(t)
+	second := newRoots(t)
+	second.Data = first.Data
+	third := newRoots(t)
+	third.Memory = first.State // it shares only this directory
+	id := newID()
+	crash := other(t, first, id)
+	for name, roots := range map[string]workdir.Roots{"the same data": second, "one directory": third} {
+		if swept := sweep(t, roots, nil); len(swept) > 0 {
+			t.Errorf("with %s, the living run was swept: %v", name, swept)
+		}
+		if _, err := workdir.Create(roots, id); err == nil {
+			t.Errorf("with %s, Create took over the living run", name)
+		}
+	}
+	// The file system of the state may disappear at logout, and its lock with it.
+	if err := os.RemoveAll(filepath.Join(first.State, id)); err != nil {
+		t.Fatal(err)
+	}
+	if swept := sweep(t, first, nil); len(swept) > 0 {
+		t.Errorf("the living run was swept without its state: %v", swept)
+	}
+	crash()
+
+	crash = other(t, first, newID())
+	crash()
+	if swept := sweep(t, second, nil); len(swept) != 2 || !swept[0].Files || !swept[1].Files {
+		t.Errorf("swept after the crashes: %v", swept)
+	}
+	if left, err := filepath.Glob(filepath.Join(first.State, "*", "*")); err != nil || len(left) > 0 {
+		t.Errorf("the state of the dead run is left: %q, %v", left, err)
+	}
+	if exists(t, first.Data) {
+		t.Error("the directory for runs is left")
+	}
+}
+
+// record writes the record of a run's owner, with a change.
+func record(t *testing.T, dir string, change func(owner map[string]any)) {
+	t.Helper()
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := map[string]any{"host": host, "boot": strings.TrimSpace(string(boot)), "dirs": []string{dir}}
+	change(owner)
+	text, err := json.Marshal(owner)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "owner.json"), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The test's own record has the form of a run's record.
+func TestRecordOfOwner(t *testing.T) {
+	roots, id := newRoots(t), newID()
+	d, err := workdir.Create(roots, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{d.State, d.Data} {
+		got, err := os.ReadFile(filepath.Join(dir, "owner.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		record(t, dir, func(owner map[string]any) { owner["dirs"] = []string{d.Data, d.State} })
+		want, err := os.ReadFile(filepath.Join(dir, "owner.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a, b any
+		if err := errors.Join(json.Unmarshal(got, &a), json.Unmarshal(want, &b)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(b, a); diff != "" {
+			t.Errorf("the owner of %s (-want +got):\n%s", dir, diff)
+		}
+	}
+	if err := d.Remove(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// On a shared file system, a run of another host may be alive although its locks are free here.
+func TestRunOfAnotherHostStays(t *testing.T) {
+	for _, which := range []string{"state", "data"} {
+		roots, id := newRoots(t), newID()
+		dead(t, roots, id)
+		dir := filepath.Join(map[string]string{"state": roots.State, "data": roots.Data}[which], id)
+		record(t, dir, func(owner map[string]any) { owner["host"] = "elsewhere.example" })
+		want := []workdir.Swept{{RunID: id, Host: "elsewhere.example", Dirs: []string{filepath.Join(roots.Data, id), filepath.Join(roots.State, id)}}}
+		swept := sweep(t, roots, nil)
+		if diff := cmp.Diff(want, swept); diff != "" {
+			t.Errorf("swept (-want +got):\n%s", diff)
+		}
+		for _, part := range []string{"elsewhere.example", dir, "touchstone cleanup"} {
+			if text := fmt.Sprint(swept[0]); !strings.Contains(text, part) {
+				t.Errorf("%q does not contain %q", text, part)
+			}
+		}
+		if !exists(t, filepath.Join(roots.Data, id, "t1", "file")) || !exists(t, filepath.Join(roots.State, id, "lock")) {
+			t.Error("a file of the other host's run was removed")
+		}
+		if _, err := workdir.Create(roots, id); err == nil {
+			t.Error("Create took over the other host's run")
+		}
+	}
+}
+
+// A run of an earlier boot is dead, also if its lock cannot be queried.
+func TestRunOfAnEarlierBootIsSwept(t *testing.T) {
+	for _, earlier := range []bool{true, false} {
+		roots, id := newRoots(t), newID()
+		dead(t, roots, id)
+		data := filepath.Join(roots.Data, id)
+		record(t, data, func(owner map[string]any) {
+			if earlier {
+				owner["boot"] = "00000000-0000-0000-0000-000000000000"
+			}
+		})
+		if err := os.Mkdir(filepath.Join(data, "lock"), 0o700); err != nil { // cannot be opened for writing
+			t.Fatal(err)
+		}
+		swept, err := workdir.Sweep(t.Context(), roots, nil, nil)
+		if earlier && (err != nil || len(swept) != 1 || !swept[0].Files || exists(t, data)) {
+			t.Errorf("the run of an earlier boot: %v, %v", swept, err)
+		}
+		if !earlier && (err == nil || len(swept) > 0 || !exists(t, data)) {
+			t.Errorf("the run of this boot: %v, %v; want an error", swept, err)
+		}
+	}
+}
+
+// A malformed record is ignored. So are recorded directories that cannot be the run's.
+func TestMalformedRecord(t *testing.T) {
+	id := newID()
+	precious, shared, elsewhere := t.TempDir(), t.TempDir(), t.TempDir()
+	if err := os.Chmod(shared, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	var keep []string
+	for _, dir := range []string{precious, filepath.Join(elsewhere, newID()), filepath.Join(shared, id)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		keep = append(keep, filepath.Join(dir, "file"))
+		write(t, keep[len(keep)-1])
+	}
+	t.Chdir(elsewhere)
+	dirs := []string{precious, filepath.Dir(keep[1]), filepath.Join(shared, id), precious + "/../" + id, id, "", "/", "/proc/none/" + id}
+	valid, err := json.Marshal(map[string]any{"dirs": dirs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"", "{", "[]", `{"dirs": 1}`, `{"host": ["elsewhere"]}`, strings.Repeat(" ", 1<<20) + `{"host": "elsewhere"}`, string(valid)} {
+		roots := newRoots(t)
+		dead(t, roots, id)
+		if err := os.WriteFile(filepath.Join(roots.Data, id, "owner.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if text == string(valid) {
+			record(t, filepath.Join(roots.Data, id), func(owner map[string]any) { owner["dirs"] = dirs })
+		}
+		if diff := cmp.Diff([]workdir.Swept{{RunID: id, Files: true}}, sweep(t, roots, nil)); diff != "" {
+			t.Errorf("swept with the record %.40q (-want +got):\n%s", text, diff)
+		}
+	}
+	for _, file := range keep {
+		if !exists(t, file) {
+			t.Errorf("%s was removed", file)
+		}
+	}
+}
+
+// Runs and sweeps of sessions that share only some roots, in any order. No living run is swept, and no session waits forever.
+func TestSweepDuringCreateOfOtherSessions(t *testing.T) {
+	dir := t.TempDir()
+	root := func(name string) string { return filepath.Join(dir, name) }
+	sessions := []workdir.Roots{
+		{State: root("a"), Data: root("b")},
+		{State: root("c"), Data: root("b")},
+		{State: root("b"), Data: root("a"), Memory: root("c")},
+		{State: root("c"), Data: root("d"), Memory: root("a")},
+	}
+	var wg sync.WaitGroup
+	for _, roots := range sessions {
+		wg.Go(func() {
+			for range 25 {
+				d, err := workdir.Create(roots, newID())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := workdir.Sweep(t.Context(), roots, nil, nil); err != nil {
+					t.Error(err)
+				}
+				for _, dir := range []string{d.State, d.Data} {
+					if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+						t.Errorf("a living run was swept: %v", err)
+					}
+				}
+				if err := d.Remove(t.Context(), nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left at the end: %v, %v", left, err)
+	}
+}
+
+// The directory for runs cannot be created, or another program removes it again and again. Create and Sweep end with an error.
+func TestRootThatStaysAway(t *testing.T) {
+	for _, roots := range []workdir.Roots{
+		{State: "/proc/none/touchstone", Data: filepath.Join(t.TempDir(), "data")},
+		{State: filepath.Join(t.TempDir(), "state"), Data: "/proc/none"},
+	} {
+		_, createErr := workdir.Create(roots, newID())
+		_, sweepErr := workdir.Sweep(t.Context(), roots, nil, nil)
+		for _, err := range []error{createErr, sweepErr} {
+			if err == nil || !strings.Contains(err.Error(), "/proc/none") || !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%+v: %v; want an error that names the directory", roots, err)
+			}
+		}
+		if slices.ContainsFunc([]string{roots.State, roots.Data}, func(dir string) bool { return !strings.HasPrefix(dir, "/proc") && exists(t, filepath.Join(dir, "lock")) }) {
+			t.Errorf("%+v: a lock is left", roots)
+		}
+	}
+}

@@ -29,6 +29,8 @@ type benchmarkOptions struct {
 	resume    string
 	overrides plan.Overrides
 	format    format
+	wait      bool // for the end of another run on this machine
+	beside    bool // start beside another run
 	// changesPlan is set if a flag would change the plan of a resumed run.
 	changesPlan bool
 }
@@ -54,7 +56,12 @@ In --targets and in plans * matches every engine or runtime on this machine:
 engine can be reached, a private daemon is started for the run.
 
 The first ^C ends the trial under way, cleans up and shows the results so far. The
-second ^C ends the program at once. --resume continues an interrupted or killed run.`,
+second ^C ends the program at once. --resume continues an interrupted or killed run.
+
+Two runs at once would measure each other. If another run on this machine is under way, of
+any user, the command fails. --wait waits for the end of the other run. --allow-concurrent
+starts nevertheless, and the reports of both runs mention it. Runs in another network
+namespace, for example in a container, are not seen. Fake targets ignore other runs.`,
 		Example: `  touchstone benchmark
   touchstone benchmark --plan standard
   touchstone benchmark -f plan.yaml -d out/
@@ -72,6 +79,9 @@ second ^C ends the program at once. --resume continues an interrupted or killed 
 			if f.Changed("plan") && opts.files != nil {
 				return usage(errors.New("--plan and --file exclude each other; leave out one of them"))
 			}
+			if opts.wait && opts.beside {
+				return usage(errors.New("--wait and --allow-concurrent exclude each other; leave out one of them"))
+			}
 			if f.Changed("plan") && opts.builtin == "" {
 				return usage(errors.New("--plan names no plan: the built-in plans are " + strings.Join(builtinNames(), ", ")))
 			}
@@ -85,7 +95,7 @@ second ^C ends the program at once. --resume continues an interrupted or killed 
 			keepGiven(f, "drop-caches", &o.DropCaches)
 			keepGiven(f, "monitor", &o.Monitor)
 			f.Visit(func(flag *pflag.Flag) {
-				opts.changesPlan = opts.changesPlan || !slices.Contains([]string{"resume", "dir", "output"}, flag.Name)
+				opts.changesPlan = opts.changesPlan || !slices.Contains([]string{"resume", "dir", "output", "wait", "allow-concurrent"}, flag.Name)
 			})
 			return a.benchmark(cmd.Context(), opts)
 		},
@@ -107,9 +117,23 @@ second ^C ends the program at once. --resume continues an interrupted or killed 
 	f.StringArrayVar(&o.Pin, "pin", nil, "`CPUS` for the parts of the run: workload=2-3,engines=1,touchstone=0")
 	o.DropCaches = f.Bool("drop-caches", false, "drop the page cache before cold reads; paper plans do so as root")
 	o.Monitor = f.String("monitor", "", "sample `memory` and CPU time every 100ms, or as in memory=50ms")
+	f.BoolVar(&opts.wait, "wait", false, "wait for the end of another run on this machine")
+	f.BoolVar(&opts.beside, "allow-concurrent", false, "start beside another run on this machine; the reports mention it")
 	addEngineFlags(cmd, o)
 	addOutput(cmd, &opts.format, "`FORMAT` of the printed results", formatTable, formatJSON)
 	return cmd
+}
+
+// concurrency is the reaction to another run.
+func (o benchmarkOptions) concurrency() execution.Concurrency {
+	switch {
+	case o.wait:
+		return execution.Wait
+	case o.beside:
+		return execution.Allow
+	default:
+		return execution.Refuse
+	}
 }
 
 // builtinNames are the values of --plan.
@@ -227,7 +251,7 @@ func (a *App) execute(ctx context.Context, opts benchmarkOptions, p plan.Plan, e
 	defer func() { err = orExit(db.Close(), err) }()
 	progress := &progress{status: a.status}
 	e, err := execution.New(execution.Config{
-		Plan: p, Store: db, RunID: a.env.RunID(), Earlier: earlier, Folder: opts.dir, Tool: tool(), Observer: progress,
+		Plan: p, Store: db, RunID: a.env.RunID(), Earlier: earlier, Concurrency: opts.concurrency(), Folder: opts.dir, Tool: tool(), Observer: progress,
 	})
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ func TestScripts(t *testing.T) {
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	err = ts.Exec("touchstone", args[1:]...)
+	err = ts.Exec("touchstone", concurrent(args[1:])...)
 	got := 0
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		got = exit.ExitCode() // -1 after a signal

@@ -39,6 +39,8 @@ type Config struct {
 	RunID string
 	// Earlier is the run to resume, with its trials; nil starts a new run.
 	Earlier *result.Run
+	// Concurrency is the reaction to another run on this machine. Fake targets ignore other runs.
+	Concurrency Concurrency
 	// Folder is the output folder. Fake targets keep their files in it while they run.
 	Folder   string
 	Tool     result.Tool
@@ -103,6 +105,7 @@ type environment struct {
 	clock   runner.Clock
 	noise   runner.Noise
 	session *Session      // nil for fake targets
+	turn    machineTurn   // empty for fake targets
 	sampler *host.Sampler // nil for fake targets
 	scratch string        // for fake targets: the directory for trials' files, created when it is needed
 }
@@ -152,6 +155,10 @@ func (e *Execution) Run(ctx context.Context) (Outcome, error) {
 	for _, note := range slices.Concat(e.Plan.Notes, notes) {
 		e.report(Note, note)
 	}
+	if err := e.takeTurn(ctx); err != nil {
+		return Outcome{}, err
+	}
+	defer e.turn.end()
 	if err := e.open(ctx); err != nil {
 		return Outcome{}, err
 	}
@@ -212,7 +219,7 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 	if err != nil || outcome.Interrupted {
 		state = result.Interrupted
 	}
-	caveats := slices.Concat(run.Caveats, e.caches.caveats(), e.metrics.dropped, outcome.Caveats)
+	caveats := slices.Concat(run.Caveats, e.caches.caveats(), e.metrics.dropped, outcome.Caveats, e.turn.laterCaveats(run.Caveats))
 	err = errors.Join(err, e.Store.Finish(context.WithoutCancel(ctx), e.RunID, state, time.Now().UTC(), caveats))
 	return Outcome{Outcome: outcome, Recorded: true}, err
 }
@@ -270,7 +277,7 @@ func (e *Execution) record(ctx context.Context, facts []result.Target, images []
 	run := result.Run{
 		ID: e.RunID, Name: e.Plan.Name, State: result.Running, Started: time.Now().UTC(), Tool: e.Tool, Seed: seed,
 		Baseline: e.baseline(), Plan: string(e.Plan.YAML()), Host: host.Facts("/"), Targets: facts,
-		Images: images, Caveats: slices.Concat(e.Plan.Notes, e.pinned()),
+		Images: images, Caveats: slices.Concat(e.Plan.Notes, e.pinned(), e.turn.caveats()),
 	}
 	for _, w := range e.work {
 		b := w.Benchmark

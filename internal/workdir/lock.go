@@ -88,8 +88,8 @@ func current(f *os.File, path string) error {
 	return err
 }
 
-// removeRoots removes the roots without a run. It skips a root in which another process is creating or sweeping directories, because
-// that process calls removeRoots too. A root that is a symbolic link belongs to the user: the link and its target stay.
+// removeRoots removes the roots without a run. It skips a root that another process has locked, because that process
+// calls removeRoots too. A root that is a symbolic link belongs to the user: the link and its target stay.
 func removeRoots(roots Roots) {
 	for _, dir := range roots.all() {
 		removeRoot(dir)

@@ -251,7 +251,9 @@ func TestRootThatStaysAway(t *testing.T) {
 				t.Errorf("%+v: %v; want an error that names the directory", roots, err)
 			}
 		}
-		if slices.ContainsFunc([]string{roots.State, roots.Data}, func(dir string) bool { return !strings.HasPrefix(dir, "/proc") && exists(t, filepath.Join(dir, "lock")) }) {
+		if slices.ContainsFunc([]string{roots.State, roots.Data}, func(dir string) bool {
+			return !strings.HasPrefix(dir, "/proc") && exists(t, filepath.Join(dir, "lock"))
+		}) {
 			t.Errorf("%+v: a lock is left", roots)
 		}
 	}

@@ -1,0 +1,108 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// awaitLine reads standard error up to a line with this text.
+func (p *program) awaitLine(text string) {
+	p.t.Helper()
+	for {
+		line, err := p.lines.ReadString('\n')
+		p.said.WriteString(line)
+		if strings.Contains(line, text) {
+			return
+		}
+		if err != nil {
+			p.t.Fatalf("standard error ended (%v) without a line with %q:\n%s%s", err, text, p.said.String(), p.stdout.String())
+		}
+	}
+}
+
+// TestRealRunBesideAnother: two runs would measure each other. It is not parallel, because other tests ignore the runs of each other.
+func TestRealRunBesideAnother(t *testing.T) {
+	needRoot(t, "runc")
+	w, dir, args := realRun(t)
+	w.on("kill-2", "hold")
+	first := start(t, dir, args...)
+	w.reached()
+	id := w.runIDs()[0]
+	small := []string{"benchmark", "--targets", "native", "--filter", lifecycle, "--runs", "1", "--warmup", "0"}
+	alone := append(slices.Clone(small), "--allow-concurrent=false")
+	refused := func(p *program) {
+		t.Helper()
+		p.ends(1)
+		p.says(`^touchstone: run ` + id + ` \(process ` + strconv.Itoa(first.cmd.Process.Pid) + `, user root\) on this machine is under way, .*--wait .*--allow-concurrent `)
+	}
+
+	refused(start(t, t.TempDir(), alone...))
+	// Another state directory, and another user.
+	elsewhere := prepare(t, t.TempDir(), append([]string{"touchstone"}, alone...)...)
+	elsewhere.cmd.Env = append(elsewhere.cmd.Env, "XDG_RUNTIME_DIR="+t.TempDir())
+	elsewhere.run()
+	refused(elsewhere)
+	home, path := nobodysFolder(t)
+	rootless := prepare(t, home, append([]string{path}, alone...)...)
+	rootless.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	rootless.run()
+	refused(rootless)
+	start(t, t.TempDir(), "benchmark", "--targets", "fake/a", "--filter", lifecycle, "--runs", "1", "--allow-concurrent=false").ends(0)
+
+	besideDir := t.TempDir()
+	beside := start(t, besideDir, small...)
+	beside.ends(0)
+	beside.says(`^note: run `+id+` \(process [0-9]+, user root\) on this machine is under way: the two disturb each other$`, `run `+id+` measured on this machine at the same time`)
+	besideRun := export(t, besideDir, "latest")
+
+	interrupted := start(t, t.TempDir(), append(slices.Clone(small), "--wait")...)
+	interrupted.awaitLine("waiting for the end of run " + id)
+	interrupted.signal(syscall.SIGINT)
+	interrupted.ends(130)
+
+	waitingDir := t.TempDir()
+	waiting := start(t, waitingDir, append(slices.Clone(small), "--wait")...)
+	waiting.awaitLine("waiting for the end of run " + id)
+	if err := os.WriteFile(filepath.Join(w.dir, "go"), []byte("\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	first.ends(0)
+	waiting.ends(0)
+	caveat := func(run string) string { return "run " + run + " measured on this machine at the same time" }
+	for dir, want := range map[string]string{dir: besideRun.ID, besideDir: id, waitingDir: ""} {
+		caveats := strings.Join(export(t, dir, "latest").Caveats, "\n")
+		if want == "" && strings.Contains(caveats, "at the same time") || want != "" && strings.Count(caveats, caveat(want)) != 1 {
+			t.Errorf("%s has the caveats %q, want run %q in them", dir, caveats, want)
+		}
+	}
+	for _, format := range []string{"table", "json", "html"} {
+		p := start(t, besideDir, "report", "-o", format)
+		p.ends(0)
+		if !strings.Contains(strings.Join(strings.Fields(p.stdout.String()), " "), caveat(id)) {
+			t.Errorf("the report in format %s lacks the other run", format)
+		}
+	}
+	for _, d := range []string{dir, besideDir, waitingDir} {
+		nothingLeft(t, export(t, d, "latest").ID)
+	}
+}
+
+// TestRealTurnEndsWithKill: a killed run excludes no other run.
+func TestRealTurnEndsWithKill(t *testing.T) {
+	needRoot(t, "runc")
+	w, dir, args := realRun(t)
+	w.on("kill-2", "hold")
+	first := start(t, dir, args...)
+	w.reached()
+	waiting := start(t, t.TempDir(), "benchmark", "--targets", "native", "--filter", lifecycle, "--runs", "1", "--warmup", "0", "--wait")
+	waiting.awaitLine("waiting for the end of run " + w.runIDs()[0])
+	first.signal(syscall.SIGKILL)
+	first.ends(-1)
+	waiting.ends(0) // its start removes the leftovers
+	w.nothingLeft()
+}

@@ -1,0 +1,116 @@
+package execution
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/touchstone-bench/touchstone/internal/turn"
+)
+
+// Concurrency is the reaction to another run that measures on this machine.
+type Concurrency int
+
+// The reactions.
+const (
+	// Refuse ends the execution with an error. It is the default, because two runs measure each other.
+	Refuse Concurrency = iota
+	// Wait waits for the end of the other run.
+	Wait
+	// Allow goes on. The records of both runs mention it.
+	Allow
+)
+
+// machineTurn is the turn of a run on this machine.
+type machineTurn struct {
+	*turn.Turn          // nil for a run without a turn
+	beside     []string // the IDs of the runs that were under way at the start
+	unknown    error    // the reason why other runs could not be found
+}
+
+// takeTurn announces the run on this machine, as far as other runs allow. A run of fake targets measures nothing.
+func (e *Execution) takeTurn(ctx context.Context) error {
+	if e.session == nil {
+		return nil
+	}
+	if e.Concurrency == Allow {
+		return e.joinOthers(ctx)
+	}
+	for {
+		mine, others, err := turn.Take(ctx, e.RunID)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("%w; --allow-concurrent starts the run nevertheless", err)
+		}
+		if mine != nil {
+			e.turn.Turn = mine
+			return nil
+		}
+		if e.Concurrency == Refuse {
+			return fmt.Errorf("%s on this machine is under way, and two runs would measure each other: "+
+				"--wait waits for its end; --allow-concurrent starts nevertheless, and both reports mention it", turn.List(others))
+		}
+		e.report(Step, "waiting for the end of "+turn.List(others))
+		if err := others[0].Wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// joinOthers announces the run beside others.
+func (e *Execution) joinOthers(ctx context.Context) error {
+	mine, others, err := turn.Join(ctx, e.RunID)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	e.turn = machineTurn{Turn: mine, unknown: err}
+	for _, o := range others {
+		e.turn.beside = append(e.turn.beside, o.ID)
+	}
+	if len(others) > 0 {
+		e.report(Note, turn.List(others)+" on this machine is under way: the two disturb each other")
+	}
+	if err != nil {
+		e.report(Note, err.Error())
+	}
+	return nil
+}
+
+// caveats states for the run's record the other runs at its start.
+func (t machineTurn) caveats() []string {
+	var all []string
+	for _, id := range t.beside {
+		all = append(all, besideCaveat(id))
+	}
+	if t.unknown != nil {
+		all = append(all, "another run may have measured on this machine at the same time: "+t.unknown.Error())
+	}
+	return all
+}
+
+// laterCaveats states for the record the other runs that it does not state yet.
+func (t machineTurn) laterCaveats(stated []string) []string {
+	all := t.caveats()
+	if t.Turn != nil {
+		joined, err := t.Joined()
+		for _, id := range joined {
+			all = append(all, besideCaveat(id))
+		}
+		if err != nil {
+			all = append(all, err.Error())
+		}
+	}
+	return slices.DeleteFunc(all, func(c string) bool { return slices.Contains(stated, c) })
+}
+
+func besideCaveat(id string) string {
+	return fmt.Sprintf("run %s measured on this machine at the same time (--allow-concurrent): each of the two disturbed the other", id)
+}
+
+func (t machineTurn) end() {
+	if t.Turn != nil {
+		t.End()
+	}
+}

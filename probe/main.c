@@ -17,6 +17,7 @@ static const char help[] =
 	"  reach --address IPV4 --port N [--ms MS]\n"
 	"                                   connect until that is accepted\n"
 	"  write FILE                       make a file\n"
+	"  tick --ms MS                     write a line again and again\n"
 	"  cpus                             write the CPUs on which it may run\n"
 	"  grow --mib N                     touch memory, MiB by MiB\n"
 	"  forks --most N --ms MS [--once]  fork up to a limit of processes, and on and on\n"
@@ -75,6 +76,8 @@ _Noreturn static void run(char **argv, char **envp)
 		command_reach(argv);
 	if (same(command, "write"))
 		command_write(argv);
+	if (same(command, "tick"))
+		command_tick(argv);
 	if (same(command, "cpus"))
 		command_cpus(argv);
 	if (same(command, "grow"))

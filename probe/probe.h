@@ -26,6 +26,7 @@ _Noreturn void command_sequence(char **argv, char **envp);
 _Noreturn void command_serve(char **argv);
 _Noreturn void command_stream(char **argv);
 _Noreturn void command_syscall(char **argv);
+_Noreturn void command_tick(char **argv);
 _Noreturn void command_write(char **argv);
 
 /* The adapter, selected by the name of the file (adapter.c). */

@@ -27,6 +27,15 @@ const ReadyLine = "ready"
 // Ready calls a program that writes ReadyLine and waits. It exits with code 0 on SIGTERM.
 func Ready() []string { return []string{Probe, "ready"} }
 
+// Tick calls a program that writes a line for ParseTick at once and then at an interval, and sleeps in between. It exits with code 0 on
+// SIGTERM.
+func Tick(interval time.Duration) []string {
+	return []string{Probe, "tick", "--ms", milliseconds(interval)}
+}
+
+// ParseTick reads a line of the program that Tick calls, without its end, and returns its number, from 1.
+func ParseTick(line string) (int, error) { return parseCount(line, "tick ") }
+
 // PauseName is the kernel's name of the process that Pause calls.
 const PauseName = "pause"
 

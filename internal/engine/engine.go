@@ -172,6 +172,21 @@ type Updater interface {
 	Update(ctx context.Context, r Resources) error
 }
 
+// Limited is a container whose limits can be read on the host, after whoever has set them. A benchmark checks an update by it.
+type Limited interface {
+	// Limits reads the limits of the cgroup that holds the container's first process. It returns an *UnsupportedError if the host
+	// does not see that cgroup or does not limit the container by it.
+	Limits(ctx context.Context) (Resources, error)
+}
+
+// Traced is a container that can be searched for after its deletion. It proves that Delete has deleted it.
+type Traced interface {
+	// Traces lists everything of a deleted container that still exists: in the engine, in the runtime, and on the host as state
+	// directory, mount, cgroup or process. It also lists the objects that the runtime left and Delete removed in its place, unless
+	// runtimes of this kind are known to leave them. It must not be called in a timed region.
+	Traces(ctx context.Context) ([]string, error)
+}
+
 // Meter is a container whose resource use the engine reports by its own interface, as a kubelet or a dashboard
 // queries it every few seconds.
 type Meter interface {

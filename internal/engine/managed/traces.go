@@ -1,0 +1,115 @@
+package managed
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
+
+// stateDirs are the parents of the state directories of engines, shims and runtimes below /run.
+var stateDirs = []string{"containerd", "docker", "containers", "crio", "libpod", "runc", "crun", "youki", "runsc", "kata", "kata-containers", "vc"}
+
+// stateDepth is the depth of a container's state directory below one of stateDirs, or below the directory of a private daemon.
+const stateDepth = 5
+
+// The engine may still remove a directory or a mount when it has answered. settleRounds searches with settlePause in between find only
+// what it leaves.
+const (
+	settleRounds = 40
+	settlePause  = 50 * time.Millisecond
+)
+
+// Traces lists the state directories and the mounts with one of these IDs in their paths that the daemon or its runtimes have left. The
+// IDs are unique on the host.
+func (d *Daemon) Traces(ctx context.Context, ids ...string) ([]string, error) {
+	d.mu.Lock()
+	pid := d.process.Pid
+	d.mu.Unlock()
+	return traces(ctx, fmt.Sprintf("/proc/%d", pid), d.dirs.State, ids)
+}
+
+// Traces is Daemon.Traces for an engine without a daemon, whose state is in a directory.
+func (m *Mounts) Traces(ctx context.Context, state string, ids ...string) ([]string, error) {
+	return traces(ctx, fmt.Sprintf("/proc/%d", m.holder.Pid), state, ids)
+}
+
+// HostTraces is Daemon.Traces for the user's daemon.
+func HostTraces(ctx context.Context, ids ...string) ([]string, error) {
+	return traces(ctx, "/proc/self", "", ids)
+}
+
+// traces searches in the mount namespace of a process. State is an additional directory of the namespace.
+func traces(ctx context.Context, proc, state string, ids []string) ([]string, error) {
+	ids = slices.DeleteFunc(ids, func(id string) bool { return id == "" })
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for round := 0; ; round++ {
+		left, err := search(proc, state, ids)
+		if err != nil || len(left) == 0 || round == settleRounds {
+			return left, err
+		}
+		pause.Reset(settlePause)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func search(proc, state string, ids []string) (left []string, err error) {
+	root := filepath.Join(proc, "root")
+	parents := []string{}
+	for _, dir := range stateDirs {
+		parents = append(parents, filepath.Join(root, "/run", dir))
+	}
+	if state != "" {
+		parents = append(parents, filepath.Join(root, state))
+	}
+	for _, parent := range parents {
+		_ = filepath.WalkDir(parent, func(path string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return fs.SkipDir //nolint:nilerr // it does not exist, or has just been removed
+			}
+			for _, id := range ids {
+				if path != parent && strings.Contains(e.Name(), id) {
+					left = append(left, "state directory "+strings.TrimPrefix(path, root))
+					if e.IsDir() {
+						return fs.SkipDir
+					}
+					return nil
+				}
+			}
+			below, err := filepath.Rel(parent, path)
+			if err == nil && e.IsDir() && (strings.Count(below, "/")+1 >= stateDepth || isFiles(path)) {
+				return fs.SkipDir
+			}
+			return nil
+		})
+	}
+	for _, id := range ids {
+		mounts, err := engine.MountsOf(proc, id)
+		if err != nil {
+			return nil, err
+		}
+		left = append(left, mounts...)
+	}
+	return left, nil
+}
+
+// isFiles reports whether a directory holds the files of a container, and no state.
+func isFiles(dir string) bool {
+	name := filepath.Base(dir)
+	if name == "rootfs" || name == "merged" {
+		return true
+	}
+	_, err := os.Lstat(filepath.Join(dir, "rootfs"))
+	return err == nil
+}

@@ -31,7 +31,9 @@ type container struct {
 	changed chan struct{} // closed at each change of the fields above
 	deletes int
 	gone    bool
-	silence func() // ends the lines of the process; nil for most
+	kept    bool             // a lying delete has left it behind
+	limits  engine.Resources // of the last update, or of the spec
+	silence func()           // ends the lines of the process; nil for most
 	paused  atomic.Bool
 }
 
@@ -67,7 +69,7 @@ func (c *container) Start(ctx context.Context) (err error) {
 	if e.script.ready >= 0 {
 		ready = time.Duration(float64(e.script.ready) * e.noise("ready", c.index))
 	}
-	if call.fault != nil {
+	if call.fault != nil || call.lie {
 		if err := e.clock.spend(ctx, call.took); err != nil {
 			return err
 		}
@@ -191,7 +193,7 @@ func (c *container) State(ctx context.Context) (_ engine.State, err error) {
 func (c *container) Delete(ctx context.Context) (err error) {
 	defer c.explain("delete", &err)
 	c.mu.Lock()
-	gone := c.gone
+	gone := c.gone || c.kept
 	c.mu.Unlock()
 	if gone {
 		return nil
@@ -213,6 +215,11 @@ func (c *container) Delete(ctx context.Context) (err error) {
 		c.mu.Unlock()
 		return fmt.Errorf("scripted fault: call %d of delete removes nothing", call.n)
 	}
+	if call.lie {
+		c.kept = true
+		c.mu.Unlock()
+		return nil
+	}
 	first := !c.gone
 	c.gone = true
 	if c.state != engine.Stopped {
@@ -224,6 +231,16 @@ func (c *container) Delete(ctx context.Context) (err error) {
 		e.charge(c.index)
 	}
 	return nil
+}
+
+// Traces finds a container that a lying call has left.
+func (c *container) Traces(context.Context) ([]string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kept {
+		return []string{fmt.Sprintf("the container, which is %s", c.state)}, nil
+	}
+	return nil, nil
 }
 
 func (c *container) current() engine.State {
@@ -299,7 +316,8 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (_ engine.Exit, 
 	if state := c.current(); state != engine.Running {
 		return engine.Exit{}, fmt.Errorf("it is %s, not running", state)
 	}
-	if err := c.engine.do(ctx, opExec, c.index); err != nil {
+	if lie, err := c.engine.pretend(ctx, opExec, c.index); err != nil || lie {
+		p.CloseOutput()
 		return engine.Exit{}, err
 	}
 	program, err := c.engine.host.loadProgram(p.Args, c.spec)
@@ -361,7 +379,7 @@ func (c *container) freeze(ctx context.Context, o op, from, to engine.State) (er
 	if state := c.current(); state != from {
 		return fmt.Errorf("it is %s, not %s", state, from)
 	}
-	if err := c.engine.do(ctx, o, c.index); err != nil {
+	if lie, err := c.engine.pretend(ctx, o, c.index); err != nil || lie {
 		return err
 	}
 	c.mu.Lock()
@@ -383,7 +401,7 @@ func (c *container) freeze(ctx context.Context, o op, from, to engine.State) (er
 	return nil
 }
 
-// Update accepts all limits: a fake process uses no resources.
+// Update accepts all limits: a fake process uses no resources. A zero changes no limit.
 func (c *container) Update(ctx context.Context, r engine.Resources) (err error) {
 	defer c.explain("update", &err)
 	if err := cmp.Or(c.engine.Supports(engine.CanUpdate), checkResources(r)); err != nil {
@@ -392,7 +410,21 @@ func (c *container) Update(ctx context.Context, r engine.Resources) (err error) 
 	if state := c.current(); state == engine.Stopped {
 		return fmt.Errorf("it is %s", state)
 	}
-	return c.engine.do(ctx, opUpdate, c.index)
+	if lie, err := c.engine.pretend(ctx, opUpdate, c.index); err != nil || lie {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := &c.limits
+	l.CPU, l.Memory, l.PIDs, l.CPUSet = cmp.Or(r.CPU, l.CPU), cmp.Or(r.Memory, l.Memory), cmp.Or(r.PIDs, l.PIDs), cmp.Or(r.CPUSet, l.CPUSet)
+	return nil
+}
+
+// Limits implements engine.Limited.
+func (c *container) Limits(context.Context) (engine.Resources, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.limits, nil
 }
 
 // Stats returns the values of the target's options for a running container.

@@ -93,7 +93,7 @@ func (e *Engine) create(ctx context.Context, spec engine.Spec) (*container, erro
 		return nil, call.fault
 	}
 	c := &container{
-		engine: e, spec: spec, program: program, index: index, state: engine.Created, changed: make(chan struct{}),
+		engine: e, spec: spec, program: program, index: index, state: engine.Created, changed: make(chan struct{}), limits: spec.Resources,
 	}
 	if err := e.host.add(c); err != nil {
 		return nil, err
@@ -246,6 +246,7 @@ type call struct {
 	n     int // counts the calls of its kind from 1
 	took  time.Duration
 	fault error
+	lie   bool // it returns success and does nothing
 }
 
 // enter counts a call of o on the container with the given index. A hanging call returns when its context has ended. The caller
@@ -267,19 +268,26 @@ func (e *Engine) enter(ctx context.Context, o op, index int) (call, error) {
 	if hits(e.script.fail, o, c.n) {
 		c.fault = fmt.Errorf("scripted fault: call %d of %s fails", c.n, o)
 	}
+	c.lie = hits(e.script.lie, o, c.n)
 	return c, nil
 }
 
 // do makes a whole call: it takes the call's time and returns its fault.
 func (e *Engine) do(ctx context.Context, o op, index int) error {
+	_, err := e.pretend(ctx, o, index)
+	return err
+}
+
+// pretend is do for a call that a script can make a lie. Such a call has no effect.
+func (e *Engine) pretend(ctx context.Context, o op, index int) (lie bool, err error) {
 	call, err := e.enter(ctx, o, index)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := e.clock.spend(ctx, call.took); err != nil {
-		return err
+		return false, err
 	}
-	return call.fault
+	return call.lie, call.fault
 }
 
 // nextProcess counts the processes from 1.

@@ -33,6 +33,8 @@
 //	          delete: the first removal of the container returns an error
 //	          and has no effect, the next one works
 //	die       start: SIGKILL kills the process before its first byte
+//	lie       start, delete, exec, pause, resume, update: takes its time,
+//	          has no effect and returns success
 //	garbage   N: the Nth process writes garbage instead of its program's output
 //
 // Further options: no=CAPABILITY[+CAPABILITY] removes capabilities (host-network has a dash). score multiplies the rates

@@ -45,9 +45,9 @@ type script struct {
 	bimodal struct{ share, factor float64 }
 	seed    uint64
 
-	fail, hang, leak, die []fault
-	garbage               []int
-	missing               engine.Missing
+	fail, hang, leak, die, lie []fault
+	garbage                    []int
+	missing                    engine.Missing
 
 	score  float64
 	cpu    time.Duration
@@ -94,6 +94,10 @@ func options() []option {
 			return err
 		}},
 		option{"die", func(s *script, v string) (err error) { s.die, err = parseFaults(v, []op{opStart}); return err }},
+		option{"lie", func(s *script, v string) (err error) {
+			s.lie, err = parseFaults(v, []op{opStart, opDelete, opExec, opPause, opResume, opUpdate})
+			return err
+		}},
 		option{"garbage", setGarbage},
 		option{"no", setMissing},
 		option{"score", func(s *script, v string) (err error) { s.score, err = parseNumber(v, 0.001, 1000); return err }},

@@ -156,6 +156,8 @@ func (p program) plan(slow slowness) behaviour {
 		return behaviour{}
 	case "sequence":
 		return p.sequence(*dir, flags.Args())
+	case "tick":
+		return behaviour{first: "tick 1\n", Behaviour: Behaviour{Every: length, Lines: func(n int) string { return fmt.Sprint("tick ", n+1) }}}
 	case "ready":
 		return behaviour{first: "ready\n", endless: true}
 	case "serve":

@@ -106,6 +106,14 @@ func (c *container) Update(_ context.Context, r engine.Resources) error {
 	return nil
 }
 
+// Limits implements engine.Limited.
+func (c *container) Limits(context.Context) (engine.Resources, error) {
+	if c.group == nil {
+		return engine.Resources{}, engine.ErrHiddenLimits
+	}
+	return engine.LimitsOf(c.e.Session.Cgroups, c.init.Pid)
+}
+
 // Address implements engine.Addressed.
 func (c *container) Address(context.Context) (netip.Addr, error) {
 	if c.end == nil {

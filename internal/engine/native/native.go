@@ -129,6 +129,7 @@ var (
 	_ engine.Networker    = (*Engine)(nil)
 	_ engine.Execer       = (*container)(nil)
 	_ engine.Updater      = (*container)(nil)
+	_ engine.Limited      = (*container)(nil)
 	_ engine.Addressed    = (*container)(nil)
 )
 

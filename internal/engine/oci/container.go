@@ -30,6 +30,11 @@ import (
 // drainLimit bounds the wait for the last output of a runtime that has failed.
 const drainLimit = time.Second
 
+// freezeLimit bounds the time between the success of the runtime's pause and the freeze of the container's processes.
+const freezeLimit = 10 * time.Second
+
+var errNotFrozen = fmt.Errorf("the runtime returned success: want all processes frozen within %v, got running ones", freezeLimit)
+
 // container is a container of a bare runtime: a bundle, and a process that the runtime has left behind.
 type container struct {
 	e       *Engine
@@ -48,6 +53,9 @@ type container struct {
 	deleted bool
 	// leftGroup is set if the runtime's delete has left the cgroup in some hierarchy.
 	leftGroup bool
+	left      []string // found at the deletion: see Traces
+	ran       bool     // Start has returned success
+	frozen    bool     // it was paused at some time
 	execs     int
 }
 
@@ -144,6 +152,9 @@ func (c *container) Address(context.Context) (netip.Addr, error) {
 
 func (c *container) Start(ctx context.Context) error {
 	_, err := c.command(ctx, "start", "start", c.id)
+	c.mu.Lock()
+	c.ran = err == nil
+	c.mu.Unlock()
 	if err == nil && c.e.kvm {
 		if wrong := runtimes.ProveKVM(c.init.Pid()); wrong != nil {
 			err = fmt.Errorf("start container %q with %s: %w", c.id, c.e.info.Target, wrong)
@@ -238,6 +249,9 @@ func (c *container) Delete(ctx context.Context) error {
 	}
 	if c.group != nil {
 		c.leftGroup = err != nil || c.init == nil || c.groupLeft()
+		if c.leftGroup && err == nil && c.init != nil {
+			c.inspectGroup(ctx)
+		}
 	}
 	return errors.Join(err, c.remove(ctx))
 }
@@ -284,11 +298,16 @@ func (c *container) Pause(ctx context.Context) error {
 		return err
 	}
 	c.paused.Store(true)
+	c.mu.Lock()
+	c.frozen = true
+	c.mu.Unlock()
 	if c.e.runtime.Isolation != engine.SharedKernel || c.group == nil {
 		return nil // the runtime does not freeze the cgroup
 	}
 	// crun returns before the processes are frozen. This confirmation is no part of the timed step.
-	if err := c.group.AwaitFrozen(ctx); err != nil {
+	limited, cancel := context.WithTimeoutCause(ctx, freezeLimit, errNotFrozen)
+	defer cancel()
+	if err := c.group.AwaitFrozen(limited); err != nil {
 		return fmt.Errorf("pause container %q with %s: %w", c.id, c.e.info.Target, err)
 	}
 	return nil

@@ -1,0 +1,103 @@
+package oci
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+)
+
+// exitGrace is the time in which the processes of a deleted sandbox must exit.
+const exitGrace = 2 * time.Second
+
+// inspectGroup notes the remains in a cgroup that the runtime has left. Some runtimes never remove it, and gVisor leaves it if the
+// container was paused or did not start. c.mu is held.
+func (c *container) inspectGroup(ctx context.Context) {
+	if c.e.sweeps && c.ran && !c.frozen {
+		c.left = append(c.left, "cgroup "+c.group.Path())
+	}
+	pids, err := c.group.Procs()
+	if err != nil || len(pids) == 0 {
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, exitGrace)
+	defer cancel()
+	if err := c.group.Remove(limited); err != nil && ctx.Err() == nil {
+		c.left = append(c.left, "processes: "+err.Error())
+	}
+}
+
+// Traces implements engine.Traced.
+func (c *container) Traces(ctx context.Context) ([]string, error) {
+	c.mu.Lock()
+	searchable, left := c.deleted && c.init != nil, slices.Clone(c.left)
+	c.mu.Unlock()
+	if !searchable {
+		return nil, nil
+	}
+	fail := func(err error) ([]string, error) {
+		return nil, fmt.Errorf("search for traces of container %q: %w", c.id, err)
+	}
+	state, err := c.knownAs(ctx)
+	if err != nil {
+		return fail(err)
+	}
+	if state != "" {
+		left = append(left, fmt.Sprintf("the container in the runtime's state, as %s", state))
+	}
+	entries, err := os.ReadDir(c.e.root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // not every runtime makes it
+		return fail(err)
+	}
+	for _, e := range entries {
+		if strings.Contains(e.Name(), c.id) {
+			left = append(left, "state directory "+filepath.Join(c.e.root, e.Name()))
+		}
+	}
+	err = c.e.Session.Launcher.InNamespace(func() error {
+		mounts, err := engine.MountsOf("/proc/thread-self", c.id)
+		left = append(left, mounts...)
+		return err
+	})
+	if err != nil {
+		return fail(err)
+	}
+	return left, nil
+}
+
+// knownAs is the state of a deleted container if the runtime still knows it.
+func (c *container) knownAs(ctx context.Context) (engine.State, error) {
+	// The bundle has been removed, and some runtimes would make the directory of their log again.
+	again := &container{e: c.e, id: c.id, network: c.network, log: filepath.Join(c.e.dir, logName)}
+	text, err := again.call(ctx, "state", c.id)
+	if rm := os.Remove(again.log); rm != nil && !errors.Is(rm, fs.ErrNotExist) {
+		return "", rm
+	}
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	var known struct {
+		ID     string
+		Status engine.State
+	}
+	if err != nil || json.Unmarshal(text, &known) != nil || known.ID != c.id {
+		return "", nil //nolint:nilerr // the error is the expected answer: the runtime does not know the container
+	}
+	return known.Status, nil
+}
+
+// Limits implements engine.Limited. The first process is in the container's cgroup, and with gVisor its sandbox is.
+func (c *container) Limits(context.Context) (engine.Resources, error) {
+	if c.e.info.Isolation == engine.VM || c.e.Session.Cgroups == nil {
+		return engine.Resources{}, engine.ErrHiddenLimits
+	}
+	return engine.LimitsOf(c.e.Session.Cgroups, c.init.Pid())
+}

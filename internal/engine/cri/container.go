@@ -68,6 +68,7 @@ type container struct {
 	lost     error // the virtual machine ended before the program
 	removed  bool  // the engine has removed the container and the pod
 	deleted  bool
+	left     []string // found at the deletion: see Traces
 }
 
 func (c *container) ID() string { return c.id }
@@ -464,7 +465,16 @@ type containerStatus struct {
 
 // status requests the state of the container.
 func (c *container) status(ctx context.Context) (containerStatus, error) {
-	answer, err := c.e.service.ContainerStatus(ctx, &api.ContainerStatusRequest{ContainerId: c.name, Verbose: c.event == nil || c.e.isGuestOfCRIO()})
+	return c.requestStatus(ctx, c.event == nil || c.e.isGuestOfCRIO())
+}
+
+// verboseStatus is status with the process ID, if the engine reports it.
+func (c *container) verboseStatus(ctx context.Context) (containerStatus, error) {
+	return c.requestStatus(ctx, true)
+}
+
+func (c *container) requestStatus(ctx context.Context, verbose bool) (containerStatus, error) {
+	answer, err := c.e.service.ContainerStatus(ctx, &api.ContainerStatusRequest{ContainerId: c.name, Verbose: verbose})
 	if err != nil {
 		return containerStatus{}, err
 	}
@@ -639,7 +649,13 @@ func ignoreNotFound(err error) error {
 
 // clear removes the cgroup and the directory of the container, which are not the engine's, and ends its output.
 func (c *container) clear(ctx context.Context) error {
+	c.mu.Lock()
+	removed := c.removed
+	c.mu.Unlock()
 	if c.group != nil {
+		if removed {
+			c.inspectGroup(ctx)
+		}
 		if err := c.group.Destroy(ctx); err != nil {
 			return fmt.Errorf("remove the cgroup of container %q: %w", c.id, err)
 		}

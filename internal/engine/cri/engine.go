@@ -61,6 +61,8 @@ var (
 	_ engine.Updater      = (*container)(nil)
 	_ engine.Meter        = (*container)(nil)
 	_ engine.Addressed    = (*container)(nil)
+	_ engine.Limited      = (*container)(nil)
+	_ engine.Traced       = (*container)(nil)
 )
 
 // Info implements engine.Engine.

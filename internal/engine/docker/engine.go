@@ -51,6 +51,8 @@ var (
 	_ engine.Updater      = (*container)(nil)
 	_ engine.Meter        = (*container)(nil)
 	_ engine.Addressed    = (*container)(nil)
+	_ engine.Limited      = (*container)(nil)
+	_ engine.Traced       = (*container)(nil)
 )
 
 // open opens a target. The engine's Close calls release; a failed open does not.

@@ -50,6 +50,8 @@ var (
 	_ engine.Pauser       = (*container)(nil)
 	_ engine.Updater      = (*container)(nil)
 	_ engine.Addressed    = (*container)(nil)
+	_ engine.Limited      = (*container)(nil)
+	_ engine.Traced       = (*container)(nil)
 )
 
 // Info implements engine.Engine.

@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -131,9 +132,22 @@ func (s *suite) testUpdate(t *testing.T) {
 	s.needs(t, engine.CanUpdate)
 	b := s.startReady(t)
 	u := optional[engine.Updater](t, b)
+	cpu := 0.0
 	for _, r := range []engine.Resources{{CPU: 0.5}, {Memory: 512 << 20}, {CPU: 1, Memory: 1 << 30}} {
 		if err := u.Update(s.context(t), r); err != nil {
 			t.Errorf("Update(%+v): %v", r, err)
+		}
+		cpu = cmp.Or(r.CPU, cpu)
+		limited, ok := b.Container.(engine.Limited)
+		if !ok || s.engine.Info().Target.Runtime == "youki" { // its update returns success and changes nothing
+			continue
+		}
+		got, err := limited.Limits(s.context(t))
+		if engine.Unsupported(err) && s.engine.Info().Isolation == engine.VM {
+			continue // the guest has the limits
+		}
+		if err != nil || got.CPU != cpu {
+			t.Errorf("after Update(%+v) the host has a limit of %v CPUs, %v; want %v", r, got.CPU, err, cpu)
 		}
 	}
 	s.wantState(t, b, engine.Running)

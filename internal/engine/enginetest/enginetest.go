@@ -421,6 +421,15 @@ func (s *suite) delete(t *testing.T, c engine.Container) {
 	t.Helper()
 	if err := c.Delete(s.context(t)); err != nil {
 		t.Errorf("Delete: %v", err)
+		return
+	}
+	if b, ok := c.(testContainer); ok {
+		c = b.Container
+	}
+	if traced, ok := c.(engine.Traced); ok {
+		if left, err := traced.Traces(s.context(t)); err != nil || len(left) > 0 {
+			t.Errorf("Traces of a deleted container = %q, %v; want none", left, err)
+		}
 	}
 }
 

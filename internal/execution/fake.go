@@ -34,6 +34,9 @@ func (f *fakeImages) Minimal(_ context.Context, arch, _ string) (string, []byte,
 	return fmt.Sprintf("fake/minimal-%s:%d", arch, f.made), nil, nil
 }
 
+// Served reports no missing bytes: a fake pull transfers none.
+func (*fakeImages) Served(string) (served, size int64) { return 0, 0 }
+
 func (*fakeImages) Forget(string) {}
 
 // fakeRootfs is the root file system of fake targets. The fake engine does not read it.

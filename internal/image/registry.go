@@ -43,6 +43,7 @@ type Registry struct {
 	mu     sync.RWMutex
 	made   int                   // the number of images that Fresh and Minimal created
 	images map[string]*published // by reference
+	sent   map[v1.Hash]int64     // bytes of blobs in memory that clients have received
 }
 
 // published is an image. A run has a few at a time, so the registry searches all of them for a digest.
@@ -59,10 +60,13 @@ type opener func() (io.ReadCloser, error)
 
 // inMemory returns an opener of content in memory.
 func inMemory(content []byte) opener {
-	return func() (io.ReadCloser, error) { return memory{bytes.NewReader(content)}, nil }
+	return func() (io.ReadCloser, error) { return memory{bytes.NewReader(content), int64(len(content))}, nil }
 }
 
-type memory struct{ io.ReadSeeker }
+type memory struct {
+	io.ReadSeeker
+	size int64
+}
 
 func (memory) Close() error { return nil }
 
@@ -84,7 +88,7 @@ func IsOf(ref, runID string) bool {
 
 // NewRegistry starts a registry with the probe image. All references contain the run's ID, so it must be lower case.
 func NewRegistry(ctx context.Context, runID string) (*Registry, error) {
-	r := &Registry{path: repositories(runID), images: map[string]*published{}}
+	r := &Registry{path: repositories(runID), images: map[string]*published{}, sent: map[v1.Hash]int64{}}
 	r.server = &http.Server{Handler: r, ReadHeaderTimeout: headerLimit, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	listen := net.ListenConfig{}
 	l, err := listen.Listen(ctx, "tcp4", loopback+":0")
@@ -254,7 +258,50 @@ func packBytes(content io.Reader, size int64) ([]byte, error) {
 func (r *Registry) Forget(ref string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for hash := range r.own(ref) {
+		delete(r.sent, hash)
+	}
 	delete(r.images, ref)
+}
+
+// Served returns the size of the blobs that only this image has, and how many of their bytes clients have received. An engine that
+// has pulled a fresh image has received all of them. It may have the other blobs in its cache. Blobs in files are not counted, so that
+// the kernel can send them without a copy.
+func (r *Registry) Served(ref string) (served, size int64) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for hash, bytes := range r.own(ref) {
+		served += min(r.sent[hash], bytes)
+		size += bytes
+	}
+	return served, size
+}
+
+// own returns the sizes of the blobs in memory that no other image has. r.mu is held.
+func (r *Registry) own(ref string) map[v1.Hash]int64 {
+	sizes := map[v1.Hash]int64{}
+	p := r.images[ref]
+	if p == nil {
+		return sizes
+	}
+	for hash, open := range p.blobs {
+		content, err := open()
+		if err != nil {
+			continue // only files can fail
+		}
+		if m, ok := content.(memory); ok {
+			sizes[hash] = m.size
+		}
+		_ = content.Close() // it was not read
+	}
+	for other, q := range r.images {
+		for hash := range q.blobs {
+			if other != ref {
+				delete(sizes, hash)
+			}
+		}
+	}
+	return sizes
 }
 
 // find returns an image with a property, or nil.
@@ -350,7 +397,27 @@ func (r *Registry) serveBlob(w http.ResponseWriter, request *http.Request, diges
 		return
 	}
 	defer func() { _ = content.Close() }() // it was only read
+	if _, ok := content.(memory); ok {
+		w = counted{w, func(n int) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.sent[hash] += int64(n)
+		}}
+	}
 	serve(w, request, "application/octet-stream", hash, content.(io.ReadSeeker))
+}
+
+// counted counts the bytes of a response before it sends them, so that the count is complete when the client has received them.
+type counted struct {
+	http.ResponseWriter
+	count func(int)
+}
+
+func (c counted) Write(p []byte) (int, error) {
+	c.count(len(p))
+	n, err := c.ResponseWriter.Write(p)
+	c.count(n - len(p))
+	return n, err
 }
 
 // serve sends content, or the requested range of it.

@@ -152,6 +152,57 @@ func TestRegistryRefuses(t *testing.T) {
 	}
 }
 
+// A pull is compared with the bytes that were served: requests without a body and parts of a layer are less than the image.
+func TestRegistryCountsServedBytes(t *testing.T) {
+	r := newRegistry(t)
+	ref, err := r.Fresh(t.Context(), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pull(t, r.Probe()); err != nil { // its layers are part of the fresh image, and no proof of a pull
+		t.Fatal(err)
+	}
+	served, size := r.Served(ref)
+	if served != 0 || size < 1<<20 || size > 1<<20+64<<10 {
+		t.Fatalf("before a pull: %d of %d bytes, want none of a MiB and a configuration", served, size)
+	}
+	parsed, err := name.ParseReference(ref, name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := remote.Image(parsed, remote.WithContext(t.Context()), remote.WithTransport(direct))
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, err := image.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash, err := layers[len(layers)-1].Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "http://" + r.Addr() + "/v2/touchstone/run1/fresh/blobs/" + hash.String()
+	ask(t, http.MethodHead, url, nil)
+	if served, _ := r.Served(ref); served != 0 {
+		t.Errorf("after HEAD: %d bytes", served)
+	}
+	ask(t, http.MethodGet, url, http.Header{"Range": {"bytes=0-99"}})
+	if served, _ := r.Served(ref); served != 100 {
+		t.Errorf("after a range of 100 bytes: %d bytes", served)
+	}
+	if _, err := pull(t, ref); err != nil {
+		t.Fatal(err)
+	}
+	if served, size := r.Served(ref); served != size {
+		t.Errorf("after a pull: %d of %d bytes", served, size)
+	}
+	r.Forget(ref)
+	if served, size := r.Served(ref); served != 0 || size != 0 {
+		t.Errorf("of a forgotten image: %d of %d bytes", served, size)
+	}
+}
+
 // Engines fetch large layers in pieces, and continue after a broken connection.
 func TestRegistryServesRanges(t *testing.T) {
 	r := newRegistry(t)

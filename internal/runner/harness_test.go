@@ -154,7 +154,11 @@ type images struct {
 	made int
 	left []string
 	err  error
+	// served and size are the result of Served.
+	served, size int64
 }
+
+func (i *images) Served(string) (served, size int64) { return i.served, i.size }
 
 func (i *images) Fresh(_ context.Context, size int64) (string, error) {
 	if i.err != nil {

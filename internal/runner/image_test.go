@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -73,6 +74,20 @@ func TestImages(t *testing.T) {
 				t.Errorf("phases (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A pull that returns success is compared with the bytes that the registry has served.
+func TestPullThatLies(t *testing.T) {
+	for served, want := range map[int64]result.Status{1 << 20: result.OK, 1<<20 - 1: result.Failed, 0: result.Failed} {
+		l := newHarness(t, "fake/a@pull=40ms")
+		l.images.served, l.images.size = served, 1<<20
+		l.work("test.one.x", pullOne)
+		l.ok()
+		trial := l.only()
+		if trial.Status != want || want == result.Failed && !strings.Contains(trial.Reason, fmt.Sprintf("want 1048576 bytes from the registry, got %d", served)) {
+			t.Errorf("after %d of %d bytes: %s because %q, want %s", served, 1<<20, trial.Status, trial.Reason, want)
+		}
 	}
 }
 

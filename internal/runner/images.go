@@ -53,7 +53,14 @@ func (t trialImages) Pull(ctx context.Context, ref string) (bench.Span, error) {
 	t.mu.Lock()
 	t.pulled = append(t.pulled, ref)
 	t.mu.Unlock()
-	return t.Time(ctx, "pull", func(ctx context.Context) error { return puller.Pull(ctx, ref) })
+	span, err := t.Time(ctx, "pull", func(ctx context.Context) error { return puller.Pull(ctx, ref) })
+	if err != nil {
+		return bench.Span{}, err
+	}
+	if served, size := t.r.Registry.Served(ref); served < size {
+		return bench.Span{}, fmt.Errorf("pull of %s returned success without the image: want %d bytes from the registry, got %d", ref, size, served)
+	}
+	return span, nil
 }
 
 func (t trialImages) Remove(ctx context.Context, ref string) (bench.Span, error) {

@@ -125,6 +125,8 @@ type Registry interface {
 	// Minimal publishes an image for an architecture with a program that exits with bench.MinimalCode, and writes its file
 	// system to the new directory dir. It returns the reference and the program.
 	Minimal(ctx context.Context, arch, dir string) (ref string, program []byte, err error)
+	// Served returns the size of the parts that only this image has, and how many of their bytes engines have received.
+	Served(ref string) (served, size int64)
 	// Forget withdraws the image. It is idempotent.
 	Forget(ref string)
 }

@@ -334,7 +334,7 @@ func (r *run) execute(ctx context.Context, work plan.Work, eng engine.Engine, se
 	}
 	interrupted := err != nil && ctx.Err() != nil
 	// A failed trial has no values, and a trial that was not cleaned up is not reliable.
-	cleanup := errors.Join(t.cleanUp(ctx), t.endMonitor(), t.endCost())
+	cleanup := errors.Join(t.cleanUp(ctx), t.endMonitor(), t.endCost(), t.searchTraces(ctx))
 	err = errors.Join(err, cleanup)
 	out.Self = selfCPU() - self
 	out.Host = noise(work.Benchmark.Waits)

@@ -66,8 +66,13 @@ func (w *watch) FirstLine(ctx context.Context) (string, time.Duration, error) {
 	select {
 	case <-w.line:
 	case <-w.ended:
-	case <-ctx.Done():
-		return "", 0, fmt.Errorf("wait for the first line of output: %w", context.Cause(ctx))
+	default: // a line that is there counts even if ctx has ended
+		select {
+		case <-w.line:
+		case <-w.ended:
+		case <-ctx.Done():
+			return "", 0, fmt.Errorf("wait for the first line of output: %w", context.Cause(ctx))
+		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

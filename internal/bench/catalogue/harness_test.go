@@ -92,6 +92,8 @@ func (images) Minimal(_ context.Context, arch, _ string) (string, []byte, error)
 	return "minimal-" + arch, nil, nil
 }
 
+func (images) Served(string) (served, size int64) { return 0, 0 }
+
 func (images) Forget(string) {}
 
 // growing is a gauge of energy. The power in watts is the time in seconds, so that work takes more than the idle time before.

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"syscall"
 	"time"
@@ -121,6 +122,7 @@ type Running struct {
 	Output                Watch // standard output
 	CreateSpan, StartSpan Span  // of the phases "create" and "start"
 
+	trial      Trial
 	spec       engine.Spec
 	smallGuest string // the remedy: see engine.Info
 	prefix     string // of the names of phases
@@ -132,7 +134,7 @@ func Launch(ctx context.Context, t Trial, spec engine.Spec) (*Running, error) {
 }
 
 func launch(ctx context.Context, t Trial, spec engine.Spec, prefix string, create createFunc) (_ *Running, err error) {
-	r := &Running{prefix: prefix, smallGuest: t.Info.SmallGuest}
+	r := &Running{trial: t, prefix: prefix, smallGuest: t.Info.SmallGuest}
 	if prefix == atHost {
 		r.smallGuest = ""
 	}
@@ -168,11 +170,56 @@ func Start(ctx context.Context, t Trial, options ...func(*engine.Spec)) (*Runnin
 
 // Ready waits for the first line of the probe's ready command, and returns the time of its first byte.
 func (r *Running) Ready(ctx context.Context) (time.Duration, error) {
-	line, first, err := r.Output.FirstLine(ctx)
+	line, first, err := r.FirstLine(ctx)
 	if err == nil && line != workload.ReadyLine {
 		err = fmt.Errorf("the program's first line is %q instead of %q", line, workload.ReadyLine)
 	}
 	return first, err
+}
+
+// outputLimit bounds the wait for the first line of a program that writes it at once. A host that needs longer measures nothing.
+const outputLimit = time.Minute
+
+var errSilent = fmt.Errorf("no output within %v", outputLimit)
+
+// FirstLine waits for the first line of a program that writes it at once, as proof that the program was started, and only by start. It
+// returns the line without its end, and the time of its first byte.
+func (r *Running) FirstLine(ctx context.Context) (line string, first time.Duration, err error) {
+	if line, first, err = r.Output.FirstLine(ended); errors.Is(err, context.Canceled) {
+		limited, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		go func() {
+			if _, err := r.trial.Sleep(limited, outputLimit); err == nil {
+				cancel(errSilent)
+			}
+		}()
+		line, first, err = r.Output.FirstLine(limited)
+		if err != nil && context.Cause(limited) != nil {
+			err = r.instead(ctx, "the first line of the program after start returned success", err)
+		}
+	}
+	if err == nil && first < r.StartSpan.Start {
+		err = fmt.Errorf("the program ran before start: want no output of a created container, got %.80q %v before the call", line, r.StartSpan.Start-first)
+	}
+	return line, first, err
+}
+
+// ended is a context that has ended: a call with it returns only what is there already.
+var ended = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// instead adds the wanted effect of a call and the container's state to the error of the wait for that effect.
+func (r *Running) instead(ctx context.Context, want string, err error) error {
+	ctx, cancel := engine.WithUndoLimit(ctx)
+	defer cancel()
+	state, unknown := r.State(ctx)
+	if unknown != nil {
+		return fmt.Errorf("%w; want %s, got an unknown state: %w", err, want, unknown)
+	}
+	return fmt.Errorf("%w; want %s, got a container that the engine reports as %s", err, want, state)
 }
 
 // WaitOK waits for the program's exit. Only the trial's limit bounds it: the run time of a program is a parameter. A program
@@ -218,7 +265,7 @@ func (r *Running) Destroy(ctx context.Context, t Trial) (time.Duration, Span, er
 		return err
 	})
 	if err != nil {
-		return 0, Span{}, err
+		return 0, Span{}, r.instead(ctx, "the exit of the program after kill returned success", err)
 	}
 	remove, err := t.Time(ctx, "delete", r.Delete)
 	return kill.Length() + exit.Length() + remove.Length(), Span{Start: kill.Start, End: remove.End}, err

@@ -3,6 +3,7 @@ package catalogue_test
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,6 +72,30 @@ func TestOperations(t *testing.T) {
 				t.Errorf("values in ms (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A call that returns success and does nothing fails the trial with the expected and the found effect, however often the call worked before.
+func TestOperationsFindLies(t *testing.T) {
+	for _, tt := range []struct{ name, lie, reason string }{
+		{"operations.container.lifecycle", "start", `no output within 1m0s; want the first line of the program after start returned success, got a container that the engine reports as created`},
+		{"operations.container.exec", "start", `got a container that the engine reports as created`},
+		{"operations.container.pause", "start", `got a container that the engine reports as created`},
+		{"operations.service.ready", "start", `got a container that the engine reports as created`},
+		{"scalability.runtime.3", "start#3", `got a container that the engine reports as created`},
+		{"operations.container.exec", "exec", `^exec returned success without running its process: want the process's exit code [0-9]+, got exit code 0$`},
+		{"operations.container.exec", "exec#5", `^exec returned success without running its process`},
+		{"operations.container.pause", "pause", `^pause returned success without pausing the process: want no output, got [0-9]+ lines in 10s$`},
+		{"operations.container.pause", "pause#2", `^pause returned success without pausing the process`},
+		{"operations.container.pause", "resume", `^resume returned success without resuming the process: want a line of output each 20ms, got none in 10s$`},
+		{"operations.container.pause", "resume#5", `^resume returned success without resuming the process`},
+		{"operations.container.update", "update", `^update returned success without changing the limit: want 0.5 CPUs in the container's cgroup, got none$`},
+		{"operations.container.update", "update#2", `want 1 CPUs in the container's cgroup, got 0.5 CPUs$`},
+	} {
+		trial := run(t, tt.name, "fake/a@lie="+tt.lie, nil)
+		if trial.Status != result.Failed || len(trial.Samples) > 0 || !regexp.MustCompile(tt.reason).MatchString(trial.Reason) {
+			t.Errorf("%s with a %s that lies: %s because %q with %d samples; want it failed because of %q", tt.name, tt.lie, trial.Status, trial.Reason, len(trial.Samples), tt.reason)
+		}
 	}
 }
 

@@ -23,6 +23,17 @@ func Benchmarks() []bench.Benchmark {
 // repeated completes a benchmark that repeats operations on one running container. The container implements T, which the
 // capability promises. Operate receives the number of the repetition.
 func repeated[T any](b bench.Benchmark, capability engine.Capability, operate func(ctx context.Context, t bench.Trial, c T, n int) error) bench.Benchmark {
+	return repeatedOn(b, capability, func(ctx context.Context, t bench.Trial) (engine.Container, func(context.Context, T, int) error, error) {
+		running, err := bench.Start(ctx, t)
+		if err != nil {
+			return nil, nil, err
+		}
+		return running.Container, func(ctx context.Context, c T, n int) error { return operate(ctx, t, c, n) }, nil
+	})
+}
+
+// repeatedOn is repeated on the container that start runs. Start also returns the operation.
+func repeatedOn[T any](b bench.Benchmark, capability engine.Capability, start func(ctx context.Context, t bench.Trial) (engine.Container, func(context.Context, T, int) error, error)) bench.Benchmark {
 	for i := range b.Metrics {
 		b.Metrics[i].Series = true
 	}
@@ -31,13 +42,13 @@ func repeated[T any](b bench.Benchmark, capability engine.Capability, operate fu
 	}}
 	b.Needs = bench.Always(capability)
 	b.Run = func(ctx context.Context, t bench.Trial) error {
-		running, err := bench.Start(ctx, t)
+		container, operate, err := start(ctx, t)
 		if err != nil {
 			return err
 		}
-		c, err := bench.Optional[T](running.Container, capability)
+		c, err := bench.Optional[T](container, capability)
 		for n := 0; err == nil && n < t.Int("repeats"); n++ {
-			err = operate(ctx, t, c, n)
+			err = operate(ctx, c, n)
 		}
 		return err
 	}

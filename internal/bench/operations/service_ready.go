@@ -29,7 +29,7 @@ func service() bench.Benchmark {
 			if err != nil {
 				return err
 			}
-			line, listening, err := c.Output.FirstLine(ctx)
+			line, listening, err := c.FirstLine(ctx)
 			if err != nil {
 				return err
 			}

@@ -69,7 +69,7 @@ for arg; do
 	esac
 	case $arg in
 	--version) verb=version ;;
-	create | start | state | kill | delete) verb=${verb:-$arg} ;;
+	create | start | state | kill | delete | exec | pause | resume | update) verb=${verb:-$arg} ;;
 	esac
 	last=$arg
 done

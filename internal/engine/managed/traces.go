@@ -19,6 +19,10 @@ var stateDirs = []string{"containerd", "docker", "containers", "crio", "libpod",
 // stateDepth is the depth of a container's state directory below one of stateDirs, or below the directory of a private daemon.
 const stateDepth = 5
 
+// stateFile ends the name of the file in which gVisor keeps the state of a container. Other files, such as the exit files of conmon and locks,
+// belong to no container.
+const stateFile = ".state"
+
 // The engine may still remove a directory or a mount when it has answered. settleRounds searches with settlePause in between find only
 // what it leaves.
 const (
@@ -79,12 +83,15 @@ func search(proc, state string, ids []string) (left []string, err error) {
 				return fs.SkipDir //nolint:nilerr // it does not exist, or has just been removed
 			}
 			for _, id := range ids {
-				if path != parent && strings.Contains(e.Name(), id) {
+				if path == parent || !strings.Contains(e.Name(), id) {
+					continue
+				}
+				if e.IsDir() {
 					left = append(left, "state directory "+strings.TrimPrefix(path, root))
-					if e.IsDir() {
-						return fs.SkipDir
-					}
-					return nil
+					return fs.SkipDir
+				}
+				if strings.HasSuffix(path, stateFile) {
+					left = append(left, "state file "+strings.TrimPrefix(path, root))
 				}
 			}
 			below, err := filepath.Rel(parent, path)

@@ -21,13 +21,21 @@ func TestSearchForTraces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, file := range []string{"state/exits/" + id, "run/runsc/" + id + ".lock", "run/runsc/" + id + ".state"} {
+		if err := os.MkdirAll(filepath.Join(proc, "root", filepath.Dir(file)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(proc, "root", file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	mounts := "1 0 0:1 / / rw - overlay overlay rw\n2 1 0:2 / /run/a/" + id + "/shm rw - tmpfs shm rw\n3 1 0:3 / /run/a/" + other + " rw - tmpfs shm rw\n"
 	if err := os.WriteFile(filepath.Join(proc, "mountinfo"), []byte(mounts), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	left, err := search(proc, "/state", []string{id})
 	want := []string{
-		"state directory /run/containerd/runc/k8s.io/" + id, "state directory /run/runc/" + id, "state directory /state/exec/runtime-runc/moby/" + id,
+		"state directory /run/containerd/runc/k8s.io/" + id, "state directory /run/runc/" + id, "state file /run/runsc/" + id + ".state", "state directory /state/exec/runtime-runc/moby/" + id,
 		"mount /run/a/" + id + "/shm",
 	}
 	if diff := cmp.Diff(want, left); err != nil || diff != "" {

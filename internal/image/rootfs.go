@@ -190,7 +190,7 @@ func unpackImage(ctx context.Context, image v1.Image, dir string, limit limits) 
 	if err := root.Chmod(".", 0o755); err != nil { // whatever the umask
 		return err
 	}
-	u := &unpacker{root: root, limits: limit, space: &spaceGuard{dir: dir, reserve: limit.reserve}, directories: map[string]*tar.Header{}}
+	u := &unpacker{root: root, limits: limit, space: &spaceGuard{dir: dir, reserve: limit.reserve}}
 	for i, layer := range layers {
 		if err := u.layer(ctx, layer, config.RootFS.DiffIDs[i]); err != nil {
 			if ctx.Err() != nil {
@@ -199,7 +199,7 @@ func unpackImage(ctx context.Context, image v1.Image, dir string, limit limits) 
 			return fmt.Errorf("layer %d: %w", i+1, err)
 		}
 	}
-	return u.finish()
+	return u.finish(ctx)
 }
 
 // layer unpacks a layer whose uncompressed content has the digest want.
@@ -211,7 +211,7 @@ func (u *unpacker) layer(ctx context.Context, layer v1.Layer, want v1.Hash) (err
 	defer func() { _ = content.Close() }() // it was only read
 	hash := sha256.New()
 	r := io.TeeReader(contextReader{ctx, content}, hash)
-	if err := u.archive(tar.NewReader(r)); err != nil {
+	if err := u.archive(ctx, tar.NewReader(r)); err != nil {
 		return err
 	}
 	if _, err := io.Copy(io.Discard, r); err != nil { // the padding of tar

@@ -2,15 +2,14 @@ package image
 
 import (
 	"archive/tar"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -34,11 +33,59 @@ var (
 //
 // It ignores extended attributes. Programs would need only file capabilities, and containers run as root.
 type unpacker struct {
-	root        *os.Root
-	limits      limits
-	space       *spaceGuard
-	written     map[string]bool        // paths from the current layer
-	directories map[string]*tar.Header // modes and times are set at the end, because new files need the mode and change the time
+	root   *os.Root
+	limits limits
+	space  *spaceGuard
+	layers int  // the number of the current layer
+	tree   node // the directory itself
+}
+
+// node is a path that a layer lists, or a parent of one. The paths form a tree, so that the removal of a directory takes the same time
+// in an image of any size.
+type node struct {
+	children map[string]*node
+	header   *tar.Header // of a directory; modes and times are set at the end, because new files need the mode and change the time
+	layer    int         // the last layer with this path or a path below it
+	opaque   int         // the last layer that removed the content of earlier layers
+}
+
+// find returns the node of a path, or nil.
+func (u *unpacker) find(name string) *node {
+	n := &u.tree
+	for name != "." && n != nil {
+		base, rest, more := strings.Cut(name, "/")
+		if n, name = n.children[base], rest; !more {
+			break
+		}
+	}
+	return n
+}
+
+// mark records that the current layer has a path, and returns its node.
+func (u *unpacker) mark(name string) *node {
+	n := &u.tree
+	n.layer = u.layers
+	for more := name != "."; more; {
+		var base string
+		base, name, more = strings.Cut(name, "/")
+		child := n.children[base]
+		if child == nil {
+			if child = (&node{}); n.children == nil {
+				n.children = map[string]*node{}
+			}
+			n.children[strings.Clone(base)] = child
+		}
+		n = child
+		n.layer = u.layers
+	}
+	return n
+}
+
+// forget drops the node of a path, and all nodes below it.
+func (u *unpacker) forget(name string) {
+	if parent := u.find(path.Dir(name)); parent != nil {
+		delete(parent.children, path.Base(name))
+	}
 }
 
 const (
@@ -47,9 +94,12 @@ const (
 )
 
 // archive unpacks one layer.
-func (u *unpacker) archive(r *tar.Reader) error {
-	u.written = map[string]bool{}
+func (u *unpacker) archive(ctx context.Context, r *tar.Reader) error {
+	u.layers++
 	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -60,7 +110,7 @@ func (u *unpacker) archive(r *tar.Reader) error {
 		if header.Typeflag == tar.TypeXGlobalHeader {
 			continue
 		}
-		if err := u.entry(header, r); err != nil {
+		if err := u.entry(ctx, header, r); err != nil {
 			return fmt.Errorf("%q: %w", header.Name, err)
 		}
 	}
@@ -69,7 +119,7 @@ func (u *unpacker) archive(r *tar.Reader) error {
 // entrySize is the approximate disk space of a file or directory in addition to its content, in bytes.
 const entrySize = 4 << 10
 
-func (u *unpacker) entry(header *tar.Header, content io.Reader) error {
+func (u *unpacker) entry(ctx context.Context, header *tar.Header, content io.Reader) error {
 	if u.limits.entries--; u.limits.entries < 0 {
 		return errTooMany
 	}
@@ -84,28 +134,28 @@ func (u *unpacker) entry(header *tar.Header, content io.Reader) error {
 		if header.Typeflag != tar.TypeDir {
 			return errors.New("the root is not a directory")
 		}
-		u.directories[name] = header
+		u.tree.header = header
 		return nil
 	}
 	if err := u.parents(path.Dir(name)); err != nil {
 		return err
 	}
 	if base := path.Base(name); base == opaque {
-		return u.clear(path.Dir(name))
+		return u.clear(ctx, path.Dir(name))
 	} else if hidden, ok := strings.CutPrefix(base, whiteout); ok {
 		if hidden == "" || hidden == "." || hidden == ".." {
 			return errors.New("the whiteout has no name")
 		}
 		return u.remove(path.Join(path.Dir(name), hidden))
 	}
-	u.written[name] = true
 	if header.Typeflag == tar.TypeDir {
-		u.directories[name] = header
+		u.mark(name).header = header
 		return u.directory(name)
 	}
 	if err := u.remove(name); err != nil {
 		return err
 	}
+	u.mark(name)
 	switch header.Typeflag {
 	case tar.TypeReg:
 		return u.regular(name, header, content)
@@ -125,8 +175,14 @@ func (u *unpacker) entry(header *tar.Header, content io.Reader) error {
 	}
 }
 
+// maxName is the length of the longest path that Linux accepts, in bytes.
+const maxName = 4095
+
 // local returns a name of a layer relative to the root. In some images names begin with "/" or "./".
 func local(name string) (string, error) {
+	if len(name) > maxName {
+		return "", fmt.Errorf("the name has more than %d bytes", maxName)
+	}
 	cleaned := path.Clean(strings.TrimLeft(name, "/"))
 	if name == "" || !filepath.IsLocal(cleaned) {
 		return "", errors.New("the name leads out of the directory")
@@ -162,15 +218,20 @@ func (u *unpacker) remove(name string) error {
 	if err != nil {
 		return err
 	}
+	u.forget(name)
 	if !info.IsDir() {
 		return u.root.Remove(name)
 	}
-	maps.DeleteFunc(u.directories, func(d string, _ *tar.Header) bool { return d == name || strings.HasPrefix(d, name+"/") })
 	return u.root.RemoveAll(name)
 }
 
-// clear removes the files of earlier layers from a directory.
-func (u *unpacker) clear(dir string) error {
+// clear removes the files of earlier layers from a directory. It does so once per layer, because later the directory has none.
+func (u *unpacker) clear(ctx context.Context, dir string) error {
+	n := u.mark(dir)
+	if n.opaque == u.layers {
+		return nil
+	}
+	n.opaque = u.layers
 	d, err := u.root.Open(dir)
 	if err != nil {
 		return err
@@ -180,12 +241,13 @@ func (u *unpacker) clear(dir string) error {
 		return err
 	}
 	for _, base := range names {
-		name := path.Join(dir, base)
-		below := func(w string) bool { return w == name || strings.HasPrefix(w, name+"/") }
-		if slices.ContainsFunc(slices.Collect(maps.Keys(u.written)), below) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if child := n.children[base]; child != nil && child.layer == u.layers {
 			continue
 		}
-		if err := u.remove(name); err != nil {
+		if err := u.remove(path.Join(dir, base)); err != nil {
 			return err
 		}
 	}
@@ -247,13 +309,22 @@ func (u *unpacker) mode(name string, header *tar.Header) error {
 }
 
 // finish sets owner, mode and time of the directories, the deepest first.
-func (u *unpacker) finish() error {
-	names := slices.Sorted(maps.Keys(u.directories))
-	slices.Reverse(names)
-	for _, name := range names {
-		if err := errors.Join(u.setOwner(name, u.directories[name]), u.mode(name, u.directories[name])); err != nil {
-			return fmt.Errorf("%q: %w", name, err)
+func (u *unpacker) finish(ctx context.Context) error { return u.finishNode(ctx, ".", &u.tree) }
+
+func (u *unpacker) finishNode(ctx context.Context, name string, n *node) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for base, child := range n.children {
+		if err := u.finishNode(ctx, path.Join(name, base), child); err != nil {
+			return err
 		}
+	}
+	if n.header == nil {
+		return nil
+	}
+	if err := errors.Join(u.setOwner(name, n.header), u.mode(name, n.header)); err != nil {
+		return fmt.Errorf("%q: %w", name, err)
 	}
 	return nil
 }

@@ -1,0 +1,137 @@
+package image
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// emptied is an image whose second layer lists n entries of a directory, and removes all other entries by an opaque whiteout at its end. The
+// first layer has n other entries there.
+func emptied(t testing.TB, n int, typeflag byte) v1.Image {
+	t.Helper()
+	layer := func(prefix string) []tar.Header {
+		var headers []tar.Header
+		for i := range n {
+			headers = append(headers, tar.Header{Typeflag: typeflag, Name: fmt.Sprintf("d/%s%d", prefix, i), Mode: 0o755})
+		}
+		return headers
+	}
+	return made(t, archive(t, layer("old")...), archive(t, append(layer("new"), regularFile("d/"+opaque))...))
+}
+
+// The memory of an opaque whiteout grows with the number of entries, and not with its square.
+func TestOpaqueWhiteoutIsLinear(t *testing.T) {
+	const few, many = 500, 4000
+	bytes := func(n int) uint64 {
+		image := emptied(t, n, tar.TypeReg)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		dir, err := unpacked(t, image, defaultLimits)
+		runtime.ReadMemStats(&after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, err := os.ReadDir(filepath.Join(dir, "d"))
+		if err != nil || len(left) != n || strings.HasPrefix(left[0].Name(), "old") {
+			t.Errorf("%d entries are left of %d, %v", len(left), n, err)
+		}
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if small, large := bytes(few), bytes(many); large > 2*(many/few)*small {
+		t.Errorf("%d entries took %d bytes of memory, and %d entries %d bytes", few, small, many, large)
+	}
+}
+
+// A second opaque whiteout of a layer has nothing to remove.
+func TestOpaqueWhiteoutRemovesOtherLayersOnly(t *testing.T) {
+	directory := tar.Header{Typeflag: tar.TypeDir, Name: "d/sub", Mode: 0o700}
+	dir, err := unpacked(t, made(t,
+		archive(t, directory, regularFile("d/sub/old"), regularFile("d/old")),
+		archive(t, regularFile("d/"+opaque), regularFile("d/sub/new"), regularFile("d/"+opaque), regularFile("d/other"), regularFile("d/sub/"+opaque)),
+		archive(t, regularFile("d/third"), regularFile("d/"+opaque)),
+		archive(t, regularFile("d/sub/last")),
+	), defaultLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			got = append(got, name)
+		}
+		return err
+	})
+	if want := "d/sub/last d/third"; err != nil || strings.Join(got, " ") != want {
+		t.Errorf("%v, %v; want %s", got, err, want)
+	}
+	// The directory of the first layer was removed, and so was its mode.
+	if info, err := os.Stat(filepath.Join(dir, "d/sub")); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("d/sub: %v, %v", info, err)
+	}
+}
+
+// A removal of many files ends with its context.
+func TestUnpackObeysItsContext(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := root.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for i := range 10 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	u := &unpacker{root: root, limits: defaultLimits, space: &spaceGuard{dir: dir}, layers: 1}
+	if err := u.clear(ctx, "."); !errors.Is(err, why) {
+		t.Errorf("an opaque whiteout: %v, want the cause", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 10 {
+		t.Errorf("%d files are left of 10, %v", len(left), err)
+	}
+	if err := u.finish(ctx); !errors.Is(err, why) {
+		t.Errorf("the modes of directories: %v, want the cause", err)
+	}
+	if err := u.archive(ctx, tar.NewReader(strings.NewReader(""))); !errors.Is(err, why) {
+		t.Errorf("a layer: %v, want the cause", err)
+	}
+}
+
+// BenchmarkOpaqueWhiteout reports the time per entry, which must not depend on the number of entries.
+func BenchmarkOpaqueWhiteout(b *testing.B) {
+	for _, kind := range []struct {
+		name     string
+		typeflag byte
+	}{{"files", tar.TypeReg}, {"directories", tar.TypeDir}} {
+		for _, n := range []int{1000, 20_000} {
+			b.Run(fmt.Sprintf("%s=%d", kind.name, n), func(b *testing.B) {
+				image := emptied(b, n, kind.typeflag)
+				parent := b.TempDir()
+				for i := 0; b.Loop(); i++ {
+					if err := unpackImage(b.Context(), image, filepath.Join(parent, fmt.Sprint(i)), defaultLimits); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/entry")
+			})
+		}
+	}
+}

@@ -21,8 +21,15 @@ import (
 const UnpinnedNote = "the workload image is built from an updated list of packages (touchstone image build --update); " +
 	"touchstone image build --pinned returns to the list of this touchstone"
 
-// imageMaker returns an image and a directory with its file system.
-type imageMaker func(ctx context.Context, image bench.Image) (made v1.Image, rootfs string, err error)
+// madeImage is an image with a directory that has its file system.
+type madeImage struct {
+	v1.Image
+	rootfs      string
+	updatedList bool // see result.Image
+}
+
+// imageMaker makes an image.
+type imageMaker func(ctx context.Context, image bench.Image) (madeImage, error)
 
 // publisher publishes an image under a name and returns its reference.
 type publisher func(ctx context.Context, as string, image v1.Image) (ref string, err error)
@@ -68,13 +75,14 @@ func prepareImages(ctx context.Context, images []bench.Image, maker imageMaker, 
 	var facts []result.Image
 	for i, name := range images {
 		fact := result.Image{Name: string(name)}
-		made, rootfs, err := maker(ctx, name)
+		made, err := maker(ctx, name)
 		var ref string
 		if err == nil {
-			ref, err = publish(ctx, publishedName(name, i), made)
+			fact.UpdatedList = made.updatedList
+			ref, err = publish(ctx, publishedName(name, i), made.Image)
 		}
 		if err == nil {
-			fact.Digest, fact.Size, err = digestAndSize(made)
+			fact.Digest, fact.Size, err = digestAndSize(made.Image)
 		}
 		if ctx.Err() != nil {
 			return nil, nil, context.Cause(ctx)
@@ -83,7 +91,7 @@ func prepareImages(ctx context.Context, images []bench.Image, maker imageMaker, 
 			err = unavailable(name, err)
 			fact = result.Image{Name: string(name), Unavailable: err.Error()}
 		}
-		files[name] = runner.Image{Rootfs: rootfs, Ref: ref, Err: err}
+		files[name] = runner.Image{Rootfs: made.rootfs, Ref: ref, Err: err}
 		facts = append(facts, fact)
 	}
 	return files, facts, nil
@@ -128,34 +136,34 @@ func digestAndSize(made v1.Image) (digest string, size int64, err error) {
 
 // makeImage makes an image by its name in the plan. The workload image is built unless the cache has it. Any
 // other name is the path of an image.
-func (e *Execution) makeImage(ctx context.Context, name bench.Image) (v1.Image, string, error) {
+func (e *Execution) makeImage(ctx context.Context, name bench.Image) (madeImage, error) {
 	if name != bench.WorkloadImage {
 		e.report(Step, "reading image "+string(name))
 		return load(ctx, filepath.Join(e.session.dir.Data, "images"), string(name))
 	}
 	made, err := debian.Build(ctx, debian.Options{Launcher: e.session.Launcher, Progress: func(step string) { e.report(Step, step) }})
 	if err != nil {
-		return nil, "", err
+		return madeImage{}, err
 	}
 	if !made.Pinned() {
 		e.report(Note, UnpinnedNote)
 	}
 	e.report(Step, "unpacking the workload image")
 	rootfs, err := made.Rootfs(ctx) // this may rebuild a damaged image
-	return made.OCI(), rootfs, err
+	return madeImage{made.OCI(), rootfs, !made.Pinned()}, err
 }
 
 // load reads an image of the user's, from a file or a directory, and unpacks it below dir. dir belongs to the run
 // and is removed with it, also after a kill. No other run uses it.
-func load(ctx context.Context, dir, path string) (v1.Image, string, error) {
+func load(ctx context.Context, dir, path string) (madeImage, error) {
 	cache, err := image.OpenCache(dir)
 	if err != nil {
-		return nil, "", err
+		return madeImage{}, err
 	}
-	_, loaded, err := cache.Import(ctx, path, "")
+	_, loaded, err := cache.Import(ctx, path, image.Named(""))
 	if err != nil {
-		return nil, "", err
+		return madeImage{}, err
 	}
 	rootfs, err := cache.Rootfs(ctx, loaded)
-	return loaded, rootfs, err
+	return madeImage{Image: loaded, rootfs: rootfs}, err
 }

@@ -25,12 +25,12 @@ import (
 // makes returns a maker of images with two layers. It fails for the names in fails.
 func makes(t *testing.T, fails map[bench.Image]error) imageMaker {
 	t.Helper()
-	return func(_ context.Context, name bench.Image) (v1.Image, string, error) {
+	return func(_ context.Context, name bench.Image) (madeImage, error) {
 		if err := fails[name]; err != nil {
-			return nil, "", err
+			return madeImage{}, err
 		}
 		made, err := random.Image(1000, 2)
-		return made, "/rootfs/of/" + string(name), err
+		return madeImage{made, "/rootfs/of/" + string(name), name == bench.WorkloadImage}, err
 	}
 }
 
@@ -60,6 +60,9 @@ func TestImagesArePublished(t *testing.T) {
 	}
 	if len(facts) != 2 || facts[0].Name != "workload" || facts[0].Digest != digest.String() || facts[0].Size < 2000 || facts[0].Unavailable != "" {
 		t.Errorf("the record is %+v, want the digest %s", facts, digest)
+	}
+	if !facts[0].UpdatedList || facts[1].UpdatedList {
+		t.Errorf("the record is %+v, want an updated list for the first image only", facts)
 	}
 }
 
@@ -119,7 +122,7 @@ func TestUsersImageIsRead(t *testing.T) {
 	if err := saved.AppendImage(wanted); err != nil {
 		t.Fatal(err)
 	}
-	loaded, rootfs, err := load(t.Context(), imageDir, dir)
+	loaded, err := load(t.Context(), imageDir, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,17 +133,17 @@ func TestUsersImageIsRead(t *testing.T) {
 	if got, err := loaded.Digest(); got != want || err != nil {
 		t.Errorf("the digest is %v, %v; want %v", got, err, want)
 	}
-	if !strings.HasPrefix(rootfs, imageDir) {
-		t.Errorf("it is unpacked to %s, want a directory below %s", rootfs, imageDir)
+	if !strings.HasPrefix(loaded.rootfs, imageDir) {
+		t.Errorf("it is unpacked to %s, want a directory below %s", loaded.rootfs, imageDir)
 	}
 	if _, err := os.Stat(cache); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the shared cache was used: %v", err)
 	}
-	if info, err := os.Stat(filepath.Join(rootfs, "probe")); err != nil || info.Mode()&0o111 == 0 {
-		t.Errorf("the probe in %s: %v, %v", rootfs, info, err)
+	if info, err := os.Stat(filepath.Join(loaded.rootfs, "probe")); err != nil || info.Mode()&0o111 == 0 {
+		t.Errorf("the probe in %s: %v, %v", loaded.rootfs, info, err)
 	}
 	for _, path := range []string{"/no/such/image.tar", t.TempDir()} {
-		if _, _, err := load(t.Context(), imageDir, path); err == nil {
+		if _, err := load(t.Context(), imageDir, path); err == nil {
 			t.Errorf("%s is read as an image", path)
 		}
 	}

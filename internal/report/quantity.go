@@ -274,7 +274,11 @@ func ImageText(i result.Image) string {
 	if i.Unavailable != "" {
 		return i.Name + ": not available: " + i.Unavailable
 	}
-	return fmt.Sprintf("%s: %s, %s", i.Name, i.Digest[:min(len(i.Digest), digestShown)], Quantity(float64(i.Size), result.Bytes))
+	text := fmt.Sprintf("%s: %s, %s", i.Name, i.Digest[:min(len(i.Digest), digestShown)], Quantity(float64(i.Size), result.Bytes))
+	if i.UpdatedList {
+		text += ", from an updated list of packages"
+	}
+	return text
 }
 
 // StatusWord spells the status of a trial.

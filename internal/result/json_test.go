@@ -64,7 +64,7 @@ func fullDocument() Document {
 			}},
 			Overhead: Overhead{EmptyRegion: 90, Exec: 700 * time.Microsecond},
 			Images: []Image{
-				{Name: "workload", Digest: "sha256:0123", Size: 62 << 20},
+				{Name: "workload", Digest: "sha256:0123", Size: 62 << 20, UpdatedList: true},
 				{Name: "mine.tar", Unavailable: "there is no such file"},
 			},
 			Caveats: []string{"the frequency was not held"},

@@ -364,6 +364,9 @@ type Image struct {
 	Digest string `json:"digest,omitempty"`
 	// Size is the size of all layers as a registry serves them, in bytes.
 	Size int64 `json:"size_bytes,omitempty"`
+	// UpdatedList reports that the workload image comes from an updated list of packages, and not from the list of the Touchstone that made
+	// the run.
+	UpdatedList bool `json:"updated_list,omitempty"`
 	// Unavailable is the reason why the image is not available, empty if it is.
 	Unavailable string `json:"unavailable,omitempty"`
 }

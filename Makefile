@@ -91,6 +91,10 @@ gen: $(PROBE)$(ARCH) ## Write the generated pages: docs/cli, the tables of docs/
 	go test ./internal/docgen -count=1 -update
 	go test ./internal/plan -count=1 -run TestSchemaIsCurrent -update
 
+.PHONY: pins
+pins: $(PROBE)$(ARCH) ## Write the digests of the workload image, after a change of its build; needs mmdebstrap and a Debian mirror
+	go test ./internal/image/debian -count=1 -run TestPins -update
+
 .PHONY: verify
 verify: lint cross test ## Run all that must pass before a change goes in
 

@@ -61,8 +61,10 @@ program of that architecture, so it may differ from this machine's.
 A mirror has the packages of a list until Debian updates them, about every two months. After that they
 come from snapshot.debian.org. --update makes a new list from the mirror's current packages, and
 uses it until --pinned returns to the embedded list. Do not compare results from images of different
-lists: each run records the image's digest.
---lock FILE reads a list from a file. With --update it writes the new list to the file and does not use it.`,
+lists: each run records the image's digest, and that its list was updated. A mirror with older packages
+than the embedded list is refused. A newer embedded list replaces an updated one.
+--lock FILE reads a list from a file. With --update it writes the new list to the file and does not use it. It
+also writes the digests of the image's layers, to a file with the ending .pin.`,
 		Example: `  touchstone image build
   touchstone image build --arch arm64 --mirror http://ftp.de.debian.org/debian
   touchstone image build --update`,
@@ -92,6 +94,11 @@ lists: each run records the image's digest.
 			made, err := build(cmd.Context(), options)
 			if err != nil {
 				return err
+			}
+			if renew && lock != "" {
+				if err := a.writePin(made, lock); err != nil {
+					return err
+				}
 			}
 			if reset {
 				cache, err := image.OpenCache("")
@@ -162,6 +169,15 @@ func (a *App) writeLock(ctx context.Context, o *debian.Options, file string) err
 	}
 	o.Lock = &lock
 	return a.writeBytes(file, lock.Format())
+}
+
+// writePin writes the digests of the image's layers beside the list of packages in a file.
+func (a *App) writePin(made *debian.Image, lock string) error {
+	pin, err := made.Pin()
+	if err != nil {
+		return err
+	}
+	return a.writeBytes(strings.TrimSuffix(lock, ".lock")+".pin", pin)
 }
 
 // onCache returns the function of a verb that works on the image cache.
@@ -342,14 +358,15 @@ func (a *App) imageLoadCommand() *cobra.Command {
 		Short: "Load an image from a file into the cache",
 		Long: `Reads an image into the cache: the workload image that the same version of touchstone saved on another machine, or
 an image of your own. The file is an archive of touchstone image save, docker save or podman save, also compressed with
-gzip, or an OCI layout. The digests of all its parts are checked.`,
+gzip, or an OCI layout. The digests of all its parts are checked. An archive becomes the workload image only if it has
+the digest that this touchstone knows. Any other image needs a name of its own, which does not begin with workload-.`,
 		Example: `  touchstone image load workload.tar
   touchstone image load mine.tar --name mine`,
 		Args: between(1, 1),
 		RunE: onCache(func(ctx context.Context, cache *image.Cache, args []string) error {
 			defer a.clear()
 			a.show(fmt.Sprintf("reading %s …", args[0]))
-			name, img, err := cache.Import(ctx, args[0], as)
+			name, img, err := cache.Import(ctx, args[0], debian.Naming(as))
 			if err != nil {
 				return err
 			}

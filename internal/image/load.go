@@ -99,7 +99,7 @@ func (c *Cache) loadFile(ctx context.Context, file string) (v1.Image, func() err
 	if err != nil {
 		return nil, nil, errors.Join(err, release())
 	}
-	_, image, err := temporary.Import(ctx, file, "")
+	_, image, err := temporary.Import(ctx, file, Named(""))
 	if err != nil {
 		return nil, nil, errors.Join(err, release())
 	}
@@ -107,9 +107,9 @@ func (c *Cache) loadFile(ctx context.Context, file string) (v1.Image, func() err
 }
 
 // Import stores an image in the cache. The source is an OCI layout, as a directory or a tar archive, or an archive of docker
-// save. Archives may be compressed with gzip. From several images Import takes the one for the host's platform. If name is
-// empty, Import takes the name in the archive if that is a name of Touchstone's own images, or else derives one from the digest.
-func (c *Cache) Import(ctx context.Context, file, name string) (_ string, _ v1.Image, err error) {
+// save. Archives may be compressed with gzip. From several images Import takes the one for the host's platform. The parameter
+// naming returns the name in the cache, or refuses the image.
+func (c *Cache) Import(ctx context.Context, file string, naming Naming) (_ string, _ v1.Image, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("load image %s: %w", file, err)
@@ -120,26 +120,37 @@ func (c *Cache) Import(ctx context.Context, file, name string) (_ string, _ v1.I
 		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	image, named, err := read(ctx, file, temporary, "")
+	image, claimed, err := read(ctx, file, temporary, "")
 	if err != nil {
 		return "", nil, err
 	}
-	digest, err := image.Digest()
+	name, err := naming(image, claimed)
 	if err != nil {
 		return "", nil, err
-	}
-	switch {
-	case name != "":
-	case IsOwn(named):
-		name = named
-	default:
-		name = "loaded-" + digest.Hex[:12]
 	}
 	image, err = c.Put(ctx, name, image)
 	return name, image, err
 }
 
-// OwnPrefix begins the names of images that Touchstone builds.
+// Naming returns the name of an image in the cache. The archive claims a name, which proves nothing.
+type Naming func(image v1.Image, claimed string) (name string, err error)
+
+// Named names a user's image. Without a name it derives one from the digest. It refuses names of images that Touchstone builds.
+func Named(name string) Naming {
+	return func(image v1.Image, _ string) (string, error) {
+		if IsOwn(name) {
+			return "", fmt.Errorf("the names with %s belong to images that touchstone builds; choose another name", OwnPrefix)
+		}
+		if name != "" {
+			return name, nil
+		}
+		digest, err := image.Digest()
+		return "loaded-" + digest.Hex[:min(12, len(digest.Hex))], err
+	}
+}
+
+// OwnPrefix begins the names of images that Touchstone builds. Only the build gives these names, and the load of an image with the digest
+// of a build.
 const OwnPrefix = "workload-"
 
 // IsOwn reports whether a name belongs to an image that Touchstone builds, and not to a user's image.

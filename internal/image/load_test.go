@@ -194,10 +194,10 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// Save and Import keep the digest, and the name of an image that Touchstone builds.
+// Save and Import keep the digest. The name in the archive does not become the name in the cache.
 func TestSaveAndImport(t *testing.T) {
 	image := made(t, archive(t, regularFile("file")), archive(t, regularFile("file")))
-	for as, want := range map[string]string{OwnPrefix + "amd64-0123": OwnPrefix + "amd64-0123", "other": "loaded-" + digest(t, image).Hex[:12]} {
+	for _, as := range []string{OwnPrefix + "amd64-0123", "other"} {
 		var one, two bytes.Buffer
 		if err := errors.Join(Save(t.Context(), &one, as, image), Save(t.Context(), &two, as, image)); err != nil {
 			t.Fatal(err)
@@ -205,17 +205,32 @@ func TestSaveAndImport(t *testing.T) {
 		if !bytes.Equal(one.Bytes(), two.Bytes()) {
 			t.Error("two archives of an image differ")
 		}
-		c := testCache(t)
-		name, kept, err := c.Import(t.Context(), written(t, one.Bytes()), "")
+		c, file := testCache(t), written(t, one.Bytes())
+		want := "loaded-" + digest(t, image).Hex[:12]
+		name, kept, err := c.Import(t.Context(), file, Named(""))
 		if err != nil || name != want {
 			t.Fatalf("name %q, %v; want %q", name, err, want)
 		}
 		wantConsistentDigest(t, kept, image)
-		if name, _, err = c.Import(t.Context(), written(t, one.Bytes()), "mine"); err != nil || name != "mine" {
+		if name, _, err = c.Import(t.Context(), file, Named("mine")); err != nil || name != "mine" {
 			t.Errorf("name %q, %v; want mine", name, err)
 		}
 		if loaded, _, err := c.Load(t.Context(), "mine"); err != nil || digest(t, loaded) != digest(t, image) {
 			t.Errorf("by its name: %v", err)
+		}
+		if name, _, err = c.Import(t.Context(), file, Named(OwnPrefix+"amd64-0123")); err == nil || !strings.Contains(err.Error(), "choose another name") {
+			t.Errorf("the name of a built image: %q, %v", name, err)
+		}
+		var claimed string
+		naming := func(_ v1.Image, claim string) (string, error) {
+			claimed = claim
+			return "", errors.New("refused")
+		}
+		if _, _, err = c.Import(t.Context(), file, naming); err == nil || claimed != as {
+			t.Errorf("the archive claims the name %q, %v; want %q", claimed, err, as)
+		}
+		if entries, err := c.List(); err != nil || len(entries) != 2 {
+			t.Errorf("the cache has %+v, %v", entries, err)
 		}
 	}
 	stopped, stop := context.WithCancelCause(t.Context())

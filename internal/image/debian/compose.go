@@ -3,6 +3,7 @@ package debian
 import (
 	"archive/tar"
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -115,13 +116,8 @@ func skeleton() layout {
 }
 
 // write packs a layer as a compressed tar archive: parents first, sorted, with a fixed time and owner.
-func (l layout) write(to string) (err error) {
-	file, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	buffered := bufio.NewWriterSize(file, 1<<20)
+func (l layout) write(to io.Writer) error {
+	buffered := bufio.NewWriterSize(to, 1<<20)
 	zip, err := gzip.NewWriterLevel(buffered, gzip.BestCompression)
 	if err != nil {
 		return err
@@ -164,20 +160,39 @@ func sumOf(name string) (string, error) {
 	return hash.Hex, errors.Join(err, file.Close())
 }
 
-// assemble builds an image, whose layers it packs in a directory.
-func assemble(arch, dir string, contents ...layout) (v1.Image, error) {
+// inFiles packs layers in a directory.
+func inFiles(dir string, contents ...layout) ([]v1.Layer, error) {
 	var layers []v1.Layer
 	for i, content := range contents {
-		file := filepath.Join(dir, fmt.Sprintf("%d.tar.gz", i))
-		if err := content.write(file); err != nil {
+		name := filepath.Join(dir, fmt.Sprintf("%d.tar.gz", i))
+		file, err := os.Create(name)
+		if err != nil {
 			return nil, err
 		}
-		layer, err := tarball.LayerFromFile(file, tarball.WithMediaType(types.OCILayer))
+		if err := errors.Join(content.write(file), file.Close()); err != nil {
+			return nil, err
+		}
+		layer, err := tarball.LayerFromFile(name, tarball.WithMediaType(types.OCILayer))
 		if err != nil {
 			return nil, err
 		}
 		layers = append(layers, layer)
 	}
+	return layers, nil
+}
+
+// inMemory packs a small layer.
+func inMemory(content layout) (v1.Layer, error) {
+	var packed bytes.Buffer
+	if err := content.write(&packed); err != nil {
+		return nil, err
+	}
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed.Bytes())), nil }
+	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))
+}
+
+// assemble builds the image from its layers.
+func assemble(arch string, layers ...v1.Layer) (v1.Image, error) {
 	return image.Assemble(arch, "touchstone image build", map[string]string{
 		"org.opencontainers.image.title":       "touchstone workload",
 		"org.opencontainers.image.description": "The programs that Touchstone measures with, from Debian " + Suite,

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -111,7 +112,7 @@ func licencesIn(text string) []string {
 	return names
 }
 
-// describe lists the contents of layers.
+// describe lists the contents of layers. It does not count Touchstone's own files, which ContentsOf counts.
 func describe(lock Lock, debs []*deb, licences map[string][]string, version string, layers ...layout) Contents {
 	parts := map[string]*Part{}
 	for _, d := range debs {
@@ -129,7 +130,7 @@ func describe(lock Lock, debs []*deb, licences map[string][]string, version stri
 			}
 		}
 	}
-	maps.DeleteFunc(parts, func(_ string, p *Part) bool { return p.Files == 0 })
+	maps.DeleteFunc(parts, func(pkg string, p *Part) bool { return p.Files == 0 && pkg != "" })
 	c := Contents{Suite: lock.Suite, Arch: lock.Arch, Date: lock.Date.UTC().Format(time.RFC3339)}
 	for _, p := range parts {
 		c.Packages = append(c.Packages, *p)
@@ -177,7 +178,47 @@ func ContentsOf(img v1.Image) (Contents, error) {
 	if err != nil {
 		return Contents{}, err
 	}
-	return decodeContents(text)
+	c, err := decodeContents(text)
+	if err != nil {
+		return Contents{}, err
+	}
+	layers, err := img.Layers()
+	if err != nil {
+		return Contents{}, err
+	}
+	for i := range c.Packages {
+		// Images of builder 1 have the numbers in the list.
+		if p := &c.Packages[i]; p.SHA256 == "" && p.Files == 0 {
+			for _, l := range layers[min(1, len(layers)):] { // the first layer is Debian's
+				if err := p.count(l); err != nil {
+					return Contents{}, fmt.Errorf("count the files of %s: %w", p.Name, err)
+				}
+			}
+		}
+	}
+	return c, nil
+}
+
+// count adds the files of a layer to a package.
+func (p *Part) count(l v1.Layer) error {
+	content, err := l.Uncompressed()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = content.Close() }() // it was only read
+	for r := tar.NewReader(content); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if header.Typeflag == tar.TypeReg {
+			p.Files++
+			p.Size += header.Size
+		}
+	}
 }
 
 // SBOM returns the bill of materials of an image that Build has built: SPDX 2.3, as JSON.

@@ -37,7 +37,7 @@ import (
 )
 
 // builder is the version of the build. A new version gives images new names.
-const builder = "1"
+const builder = "2"
 
 // Options select the image and the way to build it.
 type Options struct {
@@ -172,26 +172,31 @@ func newBuilder(o Options) (*builderOf, error) {
 	if b.lock.Arch != b.Arch {
 		return nil, fmt.Errorf("the list of packages is for %s", b.lock.Arch)
 	}
+	return b, b.programs()
+}
+
+// programs collects Touchstone's programs, and determines the name of the image.
+func (b *builderOf) programs() (err error) {
 	if b.probe, err = image.Probe(b.Arch); err == nil {
 		b.solve, err = linpack(b.Arch)
 	}
 	for _, missing := range []error{image.ErrNoProbe, ErrNoLinpack} {
 		if errors.Is(err, missing) {
-			return nil, fmt.Errorf("%s: %w; build Touchstone with our programs for all architectures from its sources: make probes build", b.Arch, missing)
+			return fmt.Errorf("%s: %w; build Touchstone with our programs for all architectures from its sources: make probes build", b.Arch, missing)
 		}
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	hash := sha256.New()
 	for _, part := range [][]byte{[]byte(builder), b.lock.Format(), b.probe, b.solve, []byte(clipSHA256)} {
 		fmt.Fprintf(hash, "%d\n%s", len(part), part) // a hash never returns an error
 	}
 	b.name = image.OwnPrefix + b.Arch + "-" + hex.EncodeToString(hash.Sum(nil))[:12]
-	return b, nil
+	return nil
 }
 
-// cached returns the image if it is in the cache and passes a quick check.
+// cached returns the image if it is in the cache, has the digest that the binary expects, and passes a quick check.
 func (b *builderOf) cached() (*Image, error) {
 	oci, err := b.cache.Get(b.name)
 	switch {
@@ -201,6 +206,12 @@ func (b *builderOf) cached() (*Image, error) {
 		b.progress("the image in the cache is damaged and is built again")
 		return nil, nil
 	case err != nil:
+		return nil, err
+	}
+	if err := b.check(oci); errors.Is(err, errOther) {
+		b.progress("the cache has another image with the name %s, so the image is built again: %v", b.name, err)
+		return nil, nil
+	} else if err != nil {
 		return nil, err
 	}
 	return &Image{b, oci}, nil
@@ -215,33 +226,47 @@ const (
 
 // make builds the image.
 func (b *builderOf) make(ctx context.Context) (*Image, error) {
+	packages, clip, err := b.fetched(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer packages.close()
+	b.progress("packing the image")
+	oci, err := b.pack(packages, clip)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.check(oci); err != nil {
+		return nil, fmt.Errorf("check the new image: %w; %s", err,
+			"the packages gave other files on this machine: load an image that was saved on another machine with touchstone image load FILE, and report it")
+	}
+	if oci, err = b.cache.Put(ctx, b.name, oci); err != nil {
+		return nil, err
+	}
+	return &Image{b, oci}, nil
+}
+
+// fetched returns the packages of the list, and the file with the clip.
+func (b *builderOf) fetched(ctx context.Context) (*packages, string, error) {
 	room := int64(roomRest)
 	for _, p := range b.lock.Packages {
 		room += p.Size * roomFactor
 	}
 	f, err := b.fetcher(b.dir, room)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	b.progress("fetching %d packages of Debian %s for %s", len(b.lock.Packages), b.lock.Suite, b.Arch)
-	packages, err := b.fetchLocked(ctx, f, b.lock, "packages.tar")
+	p, err := b.fetchLocked(ctx, f, b.lock, "packages.tar")
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	defer packages.close()
-	clip, err := b.clip(ctx, f, packages)
+	clip, err := b.clip(ctx, f, p)
 	if err != nil {
-		return nil, err
+		p.close()
+		return nil, "", err
 	}
-	b.progress("packing the image")
-	oci, err := b.pack(packages, clip)
-	if err != nil {
-		return nil, err
-	}
-	if oci, err = b.cache.Put(ctx, b.name, oci); err != nil {
-		return nil, err
-	}
-	return &Image{b, oci}, nil
+	return p, clip, nil
 }
 
 // packages are fetched and unpacked packages.
@@ -321,31 +346,52 @@ func (b *builderOf) clip(ctx context.Context, f *fetcher, p *packages) (string, 
 	return kept, nil
 }
 
-// pack builds the image with two layers: Debian's files, which change only with the list of packages, and our own files.
+// pack builds the image with three layers: Debian's files, which change only with the list of packages; the clip and the lists of
+// contents, which change with the build too; and Touchstone's programs, which change with the compiler of the binary.
 func (b *builderOf) pack(p *packages, clip string) (v1.Image, error) {
+	layers, err := b.packaged(p, clip)
+	if err != nil {
+		return nil, err
+	}
+	ours, err := b.ours()
+	if err != nil {
+		return nil, err
+	}
+	return assemble(b.Arch, append(layers, ours)...)
+}
+
+// packaged packs the layers that a pin describes.
+func (b *builderOf) packaged(p *packages, clip string) ([]v1.Layer, error) {
 	theirs, licences, err := debianLayer(p, architectures[b.Arch])
 	if err != nil {
 		return nil, err
 	}
-	ours := layout{}
-	ours.text(path.Base(image.ProbePath), 0o755, string(b.probe))
-	ours.text("usr/bin/linpack", 0o755, string(b.solve))
-	if err := ours.file(workload.ClipPath[1:], clip); err != nil {
+	described := layout{}
+	if err := described.file(workload.ClipPath[1:], clip); err != nil {
 		return nil, err
 	}
-	contents := describe(b.lock, p.debs, licences, builder, theirs, ours)
+	contents := describe(b.lock, p.debs, licences, builder, theirs)
 	text, err := contents.encode()
 	if err != nil {
 		return nil, err
 	}
-	ours.text(contentsPath, 0o644, text)
+	described.text(contentsPath, 0o644, text)
 	bill, err := sbom(contents)
 	if err != nil {
 		return nil, fmt.Errorf("write the bill of materials: %w", err)
 	}
-	ours.text(sbomPath, 0o644, bill)
-	ours.parents()
-	return assemble(b.Arch, b.dir, theirs, ours)
+	described.text(sbomPath, 0o644, bill)
+	described.parents()
+	return inFiles(b.dir, theirs, described)
+}
+
+// ours packs the layer of Touchstone's programs in memory, because it is small.
+func (b *builderOf) ours() (v1.Layer, error) {
+	l := layout{}
+	l.text(path.Base(image.ProbePath), 0o755, string(b.probe))
+	l.text("usr/bin/linpack", 0o755, string(b.solve))
+	l.parents()
+	return inMemory(l)
 }
 
 // debianLayer returns the skeleton with the files from packages, and the licences by package.

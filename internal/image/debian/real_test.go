@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"github.com/spdx/tools-golang/json"
@@ -90,6 +91,7 @@ func TestRealBuildIsReproducible(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantWorkload(t, launcher, made, lock)
+	wantPin(t, made)
 	other, err := Cached(Options{Lock: &lock})
 	if err != nil {
 		t.Fatal(err)
@@ -115,24 +117,29 @@ func TestRealBuildIsReproducible(t *testing.T) {
 // buildAnew builds the image in a cache of its own, and checks that nothing else is left there.
 func buildAnew(t *testing.T, launcher *process.Launcher, lock Lock) (*Image, error) {
 	t.Helper()
-	ours, err := image.OpenCache("")
-	if err != nil {
-		t.Fatal(err)
-	}
 	cache := t.TempDir()
-	// The clip is checked wherever it comes from; encoding it takes as long as all else.
-	clip := "clip-" + clipSHA256[:12] + ".ivf"
-	if content, err := os.ReadFile(filepath.Join(ours.Dir(), clip)); err == nil {
-		if err := os.WriteFile(filepath.Join(cache, clip), content, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	copyClip(t, cache)
 	t.Cleanup(func() { // also of unpacking it
 		if left, err := filepath.Glob(filepath.Join(cache, "tmp", "*")); err != nil || slices.ContainsFunc(left, func(f string) bool { return !strings.HasSuffix(f, ".lock") }) {
 			t.Errorf("%v is left, %v", left, err)
 		}
 	})
 	return Build(t.Context(), Options{Cache: cache, Lock: &lock, Launcher: launcher, Progress: func(step string) { t.Log(step) }})
+}
+
+// copyClip copies the clip from the cache of this machine. The build checks it, and encoding it takes as long as all other steps.
+func copyClip(t *testing.T, cache string) {
+	t.Helper()
+	ours, err := image.OpenCache("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	clip := "clip-" + clipSHA256[:12] + ".ivf"
+	if content, err := os.ReadFile(filepath.Join(ours.Dir(), clip)); err == nil {
+		if err := os.WriteFile(filepath.Join(cache, clip), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func wantWorkload(t *testing.T, launcher *process.Launcher, made *Image, lock Lock) {
@@ -273,7 +280,8 @@ func wantLinpack(t *testing.T, launcher *process.Launcher, rootfs string) {
 func TestDamagedImageIsBuiltAgain(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // so that the second build stops at the missing mmdebstrap
 	var told []string
-	o := Options{Cache: t.TempDir(), Progress: func(step string) { told = append(told, step) }}
+	lock := netbase(t) // the binary has no digest for the image of this list
+	o := Options{Cache: t.TempDir(), Lock: &lock, Progress: func(step string) { told = append(told, step) }}
 	b, err := newBuilder(o)
 	if err != nil {
 		t.Fatal(err)
@@ -318,10 +326,29 @@ func TestDamagedImageIsBuiltAgain(t *testing.T) {
 	}
 }
 
+// wantPin compares the layers of an image of the embedded list with the digests in the binary.
+func wantPin(t *testing.T, made *Image) {
+	t.Helper()
+	if !made.Pinned() {
+		return
+	}
+	want, err := locks.ReadFile(pinFile(runtime.GOARCH))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := made.Pin(); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the digests are %s, %v; want %s", got, err, want)
+	}
+}
+
 // putSkeleton puts an image without programs into the cache, for the one that is asked for.
 func putSkeleton(t *testing.T, b *builderOf) {
 	t.Helper()
-	oci, err := assemble(b.Arch, t.TempDir(), skeleton())
+	layers, err := inFiles(t.TempDir(), skeleton())
+	if err != nil {
+		t.Fatal(err)
+	}
+	oci, err := assemble(b.Arch, layers...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -556,6 +583,11 @@ func TestCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(3)
+	own.Date = own.Date.Add(-time.Second) // a newer touchstone has a newer list
+	if err := Keep(cache, own); err != nil {
+		t.Fatal(err)
+	}
+	want(len(embedded.Packages))
 	if err := os.WriteFile(ownLock(cache, "arm64"), []byte("damaged"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -568,12 +600,12 @@ func TestCurrent(t *testing.T) {
 	want(len(embedded.Packages))
 }
 
-// A new list is the one in use once there is an image of it, and not before.
-func TestRenew(t *testing.T) {
-	launcher := launching(t)
+// pretendMirror replaces mmdebstrap by a program that fetches one package from a release with a date.
+func pretendMirror(t *testing.T, date string) {
+	t.Helper()
 	archive := treeOf(t,
 		file{archivesDir + "/thing_1_all.deb", debOf(t, "", file{"control", "Package: thing\nVersion: 1\n"})},
-		file{"var/lib/apt/lists/mirror_InRelease", "Date: Sat, 12 Sep 2026 07:55:41 UTC\n"},
+		file{"var/lib/apt/lists/mirror_InRelease", "Date: " + date + "\n"},
 	).file.Name()
 	bin := t.TempDir()
 	for name, script := range map[string]string{mmdebstrap: "exec cat '" + archive + "'", "apt-get": "", "dpkg-deb": ""} {
@@ -582,8 +614,33 @@ func TestRenew(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	defer func(was []string) { keyrings = was }(keyrings)
+	was := keyrings
+	t.Cleanup(func() { keyrings = was })
 	keyrings = []string{archive}
+}
+
+// A mirror with an older release than the embedded list makes no new list.
+func TestOlderMirrorIsRefused(t *testing.T) {
+	launcher := launching(t)
+	embedded, err := Embedded(runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Cache: t.TempDir(), Arch: runtime.GOARCH, Mirror: "http://mirror.example/debian", Launcher: launcher}
+	for days, want := range map[int]error{-1: ErrOlder, 0: nil, 1: nil} {
+		pretendMirror(t, embedded.Date.AddDate(0, 0, days).Format(time.RFC1123))
+		if lock, err := Update(t.Context(), o); !errors.Is(err, want) {
+			t.Errorf("a release %d days after the embedded list: %v, %v; want %v", days, lock.Date, err, want)
+		} else if want != nil && (!strings.Contains(err.Error(), o.Mirror) || !strings.Contains(err.Error(), "--mirror")) {
+			t.Errorf("the error is %v", err)
+		}
+	}
+}
+
+// A new list is the one in use once there is an image of it, and not before.
+func TestRenew(t *testing.T) {
+	launcher := launching(t)
+	pretendMirror(t, "Sat, 01 Jan 2050 07:55:41 UTC")
 	o := Options{Cache: t.TempDir(), Arch: runtime.GOARCH, Mirror: "http://mirror.example/debian", Launcher: launcher}
 	cache, err := image.OpenCache(o.Cache)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // Current returns the list of packages in use for an architecture: the list that Keep has stored in the cache, else the embedded
-// list.
+// list. An embedded list with a later date replaces a stored one.
 func Current(cache *image.Cache, arch string) (Lock, error) {
 	file := ownLock(cache, arch)
 	content, err := os.ReadFile(file)
@@ -31,7 +31,11 @@ func Current(cache *image.Cache, arch string) (Lock, error) {
 	if err != nil {
 		return Lock{}, fmt.Errorf("read %s: %w; remove it, or renew it with touchstone image build --update", file, err)
 	}
-	return lock, nil
+	embedded, err := Embedded(arch)
+	if err == nil && !lock.Date.Before(embedded.Date) {
+		return lock, nil
+	}
+	return embedded, err
 }
 
 func ownLock(cache *image.Cache, arch string) string {
@@ -98,8 +102,28 @@ func Update(ctx context.Context, o Options) (lock Lock, err error) {
 			return Lock{}, err
 		}
 	}
+	embedded, err := Embedded(o.Arch)
+	if err != nil {
+		return Lock{}, err
+	}
+	if err := lock.notBefore(embedded); err != nil {
+		return Lock{}, fmt.Errorf("read the packages of %s: %w", o.Mirror, err)
+	}
 	// This checks that the list can be read.
 	return ParseLock(lock.Format())
+}
+
+// ErrOlder reports that a mirror has older packages than the embedded list. The signature of an old release is still valid, so a stale or
+// hostile mirror could bring back packages with known errors.
+var ErrOlder = errors.New("the mirror is older than the list of this touchstone")
+
+// notBefore returns an error if a list is older than another.
+func (l Lock) notBefore(other Lock) error {
+	if !l.Date.Before(other.Date) {
+		return nil
+	}
+	const day = time.DateOnly
+	return fmt.Errorf("%w: its release is of %s, and the list of %s; name another mirror with --mirror URL", ErrOlder, l.Date.Format(day), other.Date.Format(day))
 }
 
 // roomUpdate is the disk space of an update, in bytes.

@@ -1,16 +1,19 @@
 /* enter: runs a program in another root directory. The bare-metal baseline uses it: it runs the same program from the
- * same root file system as in a container, but without the isolation of a container, except for the given options.
+ * same root file system as in a container, but without the isolation of a container, except for the given options. An
+ * image of a user is untrusted, so its programs must not have the rights of root on the host.
  *
  * It applies the options in this order:
  *   --cgroup FILE         join a cgroup: write "0" to FILE (cgroup.procs, or tasks on v1)
  *   --cpus LIST           set the CPU affinity, a list like "0-3,6"
  *   --netns FILE          join the network namespace of FILE
  *   --uidmap              create a user namespace in which the caller is root (for use without root)
- *   --system              mount the host's /proc, /dev and /sys (/sys read-only) in the new root
+ *   --system              mount the host's /proc and /sys read-only in the new root, without the mounts below them, and a
+ *                         /dev with the devices of containers: null, zero, full, random, urandom, tty and terminals
  *   --bind SRC:DST[:ro]   mount SRC of the host at DST in the new root (paths without colons)
  *   --tmpfs DST           mount an empty tmpfs at DST in the new root
  *   --read-only           make the new root itself read-only
- *   --root DIR            chroot to DIR, and chdir to /
+ *   --root DIR            make DIR the root, and chdir to /
+ *   --confine             drop all capabilities that containers do not have, and set no_new_privs
  *   --gate                wait for the caller, see below
  * Then it executes the program, by its path in the new root, with its own environment.
  *
@@ -18,10 +21,12 @@
  * descriptor 4 is at its end instead, the caller has cancelled, and the exit code is 125. Descriptor 3 is closed when
  * the program has been executed. A second byte on it means that exec failed. The program inherits neither descriptor.
  *
- * All options except --cgroup, --cpus, --netns, --uidmap, --root and --gate create a mount namespace, from which mounts do
- * not propagate to the host. Targets must exist. Each mount is created before the chroot and attached after it, so that
- * no link in the new root can lead a mount out of it. This needs Linux 5.2. Binds and tmpfs are mounted in the order of
- * the arguments.
+ * The options --system, --bind, --tmpfs and --read-only create a mount namespace, from which mounts do not propagate to
+ * the host. Its root is DIR by pivot_root, so that no file of the host is left in the namespace. A chroot would not be
+ * enough: containers have CAP_SYS_CHROOT, and a second chroot leads out of the first. Without these options, or if DIR
+ * is /, the root is changed by chroot. Targets must exist. Each mount is created before the change of the root and
+ * attached after it, so that no link in the new root can lead a mount out of it. This needs Linux 5.2. Binds and tmpfs
+ * are mounted in the order of the arguments.
  *
  * A failure is exit code 126, and 127 if the program itself cannot be run. */
 #include "cpus.h"
@@ -30,16 +35,21 @@ enum { EXIT_UNWANTED = 125, EXIT_NOT_PREPARED = 126, EXIT_NOT_RUN = 127 };
 
 enum { READY_FD = 3, GO_FD = 4 };
 
+enum kind { TREE, DEVICE, TMPFS, DEV, TERMINALS };
+
 struct attachment {
 	const char *target;
-	int tree;
+	enum kind kind;
+	int tree; /* of a TREE or DEVICE */
 	bool read_only;
 	unsigned long locked; /* flags that a remount must repeat */
 };
 
-enum { NO_TREE = -1 }; /* marks a tmpfs */
+static const char *const devices[] = {
+	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
+};
 
-static struct attachment attachments[LIST_MAX + 3];
+static struct attachment attachments[LIST_MAX + 4 + COUNT(devices)];
 static size_t attachment_count;
 
 _Noreturn static void fail(const char *what, const char *subject, long error)
@@ -132,17 +142,37 @@ static unsigned long locked_flags(const char *path)
 	return locked;
 }
 
-static void detach(const char *source, const char *target, bool read_only)
+static void detach(enum kind kind, const char *source, const char *target, bool recursive, bool read_only)
 {
-	long tree = sys_open_tree(source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	long tree = sys_open_tree(source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (recursive ? AT_RECURSIVE : 0));
+	if (tree == -ENOENT && kind == DEVICE)
+		return;
 	if (tree < 0)
 		fail("bind (Linux 5.2 or later is needed)", source, tree);
 	attachments[attachment_count++] = (struct attachment){
 		.target = target,
+		.kind = kind,
 		.tree = (int)tree,
 		.read_only = read_only,
 		.locked = locked_flags(source),
 	};
+}
+
+static void add(enum kind kind, const char *target)
+{
+	attachments[attachment_count++] = (struct attachment){.target = target, .kind = kind};
+}
+
+/* Below /proc and /sys are file systems that control the host: binfmt_misc, cgroups, debugfs. Only a user namespace
+ * includes them, because it must not uncover the directories below them; there the user cannot write to them. */
+static void detach_system(bool user_namespace)
+{
+	detach(TREE, "/proc", "/proc", user_namespace, true);
+	detach(TREE, "/sys", "/sys", user_namespace, true);
+	add(DEV, "/dev");
+	for (size_t i = 0; i < COUNT(devices); i++)
+		detach(DEVICE, devices[i], devices[i], false, false);
+	add(TERMINALS, "/dev/pts");
 }
 
 /* Splits "SRC:DST[:ro]" in place. */
@@ -159,17 +189,55 @@ static void detach_bind(char *bind)
 		}
 	if (n < 2 || parts[1][0] != '/' || (n == 3 && !same(parts[2], "ro")))
 		usage("enter", "--bind must be SRC:DST or SRC:DST:ro with DST from /, unlike that of", bind);
-	detach(parts[0], parts[1], n == 3);
+	detach(TREE, parts[0], parts[1], true, n == 3);
+}
+
+static void mount_new(const char *type, const char *target, unsigned long flags, const char *data)
+{
+	long e = sys_mount(type, target, type, flags, data);
+	if (e < 0)
+		fail(*type == 't' ? "mount a tmpfs in the new root at" : "mount terminals in the new root at", target, e);
+}
+
+/* Makes the directories and links of a container's /dev. */
+static void make_dev(const char *dev)
+{
+	static const char *const links[][2] = {
+		{"pts/ptmx", "/dev/ptmx"}, {"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"},
+		{"/proc/self/fd/1", "/dev/stdout"}, {"/proc/self/fd/2", "/dev/stderr"},
+	};
+	mount_new("tmpfs", dev, MS_NOSUID | MS_NOEXEC, "mode=755,size=65536k");
+	long e = sys_mkdir("/dev/pts", 0755);
+	if (e >= 0)
+		e = sys_mkdir("/dev/shm", 0755);
+	for (size_t i = 0; e >= 0 && i < COUNT(links); i++)
+		e = sys_symlink(links[i][0], links[i][1]);
+	if (e < 0)
+		fail("fill in the new root", dev, e);
+	mount_new("tmpfs", "/dev/shm", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=1777,size=65536k");
 }
 
 static void attach(const struct attachment *a)
 {
 	long e;
-	if (a->tree == NO_TREE) {
-		e = sys_mount("tmpfs", a->target, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
-		if (e < 0)
-			fail("mount a tmpfs in the new root at", a->target, e);
+	switch (a->kind) {
+	case TMPFS:
+		mount_new("tmpfs", a->target, MS_NOSUID | MS_NODEV, "mode=1777");
 		return;
+	case DEV:
+		make_dev(a->target);
+		return;
+	case TERMINALS:
+		mount_new("devpts", a->target, MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620");
+		return;
+	case DEVICE: /* the mount needs an empty file */
+		e = sys_open(a->target, O_WRONLY | O_CREAT | O_EXCL, 0600);
+		if (e < 0)
+			fail("create in the new root", a->target, e);
+		sys_close((int)e);
+		break;
+	case TREE:
+		break;
 	}
 	e = sys_move_mount(a->tree, a->target);
 	if (e < 0)
@@ -182,13 +250,18 @@ static void attach(const struct attachment *a)
 		fail("make read-only", a->target, e);
 }
 
-/* Makes only the root's own mount read-only, and only in this namespace. */
-static void make_root_read_only(const char *root)
+/* pivot_root needs a mount. */
+static void make_root_a_mount(const char *root)
 {
 	long e = sys_mount(root, root, NULL, MS_BIND | MS_REC, NULL);
 	if (e < 0)
 		fail("bind to itself", root, e);
-	e = sys_mount(NULL, root, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | locked_flags(root), NULL);
+}
+
+/* Makes only the root's own mount read-only, and only in this namespace. */
+static void make_root_read_only(const char *root)
+{
+	long e = sys_mount(NULL, root, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | locked_flags(root), NULL);
 	if (e < 0)
 		fail("make read-only", root, e);
 }
@@ -200,6 +273,54 @@ static void change_root(const char *root)
 		fail("change the root to", root, e);
 	if ((e = sys_chdir("/")) < 0)
 		fail("change to the new root", NULL, e);
+}
+
+/* Removes the host's root from the mount namespace. With "." twice the old root is above the new one, see pivot_root(2). */
+static void pivot(const char *root)
+{
+	long e = sys_chdir(root);
+	if (e < 0)
+		fail("change to", root, e);
+	if ((e = sys_pivot_root(".", ".")) < 0)
+		fail("change the root of the mount namespace to", root, e);
+	if ((e = sys_unmount(".", DETACH)) < 0)
+		fail("unmount the host's root", NULL, e);
+	if ((e = sys_chdir("/")) < 0)
+		fail("change to the new root", NULL, e);
+}
+
+/* The capabilities that containerd, CRI-O, Docker and Podman all grant by default, see defaultCapabilities of
+ * internal/engine/oci. */
+#define BIT(capability) (1ULL << (capability))
+static const uint64_t container_capabilities = BIT(CAP_CHOWN) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_FSETID) | BIT(CAP_FOWNER) |
+	BIT(CAP_SETGID) | BIT(CAP_SETUID) | BIT(CAP_SETPCAP) | BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_SYS_CHROOT) | BIT(CAP_KILL);
+
+static void confine(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+	long e;
+	for (unsigned c = 0; c < 64; c++) {
+		if (container_capabilities & BIT(c))
+			continue;
+		if ((e = sys_prctl(PR_CAPBSET_DROP, c)) == -EINVAL)
+			break; /* the kernel has no more */
+		if (e < 0)
+			fail("drop a capability", NULL, e);
+	}
+	if ((e = sys_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)) < 0)
+		fail("drop the ambient capabilities", NULL, e);
+	if ((e = sys_capget(&header, data)) < 0)
+		fail("read the capabilities", NULL, e);
+	for (unsigned i = 0; i < COUNT(data); i++) {
+		data[i].permitted &= (uint32_t)(container_capabilities >> 32 * i);
+		data[i].effective = data[i].permitted;
+		data[i].inheritable = 0;
+	}
+	if ((e = sys_capset(&header, data)) < 0)
+		fail("drop the capabilities", NULL, e);
+	if ((e = sys_prctl(PR_SET_NO_NEW_PRIVS, 1)) < 0)
+		fail("set no_new_privs", NULL, e);
 }
 
 static void wait_at_gate(void)
@@ -224,7 +345,7 @@ void command_enter(char **argv, char **envp)
 {
 	char *root = NULL;
 	char *cpus = NULL, *netns = NULL;
-	bool gate = false, uidmap = false, system = false, read_only = false;
+	bool gate = false, uidmap = false, system = false, read_only = false, confined = false;
 	struct list mounts = {0}, cgroups = {0};
 	const struct option options[] = {
 		{"--root", OPTION_TEXT, &root, 0, 0},
@@ -234,6 +355,7 @@ void command_enter(char **argv, char **envp)
 		{"--uidmap", OPTION_FLAG, &uidmap, 0, 0},
 		{"--system", OPTION_FLAG, &system, 0, 0},
 		{"--read-only", OPTION_FLAG, &read_only, 0, 0},
+		{"--confine", OPTION_FLAG, &confined, 0, 0},
 		{"--bind", OPTION_LIST, &mounts, 0, 0},
 		{"--tmpfs", OPTION_LIST, &mounts, 0, 0},
 		{"--cgroup", OPTION_LIST, &cgroups, 0, 0},
@@ -252,23 +374,28 @@ void command_enter(char **argv, char **envp)
 		join_network(netns);
 	if (uidmap)
 		become_root_of_user_namespace();
-	if (system || read_only || mounts.n)
+	bool mounted = system || read_only || mounts.n, pivoted = mounted && !same(root, "/");
+	if (mounted)
 		make_mount_namespace();
-	if (system) {
-		detach("/proc", "/proc", false);
-		detach("/dev", "/dev", false);
-		detach("/sys", "/sys", true);
-	}
+	if (system)
+		detach_system(uidmap);
 	for (size_t i = 0; i < mounts.n; i++)
 		if (same(mounts.names[i], "--tmpfs"))
-			attachments[attachment_count++] = (struct attachment){.target = mounts.items[i], .tree = NO_TREE};
+			add(TMPFS, mounts.items[i]);
 		else
 			detach_bind(mounts.items[i]);
+	if (pivoted)
+		make_root_a_mount(root);
 	if (read_only)
 		make_root_read_only(root);
-	change_root(root);
+	if (pivoted)
+		pivot(root);
+	else
+		change_root(root);
 	for (size_t i = 0; i < attachment_count; i++)
 		attach(&attachments[i]);
+	if (confined)
+		confine();
 	if (gate)
 		wait_at_gate();
 	long e = sys_execve(program[0], program, envp);

@@ -9,6 +9,7 @@
 #include <asm/stat.h>
 #include <asm/statfs.h>
 #include <asm/unistd.h>
+#include <linux/capability.h>
 #include <linux/errno.h>
 #include <linux/fcntl.h>
 #include <linux/futex.h>
@@ -154,6 +155,17 @@ static inline long sys_chroot(const char *path)
 	return syscall6(__NR_chroot, (long)path, 0, 0, 0, 0, 0);
 }
 
+/* Both paths are in the new root, see pivot_root(2). */
+static inline long sys_pivot_root(const char *root, const char *old)
+{
+	return syscall6(__NR_pivot_root, (long)root, (long)old, 0, 0, 0, 0);
+}
+
+static inline long sys_symlink(const char *to, const char *path)
+{
+	return syscall6(__NR_symlinkat, (long)to, AT_FDCWD, (long)path, 0, 0, 0);
+}
+
 static inline long sys_umask(int mask) { return syscall6(__NR_umask, mask, 0, 0, 0, 0, 0); }
 
 static inline long sys_pipe(int fds[2])
@@ -180,6 +192,14 @@ static inline long sys_mount(const char *source, const char *target, const char 
 			     const char *data)
 {
 	return syscall6(__NR_mount, (long)source, (long)target, (long)type, (long)flags, (long)data, 0);
+}
+
+/* MNT_DETACH of the C library: an unmount that does not wait for open files. */
+enum { DETACH = 2 };
+
+static inline long sys_unmount(const char *target, int flags)
+{
+	return syscall6(__NR_umount2, (long)target, flags, 0, 0, 0, 0);
 }
 
 static inline long sys_open_tree(const char *path, unsigned flags)
@@ -223,6 +243,16 @@ static inline long sys_execve(const char *path, char *const argv[], char *const 
 static inline long sys_prctl(int option, unsigned long value)
 {
 	return syscall6(__NR_prctl, option, (long)value, 0, 0, 0, 0);
+}
+
+static inline long sys_capget(struct __user_cap_header_struct *header, struct __user_cap_data_struct *data)
+{
+	return syscall6(__NR_capget, (long)header, (long)data, 0, 0, 0, 0);
+}
+
+static inline long sys_capset(struct __user_cap_header_struct *header, const struct __user_cap_data_struct *data)
+{
+	return syscall6(__NR_capset, (long)header, (long)data, 0, 0, 0, 0);
 }
 
 static inline long sys_sched_yield(void) { return syscall6(__NR_sched_yield, 0, 0, 0, 0, 0, 0); }

@@ -17,7 +17,7 @@ import (
 )
 
 // Native is the target without a container: the same program from the same
-// root file system, run by chroot.
+// root file system.
 const Native = "native"
 
 // Target is an engine × runtime with the runtime's options. The zero value is not a valid target. Targets are values: use String as

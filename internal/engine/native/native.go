@@ -1,8 +1,9 @@
 // Package native is the engine without a container: bare metal, the baseline of all other engines.
 //
-// It runs the same program with the same arguments from the same root file system, by chroot. The process has a cgroup
+// It runs the same program with the same arguments from the same root file system. The process has a cgroup
 // of its own beside the cgroups of the containers, because in the caller's cgroup a baseline is wrong by tens of per
-// cent on a busy machine. It shares everything else with the host. Create makes the cgroup and a process, which enters the
+// cent on a busy machine. It also has the root directory, the devices and the capabilities of a container, because an image of
+// a user is untrusted. It shares the PIDs, the network, IPC and the users with the host. Create makes the cgroup and a process, which enters the
 // cgroup and the root file system and waits. Start lets the process execute the program.
 //
 // Further parts of a container have plain counterparts. CPU and memory limits are limits of the cgroup. A cpuset is the
@@ -60,7 +61,7 @@ func (Driver) Open(_ context.Context, t target.Target, s engine.Session) (engine
 	}
 	info := engine.Info{
 		Target: t, Version: kernel(), Isolation: engine.NoIsolation, Rootless: os.Geteuid() != 0, Cgroup: s.CgroupMode(),
-		Notes: []string{"shares the host's namespaces and network; root file system by chroot, where only /data can be writable"},
+		Notes: []string{"shares the host's PIDs, network and IPC; its root file system, devices and capabilities are a container's, and only /data can be writable"},
 	}
 	missing := engine.Missing{
 		engine.CanPause: "a bare process has no container to freeze",
@@ -72,7 +73,7 @@ func (Driver) Open(_ context.Context, t target.Target, s engine.Session) (engine
 		missing[engine.CanUpdate] = noLimits
 	}
 	if info.Rootless {
-		info.Notes = append(info.Notes, "rootless: chroot in a user namespace that maps this user to root")
+		info.Notes = append(info.Notes, "rootless: in a user namespace that maps this user to root")
 		missing[engine.NetworkBridge] = "shared network namespaces need root; run as root"
 	}
 	return &Engine{Missing: missing, Local: engine.Local{Session: s}, info: info, newPair: newPair, containers: map[string]bool{}}, nil
@@ -214,7 +215,7 @@ func (c *container) enter(ctx context.Context, argv, env []string, gate bool) *e
 	if c.netns != "" {
 		args = append(args, "--netns", c.netns)
 	}
-	args = append(args, "--system", "--read-only", "--tmpfs", "/tmp")
+	args = append(args, "--confine", "--system", "--read-only", "--tmpfs", "/tmp")
 	if c.layer != "" {
 		args = append(args, "--bind", c.layer+":"+writableDir)
 	}

@@ -12,7 +12,8 @@
  * container as part of a pod's sandbox, and only gVisor's own shim can start that.
  *
  * containerd's shim accepts a failed kill of an exited container only if the error has runc's text, "container not
- * running". gVisor has other texts. For a kill the adapter keeps running and translates the error.
+ * running". gVisor has other texts. For a kill the adapter keeps running and translates the error. It passes on the last
+ * 8 to 16 KiB of a longer standard error, because a runtime's error is at the end.
  *
  * A failure is exit code 126, and 127 if the runtime itself cannot be run. */
 #include "probe.h"
@@ -123,11 +124,39 @@ static bool contains(const char *text, const char *part)
 	return false;
 }
 
+/* Reads a stream to its end. Keeps the last part of it in the buffer, with a zero at the end, and returns the length. Zeros
+ * in the stream become spaces. Reports in found whether the stream contains a text, which is shorter than half the buffer. */
+static size_t read_end(int fd, char *buf, size_t max, const char *text, bool *found)
+{
+	size_t n = 0, half = max / 2;
+	for (;;) {
+		long got = sys_read(fd, buf + n, max - 1 - n);
+		if (got == -EINTR)
+			continue;
+		if (got < 0)
+			fail("read", "the standard error of the runtime", got);
+		for (size_t i = n; i < n + (size_t)got; i++)
+			if (!buf[i])
+				buf[i] = ' ';
+		n += (size_t)got;
+		buf[n] = 0;
+		if (got > 0 && n < max - 1)
+			continue;
+		*found = *found || contains(buf, text);
+		if (got == 0)
+			return n;
+		for (size_t i = 0; i < half; i++)
+			buf[i] = buf[n - half + i];
+		n = half;
+	}
+}
+
 /* Runs a kill and exits with its status. Translates the error for an exited container. */
 _Noreturn static void kill_translated(char **arguments, char **envp, const char *over)
 {
 	static char said[CONF_MAX];
 	int pipe[2], status = 0;
+	bool ended = false;
 	long e = sys_pipe(pipe);
 	if (e < 0)
 		fail("make a pipe", NULL, e);
@@ -141,13 +170,13 @@ _Noreturn static void kill_translated(char **arguments, char **envp, const char 
 		die(EXIT_NOT_RUN, "adapter", "run", arguments[0], e);
 	}
 	sys_close(pipe[1]);
-	size_t n = read_all(pipe[0], "what the runtime says", said, sizeof said);
+	size_t n = read_end(pipe[0], said, sizeof said, over, &ended);
 	do
 		e = sys_wait((int)pid, &status);
 	while (e == -EINTR);
 	if (e < 0)
 		fail("wait for", arguments[0], e);
-	if (status && contains(said, over)) {
+	if (status && ended) {
 		put(&err, "container not running\n");
 		flush(&err);
 		sys_exit(EXIT_FAILED);

@@ -131,3 +131,34 @@ func TestAdapterTranslatesKill(t *testing.T) {
 		}
 	}
 }
+
+// A runtime may write more than the adapter's buffer, with its error at any place.
+func TestAdapterBearsMuchOutput(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "runtime")
+	const script = `#!/bin/sh
+fill() { head -c "$1" /dev/zero | tr '\0' x >&2; }
+for place; do :; done
+case $place in
+first) echo 'it is not running, sorry' >&2; fill 300000;;
+middle) fill 16370; echo 'it is not running, sorry' >&2; fill 300000;;
+zero) head -c 10 /dev/zero >&2; fill 300000; echo 'it is not running, sorry' >&2;;
+last) fill 300000; echo 'it is not running, sorry' >&2;;
+none) fill 300000; echo 'it rains' >&2;;
+esac
+exit 3
+`
+	if err := os.WriteFile(binary, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := adapter(t, runtimes.Adapter{Binary: binary, Over: "is not running"})
+	for _, place := range []string{"first", "middle", "zero", "last"} {
+		out, err := exec.CommandContext(t.Context(), path, "kill", place).CombinedOutput()
+		if exitCode(err) != 1 || string(out) != "container not running\n" {
+			t.Errorf("%s: %v, %.100q; want the translated error", place, err, out)
+		}
+	}
+	out, err := exec.CommandContext(t.Context(), path, "kill", "none").CombinedOutput()
+	if exitCode(err) != 3 || !strings.HasSuffix(string(out), "x"+"it rains\n") || len(out) < 8<<10 || len(out) > 16<<10 {
+		t.Errorf("another error: %v, %d bytes, which end in %.20q", err, len(out), out[max(0, len(out)-20):])
+	}
+}

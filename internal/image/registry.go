@@ -14,9 +14,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"os"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,22 +25,29 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"golang.org/x/sys/unix"
 )
 
-// Registry serves images over HTTP to engines on this host, so that they can pull in the usual way. It listens only on the
-// loopback address, on a random port. It keeps images in memory unless they are in files. It refuses uploads: it handles only
-// GET and HEAD, and only Publish, Fresh and Minimal add images. It must be closed.
+// Registry serves images over HTTP to engines on this host, so that they can pull in the usual way. It keeps images in memory unless they
+// are in files. It refuses uploads: it handles only GET and HEAD, and only Publish, Fresh and Minimal add images. It must be closed.
+//
+// It uses only the loopback address, on a random port. It listens in the network namespaces of private engines, and on the host only after
+// ServeHost, for an engine of the user. Other users of the host can reach it there. So the path of all images has a random part, no request
+// lists the images, and the Host header must have the registry's address: the page of a browser has another name in it, also if that
+// name resolves to the loopback address (DNS rebinding).
 //
 // The registry of go-containerregistry was rejected: it accepts uploads from every client, responds with 416 to containerd's open-ended
 // range requests, and keeps the names of deleted images.
 type Registry struct {
 	server *http.Server
 	port   int
-	path   string // the path of all repositories
+	host   *os.File // the socket on the host, which reserves the port
+	path   string   // the path of all repositories
 	probe  string
 	served sync.WaitGroup
 
 	mu     sync.RWMutex
+	onHost bool                  // the host's socket listens
 	made   int                   // the number of images that Fresh and Minimal created
 	images map[string]*published // by reference
 	sent   map[v1.Hash]int64     // bytes of blobs in memory that clients have received
@@ -73,10 +80,15 @@ func (memory) Close() error { return nil }
 // loopback is the address of all registries.
 const loopback = "127.0.0.1"
 
-// headerLimit is the timeout for reading the header of a request.
-const headerLimit = 10 * time.Second
+// The timeouts of a connection, so that a slow client does not hold it. A client continues a broken pull.
+const (
+	headerLimit  = 10 * time.Second // for the header of a request
+	requestLimit = time.Minute      // for a request with its body
+	writeLimit   = 30 * time.Minute // for a response: a layer has up to some gigabytes, and an engine unpacks it meanwhile
+	idleLimit    = time.Minute      // between two requests
+)
 
-// repositories returns the path of all repositories of a run.
+// repositories returns the beginning of the path of all repositories of a run.
 func repositories(runID string) string { return "touchstone/" + runID + "/" }
 
 // IsOf reports whether a reference belongs to an image that a run published. Cleanup uses it to find the run's images in an
@@ -88,15 +100,14 @@ func IsOf(ref, runID string) bool {
 
 // NewRegistry starts a registry with the probe image. All references contain the run's ID, so it must be lower case.
 func NewRegistry(ctx context.Context, runID string) (*Registry, error) {
-	r := &Registry{path: repositories(runID), images: map[string]*published{}, sent: map[v1.Hash]int64{}}
-	r.server = &http.Server{Handler: r, ReadHeaderTimeout: headerLimit, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
-	listen := net.ListenConfig{}
-	l, err := listen.Listen(ctx, "tcp4", loopback+":0")
-	if err != nil {
+	r := &Registry{path: repositories(runID) + strings.ToLower(crand.Text()) + "/", images: map[string]*published{}, sent: map[v1.Hash]int64{}}
+	r.server = &http.Server{
+		Handler: r, ReadHeaderTimeout: headerLimit, ReadTimeout: requestLimit, WriteTimeout: writeLimit, IdleTimeout: idleLimit,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}
+	if err := r.reserve(); err != nil {
 		return nil, fmt.Errorf("start the image registry: %w", err)
 	}
-	r.port = l.Addr().(*net.TCPAddr).Port
-	r.Serve(l)
 	probe, err := Build(runtime.GOARCH)
 	if err == nil {
 		r.probe, err = r.Publish(ctx, "probe:latest", probe)
@@ -105,6 +116,45 @@ func NewRegistry(ctx context.Context, runID string) (*Registry, error) {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
+}
+
+// reserve binds a socket to a free port of the host. The port refuses connections until the socket listens.
+func (r *Registry) reserve() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return os.NewSyscallError("socket", err)
+	}
+	r.host = os.NewFile(uintptr(fd), "registry")
+	err = unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+	var address unix.Sockaddr
+	if err == nil {
+		address, err = unix.Getsockname(fd)
+	}
+	if err != nil {
+		return errors.Join(os.NewSyscallError("bind", err), r.host.Close())
+	}
+	r.port = address.(*unix.SockaddrInet4).Port
+	return nil
+}
+
+// ServeHost serves on the host too, for an engine of the user. It is idempotent.
+func (r *Registry) ServeHost() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.onHost {
+		return nil
+	}
+	err := os.NewSyscallError("listen", unix.Listen(int(r.host.Fd()), unix.SOMAXCONN))
+	var l net.Listener
+	if err == nil {
+		l, err = net.FileListener(r.host)
+	}
+	if err != nil {
+		return fmt.Errorf("serve images on the host: %w", err)
+	}
+	r.onHost = true
+	r.Serve(l)
+	return nil
 }
 
 // Addr returns the address in all references: 127.0.0.1 with a port.
@@ -326,7 +376,7 @@ func (r *Registry) Has(ref string) bool {
 
 // Close stops serving.
 func (r *Registry) Close() error {
-	err := r.server.Close()
+	err := errors.Join(r.server.Close(), r.host.Close())
 	r.served.Wait()
 	return err
 }
@@ -339,34 +389,24 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		refuse(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "this registry is read-only")
 		return
 	}
+	if request.Host != r.Addr() {
+		refuse(w, http.StatusMisdirectedRequest, "DENIED", "the request is for another host")
+		return
+	}
 	path, object := strings.Trim(request.URL.Path, "/"), object.FindStringSubmatch(request.URL.Path)
 	switch {
 	case path == "v2": // a client checks whether this is a registry
-	case path == "v2/_catalog":
-		r.serveCatalog(w)
 	case object == nil:
 		refuse(w, http.StatusNotFound, "UNSUPPORTED", "this registry only serves manifests and blobs")
 	case object[2] == "manifests":
 		r.serveManifest(w, request, object[1], object[3])
 	default:
-		r.serveBlob(w, request, object[3])
+		r.serveBlob(w, request, object[1], object[3])
 	}
 }
 
 // object matches the path of an object: the repository, the kind, and the tag or digest.
 var object = regexp.MustCompile(`^/v2/(.*)/(manifests|blobs)/([^/]+)$`)
-
-// serveCatalog lists the repositories, for debugging.
-func (r *Registry) serveCatalog(w http.ResponseWriter) {
-	names := []string{}
-	r.mu.RLock()
-	for _, p := range r.images {
-		names = append(names, p.RepositoryStr())
-	}
-	r.mu.RUnlock()
-	slices.Sort(names)
-	sendJSON(w, http.StatusOK, map[string][]string{"repositories": slices.Compact(names)})
-}
 
 // serveManifest serves the manifest with a tag or a digest. Engines resolve the tag to a digest, and then request the manifest by digest.
 func (r *Registry) serveManifest(w http.ResponseWriter, request *http.Request, repository, reference string) {
@@ -380,13 +420,13 @@ func (r *Registry) serveManifest(w http.ResponseWriter, request *http.Request, r
 	serve(w, request, p.mediaType, p.digest, bytes.NewReader(p.manifest))
 }
 
-func (r *Registry) serveBlob(w http.ResponseWriter, request *http.Request, digest string) {
+func (r *Registry) serveBlob(w http.ResponseWriter, request *http.Request, repository, digest string) {
 	hash, err := v1.NewHash(digest)
 	if err != nil {
 		refuse(w, http.StatusBadRequest, "DIGEST_INVALID", "invalid digest")
 		return
 	}
-	p := r.find(func(p *published) bool { return p.blobs[hash] != nil })
+	p := r.find(func(p *published) bool { return p.RepositoryStr() == repository && p.blobs[hash] != nil })
 	if p == nil {
 		refuse(w, http.StatusNotFound, "BLOB_UNKNOWN", "unknown blob")
 		return

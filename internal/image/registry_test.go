@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -31,13 +32,15 @@ func newRegistry(t *testing.T) *Registry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { _ = r.Close() }) // a test may have closed it
+	if err := errors.Join(r.ServeHost(), r.ServeHost()); err != nil {
+		t.Fatal(err)
+	}
 	return r
 }
+
+// repository returns the path of a repository of the registry.
+func repository(r *Registry, name string) string { return r.path + name }
 
 // direct is a client that ignores the proxy of the environment.
 var direct = &http.Transport{Proxy: nil, DisableKeepAlives: true}
@@ -93,11 +96,85 @@ func TestRegistryServesTheProbe(t *testing.T) {
 	if byDigest, err := pull(t, strings.TrimSuffix(r.Probe(), ":latest")+"@"+digest(t, want).String()); err != nil || digest(t, byDigest) != digest(t, want) {
 		t.Errorf("by its digest: %v", err)
 	}
-	if !r.Has(r.Probe()) || r.Has(r.Addr()+"/touchstone/run1/other:latest") {
+	if !r.Has(r.Probe()) || r.Has(r.Addr()+"/"+repository(r, "other")+":latest") {
 		t.Error("Has returns false for a published image")
 	}
-	if _, body := ask(t, http.MethodGet, "http://"+r.Addr()+"/v2/_catalog", nil); body != `{"repositories":["touchstone/run1/probe"]}`+"\n" {
-		t.Errorf("the catalogue is %s", body)
+}
+
+// Another user of the host cannot find the images.
+func TestRegistryIsUnguessable(t *testing.T) {
+	one, two := newRegistry(t), newRegistry(t)
+	if one.path == two.path || !IsOf(one.Probe(), "run1") || len(one.path) < len("touchstone/run1/")+26 {
+		t.Errorf("the paths of two runs are %s and %s", one.path, two.path)
+	}
+	image, err := pull(t, one.Probe())
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer := layersOf(t, image)[0].String()
+	for _, path := range []string{
+		"_catalog", "touchstone/run1/probe/manifests/latest", "touchstone/run1/manifests/latest", "probe/manifests/latest", two.path + "probe/manifests/latest",
+		"probe/blobs/" + layer, "touchstone/run1/probe/blobs/" + layer, two.path + "probe/blobs/" + layer, repository(one, "other") + "/blobs/" + layer,
+	} {
+		if response, body := ask(t, http.MethodGet, "http://"+one.Addr()+"/v2/"+path, nil); response.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %s %s", path, response.Status, body)
+		}
+	}
+}
+
+// A page in a browser reaches the registry by a name of its own that resolves to the loopback address.
+func TestRegistryChecksTheHost(t *testing.T) {
+	r := newRegistry(t)
+	url := "http://" + r.Addr() + "/v2/" + repository(r, "probe") + "/manifests/latest"
+	for host, want := range map[string]int{
+		r.Addr(): http.StatusOK, "evil.example": http.StatusMisdirectedRequest, "127.0.0.1": http.StatusMisdirectedRequest,
+		fmt.Sprintf("evil.example:%d", r.Port()): http.StatusMisdirectedRequest, fmt.Sprintf("localhost:%d", r.Port()): http.StatusMisdirectedRequest,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = host
+		response, err := direct.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := response.Body.Close(); err != nil || response.StatusCode != want {
+			t.Errorf("host %s: %s, %v; want %d", host, response.Status, err, want)
+		}
+	}
+}
+
+// A registry reserves its port on the host, and listens there only for an engine of the user.
+func TestRegistryListensOnTheHostOnRequest(t *testing.T) {
+	r, err := NewRegistry(t.Context(), "run1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	if connection, err := net.Dial("tcp4", r.Addr()); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("before ServeHost: %v, %v", connection, err)
+	}
+	if l, err := net.Listen("tcp4", r.Addr()); !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("another program listens on the port: %v, %v", l, err)
+	}
+	if err := r.ServeHost(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pull(t, r.Probe()); err != nil {
+		t.Errorf("after ServeHost: %v", err)
+	}
+}
+
+// No connection is held for ever by a client that sends or reads nothing.
+func TestRegistryHasTimeouts(t *testing.T) {
+	s := newRegistry(t).server
+	for name, limit := range map[string]time.Duration{
+		"header": s.ReadHeaderTimeout, "request": s.ReadTimeout, "response": s.WriteTimeout, "idle": s.IdleTimeout,
+	} {
+		if limit <= 0 || limit > time.Hour {
+			t.Errorf("the timeout of a %s is %v", name, limit)
+		}
 	}
 }
 
@@ -109,13 +186,13 @@ func TestRegistryIsReadOnly(t *testing.T) {
 	}
 	for _, method := range []string{http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete} {
 		for _, path := range []string{"manifests/latest", "blobs/uploads/", "blobs/" + digest(t, before).String()} {
-			response, body := ask(t, method, "http://"+r.Addr()+"/v2/touchstone/run1/probe/"+path, nil)
+			response, body := ask(t, method, "http://"+r.Addr()+"/v2/"+repository(r, "probe")+"/"+path, nil)
 			if response.StatusCode != http.StatusMethodNotAllowed || response.Header.Get("Allow") != "GET, HEAD" || !strings.Contains(body, `"UNSUPPORTED"`) {
 				t.Errorf("%s %s: %s %s", method, path, response.Status, body)
 			}
 		}
 	}
-	parsed, err := name.ParseReference(r.Addr()+"/touchstone/run1/mine:1", name.Insecure)
+	parsed, err := name.ParseReference(r.Addr()+"/"+repository(r, "mine")+":1", name.Insecure)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,15 +208,15 @@ func TestRegistryRefuses(t *testing.T) {
 	r := newRegistry(t)
 	nothing := "sha256:" + strings.Repeat("0", 64)
 	for path, want := range map[string]string{
-		"/":                                   "404 UNSUPPORTED",
-		"/v1/":                                "404 UNSUPPORTED",
-		"/v2/touchstone/run1/probe/tags/list": "404 UNSUPPORTED",
-		"/v2/touchstone/run1/probe/manifests/other":      "404 MANIFEST_UNKNOWN",
-		"/v2/other/manifests/latest":                     "404 MANIFEST_UNKNOWN",
-		"/v2/touchstone/run1/probe/manifests/" + nothing: "404 MANIFEST_UNKNOWN",
-		"/v2/touchstone/run1/probe/blobs/" + nothing:     "404 BLOB_UNKNOWN",
-		"/v2/touchstone/run1/probe/blobs/latest":         "400 DIGEST_INVALID",
-		"/v2/touchstone/run1/probe/manifests/":           "404 UNSUPPORTED",
+		"/":    "404 UNSUPPORTED",
+		"/v1/": "404 UNSUPPORTED",
+		"/v2/" + repository(r, "probe") + "/tags/list":            "404 UNSUPPORTED",
+		"/v2/" + repository(r, "probe") + "/manifests/other":      "404 MANIFEST_UNKNOWN",
+		"/v2/other/manifests/latest":                              "404 MANIFEST_UNKNOWN",
+		"/v2/" + repository(r, "probe") + "/manifests/" + nothing: "404 MANIFEST_UNKNOWN",
+		"/v2/" + repository(r, "probe") + "/blobs/" + nothing:     "404 BLOB_UNKNOWN",
+		"/v2/" + repository(r, "probe") + "/blobs/latest":         "400 DIGEST_INVALID",
+		"/v2/" + repository(r, "probe") + "/manifests/":           "404 UNSUPPORTED",
 	} {
 		response, body := ask(t, http.MethodGet, "http://"+r.Addr()+path, nil)
 		status, code, _ := strings.Cut(want, " ")
@@ -218,7 +295,7 @@ func TestRegistryServesRanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	url := "http://" + r.Addr() + "/v2/touchstone/run1/probe/blobs/" + hash.String()
+	url := "http://" + r.Addr() + "/v2/" + repository(r, "probe") + "/blobs/" + hash.String()
 	_, whole := ask(t, http.MethodGet, url, nil)
 	for header, want := range map[string]string{"bytes=0-": whole, "bytes=100-": whole[100:], "bytes=10-19": whole[10:20]} {
 		response, body := ask(t, http.MethodGet, url, http.Header{"Range": {header}})
@@ -452,7 +529,7 @@ func TestRegistryServesFiles(t *testing.T) {
 	if err := errors.Join(err, file.Close()); err != nil {
 		t.Fatal(err)
 	}
-	url := "http://" + r.Addr() + "/v2/x/blobs/" + layer.String()
+	url := "http://" + r.Addr() + "/v2/" + repository(r, "workload") + "/blobs/" + layer.String()
 	response, body := ask(t, http.MethodGet, url, http.Header{"Range": {"bytes=3-"}})
 	if response.StatusCode != http.StatusPartialContent || body != string(whole[3:]) {
 		t.Errorf("a range: %s, %d bytes", response.Status, len(body))

@@ -236,7 +236,7 @@ func (d *Driver) connect(ctx context.Context, s engine.Session) (*service, error
 	switch {
 	case c != nil:
 		shared = &service{client: c, name: d.name}
-		if err := s.RecordDaemon(d.name, socket); err != nil {
+		if err := errors.Join(s.RecordDaemon(d.name, socket), s.Registry.ServeHost()); err != nil {
 			return nil, errors.Join(err, c.close())
 		}
 	case d.product == nil:

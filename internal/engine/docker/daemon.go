@@ -97,6 +97,9 @@ func userDaemon(ctx context.Context, s engine.Session) (*daemon, error) {
 	err := d.connect(ctx)
 	switch {
 	case err == nil:
+		if err := s.Registry.ServeHost(); err != nil {
+			return nil, errors.Join(err, d.close(ctx))
+		}
 		return d, nil
 	case named || os.Geteuid() != 0: // a private daemon needs root
 		return nil, err

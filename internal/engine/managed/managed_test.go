@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -127,8 +128,13 @@ func TestDaemonIsIsolated(t *testing.T) {
 		t.Error("a server in the daemon's network can be reached from the host's")
 	}
 	// The registry serves the daemon's network under the same address.
-	if body := get(t, within, "http://"+s.Registry.Addr()+"/v2/_catalog"); !strings.Contains(body, "touchstone/"+s.RunID+"/probe") {
+	path, _, _ := strings.Cut(strings.TrimPrefix(s.Registry.Probe(), s.Registry.Addr()+"/"), ":")
+	if body := get(t, within, "http://"+s.Registry.Addr()+"/v2/"+path+"/manifests/latest"); !strings.Contains(body, "schemaVersion") {
 		t.Errorf("the registry returns %q in the daemon's network", body)
+	}
+	// No engine of the user needs the registry, so it does not listen on the host.
+	if connection, err := net.Dial("tcp4", s.Registry.Addr()); !errors.Is(err, unix.ECONNREFUSED) {
+		t.Errorf("the registry on the host: %v, %v; want a refused connection", connection, err)
 	}
 
 	service := d.Daemon()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -58,12 +59,13 @@ func privateDirs(s engine.Session, needs []string) ([]string, error) {
 
 // Mounts is a mount namespace like a daemon's, for the commands of an engine without a daemon. An idle process holds it, so
 // that mounts of one command are visible to the next. The kernel removes the namespace with its last process. Commands that make
-// interfaces also use its network namespace.
+// interfaces or pull images also use its network namespace.
 type Mounts struct {
 	session engine.Session
 	mounts  *os.File // the namespaces, for commands to enter
 	net     *os.File
 	network *network.Namespace
+	images  net.Listener // of the registry in the network namespace; nil without one
 	holder  *os.Process
 	ended   <-chan struct{}
 	group   *cgroup.Group // nil without cgroups
@@ -89,6 +91,12 @@ func (m *Mounts) start(ctx context.Context, name string, needs []string) error {
 	}
 	if m.net, err = os.Open(m.network.Path()); err != nil {
 		return err
+	}
+	if m.session.Registry != nil {
+		if m.images, err = listen(ctx, m.network, m.session.Registry.Port()); err != nil {
+			return err
+		}
+		m.session.Registry.Serve(m.images)
 	}
 	output, input, err := os.Pipe()
 	if err != nil {
@@ -172,6 +180,11 @@ func (m *Mounts) Close(ctx context.Context) error {
 		<-m.ended
 	}
 	var err error
+	if m.images != nil {
+		if bad := m.images.Close(); !errors.Is(bad, net.ErrClosed) {
+			err = bad
+		}
+	}
 	for _, ns := range []*os.File{m.mounts, m.net} {
 		if ns == nil {
 			continue

@@ -69,7 +69,7 @@ func (e *Engine) Programs() ([]string, error) {
 
 // Pull implements engine.Puller.
 func (e *Engine) Pull(ctx context.Context, ref string) error {
-	_, err := e.run(ctx, e.command(ctx, invocation{},
+	_, err := e.run(ctx, e.command(ctx, invocation{bridged: true}, // the registry serves this network, and not the host's
 		"pull", "--quiet", "--tls-verify=false", "--signature-policy", filepath.Join(e.state, "policy.json"), ref))
 	if err != nil {
 		return fmt.Errorf("pull image %s: %w", ref, err)

@@ -80,8 +80,12 @@ type App struct {
 	abandon func() error // removes at once all that the run under way has on the host
 }
 
-// New returns the program in an environment.
-func New(env Environment) *App { return &App{status: status{env}} }
+// New returns the program in an environment. Everything that it prints passes a cleaner.
+func New(env Environment) *App {
+	terminal := env.Stderr
+	env.Stdout, env.Stderr = clean(env.Stdout), clean(env.Stderr)
+	return &App{status: status{env, terminal}}
+}
 
 // Abandon removes at once all that a run under way has on the host. The program must end right after.
 func (a *App) Abandon() {

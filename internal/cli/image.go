@@ -298,7 +298,10 @@ func (a *App) imageSBOMCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.writeBytes(file, bill)
+		return a.writeTo(file, func(w io.Writer) error {
+			_, err := jsonWriter(w).Write(bill)
+			return err
+		})
 	})
 }
 
@@ -337,7 +340,7 @@ podman load, skopeo and ctr images import can read it.`,
 	}
 	return a.onImage(cmd, 1, func(ctx context.Context, args []string, name string, img v1.Image) error {
 		a.show(fmt.Sprintf("writing %s …", args[0]))
-		return a.writeTo(args[0], func(w io.Writer) error { return image.Save(ctx, w, name, img) })
+		return replaceFile(args[0], func(w io.Writer) error { return image.Save(ctx, w, name, img) })
 	})
 }
 

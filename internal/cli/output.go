@@ -82,7 +82,7 @@ func printList[T any](w io.Writer, f format, items []T, header []string, row fun
 func (f format) print(w io.Writer, data any, header []string, rows [][]string) error {
 	switch f {
 	case formatJSON:
-		enc := json.NewEncoder(w)
+		enc := json.NewEncoder(jsonWriter(w))
 		enc.SetIndent("", "  ")
 		return enc.Encode(data)
 	case formatYAML:
@@ -99,7 +99,7 @@ func (f format) print(w io.Writer, data any, header []string, rows [][]string) e
 				if i > 0 {
 					_, _ = io.WriteString(t, "\t")
 				}
-				_, _ = io.WriteString(t, printable(cell))
+				_, _ = io.WriteString(t, oneLine(cell))
 			}
 			_, _ = io.WriteString(t, "\n")
 		}
@@ -107,19 +107,8 @@ func (f format) print(w io.Writer, data any, header []string, rows [][]string) e
 	}
 }
 
-// printable removes control characters, so that the output of programs cannot control the terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0:
-			return '\uFFFD'
-		default:
-			return r
-		}
-	}, s)
-}
+// oneLine replaces newlines and tabs by spaces. The writer replaces other control characters.
+func oneLine(s string) string { return strings.NewReplacer("\n", " ", "\t", " ").Replace(s) }
 
 // usualWidth is the assumed width of a terminal of unknown width.
 const usualWidth = 80
@@ -141,7 +130,7 @@ func printWrapped(w io.Writer, width int, lead, text string) {
 
 func printLine(w io.Writer, width int, lead, text string) {
 	line, empty := lead, true
-	for _, word := range strings.Fields(printable(text)) {
+	for _, word := range strings.Fields(text) {
 		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
 			fmt.Fprintln(w, line)
 			line, empty = hanging, true
@@ -156,7 +145,11 @@ func printLine(w io.Writer, width int, lead, text string) {
 }
 
 // status is the line on standard error that shows the work under way. Only a terminal can redraw it.
-type status struct{ env Environment }
+type status struct {
+	env Environment
+	// terminal is standard error without a cleaner, for the control sequences of this program.
+	terminal io.Writer
+}
 
 // show replaces the status line. Without a terminal it does nothing.
 func (s status) show(line string) {
@@ -188,6 +181,6 @@ func (s status) line(text string) {
 // clear clears the status line.
 func (s status) clear() {
 	if s.env.Live {
-		fmt.Fprint(s.env.Stderr, "\r\x1b[K")
+		fmt.Fprint(s.terminal, "\r\x1b[K")
 	}
 }

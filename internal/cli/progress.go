@@ -44,12 +44,12 @@ func (p *progress) Started(t result.Trial, at runner.Progress) {
 
 func (p *progress) Ended(t result.Trial) {
 	if t.Status != result.OK {
-		p.line(fmt.Sprintf("%s: %s on %s: %s", t.Status, name(t.Cell), t.Target, printable(t.Reason)))
+		p.line(fmt.Sprintf("%s: %s on %s: %s", t.Status, name(t.Cell), t.Target, oneLine(t.Reason)))
 	}
 }
 
 func (p *progress) Report(e execution.Event) {
-	text := printable(e.Text)
+	text := oneLine(e.Text)
 	switch e.Kind {
 	case execution.Opening:
 		p.show("trying " + text + " …")

@@ -30,7 +30,7 @@ func TestStepIsShown(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		tt.env.Stderr = &out
-		(&progress{status: status{tt.env}}).Report(execution.Event{Kind: execution.Step, Text: "getting image workload ready on docker/runc"})
+		(&progress{status: New(tt.env).status}).Report(execution.Event{Kind: execution.Step, Text: "getting image workload ready on docker/runc"})
 		if out.String() != tt.want {
 			t.Errorf("the progress is %q, want %q", out.String(), tt.want)
 		}

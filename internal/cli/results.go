@@ -158,19 +158,24 @@ func addFile(cmd *cobra.Command, file *string) {
 // export writes runs with their trials to a file, see writeTo.
 func (a *App) export(file string, runs ...result.Run) error {
 	doc := result.Document{Generator: tool(), Runs: runs}
-	return a.writeTo(file, func(w io.Writer) error { return result.Encode(w, doc) })
+	return a.writeTo(file, func(w io.Writer) error { return result.Encode(jsonWriter(w), doc) })
 }
 
-// writeTo writes a file as a whole or not at all. An empty name is standard output.
+// writeTo writes a text file as a whole or not at all, through a cleaner. An empty name is standard output.
 func (a *App) writeTo(file string, write func(io.Writer) error) error {
 	if file == "" {
 		return write(a.env.Stdout)
 	}
+	return replaceFile(file, func(w io.Writer) error { return write(clean(w)) })
+}
+
+// replaceFile writes a file as a whole or not at all. Results, reports and images may be confidential, so only the user can read the file.
+func replaceFile(file string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(file), ".touchstone-*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
 	}
-	err = errors.Join(write(f), f.Chmod(0o644), f.Close())
+	err = errors.Join(write(f), f.Close()) // with mode 0600
 	if err == nil {
 		err = os.Rename(f.Name(), file)
 	}
@@ -243,11 +248,14 @@ func (a *App) writeReport(opts reportOptions, r report.Report) error {
 	return a.writeTo(opts.file, func(w io.Writer) error {
 		switch opts.format {
 		case formatJSON:
-			return reportjson.Write(w, r)
+			return reportjson.Write(jsonWriter(w), r)
 		case formatHTML:
 			return html.Write(w, r)
 		default:
-			return text.Write(w, r, text.Options{Width: a.env.Width, Color: a.env.Color && opts.file == ""})
+			if a.env.Color && opts.file == "" {
+				return text.Write(styledWriter(w), r, text.Options{Width: a.env.Width, Color: true})
+			}
+			return text.Write(w, r, text.Options{Width: a.env.Width})
 		}
 	})
 }

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// hostile has every kind of character that a terminal or a reader must not get: ASCII and C1 controls, a raw C1 byte, an incomplete
+// character, and controls of bidirectional text.
+const hostile = "a\x1b[2J\x1b]0;title\x07\r\x7f\u009b31m\x9b31m\u202eb\u2066c\u2069\u200f\u061c\xe2\x82"
+
+func TestCleaner(t *testing.T) {
+	for name, c := range map[string]struct {
+		writer func(io.Writer) io.Writer
+		text   string
+		want   string
+	}{
+		"plain text stays":    {plainWriter, "é €\t中\U0001F600\n", "é €\t中\U0001F600\n"},
+		"controls":            {plainWriter, hostile + "\n", "a\ufffd[2J\ufffd]0;title\ufffd\ufffd\ufffd\ufffd31m\ufffd31m\ufffdb\ufffdc\ufffd\ufffd\ufffd\ufffd\ufffd\n"},
+		"no colours by text":  {plainWriter, "\x1b[31mred\x1b[0m\n", "\ufffd[31mred\ufffd[0m\n"},
+		"colours of a report": {styledWriter, "\x1b[31mred\x1b[0m\x1b[2J\n", "\x1b[31mred\x1b[0m\ufffd[2J\n"},
+		"strings of JSON":     {jsonWriter, "\"\u009b\u202e\x7f\"\n", `"\u009b\u202e\u007f"` + "\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var whole, bytewise bytes.Buffer
+			if n, err := c.writer(clean(&whole)).Write([]byte(c.text)); n != len(c.text) || err != nil {
+				t.Errorf("Write gives %d, %v", n, err)
+			}
+			if whole.String() != c.want {
+				t.Errorf("got %q, want %q", whole.String(), c.want)
+			}
+			if name == "colours of a report" { // a report is written at once
+				return
+			}
+			w := c.writer(clean(&bytewise))
+			for i := range len(c.text) {
+				if _, err := w.Write([]byte{c.text[i]}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if bytewise.String() != c.want {
+				t.Errorf("byte by byte it is %q, want %q", bytewise.String(), c.want)
+			}
+		})
+	}
+}
+
+func plainWriter(w io.Writer) io.Writer { return w }
+
+// TestJSONKeepsItsText: the cleaner changes the spelling of strings, not their content.
+func TestJSONKeepsItsText(t *testing.T) {
+	var b bytes.Buffer
+	text := "x\u009b\u202e\u2066\x7f\x1b"
+	if err := json.NewEncoder(jsonWriter(clean(&b))).Encode(text); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range b.String() {
+		if controls(r) {
+			t.Errorf("%q reaches the terminal", r)
+		}
+	}
+	var got string
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil || got != text {
+		t.Errorf("read back as %q (%v), want %q", got, err, text)
+	}
+}
+
+// TestMessagesAreClean: no verb prints the control characters of its arguments, files and errors.
+func TestMessagesAreClean(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TOUCHSTONE_CACHE", filepath.Join(dir, "cache"))
+	file := filepath.Join(dir, "run.json")
+	document := `{"schema_version": 2, "runs": [{"id": "a", "state": "\u001b[2J\u202e"}], "generator": "` + hostile + `"}`
+	if err := os.WriteFile(file, []byte(document), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"image", "load", dir + "/" + hostile},
+		{"image", "show", hostile},
+		{"image", hostile},
+		{"import", dir + "/" + hostile},
+		{"import", file},
+		{"report", hostile, "-d", dir + "/" + hostile},
+		{"benchmark", "-f", dir + "/" + hostile},
+		{"benchmark", "--targets", "fake/a@" + hostile},
+		{"--" + hostile},
+	} {
+		var out bytes.Buffer
+		if code := New(Environment{Stdout: &out, Stderr: &out}).Run(t.Context(), args); code == ExitOK || out.Len() == 0 {
+			t.Errorf("%q: exit code %d, output %q", args, code, out.String())
+		}
+		for _, r := range out.String() {
+			if controls(r) {
+				t.Errorf("%q prints %q", args, out.String())
+				break
+			}
+		}
+	}
+}

@@ -23,6 +23,7 @@ const longestAnswer = 64 << 10
 type invocation struct {
 	flags   []string // of the runtime
 	bridged bool     // in the network namespace with the bridge
+	env     []string // variables in addition to the environment of Podman
 }
 
 // command returns a Podman command on this target's directories.
@@ -35,7 +36,7 @@ func (e *Engine) command(ctx context.Context, how invocation, args ...string) *e
 		all = append(all, "--runtime-flag", strings.TrimPrefix(f, "--"))
 	}
 	cmd := exec.CommandContext(ctx, e.paths.podman, append(all, args...)...)
-	cmd.Env, cmd.Dir = e.environment(), "/"
+	cmd.Env, cmd.Dir = append(e.environment(), how.env...), "/"
 	if how.bridged {
 		e.mounts.EnterBoth(cmd)
 	} else {

@@ -286,18 +286,24 @@ func (b *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	if err := out.Open(p.Stdout, p.Stderr); err != nil {
 		return fail(err)
 	}
-	args := []string{"exec", "--workdir", "/"}
-	for _, v := range p.Env {
-		args = append(args, "--env", v)
+	env, err := b.e.variables(b.name, p.Env)
+	if err != nil {
+		_ = out.Close() // it is empty
+		return fail(err)
 	}
-	cmd := b.e.command(ctx, b.how, append(append(args, b.id), p.Args...)...)
+	how := b.how
+	how.env = env.own
+	cmd := b.e.command(ctx, how, slices.Concat([]string{"exec", "--workdir", "/"}, env.args, []string{b.id}, p.Args)...)
 	out.Set(cmd)
 	done, err := b.e.Session.Launcher.Start(cmd)
 	_ = out.Close() // the child has its own copies
 	if err != nil {
-		return fail(err)
+		return fail(errors.Join(err, env.remove()))
 	}
 	status := (<-done).Status
+	if err := env.remove(); err != nil {
+		return fail(err)
+	}
 	if err := out.Wait(ctx); err != nil {
 		return fail(err)
 	}

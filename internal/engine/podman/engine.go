@@ -130,7 +130,14 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 		return nil, b.explain("create", errors.New("a container of Podman cannot join an existing network namespace"))
 	}
 	parent := e.CgroupParent()
-	id, err := e.change(ctx, b.how, e.createArgs(b, spec, parent)...)
+	env, err := e.variables(spec.ID, spec.Process.Env)
+	if err != nil {
+		return nil, b.explain("create", err)
+	}
+	how := b.how
+	how.env = env.own
+	id, err := e.change(ctx, how, e.createArgs(b, spec, parent, env.args)...)
+	err = errors.Join(err, env.remove())
 	if id == "" && err == nil {
 		err = errors.New("podman create printed neither an error nor an ID")
 	}
@@ -159,8 +166,8 @@ func (e *Engine) invocation(n engine.Network) invocation {
 	return invocation{flags: slices.Concat(e.flags, e.runtime.NetworkFlags(e.info.Target, n)), bridged: n == engine.Bridged}
 }
 
-// createArgs encodes a container for podman create.
-func (e *Engine) createArgs(b *container, spec engine.Spec, parent string) []string {
+// createArgs encodes a container for podman create, with the arguments of its environment.
+func (e *Engine) createArgs(b *container, spec engine.Spec, parent string, env []string) []string {
 	network := cmp.Or(string(spec.Network), "none") // "host" is Podman's name too
 	if spec.Network == engine.Bridged {
 		network = networkName
@@ -174,9 +181,7 @@ func (e *Engine) createArgs(b *container, spec engine.Spec, parent string) []str
 	if e.Session.Cgroups != nil {
 		args = append(args, "--cgroup-parent", path.Join(e.Session.Cgroups.Base(), parent))
 	}
-	for _, v := range spec.Process.Env {
-		args = append(args, "--env", v)
-	}
+	args = append(args, env...)
 	for _, m := range spec.Mounts {
 		if m.Source == "" {
 			args = append(args, "--tmpfs", tmpfs(m.Target, m.ReadOnly))

@@ -196,7 +196,7 @@ var invalid = []struct {
 		`p:8:15: workloads.writable: want true or false, not "1"`,
 		`p:9:14: workloads.network: "none" is neither host nor bridge; leave it out to have only the loopback interface`,
 		`p:10:10: workloads.env: want a mapping of names to values, not a list; write it like {LC_ALL: C}`,
-		`p:11:5: unknown key "user" in a workload; the keys are name, summary, image, argv, env, writable, network, parse`,
+		`p:11:5: unknown key "user" in a workload; the keys are name, summary, image, argv, env, from-env, writable, network, parse`,
 	}},
 	{"bad arguments", workload("name: a.b.c", "image: probe", "argv: [bin/prog, [x], \"a\\nb\"]", parseRate), true, []string{
 		`p:5:12: workloads.argv: the program "bin/prog" is not an absolute path; write it from the root of the image, such as /usr/bin/prog`,
@@ -215,6 +215,18 @@ var invalid = []struct {
 		`p:6:32: workloads.env: want a single value for "C", not a list`,
 		`p:6:40: workloads.env: the value "\x1b[2J" of D is too long or not printable; write it on one line`,
 		`p:6:49: a key must be a string; put quotes around it if it looks like a number`,
+	}},
+	{"bad variables of the environment", workload("name: a.b.c", "image: probe", "argv: [/a]", "from-env: [A-B, PATH, [x], C, C]", parseRate), true, []string{
+		`p:6:16: workloads.from-env: "A-B" is not the name of a variable; use letters, digits and _`,
+		`p:6:21: workloads.from-env: PATH is already set to the usual folders on every target; call programs by their paths`,
+		`p:6:27: workloads.from-env: want the name of a variable, not a list; write it like [TOKEN]`,
+		`p:6:35: workloads.from-env: "C" occurs twice; leave one of them out`,
+	}},
+	{"values in place of names", workload("name: a.b.c", "image: probe", "argv: [/a]", "from-env: {TOKEN: x}", parseRate), true, []string{
+		`p:6:15: workloads.from-env: want a list, not a mapping; write it like [TOKEN]`,
+	}},
+	{"a variable with two values", workload("name: a.b.c", "image: probe", "argv: [/a]", "env: {C: 1}", "from-env: [C]", parseRate), false, []string{
+		`p:7:15: workloads.from-env: "C" is in env too; leave it out of one of them`,
 	}},
 	{"one name for two workloads", workload("name: a.b.c", "image: probe", "argv: [/a]", parseRate) + "  - name: a.b.c\n    image: probe\n    argv: [/b]\n    " + parseRate + "\n", false, []string{
 		`p:7:11: workloads: the name "a.b.c" occurs twice; rename one of the workloads`,

@@ -62,6 +62,7 @@ workloads:
     image: /srv/images/app.tar
     argv: [/usr/bin/app, --bench, 5, "a b", 'it''s "$HOME"', true, ""]
     env: {LC_ALL: C, A: 5}
+    from-env: [TOKEN, OTHER]
     writable: true
     network: host
     parse:
@@ -140,7 +141,7 @@ func TestParse(t *testing.T) {
 		Workloads: []Workload{
 			{Workload: custom.Workload{
 				Name: "app.start.cold", Summary: "from nothing: to the first answer", Image: "/srv/images/app.tar",
-				Args: []string{"/usr/bin/app", "--bench", "5", "a b", `it's "$HOME"`, "true", ""}, Env: map[string]string{"LC_ALL": "C", "A": "5"},
+				Args: []string{"/usr/bin/app", "--bench", "5", "a b", `it's "$HOME"`, "true", ""}, Env: map[string]string{"LC_ALL": "C", "A": "5"}, FromEnv: []string{"TOKEN", "OTHER"},
 				Writable: true, Network: "host",
 				Metrics: []custom.Metric{
 					{Name: "Rate", Unit: "1/s", Better: "higher", Regex: `rate: ([0-9.]+) "op"\/s #`},

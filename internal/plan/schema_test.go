@@ -118,6 +118,7 @@ func shapes() map[string]schema {
 		"workloads.image":    {"type": "string", "minLength": 1, "maxLength": maxPath, "examples": []string{"./my-image.tar", workloadImage}},
 		"workloads.argv":     listOf(maxArgs, schema{"type": plain, "maxLength": maxPath}).with(schema{"prefixItems": []schema{ref("path")}}),
 		"workloads.env":      mapOf(maxArgs, textOf(maxName, variable.pattern.String()).with(schema{"not": schema{"const": "PATH"}}), schema{"type": plain, "maxLength": maxPath}),
+		"workloads.from-env": listOf(maxArgs, textOf(maxName, variable.pattern.String()).with(schema{"not": schema{"const": "PATH"}})).with(schema{"uniqueItems": true}),
 		"workloads.writable": boolean.with(schema{"default": false}),
 		"workloads.network":  {"enum": custom.Networks()},
 		"workloads.parse":    listOf(MaxMetrics, schema{}),

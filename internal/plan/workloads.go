@@ -18,7 +18,7 @@ import (
 type Workload struct {
 	custom.Workload `yaml:",inline"`
 
-	at, imageAt Location
+	at, imageAt, fromEnvAt Location
 }
 
 // Names of Touchstone's images in plans. Other images are paths.
@@ -53,6 +53,7 @@ func (r *reader) workloadFields(w *Workload) []field {
 		{"image", func(n ast.Node) { r.image(n, w) }},
 		{"argv", func(n ast.Node) { w.Args = r.argv(n) }},
 		{"env", func(n ast.Node) { w.Env = r.env(n) }},
+		{"from-env", func(n ast.Node) { w.fromEnvAt, w.FromEnv = r.at(n), r.fromEnv(n) }},
 		{"writable", func(n ast.Node) { w.Writable = r.boolean(n, "workloads.writable", "") }},
 		{"network", func(n ast.Node) {
 			s, _ := text(n)
@@ -109,6 +110,11 @@ func (r *reader) workloads(n ast.Node) {
 		w := Workload{at: r.at(v)}
 		r.entries(entries, "a workload", r.workloadFields(&w))
 		r.required(v, entries, "the workload", "name", "image", "argv", "parse")
+		for _, name := range w.FromEnv {
+			if _, twice := w.Env[name]; twice {
+				r.problems.add(w.fromEnvAt, name, problem{"workloads.from-env: " + quote(name) + " is in env too", "leave it out of one of them"})
+			}
+		}
 		if slices.ContainsFunc(r.plan.Workloads, func(o Workload) bool { return o.Name == w.Name && w.Name != "" }) {
 			r.problems.add(w.at, w.Name, problem{"workloads: the name " + quote(w.Name) + " occurs twice", "rename one of the workloads"})
 		}

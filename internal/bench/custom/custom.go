@@ -24,6 +24,9 @@ type Workload struct {
 	Image bench.Image       `yaml:"image"`
 	Args  []string          `yaml:"argv"`
 	Env   map[string]string `yaml:"env,omitempty"`
+	// FromEnv names variables with values from the environment of Touchstone. Secrets has these values, which no plan stores.
+	FromEnv []string          `yaml:"from-env,omitempty"`
+	Secrets map[string]string `yaml:"-"`
 	// Writable allows the program to write to its root file system.
 	Writable bool `yaml:"writable,omitempty"`
 	// Network is one of Networks, or empty for the loopback interface alone.
@@ -97,8 +100,10 @@ func Benchmark(w Workload) (bench.Benchmark, error) {
 		metrics = append(metrics, result.Metric{Name: m.Name, Unit: result.Unit(m.Unit), Better: result.Direction(m.Better), Help: m.help()})
 	}
 	var env []string
-	for _, name := range slices.Sorted(maps.Keys(w.Env)) {
-		env = append(env, name+"="+w.Env[name])
+	for _, variables := range []map[string]string{w.Env, w.Secrets} {
+		for _, name := range slices.Sorted(maps.Keys(variables)) {
+			env = append(env, name+"="+variables[name])
+		}
 	}
 	var needs []engine.Capability
 	if w.Writable {

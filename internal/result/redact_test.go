@@ -1,0 +1,100 @@
+package result
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestHider(t *testing.T) {
+	h := NewHider([]string{"", "C", "true", "secret", "secret-longer", "päss word", "quote\"d", "0123456789abcdef"})
+	for text, want := range map[string]string{
+		"":                               "",
+		"true: the C locale":             "true: the C locale",
+		"a secret, a secret-longer one":  "a (redacted), a (redacted) one",
+		"--password=päss word|päss|word": "--password=(redacted)|päss|word",
+		`begins with "quote\"d"`:         `begins with "(redacted)"`,
+		`cut: "0123456789ab", 89abcdef…`: `cut: "(redacted)", (redacted)…`,
+		"short parts stay: 0123456":      "short parts stay: 0123456",
+	} {
+		if got := h.Text(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+	if got := (Hider{}).Text("secret"); got != "secret" {
+		t.Errorf("without values the text became %q", got)
+	}
+}
+
+// leaky is a run with the text in every field that may hold text of programs, plans or the host.
+func leaky(text string) Run {
+	run := fullDocument().Runs[0]
+	run.Plan = "image: " + text + "\nargv:\n- " + text + "\n"
+	run.Caveats = []string{text}
+	run.Host.Warnings = []string{text}
+	run.Host.Cmdline = text
+	run.Targets[1].Notes, run.Targets[1].Version, run.Targets[2].Unavailable = []string{text}, text, text
+	run.Bench[0].Summary, run.Bench[0].Metrics[0].Help = text, text
+	run.Images[1].Unavailable = text
+	run.Trials[0].Conditions["file system"] = ConditionText(text)
+	run.Trials[1].Reason, run.Trials[1].Output = text, text
+	return run
+}
+
+func TestHiderOfRuns(t *testing.T) {
+	before, run := leaky("a s3cret b"), leaky("a s3cret b")
+	run.Plan, before.Plan, run.Host, before.Host = "", "", Host{}, Host{}
+	hidden := NewHider([]string{"s3cret"}).Run(run)
+	if diff := cmp.Diff(before, run); diff != "" {
+		t.Errorf("the caller's run changed (-want +got):\n%s", diff)
+	}
+	if text := encoded(t, Document{Runs: []Run{hidden}}); bytes.Contains(text, []byte("s3cret")) {
+		t.Errorf("the value is still in\n%s", text)
+	}
+	want := leaky("a (redacted) b")
+	want.Plan, want.Host = "", Host{}
+	if diff := cmp.Diff(want, hidden); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAnonymous(t *testing.T) {
+	const text = `see /home/alice/My Docs/app.tar, unix:///run/user/1000/x.sock, ~/y, "../z" and '/srv/a b/c.tar' of alice on bench1.lan (bench1) bob`
+	change := func(run Run) Run {
+		run.Host.Hostname = "bench1.lan"
+		run.Name = "alice-nightly"
+		run.Plan = "image: /home/alice/My Docs/app.tar\nargv:\n- /usr/bin/app\n- --user=alice\n- \"/a \\\"b\"\n"
+		run.Images[1].Name = "/srv/a b/c.tar"
+		for i, path := range []string{"/home/carol/one", "/home/carol/two"} {
+			name := "oci/runsc@config=" + path + ",platform=systrap"
+			run.Targets = append(run.Targets, Target{Name: name, Kind: KindRuntime, Runtime: strings.TrimPrefix(name, "oci/"), Binary: "/opt/secret bin/runsc"})
+			run.Trials = append(run.Trials, Trial{Seq: 10 + i, Cell: Cell{Benchmark: run.Bench[0].Name, Target: name}, Status: Skipped, Reason: "it printed " + text, Started: run.Started})
+		}
+		run.Baseline = run.Targets[3].Name
+		return run
+	}
+	before, run := change(leaky(text)), change(leaky(text))
+	got := run.Anonymous("", "bob", "root")
+	if diff := cmp.Diff(before, run); diff != "" {
+		t.Errorf("the caller's run changed (-want +got):\n%s", diff)
+	}
+	public := string(encoded(t, Document{Runs: []Run{got}}))
+	for _, leak := range []string{"alice", "bob", "carol", "bench1", ".lan", "/home", "app.tar", "/run/", "sock", "~/y", "../z", "/srv", "c.tar", "secret bin", "/opt", "/usr", "printed"} {
+		if at := strings.Index(public, leak); at >= 0 {
+			t.Errorf("%q is still there: …%s…", leak, public[max(0, at-60):min(len(public), at+60)])
+		}
+	}
+	for _, stays := range []string{`"oci/runsc@config=path-1,platform=systrap"`, `"oci/runsc@config=path-2,platform=systrap"`, "6.18.0 #1 SMP", "Example CPU", "operations.container.lifecycle", "spectre_v2: IBRS"} {
+		if !strings.Contains(public, stays) {
+			t.Errorf("%s is missing in\n%s", stays, public)
+		}
+	}
+	if diff := cmp.Diff(run.Trials[0].Samples, got.Trials[0].Samples); diff != "" {
+		t.Errorf("the samples changed (-want +got):\n%s", diff)
+	}
+	if again := got.Anonymous(); cmp.Diff(got, again) != "" {
+		t.Errorf("a second time changes it (-once +twice):\n%s", cmp.Diff(got, again))
+	}
+}

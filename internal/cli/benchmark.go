@@ -273,6 +273,7 @@ func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Sto
 	if err != nil {
 		return err
 	}
+	run = withoutVariables(run)
 	m := report.New([]result.Run{run}, report.Options{})
 	// An error in one output does not prevent the others.
 	page := filepath.Join(opts.dir, "report.html")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/html"
 	reportjson "github.com/touchstone-bench/touchstone/internal/report/json"
@@ -50,8 +51,8 @@ func (a *App) load(ctx context.Context, dir, ref string) (run result.Run, err er
 	return run, err
 }
 
-// loadAll returns runs with their trials, each once.
-func (a *App) loadAll(ctx context.Context, dir string, refs []string) (runs []result.Run, err error) {
+// loadAll returns runs with their trials, each once. Without showEnv it leaves out the values of environment variables.
+func (a *App) loadAll(ctx context.Context, dir string, refs []string, showEnv bool) (runs []result.Run, err error) {
 	err = a.withStore(ctx, dir, func(db *store.Store) error {
 		named := map[string]string{}
 		for _, ref := range refs {
@@ -63,11 +64,30 @@ func (a *App) loadAll(ctx context.Context, dir string, refs []string) (runs []re
 				return usage(fmt.Errorf("run %s is named twice, by %q and %q; leave out one of them", run.ID, first, ref))
 			}
 			named[run.ID] = ref
+			if !showEnv {
+				run = withoutVariables(run)
+			}
 			runs = append(runs, run)
 		}
 		return nil
 	})
 	return runs, err
+}
+
+// withoutVariables leaves out the values of environment variables in the plan of a run, also where a program printed them.
+func withoutVariables(run result.Run) result.Run {
+	text, values := plan.Redact(run.Plan)
+	run.Plan = text
+	return result.NewHider(values).Run(run)
+}
+
+// userNames are the names of the user of this process.
+func userNames() []string {
+	return []string{os.Getenv("USER"), os.Getenv("LOGNAME"), os.Getenv("SUDO_USER")}
+}
+
+func addShowEnv(cmd *cobra.Command, show *bool) {
+	cmd.Flags().BoolVar(show, "show-env", false, "show the values of environment variables in the plan")
 }
 
 func addDir(cmd *cobra.Command, dir *string) {
@@ -125,30 +145,51 @@ runs, with the number of trials. The index grows with every run of every plan.`,
 }
 
 func (a *App) exportCommand() *cobra.Command {
-	var dir, file string
+	var opts exportOptions
 	cmd := &cobra.Command{
 		Use:   "export [RUN...]",
 		Short: "Write runs with all their samples as JSON",
 		Long: `Writes runs as one JSON document: the plan, the facts about the host, and every trial
 with its phases and samples, with units. The schema is docs/schema/result.schema.json.
-Name a run by its ID, the beginning of its ID, or "latest", which is the default.`,
+Name a run by its ID, the beginning of its ID, or "latest", which is the default.
+
+Values of environment variables in the plan are left out unless you give --show-env.
+--anonymous also leaves out the host name, user names, paths, the kernel's command line,
+and all text from programs: outputs and reasons of failures. Names of plans, benchmarks
+and runtimes stay.`,
 		Example: `  touchstone export > run.json
-  touchstone export 20261120 latest -O runs.json`,
+  touchstone export 20261120 latest -O runs.json
+  touchstone export --anonymous -O public.json`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, refs []string) error {
 			if len(refs) == 0 {
 				refs = []string{store.Latest}
 			}
-			runs, err := a.loadAll(cmd.Context(), dir, refs)
+			if opts.anonymous && opts.showEnv {
+				return usage(errors.New("--anonymous and --show-env exclude each other; leave out one of them"))
+			}
+			runs, err := a.loadAll(cmd.Context(), opts.dir, refs, opts.showEnv)
 			if err != nil {
 				return err
 			}
-			return a.export(file, runs...)
+			if opts.anonymous {
+				for i := range runs {
+					runs[i] = runs[i].Anonymous(userNames()...)
+				}
+			}
+			return a.export(opts.file, runs...)
 		},
 	}
-	addDir(cmd, &dir)
-	addFile(cmd, &file)
+	addDir(cmd, &opts.dir)
+	addFile(cmd, &opts.file)
+	addShowEnv(cmd, &opts.showEnv)
+	cmd.Flags().BoolVar(&opts.anonymous, "anonymous", false, "leave out host name, user names, paths and output of programs")
 	return cmd
+}
+
+type exportOptions struct {
+	dir, file          string
+	showEnv, anonymous bool
 }
 
 func addFile(cmd *cobra.Command, file *string) {
@@ -210,7 +251,10 @@ compares them only with --across-machines, as ratios to the values of the first 
 
 If the CPU of a machine is emulated, the report says so at the top. Values of speed then have
 the word "emulated" in the place of a verdict: times, rates, CPU time and energy. Verdicts about
-memory, numbers of things and limits hold. --emulated-verdicts gives all verdicts.`, report.MostRuns),
+memory, numbers of things and limits hold. --emulated-verdicts gives all verdicts.
+
+Values of environment variables in the plan are left out, also where a program printed
+them, unless you give --show-env.`, report.MostRuns),
 		Example: `  touchstone report
   touchstone report 20261120 -o html -O report.html
   touchstone report 20261120 20261121 latest -o html -O machines.html`,
@@ -222,7 +266,7 @@ memory, numbers of things and limits hold. --emulated-verdicts gives all verdict
 			if len(refs) == 0 {
 				refs = []string{store.Latest}
 			}
-			runs, err := a.loadAll(cmd.Context(), opts.dir, refs)
+			runs, err := a.loadAll(cmd.Context(), opts.dir, refs, opts.showEnv)
 			if err != nil {
 				return err
 			}
@@ -231,6 +275,7 @@ memory, numbers of things and limits hold. --emulated-verdicts gives all verdict
 	}
 	addDir(cmd, &opts.dir)
 	addFile(cmd, &opts.file)
+	addShowEnv(cmd, &opts.showEnv)
 	addOutput(cmd, &opts.format, "`FORMAT` of the report", formatTable, formatJSON, formatHTML)
 	cmd.Flags().BoolVar(&opts.across, "across-machines", false, "compare absolute values too, with the values of the first run")
 	cmd.Flags().BoolVar(&opts.emulated, strings.TrimPrefix(report.EmulatedVerdictsFlag, "--"), false, "give verdicts about speed on an emulated CPU too")
@@ -241,7 +286,7 @@ type reportOptions struct {
 	dir, file string
 	format    format
 	// across is --across-machines, emulated is --emulated-verdicts.
-	across, emulated bool
+	across, emulated, showEnv bool
 }
 
 func (a *App) writeReport(opts reportOptions, r report.Report) error {

@@ -96,6 +96,7 @@ type Execution struct {
 	host    engine.Engine // runs the peer programs on the host; nil if no target has a network with a peer
 	caches  pageCache
 	metrics metrics
+	secrets result.Hider // of variables that must not be stored
 }
 
 // environment holds the engines, the clock and the noise source of an execution. For fake targets they
@@ -145,6 +146,9 @@ func (e *Execution) Abandon() error {
 // the run in order: the outcome is then Interrupted.
 func (e *Execution) Run(ctx context.Context) (Outcome, error) {
 	work, notes, err := Check(e.Plan)
+	if err == nil {
+		err = e.hideVariables()
+	}
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -165,6 +169,30 @@ func (e *Execution) Run(ctx context.Context) (Outcome, error) {
 	outcome, err := e.run(ctx)
 	outcome.Available = slices.ContainsFunc(e.targets, available)
 	return outcome, errors.Join(err, e.close())
+}
+
+// hideVariables keeps the values of environment variables out of events, and the values of from-env also out of the store.
+func (e *Execution) hideVariables() error {
+	p, err := e.Plan.WithSecrets(os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	e.secrets = result.NewHider(p.Secrets())
+	e.Observer = discreet{e.Observer, result.NewHider(slices.Concat(p.Secrets(), p.Variables()))}
+	return nil
+}
+
+// discreet is an observer without the values of environment variables.
+type discreet struct {
+	Observer
+	hider result.Hider
+}
+
+func (d discreet) Ended(t result.Trial) { d.Observer.Ended(d.hider.Trial(t)) }
+
+func (d discreet) Report(e Event) {
+	e.Text = d.hider.Text(e.Text)
+	d.Observer.Report(e)
 }
 
 func (e *Execution) report(kind EventKind, text string) { e.Observer.Report(Event{kind, text}) }
@@ -220,6 +248,9 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 		state = result.Interrupted
 	}
 	caveats := slices.Concat(run.Caveats, e.caches.caveats(), e.metrics.dropped, outcome.Caveats, e.turn.laterCaveats(run.Caveats))
+	for i := range caveats {
+		caveats[i] = e.secrets.Text(caveats[i])
+	}
 	err = errors.Join(err, e.Store.Finish(context.WithoutCancel(ctx), e.RunID, state, time.Now().UTC(), caveats))
 	return Outcome{Outcome: outcome, Recorded: true}, err
 }
@@ -233,7 +264,7 @@ func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[
 		Images: files, Data: e.scratch, Registry: &fakeImages{},
 		Record: func(t result.Trial) error {
 			// A finished trial is kept, also when the run is being interrupted.
-			return e.Store.Append(context.WithoutCancel(ctx), e.RunID, e.metrics.known(t))
+			return e.Store.Append(context.WithoutCancel(ctx), e.RunID, e.secrets.Trial(e.metrics.known(t)))
 		},
 		Observer: e.Observer,
 		Pulling: func(target string, image bench.Image) {

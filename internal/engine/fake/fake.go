@@ -45,7 +45,7 @@
 // a pulled image until it is removed.
 //
 // The arguments select the imitated program of a container. They must be the probe's, and the program's values are made up.
-// Other programs are echo, which writes its arguments, and the programs that a test adds with [Driver.Install].
+// Other programs are echo, which writes its arguments, env, which writes its environment, and the programs that a test adds with [Driver.Install].
 //
 // Time passes only in calls. Output is written, and closed, when some call moves the clock past its moment, in that call's
 // goroutine. So a writer must neither block nor call the container, and a caller that waits for the end of the output must
@@ -77,7 +77,7 @@ type Driver struct {
 // NewDriver returns a driver whose engines use the clock.
 func NewDriver(clock *Clock) *Driver {
 	return &Driver{clock: clock, host: &host{
-		containers: map[string]*container{}, images: map[image]bool{}, programs: map[string]Program{"echo": echo, "/bin/echo": echo},
+		containers: map[string]*container{}, images: map[image]bool{}, programs: map[string]Program{"echo": echo, "/bin/echo": echo, "/bin/env": env},
 	}}
 }
 

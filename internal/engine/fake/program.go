@@ -48,6 +48,11 @@ func echo(args []string, _ engine.Spec) Behaviour {
 	return Behaviour{Stdout: strings.Join(args, " ") + "\n"}
 }
 
+// env writes its environment.
+func env(_ []string, spec engine.Spec) Behaviour {
+	return Behaviour{Stdout: strings.Join(spec.Process.Env, "\n") + "\n"}
+}
+
 // behaviour is the behaviour of a process of the probe.
 type behaviour struct {
 	Behaviour

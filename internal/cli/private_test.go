@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestFilesArePrivate: other users cannot read results, reports and exports, whatever the umask.
+func TestFilesArePrivate(t *testing.T) {
+	defer unix.Umask(unix.Umask(0))
+	dir := t.TempDir()
+	plan := "version: 1\ntargets: [fake/a]\nbenchmarks: [operations.container.lifecycle]\nblocks: 1\nwarmup: 0\nexport: run.json\n"
+	file := filepath.Join(t.TempDir(), "plan.yaml")
+	if err := os.WriteFile(file, []byte(plan), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// Files of an earlier version are replaced.
+	if err := os.WriteFile(filepath.Join(dir, "report.html"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"benchmark", "-f", file},
+		{"report", "-O", filepath.Join(dir, "report.txt")},
+		{"report", "-o", "json", "-O", filepath.Join(dir, "report.json")},
+		{"export", "-O", filepath.Join(dir, "export.json")},
+	} {
+		var out bytes.Buffer
+		app := New(Environment{Stdout: &out, Stderr: &out, RunID: func() string { return "a" }})
+		if code := app.Run(t.Context(), append(args, "-d", dir)); code != ExitOK {
+			t.Fatalf("touchstone %q: exit code %d\n%s", args, code, out.String())
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) < 6 {
+		t.Fatalf("the folder has %v, %v", entries, err)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v", e.Name(), info.Mode())
+		}
+	}
+}

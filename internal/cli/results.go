@@ -35,9 +35,12 @@ func (a *App) withStore(ctx context.Context, dir string, do func(*store.Store) e
 	return errors.Join(do(db), db.Close())
 }
 
-// load returns a run that can be resumed: an imported run is an error.
+// load returns a run that can be resumed: an imported run is an error, and a file that another user can change.
 func (a *App) load(ctx context.Context, dir, ref string) (run result.Run, err error) {
 	err = a.withStore(ctx, dir, func(db *store.Store) error {
+		if err := store.CheckTrust(filepath.Join(dir, databaseName)); err != nil {
+			return err
+		}
 		run, err = db.Run(ctx, ref)
 		if err != nil {
 			return err

@@ -167,7 +167,7 @@ func TestFullDisk(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	mount(t, "tmpfs", dir, "tmpfs", 0, "size=1m")
+	mount(t, "tmpfs", dir, "tmpfs", 0, "size=1m,mode=755")
 	ballast := filepath.Join(dir, "ballast")
 	must(t, os.WriteFile(ballast, make([]byte, 256<<10), 0o600))
 	path := filepath.Join(dir, "touchstone.db")

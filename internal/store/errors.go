@@ -21,6 +21,8 @@ var (
 	ErrBusy = errors.New("another process is writing to it")
 	// ErrFull: no space is left on the disk. Earlier commits are intact.
 	ErrFull = errors.New("the disk is full")
+	// ErrUntrusted: another user can change the file or its folder. It stays unchanged.
+	ErrUntrusted = errors.New("another user can change it")
 	// ErrNotWritable: the file or its folder is not writable.
 	ErrNotWritable = errors.New("not writable")
 )

@@ -41,7 +41,7 @@ func (s *Store) lock(runID string) (taken bool, err error) {
 		return false, err
 	}
 	for {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o644)
 		if err != nil {
 			return false, fmt.Errorf("lock the run: %w", err)
 		}
@@ -112,7 +112,7 @@ func (s *Store) locked(runID string) bool {
 	if err != nil {
 		return false
 	}
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // another user may have put a link or a pipe there
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}

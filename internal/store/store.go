@@ -27,6 +27,8 @@ import (
 	"sync"
 
 	"modernc.org/sqlite"
+
+	"github.com/touchstone-bench/touchstone/internal/trust"
 )
 
 // fileMode is the mode of the file and of SQLite's files beside it (-wal, -shm, -journal), which inherit the mode of the database.
@@ -59,7 +61,7 @@ type Store struct {
 }
 
 // Open opens the results file at path for reading and writing. It creates a missing file with mode 0600 whatever the umask; an
-// existing file keeps its mode. The folder must exist. Open upgrades a file of an older version. Errors about the file are
+// existing file keeps its mode. The folder must exist. Open refuses a file that another user can change (ErrUntrusted). It upgrades a file of an older version. Errors about the file are
 // *FileError.
 func Open(ctx context.Context, path string) (*Store, error) {
 	s, err := open(ctx, path)
@@ -72,10 +74,16 @@ func Open(ctx context.Context, path string) (*Store, error) {
 func open(ctx context.Context, path string) (*Store, error) {
 	name, err := locate(path)
 	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := trust.Directory(filepath.Dir(path)); !errors.Is(err, fs.ErrNotExist) && err != nil {
+			return nil, untrusted(path, err)
+		}
 		if err := create(path); err != nil {
 			return nil, &FileError{Path: path, Kind: ErrNotWritable, Err: err, Advice: "give an existing folder with write permission"}
 		}
 		name, err = locate(path)
+	}
+	if err == nil {
+		err = CheckTrust(path)
 	}
 	if err != nil {
 		return nil, err
@@ -98,8 +106,8 @@ func open(ctx context.Context, path string) (*Store, error) {
 }
 
 // OpenReadOnly opens the results file at path for reading; every write fails with ErrNotWritable. It also reads the write-ahead log
-// of a killed process. A file on a medium or in a folder without write permission is readable unless it has such a log. Errors
-// about the file are *FileError or have fs.ErrNotExist.
+// of a killed process. A file on a medium or in a folder without write permission is readable unless it has such a log. The same holds for a
+// file that another user can change: see CheckTrust. Errors about the file are *FileError or have fs.ErrNotExist.
 func OpenReadOnly(ctx context.Context, path string) (*Store, error) {
 	s, err := openReadOnly(ctx, path)
 	if err != nil {
@@ -116,6 +124,13 @@ func openReadOnly(ctx context.Context, path string) (*Store, error) {
 	if err := peek(ctx, path, name); err != nil {
 		return nil, err
 	}
+	// SQLite writes to the files beside an untrusted file only if it opens them.
+	if err := CheckTrust(path); err != nil {
+		if !settled(name) {
+			return nil, err
+		}
+		return openImmutable(ctx, path, name)
+	}
 	// mode=ro would leave a -wal and a -shm behind, which only a writable connection removes. query_only prevents changes.
 	s, err := connect(path, dsn(name, "mode=rw", "_query_only=1"))
 	if err != nil {
@@ -125,11 +140,43 @@ func openReadOnly(ctx context.Context, path string) (*Store, error) {
 	if !errors.Is(err, ErrNotWritable) || !settled(name) {
 		return s, err
 	}
-	s, err = connect(path, dsn(name, "mode=ro", "immutable=1"))
+	return openImmutable(ctx, path, name)
+}
+
+// openImmutable opens a settled file without locks and without files beside it.
+func openImmutable(ctx context.Context, path, name string) (*Store, error) {
+	s, err := connect(path, dsn(name, "mode=ro", "immutable=1"))
 	if err != nil {
 		return nil, err
 	}
 	return s.ready(func() error { return s.readable(ctx) })
+}
+
+// CheckTrust refuses a results file that another user can change, with ErrUntrusted: a plan from it must not be executed. The files of
+// SQLite beside it count too.
+func CheckTrust(path string) error {
+	name, err := trust.File(path)
+	if err != nil {
+		return untrusted(path, err)
+	}
+	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
+		if err := trust.Entry(name + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return untrusted(path, err)
+		}
+	}
+	return nil
+}
+
+// untrusted converts an error of trust.
+func untrusted(path string, err error) error {
+	var unsafe *trust.Error
+	if !errors.As(err, &unsafe) {
+		return fmt.Errorf("check the owner of results file %q: %w", path, err)
+	}
+	return &FileError{
+		Path: path, Kind: ErrUntrusted, Err: fmt.Errorf("%s %s", unsafe.Path, unsafe.Problem),
+		Advice: unsafe.Advice + ", or use another folder with -d",
+	}
 }
 
 // readable refuses a file that cannot be read, and replaces a file of an earlier version by an upgraded copy.

@@ -1,0 +1,103 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/touchstone-bench/touchstone/internal/store"
+)
+
+// other is a user who is not trusted.
+const other = 12345
+
+// TestFilesOfOthers: a file that another user can change is not opened for writing, and nothing in its folder changes. It is readable,
+// unless SQLite would have to write to read it.
+func TestFilesOfOthers(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil    func(path string) error
+		root     bool
+		readable bool
+		want     string
+	}{
+		"a file that all can write to":   {func(path string) error { return os.Chmod(path, 0o666) }, false, true, "can be changed by other users); if you trust the content, run chmod go-w "},
+		"a folder that all can write to": {func(path string) error { return os.Chmod(filepath.Dir(path), 0o777) }, false, true, "can be changed by other users"},
+		"a folder like /tmp":             {func(path string) error { return os.Chmod(filepath.Dir(path), 0o777|fs.ModeSticky) }, false, true, "can be changed by other users"},
+		"another user's file":            {func(path string) error { return os.Chown(path, other, other) }, true, true, "belongs to user 12345); run touchstone as that user"},
+		"another user's folder":          {func(path string) error { return os.Chown(filepath.Dir(path), other, other) }, true, true, "or use another folder with -d"},
+		"a link beside the file":         {func(path string) error { return os.Symlink("/etc/passwd", path+"-wal") }, false, false, "-wal is a symbolic link); remove it"},
+		"another user's log": {func(path string) error {
+			return errors.Join(os.WriteFile(path+"-wal", []byte("x"), 0o600), os.Chown(path+"-wal", other, other))
+		}, true, false, "-wal belongs to user 12345"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.root && os.Geteuid() != 0 {
+				t.Skip("only root can give files to other users")
+			}
+			path := filepath.Join(t.TempDir(), "touchstone.db")
+			s := open(t, path)
+			record(t, s, emptyRun("a", 0), 1)
+			closeStore(t, s)
+			must(t, c.spoil(path))
+			before := folder(t, filepath.Dir(path))
+			refused := func(err error) {
+				t.Helper()
+				if !errors.Is(err, store.ErrUntrusted) || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("the error is %v, want ErrUntrusted with %q", err, c.want)
+				}
+			}
+			_, err := store.Open(t.Context(), path)
+			refused(err)
+			refused(store.CheckTrust(path))
+			reader, err := store.OpenReadOnly(t.Context(), path)
+			if !c.readable {
+				refused(err)
+			} else {
+				must(t, err)
+				run, err := reader.Run(t.Context(), store.Latest)
+				must(t, err)
+				if len(run.Trials) != 1 {
+					t.Errorf("the run has %d trials", len(run.Trials))
+				}
+				closeStore(t, reader)
+			}
+			if diff := cmp.Diff(before, folder(t, filepath.Dir(path))); diff != "" {
+				t.Errorf("the folder changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestNoFileInFolderOfOthers: no file is created where others can replace it.
+func TestNoFileInFolderOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Chmod(dir, 0o777))
+	if _, err := store.Open(t.Context(), filepath.Join(dir, "touchstone.db")); !errors.Is(err, store.ErrUntrusted) {
+		t.Errorf("Open gives %v", err)
+	}
+	if left := folder(t, dir); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestReadableFilesOpen: versions before this check also opened files with these modes.
+func TestReadableFilesOpen(t *testing.T) {
+	for _, mode := range []fs.FileMode{0o600, 0o640, 0o644} {
+		path := filepath.Join(t.TempDir(), "touchstone.db")
+		s := open(t, path)
+		record(t, s, emptyRun("a", 0), 1)
+		closeStore(t, s)
+		must(t, errors.Join(os.Chmod(path, mode), os.Chmod(filepath.Dir(path), 0o755)))
+		for _, open := range []func(context.Context, string) (*store.Store, error){store.Open, store.OpenReadOnly} {
+			s, err := open(t.Context(), path)
+			must(t, err)
+			closeStore(t, s)
+		}
+	}
+}

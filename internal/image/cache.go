@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/trust"
 )
 
 // CacheVariable is the environment variable that names another directory for the cache.
@@ -28,6 +30,9 @@ var ErrDamaged = errors.New("it is damaged")
 
 // ErrNoImage reports that the cache has no image with the name.
 var ErrNoImage = errors.New("the image does not exist")
+
+// indexName is the name of the list of images.
+const indexName = "index.json"
 
 // refName is the annotation with the name of an image in an OCI layout.
 const refName = "org.opencontainers.image.ref.name"
@@ -54,7 +59,8 @@ func CacheDir() (string, error) {
 	return filepath.Join(dir, "touchstone"), nil
 }
 
-// OpenCache opens the cache in dir, and creates the directory if necessary. If dir is empty it opens the cache in CacheDir.
+// OpenCache opens the cache in dir, and creates the directory if necessary. If dir is empty it opens the cache in CacheDir. It refuses a
+// cache that another user can change.
 func OpenCache(dir string) (*Cache, error) {
 	if dir == "" {
 		var err error
@@ -62,26 +68,49 @@ func OpenCache(dir string) (*Cache, error) {
 			return nil, err
 		}
 	}
-	dir, err := filepath.Abs(dir)
+	name, err := trust.MakeDirectory(dir)
+	for _, sub := range subdirectories {
+		if err == nil {
+			err = makePrivate(filepath.Join(name, sub))
+		}
+	}
+	if err == nil {
+		if err = trust.Entry(filepath.Join(name, indexName)); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
 	if err != nil {
-		return nil, fmt.Errorf("open the image cache: %w", err)
+		return nil, fmt.Errorf("open the image cache: %w; or set %s to a directory of your own", err, CacheVariable)
 	}
-	for _, sub := range []string{"blobs/sha256", "tmp", "rootfs"} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
-			return nil, fmt.Errorf("open the image cache: %w; set %s to a directory that you can write to", err, CacheVariable)
+	return &Cache{dir: name}, nil
+}
+
+// subdirectories are the directories of a cache, parents first.
+var subdirectories = []string{"blobs", "blobs/sha256", "tmp", "rootfs"}
+
+// makePrivate creates a directory of the cache if it is missing. It removes the permissions of others from a directory of an older
+// version. The directory above it may contain other files of the user, so it keeps its mode.
+func makePrivate(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := trust.Entry(dir); err != nil {
+		return err
+	}
+	d, err := os.OpenFile(dir, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, fs.ErrPermission) { // root owns the cache
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	info, err := d.Stat()
+	if err == nil && info.Mode()&0o077 != 0 {
+		if err = d.Chmod(0o700); errors.Is(err, fs.ErrPermission) {
+			err = nil
 		}
 	}
-	// The directory itself may contain other files of the user. Directories in tmp have their own mode.
-	for _, sub := range []string{"blobs", "rootfs"} {
-		info, err := os.Lstat(filepath.Join(dir, sub))
-		if err == nil && info.Mode()&0o077 != 0 {
-			err = os.Chmod(filepath.Join(dir, sub), 0o700)
-		}
-		if err != nil && !errors.Is(err, fs.ErrPermission) { // another user owns the cache
-			return nil, fmt.Errorf("open the image cache: %w", err)
-		}
-	}
-	return &Cache{dir: dir}, nil
+	return errors.Join(err, d.Close())
 }
 
 // Dir returns the cache's directory.
@@ -405,7 +434,7 @@ func (c *Cache) collect(index *v1.IndexManifest) error {
 
 // index reads the list of images.
 func (c *Cache) index() (*v1.IndexManifest, error) {
-	content, err := os.ReadFile(c.path("index.json"))
+	content, err := os.ReadFile(c.path(indexName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return emptyIndex(), nil
 	}
@@ -414,7 +443,7 @@ func (c *Cache) index() (*v1.IndexManifest, error) {
 	}
 	index, err := v1.ParseIndexManifest(bytes.NewReader(content))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w: %w", c.path("index.json"), ErrDamaged, err)
+		return nil, fmt.Errorf("read %s: %w: %w", c.path(indexName), ErrDamaged, err)
 	}
 	return index, nil
 }
@@ -430,7 +459,7 @@ func (c *Cache) writeIndex(index *v1.IndexManifest) error {
 	}
 	return errors.Join(
 		replace(c.path("oci-layout"), []byte(layoutMark), 0o600),
-		replace(c.path("index.json"), append(content, '\n'), 0o600))
+		replace(c.path(indexName), append(content, '\n'), 0o600))
 }
 
 // layoutMark is the content of oci-layout, the file that identifies an OCI layout.

@@ -290,8 +290,12 @@ func TestConcurrentCacheUse(t *testing.T) {
 
 // Other users cannot read the cache, whatever the umask. OpenCache also removes their permissions from an older cache.
 func TestCacheIsPrivate(t *testing.T) {
+	top := t.TempDir()
 	setUmask(t, 0)
-	dir := filepath.Join(t.TempDir(), "cache")
+	dir := filepath.Join(top, "cache")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.MkdirAll(filepath.Join(dir, "blobs", "sha256"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +303,11 @@ func TestCacheIsPrivate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []*Cache{testCache(t), old} {
+	fresh, err := OpenCache(filepath.Join(top, "fresh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*Cache{fresh, old} {
 		if _, err := c.Rootfs(t.Context(), put(t, c, "mine", made(t, archive(t, regularFile("secret"))))); err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/trust"
 )
 
 // lockPause is the time between two attempts to get a lock.
@@ -63,9 +65,16 @@ func clearDir(dir string) error {
 }
 
 // Sweep removes the temporary files of killed processes from the cache in a directory, and returns their paths. It keeps files that a
-// running process uses. A missing cache is not an error.
+// running process uses. A missing cache is not an error. A cache that another user can change is one.
 func Sweep(cache string) (removed []string, err error) {
-	entries, err := os.ReadDir(filepath.Join(cache, "tmp"))
+	cache, err = trust.Directory(cache)
+	if err == nil {
+		err = trust.Entry(filepath.Join(cache, "tmp"))
+	}
+	var entries []fs.DirEntry
+	if err == nil {
+		entries, err = os.ReadDir(filepath.Join(cache, "tmp"))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -45,7 +45,8 @@ to the results in the folder. It creates the folder if necessary. "-" is standar
 input. Either all runs of a file are added or none. A run that the folder already has
 is not changed. A different run with the same ID is an error.
 
-Files are not trusted: their size is limited and their content is checked. An
+Files are not trusted: their size is limited and their content is checked. A file of any
+size within the limit needs little memory, and a pipe needs space in TMPDIR. An
 imported run can be shown, exported and compared. benchmark --resume refuses it,
 because it would execute a plan from another machine.`,
 		Example: `  touchstone import board.json server.json
@@ -84,73 +85,116 @@ because it would execute a plan from another machine.`,
 	return cmd
 }
 
-// importFile adds all runs of a file to the results of a folder, or none.
-func importFile(ctx context.Context, dir, file string, stdin io.Reader) ([]importedRun, error) {
-	doc, err := readExport(ctx, file, stdin)
+// importFile adds all runs of a file to the results of a folder, or none. It reads the file twice: the first time checks all of it before
+// the folder changes.
+func importFile(ctx context.Context, dir, file string, stdin io.Reader) (runs []importedRun, err error) {
+	fail := func(err error) ([]importedRun, error) { return nil, fmt.Errorf("import %s: %w", file, err) }
+	f, err := openExport(ctx, file, stdin)
 	if err != nil {
-		return nil, fmt.Errorf("import %s: %w", file, err)
+		return fail(err)
 	}
-	added, err := addRuns(ctx, dir, doc.Runs)
+	defer func() { err = errors.Join(err, f.Close()) }()
+	found := listing{ctx: ctx, file: file}
+	if _, err := result.Read(f, &found); err != nil {
+		return fail(err)
+	}
+	if len(found.runs) == 0 {
+		return fail(errors.New("it has no run"))
+	}
+	added, err := addRuns(ctx, dir, f)
 	if err != nil {
-		return nil, fmt.Errorf("import %s: no run was added: %w", file, err)
+		return fail(fmt.Errorf("no run was added: %w", err))
 	}
-	var runs []importedRun
-	for i, r := range doc.Runs {
-		came := importedRun{
-			File: file, ID: r.ID, Machine: r.Host.Hostname, Arch: r.Host.Arch, Started: r.Started, Targets: []string{}, Trials: len(r.Trials), State: r.State,
-			Came: "there already",
-		}
+	if len(added) != len(found.runs) {
+		return fail(errors.New("it changed while it was read; compare its runs with those of the folder"))
+	}
+	for i := range added {
+		found.runs[i].Came = "there already"
 		if added[i] {
-			came.Came = "new"
+			found.runs[i].Came = "new"
 		}
-		for _, t := range r.Targets {
-			came.Targets = append(came.Targets, t.Name)
-		}
-		runs = append(runs, came)
 	}
-	return runs, nil
+	return found.runs, nil
 }
 
-// readExport reads a file of touchstone export. It stops waiting for a pipe when ctx ends.
-func readExport(ctx context.Context, file string, stdin io.Reader) (result.Document, error) {
+// listing lists the runs of a document. It holds no trials.
+type listing struct {
+	ctx  context.Context
+	file string
+	runs []importedRun
+}
+
+// Begin implements result.Visitor.
+func (l *listing) Begin(r result.Run) error {
+	run := importedRun{File: l.file, ID: r.ID, Machine: r.Host.Hostname, Arch: r.Host.Arch, Started: r.Started, Targets: []string{}, State: r.State}
+	for _, t := range r.Targets {
+		run.Targets = append(run.Targets, t.Name)
+	}
+	l.runs = append(l.runs, run)
+	return context.Cause(l.ctx)
+}
+
+// Trial implements result.Visitor.
+func (l *listing) Trial(result.Trial) error {
+	l.runs[len(l.runs)-1].Trials++
+	return context.Cause(l.ctx)
+}
+
+// End implements result.Visitor.
+func (*listing) End() error { return nil }
+
+// openExport opens a file of touchstone export. It copies a pipe to a file without a name, since it is read twice, and stops to wait for
+// the pipe when ctx ends.
+func openExport(ctx context.Context, file string, stdin io.Reader) (*os.File, error) {
 	type outcome struct {
-		doc result.Document
+		f   *os.File
 		err error
 	}
-	read := make(chan outcome, 1)
+	opened := make(chan outcome, 1)
 	go func() {
-		doc, err := openExport(file, stdin)
-		read <- outcome{doc, err}
+		f, err := openOrCopy(file, stdin)
+		opened <- outcome{f, err}
 	}()
 	select {
 	case <-ctx.Done():
-		return result.Document{}, context.Cause(ctx)
-	case r := <-read:
-		if r.err == nil && len(r.doc.Runs) == 0 {
-			return result.Document{}, errors.New("it has no run")
-		}
-		return r.doc, r.err
+		return nil, context.Cause(ctx)
+	case o := <-opened:
+		return o.f, o.err
 	}
 }
 
-func openExport(file string, stdin io.Reader) (doc result.Document, err error) {
+func openOrCopy(file string, stdin io.Reader) (*os.File, error) {
 	if file == standardInput {
-		return result.Decode(stdin)
+		return copied(stdin)
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return result.Document{}, err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	// Decode finds out the size by reading, which needs much memory for a large file.
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > result.MaxDocument {
-		return result.Document{}, fmt.Errorf("read result document: %w", result.ErrTooLarge)
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		return f, nil
 	}
-	return result.Decode(f)
+	c, err := copied(f)
+	return c, errors.Join(err, f.Close())
 }
 
-// addRuns adds runs to the results of a folder, and reports which of them are new. It creates the folder if necessary.
-func addRuns(ctx context.Context, dir string, runs []result.Run) (added []bool, err error) {
+// copied copies a document to a file without a name.
+func copied(r io.Reader) (*os.File, error) {
+	f, err := os.CreateTemp("", "touchstone-import-*")
+	if err != nil {
+		return nil, fmt.Errorf("make a copy: %w; set TMPDIR to a directory that you can write to", err)
+	}
+	if err = os.Remove(f.Name()); err == nil {
+		_, err = io.Copy(f, io.LimitReader(r, result.MaxDocument+1)) // Read refuses what is longer
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// addRuns adds the runs of a document to the results of a folder, and reports which of them are new. It creates the folder if necessary.
+func addRuns(ctx context.Context, dir string, f io.ReadSeeker) (added []bool, err error) {
 	if err := writable(dir); err != nil {
 		return nil, err
 	}
@@ -159,5 +203,8 @@ func addRuns(ctx context.Context, dir string, runs []result.Run) (added []bool, 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return db.Import(ctx, runs...)
+	return db.Import(ctx, func(v result.Visitor) error {
+		_, err := result.Read(f, v)
+		return err
+	})
 }

@@ -211,7 +211,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"version 0":         {`{"schema_version": 0}`, "no schema_version"},
 		"a newer version":   {`{"schema_version": 3, "runs": "elsewhere"}`, "it has schema version 3 and this touchstone knows 2; use a newer touchstone"},
 		"something after":   {full + "{}", "after top-level value"},
-		"a wrong type":      {"{\"schema_version\": 1,\n \"runs\": [{\"id\": \"a\", \"trials\": [{\"seq\": \"one\"}]}]}", "line 2, column 46: runs.trials.seq is a JSON string, not int"},
+		"a wrong type":      {"{\"schema_version\": 1,\n \"runs\": [{\"id\": \"a\", \"state\": \"complete\", \"trials\": [{\"seq\": \"one\"}]}]}", "line 2, column 67: runs.trials.seq is a JSON string, not int"},
 		"a cut document":    {full[:strings.Index(full, `"hostname"`)], "line 24, column 4: unexpected end of JSON input: the document is truncated; export or copy it again"},
 		"a line of control": {strings.Replace(full, `"cpu": "Example CPU"`, `"cpu": "\u001b[2J"`, 1), `the cpu ("\x1b[2J") has a control character`},
 		"a named control":   {strings.ReplaceAll(full, `"oci/kata"`, `"oci/\u009b"`), `the name of a target ("oci/\u009b") has a control character`},

@@ -1,7 +1,6 @@
 package result
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"unicode"
@@ -19,7 +18,7 @@ func renames() []Rename {
 	}
 }
 
-// Upgrade brings a run of an earlier schema version to SchemaVersion, in place. Decode calls it for documents and the store calls
+// Upgrade brings a run of an earlier schema version to SchemaVersion, in place. Read calls it for documents and the store calls
 // it for its rows, so there is one upgrade path. It returns the renamed metrics of the run's benchmarks, for a caller with separate
 // samples. A second call changes nothing.
 func (r *Run) Upgrade() []Rename {
@@ -40,38 +39,23 @@ func (r *Run) Upgrade() []Rename {
 		}
 	}
 	for i := range r.Trials {
-		t := &r.Trials[i]
-		for _, rename := range done {
-			if t.Benchmark != rename.Benchmark {
-				continue
-			}
-			for j := range t.Samples {
-				if s := &t.Samples[j]; s.Metric == rename.Old {
-					s.Metric = rename.New
-				}
-			}
-		}
+		r.Trials[i].rename(done)
 	}
 	return done
 }
 
-// upgrade brings a document of version 1 to SchemaVersion. There the caveats of a run had the key "limits"; data is the
-// document as it was read.
-func (d *Document) upgrade(data []byte) error {
-	var old struct {
-		Runs []struct {
-			Limits []string `json:"limits"`
-		} `json:"runs"`
+// rename renames the metrics of the samples.
+func (t *Trial) rename(renames []Rename) {
+	for _, rename := range renames {
+		if t.Benchmark != rename.Benchmark {
+			continue
+		}
+		for j := range t.Samples {
+			if s := &t.Samples[j]; s.Metric == rename.Old {
+				s.Metric = rename.New
+			}
+		}
 	}
-	if err := json.Unmarshal(data, &old); err != nil {
-		return err
-	}
-	d.Schema = SchemaVersion
-	for i := range d.Runs {
-		d.Runs[i].Caveats = old.Runs[i].Limits
-		d.Runs[i].Upgrade()
-	}
-	return nil
 }
 
 // describe completes the targets, benchmarks and metrics of a run, which did not describe themselves in version 1 of the schema. It

@@ -74,6 +74,9 @@ func (r Run) WithoutTexts() Run {
 	return r.withTexts(func(string) string { return "" })
 }
 
+// WithoutTexts is Run.WithoutTexts for one trial.
+func (t Trial) WithoutTexts() Trial { return t.withTexts(func(string) string { return "" }) }
+
 // withTexts returns a trial with changed texts: its reason, its output and its conditions.
 func (t Trial) withTexts(change func(string) string) Trial {
 	t.Reason, t.Output = change(t.Reason), change(t.Output)

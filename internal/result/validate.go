@@ -307,7 +307,7 @@ func fieldsOf[T any](v any) iter.Seq2[string, T] {
 const maxText = 10_000
 
 // validateText refuses control characters and overlong text in fields that reports print on one line. Output of programs, plans,
-// reasons and advice have their own lines and may contain anything: reports remove their control characters.
+// reasons and advice have their own lines and may contain anything: reports remove their control characters. It does not look at trials.
 func (r *Run) validateText() error {
 	var l lines
 	l.check(r.Name, "the name")
@@ -351,12 +351,15 @@ func (r *Run) validateText() error {
 		l.check(i.Name, "the name of an image")
 		l.check(i.Digest, "the digest of image %s", i.Name)
 	}
-	for i := range r.Trials {
-		t := &r.Trials[i]
-		l.check(t.Params, "the params of trial %d", t.Seq)
-		for _, p := range t.Phases {
-			l.check(p.Name, "the name of a phase of trial %d", t.Seq)
-		}
+	return l.err
+}
+
+// validateText is Run.validateText for a trial.
+func (t *Trial) validateText() error {
+	var l lines
+	l.check(t.Params, "the params of trial %d", t.Seq)
+	for _, p := range t.Phases {
+		l.check(p.Name, "the name of a phase of trial %d", t.Seq)
 	}
 	return l.err
 }

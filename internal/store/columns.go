@@ -103,13 +103,13 @@ func (t table[T]) insert(ctx context.Context, tx *sql.Tx, items []T, owner func(
 }
 
 // query calls add for each row, with the integer in the column key. from follows FROM and has one parameter.
-func (t table[T]) query(ctx context.Context, tx *sql.Tx, key, from string, parameter any, add func(key int64, item T)) error {
+func (t table[T]) query(ctx context.Context, tx *sql.Tx, key, from string, parameter any, add func(key int64, item T) error) error {
 	return each(ctx, tx, func(scan scan) error {
 		var item T
 		var number int64
 		err := scan(append([]any{&number}, t.values(&item)...)...)
 		if err == nil {
-			add(number, item)
+			err = add(number, item)
 		}
 		return err
 	}, "SELECT "+key+", "+t.columns+" FROM "+from, parameter)
@@ -118,10 +118,20 @@ func (t table[T]) query(ctx context.Context, tx *sql.Tx, key, from string, param
 // ofTrials appends the rows of a run's trials to the lists of their trials.
 func (t table[T]) ofTrials(ctx context.Context, tx *sql.Tx, run int64, list func(trial int64) *[]T) error {
 	from := fmt.Sprintf("trial JOIN %s ON %[1]s.trial = trial.key WHERE run = ? ORDER BY seq, ord", t.name)
-	return t.query(ctx, tx, "trial", from, run, func(key int64, item T) {
+	return t.query(ctx, tx, "trial", from, run, func(key int64, item T) error {
 		items := list(key)
 		*items = append(*items, item)
+		return nil
 	})
+}
+
+// ofTrial returns the rows of one trial.
+func (t table[T]) ofTrial(ctx context.Context, tx *sql.Tx, trial int64) (items []T, err error) {
+	err = t.query(ctx, tx, "trial", t.name+" WHERE trial = ? ORDER BY ord", trial, func(_ int64, item T) error {
+		items = append(items, item)
+		return nil
+	})
+	return items, err
 }
 
 // timeLayout is RFC 3339 in UTC with a fixed number of digits, so times sort as text.

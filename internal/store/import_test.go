@@ -13,6 +13,29 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
+// importRuns imports runs like a document with them.
+func importRuns(t testing.TB, s *store.Store, runs ...result.Run) (added []bool, err error) {
+	t.Helper()
+	return s.Import(t.Context(), func(v result.Visitor) error {
+		for _, run := range runs {
+			facts := run
+			facts.Trials = nil
+			if err := v.Begin(facts); err != nil {
+				return err
+			}
+			for _, trial := range run.Trials {
+				if err := v.Trial(trial); err != nil {
+					return err
+				}
+			}
+			if err := v.End(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // withTrials is a run with n trials.
 func withTrials(id string, n int) result.Run {
 	run := emptyRun(id, 0)
@@ -31,13 +54,13 @@ func TestImportAgain(t *testing.T) {
 	odd.Trials[0].Conditions = map[string]string{}
 	odd.Started = odd.Started.In(time.FixedZone("elsewhere", 3600))
 	for i, want := range [][]bool{{true, true}, {false, false}} {
-		added, err := s.Import(t.Context(), full, odd)
+		added, err := importRuns(t, s, full, odd)
 		must(t, err)
 		if !slices.Equal(added, want) {
 			t.Errorf("import %d added %v, want %v", i+1, added, want)
 		}
 	}
-	added, err := s.Import(t.Context(), withTrials("new", 1), full)
+	added, err := importRuns(t, s, withTrials("new", 1), full)
 	must(t, err)
 	if !slices.Equal(added, []bool{true, false}) {
 		t.Errorf("of a new run and one that is there %v were added", added)
@@ -54,11 +77,11 @@ func TestImportConflict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
-			_, err := s.Import(t.Context(), withTrials("a", 2))
+			_, err := importRuns(t, s, withTrials("a", 2))
 			must(t, err)
 			other := withTrials("a", 2)
 			change(&other)
-			if _, err := s.Import(t.Context(), withTrials("b", 1), other, withTrials("c", 1)); !errors.Is(err, store.ErrConflict) {
+			if _, err := importRuns(t, s, withTrials("b", 1), other, withTrials("c", 1)); !errors.Is(err, store.ErrConflict) {
 				t.Fatalf("Import gives %v, want a conflict", err)
 			}
 			run, err := s.Run(t.Context(), "a")
@@ -81,7 +104,7 @@ func TestImportedRunsCannotResume(t *testing.T) {
 	record(t, s, emptyRun("own", 0), 1)
 	foreign := withTrials("foreign", 1)
 	foreign.State = result.Interrupted
-	_, err := s.Import(t.Context(), foreign)
+	_, err := importRuns(t, s, foreign)
 	must(t, err)
 	for id, want := range map[string]bool{"own": false, "foreign": true} {
 		imported, err := s.Imported(t.Context(), id)
@@ -105,7 +128,7 @@ func TestImportedRunsCannotResume(t *testing.T) {
 	// An import of the user's own run does not mark it as imported.
 	own, err := s.Run(t.Context(), "own")
 	must(t, err)
-	_, err = s.Import(t.Context(), own)
+	_, err = importRuns(t, s, own)
 	must(t, err)
 	if imported, err := s.Imported(t.Context(), "own"); err != nil || imported {
 		t.Errorf("the user's own run is imported: %v, %v", imported, err)
@@ -117,7 +140,7 @@ func TestImportRefusesUnfitRuns(t *testing.T) {
 	bad := withTrials("bad", 1)
 	bad.State = "odd"
 	for name, run := range map[string]result.Run{"an invalid run": bad, "the name of the newest": emptyRun("LATEST", 0)} {
-		if _, err := s.Import(t.Context(), emptyRun("good", 0), run); err == nil {
+		if _, err := importRuns(t, s, emptyRun("good", 0), run); err == nil {
 			t.Errorf("%s was imported", name)
 		}
 	}

@@ -68,7 +68,7 @@ func TestImportedRunIsNotRunning(t *testing.T) {
 	s := newStore(t)
 	run := emptyRun("a", 0)
 	for range 2 { // the second time it is there already
-		_, err := s.Import(t.Context(), run)
+		_, err := importRuns(t, s, run)
 		must(t, err)
 	}
 	if got := stateOf(t, s.Path()); got != result.Interrupted {

@@ -106,14 +106,18 @@ func (s *Store) readRef(ctx context.Context, ref string) (run result.Run, import
 
 func readRun(ctx context.Context, tx *sql.Tx, id string) (run result.Run, err error) {
 	var runKey int64
-	err = runTable.query(ctx, tx, "key", "run WHERE id = ?", id, func(key int64, r result.Run) { runKey, run = key, r })
+	err = runTable.query(ctx, tx, "key", "run WHERE id = ?", id, func(key int64, r result.Run) error {
+		runKey, run = key, r
+		return nil
+	})
 	if err != nil {
 		return result.Run{}, err
 	}
 	at := map[int64]int{} // index in run.Trials by key
-	err = trialTable.query(ctx, tx, "key", "trial WHERE run = ? ORDER BY seq", runKey, func(key int64, t result.Trial) {
+	err = trialTable.query(ctx, tx, "key", "trial WHERE run = ? ORDER BY seq", runKey, func(key int64, t result.Trial) error {
 		at[key] = len(run.Trials)
 		run.Trials = append(run.Trials, t)
+		return nil
 	})
 	if err != nil {
 		return result.Run{}, err
@@ -124,6 +128,21 @@ func readRun(ctx context.Context, tx *sql.Tx, id string) (run result.Run, err er
 		distributionTable.ofTrials(ctx, tx, runKey, func(key int64) *[]result.Distribution { return &run.Trials[at[key]].Distributions }),
 		timelineTable.ofTrials(ctx, tx, runKey, func(key int64) *[]result.Timeline { return &run.Trials[at[key]].Timelines }),
 	)
+}
+
+// eachTrial calls do for each trial of a run, in the order of their execution. It holds one trial at a time.
+func eachTrial(ctx context.Context, tx *sql.Tx, run int64, do func(*result.Trial) error) error {
+	return trialTable.query(ctx, tx, "key", "trial WHERE run = ? ORDER BY seq", run, func(key int64, t result.Trial) (err error) {
+		var errs [4]error
+		t.Phases, errs[0] = phaseTable.ofTrial(ctx, tx, key)
+		t.Samples, errs[1] = sampleTable.ofTrial(ctx, tx, key)
+		t.Distributions, errs[2] = distributionTable.ofTrial(ctx, tx, key)
+		t.Timelines, errs[3] = timelineTable.ofTrial(ctx, tx, key)
+		if err := errors.Join(errs[:]...); err != nil {
+			return err
+		}
+		return do(&t)
+	})
 }
 
 // read calls do in a read-only transaction, which sees a consistent snapshot.

@@ -102,7 +102,7 @@ func TestRunComesBackWhole(t *testing.T) {
 	want := fullRun(t)
 	for name, put := range map[string]func(*store.Store) error{
 		"import": func(s *store.Store) error {
-			_, err := s.Import(t.Context(), want)
+			_, err := importRuns(t, s, want)
 			return err
 		},
 		"create and append": func(s *store.Store) error {
@@ -213,7 +213,7 @@ func TestImportIsAllOrNothing(t *testing.T) {
 	for seq := 1; seq <= 1000; seq++ {
 		run.Trials = append(run.Trials, okTrial(seq))
 	}
-	if _, err := s.Import(t.Context(), emptyRun("b", 0), run); !errors.Is(err, store.ErrFull) {
+	if _, err := importRuns(t, s, emptyRun("b", 0), run); !errors.Is(err, store.ErrFull) {
 		t.Fatalf("Import into a file that must not grow: %v", err)
 	}
 	runs, err := s.Runs(t.Context())

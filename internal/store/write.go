@@ -1,11 +1,14 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io/fs"
 	"os"
 	"strings"
@@ -23,23 +26,15 @@ func (s *Store) Create(ctx context.Context, run result.Run) error {
 	}
 	err := fit(&run)
 	if err == nil {
-		err = s.writeLocked(ctx, run.ID, func(tx *sql.Tx) error { return insertRun(ctx, tx, &run, false) })
+		err = s.writeLocked(ctx, run.ID, func(tx *sql.Tx) error {
+			_, err := runTable.insert(ctx, tx, []result.Run{run}, func(int) []any { return []any{false} })
+			return err
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("record run %q: %w", run.ID, s.explain(err))
 	}
 	return nil
-}
-
-// insertRun records a run with its trials. A recorded id is ErrExists.
-func insertRun(ctx context.Context, tx *sql.Tx, run *result.Run, imported bool) error {
-	key, err := runTable.insert(ctx, tx, []result.Run{*run}, func(int) []any { return []any{imported} })
-	for i := range run.Trials {
-		if err == nil {
-			err = insertTrial(ctx, tx, key, run.Trials[i:i+1])
-		}
-	}
-	return err
 }
 
 // insertTrial records a list of one trial.
@@ -209,68 +204,111 @@ var (
 	ErrImported = errors.New("it was imported and can only be resumed on its own machine; start a new run")
 )
 
-// Import records runs of other machines, with their trials, all or none of them. It reports for each run whether it is new. A
-// recorded run with the same content stays as it is. A recorded run with other content is an ErrConflict. The runs must come from
-// result.Decode.
-func (s *Store) Import(ctx context.Context, runs ...result.Run) (added []bool, err error) {
-	for i := range runs {
-		if err := fit(&runs[i]); err != nil {
-			return nil, fmt.Errorf("import run %q: %w", runs[i].ID, err)
-		}
-	}
-	added = make([]bool, len(runs))
+// Import records runs of other machines, with their trials, all or none of them. read passes the runs, like result.Read, and an error of
+// read ends the import. Import reports for each run whether it is new. A recorded run with the same content stays as it is. A recorded
+// run with other content is an ErrConflict.
+func (s *Store) Import(ctx context.Context, read func(result.Visitor) error) (added []bool, err error) {
+	i := importer{ctx: ctx}
 	err = s.write(ctx, func(tx *sql.Tx) error {
-		for i := range runs {
-			is, err := importRun(ctx, tx, &runs[i])
-			if err != nil {
-				return fmt.Errorf("import run %q: %w", runs[i].ID, err)
-			}
-			added[i] = is
-		}
-		return nil
+		i.tx = tx
+		return read(&i)
 	})
 	if err != nil {
 		return nil, s.explain(err)
 	}
-	return added, nil
+	return i.added, nil
 }
 
-func importRun(ctx context.Context, tx *sql.Tx, run *result.Run) (added bool, err error) {
-	err = insertRun(ctx, tx, run, true)
-	if !errors.Is(err, ErrExists) {
-		return err == nil, err
-	}
-	there, err := readRun(ctx, tx, run.ID)
-	if err != nil {
-		return false, err
-	}
-	old, err := digest(&there)
-	if err != nil {
-		return false, err
-	}
-	now, err := digest(run)
-	if err != nil {
-		return false, err
-	}
-	if old != now {
-		return false, ErrConflict
-	}
-	return false, nil
+// importer records the runs that it visits. It holds one trial at a time.
+type importer struct {
+	ctx   context.Context
+	tx    *sql.Tx
+	added []bool
+
+	run    result.Run // without trials
+	key    int64
+	digest hash.Hash // nil for a new run
 }
 
-// digest identifies the content of a run. Texts do not count, since an export may hide values in them. It hashes a document with only this run, since there absent lists and times of other zones
-// have one spelling. Earlier versions exported a killed run as running.
-func digest(run *result.Run) (sum [sha256.Size]byte, err error) {
-	h := sha256.New()
-	alike := run.WithoutTexts()
+// Begin implements result.Visitor.
+func (i *importer) Begin(run result.Run) error {
+	i.run, i.digest = run, nil
+	err := fit(&run)
+	if err == nil {
+		i.key, err = runTable.insert(i.ctx, i.tx, []result.Run{run}, func(int) []any { return []any{true} })
+	}
+	if errors.Is(err, ErrExists) {
+		i.digest, err = newDigest(&run)
+	}
+	i.added = append(i.added, i.digest == nil)
+	return i.explain(err)
+}
+
+// Trial implements result.Visitor.
+func (i *importer) Trial(trial result.Trial) error {
+	if i.digest != nil {
+		return i.explain(digestTrial(i.digest, &trial))
+	}
+	err := i.run.ValidateTrial(&trial)
+	if err == nil {
+		err = insertTrial(i.ctx, i.tx, i.key, []result.Trial{trial})
+	}
+	return i.explain(err)
+}
+
+// End implements result.Visitor.
+func (i *importer) End() error {
+	if i.digest == nil {
+		return nil
+	}
+	there, err := storedDigest(i.ctx, i.tx, i.run.ID)
+	if err == nil && !bytes.Equal(there, i.digest.Sum(nil)) {
+		err = ErrConflict
+	}
+	return i.explain(err)
+}
+
+func (i *importer) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("import run %q: %w", i.run.ID, err)
+}
+
+// storedDigest returns the digest of a recorded run.
+func storedDigest(ctx context.Context, tx *sql.Tx, id string) ([]byte, error) {
+	var key int64
+	var run result.Run
+	err := runTable.query(ctx, tx, "key", "run WHERE id = ?", id, func(k int64, r result.Run) error {
+		key, run = k, r
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	digest, err := newDigest(&run)
+	if err != nil {
+		return nil, err
+	}
+	err = eachTrial(ctx, tx, key, func(t *result.Trial) error { return digestTrial(digest, t) })
+	return digest.Sum(nil), err
+}
+
+// newDigest returns a digest of the content of a run, without its trials. Texts do not count, since an export may hide values in them.
+// Absent lists and times of other zones have one spelling. Earlier versions exported a killed run as running.
+func newDigest(run *result.Run) (hash.Hash, error) {
+	alike := run.WithoutTexts().Canonical()
+	alike.Trials = nil
 	if alike.State == result.Killed {
 		alike.State = result.Running
 	}
-	if err := result.Encode(h, result.Document{Runs: []result.Run{alike}}); err != nil {
-		return sum, err
-	}
-	copy(sum[:], h.Sum(nil))
-	return sum, nil
+	digest := sha256.New()
+	return digest, json.NewEncoder(digest).Encode(alike)
+}
+
+// digestTrial adds a trial to the digest of its run.
+func digestTrial(digest hash.Hash, trial *result.Trial) error {
+	return json.NewEncoder(digest).Encode(trial.WithoutTexts().Canonical())
 }
 
 // Imported reports whether a run was imported. It requires the whole id. An unknown run is an *IDError.

@@ -259,7 +259,7 @@ func TestRegistryCountsServedBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	url := "http://" + r.Addr() + "/v2/touchstone/run1/fresh/blobs/" + hash.String()
+	url := "http://" + r.Addr() + "/v2/" + parsed.Context().RepositoryStr() + "/blobs/" + hash.String()
 	ask(t, http.MethodHead, url, nil)
 	if served, _ := r.Served(ref); served != 0 {
 		t.Errorf("after HEAD: %d bytes", served)

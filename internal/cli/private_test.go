@@ -11,8 +11,8 @@ import (
 
 // TestFilesArePrivate: other users cannot read results, reports and exports, whatever the umask.
 func TestFilesArePrivate(t *testing.T) {
+	dir := t.TempDir() // a folder that all users can change is refused
 	defer unix.Umask(unix.Umask(0))
-	dir := t.TempDir()
 	plan := "version: 1\ntargets: [fake/a]\nbenchmarks: [operations.container.lifecycle]\nblocks: 1\nwarmup: 0\nexport: run.json\n"
 	file := filepath.Join(t.TempDir(), "plan.yaml")
 	if err := os.WriteFile(file, []byte(plan), 0o600); err != nil {

@@ -75,7 +75,7 @@ func TestGivenUp(t *testing.T) {
 		{"fake/bad@fail=create", 0, "fffs"},
 		{"fake/bad@fail=create", 2, "FFfs"},
 		{"fake/bad@fail=create", 4, "FFFS"},
-		{"fake/bad@hang=start", 0, "tts"},
+		{"fake/bad@hang=start#1+start#2", 0, "tts"}, // the try-out works
 		{"fake/bad@fail=create#1+create#2+create#4+create#5", 0, "ffoffooo"},
 		{"fake/bad@fail=create#1+create#3+create#4,hang=create#2", 0, "ftfs"},
 	} {
@@ -133,9 +133,11 @@ func after(l *harness) map[string][2]int {
 	for _, benchmark := range []string{"test.one.x", "test.two.x"} {
 		var blocks [2]int
 		for _, trial := range l.trials {
-			if trial.Benchmark == benchmark && trial.Warmup {
+			switch {
+			case trial.Benchmark != benchmark || trial.Status == result.Skipped:
+			case trial.Warmup:
 				blocks[0]++
-			} else if trial.Benchmark == benchmark {
+			default:
 				blocks[1]++
 			}
 		}
@@ -155,10 +157,11 @@ func TestBudget(t *testing.T) {
 		cut     string
 	}{
 		{"enough", time.Second, 1, false, map[string][2]int{"test.one.x": {1, 3}, "test.two.x": {1, 3}}, ""},
-		{"of a moment", 1, 0, false, map[string][2]int{"test.one.x": {0, 1}, "test.two.x": {0, 1}}, "the budget of 1ns ended after 1 of 3 blocks"},
-		{"of a moment with warm-up", 1, 3, false, map[string][2]int{"test.one.x": {1, 1}, "test.two.x": {1, 1}}, "the budget of 1ns ended after 1 of 3 blocks"},
-		{"in a round", 60 * ms, 0, false, map[string][2]int{"test.one.x": {0, 2}, "test.two.x": {0, 1}}, "the budget of 60ms ended after 1 of 3 blocks"},
-		{"in warm-up", 60 * ms, 3, false, map[string][2]int{"test.one.x": {2, 1}, "test.two.x": {1, 1}}, "the budget of 60ms ended after 1 of 3 blocks"},
+		{"of a moment", 1, 0, false, map[string][2]int{"test.one.x": {}, "test.two.x": {}}, "the budget of 1ns ended after 0 of 3 blocks"},
+		{"of a moment with warm-up", 1, 3, false, map[string][2]int{"test.one.x": {}, "test.two.x": {}}, "the budget of 1ns ended after 0 of 3 blocks"},
+		{"in a trial", 30 * ms, 0, false, map[string][2]int{"test.one.x": {0, 1}, "test.two.x": {}}, "the budget of 30ms ended after 0 of 3 blocks"},
+		{"in a round", 65 * ms, 0, false, map[string][2]int{"test.one.x": {0, 2}, "test.two.x": {0, 1}}, "the budget of 65ms ended after 1 of 3 blocks"},
+		{"in warm-up", 120 * ms, 3, false, map[string][2]int{"test.one.x": {2, 1}, "test.two.x": {1, 1}}, "the budget of 120ms ended after 1 of 3 blocks"},
 		{
 			"in the search for precision", 200 * ms, 0, true,
 			map[string][2]int{"test.one.x": {0, 5}, "test.two.x": {0, 4}},
@@ -179,6 +182,14 @@ func TestBudget(t *testing.T) {
 			}
 			if got := strings.Join(out.Caveats, "\n"); got != tt.cut {
 				t.Errorf("cut %q, want %q", got, tt.cut)
+			}
+			for _, trial := range l.trials {
+				if want := fmt.Sprintf("the budget of %v ended before its first measured trial", tt.budget); trial.Status == result.Skipped && trial.Reason != want {
+					t.Errorf("%s was skipped because %q, want %q", trial.Benchmark, trial.Reason, want)
+				}
+			}
+			if got, want := out.Counts[result.Skipped], strings.Count(fmt.Sprint(after(l)), "0]"); got != want {
+				t.Errorf("%d benchmarks were skipped, and %d have no measured block", got, want)
 			}
 		})
 	}

@@ -120,17 +120,8 @@ func (r *run) pull(ctx context.Context, image bench.Image, t Target) error {
 	return nil
 }
 
-// removeImages removes the pulled images, also if the run is interrupted: the user's own engines outlive the run.
-func (r *run) removeImages(ctx context.Context) {
-	for _, p := range r.pulled {
-		if err := r.removeImage(ctx, p.engine, p.ref); err != nil {
-			r.out.Caveats = append(r.out.Caveats, fmt.Sprintf("the image %s stays with %s: %v", p.ref, p.target, err))
-		}
-	}
-}
-
 func (r *run) removeImage(ctx context.Context, p engine.Puller, ref string) error {
-	return r.limit(context.WithoutCancel(ctx), "the removal of an image", r.CallLimit, func(ctx context.Context) error {
+	return r.limit(context.WithoutCancel(ctx), "the removal of an image", r.patience(), func(ctx context.Context) error {
 		return p.RemoveImage(ctx, ref)
 	})
 }

@@ -102,8 +102,8 @@ func (r *run) series(i, blocks int) [][]float64 {
 	return slices.Collect(maps.Values(all))
 }
 
-// spent reports whether the budget has ended.
-func (r *run) spent() bool { return r.Budget > 0 && r.elapsed() >= r.Budget }
+// spent reports whether a part of the budget has ended.
+func (r *run) spent(part time.Duration) bool { return r.Budget > 0 && r.elapsed() >= part }
 
 // elapsed is the time that the run has taken, the trials of earlier processes included.
 func (r *run) elapsed() time.Duration { return r.earlier + r.Clock.Now().Sub(r.began) }

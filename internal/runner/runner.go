@@ -69,9 +69,10 @@ type Config struct {
 	// measured blocks.
 	Warmup int
 	Stop   stats.StopRule
-	// Budget is the longest time for the run, the trials in Done included: no block begins after it. 0 is no limit.
-	// Every benchmark gets at least one block.
-	Budget                time.Duration
+	// Budget is the longest time for the run, the trials in Done included. A trial that is under way at its end does not count, and
+	// its clean-up takes at most a CallLimit. Warm-up takes at most half of the budget. 0 is no limit.
+	Budget time.Duration
+	// TrialLimit bounds a trial without its clean-up, CallLimit one call of an engine.
 	TrialLimit, CallLimit time.Duration
 	// Done are the trials that an earlier process recorded for this run.
 	Done []result.Trial
@@ -172,8 +173,10 @@ type run struct {
 	trials  map[int][]result.Trial // for the stop rule: by index of work, without warm-up
 	ready   map[int]bool           // by index of work: the stop rule needs no more blocks
 	pulled  []pulled
+	left    []leftover      // the objects of trials that no clean-up has removed yet
 	group   *cgroup.Group   // of the whole run; nil without cgroups
 	units   map[string]unit // by target: the cost of one container, once it is known
+	breaker breaker
 	pace    pace
 	out     Outcome
 }
@@ -196,7 +199,7 @@ func (s streak) over() bool {
 func Run(ctx context.Context, config Config) (Outcome, error) {
 	r := &run{
 		Config: config, began: config.Clock.Now(), done: map[slot]bool{}, over: map[result.Cell]bool{}, failed: map[result.Cell]streak{},
-		trials: map[int][]result.Trial{}, ready: map[int]bool{}, units: map[string]unit{}, out: Outcome{Counts: map[result.Status]int{}},
+		trials: map[int][]result.Trial{}, ready: map[int]bool{}, units: map[string]unit{}, breaker: newBreaker(), out: Outcome{Counts: map[result.Status]int{}},
 	}
 	for _, t := range r.Done {
 		r.note(t)
@@ -209,9 +212,14 @@ func Run(ctx context.Context, config Config) (Outcome, error) {
 	if err := r.skips(); err != nil {
 		return r.out, err
 	}
-	err := r.rounds(ctx)
-	r.removeImages(ctx)
+	limited, cancel := r.withBudget(ctx)
+	defer cancel()
+	complete, err := r.rounds(limited)
 	r.out.Interrupted = ctx.Err() != nil
+	if err == nil && !complete && !r.out.Interrupted {
+		err = r.cut()
+	}
+	r.removeRest(ctx)
 	return r.out, err
 }
 
@@ -277,8 +285,8 @@ func (r *run) skip(at slot, reason string) error {
 	})
 }
 
-// rounds executes a block of each benchmark in turn until all have enough.
-func (r *run) rounds(ctx context.Context) error {
+// rounds executes a block of each benchmark in turn until all have enough. It returns false if ctx ended before.
+func (r *run) rounds(ctx context.Context) (complete bool, err error) {
 	for n := 0; ; n++ {
 		worked := false
 		for i := range r.Work {
@@ -289,26 +297,16 @@ func (r *run) rounds(ctx context.Context) error {
 			if !warmup && r.enough(i, block) {
 				continue
 			}
-			if ctx.Err() != nil {
-				return nil
-			}
 			worked = true
-			if !r.remains(r.Work[i], block, warmup) {
+			if !r.remains(r.Work[i], block, warmup) || warmup && r.spent(r.Budget/2) {
 				continue
 			}
-			if block > 0 && r.spent() {
-				if warmup {
-					continue // every benchmark gets at least one measured block
-				}
-				r.cut(block)
-				return nil
-			}
-			if err := r.block(ctx, i, block, warmup); err != nil {
-				return err
+			if complete, err := r.block(ctx, i, block, warmup); err != nil || !complete {
+				return false, err
 			}
 		}
 		if !worked {
-			return nil
+			return true, nil
 		}
 	}
 }
@@ -321,21 +319,8 @@ func (r *run) remains(w plan.Work, block int, warmup bool) bool {
 	})
 }
 
-// cut records that the budget ended before a block.
-func (r *run) cut(block int) {
-	planned := 0
-	for i := range r.Work {
-		planned = max(planned, r.stop(i).Min)
-	}
-	text := fmt.Sprintf("the budget of %v ended after %d of %d blocks", r.Budget, block, planned)
-	if block >= planned {
-		text = fmt.Sprintf("the budget of %v ended after %d blocks, before all results reached the requested precision", r.Budget, block)
-	}
-	r.out.Caveats = append(r.out.Caveats, text)
-}
-
-// block executes one trial on each target, in the order that follows from the seed.
-func (r *run) block(ctx context.Context, i, block int, warmup bool) error {
+// block executes one trial on each target, in the order that follows from the seed. It returns false if ctx ended before.
+func (r *run) block(ctx context.Context, i, block int, warmup bool) (complete bool, err error) {
 	w := r.Work[i]
 	for _, n := range r.order(w, block, warmup) {
 		t := r.Targets[n]
@@ -345,11 +330,11 @@ func (r *run) block(ctx context.Context, i, block int, warmup bool) error {
 			continue
 		}
 		if ctx.Err() != nil {
-			return nil
+			return false, nil
 		}
-		if r.failed[cell].over() {
-			if err := r.giveUp(at); err != nil {
-				return err
+		if reason := r.stopped(cell); reason != "" {
+			if err := r.skip(at, reason); err != nil {
+				return false, err
 			}
 			continue
 		}
@@ -359,14 +344,15 @@ func (r *run) block(ctx context.Context, i, block int, warmup bool) error {
 		trial.Cell, trial.Block, trial.Warmup = cell, block, warmup
 		if !counts {
 			r.seq--
-			return nil
+			return false, nil
 		}
 		if err := r.record(trial); err != nil {
-			return err
+			return false, err
 		}
 		r.Observer.Ended(trial)
+		r.checkUp(ctx, t)
 	}
-	return nil
+	return true, nil
 }
 
 // attempt executes a trial after it has checked that its containers fit on the host, and has pulled the image.
@@ -381,15 +367,23 @@ func (r *run) attempt(ctx context.Context, w plan.Work, t Target, seq int) (_ re
 		out.Status, out.Reason = statusOf(err)
 		return out, ctx.Err() == nil
 	}
-	return r.execute(ctx, w, t.Engine, seq)
+	out, counts := r.execute(ctx, w, t, r.asTrial(seq))
+	out.Seq = seq
+	return out, counts
 }
 
-// giveUp records that a cell has no further trials.
-func (r *run) giveUp(at slot) error {
-	s := r.failed[at.Cell]
-	reason := fmt.Sprintf("given up after %d consecutive trials without success", s.failures+s.timeouts)
-	r.out.Caveats = append(r.out.Caveats, fmt.Sprintf("%s on %s was %s", at.Benchmark, at.Target, reason))
-	return r.skip(at, reason)
+// stopped returns the reason why a cell has no further trials; empty if it has. The first reason of a cell is a caveat.
+func (r *run) stopped(cell result.Cell) (reason string) {
+	if reason := r.breaker.quarantined[cell.Target]; reason != "" {
+		return reason
+	}
+	s := r.failed[cell]
+	if !s.over() {
+		return ""
+	}
+	reason = fmt.Sprintf("given up after %d consecutive trials without success", s.failures+s.timeouts)
+	r.out.Caveats = append(r.out.Caveats, fmt.Sprintf("%s on %s was %s", cell.Benchmark, cell.Target, reason))
+	return reason
 }
 
 // order is the order of the targets in a block.

@@ -108,13 +108,13 @@ func TestBudgetCountsEarlierTrials(t *testing.T) {
 	spent.config.Budget = 50 * ms
 	out = spent.ok()
 	if len(spent.trials) > 0 {
-		t.Errorf("a run that has spent its budget has %d more trials after %v", len(spent.trials), 5*23*time.Millisecond)
+		t.Errorf("a run that has spent its budget has %d more trials after %v", len(spent.trials), 4*23*time.Millisecond)
 	}
-	if diff := cmp.Diff([]string{"the budget of 50ms ended after 5 of 100 blocks"}, out.Caveats); diff != "" {
+	if diff := cmp.Diff([]string{"the budget of 50ms ended after 4 of 100 blocks"}, out.Caveats); diff != "" {
 		t.Errorf("caveats of a run that has spent its budget (-want +got):\n%s", diff)
 	}
 	complete := second.again()
-	complete.config.Stop.Min, complete.config.Budget = 5, 50*ms
+	complete.config.Stop.Min, complete.config.Budget = 4, 50*ms
 	if out := complete.ok(); len(out.Caveats) > 0 {
 		t.Errorf("a complete run that has spent its budget has the caveats %q", out.Caveats)
 	}
@@ -143,7 +143,7 @@ func TestBudgetCutsBlocksOfOneBenchmark(t *testing.T) {
 	l.config.Stop, l.config.Budget = stats.StopRule{Min: 2, Max: 2}, 60*ms
 	l.work("test.one.x", live)
 	l.config.Work[0].Blocks = 9
-	if diff := cmp.Diff([]string{"the budget of 60ms ended after 3 of 9 blocks"}, l.ok().Caveats); diff != "" {
+	if diff := cmp.Diff([]string{"the budget of 60ms ended after 2 of 9 blocks"}, l.ok().Caveats); diff != "" {
 		t.Errorf("caveats (-want +got):\n%s", diff)
 	}
 }

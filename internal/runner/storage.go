@@ -26,7 +26,7 @@ func (t trialStorage) Scratch(m bench.Medium) (string, error) {
 	if t.scratch == nil {
 		t.scratch = map[bench.Medium]string{}
 	}
-	t.scratch[m] = filepath.Join(parent, fmt.Sprintf("t%d", t.seq))
+	t.scratch[m] = filepath.Join(parent, t.name)
 	if err := os.MkdirAll(t.scratch[m], 0o700); err != nil {
 		return "", fmt.Errorf("make a directory for the trial: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -41,12 +40,29 @@ func (OutputLimitError) Error() string {
 // outputShown is the number of bytes that is kept of a failed trial's output.
 const outputShown = 4 << 10
 
+// attempt identifies one execution of a benchmark.
+type attempt struct {
+	// name is unique in the run. It is part of the names of all objects of the trial.
+	name string
+	// what is the trial in messages, limit its time limit.
+	what  string
+	limit time.Duration
+	// hurried is set if a call has exceeded its limit, so that the clean-up gives the next one less time.
+	hurried bool
+}
+
+// asTrial is the attempt of the trial with this number.
+func (r *run) asTrial(seq int) attempt {
+	return attempt{name: fmt.Sprintf("t%d", seq), what: "the trial", limit: r.TrialLimit}
+}
+
 // trial is one execution of a benchmark. It implements bench.Core; the parts of bench.Trial are in files of their own.
 type trial struct {
+	attempt
 	r         *run
 	work      plan.Work
+	target    string
 	engine    engine.Engine
-	seq       int
 	began     time.Time
 	group     *cgroup.Group
 	hostGroup *cgroup.Group // of processes outside the target; nil without such processes or without cgroups
@@ -105,7 +121,7 @@ func (t *trial) Spec(argv ...string) engine.Spec {
 	files := t.r.Images[t.work.Benchmark.Image]
 	return engine.Spec{
 		// The width is fixed: runsc accepts a prefix of an ID, and reports 1 and 10 as "ambiguous".
-		ID:        fmt.Sprintf("%s%s-t%d-%05d", engine.Prefix, t.r.RunID, t.seq, t.created),
+		ID:        fmt.Sprintf("%s%s-%s-%05d", engine.Prefix, t.r.RunID, t.name, t.created),
 		Rootfs:    files.Rootfs,
 		Image:     files.Ref,
 		Process:   engine.Process{Args: argv},
@@ -267,7 +283,19 @@ func phaseOf(name string, s bench.Span) result.Phase {
 
 // bounded gives one call its time limit.
 func (t *trial) bounded(ctx context.Context, what string, call func(context.Context) error) error {
-	return t.r.limit(ctx, what, t.r.CallLimit, call)
+	err := t.r.limit(ctx, what, t.r.CallLimit, call)
+	if timedOut(err) && ctx.Err() == nil {
+		t.mu.Lock()
+		t.hurried = true
+		t.mu.Unlock()
+	}
+	return err
+}
+
+// timedOut reports whether a limit was exceeded.
+func timedOut(err error) bool {
+	var limit *LimitError
+	return errors.As(err, &limit)
 }
 
 // limited adds the limit that was exceeded to an error: the callee may only know of a cancelled context.
@@ -317,11 +345,11 @@ func (t trialDetails) Timeline(l result.Timeline) {
 	t.mu.Unlock()
 }
 
-// execute runs the trial from set-up to clean-up. The second result is false if the user interrupted the trial, which
-// then does not count.
-func (r *run) execute(ctx context.Context, work plan.Work, eng engine.Engine, seq int) (result.Trial, bool) {
-	t := &trial{r: r, work: work, engine: eng, seq: seq, began: r.Clock.Now()}
-	out := result.Trial{Seq: seq, Started: t.began.UTC().Round(0)}
+// execute runs the trial from set-up to clean-up. The second result is false if ctx ended during the trial, which then does not
+// count.
+func (r *run) execute(ctx context.Context, work plan.Work, on Target, as attempt) (result.Trial, bool) {
+	t := &trial{attempt: as, r: r, work: work, target: on.Name, engine: on.Engine, began: r.Clock.Now()}
+	out := result.Trial{Started: t.began.UTC().Round(0)}
 	noise := r.Noise.Begin()
 	kills := r.oomKills()
 	self := selfCPU()
@@ -333,8 +361,15 @@ func (r *run) execute(ctx context.Context, work plan.Work, eng engine.Engine, se
 		err = t.run(ctx)
 	}
 	interrupted := err != nil && ctx.Err() != nil
+	removal := t.cleanUp(ctx)
+	if !interrupted {
+		r.breaker.note(on.Name, err, removal)
+	}
 	// A failed trial has no values, and a trial that was not cleaned up is not reliable.
-	cleanup := errors.Join(t.cleanUp(ctx), t.endMonitor(), t.endCost(), t.searchTraces(ctx))
+	cleanup := errors.Join(removal, t.endMonitor(), t.endCost())
+	if removal == nil {
+		cleanup = errors.Join(cleanup, t.searchTraces(ctx))
+	}
 	err = errors.Join(err, cleanup)
 	out.Self = selfCPU() - self
 	out.Host = noise(work.Benchmark.Waits)
@@ -370,13 +405,13 @@ func (t *trial) run(ctx context.Context) (err error) {
 			err = errors.Join(flood, err)
 		}
 	}()
-	return t.r.limit(ctx, "the trial", t.r.TrialLimit, func(ctx context.Context) error {
+	return t.r.limit(ctx, t.what, t.limit, func(ctx context.Context) error {
 		return t.work.Benchmark.Run(ctx, t.forBenchmark())
 	})
 }
 
 // groupName is the path of the trial's cgroup.
-func (t *trial) groupName() string { return fmt.Sprintf("/%s%s/t%d", engine.Prefix, t.r.RunID, t.seq) }
+func (t *trial) groupName() string { return fmt.Sprintf("/%s%s/%s", engine.Prefix, t.r.RunID, t.name) }
 
 // makeGroup creates a cgroup for all processes of the trial.
 func (t *trial) makeGroup() error {
@@ -391,49 +426,6 @@ func (t *trial) makeGroup() error {
 	}
 	t.group = g
 	return placer.SetCgroupParent(name)
-}
-
-// cleanUp removes everything that the benchmark left, also if the run is interrupted.
-func (t *trial) cleanUp(ctx context.Context) error {
-	ctx = context.WithoutCancel(ctx)
-	var errs []error
-	add := func(err error) {
-		if err != nil {
-			errs = append(errs, fmt.Errorf("clean up: %w", err))
-		}
-	}
-	remove := func(call func(context.Context) error) {
-		if err := t.bounded(ctx, "the clean-up", call); err != nil {
-			// The trial has failed. The second attempt keeps its leftovers from disturbing later trials.
-			add(errors.Join(err, t.bounded(ctx, "the clean-up", call)))
-		}
-	}
-	for _, c := range slices.Backward(t.containers) {
-		remove(c.Delete)
-	}
-	if puller, ok := t.engine.(engine.Puller); ok {
-		for _, ref := range t.pulled {
-			remove(func(ctx context.Context) error { return puller.RemoveImage(ctx, ref) })
-		}
-	}
-	for _, ref := range t.fresh {
-		t.r.Registry.Forget(ref)
-	}
-	if t.group != nil {
-		add(t.engine.(engine.CgroupPlacer).SetCgroupParent(""))
-		for _, g := range []*cgroup.Group{t.group, t.hostGroup} {
-			if g != nil {
-				add(t.bounded(ctx, "the clean-up", g.Destroy))
-			}
-		}
-	}
-	if t.r.EmptyHidden != nil {
-		add(t.r.EmptyHidden())
-	}
-	for _, dir := range t.scratch {
-		add(os.RemoveAll(dir))
-	}
-	return errors.Join(errs...)
 }
 
 // output is the end of the output of the trial's programs.

@@ -161,6 +161,7 @@ func TestFailures(t *testing.T) {
 		{"fake/a@start=2m", live, result.Timeout, "start took longer than its limit of 1m0s", ""},
 		{"fake/a@hang=wait", exit, result.Timeout, "the trial took longer than its limit of 1h0m0s", ""},
 		{"fake/a@hang=delete#1", live, result.Timeout, "the clean-up took longer than its limit of 1m0s", "ready\n"},
+		{"fake/a@hang=start#1+delete#1", live, result.Timeout, "the clean-up took longer than its limit of 10s", ""},
 		{"fake/a@fail=delete#1", live, result.Failed, "clean up: delete container", "ready\n"},
 		{"fake/a@fail=delete#1", func(ctx context.Context, t bench.Trial) error {
 			if err := live(ctx, t); err != nil {

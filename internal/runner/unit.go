@@ -43,7 +43,7 @@ func (r *run) crowd(ctx context.Context, w plan.Work, t Target) *result.Trial {
 	return nil
 }
 
-// measureUnit measures the cost of one idle container as a trial that is not recorded. Its number is 0, which no trial of the run has.
+// measureUnit measures the cost of one idle container as a trial that is not recorded.
 func (r *run) measureUnit(ctx context.Context, t Target) (unit, *result.Trial) {
 	var each unit
 	work := plan.Work{Benchmark: bench.Benchmark{
@@ -53,7 +53,7 @@ func (r *run) measureUnit(ctx context.Context, t Target) (unit, *result.Trial) {
 			return err
 		},
 	}}
-	out, _ := r.execute(ctx, work, t.Engine, 0)
+	out, _ := r.execute(ctx, work, t, r.asTrial(0)) // no trial of the run has this number
 	if out.Status != result.OK {
 		out.Reason = "measure the cost of one container: " + out.Reason
 		return unit{}, &out

@@ -1,0 +1,76 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// breaker is a circuit breaker for each target: a target that hangs takes the time of the others.
+//
+// After timeoutsTrusted timeouts of a target, in any of its trials, one minimal container must work. Otherwise the target is quarantined: it
+// has no further trials. We rejected a limit for timeouts alone. A runtime that is a hundred times slower than the others exceeds the limit of
+// some benchmarks and has good results in the rest.
+type breaker struct {
+	timeouts    map[string]int    // by target, since its last try-out
+	quarantined map[string]string // the reasons, by target
+	tryOuts     int
+}
+
+// timeoutsTrusted is the number of timeouts after which the try-out of a target is repeated. A trial whose clean-up times out too has two.
+const timeoutsTrusted = 2
+
+func newBreaker() breaker {
+	return breaker{timeouts: map[string]int{}, quarantined: map[string]string{}}
+}
+
+// note counts the timeouts of a trial: of its calls, and of its clean-up.
+func (b *breaker) note(target string, calls, cleanUp error) {
+	for _, err := range []error{calls, cleanUp} {
+		if timedOut(err) {
+			b.timeouts[target]++
+		}
+	}
+}
+
+// checkUp follows a trial. It repeats the try-out of a target after its timeouts, and quarantines the target if it fails.
+func (r *run) checkUp(ctx context.Context, t Target) {
+	timeouts := r.breaker.timeouts[t.Name]
+	if timeouts < timeoutsTrusted || ctx.Err() != nil {
+		return
+	}
+	err := r.tryOut(ctx, t)
+	if ctx.Err() != nil {
+		return
+	}
+	r.breaker.timeouts[t.Name] = 0
+	if err == nil {
+		return
+	}
+	reason := fmt.Sprintf("quarantined after %d timeouts, because one more container did not work: %v", timeouts, err)
+	r.breaker.quarantined[t.Name] = reason
+	r.out.Caveats = append(r.out.Caveats, fmt.Sprintf("%s was %s", t.Name, reason))
+}
+
+// tryOut runs, kills and removes one container, like the first container of a target. It is no trial and not recorded.
+func (r *run) tryOut(ctx context.Context, t Target) error {
+	work := plan.Work{Benchmark: bench.Benchmark{
+		Name: "try-out", Image: bench.ProbeImage,
+		Run: func(ctx context.Context, trial bench.Trial) error {
+			c, err := bench.Start(ctx, trial)
+			if err == nil {
+				_, _, err = c.Destroy(ctx, trial)
+			}
+			return err
+		},
+	}}
+	r.breaker.tryOuts++
+	as := attempt{name: fmt.Sprintf("try%d", r.breaker.tryOuts), what: "it", limit: r.patience(), hurried: true}
+	if out, _ := r.execute(ctx, work, t, as); out.Status != result.OK {
+		return fmt.Errorf("%s", out.Reason)
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+var errBudget = errors.New("the budget of the run has ended")
+
+// withBudget ends ctx when the budget ends.
+func (r *run) withBudget(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.Budget <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return r.Clock.WithTimeoutCause(ctx, r.Budget-r.elapsed(), errBudget)
+}
+
+// cut records that the budget has ended: a caveat, and one skipped trial for each cell without a measured block.
+func (r *run) cut() error {
+	planned := 0
+	for i := range r.Work {
+		planned = max(planned, r.stop(i).Min)
+	}
+	block := r.complete()
+	text := fmt.Sprintf("the budget of %v ended after %d of %d blocks", r.Budget, block, planned)
+	if block >= planned {
+		text = fmt.Sprintf("the budget of %v ended after %d blocks, before all results reached the requested precision", r.Budget, block)
+	}
+	r.out.Caveats = append(r.out.Caveats, text)
+	for _, w := range r.Work {
+		for _, t := range r.Targets {
+			at := slot{Cell: cellOf(w, t.Name)}
+			if r.done[at] {
+				continue
+			}
+			reason := r.stopped(at.Cell)
+			if reason == "" {
+				reason = fmt.Sprintf("the budget of %v ended before its first measured trial", r.Budget)
+			}
+			if err := r.skip(at, reason); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// complete is the number of blocks that each benchmark has, except benchmarks that need fewer. It is called if one lacks a block.
+func (r *run) complete() int {
+	for block := 0; ; block++ {
+		for i, w := range r.Work {
+			if !r.enough(i, block) && r.remains(w, block, false) {
+				return block
+			}
+		}
+	}
+}

@@ -23,7 +23,9 @@ const noisyHalfWidth = 0.25
 //     show a difference of any size (MinP after Holm's correction is not below alpha).
 //  3. Faster or Slower, by Better: Adjusted is below alpha and CI excludes 1. Both are
 //     necessary: the test is about the whole distribution, the interval about the
-//     medians in the report.
+//     medians in the report. It is TrialsLost if the better side has lost more than
+//     MostLost of its trials. Lost trials cannot make a side look worse than it is, so
+//     the other difference stays.
 //  4. TooNoisy: the interval's half-width exceeds 25 %.
 //  5. NoDifference, which is no proof of equality: a difference as large as Detectable
 //     would have been shown.
@@ -58,7 +60,11 @@ func verdict(c Comparison, alpha, level float64) Verdict {
 	below, above := c.CI.Hi < 1, c.CI.Lo > 1
 	switch {
 	case c.Adjusted < alpha && (below || above):
-		if below == (c.Better == Lower) {
+		better := below == (c.Better == Lower)
+		switch {
+		case better && c.Lost.Other > MostLost, !better && c.Lost.Baseline > MostLost:
+			return TrialsLost
+		case better:
 			return Faster
 		}
 		return Slower

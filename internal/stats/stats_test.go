@@ -179,11 +179,23 @@ func TestJudge(t *testing.T) {
 	one := func(n int, better Direction, ci *Interval, p float64) Comparison {
 		return Comparison{N: n, Better: better, CI: ci, P: p, MinP: math.Ldexp(1, 1-n), LogSE: 0.01}
 	}
+	lost := func(c Comparison, baseline, other float64) Comparison {
+		c.Lost = Losses{baseline, other}
+		return c
+	}
 	for _, c := range []struct {
 		name   string
 		family []Comparison
 		want   []Verdict
 	}{
+		{"better with lost trials", []Comparison{
+			lost(one(20, Lower, below, 0.0001), 0, 0.06), lost(one(20, Higher, above, 0.0001), 0, 0.06), lost(one(20, Lower, below, 0.0001), 0, 0.05),
+			lost(one(20, Lower, below, 0.0001), 0.5, 0),
+		}, []Verdict{TrialsLost, TrialsLost, Faster, Faster}},
+		{"worse with lost trials", []Comparison{
+			lost(one(20, Lower, above, 0.0001), 0, 0.5), lost(one(20, Lower, above, 0.0001), 0.06, 0), lost(one(20, Higher, below, 0.0001), 0.06, 0),
+		}, []Verdict{Slower, TrialsLost, TrialsLost}},
+		{"none shown with lost trials", []Comparison{lost(one(20, Lower, narrow, 0.2), 0.5, 0.5)}, []Verdict{NoDifference}},
 		{"by direction", []Comparison{
 			one(20, Lower, below, 0.0001), one(20, Lower, above, 0.0001), one(20, Higher, below, 0.0001), one(20, Higher, above, 0.0001),
 		}, []Verdict{Faster, Slower, Slower, Faster}},

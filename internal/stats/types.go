@@ -64,11 +64,20 @@ const (
 	TooNoisy      Verdict = "too noisy"
 	TooFew        Verdict = "too few samples"
 	NotComparable Verdict = "not comparable"
+	TrialsLost    Verdict = "trials lost"
 )
+
+// MostLost is the largest share of its trials that a side of a comparison may lose and still be called better. Trials are not lost by chance: a
+// slow trial exceeds a limit and a fast one does not, so the rest of them looks faster than the target is.
+const MostLost = 0.05
+
+// Losses are the shares (0–1) of the trials that the sides of a comparison have lost: they failed, timed out, or were given up.
+type Losses struct{ Baseline, Other float64 }
 
 // Comparison is a target against the baseline, or one run against another.
 type Comparison struct {
 	N      int       // pairs (paired) or the smaller of the two counts (unpaired)
+	Lost   Losses    // set by the caller before Judge; zero if no trial is lost
 	Better Direction // which values of the metric are better
 	// Ratio of the target to the baseline: the median of the blocks' ratios (paired) or
 	// the ratio of the medians (unpaired).

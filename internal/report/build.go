@@ -342,7 +342,29 @@ func (b *builder) outcome(target string) Outcome {
 	if b.described.Phases {
 		o.Phases = phases(b.valid(target))
 	}
+	if o.OK > 0 {
+		o.Untried = b.untried(target)
+		o.Lost = o.Failed + o.Timeout + o.Untried
+	}
 	return o
+}
+
+// untried counts the blocks that other targets measured after a target was given up or quarantined.
+func (b *builder) untried(target string) int {
+	trials := b.trials(target)
+	at := slices.IndexFunc(trials, func(t *result.Trial) bool { return t.Status == result.Skipped && !t.Warmup })
+	if at < 0 {
+		return 0
+	}
+	blocks := map[int]bool{}
+	for _, other := range b.run.Targets {
+		for _, t := range b.valid(other.Name) {
+			if t.Block >= trials[at].Block {
+				blocks[t.Block] = true
+			}
+		}
+	}
+	return len(blocks)
 }
 
 // missing lists the cells of the benchmark with trials that did not end well, on targets that were available.

@@ -107,9 +107,15 @@ func (r *Report) anyWithheld() bool {
 	return false
 }
 
-// FactorOf spells the ratio of a comparison as [Factor] does. Without a verdict because of an emulated CPU it has no direction: "ratio 152".
+// undirected reports whether the ratio of a comparison has no direction, because a factor "faster" or "slower" is a verdict in itself: the CPU is
+// emulated, or trials are lost.
+func undirected(c *stats.Comparison) bool {
+	return c.Verdict == Withheld || c.Verdict == stats.TrialsLost
+}
+
+// FactorOf spells the ratio of a comparison as [Factor] does, or without a direction: "ratio 152".
 func FactorOf(c *stats.Comparison, m result.Metric) string {
-	if c.Verdict == Withheld && finite(c.Ratio) && c.Ratio > 0 {
+	if undirected(c) && finite(c.Ratio) && c.Ratio > 0 {
 		return ratioWord + factorNumber(c.Ratio)
 	}
 	return Factor(c.Ratio, m)

@@ -69,7 +69,7 @@ func (r *Report) evidence() []evidence {
 						e.better = append(e.better, run)
 					case stats.Slower:
 						e.worse = append(e.worse, run)
-					case stats.NoDifference, stats.TooNoisy, stats.TooFew, stats.NotComparable:
+					case stats.NoDifference, stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost:
 						e.none = append(e.none, run)
 					}
 				}
@@ -366,6 +366,7 @@ func (r *Report) verdicts() string {
 		{stats.TooNoisy, "is too noisy for a verdict", "are too noisy for a verdict"},
 		{stats.TooFew, "has too few samples", "have too few samples"},
 		{stats.NotComparable, "is not comparable", "are not comparable"},
+		{stats.TrialsLost, "has no verdict because of lost trials", "have no verdict because of lost trials"},
 	} {
 		switch n := count[rest.verdict]; n {
 		case 0:

@@ -100,7 +100,9 @@ func (b *builder) compare(m *Metric, run int, s *Section, samples map[string][]s
 			continue
 		}
 		target := m.Rows[i].Target
-		family = append(family, stats.Compare(samples[s.Baseline], samples[target], stats.Direction(m.Better), b.cellSeed(target, m.Name)))
+		compared := stats.Compare(samples[s.Baseline], samples[target], stats.Direction(m.Better), b.cellSeed(target, m.Name))
+		compared.Lost = s.lost(s.Baseline, target)
+		family = append(family, compared)
 		members = append(members, c)
 	}
 	unjudged := b.unjudged && m.OfSpeed()

@@ -198,7 +198,7 @@ func FactorInterval(c *stats.Comparison) string {
 		return None
 	}
 	lo, hi := c.CI.Lo, c.CI.Hi
-	if c.Ratio < 1 && c.Verdict != Withheld {
+	if c.Ratio < 1 && !undirected(c) {
 		lo, hi = 1/hi, 1/lo
 	}
 	return factorNumber(lo) + " to " + factorNumber(hi)
@@ -317,7 +317,7 @@ func VerdictWord(v stats.Verdict, m result.Metric) string {
 		return worse
 	case stats.TooFew:
 		return "too few" // short, because it is in every cell of a short run
-	case stats.NoDifference, stats.TooNoisy, stats.NotComparable:
+	case stats.NoDifference, stats.TooNoisy, stats.NotComparable, stats.TrialsLost:
 	}
 	return string(v)
 }

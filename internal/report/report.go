@@ -39,6 +39,14 @@
 //   - A median beyond the bound of its metric is a finding by itself, before all others and from the first trial on. A
 //     broken limit needs no statistics, and it is broken on any baseline.
 //
+// # Lost trials
+//
+//   - Trials are not lost by chance: a slow trial exceeds a limit, and a fast one does not. A target that has lost more than
+//     [stats.MostLost] of its blocks of a benchmark is never called better there, and meets no goal. If the baseline has lost more, no target is
+//     called worse. The ratio of [stats.TrialsLost] has no direction.
+//   - A block is lost if the target's trial failed or timed out, or if the target was given up or quarantined before and another target has
+//     a value. Blocks that the end of the budget cuts are lost for nobody.
+//
 // # Emulated CPUs
 //
 //   - If the CPU of a machine is emulated, or may be, the report begins with a note, and metrics of speed have values and ratios but no
@@ -217,6 +225,17 @@ type Section struct {
 	Breaches []Breach
 }
 
+// lost are the losses of a comparison of two targets.
+func (s *Section) lost(baseline, other string) stats.Losses {
+	share := func(target string) float64 {
+		if o := s.outcome(target); o != nil {
+			return o.LostShare()
+		}
+		return 0
+	}
+	return stats.Losses{Baseline: share(baseline), Other: share(other)}
+}
+
 // outcome is the outcome on a target, nil if it was unavailable.
 func (s *Section) outcome(target string) *Outcome {
 	if i := slices.IndexFunc(s.Targets, func(o Outcome) bool { return o.Target == target }); i >= 0 {
@@ -232,6 +251,9 @@ type Outcome struct {
 	OK, Failed, Timeout, Skipped, Warmup int
 	// Disturbed counts the ok trials that other activity on the host disturbed.
 	Disturbed int
+	// Lost counts the blocks that the target has lost although it has trials that are ok: their trials failed or timed out, or the cell
+	// was given up before. Untried are those without a trial.
+	Lost, Untried int
 	// Reason is the reason of the first trial that was not ok. See also Why.
 	Reason string
 	// Phases are the timed regions in their order, for benchmarks that show them.
@@ -269,6 +291,34 @@ func (o *Outcome) Why() string {
 		return what
 	}
 	return what + ": " + o.Reason
+}
+
+// LostShare is the share (0–1) of the blocks that the target has lost.
+func (o *Outcome) LostShare() float64 {
+	if o.Lost == 0 {
+		return 0
+	}
+	return float64(o.Lost) / float64(o.OK+o.Lost)
+}
+
+// LostText counts the lost blocks: "3 of 10 blocks are lost (2 timed out, 1 not tried)". It is empty without any.
+func (o *Outcome) LostText() string {
+	if o.Lost == 0 {
+		return ""
+	}
+	lost := Outcome{Failed: o.Failed, Timeout: o.Timeout}
+	var parts []string
+	if o.Failed+o.Timeout > 0 {
+		parts = append(parts, lost.Counts())
+	}
+	if o.Untried > 0 {
+		parts = append(parts, fmt.Sprintf("%d not tried", o.Untried))
+	}
+	are := "are"
+	if o.Lost == 1 {
+		are = "is"
+	}
+	return fmt.Sprintf("%d of %s %s lost (%s)", o.Lost, counted(o.OK+o.Lost, "block"), are, strings.Join(parts, ", "))
 }
 
 // Lack is the reason for a missing value in one or two words.

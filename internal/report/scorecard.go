@@ -90,6 +90,8 @@ type Score struct {
 	// Memory is nil in other dimensions.
 	Memory *stats.Difference
 	Share  float64
+	// TrialsLost is set if the verdict is missing because the target or bare metal has lost trials.
+	TrialsLost bool
 	// Metrics is the number of metrics of the dimension with a value on the target, Lacking the number of metrics with a value on
 	// other targets only.
 	Metrics, Lacking int
@@ -98,7 +100,8 @@ type Score struct {
 // ScorecardNote explains a scorecard.
 const ScorecardNote = "A score compares a target with bare metal, unless it names another target, and has its 95 % interval. If a dimension has several " +
 	"metrics, the score is the worst one: a missed goal comes first, then a goal that is not shown, then the largest cost. The goals are the ideal state " +
-	"of sateri, section 3.2. Met needs a value of every metric, with its interval within the goal. Missed needs one interval beyond it and a shown difference."
+	"of sateri, section 3.2. Met needs a value of every metric, with its interval within the goal. Missed needs one interval beyond it and a shown difference. " +
+	"A target that has lost more than 5 % of its trials meets no goal."
 
 // Unmeasured reports whether no target has a value.
 func (r *ScoreRow) Unmeasured() bool {

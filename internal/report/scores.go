@@ -14,6 +14,7 @@ type scored struct {
 	cost   float64 // larger is worse, for metrics of the same dimension
 	points []Point // of the target, and of bare metal
 	native []Point
+	lost   stats.Losses // of bare metal and the target
 }
 
 // scores lists the scores of all metrics with a dimension. metrics counts the metrics that have a value on some target, by dimension.
@@ -35,7 +36,7 @@ func (r *Report) scores(run int) (all []scored, metrics map[result.Dimension]int
 			bare := of.bareMetal(rows, section.Baseline)
 			var comparisons map[string]*stats.Comparison
 			if bare != nil && bare.Target != section.Baseline && m.DerivedFrom == "" {
-				comparisons = compareRows(bare, rows, run, m.Metric, of.Unjudged && m.OfSpeed(), func(target string) uint64 { return cellSeed(of.Seed, b.Key, target, m.Name) })
+				comparisons = compareRows(bare, rows, run, m.Metric, section, of.Unjudged && m.OfSpeed(), func(target string) uint64 { return cellSeed(of.Seed, b.Key, target, m.Name) })
 			}
 			for _, row := range rows {
 				if of.native(row.Target) {
@@ -47,6 +48,7 @@ func (r *Report) scores(run int) (all []scored, metrics map[result.Dimension]int
 				}}
 				if bare != nil {
 					s.native, s.Bare, s.Baseline = bare.Cells[run].Points, true, bare.Target
+					s.lost = section.lost(bare.Target, row.Target)
 				}
 				if comparisons != nil {
 					s.Comparison = comparisons[row.Target]
@@ -79,12 +81,13 @@ func (r *Run) bareMetal(rows []Row, baseline string) *Row {
 }
 
 // compareRows compares rows with bare metal that is not their baseline, as one family.
-func compareRows(bare *Row, rows []Row, run int, m result.Metric, unjudged bool, seed func(target string) uint64) map[string]*stats.Comparison {
+func compareRows(bare *Row, rows []Row, run int, m result.Metric, section *Section, unjudged bool, seed func(target string) uint64) map[string]*stats.Comparison {
 	var family []stats.Comparison
 	var targets []string
 	for _, row := range rows {
 		if row.Target != bare.Target {
 			compared := stats.Compare(samplesOf(bare.Cells[run].Points), samplesOf(row.Cells[run].Points), stats.Direction(m.Better), seed(row.Target))
+			compared.Lost = section.lost(bare.Target, row.Target)
 			family, targets = append(family, compared), append(targets, row.Target)
 		}
 	}
@@ -107,6 +110,10 @@ func (s *scored) judge(memory float64, seed uint64) {
 		s.judgeSpeed()
 	case MemoryGoal:
 		s.judgeMemory(memory, seed)
+	}
+	// The trials that are left look better than all of them.
+	if s.Verdict == Met && s.lost.Other > stats.MostLost || s.Verdict == Missed && s.lost.Baseline > stats.MostLost {
+		s.Verdict, s.TrialsLost = NotShown, true
 	}
 }
 

@@ -43,7 +43,8 @@ type ranked struct {
 	name  string
 	speed float64 // share of native speed: the geometric mean over dimensions
 	cost  []stats.Sample
-	equal bool // no difference from the first target is shown
+	lost  float64 // the largest share of lost blocks of a benchmark
+	equal bool    // no difference from the first target is shown
 }
 
 // ranking computes a target's cost in each block: the geometric mean over dimensions of the geometric means of the slowdowns
@@ -84,12 +85,18 @@ func (r *Report) ranking(run int) ranking {
 		for _, c := range cost {
 			values = append(values, c.Value)
 		}
-		out.targets = append(out.targets, ranked{name: target, speed: 1 / stats.Median(values), cost: cost})
+		one := ranked{name: target, speed: 1 / stats.Median(values), cost: cost}
+		for _, s := range mine {
+			one.lost = max(one.lost, s.lost.Other)
+		}
+		out.targets = append(out.targets, one)
 	}
 	slices.SortStableFunc(out.targets, func(a, b ranked) int { return cmp.Compare(b.speed, a.speed) })
 	var family []stats.Comparison
 	for _, t := range out.targets[1:] {
-		family = append(family, stats.Compare(out.targets[0].cost, t.cost, stats.Lower, r.Runs[run].Seed))
+		compared := stats.Compare(out.targets[0].cost, t.cost, stats.Lower, r.Runs[run].Seed)
+		compared.Lost = stats.Losses{Baseline: out.targets[0].lost, Other: t.lost}
+		family = append(family, compared)
 	}
 	out.targets[0].equal = true
 	for i, c := range stats.Judge(family, stats.Alpha) {
@@ -233,7 +240,7 @@ func (c *Scorecard) price(target int) string {
 
 // untold states which goals have no verdict, by reason, and which dimensions have no value.
 func (c *Scorecard) untold() []string {
-	var open, partial, unbased, emulated, missing []string
+	var open, partial, unbased, lost, emulated, missing []string
 	for _, row := range c.Rows {
 		if row.Unmeasured() {
 			missing = append(missing, string(row.Dimension))
@@ -244,8 +251,9 @@ func (c *Scorecard) untold() []string {
 				*list = append(*list, string(row.Dimension)+" on "+on)
 			}
 		}
-		add(&open, func(s Score) bool { return s.Verdict == NotShown && s.Bare && s.Lacking == 0 })
-		add(&partial, func(s Score) bool { return s.Verdict == NotShown && s.Bare && s.Lacking > 0 })
+		add(&open, func(s Score) bool { return s.Verdict == NotShown && s.Bare && s.Lacking == 0 && !s.TrialsLost })
+		add(&partial, func(s Score) bool { return s.Verdict == NotShown && s.Bare && s.Lacking > 0 && !s.TrialsLost })
+		add(&lost, func(s Score) bool { return s.Verdict == NotShown && s.TrialsLost })
 		add(&unbased, func(s Score) bool { return s.Verdict == NotShown && !s.Bare })
 		add(&emulated, func(s Score) bool { return s.Verdict == EmulatedScore })
 	}
@@ -257,6 +265,7 @@ func (c *Scorecard) untold() []string {
 		{open, "Neither met nor missed is shown for ", ". More blocks may show it."},
 		{partial, "No verdict without a value of every metric: ", "."},
 		{unbased, "No verdict without a value on bare metal: ", "."},
+		{lost, "No verdict after the loss of more than 5 % of the trials: ", "."},
 		{emulated, "No verdict on an emulated CPU: ", "."},
 	} {
 		if part.items != nil {

@@ -18,6 +18,7 @@ func (r *Report) warnings(run int, trials []result.Trial) []WarningGroup {
 		emulation(&of.Host),
 		{Title: "The host", Items: of.Host.Warnings},
 		{Title: "Caveats of this run", Items: of.Caveats},
+		r.lostBlocks(run),
 		r.fewBlocks(run),
 		r.disagreements(run),
 		disturbed(trials),
@@ -55,6 +56,29 @@ func emulation(h *result.Host) WarningGroup {
 	case result.Physical, result.Guest:
 	}
 	return g
+}
+
+// lostBlocks lists the cells with numbers that have lost blocks.
+func (r *Report) lostBlocks(run int) WarningGroup {
+	g := WarningGroup{Title: "Lost blocks", Advice: fmt.Sprintf("trials are not lost by chance, and slow ones are lost first: a target that has lost more than "+
+		"%.0f %% of its blocks is not called better, and if the baseline has lost more, no target is called worse", 100*stats.MostLost)}
+	for _, b := range r.Benchmarks() {
+		if b.Sections[run] == nil {
+			continue
+		}
+		for _, o := range b.Sections[run].Targets {
+			if o.Lost > 0 {
+				g.Items = append(g.Items, fmt.Sprintf("%s on %s: %s: %s", b.Title(), o.Target, o.LostText(), firstLine(o.Reason)))
+			}
+		}
+	}
+	return g
+}
+
+// firstLine is the first line of a reason, which may have the output of a program behind it.
+func firstLine(reason string) string {
+	line, _, _ := strings.Cut(reason, "\n")
+	return line
 }
 
 func (r *Report) fewBlocks(run int) WarningGroup {

@@ -184,7 +184,7 @@ func heat(c *stats.Comparison) string {
 		return fmt.Sprintf("better b%d", level(c.Ratio))
 	case stats.Slower:
 		return fmt.Sprintf("worse w%d", level(c.Ratio))
-	case stats.NoDifference, stats.TooNoisy, stats.TooFew, stats.NotComparable:
+	case stats.NoDifference, stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost:
 	}
 	return "neutral"
 }

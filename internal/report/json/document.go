@@ -253,6 +253,7 @@ func outcome(o *report.Outcome) object {
 		{"skipped", o.Skipped},
 		{"warmup", o.Warmup},
 		{"disturbed", o.Disturbed},
+		optional("lost", o.Lost),
 		optional("reason", o.Reason),
 		optional("phases", each(o.Phases, phase)),
 	}
@@ -419,6 +420,8 @@ func comparison(k *stats.Comparison, m result.Metric) object {
 		{"verdict", k.Verdict},
 		{"word", report.VerdictWord(k.Verdict, m)},
 		{"detectable", number(k.Detectable)},
+		optional("lost_share", digits(k.Lost.Other)),
+		optional("baseline_lost_share", digits(k.Lost.Baseline)),
 	}
 }
 

@@ -475,7 +475,7 @@ func verdict(c *stats.Comparison, m result.Metric) entry {
 		return e
 	case stats.NoDifference:
 		word = "no diff."
-	case stats.TooNoisy, stats.TooFew, stats.NotComparable:
+	case stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost:
 	}
 	if e.below == report.None {
 		return entry{below: word, style: dim}

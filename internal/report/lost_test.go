@@ -1,0 +1,140 @@
+package report_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// lose changes the outcome of a target's trials of a benchmark in some blocks.
+func lose(run *result.Run, benchmark, target string, status result.Status, reason string, blocks ...int) {
+	for i := range run.Trials {
+		if t := &run.Trials[i]; t.Benchmark == benchmark && t.Target == target && slices.Contains(blocks, t.Block) {
+			t.Status, t.Reason, t.Samples = status, reason, nil
+		}
+	}
+}
+
+// without removes a target's trials of a benchmark from a block on.
+func without(run *result.Run, benchmark, target string, block int) {
+	run.Trials = slices.DeleteFunc(run.Trials, func(t result.Trial) bool {
+		return t.Benchmark == benchmark && t.Target == target && t.Block >= block
+	})
+}
+
+// comparedRun has two metrics. oci/crun is faster than native in the first and meets the goal of both.
+func comparedRun() result.Run {
+	return scoredRun(3, 40,
+		scoredMetric{"cpu", result.DimensionCPU, result.Lower, on(1, 0.8, 1.5), 0.001},
+		scoredMetric{"disk", result.DimensionDisk, result.Lower, on(1, 0.8, 1.5), 0.001},
+	)
+}
+
+const cpu = "suite.of.cpu"
+
+func TestLostTrialsNeverHelp(t *testing.T) {
+	for name, tt := range map[string]struct {
+		target   string
+		lose     func(*result.Run)
+		crun     stats.Verdict // of oci/crun, which is faster
+		runsc    stats.Verdict // of oci/runsc, which is slower
+		goal     report.ScoreVerdict
+		missed   report.ScoreVerdict
+		warning  string
+		cheapest string
+	}{
+		"none": {
+			lose: func(*result.Run) {},
+			crun: stats.Faster, runsc: stats.Slower, goal: report.Met, missed: report.Missed, cheapest: "oci/crun costs least",
+		},
+		"5 % of the trials": {
+			lose: func(r *result.Run) { lose(r, cpu, "oci/crun", result.Timeout, "start took longer", 3, 9) },
+			crun: stats.Faster, runsc: stats.Slower, goal: report.Met, missed: report.Missed, cheapest: "oci/crun costs least",
+			warning: cpu + " on oci/crun: 2 of 40 blocks are lost (2 timed out): start took longer",
+		},
+		"more": {
+			lose: func(r *result.Run) {
+				lose(r, cpu, "oci/crun", result.Timeout, "start took longer\nthan its limit", 3, 9)
+				lose(r, cpu, "oci/crun", result.Failed, "it failed", 11)
+			},
+			crun: stats.TrialsLost, runsc: stats.Slower, goal: report.NotShown, missed: report.Missed, cheapest: "oci/crun (",
+			warning: cpu + " on oci/crun: 3 of 40 blocks are lost (1 failed, 2 timed out): start took longer",
+		},
+		"the trials after a quarantine": {
+			lose: func(r *result.Run) {
+				lose(r, cpu, "oci/crun", result.Skipped, "quarantined", 30)
+				without(r, cpu, "oci/crun", 31)
+			},
+			crun: stats.TrialsLost, runsc: stats.Slower, goal: report.NotShown, missed: report.Missed, cheapest: "oci/crun (",
+			warning: cpu + " on oci/crun: 10 of 40 blocks are lost (10 not tried): quarantined",
+		},
+		"a quarantine in the last block": {
+			lose: func(r *result.Run) { lose(r, cpu, "oci/crun", result.Skipped, "quarantined", 39) },
+			crun: stats.Faster, runsc: stats.Slower, goal: report.Met, missed: report.Missed, cheapest: "oci/crun costs least",
+			warning: cpu + " on oci/crun: 1 of 40 blocks is lost (1 not tried): quarantined",
+		},
+		"on bare metal": {
+			lose: func(r *result.Run) { lose(r, cpu, "native", result.Failed, "it failed", 1, 2, 3) },
+			crun: stats.Faster, runsc: stats.TrialsLost, goal: report.Met, missed: report.NotShown, cheapest: "oci/crun costs least",
+			warning: cpu + " on native: 3 of 40 blocks are lost (3 failed): it failed",
+		},
+		"the budget cuts the last blocks": {
+			lose: func(r *result.Run) { without(r, cpu, "oci/crun", 35) },
+			crun: stats.Faster, runsc: stats.Slower, goal: report.Met, missed: report.Missed, cheapest: "oci/crun costs least",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := comparedRun()
+			tt.lose(&run)
+			m := model(run)
+			b := benchmark(t, m, cpu)
+			for target, want := range map[string]stats.Verdict{"oci/crun": tt.crun, "oci/runsc": tt.runsc} {
+				if got := cell(t, b, "cpu", target).Comparison; got.Verdict != want {
+					t.Errorf("the verdict on %s is %q, want %q", target, got.Verdict, want)
+				}
+			}
+			if got := score(t, m, result.DimensionCPU, "oci/crun").Verdict; got != tt.goal {
+				t.Errorf("the goal of oci/crun is %q, want %q", got, tt.goal)
+			}
+			if got := score(t, m, result.DimensionCPU, "oci/runsc").Verdict; got != tt.missed {
+				t.Errorf("the goal of oci/runsc is %q, want %q", got, tt.missed)
+			}
+			var warnings []string
+			for _, g := range m.Runs[0].Warnings {
+				if g.Title == "Lost blocks" {
+					warnings = append(warnings, g.Items...)
+				}
+			}
+			if got := strings.Join(warnings, "\n"); got != tt.warning {
+				t.Errorf("the warning is %q, want %q", got, tt.warning)
+			}
+			if !strings.HasPrefix(m.Findings.Summary[0], tt.cheapest) {
+				t.Errorf("the summary begins with %q, want %q", m.Findings.Summary[0], tt.cheapest)
+			}
+			faster := slices.ContainsFunc(m.Findings.Statements, func(s string) bool {
+				return strings.Contains(s, "oci/crun") && strings.Contains(s, "faster") && strings.Contains(s, cpu)
+			})
+			if text := strings.Join(m.Findings.Summary, " "); tt.goal == report.NotShown && (faster || !strings.Contains(text, "the loss of more than 5 % of the trials: CPU on oci/crun")) {
+				t.Errorf("findings %q and summary %q", m.Findings.Statements, text)
+			}
+		})
+	}
+}
+
+// A ratio without a verdict because of lost trials has no direction, and is counted.
+func TestLostTrialsInWords(t *testing.T) {
+	run := comparedRun()
+	lose(&run, cpu, "oci/crun", result.Timeout, "start took longer", 3, 9, 11)
+	m := model(run)
+	c := cell(t, benchmark(t, m, cpu), "cpu", "oci/crun")
+	if got := report.FactorOf(c.Comparison, result.Metric{Unit: result.Seconds, Better: result.Lower}); got != "ratio 0.800" {
+		t.Errorf("the factor is %q", got)
+	}
+	if !strings.Contains(m.Findings.Comparisons, "; 1 has no verdict because of lost trials") {
+		t.Errorf("the comparisons are %q", m.Findings.Comparisons)
+	}
+}

@@ -79,6 +79,8 @@ type Candidate struct {
 type OpenError struct {
 	Info Info
 	Err  *UnsupportedError
+	// Tried is set if everything was there, and the first container did not work. Another attempt may succeed.
+	Tried bool
 }
 
 func (e *OpenError) Error() string { return e.Err.Error() }

@@ -127,3 +127,41 @@ func isUsage(err error) bool {
 	var usage *UsageError
 	return errors.As(err, &usage)
 }
+
+// A first container that fails once or twice does not drop the target, and the failures are recorded.
+func TestFirstContainerIsTriedThreeTimes(t *testing.T) {
+	f := newFrontEnd(t)
+	const flaky, broken = "fake/flaky@fail=open#1+open#2+create#3", "fake/broken@fail=open"
+	o := &recorder{}
+	if _, err := f.execute(t.Context(), fakePlan(t, flaky, broken, "fake/good"), nil, o); err != nil {
+		t.Fatal(err)
+	}
+	run, err := f.db.Run(t.Context(), "run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range run.Targets {
+		failed, unavailable := 0, ""
+		switch target.Name {
+		case flaky:
+			failed = 2
+		case broken:
+			unavailable = "scripted fault: call 3 of open fails"
+		}
+		if target.FailedTries != failed || target.Unavailable != unavailable {
+			t.Errorf("%s has %d failed tries and is unavailable because %q", target.Name, target.FailedTries, target.Unavailable)
+		}
+	}
+	if text := "2 of the first 3 containers of " + flaky + " did not work"; !o.mentions(text) {
+		t.Errorf("the events lack %q: %v", text, o.events)
+	}
+	failed := map[string]int{}
+	for _, trial := range run.Trials {
+		for call, n := range trial.FailedCalls {
+			failed[trial.Target+" "+call] += n
+		}
+	}
+	if len(failed) != 1 || failed[flaky+" create"] != 1 {
+		t.Errorf("failed calls %v", failed)
+	}
+}

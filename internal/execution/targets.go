@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
@@ -37,29 +38,57 @@ func (e *Execution) openTargets(ctx context.Context) ([]result.Target, error) {
 	var facts []result.Target
 	for _, t := range wanted {
 		e.report(Opening, t.String())
-		opened, err := e.drivers.Open(ctx, t, e.engineSession())
+		opened, failed, err := e.openTarget(ctx, t)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		info := engine.Info{Target: t}
+		var open *engine.OpenError
 		switch {
 		case err == nil:
 			info = opened.Info()
-		case t.Engine == fake.Name:
+		case t.Engine == fake.Name && !errors.As(err, &open):
 			return nil, &UsageError{err} // its options are wrong
 		case !engine.Unsupported(err):
 			return nil, fmt.Errorf("open target %s: %w", t, err)
 		default:
-			var open *engine.OpenError
 			if errors.As(err, &open) {
 				info = open.Info
 			}
 			e.report(Skipped, err.Error())
 		}
 		e.targets = append(e.targets, runner.Target{Name: t.String(), Engine: opened, Err: err})
-		facts = append(facts, targetFacts(info, e.drivers.Describe(t.Engine).Kind, err))
+		fact := targetFacts(info, e.drivers.Describe(t.Engine).Kind, err)
+		if err == nil && failed > 0 {
+			fact.FailedTries = failed
+			e.report(Note, fmt.Sprintf("%d of the first %d containers of %s did not work", failed, failed+1, t))
+		}
+		facts = append(facts, fact)
 	}
 	return facts, nil
+}
+
+// A target whose first container does not work is opened again: a runtime may fail once in a few calls. mostTries is the number of attempts. No
+// attempt begins later than triesLimit, because a target that hangs hangs again.
+const (
+	mostTries  = 3
+	triesLimit = 20 * time.Second
+)
+
+// openTarget opens a target. It returns the number of first containers that did not work.
+func (e *Execution) openTarget(ctx context.Context, t target.Target) (opened engine.Engine, failed int, err error) {
+	began := e.clock.Now()
+	for {
+		opened, err = e.drivers.Open(ctx, t, e.engineSession())
+		var open *engine.OpenError
+		if err == nil || !errors.As(err, &open) || !open.Tried {
+			return opened, failed, err
+		}
+		if failed++; failed == mostTries || e.clock.Now().Sub(began) >= triesLimit || ctx.Err() != nil {
+			return opened, failed, err
+		}
+		e.report(Note, fmt.Sprintf("%s is tried again: %v", t, err))
+	}
 }
 
 func targetFacts(info engine.Info, kind engine.Kind, err error) result.Target {

@@ -49,7 +49,7 @@ func fullDocument() Document {
 			},
 			Targets: []Target{
 				{Name: "native", Kind: KindNative},
-				{Name: "oci/runsc@platform=systrap", Kind: KindRuntime, Runtime: "runsc@platform=systrap", Binary: "/usr/bin/runsc", Version: "release-20260905", Isolation: "user-space kernel", Cgroup: "v2", Rootless: true, Notes: []string{"no network"}},
+				{Name: "oci/runsc@platform=systrap", Kind: KindRuntime, Runtime: "runsc@platform=systrap", Binary: "/usr/bin/runsc", Version: "release-20260905", Isolation: "user-space kernel", Cgroup: "v2", Rootless: true, Notes: []string{"no network"}, FailedTries: 1},
 				{Name: "oci/kata", Unavailable: "there is no /dev/kvm"},
 			},
 			Bench: []Benchmark{{
@@ -88,7 +88,7 @@ func fullDocument() Document {
 					},
 					Self: 3 * time.Millisecond,
 				},
-				{Seq: 3, Cell: lifecycle, Status: Failed, Reason: "runsc create: exit code 128", Output: "cannot\n", Started: start, Elapsed: 1},
+				{Seq: 3, Cell: lifecycle, Status: Failed, Reason: "runsc create: exit code 128", Output: "cannot\n", Started: start, Elapsed: 1, FailedCalls: map[string]int{"create": 1}},
 			},
 		}},
 	}
@@ -316,7 +316,10 @@ func TestValidateRefuses(t *testing.T) {
 				r.Trials[0].Conditions[fmt.Sprint(i)] = ""
 			}
 		},
-		`phase 1 ("create")`: func(r *Run) { r.Trials[0].Phases[0].Start = negative },
+		`failed call "create"`:   func(r *Run) { r.Trials[1].FailedCalls["create"] = 0 },
+		`failed call "a\x1b[2J"`: func(r *Run) { r.Trials[1].FailedCalls["a\x1b[2J"] = 1 },
+		"-1 failed tries":        func(r *Run) { r.Targets[0].FailedTries = -1 },
+		`phase 1 ("create")`:     func(r *Run) { r.Trials[0].Phases[0].Start = negative },
 	} {
 		t.Run(want, func(t *testing.T) {
 			doc := fullDocument()

@@ -191,7 +191,10 @@ type Trial struct {
 	// Elapsed is the length of the whole trial with its set-up and clean-up.
 	Elapsed time.Duration `json:"elapsed_ns"`
 	Phases  []Phase       `json:"phases,omitempty"`
-	Samples []Sample      `json:"samples,omitempty"`
+	// FailedCalls counts the calls of the engine that failed or exceeded a limit, by the name of the phase that each would have been. Only trials that
+	// failed or timed out have it.
+	FailedCalls map[string]int `json:"failed_calls,omitempty"`
+	Samples     []Sample       `json:"samples,omitempty"`
 	// Distributions are histograms from a program in the container that does not report each value.
 	Distributions []Distribution `json:"distributions,omitempty"`
 	// Timelines are quantities over the time of the trial.
@@ -322,6 +325,8 @@ type Target struct {
 	Notes []string `json:"notes,omitempty"`
 	// Unavailable is the reason why no trial could run on it, empty if one could.
 	Unavailable string `json:"unavailable,omitempty"`
+	// FailedTries is the number of first containers that did not work before one did.
+	FailedTries int `json:"failed_tries,omitempty"`
 }
 
 // Sandboxed reports whether a layer of its own, and not only the host's kernel, separates the target's containers from the host.

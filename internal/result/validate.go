@@ -85,6 +85,9 @@ func (r *Run) validateFacts() error {
 		if err := oneOf("the kind", t.Kind, "", KindNative, KindRuntime, KindEngine); err != nil {
 			return fmt.Errorf("target %q: %w", t.Name, err)
 		}
+		if t.FailedTries < 0 {
+			return fmt.Errorf("target %q: it has %d failed tries", t.Name, t.FailedTries)
+		}
 	}
 	for _, b := range r.Bench {
 		if err := validateMetrics(b.Metrics); err != nil {
@@ -221,6 +224,14 @@ func (r *Run) validateTrial(t *Trial) error {
 	}
 	if err := validateConditions(t.Conditions); err != nil {
 		return err
+	}
+	if len(t.FailedCalls) > MaxConditions {
+		return fmt.Errorf("it has %d names of failed calls; %d are allowed", len(t.FailedCalls), MaxConditions)
+	}
+	for name, n := range t.FailedCalls {
+		if name == "" || name != ConditionText(name) || n < 1 {
+			return fmt.Errorf("failed call %.50q: the name must be printable text on one line, and the count %d above 0", name, n)
+		}
 	}
 	return t.Host.validate()
 }

@@ -2,10 +2,13 @@ package runner_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -206,5 +209,31 @@ func TestBudgetHoldsInsideABlock(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The failed calls of failed trials are counted. An expected failure in a trial that is ok is no failure of the target.
+func TestFailedCallsAreCounted(t *testing.T) {
+	l := newHarness(t, "fake/a@fail=create#2+start#3,hang=start#1")
+	l.config.Stop.Min = 5
+	l.work("test.one.x", live)
+	l.work("test.two.x", func(ctx context.Context, t bench.Trial) error {
+		if _, err := t.Time(ctx, "exec", func(context.Context) error { return errBroken }); !errors.Is(err, errBroken) {
+			return err
+		}
+		return nil
+	})
+	l.ok()
+	got := map[string]int{}
+	for _, trial := range l.trials {
+		for call, n := range trial.FailedCalls {
+			got[call] += n
+		}
+		if (trial.Status == result.OK) != (trial.FailedCalls == nil) {
+			t.Errorf("trial %d is %s and has the failed calls %v", trial.Seq, trial.Status, trial.FailedCalls)
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"create": 1, "start": 2}, got); diff != "" {
+		t.Errorf("failed calls (-want +got):\n%s", diff)
 	}
 }

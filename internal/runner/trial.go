@@ -79,6 +79,7 @@ type trial struct {
 	pulled     []string // images that the engine may have, even if the pull failed
 	watches    []*watch
 	phases     []result.Phase
+	failed     map[string]int // calls, by the name of the phase
 	samples    []result.Sample
 	histograms []result.Distribution
 	timelines  []result.Timeline
@@ -255,11 +256,17 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 		}
 		return err
 	})
-	if err != nil {
-		return bench.Span{}, err // a failure never becomes a time
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if err != nil {
+		if ctx.Err() == nil && !engine.Unsupported(err) {
+			if t.failed == nil {
+				t.failed = map[string]int{}
+			}
+			t.failed[phase]++
+		}
+		return bench.Span{}, err // a failure never becomes a time
+	}
 	t.phases = append(t.phases, phaseOf(phase, whole))
 	for _, s := range steps {
 		t.phases = append(t.phases, phaseOf(phase+"/"+s.name, s.Span))
@@ -385,7 +392,7 @@ func (r *run) execute(ctx context.Context, work plan.Work, on Target, as attempt
 	if err == nil {
 		out.Samples, out.Distributions, out.Timelines = t.samples, t.histograms, t.timelines
 	} else if out.Status != result.Skipped {
-		out.Output = t.output()
+		out.Output, out.FailedCalls = t.output(), t.failed
 	}
 	return out, !interrupted
 }

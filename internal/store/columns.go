@@ -45,13 +45,14 @@ var (
 	}
 	trialTable = table[result.Trial]{
 		"trial", "run",
-		"seq, benchmark, params, target, block, warmup, status, reason, output, started, elapsed_ns, conditions, host, self_cpu_ns",
+		"seq, benchmark, params, target, block, warmup, status, reason, output, started, elapsed_ns, conditions, failed_calls, host, self_cpu_ns",
 		func(t *result.Trial) []any {
 			return []any{
 				&t.Seq, &t.Benchmark, &t.Params, &t.Target, &t.Block, &t.Warmup, &t.Status, &t.Reason, &t.Output,
 				instant{&t.Started},
 				&t.Elapsed,
 				document{&t.Conditions},
+				document{&t.FailedCalls},
 				document{&t.Host},
 				&t.Self,
 			}

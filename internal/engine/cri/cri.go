@@ -201,7 +201,7 @@ func (d *Driver) Open(ctx context.Context, t target.Target, s engine.Session) (e
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, &engine.OpenError{Info: e.info, Err: refuse(t, fmt.Sprintf("its first container did not work: %v", err), advise(err, e.handler))}
+		return nil, &engine.OpenError{Info: e.info, Tried: true, Err: refuse(t, fmt.Sprintf("its first container did not work: %v", err), advise(err, e.handler))}
 	}
 	return e.shown(), nil
 }

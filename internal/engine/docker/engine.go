@@ -78,9 +78,9 @@ func (d *daemon) open(ctx context.Context, t target.Target, release func() error
 		err = d.session.TryRunning(ctx, e, "-kvm")
 	}
 	if err != nil {
-		return nil, openError(e.target, &engine.UnsupportedError{
+		return nil, &engine.OpenError{Info: e.target, Tried: true, Err: &engine.UnsupportedError{
 			What: t.String(), Reason: fmt.Sprintf("its test container failed: %v", err), Advice: "try the runtime with docker run by hand",
-		})
+		}}
 	}
 	return live, nil
 }

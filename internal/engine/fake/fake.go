@@ -26,7 +26,8 @@
 // Faults, each as CALL or CALL#N (the Nth call of its kind on the engine), joined by +. The
 // calls are those above, wait and state:
 //
-//	fail      takes its time, has no effect and returns an error
+//	fail      takes its time, has no effect and returns an error; also of open, the
+//	          first container of the target
 //	hang      has no effect and waits until its context ends; a limit on the fake
 //	          clock ends it at once
 //	leak      create: returns an error and leaves the container behind.
@@ -72,11 +73,14 @@ const Name = "fake"
 type Driver struct {
 	clock *Clock
 	host  *host
+
+	mu    sync.Mutex
+	opens map[string]int // by target
 }
 
 // NewDriver returns a driver whose engines use the clock.
 func NewDriver(clock *Clock) *Driver {
-	return &Driver{clock: clock, host: &host{
+	return &Driver{clock: clock, opens: map[string]int{}, host: &host{
 		containers: map[string]*container{}, images: map[image]bool{}, programs: map[string]Program{"echo": echo, "/bin/echo": echo, "/bin/env": env},
 	}}
 }
@@ -96,7 +100,7 @@ func (d *Driver) Describe() engine.Description {
 // Candidates is empty: a plan has fake targets only by name.
 func (d *Driver) Candidates(context.Context, engine.Session) []engine.Candidate { return nil }
 
-// Open opens t. It fails only for unknown or malformed options.
+// Open opens t. It fails for unknown or malformed options, and for the scripted faults of open.
 func (d *Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engine.Engine, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("open target %q: %w", t, context.Cause(ctx))
@@ -108,11 +112,25 @@ func (d *Driver) Open(ctx context.Context, t target.Target, s engine.Session) (e
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{
+	e := &Engine{
 		Missing: script.missing,
 		target:  t, script: script, clock: d.clock, host: d.host, session: s, prefix: engine.Prefix + s.RunID,
 		calls: map[op]int{}, random: map[string]*rand.Rand{},
-	}, nil
+	}
+	if n := d.opened(t); hits(script.fail, opOpen, n) {
+		return nil, &engine.OpenError{Info: e.Info(), Tried: true, Err: &engine.UnsupportedError{
+			What: t.String(), Reason: fmt.Sprintf("scripted fault: call %d of open fails", n),
+		}}
+	}
+	return e, nil
+}
+
+// opened counts the calls of Open for a target from 1.
+func (d *Driver) opened(t target.Target) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.opens[t.String()]++
+	return d.opens[t.String()]
 }
 
 // Leftovers lists the IDs of all containers and the references of all images that exist on the

@@ -28,6 +28,7 @@ const (
 	opStats  op = "stats"
 	opPull   op = "pull"
 	opRemove op = "remove" // of an image
+	opOpen   op = "open"   // of the target, with its first container
 )
 
 func ops() []op {
@@ -87,7 +88,7 @@ func options() []option {
 		option{"drift", func(s *script, v string) (err error) { s.drift, err = parseNumber(v, 0, 10); return err }},
 		option{"bimodal", setBimodal},
 		option{"seed", func(s *script, v string) (err error) { s.seed, err = strconv.ParseUint(v, 10, 64); return err }},
-		option{"fail", func(s *script, v string) (err error) { s.fail, err = parseFaults(v, ops()); return err }},
+		option{"fail", func(s *script, v string) (err error) { s.fail, err = parseFaults(v, append(ops(), opOpen)); return err }},
 		option{"hang", func(s *script, v string) (err error) { s.hang, err = parseFaults(v, ops()); return err }},
 		option{"leak", func(s *script, v string) (err error) {
 			s.leak, err = parseFaults(v, []op{opCreate, opDelete})

@@ -80,7 +80,7 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 		info: r.Info(t), kvm: r.UsesKVM(t),
 	}
 	e.info.Cgroup, e.info.Rootless, e.info.Notes = s.CgroupMode(), os.Geteuid() != 0, slices.Clone(r.Notes)
-	refuse := func(reason, advice string) error {
+	refuse := func(reason, advice string) *engine.OpenError {
 		return &engine.OpenError{Info: e.info, Err: &engine.UnsupportedError{What: t.String(), Reason: reason, Advice: advice}}
 	}
 	if e.info.Rootless && e.runtime.Rootless == nil {
@@ -99,7 +99,9 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 	}
 	if err := e.tryOut(ctx); err != nil {
 		err = errors.Join(err, e.Close())
-		return nil, refuse(fmt.Sprintf("its first container did not work: %v", err), advise(err))
+		refused := refuse(fmt.Sprintf("its first container did not work: %v", err), advise(err))
+		refused.Tried = true
+		return nil, refused
 	}
 	return e, nil
 }

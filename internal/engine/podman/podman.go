@@ -127,12 +127,14 @@ func (Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engi
 		if err = errors.Join(err, e.close(ctx)); ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, &engine.OpenError{Info: e.info, Err: &engine.UnsupportedError{
+		return nil, &engine.OpenError{Info: e.info, Tried: errors.Is(err, errFirst), Err: &engine.UnsupportedError{
 			What: t.String(), Reason: err.Error(), Advice: "try the runtime with podman --runtime by hand",
 		}}
 	}
 	return e, nil
 }
+
+var errFirst = errors.New("its test container failed")
 
 func (e *Engine) open(ctx context.Context) error {
 	if err := e.prepare(ctx); err != nil {
@@ -160,7 +162,7 @@ func (e *Engine) open(ctx context.Context) error {
 		return e.tryBridge(ctx)
 	})
 	if err != nil {
-		return fmt.Errorf("its test container failed: %w", err)
+		return fmt.Errorf("%w: %w", errFirst, err)
 	}
 	return nil
 }

@@ -61,6 +61,7 @@ func newRun(run *result.Run, label string) Run {
 			r.Counts[t.Status]++
 		}
 	}
+	r.FailedCalls = failedCalls(run)
 	if elapsed > 0 {
 		r.Self = self.Seconds() / elapsed.Seconds()
 	}

@@ -34,6 +34,8 @@ type Findings struct {
 	// Comparisons counts the comparisons by verdict; with several runs, by agreement of the runs. It is empty if there are
 	// none.
 	Comparisons string
+	// Failures are the shares of failed calls, by target.
+	Failures []string
 	// NotMeasured lists the gaps of a single run by reason.
 	NotMeasured []string
 	// Withheld counts the comparisons without a verdict because a CPU is emulated. It is empty without such comparisons.
@@ -120,7 +122,7 @@ func (e evidence) rank() int {
 
 // findings states the largest differences that are shown: one for each suite and target.
 func (r *Report) findings() Findings {
-	f := Findings{Breaches: r.breaches(), Withheld: r.withheld()}
+	f := Findings{Breaches: r.breaches(), Failures: r.failures(), Withheld: r.withheld()}
 	all := r.evidence()
 	if len(r.Runs) == 1 {
 		f.Summary = r.summary(0)

@@ -143,6 +143,8 @@ type Run struct {
 	Warnings []WarningGroup
 	// Missing are the cells with trials that did not end well.
 	Missing []Missing
+	// FailedCalls are the calls of engines that failed, by target and in the order of a container's life.
+	FailedCalls []FailedCalls
 	// Unmeasured are the benchmarks that every target skipped. They are in no suite.
 	Unmeasured []Unmeasured
 	// Scorecard is empty if the run measured fewer than two dimensions.

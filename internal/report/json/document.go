@@ -25,6 +25,7 @@ func single(r *report.Report) object {
 			{"statements", list(r.Findings.Statements)},
 			optional("comparisons", r.Findings.Comparisons),
 			optional("withheld", r.Findings.Withheld),
+			optional("failures", r.Findings.Failures),
 			optional("not_measured", strings.Join(r.Findings.NotMeasured, "; ")),
 		}},
 		{"targets", targets(of)},
@@ -67,6 +68,7 @@ func joint(r *report.Report) object {
 			{"statements", list(r.Findings.Statements)},
 			optional("comparisons", r.Findings.Comparisons),
 			optional("withheld", r.Findings.Withheld),
+			optional("failures", r.Findings.Failures),
 		}},
 		{"benchmarks", each(r.Benchmarks(), jointBenchmark)},
 		{"coverage", each(r.Coverage, coverage)},
@@ -203,6 +205,9 @@ func gaps(r *report.Run) object {
 				{"reason", m.Reason},
 			}
 		})},
+		optional("failed_calls", each(r.FailedCalls, func(f *report.FailedCalls) object {
+			return object{{"target", f.Target}, {"call", f.Call}, {"failed", f.Failed}, {"of", f.Total}}
+		})),
 		optional("not_measured", each(r.Unmeasured, func(u *report.Unmeasured) object {
 			reasons := each(u.Reasons, func(r *report.Reason) object {
 				return object{{"text", r.Text}, optional("targets", r.Targets)}

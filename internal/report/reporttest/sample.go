@@ -44,8 +44,26 @@ func Sample() result.Run {
 		s.unixbench(block)
 		s.measure("", block)
 	}
+	s.fail()
 	s.run.Upgrade() // describes the roles of targets and metrics
 	return s.run
+}
+
+// fail records the failed calls behind the failed trials of runsc, and a first container that failed.
+func (s *sampler) fail() {
+	for i := range s.run.Targets {
+		if s.run.Targets[i].Name == runsc {
+			s.run.Targets[i].FailedTries = 1
+		}
+	}
+	for i := range s.run.Trials {
+		switch t := &s.run.Trials[i]; {
+		case t.Status == result.Failed && t.Benchmark == lifecycle:
+			t.FailedCalls = map[string]int{"delete": 1}
+		case t.Status == result.Timeout:
+			t.FailedCalls = map[string]int{"resume": 1}
+		}
+	}
 }
 
 // Small is a run of two targets with one benchmark, for golden files.

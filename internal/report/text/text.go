@@ -390,6 +390,12 @@ func (p *printer) findings() {
 	if f.Withheld != "" {
 		p.wrapped("  ", f.Withheld)
 	}
+	if len(f.Failures) > 0 {
+		p.line("  Failed calls:")
+		for _, s := range f.Failures {
+			p.wrapped("  - ", s)
+		}
+	}
 	if len(f.NotMeasured) > 0 {
 		p.line("  Not measured:")
 		for _, s := range f.NotMeasured {

@@ -1,0 +1,83 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// FailedCalls counts the failures of one call of a target over a whole run, with warm-up. A runtime that fails now and then is no slow
+// runtime: the share of its failures is a result of its own.
+type FailedCalls struct {
+	Target string
+	// Call is the name of the call, such as "create". It is FirstContainer for the first containers of the target.
+	Call string
+	// Failed calls of Total failed or exceeded their limit.
+	Failed, Total int
+}
+
+// FirstContainer is the Call of the containers that a target must run before its first trial.
+const FirstContainer = "first container"
+
+// calls are the calls of engines, as the phases of trials name them, in the order of a container's life.
+func calls() []string {
+	return []string{"pull", "create", "start", "exec", "pause", "resume", "update", "kill", "delete", "remove"}
+}
+
+// String spells the share: "3 of 40 creates failed".
+func (f FailedCalls) String() string {
+	return fmt.Sprintf("%d of %s failed", f.Failed, counted(f.Total, f.Call))
+}
+
+// failedCalls counts the failures of all targets.
+func failedCalls(run *result.Run) []FailedCalls {
+	var all []FailedCalls
+	for _, t := range run.Targets {
+		if n := t.FailedTries; n > 0 {
+			all = append(all, FailedCalls{t.Name, FirstContainer, n, n + 1})
+		}
+		failed, total := map[string]int{}, map[string]int{}
+		for i := range run.Trials {
+			trial := &run.Trials[i]
+			if trial.Target != t.Name {
+				continue
+			}
+			for _, p := range trial.Phases {
+				total[p.Name]++
+			}
+			for name, n := range trial.FailedCalls {
+				failed[name] += n
+			}
+		}
+		for _, call := range calls() {
+			if n := failed[call]; n > 0 {
+				all = append(all, FailedCalls{t.Name, call, n, n + total[call]})
+			}
+		}
+	}
+	return all
+}
+
+// failures states the failed calls of all runs, one sentence for each target of a run.
+func (r *Report) failures() []string {
+	var all []string
+	for i := range r.Runs {
+		of := &r.Runs[i]
+		on := ""
+		if len(r.Runs) > 1 {
+			on = " on " + of.Label
+		}
+		for _, t := range of.Targets {
+			var parts []string
+			for _, f := range of.FailedCalls {
+				if f.Target == t.Name {
+					parts = append(parts, f.String())
+				}
+			}
+			if parts != nil {
+				all = append(all, t.Name+on+": "+listed(parts)+".")
+			}
+		}
+	}
+	return all
+}

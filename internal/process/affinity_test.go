@@ -142,7 +142,7 @@ func TestPin(t *testing.T) {
 			before := len(affinities(t))
 			makeThreads(before + 8)
 			var thread int // the forking thread
-			if err := l.do(func() error { thread = unix.Gettid(); return nil }); err != nil {
+			if err := l.doSoon(func() error { thread = unix.Gettid(); return nil }); err != nil {
 				t.Fatal(err)
 			}
 			now := affinities(t)

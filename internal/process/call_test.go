@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/process"
 )
@@ -133,4 +136,87 @@ func TestIgnoreStrays(t *testing.T) {
 	if err := syscall.Kill(pids[1], 0); !errors.Is(err, syscall.ESRCH) {
 		t.Errorf("the stray was not reaped: %v", err)
 	}
+}
+
+// A runtime can leave its process group, start programs in sessions of their own (as sudo does), and leave orphans behind. All of them must
+// be killed.
+func TestCancelledCallKillsDescendants(t *testing.T) {
+	l := launcher(t, process.Options{})
+	const forever = "while :; do read x </dev/zero; done"
+	for name, script := range map[string]string{
+		"another session":             `setsid sh -c 'echo $$; ` + forever + `'; :`,
+		"another session of a child":  `(setsid sh -c 'echo $$; ` + forever + `' & wait); :`,
+		"an orphan in a session":      `(setsid sh -c 'echo $$; ` + forever + `' &) & ` + forever,
+		"a child that ignores SIGHUP": `(trap "" HUP TERM; echo $$; ` + forever + `)`,
+	} {
+		for how, run := range map[string]func(context.Context, string, *os.File) error{
+			"Call": func(ctx context.Context, script string, output *os.File) error {
+				_, err := l.Call(ctx, shell(script, output))
+				return err
+			},
+			"Run": func(ctx context.Context, script string, output *os.File) error {
+				cmd := exec.CommandContext(ctx, "/bin/sh", "-c", script)
+				cmd.Stdout = output
+				return l.Run(ctx, cmd)
+			},
+		} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				r, w, err := os.Pipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				go func() {
+					pid := 0
+					_, _ = fmt.Fscanln(r, &pid)
+					cancel()
+				}()
+				if err := run(ctx, script, w); !errors.Is(err, context.Canceled) {
+					t.Errorf("%v, want the cancellation", err)
+				}
+				_ = w.Close()
+				_, _ = io.Copy(io.Discard, r) // hangs while a descendant has the pipe
+				_ = r.Close()
+			})
+		}
+	}
+}
+
+// A process that moves itself to another process group, such as the caller's, must be killed too.
+func TestCancelledCallKillsProcessOutsideItsGroup(t *testing.T) {
+	if os.Getenv("TOUCHSTONE_TEST_LEAVE_GROUP") != "" {
+		group, err := syscall.Getpgid(os.Getppid())
+		if err == nil {
+			err = syscall.Setpgid(0, group)
+		}
+		fmt.Println(err)
+		_, _ = unix.Ppoll(nil, nil, nil) // forever
+		return
+	}
+	l := launcher(t, process.Options{})
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	said := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(r).ReadString('\n')
+		said <- line
+		cancel()
+	}()
+	_, err = l.Call(ctx, process.Program{
+		Args: []string{self, "-test.run=^" + t.Name() + "$"}, Env: append(os.Environ(), "TOUCHSTONE_TEST_LEAVE_GROUP=1"), Stdout: w, Stderr: w,
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Call() = %v, want the cancellation", err)
+	}
+	if line := <-said; line != "<nil>\n" {
+		t.Errorf("the process did not leave its group: %s", line)
+	}
+	_, _ = r.Close(), w.Close()
 }

@@ -2,14 +2,14 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // outputGrace limits how long a process left behind may hold the output pipes of an exited command open.
@@ -23,18 +23,22 @@ type Exit struct {
 
 // Process is a child that the launcher started, or an orphan that a child left behind.
 type Process struct {
-	l     *Launcher
-	pid   int
-	cmd   *exec.Cmd // nil for a Program and an orphan
-	pidfd *os.File  // nil without pidfds
-	done  chan struct{}
-	exit  Exit
+	l      *Launcher
+	pid    int
+	cmd    *exec.Cmd // nil for a Program and an orphan
+	pidfd  *os.File  // nil without pidfds
+	done   chan struct{}
+	exit   Exit
+	stuck  bool // it was killed and has not exited; done is closed
+	unused bool // its caller does not wait for the start any more
 }
 
 // Spawn starts cmd. Use Process.Wait instead of cmd.Wait.
 // The command gets its own process group. So a ^C at the terminal reaches only Touchstone, which then stops the command
 // in order.
-func (l *Launcher) Spawn(cmd *exec.Cmd) (*Process, error) {
+func (l *Launcher) Spawn(cmd *exec.Cmd) (*Process, error) { return l.spawn(context.Background(), cmd) }
+
+func (l *Launcher) spawn(ctx context.Context, cmd *exec.Cmd) (*Process, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -44,9 +48,15 @@ func (l *Launcher) Spawn(cmd *exec.Cmd) (*Process, error) {
 	}
 	c := &Process{l: l, cmd: cmd, done: make(chan struct{})}
 	if cmd.Cancel != nil { // the command has a context
-		cmd.Cancel = c.killGroup
+		cmd.Cancel = c.end
 	}
-	return c, l.start(c, cmd.SysProcAttr, func() (int, error) {
+	if cmd.Err == nil && filepath.IsAbs(cmd.Path) {
+		argv := l.relays.args(append([]string{cmd.Path}, cmd.Args[1:]...))
+		if argv[0] != cmd.Path {
+			cmd.Path, cmd.Args = argv[0], argv
+		}
+	}
+	return c, l.start(ctx, c, cmd.SysProcAttr, func() (int, error) {
 		if err := cmd.Start(); err != nil {
 			return 0, err
 		}
@@ -54,26 +64,46 @@ func (l *Launcher) Spawn(cmd *exec.Cmd) (*Process, error) {
 	})
 }
 
-// start calls fork on the forking thread and registers the child.
-func (l *Launcher) start(c *Process, attr *syscall.SysProcAttr, fork func() (pid int, err error)) error {
-	return l.do(func() (err error) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
+// start calls fork on the forking thread and registers the child. The lock is not held meanwhile, so that other exits are reaped.
+func (l *Launcher) start(ctx context.Context, c *Process, attr *syscall.SysProcAttr, fork func() (pid int, err error)) error {
+	err := l.do(ctx, func() error {
 		attr.Setpgid = true
 		if l.cgroup != nil {
 			attr.UseCgroupFD, attr.CgroupFD = true, int(l.cgroup.Fd())
 		}
+		l.mu.Lock()
+		l.forking = true
+		l.mu.Unlock()
 		_ = l.oom.raise() // openOOMScore has tested both
-		c.pid, err = fork()
+		pid, err := fork()
 		_ = l.oom.lower()
-		if err != nil {
-			return err
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if err == nil {
+			c.pid, c.pidfd = pid, l.open(pid)
+			l.awaited[pid] = c
+			l.started++
+			if c.unused {
+				go func() { _ = c.end() }()
+			}
 		}
-		c.pidfd = l.open(c.pid)
-		l.awaited[c.pid] = c
-		l.started++
-		return nil
+		l.forking = false
+		if l.deferred {
+			l.deferred = false
+			l.reapAll()
+		}
+		return err
 	})
+	if errors.Is(err, ErrForking) {
+		l.mu.Lock()
+		c.unused = true
+		started := c.pid != 0
+		l.mu.Unlock()
+		if started {
+			_ = c.end()
+		}
+	}
+	return err
 }
 
 // Wait returns when the child has exited and its output has been copied. It must be called
@@ -81,7 +111,7 @@ func (l *Launcher) start(c *Process, attr *syscall.SysProcAttr, fork func() (pid
 func (p *Process) Wait() Exit {
 	p.await()
 	<-p.done
-	if p.cmd != nil {
+	if p.cmd != nil && !p.stuck {
 		_ = p.cmd.Wait() // an error means: already reaped, or output cut off after outputGrace
 	}
 	return p.exit
@@ -98,30 +128,20 @@ func (l *Launcher) Start(cmd *exec.Cmd) (<-chan Exit, error) {
 	return done, nil
 }
 
-// killGroup kills a command and its process group. Containers have their own process group and survive. Killing only the command
-// would leave the children of a runtime that is a shell script.
-func (p *Process) killGroup() error {
-	p.l.mu.Lock()
-	defer p.l.mu.Unlock()
-	if p.l.awaited[p.pid] != p { // already reaped: another process may have the ID now
-		return os.ErrProcessDone
-	}
-	return unix.Kill(-p.pid, unix.SIGKILL)
-}
-
-// Run starts cmd and waits until it exits. If the context is cancelled, Run returns the context's cause. It returns an *ExitError if
-// the exit code is not 0.
+// Run starts cmd, which has the same context, and waits until it exits. If the context is cancelled, Run returns the context's cause, within a
+// *StuckError if the killed command does not exit. It returns an *ExitError if the exit code is not 0.
 func (l *Launcher) Run(ctx context.Context, cmd *exec.Cmd) error {
-	c, err := l.Spawn(cmd)
+	command := cmd.Path
+	c, err := l.spawn(ctx, cmd)
 	if err != nil {
 		return err
 	}
 	exit := c.Wait()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if err := c.verdict(ctx, command); err != nil {
+		return err
 	}
 	if exit.Status != 0 {
-		return &ExitError{Command: cmd.Path, Exit: exit}
+		return &ExitError{Command: command, Exit: exit}
 	}
 	return nil
 }
@@ -135,7 +155,7 @@ type Program struct {
 }
 
 // Call runs a program without input until it exits. Use it for programs within a timed region. If the context ends, Call kills the
-// program with its process group and returns the context's cause.
+// program with its descendants and returns the context's cause, within a *StuckError if the program does not exit.
 func (l *Launcher) Call(ctx context.Context, p Program) (Exit, error) {
 	if ctx.Err() != nil {
 		return Exit{}, context.Cause(ctx)
@@ -144,18 +164,19 @@ func (l *Launcher) Call(ctx context.Context, p Program) (Exit, error) {
 	attr := &syscall.ProcAttr{
 		Env: p.Env, Files: []uintptr{l.null.Fd(), p.Stdout.Fd(), p.Stderr.Fd()}, Sys: &syscall.SysProcAttr{},
 	}
-	err := l.start(c, attr.Sys, func() (int, error) { return syscall.ForkExec(p.Args[0], p.Args, attr) })
+	argv := l.relays.args(p.Args)
+	err := l.start(ctx, c, attr.Sys, func() (int, error) { return syscall.ForkExec(argv[0], argv, attr) })
 	runtime.KeepAlive(p)
+	if err != nil && ctx.Err() != nil {
+		return Exit{}, err
+	}
 	if err != nil {
 		return Exit{}, &os.PathError{Op: "fork/exec", Path: p.Args[0], Err: err}
 	}
-	stop := context.AfterFunc(ctx, func() { _ = c.killGroup() })
+	stop := context.AfterFunc(ctx, func() { _ = c.end() })
 	exit := c.Wait()
 	stop()
-	if ctx.Err() != nil {
-		return exit, context.Cause(ctx)
-	}
-	return exit, nil
+	return exit, c.verdict(ctx, p.Args[0])
 }
 
 // ExitError reports that a command exited with a code other than 0, or was killed by a signal.

@@ -18,6 +18,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -39,17 +40,21 @@ type Launcher struct {
 	signals  chan os.Signal
 	stopped  chan struct{} // closed when the reaping goroutine has ended
 
-	mu      sync.Mutex       // held for fork and for reap, so that a child is registered before it is reaped
-	awaited map[int]*Process // children, and adopted orphans
-	ended   map[int]Exit     // exits of orphans that are not adopted, or not yet
-	strays  int              // the number of exited orphans that are not adopted
-	started int64            // the number of processes that were started
-	cpu     time.Duration
+	mu       sync.Mutex
+	awaited  map[int]*Process // children, and adopted orphans
+	ended    map[int]Exit     // exits of orphans that are not adopted, or not yet
+	strays   int              // the number of exited orphans that are not adopted
+	started  int64            // the number of processes that were started
+	cpu      time.Duration
+	forking  bool // a child may exist that is not registered in awaited
+	deferred bool // reapAll has met an unknown child meanwhile
 
 	hidden  []string // mount points that children do not see
 	cgroup  *os.File // the cgroup v2 directory for children; nil for this program's own cgroup
 	null    *os.File // standard input of children without input
 	oom     *oomScore
+	relays  *relays
+	grace   time.Duration // killGrace
 	pidfds  bool          // the kernel supports polling of pidfds
 	handler signalHandler // the handler of SIGCHLD while strays are ignored
 }
@@ -93,6 +98,8 @@ func New(opts Options) (*Launcher, error) {
 		ended:    map[int]Exit{},
 		null:     null,
 		oom:      openOOMScore("/proc/self/oom_score_adj"),
+		relays:   newRelays(),
+		grace:    killGrace,
 		pidfds:   pollable(),
 	}
 	l.hidden = opts.Hide
@@ -170,7 +177,7 @@ func hide(points []string) error {
 
 // InNamespace calls f on the forking thread, in the mount namespace of the children. If Options.Private is set, children see the mounts of
 // f and the host does not, and the mounts disappear when this program exits. No process starts while f runs.
-func (l *Launcher) InNamespace(f func() error) error { return l.do(f) }
+func (l *Launcher) InNamespace(f func() error) error { return l.doSoon(f) }
 
 // EmptyHidden removes the files that runtimes left at hidden mount points. No container may exist. The kernel keeps the memory
 // cgroup of each of these containers until its files are removed.
@@ -178,7 +185,7 @@ func (l *Launcher) EmptyHidden() error {
 	if len(l.hidden) == 0 {
 		return nil
 	}
-	return l.do(func() error {
+	return l.doSoon(func() error {
 		var errs []error
 		for _, p := range l.hidden {
 			left, err := os.ReadDir(p)
@@ -191,18 +198,54 @@ func (l *Launcher) EmptyHidden() error {
 	})
 }
 
-// do runs f on the forking thread.
-func (l *Launcher) do(f func() error) error {
+// ErrForking reports that the forking thread does not answer. Its last program waits in the kernel, so no other program can start.
+var ErrForking = errors.New("the thread that starts programs waits in the kernel for an earlier program")
+
+// do runs f on the forking thread. If ctx ends before the thread is free, its cause is the error. If ctx ends while f runs, f has freeLimit
+// to return, and then the error is ErrForking.
+func (l *Launcher) do(ctx context.Context, f func() error) error {
 	done := make(chan error, 1)
-	l.requests <- func() { done <- f() }
-	return <-done
+	select {
+	case l.requests <- func() { done <- f() }:
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the thread that starts programs: %w", context.Cause(ctx))
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	late, cancel := context.WithTimeout(context.Background(), freeLimit)
+	defer cancel()
+	select {
+	case err := <-done:
+		return err
+	case <-late.Done():
+		return fmt.Errorf("%w: %w", context.Cause(ctx), ErrForking)
+	}
+}
+
+// freeLimit bounds the wait for the forking thread. A fork takes milliseconds on a busy host.
+const freeLimit = 10 * time.Second
+
+// doSoon runs f on the forking thread without a limit of its own. It returns ErrForking if the thread is not free soon.
+func (l *Launcher) doSoon(f func() error) error {
+	done := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(context.Background(), freeLimit)
+	defer cancel()
+	select {
+	case l.requests <- func() { done <- f() }:
+		return <-done
+	case <-ctx.Done():
+		return ErrForking
+	}
 }
 
 // SetCgroup sets the cgroup of later children. tasks are its tasks files on v1, dir is its directory on v2; a nil dir is this
 // program's own cgroup. The launcher closes dir. After an error children may start in different cgroups in different v1 hierarchies
 // until a later call succeeds.
 func (l *Launcher) SetCgroup(tasks []string, dir *os.File) error {
-	return l.do(func() error {
+	return l.doSoon(func() error {
 		if l.cgroup != nil {
 			_ = l.cgroup.Close()
 		}
@@ -217,11 +260,17 @@ func (l *Launcher) SetCgroup(tasks []string, dir *os.File) error {
 	})
 }
 
-// Close ends the forking thread and stops reaping. All children must have exited. It must be called once.
+// Close ends the forking thread and stops reaping. All children must have exited, except those of a *StuckError. It must be called once.
 func (l *Launcher) Close() error {
 	l.IgnoreStrays(false)
 	close(l.requests)
-	<-l.retired
+	ctx, cancel := context.WithTimeout(context.Background(), freeLimit)
+	defer cancel()
+	select {
+	case <-l.retired:
+	case <-ctx.Done():
+		return fmt.Errorf("close the process launcher: %w", ErrForking)
+	}
 	signal.Stop(l.signals)
 	close(l.signals)
 	<-l.stopped

@@ -156,8 +156,13 @@ func (l *Launcher) reap() {
 	l.reapAll()
 }
 
+// reapAll stops at an unknown child while the forking thread forks: the child may be the one that is not registered yet.
 func (l *Launcher) reapAll() {
 	for pid := endedChild(unix.P_ALL, 0); pid != 0; pid = endedChild(unix.P_ALL, 0) {
+		if l.forking && l.awaited[pid] == nil {
+			l.deferred = true
+			return
+		}
 		l.collect(pid)
 	}
 }
@@ -177,8 +182,10 @@ func (l *Launcher) collect(pid int) bool {
 	l.cpu += exit.CPU
 	if p != nil {
 		delete(l.awaited, pid)
-		p.exit = exit
-		close(p.done)
+		if !p.stuck {
+			p.exit = exit
+			close(p.done)
+		}
 		return true
 	}
 	if len(l.ended) == rememberedOrphans {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/image"
@@ -215,7 +216,7 @@ func (s Session) SetCgroupParent(group string) error {
 }
 
 // InCgroup calls f while p starts its processes in a cgroup of the run with this name. Afterwards it kills all processes
-// left in the cgroup, within UndoLimit. Without cgroups it only calls f.
+// left in the cgroup, within UndoLimit, or within stuckLimit if one of them is known to be stuck. Without cgroups it only calls f.
 func (s Session) InCgroup(ctx context.Context, p CgroupPlacer, name string, f func() error) error {
 	if s.Cgroups == nil {
 		return f()
@@ -228,10 +229,17 @@ func (s Session) InCgroup(ctx context.Context, p CgroupPlacer, name string, f fu
 	if err = p.SetCgroupParent(path); err == nil {
 		err = f()
 	}
-	ctx, cancel := WithUndoLimit(ctx)
+	limit := UndoLimit
+	if Stuck(err) {
+		limit = stuckLimit
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	return errors.Join(err, p.SetCgroupParent(""), group.Destroy(ctx))
 }
+
+// stuckLimit is the deadline for the removal of a cgroup with a stuck process. The other processes are killed at once.
+const stuckLimit = time.Second
 
 // ContainerCgroup returns the cgroup of a container below parent, or below the run's own cgroup if parent is empty. It is nil
 // on a host without cgroups.

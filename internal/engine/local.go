@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
 // Local is the base of an engine that starts all its processes by the session's launcher, without a daemon.
@@ -18,6 +20,7 @@ type Local struct {
 
 	mu     sync.Mutex
 	parent string
+	stuck  *process.StuckError // the last one
 }
 
 // SetCgroupParent implements CgroupPlacer.
@@ -39,6 +42,42 @@ func (l *Local) CgroupParent() string {
 		return l.Session.Cgroup()
 	}
 	return l.parent
+}
+
+// Broken returns an error while a process of an earlier call is stuck in the kernel: another call would wait for the same file system or
+// lock. It is an *UnusableError.
+func (l *Local) Broken() error {
+	l.mu.Lock()
+	stuck := l.stuck
+	l.mu.Unlock()
+	if stuck == nil || stuck.Ended() {
+		return nil
+	}
+	return &UnusableError{stuck}
+}
+
+// Outcome passes on the error of a call. After a *process.StuckError the engine is broken while the process exists.
+func (l *Local) Outcome(err error) error {
+	if stuck, ok := errors.AsType[*process.StuckError](err); ok {
+		l.mu.Lock()
+		l.stuck = stuck
+		l.mu.Unlock()
+	}
+	return err
+}
+
+// Stuck reports whether an error is a *process.StuckError or an *UnusableError.
+func Stuck(err error) bool {
+	_, stuck := errors.AsType[*process.StuckError](err)
+	_, unusable := errors.AsType[*UnusableError](err)
+	return stuck || unusable
+}
+
+// UnusableError reports a call that was not made, because a process of an earlier call is stuck.
+type UnusableError struct{ Stuck *process.StuckError }
+
+func (e *UnusableError) Error() string {
+	return fmt.Sprintf("the target is broken: an earlier call was given up: %v", e.Stuck)
 }
 
 // Usage implements Accountant.

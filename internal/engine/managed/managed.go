@@ -424,6 +424,16 @@ func childrenOf(pid int) []int {
 	return children
 }
 
+// awaitKilled waits for the exit of the killed daemon. A daemon that waits in the kernel does not exit.
+func (d *Daemon) awaitKilled(ctx context.Context, exited <-chan struct{}) error {
+	ctx, cancel := context.WithTimeout(ctx, stopLimit)
+	defer cancel()
+	if engine.Await(ctx, exited) != nil {
+		return fmt.Errorf("stop %s: it was killed and has not exited within %v, because it waits in the kernel", d.config.Name, stopLimit)
+	}
+	return nil
+}
+
 // Stop ends the daemon and removes all its traces from the host. It is idempotent.
 func (d *Daemon) Stop(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
@@ -436,7 +446,9 @@ func (d *Daemon) Stop(ctx context.Context) error {
 		stop, cancel := context.WithTimeout(ctx, stopLimit)
 		if engine.Await(stop, exited) != nil {
 			_ = running.Kill()
-			<-exited
+			if err := d.awaitKilled(ctx, exited); err != nil {
+				errs = append(errs, err)
+			}
 		}
 		cancel()
 	}

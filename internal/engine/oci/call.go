@@ -47,11 +47,14 @@ func (c *container) run(ctx context.Context, stdout, stderr *os.File, command ..
 
 // launch runs a program as the timed step of the method.
 func (c *container) launch(ctx context.Context, p process.Program) (exit process.Exit, err error) {
+	if err := c.e.Broken(); err != nil {
+		return process.Exit{}, err
+	}
 	err = engine.Call(ctx, func() error {
 		exit, err = c.e.Session.Launcher.Call(ctx, p)
 		return err
 	})
-	return exit, err
+	return exit, c.e.Outcome(err)
 }
 
 // blanks are empty files in memory. Most calls print nothing, and their file is reused. A pipe would need a reader beside

@@ -273,7 +273,7 @@ func (c *container) remove(ctx context.Context) error {
 			return fmt.Errorf("remove the cgroup of container %q: %w", c.id, err)
 		}
 	}
-	if err := c.output.Wait(ctx); err != nil {
+	if err := c.awaitOutput(ctx); err != nil {
 		return fmt.Errorf("delete container %q: %w", c.id, err)
 	}
 	if c.port != nil {
@@ -290,6 +290,17 @@ func (c *container) remove(ctx context.Context) error {
 		return fmt.Errorf("remove the bundle of container %q: %w", c.id, err)
 	}
 	c.deleted = true
+	return nil
+}
+
+// awaitOutput waits for the end of the output. A stuck process may hold it open for good.
+func (c *container) awaitOutput(ctx context.Context) error {
+	if c.e.Broken() == nil {
+		return c.output.Wait(ctx)
+	}
+	drain, cancel := context.WithTimeout(ctx, drainLimit)
+	defer cancel()
+	_ = c.output.Wait(drain)
 	return nil
 }
 
@@ -376,7 +387,9 @@ func (c *container) explain(ctx context.Context, op string, err error) error {
 }
 
 func (c *container) explainLog(ctx context.Context, op string, err error, log, stderr string) error {
-	if ctx.Err() != nil {
+	if engine.Stuck(err) {
+		// The runtime has said nothing about it.
+	} else if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	} else if text := lastError(log); text != "" {
 		err = errors.New(text)

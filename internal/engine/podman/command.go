@@ -63,6 +63,9 @@ func (e *Engine) change(ctx context.Context, how invocation, args ...string) (st
 // run runs a Podman command and returns its standard output. The output goes to files in memory, because conmon would hold a
 // pipe open.
 func (e *Engine) run(ctx context.Context, cmd *exec.Cmd) (string, error) {
+	if err := e.Broken(); err != nil {
+		return "", err
+	}
 	var printed [2]*os.File
 	for n := range printed {
 		fd, err := unix.MemfdCreate("printed", unix.MFD_CLOEXEC)
@@ -73,7 +76,7 @@ func (e *Engine) run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 		defer func() { _ = printed[n].Close() }() // it is in memory
 	}
 	cmd.Stdout, cmd.Stderr = printed[0], printed[1]
-	err := e.Session.Launcher.Run(ctx, cmd)
+	err := e.Outcome(e.Session.Launcher.Run(ctx, cmd))
 	if err != nil && ctx.Err() == nil {
 		if _, ended := errors.AsType[*process.ExitError](err); ended {
 			err = errors.New(message(contents(printed[1]), err.Error()))

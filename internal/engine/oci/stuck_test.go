@@ -1,0 +1,77 @@
+package oci_test
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// A runtime on a file system whose server does not answer any more cannot be killed. The call ends with its context, later calls fail at once
+// with the reason, and Delete removes the container's own process.
+func TestStuckRuntimeBreaksItsEngine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes containers on this host; -short skips that")
+	}
+	crun, err := exec.LookPath("crun")
+	if err != nil {
+		err = &engine.UnsupportedError{What: "oci/crun", Reason: err.Error()}
+	}
+	enginetest.Require(t, "oci/crun", err)
+	files := enginetest.Serve(t, "#!/bin/sh\nexec "+crun+" \"$@\"\n")
+	s := enginetest.Session(t, oci.LauncherOptions)
+	t.Cleanup(files.Release) // before the session's cgroup is removed
+	s.Runtimes = map[string]target.Runtime{"remote": {Path: files.Path}}
+	e, err := oci.Driver{}.Open(t.Context(), target.Target{Engine: "oci", Runtime: "remote"}, s)
+	enginetest.Require(t, "oci/crun", err)
+	placer := e.(engine.CgroupPlacer)
+	group := s.Cgroup() + "/stuck"
+	if err := placer.SetCgroupParent(group); err != nil {
+		t.Fatal(err)
+	}
+	c, err := e.Create(t.Context(), enginetest.Spec(s, "stuck"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	files.Stall()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		<-files.Stalled
+		cancel(errors.New("enough"))
+	}()
+	_, err = c.State(ctx)
+	if stuck, ok := errors.AsType[*process.StuckError](err); !ok || stuck.Ended() {
+		t.Fatalf("State() = %v, want a StuckError", err)
+	}
+	// None of these needs a deadline.
+	for _, later := range []struct {
+		name string
+		call func() error
+	}{
+		{"Create", func() error { _, err := e.Create(t.Context(), enginetest.Spec(s, "other")); return err }},
+		{"State", func() error { _, err := c.State(t.Context()); return err }},
+		{"Pause", func() error { return c.(engine.Pauser).Pause(t.Context()) }},
+		{"Delete", func() error { return c.Delete(t.Context()) }},
+	} {
+		err := later.call()
+		if _, broken := errors.AsType[*engine.UnusableError](err); !broken {
+			t.Errorf("%s of a broken target: %v, want an UnusableError", later.name, err)
+		}
+	}
+	if _, err := c.Wait(t.Context()); err != nil { // hangs if the container's process lives
+		t.Error(err)
+	}
+	files.Release()
+	if err := errors.Join(placer.SetCgroupParent(""), e.Close()); err != nil {
+		t.Error(err)
+	}
+}

@@ -56,7 +56,9 @@ In --targets and in plans * matches every engine or runtime on this machine:
 engine can be reached, a private daemon is started for the run.
 
 The first ^C ends the trial under way, cleans up and shows the results so far. The
-second ^C ends the program at once. --resume continues an interrupted or killed run.
+second ^C cleans up at once, within seconds. The third ^C ends the program without
+clean-up; touchstone cleanup removes the rest. --resume continues an interrupted or
+killed run.
 
 Two runs at once would measure each other. If another run on this machine is under way, of
 any user, the command fails. --wait waits for the end of the other run. --allow-concurrent

@@ -17,8 +17,13 @@ func Main(args []string) int {
 	env := System()
 	env.Stdout, env.Stderr = pipe{env.Stdout, closed}, pipe{env.Stderr, closed}
 	app := New(env)
+	return app.supervise(closed, func(ctx context.Context) int { return app.Run(ctx, args) })
+}
+
+// supervise calls run, whose context the first signal cancels. The second signal abandons the run.
+func (a *App) supervise(closed <-chan struct{}, run func(context.Context) int) int {
 	ctx, interrupt := context.WithCancelCause(context.Background())
-	signals := notify()
+	signals, handled := notify()
 	ended := make(chan int, 2)
 	go func() {
 		select {
@@ -27,28 +32,31 @@ func Main(args []string) int {
 		}
 		interrupt(ErrInterrupted) // the run ends in order
 		<-signals
-		app.Abandon() // the run ends at once
+		// A third signal has the kernel's default effect: it ends the program at once, also if the clean-up hangs.
+		signal.Reset(handled...)
+		a.Abandon() // the run ends at once
 		ended <- ExitInterrupted
 	}()
-	go func() { ended <- app.Run(ctx, args) }()
+	go func() { ended <- run(ctx) }()
 	return <-ended
 }
 
-// notify subscribes to the signals that end the program. Signals that the process ignores from its start
+// notify subscribes to the signals that end the program, and returns them. Signals that the process ignores from its start
 // (nohup, or a background job of a script) stay ignored.
 //
 // SIGPIPE does not end the program, but notify subscribes to it. Its default action would kill the program in the
 // middle of a run when the output pipe is closed, and leave containers behind. The kernel also sends it
 // when a daemon exits during a call; that call then returns an error.
-func notify() chan os.Signal {
-	signals := make(chan os.Signal, 2)
+func notify() (signals chan os.Signal, handled []os.Signal) {
+	signals = make(chan os.Signal, 2)
 	for _, s := range []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP} {
 		if !signal.Ignored(s) {
 			signal.Notify(signals, s)
+			handled = append(handled, s)
 		}
 	}
 	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
-	return signals
+	return signals, handled
 }
 
 // pipe is an output stream. When its reader has closed it, the run ends in order. A

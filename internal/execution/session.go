@@ -127,8 +127,13 @@ func (s *Session) Abandon() error {
 	ctx, cancel := context.WithTimeout(context.Background(), abandonLimit)
 	defer cancel()
 	if s.Launcher != nil && s.Cgroups != nil {
-		// The launcher's thread must leave the cgroups before they are removed.
-		_ = s.SetCgroupParent("")
+		// The launcher's thread must leave the cgroups before they are removed. It may be blocked.
+		left := make(chan struct{})
+		go func() {
+			_ = s.SetCgroupParent("")
+			close(left)
+		}()
+		_ = engine.Await(ctx, left)
 	}
 	if err := s.dir.Remove(ctx, s.Cgroups); err != nil {
 		return fmt.Errorf("%w; touchstone cleanup removes the rest", err)

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// hangVariable makes TestThirdSignal the program that it tests.
+const hangVariable = "TOUCHSTONE_TEST_HANG"
+
+// hang is a run whose end and whose clean-up never return.
+func hang() {
+	app := New(System())
+	forever := func() { _, _ = unix.Ppoll(nil, nil, nil) }
+	app.onAbandon(func() error {
+		fmt.Println("abandoned")
+		forever()
+		return nil
+	})
+	app.supervise(nil, func(ctx context.Context) int {
+		fmt.Println("running")
+		<-ctx.Done()
+		fmt.Println("interrupted")
+		forever()
+		return ExitOK
+	})
+}
+
+// The third signal ends the program, whatever hangs.
+func TestThirdSignal(t *testing.T) {
+	if os.Getenv(hangVariable) != "" {
+		hang()
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		cmd := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), hangVariable+"=1")
+		stdout, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(stdout)
+		for _, want := range []string{"running", "interrupted", "abandoned"} {
+			if !lines.Scan() || lines.Text() != want {
+				t.Fatalf("it printed %q, want %q", lines.Text(), want)
+			}
+			if err := cmd.Process.Signal(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err = cmd.Wait()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != s {
+			t.Errorf("after the third %v: %v, want the end by the signal", s, err)
+		}
+	}
+}

@@ -129,21 +129,24 @@ END
 		die "Touchstone's lifecycle on $1 did not work: $(cat "$data/$1/log")"
 
 	# The same words for another container, with our names in the place of Touchstone's.
-	local verb word all bundle="" own="" id=""
+	local verb word all bundle="" own="" log="" id=""
 	mapfile -t all <"$seen/create"
 	for ((i = 0; i < ${#all[@]} - 1; i++)); do
 		case ${all[i]} in
 		--bundle) bundle=${all[i + 1]} ;;
 		--root) own=${all[i + 1]} ;;
+		--log) log=${all[i + 1]} ;;
 		esac
 	done
 	id=${all[-1]}
 	[ -n "$bundle" ] || die "Touchstone's create has no --bundle: ${all[*]}"
+	[ -n "$log" ] || die "Touchstone's create has no --log: ${all[*]}"
 	for verb in create start kill delete; do
 		mapfile -t all <"$seen/$verb"
 		for word in "${all[@]}"; do
 			word=${word//"$bundle"/"$words/bundle"}
 			word=${word//"$own"/"$state/$1/root"}
+			word=${word//"$log"/"$words/bundle/log"}
 			printf '%s\n' "${word//"$id"/"$name"}"
 		done >"$words/$verb"
 	done

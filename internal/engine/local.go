@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -85,7 +86,13 @@ func (l *Local) Usage() Usage { return Usage{CPU: l.Session.Launcher.CPU()} }
 
 // ReadPID reads the pid file of a runtime or a monitor.
 func ReadPID(file string) (int, error) {
-	text, err := os.ReadFile(file)
+	f, err := os.Open(file)
+	if err != nil {
+		return 0, fmt.Errorf("read a pid file: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it is only read from
+	const longest = 100              // a runtime may write anything
+	text, err := io.ReadAll(io.LimitReader(f, longest))
 	if err != nil {
 		return 0, fmt.Errorf("read a pid file: %w", err)
 	}

@@ -50,6 +50,7 @@ type Launcher struct {
 	deferred bool // reapAll has met an unknown child meanwhile
 
 	hidden  []string // mount points that children do not see
+	private bool     // children have their own mount namespace
 	cgroup  *os.File // the cgroup v2 directory for children; nil for this program's own cgroup
 	null    *os.File // standard input of children without input
 	oom     *oomScore
@@ -102,7 +103,7 @@ func New(opts Options) (*Launcher, error) {
 		grace:    killGrace,
 		pidfds:   pollable(),
 	}
-	l.hidden = opts.Hide
+	l.hidden, l.private = opts.Hide, opts.Private || len(opts.Hide) > 0
 	ready := make(chan error)
 	go l.fork(opts, ready)
 	if err := <-ready; err != nil {
@@ -260,7 +261,7 @@ func (l *Launcher) SetCgroup(tasks []string, dir *os.File) error {
 	})
 }
 
-// Close ends the forking thread and stops reaping. All children must have exited, except those of a *StuckError. It must be called once.
+// Close ends the forking thread and stops reaping. All children must have exited, except stuck ones. It must be called once.
 func (l *Launcher) Close() error {
 	l.IgnoreStrays(false)
 	close(l.requests)

@@ -2,8 +2,10 @@ package oci
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -26,7 +28,16 @@ func TestCallReturnsItsOutput(t *testing.T) {
 	if err := os.WriteFile(script, []byte("#!/bin/sh\nshift 6\neval \"$1\"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c := &container{e: &Engine{Local: engine.Local{Session: engine.Session{Launcher: l}}, info: engine.Info{Binary: script}, root: "root"}, log: "log"}
+	scratch, err := l.NewScratch(filepath.Join(t.TempDir(), "logs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := scratch.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	c := &container{e: &Engine{Local: engine.Local{Session: engine.Session{Launcher: l}}, info: engine.Info{Binary: script}, root: "root", scratch: scratch}, logName: "log"}
 	for _, tt := range []struct{ command, printed, err string }{
 		{":", "", ""},
 		{"echo out; echo complaint >&2; exit 3", "out\ncomplaint\n", " ended with exit code 3: out\ncomplaint"},
@@ -41,6 +52,11 @@ func TestCallReturnsItsOutput(t *testing.T) {
 		if tt.err == "" && err != nil || tt.err != "" && (err == nil || err.Error() != script+tt.err) {
 			t.Errorf("%q: %v, want %q", tt.command, err, tt.err)
 		}
+	}
+	// A runtime that floods its output and its log takes little memory, and its error is short.
+	_, err = c.call(t.Context(), "yes 'a flood' | head -c 33554432 >&2; exit 3")
+	if err == nil || len(err.Error()) > 2*longestMessage || !strings.HasSuffix(err.Error(), "a flood") {
+		t.Errorf("a flood: an error of %d bytes that ends %q", len(fmt.Sprint(err)), fmt.Sprint(err)[max(0, len(fmt.Sprint(err))-20):])
 	}
 	c.e.info.Binary = "/no/such/program"
 	if _, err := c.call(t.Context(), ":"); !errors.Is(err, os.ErrNotExist) {

@@ -2,12 +2,13 @@ package oci
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -40,7 +41,7 @@ type container struct {
 	e       *Engine
 	id      string
 	bundle  string
-	log     string        // path of the runtime's error log
+	logName string        // of the runtime's error log in the scratch directory
 	network []string      // global flags for the container's network
 	group   *cgroup.Group // nil without cgroups
 	layer   *layer        // nil unless the root is writable
@@ -286,6 +287,9 @@ func (c *container) remove(ctx context.Context) error {
 			return fmt.Errorf("remove the files of container %q: %w", c.id, err)
 		}
 	}
+	if err := os.Remove(c.e.scratch.Path(c.logName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the log of container %q: %w", c.id, err)
+	}
 	if err := os.RemoveAll(c.bundle); err != nil {
 		return fmt.Errorf("remove the bundle of container %q: %w", c.id, err)
 	}
@@ -354,9 +358,9 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	}
 	c.mu.Lock()
 	c.execs++
-	name := filepath.Join(c.bundle, "exec"+strconv.Itoa(c.execs))
+	name := "exec" + strconv.Itoa(c.execs)
 	c.mu.Unlock()
-	file, log := name+".json", name+".log"
+	file, log := filepath.Join(c.bundle, name+".json"), c.id+"-"+name+".log"
 	if err := writeJSON(file, processSpec(p)); err != nil {
 		return fail(fmt.Errorf("describe a process: %w", err))
 	}
@@ -376,14 +380,15 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	if err := out.Wait(ctx); err != nil {
 		return fail(err)
 	}
-	if !exit.OK() && lastError(log) != "" {
+	defer func() { _ = os.Remove(c.e.scratch.Path(log)) }() // most runtimes make it only for an error
+	if !exit.OK() && lastError(c.e.scratch.Path(log)) != "" {
 		return engine.Exit{}, c.explainLog(ctx, "execute in", fmt.Errorf("%s exec ended with %v", c.e.info.Target, exit), log, out.Tail())
 	}
 	return exit, nil // of the program: the runtime's log has no error
 }
 
 func (c *container) explain(ctx context.Context, op string, err error) error {
-	return c.explainLog(ctx, op, err, c.log, c.output.Tail())
+	return c.explainLog(ctx, op, err, c.logName, c.output.Tail())
 }
 
 func (c *container) explainLog(ctx context.Context, op string, err error, log, stderr string) error {
@@ -391,7 +396,7 @@ func (c *container) explainLog(ctx context.Context, op string, err error, log, s
 		// The runtime has said nothing about it.
 	} else if ctx.Err() != nil {
 		err = context.Cause(ctx)
-	} else if text := lastError(log); text != "" {
+	} else if text := lastError(c.e.scratch.Path(log)); text != "" {
 		err = errors.New(text)
 	} else if stderr = strings.TrimSpace(stderr); stderr != "" {
 		err = fmt.Errorf("%w\n%s", err, stderr)
@@ -399,15 +404,22 @@ func (c *container) explainLog(ctx context.Context, op string, err error, log, s
 	return fmt.Errorf("%s container %q with %s: %w", op, c.id, c.e.info.Target, err)
 }
 
+// longestLog bounds the end of a log that is searched for an error, in bytes.
+const longestLog = 2 << 20
+
 // lastError returns the last error in a runtime's JSON log, or an empty string. The field is msg with runc, crun and runsc.
 // With youki it is message, and has a stack appended.
 func lastError(file string) string {
-	data, err := os.ReadFile(file)
+	f, err := os.Open(file)
 	if err != nil {
 		return ""
 	}
+	defer func() { _ = f.Close() }() // it is only read from
+	if info, err := f.Stat(); err == nil && info.Size() > longestLog {
+		_, _ = f.Seek(-longestLog, io.SeekEnd) // at worst the beginning is read
+	}
 	last := ""
-	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
+	for lines := bufio.NewScanner(io.LimitReader(f, longestLog)); lines.Scan(); {
 		var entry struct{ Level, Msg, Message string }
 		if json.Unmarshal(lines.Bytes(), &entry) != nil {
 			continue
@@ -415,6 +427,7 @@ func lastError(file string) string {
 		switch strings.ToLower(entry.Level) {
 		case "error", "fatal":
 			last, _, _ = strings.Cut(cmp.Or(entry.Msg, entry.Message), "\n\nStack backtrace:")
+			last = strings.ToValidUTF8(last[:min(len(last), longestMessage)], "")
 		}
 	}
 	return last

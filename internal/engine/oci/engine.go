@@ -16,6 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/network"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
 // Engine drives one OCI runtime by its command line.
@@ -24,12 +25,14 @@ type Engine struct {
 	info    engine.Info
 	runtime runtimes.Runtime
 	engine.Missing
-	dir    string   // bundles and the runtime's own state
-	root   string   // the runtime's state
-	layers string   // writable root file systems, on disk
-	flags  []string // global flags of every call
-	kvm    bool     // the target's sandboxes must run on KVM
-	env    []string // of every call
+	dir    string // bundles and the runtime's own state
+	root   string // the runtime's state
+	layers string // writable root file systems, on disk
+	// scratch holds the runtime's logs and the output of its calls.
+	scratch *process.Scratch
+	flags   []string // global flags of every call
+	kvm     bool     // the target's sandboxes must run on KVM
+	env     []string // of every call
 	// The first container shows these properties of the runtime:
 	tidy   bool // it leaves no processes behind except the container's
 	sweeps bool // its delete removes the container's cgroup from all hierarchies
@@ -85,7 +88,7 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 	}
 	bundle := filepath.Join(e.dir, "bundles", spec.ID)
 	c := &container{
-		e: e, id: spec.ID, group: group, network: e.runtime.NetworkFlags(e.info.Target, spec.Network), bundle: bundle, log: filepath.Join(bundle, logName),
+		e: e, id: spec.ID, group: group, network: e.runtime.NetworkFlags(e.info.Target, spec.Network), bundle: bundle, logName: spec.ID + ".log",
 	}
 	if err := os.Mkdir(c.bundle, 0o700); err != nil {
 		if errors.Is(err, fs.ErrExist) {
@@ -163,7 +166,13 @@ func (e *Engine) network() (*network.Bridge, error) {
 
 // Close removes the runtime's state directory, with mounts that the runtime has left there.
 func (e *Engine) Close() error {
-	err := unmountBelow(e.dir)
+	var err error
+	if e.scratch != nil {
+		err = e.scratch.Close()
+	}
+	if err == nil {
+		err = unmountBelow(e.dir)
+	}
 	if err == nil {
 		err = errors.Join(os.RemoveAll(e.dir), os.RemoveAll(e.layers))
 	}

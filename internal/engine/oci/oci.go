@@ -159,6 +159,9 @@ func (e *Engine) prepare() (err error) {
 			return fmt.Errorf("make the state directory of %s: %w", e.info.Target, err)
 		}
 	}
+	if e.scratch, err = e.Session.Launcher.NewScratch(filepath.Join(e.dir, "logs")); err != nil {
+		return err
+	}
 	e.root = filepath.Join(e.dir, "root")
 	e.layers = filepath.Join(e.Session.Data, "oci", filepath.Base(e.dir))
 	// If systemd has started Touchstone, a runtime would notify systemd.

@@ -10,11 +10,10 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 )
 
-// The files of a bundle: config.json by the OCI specification. The runtime makes pid and log.
+// The files of a bundle: config.json by the OCI specification. The runtime makes pid.
 const (
 	configName    = "config.json"
 	pidName       = "pid"
-	logName       = "log"
 	resourcesName = "resources.json" // of the last update
 )
 

@@ -5,12 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/process"
@@ -68,12 +65,12 @@ func (e *Engine) run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	}
 	var printed [2]*os.File
 	for n := range printed {
-		fd, err := unix.MemfdCreate("printed", unix.MFD_CLOEXEC)
+		file, err := process.NewBlank()
 		if err != nil {
-			return "", fmt.Errorf("make a file for Podman's output: %w", err)
+			return "", fmt.Errorf("call Podman: %w", err)
 		}
-		printed[n] = os.NewFile(uintptr(fd), "printed")
-		defer func() { _ = printed[n].Close() }() // it is in memory
+		printed[n] = file
+		defer func() { _ = file.Close() }() // it is in memory
 	}
 	cmd.Stdout, cmd.Stderr = printed[0], printed[1]
 	err := e.Outcome(e.Session.Launcher.Run(ctx, cmd))
@@ -85,13 +82,10 @@ func (e *Engine) run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	return contents(printed[0]), err
 }
 
-// contents reads a file of output. After a read error it is incomplete, which only shortens a message.
+// contents reads a file of output.
 func contents(f *os.File) string {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return ""
-	}
-	text, _ := io.ReadAll(io.LimitReader(f, longestAnswer))
-	return strings.ToValidUTF8(string(bytes.TrimSpace(text)), "")
+	text := process.Printed(f)
+	return strings.ToValidUTF8(string(bytes.TrimSpace(text[:min(len(text), longestAnswer)])), "")
 }
 
 // longestMessage bounds the output in an error, in bytes. youki repeats its message at each layer.

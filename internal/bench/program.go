@@ -185,6 +185,9 @@ var errSilent = fmt.Errorf("no output within %v", outputLimit)
 // FirstLine waits for the first line of a program that writes it at once, as proof that the program was started, and only by start. It
 // returns the line without its end, and the time of its first byte.
 func (r *Running) FirstLine(ctx context.Context) (line string, first time.Duration, err error) {
+	// With a context that has ended, the call returns only a line that is there already.
+	ended, end := context.WithCancel(ctx)
+	end()
 	if line, first, err = r.Output.FirstLine(ended); errors.Is(err, context.Canceled) {
 		limited, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
@@ -203,13 +206,6 @@ func (r *Running) FirstLine(ctx context.Context) (line string, first time.Durati
 	}
 	return line, first, err
 }
-
-// ended is a context that has ended: a call with it returns only what is there already.
-var ended = func() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}()
 
 // instead adds the wanted effect of a call and the container's state to the error of the wait for that effect.
 func (r *Running) instead(ctx context.Context, want string, err error) error {

@@ -52,17 +52,15 @@ func HostTraces(ctx context.Context, ids ...string) ([]string, error) {
 // traces searches in the mount namespace of a process. State is an additional directory of the namespace.
 func traces(ctx context.Context, proc, state string, ids []string) ([]string, error) {
 	ids = slices.DeleteFunc(ids, func(id string) bool { return id == "" })
-	pause := time.NewTimer(0)
-	defer pause.Stop()
 	for round := 0; ; round++ {
 		left, err := search(proc, state, ids)
 		if err != nil || len(left) == 0 || round == settleRounds {
 			return left, err
 		}
-		pause.Reset(settlePause)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
+		pause, end := context.WithTimeout(ctx, settlePause)
+		<-pause.Done()
+		end()
+		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 	}
@@ -80,7 +78,7 @@ func search(proc, state string, ids []string) (left []string, err error) {
 	for _, parent := range parents {
 		_ = filepath.WalkDir(parent, func(path string, e fs.DirEntry, err error) error {
 			if err != nil {
-				return fs.SkipDir //nolint:nilerr // it does not exist, or has just been removed
+				return fs.SkipDir // it does not exist, or has just been removed
 			}
 			for _, id := range ids {
 				if path == parent || !strings.Contains(e.Name(), id) {

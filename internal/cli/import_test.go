@@ -3,6 +3,7 @@ package cli_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -50,4 +51,17 @@ func TestLargeImport(t *testing.T) {
 	p := startCommand(t, dir, "prlimit", "--data=268435456", "touchstone", "import", "huge.json")
 	p.ends(1)
 	p.says(`^touchstone: import huge.json: read result document: it is larger than 4096 MiB; export fewer runs into one file$`)
+}
+
+// TestImportInLittleMemory: nine megabytes of empty trials once took ten times as much memory as the program may have here.
+func TestImportInLittleMemory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text := `{"schema_version": 2, "runs": [{"id": "a", "state": "complete", "trials": [` + strings.Repeat("{},", 3_000_000) + `{}]}]}`
+	if err := os.WriteFile(filepath.Join(dir, "empty.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := startCommand(t, dir, "prlimit", "--data=268435456", "touchstone", "import", "empty.json")
+	p.ends(1)
+	p.says(`^touchstone: import empty.json: decode result document: line 1, column 77: run "a": trial 0 .*; give a file that touchstone export wrote$`)
 }

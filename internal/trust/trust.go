@@ -138,7 +138,7 @@ func check(path string, s *unix.Stat_t) error {
 	return nil
 }
 
-// checkAncestor refuses a directory in which another user can exchange an entry.
+// checkAncestor refuses a directory whose entries another user can exchange.
 func checkAncestor(path string, s *unix.Stat_t) error {
 	if !trusted(s.Uid) && !unmapped(s.Uid) {
 		return &Error{path, "belongs to " + user(s.Uid), "use a directory that only you can change, or run touchstone as that user"}

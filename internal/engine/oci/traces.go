@@ -75,10 +75,9 @@ func (c *container) Traces(ctx context.Context) ([]string, error) {
 
 // knownAs is the state of a deleted container if the runtime still knows it.
 func (c *container) knownAs(ctx context.Context) (engine.State, error) {
-	// The bundle has been removed, and some runtimes would make the directory of their log again.
-	again := &container{e: c.e, id: c.id, network: c.network, log: filepath.Join(c.e.dir, logName)}
+	again := &container{e: c.e, id: c.id, network: c.network, logName: c.id + "-state.log"}
 	text, err := again.call(ctx, "state", c.id)
-	if rm := os.Remove(again.log); rm != nil && !errors.Is(rm, fs.ErrNotExist) {
+	if rm := os.Remove(c.e.scratch.Path(again.logName)); rm != nil && !errors.Is(rm, fs.ErrNotExist) {
 		return "", rm
 	}
 	if ctx.Err() != nil {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/test/inventory"
 	"github.com/touchstone-bench/touchstone/test/lab/job"
 )
 
@@ -52,7 +53,7 @@ func execute(work job.Job) (report job.Report, err error) {
 			return report, fmt.Errorf("log in %q: %w", step.User, err)
 		}
 	}
-	before, err := inventory()
+	before, err := resources()
 	if err != nil {
 		return report, err
 	}
@@ -74,12 +75,17 @@ func execute(work job.Job) (report job.Report, err error) {
 		}
 		report.Steps = append(report.Steps, outcome)
 	}
-	now, err := inventory()
+	now, err := resources()
 	if err != nil {
 		return report, err
 	}
-	report.Left = before.left(now, work.Keep)
+	report.Left = now.Beyond(before, work.Keep...)
 	return report, nil
+}
+
+// resources lists all resources of the machine, without the lab's own files.
+func resources() (inventory.Resources, error) {
+	return inventory.List([]string{"/"}, "/proc", "/sys", job.Dir, job.Out)
 }
 
 // execute executes a step, and measures how much it wrote to the disk.

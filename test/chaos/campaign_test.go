@@ -1,0 +1,348 @@
+// Package chaos is the adversarial campaign: the real program with hostile runtimes, daemons, neighbours and hosts. It has only tests.
+//
+// Each case runs on a host of its own, in namespaces. A list of the host's resources before and after shows leftovers, and objects of others
+// that were touched. scripts/chaos.sh builds the programs, runs all cases in full and writes the table in docs/reliability.md. make test
+// runs the shortened form.
+package chaos
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/docgen"
+	"github.com/touchstone-bench/touchstone/test/inventory"
+)
+
+const (
+	// builtVariable names the directory with the programs touchstone and wrapper.
+	builtVariable = "TOUCHSTONE_CHAOS"
+	// fullVariable selects the full campaign in place of the shortened form.
+	fullVariable = "CHAOS_FULL"
+	// outVariable names the file for the results.
+	outVariable = "CHAOS_OUT"
+)
+
+// campaignLimit bounds a case of the full campaign.
+const campaignLimit = 3 * time.Hour
+
+// full reports whether this is the full campaign.
+func full() bool { return os.Getenv(fullVariable) != "" }
+
+// results collects the rows of all cases.
+var results struct {
+	sync.Mutex
+	cases []docgen.Case
+}
+
+func TestMain(m *testing.M) {
+	if os.Getenv(roleVariable) == roleInit {
+		code, err := initHost()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "make a host for the case:", err)
+		}
+		os.Exit(code)
+	}
+	flag.Parse()
+	code := m.Run()
+	if out := os.Getenv(outVariable); out != "" && !inside() {
+		text, err := json.MarshalIndent(results.cases, "", "  ")
+		if err == nil {
+			err = os.WriteFile(out, append(text, '\n'), 0o600)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "write the results:", err)
+			code = max(code, 1)
+		}
+	}
+	os.Exit(code)
+}
+
+// host is the host of a case, inside its namespaces.
+type host struct {
+	*testing.T
+	mu     sync.Mutex
+	row    docgen.Case
+	before inventory.Resources
+	// hasDocker means that the user's dockerd runs.
+	hasDocker bool
+	// dir is for the outputs of runs. It is not in the list of resources.
+	dir string
+}
+
+// onHost runs a case of the campaign on a new host. Outside it starts the host and this test again in it.
+func onHost(t *testing.T, number int, name string, body func(h *host)) {
+	t.Helper()
+	if inside() {
+		h := &host{T: t, row: docgen.Case{Number: number, Name: name}, dir: os.Getenv("TMPDIR")}
+		t.Cleanup(h.report)
+		body(h)
+		return
+	}
+	if testing.Short() {
+		t.Skip("makes containers; -short skips that")
+	}
+	bin := os.Getenv(builtVariable)
+	if bin == "" {
+		t.Skipf("needs programs that scripts/chaos.sh and scripts/test.sh build, but %s is not set: run make chaos", builtVariable)
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("needs root for namespaces and containers")
+	}
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	limit := patience
+	if full() {
+		limit = campaignLimit
+	}
+	output, err := spawn(t, bin, limit, w)
+	_ = w.Close() // a missing row shows an error
+	row := docgen.Case{Number: number, Name: name}
+	if text, readErr := io.ReadAll(r); readErr != nil || json.Unmarshal(text, &row) != nil {
+		row.Fails = cmp.Or(row.Fails, fmt.Sprintf("the case ended without a result: %v", err))
+	}
+	if err != nil {
+		row.Fails = cmp.Or(row.Fails, err.Error())
+	}
+	results.Lock()
+	results.cases = append(results.cases, row)
+	results.Unlock()
+	switch {
+	case row.Fails != "":
+		t.Errorf("%s\n%s", row.Fails, output)
+	case row.Skipped != "":
+		t.Skip(row.Skipped)
+	default:
+		t.Logf("%d tries\n%s", row.Tries, output)
+	}
+}
+
+// report sends the row of the table out of the host.
+func (h *host) report() {
+	if h.Failed() && h.row.Fails == "" {
+		h.row.Fails = "see the output of the test"
+	}
+	text, err := json.Marshal(h.row)
+	if err == nil {
+		_, err = os.NewFile(rowFile, "row").Write(text)
+	}
+	if err != nil {
+		h.Errorf("report the result: %v", err)
+	}
+}
+
+// wrong reports that the case does not reach its goal.
+func (h *host) wrong(format string, args ...any) {
+	h.Helper()
+	text := fmt.Sprintf(format, args...)
+	h.mu.Lock()
+	if h.row.Fails == "" {
+		h.row.Fails, _, _ = strings.Cut(text, "\n")
+	}
+	h.mu.Unlock()
+	h.Error(text)
+}
+
+// skip ends the case because the host lacks something.
+func (h *host) skip(format string, args ...any) {
+	h.Helper()
+	h.row.Skipped = fmt.Sprintf(format, args...)
+	h.Skip(h.row.Skipped)
+}
+
+// need skips the case without these programs.
+func (h *host) need(names ...string) {
+	h.Helper()
+	for _, name := range names {
+		if _, err := exec.LookPath(name); err != nil {
+			h.skip("%v", err)
+		}
+	}
+}
+
+// tried counts attempts.
+func (h *host) tried(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.row.Tries += n
+}
+
+// watch begins the comparison of the host's state. ends is called by the end of the case, before the clean-up of the bystanders.
+func (h *host) watch() {
+	h.Helper()
+	h.before = h.state()
+	h.Cleanup(h.compare)
+}
+
+// changing are the parts of listings that change on an idle host: counters of rules, and times of addresses.
+var changing = regexp.MustCompile(`\[\d+:\d+\]| valid_lft.*`)
+
+// state lists the resources of the host.
+func (h *host) state() inventory.Resources {
+	h.Helper()
+	r, err := inventory.List([]string{"/run", "/tmp", "/var", "/dev/shm", "/home", changes}, userDocker, "/run/docker/netns") // dockerd removes old names of namespaces once a minute
+	if err != nil {
+		h.Fatal(err)
+	}
+	for resource := range r {
+		// A change below a directory copies it to the upper layer, where it stays.
+		path, ok := strings.CutPrefix(resource, "file "+changes)
+		if info, err := os.Lstat(changes + path); ok && err == nil && info.IsDir() && isDir(lower+path) {
+			delete(r, resource)
+		}
+	}
+	for _, list := range [][]string{
+		{"iptables-legacy-save"}, {"ip6tables-legacy-save"}, {"iptables-nft-save"}, {"ip6tables-nft-save"}, {"ip", "-o", "addr"}, {"ip", "route"},
+		{"docker", "ps", "-a", "--format", "{{.ID}} {{.Names}} {{.Image}} {{.State}} {{.Labels}}"},
+		{"docker", "images", "--format", "{{.ID}} {{.Repository}} {{.Tag}}"},
+		{"docker", "network", "ls", "--format", "{{.ID}} {{.Name}}"}, {"docker", "volume", "ls", "--format", "{{.Name}}"},
+	} {
+		if list[0] == "docker" && !h.hasDocker {
+			continue
+		}
+		out, err := exec.Command(list[0], list[1:]...).Output()
+		if err != nil {
+			continue // the program is not installed, or the kernel lacks its tables
+		}
+		for line := range strings.Lines(string(out)) {
+			line = changing.ReplaceAllString(strings.TrimSpace(line), "")
+			if line != "" && !strings.HasPrefix(line, "#") {
+				r.Add("rule", strings.Join(list, " ")+": "+line)
+			}
+		}
+	}
+	return r
+}
+
+func isDir(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
+}
+
+// settled is the time that the kernel may need to remove interfaces of a namespace, and killed processes.
+const settled = 5 * time.Second
+
+// differences compares the host with its state before. It waits for the end of removals, because the kernel reports none for interfaces.
+func (h *host) differences() (left, touched []string) {
+	h.Helper()
+	for end := time.Now().Add(settled); ; {
+		now := h.state()
+		left, touched = now.Beyond(h.before), h.before.Beyond(now)
+		if len(left)+len(touched) == 0 || time.Now().After(end) {
+			return left, touched
+		}
+		pause(100 * time.Millisecond)
+	}
+}
+
+// pause waits for a time. Random moments and the kernel's removals have no event to wait for.
+func pause(d time.Duration) { <-time.After(d) }
+
+// compare reports the differences at the end of a case.
+func (h *host) compare() {
+	left, touched := h.differences()
+	h.row.Left += len(left)
+	h.row.Touched += len(touched)
+	if len(left) > 0 {
+		h.wrong("%d leftovers, such as %s\n%s", len(left), left[0], strings.Join(left, "\n"))
+	}
+	if len(touched) > 0 {
+		h.wrong("%d foreign objects touched, such as %s\n%s", len(touched), touched[0], strings.Join(touched, "\n"))
+	}
+}
+
+// accept makes the present state of the host the one to compare with, after a case has checked the differences itself.
+func (h *host) accept() { h.before = h.state() }
+
+// command executes a command and returns its output.
+func (h *host) command(argv ...string) string {
+	h.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
+	if err != nil {
+		h.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, out)
+	}
+	return string(out)
+}
+
+// TestStateShowsEachKind plants a resource of each kind. The comparison must report it, and must report it as touched when it disappears.
+func TestStateShowsEachKind(t *testing.T) {
+	onHost(t, 0, "the comparison of states finds planted resources", func(h *host) {
+		h.before = h.state()
+		if left, touched := h.differences(); len(left)+len(touched) > 0 {
+			h.wrong("an unchanged host differs: %q, %q", left, touched)
+		}
+		for _, dir := range []string{"/run/planted", "/var/lib/planted", "/etc/planted", "/run/netns"} {
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				h.Fatal(err)
+			}
+		}
+		h.command("mount", "-t", "tmpfs", "planted", "/run/planted")
+		h.command("ip", "link", "add", "planted0", "type", "bridge")
+		h.command("ip", "netns", "add", "planted")
+		groups, err := hierarchies()
+		if err != nil {
+			h.Fatal(err)
+		}
+		for _, g := range groups {
+			if err := os.Mkdir(filepath.Join(g.Mountpoint, "planted"), 0o700); err != nil {
+				h.Fatal(err)
+			}
+		}
+		sleep := exec.Command("unshare", "--net", "sleep", "1000")
+		if err := sleep.Start(); err != nil {
+			h.Fatal(err)
+		}
+		rules := exec.Command("iptables-legacy", "-N", "PLANTED").Run() == nil
+		now := h.state()
+		planted := now.Beyond(h.before)
+		wanted := []string{
+			"mount /run/planted tmpfs", "interface planted0", "mount /run/netns/planted nsfs", "file /var/lib/planted", "file /chaos/changes/etc/planted",
+			"cgroup " + filepath.Join(groups[0].Mountpoint, "planted"),
+		}
+		if rules {
+			wanted = append(wanted, "rule iptables-legacy-save: :PLANTED - ")
+		}
+		for _, want := range wanted {
+			if !slices.Contains(planted, want) {
+				h.wrong("%q is planted and not reported in %q", want, planted)
+			}
+		}
+		for _, prefix := range []string{fmt.Sprintf("process %d ", sleep.Process.Pid), "namespace net:"} {
+			if !slices.ContainsFunc(planted, func(s string) bool { return strings.HasPrefix(s, prefix) }) {
+				h.wrong("%q is planted and not reported in %q", prefix, planted)
+			}
+		}
+		_ = sleep.Process.Kill()
+		_ = sleep.Wait() // it was killed
+		if err := unix.Unmount("/run/planted", 0); err != nil {
+			h.Fatal(err)
+		}
+		touched := now.Beyond(h.state())
+		for _, prefix := range []string{"mount /run/planted tmpfs", fmt.Sprintf("process %d ", sleep.Process.Pid), "namespace net:"} {
+			if !slices.ContainsFunc(touched, func(s string) bool { return strings.HasPrefix(s, prefix) }) {
+				h.wrong("%q is removed and not reported in %q", prefix, touched)
+			}
+		}
+		h.tried(len(wanted) + 2)
+	})
+}

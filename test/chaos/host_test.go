@@ -1,0 +1,293 @@
+package chaos
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+)
+
+// A case of the campaign runs on a host of its own: new PID, mount, network, IPC and cgroup namespaces, and a root file system whose upper
+// layer records each changed file. The state of such a host changes only by its own programs, so a difference belongs to
+// the case, although other tests run beside it. The end of the namespaces removes whatever a failed case leaves.
+
+const (
+	// roleVariable is set in the processes of a host: roleInit in its first process, and roleTest in the tests.
+	roleVariable = "CHAOS_ROLE"
+	roleInit     = "init"
+	roleTest     = "test"
+
+	dirVariable     = "CHAOS_DIR"     // the directory with the files of the host
+	cgroupsVariable = "CHAOS_CGROUPS" // the cgroups of the host, with ":" between them
+
+	// programs is the directory with the built programs on a host. changes is the upper layer of its root file system, and lower the other one.
+	programs = "/chaos/bin"
+	changes  = "/chaos/changes"
+	lower    = "/chaos/lower"
+	// rowFile is the descriptor that receives the row of the table.
+	rowFile = 3
+)
+
+// inside reports whether this process runs on a host of the campaign.
+func inside() bool { return os.Getenv(roleVariable) == roleTest }
+
+// graceOfHost is the time for the end of a case that has reached its limit.
+const graceOfHost = 10 * time.Second
+
+// spawn runs the calling test on a new host and returns its output. The row of the table goes to row.
+func spawn(t *testing.T, bin string, limit time.Duration, row *os.File) (output []byte, err error) {
+	t.Helper()
+	dir := t.TempDir()
+	groups, err := makeCgroups("chaos-" + strings.ToLower(rand.Text()[:8]))
+	defer func() {
+		for _, group := range groups {
+			err = errors.Join(err, removeCgroups(group))
+		}
+	}()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"-test.run=^" + t.Name() + "$", "-test.v", "-test.timeout=" + limit.String()}
+	ctx, cancel := context.WithTimeout(context.Background(), limit+graceOfHost)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
+	cmd.Env = append(os.Environ(), roleVariable+"="+roleInit, dirVariable+"="+dir, cgroupsVariable+"="+strings.Join(groups, ":"), builtVariable+"="+bin)
+	cmd.ExtraFiles = []*os.File{row}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
+		Pdeathsig:  unix.SIGKILL,
+	}
+	// The host ends if the thread that started it exits.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	return cmd.CombinedOutput()
+}
+
+// hierarchies lists the mounted hierarchies of cgroups.
+func hierarchies() ([]*mountinfo.Info, error) {
+	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
+	if err != nil {
+		return nil, fmt.Errorf("list hierarchies of cgroups: %w", err)
+	}
+	return slices.DeleteFunc(mounts, func(m *mountinfo.Info) bool { return !strings.HasPrefix(m.Mountpoint, "/sys/fs/cgroup") }), nil
+}
+
+// makeCgroups makes a cgroup in each hierarchy. They are the roots of the host's cgroups.
+func makeCgroups(name string) (groups []string, err error) {
+	mounts, err := hierarchies()
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range mounts {
+		group := filepath.Join(m.Mountpoint, name)
+		if err := os.Mkdir(group, 0o755); err != nil {
+			return groups, err
+		}
+		groups = append(groups, group)
+		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} { // a new cpuset of v1 is empty, and no process can join it
+			value, err := os.ReadFile(filepath.Join(m.Mountpoint, file))
+			if err == nil && m.FSType == "cgroup" {
+				if err := os.WriteFile(filepath.Join(group, file), value, 0o600); err != nil {
+					return groups, err
+				}
+			}
+		}
+	}
+	return groups, nil
+}
+
+// removeCgroups removes a cgroup and all below it. The host's processes have exited.
+func removeCgroups(group string) error {
+	var dirs []string
+	err := filepath.WalkDir(group, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return err
+	})
+	for _, dir := range slices.Backward(dirs) {
+		err = errors.Join(err, unix.Rmdir(dir))
+	}
+	return err
+}
+
+// initHost is the first process of a host. It builds the host, starts the tests there and reaps all orphans, until the tests exit. It
+// returns their exit code.
+func initHost() (code int, err error) {
+	runtime.LockOSThread() // a thread has its own cgroup namespace
+	dir := os.Getenv(dirVariable)
+	if err := joinCgroups(strings.Split(os.Getenv(cgroupsVariable), ":")); err != nil {
+		return 1, err
+	}
+	mounts, err := hierarchies()
+	if err != nil {
+		return 1, err
+	}
+	if err := mountHost(dir, os.Getenv(builtVariable), mounts); err != nil {
+		return 1, err
+	}
+	if err := errors.Join(unix.Sethostname([]byte("chaos")), loopback()); err != nil {
+		return 1, err
+	}
+	for name, value := range map[string]string{
+		roleVariable: roleTest, "HOME": "/home/chaos", "TMPDIR": "/chaos/tmp", "PATH": programs + ":" + os.Getenv("PATH"),
+		"XDG_CACHE_HOME": "", "XDG_CONFIG_HOME": "", "XDG_RUNTIME_DIR": "", "TOUCHSTONE_CACHE": "",
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			return 1, err
+		}
+	}
+	self, err := syscall.ForkExec("/proc/self/exe", os.Args, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2, rowFile}})
+	if err != nil {
+		return 1, fmt.Errorf("start the tests: %w", err)
+	}
+	for {
+		var status unix.WaitStatus
+		pid, err := unix.Wait4(-1, &status, 0, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return 1, fmt.Errorf("wait for the tests: %w", err)
+		case pid == self && status.Signaled():
+			return 1, fmt.Errorf("the tests were killed by signal %d", status.Signal())
+		case pid == self:
+			return status.ExitStatus(), nil
+		}
+	}
+}
+
+// joinCgroups makes the cgroups the roots of this process's cgroup namespace. With cgroup v2 a cgroup with processes cannot pass controllers
+// on, so the process then moves into a child.
+func joinCgroups(groups []string) error {
+	join := func(group string) error {
+		return os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte("0"), 0o600)
+	}
+	for _, group := range groups {
+		if err := join(group); err != nil {
+			return err
+		}
+	}
+	if err := unix.Unshare(unix.CLONE_NEWCGROUP); err != nil {
+		return fmt.Errorf("make a cgroup namespace: %w", err)
+	}
+	for _, group := range groups {
+		controllers, err := os.ReadFile(filepath.Join(group, "cgroup.controllers"))
+		if err != nil || len(strings.Fields(string(controllers))) == 0 {
+			continue
+		}
+		child := filepath.Join(group, "init")
+		if err := errors.Join(os.Mkdir(child, 0o755), join(child)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mountHost makes the root file system of the host.
+func mountHost(dir, bin string, cgroups []*mountinfo.Info) error {
+	root, layer := filepath.Join(dir, "root"), filepath.Join(dir, "layer")
+	var failed error
+	at := func(path string) string { return filepath.Join(root, path) }
+	mkdir := func(dirs ...string) {
+		for _, dir := range dirs {
+			failed = errors.Join(failed, os.MkdirAll(dir, 0o755))
+		}
+	}
+	mount := func(source, target, fstype string, flags uintptr, data string) {
+		if failed == nil {
+			if err := unix.Mount(source, target, fstype, flags, data); err != nil {
+				failed = fmt.Errorf("mount %s at %s: %w", source, target, err)
+			}
+		}
+	}
+	tmpfs := func(path, mode string) {
+		mkdir(at(path))
+		mount("tmpfs", at(path), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode="+mode)
+	}
+	bind := func(source, path string, flags uintptr) {
+		mkdir(at(path))
+		mount(source, at(path), "", unix.MS_BIND|flags, "")
+	}
+	mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+	mkdir(root, layer)
+	// The upper layer may not be on the file system of the lower one, which is a parent directory.
+	mount("tmpfs", layer, "tmpfs", 0, "mode=755")
+	upper, work := filepath.Join(layer, "upper"), filepath.Join(layer, "work")
+	mkdir(upper, work)
+	mount("overlay", root, "overlay", 0, "lowerdir=/,upperdir="+upper+",workdir="+work)
+	tmpfs("/chaos", "755")
+	bind(bin, programs, 0)
+	mount("", at(programs), "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "")
+	bind(upper, changes, 0)
+	bind("/", lower, 0)
+	// Daemons keep layers below /var, and an overlay cannot be the upper layer of another.
+	for _, d := range []string{"/var", "/tmp", "/chaos/tmp"} {
+		own := filepath.Join(dir, "disk", d)
+		mkdir(own)
+		bind(own, d, 0)
+	}
+	for _, d := range []string{"/var/tmp", "/tmp"} {
+		mkdir(at(d))
+		failed = errors.Join(failed, os.Chmod(at(d), 0o777|fs.ModeSticky))
+	}
+	mkdir(at("/var/lib"), at("/var/log"), at("/var/cache"), at("/home/chaos"))
+	failed = errors.Join(failed, os.Symlink("/run", at("/var/run")), os.Symlink("/run/lock", at("/var/lock")))
+	tmpfs("/run", "755")
+	mkdir(at("/run/lock"))
+	mount("proc", at("/proc"), "proc", 0, "")
+	mount("sysfs", at("/sys"), "sysfs", 0, "")
+	mount("tmpfs", at("/sys/fs/cgroup"), "tmpfs", 0, "mode=755")
+	for _, m := range cgroups {
+		mkdir(at(m.Mountpoint))
+		var options []string // controllers, and the name of a hierarchy without any
+		for option := range strings.SplitSeq(m.VFSOptions, ",") {
+			if m.FSType == "cgroup" && option != "rw" && option != "ro" {
+				options = append(options, option)
+			}
+		}
+		mount(m.FSType, at(m.Mountpoint), m.FSType, 0, strings.Join(options, ","))
+	}
+	mount("/dev", at("/dev"), "", unix.MS_BIND|unix.MS_REC, "")
+	tmpfs("/dev/shm", "1777")
+	mkdir(at("/chaos/old"))
+	if failed != nil {
+		return failed
+	}
+	if err := unix.PivotRoot(root, at("/chaos/old")); err != nil {
+		return fmt.Errorf("change to the root file system: %w", err)
+	}
+	// The root of a usual host is shared: a mount that a program makes elsewhere would then appear here.
+	mount("", "/", "", unix.MS_REC|unix.MS_SHARED, "")
+	return errors.Join(failed, os.Chdir("/"), unix.Unmount("/chaos/old", unix.MNT_DETACH), os.Remove("/chaos/old"))
+}
+
+// loopback starts the interface lo.
+func loopback() error {
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("start the loopback interface: %w", err)
+	}
+	defer func() { _ = unix.Close(s) }()
+	request, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	if err := unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, request); err != nil {
+		return fmt.Errorf("start the loopback interface: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,298 @@
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/test/chaos/script"
+)
+
+// patience is the time after which a program, or a case of the shortened form, counts as hanging.
+const patience = 2 * time.Minute
+
+// lifecycle is the benchmark of most cases.
+const lifecycle = "operations.container.lifecycle"
+
+// program is a running touchstone.
+type program struct {
+	h      *host
+	dir    string
+	cmd    *exec.Cmd
+	began  time.Time
+	stdout bytes.Buffer
+	stderr lockedBuffer
+	exited func() time.Duration // waits for the exit, and returns how long the program ran
+}
+
+// lockedBuffer can be read while a program writes to it.
+type lockedBuffer struct {
+	sync.Mutex
+	b bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.Lock()
+	defer b.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.Lock()
+	defer b.Unlock()
+	return b.b.String()
+}
+
+// newDir makes a directory for the output of a run.
+func (h *host) newDir() string {
+	h.Helper()
+	dir, err := os.MkdirTemp(h.dir, "run") //nolint:usetesting // the path should be short
+	if err != nil {
+		h.Fatal(err)
+	}
+	return dir
+}
+
+// start starts touchstone in a directory. change may change the command before.
+func (h *host) start(dir string, change func(*exec.Cmd), args ...string) *program {
+	h.Helper()
+	return h.startFor(patience, dir, change, args...)
+}
+
+// startFor is start with another time limit.
+func (h *host) startFor(limit time.Duration, dir string, change func(*exec.Cmd), args ...string) *program {
+	h.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	h.Cleanup(cancel)
+	p := &program{h: h, dir: dir, cmd: exec.CommandContext(ctx, "touchstone", args...)}
+	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = dir, &p.stdout, &p.stderr
+	p.cmd.WaitDelay = 10 * time.Second // a leftover may hold the pipes
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{}
+	if change != nil {
+		change(p.cmd)
+	}
+	p.began = time.Now()
+	if err := p.cmd.Start(); err != nil {
+		h.Fatal(err)
+	}
+	p.exited = sync.OnceValue(func() time.Duration {
+		_ = p.cmd.Wait() // the caller checks the state
+		return time.Since(p.began)
+	})
+	h.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // it may have exited
+		p.exited()
+	})
+	return p
+}
+
+// touchstone runs touchstone and checks its exit code.
+func (h *host) touchstone(dir string, code int, args ...string) *program {
+	h.Helper()
+	p := h.start(dir, nil, args...)
+	p.ends(code)
+	return p
+}
+
+// benchmark starts a benchmark beside others.
+func (h *host) benchmark(dir string, args ...string) *program {
+	h.Helper()
+	return h.start(dir, nil, benchmarkArgs(args...)...)
+}
+
+// concurrent reports whether touchstone needs a flag for runs beside each other.
+var concurrent = sync.OnceValue(func() bool {
+	out, err := exec.Command("touchstone", "benchmark", "--help").Output()
+	return err == nil && bytes.Contains(out, []byte("--allow-concurrent"))
+})
+
+func benchmarkArgs(args ...string) []string {
+	args = append([]string{"benchmark"}, args...)
+	if concurrent() {
+		args = append(args, "--allow-concurrent")
+	}
+	return args
+}
+
+// ends waits for the exit and checks its code, which is -1 after a signal.
+func (p *program) ends(codes ...int) time.Duration {
+	p.h.Helper()
+	took := p.exited()
+	if got := p.cmd.ProcessState.ExitCode(); !slices.Contains(codes, got) {
+		p.h.wrong("touchstone %s exited with code %d (%v) after %v, want %v\n%s", strings.Join(p.cmd.Args[1:], " "), got, p.cmd.ProcessState, took.Round(time.Second), codes, p.output())
+	}
+	if strings.Contains(p.stderr.String(), "goroutine ") {
+		p.h.wrong("touchstone %s crashed\n%s", p.cmd.Args[1], p.output())
+	}
+	return took
+}
+
+// output returns the end of the program's output.
+func (p *program) output() string {
+	all := p.stderr.String() + p.stdout.String()
+	return all[max(0, len(all)-4000):]
+}
+
+func (p *program) signal(s syscall.Signal) {
+	p.h.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.h.Fatal(err)
+	}
+}
+
+// runs returns the recorded runs of a directory, none if there is no database yet.
+func (h *host) runs(dir string) []result.Run {
+	h.Helper()
+	if _, err := os.Stat(filepath.Join(dir, "out", "touchstone.db")); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	list := h.start(dir, nil, "runs", "-o", "json")
+	list.ends(0)
+	var ids []struct {
+		ID string `json:"id"`
+	}
+	if err := json.Unmarshal(list.stdout.Bytes(), &ids); err != nil {
+		h.Fatalf("read the list of runs: %v\n%s", err, list.output())
+	}
+	var runs []result.Run
+	for _, run := range ids {
+		p := h.start(dir, nil, "export", run.ID)
+		p.ends(0)
+		document, err := result.Decode(&p.stdout)
+		if err != nil {
+			h.Fatal(err)
+		}
+		runs = append(runs, document.Runs...)
+	}
+	return runs
+}
+
+// run returns the only recorded run of a directory.
+func (h *host) run(dir string) result.Run {
+	h.Helper()
+	runs := h.runs(dir)
+	if len(runs) != 1 {
+		h.Fatalf("%d runs are recorded in %s, want one", len(runs), dir)
+	}
+	return runs[0]
+}
+
+// count counts the trials of a target by their status.
+func count(run result.Run, target string) map[result.Status]int {
+	n := map[result.Status]int{}
+	for i := range run.Trials {
+		if t := &run.Trials[i]; t.Target == target && !t.Warmup {
+			n[t.Status]++
+		}
+	}
+	return n
+}
+
+// wrapped is a wrapped runtime.
+type wrapped struct {
+	h         *host
+	real      string
+	dir, path string
+}
+
+// wrap makes a runtime that goes wrong by rules.
+func (h *host) wrap(name string, rules ...script.Rule) *wrapped {
+	h.Helper()
+	real, err := exec.LookPath(name)
+	if err != nil {
+		h.skip("%v", err)
+	}
+	r := &wrapped{h: h, real: real, dir: h.newDir()}
+	r.path = filepath.Join(r.dir, "wrapped")
+	r.rules(rules...)
+	for _, pipe := range []string{script.Reached, script.Go} {
+		if err == nil {
+			err = unix.Mkfifo(filepath.Join(r.dir, pipe), 0o600)
+		}
+	}
+	if err == nil {
+		var program []byte
+		if program, err = os.ReadFile(filepath.Join(programs, "wrapper")); err == nil {
+			err = os.WriteFile(r.path, program, 0o700)
+		}
+	}
+	if err != nil {
+		h.Fatal(err)
+	}
+	return r
+}
+
+// rules replaces the rules.
+func (r *wrapped) rules(rules ...script.Rule) {
+	r.h.Helper()
+	text, err := json.Marshal(script.Script{Real: r.real, Rules: rules})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(r.dir, script.File), text, 0o600)
+	}
+	if err != nil {
+		r.h.Fatal(err)
+	}
+}
+
+// flag returns the flag that names the runtime.
+func (r *wrapped) flag(name string) []string { return []string{"--runtime", name + "=" + r.path} }
+
+// calls returns the recorded calls of a verb, or all.
+func (r *wrapped) calls(verb string) (calls []script.Call) {
+	r.h.Helper()
+	f, err := os.Open(filepath.Join(r.dir, script.Calls))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		r.h.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	for d := json.NewDecoder(f); d.More(); {
+		var c script.Call
+		if err := d.Decode(&c); err != nil {
+			r.h.Fatal(err)
+		}
+		if verb == "" || c.Verb == verb {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// reached waits until a rule applies.
+func (r *wrapped) reached() {
+	r.h.Helper()
+	// A pipe that is opened for writing too supports a deadline.
+	f, err := os.OpenFile(filepath.Join(r.dir, script.Reached), os.O_RDWR, 0)
+	if err == nil {
+		defer func() { _ = f.Close() }()
+		err = f.SetReadDeadline(time.Now().Add(patience))
+	}
+	if err == nil {
+		_, err = f.Read(make([]byte, 1))
+	}
+	if err != nil {
+		r.h.Fatalf("wait for a call of the wrapped runtime: %v", err)
+	}
+}
+
+// release lets a held call continue.
+func (r *wrapped) release() {
+	r.h.Helper()
+	if err := os.WriteFile(filepath.Join(r.dir, script.Go), []byte{'\n'}, 0o600); err != nil {
+		r.h.Fatal(err)
+	}
+}

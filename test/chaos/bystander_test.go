@@ -4,16 +4,21 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -21,6 +26,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 	"github.com/touchstone-bench/touchstone/test/chaos/script"
+	"github.com/touchstone-bench/touchstone/test/inventory"
 )
 
 const (
@@ -31,6 +37,7 @@ const (
 
 	userDocker       = "/var/lib/docker"
 	userDockerSocket = "/run/docker.sock"
+	userImage        = "docker.io/touchstone/probe:by-hand"
 )
 
 // bystanders makes objects of other programs, with names like Touchstone's: directories, a cgroup with a process, a process, an interface, a
@@ -123,36 +130,7 @@ func (h *host) foreignContainer() {
 func (h *host) userDaemon() {
 	h.Helper()
 	h.need("dockerd", "docker")
-	log, err := os.Create(filepath.Join(h.dir, "dockerd.log"))
-	if err != nil {
-		h.Fatal(err)
-	}
-	daemon := exec.Command("dockerd", "--host", "unix://"+userDockerSocket, "--exec-opt", "native.cgroupdriver=cgroupfs")
-	r, w, err := os.Pipe()
-	if err != nil {
-		h.Fatal(err)
-	}
-	daemon.Stdout, daemon.Stderr = log, w
-	if err := daemon.Start(); err != nil {
-		h.Fatal(err)
-	}
-	_ = w.Close()
-	h.Cleanup(func() {
-		_ = daemon.Process.Signal(os.Interrupt)
-		_ = daemon.Wait() // the end of the namespace kills it otherwise
-	})
-	lines := bufio.NewScanner(r)
-	for !strings.Contains(lines.Text(), "API listen on") {
-		if !lines.Scan() {
-			h.Fatal("dockerd exited before it was ready")
-		}
-		fmt.Fprintln(log, lines.Text())
-	}
-	go func() { // until dockerd exits
-		for lines.Scan() {
-			fmt.Fprintln(log, lines.Text())
-		}
-	}()
+	h.daemon("API listen on", "dockerd", "--host", "unix://"+userDockerSocket, "--exec-opt", "native.cgroupdriver=cgroupfs")
 	rootfs := filepath.Join(h.newDir(), "rootfs")
 	if err := image.WriteRootfs(h.Context(), rootfs); err != nil {
 		h.Fatal(err)
@@ -165,26 +143,162 @@ func (h *host) userDaemon() {
 	if err := tw.Close(); err != nil {
 		h.Fatal(err)
 	}
-	load := exec.Command("docker", "import", "-", "touchstone/probe:by-hand")
+	entrypoint, err := json.Marshal(workload.Ready())
+	if err != nil {
+		h.Fatal(err)
+	}
+	load := exec.Command("docker", "import", "--change", "ENTRYPOINT "+string(entrypoint), "-", userImage)
 	load.Stdin = &archive
 	if out, err := load.CombinedOutput(); err != nil {
 		h.Fatalf("docker import: %v\n%s", err, out)
 	}
-	run := []string{"docker", "run", "--detach", "--network", "none", "--name", foreignName + "-t1-00001", "--label", engine.Label + "=" + foreignRun, "touchstone/probe:by-hand"}
-	h.command(append(run, workload.Ready()...)...)
+	run := []string{"docker", "run", "--detach", "--network", "none", "--name", foreignName + "-t1-00001", "--label", engine.Label + "=" + foreignRun, userImage}
+	h.command(run...)
 	h.hasDocker = true
+}
+
+// daemon starts a daemon, and waits for a message of it.
+func (h *host) daemon(ready string, argv ...string) {
+	h.Helper()
+	log, err := os.Create(filepath.Join(h.dir, argv[0]+".log"))
+	if err != nil {
+		h.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		h.Fatal(err)
+	}
+	daemon := exec.Command(argv[0], argv[1:]...)
+	daemon.Stdout, daemon.Stderr = w, w
+	if err := daemon.Start(); err != nil {
+		h.Fatal(err)
+	}
+	_ = w.Close()
+	h.Cleanup(func() {
+		_ = daemon.Process.Kill()
+		_ = daemon.Wait() // it was killed; the end of the host kills the rest
+	})
+	lines := bufio.NewScanner(r)
+	for !strings.Contains(lines.Text(), ready) {
+		if !lines.Scan() {
+			text, _ := os.ReadFile(log.Name())
+			h.Fatalf("%s exited before it was ready:\n%s", argv[0], text)
+		}
+		fmt.Fprintln(log, lines.Text())
+	}
+	go func() { // until the daemon exits
+		for lines.Scan() {
+			fmt.Fprintln(log, lines.Text())
+		}
+	}()
+}
+
+// userContainerd starts the containerd of a user, with the image of the user's Docker for pods, and returns its socket.
+func (h *host) userContainerd() (socket string) {
+	h.Helper()
+	version := h.command("containerd", "--version")
+	dir := h.newDir()
+	socket = filepath.Join(dir, "c.sock")
+	config := fmt.Sprintf("version = 3\nroot = %q\nstate = %q\n[grpc]\n  address = %q\n", filepath.Join(dir, "root"), filepath.Join(dir, "state"), socket) +
+		fmt.Sprintf("[plugins.\"io.containerd.internal.v1.opt\"]\n  path = %q\n", filepath.Join(dir, "opt"))
+	runtime := `plugins."io.containerd.cri.v1.runtime"`
+	if old := regexp.MustCompile(` v?1\.[0-9]+\.`); old.MatchString(version) {
+		config, runtime = strings.Replace(config, "version = 3", "version = 2", 1), `plugins."io.containerd.grpc.v1.cri"`
+		config += fmt.Sprintf("[%s]\n  sandbox_image = %q\n", runtime, userImage)
+	} else {
+		config += fmt.Sprintf("[plugins.\"io.containerd.cri.v1.images\".pinned_images]\n  sandbox = %q\n[%s]\n", userImage, runtime)
+	}
+	config += "  disable_apparmor = true\n  restrict_oom_score_adj = true\n"
+	config += fmt.Sprintf("  [%s.cni]\n    conf_dir = %q\n    %s\n", runtime, filepath.Join(dir, "cni"), `bin_dir = "/usr/lib/cni"`)
+	conflist := fmt.Sprintf(`{"cniVersion": "0.4.0", "name": "user", "plugins": [{"type": "bridge", "bridge": "user0", "isGateway": true, "ipMasq": false,
+		"ipam": {"type": "host-local", "dataDir": %q, "ranges": [[{"subnet": "10.99.0.0/16"}]]}}]}`, filepath.Join(dir, "addresses"))
+	if !strings.HasPrefix(config, "version = 2") {
+		config = strings.Replace(config, `bin_dir = "/usr/lib/cni"`, `bin_dirs = ["/usr/lib/cni"]`, 1)
+	}
+	err := os.Mkdir(filepath.Join(dir, "cni"), 0o755)
+	for name, text := range map[string]string{"config.toml": config, "cni/user.conflist": conflist} {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)
+		}
+	}
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.daemon("containerd successfully booted", "containerd", "--config", filepath.Join(dir, "config.toml"))
+	archive := filepath.Join(dir, "image.tar")
+	h.command("docker", "save", "--output", archive, userImage)
+	h.command("ctr", "--address", socket, "--namespace", "k8s.io", "images", "import", archive)
+	h.foreignPod(socket)
+	return socket
+}
+
+// foreignPod makes a pod with a container in the user's containerd. Their labels look like those of a run.
+func (h *host) foreignPod(socket string) {
+	h.Helper()
+	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.Cleanup(func() { _ = conn.Close() })
+	h.cri = cri.NewRuntimeServiceClient(conn)
+	ctx, cancel := context.WithTimeout(h.Context(), patience)
+	defer cancel()
+	labels := map[string]string{engine.Label: foreignRun, "touchstone.id": foreignName + "-t1-00001"}
+	pod := &cri.PodSandboxConfig{
+		Metadata: &cri.PodSandboxMetadata{Name: foreignName + "-t1-00001", Namespace: "touchstone", Uid: foreignName}, Labels: labels,
+		LogDirectory: h.newDir(), Linux: &cri.LinuxPodSandboxConfig{},
+	}
+	sandbox, err := h.cri.RunPodSandbox(ctx, &cri.RunPodSandboxRequest{Config: pod})
+	if err != nil {
+		h.Fatal(err)
+	}
+	container, err := h.cri.CreateContainer(ctx, &cri.CreateContainerRequest{PodSandboxId: sandbox.PodSandboxId, SandboxConfig: pod, Config: &cri.ContainerConfig{
+		Metadata: &cri.ContainerMetadata{Name: foreignName}, Image: &cri.ImageSpec{Image: userImage, UserSpecifiedImage: userImage}, Labels: labels,
+		Command: workload.Ready(), LogPath: "log", Linux: &cri.LinuxContainerConfig{},
+	}})
+	if err == nil {
+		_, err = h.cri.StartContainer(ctx, &cri.StartContainerRequest{ContainerId: container.ContainerId})
+	}
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+// daemonObjects adds the objects in the user's containerd to the state.
+func (h *host) daemonObjects(r inventory.Resources) {
+	h.Helper()
+	if h.cri == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	pods, err := h.cri.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{})
+	if err != nil {
+		h.Fatal(err)
+	}
+	for _, p := range pods.Items {
+		r.Add("pod", p.Id+" "+p.Metadata.Name+" "+p.State.String())
+	}
+	containers, err := h.cri.ListContainers(ctx, &cri.ListContainersRequest{})
+	if err != nil {
+		h.Fatal(err)
+	}
+	for _, c := range containers.Containers {
+		r.Add("container", c.Id+" "+c.Metadata.Name+" "+c.State.String())
+	}
 }
 
 // live is a run that lives during a case. Its runtime is held in a call, so that it does not change the state of the host.
 type live struct {
-	p *program
-	w *wrapped
+	p    *program
+	w    *wrapped
+	base inventory.Resources // the state before the run
 }
 
 // liveRun starts a run on several engines with private daemons, and holds it in its first trial.
 func (h *host) liveRun(engines ...string) *live {
 	h.Helper()
-	l := &live{w: h.wrap("runc")}
+	l := &live{w: h.wrap("runc"), base: h.before}
 	var targets []string
 	// Each engine starts one container before the first trial, two with a pod, and Podman starts two.
 	first := 1
@@ -204,14 +318,20 @@ func (h *host) liveRun(engines ...string) *live {
 	}
 	l.p = h.startFor(3*time.Hour, dir, nil, benchmarkArgs("-f", "plan.yaml")...)
 	l.w.reached()
+	h.accept()
 	return l
 }
 
-// finish lets a live run continue to its end, and checks that nothing has disturbed it.
+// finish lets a live run continue to its end, and checks that nothing has disturbed it. From then on the state before the run counts.
 func (l *live) finish() {
 	l.p.h.Helper()
+	l.p.h.before = l.base
 	l.w.release()
+	defer time.AfterFunc(patience/2, func() { _ = l.p.cmd.Process.Kill() }).Stop()
 	l.p.ends(0)
+	if l.p.h.Failed() && len(l.p.h.runs(l.p.dir)) == 0 {
+		return
+	}
 	run := l.p.h.run(l.p.dir)
 	for i := range run.Trials {
 		if t := &run.Trials[i]; t.Status != result.OK {

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/touchstone-bench/touchstone/internal/docgen"
 	"github.com/touchstone-bench/touchstone/test/inventory"
@@ -80,6 +81,8 @@ type host struct {
 	before inventory.Resources
 	// hasDocker means that the user's dockerd runs.
 	hasDocker bool
+	// cri is a client of the user's containerd, nil without one.
+	cri cri.RuntimeServiceClient
 	// dir is for the outputs of runs. It is not in the list of resources.
 	dir string
 }
@@ -229,6 +232,7 @@ func (h *host) state() inventory.Resources {
 			}
 		}
 	}
+	h.daemonObjects(r)
 	return r
 }
 

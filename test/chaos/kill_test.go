@@ -90,12 +90,12 @@ func TestRandomKills(t *testing.T) {
 
 		h.bystanders()
 		h.userDaemon()
+		h.watch()
 		live := h.liveRun("oci", "containerd", "podman")
 		victims := []victim{{"oci", true}, {"containerd", true}, {"docker", true}, {"podman", true}, {"docker", false}}
 
 		// A whole run of each shows how long it takes beside the others, and that it works here.
 		whole := h.references(victims)
-		h.before = h.state()
 		for done := 0; done < kills; {
 			var attempts []*attempt
 			var killed sync.WaitGroup

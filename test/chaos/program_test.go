@@ -34,7 +34,8 @@ type program struct {
 	began  time.Time
 	stdout bytes.Buffer
 	stderr lockedBuffer
-	exited func() time.Duration // waits for the exit, and returns how long the program ran
+	done   chan struct{} // closed after the exit
+	took   time.Duration // valid after the exit
 }
 
 // lockedBuffer can be read while a program writes to it.
@@ -76,7 +77,7 @@ func (h *host) startFor(limit time.Duration, dir string, change func(*exec.Cmd),
 	h.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	h.Cleanup(cancel)
-	p := &program{h: h, dir: dir, cmd: exec.CommandContext(ctx, "touchstone", args...)}
+	p := &program{h: h, dir: dir, cmd: exec.CommandContext(ctx, "touchstone", args...), done: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = dir, &p.stdout, &p.stderr
 	p.cmd.WaitDelay = 10 * time.Second // a leftover may hold the pipes
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -87,10 +88,11 @@ func (h *host) startFor(limit time.Duration, dir string, change func(*exec.Cmd),
 	if err := p.cmd.Start(); err != nil {
 		h.Fatal(err)
 	}
-	p.exited = sync.OnceValue(func() time.Duration {
-		_ = p.cmd.Wait() // the caller checks the state
-		return time.Since(p.began)
-	})
+	go func() {
+		_ = p.cmd.Wait() // ends checks the state
+		p.took = time.Since(p.began)
+		close(p.done)
+	}()
 	h.Cleanup(func() {
 		_ = p.cmd.Process.Kill() // it may have exited
 		p.exited()
@@ -139,9 +141,15 @@ func (p *program) ends(codes ...int) time.Duration {
 	return took
 }
 
-// output returns the end of the program's output.
+// exited waits for the exit, and returns how long the program ran.
+func (p *program) exited() time.Duration {
+	<-p.done
+	return p.took
+}
+
+// output returns the end of the program's messages.
 func (p *program) output() string {
-	all := p.stderr.String() + p.stdout.String()
+	all := p.stderr.String()
 	return all[max(0, len(all)-4000):]
 }
 
@@ -164,7 +172,7 @@ func (h *host) runs(dir string) []result.Run {
 		ID string `json:"id"`
 	}
 	if err := json.Unmarshal(list.stdout.Bytes(), &ids); err != nil {
-		h.Fatalf("read the list of runs: %v\n%s", err, list.output())
+		h.Fatalf("read the list of runs: %v\n%s", err, &list.stdout)
 	}
 	var runs []result.Run
 	for _, run := range ids {
@@ -289,10 +297,15 @@ func (r *wrapped) reached() {
 	}
 }
 
-// release lets a held call continue.
+// release lets a held call continue. It does not wait for the call, which may have been killed.
 func (r *wrapped) release() {
 	r.h.Helper()
-	if err := os.WriteFile(filepath.Join(r.dir, script.Go), []byte{'\n'}, 0o600); err != nil {
+	f, err := os.OpenFile(filepath.Join(r.dir, script.Go), os.O_RDWR, 0)
+	if err == nil {
+		_, err = f.Write([]byte{'\n'})
+		r.h.Cleanup(func() { _ = f.Close() }) // the pipe loses the byte without a reader
+	}
+	if err != nil {
 		r.h.Fatal(err)
 	}
 }

@@ -1,0 +1,155 @@
+package chaos
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/test/chaos/script"
+)
+
+// overhead is the time that a run of these cases takes beside its trials, on a busy machine: to try its targets, and to write the report.
+const overhead = 25 * time.Second
+
+// plan starts the run of a plan.
+func (h *host) plan(text string) *program {
+	h.Helper()
+	dir := h.newDir()
+	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte("version: 1\n"+text), 0o600); err != nil {
+		h.Fatal(err)
+	}
+	return h.benchmark(dir, "-f", "plan.yaml")
+}
+
+// TestHangingVerbs: one of four targets hangs in a verb. The others get their blocks, and the run keeps to its budget.
+func TestHangingVerbs(t *testing.T) {
+	onHost(t, 3, "a verb hangs on one of four targets", func(h *host) {
+		h.need("runc", "crun")
+		h.watch()
+		const (
+			blocks = 10
+			call   = 4 * time.Second
+			budget = 50 * time.Second
+		)
+		var all sync.WaitGroup
+		for _, verbs := range []string{"create", "start", "kill", "delete", "exec", "start and delete"} {
+			benchmark := lifecycle
+			if verbs == "exec" {
+				benchmark = "operations.container.exec"
+			}
+			var rules []script.Rule
+			for verb := range strings.SplitSeq(verbs, " and ") {
+				rules = append(rules, script.Rule{Verb: verb, From: 4, Fault: script.Hang}) // after two good trials
+			}
+			w := h.wrap("runc", rules...)
+			all.Go(func() {
+				p := h.plan(fmt.Sprintf("targets: [native, oci/runc, oci/crun, oci/bad]\nruntimes: {bad: %s}\nbenchmarks: [{name: %s}]\n"+
+					"blocks: %d\nwarmup: 1\nbudget: %v\ntimeout: {trial: 12s, call: %v}\n", w.path, benchmark, blocks, budget, call))
+				took := p.ends(3)
+				h.tried(1)
+				if took > budget+call+overhead {
+					h.wrong("%s hangs: the run took %v, with a budget of %v and a call limit of %v", verbs, took.Round(time.Second), budget, call)
+				}
+				run := h.run(p.dir)
+				for _, target := range []string{"native", "oci/runc", "oci/crun"} {
+					if verbs == "exec" && target == "native" {
+						continue // it may lack exec
+					}
+					if n := count(run, target); n[result.OK] < blocks*9/10 {
+						h.wrong("%s hangs on oci/bad: %s got %d of %d blocks, %v", verbs, target, n[result.OK], blocks, n)
+					}
+				}
+				if n := count(run, "oci/bad"); n[result.OK]+n[result.Failed]+n[result.Timeout]+n[result.Skipped] == 0 {
+					h.wrong("%s hangs: oci/bad has no recorded trial", verbs)
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+// TestManyHangingDeletes: the removal of many containers hangs. The clean-up of the trial has one deadline for all of them.
+func TestManyHangingDeletes(t *testing.T) {
+	onHost(t, 4, "the removal of many containers hangs", func(h *host) {
+		h.need("runc")
+		h.watch()
+		n, trial := 20, 30*time.Second
+		if full() {
+			n, trial = 100, 2*time.Minute
+		}
+		const call = 3 * time.Second
+		w := h.wrap("runc", script.Rule{Verb: "delete", From: n / 2, Fault: script.Hang})
+		p := h.plan(fmt.Sprintf("targets: [oci/bad]\nruntimes: {bad: %s}\nbenchmarks: [scalability.runtime.%d]\nblocks: 1\nwarmup: 0\ntimeout: {trial: %v, call: %v}\n",
+			w.path, n, trial, call))
+		took := p.ends(3)
+		h.tried(n)
+		if limit := trial + 2*call + overhead; took > limit {
+			h.wrong("the run took %v, want at most %v", took.Round(time.Second), limit)
+		}
+	})
+}
+
+// TestUnkillableRuntimes: a runtime leaves its process group, or its program is on a dead file system. Limits hold, and interrupts end the run.
+func TestUnkillableRuntimes(t *testing.T) {
+	onHost(t, 5, "runtimes that a kill of the process group does not reach", func(h *host) {
+		h.need("runc")
+		h.watch()
+		const call = 2 * time.Second
+		var all sync.WaitGroup
+		for _, verb := range []string{"create", "start", "kill", "delete"} {
+			w := h.wrap("runc", script.Rule{Verb: verb, From: 2, Fault: script.Escape})
+			all.Go(func() {
+				p := h.plan(fmt.Sprintf("targets: [oci/bad]\nruntimes: {bad: %s}\nbenchmarks: [%s]\nblocks: 2\nwarmup: 0\ntimeout: {trial: 8s, call: %v}\n", w.path, lifecycle, call))
+				took := p.ends(3)
+				h.tried(1)
+				// Two trials, each with a call and a clean-up, and another attempt of the target.
+				if limit := 8*call + overhead; took > limit {
+					h.wrong("%s leaves its process group: the run took %v, want at most %v", verb, took.Round(time.Second), limit)
+				}
+			})
+		}
+		all.Wait()
+		h.deadFileSystem()
+	})
+}
+
+// deadFileSystem runs a runtime from a FUSE file system whose server stops. The limits of calls must hold, and the third interrupt must end the
+// program at once.
+func (h *host) deadFileSystem() {
+	h.Helper()
+	for _, interrupt := range []bool{false, true} {
+		program, err := exec.LookPath("runc")
+		if err != nil {
+			h.Fatal(err)
+		}
+		fs := h.mountFuse(program)
+		p := h.plan(fmt.Sprintf("targets: [oci/bad]\nruntimes: {bad: %s}\nbenchmarks: [%s]\nblocks: 200\nwarmup: 0\nbudget: 30s\ntimeout: {trial: 8s, call: 2s}\n", fs.path, lifecycle))
+		h.awaitTrial(p)
+		fs.stop()
+		h.tried(1)
+		if interrupt {
+			for range 3 {
+				p.signal(syscall.SIGINT)
+				pause(time.Second)
+			}
+			began := time.Now()
+			p.ends(130)
+			if took := time.Since(began); took > 2*time.Second {
+				h.wrong("a program on a dead file system: the run exited %v after the third interrupt", took.Round(time.Second))
+			}
+		} else if took := p.ends(3, 0); took > 30*time.Second+2*time.Second+overhead {
+			h.wrong("a program on a dead file system: the run took %v, with a budget of 30s", took.Round(time.Second))
+		}
+		fs.close()
+		if clean := h.start(h.newDir(), nil, "cleanup"); clean.ends(0) > overhead {
+			h.wrong("the clean-up took too long: %s", strings.TrimSpace(clean.output()))
+		}
+	}
+}

@@ -195,8 +195,8 @@ func (h *host) watch() {
 	h.Cleanup(h.compare)
 }
 
-// changing are the parts of listings that change on an idle host: counters of rules, and times of addresses.
-var changing = regexp.MustCompile(`\[\d+:\d+\]| valid_lft.*`)
+// changing are the parts of listings that change on an idle host: counters of rules, and ages of addresses.
+var changing = regexp.MustCompile(`\[\d+:\d+\]|( tentative)?\s+\\\s+valid_lft.*`)
 
 // state lists the resources of the host.
 func (h *host) state() inventory.Resources {

@@ -246,7 +246,7 @@ func mountHost(dir, bin string, cgroups []*mountinfo.Info) error {
 	mkdir(at("/var/lib"), at("/var/log"), at("/var/cache"), at("/home/chaos"))
 	failed = errors.Join(failed, os.Symlink("/run", at("/var/run")), os.Symlink("/run/lock", at("/var/lock")))
 	tmpfs("/run", "755")
-	mkdir(at("/run/lock"))
+	mkdir(at("/run/lock"), at("/run/mount")) // mount makes the second one
 	mount("proc", at("/proc"), "proc", 0, "")
 	mount("sysfs", at("/sys"), "sysfs", 0, "")
 	mount("tmpfs", at("/sys/fs/cgroup"), "tmpfs", 0, "mode=755")

@@ -1,0 +1,152 @@
+package chaos
+
+import (
+	"bufio"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/test/chaos/script"
+)
+
+const (
+	// nobody is the ID of the neighbour.
+	nobody = 65534
+	secret = "chaos-secret-value"
+)
+
+// TestNeighbour: an unprivileged user makes paths before a run, holds connections, and reads what it can. The run is not
+// disturbed, and its secrets stay secret.
+func TestNeighbour(t *testing.T) {
+	onHost(t, 12, "an unprivileged neighbour: paths, connections, readable secrets", func(h *host) {
+		h.need("runc", "podman")
+		for _, path := range []string{"/tmp/touchstone-0", "/tmp/touchstone", "/tmp/ts", "/dev/shm/touchstone", "/dev/shm/touchstone-0", "/var/tmp/touchstone"} {
+			if err := os.Symlink("/etc", path); err != nil {
+				h.Fatal(err)
+			}
+			if err := os.Lchown(path, nobody, nobody); err != nil {
+				h.Fatal(err)
+			}
+		}
+		h.watch()
+		h.connections()
+		h.secrets()
+	})
+}
+
+// connections holds thousands of connections to each port of a run.
+func (h *host) connections() {
+	h.Helper()
+	w := h.wrap("runc", script.Rule{Verb: "start", From: 3, Until: 3, Fault: script.Hold})
+	p := h.plan(fmt.Sprintf("targets: [oci/held, podman/held]\nruntimes: {held: %s}\nengines: {managed: true}\nbenchmarks: [%s]\nblocks: 3\nwarmup: 0\ntimeout: {trial: 100s, call: 90s}\n", w.path, lifecycle))
+	w.reached()
+	ports := h.ports()
+	var all []net.Conn
+	defer func() {
+		for _, c := range all {
+			_ = c.Close()
+		}
+	}()
+	for _, port := range ports {
+		for range 5000 {
+			c, err := net.DialTimeout("tcp", port, time.Second)
+			if err != nil {
+				break // the server refuses more, as it may
+			}
+			all = append(all, c)
+		}
+	}
+	h.Logf("%d connections to %v", len(all), ports)
+	h.tried(len(all))
+	w.release()
+	p.ends(0)
+}
+
+// ports lists the addresses on which programs of this host listen.
+func (h *host) ports() (addresses []string) {
+	h.Helper()
+	f, err := os.Open("/proc/net/tcp")
+	if err != nil {
+		h.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		var address uint32
+		var port uint16
+		if len(fields) < 4 || fields[3] != "0A" { // the state of a listening socket
+			continue
+		}
+		if _, err := fmt.Sscanf(fields[1], "%08X:%04X", &address, &port); err != nil {
+			h.Fatal(err)
+		}
+		if address != 0x0100007f {
+			h.wrong("a program listens on an address that is not loopback: %s", fields[1])
+		}
+		addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", port))
+	}
+	return addresses
+}
+
+// secrets runs a workload with a secret variable, reads the arguments of all processes meanwhile, and then the results.
+func (h *host) secrets() {
+	h.Helper()
+	p := h.plan(fmt.Sprintf("targets: [oci/runc, podman/runc]\nengines: {managed: true}\nblocks: 1\nwarmup: 0\ntimeout: {trial: 40s, call: 30s}\n"+
+		"workloads:\n  - {name: app.secret.test, image: probe, argv: [/probe, spin], env: {TOKEN: %s}, parse: [{metric: Rate, regex: 'rate: ([0-9]+) op', unit: 1/s, better: higher}]}\n", secret))
+	// The arguments are read until the end, because a command may be short.
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		for {
+			files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+			for _, file := range files {
+				if text, _ := os.ReadFile(file); strings.Contains(string(text), secret) {
+					h.wrong("a secret is in the arguments of a process: %.200q", text)
+					return
+				}
+			}
+			select {
+			case <-p.done:
+				return
+			case <-time.After(2 * time.Millisecond):
+			}
+		}
+	})
+	p.ends(0, 3) // the program is not the one that the workload expects
+	reader.Wait()
+	h.tried(1)
+	err := filepath.WalkDir(filepath.Join(p.dir, "out"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			h.wrong("%s has the mode %v, want 0600", d.Name(), info.Mode().Perm())
+		}
+		if text, _ := os.ReadFile(path); strings.HasSuffix(path, ".html") && strings.Contains(string(text), secret) {
+			h.wrong("%s has the value of a variable", d.Name())
+		}
+		return err
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	export := h.touchstone(p.dir, 0, "export")
+	if strings.Contains(export.stdout.String(), secret) {
+		h.wrong("the export has the value of a variable")
+	}
+	for _, path := range []string{filepath.Join(p.dir, "out", "report.html"), filepath.Join(p.dir, "out", "touchstone.db")} {
+		cat := exec.Command("cat", path)
+		cat.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		if cat.Run() == nil {
+			h.wrong("another user can read %s", filepath.Base(path))
+		}
+	}
+}

@@ -195,16 +195,21 @@ func (h *host) watch() {
 	h.Cleanup(h.compare)
 }
 
+// notListed are directories whose files do not count: dockerd's, the names of namespaces, which dockerd removes once a minute, and Touchstone's
+// cache of images, which is meant to stay.
+var notListed = []string{userDocker, "/run/docker/netns", "/var/cache/touchstone"}
+
 // changing are the parts of listings that change on an idle host: counters of rules, and ages of addresses.
 var changing = regexp.MustCompile(`\[\d+:\d+\]|( tentative)?\s+\\\s+valid_lft.*`)
 
 // state lists the resources of the host.
 func (h *host) state() inventory.Resources {
 	h.Helper()
-	r, err := inventory.List([]string{"/run", "/tmp", "/var", "/dev/shm", "/home", changes}, userDocker, "/run/docker/netns") // dockerd removes old names of namespaces once a minute
+	r, err := inventory.List([]string{"/run", "/tmp", "/var", "/dev/shm", "/home", changes}, notListed...)
 	if err != nil {
 		h.Fatal(err)
 	}
+	delete(r, "file /run/touchstone/lock") // it stays while other programs have files beside it
 	for resource := range r {
 		// A change below a directory copies it to the upper layer, where it stays.
 		path, ok := strings.CutPrefix(resource, "file "+changes)

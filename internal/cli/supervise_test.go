@@ -19,7 +19,11 @@ const hangVariable = "TOUCHSTONE_TEST_HANG"
 // hang is a run whose end and whose clean-up never return.
 func hang() {
 	app := New(System())
-	forever := func() { _, _ = unix.Ppoll(nil, nil, nil) }
+	forever := func() {
+		for { // a signal ends the call
+			_, _ = unix.Ppoll(nil, nil, nil)
+		}
+	}
 	app.onAbandon(func() error {
 		fmt.Println("abandoned")
 		forever()

@@ -54,6 +54,10 @@ test: ## Set up, and run all tests, those with real runtimes too; as root
 test-lab: ## Boot virtual machines with cgroup v2 and with ARM, and test in them; as root
 	scripts/test-lab.sh
 
+.PHONY: chaos
+chaos: ## Run the adversarial campaign and write the table of docs/reliability.md; as root, in an hour or two
+	scripts/chaos.sh
+
 .PHONY: test-quick
 test-quick: $(PROBE)$(ARCH) ## Run the tests that need no runtime and no root
 	go test -short -trimpath ./...

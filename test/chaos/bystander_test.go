@@ -298,7 +298,7 @@ type live struct {
 // liveRun starts a run on several engines with private daemons, and holds it in its first trial.
 func (h *host) liveRun(engines ...string) *live {
 	h.Helper()
-	l := &live{w: h.wrap("runc"), base: h.before}
+	l := &live{w: h.wrap(), base: h.before}
 	var targets []string
 	// Each engine starts one container before the first trial, two with a pod, and Podman starts two.
 	first := 1

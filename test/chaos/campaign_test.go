@@ -26,6 +26,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/touchstone-bench/touchstone/internal/docgen"
+	facts "github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/test/inventory"
 )
 
@@ -61,16 +62,38 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
 	if out := os.Getenv(outVariable); out != "" && !inside() {
-		text, err := json.MarshalIndent(results.cases, "", "  ")
-		if err == nil {
-			err = os.WriteFile(out, append(text, '\n'), 0o600)
-		}
-		if err != nil {
+		if err := writeResults(out); err != nil {
 			fmt.Fprintln(os.Stderr, "write the results:", err)
 			code = max(code, 1)
 		}
 	}
 	os.Exit(code)
+}
+
+// writeResults writes the results of all cases, with the machine and the version.
+func writeResults(file string) error {
+	out, err := exec.Command(filepath.Join(os.Getenv(builtVariable), "touchstone"), "version", "-o", "json").Output()
+	if err != nil {
+		return fmt.Errorf("query the version: %w", err)
+	}
+	var version struct {
+		Touchstone struct {
+			Version string `json:"version"`
+		} `json:"touchstone"`
+	}
+	if err := json.Unmarshal(out, &version); err != nil {
+		return fmt.Errorf("read the version: %w", err)
+	}
+	machine := facts.Facts("/")
+	kernel, _, _ := strings.Cut(machine.Kernel, " ")
+	text, err := json.MarshalIndent(docgen.Campaign{
+		Machine: fmt.Sprintf("%s, %d CPUs, Linux %s, cgroup %s", machine.CPU, machine.CPUs, kernel, machine.Cgroup),
+		Tool:    version.Touchstone.Version, Date: time.Now().UTC().Format(time.DateOnly), Cases: results.cases,
+	}, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(text, '\n'), 0o600)
 }
 
 // host is the host of a case, inside its namespaces.
@@ -188,7 +211,7 @@ func (h *host) tried(n int) {
 	h.row.Tries += n
 }
 
-// watch begins the comparison of the host's state. ends is called by the end of the case, before the clean-up of the bystanders.
+// watch begins the comparison of the host's state, which ends with the case.
 func (h *host) watch() {
 	h.Helper()
 	h.before = h.state()
@@ -218,10 +241,16 @@ func (h *host) state() inventory.Resources {
 		}
 	}
 	for _, list := range [][]string{
-		{"iptables-legacy-save"}, {"ip6tables-legacy-save"}, {"iptables-nft-save"}, {"ip6tables-nft-save"}, {"ip", "-o", "addr"}, {"ip", "route"},
+		{"iptables-legacy-save"},
+		{"ip6tables-legacy-save"},
+		{"iptables-nft-save"},
+		{"ip6tables-nft-save"},
+		{"ip", "-o", "addr"},
+		{"ip", "route"},
 		{"docker", "ps", "-a", "--format", "{{.ID}} {{.Names}} {{.Image}} {{.State}} {{.Labels}}"},
 		{"docker", "images", "--format", "{{.ID}} {{.Repository}} {{.Tag}}"},
-		{"docker", "network", "ls", "--format", "{{.ID}} {{.Name}}"}, {"docker", "volume", "ls", "--format", "{{.Name}}"},
+		{"docker", "network", "ls", "--format", "{{.ID}} {{.Name}}"},
+		{"docker", "volume", "ls", "--format", "{{.Name}}"},
 	} {
 		if list[0] == "docker" && !h.hasDocker {
 			continue

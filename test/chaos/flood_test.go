@@ -61,7 +61,7 @@ func (h *host) checkFlood(engine string, rule script.Rule, usual growth) {
 // flooded runs a benchmark with a flood and measures it.
 func (h *host) flooded(engine string, rule script.Rule) (peak growth) {
 	h.Helper()
-	w := h.wrap("runc", rule)
+	w := h.wrap(rule)
 	args := append(w.flag("flood"), "--managed", "--targets", engine+"/flood", "--filter", lifecycle, "--runs", "2", "--warmup", "0", "--timeout", "40s")
 	before := h.used()
 	p := h.benchmark(h.newDir(), args...)
@@ -143,7 +143,7 @@ func TestStoppedDaemons(t *testing.T) {
 				continue
 			}
 			all.Go(func() {
-				w := h.wrap("runc", script.Rule{Verb: "start", From: d.start, Until: d.start, Fault: script.Hold})
+				w := h.wrap(script.Rule{Verb: "start", From: d.start, Until: d.start, Fault: script.Hold})
 				const budget = 60 * time.Second
 				p := h.plan(fmt.Sprintf("targets: [%s/held]\nruntimes: {held: %s}\nengines: {managed: true}\nbenchmarks: [%s]\nblocks: 3\nwarmup: 0\nbudget: %v\ntimeout: {trial: 15s, call: 6s}\n",
 					d.engine, w.path, lifecycle, budget))

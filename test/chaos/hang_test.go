@@ -48,7 +48,7 @@ func TestHangingVerbs(t *testing.T) {
 			for verb := range strings.SplitSeq(verbs, " and ") {
 				rules = append(rules, script.Rule{Verb: verb, From: 4, Fault: script.Hang}) // after two good trials
 			}
-			w := h.wrap("runc", rules...)
+			w := h.wrap(rules...)
 			all.Go(func() {
 				p := h.plan(fmt.Sprintf("targets: [native, oci/runc, oci/crun, oci/bad]\nruntimes: {bad: %s}\nbenchmarks: [{name: %s}]\n"+
 					"blocks: %d\nwarmup: 1\nbudget: %v\ntimeout: {trial: 12s, call: %v}\n", w.path, benchmark, blocks, budget, call))
@@ -85,7 +85,7 @@ func TestManyHangingDeletes(t *testing.T) {
 			n, trial = 100, 2*time.Minute
 		}
 		const call = 3 * time.Second
-		w := h.wrap("runc", script.Rule{Verb: "delete", From: n / 2, Fault: script.Hang})
+		w := h.wrap(script.Rule{Verb: "delete", From: n / 2, Fault: script.Hang})
 		p := h.plan(fmt.Sprintf("targets: [oci/bad]\nruntimes: {bad: %s}\nbenchmarks: [scalability.runtime.%d]\nblocks: 1\nwarmup: 0\ntimeout: {trial: %v, call: %v}\n",
 			w.path, n, trial, call))
 		took := p.ends(3)
@@ -104,7 +104,7 @@ func TestUnkillableRuntimes(t *testing.T) {
 		const call = 2 * time.Second
 		var all sync.WaitGroup
 		for _, verb := range []string{"create", "start", "kill", "delete"} {
-			w := h.wrap("runc", script.Rule{Verb: verb, From: 2, Fault: script.Escape})
+			w := h.wrap(script.Rule{Verb: verb, From: 2, Fault: script.Escape})
 			all.Go(func() {
 				p := h.plan(fmt.Sprintf("targets: [oci/bad]\nruntimes: {bad: %s}\nbenchmarks: [%s]\nblocks: 2\nwarmup: 0\ntimeout: {trial: 8s, call: %v}\n", w.path, lifecycle, call))
 				took := p.ends(3)

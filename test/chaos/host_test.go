@@ -217,9 +217,9 @@ func mountHost(dir, bin string, cgroups []*mountinfo.Info) error {
 		mkdir(at(path))
 		mount("tmpfs", at(path), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode="+mode)
 	}
-	bind := func(source, path string, flags uintptr) {
+	bind := func(source, path string) {
 		mkdir(at(path))
-		mount(source, at(path), "", unix.MS_BIND|flags, "")
+		mount(source, at(path), "", unix.MS_BIND, "")
 	}
 	mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
 	mkdir(root, layer)
@@ -229,15 +229,15 @@ func mountHost(dir, bin string, cgroups []*mountinfo.Info) error {
 	mkdir(upper, work)
 	mount("overlay", root, "overlay", 0, "lowerdir=/,upperdir="+upper+",workdir="+work)
 	tmpfs("/chaos", "755")
-	bind(bin, programs, 0)
+	bind(bin, programs)
 	mount("", at(programs), "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "")
-	bind(upper, changes, 0)
-	bind("/", lower, 0)
+	bind(upper, changes)
+	bind("/", lower)
 	// Daemons keep layers below /var, and an overlay cannot be the upper layer of another.
 	for _, d := range []string{"/var", "/tmp", "/chaos/tmp"} {
 		own := filepath.Join(dir, "disk", d)
 		mkdir(own)
-		bind(own, d, 0)
+		bind(own, d)
 	}
 	for _, d := range []string{"/var/tmp", "/tmp"} {
 		mkdir(at(d))

@@ -61,7 +61,7 @@ type attempt struct {
 // begin starts the run of an attempt.
 func (v victim) begin(h *host) *attempt {
 	h.Helper()
-	a := &attempt{victim: v, w: h.wrap("runc")}
+	a := &attempt{victim: v, w: h.wrap()}
 	target := v.engine + "/held"
 	args := []string{"--filter", "operations.container", "--runs", "2", "--warmup", "0"}
 	switch {

@@ -28,7 +28,7 @@ func TestLies(t *testing.T) {
 			{"resume", "operations.container.pause", 1},
 			{"update", "operations.container.update", 1},
 		} {
-			w := h.wrap("runc", script.Rule{Verb: lie.verb, From: lie.from, Fault: script.Lie})
+			w := h.wrap(script.Rule{Verb: lie.verb, From: lie.from, Fault: script.Lie})
 			all.Go(func() {
 				p := h.plan(fmt.Sprintf("targets: [oci/liar]\nruntimes: {liar: %s}\nbenchmarks: [%s]\nblocks: 2\nwarmup: 0\ntimeout: {trial: 10s, call: 4s}\n", w.path, lie.benchmark))
 				p.ends(3)

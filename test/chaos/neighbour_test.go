@@ -45,7 +45,7 @@ func TestNeighbour(t *testing.T) {
 // connections holds thousands of connections to each port of a run.
 func (h *host) connections() {
 	h.Helper()
-	w := h.wrap("runc", script.Rule{Verb: "start", From: 3, Until: 3, Fault: script.Hold})
+	w := h.wrap(script.Rule{Verb: "start", From: 3, Until: 3, Fault: script.Hold})
 	p := h.plan(fmt.Sprintf("targets: [oci/held, podman/held]\nruntimes: {held: %s}\nengines: {managed: true}\nbenchmarks: [%s]\nblocks: 3\nwarmup: 0\ntimeout: {trial: 100s, call: 90s}\n", w.path, lifecycle))
 	w.reached()
 	ports := h.ports()

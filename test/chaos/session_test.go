@@ -70,7 +70,7 @@ func TestOtherSessions(t *testing.T) {
 		l.finish()
 
 		// A run of another host on a shared file system is never swept, not even if it is dead. The name and the boot ID are another host's.
-		w := h.wrap("runc", script.Rule{Verb: "start", From: 2, Fault: script.Hold})
+		w := h.wrap(script.Rule{Verb: "start", From: 2, Fault: script.Hold})
 		dead := h.benchmark(h.newDir(), append(w.flag("held"), "--targets", "oci/held", "--filter", lifecycle, "--runs", "1", "--warmup", "0")...)
 		w.reached()
 		dead.signal(syscall.SIGKILL)

@@ -43,10 +43,12 @@ const (
 	Lie Fault = "lie"
 	// Fail exits with code 1 and does nothing.
 	Fail Fault = "fail"
-	// FloodOutput, FloodError and FloodLog write Size bytes to standard output, to standard error, or to the file of --log. Then they forward the call.
+	// FloodOutput writes Size bytes to standard output, and forwards the call.
 	FloodOutput Fault = "flood stdout"
-	FloodError  Fault = "flood stderr"
-	FloodLog    Fault = "flood log"
+	// FloodError does the same with standard error.
+	FloodError Fault = "flood stderr"
+	// FloodLog does the same with the file of --log.
+	FloodLog Fault = "flood log"
 )
 
 // Call is a recorded call.

@@ -17,7 +17,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -44,9 +43,6 @@ const (
 )
 
 var errSlowStart = fmt.Errorf("it was not ready within %v", startLimit)
-
-// logTail is the size of the end of a daemon's log in errors, in bytes.
-const logTail = 2 << 10
 
 // Dirs are the directories of one daemon.
 type Dirs struct {
@@ -110,6 +106,7 @@ type Daemon struct {
 	dirs    Dirs
 	network *network.Namespace
 	group   *cgroup.Group // nil without cgroups
+	log     *daemonLog    // nil if it could not be opened
 
 	mu        sync.Mutex
 	process   *os.Process
@@ -136,7 +133,8 @@ func Start(ctx context.Context, s engine.Session, c Config) (*Daemon, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", c.Name, err), dirs.remove())
 	}
-	if s.Registry != nil {
+	d.log, err = openLog(filepath.Join(dirs.Data, "log"))
+	if err == nil && s.Registry != nil {
 		var l net.Listener
 		if l, err = listen(ctx, d.network, s.Registry.Port()); err == nil {
 			s.Registry.Serve(l)
@@ -245,16 +243,11 @@ func (d *Daemon) launch() error {
 		args = append(args, "--share")
 	}
 	args = append(append(args, "--"), d.config.Args...)
-	log, err := os.OpenFile(d.logFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = log.Close() }() // the daemon has its own copy
 	ns, err := os.Open(d.network.Path())
 	if err != nil {
 		return err
 	}
-	defer func() { _ = ns.Close() }() // likewise
+	defer func() { _ = ns.Close() }() // the daemon has its own copy
 	first, err := d.enterCgroup()
 	if err != nil {
 		return err
@@ -263,7 +256,7 @@ func (d *Daemon) launch() error {
 	cmd := exec.Command(d.session.Probe, append(first, args...)...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + d.dirs.Data, "TMPDIR=" + d.dirs.Data}, d.config.Env...)
 	cmd.Dir = "/"
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout, cmd.Stderr = d.log.write, d.log.write
 	cmd.ExtraFiles = []*os.File{ns}
 	done, err := d.session.Launcher.Start(cmd)
 	var left error
@@ -310,24 +303,12 @@ func (d *Daemon) enterCgroup() (first []string, err error) {
 	return first, nil
 }
 
-func (d *Daemon) logFile() string { return filepath.Join(d.dirs.State, "log") }
-
 // logEnd returns the end of the daemon's log, for an error.
 func (d *Daemon) logEnd() string {
-	f, err := os.Open(d.logFile())
-	if err != nil {
+	if d.log == nil {
 		return ""
 	}
-	defer func() { _ = f.Close() }() // it is only read from
-	if info, err := f.Stat(); err == nil && info.Size() > logTail {
-		_, _ = f.Seek(-logTail, io.SeekEnd) // at worst the beginning is shown
-	}
-	text, err := io.ReadAll(io.LimitReader(f, logTail))
-	end := strings.TrimSpace(strings.ToValidUTF8(string(text), ""))
-	if err != nil || end == "" {
-		return ""
-	}
-	return "; the end of its log:\n" + end
+	return d.log.tail()
 }
 
 // Err returns the daemon's exit as an error; nil while it runs.
@@ -467,6 +448,11 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	}
 	if err := d.network.Close(); err != nil {
 		errs = append(errs, fmt.Errorf("stop %s: %w", d.config.Name, err))
+	}
+	if d.log != nil {
+		if err := d.log.close(); err != nil {
+			errs = append(errs, fmt.Errorf("stop %s: %w", d.config.Name, err))
+		}
 	}
 	if err := d.dirs.remove(); err != nil {
 		errs = append(errs, fmt.Errorf("remove the files of %s: %w", d.config.Name, err))

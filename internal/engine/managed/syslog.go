@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,8 +22,6 @@ import (
 const syslogPath = "/run/log"
 
 const (
-	// maxSyslog bounds the file with the messages, in bytes. When it is full it becomes the old file, and the old one disappears.
-	maxSyslog = 1 << 20
 	// maxMessage bounds a message, in bytes.
 	maxMessage = 8 << 10
 	// keptComplaints is the number of last errors that are kept for messages, and maxComplaint bounds each, in bytes.
@@ -62,17 +59,11 @@ func openSyslog(pid int, file string) (*syslog, error) {
 	return log, nil
 }
 
-// receive writes the messages to a file until the socket is closed. A file that cannot be written loses messages, and no program
-// waits for it.
+// receive writes the messages to a file of limited size until the socket is closed.
 func (l *syslog) receive(file string) {
 	defer close(l.ended)
-	size := maxSyslog // opens the file
-	var out *os.File
-	defer func() {
-		if out != nil {
-			_ = out.Close()
-		}
-	}()
+	out := rotation{file: file}
+	defer func() { _ = out.close() }()
 	buffer := make([]byte, maxMessage)
 	for {
 		n, err := l.conn.Read(buffer)
@@ -84,17 +75,7 @@ func (l *syslog) receive(file string) {
 		}
 		message := append(bytes.TrimRight(bytes.ReplaceAll(buffer[:n], []byte("\n"), []byte(" ")), " \x00"), '\n')
 		l.note(string(message))
-		if size += len(message); size > maxSyslog {
-			if out != nil {
-				_ = out.Close()
-			}
-			_ = os.Rename(file, file+".old") // there may be none
-			out, _ = os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-			size = len(message)
-		}
-		if out != nil {
-			_, _ = out.Write(message)
-		}
+		_, _ = out.Write(message) // it returns no error
 	}
 }
 

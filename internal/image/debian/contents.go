@@ -112,7 +112,7 @@ func licencesIn(text string) []string {
 	return names
 }
 
-// describe lists the contents of layers. It does not count Touchstone's own files, which ContentsOf counts.
+// describe lists the contents of layers.
 func describe(lock Lock, debs []*deb, licences map[string][]string, version string, layers ...layout) Contents {
 	parts := map[string]*Part{}
 	for _, d := range debs {
@@ -186,14 +186,13 @@ func ContentsOf(img v1.Image) (Contents, error) {
 	if err != nil {
 		return Contents{}, err
 	}
-	for i := range c.Packages {
-		// Images of builder 1 have the numbers in the list.
-		if p := &c.Packages[i]; p.SHA256 == "" && p.Files == 0 {
-			for _, l := range layers[min(1, len(layers)):] { // the first layer is Debian's
-				if err := p.count(l); err != nil {
-					return Contents{}, fmt.Errorf("count the files of %s: %w", p.Name, err)
-				}
-			}
+	at := slices.IndexFunc(c.Packages, func(p Part) bool { return p.SHA256 == "" })
+	if at < 0 || len(layers) <= pinnedLayers { // images of builder 1 had all numbers in the list, and one layer fewer
+		return c, nil
+	}
+	for _, l := range layers[1:] { // the list has the files of the first layer
+		if err := c.Packages[at].count(l); err != nil {
+			return Contents{}, fmt.Errorf("count the files of %s: %w", c.Packages[at].Name, err)
 		}
 	}
 	return c, nil

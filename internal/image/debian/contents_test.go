@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spdx/tools-golang/json"
 )
 
@@ -73,6 +74,42 @@ func TestSBOM(t *testing.T) {
 	}
 	if doc.Packages[1].PackageLicenseDeclared != "NOASSERTION" || doc.Packages[2].PackageLicenseDeclared != ownLicence {
 		t.Errorf("%+v and %+v", doc.Packages[1], doc.Packages[2])
+	}
+}
+
+// The list in the image has the files of the first layer. The files of the other layers belong to touchstone.
+func TestContentsCountOwnLayers(t *testing.T) {
+	c := Contents{Suite: "trixie", Arch: "amd64", Packages: []Part{
+		{Name: "fio", Version: "1", Files: 1, Size: 2, SHA256: sum}, {Name: "touchstone", Version: builder, Files: 4, Size: 100},
+	}}
+	text, err := c.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed, programs := layout{}, layout{}
+	listed.text(contentsPath, 0o644, text)
+	programs.text("probe", 0o755, "program")
+	programs.dir("usr", 0o755)
+	var layers []v1.Layer
+	for _, l := range []layout{skeleton(), listed, programs} {
+		layer, err := inMemory(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		layers = append(layers, layer)
+	}
+	for n, want := range map[int]Part{
+		2: {Files: 4, Size: 100}, // of builder 1
+		3: {Files: 6, Size: 100 + int64(len(text)) + int64(len("program"))},
+	} {
+		img, err := assemble("amd64", layers[:n]...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := ContentsOf(img)
+		if err != nil || got.Packages[0].Files != 1 || got.Packages[1].Files != want.Files || got.Packages[1].Size != want.Size {
+			t.Errorf("with %d layers: %+v, %v; want %d files with %d bytes", n, got.Packages, err, want.Files, want.Size)
+		}
 	}
 }
 

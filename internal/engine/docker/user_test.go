@@ -90,6 +90,9 @@ const userContainer = "user-container:latest"
 // addUserContainer adds an image and a container to the user's daemon.
 func addUserContainer(t *testing.T, s engine.Session, c *client.Client) {
 	t.Helper()
+	if err := s.Registry.ServeHost(); err != nil {
+		t.Fatal(err)
+	}
 	pulled, err := c.ImagePull(t.Context(), s.Registry.Probe(), client.ImagePullOptions{})
 	if err == nil {
 		err = pulled.Wait(t.Context())

@@ -87,26 +87,33 @@ because it would execute a plan from another machine.`,
 
 // importFile adds all runs of a file to the results of a folder, or none. It reads the file twice: the first time checks all of it before
 // the folder changes.
-func importFile(ctx context.Context, dir, file string, stdin io.Reader) (runs []importedRun, err error) {
-	fail := func(err error) ([]importedRun, error) { return nil, fmt.Errorf("import %s: %w", file, err) }
+func importFile(ctx context.Context, dir, file string, stdin io.Reader) ([]importedRun, error) {
+	runs, err := importRuns(ctx, dir, file, stdin)
+	if err != nil {
+		return nil, fmt.Errorf("import %s: %w", file, err)
+	}
+	return runs, nil
+}
+
+func importRuns(ctx context.Context, dir, file string, stdin io.Reader) (runs []importedRun, err error) {
 	f, err := openExport(ctx, file, stdin)
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	found := listing{ctx: ctx, file: file}
 	if _, err := result.Read(f, &found); err != nil {
-		return fail(err)
+		return nil, err
 	}
 	if len(found.runs) == 0 {
-		return fail(errors.New("it has no run"))
+		return nil, errors.New("it has no run")
 	}
 	added, err := addRuns(ctx, dir, f)
 	if err != nil {
-		return fail(fmt.Errorf("no run was added: %w", err))
+		return nil, fmt.Errorf("no run was added: %w", err)
 	}
 	if len(added) != len(found.runs) {
-		return fail(errors.New("it changed while it was read; compare its runs with those of the folder"))
+		return nil, errors.New("it changed while it was read; compare its runs with the runs of the folder")
 	}
 	for i := range added {
 		found.runs[i].Came = "there already"

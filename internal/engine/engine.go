@@ -85,6 +85,13 @@ type DaemonBacked interface {
 	Daemon() Daemon
 }
 
+// Recoverer is an Engine with a daemon of the run that may hang.
+type Recoverer interface {
+	// Recover follows a timeout, when no container is needed any more. It kills a daemon that does not answer and starts it once more. It
+	// returns whether it has killed one.
+	Recover(ctx context.Context) (killed bool, err error)
+}
+
 // Daemon is the set of processes behind a DaemonBacked engine.
 type Daemon struct {
 	// PIDs are the processes that outlive containers.

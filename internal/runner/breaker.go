@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
@@ -17,6 +18,7 @@ import (
 type breaker struct {
 	timeouts    map[string]int    // by target, since its last try-out
 	quarantined map[string]string // the reasons, by target
+	recent      bool              // the last trial had a timeout
 	tryOuts     int
 }
 
@@ -29,6 +31,7 @@ func newBreaker() breaker {
 
 // note counts the timeouts of a trial: of its calls, and of its clean-up.
 func (b *breaker) note(target string, calls, cleanUp error) {
+	b.recent = timedOut(calls) || timedOut(cleanUp)
 	for _, err := range []error{calls, cleanUp} {
 		if timedOut(err) {
 			b.timeouts[target]++
@@ -36,8 +39,14 @@ func (b *breaker) note(target string, calls, cleanUp error) {
 	}
 }
 
-// checkUp follows a trial. It repeats the try-out of a target after its timeouts, and quarantines the target if it fails.
+// checkUp follows a trial. After a timeout it recovers the target's daemon. After timeoutsTrusted of them it repeats the try-out, and
+// quarantines the target if it fails.
 func (r *run) checkUp(ctx context.Context, t Target) {
+	if !r.breaker.recent || ctx.Err() != nil {
+		return
+	}
+	r.breaker.recent = false
+	r.recoverDaemon(ctx, t)
 	timeouts := r.breaker.timeouts[t.Name]
 	if timeouts < timeoutsTrusted || ctx.Err() != nil {
 		return
@@ -53,6 +62,22 @@ func (r *run) checkUp(ctx context.Context, t Target) {
 	reason := fmt.Sprintf("quarantined after %d timeouts, because one more container did not work: %v", timeouts, err)
 	r.breaker.quarantined[t.Name] = reason
 	r.out.Caveats = append(r.out.Caveats, fmt.Sprintf("%s was %s", t.Name, reason))
+}
+
+// recoverDaemon restarts a daemon of the run that does not answer. The next trial of its targets fails if it cannot be restarted.
+func (r *run) recoverDaemon(ctx context.Context, t Target) {
+	e, ok := t.Engine.(engine.Recoverer)
+	if !ok {
+		return
+	}
+	killed, err := e.Recover(ctx)
+	switch {
+	case ctx.Err() != nil || !killed && err == nil:
+	case err != nil:
+		r.out.Caveats = append(r.out.Caveats, fmt.Sprintf("the daemon of %s cannot be used after a timeout: %v", t.Name, err))
+	default:
+		r.out.Caveats = append(r.out.Caveats, fmt.Sprintf("the daemon of %s did not answer after a timeout, and was killed and started again", t.Name))
+	}
 }
 
 // tryOut runs, kills and removes one container, like the first container of a target. It is no trial and not recorded.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 )
@@ -235,5 +236,42 @@ func TestFailedCallsAreCounted(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int{"create": 1, "start": 2}, got); diff != "" {
 		t.Errorf("failed calls (-want +got):\n%s", diff)
+	}
+}
+
+// served is an engine with a daemon of the run.
+type recovering struct {
+	engine.Engine
+	hangs, broken bool
+	recovered     int
+}
+
+func (s *recovering) Recover(context.Context) (killed bool, err error) {
+	s.recovered++
+	if s.broken {
+		return true, errBroken
+	}
+	return s.hangs, nil
+}
+
+// After each trial with a timeout, a daemon that does not answer is started again.
+func TestDaemonRecoversAfterATimeout(t *testing.T) {
+	for _, tt := range []struct {
+		served recovering
+		want   []string
+	}{
+		{recovering{}, nil},
+		{recovering{hangs: true}, []string{"the daemon of fake/a did not answer after a timeout, and was killed and started again"}},
+		{recovering{broken: true}, []string{"the daemon of fake/a cannot be used after a timeout: " + errBroken.Error()}},
+	} {
+		l := newHarness(t, "fake/a@hang=start#2,fail=start#4")
+		l.config.Stop.Min = 5
+		tt.served.Engine = l.config.Targets[0].Engine
+		l.config.Targets[0] = runner.Target{Name: "fake/a", Engine: &tt.served}
+		l.work("test.one.x", live)
+		out := l.ok()
+		if diff := cmp.Diff(tt.want, out.Caveats); tt.served.recovered != 1 || diff != "" {
+			t.Errorf("recovered %d times, want 1; caveats (-want +got):\n%s", tt.served.recovered, diff)
+		}
 	}
 }

@@ -114,6 +114,12 @@ func (c *client) ask(ctx context.Context, opts ...grpc.CallOption) error {
 	return nil
 }
 
+// answers sends the cheapest request.
+func (c *client) answers(ctx context.Context) error {
+	_, err := c.Version(ctx, &api.VersionRequest{})
+	return err
+}
+
 // tooOld finds the reason why an engine lacks CRI v1.
 func (c *client) tooOld(ctx context.Context, err error) error {
 	if status.Code(err) != codes.Unimplemented {

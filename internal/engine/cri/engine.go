@@ -103,6 +103,9 @@ func (e *Engine) shown() engine.Engine {
 // Daemon implements engine.DaemonBacked.
 func (e *Engine) Daemon() engine.Daemon { return e.service.processes() }
 
+// Recover implements engine.Recoverer.
+func (e *Engine) Recover(ctx context.Context) (killed bool, err error) { return e.service.recover(ctx) }
+
 // Programs implements engine.Installed.
 func (e *Engine) Programs() ([]string, error) {
 	entry, known := e.service.entries[e.info.Target.String()]

@@ -298,6 +298,7 @@ func startPrivate(ctx context.Context, s engine.Session, c managed.Config, entri
 			}
 		}
 	}
+	c.Answers = shared.answers
 	if shared.private, err = managed.Start(ctx, s, c); err != nil {
 		return nil, errors.Join(err, shared.client.close(), shared.notify.close())
 	}

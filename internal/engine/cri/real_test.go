@@ -320,6 +320,37 @@ func TestEngineThatDies(t *testing.T) {
 	}
 }
 
+// A private engine that does not answer after a timeout is killed and started once more. The next container works, and nothing is left behind.
+func TestEngineThatHangs(t *testing.T) {
+	s := session(t, "", "containerd/runc")
+	e := opened(t, s)
+	recoverer := e.(engine.Recoverer)
+	if killed, err := recoverer.Recover(t.Context()); killed || err != nil {
+		t.Fatalf("Recover of an engine that works: %v, %v", killed, err)
+	}
+	before := leftovers(s)
+	one, err := e.Create(t.Context(), enginetest.Spec(s, "one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(e.(engine.DaemonBacked).Daemon().PIDs[0], syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if killed, err := recoverer.Recover(t.Context()); !killed || err != nil {
+		t.Fatalf("Recover of a stopped engine: %v, %v", killed, err)
+	}
+	if err := one.Delete(t.Context()); err != nil {
+		t.Errorf("Delete of a container from before: %v", err)
+	}
+	two := enginetest.Running(t, e, enginetest.Spec(s, "two"))
+	if err := two.Delete(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, left := range leftovers(s)[len(before):] {
+		t.Errorf("%s is left", left)
+	}
+}
+
 // program writes a shell script in the place of containerd.
 func program(t *testing.T, text string) string {
 	t.Helper()

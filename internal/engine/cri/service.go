@@ -137,6 +137,16 @@ func (s *service) revive(ctx context.Context) error {
 	return s.private.Revive(ctx)
 }
 
+// recover kills a private engine that does not answer, and restarts it.
+func (s *service) recover(ctx context.Context) (killed bool, err error) {
+	if s.private == nil {
+		return false, nil
+	}
+	s.reviving.Lock()
+	defer s.reviving.Unlock()
+	return s.private.Recover(ctx)
+}
+
 // processes are the engine's processes.
 func (s *service) processes() engine.Daemon {
 	if s.private != nil {

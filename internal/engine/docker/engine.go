@@ -43,6 +43,7 @@ var (
 	_ engine.CgroupPlacer = placer{}
 	_ engine.Puller       = (*Engine)(nil)
 	_ engine.DaemonBacked = (*Engine)(nil)
+	_ engine.Recoverer    = (*Engine)(nil)
 	_ engine.Installed    = (*Engine)(nil)
 	_ engine.Dialer       = (*Engine)(nil)
 	_ engine.Networker    = (*Engine)(nil)
@@ -147,6 +148,14 @@ func (d *daemon) revive() error {
 		return nil
 	}
 	return d.private.Revive(context.Background()) // the daemon has its own time limit
+}
+
+// Recover implements engine.Recoverer.
+func (e *Engine) Recover(ctx context.Context) (killed bool, err error) {
+	if e.private == nil {
+		return false, nil
+	}
+	return e.private.Recover(ctx)
 }
 
 // Daemon implements engine.DaemonBacked. It is empty for the user's daemon, which other programs may use too.

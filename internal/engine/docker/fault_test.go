@@ -264,3 +264,23 @@ func TestKilledDaemonIsRestartedOnce(t *testing.T) {
 		t.Errorf("after a second kill: %v", err)
 	}
 }
+
+// A daemon that does not answer after a timeout is killed and started once more. The next container works.
+func TestHangingDaemonIsStartedAgain(t *testing.T) {
+	s, _ := private(t)
+	e := enginetest.Open(t, docker.NewDriver(), "docker/runc", s)
+	recoverer := e.(engine.Recoverer)
+	if killed, err := recoverer.Recover(t.Context()); killed || err != nil {
+		t.Fatalf("Recover of a daemon that works: %v, %v", killed, err)
+	}
+	if err := syscall.Kill(e.(engine.DaemonBacked).Daemon().PIDs[0], syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if killed, err := recoverer.Recover(t.Context()); !killed || err != nil {
+		t.Fatalf("Recover of a stopped daemon: %v, %v", killed, err)
+	}
+	c := enginetest.Running(t, e, enginetest.Spec(s, "again"))
+	if err := c.Delete(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -241,6 +241,10 @@ func startPrivate(ctx context.Context, s engine.Session) (*daemon, error) {
 			_, err := d.client.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true})
 			return err
 		},
+		Answers: func(ctx context.Context) error {
+			_, err := d.client.Ping(ctx, client.PingOptions{})
+			return err
+		},
 	})
 	if err == nil {
 		if err = d.query(ctx); err == nil {

@@ -4,10 +4,17 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
 
 // WaitEnd waits until the daemon's exit is known.
 func (d *Daemon) WaitEnd() { <-d.Exited() }
+
+// SetAnswerLimit replaces the deadline for an answer after a timeout, and returns the earlier one.
+func SetAnswerLimit(d time.Duration) (before time.Duration) {
+	before, answerLimit = answerLimit, d
+	return before
+}
 
 // Dirs are the daemon's directories.
 func (d *Daemon) Dirs() Dirs { return d.dirs }

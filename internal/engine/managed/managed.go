@@ -8,7 +8,7 @@
 // network, at the same address. If the session has CPUs for engines, the daemon's cgroup has a cpuset with them. An
 // affinity would be inherited by the containers, and not every runtime resets it.
 //
-// A daemon that exits is restarted once, before the next trial. Its output goes to a log, and every error about the
+// A daemon that exits is restarted once, before the next trial. A daemon that does not answer after a timeout is killed for that. Its output goes to a log, and every error about the
 // daemon contains the end of the log. A daemon whose programs need the system's log has a socket of its own for them, in
 // its namespace (Config.Syslog).
 package managed
@@ -97,6 +97,8 @@ type Config struct {
 	Dirs []string
 	// Ready waits until the daemon serves requests, or until the context ends.
 	Ready func(context.Context) error
+	// Answers sends a cheap request to a daemon that was ready before, and returns when it is answered or when the context ends.
+	Answers func(context.Context) error
 }
 
 // Daemon is a running daemon. Its methods may be called from several goroutines.
@@ -362,6 +364,37 @@ func (d *Daemon) Revive(ctx context.Context) error {
 		}
 	}
 	return d.start(ctx)
+}
+
+// answerLimit is the deadline for an answer after a timeout. It is a variable for tests.
+var answerLimit = 5 * time.Second
+
+// Recover is for the time after a request has exceeded its limit, when no container is needed any more. It kills a daemon that does not answer, and
+// then restarts it like Revive. An answer with an error is an answer.
+func (d *Daemon) Recover(ctx context.Context) (killed bool, err error) {
+	if d.Err() == nil {
+		asked, cancel := context.WithTimeout(ctx, answerLimit)
+		defer cancel()
+		if err := d.config.Answers(asked); err == nil || asked.Err() == nil || ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		if err := d.kill(ctx); err != nil {
+			return true, fmt.Errorf("kill %s, which does not answer: %w", d.config.Name, err)
+		}
+		killed = true
+	}
+	return killed, d.Revive(ctx)
+}
+
+// kill kills the daemon and waits for its exit.
+func (d *Daemon) kill(ctx context.Context) error {
+	d.mu.Lock()
+	running, exited := d.process, d.exited
+	d.mu.Unlock()
+	_ = running.Kill() // it fails if the process has exited
+	ctx, cancel := context.WithTimeout(ctx, stopLimit)
+	defer cancel()
+	return engine.Await(ctx, exited)
 }
 
 // Dial connects to an address in the daemon's network, which is the host network of its containers.

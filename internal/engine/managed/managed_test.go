@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -405,6 +406,42 @@ func TestRevive(t *testing.T) {
 	kill()
 	if err := d.Revive(t.Context()); err == nil || !strings.Contains(err.Error(), "restarted once before") {
 		t.Errorf("Revive for the second time: %v", err)
+	}
+}
+
+// A daemon that does not answer after a timeout is killed and started once more.
+func TestRecover(t *testing.T) {
+	s := session(t)
+	before := managed.SetAnswerLimit(50 * time.Millisecond)
+	t.Cleanup(func() { managed.SetAnswerLimit(before) })
+	c := daemon(t, s, `echo ready >"$FIFO"; exec sleep 1000`)
+	answer := errors.New("an answer with an error")
+	c.Answers = func(ctx context.Context) error {
+		if answer == nil {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return answer
+	}
+	d := start(t, s, c)
+	first := d.Daemon().PIDs[0]
+	if killed, err := d.Recover(t.Context()); killed || err != nil || d.Daemon().PIDs[0] != first {
+		t.Errorf("Recover of a daemon that answers: %v, %v, process %d after %d", killed, err, d.Daemon().PIDs[0], first)
+	}
+	answer = nil
+	if err := unix.Kill(first, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if killed, err := d.Recover(ended); killed || !errors.Is(err, context.Canceled) || d.Err() != nil {
+		t.Errorf("Recover with a cancelled context: %v, %v, and the daemon: %v", killed, err, d.Err())
+	}
+	if killed, err := d.Recover(t.Context()); !killed || err != nil || d.Daemon().PIDs[0] == first {
+		t.Errorf("Recover of a daemon that hangs: %v, %v, process %d after %d", killed, err, d.Daemon().PIDs[0], first)
+	}
+	if killed, err := d.Recover(t.Context()); !killed || err == nil || !strings.Contains(err.Error(), "restarted once before") {
+		t.Errorf("Recover for the second time: %v, %v", killed, err)
 	}
 }
 

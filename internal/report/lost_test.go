@@ -10,19 +10,19 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// lose changes the outcome of a target's trials of a benchmark in some blocks.
-func lose(run *result.Run, benchmark, target string, status result.Status, reason string, blocks ...int) {
+// lose changes the outcome of a target's trials of the benchmark cpu in some blocks.
+func lose(run *result.Run, target string, status result.Status, reason string, blocks ...int) {
 	for i := range run.Trials {
-		if t := &run.Trials[i]; t.Benchmark == benchmark && t.Target == target && slices.Contains(blocks, t.Block) {
+		if t := &run.Trials[i]; t.Benchmark == cpu && t.Target == target && slices.Contains(blocks, t.Block) {
 			t.Status, t.Reason, t.Samples = status, reason, nil
 		}
 	}
 }
 
-// without removes a target's trials of a benchmark from a block on.
-func without(run *result.Run, benchmark, target string, block int) {
+// without removes the trials of oci/crun of the benchmark cpu from a block on.
+func without(run *result.Run, block int) {
 	run.Trials = slices.DeleteFunc(run.Trials, func(t result.Trial) bool {
-		return t.Benchmark == benchmark && t.Target == target && t.Block >= block
+		return t.Benchmark == cpu && t.Target == "oci/crun" && t.Block >= block
 	})
 }
 
@@ -52,38 +52,38 @@ func TestLostTrialsNeverHelp(t *testing.T) {
 			crun: stats.Faster, runsc: stats.Slower, goal: report.Met, missed: report.Missed, cheapest: "oci/crun costs least",
 		},
 		"5 % of the trials": {
-			lose: func(r *result.Run) { lose(r, cpu, "oci/crun", result.Timeout, "start took longer", 3, 9) },
+			lose: func(r *result.Run) { lose(r, "oci/crun", result.Timeout, "start took longer", 3, 9) },
 			crun: stats.Faster, runsc: stats.Slower, goal: report.Met, missed: report.Missed, cheapest: "oci/crun costs least",
 			warning: cpu + " on oci/crun: 2 of 40 blocks are lost (2 timed out): start took longer",
 		},
 		"more": {
 			lose: func(r *result.Run) {
-				lose(r, cpu, "oci/crun", result.Timeout, "start took longer\nthan its limit", 3, 9)
-				lose(r, cpu, "oci/crun", result.Failed, "it failed", 11)
+				lose(r, "oci/crun", result.Timeout, "start took longer\nthan its limit", 3, 9)
+				lose(r, "oci/crun", result.Failed, "it failed", 11)
 			},
 			crun: stats.TrialsLost, runsc: stats.Slower, goal: report.NotShown, missed: report.Missed, cheapest: "oci/crun (",
 			warning: cpu + " on oci/crun: 3 of 40 blocks are lost (1 failed, 2 timed out): start took longer",
 		},
 		"the trials after a quarantine": {
 			lose: func(r *result.Run) {
-				lose(r, cpu, "oci/crun", result.Skipped, "quarantined", 30)
-				without(r, cpu, "oci/crun", 31)
+				lose(r, "oci/crun", result.Skipped, "quarantined", 30)
+				without(r, 31)
 			},
 			crun: stats.TrialsLost, runsc: stats.Slower, goal: report.NotShown, missed: report.Missed, cheapest: "oci/crun (",
 			warning: cpu + " on oci/crun: 10 of 40 blocks are lost (10 not tried): quarantined",
 		},
 		"a quarantine in the last block": {
-			lose: func(r *result.Run) { lose(r, cpu, "oci/crun", result.Skipped, "quarantined", 39) },
+			lose: func(r *result.Run) { lose(r, "oci/crun", result.Skipped, "quarantined", 39) },
 			crun: stats.Faster, runsc: stats.Slower, goal: report.Met, missed: report.Missed, cheapest: "oci/crun costs least",
 			warning: cpu + " on oci/crun: 1 of 40 blocks is lost (1 not tried): quarantined",
 		},
 		"on bare metal": {
-			lose: func(r *result.Run) { lose(r, cpu, "native", result.Failed, "it failed", 1, 2, 3) },
+			lose: func(r *result.Run) { lose(r, "native", result.Failed, "it failed", 1, 2, 3) },
 			crun: stats.Faster, runsc: stats.TrialsLost, goal: report.Met, missed: report.NotShown, cheapest: "oci/crun costs least",
 			warning: cpu + " on native: 3 of 40 blocks are lost (3 failed): it failed",
 		},
 		"the budget cuts the last blocks": {
-			lose: func(r *result.Run) { without(r, cpu, "oci/crun", 35) },
+			lose: func(r *result.Run) { without(r, 35) },
 			crun: stats.Faster, runsc: stats.Slower, goal: report.Met, missed: report.Missed, cheapest: "oci/crun costs least",
 		},
 	} {
@@ -128,7 +128,7 @@ func TestLostTrialsNeverHelp(t *testing.T) {
 // A ratio without a verdict because of lost trials has no direction, and is counted.
 func TestLostTrialsInWords(t *testing.T) {
 	run := comparedRun()
-	lose(&run, cpu, "oci/crun", result.Timeout, "start took longer", 3, 9, 11)
+	lose(&run, "oci/crun", result.Timeout, "start took longer", 3, 9, 11)
 	m := model(run)
 	c := cell(t, benchmark(t, m, cpu), "cpu", "oci/crun")
 	if got := report.FactorOf(c.Comparison, result.Metric{Unit: result.Seconds, Better: result.Lower}); got != "ratio 0.800" {

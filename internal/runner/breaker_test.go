@@ -275,3 +275,20 @@ func TestDaemonRecoversAfterATimeout(t *testing.T) {
 		}
 	}
 }
+
+// A pull that hangs takes a fifth of the budget, and is tried twice for all benchmarks together.
+func TestHangingPullIsTriedTwice(t *testing.T) {
+	l := newHarness(t, "fake/bad@hang=pull", "fake/good")
+	l.config.Budget, l.config.CallLimit, l.config.Stop.Min = 10*time.Minute, 30*time.Second, 10
+	for i := range 4 {
+		l.work(fmt.Sprintf("test.%d.x", i), live)
+	}
+	l.needsImage()
+	_, took := l.took()
+	if most := 5 * time.Minute; took > most {
+		t.Errorf("the run took %v, want at most %v", took, most)
+	}
+	if got := okOn(l, "fake/good"); got != 40 {
+		t.Errorf("the other target has %d blocks, want 40", got)
+	}
+}

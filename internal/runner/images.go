@@ -88,6 +88,14 @@ func (t trialImages) puller() (engine.Puller, error) {
 // images that CallLimit suits.
 const pullLimit = 5 * time.Minute
 
+// pullLimit is the limit in this run: a pull may take a fifth of the budget, and two calls in any case.
+func (r *run) pullLimit() time.Duration {
+	if r.Budget <= 0 {
+		return pullLimit
+	}
+	return min(pullLimit, max(2*r.CallLimit, r.Budget/5))
+}
+
 // pulled is an image that an engine has for the run.
 type pulled struct {
 	target string
@@ -108,11 +116,19 @@ func (r *run) pull(ctx context.Context, image bench.Image, t Target) error {
 	if err := t.Engine.Supports(engine.CanPull); err != nil {
 		return err
 	}
+	hung := pulled{target: t.Name, ref: ref}
+	if r.hungPulls[hung] >= timeoutsAllowed {
+		return &engine.UnsupportedError{What: "image " + string(image), Reason: fmt.Sprintf("its pull exceeded the limit %d times", timeoutsAllowed)}
+	}
 	if r.Pulling != nil {
 		r.Pulling(t.Name, image)
 	}
-	err := r.limit(ctx, "the pull of image "+string(image), pullLimit, func(ctx context.Context) error { return puller.Pull(ctx, ref) })
+	err := r.limit(ctx, "the pull of image "+string(image), r.pullLimit(), func(ctx context.Context) error { return puller.Pull(ctx, ref) })
 	if err != nil {
+		if timedOut(err) && ctx.Err() == nil {
+			r.hungPulls[hung]++
+			r.breaker.note(t.Name, err, nil)
+		}
 		// The engine may have part of it.
 		return errors.Join(fmt.Errorf("get image %s ready: %w", image, err), r.removeImage(ctx, puller, ref))
 	}

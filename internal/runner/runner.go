@@ -164,21 +164,22 @@ type Outcome struct {
 
 type run struct {
 	Config
-	began   time.Time
-	earlier time.Duration // the trials in Done
-	seq     int
-	done    map[slot]bool
-	over    map[result.Cell]bool // skipped or given up: no trial will follow
-	failed  map[result.Cell]streak
-	trials  map[int][]result.Trial // for the stop rule: by index of work, without warm-up
-	ready   map[int]bool           // by index of work: the stop rule needs no more blocks
-	pulled  []pulled
-	left    []leftover      // the objects of trials that no clean-up has removed yet
-	group   *cgroup.Group   // of the whole run; nil without cgroups
-	units   map[string]unit // by target: the cost of one container, once it is known
-	breaker breaker
-	pace    pace
-	out     Outcome
+	began     time.Time
+	earlier   time.Duration // the trials in Done
+	seq       int
+	done      map[slot]bool
+	over      map[result.Cell]bool // skipped or given up: no trial will follow
+	failed    map[result.Cell]streak
+	trials    map[int][]result.Trial // for the stop rule: by index of work, without warm-up
+	ready     map[int]bool           // by index of work: the stop rule needs no more blocks
+	pulled    []pulled
+	hungPulls map[pulled]int  // pulls that exceeded their limit
+	left      []leftover      // the objects of trials that no clean-up has removed yet
+	group     *cgroup.Group   // of the whole run; nil without cgroups
+	units     map[string]unit // by target: the cost of one container, once it is known
+	breaker   breaker
+	pace      pace
+	out       Outcome
 }
 
 // slot identifies a trial in the order of a run.
@@ -199,7 +200,7 @@ func (s streak) over() bool {
 func Run(ctx context.Context, config Config) (Outcome, error) {
 	r := &run{
 		Config: config, began: config.Clock.Now(), done: map[slot]bool{}, over: map[result.Cell]bool{}, failed: map[result.Cell]streak{},
-		trials: map[int][]result.Trial{}, ready: map[int]bool{}, units: map[string]unit{}, breaker: newBreaker(), out: Outcome{Counts: map[result.Status]int{}},
+		trials: map[int][]result.Trial{}, ready: map[int]bool{}, units: map[string]unit{}, breaker: newBreaker(), hungPulls: map[pulled]int{}, out: Outcome{Counts: map[result.Status]int{}},
 	}
 	for _, t := range r.Done {
 		r.note(t)

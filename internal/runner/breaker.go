@@ -2,7 +2,9 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -95,7 +97,7 @@ func (r *run) tryOut(ctx context.Context, t Target) error {
 	r.breaker.tryOuts++
 	as := attempt{name: fmt.Sprintf("try%d", r.breaker.tryOuts), what: "it", limit: r.patience(), hurried: true}
 	if out, _ := r.execute(ctx, work, t, as); out.Status != result.OK {
-		return fmt.Errorf("%s", out.Reason)
+		return errors.New(strings.ReplaceAll(out.Reason, "\n", "; "))
 	}
 	return nil
 }

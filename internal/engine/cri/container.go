@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"sync"
 	"syscall"
@@ -40,14 +41,16 @@ var errNoProcess = errors.New("the container has no process")
 
 // container is a pod with one container.
 type container struct {
-	e     *Engine
-	id    string
-	args  []string // program with its arguments
-	dir   string
-	group *cgroup.Group // nil if the engine chooses cgroups by itself
-	log   *crilog.Follower
-	pod   string // the engine's ID of the pod; empty before it exists
-	name  string // the engine's ID of the container; empty before it exists
+	e    *Engine
+	id   string
+	args []string // program with its arguments
+	dir  string
+	// logDir is a directory on disk.
+	logDir string
+	group  *cgroup.Group // nil if the engine chooses cgroups by itself
+	log    *crilog.Follower
+	pod    string // the engine's ID of the pod; empty before it exists
+	name   string // the engine's ID of the container; empty before it exists
 	// unwatch ends the watch of a virtual machine's processes. It is nil without a watch.
 	unwatch context.CancelFunc
 
@@ -89,7 +92,7 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 	}
 	limits := c.e.handler.resources(spec.Resources)
 	limits.OomScoreAdj = int64(c.e.session.Launcher.OOMScore())
-	pod := podConfig(spec, limits, c.e.session.RunID, c.dir, cgroupParent)
+	pod := podConfig(spec, limits, c.e.session.RunID, c.logDir, cgroupParent)
 	made, err := step(ctx, "RunPodSandbox", killing(s.RunPodSandbox, kill), &api.RunPodSandboxRequest{Config: pod, RuntimeHandler: c.e.handler.name})
 	c.pod = made.GetPodSandboxId()
 	if err == nil {
@@ -135,7 +138,7 @@ func (c *container) prepare(spec engine.Spec) (err error) {
 			return err
 		}
 	}
-	c.log, err = c.e.logs.Follow(c.dir+"/"+logName, spec.Process.Stdout, spec.Process.Stderr)
+	c.log, err = c.e.logs.Follow(filepath.Join(c.logDir, logName), spec.Process.Stdout, spec.Process.Stderr)
 	return err
 }
 
@@ -675,8 +678,8 @@ func (c *container) clear(ctx context.Context) error {
 	if c.event != nil {
 		c.e.exits.lose(errForgotten, c.name, c.pod)
 	}
-	if err := os.RemoveAll(c.dir); err != nil {
-		return fmt.Errorf("remove the directory of container %q: %w", c.id, err)
+	if err := errors.Join(os.RemoveAll(c.dir), os.RemoveAll(c.logDir)); err != nil {
+		return fmt.Errorf("remove the directories of container %q: %w", c.id, err)
 	}
 	c.mu.Lock()
 	c.removed, c.deleted = true, true

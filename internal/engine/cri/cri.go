@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -498,13 +499,18 @@ func (h handler) isGVisor() bool {
 // hasGVisorShim reports whether the handler uses gVisor's own shim.
 func (h handler) hasGVisorShim() bool { return strings.HasPrefix(h.shim, "io.containerd.runsc.") }
 
-// prepare makes the engine's directory and its watcher.
+// prepare makes the engine's directories and its watcher. Logs are on disk, as a kubelet has them: the engine does not limit them, and they
+// must not fill the memory.
 func (e *Engine) prepare() (err error) {
 	if e.dir, err = e.session.MakeStateDir("cri"); err != nil {
 		return err
 	}
-	if e.logs, err = crilog.New(); err != nil {
-		return errors.Join(err, os.Remove(e.dir))
+	e.logDir = filepath.Join(e.session.Data, "cri", filepath.Base(e.dir))
+	if err = os.MkdirAll(e.logDir, 0o700); err == nil {
+		e.logs, err = crilog.New()
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(e.logDir), os.Remove(e.dir))
 	}
 	return nil
 }

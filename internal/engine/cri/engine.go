@@ -31,8 +31,9 @@ type Engine struct {
 	handler handler
 	info    engine.Info
 	engine.Missing
-	dir  string // of its containers
-	logs *crilog.Watcher
+	dir    string // of its containers
+	logDir string // of their logs
+	logs   *crilog.Watcher
 	// exits are nil if an exit is the exit of the container's process on the host.
 	exits *exitEvents
 	link  engine.Link // once the first container has been tried
@@ -139,12 +140,17 @@ func (e *Engine) Create(ctx context.Context, spec engine.Spec) (engine.Container
 			return fail(err)
 		}
 	}
-	c := &container{e: e, id: spec.ID, args: spec.Process.Args, group: group, dir: filepath.Join(e.dir, spec.ID)}
+	c := &container{
+		e: e, id: spec.ID, args: spec.Process.Args, group: group, dir: filepath.Join(e.dir, spec.ID), logDir: filepath.Join(e.logDir, spec.ID),
+	}
 	if err := os.Mkdir(c.dir, 0o700); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return fail(errors.New("a container of this name exists"))
 		}
 		return fail(err)
+	}
+	if err := os.Mkdir(c.logDir, 0o700); err != nil {
+		return fail(errors.Join(err, os.Remove(c.dir)))
 	}
 	if err := c.create(ctx, spec); err != nil {
 		err = c.explain(ctx, "create", err)
@@ -207,7 +213,7 @@ func (e *Engine) makeGroup(g *cgroup.Group) error {
 // Close releases the engine. The last target of an engine stops it, or removes the image if the run has pulled it.
 func (e *Engine) Close() error {
 	err := e.logs.Close()
-	if rm := os.RemoveAll(e.dir); rm != nil {
+	if rm := errors.Join(os.RemoveAll(e.dir), os.RemoveAll(e.logDir)); rm != nil {
 		err = errors.Join(err, fmt.Errorf("remove the state of %s: %w", e.info.Target, rm))
 	}
 	return errors.Join(err, e.release())
@@ -277,7 +283,7 @@ func (e *Engine) tryOut(ctx context.Context) error {
 		return errors.Join(err, undo)
 	}
 	if !strings.Contains(stderr.String(), nonsense) {
-		return fmt.Errorf("its output %q did not arrive in the log in %s: the engine must have the same file system as this program", stderr.String(), e.dir)
+		return fmt.Errorf("its output %q did not arrive in the log in %s: the engine must have the same file system as this program", stderr.String(), e.logDir)
 	}
 	if e.handler.kvm {
 		return e.session.TryRunning(ctx, e, "-"+e.service.name+"-kvm-"+filepath.Base(e.dir))

@@ -39,8 +39,11 @@ const (
 	outVariable = "CHAOS_OUT"
 )
 
-// campaignLimit bounds a case of the full campaign.
-const campaignLimit = 3 * time.Hour
+// shortLimit and fullLimit bound a case, so that the end of its host shows where it hangs.
+const (
+	shortLimit = 5 * time.Minute
+	fullLimit  = 3 * time.Hour
+)
 
 // full reports whether this is the full campaign.
 func full() bool { return os.Getenv(fullVariable) != "" }
@@ -135,9 +138,9 @@ func onHost(t *testing.T, number int, name string, body func(h *host)) {
 		t.Fatal(err)
 	}
 	defer func() { _ = r.Close() }()
-	limit := patience
+	limit := shortLimit
 	if full() {
-		limit = campaignLimit
+		limit = fullLimit
 	}
 	output, err := spawn(t, bin, limit, w)
 	_ = w.Close() // a missing row shows an error

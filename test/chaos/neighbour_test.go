@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/workload"
 	"github.com/touchstone-bench/touchstone/test/chaos/script"
 )
 
@@ -99,8 +100,8 @@ func (h *host) ports() (addresses []string) {
 // secrets runs a workload with a secret variable, reads the arguments of all processes meanwhile, and then the results.
 func (h *host) secrets() {
 	h.Helper()
-	p := h.plan(fmt.Sprintf("targets: [oci/runc, podman/runc]\nengines: {managed: true}\nblocks: 1\nwarmup: 0\ntimeout: {trial: 40s, call: 30s}\n"+
-		"workloads:\n  - {name: app.secret.test, image: probe, argv: [/probe, spin], env: {TOKEN: %s}, parse: [{metric: Rate, regex: 'rate: ([0-9]+) op', unit: 1/s, better: higher}]}\n", secret))
+	p := h.plan(fmt.Sprintf("targets: [oci/runc, podman/runc]\nengines: {managed: true}\nbenchmarks: [app.secret.test]\nblocks: 1\nwarmup: 0\ntimeout: {trial: 40s, call: 30s}\n"+
+		"workloads:\n  - {name: app.secret.test, image: probe, argv: [%s], env: {TOKEN: %s}, parse: [{metric: Rate, regex: 'rate: ([0-9]+) op', unit: 1/s, better: higher}]}\n", strings.Join(workload.Exit(0), ", "), secret))
 	// The arguments are read until the end, because a command may be short.
 	var reader sync.WaitGroup
 	reader.Go(func() {
@@ -115,7 +116,7 @@ func (h *host) secrets() {
 			select {
 			case <-p.done:
 				return
-			case <-time.After(2 * time.Millisecond):
+			case <-time.After(20 * time.Millisecond):
 			}
 		}
 	})

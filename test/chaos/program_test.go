@@ -20,7 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/test/chaos/script"
 )
 
-// patience is the time after which a program, or a case of the shortened form, counts as hanging.
+// patience is the time after which a program counts as hanging.
 const patience = 2 * time.Minute
 
 // lifecycle is the benchmark of most cases.

@@ -350,11 +350,9 @@ func (c *container) Update(ctx context.Context, r engine.Resources) error {
 
 // Exec runs a further process.
 func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, error) {
-	fail := func(err error) (engine.Exit, error) {
-		return engine.Exit{}, fmt.Errorf("execute in container %q: %w", c.id, err)
-	}
+	fail := func(err error) error { return fmt.Errorf("execute in container %q: %w", c.id, err) }
 	if engine.Ended(c.init.Done()) { // the runtime's own exit code would look like a program's
-		return fail(errors.New("its process has exited"))
+		return engine.Exit{}, fail(errors.New("its process has exited"))
 	}
 	c.mu.Lock()
 	c.execs++
@@ -362,11 +360,11 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	c.mu.Unlock()
 	file, log := filepath.Join(c.bundle, name+".json"), c.id+"-"+name+".log"
 	if err := writeJSON(file, processSpec(p)); err != nil {
-		return fail(fmt.Errorf("describe a process: %w", err))
+		return engine.Exit{}, fail(fmt.Errorf("describe a process: %w", err))
 	}
 	var out process.Output
 	if err := out.Open(p.Stdout, p.Stderr); err != nil {
-		return fail(err)
+		return engine.Exit{}, fail(err)
 	}
 	stdout, stderr := out.Files()
 	ended, err := c.launch(ctx, process.Program{
@@ -374,11 +372,11 @@ func (c *container) Exec(ctx context.Context, p engine.Process) (engine.Exit, er
 	})
 	_ = out.Close()
 	if err != nil {
-		return fail(err)
+		return engine.Exit{}, fail(err)
 	}
 	exit := exitOf(ended.Status)
 	if err := out.Wait(ctx); err != nil {
-		return fail(err)
+		return engine.Exit{}, fail(err)
 	}
 	defer func() { _ = os.Remove(c.e.scratch.Path(log)) }() // most runtimes make it only for an error
 	if !exit.OK() && lastError(c.e.scratch.Path(log)) != "" {

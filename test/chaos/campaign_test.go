@@ -235,7 +235,9 @@ func (h *host) state() inventory.Resources {
 	if err != nil {
 		h.Fatal(err)
 	}
-	delete(r, "file /run/touchstone/lock") // it stays while other programs have files beside it
+	for _, root := range []string{"/run/touchstone", "/var/lib/touchstone", "/dev/shm/touchstone"} {
+		delete(r, "file "+root+"/lock") // it stays while other programs have files beside it
+	}
 	for resource := range r {
 		// A change below a directory copies it to the upper layer, where it stays.
 		path, ok := strings.CutPrefix(resource, "file "+changes)

@@ -18,11 +18,12 @@ import (
 func TestLyingRuntime(t *testing.T) {
 	needRoot(t, "runc")
 	t.Parallel()
+	// On a host that runs out of memory the reasons go on.
 	for _, c := range []struct{ call, benchmark, reason string }{
-		{"exec", "operations.container.exec", `^exec returned success without running its process: want the process's exit code [0-9]+, got exit code 0$`},
-		{"pause", "operations.container.pause", `^pause container .*: the runtime returned success: want all processes frozen within 10s, got running ones$`},
-		{"resume", "operations.container.pause", `^resume returned success without resuming the process: want a line of output each 20ms, got none in 10s$`},
-		{"update", "operations.container.update", `^update returned success without changing the limit: want 0.5 CPUs in the container's cgroup, got none$`},
+		{"exec", "operations.container.exec", `^exec returned success without running its process: want the process's exit code [0-9]+, got exit code 0`},
+		{"pause", "operations.container.pause", `^pause container .*: the runtime returned success: want all processes frozen within 10s, got running ones`},
+		{"resume", "operations.container.pause", `^resume returned success without resuming the process: want a line of output each 20ms, got none in 10s`},
+		{"update", "operations.container.update", `^update returned success without changing the limit: want 0.5 CPUs in the container's cgroup, got none`},
 		{"delete", lifecycle, `^delete of container .* returned success without deleting it: want nothing of it, got .*state directory /`},
 	} {
 		t.Run(c.call, func(t *testing.T) {
@@ -41,7 +42,7 @@ func TestLyingRuntimeOfEngine(t *testing.T) {
 	for name, daemon := range map[string]string{"docker": "dockerd", "podman": "podman", "containerd": "containerd"} {
 		for _, c := range []struct{ call, benchmark, reason string }{
 			{"delete", lifecycle, `returned success without deleting it: want nothing of it, got .*state directory /`},
-			{"update", "operations.container.update", `^update returned success without changing the limit: want 0.5 CPUs in the container's cgroup, got none$`},
+			{"update", "operations.container.update", `^update returned success without changing the limit: want 0.5 CPUs in the container's cgroup, got none`},
 			{"resume", "operations.container.pause", `^resume returned success without resuming the process: want a line of output`},
 		} {
 			if name == "containerd" && c.call == "resume" {

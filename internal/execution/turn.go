@@ -49,8 +49,8 @@ func (e *Execution) takeTurn(ctx context.Context) error {
 			return nil
 		}
 		if e.Concurrency == Refuse {
-			return fmt.Errorf("%s on this machine is under way, and two runs would measure each other: "+
-				"--wait waits for its end; --allow-concurrent starts nevertheless, and both reports mention it", turn.List(others))
+			return fmt.Errorf("%s, and two runs would measure each other: "+
+				"--wait waits for the end; --allow-concurrent starts nevertheless, and both reports mention it", turn.UnderWay(others))
 		}
 		e.report(Step, "waiting for the end of "+turn.List(others))
 		if err := others[0].Wait(ctx); err != nil {
@@ -70,7 +70,7 @@ func (e *Execution) joinOthers(ctx context.Context) error {
 		e.turn.beside = append(e.turn.beside, o.ID)
 	}
 	if len(others) > 0 {
-		e.report(Note, turn.List(others)+" on this machine is under way: the two disturb each other")
+		e.report(Note, turn.UnderWay(others)+": they disturb each other")
 	}
 	if err != nil {
 		e.report(Note, err.Error())

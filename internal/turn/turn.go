@@ -282,3 +282,12 @@ func List(others []Other) string {
 	}
 	return strings.Join(all, " and ")
 }
+
+// UnderWay states that the runs are under way.
+func UnderWay(others []Other) string {
+	verb := "is"
+	if len(others) > 1 {
+		verb = "are"
+	}
+	return fmt.Sprintf("%s on this machine %s under way", List(others), verb)
+}

@@ -20,18 +20,32 @@ func (h *Hierarchy) LimitsOf(pid int) (Limits, error) {
 	return l, nil
 }
 
-func (h *Hierarchy) limitsOf(pid int) (l Limits, err error) {
+func (h *Hierarchy) limitsOf(pid int) (Limits, error) {
 	proc := filepath.Dir(filepath.Dir(h.own)) // of h.own = /proc/self/cgroup
 	text, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "cgroup"))
 	if err != nil {
 		return Limits{}, err
 	}
-	if dir, v2, ok := h.dirOf(string(text), "cpu"); ok {
+	return readLimits(func(controller string) (string, bool, bool) { return h.dirOf(string(text), controller) })
+}
+
+// Limits reads the limits of the group. The limits of its parents do not count. A zero field is no limit.
+func (g *Group) Limits() (Limits, error) {
+	l, err := readLimits(g.dir)
+	if err != nil {
+		return Limits{}, fmt.Errorf("read the limits of cgroup %q: %w", g.path, err)
+	}
+	return l, nil
+}
+
+// readLimits reads limits from the directories that dir returns for the controllers.
+func readLimits(dir func(controller string) (path string, v2, ok bool)) (l Limits, err error) {
+	if dir, v2, ok := dir("cpu"); ok {
 		if l.CPU, err = readCPU(dir, v2); err != nil {
 			return Limits{}, err
 		}
 	}
-	if dir, v2, ok := h.dirOf(string(text), "memory"); ok {
+	if dir, v2, ok := dir("memory"); ok {
 		file := "memory.limit_in_bytes"
 		if v2 {
 			file = "memory.max"
@@ -44,7 +58,7 @@ func (h *Hierarchy) limitsOf(pid int) (l Limits, err error) {
 			l.Memory = n
 		}
 	}
-	if dir, _, ok := h.dirOf(string(text), "pids"); ok {
+	if dir, _, ok := dir("pids"); ok {
 		n, limited, err := readLimit(dir, "pids.max")
 		if err != nil {
 			return Limits{}, err

@@ -49,6 +49,12 @@ func TestLimitsOf(t *testing.T) {
 			if tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) || tt.err == "" && err != nil || got != tt.want {
 				t.Errorf("LimitsOf = %+v, %v; want %+v and the error %q", got, err, tt.want, tt.err)
 			}
+			if _, isGroup := h.Controller("cpu"); isGroup && strings.Contains(tt.groups, "/x/c") && tt.name != "no group" {
+				of, groupErr := (&Group{h: h, path: "/x/c"}).Limits()
+				if of != got || (groupErr == nil) != (err == nil) {
+					t.Errorf("Limits of the group = %+v, %v; want the same as of the process", of, groupErr)
+				}
+			}
 			if _, err := h.LimitsOf(8); err == nil {
 				t.Error("LimitsOf accepts a process that does not exist")
 			}

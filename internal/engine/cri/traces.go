@@ -71,8 +71,8 @@ func (c *container) Traces(ctx context.Context) ([]string, error) {
 	return append(left, traces...), nil
 }
 
-// Limits implements engine.Limited. gVisor's own shim ignores the limits of a container: all of a pod's processes are in the cgroup of the
-// pod, as in Kubernetes, and the limit of the pod holds.
+// Limits implements engine.Limited. gVisor's own shim ignores the limits of a container, and the limits of the pod hold for all its
+// processes, as in Kubernetes.
 func (c *container) Limits(ctx context.Context) (engine.Resources, error) {
 	const op = "read the limits of"
 	if c.e.handler.guest != nil || c.e.info.Isolation == engine.VM || c.e.session.Cgroups == nil {
@@ -80,6 +80,10 @@ func (c *container) Limits(ctx context.Context) (engine.Resources, error) {
 	}
 	if err := c.check(op); err != nil {
 		return engine.Resources{}, err
+	}
+	if c.group != nil && c.e.handler.hasGVisorShim() {
+		l, err := c.group.Limits()
+		return engine.Resources{CPU: l.CPU, Memory: l.Memory, PIDs: l.PIDs}, err
 	}
 	now, err := c.verboseStatus(ctx)
 	if err != nil {

@@ -220,3 +220,20 @@ func TestCancelledCallKillsProcessOutsideItsGroup(t *testing.T) {
 	}
 	_, _ = r.Close(), w.Close()
 }
+
+func BenchmarkCall(b *testing.B) {
+	l, err := process.New(process.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	l.IgnoreStrays(true)
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	p := process.Program{Args: []string{"/bin/true"}, Stdout: os.Stderr, Stderr: os.Stderr}
+	for b.Loop() {
+		if _, err := l.Call(ctx, p); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

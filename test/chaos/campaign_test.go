@@ -178,6 +178,9 @@ func (h *host) report() {
 	}
 }
 
+// shortReason is the longest reason in the table. The output of the test has the rest.
+const shortReason = 120
+
 // wrong reports that the case does not reach its goal.
 func (h *host) wrong(format string, args ...any) {
 	h.Helper()
@@ -185,6 +188,7 @@ func (h *host) wrong(format string, args ...any) {
 	h.mu.Lock()
 	if h.row.Fails == "" {
 		h.row.Fails, _, _ = strings.Cut(text, "\n")
+		h.row.Fails = h.row.Fails[:min(len(h.row.Fails), shortReason)]
 	}
 	h.mu.Unlock()
 	h.Error(text)

@@ -4,7 +4,7 @@
 # arguments it writes the table of docs/reliability.md. Arguments are passed to go test, and then the table stays as it is.
 #
 #   scripts/chaos.sh -run TestLies             # one case
-#   CHAOS_FULL= scripts/chaos.sh -run Kills    # the shortened form, as in make test
+#   CHAOS_FULL= scripts/chaos.sh -run Kills    # the shortened form
 #   CHAOS_KILLS=5000 CHAOS_SEED=7 scripts/chaos.sh -run Kills
 #
 # CHAOS_KILLS is the number of kills of case 9: 1000, or 20 in the shortened form. CHAOS_SEED is the seed of their moments; each campaign prints

@@ -33,9 +33,6 @@ export TOUCHSTONE_MUST_RUN=${TOUCHSTONE_MUST_RUN-$must}
 echo "test: may not be skipped: ${TOUCHSTONE_MUST_RUN:-nothing}"
 
 make --no-print-directory build
-# The shortened form of the campaign needs these two programs: see scripts/chaos.sh.
-CGO_ENABLED=0 go build -trimpath -buildvcs=false -o bin/wrapper ./test/chaos/wrapper
-export TOUCHSTONE_CHAOS=$PWD/bin
 # A Debian point release removes listed packages from the mirrors. The tests then continue with the current packages, and a
 # maintainer must update the list: see docs/image.md.
 bin/touchstone image build || {

@@ -1,8 +1,7 @@
 // Package chaos is the adversarial campaign: the real program with hostile runtimes, daemons, neighbours and hosts. It has only tests.
 //
 // Each case runs on a host of its own, in namespaces. A list of the host's resources before and after shows leftovers, and objects of others
-// that were touched. scripts/chaos.sh builds the programs, runs all cases in full and writes the table in docs/reliability.md. make test
-// runs the shortened form.
+// that were touched. scripts/chaos.sh builds the programs, runs all cases in full and writes the table in docs/reliability.md.
 package chaos
 
 import (

@@ -142,7 +142,7 @@ func (h *host) deadFileSystem() {
 				pause(time.Second)
 			}
 			began := time.Now()
-			p.ends(130)
+			p.ends(130, -1) // -1 is the end by the signal, which a shell reports as 130
 			if took := time.Since(began); took > 2*time.Second {
 				h.wrong("a program on a dead file system: the run exited %v after the third interrupt", took.Round(time.Second))
 			}

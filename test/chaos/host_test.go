@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -68,8 +69,10 @@ func spawn(t *testing.T, bin string, limit time.Duration, row *os.File) (output 
 	cmd.ExtraFiles = []*os.File{row}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
-		Pdeathsig:  unix.SIGKILL,
+		Pdeathsig:  unix.SIGTERM,
 	}
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) }
+	cmd.WaitDelay = graceOfHost
 	// The host ends if the thread that started it exits.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -125,9 +128,19 @@ func removeCgroups(group string) error {
 }
 
 // initHost is the first process of a host. It builds the host, starts the tests there and reaps all orphans, until the tests exit. It
-// returns their exit code.
+// returns their exit code. SIGTERM ends the host.
 func initHost() (code int, err error) {
 	runtime.LockOSThread() // a thread has its own cgroup namespace
+	defer func() { err = errors.Join(err, thaw()) }()
+	terminate := make(chan os.Signal, 1)
+	signal.Notify(terminate, unix.SIGTERM)
+	go func() {
+		<-terminate
+		if err := thaw(); err != nil {
+			fmt.Fprintln(os.Stderr, "end the host:", err)
+		}
+		os.Exit(1)
+	}()
 	dir := os.Getenv(dirVariable)
 	if err := joinCgroups(strings.Split(os.Getenv(cgroupsVariable), ":")); err != nil {
 		return 1, err
@@ -167,6 +180,26 @@ func initHost() (code int, err error) {
 			return status.ExitStatus(), nil
 		}
 	}
+}
+
+// thaw lets all frozen processes of the host continue. The kernel cannot kill a frozen process of cgroup v1, so the end of its PID namespace would
+// wait for it forever.
+func thaw() error {
+	return filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it has just been removed
+		}
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		for file, value := range map[string]string{"freezer.state": "THAWED", "cgroup.freeze": "0"} {
+			file = filepath.Join(path, file)
+			if _, err := os.Stat(file); err == nil {
+				_ = os.WriteFile(file, []byte(value), 0o600) // it may be removed meanwhile
+			}
+		}
+		return nil
+	})
 }
 
 // joinCgroups makes the cgroups the roots of this process's cgroup namespace. With cgroup v2 a cgroup with processes cannot pass controllers

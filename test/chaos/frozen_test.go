@@ -1,0 +1,45 @@
+package chaos
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestHostEndsWithFrozenProcess leaves a frozen process, as a killed benchmark of pauses does. The end of the host must not wait for it.
+func TestHostEndsWithFrozenProcess(t *testing.T) {
+	onHost(t, 0, "a host ends although a process is frozen", func(h *host) {
+		groups, err := hierarchies()
+		if err != nil {
+			h.Fatal(err)
+		}
+		sleep := exec.Command("sleep", "1000")
+		if err := sleep.Start(); err != nil {
+			h.Fatal(err)
+		}
+		for _, g := range groups {
+			dir := filepath.Join(g.Mountpoint, "frozen")
+			file, value := "cgroup.freeze", "1"
+			if strings.Contains(g.VFSOptions, "freezer") {
+				file, value = "freezer.state", "FROZEN"
+			}
+			err := os.Mkdir(dir, 0o755)
+			if err == nil && g.FSType == "cgroup" && !strings.Contains(g.VFSOptions, "freezer") {
+				continue
+			}
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, "cgroup.procs"), fmt.Append(nil, sleep.Process.Pid), 0o600)
+			}
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, file), []byte(value), 0o600)
+			}
+			if err != nil {
+				h.Fatal(err)
+			}
+		}
+		h.tried(1)
+	})
+}

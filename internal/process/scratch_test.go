@@ -76,8 +76,9 @@ func TestFloodInBlank(t *testing.T) {
 	}
 }
 
-// A named file in the directory, such as a log, is limited too. This program sees it, and the host does not.
-func TestFloodInScratch(t *testing.T) {
+// scratch returns a launcher with a mount namespace of its own, and a scratch directory in it.
+func scratch(t *testing.T) (*process.Launcher, *process.Scratch) {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: makes mounts")
 	}
@@ -86,11 +87,17 @@ func TestFloodInScratch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
+	return l, s
+}
+
+// A named file in the directory, such as a log, is limited too. This program sees it, and the host does not.
+func TestFloodInScratch(t *testing.T) {
+	l, s := scratch(t)
 	log := filepath.Join(s.Dir(), "log")
 	cmd := exec.Command("/bin/sh", "-c", `yes flood | head -c 33554432 >>"$0"; :`, log)
 	if err := l.Run(t.Context(), cmd); err != nil {
@@ -106,19 +113,7 @@ func TestFloodInScratch(t *testing.T) {
 
 // A script that opens /dev/stderr again must work.
 func TestBlankCanBeReopened(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: makes mounts")
-	}
-	l := launcher(t, process.Options{Private: true})
-	s, err := l.NewScratch(filepath.Join(t.TempDir(), "scratch"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	l, s := scratch(t)
 	file, err := s.Blank()
 	if err != nil {
 		t.Fatal(err)

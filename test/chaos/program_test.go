@@ -114,18 +114,9 @@ func (h *host) benchmark(dir string, args ...string) *program {
 	return h.start(dir, nil, benchmarkArgs(args...)...)
 }
 
-// concurrent reports whether touchstone needs a flag for runs beside each other.
-var concurrent = sync.OnceValue(func() bool {
-	out, err := exec.Command("touchstone", "benchmark", "--help").Output()
-	return err == nil && bytes.Contains(out, []byte("--allow-concurrent"))
-})
-
+// benchmarkArgs are the arguments of a benchmark beside others.
 func benchmarkArgs(args ...string) []string {
-	args = append([]string{"benchmark"}, args...)
-	if concurrent() {
-		args = append(args, "--allow-concurrent")
-	}
-	return args
+	return append([]string{"benchmark", "--allow-concurrent"}, args...)
 }
 
 // ends waits for the exit and checks its code, which is -1 after a signal.

@@ -24,8 +24,7 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }
 
 // Check resolves a plan to its work and checks that the plan fits this machine. Variables of from-env come from the environment of the
-// process. The notes name settings of the
-// plan that have no effect here.
+// process. The notes name settings of the plan that have no effect here.
 func Check(p plan.Plan) (work []plan.Work, notes []string, err error) {
 	if p, err = p.WithSecrets(os.LookupEnv); err != nil {
 		return nil, nil, err

@@ -43,12 +43,12 @@ const (
 	// paused. A busy host can keep a running process silent for as long: then a false pause passes.
 	interval = 20 * time.Millisecond
 	silence  = 5 * interval
-	// patience is the time in which a process must become silent after a pause, or write after a resume. Both are late on a busy host,
+	// patience is the time for a process to become silent after a pause, or write after a resume. Both are late on a busy host,
 	// because the output of a container passes through several programs.
 	patience = 10 * time.Second
 )
 
-// writer counts the lines of a process that writes them all the time. They prove a pause and a resume, whatever the engine says.
+// writer counts the lines of a process that writes them all the time. They prove a pause and a resume without the engine's own state.
 type writer struct{ lines atomic.Int64 }
 
 // start runs the process in a container, and waits for its first line.

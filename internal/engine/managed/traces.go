@@ -23,8 +23,8 @@ const stateDepth = 5
 // belong to no container.
 const stateFile = ".state"
 
-// The engine may still remove a directory or a mount when it has answered. settleRounds searches with settlePause in between find only
-// what it leaves.
+// The engine may still remove a directory or a mount when it has answered. After settleRounds searches with settlePause in between, the
+// remaining objects are traces.
 const (
 	settleRounds = 40
 	settlePause  = 50 * time.Millisecond

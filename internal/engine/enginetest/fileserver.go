@@ -56,6 +56,10 @@ func Serve(t *testing.T, content string) *FileServer {
 			t.Error(err)
 		}
 	})
+	// The kernel's first request begins the session. It must not be the one that stalls.
+	if _, err := os.Stat(s.Path); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 

@@ -28,10 +28,10 @@ var densityComponents = map[string][]string{
 	"containerd/runc": {"Shim", "Pause", "Container"},
 }
 
-// The suite of density works on bare metal, on runtimes alone and behind a daemon, and finds the components of each.
+// The suite of density works on bare metal, on runtimes alone and behind a daemon, and finds the components of each. It is not parallel,
+// because daemons and containers of other tests would share pages with its own, and PSS would fall.
 func TestRealDensity(t *testing.T) {
 	needRoot(t, "runc", "crun", "runsc", "containerd")
-	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(densityPlan), 0o600); err != nil {
 		t.Fatal(err)

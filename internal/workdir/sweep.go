@@ -97,28 +97,43 @@ func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy, daemon Sw
 		return nil, err
 	}
 	var swept []Swept
+	var dead []*deadRun
 	var errs []error
 	for _, id := range ids {
 		l, err := find(roots, id)
 		switch {
 		case l.alive:
-			continue
 		case l.host != "":
 			swept = append(swept, Swept{RunID: id, Host: l.host, Dirs: l.dirs})
-			continue
 		case err != nil:
 			errs = append(errs, err)
-			continue
-		}
-		s, err := remove(ctx, l, groups, daemon)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("remove the leftovers of run %s: %w", id, err))
-		}
-		if !s.nothing() { // the run may have ended meanwhile
-			swept = append(swept, s)
+		default:
+			dead = append(dead, &deadRun{leftovers: l, swept: Swept{RunID: id}})
 		}
 	}
+	emptyDaemons(ctx, dead, daemon)
+	for _, run := range dead {
+		err := run.err
+		if err == nil {
+			err = run.remove(ctx, groups)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("remove the leftovers of run %s: %w", run.id, err))
+		}
+		if !run.swept.nothing() { // the run may have ended meanwhile
+			swept = append(swept, run.swept)
+		}
+	}
+	slices.SortFunc(swept, func(a, b Swept) int { return strings.Compare(a.RunID, b.RunID) })
 	return swept, errors.Join(errs...)
+}
+
+// deadRun is a run that a sweep removes.
+type deadRun struct {
+	leftovers
+	swept   Swept
+	daemons []*userDaemon
+	err     error // of the records of daemons; the rest of the run then stays
 }
 
 // runsIn lists the runs that have a directory.
@@ -140,74 +155,116 @@ func runsIn(roots Roots) ([]string, error) {
 }
 
 // remove removes all of one run in the order of dependency: processes, cgroups, mounts, files. The files are
-// removed only if the rest is removed, because a later sweep finds the rest by them. daemon is nil for a run that has
-// removed its objects in daemons itself.
-func remove(ctx context.Context, l leftovers, groups *cgroup.Hierarchy, daemon SweepDaemon) (Swept, error) {
-	s := Swept{RunID: l.id}
+// removed only if the rest is removed, because a later sweep finds the rest by them. Objects in daemons are removed before.
+func (r *deadRun) remove(ctx context.Context, groups *cgroup.Hierarchy) error {
+	s := &r.swept
 	var errs []error
-	if daemon != nil {
-		for _, state := range l.states {
-			if err := s.sweepDaemons(ctx, state, daemon); err != nil {
-				return s, err
-			}
-		}
-	}
 	if groups != nil {
-		n, removed, err := removeGroup(ctx, l.id, groups)
+		n, removed, err := removeGroup(ctx, r.id, groups)
 		s.Processes += n
 		if removed {
 			s.Cgroups++
 		}
 		errs = append(errs, err)
 	}
-	n, err := killStray(l.dirs)
+	n, err := killStray(r.dirs)
 	s.Processes += n
 	errs = append(errs, err)
-	for _, state := range l.states {
+	for _, state := range r.states {
 		n, err := engine.RemoveForeign(state)
 		s.Cgroups += n
 		errs = append(errs, err)
 	}
-	s.Mounts, err = unmountBelow(l.dirs)
+	s.Mounts, err = unmountBelow(r.dirs)
 	if err := errors.Join(append(errs, err)...); err != nil || len(s.Kept) > 0 {
-		return s, err
+		return err
 	}
-	s.Files, err = removeFiles(l.dirs)
-	return s, err
+	s.Files, err = removeFiles(r.dirs)
+	return err
 }
 
-// daemonLimit bounds the removal in one daemon.
-const daemonLimit = 10 * time.Second
+const (
+	// daemonLimit bounds the removal in one daemon.
+	daemonLimit = 10 * time.Second
+	// quietTime is the time after which a daemon counts as done with the requests of a killed run. Docker, for example, completes the creation
+	// of a container although the client is dead, and does not list the container before.
+	quietTime = 3 * time.Second
+)
 
-// sweepDaemons removes the objects in the daemons that the run used.
-func (s *Swept) sweepDaemons(ctx context.Context, state string, daemon SweepDaemon) error {
-	dir := filepath.Join(state, engine.DaemonsDir)
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("list the daemons that the run used: %w", err)
-	}
-	for _, e := range entries {
-		file := filepath.Join(dir, e.Name())
-		address, err := os.ReadFile(file)
-		if err != nil {
+// userDaemon is a daemon of the user's that a dead run used.
+type userDaemon struct {
+	engine, address string
+	record          string // the file that names it
+	failed          bool   // it is in Swept.Kept
+}
+
+// findDaemons reads the records of the daemons that the run used.
+func (r *deadRun) findDaemons() error {
+	for _, state := range r.states {
+		dir := filepath.Join(state, engine.DaemonsDir)
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("list the daemons that the run used: %w", err)
 		}
-		ctx, cancel := context.WithTimeout(ctx, daemonLimit)
-		n, err := daemon(ctx, s.RunID, e.Name(), string(address))
-		cancel()
-		s.Objects += n
-		if err != nil {
-			s.Kept = append(s.Kept, fmt.Sprintf("its objects in %s at %s: %v", e.Name(), address, err))
-			continue
-		}
-		if err := os.Remove(file); err != nil {
-			return fmt.Errorf("record the removal: %w", err)
+		for _, e := range entries {
+			d := &userDaemon{engine: e.Name(), record: filepath.Join(dir, e.Name())}
+			address, err := os.ReadFile(d.record)
+			if err != nil {
+				return fmt.Errorf("list the daemons that the run used: %w", err)
+			}
+			d.address = string(address)
+			r.daemons = append(r.daemons, d)
 		}
 	}
 	return nil
+}
+
+// keep records that objects in a daemon remain.
+func (r *deadRun) keep(d *userDaemon, why error) {
+	d.failed = true
+	r.swept.Kept = append(r.swept.Kept, fmt.Sprintf("its objects in %s at %s: %v", d.engine, d.address, why))
+}
+
+// emptyDaemons removes the objects of runs in the daemons that they used. It looks again until no daemon has had any for quietTime.
+func emptyDaemons(ctx context.Context, runs []*deadRun, daemon SweepDaemon) {
+	for _, r := range runs {
+		r.err = r.findDaemons()
+	}
+	each := func(do func(*deadRun, *userDaemon)) {
+		for _, r := range runs {
+			for _, d := range r.daemons {
+				if !d.failed {
+					do(r, d)
+				}
+			}
+		}
+	}
+	for first := true; ; first = false {
+		asked, removed := 0, 0
+		each(func(r *deadRun, d *userDaemon) {
+			ctx, cancel := context.WithTimeout(ctx, daemonLimit)
+			defer cancel()
+			n, err := daemon(ctx, r.id, d.engine, d.address)
+			asked, removed = asked+1, removed+n
+			r.swept.Objects += n
+			if err != nil {
+				r.keep(d, err)
+			}
+		})
+		if asked == 0 || !first && removed == 0 {
+			break
+		}
+		select {
+		case <-time.After(quietTime):
+		case <-ctx.Done():
+			each(func(r *deadRun, d *userDaemon) { r.keep(d, context.Cause(ctx)) })
+		}
+	}
+	each(func(r *deadRun, d *userDaemon) {
+		if err := os.Remove(d.record); err != nil {
+			r.err = errors.Join(r.err, fmt.Errorf("record the removal: %w", err))
+		}
+	})
 }
 
 // removeFiles removes the run's directories. The lock and the owner of each go last: the run counts as living until then.

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -345,53 +347,125 @@ func TestSweptString(t *testing.T) {
 // Sweep removes the objects of a killed run from daemons of the user's. If a daemon does not respond, the run's directories
 // stay, and the next sweep tries again.
 func TestSweepOfDaemons(t *testing.T) {
-	roots := newRoots(t)
-	id := newID()
-	dead(t, roots, id)
+	synctest.Test(t, func(t *testing.T) { // Sweep waits between its looks at the daemons
+		roots := newRoots(t)
+		id := newID()
+		dead(t, roots, id)
+		recordDaemons(t, roots, id, map[string]string{"containerd": "/run/c.sock", "docker": "unix:///run/d.sock"})
+		const containerd, docker = " containerd /run/c.sock", " docker unix:///run/d.sock"
+		var asked []string
+		answers := true
+		ask := func(ctx context.Context, runID, name, address string) (int, error) {
+			if _, bounded := ctx.Deadline(); !bounded {
+				t.Error("the removal has no deadline")
+			}
+			call := runID + " " + name + " " + address
+			again := slices.Contains(asked, call)
+			asked = append(asked, call)
+			switch {
+			case name == "docker" && !answers:
+				return 1, errors.New("no response")
+			case again:
+				return 0, nil
+			}
+			return 2, nil
+		}
+		sweepAsking := func() []workdir.Swept {
+			t.Helper()
+			asked = nil
+			swept, err := workdir.Sweep(t.Context(), roots, nil, ask)
+			if err != nil {
+				t.Error(err)
+			}
+			return swept
+		}
+		answers = false
+		kept := []string{"its objects in docker at unix:///run/d.sock: no response"}
+		if diff := cmp.Diff([]workdir.Swept{{RunID: id, Objects: 3, Kept: kept}}, sweepAsking()); diff != "" {
+			t.Errorf("swept (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{id + containerd, id + docker, id + containerd}, asked); diff != "" {
+			t.Errorf("called (-want +got):\n%s", diff)
+		}
+		answers = true
+		swept := sweepAsking()
+		if diff := cmp.Diff([]workdir.Swept{{RunID: id, Objects: 2, Files: true}}, swept); diff != "" {
+			t.Errorf("swept the second time (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{id + docker, id + docker}, asked); diff != "" {
+			t.Errorf("called the second time (-want +got):\n%s", diff)
+		}
+		if got, want := swept[0].String(), "run "+id+": 2 objects in daemons, its files"; got != want {
+			t.Errorf("String() = %q, want %q", got, want)
+		}
+	})
+}
+
+// A daemon completes requests of a run after the death of its process, and lists their objects only then. The looks at several runs have
+// their waits in common.
+func TestSweepOfLateObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		roots := newRoots(t)
+		late, done := newID(), newID()
+		appears := map[string][]time.Duration{ // the ages of the sweep at which objects appear
+			late: {0, time.Second, 5 * time.Second}, done: {0},
+		}
+		for id := range appears {
+			dead(t, roots, id)
+			recordDaemons(t, roots, id, map[string]string{"docker": "/run/d.sock"})
+		}
+		began := time.Now()
+		swept, err := workdir.Sweep(t.Context(), roots, nil, func(_ context.Context, id, _, _ string) (n int, _ error) {
+			for len(appears[id]) > 0 && appears[id][0] <= time.Since(began) {
+				appears[id] = appears[id][1:]
+				n++
+			}
+			return n, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []workdir.Swept{{RunID: late, Objects: 3, Files: true}, {RunID: done, Objects: 1, Files: true}}
+		slices.SortFunc(want, func(a, b workdir.Swept) int { return strings.Compare(a.RunID, b.RunID) })
+		if diff := cmp.Diff(want, swept); diff != "" {
+			t.Errorf("swept (-want +got):\n%s", diff)
+		}
+		if took := time.Since(began); took != 9*time.Second {
+			t.Errorf("the sweep took %v, want 3 waits of 3s", took)
+		}
+	})
+}
+
+// A sweep that is interrupted while it waits for late objects keeps the records of the daemons for the next one.
+func TestSweepInterruptedInWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		roots, id := newRoots(t), newID()
+		dead(t, roots, id)
+		recordDaemons(t, roots, id, map[string]string{"docker": "/run/d.sock"})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		ask := func(context.Context, string, string, string) (int, error) { return 1, nil }
+		swept, err := workdir.Sweep(ctx, roots, nil, ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []workdir.Swept{{RunID: id, Objects: 1, Kept: []string{"its objects in docker at /run/d.sock: context deadline exceeded"}}}
+		if diff := cmp.Diff(want, swept); diff != "" {
+			t.Errorf("swept (-want +got):\n%s", diff)
+		}
+		if !exists(t, filepath.Join(roots.State, id, engine.DaemonsDir, "docker")) {
+			t.Error("the record of the daemon is gone")
+		}
+	})
+}
+
+// recordDaemons records the addresses of the user's daemons that a run has used.
+func recordDaemons(t *testing.T, roots workdir.Roots, id string, addresses map[string]string) {
+	t.Helper()
 	run := engine.Session{RunID: id, State: filepath.Join(roots.State, id)}
-	for name, address := range map[string]string{"containerd": "/run/c.sock", "docker": "unix:///run/d.sock"} {
+	for name, address := range addresses {
 		if err := run.RecordDaemon(name, address); err != nil {
 			t.Fatal(err)
 		}
-	}
-	var asked []string
-	answers := true
-	ask := func(ctx context.Context, runID, name, address string) (int, error) {
-		if _, bounded := ctx.Deadline(); !bounded {
-			t.Error("the removal has no deadline")
-		}
-		asked = append(asked, runID+" "+name+" "+address)
-		if name == "docker" && !answers {
-			return 1, errors.New("no response")
-		}
-		return 2, nil
-	}
-	sweepAsking := func() []workdir.Swept {
-		t.Helper()
-		asked = nil
-		swept, err := workdir.Sweep(t.Context(), roots, nil, ask)
-		if err != nil {
-			t.Error(err)
-		}
-		return swept
-	}
-	answers = false
-	kept := []string{"its objects in docker at unix:///run/d.sock: no response"}
-	if diff := cmp.Diff([]workdir.Swept{{RunID: id, Objects: 3, Kept: kept}}, sweepAsking()); diff != "" {
-		t.Errorf("swept (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{id + " containerd /run/c.sock", id + " docker unix:///run/d.sock"}, asked); diff != "" {
-		t.Errorf("called (-want +got):\n%s", diff)
-	}
-	answers = true
-	swept := sweepAsking()
-	if diff := cmp.Diff([]workdir.Swept{{RunID: id, Objects: 2, Files: true}}, swept); diff != "" {
-		t.Errorf("swept the second time (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{id + " docker unix:///run/d.sock"}, asked); diff != "" {
-		t.Errorf("called the second time (-want +got):\n%s", diff)
-	}
-	if got, want := swept[0].String(), "run "+id+": 2 objects in daemons, its files"; got != want {
-		t.Errorf("String() = %q, want %q", got, want)
 	}
 }

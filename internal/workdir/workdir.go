@@ -203,7 +203,8 @@ func (d *Dir) Remove(ctx context.Context, groups *cgroup.Hierarchy) error {
 	if removed {
 		return nil
 	}
-	if _, err := remove(ctx, leftovers{id: d.RunID, dirs: d.roots.of(d.RunID), states: []string{d.State}}, groups, nil); err != nil {
+	r := &deadRun{leftovers: leftovers{id: d.RunID, dirs: d.roots.of(d.RunID), states: []string{d.State}}}
+	if err := r.remove(ctx, groups); err != nil {
 		return err
 	}
 	d.mu.Lock()

@@ -6,8 +6,10 @@
  *   --mounts FD           enter the mount namespace of descriptor FD instead of a new one, and close FD
  *   --private DIR         mount an empty tmpfs at DIR, in a new mount namespace
  *   --keep PATH           keep this directory below a private one visible
+ *   --memory DIR          mount an empty tmpfs at DIR as well, also below a kept directory; DIR is made if it is missing
  *   --share               propagate the mounts of the program to mount namespaces that its children make later
- * Then it executes the program with its own environment.
+ * Then it executes the program with its own environment. --size BYTES is the size of each tmpfs, so that no program fills the
+ * host's memory by its files there. Without it the kernel's default holds: half of the memory.
  *
  * The mounts of a new mount namespace disappear when the last process in it has exited. New mounts of the host still
  * propagate into it. No mount of it propagates to the host, also with --share: then its mounts form peer groups of their own
@@ -40,6 +42,20 @@ static void make_directories(char *path)
 	}
 }
 
+/* Mounts a tmpfs of a size in bytes, 0 for the kernel's default. */
+static void mount_memory(const char *dir, uint64_t size)
+{
+	struct sink data = {0};
+	put(&data, "mode=0755");
+	if (size) {
+		put(&data, ",size=");
+		put_number(&data, size);
+	}
+	long e = sys_mount("tmpfs", dir, "tmpfs", MS_NOSUID | MS_NODEV, data.buf);
+	if (e < 0)
+		fail("mount a tmpfs at", dir, e);
+}
+
 _Noreturn static void run(char **program, char **envp)
 {
 	long e = sys_execve(program[0], program, envp);
@@ -48,21 +64,23 @@ _Noreturn static void run(char **program, char **envp)
 
 void command_daemon(char **argv, char **envp)
 {
-	uint64_t network = 0, mounts = 0;
+	uint64_t network = 0, mounts = 0, size = 0;
 	bool share = false;
-	struct list private = {0}, kept = {0};
+	struct list private = {0}, kept = {0}, memory = {0};
 	const struct option options[] = {
 		{"--network", OPTION_NUMBER, &network, 3, 1023},
 		{"--mounts", OPTION_NUMBER, &mounts, 3, 1023},
 		{"--private", OPTION_LIST, &private, 0, 0},
 		{"--keep", OPTION_LIST, &kept, 0, 0},
+		{"--memory", OPTION_LIST, &memory, 0, 0},
+		{"--size", OPTION_NUMBER, &size, 1, INT64_MAX},
 		{"--share", OPTION_FLAG, &share, 0, 0},
 	};
 	char **program = parse_options("daemon", argv, options, COUNT(options));
 	if (!*program)
 		usage("daemon", "the program is missing", NULL);
-	if (mounts && (private.n || kept.n || share))
-		usage("daemon", "--private, --keep and --share are for a new mount namespace, not for one of --mounts", NULL);
+	if (mounts && (private.n || kept.n || memory.n || size || share))
+		usage("daemon", "--private, --keep, --memory, --size and --share are for a new mount namespace, not for one of --mounts", NULL);
 
 	long e;
 	if (network) {
@@ -87,13 +105,16 @@ void command_daemon(char **argv, char **envp)
 		trees[i] = (int)e;
 	}
 	for (size_t i = 0; i < private.n; i++)
-		if ((e = sys_mount("tmpfs", private.items[i], "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755")) < 0)
-			fail("mount a tmpfs at", private.items[i], e);
+		mount_memory(private.items[i], size);
 	for (size_t i = 0; i < kept.n; i++) {
 		make_directories(kept.items[i]);
 		if ((e = sys_move_mount(trees[i], kept.items[i])) < 0)
 			fail("keep", kept.items[i], e);
 		sys_close(trees[i]);
+	}
+	for (size_t i = 0; i < memory.n; i++) {
+		make_directories(memory.items[i]);
+		mount_memory(memory.items[i], size);
 	}
 	/* The mounts are slaves of the host's by now, so the new peer groups do not contain the host's mounts. */
 	if (share && (e = sys_mount(NULL, "/", NULL, MS_REC | MS_SHARED, NULL)) < 0)

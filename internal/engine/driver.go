@@ -114,6 +114,8 @@ type Session struct {
 	Sockets map[string]string
 	// Managed forbids the user's own daemons, even if they can be reached.
 	Managed bool
+	// Containers is the largest number of containers that exist at once in the run; 0 is one.
+	Containers int
 	// EngineCPUs are the CPUs of the run's daemons, in the kernel's notation; empty is all.
 	EngineCPUs string
 	// Registry serves the images to engines that pull; nil if none does.

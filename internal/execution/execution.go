@@ -202,6 +202,9 @@ func (e *Execution) open(ctx context.Context) error {
 	if e.session == nil {
 		return nil
 	}
+	for _, w := range e.work {
+		e.session.Containers = max(e.session.Containers, w.Needs().Containers)
+	}
 	swept, err := e.session.Open(ctx)
 	for _, s := range swept {
 		e.report(Swept, s.String())

@@ -9,18 +9,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/test/chaos/script"
 )
 
-// floodLimit is the largest allowed growth of memory and of /run.
+// floodLimit is the largest allowed growth of memory, and of the file systems in memory.
 const floodLimit = 64 << 20
 
-// TestFloods: a runtime writes a lot of output. Neither the program's memory nor /run nor memory without a name may grow with it.
+// TestFloods: a runtime writes a lot of output. Neither the program's memory nor /run, also in the namespace of a daemon, nor memory without a name
+// may grow with it.
 func TestFloods(t *testing.T) {
 	onHost(t, 7, "floods on the outputs of a runtime, in its log and in a daemon's log", func(h *host) {
-		h.need("runc", "containerd")
+		h.need("runc", "containerd", "dockerd", "podman")
 		h.watch()
 		size := int64(256 << 20)
 		if full() {
@@ -35,9 +37,14 @@ func TestFloods(t *testing.T) {
 				h.checkFlood("oci", script.Rule{Verb: verb, From: 2, Until: 2, Fault: fault, Size: size}, usual)
 			}
 		}
-		usual = h.flooded("containerd", script.Rule{Verb: "none"})
-		for _, fault := range []script.Fault{script.FloodError, script.FloodLog} {
-			h.checkFlood("containerd", script.Rule{Verb: "start", From: 3, Until: 3, Fault: fault, Size: size}, usual)
+		for _, e := range []struct {
+			name  string
+			start int // the call of start in the first trial
+		}{{"containerd", 3}, {"docker", 2}, {"podman", 3}} {
+			usual = h.flooded(e.name, script.Rule{Verb: "none"})
+			for _, fault := range []script.Fault{script.FloodError, script.FloodLog} {
+				h.checkFlood(e.name, script.Rule{Verb: "start", From: e.start, Until: e.start, Fault: fault, Size: size}, usual)
+			}
 		}
 	})
 }
@@ -97,14 +104,45 @@ func rss(pid int) (bytes int64) {
 	return bytes << 10
 }
 
-// used returns the size of /run and of all files in memory without a name.
-func (h *host) used() (g growth) {
+// inMemory returns the size of the file systems in memory at and below /run and /var/lib, in all mount namespaces.
+func (h *host) inMemory() (bytes int64) {
 	h.Helper()
-	var s unix.Statfs_t
-	if err := unix.Statfs("/run", &s); err != nil {
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
 		h.Fatal(err)
 	}
-	g.run = int64(s.Blocks-s.Bfree) * s.Bsize
+	namespaces, devices := map[string]bool{}, map[[2]int]bool{}
+	for _, process := range processes {
+		ns, err := os.Readlink(process + "/ns/mnt")
+		if err != nil || namespaces[ns] {
+			continue // the process has exited
+		}
+		f, err := os.Open(process + "/mountinfo")
+		if err != nil {
+			continue
+		}
+		namespaces[ns] = true
+		mounts, _ := mountinfo.GetMountsFromReader(f, mountinfo.FSTypeFilter("tmpfs"))
+		_ = f.Close()
+		for _, m := range mounts {
+			var s unix.Statfs_t
+			device := [2]int{m.Major, m.Minor}
+			if devices[device] || !strings.HasPrefix(m.Mountpoint+"/", "/run/") && !strings.HasPrefix(m.Mountpoint, "/var/lib") {
+				continue
+			}
+			if unix.Statfs(process+"/root"+m.Mountpoint, &s) == nil {
+				devices[device] = true
+				bytes += int64(s.Blocks-s.Bfree) * s.Bsize
+			}
+		}
+	}
+	return bytes
+}
+
+// used returns the size of the file systems in memory and of all files in memory without a name.
+func (h *host) used() (g growth) {
+	h.Helper()
+	g.run = h.inMemory()
 	files, err := filepath.Glob("/proc/[0-9]*/fd/*")
 	if err != nil {
 		h.Fatal(err)

@@ -108,6 +108,7 @@ func startContainerd(ctx context.Context, s engine.Session, p programs, entries 
 	path += ":" + os.Getenv("PATH")
 	return startPrivate(ctx, s, managed.Config{
 		Name: "containerd", Args: []string{p.engine, "--config", file}, Env: []string{"PATH=" + path}, Needs: needs(p, entries),
+		Memory: []string{c.state},
 	}, entries, c.socket)
 }
 

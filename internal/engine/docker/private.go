@@ -233,7 +233,7 @@ func startPrivate(ctx context.Context, s engine.Session) (*daemon, error) {
 	d.private, err = managed.Start(ctx, s, managed.Config{
 		Name: name,
 		Args: []string{found.dockerd, "--config-file", file},
-		Env:  []string{"PATH=" + path}, Needs: needs, Syslog: len(shims) > 0, Cgroups: cgroups, Dirs: optDirs,
+		Env:  []string{"PATH=" + path}, Needs: needs, Memory: []string{execRoot(dirs)}, Syslog: len(shims) > 0, Cgroups: cgroups, Dirs: optDirs,
 		Ready: func(ctx context.Context) error {
 			if err := listening(ctx, filepath.Join(dirs.State, "sock")); err != nil {
 				return err
@@ -262,12 +262,15 @@ func startPrivate(ctx context.Context, s engine.Session) (*daemon, error) {
 // their path.
 var optDirs = []string{"/opt/containerd/bin", "/opt/containerd/lib", "/opt/containerd", "/opt"}
 
+// execRoot is the directory for the state of dockerd's containerd, shims and runtimes.
+func execRoot(dirs managed.Dirs) string { return filepath.Join(dirs.State, "exec") }
+
 // configure writes the daemon's configuration. The bridge is in a network namespace of its own. It has no packet filter rules,
 // because the namespace has no way out.
 func (d *daemon) configure(file string, dirs managed.Dirs) error {
 	config := map[string]any{
 		"data-root":  filepath.Join(dirs.Data, "root"),
-		"exec-root":  filepath.Join(dirs.State, "exec"),
+		"exec-root":  execRoot(dirs),
 		"pidfile":    filepath.Join(dirs.State, "pid"),
 		"hosts":      []string{d.host},
 		"exec-opts":  []string{"native.cgroupdriver=cgroupfs"},

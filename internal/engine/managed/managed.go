@@ -84,6 +84,9 @@ type Config struct {
 	Args []string
 	// Needs are files and directories of the host that the daemon uses, such as the binaries of runtimes.
 	Needs []string
+	// Memory are directories for state that the daemon's programs write. They are in memory, with a limited size: a program that logs without end
+	// must not fill the host's /run. Only the daemon's namespace sees their files, and a restarted daemon finds them empty.
+	Memory []string
 	// Env are variables in addition to PATH, HOME and TMPDIR, which every daemon has.
 	Env []string
 	// Syslog gives the programs in the daemon's namespace a socket of the system's log, from the time that the daemon is ready.
@@ -236,7 +239,7 @@ func (d *Daemon) Complaints() string {
 
 // launch starts the process in its namespaces and its cgroup. After an error no process runs.
 func (d *Daemon) launch() error {
-	args, err := privateDirs(d.session, append([]string{d.config.Args[0]}, d.config.Needs...))
+	args, err := privateDirs(d.session, append([]string{d.config.Args[0]}, d.config.Needs...), d.config.Memory)
 	if err != nil {
 		return err
 	}

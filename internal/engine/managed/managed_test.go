@@ -163,6 +163,53 @@ func TestDaemonIsIsolated(t *testing.T) {
 	}
 }
 
+// Files without end in a daemon's state fill a file system in memory of limited size. The host does not see them, and a restarted daemon has an
+// empty state.
+func TestDaemonMemoryIsLimited(t *testing.T) {
+	s := session(t)
+	s.Containers = 20
+	state := filepath.Join(s.State, "script", "state")
+	c := daemon(t, s, `
+		if [ -e "$HOME/used" ]; then ls `+state+` >"$HOME/again"; fi
+		for dir in `+state+` /run /var/lib; do
+			cat /dev/zero >$dir/log
+			stat -c %s $dir/log
+			rm $dir/log
+		done >"$HOME/used"
+		echo >`+state+`/file
+		echo ready >"$FIFO"
+		exec sleep 1000`)
+	c.Memory = []string{state}
+	d := start(t, s, c)
+	used, err := os.ReadFile(filepath.Join(d.Dirs().Data, "used"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const limit = 48<<20 + 20*512<<10
+	sizes := strings.Fields(string(used))
+	for _, size := range sizes {
+		if n, err := strconv.Atoi(size); err != nil || n > limit || n < limit/2 {
+			t.Errorf("the daemon wrote %s bytes into a directory in memory (%v), want about %d", size, err, limit)
+		}
+	}
+	if len(sizes) != 3 {
+		t.Errorf("the daemon wrote files of the sizes %q, want three", sizes)
+	}
+	if _, err := os.Stat(filepath.Join(state, "file")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the host sees the daemon's state: %v", err)
+	}
+	if err := unix.Kill(d.Daemon().PIDs[0], unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-d.Exited()
+	if err := d.Revive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := os.ReadFile(filepath.Join(d.Dirs().Data, "again")); err != nil || len(again) > 0 {
+		t.Errorf("the restarted daemon's state has %q (%v), want nothing", again, err)
+	}
+}
+
 // A mount of a daemon reaches a mount namespace that a child has made before, only if the configuration shares mounts. It never
 // reaches the host.
 func TestSharedMounts(t *testing.T) {

@@ -22,9 +22,17 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
+// The size of each file system in memory of a namespace: stateSpace, and containerSpace for each container. Engines, shims and runtimes write
+// their state and their logs there. An engine was seen to use less than a quarter of each.
+const (
+	stateSpace     = 48 << 20
+	containerSpace = 512 << 10
+)
+
 // privateDirs returns the options of "probe daemon" for an empty /run and /var/lib. Only these directories stay visible: the
-// run's own, the directories of the needed files, and the real directory of /etc/resolv.conf.
-func privateDirs(s engine.Session, needs []string) ([]string, error) {
+// run's own, the directories of the needed files, and the real directory of /etc/resolv.conf. The directories memory are in memory, and only
+// the namespace sees their files.
+func privateDirs(s engine.Session, needs, memory []string) ([]string, error) {
 	private := []string{"/run", "/var/lib"}
 	var keep []string
 	add := func(dir string) {
@@ -54,7 +62,10 @@ func privateDirs(s engine.Session, needs []string) ([]string, error) {
 	for _, dir := range keep {
 		options = append(options, "--keep", dir)
 	}
-	return options, nil
+	for _, dir := range memory {
+		options = append(options, "--memory", dir)
+	}
+	return append(options, "--size", strconv.Itoa(stateSpace+containerSpace*max(s.Containers, 1))), nil
 }
 
 // Mounts is a mount namespace like a daemon's, for the commands of an engine without a daemon. An idle process holds it, so
@@ -72,17 +83,17 @@ type Mounts struct {
 }
 
 // HoldMounts makes a mount namespace for the engine with this name. needs are the files and directories of the host that its
-// commands use.
-func HoldMounts(ctx context.Context, s engine.Session, name string, needs []string) (*Mounts, error) {
+// commands use. The directories memory are in memory, with a limited size, and only the namespace sees their files.
+func HoldMounts(ctx context.Context, s engine.Session, name string, needs, memory []string) (*Mounts, error) {
 	m := &Mounts{session: s}
-	if err := m.start(ctx, name, needs); err != nil {
+	if err := m.start(ctx, name, needs, memory); err != nil {
 		return nil, errors.Join(fmt.Errorf("make a mount namespace for %s: %w", name, err), m.Close(ctx))
 	}
 	return m, nil
 }
 
-func (m *Mounts) start(ctx context.Context, name string, needs []string) error {
-	options, err := privateDirs(m.session, needs)
+func (m *Mounts) start(ctx context.Context, name string, needs, memory []string) error {
+	options, err := privateDirs(m.session, needs, memory)
 	if err != nil {
 		return err
 	}

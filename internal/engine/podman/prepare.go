@@ -42,7 +42,7 @@ func (e *Engine) prepare(ctx context.Context) error {
 	if e.logs, err = crilog.New(); err != nil {
 		return err
 	}
-	e.mounts, err = managed.HoldMounts(ctx, e.Session, name+"-"+filepath.Base(e.state), []string{e.paths.podman, e.paths.conmon, e.info.Binary})
+	e.mounts, err = managed.HoldMounts(ctx, e.Session, name+"-"+filepath.Base(e.state), []string{e.paths.podman, e.paths.conmon, e.info.Binary}, []string{e.runRoot()})
 	return err
 }
 

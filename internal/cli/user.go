@@ -62,6 +62,8 @@ func userRuntimes() (map[string]target.Runtime, error) {
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read the runtimes in %s: %w", path, err)
+	case s.Mode&unix.S_IFMT != unix.S_IFREG: // a pipe without a writer would block the program
+		return nil, usage(fmt.Errorf("%s is not a regular file; make it one, or remove it", path))
 	case s.Uid != 0 && int(s.Uid) != os.Geteuid():
 		return nil, usage(fmt.Errorf("%s belongs to another user, and names programs to execute; make it yours, or remove it", path))
 	case s.Mode&0o022 != 0:

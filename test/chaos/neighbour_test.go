@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 	"github.com/touchstone-bench/touchstone/test/chaos/script"
 )
@@ -28,7 +30,7 @@ const (
 // disturbed, and its secrets stay secret.
 func TestNeighbour(t *testing.T) {
 	onHost(t, 12, "an unprivileged neighbour: paths, connections, readable secrets", func(h *host) {
-		h.need("runc", "podman")
+		h.need("runc", "podman", "dockerd", "docker")
 		for _, path := range []string{"/tmp/touchstone-0", "/tmp/touchstone", "/tmp/ts", "/dev/shm/touchstone", "/dev/shm/touchstone-0", "/var/tmp/touchstone"} {
 			if err := os.Symlink("/etc", path); err != nil {
 				h.Fatal(err)
@@ -37,19 +39,26 @@ func TestNeighbour(t *testing.T) {
 				h.Fatal(err)
 			}
 		}
+		h.userDaemon()
 		h.watch()
 		h.connections()
 		h.secrets()
 	})
 }
 
-// connections holds thousands of connections to each port of a run.
+// neighbours is the number of connections that the neighbour holds to each port.
+const neighbours = 5000
+
+// connections holds thousands of connections to the registry of a run, which listens on the host for the user's Docker, and reads it.
 func (h *host) connections() {
 	h.Helper()
-	w := h.wrap(script.Rule{Verb: "start", From: 3, Until: 3, Fault: script.Hold})
-	p := h.plan(fmt.Sprintf("targets: [oci/held, podman/held]\nruntimes: {held: %s}\nengines: {managed: true}\nbenchmarks: [%s]\nblocks: 3\nwarmup: 0\ntimeout: {trial: 100s, call: 90s}\n", w.path, lifecycle))
+	w := h.wrap(script.Rule{Verb: "start", From: 2, Until: 2, Fault: script.Hold})
+	p := h.plan(fmt.Sprintf("targets: [oci/held, docker/runc]\nruntimes: {held: %s}\nbenchmarks: [%s]\nblocks: 3\nwarmup: 0\ntimeout: {trial: 100s, call: 90s}\n", w.path, lifecycle))
 	w.reached()
 	ports := h.ports()
+	if len(ports) == 0 {
+		h.wrong("no program listens on the loopback address, so the case shows nothing")
+	}
 	var all []net.Conn
 	defer func() {
 		for _, c := range all {
@@ -57,7 +66,8 @@ func (h *host) connections() {
 		}
 	}()
 	for _, port := range ports {
-		for range 5000 {
+		h.readRegistry(port, h.run(p.dir).ID)
+		for range neighbours {
 			c, err := net.DialTimeout("tcp", port, time.Second)
 			if err != nil {
 				break // the server refuses more, as it may
@@ -66,9 +76,36 @@ func (h *host) connections() {
 		}
 	}
 	h.Logf("%d connections to %v", len(all), ports)
+	if len(all) < neighbours/10 {
+		h.wrong("%d connections are too few to disturb a run", len(all))
+	}
 	h.tried(len(all))
 	w.release()
 	p.ends(0)
+	run := h.run(p.dir)
+	for _, target := range []string{"oci/held", "docker/runc"} {
+		if n := count(run, target); n[result.OK] != 3 {
+			h.wrong("beside the connections, %s got %v, want 3 ok", target, n)
+		}
+	}
+}
+
+// readRegistry tries to read the images of a run without the secret part of their path.
+func (h *host) readRegistry(address, run string) {
+	h.Helper()
+	client := http.Client{Timeout: 10 * time.Second}
+	for _, path := range []string{"/v2/_catalog", "/v2/touchstone/" + run + "/probe/manifests/latest", "/v2/touchstone/" + run + "/probe/tags/list"} {
+		answer, err := client.Get("http://" + address + path)
+		if err != nil {
+			h.wrong("ask %s for %s: %v", address, path, err)
+			continue
+		}
+		_ = answer.Body.Close()
+		h.tried(1)
+		if answer.StatusCode == http.StatusOK {
+			h.wrong("%s answers %s without the secret path", address, path)
+		}
+	}
 }
 
 // ports lists the addresses on which programs of this host listen.

@@ -41,7 +41,7 @@ func (s *Store) lock(runID string) (taken bool, err error) {
 		return false, err
 	}
 	for {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o644)
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 		if err != nil {
 			return false, fmt.Errorf("lock the run: %w", err)
 		}

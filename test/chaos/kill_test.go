@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -93,6 +94,9 @@ func TestRandomKills(t *testing.T) {
 		h.watch()
 		live := h.liveRun("oci", "containerd", "podman")
 		victims := []victim{{"oci", true}, {"containerd", true}, {"docker", true}, {"podman", true}, {"docker", false}}
+		if _, err := exec.LookPath("crio"); err == nil {
+			victims = append(victims, victim{"crio", true})
+		}
 
 		// A whole run of each shows how long it takes beside the others, and that it works here.
 		whole := h.references(victims)

@@ -21,7 +21,7 @@ Touchstone did not create. On a file system that hosts share, it lists the runs 
 keeps them. touchstone benchmark and touchstone targets remove leftovers of runs
 when they start, and a build of the workload image removes leftovers from the cache.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			swept, err := execution.Sweep(cmd.Context())
+			swept, err := execution.Sweep(cmd.Context(), func(reason string) { fmt.Fprintln(a.env.Stderr, reason) })
 			for _, s := range swept {
 				verb := "removed"
 				if s.Host != "" {

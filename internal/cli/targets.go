@@ -76,9 +76,12 @@ attempt. A target that hangs is given up after a time limit. ^C ends the command
 func (a *App) listTargets(ctx context.Context, p plan.Plan, format format) (err error) {
 	s := execution.NewSession(a.env.RunID(), p)
 	defer a.onAbandon(s.Abandon)()
-	swept, err := s.Open(ctx)
+	report := func(kind execution.EventKind, text string) {
+		(&progress{status: a.status}).Report(execution.Event{Kind: kind, Text: text})
+	}
+	swept, err := s.Open(ctx, func(reason string) { report(execution.Note, reason) })
 	for _, left := range swept {
-		(&progress{status: a.status}).Report(execution.Event{Kind: execution.Swept, Text: left.String()})
+		report(execution.Swept, left.String())
 	}
 	if err != nil {
 		return err

@@ -205,7 +205,7 @@ func (e *Execution) open(ctx context.Context) error {
 	for _, w := range e.work {
 		e.session.Containers = max(e.session.Containers, w.Needs().Containers)
 	}
-	swept, err := e.session.Open(ctx)
+	swept, err := e.session.Open(ctx, func(reason string) { e.report(Note, reason) })
 	for _, s := range swept {
 		e.report(Swept, s.String())
 	}

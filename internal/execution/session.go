@@ -45,14 +45,14 @@ func NewSession(runID string, p plan.Plan) *Session {
 }
 
 // Open first removes the leftovers of killed runs, and returns a list of them, also with an error. Then it creates the
-// resources of the session. After an error no resource remains.
-func (s *Session) Open(ctx context.Context) ([]workdir.Swept, error) {
+// resources of the session. After an error no resource remains. waiting receives the reason of a long wait.
+func (s *Session) Open(ctx context.Context, waiting func(reason string)) ([]workdir.Swept, error) {
 	roots, groups, err := places()
 	if err != nil {
 		return nil, err
 	}
 	s.Cgroups = groups
-	swept, err := workdir.Sweep(ctx, roots, s.Cgroups, sweepDaemon)
+	swept, err := workdir.Sweep(ctx, roots, s.Cgroups, workdir.Daemons{Empty: sweepDaemon, Waiting: waiting})
 	// Runs of other hosts stay, and each of them may be under way. Only touchstone cleanup lists them.
 	swept = slices.DeleteFunc(swept, func(s workdir.Swept) bool { return s.Host != "" })
 	if err != nil {
@@ -141,13 +141,13 @@ func (s *Session) Abandon() error {
 	return nil
 }
 
-// Sweep removes the leftovers of killed runs on this machine.
-func Sweep(ctx context.Context) ([]workdir.Swept, error) {
+// Sweep removes the leftovers of killed runs on this machine. waiting receives the reason of a long wait.
+func Sweep(ctx context.Context, waiting func(reason string)) ([]workdir.Swept, error) {
 	roots, groups, err := places()
 	if err != nil {
 		return nil, err
 	}
-	return workdir.Sweep(ctx, roots, groups, sweepDaemon)
+	return workdir.Sweep(ctx, roots, groups, workdir.Daemons{Empty: sweepDaemon, Waiting: waiting})
 }
 
 // places returns the directories for runs, and the cgroups of the host: nil if this user may create none.

@@ -148,7 +148,7 @@ func TestRunOfAnEarlierBootIsSwept(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(data, "lock"), 0o700); err != nil { // cannot be opened for writing
 			t.Fatal(err)
 		}
-		swept, err := workdir.Sweep(t.Context(), roots, nil, nil)
+		swept, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{})
 		if earlier && (err != nil || len(swept) != 1 || !swept[0].Files || exists(t, data)) {
 			t.Errorf("the run of an earlier boot: %v, %v", swept, err)
 		}
@@ -218,7 +218,7 @@ func TestSweepDuringCreateOfOtherSessions(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if _, err := workdir.Sweep(t.Context(), roots, nil, nil); err != nil {
+				if _, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{}); err != nil {
 					t.Error(err)
 				}
 				for _, dir := range []string{d.State, d.Data} {
@@ -245,7 +245,7 @@ func TestRootThatStaysAway(t *testing.T) {
 		{State: filepath.Join(t.TempDir(), "state"), Data: "/proc/none"},
 	} {
 		_, createErr := workdir.Create(roots, newID())
-		_, sweepErr := workdir.Sweep(t.Context(), roots, nil, nil)
+		_, sweepErr := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{})
 		for _, err := range []error{createErr, sweepErr} {
 			if err == nil || !strings.Contains(err.Error(), "/proc/none") || !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("%+v: %v; want an error that names the directory", roots, err)

@@ -40,8 +40,13 @@ type Swept struct {
 	Dirs []string
 }
 
-// SweepDaemon removes the leftovers of a run in a daemon of the user's, and returns the number of removed objects.
-type SweepDaemon func(ctx context.Context, runID, engineName, address string) (removed int, err error)
+// Daemons are the daemons of the user's, for a sweep.
+type Daemons struct {
+	// Empty removes the leftovers of a run in a daemon, and returns the number of removed objects.
+	Empty func(ctx context.Context, runID, engineName, address string) (removed int, err error)
+	// Waiting is called before a sweep waits for objects that a daemon may still make. It may be nil.
+	Waiting func(reason string)
+}
 
 func (s Swept) nothing() bool {
 	return s.Processes+s.Cgroups+s.Mounts+s.Objects+len(s.Kept) == 0 && !s.Files
@@ -80,7 +85,7 @@ func (s Swept) String() string {
 // Sweep removes the leftovers of dead runs. A run is dead if this host made it and no process holds any of its locks. It
 // only lists runs of other hosts, in Swept.Host. If one run cannot be removed, Sweep continues with the others and returns the errors
 // joined. Objects in a daemon that does not respond are no error: they are Kept.
-func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy, daemon SweepDaemon) ([]Swept, error) {
+func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy, daemons Daemons) ([]Swept, error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
 	defer cancel()
 	named := roots
@@ -111,7 +116,7 @@ func Sweep(ctx context.Context, roots Roots, groups *cgroup.Hierarchy, daemon Sw
 			dead = append(dead, &deadRun{leftovers: l, swept: Swept{RunID: id}})
 		}
 	}
-	emptyDaemons(ctx, dead, daemon)
+	daemons.empty(ctx, dead)
 	for _, run := range dead {
 		err := run.err
 		if err == nil {
@@ -220,48 +225,51 @@ func (r *deadRun) findDaemons() error {
 }
 
 // keep records that objects in a daemon remain.
-func (r *deadRun) keep(d *userDaemon, why error) {
-	d.failed = true
-	r.swept.Kept = append(r.swept.Kept, fmt.Sprintf("its objects in %s at %s: %v", d.engine, d.address, why))
+func (r *deadRun) keep(used *userDaemon, why error) {
+	used.failed = true
+	r.swept.Kept = append(r.swept.Kept, fmt.Sprintf("its objects in %s at %s: %v", used.engine, used.address, why))
 }
 
-// emptyDaemons removes the objects of runs in the daemons that they used. It looks again until no daemon has had any for quietTime.
-func emptyDaemons(ctx context.Context, runs []*deadRun, daemon SweepDaemon) {
+// empty removes the objects of runs in the daemons that they used. It looks again until no daemon has had any for quietTime.
+func (d Daemons) empty(ctx context.Context, runs []*deadRun) {
 	for _, r := range runs {
 		r.err = r.findDaemons()
 	}
 	each := func(do func(*deadRun, *userDaemon)) {
 		for _, r := range runs {
-			for _, d := range r.daemons {
-				if !d.failed {
-					do(r, d)
+			for _, used := range r.daemons {
+				if !used.failed {
+					do(r, used)
 				}
 			}
 		}
 	}
 	for first := true; ; first = false {
 		asked, removed := 0, 0
-		each(func(r *deadRun, d *userDaemon) {
+		each(func(r *deadRun, used *userDaemon) {
 			ctx, cancel := context.WithTimeout(ctx, daemonLimit)
 			defer cancel()
-			n, err := daemon(ctx, r.id, d.engine, d.address)
+			n, err := d.Empty(ctx, r.id, used.engine, used.address)
 			asked, removed = asked+1, removed+n
 			r.swept.Objects += n
 			if err != nil {
-				r.keep(d, err)
+				r.keep(used, err)
 			}
 		})
 		if asked == 0 || !first && removed == 0 {
 			break
 		}
+		if first && d.Waiting != nil {
+			d.Waiting(fmt.Sprintf("waiting %v: a daemon may still complete a request of a killed run", quietTime))
+		}
 		select {
 		case <-time.After(quietTime):
 		case <-ctx.Done():
-			each(func(r *deadRun, d *userDaemon) { r.keep(d, context.Cause(ctx)) })
+			each(func(r *deadRun, used *userDaemon) { r.keep(used, context.Cause(ctx)) })
 		}
 	}
-	each(func(r *deadRun, d *userDaemon) {
-		if err := os.Remove(d.record); err != nil {
+	each(func(r *deadRun, used *userDaemon) {
+		if err := os.Remove(used.record); err != nil {
 			r.err = errors.Join(r.err, fmt.Errorf("record the removal: %w", err))
 		}
 	})

@@ -314,7 +314,7 @@ func TestSweepDuringCreate(t *testing.T) {
 					return
 				default:
 				}
-				if _, err := workdir.Sweep(t.Context(), roots, nil, nil); err != nil {
+				if _, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -373,7 +373,7 @@ func TestSweepOfDaemons(t *testing.T) {
 		sweepAsking := func() []workdir.Swept {
 			t.Helper()
 			asked = nil
-			swept, err := workdir.Sweep(t.Context(), roots, nil, ask)
+			swept, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{Empty: ask})
 			if err != nil {
 				t.Error(err)
 			}
@@ -415,15 +415,22 @@ func TestSweepOfLateObjects(t *testing.T) {
 			recordDaemons(t, roots, id, map[string]string{"docker": "/run/d.sock"})
 		}
 		began := time.Now()
-		swept, err := workdir.Sweep(t.Context(), roots, nil, func(_ context.Context, id, _, _ string) (n int, _ error) {
-			for len(appears[id]) > 0 && appears[id][0] <= time.Since(began) {
-				appears[id] = appears[id][1:]
-				n++
-			}
-			return n, nil
+		var waits []string
+		swept, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{
+			Empty: func(_ context.Context, id, _, _ string) (n int, _ error) {
+				for len(appears[id]) > 0 && appears[id][0] <= time.Since(began) {
+					appears[id] = appears[id][1:]
+					n++
+				}
+				return n, nil
+			},
+			Waiting: func(reason string) { waits = append(waits, reason) },
 		})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"waiting 3s: a daemon may still complete a request of a killed run"}, waits); diff != "" {
+			t.Errorf("messages (-want +got):\n%s", diff)
 		}
 		want := []workdir.Swept{{RunID: late, Objects: 3, Files: true}, {RunID: done, Objects: 1, Files: true}}
 		slices.SortFunc(want, func(a, b workdir.Swept) int { return strings.Compare(a.RunID, b.RunID) })
@@ -445,7 +452,7 @@ func TestSweepInterruptedInWait(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		ask := func(context.Context, string, string, string) (int, error) { return 1, nil }
-		swept, err := workdir.Sweep(ctx, roots, nil, ask)
+		swept, err := workdir.Sweep(ctx, roots, nil, workdir.Daemons{Empty: ask})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -190,7 +190,7 @@ func TestSharedRootsAreRefused(t *testing.T) {
 				if _, err := workdir.Create(roots, newID()); err == nil || !strings.Contains(err.Error(), "other users can write in it") {
 					t.Errorf("Create in a shared %s: %v", which, err)
 				}
-				if swept, err := workdir.Sweep(t.Context(), roots, nil, nil); err == nil || len(swept) > 0 {
+				if swept, err := workdir.Sweep(t.Context(), roots, nil, workdir.Daemons{}); err == nil || len(swept) > 0 {
 					t.Errorf("Sweep of a shared %s: %v, %v", which, swept, err)
 				}
 			}

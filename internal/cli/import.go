@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -185,14 +187,20 @@ func openOrCopy(file string, stdin io.Reader) (*os.File, error) {
 	return c, errors.Join(err, f.Close())
 }
 
-// copied copies a document to a file without a name.
+// copied copies a document to a file without a name. Of anything but a JSON object, which may have no end, it copies the beginning: Read names
+// the fault.
 func copied(r io.Reader) (*os.File, error) {
 	f, err := os.CreateTemp("", "touchstone-import-*")
 	if err != nil {
 		return nil, fmt.Errorf("make a copy: %w; set TMPDIR to a directory that you can write to", err)
 	}
+	all, limit := bufio.NewReader(r), int64(result.MaxDocument+1) // Read refuses what is longer
+	head, _ := all.Peek(all.Size())                               // the copy reports an error
+	if first := bytes.TrimLeft(head, " \t\r\n"); len(first) > 0 && first[0] != '{' {
+		limit = int64(len(head))
+	}
 	if err = os.Remove(f.Name()); err == nil {
-		_, err = io.Copy(f, io.LimitReader(r, result.MaxDocument+1)) // Read refuses what is longer
+		_, err = io.Copy(f, io.LimitReader(all, limit))
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

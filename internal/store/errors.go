@@ -13,6 +13,8 @@ import (
 var (
 	// ErrForeign: the file is not one of Touchstone's. It stays unchanged.
 	ErrForeign = errors.New("not a results file of Touchstone")
+	// ErrEmpty: the file has no run yet, as after the kill of its first run.
+	ErrEmpty = errors.New("it has no run yet")
 	// ErrNewer: a newer touchstone wrote the file. It stays unchanged.
 	ErrNewer = errors.New("a newer touchstone wrote it")
 	// ErrDamaged: SQLite cannot read the file.
@@ -32,6 +34,7 @@ var ErrExists = errors.New("already recorded")
 
 const (
 	foreignAdvice = "give a file that touchstone wrote, or a new name"
+	emptyAdvice   = "start a run with touchstone benchmark, which fills it"
 	damagedAdvice = "no run can be exported from it; move it and the files beside it (-wal, -shm) away and start with a new file"
 )
 

@@ -152,7 +152,7 @@ func TestNoFile(t *testing.T) {
 func TestEmptyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "touchstone.db")
 	must(t, os.WriteFile(path, nil, 0o600))
-	if _, err := store.OpenReadOnly(t.Context(), path); !errors.Is(err, store.ErrForeign) {
+	if _, err := store.OpenReadOnly(t.Context(), path); !errors.Is(err, store.ErrEmpty) {
 		t.Errorf("OpenReadOnly of an empty file: %v", err)
 	}
 	record(t, open(t, path), emptyRun("a", 0), 1)

@@ -177,7 +177,7 @@ func (s *Store) current(ctx context.Context) error {
 		return err
 	}
 	if found.empty() {
-		return &FileError{Path: s.path, Kind: ErrForeign, Err: errors.New("it is empty"), Advice: foreignAdvice}
+		return &FileError{Path: s.path, Kind: ErrEmpty, Err: errors.New("it is empty"), Advice: emptyAdvice}
 	}
 	if found.version < len(migrations()) {
 		return errOlder

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/test/chaos/script"
 )
 
@@ -151,13 +152,16 @@ func (p *program) signal(s syscall.Signal) {
 	}
 }
 
-// runs returns the recorded runs of a directory, none if there is no database yet.
+// runs returns the recorded runs of a directory, none if there is no database yet, or an empty one.
 func (h *host) runs(dir string) []result.Run {
 	h.Helper()
 	if _, err := os.Stat(filepath.Join(dir, "out", "touchstone.db")); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	list := h.start(dir, nil, "runs", "-o", "json")
+	if list.exited(); list.cmd.ProcessState.ExitCode() == 1 && strings.Contains(list.stderr.String(), store.ErrEmpty.Error()) {
+		return nil // the run was killed before its record
+	}
 	list.ends(0)
 	var ids []struct {
 		ID string `json:"id"`

@@ -54,6 +54,11 @@ test: ## Set up, and run all tests, those with real runtimes too; as root
 test-lab: ## Boot virtual machines with cgroup v2 and with ARM, and test in them; as root
 	scripts/test-lab.sh
 
+.PHONY: chaos-programs
+chaos-programs: build ## Build the programs of the adversarial campaign in bin/chaos
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -o bin/chaos/wrapper ./test/chaos/wrapper
+	ln -f bin/touchstone bin/chaos/touchstone
+
 .PHONY: chaos
 chaos: ## Run the adversarial campaign and write the table of docs/reliability.md; as root, in an hour or two
 	scripts/chaos.sh

@@ -80,7 +80,7 @@ func (v victim) begin(h *host) *attempt {
 func TestRandomKills(t *testing.T) {
 	onHost(t, 9, "runs killed at random moments, beside another run and bystanders", func(h *host) {
 		h.need("runc", "containerd", "dockerd", "podman")
-		kills := 20
+		kills := 12
 		if full() {
 			kills = 1000
 		}

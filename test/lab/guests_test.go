@@ -98,7 +98,7 @@ func TestGuests(t *testing.T) {
 
 // guests runs the benchmarks of an item of the filter in a machine.
 func guests(t *testing.T, l *Lab, dir, item string) {
-	m := V2()
+	m := nestedMachine()
 	m.Memory = guestsMemory
 	image, err := l.Build(t.Context(), m)
 	if err != nil {

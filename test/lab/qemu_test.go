@@ -32,8 +32,8 @@ type emulator struct {
 var emulators = map[string]emulator{
 	"amd64": {
 		program: "qemu-system-x86_64", board: []string{"-machine", "q35"}, console: "ttyS0",
-		// The emulated CPU is AMD's with all features, among them virtualization, so KVM works in the machine. Without la57 page
-		// tables have four levels instead of five, so an emulated CPU translates the addresses of a virtual machine in fewer steps.
+		// The emulated CPU is AMD's with all features, among them virtualization, so KVM works in the machine: see nestedCPUs. Without
+		// la57 page tables have four levels instead of five, so an emulated CPU translates the addresses of a virtual machine in fewer steps.
 		emulated: []string{"-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max,-la57"},
 		native:   []string{"-accel", "kvm", "-cpu", "host"},
 	},

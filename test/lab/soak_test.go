@@ -55,7 +55,7 @@ func TestSoak(t *testing.T) {
 	}
 	dir := built(t)
 	withKata(t, dir)
-	l, m := open(t), V2()
+	l, m := open(t), nestedMachine()
 	m.Memory = soakMemory
 	image, err := l.Build(t.Context(), m)
 	if err != nil {

@@ -27,6 +27,7 @@ const path = job.Dir + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin
 type machine struct {
 	launcher *process.Launcher
 	sessions map[string]*session // by user
+	cpus     string              // see job.Job
 }
 
 // session is the environment of a logged-in user.
@@ -47,7 +48,7 @@ func execute(work job.Job) (report job.Report, err error) {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, launcher.Close()) }()
-	m := machine{launcher, map[string]*session{}}
+	m := machine{launcher: launcher, sessions: map[string]*session{}, cpus: work.CPUs}
 	for _, step := range work.Steps {
 		if err := m.login(step.User); err != nil {
 			return report, fmt.Errorf("log in %q: %w", step.User, err)
@@ -116,7 +117,11 @@ func (m *machine) run(step job.Step, log string, outcome *job.Outcome) (err erro
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, program, step.Args[1:]...)
+	args := append([]string{program}, step.Args[1:]...)
+	if m.cpus != "" {
+		args = append([]string{"/usr/bin/taskset", "--cpu-list", m.cpus}, args...)
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env, cmd.Dir = append(append([]string{}, s.env...), step.Env...), s.home
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &s.id}
 	output, err := os.Create(log)

@@ -45,6 +45,8 @@ type Job struct {
 	Hostname string `json:"hostname"`
 	// Steps are executed one after the other. A failed step does not stop the job.
 	Steps []Step `json:"steps"`
+	// CPUs are the CPUs of the steps in the kernel's notation, such as "1-2". The default is all.
+	CPUs string `json:"cpus,omitempty"`
 	// Keep lists files and directories that steps may leave behind; see Report.Left.
 	Keep []string `json:"keep,omitempty"`
 }

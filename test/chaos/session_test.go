@@ -124,13 +124,21 @@ func TestLyingDaemons(t *testing.T) {
 					p.ends(0)
 				}
 				h.tried(1)
-				if left, touched := h.differences(); len(left)+len(touched) > 0 {
+				left, touched := h.differences()
+				left, shims := h.shimsWithoutPods(left, userSocket)
+				if len(shims) > 0 && kill {
+					h.Logf("the user's containerd has left a shim without a pod, because its client was killed in a request:\n%s", strings.Join(shims, "\n"))
+					h.remove(shims)
+				} else {
+					left = append(left, shims...)
+				}
+				if len(left)+len(touched) > 0 {
 					h.row.Left += len(left)
 					h.row.Touched += len(touched)
 					h.wrong("%s, killed: %t: %d leftovers, %d foreign objects touched\n%s\ntouched:\n%s\n%s", v.target, kill, len(left), len(touched),
 						strings.Join(left, "\n"), strings.Join(touched, "\n"), p.output())
-					h.accept()
 				}
+				h.accept()
 			}
 			if v.lied.Load() == 0 {
 				h.wrong("%s was never queried with a filter, so the case shows nothing", v.target)
@@ -138,6 +146,41 @@ func TestLyingDaemons(t *testing.T) {
 		}
 		l.finish()
 	})
+}
+
+// shimsWithoutPods separates shims of a containerd with their sockets from other leftovers, if no pod is left. Containerd itself leaves a shim that
+// it has just started when the client of a request dies. It lists no object for it, so no client can remove it.
+func (h *host) shimsWithoutPods(left []string, socket string) (others, shims []string) {
+	h.Helper()
+	for _, l := range left {
+		switch {
+		case strings.HasPrefix(l, "pod ") || strings.HasPrefix(l, "container "):
+			return left, nil
+		case strings.Contains(l, "containerd-shim") && strings.Contains(l, "-address "+socket), strings.HasPrefix(l, "file /run/containerd/s/"):
+			shims = append(shims, l)
+		default:
+			others = append(others, l)
+		}
+	}
+	return others, shims
+}
+
+// remove kills listed processes and removes listed files.
+func (h *host) remove(resources []string) {
+	h.Helper()
+	for _, r := range resources {
+		var pid int
+		file, isFile := strings.CutPrefix(r, "file ")
+		var err error
+		if isFile {
+			err = os.Remove(file)
+		} else if _, err = fmt.Sscanf(r, "process %d ", &pid); err == nil {
+			err = unix.Kill(pid, unix.SIGKILL)
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
+			h.Errorf("remove %s: %v", r, err)
+		}
+	}
 }
 
 // rawFrame is a message of gRPC that is not decoded.

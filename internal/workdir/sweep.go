@@ -262,9 +262,10 @@ func (d Daemons) empty(ctx context.Context, runs []*deadRun) {
 		if first && d.Waiting != nil {
 			d.Waiting(fmt.Sprintf("waiting %v: a daemon may still complete a request of a killed run", quietTime))
 		}
-		select {
-		case <-time.After(quietTime):
-		case <-ctx.Done():
+		pause, end := context.WithTimeout(ctx, quietTime)
+		<-pause.Done()
+		end()
+		if ctx.Err() != nil {
 			each(func(r *deadRun, used *userDaemon) { r.keep(used, context.Cause(ctx)) })
 		}
 	}

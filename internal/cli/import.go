@@ -187,8 +187,8 @@ func openOrCopy(file string, stdin io.Reader) (*os.File, error) {
 	return c, errors.Join(err, f.Close())
 }
 
-// copied copies a document to a file without a name. Of anything but a JSON object, which may have no end, it copies the beginning: Read names
-// the fault.
+// copied copies a document to a file without a name. Other input may have no end. If it does not begin like a JSON object, copied copies only its
+// beginning, and Read names the fault.
 func copied(r io.Reader) (*os.File, error) {
 	f, err := os.CreateTemp("", "touchstone-import-*")
 	if err != nil {

@@ -191,8 +191,8 @@ func (r *deadRun) remove(ctx context.Context, groups *cgroup.Hierarchy) error {
 const (
 	// daemonLimit bounds the removal in one daemon.
 	daemonLimit = 10 * time.Second
-	// quietTime is the time after which a daemon counts as done with the requests of a killed run. Docker, for example, completes the creation
-	// of a container although the client is dead, and does not list the container before.
+	// quietTime is the time without a new object after which a daemon has no request of a killed run any more. Docker, for example, completes the
+	// creation of a container although its client is dead, and does not list the container before.
 	quietTime = 3 * time.Second
 )
 

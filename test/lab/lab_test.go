@@ -178,10 +178,10 @@ func clean() []job.Step {
 
 // more returns the steps for the machine with daemons. The conformance suite on containerd would take longer than all other steps.
 func more() []job.Step {
-	return slices.Concat(
+	return append(
 		exported("containerd", 8*time.Minute, "--managed", "--targets", "containerd/runc,containerd/crun",
 			"--filter", "operations.container.lifecycle", "--runs", "1", "--warmup", "0"),
-		[]job.Step{brief(conformance("rootless", "oci", "^TestConformance$/^oci_crun$", "user", "oci/crun"))},
+		brief(conformance("rootless", "oci", "^TestConformance$/^oci_crun$", "user", "oci/crun")),
 	)
 }
 

@@ -354,8 +354,15 @@ func TestStateShowsEachKind(t *testing.T) {
 				h.Fatal(err)
 			}
 		}
-		sleep := exec.Command("unshare", "--net", "sleep", "1000")
-		if err := sleep.Start(); err != nil {
+		sleep := exec.Command("unshare", "--net", "sh", "-c", "echo; exec sleep 1000")
+		out, err := sleep.StdoutPipe()
+		if err == nil {
+			err = sleep.Start()
+		}
+		if err == nil {
+			_, err = out.Read(make([]byte, 1)) // the namespace exists from here on
+		}
+		if err != nil {
 			h.Fatal(err)
 		}
 		rules := exec.Command("iptables-legacy", "-N", "PLANTED").Run() == nil

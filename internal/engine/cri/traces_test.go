@@ -43,7 +43,7 @@ func tracesOf(t *testing.T, s engine.Session, e engine.Engine) traces {
 		}
 	}
 	// The engine's data contain its images and snapshots, which its garbage collection removes later.
-	for _, dir := range []string{daemon + "/root/run", filepath.Join(s.State, "containerd"), filepath.Join(s.Data, "containerd/root/io.containerd.grpc.v1.cri"), "/dev/shm"} {
+	for _, dir := range []string{daemon + "/root/run", daemon + "/root" + filepath.Join(s.State, "containerd"), filepath.Join(s.Data, "containerd/root/io.containerd.grpc.v1.cri"), "/dev/shm"} {
 		r.files(t, dir)
 	}
 	users, _ := os.ReadFile("/sys/module/vhost_vsock/refcnt") // the module may be built in

@@ -70,8 +70,10 @@ type container struct {
 	exit     engine.Exit
 	lost     error // the virtual machine ended before the program
 	removed  bool  // the engine has removed the container and the pod
-	deleted  bool
-	left     []string // found at the deletion: see Traces
+	// abandoned means that the processes are killed, and the engine keeps its records: see abandon.
+	abandoned bool
+	deleted   bool
+	left      []string // found at the deletion: see Traces
 }
 
 func (c *container) ID() string { return c.id }

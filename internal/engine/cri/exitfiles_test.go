@@ -218,6 +218,15 @@ func TestWatchGuest(t *testing.T) {
 	}
 }
 
+// CRI-O keeps its records of a virtual machine that it cannot remove, which is no lie of its Delete. Processes that it leaves are traces.
+func TestTracesOfAbandonedGuest(t *testing.T) {
+	want := []string{"processes: 7"}
+	c := &container{abandoned: true, deleted: true, left: want}
+	if got, err := c.Traces(t.Context()); err != nil || !slices.Equal(got, want) {
+		t.Errorf("Traces = %q, %v; want %q", got, err, want)
+	}
+}
+
 func TestWatchGuestFails(t *testing.T) {
 	dead := sleeping(t)
 	kill(t, dead)

@@ -83,7 +83,7 @@ func removeHanging(ctx context.Context, remove func(context.Context) error, kill
 // watchGuest watches Kata's shim and the hypervisor of a pod in CRI-O. CRI-O reports no exit if the shim is killed, and the exit of the
 // pod late if the hypervisor is killed.
 func (c *container) watchGuest(ctx context.Context) error {
-	now, err := c.status(ctx)
+	now, err := c.statusStep(ctx)
 	if err != nil {
 		return err
 	}
@@ -140,6 +140,6 @@ func (c *container) abandon(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.removed = true
+	c.removed, c.abandoned = true, true
 	return nil
 }

@@ -35,8 +35,11 @@ func (c *container) inspectGroup(ctx context.Context) {
 // program does not exist.
 func (c *container) Traces(ctx context.Context) ([]string, error) {
 	c.mu.Lock()
-	deleted, ran, left := c.deleted, c.ran, slices.Clone(c.left)
+	deleted, abandoned, ran, left := c.deleted, c.abandoned, c.ran, slices.Clone(c.left)
 	c.mu.Unlock()
+	if abandoned { // the notes of the target say that CRI-O keeps its records
+		return left, nil
+	}
 	if !deleted || c.e.service.dead() != nil {
 		return nil, nil //nolint:nilerr // a dead engine has no containers, and other calls report it
 	}

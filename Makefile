@@ -60,7 +60,7 @@ chaos-programs: build ## Build the programs of the adversarial campaign in bin/c
 	ln -f bin/touchstone bin/chaos/touchstone
 
 .PHONY: chaos
-chaos: ## Run the adversarial campaign and write the table of docs/reliability.md; as root, in an hour or two
+chaos: ## Run the adversarial campaign and write the table of docs/reliability.md; as root, in about an hour
 	scripts/chaos.sh
 
 .PHONY: test-quick

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the adversarial campaign on this machine, in namespaces: hostile runtimes, daemons, neighbours and hosts, and kills at random moments.
-# `make chaos` calls it; the code is in test/chaos. It must run as root and installs everything that it needs. It takes an hour or two. Without
+# `make chaos` calls it; the code is in test/chaos. It must run as root and installs everything that it needs. It takes about an hour. Without
 # arguments it writes the table of docs/reliability.md. Arguments are passed to go test, and then the table stays as it is.
 #
 #   scripts/chaos.sh -run TestLies             # one case

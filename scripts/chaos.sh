@@ -7,8 +7,8 @@
 #   CHAOS_FULL= scripts/chaos.sh -run Kills    # the shortened form
 #   CHAOS_KILLS=5000 CHAOS_SEED=7 scripts/chaos.sh -run Kills
 #
-# CHAOS_KILLS is the number of kills of case 9: 1000, or 12 in the shortened form. CHAOS_SEED is the seed of their moments; each campaign prints
-# its seed.
+# make test runs the shortened form too. CHAOS_KILLS is the number of kills of case 9: 1000, or 12 in the shortened form. CHAOS_SEED is the seed
+# of their moments; each campaign prints its seed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -32,7 +32,8 @@ export TOUCHSTONE_CONTAINERDS=${TOUCHSTONE_CONTAINERDS-$containerds}
 export TOUCHSTONE_MUST_RUN=${TOUCHSTONE_MUST_RUN-$must}
 echo "test: may not be skipped: ${TOUCHSTONE_MUST_RUN:-nothing}"
 
-make --no-print-directory build
+make --no-print-directory chaos-programs
+export TOUCHSTONE_CHAOS=$PWD/bin/chaos # test/chaos runs the shortened campaign with these programs
 # A Debian point release removes listed packages from the mirrors. The tests then continue with the current packages, and a
 # maintainer must update the list: see docs/image.md.
 bin/touchstone image build || {

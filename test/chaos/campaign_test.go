@@ -126,7 +126,7 @@ func onHost(t *testing.T, number int, name string, body func(h *host)) {
 	}
 	bin := os.Getenv(builtVariable)
 	if bin == "" {
-		t.Skipf("needs programs that scripts/chaos.sh builds, but %s is not set: run make chaos", builtVariable)
+		t.Skipf("needs programs that make chaos-programs builds, but %s is not set: run make chaos", builtVariable)
 	}
 	if os.Geteuid() != 0 {
 		t.Skip("needs root for namespaces and containers")

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -178,11 +179,52 @@ func clean() []job.Step {
 
 // more returns the steps for the machine with daemons. The conformance suite on containerd would take longer than all other steps.
 func more() []job.Step {
-	return append(
-		exported("containerd", 8*time.Minute, "--managed", "--targets", "containerd/runc,containerd/crun",
-			"--filter", "operations.container.lifecycle", "--runs", "1", "--warmup", "0"),
-		brief(conformance("rootless", "oci", "^TestConformance$/^oci_crun$", "user", "oci/crun")),
-	)
+	steps := exported("containerd", 8*time.Minute, "--managed", "--targets", "containerd/runc,containerd/crun",
+		"--filter", "operations.container.lifecycle", "--runs", "1", "--warmup", "0")
+	steps = append(steps, brief(conformance("rootless", "oci", "^TestConformance$/^oci_crun$", "user", "oci/crun")))
+	return append(steps, jumps()...)
+}
+
+// clockTrials is the number of trials of each target in the step "jumps".
+const clockTrials = 8
+
+// jumps returns steps that run a benchmark while the machine's clock jumps a day forward and back, every second.
+func jumps() []job.Step {
+	work := exported("jumps", 5*time.Minute, "--targets", "native,oci/runc", "--filter", "operations.container.lifecycle",
+		"--runs", strconv.Itoa(clockTrials), "--warmup", "0", "--budget", "4m")
+	script := `"$@" & run=$!
+while kill -0 $run 2>/dev/null; do date -s "+1 day"; sleep 1; date -s "-1 day"; sleep 1; done >/dev/null
+wait $run`
+	work[0].Args = append([]string{"sh", "-c", script, "sh"}, work[0].Args...)
+	return work
+}
+
+// checkJumps checks the run under a clock that jumps: no trial is lost, and no value has a day in it.
+func checkJumps(t *testing.T, run result.Run) {
+	t.Helper()
+	times := map[string]bool{}
+	for _, b := range run.Bench {
+		for _, m := range b.Metrics {
+			times[m.Name] = m.Unit == result.Seconds
+		}
+	}
+	ok := map[string]int{}
+	for _, trial := range run.Trials {
+		if trial.Status == result.OK {
+			ok[trial.Target]++
+		}
+		if trial.Elapsed < 0 || trial.Elapsed > time.Hour {
+			t.Errorf("a trial on %s took %v", trial.Target, trial.Elapsed)
+		}
+		for _, sample := range trial.Samples {
+			if times[sample.Metric] && (sample.Value < 0 || sample.Value > time.Hour.Seconds()) {
+				t.Errorf("%s of a trial on %s is %g s", sample.Metric, trial.Target, sample.Value)
+			}
+		}
+	}
+	if want := map[string]int{"native": clockTrials, "oci/runc": clockTrials}; !maps.Equal(ok, want) {
+		t.Errorf("trials without an error: %v, want %v", ok, want)
+	}
 }
 
 // nestedWork is a job for a target that needs KVM. The last step is an export.
@@ -470,6 +512,9 @@ func TestLab(t *testing.T) {
 					"--filter", "operations.container.lifecycle", "--runs", strconv.Itoa(wearTrials), "--warmup", "0"))
 			}
 			out, report := boot(t, l, dir, m, work)
+			if m.Name == V2().Name {
+				checkJumps(t, decode(t, filepath.Join(out, "jumps.json")))
+			}
 			if m.Name == ARM().Name {
 				checkFootprint(t, &report, decode(t, filepath.Join(out, "quick.json")))
 			}

@@ -1,0 +1,166 @@
+// Package paper holds the published results of the studies that Touchstone repeats: their tables, the numbers of their text and their claims.
+//
+// The data is as printed, errors included: a number that contradicts another place of its paper has a flag that says so. Nothing
+// in this package is measured. The files below data are part of the binary, so they are trusted: a broken file is a bug.
+package paper
+
+import (
+	"embed"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Paper is a study.
+type Paper struct {
+	// Name is the word for the study on the command line: the first author.
+	Name    string  `yaml:"name"`
+	Authors string  `yaml:"authors"`
+	Title   string  `yaml:"title"`
+	Venue   string  `yaml:"venue"`
+	Year    int     `yaml:"year"`
+	Tables  []Table `yaml:"tables"`
+	Claims  []Claim `yaml:"claims"`
+}
+
+// Table is a printed table, or a group of numbers of the text in the form of a table.
+type Table struct {
+	// Name is unique in its paper: "table 1", "table A.3", "text 5.8".
+	Name string `yaml:"name"`
+	// Title is the printed caption, or for numbers of the text what they describe.
+	Title string `yaml:"title"`
+	// Place is the section, and the figure whose values the text prints.
+	Place string `yaml:"place"`
+	// Reference is the target that the study compares the others with. It is empty if the table compares nothing.
+	Reference string `yaml:"reference,omitempty"`
+	// Of says what all cells are, as far as rows and columns do not say it.
+	Of      Of       `yaml:"of,omitempty"`
+	Columns []Column `yaml:"columns"`
+	Rows    []Row    `yaml:"rows"`
+}
+
+// Column is a column of a table.
+type Column struct {
+	Heading string `yaml:"heading"`
+	Of      Of     `yaml:"of,omitempty"`
+}
+
+// Row is a row of a table, with a cell for each column.
+type Row struct {
+	Group string `yaml:"group,omitempty"` // the heading of several rows
+	Label string `yaml:"label"`
+	Of    Of     `yaml:"of,omitempty"`
+	Cells []Cell `yaml:"cells"`
+}
+
+// Cell is a printed value.
+type Cell struct {
+	// Printed is the text of the cell without its unit. It is "" for an empty cell, and "-" if the paper prints that.
+	Printed string `yaml:"printed"`
+	// Flag is set for a value that is wrong or doubtful. It says why, and names the other place.
+	Flag string `yaml:"flag,omitempty"`
+}
+
+// Of says what a value is, in the words of Touchstone. An empty field is unknown or said elsewhere.
+type Of struct {
+	Target    string            `yaml:"target,omitempty"`
+	Benchmark string            `yaml:"benchmark,omitempty"`
+	Metric    string            `yaml:"metric,omitempty"`
+	Params    map[string]string `yaml:"params,omitempty"` // those that differ from the parameters of the paper's plan
+	// Unit is the printed unit.
+	Unit string `yaml:"unit,omitempty"`
+	// Unmeasured is the reason why Touchstone does not measure the value.
+	Unmeasured string `yaml:"unmeasured,omitempty"`
+}
+
+// Claim is a testable statement of a study about targets.
+type Claim struct {
+	Name string `yaml:"name"` // unique in its paper
+	// Text is the statement in one sentence; Place is its section, figure or table.
+	Text  string `yaml:"text"`
+	Place string `yaml:"place"`
+	// Of has the benchmark, the metric and the parameters of the compared values. Several are a claim about each of them.
+	Of []Of `yaml:"of"`
+	// Targets are compared with each of Others.
+	Targets []string `yaml:"targets"`
+	Others  []string `yaml:"others"`
+	// Relation is the stated relation of Targets to Others.
+	Relation Relation `yaml:"relation"`
+	// Margin is a factor, at least 1: "better" and "worse" mean by at least this factor, "similar" means by at most this factor.
+	Margin float64 `yaml:"margin"`
+}
+
+// Relation is what a claim states. Better and worse follow the direction of the metric.
+type Relation string
+
+// The relations.
+const (
+	Better  Relation = "better"
+	Worse   Relation = "worse"
+	Similar Relation = "similar"
+)
+
+//go:embed data/*.yaml
+var files embed.FS
+
+// Names lists the studies, oldest first.
+func Names() []string { return []string{"espe", "nishimura", "wang", "sateri"} }
+
+// Load returns a study. It fails for an unknown name.
+func Load(name string) (Paper, error) {
+	if !slices.Contains(Names(), name) {
+		return Paper{}, fmt.Errorf("no paper is named %q; there are %s", name, strings.Join(Names(), ", "))
+	}
+	text, err := files.ReadFile(path.Join("data", name+".yaml"))
+	if err != nil {
+		return Paper{}, err
+	}
+	var p Paper
+	if err := yaml.UnmarshalWithOptions(text, &p, yaml.Strict()); err != nil {
+		return Paper{}, fmt.Errorf("data/%s.yaml: %w", name, err)
+	}
+	return p, nil
+}
+
+// OfCell says what a cell is: the row and the column complete the table.
+func (t Table) OfCell(row, column int) Of {
+	of := t.Of
+	for _, more := range []Of{t.Columns[column].Of, t.Rows[row].Of} {
+		of = of.with(more)
+	}
+	return of
+}
+
+// with returns the description with the set fields of another one.
+func (o Of) with(more Of) Of {
+	for _, field := range []struct{ to, from *string }{
+		{&o.Target, &more.Target}, {&o.Benchmark, &more.Benchmark}, {&o.Metric, &more.Metric}, {&o.Unit, &more.Unit}, {&o.Unmeasured, &more.Unmeasured},
+	} {
+		if *field.from != "" {
+			*field.to = *field.from
+		}
+	}
+	if more.Params != nil {
+		o.Params = more.Params
+	}
+	return o
+}
+
+// Number is the value of the cell, in the printed unit. It reports false for an empty cell and for a text.
+func (c Cell) Number() (float64, bool) {
+	v, err := strconv.ParseFloat(strings.ReplaceAll(c.Printed, ",", ""), 64)
+	return v, err == nil
+}
+
+// UnmarshalYAML accepts a plain text for a cell without a flag.
+func (c *Cell) UnmarshalYAML(unmarshal func(any) error) error {
+	if unmarshal(&c.Printed) == nil {
+		return nil
+	}
+	type plain Cell
+	return unmarshal((*plain)(c))
+}

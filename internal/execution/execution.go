@@ -240,6 +240,10 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	began := run.Started
+	if e.Earlier != nil {
+		began = time.Now().UTC()
+	}
 	e.metrics.bench = run.Bench
 	config, err := e.runnerConfig(ctx, run, files)
 	if err != nil {
@@ -254,7 +258,8 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 	for i := range caveats {
 		caveats[i] = e.secrets.Text(caveats[i])
 	}
-	err = errors.Join(err, e.Store.Finish(context.WithoutCancel(ctx), e.RunID, state, time.Now().UTC(), caveats))
+	ended := began.Add(time.Since(began)) // by the monotonic clock, because the host's clock may be set during a run
+	err = errors.Join(err, e.Store.Finish(context.WithoutCancel(ctx), e.RunID, state, ended, caveats))
 	return Outcome{Outcome: outcome, Recorded: true}, err
 }
 

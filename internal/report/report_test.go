@@ -432,3 +432,16 @@ func TestNewDoesNotChangeTheRun(t *testing.T) {
 		t.Errorf("New has changed the run (-before +after):\n%s", diff)
 	}
 }
+
+func TestStateText(t *testing.T) {
+	started := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	for text, ended := range map[string]time.Time{
+		"complete after 2m51s": started.Add(171 * time.Second),
+		"complete":             started.Add(-time.Hour), // the clock was set back before the run was resumed
+	} {
+		run := report.Run{Run: result.Run{State: result.Complete, Started: started, Ended: ended}}
+		if got := run.StateText(); got != text {
+			t.Errorf("a run that ended at %v is %q, want %q", ended, got, text)
+		}
+	}
+}

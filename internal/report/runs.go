@@ -19,12 +19,14 @@ type Machine struct {
 	Runs []int
 }
 
-// StateText spells the state of the run with its duration: "complete after 2m51s".
+// StateText spells the state of the run with its duration: "complete after 2m51s". The duration is not known if the clock was set back
+// before the run was resumed.
 func (r *Run) StateText() string {
-	if r.Ended.IsZero() {
+	took := r.Ended.Sub(r.Started)
+	if r.Ended.IsZero() || took < 0 {
 		return string(r.State)
 	}
-	return string(r.State) + " after " + r.Ended.Sub(r.Started).Round(time.Second).String()
+	return string(r.State) + " after " + took.Round(time.Second).String()
 }
 
 // StatusCounts spells the numbers of trials by status: "10 ok", "2 timed out". The number of ok trials is always in it.

@@ -199,7 +199,7 @@ wait $run`
 	return work
 }
 
-// checkJumps checks the run under a clock that jumps: no trial is lost, and no value has a day in it.
+// checkJumps checks the run under a clock that jumps: trials began on both days, no trial is lost, and no value has a day in it.
 func checkJumps(t *testing.T, run result.Run) {
 	t.Helper()
 	times := map[string]bool{}
@@ -208,8 +208,9 @@ func checkJumps(t *testing.T, run result.Run) {
 			times[m.Name] = m.Unit == result.Seconds
 		}
 	}
-	ok := map[string]int{}
+	ok, days := map[string]int{}, map[int]bool{}
 	for _, trial := range run.Trials {
+		days[trial.Started.YearDay()] = true
 		if trial.Status == result.OK {
 			ok[trial.Target]++
 		}
@@ -221,6 +222,12 @@ func checkJumps(t *testing.T, run result.Run) {
 				t.Errorf("%s of a trial on %s is %g s", sample.Metric, trial.Target, sample.Value)
 			}
 		}
+	}
+	if took := run.Ended.Sub(run.Started); took < 0 || took > time.Hour {
+		t.Errorf("the run took %v by its own times", took)
+	}
+	if len(days) < 2 {
+		t.Error("all trials began on the same day, so the clock did not jump during the run")
 	}
 	if want := map[string]int{"native": clockTrials, "oci/runc": clockTrials}; !maps.Equal(ok, want) {
 		t.Errorf("trials without an error: %v, want %v", ok, want)

@@ -1,6 +1,6 @@
 // Package paper holds the published results of the studies that Touchstone repeats: their tables, the numbers of their text and their claims.
 //
-// The data is as printed, errors included: a number that contradicts another place of its paper has a flag that says so. Nothing
+// The data is as printed, errors included: a number that contradicts another place of its paper has a flag with the reason. Nothing
 // in this package is measured. The files below data are part of the binary, so they are trusted: a broken file is a bug.
 package paper
 
@@ -37,7 +37,7 @@ type Table struct {
 	Place string `yaml:"place"`
 	// Reference is the target that the study compares the others with. It is empty if the table compares nothing.
 	Reference string `yaml:"reference,omitempty"`
-	// Of says what all cells are, as far as rows and columns do not say it.
+	// Of describes all cells. Columns and rows have precedence.
 	Of      Of       `yaml:"of,omitempty"`
 	Columns []Column `yaml:"columns"`
 	Rows    []Row    `yaml:"rows"`
@@ -61,11 +61,11 @@ type Row struct {
 type Cell struct {
 	// Printed is the text of the cell without its unit. It is "" for an empty cell, and "-" if the paper prints that.
 	Printed string `yaml:"printed"`
-	// Flag is set for a value that is wrong or doubtful. It says why, and names the other place.
+	// Flag is set for a value that is wrong or doubtful. It gives the reason and the other place.
 	Flag string `yaml:"flag,omitempty"`
 }
 
-// Of says what a value is, in the words of Touchstone. An empty field is unknown or said elsewhere.
+// Of describes a value in the words of Touchstone. An empty field is unknown, or set elsewhere.
 type Of struct {
 	Target    string            `yaml:"target,omitempty"`
 	Benchmark string            `yaml:"benchmark,omitempty"`
@@ -83,7 +83,7 @@ type Claim struct {
 	// Text is the statement in one sentence; Place is its section, figure or table.
 	Text  string `yaml:"text"`
 	Place string `yaml:"place"`
-	// Of has the benchmark, the metric and the parameters of the compared values. Several are a claim about each of them.
+	// Each Of names a benchmark, a metric and parameters. The claim is about each of them.
 	Of []Of `yaml:"of"`
 	// Targets are compared with each of Others.
 	Targets []string `yaml:"targets"`
@@ -94,7 +94,7 @@ type Claim struct {
 	Margin float64 `yaml:"margin"`
 }
 
-// Relation is what a claim states. Better and worse follow the direction of the metric.
+// Relation is the stated relation between two values. Better and worse follow the direction of the metric.
 type Relation string
 
 // The relations.
@@ -126,7 +126,7 @@ func Load(name string) (Paper, error) {
 	return p, nil
 }
 
-// OfCell says what a cell is: the row and the column complete the table.
+// OfCell is the description of a cell, from its table, its column and its row.
 func (t Table) OfCell(row, column int) Of {
 	of := t.Of
 	for _, more := range []Of{t.Columns[column].Of, t.Rows[row].Of} {

@@ -216,4 +216,7 @@ type Watch interface {
 	Ended(ctx context.Context) error
 	// Bytes returns the output so far, at most MaxOutput bytes.
 	Bytes() []byte
+	// Endless lets the program write more than MaxOutput, for a program whose lines are read as they arrive. Bytes then returns the end of the
+	// output. A single write must not be larger than half of MaxOutput.
+	Endless()
 }

@@ -19,12 +19,14 @@ type watch struct {
 
 	mu       sync.Mutex
 	data     []byte
+	endless  bool
 	first    time.Duration
 	last     time.Duration
 	gotFirst bool
 	line     chan struct{} // closed when the first line is complete
 	ended    chan struct{}
 	hasLine  bool
+	text     string // the first line
 	closed   bool
 }
 
@@ -40,16 +42,27 @@ func (w *watch) Write(p []byte) (int, error) {
 		w.first, w.gotFirst = at, true
 	}
 	w.last = at
+	const half = bench.MaxOutput / 2
+	if w.endless && len(w.data)+len(p) > bench.MaxOutput {
+		w.data = append(w.data[:0], w.data[max(0, len(w.data)-half):]...)
+	}
 	kept := p[:min(len(p), bench.MaxOutput-len(w.data))]
 	w.data = append(w.data, kept...)
 	if len(kept) < len(p) {
 		w.flooded()
 	}
 	if !w.hasLine && bytes.IndexByte(kept, '\n') >= 0 {
-		w.hasLine = true
+		line, _, _ := bytes.Cut(w.data, []byte{'\n'})
+		w.hasLine, w.text = true, string(line)
 		close(w.line)
 	}
 	return len(p), nil
+}
+
+func (w *watch) Endless() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.endless = true
 }
 
 func (w *watch) Close() error {
@@ -76,11 +89,10 @@ func (w *watch) FirstLine(ctx context.Context) (string, time.Duration, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	line, _, found := bytes.Cut(w.data, []byte{'\n'})
-	if !found {
+	if !w.hasLine {
 		return "", 0, fmt.Errorf("the output ended before its first line did: %w", io.ErrUnexpectedEOF)
 	}
-	return string(line), w.first, nil
+	return w.text, w.first, nil
 }
 
 func (w *watch) Last() time.Duration {

@@ -84,6 +84,27 @@ func TestWatchLimitsItsOutput(t *testing.T) {
 	}
 }
 
+func TestEndlessWatchKeepsTheEnd(t *testing.T) {
+	w := newWatch(ticks(), func() { t.Error("the output counts as a flood") })
+	w.Endless()
+	const line = "0123456789abcde\n"
+	for written := 0; written < 3*bench.MaxOutput; written += 1000 * len(line) {
+		if _, err := io.WriteString(w, strings.Repeat(line, 1000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := io.WriteString(w, "the end\n"); err != nil {
+		t.Fatal(err)
+	}
+	got := w.Bytes()
+	if len(got) > bench.MaxOutput || !bytes.HasSuffix(got, []byte(line+"the end\n")) {
+		t.Errorf("%d bytes are kept, want at most %d with the end of the output", len(got), bench.MaxOutput)
+	}
+	if first, at, err := w.FirstLine(t.Context()); first+"\n" != line || at != time.Second || err != nil {
+		t.Errorf("FirstLine() = %q at %v, %v", first, at, err)
+	}
+}
+
 func TestWatchStopsWithItsContext(t *testing.T) {
 	w := newWatch(ticks(), func() {})
 	why := errors.New("enough")

@@ -54,8 +54,7 @@ func disk() bench.Benchmark {
 	}
 }
 
-// fioInterval returns the interval of fio's reports. A report takes up to 30 KB, and all of a program's output is kept:
-// see bench.MaxOutput.
+// fioInterval returns the interval of fio's reports. A report takes up to 30 KB.
 func fioInterval(t bench.Trial) time.Duration {
 	return max(100*time.Millisecond, (t.Duration(beforeParam)+t.Duration(duringParam)+t.Duration(afterParam))/25)
 }

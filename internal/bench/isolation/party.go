@@ -117,6 +117,7 @@ func (p *party) launch(ctx context.Context, t bench.Trial, with launcher, spec e
 	if err != nil {
 		return bench.Followed{}, fmt.Errorf("start the %s: %w", p.name, err)
 	}
+	c.Output.Endless() // a victim reports for as long as the aggressors start
 	p.mu.Lock()
 	p.containers = append(p.containers, c)
 	p.mu.Unlock()

@@ -8,6 +8,7 @@
  *   --keep PATH           keep this directory below a private one visible
  *   --memory DIR          mount an empty tmpfs at DIR as well, also below a kept directory; DIR is made if it is missing
  *   --share               propagate the mounts of the program to mount namespaces that its children make later
+ *   --dir DIR             change to this directory; without it a new mount namespace keeps the directory, and --mounts changes to /
  * Then it executes the program with its own environment. --size BYTES is the size of each tmpfs, so that no program fills the
  * host's memory by its files there. Without it the kernel's default holds: half of the memory.
  *
@@ -56,15 +57,19 @@ static void mount_memory(const char *dir, uint64_t size)
 		fail("mount a tmpfs at", dir, e);
 }
 
-_Noreturn static void run(char **program, char **envp)
+_Noreturn static void run(const char *dir, char **program, char **envp)
 {
-	long e = sys_execve(program[0], program, envp);
+	long e;
+	if (dir && (e = sys_chdir(dir)) < 0)
+		fail("change to the directory", dir, e);
+	e = sys_execve(program[0], program, envp);
 	die(EXIT_NOT_RUN, "daemon", "run", program[0], e);
 }
 
 void command_daemon(char **argv, char **envp)
 {
 	uint64_t network = 0, mounts = 0, size = 0;
+	const char *dir = NULL;
 	bool share = false;
 	struct list private = {0}, kept = {0}, memory = {0};
 	const struct option options[] = {
@@ -75,6 +80,7 @@ void command_daemon(char **argv, char **envp)
 		{"--memory", OPTION_LIST, &memory, 0, 0},
 		{"--size", OPTION_NUMBER, &size, 1, INT64_MAX},
 		{"--share", OPTION_FLAG, &share, 0, 0},
+		{"--dir", OPTION_TEXT, &dir, 0, 0},
 	};
 	char **program = parse_options("daemon", argv, options, COUNT(options));
 	if (!*program)
@@ -92,7 +98,7 @@ void command_daemon(char **argv, char **envp)
 		if ((e = sys_setns((int)mounts, CLONE_NEWNS)) < 0)
 			fail("enter the mount namespace", NULL, e);
 		sys_close((int)mounts);
-		run(program, envp);
+		run(dir, program, envp);
 	}
 	if ((e = sys_unshare(CLONE_NEWNS)) < 0)
 		fail("make a mount namespace", NULL, e);
@@ -119,5 +125,5 @@ void command_daemon(char **argv, char **envp)
 	/* The mounts are slaves of the host's by now, so the new peer groups do not contain the host's mounts. */
 	if (share && (e = sys_mount(NULL, "/", NULL, MS_REC | MS_SHARED, NULL)) < 0)
 		fail("share mounts: remount", "/", e);
-	run(program, envp);
+	run(dir, program, envp);
 }

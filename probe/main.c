@@ -27,7 +27,7 @@ static const char help[] =
 	"        [--tmpfs DST]... [--bind SRC:DST[:ro]]... [--cgroup FILE]... -- PROGRAM [ARG]...\n"
 	"                                   run a program in another root directory\n"
 	"  daemon [--network FD] [--mounts FD] [--private DIR]... [--keep PATH]... [--memory DIR]... [--size BYTES]\n"
-	"        [--share] -- PROGRAM [ARG]...\n"
+	"        [--share] [--dir DIR] -- PROGRAM [ARG]...\n"
 	"                                   run a program with mounts and a network of its own\n"
 	"  kvm [--device FILE] [--ms MS]    run a small guest in a virtual machine\n"
 	"  version                          say what this is\n"

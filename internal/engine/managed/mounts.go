@@ -157,7 +157,7 @@ func (m *Mounts) start(ctx context.Context, name string, needs, memory []string)
 	return err
 }
 
-// Enter makes a command run in the mount namespace. It costs one more exec, some tenths of a millisecond.
+// Enter makes a command run in the mount namespace, in its directory there. It costs one more exec, some tenths of a millisecond.
 func (m *Mounts) Enter(cmd *exec.Cmd) { m.enter(cmd, option{"--mounts", m.mounts}) }
 
 // EnterBoth makes a command run in the mount namespace and in the network namespace.
@@ -176,6 +176,9 @@ func (m *Mounts) enter(cmd *exec.Cmd, options ...option) {
 	for _, o := range options {
 		args = append(args, o.name, strconv.Itoa(3+len(cmd.ExtraFiles)))
 		cmd.ExtraFiles = append(cmd.ExtraFiles, o.ns)
+	}
+	if cmd.Dir != "" {
+		args = append(args, "--dir", cmd.Dir)
 	}
 	cmd.Args = append(append(args, "--", cmd.Path), cmd.Args[1:]...)
 	cmd.Path = m.session.Probe

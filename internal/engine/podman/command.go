@@ -23,7 +23,8 @@ type invocation struct {
 	env     []string // variables in addition to the environment of Podman
 }
 
-// command returns a Podman command on this target's directories.
+// command returns a Podman command on this target's directories. Its working directory is one of them, because conmon inherits it
+// and makes the file "oom" there after a container has exceeded its memory limit.
 func (e *Engine) command(ctx context.Context, how invocation, args ...string) *exec.Cmd {
 	all := []string{
 		"--root", e.root(), "--runroot", e.runRoot(), "--tmpdir", e.tmpDir(), "--cgroup-manager", "cgroupfs",
@@ -33,7 +34,7 @@ func (e *Engine) command(ctx context.Context, how invocation, args ...string) *e
 		all = append(all, "--runtime-flag", strings.TrimPrefix(f, "--"))
 	}
 	cmd := exec.CommandContext(ctx, e.paths.podman, append(all, args...)...)
-	cmd.Env, cmd.Dir = append(e.environment(), how.env...), "/"
+	cmd.Env, cmd.Dir = append(e.environment(), how.env...), e.state
 	if how.bridged {
 		e.mounts.EnterBoth(cmd)
 	} else {

@@ -101,6 +101,8 @@ func userState(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	state["mounts"] = string(mounts)
+	_, err = os.Lstat("/oom") // conmon's mark of a container that exceeded its memory limit
+	state["/oom"] = fmt.Sprint(err)
 	for _, dir := range []string{
 		"/dev/shm", "/var/lib/containers", "/var/lib/containers/storage", "/var/lib/containers/cache", "/run/libpod", "/run/containers",
 		"/etc/containers", "/etc/cni/net.d", "/var/lib/cni", "/run/runc", "/run/crun", "/run/runsc",
@@ -127,7 +129,12 @@ func TestHostStaysAsItIs(t *testing.T) {
 	before := userState(t)
 	s := enginetest.Session(t, func(*cgroup.Hierarchy) process.Options { return process.Options{} })
 	e := enginetest.Open(t, podman.Driver{}, "podman/runc", s)
-	c := enginetest.Running(t, e, enginetest.Spec(s, "private"))
+	spec := enginetest.Spec(s, "private")
+	spec.Process.Args, spec.Resources.Memory = workload.Grow(64), 32<<20
+	c := enginetest.Running(t, e, spec)
+	if exit, err := c.Wait(t.Context()); err != nil || exit.Signal != unix.SIGKILL && exit.Code != 128+int(unix.SIGKILL) {
+		t.Errorf("a container beyond its memory limit ended with %+v, %v", exit, err)
+	}
 	if err := c.Delete(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -5,8 +5,11 @@
 package paper
 
 import (
+	"cmp"
 	"embed"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strconv"
@@ -107,21 +110,54 @@ const (
 //go:embed data/*.yaml
 var files embed.FS
 
+// All returns the studies, oldest first. It fails if a file is broken.
+func All() ([]Paper, error) {
+	found, err := files.ReadDir("data")
+	if err != nil {
+		return nil, err
+	}
+	var papers []Paper
+	var broken []error
+	for _, f := range found {
+		p, err := read(f.Name())
+		if err != nil {
+			broken = append(broken, err)
+			continue
+		}
+		papers = append(papers, p)
+	}
+	slices.SortFunc(papers, func(a, b Paper) int { return cmp.Or(a.Year-b.Year, strings.Compare(a.Name, b.Name)) })
+	return papers, errors.Join(broken...)
+}
+
 // Names lists the studies, oldest first.
-func Names() []string { return []string{"espe", "nishimura", "wang", "sateri"} }
+func Names() []string {
+	papers, _ := All() // Load returns the error of a broken file
+	var names []string
+	for _, p := range papers {
+		names = append(names, p.Name)
+	}
+	return names
+}
 
 // Load returns a study. It fails for an unknown name.
 func Load(name string) (Paper, error) {
-	if !slices.Contains(Names(), name) {
+	p, err := read(name + ".yaml")
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
 		return Paper{}, fmt.Errorf("no paper is named %q; there are %s", name, strings.Join(Names(), ", "))
 	}
-	text, err := files.ReadFile(path.Join("data", name+".yaml"))
+	return p, err
+}
+
+func read(file string) (Paper, error) {
+	name := path.Join("data", file)
+	text, err := files.ReadFile(name)
 	if err != nil {
 		return Paper{}, err
 	}
 	var p Paper
 	if err := yaml.UnmarshalWithOptions(text, &p, yaml.Strict()); err != nil {
-		return Paper{}, fmt.Errorf("data/%s.yaml: %w", name, err)
+		return Paper{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return p, nil
 }

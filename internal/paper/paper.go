@@ -44,6 +44,8 @@ type Table struct {
 	Of      Of       `yaml:"of,omitempty"`
 	Columns []Column `yaml:"columns"`
 	Rows    []Row    `yaml:"rows"`
+	// Notes are remarks on more than one cell: a missing unit, a wrong number of a figure, the reason for empty cells.
+	Notes []string `yaml:"notes,omitempty"`
 }
 
 // Column is a column of a table.
@@ -76,9 +78,23 @@ type Of struct {
 	Params    map[string]string `yaml:"params,omitempty"` // those that differ from the parameters of the paper's plan
 	// Unit is the printed unit.
 	Unit string `yaml:"unit,omitempty"`
+	// Compared is set for a value that the paper prints in relation to the table's reference.
+	Compared Comparison `yaml:"compared,omitempty"`
 	// Unmeasured is the reason why Touchstone does not measure the value.
 	Unmeasured string `yaml:"unmeasured,omitempty"`
 }
+
+// Comparison is the relation of a printed value v to the reference.
+type Comparison string
+
+// The comparisons. A rate is a value of which more is better. Its time is its inverse, so Loss also has a meaning for a metric that is a
+// time: a loss of 20 % is 1 / 0.8 of the reference's time.
+const (
+	Loss       Comparison = "loss"       // in percent: the rate is (1 - v/100) of the reference's rate (wang, equation 1)
+	Excess     Comparison = "excess"     // in percent: the time or size is (1 + v/100) of the reference's (wang, equation 1)
+	Factor     Comparison = "factor"     // the value is v times the reference's
+	Difference Comparison = "difference" // the value is the reference's plus v, in the unit
+)
 
 // Claim is a testable statement of a study about targets.
 type Claim struct {
@@ -179,6 +195,9 @@ func (o Of) with(more Of) Of {
 		if *field.from != "" {
 			*field.to = *field.from
 		}
+	}
+	if more.Compared != "" {
+		o.Compared = more.Compared
 	}
 	if more.Params != nil {
 		o.Params = more.Params

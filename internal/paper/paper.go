@@ -72,10 +72,16 @@ type Cell struct {
 
 // Of describes a value in the words of Touchstone. An empty field is unknown, or set elsewhere.
 type Of struct {
-	Target    string            `yaml:"target,omitempty"`
-	Benchmark string            `yaml:"benchmark,omitempty"`
-	Metric    string            `yaml:"metric,omitempty"`
-	Params    map[string]string `yaml:"params,omitempty"` // those that differ from the parameters of the paper's plan
+	// Arch is the architecture of the study's machine, in Go's words. It is empty for a study with one machine.
+	Arch   string `yaml:"arch,omitempty"`
+	Target string `yaml:"target,omitempty"`
+	// Engine replaces the engine of the target and of the table's reference, for a row that the study measured with another engine.
+	Engine    string `yaml:"engine,omitempty"`
+	Benchmark string `yaml:"benchmark,omitempty"`
+	Metric    string `yaml:"metric,omitempty"` // "{item}" in it stands for Item
+	// Item is the test of a row whose columns are metrics. For a metric that is a series, it names the element.
+	Item   string            `yaml:"item,omitempty"`
+	Params map[string]string `yaml:"params,omitempty"` // those that differ from the parameters of the paper's plan
 	// Unit is the printed unit.
 	Unit string `yaml:"unit,omitempty"`
 	// Compared is set for a value that the paper prints in relation to the table's reference.
@@ -91,6 +97,8 @@ type Comparison string
 // time: a loss of 20 % is 1 / 0.8 of the reference's time.
 const (
 	Loss       Comparison = "loss"       // in percent: the rate is (1 - v/100) of the reference's rate (wang, equation 1)
+	Gain       Comparison = "gain"       // in percent: the rate is (1 + v/100) of the reference's rate
+	Share      Comparison = "share"      // in percent: the value is v/100 of the reference's
 	Excess     Comparison = "excess"     // in percent: the time or size is (1 + v/100) of the reference's (wang, equation 1)
 	Factor     Comparison = "factor"     // the value is v times the reference's
 	Difference Comparison = "difference" // the value is the reference's plus v, in the unit
@@ -178,11 +186,15 @@ func read(file string) (Paper, error) {
 	return p, nil
 }
 
-// OfCell is the description of a cell, from its table, its column and its row.
+// OfCell says what a cell is: the row and the column complete the table. Target and Metric are complete.
 func (t Table) OfCell(row, column int) Of {
 	of := t.Of
 	for _, more := range []Of{t.Columns[column].Of, t.Rows[row].Of} {
 		of = of.with(more)
+	}
+	of.Metric = strings.ReplaceAll(of.Metric, "{item}", of.Item)
+	if _, runtime, ok := strings.Cut(of.Target, "/"); ok && of.Engine != "" {
+		of.Target = of.Engine + "/" + runtime
 	}
 	return of
 }
@@ -190,7 +202,8 @@ func (t Table) OfCell(row, column int) Of {
 // with returns the description with the set fields of another one.
 func (o Of) with(more Of) Of {
 	for _, field := range []struct{ to, from *string }{
-		{&o.Target, &more.Target}, {&o.Benchmark, &more.Benchmark}, {&o.Metric, &more.Metric}, {&o.Unit, &more.Unit}, {&o.Unmeasured, &more.Unmeasured},
+		{&o.Arch, &more.Arch}, {&o.Target, &more.Target}, {&o.Engine, &more.Engine}, {&o.Benchmark, &more.Benchmark}, {&o.Metric, &more.Metric},
+		{&o.Item, &more.Item}, {&o.Unit, &more.Unit}, {&o.Unmeasured, &more.Unmeasured},
 	} {
 		if *field.from != "" {
 			*field.to = *field.from
@@ -205,9 +218,10 @@ func (o Of) with(more Of) Of {
 	return o
 }
 
-// Number is the value of the cell, in the printed unit. It reports false for an empty cell and for a text.
+// Number is the value of the cell, in the printed unit, exact or about (≈). It reports false for an empty cell, for a text and for a range
+// such as "84 - 104".
 func (c Cell) Number() (float64, bool) {
-	v, err := strconv.ParseFloat(strings.ReplaceAll(c.Printed, ",", ""), 64)
+	v, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimPrefix(c.Printed, "≈ "), ",", ""), 64)
 	return v, err == nil
 }
 

@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,44 @@ func TestNamesAreTheFiles(t *testing.T) {
 	for _, p := range papers {
 		if same, err := Load(p.Name); err != nil || same.Title != p.Title {
 			t.Errorf("the file of %s has another name: %v", p.Name, err)
+		}
+	}
+}
+
+// A row can name the test that its columns measure, and another engine than that of the table.
+func TestOfCellOfItem(t *testing.T) {
+	table := Table{
+		Of:      Of{Target: "crio/runsc@platform=ptrace", Arch: "arm64"},
+		Columns: []Column{{Of: Of{Metric: "{item}Rating"}}, {Of: Of{Metric: "LatencyAvg"}}},
+		Rows:    []Row{{Of: Of{Item: "Compress", Engine: "docker"}}, {Of: Of{Item: "SET"}}},
+	}
+	for _, c := range []struct {
+		row, column                  int
+		target, metric, item, engine string
+	}{
+		{0, 0, "docker/runsc@platform=ptrace", "CompressRating", "Compress", "docker"},
+		{1, 1, "crio/runsc@platform=ptrace", "LatencyAvg", "SET", ""},
+	} {
+		want := Of{Arch: "arm64", Target: c.target, Engine: c.engine, Metric: c.metric, Item: c.item}
+		if got := table.OfCell(c.row, c.column); !reflect.DeepEqual(got, want) {
+			t.Errorf("the cell is %+v, want %+v", got, want)
+		}
+	}
+	table.Of.Target = "native"
+	if got := table.OfCell(0, 0).Target; got != "native" {
+		t.Errorf("native has another engine: %s", got)
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for printed, want := range map[string]float64{"1,234.5": 1234.5, "≈ 113.3": 113.3, "0": 0} {
+		if v, ok := (Cell{Printed: printed}).Number(); v != want || !ok {
+			t.Errorf("%q is %g, %v", printed, v, ok)
+		}
+	}
+	for _, printed := range []string{"", "-", "84 - 104", "Not available"} {
+		if v, ok := (Cell{Printed: printed}).Number(); ok {
+			t.Errorf("%q is the number %g", printed, v)
 		}
 	}
 }

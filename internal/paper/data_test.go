@@ -1,0 +1,193 @@
+package paper
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// Every table is a rectangle with unique names, and each of its numbers is a metric of a target or has the reason why it is none.
+func TestDataIsSound(t *testing.T) {
+	papers, err := All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range papers {
+		t.Run(p.Name, func(t *testing.T) {
+			if p.Authors == "" || p.Title == "" || p.Venue == "" || p.Year == 0 {
+				t.Errorf("its description is incomplete: %s, %s, %s, %d", p.Authors, p.Title, p.Venue, p.Year)
+			}
+			names := map[string]bool{}
+			for _, table := range p.Tables {
+				if names[table.Name] {
+					t.Errorf("two tables are named %s", table.Name)
+				}
+				names[table.Name] = true
+				if err := checkTable(table); err != nil {
+					t.Errorf("%s: %v", table.Name, err)
+				}
+			}
+		})
+	}
+}
+
+func checkTable(t Table) (err error) {
+	fail := func(format string, args ...any) { err = errors.Join(err, fmt.Errorf(format, args...)) }
+	if t.Name == "" || t.Title == "" || t.Place == "" {
+		fail("name, title or place is missing")
+	}
+	targets := map[string]bool{}
+	for r, row := range t.Rows {
+		if len(row.Cells) != len(t.Columns) {
+			fail("row %q has %d cells for %d columns", row.Label, len(row.Cells), len(t.Columns))
+			continue
+		}
+		for c, cell := range row.Cells {
+			of := t.OfCell(r, c)
+			targets[of.Target] = true
+			if cell.Flag != "" && cell.Printed == "" {
+				fail("row %q, column %d: an empty cell has a flag", row.Label, c+1)
+			}
+			if len(numbersOf(cell.Printed)) == 0 {
+				continue
+			}
+			if flaw := checkOf(of, t.Reference); flaw != nil {
+				fail("row %q, column %q: %w", row.Label, t.Columns[c].Heading, flaw)
+			}
+		}
+	}
+	if t.Reference != "" && !targets[t.Reference] {
+		if _, flaw := target.Parse(t.Reference); flaw != nil || !compares(t) {
+			fail("the reference %q is no target of the table", t.Reference)
+		}
+	}
+	return err
+}
+
+// compares reports whether the table prints a comparison. Then its reference need not have a cell.
+func compares(t Table) bool {
+	for r, row := range t.Rows {
+		for c := range row.Cells {
+			if t.OfCell(r, c).Compared != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// checkOf checks the description of a cell with a number against the catalogue.
+func checkOf(of Of, reference string) error {
+	if of.Target != "" {
+		if parsed, err := target.Parse(of.Target); err != nil {
+			return err
+		} else if parsed.String() != of.Target {
+			return fmt.Errorf("the target %s is spelled %s", of.Target, parsed)
+		}
+	}
+	if !slices.Contains([]Comparison{"", Loss, Excess, Factor, Difference}, of.Compared) {
+		return fmt.Errorf("the comparison %q is unknown", of.Compared)
+	}
+	if of.Unmeasured != "" {
+		return nil
+	}
+	if of.Target == "" {
+		return errors.New("the target is missing")
+	}
+	if of.Unit == "" {
+		return errors.New("the unit is missing")
+	}
+	if of.Compared != "" && (reference == "" || reference == of.Target) {
+		return fmt.Errorf("%s is compared with %q", of.Target, reference)
+	}
+	b, ok := catalogue.Catalogue{}.Lookup(of.Benchmark)
+	if !ok {
+		return fmt.Errorf("no benchmark is named %q", of.Benchmark)
+	}
+	if !slices.ContainsFunc(b.Metrics, func(m result.Metric) bool { return m.Name == of.Metric }) {
+		return fmt.Errorf("%s has no metric %q", of.Benchmark, of.Metric)
+	}
+	_, err := b.Resolve(bench.Params(of.Params), true)
+	return err
+}
+
+func TestCheckRefuses(t *testing.T) {
+	sound := Of{Target: "oci/crun", Benchmark: "performance.cpu.time", Metric: "TotalTime", Unit: "s"}
+	change := func(change func(*Of)) Table {
+		of := sound
+		change(&of)
+		return Table{
+			Name: "table 1", Title: "T", Place: "P", Reference: "oci/runc", Columns: []Column{{Heading: "crun", Of: of}, {Heading: "runc", Of: Of{Target: "oci/runc"}}},
+			Rows: []Row{{Label: "CPU", Cells: []Cell{{Printed: "1.5"}, {}}}},
+		}
+	}
+	for _, test := range []struct {
+		flaw   string
+		change func(*Of)
+	}{
+		{"", func(*Of) {}},
+		{"", func(o *Of) { o.Params = map[string]string{"threads": "4"}; o.Compared = Excess }},
+		{"", func(o *Of) { *o = Of{Unmeasured: "no benchmark"} }},
+		{"the target is missing", func(o *Of) { o.Target = "" }},
+		{"the runtime is missing", func(o *Of) { o.Target = "oci" }},
+		{"is spelled", func(o *Of) { o.Target = "oci/crun@b=1,a=2" }},
+		{"the unit is missing", func(o *Of) { o.Unit = "" }},
+		{"no benchmark is named", func(o *Of) { o.Benchmark = "performance.cpu" }},
+		{"has no metric", func(o *Of) { o.Metric = "Time" }},
+		{"threads", func(o *Of) { o.Params = map[string]string{"threads": "no"} }},
+		{"colour", func(o *Of) { o.Params = map[string]string{"colour": "red"} }},
+		{"the comparison", func(o *Of) { o.Compared = "more" }},
+		{"is compared with", func(o *Of) { o.Target, o.Compared = "oci/runc", Loss }},
+	} {
+		switch err := checkTable(change(test.change)); {
+		case test.flaw == "" && err != nil:
+			t.Errorf("a sound table: %v", err)
+		case test.flaw != "" && (err == nil || !strings.Contains(err.Error(), test.flaw)):
+			t.Errorf("the error is %v, not %q", err, test.flaw)
+		}
+	}
+	none := change(func(*Of) {})
+	none.Reference = "native"
+	if err := checkTable(none); err == nil {
+		t.Error("a reference outside of the table has no error")
+	}
+	none.Rows[0].Cells = none.Rows[0].Cells[:1]
+	if err := checkTable(none); err == nil {
+		t.Error("a missing cell has no error")
+	}
+}
+
+// The tables have all of their numbers, also if the texts of the papers are missing.
+func TestCountOfNumbers(t *testing.T) {
+	for _, test := range []struct {
+		paper, table string
+		numbers      int
+	}{
+		{"espe", "table 1", 73},
+	} {
+		p, err := Load(test.paper)
+		if err != nil {
+			t.Fatal(err)
+		}
+		numbers := 0
+		for _, table := range p.Tables {
+			for _, row := range table.Rows {
+				for _, cell := range row.Cells {
+					if _, ok := cell.Number(); ok && table.Name == test.table {
+						numbers++
+					}
+				}
+			}
+		}
+		if numbers != test.numbers {
+			t.Errorf("%s, %s has %d numbers, not %d", test.paper, test.table, numbers, test.numbers)
+		}
+	}
+}

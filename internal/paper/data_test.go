@@ -171,6 +171,8 @@ func TestCountOfNumbers(t *testing.T) {
 		numbers      int
 	}{
 		{"espe", "table 1", 73},
+		{"wang", "table 2", 12},
+		{"wang", "table 3", 24},
 	} {
 		p, err := Load(test.paper)
 		if err != nil {

@@ -212,7 +212,7 @@ Exit codes:
 `)
 	addVerbs(
 		root,
-		a.benchmarkCommand(), a.targetsCommand(), a.listCommand(), a.reportCommand(), a.runsCommand(),
+		a.benchmarkCommand(), a.targetsCommand(), a.listCommand(), a.paperCommand(), a.reportCommand(), a.runsCommand(),
 		a.indexCommand(), a.exportCommand(), a.importCommand(), a.imageCommand(), a.cleanupCommand(), a.versionCommand(),
 	)
 	limitArgs(root)

@@ -22,6 +22,8 @@ const (
 	formatJSON  format = "json"
 	formatYAML  format = "yaml"
 	formatHTML  format = "html"
+	// formatMarkdown is a page for a wiki or a repository.
+	formatMarkdown format = "markdown"
 )
 
 // formatFlag is an --output flag with its possible values.
@@ -78,7 +80,7 @@ func printList[T any](w io.Writer, f format, items []T, header []string, row fun
 	return f.print(w, items, header, rows)
 }
 
-// print writes a listing: data as JSON or YAML, or rows below a header as a table.
+// print writes a listing: data as JSON or YAML, or rows below a header as a table or in Markdown.
 func (f format) print(w io.Writer, data any, header []string, rows [][]string) error {
 	switch f {
 	case formatJSON:
@@ -92,6 +94,9 @@ func (f format) print(w io.Writer, data any, header []string, rows [][]string) e
 		}
 		_, err = w.Write(text)
 		return err
+	case formatMarkdown:
+		printMarkdown(w, "---", header, rows)
+		return nil
 	default:
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		for _, row := range append([][]string{header}, rows...) {
@@ -106,6 +111,24 @@ func (f format) print(w io.Writer, data any, header []string, rows [][]string) e
 		return t.Flush()
 	}
 }
+
+// printMarkdown writes a table in Markdown. rule is the alignment of all columns but the first.
+func printMarkdown(w io.Writer, rule string, header []string, rows [][]string) {
+	line := func(cells []string) {
+		for _, cell := range cells {
+			fmt.Fprintf(w, "| %s ", inMarkdown(oneLine(cell)))
+		}
+		fmt.Fprintln(w, "|")
+	}
+	line(header)
+	fmt.Fprintf(w, "|---|%s\n", strings.Repeat(rule+"|", len(header)-1))
+	for _, row := range rows {
+		line(row)
+	}
+}
+
+// inMarkdown escapes the characters with a meaning in tables and texts of Markdown.
+var inMarkdown = strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`).Replace
 
 // oneLine replaces newlines and tabs by spaces. The writer replaces other control characters.
 func oneLine(s string) string { return strings.NewReplacer("\n", " ", "\t", " ").Replace(s) }

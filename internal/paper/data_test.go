@@ -92,7 +92,7 @@ func checkOf(of Of, reference string) error {
 			return fmt.Errorf("the target %s is spelled %s", of.Target, parsed)
 		}
 	}
-	if !slices.Contains([]Comparison{"", Loss, Excess, Factor, Difference}, of.Compared) {
+	if !slices.Contains([]Comparison{"", Loss, Gain, Share, Excess, Factor, Difference}, of.Compared) {
 		return fmt.Errorf("the comparison %q is unknown", of.Compared)
 	}
 	if of.Unmeasured != "" {
@@ -111,7 +111,7 @@ func checkOf(of Of, reference string) error {
 	if !ok {
 		return fmt.Errorf("no benchmark is named %q", of.Benchmark)
 	}
-	if !slices.ContainsFunc(b.Metrics, func(m result.Metric) bool { return m.Name == of.Metric }) {
+	if !slices.ContainsFunc(b.Monitored().Metrics, func(m result.Metric) bool { return m.Name == of.Metric }) {
 		return fmt.Errorf("%s has no metric %q", of.Benchmark, of.Metric)
 	}
 	_, err := b.Resolve(bench.Params(of.Params), true)
@@ -134,6 +134,7 @@ func TestCheckRefuses(t *testing.T) {
 	}{
 		{"", func(*Of) {}},
 		{"", func(o *Of) { o.Params = map[string]string{"threads": "4"}; o.Compared = Excess }},
+		{"", func(o *Of) { o.Metric, o.Unit = bench.HostMemoryPeak, "MB" }},
 		{"", func(o *Of) { *o = Of{Unmeasured: "no benchmark"} }},
 		{"the target is missing", func(o *Of) { o.Target = "" }},
 		{"the runtime is missing", func(o *Of) { o.Target = "oci" }},

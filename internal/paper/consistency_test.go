@@ -1,0 +1,261 @@
+package paper
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A cell has a flag exactly if it contradicts another place of its study. The checks compute all values that a study derives from its own
+// tables.
+func TestContradictionsAreFlagged(t *testing.T) {
+	for name, check := range map[string]func(*checker){"nishimura": checkNishimura, "sateri": checkSateri} {
+		t.Run(name, func(t *testing.T) {
+			p, err := Load(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &checker{t: t, paper: p, wrong: map[place]string{}}
+			check(c)
+			for _, table := range p.Tables {
+				for r, row := range table.Rows {
+					for k, cell := range row.Cells {
+						at := place{table.Name, r, k}
+						if reason, wrong := c.wrong[at]; wrong != (cell.Flag != "") {
+							t.Errorf("%s, row %d (%s), column %d is %q with the flag %q, and the check says %q", at.table, r, row.Label, k, cell.Printed, cell.Flag, reason)
+						}
+						delete(c.wrong, at)
+					}
+				}
+			}
+			for at, reason := range c.wrong {
+				t.Errorf("%v is no cell: %s", at, reason)
+			}
+		})
+	}
+}
+
+// place is a cell.
+type place struct {
+	table       string
+	row, column int
+}
+
+// checker collects the cells that contradict another place.
+type checker struct {
+	t     *testing.T
+	paper Paper
+	wrong map[place]string
+}
+
+func (c *checker) fail(at place, format string, args ...any) {
+	c.wrong[at] = fmt.Sprintf(format, args...)
+}
+
+func (c *checker) table(name string) Table {
+	c.t.Helper()
+	i := slices.IndexFunc(c.paper.Tables, func(t Table) bool { return t.Name == name })
+	if i < 0 {
+		c.t.Fatalf("no %s", name)
+	}
+	return c.paper.Tables[i]
+}
+
+// numberAt matches a number of a range such as "(-5) - (-1)".
+var numberAt = regexp.MustCompile(`\(-[\d.]+\)|[\d.]+`)
+
+// texts returns the numbers of a cell as printed: one, or the two ends of a range.
+func (c *checker) texts(at place) []string {
+	found := numberAt.FindAllString(c.table(at.table).Rows[at.row].Cells[at.column].Printed, -1)
+	for i := range found {
+		found[i] = strings.Trim(found[i], "()")
+	}
+	return found
+}
+
+func (c *checker) values(at place) []float64 {
+	c.t.Helper()
+	var values []float64
+	for _, text := range c.texts(at) {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			c.t.Fatalf("%v: %v", at, err)
+		}
+		values = append(values, v)
+	}
+	return values
+}
+
+func (c *checker) value(table string, row, column int) float64 {
+	c.t.Helper()
+	values := c.values(place{table, row, column})
+	if len(values) != 1 {
+		c.t.Fatalf("%s, row %d, column %d has no number", table, row, column)
+	}
+	return values[0]
+}
+
+// row returns the numbers of a row from a column on.
+func (c *checker) row(table string, row, from int) []float64 {
+	var values []float64
+	for k := from; k < len(c.table(table).Columns); k++ {
+		values = append(values, c.values(place{table, row, k})...)
+	}
+	return values
+}
+
+// want checks that a cell prints a value, or the least and the greatest value of a range.
+func (c *checker) want(table string, row, column int, values ...float64) {
+	c.t.Helper()
+	at := place{table, row, column}
+	texts := c.texts(at)
+	if len(texts) == 0 {
+		c.t.Fatalf("%v has no number", at)
+	}
+	for i, v := range []float64{slices.Min(values), slices.Max(values)} {
+		if !prints(texts[min(i, len(texts)-1)], v) {
+			c.fail(at, "it should print %.6g", v)
+		}
+	}
+}
+
+// prints reports whether a text is a value that is rounded or cut off at the text's digits.
+func prints(text string, v float64) bool {
+	printed, err := strconv.ParseFloat(text, 64)
+	_, decimals, _ := strings.Cut(text, ".")
+	scale := math.Pow10(len(decimals))
+	printed = math.Round(printed * scale)
+	return err == nil && (printed == math.Floor(v*scale+1e-9) || printed == math.Round(v*scale))
+}
+
+func TestPrints(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		v    float64
+		want bool
+	}{
+		{"5.3", 5.279, true}, {"22", 22.5, true}, {"99", 99.97, true}, {"104", 103.395, false}, {"18", 17.49, false}, {"-1", -1, true}, {"x", 1, false},
+	} {
+		if got := prints(c.text, c.v); got != c.want {
+			t.Errorf("%s prints %g: %v", c.text, c.v, got)
+		}
+	}
+}
+
+func mean(values ...float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+func spread(values []float64) float64 { return slices.Max(values) - slices.Min(values) }
+
+func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
+
+// The columns of nishimura's tables 3 and 4.
+const (
+	runc = iota
+	crun
+	gvisor
+	kata
+)
+
+func checkNishimura(c *checker) {
+	// No computation finds these.
+	c.fail(place{"text 4.7.1", 0, 1}, "section 5: on ARM the options of gVisor cannot be set")
+
+	for k, name := range []string{"table 3", "table 4"} {
+		table := c.table(name)
+		row := map[string]int{}
+		for r := range table.Rows {
+			of := table.OfCell(r, 0)
+			row[of.Metric] = r
+			if of.Benchmark == "performance.cpu.time" {
+				row["CPU"] = r
+			}
+			if strings.HasPrefix(of.Benchmark, "performance.disk.") && c.value(name, r, kata) < slices.Max(c.row(name, r, 0)) {
+				c.fail(place{name, r, kata}, "section 4.5: Kata comes last")
+			}
+			if of.Unit != "s" {
+				continue
+			}
+			for n := range table.Columns[1:] {
+				printed := table.Rows[r].Cells[n+1].Printed
+				if slices.ContainsFunc(table.Rows[r].Cells[:n+1], func(c Cell) bool { return c.Printed == printed && printed != "" }) {
+					c.fail(place{name, r, n + 1}, "it is printed twice in its row")
+				}
+			}
+		}
+		at := func(metric string, column int) float64 { return c.value(name, row[metric], column) }
+		others := func(metric string) float64 { // without gVisor and Kata
+			values := append(c.row(name, row[metric], kata+1), at(metric, runc), at(metric, crun))
+			return mean(values...)
+		}
+		c.want("text 4.2", 0, k, at("Run", kata)/at("Run", runc))
+		c.want("text 4.3", 0, k, spread(c.row(name, row["CPU"], 0)))
+		c.want("text 4.4", 0, k, spread(c.row(name, row["TotalTime"], 0)))
+		c.want("text 4.6", 0, k, others("Index")/at("Index", gvisor))
+		c.want("text 4.7", 0, k, others("Receive")/at("Receive", gvisor))
+		share, fraction := at("Receive", kata)/others("Receive"), c.value("text 4.7", 2, k)/c.value("text 4.7", 1, k)
+		if !near(share/fraction, 1, 0.05) {
+			c.fail(place{"text 4.7", 1, k}, "the share is %.3f", share)
+		}
+		if k == 0 {
+			c.want("text 4.5", 0, k, at("RndRead", gvisor)/at("RndRead", runc))
+			for r := range c.table("table 5").Rows {
+				c.want("table 5", r, 0, at(c.table("table 5").OfCell(r, 0).Metric, kata))
+			}
+		} else {
+			c.want("text 4.5", 1, k, at("SeqRead", kata)/at("SeqRead", runc))
+			c.want("text 4.6", 1, k, at("Index", kata)/others("Index"))
+			c.want("text 4.7.1", 1, k, c.value("text 4.7.1", 0, k)-at("Receive", kata))
+		}
+		if bind := 3 * k; c.value("table 6", bind, runc) < at("SeqWrite", runc)/2 {
+			c.fail(place{"table 6", bind, runc}, "the disk is slower: the cell is that of a tmpfs")
+		}
+	}
+	c.want("text 4.5.1", 0, 0, c.value("table 5", 0, 0)-c.value("table 5", 0, 1))
+	bind, tmpfs := c.value("table 6", 3, 1), c.value("table 6", 4, 1)
+	if limit := c.value("text 4.5.2", 0, 0); bind <= limit || tmpfs <= limit {
+		c.fail(place{"text 4.5.2", 0, 0}, "one is less")
+	}
+	c.want("text 4.5.2", 1, 0, bind-tmpfs)
+}
+
+// The tables have all cells with numbers: 112 in nishimura's tables (and four results of its text) and 1638 in sateri's.
+func TestCountOfCells(t *testing.T) {
+	for name, want := range map[string]map[string]int{
+		"nishimura": {"table 3": 55, "table 4": 41, "table 5": 8, "table 6": 8},
+		"sateri": {
+			"table 4.3": 54, "table 4.5": 80, "table 4.6": 100, "table 4.7": 45, "table 4.8": 36, "table 4.9": 14,
+			"table 5.1": 7, "table 5.2": 7, "table 5.3": 21, "table 5.4": 14,
+			"table A.1": 140, "table A.2": 140, "table A.3": 140, "table A.4": 140, "table A.5": 140, "table A.6": 140, "table A.7": 140,
+			"table A.8": 140, "table A.9": 140,
+		},
+	} {
+		p, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]int{}
+		for _, table := range p.Tables {
+			for _, row := range table.Rows {
+				for _, cell := range row.Cells {
+					if strings.HasPrefix(table.Name, "table") && numberAt.MatchString(cell.Printed) && !strings.ContainsAny(cell.Printed, "abcdefghijklmnopqrstuvwxyz") {
+						got[table.Name]++
+					}
+				}
+			}
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s has the cells %v, not %v", name, got, want)
+		}
+	}
+}

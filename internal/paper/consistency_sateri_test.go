@@ -62,7 +62,7 @@ func checkSateri(c *checker) {
 	c.memory()
 	const kataRow, arm, x86 = 2, 1, 3
 	if c.value("table 4.9", kataRow, arm) != c.value("table 4.9", kataRow, x86) {
-		c.fail(place{"table 4.9", kataRow, arm}, "section 4.6: the list of ARM is that of x86")
+		c.fail(place{"table 4.9", kataRow, arm}, "section 4.6: ARM has the list of x86")
 	}
 	c.want("text 5.4", 3, 0, c.value("table 4.9", 0, 0))
 	c.want("text 5.4", 3, 1, c.value("table 4.9", 0, 2))
@@ -103,7 +103,7 @@ func (c *checker) requests() {
 		}
 	}
 
-	// Section 4.2 lists the tests in which runc (ARM) or crun (x86) is the better one of the two.
+	// Section 4.2 lists the tests with runc (ARM) or crun (x86) as the better one of the two.
 	listed := map[string][]string{
 		"table 4.5": {"PING_INLINE", "SET", "RPUSH", "RPOP", "HSET", "LRANGE_300", "LRANGE_600"},
 		"table 4.6": {"LPUSH", "ZADD", "MSET"},

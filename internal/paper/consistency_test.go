@@ -218,7 +218,7 @@ func checkNishimura(c *checker) {
 			c.want("text 4.7.1", 1, k, c.value("text 4.7.1", 0, k)-at("Receive", kata))
 		}
 		if bind := 3 * k; c.value("table 6", bind, runc) < at("SeqWrite", runc)/2 {
-			c.fail(place{"table 6", bind, runc}, "the disk is slower: the cell is that of a tmpfs")
+			c.fail(place{"table 6", bind, runc}, "the disk is slower: the value belongs to a tmpfs")
 		}
 	}
 	c.want("text 4.5.1", 0, 0, c.value("table 5", 0, 0)-c.value("table 5", 0, 1))

@@ -44,7 +44,7 @@ func TestNamesAreTheFiles(t *testing.T) {
 	}
 }
 
-// A row can name the test that its columns measure, and another engine than that of the table.
+// A row can name the test that its columns measure, and an engine in place of the table's.
 func TestOfCellOfItem(t *testing.T) {
 	table := Table{
 		Of:      Of{Target: "crio/runsc@platform=ptrace", Arch: "arm64"},

@@ -177,6 +177,9 @@ type Param struct {
 	Quick, Paper string
 	// Check refuses bad values; nil accepts all.
 	Check func(value string) error
+	// Present returns the present spelling of a value from a plan of an older version; nil if no spelling changed. Check accepts both.
+	// See result.Cell.Present.
+	Present func(value string) string
 }
 
 // Params are the values of a benchmark's parameters.
@@ -223,7 +226,7 @@ func (p Params) String() string {
 }
 
 // Resolve completes given with the quick or paper values of the other parameters. It refuses unknown names and bad
-// values.
+// values, and returns values in their present spelling.
 func (b Benchmark) Resolve(given Params, paper bool) (Params, error) {
 	resolved := Params{}
 	for _, p := range b.Params {
@@ -239,6 +242,9 @@ func (b Benchmark) Resolve(given Params, paper bool) (Params, error) {
 			if err := p.Check(value); err != nil {
 				return nil, &ParamError{Benchmark: b.Name, Param: p.Name, Value: value, Reason: err.Error()}
 			}
+		}
+		if p.Present != nil {
+			value = p.Present(value)
 		}
 		resolved[p.Name] = value
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -115,6 +116,7 @@ func readRun(ctx context.Context, tx *sql.Tx, id string) (run result.Run, err er
 	}
 	at := map[int64]int{} // index in run.Trials by key
 	err = trialTable.query(ctx, tx, "key", "trial WHERE run = ? ORDER BY seq", runKey, func(key int64, t result.Trial) error {
+		t.Cell = t.Cell.Present()
 		at[key] = len(run.Trials)
 		run.Trials = append(run.Trials, t)
 		return nil
@@ -133,6 +135,7 @@ func readRun(ctx context.Context, tx *sql.Tx, id string) (run result.Run, err er
 // eachTrial calls do for each trial of a run, in the order of their execution. It holds one trial at a time.
 func eachTrial(ctx context.Context, tx *sql.Tx, run int64, do func(*result.Trial) error) error {
 	return trialTable.query(ctx, tx, "key", "trial WHERE run = ? ORDER BY seq", run, func(key int64, t result.Trial) (err error) {
+		t.Cell = t.Cell.Present()
 		var errs [4]error
 		t.Phases, errs[0] = phaseTable.ofTrial(ctx, tx, key)
 		t.Samples, errs[1] = sampleTable.ofTrial(ctx, tx, key)
@@ -256,30 +259,43 @@ type IndexEntry struct {
 // Index lists every metric of every cell with a result in some run, in order of benchmark, parameters, target and metric.
 func (s *Store) Index(ctx context.Context) ([]IndexEntry, error) {
 	index := []IndexEntry{}
+	type row struct {
+		result.Cell
+		metric string
+	}
+	at := map[row]int{} // in index
 	err := each(ctx, s.db, func(scan scan) error {
 		var e IndexEntry
 		var run string
 		if err := scan(&e.Benchmark, &e.Params, &e.Target, &e.Metric, &run, &e.Trials, instant{&e.Last}); err != nil {
 			return err
 		}
-		if n := len(index); n == 0 || index[n-1].Cell != e.Cell || index[n-1].Metric != e.Metric {
+		e.Cell = e.Cell.Present()
+		i, known := at[row{e.Cell, e.Metric}]
+		if !known {
+			i = len(index)
+			at[row{e.Cell, e.Metric}] = i
 			index = append(index, e)
 		} else {
-			index[n-1].Trials += e.Trials
-			if e.Last.After(index[n-1].Last) {
-				index[n-1].Last = e.Last
+			index[i].Trials += e.Trials
+			if e.Last.After(index[i].Last) {
+				index[i].Last = e.Last
 			}
 		}
-		last := &index[len(index)-1]
-		last.Runs = append(last.Runs, run)
+		if !slices.Contains(index[i].Runs, run) { // a resumed run can have both spellings of a parameter
+			index[i].Runs = append(index[i].Runs, run)
+		}
 		return nil
 	}, `SELECT t.benchmark, t.params, t.target, s.metric, r.id, count(DISTINCT t.key), max(t.started)
 		FROM run r JOIN trial t ON t.run = r.key JOIN sample s ON s.trial = t.key
 		WHERE t.status = ? AND NOT t.warmup
 		GROUP BY t.benchmark, t.params, t.target, s.metric, r.key
-		ORDER BY t.benchmark, t.params, t.target, s.metric, r.started DESC, r.key DESC`, result.OK)
+		ORDER BY r.started DESC, r.key DESC`, result.OK)
 	if err != nil {
 		return nil, fmt.Errorf("list the index: %w", s.explain(err))
 	}
+	slices.SortFunc(index, func(a, b IndexEntry) int {
+		return cmp.Or(cmp.Compare(a.Benchmark, b.Benchmark), cmp.Compare(a.Params, b.Params), cmp.Compare(a.Target, b.Target), cmp.Compare(a.Metric, b.Metric))
+	})
 	return index, nil
 }

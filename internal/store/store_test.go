@@ -368,6 +368,42 @@ func TestRunsAndIndexAndDelete(t *testing.T) {
 	}
 }
 
+// TestOlderParameters stores trials with the parameters of an older version. They have the cell that the same measurement has now, also in a
+// run that the present version resumed.
+func TestOlderParameters(t *testing.T) {
+	const mount = "performance.disk.mount"
+	s := newStore(t)
+	for i, spelled := range [][]string{{"files=16 fsync=0 mib=6"}, {"files=16 fsync=0 mib=6", "files=16 fsync=end mib=6"}, {"files=16 fsync=100 mib=6 limits.cpus=2"}} {
+		run := emptyRun([]string{"a", "b", "c"}[i], i)
+		run.Bench[0].Name = mount
+		must(t, s.Create(t.Context(), run))
+		for j, params := range spelled {
+			trial := okTrial(j + 1)
+			trial.Benchmark, trial.Params, trial.Samples = mount, params, trial.Samples[:1]
+			must(t, s.Append(t.Context(), run.ID, trial))
+		}
+	}
+	resumed, err := s.Run(t.Context(), "b")
+	must(t, err)
+	for _, trial := range resumed.Trials {
+		if trial.Params != "files=16 fsync=end mib=6" {
+			t.Errorf("trial %d has the parameters %s", trial.Seq, trial.Params)
+		}
+	}
+	index, err := s.Index(t.Context())
+	must(t, err)
+	cell := okTrial(1).Cell
+	cell.Benchmark, cell.Params = mount, "files=16 fsync=end mib=6"
+	limited := cell
+	limited.Params = "files=16 fsync=every=100 mib=6 limits.cpus=2"
+	if diff := cmp.Diff([]store.IndexEntry{
+		{Cell: cell, Metric: "Create", Trials: 3, Runs: []string{"b", "a"}, Last: okTrial(2).Started},
+		{Cell: limited, Metric: "Create", Trials: 1, Runs: []string{"c"}, Last: okTrial(1).Started},
+	}, index); diff != "" {
+		t.Errorf("another index (-want +got):\n%s", diff)
+	}
+}
+
 func TestCancelledAppendLeavesNoTrace(t *testing.T) {
 	s := newStore(t)
 	record(t, s, emptyRun("a", 0), 1)

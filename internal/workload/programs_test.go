@@ -147,6 +147,7 @@ func TestProgramsRefuse(t *testing.T) {
 		{"sysbench-cpu-native.txt", cpu, "Threads started!", "FATAL: something is broken"},
 		{"sysbench-cpu-native.txt", cpu, "CPU speed:", "CPU-Geschwindigkeit:"},
 		{"sysbench-memory-native.txt", memory, "operation: write", "operation: read"},
+		{"sysbench-memory-native.txt", memory, "scope: global", "scope: local"},
 		{"sysbench-memory-native.txt", memory, "block size: 1024KiB", "block size: 1KiB"},
 		{"sysbench-memory-native.txt", memory, "Total operations: 4096", "Total operations: 4095"},
 		{"sysbench-memory-native.txt", memory, "       0.", "       9."},
@@ -210,8 +211,8 @@ func TestProgramArguments(t *testing.T) {
 		{workload.SysbenchCPUProgress(20000, 500, 1), "/usr/bin/sysbench cpu --cpu-max-prime=20000 --threads=1 --events=500 --time=0 --report-interval=1 run"},
 		{
 			// Each thread does a third of the blocks, and the rest is left out.
-			workload.SysbenchMemory(workload.MemoryLoad{BlockKiB: 1024, TotalMiB: 1024, Threads: 3, Operation: "read", Access: "rnd"}),
-			"/usr/bin/sysbench memory --memory-block-size=1024K --memory-total-size=1024M --memory-oper=read --memory-access-mode=rnd --histogram=on --threads=3 --events=1023 --time=0 run",
+			workload.SysbenchMemory(workload.MemoryLoad{BlockKiB: 1024, TotalMiB: 1024, Threads: 3, Scope: workload.LocalMemory, Operation: "read", Access: "rnd"}),
+			"/usr/bin/sysbench memory --memory-block-size=1024K --memory-total-size=1024M --memory-scope=local --memory-oper=read --memory-access-mode=rnd --histogram=on --threads=3 --events=1023 --time=0 run",
 		},
 		{workload.Dav1d(100, 2), "/usr/bin/dav1d --quiet --input " + workload.ClipPath + " --limit 100 --threads 2 --muxer null --output /dev/null --frametimes /dev/stdout"},
 		{workload.Dav1dVerify(workload.ClipFrames), "/usr/bin/dav1d --quiet --input " + workload.ClipPath + " --limit 600 --verify " + workload.ClipMD5},

@@ -65,8 +65,8 @@ func sysbenchMemory(args []string, _ engine.Spec) fake.Behaviour {
   block size: %siB
   total size: %siB
   operation: %s
-  scope: global
-`, o["memory-block-size"], o["memory-total-size"], o["memory-oper"]), fmt.Sprintf(`Latency histogram (values are in milliseconds)
+  scope: %s
+`, o["memory-block-size"], o["memory-total-size"], o["memory-oper"], o["memory-scope"]), fmt.Sprintf(`Latency histogram (values are in milliseconds)
        value  ------------- distribution ------------- count
        0.504 |****************************************  %s
 

@@ -31,7 +31,7 @@ var shortParams = map[string]bench.Params{
 	"performance.cpu.dav1d":            {"threads": "all"},
 	"performance.cpu.linpack":          {"n": "500", "threads": "all"},
 	"performance.memory.total":         {"mib": "256"},
-	"performance.memory.minavglatency": {"mib": "256", "threads": "2"},
+	"performance.memory.minavglatency": {"mib": "256", "threads": "2", "scope": "local"},
 	"performance.memory.maxlatency":    {"mib": "256", "operation": "read", "access": "rnd", "kib": "64"},
 }
 

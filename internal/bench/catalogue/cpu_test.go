@@ -38,6 +38,7 @@ func TestCPUPrograms(t *testing.T) {
 		{"performance.cpu.linpack", bench.Params{"threads": "all", "n": "100"}, map[string]float64{"FlopPerSecond": linpackRate}, map[string]string{"threads": "2"}},
 		{"performance.memory.total", nil, map[string]float64{"TotalTime": 4096 * event}, nil},
 		{"performance.memory.total", bench.Params{"kib": "2048", "threads": "2", "operation": "read"}, map[string]float64{"TotalTime": 1024 * event}, nil},
+		{"performance.memory.total", bench.Params{"threads": "2", "scope": "local"}, map[string]float64{"TotalTime": 2048 * event}, nil},
 		{"performance.memory.minavglatency", nil, map[string]float64{"MinLatency": 0.504e-3, "AvgLatency": event}, nil},
 		{"performance.memory.maxlatency", nil, map[string]float64{"MaxLatency": 0.7e-3}, nil},
 		{"limits.cpu.time", nil, map[string]float64{"TotalTime": 400 * event}, map[string]string{"CPU limit": "10 % of a CPU, in each 100 ms"}},
@@ -143,6 +144,20 @@ func TestClipIsVerified(t *testing.T) {
 	}
 }
 
+// The paper values are the commands of TouchStone: the latencies come from 1024 blocks, not from the 102400 of the total time.
+func TestPaperParams(t *testing.T) {
+	for name, want := range map[string]string{
+		"performance.memory.total":         "access=seq kib=1024 mib=102400 operation=write scope=global threads=1",
+		"performance.memory.minavglatency": "access=seq kib=1024 mib=1024 operation=write scope=global threads=1",
+		"performance.memory.maxlatency":    "access=seq kib=1024 mib=1024 operation=write scope=global threads=1",
+	} {
+		got, err := find(t, name).Resolve(nil, true)
+		if err != nil || got.String() != want {
+			t.Errorf("%s: the paper's parameters are %s, %v; want %s", name, got, err, want)
+		}
+	}
+}
+
 func TestCPUParams(t *testing.T) {
 	for _, tt := range []struct{ name, param, good, bad string }{
 		{"performance.cpu.time", "events", "100", "99"},
@@ -154,6 +169,8 @@ func TestCPUParams(t *testing.T) {
 		{"performance.cpu.linpack", "n", "40000", "40001"},
 		{"performance.memory.total", "operation", "read", "none"},
 		{"performance.memory.total", "access", "rnd", "random"},
+		{"performance.memory.total", "scope", "local", "thread"},
+		{"performance.memory.total", "kib", "2048", "1536"},
 		{"limits.cpu.time", "percent", "50", "51"},
 		{"limits.cpu.scaling", "steps", "1", "0"},
 		{"limits.memory.oom", "mib", "16", "15"},

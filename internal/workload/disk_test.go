@@ -2,6 +2,7 @@ package workload_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -19,7 +20,7 @@ import (
 // The captures were made by /probe sequence with these programs: by a bare process, in runsc, with LC_ALL=de_DE.UTF-8
 // where there was that locale (it changes nothing), on a tmpfs that was too small, and killed.
 
-var captureFiles = workload.FileIO{Files: 4, MiB: 2, Requests: 500, SyncEvery: 100}
+var captureFiles = workload.FileIO{Files: 4, MiB: 2, Requests: 500, Syncs: workload.Syncs{Every: 100, End: true}}
 
 func fileReads() workload.Program {
 	return workload.Sequence("/data", captureFiles.Prepare(),
@@ -219,8 +220,12 @@ func TestEventsOfFileIO(t *testing.T) {
 		}
 		return ""
 	}
-	paper := workload.FileIO{Files: 128, MiB: 16, Requests: 10_000, SyncEvery: 100}
-	never := workload.FileIO{Files: 128, MiB: 16, Requests: 10_000}
+	of := func(s workload.Syncs) workload.FileIO {
+		return workload.FileIO{Files: 128, MiB: 16, Requests: 10_000, Syncs: s}
+	}
+	paper := of(workload.Syncs{Every: 100, Random: true, End: true}) // of sysbench 0.4
+	all := of(workload.Syncs{Every: 100, End: true})                 // the default of sysbench 1.0
+	never := of(workload.Syncs{})
 	for _, tt := range []struct {
 		of   workload.FileIO
 		mode workload.FileMode
@@ -228,15 +233,94 @@ func TestEventsOfFileIO(t *testing.T) {
 	}{
 		{paper, workload.SeqRead, 128 * 1024},
 		{paper, workload.RndRead, 10_000},
-		{paper, workload.SeqWrite, 128*1024 + 128*1310},
-		{paper, workload.SeqRewrite, 128*1024 + 128*1310},
+		{paper, workload.SeqWrite, 128 * 1024},
+		{paper, workload.SeqRewrite, 128 * 1024},
 		{paper, workload.RndWrite, 10_000 + 128*99},
+		{all, workload.SeqRead, 128 * 1024},
+		{all, workload.SeqWrite, 128*1024 + 128*1310},
+		{all, workload.SeqRewrite, 128*1024 + 128*1310},
+		{all, workload.RndWrite, 10_000 + 128*99},
 		{never, workload.SeqWrite, 128 * 1024},
 		{never, workload.RndWrite, 10_000},
 	} {
 		if got := events(tt.of, tt.mode); got != strconv.Itoa(tt.want) {
 			t.Errorf("%s of %+v has %s events, want %d", tt.mode, tt.of, got, tt.want)
 		}
+	}
+}
+
+func TestArgumentsOfFileIO(t *testing.T) {
+	f := workload.FileIO{Files: 2, MiB: 16, Requests: 10_000}
+	for _, tt := range []struct {
+		syncs      workload.Syncs
+		mode       workload.FileMode
+		every, end string
+	}{
+		{workload.Syncs{Every: 100, Random: true, End: true}, workload.SeqWrite, "0", "on"},
+		{workload.Syncs{Every: 100, Random: true, End: true}, workload.RndWrite, "100", "on"},
+		{workload.Syncs{Every: 100, End: true}, workload.SeqRewrite, "100", "on"},
+		{workload.Syncs{}, workload.SeqWrite, "0", "off"},
+	} {
+		f.Syncs = tt.syncs
+		args := strings.Join(f.Run(tt.mode, "x").Args, " ")
+		if want := " --file-fsync-freq=" + tt.every + " --file-fsync-end=" + tt.end + " "; !strings.Contains(args, want) {
+			t.Errorf("%s with %+v: %s lacks %q", tt.mode, tt.syncs, args, want)
+		}
+	}
+	var got []string
+	for _, p := range f.Empty() {
+		got = append(got, strings.Join(p.Args, " "))
+		if _, err := p.Parse([]byte("truncate: test_file.0: No space left on device\n")); err == nil {
+			t.Error("a complaint of truncate is no error")
+		}
+	}
+	if diff := cmp.Diff([]string{
+		"/usr/bin/busybox truncate -s 0 test_file.0 test_file.1", "/usr/bin/busybox truncate -s 16777216 test_file.0 test_file.1",
+	}, got); diff != "" {
+		t.Errorf("the programs that empty the files (-want +got):\n%s", diff)
+	}
+}
+
+// A mode without any sync reports none.
+func TestFileIOWithoutSyncs(t *testing.T) {
+	never := captureFiles
+	never.Syncs = workload.Syncs{}
+	report := func(syncs string) []byte {
+		return fmt.Appendf(nil, `sysbench 1.0.20
+
+Number of threads: 1
+
+File operations:
+    reads/s:                      0.00
+    writes/s:                     1000.00
+    fsyncs/s:                     %s
+
+Throughput:
+    read, MiB/s:                  0.00
+    written, MiB/s:               15.62
+
+General statistics:
+    total time:                          0.5120s
+    total number of events:              512
+
+Latency (ms):
+         min:                                    1.00
+         avg:                                    1.00
+         max:                                    1.00
+         sum:                                  512.00
+
+Threads fairness:
+    events (avg/stddev):           512.0000/0.00
+    execution time (avg/stddev):   0.5120/0.00
+
+`, syncs)
+	}
+	p := never.Run(workload.SeqWrite, "SeqWrite")
+	if values, err := p.Parse(report("0.00")); err != nil || values["SeqWrite"] != 0.512 {
+		t.Errorf("without syncs: %v, %v", values, err)
+	}
+	if values, err := p.Parse(report("250.00")); err == nil {
+		t.Errorf("with syncs: %v", values)
 	}
 }
 

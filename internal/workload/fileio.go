@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// Busybox is the path of busybox in the workload image.
+const Busybox = "/usr/bin/busybox"
+
 // FileIO are the files of sysbench's fileio, in the current directory.
 type FileIO struct {
 	Files int
@@ -14,9 +17,26 @@ type FileIO struct {
 	MiB int
 	// Requests is the number of requests in a random mode. A sequential mode processes all files once.
 	Requests int
-	// SyncEvery is the number of writes after which all files are synced; 0 is never. A mode that writes always syncs them at
-	// its end.
-	SyncEvery int
+	Syncs    Syncs
+}
+
+// Syncs are the syncs of all files in a mode that writes.
+type Syncs struct {
+	// Every is the number of writes between two syncs; 0 is no sync between writes.
+	Every int
+	// Random restricts Every to random modes. sysbench 0.4, which espe and nishimura used, ignored --file-fsync-freq in sequential
+	// modes. Version 1.0 does not.
+	Random bool
+	// End is a sync at the end of each mode, within its time.
+	End bool
+}
+
+// every returns the number of writes of a mode between two syncs; 0 is no sync between them.
+func (f FileIO) every(mode FileMode) int {
+	if !mode.writes() || f.Syncs.Random && !mode.random() {
+		return 0
+	}
+	return f.Syncs.Every
 }
 
 // FileMode is a test mode of sysbench's fileio, by sysbench's name.
@@ -63,18 +83,41 @@ func (f FileIO) prepared(stdout []byte) (Values, error) {
 	return Values{}, nil
 }
 
-// Run measures a mode. The metric is the total time in seconds of a fixed amount of work, with the sync at the end. Modern
+// Empty makes all files again, with their size and without data, in two programs. It has no values.
+//
+// sysbench 0.4 created missing files, of size 0. Version 1.0 refuses files that are too short. So the files are holes.
+func (f FileIO) Empty() []Program {
+	var programs []Program
+	for _, size := range []int64{0, int64(f.MiB) << 20} {
+		args := []string{Busybox, "truncate", "-s", strconv.FormatInt(size, 10)}
+		for i := range f.Files {
+			args = append(args, "test_file."+strconv.Itoa(i)) // sysbench's names
+		}
+		programs = append(programs, Program{Args: args, Parse: reading("truncate's output", silent(""))})
+	}
+	return programs
+}
+
+// Run measures a mode. The metric is the total time in seconds of a fixed amount of work, with its syncs. Modern
 // sysbench would stop after ten seconds by default.
 func (f FileIO) Run(mode FileMode, metric string) Program {
 	events := f.requests(mode) + f.syncs(mode)
 	parse := func(r *sysbenchReport) (Values, error) { return Values{metric: r.seconds}, f.check(r, mode) }
 	return sysbench("fileio", 1, events, parse, append(f.options(),
-		"--file-test-mode="+string(mode), "--file-io-mode=sync", "--file-fsync-freq="+strconv.Itoa(f.SyncEvery), "--file-fsync-end=on")...)
+		"--file-test-mode="+string(mode), "--file-io-mode=sync", "--file-fsync-freq="+strconv.Itoa(f.every(mode)),
+		"--file-fsync-end="+onOff(f.Syncs.End))...)
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
 }
 
 // requests returns the number of reads or writes of a mode.
 func (f FileIO) requests(mode FileMode) int {
-	if mode == RndRead || mode == RndWrite {
+	if mode.random() {
 		return f.Requests
 	}
 	return int(f.Bytes() / fileBlock)
@@ -82,13 +125,16 @@ func (f FileIO) requests(mode FileMode) int {
 
 func (m FileMode) writes() bool { return m != SeqRead && m != RndRead }
 
+func (m FileMode) random() bool { return m == RndRead || m == RndWrite }
+
 // syncs returns the number of sysbench's events that are syncs of a file. Syncs count as events like requests, except for the
 // syncs at the end. If they were left out, a sequential write would end before the last file, and the next mode would fail.
 func (f FileIO) syncs(mode FileMode) int {
-	if f.SyncEvery == 0 || !mode.writes() {
+	every := f.every(mode)
+	if every == 0 {
 		return 0
 	}
-	return f.Files * ((f.requests(mode) - 1) / f.SyncEvery)
+	return f.Files * ((f.requests(mode) - 1) / every)
 }
 
 // check returns an error if the report belongs to another mode, or its numbers contradict each other.
@@ -114,8 +160,9 @@ func (f FileIO) check(r *sysbenchReport, mode FileMode) (err error) {
 		does, other, mib, otherMiB = writes, reads, wroteMiB, readMiB
 	}
 	const rounded = 0.0051 // of all of them
+	synced := mode.writes() && (f.Syncs.End || f.syncs(mode) > 0)
 	switch {
-	case does == 0 || other != 0 || otherMiB != 0 || (syncs > 0) != mode.writes():
+	case does == 0 || other != 0 || otherMiB != 0 || (syncs > 0) != synced:
 		return fmt.Errorf("mode %s did %v reads, %v writes and %v syncs a second", mode, reads, writes, syncs)
 	case math.Abs(mib-does*fileBlock/(1<<20)) > 2*rounded:
 		return fmt.Errorf("%v requests of %d bytes a second are not %v MiB", does, fileBlock, mib)

@@ -41,6 +41,7 @@ func (l *diskHarness) Info() engine.Info {
 func diskPrograms() map[string]fake.Program {
 	programs := map[string]fake.Program{
 		"/usr/bin/sysbench": byFirst(map[string]fake.Program{"fileio": fileio}), "/usr/bin/fio": fio, "/usr/bin/sqlite3": sqlite(),
+		"/usr/bin/busybox": byFirst(map[string]fake.Program{"truncate": busybox}),
 	}
 	for name, program := range programs {
 		programs[name] = func(args []string, spec engine.Spec) fake.Behaviour {
@@ -178,8 +179,18 @@ func TestDiskValues(t *testing.T) {
 		},
 		{
 			"performance.disk.write",
-			bench.Params{"files": "4", "mib": "2", "requests": "1000", "fsync": "100"},
+			bench.Params{"files": "4", "mib": "2", "requests": "1000", "fsync": "every=100"},
 			map[string]float64{"SeqWrite": (512 + 4*5) * request, "SeqRewrite": (512 + 4*5) * request, "RndWrite": (1000 + 4*9) * request},
+		},
+		{
+			"performance.disk.write",
+			bench.Params{"files": "4", "mib": "2", "requests": "1000", "fsync": "random=100"},
+			map[string]float64{"SeqWrite": 512 * request, "SeqRewrite": 512 * request, "RndWrite": (1000 + 4*9) * request},
+		},
+		{
+			"performance.disk.write",
+			bench.Params{"files": "4", "mib": "2", "requests": "1000", "fsync": "never", "existing": "empty"},
+			map[string]float64{"SeqWrite": 512 * request, "SeqRewrite": 512 * request, "RndWrite": 1000 * request},
 		},
 		{
 			"performance.disk.mount",
@@ -201,6 +212,79 @@ func TestDiskValues(t *testing.T) {
 		// sysbench rounds its times to 0.1 ms.
 		if diff := cmp.Diff(tt.want, got, cmpopts.EquateApprox(1e-9, 0.5e-4)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// The syncs are recorded, and the number of older plans still works. Sequential modes of the paper sync only at the end.
+func TestSyncs(t *testing.T) {
+	const write, mount = "performance.disk.write", "performance.disk.mount"
+	for _, tt := range []struct{ name, given, spelled, says string }{
+		{write, "end", "end", "all files once, at the end"},
+		{write, "0", "end", "all files once, at the end"},
+		{write, "every=100", "every=100", "all files after every 100 writes, and at the end"},
+		{write, "100", "every=100", "all files after every 100 writes, and at the end"},
+		{write, "random=50", "random=50", "all files at the end, and at random positions also after every 50 writes"},
+		{write, "never", "never", "none"},
+		{mount, "0", "end", "all files once, at the end"},
+		{mount, "every=7", "every=7", "all files after every 7 writes, and at the end"},
+	} {
+		given := bench.Params{"fsync": tt.given}
+		if resolved, err := find(t, tt.name).Resolve(given, false); err != nil || resolved.Param("fsync") != tt.spelled {
+			t.Errorf("%s with fsync=%s: %v, %v, want %s", tt.name, tt.given, resolved, err, tt.spelled)
+		}
+		if said := ok(t, tt.name, "fake/a", given).Conditions["syncs"]; said != tt.says {
+			t.Errorf("%s with fsync=%s records the syncs %q, want %q", tt.name, tt.given, said, tt.says)
+		}
+	}
+	for name, values := range map[string][]string{
+		write: {"", "always", "every", "every=", "every=0", "every=-1", "every=1000001", "random=", "random=x", "-1", "0.5"},
+		mount: {"random=100"},
+	} {
+		for _, value := range values {
+			if _, err := find(t, name).Resolve(bench.Params{"fsync": value}, false); err == nil || !strings.Contains(err.Error(), "must be end, every=N") {
+				t.Errorf("%s with fsync=%s: %v", name, value, err)
+			}
+		}
+	}
+	for name, want := range map[string]string{write: "random=100", mount: "end"} {
+		if paper, err := find(t, name).Resolve(nil, true); err != nil || paper.Param("fsync") != want {
+			t.Errorf("%s of the paper: %v, %v; want fsync=%s", name, paper, err, want)
+		}
+	}
+}
+
+// An older version recorded the same measurement with other parameters. Both have one cell, so that they are compared.
+func TestOlderParameters(t *testing.T) {
+	for _, tt := range []struct {
+		name, older string
+		given       bench.Params
+	}{
+		{"performance.disk.mount", "files=16 fsync=0 mib=6", nil},
+		{"performance.disk.write", "files=16 fsync=0 mib=8 on=bind requests=10000", nil},
+		{"performance.disk.write", "files=16 fsync=100 mib=8 on=bind requests=10000", bench.Params{"fsync": "100"}},
+		{"performance.memory.total", "access=seq kib=1024 mib=4096 operation=write threads=1", nil},
+		{"performance.memory.minavglatency", "access=seq kib=1024 mib=4096 operation=write threads=1", bench.Params{"mib": "4096"}},
+		{"performance.memory.maxlatency", "access=rnd kib=1024 mib=4096 operation=write threads=2", bench.Params{"mib": "4096", "access": "rnd", "threads": "2"}},
+	} {
+		now, err := find(t, tt.name).Resolve(tt.given, false)
+		got := result.Cell{Benchmark: tt.name, Params: tt.older}.Present().Params
+		if err != nil || got != now.String() {
+			t.Errorf("%s %s is now %s; the same measurement has %s, %v", tt.name, tt.older, got, now, err)
+		}
+	}
+}
+
+// The files are written, or made again without data before each mode that needs them.
+func TestExistingFiles(t *testing.T) {
+	for existing, want := range map[string][]string{
+		"written": {"seqwr", "seqrewr", "rndwr"},
+		"empty":   {"seqwr", "busybox", "busybox", "seqrewr", "busybox", "busybox", "rndwr"},
+	} {
+		l := newDiskHarness(t, "fake/a")
+		trial := l.run(t, "performance.disk.write", bench.Params{"existing": existing})
+		if diff := cmp.Diff(want, l.events); trial.Status != result.OK || diff != "" {
+			t.Errorf("existing=%s: %s because %q (-want +got):\n%s", existing, trial.Status, trial.Reason, diff)
 		}
 	}
 }

@@ -29,6 +29,7 @@ func install(d *fake.Driver) {
 func imitations() map[string]fake.Program {
 	all := map[string]fake.Program{
 		"/usr/bin/sysbench": byFirst(map[string]fake.Program{"fileio": fileio, "cpu": sysbenchCPU, "memory": sysbenchMemory}),
+		"/usr/bin/busybox":  byFirst(map[string]fake.Program{"truncate": busybox}),
 		"/usr/bin/7z":       sevenZip,
 		"/usr/bin/dav1d":    dav1d,
 		"/usr/bin/linpack":  linpack,

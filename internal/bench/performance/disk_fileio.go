@@ -2,16 +2,20 @@ package performance
 
 import (
 	"context"
+	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
 // fileBenchmark completes a benchmark that runs modes of sysbench's fileio.
-func fileBenchmark(b bench.Benchmark, stages func(f workload.FileIO) []stage) bench.Benchmark {
+func fileBenchmark(b bench.Benchmark, stages func(p bench.Params, f workload.FileIO) []stage) bench.Benchmark {
 	b.Image = bench.WorkloadImage
 	return onStorage(b, fileBytes, func(ctx context.Context, t bench.Trial, on storage) (workload.Values, error) {
-		values, err := on.measure(ctx, t, stages(fileIO(t))...)
+		values, err := on.measure(ctx, t, stages(t.Params, fileIO(t))...)
 		if err == nil && t.Has("cache") {
 			on.recordCache(t)
 		}
@@ -35,22 +39,98 @@ func requestsParam() bench.Param {
 	}
 }
 
-// fsyncParam is the parameter for the interval of syncs.
-func fsyncParam() bench.Param {
+// The values of the parameter fsync. Two of them have a number of writes after the sign.
+const (
+	syncEnd    = "end"
+	syncNever  = "never"
+	syncEvery  = "every="
+	syncRandom = "random="
+)
+
+// fsyncParam is the parameter for the syncs, with the value random=N for a benchmark that also writes at random positions.
+func fsyncParam(paper string, random bool) bench.Param {
+	help, forms := "syncs of all files: end once, at the end; every=N also after every N writes; never at no time", "end, every=N or never"
+	if random {
+		help += "; random=N as every=N at random positions and as end in sequence, as sysbench 0.4 did"
+		forms = "end, every=N, random=N or never"
+	}
 	return bench.Param{
-		Name: "fsync", Help: "number of writes between two syncs of all files; 0 syncs only once, at the end",
-		Quick: "0", Paper: "100", Check: bench.IntRange(0, 1_000_000),
+		Name: "fsync", Help: help, Quick: syncEnd, Paper: paper, Present: result.PresentSync,
+		Check: func(v string) error {
+			v = result.PresentSync(v)
+			if _, ok := syncsOf(v); !ok || !random && strings.HasPrefix(v, syncRandom) {
+				return fmt.Errorf("must be %s, with a whole number N from 1 to %d", forms, maxSyncEvery)
+			}
+			return nil
+		},
 	}
 }
 
-// fileIO reads the parameters of the functions above, as far as the benchmark has them.
+const maxSyncEvery = 1_000_000
+
+// syncsOf reads a value of the parameter fsync.
+func syncsOf(v string) (s workload.Syncs, ok bool) {
+	switch v {
+	case syncEnd:
+		return workload.Syncs{End: true}, true
+	case syncNever:
+		return workload.Syncs{}, true
+	}
+	number, every := strings.CutPrefix(v, syncEvery)
+	if !every {
+		if number, s.Random = strings.CutPrefix(v, syncRandom); !s.Random {
+			return workload.Syncs{}, false
+		}
+	}
+	if bench.IntRange(1, maxSyncEvery)(number) != nil {
+		return workload.Syncs{}, false
+	}
+	n, err := strconv.Atoi(number)
+	s.Every, s.End = n, true
+	return s, err == nil
+}
+
+// recordSyncs records the syncs of all modes.
+func recordSyncs(t bench.Trial, s workload.Syncs) {
+	text := "none"
+	switch {
+	case s.Random:
+		text = fmt.Sprintf("all files at the end, and at random positions also after every %d writes", s.Every)
+	case s.Every > 0:
+		text = fmt.Sprintf("all files after every %d writes, and at the end", s.Every)
+	case s.End:
+		text = "all files once, at the end"
+	}
+	t.Condition("syncs", text)
+}
+
+// The values of the parameter existing.
+const (
+	writtenFiles = "written"
+	emptyFiles   = "empty"
+)
+
+// existingParam is the parameter for the content of the files that exist before SeqRewrite and RndWrite.
+//
+// The commands of TouchStone have no prepare, and each ran in a container of its own. But its image must have held the files:
+// sysbench 0.4 fails to read an empty file, and espe's times fit 131072 and 10000 reads of 16 KiB. Nishimura section 4.5 says so,
+// too.
+func existingParam() bench.Param {
+	return bench.Param{
+		Name: "existing", Help: "files that SeqRewrite and RndWrite write to: written by the mode before, or empty: of the same size without data, like the new files of sysbench 0.4 without its prepare",
+		Quick: writtenFiles, Paper: writtenFiles, Check: bench.OneOf(writtenFiles, emptyFiles),
+	}
+}
+
+// fileIO reads the parameters of the functions above, as far as the benchmark has them, and records the syncs.
 func fileIO(t bench.Trial) workload.FileIO {
 	f := workload.FileIO{Files: t.Int("files"), MiB: t.Int("mib")}
 	if t.Has("requests") {
 		f.Requests = t.Int("requests")
 	}
 	if t.Has("fsync") {
-		f.SyncEvery = t.Int("fsync")
+		f.Syncs, _ = syncsOf(t.Param("fsync")) // the check has read it
+		recordSyncs(t, f.Syncs)
 	}
 	return f
 }

@@ -29,7 +29,7 @@ func diskMount() bench.Benchmark {
 		Metrics: metrics,
 		Waits:   []bench.Medium{bench.Disk},
 		Image:   bench.WorkloadImage,
-		Params:  fileParams("6", fsyncParam()),
+		Params:  fileParams("6", fsyncParam(syncEnd, false)),
 		// The trial checks the needs of each other volume when its turn comes.
 		Needs: func(p bench.Params) bench.Needs { return bench.Bind.Needs(fileBytes(p)) },
 		Run: func(ctx context.Context, t bench.Trial) error {

@@ -16,7 +16,7 @@ func diskRead() bench.Benchmark {
 			bench.Seconds("RndRead", "time of the random reads of 16 KiB (espe: FileRndRead)"),
 		},
 		Params: fileParams("8", requestsParam(), bench.OnParam(bench.Bind, bench.Rootfs), bench.CacheParam(bench.Warm, bench.Warm)),
-	}, func(f workload.FileIO) []stage {
+	}, func(_ bench.Params, f workload.FileIO) []stage {
 		return []stage{
 			{Program: f.Prepare()},
 			{Program: f.Run(workload.SeqRead, "SeqRead"), reads: true},

@@ -15,7 +15,7 @@ var base = workload.Tool{
 	Name:     "base",
 	Packages: []string{"base-files", "busybox", "netbase"},
 	Files: []string{
-		"/usr/bin/busybox", "/etc/protocols", "/etc/services", "/usr/lib/os-release", "/etc/debian_version",
+		workload.Busybox, "/etc/protocols", "/etc/services", "/usr/lib/os-release", "/etc/debian_version",
 	},
 	Libraries: []string{"libgcc_s.so.1"},
 }

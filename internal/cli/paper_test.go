@@ -27,39 +27,41 @@ func TestPaperTable(t *testing.T) {
 table 1: Times
   section 1; compared with native
 
-                                                                          a rather
-                                                       bare                   long
-                                                      metal         a      heading
+                                                                               a
+                                                                          rather
+                                                      bare                  long
+                                                     metal         a     heading
 CPU
-    time (s)                                            1.5     10.25[1]         -
-    time of a long name that needs two lines (ms)    1000      < 1            0.75[1]
+    time (s)                                           1.5     10.25[1]        -
+    time of a long name that needs two lines (ms)   1000      < 1           0.75[1]
 
-  rest (%)                                                   84 - 104[2]
+  rest (%)                                                  84 - 104[2]
 
   [1] wrong
   [2] doubtful
   - A note.
   - not measured by Touchstone: rest: no benchmark
 `},
-		{60, `
+		{50, `
 table 1: Times
   section 1; compared with native
 
-                                  bare
-                                 metal         a
+                                 bare
+                                metal         a
 CPU
-    time (s)                       1.5     10.25[1]
-    time of a long name that    1000      < 1
+    time (s)                      1.5     10.25[1]
+    time of a long name that   1000      < 1
       needs two lines (ms)
 
-  rest (%)                              84 - 104[2]
+  rest (%)                             84 - 104[2]
 
-                              a rather
-                                  long
-                               heading
+                                    a
+                               rather
+                                 long
+                              heading
 CPU
-    time (s)                         -
-    time of a long name that      0.75[1]
+    time (s)                        -
+    time of a long name that     0.75[1]
       needs two lines (ms)
 
   rest (%)

@@ -11,14 +11,17 @@ import (
 )
 
 const (
-	// roomyHeading is the width of a column in which a heading need not be broken.
-	roomyHeading = 8
+	// roomyHeading is a width: a shorter heading is not broken.
+	roomyHeading = 7
 	// widestText is the width of a column of texts.
 	widestText = 36
 )
 
-// leastLabel is the width of labels below which a table gets fewer columns and not narrower labels.
-const leastLabel = 34
+// leastLabel is the least width of labels beside all columns, and usualLabel their greatest width if the columns do not fit.
+const (
+	leastLabel = 20
+	usualLabel = 34
+)
 
 // plainNumber matches a printed value whose decimal point is aligned, also with its unit.
 var plainNumber = regexp.MustCompile(`^(?:[<>≤≥≈] )?[0-9,]+((?:\.[0-9]+)?(?: [^ ]+)?)$`)
@@ -38,7 +41,10 @@ func printPaperTable(w io.Writer, width int, t paper.Table) {
 		columns = append(columns, g.column(c))
 		rest -= 2 + columns[c].width
 	}
-	labels := g.wrappedLabels(max(rest, leastLabel))
+	if rest < leastLabel { // the columns continue below
+		rest = usualLabel
+	}
+	labels := g.wrappedLabels(rest)
 	labelWidth := 0
 	for _, lines := range labels {
 		for _, line := range lines {

@@ -40,7 +40,7 @@ type Table struct {
 	Place string `yaml:"place"`
 	// Reference is the target that the study compares the others with. It is empty if the table compares nothing.
 	Reference string `yaml:"reference,omitempty"`
-	// Of describes all cells. Columns and rows have precedence.
+	// Of describes all cells. Columns and rows complete it.
 	Of      Of       `yaml:"of,omitempty"`
 	Columns []Column `yaml:"columns"`
 	Rows    []Row    `yaml:"rows"`
@@ -66,11 +66,11 @@ type Row struct {
 type Cell struct {
 	// Printed is the text of the cell without its unit. It is "" for an empty cell, and "-" if the paper prints that.
 	Printed string `yaml:"printed"`
-	// Flag is set for a value that is wrong or doubtful. It gives the reason and the other place.
+	// Flag is set for a value that is wrong or doubtful. It has the reason, and names the other place.
 	Flag string `yaml:"flag,omitempty"`
 }
 
-// Of describes a value in the words of Touchstone. An empty field is unknown, or set elsewhere.
+// Of describes a value in the words of Touchstone. An empty field is unknown, or another part of the table has it.
 type Of struct {
 	// Arch is the architecture of the study's machine, in Go's words. It is empty for a study with one machine.
 	Arch   string `yaml:"arch,omitempty"`
@@ -93,7 +93,7 @@ type Of struct {
 // Comparison is the relation of a printed value v to the reference.
 type Comparison string
 
-// The comparisons. A rate is a value of which more is better. Its time is its inverse, so Loss also has a meaning for a metric that is a
+// The comparisons. A higher rate is better. Its time is its inverse, so Loss also has a meaning for a metric that is a
 // time: a loss of 20 % is 1 / 0.8 of the reference's time.
 const (
 	Loss       Comparison = "loss"       // in percent: the rate is (1 - v/100) of the reference's rate (wang, equation 1)
@@ -186,7 +186,7 @@ func read(file string) (Paper, error) {
 	return p, nil
 }
 
-// OfCell says what a cell is: the row and the column complete the table. Target and Metric are complete.
+// OfCell describes a cell: the row and the column complete the table. Target and Metric are complete.
 func (t Table) OfCell(row, column int) Of {
 	of := t.Of
 	for _, more := range []Of{t.Columns[column].Of, t.Rows[row].Of} {

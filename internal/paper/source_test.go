@@ -49,8 +49,8 @@ var classes = map[string]string{
 	"set-up":     "the machine, the versions, the parameters and the repetitions",
 }
 
-// papersDir returns the folder with the texts of the papers, which are not part of the project. If nobody names the folder and it does not
-// exist, the test is skipped.
+// papersDir returns the folder with the texts of the papers, which are not part of the project. The test is skipped if the folder
+// has no name and the default does not exist.
 func papersDir(t *testing.T) string {
 	t.Helper()
 	named := os.Getenv("TOUCHSTONE_PAPERS")

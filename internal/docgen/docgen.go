@@ -1,6 +1,6 @@
 // Package docgen generates the parts of docs that repeat the code: docs/cli from the command line's own help, the tables of
-// docs/benchmarks.md from the catalogue, and the table of docs/image.md from the tools of package workload. Its test
-// fails if a page is stale; make gen writes the page again.
+// docs/benchmarks.md from the catalogue, the table of docs/image.md from the tools of package workload, and the tables of docs/papers.md
+// from the published results. Its test fails if a page is stale; make gen writes the page again.
 //
 // A page of the command line is the output of --help, word for word. cobra's own Markdown generator was rejected: it omits
 // the exit codes, turns every aligned table into a paragraph, and adds three modules.
@@ -18,6 +18,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/cli"
+	"github.com/touchstone-bench/touchstone/internal/paper"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
@@ -117,6 +118,39 @@ func Programs(page []byte) ([]byte, error) {
 	return fill(page, "<!-- programs -->\n", w.String())
 }
 
+// Papers returns docs/papers.md with the flags and the notes of the published results.
+func Papers(page []byte) ([]byte, error) {
+	papers, err := paper.All()
+	if err != nil {
+		return nil, err
+	}
+	var flags, notes strings.Builder
+	flags.WriteString("\n| paper | table | row | column | printed | flag |\n|---|---|---|---|---|---|\n")
+	notes.WriteString("\n| paper | table | note |\n|---|---|---|\n")
+	for _, p := range papers {
+		for _, t := range p.Tables {
+			for _, row := range t.Rows {
+				for c, printed := range row.Cells {
+					if printed.Flag != "" {
+						label := strings.TrimPrefix(row.Group+": "+row.Label, ": ")
+						fmt.Fprintf(&flags, "| %s | %s | %s | %s | %s | %s |\n", p.Name, t.Name, text(label), text(t.Columns[c].Heading), text(printed.Printed), text(printed.Flag))
+					}
+				}
+			}
+			for _, note := range t.Notes {
+				fmt.Fprintf(&notes, "| %s | %s | %s |\n", p.Name, t.Name, text(note))
+			}
+		}
+	}
+	flags.WriteString("\n")
+	notes.WriteString("\n")
+	page, err = fill(page, "<!-- flags -->\n", flags.String())
+	if err != nil {
+		return nil, err
+	}
+	return fill(page, "<!-- notes -->\n", notes.String())
+}
+
 // fill returns a page with a text between a mark and the next end.
 func fill(page []byte, mark, text string) ([]byte, error) {
 	const end = "<!-- end -->"
@@ -165,6 +199,11 @@ func table(b bench.Benchmark) string {
 	}
 	w.WriteString("\n")
 	return w.String()
+}
+
+// text escapes a text that is no Markdown.
+func text(s string) string {
+	return strings.NewReplacer("_", `\_`, "*", `\*`, "<", "&lt;").Replace(cell(s))
 }
 
 // cell escapes the characters that would end a cell.

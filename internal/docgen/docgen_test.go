@@ -44,7 +44,9 @@ func TestCommandPagesAreFresh(t *testing.T) {
 }
 
 func TestTablesAreFresh(t *testing.T) {
-	for name, generate := range map[string]func([]byte) ([]byte, error){"benchmarks.md": docgen.Benchmarks, "image.md": docgen.Programs} {
+	for name, generate := range map[string]func([]byte) ([]byte, error){
+		"benchmarks.md": docgen.Benchmarks, "image.md": docgen.Programs, "papers.md": docgen.Papers,
+	} {
 		file := filepath.Join(docs, name)
 		page, err := os.ReadFile(file)
 		if err != nil {
@@ -58,6 +60,11 @@ func TestTablesAreFresh(t *testing.T) {
 	}
 	if _, err := docgen.Programs([]byte("a page")); err == nil {
 		t.Error("a page without a place for the programs is accepted")
+	}
+	for _, page := range []string{"a page", "<!-- flags -->\n<!-- end -->\n"} {
+		if _, err := docgen.Papers([]byte(page)); err == nil {
+			t.Errorf("%q has no place for the flags or the notes and is accepted", page)
+		}
 	}
 }
 

@@ -14,7 +14,9 @@ import (
 // A cell has a flag exactly if it contradicts another place of its study. The checks compute all values that a study derives from its own
 // tables.
 func TestContradictionsAreFlagged(t *testing.T) {
-	for name, check := range map[string]func(*checker){"nishimura": checkNishimura, "sateri": checkSateri} {
+	for name, check := range map[string]func(*checker){
+		"espe": checkEspe, "nishimura": checkNishimura, "sateri": checkSateri, "wang": checkWang,
+	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Load(name)
 			if err != nil {

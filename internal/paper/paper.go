@@ -40,6 +40,8 @@ type Table struct {
 	Place string `yaml:"place"`
 	// Reference is the target that the study compares the others with. It is empty if the table compares nothing.
 	Reference string `yaml:"reference,omitempty"`
+	// Arch is the architecture of the machine, in the spelling of Go: "arm64". It is empty for a study of one architecture.
+	Arch string `yaml:"arch,omitempty"`
 	// Of describes all cells. Columns and rows complete it.
 	Of      Of       `yaml:"of,omitempty"`
 	Columns []Column `yaml:"columns"`
@@ -115,10 +117,16 @@ type Claim struct {
 	// Targets are compared with each of Others.
 	Targets []string `yaml:"targets"`
 	Others  []string `yaml:"others"`
+	// Pairs are further comparisons, of the first target with the second one.
+	Pairs [][2]string `yaml:"pairs,omitempty"`
 	// Relation is the stated relation of Targets to Others.
 	Relation Relation `yaml:"relation"`
 	// Margin is a factor, at least 1: "better" and "worse" mean by at least this factor, "similar" means by at most this factor.
 	Margin float64 `yaml:"margin"`
+	// Note says how the margin follows from the words and numbers of the study.
+	Note string `yaml:"note,omitempty"`
+	// Arch is the only architecture that the claim is about, in the spelling of Go: "amd64". It is empty for a claim about all.
+	Arch string `yaml:"arch,omitempty"`
 }
 
 // Relation is the stated relation between two values. Better and worse follow the direction of the metric.
@@ -183,7 +191,8 @@ func read(file string) (Paper, error) {
 	if err := yaml.UnmarshalWithOptions(text, &p, yaml.Strict()); err != nil {
 		return Paper{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return p, nil
+	p.Claims, err = readClaims(file)
+	return p, err
 }
 
 // OfCell describes a cell: the row and the column complete the table. Target and Metric are complete.

@@ -1,0 +1,57 @@
+package paper
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/goccy/go-yaml"
+)
+
+// The files below claims have the claims of each study. They are the statements of its abstract, results and conclusions that a
+// comparison of two targets can test. A claim about Kata Containers stands alone, because few machines have them.
+//
+// A margin follows from the study:
+//
+//   - A statement of order, such as "faster", has the margin 1.
+//   - A stated bound, such as "at least", is the margin.
+//   - For another stated or printed factor below 10 the margin is the square root of the smallest printed one. That is halfway between no
+//     difference and the study's difference, because a factor itself depends on the machine.
+//   - For a factor of 10 or more the margin is 10: the order of magnitude.
+//   - For "similar" it is the largest printed factor between these targets, rounded up to a multiple of 0.05. It is 1.05 without a
+//     printed one.
+//
+//go:embed claims/*.yaml
+var claimFiles embed.FS
+
+// readClaims reads the claims of a study, which may have none.
+func readClaims(file string) ([]Claim, error) {
+	name := path.Join("claims", file)
+	text, err := claimFiles.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Claims []Claim `yaml:"claims"`
+	}
+	if err := yaml.UnmarshalWithOptions(text, &list, yaml.Strict()); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return list.Claims, nil
+}
+
+// Compared lists the comparisons of a claim for each of its values: a target and the other target.
+func (c Claim) Compared() [][2]string {
+	var all [][2]string
+	for _, target := range c.Targets {
+		for _, other := range c.Others {
+			all = append(all, [2]string{target, other})
+		}
+	}
+	return append(all, c.Pairs...)
+}

@@ -1,0 +1,81 @@
+package paper
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// TestClaims checks that each claim is about existing benchmarks, metrics, parameters and targets, and that its margin has a reason.
+func TestClaims(t *testing.T) {
+	for _, file := range []string{"espe.yaml", "nishimura.yaml", "wang.yaml", "sateri.yaml"} {
+		claims, err := readClaims(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(claims) < 10 {
+			t.Errorf("%s has %d claims, want at least 10", file, len(claims))
+		}
+		known := map[string]bool{}
+		for _, c := range claims {
+			if known[c.Name] {
+				t.Errorf("%s: two claims are named %s", file, c.Name)
+			}
+			known[c.Name] = true
+			if problem := problemOf(c); problem != "" {
+				t.Errorf("%s: claim %s %s", file, c.Name, problem)
+			}
+		}
+	}
+}
+
+func problemOf(c Claim) string {
+	switch {
+	case c.Text == "" || c.Place == "" || len(c.Of) == 0 || len(c.Compared()) == 0:
+		return "has no text, place, value or target"
+	case !slices.Contains([]Relation{Better, Worse, Similar}, c.Relation):
+		return "has the unknown relation " + string(c.Relation)
+	case c.Margin < 1:
+		return "has a margin below 1"
+	case c.Margin > 1 && c.Note == "":
+		return "has a margin without a note"
+	case c.Arch != "" && c.Arch != "amd64" && c.Arch != "arm64":
+		return "is about the unknown architecture " + c.Arch
+	}
+	for _, pair := range c.Compared() {
+		for _, name := range pair {
+			if _, err := target.Parse(name); err != nil {
+				return err.Error()
+			}
+		}
+	}
+	for _, of := range c.Of {
+		b, known := catalogue.Catalogue{}.Lookup(of.Benchmark)
+		if !known {
+			return "names the unknown benchmark " + of.Benchmark
+		}
+		if _, err := b.Resolve(of.Params, false); err != nil {
+			return err.Error()
+		}
+		at := slices.IndexFunc(b.Monitored().Metrics, func(m result.Metric) bool { return m.Name == of.Metric })
+		switch {
+		case of.Unmeasured != "":
+		case at < 0:
+			return "names the unknown metric " + of.Metric
+		case at < len(b.Metrics) && b.Metrics[at].DerivedFrom != "":
+			return "names the derived metric " + of.Metric + ", which has no ratio"
+		}
+	}
+	return ""
+}
+
+func TestCompared(t *testing.T) {
+	c := Claim{Targets: []string{"a", "b"}, Others: []string{"c", "d"}, Pairs: [][2]string{{"e", "f"}}}
+	want := [][2]string{{"a", "c"}, {"a", "d"}, {"b", "c"}, {"b", "d"}, {"e", "f"}}
+	if got := c.Compared(); !slices.Equal(got, want) {
+		t.Errorf("the comparisons are %v, want %v", got, want)
+	}
+}

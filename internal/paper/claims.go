@@ -26,23 +26,25 @@ import (
 //go:embed claims/*.yaml
 var claimFiles embed.FS
 
-// readClaims reads the claims of a study, which may have none.
-func readClaims(file string) ([]Claim, error) {
+// readClaims reads the claims and the figures of a study, which may have none.
+func (p *Paper) readClaims(file string) error {
 	name := path.Join("claims", file)
 	text, err := claimFiles.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var list struct {
-		Claims []Claim `yaml:"claims"`
+		Claims  []Claim  `yaml:"claims"`
+		Figures []Figure `yaml:"figures"`
 	}
 	if err := yaml.UnmarshalWithOptions(text, &list, yaml.Strict()); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	return list.Claims, nil
+	p.Claims, p.Figures = list.Claims, list.Figures
+	return nil
 }
 
 // Compared lists the comparisons of a claim for each of its values: a target and the other target.

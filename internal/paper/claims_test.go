@@ -12,15 +12,21 @@ import (
 // TestClaims checks that each claim is about existing benchmarks, metrics, parameters and targets, and that its margin has a reason.
 func TestClaims(t *testing.T) {
 	for _, file := range []string{"espe.yaml", "nishimura.yaml", "wang.yaml", "sateri.yaml"} {
-		claims, err := readClaims(file)
-		if err != nil {
+		var p Paper
+		if err := p.readClaims(file); err != nil {
 			t.Fatal(err)
 		}
-		if len(claims) < 10 {
-			t.Errorf("%s has %d claims, want at least 10", file, len(claims))
+		if len(p.Claims) < 10 {
+			t.Errorf("%s has %d claims, want at least 10", file, len(p.Claims))
 		}
 		known := map[string]bool{}
-		for _, c := range claims {
+		for _, f := range p.Figures {
+			if problem := problemOfValues(f.Of); known[f.Name] || f.Title == "" || len(f.Of) == 0 || problem != "" {
+				t.Errorf("%s: %s has no title, values or name of its own, or %s", file, f.Name, problem)
+			}
+			known[f.Name] = true
+		}
+		for _, c := range p.Claims {
 			if known[c.Name] {
 				t.Errorf("%s: two claims are named %s", file, c.Name)
 			}
@@ -53,6 +59,17 @@ func problemOf(c Claim) string {
 		}
 	}
 	for _, of := range c.Of {
+		b, _ := catalogue.Catalogue{}.Lookup(of.Benchmark)
+		at := slices.IndexFunc(b.Metrics, func(m result.Metric) bool { return m.Name == of.Metric })
+		if at >= 0 && b.Metrics[at].DerivedFrom != "" {
+			return "names the derived metric " + of.Metric + ", which has no ratio"
+		}
+	}
+	return problemOfValues(c.Of)
+}
+
+func problemOfValues(values []Of) string {
+	for _, of := range values {
 		b, known := catalogue.Catalogue{}.Lookup(of.Benchmark)
 		if !known {
 			return "names the unknown benchmark " + of.Benchmark
@@ -60,13 +77,9 @@ func problemOf(c Claim) string {
 		if _, err := b.Resolve(of.Params, false); err != nil {
 			return err.Error()
 		}
-		at := slices.IndexFunc(b.Monitored().Metrics, func(m result.Metric) bool { return m.Name == of.Metric })
-		switch {
-		case of.Unmeasured != "":
-		case at < 0:
+		has := slices.ContainsFunc(b.Monitored().Metrics, func(m result.Metric) bool { return m.Name == of.Metric })
+		if !has && of.Unmeasured == "" {
 			return "names the unknown metric " + of.Metric
-		case at < len(b.Metrics) && b.Metrics[at].DerivedFrom != "":
-			return "names the derived metric " + of.Metric + ", which has no ratio"
 		}
 	}
 	return ""

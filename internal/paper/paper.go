@@ -28,6 +28,18 @@ type Paper struct {
 	Year    int     `yaml:"year"`
 	Tables  []Table `yaml:"tables"`
 	Claims  []Claim `yaml:"claims"`
+	// Figures are those without printed values.
+	Figures []Figure `yaml:"figures,omitempty"`
+}
+
+// Figure is a figure that can be drawn again from values of Touchstone.
+type Figure struct {
+	// Name is unique in its paper: "figure 13".
+	Name string `yaml:"name"`
+	// Title is the printed caption.
+	Title string `yaml:"title"`
+	// Of has the benchmark, the metric and the parameters of each plot.
+	Of []Of `yaml:"of"`
 }
 
 // Table is a printed table, or a group of numbers of the text in the form of a table.
@@ -191,8 +203,7 @@ func read(file string) (Paper, error) {
 	if err := yaml.UnmarshalWithOptions(text, &p, yaml.Strict()); err != nil {
 		return Paper{}, fmt.Errorf("%s: %w", name, err)
 	}
-	p.Claims, err = readClaims(file)
-	return p, err
+	return p, p.readClaims(file)
 }
 
 // OfCell describes a cell: the row and the column complete the table. Target and Metric are complete.

@@ -158,7 +158,7 @@ func (r *Report) lack(b *Benchmark, row *Row, run int) (brief, full string) {
 	case at < 0:
 		return "not run", "the run has no such target"
 	case section == nil:
-		return "not run", of.without(b.Title())
+		return "not run", of.Without(b.Title())
 	case section.outcome(row.Target) == nil:
 		return "not available", of.Targets[at].Unavailable
 	default:
@@ -174,8 +174,8 @@ func (r *Report) lack(b *Benchmark, row *Row, run int) (brief, full string) {
 	}
 }
 
-// without gives the reason why a run has no section of a benchmark.
-func (r *Run) without(title string) string {
+// Without gives the reason why a run has no section of a benchmark.
+func (r *Run) Without(title string) string {
 	for _, u := range r.Unmeasured {
 		if !slices.Contains(u.Benchmarks, title) {
 			continue

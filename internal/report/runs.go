@@ -259,7 +259,7 @@ func (r *Report) covered(k Key, run int) Covered {
 		}
 		return c
 	}
-	return Covered{Reason: r.Runs[run].without(k.Title())}
+	return Covered{Reason: r.Runs[run].Without(k.Title())}
 }
 
 // Unmeasured is benchmarks that every target skipped for the same reasons.

@@ -1,0 +1,197 @@
+package reproduce
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/paper"
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// Verdict is the result of a claim or of one of its comparisons.
+type Verdict string
+
+// The verdicts. The package comment has their conditions.
+const (
+	Agrees      Verdict = "agrees"
+	Disagrees   Verdict = "disagrees"
+	CannotTell  Verdict = "cannot tell"
+	NotMeasured Verdict = "not measured"
+)
+
+// Verdicts lists the verdicts in display order.
+func Verdicts() []Verdict { return []Verdict{Agrees, Disagrees, CannotTell, NotMeasured} }
+
+// Claim is a claim with its verdict.
+type Claim struct {
+	paper.Claim
+	Verdict Verdict
+	// Reason explains the verdict. It is empty if all comparisons agree.
+	Reason      string
+	Comparisons []Comparison
+}
+
+// Comparison is a target against another one on one value.
+type Comparison struct {
+	Of            paper.Of
+	Target, Other string
+	// Metric is the zero value if nothing was measured.
+	Metric result.Metric
+	// Compared is nil if it was not measured.
+	Compared *stats.Comparison
+	Verdict  Verdict
+	// Reason explains the verdicts cannot tell and not measured.
+	Reason string
+}
+
+// Title names the value of a comparison: "performance.cpu.time TotalTime, threads=4".
+func Title(of paper.Of) string {
+	title := strings.TrimSpace(of.Benchmark + " " + of.Metric)
+	var params []string
+	for name, value := range of.Params {
+		params = append(params, name+"="+value)
+	}
+	slices.Sort(params)
+	if params != nil {
+		title += ", " + strings.Join(params, " ")
+	}
+	return title
+}
+
+// Ratio spells the ratio of the comparison with its interval: "3.20 × slower (3.10 to 3.30)". It is [report.None] if it was not measured.
+func (c *Comparison) Ratio() string {
+	if c.Compared == nil {
+		return report.None
+	}
+	text := report.FactorOf(c.Compared, c.Metric)
+	if interval := report.FactorInterval(c.Compared); interval != report.None {
+		text += " (" + interval + ")"
+	}
+	return text
+}
+
+// Stated spells the relation of a claim: "better by at least 1.41 ×".
+func (c *Claim) Stated() string {
+	margin := report.Number(c.Margin) + " ×"
+	switch {
+	case c.Relation == paper.Similar:
+		return "similar, within " + margin
+	case c.Margin == 1:
+		return string(c.Relation)
+	default:
+		return string(c.Relation) + " by at least " + margin
+	}
+}
+
+// claim compares the targets of a claim.
+func (s *source) claim(c paper.Claim) Claim {
+	out := Claim{Claim: c}
+	for _, of := range c.Of {
+		for _, pair := range c.Compared() {
+			out.Comparisons = append(out.Comparisons, s.compare(c, of, pair[0], pair[1]))
+		}
+	}
+	out.judge()
+	return out
+}
+
+func (s *source) compare(c paper.Claim, of paper.Of, target, other string) Comparison {
+	out := Comparison{Of: of, Target: target, Other: other, Verdict: NotMeasured}
+	if reason := s.otherArch(c.Arch); reason != "" {
+		out.Reason = reason
+		return out
+	}
+	m := s.measure(of, target, other)
+	out.Reason = cmp.Or(m.lack, m.lackRatio)
+	if out.Reason != "" {
+		return out
+	}
+	out.Metric, out.Compared = m.metric, m.Comparison
+	out.Verdict, out.Reason = judge(c, m.metric, *m.Comparison, m.Emulated)
+	return out
+}
+
+// otherArch is the reason why a value of an architecture is not compared with these runs. It is empty if it is.
+func (s *source) otherArch(arch string) string {
+	if here := s.runs[0].Host.Arch; arch != "" && arch != here {
+		return fmt.Sprintf("the study measured it on %s, and this machine is %s", arch, here)
+	}
+	return ""
+}
+
+// judge gives the verdict of one comparison, and a reason if it cannot tell.
+func judge(c paper.Claim, m result.Metric, k stats.Comparison, emulated bool) (Verdict, string) {
+	switch {
+	case emulated:
+		return CannotTell, "the CPU is emulated, or may be"
+	case k.Verdict == stats.NotComparable:
+		return CannotTell, "a value is not above zero"
+	case k.CI == nil:
+		return CannotTell, fmt.Sprintf("an interval needs %d blocks with both targets, and there are %d", stats.MinSamples, k.N)
+	}
+	// The interval in the direction of the claim: above 1 if the claimed side is ahead.
+	lo, hi := k.CI.Lo, k.CI.Hi
+	if (c.Relation == paper.Worse) == (m.Better == result.Higher) {
+		lo, hi = 1/hi, 1/lo
+	}
+	agrees := lo >= c.Margin && lo > 1
+	disagrees := hi < c.Margin || hi <= 1
+	if c.Relation == paper.Similar {
+		agrees = lo >= 1/c.Margin && hi <= c.Margin
+		disagrees = hi < 1/c.Margin || lo > c.Margin
+	}
+	if lost := lostBy(m, k); (agrees || disagrees) && lost != "" {
+		return CannotTell, lost
+	}
+	switch {
+	case agrees:
+		return Agrees, ""
+	case disagrees:
+		return Disagrees, ""
+	}
+	return CannotTell, "the interval includes the margin"
+}
+
+// lostBy names the lost trials of the side that looks better. Trials are not lost by chance: a slow one exceeds a limit and a fast one does not.
+func lostBy(m result.Metric, k stats.Comparison) string {
+	share, side := k.Lost.Baseline, "other target"
+	if (k.Ratio > 1) == (m.Better == result.Higher) {
+		share, side = k.Lost.Other, "target"
+	}
+	if share <= stats.MostLost {
+		return ""
+	}
+	return fmt.Sprintf("the %s looks better and has lost %s of its trials", side, report.Percent(share))
+}
+
+// judge combines the verdicts of the comparisons.
+func (c *Claim) judge() {
+	counts := map[Verdict]int{}
+	var reasons []string
+	for _, one := range c.Comparisons {
+		counts[one.Verdict]++
+		if one.Reason != "" && !slices.Contains(reasons, one.Reason) {
+			reasons = append(reasons, one.Reason)
+		}
+	}
+	all := len(c.Comparisons)
+	of := func(v Verdict) string { return fmt.Sprintf("%d of %d comparisons", counts[v], all) }
+	switch {
+	case counts[Agrees] == all:
+		c.Verdict = Agrees
+	case counts[NotMeasured] == all:
+		c.Verdict, c.Reason = NotMeasured, strings.Join(reasons, "; ")
+	case counts[Disagrees] == all:
+		c.Verdict = Disagrees
+	case counts[Disagrees] > 0:
+		c.Verdict, c.Reason = Disagrees, of(Disagrees)+" disagree, "+fmt.Sprint(counts[Agrees])+" agree"
+	case counts[CannotTell] == all:
+		c.Verdict, c.Reason = CannotTell, strings.Join(reasons, "; ")
+	default:
+		c.Verdict, c.Reason = CannotTell, of(Agrees)+" agree; "+strings.Join(reasons, "; ")
+	}
+}

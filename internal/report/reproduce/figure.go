@@ -1,0 +1,58 @@
+package reproduce
+
+import (
+	"slices"
+
+	"github.com/touchstone-bench/touchstone/internal/paper"
+	"github.com/touchstone-bench/touchstone/internal/report"
+)
+
+// Figure is a figure of the paper without printed values, from the values of the runs alone.
+type Figure struct {
+	paper.Figure
+	// Metrics are the metrics of the figure that were measured, on all targets of a run.
+	Metrics []report.Metric
+	// Reason is the reason why nothing of it was measured. It is empty if something was.
+	Reason string
+}
+
+func (s *source) figure(f paper.Figure) Figure {
+	out := Figure{Figure: f}
+	for _, of := range f.Of {
+		if m, reason := s.metric(of); reason == "" {
+			out.Metrics = append(out.Metrics, *m)
+		} else if out.Reason == "" {
+			out.Reason = reason
+		}
+	}
+	if out.Metrics != nil {
+		out.Reason = ""
+	}
+	return out
+}
+
+// metric is a metric with all targets of the run that measured it, or the reason why no run did.
+func (s *source) metric(of paper.Of) (*report.Metric, string) {
+	if of.Unmeasured != "" {
+		return nil, of.Unmeasured
+	}
+	key, has := s.key(of)
+	if !has {
+		return nil, "no run of this plan has " + of.Benchmark
+	}
+	reason := ""
+	for i := range s.runs {
+		r := s.view(i, key.Name, s.runs[i].Baseline)
+		all := r.Benchmarks()
+		at := slices.IndexFunc(all, func(b *report.Benchmark) bool { return b.Key == key })
+		if at < 0 {
+			reason = r.Runs[0].Without(key.Title())
+			continue
+		}
+		if m := slices.IndexFunc(all[at].Metrics, func(m report.Metric) bool { return m.Name == of.Metric }); m >= 0 {
+			return &all[at].Metrics[m], ""
+		}
+		reason = "not recorded: " + of.Metric + " of " + key.Title()
+	}
+	return nil, reason
+}

@@ -1,0 +1,292 @@
+// Package reproduce compares the runs of a paper's plan with the paper: its claims, its tables and its figures. It is a model for layout
+// like package report, and computes from runs without input or output.
+//
+// The comparison that survives a change of the machine is the ratio to the reference of the paper. A ratio and its interval are those of
+// package report, paired by block: there are no statistics of this package's own. A claim compares two targets, so each of them is
+// the baseline of a report in turn.
+//
+// # Verdicts
+//
+// A claim states that targets are better or worse than others by at least a factor, the margin, or similar up to a factor. One comparison
+// agrees if the 95 % interval of its ratio is wholly on the claimed side of the margin. It disagrees if the interval is wholly on the other
+// side. Otherwise it cannot tell. A claim of several comparisons disagrees if one of them does, and agrees only if all of them do.
+//
+// There is no verdict in three cases, which are cannot tell: an interval needs more blocks, the metric depends on the speed of an emulated
+// CPU, or the side that looks better has lost trials. A comparison without a value is not measured, with the reason.
+//
+// The intervals of the claims are not adjusted for their number. Of twenty claims whose true ratio is exactly the margin, about one gets a
+// verdict by chance.
+package reproduce
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/paper"
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// Run is a run of the paper's plan, with its report.
+type Run struct {
+	Run    result.Run
+	Report report.Report
+}
+
+// Options describe what was to be measured.
+type Options struct {
+	// Work are the benchmarks of the plans, in their order. A value of the paper is compared with the first one that it fits.
+	Work []report.Key
+	// Table restricts the result to a table of the paper. It is empty for all.
+	Table string
+	// Quick is set if the plans have quick parameters.
+	Quick bool
+}
+
+// Reproduction is the comparison of a paper with the runs of its plans.
+type Reproduction struct {
+	Paper paper.Paper
+	Options
+	// Runs are the reports of the runs, in the order of the plans.
+	Runs   []report.Report
+	Claims []Claim
+	// Omitted counts the claims about benchmarks that Table does not need.
+	Omitted int
+	Tables  []Table
+	Figures []Figure
+}
+
+// New compares a paper with at least one run.
+func New(p paper.Paper, runs []Run, o Options) *Reproduction {
+	s := source{work: o.Work, views: map[view]*report.Report{}}
+	r := &Reproduction{Paper: p, Options: o}
+	for _, run := range runs {
+		s.runs = append(s.runs, run.Run)
+		r.Runs = append(r.Runs, run.Report)
+	}
+	for _, c := range p.Claims {
+		if o.Table != "" && !s.any(c.Of) {
+			r.Omitted++
+			continue
+		}
+		r.Claims = append(r.Claims, s.claim(c))
+	}
+	for i := range p.Tables {
+		if o.Table == "" || p.Tables[i].Name == o.Table {
+			r.Tables = append(r.Tables, s.table(&p.Tables[i]))
+		}
+	}
+	if o.Table == "" {
+		for _, f := range p.Figures {
+			r.Figures = append(r.Figures, s.figure(f))
+		}
+	}
+	return r
+}
+
+// Counts are the numbers of claims by verdict.
+func (r *Reproduction) Counts() map[Verdict]int {
+	counts := map[Verdict]int{}
+	for _, c := range r.Claims {
+		counts[c.Verdict]++
+	}
+	return counts
+}
+
+// Emulation is the note about emulated CPUs, empty without one.
+func (r *Reproduction) Emulation() string {
+	for i := range r.Runs {
+		if e := r.Runs[i].Emulation(); e != nil {
+			return e.Note
+		}
+	}
+	return ""
+}
+
+// source finds values of the paper in the runs.
+type source struct {
+	runs  []result.Run
+	work  []report.Key
+	views map[view]*report.Report
+}
+
+// view is a benchmark of a run compared with a baseline.
+type view struct {
+	run                 int
+	benchmark, baseline string
+}
+
+// view is the report of one benchmark of a run, compared with a baseline.
+func (s *source) view(run int, benchmark, baseline string) *report.Report {
+	v := view{run, benchmark, baseline}
+	if s.views[v] == nil {
+		only := s.runs[run]
+		only.Baseline = baseline
+		only.Trials = slices.DeleteFunc(slices.Clone(only.Trials), func(t result.Trial) bool { return t.Benchmark != benchmark })
+		made := report.New([]result.Run{only}, report.Options{})
+		s.views[v] = &made
+	}
+	return s.views[v]
+}
+
+// key is the benchmark of a value. It reports false if no plan has it.
+func (s *source) key(of paper.Of) (report.Key, bool) {
+	at := slices.IndexFunc(s.work, func(k report.Key) bool { return k.Name == of.Benchmark && fits(of.Params, k.Params) })
+	if at < 0 {
+		return report.Key{}, false
+	}
+	return s.work[at], true
+}
+
+// fits reports whether the spelled parameters contain all of some parameters.
+func fits(some map[string]string, params string) bool {
+	all := strings.Fields(params)
+	for name, value := range some {
+		if !slices.Contains(all, name+"="+value) {
+			return false
+		}
+	}
+	return true
+}
+
+// any reports whether a plan has the benchmark of some value.
+func (s *source) any(values []paper.Of) bool {
+	return slices.ContainsFunc(values, func(of paper.Of) bool {
+		_, has := s.key(of)
+		return has
+	})
+}
+
+// measured is a value of a target with its comparison.
+type measured struct {
+	report.Cell
+	metric result.Metric
+	// lack is the reason for a missing value. lackRatio is the reason for a missing ratio. Both are empty without a lack.
+	lack, lackRatio string
+}
+
+// measure finds the value of a target, compared with another target. Without other the value has no comparison.
+func (s *source) measure(of paper.Of, target, other string) measured {
+	found := measured{lack: "the run has no target " + target}
+	if of.Unmeasured != "" {
+		found.lack = of.Unmeasured
+		return found
+	}
+	key, has := s.key(of)
+	if !has {
+		found.lack = "no run of this plan has " + of.Benchmark
+		if of.Benchmark == "" {
+			found.lack = "Touchstone has no benchmark for it"
+		}
+		return found
+	}
+	for i := range s.runs {
+		has := func(name string) bool {
+			return slices.ContainsFunc(s.runs[i].Targets, func(t result.Target) bool { return t.Name == name })
+		}
+		if !has(target) {
+			continue
+		}
+		with, lack := other, ""
+		if other != "" && !has(other) {
+			with, lack = "", "the run has no target "+other
+		}
+		m := s.inRun(i, key, of, target, with)
+		if lack != "" && m.lack == "" {
+			m.lackRatio = lack
+		}
+		found = m
+		if m.lack == "" && m.lackRatio == "" {
+			break
+		}
+	}
+	return found
+}
+
+// inRun finds the value of a target in a run that has the target.
+func (s *source) inRun(run int, key report.Key, of paper.Of, target, other string) measured {
+	r := s.view(run, key.Name, other)
+	for _, t := range r.Runs[0].Targets {
+		if t.Name == target && t.Unavailable != "" {
+			return measured{lack: target + " is not available: " + t.Unavailable}
+		}
+	}
+	all := r.Benchmarks()
+	at := slices.IndexFunc(all, func(b *report.Benchmark) bool { return b.Key == key })
+	if at < 0 {
+		return measured{lack: r.Runs[0].Without(key.Title())}
+	}
+	b := all[at]
+	section := b.Sections[0]
+	for i := range b.Metrics {
+		m := &b.Metrics[i]
+		if m.Name != of.Metric {
+			continue
+		}
+		found := measured{metric: m.Metric, lack: "not recorded on " + target}
+		for n := range m.Rows {
+			if m.Rows[n].Target != target {
+				continue
+			}
+			found.Cell, found.lack = m.Rows[n].Cells[0], ""
+			if found.Summary == nil {
+				found.lack = target + ": " + found.Reason
+			}
+		}
+		switch {
+		case found.lack != "" || other == "" || target == other:
+		case section.Baseline != other:
+			found.Comparison = nil
+			found.lackRatio = s.lackOf(run, key, of, other)
+		case m.DerivedFrom != "":
+			if from := s.inRun(run, key, derived(of, m.DerivedFrom), target, other); proportional(b, m) {
+				found.Comparison, found.Emulated = from.Comparison, from.Emulated
+			} else {
+				found.lackRatio = m.Name + " is derived from " + m.DerivedFrom + ", and has no ratio"
+			}
+		case found.Comparison == nil:
+			found.lackRatio = "no ratio, because " + m.WhyUnbased(other)
+		}
+		return found
+	}
+	return measured{lack: "not recorded: " + of.Metric + " of " + key.Title()}
+}
+
+// lackOf is the reason why a target has no value.
+func (s *source) lackOf(run int, key report.Key, of paper.Of, target string) string {
+	if m := s.inRun(run, key, of, target, ""); m.lack != "" {
+		return m.lack
+	}
+	return target + " has no value"
+}
+
+// derived is the value with another metric.
+func derived(of paper.Of, metric string) paper.Of {
+	of.Metric = metric
+	return of
+}
+
+// proportional reports whether a derived metric is a multiple of its source on all targets, such as an index. Its ratios are then those of
+// the source.
+func proportional(b *report.Benchmark, m *report.Metric) bool {
+	const tolerance = 1e-9
+	at := slices.IndexFunc(b.Metrics, func(o report.Metric) bool { return o.Name == m.DerivedFrom })
+	if at < 0 {
+		return false
+	}
+	factor := 0.0
+	for i := range m.Rows {
+		value, from := m.Rows[i].Cells[0].Summary, b.Metrics[at].Rows[i].Cells[0].Summary
+		if value == nil || from == nil {
+			continue
+		}
+		f := value.Median / from.Median
+		if factor == 0 {
+			factor = f
+		}
+		if !(f > factor*(1-tolerance) && f < factor*(1+tolerance)) { // false for NaN
+			return false
+		}
+	}
+	return factor > 0
+}

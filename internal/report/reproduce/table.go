@@ -1,0 +1,147 @@
+package reproduce
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/touchstone-bench/touchstone/internal/paper"
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// Table is a table of the paper, with the values of the runs beside the printed ones.
+type Table struct {
+	*paper.Table
+	// Cells are by row and column.
+	Cells [][]Cell
+	// Reason is the reason why nothing of the table was measured. It is empty if something was.
+	Reason string
+}
+
+// Cell is a printed value beside ours.
+type Cell struct {
+	paper.Cell
+	Of paper.Of
+	// Published is the printed ratio to the reference of the table. It is NaN without one.
+	Published float64
+	// Reference is set for a value of the reference.
+	Reference bool
+	Metric    result.Metric
+	// Ours is nil if it was not measured. Reason says why.
+	Ours   *stats.Summary
+	Reason string
+	// Ratio is our ratio to the reference, nil without one. WhyNoRatio says why.
+	Ratio      *stats.Comparison
+	WhyNoRatio string
+	// Emulated is set if the value depends on the speed of an emulated CPU.
+	Emulated bool
+}
+
+// Value spells our value: "21.3 ± 0.42 ms". It is [report.None] if it was not measured.
+func (c *Cell) Value() string { return report.Median(c.Ours, c.Metric.Unit) }
+
+// OurRatio spells our ratio to the reference with its interval: "3.20 (3.10 to 3.30)". It is empty without one.
+func (c *Cell) OurRatio() string {
+	if c.Ratio == nil || math.IsNaN(c.Ratio.Ratio) {
+		return ""
+	}
+	text := report.Number(c.Ratio.Ratio)
+	if ci := c.Ratio.CI; ci != nil {
+		text += " (" + report.Number(ci.Lo) + " to " + report.Number(ci.Hi) + ")"
+	}
+	return text
+}
+
+// PublishedRatio spells the paper's own ratio. It is empty without one.
+func (c *Cell) PublishedRatio() string {
+	if math.IsNaN(c.Published) {
+		return ""
+	}
+	return report.Number(c.Published)
+}
+
+// table compares a table with the runs.
+func (s *source) table(t *paper.Table) Table {
+	out := Table{Table: t}
+	reason, any := "", false
+	for row := range t.Rows {
+		var cells []Cell
+		for column := range t.Rows[row].Cells {
+			c := s.cell(t, row, column)
+			any = any || c.Ours != nil
+			reason = cmp.Or(reason, c.Reason)
+			cells = append(cells, c)
+		}
+		out.Cells = append(out.Cells, cells)
+	}
+	if !any {
+		out.Reason = reason
+	}
+	return out
+}
+
+func (s *source) cell(t *paper.Table, row, column int) Cell {
+	of := t.OfCell(row, column)
+	c := Cell{Cell: t.Rows[row].Cells[column], Of: of, Published: published(t, row, column), Reference: of.Target != "" && of.Target == t.Reference}
+	c.Reason = s.otherArch(t.Arch)
+	if c.Reason == "" && of.Target == "" && of.Unmeasured == "" {
+		c.Reason = "it is no value of a target"
+	}
+	if c.Reason != "" {
+		return c
+	}
+	m := s.measure(of, of.Target, t.Reference)
+	c.Reason = m.lack
+	if m.lack != "" {
+		return c
+	}
+	c.Ours, c.Metric, c.Emulated = m.Summary, m.metric, m.Emulated
+	if !c.Reference {
+		c.Ratio, c.WhyNoRatio = m.Comparison, m.lackRatio
+	}
+	return c
+}
+
+// published is the printed ratio of a cell to the same value of the reference. That is in another column, or in another row of its group.
+func published(t *paper.Table, row, column int) float64 {
+	value, ok := t.Rows[row].Cells[column].Number()
+	of := t.OfCell(row, column)
+	if !ok || t.Reference == "" || of.Target == "" || of.Target == t.Reference {
+		return math.NaN()
+	}
+	ratio := func(row, column int) float64 {
+		to := t.OfCell(row, column)
+		same := to.Target == t.Reference && to.Benchmark == of.Benchmark && to.Metric == of.Metric && to.Unit == of.Unit && sameParams(to, of)
+		if reference, ok := t.Rows[row].Cells[column].Number(); same && ok && reference != 0 {
+			return value / reference
+		}
+		return math.NaN()
+	}
+	for other := range t.Rows[row].Cells {
+		if r := ratio(row, other); !math.IsNaN(r) {
+			return r
+		}
+	}
+	for other := range t.Rows {
+		if t.Rows[other].Group != t.Rows[row].Group || column >= len(t.Rows[other].Cells) {
+			continue
+		}
+		if r := ratio(other, column); !math.IsNaN(r) {
+			return r
+		}
+	}
+	return math.NaN()
+}
+
+func sameParams(a, b paper.Of) bool {
+	if len(a.Params) != len(b.Params) {
+		return false
+	}
+	for name, value := range a.Params {
+		if b.Params[name] != value {
+			return false
+		}
+	}
+	return true
+}

@@ -32,7 +32,7 @@ func run(blocks int, factors map[string]float64) result.Run {
 		}
 		r.Targets = append(r.Targets, result.Target{Name: name})
 		for block := range blocks {
-			noise := 1 + 0.01*float64((block*7+len(name)+seq)%5)
+			noise := 1 + 0.01*float64(block*int(name[0])%7)
 			seq++
 			r.Trials = append(r.Trials, result.Trial{
 				Seq: seq, Cell: result.Cell{Benchmark: "speed", Params: "n=1", Target: name}, Block: block, Status: result.OK,
@@ -84,11 +84,11 @@ func TestVerdicts(t *testing.T) {
 		"better, and is worse":        {half, 10, claim(paper.Better, 1, ofTime), nil, reproduce.Disagrees, ""},
 		"worse":                       {half, 10, claim(paper.Worse, 1.5, ofTime, ofRate), nil, reproduce.Agrees, ""},
 		"worse, and is better":        {twice, 10, claim(paper.Worse, 1, ofRate), nil, reproduce.Disagrees, ""},
-		"better, at the margin":       {twice, 10, claim(paper.Better, 2, ofTime), nil, reproduce.CannotTell, "the interval includes the margin"},
+		"better, at the margin":       {twice, 10, claim(paper.Better, 2.05, ofTime), nil, reproduce.CannotTell, "the interval includes the margin"},
 		"better, and is equal":        {same, 10, claim(paper.Better, 1, ofSize), nil, reproduce.Disagrees, ""},
 		"similar":                     {same, 10, claim(paper.Similar, 1.1, ofTime, ofRate), nil, reproduce.Agrees, ""},
 		"similar, and is not":         {twice, 10, claim(paper.Similar, 1.1, ofTime), nil, reproduce.Disagrees, ""},
-		"similar, at the margin":      {twice, 10, claim(paper.Similar, 2, ofTime), nil, reproduce.CannotTell, "the interval includes the margin"},
+		"similar, at the margin":      {twice, 10, claim(paper.Similar, 2.05, ofTime), nil, reproduce.CannotTell, "the interval includes the margin"},
 		"too few blocks":              {twice, 3, claim(paper.Better, 1, ofTime), nil, reproduce.CannotTell, "an interval needs 6 blocks with both targets, and there are 3"},
 		"unavailable target":          {twice, 10, of(claim(paper.Better, 1, ofTime), func(c *paper.Claim) { c.Targets = []string{"c"} }), nil, reproduce.NotMeasured, "c is not available: c is not installed"},
 		"unavailable other":           {twice, 10, of(claim(paper.Better, 1, ofTime), func(c *paper.Claim) { c.Others = []string{"c"} }), nil, reproduce.NotMeasured, "c is not available: c is not installed"},
@@ -170,7 +170,7 @@ func TestTables(t *testing.T) {
 				{Label: "b", Of: paper.Of{Target: "b"}, Cells: []paper.Cell{{Printed: "500"}, {Printed: "1"}}},
 			},
 		},
-		{Name: "table 3", Arch: "arm64", Columns: []paper.Column{{Of: ofRate}}, Rows: []paper.Row{{Of: paper.Of{Target: "a"}, Cells: []paper.Cell{{Printed: "1"}}}}},
+		{Name: "table 3", Of: paper.Of{Arch: "arm64"}, Columns: []paper.Column{{Of: ofRate}}, Rows: []paper.Row{{Of: paper.Of{Target: "a"}, Cells: []paper.Cell{{Printed: "1"}}}}},
 	}}
 	r := reproduction(p, run(10, map[string]float64{"a": 1, "b": 2}))
 	cell := func(table, row, column int) reproduce.Cell { return r.Tables[table].Cells[row][column] }
@@ -198,6 +198,57 @@ func TestTables(t *testing.T) {
 	}
 	if r.Tables[0].Reason != "" || !strings.Contains(r.Tables[2].Reason, "arm64") {
 		t.Errorf("the tables have the reasons %q and %q", r.Tables[0].Reason, r.Tables[2].Reason)
+	}
+}
+
+// TestCompared checks the ratios behind values that are printed in relation to the reference.
+func TestCompared(t *testing.T) {
+	of := func(compared paper.Comparison, metric string) paper.Of {
+		return paper.Of{Target: "b", Benchmark: "speed", Metric: metric, Compared: compared}
+	}
+	for _, c := range []struct {
+		of      paper.Of
+		printed string
+		want    float64
+	}{
+		{of(paper.Loss, "Rate"), "75", 0.25},
+		{of(paper.Loss, "Time"), "75", 4},
+		{of(paper.Gain, "Rate"), "100", 2},
+		{of(paper.Gain, "Time"), "100", 0.5},
+		{of(paper.Excess, "Time"), "50", 1.5},
+		{of(paper.Excess, "Size"), "50", 1.5},
+		{of(paper.Excess, "Rate"), "100", 0.5},
+		{of(paper.Share, "Time"), "20", 0.2},
+		{of(paper.Factor, "Time"), "3", 3},
+		{of(paper.Difference, "Time"), "3", math.NaN()},
+		{of(paper.Loss, "Noise"), "3", math.NaN()},
+	} {
+		p := paper.Paper{Tables: []paper.Table{{
+			Reference: "a", Of: c.of, Columns: []paper.Column{{}}, Rows: []paper.Row{{Cells: []paper.Cell{{Printed: c.printed}}}},
+		}}}
+		got := reproduction(p, run(10, map[string]float64{"a": 1, "b": 2})).Tables[0].Cells[0][0]
+		if !near(got.Published, c.want) {
+			t.Errorf("%s %s of %s is the ratio %g, want %g", c.printed, c.of.Compared, c.of.Metric, got.Published, c.want)
+		}
+	}
+}
+
+// TestEngineOfRow checks that a row of another engine is compared with the reference on that engine.
+func TestEngineOfRow(t *testing.T) {
+	p := paper.Paper{Tables: []paper.Table{{
+		Reference: "crio/a", Columns: []paper.Column{{Of: paper.Of{Target: "crio/a"}}, {Of: paper.Of{Target: "crio/b"}}},
+		Rows: []paper.Row{{Of: paper.Of{Engine: "docker", Benchmark: "speed", Metric: "Rate"}, Cells: []paper.Cell{{Printed: "2"}, {Printed: "1"}}}},
+	}}}
+	measured := run(10, map[string]float64{"a": 1, "b": 2})
+	for i := range measured.Targets {
+		measured.Targets[i].Name = "docker/" + measured.Targets[i].Name
+	}
+	for i := range measured.Trials {
+		measured.Trials[i].Target = "docker/" + measured.Trials[i].Target
+	}
+	row := reproduction(p, measured).Tables[0].Cells[0]
+	if !row[0].Reference || row[1].Published != 0.5 || row[1].Ratio == nil || !near(row[1].Ratio.Ratio, 2) {
+		t.Errorf("the row is %+v", row)
 	}
 }
 

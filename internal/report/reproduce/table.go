@@ -3,6 +3,7 @@ package reproduce
 import (
 	"cmp"
 	"math"
+	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/paper"
 	"github.com/touchstone-bench/touchstone/internal/report"
@@ -83,15 +84,19 @@ func (s *source) table(t *paper.Table) Table {
 
 func (s *source) cell(t *paper.Table, row, column int) Cell {
 	of := t.OfCell(row, column)
-	c := Cell{Cell: t.Rows[row].Cells[column], Of: of, Published: published(t, row, column), Reference: of.Target != "" && of.Target == t.Reference}
-	c.Reason = s.otherArch(t.Arch)
+	reference := referenceOf(t, of)
+	c := Cell{Cell: t.Rows[row].Cells[column], Of: of, Published: published(t, row, column), Reference: of.Target != "" && of.Target == reference}
+	c.Reason = s.otherArch(of.Arch)
 	if c.Reason == "" && of.Target == "" && of.Unmeasured == "" {
 		c.Reason = "it is no value of a target"
 	}
 	if c.Reason != "" {
 		return c
 	}
-	m := s.measure(of, of.Target, t.Reference)
+	m := s.measure(of, of.Target, reference)
+	if value, ok := c.Number(); ok && of.Compared != "" {
+		c.Published = comparedRatio(of.Compared, value, m.metric.Better)
+	}
 	c.Reason = m.lack
 	if m.lack != "" {
 		return c
@@ -103,18 +108,54 @@ func (s *source) cell(t *paper.Table, row, column int) Cell {
 	return c
 }
 
+// referenceOf is the reference of a value: that of the table, on the engine of the value.
+func referenceOf(t *paper.Table, of paper.Of) string {
+	if _, runtime, ok := strings.Cut(t.Reference, "/"); ok && of.Engine != "" {
+		return of.Engine + "/" + runtime
+	}
+	return t.Reference
+}
+
+// comparedRatio is the ratio to the reference behind a value that is printed in relation to it. It is NaN if the metric is unknown.
+func comparedRatio(c paper.Comparison, value float64, better result.Direction) float64 {
+	rate := func(ratio float64) float64 {
+		switch better {
+		case result.Higher:
+			return ratio
+		case result.Lower:
+			return 1 / ratio
+		}
+		return math.NaN()
+	}
+	switch c {
+	case paper.Loss:
+		return rate(1 - value/100)
+	case paper.Gain:
+		return rate(1 + value/100)
+	case paper.Excess:
+		return rate(1 / (1 + value/100))
+	case paper.Share:
+		return value / 100
+	case paper.Factor:
+		return value
+	case paper.Difference:
+	}
+	return math.NaN()
+}
+
 // published is the printed ratio of a cell to the same value of the reference. That is in another column, or in another row of its group.
 func published(t *paper.Table, row, column int) float64 {
 	value, ok := t.Rows[row].Cells[column].Number()
 	of := t.OfCell(row, column)
-	if !ok || t.Reference == "" || of.Target == "" || of.Target == t.Reference {
+	reference := referenceOf(t, of)
+	if !ok || of.Compared != "" || reference == "" || of.Target == "" || of.Target == reference {
 		return math.NaN()
 	}
 	ratio := func(row, column int) float64 {
 		to := t.OfCell(row, column)
-		same := to.Target == t.Reference && to.Benchmark == of.Benchmark && to.Metric == of.Metric && to.Unit == of.Unit && sameParams(to, of)
-		if reference, ok := t.Rows[row].Cells[column].Number(); same && ok && reference != 0 {
-			return value / reference
+		same := to.Target == reference && to.Compared == "" && to.Arch == of.Arch && to.Benchmark == of.Benchmark && to.Metric == of.Metric && to.Unit == of.Unit && sameParams(to, of)
+		if whole, ok := t.Rows[row].Cells[column].Number(); same && ok && whole != 0 {
+			return value / whole
 		}
 		return math.NaN()
 	}

@@ -3,7 +3,7 @@ package examples
 
 import "embed"
 
-// Builtin holds the plans of touchstone benchmark --plan.
+// Builtin holds the plans of touchstone benchmark --plan and of touchstone reproduce.
 //
-//go:embed quick.yaml standard.yaml paper.yaml
+//go:embed quick.yaml standard.yaml paper.yaml reproduce-*.yaml
 var Builtin embed.FS

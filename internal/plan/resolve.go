@@ -200,21 +200,9 @@ func unknown(name string, all []bench.Benchmark) problem {
 // Pin returns p with all defaults decided: the targets found, the work from Resolve, and the seed. A pinned plan has the same
 // meaning on another day, with more targets or other quick values.
 func (p Plan) Pin(targets []target.Target, work []Work, seed uint64) Plan {
-	p.Targets = nil
-	for _, t := range targets {
-		p.Targets = append(p.Targets, Pattern(t))
-	}
-	p.Benchmarks, p.Limits = nil, Limits{}
-	for _, w := range work {
-		item := Item{Name: w.Benchmark.Name, Limits: w.pinned(), Blocks: w.Blocks}
-		if len(w.Params) > 0 {
-			item.Params = maps.Clone(w.Params)
-		}
-		if w.Monitor != p.Monitor.Memory {
-			item.Monitor.Memory = w.Monitor
-		}
-		p.Benchmarks = append(p.Benchmarks, item)
-	}
+	baseline := p.Baseline
+	p = p.Only(targets, work)
+	p.Baseline = baseline
 	p.Seed = &seed
 	return p
 }

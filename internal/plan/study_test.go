@@ -1,0 +1,82 @@
+package plan_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/paper"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/target"
+)
+
+// TestStudies checks that each study has plans, that they resolve, and that the short ones keep their promise.
+func TestStudies(t *testing.T) {
+	limits := map[string]time.Duration{"espe": 20 * time.Minute, "nishimura": 40 * time.Minute, "wang": 40 * time.Minute, "sateri": 40 * time.Minute}
+	for _, name := range paper.Names() {
+		full, err := plan.Study(name, false)
+		if err != nil || len(full) == 0 {
+			t.Fatalf("%s has %d plans: %v", name, len(full), err)
+		}
+		short, err := plan.Study(name, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var together time.Duration
+		for i, p := range short {
+			together += p.Budget
+			if p.Parameters != plan.QuickValues || p.Budget == 0 || p.Name == full[i].Name || full[i].Budget != 0 || full[i].Parameters != plan.PaperValues {
+				t.Errorf("%s and %s have the parameters %s and %s", p.Name, full[i].Name, p.Parameters, full[i].Parameters)
+			}
+			if p.Blocks < stats.MinSamples || full[i].Blocks < stats.MinSamples {
+				t.Errorf("%s has too few blocks for an interval", p.Name)
+			}
+			for _, of := range []plan.Plan{p, full[i]} {
+				if _, err := of.Resolve(catalogue.Catalogue{}); err != nil {
+					t.Error(err)
+				}
+				for _, pattern := range of.Targets {
+					if _, exact := pattern.Exact(); !exact {
+						t.Errorf("%s has the pattern %s, so a missing target has no reason", of.Name, pattern)
+					}
+				}
+			}
+		}
+		if together >= limits[name] {
+			t.Errorf("the short plans of %s take %v, want less than %v", name, together, limits[name])
+		}
+	}
+	if plans, err := plan.Study("nobody", false); plans != nil || err != nil {
+		t.Errorf("an unknown study has %d plans: %v", len(plans), err)
+	}
+}
+
+// TestOnly checks that a restricted plan can be recorded and found again.
+func TestOnly(t *testing.T) {
+	all, err := plan.Study("espe", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	work, err := all[0].Resolve(catalogue.Catalogue{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(work, func(w plan.Work) bool { return w.Benchmark.Name == "performance.cpu.time" })
+	runc, runsc := target.Target{Engine: "crio", Runtime: "runc"}, target.Target{Engine: "crio", Runtime: "runsc"}
+	only := all[0].Only([]target.Target{runc, runsc}, work[at:at+1])
+	if only.Baseline.Engine != "" {
+		t.Errorf("the baseline is %s, which is no target", only.Baseline)
+	}
+	recorded, err := plan.Parse("run", only.Pin([]target.Target{runc, runsc}, work[at:at+1], 7).YAML())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !only.Begins(recorded) {
+		t.Errorf("the plan is not the one of its run:\n%s\n%s", only.YAML(), recorded.YAML())
+	}
+	if all[0].Only([]target.Target{runc}, work[at:at+1]).Begins(recorded) {
+		t.Error("a plan with other targets is taken for the same")
+	}
+}

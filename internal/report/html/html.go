@@ -32,12 +32,17 @@ var files embed.FS
 
 // Write writes r to w as one HTML file, the same bytes for the same report.
 func Write(w io.Writer, r report.Report) error {
+	return write(w, "report.html", newPage(&r))
+}
+
+// write fills a template with a page.
+func write(w io.Writer, name string, content any) error {
 	t, err := template.New("report").Funcs(template.FuncMap{"tied": tied}).ParseFS(files, "templates/*.html")
 	if err != nil {
 		return fmt.Errorf("parse the report's templates: %w", err)
 	}
 	var page strings.Builder
-	if err := t.ExecuteTemplate(&page, "report.html", newPage(&r)); err != nil {
+	if err := t.ExecuteTemplate(&page, name, content); err != nil {
 		return fmt.Errorf("fill the report's templates: %w", err)
 	}
 	if _, err := io.WriteString(w, strings.Map(permitted, page.String())); err != nil {
@@ -55,7 +60,10 @@ func permitted(r rune) rune {
 }
 
 // policy forbids everything except the style sheet in the file, which has the hash in the policy.
-func policy() string {
+func policy() string { return policyOf(style) }
+
+// policyOf is the policy of a page with another style sheet.
+func policyOf(style string) string {
 	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
 }

@@ -49,8 +49,12 @@ type Comparison struct {
 }
 
 // Title names the value of a comparison: "performance.cpu.time TotalTime, threads=4".
-func Title(of paper.Of) string {
-	title := strings.TrimSpace(of.Benchmark + " " + of.Metric)
+func Title(of paper.Of) string { return withParams(of, strings.TrimSpace(of.Benchmark+" "+of.Metric)) }
+
+// Short is the title without the benchmark.
+func Short(of paper.Of) string { return withParams(of, of.Metric) }
+
+func withParams(of paper.Of, title string) string {
 	var params []string
 	for name, value := range of.Params {
 		params = append(params, name+"="+value)

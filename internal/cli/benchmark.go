@@ -33,6 +33,8 @@ type benchmarkOptions struct {
 	beside    bool // start beside another run
 	// changesPlan is set if a flag would change the plan of a resumed run.
 	changesPlan bool
+	// concluded replaces the usual end of a run. It gets the run so far.
+	concluded func(run result.Run, outcome execution.Outcome) error
 }
 
 func (a *App) benchmarkCommand() *cobra.Command {
@@ -276,6 +278,9 @@ func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Sto
 		return err
 	}
 	run = withoutVariables(run)
+	if opts.concluded != nil {
+		return opts.concluded(run, outcome)
+	}
 	m := report.New([]result.Run{run}, report.Options{})
 	// An error in one output does not prevent the others.
 	page := filepath.Join(opts.dir, "report.html")

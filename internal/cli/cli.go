@@ -193,6 +193,7 @@ metal and with each other.
   touchstone benchmark        measure every runtime on this machine with the quick plan
   touchstone targets          show the targets of this machine, and why others do not work
   touchstone report           show the newest results again
+  touchstone reproduce espe   repeat a study, and see which of its claims hold here
 
 A target is an engine and a runtime with its options: native, oci/runc,
 oci/runsc@platform=systrap.`,
@@ -212,7 +213,7 @@ Exit codes:
 `)
 	addVerbs(
 		root,
-		a.benchmarkCommand(), a.targetsCommand(), a.listCommand(), a.paperCommand(), a.reportCommand(), a.runsCommand(),
+		a.benchmarkCommand(), a.reproduceCommand(), a.targetsCommand(), a.listCommand(), a.paperCommand(), a.reportCommand(), a.runsCommand(),
 		a.indexCommand(), a.exportCommand(), a.importCommand(), a.imageCommand(), a.cleanupCommand(), a.versionCommand(),
 	)
 	limitArgs(root)

@@ -253,3 +253,42 @@ func (c *Cell) UnmarshalYAML(unmarshal func(any) error) error {
 	type plain Cell
 	return unmarshal((*plain)(c))
 }
+
+// WithTargets returns the study with other names of its targets. The name of a target on another engine is that of the table's engine.
+func (p Paper) WithTargets(name func(string) string) Paper {
+	rename := func(of *Of) {
+		if of.Target != "" {
+			of.Target = name(of.Target)
+		}
+		of.Engine = ""
+	}
+	p.Tables, p.Claims = slices.Clone(p.Tables), slices.Clone(p.Claims)
+	for i := range p.Tables {
+		t := &p.Tables[i]
+		t.Columns, t.Rows = slices.Clone(t.Columns), slices.Clone(t.Rows)
+		if t.Reference != "" {
+			t.Reference = name(t.Reference)
+		}
+		rename(&t.Of)
+		for n := range t.Columns {
+			rename(&t.Columns[n].Of)
+		}
+		for n := range t.Rows {
+			rename(&t.Rows[n].Of)
+		}
+	}
+	for i := range p.Claims {
+		c := &p.Claims[i]
+		c.Targets, c.Others, c.Pairs = slices.Clone(c.Targets), slices.Clone(c.Others), slices.Clone(c.Pairs)
+		for n := range c.Targets {
+			c.Targets[n] = name(c.Targets[n])
+		}
+		for n := range c.Others {
+			c.Others[n] = name(c.Others[n])
+		}
+		for n := range c.Pairs {
+			c.Pairs[n] = [2]string{name(c.Pairs[n][0]), name(c.Pairs[n][1])}
+		}
+	}
+	return p
+}

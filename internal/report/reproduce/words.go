@@ -35,6 +35,17 @@ func (r *Reproduction) Summary() string {
 	return text
 }
 
+// Reasons are the reasons of claims that were not measured, each once.
+func (r *Reproduction) Reasons() []string {
+	var reasons []string
+	for _, c := range r.Claims {
+		if c.Verdict == NotMeasured && !slices.Contains(reasons, c.Reason) {
+			reasons = append(reasons, c.Reason)
+		}
+	}
+	return reasons
+}
+
 // Method explains the verdicts and the numbers of the tables, in paragraphs.
 func (r *Reproduction) Method() []string {
 	notes := []string{

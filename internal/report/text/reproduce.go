@@ -11,7 +11,7 @@ import (
 )
 
 // mostComparisons is the largest number of comparisons of a claim in the text.
-const mostComparisons = 6
+const mostComparisons = 2
 
 // WriteReproduction writes the comparison of a paper with its runs: the claims first, then the tables.
 func WriteReproduction(w io.Writer, r *reproduce.Reproduction, opts Options) error {
@@ -46,36 +46,53 @@ func WriteReproduction(w io.Writer, r *reproduce.Reproduction, opts Options) err
 	return nil
 }
 
-// claims writes the claims with their verdicts, and the comparisons of those that do not agree.
+// claims writes the claims with their verdicts, and the comparisons of those that do not agree. Claims that were not measured follow, by
+// their reasons.
 func (p *printer) claims(r *reproduce.Reproduction) {
 	p.title("Claims: " + r.Summary())
 	width := 0
-	for _, v := range reproduce.Verdicts() {
+	for _, v := range []reproduce.Verdict{reproduce.Agrees, reproduce.Disagrees, reproduce.CannotTell} {
 		width = max(width, utf8.RuneCountInString(string(v)))
 	}
-	styles := map[reproduce.Verdict]style{reproduce.Agrees: green, reproduce.Disagrees: red, reproduce.CannotTell: bold, reproduce.NotMeasured: dim}
+	styles := map[reproduce.Verdict]style{reproduce.Agrees: green, reproduce.Disagrees: red, reproduce.CannotTell: bold}
 	indent := strings.Repeat(" ", width+4)
 	for i := range r.Claims {
 		c := &r.Claims[i]
+		if c.Verdict == reproduce.NotMeasured {
+			continue
+		}
 		p.marked("  "+fmt.Sprintf("%-*s  ", width, c.Verdict), styles[c.Verdict], c.Text+" ("+c.Place+")")
 		if c.Reason != "" {
 			p.wrappedIn(dim, indent, c.Reason)
 		}
-		if c.Verdict == reproduce.NotMeasured || c.Verdict == reproduce.Agrees {
-			continue
+		if c.Verdict != reproduce.Agrees {
+			p.contrary(c, indent)
 		}
-		shown := 0
-		for n := range c.Comparisons {
-			k := &c.Comparisons[n]
-			if k.Compared == nil || k.Verdict == reproduce.Agrees {
-				continue
+	}
+	for _, reason := range r.Reasons() {
+		p.line("")
+		p.wrapped("  ", "Not measured: "+reason)
+		for i := range r.Claims {
+			if c := &r.Claims[i]; c.Verdict == reproduce.NotMeasured && c.Reason == reason {
+				p.wrapped("  – ", c.Text+" ("+c.Place+")")
 			}
-			if shown++; shown > mostComparisons {
-				p.wrapped(indent, "and more; the page has all")
-				break
-			}
-			p.wrapped(indent, fmt.Sprintf("%s: %s is %s against %s; claimed: %s", reproduce.Title(k.Of), k.Target, k.Ratio(), k.Other, c.Stated()))
 		}
+	}
+}
+
+// contrary writes the first comparisons of a claim that do not agree.
+func (p *printer) contrary(c *reproduce.Claim, indent string) {
+	var all []*reproduce.Comparison
+	for i := range c.Comparisons {
+		if k := &c.Comparisons[i]; k.Compared != nil && k.Verdict != reproduce.Agrees {
+			all = append(all, k)
+		}
+	}
+	for _, k := range all[:min(len(all), mostComparisons)] {
+		p.wrapped(indent, fmt.Sprintf("%s: %s is %s against %s; claimed: %s", reproduce.Title(k.Of), k.Target, k.Ratio(), k.Other, c.Stated()))
+	}
+	if more := len(all) - mostComparisons; more > 0 {
+		p.wrapped(indent, fmt.Sprintf("and %d more", more))
 	}
 }
 

@@ -79,14 +79,19 @@ and shows complete runs again without measuring. Another folder measures anew.`,
 				return usage(errors.New("--wait and --allow-concurrent exclude each other; leave out one of them"))
 			}
 			p, err := paper.Load(args[0])
-			if err != nil {
+			if err != nil && !slices.Contains(paper.Names(), args[0]) {
 				return usage(err)
+			}
+			if err != nil {
+				return err
 			}
 			opts.paper = p
 			if f.Changed("table") {
-				if opts.table, err = tableOf(p, opts.table); err != nil {
+				found, err := findTable(p, opts.table)
+				if err != nil {
 					return usage(err)
 				}
+				opts.table = found.Name
 			}
 			return a.reproduce(cmd.Context(), opts)
 		},
@@ -110,24 +115,6 @@ and shows complete runs again without measuring. Another folder measures anew.`,
 		return tableNames(p), cobra.ShellCompDirectiveNoFileComp
 	})
 	return cmd
-}
-
-func tableNames(p paper.Paper) []string {
-	var names []string
-	for _, t := range p.Tables {
-		names = append(names, t.Name)
-	}
-	return names
-}
-
-// tableOf is the whole name of a table: "1" is "table 1".
-func tableOf(p paper.Paper, name string) (string, error) {
-	for _, t := range p.Tables {
-		if lower := strings.ToLower(strings.TrimSpace(name)); lower == strings.ToLower(t.Name) || "table "+lower == strings.ToLower(t.Name) {
-			return t.Name, nil
-		}
-	}
-	return "", fmt.Errorf("%s has no table %q; there are %s", p.Name, name, strings.Join(tableNames(p), ", "))
 }
 
 // reproduce measures what is missing, and shows the comparison.

@@ -159,10 +159,10 @@ func newClaimRow(c *reproduce.Claim) claimRow {
 func newPrintedTable(t *reproduce.Table) printedTable {
 	out := printedTable{
 		ID: strings.NewReplacer(" ", "-", ".", "-").Replace(t.Name), Name: t.Name, Caption: t.Title, Place: t.Place, Reference: t.Reference, Reason: t.Reason,
-		Plots: ratioPlots(t), Remarks: append(t.Lacks(), t.Flags()...), Legend: "Bold: the printed value. Below: our median",
+		Plots: ratioPlots(t), Remarks: append(t.Lacks(), t.Flags()...), Legend: "Bold: the printed value. Below: the median here",
 	}
 	if t.Reference != "" {
-		out.Legend += ", and the ratio to the reference: the paper’s, then ours with its 95 % interval"
+		out.Legend += ", then the ratio to the reference: in the study, and here with its 95 % interval"
 	}
 	for _, c := range t.Columns {
 		out.Columns = append(out.Columns, c.Heading)
@@ -193,11 +193,11 @@ func newPrintedCell(c *reproduce.Cell) printedCell {
 	case c.Reference && c.Ours != nil:
 		out.Ratio = "reference"
 	case ours != "" && published != "":
-		out.Ratio = published + " : " + ours
+		out.Ratio = "× " + published + "; here × " + ours
 	case ours != "":
-		out.Ratio = ": " + ours
+		out.Ratio = "here × " + ours
 	case published != "":
-		out.Ratio = published + " :"
+		out.Ratio = "× " + published
 	}
 	return out
 }
@@ -257,7 +257,7 @@ func ratioPlot(t *reproduce.Table, target string) (sides, bool) {
 		}
 	}
 	const caption = "ratio to the reference"
-	s := sides{Metric: target, Caption: caption, Width: num(figureWidth), Legend: []runHead{{Key: keyOf(0), Label: "the paper"}, {Key: keyOf(1), Label: "here"}}}
+	s := sides{Metric: target, Caption: caption, Width: num(figureWidth), Legend: []runHead{{Key: keyOf(0), Label: "the study"}, {Key: keyOf(1), Label: "here"}}}
 	var ok bool
 	if s.Axis, ok = newAxis(values, result.Score, margin, figureWidth-margin); !ok {
 		return sides{}, false
@@ -279,7 +279,7 @@ func ratioPlot(t *reproduce.Table, target string) (sides, bool) {
 			alt = append(alt, l.name+" "+text)
 		}
 		if !math.IsNaN(l.cell.Published) && l.cell.Published > 0 {
-			draw(0, l.cell.Published, nil, "in the paper: "+l.cell.PublishedRatio())
+			draw(0, l.cell.Published, nil, "in the study: "+l.cell.PublishedRatio())
 		}
 		draw(1, l.cell.Ratio.Ratio, l.cell.Ratio.CI, "here: "+l.cell.OurRatio())
 		s.Lanes = append(s.Lanes, lane)

@@ -82,6 +82,9 @@ func (o object) MarshalJSON() ([]byte, error) {
 		}
 		separator = ","
 	}
+	if separator == "{" { // no member is shown
+		b.WriteByte('{')
+	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
 }

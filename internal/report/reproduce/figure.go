@@ -42,7 +42,7 @@ func (s *source) metric(of paper.Of) (*report.Metric, string) {
 	}
 	reason := ""
 	for i := range s.runs {
-		r := s.view(i, key.Name, s.runs[i].Baseline)
+		r := s.view(view{run: i, benchmark: key.Name, baseline: s.runs[i].Baseline})
 		all := r.Benchmarks()
 		at := slices.IndexFunc(all, func(b *report.Benchmark) bool { return b.Key == key })
 		if at < 0 {

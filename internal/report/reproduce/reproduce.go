@@ -114,19 +114,52 @@ type source struct {
 type view struct {
 	run                 int
 	benchmark, baseline string
+	// metric is a series of which only the value at a place counts; empty for none.
+	metric string
+	place  int
 }
 
 // view is the report of one benchmark of a run, compared with a baseline.
-func (s *source) view(run int, benchmark, baseline string) *report.Report {
-	v := view{run, benchmark, baseline}
+func (s *source) view(v view) *report.Report {
 	if s.views[v] == nil {
-		only := s.runs[run]
-		only.Baseline = baseline
-		only.Trials = slices.DeleteFunc(slices.Clone(only.Trials), func(t result.Trial) bool { return t.Benchmark != benchmark })
+		only := s.runs[v.run]
+		only.Baseline = v.baseline
+		only.Trials = slices.DeleteFunc(slices.Clone(only.Trials), func(t result.Trial) bool { return t.Benchmark != v.benchmark })
+		for i := range only.Trials {
+			if v.metric != "" {
+				only.Trials[i].Samples = onlyPlace(&only.Trials[i], v.metric, v.place)
+			}
+		}
 		made := report.New([]result.Run{only}, report.Options{})
 		s.views[v] = &made
 	}
 	return s.views[v]
+}
+
+// onlyPlace are the samples of a trial with one value of a series.
+func onlyPlace(t *result.Trial, metric string, place int) []result.Sample {
+	var samples []result.Sample
+	at := 0
+	for _, v := range t.Samples {
+		if v.Metric == metric {
+			if at++; at-1 != place {
+				continue
+			}
+		}
+		samples = append(samples, v)
+	}
+	return samples
+}
+
+// placeOf is the place of an item in the series of a benchmark: its tests are metrics too, in the order of the series.
+func placeOf(run *result.Run, of paper.Of) (place int, series bool) {
+	at := slices.IndexFunc(run.Bench, func(b result.Benchmark) bool { return b.Name == of.Benchmark })
+	if at < 0 || of.Item == "" {
+		return 0, false
+	}
+	all := run.Bench[at].Metrics
+	series = slices.ContainsFunc(all, func(m result.Metric) bool { return m.Name == of.Metric && m.Series })
+	return slices.IndexFunc(all, func(m result.Metric) bool { return m.Name == of.Item }), series
 }
 
 // key is the benchmark of a value. It reports false if no plan has it.
@@ -205,7 +238,14 @@ func (s *source) measure(of paper.Of, target, other string) measured {
 
 // inRun finds the value of a target in a run that has the target.
 func (s *source) inRun(run int, key report.Key, of paper.Of, target, other string) measured {
-	r := s.view(run, key.Name, other)
+	v := view{run: run, benchmark: key.Name, baseline: other}
+	if place, series := placeOf(&s.runs[run], of); series {
+		v.metric, v.place = of.Metric, place
+	}
+	if v.place < 0 {
+		return measured{lack: "not recorded: " + of.Item + " of " + of.Metric}
+	}
+	r := s.view(v)
 	for _, t := range r.Runs[0].Targets {
 		if t.Name == target && t.Unavailable != "" {
 			return measured{lack: target + " is not available: " + t.Unavailable}

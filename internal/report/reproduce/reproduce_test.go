@@ -21,6 +21,7 @@ func run(blocks int, factors map[string]float64) result.Run {
 			{Name: "Rate", Unit: result.PerSecond, Better: result.Higher},
 			{Name: "Index", Unit: result.Score, Better: result.Higher, DerivedFrom: "Rate"},
 			{Name: "Size", Unit: result.Bytes, Better: result.Lower},
+			{Name: "Delay", Unit: result.Seconds, Better: result.Lower, Series: true},
 		}}, {Name: "idle"}},
 	}
 	seq := 0
@@ -39,6 +40,7 @@ func run(blocks int, factors map[string]float64) result.Run {
 				Samples: []result.Sample{
 					{Metric: "Time", Value: noise / factor}, {Metric: "Rate", Value: 1000 * factor / noise},
 					{Metric: "Index", Value: 10 * factor / noise}, {Metric: "Size", Value: 1000 / factor},
+					{Metric: "Delay", Value: 5}, {Metric: "Delay", Value: 7 / factor / factor},
 				},
 			})
 		}
@@ -230,6 +232,20 @@ func TestCompared(t *testing.T) {
 		if !near(got.Published, c.want) {
 			t.Errorf("%s %s of %s is the ratio %g, want %g", c.printed, c.of.Compared, c.of.Metric, got.Published, c.want)
 		}
+	}
+}
+
+// TestItemOfSeries checks that a test in a series is compared by its own values. Time and Rate are the first two tests.
+func TestItemOfSeries(t *testing.T) {
+	of := func(item string) paper.Row {
+		return paper.Row{Of: paper.Of{Item: item, Benchmark: "speed", Metric: "Delay"}, Cells: []paper.Cell{{}, {}}}
+	}
+	p := paper.Paper{Tables: []paper.Table{{
+		Reference: "a", Columns: []paper.Column{{Of: paper.Of{Target: "a"}}, {Of: paper.Of{Target: "b"}}}, Rows: []paper.Row{of("Time"), of("Rate"), of("Noise")},
+	}}}
+	cells := reproduction(p, run(10, map[string]float64{"a": 1, "b": 2})).Tables[0].Cells
+	if cells[0][1].Ratio.Ratio != 1 || !near(cells[1][1].Ratio.Ratio, 0.25) || cells[1][0].Ours.Median != 7 || cells[2][1].Reason != "not recorded: Noise of Delay" {
+		t.Errorf("the cells are %+v", cells)
 	}
 }
 

@@ -111,8 +111,11 @@ func (p *printer) marked(lead string, st style, text string) {
 func (p *printer) reproduced(t *reproduce.Table) {
 	p.title(clean(t.Name + "  " + t.Title))
 	about := t.Place
-	if t.Reference != "" {
-		about += "; ratios to " + t.Reference
+	if t.Reason == "" {
+		about += "; each cell: the printed value, the median here"
+		if t.Reference != "" {
+			about += ", the ratios to " + t.Reference + ": in the study, here"
+		}
 	}
 	p.wrapped("  ", about)
 	if t.Reason != "" {
@@ -157,14 +160,14 @@ func reproducedCell(c *reproduce.Cell) entry {
 	}
 	ours, published := c.OurRatio(), c.PublishedRatio()
 	switch {
-	case c.Reference:
+	case c.Reference && c.Ours != nil:
 		e.third = "reference"
 	case ours != "" && published != "":
-		e.third = published + " : " + ours
+		e.third = published + ", " + ours
 	case ours != "":
-		e.third = ": " + ours
+		e.third = report.None + ", " + ours
 	case published != "":
-		e.third = published + " :"
+		e.third = published + ", " + report.None
 	}
 	return e
 }

@@ -35,6 +35,7 @@ type reproduction struct {
 	Counts                             []verdictCount
 	Omitted                            int
 	Claims                             []claimRow
+	Unmeasured                         []unmeasuredClaims
 	Tables                             []printedTable
 	Figures                            []redrawn
 	Runs                               []reproductionRun
@@ -52,6 +53,12 @@ type claimRow struct {
 	// Many is set if the comparisons are closed at first.
 	Many        bool
 	Comparisons []comparisonRow
+}
+
+// unmeasuredClaims are the claims that were not measured for one reason.
+type unmeasuredClaims struct {
+	Reason string
+	Claims []claimRow
 }
 
 // comparisonRow is a comparison in words. Verdict is empty if it is the claim's own.
@@ -98,14 +105,24 @@ func newReproduction(r *reproduce.Reproduction, links []string) *reproduction {
 			{Name: "Date", Text: started(&r.Runs[0].Runs[0])},
 			{Name: "Host", Text: fmt.Sprintf("%s, %d CPUs, %s", host.CPU, host.CPUs, report.Quantity(float64(host.Memory), result.Bytes))},
 			{Name: "System", Text: fmt.Sprintf("%s, kernel %s, %s", host.OS, host.Kernel, host.NatureText())},
-			{Name: "Claims", Text: r.Summary()},
 		},
 	}
 	for _, v := range reproduce.Verdicts() {
-		p.Counts = append(p.Counts, verdictCount{Class: verdictClass(v), Word: string(v), Count: r.Counts()[v]})
+		p.Counts = append(p.Counts, verdictCount{Class: verdictClass(v), Word: counted[v], Count: r.Counts()[v]})
 	}
 	for i := range r.Claims {
-		p.Claims = append(p.Claims, newClaimRow(&r.Claims[i]))
+		if c := &r.Claims[i]; c.Verdict != reproduce.NotMeasured {
+			p.Claims = append(p.Claims, newClaimRow(c))
+		}
+	}
+	for _, reason := range r.Reasons() {
+		u := unmeasuredClaims{Reason: reason}
+		for i := range r.Claims {
+			if c := &r.Claims[i]; c.Verdict == reproduce.NotMeasured && c.Reason == reason {
+				u.Claims = append(u.Claims, newClaimRow(c))
+			}
+		}
+		p.Unmeasured = append(p.Unmeasured, u)
 	}
 	for i := range r.Tables {
 		p.Tables = append(p.Tables, newPrintedTable(&r.Tables[i]))
@@ -129,15 +146,17 @@ func newReproduction(r *reproduce.Reproduction, links []string) *reproduction {
 	return p
 }
 
+// counted are the verdicts of several claims.
+var counted = map[reproduce.Verdict]string{
+	reproduce.Agrees: "agree", reproduce.Disagrees: "disagree", reproduce.CannotTell: "cannot tell", reproduce.NotMeasured: "not measured",
+}
+
 func verdictClass(v reproduce.Verdict) string { return strings.ReplaceAll(string(v), " ", "-") }
 
 func newClaimRow(c *reproduce.Claim) claimRow {
 	row := claimRow{
 		ID: "claim-" + c.Name, Class: verdictClass(c.Verdict), Verdict: string(c.Verdict), Text: c.Text, Place: c.Place, Stated: c.Stated(), Note: c.Note,
 		Reason: c.Reason, Many: len(c.Comparisons) > mostInline,
-	}
-	if c.Verdict == reproduce.NotMeasured {
-		return row
 	}
 	for i := range c.Comparisons {
 		k := &c.Comparisons[i]

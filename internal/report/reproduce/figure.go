@@ -38,7 +38,7 @@ func (s *source) metric(of paper.Of) (*report.Metric, string) {
 	}
 	key, has := s.key(of)
 	if !has {
-		return nil, "no run of this plan has " + of.Benchmark
+		return nil, s.notPlanned(of)
 	}
 	reason := ""
 	for i := range s.runs {

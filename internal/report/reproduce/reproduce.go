@@ -58,7 +58,7 @@ type Reproduction struct {
 
 // New compares a paper with at least one run.
 func New(p paper.Paper, runs []Run, o Options) *Reproduction {
-	s := source{work: o.Work, views: map[view]*report.Report{}}
+	s := source{work: o.Work, quick: o.Quick, views: map[view]*report.Report{}}
 	r := &Reproduction{Paper: p, Options: o}
 	for _, run := range runs {
 		s.runs = append(s.runs, run.Run)
@@ -107,6 +107,7 @@ func (r *Reproduction) Emulation() string {
 type source struct {
 	runs  []result.Run
 	work  []report.Key
+	quick bool
 	views map[view]*report.Report
 }
 
@@ -171,6 +172,17 @@ func (s *source) key(of paper.Of) (report.Key, bool) {
 	return s.work[at], true
 }
 
+// notPlanned is the reason why no plan has the benchmark of a value.
+func (s *source) notPlanned(of paper.Of) string {
+	switch {
+	case of.Benchmark == "":
+		return "Touchstone has no benchmark for it"
+	case s.quick:
+		return "the quick plan has no " + of.Benchmark
+	}
+	return "no run of this plan has " + of.Benchmark
+}
+
 // fits reports whether the spelled parameters contain all of some parameters.
 func fits(some map[string]string, params string) bool {
 	all := strings.Fields(params)
@@ -207,10 +219,7 @@ func (s *source) measure(of paper.Of, target, other string) measured {
 	}
 	key, has := s.key(of)
 	if !has {
-		found.lack = "no run of this plan has " + of.Benchmark
-		if of.Benchmark == "" {
-			found.lack = "Touchstone has no benchmark for it"
-		}
+		found.lack = s.notPlanned(of)
 		return found
 	}
 	for i := range s.runs {

@@ -183,7 +183,7 @@ type outcomes struct {
 	failed      int
 }
 
-// studyPlan is a plan of a study, restricted to what is to be measured.
+// studyPlan is a plan of a study, restricted to the chosen benchmarks and targets.
 type studyPlan struct {
 	plan.Plan
 	keys []report.Key

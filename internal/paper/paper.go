@@ -1,6 +1,6 @@
 // Package paper holds the published results of the studies that Touchstone repeats: their tables, the numbers of their text and their claims.
 //
-// The data is as printed, errors included: a number that contradicts another place of its paper has a flag with the reason. Nothing
+// The data is as printed, errors included: a number that contradicts another place of its paper has a flag that says so. Nothing
 // in this package is measured. The files below data are part of the binary, so they are trusted: a broken file is a bug.
 package paper
 
@@ -38,7 +38,7 @@ type Figure struct {
 	Name string `yaml:"name"`
 	// Title is the printed caption.
 	Title string `yaml:"title"`
-	// Of has the benchmark, the metric and the parameters of each plot.
+	// Of describes each plot by benchmark, metric and parameters.
 	Of []Of `yaml:"of"`
 }
 
@@ -52,8 +52,6 @@ type Table struct {
 	Place string `yaml:"place"`
 	// Reference is the target that the study compares the others with. It is empty if the table compares nothing.
 	Reference string `yaml:"reference,omitempty"`
-	// Arch is the architecture of the machine, in the spelling of Go: "arm64". It is empty for a study of one architecture.
-	Arch string `yaml:"arch,omitempty"`
 	// Of describes all cells. Columns and rows complete it.
 	Of      Of       `yaml:"of,omitempty"`
 	Columns []Column `yaml:"columns"`
@@ -124,7 +122,7 @@ type Claim struct {
 	// Text is the statement in one sentence; Place is its section, figure or table.
 	Text  string `yaml:"text"`
 	Place string `yaml:"place"`
-	// Each Of names a benchmark, a metric and parameters. The claim is about each of them.
+	// Of describes the compared values by benchmark, metric and parameters. Several are a claim about each of them.
 	Of []Of `yaml:"of"`
 	// Targets are compared with each of Others.
 	Targets []string `yaml:"targets"`
@@ -135,13 +133,13 @@ type Claim struct {
 	Relation Relation `yaml:"relation"`
 	// Margin is a factor, at least 1: "better" and "worse" mean by at least this factor, "similar" means by at most this factor.
 	Margin float64 `yaml:"margin"`
-	// Note says how the margin follows from the words and numbers of the study.
+	// Note derives the margin from the words and numbers of the study.
 	Note string `yaml:"note,omitempty"`
 	// Arch is the only architecture that the claim is about, in the spelling of Go: "amd64". It is empty for a claim about all.
 	Arch string `yaml:"arch,omitempty"`
 }
 
-// Relation is the stated relation between two values. Better and worse follow the direction of the metric.
+// Relation is the statement of a claim. Better and worse follow the direction of the metric.
 type Relation string
 
 // The relations.
@@ -254,7 +252,7 @@ func (c *Cell) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal((*plain)(c))
 }
 
-// WithTargets returns the study with other names of its targets. The name of a target on another engine is that of the table's engine.
+// WithTargets returns the study with other names of its targets. The rows of another engine have the targets of their table.
 func (p Paper) WithTargets(name func(string) string) Paper {
 	rename := func(of *Of) {
 		if of.Target != "" {

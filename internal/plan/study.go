@@ -11,7 +11,7 @@ import (
 // quickBlocks is the number of blocks of a short study: one more than an interval needs.
 const quickBlocks = 7
 
-// studies are the plans of each study, by its name. The budgets are those of the short plans.
+// studies are the plans of each study, by its name. Only short plans have the budgets.
 var studies = map[string][]struct {
 	name   string
 	budget time.Duration
@@ -78,8 +78,7 @@ func (p Plan) Only(targets []target.Target, work []Work) Plan {
 	return p
 }
 
-// Begins reports whether p is a plan that a run of the other, recorded plan began: it is the same but for the seed, and for what the run
-// decided about caches.
+// Begins reports whether a run of p has the recorded plan. The plan of a run also has a seed and a decision about caches.
 func (p Plan) Begins(recorded Plan) bool {
 	p.Seed, recorded.Seed = nil, nil
 	p.DropCaches, recorded.DropCaches = nil, nil

@@ -1,8 +1,8 @@
 // Package reproduce compares the runs of a paper's plan with the paper: its claims, its tables and its figures. It is a model for layout
 // like package report, and computes from runs without input or output.
 //
-// The comparison that survives a change of the machine is the ratio to the reference of the paper. A ratio and its interval are those of
-// package report, paired by block: there are no statistics of this package's own. A claim compares two targets, so each of them is
+// The comparison that survives a change of the machine is the ratio to the reference of the paper. Package report computes the ratio and its
+// interval, paired by block. This package has no statistics. A claim compares two targets, so each of them is
 // the baseline of a report in turn.
 //
 // # Verdicts
@@ -11,8 +11,8 @@
 // agrees if the 95 % interval of its ratio is wholly on the claimed side of the margin. It disagrees if the interval is wholly on the other
 // side. Otherwise it cannot tell. A claim of several comparisons disagrees if one of them does, and agrees only if all of them do.
 //
-// There is no verdict in three cases, which are cannot tell: an interval needs more blocks, the metric depends on the speed of an emulated
-// CPU, or the side that looks better has lost trials. A comparison without a value is not measured, with the reason.
+// A comparison also cannot tell if its interval needs more blocks, if the metric depends on the speed of an emulated CPU, or if the side
+// that looks better has lost trials. A comparison without a value is not measured, with the reason.
 //
 // The intervals of the claims are not adjusted for their number. Of twenty claims whose true ratio is exactly the margin, about one gets a
 // verdict by chance.
@@ -33,7 +33,7 @@ type Run struct {
 	Report report.Report
 }
 
-// Options describe what was to be measured.
+// Options describe the plans of the runs.
 type Options struct {
 	// Work are the benchmarks of the plans, in their order. A value of the paper is compared with the first one that it fits.
 	Work []report.Key
@@ -115,7 +115,7 @@ type source struct {
 type view struct {
 	run                 int
 	benchmark, baseline string
-	// metric is a series of which only the value at a place counts; empty for none.
+	// metric is a series with only one value that counts, at a place. It is empty without one.
 	metric string
 	place  int
 }
@@ -315,8 +315,8 @@ func derived(of paper.Of, metric string) paper.Of {
 	return of
 }
 
-// proportional reports whether a derived metric is a multiple of its source on all targets, such as an index. Its ratios are then those of
-// the source.
+// proportional reports whether a derived metric is a multiple of its source on all targets, such as an index. Both then have the same
+// ratios.
 func proportional(b *report.Benchmark, m *report.Metric) bool {
 	const tolerance = 1e-9
 	at := slices.IndexFunc(b.Metrics, func(o report.Metric) bool { return o.Name == m.DerivedFrom })

@@ -29,10 +29,10 @@ type Cell struct {
 	// Reference is set for a value of the reference.
 	Reference bool
 	Metric    result.Metric
-	// Ours is nil if it was not measured. Reason says why.
+	// Ours is nil if it was not measured, for a Reason.
 	Ours   *stats.Summary
 	Reason string
-	// Ratio is our ratio to the reference, nil without one. WhyNoRatio says why.
+	// Ratio is our ratio to the reference. It is nil without one, because of WhyNoRatio.
 	Ratio      *stats.Comparison
 	WhyNoRatio string
 	// Emulated is set if the value depends on the speed of an emulated CPU.
@@ -108,7 +108,7 @@ func (s *source) cell(t *paper.Table, row, column int) Cell {
 	return c
 }
 
-// referenceOf is the reference of a value: that of the table, on the engine of the value.
+// referenceOf is the reference of a value: the table's reference, on the engine of the value.
 func referenceOf(t *paper.Table, of paper.Of) string {
 	if _, runtime, ok := strings.Cut(t.Reference, "/"); ok && of.Engine != "" {
 		return of.Engine + "/" + runtime

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Repeats the four studies with short parameters on this machine, and writes their pages to docs/reproductions. It must run as root. Arguments
+# name some of the studies: scripts/reproductions.sh espe sateri.
+#
+# A page has the date, the host, the claims with their verdicts, the tables and the figures. The results of an interrupted script stay in
+# out/reproductions, and the next call continues. Remove that folder to measure anew.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+work=out/reproductions
+pages=docs/reproductions
+
+[ "$(id -u)" = 0 ] || { echo "reproductions: the engines need root" >&2 && exit 1; }
+[ $# != 0 ] || set -- espe nishimura wang sateri
+
+make --no-print-directory build
+path=$(scripts/tools.sh --cached runsc crun containerd containerd-shim-runsc-v1 crio)
+export PATH="${path:+$path:}$PATH"
+mkdir -p "$pages"
+worst=0
+for study in "$@"; do
+	code=0
+	bin/touchstone reproduce "$study" --quick --managed --wait -d "$work/$study" || code=$?
+	case $code in
+	0 | 3 | 5) ;; # 3: some trials failed; 5: no target of the study is available. The page has the reasons.
+	*) exit "$code" ;;
+	esac
+	# The page stands alone: the reports of the runs are larger than the repository should keep.
+	sed -E 's|<a href="report-[^"]*">([^<]*)</a>|\1|g' "$work/$study/reproduction-$study.html" >"$pages/$study.html"
+	[ $code = 0 ] || worst=$code
+done
+echo "reproductions: the pages are in $pages" >&2
+exit "$worst"

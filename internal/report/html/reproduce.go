@@ -79,8 +79,10 @@ type printedRow struct {
 }
 
 type printedCell struct {
-	Printed, Flag, Title, Ours, Ratio string
-	Flagged                           bool
+	Printed, Flag, Title, Ours string
+	// Ratios are the ratio in the study and the ratio here, as far as they exist.
+	Ratios  []string
+	Flagged bool
 }
 
 // redrawn is a figure from our values.
@@ -207,16 +209,15 @@ func newPrintedCell(c *reproduce.Cell) printedCell {
 	if c.Ours != nil {
 		out.Ours, out.Title = c.Value(), c.Of.Target+", "+reproduce.Title(c.Of)
 	}
-	ours, published := c.OurRatio(), c.PublishedRatio()
-	switch {
-	case c.Reference && c.Ours != nil:
-		out.Ratio = "reference"
-	case ours != "" && published != "":
-		out.Ratio = "× " + published + "; here × " + ours
-	case ours != "":
-		out.Ratio = "here × " + ours
-	case published != "":
-		out.Ratio = "× " + published
+	if c.Reference && c.Ours != nil {
+		out.Ratios = []string{"reference"}
+		return out
+	}
+	if ratio := c.PublishedRatio(); ratio != "" {
+		out.Ratios = append(out.Ratios, "study × "+ratio)
+	}
+	if ratio := c.OurRatio(); ratio != "" {
+		out.Ratios = append(out.Ratios, "here × "+ratio)
 	}
 	return out
 }

@@ -80,11 +80,11 @@ func (p *printer) claims(r *reproduce.Reproduction) {
 	}
 }
 
-// contrary writes the first comparisons of a claim that do not agree.
+// contrary writes the first comparisons with the verdict of their claim.
 func (p *printer) contrary(c *reproduce.Claim, indent string) {
 	var all []*reproduce.Comparison
 	for i := range c.Comparisons {
-		if k := &c.Comparisons[i]; k.Compared != nil && k.Verdict != reproduce.Agrees {
+		if k := &c.Comparisons[i]; k.Compared != nil && k.Verdict == c.Verdict {
 			all = append(all, k)
 		}
 	}

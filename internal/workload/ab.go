@@ -34,17 +34,36 @@ const abLast = "(longest request)\n"
 // Latency (the mean), P50Latency and P99Latency of a request, and BitsPerSecond of the bytes of the files. A percentile is left
 // out if there are too few requests for it: P99Latency needs more than 50.
 func ABRun(server netip.AddrPort, file string, length int, d time.Duration) Program {
+	return abProgram(abRun{path: file, length: length}, server, d)
+}
+
+// ABPost is ABRun for requests of the method POST, each with the content of a file of the client, of sent bytes. Their answers have
+// length bytes. BitsPerSecond counts the bytes of the file that are sent.
+func ABPost(server netip.AddrPort, path string, length int, file string, sent int, d time.Duration) Program {
+	return abProgram(abRun{path: path, length: length, sent: sent}, server, d, "-p", file, "-T", "application/octet-stream")
+}
+
+// abRun is a run of ab.
+type abRun struct {
+	path   string // of the URL
+	length int    // of the answer's body
+	sent   int    // length of the request's body; 0 for GET
+	d      time.Duration
+}
+
+func abProgram(run abRun, server netip.AddrPort, d time.Duration, options ...string) Program {
+	run.d = d
 	limit := int(d / time.Second)
+	args := append([]string{
+		AB, "-q", "-k", "-c", "1", "-t", strconv.Itoa(limit), "-n", strconv.Itoa(limit * abPerSecond), "-e", "/proc/self/fd/1",
+	}, options...)
 	return Program{
-		Args: []string{
-			AB, "-q", "-k", "-c", "1", "-t", strconv.Itoa(limit), "-n", strconv.Itoa(limit * abPerSecond), "-e", "/proc/self/fd/1",
-			fmt.Sprintf("http://%s%s", server, file),
-		},
-		Parse: reading("ab's report", func(stdout []byte) (Values, error) { return readAB(stdout, file, length, d) }),
+		Args:  append(args, fmt.Sprintf("http://%s%s", server, run.path)),
+		Parse: reading("ab's report", run.read),
 	}
 }
 
-func readAB(stdout []byte, file string, length int, d time.Duration) (Values, error) {
+func (run abRun) read(stdout []byte) (Values, error) {
 	before, after, ok := bytes.Cut(stdout, []byte(abTable))
 	if !ok || !bytes.HasPrefix(before, []byte("This is ApacheBench, Version 2.")) {
 		return nil, fmt.Errorf("%w, or it is not a report of ab 2: %q", ErrCutOff, cut(string(stdout)))
@@ -60,16 +79,20 @@ func readAB(stdout []byte, file string, length int, d time.Duration) (Values, er
 	if err := r.read(append(slices.Clone(before), after...)); err != nil {
 		return nil, err
 	}
-	if err := r.check(file, length, d); err != nil {
+	if err := r.check(run); err != nil {
 		return nil, err
 	}
 	times = times[:abKnown(r.complete)]
 	if !slices.IsSorted(times) {
 		return nil, errors.New("the distribution is not in order")
 	}
+	payload := run.length
+	if run.sent > 0 {
+		payload = run.sent
+	}
 	values := Values{
 		"Latency":       1 / r.rate, // one request at a time
-		"BitsPerSecond": r.rate * float64(length) * 8,
+		"BitsPerSecond": r.rate * float64(payload) * 8,
 	}
 	if len(times) > 50 {
 		if times[50] == 0 {
@@ -120,6 +143,7 @@ type abReport struct {
 	seconds, rate            float64
 	complete, failed, reused float64
 	bytes                    float64 // of all answers, without headers
+	posted                   float64 // bytes of all requests of the method POST, with headers; 0 for GET
 }
 
 // read reads the fields. Each must exist.
@@ -149,6 +173,13 @@ func (r *abReport) read(text []byte) error {
 		case "Non-2xx responses", "Write errors":
 			return fmt.Errorf("%s %s: the server did not answer as requested", value, name)
 		}
+		if name == "Total body sent" {
+			posted, err := readDecimal(value)
+			if err != nil {
+				return fmt.Errorf("%s is %w", name, err)
+			}
+			r.posted = posted
+		}
 		if n, wanted := numbers[name]; wanted {
 			digits, ok := strings.CutSuffix(value, n.unit)
 			v, err := readDecimal(digits)
@@ -166,20 +197,22 @@ func (r *abReport) read(text []byte) error {
 }
 
 // check returns an error if the report belongs to another run, or to a run with errors.
-func (r *abReport) check(file string, length int, d time.Duration) error {
+func (r *abReport) check(run abRun) error {
 	switch {
-	case r.path != file || r.length != float64(length) || r.concurrency != 1:
-		return fmt.Errorf("it belongs to %.0f connections for %q with %.0f bytes, instead of one for %q with %d", r.concurrency, cut(r.path), r.length, file, length)
+	case r.path != run.path || r.length != float64(run.length) || r.concurrency != 1:
+		return fmt.Errorf("it belongs to %.0f connections for %q with %.0f bytes, instead of one for %q with %d", r.concurrency, cut(r.path), r.length, run.path, run.length)
 	case r.failed > 0:
 		return fmt.Errorf("%.0f requests failed", r.failed)
 	case r.complete < 1:
 		return errors.New("no request was answered")
 	case r.reused != r.complete:
 		return fmt.Errorf("the connection was kept for only %.0f of %.0f requests", r.reused, r.complete)
-	case !lasted(r.seconds, d):
-		return fmt.Errorf("it covers %g s instead of %g", r.seconds, d.Seconds())
+	case !lasted(r.seconds, run.d):
+		return fmt.Errorf("it covers %g s instead of %g", r.seconds, run.d.Seconds())
 	case r.bytes < r.complete*r.length || r.bytes >= (r.complete+1)*r.length:
 		return fmt.Errorf("%.0f bytes are not %.0f files of %.0f bytes", r.bytes, r.complete, r.length)
+	case (r.posted > 0) != (run.sent > 0) || r.posted < r.complete*float64(run.sent):
+		return fmt.Errorf("%.0f bytes are not the bodies of %.0f requests with %d bytes each", r.posted, r.complete, run.sent)
 	case !near(r.rate, r.complete/r.seconds, 0.01):
 		return fmt.Errorf("%.0f requests in %g s are not %g a second", r.complete, r.seconds, r.rate)
 	}

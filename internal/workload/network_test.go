@@ -183,6 +183,37 @@ func FuzzNetperf(f *testing.F) {
 	})
 }
 
+// abPosts is the run of the capture ab-post.txt.
+func abPosts() workload.Program {
+	return workload.ABPost(webServer, workload.NginxPost, len(workload.NginxAnswer), "/data/sent", 16<<10, time.Second)
+}
+
+// The bytes of the bodies must have been sent, and only by POST.
+func TestABPostRefuses(t *testing.T) {
+	posted := string(captured(t, "ab-post.txt"))
+	const sent = "Total body sent:        153875744\n"
+	for _, tt := range []struct{ what, old, replacement string }{
+		{"a request without its body", sent, "Total body sent:        152371199\n"},
+		{"no bodies", sent, ""},
+		{"no number", sent, "Total body sent:        many\n"},
+	} {
+		changed := strings.Replace(posted, tt.old, tt.replacement, 1)
+		if changed == posted {
+			t.Fatalf("the capture has no %q", tt.old)
+		}
+		if got, err := abPosts().Parse([]byte(changed)); err == nil || !strings.Contains(err.Error(), "od") || got != nil {
+			t.Errorf("%s is read as %v, %v", tt.what, got, err)
+		}
+	}
+	got := strings.Replace(string(captured(t, "ab-small.txt")), "HTML transferred:", sent+"HTML transferred:", 1)
+	if values, err := workload.ABRun(webServer, "/small", 1, time.Second).Parse([]byte(got)); err == nil {
+		t.Errorf("GET with bodies is read as %v", values)
+	}
+	if args := strings.Join(abPosts().Args, " "); !strings.Contains(args, " -p /data/sent -T ") || !strings.HasSuffix(args, " http://10.77.0.1:8080/post") {
+		t.Errorf("ab is called as %q", args)
+	}
+}
+
 func TestABCaptured(t *testing.T) {
 	const mib = 1 << 20
 	for _, tt := range []struct {
@@ -197,6 +228,8 @@ func TestABCaptured(t *testing.T) {
 		got, err := workload.ABRun(webServer, tt.path, tt.length, time.Second).Parse(captured(t, tt.file))
 		checkValues(t, tt.file, got, err, tt.want)
 	}
+	got, err := abPosts().Parse(captured(t, "ab-post.txt"))
+	checkValues(t, "ab-post.txt", got, err, workload.Values{"Latency": 1 / 9297.78, "P50Latency": 25e-6, "P99Latency": 2108e-6, "BitsPerSecond": 8 * 16384 * 9297.78})
 	if got, err := workload.ABRun(webServer, "/small", 1, time.Second).Parse(captured(t, "ab-german.txt")); err != nil || !(got["Latency"] > 10e-6) {
 		t.Errorf("in a German locale it is read as %v, %v", got, err)
 	}
@@ -255,11 +288,13 @@ func TestABRefuses(t *testing.T) {
 }
 
 func FuzzAB(f *testing.F) {
-	for _, file := range []string{"ab-small.txt", "ab-large.txt", "ab-few.txt", "ab-404.txt", "ab-closed.txt", "ab-killed.txt"} {
+	for _, file := range []string{"ab-small.txt", "ab-large.txt", "ab-few.txt", "ab-404.txt", "ab-closed.txt", "ab-killed.txt", "ab-post.txt"} {
 		f.Add(capturedFor(f, file))
 	}
 	f.Fuzz(func(t *testing.T, output []byte) {
 		got, err := workload.ABRun(webServer, "/small", 1, time.Second).Parse(output)
+		checkFuzzed(t, output, got, err)
+		got, err = abPosts().Parse(output)
 		checkFuzzed(t, output, got, err)
 	})
 }

@@ -23,8 +23,14 @@ func NginxServer(dir string) []string {
 	return []string{Nginx, "-e", "stderr", "-c", path.Join(dir, NginxConfig)}
 }
 
-// NginxConfiguration configures one process that serves dir, writes only below /tmp, keeps files and connections open, and logs
-// only warnings and errors. The process stays root, because the image does not have Debian's other users.
+// NginxPost is a path for requests with a body. nginx discards the body and answers NginxAnswer, like the server of Ethr.
+const (
+	NginxPost   = "/post"
+	NginxAnswer = "OK."
+)
+
+// NginxConfiguration configures one process that serves dir, accepts bodies of any size at NginxPost, writes only below /tmp,
+// keeps files and connections open, and logs only warnings and errors. The process stays root, because the image does not have Debian's other users.
 func NginxConfiguration(dir string) string {
 	return nginxConfiguration(dir, strconv.Itoa(NginxPort), "warn")
 }
@@ -53,6 +59,7 @@ http {
   keepalive_timeout 1h;
   keepalive_requests 1000000000;
   open_file_cache max=16;
+  client_max_body_size 0;
   client_body_temp_path /tmp/nginx-body;
   proxy_temp_path /tmp/nginx-proxy;
   fastcgi_temp_path /tmp/nginx-fastcgi;
@@ -61,7 +68,8 @@ http {
   server {
     listen %s;
     root %s;
+    location = %s { return 200 "%s"; }
   }
 }
-`, level, listen, dir)
+`, level, listen, dir, NginxPost, NginxAnswer)
 }

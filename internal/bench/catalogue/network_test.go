@@ -184,7 +184,7 @@ func captures() map[string]string {
 		"--reverse": "iperf3-receive.json", "--json": "iperf3-send.json",
 		"-t TCP_STREAM": "netperf-tcp-stream.txt", "-t TCP_MAERTS": "netperf-tcp-maerts.txt", "-t TCP_RR": "netperf-tcp-rr.txt",
 		"-t TCP_CRR": "netperf-tcp-crr.txt", "-t UDP_RR": "netperf-udp-rr.txt",
-		"/small": "ab-small.txt", "/large": "ab-large.txt", workload.RedisBenchmark: "redis-benchmark-native.csv",
+		"/small": "ab-small.txt", "/large": "ab-large.txt", workload.NginxPost: "ab-post.txt", workload.RedisBenchmark: "redis-benchmark-native.csv",
 	}
 }
 
@@ -253,6 +253,7 @@ func TestNetworkValues(t *testing.T) {
 		{networkBandwidth, bench.Params{"peer": "containers", "omit": "1s"}, map[string]float64{"Send": 13831605990.168348, "Receive": 13269210547.321608}},
 		{networkNetperf, bench.Params{"peer": "host"}, map[string]float64{"TCP_STREAM": 6012.38e6, "TCP_RR": 12150.73, "TCP_CRR": 10681.37, "UDP_RR": 63491.40}},
 		{networkHTTP, bench.Params{"peer": "host"}, map[string]float64{
+			"TCPUpload": 6012.38e6, "HTTPUpload": 8 * (16 << 10) * 9297.78,
 			"TCPBandwidth": 6078.58e6, "TCPLatency": 82.17e-6, "TCPLatencyP99": 131e-6,
 			"HTTPBandwidth": 8 * (1 << 20) * 1383.54, "HTTPLatency": 1 / 29949.55, "HTTPLatencyP99": 89e-6,
 		}},

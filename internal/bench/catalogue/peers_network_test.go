@@ -44,7 +44,10 @@ func networkPeers() []peer {
 		{
 			benchmark: "performance.network.http", params: beside(bench.Params{"duration": "1s"}), turns: 1,
 			// The tests with netperf are compared above.
-			values: []value{ab("HTTPBandwidth", "large", "Transfer rate", times(8*1024)), ab("HTTPLatency", "small", "Requests per second", inverse)},
+			values: []value{
+				ab("HTTPBandwidth", "large", "Transfer rate", times(8*1024)), ab("HTTPLatency", "small", "Requests per second", inverse),
+				ab("HTTPUpload", "post", "Requests per second", times(8*(16<<10))),
+			},
 		},
 		{
 			benchmark: "performance.database.redis", params: beside(bench.Params{"duration": "0s", "requests": "5000"}), turns: 1,

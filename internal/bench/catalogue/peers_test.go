@@ -358,8 +358,8 @@ func TestReadingOfOutput(t *testing.T) {
 			[]float64{6012.38e6, 12150.73, 10681.37, 63491.40},
 		},
 		"performance.network.http": {
-			[]string{"netperf-tcp-maerts.txt", "netperf-tcp-rr.txt", "ab-large.txt", "ab-small.txt"},
-			[]float64{1417099.76 * 8 * 1024, 1 / 29949.55},
+			[]string{"netperf-tcp-maerts.txt", "netperf-tcp-rr.txt", "ab-large.txt", "ab-small.txt", "ab-post.txt"},
+			[]float64{1417099.76 * 8 * 1024, 1 / 29949.55, 9297.78 * 8 * (16 << 10)},
 		},
 		"performance.database.redis": {[]string{"redis-benchmark-native.csv"}, []float64{0.00032619999302}},
 	}

@@ -24,12 +24,17 @@ const (
 	largeFile, largeBytes = "/large", 1 << 20
 )
 
+// The file that the client of the web server sends: 16 KiB, the default buffer of Ethr.
+const sentFile, sentBytes = "/sent", 16 << 10
+
 func web() bench.Benchmark {
 	return overNetwork(bench.Benchmark{
 		Name:    "performance.network.http",
 		Summary: "bandwidth and latency of TCP (netperf) and of HTTP (nginx and ab), over one connection each",
-		Source:  "wang table 3 (Ethr)",
+		Source:  "wang table 3 (Ethr: from client to server, over HTTP by POST of 16 KiB)",
 		Metrics: []result.Metric{
+			bench.Higher("TCPUpload", result.BitsPerSecond, "payload from the client to the server's container (TCP_STREAM), the direction of the paper"),
+			bench.Higher("HTTPUpload", result.BitsPerSecond, "bytes of the bodies of repeated POST requests of 16 KiB, without headers, as in the paper"),
 			bench.Higher("TCPBandwidth", result.BitsPerSecond, "payload from the server's container to its client (TCP_MAERTS)"),
 			bench.Scored(result.DimensionNetwork, bench.Higher("HTTPBandwidth", result.BitsPerSecond, "bytes of repeated transfers of a file of 1 MiB, without headers")),
 			bench.Seconds("TCPLatency", "mean time from a byte sent to the byte received in response (TCP_RR)"),
@@ -37,7 +42,7 @@ func web() bench.Benchmark {
 			bench.Seconds("TCPLatencyP99", "99th percentile of TCPLatency, in whole microseconds"),
 			bench.Seconds("HTTPLatencyP99", "99th percentile of HTTPLatency, in whole microseconds"),
 		},
-	}, "time of each of the four tests", func(ctx context.Context, t bench.Trial, each time.Duration) error {
+	}, "time of each of the six tests", func(ctx context.Context, t bench.Trial, each time.Duration) error {
 		if err := overTCP(ctx, t, each); err != nil {
 			return err
 		}
@@ -51,10 +56,15 @@ func overTCP(ctx context.Context, t bench.Trial, d time.Duration) error {
 		if err != nil {
 			return err
 		}
+		upload, err := bench.Measure(ctx, t, bench.AsClient, workload.NetperfRun(workload.TCPStream, at, d))
+		if err != nil {
+			return err
+		}
 		turns, err := bench.Measure(ctx, t, bench.AsClient, workload.NetperfRun(workload.TCPRR, at, d))
 		if err != nil {
 			return err
 		}
+		t.Record("TCPUpload", upload["Throughput"])
 		t.Record("TCPBandwidth", stream["Throughput"])
 		t.Record("TCPLatency", turns["MeanLatency"])
 		t.Record("TCPLatencyP99", turns["P99Latency"])
@@ -68,7 +78,7 @@ func overHTTP(ctx context.Context, t bench.Trial, d time.Duration) error {
 		return err
 	}
 	for name, content := range map[string][]byte{
-		smallFile: make([]byte, smallBytes), largeFile: make([]byte, largeBytes),
+		smallFile: make([]byte, smallBytes), largeFile: make([]byte, largeBytes), sentFile: make([]byte, sentBytes),
 		workload.NginxConfig: []byte(workload.NginxConfiguration(webRoot)),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
@@ -76,7 +86,10 @@ func overHTTP(ctx context.Context, t bench.Trial, d time.Duration) error {
 		}
 	}
 	server := bench.Server{Spec: t.Spec(workload.NginxServer(webRoot)...), Port: workload.NginxPort, End: bench.Terminated}
-	server.Spec.Mounts = []engine.Mount{{Source: dir, Target: webRoot, ReadOnly: true}}
+	files := func(spec *engine.Spec) {
+		spec.Mounts = []engine.Mount{{Source: dir, Target: webRoot, ReadOnly: true}}
+	}
+	files(&server.Spec)
 	return bench.Serve(ctx, t, server, func(ctx context.Context, at netip.AddrPort) error {
 		large, err := bench.Measure(ctx, t, bench.AsClient, workload.ABRun(at, largeFile, largeBytes, d))
 		if err != nil {
@@ -86,10 +99,16 @@ func overHTTP(ctx context.Context, t bench.Trial, d time.Duration) error {
 		if err != nil {
 			return err
 		}
+		post := workload.ABPost(at, workload.NginxPost, len(workload.NginxAnswer), webRoot+sentFile, sentBytes, d)
+		sent, err := bench.Measure(ctx, t, bench.AsClient, post, files)
+		if err != nil {
+			return err
+		}
 		p99, known := small["P99Latency"]
 		if !known {
 			return errors.New("the web server sent too few responses for their 99th percentile: set a longer duration")
 		}
+		t.Record("HTTPUpload", sent["BitsPerSecond"])
 		t.Record("HTTPBandwidth", large["BitsPerSecond"])
 		t.Record("HTTPLatency", small["Latency"])
 		t.Record("HTTPLatencyP99", p99)

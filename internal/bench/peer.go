@@ -18,6 +18,7 @@ import (
 const (
 	HostPeer      = "host"
 	ContainerPeer = "containers"
+	SamePeer      = "same" // only with PeerOrSame
 )
 
 // peer is the name of the parameter of Peer.
@@ -29,6 +30,14 @@ func Peer(value string) Param {
 		Name: peer, Quick: value, Paper: value, Check: OneOf(HostPeer, ContainerPeer),
 		Help: "the client of the server in a container: a process at the host's end of the network, or another container of the target",
 	}
+}
+
+// PeerOrSame is Peer for benchmarks that also call ServeWithin: it has the value SamePeer too.
+func PeerOrSame(value string) Param {
+	p := Peer(value)
+	p.Check = OneOf(HostPeer, ContainerPeer, SamePeer)
+	p.Help += ", or a further process of the same container"
+	return p
 }
 
 // AtHost reports whether the clients of a benchmark with the parameter of Peer run at the host's end.
@@ -87,6 +96,34 @@ func Serve(ctx context.Context, t Trial, s Server, use func(ctx context.Context,
 	if err := RecordPath(ctx, t); err != nil {
 		return err
 	}
+	return s.run(ctx, t, func(ctx context.Context, r *Running) error {
+		at, err := s.Reached(ctx, t, r)
+		if err != nil {
+			return err
+		}
+		return use(ctx, at)
+	})
+}
+
+// ServeWithin is Serve for clients that are further processes of the server's container. The place of the clients is where. They
+// reach the server at the loopback interface of the container. The target needs engine.CanExec. The container has the bridged
+// network too, since a bare process without it would share the loopback interface of the host.
+func ServeWithin(ctx context.Context, t Trial, s Server, use func(ctx context.Context, where Where, at netip.AddrPort) error) error {
+	t.Condition("server", "a container of the target")
+	t.Condition("client", "a further process of the server's container")
+	t.Condition("address family", "IPv4")
+	t.Condition("interface", "the loopback interface of the container")
+	return s.run(ctx, t, func(ctx context.Context, r *Running) error {
+		where, at := Within(r.Container), netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), s.Port)
+		if err := s.reach(ctx, t, where, at); err != nil {
+			return err
+		}
+		return use(ctx, where, at)
+	})
+}
+
+// run runs the server, calls use while it runs, and ends it.
+func (s Server) run(ctx context.Context, t Trial, use func(ctx context.Context, r *Running) error) error {
 	s.Spec.Network = engine.Bridged
 	s.Spec.Process.Stderr = t.Watch()
 	r, err := Launch(ctx, t, s.Spec)
@@ -107,10 +144,7 @@ func Serve(ctx context.Context, t Trial, s Server, use func(ctx context.Context,
 		stop(nil)
 		<-stopped
 	}()
-	at, err := s.Reached(serving, t, r)
-	if err == nil {
-		err = use(serving, at)
-	}
+	err = use(serving, r)
 	if early := context.Cause(serving); early != nil && ctx.Err() == nil {
 		return early // the clients' errors follow from it
 	}
@@ -118,6 +152,14 @@ func Serve(ctx context.Context, t Trial, s Server, use func(ctx context.Context,
 		return err
 	}
 	return s.end(ctx, t, r, exit)
+}
+
+// reach waits until the server accepts a connection from a place.
+func (Server) reach(ctx context.Context, t Trial, where Where, at netip.AddrPort) error {
+	if _, err := where(ctx, t, t.Spec(workload.Reach(at, reachable)...)); err != nil {
+		return fmt.Errorf("reach the server at %s: %w", at, err)
+	}
+	return nil
 }
 
 // Reached waits until a launched server can be reached, and returns its address.
@@ -136,10 +178,7 @@ func (s Server) Reached(ctx context.Context, t Trial, r *Running) (netip.AddrPor
 	}
 	at := netip.AddrPortFrom(addr, s.Port)
 	if s.Listening == "" {
-		if _, err := AsClient(ctx, t, t.Spec(workload.Reach(at, reachable)...)); err != nil {
-			return netip.AddrPort{}, fmt.Errorf("reach the server at %s: %w", at, err)
-		}
-		return at, nil
+		return at, s.reach(ctx, t, AsClient, at)
 	}
 	line, _, err := r.Output.FirstLine(ctx)
 	if err != nil {

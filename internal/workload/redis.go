@@ -18,10 +18,11 @@ import (
 const (
 	RedisServer    = "/usr/bin/redis-server"
 	RedisBenchmark = "/usr/bin/redis-benchmark"
+	redisCLI       = "/usr/bin/redis-cli"
 )
 
 var redisTool = Tool{
-	Name: "Redis", Packages: []string{"redis-server", "redis-tools"}, Files: []string{RedisServer, RedisBenchmark, "/usr/bin/redis-cli"},
+	Name: "Redis", Packages: []string{"redis-server", "redis-tools"}, Files: []string{RedisServer, RedisBenchmark, redisCLI},
 }
 
 // RedisPort is the port of the server.
@@ -29,10 +30,66 @@ const RedisPort = 6379
 
 // RedisServe calls a server that keeps its data in memory only. It exits with code 0 on SIGTERM.
 func RedisServe() []string {
-	return []string{
-		RedisServer, "--port", strconv.Itoa(RedisPort), "--bind", "0.0.0.0", "--protected-mode", "no",
-		"--save", "", "--appendonly", "no", "--dir", "/tmp",
+	return append(redisServer(), "--save", "", "--appendonly", "no", "--dir", "/tmp")
+}
+
+// RedisPersist calls a server like RedisServe that also writes snapshots to a directory, at the times of Redis without a configuration
+// file, as in the image "redis" of Docker: RedisSnapshots.
+func RedisPersist(dir string) []string {
+	args := append(redisServer(), "--appendonly", "no", "--dir", dir, "--save")
+	return append(args, strings.Fields(RedisSnapshots)...)
+}
+
+// RedisSnapshots are pairs of seconds and changes: Redis writes a snapshot after that time if it had that many changes.
+const RedisSnapshots = "3600 1 300 100 60 10000"
+
+func redisServer() []string {
+	return []string{RedisServer, "--port", strconv.Itoa(RedisPort), "--bind", "0.0.0.0", "--protected-mode", "no"}
+}
+
+// RedisHealth calls a client that reads the server's statistics. It is an error if the last snapshot failed, or if the server answered
+// a request with an error: redis-benchmark counts such answers like others. Values: RedisSaves, the number of snapshots.
+func RedisHealth(server netip.AddrPort) Program {
+	return Program{
+		Args: []string{
+			redisCLI, "-h", server.Addr().String(), "-p", strconv.Itoa(int(server.Port())), "INFO", "stats", "persistence",
+		},
+		Parse: reading("the statistics of Redis", redisHealth),
 	}
+}
+
+// RedisSaves is the value of RedisHealth.
+const RedisSaves = "snapshots"
+
+func redisHealth(stdout []byte) (Values, error) {
+	lines, err := completeLines(stdout)
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string]string{}
+	for _, line := range lines {
+		name, value, _ := strings.Cut(strings.TrimRight(line, "\r"), ":")
+		fields[name] = value
+	}
+	for _, name := range []string{"total_error_replies", "rdb_saves", "rdb_last_bgsave_status"} {
+		if fields[name] == "" {
+			return nil, fmt.Errorf("%s is missing: %w, or Redis has another version", name, ErrCutOff)
+		}
+	}
+	failures, err := readWhole(fields["total_error_replies"])
+	if err != nil {
+		return nil, err
+	}
+	saves, err := readWhole(fields["rdb_saves"])
+	switch {
+	case err != nil:
+		return nil, err
+	case fields["rdb_last_bgsave_status"] != "ok":
+		return nil, fmt.Errorf("the last snapshot failed: its status is %q", cut(fields["rdb_last_bgsave_status"]))
+	case failures > 0:
+		return nil, fmt.Errorf("the server answered %d requests with an error", failures)
+	}
+	return Values{RedisSaves: float64(saves)}, nil
 }
 
 // LocalRedis calls a server like RedisServe on a port of the loopback interface. Bare processes share that interface with the host, so
@@ -193,7 +250,7 @@ func LocalRedisFill(port, keys int) Program {
 }
 
 func redisScript(options []string, script string, values int) []string {
-	args := append([]string{"/usr/bin/redis-cli", "-p", strconv.Itoa(RedisPort)}, options...)
+	args := append([]string{redisCLI, "-p", strconv.Itoa(RedisPort)}, options...)
 	return append(args, "EVAL", script, "0", strconv.Itoa(values))
 }
 

@@ -51,6 +51,31 @@ func TestRedisTests(t *testing.T) {
 	}
 }
 
+// The capture is of a server after one snapshot.
+func TestRedisHealth(t *testing.T) {
+	health := workload.RedisHealth(redisRun.Server)
+	good := string(captured(t, "redis-info.txt"))
+	if got, err := health.Parse([]byte(good)); err != nil || len(got) != 1 || got[workload.RedisSaves] != 1 {
+		t.Errorf("the capture is read as %v, %v", got, err)
+	}
+	if args := strings.Join(health.Args, " "); !strings.HasSuffix(args, " -h 10.77.0.1 -p 6379 INFO stats persistence") {
+		t.Errorf("redis-cli is called by %q", args)
+	}
+	for _, tt := range []struct{ old, replacement, reason string }{
+		{"total_error_replies:0", "total_error_replies:2", "2 requests with an error"},
+		{"rdb_last_bgsave_status:ok", "rdb_last_bgsave_status:err", `the last snapshot failed: its status is "err"`},
+		{"rdb_saves:1", "rdb_saves:one", "not a whole number"},
+		{"rdb_saves:1", "saves:1", "rdb_saves is missing"},
+		{good, "", "cut off"},
+		{good, "NOAUTH Authentication required.\n", "total_error_replies is missing"},
+	} {
+		changed := strings.Replace(good, tt.old, tt.replacement, 1)
+		if got, err := health.Parse([]byte(changed)); changed == good || err == nil || !strings.Contains(err.Error(), tt.reason) || got != nil {
+			t.Errorf("with %q: %v, %v; want %q", tt.replacement, got, err, tt.reason)
+		}
+	}
+}
+
 func TestRedisRefuses(t *testing.T) {
 	good := string(captured(t, "redis-benchmark-native.csv"))
 	lines := strings.SplitAfter(good, "\n")

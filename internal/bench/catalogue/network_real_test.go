@@ -19,14 +19,15 @@ import (
 func TestRealNetwork(t *testing.T) {
 	between, beside := bench.Params{"peer": "containers"}, bench.Params{"peer": "host"}
 	few := bench.Params{"requests": "1000", "clients": "10"}
+	within := bench.Params{"requests": "1000", "clients": "10", "peer": "same", "persistence": "snapshots"}
 	for _, tt := range []struct {
 		target string
 		driver engine.Driver
 		work   map[string]bench.Params
 	}{
-		{"native", native.Driver{}, map[string]bench.Params{networkHTTP: between, isolationNetwork: briefly(nil)}},
+		{"native", native.Driver{}, map[string]bench.Params{networkHTTP: between, isolationNetwork: briefly(nil), databaseRedis: within}},
 		{"native@network=loopback", native.Driver{}, map[string]bench.Params{networkBandwidth: beside, databaseRedis: few}},
-		{"oci/runc", oci.Driver{}, map[string]bench.Params{networkHTTP: between}},
+		{"oci/runc", oci.Driver{}, map[string]bench.Params{networkHTTP: between, databaseRedis: within}},
 		{"oci/runsc@platform=systrap", oci.Driver{}, map[string]bench.Params{networkBandwidth: between, isolationNetwork: briefly(between)}},
 	} {
 		t.Run(strings.ReplaceAll(tt.target, "/", "_"), func(t *testing.T) {
@@ -52,7 +53,7 @@ func checkNetwork(b bench.Benchmark) func(result.Trial) error {
 				return fmt.Errorf("%s is %v", m.Name, values)
 			}
 		}
-		for _, condition := range []string{"interface", "mtu", "server", "client"} {
+		for _, condition := range []string{"interface", "server", "client"} {
 			if trial.Conditions[condition] == "" {
 				return fmt.Errorf("the condition %s is missing: %v", condition, trial.Conditions)
 			}

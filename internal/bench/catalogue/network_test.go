@@ -120,6 +120,23 @@ func (c *wired) Start(context.Context) error {
 	return nil
 }
 
+// Exec runs a client in the container of a server.
+func (c *wired) Exec(_ context.Context, p engine.Process) (engine.Exit, error) {
+	args := strings.Join(p.Args, " ")
+	c.wire.mu.Lock()
+	c.wire.runs = append(c.wire.runs, "within "+args)
+	c.wire.mu.Unlock()
+	for part, e := range c.wire.exits {
+		if strings.Contains(args, part) {
+			return e, nil
+		}
+	}
+	if p.Args[0] != workload.Probe {
+		_, _ = io.WriteString(p.Stdout, c.wire.output(args))
+	}
+	return engine.Exit{}, nil
+}
+
 // each calls do with every server.
 func (e *wire) each(do func(*wired)) {
 	e.mu.Lock()
@@ -185,6 +202,7 @@ func captures() map[string]string {
 		"-t TCP_STREAM": "netperf-tcp-stream.txt", "-t TCP_MAERTS": "netperf-tcp-maerts.txt", "-t TCP_RR": "netperf-tcp-rr.txt",
 		"-t TCP_CRR": "netperf-tcp-crr.txt", "-t UDP_RR": "netperf-udp-rr.txt",
 		"/small": "ab-small.txt", "/large": "ab-large.txt", workload.NginxPost: "ab-post.txt", workload.RedisBenchmark: "redis-benchmark-native.csv",
+		"INFO": "redis-info.txt",
 	}
 }
 
@@ -296,6 +314,68 @@ func TestRedisValues(t *testing.T) {
 			t.Errorf("%sP99 is %v, and %v in the series", test.Name, named, p99[i])
 		}
 	}
+}
+
+// The client is a further process of the server's container, at its loopback interface.
+func TestRedisInOneContainer(t *testing.T) {
+	e := &wire{}
+	trial := runOnWire(t, databaseRedis, e, bench.Params{"peer": "same"}, still{})
+	if trial.Status != result.OK || len(trial.Values("SET")) != 1 {
+		t.Fatalf("%s because %s", trial.Status, trial.Reason)
+	}
+	if len(e.runs) != 4 || !strings.HasPrefix(e.runs[0], "container "+workload.RedisServer) {
+		t.Fatalf("the trial runs %q", e.runs)
+	}
+	for _, run := range e.runs[1:] {
+		if !strings.HasPrefix(run, "within ") || !strings.Contains(run, "127.0.0.1") {
+			t.Errorf("the client is %q", run)
+		}
+	}
+	if c := trial.Conditions; !strings.Contains(c["client"], "server's container") || !strings.Contains(c["interface"], "loopback") {
+		t.Errorf("the conditions are %v", c)
+	}
+	if trial := runOnWire(t, databaseRedis, &wire{exits: map[string]engine.Exit{"reach": {Code: 1}}}, bench.Params{"peer": "same"}, still{}); trial.Status != result.Failed ||
+		!strings.Contains(trial.Reason, "reach the server at 127.0.0.1:6379") {
+		t.Errorf("without a server: %s because %s", trial.Status, trial.Reason)
+	}
+}
+
+// Snapshots are those of Redis without a configuration. An error of the server fails the trial, since redis-benchmark counts it as an answer.
+func TestRedisSnapshots(t *testing.T) {
+	for params, want := range map[string]string{"none": "--save  --appendonly no --dir /tmp", "snapshots": "--dir /data --save 3600 1 300 100 60 10000"} {
+		for _, peer := range []string{"containers", "same"} {
+			e := &wire{}
+			trial := runOnWire(t, databaseRedis, e, bench.Params{"persistence": params, "peer": peer}, still{})
+			if trial.Status != result.OK {
+				t.Fatalf("%s: %s because %s", params, trial.Status, trial.Reason)
+			}
+			if !strings.Contains(e.runs[0], want) {
+				t.Errorf("persistence=%s calls %q, want %q", params, e.runs[0], want)
+			}
+			if on := trial.Conditions["snapshots on"]; (on != "") != (params == "snapshots") || (trial.Conditions["snapshots"] == "1") != (params == "snapshots") {
+				t.Errorf("persistence=%s has the conditions %v", params, trial.Conditions)
+			}
+		}
+	}
+	for _, wrong := range []string{"total_error_replies:3\nrdb_saves:1\nrdb_last_bgsave_status:ok\n", "total_error_replies:0\nrdb_saves:1\nrdb_last_bgsave_status:err\n", "# Stats\n"} {
+		trial := runOnWire(t, databaseRedis, &wire{outputs: map[string]string{"INFO": wrong}}, bench.Params{"persistence": "snapshots"}, still{})
+		if trial.Status != result.Failed || len(trial.Samples) > 0 {
+			t.Errorf("after %q: %s with %d samples", wrong, trial.Status, len(trial.Samples))
+		}
+	}
+	if needs := find(t, databaseRedis).Needs(resolved(t, databaseRedis, bench.Params{"persistence": "snapshots", "requests": "1000"})); needs.Space.Disk != 128_000 {
+		t.Errorf("snapshots of 1000 requests take %d bytes", needs.Space.Disk)
+	}
+}
+
+// resolved returns the quick parameters of a benchmark with the given ones.
+func resolved(t *testing.T, name string, given bench.Params) bench.Params {
+	t.Helper()
+	params, err := find(t, name).Resolve(given, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return params
 }
 
 // With the capture's rates, one request in each of the tests takes 0.33 ms. If the time allows more than the fewest requests, the

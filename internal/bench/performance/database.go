@@ -60,11 +60,15 @@ func redis() bench.Benchmark {
 	}
 	return bench.Benchmark{
 		Name:    "performance.database.redis",
-		Summary: "the 20 tests of redis-benchmark, with server and client in two containers",
+		Summary: "the 20 tests of redis-benchmark, by default with server and client in two containers",
 		Source:  "sateri tables 4.5, 4.6 and A.1 to A.9; wang figure 9",
 		Metrics: slices.Concat(rates, times),
 		Params: []bench.Param{
-			bench.Peer(bench.ContainerPeer),
+			bench.PeerOrSame(bench.ContainerPeer),
+			{
+				Name: "persistence", Quick: inMemory, Paper: snapshots, Check: bench.OneOf(inMemory, snapshots),
+				Help: "none keeps the data in memory only; snapshots also writes them to a bind mount of the host's disk, at the times of Redis without a configuration, as in its Docker image",
+			},
 			{Name: "requests", Help: "maximum number of requests in each test", Quick: "50000", Paper: "100000", Check: bench.IntRange(fewestRequests, 10_000_000)},
 			{
 				Name: "duration", Quick: "3s", Paper: "0s", Check: bench.TimeRange(0, time.Hour),
@@ -74,17 +78,59 @@ func redis() bench.Benchmark {
 		},
 		Image: bench.WorkloadImage,
 		Needs: func(p bench.Params) bench.Needs {
-			return bench.Needs{Capabilities: []engine.Capability{engine.NetworkBridge}, Memory: int64(p.Int("requests")) * redisRequest}
+			memory := int64(p.Int("requests")) * redisRequest
+			needs := bench.Needs{Capabilities: []engine.Capability{engine.NetworkBridge}, Memory: memory}
+			if p.Param("peer") == bench.SamePeer {
+				needs.Capabilities = append(needs.Capabilities, engine.CanExec)
+			}
+			if p.Param("persistence") == snapshots {
+				needs.Space = bench.Space{Disk: 2 * memory} // the snapshot, and the next one beside it
+			}
+			return needs
 		},
 		Run: func(ctx context.Context, t bench.Trial) error {
-			run := workload.RedisRun{Requests: t.Int("requests"), Clients: t.Int("clients")}
+			run := redisTrial{
+				RedisRun: workload.RedisRun{Requests: t.Int("requests"), Clients: t.Int("clients")},
+				within:   t.Duration("duration"), snapshots: t.Param("persistence") == snapshots, client: bench.AsClient,
+			}
 			server := bench.Server{Spec: t.Spec(workload.RedisServe()...), Port: workload.RedisPort, End: bench.Terminated}
+			if run.snapshots {
+				m, err := bench.Bind.Mount(t)
+				if err != nil {
+					return err
+				}
+				server.Spec = t.Spec(workload.RedisPersist(bench.DataDir)...)
+				m.Into(&server.Spec)
+				t.Condition("snapshots on", m.On)
+			}
+			if t.Param("peer") == bench.SamePeer {
+				return bench.ServeWithin(ctx, t, server, func(ctx context.Context, where bench.Where, at netip.AddrPort) error {
+					run.client, run.Server = where, at
+					return run.measure(ctx, t)
+				})
+			}
 			return bench.Serve(ctx, t, server, func(ctx context.Context, at netip.AddrPort) error {
 				run.Server = at
-				return runRedis(ctx, t, run, t.Duration("duration"))
+				return run.measure(ctx, t)
 			})
 		},
 	}
+}
+
+// The values of the parameter persistence.
+const (
+	inMemory  = "none"
+	snapshots = "snapshots"
+)
+
+// redisTrial is a run of redis-benchmark in a trial.
+type redisTrial struct {
+	workload.RedisRun
+	// within is the time of all tests together; 0 sets no limit.
+	within time.Duration
+	// snapshots is set if the server writes snapshots.
+	snapshots bool
+	client    bench.Where
 }
 
 // redisRequest bounds the memory that a request takes, in bytes. Two tests push an element of three bytes to a list for each
@@ -94,26 +140,33 @@ const redisRequest = 64
 // fewestRequests is enough to fill the lists of LRANGE_600.
 const fewestRequests = 1000
 
-// runRedis runs the tests with as many requests as fit into the time, at most run.Requests. A run with the fewest requests
+// measure runs the tests with as many requests as fit into the time, at most run.Requests. A run with the fewest requests
 // estimates the number. redis-benchmark counts whole milliseconds and has no time limit of its own.
-func runRedis(ctx context.Context, t bench.Trial, run workload.RedisRun, within time.Duration) error {
+func (run redisTrial) measure(ctx context.Context, t bench.Trial) error {
 	var results workload.Values
-	if within > 0 {
-		first := run
+	if run.within > 0 {
+		first := run.RedisRun
 		first.Requests = fewestRequests
 		var err error
-		if results, err = bench.Measure(ctx, t, bench.AsClient, first.Program()); err != nil {
+		if results, err = bench.Measure(ctx, t, run.client, first.Program()); err != nil {
 			return err
 		}
-		run.Requests = requestsWithin(within, results, run.Requests)
+		run.Requests = requestsWithin(run.within, results, run.Requests)
 	}
 	if results == nil || run.Requests > fewestRequests {
 		var err error
-		if results, err = bench.Measure(ctx, t, bench.AsClient, run.Program()); err != nil {
+		if results, err = bench.Measure(ctx, t, run.client, run.Program()); err != nil {
 			return err
 		}
 	}
 	t.Condition("requests in each test", strconv.Itoa(run.Requests))
+	if run.snapshots {
+		health, err := bench.Measure(ctx, t, run.client, workload.RedisHealth(run.Server))
+		if err != nil {
+			return err
+		}
+		t.Condition("snapshots", strconv.Itoa(int(health[workload.RedisSaves])))
+	}
 	recordRedis(t, results)
 	return nil
 }

@@ -43,7 +43,11 @@ var programs = []struct {
 	{"sysbench-memory-endless.txt", workload.SysbenchMemory(workload.PaperMemoryLoad(1024)), nil}, // it warns
 	{"sysbench-cpu-native.txt", workload.SysbenchMemory(workload.PaperMemoryLoad(500)), nil},
 
-	{"sevenzip-native.txt", workload.SevenZip{Threads: 2, Dictionary: 19, Step: 1}.Program(), nil}, // two iterations
+	{"sevenzip-native.txt", workload.SevenZip{Threads: 2, Dictionary: 19, Passes: 2, Step: 1}.Program(), workload.Values{
+		"CompressRating": 10258, "DecompressRating": 12436, "TotalRating": 11347, "TotalUsage": 1.69, "Threads": 2,
+	}},
+	{"sevenzip-native.txt", workload.SevenZip{Threads: 2, Dictionary: 19, Step: 1}.Program(), nil}, // it has two passes
+	{"sevenzip-native.txt", workload.SevenZip{Threads: 2, Dictionary: 19, Passes: 3, Step: 1}.Program(), nil},
 	{"sevenzip-runc.txt", workload.SevenZip{Threads: 1, Dictionary: 18, Step: 1}.Program(), workload.Values{
 		"CompressRating": 4865, "CompressUsage": 1, "CompressPerUsage": 4852, "DecompressRating": 7183, "DecompressUsage": 1,
 		"DecompressPerUsage": 7170, "TotalRating": 6024, "TotalUsage": 1, "TotalPerUsage": 6011, "Threads": 1,
@@ -220,6 +224,7 @@ func TestProgramArguments(t *testing.T) {
 		{workload.Linpack(5000, 1, 4), "/usr/bin/linpack --n 5000 --runs 1 --threads 4"},
 		{workload.Zstd(19, 3*time.Second), "/usr/bin/zstd -q -b19 -i3 --single-thread"},
 		{workload.SevenZip{Dictionary: 18, Step: 1e9}.Program(), "/usr/bin/7z b 1 -mmt=on -md=18 -mtimems=1000"},
+		{workload.SevenZip{Dictionary: 18, Passes: 20, Step: 1e9}.Program(), "/usr/bin/7z b 20 -mmt=on -md=18 -mtimems=1000"},
 	} {
 		if got := strings.Join(tt.program.Args, " "); got != tt.want {
 			t.Errorf("%s, want %s", got, tt.want)

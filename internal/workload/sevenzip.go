@@ -21,18 +21,20 @@ var sevenZipTool = Tool{
 type SevenZip struct {
 	// Threads is 0 for the number of CPUs that the program sees. In a virtual machine this is not the number of the host.
 	Threads int
-	// Dictionary is the size of the largest dictionary, as a power of two. Up to 21, passes go from 18 to it; from 22 on,
+	// Dictionary is the size of the largest dictionary, as a power of two. Up to 21, a pass goes from 18 to it; from 22 on,
 	// from 22 to it.
 	Dictionary int
+	// Passes is the number of passes through the dictionaries. 0 stands for 1.
+	Passes int
 	// Step is the amount of work in a step, as its time on a slow CPU; 7-Zip's default is 4 s. Usage is counted in ticks of
 	// 10 ms. A shorter step therefore gives a coarser usage.
 	Step time.Duration
 }
 
-// The first dictionaries of the passes: 7-Zip omits the small ones if a large one is requested.
+// The first dictionaries of a pass: 7-Zip omits the small ones if a large one is requested.
 const smallDictionary, largeDictionary = 18, 22
 
-// Program calls the benchmark once. Values: CompressRating, in MIPS as 7-Zip defines them, CompressUsage, the CPU time used over
+// Program calls the benchmark. Values are means over all passes: CompressRating, in MIPS as 7-Zip defines them, CompressUsage, the CPU time used over
 // the time passed, and CompressPerUsage, 7-Zip's R/U, the rating of one CPU used in full; the same of Decompress and Total, the
 // mean of both; and Threads, the number of threads.
 func (z SevenZip) Program() Program {
@@ -42,20 +44,22 @@ func (z SevenZip) Program() Program {
 	}
 	return Program{
 		Args: []string{
-			sevenZip, "b", "1", "-mmt=" + threads, "-md=" + strconv.Itoa(z.Dictionary), "-mtimems=" + milliseconds(z.Step),
+			sevenZip, "b", strconv.Itoa(max(1, z.Passes)), "-mmt=" + threads, "-md=" + strconv.Itoa(z.Dictionary), "-mtimems=" + milliseconds(z.Step),
 		},
 		Parse: reading("7-Zip's benchmark", z.parse),
 	}
 }
 
-// passes lists the dictionaries in the table.
-func (z SevenZip) passes() (all []int) {
+// rows lists the dictionaries of the lines in the table.
+func (z SevenZip) rows() (all []int) {
 	first := largeDictionary
 	if z.Dictionary < largeDictionary {
 		first = smallDictionary
 	}
-	for d := first; d <= z.Dictionary; d++ {
-		all = append(all, d)
+	for range max(1, z.Passes) {
+		for d := first; d <= z.Dictionary; d++ {
+			all = append(all, d)
+		}
 	}
 	return all
 }
@@ -102,14 +106,14 @@ func (z SevenZip) parse(stdout []byte) (Values, error) {
 	return v, nil
 }
 
-// table reads a line for each pass, a rule, the averages of the passes, and the average of both directions.
+// table reads a line for each dictionary of each pass, a rule, the averages of the lines, and the average of both directions.
 func (z SevenZip) table(lines []string, threads float64) (averages [2]rating, total rating, err error) {
-	passes := z.passes()
-	if len(lines) != len(passes)+3 {
-		return averages, total, fmt.Errorf("its table has %d lines instead of %d", len(lines), len(passes)+3)
+	rows := z.rows()
+	if len(lines) != len(rows)+3 {
+		return averages, total, fmt.Errorf("its table has %d lines instead of %d", len(lines), len(rows)+3)
 	}
 	var sums [2]rating
-	for i, d := range passes {
+	for i, d := range rows {
 		both, err := directions(lines[i], strconv.Itoa(d)+":")
 		if err != nil {
 			return averages, total, err
@@ -118,26 +122,26 @@ func (z SevenZip) table(lines []string, threads float64) (averages [2]rating, to
 			if err := r.check(threads); err != nil {
 				return averages, total, fmt.Errorf("%q: %w", cut(lines[i]), err)
 			}
-			sums[j].usage += r.usage / float64(len(passes))
-			sums[j].rating += r.rating / float64(len(passes))
+			sums[j].usage += r.usage / float64(len(rows))
+			sums[j].rating += r.rating / float64(len(rows))
 		}
 	}
-	if strings.Trim(lines[len(passes)], "-| ") != "" {
-		return averages, total, fmt.Errorf("%q follows the last pass", cut(lines[len(passes)]))
+	if strings.Trim(lines[len(rows)], "-| ") != "" {
+		return averages, total, fmt.Errorf("%q follows the last line of a dictionary", cut(lines[len(rows)]))
 	}
-	if averages, err = directions(lines[len(passes)+1], "Avr:"); err != nil {
+	if averages, err = directions(lines[len(rows)+1], "Avr:"); err != nil {
 		return averages, total, err
 	}
-	last := strings.Fields(lines[len(passes)+2])
+	last := strings.Fields(lines[len(rows)+2])
 	if len(last) != 4 || last[0] != "Tot:" {
-		return averages, total, fmt.Errorf("%q is not the total", cut(lines[len(passes)+2]))
+		return averages, total, fmt.Errorf("%q is not the total", cut(lines[len(rows)+2]))
 	}
 	if total, err = readRating(last[1:]); err != nil {
 		return averages, total, err
 	}
 	for j, sum := range sums {
 		if !sum.like(averages[j]) {
-			return averages, total, errors.New("the averages do not match the passes")
+			return averages, total, errors.New("the averages do not match the lines of the dictionaries")
 		}
 	}
 	both := rating{usage: (averages[0].usage + averages[1].usage) / 2, rating: (averages[0].rating + averages[1].rating) / 2}
@@ -152,7 +156,7 @@ func (r rating) like(other rating) bool {
 	return math.Abs(r.usage-other.usage) <= 1.5 && math.Abs(r.rating-other.rating) <= 1.5
 }
 
-// check returns an error if the numbers of a pass contradict each other or are impossible. They depend on the clocks inside: if
+// check returns an error if the numbers of a line contradict each other or are impossible. They depend on the clocks inside: if
 // the clocks are wrong, the ratings are wrong.
 func (r rating) check(threads float64) error {
 	if r.usage == 0 || r.rating == 0 {

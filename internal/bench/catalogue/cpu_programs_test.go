@@ -91,8 +91,10 @@ func sevenZip(args []string, _ engine.Spec) fake.Behaviour {
 	result := fmt.Sprintf("%5d %6d %6d", 100*n, 5000, 5000*n)
 	line := result + "  |      80000 " + result
 	var passes strings.Builder
-	for d := 18; d <= wholeOf(value("-md=")); d++ {
-		fmt.Fprintf(&passes, "%d:      8000 %s\n", d, line)
+	for range wholeOf(args[1]) {
+		for d := 18; d <= wholeOf(value("-md=")); d++ {
+			fmt.Fprintf(&passes, "%d:      8000 %s\n", d, line)
+		}
 	}
 	return fake.Behaviour{Took: time.Second, Stdout: fmt.Sprintf(`
 7-Zip 25.01 (x64) : Copyright (c) 1999-2025 Igor Pavlov : 2025-08-03

@@ -51,12 +51,12 @@ func TestBuiltin(t *testing.T) {
 			t.Errorf("%s has %d benchmarks, want all %d", name, len(measured), all)
 		}
 	}
-	twice := map[string][]string{"performance.syscall.unixbench": {"1", "4"}, "performance.network.bandwidth": {"host", "containers"}, "performance.network.netperf": {"host", "containers"}}
+	twice := map[string][]string{"performance.cpu.time": {"1", "4"}, "performance.syscall.unixbench": {"1", "4"}, "performance.network.bandwidth": {"host", "containers"}, "performance.network.netperf": {"host", "containers"}}
 	for name, want := range twice {
 		var got []string
 		for _, w := range work["paper"] {
 			if w.Benchmark.Name == name {
-				got = append(got, w.Params["copies"]+w.Params["peer"])
+				got = append(got, w.Params["threads"]+w.Params["copies"]+w.Params["peer"])
 			}
 		}
 		if !slices.Equal(got, want) {

@@ -21,7 +21,7 @@ var programs = []struct {
 	program workload.Program
 	want    workload.Values // some of them; nil if the output is no result
 }{
-	{"sysbench-cpu-native.txt", workload.SysbenchCPU(20000, 500, 1), workload.Values{"TotalTime": 0.3127}},
+	{"sysbench-cpu-native.txt", workload.SysbenchCPU(20000, 500, 1), workload.Values{"TotalTime": 0.3127, "EventsPerSecond": 1592.86}},
 	{"sysbench-cpu-runc.txt", workload.SysbenchCPU(20000, 500, 1), workload.Values{"TotalTime": 0}},
 	{"sysbench-cpu-runsc.txt", workload.SysbenchCPU(20000, 500, 1), workload.Values{"TotalTime": 0}},
 	{"sysbench-cpu-german.txt", workload.SysbenchCPU(20000, 300, 1), workload.Values{"TotalTime": 0}},

@@ -176,7 +176,8 @@ func (r *sysbenchReport) count(section, name string) (uint64, error) {
 	return n, nil
 }
 
-// SysbenchCPU counts the primes up to a number in each event; threads share the events. Values: TotalTime.
+// SysbenchCPU counts the primes up to a number in each event; threads share the events. Values: TotalTime, and EventsPerSecond by
+// sysbench itself, whose time is a little longer.
 func SysbenchCPU(prime, events, threads int) Program {
 	parse := func(r *sysbenchReport) (Values, error) { return r.cpu(prime, events) }
 	return sysbench("cpu", threads, events, parse, "--cpu-max-prime="+strconv.Itoa(prime))
@@ -196,7 +197,10 @@ func (r *sysbenchReport) cpu(prime, events int) (Values, error) {
 	if limit != uint64(prime) || rate*r.seconds > 1.02*float64(events)+rate*20e-3 {
 		return nil, fmt.Errorf("%v events a second for %v s, with primes to %d, are not the requested %d events with primes to %d", rate, r.seconds, limit, events, prime)
 	}
-	return Values{"TotalTime": r.seconds}, nil
+	if rate == 0 {
+		return nil, errors.New("it has 0 events per second")
+	}
+	return Values{"TotalTime": r.seconds, "EventsPerSecond": rate}, nil
 }
 
 // SysbenchCPUProgress is SysbenchCPU with a line of progress each second: see IsProgress and Rates.

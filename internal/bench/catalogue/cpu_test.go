@@ -23,8 +23,8 @@ func TestCPUPrograms(t *testing.T) {
 		want       map[string]float64
 		conditions map[string]string
 	}{
-		{"performance.cpu.time", nil, map[string]float64{"TotalTime": 1000 * event}, nil},
-		{"performance.cpu.time", bench.Params{"events": "4000", "threads": "4", "prime": "1000"}, map[string]float64{"TotalTime": 1000 * event}, nil},
+		{"performance.cpu.time", nil, map[string]float64{"TotalTime": 1000 * event, "EventsPerSecond": 1666.67}, nil},
+		{"performance.cpu.time", bench.Params{"events": "4000", "threads": "4", "prime": "1000"}, map[string]float64{"TotalTime": 1000 * event, "EventsPerSecond": 6666.67}, nil},
 		{"performance.cpu.sevenzip", bench.Params{"dictionary": "19"}, map[string]float64{
 			"CompressRating": 5000, "CompressUsage": 1, "CompressPerUsage": 5000, "DecompressRating": 5000, "DecompressUsage": 1,
 			"DecompressPerUsage": 5000, "TotalRating": 5000, "TotalUsage": 1, "TotalPerUsage": 5000,

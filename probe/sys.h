@@ -295,6 +295,17 @@ static inline long sys_munmap(long address, size_t n)
 	return syscall6(__NR_munmap, address, (long)n, 0, 0, 0, 0);
 }
 
+/* The word is in memory that processes share. */
+static inline long sys_futex_wait_shared(uint32_t *word, uint32_t while_equal, const struct __kernel_timespec *limit)
+{
+	return syscall6(__NR_futex, (long)word, FUTEX_WAIT, (long)while_equal, (long)limit, 0, 0);
+}
+
+static inline long sys_futex_wake_shared(uint32_t *word, int n)
+{
+	return syscall6(__NR_futex, (long)word, FUTEX_WAKE, n, 0, 0, 0);
+}
+
 static inline long sys_futex_wake(uint32_t *word, int n)
 {
 	return syscall6(__NR_futex, (long)word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, n, 0, 0, 0);

@@ -86,25 +86,32 @@ static void wait_until_ready(int ready)
 	while (n > 0 || n == -EINTR);
 }
 
+/* Workers can wait for each other, so the first one that was killed is noticed at once, whichever it is. */
 static struct worker *reap(struct team *t, const long *pids, unsigned started)
 {
-	struct worker *bad = NULL;
-	for (unsigned i = 0; i < started; i++) {
-		struct worker *w = &t->workers[i];
+	for (unsigned left = started; left > 0;) {
 		int status = 0;
-		long e;
-		do
-			e = sys_wait((int)pids[i], &status);
-		while (e == -EINTR);
-		if (!w->failed && (e < 0 || status)) {
-			w->failed = "a worker was killed or cannot be waited for";
-			w->error = e < 0 ? e : 0;
-			*failed = true;
+		long pid = sys_wait(-1, &status);
+		if (pid == -EINTR)
+			continue;
+		for (unsigned i = 0; i < started; i++) {
+			struct worker *w = &t->workers[i];
+			if (pid >= 0 && pid != pids[i])
+				continue;
+			left--;
+			if (!w->failed && (pid < 0 || status)) {
+				w->failed = "a worker was killed or cannot be waited for";
+				w->error = pid < 0 ? pid : 0;
+				*failed = true;
+			}
 		}
-		if (!bad && w->failed)
-			bad = w;
+		if (pid < 0)
+			break;
 	}
-	return bad;
+	for (unsigned i = 0; i < started; i++)
+		if (t->workers[i].failed)
+			return &t->workers[i];
+	return NULL;
 }
 
 struct worker *team_run(struct team *t)

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -242,6 +243,37 @@ func TestProbeStream(t *testing.T) {
 	}
 }
 
+// Copies execute each kernel together, and the rates count all of them. A copy that is killed ends the others.
+func TestProbeStreamCopies(t *testing.T) {
+	m := measure(t, workload.StreamCopies(3, 1, 20*time.Millisecond)).Metrics
+	for _, kernel := range []string{"Copy", "Scale", "Add", "Triad"} {
+		if best, median := m[kernel].Value, m[kernel+"Median"].Value; best < median || median <= 0 {
+			t.Errorf("%s: best %v, median %v", kernel, best, median)
+		}
+	}
+	if m["Repetitions"].Value < 2 {
+		t.Errorf("%v repetitions, want at least 2", m["Repetitions"].Value)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, probe(t), workload.StreamCopies(3, 1, time.Hour).Args[1:]...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	workers := waitForChildren(t, cmd.Process.Pid, 3)
+	if err := syscall.Kill(workers[2], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil || ctx.Err() != nil || !strings.Contains(stderr.String(), "a worker was killed") {
+		t.Errorf("after the end of a copy: %v, %s", err, &stderr)
+	}
+	if got := runProbe(t, append(workload.StreamLines(1, time.Millisecond), "--copies", "2")...); got.code != 2 {
+		t.Errorf("lines of two copies: exit code %d", got.code)
+	}
+}
+
 func TestProbeFiles(t *testing.T) {
 	dir := t.TempDir()
 	m := measure(t, workload.Files(workload.PaperFilesLoad(dir, 7), 500*time.Millisecond)).Metrics
@@ -384,8 +416,8 @@ func TestProbeKilledTakesItsWorkers(t *testing.T) {
 	}
 }
 
-// waitForChildren returns when a process has n children. The kernel has no event for this.
-func waitForChildren(t *testing.T, pid, n int) {
+// waitForChildren returns the n children of a process when it has them. The kernel has no event for this.
+func waitForChildren(t *testing.T, pid, n int) (pids []int) {
 	t.Helper()
 	path := fmt.Sprintf("/proc/%d/task/%[1]d/children", pid)
 	for {
@@ -396,8 +428,15 @@ func waitForChildren(t *testing.T, pid, n int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(strings.Fields(string(children))) == n {
-			return
+		if fields := strings.Fields(string(children)); len(fields) == n {
+			for _, field := range fields {
+				pid, err := strconv.Atoi(field)
+				if err != nil {
+					t.Fatal(err)
+				}
+				pids = append(pids, pid)
+			}
+			return pids
 		}
 	}
 }

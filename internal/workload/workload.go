@@ -113,9 +113,12 @@ func Latency(d time.Duration) Program {
 
 // Stream calls the four kernels of STREAM on three arrays with a size in MiB each, until the time is over. Values: Copy, Scale,
 // Add, Triad, the best of the repetitions as in STREAM.
-func Stream(mib int, d time.Duration) Program {
+func Stream(mib int, d time.Duration) Program { return StreamCopies(1, mib, d) }
+
+// StreamCopies is Stream in copies (1 to 256) at once, each with arrays of its own. The values count the bytes of all copies.
+func StreamCopies(copies, mib int, d time.Duration) Program {
 	units := map[string]Unit{"Copy": BytesPerSecond, "Scale": BytesPerSecond, "Add": BytesPerSecond, "Triad": BytesPerSecond}
-	return load(units, "stream", "--mib", strconv.Itoa(mib), "--ms", milliseconds(d))
+	return load(units, "stream", "--copies", strconv.Itoa(copies), "--mib", strconv.Itoa(mib), "--ms", milliseconds(d))
 }
 
 // StreamLines calls the kernels of Stream for a time. It writes a line for ParseMoved after each repetition of all four.

@@ -219,6 +219,7 @@ func TestParamsAreChecked(t *testing.T) {
 		{"performance.syscall.latency", "duration", "1h", "61m"},
 		{"performance.syscall.latency", "duration", "1m30s", "90"},
 		{"performance.memory.stream", "mib", "1", "0"},
+		{"performance.memory.stream", "copies", "4", "0"},
 		{"performance.memory.stream", "duration", "1s", "-1s"},
 		{"performance.disk.blog", "duration", "500ms", "NaN"},
 	} {

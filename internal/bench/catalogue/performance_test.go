@@ -41,6 +41,14 @@ func TestCopiesAreSummed(t *testing.T) {
 	if got := trial.Values("LoopsPerSecond"); !slices.Equal(got, []float64{6e6}) {
 		t.Errorf("LoopsPerSecond of 4 copies = %v, want 6e6", got)
 	}
+	trial = ok(t, "performance.memory.stream", "fake/a", bench.Params{"copies": "4"})
+	if got := trial.Values("Copy"); !slices.Equal(got, []float64{104e9}) {
+		t.Errorf("Copy of 4 copies = %v, want 104e9", got)
+	}
+	params := resolved(t, "performance.memory.stream", bench.Params{"copies": "4", "mib": "8"})
+	if needs := find(t, "performance.memory.stream").Needs(params); needs.Memory != 4*3*8<<20 {
+		t.Errorf("the arrays of 4 copies take %d bytes", needs.Memory)
+	}
 }
 
 func TestLatencyKeepsTheDistributions(t *testing.T) {

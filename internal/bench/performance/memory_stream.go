@@ -12,7 +12,7 @@ func stream() bench.Benchmark {
 	return ofLoad(bench.Benchmark{
 		Name:    "performance.memory.stream",
 		Summary: "memory bandwidth as STREAM measures it, best of the repetitions",
-		Source:  "wang figure 8 (RAMspeed); McCalpin, STREAM",
+		Source:  "wang figure 8 (RAMspeed/SMP, several processes); McCalpin, STREAM",
 		Metrics: []result.Metric{
 			bench.Scored(result.DimensionMemorySpeed, bench.Higher("Copy", result.BytesPerSecond, "c = a, 16 bytes an element")),
 			bench.Scored(result.DimensionMemorySpeed, bench.Higher("Scale", result.BytesPerSecond, "b = x·c, 16 bytes an element")),
@@ -21,8 +21,11 @@ func stream() bench.Benchmark {
 		},
 		Params: []bench.Param{
 			{Name: "mib", Help: "size of each of the three arrays in MiB; should be 4 times the last cache", Quick: "32", Paper: "128", Check: bench.IntRange(1, 65536)},
+			{Name: "copies", Help: "processes at once, each with arrays of its own; the rates count all of them", Quick: "1", Paper: "4", Check: bench.IntRange(1, 256)},
 			duration(200*time.Millisecond, 5*time.Second, "run time of the repeated kernels"),
 		},
-		Needs: bench.InMemory(func(p bench.Params) int64 { return 3 * int64(p.Int("mib")) << 20 }),
-	}, func(t bench.Trial) workload.Program { return workload.Stream(t.Int("mib"), t.Duration("duration")) })
+		Needs: bench.InMemory(func(p bench.Params) int64 { return 3 * int64(p.Int("copies")) * int64(p.Int("mib")) << 20 }),
+	}, func(t bench.Trial) workload.Program {
+		return workload.StreamCopies(t.Int("copies"), t.Int("mib"), t.Duration("duration"))
+	})
 }

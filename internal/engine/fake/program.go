@@ -184,7 +184,7 @@ func (p program) plan(slow slowness) behaviour {
 		}
 		var results []string
 		for i, name := range []string{"Copy", "Scale", "Add", "Triad"} {
-			rate := []float64{26e9, 25e9, 27e9, 26.5e9}[i]
+			rate := []float64{26e9, 25e9, 27e9, 26.5e9}[i] * float64(*copies)
 			results = append(results, metric(name, rate/slow(name), "B/s"))
 		}
 		return reports(length, results...)

@@ -30,7 +30,8 @@ func TestRealDisk(t *testing.T) {
 		{"performance.disk.read", []bench.Volume{bench.Rootfs, bench.Bind}, bench.Params{"files": "4", "mib": "2", "requests": "500", "cache": "cold"}},
 		{"performance.disk.write", all, bench.Params{"files": "4", "mib": "2", "requests": "500", "fsync": "every=100"}},
 		{"performance.disk.write", []bench.Volume{bench.Rootfs, bench.Bind}, bench.Params{"files": "4", "mib": "2", "requests": "500", "fsync": "never", "existing": "empty"}},
-		{"performance.disk.throughput", []bench.Volume{bench.Rootfs}, bench.Params{"mib": "16", "duration": "300ms"}},
+		{"performance.disk.throughput", []bench.Volume{bench.Rootfs}, bench.Params{"mib": "16", "duration": "300ms", "sweep": "4,16384"}},
+		{"performance.disk.throughput", []bench.Volume{bench.Bind}, bench.Params{"mib": "16", "duration": "300ms", "sweep": "64,1024", "cache": "cold"}},
 		{"performance.disk.sqlite", []bench.Volume{bench.Bind}, bench.Params{"insertions": "20"}},
 		{"performance.disk.blog", []bench.Volume{bench.Tmpfs}, bench.Params{"duration": "300ms"}},
 	}

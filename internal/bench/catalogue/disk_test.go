@@ -569,6 +569,47 @@ func TestWrongOutputOfDiskProgramsFails(t *testing.T) {
 	}
 }
 
+// A sweep writes and reads with each size of a request, in its order, after the other runs.
+func TestSweep(t *testing.T) {
+	for cache, want := range map[string][]string{
+		"warm": {"--rw=write --rw=read --rw=randread --rw=randwrite --rw=write --rw=read --rw=write --rw=read"},
+		"cold": {"--rw=write", "drop", "--rw=read", "drop", "--rw=randread", "--rw=randwrite", "--rw=write", "drop", "--rw=read", "--rw=write", "drop", "--rw=read"},
+	} {
+		l := newDiskHarness(t, "fake/a")
+		trial := l.run(t, "performance.disk.throughput", bench.Params{"mib": "512", "duration": "2s", "sweep": "4,16384", "cache": cache})
+		if trial.Status != result.OK {
+			t.Fatalf("%s: %s because %s", cache, trial.Status, trial.Reason)
+		}
+		if diff := cmp.Diff(want, l.events); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", cache, diff)
+		}
+		read := float64(512 << 20)
+		if cache == "warm" {
+			read = fioBytesPerSecond // again and again
+		}
+		if w, r := trial.Values("WriteSweep"), trial.Values("ReadSweep"); !slices.Equal(w, []float64{512 << 20, 512 << 20}) || !slices.Equal(r, []float64{read, read}) {
+			t.Errorf("%s: a sweep of two sizes writes at %v and reads at %v", cache, w, r)
+		}
+		if len(trial.Values("SeqWrite")) != 1 {
+			t.Errorf("%s: SeqWrite is %v", cache, trial.Values("SeqWrite"))
+		}
+	}
+	b := find(t, "performance.disk.throughput")
+	for _, bad := range []string{"", "3", "4,,8", "4, 8", "4,all", "65537", strings.Repeat("4,", 64) + "4"} {
+		if _, err := b.Resolve(bench.Params{"sweep": bad}, false); err == nil {
+			t.Errorf("the sweep %q is accepted", bad)
+		}
+	}
+	params, err := b.Resolve(nil, true)
+	if err != nil || len(strings.Split(params["sweep"], ",")) != 13 {
+		t.Errorf("the paper's sweep is %q, %v; want 13 sizes from 4 KiB to 16 MiB", params["sweep"], err)
+	}
+	trial := run(t, "performance.disk.throughput", "fake/a", bench.Params{"mib": "1", "sweep": "4,2048"})
+	if trial.Status != result.Failed || !strings.Contains(trial.Reason, "leave them out of sweep") {
+		t.Errorf("requests larger than the file: %s because %q", trial.Status, trial.Reason)
+	}
+}
+
 // A request that is larger than the file is refused before a program runs.
 func TestRequestsMustFit(t *testing.T) {
 	trial := run(t, "performance.disk.throughput", "fake/a", bench.Params{"mib": "1", "block": "2048"})

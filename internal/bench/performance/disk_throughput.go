@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -12,7 +14,68 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
+// The sizes of the requests in a sweep, in KiB. The paper's are the sizes of IOzone's automatic mode.
+const (
+	noSweep     = "none"
+	iozoneSweep = "4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384"
+)
+
+// Bounds of the sizes of requests in KiB.
+const leastBlock, mostBlock = 4, 65_536
+
+// sweepParam is the parameter for the sizes of a sweep.
+func sweepParam() bench.Param {
+	size := bench.IntRange(leastBlock, mostBlock)
+	return bench.Param{
+		Name: "sweep", Quick: noSweep, Paper: iozoneSweep,
+		Help: "sizes of sequential requests in KiB, separated by commas, or none: the file is written over and read again with each",
+		Check: func(v string) error {
+			if v == noSweep {
+				return nil
+			}
+			sizes := strings.Split(v, ",")
+			for _, text := range sizes {
+				if err := size(text); err != nil {
+					return fmt.Errorf("%w, separated by commas, or %s: %q is not", err, noSweep, text)
+				}
+			}
+			if len(sizes) > mostSweep {
+				return fmt.Errorf("must have at most %d sizes", mostSweep)
+			}
+			return nil
+		},
+	}
+}
+
+// mostSweep bounds the time of a trial.
+const mostSweep = 64
+
+// sweepOf returns the sizes of the requests in a sweep, in bytes.
+func sweepOf(p bench.Params) (sizes []int) {
+	if p.Param("sweep") == noSweep {
+		return nil
+	}
+	for text := range strings.SplitSeq(p.Param("sweep"), ",") {
+		kib, err := strconv.Atoi(text)
+		if err != nil {
+			panic(fmt.Sprintf("the parameter sweep is not checked: %v", err))
+		}
+		sizes = append(sizes, kib<<10)
+	}
+	return sizes
+}
+
+// The series of a sweep. A value of the program has the name of its series and the number of the size.
+const writeSweep, readSweep = "WriteSweep", "ReadSweep"
+
+func inSweep(series string, i int) string { return series + strconv.Itoa(i) }
+
 func diskThroughput() bench.Benchmark {
+	series := func(name, help string) result.Metric {
+		m := bench.Higher(name, result.BytesPerSecond, help+", with each size of sweep in its order")
+		m.Series, m.Optional = true, true
+		return m
+	}
 	return onStorage(bench.Benchmark{
 		Name:    "performance.disk.throughput",
 		Summary: "sequential and random throughput of one file with fio, one request at a time",
@@ -22,13 +85,17 @@ func diskThroughput() bench.Benchmark {
 			bench.Scored(result.DimensionDisk, bench.Higher("SeqRead", result.BytesPerSecond, "reading the file from beginning to end; with a warm cache repeatedly")),
 			bench.Scored(result.DimensionDisk, bench.Higher("RndRead", result.PerSecond, "reads at random positions")),
 			bench.Scored(result.DimensionDisk, bench.Higher("RndWrite", result.PerSecond, "writes at random positions, with the sync at the end")),
+			series(writeSweep, "writing over the file from its beginning, with the sync at the end"),
+			series(readSweep, "reading the file from its beginning"),
 		},
+		Place: "size of the requests, by its place in sweep",
 		Image: bench.WorkloadImage,
 		Params: []bench.Param{
 			{Name: "mib", Help: "size of the file in MiB", Quick: "128", Paper: "16384", Check: bench.IntRange(1, 1<<24)},
-			{Name: "block", Help: "size of a sequential request in KiB", Quick: "128", Paper: "128", Check: bench.IntRange(4, 65_536)},
-			{Name: "rndblock", Help: "size of a random request in KiB", Quick: "4", Paper: "4", Check: bench.IntRange(4, 65_536)},
-			duration(300*time.Millisecond, 30*time.Second, "run time limit of the random requests, and of repeated reading"),
+			{Name: "block", Help: "size of a sequential request in KiB", Quick: "128", Paper: "128", Check: bench.IntRange(leastBlock, mostBlock)},
+			{Name: "rndblock", Help: "size of a random request in KiB", Quick: "4", Paper: "4", Check: bench.IntRange(leastBlock, mostBlock)},
+			sweepParam(),
+			duration(300*time.Millisecond, 30*time.Second, "run time limit of the random requests, of repeated reading, and of each part of the sweep"),
 			bench.OnParam(bench.Bind, bench.Bind),
 			bench.CacheParam(bench.Warm, bench.Cold),
 			{Name: "direct", Help: "1 bypasses the page cache (O_DIRECT), if the target honours it", Quick: "0", Paper: "0", Check: bench.OneOf("0", "1")},
@@ -48,14 +115,29 @@ func diskThroughput() bench.Benchmark {
 		if again {
 			sequential.For = d
 		}
-		values, err := on.measure(ctx, t, on.runs(f,
-			workload.FioRun{Mode: workload.FioWrite, Metric: "SeqWrite", Unit: workload.BytesPerSecond, Block: block},
+		runs := []workload.FioRun{
+			{Mode: workload.FioWrite, Metric: "SeqWrite", Unit: workload.BytesPerSecond, Block: block},
 			sequential,
-			workload.FioRun{Mode: workload.FioRandRead, Metric: "RndRead", Unit: workload.PerSecond, Block: rndBlock, For: d, Again: again},
-			workload.FioRun{Mode: workload.FioRandWrite, Metric: "RndWrite", Unit: workload.PerSecond, Block: rndBlock, For: d, Again: true},
-		)...)
+			{Mode: workload.FioRandRead, Metric: "RndRead", Unit: workload.PerSecond, Block: rndBlock, For: d, Again: again},
+			{Mode: workload.FioRandWrite, Metric: "RndWrite", Unit: workload.PerSecond, Block: rndBlock, For: d, Again: true},
+		}
+		sweep := sweepOf(t.Params)
+		for i, size := range sweep {
+			if size > f.MiB<<20 {
+				return nil, fmt.Errorf("requests of %d bytes do not fit into a file of %d MiB: leave them out of sweep, or set mib", size, f.MiB)
+			}
+			runs = append(runs,
+				workload.FioRun{Mode: workload.FioWrite, Metric: inSweep(writeSweep, i), Unit: workload.BytesPerSecond, Block: size, For: d},
+				workload.FioRun{Mode: workload.FioRead, Metric: inSweep(readSweep, i), Unit: workload.BytesPerSecond, Block: size, For: d, Again: again},
+			)
+		}
+		values, err := on.measure(ctx, t, on.runs(f, runs...)...)
 		if err != nil {
 			return nil, err
+		}
+		for i := range sweep {
+			t.Record(writeSweep, values[inSweep(writeSweep, i)])
+			t.Record(readSweep, values[inSweep(readSweep, i)])
 		}
 		on.recordCache(t)
 		if f.Direct {

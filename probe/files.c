@@ -8,10 +8,13 @@
  *   rewriters   replace articles at random, PAUSE_MS apart
  *   commenters  append comments to articles at random, PAUSE_MS apart
  *
+ * With --blogbench MIB the mixture of files is Blogbench's own instead, in at most so many MiB: see files_blogbench.c. The following
+ * describes the other, bounded mixture.
+ *
  * WriteScore is the number of completely written blogs per second over all writers. ReadScore is the number of
  * completely read blogs per second over all readers. Blogbench counts the same over its fixed five minutes, but its blogs
- * are larger and of random size: compare ratios with it, not scores. Rewriters and commenters pause like in Blogbench,
- * so that they are a similar background load everywhere. The scores do not include them.
+ * are larger and of random size: compare ratios with it, not scores. Rewriters and commenters pause, so that they are a
+ * similar background load everywhere. The scores do not include them. BlogsWritten and BlogsRead are the numbers themselves.
  *
  * As in Blogbench, a writer writes an article in pieces of WRITE_SIZE to a temporary file and renames it, and a reader
  * reads pieces of READ_SIZE. The default numbers of workers are the paper's. Nothing is synced, so the result depends
@@ -53,6 +56,8 @@ struct name article_name(struct name blog, unsigned article) { return name_in_bl
 
 struct name comments_name(struct name blog, unsigned article) { return name_in_blog(blog, 'c', article); }
 
+struct name picture_name(struct name blog, unsigned picture) { return name_in_blog(blog, 'p', picture); }
+
 struct name temporary_name(struct name blog, unsigned worker) { return name_in_blog(blog, 't', worker); }
 
 /* Removes the files of a directory, but not the directory itself. */
@@ -93,10 +98,10 @@ long remove_blog(const char *path)
 }
 
 /* Removes all files in the working directory, which is the current directory. */
-static long remove_all(unsigned writers)
+static long remove_all(unsigned writers, unsigned blogs)
 {
 	long first = 0;
-	for (unsigned i = 0; i < writers * BLOGS; i++) {
+	for (unsigned i = 0; i < blogs; i++) {
 		long e = remove_blog(blog_name('b', i).text);
 		if (e < 0 && e != -ENOENT && first == 0)
 			first = e;
@@ -109,24 +114,25 @@ static long remove_all(unsigned writers)
 	return first;
 }
 
-static uint64_t writers = 3, rewriters = 1, commenters = 5, readers = 10;
+static uint64_t writers = 3, rewriters = 1, commenters = 5, readers = 10, blogbench_mib;
 
 static long prepare(struct worker *w)
 {
 	fill_content(w);
-	return w->index < writers ? make_blogs(w) : 0;
+	return w->index < writers && blogbench_mib == 0 ? make_blogs(w) : 0;
 }
 
 static long work(struct worker *w)
 {
 	unsigned blogs = (unsigned)writers * BLOGS;
+	bool own = blogbench_mib > 0;
 	if (w->index < writers)
-		return write_blogs(w);
+		return own ? write_blogbench(w) : write_blogs(w);
 	if (w->index < writers + rewriters)
-		return rewrite_articles(w, blogs);
+		return own ? rewrite_blogbench(w) : rewrite_articles(w, blogs);
 	if (w->index < writers + rewriters + commenters)
-		return append_comments(w, blogs);
-	return read_blogs(w, blogs);
+		return own ? comment_blogbench(w) : append_comments(w, blogs);
+	return own ? read_blogbench(w) : read_blogs(w, blogs);
 }
 
 _Noreturn static void report(const struct team *t)
@@ -140,11 +146,14 @@ _Noreturn static void report(const struct team *t)
 		[ARTICLES_READ] = "ArticlesRead",
 		[COMMENTS_READ] = "CommentsRead",
 		[MISSES] = "Misses",
+		[PICTURES_WRITTEN] = "PicturesWritten",
+		[PICTURES_READ] = "PicturesRead",
 	};
 	report_metric("ReadScore", team_rate(t, BLOGS_READ), "score");
 	report_metric("WriteScore", team_rate(t, BLOGS_WRITTEN), "score");
 	for (unsigned i = 0; i < COUNT(names); i++)
-		report_metric(names[i], (double)team_count(t, i), "count");
+		if (names[i])
+			report_metric(names[i], (double)team_count(t, i), "count");
 	report_metric("BytesRead", (double)team_count(t, BYTES_READ), "B");
 	report_metric("BytesWritten", (double)team_count(t, BYTES_WRITTEN), "B");
 	report_done();
@@ -162,6 +171,7 @@ void command_files(char **argv)
 		{"--commenters", OPTION_NUMBER, &commenters, 0, TEAM_MAX / 4},
 		{"--readers", OPTION_NUMBER, &readers, 0, TEAM_MAX / 4},
 		{"--seed", OPTION_NUMBER, &seed, 0, UINT64_MAX},
+		{"--blogbench", OPTION_NUMBER, &blogbench_mib, 128, 1 << 24},
 	};
 	parse_all("files", argv, options, COUNT(options));
 	if (!dir)
@@ -178,6 +188,8 @@ void command_files(char **argv)
 	if ((e = sys_chdir(work_dir)) < 0)
 		die(EXIT_FAILED, "files", "enter working directory", work_dir, e);
 
+	if (blogbench_mib > 0)
+		start_blogbench((blogbench_mib << 20) / BLOG_MAX);
 	struct team team = {
 		.command = "files",
 		.size = (unsigned)(writers + rewriters + commenters + readers),
@@ -188,7 +200,7 @@ void command_files(char **argv)
 	};
 	struct worker *bad = team_run(&team);
 
-	e = remove_all((unsigned)writers);
+	e = remove_all((unsigned)writers, blogbench_mib > 0 ? blogbench_blogs() : (unsigned)writers * BLOGS);
 	if (e == 0 && (e = sys_fchdir((int)parent)) == 0)
 		e = sys_unlinkat(AT_FDCWD, work_dir, AT_REMOVEDIR);
 	if (bad)

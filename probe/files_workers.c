@@ -1,11 +1,11 @@
 /* The workers of files, see files.c. */
 #include "files.h"
 
-/* Random bytes: an article or a comment is a prefix of them. An article begins with its length. Each worker process has
+/* Random bytes: a file is a prefix of them. All but the comments of the bounded mixture begin with their length. Each worker process has
  * its own copy. */
 static union {
-	uint64_t words[ARTICLE_MAX / 8];
-	char bytes[ARTICLE_MAX];
+	uint64_t words[PICTURE_MAX / 8];
+	char bytes[PICTURE_MAX];
 } content;
 
 void fill_content(struct worker *w)
@@ -26,7 +26,7 @@ static long fail_unless_gone(struct worker *w, const char *what, long error)
 	return error == -ENOENT ? error : fail(w, what, error);
 }
 
-static bool missed(struct worker *w, long error)
+bool missed(struct worker *w, long error)
 {
 	if (error != -ENOENT || w->failed)
 		return false;
@@ -34,7 +34,7 @@ static bool missed(struct worker *w, long error)
 	return true;
 }
 
-static void pause(void)
+void pause(void)
 {
 	const struct __kernel_timespec time = {.tv_nsec = PAUSE_MS * 1000000};
 	sys_poll(NULL, 0, &time);
@@ -59,22 +59,25 @@ static long write_all(struct worker *w, int fd, size_t n)
 	return 0;
 }
 
-/* Writes an article to a temporary file and renames it. Returns -ENOENT if the blog was removed. */
-static long put_article(struct worker *w, struct name blog, unsigned article)
+long put_file(struct worker *w, struct name blog, struct name file, unsigned size)
 {
 	struct name temporary = temporary_name(blog, w->index);
 	long fd = sys_open(temporary.text, O_WRONLY | O_CREAT | O_EXCL, 0644);
 	if (fd < 0)
 		return fd;
-	unsigned size = between(w, ARTICLE_MIN, ARTICLE_MAX);
 	content.words[0] = size;
 	long e = write_all(w, (int)fd, size);
 	long closed = sys_close((int)fd);
 	if (e == 0)
 		e = closed;
 	if (e == 0)
-		e = sys_rename(temporary.text, article_name(blog, article).text);
+		e = sys_rename(temporary.text, file.text);
 	return e;
+}
+
+static long put_article(struct worker *w, struct name blog, unsigned article)
+{
+	return put_file(w, blog, article_name(blog, article), between(w, ARTICLE_MIN, ARTICLE_MAX));
 }
 
 static long make_blog(struct worker *w, struct name blog)
@@ -206,24 +209,30 @@ static long list(struct worker *w, struct name blog)
 	return n < 0 ? fail_unless_gone(w, "list a blog", n) : 0;
 }
 
+long read_file(struct worker *w, struct name file)
+{
+	long fd = sys_open(file.text, O_RDONLY, 0);
+	if (fd < 0)
+		return fail_unless_gone(w, "open a file of a blog", fd);
+	uint64_t length = 0;
+	long n = read_all(w, (int)fd, &length);
+	sys_close((int)fd);
+	if (n < 0)
+		return fail(w, "read a file of a blog", n);
+	if (n < ARTICLE_MIN || (uint64_t)n != length)
+		return fail(w, "a file is torn: its length is not the one it was written with", -EIO);
+	return 0;
+}
+
 static long read_article(struct worker *w, struct name article)
 {
 	struct stat st;
 	long e = sys_stat(article.text, &st);
 	if (e < 0)
 		return fail_unless_gone(w, "stat an article", e);
-	long fd = sys_open(article.text, O_RDONLY, 0);
-	if (fd < 0)
-		return fail_unless_gone(w, "open an article", fd);
-	uint64_t length = 0;
-	long n = read_all(w, (int)fd, &length);
-	sys_close((int)fd);
-	if (n < 0)
-		return fail(w, "read an article", n);
-	if (n < ARTICLE_MIN || (uint64_t)n != length)
-		return fail(w, "an article is torn: its length is not the one it was written with", -EIO);
-	w->counts[ARTICLES_READ]++;
-	return 0;
+	if ((e = read_file(w, article)) == 0)
+		w->counts[ARTICLES_READ]++;
+	return e;
 }
 
 /* Not every article has comments. */

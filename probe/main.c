@@ -13,7 +13,7 @@ static const char help[] =
 	"  stream --mib N --ms MS [--copies N] [--lines]\n"
 	"                                   memory bandwidth as STREAM defines it\n"
 	"  files --dir DIR --ms MS          many small files: writers, rewriters, commenters, readers\n"
-	"        [--writers N] [--rewriters N] [--commenters N] [--readers N] [--seed N]\n"
+	"        [--writers N] [--rewriters N] [--commenters N] [--readers N] [--seed N] [--blogbench MIB]\n"
 	"  serve [--any] [--port N]         answer HTTP requests on 127.0.0.1, or on all addresses\n"
 	"  reach --address IPV4 --port N [--ms MS]\n"
 	"                                   connect until that is accepted\n"

@@ -302,6 +302,35 @@ func TestProbeFiles(t *testing.T) {
 	wantEmpty(t, dir)
 }
 
+// Blogbench's own mixture has up to 100 articles, pictures and comments a blog, and stays in its space.
+func TestProbeBlogbench(t *testing.T) {
+	dir := t.TempDir()
+	load := workload.PaperFilesLoad(dir, 7)
+	load.BlogbenchMiB = 128
+	m := measure(t, workload.Files(load, 3*time.Second)).Metrics
+	value := func(name string) float64 { return m[name].Value }
+	for _, name := range []string{
+		"BlogsWritten", "ArticlesWritten", "PicturesWritten", "CommentsWritten", "ArticlesRewritten", "BlogsRead", "ArticlesRead", "PicturesRead", "CommentsRead",
+	} {
+		if !(value(name) > 0) {
+			t.Errorf("%s is %v", name, value(name))
+		}
+	}
+	for _, unwanted := range []struct {
+		what string
+		is   bool
+	}{
+		{"there are too few bytes for the files written", value("BytesWritten") < 1024*value("ArticlesWritten")+8192*value("PicturesWritten")+2048*value("CommentsWritten")},
+		{"there are too many bytes for the files written", value("BytesWritten") > 32768*(value("ArticlesWritten")+value("ArticlesRewritten")+10)+65536*(value("PicturesWritten")+10)+10240*(value("CommentsWritten")+10)},
+		{"there are too few bytes for the files read", value("BytesRead") < 1024*value("ArticlesRead")+8192*value("PicturesRead")+2048*value("CommentsRead")},
+	} {
+		if unwanted.is {
+			t.Errorf("%s: %v", unwanted.what, m)
+		}
+	}
+	wantEmpty(t, dir)
+}
+
 func wantEmpty(t *testing.T, dir string) {
 	t.Helper()
 	left, err := os.ReadDir(dir)

@@ -171,23 +171,34 @@ type FilesLoad struct {
 	Writers, Rewriters, Commenters, Readers int
 	// Seed determines all sizes and choices.
 	Seed uint64
+	// BlogbenchMiB selects the mixture of files of Blogbench itself: its sizes and numbers of articles, pictures and comments, in at
+	// most so many MiB, 128 to 16777216. 0 selects a bounded mixture of small articles, which fills at most 30 MiB.
+	BlogbenchMiB int
 }
 
 // PaperFilesLoad is the load of wang §5.3: three writers, one rewriter, five commenters,
-// ten readers. It fills at most 30 MiB.
+// ten readers. Its mixture of files is the bounded one.
 func PaperFilesLoad(dir string, seed uint64) FilesLoad {
 	return FilesLoad{Dir: dir, Writers: 3, Rewriters: 1, Commenters: 5, Readers: 10, Seed: seed}
 }
 
 // Files calls the load of small files. Values: ReadScore and WriteScore, the complete blogs that are read and written per second
-// (probe/files.c defines them).
+// (probe/files.c defines them), and BlogsRead and BlogsWritten, their numbers.
 func Files(l FilesLoad, d time.Duration) Program {
-	return load(
-		map[string]Unit{"ReadScore": Score, "WriteScore": Score}, "files", "--dir", l.Dir, "--ms", milliseconds(d),
+	args := []string{
+		"files", "--dir", l.Dir, "--ms", milliseconds(d),
 		"--writers", strconv.Itoa(l.Writers), "--rewriters", strconv.Itoa(l.Rewriters), "--commenters", strconv.Itoa(l.Commenters),
 		"--readers", strconv.Itoa(l.Readers), "--seed", strconv.FormatUint(l.Seed, 10),
-	)
+	}
+	if l.BlogbenchMiB > 0 {
+		args = append(args, "--blogbench", strconv.Itoa(l.BlogbenchMiB))
+	}
+	return load(map[string]Unit{"ReadScore": Score, "WriteScore": Score, "BlogsRead": Count, "BlogsWritten": Count}, args...)
 }
+
+// BlogbenchBlogs is the number of blogs for which a space in MiB suffices: Blogbench's own blogs have at most 100 articles,
+// pictures and comments each. A load that writes more replaces the oldest.
+func BlogbenchBlogs(mib int) int { return mib << 20 / (100 * (32 + 64 + 10) << 10) }
 
 // Serve calls an HTTP server on 127.0.0.1 that answers every request with ServeBody; port 0 lets the kernel choose. ParseServing
 // reads its first line. It exits with code 0 on SIGTERM.

@@ -222,6 +222,8 @@ func TestParamsAreChecked(t *testing.T) {
 		{"performance.memory.stream", "copies", "4", "0"},
 		{"performance.memory.stream", "duration", "1s", "-1s"},
 		{"performance.disk.blog", "duration", "500ms", "NaN"},
+		{"performance.disk.blog", "space", "128", "127"},
+		{"performance.disk.blog", "mixture", "blogbench", "small"},
 	} {
 		b := find(t, tt.name)
 		if _, err := b.Resolve(bench.Params{tt.param: tt.good}, false); err != nil {

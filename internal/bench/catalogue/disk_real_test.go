@@ -34,6 +34,7 @@ func TestRealDisk(t *testing.T) {
 		{"performance.disk.throughput", []bench.Volume{bench.Bind}, bench.Params{"mib": "16", "duration": "300ms", "sweep": "64,1024", "cache": "cold"}},
 		{"performance.disk.sqlite", []bench.Volume{bench.Bind}, bench.Params{"insertions": "20"}},
 		{"performance.disk.blog", []bench.Volume{bench.Tmpfs}, bench.Params{"duration": "300ms"}},
+		{"performance.disk.blog", []bench.Volume{bench.Bind}, bench.Params{"duration": "5s", "mixture": "blogbench"}},
 	}
 	for _, tt := range []struct {
 		target string

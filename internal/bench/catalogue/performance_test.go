@@ -23,7 +23,7 @@ func TestPerformance(t *testing.T) {
 	}{
 		{"performance.syscall.unixbench", map[string]float64{"LoopsPerSecond": 0.75e6, "Index": 500}},
 		{"performance.memory.stream", map[string]float64{"Copy": 13e9, "Scale": 12.5e9, "Add": 13.5e9, "Triad": 13.25e9}},
-		{"performance.disk.blog", map[string]float64{"ReadScore": 12000, "WriteScore": 65}},
+		{"performance.disk.blog", map[string]float64{"ReadScore": 12000, "WriteScore": 65, "BlogsRead": 6000, "BlogsWritten": 32.5}},
 	} {
 		trial := ok(t, tt.name, "fake/a@score=0.5", nil)
 		got := map[string]float64{}
@@ -48,6 +48,32 @@ func TestCopiesAreSummed(t *testing.T) {
 	params := resolved(t, "performance.memory.stream", bench.Params{"copies": "4", "mib": "8"})
 	if needs := find(t, "performance.memory.stream").Needs(params); needs.Memory != 4*3*8<<20 {
 		t.Errorf("the arrays of 4 copies take %d bytes", needs.Memory)
+	}
+}
+
+// Blogbench's own mixture takes the given space, and a trial records that old blogs were replaced.
+func TestBlogbenchMixture(t *testing.T) {
+	const name = "performance.disk.blog"
+	for _, tt := range []struct {
+		space    string
+		replaced bool
+	}{{"512", true}, {"1024", false}} { // 49 and 98 blogs, and 65 are written
+		given := bench.Params{"mixture": "blogbench", "space": tt.space}
+		trial := ok(t, name, "fake/a", given)
+		if said := trial.Conditions["blogs"]; (said != "") != tt.replaced {
+			t.Errorf("in %s MiB: the conditions are %v", tt.space, trial.Conditions)
+		}
+		if needs := find(t, name).Needs(resolved(t, name, given)); fmt.Sprint(needs.Space.Disk>>20) != tt.space {
+			t.Errorf("in %s MiB: the space is %d bytes", tt.space, needs.Space.Disk)
+		}
+	}
+	if trial := ok(t, name, "fake/a", nil); trial.Conditions["blogs"] != "" {
+		t.Errorf("the bounded mixture has the conditions %v", trial.Conditions)
+	}
+	for mib, want := range map[int]int{0: 0, 128: 12, 512: 49, 1024: 98} {
+		if got := workload.BlogbenchBlogs(mib); got != want {
+			t.Errorf("%d blogs fit into %d MiB, want %d", got, mib, want)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package performance
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
@@ -9,10 +10,28 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// blogSpace is the most space that the probe's load takes, in bytes: see probe/files.c.
-const blogSpace = 30 << 20
+// The values of the parameter mixture.
+const (
+	boundedMixture   = "bounded"
+	blogbenchMixture = "blogbench"
+)
+
+// boundedSpace is the most space that the bounded mixture takes, in bytes: see probe/files.c.
+const boundedSpace = 30 << 20
+
+func blogSpace(p bench.Params) int64 {
+	if p.Param("mixture") == blogbenchMixture {
+		return int64(p.Int("space")) << 20
+	}
+	return boundedSpace
+}
 
 func diskBlog() bench.Benchmark {
+	total := func(name, help, rate string) result.Metric {
+		m := bench.Higher(name, result.Count, help+" in the whole time, as Blogbench reports them")
+		m.DerivedFrom = rate
+		return m
+	}
 	return onStorage(bench.Benchmark{
 		Name:    "performance.disk.blog",
 		Summary: "concurrent readers and writers of small files",
@@ -20,14 +39,34 @@ func diskBlog() bench.Benchmark {
 		Metrics: []result.Metric{
 			bench.Scored(result.DimensionDisk, bench.Higher("ReadScore", result.Score, "whole blogs read per second")),
 			bench.Scored(result.DimensionDisk, bench.Higher("WriteScore", result.Score, "whole blogs written per second")),
+			total("BlogsRead", "whole blogs read", "ReadScore"),
+			total("BlogsWritten", "whole blogs written", "WriteScore"),
 		},
 		Params: []bench.Param{
-			duration(500*time.Millisecond, 30*time.Second, "run time of the load"),
+			duration(500*time.Millisecond, 5*time.Minute, "run time of the load; Blogbench runs for five minutes"),
+			{
+				Name: "mixture", Quick: boundedMixture, Paper: blogbenchMixture, Check: bench.OneOf(boundedMixture, blogbenchMixture),
+				Help: "blogbench has Blogbench's own blogs, each with up to 100 articles, pictures and comments; bounded has small blogs in 30 MiB",
+			},
+			{
+				Name: "space", Quick: "512", Paper: "16384", Check: bench.IntRange(128, 1<<24),
+				Help: "most MiB of the mixture blogbench, at 10.4 MiB a blog; if the time allows more blogs, the oldest are replaced",
+			},
 			bench.OnParam(bench.Bind, bench.Bind),
 		},
-	}, func(bench.Params) int64 { return blogSpace }, func(ctx context.Context, t bench.Trial, on storage) (workload.Values, error) {
+	}, blogSpace, func(ctx context.Context, t bench.Trial, on storage) (workload.Values, error) {
 		// The seed is the same in every trial, so that all targets get the same files.
-		load := workload.Files(workload.PaperFilesLoad(bench.DataDir, 1), t.Duration("duration"))
-		return bench.Measure(ctx, t, bench.InContainer, load, on.Into)
+		load := workload.PaperFilesLoad(bench.DataDir, 1)
+		if t.Param("mixture") == blogbenchMixture {
+			load.BlogbenchMiB = t.Int("space")
+		}
+		values, err := bench.Measure(ctx, t, bench.InContainer, workload.Files(load, t.Duration("duration")), on.Into)
+		if err != nil {
+			return nil, err
+		}
+		if most := workload.BlogbenchBlogs(load.BlogbenchMiB); most > 0 && int(values["BlogsWritten"]) > most {
+			t.Condition("blogs", fmt.Sprintf("more than the %d that fit into the space were written: the oldest were replaced", most))
+		}
+		return values, nil
 	})
 }

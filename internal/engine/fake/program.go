@@ -137,7 +137,7 @@ func (p program) plan(slow slowness) behaviour {
 	mib := flags.Uint("mib", 1, "")
 	port := flags.Uint("port", 0, "")
 	dir := flags.String("dir", "", "")
-	for _, ignored := range []string{"writers", "rewriters", "commenters", "readers", "seed"} {
+	for _, ignored := range []string{"writers", "rewriters", "commenters", "readers", "seed", "blogbench"} {
 		flags.Uint64(ignored, 0, "")
 	}
 	if err := flags.Parse(p.args[1:]); err != nil {
@@ -200,7 +200,10 @@ func (p program) plan(slow slowness) behaviour {
 		if !p.writable(*dir) {
 			return fails(1, "files: make directory in %s: EROFS (30)", *dir)
 		}
-		return reports(length, metric("ReadScore", 24000/slow("ReadScore"), "score"), metric("WriteScore", 130/slow("WriteScore"), "score"))
+		read, written := 24000/slow("ReadScore"), 130/slow("WriteScore")
+		return reports(length,
+			metric("ReadScore", read, "score"), metric("WriteScore", written, "score"),
+			metric("BlogsRead", read*length.Seconds(), "count"), metric("BlogsWritten", written*length.Seconds(), "count"))
 	case "version":
 		return writes("touchstone-probe fake")
 	}

@@ -34,8 +34,8 @@ func TestCPUPrograms(t *testing.T) {
 			"DecompressPerUsage": 5000, "TotalRating": 10000, "TotalUsage": 2, "TotalPerUsage": 5000,
 		}, map[string]string{"threads": "2"}},
 		{"performance.cpu.dav1d", nil, map[string]float64{"FramesPerSecond": 1 / dav1dFrame.Seconds()}, nil},
-		{"performance.cpu.linpack", nil, map[string]float64{"FlopPerSecond": linpackRate}, map[string]string{"threads": "1"}},
-		{"performance.cpu.linpack", bench.Params{"threads": "all", "n": "100"}, map[string]float64{"FlopPerSecond": linpackRate}, map[string]string{"threads": "2"}},
+		{"performance.cpu.linpack", nil, map[string]float64{"FlopPerSecond": linpackRate, "SolutionRate": linpackRate}, map[string]string{"threads": "1"}},
+		{"performance.cpu.linpack", bench.Params{"threads": "all", "n": "1000"}, map[string]float64{"FlopPerSecond": linpackRate, "SolutionRate": linpackRate}, map[string]string{"threads": "2"}},
 		{"performance.memory.total", nil, map[string]float64{"TotalTime": 4096 * event}, nil},
 		{"performance.memory.total", bench.Params{"kib": "2048", "threads": "2", "operation": "read"}, map[string]float64{"TotalTime": 1024 * event}, nil},
 		{"performance.memory.total", bench.Params{"threads": "2", "scope": "local"}, map[string]float64{"TotalTime": 2048 * event}, nil},
@@ -54,6 +54,19 @@ func TestCPUPrograms(t *testing.T) {
 		if diff := cmp.Diff(tt.conditions, trial.Conditions); diff != "" {
 			t.Errorf("%s %v: conditions (-want +got):\n%s", tt.name, tt.params, diff)
 		}
+	}
+}
+
+// Each solution has its rate, in the order of the solutions.
+func TestLinpackSeries(t *testing.T) {
+	const output = `{"program":"linpack","version":1,"n":1000,"runs":3,"threads":1,"seconds":[0.100000000,0.050000000,0.200000000],"flops_per_second":13373333333,"residual":0.0018}` + "\n"
+	trial := runOn(t, "performance.cpu.linpack", scripted{stdout: output}, still{}, bench.Params{"n": "1000", "runs": "3"})
+	if trial.Status != result.OK {
+		t.Fatalf("%s because %s", trial.Status, trial.Reason)
+	}
+	want := []float64{6686666666.667, 13373333333.333, 3343333333.333}
+	if diff := cmp.Diff(want, trial.Values("SolutionRate"), cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+		t.Errorf("SolutionRate (-want +got):\n%s", diff)
 	}
 }
 

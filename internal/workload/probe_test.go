@@ -209,6 +209,25 @@ func TestProbeSyscallTakesNoFile(t *testing.T) {
 	}
 }
 
+// The standard input is duplicated, so the load fails without one. os/exec cannot close it.
+func TestProbeSyscallStdin(t *testing.T) {
+	m := measure(t, workload.SyscallStdin(1, 20*time.Millisecond)).Metrics
+	if m["LoopsPerSecond"].Value <= 0 || m["Index"].Value <= 0 {
+		t.Errorf("the results are %v", m)
+	}
+	for input, want := range map[string]int{"closed": 1, "open": 0} {
+		script := `exec "$@" <&-`
+		if input == "open" {
+			script = `exec "$@" </dev/null`
+		}
+		argv := append([]string{"-c", script, "sh", probe(t)}, workload.SyscallStdin(1, 10*time.Millisecond).Args[1:]...)
+		got := run(t, exec.CommandContext(t.Context(), "sh", argv...))
+		if got.code != want || want == 1 && !strings.Contains(got.stderr, "dup: EBADF") {
+			t.Errorf("with %s input: exit code %d, %s", input, got.code, got.stderr)
+		}
+	}
+}
+
 func TestProbeLatency(t *testing.T) {
 	output := measure(t, workload.Latency(50*time.Millisecond))
 	var names []string

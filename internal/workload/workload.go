@@ -71,9 +71,15 @@ func load(units map[string]Unit, args ...string) Program {
 // Syscall calls the system call mix of UnixBench, close(dup(fd)) of a pipe, getpid, getuid, umask, in
 // copies (1 to 256) at once for a time d. Values: LoopsPerSecond, the sum over the copies, and
 // Index, the loops per second over 1500 (UnixBench: 15000 are index 10).
-func Syscall(copies int, d time.Duration) Program {
+func Syscall(copies int, d time.Duration) Program { return syscalls(copies, d) }
+
+// SyscallStdin is Syscall with the program's standard input instead of a pipe, as in UnixBench.
+func SyscallStdin(copies int, d time.Duration) Program { return syscalls(copies, d, "--stdin") }
+
+func syscalls(copies int, d time.Duration, options ...string) Program {
 	units := map[string]Unit{"LoopsPerSecond": PerSecond, "Index": Score}
-	return load(units, "syscall", "--copies", strconv.Itoa(copies), "--ms", milliseconds(d))
+	args := []string{"syscall", "--copies", strconv.Itoa(copies), "--ms", milliseconds(d)}
+	return load(units, append(args, options...)...)
 }
 
 // Calls lists the system calls that Latency measures, in its order.

@@ -215,6 +215,7 @@ func TestParamsAreChecked(t *testing.T) {
 		{"operations.image.pull", "size", "1", "0.5"},
 		{"scalability.runtime.5", "mode", "parallel", "both"},
 		{"performance.syscall.unixbench", "copies", "256", "257"},
+		{"performance.syscall.unixbench", "fd", "stdin", "0"},
 		{"performance.syscall.unixbench", "duration", "10ms", "9ms"},
 		{"performance.syscall.latency", "duration", "1h", "61m"},
 		{"performance.syscall.latency", "duration", "1m30s", "90"},

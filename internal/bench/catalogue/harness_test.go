@@ -147,12 +147,16 @@ func (still) Sleep(context.Context, time.Duration) error { return nil }
 type scripted struct {
 	stdout, stderr string
 	exit           engine.Exit
+	created        func(engine.Spec) // called with the spec of each container; may be nil
 }
 
 func (scripted) Info() engine.Info                { return engine.Info{} }
 func (scripted) Supports(engine.Capability) error { return nil }
 func (scripted) Close() error                     { return nil }
 func (e scripted) Create(_ context.Context, s engine.Spec) (engine.Container, error) {
+	if e.created != nil {
+		e.created(s)
+	}
 	return &scriptedContainer{scripted: e, spec: s}, nil
 }
 

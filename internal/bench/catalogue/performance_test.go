@@ -51,6 +51,24 @@ func TestCopiesAreSummed(t *testing.T) {
 	}
 }
 
+// fd=stdin duplicates the standard input instead of a pipe.
+func TestUnixbenchDescriptor(t *testing.T) {
+	output := whole(good(t, "performance.syscall.unixbench"))
+	for fd, want := range map[string]bool{"pipe": false, "stdin": true} {
+		var args []string
+		e := scripted{stdout: output, created: func(s engine.Spec) { args = s.Process.Args }}
+		if trial := runOn(t, "performance.syscall.unixbench", e, still{}, bench.Params{"fd": fd}); trial.Status != result.OK {
+			t.Errorf("fd=%s: %s because %s", fd, trial.Status, trial.Reason)
+		}
+		if slices.Contains(args, "--stdin") != want {
+			t.Errorf("fd=%s calls %q", fd, args)
+		}
+	}
+	if params, err := find(t, "performance.syscall.unixbench").Resolve(nil, true); err != nil || params["fd"] != "stdin" {
+		t.Errorf("the paper's parameters are %v, %v", params, err)
+	}
+}
+
 // Blogbench's own mixture takes the given space, and a trial records that old blogs were replaced.
 func TestBlogbenchMixture(t *testing.T) {
 	const name = "performance.disk.blog"

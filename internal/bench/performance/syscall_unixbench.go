@@ -10,7 +10,7 @@ import (
 
 func unixbench() bench.Benchmark {
 	metrics := []result.Metric{
-		bench.Scored(result.DimensionSystemCalls, bench.Higher("LoopsPerSecond", result.PerSecond, "loops of close(dup(fd)) of a pipe, getpid, getuid and umask per second, over all copies")),
+		bench.Scored(result.DimensionSystemCalls, bench.Higher("LoopsPerSecond", result.PerSecond, "loops of close(dup(fd)), getpid, getuid and umask per second, over all copies")),
 		bench.Higher("Index", result.Score, "UnixBench's index of LoopsPerSecond: 15000 loops per second are index 10"),
 	}
 	metrics[1].DerivedFrom = metrics[0].Name
@@ -22,6 +22,21 @@ func unixbench() bench.Benchmark {
 		Params: []bench.Param{
 			{Name: "copies", Help: "copies at once; UnixBench takes 1 and one for each CPU, wang 1 and 4", Quick: "1", Paper: "1", Check: bench.IntRange(1, 256)},
 			duration(300*time.Millisecond, 10*time.Second, "run time of the loops"),
+			{
+				Name: "fd", Quick: pipeEnd, Paper: standardInput, Check: bench.OneOf(pipeEnd, standardInput),
+				Help: "the duplicated descriptor: a pipe of the program, the same on every target, or stdin, as in UnixBench",
+			},
 		},
-	}, func(t bench.Trial) workload.Program { return workload.Syscall(t.Int("copies"), t.Duration("duration")) })
+	}, func(t bench.Trial) workload.Program {
+		if t.Param("fd") == standardInput {
+			return workload.SyscallStdin(t.Int("copies"), t.Duration("duration"))
+		}
+		return workload.Syscall(t.Int("copies"), t.Duration("duration"))
+	})
 }
+
+// The values of the parameter fd.
+const (
+	pipeEnd       = "pipe"
+	standardInput = "stdin"
+)

@@ -132,6 +132,7 @@ func (p program) plan(slow slowness) behaviour {
 	ms := flags.Uint("ms", 1000, "") // the probe's default
 	lines := flags.Bool("lines", false, "")
 	once := flags.Bool("once", false, "")
+	flags.Bool("stdin", false, "")
 	most := flags.Uint("most", 0, "")
 	copies := flags.Uint("copies", 1, "")
 	mib := flags.Uint("mib", 1, "")

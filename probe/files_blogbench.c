@@ -7,7 +7,7 @@
  *   the rewriter   replaces a random article, and in half of the cases a random picture before it
  *   a commenter    writes 1 to FILES_MAX comments to a random blog, in the same order as a writer
  *
- * Nobody pauses, since Blogbench's pauses are compiled out: its code tests other names than its header defines. A reader counts a blog
+ * No worker pauses, since Blogbench's pauses are compiled out: its code tests other names than its header defines. A reader counts a blog
  * that is still being written too.
  *
  * There are three differences. Blogs start at 0 again when there are too many for the space, and the files of an old blog are
@@ -34,7 +34,7 @@ static struct name blog_at(uint64_t number) { return blog_name('b', (unsigned)(n
 
 static unsigned size_between(struct worker *w, unsigned min, unsigned max) { return min + random_below(&w->seed, max - min); }
 
-/* Finds a random blog, except the newest. Returns false if there is none. */
+/* Finds a random blog, except the newest. Returns false without one. */
 static bool find_blog(struct worker *w, struct name *found)
 {
 	uint64_t started = __atomic_load_n(&blogs->started, __ATOMIC_RELAXED);

@@ -41,7 +41,7 @@ static struct shared {
 /* meet waits until all copies have called it, and sets the time when the last one does. It returns false if a copy has failed. */
 static bool meet(uint64_t *at)
 {
-	/* A copy that was killed wakes nobody. */
+	/* A copy that was killed wakes no other one. */
 	static const struct __kernel_timespec soon = {.tv_nsec = 100000000};
 	uint32_t turn = __atomic_load_n(&all->turn, __ATOMIC_ACQUIRE);
 	if (__atomic_add_fetch(&all->arrived, 1, __ATOMIC_ACQ_REL) == copies) {

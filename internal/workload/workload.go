@@ -202,8 +202,8 @@ func Files(l FilesLoad, d time.Duration) Program {
 	return load(map[string]Unit{"ReadScore": Score, "WriteScore": Score, "BlogsRead": Count, "BlogsWritten": Count}, args...)
 }
 
-// BlogbenchBlogs is the number of blogs for which a space in MiB suffices: Blogbench's own blogs have at most 100 articles,
-// pictures and comments each. A load that writes more replaces the oldest.
+// BlogbenchBlogs is the number of Blogbench's own blogs that fit into a space in MiB. A blog has at most 100 articles, pictures and
+// comments each. A load that writes more blogs replaces the oldest.
 func BlogbenchBlogs(mib int) int { return mib << 20 / (100 * (32 + 64 + 10) << 10) }
 
 // Serve calls an HTTP server on 127.0.0.1 that answers every request with ServeBody; port 0 lets the kernel choose. ParseServing

@@ -26,6 +26,13 @@ func newParams() []newParam {
 		{"performance.memory.total", "scope", "global", nil},
 		{"performance.memory.minavglatency", "scope", "global", nil},
 		{"performance.memory.maxlatency", "scope", "global", nil},
+		{"performance.memory.stream", "copies", "1", nil},
+		{"performance.cpu.sevenzip", "passes", "1", nil},
+		{"performance.disk.throughput", "sweep", "none", nil},
+		{"performance.disk.blog", "mixture", "bounded", nil},
+		{"performance.disk.blog", "space", "512", nil},
+		{"performance.database.redis", "persistence", "none", nil},
+		{"performance.syscall.unixbench", "fd", "pipe", nil},
 	}
 }
 

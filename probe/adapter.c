@@ -5,11 +5,15 @@
  *   binary PATH           execute this runtime in place of the adapter
  *   flag TEXT             insert TEXT before the arguments; may be repeated
  *   hide PREFIX           hide annotations whose names begin with PREFIX; may be repeated
+ *   score NUMBER          replace a negative OOM score by this one of at most four digits
  *   over TEXT             if a kill fails with TEXT, the container has exited
  *
  * To hide an annotation, the adapter replaces the first letter of its name in the bundle's config.json with an x
  * before the runtime's create. gVisor needs this: with an annotation of CRI (io.kubernetes.cri…) it treats the
  * container as part of a pod's sandbox, and only gVisor's own shim can start that.
+ *
+ * CRI-O gives a pause container an OOM score that a runtime may set only with CAP_SYS_RESOURCE. The adapter overwrites it in the
+ * bundle's config.json before the runtime's create. Blanks fill the place.
  *
  * containerd's shim accepts a failed kill of an exited container only if the error has runc's text, "container not
  * running". gVisor has other texts. For a kill the adapter keeps running and translates the error. It passes on the last
@@ -85,10 +89,34 @@ static const char *bundle_of(char **argv)
 	return NULL;
 }
 
-static void hide_annotations(const char *bundle, const struct list *prefixes)
+static void overwrite(int fd, const char *name, size_t at, const char *text, size_t n)
+{
+	long e = sys_seek_set(fd, (long)at);
+	if (e >= 0)
+		e = sys_write(fd, text, n);
+	if (e < 0)
+		fail("write", name, e);
+}
+
+/* Overwrites the number at p, after blanks, if it is negative and has at least as many characters as the score. */
+static void replace_score(int fd, const char *name, const char *config, const char *p, const char *score)
+{
+	static const char blanks[] = "       ";
+	size_t n = 0, digits = length(score);
+	while (*p == ' ')
+		p++;
+	while (p[n] == '-' || (p[n] >= '0' && p[n] <= '9'))
+		n++;
+	if (*p != '-' || n < digits || n - digits >= sizeof blanks)
+		return;
+	overwrite(fd, name, (size_t)(p - config), blanks, n - digits);
+	overwrite(fd, name, (size_t)(p - config) + n - digits, score, digits);
+}
+
+static void change_bundle(const char *bundle, const struct list *prefixes, const char *score)
 {
 	static char name[PATH_MAX + 16], config[BUNDLE_MAX];
-	static const char file[] = "/config.json";
+	static const char file[] = "/config.json", oom_key[] = "oomScoreAdj\":";
 	size_t n = length(bundle);
 	if (n > PATH_MAX)
 		fail("open the bundle", bundle, -ENAMETOOLONG);
@@ -104,14 +132,11 @@ static void hide_annotations(const char *bundle, const struct list *prefixes)
 		if (*p != '"')
 			continue;
 		for (size_t i = 0; i < prefixes->n; i++) {
-			if (!begins(p + 1, prefixes->items[i]))
-				continue;
-			long e = sys_seek_set((int)fd, p + 1 - config);
-			if (e >= 0)
-				e = sys_write((int)fd, "x", 1);
-			if (e < 0)
-				fail("write", name, e);
+			if (begins(p + 1, prefixes->items[i]))
+				overwrite((int)fd, name, (size_t)(p + 1 - config), "x", 1);
 		}
+		if (score && begins(p + 1, oom_key))
+			replace_score((int)fd, name, config, p + sizeof oom_key, score);
 	}
 	sys_close((int)fd);
 }
@@ -198,7 +223,7 @@ void run_adapter(char **argv, char **envp)
 	static char conf[CONF_MAX];
 	static char *arguments[ARGUMENTS_MAX];
 	struct list hidden = {0};
-	char *binary = NULL, *over = NULL;
+	char *binary = NULL, *over = NULL, *score = NULL;
 	size_t n = 1;
 
 	long fd = sys_open(conf_name, O_RDONLY, 0);
@@ -217,6 +242,8 @@ void run_adapter(char **argv, char **envp)
 			arguments[n++] = line + sizeof "flag " - 1;
 		else if (begins(line, "hide ") && hidden.n < LIST_MAX)
 			hidden.items[hidden.n++] = line + sizeof "hide " - 1;
+		else if (begins(line, "score "))
+			score = line + sizeof "score " - 1;
 		else if (begins(line, "over "))
 			over = line + sizeof "over " - 1;
 		else
@@ -225,8 +252,8 @@ void run_adapter(char **argv, char **envp)
 	if (!binary)
 		fail("read: no binary in", conf_name, 0);
 	const char *bundle = bundle_of(argv);
-	if (hidden.n && bundle)
-		hide_annotations(bundle, &hidden);
+	if ((hidden.n || score) && bundle)
+		change_bundle(bundle, &hidden, score);
 	arguments[0] = binary;
 	for (argv++; *argv; argv++) {
 		if (n == ARGUMENTS_MAX - 1)

@@ -20,6 +20,8 @@ type Adapter struct {
 	Flags  []string // put before the arguments of each call
 	// Hide lists prefixes of annotations to hide from the runtime.
 	Hide []string
+	// OOMScore replaces a negative OOM score of a container. It has at most four digits. It is empty to keep all scores.
+	OOMScore string
 	// Over is the runtime's message about a kill after the container's exit. The adapter replaces it by runc's message,
 	// which engines recognize. It is empty for a runtime with runc's message.
 	Over string
@@ -42,6 +44,9 @@ func (a Adapter) Write(dir, name string) (string, error) {
 	}
 	for _, h := range a.Hide {
 		err = errors.Join(err, line("hide", h))
+	}
+	if a.OOMScore != "" {
+		err = errors.Join(err, line("score", a.OOMScore))
 	}
 	if a.Over != "" {
 		err = errors.Join(err, line("over", a.Over))

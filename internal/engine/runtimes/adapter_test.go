@@ -72,6 +72,31 @@ func TestAdapterHidesAnnotations(t *testing.T) {
 	}
 }
 
+func TestAdapterReplacesNegativeScores(t *testing.T) {
+	for _, c := range []struct{ score, before, after string }{
+		{"500", `{"oomScoreAdj":-998,"x":"oomScoreAdj"}`, `{"oomScoreAdj": 500,"x":"oomScoreAdj"}`},
+		{"500", `{"oomScoreAdj":  -998}`, `{"oomScoreAdj":   500}`},
+		{"1000", `{"oomScoreAdj":-998}`, `{"oomScoreAdj":1000}`},
+		{"0", `{"oomScoreAdj":-998}`, `{"oomScoreAdj":   0}`},
+		{"500", `{"oomScoreAdj":100}`, `{"oomScoreAdj":100}`},
+		{"1000", `{"oomScoreAdj":-99}`, `{"oomScoreAdj":-99}`}, // too short for the place
+		{"", `{"oomScoreAdj":-998}`, `{"oomScoreAdj":-998}`},
+	} {
+		bundle := t.TempDir()
+		config := filepath.Join(bundle, "config.json")
+		if err := os.WriteFile(config, []byte(c.before), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.CommandContext(t.Context(), adapter(t, runtimes.Adapter{Binary: script(t), OOMScore: c.score}), "create", "--bundle", bundle, "id").CombinedOutput()
+		if exitCode(err) != 7 {
+			t.Fatalf("%v, %s", err, out)
+		}
+		if got, err := os.ReadFile(config); err != nil || string(got) != c.after {
+			t.Errorf("score %q: the configuration is %s (%v), want %s", c.score, got, err, c.after)
+		}
+	}
+}
+
 func TestAdapterFails(t *testing.T) {
 	for _, c := range []struct {
 		name, conf string

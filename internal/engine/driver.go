@@ -116,6 +116,10 @@ type Session struct {
 	Managed bool
 	// Containers is the largest number of containers that exist at once in the run; 0 is one.
 	Containers int
+	// Seccomp is the filter of all containers.
+	Seccomp Seccomp
+	// Pods are the properties of pods over CRI.
+	Pods Pods
 	// EngineCPUs are the CPUs of the run's daemons, in the kernel's notation; empty is all.
 	EngineCPUs string
 	// Registry serves the images to engines that pull; nil if none does.

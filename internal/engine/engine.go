@@ -243,6 +243,8 @@ type Info struct {
 	// SmallGuest is the remedy for a program that was killed because its virtual machine has too little memory. It is empty without a
 	// virtual machine.
 	SmallGuest string
+	// Conditions are conditions of all trials of the target, by name. They follow from the settings of the plan.
+	Conditions map[string]string
 	// Notes lists the settings that were made for this target on this host, and known differences from other
 	// targets.
 	Notes []string

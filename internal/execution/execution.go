@@ -219,7 +219,7 @@ func (e *Execution) open(ctx context.Context) error {
 // engineSession is the session that engines receive.
 func (e *Execution) engineSession() engine.Session {
 	if e.session == nil {
-		return engine.Session{RunID: e.RunID}
+		return engine.Session{RunID: e.RunID, Seccomp: e.Plan.Seccomp, Pods: e.Plan.Pods.Engine()}
 	}
 	return e.session.Session
 }

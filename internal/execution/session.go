@@ -40,7 +40,7 @@ type Session struct {
 func NewSession(runID string, p plan.Plan) *Session {
 	return &Session{pinning: p.Pinning, Session: engine.Session{
 		RunID: runID, Runtimes: p.Runtimes, Engines: p.Engines.Binaries, Sockets: p.Engines.Sockets, Managed: p.Engines.Managed,
-		EngineCPUs: p.Pinning.Engines,
+		EngineCPUs: p.Pinning.Engines, Seccomp: p.Seccomp, Pods: p.Pods.Engine(),
 	}}
 }
 

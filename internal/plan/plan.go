@@ -25,6 +25,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/examples"
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -97,6 +98,10 @@ type Plan struct {
 	Runtimes map[string]target.Runtime `yaml:"runtimes,omitempty"`
 	// Engines are the daemons and programs of the engines.
 	Engines Engines `yaml:"engines,omitempty"`
+	// Seccomp is the filter of system calls of all containers.
+	Seccomp engine.Seccomp `yaml:"seccomp,omitempty"`
+	// Pods are the properties of pods over CRI.
+	Pods Pods `yaml:"pods,omitempty"`
 	// Pinning holds the CPUs for each part of the run.
 	Pinning Pinning `yaml:"pinning,omitempty"`
 	// DropCaches lets benchmarks of cold files drop the host's page cache; nil leaves it to DropsCaches.

@@ -15,6 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/bench/custom"
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -53,6 +54,8 @@ engines:
   managed: true
   sockets: {docker: "tcp://127.0.0.1:2375", mine: /run/mine.sock}
   binaries: {containerd: /opt/containerd/bin/containerd, cni: /opt/cni/bin}
+seccomp: unconfined
+pods: {pid: pod, grace: 10s}
 pinning: {workload: "1-3,5", engines: 4, touchstone: "0"}
 drop-caches: false
 monitor: memory
@@ -135,6 +138,8 @@ func TestParse(t *testing.T) {
 			Sockets:  map[string]string{"docker": "tcp://127.0.0.1:2375", "mine": "/run/mine.sock"},
 			Binaries: map[string]string{"containerd": "/opt/containerd/bin/containerd", "cni": "/opt/cni/bin"},
 		},
+		Seccomp:    engine.Unconfined,
+		Pods:       touchstonePods,
 		Pinning:    Pinning{Workload: "1-3,5", Engines: "4", Touchstone: "0"},
 		DropCaches: new(bool),
 		Monitor:    Monitor{Memory: 100 * time.Millisecond},

@@ -59,6 +59,10 @@ func (r *reader) fields() []field {
 		{"engines", func(n ast.Node) {
 			r.object(n, "engines", "managed, sockets or binaries", "{managed: true}", r.enginesFields())
 		}},
+		{"seccomp", r.seccomp},
+		{"pods", func(n ast.Node) {
+			r.object(n, "pods", "pid, grace or both", "{pid: pod, grace: 10s}", r.podFields())
+		}},
 		{"pinning", func(n ast.Node) {
 			r.object(n, "pinning", "workload, engines or touchstone", `{workload: "1", engines: "0", touchstone: "0"}`, r.pinningFields())
 		}},
@@ -206,6 +210,12 @@ func (r *reader) checkCombinations() {
 		if f := checkBaseline(p.Baseline, p.Targets); f != nil {
 			r.problems.add(at, p.Baseline.String(), *f)
 		}
+	}
+	if at, ok := r.seen["pods.grace"]; ok && p.Pods.Grace >= p.Timeout.Call {
+		r.problems.add(at, formatDuration(p.Pods.Grace), problem{
+			fmt.Sprintf("pods.grace (%s) is not shorter than timeout.call (%s), so a kill that needs the grace would time out", formatDuration(p.Pods.Grace), formatDuration(p.Timeout.Call)),
+			"give a shorter grace, or raise timeout.call",
+		})
 	}
 	if at, ok := r.seen["max-blocks"]; ok && p.MaxBlocks != 0 {
 		switch {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/bench/custom"
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -103,6 +104,10 @@ func shapes() map[string]schema {
 		"engines.sockets": mapOf(MaxRuntimes, schema{"allOf": []schema{ref("name"), {"not": schema{"enum": []string{target.Native, "oci", fake.Name}}}}},
 			textOf(maxPath, `^(/|[a-z][a-z0-9+.-]*://[^ ])`, "/run/containerd/containerd.sock")),
 		"engines.binaries":   mapOf(MaxRuntimes, ref("name"), ref("path")),
+		"seccomp":            {"enum": []engine.Seccomp{engine.DefaultSeccomp, engine.Unconfined}},
+		"pods":               {},
+		"pods.pid":           {"enum": []string{sharedPIDs, ownPIDs}, "default": ownPIDs},
+		"pods.grace":         ref("duration"),
 		"pinning":            {},
 		"pinning.workload":   ref("cpus"),
 		"pinning.engines":    ref("cpus"),
@@ -193,6 +198,7 @@ func planSchema(t *testing.T) schema {
 	nest := func(key string, more schema) { properties[key] = properties[key].(schema).with(more) }
 	nest("timeout", object("timeout", r.timeoutFields()))
 	nest("engines", object("engines", r.enginesFields()))
+	nest("pods", object("pods", r.podFields()))
 	nest("pinning", object("pinning", r.pinningFields()))
 	monitor := schema{"oneOf": []schema{{"const": "memory"}, object("monitor", r.monitorFields(&Monitor{})).with(schema{"required": []string{"memory"}})}}
 	nest("monitor", monitor)

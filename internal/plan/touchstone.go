@@ -60,13 +60,14 @@ func (r *reader) format(entries []*ast.MappingValueNode) (touchstone, mixed bool
 }
 
 // readTouchstone reads a file of TouchStone's own format. Each cri with each oci is a target. TouchStone's defaults apply: no
-// warm-up, and paper parameters.
+// warm-up, paper parameters, and the properties of its pods.
 func (r *reader) readTouchstone(entries []*ast.MappingValueNode) {
 	r.plan = Plan{
 		Name:       nameFrom(r.file),
 		Parameters: PaperValues,
 		Blocks:     DefaultBlocks,
 		Timeout:    Timeout{Trial: DefaultPaperTimeout, Call: DefaultCallTimeout},
+		Pods:       touchstonePods,
 	}
 	var f touchstoneFile
 	r.entries(entries, "TouchStone's format", r.touchstoneFields(&f))

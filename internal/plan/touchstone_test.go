@@ -13,22 +13,22 @@ func TestParseTouchStone(t *testing.T) {
 		{
 			"all keys",
 			"cri: [containerd, crio]\noci: [runc, runsc]\nfilter: [performance]\nruns: 10\nscale: 1\noutput: performance.json\n",
-			"targets:\n- containerd/runc\n- containerd/runsc\n- crio/runc\n- crio/runsc\nbenchmarks:\n- name: performance\nparameters: paper\nblocks: 10\nwarmup: 0\ntimeout:\n  trial: 30m\n  call: 30s\nexport: performance.json\n",
+			"targets:\n- containerd/runc\n- containerd/runsc\n- crio/runc\n- crio/runsc\nbenchmarks:\n- name: performance\nparameters: paper\nblocks: 10\nwarmup: 0\ntimeout:\n  trial: 30m\n  call: 30s\npods:\n  pid: pod\n  grace: 10s\nexport: performance.json\n",
 		},
 		{
 			"an original",
 			`{cri: ["containerd"], oci: ["runc"], filter: [scalability], runs: 1, output: scalability.json}`,
-			"targets:\n- containerd/runc\nbenchmarks:\n- name: scalability\nparameters: paper\nblocks: 1\nwarmup: 0\ntimeout:\n  trial: 30m\n  call: 30s\nexport: scalability.json\n",
+			"targets:\n- containerd/runc\nbenchmarks:\n- name: scalability\nparameters: paper\nblocks: 1\nwarmup: 0\ntimeout:\n  trial: 30m\n  call: 30s\npods:\n  pid: pod\n  grace: 10s\nexport: scalability.json\n",
 		},
 		{
 			"no daemon, no filter",
 			"oci:\n- runc\ncri:\nfilter: []\n",
-			"targets:\n- oci/runc\nparameters: paper\nblocks: 20\nwarmup: 0\ntimeout:\n  trial: 30m\n  call: 30s\n",
+			"targets:\n- oci/runc\nparameters: paper\nblocks: 20\nwarmup: 0\ntimeout:\n  trial: 30m\n  call: 30s\npods:\n  pid: pod\n  grace: 10s\n",
 		},
 		{
 			"the filter that is a prefix of all names",
 			"oci: [runc]\nfilter: [operations, '']\n",
-			"targets:\n- oci/runc\nparameters: paper\nblocks: 20\nwarmup: 0\ntimeout:\n  trial: 30m\n  call: 30s\n",
+			"targets:\n- oci/runc\nparameters: paper\nblocks: 20\nwarmup: 0\ntimeout:\n  trial: 30m\n  call: 30s\npods:\n  pid: pod\n  grace: 10s\n",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

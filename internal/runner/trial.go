@@ -361,6 +361,9 @@ func (r *run) execute(ctx context.Context, work plan.Work, on Target, as attempt
 	kills := r.oomKills()
 	self := selfCPU()
 	t.recordLimits()
+	for name, value := range t.engine.Info().Conditions {
+		t.Condition(name, value)
+	}
 	err := t.makeGroup()
 	if err == nil {
 		t.beginCost()

@@ -94,7 +94,7 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 	}
 	limits := c.e.handler.resources(spec.Resources)
 	limits.OomScoreAdj = int64(c.e.session.Launcher.OOMScore())
-	pod := podConfig(spec, limits, c.e.session.RunID, c.logDir, cgroupParent)
+	pod := podConfig(spec, limits, c.e.session, c.logDir, cgroupParent)
 	made, err := step(ctx, "RunPodSandbox", killing(s.RunPodSandbox, kill), &api.RunPodSandboxRequest{Config: pod, RuntimeHandler: c.e.handler.name})
 	c.pod = made.GetPodSandboxId()
 	if err == nil {
@@ -103,7 +103,7 @@ func (c *container) create(ctx context.Context, spec engine.Spec) error {
 	if err != nil {
 		return err
 	}
-	request := &api.CreateContainerRequest{PodSandboxId: c.pod, Config: containerConfig(spec, limits, c.e.session.RunID, c.dir, spec.Image == s.image), SandboxConfig: pod}
+	request := &api.CreateContainerRequest{PodSandboxId: c.pod, Config: containerConfig(spec, limits, c.e.session, c.dir, spec.Image == s.image), SandboxConfig: pod}
 	answer, err := step(ctx, "CreateContainer", killing(s.CreateContainer, kill), request)
 	c.name = answer.GetContainerId()
 	if err == nil {
@@ -316,7 +316,8 @@ func (c *container) setExit(code int) engine.Exit {
 	return c.exit
 }
 
-// Kill maps SIGKILL and SIGTERM to StopContainer, the only call of CRI that sends signals.
+// Kill maps SIGKILL and SIGTERM to StopContainer, the only call of CRI that sends signals. With a grace period of the plan, SIGTERM
+// precedes SIGKILL, as for clients that set a timeout.
 func (c *container) Kill(ctx context.Context, signal syscall.Signal) error {
 	if _, exited := c.knownExit(); exited {
 		return nil
@@ -327,6 +328,7 @@ func (c *container) Kill(ctx context.Context, signal syscall.Signal) error {
 	var timeout time.Duration
 	switch signal {
 	case syscall.SIGKILL:
+		timeout = c.e.session.Pods.Grace
 	case syscall.SIGTERM: // the default stop signal, which our images do not change
 		timeout = termTimeout
 	default:

@@ -338,6 +338,7 @@ func (d *Driver) open(ctx context.Context, t target.Target, s engine.Session, sh
 		SmallGuest: e.handler.SmallGuest,
 		Cgroup:     s.CgroupMode(), Notes: slices.Concat(shared.notes, e.handler.notes, e.handler.Notes),
 	}
+	e.info = e.info.WithCondition(engine.SeccompCondition, e.handler.Seccomp(s.Seccomp, t)).WithPods(s.Pods)
 	if e.ownsCgroups() {
 		e.info.Overhead = e.handler.overhead()
 	} else {

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/managed"
@@ -38,7 +41,7 @@ func findCRIO(ctx context.Context, s engine.Session, b *product) (programs, erro
 	return p, nil
 }
 
-func fitCRIO(_ engine.Session, _ programs, r runtimes.Runtime, t target.Target) (entry, error) {
+func fitCRIO(s engine.Session, _ programs, r runtimes.Runtime, t target.Target) (entry, error) {
 	switch {
 	case kata.IsType(r.Type):
 		return entry{target: t, runtime: r}, nil
@@ -50,7 +53,18 @@ func fitCRIO(_ engine.Session, _ programs, r runtimes.Runtime, t target.Target) 
 		// CRI-O unmounts the root file system before it deletes the container, and gVisor keeps a file there.
 		e.flags = append(e.flags, overlayInMemory)
 	}
+	if s.Pods.SharePIDs && !maySetScores() {
+		e.score = strconv.Itoa(s.Launcher.OOMScore())
+	}
 	return e, err
+}
+
+// maySetScores reports whether the processes of this program may set a negative OOM score, as CRI-O's pause container has it.
+func maySetScores() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	err := unix.Capget(&header, &data[0])
+	return err == nil && data[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0
 }
 
 // startCRIO starts a private CRI-O.

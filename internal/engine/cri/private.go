@@ -55,6 +55,8 @@ type entry struct {
 	shim    string // containerd's runtime type; empty with CRI-O
 	// flags of the runtime, and prefixes of annotations to hide from it. Both need an adapter between engine and runtime.
 	flags, hide []string
+	// score replaces the negative OOM score of CRI-O's pause container, where the runtime may not set one. It needs an adapter too.
+	score string
 	// settings go into the configuration of gVisor's shim. config is the path of any shim's configuration. Kata's file follows from
 	// the runtime's Guest.
 	settings []target.Option
@@ -79,6 +81,9 @@ func (e entry) notes() []string {
 	if slices.Contains(e.flags, overlayInMemory) {
 		notes = append(notes, "writes of containers to their root file system stay in memory")
 	}
+	if e.score != "" {
+		notes = append(notes, "the pause container has the OOM score "+e.score+" in place of CRI-O's, which needs CAP_SYS_RESOURCE; an adapter before the runtime sets it")
+	}
 	if len(e.hide) > 0 {
 		notes = append(notes, "each container, the pod's pause container too, is a sandbox of its own")
 	}
@@ -87,10 +92,10 @@ func (e entry) notes() []string {
 
 // binary returns the path that the engine calls: the runtime, or an adapter in dir.
 func (e entry) binary(dir string) (string, error) {
-	if len(e.flags) == 0 && len(e.hide) == 0 {
+	if len(e.flags) == 0 && len(e.hide) == 0 && e.score == "" {
 		return e.runtime.Binary, nil
 	}
-	a := runtimes.Adapter{Binary: e.runtime.Binary, Flags: e.flags, Hide: e.hide}
+	a := runtimes.Adapter{Binary: e.runtime.Binary, Flags: e.flags, Hide: e.hide, OOMScore: e.score}
 	if len(e.hide) > 0 {
 		a.Over = gvisorNotRunning
 	}

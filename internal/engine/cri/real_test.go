@@ -441,3 +441,43 @@ func TestNothingIsLeftOfManyLives(t *testing.T) {
 		t.Errorf("%s is left", left)
 	}
 }
+
+// The PID namespace of a pod and the grace of a kill follow the plan.
+func TestPods(t *testing.T) {
+	for _, c := range settingsCases() {
+		t.Run(c.engine, func(t *testing.T) {
+			s := session(t, "", c.targets...)
+			s.Pods.SharePIDs = true // the configuration of CRI-O depends on it
+			enginetest.Hold(t, c.driver, c.targets[0], s)
+			for _, name := range c.targets {
+				t.Run(name, func(t *testing.T) { enginetest.Pods(t, c.driver, name, s) })
+			}
+		})
+	}
+}
+
+// The seccomp filter follows the plan.
+func TestSeccomp(t *testing.T) {
+	for _, c := range settingsCases() {
+		t.Run(c.engine, func(t *testing.T) {
+			s := session(t, "", c.targets...)
+			enginetest.Hold(t, c.driver, c.targets[0], s)
+			for _, name := range c.targets {
+				t.Run(name, func(t *testing.T) { enginetest.Seccomp(t, c.driver, name, s, false) })
+			}
+		})
+	}
+}
+
+type settingsCase struct {
+	engine  string
+	driver  *cri.Driver
+	targets []string
+}
+
+func settingsCases() []settingsCase {
+	return []settingsCase{
+		{"containerd", cri.NewContainerd(), []string{"containerd/runc", "containerd/runsc"}},
+		{"crio", cri.NewCRIO(), []string{"crio/runc", "crio/runsc"}},
+	}
+}

@@ -24,20 +24,28 @@ const namespace = "touchstone"
 const logName = "log"
 
 // unconfined is the profile of all targets: engines bring different filters, and each filter costs time at every system
-// call.
+// call. A plan may select the engine's default filter for seccomp.
 var unconfined = &api.SecurityProfile{ProfileType: api.SecurityProfile_Unconfined}
+
+// profile is the seccomp profile of pods and containers.
+func profile(s engine.Seccomp) *api.SecurityProfile {
+	if s == engine.DefaultSeccomp {
+		return &api.SecurityProfile{ProfileType: api.SecurityProfile_RuntimeDefault}
+	}
+	return unconfined
+}
 
 // podConfig is a pod for one container, with the limits of that container: runtimes size a virtual machine by them. dir holds
 // the log. parent is the pod's cgroup, empty for the engine's choice.
-func podConfig(spec engine.Spec, limits *api.LinuxContainerResources, runID, dir, parent string) *api.PodSandboxConfig {
+func podConfig(spec engine.Spec, limits *api.LinuxContainerResources, s engine.Session, dir, parent string) *api.PodSandboxConfig {
 	c := &api.PodSandboxConfig{
 		Metadata:     &api.PodSandboxMetadata{Name: spec.ID, Uid: spec.ID, Namespace: namespace},
 		LogDirectory: dir,
-		Labels:       labels(spec, runID),
+		Labels:       labels(spec, s.RunID),
 		Linux: &api.LinuxPodSandboxConfig{
 			CgroupParent:    parent,
 			Resources:       limits,
-			SecurityContext: &api.LinuxSandboxSecurityContext{NamespaceOptions: namespaces(spec), Seccomp: unconfined, Apparmor: unconfined},
+			SecurityContext: &api.LinuxSandboxSecurityContext{NamespaceOptions: namespaces(spec, s.Pods), Seccomp: profile(s.Seccomp), Apparmor: unconfined},
 		},
 	}
 	if spec.Network != engine.HostNet {
@@ -48,7 +56,7 @@ func podConfig(spec engine.Spec, limits *api.LinuxContainerResources, runID, dir
 
 // containerConfig is the container of that pod. own marks the probe's image, which has no user. The config then names none
 // either, because the engine would look into the image for it.
-func containerConfig(spec engine.Spec, limits *api.LinuxContainerResources, runID, dir string, own bool) *api.ContainerConfig {
+func containerConfig(spec engine.Spec, limits *api.LinuxContainerResources, s engine.Session, dir string, own bool) *api.ContainerConfig {
 	c := &api.ContainerConfig{
 		Metadata: &api.ContainerMetadata{Name: "probe"},
 		Image:    imageSpec(spec.Image),
@@ -57,13 +65,14 @@ func containerConfig(spec engine.Spec, limits *api.LinuxContainerResources, runI
 		Args:       spec.Process.Args[1:],
 		WorkingDir: "/",
 		LogPath:    logName,
-		Labels:     labels(spec, runID),
+		Labels:     labels(spec, s.RunID),
 		// CRI has no tmpfs.
 		Mounts: []*api.Mount{{ContainerPath: "/tmp", HostPath: filepath.Join(dir, "tmp")}},
 		Linux: &api.LinuxContainerConfig{
 			Resources: limits,
 			SecurityContext: &api.LinuxContainerSecurityContext{
-				NamespaceOptions: namespaces(spec), ReadonlyRootfs: !spec.Writable, NoNewPrivs: true, Seccomp: unconfined, Apparmor: unconfined,
+				NamespaceOptions: namespaces(spec, s.Pods), ReadonlyRootfs: !spec.Writable, NoNewPrivs: true, Seccomp: profile(s.Seccomp),
+				Apparmor: unconfined,
 			},
 		},
 	}
@@ -84,10 +93,13 @@ func labels(spec engine.Spec, runID string) map[string]string {
 	return map[string]string{runLabel: runID, idLabel: spec.ID}
 }
 
-// namespaces are the namespaces of a pod and its container. The process has a PID namespace of its own and the ID 1, as on
-// all targets. CRI-O then needs no pause container.
-func namespaces(spec engine.Spec) *api.NamespaceOption {
+// namespaces are the namespaces of a pod and its container. By default the process has a PID namespace of its own and the ID 1, as
+// on all targets. CRI-O then needs no pause container.
+func namespaces(spec engine.Spec, p engine.Pods) *api.NamespaceOption {
 	o := &api.NamespaceOption{Pid: api.NamespaceMode_CONTAINER}
+	if p.SharePIDs {
+		o.Pid = api.NamespaceMode_POD
+	}
 	if spec.Network == engine.HostNet {
 		o.Network = api.NamespaceMode_NODE
 	}

@@ -62,6 +62,12 @@ func (d *daemon) open(ctx context.Context, t target.Target, release func() error
 	if err != nil {
 		return nil, openError(info, err)
 	}
+	if d.session.Seccomp == engine.DefaultSeccomp && !d.secured("seccomp") {
+		return nil, openError(info, &engine.UnsupportedError{
+			What: t.String(), Reason: "the plan selects the default seccomp filter, and the daemon has none", Advice: "leave seccomp out of the plan, or use a kernel and a daemon with seccomp",
+		})
+	}
+	info = info.WithCondition(engine.SeccompCondition, c.kind.Seccomp(d.session.Seccomp, t))
 	e := &Engine{daemon: d, target: info, choice: c, Missing: maps.Clone(c.missing), release: release}
 	e.adapt(ctx)
 	if err := e.findBridge(ctx); err != nil {
@@ -115,7 +121,7 @@ func (e *Engine) adapt(ctx context.Context) {
 	if e.choice.kvm {
 		note(runtimes.NoteKVM)
 	}
-	if e.secured("seccomp") {
+	if e.session.Seccomp != engine.Unconfined && e.secured("seccomp") {
 		note("containers have Docker's seccomp filter, which adds cost to every system call")
 	}
 	note("the log driver %s also stores all output", e.info.LoggingDriver)
@@ -238,6 +244,9 @@ func (e *Engine) options(spec engine.Spec, parent string) client.ContainerCreate
 		Runtime: e.choice.names[spec.Network], NetworkMode: network, ReadonlyRootfs: !spec.Writable,
 		Tmpfs: map[string]string{"/tmp": "rw,exec,nosuid,nodev,mode=1777"}, Resources: *resources(spec.Resources),
 		OomScoreAdj: e.session.Launcher.OOMScore(),
+	}
+	if e.session.Seccomp == engine.Unconfined {
+		host.SecurityOpt = []string{"seccomp=unconfined"}
 	}
 	if parent != "" {
 		host.CgroupParent = path.Join(e.session.Cgroups.Base(), parent)

@@ -213,3 +213,9 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 }
+
+// The seccomp filter follows the plan.
+func TestSeccomp(t *testing.T) {
+	s, _ := private(t)
+	enginetest.Seccomp(t, docker.NewDriver(), "docker/runc", s, true)
+}

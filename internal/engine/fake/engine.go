@@ -46,7 +46,7 @@ var (
 
 // Info implements engine.Engine. Its notes warn that all numbers are made up.
 func (e *Engine) Info() engine.Info {
-	return engine.Info{
+	info := engine.Info{
 		Target:    e.target,
 		Version:   "fake 1",
 		Isolation: engine.NoIsolation,
@@ -57,6 +57,7 @@ func (e *Engine) Info() engine.Info {
 			"no cgroup, because no process runs",
 		},
 	}
+	return info.WithCondition(engine.SeccompCondition, string(e.session.Seccomp)).WithPods(e.session.Pods)
 }
 
 // Create makes a container of the probe.

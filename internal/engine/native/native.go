@@ -63,6 +63,9 @@ func (Driver) Open(_ context.Context, t target.Target, s engine.Session) (engine
 		Target: t, Version: kernel(), Isolation: engine.NoIsolation, Rootless: os.Geteuid() != 0, Cgroup: s.CgroupMode(),
 		Notes: []string{"shares the host's PIDs, network and IPC; its root file system, devices and capabilities are a container's, and only /data can be writable"},
 	}
+	if s.Seccomp != engine.EnginesSeccomp {
+		info = info.WithCondition(engine.SeccompCondition, string(engine.Unconfined))
+	}
 	missing := engine.Missing{
 		engine.CanPause: "a bare process has no container to freeze",
 		engine.CanPull:  "it takes the root file system as a directory, and pulls nothing",

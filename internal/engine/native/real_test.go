@@ -275,3 +275,8 @@ func TestNothingIsLeftOfManyLives(t *testing.T) {
 		t.Errorf("%s is left", left)
 	}
 }
+
+// A native process has no filter, and the condition says so.
+func TestSeccomp(t *testing.T) {
+	enginetest.Seccomp(t, native.Driver{}, target.Native, enginetest.Session(t, oci.LauncherOptions), false)
+}

@@ -119,6 +119,11 @@ func (c *container) fill(spec engine.Spec) (err error) {
 			return err
 		}
 	}
+	if c.e.Session.Seccomp == engine.DefaultSeccomp {
+		if bundle.Linux.Seccomp, err = defaultFilter(bundle); err != nil {
+			return err
+		}
+	}
 	if err := writeJSON(filepath.Join(c.bundle, configName), bundle); err != nil {
 		return err
 	}

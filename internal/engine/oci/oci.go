@@ -80,6 +80,7 @@ func (d Driver) Open(ctx context.Context, t target.Target, s engine.Session) (en
 		info: r.Info(t), kvm: r.UsesKVM(t),
 	}
 	e.info.Cgroup, e.info.Rootless, e.info.Notes = s.CgroupMode(), os.Geteuid() != 0, slices.Clone(r.Notes)
+	e.info = e.info.WithCondition(engine.SeccompCondition, r.Seccomp(s.Seccomp, t))
 	refuse := func(reason, advice string) *engine.OpenError {
 		return &engine.OpenError{Info: e.info, Err: &engine.UnsupportedError{What: t.String(), Reason: reason, Advice: advice}}
 	}

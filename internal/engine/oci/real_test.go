@@ -298,3 +298,11 @@ func TestMain(m *testing.M) {
 	enginetest.RunWithoutKVM()
 	os.Exit(m.Run())
 }
+
+// The seccomp filter follows the plan.
+func TestSeccomp(t *testing.T) {
+	s := enginetest.Session(t, oci.LauncherOptions)
+	for _, name := range []string{"oci/runc", "oci/crun", "oci/runsc"} {
+		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) { enginetest.Seccomp(t, oci.Driver{}, name, s, false) })
+	}
+}

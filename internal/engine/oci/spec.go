@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/moby/profiles/seccomp"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -26,8 +27,8 @@ var defaultCapabilities = []string{
 // bundleSpec is the config.json of a container. It is the output of `runc spec` (no seccomp filter, masked paths in /proc
 // and /sys) without the cgroup mount and the message queue, which not every runtime and host supports.
 //
-// The bundle has no seccomp filter: a filter costs time at every system call, and engines bring different ones. Only the
-// runtime is measured here.
+// The bundle has no seccomp filter unless a plan selects one: a filter costs time at every system call, and engines bring different
+// ones. Only the runtime is measured here.
 func bundleSpec(spec engine.Spec, cgroupsPath string, rootless bool) *specs.Spec {
 	s := &specs.Spec{
 		Version:  "1.0.2", // crun 1.8 refuses newer versions
@@ -78,6 +79,15 @@ func bundleSpec(spec engine.Spec, cgroupsPath string, rootless bool) *specs.Spec
 		s.Linux.Resources.Devices = []specs.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}}
 	}
 	return s
+}
+
+// defaultFilter is Docker's default filter for the capabilities of a bundle and for this kernel. Bare runtimes have no default.
+func defaultFilter(s *specs.Spec) (*specs.LinuxSeccomp, error) {
+	filter, err := seccomp.GetDefaultProfile(s)
+	if err != nil {
+		return nil, fmt.Errorf("make the default seccomp filter: %w", err)
+	}
+	return filter, nil
 }
 
 func devptsOptions(rootless bool) []string {

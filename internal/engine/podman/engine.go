@@ -178,6 +178,9 @@ func (e *Engine) createArgs(b *container, spec engine.Spec, parent string, env [
 		"--user", "0:0", "--log-driver", "k8s-file", "--log-opt", "path=" + b.log, "--conmon-pidfile", b.conmonFile(),
 		"--workdir", "/", "--oom-score-adj", strconv.Itoa(e.Session.Launcher.OOMScore()),
 	}
+	if e.Session.Seccomp == engine.Unconfined {
+		args = append(args, "--security-opt", "seccomp=unconfined")
+	}
 	if e.Session.Cgroups != nil {
 		args = append(args, "--cgroup-parent", path.Join(e.Session.Cgroups.Base(), parent))
 	}

@@ -123,6 +123,7 @@ func (Driver) Open(ctx context.Context, t target.Target, s engine.Session) (engi
 		}, containers: map[string]*container{}, info: r.Info(t),
 	}
 	e.info.Cgroup, e.info.Notes = s.CgroupMode(), slices.Clone(r.Notes)
+	e.info = e.info.WithCondition(engine.SeccompCondition, r.Seccomp(s.Seccomp, t))
 	if err := e.open(ctx); err != nil {
 		if err = errors.Join(err, e.close(ctx)); ctx.Err() != nil {
 			return nil, err
@@ -196,7 +197,10 @@ func (e *Engine) adapt(ctx context.Context) {
 	for _, h := range e.Session.Hidden {
 		info.Notes = append(info.Notes, h+" is hidden from Podman and the runtime, which then see only cgroup v1")
 	}
-	info.Notes = append(info.Notes, "containers have Podman's seccomp filter, which adds cost to every system call", "conmon also writes all output to a log file", "storage driver "+storageDriver)
+	if e.Session.Seccomp != engine.Unconfined {
+		info.Notes = append(info.Notes, "containers have Podman's seccomp filter, which adds cost to every system call")
+	}
+	info.Notes = append(info.Notes, "conmon also writes all output to a log file", "storage driver "+storageDriver)
 }
 
 // older reports whether a version is older than major.minor. It is false for a malformed version.

@@ -321,3 +321,8 @@ func TestCloseWithContainer(t *testing.T) {
 		t.Errorf("%s is left behind", left)
 	}
 }
+
+// The seccomp filter follows the plan.
+func TestSeccomp(t *testing.T) {
+	enginetest.Seccomp(t, podman.Driver{}, "podman/crun", enginetest.Session(t, oci.LauncherOptions), true)
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes/kata"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/process"
+	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
 // Kind describes a family of runtimes beyond the OCI specification. A runtime belongs to the family that its --version
@@ -33,6 +34,9 @@ type Kind struct {
 	NoProcessLimit string
 	// SmallGuest is the remedy for a virtual machine with too little memory: see engine.Info.
 	SmallGuest string
+	// NoSeccomp is the reason why the filter of an engine has no effect, unless the target has the option SeccompOption; empty if it
+	// has an effect.
+	NoSeccomp, SeccompOption string
 	// NoNetwork and HostNetwork are the global flags for the two networks.
 	NoNetwork, HostNetwork []string
 	// Cannot returns the capabilities that this version lacks, with the reasons.
@@ -84,8 +88,9 @@ var kinds = []Kind{
 		// the other runtimes.
 		NoNetwork:   []string{"--network=none"},
 		HostNetwork: []string{"--network=host"},
-		Cannot:      runscCannot,
-		Notes:       []string{"the sandbox's own processes (sentry, gofer) are part of the container's cost"},
+		NoSeccomp:   "gVisor loads no filter of an engine, and its sandbox always has its own", SeccompOption: "oci-seccomp",
+		Cannot: runscCannot,
+		Notes:  []string{"the sandbox's own processes (sentry, gofer) are part of the container's cost"},
 		// It executes itself for the sandbox's processes, which the kernel then calls exe.
 		Programs: monitor.Programs{
 			monitor.Runtime: {"runsc"},
@@ -106,6 +111,7 @@ var kinds = []Kind{
 		},
 		NoProcessLimit: "Kata removes the limit of processes before it starts the container in the guest",
 		SmallGuest:     "enlarge it by the option memory=MIB",
+		NoSeccomp:      "Kata passes it to its guest only with disable_guest_seccomp=false in its configuration",
 		// The engines declare containerd-shim*. Its name is in full only beyond the 15 bytes that the kernel keeps.
 		Programs: monitor.Programs{
 			monitor.Hypervisor: {
@@ -118,6 +124,17 @@ var kinds = []Kind{
 }
 
 const noRootlessGuest = "a virtual machine needs root"
+
+// Seccomp is the value of the condition for a filter that the plan selects. It is empty if the plan selects none.
+func (k Kind) Seccomp(s engine.Seccomp, t target.Target) string {
+	if s != engine.DefaultSeccomp || k.NoSeccomp == "" {
+		return string(s)
+	}
+	if loads, _ := t.Option(k.SeccompOption); loads == "true" {
+		return string(s)
+	}
+	return string(s) + ", without effect: " + k.NoSeccomp
+}
 
 // Programs returns the programs of all kinds of runtimes.
 func Programs() monitor.Programs {

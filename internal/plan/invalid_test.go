@@ -23,9 +23,9 @@ var invalid = []struct {
 	{"another version", "version: 2\n", true, []string{`p:1:10: version "2" of the plan format is unknown; write "version: 1", or use a newer Touchstone`}},
 	{"version as text", "version: '1'\n", true, []string{`p:1:10: version "1" of the plan format is unknown; write "version: 1", or use a newer Touchstone`}},
 	{"unknown key", "version: 1\ntragets: [native]\n", true, []string{`p:2:1: unknown key "tragets" in a plan; did you mean targets?`}},
-	{"unknown key without a similar name", "version: 1\nzzzzzzz: 1\n", true, []string{`p:2:1: unknown key "zzzzzzz" in a plan; the keys are version, name, targets, baseline, benchmarks, parameters, limits, blocks, warmup, precision, max-blocks, budget, timeout, seed, runtimes, engines, seccomp, pods, pinning, drop-caches, monitor, workloads, export`}},
+	{"unknown key without a similar name", "version: 1\nzzzzzzz: 1\n", true, []string{`p:2:1: unknown key "zzzzzzz" in a plan; the keys are version, name, targets, baseline, benchmarks, parameters, limits, blocks, warmup, precision, max-blocks, budget, timeout, seed, runtimes, engines, seccomp, pods, pinning, drop-caches, monitor, workloads, export, touchstone-output`}},
 	{"a key that is a number", "version: 1\n5: 1\n", true, []string{"p:2:1: a key must be a string; put quotes around it if it looks like a number"}},
-	{"a key with an escape", "version: 1\n\"\\e[2J\": 1\n", true, []string{`p:2:1: unknown key "\x1b[2J" in a plan; the keys are version, name, targets, baseline, benchmarks, parameters, limits, blocks, warmup, precision, max-blocks, budget, timeout, seed, runtimes, engines, seccomp, pods, pinning, drop-caches, monitor, workloads, export`}},
+	{"a key with an escape", "version: 1\n\"\\e[2J\": 1\n", true, []string{`p:2:1: unknown key "\x1b[2J" in a plan; the keys are version, name, targets, baseline, benchmarks, parameters, limits, blocks, warmup, precision, max-blocks, budget, timeout, seed, runtimes, engines, seccomp, pods, pinning, drop-caches, monitor, workloads, export, touchstone-output`}},
 	{"name is a number", "version: 1\nname: 5\n", true, []string{`p:2:7: name: want a string, not "5"; put quotes around it if it looks like a number`}},
 	{"name is empty", "version: 1\nname: ''\n", true, []string{`p:2:7: name: "" is not a name; write up to 128 printable characters on one line`}},
 	{"name with an escape", "version: 1\nname: \"a\\e[1m\"\n", false, []string{`p:2:7: name: "a\x1b[1m" is not a name; write up to 128 printable characters on one line`}},
@@ -171,6 +171,7 @@ var invalid = []struct {
 	{"a grace beyond the limit of a call", "version: 1\npods: {grace: 30s}\n", false, []string{
 		`p:2:15: pods.grace (30s) is not shorter than timeout.call (30s), so a kill that needs the grace would time out; give a shorter grace, or raise timeout.call`,
 	}},
+	{"one file for two forms", "version: 1\nexport: a.json\ntouchstone-output: a.json\n", false, []string{`p:3:20: touchstone-output and export name the same file; give them different names`}},
 	{"pinning of another kind", "version: 1\npinning: 0-1\n", true, []string{`p:2:10: pinning: want workload, engines or touchstone, not "0-1"; write it like {workload: "1", engines: "0", touchstone: "0"}`}},
 	{"bad pinning", "version: 1\npinning: {workload: all, engine: 0, touchstone: [0], engines: 3-1}\n", true, []string{
 		`p:2:21: pinning.workload: "all" is not a list of CPUs; write it like 0-3,8`,

@@ -112,6 +112,8 @@ type Plan struct {
 	Workloads []Workload `yaml:"workloads,omitempty"`
 	// Export is the name of a JSON file for an export of the run, in the folder of the database; empty for none.
 	Export string `yaml:"export,omitempty"`
+	// TouchstoneOutput is the name of a JSON file in TouchStone's form, in the same folder. The run is appended. It is empty for none.
+	TouchstoneOutput string `yaml:"touchstone-output,omitempty"`
 	// Notes list keys without effect, each with the reason. They describe the file, so YAML omits them.
 	Notes []string `yaml:"-"`
 	// Hints list old keys, each with its location and present name. YAML omits them.

@@ -74,6 +74,7 @@ workloads:
       - {metric: Size, json: size, unit: B, better: lower, scale: 1048576}
   - {name: app.stop.warm, image: workload, argv: [/usr/bin/busybox], network: bridge, parse: [{metric: A, json: a, unit: score, better: lower}]}
 export: results.json
+touchstone-output: performance.json
 `
 
 func mustTarget(t *testing.T, s string) target.Target {
@@ -159,7 +160,7 @@ func TestParse(t *testing.T) {
 				Metrics: []custom.Metric{{Name: "A", Unit: "score", Better: "lower", JSON: "a"}},
 			}},
 		},
-		Export: "results.json",
+		Export: "results.json", TouchstoneOutput: "performance.json",
 	}
 	for name, text := range map[string]string{
 		"as it is":          whole,

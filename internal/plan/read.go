@@ -73,6 +73,7 @@ func (r *reader) fields() []field {
 		{"monitor", func(n ast.Node) { r.monitor(n, &p.Monitor) }},
 		{"workloads", r.workloads},
 		{"export", func(n ast.Node) { r.text(n, "export", checkFileName, &p.Export) }},
+		{"touchstone-output", func(n ast.Node) { r.text(n, "touchstone-output", checkFileName, &p.TouchstoneOutput) }},
 	}
 }
 
@@ -216,6 +217,9 @@ func (r *reader) checkCombinations() {
 			fmt.Sprintf("pods.grace (%s) is not shorter than timeout.call (%s), so a kill that needs the grace would time out", formatDuration(p.Pods.Grace), formatDuration(p.Timeout.Call)),
 			"give a shorter grace, or raise timeout.call",
 		})
+	}
+	if at, ok := r.seen["touchstone-output"]; ok && p.TouchstoneOutput != "" && p.TouchstoneOutput == p.Export {
+		r.problems.add(at, p.Export, problem{"touchstone-output and export name the same file", "give them different names"})
 	}
 	if at, ok := r.seen["max-blocks"]; ok && p.MaxBlocks != 0 {
 		switch {

@@ -134,6 +134,7 @@ func shapes() map[string]schema {
 		"parse.better":       {"enum": custom.Directions()},
 		"parse.scale":        {"type": []string{"number", "string"}, "exclusiveMinimum": 0, "pattern": factor.String(), "default": 1},
 		"export":             export,
+		"touchstone-output":  export,
 		"json":               export.with(schema{"deprecated": true, "description": "The old name of export."}),
 	}
 }

@@ -3,16 +3,22 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/touchstone"
 )
 
 // touchstoneFile is the content of a file of TouchStone's own format (espe, 4.2.2), by key.
 type touchstoneFile struct {
 	cri, oci, filter []ast.Node
 }
+
+// ownExport ends the name of the export in Touchstone's own form, beside the output in TouchStone's form.
+const ownExport = ".touchstone.json"
 
 // touchstoneFields are the keys of TouchStone's format.
 func (r *reader) touchstoneFields(f *touchstoneFile) []field {
@@ -23,7 +29,12 @@ func (r *reader) touchstoneFields(f *touchstoneFile) []field {
 		{"filter", func(n ast.Node) { f.filter = r.words(n, "filter") }},
 		{"runs", func(n ast.Node) { r.count(n, "runs", 1, &r.plan.Blocks) }},
 		{"scale", func(n ast.Node) { r.count(n, "scale", 0, &scale) }},
-		{"output", func(n ast.Node) { r.text(n, "output", checkFileName, &r.plan.Export) }},
+		{"output", func(n ast.Node) {
+			r.text(n, "output", checkFileName, &r.plan.TouchstoneOutput)
+			if stem, ok := strings.CutSuffix(r.plan.TouchstoneOutput, ".json"); ok {
+				r.plan.Export = stem + ownExport
+			}
+		}},
 	}
 }
 
@@ -133,23 +144,60 @@ func (r *reader) matrix(f touchstoneFile) {
 	}
 }
 
-// filters reads TouchStone's prefixes of names as whole components. The empty string is a prefix of every name.
+// filters reads TouchStone's prefixes of names as whole components. A group selects the benchmarks that TouchStone has, since the same
+// words select more of Touchstone's. A name that is none of TouchStone's selects Touchstone's benchmark. The empty string is a prefix of
+// every name.
 func (r *reader) filters(nodes []ast.Node) {
-	var items []Item
-	all := false
+	if len(nodes) == 0 {
+		r.group("", Location{})
+	}
 	for _, n := range nodes {
 		s, _ := text(n)
 		if s == "" {
-			all = true
+			r.group("", r.at(n))
 			continue
 		}
 		if f := filterSyntax.check(s); f != nil {
 			r.failKey(n, "filter", f)
 			continue
 		}
-		items = append(items, Item{Name: s, at: r.at(n)})
+		r.group(s, r.at(n))
 	}
-	if !all {
-		r.plan.Benchmarks = items
+	if r.plan.Benchmarks == nil {
+		return
+	}
+	for _, i := range r.plan.Benchmarks {
+		if !slices.Contains(filterNames(nodes), i.Name) {
+			r.plan.Notes = append(r.plan.Notes, "filter selects only benchmarks that TouchStone has; --filter, or benchmarks in a plan of Touchstone's format, selects the others too")
+			return
+		}
+	}
+}
+
+func filterNames(nodes []ast.Node) []string {
+	var names []string
+	for _, n := range nodes {
+		s, _ := text(n)
+		names = append(names, s)
+	}
+	return names
+}
+
+// group adds TouchStone's benchmarks of a group, or the name itself if TouchStone has none. Nothing is added twice.
+func (r *reader) group(name string, at Location) {
+	found := false
+	add := func(name string) {
+		found = true
+		if !slices.ContainsFunc(r.plan.Benchmarks, func(i Item) bool { return i.Name == name }) {
+			r.plan.Benchmarks = append(r.plan.Benchmarks, Item{Name: name, at: at})
+		}
+	}
+	for _, b := range touchstone.Benchmarks() {
+		if name == "" || bench.Matches(name, b) {
+			add(b)
+		}
+	}
+	if !found {
+		add(name)
 	}
 }

@@ -13,22 +13,27 @@ func TestParseTouchStone(t *testing.T) {
 		{
 			"all keys",
 			"cri: [containerd, crio]\noci: [runc, runsc]\nfilter: [performance]\nruns: 10\nscale: 1\noutput: performance.json\n",
-			"targets:\n- containerd/runc\n- containerd/runsc\n- crio/runc\n- crio/runsc\nbenchmarks:\n- name: performance\nparameters: paper\nblocks: 10\nwarmup: 0\ntimeout:\n  trial: 30m\n  call: 30s\npods:\n  pid: pod\n  grace: 10s\nexport: performance.json\n",
+			"targets:\n- containerd/runc\n- containerd/runsc\n- crio/runc\n- crio/runsc\nbenchmarks:\n- name: performance.cpu.time\n- name: performance.memory.total\n- name: performance.memory.minavglatency\n- name: performance.memory.maxlatency\n- name: performance.disk.read\n- name: performance.disk.write\nparameters: paper\nblocks: 10\nwarmup: 0\ntimeout:\n  trial: 30m\n  call: 30s\npods:\n  pid: pod\n  grace: 10s\nexport: performance.touchstone.json\ntouchstone-output: performance.json\n",
 		},
 		{
 			"an original",
 			`{cri: ["containerd"], oci: ["runc"], filter: [scalability], runs: 1, output: scalability.json}`,
-			"targets:\n- containerd/runc\nbenchmarks:\n- name: scalability\nparameters: paper\nblocks: 1\nwarmup: 0\ntimeout:\n  trial: 30m\n  call: 30s\npods:\n  pid: pod\n  grace: 10s\nexport: scalability.json\n",
+			"targets:\n- containerd/runc\nbenchmarks:\n- name: scalability.runtime.5\n- name: scalability.runtime.10\n- name: scalability.runtime.50\nparameters: paper\nblocks: 1\nwarmup: 0\ntimeout:\n  trial: 30m\n  call: 30s\npods:\n  pid: pod\n  grace: 10s\nexport: scalability.touchstone.json\ntouchstone-output: scalability.json\n",
 		},
 		{
 			"no daemon, no filter",
 			"oci:\n- runc\ncri:\nfilter: []\n",
-			"targets:\n- oci/runc\nparameters: paper\nblocks: 20\nwarmup: 0\ntimeout:\n  trial: 30m\n  call: 30s\npods:\n  pid: pod\n  grace: 10s\n",
+			"targets:\n- oci/runc\nbenchmarks:\n- name: performance.cpu.time\n- name: performance.memory.total\n- name: performance.memory.minavglatency\n- name: performance.memory.maxlatency\n- name: performance.disk.read\n- name: performance.disk.write\n- name: operations.container.lifecycle\n- name: limits.cpu.time\n- name: limits.cpu.scaling\n- name: scalability.runtime.5\n- name: scalability.runtime.10\n- name: scalability.runtime.50\nparameters: paper\nblocks: 20\nwarmup: 0\ntimeout:\n  trial: 30m\n  call: 30s\npods:\n  pid: pod\n  grace: 10s\n",
 		},
 		{
 			"the filter that is a prefix of all names",
 			"oci: [runc]\nfilter: [operations, '']\n",
-			"targets:\n- oci/runc\nparameters: paper\nblocks: 20\nwarmup: 0\ntimeout:\n  trial: 30m\n  call: 30s\npods:\n  pid: pod\n  grace: 10s\n",
+			"targets:\n- oci/runc\nbenchmarks:\n- name: operations.container.lifecycle\n- name: performance.cpu.time\n- name: performance.memory.total\n- name: performance.memory.minavglatency\n- name: performance.memory.maxlatency\n- name: performance.disk.read\n- name: performance.disk.write\n- name: limits.cpu.time\n- name: limits.cpu.scaling\n- name: scalability.runtime.5\n- name: scalability.runtime.10\n- name: scalability.runtime.50\nparameters: paper\nblocks: 20\nwarmup: 0\ntimeout:\n  trial: 30m\n  call: 30s\npods:\n  pid: pod\n  grace: 10s\n",
+		},
+		{
+			"names, and a benchmark that TouchStone does not have",
+			"oci: [runc]\nfilter: [operations.container.exec, limits.cpu.time, limits.cpu]\n",
+			"targets:\n- oci/runc\nbenchmarks:\n- name: operations.container.exec\n- name: limits.cpu.time\n- name: limits.cpu.scaling\nparameters: paper\nblocks: 20\nwarmup: 0\ntimeout:\n  trial: 30m\n  call: 30s\npods:\n  pid: pod\n  grace: 10s\n",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -40,13 +45,21 @@ func TestParseTouchStone(t *testing.T) {
 	}
 }
 
-func TestTouchStoneScaleIsNoted(t *testing.T) {
-	want := []string{"scale has no effect: neither TouchStone nor Touchstone uses it"}
-	if diff := cmp.Diff(want, mustParse(t, "p", "oci: [runc]\nscale: 0\n").Notes); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if notes := mustParse(t, "p", "oci: [runc]\n").Notes; notes != nil {
-		t.Errorf("without scale there are notes: %q", notes)
+func TestTouchStoneNotes(t *testing.T) {
+	const own = "filter selects only benchmarks that TouchStone has; --filter, or benchmarks in a plan of Touchstone's format, selects the others too"
+	const scale = "scale has no effect: neither TouchStone nor Touchstone uses it"
+	for _, c := range []struct {
+		text string
+		want []string
+	}{
+		{"oci: [runc]\nfilter: [limits.cpu.time]\nscale: 0\n", []string{scale}},
+		{"oci: [runc]\nfilter: [limits.cpu.time]\n", nil},
+		{"oci: [runc]\nfilter: [performance]\n", []string{own}},
+		{"oci: [runc]\n", []string{own}},
+	} {
+		if diff := cmp.Diff(c.want, mustParse(t, "p", c.text).Notes); diff != "" {
+			t.Errorf("%s(-want +got):\n%s", c.text, diff)
+		}
 	}
 }
 

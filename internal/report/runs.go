@@ -19,6 +19,17 @@ type Machine struct {
 	Runs []int
 }
 
+// StartedText spells the start of the run in UTC. An imported run of TouchStone has none.
+func (r *Run) StartedText(layout string) string {
+	if r.Started.IsZero() {
+		return "at an unknown time"
+	}
+	return r.Started.UTC().Format(layout)
+}
+
+// HasHost reports whether the facts about the host are known. An imported run of TouchStone has none.
+func (r *Run) HasHost() bool { return r.Host.CPUs > 0 }
+
 // StateText spells the state of the run with its duration: "complete after 2m51s". The duration is not known if the clock was set back
 // before the run was resumed.
 func (r *Run) StateText() string {

@@ -152,9 +152,13 @@ func newPage(r *report.Report) *page {
 // single adds the content about the only run.
 func (p *page) single(r *report.Run) {
 	trials := append(r.StatusCounts(), fmt.Sprintf("%d warm-up", r.Warmup))
+	host := "unknown"
+	if r.HasHost() {
+		host = fmt.Sprintf("%s, %d CPUs, %s", r.Host.CPU, r.Host.CPUs, report.Quantity(float64(r.Host.Memory), result.Bytes))
+	}
 	p.Single = &single{Run: r, OwnCPU: report.Percent(r.Self), Gaps: r.MissingGroups(), Facts: []report.NamedText{
 		{Name: "Date", Text: started(r)},
-		{Name: "Host", Text: fmt.Sprintf("%s, %d CPUs, %s", r.Host.CPU, r.Host.CPUs, report.Quantity(float64(r.Host.Memory), result.Bytes))},
+		{Name: "Host", Text: host},
 		{Name: "Trials", Text: strings.Join(trials, ", ")},
 		{Name: "State", Text: r.StateText()},
 		{Name: "Run", Text: r.ID},
@@ -169,16 +173,20 @@ func (p *page) single(r *report.Run) {
 	p.Single.Exec = report.Quantity(r.Overhead.Exec.Seconds(), result.Seconds)
 }
 
-func started(r *report.Run) string { return r.Started.UTC().Format("2 January 2006, 15:04 UTC") }
+func started(r *report.Run) string { return r.StartedText("2 January 2006, 15:04 UTC") }
 
 func newSide(r *report.Report) *side {
 	s := &side{Absolute: r.AbsoluteNote()}
 	for i := range r.Runs {
 		run := &r.Runs[i]
+		machine := "unknown"
+		if run.HasHost() {
+			machine = fmt.Sprintf("%s, %s, %d CPUs, cgroup %s", run.Host.CPU, run.Host.Arch, run.Host.CPUs, run.Host.Cgroup)
+		}
 		s.Heads = append(s.Heads, runHead{Key: keyOf(i), Label: run.Label})
 		s.Runs = append(s.Runs, sideRun{
 			Key: keyOf(i), Label: run.Label, Emulated: emulated[run.Host.Nature()],
-			Machine: fmt.Sprintf("%s, %s, %d CPUs, cgroup %s", run.Host.CPU, run.Host.Arch, run.Host.CPUs, run.Host.Cgroup),
+			Machine: machine,
 			Run:     fmt.Sprintf("%s; run %s, %s, %s", r.Machines[run.Machine].Nature, run.ID, started(run), run.State),
 		})
 		if w := newWarned(run, i); w.Warnings != nil || w.Gaps != nil {

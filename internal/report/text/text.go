@@ -154,7 +154,7 @@ func (p *printer) headline(r *report.Run) {
 	p.line(p.styled("Touchstone "+clean(r.Tool.Version)+"  "+clean(name), bold))
 	p.emulation()
 	p.wrapped("Run      ", fmt.Sprintf("%s, %s, %s", r.ID, started(r), r.StateText()))
-	p.wrapped("Host     ", host(&r.Host))
+	p.wrapped("Host     ", host(r))
 	p.wrapped("Targets  ", targets(r))
 	for _, i := range r.Images {
 		p.wrapped("Image    ", report.ImageText(i))
@@ -186,12 +186,16 @@ func (p *printer) emulation() {
 	}
 }
 
-func started(r *report.Run) string { return r.Started.UTC().Format("2006-01-02 15:04 UTC") }
+func started(r *report.Run) string { return r.StartedText("2006-01-02 15:04 UTC") }
 
 // lead is the indented name of an item of a list.
 func lead(name string, width int) string { return fmt.Sprintf("  %-*s  ", width, clean(name)) }
 
-func host(h *result.Host) string {
+func host(r *report.Run) string {
+	h := &r.Host
+	if !r.HasHost() {
+		return "unknown"
+	}
 	parts := []string{fmt.Sprintf("%s: %s, %d CPUs", h.Hostname, h.CPU, h.CPUs), report.Quantity(float64(h.Memory), result.Bytes), h.OS, "kernel " + h.Kernel, "cgroup " + h.Cgroup}
 	if h.Nature() != result.Physical {
 		parts = append(parts, h.NatureText())

@@ -31,6 +31,8 @@ type benchmarkOptions struct {
 	format    format
 	wait      bool // for the end of another run on this machine
 	beside    bool // start beside another run
+	// executed receives the IDs of the recorded runs.
+	executed []string
 	// changesPlan is set if a flag would change the plan of a resumed run.
 	changesPlan bool
 	// concluded replaces the usual end of a run. It gets the run so far.
@@ -49,8 +51,9 @@ results and writes DIR/report.html.
 
 --plan selects a built-in plan:
 ` + builtinPlans() + `
--f reads a plan from a file. Files of TouchStone (cri, oci, filter, runs, scale,
-output) work too. Without --targets, a plan that names no targets measures native
+-f reads a plan from a file, or from each file that matches a pattern. Files of
+TouchStone (cri, oci, filter, runs, scale, output) work too. After several plans
+DIR/index.html has the results of all of them. Without --targets, a plan that names no targets measures native
 and each runtime on this machine, called without a daemon.
 
 In --targets and in plans * matches every engine or runtime on this machine:
@@ -69,6 +72,7 @@ namespace, for example in a container, are not seen. Fake targets ignore other r
 		Example: `  touchstone benchmark
   touchstone benchmark --plan standard
   touchstone benchmark -f plan.yaml -d out/
+  touchstone benchmark -f "suites/*.yaml" -d out/
   touchstone benchmark --targets native,oci/runc,oci/crun --filter operations --runs 20
   touchstone benchmark --targets 'native,*/runc' --filter operations.container.lifecycle
   touchstone benchmark --targets 'containerd/*' --cri containerd=/run/containerd/containerd.sock
@@ -105,7 +109,7 @@ namespace, for example in a container, are not seen. Fake targets ignore other r
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&opts.files, "file", "f", nil, "plan `FILE`; several plans are executed one after the other")
+	f.StringArrayVarP(&opts.files, "file", "f", nil, "plan `FILE`, or a quoted pattern; several plans are executed one after the other")
 	f.StringVar(&opts.builtin, "plan", "", "`NAME` of a built-in plan: "+strings.Join(builtinNames(), ", "))
 	f.StringVarP(&opts.dir, "dir", "d", "out", "output `FOLDER`")
 	f.StringVar(&opts.resume, "resume", "", "continue an interrupted `RUN`: an ID, its beginning, or latest")
@@ -173,9 +177,14 @@ func (a *App) benchmark(ctx context.Context, opts benchmarkOptions) error {
 	if err != nil {
 		return err
 	}
+	for _, p := range plans {
+		if err := checkOutput(opts.dir, p); err != nil {
+			return err
+		}
+	}
 	worst := error(nil)
 	for _, p := range plans {
-		err := a.execute(ctx, opts, p, nil)
+		err := a.execute(ctx, &opts, p, nil)
 		var exit *exitError
 		if err != nil && (ctx.Err() != nil || !errors.As(err, &exit) || exit.err != nil) {
 			return err
@@ -184,8 +193,17 @@ func (a *App) benchmark(ctx context.Context, opts benchmarkOptions) error {
 			worst = err
 		}
 	}
-	return worst
+	switch n := len(opts.executed); {
+	case n > report.MostRuns:
+		fmt.Fprintf(a.env.Stderr, "note: a page has at most %d runs, so there is none about these %d; name some of them with touchstone report RUN... -o html\n", report.MostRuns, n)
+	case n > 1:
+		err = a.writeIndex(ctx, opts.dir, filepath.Join(opts.dir, indexName), opts.executed)
+	}
+	return orExit(err, worst)
 }
+
+// indexName is the name of the page about several plans in an output folder, as TouchStone named it.
+const indexName = "index.html"
 
 // readPlans reads and checks all plans before the first is executed.
 func (a *App) readPlans(opts benchmarkOptions) ([]plan.Plan, error) {
@@ -214,7 +232,11 @@ func (a *App) readPlans(opts benchmarkOptions) ([]plan.Plan, error) {
 	case len(opts.files) == 0:
 		add(plan.Quick(), nil)
 	}
-	for _, file := range opts.files {
+	files, err := expand(opts.files)
+	if err != nil {
+		return nil, usage(err)
+	}
+	for _, file := range files {
 		p, err := plan.Load(file)
 		for _, hint := range p.Hints {
 			fmt.Fprintf(a.env.Stderr, "hint: %s\n", hint)
@@ -227,6 +249,27 @@ func (a *App) readPlans(opts benchmarkOptions) ([]plan.Plan, error) {
 	return plans, nil
 }
 
+// expand replaces patterns by the files that match them, in the order of their names. The shell leaves a quoted pattern to the program. A
+// file whose name looks like a pattern is itself.
+func expand(names []string) ([]string, error) {
+	var files []string
+	for _, name := range names {
+		if _, err := os.Lstat(name); err == nil || !strings.ContainsAny(name, "*?[") {
+			files = append(files, name)
+			continue
+		}
+		found, err := filepath.Glob(name)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("--file: the pattern %q is malformed: close its bracket, or put a backslash before [", name)
+		case found == nil:
+			return nil, fmt.Errorf("--file: no file matches the pattern %q; name a file, or correct the pattern", name)
+		}
+		files = append(files, found...)
+	}
+	return files, nil
+}
+
 // resume resumes a run from the results file.
 func (a *App) resume(ctx context.Context, opts benchmarkOptions) error {
 	if opts.changesPlan {
@@ -237,14 +280,17 @@ func (a *App) resume(ctx context.Context, opts benchmarkOptions) error {
 		return err
 	}
 	p, err := execution.ResumedPlan(run)
+	if err == nil {
+		err = checkOutput(opts.dir, p)
+	}
 	if err != nil {
 		return err
 	}
-	return a.execute(ctx, opts, p, &run)
+	return a.execute(ctx, &opts, p, &run)
 }
 
 // execute executes one plan, from the beginning or from the end of an earlier part of the run, and shows the results.
-func (a *App) execute(ctx context.Context, opts benchmarkOptions, p plan.Plan, earlier *result.Run) (err error) {
+func (a *App) execute(ctx context.Context, opts *benchmarkOptions, p plan.Plan, earlier *result.Run) (err error) {
 	if err := writable(opts.dir); err != nil {
 		return err
 	}
@@ -267,8 +313,9 @@ func (a *App) execute(ctx context.Context, opts benchmarkOptions, p plan.Plan, e
 	if !outcome.Recorded {
 		return err
 	}
+	opts.executed = append(opts.executed, e.RunID)
 	// The results so far are shown after an error too.
-	return orExit(err, a.conclude(context.WithoutCancel(ctx), opts, db, e, outcome))
+	return orExit(err, a.conclude(context.WithoutCancel(ctx), *opts, db, e, outcome))
 }
 
 // conclude shows the results, writes the report and returns the exit code as an error.
@@ -287,6 +334,9 @@ func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Sto
 	err = errors.Join(a.writeReport(reportOptions{format: opts.format}, m), a.writeReport(reportOptions{format: formatHTML, file: page}, m))
 	if e.Plan.Export != "" {
 		err = errors.Join(err, a.export(filepath.Join(opts.dir, e.Plan.Export), run))
+	}
+	if e.Plan.TouchstoneOutput != "" {
+		err = errors.Join(err, a.appendOutput(filepath.Join(opts.dir, e.Plan.TouchstoneOutput), run))
 	}
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
+	"github.com/touchstone-bench/touchstone/internal/touchstone"
 )
 
 // standardInput names standard input among files.
@@ -34,6 +35,8 @@ type importedRun struct {
 	State   result.State `json:"state"`
 	// Came is "new", or "there already" for a run that the folder had before.
 	Came string `json:"came"`
+	// Caveats are the run's.
+	Caveats []string `json:"caveats,omitempty"`
 }
 
 func (a *App) importCommand() *cobra.Command {
@@ -46,6 +49,10 @@ func (a *App) importCommand() *cobra.Command {
 to the results in the folder. It creates the folder if necessary. "-" is standard
 input. Either all runs of a file are added or none. A run that the folder already has
 is not changed. A different run with the same ID is an error.
+
+Files in the form of TouchStone ([{cri, oci, results}]) are read too. They have no units,
+times, versions or facts about the host, so each cri with each oci becomes a run of its
+own, which is marked. Values of other versions of TouchStone are left out.
 
 Files are not trusted: their size is limited and their content is checked. A file of any
 size within the limit needs little memory, and a pipe needs space in TMPDIR. An
@@ -76,6 +83,11 @@ because it would execute a plan from another machine.`,
 			if len(all) == 0 {
 				return err
 			}
+			for _, r := range all {
+				if r.Machine == touchstone.Host {
+					fmt.Fprintf(a.env.Stderr, "note: run %s: %s\n", r.ID, strings.Join(r.Caveats, "; "))
+				}
+			}
 			header := []string{"CAME", "RUN", "MACHINE", "ARCH", "TRIALS", "STATE", "TARGETS", "FILE"}
 			return errors.Join(printList(a.env.Stdout, format, all, header, func(r importedRun) []string {
 				return []string{r.Came, r.ID, r.Machine, r.Arch, fmt.Sprint(r.Trials), string(r.State), strings.Join(r.Targets, " "), r.File}
@@ -103,14 +115,25 @@ func importRuns(ctx context.Context, dir, file string, stdin io.Reader) (runs []
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	theirs, isTheirs, err := touchstoneRuns(f, file)
+	if err != nil {
+		return nil, err
+	}
+	read := func(v result.Visitor) error {
+		if isTheirs {
+			return visit(theirs, v)
+		}
+		_, err := result.Read(f, v)
+		return err
+	}
 	found := listing{ctx: ctx, file: file}
-	if _, err := result.Read(f, &found); err != nil {
+	if err := read(&found); err != nil {
 		return nil, err
 	}
 	if len(found.runs) == 0 {
 		return nil, errors.New("it has no run")
 	}
-	added, err := addRuns(ctx, dir, f)
+	added, err := addRuns(ctx, dir, read)
 	if err != nil {
 		return nil, fmt.Errorf("no run was added: %w", err)
 	}
@@ -135,7 +158,7 @@ type listing struct {
 
 // Begin implements result.Visitor.
 func (l *listing) Begin(r result.Run) error {
-	run := importedRun{File: l.file, ID: r.ID, Machine: r.Host.Hostname, Arch: r.Host.Arch, Started: r.Started, Targets: []string{}, State: r.State}
+	run := importedRun{File: l.file, ID: r.ID, Machine: r.Host.Hostname, Arch: r.Host.Arch, Started: r.Started, Targets: []string{}, State: r.State, Caveats: r.Caveats}
 	for _, t := range r.Targets {
 		run.Targets = append(run.Targets, t.Name)
 	}
@@ -187,7 +210,7 @@ func openOrCopy(file string, stdin io.Reader) (*os.File, error) {
 	return c, errors.Join(err, f.Close())
 }
 
-// copied copies a document to a file without a name. Other input may have no end. If it does not begin like a JSON object, copied copies only its
+// copied copies a document to a file without a name. Other input may have no end. If it begins like neither a JSON object nor a list, copied copies only its
 // beginning, and Read names the fault.
 func copied(r io.Reader) (*os.File, error) {
 	f, err := os.CreateTemp("", "touchstone-import-*")
@@ -196,7 +219,7 @@ func copied(r io.Reader) (*os.File, error) {
 	}
 	all, limit := bufio.NewReader(r), int64(result.MaxDocument+1) // Read refuses what is longer
 	head, _ := all.Peek(all.Size())                               // the copy reports an error
-	if first := bytes.TrimLeft(head, " \t\r\n"); len(first) > 0 && first[0] != '{' {
+	if first := bytes.TrimLeft(head, " \t\r\n"); len(first) > 0 && first[0] != '{' && first[0] != '[' {
 		limit = int64(len(head))
 	}
 	if err = os.Remove(f.Name()); err == nil {
@@ -209,7 +232,7 @@ func copied(r io.Reader) (*os.File, error) {
 }
 
 // addRuns adds the runs of a document to the results of a folder, and reports which of them are new. It creates the folder if necessary.
-func addRuns(ctx context.Context, dir string, f io.ReadSeeker) (added []bool, err error) {
+func addRuns(ctx context.Context, dir string, read func(result.Visitor) error) (added []bool, err error) {
 	if err := writable(dir); err != nil {
 		return nil, err
 	}
@@ -218,8 +241,5 @@ func addRuns(ctx context.Context, dir string, f io.ReadSeeker) (added []bool, er
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return db.Import(ctx, func(v result.Visitor) error {
-		_, err := result.Read(f, v)
-		return err
-	})
+	return db.Import(ctx, read)
 }

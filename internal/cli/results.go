@@ -126,10 +126,18 @@ complete, interrupted or killed.`,
 	return listResults(a, cmd, (*store.Store).Runs, header, func(r store.Summary) []string {
 		bad := r.Trials[result.Failed] + r.Trials[result.Timeout]
 		return []string{
-			r.ID, r.Name, string(r.State), r.Started.Local().Format(time.DateTime),
+			r.ID, r.Name, string(r.State), shownTime(r.Started),
 			fmt.Sprint(r.Trials[result.OK]), fmt.Sprint(bad), fmt.Sprint(r.Trials[result.Skipped]), strings.Join(r.Targets, " "),
 		}
 	})
+}
+
+// shownTime spells a time in the user's zone. A run of TouchStone has none.
+func shownTime(t time.Time) string {
+	if t.IsZero() {
+		return "unknown"
+	}
+	return t.Local().Format(time.DateTime)
 }
 
 func (a *App) indexCommand() *cobra.Command {
@@ -137,14 +145,28 @@ func (a *App) indexCommand() *cobra.Command {
 		Use:   "index",
 		Short: "List every benchmark with stored results",
 		Long: `Lists every metric of every benchmark and target with results in the folder, over all
-runs, with the number of trials. The index grows with every run of every plan.`,
+runs, with the number of trials. The index grows with every run of every plan.
+
+--html-file writes one page with the results of the last run of each plan in the folder.`,
+		Example: `  touchstone index -d out
+  touchstone index -d out -x out/index.html`,
 	}
 	header := []string{"BENCHMARK", "PARAMETERS", "TARGET", "METRIC", "TRIALS", "RUNS", "LAST"}
-	return listResults(a, cmd, (*store.Store).Index, header, func(e store.IndexEntry) []string {
+	cmd = listResults(a, cmd, (*store.Store).Index, header, func(e store.IndexEntry) []string {
 		return []string{
-			e.Benchmark, dash(e.Params), e.Target, e.Metric, fmt.Sprint(e.Trials), fmt.Sprint(len(e.Runs)), e.Last.Local().Format(time.DateTime),
+			e.Benchmark, dash(e.Params), e.Target, e.Metric, fmt.Sprint(e.Trials), fmt.Sprint(len(e.Runs)), shownTime(e.Last),
 		}
 	})
+	list := cmd.RunE
+	var page string
+	cmd.Flags().StringVarP(&page, "html-file", "x", "", "write the page to this `FILE` in place of the list")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if page == "" {
+			return list(cmd, args)
+		}
+		return a.writeIndex(cmd.Context(), cmd.Flag("dir").Value.String(), page, nil)
+	}
+	return cmd
 }
 
 func (a *App) exportCommand() *cobra.Command {

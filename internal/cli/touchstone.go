@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/store"
+	"github.com/touchstone-bench/touchstone/internal/touchstone"
+)
+
+// checkOutput refuses an existing file for the results in TouchStone's form that is in another form, before anything is measured.
+func checkOutput(dir string, p plan.Plan) error {
+	if p.TouchstoneOutput == "" {
+		return nil
+	}
+	path := filepath.Join(dir, p.TouchstoneOutput)
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var head []byte
+	if err == nil && info.Mode().IsRegular() {
+		head, err = beginning(path)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("read the earlier results in TouchStone's form: %w", err)
+	case !info.Mode().IsRegular() || len(head) > 0 && !touchstone.IsJSON(head):
+		return fmt.Errorf("%s exists and is not a file in TouchStone's form, so the results cannot be appended; move it away, or change output in the plan", path)
+	}
+	return nil
+}
+
+// beginning reads the first bytes of a file.
+func beginning(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it is only read from
+	return io.ReadAll(io.LimitReader(f, 512))
+}
+
+// appendOutput appends a run in TouchStone's form to a file. It is one write, which other writers cannot divide.
+func (a *App) appendOutput(path string, run result.Run) error {
+	line, left, err := touchstone.Encode(run)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(a.env.Stderr, "note: %s has only TouchStone's benchmarks, and not %s\n", path, strings.Join(left, ", "))
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(line)
+	return errors.Join(err, f.Close())
+}
+
+// touchstoneRuns reads a file in TouchStone's form. ok is false for another form. The next read of f begins at its start.
+func touchstoneRuns(f io.ReadSeeker, file string) (runs []result.Run, ok bool, err error) {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, false, err
+	}
+	all := bufio.NewReader(f)
+	head, err := all.Peek(all.Size())
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, false, err
+	}
+	if ok = touchstone.IsJSON(head); ok {
+		var data []byte
+		if data, err = io.ReadAll(io.LimitReader(all, touchstone.MaxSize+1)); err == nil {
+			name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+			if file == standardInput {
+				name = "touchstone"
+			}
+			runs, err = touchstone.Decode(data, name, described)
+		}
+		if err != nil {
+			return nil, true, err
+		}
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	return runs, ok, err
+}
+
+// described returns the description of a benchmark as runs have it.
+func described(name string) (result.Benchmark, bool) {
+	b, ok := catalogue.Catalogue{}.Lookup(name)
+	if !ok {
+		return result.Benchmark{}, false
+	}
+	return b.Recorded(), true
+}
+
+// visit passes runs to a visitor, as result.Read does.
+func visit(runs []result.Run, v result.Visitor) error {
+	for _, run := range runs {
+		trials := run.Trials
+		run.Trials = nil
+		if err := v.Begin(run); err != nil {
+			return err
+		}
+		for _, t := range trials {
+			if err := v.Trial(t); err != nil {
+				return err
+			}
+		}
+		if err := v.End(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeIndex writes a page about runs. Without IDs it is about the last run of each plan.
+func (a *App) writeIndex(ctx context.Context, dir, page string, ids []string) error {
+	if ids == nil {
+		err := a.withStore(ctx, dir, func(db *store.Store) error {
+			runs, err := db.Runs(ctx)
+			seen := map[string]bool{}
+			for _, r := range runs { // the newest first
+				if !seen[r.Name] {
+					seen[r.Name] = true
+					ids = append(ids, r.ID)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if len(ids) == 0 {
+			return fmt.Errorf("%s has no runs; make one with touchstone benchmark", dir)
+		}
+	}
+	if len(ids) > report.MostRuns {
+		return fmt.Errorf("a page has at most %d plans, and these are %d: name the runs with touchstone report RUN... -o html", report.MostRuns, len(ids))
+	}
+	runs, err := a.loadAll(ctx, dir, ids, false)
+	if err != nil {
+		return err
+	}
+	if err := a.writeReport(reportOptions{format: formatHTML, file: page}, report.New(runs, report.Options{})); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.env.Stderr, "%s has the results of %d runs\n", page, len(runs))
+	return nil
+}

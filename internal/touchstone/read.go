@@ -150,7 +150,7 @@ func (r report) addTo(run *result.Run, describe func(string) (result.Benchmark, 
 			case value < 0:
 				return fmt.Errorf("benchmark %s, report %d: %s is %v, and a time is not negative", r.Name, block+1, name, value)
 			case value == 0:
-				t.Status, t.Reason = result.Failed, "TouchStone recorded 0 for "+name+", as it does if it cannot read the output of the program"
+				t.Status, t.Reason = result.Failed, "TouchStone recorded 0 for "+name+": it could not read the output of the program"
 			default:
 				t.Samples = append(t.Samples, result.Sample{Metric: name, Value: value * benchmarks[i].metrics[m].scale})
 			}

@@ -1,7 +1,7 @@
 // Package touchstone knows the benchmarks of TouchStone, the tool of espe, and reads and writes its JSON.
 //
 // TouchStone writes the results of one plan as a line of JSON, a list with an entry for each cri with each oci, and appends the line to the
-// plan's output. Two plans with one output therefore give two lists in one file. The values have no units, and there are no times, versions or
+// plan's output. Two plans with one output therefore give two lists in one file. The file has no units, times, versions or
 // facts about the host. The form is documented nowhere; the source is github.com/lnsp/touchstone, pkg/benchmark and pkg/visual.
 //
 // The package refuses JSON of another shape, negative values, and more than MaxSize bytes. It leaves out benchmarks and metrics of other

@@ -16,7 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
-// markVariable is the variable by which HostStatus finds the process of a container.
+// markVariable marks the process of a container for HostStatus.
 const markVariable = "TOUCHSTONE_TEST"
 
 // Ready starts a container, and waits for the first byte of its program. HostStatus finds its process.

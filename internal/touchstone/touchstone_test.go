@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,12 +16,20 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/touchstone"
 )
 
-func describe(name string) (result.Benchmark, bool) {
-	b, ok := catalogue.Catalogue{}.Lookup(name)
-	if !ok {
-		return result.Benchmark{}, false
+// descriptions are the descriptions of TouchStone's benchmarks in the catalogue.
+var descriptions = sync.OnceValue(func() map[string]result.Benchmark {
+	all := map[string]result.Benchmark{}
+	for _, name := range append(touchstone.Benchmarks(), "operations.container.exec") {
+		if b, ok := (catalogue.Catalogue{}).Lookup(name); ok {
+			all[name] = b.Recorded()
+		}
 	}
-	return b.Recorded(), true
+	return all
+})
+
+func describe(name string) (result.Benchmark, bool) {
+	b, ok := descriptions()[name]
+	return b, ok
 }
 
 // TestCatalogueHasTouchStonesNames checks that each benchmark and each metric of TouchStone is in the catalogue, with a time as its unit.

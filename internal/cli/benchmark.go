@@ -53,8 +53,8 @@ results and writes DIR/report.html.
 ` + builtinPlans() + `
 -f reads a plan from a file, or from each file that matches a pattern. Files of
 TouchStone (cri, oci, filter, runs, scale, output) work too. After several plans
-DIR/index.html has the results of all of them. Without --targets, a plan that names no targets measures native
-and each runtime on this machine, called without a daemon.
+DIR/index.html has the results of all of them. Without --targets, a plan that names no
+targets measures native and each runtime on this machine, called without a daemon.
 
 In --targets and in plans * matches every engine or runtime on this machine:
 'containerd/*', '*/runc', '*/*'. all is '*/*' and native. If no daemon of an
@@ -109,7 +109,7 @@ namespace, for example in a container, are not seen. Fake targets ignore other r
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&opts.files, "file", "f", nil, "plan `FILE`, or a quoted pattern; several plans are executed one after the other")
+	f.StringArrayVarP(&opts.files, "file", "f", nil, "plan `FILE` or quoted pattern; several plans run one after the other")
 	f.StringVar(&opts.builtin, "plan", "", "`NAME` of a built-in plan: "+strings.Join(builtinNames(), ", "))
 	f.StringVarP(&opts.dir, "dir", "d", "out", "output `FOLDER`")
 	f.StringVar(&opts.resume, "resume", "", "continue an interrupted `RUN`: an ID, its beginning, or latest")

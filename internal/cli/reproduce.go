@@ -307,7 +307,7 @@ func (a *App) study(ctx context.Context, opts reproduceOptions, p plan.Plan, o *
 		o.failed += outcome.Counts[result.Failed] + outcome.Counts[result.Timeout]
 		return nil
 	}
-	err = a.execute(ctx, opts.benchmarkOptions, p, earlier)
+	err = a.execute(ctx, &opts.benchmarkOptions, p, earlier)
 	return measured, err
 }
 

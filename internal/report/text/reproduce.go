@@ -28,7 +28,7 @@ func WriteReproduction(w io.Writer, r *reproduce.Reproduction, opts Options) err
 		run := &r.Runs[i].Runs[0]
 		p.wrapped("Run      ", fmt.Sprintf("%s, %s, %s, %s", run.Name, run.ID, started(run), run.StateText()))
 		if i == 0 {
-			p.wrapped("Host     ", host(&run.Host))
+			p.wrapped("Host     ", host(run))
 		}
 		p.wrapped("Targets  ", targets(run))
 	}

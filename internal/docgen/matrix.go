@@ -33,7 +33,7 @@ func Kinds() []Kind {
 		{"containers", "<!-- matrix of containers -->\n", "matrix_containers.json", []string{"density", "isolation", "footprint", "portability"}, quick},
 		{
 			"guests", "<!-- matrix of virtual machines -->\n", "matrix_guests.json",
-			[]string{"operations", "scalability", "performance", "limits", "density", "footprint", "portability"},
+			[]string{"operations", "scalability", "performance", "limits", "density", "isolation", "footprint", "portability"},
 			"the parameters of [guests.yaml](../test/lab/testdata/guests.yaml)",
 		},
 	}

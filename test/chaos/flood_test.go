@@ -130,7 +130,8 @@ func (h *host) inMemory() (bytes int64) {
 			if devices[device] || !strings.HasPrefix(m.Mountpoint+"/", "/run/") && !strings.HasPrefix(m.Mountpoint, "/var/lib") {
 				continue
 			}
-			if unix.Statfs(process+"/root"+m.Mountpoint, &s) == nil {
+			// A process that exits or changes its root meanwhile shows another file system at the path.
+			if unix.Statfs(process+"/root"+m.Mountpoint, &s) == nil && s.Type == unix.TMPFS_MAGIC {
 				devices[device] = true
 				bytes += int64(s.Blocks-s.Bfree) * s.Bsize
 			}

@@ -220,8 +220,14 @@ func (t Table) OfCell(row, column int) Of {
 // with returns the description with the set fields of another one.
 func (o Of) with(more Of) Of {
 	for _, field := range []struct{ to, from *string }{
-		{&o.Arch, &more.Arch}, {&o.Target, &more.Target}, {&o.Engine, &more.Engine}, {&o.Benchmark, &more.Benchmark}, {&o.Metric, &more.Metric},
-		{&o.Item, &more.Item}, {&o.Unit, &more.Unit}, {&o.Unmeasured, &more.Unmeasured},
+		{&o.Arch, &more.Arch},
+		{&o.Target, &more.Target},
+		{&o.Engine, &more.Engine},
+		{&o.Benchmark, &more.Benchmark},
+		{&o.Metric, &more.Metric},
+		{&o.Item, &more.Item},
+		{&o.Unit, &more.Unit},
+		{&o.Unmeasured, &more.Unmeasured},
 	} {
 		if *field.from != "" {
 			*field.to = *field.from

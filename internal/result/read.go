@@ -188,7 +188,7 @@ func (r *runReader) run(s *stream) error {
 					return err
 				}
 				trial.rename(renames)
-				trial.Cell = trial.Cell.Present()
+				trial.Cell = trial.Present()
 				if err := run.checkNext(&trial, last); err != nil {
 					return s.invalid(err)
 				}

@@ -116,7 +116,7 @@ func readRun(ctx context.Context, tx *sql.Tx, id string) (run result.Run, err er
 	}
 	at := map[int64]int{} // index in run.Trials by key
 	err = trialTable.query(ctx, tx, "key", "trial WHERE run = ? ORDER BY seq", runKey, func(key int64, t result.Trial) error {
-		t.Cell = t.Cell.Present()
+		t.Cell = t.Present()
 		at[key] = len(run.Trials)
 		run.Trials = append(run.Trials, t)
 		return nil
@@ -135,7 +135,7 @@ func readRun(ctx context.Context, tx *sql.Tx, id string) (run result.Run, err er
 // eachTrial calls do for each trial of a run, in the order of their execution. It holds one trial at a time.
 func eachTrial(ctx context.Context, tx *sql.Tx, run int64, do func(*result.Trial) error) error {
 	return trialTable.query(ctx, tx, "key", "trial WHERE run = ? ORDER BY seq", run, func(key int64, t result.Trial) (err error) {
-		t.Cell = t.Cell.Present()
+		t.Cell = t.Present()
 		var errs [4]error
 		t.Phases, errs[0] = phaseTable.ofTrial(ctx, tx, key)
 		t.Samples, errs[1] = sampleTable.ofTrial(ctx, tx, key)
@@ -270,7 +270,7 @@ func (s *Store) Index(ctx context.Context) ([]IndexEntry, error) {
 		if err := scan(&e.Benchmark, &e.Params, &e.Target, &e.Metric, &run, &e.Trials, instant{&e.Last}); err != nil {
 			return err
 		}
-		e.Cell = e.Cell.Present()
+		e.Cell = e.Present()
 		i, known := at[row{e.Cell, e.Metric}]
 		if !known {
 			i = len(index)

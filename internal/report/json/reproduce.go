@@ -91,14 +91,20 @@ func reproducedTable(t *reproduce.Table) object {
 		columns = append(columns, c.Heading)
 	}
 	return object{
-		{"name", t.Name}, {"title", t.Title}, {"place", t.Place}, optional("reference", t.Reference), optional("reason", t.Reason),
-		{"columns", list(columns)}, {"rows", list(rows)}, optional("notes", t.Notes),
+		{"name", t.Name},
+		{"title", t.Title},
+		{"place", t.Place},
+		optional("reference", t.Reference), optional("reason", t.Reason),
+		{"columns", list(columns)},
+		{"rows", list(rows)},
+		optional("notes", t.Notes),
 	}
 }
 
 func reproducedCell(c *reproduce.Cell) object {
 	o := object{
-		{"printed", c.Printed}, optional("printed_unit", c.Of.Unit), optional("flag", c.Flag), optional("target", c.Of.Target),
+		{"printed", c.Printed},
+		optional("printed_unit", c.Of.Unit), optional("flag", c.Flag), optional("target", c.Of.Target),
 		optional("published_ratio", number(c.Published)), optional("reason", c.Reason),
 	}
 	if c.Ours != nil {

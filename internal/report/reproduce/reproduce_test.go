@@ -38,9 +38,12 @@ func run(blocks int, factors map[string]float64) result.Run {
 			r.Trials = append(r.Trials, result.Trial{
 				Seq: seq, Cell: result.Cell{Benchmark: "speed", Params: "n=1", Target: name}, Block: block, Status: result.OK,
 				Samples: []result.Sample{
-					{Metric: "Time", Value: noise / factor}, {Metric: "Rate", Value: 1000 * factor / noise},
-					{Metric: "Index", Value: 10 * factor / noise}, {Metric: "Size", Value: 1000 / factor},
-					{Metric: "Delay", Value: 5}, {Metric: "Delay", Value: 7 / factor / factor},
+					{Metric: "Time", Value: noise / factor},
+					{Metric: "Rate", Value: 1000 * factor / noise},
+					{Metric: "Index", Value: 10 * factor / noise},
+					{Metric: "Size", Value: 1000 / factor},
+					{Metric: "Delay", Value: 5},
+					{Metric: "Delay", Value: 7 / factor / factor},
 				},
 			})
 		}

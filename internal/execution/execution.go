@@ -236,14 +236,14 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	began := time.Now()
+	began := e.clock.Now()
 	run, err := e.record(ctx, facts, images)
 	if err != nil {
 		return Outcome{}, err
 	}
 	from := run.Started
 	if e.Earlier != nil {
-		from = began.UTC()
+		from = time.Now().UTC()
 	}
 	e.metrics.bench = run.Bench
 	config, err := e.runnerConfig(ctx, run, files)
@@ -259,7 +259,7 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 	for i := range caveats {
 		caveats[i] = e.secrets.Text(caveats[i])
 	}
-	ended := from.Add(time.Since(began)) // by the monotonic clock, because the host's clock may be set during a run
+	ended := from.Add(e.clock.Now().Sub(began)) // the time of day may be set during a run
 	err = errors.Join(err, e.Store.Finish(context.WithoutCancel(ctx), e.RunID, state, ended, caveats))
 	return Outcome{Outcome: outcome, Recorded: true}, err
 }

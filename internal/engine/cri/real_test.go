@@ -450,7 +450,7 @@ func TestPods(t *testing.T) {
 			s.Pods.SharePIDs = true // the configuration of CRI-O depends on it
 			enginetest.Hold(t, c.driver, c.targets[0], s)
 			for _, name := range c.targets {
-				t.Run(name, func(t *testing.T) { enginetest.Pods(t, c.driver, name, s) })
+				t.Run(name, func(t *testing.T) { checkPods(t, c.driver, name, s) })
 			}
 		})
 	}

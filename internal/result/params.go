@@ -51,8 +51,11 @@ func PresentSync(value string) string {
 
 // Present returns the cell with the parameters that its results would have today, if an older version of Touchstone recorded them.
 // So one measurement has one cell, for comparison and for resumption. Read calls it for documents, and the store for its rows. A
-// second call changes nothing.
+// second call changes nothing. A cell without any parameter keeps none: they are unknown, as for TouchStone's results.
 func (c Cell) Present() Cell {
+	if c.Params == "" {
+		return c
+	}
 	for _, p := range newParams() {
 		if p.benchmark == c.Benchmark {
 			c.Params = p.complete(c.Params)

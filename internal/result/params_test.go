@@ -19,6 +19,7 @@ func TestPresentCell(t *testing.T) {
 		{"performance.memory.total", "scope=local threads=2", "scope=local threads=2"},
 		{"app.disk.write", "fsync=0", "fsync=0"}, // a custom workload
 		{"performance.disk.read", "files=16", "files=16"},
+		{"performance.disk.write", "", ""}, // TouchStone recorded no parameters
 	} {
 		cell := Cell{Benchmark: tt.benchmark, Params: tt.params, Target: "native"}
 		want := Cell{Benchmark: tt.benchmark, Params: tt.want, Target: "native"}

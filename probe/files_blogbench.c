@@ -44,6 +44,15 @@ static bool find_blog(struct worker *w, struct name *found)
 	return true;
 }
 
+/* Waits for a blog. Returns false if the time is over. */
+static bool next_blog(struct worker *w, struct name *found)
+{
+	for (; !over(); pause())
+		if (find_blog(w, found))
+			return true;
+	return false;
+}
+
 typedef struct name naming(struct name blog, unsigned number);
 
 static long put_one(struct worker *w, struct name blog, naming *named, unsigned number, unsigned min, unsigned max, unsigned counter)
@@ -88,12 +97,8 @@ long write_blogbench(struct worker *w)
 
 long rewrite_blogbench(struct worker *w)
 {
-	while (!over()) {
-		struct name blog;
-		if (!find_blog(w, &blog)) {
-			pause();
-			continue;
-		}
+	struct name blog;
+	while (next_blog(w, &blog)) {
 		long e = 0;
 		if (random_below(&w->seed, 2) == 0)
 			e = put_one(w, blog, picture_name, 1 + random_below(&w->seed, FILES_MAX), PICTURE_MIN, PICTURE_MAX, PICTURES_WRITTEN);
@@ -107,12 +112,8 @@ long rewrite_blogbench(struct worker *w)
 
 long comment_blogbench(struct worker *w)
 {
-	while (!over()) {
-		struct name blog;
-		if (!find_blog(w, &blog)) {
-			pause();
-			continue;
-		}
+	struct name blog;
+	while (next_blog(w, &blog)) {
 		long e = put_many(w, blog, comments_name, BLOGBENCH_COMMENT_MIN, BLOGBENCH_COMMENT_MAX, COMMENTS_WRITTEN);
 		if (e < 0 && !missed(w, e))
 			return failed_to(w, "write a comment", e);
@@ -138,12 +139,8 @@ static long read_many(struct worker *w, struct name blog, naming *named, unsigne
 
 long read_blogbench(struct worker *w)
 {
-	while (!over()) {
-		struct name blog;
-		if (!find_blog(w, &blog)) {
-			pause();
-			continue;
-		}
+	struct name blog;
+	while (next_blog(w, &blog)) {
 		long e = 0;
 		if (random_below(&w->seed, 2) == 0)
 			e = read_many(w, blog, comments_name, COMMENTS_READ, false);

@@ -50,7 +50,7 @@ static const struct {
 	{'u', "in a system call from user mode"},
 };
 
-static const char *stage(unsigned n) { return n < COUNT(stages) ? stages[n].name : "at its end"; }
+static const char *stage(unsigned n) { return n < COUNT(stages) ? stages[n].name : "finished"; }
 
 _Noreturn static void bad_exit(const struct kvm_run *run, unsigned n)
 {

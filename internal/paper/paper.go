@@ -204,6 +204,11 @@ func read(file string) (Paper, error) {
 	return p, p.readClaims(file)
 }
 
+// Citation names the study in one line, without a full stop.
+func (p Paper) Citation() string {
+	return fmt.Sprintf("%s: %s. %s, %d", p.Authors, p.Title, p.Venue, p.Year)
+}
+
 // OfCell describes a cell: the row and the column complete the table. Target and Metric are complete.
 func (t Table) OfCell(row, column int) Of {
 	of := t.Of

@@ -65,9 +65,9 @@ type unmeasuredClaims struct {
 type comparisonRow struct{ Value, Verdict, What, Ratio, Reason string }
 
 type printedTable struct {
-	ID, Name, Caption, Place, Reference, Reason, Legend, Corner string
-	Columns                                                     []string
-	Rows                                                        []printedRow
+	ID, Name, Caption, Place, Reference, Reason, Legend string
+	Columns                                             []string
+	Rows                                                []printedRow
 	// Plots have the paper's ratios beside ours, a plot for each target.
 	Plots   []sides
 	Remarks []string
@@ -81,8 +81,7 @@ type printedRow struct {
 type printedCell struct {
 	Printed, Flag, Title, Ours string
 	// Ratios are the ratio in the study and the ratio here, as far as they exist.
-	Ratios  []string
-	Flagged bool
+	Ratios []string
 }
 
 // redrawn is a figure from our values.
@@ -101,7 +100,7 @@ func newReproduction(r *reproduce.Reproduction, links []string) *reproduction {
 	css := style + reproduceStyle
 	host := r.Runs[0].Runs[0].Host
 	p := &reproduction{
-		Policy: policyOf(css), Style: template.CSS(css), Title: r.Heading(), Citation: r.Citation(), Emulation: r.Emulation(),
+		Policy: policyOf(css), Style: template.CSS(css), Title: r.Heading(), Citation: r.Paper.Citation(), Emulation: r.Emulation(),
 		Omitted: r.Omitted, Method: r.Method(),
 		Facts: []report.NamedText{
 			{Name: "Date", Text: started(&r.Runs[0].Runs[0])},
@@ -202,7 +201,7 @@ func newPrintedTable(t *reproduce.Table) printedTable {
 }
 
 func newPrintedCell(c *reproduce.Cell) printedCell {
-	out := printedCell{Printed: c.Printed, Flag: c.Flag, Flagged: c.Flag != "", Title: c.Reason}
+	out := printedCell{Printed: c.Printed, Flag: c.Flag, Title: c.Reason}
 	if out.Printed == "" {
 		out.Printed = report.None
 	}

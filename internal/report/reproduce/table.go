@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"strings"
 
@@ -153,7 +154,7 @@ func published(t *paper.Table, row, column int) float64 {
 	}
 	ratio := func(row, column int) float64 {
 		to := t.OfCell(row, column)
-		same := to.Target == reference && to.Compared == "" && to.Arch == of.Arch && to.Benchmark == of.Benchmark && to.Metric == of.Metric && to.Unit == of.Unit && sameParams(to, of)
+		same := to.Target == reference && to.Compared == "" && to.Arch == of.Arch && to.Benchmark == of.Benchmark && to.Metric == of.Metric && to.Unit == of.Unit && maps.Equal(to.Params, of.Params)
 		if whole, ok := t.Rows[row].Cells[column].Number(); same && ok && whole != 0 {
 			return value / whole
 		}
@@ -173,16 +174,4 @@ func published(t *paper.Table, row, column int) float64 {
 		}
 	}
 	return math.NaN()
-}
-
-func sameParams(a, b paper.Of) bool {
-	if len(a.Params) != len(b.Params) {
-		return false
-	}
-	for name, value := range a.Params {
-		if b.Params[name] != value {
-			return false
-		}
-	}
-	return true
 }

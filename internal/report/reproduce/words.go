@@ -20,11 +20,6 @@ func (r *Reproduction) Heading() string {
 	return heading
 }
 
-// Citation names the study.
-func (r *Reproduction) Citation() string {
-	return fmt.Sprintf("%s: %s. %s, %d", r.Paper.Authors, r.Paper.Title, r.Paper.Venue, r.Paper.Year)
-}
-
 // Summary counts the claims by verdict: "12 agree, 3 disagree, 2 cannot tell, 6 not measured".
 func (r *Reproduction) Summary() string {
 	counts := r.Counts()

@@ -23,7 +23,7 @@ func WriteReproduction(w io.Writer, r *reproduce.Reproduction, opts Options) err
 	if note := r.Emulation(); note != "" {
 		p.wrappedIn(red, alarmMark, note)
 	}
-	p.wrapped("Paper    ", r.Citation())
+	p.wrapped("Paper    ", r.Paper.Citation())
 	for i := range r.Runs {
 		run := &r.Runs[i].Runs[0]
 		p.wrapped("Run      ", fmt.Sprintf("%s, %s, %s, %s", run.Name, run.ID, started(run), run.StateText()))

@@ -195,7 +195,7 @@ func (a *App) benchmark(ctx context.Context, opts benchmarkOptions) error {
 	}
 	switch n := len(opts.executed); {
 	case n > report.MostRuns:
-		fmt.Fprintf(a.env.Stderr, "note: a page has at most %d runs, so there is none about these %d; name some of them with touchstone report RUN... -o html\n", report.MostRuns, n)
+		fmt.Fprintf(a.env.Stderr, "note: a page has at most %d runs and these are %d, so no page was written; name some of them with touchstone report RUN... -o html\n", report.MostRuns, n)
 	case n > 1:
 		err = a.writeIndex(ctx, opts.dir, filepath.Join(opts.dir, indexName), opts.executed)
 	}

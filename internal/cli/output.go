@@ -146,26 +146,33 @@ func printWrapped(w io.Writer, width int, lead, text string) {
 		width = usualWidth
 	}
 	for part := range strings.Lines(text) {
-		printLine(w, width, lead, part)
-		lead = hanging
+		for _, line := range wrap(part, width-length(lead), width-length(hanging)) {
+			fmt.Fprintln(w, lead+line)
+			lead = hanging
+		}
 	}
 }
 
-func printLine(w io.Writer, width int, lead, text string) {
-	line, empty := lead, true
+// wrap breaks a text at spaces into lines of at most a width: first for the first line, and rest for the others. It returns at least one line.
+// A longer word has a line of its own.
+func wrap(text string, first, rest int) []string {
+	lines, width := []string{""}, first
 	for _, word := range strings.Fields(text) {
-		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			fmt.Fprintln(w, line)
-			line, empty = hanging, true
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = word
+		case length(*last)+1+length(word) <= width:
+			*last += " " + word
+		default:
+			lines, width = append(lines, word), rest
 		}
-		if !empty {
-			line += " "
-		}
-		line += word
-		empty = false
 	}
-	fmt.Fprintln(w, line)
+	return lines
 }
+
+// length is the number of characters of a text.
+func length(s string) int { return utf8.RuneCountInString(s) }
 
 // status is the line on standard error that shows the work under way. Only a terminal can redraw it.
 type status struct {

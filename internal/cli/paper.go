@@ -91,42 +91,54 @@ or the reason why Touchstone does not measure it.`,
 				}
 				return a.listPapers(format)
 			}
-			p, err := paper.Load(args[0])
-			if err != nil && !slices.Contains(paper.Names(), args[0]) {
-				return usage(err)
-			}
+			p, err := loadPaper(args[0])
 			if err != nil {
 				return err
 			}
 			if table != "" {
 				found, err := findTable(p, table)
 				if err != nil {
-					return usage(err)
+					return err
 				}
 				p.Tables = []paper.Table{found}
 			}
 			return a.showPaper(p, format)
 		},
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return paper.Names(), cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: completePaper,
 	}
 	addOutput(cmd, &format, "output format", formatTable, formatJSON, formatYAML, formatMarkdown)
 	cmd.Flags().StringVar(&table, "table", "", "show only the table `NAME`, such as \"table 1\" or 1")
-	_ = cmd.RegisterFlagCompletionFunc("table", func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) == 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		p, err := paper.Load(args[0])
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		return tableNames(p), cobra.ShellCompDirectiveNoFileComp
-	})
+	_ = cmd.RegisterFlagCompletionFunc("table", completeTable)
 	return cmd
+}
+
+// completePaper completes the name of a paper.
+func completePaper(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return paper.Names(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeTable completes the name of a table of the paper in args.
+func completeTable(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	p, err := paper.Load(args[0])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return tableNames(p), cobra.ShellCompDirectiveNoFileComp
+}
+
+// loadPaper loads the paper with a name from the command line.
+func loadPaper(name string) (paper.Paper, error) {
+	p, err := paper.Load(name)
+	if err != nil && !slices.Contains(paper.Names(), name) {
+		err = usage(err)
+	}
+	return p, err
 }
 
 func (a *App) listPapers(f format) error {
@@ -180,21 +192,21 @@ func findTable(p paper.Paper, name string) (paper.Table, error) {
 			return t, nil
 		}
 	}
-	return paper.Table{}, fmt.Errorf("%s has no table %q; it has %s", p.Name, name, strings.Join(tableNames(p), ", "))
+	return paper.Table{}, usage(fmt.Errorf("%s has no table %q; it has %s", p.Name, name, strings.Join(tableNames(p), ", ")))
 }
 
 func (a *App) showPaper(p paper.Paper, f format) error {
 	w := a.env.Stdout
 	switch f {
 	case formatTable:
-		printWrapped(w, a.env.Width, "", p.Name+": "+citation(p))
+		printWrapped(w, a.env.Width, "", p.Name+": "+p.Citation()+".")
 		for _, t := range p.Tables {
 			fmt.Fprintln(w)
 			printPaperTable(w, a.env.Width, t)
 		}
 		return nil
 	case formatMarkdown:
-		fmt.Fprintf(w, "# %s\n\n%s\n", p.Name, inMarkdown(citation(p)))
+		fmt.Fprintf(w, "# %s\n\n%s\n", p.Name, inMarkdown(p.Citation()+"."))
 		for _, t := range p.Tables {
 			fmt.Fprintln(w)
 			markdownPaperTable(w, t)
@@ -203,10 +215,6 @@ func (a *App) showPaper(p paper.Paper, f format) error {
 	default:
 		return f.print(w, documentOf(p), nil, nil)
 	}
-}
-
-func citation(p paper.Paper) string {
-	return fmt.Sprintf("%s: %s. %s, %d.", p.Authors, p.Title, p.Venue, p.Year)
 }
 
 func documentOf(p paper.Paper) paperData {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/touchstone-bench/touchstone/internal/paper"
 )
@@ -129,7 +128,7 @@ func (g paperGrid) wrappedLabels(width int) [][]string {
 			lead += indent
 		}
 		var lines []string
-		for i, line := range wrap(label, width-length(lead+indent)) {
+		for i, line := range wrap(label, width-length(lead+indent), width-length(lead+indent)) {
 			if i == 1 {
 				lead += indent
 			}
@@ -163,7 +162,7 @@ func (g paperGrid) column(c int) textColumn {
 			column.left = false
 			continue
 		}
-		for _, line := range wrap(cell.text, widestText) {
+		for _, line := range wrap(cell.text, widestText, widestText) {
 			text = max(text, length(line))
 		}
 	}
@@ -171,14 +170,14 @@ func (g paperGrid) column(c int) textColumn {
 	for _, word := range strings.Fields(g.headings[c]) {
 		values = max(values, length(word))
 	}
-	column.heading = wrap(g.headings[c], values)
+	column.heading = wrap(g.headings[c], values, values)
 	column.width = values + column.marks
 	for _, row := range g.cells {
 		cell, end := row[c], values
 		if n := plainNumber.FindStringSubmatch(cell.text); n != nil {
 			end -= fraction - length(n[1])
 		}
-		lines := wrap(cell.text, widestText)
+		lines := wrap(cell.text, widestText, widestText)
 		for i, line := range lines {
 			if !column.left {
 				lines[i] = padLeft(line, end)
@@ -189,25 +188,6 @@ func (g paperGrid) column(c int) textColumn {
 	}
 	return column
 }
-
-// wrap breaks a text into lines of at most a width, at spaces. It returns at least one line.
-func wrap(text string, width int) []string {
-	lines := []string{""}
-	for _, word := range strings.Fields(text) {
-		last := &lines[len(lines)-1]
-		switch {
-		case *last == "":
-			*last = word
-		case length(*last)+1+length(word) <= width:
-			*last += " " + word
-		default:
-			lines = append(lines, word)
-		}
-	}
-	return lines
-}
-
-func length(s string) int { return utf8.RuneCountInString(s) }
 
 func padLeft(s string, width int) string { return strings.Repeat(" ", max(0, width-length(s))) + s }
 

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -66,22 +65,14 @@ and shows complete runs again without measuring. Another folder measures anew.`,
 			}
 			return nil
 		},
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return paper.Names(), cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: completePaper,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f := cmd.Flags()
 			keepGiven(f, "managed", &opts.overrides.Managed)
 			if opts.wait && opts.beside {
 				return usage(errors.New("--wait and --allow-concurrent exclude each other; leave out one of them"))
 			}
-			p, err := paper.Load(args[0])
-			if err != nil && !slices.Contains(paper.Names(), args[0]) {
-				return usage(err)
-			}
+			p, err := loadPaper(args[0])
 			if err != nil {
 				return err
 			}
@@ -89,7 +80,7 @@ and shows complete runs again without measuring. Another folder measures anew.`,
 			if f.Changed("table") {
 				found, err := findTable(p, opts.table)
 				if err != nil {
-					return usage(err)
+					return err
 				}
 				opts.table = found.Name
 			}
@@ -107,13 +98,7 @@ and shows complete runs again without measuring. Another folder measures anew.`,
 	_ = f.MarkHidden("fake")
 	addEngineFlags(cmd, &opts.overrides)
 	addOutput(cmd, &opts.format, "`FORMAT` of the printed comparison", formatTable, formatJSON, formatHTML)
-	_ = cmd.RegisterFlagCompletionFunc("table", func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) == 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		p, _ := paper.Load(args[0])
-		return tableNames(p), cobra.ShellCompDirectiveNoFileComp
-	})
+	_ = cmd.RegisterFlagCompletionFunc("table", completeTable)
 	return cmd
 }
 
@@ -288,13 +273,13 @@ func (a *App) study(ctx context.Context, opts reproduceOptions, p plan.Plan, o *
 	switch {
 	case run == nil:
 	case run.State == result.Complete:
-		fmt.Fprintf(a.env.Stderr, "run %s of %s is complete and shown again; -d with another folder measures anew\n", run.ID, run.Started.Local().Format(time.DateTime))
+		fmt.Fprintf(a.env.Stderr, "run %s of %s is complete and shown again; -d with another folder measures anew\n", run.ID, shownTime(run.Started))
 		return withoutVariables(*run), nil
 	default:
 		if p, err = execution.ResumedPlan(*run); err != nil {
 			return result.Run{}, err
 		}
-		fmt.Fprintf(a.env.Stderr, "continuing run %s of %s\n", run.ID, run.Started.Local().Format(time.DateTime))
+		fmt.Fprintf(a.env.Stderr, "continuing run %s of %s\n", run.ID, shownTime(run.Started))
 		resumed, err := a.load(ctx, opts.dir, run.ID)
 		if err != nil {
 			return result.Run{}, err

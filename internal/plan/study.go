@@ -8,8 +8,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
-// quickBlocks is the number of blocks of a short study: one more than an interval needs.
-const quickBlocks = 7
+// quickBlocks is the number of blocks of a short study, enough for differences of some ten per cent. A budget ends it on a slow machine.
+const quickBlocks = 12
 
 // studies are the plans of each study, by its name. Only short plans have the budgets.
 var studies = map[string][]struct {
@@ -26,7 +26,7 @@ var studies = map[string][]struct {
 const longest = "scalability.runtime.50"
 
 // Study returns the plans that repeat a study, and none for an unknown one. The quick plans have the benchmarks and targets of the study with
-// quick parameters, fewer blocks and a budget, and lack the longest benchmark.
+// quick parameters, twelve blocks and a budget, and lack the longest benchmark.
 func Study(name string, quick bool) ([]Plan, error) {
 	var plans []Plan
 	for _, s := range studies[name] {
@@ -42,14 +42,14 @@ func Study(name string, quick bool) ([]Plan, error) {
 	return plans, nil
 }
 
-// short returns the plan with quick parameters, at most quickBlocks blocks and a budget.
+// short returns the plan with quick parameters, quickBlocks blocks and a budget.
 func (p Plan) short(budget time.Duration) Plan {
 	p.Name += "-quick"
 	p.Parameters, p.Budget, p.Timeout.Trial = QuickValues, budget, QuickValues.trialTimeout()
-	p.Blocks = min(p.Blocks, quickBlocks)
+	p.Blocks = quickBlocks
 	p.Benchmarks = slices.DeleteFunc(slices.Clone(p.Benchmarks), func(i Item) bool { return i.Name == longest })
 	for i := range p.Benchmarks {
-		p.Benchmarks[i].Blocks = min(p.Benchmarks[i].Blocks, quickBlocks)
+		p.Benchmarks[i].Blocks = 0 // as all others
 	}
 	return p
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ import (
 // own report, because the bootstraps have the run's own seed.
 func New(runs []result.Run, opts Options) Report {
 	sorted, machines := byMachine(runs)
-	r := Report{Machines: machines, Facts: runFacts(sorted), Versions: versions(sorted), AcrossMachines: opts.AcrossMachines, EmulatedVerdicts: opts.EmulatedVerdicts}
+	r := Report{Machines: machines, Facts: runFacts(sorted), Versions: versions(sorted), AcrossMachines: opts.AcrossMachines, EmulatedVerdicts: opts.EmulatedVerdicts, MinEffect: opts.MinEffect}
 	common, apart := commonBaselines(sorted)
 	names := labels(sorted)
 	var all [][]builder
@@ -24,7 +25,7 @@ func New(runs []result.Run, opts Options) Report {
 		all = append(all, builders(&sorted[i], common))
 		r.Runs[i].Unjudged = sorted[i].Host.MayBeEmulated() && !opts.EmulatedVerdicts
 		for n := range all[i] {
-			all[i][n].unjudged = r.Runs[i].Unjudged
+			all[i][n].unjudged, all[i][n].margin = r.Runs[i].Unjudged, opts.MinEffect
 		}
 	}
 	for i, m := range machines {
@@ -36,6 +37,7 @@ func New(runs []result.Run, opts Options) Report {
 		for n := range all[i] {
 			r.add(i, &all[i][n])
 		}
+		r.judgeTogether(i)
 	}
 	for _, b := range r.Benchmarks() {
 		r.finish(b, apart[b.Key])
@@ -197,7 +199,7 @@ func (r *Report) across(m *Metric, row *Row) {
 	reference := valuesOf(row.Cells[0].Points)
 	for i := 1; i < len(row.Cells); i++ {
 		if c := &row.Cells[i]; c.Summary != nil {
-			compared := stats.CompareUnpaired(reference, valuesOf(c.Points), stats.Direction(m.Better), r.Runs[0].Seed^r.Runs[i].Seed)
+			compared := stats.CompareUnpaired(reference, valuesOf(c.Points), stats.Direction(m.Better))
 			if row.Cells[0].Emulated || c.Emulated {
 				compared = withheld(compared)
 			}
@@ -216,6 +218,7 @@ type builder struct {
 	common string
 	// unjudged is set if verdicts about speed are withheld.
 	unjudged bool
+	margin   float64 // Options.MinEffect
 }
 
 // builders are the builders of a run in the order of its benchmarks. The order of the trials is shuffled and decides only
@@ -331,8 +334,10 @@ func (b *builder) outcome(target string) Outcome {
 			}
 		case result.Failed:
 			o.Failed++
+			o.lost = append(o.lost, t.Block)
 		case result.Timeout:
 			o.Timeout++
+			o.lost = append(o.lost, t.Block)
 		case result.Skipped:
 			o.Skipped++
 		}
@@ -344,18 +349,19 @@ func (b *builder) outcome(target string) Outcome {
 		o.Phases = phases(b.valid(target))
 	}
 	if o.OK > 0 {
-		o.Untried = b.untried(target)
-		o.Lost = o.Failed + o.Timeout + o.Untried
+		untried := b.untried(target)
+		o.lost = append(o.lost, untried...)
+		o.Untried, o.Lost = len(untried), len(o.lost)
 	}
 	return o
 }
 
-// untried counts the blocks that other targets measured after a target was given up or quarantined.
-func (b *builder) untried(target string) int {
+// untried are the blocks that other targets measured after a target was given up or quarantined.
+func (b *builder) untried(target string) []int {
 	trials := b.trials(target)
 	at := slices.IndexFunc(trials, func(t *result.Trial) bool { return t.Status == result.Skipped && !t.Warmup })
 	if at < 0 {
-		return 0
+		return nil
 	}
 	blocks := map[int]bool{}
 	for _, other := range b.run.Targets {
@@ -365,7 +371,7 @@ func (b *builder) untried(target string) int {
 			}
 		}
 	}
-	return len(blocks)
+	return slices.Collect(maps.Keys(blocks))
 }
 
 // missing lists the cells of the benchmark with trials that did not end well, on targets that were available.

@@ -19,9 +19,9 @@ const EmulatedScore ScoreVerdict = "emulated"
 const EmulatedVerdictsFlag = "--emulated-verdicts"
 
 // judge judges a family, or withholds its verdicts.
-func judge(family []stats.Comparison, unjudged bool) []stats.Comparison {
+func judge(family []stats.Comparison, unjudged bool, margin float64) []stats.Comparison {
 	if !unjudged {
-		return stats.Judge(family, stats.Alpha)
+		return stats.Judge(family, stats.Alpha, margin)
 	}
 	var all []stats.Comparison
 	for _, c := range family {
@@ -36,6 +36,7 @@ func withheld(c stats.Comparison) stats.Comparison {
 		return c
 	}
 	c.Verdict, c.P, c.Adjusted, c.MinP, c.Detectable = Withheld, math.NaN(), math.NaN(), math.NaN(), math.Inf(1)
+	c.Parts, c.By = nil, ""
 	return c
 }
 

@@ -71,7 +71,7 @@ func (r *Report) evidence() []evidence {
 						e.better = append(e.better, run)
 					case stats.Slower:
 						e.worse = append(e.worse, run)
-					case stats.NoDifference, stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost:
+					case stats.NoDifference, stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Mixed, stats.Negligible:
 						e.none = append(e.none, run)
 					}
 				}
@@ -93,9 +93,14 @@ func (e evidence) runs() []int {
 func (e evidence) size() float64 {
 	var size float64
 	for _, i := range slices.Concat(e.better, e.worse) {
-		size = max(size, math.Abs(math.Log(e.row.Cells[i].Comparison.Ratio)))
+		size = max(size, math.Abs(math.Log(decidingRatio(e.row.Cells[i].Comparison))))
 	}
 	return size
+}
+
+// everywhere reports whether the difference is shown over all comparisons of some run.
+func (e evidence) everywhere() bool {
+	return slices.ContainsFunc(slices.Concat(e.better, e.worse), func(i int) bool { return e.row.Cells[i].Comparison.Everywhere })
 }
 
 // finding is the evidence of one benchmark on one target with the same verdict.
@@ -105,10 +110,11 @@ type finding struct {
 	compared int // metrics of the benchmark on the target with a comparison
 }
 
-// lead is the evidence that represents the finding: the first metric with a phrase, else the metric that differs most.
+// lead is the evidence that represents the finding: a difference that is shown over all comparisons of its run, then the first metric with a
+// phrase, else the metric that differs most.
 func (f finding) lead() evidence {
 	return slices.MinFunc(f.evidence, func(a, b evidence) int {
-		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(b.size(), a.size()))
+		return cmp.Or(falseLast(a.everywhere(), b.everywhere()), cmp.Compare(a.rank(), b.rank()), cmp.Compare(b.size(), a.size()))
 	})
 }
 
@@ -147,7 +153,9 @@ func (r *Report) findings() Findings {
 		}
 	}
 	f.Opposite = r.opposites(opposite)
-	slices.SortStableFunc(candidates, func(a, b finding) int { return cmp.Compare(b.lead().size(), a.lead().size()) })
+	slices.SortStableFunc(candidates, func(a, b finding) int {
+		return cmp.Or(falseLast(a.lead().everywhere(), b.lead().everywhere()), cmp.Compare(b.lead().size(), a.lead().size()))
+	})
 	type topic struct{ target, suite string }
 	covered := map[topic]bool{}
 	perTarget := map[string]int{}
@@ -167,6 +175,17 @@ func (r *Report) findings() Findings {
 		f.Statements = append(f.Statements, r.statement(c))
 	}
 	return f
+}
+
+// falseLast orders true before false.
+func falseLast(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
 }
 
 // withheld counts the comparisons without a verdict because a CPU is emulated.
@@ -213,8 +232,11 @@ func (r *Report) statement(f finding) string {
 	if e.metric.Phrase != "" {
 		lead = e.row.Target + " " + e.metric.Phrase
 	}
-	out := fmt.Sprintf("%s %s, %s (95 %% interval %s; %s", lead, Quantity(c.Summary.Median, e.metric.Unit),
-		than(FactorOf(c.Comparison, e.metric.Metric), e.benchmark.Baseline), FactorInterval(c.Comparison), e.benchmark.Title())
+	factor := than(FactorOf(c.Comparison, e.metric.Metric), e.benchmark.Baseline) + " (95 % interval " + FactorInterval(c.Comparison)
+	if part := PartOf(c.Comparison, e.metric.Metric); part != "" {
+		factor = than(part, e.benchmark.Baseline) + " (the typical value is not shown to differ"
+	}
+	out := fmt.Sprintf("%s %s, %s; %s", lead, Quantity(c.Summary.Median, e.metric.Unit), factor, e.benchmark.Title())
 	word := VerdictWord(f.verdict, e.metric.Metric)
 	switch {
 	case len(f.evidence) == 1:
@@ -222,6 +244,9 @@ func (r *Report) statement(f finding) string {
 		out += fmt.Sprintf(", %s on all %d metrics", word, f.compared)
 	default:
 		out += fmt.Sprintf(", %s on %d of %d metrics", word, len(f.evidence), f.compared)
+	}
+	if alone := AloneText(c.Comparison); alone != "" {
+		out += "; shown in " + alone
 	}
 	out += ")."
 	if slices.ContainsFunc(c.Summary.Warnings, func(w stats.Warning) bool { return w.Kind == stats.Bimodal }) {
@@ -350,7 +375,7 @@ func (r *Report) verdicts() string {
 	if total == 0 {
 		return ""
 	}
-	out := fmt.Sprintf("Of %d comparisons with the baseline %d show a difference", total, count[stats.Faster]+count[stats.Slower])
+	out := fmt.Sprintf("Of %d comparisons with the baseline %d show a difference", total, count[stats.Faster]+count[stats.Slower]+count[stats.Mixed])
 	if len(targets) > 0 {
 		var parts []string
 		for _, t := range targets[:min(len(targets), mostEqual)] {
@@ -365,6 +390,7 @@ func (r *Report) verdicts() string {
 		verdict   stats.Verdict
 		one, many string
 	}{
+		{stats.Negligible, "is too small to matter", "are too small to matter"},
 		{stats.TooNoisy, "is too noisy for a verdict", "are too noisy for a verdict"},
 		{stats.TooFew, "has too few samples", "have too few samples"},
 		{stats.NotComparable, "is not comparable", "are not comparable"},
@@ -378,7 +404,11 @@ func (r *Report) verdicts() string {
 			out += fmt.Sprintf("; %d %s", n, rest.many)
 		}
 	}
-	return out + "."
+	out += "."
+	if tiers := r.Runs[0].TiersNote(); tiers != "" {
+		out += " " + tiers
+	}
+	return out
 }
 
 // notMeasured lists the gaps of a run by reason: the first reasons, and the number of the others.

@@ -106,7 +106,7 @@ func (b *builder) compare(m *Metric, run int, s *Section, samples map[string][]s
 		members = append(members, c)
 	}
 	unjudged := b.unjudged && m.OfSpeed()
-	for i, compared := range judge(family, unjudged) {
+	for i, compared := range judge(family, unjudged, b.margin) {
 		members[i].Comparison = &compared
 		if native && finite(compared.Ratio) {
 			overhead := stats.Overhead(compared.Ratio)

@@ -191,6 +191,22 @@ func factorWord(ratio float64, m result.Metric) string {
 	return VerdictWord(stats.Slower, m)
 }
 
+// MeansFactor spells the ratio of the means with its interval: "1.08 × slower (1.02 to 1.15)".
+func MeansFactor(c *stats.Comparison, m result.Metric) string {
+	if !finite(c.Means) || undirected(c) {
+		return None
+	}
+	text := Factor(c.Means, m)
+	if c.MeansCI == nil {
+		return text
+	}
+	lo, hi := c.MeansCI.Lo, c.MeansCI.Hi
+	if c.Means < 1 {
+		lo, hi = 1/hi, 1/lo
+	}
+	return text + " (" + factorNumber(lo) + " to " + factorNumber(hi) + ")"
+}
+
 // FactorInterval spells the interval of [FactorOf]. For a factor it has the direction of the ratio itself: "149 to 155". Its lower end
 // is below 1 if the interval includes the other direction.
 func FactorInterval(c *stats.Comparison) string {
@@ -317,12 +333,46 @@ func VerdictWord(v stats.Verdict, m result.Metric) string {
 		return worse
 	case stats.TooFew:
 		return "too few" // short, because it is in every cell of a short run
-	case stats.NoDifference, stats.TooNoisy, stats.NotComparable, stats.TrialsLost:
+	case stats.NoDifference, stats.TooNoisy, stats.NotComparable, stats.TrialsLost, stats.Mixed, stats.Negligible:
 	}
 	return string(v)
 }
 
 // Shown reports whether the verdict is a difference.
-func Shown(c *stats.Comparison) bool {
-	return c != nil && (c.Verdict == stats.Faster || c.Verdict == stats.Slower)
+func Shown(c *stats.Comparison) bool { return c != nil && c.Differs() }
+
+// decidingRatio is the ratio of the part that decides a difference.
+func decidingRatio(c *stats.Comparison) float64 {
+	for _, d := range c.Parts {
+		if d.Part == c.By {
+			return d.Ratio
+		}
+	}
+	return c.Ratio
+}
+
+// AloneMark marks a factor in a table whose difference holds in its metric alone.
+const AloneMark = "°"
+
+// PartOf names the part that decides a difference, if it is not the typical value: "lowest quarter 1.07 × slower". It names all parts of a mixed difference. It
+// is empty for other comparisons.
+func PartOf(c *stats.Comparison, m result.Metric) string {
+	if !Shown(c) || c.By == stats.Typical {
+		return ""
+	}
+	var all []string
+	for _, d := range c.Parts {
+		if d.Part == c.By || c.Verdict == stats.Mixed && d.Adjusted < stats.Alpha {
+			all = append(all, string(d.Part)+" "+Factor(d.Ratio, m))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// AloneText marks a difference that holds in its metric alone, and not over all comparisons of the run. It is empty for other comparisons.
+func AloneText(c *stats.Comparison) string {
+	if Shown(c) && !c.Everywhere {
+		return "this metric alone"
+	}
+	return ""
 }

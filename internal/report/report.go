@@ -21,7 +21,7 @@
 //
 // # Ratios
 //
-//   - The ratio of a target is the median over blocks of target / baseline within the block: see [stats.Compare]. Tables,
+//   - The ratio of a target is the estimate of Hodges and Lehmann of target / baseline within blocks: see [stats.Compare]. Tables,
 //     plots, findings, JSON and Overhead all use it. It is not the quotient of the two medians.
 //   - People read it as a factor of at least 1 in the direction of the verdict, "152 × slower": see [Factor].
 //   - Overhead is |ratio − 1| (wang, equation 1). It exists only against a native baseline.
@@ -33,7 +33,9 @@
 //     (1955) 1096–1121). Holm's correction keeps the chance of one false verdict in a family at 5 %. We rejected all metrics
 //     of a benchmark as one family: a verdict on one metric would then depend on how many others the benchmark records. With
 //     the ten blocks of the quick plan, the twenty metrics of a latency benchmark on four targets could show nothing, not
-//     even a factor of fifty. The report states the cost of the choice: see [Report].Families.
+//     even a factor of fifty. So there are two tiers: a difference is shown in its family, and it may also be shown over
+//     all comparisons of the run (stats.Comparison.Everywhere). Findings begin with the second kind, and everything marks
+//     the first. The report states the cost: see [Report].Families.
 //   - The part of a layer is the median of the differences within blocks: see [Layers]. It is an estimate with an interval.
 //     It has no verdict and belongs to no family.
 //   - A median beyond the bound of its metric is a finding by itself, before all others and from the first trial on. A
@@ -86,6 +88,8 @@ type Options struct {
 	AcrossMachines bool
 	// EmulatedVerdicts gives verdicts about speed for machines with an emulated CPU too.
 	EmulatedVerdicts bool
+	// MinEffect is the relative difference below which a difference does not matter: 0.03 is 3 %. With 0 every difference matters.
+	MinEffect float64
 }
 
 // Report is the content of a report of one run or several.
@@ -99,13 +103,15 @@ type Report struct {
 	Suites   []Suite
 	Coverage []Coverage
 	Findings Findings
-	// AcrossMachines and EmulatedVerdicts are the options of the report.
+	// AcrossMachines, EmulatedVerdicts and MinEffect are the options of the report.
 	AcrossMachines, EmulatedVerdicts bool
+	MinEffect                        float64
 }
 
 // Families is the number of families of comparisons in all runs (see the package comment), Comparisons the number of
 // comparisons in them. In each family the chance of a false verdict is at most 5 %. If no target differed on any metric,
-// about one family in twenty could still show a difference.
+// about one family in twenty could still show a difference. Over all comparisons of a run the chance of a difference that is
+// marked as shown everywhere is at most 5 %.
 func (r *Report) Families() (families, comparisons int) {
 	for i := range r.Runs {
 		families += r.Runs[i].Families
@@ -152,6 +158,8 @@ type Run struct {
 	// Families and Comparisons count the judged families and the comparisons in them. Withheld counts the comparisons without a verdict
 	// because the CPU is emulated.
 	Families, Comparisons, Withheld int
+	// Together counts the comparisons with a p-value. Differences counts the shown differences, Everywhere those shown over all of Together.
+	Together, Differences, Everywhere int
 	// Unjudged is set if verdicts about speed are withheld.
 	Unjudged bool
 }
@@ -229,13 +237,19 @@ type Section struct {
 
 // lost are the losses of a comparison of two targets.
 func (s *Section) lost(baseline, other string) stats.Losses {
-	share := func(target string) float64 {
+	of := func(target string) Outcome {
 		if o := s.outcome(target); o != nil {
-			return o.LostShare()
+			return *o
 		}
-		return 0
+		return Outcome{}
 	}
-	return stats.Losses{Baseline: share(baseline), Other: share(other)}
+	a, b := of(baseline), of(other)
+	without := func(lost, both []int) int {
+		return len(where(lost, func(block int) bool { return !slices.Contains(both, block) }))
+	}
+	return stats.Losses{
+		Baseline: a.LostShare(), Other: b.LostShare(), BaselineBlocks: without(a.lost, b.lost), OtherBlocks: without(b.lost, a.lost),
+	}
 }
 
 // outcome is the outcome on a target, nil if it was unavailable.
@@ -256,6 +270,7 @@ type Outcome struct {
 	// Lost counts the blocks that the target has lost although it has trials that are ok: their trials failed or timed out, or the cell
 	// was given up before. Untried are those without a trial.
 	Lost, Untried int
+	lost          []int // the lost blocks
 	// Reason is the reason of the first trial that was not ok. See also Why.
 	Reason string
 	// Phases are the timed regions in their order, for benchmarks that show them.

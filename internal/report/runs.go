@@ -65,6 +65,18 @@ func (r *Report) FamiliesNote() string {
 		counted(comparisons, "comparison"), counted(families, "family"), counted(int(stats.Alpha*float64(families)+0.5), "family"))
 }
 
+// DependenceNote says what the report cannot know about dependence between blocks. It is empty if every benchmark has enough blocks.
+func (r *Report) DependenceNote() string {
+	for _, b := range r.Benchmarks() {
+		for _, s := range b.Sections {
+			if s != nil && s.Blocks < stats.MinDependence {
+				return fmt.Sprintf("Intervals assume that blocks are independent of each other; whether they are can be tested from %d blocks on.", stats.MinDependence)
+			}
+		}
+	}
+	return ""
+}
+
 // Labels lists the labels of some runs.
 func (r *Report) Labels(runs []int) string {
 	var names []string

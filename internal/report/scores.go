@@ -36,7 +36,7 @@ func (r *Report) scores(run int) (all []scored, metrics map[result.Dimension]int
 			bare := of.bareMetal(rows, section.Baseline)
 			var comparisons map[string]*stats.Comparison
 			if bare != nil && bare.Target != section.Baseline && m.DerivedFrom == "" {
-				comparisons = compareRows(bare, rows, run, m.Metric, section, of.Unjudged && m.OfSpeed(), func(target string) uint64 { return cellSeed(of.Seed, b.Key, target, m.Name) })
+				comparisons = compareRows(bare, rows, run, m.Metric, section, of.Unjudged && m.OfSpeed(), r.MinEffect, func(target string) uint64 { return cellSeed(of.Seed, b.Key, target, m.Name) })
 			}
 			for _, row := range rows {
 				if of.native(row.Target) {
@@ -81,7 +81,7 @@ func (r *Run) bareMetal(rows []Row, baseline string) *Row {
 }
 
 // compareRows compares rows with bare metal that is not their baseline, as one family.
-func compareRows(bare *Row, rows []Row, run int, m result.Metric, section *Section, unjudged bool, seed func(target string) uint64) map[string]*stats.Comparison {
+func compareRows(bare *Row, rows []Row, run int, m result.Metric, section *Section, unjudged bool, margin float64, seed func(target string) uint64) map[string]*stats.Comparison {
 	var family []stats.Comparison
 	var targets []string
 	for _, row := range rows {
@@ -92,7 +92,7 @@ func compareRows(bare *Row, rows []Row, run int, m result.Metric, section *Secti
 		}
 	}
 	all := map[string]*stats.Comparison{}
-	for i, compared := range judge(family, unjudged) {
+	for i, compared := range judge(family, unjudged, margin) {
 		all[targets[i]] = &compared
 	}
 	return all

@@ -99,7 +99,7 @@ func (r *Report) ranking(run int) ranking {
 		family = append(family, compared)
 	}
 	out.targets[0].equal = true
-	for i, c := range stats.Judge(family, stats.Alpha) {
+	for i, c := range stats.Judge(family, stats.Alpha, 0) {
 		out.targets[i+1].equal = c.Verdict != stats.Slower
 		out.tooFew = out.tooFew || !judged(c)
 	}

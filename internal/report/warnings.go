@@ -24,6 +24,8 @@ func (r *Report) warnings(run int, trials []result.Trial) []WarningGroup {
 		disturbed(trials),
 		r.ofKind(run, stats.Bimodal, "Values in two groups"),
 		r.ofKind(run, stats.Drift, "Drift over the run"),
+		r.ofKind(run, stats.Dependence, "Values that depend on the ones before"),
+		r.dependentRatios(run),
 		r.ofKind(run, stats.Outliers, "Outliers"),
 	}
 	return slices.DeleteFunc(groups, func(g WarningGroup) bool { return len(g.Items) == 0 })
@@ -146,6 +148,25 @@ func disturbed(trials []result.Trial) WarningGroup {
 
 // number is a number in a mark.
 var number = regexp.MustCompile(`\p{Nd}[\p{Nd}.,]*`)
+
+// dependentRatios lists the comparisons whose blocks are not independent of each other.
+func (r *Report) dependentRatios(run int) WarningGroup {
+	g := WarningGroup{
+		Title: "Ratios that depend on the ones before",
+		Advice: "one target has a mood of its own, such as a busy daemon, which pairs by block do not remove: false differences are then several times more likely; " +
+			"run again later, and trust a difference that returns",
+	}
+	for _, b := range r.Benchmarks() {
+		for _, m := range b.Metrics {
+			for _, row := range m.Rows {
+				if c := row.Cells[run].Comparison; c != nil && c.Dependent {
+					g.Items = append(g.Items, fmt.Sprintf("%s, %s on %s", b.Title(), m.Name, row.Target))
+				}
+			}
+		}
+	}
+	return g
+}
 
 // ofKind collects the warnings of one kind over all cells of a run. A derived metric would repeat the warnings of its source.
 func (r *Report) ofKind(run int, kind stats.WarningKind, title string) WarningGroup {

@@ -35,7 +35,7 @@ func BenchmarkCompareUnpaired(b *testing.B) {
 		before, after := normal.series(r, n, 1), normal.series(r, n, 1.1)
 		b.Run(fmt.Sprint("n=", n), func(b *testing.B) {
 			for b.Loop() {
-				CompareUnpaired(before, after, Lower, 1)
+				CompareUnpaired(before, after, Lower)
 			}
 		})
 	}

@@ -15,30 +15,31 @@ import (
 // the generators of one comparison.
 func generator(seed, stream uint64) *rand.PCG { return rand.NewPCG(seed, stream) }
 
-// medianInterval is the interval of the median of independent values. It is nil below
+// medianInterval is the interval of the median of values whose dependence increases the variance of the median by a factor
+// (see medianInflation): a resample of n/inflation values has the variance of n dependent ones. It is nil below
 // MinSamples.
-func medianInterval(sorted []float64, seed uint64, resamples int) *Interval {
+func medianInterval(sorted []float64, inflation float64, seed uint64, resamples int) *Interval {
 	if len(sorted) < MinSamples {
 		return nil
 	}
-	medians := resampledMedians(sorted, generator(seed, 0), resamples)
+	medians := resampledMedians(sorted, float64(len(sorted)-len(sorted)%2)/inflation, generator(seed, 0), resamples)
 	ci := expandedInterval(medians, len(sorted))
 	return &ci
 }
 
-// resampledMedians returns the medians of bootstrap resamples of sorted. It draws the medians
+// resampledMedians returns the medians of bootstrap resamples of size values from sorted. It draws the medians
 // directly, in a time that does not depend on the size of the resamples. A resample is
 // x[⌊nU₁⌋], x[⌊nU₂⌋], … for independent uniform U. ⌊n·⌋ is monotonic, so the k-th order
 // statistic of the resample is x[⌊nU₍ₖ₎⌋]. U₍ₖ₎ of 2k uniforms has the distribution
 // Beta(k, k+1), and U₍ₖ₊₁₎ is the least of the k uniforms above it.
 //
-// A resample has an even number of values, n or n−1 (see Summarize). After each resample comes
+// The size is even, n or n−1 without dependence (see Summarize); it need not be whole, because the distributions exist for any k. After each resample comes
 // its mirror image, with the ranks counted from the other end, which is equally likely. So the
 // medians of −x are exactly the negative medians of x, and swapping the two targets never
 // changes a verdict. An odd count is rounded down to an even one.
-func resampledMedians(sorted []float64, source *rand.PCG, count int) []float64 {
+func resampledMedians(sorted []float64, size float64, source *rand.PCG, count int) []float64 {
 	n, last := float64(len(sorted)), len(sorted)-1
-	k := float64(len(sorted) / 2)
+	k := max(1, size/2)
 	lower := distuv.Beta{Alpha: k, Beta: k + 1, Src: source}
 	gap := distuv.Exponential{Rate: k, Src: source}
 	medians := make([]float64, 0, count)

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"maps"
 	"math"
 	"slices"
 )
@@ -42,8 +43,8 @@ func subtract(whole []Sample, less [][]Sample, seed uint64, resamples int) Diffe
 		taken[i] = byBlock(samples)
 	}
 	var differences []float64
-	for block, values := range blocks {
-		left, held := Median(values), 0
+	for _, block := range slices.Sorted(maps.Keys(blocks)) {
+		left, held := Median(blocks[block]), 0
 		for _, other := range taken {
 			if values, has := other[block]; has {
 				left -= Median(values)
@@ -58,8 +59,9 @@ func subtract(whole []Sample, less [][]Sample, seed uint64, resamples int) Diffe
 	if d.N == 0 || !allFinite(differences) {
 		return d
 	}
+	dependence := medianInflation(differences)
 	slices.Sort(differences)
 	d.Median = median(differences)
-	d.CI = medianInterval(differences, seed, resamples)
+	d.CI = medianInterval(differences, dependence, seed, resamples)
 	return d
 }

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -13,25 +14,27 @@ const noisyHalfWidth = 0.25
 
 // Judge returns comparisons that are shown together, with their verdicts, in a new slice.
 // The caller chooses the family: all comparisons that a reader searches for a difference,
-// such as all targets against the baseline on one metric, or the whole report. A larger
-// family needs more blocks ([BlocksNeeded]).
+// such as all targets against the baseline on one metric. A larger
+// family needs more blocks ([BlocksNeeded]). margin is the relative difference below which a difference does not matter: 0.03 is 3 %.
 //
 // The verdict is the first of these that holds:
 //
 //  1. NotComparable: some value is not positive.
 //  2. TooFew: the number of pairs is below MinSamples, or too small for this family to
 //     show a difference of any size (MinP after Holm's correction is not below alpha).
-//  3. Faster or Slower, by Better: Adjusted is below alpha and CI excludes 1. Both are
-//     necessary: the test is about the whole distribution, the interval about the
-//     medians in the report. It is TrialsLost if the better side has lost more than
-//     MostLost of its trials. Lost trials cannot make a side look worse than it is, so
-//     the other difference stays.
-//  4. TooNoisy: the interval's half-width exceeds 25 %.
-//  5. NoDifference, which is no proof of equality: a difference as large as Detectable
+//  3. Negligible: CI is within the margin, and so are all parts that are shown to differ. That holds with and without a
+//     shown difference.
+//  4. Faster or Slower, by Better: Adjusted is below alpha. By is the typical value if it is shown to differ by itself, else the part with
+//     the smallest p-value. It is Mixed if the typical value is not shown to differ and other parts differ in both directions. It is TrialsLost if
+//     the better side has lost more than MostLost of its trials, or if the
+//     difference is not shown when each lost block counts as the worst of all. Lost trials cannot make a side look worse than it
+//     is, so the other difference stays.
+//  5. TooNoisy: the interval's half-width exceeds 25 %.
+//  6. NoDifference, which is no proof of equality: a difference as large as Detectable
 //     would have been shown.
 //
 // Comparisons without a p-value are not part of the family.
-func Judge(family []Comparison, alpha float64) []Comparison {
+func Judge(family []Comparison, alpha, margin float64) []Comparison {
 	judged := slices.Clone(family)
 	p := make([]float64, len(judged))
 	for i, c := range judged {
@@ -48,33 +51,134 @@ func Judge(family []Comparison, alpha float64) []Comparison {
 		if c := &judged[i]; c.CI != nil {
 			// The threshold for an unadjusted p-value at the last of Holm's steps.
 			level := alpha / float64(max(1, open))
-			c.Detectable = detectable(*c, level)
-			c.Verdict = verdict(*c, alpha, level)
+			if c.LogRatios != nil && c.N <= exactLimit {
+				c.Detectable = detectable(*c, level)
+			} else {
+				c.Detectable = detectableFormula(*c, level)
+			}
+			c.Parts = slices.Clone(c.Parts)
+			for k := range c.Parts {
+				c.Parts[k].Adjusted = c.adjust(c.Parts[k].P)
+			}
+			c.By, c.Everywhere = "", false
+			c.Verdict = c.verdict(alpha, level, margin)
 		}
 	}
 	return judged
 }
 
-// verdict is the verdict of a comparison with a p-value. level is the threshold for its unadjusted p-value.
-func verdict(c Comparison, alpha, level float64) Verdict {
-	below, above := c.CI.Hi < 1, c.CI.Lo > 1
+// JudgeTogether marks the differences that are shown over all comparisons together (Everywhere), by Holm's correction over all of them. If
+// nothing differed, the chance that one of them or more is marked would be at most alpha.
+func JudgeTogether(all []*Comparison, alpha float64) {
+	p := make([]float64, len(all))
+	for i, c := range all {
+		p[i] = c.P
+	}
+	for i, adjusted := range Holm(p) {
+		c := all[i]
+		c.Everywhere = c.Differs() && adjusted < alpha && c.shownPart(c.By)*adjusted < alpha*c.P
+	}
+}
+
+// shownPart is the p-value of a part, P for a comparison without parts.
+func (c *Comparison) shownPart(part Part) float64 {
+	if i := slices.IndexFunc(c.Parts, func(d PartDifference) bool { return d.Part == part }); i >= 0 {
+		return c.Parts[i].P
+	}
+	return c.P
+}
+
+// adjust applies the factor of Holm's correction to another p-value of the comparison.
+func (c *Comparison) adjust(p float64) float64 { return min(1, p*c.Adjusted/c.P) }
+
+// verdict is the verdict of a comparison with a p-value. level is the threshold for its unadjusted p-value. It sets By.
+func (c *Comparison) verdict(alpha, level, margin float64) Verdict {
+	differs := c.Adjusted < alpha
+	deciding := c.deciding(alpha)
 	switch {
-	case c.Adjusted < alpha && (below || above):
-		better := below == (c.Better == Lower)
-		switch {
-		case better && c.Lost.Other > MostLost, !better && c.Lost.Baseline > MostLost:
-			return TrialsLost
-		case better:
-			return Faster
-		}
-		return Slower
-	case c.Adjusted >= alpha && c.MinP >= level:
+	case !differs && c.MinP >= level:
 		return TooFew
+	case c.within(margin) && !slices.ContainsFunc(deciding, func(d PartDifference) bool { return math.Abs(math.Log(d.Ratio)) > math.Log1p(margin) }):
+		return Negligible
+	case differs:
+		first := deciding[0]
+		c.By = first.Part
+		opposite := func(d PartDifference) bool { return (d.Ratio < 1) != (first.Ratio < 1) }
+		if first.Part != Typical && slices.ContainsFunc(deciding, opposite) {
+			return Mixed
+		}
+		verdict := Slower
+		if (first.Ratio < 1) == (c.Better == Lower) {
+			verdict = Faster
+		}
+		if c.lostBy(verdict, alpha) {
+			c.By = ""
+			return TrialsLost
+		}
+		return verdict
 	case math.Sqrt(c.CI.Hi/c.CI.Lo)-1 > noisyHalfWidth:
 		return TooNoisy
 	default:
 		return NoDifference
 	}
+}
+
+// within reports whether the interval is within the margin.
+func (c *Comparison) within(margin float64) bool {
+	return margin > 0 && c.CI.Lo >= 1/(1+margin) && c.CI.Hi <= 1+margin
+}
+
+// deciding are the parts with a shown difference: the typical value first, then by their p-values. Without parts it is the
+// typical value if the comparison shows a difference.
+func (c *Comparison) deciding(alpha float64) []PartDifference {
+	if c.Adjusted >= alpha {
+		return nil
+	}
+	if c.Parts == nil {
+		return []PartDifference{{Part: Typical, Ratio: c.Ratio, P: c.P, Adjusted: c.Adjusted}}
+	}
+	var shown []PartDifference
+	for _, d := range c.Parts {
+		if d.Adjusted < alpha {
+			shown = append(shown, d)
+		}
+	}
+	slices.SortStableFunc(shown, func(a, b PartDifference) int {
+		if (a.Part == Typical) != (b.Part == Typical) {
+			if a.Part == Typical {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.P, b.P)
+	})
+	return shown
+}
+
+// lostBy reports whether the better side of a difference has lost too many trials to be called better.
+func (c *Comparison) lostBy(verdict Verdict, alpha float64) bool {
+	share, blocks, worst := c.Lost.Other, c.Lost.OtherBlocks, 1.0
+	if verdict == Slower {
+		share, blocks, worst = c.Lost.Baseline, c.Lost.BaselineBlocks, -1
+	}
+	if c.Better == Higher {
+		worst = -worst
+	}
+	switch {
+	case share > MostLost:
+		return true
+	case blocks == 0 || c.LogRatios == nil:
+		return false
+	case c.By != Typical:
+		return true
+	}
+	size := 1.0
+	for _, v := range c.LogRatios {
+		size = max(size, 2*math.Abs(v))
+	}
+	// A worst rank for what is lost: J. M. Lachin, Controlled Clinical Trials 20 (1999) 408–422.
+	completed := append(slices.Clone(c.LogRatios), slices.Repeat([]float64{worst * size}, blocks)...)
+	return c.adjust(signedRank(completed)) >= alpha
 }
 
 // Holm adjusts the p-values of a family. If all adjusted values below a level count as

@@ -11,6 +11,9 @@ import (
 // fewResamples keeps the simulations short. Fewer resamples do not improve an interval.
 const fewResamples = 400
 
+// fewSwaps does the same for the joint test. Its p-values have steps of 1/500.
+const fewSwaps = 499
+
 // simulates runs the simulations in parallel, and skips them in short mode.
 func simulates(t *testing.T) {
 	t.Helper()
@@ -32,7 +35,7 @@ func TestMedianCoverage(t *testing.T) {
 			for trial := range trials {
 				sorted := m.series(r, n, 1)
 				slices.Sort(sorted)
-				if ci := medianInterval(sorted, uint64(trial), fewResamples); ci.Lo <= m.median && m.median <= ci.Hi {
+				if ci := medianInterval(sorted, 1, uint64(trial), fewResamples); ci.Lo <= m.median && m.median <= ci.Hi {
 					covered++
 				}
 				if trial < trials/4 {
@@ -84,9 +87,9 @@ func TestFalseAlarmsOfFamilies(t *testing.T) {
 			targets := run(r, c.noise, c.shared, blocks, equal...)
 			var family []Comparison
 			for _, target := range targets[1:] {
-				family = append(family, compare(targets[0], target, Lower, uint64(trial), fewResamples))
+				family = append(family, compare(targets[0], target, Lower, uint64(trial), fewSwaps))
 			}
-			if slices.ContainsFunc(Judge(family, Alpha), differs) {
+			if slices.ContainsFunc(Judge(family, Alpha, 0), differs) {
 				alarms++
 			}
 			if family[0].P < Alpha {
@@ -114,9 +117,9 @@ func TestFalseAlarmsAgainstTheBest(t *testing.T) {
 				slices.SortStableFunc(targets, func(a, b []Sample) int { return cmp.Compare(medianOf(a), medianOf(b)) })
 				var family []Comparison
 				for _, target := range targets[1:] {
-					family = append(family, compare(targets[0], target, Lower, uint64(trial), fewResamples))
+					family = append(family, compare(targets[0], target, Lower, uint64(trial), fewSwaps))
 				}
-				if slices.ContainsFunc(Judge(family, Alpha), differs) {
+				if slices.ContainsFunc(Judge(family, Alpha, 0), differs) {
 					alarms++
 				}
 			}
@@ -149,10 +152,10 @@ func TestRatioCoverage(t *testing.T) {
 			covers := func(c Comparison) bool { return c.CI.Lo <= factor && factor <= c.CI.Hi }
 			for trial := range trials {
 				targets := run(r, noise, bimodal, n, 1, factor)
-				if covers(compare(targets[0], targets[1], Lower, uint64(trial), fewResamples)) {
+				if covers(compare(targets[0], targets[1], Lower, uint64(trial), fewSwaps)) {
 					paired++
 				}
-				if covers(compareUnpaired(noise.series(r, n, 1), noise.series(r, n, factor), Lower, uint64(trial), fewResamples)) {
+				if covers(CompareUnpaired(noise.series(r, n, 1), noise.series(r, n, factor), Lower)) {
 					unpaired++
 				}
 			}
@@ -173,10 +176,10 @@ func TestPower(t *testing.T) {
 			compared := map[string]func(r *rand.Rand, seed uint64, factor float64) Comparison{
 				"paired": func(r *rand.Rand, seed uint64, factor float64) Comparison {
 					targets := run(r, noise, bimodal, n, 1, factor)
-					return compare(targets[0], targets[1], Lower, seed, fewResamples)
+					return compare(targets[0], targets[1], Lower, seed, fewSwaps)
 				},
 				"unpaired": func(r *rand.Rand, seed uint64, factor float64) Comparison {
-					return compareUnpaired(noise.series(r, n, 1), noise.series(r, n, factor), Lower, seed, fewResamples)
+					return CompareUnpaired(noise.series(r, n, 1), noise.series(r, n, factor), Lower)
 				},
 			}
 			for name, compared := range compared {
@@ -239,7 +242,7 @@ func TestStopRuleCoverage(t *testing.T) {
 				n++
 			}
 			sorted := slices.Sorted(slices.Values(series[:n]))
-			if ci := medianInterval(sorted, trial, fewResamples); ci.Lo <= m.median && m.median <= ci.Hi {
+			if ci := medianInterval(sorted, 1, trial, fewResamples); ci.Lo <= m.median && m.median <= ci.Hi {
 				covered++
 			}
 		}
@@ -259,7 +262,7 @@ func TestResampledMedians(t *testing.T) {
 			sorted[i] = float64(i)
 		}
 		direct, literal := make(map[float64]int), make(map[float64]int)
-		medians := resampledMedians(sorted, generator(1, 0), draws)
+		medians := resampledMedians(sorted, float64(n-n%2), generator(1, 0), draws)
 		r := random(uint64(n))
 		resample := make([]float64, n-n%2)
 		for _, m := range medians {

@@ -59,9 +59,9 @@ func TestArgumentsAreNotChanged(t *testing.T) {
 	p := []float64{0.3, 0.1, 0.2}
 	before := []any{slices.Clone(a), slices.Clone(b), slices.Clone(targets[0]), slices.Clone(targets[1]), slices.Clone(family), slices.Clone(p)}
 	Summarize(a, 1)
-	CompareUnpaired(a, b, Lower, 1)
+	CompareUnpaired(a, b, Lower)
 	Compare(targets[0], targets[1], Lower, 1)
-	Judge(family, 0.001)
+	Judge(family, 0.001, 0)
 	Holm(p)
 	if diff := cmp.Diff(before, []any{a, b, targets[0], targets[1], family, p}); diff != "" {
 		t.Errorf("an argument was changed: %s", diff)
@@ -91,7 +91,7 @@ func TestCompareInverts(t *testing.T) {
 		near(t, "upper end", back.CI.Hi, 1/there.CI.Lo, 1e-12)
 
 		a, b := values(targets[0]), values(targets[1])
-		there, back = CompareUnpaired(a, b, Lower, 1), CompareUnpaired(b, a, Lower, 1)
+		there, back = CompareUnpaired(a, b, Lower), CompareUnpaired(b, a, Lower)
 		near(t, "unpaired ratio", back.Ratio, 1/there.Ratio, 1e-12)
 		near(t, "unpaired p-value", back.P, there.P, 1e-12)
 		near(t, "unpaired lower end", back.CI.Lo, 1/there.CI.Hi, 0.05)
@@ -159,7 +159,7 @@ func TestTooFewAndNotComparable(t *testing.T) {
 	} {
 		for how, got := range map[string]Comparison{
 			"paired":   Compare(sample(c.a...), sample(c.b...), Lower, 1),
-			"unpaired": CompareUnpaired(c.a, c.b, Lower, 1),
+			"unpaired": CompareUnpaired(c.a, c.b, Lower),
 		} {
 			if got.Verdict != c.want || got.CI != nil || !math.IsNaN(got.P) || !math.IsNaN(got.Adjusted) || !math.IsInf(got.Detectable, 1) {
 				t.Errorf("%s, %s: %+v, want %q without interval and p-value", c.name, how, got, c.want)
@@ -177,10 +177,10 @@ func TestJudge(t *testing.T) {
 	narrow, wide := &Interval{0.98, 1.02}, &Interval{0.7, 1.4}
 	untested := Comparison{P: nan, Adjusted: nan, Verdict: NotComparable, Detectable: math.Inf(1)}
 	one := func(n int, better Direction, ci *Interval, p float64) Comparison {
-		return Comparison{N: n, Better: better, CI: ci, P: p, MinP: math.Ldexp(1, 1-n), LogSE: 0.01}
+		return Comparison{N: n, Better: better, Ratio: math.Sqrt(ci.Lo * ci.Hi), CI: ci, P: p, MinP: math.Ldexp(1, 1-n), LogSE: 0.01}
 	}
 	lost := func(c Comparison, baseline, other float64) Comparison {
-		c.Lost = Losses{baseline, other}
+		c.Lost = Losses{Baseline: baseline, Other: other}
 		return c
 	}
 	for _, c := range []struct {
@@ -199,8 +199,7 @@ func TestJudge(t *testing.T) {
 		{"by direction", []Comparison{
 			one(20, Lower, below, 0.0001), one(20, Lower, above, 0.0001), one(20, Higher, below, 0.0001), one(20, Higher, above, 0.0001),
 		}, []Verdict{Faster, Slower, Slower, Faster}},
-		{"test without interval", []Comparison{one(20, Lower, narrow, 0.0001)}, []Verdict{NoDifference}},
-		{"interval without test", []Comparison{one(20, Lower, below, 0.2)}, []Verdict{NoDifference}},
+		{"the test alone decides", []Comparison{one(20, Lower, &Interval{1, 1.2}, 0.0001), one(20, Lower, below, 0.2)}, []Verdict{Slower, NoDifference}},
 		{"wide", []Comparison{one(20, Lower, wide, 0.2)}, []Verdict{TooNoisy}},
 		{"six blocks suffice for one", []Comparison{one(6, Lower, below, 0.03125)}, []Verdict{Faster}},
 		{"but not for two", []Comparison{one(6, Lower, below, 0.03125), one(6, Lower, below, 0.03125)}, []Verdict{TooFew, TooFew}},
@@ -208,7 +207,7 @@ func TestJudge(t *testing.T) {
 		{"the untested do not count", []Comparison{untested, one(6, Lower, below, 0.03125)}, []Verdict{NotComparable, Faster}},
 		{"none", nil, nil},
 	} {
-		judged := Judge(c.family, Alpha)
+		judged := Judge(c.family, Alpha, 0)
 		for i, want := range c.want {
 			if judged[i].Verdict != want {
 				t.Errorf("%s: comparison %d is judged %q, want %q", c.name, i, judged[i].Verdict, want)

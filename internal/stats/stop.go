@@ -41,5 +41,5 @@ func precise(values []float64, precision float64, seed uint64, resamples int) bo
 		return false
 	}
 	sorted := slices.Sorted(slices.Values(values))
-	return relativeHalfWidth(median(sorted), *medianInterval(sorted, seed, resamples)) <= precision
+	return relativeHalfWidth(median(sorted), *medianInterval(sorted, medianInflation(values), seed, resamples)) <= precision
 }

@@ -43,7 +43,7 @@ func summarize(values []float64, seed uint64, resamples int) Summary {
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)
 	s.Median = median(sorted)
-	s.CI = medianInterval(sorted, seed, resamples)
+	s.CI = medianInterval(sorted, medianInflation(values), seed, resamples)
 	s.Mean, s.SD = stat.MeanStdDev(values, nil)
 	if len(values) == 1 {
 		s.SD = 0

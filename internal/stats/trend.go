@@ -174,19 +174,11 @@ func inflation(r float64, n int) float64 {
 // (parameters − 1 + 2 r·parameters) / n (Kendall, Biometrika 41 (1954) 403, for a mean). The result is corrected for that, and not negative.
 func correlation(residuals []float64, parameters float64) float64 {
 	n := float64(len(residuals))
-	ranks := make([]float64, len(residuals))
-	for rank, i := range order(residuals) {
-		ranks[i] = float64(rank)
+	r := autocorrelation(midranks(residuals, 0), 1)
+	if math.IsNaN(r) { // all are equal
+		return 0
 	}
-	mean := (n - 1) / 2
-	var product, square float64
-	for i := range ranks {
-		square += (ranks[i] - mean) * (ranks[i] - mean)
-		if i > 0 {
-			product += (ranks[i] - mean) * (ranks[i-1] - mean)
-		}
-	}
-	return min(max((n*product/square+parameters-1)/(n-2*parameters), 0), 0.95)
+	return min(max((n*r+parameters-1)/(n-2*parameters), 0), 0.95)
 }
 
 // findKnee returns the knee of a series with the given line, or nil.

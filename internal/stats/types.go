@@ -22,6 +22,9 @@ const Alpha = 0.05
 // [Comparison.Detectable].
 const Power = 0.80
 
+// Level is the level of all intervals.
+const Level = 0.95
+
 // Interval is a two-sided 95 % interval.
 type Interval struct{ Lo, Hi float64 }
 
@@ -60,6 +63,8 @@ type Verdict string
 const (
 	Faster        Verdict = "faster" // better, in the direction of the metric
 	Slower        Verdict = "slower" // worse
+	Mixed         Verdict = "mixed"  // some parts are better and others are worse
+	Negligible    Verdict = "too small to matter"
 	NoDifference  Verdict = "no difference shown"
 	TooNoisy      Verdict = "too noisy"
 	TooFew        Verdict = "too few samples"
@@ -71,31 +76,54 @@ const (
 // slow trial exceeds a limit and a fast one does not, so the rest of them looks faster than the target is.
 const MostLost = 0.05
 
-// Losses are the shares (0–1) of the trials that the sides of a comparison have lost: they failed, timed out, or were given up.
-type Losses struct{ Baseline, Other float64 }
+// Losses are the trials that the sides of a comparison have lost: they failed, timed out, or were given up.
+type Losses struct {
+	Baseline, Other             float64 // shares (0–1)
+	BaselineBlocks, OtherBlocks int     // blocks that only this side has lost
+}
 
 // Comparison is a target against the baseline, or one run against another.
 type Comparison struct {
 	N      int       // pairs (paired) or the smaller of the two counts (unpaired)
 	Lost   Losses    // set by the caller before Judge; zero if no trial is lost
 	Better Direction // which values of the metric are better
-	// Ratio of the target to the baseline: the median of the blocks' ratios (paired) or
-	// the ratio of the medians (unpaired).
+	// Ratio of the target to the baseline: the estimate of Hodges and Lehmann on the logarithms.
 	Ratio float64
-	// CI is the bootstrap interval of Ratio, nil below MinSamples.
+	// CI is the interval of Ratio that inverts the rank test, nil below MinSamples.
 	CI *Interval
+	// Means is the ratio of the means. MeansCI is its interval, nil below MinSamples and without pairs.
+	Means   float64
+	MeansCI *Interval
+	// LogRatios are the log ratios of the blocks, in their order. It is nil without pairs.
+	LogRatios []float64
+	// Parts are the differences of all parts, nil below MinSamples and without pairs.
+	Parts []PartDifference
 	// P is the p-value of the permutation test. Adjusted is P after Holm's
 	// correction over the family. Both are NaN below MinSamples.
 	P, Adjusted float64
-	// MinP is the smallest p-value that this number of samples can give: 2/2^N for
-	// pairs. It is NaN if P is NaN.
+	// MinP is the smallest p-value that these samples can give: 2/2^N for up to 16 pairs with a difference. Pairs of equal
+	// values say nothing. It is NaN if P is NaN.
 	MinP    float64
 	Verdict Verdict
-	LogSE   float64
+	// By is the part that decides a shown difference. It is empty for other verdicts.
+	By Part
+	// Everywhere is set by [JudgeTogether] if the difference is shown over all comparisons of the report, and not only in
+	// its family.
+	Everywhere bool
+	// Dependent is set if the log ratios of the blocks depend on the ones before, so that pairs do not remove a mood of one
+	// target, and a false difference is several times more likely than Alpha.
+	Dependent bool
+	LogSE     float64
 	// Detectable is the smallest relative difference that these samples would
 	// have shown with a power of 80 %, within the family: 0.03 is 3 %. It is
 	// +Inf if these samples cannot show a difference of any size.
 	Detectable float64
+	Seed       uint64 // of the resampling
+}
+
+// Differs reports whether the verdict is a difference.
+func (c *Comparison) Differs() bool {
+	return c.Verdict == Faster || c.Verdict == Slower || c.Verdict == Mixed
 }
 
 // WarningKind is the kind of a warning.
@@ -107,6 +135,7 @@ const (
 	Drift      WarningKind = "drift"
 	Bimodal    WarningKind = "bimodal"
 	Outliers   WarningKind = "outliers"
+	Dependence WarningKind = "dependence"
 )
 
 // Warning is a reason to trust a number less, with advice.

@@ -13,7 +13,7 @@ import (
 // no warning. It is the usual precision of the stop rule.
 const negligible = 0.02
 
-// The levels of the three tests. Together they warn about at most one in twenty series of
+// The levels of three of the tests; dependenceLevel is another. Together they warn about at most one in twenty series of
 // independent values with one mode and a tail that is not heavier than exponential, at any
 // number of samples.
 const (
@@ -42,7 +42,22 @@ func warnings(values []float64) []Warning {
 	if modes == nil {
 		modes = outlying(sorted)
 	}
-	return append(drift(values, sorted), modes...)
+	return slices.Concat(inTime(values, sorted), modes)
+}
+
+// inTime finds values that depend on the time or on the values before. Values that drift also depend on each other, so one warning is enough.
+func inTime(values, sorted []float64) []Warning {
+	if found := drift(values, sorted); found != nil {
+		return found
+	}
+	if !dependent(values) || relativeHalfWidth(median(sorted), Interval{sorted[0], sorted[len(sorted)-1]}) < negligible {
+		return nil
+	}
+	return []Warning{{
+		Kind:    Dependence,
+		Message: fmt.Sprintf("values depend on the ones before; the rank correlation of neighbours is %.2f", autocorrelation(midranks(values, 0), 1)),
+		Advice:  "the interval of the median is wider for it; look for moods of the host or of a daemon, and compare within blocks",
+	}}
 }
 
 // drift finds values that rise or fall over the run: Spearman's rank correlation with

@@ -153,7 +153,7 @@ func factorText(c *stats.Comparison, m result.Metric) string {
 	case factor == report.None:
 		return word
 	case report.Shown(c):
-		return factor
+		return strings.Join(slices.DeleteFunc([]string{factor, report.PartOf(c, m), report.AloneText(c)}, func(s string) bool { return s == "" }), ", ")
 	}
 	return factor + ", " + word
 }
@@ -184,7 +184,7 @@ func heat(c *stats.Comparison) string {
 		return fmt.Sprintf("better b%d", level(c.Ratio))
 	case stats.Slower:
 		return fmt.Sprintf("worse w%d", level(c.Ratio))
-	case stats.NoDifference, stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost:
+	case stats.NoDifference, stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Mixed, stats.Negligible:
 	}
 	return "neutral"
 }

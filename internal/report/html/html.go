@@ -78,8 +78,8 @@ type page struct {
 	Matrix   *matrix
 	Suites   []suite
 	// Resamples and the fields below it describe the numbers.
-	Resamples, Least       int
-	Families, Alpha, Power string
+	Resamples, Least                   int
+	Families, Dependence, Alpha, Power string
 	// Emulation is the note about emulated CPUs at the top, Withheld the note about missing verdicts. Both may be empty.
 	Emulation, Withheld string
 	// Single is the page's content about the only run; nil with several runs. Side is the content about several runs.
@@ -134,7 +134,7 @@ func newPage(r *report.Report) *page {
 	p := &page{
 		Policy: policy(), Style: template.CSS(style), Title: r.Heading(),
 		Cards: cards(r), Findings: r.Findings,
-		Resamples: stats.Resamples, Least: stats.MinSamples, Families: r.FamiliesNote(),
+		Resamples: stats.Resamples, Least: stats.MinSamples, Families: r.FamiliesNote(), Dependence: r.DependenceNote(),
 		Alpha: report.Percent(stats.Alpha), Power: report.Percent(stats.Power), Withheld: r.EmulatedNote(),
 	}
 	if e := r.Emulation(); e != nil {

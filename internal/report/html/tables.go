@@ -132,10 +132,22 @@ func (row *statisticsRow) judge(c *report.Cell, m result.Metric, overhead bool) 
 			row.Verdict = "baseline"
 		}
 		row.Headline = append(row.Headline, report.None, report.None)
-		row.Rest = append(row.Rest, report.None, report.None)
+		row.Rest = append(row.Rest, report.None, report.None, report.None)
 		return
 	}
-	row.Verdict, row.Class = report.VerdictWord(k.Verdict, m), heat(k)
+	row.Verdict, row.Class = verdictText(k, m), heat(k)
 	row.Headline = append(row.Headline, report.FactorOf(k, m), report.FactorInterval(k))
-	row.Rest = append(row.Rest, report.PValue(k.Adjusted), report.Percent(k.Detectable))
+	row.Rest = append(row.Rest, report.PValue(k.Adjusted), report.Percent(k.Detectable), report.MeansFactor(k, m))
+}
+
+// verdictText is the verdict with the part that decides it, and with the mark of a difference in its metric alone.
+func verdictText(k *stats.Comparison, m result.Metric) string {
+	text := report.VerdictWord(k.Verdict, m)
+	if part := report.PartOf(k, m); part != "" {
+		text = part + "; typical value not shown"
+	}
+	if alone := report.AloneText(k); alone != "" {
+		text += " in " + alone
+	}
+	return text
 }

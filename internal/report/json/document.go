@@ -116,8 +116,11 @@ func method(r *report.Run) object {
 		{"family", "all targets against the baseline on one metric of one benchmark"},
 		{"families", r.Families},
 		{"comparisons", r.Comparisons}, // in all families
+		{"differences", r.Differences},
+		{"differences_over_all_comparisons", r.Everywhere},
+		{"false_differences_to_expect", digits(stats.Alpha * float64(r.Families))}, // among those in their metric alone, if nothing differs
 		optional("withheld", r.Withheld),
-		{"ratio", "median over blocks of target / baseline within the block; overhead is |ratio - 1|"},
+		{"ratio", "Hodges-Lehmann estimate of target / baseline within blocks; overhead is |ratio - 1|"},
 	}
 }
 
@@ -425,9 +428,31 @@ func comparison(k *stats.Comparison, m result.Metric) object {
 		{"verdict", k.Verdict},
 		{"word", report.VerdictWord(k.Verdict, m)},
 		{"detectable", number(k.Detectable)},
+		optional("scope", scope(k)),
+		optional("deciding_part", k.By),
+		{"means_ratio", number(k.Means)},
+		{"means_interval", interval(k.MeansCI)},
+		optional("parts", each(k.Parts, part)),
+		optional("dependent", k.Dependent),
 		optional("lost_share", digits(k.Lost.Other)),
 		optional("baseline_lost_share", digits(k.Lost.Baseline)),
 	}
+}
+
+// scope is how far a difference holds: in the report (over all comparisons of the run), or in its metric alone. It is empty
+// without a difference.
+func scope(k *stats.Comparison) string {
+	switch {
+	case !report.Shown(k):
+		return ""
+	case k.Everywhere:
+		return "report"
+	}
+	return "metric"
+}
+
+func part(d *stats.PartDifference) object {
+	return object{{"part", d.Part}, {"ratio", number(d.Ratio)}, {"p", number(d.P)}, {"adjusted_p", number(d.Adjusted)}}
 }
 
 // fact has a value for each run. An unknown value is empty.

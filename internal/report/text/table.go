@@ -466,16 +466,21 @@ func verdict(c *stats.Comparison, m result.Metric) entry {
 	}
 	e := entry{below: report.FactorOf(c, m), style: dim}
 	word := report.VerdictWord(c.Verdict, m)
+	if report.AloneText(c) != "" {
+		e.below += " " + report.AloneMark
+	}
 	switch c.Verdict {
 	case stats.Faster:
-		e.style = green
+		e.style, e.third = green, report.PartOf(c, m)
 		return e
 	case stats.Slower:
-		e.style = red
+		e.style, e.third = red, report.PartOf(c, m)
 		return e
+	case stats.Mixed:
+		word = report.PartOf(c, m)
 	case stats.NoDifference:
 		word = "no diff."
-	case stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost:
+	case stats.TooNoisy, stats.TooFew, stats.NotComparable, stats.TrialsLost, stats.Negligible:
 	}
 	if e.below == report.None {
 		return entry{below: word, style: dim}

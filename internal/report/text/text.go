@@ -454,7 +454,7 @@ func (p *printer) legend() {
 		return
 	}
 	p.title("How to read the tables")
-	factor := "× is the ratio to the baseline (*) of the same run: the median of the ratios within blocks, as a factor in the direction of the difference. "
+	factor := "× is the ratio to the baseline (*) of the same run: the typical ratio within blocks (Hodges and Lehmann), as a factor in the direction of the difference. "
 	if p.single {
 		p.wrapped("  ", "A number is the median over blocks ± the larger half of its 95 % bootstrap interval. "+factor+
 			"A series, with many values in one trial, has one value a trial: their median, or the last one of an amount that grows.")
@@ -462,9 +462,11 @@ func (p *printer) legend() {
 		p.wrapped("  ", factor+"Below it are its 95 % bootstrap interval, and the absolute median ± the larger half of its interval. "+
 			"Runs are not judged against each other. The report of each run has its layers, phases and components.")
 	}
-	p.wrapped("  ", p.report.FamiliesNote()+` "no diff." means that no difference is shown, which is no proof of equality.`)
-	if note := p.report.EmulatedNote(); note != "" {
-		p.wrapped("  ", note)
+	p.wrapped("  ", p.report.FamiliesNote()+" "+report.AloneMark+` marks a difference that holds in its metric alone, and not over all comparisons of the run. "no diff." means that no difference is shown, which is no proof of equality.`)
+	for _, note := range []string{p.report.DependenceNote(), p.report.EmulatedNote()} {
+		if note != "" {
+			p.wrapped("  ", note)
+		}
 	}
 }
 

@@ -1,0 +1,305 @@
+package stats
+
+import (
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+)
+
+// Part is a part of the distribution of a target's values, which can differ while the others do not. Running times
+// often have two modes: a change of the fast path alone hardly moves a typical value.
+type Part string
+
+// The parts, in the unit of the metric: the lowest quarter of times is the fastest one.
+const (
+	Typical        Part = "typical value"
+	LowestQuarter  Part = "lowest quarter"
+	LowerHalf      Part = "lower half"
+	HighestQuarter Part = "highest quarter"
+)
+
+// partWeights are the shares of the error rate that the joint test gives to the parts, in the order of parts. The typical value has
+// half of it. The rest is a price of few blocks: with equal shares the joint test needs two blocks more than the
+// signed-rank test alone before it can show anything.
+var (
+	parts       = [...]Part{Typical, LowestQuarter, LowerHalf, HighestQuarter}
+	partWeights = [...]float64{1. / 2, 1. / 6, 1. / 6, 1. / 6}
+)
+
+// PartDifference is the difference of one part between a target and the baseline.
+type PartDifference struct {
+	Part Part
+	// Ratio of the target to the baseline: of the typical value it is Comparison.Ratio, of another part the ratio of the
+	// geometric means of that part of each side.
+	Ratio float64
+	// P is the p-value of the part, adjusted for the four parts of its comparison. Adjusted is P after Holm's correction over the
+	// family of the comparison.
+	P, Adjusted float64
+}
+
+const (
+	exactSwaps  = 16 // blocks up to which all swaps are made
+	randomSwaps = 100_000
+	// The first random swaps suffice if they show a p-value above openP.
+	firstSwaps = 2_000
+	openP      = 0.1
+	// mostSteps limits the work for many blocks: swaps × blocks.
+	mostSteps = 25_000_000
+)
+
+// jointTest is a permutation test of all parts together. Without a difference the two values of a block are exchangeable,
+// because the order of the targets in a block is random. So every swap of the labels within blocks is equally likely. Each part has a
+// statistic (the signed-rank sum, or a difference of mean logarithms), and each statistic has its own p-value among
+// the swaps. P of the test is the share of swaps with a weighted p-value in some part as small as the smallest one observed (P. H.
+// Westfall and S. S. Young, "Resampling-Based Multiple Testing", 1993, minP; with the weights of partWeights). The observed labels count as
+// one of the swaps (B. Phipson and G. K. Smyth, Statistical Applications in Genetics and Molecular Biology 9 (2010) 39),
+// so no p-value is zero.
+//
+// Up to 16 blocks with a difference the test makes all swaps, and is exact. Above it makes 10⁵ random ones, or only the first 2000 if they
+// give a p-value above 0.1. A p-value of the signed-rank test that 10⁵ swaps cannot resolve needs no swaps: twice it (the
+// weighted Bonferroni bound) is then P.
+func jointTest(s *swapper, swaps int, seed uint64) (p float64, each [len(parts)]float64) {
+	alone := signedRank(s.logRatios)
+	switch {
+	case s.signed == 0:
+		return 1, [...]float64{1, 1, 1, 1}
+	case alone/partWeights[0] < 1.0/randomSwaps:
+		p = alone / partWeights[0]
+		return p, [...]float64{p, 1, 1, 1}
+	case s.signed <= exactSwaps:
+		return s.all().judge()
+	}
+	if p, each = s.random(min(firstSwaps, swaps), seed).judge(); p > openP {
+		return p, each
+	}
+	return s.random(min(swaps, max(firstSwaps, mostSteps/len(s.ranks))), seed).judge()
+}
+
+// smallestP is the smallest p-value of a joint test with a number of blocks that differ.
+func smallestP(signed int) float64 {
+	if signed <= exactSwaps {
+		return math.Ldexp(1, 1-signed)
+	}
+	return min(1.0/(randomSwaps+1), math.Ldexp(1, 1-signed)/partWeights[0])
+}
+
+// swapper makes swaps of the labels within blocks.
+type swapper struct {
+	logRatios []float64
+	ranks     []float64 // signed ranks of the log ratios; 0 without a sign
+	signed    int       // blocks with a sign
+	entries   []entry   // both values of all blocks in ascending order
+	quarter   int
+	half      int
+}
+
+// entry is one value: its logarithm, its block, and whether it belongs to the second side.
+type entry struct {
+	log    float64
+	block  int
+	second uint64
+}
+
+func newSwapper(a, b []float64) *swapper {
+	n := len(a)
+	s := &swapper{quarter: (n + 3) / 4, half: (n + 1) / 2, ranks: make([]float64, n)}
+	logA, logB := logarithms(a), logarithms(b)
+	var sizes []float64
+	var at []int
+	for i := range n {
+		d := logB[i] - logA[i]
+		s.logRatios = append(s.logRatios, d)
+		s.entries = append(s.entries, entry{logA[i], i, 0}, entry{logB[i], i, 1})
+		if math.Abs(d) > roundingError {
+			sizes, at = append(sizes, math.Abs(d)), append(at, i)
+		}
+	}
+	s.signed = len(at)
+	for k, rank := range midranks(sizes, roundingError) {
+		s.ranks[at[k]] = math.Copysign(rank, s.logRatios[at[k]])
+	}
+	slices.SortStableFunc(s.entries, func(x, y entry) int {
+		switch {
+		case x.log < y.log:
+			return -1
+		case x.log > y.log:
+			return 1
+		}
+		return 0
+	})
+	return s
+}
+
+// statistics are the statistics of the parts after the swaps of a mask, one bit a block, as differences of the second side from
+// the first.
+func (s *swapper) statistics(mask []uint64) (t [len(parts)]float64) {
+	for i, rank := range s.ranks {
+		if mask[i/64]>>(i%64)&1 == 1 {
+			rank = -rank
+		}
+		t[0] += rank
+	}
+	t[1], t[2] = s.lowest(mask)
+	t[3] = s.highest(mask)
+	return t
+}
+
+// lowest are the differences of the sums of logarithms over the lowest quarter, and over the lower half.
+func (s *swapper) lowest(mask []uint64) (quarter, half float64) {
+	var taken [2]int
+	var sum, quarters [2]float64
+	for _, e := range s.entries {
+		side := e.second ^ mask[e.block/64]>>(e.block%64)&1
+		if taken[side] == s.half {
+			continue
+		}
+		sum[side] += e.log
+		taken[side]++
+		if taken[side] == s.quarter {
+			quarters[side] = sum[side]
+		}
+		if taken[0] == s.half && taken[1] == s.half {
+			break
+		}
+	}
+	return quarters[1] - quarters[0], sum[1] - sum[0]
+}
+
+// highest is the difference of the sums of logarithms over the highest quarter.
+func (s *swapper) highest(mask []uint64) float64 {
+	var taken [2]int
+	var sum [2]float64
+	for i := len(s.entries) - 1; i >= 0; i-- {
+		e := s.entries[i]
+		side := e.second ^ mask[e.block/64]>>(e.block%64)&1
+		if taken[side] == s.quarter {
+			continue
+		}
+		sum[side] += e.log
+		taken[side]++
+		if taken[0] == s.quarter && taken[1] == s.quarter {
+			break
+		}
+	}
+	return sum[1] - sum[0]
+}
+
+// ratios are the ratios of the parts without a swap. The typical value has none here.
+func (s *swapper) ratios() (r [len(parts)]float64) {
+	t := s.statistics(make([]uint64, len(s.ranks)/64+1))
+	r[0] = math.NaN()
+	for i, count := range []int{0, s.quarter, s.half, s.quarter} {
+		if i > 0 {
+			r[i] = math.Exp(t[i] / float64(count))
+		}
+	}
+	return r
+}
+
+// swapped are the sizes of the statistics of all swaps. The first swap is the observed one.
+type swapped [len(parts)][]float64
+
+// all makes every swap of the blocks that differ. Swapping all blocks changes only signs, so the first of these blocks stays.
+func (s *swapper) all() swapped {
+	var out swapped
+	var at []int
+	for i, rank := range s.ranks {
+		if rank != 0 {
+			at = append(at, i)
+		}
+	}
+	mask := make([]uint64, len(s.ranks)/64+1)
+	for set := range uint64(1) << (len(at) - 1) {
+		clear(mask)
+		for rest := set; rest != 0; rest &= rest - 1 {
+			i := at[bits.TrailingZeros64(rest)+1]
+			mask[i/64] |= 1 << (i % 64)
+		}
+		out.add(s.statistics(mask))
+	}
+	return out
+}
+
+// random makes the observed swap and a number of random ones.
+func (s *swapper) random(count int, seed uint64) swapped {
+	var out swapped
+	for i := range out {
+		out[i] = make([]float64, 0, count+1)
+	}
+	source := rand.New(generator(seed, 2))
+	mask := make([]uint64, len(s.ranks)/64+1)
+	out.add(s.statistics(mask))
+	for range count {
+		for i := range mask {
+			mask[i] = source.Uint64()
+		}
+		out.add(s.statistics(mask))
+	}
+	return out
+}
+
+// add adds the sizes of the statistics of a swap. Sizes that differ only by the order of a sum are made equal.
+func (s *swapped) add(t [len(parts)]float64) {
+	for i, v := range t {
+		s[i] = append(s[i], math.Round(math.Abs(v)/roundingError)*roundingError)
+	}
+}
+
+// judge returns the p-value of all parts together, and of each part after the adjustment for the others.
+func (s swapped) judge() (p float64, each [len(parts)]float64) {
+	n := len(s[0])
+	p = 1
+	for i := range s {
+		reached := 0
+		for _, v := range s[i] {
+			if v >= s[i][0] {
+				reached++
+			}
+		}
+		each[i] = s.share(float64(reached) / float64(n) / partWeights[i])
+		p = min(p, each[i])
+	}
+	return p, each
+}
+
+// share is the share of the swaps that have a weighted p-value of at most limit in some part. It is 1 for a limit that
+// is no p-value.
+func (s swapped) share(limit float64) float64 {
+	if limit >= 1 {
+		return 1
+	}
+	n := len(s[0])
+	var critical [len(parts)]float64
+	for i := range s {
+		// The p-value of a size is the share of sizes that reach it. The k largest sizes have a p-value of at most k/n.
+		k := int(math.Floor(limit*partWeights[i]*float64(n) + roundingError))
+		critical[i] = math.Inf(1)
+		if k > 0 {
+			critical[i] = s.critical(i, k)
+		}
+	}
+	count := 0
+	for swap := range n {
+		for i := range s {
+			if s[i][swap] >= critical[i] {
+				count++
+				break
+			}
+		}
+	}
+	return float64(count) / float64(n)
+}
+
+// critical is the smallest size of a part that at most k swaps reach.
+func (s swapped) critical(part, k int) float64 {
+	sizes := slices.Clone(s[part])
+	next := selectRank(sizes, len(sizes)-1-k) // the largest size that more than k swaps reach
+	least := math.Inf(1)
+	for _, v := range s[part] {
+		if v > next {
+			least = min(least, v)
+		}
+	}
+	return least
+}

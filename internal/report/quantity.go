@@ -357,7 +357,7 @@ const AloneMark = "°"
 // PartOf names the part that decides a difference, if it is not the typical value: "lowest quarter 1.07 × slower". It names all parts of a mixed difference. It
 // is empty for other comparisons.
 func PartOf(c *stats.Comparison, m result.Metric) string {
-	if !Shown(c) || c.By == stats.Typical {
+	if !Shown(c) || c.By == stats.Typical && c.Verdict != stats.Mixed {
 		return ""
 	}
 	var all []string

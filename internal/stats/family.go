@@ -25,7 +25,7 @@ const noisyHalfWidth = 0.25
 //  3. Negligible: CI is within the margin, and so are all parts that are shown to differ. That holds with and without a
 //     shown difference.
 //  4. Faster or Slower, by Better: Adjusted is below alpha. By is the typical value if it is shown to differ by itself, else the part with
-//     the smallest p-value. It is Mixed if the typical value is not shown to differ and other parts differ in both directions. It is TrialsLost if
+//     the smallest p-value. It is Mixed if shown parts differ in both directions. It is TrialsLost if
 //     the better side has lost more than MostLost of its trials, or if the
 //     difference is not shown when each lost block counts as the worst of all. Lost trials cannot make a side look worse than it
 //     is, so the other difference stays.
@@ -104,7 +104,7 @@ func (c *Comparison) verdict(alpha, level, margin float64) Verdict {
 		first := deciding[0]
 		c.By = first.Part
 		opposite := func(d PartDifference) bool { return (d.Ratio < 1) != (first.Ratio < 1) }
-		if first.Part != Typical && slices.ContainsFunc(deciding, opposite) {
+		if slices.ContainsFunc(deciding, opposite) {
 			return Mixed
 		}
 		verdict := Slower

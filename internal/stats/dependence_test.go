@@ -1,0 +1,66 @@
+package stats
+
+import (
+	"slices"
+	"testing"
+)
+
+// dependentSeries is a series around 100 whose values depend on the ones before.
+func dependentSeries(seed uint64, n int, correlation float64) []float64 {
+	values := autoregressive(random(seed), n, correlation)
+	for i := range values {
+		values[i] += 100
+	}
+	return values
+}
+
+// With a correlation of 0.6 an interval that assumes independence covers in about three quarters of the cases.
+func TestDependentCoverage(t *testing.T) {
+	simulates(t)
+	const trials = 1000
+	for _, n := range []int{30, 60, 120} {
+		var covered, naive, warned int
+		for trial := range uint64(trials) {
+			values := dependentSeries(trial, n, 0.6)
+			sorted := slices.Sorted(slices.Values(values))
+			if ci := medianInterval(sorted, medianInflation(values), trial, fewResamples); ci.Lo <= 100 && 100 <= ci.Hi {
+				covered++
+			}
+			if ci := medianInterval(sorted, 1, trial, fewResamples); ci.Lo <= 100 && 100 <= ci.Hi {
+				naive++
+			}
+			if dependent(values) {
+				warned++
+			}
+		}
+		t.Logf("n = %d: covers in %.1f %%, without the correction in %.1f %%; warned of in %.0f %%", n, 100*share(covered, trials), 100*share(naive, trials), 100*share(warned, trials))
+		if share(covered, trials) < 0.9-simulationError(0.9, trials) || share(naive, trials) > 0.85 {
+			t.Errorf("n = %d: covers in %.1f %%, without the correction in %.1f %%", n, 100*share(covered, trials), 100*share(naive, trials))
+		}
+	}
+}
+
+func TestDependenceIsFoundAndNotInvented(t *testing.T) {
+	var found, invented int
+	for trial := range uint64(500) {
+		if dependent(dependentSeries(trial, 50, 0.6)) {
+			found++
+		}
+		if dependent(dependentSeries(trial, 50, 0)) {
+			invented++
+		}
+	}
+	if found < 320 || invented > 12 {
+		t.Errorf("dependence is found in %d of 500 series with it, and in %d without it", found, invented)
+	}
+	if short := dependentSeries(1, MinDependence-1, 0.95); dependent(short) || medianInflation(short) != 1 {
+		t.Error("a short series is judged")
+	}
+}
+
+func TestAutocorrelation(t *testing.T) {
+	near(t, "lag 1 of 1 2 3 4", autocorrelation([]float64{1, 2, 3, 4}, 1), 0.25, 1e-15) // (0.75 − 0.25 + 0.75) / 5
+	if r := autocorrelation([]float64{2, 2, 2}, 1); r == r {
+		t.Errorf("equal values have the correlation %g", r)
+	}
+}

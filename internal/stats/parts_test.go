@@ -1,0 +1,249 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// crun's create: 6 and 14 ms, as often.
+func createTime(r *rand.Rand) float64 {
+	if r.Float64() < 0.5 {
+		return 14 + 0.5*r.NormFloat64()
+	}
+	return 6 + 0.3*r.NormFloat64()
+}
+
+// fromValues pairs values in their order.
+func fromValues(values ...float64) []Sample {
+	var samples []Sample
+	for block, v := range values {
+		samples = append(samples, Sample{Block: block, Value: v})
+	}
+	return samples
+}
+
+// The exact test of few blocks is the test of all swaps, and its smallest p-value is that of the signed-rank test alone.
+func TestJointTestIsExact(t *testing.T) {
+	for _, n := range []int{6, 9, 16} {
+		var a, b []float64
+		for i := range n {
+			a, b = append(a, float64(10+i)), append(b, float64(10+i)*1.5)
+		}
+		p, each := jointTest(newSwapper(a, b), randomSwaps, 1)
+		near(t, "p-value of blocks that all agree", p, math.Ldexp(1, 1-n), 1e-15)
+		near(t, "p-value of the typical value", each[0], p, 1e-15)
+	}
+	equal := []float64{1, 2, 3, 4, 5, 6, 7}
+	if p, each := jointTest(newSwapper(equal, equal), randomSwaps, 1); p != 1 || each != [...]float64{1, 1, 1, 1} {
+		t.Errorf("equal blocks have the p-values %g and %v, want 1", p, each)
+	}
+}
+
+// A pair of equal values says nothing, so the smallest p-value of a run counts the others.
+func TestEqualPairsSayNothing(t *testing.T) {
+	a := fromValues(1, 2, 3, 4, 5, 6, 7, 8)
+	b := fromValues(1, 2, 4, 5, 6, 7, 8, 9)
+	c := Compare(a, b, Lower, 1)
+	near(t, "smallest p-value", c.MinP, 2.0/64, 1e-15)
+	near(t, "p-value", c.P, 2.0/64, 1e-15)
+}
+
+// Random swaps and all swaps agree.
+func TestRandomSwapsAgreeWithAll(t *testing.T) {
+	r := random(5)
+	for range 20 {
+		a, b := tailed.series(r, 14, 1), tailed.series(r, 14, 1.05)
+		s := newSwapper(a, b)
+		exact, _ := s.all().judge()
+		drawn, _ := s.random(20_000, 1).judge()
+		if math.Abs(exact-drawn) > 0.04 { // one step of the signed-rank sum
+			t.Errorf("the p-value is %.4f of all swaps and %.4f of random ones", exact, drawn)
+		}
+	}
+}
+
+// Exchangeable targets: the p-value of the joint test is below a level at most so often.
+func TestJointTestHoldsItsLevel(t *testing.T) {
+	simulates(t)
+	const trials = 2000
+	two := model{"two modes", createTime, 6}
+	for _, n := range []int{8, 12, 20} {
+		for _, noise := range []model{normal, tailed, disturbed, two} {
+			r := random(uint64(n))
+			var below int
+			for trial := range uint64(trials) {
+				targets := run(r, noise, normal, n, 1, 1)
+				if compare(targets[0], targets[1], Lower, trial, fewSwaps).P < Alpha {
+					below++
+				}
+			}
+			if got := share(below, trials); got > Alpha+2*simulationError(Alpha, trials) {
+				t.Errorf("n = %d, %s: %.1f %% of the p-values are below 0.05", n, noise.name, 100*got)
+			}
+		}
+	}
+}
+
+// A delay that is small beside the distance of two modes moves the fast path. The joint test finds it in blocks in which the signed-rank
+// test alone hardly finds anything.
+func TestJointTestPower(t *testing.T) {
+	simulates(t)
+	const trials, n, delay = 200, 100, 0.6 // ms
+	r := random(1)
+	var joint, alone, named int
+	for trial := range uint64(trials) {
+		var a, b []Sample
+		for block := range n {
+			a, b = append(a, Sample{block, createTime(r)}), append(b, Sample{block, createTime(r) + delay})
+		}
+		c := compare(a, b, Lower, trial, fewSwaps)
+		if c.Verdict == Slower {
+			joint++
+			if c.By != Typical {
+				named++
+			}
+		}
+		if signedRank(c.LogRatios) < Alpha {
+			alone++
+		}
+	}
+	t.Logf("+0.6 ms in %d blocks: found in %.0f %%, in %.0f %% by another part than the typical value; by the signed-rank test alone in %.0f %%",
+		n, 100*share(joint, trials), 100*share(named, trials), 100*share(alone, trials))
+	if share(joint, trials) < 0.8 || share(joint, trials) < 3*share(alone, trials) {
+		t.Errorf("the joint test finds %.0f %%, the signed-rank test %.0f %%", 100*share(joint, trials), 100*share(alone, trials))
+	}
+}
+
+// One decision: 50 blocks, lognormal noise of 10 %, an effect of 5 %.
+func TestOneDecisionPower(t *testing.T) {
+	simulates(t)
+	const trials, n = 400, 50
+	noise := model{"lognormal of 10 %", func(r *rand.Rand) float64 { return math.Exp(0.1 * r.NormFloat64()) }, 1}
+	r := random(1)
+	var found, both int
+	for trial := range uint64(trials) {
+		targets := run(r, noise, normal, n, 1, 1.05)
+		c := compare(targets[0], targets[1], Lower, trial, fewSwaps)
+		if c.Verdict == Slower {
+			found++
+		}
+		slices.Sort(c.LogRatios)
+		if ci := medianInterval(c.LogRatios, 1, trial, fewResamples); signedRank(c.LogRatios) < Alpha && ci.Lo > 0 {
+			both++
+		}
+	}
+	t.Logf("found in %.0f %%; by a test and an interval of the median of ratios in %.0f %%", 100*share(found, trials), 100*share(both, trials))
+	if share(found, trials) < 0.6 || found < both+trials/10 {
+		t.Errorf("one decision finds %.0f %%, two find %.0f %%", 100*share(found, trials), 100*share(both, trials))
+	}
+}
+
+func TestVerdictNamesThePart(t *testing.T) {
+	r := random(3)
+	var fast, mixed, base []Sample
+	at := func(slow bool, low, high float64) float64 {
+		if slow {
+			low = high
+		}
+		return low * (1 + 0.03*r.NormFloat64())
+	}
+	for block := range 60 { // all four pairs of modes are equally frequent
+		base = append(base, Sample{block, at(block%2 == 0, 6, 14)})
+		fast, mixed = append(fast, Sample{block, at(block/2%2 == 0, 6.5, 14)}), append(mixed, Sample{block, at(block/2%2 == 0, 7, 12)})
+	}
+	if c := Compare(base, fast, Lower, 1); c.Verdict != Slower || c.By != LowestQuarter && c.By != LowerHalf {
+		t.Errorf("a slower fast path is %q by %q", c.Verdict, c.By)
+	}
+	if c := Compare(base, mixed, Lower, 1); c.Verdict != Mixed {
+		t.Errorf("a slower fast path and a faster slow path are %q by %q: %+v", c.Verdict, c.By, c.Parts)
+	}
+}
+
+// Holm's correction over the whole report: no difference anywhere, five metrics of four targets.
+func TestFalseAlarmsOfReports(t *testing.T) {
+	simulates(t)
+	const trials, blocks = 300, 12
+	r := random(9)
+	var alarms, alone int
+	for trial := range uint64(trials) {
+		var all []*Comparison
+		for range 5 {
+			targets := run(r, tailed, bimodal, blocks, 1, 1, 1, 1, 1)
+			var family []Comparison
+			for _, target := range targets[1:] {
+				family = append(family, compare(targets[0], target, Lower, trial, fewSwaps))
+			}
+			for _, c := range Judge(family, Alpha, 0) {
+				all = append(all, &c)
+			}
+		}
+		JudgeTogether(all, Alpha)
+		if slices.ContainsFunc(all, func(c *Comparison) bool { return c.Everywhere }) {
+			alarms++
+		}
+		if slices.ContainsFunc(all, func(c *Comparison) bool { return c.Differs() }) {
+			alone++
+		}
+	}
+	t.Logf("reports with a difference over all comparisons: %.1f %%; with one in its metric alone: %.1f %%", 100*share(alarms, trials), 100*share(alone, trials))
+	if share(alarms, trials) > Alpha {
+		t.Errorf("%.1f %% of the reports have a false difference over all comparisons", 100*share(alarms, trials))
+	}
+}
+
+func TestJudgeTogether(t *testing.T) {
+	one := func(p float64) *Comparison { return &Comparison{P: p, Adjusted: p, Verdict: Slower, By: Typical} }
+	all := []*Comparison{one(0.0001), one(0.03), {P: 0.0001, Verdict: NoDifference}, {P: math.NaN(), Verdict: TooFew}}
+	JudgeTogether(all, Alpha)
+	for i, want := range []bool{true, true, false, false} {
+		if all[i].Everywhere != want {
+			t.Errorf("comparison %d holds everywhere: %v, want %v", i, all[i].Everywhere, want)
+		}
+	}
+	several := []*Comparison{one(0.03), one(0.03), one(0.03)}
+	if JudgeTogether(several, Alpha); several[0].Everywhere {
+		t.Error("three differences with p = 0.03 hold everywhere")
+	}
+}
+
+func TestMargin(t *testing.T) {
+	one := func(lo, hi, p float64, parts ...PartDifference) Comparison {
+		return Comparison{N: 20, Better: Lower, Ratio: math.Sqrt(lo * hi), CI: &Interval{lo, hi}, P: p, MinP: 1e-5, LogSE: 0.01, Parts: parts}
+	}
+	for _, c := range []struct {
+		name string
+		of   Comparison
+		want Verdict
+	}{
+		{"shown and small", one(1.01, 1.02, 0.0001), Negligible},
+		{"not shown and small", one(0.99, 1.02, 0.3), Negligible},
+		{"shown, perhaps large", one(1.01, 1.04, 0.0001), Slower},
+		{"not shown, perhaps large", one(0.99, 1.04, 0.3), NoDifference},
+		{"small but for another part", one(0.99, 1.02, 0.0001, PartDifference{Typical, 1, 0.5, 0}, PartDifference{LowestQuarter, 1.07, 0.0001, 0}), Slower},
+	} {
+		if got := Judge([]Comparison{c.of}, Alpha, 0.03)[0].Verdict; got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// A lost block is the worst one for its target: it may undo a better verdict, and it never makes one.
+func TestLostBlocksAreWorst(t *testing.T) {
+	var a, b []Sample
+	for block := range 20 {
+		a, b = append(a, Sample{block, 10}), append(b, Sample{block, 9 - float64(block)/100})
+	}
+	c := Compare(a, b, Lower, 1)
+	for blocks, want := range map[int]Verdict{0: Faster, 1: Faster, 8: TrialsLost} {
+		c.Lost = Losses{OtherBlocks: blocks}
+		if got := Judge([]Comparison{c}, Alpha, 0)[0].Verdict; got != want {
+			t.Errorf("faster with %d lost blocks is %q, want %q", blocks, got, want)
+		}
+		c.Lost = Losses{BaselineBlocks: blocks}
+		if got := Judge([]Comparison{c}, Alpha, 0)[0].Verdict; got != Faster {
+			t.Errorf("faster than a baseline with %d lost blocks is %q", blocks, got)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package stats
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// Counting gives the same order statistics as listing.
+func TestShiftsWithoutAList(t *testing.T) {
+	r := random(1)
+	a, b := slices.Sorted(slices.Values(normal.series(r, 40, 1))), slices.Sorted(slices.Values(normal.series(r, 50, 1.1)))
+	for name, s := range map[string]*shifts{"means of pairs": walshAverages(a), "differences": differences(a, b)} {
+		counted := &shifts{a: s.a, b: s.b}
+		for _, k := range []int{0, 7, s.count() / 2, s.count() - 1} {
+			near(t, name, counted.at(k), s.at(k), 1e-15)
+		}
+	}
+}
+
+// Hollander and Wolfe, table 3.1: the Hamilton depression scores of nine patients. The estimate is −0.46, and the interval of 96.1 % is
+// from −0.786 to −0.010 (R's wilcox.test).
+func TestHodgesLehmannPublished(t *testing.T) {
+	before := []float64{1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30}
+	after := []float64{0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29}
+	differences := subtracted(after, before)
+	slices.Sort(differences)
+	w := walshAverages(differences)
+	near(t, "estimate", w.median(), -0.46, 1e-9)
+	ci := w.interval(signedRankCritical(9, 0.05))
+	near(t, "lower end", ci.Lo, -0.786, 1e-9)
+	near(t, "upper end", ci.Hi, -0.010, 1e-9)
+}
+
+// The interval excludes zero if and only if the test rejects.
+func TestIntervalInvertsTheTest(t *testing.T) {
+	r := random(2)
+	for range 500 {
+		n := 6 + r.IntN(20)
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = r.NormFloat64() + 0.5
+		}
+		ci := walshAverages(slices.Sorted(slices.Values(values))).interval(signedRankCritical(n, 0.05))
+		if rejects := signedRank(values) < 0.05; rejects != (ci.Lo > 0 || ci.Hi < 0) {
+			t.Fatalf("p = %g, and the interval is %v", signedRank(values), ci)
+		}
+		a, b := slices.Sorted(slices.Values(values)), make([]float64, 0, 9)
+		for range 9 {
+			b = append(b, r.NormFloat64())
+		}
+		slices.Sort(b)
+		between := differences(a, b).interval(mannWhitneyCritical(n, 9, 0.05))
+		if rejects := mannWhitney(a, b) < 0.05; rejects != (between.Lo > 0 || between.Hi < 0) {
+			t.Fatalf("n = %d: p = %g, and the interval is %v", n, mannWhitney(a, b), between)
+		}
+	}
+}
+
+// Critical values of M. Hollander and D. Wolfe's tables: of the signed-rank sum, and of U.
+func TestCriticalValues(t *testing.T) {
+	for n, want := range map[int]int{5: -1, 6: 0, 7: 2, 8: 3, 10: 8, 20: 52, 50: 434} {
+		if got := signedRankCritical(n, 0.05); got != want {
+			t.Errorf("%d pairs: the critical sum is %d, want %d", n, got, want)
+		}
+	}
+	for _, c := range []struct{ n, m, want int }{{3, 3, -1}, {4, 4, 0}, {5, 5, 2}, {8, 8, 13}, {10, 10, 23}, {20, 20, 127}} {
+		if got := mannWhitneyCritical(c.n, c.m, 0.05); got != c.want {
+			t.Errorf("%d and %d values: the critical U is %d, want %d", c.n, c.m, got, c.want)
+		}
+	}
+	if exact, normal := signedRankCritical(exactLimit, 0.05), rankCritical(2525, 84587.5, 0.05); math.Abs(float64(exact-normal)) > 2 {
+		t.Errorf("at %d pairs the critical sum is %d, by the normal approximation %d", exactLimit, exact, normal)
+	}
+}

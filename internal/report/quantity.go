@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -367,6 +368,22 @@ func PartOf(c *stats.Comparison, m result.Metric) string {
 		}
 	}
 	return strings.Join(all, ", ")
+}
+
+// ShiftText spells the shift function of a comparison with values in two groups on one side: "deciles 1.07, 1.06, …, 1.00". It is empty for others,
+// which a typical ratio describes well.
+func ShiftText(c *stats.Comparison, sides ...*stats.Summary) string {
+	two := slices.ContainsFunc(sides, func(s *stats.Summary) bool {
+		return s != nil && slices.ContainsFunc(s.Warnings, func(w stats.Warning) bool { return w.Kind == stats.Bimodal })
+	})
+	if c == nil || c.Shift == nil || !two {
+		return ""
+	}
+	var all []string
+	for _, r := range c.Shift {
+		all = append(all, Number(r))
+	}
+	return "deciles " + strings.Join(all, ", ")
 }
 
 // AloneText marks a difference that holds in its metric alone, and not over all comparisons of the run. It is empty for other comparisons.

@@ -403,6 +403,16 @@ func (m *Metric) Breached(c *Cell) bool {
 	return !c.Emulated && m.Bound.Broken != "" && c.Summary != nil && c.Summary.Median > m.Bound.Most
 }
 
+// BaselineSummary summarizes the target that the cells of a run are compared with. It is nil without one.
+func (m *Metric) BaselineSummary(run int) *stats.Summary {
+	for _, r := range m.Rows {
+		if r.Cells[run].Baseline {
+			return r.Cells[run].Summary
+		}
+	}
+	return nil
+}
+
 // Row is a metric on one target.
 type Row struct {
 	Target string

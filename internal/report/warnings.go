@@ -26,6 +26,7 @@ func (r *Report) warnings(run int, trials []result.Trial) []WarningGroup {
 		r.ofKind(run, stats.Drift, "Drift over the run"),
 		r.ofKind(run, stats.Dependence, "Values that depend on the ones before"),
 		r.dependentRatios(run),
+		r.carryOver(run, trials),
 		r.ofKind(run, stats.Outliers, "Outliers"),
 	}
 	return slices.DeleteFunc(groups, func(g WarningGroup) bool { return len(g.Items) == 0 })

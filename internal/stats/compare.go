@@ -47,7 +47,7 @@ func compare(baseline, other []Sample, better Direction, seed uint64, mostSwaps 
 		return c
 	}
 	c.estimate(walsh.interval(signedRankCritical(c.N, 1-Level)))
-	c.MeansCI = meansInterval(a, b)
+	c.MeansCI, c.Shift = meansInterval(a, b), shiftFunction(a, b)
 	c.Dependent = dependent(c.LogRatios)
 	swaps := newSwapper(a, b)
 	p, each := jointTest(swaps, mostSwaps, seed)
@@ -81,6 +81,7 @@ func CompareUnpaired(baseline, other []float64, better Direction) Comparison {
 		return c
 	}
 	c.estimate(quotients.interval(mannWhitneyCritical(len(a), len(b), 1-Level)))
+	c.Shift = shiftFunction(baseline, other)
 	c.P = mannWhitney(a, b)
 	c.MinP = 2 * math.Exp(-combin.LogGeneralizedBinomial(float64(len(a)+len(b)), float64(len(a))))
 	return Judge([]Comparison{c}, Alpha, 0)[0]

@@ -94,6 +94,8 @@ type Comparison struct {
 	// Means is the ratio of the means. MeansCI is its interval, nil below MinSamples and without pairs.
 	Means   float64
 	MeansCI *Interval
+	// Shift is the shift function: the ratios of the nine deciles. It is nil below ten values.
+	Shift []float64
 	// LogRatios are the log ratios of the blocks, in their order. It is nil without pairs.
 	LogRatios []float64
 	// Parts are the differences of all parts, nil below MinSamples and without pairs.

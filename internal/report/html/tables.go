@@ -35,7 +35,8 @@ type statisticsRow struct {
 	Warnings []stats.Warning
 	// Rest is the overhead if any cell has one, adjusted p, the smallest detectable difference, the mean, sd, min, max, MAD and
 	// the percentiles.
-	Rest []string
+	Rest  []string
+	Shift string // the shift function of values in two groups
 }
 
 // Columns counts the columns behind the target.
@@ -76,6 +77,7 @@ func newStatistics(b *report.Benchmark) *statistics {
 				continue
 			}
 			row := newStatisticsRow(m.Rows[j].Target, c, m.Metric, has, out.Overhead)
+			row.Shift = report.ShiftText(c.Comparison, c.Summary, m.BaselineSummary(0))
 			if m.Breached(c) {
 				row.Alarm = fmt.Sprintf("%s: above %s", m.Bound.Broken, report.Quantity(m.Bound.Most, m.Unit))
 			}

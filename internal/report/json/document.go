@@ -433,6 +433,7 @@ func comparison(k *stats.Comparison, m result.Metric) object {
 		{"means_ratio", number(k.Means)},
 		{"means_interval", interval(k.MeansCI)},
 		optional("parts", each(k.Parts, part)),
+		optional("shift_function", numbers(k.Shift)),
 		optional("dependent", k.Dependent),
 		optional("lost_share", digits(k.Lost.Other)),
 		optional("baseline_lost_share", digits(k.Lost.Baseline)),

@@ -109,6 +109,15 @@ func number(v float64) any {
 	return digits(v)
 }
 
+// numbers are unknown where a value is not finite.
+func numbers(values []float64) []any {
+	var all []any
+	for _, v := range values {
+		all = append(all, number(v))
+	}
+	return all
+}
+
 // digits keeps twelve digits: more than any clock gives, and few enough for the same text from machines with and without
 // fused multiplication and addition.
 func digits(v float64) float64 {

@@ -1,0 +1,165 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Turn is the value of a target in a block, with the target before it. Targets are numbers from 0; Before is −1 for the first
+// of a block.
+type Turn struct {
+	Block, Target, Before int
+	Value                 float64
+}
+
+// CarryOver is the dependence of values on the target before: a target may leave a warm cache, a busy daemon or a hot CPU to the next.
+type CarryOver struct {
+	// P is the p-value of the test. It is 1 if there is nothing to test.
+	P float64
+	// Target has values that are Ratio times as large after Before, in Count blocks, as in its other blocks. It is the largest
+	// effect over all pairs with at least three blocks.
+	Target, Before, Count int
+	Ratio                 float64
+}
+
+// Numbers of permutations. The first few suffice if they show a large p-value.
+const (
+	carryOverFirst = 500
+	carryOverMost  = 20_000
+	carryOverOpen  = 0.05
+	leastFollowed  = 3
+)
+
+// FindCarryOver tests whether the values of the targets depend on the target before. Each value is relative to its target and its block, as
+// logarithms. The statistic is the sum over the targets of the H of W. H. Kruskal and W. A. Wallis (JASA 47 (1952) 583–621) for the groups of values
+// after the same target. The order of the targets is random in each block, so that without carry-over the targets before are exchangeable between the
+// blocks of a target, and the p-value is exact but for the number of permutations (Phipson and Smyth 2010).
+func FindCarryOver(turns []Turn, seed uint64) CarryOver {
+	none := CarryOver{P: 1}
+	targets := map[int][]int{} // indices of turns by target
+	for i, t := range turns {
+		if !(t.Value > 0) || math.IsInf(t.Value, 0) {
+			return none
+		}
+		targets[t.Target] = append(targets[t.Target], i)
+	}
+	if len(turns) < 2*MinSamples || len(targets) < 2 {
+		return none
+	}
+	away := residuals(turns)
+	var series []followed
+	for target := range len(targets) {
+		of := followed{}
+		for _, i := range targets[target] {
+			of.values, of.before = append(of.values, away[i]), append(of.before, turns[i].Before+1)
+		}
+		of.ranks = midranks(of.values, roundingError)
+		series = append(series, of)
+	}
+	random := rand.New(generator(seed, 4))
+	observed := totalH(series)
+	reached, made := 1, 1
+	for _, most := range []int{carryOverFirst, carryOverMost} {
+		for ; made < most; made++ {
+			for _, s := range series {
+				random.Shuffle(len(s.before), func(i, j int) { s.before[i], s.before[j] = s.before[j], s.before[i] })
+			}
+			if totalH(series) >= observed*(1-roundingError) {
+				reached++
+			}
+		}
+		if float64(reached)/float64(made) > carryOverOpen {
+			break
+		}
+	}
+	found := largest(turns, away)
+	found.P = float64(reached) / float64(made)
+	return found
+}
+
+// followed are the values of one target with the target before each, from 1.
+type followed struct {
+	values, ranks []float64
+	before        []int
+}
+
+// residuals are the logarithms of the values relative to their targets, and then to the other targets of their blocks.
+func residuals(turns []Turn) []float64 {
+	away := make([]float64, len(turns))
+	for i, t := range turns {
+		away[i] = math.Log(t.Value)
+	}
+	sums, counts := map[int]float64{}, map[int]float64{}
+	for i, t := range turns {
+		sums[t.Target] += away[i]
+		counts[t.Target]++
+	}
+	blocks, sizes := map[int]float64{}, map[int]float64{}
+	for i, t := range turns {
+		away[i] -= sums[t.Target] / counts[t.Target]
+		blocks[t.Block] += away[i]
+		sizes[t.Block]++
+	}
+	for i, t := range turns {
+		if others := sizes[t.Block] - 1; others > 0 {
+			away[i] -= (blocks[t.Block] - away[i]) / others
+		}
+	}
+	return away
+}
+
+// totalH is the sum of the H of all targets, up to a constant factor and term for each.
+func totalH(series []followed) (total float64) {
+	for _, s := range series {
+		var sums, counts [64]float64
+		for i, b := range s.before {
+			sums[b%64] += s.ranks[i]
+			counts[b%64]++
+		}
+		n := float64(len(s.ranks))
+		for b, count := range counts {
+			if count > 0 {
+				d := sums[b]/count - (n+1)/2
+				total += 12 / (n * (n + 1)) * count * d * d
+			}
+		}
+	}
+	return total
+}
+
+// largest is the largest effect of a target on another.
+func largest(turns []Turn, away []float64) CarryOver {
+	type pair struct{ target, before int }
+	sums, counts := map[pair]float64{}, map[pair]int{}
+	all, of := map[int]float64{}, map[int]int{}
+	var pairs []pair
+	for i, t := range turns {
+		p := pair{t.Target, t.Before}
+		if counts[p] == 0 {
+			pairs = append(pairs, p)
+		}
+		sums[p] += away[i]
+		counts[p]++
+		all[t.Target] += away[i]
+		of[t.Target]++
+	}
+	slices.SortFunc(pairs, func(a, b pair) int {
+		if a.target != b.target {
+			return a.target - b.target
+		}
+		return a.before - b.before
+	})
+	found := CarryOver{Ratio: 1}
+	for _, p := range pairs {
+		n, others := counts[p], of[p.target]-counts[p]
+		if n < leastFollowed || others < leastFollowed {
+			continue
+		}
+		log := sums[p]/float64(n) - (all[p.target]-sums[p])/float64(others)
+		if math.Abs(log) > math.Abs(math.Log(found.Ratio)) {
+			found = CarryOver{Target: p.target, Before: p.before, Count: n, Ratio: math.Exp(log)}
+		}
+	}
+	return found
+}

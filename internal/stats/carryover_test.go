@@ -1,0 +1,56 @@
+package stats
+
+import (
+	"math"
+	"testing"
+)
+
+// ordered is a run of three targets in random order. Target 0 takes effect times as long after target 2.
+func ordered(seed uint64, blocks int, effect float64) []Turn {
+	r := random(seed)
+	var turns []Turn
+	for block := range blocks {
+		common := 1 + 0.3*r.Float64()
+		before := -1
+		for _, target := range r.Perm(3) {
+			v := common * float64(1+target) * (1 + 0.03*r.NormFloat64())
+			if target == 0 && before == 2 {
+				v *= effect
+			}
+			turns = append(turns, Turn{Block: block, Target: target, Before: before, Value: v})
+			before = target
+		}
+	}
+	return turns
+}
+
+func TestCarryOverIsFoundAndNotInvented(t *testing.T) {
+	const trials = 100
+	var found, invented int
+	for seed := range uint64(trials) {
+		if c := FindCarryOver(ordered(seed, 20, 1.15), seed); c.P < 0.01 {
+			if c.Target == 0 && c.Before == 2 && math.Abs(c.Ratio-1.15) < 0.08 {
+				found++
+			}
+		}
+		if FindCarryOver(ordered(seed, 20, 1), seed).P < 0.05 {
+			invented++
+		}
+	}
+	if found < 80 || invented > 10 {
+		t.Errorf("carry-over is found in %d of %d runs with it, and in %d without it", found, trials, invented)
+	}
+}
+
+func TestCarryOverNeedsValues(t *testing.T) {
+	for name, turns := range map[string][]Turn{
+		"none":       nil,
+		"few":        ordered(1, 3, 1),
+		"one target": {{Value: 1}, {Block: 1, Value: 1}},
+		"a zero":     append(ordered(1, 20, 2), Turn{Block: 20}),
+	} {
+		if c := FindCarryOver(turns, 1); c.P != 1 {
+			t.Errorf("%s: p = %g, want 1", name, c.P)
+		}
+	}
+}

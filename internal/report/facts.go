@@ -72,6 +72,7 @@ func HostFacts(r *result.Run) []NamedText {
 		{"Memory", Quantity(float64(h.Memory), result.Bytes)},
 		{"Swap", Quantity(float64(h.Swap), result.Bytes)},
 		{"Page size", pages},
+		{"Changed by touchstone host tune", h.TunedText()},
 	}
 	all = append(all, reclaimFacts(h.Reclaim)...)
 	all = append(all, []NamedText{

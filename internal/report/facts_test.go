@@ -56,3 +56,25 @@ func TestMemoryAtTheStartIsNoDifference(t *testing.T) {
 		}
 	}
 }
+
+// A run on a tuned machine differs from a run on the same machine before.
+func TestTuningIsADifference(t *testing.T) {
+	runs := make([]result.Run, 2)
+	runs[1].Host.Tuned = []result.Tuned{{Setting: "governor", Before: "powersave", After: "performance"}, {Setting: "ksm", Before: "1", After: "0"}}
+	want := []Fact{{Name: "Changed by touchstone host tune", Values: []string{"", "governor from powersave to performance, ksm from 1 to 0"}, Differs: true}}
+	var got []Fact
+	for _, f := range runFacts(runs) {
+		if f.Name == want[0].Name {
+			got = append(got, f)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the facts of two runs (-want +got):\n%s", diff)
+	}
+	runs[0].Host.Tuned = runs[1].Host.Tuned
+	for _, f := range runFacts(runs) {
+		if f.Differs {
+			t.Errorf("two runs with equal tuning differ in %+v", f)
+		}
+	}
+}

@@ -48,6 +48,23 @@ type Reclaim struct {
 	Zswap *bool `json:"zswap,omitempty"`
 }
 
+// Tuned is a setting that touchstone host tune has changed. Different values of its parts, such as the governors of several CPUs, are
+// separated by commas.
+type Tuned struct {
+	Setting string `json:"setting"`
+	Before  string `json:"before"`
+	After   string `json:"after"`
+}
+
+// TunedText lists the changed settings: "governor from powersave to performance, ksm from 1 to 0". It is empty without any.
+func (h *Host) TunedText() string {
+	var parts []string
+	for _, t := range h.Tuned {
+		parts = append(parts, fmt.Sprintf("%s from %s to %s", t.Setting, t.Before, t.After))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // Nature is the kind of a machine, judged by its facts.
 type Nature int
 

@@ -42,6 +42,7 @@ func fullDocument() Document {
 				Hostname: "bench1", OS: "Debian GNU/Linux 12", Kernel: "6.18.0 #1 SMP", Arch: "amd64", CPU: "Example CPU", CPUs: 2,
 				Governor: "performance", Turbo: "off", SMT: "off", Memory: 24 << 30, Swap: 1 << 30, PageSize: 16 << 10, Cgroup: "v2", Virtual: "kvm",
 				LSM: "apparmor", Mitigation: "spectre_v2: IBRS", Cmdline: "quiet <&>", Root: true, Warnings: []string{"it is a guest"},
+				Tuned: []Tuned{{"governor", "powersave", "performance"}, {"ksm", "1", "0"}},
 				Reclaim: &Reclaim{
 					Available: new(int64(20 << 30)), SwapUsed: new(int64(1 << 20)), Swappiness: new(int64(60)), Overcommit: new(int64(0)), OvercommitRatio: new(int64(50)),
 					THP: "madvise", THPDefrag: "madvise", KSM: new(int64(1)), KSMSharing: new(int64(100)), Zswap: new(false),

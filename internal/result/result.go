@@ -447,6 +447,9 @@ type Host struct {
 	Root       bool   `json:"root"`
 	// Reclaim holds the facts that explain figures of memory; nil if none is known, as in runs of older versions.
 	Reclaim *Reclaim `json:"reclaim,omitempty"`
+	// Tuned are the settings that touchstone host tune has changed and that were in effect when the run began, in the order of their change. A run
+	// without root cannot read them.
+	Tuned []Tuned `json:"tuned,omitempty"`
 	// Warnings are properties of this host that make results less stable, each with a remedy.
 	Warnings []string `json:"warnings,omitempty"`
 }

@@ -130,8 +130,9 @@ func (t tree) governor() string {
 	return strings.Join(slices.Compact(names), ",")
 }
 
-// The switches of turbo. In Intel's driver 1 means off, in all others 1 means on.
+// The switches of turbo and SMT. In Intel's driver 1 means no turbo, in all others 1 means turbo.
 const (
+	smtControl  = "sys/devices/system/cpu/smt/control"
 	noTurboFile = "sys/devices/system/cpu/intel_pstate/no_turbo"
 	boostFile   = "sys/devices/system/cpu/cpufreq/boost"
 )

@@ -39,11 +39,17 @@ var energyTrees = map[string]map[string]string{
 	"missing battery": {"sys/class/power_supply/BAT0/type": "Battery", "sys/class/power_supply/BAT0/present": "0"},
 }
 
-// write writes the files of a tree, which may exist.
+// write writes the files of a tree, which may exist. A name with a slash at its end is a directory.
 func write(t *testing.T, root string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		file := filepath.Join(root, name)
+		if strings.HasSuffix(name, "/") {
+			if err := os.MkdirAll(file, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -1,10 +1,11 @@
-// Package host describes the machine of a run and detects disturbances of trials.
+// Package host describes the machine of a run, detects disturbances of trials, and prepares the machine for measurements.
 //
 // [Facts] returns the machine's fingerprint. A reader needs it to decide whether two runs can be compared. It includes warnings
-// about conditions that make results less stable. A [Sampler] measures before and after each trial how other load disturbed it.
+// about conditions that make results less stable. [Inspect] returns these conditions and others, each with its effect and its remedy. A
+// [Tuner] changes settings and puts them back. A [Sampler] measures before and after each trial how other load disturbed it.
 //
-// The package reads only /proc, /sys and /etc below a root directory, so that tests can use copies of real machines. The exception is the
-// hypervisor's signature, which only the CPU has. A missing value is empty and not an error, because a fingerprint with a gap is better than no run.
+// The package reads only /proc, /sys, /etc and its own record below a root directory, so that tests can use copies of real machines. The exception is
+// the hypervisor's signature, which only the CPU has. A missing value is empty and not an error, because a fingerprint with a gap is better than no run.
 //
 // Results are published. So the package reads the host name, but nothing else that identifies a machine or its owner: no
 // machine ID, serial number, hardware or network address. It removes such values from the kernel command line.
@@ -33,13 +34,19 @@ func signature() string { return cpuid.CPU.HypervisorVendorString }
 // Facts describes a machine. root is the root of its file system: "/", or a copy in tests. Root and PageSize are properties of the
 // calling process. With the root "/" the hypervisor's signature is the CPU's.
 func Facts(root string) result.Host {
+	m := newMachine(root)
+	h := m.facts
+	h.Warnings = m.warnings()
+	return h
+}
+
+// describe returns the facts of a machine without its warnings, and its cgroups: nil if they cannot be read.
+func (t tree) describe(root string, memory map[string]int64) (result.Host, *cgroup.Hierarchy) {
 	hypervisor := ""
 	if root == "/" {
 		hypervisor = signature()
 	}
-	t := tree{os.DirFS(root)}
 	cpuinfo := t.cpuinfo()
-	memory := t.meminfo()
 	h := result.Host{
 		Hostname:   t.text("proc/sys/kernel/hostname"),
 		OS:         t.osName(),
@@ -49,7 +56,7 @@ func Facts(root string) result.Host {
 		CPUs:       len(t.onlineCPUs()),
 		Governor:   t.governor(),
 		Turbo:      t.turbo(),
-		SMT:        t.text("sys/devices/system/cpu/smt/control"),
+		SMT:        t.text(smtControl),
 		Memory:     memory["MemTotal"],
 		Swap:       memory["SwapTotal"],
 		PageSize:   int64(os.Getpagesize()),
@@ -58,14 +65,15 @@ func Facts(root string) result.Host {
 		Mitigation: t.mitigations(),
 		Cmdline:    redact(t.text("proc/cmdline")),
 		Root:       os.Geteuid() == 0,
+		Reclaim:    t.reclaim(memory),
+		Tuned:      Tuned(root),
 	}
 	groups, err := cgroup.Detect(root)
-	if err == nil {
-		h.Cgroup = string(groups.Mode)
+	if err != nil {
+		return h, nil
 	}
-	h.Reclaim = t.reclaim(memory)
-	h.Warnings = t.warnings(h, memory, groups)
-	return h
+	h.Cgroup = string(groups.Mode)
+	return h, groups
 }
 
 // tree is a machine's file system.
@@ -78,8 +86,11 @@ func (t tree) text(name string) string {
 	if err != nil {
 		return ""
 	}
-	return strings.TrimSpace(blank(string(b)))
+	return oneLine(string(b))
 }
+
+// oneLine is a text without blanks and control characters at its ends and control characters in it.
+func oneLine(text string) string { return strings.TrimSpace(blank(text)) }
 
 // blank replaces control characters with blanks, because reports show each value on one line.
 func blank(text string) string {

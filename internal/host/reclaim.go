@@ -1,24 +1,28 @@
 package host
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-const ksmDir = "sys/kernel/mm/ksm/"
+const (
+	ksmDir  = "sys/kernel/mm/ksm/"
+	thpDir  = "sys/kernel/mm/transparent_hugepage/"
+	thpFile = thpDir + "enabled"
+	// swappinessFile is the tendency of the kernel to swap instead of dropping the page cache.
+	swappinessFile = "proc/sys/vm/swappiness"
+)
 
 // reclaim reads the facts that explain figures of memory; nil if none is known.
 func (t tree) reclaim(memory map[string]int64) *result.Reclaim {
-	const thp = "sys/kernel/mm/transparent_hugepage/"
 	r := result.Reclaim{
-		Swappiness:      t.number("proc/sys/vm/swappiness"),
+		Swappiness:      t.number(swappinessFile),
 		Overcommit:      t.number("proc/sys/vm/overcommit_memory"),
 		OvercommitRatio: t.number("proc/sys/vm/overcommit_ratio"),
-		THP:             selected(t.text(thp + "enabled")),
-		THPDefrag:       selected(t.text(thp + "defrag")),
+		THP:             selected(t.text(thpFile)),
+		THPDefrag:       selected(t.text(thpDir + "defrag")),
 		KSM:             t.number(ksmDir + "run"),
 		KSMSharing:      t.number(ksmDir + "pages_sharing"),
 	}
@@ -59,15 +63,10 @@ func selected(text string) string {
 	return choice
 }
 
-// mergedPages returns a warning if KSM merges pages.
-func mergedPages(r *result.Reclaim) string {
-	if r == nil || r.KSM == nil || *r.KSM != 1 {
-		return ""
+// choice is selected, or the whole text without brackets.
+func choice(text string) string {
+	if one := selected(text); one != "" {
+		return one
 	}
-	sharing := int64(0)
-	if r.KSMSharing != nil {
-		sharing = *r.KSMSharing
-	}
-	return fmt.Sprintf("KSM merges equal pages (%d now): the memory of a container depends on the others and on time; "+
-		"switch it off for figures of memory (echo 2 > /%srun)", sharing, ksmDir)
+	return text
 }

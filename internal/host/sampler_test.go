@@ -279,8 +279,8 @@ func TestParseCPUTimes(t *testing.T) {
 		want cpuTimes
 		ok   bool
 	}{
-		{"cpu  49901 0 7988 126872 370 0 91 51 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n", cpuTimes{51, 185273}, true},
-		{"cpu  1 1 1 1 1 1 1 1 5 5", cpuTimes{1, 8}, true}, // user includes the time of guests
+		{"cpu  49901 0 7988 126872 370 0 91 51 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n", cpuTimes{51, 185273, 127242}, true},
+		{"cpu  1 1 1 1 1 1 1 1 5 5", cpuTimes{1, 8, 2}, true}, // user includes the time of guests
 		{"cpu  1 2 3 4", cpuTimes{}, false},
 		{"cpu0 1 2 3 4 5 6 7 8 9 10", cpuTimes{}, false},
 		{"cpu  1 2 3 4 5 6 7 x", cpuTimes{}, false},

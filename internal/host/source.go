@@ -92,12 +92,12 @@ func meanMHz(sources []*source) float64 {
 }
 
 // cpuTimes are from the line for all CPUs in /proc/stat, in ticks since boot.
-type cpuTimes struct{ steal, total uint64 }
+type cpuTimes struct{ steal, total, idle uint64 }
 
 // parseCPUTimes reads the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. It ignores the
 // following two times of guests, because user and nice include them.
 func parseCPUTimes(text []byte) (times cpuTimes, ok bool) {
-	const steal, count = 7, 8
+	const idle, iowait, steal, count = 3, 4, 7, 8
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	fields := bytes.Fields(line)
 	if len(fields) < 1+count || string(fields[0]) != "cpu" {
@@ -109,8 +109,11 @@ func parseCPUTimes(text []byte) (times cpuTimes, ok bool) {
 			return cpuTimes{}, false
 		}
 		times.total += n
-		if i == steal {
+		switch i {
+		case steal:
 			times.steal = n
+		case idle, iowait:
+			times.idle += n
 		}
 	}
 	return times, true

@@ -1,0 +1,131 @@
+package host
+
+import (
+	"errors"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func (m machine) irqbalanceReading() reading {
+	daemons, err := m.daemons(irqbalance)
+	if err != nil {
+		return unknown(err.Error())
+	}
+	running := slices.DeleteFunc(daemons, func(d daemon) bool { return d.state == stopped })
+	switch {
+	case len(daemons) == 0:
+		return good("not running")
+	case len(running) == 0:
+		return good(stopped)
+	}
+	return poor("running", "stop it during runs (systemctl stop irqbalance)")
+}
+
+// Names and states of processes.
+const (
+	irqbalance = "irqbalance"
+	stopped    = "stopped"
+	running    = "running"
+)
+
+// daemon is a process with the name of a daemon. The start, in ticks since boot, distinguishes it from a later process with its number.
+type daemon struct {
+	pid, start string
+	state      string // stopped or running
+}
+
+// daemons returns the processes with a name, without zombies.
+func (t tree) daemons(name string) ([]daemon, error) {
+	// A /proc with hidepid shows only own processes.
+	if !t.exists("proc/1/comm") {
+		return nil, errors.New("/proc does not show the processes of other users")
+	}
+	var all []daemon
+	for _, file := range t.glob("proc/[0-9]*/comm") {
+		if t.text(file) != name {
+			continue
+		}
+		pid := path.Base(path.Dir(file))
+		if d, ok := t.process(pid); ok {
+			all = append(all, d)
+		}
+	}
+	return all, nil
+}
+
+// process reads a process. It is false if the process does not exist or has ended.
+func (t tree) process(pid string) (daemon, bool) {
+	// pid (name) state …, and the start is field 22 of all. The name may contain brackets and blanks.
+	const state, start = 0, 19
+	text := t.text("proc/" + pid + "/stat")
+	fields := strings.Fields(text[strings.LastIndex(text, ")")+1:])
+	if len(fields) <= start || strings.Contains("ZX", fields[state]) {
+		return daemon{}, false
+	}
+	d := daemon{pid: pid, start: fields[start], state: running}
+	if fields[state] == "T" {
+		d.state = stopped
+	}
+	return d, true
+}
+
+// poorDaemons stops irqbalance by a signal. The service manager keeps the process, and the interrupts stay on their CPUs. A stop of
+// the service was rejected: its restart after a crash depends on the service manager, and a new process moves the interrupts at once.
+func (t *Tuner) poorDaemons() ([]Change, error) {
+	daemons, err := t.daemons(irqbalance)
+	if err != nil {
+		return nil, err
+	}
+	var changes []Change
+	for _, d := range daemons {
+		if d.state != stopped {
+			changes = append(changes, Change{irqbalance, d.pid + "@" + d.start, running, stopped})
+		}
+	}
+	return changes, nil
+}
+
+func ownsDaemon(key string) bool {
+	pid, start, ok := strings.Cut(key, "@")
+	n, err := strconv.Atoi(pid)
+	_, err2 := strconv.ParseUint(start, 10, 64)
+	return ok && err == nil && err2 == nil && n > 1
+}
+
+func (t *Tuner) readDaemon(key string) (string, error) {
+	pid, start, _ := strings.Cut(key, "@")
+	d, ok := t.process(pid)
+	if !ok || d.start != start {
+		return "", errGone
+	}
+	return d.state, nil
+}
+
+// setDaemon sends a signal and waits until the process has the state. The kernel sends no event for it.
+func (t *Tuner) setDaemon(key, state string) error {
+	const tries, interval = 200, 5 * time.Millisecond
+	pid, _, _ := strings.Cut(key, "@")
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		return err
+	}
+	signal := unix.SIGCONT
+	if state == stopped {
+		signal = unix.SIGSTOP
+	}
+	if err := t.signal(n, signal); err != nil {
+		return err
+	}
+	for range tries {
+		if now, err := t.readDaemon(key); err != nil || now == state {
+			return err
+		}
+		time.Sleep(interval)
+	}
+	return nil // change finds the wrong state
+}

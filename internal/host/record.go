@@ -1,0 +1,238 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/trust"
+)
+
+// The record of a tuning is on disk, unlike the settings. So a record that is older than the boot means that the machine was restarted and
+// the settings are the system's again.
+const (
+	recordDir  = "var/lib/touchstone"
+	recordName = "host-tuning.json"
+	bootFile   = "proc/sys/kernel/random/boot_id"
+)
+
+// maxRecord bounds the record, in bytes. A machine with a thousand frequency policies needs 200 KiB.
+const maxRecord = 4 << 20
+
+// Tuning is the record of the changes that a Tuner has made.
+type Tuning struct {
+	// Boot is the kernel's ID of the boot. The changes were made after this boot and before the next one.
+	Boot string `json:"boot"`
+	// Began is the time of the first change, for display.
+	Began time.Time `json:"began"`
+	// Changes are in the order of their execution.
+	Changes []Change `json:"changes"`
+
+	// Restarted is set if the machine was restarted since. No change is in effect then.
+	Restarted bool `json:"-"`
+}
+
+// Change is the change of one value.
+type Change struct {
+	Setting string `json:"setting"`
+	// Key is the file below the root of the machine. For irqbalance it is the process with its start, and for favordynmods the mount point.
+	Key    string `json:"key"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// Settings are the names of the changed settings, each once.
+func (t *Tuning) Settings() []string {
+	var names []string
+	for _, c := range t.Changes {
+		if !slices.Contains(names, c.Setting) {
+			names = append(names, c.Setting)
+		}
+	}
+	return names
+}
+
+// ErrNotTuned reports that no record of a tuning exists.
+var ErrNotTuned = errors.New("touchstone host tune has changed nothing")
+
+// RecordFile is the path of the record on the machine at root.
+func RecordFile(root string) string { return filepath.Join(root, recordDir, recordName) }
+
+// ReadTuning reads the record of the machine at root. Without a record the error is ErrNotTuned. A record that another user can change is
+// refused, because root writes its values to the kernel.
+func ReadTuning(root string) (*Tuning, error) {
+	path, err := trust.File(RecordFile(root))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNotTuned
+	}
+	var text []byte
+	if err == nil {
+		text, err = readRecord(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the record of the tuning: %w", err)
+	}
+	t := &Tuning{}
+	err = json.Unmarshal(text, t)
+	if err == nil {
+		err = t.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the record of the tuning: %s: %w; restart the machine, which resets all settings, and remove the file", path, err)
+	}
+	boot, err := bootID(root)
+	t.Restarted = boot != t.Boot
+	return t, err
+}
+
+func readRecord(path string) ([]byte, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || info.Size() > maxRecord:
+		return nil, fmt.Errorf("%s is no record: it is not a regular file of at most %d bytes", path, maxRecord)
+	}
+	return os.ReadFile(path)
+}
+
+// check refuses a change of anything that a Tuner does not change.
+func (t *Tuning) check() error {
+	for _, c := range t.Changes {
+		k, ok := knobOf(c.Setting)
+		switch {
+		case !ok:
+			return fmt.Errorf("no setting has the name %q", c.Setting)
+		case !k.owns(c.Key) || c.Key != filepath.Clean(c.Key):
+			return fmt.Errorf("%s does not belong to the setting %s", c.Key, c.Setting)
+		case c.Before == "" || strings.ContainsAny(c.Before+c.After, "\n\x00"):
+			return fmt.Errorf("%q is no value of %s", c.Before, c.Key)
+		}
+	}
+	if t.Boot == "" {
+		return errors.New("it has no boot ID")
+	}
+	return nil
+}
+
+func bootID(root string) (string, error) {
+	boot, _, ok := tree{os.DirFS(root)}.value(bootFile, "")
+	if !ok {
+		return "", fmt.Errorf("read the ID of the boot in /%s: it decides whether a recorded setting still holds", bootFile)
+	}
+	return boot, nil
+}
+
+// Tuned returns the settings of the machine at root that a Tuner has changed and that are in effect. It is empty if the record cannot be
+// read.
+func Tuned(root string) []result.Tuned {
+	record, err := ReadTuning(root)
+	if err != nil || record.Restarted {
+		return nil
+	}
+	t := NewTuner(root)
+	var all []result.Tuned
+	for _, c := range record.Changes {
+		k, _ := knobOf(c.Setting) // it exists, because the record is valid
+		if now, err := k.read(t, c.Key); err != nil || now != c.After {
+			continue
+		}
+		i := slices.IndexFunc(all, func(t result.Tuned) bool { return t.Setting == c.Setting })
+		if i < 0 {
+			all = append(all, result.Tuned{Setting: c.Setting, Before: c.Before, After: c.After})
+			continue
+		}
+		all[i].Before, all[i].After = with(all[i].Before, c.Before), with(all[i].After, c.After)
+	}
+	return all
+}
+
+// with adds a value to a list of different values.
+func with(list, value string) string {
+	if slices.Contains(strings.Split(list, ", "), value) {
+		return list
+	}
+	return list + ", " + value
+}
+
+// lock keeps other processes from changing the record, and creates its directory if asked. The error is fs.ErrNotExist if the directory does not
+// exist.
+func (t *Tuner) lock(create bool) (unlock func(), err error) {
+	find := trust.Directory
+	if create {
+		find = trust.MakeDirectory
+	}
+	path, err := find(filepath.Dir(RecordFile(t.root)))
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = dir.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = errors.New("another touchstone host tune or restore is under way; wait for its end")
+		}
+		return nil, err
+	}
+	_ = os.Remove(filepath.Join(path, recordName+".new")) // of a process that was killed while it saved
+	return func() {
+		// An empty directory is removed, unless it is at the end of a user's link.
+		if path == filepath.Dir(RecordFile(t.root)) {
+			_ = os.Remove(path)
+		}
+		_ = dir.Close()
+	}, nil
+}
+
+// save replaces the record and returns when the new one is on the disk. Without changes it removes the record.
+func (t *Tuner) save(record *Tuning) (err error) {
+	path := RecordFile(t.root)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("record the tuning: %w", err)
+		}
+	}()
+	if len(record.Changes) == 0 {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return syncDir(filepath.Dir(path))
+	}
+	text, err := json.MarshalIndent(record, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	t.step()
+	if err := os.Rename(path+".new", path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

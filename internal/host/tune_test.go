@@ -1,0 +1,479 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// untuned is a machine on which every setting is poor and can be changed.
+func untuned() files {
+	return files{
+		bootFile:              "0f3b8f1a-1111-2222-3333-444455556666",
+		release:               "6.1.0-18-amd64",
+		mounts:                v2Mount,
+		policy0:               "powersave",
+		boostFile:             "1",
+		thpFile:               "[always] madvise never",
+		ksmDir + "run":        "1",
+		"proc/meminfo":        "SwapTotal: 1000 kB\nSwapFree: 1000 kB",
+		swappinessFile:        "60",
+		cpuDir + "smt/active": "1",
+		smtControl:            "on",
+		cpuDir + "cpufreq/policy1/scaling_governor": "schedutil",
+		"proc/1/comm":                                   "init",
+		"proc/200/comm":                                 irqbalance,
+		"proc/200/stat":                                 balance,
+		"sys/fs/cgroup/cgroup.controllers":              "cpu memory",
+		"proc/self/cgroup":                              "0::/",
+		cpuDir + "cpufreq/policy0/scaling_max_freq":     "1",
+		"sys/kernel/mm/transparent_hugepage/defrag":     "always [madvise] never",
+		"sys/kernel/mm/ksm/pages_sharing":               "3",
+		"sys/devices/system/cpu/vulnerabilities/spec_a": "Not affected",
+	}
+}
+
+// simulated is the tuner of a machine whose kernel is a copy of files: signals and remounts change the files in which the kernel shows them.
+func simulated(t testing.TB, root string) *Tuner {
+	tuner := NewTuner(root)
+	replace := func(name, from, to string) error {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(root, name), []byte(strings.Replace(string(text), from, to, 1)), 0o600)
+	}
+	tuner.signal = func(pid int, s unix.Signal) error {
+		from, to := " S ", " T "
+		if s == unix.SIGCONT {
+			from, to = to, from
+		}
+		return replace(fmt.Sprintf("proc/%d/stat", pid), from, to)
+	}
+	tuner.remount = func(dir string, flags uintptr, options string) error {
+		want := uintptr(unix.MS_REMOUNT | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_RELATIME)
+		if dir != filepath.Join(root, "sys/fs/cgroup") || flags != want {
+			t.Errorf("remount of %s with the flags %#x, want %#x", dir, flags, want)
+		}
+		return os.WriteFile(filepath.Join(root, mounts), []byte(strings.TrimSuffix(v2Mount, "seclabel,nsdelegate,memory_recursiveprot")+"seclabel,"+options+"\n"), 0o600)
+	}
+	return tuner
+}
+
+// values are the settings of a machine, without the kernel's other files.
+func values(t testing.TB, root string) map[string]string {
+	t.Helper()
+	tuner, all := NewTuner(root), map[string]string{}
+	for key, setting := range map[string]string{
+		policy0: "governor", cpuDir + "cpufreq/policy1/scaling_governor": "governor", boostFile: "turbo", thpFile: "thp", ksmDir + "run": "ksm",
+		swappinessFile: "swap", smtControl: "smt", "200@1234": irqbalance, "/sys/fs/cgroup": favordynmods,
+	} {
+		k, _ := knobOf(setting)
+		now, err := k.read(tuner, key)
+		if err != nil {
+			now = err.Error()
+		}
+		all[key] = now
+	}
+	return all
+}
+
+func original() map[string]string {
+	return map[string]string{
+		policy0: "powersave", cpuDir + "cpufreq/policy1/scaling_governor": "schedutil", boostFile: "1", thpFile: "always", ksmDir + "run": "1",
+		swappinessFile: "60", smtControl: "on", "200@1234": running, "/sys/fs/cgroup": "off",
+	}
+}
+
+func afterTune() map[string]string {
+	return map[string]string{
+		policy0: performance, cpuDir + "cpufreq/policy1/scaling_governor": performance, boostFile: "0", thpFile: "madvise", ksmDir + "run": "0",
+		swappinessFile: "0", smtControl: "off", "200@1234": stopped, "/sys/fs/cgroup": "on",
+	}
+}
+
+func hasValues(t *testing.T, what string, root string, want map[string]string) {
+	t.Helper()
+	if diff := cmp.Diff(want, values(t, root)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// statuses are the outcomes by setting and key.
+func statuses(outcomes []Outcome) map[string]Status {
+	all := map[string]Status{}
+	for _, o := range outcomes {
+		all[strings.TrimSpace(o.Setting+" "+o.Key)] = o.Status
+	}
+	return all
+}
+
+func newUntuned(t *testing.T) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	write(t, root, untuned())
+	return root
+}
+
+func mustTune(t *testing.T, tuner *Tuner, only ...string) []Outcome {
+	t.Helper()
+	outcomes, err := tuner.Tune(t.Context(), only, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcomes
+}
+
+func mustRestore(t *testing.T, tuner *Tuner, force bool) []Outcome {
+	t.Helper()
+	outcomes, err := tuner.Restore(t.Context(), force)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcomes
+}
+
+func TestTuneAndRestore(t *testing.T) {
+	root := newUntuned(t)
+	tuner := simulated(t, root)
+	hasValues(t, "at first", root, original())
+
+	dry, err := tuner.Tune(t.Context(), nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hasValues(t, "after a dry run", root, original())
+	if _, err := os.Stat(filepath.Join(root, recordDir)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a dry run has made the directory of the record: %v", err)
+	}
+	for _, o := range dry {
+		if o.Status != Planned {
+			t.Errorf("a dry run has the outcome %+v", o)
+		}
+	}
+
+	for _, o := range mustTune(t, tuner) {
+		if o.Status != Changed {
+			t.Errorf("the outcome is %+v", o)
+		}
+	}
+	hasValues(t, "after tune", root, afterTune())
+	if info, err := os.Stat(RecordFile(root)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the record: %v, %v", info, err)
+	}
+	want := []result.Tuned{
+		{Setting: "governor", Before: "powersave, schedutil", After: "performance"}, {Setting: "turbo", Before: "1", After: "0"},
+		{Setting: "thp", Before: "always", After: "madvise"}, {Setting: "ksm", Before: "1", After: "0"}, {Setting: "swap", Before: "60", After: "0"},
+		{Setting: "irqbalance", Before: "running", After: "stopped"}, {Setting: "favordynmods", Before: "off", After: "on"},
+		{Setting: "smt", Before: "on", After: "off"},
+	}
+	facts := Facts(root)
+	if diff := cmp.Diff(want, facts.Tuned); diff != "" {
+		t.Errorf("the facts of a tuned machine (-want +got):\n%s", diff)
+	}
+	findings, err := Inspect(t.Context(), root, noPause)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range findings {
+		if slices.Contains(Settings(), f.Name) && f.Name != "smt" && (f.Rating != Good || f.Before == "") { // smt/active is a copy
+			t.Errorf("after tune a finding is %+v", f)
+		}
+	}
+
+	for _, o := range mustTune(t, tuner) {
+		if o.Status != Kept {
+			t.Errorf("a second tune has the outcome %+v", o)
+		}
+	}
+	for _, o := range mustRestore(t, tuner, false) {
+		if o.Status != Restored {
+			t.Errorf("restore has the outcome %+v", o)
+		}
+	}
+	hasValues(t, "after restore", root, original())
+	if _, err := os.Stat(filepath.Join(root, recordDir)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("restore leaves the directory of the record: %v", err)
+	}
+	if _, err := tuner.Restore(t.Context(), false); !errors.Is(err, ErrNotTuned) {
+		t.Errorf("a second restore has the error %v", err)
+	}
+	if got := Facts(root).Tuned; got != nil {
+		t.Errorf("after restore the facts have %v", got)
+	}
+}
+
+func TestTuneOnly(t *testing.T) {
+	root := newUntuned(t)
+	mustTune(t, simulated(t, root), "ksm", "turbo")
+	want := original()
+	want[ksmDir+"run"], want[boostFile] = "0", "0"
+	hasValues(t, "after tune", root, want)
+}
+
+// The values before the first tune stay recorded, also if another program has changed them between two.
+func TestSecondTuneKeepsTheOriginal(t *testing.T) {
+	root := newUntuned(t)
+	tuner := simulated(t, root)
+	mustTune(t, tuner, "governor")
+	write(t, root, files{policy0: "ondemand"})
+	mustTune(t, tuner)
+	hasValues(t, "after the second tune", root, afterTune())
+	mustRestore(t, tuner, false)
+	hasValues(t, "after restore", root, original())
+}
+
+// TestRefusals: a machine refuses some settings, and the others are changed.
+func TestRefusals(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{unix.EROFS, "read-only"}, {unix.EPERM, "forbids"}, {unix.EACCES, "root"}, {unix.EINVAL, "does not know this value"}, {unix.EBUSY, "in use"}, {unix.EIO, "input/output error"},
+	} {
+		t.Run(tt.want, func(t *testing.T) {
+			root := newUntuned(t)
+			tuner := simulated(t, root)
+			set := tuner.write
+			tuner.write = func(name, value string) error {
+				if name == policy0 || name == smtControl {
+					return &fs.PathError{Op: "write", Path: name, Err: tt.err}
+				}
+				return set(name, value)
+			}
+			got := map[string]string{}
+			for _, o := range mustTune(t, tuner) {
+				if o.Status == Refused {
+					got[o.Key] = o.Reason
+				}
+			}
+			if len(got) != 2 || !strings.Contains(got[policy0], tt.want) || !strings.Contains(got[smtControl], tt.want) {
+				t.Errorf("the refusals are %q", got)
+			}
+			want := afterTune()
+			want[policy0], want[smtControl] = "powersave", "on"
+			hasValues(t, "after tune", root, want)
+			record, err := ReadTuning(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if slices.ContainsFunc(record.Changes, func(c Change) bool { return c.Key == policy0 || c.Key == smtControl }) {
+				t.Errorf("the record has refused values: %v", record.Changes)
+			}
+			mustRestore(t, tuner, false)
+			hasValues(t, "after restore", root, original())
+		})
+	}
+}
+
+// A kernel can accept a value without an error and not use it.
+func TestSilentRefusal(t *testing.T) {
+	root := newUntuned(t)
+	tuner := simulated(t, root)
+	tuner.write = func(string, string) error { return nil }
+	for _, o := range mustTune(t, tuner, "governor", "ksm") {
+		if o.Status != Refused || !strings.Contains(o.Reason, "accepted "+o.After+" without an error, and the value is "+o.Before) {
+			t.Errorf("the outcome is %+v", o)
+		}
+	}
+	if _, err := ReadTuning(root); !errors.Is(err, ErrNotTuned) {
+		t.Errorf("a machine that refuses everything has a record: %v", err)
+	}
+	tuner.write = func(name, _ string) error { return NewTuner(root).write(name, "third") }
+	mustTune(t, tuner, "ksm")
+	if record, err := ReadTuning(root); err != nil || len(record.Changes) != 1 || record.Changes[0].Before != "1" {
+		t.Errorf("a value that is neither old nor new is not recorded: %+v, %v", record, err)
+	}
+}
+
+// TestUnavailable: settings that a machine does not have, or that could not be put back.
+func TestUnavailable(t *testing.T) {
+	const v1Cpuset = "33 31 0:31 / /sys/fs/cgroup/cpuset rw,relatime - cgroup cgroup rw,cpuset"
+	for _, tt := range []struct {
+		name, setting string
+		change        files
+		remove        []string
+		want          string
+	}{
+		{"no frequency driver", "governor", nil, []string{cpuDir + "cpufreq"}, "no CPU frequency driver"},
+		{"no switch of turbo", "turbo", nil, []string{boostFile}, "no switch"},
+		{"a file that cannot be read", "ksm", files{ksmDir + "run/": ""}, []string{ksmDir + "run"}, "is a directory"},
+		{"cpusets of cgroup v1", "smt", files{mounts: v1Cpuset, "sys/fs/cgroup/cpuset/docker/cpuset.cpus": "0-3"}, nil, "lose CPUs"},
+		{"no table of mounts", "smt", nil, []string{mounts}, "mount table"},
+		{"no cgroup2", favordynmods, files{mounts: v1Mount}, nil, "v1 hierarchy does not accept"},
+		{"a kernel without the option", favordynmods, files{release: "5.15.0"}, nil, "since Linux 6.0"},
+		{"a kernel that cannot undo it", favordynmods, files{release: "6.18.44-fc"}, nil, "cannot be put back"},
+		{"hidden processes", irqbalance, nil, []string{"proc/1/comm"}, "processes of other users"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			root := newUntuned(t)
+			for _, name := range tt.remove {
+				if err := os.RemoveAll(filepath.Join(root, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(t, root, tt.change)
+			outcomes := mustTune(t, simulated(t, root), tt.setting)
+			if len(outcomes) != 1 || outcomes[0].Status != Unavailable || !strings.Contains(outcomes[0].Reason, tt.want) {
+				t.Errorf("the outcomes are %+v, want %q", outcomes, tt.want)
+			}
+		})
+	}
+	t.Run("a cpuset hierarchy without cpusets", func(t *testing.T) {
+		root := newUntuned(t)
+		write(t, root, files{mounts: v1Cpuset, "sys/fs/cgroup/cpuset/cpuset.cpus": "0-3"})
+		if got := statuses(mustTune(t, simulated(t, root), "smt")); got["smt "+smtControl] != Changed {
+			t.Errorf("the outcomes are %v", got)
+		}
+	})
+	t.Run("a copy of a machine has no processes and no mounts", func(t *testing.T) {
+		root := newUntuned(t)
+		got := statuses(mustTune(t, NewTuner(root), irqbalance, favordynmods))
+		if got["irqbalance 200@1234"] != Refused || got["favordynmods /sys/fs/cgroup"] != Refused {
+			t.Errorf("the outcomes are %v", got)
+		}
+	})
+	t.Run("no swap", func(t *testing.T) {
+		root := newUntuned(t)
+		write(t, root, files{"proc/meminfo": "SwapTotal: 0 kB"})
+		if got := statuses(mustTune(t, simulated(t, root), "swap")); got["swap"] != Kept {
+			t.Errorf("the outcomes are %v", got)
+		}
+	})
+}
+
+// A value that another program has changed since belongs to that program.
+func TestRestoreLeavesForeignValues(t *testing.T) {
+	root := newUntuned(t)
+	tuner := simulated(t, root)
+	mustTune(t, tuner)
+	write(t, root, files{policy0: "ondemand", ksmDir + "run": "1"})
+	got := statuses(mustRestore(t, tuner, false))
+	if got["governor "+policy0] != Foreign || got["ksm "+ksmDir+"run"] != Back || got["smt "+smtControl] != Restored {
+		t.Errorf("the outcomes are %v", got)
+	}
+	want := original()
+	want[policy0] = "ondemand"
+	hasValues(t, "after restore", root, want)
+	record, err := ReadTuning(root)
+	if err != nil || len(record.Changes) != 1 {
+		t.Fatalf("the record is %+v, %v; want one change", record, err)
+	}
+	if tuned := Tuned(root); tuned != nil {
+		t.Errorf("a foreign value counts as tuned: %v", tuned)
+	}
+	if got := statuses(mustRestore(t, tuner, true)); got["governor "+policy0] != Restored {
+		t.Errorf("with force the outcomes are %v", got)
+	}
+	hasValues(t, "after restore with force", root, original())
+}
+
+// A process that gets the PID of irqbalance is not stopped and not continued.
+func TestRestoreOfAnEndedProcess(t *testing.T) {
+	for name, stat := range map[string]string{
+		"ended": "", "another process": strings.Replace(balance, "1234", "9999", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := newUntuned(t)
+			tuner := simulated(t, root)
+			mustTune(t, tuner, irqbalance)
+			write(t, root, files{"proc/200/stat": stat})
+			tuner.signal = func(pid int, _ unix.Signal) error {
+				t.Errorf("a signal to process %d", pid)
+				return nil
+			}
+			if got := statuses(mustRestore(t, tuner, true)); got["irqbalance 200@1234"] != Gone {
+				t.Errorf("the outcomes are %v", got)
+			}
+		})
+	}
+}
+
+// A restart resets all settings. The recorded values must not be written then.
+func TestRestart(t *testing.T) {
+	root := newUntuned(t)
+	tuner := simulated(t, root)
+	mustTune(t, tuner)
+	write(t, root, untuned())
+	write(t, root, files{bootFile: "another", policy0: "ondemand"})
+	if record, err := ReadTuning(root); err != nil || !record.Restarted || Tuned(root) != nil {
+		t.Errorf("after a restart the record is %+v, %v, and %v is tuned", record, err, Tuned(root))
+	}
+	want := original()
+	want[policy0] = "ondemand"
+	for _, o := range mustRestore(t, tuner, true) {
+		if o.Status != Gone {
+			t.Errorf("the outcome is %+v", o)
+		}
+	}
+	hasValues(t, "after restore", root, want)
+	mustTune(t, tuner)
+	write(t, root, files{bootFile: "a third", ksmDir + "run": "1"})
+	mustTune(t, tuner, "ksm")
+	if record, err := ReadTuning(root); err != nil || record.Restarted || len(record.Changes) != 1 {
+		t.Errorf("a tune after the next restart has the record %+v, %v", record, err)
+	}
+}
+
+func TestInterruptedTune(t *testing.T) {
+	root := newUntuned(t)
+	tuner := simulated(t, root)
+	interrupted := errors.New("interrupted")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	steps := 0
+	tuner.step = func() {
+		if steps++; steps == 4 { // in the second change
+			cancel(interrupted)
+		}
+	}
+	if _, err := tuner.Tune(ctx, nil, false); !errors.Is(err, interrupted) {
+		t.Errorf("the error is %v", err)
+	}
+	if now := values(t, root); maps.Equal(now, original()) || maps.Equal(now, afterTune()) {
+		t.Errorf("the interrupted tune changed all or nothing: %v", now)
+	}
+	mustRestore(t, simulated(t, root), false)
+	hasValues(t, "after restore", root, original())
+}
+
+// The frequency policy of a second thread exists only while SMT is on. It has its last governor when it appears again.
+func TestSMTIsRestoredFirst(t *testing.T) {
+	const policy1 = cpuDir + "cpufreq/policy1"
+	root := newUntuned(t)
+	tuner := simulated(t, root)
+	set, hidden := tuner.write, filepath.Join(root, "hidden")
+	tuner.write = func(name, value string) error {
+		if name == smtControl {
+			from, to := filepath.Join(root, policy1), hidden
+			if value == "on" {
+				from, to = to, from
+			}
+			if err := os.Rename(from, to); err != nil {
+				return err
+			}
+		}
+		return set(name, value)
+	}
+	mustTune(t, tuner)
+	if _, err := os.Stat(filepath.Join(root, policy1)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the policy of the second thread exists without SMT: %v", err)
+	}
+	for _, o := range mustRestore(t, tuner, false) {
+		if o.Status != Restored {
+			t.Errorf("the outcome is %+v", o)
+		}
+	}
+	hasValues(t, "after restore", root, original())
+}

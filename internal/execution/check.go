@@ -73,15 +73,29 @@ func ResumedPlan(run result.Run) (plan.Plan, error) {
 		return plan.Plan{}, fmt.Errorf("resume run %s: %w", run.ID, store.ErrUnderWay)
 	case result.Interrupted, result.Killed:
 	}
-	if now := host.Facts("/"); now.Hostname != run.Host.Hostname || now.Kernel != run.Host.Kernel || now.CPU != run.Host.CPU {
+	now := host.Facts("/")
+	if now.Hostname != run.Host.Hostname || now.Kernel != run.Host.Kernel || now.CPU != run.Host.CPU {
 		return plan.Plan{}, fmt.Errorf("run %s was made on another machine, %s (%s, %s); its results would be mixed: start a new run",
 			run.ID, run.Host.Hostname, run.Host.CPU, run.Host.Kernel)
+	}
+	// A run without root cannot read the tuning.
+	if isRoot() && run.Host.Root && !slices.Equal(now.Tuned, run.Host.Tuned) {
+		return plan.Plan{}, fmt.Errorf("run %s was made %s, and the machine is now %s; its results would be mixed: use touchstone host tune or restore, or start a new run",
+			run.ID, tuning(&run.Host), tuning(&now))
 	}
 	p, err := plan.Parse("run "+run.ID, []byte(run.Plan))
 	if err != nil {
 		return plan.Plan{}, fmt.Errorf("read the plan of run %s: %w", run.ID, err)
 	}
 	return p, nil
+}
+
+// tuning describes the settings that touchstone host tune had changed.
+func tuning(h *result.Host) string {
+	if text := h.TunedText(); text != "" {
+		return "tuned (" + text + ")"
+	}
+	return "not tuned"
 }
 
 // sameTargets checks that the targets are unchanged since the run started.

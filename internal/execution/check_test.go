@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -54,5 +55,25 @@ func TestResumeRequiresSameImages(t *testing.T) {
 		if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: %v, want %q", name, err, tt.err)
 		}
+	}
+}
+
+// A run is not continued under other settings of the machine.
+func TestResumeOnATunedMachine(t *testing.T) {
+	if !isRoot() {
+		t.Skip("only root can read the tuning of a machine")
+	}
+	here := host.Facts("/")
+	run := result.Run{ID: "x", State: result.Interrupted, Host: here, Plan: "version: 1\ntargets: [native]\nbenchmarks: [operations]\n"}
+	if _, err := ResumedPlan(run); err != nil {
+		t.Errorf("with equal settings: %v", err)
+	}
+	run.Host.Tuned = []result.Tuned{{Setting: "ksm", Before: "1", After: "3"}}
+	if _, err := ResumedPlan(run); err == nil || !strings.Contains(err.Error(), "was made tuned (ksm from 1 to 3), and the machine is now ") {
+		t.Errorf("with another setting: %v", err)
+	}
+	run.Host.Root = false
+	if _, err := ResumedPlan(run); err != nil {
+		t.Errorf("a run without root, whose tuning is unknown: %v", err)
 	}
 }

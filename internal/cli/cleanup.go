@@ -19,7 +19,9 @@ images in your daemons. It also removes leftovers of killed image builds and loa
 cache. It does not touch runs that are under way, results, cached images, or anything that
 Touchstone did not create. On a file system that hosts share, it lists the runs of other hosts and
 keeps them. touchstone benchmark and touchstone targets remove leftovers of runs
-when they start, and a build of the workload image removes leftovers from the cache.`,
+when they start, and a build of the workload image removes leftovers from the cache.
+
+It does not put back the settings that touchstone host tune has changed, but it lists them.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			swept, err := execution.Sweep(cmd.Context(), func(reason string) { fmt.Fprintln(a.env.Stderr, reason) })
 			for _, s := range swept {
@@ -36,7 +38,7 @@ when they start, and a build of the workload image removes leftovers from the ca
 			if err = errors.Join(err, cacheErr); len(swept)+len(left) == 0 && err == nil {
 				fmt.Fprintln(a.env.Stdout, "nothing to remove")
 			}
-			return err
+			return errors.Join(err, a.mentionTuning())
 		},
 	}
 }

@@ -6,6 +6,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,6 +57,8 @@ type Environment struct {
 	Color bool
 	// RunID returns the ID of a new run.
 	RunID func() string
+	// Root is the root of the file system of the machine that touchstone host inspects and changes: "/" if empty, or a copy in tests.
+	Root string
 }
 
 // System returns the environment of the process.
@@ -65,6 +68,7 @@ func System() Environment {
 		Live:  term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb",
 		Color: term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 		RunID: func() string { return workdir.NewRunID(time.Now()) },
+		Root:  "/",
 	}
 	if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		env.Width = width
@@ -84,6 +88,7 @@ type App struct {
 func New(env Environment) *App {
 	terminal := env.Stderr
 	env.Stdout, env.Stderr = clean(env.Stdout), clean(env.Stderr)
+	env.Root = cmp.Or(env.Root, "/")
 	return &App{status: status{env, terminal}}
 }
 
@@ -213,7 +218,7 @@ Exit codes:
 `)
 	addVerbs(
 		root,
-		a.benchmarkCommand(), a.reproduceCommand(), a.targetsCommand(), a.listCommand(), a.paperCommand(), a.reportCommand(), a.runsCommand(),
+		a.benchmarkCommand(), a.reproduceCommand(), a.targetsCommand(), a.hostCommand(), a.listCommand(), a.paperCommand(), a.reportCommand(), a.runsCommand(),
 		a.indexCommand(), a.exportCommand(), a.importCommand(), a.imageCommand(), a.cleanupCommand(), a.versionCommand(),
 	)
 	limitArgs(root)

@@ -12,9 +12,10 @@ import (
 
 // Main executes the command line in the process's environment, handles signals and returns the exit code. The
 // program must end right after.
-func Main(args []string) int {
+func Main(args []string) int { return execute(System(), args) }
+
+func execute(env Environment, args []string) int {
 	closed := make(chan struct{}, 1)
-	env := System()
 	env.Stdout, env.Stderr = pipe{env.Stdout, closed}, pipe{env.Stderr, closed}
 	app := New(env)
 	return app.supervise(closed, func(ctx context.Context) int { return app.Run(ctx, args) })

@@ -27,7 +27,12 @@ import (
 // TestMain makes the test binary touchstone if its name is touchstone.
 func TestMain(m *testing.M) {
 	testscript.Main(tester{m}, map[string]func(){
-		"touchstone": func() { os.Exit(cli.Main(os.Args[1:])) },
+		"touchstone": func() {
+			if root := os.Getenv("TOUCHSTONE_TEST_MACHINE"); root != "" {
+				os.Exit(cli.MainOn(root, os.Args[1:]))
+			}
+			os.Exit(cli.Main(os.Args[1:]))
+		},
 	})
 }
 

@@ -95,7 +95,7 @@ func (a *App) listTargets(ctx context.Context, p plan.Plan, format format) (err 
 		return err
 	}
 	if format == formatTable {
-		printHost(a.env.Stdout, a.env.Width, host.Facts("/").Warnings)
+		printHost(a.env.Stdout, a.env.Width, host.Facts(a.env.Root).Warnings)
 	}
 	if !slices.ContainsFunc(rows, func(r targetRow) bool { return r.Works }) {
 		return &exitError{ExitNoTarget, errors.New("no target works on this machine")}
@@ -225,6 +225,7 @@ func printHost(w io.Writer, width int, warnings []string) {
 	for _, warning := range warnings {
 		printWrapped(w, width, "  - ", warning)
 	}
+	fmt.Fprintln(w, "touchstone host lists more of them.")
 }
 
 // printMatrix prints runtimes × engines. A failure of native is a line above it. A pair that does not work has the

@@ -224,6 +224,7 @@ Properties of this machine that make results less complete or less stable:
   - the kernel offers no memory cgroup controller; boot with
     cgroup_enable=memory
   - it is hot
+touchstone host lists more of them.
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -16,7 +16,7 @@ func (r *Report) warnings(run int, trials []result.Trial) []WarningGroup {
 	groups := []WarningGroup{
 		state(of.State),
 		emulation(&of.Host),
-		{Title: "The host", Items: of.Host.Warnings},
+		{Title: "The host", Items: of.Host.Warnings, Advice: "see touchstone host on that machine; touchstone host tune changes some of these settings"},
 		{Title: "Caveats of this run", Items: of.Caveats},
 		r.lostBlocks(run),
 		r.fewBlocks(run),

@@ -75,6 +75,10 @@ race: $(PROBE)$(ARCH) ## Run the same with the race detector
 fuzz: $(PROBE)$(ARCH) ## Run every fuzz test for FUZZTIME (5s)
 	scripts/fuzz.sh
 
+.PHONY: bench-stats
+bench-stats: ## Simulate the statistics: false alarms, coverage and power
+	go test -count=1 -v -timeout 30m -run 'Coverage|FalseAlarms|Power|Level' ./internal/stats | sed -n 's/^ *[a-z_]*_test.go:[0-9]*: //p; /^\(--- FAIL\|FAIL\|ok\)/p'
+
 .PHONY: bench
 bench: $(PROBE)$(ARCH) ## Run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem ./...

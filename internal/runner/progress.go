@@ -1,8 +1,6 @@
 package runner
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -77,29 +75,8 @@ func (r *run) stop(i int) stats.StopRule {
 
 // enough reports whether a benchmark needs no block of this number.
 func (r *run) enough(i, block int) bool {
-	r.ready[i] = r.ready[i] || r.stop(i).Enough(block, func() [][]float64 { return r.series(i, block) })
+	r.ready[i] = r.ready[i] || r.measured[i].enough(r.stop(i), block)
 	return r.ready[i]
-}
-
-// series returns the values of a benchmark's first blocks, one series for each metric on each target. Costs of single
-// components are left out: they are often near zero, and no verdict uses them. A trial with several values of a
-// metric counts with their median.
-func (r *run) series(i, blocks int) [][]float64 {
-	type key struct{ target, metric string }
-	all := map[key][]float64{}
-	for _, t := range r.trials[i] {
-		// A resumed run may already hold trials of the next block. The first part of the run decided without them.
-		if t.Status != result.OK || t.Block >= blocks {
-			continue
-		}
-		for _, m := range r.Work[i].Benchmark.Metrics {
-			if values := t.Values(m.Name); len(values) > 0 && m.Component == "" {
-				k := key{t.Target, m.Name}
-				all[k] = append(all[k], stats.Median(values))
-			}
-		}
-	}
-	return slices.Collect(maps.Values(all))
 }
 
 // spent reports whether a part of the budget has ended.

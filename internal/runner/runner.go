@@ -170,8 +170,9 @@ type run struct {
 	done      map[slot]bool
 	over      map[result.Cell]bool // skipped or given up: no trial will follow
 	failed    map[result.Cell]streak
-	trials    map[int][]result.Trial // for the stop rule: by index of work, without warm-up
-	ready     map[int]bool           // by index of work: the stop rule needs no more blocks
+	work      map[result.Cell][]int // indexes of work; for the stop rule
+	measured  []measured            // by index of work, without warm-up; for the stop rule
+	ready     []bool                // by index of work: the stop rule needs no more blocks
 	pulled    []pulled
 	hungPulls map[pulled]int  // pulls that exceeded their limit
 	left      []leftover      // the objects of trials that no clean-up has removed yet
@@ -200,7 +201,13 @@ func (s streak) over() bool {
 func Run(ctx context.Context, config Config) (Outcome, error) {
 	r := &run{
 		Config: config, began: config.Clock.Now(), done: map[slot]bool{}, over: map[result.Cell]bool{}, failed: map[result.Cell]streak{},
-		trials: map[int][]result.Trial{}, ready: map[int]bool{}, units: map[string]unit{}, breaker: newBreaker(), hungPulls: map[pulled]int{}, out: Outcome{Counts: map[result.Status]int{}},
+		work: map[result.Cell][]int{}, measured: make([]measured, len(config.Work)), ready: make([]bool, len(config.Work)), units: map[string]unit{}, breaker: newBreaker(), hungPulls: map[pulled]int{}, out: Outcome{Counts: map[result.Status]int{}},
+	}
+	for i, w := range r.Work {
+		for _, t := range r.Targets {
+			cell := cellOf(w, t.Name)
+			r.work[cell] = append(r.work[cell], i)
+		}
 	}
 	for _, t := range r.Done {
 		r.note(t)
@@ -425,9 +432,7 @@ func (r *run) note(t result.Trial) {
 	if t.Warmup || r.Stop.Precision == 0 {
 		return
 	}
-	for i, w := range r.Work {
-		if cellOf(w, t.Target) == t.Cell {
-			r.trials[i] = append(r.trials[i], t)
-		}
+	for _, i := range r.work[t.Cell] {
+		r.measured[i].add(&t, r.Work[i].Benchmark.Metrics)
 	}
 }

@@ -1,0 +1,115 @@
+package runner
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// measured holds the values of one benchmark for the stop rule: a series for each metric on each target. Each trial adds its values once, and
+// is not kept. A check reads as few series as possible, so the time of a check hardly grows with the number of blocks.
+type measured struct {
+	series []*series
+	at     map[seriesKey]int // index in series
+	// imprecise is the series that the last check found imprecise. The next check begins with it.
+	imprecise int
+	// open is one more than the largest number of blocks that was not enough.
+	open int
+}
+
+type seriesKey struct{ target, metric string }
+
+// series is the values of a metric on a target.
+type series struct {
+	// sorted are the values of the blocks that a check has read.
+	sorted []float64
+	// next are the values of the other blocks, in the order of the blocks.
+	next []blockValue
+}
+
+type blockValue struct {
+	block int
+	value float64
+}
+
+// add adds the values of a trial. Costs of single components are left out: they are often near zero, and no verdict uses them. A
+// trial with several values of a metric counts with their median.
+func (m *measured) add(t *result.Trial, metrics []result.Metric) {
+	if t.Status != result.OK {
+		return
+	}
+	for _, metric := range metrics {
+		if metric.Component != "" {
+			continue
+		}
+		values := t.Values(metric.Name)
+		if len(values) == 0 {
+			continue
+		}
+		key := seriesKey{t.Target, metric.Name}
+		i, known := m.at[key]
+		if !known {
+			if m.at == nil {
+				m.at = map[seriesKey]int{}
+			}
+			i = len(m.series)
+			m.at[key] = i
+			m.series = append(m.series, &series{})
+		}
+		m.series[i].add(blockValue{t.Block, stats.Median(values)})
+	}
+}
+
+func (s *series) add(v blockValue) {
+	at := len(s.next)
+	for at > 0 && s.next[at-1].block > v.block {
+		at--
+	}
+	s.next = slices.Insert(s.next, at, v)
+}
+
+// first returns the values of the first blocks. A resumed run may already hold trials of later blocks. The first part of the run decided
+// without them. The number of blocks must not fall from call to call.
+func (s *series) first(blocks int) []float64 {
+	n, _ := slices.BinarySearchFunc(s.next, blocks, func(v blockValue, block int) int { return cmp.Compare(v.block, block) })
+	fresh := make([]float64, n)
+	for i, v := range s.next[:n] {
+		fresh[i] = v.value
+	}
+	slices.Sort(fresh)
+	s.next = s.next[n:]
+	old := len(s.sorted)
+	s.sorted = append(s.sorted, fresh...)
+	for to := len(s.sorted) - 1; n > 0; to-- { // merges from the end, so each value moves at most once
+		if old > 0 && s.sorted[old-1] > fresh[n-1] {
+			old--
+			s.sorted[to] = s.sorted[old]
+		} else {
+			n--
+			s.sorted[to] = fresh[n]
+		}
+	}
+	return s.sorted
+}
+
+// enough reports whether a rule needs no block after the first blocks. The rule requires the precision of every series, so the first
+// imprecise one decides.
+func (m *measured) enough(rule stats.StopRule, blocks int) bool {
+	if blocks < m.open {
+		return false
+	}
+	for n := range m.series {
+		i := (m.imprecise + n) % len(m.series)
+		if !rule.Enough(blocks, func() [][]float64 { return [][]float64{m.series[i].first(blocks)} }) {
+			m.imprecise, m.open = i, blocks+1
+			return false
+		}
+	}
+	if rule.Enough(blocks, func() [][]float64 { return nil }) {
+		return true
+	}
+	m.open = blocks + 1
+	return false
+}

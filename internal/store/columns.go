@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,10 +49,16 @@ var (
 		"seq, benchmark, params, target, block, warmup, status, reason, output, started, elapsed_ns, conditions, failed_calls, host, self_cpu_ns",
 		func(t *result.Trial) []any {
 			return []any{
-				&t.Seq, &t.Benchmark, &t.Params, &t.Target, &t.Block, &t.Warmup, &t.Status, &t.Reason, &t.Output,
+				&t.Seq,
+				&word[string]{text: &t.Benchmark},
+				&word[string]{text: &t.Params},
+				&word[string]{text: &t.Target},
+				&t.Block, &t.Warmup,
+				&word[result.Status]{text: &t.Status},
+				&t.Reason, &t.Output,
 				instant{&t.Started},
 				&t.Elapsed,
-				document{&t.Conditions},
+				&repeated{pointer: &t.Conditions},
 				document{&t.FailedCalls},
 				document{&t.Host},
 				&t.Self,
@@ -60,11 +67,13 @@ var (
 	}
 	phaseTable = table[result.Phase]{
 		"phase", "trial, ord", "name, start_ns, duration_ns",
-		func(p *result.Phase) []any { return []any{&p.Name, &p.Start, &p.Duration} },
+		func(p *result.Phase) []any {
+			return []any{&word[string]{text: &p.Name}, number[int64]{(*int64)(&p.Start)}, number[int64]{(*int64)(&p.Duration)}}
+		},
 	}
 	sampleTable = table[result.Sample]{
 		"sample", "trial, ord", "metric, value",
-		func(s *result.Sample) []any { return []any{&s.Metric, &s.Value} },
+		func(s *result.Sample) []any { return []any{&word[string]{text: &s.Metric}, number[float64]{&s.Value}} },
 	}
 	distributionTable = table[result.Distribution]{
 		"distribution", "trial, ord", "metric, histogram",
@@ -103,33 +112,68 @@ func (t table[T]) insert(ctx context.Context, tx *sql.Tx, items []T, owner func(
 	return key, nil
 }
 
-// query calls add for each row, with the integer in the column key. from follows FROM and has one parameter.
-func (t table[T]) query(ctx context.Context, tx *sql.Tx, key, from string, parameter any, add func(key int64, item T) error) error {
+// query calls add for each row, with the integer in the column key. from follows FROM and has one parameter. The item is valid during
+// the call only.
+func (t table[T]) query(ctx context.Context, tx *sql.Tx, key, from string, parameter any, add func(key int64, item *T) error) error {
+	var item, empty T
+	var owner int64
+	columns := append([]any{number[int64]{&owner}}, t.values(&item)...)
 	return each(ctx, tx, func(scan scan) error {
-		var item T
-		var number int64
-		err := scan(append([]any{&number}, t.values(&item)...)...)
-		if err == nil {
-			err = add(number, item)
+		item = empty
+		if err := scan(columns...); err != nil {
+			return err
 		}
-		return err
+		return add(owner, &item)
 	}, "SELECT "+key+", "+t.columns+" FROM "+from, parameter)
 }
 
-// ofTrials appends the rows of a run's trials to the lists of their trials.
+// ofTrials sets the lists of a run's trials to their rows.
 func (t table[T]) ofTrials(ctx context.Context, tx *sql.Tx, run int64, list func(trial int64) *[]T) error {
 	from := fmt.Sprintf("trial JOIN %s ON %[1]s.trial = trial.key WHERE run = ? ORDER BY seq, ord", t.name)
-	return t.query(ctx, tx, "trial", from, run, func(key int64, item T) error {
-		items := list(key)
-		*items = append(*items, item)
+	var p packer[T]
+	var rows []T // of the current trial
+	var current int64
+	end := func() {
+		if len(rows) > 0 {
+			*list(current) = p.pack(rows)
+			rows = rows[:0]
+		}
+	}
+	err := t.query(ctx, tx, "trial", from, run, func(key int64, item *T) error {
+		if key != current {
+			end()
+			current = key
+		}
+		rows = append(rows, *item)
 		return nil
 	})
+	end()
+	return err
+}
+
+// packer copies short lists into long ones. A list that grows by append needs up to twice its length, and a run has a list for each trial.
+type packer[T any] struct{ free []T }
+
+// packLength is the length of a long list.
+const packLength = 4096
+
+func (p *packer[T]) pack(rows []T) []T {
+	if len(rows) > packLength/4 {
+		return slices.Clip(slices.Clone(rows))
+	}
+	if len(rows) > len(p.free) {
+		p.free = make([]T, packLength)
+	}
+	n := copy(p.free, rows)
+	packed := p.free[:n:n]
+	p.free = p.free[n:]
+	return packed
 }
 
 // ofTrial returns the rows of one trial.
 func (t table[T]) ofTrial(ctx context.Context, tx *sql.Tx, trial int64) (items []T, err error) {
-	err = t.query(ctx, tx, "trial", t.name+" WHERE trial = ? ORDER BY ord", trial, func(_ int64, item T) error {
-		items = append(items, item)
+	err = t.query(ctx, tx, "trial", t.name+" WHERE trial = ? ORDER BY ord", trial, func(_ int64, item *T) error {
+		items = append(items, *item)
 		return nil
 	})
 	return items, err
@@ -179,5 +223,88 @@ func (d document) Scan(column any) error {
 	if !ok {
 		return fmt.Errorf("the column of a JSON document has type %T", column)
 	}
+	if text == "null" {
+		return nil // the value is zero already
+	}
 	return json.Unmarshal([]byte(text), d.pointer)
+}
+
+// mostKnown is the largest number of texts that the readers of repeated texts remember.
+const mostKnown = 4096
+
+// word stores a text that many rows have, such as a name. The rows share one string.
+type word[T ~string] struct {
+	text  *T
+	last  string
+	known map[string]T
+}
+
+// Value implements driver.Valuer.
+func (w *word[T]) Value() (driver.Value, error) { return string(*w.text), nil }
+
+// Scan implements sql.Scanner.
+func (w *word[T]) Scan(column any) error {
+	text, ok := column.(string)
+	if !ok {
+		return fmt.Errorf("the column of a name has type %T", column)
+	}
+	if text != w.last {
+		known, has := w.known[text]
+		if !has {
+			known = T(text)
+			w.known = remember(w.known, text, known)
+		}
+		w.last = string(known)
+	}
+	*w.text = T(w.last)
+	return nil
+}
+
+// remember adds a text and its value to the known ones, and forgets all others if there are too many.
+func remember[T any](known map[string]T, text string, value T) map[string]T {
+	if known == nil || len(known) >= mostKnown {
+		known = map[string]T{}
+	}
+	known[text] = value
+	return known
+}
+
+// repeated stores a map as JSON, like document. Rows with the same text share one map, because most trials of a run have the
+// same conditions.
+type repeated struct {
+	pointer *map[string]string
+	known   map[string]map[string]string
+}
+
+// Value implements driver.Valuer.
+func (r *repeated) Value() (driver.Value, error) { return document{r.pointer}.Value() }
+
+// Scan implements sql.Scanner.
+func (r *repeated) Scan(column any) error {
+	text, _ := column.(string)
+	if known, has := r.known[text]; has {
+		*r.pointer = known
+		return nil
+	}
+	err := document{r.pointer}.Scan(column)
+	if err == nil {
+		r.known = remember(r.known, text, *r.pointer)
+	}
+	return err
+}
+
+// number stores an integer or a real number. It needs no reflection, unlike a pointer.
+type number[T int64 | float64] struct{ pointer *T }
+
+// Value implements driver.Valuer.
+func (n number[T]) Value() (driver.Value, error) { return *n.pointer, nil }
+
+// Scan implements sql.Scanner.
+func (n number[T]) Scan(column any) error {
+	value, ok := column.(T)
+	if !ok {
+		return fmt.Errorf("the column of a number has type %T", column)
+	}
+	*n.pointer = value
+	return nil
 }

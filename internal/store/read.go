@@ -75,7 +75,7 @@ func unknown(ctx context.Context, q querier, runID string) error {
 
 // Run returns the whole run for a reference: a whole id, the unambiguous beginning of an id (case does not matter), or Latest. If no
 // run or several runs match, the error is an *IDError. Trials are in order of Seq; phases, samples, distributions and timelines are in the
-// order of their recording. The run is consistent even while another process writes. A killed run has the state result.Killed.
+// order of their recording. Trials with equal conditions share the map. The run is consistent even while another process writes. A killed run has the state result.Killed.
 func (s *Store) Run(ctx context.Context, ref string) (result.Run, error) {
 	run, _, err := s.readRef(ctx, ref)
 	if err == nil && s.stale(run.ID, run.State) {
@@ -107,18 +107,31 @@ func (s *Store) readRef(ctx context.Context, ref string) (run result.Run, import
 
 func readRun(ctx context.Context, tx *sql.Tx, id string) (run result.Run, err error) {
 	var runKey int64
-	err = runTable.query(ctx, tx, "key", "run WHERE id = ?", id, func(key int64, r result.Run) error {
-		runKey, run = key, r
+	err = runTable.query(ctx, tx, "key", "run WHERE id = ?", id, func(key int64, r *result.Run) error {
+		runKey, run = key, *r
 		return nil
 	})
 	if err != nil {
 		return result.Run{}, err
 	}
-	at := map[int64]int{} // index in run.Trials by key
-	err = trialTable.query(ctx, tx, "key", "trial WHERE run = ? ORDER BY seq", runKey, func(key int64, t result.Trial) error {
-		t.Cell = t.Present()
+	var trials int
+	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM trial WHERE run = ?`, runKey).Scan(&trials); err != nil {
+		return result.Run{}, err
+	}
+	if trials > 0 {
+		run.Trials = make([]result.Trial, 0, trials)
+	}
+	at := make(map[int64]int, trials) // index in run.Trials by key
+	present := map[result.Cell]result.Cell{}
+	err = trialTable.query(ctx, tx, "key", "trial WHERE run = ? ORDER BY seq", runKey, func(key int64, t *result.Trial) error {
+		cell, known := present[t.Cell]
+		if !known {
+			cell = t.Present()
+			present[t.Cell] = cell
+		}
+		t.Cell = cell
 		at[key] = len(run.Trials)
-		run.Trials = append(run.Trials, t)
+		run.Trials = append(run.Trials, *t)
 		return nil
 	})
 	if err != nil {
@@ -134,7 +147,7 @@ func readRun(ctx context.Context, tx *sql.Tx, id string) (run result.Run, err er
 
 // eachTrial calls do for each trial of a run, in the order of their execution. It holds one trial at a time.
 func eachTrial(ctx context.Context, tx *sql.Tx, run int64, do func(*result.Trial) error) error {
-	return trialTable.query(ctx, tx, "key", "trial WHERE run = ? ORDER BY seq", run, func(key int64, t result.Trial) (err error) {
+	return trialTable.query(ctx, tx, "key", "trial WHERE run = ? ORDER BY seq", run, func(key int64, t *result.Trial) (err error) {
 		t.Cell = t.Present()
 		var errs [4]error
 		t.Phases, errs[0] = phaseTable.ofTrial(ctx, tx, key)
@@ -144,7 +157,7 @@ func eachTrial(ctx context.Context, tx *sql.Tx, run int64, do func(*result.Trial
 		if err := errors.Join(errs[:]...); err != nil {
 			return err
 		}
-		return do(&t)
+		return do(t)
 	})
 }
 

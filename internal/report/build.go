@@ -55,12 +55,18 @@ func newRun(run *result.Run, label string) Run {
 	r := Run{Run: *run, Label: label, Counts: map[result.Status]int{}}
 	r.Trials, r.Run.Targets, r.Bench = nil, nil, nil
 	var self, elapsed time.Duration
-	for _, t := range run.Trials {
+	total, ok := map[string]int{}, map[string]int{} // by target
+	for i := range run.Trials {
+		t := &run.Trials[i]
 		self, elapsed = self+t.Self, elapsed+t.Elapsed
 		if t.Warmup {
 			r.Warmup++
-		} else {
-			r.Counts[t.Status]++
+			continue
+		}
+		r.Counts[t.Status]++
+		total[t.Target]++
+		if t.Status == result.OK {
+			ok[t.Target]++
 		}
 	}
 	r.FailedCalls = failedCalls(run)
@@ -68,17 +74,7 @@ func newRun(run *result.Run, label string) Run {
 		r.Self = self.Seconds() / elapsed.Seconds()
 	}
 	for _, t := range run.Targets {
-		target := Target{Target: t}
-		for _, trial := range run.Trials {
-			if trial.Target != t.Name || trial.Warmup {
-				continue
-			}
-			target.Total++
-			if trial.Status == result.OK {
-				target.OK++
-			}
-		}
-		r.Targets = append(r.Targets, target)
+		r.Targets = append(r.Targets, Target{Target: t, Total: total[t.Name], OK: ok[t.Name]})
 	}
 	return r
 }
@@ -214,6 +210,9 @@ type builder struct {
 	key       Key
 	described result.Benchmark
 	cells     map[result.Cell][]*result.Trial
+	// counted are the trials that count, values the values of each metric in them, both by target. They are filled when they are needed.
+	counted map[string][]*result.Trial
+	values  map[string]map[string][]Point
 	// common is the baseline that the runs have in common, if it is another one than the run's.
 	common string
 	// unjudged is set if verdicts about speed are withheld.
@@ -237,7 +236,10 @@ func builders(run *result.Run, common map[Key]string) []builder {
 		k := Key{t.Benchmark, t.Params}
 		if at, described := place[t.Benchmark]; described && !known[k] {
 			known[k] = true
-			all = append(all, builder{run: run, key: k, described: run.Bench[at], cells: cells, common: common[k]})
+			all = append(all, builder{
+				run: run, key: k, described: run.Bench[at], cells: cells, common: common[k],
+				counted: map[string][]*result.Trial{}, values: map[string]map[string][]Point{},
+			})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b builder) int { return cmp.Compare(place[a.key.Name], place[b.key.Name]) })
@@ -250,15 +252,28 @@ func (b *builder) trials(target string) []*result.Trial {
 
 // valid gives the trials that count.
 func (b *builder) valid(target string) []*result.Trial {
-	return where(b.trials(target), func(t *result.Trial) bool { return t.Status == result.OK && !t.Warmup })
+	valid, known := b.counted[target]
+	if !known {
+		valid = where(b.trials(target), func(t *result.Trial) bool { return t.Status == result.OK && !t.Warmup })
+		b.counted[target] = valid
+	}
+	return valid
+}
+
+// points gives the values of a metric on a target, see pointsOf.
+func (b *builder) points(target, metric string) []Point {
+	if b.values[target] == nil {
+		b.values[target] = pointsOf(b.valid(target), b.described.Metrics)
+	}
+	return b.values[target][metric]
 }
 
 // samples gives the values of a metric by target.
 func (b *builder) samples(targets []Outcome, metric result.Metric) map[string][]stats.Sample {
 	all := map[string][]stats.Sample{}
 	for _, o := range targets {
-		for _, p := range points(b.valid(o.Target), metric) {
-			all[o.Target] = append(all[o.Target], stats.Sample{Block: p.Block, Value: p.Value})
+		if samples := samplesOf(b.points(o.Target, metric.Name)); len(samples) > 0 {
+			all[o.Target] = samples
 		}
 	}
 	return all
@@ -410,25 +425,31 @@ func (b *builder) missing() []Missing {
 // its phase is a phase of its own.
 func phases(trials []*result.Trial) []Phase {
 	var names []string
-	medians := map[string][]float64{}
-	times := map[string][]float64{}
+	place := map[string]int{}                 // in names and in the lists below
+	var durations, medians, times [][]float64 // durations are of the current trial
 	for _, t := range trials {
-		durations := map[string][]float64{}
 		for _, p := range t.Phases {
-			if !slices.Contains(names, p.Name) {
+			i, known := place[p.Name]
+			if !known {
+				i = len(names)
+				place[p.Name] = i
 				names = append(names, p.Name)
+				durations, medians, times = append(durations, nil), append(medians, nil), append(times, nil)
 			}
-			durations[p.Name] = append(durations[p.Name], p.Duration.Seconds())
+			durations[i] = append(durations[i], p.Duration.Seconds())
 		}
-		for name, d := range durations {
-			medians[name] = append(medians[name], stats.Median(d))
-			times[name] = append(times[name], float64(len(d)))
+		for i, d := range durations {
+			if len(d) > 0 {
+				medians[i] = append(medians[i], stats.Median(d))
+				times[i] = append(times[i], float64(len(d)))
+				durations[i] = d[:0]
+			}
 		}
 	}
 	var all []Phase
 	steps := map[string][]Phase{}
-	for _, name := range names {
-		phase := Phase{Name: name, Seconds: stats.Median(medians[name]), Times: int(stats.Median(times[name]))}
+	for i, name := range names {
+		phase := Phase{Name: name, Seconds: stats.Median(medians[i]), Times: int(stats.Median(times[i]))}
 		whole, step, isStep := strings.Cut(name, "/")
 		if isStep && slices.Contains(names, whole) {
 			phase.Name = step

@@ -31,27 +31,31 @@ func (f FailedCalls) String() string {
 
 // failedCalls counts the failures of all targets.
 func failedCalls(run *result.Run) []FailedCalls {
+	type key struct{ target, call string }
+	failed, total := map[key]int{}, map[key]int{}
+	for i := range run.Trials {
+		trial := &run.Trials[i]
+		for name, n := range trial.FailedCalls {
+			failed[key{trial.Target, name}] += n
+		}
+	}
+	for i := range run.Trials {
+		if len(failed) == 0 {
+			break
+		}
+		trial := &run.Trials[i]
+		for _, p := range trial.Phases {
+			total[key{trial.Target, p.Name}]++
+		}
+	}
 	var all []FailedCalls
 	for _, t := range run.Targets {
 		if n := t.FailedTries; n > 0 {
 			all = append(all, FailedCalls{t.Name, FirstContainer, n, n + 1})
 		}
-		failed, total := map[string]int{}, map[string]int{}
-		for i := range run.Trials {
-			trial := &run.Trials[i]
-			if trial.Target != t.Name {
-				continue
-			}
-			for _, p := range trial.Phases {
-				total[p.Name]++
-			}
-			for name, n := range trial.FailedCalls {
-				failed[name] += n
-			}
-		}
 		for _, call := range calls() {
-			if n := failed[call]; n > 0 {
-				all = append(all, FailedCalls{t.Name, call, n, n + total[call]})
+			if n := failed[key{t.Name, call}]; n > 0 {
+				all = append(all, FailedCalls{t.Name, call, n, n + total[key{t.Name, call}]})
 			}
 		}
 	}

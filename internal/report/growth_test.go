@@ -16,7 +16,7 @@ func TestGrowthCountsByItsLastValue(t *testing.T) {
 		growth bool
 		want   float64
 	}{{true, 10}, {false, 5.5}} {
-		got := points([]*result.Trial{trial}, result.Metric{Name: "Memory", Series: true, Growth: tt.growth})
+		got := pointsOf([]*result.Trial{trial}, []result.Metric{{Name: "Memory", Series: true, Growth: tt.growth}})["Memory"]
 		if len(got) != 1 || got[0].Value != tt.want {
 			t.Errorf("with growth %v: %+v, want one value of %v", tt.growth, got, tt.want)
 		}

@@ -55,7 +55,7 @@ func (b *builder) metrics(run int, bench *Benchmark, s *Section) counts {
 
 func (b *builder) newCell(described result.Metric, s *Section, o *Outcome) Cell {
 	trials := b.valid(o.Target)
-	c := Cell{Points: points(trials, described), Emulated: b.unjudged && described.OfSpeed()}
+	c := Cell{Points: b.points(o.Target, described.Name), Emulated: b.unjudged && described.OfSpeed()}
 	if len(c.Points) == 0 {
 		c.Absent = o.OK > 0 && described.Optional
 		return c
@@ -131,19 +131,35 @@ func judged(c stats.Comparison) bool {
 	return c.Verdict != stats.TooFew && c.Verdict != stats.NotComparable && c.Verdict != Withheld
 }
 
-// points gives one value a trial. If the trial has several, it is the last value of a growth, and the median of the others.
-func points(trials []*result.Trial, m result.Metric) []Point {
-	var all []Point
-	for _, t := range trials {
-		values := t.Values(m.Name)
-		if len(values) == 0 {
-			continue
+// pointsOf gives one value a trial for each metric. If the trial has several, it is the last value of a growth, and the median of the others.
+func pointsOf(trials []*result.Trial, metrics []result.Metric) map[string][]Point {
+	at := make(map[string]int, len(metrics))
+	for i, m := range metrics {
+		at[m.Name] = i
+	}
+	values := make([][]float64, len(metrics)) // of the current trial
+	all := make(map[string][]Point, len(metrics))
+	for n, t := range trials {
+		for _, s := range t.Samples {
+			if i, known := at[s.Metric]; known {
+				values[i] = append(values[i], s.Value)
+			}
 		}
-		value := values[len(values)-1]
-		if !m.Growth {
-			value = stats.Median(values)
+		for i, of := range values {
+			if len(of) == 0 {
+				continue
+			}
+			value := of[len(of)-1]
+			if len(of) > 1 && !metrics[i].Growth {
+				value = stats.Median(of)
+			}
+			name := metrics[i].Name
+			if all[name] == nil {
+				all[name] = make([]Point, 0, len(trials)-n)
+			}
+			all[name] = append(all[name], Point{Seq: t.Seq, Block: t.Block, Value: value, Disturbed: len(t.Host.Marks) > 0})
+			values[i] = of[:0]
 		}
-		all = append(all, Point{Seq: t.Seq, Block: t.Block, Value: value, Disturbed: len(t.Host.Marks) > 0})
 	}
 	return all
 }
@@ -156,18 +172,25 @@ func valuesOf(points []Point) []float64 {
 	return values
 }
 
-// curve gives a series by place. A shorter trial counts up to its end.
+// curve gives a series by place. A shorter trial counts up to its end. The values of all places share one list.
 func curve(trials []*result.Trial, metric string) []Place {
-	var all []Place
+	var series [][]float64
+	total, longest := 0, 0
 	for _, t := range trials {
-		for i, v := range t.Values(metric) {
-			if i == len(all) {
-				all = append(all, Place{})
-			}
-			all[i].Values = append(all[i].Values, v)
-		}
+		of := t.Values(metric)
+		series = append(series, of)
+		total, longest = total+len(of), max(longest, len(of))
 	}
+	values := make([]float64, 0, total)
+	all := make([]Place, longest)
 	for i := range all {
+		from := len(values)
+		for _, of := range series {
+			if i < len(of) {
+				values = append(values, of[i])
+			}
+		}
+		all[i].Values = values[from:len(values):len(values)]
 		all[i].Median = stats.Median(all[i].Values)
 	}
 	return all

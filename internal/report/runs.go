@@ -163,6 +163,9 @@ func byMachine(runs []result.Run) ([]result.Run, []Machine) {
 // run that has a trial that is ok in all of them. A benchmark without such a target is in apart.
 func commonBaselines(runs []result.Run) (common map[Key]string, apart map[Key]bool) {
 	common, apart = map[Key]string{}, map[Key]bool{}
+	if len(runs) == 1 {
+		return common, apart
+	}
 	outcomes := map[Key][][]Outcome{}
 	baselines := map[Key][]string{}
 	for i := range runs {

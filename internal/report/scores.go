@@ -164,9 +164,9 @@ func (s *scored) judgeMemory(memory float64, seed uint64) {
 }
 
 func samplesOf(points []Point) []stats.Sample {
-	var all []stats.Sample
-	for _, p := range points {
-		all = append(all, stats.Sample{Block: p.Block, Value: p.Value})
+	all := make([]stats.Sample, len(points))
+	for i, p := range points {
+		all[i] = stats.Sample{Block: p.Block, Value: p.Value}
 	}
 	return all
 }

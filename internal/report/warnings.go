@@ -128,7 +128,8 @@ func disturbed(trials []result.Trial) WarningGroup {
 		trials        int
 	}
 	var kinds []kind
-	for _, t := range trials {
+	for i := range trials {
+		t := &trials[i]
 		if t.Warmup || t.Status != result.OK {
 			continue
 		}

@@ -280,9 +280,18 @@ const (
 
 // Values returns the values of a metric in the order of their measurement.
 func (t *Trial) Values(metric string) []float64 {
-	var values []float64
-	for _, s := range t.Samples {
-		if s.Metric == metric {
+	n := 0
+	for i := range t.Samples {
+		if t.Samples[i].Metric == metric {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	values := make([]float64, 0, n)
+	for i := range t.Samples {
+		if s := &t.Samples[i]; s.Metric == metric {
 			values = append(values, s.Value)
 		}
 	}

@@ -157,7 +157,7 @@ func pointsOf(trials []*result.Trial, metrics []result.Metric) map[string][]Poin
 			if all[name] == nil {
 				all[name] = make([]Point, 0, len(trials)-n)
 			}
-			all[name] = append(all[name], Point{Seq: t.Seq, Block: t.Block, Value: value, Disturbed: len(t.Host.Marks) > 0})
+			all[name] = append(all[name], Point{t, value})
 			values[i] = of[:0]
 		}
 	}

@@ -457,13 +457,14 @@ type Cell struct {
 	Across *stats.Comparison
 }
 
-// Point is the value of one trial.
+// Point is the value of one trial. It is small, because a report has one for each trial and metric.
 type Point struct {
-	Seq, Block int
-	Value      float64
-	// Disturbed is set if the trial is marked as disturbed.
-	Disturbed bool
+	*result.Trial
+	Value float64
 }
+
+// Disturbed reports whether the trial is marked as disturbed.
+func (p Point) Disturbed() bool { return len(p.Host.Marks) > 0 }
 
 // Place is one place in a series (the first, second, … value) over all trials.
 type Place struct {

@@ -121,6 +121,14 @@ func (p *page) benchmarks(r *report.Report) {
 	}
 	count := 0
 	var all []*benchmark
+	var room room
+	if p.Single != nil {
+		var metrics []report.Metric
+		for _, b := range r.Benchmarks() {
+			metrics = append(metrics, b.Metrics...)
+		}
+		room = newRoom(metrics)
+	}
 	for i := range r.Suites {
 		s := &r.Suites[i]
 		var of []*benchmark
@@ -131,7 +139,7 @@ func (p *page) benchmarks(r *report.Report) {
 				b.Extra = " " + b.Params
 			}
 			if p.Single != nil {
-				b.single()
+				b.single(room)
 			} else {
 				b.Side = p.Side
 				b.sideBySide(r)
@@ -148,8 +156,8 @@ func (p *page) benchmarks(r *report.Report) {
 	}
 }
 
-// single adds the content about the only run.
-func (b *benchmark) single() {
+// single adds the content about the only run. Its plots have the points that the room holds.
+func (b *benchmark) single(r room) {
 	s := b.Sections[0]
 	b.Section, b.Table, b.Outcomes = s, newStatistics(b.Benchmark), outcomes(s)
 	for i := range s.Layers {
@@ -172,8 +180,8 @@ func (b *benchmark) single() {
 		b.Conditions = append(b.Conditions, report.NamedText{Name: c.Name, Text: c.Text()})
 	}
 	for i := range b.Metrics {
-		b.Strips = append(b.Strips, newStrip(&b.Metrics[i]))
-		if c := newCurve(&b.Metrics[i], cmp.Or(b.Place, "place in the series")); c != nil {
+		b.Strips = append(b.Strips, newStrip(&b.Metrics[i], r.dots))
+		if c := newCurve(&b.Metrics[i], cmp.Or(b.Place, "place in the series"), r); c != nil {
 			b.Curves = append(b.Curves, *c)
 		}
 	}

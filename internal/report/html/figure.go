@@ -36,8 +36,8 @@ func num(v float64) string {
 type strip struct {
 	Metric, Better string
 	Series         bool
-	// Only counts the targets with the metric, if some do not have it.
-	Only string
+	// Only counts the targets with the metric, if some do not have it. Shown counts the points, if some are left out.
+	Only, Shown string
 	// Alt is the drawing in words.
 	Alt           string
 	Width, Height string
@@ -63,14 +63,16 @@ type band struct{ X, Width, Y, Height string }
 
 type ring struct{ X, Y string }
 
-func newStrip(m *report.Metric) strip {
+func newStrip(m *report.Metric, most int) strip {
 	var values []float64
 	blocks := 1
 	for _, row := range m.Rows {
 		c := &row.Cells[0]
 		for _, p := range c.Points {
-			values = append(values, p.Value)
 			blocks = max(blocks, p.Block+1)
+		}
+		if c.Summary != nil {
+			values = append(values, c.Summary.Min, c.Summary.Max)
 		}
 		if c.Summary != nil && c.Summary.CI != nil {
 			values = append(values, c.Summary.CI.Lo, c.Summary.CI.Hi)
@@ -86,13 +88,19 @@ func newStrip(m *report.Metric) strip {
 	if len(rows) < len(m.Rows) {
 		s.Only = fmt.Sprintf("on %d of %d targets", len(rows), len(m.Rows))
 	}
+	drawn, all := 0, 0
 	for i, r := range rows {
-		s.Lanes = append(s.Lanes, newLane(&s, &r, m, float64(i)*laneHeight, blocks))
+		points := drawnDots(r.Cells[0].Points, most)
+		drawn, all = drawn+len(points), all+len(r.Cells[0].Points)
+		s.Lanes = append(s.Lanes, newLane(&s, &r, m, points, float64(i)*laneHeight, blocks))
+	}
+	if s.Drawn {
+		s.Shown = shown(drawn, all, "points")
 	}
 	return s
 }
 
-func newLane(s *strip, r *report.Row, m *report.Metric, y float64, blocks int) lane {
+func newLane(s *strip, r *report.Row, m *report.Metric, points []report.Point, y float64, blocks int) lane {
 	top := y + laneTop
 	c := &r.Cells[0]
 	l := lane{
@@ -113,9 +121,9 @@ func newLane(s *strip, r *report.Row, m *report.Metric, y float64, blocks int) l
 		l.Band = &band{X: num(lo), Width: num(max(hi-lo, 0.5)), Y: num(top - 2), Height: num(laneDepth + 4)}
 	}
 	var dots strings.Builder
-	for _, p := range c.Points {
+	for _, p := range points {
 		x, py := num(s.Axis.at(p.Value)), num(top+laneDepth*(float64(p.Block)+0.5)/float64(blocks))
-		if p.Disturbed {
+		if p.Disturbed() {
 			l.Rings = append(l.Rings, ring{x, py})
 			continue
 		}
@@ -192,8 +200,6 @@ func heat(c *stats.Comparison) string {
 const (
 	curveHeight = 180.0
 	curveLeft   = 46.0
-	// mostRaw is the largest number of raw values in a curve. More would be a smear and a large file.
-	mostRaw = 4000
 	// fewestPlaces is the length of the shortest series with a curve.
 	fewestPlaces = 3
 )
@@ -208,40 +214,45 @@ type curve struct {
 	Y             axis
 	X             []tick
 	Lines         []line
-	Raw           bool
+	// Faint describes the faint dots. Shown counts the places, if some are left out.
+	Faint, Shown string
 }
 
 type line struct {
 	Target, Class string
-	// Path goes through the medians, Marks are their points, Dots the raw values.
+	// Path goes through the medians, Marks are their points, Dots the raw values or their extremes.
 	Path, Marks, Dots string
 	// Fit is the path of the fitted line, Knee the path of the mark at its knee. Trend describes both.
 	Fit, Knee, Trend string
 }
 
 // newCurve is nil for metrics that are not series, and for short series.
-func newCurve(m *report.Metric, label string) *curve {
-	places, raw := 0, 0
-	var values []float64
+func newCurve(m *report.Metric, label string, r room) *curve {
+	places := 0
+	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, row := range m.Rows {
 		c := &row.Cells[0]
 		places = max(places, len(c.Curve))
 		for _, p := range c.Curve {
-			raw += len(p.Values)
-			values = append(values, p.Values...)
+			lo, hi = min(lo, slices.Min(p.Values)), max(hi, slices.Max(p.Values))
 		}
 	}
 	if places < fewestPlaces {
 		return nil
 	}
 	bottom := curveHeight - 34
-	y, ok := newAxis(values, m.Unit, bottom, 8)
+	y, ok := newAxis([]float64{lo, hi}, m.Unit, bottom, 8)
 	if !ok {
 		return nil
 	}
 	out := &curve{
 		Metric: m.Name, Width: num(figureWidth), Height: num(curveHeight), Left: num(curveLeft), Right: num(figureWidth - margin),
-		Bottom: num(bottom), LabelY: num(curveHeight - 4), Label: label, Y: y, Raw: raw <= mostRaw,
+		Bottom: num(bottom), LabelY: num(curveHeight - 4), Label: label, Y: y,
+		Faint: "each value faint",
+	}
+	whole := rawValues(m) <= r.raw
+	if !whole {
+		out.Faint = "least and largest values faint"
 	}
 	x := func(place int) float64 {
 		return curveLeft + 10 + (figureWidth-margin-curveLeft-20)*float64(place)/float64(places-1)
@@ -251,6 +262,7 @@ func newCurve(m *report.Metric, label string) *curve {
 		out.X = append(out.X, tick{At: num(x(place)), Label: fmt.Sprint(place + 1)})
 	}
 	alt := []string{m.Name + " by " + label}
+	drawn, all := 0, 0
 	for i, row := range m.Rows {
 		c := &row.Cells[0]
 		if len(c.Curve) == 0 {
@@ -258,38 +270,84 @@ func newCurve(m *report.Metric, label string) *curve {
 		}
 		l := line{Target: row.Target, Class: fmt.Sprintf("c%d d%d", i%mostColours+1, i%4+1)}
 		var path, marks, dots strings.Builder
-		for place, p := range c.Curve {
+		some := drawnPlaces(c.Curve, r.places)
+		drawn, all = drawn+len(some), all+len(c.Curve)
+		for _, place := range some {
+			median := c.Curve[place].Median
 			letter := "L"
 			if place == 0 {
 				letter = "M"
 			}
-			fmt.Fprintf(&path, "%s%s %s", letter, num(x(place)), num(y.at(p.Median)))
-			fmt.Fprintf(&marks, "M%s %sh0", num(x(place)), num(y.at(p.Median)))
-			for _, v := range p.Values {
-				if out.Raw {
-					fmt.Fprintf(&dots, "M%s %sh0", num(x(place)), num(y.at(v)))
-				}
+			fmt.Fprintf(&path, "%s%s %s", letter, num(x(place)), num(y.at(median)))
+			if len(some) == len(c.Curve) {
+				fmt.Fprintf(&marks, "M%s %sh0", num(x(place)), num(y.at(median)))
 			}
 		}
+		for _, v := range faint(c.Curve, whole, r.places) {
+			fmt.Fprintf(&dots, "M%s %sh0", num(x(v.place)), num(y.at(v.value)))
+		}
 		l.Path, l.Marks, l.Dots = path.String(), marks.String(), dots.String()
-		l.fitted(c, m, x, y)
+		l.fitted(c, m, x, y, some)
 		out.Lines = append(out.Lines, l)
 		first, last := c.Curve[0].Median, c.Curve[len(c.Curve)-1].Median
 		alt = append(alt, fmt.Sprintf("%s from %s to %s", row.Target, report.Quantity(first, m.Unit), report.Quantity(last, m.Unit)))
 	}
-	out.Alt = strings.Join(alt, "; ")
+	out.Alt, out.Shown = strings.Join(alt, "; "), shown(drawn, all, "places")
 	return out
 }
 
-// fitted adds the fitted line. On a logarithmic axis a straight line is a curve, so it has as many points as places.
-func (l *line) fitted(c *report.Cell, m *report.Metric, x func(place int) float64, y axis) {
+// placeValue is a value at a place.
+type placeValue struct {
+	place int
+	value float64
+}
+
+// faint returns the faint dots of a line: all raw values, or the least and the largest one of each column.
+func faint(places []report.Place, all bool, most int) []placeValue {
+	var values []placeValue
+	for i, p := range places {
+		for _, v := range p.Values {
+			values = append(values, placeValue{i, v})
+		}
+	}
+	if all {
+		return values
+	}
+	columns := min(len(places), max(1, most/columnPlaces))
+	var kept []placeValue
+	for from := 0; from < len(values); {
+		column := values[from].place * columns / len(places)
+		least, largest, to := values[from], values[from], from
+		for ; to < len(values) && values[to].place*columns/len(places) == column; to++ {
+			if v := values[to]; v.value < least.value {
+				least = v
+			} else if v.value > largest.value {
+				largest = v
+			}
+		}
+		kept = append(kept, least)
+		if largest != least {
+			kept = append(kept, largest)
+		}
+		from = to
+	}
+	return kept
+}
+
+// fitted adds the fitted line. On a logarithmic axis a straight line is a curve, so it has as many points as the line of the medians.
+func (l *line) fitted(c *report.Cell, m *report.Metric, x func(place int) float64, y axis, places []int) {
 	t := c.Trend
 	if t == nil {
 		return
 	}
+	if k := t.Knee; k != nil { // the corner of the line
+		places = append(slices.Clone(places), int(math.Floor(k.At))-1, int(math.Ceil(k.At))-1)
+		slices.Sort(places)
+		places = slices.Compact(places)
+	}
 	var path strings.Builder
 	letter := "M"
-	for place := range c.Curve {
+	for _, place := range places {
 		value := t.Fitted(float64(place + 1))
 		if y.Log && value <= 0 {
 			letter = "M"

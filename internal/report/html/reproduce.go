@@ -128,8 +128,13 @@ func newReproduction(r *reproduce.Reproduction, links []string) *reproduction {
 	for i := range r.Tables {
 		p.Tables = append(p.Tables, newPrintedTable(&r.Tables[i]))
 	}
+	var drawn []report.Metric
 	for i := range r.Figures {
-		p.Figures = append(p.Figures, newRedrawn(&r.Figures[i]))
+		drawn = append(drawn, r.Figures[i].Metrics...)
+	}
+	room := newRoom(drawn)
+	for i := range r.Figures {
+		p.Figures = append(p.Figures, newRedrawn(&r.Figures[i], room))
 	}
 	for i := range r.Runs {
 		run := &r.Runs[i].Runs[0]
@@ -307,12 +312,12 @@ func ratioPlot(t *reproduce.Table, target string) (sides, bool) {
 	return s, true
 }
 
-func newRedrawn(f *reproduce.Figure) redrawn {
+func newRedrawn(f *reproduce.Figure, r room) redrawn {
 	out := redrawn{Name: f.Name, Caption: f.Title, Reason: f.Reason}
 	for i := range f.Metrics {
 		m := &f.Metrics[i]
-		out.Strips = append(out.Strips, newStrip(m))
-		if c := newCurve(m, "place"); c != nil {
+		out.Strips = append(out.Strips, newStrip(m, r.dots))
+		if c := newCurve(m, "place", r); c != nil {
 			out.Curves = append(out.Curves, *c)
 		}
 	}

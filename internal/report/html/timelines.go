@@ -152,32 +152,11 @@ func newPanel(t *report.Timelines, p *report.Panel, y axis, end float64, drawn b
 // drawnPoints selects the points of a line: all, or the first, the least, the largest and the last one of each unit of the width, so that no
 // peak is lost.
 func drawnPoints(l *report.Line, x *axis) []int {
-	var all []int
-	for i := range l.At {
-		all = append(all, i)
+	column := func(i int) int { return i }
+	if len(l.At) > mostPoints {
+		column = func(i int) int { return int(x.at(l.At[i])) }
 	}
-	if len(all) <= mostPoints {
-		return all
-	}
-	column := func(i int) float64 { return math.Floor(x.at(l.At[i])) }
-	var kept []int
-	for from := 0; from < len(all); {
-		to, least, largest := from, from, from
-		for to+1 < len(all) && column(to+1) == column(from) {
-			to++
-			if l.Values[to] < l.Values[least] {
-				least = to
-			}
-			if l.Values[to] > l.Values[largest] {
-				largest = to
-			}
-		}
-		some := []int{from, least, largest, to}
-		slices.Sort(some)
-		kept = append(kept, slices.Compact(some)...)
-		from = to + 1
-	}
-	return kept
+	return extremes(len(l.At), column, func(i int) float64 { return l.Values[i] })
 }
 
 // span is a band before it has a label: regions that are close together.

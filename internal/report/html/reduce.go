@@ -1,0 +1,174 @@
+package html
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+)
+
+// Limits on the points of a page. A page of 10⁶ points has 13 MB, and a browser takes seconds to draw it. Points above the limits are left
+// out, but no extreme value is, and the plot states the number of its points. The database and exports have all samples.
+const (
+	// mostDots is the largest number of dots in the strips of a page.
+	mostDots = 100_000
+	// ringDots is the size of the ring of a disturbed trial, in dots: it is an element of its own.
+	ringDots = 4
+	// leastDots is the smallest limit for a lane. A page of very many lanes may exceed mostDots by it.
+	leastDots = 8
+	// rowDots is the number of dots that stand for the points of a few adjacent blocks in a reduced lane.
+	rowDots = 8
+	// mostPlaces is the largest number of places in all lines of the curves of a page.
+	mostPlaces = 60_000
+	// mostLine is the largest number of places in one line. leastLine is the smallest limit for one.
+	mostLine  = 4 * int(figureWidth)
+	leastLine = 24
+	// columnPlaces is the largest number of places that a reduced line has in each of its columns.
+	columnPlaces = 4
+	// mostRaw is the largest number of raw values in a curve. More would be a smear and a large file. mostRawOfPage is for all curves.
+	mostRaw       = 4000
+	mostRawOfPage = 60_000
+)
+
+// room is the space of a page for the points of each plot.
+type room struct {
+	dots   int // in a lane
+	places int // in a line of a curve
+	raw    int // raw values in a curve
+}
+
+// newRoom divides the space of a page among the plots of metrics. Small plots have all of their points, and large ones share the rest.
+func newRoom(metrics []report.Metric) room {
+	var lanes, lines, raw []int
+	for i := range metrics {
+		for _, row := range metrics[i].Rows {
+			lanes = append(lanes, size(row.Cells[0].Points))
+			lines = append(lines, len(row.Cells[0].Curve))
+		}
+		raw = append(raw, rawValues(&metrics[i]))
+	}
+	return room{
+		dots:   max(leastDots, share(lanes, mostDots)),
+		places: min(mostLine, max(leastLine, share(lines, mostPlaces))),
+		raw:    min(mostRaw, whole(raw, mostRawOfPage)),
+	}
+}
+
+// rawValues counts the values in the curve of a metric.
+func rawValues(m *report.Metric) int {
+	n := 0
+	for _, row := range m.Rows {
+		for _, p := range row.Cells[0].Curve {
+			n += len(p.Values)
+		}
+	}
+	return n
+}
+
+// share returns the limit with which sizes that are cut at it add up to at most a sum. It sorts the sizes.
+func share(sizes []int, most int) int {
+	slices.Sort(sizes)
+	for i, s := range sizes {
+		left := len(sizes) - i
+		if s > most/left {
+			return most / left
+		}
+		most -= s
+	}
+	return math.MaxInt
+}
+
+// whole returns the largest limit with which the sizes up to it add up to at most a sum. It sorts the sizes.
+func whole(sizes []int, most int) int {
+	slices.Sort(sizes)
+	for _, s := range sizes {
+		if s > most {
+			return s - 1
+		}
+		most -= s
+	}
+	return math.MaxInt
+}
+
+// size is the size of points in dots.
+func size(points []report.Point) int {
+	n := len(points)
+	for _, p := range points {
+		if p.Disturbed() {
+			n += ringDots - 1
+		}
+	}
+	return n
+}
+
+// drawnDots selects the points of a lane that fit into a number of dots: all, or a few from each group of adjacent trials. These are the least, the
+// largest, and evenly spaced ranks between them. So outliers, the distribution and its changes over time stay visible.
+func drawnDots(points []report.Point, most int) []report.Point {
+	taken := size(points)
+	if taken <= most {
+		return points
+	}
+	each := float64(taken) / float64(len(points)) // dots for a point
+	groups := max(1, int(float64(most)/each)/rowDots)
+	kept := make([]report.Point, 0, groups*rowDots)
+	var order []int
+	for g := range groups {
+		group := points[g*len(points)/groups : (g+1)*len(points)/groups]
+		order = order[:0]
+		for i := range group {
+			order = append(order, i)
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(group[a].Value, group[b].Value) })
+		var drawn []int
+		for n := range rowDots {
+			drawn = append(drawn, order[n*(len(order)-1)/(rowDots-1)])
+		}
+		slices.Sort(drawn)
+		for _, i := range slices.Compact(drawn) {
+			kept = append(kept, group[i])
+		}
+	}
+	return kept
+}
+
+// extremes selects points of a line: the first, the least, the largest and the last of each column, so that no peak is lost. The points of a
+// column are adjacent.
+func extremes(points int, column func(i int) int, value func(i int) float64) []int {
+	var kept []int
+	for from := 0; from < points; {
+		to, least, largest := from, from, from
+		for to+1 < points && column(to+1) == column(from) {
+			to++
+			if value(to) < value(least) {
+				least = to
+			}
+			if value(to) > value(largest) {
+				largest = to
+			}
+		}
+		some := []int{from, least, largest, to}
+		slices.Sort(some)
+		kept = append(kept, slices.Compact(some)...)
+		from = to + 1
+	}
+	return kept
+}
+
+// drawnPlaces selects the places of a line that fit into a number of them: all, or the extremes of the medians in each column.
+func drawnPlaces(places []report.Place, most int) []int {
+	columns := len(places)
+	if len(places) > most {
+		columns = max(1, most/columnPlaces)
+	}
+	return extremes(len(places), func(i int) int { return i * columns / len(places) }, func(i int) float64 { return places[i].Median })
+}
+
+// shown states the number of points of a plot that has not all of them. It is empty for a plot with all points.
+func shown(drawn, all int, things string) string {
+	if drawn == all {
+		return ""
+	}
+	return fmt.Sprintf("shown: %d of %d %s, extremes kept", drawn, all, things)
+}

@@ -1,0 +1,231 @@
+package html
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// mostBytes is the largest page of a run of 10⁶ samples.
+const mostBytes = 5_000_000
+
+// pageOf is the page of the only run.
+func pageOf(t testing.TB, run result.Run) (string, report.Report) {
+	t.Helper()
+	r := report.New([]result.Run{run}, report.Options{})
+	var page strings.Builder
+	if err := Write(&page, r); err != nil {
+		t.Fatal(err)
+	}
+	return page.String(), r
+}
+
+func TestPageOfMillionSamples(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the reports of 10⁶ samples take seconds")
+	}
+	for _, l := range reporttest.Millions() {
+		page, _ := pageOf(t, l.Run())
+		if len(page) > mostBytes {
+			t.Errorf("the page of shape %s has %d bytes, want at most %d", l.Name, len(page), mostBytes)
+		}
+	}
+}
+
+// metricOf is a metric of many targets with the same points and the same curve.
+func metricOf(lanes int, points []report.Point, curve []report.Place) report.Metric {
+	m := report.Metric{Metric: result.Metric{Name: "Value", Unit: result.Seconds, Better: result.Lower, Series: curve != nil}}
+	summary := &stats.Summary{N: len(points), Median: 1, Min: 0.5, Max: 2}
+	for i := range lanes {
+		m.Rows = append(m.Rows, report.Row{Target: fmt.Sprint("oci/", i), Cells: []report.Cell{{Summary: summary, Points: points, Curve: curve}}})
+	}
+	return m
+}
+
+// The size of the plots has a limit for every shape of a run of 10⁶ values, with and without disturbed trials.
+func TestRoomOfAllShapes(t *testing.T) {
+	for _, tt := range []struct{ lanes, points, places, values int }{
+		{1, 1_000_000, 0, 0}, {20, 50_000, 0, 0}, {500, 2000, 0, 0}, {3000, 333, 0, 0},
+		{1, 1, 1_000_000, 1}, {2, 5, 100_000, 5}, {200, 50, 100, 50}, {500, 2, 1000, 2}, {20, 1000, 50, 1000},
+	} {
+		for _, disturbed := range []bool{false, true} {
+			points := noisyPoints(tt.points, disturbed)
+			curve := make([]report.Place, tt.places)
+			values := slices.Repeat([]float64{1, 2}, (tt.values+1)/2)[:tt.values]
+			for i := range curve {
+				curve[i] = report.Place{Median: 1, Values: values}
+			}
+			var metrics []report.Metric
+			for left := tt.lanes; left > 0; left -= 20 {
+				metrics = append(metrics, metricOf(min(left, 20), points, curve))
+			}
+			room := newRoom(metrics)
+			bytes := 0
+			for i := range metrics {
+				s := newStrip(&metrics[i], room.dots)
+				for _, l := range s.Lanes {
+					bytes += len(l.Dots) + 55*len(l.Rings)
+				}
+				if c := newCurve(&metrics[i], "place", room); c != nil {
+					for _, l := range c.Lines {
+						bytes += len(l.Path) + len(l.Marks) + len(l.Dots)
+					}
+				}
+			}
+			if bytes > 4_000_000 {
+				t.Errorf("%+v, disturbed %v: the plots have %d bytes", tt, disturbed, bytes)
+			}
+		}
+	}
+}
+
+func noisyPoints(n int, disturbed bool) []report.Point {
+	random := rand.New(rand.NewPCG(1, 2))
+	var points []report.Point
+	for i := range n {
+		trial := &result.Trial{Block: i}
+		if disturbed {
+			trial.Host.Marks = []string{"disturbed"}
+		}
+		points = append(points, report.Point{Trial: trial, Value: math.Exp(0.1 * random.NormFloat64())})
+	}
+	return points
+}
+
+// A reduced lane keeps the extremes, the order of time, the quantiles and the shape over time.
+func TestReducedLane(t *testing.T) {
+	const n, most = 100_000, 1000
+	points := noisyPoints(n, false)
+	for i := n / 2; i < n; i++ {
+		points[i].Value *= 2 // a step in the middle
+	}
+	points[77_777].Value = 100
+	points[12_345].Value = 0.001
+	kept := drawnDots(points, most)
+	if len(kept) > most || len(kept) < most/2 {
+		t.Fatalf("%d points are drawn, want at most %d and not far fewer", len(kept), most)
+	}
+	for _, i := range []int{77_777, 12_345} {
+		if !slices.Contains(kept, points[i]) {
+			t.Errorf("the extreme value %v of block %d is lost", points[i].Value, i)
+		}
+	}
+	if !slices.IsSortedFunc(kept, func(a, b report.Point) int { return a.Block - b.Block }) {
+		t.Error("the points are not in the order of time")
+	}
+	for _, half := range [][2]int{{0, n / 2}, {n / 2, n}} {
+		all, some := valuesIn(points, half), valuesIn(kept, half)
+		for _, q := range []float64{0.25, 0.5, 0.75} {
+			want, got := all[int(q*float64(len(all)))], some[int(q*float64(len(some)))]
+			if math.Abs(got/want-1) > 0.05 {
+				t.Errorf("in blocks %v the quantile %v of the drawn points is %.3f, and %.3f of all points", half, q, got, want)
+			}
+		}
+	}
+	if got := drawnDots(points[:most], most); len(got) != most {
+		t.Errorf("a lane with room for all of its points draws %d of %d", len(got), most)
+	}
+}
+
+// valuesIn are the values of a range of blocks, sorted.
+func valuesIn(points []report.Point, blocks [2]int) []float64 {
+	var values []float64
+	for _, p := range points {
+		if blocks[0] <= p.Block && p.Block < blocks[1] {
+			values = append(values, p.Value)
+		}
+	}
+	slices.Sort(values)
+	return values
+}
+
+// A reduced curve keeps the peaks of its medians, and the extremes of all values as faint dots.
+func TestReducedCurve(t *testing.T) {
+	const places = 50_000
+	curve := make([]report.Place, places)
+	for i := range curve {
+		curve[i] = report.Place{Median: 1, Values: []float64{0.9, 1, 1.1}}
+	}
+	curve[31_000].Median, curve[40_000].Median = 7, 0.2
+	curve[20_000].Values = []float64{0.1, 1, 30}
+	some := drawnPlaces(curve, 400)
+	if len(some) > 400 || !slices.IsSorted(some) || some[0] != 0 || some[len(some)-1] != places-1 {
+		t.Errorf("%d places are drawn, from %d to %d", len(some), some[0], some[len(some)-1])
+	}
+	for _, place := range []int{31_000, 40_000} {
+		if !slices.Contains(some, place) {
+			t.Errorf("the peak at place %d is lost", place)
+		}
+	}
+	dots := faint(curve, false, 400)
+	if len(dots) > 400 {
+		t.Errorf("%d faint dots", len(dots))
+	}
+	for _, v := range []float64{0.1, 30} {
+		if !slices.Contains(dots, placeValue{20_000, v}) {
+			t.Errorf("the extreme value %v is lost", v)
+		}
+	}
+}
+
+// The page states what its plots leave out, and only then.
+func TestReducedPlotsSaySo(t *testing.T) {
+	points := regexp.MustCompile(`; shown: \d+ of 120000 points, extremes kept</figcaption>`)
+	large, _ := pageOf(t, reporttest.Large{Name: "lanes", Targets: 3, Blocks: 40_000, Metrics: 1, Values: 1}.Run())
+	if !points.MatchString(large) {
+		t.Error("the page of 120 000 trials does not state the number of its points")
+	}
+	places := regexp.MustCompile(`medians over blocks, least and largest values faint.*; shown: \d+ of 6000 places, extremes kept</figcaption>`)
+	series, _ := pageOf(t, reporttest.Large{Name: "lines", Targets: 2, Blocks: 6, Metrics: 1, Values: 3000, Series: true}.Run())
+	if !places.MatchString(series) {
+		t.Error("the page of 3000 places does not state the number of its places")
+	}
+	for name, run := range map[string]result.Run{"sample": reporttest.Sample(), "under load": reporttest.UnderLoad()} {
+		if page, _ := pageOf(t, run); strings.Contains(page, "extremes kept") {
+			t.Errorf("the page of %s leaves points out", name)
+		}
+	}
+}
+
+func TestShare(t *testing.T) {
+	for _, tt := range []struct {
+		sizes       []int
+		most        int
+		share, fits int
+	}{
+		{nil, 10, math.MaxInt, math.MaxInt},
+		{[]int{3, 3}, 10, math.MaxInt, math.MaxInt},
+		{[]int{5, 5}, 10, math.MaxInt, math.MaxInt},
+		{[]int{8, 2, 8}, 10, 4, 7},
+		{[]int{100}, 10, 10, 99},
+		{[]int{5, 5, 5}, 10, 3, 4},
+	} {
+		if got := share(slices.Clone(tt.sizes), tt.most); got != tt.share {
+			t.Errorf("share(%v, %d) = %d, want %d", tt.sizes, tt.most, got, tt.share)
+		}
+		if got := whole(slices.Clone(tt.sizes), tt.most); got != tt.fits {
+			t.Errorf("whole(%v, %d) = %d, want %d", tt.sizes, tt.most, got, tt.fits)
+		}
+	}
+}
+
+func BenchmarkMillion(b *testing.B) {
+	for _, l := range reporttest.Millions() {
+		run := l.Run()
+		b.Run(l.Name, func(b *testing.B) {
+			for b.Loop() {
+				page, _ := pageOf(b, run)
+				b.ReportMetric(float64(len(page)), "page-bytes")
+			}
+		})
+	}
+}

@@ -42,6 +42,10 @@ demo: ## Set up, build, measure the runtimes found and write out/report.html; as
 bench-overhead: build ## Measure what Touchstone itself adds to a measurement; as root
 	scripts/bench-overhead.sh
 
+.PHONY: bench-million
+bench-million: build ## Measure the report of a run of 10^6 samples: time, memory, page
+	go run ./scripts/million bin/touchstone
+
 # --- Test -------------------------------------------------------------------------------
 
 # With -trimpath a fresh clone uses the objects that another clone has built.

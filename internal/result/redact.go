@@ -80,9 +80,16 @@ func (t Trial) WithoutTexts() Trial { return t.withTexts(func(string) string { r
 // withTexts returns a trial with changed texts: its reason, its output and its conditions.
 func (t Trial) withTexts(change func(string) string) Trial {
 	t.Reason, t.Output = change(t.Reason), change(t.Output)
-	t.Conditions = maps.Clone(t.Conditions)
+	cloned := false
 	for name, value := range t.Conditions {
-		t.Conditions[name] = ConditionText(change(value))
+		text := ConditionText(change(value))
+		if text == value {
+			continue
+		}
+		if !cloned {
+			t.Conditions, cloned = maps.Clone(t.Conditions), true
+		}
+		t.Conditions[name] = text
 	}
 	return t
 }

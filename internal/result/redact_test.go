@@ -60,6 +60,20 @@ func TestHiderOfRuns(t *testing.T) {
 	}
 }
 
+// Trials with equal conditions share them. A hider must not make a copy for each trial.
+func TestHiderKeepsConditionsWithoutSecrets(t *testing.T) {
+	conditions := map[string]string{"cpus": "2-3"}
+	run := Run{Trials: []Trial{{Conditions: conditions}, {Conditions: map[string]string{"key": "s3cret"}}}}
+	hidden := NewHider([]string{"s3cret"}).Run(run)
+	hidden.Trials[0].Conditions["cpus"] = "4"
+	if conditions["cpus"] != "4" {
+		t.Error("a trial without a secret has a copy of its conditions")
+	}
+	if got, was := hidden.Trials[1].Conditions["key"], run.Trials[1].Conditions["key"]; got == "s3cret" || was != "s3cret" {
+		t.Errorf("the secret is %q after hiding, and %q in the run itself", got, was)
+	}
+}
+
 func TestAnonymous(t *testing.T) {
 	const text = `see /home/alice/My Docs/app.tar, unix:///run/user/1000/x.sock, ~/y, "../z" and '/srv/a b/c.tar' of alice on bench1.lan (bench1) bob`
 	change := func(run Run) Run {

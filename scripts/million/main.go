@@ -1,6 +1,10 @@
-// Command million writes a results file with a run of 10⁶ samples for bench-million.sh. The samples are invented.
+// Command million measures the report of a run of 10⁶ samples: time, memory, size of the page, and the time that a browser takes to
+// open it. The samples are invented.
 //
-//	million SHAPE FOLDER
+//	million TOUCHSTONE   with the binary TOUCHSTONE
+//
+// The exit code is 1 if a figure is beyond its limit. The time to open is the difference to a blank page, in headless Chromium with a
+// screenshot. Without Chromium it is not measured.
 package main
 
 import (
@@ -9,12 +13,29 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
+
+// The limits.
+const (
+	mostTime   = 5 * time.Second
+	mostMemory = 300 // MiB
+	mostPage   = 5.0 // MB
+	mostOpen   = 2 * time.Second
+)
+
+// opens is the number of times that the browser opens a page. The fastest one counts, since the start of a browser varies by more than a page.
+const opens = 3
+
+// errBeyond is the error of a printed figure beyond its limit.
+var errBeyond = errors.New("a figure is beyond its limit")
 
 func main() {
 	if err := run(os.Stdout, os.Args[1:]); err != nil {
@@ -23,25 +44,112 @@ func main() {
 	}
 }
 
-// run writes touchstone.db of the folder, and prints the shape of its run.
 func run(w io.Writer, args []string) (err error) {
-	shapes := reporttest.Millions()
-	if len(args) != 2 {
-		return errors.New("usage: million SHAPE FOLDER")
+	if len(args) != 1 {
+		return errors.New("usage: million TOUCHSTONE")
 	}
-	at := slices.IndexFunc(shapes, func(l reporttest.Large) bool { return l.Name == args[0] })
-	if at < 0 {
-		return fmt.Errorf("shape %q is unknown; the shapes are series and blocks", args[0])
+	folder, err := os.MkdirTemp("", "million-")
+	if err != nil {
+		return err
 	}
-	l := shapes[at]
-	db, err := store.Open(context.Background(), filepath.Join(args[1], "touchstone.db"))
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	browser := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil && browser == "" {
+			browser = path
+		}
+	}
+	fmt.Fprintf(w, "limits: report %v and %d MiB, page %.0f MB, opened in %v\n", mostTime, mostMemory, mostPage, mostOpen)
+	var errs []error
+	for _, l := range reporttest.Millions() {
+		errs = append(errs, measure(w, l, args[0], browser, folder))
+	}
+	return errors.Join(errs...)
+}
+
+// measure prints the figures of one shape.
+func measure(w io.Writer, l reporttest.Large, touchstone, browser, folder string) error {
+	folder = filepath.Join(folder, l.Name)
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return err
+	}
+	if err := write(l, folder); err != nil {
+		return err
+	}
+	page := filepath.Join(folder, "report.html")
+	took, memory, err := timed(touchstone, "report", "-d", folder, "-o", "html", "-O", page)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(page)
+	if err != nil {
+		return err
+	}
+	megabytes := float64(info.Size()) / 1e6
+	fmt.Fprintf(w, "%s, %d samples in %d trials: report %.2f s and %d MiB, page %.2f MB, ",
+		l.Name, l.Samples(), l.Targets*l.Blocks, took.Seconds(), memory, megabytes)
+	beyond := took > mostTime || memory > mostMemory || megabytes > mostPage
+	if browser == "" {
+		fmt.Fprintln(w, "time to open not measured: install chromium")
+	} else {
+		opened, err := open(browser, page, folder)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "opened in %.2f s\n", opened.Seconds())
+		beyond = beyond || opened > mostOpen
+	}
+	if beyond {
+		return fmt.Errorf("%s: %w", l.Name, errBeyond)
+	}
+	return nil
+}
+
+// write writes the results file of a run.
+func write(l reporttest.Large, folder string) (err error) {
+	db, err := store.Open(context.Background(), filepath.Join(folder, "touchstone.db"))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if _, err := db.Import(context.Background(), l.Read); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s: %d samples: %d targets, %d blocks, %d metrics, %d values\n", l.Name, l.Samples(), l.Targets, l.Blocks, l.Metrics, l.Values)
+	_, err = db.Import(context.Background(), l.Read)
 	return err
+}
+
+// timed runs a command. memory is its largest resident set in MiB.
+func timed(name string, args ...string) (took time.Duration, memory int64, err error) {
+	cmd := exec.Command(name, args...)
+	began := time.Now()
+	out, err := cmd.CombinedOutput()
+	took = time.Since(began)
+	if err != nil {
+		return 0, 0, fmt.Errorf("%s: %w: %s", filepath.Base(name), err, out)
+	}
+	return took, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10, nil
+}
+
+// open returns the time that a browser takes for a page, above the time for a blank page.
+func open(browser, page, folder string) (time.Duration, error) {
+	blank := filepath.Join(folder, "blank.html")
+	if err := os.WriteFile(blank, []byte("<!doctype html><title>blank</title>"), 0o600); err != nil {
+		return 0, err
+	}
+	fastest := func(file string) (time.Duration, error) {
+		var all []time.Duration
+		for range opens {
+			took, _, err := timed(browser, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+filepath.Join(folder, "browser"),
+				"--screenshot="+filepath.Join(folder, "page.png"), "file://"+file)
+			if err != nil {
+				return 0, err
+			}
+			all = append(all, took)
+		}
+		return slices.Min(all), nil
+	}
+	empty, err := fastest(blank)
+	if err != nil {
+		return 0, err
+	}
+	full, err := fastest(page)
+	return max(0, full-empty), err
 }

@@ -67,7 +67,7 @@ func rawValues(m *report.Metric) int {
 	return n
 }
 
-// share returns the limit with which sizes that are cut at it add up to at most a sum. It sorts the sizes.
+// share returns the largest limit for sizes whose sum must be at most a number. Larger sizes are cut to the limit. It sorts the sizes.
 func share(sizes []int, most int) int {
 	slices.Sort(sizes)
 	for i, s := range sizes {
@@ -80,7 +80,7 @@ func share(sizes []int, most int) int {
 	return math.MaxInt
 }
 
-// whole returns the largest limit with which the sizes up to it add up to at most a sum. It sorts the sizes.
+// whole returns the largest limit for sizes whose sum must be at most a number. Larger sizes are left out. It sorts the sizes.
 func whole(sizes []int, most int) int {
 	slices.Sort(sizes)
 	for _, s := range sizes {

@@ -328,7 +328,8 @@ func (a *App) conclude(ctx context.Context, opts benchmarkOptions, db *store.Sto
 	if opts.concluded != nil {
 		return opts.concluded(run, outcome)
 	}
-	m := report.New([]result.Run{run}, report.Options{})
+	exported := e.Plan.Export != "" || e.Plan.TouchstoneOutput != ""
+	m := report.New([]result.Run{run}, report.Options{Release: !exported})
 	// An error in one output does not prevent the others.
 	page := filepath.Join(opts.dir, "report.html")
 	err = errors.Join(a.writeReport(reportOptions{format: opts.format}, m), a.writeReport(reportOptions{format: formatHTML, file: page}, m))

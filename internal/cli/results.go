@@ -295,7 +295,7 @@ them, unless you give --show-env.`, report.MostRuns),
 			if err != nil {
 				return err
 			}
-			return a.writeReport(opts, report.New(runs, report.Options{AcrossMachines: opts.across, EmulatedVerdicts: opts.emulated}))
+			return a.writeReport(opts, report.New(runs, report.Options{AcrossMachines: opts.across, EmulatedVerdicts: opts.emulated, Release: true}))
 		},
 	}
 	addDir(cmd, &opts.dir)

@@ -153,7 +153,7 @@ func (a *App) writeIndex(ctx context.Context, dir, page string, ids []string) er
 	if err != nil {
 		return err
 	}
-	if err := a.writeReport(reportOptions{format: formatHTML, file: page}, report.New(runs, report.Options{})); err != nil {
+	if err := a.writeReport(reportOptions{format: formatHTML, file: page}, report.New(runs, report.Options{Release: true})); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.env.Stderr, "%s has the results of %d runs\n", page, len(runs))

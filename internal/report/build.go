@@ -35,7 +35,7 @@ func New(runs []result.Run, opts Options) Report {
 	}
 	for i := range all {
 		for n := range all[i] {
-			r.add(i, &all[i][n])
+			r.add(i, &all[i][n], opts.Release)
 		}
 		r.judgeTogether(i)
 	}
@@ -80,9 +80,12 @@ func newRun(run *result.Run, label string) Run {
 }
 
 // add adds the benchmark of one run to its place. Suites and benchmarks are in the order of their first run.
-func (r *Report) add(run int, from *builder) {
+func (r *Report) add(run int, from *builder, release bool) {
 	r.Runs[run].Missing = append(r.Runs[run].Missing, from.missing()...)
 	section := from.section()
+	if release {
+		from.release(section.Targets)
+	}
 	if section.skipped() {
 		r.Runs[run].leaveOut(from.key.Title(), section)
 		return
@@ -210,9 +213,11 @@ type builder struct {
 	key       Key
 	described result.Benchmark
 	cells     map[result.Cell][]*result.Trial
-	// counted are the trials that count, values the values of each metric in them, both by target. They are filled when they are needed.
+	// counted are the trials that count, values and curves the values of each metric in them, all by target. They are filled when they are
+	// needed.
 	counted map[string][]*result.Trial
 	values  map[string]map[string][]Point
+	curves  map[string]map[string][]Place
 	// common is the baseline that the runs have in common, if it is another one than the run's.
 	common string
 	// unjudged is set if verdicts about speed are withheld.
@@ -238,7 +243,7 @@ func builders(run *result.Run, common map[Key]string) []builder {
 			known[k] = true
 			all = append(all, builder{
 				run: run, key: k, described: run.Bench[at], cells: cells, common: common[k],
-				counted: map[string][]*result.Trial{}, values: map[string]map[string][]Point{},
+				counted: map[string][]*result.Trial{}, values: map[string]map[string][]Point{}, curves: map[string]map[string][]Place{},
 			})
 		}
 	}
@@ -266,6 +271,36 @@ func (b *builder) points(target, metric string) []Point {
 		b.values[target] = pointsOf(b.valid(target), b.described.Metrics)
 	}
 	return b.values[target][metric]
+}
+
+// curve gives a series on a target by place.
+func (b *builder) curve(target, metric string) []Place {
+	all, known := b.curves[target][metric]
+	if !known {
+		all = curve(b.valid(target), metric)
+		if b.curves[target] == nil {
+			b.curves[target] = map[string][]Place{}
+		}
+		b.curves[target][metric] = all
+	}
+	return all
+}
+
+// release reads all values that metrics needs, and drops the samples of the benchmark.
+func (b *builder) release(targets []Outcome) {
+	for _, o := range targets {
+		for _, m := range b.described.Metrics {
+			b.points(o.Target, m.Name)
+			if m.Series && m.Group == "" {
+				b.curve(o.Target, m.Name)
+			}
+		}
+	}
+	for _, t := range b.run.Targets {
+		for _, trial := range b.trials(t.Name) {
+			trial.Samples = nil
+		}
+	}
 }
 
 // samples gives the values of a metric by target.

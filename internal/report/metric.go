@@ -54,7 +54,6 @@ func (b *builder) metrics(run int, bench *Benchmark, s *Section) counts {
 }
 
 func (b *builder) newCell(described result.Metric, s *Section, o *Outcome) Cell {
-	trials := b.valid(o.Target)
 	c := Cell{Points: b.points(o.Target, described.Name), Emulated: b.unjudged && described.OfSpeed()}
 	if len(c.Points) == 0 {
 		c.Absent = o.OK > 0 && described.Optional
@@ -64,7 +63,7 @@ func (b *builder) newCell(described result.Metric, s *Section, o *Outcome) Cell 
 	c.Summary = &summary
 	c.Baseline = o.Target == s.Baseline
 	if described.Series {
-		c.Curve = curve(trials, described.Name)
+		c.Curve = b.curve(o.Target, described.Name)
 	}
 	if described.Trend != "" {
 		c.Trend = trend(c.Curve, b.cellSeed(o.Target, described.Name))

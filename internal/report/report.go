@@ -90,6 +90,9 @@ type Options struct {
 	EmulatedVerdicts bool
 	// MinEffect is the relative difference below which a difference does not matter: 0.03 is 3 %. With 0 every difference matters.
 	MinEffect float64
+	// Release drops the samples of the runs as soon as they are read, because 10⁶ samples take much memory. The caller must not use them
+	// afterwards. The report is the same.
+	Release bool
 }
 
 // Report is the content of a report of one run or several.

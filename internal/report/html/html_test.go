@@ -461,3 +461,32 @@ func TestEmulated(t *testing.T) {
 		}
 	}
 }
+
+// A report that drops the samples of its runs is the same report.
+func TestReleasedSamplesChangeNothing(t *testing.T) {
+	made := map[string]func() []result.Run{
+		"sample":     func() []result.Run { return []result.Run{reporttest.Sample()} },
+		"suite":      func() []result.Run { return []result.Run{reporttest.Suite()} },
+		"engines":    func() []result.Run { return []result.Run{reporttest.Engines()} },
+		"under load": func() []result.Run { return []result.Run{reporttest.UnderLoad()} },
+		"several": func() []result.Run {
+			return []result.Run{reporttest.Sample(), reporttest.Small(), reporttest.UnderLoad()}
+		},
+	}
+	for name, runs := range made {
+		released := runs()
+		opts := report.Options{AcrossMachines: len(released) > 1}
+		want := writtenJoint(t, runs(), opts)
+		opts.Release = true
+		if diff := cmp.Diff(want, writtenJoint(t, released, opts)); diff != "" {
+			t.Errorf("%s: without samples the page differs (-want +got):\n%s", name, diff)
+		}
+		for _, run := range released {
+			for _, trial := range run.Trials {
+				if len(trial.Samples) > 0 {
+					t.Fatalf("%s: trial %d keeps its samples", name, trial.Seq)
+				}
+			}
+		}
+	}
+}

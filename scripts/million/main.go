@@ -77,7 +77,7 @@ func measure(w io.Writer, l reporttest.Large, touchstone, browser, folder string
 		return err
 	}
 	page := filepath.Join(folder, "report.html")
-	took, memory, err := timed(touchstone, "report", "-d", folder, "-o", "html", "-O", page)
+	took, used, err := timed(touchstone, "report", "-d", folder, "-o", "html", "-O", page)
 	if err != nil {
 		return err
 	}
@@ -86,8 +86,9 @@ func measure(w io.Writer, l reporttest.Large, touchstone, browser, folder string
 		return err
 	}
 	megabytes := float64(info.Size()) / 1e6
-	fmt.Fprintf(w, "%s, %d samples in %d trials: report %.2f s and %d MiB, page %.2f MB, ",
-		l.Name, l.Samples(), l.Targets*l.Blocks, took.Seconds(), memory, megabytes)
+	memory := used.SysUsage().(*syscall.Rusage).Maxrss >> 10 // MiB
+	fmt.Fprintf(w, "%s, %d samples in %d trials: report %.2f s (%.2f s of CPU) and %d MiB, page %.2f MB, ",
+		l.Name, l.Samples(), l.Targets*l.Blocks, took.Seconds(), (used.UserTime() + used.SystemTime()).Seconds(), memory, megabytes)
 	beyond := took > mostTime || memory > mostMemory || megabytes > mostPage
 	if browser == "" {
 		fmt.Fprintln(w, "time to open not measured: install chromium")
@@ -116,16 +117,16 @@ func write(l reporttest.Large, folder string) (err error) {
 	return err
 }
 
-// timed runs a command. memory is its largest resident set in MiB.
-func timed(name string, args ...string) (took time.Duration, memory int64, err error) {
+// timed runs a command.
+func timed(name string, args ...string) (took time.Duration, used *os.ProcessState, err error) {
 	cmd := exec.Command(name, args...)
 	began := time.Now()
 	out, err := cmd.CombinedOutput()
 	took = time.Since(began)
 	if err != nil {
-		return 0, 0, fmt.Errorf("%s: %w: %s", filepath.Base(name), err, out)
+		return 0, nil, fmt.Errorf("%s: %w: %s", filepath.Base(name), err, out)
 	}
-	return took, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10, nil
+	return took, cmd.ProcessState, nil
 }
 
 // open returns the time that a browser takes for a page, above the time for a blank page.

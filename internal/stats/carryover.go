@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Turn is the value of a target in a block, with the target before it. Targets are numbers from 0; Before is −1 for the first
@@ -29,12 +31,14 @@ const (
 	carryOverMost  = 20_000
 	carryOverOpen  = 0.05
 	leastFollowed  = 3
+	// carryOverExact is the greatest number of values for permutations. For more, H has its limiting distribution, chi-squared.
+	carryOverExact = 2_000
 )
 
 // FindCarryOver tests whether the values of the targets depend on the target before. Each value is relative to its target and its block, as
 // logarithms. The statistic is the sum over the targets of the H of W. H. Kruskal and W. A. Wallis (JASA 47 (1952) 583–621) for the groups of values
 // after the same target. The order of the targets is random in each block, so that without carry-over the targets before are exchangeable between the
-// blocks of a target, and the p-value is exact but for the number of permutations (Phipson and Smyth 2010).
+// blocks of a target, and the p-value is exact but for the number of permutations (Phipson and Smyth 2010). Above 2000 values it comes from the chi-squared distribution.
 func FindCarryOver(turns []Turn, seed uint64) CarryOver {
 	none := CarryOver{P: 1}
 	targets := map[int][]int{} // indices of turns by target
@@ -58,14 +62,19 @@ func FindCarryOver(turns []Turn, seed uint64) CarryOver {
 		series = append(series, of)
 	}
 	random := rand.New(generator(seed, 4))
-	observed := totalH(series)
+	observed, freedom := totalH(series)
+	if len(turns) > carryOverExact {
+		found := largest(turns, away)
+		found.P = distuv.ChiSquared{K: max(1, freedom)}.Survival(observed)
+		return found
+	}
 	reached, made := 1, 1
 	for _, most := range []int{carryOverFirst, carryOverMost} {
 		for ; made < most; made++ {
 			for _, s := range series {
 				random.Shuffle(len(s.before), func(i, j int) { s.before[i], s.before[j] = s.before[j], s.before[i] })
 			}
-			if totalH(series) >= observed*(1-roundingError) {
+			if h, _ := totalH(series); h >= observed*(1-roundingError) {
 				reached++
 			}
 		}
@@ -109,8 +118,8 @@ func residuals(turns []Turn) []float64 {
 	return away
 }
 
-// totalH is the sum of the H of all targets, up to a constant factor and term for each.
-func totalH(series []followed) (total float64) {
+// totalH is the sum of the H of all targets, with its degrees of freedom.
+func totalH(series []followed) (total, freedom float64) {
 	for _, s := range series {
 		var sums, counts [64]float64
 		for i, b := range s.before {
@@ -118,14 +127,16 @@ func totalH(series []followed) (total float64) {
 			counts[b%64]++
 		}
 		n := float64(len(s.ranks))
+		freedom--
 		for b, count := range counts {
 			if count > 0 {
 				d := sums[b]/count - (n+1)/2
 				total += 12 / (n * (n + 1)) * count * d * d
+				freedom++
 			}
 		}
 	}
-	return total
+	return total, freedom
 }
 
 // largest is the largest effect of a target on another.

@@ -54,3 +54,19 @@ func TestCarryOverNeedsValues(t *testing.T) {
 		}
 	}
 }
+
+// With many values the limiting distribution gives the same answers.
+func TestCarryOverOfManyValues(t *testing.T) {
+	if c := FindCarryOver(ordered(1, 1000, 1.02), 1); c.P > 0.001 || c.Target != 0 || c.Before != 2 {
+		t.Errorf("an effect of 2 %% in 1000 blocks: %+v", c)
+	}
+	var invented int
+	for seed := range uint64(100) {
+		if FindCarryOver(ordered(seed, 1000, 1), seed).P < 0.05 {
+			invented++
+		}
+	}
+	if invented > 10 {
+		t.Errorf("carry-over is found in %d of 100 runs without it", invented)
+	}
+}

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -142,19 +143,45 @@ func newComparison(a, b []float64, better Direction) Comparison {
 
 // pair returns the medians of the blocks that are in both, in the order of the blocks.
 func pair(baseline, other []Sample) (a, b []float64) {
-	blocksA, blocksB := byBlock(baseline), byBlock(other)
-	var common []int
-	for block := range blocksA {
-		if _, both := blocksB[block]; both {
-			common = append(common, block)
+	x, y := byBlockMedian(baseline), byBlockMedian(other)
+	n := min(len(x), len(y))
+	a, b = make([]float64, 0, n), make([]float64, 0, n)
+	for i, k := 0, 0; i < len(x) && k < len(y); {
+		switch {
+		case x[i].Block < y[k].Block:
+			i++
+		case x[i].Block > y[k].Block:
+			k++
+		default:
+			a, b = append(a, x[i].Value), append(b, y[k].Value)
+			i, k = i+1, k+1
 		}
 	}
-	slices.Sort(common)
-	for _, block := range common {
-		a = append(a, Median(blocksA[block]))
-		b = append(b, Median(blocksB[block]))
-	}
 	return a, b
+}
+
+// byBlockMedian returns one sample for each block, in the order of the blocks.
+func byBlockMedian(samples []Sample) []Sample {
+	ascending := true
+	for i := 1; i < len(samples) && ascending; i++ {
+		ascending = samples[i-1].Block < samples[i].Block
+	}
+	if ascending {
+		return samples
+	}
+	sorted := slices.Clone(samples)
+	slices.SortStableFunc(sorted, func(a, b Sample) int { return cmp.Compare(a.Block, b.Block) })
+	var all []Sample
+	for from := 0; from < len(sorted); {
+		var values []float64
+		to := from
+		for ; to < len(sorted) && sorted[to].Block == sorted[from].Block; to++ {
+			values = append(values, sorted[to].Value)
+		}
+		all = append(all, Sample{Block: sorted[from].Block, Value: Median(values)})
+		from = to
+	}
+	return all
 }
 
 func byBlock(samples []Sample) map[int][]float64 {

@@ -70,6 +70,7 @@ func find(corners []point, x float64) int {
 // corners returns, for each distinct value, the count of smaller values and the count of
 // values up to it. A value at most tolerance above another counts as equal to it.
 func corners(sorted []float64, tolerance float64) (lower, upper []point) {
+	lower, upper = make([]point, 0, len(sorted)), make([]point, 0, len(sorted))
 	for from := 0; from < len(sorted); {
 		to := from + 1
 		for to < len(sorted) && sorted[to]-sorted[from] <= tolerance {
@@ -174,6 +175,13 @@ func dipLimit(n int) float64 {
 // distinct values the step is not known, and the values stay: they are two modes.
 func unrounded(sorted []float64) []float64 {
 	tolerance := roundingError * max(math.Abs(sorted[0]), math.Abs(sorted[len(sorted)-1]))
+	tied := false
+	for i := 1; i < len(sorted) && !tied; i++ {
+		tied = sorted[i]-sorted[i-1] <= tolerance
+	}
+	if !tied {
+		return sorted
+	}
 	lower, upper := corners(sorted, tolerance)
 	if len(lower) == len(sorted) || len(lower) < 3 {
 		return sorted

@@ -44,8 +44,9 @@ const (
 	// The first random swaps suffice if they show a p-value above openP.
 	firstSwaps = 2_000
 	openP      = 0.1
-	// mostSteps limits the work for many blocks: swaps × blocks.
+	// mostSteps limits the work for many blocks: swaps × blocks. Above mostJoint blocks the signed-rank test judges the typical value alone.
 	mostSteps = 25_000_000
+	mostJoint = 1000
 )
 
 // jointTest is a permutation test of all parts together. Without a difference the two values of a block are exchangeable,
@@ -58,7 +59,7 @@ const (
 //
 // Up to 16 blocks with a difference the test makes all swaps, and is exact. Above it makes 10⁵ random ones, or only the first 2000 if they
 // give a p-value above 0.1. A p-value of the signed-rank test that 10⁵ swaps cannot resolve needs no swaps: twice it (the
-// weighted Bonferroni bound) is then P.
+// weighted Bonferroni bound) is then P. More than 1000 blocks have the signed-rank test alone.
 func jointTest(s *swapper, swaps int, seed uint64) (p float64, each [len(parts)]float64) {
 	alone := signedRank(s.logRatios)
 	switch {
@@ -67,6 +68,8 @@ func jointTest(s *swapper, swaps int, seed uint64) (p float64, each [len(parts)]
 	case alone/partWeights[0] < 1.0/randomSwaps:
 		p = alone / partWeights[0]
 		return p, [...]float64{p, 1, 1, 1}
+	case len(s.ranks) > mostJoint:
+		return alone, [...]float64{alone, 1, 1, 1}
 	case s.signed <= exactSwaps:
 		return s.all().judge()
 	}

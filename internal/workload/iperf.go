@@ -25,8 +25,10 @@ const IperfPort = 5201
 const IperfListening = "-----"
 
 // IperfServer calls a server for one test. It exits with code 0 after the test.
-func IperfServer() []string {
-	return []string{Iperf, "--server", "--one-off", "--forceflush", "--port", strconv.Itoa(IperfPort)}
+func IperfServer() []string { return iperfServer("--port", strconv.Itoa(IperfPort)) }
+
+func iperfServer(options ...string) []string {
+	return append([]string{Iperf, "--server", "--one-off", "--forceflush"}, options...)
 }
 
 // IperfTest is one test of iperf3: one TCP stream at full speed.

@@ -17,16 +17,18 @@ const (
 
 var netperfTool = Tool{Name: "netperf", Packages: []string{"netperf"}, Files: []string{Netperf, Netserver}}
 
-// Ports of netserver.
-const (
-	NetserverPort     = 12865 // of the control connection
-	netserverDataPort = 12866
-)
+// NetserverPort is the port of the control connection. Data connections have the port after it.
+const NetserverPort = 12865
+
+// netserverData is the port of netserver's data connections.
+func netserverData(server netip.AddrPort) string { return strconv.Itoa(int(server.Port()) + 1) }
 
 // NetperfServer calls the server of netperf's tests. It serves one test after the other in its first process, until it is
 // killed.
-func NetperfServer() []string {
-	return []string{Netserver, "-D", "-f", "-N", "-4", "-p", strconv.Itoa(NetserverPort)}
+func NetperfServer() []string { return netperfServer("-p", strconv.Itoa(NetserverPort)) }
+
+func netperfServer(options ...string) []string {
+	return append([]string{Netserver, "-D", "-f", "-N", "-4"}, options...)
 }
 
 // NetperfTest is a test of netperf.
@@ -94,7 +96,7 @@ func netperfProgram(test NetperfTest, server netip.AddrPort, length string, whol
 	return Program{
 		Args: []string{
 			Netperf, "-4", "-H", server.Addr().String(), "-p", strconv.Itoa(int(server.Port())), "-t", string(test),
-			"-l", length, "-P", "0", "--", "-P", "," + strconv.Itoa(netserverDataPort), "-k", strings.Join(netperfKeys(), ","),
+			"-l", length, "-P", "0", "--", "-P", "," + netserverData(server), "-k", strings.Join(netperfKeys(), ","),
 		},
 		Parse: reading("netperf's report", func(stdout []byte) (Values, error) { return readNetperf(stdout, test, whole) }),
 	}
@@ -202,7 +204,7 @@ func NetperfLines(test NetperfTest, server netip.AddrPort, d, every time.Duratio
 	return []string{
 		Netperf, "-4", "-H", server.Addr().String(), "-p", strconv.Itoa(int(server.Port())), "-t", string(test),
 		"-l", wholeSeconds(d), "-P", "0", "-D", strconv.FormatFloat(every.Seconds(), 'f', 3, 64),
-		"--", "-P", "," + strconv.Itoa(netserverDataPort), "-k", netperfThroughput,
+		"--", "-P", "," + netserverData(server), "-k", netperfThroughput,
 	}
 }
 

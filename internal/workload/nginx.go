@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"net/netip"
 	"path"
 	"strconv"
 )
@@ -29,13 +30,29 @@ const (
 	NginxAnswer = "OK."
 )
 
-// NginxConfiguration configures one process that serves dir, accepts bodies of any size at NginxPost, writes only below /tmp,
-// keeps files and connections open, and logs only warnings and errors. The process stays root, because the image does not have Debian's other users.
-func NginxConfiguration(dir string) string {
-	return nginxConfiguration(dir, strconv.Itoa(NginxPort), "warn")
+// The files of the web server that its clients fetch, by their paths in URLs.
+const (
+	SmallFile, SmallBytes = "/small", 1
+	LargeFile, LargeBytes = "/large", 1 << 20
+)
+
+// SentFile is the file that a client sends: 16 KiB, the default buffer of Ethr.
+const SentFile, SentBytes = "/sent", 16 << 10
+
+// WebFiles are the files for NginxServer in a directory, by their names after the directory's. The server listens at NginxPort of all
+// addresses, or only at an address if it is valid.
+func WebFiles(dir string, at netip.AddrPort) map[string][]byte {
+	listen := strconv.Itoa(NginxPort)
+	if at.IsValid() {
+		listen = at.String()
+	}
+	return map[string][]byte{
+		SmallFile: make([]byte, SmallBytes), LargeFile: make([]byte, LargeBytes), SentFile: make([]byte, SentBytes),
+		"/" + NginxConfig: []byte(nginxConfiguration(dir, listen, "warn")),
+	}
 }
 
-// IdleNginxConfiguration is NginxConfiguration for a socket that no other container has, and for a log whose first line follows the
+// IdleNginxConfiguration configures nginx as WebFiles does, but for a socket that no other container has, and for a log whose first line follows the
 // start.
 func IdleNginxConfiguration(dir string) string {
 	return nginxConfiguration(dir, "unix:/tmp/nginx.sock", "notice")
@@ -44,6 +61,9 @@ func IdleNginxConfiguration(dir string) string {
 // NginxListening is a part of the first line of IdleNginxConfiguration's log. nginx writes it when its sockets listen.
 const NginxListening = "event method"
 
+// nginxConfiguration configures one process that serves dir, accepts bodies of any size at NginxPost, writes only below /tmp,
+// keeps files and connections open, and logs only messages of a level and above. The process stays root, because the image does not have
+// Debian's other users.
 func nginxConfiguration(dir, listen, level string) string {
 	return fmt.Sprintf(`daemon off;
 master_process off;

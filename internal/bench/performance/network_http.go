@@ -18,24 +18,15 @@ import (
 // webRoot is the directory of the web server's files in its container.
 const webRoot = "/data"
 
-// The files of the web server.
-const (
-	smallFile, smallBytes = "/small", 1
-	largeFile, largeBytes = "/large", 1 << 20
-)
-
-// The file that the client of the web server sends: 16 KiB, the default buffer of Ethr.
-const sentFile, sentBytes = "/sent", 16 << 10
-
 func web() bench.Benchmark {
 	return overNetwork(bench.Benchmark{
 		Name:    "performance.network.http",
 		Summary: "bandwidth and latency of TCP (netperf) and of HTTP (nginx and ab), over one connection each",
 		Source:  "wang table 3 (Ethr: from client to server, over HTTP by POST of 16 KiB)",
 		Metrics: []result.Metric{
-			bench.Higher("TCPUpload", result.BitsPerSecond, "payload from the client to the server's container (TCP_STREAM), the direction of the paper"),
+			bench.Higher("TCPUpload", result.BitsPerSecond, "payload from the client to the server (TCP_STREAM), the direction of the paper"),
 			bench.Higher("HTTPUpload", result.BitsPerSecond, "bytes of the bodies of repeated POST requests of 16 KiB, without headers, as in the paper"),
-			bench.Higher("TCPBandwidth", result.BitsPerSecond, "payload from the server's container to its client (TCP_MAERTS)"),
+			bench.Higher("TCPBandwidth", result.BitsPerSecond, "payload from the server to its client (TCP_MAERTS)"),
 			bench.Scored(result.DimensionNetwork, bench.Higher("HTTPBandwidth", result.BitsPerSecond, "bytes of repeated transfers of a file of 1 MiB, without headers")),
 			bench.Seconds("TCPLatency", "mean time from a byte sent to the byte received in response (TCP_RR)"),
 			bench.Scored(result.DimensionNetwork, bench.Seconds("HTTPLatency", "mean time from a request to the end of its response, a file of one byte")),
@@ -77,10 +68,7 @@ func overHTTP(ctx context.Context, t bench.Trial, d time.Duration) error {
 	if err != nil {
 		return err
 	}
-	for name, content := range map[string][]byte{
-		smallFile: make([]byte, smallBytes), largeFile: make([]byte, largeBytes), sentFile: make([]byte, sentBytes),
-		workload.NginxConfig: []byte(workload.NginxConfiguration(webRoot)),
-	} {
+	for name, content := range workload.WebFiles(webRoot, netip.AddrPort{}) {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			return fmt.Errorf("write the web server's files: %w", err)
 		}
@@ -91,15 +79,15 @@ func overHTTP(ctx context.Context, t bench.Trial, d time.Duration) error {
 	}
 	files(&server.Spec)
 	return bench.Serve(ctx, t, server, func(ctx context.Context, at netip.AddrPort) error {
-		large, err := bench.Measure(ctx, t, bench.AsClient, workload.ABRun(at, largeFile, largeBytes, d))
+		large, err := bench.Measure(ctx, t, bench.AsClient, workload.ABRun(at, workload.LargeFile, workload.LargeBytes, d))
 		if err != nil {
 			return err
 		}
-		small, err := bench.Measure(ctx, t, bench.AsClient, workload.ABRun(at, smallFile, smallBytes, d))
+		small, err := bench.Measure(ctx, t, bench.AsClient, workload.ABRun(at, workload.SmallFile, workload.SmallBytes, d))
 		if err != nil {
 			return err
 		}
-		post := workload.ABPost(at, workload.NginxPost, len(workload.NginxAnswer), webRoot+sentFile, sentBytes, d)
+		post := workload.ABPost(at, workload.NginxPost, len(workload.NginxAnswer), webRoot+workload.SentFile, workload.SentBytes, d)
 		sent, err := bench.Measure(ctx, t, bench.AsClient, post, files)
 		if err != nil {
 			return err

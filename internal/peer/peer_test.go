@@ -1,0 +1,371 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// served is an imitated server.
+type served struct {
+	server workload.Served
+	at     netip.AddrPort
+	exit   chan error
+	stops  error
+	gone   chan struct{}
+}
+
+func (p *served) Wait(ctx context.Context) error {
+	select {
+	case err := <-p.exit:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (p *served) Stop() error {
+	close(p.gone)
+	return p.stops
+}
+
+// machine is a Server on the loopback interface, and a client for it.
+type machine struct {
+	*Server
+	Client
+	at    workload.Remote
+	stop  context.CancelFunc
+	ended chan error
+
+	mu       sync.Mutex
+	started  []*served
+	messages []string
+	fails    error // of Start
+	stops    error // of Stop
+}
+
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{ended: make(chan error, 1)}
+	m.Server = &Server{
+		Version: "v1", Machine: "there", About: map[string]string{AboutMachine: "Linux"},
+		Start: func(_ context.Context, server workload.Served, at netip.AddrPort) (Process, error) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if m.fails != nil {
+				return nil, m.fails
+			}
+			p := &served{server: server, at: at, exit: make(chan error, 1), stops: m.stops, gone: make(chan struct{})}
+			m.started = append(m.started, p)
+			return p, nil
+		},
+		Report: func(message string) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.messages = append(m.messages, message)
+		},
+	}
+	m.Client = client("v1")
+	m.at = workload.Remote{Host: "127.0.0.1", Port: netip.MustParseAddrPort(l.Addr().String()).Port()}
+	ctx, cancel := context.WithCancel(t.Context())
+	m.stop = cancel
+	go func() { m.ended <- m.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-m.ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+// client returns a client that takes no address for its own.
+func client(version string) Client {
+	return Client{
+		Version: version, Machine: "here", Local: func(netip.Addr) (bool, error) { return false, nil },
+		Lookup: func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("no such host") },
+	}
+}
+
+// Each session has a server of its own, which ends with the session.
+func TestSessions(t *testing.T) {
+	m := newMachine(t)
+	for i, server := range workload.AllServed() {
+		s, err := m.Open(t.Context(), m.at, server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := m.started[i]
+		if p.server != server || p.at != s.Server || s.Server.Port() != server.Port(m.at.Port) || s.Control.Port() != m.at.Port {
+			t.Errorf("%s was started as %s at %s, and the session has %s and %s", server, p.server, p.at, s.Server, s.Control)
+		}
+		if s.Same || s.Facts[AboutMachine] != "Linux" || s.Local.String() != "127.0.0.1" {
+			t.Errorf("the machine is described by %+v", s.About)
+		}
+		if server == workload.ServedIperf {
+			p.exit <- nil // after its client
+		}
+		ctx, stop := s.Watch(t.Context())
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		<-p.gone
+		if err := ctx.Err(); err != nil {
+			t.Errorf("after an ordinary end the context has %v", context.Cause(ctx))
+		}
+		stop()
+	}
+	if len(m.messages) != 1 || !strings.Contains(m.messages[0], "127.0.0.1") {
+		t.Errorf("the messages are %q", m.messages)
+	}
+}
+
+// A check starts no server. Connections without a request disturb nothing.
+func TestCheck(t *testing.T) {
+	m := newMachine(t)
+	conn, err := net.Dial("tcp4", m.at.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	about, err := m.Check(t.Context(), m.at)
+	if err != nil || about.Same || len(m.started) > 0 {
+		t.Errorf("Check() = %+v, %v, and %d servers were started", about, err, len(m.started))
+	}
+	m.Client.Machine = "there"
+	if about, err = m.Check(t.Context(), m.at); err != nil || !about.Same {
+		t.Errorf("the same kernel gives %+v, %v", about, err)
+	}
+}
+
+// A second client is refused, until the first one has ended its session.
+func TestOneClientAtATime(t *testing.T) {
+	m := newMachine(t)
+	s, err := m.Open(t.Context(), m.at, workload.ServedNginx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, server := range []workload.Served{workload.ServedIperf, ""} {
+		if _, err := m.Open(t.Context(), m.at, server); err == nil || !strings.Contains(err.Error(), "busy with a trial of 127.0.0.1") {
+			t.Errorf("a second client for %q gets %v", server, err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 { // the next session never meets the end of the last one
+		s, err := m.Open(t.Context(), m.at, workload.ServedNetserver)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A lost client ends its session.
+func TestLostClient(t *testing.T) {
+	m := newMachine(t)
+	s, err := m.Open(t.Context(), m.at, workload.ServedNginx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = s.conn.SetLinger(0) // a reset, as from a killed program
+	_ = s.conn.Close()
+	<-m.started[0].gone
+}
+
+// The failure of a server reaches the client with its reason, and so does the end of touchstone serve.
+func TestFailures(t *testing.T) {
+	for name, tt := range map[string]struct {
+		happens func(*machine)
+		want    string
+	}{
+		"exit": {func(m *machine) { m.started[0].exit <- errors.New("exit code 1: address in use") }, "nginx on the other machine failed: the server: exit code 1: address in use"},
+		"stop": {func(m *machine) { m.stop() }, "touchstone serve was stopped there"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			s, err := m.Open(t.Context(), m.at, workload.ServedNginx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := s.Watch(t.Context())
+			defer stop()
+			tt.happens(m)
+			<-ctx.Done()
+			if got := context.Cause(ctx).Error(); !strings.Contains(got, tt.want) {
+				t.Errorf("the context ends with %q, want %q", got, tt.want)
+			}
+			if err := s.Close(); !errors.Is(err, context.Cause(ctx)) {
+				t.Errorf("Close() = %v", err)
+			}
+			<-m.started[0].gone
+		})
+	}
+}
+
+// A server that is not removed is an error of the session.
+func TestServerStays(t *testing.T) {
+	m := newMachine(t)
+	m.stops = errors.New("a process stays")
+	s, err := m.Open(t.Context(), m.at, workload.ServedNginx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "a process stays") {
+		t.Errorf("Close() = %v", err)
+	}
+}
+
+// speak answers the first connection with a text, or closes it.
+func speak(t *testing.T, text string) workload.Remote {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		conn, err := l.Accept()
+		if err == nil {
+			_, _ = conn.Read(make([]byte, 100))
+			_, _ = io.WriteString(conn, text)
+			_ = conn.Close()
+		}
+	}()
+	return workload.Remote{Host: "127.0.0.1", Port: netip.MustParseAddrPort(l.Addr().String()).Port()}
+}
+
+// Each error names the place, the reason and the remedy.
+func TestErrors(t *testing.T) {
+	m := newMachine(t)
+	closed, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = closed.Close()
+	failing := newMachine(t)
+	failing.fails = errors.New("address\x1b in use")
+	named := client("v1")
+	named.Lookup = func(_ context.Context, host string) ([]netip.Addr, error) {
+		return []netip.Addr{netip.MustParseAddr(map[string]string{"own.example": "192.0.2.7", "loop.example": "127.0.0.1"}[host])}, nil
+	}
+	named.Local = func(a netip.Addr) (bool, error) { return a.String() == "192.0.2.7", nil }
+	for name, tt := range map[string]struct {
+		client Client
+		at     workload.Remote
+		want   []string
+	}{
+		"refused":          {client("v1"), workload.Remote{Host: "127.0.0.1", Port: netip.MustParseAddrPort(closed.Addr().String()).Port()}, []string{"connection refused", "run touchstone serve --listen 127.0.0.1:"}},
+		"unknown name":     {client("v1"), workload.Remote{Host: "bench2.example", Port: 7480}, []string{"bench2.example", "no such host", "correct the name"}},
+		"this machine":     {named, workload.Remote{Host: "own.example", Port: 7480}, []string{"192.0.2.7 is an address of this machine", "peer=host"}},
+		"loopback":         {named, workload.Remote{Host: "loop.example", Port: 7480}, []string{"loop.example", "loopback"}},
+		"another version":  {client("v2"), m.at, []string{"this is touchstone v1, and the client is v2", "install one version"}},
+		"another program":  {client("v1"), speak(t, "SSH-2.0-OpenSSH_9.2\r\n"), []string{"not touchstone serve", "SSH-2.0"}},
+		"other JSON":       {client("v1"), speak(t, "{\"error\":\"\"}\n"), []string{"not touchstone serve"}},
+		"a long line":      {client("v1"), speak(t, strings.Repeat("x", 2*longestLine)), []string{"not touchstone serve"}},
+		"a closed door":    {client("v1"), speak(t, ""), []string{"not touchstone serve", "closed the connection"}},
+		"half a line":      {client("v1"), speak(t, `{"touchstone":"v1"`), []string{"not touchstone serve"}},
+		"a failed program": {client("v1"), failing.at, []string{"touchstone serve there reports: address", "in use"}},
+	} {
+		_, err := tt.client.Open(t.Context(), tt.at, workload.ServedIperf)
+		if err == nil {
+			t.Errorf("%s: no error", name)
+			continue
+		}
+		for _, want := range append(tt.want, tt.at.String()) {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: the error %q lacks %q", name, err, want)
+			}
+		}
+		if strings.ContainsRune(err.Error(), '\x1b') {
+			t.Errorf("%s: the error %q has control characters", name, err)
+		}
+	}
+}
+
+// A machine that is silent exceeds the caller's limit.
+func TestSilence(t *testing.T) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	over := errors.New("the trial is over")
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = conn.Read(make([]byte, 10))
+		cancel(over)
+		_, _ = io.Copy(io.Discard, conn)
+		_ = conn.Close()
+	}()
+	_, err = client("v1").Open(ctx, workload.Remote{Host: "127.0.0.1", Port: netip.MustParseAddrPort(l.Addr().String()).Port()}, workload.ServedIperf)
+	if !errors.Is(err, over) {
+		t.Errorf("Open() = %v", err)
+	}
+}
+
+// Requests of other programs are refused, and stop nothing.
+func TestForeignRequests(t *testing.T) {
+	m := newMachine(t)
+	for text, want := range map[string]string{
+		"GET / HTTP/1.1\r\n\r\n": "the request is not",
+		"\n":                     "the request is not",
+		strings.Repeat("x", 2*longestLine) + "\n":     "the request is not",
+		`{"touchstone":"v1","server":"redis"}` + "\n": "no server",
+		`{"server":"iperf3"}` + "\n":                  "install one version",
+	} {
+		conn, err := net.Dial("tcp4", m.at.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(conn, text)
+		got, _ := io.ReadAll(conn) // a reset may follow the answer to a long line
+		if !strings.Contains(string(got), want) && len(text) < longestLine {
+			t.Errorf("the answer to %.40q is %q, want %q", text, got, want)
+		}
+		_ = conn.Close()
+	}
+	if _, err := m.Check(t.Context(), m.at); err != nil || len(m.started) > 0 {
+		t.Errorf("Check() = %v after %d servers", err, len(m.started))
+	}
+}
+
+func TestListen(t *testing.T) {
+	for at, want := range map[string]string{
+		"0.0.0.0:7480":      "not the address of one machine",
+		"127.0.0.1:7480":    "loopback",
+		"[::]:7480":         "not an IPv4 address",
+		"203.0.113.77:7480": "not an address of this machine",
+	} {
+		l, err := Listen(t.Context(), netip.MustParseAddrPort(at))
+		if err == nil {
+			_ = l.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Listen(%s) = %v, want %q", at, err, want)
+		}
+	}
+	own, err := Own()
+	if err != nil || !slices.Contains(own, netip.MustParseAddr("127.0.0.1")) {
+		t.Errorf("Own() = %v, %v", own, err)
+	}
+}

@@ -1,0 +1,195 @@
+package peer
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// Process is a server that was started for a session.
+type Process interface {
+	// Wait returns when the process has exited, or ctx has ended. The error is nil after exit code 0.
+	Wait(ctx context.Context) error
+	// Stop kills the process if it still runs, and removes everything that belongs to it.
+	Stop() error
+}
+
+// Server serves clients on other machines.
+type Server struct {
+	// Version is Touchstone's.
+	Version string
+	// Machine is the result of Machine, and About describes this machine.
+	Machine string
+	About   map[string]string
+	// Start starts a server at an address, and returns when it listens.
+	Start func(ctx context.Context, server workload.Served, at netip.AddrPort) (Process, error)
+	// Report receives messages for the user. Several goroutines may call it.
+	Report func(message string)
+
+	mu      sync.Mutex
+	serving netip.Addr // the client of the session under way
+	known   []netip.Addr
+}
+
+// past ends a read at once.
+var past = time.Unix(1, 0)
+
+// mostConnections bounds the connections at once. Further ones are closed.
+const mostConnections = 64
+
+// Serve serves the clients of a listener until ctx ends, closes it, and ends the session under way.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	at, err := netip.ParseAddrPort(l.Addr().String())
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	var clients sync.WaitGroup
+	defer clients.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	defer stop()
+	slots := make(chan struct{}, mostConnections)
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return errors.Join(fmt.Errorf("accept a client: %w", err), l.Close())
+		}
+		select {
+		case slots <- struct{}{}:
+		default:
+			_ = conn.Close()
+			continue
+		}
+		clients.Go(func() {
+			defer func() { <-slots }()
+			s.client(ctx, conn, at)
+		})
+	}
+}
+
+// client serves one connection, and closes it after the end of its session.
+func (s *Server) client(ctx context.Context, conn net.Conn, at netip.AddrPort) {
+	defer func() { _ = conn.Close() }()
+	reader := bufio.NewReaderSize(conn, longestLine)
+	var asked request
+	err := within(ctx, conn, requestLimit, func() error { return receive(reader, &asked) })
+	switch {
+	case errors.Is(err, errForeign):
+		s.refuse(ctx, conn, errors.New("this is touchstone serve, and the request is not"))
+		return
+	case err != nil: // closed without a request: a container tests whether it reaches this machine
+		return
+	}
+	from, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	if err == nil {
+		err = s.take(asked, from.Addr())
+	}
+	if err != nil {
+		s.refuse(ctx, conn, err)
+		return
+	}
+	if asked.Server == "" {
+		_ = s.answer(ctx, conn, s.hello()) // the client reports the failure
+		return
+	}
+	defer s.release()
+	if err := s.session(ctx, conn, reader, asked.Server, at); err != nil {
+		s.Report(fmt.Sprintf("%s for %s: %v", asked.Server, from.Addr(), err))
+		s.refuse(ctx, conn, err)
+	}
+}
+
+// take begins a session for a client. A check begins none, and fails during a session.
+func (s *Server) take(asked request, client netip.Addr) error {
+	switch {
+	case asked.Version != s.Version:
+		return fmt.Errorf("this is touchstone %.50s, and the client is %.50s: install one version on both machines", s.Version, asked.Version)
+	case asked.Server != "" && !slices.Contains(workload.AllServed(), asked.Server):
+		return fmt.Errorf("it has no server %.50q", asked.Server)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.serving.IsValid() {
+		return fmt.Errorf("it is busy with a trial of %s, and serves one client at a time: wait for its end, or run touchstone serve on another machine", s.serving)
+	}
+	if asked.Server == "" {
+		return nil
+	}
+	s.serving = client
+	if !slices.Contains(s.known, client) {
+		s.known = append(s.known, client)
+		s.Report(fmt.Sprintf("the first request of %s", client))
+	}
+	return nil
+}
+
+func (s *Server) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.serving = netip.Addr{}
+}
+
+func (s *Server) hello() answer {
+	return answer{Version: s.Version, Machine: s.Machine, About: s.About}
+}
+
+// session starts a server, and ends it when the client closes the connection.
+func (s *Server) session(ctx context.Context, conn net.Conn, reader io.Reader, which workload.Served, at netip.AddrPort) (err error) {
+	process, err := s.Start(ctx, which, netip.AddrPortFrom(at.Addr(), which.Port(at.Port())))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, process.Stop()) }()
+	if err := s.answer(ctx, conn, s.hello()); err != nil {
+		return err
+	}
+	// Both goroutines end: the first with the connection, and the second with its context.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(past) })
+	defer stop()
+	left, exited := make(chan struct{}), make(chan error, 1)
+	go func() {
+		_, _ = io.Copy(io.Discard, reader) // a client sends nothing more
+		close(left)
+	}()
+	go func() { exited <- process.Wait(ctx) }()
+	select {
+	case <-left:
+	case err = <-exited:
+		if err == nil {
+			<-left // iperf3 exits before its client
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("touchstone serve was stopped there")
+	case err != nil:
+		return fmt.Errorf("the server: %w", err)
+	}
+	return nil
+}
+
+// answer sends a line, in time.
+func (s *Server) answer(ctx context.Context, conn net.Conn, a answer) error {
+	return within(ctx, conn, requestLimit, func() error { return send(conn, a) })
+}
+
+// refuse sends an error. A client that has closed the connection does not receive it.
+func (s *Server) refuse(ctx context.Context, conn net.Conn, err error) {
+	text := err.Error()
+	_ = s.answer(context.WithoutCancel(ctx), conn, answer{Version: s.Version, Error: text[:min(len(text), longestText)]})
+}

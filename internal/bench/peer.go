@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -40,6 +41,35 @@ func PeerOrSame(value string) Param {
 	return p
 }
 
+// PeerOrRemote is Peer for benchmarks whose server can also be on another machine. The client is then in a container of the target.
+// Server.Remote names their servers.
+func PeerOrRemote(value string) Param {
+	p := Peer(value)
+	p.Help += "; or the server is on another machine, and the client in a container: the address of touchstone serve there, such as 192.0.2.7"
+	p.Check = func(v string) error {
+		if v == HostPeer || v == ContainerPeer {
+			return nil
+		}
+		if _, err := workload.ParseRemote(v); err != nil {
+			return fmt.Errorf("must be %s, %s, or the address of another machine such as 192.0.2.7 or bench2.example:%d: %w", HostPeer, ContainerPeer, workload.RemotePort, err)
+		}
+		return nil
+	}
+	p.Present = func(v string) string {
+		if r, err := workload.ParseRemote(v); err == nil {
+			return r.String()
+		}
+		return v
+	}
+	return p
+}
+
+// RemotePeer returns the place of the server on another machine, and false if the parameter of PeerOrRemote selects none.
+func RemotePeer(p Params) (workload.Remote, bool) {
+	r, err := workload.ParseRemote(p[peer])
+	return r, err == nil
+}
+
 // AtHost reports whether the clients of a benchmark with the parameter of Peer run at the host's end.
 func AtHost(t Trial) bool { return t.Param(peer) == HostPeer }
 
@@ -49,6 +79,13 @@ func AsClient(ctx context.Context, t Trial, spec engine.Spec) ([]byte, error) {
 		return onHost(ctx, t, spec)
 	}
 	spec.Network = engine.Bridged
+	if _, remote := RemotePeer(t.Params); remote {
+		out, err := t.Network.Outward()
+		if err != nil {
+			return nil, err
+		}
+		spec.Network = out.Network
+	}
 	return InContainer(ctx, t, spec)
 }
 
@@ -85,14 +122,20 @@ type Server struct {
 	// until the server accepts; this does not work for a server that takes the first connection for its client.
 	Listening string
 	End       Ending
+	// Remote is the same server on another machine, for benchmarks with the parameter of PeerOrRemote. There touchstone serve starts and
+	// ends it.
+	Remote workload.Served
 }
 
 // reachable is the deadline for a server to listen, far more than any server needs in the slowest sandbox.
 const reachable = time.Minute
 
 // Serve runs a server in a container of the target's bridged network, calls use with its address, and ends the server.
-// The context of use is cancelled if the server fails.
+// The context of use is cancelled if the server fails. With a RemotePeer the server runs on that machine.
 func Serve(ctx context.Context, t Trial, s Server, use func(ctx context.Context, at netip.AddrPort) error) error {
+	if at, remote := RemotePeer(t.Params); remote {
+		return s.elsewhere(ctx, t, at, use)
+	}
 	if err := RecordPath(ctx, t); err != nil {
 		return err
 	}
@@ -103,6 +146,45 @@ func Serve(ctx context.Context, t Trial, s Server, use func(ctx context.Context,
 		}
 		return use(ctx, at)
 	})
+}
+
+// reachableElsewhere is the deadline for a container to reach touchstone serve, which has answered this program before.
+const reachableElsewhere = 10 * time.Second
+
+// elsewhere is Serve for a server on another machine.
+func (s Server) elsewhere(ctx context.Context, t Trial, at workload.Remote, use func(ctx context.Context, at netip.AddrPort) error) (err error) {
+	out, err := t.Network.Outward()
+	if err != nil {
+		return err
+	}
+	remote, err := t.Network.Remote(ctx, at, s.Remote)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if left := remote.Close(); !errors.Is(left, err) { // Close repeats the reason of a failure
+			err = errors.Join(err, left)
+		}
+	}()
+	t.Condition("client", "a container of the target")
+	t.Condition("address family", "IPv4")
+	t.Condition("network", out.About)
+	about := remote.About()
+	for _, name := range slices.Sorted(maps.Keys(about)) {
+		t.Condition(name, about[name])
+	}
+	serving, stop := remote.Watch(ctx)
+	defer stop()
+	control := remote.Control()
+	if _, err = AsClient(serving, t, t.Spec(workload.Reach(control, reachableElsewhere)...)); err != nil {
+		err = fmt.Errorf("reach %s from a container of the target: %w; this machine itself reaches it: check the route and the firewall of containers", control, err)
+	} else {
+		err = use(serving, remote.Server())
+	}
+	if failed := context.Cause(serving); failed != nil && ctx.Err() == nil {
+		return failed // the clients' errors follow from it
+	}
+	return err
 }
 
 // ServeWithin is Serve for clients that are further processes of the server's container. The place of the clients is where. They

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/footprint"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
 // Trial is one execution of a benchmark on one target. Its methods and the methods of its parts may be called from
@@ -104,6 +106,26 @@ type Network interface {
 	CreateHost(ctx context.Context, spec engine.Spec) (engine.Container, error)
 	// Dial connects to an address of the host network that the target's containers use.
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
+	// Outward returns the network by which the target's containers reach other machines, or an *engine.UnsupportedError if none
+	// leads out.
+	Outward() (engine.Outward, error)
+	// Remote starts a server on another machine, where touchstone serve runs. The error is the reason if that machine does not
+	// answer, or serves another client.
+	Remote(ctx context.Context, at workload.Remote, server workload.Served) (Remote, error)
+}
+
+// Remote is a server on another machine. touchstone serve there serves no other client until Close.
+type Remote interface {
+	// Server is the server's address, and Control the address of touchstone serve. Control accepts further connections that are
+	// closed at once.
+	Server() netip.AddrPort
+	Control() netip.AddrPort
+	// About describes the machine and the path to it as conditions of the trial.
+	About() map[string]string
+	// Watch returns a context that is cancelled if the server fails or the machine is lost before Close. The cause is the reason.
+	Watch(ctx context.Context) (context.Context, context.CancelFunc)
+	// Close returns when the server has ended. The error is the reason if it has not.
+	Close() error
 }
 
 // Host runs processes of a trial outside the target.

@@ -135,6 +135,28 @@ type Link struct {
 	About map[string]string
 }
 
+// Outgoing is an Engine whose containers may reach other machines.
+type Outgoing interface {
+	// Outward returns the network of such containers. The error is an *UnsupportedError if no network leads out of this machine.
+	Outward() (Outward, error)
+}
+
+// Outward is a way to other machines.
+type Outward struct {
+	// Network is Bridged for a network of the engine's own that leads out, and otherwise HostNet.
+	Network Network
+	// About describes it for the record.
+	About string
+}
+
+// NoWayOut is the error of Outgoing for containers in a network that exists only for the run. The advice names the alternative.
+func NoWayOut(advice string) error {
+	return &UnsupportedError{
+		What: "a network to other machines", Reason: "the network of these containers exists only for the run, and no packet leaves it",
+		Advice: advice,
+	}
+}
+
 // Puller is an Engine that pulls images from a registry.
 type Puller interface {
 	// Pull fetches an image that is not there yet, and unpacks it.

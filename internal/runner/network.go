@@ -6,6 +6,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
 // trialNetwork implements bench.Network.
@@ -41,6 +42,26 @@ func (t trialNetwork) CreateHost(ctx context.Context, spec engine.Spec) (engine.
 		t.Condition("cpus of the host's end", t.r.HostCPUs)
 	}
 	return t.createOutside(ctx, "create at the host's end", spec)
+}
+
+func (t trialNetwork) Outward() (engine.Outward, error) {
+	outgoing, ok := t.engine.(engine.Outgoing)
+	if !ok {
+		return engine.Outward{}, &engine.UnsupportedError{What: "a server on another machine", Reason: "containers of this engine reach no other machine"}
+	}
+	return outgoing.Outward()
+}
+
+func (t trialNetwork) Remote(ctx context.Context, at workload.Remote, server workload.Served) (bench.Remote, error) {
+	if t.r.Remote == nil {
+		return nil, &engine.UnsupportedError{What: "a server on another machine", Reason: "this run has no client for it"}
+	}
+	var remote bench.Remote
+	err := t.bounded(ctx, "starting the server on another machine", func(ctx context.Context) (err error) {
+		remote, err = t.r.Remote(ctx, at, server)
+		return err
+	})
+	return remote, err
 }
 
 func (t trialNetwork) Dial(ctx context.Context, network, address string) (net.Conn, error) {

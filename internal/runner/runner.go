@@ -24,6 +24,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
 // A cell is given up after failuresAllowed consecutive trials without success, or timeoutsAllowed of them that exceeded a
@@ -62,6 +63,8 @@ type Config struct {
 	// WorkloadCPUs are the CPUs of containers, HostCPUs the CPUs of programs at the host's end of a network, as the kernel
 	// spells them. Empty stands for all CPUs.
 	WorkloadCPUs, HostCPUs string
+	// Remote starts a server on another machine: see bench.Network. It may be nil.
+	Remote func(ctx context.Context, at workload.Remote, server workload.Served) (bench.Remote, error)
 	// CPUs is the number of the machine's CPUs; 0 if unknown. A CPU limit above it is not set, because no engine can hold
 	// it and some refuse it.
 	CPUs int

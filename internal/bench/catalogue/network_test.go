@@ -38,6 +38,11 @@ type wire struct {
 	dumb, stubborn, confused bool
 	// hangs is called when a wait for a dumb or stubborn server begins.
 	hangs func()
+	// out is the network of containers that reach other machines, or closed the reason why none does.
+	out    engine.Network
+	closed error
+	// far is the other machine: see remote_test.go.
+	far far
 
 	mu   sync.Mutex
 	runs []string // "host" or "container", and the arguments
@@ -62,7 +67,7 @@ func (e *wire) Create(_ context.Context, s engine.Spec) (engine.Container, error
 	switch {
 	case s.Network == engine.HostNet && s.Join == "/run/netns/host":
 		where = "host"
-	case s.Network != engine.Bridged:
+	case s.Network != engine.Bridged && s.Network != e.out:
 		return nil, fmt.Errorf("%q has the network %q", s.Process.Args, s.Network)
 	}
 	if limited := s.Resources.Memory > 0; limited != (where == "container") {
@@ -237,7 +242,7 @@ func runOnWire(t *testing.T, name string, e *wire, given bench.Params, clock run
 		RunID: runID, Images: map[bench.Image]runner.Image{bench.WorkloadImage: {Rootfs: "/"}}, Data: t.TempDir(),
 		Work:    []plan.Work{{Benchmark: b, Params: params, Limits: engine.Resources{Memory: 64 << 20}}},
 		Targets: []runner.Target{{Name: "under/test", Engine: e}}, Host: e,
-		Stop: stats.StopRule{Min: 1}, TrialLimit: time.Hour, CallLimit: 10 * time.Minute, Clock: clock, Noise: quiet{}, Observer: quiet{},
+		Remote: e.far.open, Stop: stats.StopRule{Min: 1}, TrialLimit: time.Hour, CallLimit: 10 * time.Minute, Clock: clock, Noise: quiet{}, Observer: quiet{},
 		Record: func(trial result.Trial) error { trials = append(trials, trial); return nil },
 	})
 	if err != nil || len(trials) != 1 {
@@ -571,6 +576,11 @@ func TestNetworkParameters(t *testing.T) {
 		{networkNetperf, "duration", "3s", "1500ms"},
 		{networkHTTP, "duration", "1m", "6m"},
 		{networkHTTP, "peer", "containers", "container"},
+		{networkHTTP, "peer", "192.0.2.7", "127.0.0.1"},
+		{networkNetperf, "peer", "bench2.example:9000", "bench2:9000"},
+		{networkBandwidth, "peer", "bench2.", "0.0.0.0"},
+		{databaseRedis, "peer", "same", "192.0.2.7"},
+		{isolationNetwork, "peer", "containers", "192.0.2.7"},
 		{databaseRedis, "requests", "1000", "999"},
 		{databaseRedis, "clients", "1", "0"},
 		{databaseRedis, "duration", "0s", "-1s"},

@@ -29,11 +29,18 @@ func wholeSeconds(least time.Duration) func(string) error {
 	}
 }
 
-// overNetwork completes a benchmark with tests of a given time each between a server and a client. The server is always in a
-// container. The parameter peer places the client at the host's end or in another container.
+// overNetwork completes a benchmark with tests of a given time each between a server and a client. The parameter peer places the
+// client of a server in a container at the host's end or in another container. Or it places the server on another machine; its client
+// is then in a container, whose network depends on the engine.
 func overNetwork(b bench.Benchmark, timeHelp string, run func(ctx context.Context, t bench.Trial, each time.Duration) error) bench.Benchmark {
-	b.Params = []bench.Param{bench.Peer(bench.HostPeer), testTime(timeHelp)}
-	b.Image, b.Needs = bench.WorkloadImage, bench.Always(engine.NetworkBridge)
+	b.Params = []bench.Param{bench.PeerOrRemote(bench.HostPeer), testTime(timeHelp)}
+	b.Image = bench.WorkloadImage
+	b.Needs = func(p bench.Params) bench.Needs {
+		if _, remote := bench.RemotePeer(p); remote {
+			return bench.Needs{}
+		}
+		return bench.Needs{Capabilities: []engine.Capability{engine.NetworkBridge}}
+	}
 	b.Run = func(ctx context.Context, t bench.Trial) error {
 		return run(ctx, t, t.Duration("duration"))
 	}

@@ -13,29 +13,34 @@ import (
 func bandwidth() bench.Benchmark {
 	b := overNetwork(bench.Benchmark{
 		Name:    "performance.network.bandwidth",
-		Summary: "one TCP stream by iperf3, between a container and the host or another container, in each direction",
+		Summary: "one TCP stream by iperf3, between a container and the host, another container or another machine, in each direction",
 		Source:  "nishimura section 4.7, tables 3 and 4 (iperf, container as server, host as client)",
 		Metrics: []result.Metric{
-			bench.Scored(result.DimensionNetwork, bench.Higher("Send", result.BitsPerSecond, "payload from the server's container to its client")),
-			bench.Scored(result.DimensionNetwork, bench.Higher("Receive", result.BitsPerSecond, "payload from the client to the server's container")),
+			bench.Scored(result.DimensionNetwork, bench.Higher("Send", result.BitsPerSecond, "payload from the container: from the server to its client, or with the server on another machine from the client to it")),
+			bench.Scored(result.DimensionNetwork, bench.Higher("Receive", result.BitsPerSecond, "payload to the container, in the other direction")),
 			{
 				Name: "Retransmits", Unit: result.PerSecond, Better: result.Lower, Optional: true,
-				Help: "segments per second that the host retransmits while the container receives, their count over the test's duration; only with peer=host, since sandboxes do not count theirs",
+				Help: "segments per second that the host or the other machine retransmits while the container receives, their count over the test's duration; not with peer=containers, since sandboxes do not count theirs",
 			},
 		},
 	}, "time of the measurement in each direction", func(ctx context.Context, t bench.Trial, each time.Duration) error {
 		omit := t.Duration("omit")
-		receive, clients, err := iperf(ctx, t, workload.IperfTest{Duration: each, Omit: omit})
+		toServer, clients, err := iperf(ctx, t, workload.IperfTest{Duration: each, Omit: omit})
 		if err != nil {
 			return err
 		}
-		send, servers, err := iperf(ctx, t, workload.IperfTest{Duration: each, Omit: omit, Reverse: true})
+		fromServer, servers, err := iperf(ctx, t, workload.IperfTest{Duration: each, Omit: omit, Reverse: true})
 		if err != nil {
 			return err
+		}
+		send, receive := fromServer, toServer
+		_, remote := bench.RemotePeer(t.Params)
+		if remote { // the container is the client
+			send, receive = toServer, fromServer
 		}
 		t.Record("Send", send["BitsPerSecond"])
 		t.Record("Receive", receive["BitsPerSecond"])
-		if bench.AtHost(t) {
+		if bench.AtHost(t) || remote {
 			t.Record("Retransmits", receive["Retransmits"])
 		}
 		t.Condition("server's congestion", servers)
@@ -53,6 +58,7 @@ func bandwidth() bench.Benchmark {
 func iperf(ctx context.Context, t bench.Trial, test workload.IperfTest) (values workload.Values, congestion string, err error) {
 	server := bench.Server{
 		Spec: t.Spec(workload.IperfServer()...), Port: workload.IperfPort, Listening: workload.IperfListening, End: bench.ByItself,
+		Remote: workload.ServedIperf,
 	}
 	err = bench.Serve(ctx, t, server, func(ctx context.Context, at netip.AddrPort) error {
 		test.Server = at

@@ -73,7 +73,7 @@ func overHTTP(ctx context.Context, t bench.Trial, d time.Duration) error {
 			return fmt.Errorf("write the web server's files: %w", err)
 		}
 	}
-	server := bench.Server{Spec: t.Spec(workload.NginxServer(webRoot)...), Port: workload.NginxPort, End: bench.Terminated}
+	server := bench.Server{Spec: t.Spec(workload.NginxServer(webRoot)...), Port: workload.NginxPort, End: bench.Terminated, Remote: workload.ServedNginx}
 	files := func(spec *engine.Spec) {
 		spec.Mounts = []engine.Mount{{Source: dir, Target: webRoot, ReadOnly: true}}
 	}

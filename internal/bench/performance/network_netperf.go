@@ -12,7 +12,7 @@ import (
 
 func netperf() bench.Benchmark {
 	metrics := []result.Metric{
-		bench.Higher(string(workload.TCPStream), result.BitsPerSecond, "payload from the client to the server's container, over one connection"),
+		bench.Higher(string(workload.TCPStream), result.BitsPerSecond, "payload from the client to the server, over one connection"),
 		bench.Scored(result.DimensionNetwork, bench.Higher(string(workload.TCPRR), result.PerSecond, "transactions of one byte in each direction, one after the other, over one connection")),
 		bench.Higher(string(workload.TCPCRR), result.PerSecond, "TCP_RR with a new connection for each transaction; a fifth as many transactions, at least 100"),
 		bench.Higher(string(workload.UDPRR), result.PerSecond, "TCP_RR with datagrams"),
@@ -48,5 +48,5 @@ func netperf() bench.Benchmark {
 func connections(transactions float64) int { return max(100, int(transactions/5)) }
 
 func netserver(t bench.Trial) bench.Server {
-	return bench.Server{Spec: t.Spec(workload.NetperfServer()...), Port: workload.NetserverPort, End: bench.ByForce}
+	return bench.Server{Spec: t.Spec(workload.NetperfServer()...), Port: workload.NetserverPort, End: bench.ByForce, Remote: workload.ServedNetserver}
 }

@@ -56,6 +56,7 @@ var (
 	_ engine.Installed    = (*Engine)(nil)
 	_ engine.Puller       = (*Engine)(nil)
 	_ engine.Networker    = (*Engine)(nil)
+	_ engine.Outgoing     = (*Engine)(nil)
 	_ engine.CgroupPlacer = withCgroups{}
 	_ engine.Dialer       = withBoth{}
 	_ engine.Execer       = (*container)(nil)
@@ -323,6 +324,14 @@ func advise(err error, h handler) string {
 // whether it is Bridged or not: the engine has no other network.
 func (e *Engine) Link(context.Context) (engine.Link, error) {
 	return e.link, e.Supports(engine.NetworkBridge)
+}
+
+// Outward implements engine.Outgoing.
+func (e *Engine) Outward() (engine.Outward, error) {
+	if e.service.private != nil {
+		return engine.Outward{}, engine.NoWayOut("use a daemon of your own: start it, or name its socket with --cri NAME=SOCKET")
+	}
+	return engine.Outward{Network: engine.Bridged, About: cmp.Or(e.link.About["network"], "the CNI network of the engine")}, e.Supports(engine.NetworkBridge)
 }
 
 // Address implements engine.Addressed.

@@ -47,6 +47,7 @@ var (
 	_ engine.Installed    = (*Engine)(nil)
 	_ engine.Dialer       = (*Engine)(nil)
 	_ engine.Networker    = (*Engine)(nil)
+	_ engine.Outgoing     = (*Engine)(nil)
 	_ engine.Execer       = (*container)(nil)
 	_ engine.Pauser       = (*container)(nil)
 	_ engine.Updater      = (*container)(nil)
@@ -347,6 +348,14 @@ func (d *daemon) inspectBridge(ctx context.Context) (engine.Link, error) {
 // Link implements engine.Networker.
 func (e *Engine) Link(context.Context) (engine.Link, error) {
 	return e.link, e.Supports(engine.NetworkBridge)
+}
+
+// Outward implements engine.Outgoing.
+func (e *Engine) Outward() (engine.Outward, error) {
+	if e.private != nil {
+		return engine.Outward{}, engine.NoWayOut("use a Docker daemon of your own: start it, or name its socket in DOCKER_HOST")
+	}
+	return engine.Outward{Network: engine.Bridged, About: e.link.About["network"]}, e.Supports(engine.NetworkBridge)
 }
 
 // Address implements engine.Addressed.

@@ -131,6 +131,7 @@ var (
 	_ engine.Accountant   = (*Engine)(nil)
 	_ engine.Installed    = (*Engine)(nil)
 	_ engine.Networker    = (*Engine)(nil)
+	_ engine.Outgoing     = (*Engine)(nil)
 	_ engine.Execer       = (*container)(nil)
 	_ engine.Updater      = (*container)(nil)
 	_ engine.Limited      = (*container)(nil)
@@ -153,6 +154,11 @@ func (e *Engine) Link(context.Context) (engine.Link, error) {
 		return engine.Link{}, err
 	}
 	return p.Link(), nil
+}
+
+// Outward implements engine.Outgoing.
+func (*Engine) Outward() (engine.Outward, error) {
+	return engine.Outward{Network: engine.HostNet, About: "the host's own"}, nil
 }
 
 // network returns the network of bridged processes. The first call makes it.

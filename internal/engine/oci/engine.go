@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/moby/sys/mountinfo"
@@ -51,6 +52,7 @@ var (
 	_ engine.Accountant   = (*Engine)(nil)
 	_ engine.Installed    = (*Engine)(nil)
 	_ engine.Networker    = (*Engine)(nil)
+	_ engine.Outgoing     = (*Engine)(nil)
 	_ engine.Execer       = (*container)(nil)
 	_ engine.Pauser       = (*container)(nil)
 	_ engine.Updater      = (*container)(nil)
@@ -148,6 +150,19 @@ func (e *Engine) Link(ctx context.Context) (engine.Link, error) {
 		}
 	}
 	return b.Link(), e.noLink
+}
+
+// Outward implements engine.Outgoing. No packet leaves the bridge, and a way out of it would be a rule in the host's firewall. So containers
+// use the host's network.
+func (e *Engine) Outward() (engine.Outward, error) {
+	if err := e.Supports(engine.NetworkHost); err != nil {
+		return engine.Outward{}, err
+	}
+	about := "the host's own, without a network of the container's"
+	if flags := e.runtime.NetworkFlags(e.info.Target, engine.HostNet); flags != nil {
+		about = "the host's own, by " + strings.Join(flags, " ") + " of the runtime"
+	}
+	return engine.Outward{Network: engine.HostNet, About: about}, nil
 }
 
 // network returns the bridge. The first call makes it.

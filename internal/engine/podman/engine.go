@@ -46,6 +46,7 @@ var (
 	_ engine.Installed    = (*Engine)(nil)
 	_ engine.Puller       = (*Engine)(nil)
 	_ engine.Networker    = (*Engine)(nil)
+	_ engine.Outgoing     = (*Engine)(nil)
 	_ engine.Execer       = (*container)(nil)
 	_ engine.Pauser       = (*container)(nil)
 	_ engine.Updater      = (*container)(nil)

@@ -102,6 +102,11 @@ func (e *Engine) Link(context.Context) (engine.Link, error) {
 	return e.link, e.Supports(engine.NetworkBridge)
 }
 
+// Outward implements engine.Outgoing.
+func (*Engine) Outward() (engine.Outward, error) {
+	return engine.Outward{}, engine.NoWayOut("measure the same runtime alone, such as oci/runc, or by a Docker or CRI daemon of your own")
+}
+
 // Address implements engine.Addressed.
 func (b *container) Address(ctx context.Context) (netip.Addr, error) {
 	const op = "query the address of"

@@ -219,7 +219,7 @@ Exit codes:
 	addVerbs(
 		root,
 		a.benchmarkCommand(), a.reproduceCommand(), a.targetsCommand(), a.hostCommand(), a.listCommand(), a.paperCommand(), a.reportCommand(), a.runsCommand(),
-		a.indexCommand(), a.exportCommand(), a.importCommand(), a.imageCommand(), a.cleanupCommand(), a.versionCommand(),
+		a.indexCommand(), a.exportCommand(), a.importCommand(), a.imageCommand(), a.serveCommand(), a.cleanupCommand(), a.versionCommand(),
 	)
 	limitArgs(root)
 	addCobra(root)

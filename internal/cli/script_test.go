@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"net/netip"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -21,7 +22,9 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/touchstone-bench/touchstone/internal/cli"
+	"github.com/touchstone-bench/touchstone/internal/peer"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
 // TestMain makes the test binary touchstone if its name is touchstone.
@@ -65,11 +68,15 @@ func TestScripts(t *testing.T) {
 			env.Setenv("REPOSITORY", repository)
 			// PATH has touchstone and no runtime.
 			env.Setenv("BIN", filepath.SplitList(env.Getenv("PATH"))[0])
+			env.Setenv("OWN", ownAddress())
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond == "root" {
+			switch cond {
+			case "root":
 				return os.Geteuid() == 0, nil
+			case "address":
+				return ownAddress() != "", nil
 			}
 			return false, errors.New("there is no condition " + cond)
 		},
@@ -78,6 +85,15 @@ func TestScripts(t *testing.T) {
 			"layout": addImage, "saved": saveImage,
 		},
 	})
+}
+
+// ownAddress is an IPv4 address of this machine, or an empty string if only the loopback interface has one.
+func ownAddress() string {
+	own, err := peer.Own()
+	if i := slices.IndexFunc(own, func(a netip.Addr) bool { return workload.CheckRemote(a) == nil }); err == nil && i >= 0 {
+		return own[i].String()
+	}
+	return ""
 }
 
 // exits CODE ARGUMENT... executes touchstone, which must end with that exit code.

@@ -96,6 +96,7 @@ type Execution struct {
 	host    engine.Engine // runs the peer programs on the host; nil if no target has a network with a peer
 	caches  pageCache
 	metrics metrics
+	remotes remotes
 	secrets result.Hider // of variables that must not be stored
 }
 
@@ -158,6 +159,9 @@ func (e *Execution) Run(ctx context.Context) (Outcome, error) {
 	e.Plan.DropCaches = &drops
 	for _, note := range slices.Concat(e.Plan.Notes, notes) {
 		e.report(Note, note)
+	}
+	if e.remotes, err = findRemotes(ctx, work, e.Tool.Version, e.report); err != nil {
+		return Outcome{}, err
 	}
 	if err := e.takeTurn(ctx); err != nil {
 		return Outcome{}, err
@@ -270,7 +274,7 @@ func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[
 		Warmup: e.Plan.Warmup, Stop: stats.StopRule{Min: e.Plan.Blocks, Max: e.Plan.BlockLimit(), Precision: float64(e.Plan.Precision), Seed: run.Seed},
 		Budget: e.Plan.Budget, TrialLimit: e.Plan.Timeout.Trial, CallLimit: e.Plan.Timeout.Call,
 		Clock: e.clock, Noise: e.noise, Done: run.Trials,
-		Images: files, Data: e.scratch, Registry: &fakeImages{},
+		Images: files, Data: e.scratch, Registry: &fakeImages{}, Remote: e.remotes.open,
 		Record: func(t result.Trial) error {
 			// A finished trial is kept, also when the run is being interrupted.
 			return e.Store.Append(context.WithoutCancel(ctx), e.RunID, e.secrets.Trial(e.metrics.known(t)))
@@ -317,7 +321,7 @@ func (e *Execution) record(ctx context.Context, facts []result.Target, images []
 	run := result.Run{
 		ID: e.RunID, Name: e.Plan.Name, State: result.Running, Started: time.Now().UTC(), Tool: e.Tool, Seed: seed,
 		Baseline: e.baseline(), Plan: string(e.Plan.YAML()), Host: host.Facts("/"), Targets: facts,
-		Images: images, Caveats: slices.Concat(e.Plan.Notes, e.pinned(), e.turn.caveats()),
+		Images: images, Caveats: slices.Concat(e.Plan.Notes, e.pinned(), e.turn.caveats(), e.remotes.caveats),
 	}
 	for _, w := range e.work {
 		b := w.Benchmark

@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/image/debian"
 	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 )
@@ -141,14 +142,19 @@ func (e *Execution) makeImage(ctx context.Context, name bench.Image) (madeImage,
 		e.report(Step, "reading image "+string(name))
 		return load(ctx, filepath.Join(e.session.dir.Data, "images"), string(name))
 	}
-	made, err := debian.Build(ctx, debian.Options{Launcher: e.session.Launcher, Progress: func(step string) { e.report(Step, step) }})
+	return makeWorkload(ctx, e.session.Launcher, e.report)
+}
+
+// makeWorkload makes the workload image.
+func makeWorkload(ctx context.Context, launcher *process.Launcher, report func(EventKind, string)) (madeImage, error) {
+	made, err := debian.Build(ctx, debian.Options{Launcher: launcher, Progress: func(step string) { report(Step, step) }})
 	if err != nil {
 		return madeImage{}, err
 	}
 	if !made.Pinned() {
-		e.report(Note, UnpinnedNote)
+		report(Note, UnpinnedNote)
 	}
-	e.report(Step, "unpacking the workload image")
+	report(Step, "unpacking the workload image")
 	rootfs, err := made.Rootfs(ctx) // this may rebuild a damaged image
 	return madeImage{made.OCI(), rootfs, !made.Pinned()}, err
 }

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/touchstone-bench/touchstone/internal/execution"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+func (a *App) serveCommand() *cobra.Command {
+	var listen string
+	cmd := &cobra.Command{
+		Use:   "serve --listen ADDRESS",
+		Short: "Run the servers of network benchmarks for a run on another machine",
+		Long: fmt.Sprintf(`Runs the servers of the network benchmarks for a run on another machine: iperf3, netserver
+and nginx from the workload image, as bare processes. The plan of the run names this machine:
+
+  - {name: performance.network.netperf, params: {peer: ADDRESS}}
+
+Each trial has a server of its own, which starts before the trial and is killed after it. One
+client is served at a time. Both machines need the same version of touchstone.
+
+--listen is the address of this machine's interface to the other machine, perhaps with a port.
+Only that address listens: the port (%d if none is given) and the %d ports after it for TCP, and
+the third of these also for UDP. The servers have no password. Anyone who reaches the
+address can use them, so do not name an address that strangers reach.
+
+The first ^C ends the servers and removes everything. The second ^C does so at once.`, workload.RemotePort, workload.RemotePorts-1),
+		Example: `  touchstone serve --listen 192.0.2.7
+  touchstone serve --listen 192.0.2.7:9000`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			at, err := parseListen(listen)
+			if err != nil {
+				return usage(err)
+			}
+			return a.serve(cmd.Context(), at)
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", "", "IPv4 `ADDRESS` of this machine, or ADDRESS:PORT")
+	return cmd
+}
+
+// parseListen reads the value of --listen. A host name is refused: it may have several addresses.
+func parseListen(text string) (netip.AddrPort, error) {
+	if text == "" {
+		return netip.AddrPort{}, errors.New("--listen names no address: give the IPv4 address of this machine's interface to the other machine, such as --listen 192.0.2.7")
+	}
+	r, err := workload.ParseRemote(text)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("--listen: %w; give the IPv4 address of this machine's interface to the other machine", err)
+	}
+	address, err := netip.ParseAddr(r.Host)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("--listen: %q is a host name: give the IPv4 address", r.Host)
+	}
+	return netip.AddrPortFrom(address, r.Port), nil
+}
+
+func (a *App) serve(ctx context.Context, at netip.AddrPort) error {
+	progress := &progress{status: a.status}
+	var mu sync.Mutex
+	ready := false
+	s := execution.NewServer(execution.ServerConfig{
+		RunID: a.env.RunID(), Version: version, Listen: at,
+		Report: func(e execution.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			progress.Report(e)
+		},
+		Ready: func() {
+			ready = true
+			progress.clear()
+			name := workload.Remote{Host: at.Addr().String(), Port: at.Port()}
+			fmt.Fprintf(a.env.Stdout, "listening on %s, TCP ports %d to %d and UDP port %d; on the other machine write in a plan:\n",
+				at.Addr(), at.Port(), at.Port()+workload.RemotePorts-1, workload.ServedNetserver.Port(at.Port())+1)
+			for _, benchmark := range []string{"bandwidth", "netperf", "http"} {
+				fmt.Fprintf(a.env.Stdout, "  - {name: performance.network.%s, params: {peer: %q}}\n", benchmark, name)
+			}
+			fmt.Fprintln(a.env.Stdout, "^C ends the servers")
+		},
+	})
+	defer a.onAbandon(s.Abandon)()
+	err := s.Run(ctx)
+	progress.clear()
+	if err != nil && ctx.Err() != nil && !ready {
+		return errors.Join(context.Cause(ctx), err)
+	}
+	return err
+}

@@ -1,0 +1,296 @@
+package execution
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/engine/native"
+	"github.com/touchstone-bench/touchstone/internal/peer"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// ServerConfig describes a Server.
+type ServerConfig struct {
+	// RunID names the directories, cgroups and processes of the server on this machine.
+	RunID   string
+	Version string
+	// Listen is an address of this machine, with the first of workload.RemotePorts ports.
+	Listen netip.AddrPort
+	// Report receives events, and Ready is called when clients are served. Several goroutines may call Report.
+	Report func(Event)
+	Ready  func()
+}
+
+// Server runs the servers of network benchmarks for runs on another machine. They come from the same image and run in the same way as
+// programs at the host's end of a network: as bare processes in cgroups of their own.
+type Server struct {
+	ServerConfig
+	session *Session
+
+	host   engine.Engine
+	rootfs string
+	number atomic.Int64 // of the last process
+}
+
+// NewServer touches nothing on the host.
+func NewServer(c ServerConfig) *Server {
+	return &Server{ServerConfig: c, session: NewSession(c.RunID, plan.Quick())}
+}
+
+// Abandon removes at once all resources of the server on the host. The program must end right after.
+func (s *Server) Abandon() error { return s.session.Abandon() }
+
+// Run serves until ctx ends, and removes everything.
+func (s *Server) Run(ctx context.Context) (err error) {
+	report := func(kind EventKind, text string) { s.Report(Event{kind, text}) }
+	listener, err := peer.Listen(ctx, s.Listen)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = listener.Close() }() // Serve has closed it before
+	for _, server := range workload.AllServed() {
+		if err := s.free(ctx, server); err != nil {
+			return err
+		}
+	}
+	swept, err := s.session.Open(ctx, func(reason string) { report(Note, reason) })
+	for _, left := range swept {
+		report(Swept, left.String())
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.session.Close()) }()
+	made, err := makeWorkload(ctx, s.session.Launcher, report)
+	if err != nil {
+		return err
+	}
+	digest, _, err := digestAndSize(made.Image)
+	if err != nil {
+		return err
+	}
+	s.rootfs = made.rootfs
+	if s.host, err = (native.Driver{}).Open(ctx, target.Target{Engine: target.Native}, s.session.Session); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.host.Close()) }()
+	machine, err := peer.Machine()
+	if err != nil {
+		return err
+	}
+	server := &peer.Server{
+		Version: s.Version, Machine: machine, Start: s.start,
+		About: map[string]string{
+			peer.AboutMachine: describeMachine(), peer.AboutInterface: inOneLine(describeInterface(s.Listen.Addr())), peer.AboutImage: digest,
+		},
+		Report: func(message string) { report(Note, message) },
+	}
+	s.Ready()
+	return server.Serve(ctx, listener)
+}
+
+// inOneLine formats the description of an interface.
+func inOneLine(about map[string]string) string {
+	parts := []string{about["interface"]}
+	for _, key := range slices.Sorted(maps.Keys(about)) {
+		if key != "interface" {
+			parts = append(parts, key+" "+about[key])
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// at is the address of a server.
+func (s *Server) at(server workload.Served) netip.AddrPort {
+	return netip.AddrPortFrom(s.Listen.Addr(), server.Port(s.Listen.Port()))
+}
+
+// free returns an error if another program uses the server's port. A client would measure that program.
+func (s *Server) free(ctx context.Context, server workload.Served) error {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp4", s.at(server).String())
+	if err != nil {
+		return fmt.Errorf("%s: %w; name a port that is free, with the %d ports after it: --listen %s:PORT",
+			server, err, workload.RemotePorts-1, s.Listen.Addr())
+	}
+	return l.Close()
+}
+
+// Time limits of a server.
+const (
+	startLimit = 20 * time.Second
+	stopLimit  = 10 * time.Second
+)
+
+// webFiles is the directory of nginx's files in its root file system.
+const webFiles = "/data"
+
+// start starts a server, and returns when it listens.
+func (s *Server) start(ctx context.Context, server workload.Served, at netip.AddrPort) (_ peer.Process, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("%s did not listen within %v", server, startLimit))
+	defer cancel()
+	if err := s.free(ctx, server); err != nil {
+		return nil, err
+	}
+	out := newServerOutput(server.Listening())
+	spec := s.spec(server.Args(at, webFiles)...)
+	spec.Process.Stdout, spec.Process.Stderr = out, out
+	if server == workload.ServedNginx {
+		dir, err := s.writeWeb(at)
+		if err != nil {
+			return nil, err
+		}
+		spec.Mounts = []engine.Mount{{Source: dir, Target: webFiles, ReadOnly: true}}
+	}
+	c, err := s.host.Create(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	p := serverProcess{server: server, c: c, out: out}
+	if err = c.Start(ctx); err == nil {
+		err = s.awaitListening(ctx, p, at)
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	return p, nil
+}
+
+// spec describes a process of this machine.
+func (s *Server) spec(argv ...string) engine.Spec {
+	return engine.Spec{
+		ID:     fmt.Sprintf("%s%s-serve-%05d", engine.Prefix, s.RunID, s.number.Add(1)),
+		Rootfs: s.rootfs, Process: engine.Process{Args: argv}, Network: engine.HostNet,
+	}
+}
+
+// writeWeb writes nginx's files.
+func (s *Server) writeWeb(at netip.AddrPort) (dir string, err error) {
+	dir = filepath.Join(s.session.dir.Data, "web")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("write the web server's files: %w", err)
+	}
+	for name, content := range workload.WebFiles(webFiles, at) {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			return "", fmt.Errorf("write the web server's files: %w", err)
+		}
+	}
+	return dir, nil
+}
+
+// awaitListening returns when a server listens, or with the reason why it has exited before.
+func (s *Server) awaitListening(ctx context.Context, p serverProcess, at netip.AddrPort) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	waited := make(chan struct{})
+	go func() {
+		defer close(waited)
+		err := p.Wait(ctx)
+		if err == nil {
+			err = fmt.Errorf("%s exited before it had a client: %s", p.server, p.out)
+		}
+		cancel(err)
+	}()
+	defer func() {
+		cancel(nil)
+		<-waited
+	}()
+	var err error
+	if p.server.Listening() == "" {
+		err = s.reach(ctx, at)
+	} else {
+		select {
+		case <-p.out.listens:
+		case <-ctx.Done():
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// reach runs a program that connects to an address until it succeeds.
+func (s *Server) reach(ctx context.Context, at netip.AddrPort) error {
+	spec := s.spec(workload.Reach(at, startLimit)...)
+	spec.Process.Stdout, spec.Process.Stderr = io.Discard, io.Discard
+	c, err := s.host.Create(ctx, spec)
+	if err != nil {
+		return err
+	}
+	return errors.Join(engine.RunToExit(ctx, c, 0), engine.Undo(ctx, c))
+}
+
+// serverProcess implements peer.Process.
+type serverProcess struct {
+	server workload.Served
+	c      engine.Container
+	out    *serverOutput
+}
+
+func (p serverProcess) Wait(ctx context.Context) error {
+	exit, err := p.c.Wait(ctx)
+	if err == nil && !exit.OK() {
+		err = fmt.Errorf("%s ended: %v: %s", p.server, exit, p.out)
+	}
+	return err
+}
+
+func (p serverProcess) Stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	return p.c.Delete(ctx)
+}
+
+// serverOutput keeps the end of a server's output, and finds the line that it writes when it listens.
+type serverOutput struct {
+	listening string // the prefix of that line; empty if the server writes none
+	listens   chan struct{}
+
+	mu    sync.Mutex
+	text  []byte
+	found bool
+}
+
+// keptOutput is the number of bytes that is kept.
+const keptOutput = 300
+
+func newServerOutput(listening string) *serverOutput {
+	return &serverOutput{listening: listening, listens: make(chan struct{})}
+}
+
+func (o *serverOutput) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text = append(o.text, b...)
+	if !o.found && o.listening != "" && bytes.HasPrefix(o.text, []byte(o.listening)) && bytes.ContainsRune(o.text, '\n') {
+		o.found = true
+		close(o.listens)
+	}
+	if o.found || len(o.text) > 2*keptOutput {
+		o.text = bytes.Clone(o.text[max(0, len(o.text)-keptOutput):])
+	}
+	return len(b), nil
+}
+
+// String is the end of the output on one line.
+func (o *serverOutput) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return strings.Join(strings.Fields(strings.ToValidUTF8(string(o.text[max(0, len(o.text)-keptOutput):]), "\uFFFD")), " ")
+}

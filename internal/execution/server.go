@@ -45,6 +45,7 @@ type Server struct {
 
 	host   engine.Engine
 	rootfs string
+	web    string       // the directory with nginx's files on the host
 	number atomic.Int64 // of the last process
 }
 
@@ -85,7 +86,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.rootfs = made.rootfs
+	s.rootfs, s.web = made.rootfs, filepath.Join(s.session.dir.Data, "web")
 	if s.host, err = (native.Driver{}).Open(ctx, target.Target{Engine: target.Native}, s.session.Session); err != nil {
 		return err
 	}
@@ -152,11 +153,10 @@ func (s *Server) start(ctx context.Context, server workload.Served, at netip.Add
 	spec := s.spec(server.Args(at, webFiles)...)
 	spec.Process.Stdout, spec.Process.Stderr = out, out
 	if server == workload.ServedNginx {
-		dir, err := s.writeWeb(at)
-		if err != nil {
-			return nil, err
+		if err := s.writeWeb(at); err != nil {
+			return nil, fmt.Errorf("write the web server's files: %w", err)
 		}
-		spec.Mounts = []engine.Mount{{Source: dir, Target: webFiles, ReadOnly: true}}
+		spec.Mounts = []engine.Mount{{Source: s.web, Target: webFiles, ReadOnly: true}}
 	}
 	c, err := s.host.Create(ctx, spec)
 	if err != nil {
@@ -181,17 +181,12 @@ func (s *Server) spec(argv ...string) engine.Spec {
 }
 
 // writeWeb writes nginx's files.
-func (s *Server) writeWeb(at netip.AddrPort) (dir string, err error) {
-	dir = filepath.Join(s.session.dir.Data, "web")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("write the web server's files: %w", err)
-	}
+func (s *Server) writeWeb(at netip.AddrPort) error {
+	err := os.MkdirAll(s.web, 0o700)
 	for name, content := range workload.WebFiles(webFiles, at) {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			return "", fmt.Errorf("write the web server's files: %w", err)
-		}
+		err = errors.Join(err, os.WriteFile(filepath.Join(s.web, name), content, 0o600))
 	}
-	return dir, nil
+	return err
 }
 
 // awaitListening returns when a server listens, or with the reason why it has exited before.

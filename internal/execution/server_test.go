@@ -1,0 +1,279 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/peer"
+	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/workload"
+)
+
+// bare imitates bare metal. A program runs until it is deleted, or exits at once.
+type bare struct {
+	// exits are the exits of programs that exit at once, and output their output, both by a part of their arguments.
+	exits  map[string]engine.Exit
+	output map[string]string
+
+	mu    sync.Mutex
+	specs []engine.Spec
+	open  int
+}
+
+func (*bare) Info() engine.Info                { return engine.Info{} }
+func (*bare) Supports(engine.Capability) error { return nil }
+func (*bare) Close() error                     { return nil }
+
+func (e *bare) Create(_ context.Context, s engine.Spec) (engine.Container, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.specs = append(e.specs, s)
+	e.open++
+	return &bareProcess{e: e, spec: s, ended: make(chan struct{})}, nil
+}
+
+type bareProcess struct {
+	e     *bare
+	spec  engine.Spec
+	exit  engine.Exit
+	once  sync.Once
+	ended chan struct{}
+}
+
+func (c *bareProcess) ID() string                                { return c.spec.ID }
+func (*bareProcess) State(context.Context) (engine.State, error) { return engine.Running, nil }
+func (*bareProcess) Kill(context.Context, syscall.Signal) error  { return nil }
+func (c *bareProcess) end(exit engine.Exit)                      { c.once.Do(func() { c.exit = exit; close(c.ended) }) }
+
+func (c *bareProcess) Start(context.Context) error {
+	args := strings.Join(c.spec.Process.Args, " ")
+	for part, text := range c.e.output {
+		if strings.Contains(args, part) {
+			_, _ = io.WriteString(c.spec.Process.Stdout, text)
+		}
+	}
+	for part, exit := range c.e.exits {
+		if strings.Contains(args, part) {
+			c.end(exit)
+		}
+	}
+	return nil
+}
+
+func (c *bareProcess) Wait(ctx context.Context) (engine.Exit, error) {
+	select {
+	case <-c.ended:
+		return c.exit, nil
+	case <-ctx.Done():
+		return engine.Exit{}, context.Cause(ctx)
+	}
+}
+
+func (c *bareProcess) Delete(context.Context) error {
+	c.end(engine.Exit{Signal: syscall.SIGKILL})
+	c.e.mu.Lock()
+	defer c.e.mu.Unlock()
+	c.e.open--
+	return nil
+}
+
+// freePorts returns an address whose ports for touchstone serve nobody uses.
+func freePorts(t *testing.T) netip.AddrPort {
+	t.Helper()
+	for range 20 {
+		l, err := net.Listen("tcp4", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := netip.MustParseAddrPort(l.Addr().String())
+		_ = l.Close()
+		s := &Server{ServerConfig: ServerConfig{Listen: at}}
+		if at.Port() < 65000 && !slices.ContainsFunc(workload.AllServed(), func(w workload.Served) bool { return s.free(t.Context(), w) != nil }) {
+			return at
+		}
+	}
+	t.Fatal("no free ports")
+	return netip.AddrPort{}
+}
+
+func newTestServer(t *testing.T, host *bare) *Server {
+	t.Helper()
+	return &Server{
+		ServerConfig: ServerConfig{RunID: "20260101-000000-aaaa", Listen: freePorts(t)},
+		host:         host, rootfs: "/image", web: filepath.Join(t.TempDir(), "web"),
+	}
+}
+
+// reached are the exits of a host whose servers listen.
+func reached() map[string]engine.Exit { return map[string]engine.Exit{"/probe reach": {}} }
+
+// Servers run in the host's network, from the image, and listen before their client is answered.
+func TestServerStarts(t *testing.T) {
+	for _, which := range workload.AllServed() {
+		host := &bare{exits: reached(), output: map[string]string{"iperf3": workload.IperfListening + "----\n"}}
+		s := newTestServer(t, host)
+		p, err := s.start(t.Context(), which, s.at(which))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if host.open != 1 {
+			t.Errorf("%s: %d processes exist", which, host.open)
+		}
+		spec := host.specs[0]
+		if spec.Network != engine.HostNet || spec.Join != "" || spec.Rootfs != "/image" || !strings.HasPrefix(spec.ID, engine.Prefix+s.RunID+"-") {
+			t.Errorf("%s is %+v", which, spec)
+		}
+		if which == workload.ServedNginx {
+			config, err := os.ReadFile(filepath.Join(spec.Mounts[0].Source, workload.NginxConfig))
+			if err != nil || !strings.Contains(string(config), "listen "+s.at(which).String()+";") {
+				t.Errorf("nginx is configured by %s, %v", config, err)
+			}
+		}
+		if reaches := len(host.specs) == 2 && slices.Contains(host.specs[1].Process.Args, "reach"); reaches != (which.Listening() == "") {
+			t.Errorf("%s: the programs are %+v", which, host.specs)
+		}
+		if err := p.Stop(); err != nil || host.open != 0 {
+			t.Errorf("%s: Stop() = %v, and %d processes exist", which, err, host.open)
+		}
+	}
+}
+
+// A server that cannot listen is an error with its output, and leaves no process.
+func TestServerFails(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		which workload.Served
+		host  *bare
+		want  string
+	}{
+		{"exit", workload.ServedIperf, &bare{exits: map[string]engine.Exit{"iperf3": {Code: 1}}, output: map[string]string{"iperf3": "iperf3: error -\n unable"}}, "iperf3 ended: exit code 1: iperf3: error - unable"},
+		{"exit with 0", workload.ServedIperf, &bare{exits: map[string]engine.Exit{"iperf3": {}}}, "iperf3 exited before it had a client"},
+		{"exit while it is reached", workload.ServedNginx, &bare{exits: map[string]engine.Exit{"nginx": {Code: 1}}}, "nginx ended: exit code 1"},
+		{"not reached", workload.ServedNetserver, &bare{exits: map[string]engine.Exit{"/probe reach": {Code: 1}}}, "exit code 1"},
+	} {
+		s := newTestServer(t, tt.host)
+		_, err := s.start(t.Context(), tt.which, s.at(tt.which))
+		if err == nil || !strings.Contains(err.Error(), tt.want) || tt.host.open != 0 {
+			t.Errorf("%s: start() = %v, and %d processes exist; want %q", tt.name, err, tt.host.open, tt.want)
+		}
+	}
+	host := &bare{}
+	s := newTestServer(t, host)
+	l, err := net.Listen("tcp4", s.at(workload.ServedNginx).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	if _, err := s.start(t.Context(), workload.ServedNginx, s.at(workload.ServedNginx)); err == nil || !strings.Contains(err.Error(), "in use; name a port that is free") || len(host.specs) > 0 {
+		t.Errorf("at a port of another program: start() = %v after %+v", err, host.specs)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("stopped"))
+	if _, err := newTestServer(t, &bare{}).start(ctx, workload.ServedIperf, s.at(workload.ServedIperf)); err == nil {
+		t.Error("a stopped server starts programs")
+	}
+}
+
+// The end of a server's output is kept, and a line in several pieces is found.
+func TestServerOutput(t *testing.T) {
+	o := newServerOutput("-----")
+	for _, part := range []string{"--", "---", "----"} {
+		if _, err := io.WriteString(o, part); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-o.listens:
+			t.Errorf("after %q the line is found", part)
+		default:
+		}
+	}
+	_, _ = io.WriteString(o, "\nServer listening\n")
+	<-o.listens
+	for i := range 1000 {
+		_, _ = fmt.Fprintf(o, "line %d\n", i)
+	}
+	if text := o.String(); !strings.HasSuffix(text, "line 998 line 999") || len(text) > keptOutput || cap(o.text) > 8*keptOutput {
+		t.Errorf("the output is %q, in %d bytes", text, cap(o.text))
+	}
+}
+
+// All machines of a plan are checked, each once, and a plan without one connects to none.
+func TestFindRemotes(t *testing.T) {
+	var reports []string
+	report := func(_ EventKind, text string) { reports = append(reports, text) }
+	work := func(peers ...string) (all []plan.Work) {
+		for _, p := range peers {
+			all = append(all, plan.Work{Params: bench.Params{"peer": p}})
+		}
+		return append(all, plan.Work{Params: bench.Params{"duration": "1s"}})
+	}
+	r, err := findRemotes(t.Context(), work("host", "containers", "same"), "v1", report)
+	if err != nil || r.caveats != nil || reports != nil {
+		t.Errorf("without another machine: %v, %q, %q", err, r.caveats, reports)
+	}
+	_, err = findRemotes(t.Context(), work("touchstone-a.invalid", "touchstone-b.invalid:9000", "touchstone-a.invalid"), "v1", report)
+	if err == nil || strings.Count(err.Error(), "use the server on another machine, touchstone-a.invalid:") != 1 || strings.Count(err.Error(), "touchstone-b.invalid:9000:") != 1 {
+		t.Errorf("two unknown machines: %v", err)
+	}
+}
+
+func TestDescribeInterface(t *testing.T) {
+	if about := describeInterface(netip.MustParseAddr("127.0.0.1")); about["interface"] != "lo" || about["mtu"] == "" {
+		t.Errorf("the loopback interface is described by %v", about)
+	}
+	if about := describeInterface(netip.MustParseAddr("203.0.113.77")); !strings.HasPrefix(about["interface"], "not known: ") {
+		t.Errorf("an interface that does not exist is described by %v", about)
+	}
+	if text := inOneLine(map[string]string{"mtu": "1500", "interface": "eth0", "kind": "e1000e"}); text != "eth0, kind e1000e, mtu 1500" {
+		t.Errorf("in one line: %q", text)
+	}
+	if text := describeMachine(); !strings.HasPrefix(text, "Linux ") || strings.Contains(text, "  ") {
+		t.Errorf("this machine is %q", text)
+	}
+}
+
+// A session ends with its server, also through the adapter for trials.
+func TestRemoteServer(t *testing.T) {
+	host := &bare{exits: reached()}
+	s := newTestServer(t, host)
+	l, err := net.Listen("tcp4", s.Listen.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &peer.Server{Version: "v1", Machine: "there", Start: s.start, About: map[string]string{peer.AboutMachine: "Linux", "other": "x"}, Report: func(string) {}}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, l) }()
+	r := remotes{client: peer.Client{Version: "v1", Machine: "there", Local: func(netip.Addr) (bool, error) { return false, nil }}}
+	remote, err := r.open(t.Context(), workload.Remote{Host: "127.0.0.1", Port: s.Listen.Port()}, workload.ServedNginx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if remote.Server() != s.at(workload.ServedNginx) || remote.Control() != s.Listen {
+		t.Errorf("the server is at %s and %s", remote.Server(), remote.Control())
+	}
+	about := remote.About()
+	if about["interface"] != "lo" || about["server's machine"] != "Linux" || !strings.HasPrefix(about["server"], "this machine, in another network namespace at ") || about["server's other"] != "" {
+		t.Errorf("the conditions are %v", about)
+	}
+	if err := remote.Close(); err != nil || host.open != 0 {
+		t.Errorf("Close() = %v, and %d processes exist", err, host.open)
+	}
+	stop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}

@@ -24,9 +24,11 @@ var (
 	homePattern = regexp.MustCompile(`/(?:home|Users)/([^\s/"':,;)]+)`)
 	// optionPath matches the value of a target's option if it is a path.
 	optionPath = regexp.MustCompile(`=/[^,]*`)
+	// peerPattern matches the parameter with the address of another machine. Other values of it have no dot.
+	peerPattern = regexp.MustCompile(`(^|\s)peer=(\S*\.\S*)`)
 )
 
-// Anonymous returns a run for publication, without host name, user names, paths, kernel command line, outputs of programs and reasons of
+// Anonymous returns a run for publication, without host name, addresses of other machines, user names, paths, kernel command line, outputs of programs and reasons of
 // failures, which quote outputs. users are further names of users. Names of plans, benchmarks, runtimes and targets stay, but paths
 // in them do not. It does not change the caller's run.
 //
@@ -61,6 +63,7 @@ func (r Run) Anonymous(users ...string) Run {
 	for i := range r.Trials {
 		t := &r.Trials[i]
 		t.Target, t.Output = a.target(t.Target), ""
+		t.Params = a.peer(t.Params)
 		if t.Reason != "" {
 			t.Reason = leftOut
 		}
@@ -76,8 +79,8 @@ func (r Run) Anonymous(users ...string) Run {
 type anonymiser struct {
 	names *regexp.Regexp // nil without names
 	known *strings.Replacer
-	// options are the paths in options of targets, in the order of their numbers.
-	options []string
+	// options are the paths in options of targets, and peers the addresses of other machines, in the order of their numbers.
+	options, peers []string
 }
 
 func newAnonymiser(r *Run, users []string) *anonymiser {
@@ -116,7 +119,16 @@ func newAnonymiser(r *Run, users []string) *anonymiser {
 		slices.SortFunc(quoted, func(x, y string) int { return len(y) - len(x) })
 		a.names = regexp.MustCompile(`(^|[^\pL\pN_])(?:` + strings.Join(slices.Compact(quoted), "|") + `)($|[^\pL\pN_])`)
 	}
+	for _, t := range r.Trials {
+		if m := peerPattern.FindStringSubmatch(t.Params); m != nil && !slices.Contains(a.peers, m[2]) {
+			a.peers = append(a.peers, m[2])
+		}
+	}
 	var pairs []string
+	// The first pair that matches wins, so the longest address comes first.
+	for _, p := range slices.SortedFunc(slices.Values(a.peers), func(x, y string) int { return len(y) - len(x) }) {
+		pairs = append(pairs, p, anonymousPeer(slices.Index(a.peers, p)))
+	}
 	slices.SortFunc(paths, func(x, y string) int { return len(y) - len(x) })
 	for _, p := range paths {
 		if strings.ContainsRune(p, '/') {
@@ -141,6 +153,17 @@ func (a *anonymiser) words(text string) string {
 	}
 	return text
 }
+
+// peer replaces the address of another machine in parameters, so that different machines stay distinct.
+func (a *anonymiser) peer(params string) string {
+	return peerPattern.ReplaceAllStringFunc(params, func(item string) string {
+		before, address, _ := strings.Cut(item, "=")
+		return before + "=" + anonymousPeer(slices.Index(a.peers, address))
+	})
+}
+
+// anonymousPeer replaces the address of another machine. It has a dot, like the address.
+func anonymousPeer(index int) string { return fmt.Sprintf("machine-%d.", index+1) }
 
 // target replaces paths in the options of a target by numbers, so that targets stay distinct.
 func (a *anonymiser) target(name string) string {

@@ -86,6 +86,14 @@ func TestAnonymous(t *testing.T) {
 			run.Targets = append(run.Targets, Target{Name: name, Kind: KindRuntime, Runtime: strings.TrimPrefix(name, "oci/"), Binary: "/opt/secret bin/runsc"})
 			run.Trials = append(run.Trials, Trial{Seq: 10 + i, Cell: Cell{Benchmark: run.Bench[0].Name, Target: name}, Status: Skipped, Reason: "it printed " + text, Started: run.Started})
 		}
+		for i, peer := range []string{"192.0.2.7", "192.0.2.70:9000", "bench2.secret", "host"} {
+			run.Trials = append(run.Trials, Trial{
+				Seq: 20 + i, Cell: Cell{Benchmark: run.Bench[0].Name, Params: "duration=1s peer=" + peer, Target: run.Targets[0].Name}, Block: 7 + i,
+				Status: Skipped, Reason: "none", Started: run.Started,
+			})
+		}
+		run.Caveats = append(run.Caveats, "the servers of peer=192.0.2.70:9000 are on another machine")
+		run.Plan += "# peer: bench2.secret\n"
 		run.Baseline = run.Targets[3].Name
 		return run
 	}
@@ -95,12 +103,12 @@ func TestAnonymous(t *testing.T) {
 		t.Errorf("the caller's run changed (-want +got):\n%s", diff)
 	}
 	public := string(encoded(t, Document{Runs: []Run{got}}))
-	for _, leak := range []string{"alice", "bob", "carol", "bench1", ".lan", "/home", "app.tar", "/run/", "sock", "~/y", "../z", "/srv", "c.tar", "secret bin", "/opt", "/usr", "printed"} {
+	for _, leak := range []string{"alice", "bob", "carol", "bench1", ".lan", "/home", "app.tar", "/run/", "sock", "~/y", "../z", "/srv", "c.tar", "secret bin", "/opt", "/usr", "printed", "192.0.2", "bench2"} {
 		if at := strings.Index(public, leak); at >= 0 {
 			t.Errorf("%q is still there: …%s…", leak, public[max(0, at-60):min(len(public), at+60)])
 		}
 	}
-	for _, stays := range []string{`"oci/runsc@config=path-1,platform=systrap"`, `"oci/runsc@config=path-2,platform=systrap"`, "6.18.0 #1 SMP", "Example CPU", "operations.container.lifecycle", "spectre_v2: IBRS"} {
+	for _, stays := range []string{`"oci/runsc@config=path-1,platform=systrap"`, `"oci/runsc@config=path-2,platform=systrap"`, "6.18.0 #1 SMP", "Example CPU", "operations.container.lifecycle", "spectre_v2: IBRS", "peer=machine-1.\"", "peer=machine-2.\"", "peer=machine-3.\"", "peer=host", "of peer=machine-2. are", "peer: machine-3."} {
 		if !strings.Contains(public, stays) {
 			t.Errorf("%s is missing in\n%s", stays, public)
 		}

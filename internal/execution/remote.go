@@ -82,9 +82,9 @@ func (s remoteServer) Watch(ctx context.Context) (context.Context, context.Cance
 // About describes the other machine, and the interface of this one on the path to it.
 func (s remoteServer) About() map[string]string {
 	about := describeInterface(s.session.Local)
-	about["server"] = "another machine, at " + s.session.Server.Addr().String()
+	about["server"] = "another machine" // the parameter has its address
 	if s.session.Same {
-		about["server"] = "this machine, in another network namespace at " + s.session.Server.Addr().String()
+		about["server"] = "this machine, in another network namespace"
 	}
 	for _, key := range []string{peer.AboutMachine, peer.AboutInterface, peer.AboutImage} {
 		if fact := s.session.Facts[key]; fact != "" {

@@ -191,7 +191,7 @@ func (c Client) ask(ctx context.Context, conn net.Conn, reader *bufio.Reader, se
 	case errors.Is(err, errLate):
 		return answer{}, fmt.Errorf("%s, or it hangs: it accepts connections and sends no answer within %v; %s", foreign, answerLimit, advice)
 	case errors.Is(err, io.EOF), errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.EPIPE):
-		return answer{}, fmt.Errorf("%s, or it has too many clients: it closed the connection; %s", foreign, advice)
+		return answer{}, fmt.Errorf("%s, has too many clients or was just stopped: it closed the connection without an answer; %s", foreign, advice)
 	case err != nil:
 		return answer{}, err
 	case hello.Error != "":

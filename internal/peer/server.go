@@ -106,7 +106,7 @@ func (s *Server) client(ctx context.Context, conn net.Conn, at netip.AddrPort) {
 		return
 	}
 	defer s.release()
-	if err := s.session(ctx, conn, reader, asked.Server, at); err != nil {
+	if err := s.session(ctx, conn, reader, asked.Server, at, from.Addr()); err != nil {
 		s.Report(fmt.Sprintf("%s for %s: %v", asked.Server, from.Addr(), err))
 		s.refuse(ctx, conn, err)
 	}
@@ -129,11 +129,20 @@ func (s *Server) take(asked request, client netip.Addr) error {
 		return nil
 	}
 	s.serving = client
-	if !slices.Contains(s.known, client) {
-		s.known = append(s.known, client)
-		s.Report(fmt.Sprintf("the first request of %s", client))
-	}
 	return nil
+}
+
+// greet reports a client once.
+func (s *Server) greet(client netip.Addr) {
+	s.mu.Lock()
+	known := slices.Contains(s.known, client)
+	if !known {
+		s.known = append(s.known, client)
+	}
+	s.mu.Unlock()
+	if !known {
+		s.Report(fmt.Sprintf("serves %s", client))
+	}
 }
 
 func (s *Server) release() {
@@ -147,7 +156,7 @@ func (s *Server) hello() answer {
 }
 
 // session starts a server, and ends it when the client closes the connection.
-func (s *Server) session(ctx context.Context, conn net.Conn, reader io.Reader, which workload.Served, at netip.AddrPort) (err error) {
+func (s *Server) session(ctx context.Context, conn net.Conn, reader io.Reader, which workload.Served, at netip.AddrPort, client netip.Addr) (err error) {
 	process, err := s.Start(ctx, which, netip.AddrPortFrom(at.Addr(), which.Port(at.Port())))
 	if err != nil {
 		return err
@@ -156,6 +165,7 @@ func (s *Server) session(ctx context.Context, conn net.Conn, reader io.Reader, w
 	if err := s.answer(ctx, conn, s.hello()); err != nil {
 		return err
 	}
+	s.greet(client)
 	// Both goroutines end: the first with the connection, and the second with its context.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -207,6 +207,31 @@ func (s *suite) testHostNetwork(t *testing.T) {
 	}
 }
 
+// testOutward checks that the way to other machines is a network of the target. The suite has no other machine.
+func (s *suite) testOutward(t *testing.T) {
+	outgoing, ok := s.engine.(engine.Outgoing)
+	if !ok {
+		t.Skip("containers of the engine reach no other machine")
+	}
+	out, err := outgoing.Outward()
+	if engine.Unsupported(err) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	capability, known := map[engine.Network]engine.Capability{engine.HostNet: engine.NetworkHost, engine.Bridged: engine.NetworkBridge}[out.Network]
+	if !known || out.About == "" {
+		t.Fatalf("Outward() = %+v; want a network with a description", out)
+	}
+	if err := s.engine.Supports(capability); err != nil {
+		t.Errorf("the way out is %+v, but: %v", out, err)
+	}
+	if _, private := s.engine.(engine.Dialer); private && out.Network == engine.HostNet {
+		t.Error("the way out is the host's network, which is not this machine's")
+	}
+}
+
 func (s *suite) testPull(t *testing.T) {
 	s.needs(t, engine.CanPull)
 	p, ok := s.engine.(engine.Puller)

@@ -139,6 +139,7 @@ var subtests = []subtest{
 	{name: "Update", test: (*suite).testUpdate},
 	{name: "Stats", test: (*suite).testStats, detail: true},
 	{name: "HostNetwork", test: (*suite).testHostNetwork},
+	{name: "Outward", test: (*suite).testOutward},
 	{name: "Pull", test: (*suite).testPull},
 	{name: "OOMScore", test: (*suite).testOOMScore, alone: true}, // short calls of a runtime begin with another score
 	{name: "Limits", test: (*suite).testLimits, alone: true},     // Options.Limits may expect one container only

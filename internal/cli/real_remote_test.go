@@ -1,0 +1,239 @@
+package cli_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
+	"github.com/touchstone-bench/touchstone/internal/engine/network"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// The addresses of the two namespaces, from a range for documentation.
+const (
+	hereAddress  = "198.51.100.1"
+	thereAddress = "198.51.100.2"
+)
+
+// twoNamespaces returns the paths of two network namespaces with a veth pair between them.
+func twoNamespaces(t *testing.T) (here, there string) {
+	t.Helper()
+	var spaces [2]*network.Namespace
+	for i := range spaces {
+		n, err := network.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = n.Close() })
+		spaces[i] = n
+	}
+	other, err := os.Open(spaces[1].Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	assign := func(text string) error {
+		link, err := netlink.LinkByName("eth0")
+		if err != nil {
+			return err
+		}
+		address, err := netlink.ParseAddr(text + "/24")
+		if err != nil {
+			return err
+		}
+		return errors.Join(netlink.AddrAdd(link, address), netlink.LinkSetUp(link))
+	}
+	err = spaces[0].Do(func() error {
+		attributes := netlink.NewLinkAttrs()
+		attributes.Name = "eth0"
+		pair := &netlink.Veth{LinkAttrs: attributes, PeerName: "eth0", PeerNamespace: netlink.NsFd(int(other.Fd()))}
+		return errors.Join(netlink.LinkAdd(pair), assign(hereAddress))
+	})
+	if err == nil {
+		err = spaces[1].Do(func() error { return assign(thereAddress) })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spaces[0].Path(), spaces[1].Path()
+}
+
+// within returns the command that executes touchstone in a network namespace. nsenter becomes touchstone, so that signals reach it.
+func within(namespace string, args ...string) []string {
+	return append([]string{"nsenter", "--net=" + namespace, "touchstone"}, args...)
+}
+
+// serving starts touchstone serve and returns when it serves, with the ID of its directories on this machine.
+func serving(t *testing.T, namespace string) (p *program, id string) {
+	t.Helper()
+	p = prepareFor(t, 15*time.Minute, t.TempDir(), within(namespace, "serve", "--listen", thereAddress)...)
+	p.cmd.Stdout = nil
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.run()
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		p.stdout.WriteString(lines.Text() + "\n")
+		if strings.Contains(lines.Text(), "^C ends the servers") {
+			return p, runOf(t, p.cmd.Process.Pid)
+		}
+	}
+	p.ends(-2) // it prints the output
+	return nil, ""
+}
+
+// runOf returns the ID of the directories that a process has locked.
+func runOf(t *testing.T, pid int) string {
+	t.Helper()
+	fds := filepath.Join("/proc", strconv.Itoa(pid), "fd")
+	entries, err := os.ReadDir(fds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := regexp.MustCompile(`/([0-9]{8}-[0-9]{6}-[a-z2-7]{4})/`)
+	for _, e := range entries {
+		to, err := os.Readlink(filepath.Join(fds, e.Name()))
+		if m := id.FindStringSubmatch(to); err == nil && m != nil {
+			return m[1]
+		}
+	}
+	t.Fatalf("process %d has locked no directories", pid)
+	return ""
+}
+
+// remotePlan is a plan of the network benchmarks with their servers in the other namespace.
+func remotePlan(targets ...string) string {
+	text := "version: 1\ntargets: [" + strings.Join(targets, ", ") + "]\nblocks: 1\nwarmup: 0\nbenchmarks:\n"
+	for _, b := range remoteBenchmarks() {
+		text += fmt.Sprintf("  - {name: %s, params: {peer: %s}}\n", b.Name, thereAddress)
+	}
+	return text
+}
+
+// remoteBenchmarks are the benchmarks whose servers can be on another machine.
+func remoteBenchmarks() []bench.Benchmark {
+	return realPrograms(func(b bench.Benchmark) bool { return bench.Matches("performance.network", b.Name) })
+}
+
+// TestRealTwoMachines runs the network benchmarks with their servers in another network namespace, as a machine without a second one can. A
+// busy host can spoil a trial, as by a lost packet: a run with failed trials is repeated once.
+func TestRealTwoMachines(t *testing.T) {
+	needRoot(t, "runc", "runsc")
+	if _, err := exec.LookPath("nsenter"); err != nil {
+		t.Skip("needs nsenter: ", err)
+	}
+	enginetest.Workload(t)
+	t.Parallel()
+	targets := []string{"native", "oci/runc", "oci/runsc"}
+	here, there := twoNamespaces(t)
+	server, serverID := serving(t, there)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(remotePlan(targets...)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	measure := func(codes ...int) *program {
+		t.Helper()
+		p := prepareFor(t, 10*time.Minute, dir, within(here, "benchmark", "--allow-concurrent", "-f", "plan.yaml")...)
+		p.run()
+		p.ends(codes...)
+		return p
+	}
+	p := measure(0, 3)
+	p.says(`^note: the servers of peer=198\.51\.100\.2 are on this machine, in another network namespace: this is no measurement between two machines$`)
+	run := export(t, dir, "latest")
+	nothingLeft(t, run.ID)
+	failed := func(trial result.Trial) bool { return trial.Status != result.OK }
+	if i := slices.IndexFunc(run.Trials, failed); i >= 0 {
+		t.Logf("the run is repeated: %s on %s: %s because %s", run.Trials[i].Benchmark, run.Trials[i].Target, run.Trials[i].Status, run.Trials[i].Reason)
+		measure(0)
+		run = export(t, dir, "latest")
+		nothingLeft(t, run.ID)
+	}
+	checkRemote(t, run, targets)
+
+	server.signal(syscall.SIGTERM)
+	server.ends(0)
+	nothingLeft(t, serverID)
+	p = measure(1)
+	p.says(`^touchstone: use the server on another machine, 198\.51\.100\.2: connection refused: .*: run touchstone serve --listen 198\.51\.100\.2:7480 on that machine$`)
+}
+
+// checkRemote checks the trials of remotePlan.
+func checkRemote(t *testing.T, run result.Run, targets []string) {
+	t.Helper()
+	if !strings.Contains(strings.Join(run.Caveats, "\n"), "in another network namespace") {
+		t.Errorf("the run has the caveats %q", run.Caveats)
+	}
+	checkTrials(t, run, remoteBenchmarks())
+	if want := len(targets) * len(remoteBenchmarks()); len(run.Trials) != want || want < 9 {
+		t.Errorf("there are %d trials, want %d", len(run.Trials), want)
+	}
+	for _, trial := range run.Trials {
+		if !strings.Contains(trial.Params, "peer="+thereAddress) {
+			t.Errorf("%s on %s has the parameters %q", trial.Benchmark, trial.Target, trial.Params)
+		}
+		for condition, want := range map[string]string{
+			"server": "this machine, in another network namespace", "client": "a container of the target", "interface": "eth0", "kind": "veth",
+			"network": "the host's own", "server's machine": "Linux ", "server's interface": "eth0", "server's image": "sha256:",
+		} {
+			if !strings.HasPrefix(trial.Conditions[condition], want) {
+				t.Errorf("%s on %s: the condition %q is %q, want %q", trial.Benchmark, trial.Target, condition, trial.Conditions[condition], want)
+			}
+		}
+		if sandbox := strings.Contains(trial.Conditions["network"], "--network=host"); sandbox != (trial.Target == "oci/runsc") {
+			t.Errorf("the network of %s is %q", trial.Target, trial.Conditions["network"])
+		}
+		for _, s := range trial.Samples {
+			if s.Metric != "Retransmits" && s.Value <= 0 {
+				t.Errorf("%s on %s: %s is %v", trial.Benchmark, trial.Target, s.Metric, s.Value)
+			}
+		}
+	}
+}
+
+// TestRealServerIsLost kills touchstone serve during a trial, which fails with the reason. Nothing of either program is left.
+func TestRealServerIsLost(t *testing.T) {
+	needRoot(t)
+	if _, err := exec.LookPath("nsenter"); err != nil {
+		t.Skip("needs nsenter: ", err)
+	}
+	enginetest.Workload(t)
+	t.Parallel()
+	here, there := twoNamespaces(t)
+	server, serverID := serving(t, there)
+	dir := t.TempDir()
+	text := "version: 1\ntargets: [native]\nblocks: 1\nwarmup: 0\nbenchmarks:\n" +
+		"  - {name: performance.network.netperf, params: {peer: " + thereAddress + ", duration: 30s}}\n"
+	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := prepare(t, dir, within(here, "benchmark", "--allow-concurrent", "-f", "plan.yaml")...)
+	p.run()
+	server.awaitLine("serves " + hereAddress)
+	server.signal(syscall.SIGKILL)
+	server.ends(-1)
+	p.ends(3)
+	run := export(t, dir, "latest")
+	nothingLeft(t, run.ID)
+	if len(run.Trials) != 1 || run.Trials[0].Status != result.Failed || len(run.Trials[0].Samples) > 0 || !strings.Contains(run.Trials[0].Reason, "the connection to touchstone serve is lost") {
+		t.Errorf("the trials are %+v", run.Trials)
+	}
+	start(t, t.TempDir(), "cleanup").ends(0)
+	nothingLeft(t, serverID)
+}

@@ -60,15 +60,8 @@ func (s *Server) Abandon() error { return s.session.Abandon() }
 // Run serves until ctx ends, and removes everything.
 func (s *Server) Run(ctx context.Context) (err error) {
 	report := func(kind EventKind, text string) { s.Report(Event{kind, text}) }
-	listener, err := peer.Listen(ctx, s.Listen)
-	if err != nil {
+	if err := s.canListen(ctx); err != nil {
 		return err
-	}
-	defer func() { _ = listener.Close() }() // Serve has closed it before
-	for _, server := range workload.AllServed() {
-		if err := s.free(ctx, server); err != nil {
-			return err
-		}
 	}
 	swept, err := s.session.Open(ctx, func(reason string) { report(Note, reason) })
 	for _, left := range swept {
@@ -102,8 +95,27 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		},
 		Report: func(message string) { report(Note, message) },
 	}
+	listener, err := peer.Listen(ctx, s.Listen)
+	if err != nil {
+		return err
+	}
 	s.Ready()
 	return server.Serve(ctx, listener)
+}
+
+// canListen returns an error if the address or a port cannot be used, before the long preparations. It does not keep the ports: a client
+// would wait for the end of the preparations.
+func (s *Server) canListen(ctx context.Context) error {
+	listener, err := peer.Listen(ctx, s.Listen)
+	if err == nil {
+		err = listener.Close()
+	}
+	for _, server := range workload.AllServed() {
+		if err == nil {
+			err = s.free(ctx, server)
+		}
+	}
+	return err
 }
 
 // inOneLine formats the description of an interface.

@@ -163,12 +163,18 @@ func connect(ctx context.Context, control netip.AddrPort) (*net.TCPConn, error) 
 		return nil, context.Cause(ctx)
 	case errors.Is(err, unix.ECONNREFUSED):
 		return nil, fmt.Errorf("connection refused: nothing listens at %s: run touchstone serve --listen %[1]s on that machine", control)
-	case limited.Err() != nil:
+	case limited.Err() != nil, isTimeout(err):
 		return nil, fmt.Errorf("no answer within %v: the machine is down, or a firewall drops packets to its TCP ports %d to %d",
 			connectLimit, control.Port(), control.Port()+workload.RemotePorts-1)
 	default:
 		return nil, fmt.Errorf("%w; check the address and the route", err)
 	}
+}
+
+// isTimeout reports whether a connection was not established in time. The dialer's own deadline may end just before its context.
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
 }
 
 // ask sends a request and reads its answer.

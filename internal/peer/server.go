@@ -61,10 +61,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	slots := make(chan struct{}, mostConnections)
 	for {
 		conn, err := l.Accept()
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil
+		if ctx.Err() != nil {
+			if conn != nil {
+				_ = conn.Close()
 			}
+			return nil
+		}
+		if err != nil {
 			return errors.Join(fmt.Errorf("accept a client: %w", err), l.Close())
 		}
 		select {

@@ -179,9 +179,9 @@ with its phases and samples, with units. The schema is docs/schema/result.schema
 Name a run by its ID, the beginning of its ID, or "latest", which is the default.
 
 Values of environment variables in the plan are left out unless you give --show-env.
---anonymous also leaves out the host name, user names, paths, the kernel's command line,
-and all text from programs: outputs and reasons of failures. Names of plans, benchmarks
-and runtimes stay.`,
+--anonymous also leaves out the host name, addresses of other machines, user names, paths,
+the kernel's command line, and all text from programs: outputs and reasons of failures.
+Names of plans, benchmarks and runtimes stay.`,
 		Example: `  touchstone export > run.json
   touchstone export 20261120 latest -O runs.json
   touchstone export --anonymous -O public.json`,
@@ -208,7 +208,7 @@ and runtimes stay.`,
 	addDir(cmd, &opts.dir)
 	addFile(cmd, &opts.file)
 	addShowEnv(cmd, &opts.showEnv)
-	cmd.Flags().BoolVar(&opts.anonymous, "anonymous", false, "leave out host name, user names, paths and output of programs")
+	cmd.Flags().BoolVar(&opts.anonymous, "anonymous", false, "leave out host name, addresses, user names, paths and output of programs")
 	return cmd
 }
 

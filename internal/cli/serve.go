@@ -21,7 +21,7 @@ func (a *App) serveCommand() *cobra.Command {
 		Long: fmt.Sprintf(`Runs the servers of the network benchmarks for a run on another machine: iperf3, netserver
 and nginx from the workload image, as bare processes. The plan of the run names this machine:
 
-  - {name: performance.network.netperf, params: {peer: ADDRESS}}
+  - {name: performance.network, params: {peer: ADDRESS}}
 
 Each trial has a server of its own, which starts before the trial and is killed after it. One
 client is served at a time. Both machines need the same version of touchstone.
@@ -77,11 +77,9 @@ func (a *App) serve(ctx context.Context, at netip.AddrPort) error {
 			ready = true
 			progress.clear()
 			name := workload.Remote{Host: at.Addr().String(), Port: at.Port()}
-			fmt.Fprintf(a.env.Stdout, "listening on %s, TCP ports %d to %d and UDP port %d; on the other machine write in a plan:\n",
+			fmt.Fprintf(a.env.Stdout, "listening on %s, TCP ports %d to %d and UDP port %d; on the other machine, write in a plan below benchmarks:\n",
 				at.Addr(), at.Port(), at.Port()+workload.RemotePorts-1, workload.ServedNetserver.Port(at.Port())+1)
-			for _, benchmark := range []string{"bandwidth", "netperf", "http"} {
-				fmt.Fprintf(a.env.Stdout, "  - {name: performance.network.%s, params: {peer: %q}}\n", benchmark, name)
-			}
+			fmt.Fprintf(a.env.Stdout, "  - {name: performance.network, params: {peer: %q}}\n", name)
 			fmt.Fprintln(a.env.Stdout, "^C ends the servers")
 		},
 	})

@@ -22,7 +22,7 @@ import (
 // Time limits of a client.
 const (
 	connectLimit = 10 * time.Second
-	answerLimit  = 40 * time.Second // the other machine starts a server meanwhile
+	answerLimit  = 25 * time.Second // the other machine starts a server meanwhile, and a call of a trial has 30 seconds
 )
 
 // Client opens sessions with touchstone serve on other machines.

@@ -1,0 +1,236 @@
+package tail
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// The shapes that a fit considers. At −1 the tail is uniform, and from 1 on it has no mean.
+const (
+	minShape = -1
+	maxShape = 1.5
+)
+
+// cautiousShape is the smallest shape of a bound. Below −0.5 the likelihood is not regular, and its intervals are too narrow (R. L. Smith,
+// "Maximum likelihood estimation in a class of nonregular cases", Biometrika 72 (1985) 67). A bound of a tail that ends sooner is fitted with −0.5, and is
+// too high.
+const cautiousShape = -0.5
+
+// GPD is the generalised Pareto distribution of excesses over a threshold (Coles, section 4.2): P(Y > y) = (1 + Shape·y/Scale)^(−1/Shape).
+// Shape 0 is the exponential distribution. A negative shape has an end at −Scale/Shape.
+type GPD struct{ Scale, Shape float64 }
+
+// Survival is the probability of an excess above y.
+func (g GPD) Survival(y float64) float64 { return math.Exp(-g.hazard(y)) }
+
+// hazard is −log of the survival function: infinite from the end of the distribution on.
+func (g GPD) hazard(y float64) float64 {
+	if g.Shape == 0 {
+		return y / g.Scale
+	}
+	scaled := g.Shape * y / g.Scale
+	if scaled <= -1 {
+		return math.Inf(1)
+	}
+	return math.Log1p(scaled) / g.Shape
+}
+
+// Quantile is the excess that is exceeded with probability p.
+func (g GPD) Quantile(p float64) float64 {
+	if g.Shape == 0 {
+		return -g.Scale * math.Log(p)
+	}
+	return g.Scale * math.Expm1(-g.Shape*math.Log(p)) / g.Shape
+}
+
+// LogLikelihood is the logarithm of the density of the excesses (Coles, equation 4.10).
+func (g GPD) LogLikelihood(excesses []float64) float64 {
+	if !(g.Scale > 0) {
+		return math.Inf(-1)
+	}
+	var hazards float64
+	for _, y := range excesses {
+		hazards += g.hazard(y)
+	}
+	return -float64(len(excesses))*math.Log(g.Scale) - (1+g.Shape)*hazards
+}
+
+// PWM estimates the distribution by probability-weighted moments (J. R. M. Hosking and J. R. Wallis, "Parameter and Quantile Estimation for
+// the Generalized Pareto Distribution", Technometrics 29 (1987) 339, whose k is −Shape), with the plotting positions (i − 0.35)/n.
+func PWM(excesses []float64) GPD {
+	sorted := slices.Sorted(slices.Values(excesses))
+	n := float64(len(sorted))
+	var mean, weighted float64
+	for i, y := range sorted {
+		mean += y / n
+		weighted += y * (1 - (float64(i)+0.65)/n) / n
+	}
+	below := mean - 2*weighted
+	return GPD{Scale: 2 * mean * weighted / below, Shape: 2 - mean/below}
+}
+
+// MaxLikelihood estimates the distribution by maximum likelihood, with a shape from least to 1.5. The excesses must be positive, and least at least −1.
+//
+// With θ = Shape/Scale fixed, the best shape is the mean of log(1 + θy) (S. D. Grimshaw, Technometrics 35 (1993) 185), so that the search has one
+// dimension. It begins at PWM. The search variable is log(1 + θ·max), which has no bounds.
+func MaxLikelihood(excesses []float64, least float64) GPD {
+	largest := slices.Max(excesses)
+	n := float64(len(excesses))
+	at := func(s float64) GPD {
+		theta := math.Expm1(s) / largest
+		var sum, logs float64
+		for _, y := range excesses {
+			sum += y
+			logs += math.Log1p(theta * y)
+		}
+		if math.Abs(s) < 1e-8 {
+			return GPD{Scale: sum / n}
+		}
+		return GPD{Scale: logs / n / theta, Shape: logs / n}
+	}
+	profile := func(s float64) float64 {
+		g := at(s)
+		return -math.Log(g.Scale) - 1 - g.Shape // per excess
+	}
+	lo := boundary(func(s float64) bool { return at(s).Shape < least }, -30, 0)
+	hi := boundary(func(s float64) bool { return at(s).Shape < maxShape }, 0, 60)
+	start := PWM(excesses)
+	from := math.Log1p(math.Max(start.Shape/start.Scale*largest, -1+1e-12))
+	if !finite(from) {
+		from = 0
+	}
+	s, _ := maximum(profile, lo, hi, from)
+	return at(s)
+}
+
+// likelihoodDrop is the difference of log-likelihoods at the ends of a 95 % interval: half of a quantile of chi-square (Coles, theorem 2.6).
+var likelihoodDrop = distuv.ChiSquared{K: 1}.Quantile(0.95) / 2
+
+// QuantileInterval is the 95 % profile-likelihood interval of the excess that is exceeded with probability p (Coles, section 4.3.3), over shapes from
+// −0.5 on. It is false if the likelihood does not bound it. g is the maximum-likelihood estimate over these shapes.
+func QuantileInterval(excesses []float64, g GPD, p float64) (stats.Interval, bool) {
+	largest, logR := slices.Max(excesses), -math.Log(p)
+	profile := func(z float64) float64 {
+		likelihood := func(shape float64) float64 {
+			scale := z / logR
+			if shape != 0 {
+				scale = z * shape / math.Expm1(shape*logR)
+			}
+			return GPD{scale, shape}.LogLikelihood(excesses)
+		}
+		lo := cautiousShape
+		if z < largest { // a shape below this one ends the distribution before the largest excess
+			lo = max(lo, math.Log1p(-z/largest)/logR)
+		}
+		_, l := maximum(likelihood, lo, maxShape, g.Shape)
+		return l
+	}
+	return likelihoodInterval(profile, g.LogLikelihood(excesses), g.Quantile(p), 1e4)
+}
+
+// ShapeInterval is the 95 % profile-likelihood interval of the shape, over shapes from −0.5 on. An end is infinite if the likelihood does not bound it within the shapes
+// of a fit.
+func ShapeInterval(excesses []float64, g GPD) stats.Interval {
+	largest := slices.Max(excesses)
+	profile := func(shape float64) float64 {
+		likelihood := func(logScale float64) float64 { return GPD{math.Exp(logScale), shape}.LogLikelihood(excesses) }
+		around := math.Log(g.Scale)
+		lo := around - 2
+		if shape < 0 {
+			lo = max(lo, math.Log(-shape*largest*(1+1e-9)))
+		}
+		_, l := maximum(likelihood, lo, max(lo, around)+2, around)
+		return l
+	}
+	limit := g.LogLikelihood(excesses) - likelihoodDrop
+	ci := stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}
+	if profile(cautiousShape) < limit {
+		ci.Lo = boundary(func(shape float64) bool { return profile(shape) < limit }, cautiousShape, g.Shape)
+	}
+	if profile(maxShape) < limit {
+		ci.Hi = boundary(func(shape float64) bool { return profile(shape) >= limit }, g.Shape, maxShape)
+	}
+	return ci
+}
+
+// likelihoodInterval is the values around best whose profile is at most likelihoodDrop below the maximum. It is false if a value most times
+// as large as best still belongs to it.
+func likelihoodInterval(profile func(float64) float64, highest, best, most float64) (stats.Interval, bool) {
+	limit := highest - likelihoodDrop
+	inside := func(logZ float64) bool { return profile(math.Exp(logZ)) >= limit }
+	at := math.Log(best)
+	end := func(step float64) (float64, bool) {
+		for far := at; math.Abs(far-at) < math.Log(most); step *= 2 {
+			near := far
+			far += step
+			if inside(far) {
+				continue
+			}
+			if step > 0 {
+				return boundary(inside, near, far), true
+			}
+			return boundary(func(z float64) bool { return !inside(z) }, far, near), true
+		}
+		return 0, false
+	}
+	lo, found := end(-0.1)
+	if !found {
+		return stats.Interval{}, false
+	}
+	hi, found := end(0.1)
+	return stats.Interval{Lo: math.Exp(lo), Hi: math.Exp(hi)}, found
+}
+
+// boundary is the place between lo and hi where holds changes from true to false.
+func boundary(holds func(float64) bool, lo, hi float64) float64 {
+	for i := 0; i < 40 && hi-lo > 1e-7*max(1, math.Abs(lo)); i++ {
+		if middle := (lo + hi) / 2; holds(middle) {
+			lo = middle
+		} else {
+			hi = middle
+		}
+	}
+	return (lo + hi) / 2
+}
+
+// maximum is the place and the size of the largest value of f between lo and hi: the best of a grid and of a start, refined by golden section.
+func maximum(f func(float64) float64, lo, hi, start float64) (x, value float64) {
+	const grid = 12
+	step := (hi - lo) / grid
+	x, value = lo, math.Inf(-1)
+	for i := range grid + 1 {
+		if at := lo + float64(i)*step; f(at) > value {
+			x, value = at, f(at)
+		}
+	}
+	if lo < start && start < hi {
+		if v := f(start); v > value {
+			x, value = start, v
+		}
+	}
+	a, b := max(lo, x-step), min(hi, x+step)
+	golden := math.Phi - 1
+	c, d := b-golden*(b-a), a+golden*(b-a)
+	fc, fd := f(c), f(d)
+	for b-a > 1e-6*(hi-lo) {
+		if fc > fd {
+			b, d, fd = d, c, fc
+			c = b - golden*(b-a)
+			fc = f(c)
+		} else {
+			a, c, fc = c, d, fd
+			d = a + golden*(b-a)
+			fd = f(d)
+		}
+	}
+	if middle := f((a + b) / 2); middle >= value {
+		return (a + b) / 2, middle
+	}
+	return x, value
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

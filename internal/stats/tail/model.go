@@ -133,6 +133,11 @@ func (s Series) candidates() ([]candidate, error) {
 		c.index = ExtremalIndex(c.samples.At)
 		c.clusters = clusters(c.samples, c.index)
 		if clustered = max(clustered, len(c.clusters.At)); len(c.clusters.At) < MinExceedances {
+			if len(all) == 0 { // a drift makes few and long clusters, and is the reason to name
+				if err := c.drift(); err != nil {
+					return nil, err
+				}
+			}
 			break
 		}
 		all = append(all, c)
@@ -203,6 +208,14 @@ func (c *candidate) model(s Series) (*Model, error) {
 
 // stationary refuses clusters that drift or depend on earlier ones.
 func (c *candidate) stationary() error {
+	if err := c.drift(); err != nil {
+		return err
+	}
+	return c.dependence()
+}
+
+// drift refuses clusters whose rate or size changes.
+func (c *candidate) drift() error {
 	at := c.clusters.At
 	if d, p := EvenRate(at, c.clusters.N); p < level {
 		return &Refusal{
@@ -216,6 +229,12 @@ func (c *candidate) stationary() error {
 			Advice: "find what changed on the machine during the samples, such as temperature, frequency or load, and measure again",
 		}
 	}
+	return nil
+}
+
+// dependence refuses clusters that depend on earlier ones.
+func (c *candidate) dependence() error {
+	at := c.clusters.At
 	gaps := make([]float64, 0, len(at))
 	for i := 1; i < len(at); i++ {
 		gaps = append(gaps, float64(at[i]-at[i-1]))

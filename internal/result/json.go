@@ -136,6 +136,9 @@ func (t Trial) Canonical() Trial {
 	for k := range t.Distributions {
 		t.Distributions[k].Lows = list(t.Distributions[k].Lows)
 		t.Distributions[k].Counts = list(t.Distributions[k].Counts)
+		if tail := t.Distributions[k].Tail; tail != nil {
+			t.Distributions[k].Tail = &Tail{At: list(tail.At), Values: list(tail.Values)}
+		}
 	}
 	t.Timelines = slices.Clone(t.Timelines)
 	for k := range t.Timelines {

@@ -254,7 +254,11 @@ func readTrial(s *stream) (t Trial, err error) {
 		"distributions": func() error {
 			return elements(s, "runs.trials.distributions", &t.Distributions, MaxNames, func() error {
 				d := &t.Distributions[len(t.Distributions)-1]
-				return add(max(len(d.Lows), len(d.Counts)))
+				n := max(len(d.Lows), len(d.Counts))
+				if d.Tail != nil {
+					n += max(len(d.Tail.At), len(d.Tail.Values))
+				}
+				return add(n)
 			})
 		},
 		"timelines": func() error {

@@ -195,7 +195,8 @@ type Trial struct {
 	// failed or timed out have it.
 	FailedCalls map[string]int `json:"failed_calls,omitempty"`
 	Samples     []Sample       `json:"samples,omitempty"`
-	// Distributions are histograms from a program in the container that does not report each value.
+	// Distributions are histograms of values that are not samples of their own: from a program in the container that does not report each
+	// value, or from a benchmark with too many values.
 	Distributions []Distribution `json:"distributions,omitempty"`
 	// Timelines are quantities over the time of the trial.
 	Timelines []Timeline `json:"timelines,omitempty"`
@@ -256,7 +257,19 @@ type Distribution struct {
 	Counts []uint64  `json:"counts"`
 	// Batch is the number of events behind each value, which is their mean. It is 1 for single events.
 	Batch uint64 `json:"batch"`
+	// Tail is the largest values; nil if they are not known one by one.
+	Tail *Tail `json:"tail,omitempty"`
 }
+
+// Tail is the largest values of a distribution of single events. No value outside of it is larger than its smallest one.
+type Tail struct {
+	// At are the places of the values in the order of measurement, from 0 and ascending. Values has the same length.
+	At     []int     `json:"at"`
+	Values []float64 `json:"values"`
+}
+
+// MaxTail is the largest number of values in a tail.
+const MaxTail = 10_000
 
 // Timeline is a quantity over the time of a trial, such as the memory of the host or the speed of a program. At and Values have
 // the same length.

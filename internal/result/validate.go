@@ -264,6 +264,34 @@ func (d *Distribution) validate() error {
 			return fmt.Errorf("bucket %d begins at %v; buckets must be in increasing order", i+1, low)
 		}
 	}
+	return d.validateTail()
+}
+
+func (d *Distribution) validateTail() error {
+	t := d.Tail
+	if t == nil {
+		return nil
+	}
+	var values uint64
+	for _, n := range d.Counts {
+		values += min(n, math.MaxUint64-values)
+	}
+	switch {
+	case d.Batch != 1:
+		return fmt.Errorf("its tail has single values, and its values are means of %d events", d.Batch)
+	case len(t.At) != len(t.Values):
+		return fmt.Errorf("its tail has %d places and %d values", len(t.At), len(t.Values))
+	case len(t.At) > MaxTail:
+		return fmt.Errorf("its tail has %d values; %d are allowed", len(t.At), MaxTail)
+	}
+	for i, at := range t.At {
+		if at < 0 || i > 0 && at <= t.At[i-1] || uint64(at) >= values {
+			return fmt.Errorf("place %d of its tail is %d of %d values; places must be in ascending order from 0", i+1, at, values)
+		}
+		if !finite(t.Values[i]) {
+			return fmt.Errorf("value %d of its tail is %v, which is not a finite number", i+1, t.Values[i])
+		}
+	}
 	return nil
 }
 

@@ -36,6 +36,7 @@
 //     even a factor of fifty. So there are two tiers: a difference is shown in its family, and it may also be shown over
 //     all comparisons of the run (stats.Comparison.Everywhere). Findings begin with the second kind, and everything marks
 //     the first. The report states the cost: see [Report].Families.
+//   - The worst case of a time ([Worst]) has bounds with intervals and no verdicts. Bounds of two targets are not compared.
 //   - The part of a layer is the median of the differences within blocks: see [Layers]. It is an estimate with an interval.
 //     It has no verdict and belongs to no family.
 //   - A median beyond the bound of its metric is a finding by itself, before all others and from the first trial on. A
@@ -455,6 +456,8 @@ type Cell struct {
 	Curve []Place
 	// Trend is the trend of Curve. It is nil for metrics without one, and for curves that are too short.
 	Trend *stats.Trend
+	// Worst is the worst case of a time; nil for other metrics, and without enough samples.
+	Worst *Worst
 	// Across is the ratio of the absolute median to the first run's. It has no verdict. It is nil without
 	// Options.AcrossMachines.
 	Across *stats.Comparison

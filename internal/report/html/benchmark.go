@@ -74,6 +74,8 @@ type benchmark struct {
 	Section  *report.Section
 	Outcomes []outcome
 	Strips   []strip
+	// Worst are the worst cases of times.
+	Worst []worstCase
 	// Layers precede the plots, Bars follow them.
 	Layers, Bars []*bars
 	Curves       []curve
@@ -108,6 +110,40 @@ func (b *benchmark) TrendLegend() string {
 		return ""
 	}
 	return report.TrendLegend
+}
+
+// worstCase is the worst case of a metric by target.
+type worstCase struct {
+	Metric string
+	Rows   []worstRow
+}
+
+type worstRow struct {
+	Target, Largest, Text string
+	Refused               bool
+}
+
+// newWorst collects the worst cases of the only run.
+func newWorst(b *report.Benchmark) []worstCase {
+	var all []worstCase
+	for _, m := range b.Worsts() {
+		c := worstCase{Metric: m.Name}
+		for _, r := range m.Rows {
+			if w := r.Cells[0].Worst; w != nil {
+				c.Rows = append(c.Rows, worstRow{Target: r.Target, Largest: w.Largest(m.Unit), Text: w.Text(m.Unit), Refused: w.Refusal != nil})
+			}
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// WorstLegend explains the worst cases.
+func (b *benchmark) WorstLegend() string {
+	if len(b.Worst) == 0 {
+		return ""
+	}
+	return report.WorstLegend
 }
 
 // Width counts the columns of its table of several runs.
@@ -160,6 +196,7 @@ func (p *page) benchmarks(r *report.Report) {
 func (b *benchmark) single(r room) {
 	s := b.Sections[0]
 	b.Section, b.Table, b.Outcomes = s, newStatistics(b.Benchmark), outcomes(s)
+	b.Worst = newWorst(b.Benchmark)
 	for i := range s.Layers {
 		b.Layers = append(b.Layers, newLayers(&s.Layers[i]))
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/stats/tail"
 )
 
 // single is the document of the only run.
@@ -386,6 +387,7 @@ func cell(m *report.Metric, row *report.Row) object {
 		overhead,
 		optional("median_by_place", curve),
 		optional("trend", trend(c.Trend)),
+		optional("worst_case", worst(c.Worst)),
 		optional("warnings", warnings(s)),
 	}...)
 }
@@ -402,6 +404,26 @@ func trend(t *stats.Trend) object {
 		}
 	}
 	return object{{"places", t.N}, {"slope", number(t.Slope)}, {"interval", interval(t.CI)}, {"intercept", number(t.Intercept)}, optional("knee", knee)}
+}
+
+// worst is the worst case of a time, nil without one.
+func worst(w *report.Worst) object {
+	if w == nil {
+		return nil
+	}
+	out := object{{"samples", w.N}, {"max", number(w.Max)}}
+	if r := w.Refusal; r != nil {
+		return append(out, member{"refusal", object{{"test", r.Test}, {"reason", r.Reason}, {"advice", r.Advice}, optional("samples_needed", r.Samples)}})
+	}
+	m := w.Model
+	return append(out, object{
+		{"bounds", each(w.Bounds, func(b *tail.Bound) object {
+			return object{{"probability", b.P}, {"value", number(b.Value)}, {"interval", interval(&b.CI)}}
+		})},
+		{"threshold", number(m.Threshold)}, {"exceedances", m.Exceedances}, {"clusters", m.Clusters}, {"extremal_index", number(m.ExtremalIndex)},
+		{"scale", number(m.GPD.Scale)}, {"shape", number(m.GPD.Shape)}, {"shape_interval", interval(&m.ShapeCI)},
+		{"variation", number(m.Variation.CV)}, {"weight", m.Variation.Weight()},
+	}...)
 }
 
 func warnings(s *stats.Summary) []object {

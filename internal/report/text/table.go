@@ -112,6 +112,7 @@ func (p *printer) benchmark(b *report.Benchmark) {
 		p.table(t)
 	}
 	p.trends(b)
+	p.worsts(b)
 	if len(s.Layers) > 0 {
 		p.layers(&s.Layers[0])
 	}
@@ -154,6 +155,27 @@ func (p *printer) trends(b *report.Benchmark) {
 	if len(b.Trends()) > 0 {
 		p.line("")
 		p.wrapped("  ", report.TrendLegend)
+	}
+}
+
+// worsts writes the worst case of each time that has one.
+func (p *printer) worsts(b *report.Benchmark) {
+	for _, m := range b.Worsts() {
+		p.line("")
+		p.line("  Worst case of " + clean(m.Name))
+		width := 0
+		for _, r := range m.Rows {
+			width = max(width, utf8.RuneCountInString(clean(r.Target)))
+		}
+		for _, r := range m.Rows {
+			if w := r.Cells[0].Worst; w != nil {
+				p.wrapped("  "+lead(r.Target, width), w.Largest(m.Unit)+"; "+w.Text(m.Unit))
+			}
+		}
+	}
+	if len(b.Worsts()) > 0 {
+		p.line("")
+		p.wrapped("  ", report.WorstLegend)
 	}
 }
 

@@ -1,0 +1,129 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats/tail"
+)
+
+// leastRaw is the number of samples from which a metric of a time has a worst case although its trials have no tails: fewer cannot have a bound.
+const leastRaw = 2000
+
+// Worst is the worst case of a time on a target: the largest of all its samples, and bounds for rarer values or the reason why there are none. The
+// samples of all trials are one series.
+type Worst struct {
+	// N counts the samples, and Max is the largest of them.
+	N   int
+	Max float64
+	// Model is the tail of the samples, with Bounds for probabilities beyond 1/N. Without a model, Refusal is the reason.
+	Model   *tail.Model
+	Bounds  []tail.Bound
+	Refusal *tail.Refusal
+}
+
+// worst is nil for a metric that is no time, that depends on the place in its series, or that has neither tails nor many samples.
+func worst(trials []*result.Trial, m result.Metric) *Worst {
+	if m.Unit != result.Seconds || m.Consumed || m.Better != result.Lower || m.Trend != "" || m.Growth || m.DerivedFrom != "" {
+		return nil
+	}
+	tails, raw := seriesOf(trials, m.Name)
+	series := tails
+	if tails.N == 0 {
+		series = raw
+	}
+	if series.N == 0 || tails.N == 0 && raw.N < leastRaw {
+		return nil
+	}
+	w := &Worst{N: series.N, Max: series.Max()}
+	fitted, err := tail.Fit(series)
+	if errors.As(err, &w.Refusal) {
+		return w
+	}
+	for _, p := range fitted.Beyond() {
+		b, err := fitted.Bound(p)
+		if errors.As(err, &w.Refusal) {
+			return w
+		}
+		w.Bounds = append(w.Bounds, b)
+	}
+	w.Model = fitted
+	return w
+}
+
+// seriesOf joins the tails of the distributions of a metric, and its samples, in the order of the trials.
+func seriesOf(trials []*result.Trial, metric string) (tails, raw tail.Series) {
+	var ofTails, ofSamples []tail.Series
+	for _, t := range trials {
+		if values := t.Values(metric); len(values) > 0 {
+			ofSamples = append(ofSamples, tail.Of(values))
+		}
+		for _, d := range t.Distributions {
+			if d.Metric != metric || d.Tail == nil || len(d.Tail.At) == 0 {
+				continue
+			}
+			s := tail.Series{At: d.Tail.At, Values: d.Tail.Values, Floor: slices.Min(d.Tail.Values)}
+			for _, n := range d.Counts {
+				s.N += int(min(n, 1<<40)) // an import may have any count
+			}
+			ofTails = append(ofTails, s)
+		}
+	}
+	return tail.Join(ofTails...), tail.Join(ofSamples...)
+}
+
+// Worsts returns the metrics of the only run with a worst case on some target.
+func (b *Benchmark) Worsts() []*Metric {
+	var all []*Metric
+	for i := range b.Metrics {
+		if slices.ContainsFunc(b.Metrics[i].Rows, func(r Row) bool { return r.Cells[0].Worst != nil }) {
+			all = append(all, &b.Metrics[i])
+		}
+	}
+	return all
+}
+
+// Largest spells the largest sample: "12.3 ms, the largest of 20000".
+func (w *Worst) Largest(unit result.Unit) string {
+	return fmt.Sprintf("%s, the largest of %s", Quantity(w.Max, unit), counted(w.N, "sample"))
+}
+
+// Text spells the bounds, or the reason why there are none: "one in 10⁵ above 14.1 ms (13.2 to 16.0 ms)".
+func (w *Worst) Text(unit result.Unit) string {
+	if w.Refusal != nil {
+		return w.Refusal.Error()
+	}
+	text := ""
+	for _, b := range w.Bounds {
+		scale := ScaleFor(b.Value, unit)
+		text += fmt.Sprintf("one in %s above %s (%s to %s); ", power(b.P), Quantity(b.Value, unit), scale.Number(b.CI.Lo), scale.with(scale.Number(b.CI.Hi)))
+	}
+	m := w.Model
+	return text + fmt.Sprintf("shape %s (%s to %s), the tail is %s; %d clusters above %s", signed(significant(m.GPD.Shape, 2)),
+		shapeEnd(m.ShapeCI.Lo, "below −0.5"), shapeEnd(m.ShapeCI.Hi, None), m.Variation.Weight(), m.Clusters, Quantity(m.Threshold, unit))
+}
+
+// shapeEnd spells an end of the interval of a shape, which may be infinite.
+func shapeEnd(v float64, otherwise string) string {
+	if !finite(v) {
+		return otherwise
+	}
+	return signed(significant(v, 2))
+}
+
+// power spells the reciprocal of a power of ten: "10⁵".
+func power(p float64) string {
+	digits := []rune("⁰¹²³⁴⁵⁶⁷⁸⁹")
+	text := "10"
+	for _, d := range fmt.Sprint(int(math.Round(-math.Log10(p)))) {
+		text += string(digits[d-'0'])
+	}
+	return text
+}
+
+// WorstLegend explains the worst cases of a report.
+const WorstLegend = "A bound is the value that one sample exceeds with the given probability, with its 95 % interval; the upper end is the cautious bound. It is " +
+	"extrapolated from the largest samples (peaks over threshold), and holds for this machine, load and program alone. It is no proof: see docs/statistics.md."

@@ -30,6 +30,7 @@ type Trial struct {
 	Install Install
 	Energy  Energy
 	Details Details
+	Latency Latency
 }
 
 // Core is the part of a trial that every benchmark uses.
@@ -203,6 +204,17 @@ type Details interface {
 	Distribution(d result.Distribution)
 	// Timeline keeps a quantity over the time of the trial. Its times are on the clock of Span.
 	Timeline(l result.Timeline)
+}
+
+// Latency takes many times of one operation in bounded memory. The times of a metric become a distribution of the trial, with the largest ones
+// whole. From the first Sample on, Core.Time keeps no phases and takes no samples of steps.
+type Latency interface {
+	// Sample adds a time to a metric. It returns an error for a time that is negative or longer than a day.
+	Sample(metric string, d time.Duration) error
+	// Quantile is the time that a share q (0–1) of the metric's times does not exceed. It has three digits; the largest time, for 1, is exact.
+	Quantile(metric string, q float64) time.Duration
+	// Forget releases the memory for a container that the benchmark has deleted, and for its output.
+	Forget(c engine.Container, output Watch)
 }
 
 // Optional returns the optional interface T of an engine or a container, which a declared capability promises.

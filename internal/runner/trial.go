@@ -83,6 +83,7 @@ type trial struct {
 	samples    []result.Sample
 	histograms []result.Distribution
 	timelines  []result.Timeline
+	latencies  []latencies
 	conditions map[string]string
 	scratch    map[bench.Medium]string
 }
@@ -94,7 +95,7 @@ func (t *trial) forBenchmark() bench.Trial {
 	return bench.Trial{
 		Core: t, Params: t.work.Params, Info: t.engine.Info(),
 		Images: trialImages{trialStorage{t}}, Network: trialNetwork{t}, Host: trialHost{t}, Storage: trialStorage{t}, Cost: trialCost{t},
-		Install: trialInstall{t}, Energy: trialEnergy{t}, Details: trialDetails{t},
+		Install: trialInstall{t}, Energy: trialEnergy{t}, Details: trialDetails{t}, Latency: trialLatency{t},
 	}
 }
 
@@ -267,6 +268,9 @@ func (t *trial) Time(ctx context.Context, phase string, call func(context.Contex
 		}
 		return bench.Span{}, err // a failure never becomes a time
 	}
+	if len(t.latencies) > 0 {
+		return whole, nil
+	}
 	t.phases = append(t.phases, phaseOf(phase, whole))
 	for _, s := range steps {
 		t.phases = append(t.phases, phaseOf(phase+"/"+s.name, s.Span))
@@ -323,12 +327,17 @@ func (t *trial) Watch() bench.Watch {
 }
 
 func (t *trial) Record(metric string, value float64) {
-	if !t.declares(metric) {
-		panic(fmt.Sprintf("benchmark %s records %q, which it does not declare", t.work.Benchmark.Name, metric))
-	}
+	t.mustDeclare(metric)
 	t.mu.Lock()
 	t.samples = append(t.samples, result.Sample{Metric: metric, Value: value})
 	t.mu.Unlock()
+}
+
+// mustDeclare panics if the benchmark does not have the metric.
+func (t *trial) mustDeclare(metric string) {
+	if !t.declares(metric) {
+		panic(fmt.Sprintf("benchmark %s records %q, which it does not declare", t.work.Benchmark.Name, metric))
+	}
 }
 
 // declares reports whether the benchmark has the metric.
@@ -393,6 +402,7 @@ func (r *run) execute(ctx context.Context, work plan.Work, on Target, as attempt
 		out.Status = result.Failed
 	}
 	if err == nil {
+		t.reduced()
 		out.Samples, out.Distributions, out.Timelines = t.samples, t.histograms, t.timelines
 	} else if out.Status != result.Skipped {
 		out.Output, out.FailedCalls = t.output(), t.failed

@@ -1,0 +1,56 @@
+package runner
+
+import (
+	"slices"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/latency"
+)
+
+// trialLatency implements bench.Latency.
+type trialLatency struct{ *trial }
+
+func (t trialLatency) Sample(metric string, d time.Duration) error {
+	t.mustDeclare(metric)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at := slices.IndexFunc(t.latencies, func(l latencies) bool { return l.metric == metric })
+	if at < 0 {
+		at = len(t.latencies)
+		t.latencies = append(t.latencies, latencies{metric, latency.New()})
+	}
+	return t.latencies[at].Record(d)
+}
+
+func (t trialLatency) Quantile(metric string, q float64) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, l := range t.latencies {
+		if l.metric == metric {
+			return l.Quantile(q)
+		}
+	}
+	return 0
+}
+
+func (t trialLatency) Forget(c engine.Container, output bench.Watch) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.containers = slices.DeleteFunc(t.containers, func(other engine.Container) bool { return other == c })
+	t.watches = slices.DeleteFunc(t.watches, func(other *watch) bool { return bench.Watch(other) == output })
+}
+
+// latencies are the times of a metric.
+type latencies struct {
+	metric string
+	*latency.Recorder
+}
+
+// reduced adds the distributions of the times to the trial's.
+func (t *trial) reduced() {
+	for _, l := range t.latencies {
+		t.histograms = append(t.histograms, l.Distribution(l.metric))
+	}
+}

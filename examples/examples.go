@@ -5,5 +5,5 @@ import "embed"
 
 // Builtin holds the plans of touchstone benchmark --plan and of touchstone reproduce.
 //
-//go:embed quick.yaml standard.yaml paper.yaml reproduce-*.yaml
+//go:embed quick.yaml standard.yaml latency.yaml paper.yaml reproduce-*.yaml
 var Builtin embed.FS

@@ -8,6 +8,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench/density"
 	"github.com/touchstone-bench/touchstone/internal/bench/footprint"
 	"github.com/touchstone-bench/touchstone/internal/bench/isolation"
+	"github.com/touchstone-bench/touchstone/internal/bench/latency"
 	"github.com/touchstone-bench/touchstone/internal/bench/limits"
 	"github.com/touchstone-bench/touchstone/internal/bench/operations"
 	"github.com/touchstone-bench/touchstone/internal/bench/performance"
@@ -24,6 +25,7 @@ func (Catalogue) All() []bench.Benchmark {
 	return slices.Concat(
 		operations.Benchmarks(), scalability.Benchmarks(), performance.Benchmarks(), limits.Benchmarks(),
 		density.Benchmarks(), isolation.Benchmarks(), footprint.Benchmarks(), portability.Benchmarks(),
+		latency.Benchmarks(),
 	)
 }
 

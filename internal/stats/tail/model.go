@@ -13,7 +13,7 @@ import (
 // Test names a condition of a bound.
 type Test string
 
-// The tests, in the order in which a refusal names them.
+// The tests. A refusal names the first failed one.
 const (
 	Validity     Test = "validity"            // the samples are finite and not negative, and differ
 	Exceedances  Test = "exceedances"         // at least MinExceedances clusters

@@ -2,7 +2,7 @@
 // of a sample shows nothing of them, and its maximum grows with the number of samples.
 //
 // The method is peaks over threshold (S. Coles, "An Introduction to Statistical Modeling of Extreme Values", 2001, chapters 4 and 5).
-// The excesses over a high threshold follow a generalised Pareto distribution, whatever the distribution of the values, if the samples
+// The excesses over a high threshold follow a generalised Pareto distribution for nearly every distribution of the values, if the samples
 // come from one stationary process. [Fit] checks this condition and either returns a [Model] or a [Refusal]. [Model.Bound] extrapolates
 // to a value that one sample exceeds with a given probability.
 //
@@ -45,7 +45,7 @@ type Series struct {
 	Floor float64
 }
 
-// Of is the series of all given samples.
+// Of returns the series of all given samples.
 func Of(samples []float64) Series {
 	s := Series{N: len(samples), Values: slices.Clone(samples), Floor: math.Inf(-1)}
 	for i := range samples {
@@ -54,7 +54,7 @@ func Of(samples []float64) Series {
 	return s
 }
 
-// Join puts series behind one another, such as those of the trials of a cell. The floor is the highest one.
+// Join puts series behind one another, such as the series of each trial of a cell. The floor is the highest one.
 func Join(all ...Series) Series {
 	joined := Series{Floor: math.Inf(-1)}
 	for _, s := range all {

@@ -1,0 +1,42 @@
+package catalogue_test
+
+import (
+	"math"
+	"regexp"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+func TestLatency(t *testing.T) {
+	for name, want := range map[string]struct {
+		metric string
+		ms     float64
+	}{"latency.exec": {"Exec", 4}, "latency.start": {"Start", 15}} {
+		trial := ok(t, name, "fake/a@create=10ms,start=5ms,exec=4ms", bench.Params{"samples": "300"})
+		for _, suffix := range []string{"", "P99", "Max"} {
+			if got := values(t, trial)[want.metric+suffix]; len(got) != 1 || math.Abs(got[0]-want.ms) > 0.001*want.ms {
+				t.Errorf("%s: %s%s is %v ms, want %v", name, want.metric, suffix, got, want.ms)
+			}
+		}
+		if len(trial.Distributions) != 1 || len(trial.Distributions[0].Tail.At) != 300 {
+			t.Fatalf("%s: the distributions are %+v", name, trial.Distributions)
+		}
+		var count uint64
+		for _, n := range trial.Distributions[0].Counts {
+			count += n
+		}
+		if count != 300 {
+			t.Errorf("%s has %d samples, want 300", name, count)
+		}
+	}
+}
+
+// A call that does nothing fails the trial at any of its many repetitions.
+func TestLatencyFindsLies(t *testing.T) {
+	trial := run(t, "latency.exec", "fake/a@lie=exec#150", nil)
+	if want := regexp.MustCompile(`^operation 150: exec returned success without running its process`); trial.Status != result.Failed || !want.MatchString(trial.Reason) {
+		t.Errorf("%s because %q, want failed because %s", trial.Status, trial.Reason, want)
+	}
+}

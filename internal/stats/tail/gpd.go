@@ -103,7 +103,7 @@ func MaxLikelihood(excesses []float64, least float64) GPD {
 	if !finite(from) {
 		from = 0
 	}
-	s, _ := maximum(profile, lo, hi, from)
+	s, _ := maximum(profile, lo, hi, from, 1e-6)
 	return at(s)
 }
 
@@ -126,7 +126,7 @@ func QuantileInterval(excesses []float64, g GPD, p float64) (stats.Interval, boo
 		if z < largest { // a shape below this one ends the distribution before the largest excess
 			lo = max(lo, math.Log1p(-z/largest)/logR)
 		}
-		_, l := maximum(likelihood, lo, maxShape, g.Shape)
+		_, l := maximum(likelihood, lo, maxShape, g.Shape, inProfile)
 		return l
 	}
 	return likelihoodInterval(profile, g.LogLikelihood(excesses), g.Quantile(p), 1e4)
@@ -143,7 +143,7 @@ func ShapeInterval(excesses []float64, g GPD) stats.Interval {
 		if shape < 0 {
 			lo = max(lo, math.Log(-shape*largest*(1+1e-9)))
 		}
-		_, l := maximum(likelihood, lo, max(lo, around)+2, around)
+		_, l := maximum(likelihood, lo, max(lo, around)+2, around, inProfile)
 		return l
 	}
 	limit := g.LogLikelihood(excesses) - likelihoodDrop
@@ -185,9 +185,15 @@ func likelihoodInterval(profile func(float64) float64, highest, best, most float
 	return stats.Interval{Lo: math.Exp(lo), Hi: math.Exp(hi)}, found
 }
 
+// precision is the precision of places: of the logarithm of an excess, of a shape, and of the search variable of a fit.
+const precision = 1e-4
+
+// inProfile is the relative precision of a place with the largest likelihood. Near the maximum the likelihood hardly depends on the place.
+const inProfile = 2e-4
+
 // boundary is the place between lo and hi where holds changes from true to false.
 func boundary(holds func(float64) bool, lo, hi float64) float64 {
-	for i := 0; i < 40 && hi-lo > 1e-7*max(1, math.Abs(lo)); i++ {
+	for hi-lo > precision {
 		if middle := (lo + hi) / 2; holds(middle) {
 			lo = middle
 		} else {
@@ -197,8 +203,9 @@ func boundary(holds func(float64) bool, lo, hi float64) float64 {
 	return (lo + hi) / 2
 }
 
-// maximum is the place and the size of the largest value of f between lo and hi: the best of a grid and of a start, refined by golden section.
-func maximum(f func(float64) float64, lo, hi, start float64) (x, value float64) {
+// maximum is the place and the size of the largest value of f between lo and hi: the best of a grid and of a start, refined by golden section to
+// a share of the range.
+func maximum(f func(float64) float64, lo, hi, start, share float64) (x, value float64) {
 	const grid = 12
 	step := (hi - lo) / grid
 	x, value = lo, math.Inf(-1)
@@ -216,7 +223,7 @@ func maximum(f func(float64) float64, lo, hi, start float64) (x, value float64) 
 	golden := math.Phi - 1
 	c, d := b-golden*(b-a), a+golden*(b-a)
 	fc, fd := f(c), f(d)
-	for b-a > 1e-6*(hi-lo) {
+	for b-a > share*(hi-lo) {
 		if fc > fd {
 			b, d, fd = d, c, fc
 			c = b - golden*(b-a)

@@ -78,7 +78,7 @@ type candidate struct {
 
 // Fit returns the model of a series, or a [*Refusal].
 //
-// The candidates for the threshold have a twentieth of the samples above them (at most 2000, and at most the values of s) and fewer, down to MinExceedances
+// The candidates for the threshold have a twentieth of the samples above them (at most 1000, and at most the values of s) and fewer, down to MinExceedances
 // clusters. The lowest one with a stable tail is chosen: the excesses fit the distribution, and its shape does not change for the upper half. Each
 // candidate is declustered anew.
 func Fit(s Series) (*Model, error) {

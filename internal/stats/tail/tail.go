@@ -32,7 +32,7 @@ const (
 	// mostShare is the largest share of the samples above the threshold. In simulations with a tenth, one bound of a gamma distribution in six was too low.
 	mostShare = 0.05
 	// mostExceedances limits the effort. More exceedances hardly narrow an interval that extrapolates.
-	mostExceedances = 2000
+	mostExceedances = 1000
 )
 
 // Series is the largest values of N samples.

@@ -8,13 +8,20 @@
  * k calls.
  *
  * Every call gets the same share of the time, and at least one batch. Percentiles are exact (nearest rank). They do not
- * come from the histogram, which has buckets of 1/16 octave. */
+ * come from the histogram, which has buckets of 1/16 octave.
+ *
+ * With --call, only that call is measured, one by one: --samples times, after UNRECORDED calls that do not count. Each value
+ * includes one read of the clock. The largest TAIL values follow the histogram, each with its number from 0, in order. They are for the
+ * worst case, where a read of the clock is small. */
 #include "latency.h"
 
 enum {
 	BATCH_NS = 20000,
 	BATCH_CLOCKS = 32,
 	BATCHES_MAX = 1 << 18, /* 2 MiB; enough for more than 5 s per call with batches of 20 µs */
+	SAMPLES_MAX = 1000000, /* of single calls: 8 MiB, and as much for the order */
+	UNRECORDED = 1000,
+	TAIL = 4000,
 	SUB_BITS = 4,
 	SUBS = 1 << SUB_BITS,
 	BUCKETS = (64 - SUB_BITS + 1) * SUBS,
@@ -178,7 +185,34 @@ static void put_histogram(const uint64_t *times, size_t n, uint64_t k)
 	put(&out, "]");
 }
 
-static void report(const struct call *c, uint64_t k, uint64_t *times, size_t n)
+/* Writes the largest of n values in the order of their measurement. Of equal values at the end of the tail the first ones count. */
+static void put_tail(const uint64_t *order, const uint64_t *sorted, size_t n)
+{
+	size_t kept = n < TAIL ? n : TAIL;
+	uint64_t least = sorted[n - kept];
+	size_t equal = kept;
+	for (size_t i = n; i-- > n - kept && sorted[i] > least;)
+		equal--;
+	const char *separator = "";
+	put(&out, ",\"tail\":[");
+	for (size_t i = 0; i < n; i++) {
+		if (order[i] < least || (order[i] == least && !equal))
+			continue;
+		if (order[i] == least)
+			equal--;
+		put(&out, separator);
+		put(&out, "[");
+		put_number(&out, i);
+		put(&out, ",");
+		put_number(&out, order[i]);
+		put(&out, "]");
+		separator = ",";
+	}
+	put(&out, "]");
+}
+
+/* Sorts times. order is a copy of them for the tail, or NULL. */
+static void report(const struct call *c, uint64_t k, uint64_t *times, size_t n, const uint64_t *order)
 {
 	double per = 1 / (double)k;
 	heap_sort(times, n);
@@ -194,20 +228,52 @@ static void report(const struct call *c, uint64_t k, uint64_t *times, size_t n)
 	put_field("p99", (double)percentile(times, n, 99) * per);
 	put_field("max", (double)times[n - 1] * per);
 	put_histogram(times, n, k);
+	if (order)
+		put_tail(order, times, n);
 	put(&out, "}\n");
 	report_line();
 }
 
+static _Noreturn void single(const char *name, size_t samples, struct subject *s)
+{
+	const struct call *c = NULL;
+	for (unsigned i = 0; i < call_count; i++)
+		if (same(calls[i].name, name))
+			c = &calls[i];
+	if (!c)
+		usage("latency", "unknown call", name);
+	uint64_t *times = shared_memory("latency", 2 * samples * sizeof *times), *order = times + samples;
+	for (size_t i = 0; i < 2 * samples; i++)
+		times[i] = 1; /* as below */
+	batch(c, s, UNRECORDED);
+	uint64_t last = now_ns();
+	for (size_t i = 0; i < samples; i++) {
+		batch(c, s, 1);
+		uint64_t end = now_ns();
+		times[i] = end - last;
+		last = end;
+	}
+	for (size_t i = 0; i < samples; i++)
+		order[i] = times[i];
+	report(c, 1, times, samples, order);
+	report_done();
+}
+
 void command_latency(char **argv, const char *self)
 {
-	uint64_t ms = 1000;
+	uint64_t ms = 1000, samples = 10000;
+	char *only = NULL;
 	const struct option options[] = {
 		{"--ms", OPTION_NUMBER, &ms, 1, MS_MAX},
+		{"--call", OPTION_TEXT, &only, 0, 0},
+		{"--samples", OPTION_NUMBER, &samples, 10, SAMPLES_MAX},
 	};
 	parse_all("latency", argv, options, COUNT(options));
 
 	struct subject subject = {0};
 	open_subject(&subject, self);
+	if (only)
+		single(only, samples, &subject);
 	uint64_t *times = shared_memory("latency", BATCHES_MAX * sizeof *times);
 	/* Touch the memory now, because a page fault must not happen in a batch. */
 	for (size_t i = 0; i < BATCHES_MAX; i++)
@@ -221,7 +287,7 @@ void command_latency(char **argv, const char *self)
 		uint64_t k = calibrate(&calls[i], &subject, batch_ns);
 		uint64_t spent = now_ns() - start;
 		size_t n = measure(&calls[i], &subject, k, spent < share_ns ? share_ns - spent : 0, times);
-		report(&calls[i], k, times, n);
+		report(&calls[i], k, times, n, NULL);
 	}
 	report_done();
 }

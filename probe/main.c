@@ -11,6 +11,7 @@ static const char help[] =
 	"  syscall --copies N --ms MS [--stdin]\n"
 	"                                   rate of the UnixBench mix of system calls\n"
 	"  latency --ms MS                  distribution of the time of single system calls\n"
+	"  latency --call NAME --samples N  the times of one system call, one by one, with the largest ones\n"
 	"  stream --mib N --ms MS [--copies N] [--lines]\n"
 	"                                   memory bandwidth as STREAM defines it\n"
 	"  files --dir DIR --ms MS          many small files: writers, rewriters, commenters, readers\n"

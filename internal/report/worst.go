@@ -10,11 +10,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats/tail"
 )
 
-// leastRaw is the number of samples from which a metric of a time has a worst case although its trials have no tails: fewer cannot have a bound.
+// leastRaw is the least number of samples for a worst case without tails. Fewer samples cannot have a bound.
 const leastRaw = 2000
 
-// Worst is the worst case of a time on a target: the largest of all its samples, and bounds for rarer values or the reason why there are none. The
-// samples of all trials are one series.
+// Worst is the worst case of a time on a target: the largest of all its samples, with bounds for rarer values or a refusal. The samples of
+// all trials are one series.
 type Worst struct {
 	// N counts the samples, and Max is the largest of them.
 	N   int
@@ -91,7 +91,7 @@ func (w *Worst) Largest(unit result.Unit) string {
 	return fmt.Sprintf("%s, the largest of %s", Quantity(w.Max, unit), counted(w.N, "sample"))
 }
 
-// Text spells the bounds, or the reason why there are none: "one in 10⁵ above 14.1 ms (13.2 to 16.0 ms)".
+// Text spells the bounds or the refusal: "one in 10⁵ above 14.1 ms (13.2 to 16.0 ms)".
 func (w *Worst) Text(unit result.Unit) string {
 	if w.Refusal != nil {
 		return w.Refusal.Error()

@@ -49,6 +49,9 @@ type Call struct {
 	// Histogram counts batches, in order: pairs of the lower bound of a bucket and its count. The width of a bucket is at most
 	// 1/16 of its lower bound.
 	Histogram [][]uint64
+	// Tail has the largest values of single calls, if the program was asked for one call: pairs of the number of the call, from 0, and its time. No other
+	// call took longer than the shortest of them.
+	Tail [][]uint64
 }
 
 // Limits of the accepted output; the probe stays far below them.
@@ -56,7 +59,8 @@ const (
 	maxLine    = 1 << 20 // bytes
 	maxLines   = 10_000
 	maxName    = 64
-	maxBuckets = 1024    // of a histogram
+	maxBuckets = 1024 // of a histogram
+	maxTail    = 10_000
 	maxLow     = 1 << 53 // nanoseconds: a hundred days, and the largest exact whole float64
 )
 
@@ -142,11 +146,14 @@ func (p *parser) metric(f fields) error {
 func (p *parser) call(f fields) error {
 	var c Call
 	var unit string
-	err := f.decode(map[string]any{
+	into := map[string]any{
 		"call": &c.Name, "unit": &unit, "count": &c.Count, "k": &c.Batch,
 		"min": &c.Min, "p50": &c.P50, "p90": &c.P90, "p99": &c.P99, "max": &c.Max, "hist": &c.Histogram,
-	})
-	if err != nil {
+	}
+	if f.has("tail") {
+		into["tail"] = &c.Tail
+	}
+	if err := f.decode(into); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(p.output.Calls, func(other Call) bool { return other.Name == c.Name }) {
@@ -189,6 +196,26 @@ func (c Call) check() error {
 	}
 	if c.Count%c.Batch != 0 || batches != c.Count/c.Batch {
 		return fmt.Errorf("the histogram has %d batches of %d, which are not %d calls", batches, c.Batch, c.Count)
+	}
+	return c.checkTail()
+}
+
+func (c Call) checkTail() error {
+	if c.Tail == nil {
+		return nil
+	}
+	if c.Batch != 1 || len(c.Tail) == 0 || len(c.Tail) > maxTail {
+		return fmt.Errorf("the tail has %d values of batches of %d calls; it must have 1 to %d values of single calls", len(c.Tail), c.Batch, maxTail)
+	}
+	var longest uint64
+	for i, value := range c.Tail {
+		if len(value) != 2 || value[0] >= c.Count || i > 0 && value[0] <= c.Tail[i-1][0] {
+			return fmt.Errorf("value %d of the tail has no place after the others", i+1)
+		}
+		longest = max(longest, value[1])
+	}
+	if float64(longest) != c.Max {
+		return fmt.Errorf("the longest time in the tail is %d, and the maximum %v", longest, c.Max)
 	}
 	return nil
 }

@@ -37,6 +37,7 @@ func TestParseCaptured(t *testing.T) {
 		{"syscall-runsc.txt", []string{"LoopsPerSecond", "Index"}, 0, "LoopsPerSecond", workload.Metric{Value: 7953.067, Unit: workload.PerSecond}},
 		{"latency-native.txt", nil, 25, "", workload.Metric{}},
 		{"latency-runsc.txt", nil, 25, "", workload.Metric{}},
+		{"latency-single.txt", nil, 1, "", workload.Metric{}},
 		{"stream-native.txt", stream, 0, "Repetitions", workload.Metric{Value: 41.000, Unit: workload.Count}},
 		{"stream-runsc.txt", stream, 0, "Copy", workload.Metric{Value: 25947706231.885, Unit: workload.BytesPerSecond}},
 		{"files-native.txt", files, 0, "BytesWritten", workload.Metric{Value: 5674995.000, Unit: workload.Bytes}},
@@ -109,8 +110,12 @@ func TestParseRefuses(t *testing.T) {
 	const (
 		metric = `{"metric":"A","value":1,"unit":"1/s"}` + "\n"
 		call   = `{"call":"getpid","unit":"ns","count":4,"k":2,"min":1,"p50":1,"p90":1,"p99":1,"max":1,"hist":[[1,2]]}` + "\n"
+		single = `{"call":"getpid","unit":"ns","count":3,"k":1,"min":1,"p50":1,"p90":2,"p99":2,"max":2,"hist":[[1,2],[2,1]],"tail":[[0,1],[2,2]]}` + "\n"
 		done1  = `{"done":true,"metrics":1}` + "\n"
 	)
+	if _, err := workload.Parse([]byte(single + done1)); err != nil {
+		t.Fatalf("the original of the refused lines is refused too: %v", err)
+	}
 	if _, err := workload.Parse([]byte(metric + done1)); err != nil {
 		t.Fatalf("the original of the refused lines is refused too: %v", err)
 	}
@@ -164,6 +169,13 @@ func TestParseRefuses(t *testing.T) {
 		{"bucket of one", changed(call, "[[1,2]]", "[[2]]"), "instead of two"},
 		{"bucket of three", changed(call, "[[1,2]]", "[[1,2,3]]"), "instead of two"},
 		{"too many buckets", changed(call, "[[1,2]]", "["+strings.Repeat("[1,2],", 1024)+"[1,2]]"), "more than 1024"},
+		{"tail of batches", changed(call, "[[1,2]]", `[[1,2]],"tail":[[0,1]]`), "must have 1 to 10000 values of single calls"},
+		{"empty tail", changed(single, "[[0,1],[2,2]]", "[]"), "the tail has 0 values"},
+		{"tail too long", changed(single, "[[0,1],[2,2]]", "["+strings.Repeat("[0,1],", 10_000)+"[0,1]]"), "the tail has 10001 values"},
+		{"tail out of order", changed(single, "[[0,1],[2,2]]", "[[2,2],[0,1]]"), "value 2 of the tail has no place after the others"},
+		{"tail beyond the calls", changed(single, "[2,2]]", "[3,2]]"), "value 2 of the tail has no place after the others"},
+		{"tail of three numbers", changed(single, "[2,2]]", "[2,2,2]]"), "value 2 of the tail has no place after the others"},
+		{"tail without the longest time", changed(single, "[2,2]]", "[2,1]]"), "the longest time in the tail is 1, and the maximum 2"},
 		{"line too long", `{"metric":"` + strings.Repeat("A", 1<<20) + `"}` + "\n" + done1, "longer than"},
 		{"too many lines", manyMetrics(10_001), "more than 10000 lines"},
 	}
@@ -245,7 +257,12 @@ func printed(o workload.Output) string {
 			}
 			fmt.Fprintf(&b, "[%d,%d]", bucket[0], bucket[1])
 		}
-		b.WriteString("]}\n")
+		b.WriteString("]")
+		if c.Tail != nil {
+			tail := strings.ReplaceAll(fmt.Sprint(c.Tail), " ", ",")
+			b.WriteString(`,"tail":` + tail)
+		}
+		b.WriteString("}\n")
 	}
 	fmt.Fprintf(&b, "{\"done\":true,\"metrics\":%d}\n", len(o.Metrics)+len(o.Calls))
 	return b.String()

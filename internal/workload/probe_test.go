@@ -138,6 +138,8 @@ func TestProbeUsage(t *testing.T) {
 		{"syscall --ms 18446744073709551617", "--ms must be a whole number"},
 		{"syscall x", "unexpected argument x"},
 		{"latency --mib 1", "unknown option --mib"},
+		{"latency --call getpod", "unknown call getpod"},
+		{"latency --call getpid --samples 9", "--samples must be a whole number from 10 to 1000000, not 9"},
 		{"stream --mib 0", "--mib must be a whole number"},
 		{"files", "--dir is missing"},
 		{"files --dir /tmp --writers 0", "--writers must be a whole number from 1 to 64, not 0"},
@@ -224,6 +226,31 @@ func TestProbeSyscallStdin(t *testing.T) {
 		got := run(t, exec.CommandContext(t.Context(), "sh", argv...))
 		if got.code != want || want == 1 && !strings.Contains(got.stderr, "dup: EBADF") {
 			t.Errorf("with %s input: exit code %d, %s", input, got.code, got.stderr)
+		}
+	}
+}
+
+// The times of single calls are counted once each, and the largest 4000 follow with their numbers.
+func TestProbeSingleCall(t *testing.T) {
+	for samples, kept := range map[int]int{100: 100, 20_000: 4000} {
+		p := workload.SingleCall("stat", samples)
+		output := measure(t, p)
+		c := output.Calls[0]
+		if len(output.Calls) != 1 || c.Name != "stat" || c.Count != uint64(samples) || c.Batch != 1 || len(c.Tail) != kept {
+			t.Fatalf("%d calls of %s with a tail of %d, want %d of stat with %d", c.Count, c.Name, len(c.Tail), samples, kept)
+		}
+		var shortest, longest uint64 = math.MaxUint64, 0
+		for _, v := range c.Tail {
+			shortest, longest = min(shortest, v[1]), max(longest, v[1])
+		}
+		var above uint64
+		for _, bucket := range c.Histogram {
+			if bucket[0] > shortest {
+				above += bucket[1]
+			}
+		}
+		if float64(longest) != c.Max || above > uint64(kept) || kept == samples && float64(shortest) != c.Min {
+			t.Errorf("the tail is from %d to %d, of %v to %v, and %d calls are in buckets above it", shortest, longest, c.Min, c.Max, above)
 		}
 	}
 }

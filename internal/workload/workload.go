@@ -117,6 +117,25 @@ func Latency(d time.Duration) Program {
 	}}
 }
 
+// SingleCall calls the measurement of one of Calls, one call after the other. Values: the median P50, the 99th percentile P99 and the longest time
+// Max, in seconds. Parse returns the distribution with the longest times.
+func SingleCall(name string, samples int) Program {
+	return Program{Args: []string{Probe, "latency", "--call", name, "--samples", strconv.Itoa(samples)}, Parse: func(stdout []byte) (Values, error) {
+		out, err := Parse(stdout)
+		if err != nil {
+			return nil, err
+		}
+		if len(out.Calls) != 1 || out.Calls[0].Name != name || out.Calls[0].Count != uint64(samples) || out.Calls[0].Tail == nil {
+			return nil, fmt.Errorf("the program's output is not the distribution of %d single calls of %s", samples, name)
+		}
+		c := out.Calls[0]
+		if c.Min == 0 {
+			return nil, fmt.Errorf("the program's output has 0 for %s", name)
+		}
+		return Values{"P50": c.P50 / 1e9, "P99": c.P99 / 1e9, "Max": c.Max / 1e9}, nil
+	}}
+}
+
 // Stream calls the four kernels of STREAM on three arrays with a size in MiB each, until the time is over. Values: Copy, Scale,
 // Add, Triad, the best of the repetitions as in STREAM.
 func Stream(mib int, d time.Duration) Program { return StreamCopies(1, mib, d) }

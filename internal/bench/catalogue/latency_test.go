@@ -33,6 +33,24 @@ func TestLatency(t *testing.T) {
 	}
 }
 
+// The probe reports the times of single calls itself.
+func TestLatencyOfSystemCalls(t *testing.T) {
+	trial := ok(t, "latency.syscall", "fake/a", bench.Params{"samples": "5000", "call": "stat"})
+	if got := values(t, trial); len(got["Call"]) != 1 || got["CallMax"][0] != 2*got["Call"][0] {
+		t.Errorf("the values are %v", got)
+	}
+	d := trial.Distributions
+	if len(d) != 1 || len(d[0].Tail.At) != 4000 || d[0].Tail.At[3999] != 4999 || d[0].Tail.Values[3999] != trial.Values("CallMax")[0] {
+		t.Errorf("the distributions are %+v", d)
+	}
+	b := find(t, "latency.syscall")
+	for _, bad := range []bench.Params{{"call": "futex wake"}, {"call": "nothing"}, {"samples": "1000001"}} {
+		if _, err := b.Resolve(bad, false); err == nil {
+			t.Errorf("%v is accepted", bad)
+		}
+	}
+}
+
 // A call that does nothing fails the trial at any of its many repetitions.
 func TestLatencyFindsLies(t *testing.T) {
 	trial := run(t, "latency.exec", "fake/a@lie=exec#150", nil)

@@ -18,7 +18,9 @@ import (
 )
 
 // Benchmarks lists the suite.
-func Benchmarks() []bench.Benchmark { return []bench.Benchmark{execs(), starts()} }
+func Benchmarks() []bench.Benchmark {
+	return []bench.Benchmark{execs(), starts(), syscalls()}
+}
 
 // unrecorded is the number of operations before the first sample. They fill caches, and would be a drift of their own.
 const unrecorded = 20

@@ -138,6 +138,8 @@ func (p program) plan(slow slowness) behaviour {
 	mib := flags.Uint("mib", 1, "")
 	port := flags.Uint("port", 0, "")
 	dir := flags.String("dir", "", "")
+	call := flags.String("call", "", "")
+	samples := flags.Uint("samples", 10_000, "")
 	for _, ignored := range []string{"writers", "rewriters", "commenters", "readers", "seed", "blogbench"} {
 		flags.Uint64(ignored, 0, "")
 	}
@@ -190,6 +192,9 @@ func (p program) plan(slow slowness) behaviour {
 		}
 		return reports(length, results...)
 	case "latency":
+		if *call != "" {
+			return singleCall(*call, int(*samples), slow)
+		}
 		return reports(length, latencies(slow)...)
 	case "cpus":
 		return writes(cmp.Or(p.spec.Resources.CPUSet, "0"))
@@ -228,6 +233,20 @@ func reports(took time.Duration, lines ...string) behaviour {
 
 func metric(name string, value float64, unit string) string {
 	return fmt.Sprintf(`{"metric":%q,"value":%.3f,"unit":%q}`, name, value, unit)
+}
+
+// singleCall imitates the times of single calls: each is the same but for the last, which takes twice as long.
+func singleCall(name string, samples int, slow slowness) behaviour {
+	const most = 4000
+	ns := max(1, int(200*slow(name)))
+	var tail []string
+	for i := max(0, samples-most); i < samples-1; i++ {
+		tail = append(tail, fmt.Sprintf("[%d,%d]", i, ns))
+	}
+	tail = append(tail, fmt.Sprintf("[%d,%d]", samples-1, 2*ns))
+	line := fmt.Sprintf(`{"call":%q,"unit":"ns","count":%d,"k":1,"min":%[3]d,"p50":%[3]d,"p90":%[3]d,"p99":%[3]d,"max":%[4]d,"hist":[[%[3]d,%[5]d],[%[4]d,1]],"tail":[%[6]s]}`,
+		name, samples, ns, 2*ns, samples-1, strings.Join(tail, ","))
+	return reports(time.Duration(samples*ns), line)
 }
 
 func latencies(slow slowness) (lines []string) {

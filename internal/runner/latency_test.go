@@ -9,6 +9,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/latency"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/workload"
 )
 
 // Many times become one distribution with the largest ones whole, and leave neither phases nor containers behind.
@@ -17,7 +18,7 @@ func TestManyTimesAreReduced(t *testing.T) {
 	l := newHarness(t, "fake/a@create=10ms,start=5ms")
 	l.work("latency.test", func(ctx context.Context, tr bench.Trial) error {
 		for n := range samples {
-			spec := tr.Spec("program")
+			spec := tr.Spec(workload.Exit(0)...)
 			output := tr.Watch()
 			spec.Process.Stdout = output
 			c, span, err := tr.Create(ctx, spec)
@@ -37,6 +38,9 @@ func TestManyTimesAreReduced(t *testing.T) {
 	})
 	l.ok()
 	trial := l.trials[0]
+	if trial.Status != result.OK {
+		t.Fatalf("the trial is %s because %q", trial.Status, trial.Reason)
+	}
 	if len(trial.Phases) != 1 || len(trial.Samples) != 1 {
 		t.Errorf("%d phases and the samples %v are left", len(trial.Phases), trial.Samples)
 	}

@@ -53,7 +53,7 @@ func TestLatencyOfSystemCalls(t *testing.T) {
 
 // A call that does nothing fails the trial at any of its many repetitions.
 func TestLatencyFindsLies(t *testing.T) {
-	trial := run(t, "latency.exec", "fake/a@lie=exec#150", nil)
+	trial := run(t, "latency.exec", "fake/a@lie=exec#150", bench.Params{"samples": "200"})
 	if want := regexp.MustCompile(`^operation 150: exec returned success without running its process`); trial.Status != result.Failed || !want.MatchString(trial.Reason) {
 		t.Errorf("%s because %q, want failed because %s", trial.Status, trial.Reason, want)
 	}

@@ -23,7 +23,7 @@ func Benchmarks() []bench.Benchmark {
 }
 
 // unrecorded is the number of operations before the first sample. They fill caches, and would be a drift of their own.
-const unrecorded = 20
+const unrecorded = 10
 
 // mostCode is the highest exit code of a process of these benchmarks. Engines use higher codes for programs that did not run, and for signals.
 const mostCode = 124
@@ -113,7 +113,7 @@ func metricsOf(name, help string) []result.Metric {
 // samples is the parameter of the suite. The tests of the project and the plan standard need few samples; the plan latency has more.
 func samples(most int) []bench.Param {
 	return []bench.Param{{
-		Name: "samples", Help: fmt.Sprintf("operations in a trial, after %d that do not count", unrecorded), Quick: "200", Paper: "1000",
+		Name: "samples", Help: fmt.Sprintf("operations in a trial, after %d that do not count", unrecorded), Quick: "30", Paper: "1000",
 		Check: bench.IntRange(10, most),
 	}}
 }

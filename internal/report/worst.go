@@ -25,8 +25,11 @@ type Worst struct {
 	Refusal *tail.Refusal
 }
 
+// LostTrials is the test of a worst case that no block of the target is lost: a trial that exceeded its limit took the slowest samples with it.
+const LostTrials tail.Test = "lost trials"
+
 // worst is nil for a metric that is no time, that depends on the place in its series, or that has neither tails nor many samples.
-func worst(trials []*result.Trial, m result.Metric) *Worst {
+func worst(trials []*result.Trial, m result.Metric, o *Outcome) *Worst {
 	if m.Unit != result.Seconds || m.Consumed || m.Better != result.Lower || m.Trend != "" || m.Growth || m.DerivedFrom != "" {
 		return nil
 	}
@@ -39,6 +42,12 @@ func worst(trials []*result.Trial, m result.Metric) *Worst {
 		return nil
 	}
 	w := &Worst{N: series.N, Max: series.Max()}
+	if lost := o.LostText(); lost != "" {
+		w.Refusal = &tail.Refusal{
+			Test: LostTrials, Reason: lost + ", and their samples may be the slowest", Advice: "find the cause in the trials without a number, and measure again",
+		}
+		return w
+	}
 	fitted, err := tail.Fit(series)
 	if errors.As(err, &w.Refusal) {
 		return w

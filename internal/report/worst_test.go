@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats/tail"
@@ -44,6 +45,23 @@ func TestWorstCase(t *testing.T) {
 		}
 	}
 	if text := bounded.Text(result.Seconds); !strings.Contains(text, "one in 10⁵ above ") || !strings.Contains(text, "one in 10⁶ above ") {
+		t.Errorf("the text is %q", text)
+	}
+}
+
+// A trial that exceeded its limit may have had the slowest samples, so the others give no bound.
+func TestLostTrialsHaveNoBound(t *testing.T) {
+	run := reporttest.Latencies()
+	for i := range run.Trials {
+		if trial := &run.Trials[i]; trial.Target == reporttest.BoundedTarget && trial.Block == 2 {
+			trial.Status, trial.Reason, trial.Samples, trial.Distributions = result.Timeout, "exec took longer than its limit of 1m0s", nil, nil
+		}
+	}
+	w := cell(t, benchmark(t, model(run), reporttest.LatencyBenchmark), "Exec", reporttest.BoundedTarget).Worst
+	if w == nil || w.Refusal == nil || w.Refusal.Test != report.LostTrials || w.N != 25_000 || w.Max == 0 || w.Bounds != nil {
+		t.Fatalf("the worst case is %+v", w)
+	}
+	if text := w.Text(result.Seconds); !strings.Contains(text, "1 of 6 blocks is lost (1 timed out)") {
 		t.Errorf("the text is %q", text)
 	}
 }

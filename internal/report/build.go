@@ -218,6 +218,7 @@ type builder struct {
 	counted map[string][]*result.Trial
 	values  map[string]map[string][]Point
 	curves  map[string]map[string][]Place
+	worsts  map[[2]string]*Worst // by target and metric
 	// common is the baseline that the runs have in common, if it is another one than the run's.
 	common string
 	// unjudged is set if verdicts about speed are withheld.
@@ -243,7 +244,7 @@ func builders(run *result.Run, common map[Key]string) []builder {
 			known[k] = true
 			all = append(all, builder{
 				run: run, key: k, described: run.Bench[at], cells: cells, common: common[k],
-				counted: map[string][]*result.Trial{}, values: map[string]map[string][]Point{}, curves: map[string]map[string][]Place{},
+				counted: map[string][]*result.Trial{}, values: map[string]map[string][]Point{}, curves: map[string]map[string][]Place{}, worsts: map[[2]string]*Worst{},
 			})
 		}
 	}
@@ -286,6 +287,17 @@ func (b *builder) curve(target, metric string) []Place {
 	return all
 }
 
+// worst is the worst case of a metric on a target.
+func (b *builder) worst(o *Outcome, m result.Metric) *Worst {
+	of := [2]string{o.Target, m.Name}
+	w, known := b.worsts[of]
+	if !known {
+		w = worst(b.valid(o.Target), m, o)
+		b.worsts[of] = w
+	}
+	return w
+}
+
 // release reads all values that metrics needs, and drops the samples of the benchmark.
 func (b *builder) release(targets []Outcome) {
 	for _, o := range targets {
@@ -294,6 +306,7 @@ func (b *builder) release(targets []Outcome) {
 			if m.Series && m.Group == "" {
 				b.curve(o.Target, m.Name)
 			}
+			b.worst(&o, m)
 		}
 	}
 	for _, t := range b.run.Targets {

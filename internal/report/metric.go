@@ -62,7 +62,7 @@ func (b *builder) newCell(described result.Metric, s *Section, o *Outcome) Cell 
 	summary := stats.Summarize(valuesOf(c.Points), b.cellSeed(o.Target, described.Name))
 	c.Summary = &summary
 	c.Baseline = o.Target == s.Baseline
-	c.Worst = worst(trials, described, o)
+	c.Worst = b.worst(o, described)
 	if described.Series {
 		c.Curve = b.curve(o.Target, described.Name)
 	}

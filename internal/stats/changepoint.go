@@ -9,8 +9,8 @@ import (
 // MinSegment is the least number of values between two change points.
 const MinSegment = 3
 
-// MinHistory is the least number of values in which a change can be shown. Of 8 values in two halves, 2 of the 70 divisions separate the halves
-// as a change does, which is below 5 %. Of 7 values 2 of 35 do.
+// MinHistory is the least number of values for a change. 8 values have 70 divisions into halves, and 2 of them separate the lowest values from
+// the highest: 2.9 %. For 7 values it is 2 divisions in 35, which is above 5 %.
 const MinHistory = 8
 
 // permutations is the number of permutations of a test for a change.

@@ -1,0 +1,58 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// Measured is a metric of a cell in one run: its values as a report of the run has them, one for each ok trial without warm-up.
+type Measured struct {
+	result.Cell
+	Metric result.Metric
+	// Values are in the order of measurement. They are empty if no trial was ok; Why is the reason then.
+	Values []float64
+	Why    string
+	// Lost is the share (0–1) of the blocks that the cell has lost, see [Outcome.LostShare].
+	Lost float64
+	// Conditions are the conditions of the measurement in words, without results.
+	Conditions []NamedText
+}
+
+// MeasuredIn lists the metrics of a run that can be compared with other runs. Components of a cost and derived metrics have no verdicts, and
+// are not among them, as are metrics that a target does not have.
+func MeasuredIn(run *result.Run) []Measured {
+	var all []Measured
+	for _, b := range builders(run, nil) {
+		for _, o := range b.outcomes() {
+			trials := b.valid(o.Target)
+			_, conditions := b.conditions([]Outcome{o})
+			var words []NamedText
+			for _, c := range conditions {
+				var values []string
+				for _, v := range c.Values {
+					values = append(values, v.Value)
+				}
+				words = append(words, NamedText{c.Name, strings.Join(values, ", ")})
+			}
+			for _, m := range b.described.Metrics {
+				if m.Group != "" || m.DerivedFrom != "" {
+					continue
+				}
+				of := Measured{
+					Cell:   result.Cell{Benchmark: b.key.Name, Params: b.key.Params, Target: o.Target},
+					Metric: m, Values: valuesOf(points(trials, m)), Lost: o.LostShare(), Conditions: words,
+				}
+				switch {
+				case len(of.Values) > 0:
+				case o.OK == 0:
+					of.Why = o.Why()
+				default:
+					continue
+				}
+				all = append(all, of)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,269 @@
+package sides
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// Class is a class of facts that can differ between runs.
+type Class string
+
+// The classes.
+const (
+	ClassMachine Class = "machine" // another machine, see result.Host.SameMachine
+	ClassHost    Class = "host"    // kernel, system and settings of a machine
+	ClassVersion Class = "version" // versions and properties of targets
+	ClassTool    Class = "tool"    // the version of Touchstone
+	ClassImage   Class = "image"   // the workload image
+	ClassPlan    Class = "plan"    // settings of the plan that affect all trials
+	ClassParams  Class = "params"  // parameters of a benchmark
+)
+
+// Classes lists the classes that Options.Allow can have. Machines have an option of their own.
+func Classes() []Class {
+	return []Class{ClassHost, ClassVersion, ClassTool, ClassImage, ClassPlan, ClassParams}
+}
+
+// Difference is a fact with different values in the runs.
+type Difference struct {
+	Class Class
+	Fact  string
+	// A and B are the values of the sides, each once.
+	A, B []string
+}
+
+// String spells a difference: "Kernel: 6.1.0 in A, 6.1.9 in B".
+func (d Difference) String() string {
+	return fmt.Sprintf("%s: %s in A, %s in B", d.Fact, values(d.A), values(d.B))
+}
+
+func values(all []string) string {
+	all = slices.Clone(all)
+	for i, v := range all {
+		if v == "" {
+			all[i] = "unknown"
+		}
+	}
+	return strings.Join(all, " and ")
+}
+
+// DifferError is the error for runs that differ in facts that the user has not allowed.
+type DifferError struct{ Differences []Difference }
+
+func (e *DifferError) Error() string {
+	text := "the runs differ in facts that may be the cause of any difference:"
+	var classes []string
+	machines := false
+	for _, d := range e.Differences {
+		text += "\n" + d.String()
+		if d.Class == ClassMachine {
+			machines = true
+		} else if !slices.Contains(classes, string(d.Class)) {
+			classes = append(classes, string(d.Class))
+		}
+	}
+	var flags []string
+	if machines {
+		flags = append(flags, "--across-machines")
+	}
+	if len(classes) > 0 {
+		flags = append(flags, "--allow-differences "+strings.Join(classes, ","))
+	}
+	return text + "\nto compare them nevertheless, add " + strings.Join(flags, " ")
+}
+
+// refused returns a *DifferError for the differences that are not allowed. Runs of different machines also differ in facts of the host.
+func refused(all []Difference, o Options) error {
+	all = slices.Clone(all)
+	across := o.AcrossMachines
+	machines := slices.ContainsFunc(all, func(d Difference) bool { return d.Class == ClassMachine })
+	all = slices.DeleteFunc(all, func(d Difference) bool {
+		switch d.Class {
+		case ClassMachine:
+			return across
+		case ClassHost:
+			return across && machines || slices.Contains(o.Allow, d.Class)
+		default:
+			return slices.Contains(o.Allow, d.Class)
+		}
+	})
+	if len(all) == 0 {
+		return nil
+	}
+	return &DifferError{all}
+}
+
+// machineFacts are the facts that identify a machine. They are compared only if the machines differ.
+var machineFacts = []string{"Name", "Machine", "Architecture", "CPU", "Online CPUs", "Memory"}
+
+// natural are the facts that differ between runs of one machine by nature.
+var natural = []string{"Memory available at the start", "Swap used at the start"}
+
+// differences lists the facts that differ between the runs of both sides.
+func differences(a, b []result.Run) []Difference {
+	var all []Difference
+	everything := slices.Concat(a, b)
+	same := !slices.ContainsFunc(everything[1:], func(r result.Run) bool { return !everything[0].Host.SameMachine(&r.Host) })
+	names, factsA := factsOf(a)
+	more, factsB := factsOf(b)
+	for _, n := range more {
+		if !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	for _, n := range names {
+		class := n.class
+		isMachine := class == ClassHost && slices.Contains(machineFacts, n.fact)
+		if isMachine && same || slices.Contains(natural, n.fact) {
+			continue
+		}
+		if isMachine {
+			class = ClassMachine
+		}
+		x, y := distinct(factsA[n], len(a)), distinct(factsB[n], len(b))
+		// A target that a side does not have is a cell of one side.
+		if class == ClassVersion && (len(factsA[n]) == 0 || len(factsB[n]) == 0) {
+			continue
+		}
+		if both := distinct(slices.Concat(x, y), 0); len(both) > 1 {
+			all = append(all, Difference{class, n.fact, x, y})
+		}
+	}
+	if !same && !slices.ContainsFunc(all, func(d Difference) bool { return d.Class == ClassMachine }) {
+		all = append([]Difference{{
+			ClassMachine, "Machine", []string{"a machine with an unknown name, CPU or memory"}, []string{"a machine with an unknown name, CPU or memory"},
+		}}, all...)
+	}
+	return all
+}
+
+// named is a fact with its class.
+type named struct {
+	class Class
+	fact  string
+}
+
+// factsOf lists the facts of runs in their order, with the values of the runs that have them.
+func factsOf(runs []result.Run) (names []named, all map[named][]string) {
+	all = map[named][]string{}
+	add := func(class Class, fact, value string) {
+		n := named{class, fact}
+		if _, known := all[n]; !known {
+			names = append(names, n)
+		}
+		all[n] = append(all[n], value)
+	}
+	for i := range runs {
+		r := &runs[i]
+		var images []string
+		for _, f := range report.HostFacts(r) {
+			switch f.Name {
+			case "Tool":
+				add(ClassTool, f.Name, f.Text)
+			case "Image":
+				images = append(images, f.Text)
+			case "KSM": // the number of merged pages differs by nature
+				text, _, _ := strings.Cut(f.Text, ",")
+				add(ClassHost, f.Name, text)
+			default:
+				add(ClassHost, f.Name, f.Text)
+			}
+		}
+		add(ClassImage, "Images", strings.Join(images, "; "))
+		for _, t := range r.Targets {
+			if t.Unavailable == "" {
+				add(ClassVersion, "Target "+t.Name, properties(t))
+			}
+		}
+		settings := settingsOf(r.Plan)
+		for _, key := range slices.Sorted(maps.Keys(settings)) {
+			add(ClassPlan, "Plan "+key, settings[key])
+		}
+	}
+	return names, all
+}
+
+// properties spells the properties of a target that can change its results.
+func properties(t result.Target) string {
+	parts := []string{t.Version, t.Isolation}
+	if t.Cgroup != "" && t.Cgroup != "none" {
+		parts = append(parts, "cgroup "+t.Cgroup)
+	}
+	if t.Rootless {
+		parts = append(parts, "rootless")
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
+}
+
+// distinct lists each value once. A fact that some of the runs do not have has the value "" there.
+func distinct(all []string, runs int) []string {
+	var once []string
+	for _, v := range all {
+		if !slices.Contains(once, v) {
+			once = append(once, v)
+		}
+	}
+	if len(all) < runs && !slices.Contains(once, "") {
+		once = append(once, "")
+	}
+	return once
+}
+
+// settings are the keys of a plan that affect each trial, and that no other class covers.
+var settings = []string{"timeout", "engines", "seccomp", "pods", "pinning", "drop-caches", "monitor"}
+
+// settingsOf gives the settings of a plan in its canonical form, by key. The plan may come from an import, so it is read by lines: an item
+// begins at the first column.
+func settingsOf(plan string) map[string]string {
+	found := map[string]string{}
+	key := ""
+	for line := range strings.Lines(plan) {
+		line = strings.TrimRight(line, "\r\n ")
+		if name, value, ok := strings.Cut(line, ":"); ok && line[0] != ' ' && line[0] != '-' {
+			key = name
+			if slices.Contains(settings, key) {
+				found[key] = strings.TrimSpace(value)
+			}
+		} else if slices.Contains(settings, key) {
+			found[key] = strings.TrimSpace(found[key] + " " + strings.TrimSpace(line))
+		}
+	}
+	return found
+}
+
+// conditions are notes about conditions of the measurement that differ, such as the file system or the path of packets.
+func conditions(a, b Side) []string {
+	type place struct{ cell, condition string }
+	var order []place
+	found := map[place][2][]string{}
+	for side, runs := range [][]result.Run{a.Runs, b.Runs} {
+		for i := range runs {
+			for _, m := range report.MeasuredIn(&runs[i]) {
+				for _, c := range m.Conditions {
+					at := place{report.Key{Name: m.Benchmark, Params: m.Params}.Title() + " on " + m.Target, c.Name}
+					v, known := found[at]
+					if !known {
+						order = append(order, at)
+					}
+					if !slices.Contains(v[side], c.Text) {
+						v[side] = append(v[side], c.Text)
+					}
+					found[at] = v
+				}
+			}
+		}
+	}
+	var notes []string
+	for _, at := range order {
+		v := found[at]
+		if v[0] != nil && v[1] != nil && len(distinct(slices.Concat(v[0], v[1]), 0)) > 1 {
+			notes = append(notes, fmt.Sprintf("%s: the condition %q differs: %s in A, %s in B.", at.cell, at.condition, values(v[0]), values(v[1])))
+		}
+	}
+	return notes
+}

@@ -1,0 +1,245 @@
+package sides_test
+
+import (
+	"errors"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/touchstone-bench/touchstone/internal/report/sides"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+func gate(t *testing.T, text string) sides.Gate {
+	t.Helper()
+	g, err := sides.ParseGate(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func gates(t *testing.T, texts ...string) (all []sides.Gate) {
+	t.Helper()
+	for _, text := range texts {
+		all = append(all, gate(t, text))
+	}
+	return all
+}
+
+func TestParseGate(t *testing.T) {
+	for text, want := range map[string]sides.Gate{
+		"slower:3%":      {Word: "slower", Margin: 0.03},
+		"worse: 2.5 %":   {Word: "worse", Margin: 0.025},
+		"more:100%":      {Word: "more", Margin: 1},
+		"*=slower:3%":    {Word: "slower", Margin: 0.03},
+		"a.b=less:3%":    {Benchmark: "a.b", Word: "less", Margin: 0.03},
+		"a.*:M=worse:3%": {Benchmark: "a", Metric: "M", Word: "worse", Margin: 0.03},
+		":Host*=more:3%": {Metric: "Host*", Word: "more", Margin: 0.03},
+	} {
+		want.At = "--fail-on " + text
+		if got, err := sides.ParseGate(text); err != nil || got != want {
+			t.Errorf("%q gives %+v, %v; want %+v", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                "is no condition",
+		"slower":          "is no condition",
+		"slow:3%":         `"slow:3%" is no condition; write slower, more, less, worse`,
+		"slower:3":        `the margin "3" is no percentage`,
+		"slower:x%":       "is no percentage",
+		"slower:NaN%":     "is no percentage",
+		"slower:Inf%":     "is no percentage",
+		"slower:1e999%":   "is no percentage",
+		"slower:0%":       "is not above 0 %",
+		"slower:-3%":      "is not above 0 %",
+		"slower:1001%":    "is above 1000 %",
+		"=slower:3%":      "nothing is before the =",
+		"a..b=slower:3%":  "has an empty component",
+		":[=slower:3%":    "is no pattern",
+		"a.b:M=slower:3%": "",
+	} {
+		_, err := sides.ParseGate(text)
+		if is := (*sides.GateError)(nil); want != "" && (!errors.As(err, &is) || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "--fail-on "+text)) || want == "" && err != nil {
+			t.Errorf("%q gives %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestReadGates(t *testing.T) {
+	got, err := sides.ReadGates("gates.yaml", []byte(`# margins of the project
+version: 1
+gates:
+  - fail-on: slower:3%
+  - benchmark: operations
+    metric: CreateAndRun
+    target: oci/*
+    fail-on: "slower:5%"
+`))
+	want := []sides.Gate{
+		{Word: "slower", Margin: 0.03, At: "gates.yaml:4:5"},
+		{Benchmark: "operations", Metric: "CreateAndRun", Target: "oci/*", Word: "slower", Margin: 0.05, At: "gates.yaml:5:5"},
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("the gates are %+v, %v; want %+v", got, err, want)
+	}
+	for text, want := range map[string]string{
+		"":                           "gates.yaml: the file needs one document",
+		"version: 2\n":               `gates.yaml:1:8: the file needs "version: 1"`,
+		"version: 1\n":               `the file needs a list "gates"`,
+		"version: 1\ngates: []\n":    "with at least one gate",
+		"version: 1\ngates: x\n":     `the file needs a list "gates"`,
+		"version: 1\ngate: []\n":     `gates.yaml:2:1: the key "gate" is unknown; the keys are version, gates`,
+		"[1]":                        "a mapping with the keys version, gates is needed here",
+		"version: 1\nversion: 1\n":   "version",
+		"version: 1\ngates:\n- 3%\n": "gates.yaml:3:3: a mapping with the keys benchmark, metric, target, fail-on",
+		"version: 1\ngates:\n- fail-on: slower:0%\n":                   `gates.yaml:3:3: the margin "0%" is not above 0 %`,
+		"version: 1\ngates:\n- metric: M\n":                            "gates.yaml:3:3: the gate needs the key fail-on",
+		"version: 1\ngates:\n- metric: 3\n  fail-on: slower:3%\n":      "gates.yaml:3:11: the value of metric must be a text",
+		"version: 1\ngates:\n- fail-on: slower:3%\n  runs: 3\n":        `gates.yaml:4:3: the key "runs" is unknown`,
+		"version: 1\ngates:\n- fail-on: [slower:3%\n":                  "gates.yaml:3:",
+		"version: 1\ngates:\n- fail-on: slower:3%\n---\nversion: 1\n":  "one document",
+		"version: 1\ngates:\n- &a\n  fail-on: slower:3%\n- *a\n":       "gates.yaml:",
+		"version: 1\ngates:\n- fail-on: slower:3%\n\xff":               "the file is not UTF-8",
+		"version: 1\ngates:\n- fail-on: " + strings.Repeat("x", 1<<20): "is longer than 1048576 bytes",
+	} {
+		_, err := sides.ReadGates("gates.yaml", []byte(text))
+		if is := (*sides.GateError)(nil); !errors.As(err, &is) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q gives %v, want %q", text, err, want)
+		}
+	}
+}
+
+func FuzzReadGates(f *testing.F) {
+	f.Add([]byte("version: 1\ngates:\n- fail-on: slower:3%\n  metric: M*\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		all, err := sides.ReadGates("gates.yaml", text)
+		for _, g := range all {
+			if err != nil || g.Margin <= 0 || g.Margin > sides.MostMargin || g.At == "" {
+				t.Errorf("%q gives %+v, %v", text, g, err)
+			}
+		}
+	})
+}
+
+func TestContradictingGates(t *testing.T) {
+	for _, c := range []struct {
+		texts []string
+		want  string // empty for gates that agree
+	}{
+		{[]string{"slower:3%", "slower:5%"}, "--fail-on slower:5%: it contradicts --fail-on slower:3%: both select the same metrics, with the margins 3.0 % and 5.0 %"},
+		{[]string{"slower:3%", "slower:3%"}, ""},
+		{[]string{"slower:3%", "operations=slower:5%"}, ""},
+		{[]string{"operations=slower:3%", "*.container=slower:5%"}, ""},
+		// Both have a metric and no benchmark: neither is more exact.
+		{[]string{":Create*=slower:3%", ":*Run=slower:5%"}, "it contradicts"},
+		{[]string{":Create*=slower:3%", ":CreateAndRun=slower:5%"}, ""},
+		{[]string{"worse:3%", "slower:5%"}, ""},
+	} {
+		_, err := sides.New(before(), same(), sides.Options{Gates: gates(t, c.texts...)})
+		is := (*sides.GateError)(nil)
+		if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &is) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%q give %v, want %q", c.texts, err, c.want)
+		}
+	}
+}
+
+// answers spells the answers for oci/runc: "CreateAndRun worse than the margin".
+func answers(c *sides.Comparison) (all []string) {
+	for _, k := range c.Gates {
+		if k.Target == "oci/runc" || k.Metric.Name == "" {
+			all = append(all, strings.TrimSpace(k.Metric.Name+" "+string(k.Answer)))
+		}
+	}
+	return all
+}
+
+func TestGates(t *testing.T) {
+	for name, c := range map[string]struct {
+		b       sides.Side
+		gates   []string
+		want    []string
+		outcome sides.Answer
+	}{
+		"slower by 10 %, gate of 3 %":  {slow(), []string{"slower:3%"}, []string{"CreateAndRun worse than the margin", "Rate worse than the margin"}, sides.Worse},
+		"slower by 10 %, gate of 20 %": {slow(), []string{"slower:20%"}, []string{"CreateAndRun not worse by the margin", "Rate not worse by the margin"}, sides.NotWorse},
+		"slower by 10 %, gate of 10 %": {slow(), []string{"slower:10%"}, []string{"CreateAndRun inconclusive", "Rate inconclusive"}, sides.Inconclusive},
+		"equal":                        {same(), []string{"slower:3%"}, []string{"CreateAndRun not worse by the margin", "Rate not worse by the margin"}, sides.NotWorse},
+		"equal, too small a margin":    {same(), []string{"slower:0.1%"}, []string{"CreateAndRun inconclusive", "Rate inconclusive"}, sides.Inconclusive},
+		"faster":                       {group("b", 0.8, 0.81), []string{"slower:3%"}, []string{"CreateAndRun not worse by the margin", "Rate not worse by the margin"}, sides.NotWorse},
+		"memory only":                  {slow(), []string{"more:3%"}, []string{"HostMemory not worse by the margin", "Leaked not worse by the margin"}, sides.NotWorse},
+		"the more exact gate counts":   {slow(), []string{"slower:3%", "operations:CreateAndRun=slower:20%", ":Rate=slower:30%"}, []string{"CreateAndRun not worse by the margin", "Rate not worse by the margin"}, sides.NotWorse},
+		"no metric of that name":       {slow(), []string{"operations.container.lifecycle:Create=slower:3%"}, []string{"inconclusive"}, sides.Inconclusive},
+		"no benchmark of that name":    {slow(), []string{"operations.pod=slower:3%"}, []string{"inconclusive"}, sides.Inconclusive},
+		"a name inside a component":    {slow(), []string{"operation=slower:3%"}, []string{"inconclusive"}, sides.Inconclusive},
+		"a component for any":          {slow(), []string{"*.container:Rate=slower:3%"}, []string{"Rate worse than the margin"}, sides.Worse},
+		"no gate":                      {slow(), nil, nil, ""},
+	} {
+		got := compared(t, before(), c.b, sides.Options{Gates: gates(t, c.gates...)})
+		if !slices.Equal(answers(got), c.want) || got.Outcome() != c.outcome {
+			t.Errorf("%s: %q, %q; want %q, %q", name, answers(got), got.Outcome(), c.want, c.outcome)
+		}
+		if got.Outcome() == sides.Inconclusive && !strings.Contains(got.GateSummary(), "no pass") {
+			t.Errorf("%s: %s", name, got.GateSummary())
+		}
+	}
+}
+
+// TestUndecidedGateNamesTheRuns: the reason has the number of runs that would decide.
+func TestUndecidedGateNamesTheRuns(t *testing.T) {
+	c := compared(t, group("a", 1, 1.02, 0.98), group("b", 1.01, 0.985, 1.02), sides.Options{Gates: gates(t, ":CreateAndRun=slower:3%")})
+	k := c.Gates[1]
+	if k.Answer != sides.Inconclusive || k.RunsNeeded < 4 || k.RunsNeeded > 12 || !strings.Contains(k.Why, "runs a side would decide") {
+		t.Errorf("the check is %+v", k)
+	}
+}
+
+// TestGateWithTarget: a gate of a file can select targets.
+func TestGateWithTarget(t *testing.T) {
+	all, err := sides.ReadGates("g", []byte("version: 1\ngates:\n- {target: 'oci/*', metric: Rate, fail-on: slower:3%}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := compared(t, before(), slow(), sides.Options{Gates: all})
+	if len(c.Gates) != 1 || (c.Gates[0].Cell != result.Cell{Benchmark: lifecycle, Target: "oci/runc"}) {
+		t.Errorf("the checks are %+v", c.Gates)
+	}
+}
+
+// TestGatesHoldTogether: equal sides with many metrics seldom fail, because the answer "worse" holds over
+// all gates together. TestRunsErrorRates of package stats has the rates of one metric.
+func TestGatesHoldTogether(t *testing.T) {
+	many := func(r *result.Run) {
+		r.Bench[0].Metrics = nil
+		for i := range r.Trials {
+			r.Trials[i].Samples = nil
+		}
+		for m := range 40 {
+			name := "Metric" + string(rune('A'+m%26)) + string(rune('A'+m/26))
+			r.Bench[0].Metrics = append(r.Bench[0].Metrics, result.Metric{Name: name, Unit: result.Seconds, Better: result.Lower})
+			// The values of a metric depend on the run and the metric only.
+			seed := fnv.New64a()
+			_, _ = seed.Write([]byte(r.ID + name))
+			level := math.Exp(0.02 * rand.New(rand.NewPCG(seed.Sum64(), 1)).NormFloat64())
+			for i := range r.Trials {
+				r.Trials[i].Samples = append(r.Trials[i].Samples, result.Sample{Metric: name, Value: level})
+			}
+		}
+	}
+	alone := 0
+	for n := range 5 {
+		name := string(rune('p' + n))
+		a, b := change(group("a"+name, 1, 1, 1), many), change(group("b"+name, 1, 1, 1), many)
+		c := compared(t, a, b, sides.Options{Gates: gates(t, "slower:0.1%")})
+		if c.Outcome() == sides.Worse {
+			t.Errorf("%s: equal sides fail", name)
+		}
+		alone += c.Alone
+	}
+	if alone == 0 {
+		t.Error("no metric differs alone, so the test proves nothing")
+	}
+}

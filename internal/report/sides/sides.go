@@ -1,0 +1,473 @@
+// Package sides compares two sides, A and B: each is one run or several runs of the same plan. It is the model of `touchstone compare`.
+//
+// The runs are the observations. Every start of a run draws new conditions that all of its trials share: addresses, caches, neighbours, the state of
+// daemons. So one run a side shows nothing of the variation between runs, and no verdict says slower or faster then. With several runs a side each
+// run has one value of a metric, the median of its trials, and [stats.CompareRuns] compares these values.
+//
+// Cells are matched by benchmark, parameters and target, and metrics by name. A cell of one side only is listed with the reason. Facts that differ
+// between the runs are named, and the comparison refuses them with a *[DifferError] unless the user has allowed their class.
+//
+// A verdict slower or faster holds over the whole comparison, by Holm's correction. A smaller difference that only its own test shows is marked
+// as shown in this metric alone.
+//
+// A gate is a margin for some metrics ([Gate]). It has three answers, and never passes in silence: worse than the margin, not worse by the
+// margin, or inconclusive.
+package sides
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// Side is one side of a comparison.
+type Side struct {
+	// Name is the name of the user for it, such as a file.
+	Name string
+	Runs []result.Run
+}
+
+// Options are the choices of the user.
+type Options struct {
+	// AcrossMachines allows runs of different machines, and Allow other classes of differences.
+	AcrossMachines bool
+	Allow          []Class
+	// EmulatedVerdicts gives verdicts about speed for machines with an emulated CPU too.
+	EmulatedVerdicts bool
+	Gates            []Gate
+}
+
+// MaybeRun is the verdict on a difference between one run and one run. The runs may be its cause.
+const MaybeRun stats.Verdict = "differs, and the cause may be the run"
+
+// otherUnit is the reason of stats.NotComparable for a metric with two units.
+const otherUnit = "the runs have different units or directions: %s with %s values better, and %s with %s values better"
+
+// Comparison is the result.
+type Comparison struct {
+	A, B []Run
+	// NameA and NameB are the names of the sides.
+	NameA, NameB string
+	// Single is set if each side has one run.
+	Single bool
+	// Differences are the facts that differ between the runs.
+	Differences []Difference
+	// Notes are statements about the runs that a reader must know.
+	Notes []string
+	// Cells are the compared metrics, in the order of side A.
+	Cells    []Cell
+	OneSided []OneSided
+	// Compared counts the cells with a test, Shown those that differ over the whole comparison, Alone those that differ in their metric alone.
+	Compared, Shown, Alone int
+	Gates                  []Check
+}
+
+// Run is a run of a side.
+type Run struct {
+	ID, Plan, Host, Started string
+	State                   result.State
+	// Trials counts the ok trials without warm-up.
+	Trials int
+}
+
+// Cell is a metric of a cell that both sides have.
+type Cell struct {
+	result.Cell
+	// ParamsB are the parameters of side B if they differ; see ClassParams.
+	ParamsB string
+	Metric  result.Metric
+	A, B    Values
+	// Ratio is B / A, NaN if it does not exist. CI is its 95 % interval, nil without one.
+	Ratio float64
+	CI    *stats.Interval
+	// P is the p-value of the test, Adjusted after Holm's correction over all cells. Both are NaN without a test.
+	P, Adjusted float64
+	Verdict     stats.Verdict
+	// Alone is set if the verdict holds in this metric alone, and not over the whole comparison.
+	Alone bool
+	// Why is the reason of a verdict without a test.
+	Why string
+	// Detectable is the smallest relative difference that the runs would have shown in this metric alone.
+	Detectable float64
+
+	runs stats.RunsComparison
+	// zero is set if all values of both sides are 0.
+	zero bool
+}
+
+// Title is the benchmark with its parameters.
+func (c *Cell) Title() string {
+	title := report.Key{Name: c.Benchmark, Params: c.Params}.Title()
+	if c.ParamsB != "" {
+		title += " (B: " + c.ParamsB + ")"
+	}
+	return title
+}
+
+// Values are the values of a metric on one side.
+type Values struct {
+	// Runs are the medians of the runs in their order, Median the geometric mean of them, NaN if it does not exist.
+	Runs   []float64
+	Median float64
+	Trials int
+	// Lost is the largest share of blocks that a run has lost.
+	Lost float64
+}
+
+// OneSided is a cell with metrics that only one side has.
+type OneSided struct {
+	result.Cell
+	// Has is "A" or "B".
+	Has string
+	// Metrics are the metrics. Whole is set if the other side has no metric of the cell.
+	Metrics []result.Metric
+	Whole   bool
+	Why     string
+}
+
+// Title is the benchmark with its parameters, and the metrics unless they are all.
+func (o *OneSided) Title() string {
+	title := report.Key{Name: o.Benchmark, Params: o.Params}.Title()
+	if o.Whole {
+		return title
+	}
+	var names []string
+	for _, m := range o.Metrics {
+		names = append(names, m.Name)
+	}
+	return title + ": " + strings.Join(names, ", ")
+}
+
+// measured is the runs of one side by metric.
+type measured struct {
+	cells []report.Measured // of one run each
+	run   []int             // the index of the run of each
+}
+
+// identity identifies a metric of a cell.
+type identity struct {
+	result.Cell
+	metric string
+}
+
+// New compares two sides. The error is a *[DifferError] if facts differ that are not allowed, a *[GateError] for gates that contradict, or a
+// *[NothingError] without a common metric.
+func New(a, b Side, o Options) (*Comparison, error) {
+	if err := distinctRuns(a, b); err != nil {
+		return nil, err
+	}
+	c := &Comparison{A: describe(a.Runs), B: describe(b.Runs), NameA: a.Name, NameB: b.Name, Single: len(a.Runs) == 1 && len(b.Runs) == 1}
+	orderA, cellsA := collect(a.Runs)
+	orderB, cellsB := collect(b.Runs)
+	c.Differences = differences(a.Runs, b.Runs)
+	otherParams := paramsDiffer(orderA, orderB)
+	c.Differences = append(c.Differences, otherParams...)
+	if err := refused(c.Differences, o); err != nil {
+		return nil, err
+	}
+	pairs := match(orderA, cellsA, orderB, cellsB, len(otherParams) > 0)
+	emulated := !o.EmulatedVerdicts && slices.ContainsFunc(slices.Concat(a.Runs, b.Runs), func(r result.Run) bool { return r.Host.MayBeEmulated() })
+	for _, p := range pairs {
+		if x, y := cellsA[p[0]], cellsB[p[1]]; x.any() && y.any() {
+			c.Cells = append(c.Cells, compare(p, x, y, a.Runs, b.Runs, emulated))
+		}
+	}
+	c.oneSided(pairs, orderA, cellsA, orderB, cellsB, a.Runs, b.Runs)
+	if len(c.Cells) == 0 {
+		return nil, &NothingError{A: a.Name, B: b.Name, OneSided: c.OneSided}
+	}
+	c.judge()
+	c.Notes = append(c.Notes, notes(a, b, c)...)
+	checks, err := c.check(o.Gates)
+	c.Gates = checks
+	return c, err
+}
+
+// NothingError is the error for sides without a common metric.
+type NothingError struct {
+	A, B     string
+	OneSided []OneSided
+}
+
+func (e *NothingError) Error() string {
+	const most = 6
+	var cells []string
+	for _, s := range e.OneSided {
+		cells = append(cells, fmt.Sprintf("%s on %s only in %s", s.Title(), s.Target, s.Has))
+	}
+	text := fmt.Sprintf("%s and %s have no benchmark with the same parameters and the same target in common", e.A, e.B)
+	if len(cells) == 0 {
+		return text + ": they have no results"
+	}
+	more := ""
+	if len(cells) > most {
+		more = fmt.Sprintf("; and %d more", len(cells)-most)
+		cells = cells[:most]
+	}
+	return text + ": " + strings.Join(cells, "; ") + more + "; compare runs of one plan"
+}
+
+func distinctRuns(a, b Side) error {
+	seen := map[string]string{}
+	for _, side := range []Side{a, b} {
+		if len(side.Runs) == 0 {
+			return fmt.Errorf("%s has no run; give runs with results", side.Name)
+		}
+		for _, r := range side.Runs {
+			if first, twice := seen[r.ID]; twice {
+				return fmt.Errorf("run %s is given twice, by %s and %s; leave out one of them", r.ID, first, side.Name)
+			}
+			seen[r.ID] = side.Name
+		}
+	}
+	return nil
+}
+
+func describe(runs []result.Run) (all []Run) {
+	for i := range runs {
+		r := &runs[i]
+		ok := 0
+		for _, t := range r.Trials {
+			if t.Status == result.OK && !t.Warmup {
+				ok++
+			}
+		}
+		started := "at an unknown time"
+		if !r.Started.IsZero() {
+			started = r.Started.UTC().Format("2006-01-02 15:04")
+		}
+		all = append(all, Run{ID: r.ID, Plan: r.Name, Host: r.Host.Hostname, Started: started, State: r.State, Trials: ok})
+	}
+	return all
+}
+
+// collect lists the metrics of the runs of a side in the order of their first occurrence.
+func collect(runs []result.Run) (order []identity, cells map[identity]measured) {
+	cells = map[identity]measured{}
+	for i := range runs {
+		for _, m := range report.MeasuredIn(&runs[i]) {
+			id := identity{m.Cell, m.Metric.Name}
+			of, known := cells[id]
+			if !known {
+				order = append(order, id)
+			}
+			cells[id] = measured{append(of.cells, m), append(of.run, i)}
+		}
+	}
+	return order, cells
+}
+
+// any reports whether some run has a value.
+func (m measured) any() bool {
+	return slices.ContainsFunc(m.cells, func(c report.Measured) bool { return len(c.Values) > 0 })
+}
+
+// why is the reason of a cell without a value.
+func (m measured) why() string {
+	for _, c := range m.cells {
+		if c.Why != "" {
+			return c.Why
+		}
+	}
+	return ""
+}
+
+// compare compares one metric.
+func compare(p [2]identity, x, y measured, runsA, runsB []result.Run, emulated bool) Cell {
+	first := x.cells[0].Metric
+	c := Cell{
+		Cell: p[0].Cell, Metric: first, A: valuesOf(x), B: valuesOf(y),
+		Ratio: math.NaN(), P: math.NaN(), Adjusted: math.NaN(), Detectable: math.Inf(1),
+	}
+	if p[1].Params != p[0].Params {
+		c.ParamsB = p[1].Params
+	}
+	for _, of := range slices.Concat(x.cells, y.cells) {
+		if of.Metric.Unit != first.Unit || of.Metric.Better != first.Better {
+			return c.notComparable(fmt.Sprintf(otherUnit, first.Unit, first.Better, of.Metric.Unit, of.Metric.Better))
+		}
+	}
+	if c.zero = allZero(x) && allZero(y); c.zero {
+		c.Verdict, c.Why = stats.NoDifference, "all values of both sides are 0"
+		return c
+	}
+	for _, side := range []struct {
+		of   measured
+		runs []result.Run
+	}{{x, runsA}, {y, runsB}} {
+		for i, of := range side.of.cells {
+			for _, v := range of.Values {
+				if v < 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+					return c.notComparable(fmt.Sprintf("a ratio needs values above 0, and run %s has %v %s", side.runs[side.of.run[i]].ID, v, first.Unit))
+				}
+			}
+			if len(of.Values) > 0 && stats.Median(of.Values) == 0 {
+				return c.notComparable(fmt.Sprintf("a ratio needs values above 0, and the median of run %s is 0", side.runs[side.of.run[i]].ID))
+			}
+		}
+	}
+	seed := fnv.New64a()
+	fmt.Fprint(seed, p[0], runsA[0].Seed, runsB[0].Seed)
+	if len(c.A.Runs) == 1 && len(c.B.Runs) == 1 {
+		of := stats.CompareUnpaired(only(x), only(y), stats.Direction(first.Better), seed.Sum64())
+		c.Ratio, c.CI, c.P, c.Verdict = of.Ratio, of.CI, of.P, of.Verdict
+	} else {
+		c.runs = stats.CompareRuns(c.A.Runs, c.B.Runs)
+		c.Ratio, c.CI, c.P, c.Detectable = c.runs.Ratio, c.runs.CI, c.runs.P, c.runs.Detectable
+	}
+	if emulated && first.OfSpeed() {
+		c.P, c.Verdict, c.Why, c.runs = math.NaN(), report.Withheld, "the CPU is emulated, or may be", stats.RunsComparison{}
+		c.Detectable = math.Inf(1)
+	}
+	return c
+}
+
+// notComparable is the cell without a ratio.
+func (c Cell) notComparable(why string) Cell {
+	c.Verdict, c.Why = stats.NotComparable, why
+	return c
+}
+
+// valuesOf gives one value for each run.
+func valuesOf(m measured) Values {
+	var v Values
+	logs := 0.0
+	for _, of := range m.cells {
+		v.Lost = max(v.Lost, of.Lost)
+		if len(of.Values) == 0 {
+			continue
+		}
+		median := stats.Median(of.Values)
+		v.Runs = append(v.Runs, median)
+		v.Trials += len(of.Values)
+		logs += math.Log(median)
+	}
+	v.Median = math.Exp(logs / float64(len(v.Runs))) // NaN for negative values
+	if len(v.Runs) == 1 {
+		v.Median = v.Runs[0]
+	}
+	return v
+}
+
+// only gives the values of the one run that has some.
+func only(m measured) []float64 {
+	at := slices.IndexFunc(m.cells, func(c report.Measured) bool { return len(c.Values) > 0 })
+	return m.cells[at].Values
+}
+
+func allZero(m measured) bool {
+	return !slices.ContainsFunc(m.cells, func(c report.Measured) bool {
+		return slices.ContainsFunc(c.Values, func(v float64) bool { return v != 0 })
+	})
+}
+
+// tooWide is the limit of the half-width of an interval, as a factor minus 1. Above it a comparison without a difference is too noisy. Comparisons
+// within a run have the same limit: see [stats.Judge].
+const tooWide = 0.25
+
+// judge sets the verdicts that depend on the whole comparison.
+func (c *Comparison) judge() {
+	p := make([]float64, len(c.Cells))
+	for i := range c.Cells {
+		p[i] = c.Cells[i].P
+	}
+	for i, adjusted := range stats.Holm(p) {
+		cell := &c.Cells[i]
+		cell.Adjusted = adjusted
+		if math.IsNaN(adjusted) {
+			continue
+		}
+		c.Compared++
+		cell.verdict()
+		switch {
+		case cell.Verdict != stats.Slower && cell.Verdict != stats.Faster && cell.Verdict != MaybeRun:
+		case cell.Alone:
+			c.Alone++
+		default:
+			c.Shown++
+		}
+	}
+}
+
+// verdict decides about a cell with a test.
+func (c *Cell) verdict() {
+	single := len(c.A.Runs) == 1 && len(c.B.Runs) == 1
+	shown := c.P < stats.Alpha && c.CI != nil && (c.CI.Lo > 1 || c.CI.Hi < 1)
+	better := (c.Ratio < 1) == (c.Metric.Better == result.Lower)
+	c.Alone = shown && c.Adjusted >= stats.Alpha
+	switch {
+	case shown && single:
+		c.Verdict = MaybeRun
+	case shown && (better && c.B.Lost > stats.MostLost || !better && c.A.Lost > stats.MostLost):
+		c.Verdict, c.Alone = stats.TrialsLost, false
+	case shown && better:
+		c.Verdict = stats.Faster
+	case shown:
+		c.Verdict = stats.Slower
+	case c.CI != nil && math.Sqrt(c.CI.Hi/c.CI.Lo)-1 > tooWide:
+		c.Verdict = stats.TooNoisy
+	default:
+		c.Verdict = stats.NoDifference
+	}
+}
+
+// Word spells the verdict: "slower", "more, in this metric alone", "not comparable".
+func (c *Cell) Word() string {
+	word := report.VerdictWord(c.Verdict, c.Metric)
+	if c.Verdict == stats.TooFew {
+		word = string(stats.TooFew)
+	}
+	if c.Alone && c.Verdict != MaybeRun {
+		word += ", in this metric alone"
+	}
+	return word
+}
+
+// notes are statements about the sides.
+func notes(a, b Side, c *Comparison) []string {
+	var all []string
+	switch {
+	case c.Single:
+		all = append(all, "Each side has one run. One run shows nothing of the variation between runs, so no difference here is shown to be a change: "+
+			"if runs vary by 3 %, one run each differs by chance in a quarter to a half of all comparisons. Give several runs a side: at least 3, better 5 or more.")
+	case len(a.Runs) == 1 || len(b.Runs) == 1:
+		one, other := "A", "B"
+		if len(b.Runs) == 1 {
+			one, other = "B", "A"
+		}
+		all = append(all, fmt.Sprintf("Side %s has one run. The comparison assumes that its runs vary as the runs of side %s do. Give several runs of side %s to drop the assumption.", one, other, one))
+	case min(len(a.Runs), len(b.Runs)) < 3:
+		all = append(all, "A side has two runs. Two runs show little of the variation between runs, so intervals are wide. Give at least 3 runs a side, better 5 or more.")
+	}
+	for _, side := range []struct {
+		name string
+		runs []result.Run
+	}{{"A", a.Runs}, {"B", b.Runs}} {
+		for i := range side.runs {
+			r := &side.runs[i]
+			if !r.Ended.IsZero() && r.Ended.Before(r.Started) || backwards(r) {
+				all = append(all, fmt.Sprintf("The clock of run %s (side %s) was set back while it ran. Its values do not depend on that clock.", r.ID, side.name))
+			}
+			if r.State != result.Complete {
+				all = append(all, fmt.Sprintf("Run %s (side %s) is %s: its plan was not completed.", r.ID, side.name, r.State))
+			}
+		}
+	}
+	return append(all, conditions(a, b)...)
+}
+
+// backwards reports whether the trials of a run begin before their predecessors.
+func backwards(r *result.Run) bool {
+	for i := 1; i < len(r.Trials); i++ {
+		if before := r.Trials[i-1].Started; !before.IsZero() && !r.Trials[i].Started.IsZero() && r.Trials[i].Started.Before(before) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,388 @@
+package sides_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/report/sides"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+const lifecycle = "operations.container.lifecycle"
+
+var epoch = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+
+// machine is a host that SameMachine recognises.
+func machine() result.Host {
+	return result.Host{Hostname: "bench1", Kernel: "6.1.0", Arch: "amd64", CPU: "Example CPU", CPUs: 2, Memory: 8 << 30, Cgroup: "v2"}
+}
+
+// run is a run with 8 trials of two targets, whose level is a factor on all values.
+func run(id string, level float64) result.Run {
+	r := result.Run{
+		ID: id, Name: "quick", State: result.Complete, Started: epoch, Ended: epoch.Add(time.Minute), Host: machine(), Seed: 1,
+		Plan:    "version: 1\nname: quick\nblocks: 8\ntimeout:\n  trial: 2m\n  call: 30s\n",
+		Targets: []result.Target{{Name: "native", Version: "1"}, {Name: "oci/runc", Version: "1.1.12"}},
+		Bench: []result.Benchmark{{Name: lifecycle, Metrics: []result.Metric{
+			{Name: "CreateAndRun", Unit: result.Seconds, Better: result.Lower},
+			{Name: "Rate", Unit: result.PerSecond, Better: result.Higher},
+			{Name: "HostMemory", Unit: result.Bytes, Better: result.Lower},
+			{Name: "Leaked", Unit: result.Count, Better: result.Lower},
+		}}},
+	}
+	for block := range 8 {
+		for _, target := range []string{"native", "oci/runc"} {
+			noise := 1 + 0.002*float64(block%4) // within a run
+			r.Trials = append(r.Trials, result.Trial{
+				Seq: len(r.Trials) + 1, Cell: result.Cell{Benchmark: lifecycle, Target: target}, Block: block, Status: result.OK,
+				Started: epoch.Add(time.Duration(len(r.Trials)) * time.Second),
+				Samples: []result.Sample{
+					{Metric: "CreateAndRun", Value: 0.020 * level * noise}, {Metric: "Rate", Value: 1000 / level * noise},
+					{Metric: "HostMemory", Value: 1 << 20}, {Metric: "Leaked"},
+				},
+			})
+		}
+	}
+	return r
+}
+
+// group is runs of the levels.
+func group(name string, levels ...float64) sides.Side {
+	s := sides.Side{Name: name}
+	for i, level := range levels {
+		s.Runs = append(s.Runs, run(fmt.Sprint(name, i), level))
+	}
+	return s
+}
+
+// Groups of five runs that vary by about 1 %.
+func before() sides.Side { return group("before", 1, 1.01, 0.99, 1.005, 0.995) }
+func same() sides.Side   { return group("after", 1.002, 0.992, 1.008, 0.997, 1.004) }
+func slow() sides.Side   { return group("after", 1.10, 1.11, 1.09, 1.105, 1.095) }
+
+func compared(t *testing.T, a, b sides.Side, o sides.Options) *sides.Comparison {
+	t.Helper()
+	c, err := sides.New(a, b, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// cell is a metric of oci/runc.
+func cell(t *testing.T, c *sides.Comparison, metric string) sides.Cell {
+	t.Helper()
+	for _, of := range c.Cells {
+		if of.Metric.Name == metric && of.Target == "oci/runc" {
+			return of
+		}
+	}
+	t.Fatalf("%s on oci/runc is not compared", metric)
+	return sides.Cell{}
+}
+
+func TestVerdicts(t *testing.T) {
+	for name, c := range map[string]struct {
+		a, b sides.Side
+		want map[string]stats.Verdict
+		word string // of CreateAndRun
+	}{
+		"slower": {before(), slow(), map[string]stats.Verdict{
+			"CreateAndRun": stats.Slower, "Rate": stats.Slower, "HostMemory": stats.NoDifference, "Leaked": stats.NoDifference,
+		}, "slower"},
+		"faster":       {slow(), group("other", 1, 1.01, 0.99, 1.005, 0.995), map[string]stats.Verdict{"CreateAndRun": stats.Faster, "Rate": stats.Faster}, "faster"},
+		"equal":        {before(), same(), map[string]stats.Verdict{"CreateAndRun": stats.NoDifference}, "no difference shown"},
+		"too noisy":    {group("a", 1, 2), group("b", 1.5, 0.7), map[string]stats.Verdict{"CreateAndRun": stats.TooNoisy}, "too noisy"},
+		"one run each": {group("a", 1), group("b", 1.1), map[string]stats.Verdict{"CreateAndRun": sides.MaybeRun, "HostMemory": stats.NoDifference}, string(sides.MaybeRun)},
+		"five and one": {before(), group("b", 1.1), map[string]stats.Verdict{"CreateAndRun": stats.Slower}, "slower"},
+	} {
+		got := compared(t, c.a, c.b, sides.Options{})
+		for metric, want := range c.want {
+			if of := cell(t, got, metric); of.Verdict != want {
+				t.Errorf("%s: the verdict on %s is %q (%s), want %q", name, metric, of.Verdict, of.Why, want)
+			}
+		}
+		if of := cell(t, got, "CreateAndRun"); of.Word() != c.word {
+			t.Errorf("%s: the word is %q, want %q", name, of.Word(), c.word)
+		}
+	}
+}
+
+// TestOneRunEach: no difference between one run and one run is a regression, and the report asks for several runs.
+func TestOneRunEach(t *testing.T) {
+	c := compared(t, group("a", 1), group("b", 3), sides.Options{Gates: []sides.Gate{gate(t, "worse:3%")}})
+	for _, of := range c.Cells {
+		if of.Verdict == stats.Slower || of.Verdict == stats.Faster {
+			t.Errorf("%s is %s", of.Metric.Name, of.Verdict)
+		}
+	}
+	if !c.Single || len(c.Notes) == 0 || !strings.Contains(c.Notes[0], "several runs a side") || c.Outcome() != sides.Inconclusive {
+		t.Errorf("single %v, outcome %q, notes %q", c.Single, c.Outcome(), c.Notes)
+	}
+}
+
+// TestTiers: a difference that only its own test shows does not hold over the whole comparison.
+func TestTiers(t *testing.T) {
+	c := compared(t, group("a", 1, 1.01, 0.99), group("b", 1.024, 1.031, 1.018), sides.Options{})
+	of := cell(t, c, "CreateAndRun")
+	if of.Verdict != stats.Slower || !of.Alone || of.P >= stats.Alpha || of.Adjusted < stats.Alpha || of.Word() != "slower, in this metric alone" {
+		t.Errorf("the verdict is %q, alone %v, p %v, adjusted %v", of.Verdict, of.Alone, of.P, of.Adjusted)
+	}
+	if c.Shown != 0 || c.Alone != 4 || c.Compared != 6 || !strings.Contains(c.Summary(), "0 differ over the whole comparison, and 4 in their metric alone") {
+		t.Errorf("%d of %d shown, %d alone: %s", c.Shown, c.Compared, c.Alone, c.Summary())
+	}
+}
+
+// change returns a side with each run changed.
+func change(s sides.Side, do func(r *result.Run)) sides.Side {
+	for i := range s.Runs {
+		do(&s.Runs[i])
+	}
+	return s
+}
+
+func TestNotComparable(t *testing.T) {
+	unit := func(r *result.Run) { r.Bench[0].Metrics[0].Unit = result.PerSecond }
+	direction := func(r *result.Run) { r.Bench[0].Metrics[0].Better = result.Higher }
+	value := func(v float64) func(*result.Run) {
+		return func(r *result.Run) { r.Trials[3].Samples[0].Value = v }
+	}
+	zeros := func(r *result.Run) {
+		for i := range r.Trials {
+			r.Trials[i].Samples[0].Value = 0
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*result.Run)
+		why    string
+	}{
+		"another unit":      {unit, "different units or directions: s with lower values better, and 1/s"},
+		"another direction": {direction, "s with higher values better"},
+		"a negative value":  {value(-1), "run after0 has -1 s"},
+		"infinity":          {value(math.Inf(1)), "run after0 has +Inf s"},
+		"not a number":      {value(math.NaN()), "run after0 has NaN s"},
+		"only zeros":        {zeros, "the median of run after0 is 0"},
+	} {
+		got := compared(t, before(), change(same(), c.change), sides.Options{Gates: []sides.Gate{gate(t, ":CreateAndRun=worse:3%")}})
+		of := cell(t, got, "CreateAndRun")
+		if of.Verdict != stats.NotComparable || !strings.Contains(of.Why, c.why) || !math.IsNaN(of.Ratio) || of.CI != nil {
+			t.Errorf("%s: the verdict is %q because %q, want a reason with %q", name, of.Verdict, of.Why, c.why)
+		}
+		if got.Outcome() != sides.Inconclusive {
+			t.Errorf("%s: the gates are %q", name, got.Outcome())
+		}
+	}
+}
+
+func TestFewAndEqualValues(t *testing.T) {
+	oneTrial := func(r *result.Run) { r.Trials = r.Trials[:2] }
+	// One trial a run is an observation of each run, and nothing within one run.
+	if of := cell(t, compared(t, change(before(), oneTrial), change(slow(), oneTrial), sides.Options{}), "CreateAndRun"); of.Verdict != stats.Slower || of.A.Trials != 5 {
+		t.Errorf("one trial in each of five runs: %+v", of)
+	}
+	if of := cell(t, compared(t, change(group("a", 1), oneTrial), change(group("b", 2), oneTrial), sides.Options{}), "CreateAndRun"); of.Verdict != stats.TooFew || of.Word() != "too few samples" {
+		t.Errorf("one trial in one run each: %q", of.Verdict)
+	}
+	// All values equal.
+	of := cell(t, compared(t, before(), same(), sides.Options{}), "HostMemory")
+	if of.Verdict != stats.NoDifference || of.Ratio != 1 || *of.CI != (stats.Interval{Lo: 1, Hi: 1}) {
+		t.Errorf("equal values: %+v", of)
+	}
+}
+
+func TestNothingInCommon(t *testing.T) {
+	other := func(r *result.Run) {
+		r.Targets[1].Name, r.Targets[0].Name = "oci/crun", "oci/youki"
+		for i := range r.Trials {
+			r.Trials[i].Target = r.Targets[i%2].Name
+		}
+	}
+	_, err := sides.New(before(), change(same(), other), sides.Options{})
+	if is := (*sides.NothingError)(nil); !errors.As(err, &is) || !strings.Contains(err.Error(), "before and after have no benchmark") ||
+		!strings.Contains(err.Error(), lifecycle+" on oci/crun only in B") {
+		t.Errorf("the error is %v", err)
+	}
+	empty := func(r *result.Run) { r.Trials = nil }
+	if _, err := sides.New(change(before(), empty), change(same(), empty), sides.Options{}); err == nil || !strings.Contains(err.Error(), "they have no results") {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := sides.New(before(), sides.Side{Name: "none"}, sides.Options{}); err == nil || !strings.Contains(err.Error(), "none has no run") {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := sides.New(before(), before(), sides.Options{}); err == nil || !strings.Contains(err.Error(), "run before0 is given twice") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestOneSidedCells(t *testing.T) {
+	lost := func(r *result.Run) {
+		r.Trials = slices.DeleteFunc(r.Trials, func(t result.Trial) bool { return t.Target == "oci/runc" && t.Block > 0 })
+		r.Trials[1].Status, r.Trials[1].Samples, r.Trials[1].Reason = result.Failed, nil, "no space left"
+	}
+	absent := func(r *result.Run) {
+		r.Targets[1].Unavailable = "runc was not found"
+		r.Trials = slices.DeleteFunc(r.Trials, func(t result.Trial) bool { return t.Target == "oci/runc" })
+	}
+	metric := func(r *result.Run) {
+		for i := range r.Trials {
+			r.Trials[i].Samples = r.Trials[i].Samples[1:]
+		}
+	}
+	for name, c := range map[string]struct {
+		change    func(*result.Run)
+		title     string
+		why       string
+		gateWhy   string
+		howManyOf int // metrics
+	}{
+		"all trials failed":    {lost, lifecycle, "failed 1 of 1: no space left", "side B has no value: failed 1 of 1: no space left", 4},
+		"not available":        {absent, lifecycle, "the target was not available: runc was not found", "side B has no value", 4},
+		"a metric is not here": {metric, lifecycle + ": CreateAndRun", "not measured", "side B has no value: not measured", 1},
+	} {
+		got := compared(t, before(), change(same(), c.change), sides.Options{Gates: []sides.Gate{gate(t, "slower:3%")}})
+		at := slices.IndexFunc(got.OneSided, func(o sides.OneSided) bool { return o.Target == "oci/runc" })
+		if at < 0 {
+			t.Errorf("%s: no cell is listed", name)
+			continue
+		}
+		if o := got.OneSided[at]; o.Has != "A" || o.Title() != c.title || o.Why != c.why || len(o.Metrics) != c.howManyOf {
+			t.Errorf("%s: %s %q because %q, with %d metrics", name, o.Has, o.Title(), o.Why, len(o.Metrics))
+		}
+		// A gate never passes because a value is absent.
+		if !slices.ContainsFunc(got.Gates, func(k sides.Check) bool {
+			return k.Metric.Name == "CreateAndRun" && k.Target == "oci/runc" && k.Answer == sides.Inconclusive && strings.Contains(k.Why, c.gateWhy)
+		}) || got.Outcome() != sides.Inconclusive {
+			t.Errorf("%s: the gates are %+v", name, got.Gates)
+		}
+	}
+}
+
+func TestDifferencesAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*result.Run)
+		say    string
+		allow  sides.Options
+		flag   string
+	}{
+		"kernel":   {func(r *result.Run) { r.Host.Kernel = "6.2.0" }, "Kernel: 6.1.0 in A, 6.2.0 in B", allow(sides.ClassHost), "--allow-differences host"},
+		"governor": {func(r *result.Run) { r.Host.Governor = "powersave" }, "Governor: unknown in A, powersave in B", allow(sides.ClassHost), "--allow-differences host"},
+		"version":  {func(r *result.Run) { r.Targets[1].Version = "1.2.0" }, "Target oci/runc: 1.1.12 in A, 1.2.0 in B", allow(sides.ClassVersion), "--allow-differences version"},
+		"tool":     {func(r *result.Run) { r.Tool.Version = "9" }, "Tool: Touchstone", allow(sides.ClassTool), "--allow-differences tool"},
+		"image": {func(r *result.Run) {
+			r.Images = []result.Image{{Name: "workload", Digest: "sha256:0123456789abcdef", Size: 1}}
+		}, "Images: unknown in A, workload: sha256:0123456789ab", allow(sides.ClassImage), "--allow-differences image"},
+		"plan": {func(r *result.Run) { r.Plan += "pinning:\n  workload: \"1\"\n" }, `Plan pinning: unknown in A, workload: "1" in B`, allow(sides.ClassPlan), "--allow-differences plan"},
+		"params": {func(r *result.Run) {
+			for i := range r.Trials {
+				r.Trials[i].Params = "n=2"
+			}
+		}, "Parameters of " + lifecycle + " on oci/runc: none in A, n=2 in B", allow(sides.ClassParams), "--allow-differences params"},
+		"machine":         {func(r *result.Run) { r.Host.Hostname, r.Host.Kernel = "bench2", "6.3.0" }, "Name: bench1 in A, bench2 in B", sides.Options{AcrossMachines: true}, "--across-machines"},
+		"unknown machine": {func(r *result.Run) { r.Host.Memory = 0 }, "Memory: 8.00 GiB in A, 0 B in B", sides.Options{AcrossMachines: true}, "--across-machines"},
+	} {
+		_, err := sides.New(before(), change(same(), c.change), sides.Options{})
+		if is := (*sides.DifferError)(nil); !errors.As(err, &is) || !strings.Contains(err.Error(), c.say) || !strings.Contains(err.Error(), c.flag) {
+			t.Errorf("%s: the error is %v, want %q and %q", name, err, c.say, c.flag)
+			continue
+		}
+		got, err := sides.New(before(), change(same(), c.change), c.allow)
+		if err != nil {
+			t.Errorf("%s: allowed, but %v", name, err)
+			continue
+		}
+		if len(got.Differences) == 0 || cell(t, got, "CreateAndRun").Verdict != stats.NoDifference {
+			t.Errorf("%s: the differences are %v", name, got.Differences)
+		}
+	}
+}
+
+func allow(c sides.Class) sides.Options { return sides.Options{Allow: []sides.Class{c}} }
+
+// TestDifferencesWithinASide: the runs of a side differ too.
+func TestDifferencesWithinASide(t *testing.T) {
+	b := same()
+	b.Runs[2].Host.Kernel = "6.9.0"
+	if _, err := sides.New(before(), b, sides.Options{}); err == nil || !strings.Contains(err.Error(), "Kernel: 6.1.0 in A, 6.1.0 and 6.9.0 in B") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestNaturalDifferences: these do not matter.
+func TestNaturalDifferences(t *testing.T) {
+	free, merged := int64(1<<30), int64(7)
+	on := int64(1)
+	b := change(same(), func(r *result.Run) {
+		r.Host.Memory += 1 << 20
+		r.Host.Reclaim = &result.Reclaim{Available: &free, SwapUsed: &free, KSM: &on, KSMSharing: &merged}
+		r.Plan = "version: 1\nname: other\nblocks: 80\nbudget: 9m\ntimeout:\n  trial: 2m\n  call: 30s\n"
+	})
+	other := free + 1
+	a := change(before(), func(r *result.Run) {
+		r.Host.Reclaim = &result.Reclaim{Available: &other, KSM: &on, KSMSharing: &other}
+	})
+	if c := compared(t, a, b, sides.Options{}); len(c.Differences) != 0 {
+		t.Errorf("the differences are %v", c.Differences)
+	}
+}
+
+func TestNotesAboutRuns(t *testing.T) {
+	b := same()
+	b.Runs[0].Ended = b.Runs[0].Started.Add(-time.Hour)
+	b.Runs[1].Trials[3].Started = epoch.Add(-time.Hour)
+	b.Runs[2].State = result.Killed
+	b.Runs[3].Trials[1].Conditions = map[string]string{"file system": "tmpfs"}
+	a := before()
+	a.Runs[0].Trials[1].Conditions = map[string]string{"file system": "ext4"}
+	all := strings.Join(compared(t, a, b, sides.Options{}).Notes, "\n")
+	for _, want := range []string{
+		"The clock of run after0 (side B) was set back", "The clock of run after1 (side B) was set back", "Run after2 (side B) is killed",
+		`the condition "file system" differs: ext4 in A, tmpfs in B`,
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no note says %q:\n%s", want, all)
+		}
+	}
+	if strings.Contains(all, "one run") {
+		t.Errorf("there is a note about one run:\n%s", all)
+	}
+	if all := compared(t, before(), group("b", 1), sides.Options{}).Notes; len(all) != 1 || !strings.Contains(all[0], "Side B has one run") {
+		t.Errorf("the notes are %q", all)
+	}
+}
+
+// TestLostTrialsNeverHelp: a side that loses trials is not called better, and passes no gate.
+func TestLostTrialsNeverHelp(t *testing.T) {
+	lose := func(r *result.Run) {
+		last := &r.Trials[len(r.Trials)-1]
+		last.Status, last.Samples, last.Reason = result.Timeout, nil, "the call exceeded its limit"
+	}
+	fast := change(group("b", 0.9, 0.91, 0.89, 0.905, 0.895), lose)
+	c := compared(t, before(), fast, sides.Options{Gates: []sides.Gate{gate(t, ":CreateAndRun=slower:3%")}})
+	if of := cell(t, c, "CreateAndRun"); of.Verdict != stats.TrialsLost || c.Outcome() != sides.Inconclusive {
+		t.Errorf("faster with lost trials: %q, gates %q", of.Verdict, c.Outcome())
+	}
+	c = compared(t, change(before(), lose), slow(), sides.Options{Gates: []sides.Gate{gate(t, ":CreateAndRun=slower:3%")}})
+	if of := cell(t, c, "CreateAndRun"); of.Verdict != stats.TrialsLost {
+		t.Errorf("slower than a side with lost trials: %q", of.Verdict)
+	}
+}
+
+func TestEmulatedSides(t *testing.T) {
+	emulated := func(r *result.Run) { r.Host.CPU = "QEMU TCG CPU" }
+	a, b := change(before(), emulated), change(slow(), emulated)
+	c := compared(t, a, b, sides.Options{Gates: []sides.Gate{gate(t, "slower:3%")}})
+	if of := cell(t, c, "CreateAndRun"); of.Verdict != report.Withheld || !math.IsNaN(of.P) || c.Outcome() != sides.Inconclusive {
+		t.Errorf("the verdict is %q, the gates are %q", of.Verdict, c.Outcome())
+	}
+	c = compared(t, a, b, sides.Options{EmulatedVerdicts: true, Gates: []sides.Gate{gate(t, "slower:3%")}})
+	if of := cell(t, c, "CreateAndRun"); of.Verdict != stats.Slower || c.Outcome() != sides.Worse {
+		t.Errorf("the verdict is %q, the gates are %q", of.Verdict, c.Outcome())
+	}
+}

@@ -1,0 +1,214 @@
+package sides
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/touchstone-bench/touchstone/internal/report"
+	"github.com/touchstone-bench/touchstone/internal/stats"
+)
+
+// Change spells a ratio as a change of the value: "+4.8 %", or "2.31 ×" from a factor of 2 on. It has no direction of better or worse.
+func Change(ratio float64) string {
+	if large(ratio) {
+		return report.Number(ratio) + " ×"
+	}
+	return percentage(ratio) + " %"
+}
+
+// ChangeInterval spells an interval as Change does: "+1.2 to +8.6 %". It is [report.None] without one.
+func ChangeInterval(ci *stats.Interval) string {
+	switch {
+	case ci == nil:
+		return report.None
+	case large(ci.Lo) || large(ci.Hi):
+		return report.Number(ci.Lo) + " to " + report.Number(ci.Hi) + " ×"
+	}
+	return percentage(ci.Lo) + " to " + percentage(ci.Hi) + " %"
+}
+
+func large(ratio float64) bool { return ratio >= 2 || ratio <= 0.5 }
+
+// percentage spells a ratio with a sign and one decimal, which is a true minus sign.
+func percentage(ratio float64) string {
+	if math.IsNaN(ratio) || math.IsInf(ratio, 0) {
+		return report.None
+	}
+	text := strconv.FormatFloat(100*(ratio-1), 'f', 1, 64)
+	switch {
+	case text == "0.0" || text == "-0.0":
+		return "0.0"
+	case text[0] == '-':
+		return "−" + text[1:]
+	}
+	return "+" + text
+}
+
+// change spells the ratio of a cell, or the reason for its absence.
+func (c *Cell) change() string {
+	if math.IsNaN(c.Ratio) {
+		return report.None
+	}
+	return Change(c.Ratio)
+}
+
+// side spells the values of one side: "21.3 ms (5 runs)".
+func (c *Cell) side(v Values) string {
+	if math.IsNaN(v.Median) {
+		return report.None
+	}
+	return report.Quantity(v.Median, c.Metric.Unit)
+}
+
+// Summary states the result in a sentence or two.
+func (c *Comparison) Summary() string {
+	text := counted(len(c.Cells), "metric") + " compared"
+	switch {
+	case c.Compared == 0:
+		text += "; none of them has a test."
+	case c.Shown+c.Alone == 0:
+		text += "; no difference is shown, which does not prove equality."
+	case c.Single:
+		text += fmt.Sprintf("; %d differ between these two runs, and the cause may be the runs.", c.Shown+c.Alone)
+	default:
+		text += fmt.Sprintf("; %d differ over the whole comparison, and %d in their metric alone. Without any difference, about %.1f of %d would differ in their metric alone by chance.",
+			c.Shown, c.Alone, stats.Alpha*float64(c.Compared), c.Compared)
+	}
+	return text
+}
+
+// GateSummary states the answer of all gates. It is empty without a gate.
+func (c *Comparison) GateSummary() string {
+	count := func(a Answer) (n int) {
+		for _, k := range c.Gates {
+			if k.Answer == a {
+				n++
+			}
+		}
+		return n
+	}
+	worse, open, fine := count(Worse), count(Inconclusive), count(NotWorse)
+	switch c.Outcome() {
+	case Worse:
+		return fmt.Sprintf("Regression: of %s %d is worse than its margin, %d not worse, %d inconclusive.", counted(len(c.Gates), "gated metric"), worse, fine, open)
+	case Inconclusive:
+		return fmt.Sprintf("Inconclusive: of %s %d is undecided, and %d is not worse by its margin. This is no pass.", counted(len(c.Gates), "gated metric"), open, fine)
+	case NotWorse:
+		return fmt.Sprintf("Passed: %s not worse by the margin.", counted(len(c.Gates), "gated metric"))
+	}
+	return ""
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// Text writes the comparison as tables.
+func (c *Comparison) Text(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	line := func(cells ...string) { fmt.Fprintln(t, strings.Join(cells, "\t")) }
+	for _, side := range []struct {
+		name, of string
+		runs     []Run
+	}{{"A", c.NameA, c.A}, {"B", c.NameB, c.B}} {
+		line(side.name, side.of, counted(len(side.runs), "run"))
+		for _, r := range side.runs {
+			line("", "  "+r.ID, r.Started, r.Host, r.Plan, counted(r.Trials, "trial"))
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if len(c.Differences) > 0 {
+		fmt.Fprintln(w, "\nThe runs differ, and the comparison was asked for nevertheless:")
+		for _, d := range c.Differences {
+			fmt.Fprintln(w, "  "+d.String())
+		}
+	}
+	for _, n := range c.Notes {
+		fmt.Fprintln(w, "\nNote: "+n)
+	}
+	for title, cells := range c.byTitle {
+		fmt.Fprintln(w, "\n"+title)
+		line("  TARGET", "METRIC", "A", "B", "B AGAINST A", "95 % INTERVAL", "RUNS", "VERDICT")
+		for _, cell := range cells {
+			line("  "+cell.Target, cell.Metric.Name, cell.side(cell.A), cell.side(cell.B), cell.change(), ChangeInterval(cell.CI),
+				fmt.Sprintf("%d, %d", len(cell.A.Runs), len(cell.B.Runs)), because(cell.Word(), cell.Why))
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	if len(c.OneSided) > 0 {
+		fmt.Fprintln(w, "\nOnly on one side")
+		for _, o := range c.OneSided {
+			line("  "+o.Has, o.Title(), o.Target, o.Why)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	if len(c.Gates) > 0 {
+		fmt.Fprintln(w, "\nGates")
+		for _, k := range c.sortedGates() {
+			line("  "+string(k.Answer), k.subject(), k.Gate.String(), k.Why)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(w, "\n"+c.Summary())
+	if text := c.GateSummary(); text != "" {
+		fmt.Fprintln(w, text)
+	}
+	return nil
+}
+
+func because(word, why string) string {
+	if why == "" {
+		return word
+	}
+	return word + ": " + why
+}
+
+// byTitle calls yield for each benchmark with its cells.
+func (c *Comparison) byTitle(yield func(title string, cells []Cell) bool) {
+	var titles []string
+	cells := map[string][]Cell{}
+	for _, cell := range c.Cells {
+		title := cell.Title()
+		if cells[title] == nil {
+			titles = append(titles, title)
+		}
+		cells[title] = append(cells[title], cell)
+	}
+	for _, title := range titles {
+		if !yield(title, cells[title]) {
+			return
+		}
+	}
+}
+
+// sortedGates are the checks, the worst first.
+func (c *Comparison) sortedGates() []Check {
+	order := []Answer{Worse, Inconclusive, NotWorse}
+	all := slices.Clone(c.Gates)
+	slices.SortStableFunc(all, func(a, b Check) int { return slices.Index(order, a.Answer) - slices.Index(order, b.Answer) })
+	return all
+}
+
+// subject names the metric of a check.
+func (k *Check) subject() string {
+	if k.Metric.Name == "" {
+		return "no metric"
+	}
+	return fmt.Sprintf("%s %s on %s", report.Key{Name: k.Benchmark, Params: k.Params}.Title(), k.Metric.Name, k.Target)
+}

@@ -30,14 +30,18 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
 
-// Exit codes. The help of the root command repeats them. Code 4 is reserved for a comparison that finds a regression.
+// Exit codes. The help of the root command repeats them.
 const (
-	ExitOK          = 0
-	ExitFailure     = 1
-	ExitUsage       = 2
-	ExitTrials      = 3
-	ExitNoTarget    = 5
-	ExitInterrupted = 130
+	ExitOK       = 0
+	ExitFailure  = 1
+	ExitUsage    = 2
+	ExitTrials   = 3
+	ExitNoTarget = 5
+	// ExitRegression is the answer of a gate that something is worse than its margin. ExitInconclusive is the answer that the
+	// runs do not decide.
+	ExitRegression   = 4
+	ExitInconclusive = 6
+	ExitInterrupted  = 130
 )
 
 // ErrInterrupted is the cause of a context that a signal cancelled.
@@ -213,13 +217,13 @@ oci/runsc@platform=systrap.`,
 	})
 	root.SetUsageTemplate(root.UsageTemplate() + `
 Exit codes:
-  0 ok   1 failure   2 usage   3 some trials failed   5 no target available
-  130 interrupted
+  0 ok   1 failure   2 usage   3 some trials failed   4 regression found
+  5 no target available   6 inconclusive   130 interrupted
 `)
 	addVerbs(
 		root,
-		a.benchmarkCommand(), a.reproduceCommand(), a.targetsCommand(), a.hostCommand(), a.listCommand(), a.paperCommand(), a.reportCommand(), a.runsCommand(),
-		a.indexCommand(), a.exportCommand(), a.importCommand(), a.imageCommand(), a.serveCommand(), a.cleanupCommand(), a.versionCommand(),
+		a.benchmarkCommand(), a.reproduceCommand(), a.targetsCommand(), a.hostCommand(), a.listCommand(), a.paperCommand(), a.reportCommand(), a.compareCommand(),
+		a.baselineCommand(), a.runsCommand(), a.indexCommand(), a.exportCommand(), a.importCommand(), a.imageCommand(), a.serveCommand(), a.cleanupCommand(), a.versionCommand(),
 	)
 	limitArgs(root)
 	addCobra(root)

@@ -48,7 +48,7 @@ func TestExitCodesInHelp(t *testing.T) {
 	_, text, _ := strings.Cut(help(t), "Exit codes:")
 	codes := map[int]string{
 		cli.ExitOK: "ok", cli.ExitFailure: "failure", cli.ExitUsage: "usage", cli.ExitTrials: "some trials failed",
-		cli.ExitNoTarget: "no target available", cli.ExitInterrupted: "interrupted",
+		cli.ExitRegression: "regression found", cli.ExitNoTarget: "no target available", cli.ExitInconclusive: "inconclusive", cli.ExitInterrupted: "interrupted",
 	}
 	if listed := regexp.MustCompile(`\d+`).FindAllString(text, -1); len(listed) != len(codes) {
 		t.Errorf("the help lists the exit codes %q, want only those of %v", listed, codes)
@@ -62,7 +62,7 @@ func TestExitCodesInHelp(t *testing.T) {
 
 // TestLinesFit: the lines of help fit into 100 columns.
 func TestLinesFit(t *testing.T) {
-	for _, verb := range [][]string{nil, {"benchmark"}, {"report"}, {"export"}, {"cleanup"}, {"list"}, {"targets"}, {"serve"}, {"host"}, {"host", "tune"}, {"host", "restore"}} {
+	for _, verb := range [][]string{nil, {"benchmark"}, {"report"}, {"export"}, {"cleanup"}, {"list"}, {"targets"}, {"compare"}, {"baseline"}, {"baseline", "save"}, {"history"}, {"serve"}, {"host"}, {"host", "tune"}, {"host", "restore"}} {
 		for line := range strings.Lines(help(t, verb...)) {
 			if n := len([]rune(strings.TrimRight(line, "\n"))); n > 100 {
 				t.Errorf("help of %v: a line of %d columns: %s", verb, n, line)
